@@ -1,0 +1,71 @@
+//! Control laws: what decides how much a flow may send. Each is a pure integer state machine that knows no
+//! packet, clock, socket or allocator, so the same compiled code decides in the simulator, in a transport and
+//! in the kernel.
+//!
+//! A host tells a law what happened ([`Ack`], [`Loss`], [`Sent`], a timer) and reads what is permitted
+//! ([`Permit`]). [`Law`] is the closed set of laws that hosts run by default.
+
+#![no_std]
+#![forbid(unsafe_code)]
+
+mod signal;
+
+pub use signal::{Ack, Cookie, Loss, LossCause, Notification, Path, Permit, Sent};
+
+use units::Time;
+
+/// How much a flow may send, decided from what its host reports.
+///
+/// A law cannot fail. It never sees the host's fields, and a host never sees the law's.
+pub trait ControlLaw {
+    /// A packet left. The answer comes back with its acknowledgement ([`Ack::cookie`]).
+    fn on_sent(&mut self, sent: &Sent) -> Cookie {
+        let _ = sent;
+        Cookie::NONE
+    }
+
+    /// An acknowledgement arrived.
+    fn on_ack(&mut self, ack: &Ack);
+
+    /// Packets were lost. Called once for all losses found at one moment.
+    fn on_loss(&mut self, loss: &Loss);
+
+    /// Another signal arrived.
+    fn on_notification(&mut self, notification: &Notification) {
+        let _ = notification;
+    }
+
+    /// The time that [`ControlLaw::next_timer`] gave has come.
+    fn on_timer(&mut self, now: Time) {
+        let _ = now;
+    }
+
+    /// When this law wants to be woken; [`Time::NEVER`] for most.
+    fn next_timer(&self) -> Time {
+        Time::NEVER
+    }
+
+    /// What may be sent now.
+    fn permit(&self) -> Permit;
+
+    /// How often the law has acted.
+    fn acted(&self) -> Acted;
+
+    /// The law's own state by name, for plots: `alpha_ppm`, `min_rtt_ns`, ... Units are the last word.
+    fn trace(&self, emit: &mut dyn FnMut(&'static str, i64)) {
+        let _ = emit;
+    }
+}
+
+/// How often a law has acted since its flow began. A law that never acts is worth a warning.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct Acted {
+    /// Times the window or rate grew.
+    pub increases: u64,
+    /// Times it was cut on congestion.
+    pub cuts: u64,
+    /// Times it was cut on loss or timeout.
+    pub loss_cuts: u64,
+    /// Times an emergency rule struck (Uno's Quick Adapt, BBR's PROBE_RTT).
+    pub emergencies: u64,
+}

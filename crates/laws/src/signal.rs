@@ -1,0 +1,137 @@
+//! What a host tells a law, and what a law answers.
+
+use units::{Bytes, Rate, Span, Time};
+
+/// A law's own 64 bits, kept with each packet and handed back when that packet is acked or lost.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct Cookie(pub u64);
+
+impl Cookie {
+    /// A law that keeps nothing with its packets.
+    pub const NONE: Self = Self(0);
+}
+
+/// A packet has just left.
+#[derive(Clone, Copy, Debug)]
+pub struct Sent {
+    /// When its first bit left.
+    pub now: Time,
+    /// Its payload.
+    pub bytes: Bytes,
+    /// Payload in flight, this packet included.
+    pub in_flight: Bytes,
+    /// Whether it was sent before.
+    pub retransmission: bool,
+}
+
+/// An acknowledgement of one packet, or of several consecutive ones whose marks are alike.
+///
+/// Rounds, epochs and rate samples need no bookkeeping in the host: [`Ack::sent_at`] and
+/// [`Ack::delivered_at_send`] say what was known when the acked packet left.
+#[derive(Clone, Copy, Debug)]
+pub struct Ack {
+    /// When the acknowledgement arrived.
+    pub now: Time,
+    /// When the (newest) acked packet last left.
+    pub sent_at: Time,
+    /// `now - sent_at`, the host's own queue left out.
+    pub rtt: Span,
+    /// Payload newly acknowledged. 0 where an acknowledgement only brings a late mark or repeats.
+    pub acked: Bytes,
+    /// Of that payload, how much met congestion (ECN). At most `acked` unless the mark came late.
+    pub marked: Bytes,
+    /// Payload still in flight, the acked packet taken off.
+    pub in_flight: Bytes,
+    /// All payload acknowledged since the flow began, this included.
+    pub delivered: Bytes,
+    /// [`Ack::delivered`] as it was when the acked packet left: the round trip that ends here began there.
+    pub delivered_at_send: Bytes,
+    /// When that count was last raised before the packet left.
+    pub delivered_time_at_send: Time,
+    /// How long before the acked packet the first packet of its flight left (BBR's send interval).
+    pub send_elapsed: Span,
+    /// Whether, when the packet left, the sender had less to send than its law permitted.
+    pub app_limited: bool,
+    /// What [`ControlLaw::on_sent`](crate::ControlLaw::on_sent) answered for this packet.
+    pub cookie: Cookie,
+}
+
+/// Why the host holds a packet for lost.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum LossCause {
+    /// Packets sent later were acknowledged (RACK or duplicate acknowledgements).
+    Reordered,
+    /// Nothing was heard of it for a retransmission timeout.
+    Timeout,
+    /// The receiver asked for it again.
+    Nack,
+}
+
+/// Packets are lost. Never a mark.
+#[derive(Clone, Copy, Debug)]
+pub struct Loss {
+    /// When the host decided so.
+    pub now: Time,
+    /// When the (newest) lost packet left.
+    pub sent_at: Time,
+    /// The payload lost.
+    pub lost: Bytes,
+    /// Payload in flight after the lost bytes are taken off.
+    pub in_flight: Bytes,
+    /// Why.
+    pub cause: LossCause,
+}
+
+/// A signal that is neither an acknowledgement nor a loss.
+#[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
+pub enum Notification {
+    /// The base round-trip time is now known to be this: the path has changed.
+    BaseRtt(Span),
+}
+
+/// What the law permits. All limits hold at once.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Permit {
+    /// Payload that may be in flight.
+    pub window: Bytes,
+    /// How fast it may leave; [`Rate::MAX`] if the law does not pace.
+    pub pacing: Rate,
+}
+
+impl Permit {
+    /// A window and no pacing.
+    pub const fn window(window: Bytes) -> Self {
+        Self { window, pacing: Rate::MAX }
+    }
+
+    /// A window, its packets evenly spread over `rtt`.
+    pub const fn paced_window(window: Bytes, rtt: Span) -> Self {
+        Self { window, pacing: Rate::of(window, rtt) }
+    }
+}
+
+/// What a law may know of its flow before the first packet leaves.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Path {
+    /// Round-trip time of a full packet and its acknowledgement with every queue empty.
+    pub base_rtt: Span,
+    /// The same between two hosts of one datacenter: the shortest control loop of the network.
+    pub intra_rtt: Span,
+    /// Rate of the narrowest link on the path.
+    pub line_rate: Rate,
+    /// Payload of a full packet (MSS).
+    pub mss: Bytes,
+}
+
+impl Path {
+    /// The flow's own bandwidth-delay product.
+    pub const fn bdp(&self) -> Bytes {
+        self.line_rate.bytes_in(self.base_rtt)
+    }
+
+    /// The bandwidth-delay product inside a datacenter.
+    pub const fn intra_bdp(&self) -> Bytes {
+        self.line_rate.bytes_in(self.intra_rtt)
+    }
+}
