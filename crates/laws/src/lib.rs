@@ -18,7 +18,8 @@ use units::Time;
 ///
 /// A law cannot fail. It never sees the host's fields, and a host never sees the law's.
 pub trait ControlLaw {
-    /// A packet left. The answer comes back with its acknowledgement ([`Ack::cookie`]).
+    /// A packet left. The answer comes back with its acknowledgement ([`Ack::cookie`]). This call must not change
+    /// what is permitted: a host reads [`ControlLaw::permit`] after the other calls only.
     fn on_sent(&mut self, sent: &Sent) -> Cookie {
         let _ = sent;
         Cookie::NONE

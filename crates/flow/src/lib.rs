@@ -1,0 +1,18 @@
+//! One flow between two hosts, without input, output or bytes: which packet goes next and when
+//! ([`Sender`]), and what is answered to a packet ([`Receiver`]).
+//!
+//! A flow is a number of equal packets, the last one shorter; a sequence number counts packets. The host gives
+//! the time and carries the packets; the law ([`laws::ControlLaw`]) says how much may leave.
+
+#![no_std]
+#![forbid(unsafe_code)]
+
+extern crate alloc;
+
+mod receiver;
+mod records;
+mod rtt;
+mod sender;
+
+pub use receiver::{Receiver, Reply};
+pub use sender::{AckHeader, FlowConfig, FlowStats, Segment, SendState, Sender};

@@ -1,0 +1,181 @@
+//! The receiving end of a flow: which packets have come, and which acknowledgement answers each.
+
+use alloc::collections::VecDeque;
+
+/// An acknowledgement to send.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Reply {
+    /// The newest packet acknowledged.
+    pub seq: u32,
+    /// How many consecutive packets, ending with `seq`, it acknowledges; their marks are alike.
+    pub covers: u8,
+    /// Every packet below this has come.
+    pub cumulative: u32,
+    /// Whether the packets covered were marked (ECN).
+    pub marked: bool,
+}
+
+/// The receiving end of one flow.
+///
+/// Acknowledges every `ack_every`th packet in order, and at once when order or marking changes (the rule of
+/// RFC 8257 §3.2, without which the sender would miscount marks), when the sender asks, on duplicates, and at
+/// the end of the flow.
+#[derive(Debug)]
+pub struct Receiver {
+    total: u32,
+    /// Every packet below has come.
+    next: u32,
+    /// One bit a packet from `next & !63` on; empty while all came in order.
+    bits: VecDeque<u64>,
+    early: u32,
+    ack_every: u8,
+    pending: u8,
+    pending_marked: bool,
+}
+
+impl Receiver {
+    /// A receiver of `total` packets that acknowledges one in `ack_every` (at least 1).
+    pub fn new(total: u32, ack_every: u8) -> Self {
+        Self {
+            total,
+            next: 0,
+            bits: VecDeque::new(),
+            early: 0,
+            ack_every: ack_every.max(1),
+            pending: 0,
+            pending_marked: false,
+        }
+    }
+
+    /// How many packets have come, each counted once.
+    pub fn received(&self) -> u32 {
+        self.next + self.early
+    }
+
+    /// Whether every packet has come.
+    pub fn is_complete(&self) -> bool {
+        self.next == self.total
+    }
+
+    /// Packet `seq` arrives. `ask` is the sender's wish for an acknowledgement at once. The first reply goes
+    /// before the second: a change of marks or order flushes what was pending.
+    #[inline]
+    pub fn on_data(&mut self, seq: u32, marked: bool, ask: bool) -> [Option<Reply>; 2] {
+        let expected = self.next;
+        let in_order = seq == expected;
+        if in_order && self.early == 0 {
+            self.next += 1;
+        } else if !self.record_out_of_order(seq) {
+            // A duplicate: its acknowledgement was lost, or it was sent again needlessly.
+            return [None, Some(Reply { seq, covers: 1, cumulative: self.next, marked })];
+        }
+        if self.ack_every == 1 {
+            return [None, Some(Reply { seq, covers: 1, cumulative: self.next, marked })];
+        }
+        let mut flushed = None;
+        if self.pending > 0 && (marked != self.pending_marked || !in_order) {
+            // What is pending came in order, so it ends just below `expected`.
+            let covers = core::mem::take(&mut self.pending);
+            flushed = Some(Reply { seq: expected - 1, covers, cumulative: expected, marked: self.pending_marked });
+        }
+        self.pending += 1;
+        self.pending_marked = marked;
+        let at_once = ask || !in_order || self.early > 0 || self.next == self.total;
+        if at_once || self.pending >= self.ack_every {
+            let covers = core::mem::take(&mut self.pending);
+            return [flushed, Some(Reply { seq, covers, cumulative: self.next, marked })];
+        }
+        [flushed, None]
+    }
+
+    /// Notes a packet while some are missing. Returns whether it was new.
+    fn record_out_of_order(&mut self, seq: u32) -> bool {
+        if seq < self.next {
+            return false;
+        }
+        let base = self.next & !63;
+        let word = ((seq - base) / 64) as usize;
+        if word >= self.bits.len() {
+            self.bits.resize(word + 1, 0);
+        }
+        let bit = 1 << (seq % 64);
+        if self.bits[word] & bit != 0 {
+            return false;
+        }
+        self.bits[word] |= bit;
+        self.early += 1;
+        // Move over what is now complete.
+        while self.bits.front().is_some_and(|word| word & (1 << (self.next % 64)) != 0) {
+            self.bits[0] &= !(1 << (self.next % 64));
+            self.next += 1;
+            self.early -= 1;
+            if self.next.is_multiple_of(64) {
+                self.bits.pop_front();
+            }
+        }
+        if self.early == 0 {
+            self.bits.clear();
+        }
+        true
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use alloc::vec::Vec;
+    use proptest::prelude::*;
+
+    fn replies(receiver: &mut Receiver, seq: u32, marked: bool, ask: bool) -> Vec<Reply> {
+        receiver.on_data(seq, marked, ask).into_iter().flatten().collect()
+    }
+
+    #[test]
+    fn delayed_acknowledgements_flush_on_a_change_of_marks() {
+        let mut receiver = Receiver::new(100, 4);
+        assert!(replies(&mut receiver, 0, false, false).is_empty());
+        assert!(replies(&mut receiver, 1, false, false).is_empty());
+        let flushed = replies(&mut receiver, 2, true, false);
+        assert_eq!(flushed, [Reply { seq: 1, covers: 2, cumulative: 2, marked: false }]);
+        let asked = replies(&mut receiver, 3, true, true);
+        assert_eq!(asked, [Reply { seq: 3, covers: 2, cumulative: 4, marked: true }]);
+    }
+
+    #[test]
+    fn a_hole_is_answered_at_once() {
+        let mut receiver = Receiver::new(100, 4);
+        replies(&mut receiver, 0, false, false);
+        let two = replies(&mut receiver, 2, false, false);
+        assert_eq!(two[0], Reply { seq: 0, covers: 1, cumulative: 1, marked: false });
+        assert_eq!(two[1], Reply { seq: 2, covers: 1, cumulative: 1, marked: false });
+        assert_eq!(replies(&mut receiver, 1, false, false)[0].cumulative, 3);
+    }
+
+    proptest! {
+        /// In any order, with any duplicates: every packet is counted once and acknowledged at least once, and
+        /// the cumulative count is the length of the complete prefix.
+        #[test]
+        fn any_order_is_counted_once(
+            total in 1..300u32, picks in proptest::collection::vec((any::<u32>(), any::<bool>()), 1..900), every in 1..5u8
+        ) {
+            let mut receiver = Receiver::new(total, every);
+            let mut have = alloc::vec![false; total as usize];
+            let mut acked = alloc::vec![0u32; total as usize];
+            let rest: Vec<_> = (0..total).map(|seq| (seq, false)).collect();
+            for (pick, marked) in picks.into_iter().map(|(pick, marked)| (pick % total, marked)).chain(rest) {
+                have[pick as usize] = true;
+                for reply in replies(&mut receiver, pick, marked, false) {
+                    for seq in reply.seq + 1 - u32::from(reply.covers)..=reply.seq {
+                        prop_assert!(have[seq as usize], "acknowledged what never came");
+                        acked[seq as usize] += 1;
+                    }
+                }
+                let prefix = have.iter().take_while(|&&came| came).count();
+                prop_assert_eq!(receiver.next as usize, prefix);
+                prop_assert_eq!(receiver.received() as usize, have.iter().filter(|&&came| came).count());
+            }
+            prop_assert!(receiver.is_complete());
+            prop_assert!(acked.iter().all(|&n| n > 0));
+        }
+    }
+}

@@ -1,0 +1,76 @@
+//! Round-trip estimation and the retransmission timeout (RFC 6298), right at 14 us and at 100 ms because
+//! nothing in it is a fixed time but the two bounds that the host gives.
+
+use units::Span;
+
+#[derive(Clone, Debug)]
+pub(crate) struct RttEstimator {
+    smoothed: Span,
+    variance: Span,
+    lowest: Span,
+    highest: Span,
+    backoff: u32,
+}
+
+impl RttEstimator {
+    /// Starts from the path's base round trip as if it had been measured once, without doubt.
+    pub(crate) fn new(base: Span, lowest: Span, highest: Span) -> Self {
+        Self { smoothed: base, variance: Span::ZERO, lowest, highest, backoff: 0 }
+    }
+
+    /// srtt <- 7/8 srtt + 1/8 r;  rttvar <- 3/4 rttvar + 1/4 |srtt - r|     (RFC 6298 §2.3)
+    pub(crate) fn sample(&mut self, rtt: Span) {
+        let off = Span::from_ps((self.smoothed - rtt).ps().abs());
+        self.variance = Span::from_ps(self.variance.ps() - (self.variance.ps() >> 2) + (off.ps() >> 2));
+        self.smoothed = Span::from_ps(self.smoothed.ps() - (self.smoothed.ps() >> 3) + (rtt.ps() >> 3));
+    }
+
+    pub(crate) fn smoothed(&self) -> Span {
+        self.smoothed
+    }
+
+    /// rto = srtt + 4 rttvar, at least the lower bound, doubled with each timeout in a row (RFC 6298 §2.3, §5.5).
+    pub(crate) fn timeout(&self) -> Span {
+        let plain = (self.smoothed + self.variance.times(4)).max(self.lowest);
+        plain.times(1 << self.backoff.min(20)).min(self.highest)
+    }
+
+    pub(crate) fn back_off(&mut self) {
+        self.backoff += 1;
+    }
+
+    pub(crate) fn progress(&mut self) {
+        self.backoff = 0;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn timeout_follows_the_path_at_any_scale() {
+        for base in [Span::from_us(14), Span::from_ms(100)] {
+            let mut rtt = RttEstimator::new(base, base.times(2), Span::from_s(60));
+            assert_eq!(rtt.timeout(), base.times(2));
+            for _ in 0..200 {
+                rtt.sample(base.times(3));
+            }
+            assert!(rtt.timeout() >= base.times(3) - base.over(100) && rtt.timeout() < base.times(4));
+            rtt.back_off();
+            rtt.back_off();
+            assert!(rtt.timeout() >= base.times(11));
+            rtt.progress();
+            assert!(rtt.timeout() < base.times(4));
+        }
+    }
+
+    #[test]
+    fn backoff_ends_at_the_upper_bound() {
+        let mut rtt = RttEstimator::new(Span::from_ms(100), Span::from_ms(1), Span::from_s(60));
+        for _ in 0..100 {
+            rtt.back_off();
+        }
+        assert_eq!(rtt.timeout(), Span::from_s(60));
+    }
+}

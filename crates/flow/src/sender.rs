@@ -1,0 +1,456 @@
+//! The sending end of a flow: what goes next, when, what is lost, and when the flow is done.
+//!
+//! Loss detection is by time (RACK, RFC 8985, without its probe): a packet is lost once one that left
+//! `reordering` later has been acknowledged. The tolerance is the host's to choose, a quarter of the base round
+//! trip on one path and the spread of the queues where packets are sprayed, and it doubles when a packet held
+//! for lost turns out to have been late. The last packets are covered by the retransmission timeout, which
+//! resends only what is itself that old.
+//!
+//! A cumulative acknowledgement never acknowledges by itself, because the packet's own acknowledgement, still
+//! on another path, carries its mark and its round trip. It only saves a packet from being held for lost.
+
+use alloc::collections::VecDeque;
+
+use laws::{Ack, ControlLaw, Loss, LossCause, Permit, Sent};
+use units::{Bytes, Rate, Span, Time};
+
+use crate::records::{Record, Records, State};
+use crate::rtt::RttEstimator;
+
+/// What a host decides about a flow before it starts.
+#[derive(Clone, Copy, Debug)]
+pub struct FlowConfig {
+    /// Payload of the whole flow; at least 1 byte.
+    pub size: Bytes,
+    /// Payload of a full packet; at least 1 byte.
+    pub mss: u32,
+    /// Round trip with empty queues: the estimator's start.
+    pub base_rtt: Span,
+    /// How much later a packet must have left than a missing one to prove it lost.
+    pub reordering: Span,
+    /// Lower bound of the retransmission timeout.
+    pub rto_min: Span,
+    /// Upper bound of the retransmission timeout.
+    pub rto_max: Span,
+    /// Whether the law is told of timeouts. If not, a timeout only resends.
+    pub timeouts_cut: bool,
+}
+
+impl FlowConfig {
+    /// How many packets the flow has.
+    ///
+    /// # Panics
+    /// If that is more than 2^32 - 1: 17 TB at 4 KiB.
+    pub fn packets(&self) -> u32 {
+        u32::try_from(self.size.get().div_ceil(u64::from(self.mss))).expect("a flow has under 2^32 packets")
+    }
+}
+
+/// A packet to send.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Segment {
+    /// Its number in the flow.
+    pub seq: u32,
+    /// Its payload.
+    pub bytes: u32,
+    /// 1 when it is sent for the first time.
+    pub attempt: u8,
+    /// The sender can send no more until it hears something, so the receiver should answer at once.
+    pub ask: bool,
+}
+
+/// What an acknowledgement says.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct AckHeader {
+    /// The newest packet acknowledged.
+    pub seq: u32,
+    /// How many consecutive packets, ending with `seq`.
+    pub covers: u8,
+    /// Every packet below this has come.
+    pub cumulative: u32,
+    /// Whether the covered packets were marked.
+    pub marked: bool,
+    /// Which transmission of `seq` is acknowledged.
+    pub attempt: u8,
+}
+
+/// Whether a flow can send.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum SendState {
+    /// A packet may go now.
+    Now,
+    /// A packet may go at this time (pacing).
+    At(Time),
+    /// Nothing until an acknowledgement or a timer.
+    Blocked,
+}
+
+/// Counters of one flow.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct FlowStats {
+    /// Packets sent, retransmissions included.
+    pub packets_sent: u64,
+    /// Packets sent again.
+    pub retransmits: u64,
+    /// Retransmission timeouts.
+    pub timeouts: u32,
+    /// Packets held for lost that came after all.
+    pub spurious: u64,
+    /// Acknowledged payload that was marked.
+    pub marked: Bytes,
+}
+
+/// The sending end of one flow under the law `L`.
+#[derive(Debug)]
+pub struct Sender<L> {
+    law: L,
+    /// What the law last permitted.
+    permit: Permit,
+    config: FlowConfig,
+    packets: u32,
+    last_bytes: u32,
+    records: Records,
+    /// First transmissions below this are settled or sent again; the oldest outstanding one is here or above.
+    scan: u32,
+    /// Retransmissions in the order they left: (sequence number, attempt).
+    resent: VecDeque<(u32, u8)>,
+    /// Lost packets that wait to be sent again.
+    lost: VecDeque<u32>,
+    in_flight: Bytes,
+    delivered: Bytes,
+    delivered_time: Time,
+    /// When the packet left whose acknowledgement came last: the flight's beginning.
+    flight_began: Time,
+    /// When the newest packet left that is known to have arrived.
+    newest_arrived: Time,
+    cumulative: u32,
+    next_send: Time,
+    rtt: RttEstimator,
+    reordering: Span,
+    stats: FlowStats,
+}
+
+impl<L: ControlLaw> Sender<L> {
+    /// A flow that starts at `now`.
+    pub fn new(config: FlowConfig, law: L, now: Time) -> Self {
+        let packets = config.packets();
+        let full = u64::from(packets - 1) * u64::from(config.mss);
+        Self {
+            permit: law.permit(),
+            law,
+            packets,
+            last_bytes: (config.size.get() - full) as u32,
+            records: Records::new(),
+            scan: 0,
+            resent: VecDeque::new(),
+            lost: VecDeque::new(),
+            in_flight: Bytes::ZERO,
+            delivered: Bytes::ZERO,
+            delivered_time: now,
+            flight_began: now,
+            newest_arrived: Time::ZERO,
+            cumulative: 0,
+            next_send: now,
+            rtt: RttEstimator::new(config.base_rtt, config.rto_min, config.rto_max),
+            reordering: config.reordering,
+            stats: FlowStats::default(),
+            config,
+        }
+    }
+
+    /// Whether every byte is acknowledged.
+    #[inline]
+    pub fn is_complete(&self) -> bool {
+        self.delivered == self.config.size
+    }
+
+    /// The law that decides.
+    pub fn law(&self) -> &L {
+        &self.law
+    }
+
+    /// Counters so far.
+    pub fn stats(&self) -> &FlowStats {
+        &self.stats
+    }
+
+    /// Payload acknowledged.
+    pub fn delivered(&self) -> Bytes {
+        self.delivered
+    }
+
+    /// Payload sent and neither acknowledged nor held for lost.
+    pub fn in_flight(&self) -> Bytes {
+        self.in_flight
+    }
+
+    /// The smoothed round trip.
+    pub fn smoothed_rtt(&self) -> Span {
+        self.rtt.smoothed()
+    }
+
+    /// Whether a packet may leave at `now`.
+    #[inline]
+    pub fn poll(&mut self, now: Time) -> SendState {
+        let Some(bytes) = self.next_bytes() else { return SendState::Blocked };
+        // One packet may always be in flight, or a window under a packet would stop the flow.
+        if self.in_flight + Bytes::new(bytes.into()) > self.permit.window && !self.in_flight.is_zero() {
+            return SendState::Blocked;
+        }
+        if self.next_send > now { SendState::At(self.next_send) } else { SendState::Now }
+    }
+
+    /// The size of the packet that would go next: a lost one first.
+    #[inline]
+    fn next_bytes(&mut self) -> Option<u32> {
+        while let Some(&seq) = self.lost.front() {
+            if self.still_lost(seq) {
+                return Some(self.bytes_of(seq));
+            }
+            self.lost.pop_front();
+        }
+        let seq = self.records.end();
+        (seq < self.packets).then(|| self.bytes_of(seq))
+    }
+
+    fn still_lost(&self, seq: u32) -> bool {
+        seq >= self.records.first() && self.records.get(seq).state == State::Lost
+    }
+
+    #[inline]
+    fn bytes_of(&self, seq: u32) -> u32 {
+        if seq + 1 == self.packets { self.last_bytes } else { self.config.mss }
+    }
+
+    /// Sends the packet that [`Sender::poll`] allowed.
+    ///
+    /// # Panics
+    /// If there is nothing to send.
+    #[inline]
+    pub fn send(&mut self, now: Time) -> Segment {
+        let bytes = self.next_bytes().expect("poll said that a packet may go");
+        if self.in_flight.is_zero() {
+            self.flight_began = now;
+            self.delivered_time = now;
+        }
+        let (seq, attempt) = match self.lost.pop_front() {
+            Some(seq) => (seq, self.records.get(seq).attempt.wrapping_add(1)),
+            None => (self.records.end(), 1),
+        };
+        let mut record = Record::new(now, attempt, self.delivered, self.delivered_time);
+        record.set_send_elapsed(now.since(self.flight_began));
+        if seq == self.records.end() {
+            self.records.push(record);
+        } else {
+            *self.records.get_mut(seq) = record;
+            self.resent.push_back((seq, attempt));
+            self.stats.retransmits += 1;
+        }
+        let size = Bytes::new(bytes.into());
+        self.in_flight += size;
+        self.stats.packets_sent += 1;
+        let retransmission = attempt != 1;
+        let cookie = self.law.on_sent(&Sent { now, bytes: size, in_flight: self.in_flight, retransmission });
+        self.records.set_cookie(seq, cookie);
+
+        let permit = self.permit;
+        if permit.pacing != Rate::MAX {
+            let gap = permit.pacing.time_for(size);
+            // A packet that the network card held back does not slow the ones behind it.
+            self.next_send = (self.next_send + gap).max(now);
+        }
+        let ask = match self.next_bytes() {
+            Some(next) => self.in_flight + Bytes::new(next.into()) > permit.window,
+            None => {
+                self.records.get_mut(seq).app_limited = self.in_flight < permit.window;
+                true
+            }
+        };
+        Segment { seq, bytes, attempt, ask }
+    }
+
+    /// An acknowledgement arrives.
+    #[inline]
+    pub fn on_ack(&mut self, now: Time, ack: &AckHeader) {
+        self.cumulative = self.cumulative.max(ack.cumulative);
+        let mut acked = Bytes::ZERO;
+        let mut newest = None;
+        let first = (ack.seq + 1 - u32::from(ack.covers)).max(self.records.first());
+        for seq in first..=ack.seq {
+            let bytes = Bytes::new(self.bytes_of(seq).into());
+            let record = self.records.get_mut(seq);
+            match record.state {
+                State::Acked => continue,
+                State::InFlight => self.in_flight -= bytes,
+                State::Lost => self.stats.spurious += 1,
+            }
+            record.state = State::Acked;
+            acked += bytes;
+            if seq == ack.seq {
+                newest = Some(*record);
+            }
+        }
+        if acked.is_zero() {
+            return;
+        }
+        self.delivered += acked;
+        self.rtt.progress();
+        if ack.marked {
+            self.stats.marked += acked;
+        }
+        if let Some(record) = newest {
+            let cookie = self.records.cookie(ack.seq);
+            // An older transmission than the record's: when it left is forgotten, so no time is taken from it.
+            let known = record.attempt == ack.attempt;
+            let rtt = if known { now.since(record.sent_at) } else { self.rtt.smoothed() };
+            let sent_at = now - rtt;
+            if known {
+                self.rtt.sample(rtt);
+                self.flight_began = self.flight_began.max(sent_at);
+                self.newest_arrived = self.newest_arrived.max(sent_at);
+            } else {
+                self.stats.spurious += 1;
+                self.tolerate_more();
+            }
+            self.law.on_ack(&Ack {
+                now,
+                sent_at,
+                rtt,
+                acked,
+                marked: if ack.marked { acked } else { Bytes::ZERO },
+                in_flight: self.in_flight,
+                delivered: self.delivered,
+                delivered_at_send: record.delivered,
+                delivered_time_at_send: record.delivered_time,
+                send_elapsed: record.send_elapsed(),
+                app_limited: record.app_limited,
+                cookie,
+            });
+            self.permit = self.law.permit();
+        }
+        self.delivered_time = now;
+        self.records.trim();
+        self.find_reordered_losses(now);
+        if self.cumulative == self.packets && !self.is_complete() {
+            self.settle_all();
+        }
+    }
+
+    /// Every byte has come though some acknowledgements are still away or lost: the flow is done.
+    fn settle_all(&mut self) {
+        for seq in self.records.first()..self.records.end() {
+            if self.records.get(seq).state != State::Acked {
+                self.settle(seq);
+            }
+        }
+        self.records.trim();
+    }
+
+    /// Takes a packet as arrived on the word of a cumulative acknowledgement.
+    fn settle(&mut self, seq: u32) {
+        let bytes = Bytes::new(self.bytes_of(seq).into());
+        let record = self.records.get_mut(seq);
+        if record.state == State::InFlight {
+            self.in_flight -= bytes;
+        }
+        record.state = State::Acked;
+        self.delivered += bytes;
+    }
+
+    fn tolerate_more(&mut self) {
+        self.reordering = self.reordering.times(2).min(self.rtt.smoothed().max(self.config.reordering));
+    }
+
+    /// The outstanding packet that left first, and whether it is a retransmission.
+    #[inline]
+    fn oldest(&mut self) -> Option<(u32, Time)> {
+        self.scan = self.scan.max(self.records.first());
+        while self.scan < self.records.end() {
+            let record = self.records.get(self.scan);
+            if record.state == State::InFlight && record.attempt == 1 {
+                break;
+            }
+            self.scan += 1;
+        }
+        let first = (self.scan < self.records.end()).then(|| (self.scan, self.records.get(self.scan).sent_at));
+        if self.resent.is_empty() {
+            return first;
+        }
+        while let Some(&(seq, attempt)) = self.resent.front() {
+            if seq >= self.records.first() {
+                let record = self.records.get(seq);
+                if record.state == State::InFlight && record.attempt == attempt {
+                    let again = (seq, record.sent_at);
+                    return Some(first.map_or(again, |first| if first.1 <= again.1 { first } else { again }));
+                }
+            }
+            self.resent.pop_front();
+        }
+        first
+    }
+
+    #[inline]
+    fn find_reordered_losses(&mut self, now: Time) {
+        let reordering = self.reordering;
+        let newest_arrived = self.newest_arrived;
+        self.lose_while(now, LossCause::Reordered, |sent_at| sent_at + reordering < newest_arrived);
+    }
+
+    /// Holds outstanding packets for lost, oldest first, while `gone` says so of the time they left.
+    #[inline]
+    fn lose_while(&mut self, now: Time, cause: LossCause, gone: impl Fn(Time) -> bool) {
+        let mut lost = Bytes::ZERO;
+        let mut newest = Time::ZERO;
+        while let Some((seq, sent_at)) = self.oldest() {
+            if !gone(sent_at) {
+                break;
+            }
+            if seq < self.cumulative {
+                self.settle(seq);
+                continue;
+            }
+            let bytes = Bytes::new(self.bytes_of(seq).into());
+            self.records.get_mut(seq).state = State::Lost;
+            self.in_flight -= bytes;
+            self.lost.push_back(seq);
+            lost += bytes;
+            newest = newest.max(sent_at);
+        }
+        if lost.is_zero() {
+            self.records.trim();
+            return;
+        }
+        if cause == LossCause::Reordered || self.config.timeouts_cut {
+            self.law.on_loss(&Loss { now, sent_at: newest, lost, in_flight: self.in_flight, cause });
+            self.permit = self.law.permit();
+        }
+    }
+
+    /// When [`Sender::on_timer`] wants to be called next. It moves with every acknowledgement, so a host keeps
+    /// one timer a flow and asks again when it fires.
+    #[inline]
+    pub fn next_timer(&mut self) -> Time {
+        let timeout = self.rtt.timeout();
+        let retransmission = self.oldest().map_or(Time::NEVER, |(_, sent_at)| sent_at + timeout);
+        retransmission.min(self.law.next_timer())
+    }
+
+    /// The time of [`Sender::next_timer`] has come.
+    pub fn on_timer(&mut self, now: Time) {
+        if self.law.next_timer() <= now {
+            self.law.on_timer(now);
+            self.permit = self.law.permit();
+        }
+        let timeout = self.rtt.timeout();
+        let Some((_, sent_at)) = self.oldest() else { return };
+        if sent_at + timeout > now {
+            return;
+        }
+        let waiting = self.lost.len();
+        self.lose_while(now, LossCause::Timeout, |sent_at| sent_at + timeout <= now);
+        if self.lost.len() > waiting {
+            self.stats.timeouts += 1;
+            self.rtt.back_off();
+        }
+    }
+}
