@@ -1,0 +1,24 @@
+//! What happens to a packet between two hosts: links, queues, marking, phantom queues, routing and the networks
+//! made of them. It sees sizes, marks and addresses; it knows no law and no flow.
+//!
+//! A directed link and the port that feeds it are one thing here: the port queues and serialises, the link adds
+//! its propagation delay.
+
+#![forbid(unsafe_code)]
+
+mod ideal;
+mod mark;
+mod network;
+mod plain;
+mod port;
+mod queued;
+mod routing;
+pub mod topology;
+
+pub use ideal::{base_one_way, base_rtt, ideal_completion};
+pub use mark::Marker;
+pub use network::{Builder, HostId, Link, LinkClass, LinkId, Network, NetworkError, Node, NodeId, NodeKind};
+pub use plain::{Passage, PlainPort};
+pub use port::{Arrival, Ecn, InService, MarkAt, Phantom, PhantomQueue, PortConfig, PortError, PortParams};
+pub use queued::QueuedPort;
+pub use routing::{Routes, choose};

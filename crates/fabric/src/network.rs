@@ -1,0 +1,337 @@
+//! A network as a graph: hosts and switches, directed links, and where each lies.
+
+use thiserror::Error;
+use units::Rate;
+
+use crate::{PortConfig, PortError, PortParams};
+
+/// A host or switch, numbered from 0, the nodes of one datacenter together.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct NodeId(pub u32);
+
+/// A directed link and the port that feeds it, numbered from 0, the links out of one node together.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct LinkId(pub u32);
+
+/// A host, numbered from 0 in the order of their creation.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct HostId(pub u32);
+
+impl NodeId {
+    /// As an index.
+    pub const fn index(self) -> usize {
+        self.0 as usize
+    }
+}
+
+impl LinkId {
+    /// As an index.
+    pub const fn index(self) -> usize {
+        self.0 as usize
+    }
+}
+
+impl HostId {
+    /// As an index.
+    pub const fn index(self) -> usize {
+        self.0 as usize
+    }
+}
+
+/// What a node is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum NodeKind {
+    /// An end host.
+    Host(HostId),
+    /// A switch.
+    Switch,
+}
+
+/// Where a link lies: loads, drops and port settings are stated by class.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub enum LinkClass {
+    /// A host's own card, towards its switch.
+    Nic,
+    /// A switch's port towards a host.
+    Host,
+    /// Between edge and aggregation.
+    Edge,
+    /// Between aggregation and core.
+    Core,
+    /// Between core and border.
+    Border,
+    /// Between datacenters.
+    Inter,
+    /// Any other link between switches.
+    Other,
+}
+
+impl LinkClass {
+    /// Every class, from the hosts outwards.
+    pub const ALL: [Self; 7] = [Self::Nic, Self::Host, Self::Edge, Self::Core, Self::Border, Self::Inter, Self::Other];
+
+    /// Its name in files and tables.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Nic => "nic",
+            Self::Host => "host",
+            Self::Edge => "edge",
+            Self::Core => "core",
+            Self::Border => "border",
+            Self::Inter => "inter",
+            Self::Other => "other",
+        }
+    }
+
+    /// The class of that name.
+    pub fn from_name(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|class| class.name() == name)
+    }
+}
+
+/// A host or switch.
+#[derive(Clone, Debug)]
+pub struct Node {
+    /// What it is.
+    pub kind: NodeKind,
+    /// Its datacenter, from 0.
+    pub datacenter: u16,
+    /// Its name in results, such as `dc0.pod1.edge2`.
+    pub name: String,
+}
+
+/// A directed link.
+#[derive(Clone, Debug)]
+pub struct Link {
+    /// Where it begins.
+    pub from: NodeId,
+    /// Where it ends.
+    pub to: NodeId,
+    /// Where it lies.
+    pub class: LinkClass,
+    /// Its port's settings, an index into [`Network::params`].
+    pub params: u16,
+    /// The same cable in the other direction.
+    pub reverse: LinkId,
+}
+
+/// Why a network cannot be built.
+#[derive(Clone, PartialEq, Eq, Debug, Error)]
+#[allow(missing_docs)]
+pub enum NetworkError {
+    #[error("{from} to {to}: {source}")]
+    Port { from: String, to: String, source: PortError },
+    #[error("host {host} has {links} links; a host has exactly one")]
+    HostLinks { host: String, links: usize },
+    #[error("a network needs at least two hosts, not {hosts}")]
+    TooFewHosts { hosts: usize },
+    #[error("no path leads from {from} to {to}")]
+    Unreachable { from: String, to: String },
+    #[error("over 65,535 different ports")]
+    TooManyParams,
+    #[error("{0}")]
+    Shape(String),
+}
+
+/// A finished network.
+#[derive(Clone, Debug)]
+pub struct Network {
+    nodes: Vec<Node>,
+    links: Vec<Link>,
+    params: Vec<PortParams>,
+    /// The links out of node `n` are `out_start[n]..out_start[n + 1]`.
+    out_start: Vec<u32>,
+    hosts: Vec<NodeId>,
+    datacenters: u16,
+}
+
+impl Network {
+    /// The nodes by [`NodeId`].
+    pub fn nodes(&self) -> &[Node] {
+        &self.nodes
+    }
+
+    /// The links by [`LinkId`].
+    pub fn links(&self) -> &[Link] {
+        &self.links
+    }
+
+    /// The distinct port settings.
+    pub fn params(&self) -> &[PortParams] {
+        &self.params
+    }
+
+    /// A link's port settings.
+    pub fn port(&self, link: LinkId) -> &PortParams {
+        &self.params[self.links[link.index()].params as usize]
+    }
+
+    /// The links out of a node.
+    pub fn links_out(&self, node: NodeId) -> std::ops::Range<u32> {
+        self.out_start[node.index()]..self.out_start[node.index() + 1]
+    }
+
+    /// The hosts' nodes by [`HostId`].
+    pub fn hosts(&self) -> &[NodeId] {
+        &self.hosts
+    }
+
+    /// How many datacenters there are.
+    pub fn datacenters(&self) -> u16 {
+        self.datacenters
+    }
+
+    /// The datacenter of a host.
+    pub fn datacenter_of(&self, host: HostId) -> u16 {
+        self.nodes[self.hosts[host.index()].index()].datacenter
+    }
+
+    /// The link from a host to its switch.
+    pub fn uplink(&self, host: HostId) -> LinkId {
+        LinkId(self.out_start[self.hosts[host.index()].index()])
+    }
+
+    /// The hosts of one datacenter, in order.
+    pub fn hosts_in(&self, datacenter: u16) -> impl Iterator<Item = HostId> + '_ {
+        (0..self.hosts.len() as u32).map(HostId).filter(move |&host| self.datacenter_of(host) == datacenter)
+    }
+
+    /// The name of a link: `dc0.edge1>dc0.host3`, with `#n` where cables run in parallel.
+    pub fn link_name(&self, link: LinkId) -> String {
+        let it = &self.links[link.index()];
+        let name = format!("{}>{}", self.nodes[it.from.index()].name, self.nodes[it.to.index()].name);
+        let parallel: Vec<u32> =
+            self.links_out(it.from).filter(|&other| self.links[other as usize].to == it.to).collect();
+        if parallel.len() == 1 {
+            return name;
+        }
+        let place = parallel.iter().position(|&other| other == link.0).unwrap_or(0);
+        format!("{name}#{place}")
+    }
+
+    /// The summed rate of all links of a class out of one datacenter.
+    pub fn capacity(&self, class: LinkClass, datacenter: u16) -> Rate {
+        let of_class = |link: &&Link| link.class == class && self.nodes[link.from.index()].datacenter == datacenter;
+        let total =
+            self.links.iter().filter(of_class).map(|link| self.params[link.params as usize].config().rate.bps());
+        Rate::from_bps(total.sum())
+    }
+}
+
+/// Collects nodes and cables, then numbers them.
+#[derive(Default, Debug)]
+pub struct Builder {
+    nodes: Vec<Node>,
+    cables: Vec<Cable>,
+    hosts: u32,
+}
+
+#[derive(Debug)]
+struct Cable {
+    ends: [u32; 2],
+    classes: [LinkClass; 2],
+    ports: [PortConfig; 2],
+}
+
+impl Builder {
+    /// Adds a host; hosts are numbered in the order of these calls. Returns its handle for [`Builder::connect`].
+    pub fn host(&mut self, datacenter: u16, name: impl Into<String>) -> u32 {
+        let kind = NodeKind::Host(HostId(self.hosts));
+        self.hosts += 1;
+        self.node(kind, datacenter, name.into())
+    }
+
+    /// Adds a switch. Returns its handle for [`Builder::connect`].
+    pub fn switch(&mut self, datacenter: u16, name: impl Into<String>) -> u32 {
+        self.node(NodeKind::Switch, datacenter, name.into())
+    }
+
+    fn node(&mut self, kind: NodeKind, datacenter: u16, name: String) -> u32 {
+        self.nodes.push(Node { kind, datacenter, name });
+        self.nodes.len() as u32 - 1
+    }
+
+    /// Lays a cable: `there` is the port of `a` towards `b`, `back` the one of `b` towards `a`.
+    pub fn connect(&mut self, a: u32, b: u32, class: LinkClass, there: PortConfig, back: PortConfig) {
+        let class_from = |node: u32| match self.nodes[node as usize].kind {
+            NodeKind::Host(_) => LinkClass::Nic,
+            NodeKind::Switch => class,
+        };
+        let classes = [class_from(a), class_from(b)];
+        self.cables.push(Cable { ends: [a, b], classes, ports: [there, back] });
+    }
+
+    /// Numbers everything: nodes by datacenter, links by the node that they leave, both else as they were added.
+    ///
+    /// # Errors
+    /// When a port is invalid, a host has not exactly one link, or there are fewer than two hosts.
+    pub fn finish(self) -> Result<Network, NetworkError> {
+        if self.hosts < 2 {
+            return Err(NetworkError::TooFewHosts { hosts: self.hosts as usize });
+        }
+        let mut order: Vec<u32> = (0..self.nodes.len() as u32).collect();
+        order.sort_by_key(|&node| self.nodes[node as usize].datacenter);
+        let mut number = vec![0u32; order.len()];
+        for (new, &old) in order.iter().enumerate() {
+            number[old as usize] = new as u32;
+        }
+        let nodes: Vec<Node> = order.iter().map(|&old| self.nodes[old as usize].clone()).collect();
+
+        // Each cable is two directed links: (from, cable, direction).
+        let mut directed: Vec<(u32, usize, usize)> = Vec::with_capacity(self.cables.len() * 2);
+        for (cable, it) in self.cables.iter().enumerate() {
+            directed.push((number[it.ends[0] as usize], cable, 0));
+            directed.push((number[it.ends[1] as usize], cable, 1));
+        }
+        directed.sort_unstable();
+        let mut place = vec![[0u32; 2]; self.cables.len()];
+        for (link, &(_, cable, direction)) in directed.iter().enumerate() {
+            place[cable][direction] = link as u32;
+        }
+
+        let mut params: Vec<PortParams> = Vec::new();
+        let mut links = Vec::with_capacity(directed.len());
+        let mut out_start = vec![0u32; nodes.len() + 1];
+        for &(from, cable, direction) in &directed {
+            let it = &self.cables[cable];
+            let to = number[it.ends[1 - direction] as usize];
+            let port = &it.ports[direction];
+            let known = params.iter().position(|known| known.config() == port);
+            let index = match known {
+                Some(index) => index,
+                None => {
+                    let made = PortParams::new(port).map_err(|source| NetworkError::Port {
+                        from: nodes[from as usize].name.clone(),
+                        to: nodes[to as usize].name.clone(),
+                        source,
+                    })?;
+                    params.push(made);
+                    params.len() - 1
+                }
+            };
+            out_start[from as usize + 1] += 1;
+            links.push(Link {
+                from: NodeId(from),
+                to: NodeId(to),
+                class: it.classes[direction],
+                params: u16::try_from(index).map_err(|_| NetworkError::TooManyParams)?,
+                reverse: LinkId(place[cable][1 - direction]),
+            });
+        }
+        for node in 0..nodes.len() {
+            out_start[node + 1] += out_start[node];
+        }
+        let mut hosts = vec![NodeId(0); self.hosts as usize];
+        for (node, it) in nodes.iter().enumerate() {
+            if let NodeKind::Host(host) = it.kind {
+                hosts[host.index()] = NodeId(node as u32);
+                let degree = (out_start[node + 1] - out_start[node]) as usize;
+                if degree != 1 {
+                    return Err(NetworkError::HostLinks { host: it.name.clone(), links: degree });
+                }
+            }
+        }
+        let datacenters = nodes.iter().map(|node| node.datacenter + 1).max().unwrap_or(1);
+        Ok(Network { nodes, links, params, out_start, hosts, datacenters })
+    }
+}

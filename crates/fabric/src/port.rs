@@ -1,0 +1,263 @@
+//! How a port is configured, and the form in which the hot path reads it.
+
+use thiserror::Error;
+use units::{Bytes, Frac, Rate, Serializer, Span, mix64};
+
+use crate::Marker;
+
+/// When a queue marks: RED's two thresholds. Equal thresholds are a step.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Ecn {
+    /// No mark below.
+    pub min: Bytes,
+    /// Always marked from here on.
+    pub max: Bytes,
+    /// The probability just below `max`.
+    pub max_probability: Frac,
+}
+
+/// A phantom (virtual) queue beside the real one: filled by every packet queued, drained at a part of the line
+/// rate, never holding a packet (HULL, NSDI 2012; Uno §4.1.3).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Phantom {
+    /// Its occupancy never exceeds this.
+    pub size: Bytes,
+    /// Its drain rate as a part of the line rate, over 0 and at most 1.
+    pub drain: Frac,
+    /// When it marks.
+    pub ecn: Ecn,
+}
+
+/// When the marking decision is taken.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub enum MarkAt {
+    /// On the queue that the packet finds.
+    #[default]
+    Enqueue,
+    /// On the queue that the packet leaves behind.
+    Dequeue,
+}
+
+/// How the packet in service counts in the backlog.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub enum InService {
+    /// By what is left of it: the fluid backlog.
+    #[default]
+    Remainder,
+    /// Whole (htsim).
+    Whole,
+    /// Not at all (ns-3).
+    Excluded,
+}
+
+/// A port and the link behind it, in one direction.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct PortConfig {
+    /// Line rate.
+    pub rate: Rate,
+    /// Propagation delay.
+    pub delay: Span,
+    /// Bytes that may wait, the packet in service included; [`Bytes::MAX`] is unlimited.
+    pub buffer: Bytes,
+    /// Marking on the real queue.
+    pub ecn: Option<Ecn>,
+    /// A phantom queue; a packet is marked if either queue asks.
+    pub phantom: Option<Phantom>,
+    /// Whether control packets (acknowledgements) go before all data.
+    pub control_priority: bool,
+    /// When marking is decided.
+    pub mark_at: MarkAt,
+    /// How the packet in service counts.
+    pub in_service: InService,
+    /// The part of packets lost at random on the link.
+    pub loss: Frac,
+}
+
+impl PortConfig {
+    /// A port that queues without limit and never marks.
+    pub const fn new(rate: Rate, delay: Span) -> Self {
+        Self {
+            rate,
+            delay,
+            buffer: Bytes::MAX,
+            ecn: None,
+            phantom: None,
+            control_priority: false,
+            mark_at: MarkAt::Enqueue,
+            in_service: InService::Remainder,
+            loss: Frac::ZERO,
+        }
+    }
+
+    /// Whether departures are known at enqueue, so that one number is the whole queue.
+    pub fn is_plain(&self) -> bool {
+        !self.control_priority && self.mark_at == MarkAt::Enqueue && self.in_service == InService::Remainder
+    }
+
+    /// The longest that a packet can wait here; zero where the buffer is unlimited.
+    pub fn longest_wait(&self) -> Span {
+        if self.buffer == Bytes::MAX { Span::ZERO } else { self.rate.time_for(self.buffer) }
+    }
+}
+
+/// Why a port cannot be built.
+#[derive(Clone, PartialEq, Eq, Debug, Error)]
+#[allow(missing_docs)]
+pub enum PortError {
+    #[error("a link needs a rate above zero")]
+    NoRate,
+    #[error("a link needs a propagation delay above zero: it is the lookahead that lets nodes be simulated apart")]
+    NoDelay,
+    #[error("ECN's lower threshold ({min}) is above the upper one ({max})")]
+    ThresholdsCrossed { min: Bytes, max: Bytes },
+    #[error("a phantom queue drains at more than 0 and at most 1 of the line rate, not at {drain}")]
+    Drain { drain: Frac },
+    #[error("a queue of {bytes} at {rate} lasts over a second")]
+    TooLong { bytes: Bytes, rate: Rate },
+    #[error("a link cannot lose every packet")]
+    LosesAll,
+}
+
+/// A packet as a port sees it.
+#[derive(Clone, Copy, Debug)]
+pub struct Arrival {
+    /// When its last bit is in, in picoseconds.
+    pub now_ps: u64,
+    /// Bytes on the wire.
+    pub size: u32,
+    /// Whether it may be marked.
+    pub ecn_capable: bool,
+    /// Whether it belongs to the control class (acknowledgements).
+    pub control: bool,
+    /// What makes it differ from every other packet: the source of its chances.
+    pub identity: u64,
+}
+
+/// A [`PortConfig`] in picoseconds of service, for the hot path. Ports of one kind share it.
+#[derive(Clone, Debug)]
+pub struct PortParams {
+    pub(crate) serializer: Serializer,
+    pub(crate) delay_ps: u64,
+    pub(crate) buffer_ps: u64,
+    pub(crate) ecn: Marker,
+    pub(crate) phantom: Option<PhantomParams>,
+    pub(crate) loss: u64,
+    pub(crate) config: PortConfig,
+}
+
+#[derive(Clone, Debug)]
+pub(crate) struct PhantomParams {
+    serializer: Serializer,
+    size_ps: u64,
+    ecn: Marker,
+}
+
+/// A second of service: thresholds above would overflow the marker's arithmetic.
+const LONGEST_PS: u64 = 1 << 40;
+
+impl PortParams {
+    /// Prepares a configuration.
+    ///
+    /// # Errors
+    /// When a value is out of its range; see [`PortError`].
+    pub fn new(config: &PortConfig) -> Result<Self, PortError> {
+        if config.rate.is_zero() {
+            return Err(PortError::NoRate);
+        }
+        if config.delay <= Span::ZERO {
+            return Err(PortError::NoDelay);
+        }
+        if config.loss >= Frac::ONE {
+            return Err(PortError::LosesAll);
+        }
+        let serializer = Serializer::new(config.rate);
+        let phantom = config.phantom.as_ref().map(|phantom| PhantomParams::new(phantom, config.rate)).transpose()?;
+        Ok(Self {
+            serializer,
+            delay_ps: config.delay.unsigned_ps(),
+            buffer_ps: if config.buffer == Bytes::MAX { u64::MAX } else { serializer.long_time_for(config.buffer) },
+            ecn: config.ecn.map_or(Ok(Marker::NEVER), |ecn| marker(&ecn, config.rate, serializer))?,
+            phantom,
+            loss: config.loss.bits(),
+            config: *config,
+        })
+    }
+
+    /// The configuration it was made from.
+    pub fn config(&self) -> &PortConfig {
+        &self.config
+    }
+
+    /// Bytes that last `ps` at the line rate.
+    pub fn bytes_in(&self, ps: u64) -> Bytes {
+        self.serializer.bytes_in(ps)
+    }
+
+    /// Whether the link loses this packet, by chance.
+    #[inline]
+    pub(crate) fn loses(&self, salt: u64, packet: &Arrival) -> bool {
+        self.loss != 0 && (draw(!salt, packet) >> 32) < self.loss
+    }
+}
+
+impl PhantomParams {
+    fn new(phantom: &Phantom, rate: Rate) -> Result<Self, PortError> {
+        if phantom.drain.is_zero() || phantom.drain > Frac::ONE {
+            return Err(PortError::Drain { drain: phantom.drain });
+        }
+        let drain = rate.scaled(phantom.drain);
+        let serializer = Serializer::new(drain);
+        let size_ps = serializer.long_time_for(phantom.size);
+        if size_ps > LONGEST_PS {
+            return Err(PortError::TooLong { bytes: phantom.size, rate: drain });
+        }
+        Ok(Self { serializer, size_ps, ecn: marker(&phantom.ecn, drain, serializer)? })
+    }
+}
+
+fn marker(ecn: &Ecn, rate: Rate, serializer: Serializer) -> Result<Marker, PortError> {
+    if ecn.min > ecn.max {
+        return Err(PortError::ThresholdsCrossed { min: ecn.min, max: ecn.max });
+    }
+    let max_ps = serializer.long_time_for(ecn.max);
+    if max_ps > LONGEST_PS {
+        return Err(PortError::TooLong { bytes: ecn.max, rate });
+    }
+    Ok(Marker::new(serializer.long_time_for(ecn.min), max_ps, ecn.max_probability))
+}
+
+/// 64 random bits for one decision about one packet at one port.
+#[inline]
+pub(crate) fn draw(salt: u64, packet: &Arrival) -> u64 {
+    mix64(packet.identity ^ mix64(salt ^ packet.now_ps))
+}
+
+/// The state of a phantom queue: the time at which it would be empty. Drained lazily, no timer.
+#[derive(Clone, Copy, Default, Debug)]
+pub struct PhantomQueue {
+    empty_at_ps: u64,
+}
+
+impl PhantomQueue {
+    /// A packet is queued. Returns whether the occupancy that it found asks for a mark.
+    #[inline]
+    pub(crate) fn add(&mut self, params: &PhantomParams, salt: u64, packet: &Arrival) -> bool {
+        let backlog = self.empty_at_ps.saturating_sub(packet.now_ps);
+        let grown = (backlog + params.serializer.time_for(packet.size)).min(params.size_ps);
+        self.empty_at_ps = packet.now_ps + grown;
+        params.ecn.marks(backlog, || draw(salt ^ 0x5048_414e_544f_4d00, packet))
+    }
+
+    /// Whether its occupancy at `packet.now_ps` asks for a mark.
+    #[inline]
+    pub(crate) fn asks(&self, params: &PhantomParams, salt: u64, packet: &Arrival) -> bool {
+        let backlog = self.empty_at_ps.saturating_sub(packet.now_ps);
+        params.ecn.marks(backlog, || draw(salt ^ 0x5048_414e_544f_4d00, packet))
+    }
+
+    /// Its occupancy at a time.
+    pub fn occupancy(&self, params: &PortParams, now_ps: u64) -> Bytes {
+        let backlog = self.empty_at_ps.saturating_sub(now_ps);
+        params.phantom.as_ref().map_or(Bytes::ZERO, |phantom| phantom.serializer.bytes_in(backlog))
+    }
+}
