@@ -1,0 +1,26 @@
+//! The packet simulator: hosts that run flows over a [`fabric::Network`], partitioned by datacenter.
+//!
+//! There is no global queue of packets. Time runs in windows as long as the shortest link; in a window each
+//! active node merges its input links, each already in order, and runs to the window's end, because what it
+//! sends arrives after it. Ties are broken inside a node by (time, input link), so the result does not depend on
+//! the order in which nodes run, nor on the number of threads.
+//!
+//! [`run`] takes a [`Setup`] and a function that makes each flow's law, and gives an [`Outcome`].
+
+#![forbid(unsafe_code)]
+
+mod engine;
+mod fifo;
+mod host;
+mod outcome;
+mod packet;
+
+mod schedule;
+mod series;
+mod setup;
+
+pub use engine::{Progress, run};
+pub use outcome::{EngineStats, FlowOutcome, LinkOutcome, Outcome};
+pub use packet::Packet;
+pub use series::{FlowSample, PortSample, SeriesConfig};
+pub use setup::{FlowId, FlowSpec, HostConfig, Paths, Setup, Spray, Start};

@@ -1,0 +1,73 @@
+//! What a run gives.
+
+use flow::FlowStats;
+use laws::Acted;
+use units::{Bytes, Time};
+
+use crate::series::{FlowSample, PortSample};
+
+/// What became of one flow.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct FlowOutcome {
+    /// When it started; [`Time::NEVER`] if it never did.
+    pub started: Time,
+    /// When its last byte was acknowledged; [`Time::NEVER`] if that did not happen.
+    pub completed: Time,
+    /// Payload acknowledged.
+    pub delivered: Bytes,
+    /// The sender's counters.
+    pub stats: FlowStats,
+    /// How often its law acted.
+    pub acted: Acted,
+}
+
+/// What became of one link.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct LinkOutcome {
+    /// Packets, acknowledgements included.
+    pub packets: u64,
+    /// Bytes on the wire.
+    pub bytes: Bytes,
+    /// Packets that found no room.
+    pub drops: u64,
+    /// Packets that the link lost by chance.
+    pub losses: u64,
+    /// Packets marked.
+    pub marks: u64,
+    /// The longest queue.
+    pub max_queue: Bytes,
+}
+
+/// How much work the engine did.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct EngineStats {
+    /// Arrivals, starts, sends and timers that nodes processed.
+    pub events: u64,
+    /// Packets over links, each link counted.
+    pub packet_hops: u64,
+    /// Data packets sent, retransmissions included.
+    pub data_packets: u64,
+    /// Partitions that ran apart.
+    pub partitions: u32,
+    /// Threads that ran them.
+    pub threads: u32,
+}
+
+/// What a run gives. Everything but `engine.threads` is the same at any number of threads.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Outcome {
+    /// By [`crate::FlowId`].
+    pub flows: Vec<FlowOutcome>,
+    /// By [`fabric::LinkId`].
+    pub links: Vec<LinkOutcome>,
+    /// In order of time, then link.
+    pub port_samples: Vec<PortSample>,
+    /// In order of time, then flow.
+    pub flow_samples: Vec<FlowSample>,
+    /// The simulated time at the end: the last completion, or the stop.
+    pub ended: Time,
+    /// Whether the caller ended the run before its time.
+    pub interrupted: bool,
+    /// The engine's own counts.
+    pub engine: EngineStats,
+}

@@ -1,0 +1,89 @@
+//! A packet on its way: 32 bytes, moved by value.
+
+use fabric::Arrival;
+
+/// A data packet or an acknowledgement.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct Packet {
+    /// When its last bit reaches the node that it is on the way to, in picoseconds.
+    pub time_ps: u64,
+    /// Its flow.
+    pub flow: u32,
+    /// Its number in the flow; of an acknowledgement, the newest packet acknowledged.
+    pub seq: u32,
+    /// The host that it is for.
+    pub dst: u32,
+    /// Of an acknowledgement: every packet below has come.
+    pub cumulative: u32,
+    /// What chooses among equal paths, with the flow.
+    pub entropy: u16,
+    /// Bytes on the wire.
+    pub size: u16,
+    /// Which transmission of `seq` this is, or acknowledges.
+    pub attempt: u8,
+    /// Of an acknowledgement: how many packets, ending with `seq`.
+    pub covers: u8,
+    flags: u8,
+}
+
+const ACK: u8 = 1;
+const MARKED: u8 = 2;
+const ASK: u8 = 4;
+
+impl Packet {
+    /// Whether it is an acknowledgement.
+    #[inline]
+    pub fn is_ack(&self) -> bool {
+        self.flags & ACK != 0
+    }
+
+    /// Whether a queue marked it, or, of an acknowledgement, the packets that it acknowledges.
+    #[inline]
+    pub fn is_marked(&self) -> bool {
+        self.flags & MARKED != 0
+    }
+
+    /// Whether the sender wants an acknowledgement at once.
+    #[inline]
+    pub fn asks(&self) -> bool {
+        self.flags & ASK != 0
+    }
+
+    pub(crate) fn set_ack(&mut self) {
+        self.flags |= ACK;
+    }
+
+    /// Marks it.
+    #[inline]
+    pub fn mark(&mut self, marked: bool) {
+        self.flags |= if marked { MARKED } else { 0 };
+    }
+
+    pub(crate) fn set_ask(&mut self, ask: bool) {
+        self.flags |= if ask { ASK } else { 0 };
+    }
+
+    /// The packet as a port sees it, arriving now. Acknowledgements are not ECN-capable.
+    #[inline]
+    pub fn arrival(&self) -> Arrival {
+        let ack = self.is_ack();
+        let which = u64::from(self.attempt) << 2 | u64::from(ack);
+        Arrival {
+            now_ps: self.time_ps,
+            size: self.size.into(),
+            ecn_capable: !ack,
+            control: ack,
+            identity: (u64::from(self.flow) << 32 | u64::from(self.seq)) ^ which << 40,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_packet_in_flight_costs_32_bytes_here() {
+        assert_eq!(size_of::<Packet>(), 32);
+    }
+}

@@ -1,0 +1,74 @@
+//! Sampled series. Sampling costs nothing where it is off.
+
+use fabric::LinkId;
+use units::{Bytes, Span, Time};
+
+use crate::setup::FlowId;
+
+/// What to sample, and how often.
+#[derive(Clone, Default, Debug)]
+pub struct SeriesConfig {
+    /// Time between samples; zero samples nothing.
+    pub interval: Span,
+    /// Ports whose queues are sampled.
+    pub ports: Vec<LinkId>,
+    /// Flows whose rate and window are sampled.
+    pub flows: Vec<FlowId>,
+}
+
+/// A port's queues at one time.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct PortSample {
+    /// When.
+    pub time: Time,
+    /// Which port.
+    pub link: LinkId,
+    /// Bytes in the real queue.
+    pub queue: Bytes,
+    /// Bytes in the phantom queue; 0 where there is none.
+    pub phantom: Bytes,
+}
+
+/// A flow at one time.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct FlowSample {
+    /// When.
+    pub time: Time,
+    /// Which flow.
+    pub flow: FlowId,
+    /// Payload sent since the flow began, retransmissions included.
+    pub sent: Bytes,
+    /// Payload acknowledged since the flow began.
+    pub delivered: Bytes,
+    /// The window that its law permits.
+    pub window: Bytes,
+    /// The smoothed round trip.
+    pub rtt: Span,
+    /// The law's own state by name.
+    pub trace: Vec<(&'static str, i64)>,
+}
+
+/// The sample times that have passed since the last call, up to and including `now`.
+pub(crate) struct Ticks {
+    interval_ps: u64,
+    next_ps: u64,
+}
+
+impl Ticks {
+    pub(crate) fn new(interval: Span, from_ps: u64) -> Self {
+        let interval_ps = interval.unsigned_ps();
+        let next_ps = if interval_ps == 0 { u64::MAX } else { from_ps.div_ceil(interval_ps) * interval_ps };
+        Self { interval_ps, next_ps }
+    }
+
+    /// The next sample time before `now_ps`, if one has passed.
+    #[inline]
+    pub(crate) fn due(&mut self, now_ps: u64) -> Option<u64> {
+        if self.next_ps >= now_ps {
+            return None;
+        }
+        let due = self.next_ps;
+        self.next_ps += self.interval_ps;
+        Some(due)
+    }
+}

@@ -1,0 +1,162 @@
+//! What a run is told: the network, the flows, how hosts behave, what to sample.
+
+use fabric::{HostId, LinkId, Network, Routes, base_one_way, base_rtt, ideal_completion};
+use units::{Bytes, Rate, Span, Time};
+
+use crate::series::SeriesConfig;
+
+/// A flow, numbered from 0 as listed.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct FlowId(pub u32);
+
+/// When a flow starts.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Start {
+    /// At this time.
+    At(Time),
+    /// When another flow is complete: one-way delay later if that ends on another host.
+    After(FlowId),
+}
+
+/// One flow.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct FlowSpec {
+    /// Where it is sent from.
+    pub src: HostId,
+    /// Where it goes; not `src`.
+    pub dst: HostId,
+    /// Payload, at least 1 byte.
+    pub size: Bytes,
+    /// When it starts.
+    pub start: Start,
+    /// A number for whoever makes the laws: which law this flow runs.
+    pub kind: u16,
+}
+
+/// How a flow's packets choose among equal paths.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Spray {
+    /// One entropy a flow: ECMP.
+    PerFlow,
+    /// Each packet draws one of this many entropies: random packet spraying.
+    PerPacket(u16),
+}
+
+/// How all hosts behave.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct HostConfig {
+    /// Payload of a full packet.
+    pub mss: u32,
+    /// Header of every data packet; payload and header together are at most 65,535 bytes.
+    pub header: u32,
+    /// Size of an acknowledgement on the wire.
+    pub ack_size: u32,
+    /// Packets an acknowledgement answers, at least 1.
+    pub ack_every: u8,
+    /// Path choice.
+    pub spray: Spray,
+    /// Reordering tolerance; none chooses a quarter of the base round trip, and, where packets are sprayed, at
+    /// least the longest wait in all queues of the path.
+    pub reordering: Option<Span>,
+    /// Lower bound of the retransmission timeout; none chooses the base round trip with every queue of the path
+    /// full, or 5/4 of the base round trip if that is more.
+    pub rto_min: Option<Span>,
+    /// Upper bound of the retransmission timeout.
+    pub rto_max: Span,
+    /// Whether laws are told of timeouts.
+    pub timeouts_cut: bool,
+}
+
+impl Default for HostConfig {
+    fn default() -> Self {
+        Self {
+            mss: 4096,
+            header: 64,
+            ack_size: 64,
+            ack_every: 1,
+            spray: Spray::PerFlow,
+            reordering: None,
+            rto_min: None,
+            rto_max: Span::from_s(4),
+            timeouts_cut: true,
+        }
+    }
+}
+
+/// A whole run.
+#[derive(Clone, Debug)]
+pub struct Setup {
+    /// The network.
+    pub network: Network,
+    /// Its routes.
+    pub routes: Routes,
+    /// The flows by [`FlowId`].
+    pub flows: Vec<FlowSpec>,
+    /// How hosts behave.
+    pub host: HostConfig,
+    /// What to sample.
+    pub series: SeriesConfig,
+    /// Everything random hangs on this.
+    pub seed: u64,
+    /// When the run ends even if flows are left.
+    pub stop: Time,
+    /// The shortest control loop of the network: the base round trip between two hosts of one datacenter.
+    pub intra_rtt: Span,
+}
+
+/// What the paths between two hosts give with empty queues.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Paths {
+    /// Base round trip of a full packet and its acknowledgement.
+    pub base_rtt: Span,
+    /// The narrowest link there.
+    pub line_rate: Rate,
+    /// Links there.
+    pub hops: u32,
+    /// The longest that a packet can wait in all queues there, and its acknowledgement back.
+    pub longest_wait: Span,
+}
+
+impl Setup {
+    fn first_path(&self, from: HostId, to: HostId) -> Vec<LinkId> {
+        self.routes.path(&self.network, from, to, |_, _| 0)
+    }
+
+    /// What the first of the equal paths between two hosts gives, for packets of `payload` bytes.
+    pub fn paths(&self, src: HostId, dst: HostId, payload: u32) -> Paths {
+        let (there, back) = (self.first_path(src, dst), self.first_path(dst, src));
+        let rates = there.iter().map(|&link| self.network.port(link).config().rate);
+        let wait = |path: &[LinkId]| path.iter().map(|&link| self.network.port(link).config().longest_wait()).sum();
+        let both: Span = [wait(&there), wait(&back)].into_iter().sum();
+        Paths {
+            base_rtt: base_rtt(&self.network, &there, &back, payload + self.host.header, self.host.ack_size),
+            line_rate: rates.fold(Rate::MAX, Rate::min),
+            hops: there.len() as u32,
+            longest_wait: both,
+        }
+    }
+
+    /// The time from a packet's first bit sent to its last bit received with empty queues; zero on one host.
+    pub fn one_way(&self, src: HostId, dst: HostId) -> Span {
+        if src == dst {
+            return Span::ZERO;
+        }
+        base_one_way(&self.network, &self.first_path(src, dst), self.host.ack_size)
+    }
+
+    /// The completion time of a flow alone in the network and limited by nothing but its links.
+    pub fn ideal(&self, flow: &FlowSpec) -> Span {
+        let mss = u64::from(self.host.mss);
+        let packets = flow.size.get().div_ceil(mss);
+        let last = flow.size.get() - (packets - 1) * mss;
+        ideal_completion(
+            &self.network,
+            &self.first_path(flow.src, flow.dst),
+            &self.first_path(flow.dst, flow.src),
+            packets as u32,
+            self.host.mss + self.host.header,
+            last as u32 + self.host.header,
+            self.host.ack_size,
+        )
+    }
+}
