@@ -8,9 +8,40 @@
 #![no_std]
 #![forbid(unsafe_code)]
 
-mod signal;
+mod params;
 
+pub mod bbr;
+pub mod catalog;
+pub mod cubic;
+pub mod dctcp;
+mod episode;
+pub mod fixed;
+pub mod gemini;
+mod law;
+pub mod mprdma;
+pub mod newreno;
+mod round;
+mod signal;
+mod slow_start;
+#[cfg(test)]
+mod testbed;
+pub mod unocc;
+mod window;
+
+pub use bbr::Bbr;
+pub use cubic::Cubic;
+pub use dctcp::Dctcp;
+pub use episode::{Episode, Response};
+pub use fixed::Fixed;
+pub use gemini::Gemini;
+pub use law::Law;
+pub use mprdma::MpRdma;
+pub use newreno::NewReno;
+pub use round::Round;
 pub use signal::{Ack, Cookie, Loss, LossCause, Notification, Path, Permit, Sent};
+pub use slow_start::SlowStart;
+pub use unocc::UnoCc;
+pub use window::Window;
 
 use units::Time;
 
@@ -67,6 +98,6 @@ pub struct Acted {
     pub cuts: u64,
     /// Times it was cut on loss or timeout.
     pub loss_cuts: u64,
-    /// Times an emergency rule struck (Uno's Quick Adapt, BBR's PROBE_RTT).
+    /// Times an emergency rule struck (Uno's Quick Adapt, BBR's probe of the RTT).
     pub emergencies: u64,
 }

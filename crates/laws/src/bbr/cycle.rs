@@ -1,0 +1,89 @@
+//! BBR's gain cycle: a round trip over the estimate to find more, one under it to drain what that queued, six at it.
+
+use units::{Bytes, Frac, Span, Time, below, mix64};
+
+use crate::Ack;
+
+const PHASES: u8 = 8;
+const DRAIN: u8 = 1;
+
+/// Where in the cycle a flow is.
+#[derive(Clone, Debug)]
+pub(super) struct Cycle {
+    phase: u8,
+    began: Time,
+    lost: bool,
+}
+
+impl Cycle {
+    /// Starts in any phase but the draining one, chosen by a hash of `seed` and the time, so that flows that
+    /// share a seed differ and each run is the same.
+    pub(super) fn begin(seed: u64, now: Time) -> Self {
+        let phase = below(mix64(seed ^ mix64(now.ps())), u32::from(PHASES) - 1) as u8;
+        Self { phase: if phase >= DRAIN { phase + 1 } else { phase }, began: now, lost: false }
+    }
+
+    /// The pacing gain now: 5/4, 3/4, then 1 six times.
+    pub(super) const fn gain(&self) -> Frac {
+        match self.phase {
+            0 => Frac::millionths(1_250_000),
+            DRAIN => Frac::millionths(750_000),
+            _ => Frac::ONE,
+        }
+    }
+
+    /// Packets were lost in this phase.
+    pub(super) fn note_loss(&mut self) {
+        self.lost = true;
+    }
+
+    /// Moves to the next phase when this one is done: after a min RTT; while probing, only once it has filled the
+    /// pipe to the gain's level or lost something; while draining, as soon as the pipe holds only `bdp`.
+    pub(super) fn advance(&mut self, ack: &Ack, min_rtt: Span, bdp: Bytes) {
+        let over = ack.now.since(self.began) > min_rtt;
+        let done = match self.phase {
+            0 => over && (self.lost || ack.in_flight + ack.acked >= bdp.scaled(self.gain())),
+            DRAIN => over || ack.in_flight <= bdp,
+            _ => over,
+        };
+        if done {
+            *self = Self { phase: (self.phase + 1) % PHASES, began: ack.now, lost: false };
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testbed::{PATH, ack};
+
+    #[test]
+    fn starts_anywhere_but_in_the_drain() {
+        let mut seen = [0; PHASES as usize];
+        for seed in 0..800 {
+            seen[usize::from(Cycle::begin(seed, Time::from_us(seed)).phase)] += 1;
+        }
+        assert_eq!(seen[usize::from(DRAIN)], 0);
+        assert!(seen.iter().filter(|n| **n > 60).count() == 7, "{seen:?}");
+    }
+
+    #[test]
+    fn probing_waits_for_a_full_pipe_and_draining_for_an_empty_one() {
+        let bdp = Bytes::new(100_000);
+        let mut cycle = Cycle { phase: 0, began: ack(&PATH, 0).now, lost: false };
+        let empty = |us| Ack { in_flight: Bytes::new(50_000), ..ack(&PATH, us) };
+        let full = |us| Ack { in_flight: Bytes::new(125_000), ..ack(&PATH, us) };
+        cycle.advance(&empty(20), PATH.base_rtt, bdp);
+        assert_eq!(cycle.phase, 0);
+        cycle.advance(&full(21), PATH.base_rtt, bdp);
+        assert_eq!((cycle.phase, cycle.gain()), (DRAIN, Frac::millionths(750_000)));
+        cycle.advance(&full(25), PATH.base_rtt, bdp);
+        assert_eq!(cycle.phase, DRAIN);
+        cycle.advance(&empty(26), PATH.base_rtt, bdp);
+        assert_eq!((cycle.phase, cycle.gain()), (2, Frac::ONE));
+        cycle.advance(&empty(30), PATH.base_rtt, bdp);
+        assert_eq!(cycle.phase, 2);
+        cycle.advance(&empty(41), PATH.base_rtt, bdp);
+        assert_eq!(cycle.phase, 3);
+    }
+}

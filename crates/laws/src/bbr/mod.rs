@@ -1,0 +1,259 @@
+//! BBR, version 1: pace at the bottleneck's bandwidth, keep about two BDPs in flight, and measure both again and
+//! again. Cardwell et al., ACM Queue 2016; draft-cardwell-iccrg-bbr-congestion-control-00.
+//!
+//! A single loss changes nothing. A timeout keeps one packet in flight until the next acknowledgement, then the
+//! window is as before. Left out: the extra quanta for offload, the long-term bandwidth of policers, packet
+//! conservation in fast recovery, pacing 1 % under the estimate.
+//! State is over 104 bytes (ten bandwidth samples), so a kernel needs socket storage for it.
+
+mod bandwidth;
+mod cycle;
+mod startup;
+
+use units::{Bytes, Frac, Rate, Span, Time};
+
+use crate::params::{parameters, range};
+use crate::{Ack, Acted, ControlLaw, Loss, LossCause, Path, Permit, Window};
+use bandwidth::MaxBandwidth;
+use cycle::Cycle;
+use startup::FullPipe;
+
+parameters! { path;
+    /// Initial window.
+    initial_window: Bytes = range::ten_packets(path), "10 packets", range::BYTE, range::WINDOW;
+    /// Largest window, in own BDPs.
+    max_bdp: Fraction = range::UNLIMITED, "no limit", range::TINY, range::UNLIMITED;
+    /// Gain of rate and window in startup (2/ln 2).
+    startup_gain: Fraction = Frac::millionths(2_885_390), "2.885", Frac::ONE, Frac::from_bits(100 << 32);
+    /// Gain of the rate in drain.
+    drain_gain: Fraction = Frac::millionths(346_574), "0.347, one over the startup gain", Frac::millionths(10_000), Frac::ONE;
+    /// Gain of the window after startup.
+    cwnd_gain: Fraction = Frac::from_bits(2 << 32), "2", Frac::ONE, Frac::from_bits(100 << 32);
+    /// How long the smallest RTT holds.
+    min_rtt_window: Span = Span::from_s(10), "10 s", range::SHORT, range::LONG;
+    /// Whether the pipe is drained to measure the smallest RTT again when it has aged.
+    probe_rtt: Switch = true, "on", false, true;
+    /// How long that takes at least.
+    probe_rtt_time: Span = Span::from_ms(200), "200 ms", range::SHORT, range::LONG;
+    /// Chooses, with the time, the phase in which the gain cycle starts.
+    cycle_seed: Count = 0, "0", 0, u64::MAX;
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Mode {
+    Startup,
+    Drain,
+    ProbeBw,
+    ProbeRtt,
+}
+
+/// The law.
+#[derive(Clone, Debug)]
+pub struct Bbr {
+    params: Params,
+    mode: Mode,
+    window: Window,
+    pacing: Rate,
+    bandwidth: MaxBandwidth,
+    pipe: FullPipe,
+    cycle: Cycle,
+    min_rtt: Span, // Span::MAX before the first sample
+    min_rtt_at: Time,
+    round: u64,
+    round_began: Bytes,   // delivered count
+    probe_rtt_ends: Time, // not set until the pipe is drained
+    limited_until: Time,  // packets that left earlier were held back by the law itself
+    saved_window: Bytes,  // before PROBE_RTT or a timeout
+    conserving: bool,
+    acted: Acted,
+}
+
+impl Bbr {
+    /// A flow on `path`.
+    pub fn new(path: &Path, params: Params) -> Self {
+        let window = Window::new(params.initial_window, path.mss, path.bdp().scaled(params.max_bdp));
+        Self {
+            params,
+            mode: Mode::Startup,
+            pacing: Rate::of(window.bytes(), path.base_rtt).scaled(params.startup_gain),
+            window,
+            bandwidth: MaxBandwidth::new(),
+            pipe: FullPipe::new(),
+            cycle: Cycle::begin(params.cycle_seed, Time::ZERO),
+            min_rtt: Span::MAX,
+            min_rtt_at: Time::ZERO,
+            round: 0,
+            round_began: Bytes::ZERO,
+            probe_rtt_ends: Time::NEVER,
+            limited_until: Time::ZERO,
+            saved_window: Bytes::ZERO,
+            conserving: false,
+            acted: Acted::default(),
+        }
+    }
+
+    fn bdp(&self) -> Bytes {
+        self.bandwidth.get().bytes_in(self.min_rtt)
+    }
+
+    fn pacing_gain(&self) -> Frac {
+        match self.mode {
+            Mode::Startup => self.params.startup_gain,
+            Mode::Drain => self.params.drain_gain,
+            Mode::ProbeBw => self.cycle.gain(),
+            Mode::ProbeRtt => Frac::ONE,
+        }
+    }
+
+    /// The four packets that PROBE_RTT keeps, and under which no other mode plans.
+    fn least_window(&self) -> Bytes {
+        self.window.floor().times(4)
+    }
+
+    fn observe_bandwidth(&mut self, ack: &Ack) {
+        let round_ended = ack.delivered_at_send >= self.round_began;
+        if round_ended {
+            self.round_began = ack.delivered;
+            self.round += 1;
+        }
+        let limited = ack.app_limited || ack.sent_at < self.limited_until;
+        if let Some(sample) = bandwidth::sample(ack, if self.min_rtt == Span::MAX { Span::ZERO } else { self.min_rtt })
+            && (!limited || sample >= self.bandwidth.get())
+        {
+            let before = self.bandwidth.get();
+            self.bandwidth.observe(self.round, sample);
+            self.acted.increases += u64::from(self.bandwidth.get() > before);
+            self.acted.cuts += u64::from(self.bandwidth.get() < before);
+        }
+        if round_ended && !limited {
+            self.pipe.end_round(self.bandwidth.get());
+        }
+    }
+
+    /// Startup, drain and the gain cycle follow one another.
+    fn move_on(&mut self, ack: &Ack) {
+        if self.mode == Mode::Startup && self.pipe.is_full() {
+            self.mode = Mode::Drain;
+        }
+        if self.mode == Mode::Drain && ack.in_flight <= self.bdp() {
+            self.probe_bandwidth(ack.now);
+        }
+        if self.mode == Mode::ProbeBw {
+            self.cycle.advance(ack, self.min_rtt, self.bdp());
+        }
+    }
+
+    fn probe_bandwidth(&mut self, now: Time) {
+        self.mode = Mode::ProbeBw;
+        self.cycle = Cycle::begin(self.params.cycle_seed, now);
+    }
+
+    fn observe_rtt(&mut self, ack: &Ack) {
+        let aged = ack.now > self.min_rtt_at.saturating_add(self.params.min_rtt_window) && self.min_rtt != Span::MAX;
+        if ack.rtt <= self.min_rtt || aged {
+            self.min_rtt = ack.rtt;
+            self.min_rtt_at = ack.now;
+        }
+        if aged && self.params.probe_rtt && self.mode != Mode::ProbeRtt {
+            self.save_window();
+            self.mode = Mode::ProbeRtt;
+            self.acted.emergencies += 1;
+            self.limited_until = Time::NEVER;
+            self.probe_rtt_ends = Time::NEVER;
+        }
+        if self.mode == Mode::ProbeRtt {
+            self.drain_for_rtt(ack);
+        }
+    }
+
+    /// PROBE_RTT lasts its time, and a round trip, from when the pipe holds only four packets.
+    fn drain_for_rtt(&mut self, ack: &Ack) {
+        if !self.probe_rtt_ends.is_set() {
+            if ack.in_flight <= self.least_window() {
+                self.probe_rtt_ends = ack.now + self.params.probe_rtt_time.max(ack.rtt);
+            }
+        } else if ack.now >= self.probe_rtt_ends {
+            self.min_rtt_at = ack.now;
+            self.limited_until = ack.now;
+            self.window.set(self.window.bytes().max(self.saved_window));
+            if self.pipe.is_full() {
+                self.probe_bandwidth(ack.now);
+            } else {
+                self.mode = Mode::Startup;
+            }
+        }
+    }
+
+    fn save_window(&mut self) {
+        let held_down = self.conserving || self.mode == Mode::ProbeRtt;
+        let before = if held_down { self.saved_window } else { Bytes::ZERO };
+        self.saved_window = self.window.bytes().max(before);
+    }
+
+    fn set_pacing(&mut self) {
+        if self.bandwidth.get().is_zero() {
+            return;
+        }
+        let rate = self.bandwidth.get().scaled(self.pacing_gain());
+        if self.pipe.is_full() || rate > self.pacing {
+            self.pacing = rate;
+        }
+    }
+
+    fn set_window(&mut self, ack: &Ack) {
+        let window = self.window.bytes();
+        let gain = if self.pipe.is_full() { self.params.cwnd_gain } else { self.params.startup_gain };
+        let target = self.bdp().scaled(gain).max(self.least_window());
+        let grown = window.saturating_add(ack.acked);
+        if self.pipe.is_full() {
+            self.window.set(grown.min(target));
+        } else if window < target || ack.delivered < self.params.initial_window {
+            self.window.set(grown);
+        }
+        if self.mode == Mode::ProbeRtt {
+            self.window.set(self.window.bytes().min(self.least_window()));
+        }
+    }
+}
+
+impl ControlLaw for Bbr {
+    fn on_ack(&mut self, ack: &Ack) {
+        if self.conserving {
+            self.conserving = false;
+            if self.mode != Mode::ProbeRtt {
+                self.limited_until = ack.now;
+                self.window.set(self.window.bytes().max(self.saved_window));
+            }
+        }
+        self.observe_bandwidth(ack);
+        self.observe_rtt(ack);
+        self.move_on(ack);
+        self.set_pacing();
+        self.set_window(ack);
+    }
+
+    fn on_loss(&mut self, loss: &Loss) {
+        self.cycle.note_loss();
+        if loss.cause == LossCause::Timeout {
+            self.save_window();
+            self.window.collapse();
+            self.conserving = true;
+            self.acted.loss_cuts += 1;
+        }
+    }
+
+    fn permit(&self) -> Permit {
+        // A packet a second, however little was delivered.
+        Permit { window: self.window.bytes(), pacing: self.pacing.max(Rate::of(self.window.floor(), Span::from_s(1))) }
+    }
+
+    fn acted(&self) -> Acted {
+        self.acted
+    }
+
+    fn trace(&self, emit: &mut dyn FnMut(&'static str, i64)) {
+        emit("bandwidth_bps", self.bandwidth.get().bps() as i64);
+        emit("min_rtt_ns", if self.min_rtt == Span::MAX { 0 } else { self.min_rtt.ns() });
+        emit("pacing_gain_ppm", self.pacing_gain().ppm() as i64);
+    }
+}

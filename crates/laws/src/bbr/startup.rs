@@ -1,0 +1,56 @@
+//! When BBR holds the pipe for full: three round trips in which the bandwidth grew by less than a quarter.
+
+use units::{Frac, Rate};
+
+/// How much the bandwidth must have grown to say that the pipe is not full.
+const GROWTH: Frac = Frac::millionths(1_250_000);
+const ROUNDS: u8 = 3;
+
+/// Whether the pipe is full, and what led there.
+#[derive(Clone, Debug)]
+pub(super) struct FullPipe {
+    best: Rate,
+    rounds: u8, // without enough growth
+}
+
+impl FullPipe {
+    pub(super) const fn new() -> Self {
+        Self { best: Rate::ZERO, rounds: 0 }
+    }
+
+    pub(super) const fn is_full(&self) -> bool {
+        self.rounds >= ROUNDS
+    }
+
+    /// A round has ended with this bandwidth, and was not limited by what there was to send.
+    pub(super) fn end_round(&mut self, bandwidth: Rate) {
+        if self.is_full() {
+            return;
+        }
+        if bandwidth >= self.best.scaled(GROWTH) {
+            self.best = bandwidth;
+            self.rounds = 0;
+        } else {
+            self.rounds += 1;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn three_flat_rounds_fill_it() {
+        let mut pipe = FullPipe::new();
+        for mbps in [100, 200, 400, 480, 490] {
+            pipe.end_round(Rate::from_mbps(mbps));
+            assert!(!pipe.is_full());
+        }
+        // 400, then three rounds under 500.
+        pipe.end_round(Rate::from_mbps(499));
+        assert!(pipe.is_full());
+        pipe.end_round(Rate::from_mbps(10_000));
+        assert!(pipe.is_full());
+    }
+}

@@ -1,0 +1,184 @@
+//! Cubic: the window follows a cubic function of the time since the last cut.
+//! RFC 9438. Left out: `HyStart`, spurious-congestion detection (§4.9) and pacing. W(t + RTT) uses the RTT of the
+//! acknowledgement at hand. Marks cut like a loss, once an episode, with a factor of their own (RFC 8511) where
+//! `ecn` is on. State is over 104 bytes with 64-bit windows, so a kernel needs socket storage for it.
+
+use units::{Bytes, Frac, Span, Time, cube_root, mul_div};
+
+use crate::params::{parameters, range};
+use crate::window::share;
+use crate::{Ack, Acted, ControlLaw, Episode, Loss, Path, Permit, Response, SlowStart, Window};
+
+parameters! { path;
+    /// Initial window.
+    initial_window: Bytes = range::ten_packets(path), "10 packets", range::BYTE, range::WINDOW;
+    /// Largest window, in own BDPs.
+    max_bdp: Fraction = range::UNLIMITED, "no limit", range::TINY, range::UNLIMITED;
+    /// Share of the window that is left after a loss (beta of RFC 9438).
+    beta: Fraction = Frac::millionths(700_000), "0.7", Frac::ZERO, Frac::ONE;
+    /// How fast the window grows, in packets per second cubed (C).
+    c: Fraction = Frac::millionths(400_000), "0.4", Frac::millionths(1), Frac::from_bits(1_000 << 32);
+    /// Whether a flow that is still shrinking gives up more, so that newcomers grow (§4.7).
+    fast_convergence: Switch = true, "on", false, true;
+    /// Whether the window is never under what AIMD with the same cut would have (§4.3).
+    reno_friendly: Switch = true, "on", false, true;
+    /// Whether marks cut the window.
+    ecn: Switch = false, "off", false, true;
+    /// Share of the window that is left after a mark (beta of RFC 8511).
+    ecn_beta: Fraction = Frac::millionths(850_000), "0.85", Frac::ZERO, Frac::ONE;
+}
+
+/// The law.
+#[derive(Clone, Debug)]
+pub struct Cubic {
+    params: Params,
+    window: Window,
+    slow_start: SlowStart,
+    episode: Episode,
+    w_max: Bytes, // W_max: the window before the last cut, less if fast convergence says so; 0 if unknown
+    cwnd_prior: Bytes, // the window before the last cut
+    curve: Option<Curve>,
+    last_ack: Time,
+    acted: Acted,
+}
+
+/// W_cubic of one stage of congestion avoidance, and the AIMD estimate beside it.
+#[derive(Clone, Debug)]
+struct Curve {
+    began: Time, // t_epoch; later by what the sender spent idle
+    w_max: Bytes,
+    k: u64, // K in 2^-20 s
+    w_est: Bytes,
+    carry: u64,
+}
+
+impl Cubic {
+    /// A flow on `path`.
+    pub fn new(path: &Path, params: Params) -> Self {
+        Self {
+            params,
+            window: Window::new(params.initial_window, path.mss, path.bdp().scaled(params.max_bdp)),
+            slow_start: SlowStart::new(),
+            episode: Episode::new(),
+            w_max: Bytes::ZERO,
+            cwnd_prior: Bytes::ZERO,
+            curve: None,
+            last_ack: Time::ZERO,
+            acted: Acted::default(),
+        }
+    }
+
+    /// Congestion avoidance (§4.2 to §4.5).
+    fn avoid(&mut self, ack: &Ack, acked: Bytes) {
+        let (cwnd, mss) = (self.window.bytes(), self.window.floor());
+        let (c, w_max) = (self.params.c, self.w_max);
+        let curve = self.curve.get_or_insert_with(|| Curve::begin(ack.now, cwnd, w_max, c, mss));
+        let target = curve.at(ack.now.since(curve.began) + ack.rtt, c, mss).min(cwnd + cwnd.scaled(Frac::HALF));
+        // cwnd <- cwnd + (target - cwnd) / cwnd for each packet, target within [cwnd, 1.5 cwnd].
+        self.window.increase(target.saturating_sub(cwnd), acked);
+        if self.params.reno_friendly {
+            // W_est <- W_est + alpha_cubic * acked / cwnd, alpha_cubic = 1 once it is back where the cut was.
+            let alpha = if curve.w_est >= self.cwnd_prior { Frac::ONE } else { reno_alpha(self.params.beta) };
+            let grown = share(&mut curve.carry, mss.scaled(alpha), acked, cwnd);
+            curve.w_est = curve.w_est.saturating_add(grown).min(self.window.cap());
+            if curve.w_est > self.window.bytes() {
+                self.window.set(curve.w_est);
+            }
+        }
+    }
+
+    /// What W_max becomes at a cut (§4.6 and §4.7).
+    fn remember(&mut self) {
+        let cwnd = self.window.bytes();
+        self.w_max = if self.params.fast_convergence && cwnd < self.w_max {
+            cwnd.scaled((Frac::ONE + self.params.beta).half())
+        } else {
+            cwnd
+        };
+        self.cwnd_prior = cwnd;
+        self.curve = None;
+    }
+}
+
+impl Curve {
+    /// The curve that begins at `cwnd` and flattens at `w_max` after K = cbrt((W_max - cwnd) / C) (§4.2).
+    fn begin(now: Time, cwnd: Bytes, w_max: Bytes, c: Frac, mss: Bytes) -> Self {
+        // In units of 2^-10 s: K^3 = (W_max - cwnd) / (C * mss) * 2^30. The product C * mss has 32 fractional
+        // bits and is under 2^58; cube_root takes up to 2^63.
+        let below = w_max.saturating_sub(cwnd).get();
+        let cube = mul_div(below, 1 << 62, (c.bits().saturating_mul(mss.get())).max(1));
+        let k = cube_root(cube.min(i64::MAX as u64)) << 10;
+        Self { began: now, w_max: w_max.max(cwnd), k, w_est: cwnd, carry: 0 }
+    }
+
+    /// W_cubic(t) = C * (t - K)^3 + W_max, not under 0 (§4.2, eq. 1).
+    fn at(&self, t: Span, c: Frac, mss: Bytes) -> Bytes {
+        const SECOND: u64 = 1 << 20;
+        // 10^12 ps = 2^12 * 5^12 ps, so 2^-20 s is 5^12 / 2^8 ps.
+        let t = mul_div(t.unsigned_ps(), 1 << 8, 244_140_625);
+        // At most 2^30 (1024 s), its cube in 2^-20 s^3 at most 2^50.
+        let away = t.abs_diff(self.k).min(1 << 30);
+        let cube = mul_div(away * away / SECOND, away, SECOND);
+        let change = Bytes::new(mul_div(cube, c.bits().saturating_mul(mss.get()), 1 << 52));
+        if t >= self.k { self.w_max.saturating_add(change) } else { self.w_max.saturating_sub(change) }
+    }
+}
+
+/// The increase with which AIMD has Cubic's mean window: 3 (1 - beta) / (1 + beta) (§4.3, eq. 4).
+fn reno_alpha(beta: Frac) -> Frac {
+    Frac::ratio(3 * beta.complement().bits(), (Frac::ONE + beta).bits())
+}
+
+impl ControlLaw for Cubic {
+    fn on_ack(&mut self, ack: &Ack) {
+        let since = ack.now.since(self.last_ack);
+        self.last_ack = ack.now;
+        if self.params.ecn && !ack.marked.is_zero() && self.episode.begins(ack.sent_at, ack.now) {
+            self.remember();
+            Response::Cut.apply(&mut self.window, &mut self.slow_start, self.params.ecn_beta);
+            self.acted.cuts += 1;
+            return;
+        }
+        if ack.app_limited {
+            // Time without enough to send does not count (§5.8).
+            if let Some(curve) = &mut self.curve {
+                curve.began += since;
+            }
+            return;
+        }
+        let before = self.window.bytes();
+        let rest = self.slow_start.grow(&mut self.window, ack.acked);
+        if !rest.is_zero() {
+            self.avoid(ack, rest);
+        }
+        self.acted.increases += u64::from(self.window.bytes() > before);
+    }
+
+    fn on_loss(&mut self, loss: &Loss) {
+        let response = self.episode.respond(loss);
+        if matches!(response, Response::Cut | Response::Collapse) {
+            self.remember();
+        }
+        if response.apply(&mut self.window, &mut self.slow_start, self.params.beta) {
+            self.acted.loss_cuts += 1;
+        }
+        if matches!(response, Response::Collapse | Response::CollapseAgain) {
+            // The next stage begins at its own W_max, with K = 0 (§4.8).
+            self.w_max = Bytes::ZERO;
+            self.curve = None;
+        }
+    }
+
+    fn permit(&self) -> Permit {
+        Permit::window(self.window.bytes())
+    }
+
+    fn acted(&self) -> Acted {
+        self.acted
+    }
+
+    fn trace(&self, emit: &mut dyn FnMut(&'static str, i64)) {
+        emit("w_max_bytes", self.w_max.get() as i64);
+        emit("threshold_bytes", self.slow_start.threshold().min(Window::LIMIT).get() as i64);
+    }
+}

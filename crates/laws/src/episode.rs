@@ -1,0 +1,120 @@
+//! Episodes of loss: one response to all losses that one congestion event caused.
+
+use units::{Frac, Time};
+
+use crate::{Loss, LossCause, SlowStart, Window};
+
+/// Which losses a law has already answered. A packet that left before the last response says nothing of the
+/// state after it (RFC 6582 §3.2 keeps a sequence number for this; a send time also holds under reordering).
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct Episode {
+    answered: Time,
+    collapsed: Time,
+}
+
+/// What a loss asks of a law.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Response {
+    /// Nothing: this loss belongs to an episode already answered.
+    Ignore,
+    /// A cut: the first loss of an episode.
+    Cut,
+    /// A collapse: a timeout that begins an episode.
+    Collapse,
+    /// A collapse of a window that was already cut for the same episode: its threshold stays.
+    CollapseAgain,
+}
+
+impl Episode {
+    /// No loss yet.
+    pub const fn new() -> Self {
+        Self { answered: Time::ZERO, collapsed: Time::ZERO }
+    }
+
+    /// What `loss` asks for; the law is taken to do it.
+    pub fn respond(&mut self, loss: &Loss) -> Response {
+        let first = self.begins(loss.sent_at, loss.now);
+        if loss.cause != LossCause::Timeout {
+            return if first { Response::Cut } else { Response::Ignore };
+        }
+        if loss.sent_at < self.collapsed {
+            return Response::Ignore;
+        }
+        self.collapsed = loss.now;
+        if first { Response::Collapse } else { Response::CollapseAgain }
+    }
+
+    /// Whether a packet that left at `sent_at` met congestion after the last response; if so, this is one.
+    pub fn begins(&mut self, sent_at: Time, now: Time) -> bool {
+        let first = sent_at >= self.answered;
+        if first {
+            self.answered = now;
+        }
+        first
+    }
+}
+
+impl Response {
+    /// Does what TCP does (RFC 5681 §3.1 and §3.2): a cut leaves `kept` of the window and ends slow start; a
+    /// collapse remembers `kept` of it as the threshold of the slow start that follows. Says whether it acted.
+    pub fn apply(self, window: &mut Window, slow_start: &mut SlowStart, kept: Frac) -> bool {
+        match self {
+            Self::Ignore => return false,
+            Self::Cut => {
+                slow_start.lower(window, kept);
+                window.set(slow_start.threshold().min(window.bytes()));
+            }
+            Self::Collapse => {
+                slow_start.lower(window, kept);
+                window.collapse();
+            }
+            Self::CollapseAgain => window.collapse(),
+        }
+        true
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testbed::loss;
+    use units::Bytes;
+
+    #[test]
+    fn a_cut_leaves_its_share_and_a_collapse_remembers_it() {
+        let mss = Bytes::new(1_000);
+        let mut window = Window::new(mss.times(20), mss, Window::LIMIT);
+        let mut slow_start = SlowStart::new();
+        assert!(Response::Cut.apply(&mut window, &mut slow_start, Frac::HALF));
+        assert_eq!((window.bytes(), slow_start.threshold()), (mss.times(10), mss.times(10)));
+        assert!(Response::Collapse.apply(&mut window, &mut slow_start, Frac::HALF));
+        assert_eq!((window.bytes(), slow_start.threshold()), (mss, mss.times(5)));
+        assert!(Response::CollapseAgain.apply(&mut window, &mut slow_start, Frac::HALF));
+        assert_eq!((window.bytes(), slow_start.threshold()), (mss, mss.times(5)));
+        assert!(!Response::Ignore.apply(&mut window, &mut slow_start, Frac::HALF));
+    }
+
+    #[test]
+    fn losses_of_one_flight_are_one_episode() {
+        let mut episode = Episode::new();
+        assert_eq!(episode.respond(&loss(10, 20, LossCause::Reordered)), Response::Cut);
+        assert_eq!(episode.respond(&loss(15, 25, LossCause::Nack)), Response::Ignore);
+        assert_eq!(episode.respond(&loss(20, 30, LossCause::Reordered)), Response::Cut);
+    }
+
+    #[test]
+    fn timeouts_of_one_flight_collapse_once() {
+        let mut episode = Episode::new();
+        assert_eq!(episode.respond(&loss(10, 100, LossCause::Timeout)), Response::Collapse);
+        assert_eq!(episode.respond(&loss(11, 101, LossCause::Timeout)), Response::Ignore);
+        assert_eq!(episode.respond(&loss(101, 200, LossCause::Timeout)), Response::Collapse);
+    }
+
+    #[test]
+    fn a_timeout_after_a_cut_still_collapses() {
+        let mut episode = Episode::new();
+        assert_eq!(episode.respond(&loss(10, 20, LossCause::Reordered)), Response::Cut);
+        assert_eq!(episode.respond(&loss(12, 100, LossCause::Timeout)), Response::CollapseAgain);
+        assert_eq!(episode.respond(&loss(13, 101, LossCause::Timeout)), Response::Ignore);
+    }
+}

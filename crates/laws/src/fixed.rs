@@ -1,0 +1,44 @@
+//! Fixed: a constant window, whatever happens. A baseline, and an aid to tests of what lies around a law.
+
+use units::Span;
+
+use crate::params::{parameters, range};
+use crate::{Ack, Acted, ControlLaw, Loss, Path, Permit, Window};
+
+parameters! { path;
+    /// The window.
+    window: Bytes = path.bdp(), "1 own BDP", range::BYTE, range::WINDOW;
+    /// Whether packets are spread over the base RTT.
+    paced: Switch = false, "off", false, true;
+}
+
+/// The law.
+#[derive(Clone, Debug)]
+pub struct Fixed {
+    window: Window,
+    base_rtt: Span, // zero: no pacing
+}
+
+impl Fixed {
+    /// A flow on `path`.
+    pub fn new(path: &Path, params: Params) -> Self {
+        Self {
+            window: Window::new(params.window, path.mss, Window::LIMIT),
+            base_rtt: if params.paced { path.base_rtt } else { Span::ZERO },
+        }
+    }
+}
+
+impl ControlLaw for Fixed {
+    fn on_ack(&mut self, _: &Ack) {}
+
+    fn on_loss(&mut self, _: &Loss) {}
+
+    fn permit(&self) -> Permit {
+        Permit::paced_window(self.window.bytes(), self.base_rtt)
+    }
+
+    fn acted(&self) -> Acted {
+        Acted::default()
+    }
+}

@@ -1,0 +1,88 @@
+//! The closed set of laws, dispatched inline: what hosts run by default.
+
+use units::Time;
+
+use crate::{Ack, Acted, ControlLaw, Cookie, Loss, Notification, Permit, Sent};
+use crate::{Bbr, Cubic, Dctcp, Fixed, Gemini, MpRdma, NewReno, UnoCc};
+
+/// Any of the laws. [`catalog::build`](crate::catalog::build) makes one from its name and settings.
+#[derive(Clone, Debug)]
+pub enum Law {
+    /// Uno's loop.
+    UnoCc(UnoCc),
+    /// GEMINI.
+    Gemini(Gemini),
+    /// DCTCP.
+    Dctcp(Dctcp),
+    /// MPRDMA.
+    MpRdma(MpRdma),
+    /// BBR, version 1.
+    Bbr(Bbr),
+    /// Cubic.
+    Cubic(Cubic),
+    /// `NewReno`.
+    NewReno(NewReno),
+    /// A constant window.
+    Fixed(Fixed),
+}
+
+/// Evaluates `$call` with `$law` as the law inside `$any`.
+macro_rules! inside {
+    ($any:expr, $law:ident => $call:expr) => {
+        match $any {
+            Law::UnoCc($law) => $call,
+            Law::Gemini($law) => $call,
+            Law::Dctcp($law) => $call,
+            Law::MpRdma($law) => $call,
+            Law::Bbr($law) => $call,
+            Law::Cubic($law) => $call,
+            Law::NewReno($law) => $call,
+            Law::Fixed($law) => $call,
+        }
+    };
+}
+
+impl ControlLaw for Law {
+    #[inline]
+    fn on_sent(&mut self, sent: &Sent) -> Cookie {
+        inside!(self, law => law.on_sent(sent))
+    }
+
+    #[inline]
+    fn on_ack(&mut self, ack: &Ack) {
+        inside!(self, law => law.on_ack(ack));
+    }
+
+    #[inline]
+    fn on_loss(&mut self, loss: &Loss) {
+        inside!(self, law => law.on_loss(loss));
+    }
+
+    #[inline]
+    fn on_notification(&mut self, notification: &Notification) {
+        inside!(self, law => law.on_notification(notification));
+    }
+
+    #[inline]
+    fn on_timer(&mut self, now: Time) {
+        inside!(self, law => law.on_timer(now));
+    }
+
+    #[inline]
+    fn next_timer(&self) -> Time {
+        inside!(self, law => law.next_timer())
+    }
+
+    #[inline]
+    fn permit(&self) -> Permit {
+        inside!(self, law => law.permit())
+    }
+
+    fn acted(&self) -> Acted {
+        inside!(self, law => law.acted())
+    }
+
+    fn trace(&self, emit: &mut dyn FnMut(&'static str, i64)) {
+        inside!(self, law => law.trace(emit));
+    }
+}

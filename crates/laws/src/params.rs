@@ -1,0 +1,219 @@
+//! Parameters of laws: each is defined once, and that definition makes the field, its default, its range and its
+//! row in the catalog.
+
+use core::fmt;
+
+use units::{Bytes, Frac, Rate, Span};
+
+/// What kind of quantity a parameter is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Quantity {
+    /// A number without unit: a gain, a share, a multiple.
+    Fraction,
+    /// A span of time.
+    Span,
+    /// An amount of data.
+    Bytes,
+    /// A rate.
+    Rate,
+    /// A whole number.
+    Count,
+    /// On or off.
+    Switch,
+}
+
+/// A value of one of those kinds.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Value {
+    /// A number without unit.
+    Fraction(Frac),
+    /// A span of time.
+    Span(Span),
+    /// An amount of data.
+    Bytes(Bytes),
+    /// A rate.
+    Rate(Rate),
+    /// A whole number.
+    Count(u64),
+    /// On or off.
+    Switch(bool),
+}
+
+/// One parameter of a law.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct ParamInfo {
+    /// Its name, as in scenario files.
+    pub name: &'static str,
+    /// Its kind.
+    pub quantity: Quantity,
+    /// Its default in words, because many depend on the flow's path.
+    pub default: &'static str,
+    /// What it does, with the paper's symbol.
+    pub doc: &'static str,
+    /// The smallest value allowed.
+    pub lowest: Value,
+    /// The largest value allowed.
+    pub highest: Value,
+}
+
+impl ParamInfo {
+    /// Whether `value` is of this parameter's kind and within its range.
+    pub fn allows(&self, value: Value) -> bool {
+        match (self.lowest, value, self.highest) {
+            (Value::Fraction(low), Value::Fraction(v), Value::Fraction(high)) => low <= v && v <= high,
+            (Value::Span(low), Value::Span(v), Value::Span(high)) => low <= v && v <= high,
+            (Value::Bytes(low), Value::Bytes(v), Value::Bytes(high)) => low <= v && v <= high,
+            (Value::Rate(low), Value::Rate(v), Value::Rate(high)) => low <= v && v <= high,
+            (Value::Count(low), Value::Count(v), Value::Count(high)) => low <= v && v <= high,
+            (Value::Switch(_), Value::Switch(_), Value::Switch(_)) => true,
+            _ => false,
+        }
+    }
+}
+
+impl Value {
+    /// Its kind.
+    pub const fn quantity(self) -> Quantity {
+        match self {
+            Self::Fraction(_) => Quantity::Fraction,
+            Self::Span(_) => Quantity::Span,
+            Self::Bytes(_) => Quantity::Bytes,
+            Self::Rate(_) => Quantity::Rate,
+            Self::Count(_) => Quantity::Count,
+            Self::Switch(_) => Quantity::Switch,
+        }
+    }
+}
+
+impl fmt::Display for Quantity {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Fraction => "a number",
+            Self::Span => "a span of time",
+            Self::Bytes => "an amount of data",
+            Self::Rate => "a rate",
+            Self::Count => "a whole number",
+            Self::Switch => "true or false",
+        })
+    }
+}
+
+impl fmt::Display for Value {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Fraction(v) => v.fmt(f),
+            Self::Span(v) => v.fmt(f),
+            Self::Bytes(v) => v.fmt(f),
+            Self::Rate(v) => v.fmt(f),
+            Self::Count(v) => v.fmt(f),
+            Self::Switch(v) => v.fmt(f),
+        }
+    }
+}
+
+/// The type that holds a quantity.
+macro_rules! quantity_type {
+    (Fraction) => {
+        units::Frac
+    };
+    (Span) => {
+        units::Span
+    };
+    (Bytes) => {
+        units::Bytes
+    };
+    (Rate) => {
+        units::Rate
+    };
+    (Count) => {
+        u64
+    };
+    (Switch) => {
+        bool
+    };
+}
+
+/// Makes `Params`: the fields, `Params::for_path` with the defaults, `Params::TABLE` for the catalog and
+/// `Params::set` by name. A row reads `name: Quantity = default, "default in words", lowest, highest;`.
+macro_rules! parameters {
+    ($path:ident; $(#[doc = $doc:literal] $name:ident: $quantity:ident = $default:expr, $text:literal, $low:expr, $high:expr;)*) => {
+        /// What can be set. The ranges are in the catalog.
+        #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+        pub struct Params {
+            $(#[doc = $doc] pub $name: $crate::params::quantity_type!($quantity),)*
+        }
+
+        impl Params {
+            /// Their table for the catalog.
+            pub(crate) const TABLE: &'static [$crate::params::ParamInfo] = &[$($crate::params::ParamInfo {
+                name: stringify!($name),
+                quantity: $crate::params::Quantity::$quantity,
+                default: $text,
+                doc: $doc.trim_ascii(),
+                lowest: $crate::params::Value::$quantity($low),
+                highest: $crate::params::Value::$quantity($high),
+            }),*];
+
+            /// The defaults for a flow on `path`.
+            pub const fn for_path($path: &$crate::Path) -> Self {
+                let _ = $path;
+                Self { $($name: $default),* }
+            }
+
+            /// Sets one by name. A name or kind that is not in the table changes nothing: the catalog has
+            /// already refused it.
+            pub(crate) fn set(&mut self, name: &str, value: $crate::params::Value) {
+                match (name, value) {
+                    $((stringify!($name), $crate::params::Value::$quantity(value)) => self.$name = value,)*
+                    _ => {}
+                }
+            }
+        }
+    };
+}
+
+pub(crate) use {parameters, quantity_type};
+
+/// Ranges that several laws share.
+pub(crate) mod range {
+    use units::{Bytes, Frac, Span};
+
+    use crate::{Path, Window};
+
+    /// A multiple of the BDP that no window reaches: no limit.
+    pub(crate) const UNLIMITED: Frac = Frac::from_bits(1 << 52);
+    /// The smallest share of a BDP that a window may be limited to.
+    pub(crate) const TINY: Frac = Frac::millionths(1_000);
+    /// The smallest window in bytes.
+    pub(crate) const BYTE: Bytes = Bytes::new(1);
+    /// The largest.
+    pub(crate) const WINDOW: Bytes = Window::LIMIT;
+    /// The shortest period.
+    pub(crate) const SHORT: Span = Span::from_ns(1);
+    /// The longest.
+    pub(crate) const LONG: Span = Span::from_s(1_000);
+    /// The initial window of RFC 6928, in packets.
+    pub(crate) const fn ten_packets(path: &Path) -> Bytes {
+        path.mss.times(10)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_range_holds_its_ends_and_its_kind_only() {
+        let info = ParamInfo {
+            name: "gain",
+            quantity: Quantity::Fraction,
+            default: "1/16",
+            doc: "",
+            lowest: Value::Fraction(Frac::ZERO),
+            highest: Value::Fraction(Frac::ONE),
+        };
+        assert!(info.allows(Value::Fraction(Frac::ZERO)) && info.allows(Value::Fraction(Frac::ONE)));
+        assert!(!info.allows(Value::Fraction(Frac::ONE + Frac::from_bits(1))));
+        assert!(!info.allows(Value::Count(0)));
+    }
+}

@@ -1,0 +1,94 @@
+//! Slow start: the window doubles every round trip until it reaches a threshold.
+//! RFC 5681 §3.1, counting bytes (RFC 3465 with no limit, because a host may pace what is granted).
+
+use units::{Bytes, Frac};
+
+use crate::Window;
+
+/// The threshold under which a window doubles every round trip.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct SlowStart {
+    threshold: Bytes, // ssthresh
+}
+
+impl SlowStart {
+    /// Slow start that lasts until something ends it.
+    pub const fn new() -> Self {
+        Self { threshold: Bytes::MAX }
+    }
+
+    /// Whether `window` is still to double.
+    pub fn is_on(&self, window: &Window) -> bool {
+        window.bytes() < self.threshold
+    }
+
+    /// The threshold (ssthresh).
+    pub const fn threshold(&self) -> Bytes {
+        self.threshold
+    }
+
+    /// Grows `window` by `acked` up to the threshold. What is left over is for congestion avoidance.
+    pub fn grow(&self, window: &mut Window, acked: Bytes) -> Bytes {
+        let room = self.threshold.saturating_sub(window.bytes());
+        let used = if acked < room { acked } else { room };
+        window.open(used);
+        acked - used
+    }
+
+    /// Ends slow start where `window` is now.
+    pub fn leave(&mut self, window: &Window) {
+        self.threshold = self.threshold.min(window.bytes());
+    }
+
+    /// Congestion in earnest: the threshold becomes `kept` of the window, at least twice its floor
+    /// (RFC 5681 eq. 4).
+    pub fn lower(&mut self, window: &Window, kept: Frac) {
+        self.threshold = window.bytes().scaled(kept).max(window.floor().times(2));
+    }
+}
+
+impl Default for SlowStart {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MSS: Bytes = Bytes::new(1_000);
+
+    #[test]
+    fn doubles_then_stops_at_the_threshold() {
+        let mut window = Window::new(MSS.times(8), MSS, Window::LIMIT);
+        let mut slow_start = SlowStart::new();
+        assert_eq!(slow_start.grow(&mut window, MSS.times(8)), Bytes::ZERO);
+        assert_eq!(window.bytes(), MSS.times(16));
+        slow_start.lower(&window, Frac::HALF);
+        window.collapse();
+        assert!(slow_start.is_on(&window));
+        // From 1 MSS to the threshold of 8 takes 7; 3 of 10 are left over.
+        assert_eq!(slow_start.grow(&mut window, MSS.times(10)), MSS.times(3));
+        assert_eq!(window.bytes(), MSS.times(8));
+        assert!(!slow_start.is_on(&window));
+    }
+
+    #[test]
+    fn the_threshold_is_at_least_two_packets() {
+        let window = Window::new(MSS, MSS, Window::LIMIT);
+        let mut slow_start = SlowStart::new();
+        slow_start.lower(&window, Frac::HALF);
+        assert_eq!(slow_start.threshold(), MSS.times(2));
+    }
+
+    #[test]
+    fn leaving_never_raises_the_threshold() {
+        let mut window = Window::new(MSS.times(4), MSS, Window::LIMIT);
+        let mut slow_start = SlowStart::new();
+        slow_start.leave(&window);
+        window.open(MSS.times(4));
+        slow_start.leave(&window);
+        assert_eq!(slow_start.threshold(), MSS.times(4));
+    }
+}

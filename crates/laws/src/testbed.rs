@@ -1,0 +1,321 @@
+//! For tests only: hand-made signals, and one bottleneck shared by a few endless flows.
+//!
+//! The bottleneck is a FIFO at a fixed rate beside the senders. A packet joins it the moment it leaves, and its
+//! acknowledgement is back one base round trip after its service ends. So every queueing delay, mark and loss
+//! is exact, and theory about a single bottleneck can be checked against it.
+
+extern crate std;
+
+use std::collections::BTreeMap;
+use std::vec::Vec;
+
+use proptest::prelude::*;
+use units::{Bytes, Frac, Rate, Span, Time};
+
+use crate::{Ack, ControlLaw, Cookie, Loss, LossCause, Path, Sent};
+
+/// 100 Gb/s, 14 us inside, a flow inside.
+pub(crate) const PATH: Path = Path {
+    base_rtt: Span::from_us(14),
+    intra_rtt: Span::from_us(14),
+    line_rate: Rate::from_gbps(100),
+    mss: Bytes::new(4_096),
+};
+
+/// The same with 2 ms between datacenters.
+pub(crate) const LONG_PATH: Path = Path { base_rtt: Span::from_ms(2), ..PATH };
+
+/// A packet acknowledged one base round trip after it left, at `now_us`, without a mark.
+pub(crate) fn ack(path: &Path, now_us: u64) -> Ack {
+    let now = Time::from_us(1_000_000 + now_us);
+    Ack {
+        now,
+        sent_at: now - path.base_rtt,
+        rtt: path.base_rtt,
+        acked: path.mss,
+        marked: Bytes::ZERO,
+        in_flight: path.mss.times(4),
+        delivered: Bytes::new(now_us * 4_096),
+        delivered_at_send: Bytes::new(now_us * 4_096).saturating_sub(path.bdp()),
+        delivered_time_at_send: now - path.base_rtt,
+        send_elapsed: path.base_rtt,
+        app_limited: false,
+        cookie: Cookie::NONE,
+    }
+}
+
+/// The same, marked.
+pub(crate) fn marked(path: &Path, now_us: u64) -> Ack {
+    Ack { marked: path.mss, ..ack(path, now_us) }
+}
+
+/// A packet lost.
+pub(crate) fn loss(sent_us: u64, now_us: u64, cause: LossCause) -> Loss {
+    Loss {
+        now: Time::from_us(1_000_000 + now_us),
+        sent_at: Time::from_us(1_000_000 + sent_us),
+        lost: Bytes::new(4_096),
+        in_flight: Bytes::ZERO,
+        cause,
+    }
+}
+
+/// Something that a host may report.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Event {
+    Sent(Sent),
+    Ack(Ack),
+    Loss(Loss),
+}
+
+impl Event {
+    pub(crate) fn tell(&self, law: &mut impl ControlLaw) {
+        match self {
+            Event::Sent(sent) => drop(law.on_sent(sent)),
+            Event::Ack(ack) => law.on_ack(ack),
+            Event::Loss(loss) => law.on_loss(loss),
+        }
+    }
+}
+
+/// Any history of a flow: times and delivered counts only grow, the rest is arbitrary.
+pub(crate) fn history() -> impl Strategy<Value = Vec<Event>> {
+    let entry = (0..8u8, 0..3_000_000_000u64, 1..100_000_000_000u64, 0..1u64 << 22, any::<bool>(), any::<bool>());
+    proptest::collection::vec(entry, 1..300).prop_map(|entries| {
+        let (mut now, mut delivered) = (Time::from_us(1_000_000), Bytes::ZERO);
+        let mut events = Vec::new();
+        for (kind, gap, rtt, bytes, flag, app_limited) in entries {
+            now += Span::from_ps(gap as i64);
+            let rtt = Span::from_ps(rtt as i64);
+            let bytes = Bytes::new(bytes);
+            events.push(match kind {
+                0 => Event::Sent(Sent { now, bytes, in_flight: bytes, retransmission: flag }),
+                1 | 2 => {
+                    let cause = [LossCause::Reordered, LossCause::Timeout, LossCause::Nack][gap as usize % 3];
+                    Event::Loss(Loss { now, sent_at: now - rtt, lost: bytes, in_flight: bytes, cause })
+                }
+                _ => {
+                    let before = delivered;
+                    delivered += bytes;
+                    Event::Ack(Ack {
+                        now,
+                        sent_at: now - rtt,
+                        rtt,
+                        acked: bytes,
+                        marked: if flag { bytes } else { Bytes::ZERO },
+                        in_flight: bytes,
+                        delivered,
+                        delivered_at_send: before.scaled(Frac::millionths(gap % 1_000_000)),
+                        delivered_time_at_send: now - rtt,
+                        send_elapsed: rtt,
+                        app_limited,
+                        cookie: Cookie::NONE,
+                    })
+                }
+            });
+        }
+        events
+    })
+}
+
+/// The bottleneck's settings.
+#[derive(Clone, Copy)]
+pub(crate) struct Link {
+    pub(crate) rate: Rate,
+    /// Backlog over which packets are marked.
+    pub(crate) mark_over: Bytes,
+    /// Backlog over which they are dropped.
+    pub(crate) drop_over: Bytes,
+    /// Marks follow a phantom queue that drains at this share of the rate instead.
+    pub(crate) phantom: Option<Frac>,
+}
+
+struct Flow<L> {
+    law: L,
+    mss: Bytes,
+    base_rtt: Span,
+    starts: Time,
+    in_flight: Bytes,
+    delivered: Bytes,
+    delivered_time: Time,
+    first_sent: Time,
+    next_send: Time,
+    wakes_at: Time,
+}
+
+enum Arrival {
+    Ack(Ack),
+    Loss(Loss),
+    Wake,
+}
+
+/// The bottleneck and its flows.
+pub(crate) struct Bed<L> {
+    link: Link,
+    flows: Vec<Flow<L>>,
+    events: BTreeMap<(Time, u64), (usize, Arrival)>,
+    made: u64,
+    busy_until: Time,
+    phantom_until: Time,
+    pub(crate) now: Time,
+    pub(crate) lost: u64,
+    /// The largest and the smallest backlog met by a packet since last reset.
+    pub(crate) backlog: (Bytes, Bytes),
+}
+
+impl<L: ControlLaw> Bed<L> {
+    pub(crate) fn new(link: Link) -> Self {
+        Self {
+            link,
+            flows: Vec::new(),
+            events: BTreeMap::new(),
+            made: 0,
+            busy_until: Time::ZERO,
+            phantom_until: Time::ZERO,
+            now: Time::ZERO,
+            lost: 0,
+            backlog: (Bytes::ZERO, Bytes::MAX),
+        }
+    }
+
+    pub(crate) fn add(&mut self, law: L, path: &Path, starts: Time) {
+        self.flows.push(Flow {
+            law,
+            mss: path.mss,
+            base_rtt: path.base_rtt - path.line_rate.time_for(path.mss),
+            starts,
+            in_flight: Bytes::ZERO,
+            delivered: Bytes::ZERO,
+            delivered_time: starts,
+            first_sent: starts,
+            next_send: starts,
+            wakes_at: Time::ZERO,
+        });
+        self.schedule(starts, self.flows.len() - 1, Arrival::Wake);
+    }
+
+    pub(crate) fn law(&self, flow: usize) -> &L {
+        &self.flows[flow].law
+    }
+
+    pub(crate) fn delivered(&self, flow: usize) -> Bytes {
+        self.flows[flow].delivered
+    }
+
+    pub(crate) fn forget_backlog(&mut self) {
+        self.backlog = (Bytes::ZERO, Bytes::MAX);
+    }
+
+    /// Runs until `end`.
+    pub(crate) fn run(&mut self, end: Time) {
+        while let Some(entry) = self.events.first_entry() {
+            if entry.key().0 > end {
+                break;
+            }
+            let ((now, _), (index, arrival)) = entry.remove_entry();
+            self.now = now;
+            let flow = &mut self.flows[index];
+            match arrival {
+                Arrival::Ack(mut ack) => {
+                    flow.in_flight = flow.in_flight.saturating_sub(ack.acked);
+                    flow.delivered += ack.acked;
+                    flow.delivered_time = now;
+                    flow.first_sent = ack.sent_at;
+                    ack.in_flight = flow.in_flight;
+                    ack.delivered = flow.delivered;
+                    flow.law.on_ack(&ack);
+                }
+                Arrival::Loss(mut loss) => {
+                    flow.in_flight = flow.in_flight.saturating_sub(loss.lost);
+                    loss.in_flight = flow.in_flight;
+                    flow.law.on_loss(&loss);
+                }
+                Arrival::Wake => {}
+            }
+            self.send(index);
+        }
+        self.now = end;
+    }
+
+    fn schedule(&mut self, at: Time, flow: usize, arrival: Arrival) {
+        self.made += 1;
+        self.events.insert((at, self.made), (flow, arrival));
+    }
+
+    fn send(&mut self, index: usize) {
+        loop {
+            let now = self.now;
+            let flow = &mut self.flows[index];
+            let permit = flow.law.permit();
+            assert!(!permit.pacing.is_zero() && !permit.window.is_zero());
+            if now < flow.starts || flow.in_flight + flow.mss > permit.window.max(flow.mss) {
+                return;
+            }
+            if flow.next_send > now {
+                let at = flow.next_send;
+                if flow.wakes_at != at {
+                    flow.wakes_at = at;
+                    self.schedule(at, index, Arrival::Wake);
+                }
+                return;
+            }
+            flow.next_send = now + permit.pacing.time_for(flow.mss);
+            flow.in_flight += flow.mss;
+            if flow.in_flight == flow.mss {
+                flow.first_sent = now;
+                flow.delivered_time = now;
+            }
+            let (bytes, in_flight) = (flow.mss, flow.in_flight);
+            let cookie = flow.law.on_sent(&Sent { now, bytes, in_flight, retransmission: false });
+            let sent = Ack {
+                now,
+                sent_at: now,
+                rtt: Span::ZERO,
+                acked: flow.mss,
+                marked: Bytes::ZERO,
+                in_flight,
+                delivered: flow.delivered,
+                delivered_at_send: flow.delivered,
+                delivered_time_at_send: flow.delivered_time,
+                send_elapsed: now.since(flow.first_sent),
+                app_limited: false,
+                cookie,
+            };
+            self.enqueue(index, sent);
+        }
+    }
+
+    fn enqueue(&mut self, index: usize, mut ack: Ack) {
+        let (now, base_rtt) = (self.now, self.flows[index].base_rtt);
+        let backlog = self.link.rate.bytes_in(self.busy_until.since(now));
+        self.backlog = (self.backlog.0.max(backlog), self.backlog.1.min(backlog));
+        if backlog > self.link.drop_over {
+            self.lost += 1;
+            let at = self.busy_until + base_rtt;
+            let loss =
+                Loss { now: at, sent_at: now, lost: ack.acked, in_flight: Bytes::ZERO, cause: LossCause::Reordered };
+            self.schedule(at, index, Arrival::Loss(loss));
+            return;
+        }
+        self.busy_until = self.busy_until.max(now) + self.link.rate.time_for(ack.acked);
+        let mut watched = backlog;
+        if let Some(share) = self.link.phantom {
+            let drain = self.link.rate.scaled(share);
+            watched = drain.bytes_in(self.phantom_until.since(now));
+            self.phantom_until = self.phantom_until.max(now) + drain.time_for(ack.acked);
+        }
+        if watched > self.link.mark_over {
+            ack.marked = ack.acked;
+        }
+        ack.now = self.busy_until + base_rtt;
+        ack.rtt = ack.now.since(now);
+        self.schedule(ack.now, index, Arrival::Ack(ack));
+    }
+}
+
+/// Jain's index of fairness: 1 where all are equal.
+pub(crate) fn jain(shares: &[f64]) -> f64 {
+    let sum: f64 = shares.iter().sum();
+    let squares: f64 = shares.iter().map(|s| s * s).sum();
+    sum * sum / (shares.len() as f64 * squares)
+}
