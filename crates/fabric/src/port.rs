@@ -195,7 +195,7 @@ impl PortParams {
 
     /// Whether the link loses this packet, by chance.
     #[inline]
-    pub(crate) fn loses(&self, salt: u64, packet: &Arrival) -> bool {
+    pub fn loses(&self, salt: u64, packet: &Arrival) -> bool {
         self.loss != 0 && (draw(!salt, packet) >> 32) < self.loss
     }
 }

@@ -58,7 +58,7 @@ impl<P> QueuedPort<P> {
         self.advance(params, salt, packet.now_ps, &mut out);
         let service_ps = params.serializer.time_for(packet.size);
         // The buffer is physical: what is left of the packet in service still lies in it.
-        let held = self.waiting_ps + self.idle_at_ps.saturating_sub(packet.now_ps);
+        let held = self.held_ps(packet.now_ps);
         if held + service_ps > params.buffer_ps {
             return Some(item);
         }
@@ -116,6 +116,12 @@ impl<P> QueuedPort<P> {
             }
     }
 
+    /// What the buffer holds at a time, in picoseconds of service, the packet in service by its remainder.
+    #[inline]
+    pub fn held_ps(&self, now_ps: u64) -> u64 {
+        self.waiting_ps + self.idle_at_ps.saturating_sub(now_ps)
+    }
+
     /// Whether packets wait whose service has not begun.
     #[inline]
     pub fn has_waiting(&self) -> bool {
@@ -130,7 +136,7 @@ impl<P> QueuedPort<P> {
     /// What the buffer holds at a time, the remainder of the packet in service included. Exact only once
     /// service has been replayed to that time.
     pub fn queue(&self, params: &PortParams, now_ps: u64) -> Bytes {
-        params.bytes_in(self.waiting_ps + self.idle_at_ps.saturating_sub(now_ps))
+        params.bytes_in(self.held_ps(now_ps))
     }
 
     /// The phantom queue.

@@ -1,29 +1,224 @@
-//! The run: partitions, epochs and threads.
+//! The run: partitions in epochs, on one thread or several.
+//!
+//! An epoch is as long as the shortest link between partitions, so that nothing sent in it arrives in it: the
+//! partitions run apart and exchange packets at its end. Which thread runs a partition changes nothing.
+
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Barrier, Mutex, PoisonError};
 
 use laws::{ControlLaw, Path};
 use units::Time;
 
-use crate::outcome::Outcome;
+use crate::host::{Context, Trigger, never_started};
+use crate::layout::{Layout, lookaheads};
+use crate::outcome::{EngineStats, LinkOutcome, Outcome};
+use crate::partition::Partition;
+use crate::plane::Mail;
 use crate::setup::{FlowSpec, Setup};
+
+/// Windows of an epoch where no other partition limits it: often enough to see that all flows are done.
+const WINDOWS_ALONE: u64 = 256;
 
 /// How far a run has come.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Progress {
     /// Simulated time.
     pub time: Time,
-    /// Packets over links so far.
+    /// Packets that switches forwarded and hosts received so far.
     pub packet_hops: u64,
-    /// Flows complete so far.
-    pub completed: u64,
+    /// Flows that are not complete.
+    pub open: u64,
+}
+
+/// What a partition has for another at the end of an epoch.
+#[derive(Default)]
+struct Mailbox {
+    mail: Vec<Mail>,
+    triggers: Vec<Trigger>,
+}
+
+/// What threads tell each other at the end of an epoch; two of each, used in turn, so that a fast thread's next
+/// epoch does not touch what a slow one still reads.
+struct Shared {
+    barrier: Barrier,
+    boxes: [Vec<Mutex<Mailbox>>; 2],
+    /// Per partition: when it is next active, flows open, hops so far.
+    next: [Vec<AtomicU64>; 2],
+    open: [Vec<AtomicU64>; 2],
+    hops: [Vec<AtomicU64>; 2],
+    stop: AtomicBool,
 }
 
 /// Runs a simulation on up to `threads` threads. `make_law` gives each flow its law when it starts; `progress`
-/// is called now and then and ends the run by answering `false`.
+/// is called now and then, on the calling thread, and ends the run by answering `false`.
+///
+/// # Panics
+/// If a law or `make_law` panics.
 pub fn run<L, F>(setup: &Setup, threads: usize, make_law: F, progress: &mut dyn FnMut(Progress) -> bool) -> Outcome
 where
     L: ControlLaw + Send,
     F: Fn(&FlowSpec, &Path) -> L + Sync,
 {
-    let _ = (setup, threads, &make_law, progress);
-    unreachable!("written next")
+    let layout = Layout::new(&setup.network);
+    let (window_ps, between_ps) = lookaheads(&setup.network);
+    let epoch_windows = if between_ps == u64::MAX { WINDOWS_ALONE } else { between_ps / window_ps };
+    let context = Context::new(setup, &make_law);
+    let count = layout.partitions();
+    let threads = threads.clamp(1, count);
+
+    let mut shares: Vec<Vec<(usize, Partition<L>)>> = (0..threads).map(|_| Vec::new()).collect();
+    for index in 0..count {
+        shares[index % threads].push((index, Partition::new(index, setup, &layout, window_ps)));
+    }
+    let counters = || (0..count).map(|_| AtomicU64::new(0)).collect::<Vec<_>>();
+    let shared = Shared {
+        barrier: Barrier::new(threads),
+        boxes: [(); 2].map(|()| (0..count).map(|_| Mutex::default()).collect()),
+        next: [counters(), counters()],
+        open: [counters(), counters()],
+        hops: [counters(), counters()],
+        stop: AtomicBool::new(false),
+    };
+    let worker = Worker { setup, context: &context, layout: &layout, shared: &shared, window_ps, epoch_windows };
+
+    let mine = shares.remove(0);
+    let (ended_ps, mut partitions) = std::thread::scope(|scope| {
+        let others: Vec<_> =
+            shares.into_iter().map(|share| scope.spawn(|| worker.run(share, &mut |_| true, false))).collect();
+        let (ended_ps, mut partitions) = worker.run(mine, progress, true);
+        for other in others {
+            match other.join() {
+                Ok((_, share)) => partitions.extend(share),
+                Err(panic) => std::panic::resume_unwind(panic),
+            }
+        }
+        (ended_ps, partitions)
+    });
+    partitions.sort_by_key(|(index, _)| *index);
+    let interrupted = shared.stop.load(Ordering::Relaxed);
+    gather(setup, partitions.into_iter().map(|(_, partition)| partition).collect(), ended_ps, interrupted, threads)
+}
+
+/// What every thread of a run shares.
+struct Worker<'a, F> {
+    setup: &'a Setup,
+    context: &'a Context<'a, F>,
+    layout: &'a Layout,
+    shared: &'a Shared,
+    window_ps: u64,
+    epoch_windows: u64,
+}
+
+impl<F> Worker<'_, F> {
+    /// Runs a share of the partitions to the end. Returns when that was.
+    fn run<L: ControlLaw>(
+        &self,
+        mut share: Vec<(usize, Partition<L>)>,
+        progress: &mut dyn FnMut(Progress) -> bool,
+        reports: bool,
+    ) -> (u64, Vec<(usize, Partition<L>)>)
+    where
+        F: Fn(&FlowSpec, &Path) -> L,
+    {
+        let stop_ps = self.setup.stop.ps();
+        let mut begins = 0;
+        let mut turn = 0;
+        loop {
+            let until = begins.max(0) + self.epoch_windows * self.window_ps;
+            let until = until.min(stop_ps);
+            for (index, partition) in &mut share {
+                partition.run(until, self.context);
+                self.post(*index, partition, turn);
+            }
+            self.shared.barrier.wait();
+            for (index, partition) in &mut share {
+                self.collect(*index, partition, turn);
+            }
+            let sum = |values: &[AtomicU64]| values.iter().map(|value| value.load(Ordering::Relaxed)).sum::<u64>();
+            let open = sum(&self.shared.open[turn]);
+            let next = self.shared.next[turn].iter().map(|value| value.load(Ordering::Relaxed)).min();
+            let next = next.unwrap_or(u64::MAX);
+            if reports {
+                let packet_hops = sum(&self.shared.hops[turn]);
+                if !progress(Progress { time: Time::from_ps(until), packet_hops, open }) {
+                    self.shared.stop.store(true, Ordering::Relaxed);
+                }
+            }
+            // Everyone sees the same counts, and the same wish to stop, so everyone leaves in the same epoch.
+            self.shared.barrier.wait();
+            let stop = self.shared.stop.load(Ordering::Relaxed);
+            if until >= stop_ps || open == 0 || next == u64::MAX || stop {
+                return (until, share);
+            }
+            begins = until.max(next / self.window_ps * self.window_ps);
+            if begins >= stop_ps {
+                return (stop_ps, share);
+            }
+            turn ^= 1;
+        }
+    }
+
+    /// Leaves what a partition has for the others, and its counts.
+    fn post<L: ControlLaw>(&self, index: usize, partition: &mut Partition<L>, turn: usize) {
+        let boxes = &self.shared.boxes[turn];
+        let mut next = partition.plane.schedule().next_active_ps();
+        for mail in partition.plane.take_mail() {
+            next = next.min(mail.packets[0].time_ps);
+            boxes[mail.to].lock().unwrap_or_else(PoisonError::into_inner).mail.push(mail);
+        }
+        for trigger in std::mem::take(&mut partition.hosts.triggers) {
+            next = next.min(trigger.time.ps());
+            let host = self.setup.flows[trigger.flow.0 as usize].src;
+            let to = self.layout.partition_of(self.setup.network.hosts()[host.index()]);
+            boxes[to].lock().unwrap_or_else(PoisonError::into_inner).triggers.push(trigger);
+        }
+        self.shared.next[turn][index].store(next, Ordering::Relaxed);
+        self.shared.open[turn][index].store(partition.hosts.open, Ordering::Relaxed);
+        let hops = partition.plane.forwarded + partition.host_events;
+        self.shared.hops[turn][index].store(hops, Ordering::Relaxed);
+    }
+
+    /// Takes what the others left for a partition. Each link's packets come from one partition, in order.
+    fn collect<L: ControlLaw>(&self, index: usize, partition: &mut Partition<L>, turn: usize) {
+        let mut mailbox = self.shared.boxes[turn][index].lock().unwrap_or_else(PoisonError::into_inner);
+        for mail in mailbox.mail.drain(..) {
+            partition.plane.deliver(mail);
+        }
+        for trigger in mailbox.triggers.drain(..) {
+            partition.deliver_trigger(trigger, self.setup);
+        }
+    }
+}
+
+fn gather<L: ControlLaw>(
+    setup: &Setup,
+    mut partitions: Vec<Partition<L>>,
+    ended_ps: u64,
+    interrupted: bool,
+    threads: usize,
+) -> Outcome {
+    let ended = Time::from_ps(ended_ps);
+    let mut flows = vec![never_started(); setup.flows.len()];
+    let mut links: Vec<LinkOutcome> = Vec::with_capacity(setup.network.links().len());
+    let (mut port_samples, mut flow_samples) = (Vec::new(), Vec::new());
+    let mut engine =
+        EngineStats { partitions: partitions.len() as u32, threads: threads as u32, ..EngineStats::default() };
+    for partition in &mut partitions {
+        partition.hosts.finish(ended);
+        for (flow, outcome) in std::mem::take(&mut partition.hosts.outcomes) {
+            flows[flow as usize] = outcome;
+        }
+        flow_samples.append(&mut partition.hosts.samples);
+        port_samples.append(&mut partition.plane.finish(ended_ps, setup));
+        links.extend(partition.plane.outcomes(setup));
+        engine.events += partition.plane.forwarded + partition.host_events;
+        engine.data_packets += partition.hosts.data_packets;
+    }
+    engine.packet_hops = links.iter().map(|link| link.packets).sum();
+    port_samples.sort_by_key(|sample| (sample.time, sample.link));
+    flow_samples.sort_by_key(|sample| (sample.time, sample.flow));
+    let all_done = flows.iter().all(|flow| flow.completed.is_set());
+    let last = flows.iter().map(|flow| flow.completed).filter(|time| time.is_set()).max();
+    let ended = if all_done { last.unwrap_or(ended) } else { ended };
+    Outcome { flows, links, port_samples, flow_samples, ended, interrupted, engine }
 }

@@ -1,0 +1,531 @@
+//! The hosts of one partition: which flow's packet goes next, what answers a packet, timers and flow starts.
+//!
+//! A host gives its card a packet only when the card is idle, round robin among the flows that may send, so a
+//! flow's packet never waits behind another flow's burst in the host. Acknowledgements go to the card at once
+//! and so pass all data that has not begun.
+//!
+//! Hosts know no engine: one carries packets to them, tells the time, and takes what they send over a [`Wire`].
+
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, VecDeque};
+
+use fabric::HostId;
+use flow::{AckHeader, FlowConfig, FlowStats, Receiver, SendState, Sender};
+use laws::{Acted, ControlLaw, Path};
+use units::{Bytes, Span, Time, below, mix64};
+
+use crate::outcome::FlowOutcome;
+use crate::packet::Packet;
+use crate::series::{FlowSample, Ticks};
+use crate::setup::{FlowId, FlowSpec, Setup, Spray, Start};
+
+/// A host's network card.
+pub trait Wire {
+    /// When the card falls idle, in picoseconds.
+    fn idle_at_ps(&self) -> u64;
+    /// Sends a packet that is handed over at `packet.time_ps`.
+    fn transmit(&mut self, packet: Packet);
+}
+
+/// Everything that hosts read and never change.
+pub struct Context<'a, F> {
+    /// The run.
+    pub setup: &'a Setup,
+    /// Makes each flow's law.
+    pub make_law: &'a F,
+    /// Flows that start after another: (the other, the flow), sorted.
+    dependents: Vec<(u32, u32)>,
+    sampled: Vec<bool>,
+}
+
+impl<'a, F> Context<'a, F> {
+    /// Indexes a setup.
+    pub fn new(setup: &'a Setup, make_law: &'a F) -> Self {
+        let mut dependents: Vec<(u32, u32)> = (0u32..)
+            .zip(&setup.flows)
+            .filter_map(|(flow, spec)| match spec.start {
+                Start::After(FlowId(other)) => Some((other, flow)),
+                Start::At(_) => None,
+            })
+            .collect();
+        dependents.sort_unstable();
+        let mut sampled = vec![false; if setup.series.flows.is_empty() { 0 } else { setup.flows.len() }];
+        for flow in &setup.series.flows {
+            sampled[flow.0 as usize] = true;
+        }
+        Self { setup, make_law, dependents, sampled }
+    }
+
+    fn dependents_of(&self, flow: u32) -> impl Iterator<Item = u32> + '_ {
+        let first = self.dependents.partition_point(|&(other, _)| other < flow);
+        self.dependents[first..].iter().take_while(move |&&(other, _)| other == flow).map(|&(_, flow)| flow)
+    }
+
+    fn samples(&self, flow: u32) -> bool {
+        self.sampled.get(flow as usize).copied().unwrap_or(false)
+    }
+}
+
+/// A flow that starts because another is complete.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Trigger {
+    /// Which.
+    pub flow: FlowId,
+    /// When.
+    pub time: Time,
+}
+
+/// Where a sending flow waits.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Queued {
+    Nowhere,
+    Ready,
+    Paced,
+}
+
+struct Active<L> {
+    sender: Sender<L>,
+    flow: u32,
+    dst: u32,
+    entropy: u16,
+    queued: Queued,
+    started: Time,
+    ticks: Ticks,
+    sent: Bytes,
+}
+
+#[derive(Default)]
+struct HostState {
+    now_ps: u64,
+    /// Slots of flows that may send now, in turn.
+    ready: VecDeque<u32>,
+    /// Flows that may send later: (time, slot).
+    paced: BinaryHeap<Reverse<(u64, u32)>>,
+    /// (time, slot, flow); one a flow, asked again when it fires.
+    timers: BinaryHeap<Reverse<(u64, u32, u32)>>,
+    /// (time, flow).
+    starts: BinaryHeap<Reverse<(u64, u32)>>,
+}
+
+const NO_SLOT: u32 = u32::MAX;
+/// The receiver has everything and is gone.
+const DONE: u32 = u32::MAX - 1;
+
+/// The hosts of one partition, numbered locally.
+pub struct Hosts<L> {
+    hosts: Vec<HostState>,
+    senders: Vec<Option<Active<L>>>,
+    free_senders: Vec<u32>,
+    receivers: Vec<Option<Receiver>>,
+    free_receivers: Vec<u32>,
+    sender_of: Vec<u32>,
+    receiver_of: Vec<u32>,
+    /// Flows that have ended: (flow, outcome).
+    pub outcomes: Vec<(u32, FlowOutcome)>,
+    /// Samples of flows, in no order.
+    pub samples: Vec<FlowSample>,
+    /// Flows to start, for the engine to deliver.
+    pub triggers: Vec<Trigger>,
+    /// Flows of these hosts that have not ended.
+    pub open: u64,
+    /// Data packets sent.
+    pub data_packets: u64,
+}
+
+impl<L: ControlLaw> Hosts<L> {
+    /// The hosts with these numbers, and the flows that start at them.
+    pub fn new(ids: &[HostId], setup: &Setup) -> Self {
+        let mut local = vec![NO_SLOT; setup.network.hosts().len()];
+        for (index, id) in ids.iter().enumerate() {
+            local[id.index()] = index as u32;
+        }
+        let mut hosts: Vec<HostState> = ids.iter().map(|_| HostState::default()).collect();
+        let mut open = 0;
+        for (flow, spec) in (0u32..).zip(&setup.flows) {
+            let host = local[spec.src.index()];
+            if host == NO_SLOT {
+                continue;
+            }
+            open += 1;
+            if let Start::At(time) = spec.start {
+                hosts[host as usize].starts.push(Reverse((time.ps(), flow)));
+            }
+        }
+        Self {
+            hosts,
+            senders: Vec::new(),
+            free_senders: Vec::new(),
+            receivers: Vec::new(),
+            free_receivers: Vec::new(),
+            sender_of: vec![NO_SLOT; setup.flows.len()],
+            receiver_of: vec![NO_SLOT; setup.flows.len()],
+            outcomes: Vec::new(),
+            samples: Vec::new(),
+            triggers: Vec::new(),
+            open,
+            data_packets: 0,
+        }
+    }
+
+    /// Lets a flow start at a later time.
+    pub fn add_start(&mut self, host: usize, trigger: Trigger) {
+        self.hosts[host].starts.push(Reverse((trigger.time.ps(), trigger.flow.0)));
+    }
+
+    /// When a host next acts by itself, its card falling idle at `idle_at_ps`; `u64::MAX` if never.
+    #[inline]
+    pub fn next_ps(&self, host: usize, idle_at_ps: u64) -> u64 {
+        let it = &self.hosts[host];
+        let send = if it.ready.is_empty() {
+            it.paced.peek().map_or(u64::MAX, |Reverse((time, _))| (*time).max(idle_at_ps))
+        } else {
+            it.now_ps.max(idle_at_ps)
+        };
+        let timer = it.timers.peek().map_or(u64::MAX, |Reverse((time, _, _))| *time);
+        let start = it.starts.peek().map_or(u64::MAX, |Reverse((time, _))| *time);
+        send.min(timer).min(start)
+    }
+
+    /// A packet arrives at a host.
+    #[inline]
+    pub fn on_packet<F: Fn(&FlowSpec, &Path) -> L>(
+        &mut self,
+        host: usize,
+        packet: &Packet,
+        context: &Context<F>,
+        wire: &mut impl Wire,
+    ) {
+        self.hosts[host].now_ps = packet.time_ps;
+        if packet.is_ack() {
+            self.on_ack(host, packet, context);
+        } else {
+            self.on_data(packet, context, wire);
+        }
+    }
+
+    #[inline]
+    fn on_data<F>(&mut self, packet: &Packet, context: &Context<F>, wire: &mut impl Wire) {
+        let spec = &context.setup.flows[packet.flow as usize];
+        let mut slot = self.receiver_of[packet.flow as usize];
+        if slot == NO_SLOT {
+            slot = self.new_receiver(packet.flow, spec, context.setup);
+        }
+        let ack_of = |seq, covers, cumulative, marked| {
+            let mut ack = Packet {
+                time_ps: packet.time_ps,
+                flow: packet.flow,
+                seq,
+                dst: spec.src.0,
+                cumulative,
+                entropy: packet.entropy,
+                size: context.setup.host.ack_size as u16,
+                attempt: packet.attempt,
+                covers,
+                ..Packet::default()
+            };
+            ack.set_ack();
+            ack.mark(marked);
+            ack
+        };
+        if slot == DONE {
+            let total = spec.size.get().div_ceil(context.setup.host.mss.into()) as u32;
+            wire.transmit(ack_of(packet.seq, 1, total, packet.is_marked()));
+            return;
+        }
+        let Some(receiver) = &mut self.receivers[slot as usize] else { return };
+        for reply in receiver.on_data(packet.seq, packet.is_marked(), packet.asks()).into_iter().flatten() {
+            wire.transmit(ack_of(reply.seq, reply.covers, reply.cumulative, reply.marked));
+        }
+        if receiver.is_complete() {
+            self.receivers[slot as usize] = None;
+            self.free_receivers.push(slot);
+            self.receiver_of[packet.flow as usize] = DONE;
+        }
+    }
+
+    fn new_receiver(&mut self, flow: u32, spec: &FlowSpec, setup: &Setup) -> u32 {
+        let packets = spec.size.get().div_ceil(setup.host.mss.into()) as u32;
+        let receiver = Some(Receiver::new(packets, setup.host.ack_every));
+        let slot = self.free_receivers.pop().unwrap_or_else(|| {
+            self.receivers.push(None);
+            self.receivers.len() as u32 - 1
+        });
+        self.receivers[slot as usize] = receiver;
+        self.receiver_of[flow as usize] = slot;
+        slot
+    }
+
+    #[inline]
+    fn on_ack<F: Fn(&FlowSpec, &Path) -> L>(&mut self, host: usize, packet: &Packet, context: &Context<F>) {
+        let slot = self.sender_of[packet.flow as usize];
+        if slot == NO_SLOT {
+            return;
+        }
+        let now = Time::from_ps(packet.time_ps);
+        let Some(active) = &mut self.senders[slot as usize] else { return };
+        active.sample(now, &mut self.samples);
+        active.sender.on_ack(
+            now,
+            &AckHeader {
+                seq: packet.seq,
+                covers: packet.covers,
+                cumulative: packet.cumulative,
+                marked: packet.is_marked(),
+                attempt: packet.attempt,
+            },
+        );
+        if active.sender.is_complete() {
+            self.complete(slot, now, context);
+        } else if active.queued == Queued::Nowhere {
+            self.hosts[host].queue(slot, active, now);
+        }
+    }
+
+    fn complete<F>(&mut self, slot: u32, now: Time, context: &Context<F>) {
+        let Some(active) = self.senders[slot as usize].take() else { return };
+        self.sender_of[active.flow as usize] = NO_SLOT;
+        self.free_senders.push(slot);
+        self.open -= 1;
+        self.outcomes.push((active.flow, active.outcome(now)));
+        let src = context.setup.flows[active.flow as usize].src;
+        for flow in context.dependents_of(active.flow) {
+            let target = context.setup.flows[flow as usize].src;
+            let time = now + context.setup.one_way(src, target);
+            self.triggers.push(Trigger { flow: FlowId(flow), time });
+        }
+    }
+
+    /// The time that [`Hosts::next_ps`] gave has come.
+    #[inline]
+    pub fn on_local<F: Fn(&FlowSpec, &Path) -> L>(
+        &mut self,
+        host: usize,
+        now_ps: u64,
+        context: &Context<F>,
+        wire: &mut impl Wire,
+    ) {
+        self.hosts[host].now_ps = now_ps;
+        let now = Time::from_ps(now_ps);
+        while let Some(&Reverse((time, flow))) = self.hosts[host].starts.peek() {
+            if time > now_ps {
+                break;
+            }
+            self.hosts[host].starts.pop();
+            self.start(host, flow, now, context);
+        }
+        while let Some(&Reverse((time, slot, flow))) = self.hosts[host].timers.peek() {
+            if time > now_ps {
+                break;
+            }
+            self.hosts[host].timers.pop();
+            self.on_timer(host, slot, flow, now);
+        }
+        if wire.idle_at_ps() <= now_ps {
+            self.send_one(host, now, context, wire);
+        }
+    }
+
+    fn start<F: Fn(&FlowSpec, &Path) -> L>(&mut self, host: usize, flow: u32, now: Time, context: &Context<F>) {
+        let setup = context.setup;
+        let spec = &setup.flows[flow as usize];
+        let config = flow_config(setup, spec);
+        let paths = setup.paths(spec.src, spec.dst, setup.host.mss);
+        let path = Path {
+            base_rtt: paths.base_rtt,
+            intra_rtt: setup.intra_rtt,
+            line_rate: paths.line_rate,
+            mss: Bytes::new(setup.host.mss.into()),
+        };
+        let mut sender = Sender::new(config, (context.make_law)(spec, &path), now);
+        let first_timer = now + config.base_rtt + config.rto_min;
+        let interval = if context.samples(flow) { setup.series.interval } else { Span::ZERO };
+        let slot = self.free_senders.pop().unwrap_or_else(|| {
+            self.senders.push(None);
+            self.senders.len() as u32 - 1
+        });
+        self.hosts[host].timers.push(Reverse((first_timer.min(sender.next_timer()).ps(), slot, flow)));
+        let active = self.senders[slot as usize].insert(Active {
+            sender,
+            flow,
+            dst: spec.dst.0,
+            entropy: mix64(setup.seed ^ mix64(u64::from(flow) ^ 0x4543_4d50)) as u16,
+            queued: Queued::Nowhere,
+            started: now,
+            ticks: Ticks::new(interval, now.ps()),
+            sent: Bytes::ZERO,
+        });
+        self.sender_of[flow as usize] = slot;
+        self.hosts[host].queue(slot, active, now);
+    }
+
+    fn on_timer(&mut self, host: usize, slot: u32, flow: u32, now: Time) {
+        let Some(active) = &mut self.senders[slot as usize] else { return };
+        if active.flow != flow {
+            return;
+        }
+        active.sample(now, &mut self.samples);
+        if active.sender.next_timer() <= now {
+            active.sender.on_timer(now);
+            if active.queued == Queued::Nowhere {
+                self.hosts[host].queue(slot, active, now);
+            }
+        }
+        // Nothing in flight, so nothing to wait for: look again when something could have been.
+        let idle = now + active.sender.smoothed_rtt();
+        let next = active.sender.next_timer();
+        let again = if next.is_set() { next } else { idle };
+        self.hosts[host].timers.push(Reverse((again.ps(), slot, flow)));
+    }
+
+    #[inline]
+    fn send_one<F>(&mut self, host: usize, now: Time, context: &Context<F>, wire: &mut impl Wire) {
+        let it = &mut self.hosts[host];
+        while let Some(&Reverse((time, slot))) = it.paced.peek() {
+            if time > now.ps() {
+                break;
+            }
+            it.paced.pop();
+            if let Some(active) = &mut self.senders[slot as usize]
+                && active.queued == Queued::Paced
+            {
+                active.queued = Queued::Ready;
+                it.ready.push_back(slot);
+            }
+        }
+        while let Some(slot) = it.ready.pop_front() {
+            let Some(active) = &mut self.senders[slot as usize] else { continue };
+            if active.queued != Queued::Ready {
+                continue;
+            }
+            active.queued = Queued::Nowhere;
+            match active.sender.poll(now) {
+                SendState::Now => {
+                    active.sample(now, &mut self.samples);
+                    let packet = active.next_packet(now, context.setup);
+                    self.data_packets += 1;
+                    wire.transmit(packet);
+                    it.queue(slot, active, now);
+                    return;
+                }
+                SendState::At(time) => {
+                    active.queued = Queued::Paced;
+                    it.paced.push(Reverse((time.ps(), slot)));
+                }
+                SendState::Blocked => {}
+            }
+        }
+    }
+
+    /// Ends the run: flows that are still open are given as they stand.
+    pub fn finish(&mut self, now: Time) {
+        for active in self.senders.iter_mut().flatten() {
+            active.sample(now, &mut self.samples);
+            self.outcomes.push((active.flow, active.outcome(Time::NEVER)));
+        }
+    }
+}
+
+impl HostState {
+    /// Puts a flow where it waits to send, if it may send at all.
+    #[inline]
+    fn queue<L: ControlLaw>(&mut self, slot: u32, active: &mut Active<L>, now: Time) {
+        active.queued = match active.sender.poll(now) {
+            SendState::Now => {
+                self.ready.push_back(slot);
+                Queued::Ready
+            }
+            SendState::At(time) => {
+                self.paced.push(Reverse((time.ps(), slot)));
+                Queued::Paced
+            }
+            SendState::Blocked => Queued::Nowhere,
+        };
+    }
+}
+
+impl<L: ControlLaw> Active<L> {
+    #[inline]
+    fn next_packet(&mut self, now: Time, setup: &Setup) -> Packet {
+        let segment = self.sender.send(now);
+        self.sent += Bytes::new(segment.bytes.into());
+        let entropy = match setup.host.spray {
+            Spray::PerFlow => self.entropy,
+            Spray::PerPacket(entropies) => {
+                let packet = u64::from(segment.seq) << 8 | u64::from(segment.attempt);
+                below(mix64(mix64(setup.seed ^ u64::from(self.flow)) ^ packet), entropies.into()) as u16
+            }
+        };
+        let mut packet = Packet {
+            time_ps: now.ps(),
+            flow: self.flow,
+            seq: segment.seq,
+            dst: self.dst,
+            entropy,
+            size: (segment.bytes + setup.host.header) as u16,
+            attempt: segment.attempt,
+            ..Packet::default()
+        };
+        packet.set_ask(segment.ask);
+        packet
+    }
+
+    #[inline]
+    fn sample(&mut self, now: Time, samples: &mut Vec<FlowSample>) {
+        while let Some(due) = self.ticks.due(now.ps()) {
+            let mut trace = Vec::new();
+            self.sender.law().trace(&mut |name, value| trace.push((name, value)));
+            samples.push(FlowSample {
+                time: Time::from_ps(due),
+                flow: FlowId(self.flow),
+                sent: self.sent,
+                delivered: self.sender.delivered(),
+                window: self.sender.law().permit().window,
+                rtt: self.sender.smoothed_rtt(),
+                trace,
+            });
+        }
+    }
+
+    fn outcome(&self, completed: Time) -> FlowOutcome {
+        FlowOutcome {
+            started: self.started,
+            completed,
+            delivered: self.sender.delivered(),
+            stats: *self.sender.stats(),
+            acted: self.sender.law().acted(),
+        }
+    }
+}
+
+/// A flow that never started.
+pub(crate) fn never_started() -> FlowOutcome {
+    FlowOutcome {
+        started: Time::NEVER,
+        completed: Time::NEVER,
+        delivered: Bytes::ZERO,
+        stats: FlowStats::default(),
+        acted: Acted::default(),
+    }
+}
+
+/// What the host decides about a flow: the bounds that follow from its path (see [`crate::HostConfig`]).
+fn flow_config(setup: &Setup, spec: &FlowSpec) -> FlowConfig {
+    let host = &setup.host;
+    // A flow of less than a packet has a shorter round trip; its estimator starts from that.
+    let payload = spec.size.get().min(host.mss.into()) as u32;
+    let paths = setup.paths(spec.src, spec.dst, payload);
+    let quarter = paths.base_rtt.over(4);
+    let reordering = host.reordering.unwrap_or(match host.spray {
+        Spray::PerFlow => quarter,
+        Spray::PerPacket(_) => quarter.max(paths.longest_wait),
+    });
+    FlowConfig {
+        size: spec.size,
+        mss: host.mss,
+        base_rtt: paths.base_rtt,
+        reordering,
+        rto_min: host.rto_min.unwrap_or(paths.base_rtt + paths.longest_wait.max(quarter)),
+        rto_max: host.rto_max,
+        timeouts_cut: host.timeouts_cut,
+    }
+}

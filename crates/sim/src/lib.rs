@@ -11,9 +11,12 @@
 
 mod engine;
 mod fifo;
-mod host;
+pub mod host;
+mod layout;
 mod outcome;
 mod packet;
+mod partition;
+mod plane;
 
 mod schedule;
 mod series;

@@ -23,7 +23,7 @@ pub struct Packet {
     pub attempt: u8,
     /// Of an acknowledgement: how many packets, ending with `seq`.
     pub covers: u8,
-    flags: u8,
+    pub(crate) flags: u8,
 }
 
 const ACK: u8 = 1;

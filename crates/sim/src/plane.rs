@@ -1,0 +1,429 @@
+//! The data plane of one partition: ports, links, and the switches that join them.
+
+use fabric::{Arrival, HostId, LinkId, NodeId, NodeKind, Passage, PlainPort, QueuedPort, choose};
+use units::{Bytes, Span, Time, mix64};
+
+use crate::fifo::Fifos;
+use crate::layout::Layout;
+use crate::outcome::LinkOutcome;
+use crate::packet::Packet;
+use crate::schedule::Schedule;
+use crate::series::{PortSample, Ticks};
+use crate::setup::Setup;
+
+/// The port that feeds a link, where the link leads, and its counters: one cache line.
+#[repr(align(64))]
+struct Egress {
+    port: PlainPort,
+    bytes: u64,
+    packets: u64,
+    /// Longest backlog, in picoseconds of service.
+    max_backlog_ps: u64,
+    marks: u64,
+    drops: u32,
+    /// Where packets go: the receiving node's FIFO here, or an outbox if the link leaves the partition.
+    target: u32,
+    /// The receiving node here.
+    node: u32,
+    params: u16,
+    away: bool,
+    special: bool,
+}
+
+/// What few ports have; looked at only where [`Egress::special`].
+struct Special {
+    link: u32,
+    /// Set where the port is served lazily.
+    lazy: Option<QueuedPort<Packet>>,
+    ticks: Ticks,
+    losses: u64,
+}
+
+/// Packets on the way to another partition over one link.
+pub(crate) struct Mail {
+    pub(crate) to: usize,
+    /// The receiving partition's FIFO and node.
+    pub(crate) fifo: u32,
+    pub(crate) node: u32,
+    pub(crate) packets: Vec<Packet>,
+}
+
+/// Ports and links, apart from what decides where packets go.
+struct Links {
+    egress: Vec<Egress>,
+    fifos: Fifos,
+    outboxes: Vec<Mail>,
+    schedule: Schedule,
+}
+
+pub(crate) struct Plane {
+    first_node: u32,
+    first_link: u32,
+    window_ps: u64,
+    seed: u64,
+    switch_salt: Vec<u64>,
+    inputs: Vec<(u32, u32)>,
+    /// Of each node, the special ports that hold packets back.
+    backlogged: Vec<Vec<u32>>,
+    links: Links,
+    specials: Vec<Special>,
+    /// Of each link, its place in `specials`.
+    special_of: Vec<u32>,
+    active: Vec<u64>,
+    samples: Vec<PortSample>,
+    pub(crate) forwarded: u64,
+}
+
+/// Input number in the low bits of a merge key.
+const INPUT_BITS: u32 = 20;
+
+impl Plane {
+    pub(crate) fn new(index: usize, setup: &Setup, layout: &Layout, window_ps: u64) -> Self {
+        let network = &setup.network;
+        let (first_node, end_node) = (layout.node_start[index], layout.node_start[index + 1]);
+        let (first_link, end_link) = (layout.link_start[index], layout.link_start[index + 1]);
+        let (mut egress, mut outboxes, mut specials) = (Vec::new(), Vec::new(), Vec::new());
+        let mut special_of = vec![u32::MAX; (end_link - first_link) as usize];
+        for link in first_link..end_link {
+            let it = &network.links()[link as usize];
+            let to = layout.partition_of(it.to);
+            let (fifo, node) = (layout.fifo_of[link as usize], it.to.0 - layout.node_start[to]);
+            let away = to != index;
+            if away {
+                outboxes.push(Mail { to, fifo, node, packets: Vec::new() });
+            }
+            // A host hands its card one packet at a time, so its port is plain whatever is configured.
+            let from_host = matches!(network.nodes()[it.from.index()].kind, NodeKind::Host(_));
+            let config = network.port(LinkId(link)).config();
+            let lazy = !from_host && !config.is_plain();
+            let sampled = setup.series.interval > Span::ZERO && setup.series.ports.contains(&LinkId(link));
+            let special = lazy || sampled || !config.loss.is_zero();
+            if special {
+                special_of[(link - first_link) as usize] = specials.len() as u32;
+                let interval = if sampled { setup.series.interval } else { Span::ZERO };
+                specials.push(Special {
+                    link: link - first_link,
+                    lazy: lazy.then(QueuedPort::default),
+                    ticks: Ticks::new(interval, 0),
+                    losses: 0,
+                });
+            }
+            egress.push(Egress {
+                port: PlainPort::default(),
+                bytes: 0,
+                packets: 0,
+                max_backlog_ps: 0,
+                marks: 0,
+                drops: 0,
+                target: if away { outboxes.len() as u32 - 1 } else { fifo },
+                node,
+                params: it.params,
+                away,
+                special,
+            });
+        }
+        let nodes = (end_node - first_node) as usize;
+        let inputs = layout.inputs[first_node as usize..end_node as usize].to_vec();
+        let fifos = inputs.iter().map(|range| range.1).max().unwrap_or(0);
+        Self {
+            first_node,
+            first_link,
+            window_ps,
+            seed: mix64(setup.seed),
+            switch_salt: (first_node..end_node).map(|node| mix64(setup.seed ^ mix64(u64::from(node)))).collect(),
+            inputs,
+            backlogged: vec![Vec::new(); nodes],
+            links: Links {
+                egress,
+                fifos: Fifos::new(fifos as usize),
+                outboxes,
+                schedule: Schedule::new(nodes, window_ps),
+            },
+            specials,
+            special_of,
+            active: Vec::new(),
+            samples: Vec::new(),
+            forwarded: 0,
+        }
+    }
+
+    pub(crate) fn schedule(&mut self) -> &mut Schedule {
+        &mut self.links.schedule
+    }
+
+    pub(crate) fn window_ps(&self) -> u64 {
+        self.window_ps
+    }
+
+    /// The card of a host's node and the FIFO of what arrives for it.
+    pub(crate) fn host_ports(&self, node: usize, setup: &Setup) -> (usize, usize) {
+        let up = setup.network.links_out(NodeId(self.first_node + node as u32)).start - self.first_link;
+        (up as usize, self.inputs[node].0 as usize)
+    }
+
+    #[inline]
+    pub(crate) fn head(&self, fifo: usize) -> u64 {
+        self.links.fifos.head(fifo)
+    }
+
+    #[inline]
+    pub(crate) fn pop(&mut self, fifo: usize) -> Packet {
+        self.links.fifos.pop(fifo)
+    }
+
+    #[inline]
+    pub(crate) fn idle_at_ps(&self, link: usize) -> u64 {
+        self.links.egress[link].port.idle_at_ps()
+    }
+
+    /// What randomness at a port hangs on, besides the packet.
+    #[inline]
+    fn salt(&self, link: usize) -> u64 {
+        self.seed ^ (u64::from(self.first_link) + link as u64) << 20
+    }
+
+    /// Merges a switch's inputs in the order (time, input) and forwards what arrives from `start` to `end`.
+    pub(crate) fn run_switch(&mut self, node: usize, start: u64, end: u64, setup: &Setup) {
+        let (first, past) = (self.inputs[node].0 as usize, self.inputs[node].1 as usize);
+        let mut active = std::mem::take(&mut self.active);
+        active.clear();
+        for (input, &head) in self.links.fifos.heads(first..past).iter().enumerate() {
+            if head < end {
+                active.push(((head - start) << INPUT_BITS) | input as u64);
+            }
+        }
+        while !active.is_empty() {
+            // The earliest input, and the one after it: the first may run on until the second's turn.
+            let (mut best, mut place, mut second) = (u64::MAX, 0, u64::MAX);
+            for (index, &key) in active.iter().enumerate() {
+                if key < best {
+                    second = best;
+                    best = key;
+                    place = index;
+                } else if key < second {
+                    second = key;
+                }
+            }
+            let input = (best & ((1 << INPUT_BITS) - 1)) as usize;
+            loop {
+                let packet = self.links.fifos.pop(first + input);
+                self.forward(node, packet, setup);
+                let head = self.links.fifos.head(first + input);
+                if head >= end {
+                    active.swap_remove(place);
+                    break;
+                }
+                let key = ((head - start) << INPUT_BITS) | input as u64;
+                if key > second {
+                    active[place] = key;
+                    break;
+                }
+            }
+        }
+        self.active = active;
+        let mut next = self.links.fifos.heads(first..past).iter().copied().min().unwrap_or(u64::MAX);
+        if !self.backlogged[node].is_empty() {
+            self.serve_backlog(node, end, setup);
+            if !self.backlogged[node].is_empty() {
+                next = next.min(end);
+            }
+        }
+        self.links.schedule.activate(node, next);
+    }
+
+    /// Routes one packet at a switch and queues it.
+    #[inline]
+    fn forward(&mut self, node: usize, packet: Packet, setup: &Setup) {
+        self.forwarded += 1;
+        let link = match setup.routes.ports(NodeId(self.first_node + node as u32), HostId(packet.dst)) {
+            [only] => *only,
+            several => {
+                let n = several.len() as u32;
+                several[choose(self.switch_salt[node], packet.flow, packet.entropy, n) as usize]
+            }
+        };
+        self.enqueue(node, (link.0 - self.first_link) as usize, packet, setup);
+    }
+
+    /// Queues a packet that is at `node` at `packet.time_ps`.
+    #[inline]
+    pub(crate) fn enqueue(&mut self, node: usize, link: usize, packet: Packet, setup: &Setup) {
+        let salt = self.salt(link);
+        let arrival = packet.arrival();
+        if self.links.egress[link].special {
+            self.enqueue_special(node, link, packet, &arrival, setup);
+            return;
+        }
+        let egress = &mut self.links.egress[link];
+        let params = &setup.network.params()[egress.params as usize];
+        match egress.port.enqueue(params, salt, &arrival) {
+            Some(passage) => {
+                egress.max_backlog_ps = egress.max_backlog_ps.max(egress.port.idle_at_ps() - arrival.now_ps);
+                self.links.depart(link, packet, passage);
+            }
+            None => egress.drops += 1,
+        }
+    }
+
+    /// Queues a packet at a port that is sampled, loses packets by chance, or is served lazily.
+    #[inline(never)]
+    fn enqueue_special(&mut self, node: usize, link: usize, packet: Packet, arrival: &Arrival, setup: &Setup) {
+        let salt = self.salt(link);
+        let params = &setup.network.params()[self.links.egress[link].params as usize];
+        let special = &mut self.specials[self.special_of[link] as usize];
+        special.sample(&mut self.links, arrival.now_ps, setup, salt, self.first_link, &mut self.samples);
+        let losses = &mut special.losses;
+        let Some(lazy) = &mut special.lazy else {
+            let egress = &mut self.links.egress[link];
+            let Some(passage) = egress.port.enqueue(params, salt, arrival) else {
+                egress.drops += 1;
+                return;
+            };
+            egress.max_backlog_ps = egress.max_backlog_ps.max(egress.port.idle_at_ps() - arrival.now_ps);
+            self.links.depart_or_lose(link, packet, passage, params, salt, losses);
+            return;
+        };
+        let waited = lazy.has_waiting();
+        let links = &mut self.links;
+        let refused = lazy.enqueue(params, salt, arrival, packet, |packet, passage| {
+            links.depart_or_lose(link, packet, passage, params, salt, losses);
+        });
+        let egress = &mut self.links.egress[link];
+        if refused.is_some() {
+            egress.drops += 1;
+        } else {
+            egress.max_backlog_ps = egress.max_backlog_ps.max(lazy.held_ps(arrival.now_ps));
+        }
+        if lazy.has_waiting() && !waited && !self.backlogged[node].contains(&(link as u32)) {
+            self.backlogged[node].push(link as u32);
+        }
+    }
+
+    /// Replays the service of a node's lazy ports to the end of its window, after all that the window enqueued.
+    fn serve_backlog(&mut self, node: usize, end: u64, setup: &Setup) {
+        let mut backlogged = std::mem::take(&mut self.backlogged[node]);
+        backlogged.retain(|&link| {
+            let link = link as usize;
+            let salt = self.salt(link);
+            let params = &setup.network.params()[self.links.egress[link].params as usize];
+            let special = &mut self.specials[self.special_of[link] as usize];
+            special.sample(&mut self.links, end, setup, salt, self.first_link, &mut self.samples);
+            let (links, losses) = (&mut self.links, &mut special.losses);
+            let Some(lazy) = &mut special.lazy else { return false };
+            lazy.advance(params, salt, end, |packet, passage| {
+                links.depart_or_lose(link, packet, passage, params, salt, losses);
+            });
+            lazy.has_waiting()
+        });
+        self.backlogged[node] = backlogged;
+    }
+
+    /// Takes what has been sent to other partitions.
+    pub(crate) fn take_mail(&mut self) -> impl Iterator<Item = Mail> + '_ {
+        self.links
+            .outboxes
+            .iter_mut()
+            .filter(|mail| !mail.packets.is_empty())
+            .map(|mail| Mail { packets: std::mem::take(&mut mail.packets), ..*mail })
+    }
+
+    /// Puts packets from another partition on their link here.
+    pub(crate) fn deliver(&mut self, mail: Mail) {
+        for packet in mail.packets {
+            if self.links.fifos.push(mail.fifo as usize, packet) {
+                self.links.schedule.activate_between(mail.node as usize, packet.time_ps);
+            }
+        }
+    }
+
+    /// The links' outcomes, in order, from the partition's first link on.
+    pub(crate) fn outcomes<'a>(&'a self, setup: &'a Setup) -> impl Iterator<Item = LinkOutcome> + 'a {
+        self.links.egress.iter().enumerate().map(|(link, egress)| LinkOutcome {
+            packets: egress.packets,
+            bytes: Bytes::new(egress.bytes),
+            drops: egress.drops.into(),
+            losses: self.specials.get(self.special_of[link] as usize).map_or(0, |special| special.losses),
+            marks: egress.marks,
+            max_queue: setup.network.params()[egress.params as usize].bytes_in(egress.max_backlog_ps),
+        })
+    }
+
+    /// Samples every chosen port up to the end of the run, and gives all samples.
+    pub(crate) fn finish(&mut self, end: u64, setup: &Setup) -> Vec<PortSample> {
+        for special in 0..self.specials.len() {
+            let salt = self.salt(self.specials[special].link as usize);
+            self.specials[special].sample(&mut self.links, end, setup, salt, self.first_link, &mut self.samples);
+        }
+        std::mem::take(&mut self.samples)
+    }
+}
+
+impl Links {
+    /// A packet's service has begun: it is on its way.
+    #[inline]
+    fn depart(&mut self, link: usize, mut packet: Packet, passage: Passage) {
+        let egress = &mut self.egress[link];
+        egress.bytes += u64::from(packet.size);
+        egress.packets += 1;
+        egress.marks += u64::from(passage.marked);
+        packet.mark(passage.marked);
+        packet.time_ps = passage.arrives_ps;
+        if egress.away {
+            self.outboxes[egress.target as usize].packets.push(packet);
+        } else if self.fifos.push(egress.target as usize, packet) {
+            self.schedule.activate(egress.node as usize, packet.time_ps);
+        }
+    }
+
+    #[inline]
+    fn depart_or_lose(
+        &mut self,
+        link: usize,
+        packet: Packet,
+        passage: Passage,
+        params: &fabric::PortParams,
+        salt: u64,
+        losses: &mut u64,
+    ) {
+        if params.loses(salt, &packet.arrival()) {
+            *losses += 1;
+            let egress = &mut self.egress[link];
+            egress.bytes += u64::from(packet.size);
+            egress.packets += 1;
+            return;
+        }
+        self.depart(link, packet, passage);
+    }
+}
+
+impl Special {
+    /// Takes the samples that are due before `now_ps`.
+    fn sample(
+        &mut self,
+        links: &mut Links,
+        now_ps: u64,
+        setup: &Setup,
+        salt: u64,
+        first_link: u32,
+        samples: &mut Vec<PortSample>,
+    ) {
+        let link = self.link as usize;
+        let params = &setup.network.params()[links.egress[link].params as usize];
+        while let Some(due) = self.ticks.due(now_ps) {
+            let losses = &mut self.losses;
+            let (queue, phantom) = match &mut self.lazy {
+                Some(lazy) => {
+                    lazy.advance(params, salt, due, |packet, passage| {
+                        links.depart_or_lose(link, packet, passage, params, salt, losses);
+                    });
+                    (lazy.queue(params, due), lazy.phantom().occupancy(params, due))
+                }
+                None => {
+                    let port = &links.egress[link].port;
+                    (port.queue(params, due), port.phantom().occupancy(params, due))
+                }
+            };
+            samples.push(PortSample { time: Time::from_ps(due), link: LinkId(first_link + self.link), queue, phantom });
+        }
+    }
+}
