@@ -2,7 +2,7 @@
 
 use fabric::topology::FatTrees;
 use fabric::{Ecn, HostId, LinkClass, Phantom, PortConfig, Routes};
-use laws::{Kind, build};
+use laws::catalog::{Kind, build};
 use sim::{FlowSpec, HostConfig, SeriesConfig, Setup, Spray, Start};
 use units::{Bytes, Frac, Rate, Span, Time, mix64};
 
