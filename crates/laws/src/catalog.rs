@@ -258,7 +258,7 @@ mod tests {
     extern crate std;
 
     use super::*;
-    use crate::testbed::{LONG_PATH, PATH, history, loss};
+    use crate::testbed::{LONG_PATH, PATH, ack, history, loss};
     use crate::{Ack, ControlLaw, LossCause, Permit};
     use proptest::prelude::*;
     use std::format;
@@ -353,6 +353,18 @@ mod tests {
             law.on_loss(&loss(0, 100, LossCause::Timeout));
             let kept = matches!(kind, Kind::UnoCc | Kind::Fixed);
             assert_eq!(law.permit().window, if kept { before } else { PATH.mss }, "{}", kind.info().name);
+        }
+    }
+
+    #[test]
+    fn an_unused_window_does_not_grow() {
+        for kind in [Kind::Gemini, Kind::Dctcp, Kind::MpRdma, Kind::Cubic, Kind::NewReno] {
+            for app_limited in [false, true] {
+                let mut law = made(kind, &PATH, &[]);
+                let before = law.permit().window;
+                law.on_ack(&Ack { app_limited, ..ack(&PATH, 0) });
+                assert_eq!(law.permit().window > before, !app_limited, "{}", kind.info().name);
+            }
         }
     }
 

@@ -294,6 +294,35 @@ mod tests {
         }
         let grown = (law.permit().window - before).get() as f64 / 4_096.0;
         assert!((grown - 52.9).abs() < 0.3, "{grown} packets in 100 round trips");
+        // Back where it was cut after 567 round trips, it adds a packet each.
+        for round in 100..768u64 {
+            let window = law.permit().window;
+            law.on_ack(&Ack { acked: window, ..ack(&PATH, 100 + 14 * round) });
+        }
+        let over = law.permit().window.get() as f64 / 4_096.0 - 1_000.0;
+        assert!((over - 200.0).abs() < 2.5, "{over} packets over the window of the cut");
+    }
+
+    /// §4.2: the first round trip already aims at W(RTT): slope 3 C K^2 = 460 packets a second, K = 19.6 s.
+    #[test]
+    fn aims_a_round_trip_ahead() {
+        let path = Path { base_rtt: Span::from_ms(100), ..LONG_PATH };
+        let mut law = law(&path, |params| params.initial_window = path.mss.times(10_000));
+        law.on_loss(&loss(0, 100_000, LossCause::Reordered));
+        let before = law.permit().window;
+        law.on_ack(&Ack { acked: before, ..ack(&path, 200_000) });
+        let grown = (law.permit().window - before).get() as f64 / 4_096.0;
+        assert!((45.0..47.0).contains(&grown), "{grown}");
+    }
+
+    #[test]
+    fn grows_by_half_a_round_trip_at_most() {
+        let mut law = law(&PATH, |params| params.c = Frac::from_bits(1_000 << 32));
+        law.on_loss(&loss(0, 20, LossCause::Reordered));
+        law.on_ack(&ack(&PATH, 40));
+        let before = law.permit().window;
+        law.on_ack(&Ack { acked: before, ..ack(&PATH, 60_000_000) });
+        assert_eq!(law.permit().window, before + before.scaled(Frac::HALF));
     }
 
     #[test]

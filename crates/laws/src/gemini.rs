@@ -125,7 +125,6 @@ impl Gemini {
     /// What was sent before `now` says nothing of the window that holds from now on.
     fn responded(&mut self, now: Time) {
         self.last_cut = now;
-        self.congested_wan = false;
         self.round_min_rtt = Span::MAX;
     }
 }
@@ -267,6 +266,19 @@ mod tests {
         assert!(law.factor > Frac::from_bits(3 << 32));
         law.on_ack(&marked(&PATH, 0));
         assert_eq!(law.permit().window, PATH.mss.times(5));
+    }
+
+    #[test]
+    fn the_heavier_of_two_signals_counts() {
+        // Marks alone would take half, delay a fifth.
+        let mut law = law(&PATH, |_| {});
+        law.congested_wan = true;
+        law.decrease(ack(&PATH, 0).now, true);
+        assert_eq!(law.permit().window, PATH.mss.times(5));
+        law.params.max_cut = Frac::millionths(100_000);
+        law.decrease(ack(&PATH, 0).now, true);
+        // A fifth of 20,480 B, rounded down.
+        assert_eq!(law.permit().window, Bytes::new(20_480 - 4_095));
     }
 
     #[test]

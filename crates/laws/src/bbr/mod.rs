@@ -62,7 +62,7 @@ pub struct Bbr {
     round: u64,
     round_began: Bytes,   // delivered count
     probe_rtt_ends: Time, // not set until the pipe is drained
-    limited_until: Time,  // packets that left earlier were held back by the law itself
+    limited_below: Bytes, // packets that left at a lower delivered count were held back by the law itself
     saved_window: Bytes,  // before PROBE_RTT or a timeout
     conserving: bool,
     acted: Acted,
@@ -85,7 +85,7 @@ impl Bbr {
             round: 0,
             round_began: Bytes::ZERO,
             probe_rtt_ends: Time::NEVER,
-            limited_until: Time::ZERO,
+            limited_below: Bytes::ZERO,
             saved_window: Bytes::ZERO,
             conserving: false,
             acted: Acted::default(),
@@ -116,7 +116,7 @@ impl Bbr {
             self.round_began = ack.delivered;
             self.round += 1;
         }
-        let limited = ack.app_limited || ack.sent_at < self.limited_until;
+        let limited = ack.app_limited || ack.delivered_at_send < self.limited_below;
         if let Some(sample) = bandwidth::sample(ack, if self.min_rtt == Span::MAX { Span::ZERO } else { self.min_rtt })
             && (!limited || sample >= self.bandwidth.get())
         {
@@ -158,7 +158,6 @@ impl Bbr {
             self.save_window();
             self.mode = Mode::ProbeRtt;
             self.acted.emergencies += 1;
-            self.limited_until = Time::NEVER;
             self.probe_rtt_ends = Time::NEVER;
         }
         if self.mode == Mode::ProbeRtt {
@@ -174,7 +173,6 @@ impl Bbr {
             }
         } else if ack.now >= self.probe_rtt_ends {
             self.min_rtt_at = ack.now;
-            self.limited_until = ack.now;
             self.window.set(self.window.bytes().max(self.saved_window));
             if self.pipe.is_full() {
                 self.probe_bandwidth(ack.now);
@@ -218,10 +216,13 @@ impl Bbr {
 
 impl ControlLaw for Bbr {
     fn on_ack(&mut self, ack: &Ack) {
+        if self.conserving || self.mode == Mode::ProbeRtt {
+            // Until all that is in flight now has been delivered, rates tell of the drought.
+            self.limited_below = ack.delivered + ack.in_flight + Bytes::new(1);
+        }
         if self.conserving {
             self.conserving = false;
             if self.mode != Mode::ProbeRtt {
-                self.limited_until = ack.now;
                 self.window.set(self.window.bytes().max(self.saved_window));
             }
         }
@@ -261,11 +262,8 @@ impl ControlLaw for Bbr {
 
 #[cfg(test)]
 mod tests {
-    extern crate std;
-
     use super::*;
     use crate::testbed::{Bed, Link, PATH, ack, loss, marked};
-    use std::vec::Vec;
 
     const WAN: Path = Path {
         base_rtt: Span::from_ms(1),
@@ -305,6 +303,8 @@ mod tests {
         bed.run(Time::from_ms(200));
         let used = (bed.delivered(0) - before).get() as f64 * 8.0 / 0.1;
         assert!(used > 9.8e9, "{used}");
+        let window = bed.law(0).permit().window;
+        assert!(window > WAN.bdp().ratio(19, 10) && window < WAN.bdp().ratio(21, 10), "{window}");
         // Probing at 5/4 for a round trip queues a quarter of a BDP, then drains it.
         assert!(bed.backlog.0 < WAN.bdp().ratio(2, 5), "{:?}", bed.backlog);
     }
@@ -320,31 +320,65 @@ mod tests {
         assert!((0.4..2.5).contains(&(shares[0] / shares[1])), "{shares:?}");
     }
 
+    /// Twenty round trips with four packets each, twice as many as the filter remembers.
     #[test]
     fn measures_the_smallest_rtt_again() {
         let mut bed = bed(1, |params| {
-            params.min_rtt_window = Span::from_ms(20);
-            params.probe_rtt_time = Span::from_ms(2);
+            params.min_rtt_window = Span::from_ms(50);
+            params.probe_rtt_time = Span::from_ms(20);
         });
-        bed.run(Time::from_ms(50));
-        let mut modes = Vec::new();
-        for step in 0..400 {
-            bed.run(Time::from_us(50_000 + 100 * step));
-            if bed.law(0).mode == Mode::ProbeRtt {
-                modes.push(bed.law(0).permit().window);
+        let (mut probing, mut since) = (0, None);
+        for step in 0..1_400 {
+            bed.run(Time::from_us(100 * step));
+            let law = bed.law(0);
+            if law.mode == Mode::ProbeRtt {
+                assert_eq!(law.permit().window, WAN.mss.times(4));
+                probing += 1;
+                since = Some(0);
+            } else if let Some(steps) = &mut since {
+                // The window is back at once, and the estimate was never lost.
+                assert!(law.permit().window > WAN.bdp(), "{} after {steps}", law.permit().window);
+                assert!(law.bandwidth.get() > Rate::from_mbps(9_500), "{} after {steps}", law.bandwidth.get());
+                *steps += 1;
             }
         }
-        assert!(!modes.is_empty() && modes.iter().all(|window| *window == WAN.mss.times(4)), "{modes:?}");
         let struck = bed.law(0).acted().emergencies;
-        assert!((1..=5).contains(&struck), "{struck}");
-        // The estimate survives the drought.
-        assert!(bed.law(0).bandwidth.get() > Rate::from_mbps(9_500), "{}", bed.law(0).bandwidth.get());
+        assert!((1..=2).contains(&struck) && (200..460).contains(&probing), "{struck} probes, {probing} steps");
         let mut never = self::bed(1, |params| {
             params.min_rtt_window = Span::from_ms(20);
             params.probe_rtt = false;
         });
         never.run(Time::from_ms(100));
         assert_eq!(never.law(0).acted().emergencies, 0);
+    }
+
+    #[test]
+    fn rounds_with_little_to_send_do_not_fill_the_pipe() {
+        for app_limited in [false, true] {
+            let mut law = Bbr::new(&PATH, Params::for_path(&PATH));
+            for round in 1..=10u64 {
+                let delivered = Bytes::new(round * 100_000);
+                let delivered_at_send = Bytes::new((round - 1) * 100_000);
+                law.on_ack(&Ack { delivered, delivered_at_send, app_limited, ..ack(&PATH, 14 * round) });
+            }
+            assert_eq!(law.pipe.is_full(), !app_limited);
+        }
+    }
+
+    #[test]
+    fn startup_never_slows_down() {
+        let mut law = Bbr::new(&PATH, Params::for_path(&PATH));
+        let before = law.permit().pacing;
+        law.on_ack(&Ack { delivered: Bytes::new(4_096), delivered_at_send: Bytes::ZERO, ..ack(&PATH, 0) });
+        assert!(law.bandwidth.get() < before && !law.bandwidth.get().is_zero());
+        assert_eq!(law.permit().pacing, before);
+    }
+
+    #[test]
+    fn always_lets_a_packet_a_second_go() {
+        let mut law = Bbr::new(&PATH, Params::for_path(&PATH));
+        law.pacing = Rate::ZERO;
+        assert_eq!(law.permit().pacing, Rate::from_bps(32_768));
     }
 
     #[test]
