@@ -103,8 +103,8 @@ impl Cubic {
 impl Curve {
     /// The curve that begins at `cwnd` and flattens at `w_max` (§4.2).
     fn begin(now: Time, cwnd: Bytes, w_max: Bytes, c: Frac, mss: Bytes) -> Self {
-        // K <- cbrt((W_max - cwnd) / C), eq. 2. In units of 2^-10 s: K^3 = (W_max - cwnd) / (C * mss) * 2^30. The product C * mss has 32 fractional
-        // bits and is under 2^58; cube_root takes up to 2^63.
+        // K <- cbrt((W_max - cwnd) / C). In units of 2^-10 s: K^3 = (W_max - cwnd) / (C * mss) * 2^30. The product
+        // C * mss has 32 fractional bits and is under 2^58; cube_root takes up to 2^63.
         let below = w_max.saturating_sub(cwnd).get();
         let cube = mul_div(below, 1 << 62, (c.bits().saturating_mul(mss.get())).max(1));
         let k = cube_root(cube.min(i64::MAX as u64)) << 10;
@@ -113,7 +113,7 @@ impl Curve {
 
     /// The window that the curve has at `t` after it began, not under 0 (§4.2).
     fn at(&self, t: Span, c: Frac, mss: Bytes) -> Bytes {
-        // W_cubic(t) = C * (t - K)^3 + W_max        (eq. 1)
+        // W_cubic(t) = C * (t - K)^3 + W_max
         const SECOND: u64 = 1 << 20;
         // 10^12 ps = 2^12 * 5^12 ps, so 2^-20 s is 5^12 / 2^8 ps.
         let t = mul_div(t.unsigned_ps(), 1 << 8, 244_140_625);
@@ -197,7 +197,7 @@ mod tests {
         Cubic::new(path, params)
     }
 
-    /// RFC 9438's curve, eq. 1 and 2, in packets.
+    /// RFC 9438's curve (§4.2) in packets.
     fn w_cubic(t: f64, cwnd: f64, w_max: f64, c: f64) -> f64 {
         let k = ((w_max - cwnd).max(0.0) / c).cbrt();
         c * (t - k).powi(3) + w_max.max(cwnd)
@@ -230,6 +230,14 @@ mod tests {
             let curve = Curve::begin(Time::ZERO, Bytes::new(w_max.saturating_sub(below)), Bytes::new(w_max), c, mss);
             prop_assert!(curve.at(Span::from_ms(ms), c, mss) <= curve.at(Span::from_ms(ms + more), c, mss));
         }
+    }
+
+    #[test]
+    fn the_curve_ends_within_its_numbers() {
+        let (mss, c) = (Bytes::new(65_536), Frac::from_bits(1_000 << 32));
+        let curve = Curve::begin(Time::ZERO, Bytes::ZERO, Window::LIMIT, c, mss);
+        // 1024 s past K at 1000 packets per second cubed is a long way up, and nothing overflows on the way.
+        assert!(curve.at(Span::MAX, c, mss) > Window::LIMIT.times(64));
     }
 
     #[test]
@@ -335,6 +343,7 @@ mod tests {
         }
         let curve = law.curve.as_ref().map(|curve| (curve.k, curve.w_max));
         assert_eq!(curve, Some((0, Bytes::new(28_671))));
+        assert_eq!(law.cwnd_prior, Bytes::new(40_960));
     }
 
     #[test]

@@ -61,9 +61,6 @@ impl Window {
     pub fn open(&mut self, by: Bytes) -> bool {
         let before = self.bytes;
         self.bytes = self.bytes.saturating_add(by.get()).min(self.cap);
-        if self.bytes == self.cap {
-            self.carry = 0;
-        }
         self.bytes > before
     }
 

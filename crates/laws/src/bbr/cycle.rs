@@ -68,6 +68,14 @@ mod tests {
     }
 
     #[test]
+    fn probing_ends_with_a_loss() {
+        let mut cycle = Cycle { phase: 0, began: ack(&PATH, 0).now, lost: false };
+        cycle.note_loss();
+        cycle.advance(&ack(&PATH, 20), PATH.base_rtt, Bytes::new(1 << 30));
+        assert_eq!(cycle.phase, DRAIN);
+    }
+
+    #[test]
     fn probing_waits_for_a_full_pipe_and_draining_for_an_empty_one() {
         let bdp = Bytes::new(100_000);
         let mut cycle = Cycle { phase: 0, began: ack(&PATH, 0).now, lost: false };

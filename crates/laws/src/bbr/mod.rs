@@ -310,6 +310,17 @@ mod tests {
     }
 
     #[test]
+    fn plans_with_four_packets_at_least() {
+        // 2 us at 10 Gb/s: a BDP of 1.7 packets.
+        let path = Path { base_rtt: Span::from_us(2), ..WAN };
+        let link = Link { rate: path.line_rate, mark_over: Bytes::MAX, drop_over: Bytes::MAX, phantom: None };
+        let mut bed = Bed::new(link);
+        bed.add(Bbr::new(&path, Params::for_path(&path)), &path, Time::ZERO);
+        bed.run(Time::from_ms(1));
+        assert_eq!((bed.law(0).mode, bed.law(0).permit().window), (Mode::ProbeBw, path.mss.times(4)));
+    }
+
+    #[test]
     fn two_flows_share() {
         let mut bed = bed(2, |_| {});
         bed.run(Time::from_ms(300));
@@ -392,8 +403,11 @@ mod tests {
         law.on_loss(&loss(0, 20, LossCause::Timeout));
         law.on_loss(&loss(1, 21, LossCause::Timeout));
         assert_eq!(law.permit().window, PATH.mss);
-        law.on_ack(&marked(&PATH, 30));
+        let next = marked(&PATH, 30);
+        law.on_ack(&next);
         assert!(law.permit().window >= before.window);
+        // What is in flight then left one packet at a time.
+        assert!(law.limited_below > next.delivered + next.in_flight);
     }
 
     #[test]
