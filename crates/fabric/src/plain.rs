@@ -23,7 +23,7 @@ pub struct PlainPort {
 
 impl PlainPort {
     /// A packet arrives. `None` if the buffer has no room for it.
-    #[inline]
+    #[inline(always)]
     pub fn enqueue(&mut self, params: &PortParams, salt: u64, packet: &Arrival) -> Option<Passage> {
         let backlog = self.idle_at_ps.saturating_sub(packet.now_ps);
         let service = params.serializer.time_for(packet.size);

@@ -1,6 +1,6 @@
 //! Shortest-path routing with equal-cost choices, looked up by index.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 
 use units::{below, mix64};
 
@@ -17,18 +17,25 @@ pub fn choose(switch_salt: u64, flow: u32, entropy: u16, n: u32) -> u32 {
 /// Destinations are grouped by the switch that a host hangs from, so the table is small: switches squared.
 #[derive(Clone, Debug)]
 pub struct Routes {
-    /// Row `row[node]`, column `attach[host]`: a group of ports.
-    table: Vec<u16>,
+    /// Row `row[node]`, column `attach[host]`.
+    table: Vec<Group>,
     columns: usize,
     row: Vec<u32>,
     attach: Vec<u16>,
     last: Vec<LinkId>,
-    groups: Vec<(u32, u16)>,
     ports: Vec<LinkId>,
 }
 
+/// Equal ports: `len` of them from place `first` of the list of ports on.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+struct Group {
+    first: u32,
+    len: u16,
+}
+
 /// No path, or the destination hangs from this very switch.
-const NONE: u16 = u16::MAX;
+const NONE: Group = Group { first: u32::MAX, len: 0 };
+const NO_COLUMN: u16 = u16::MAX;
 
 impl Routes {
     /// Finds all shortest paths.
@@ -45,7 +52,7 @@ impl Routes {
                 rows += 1;
             }
         }
-        let mut column_of = vec![NONE; nodes.len()];
+        let mut column_of = vec![NO_COLUMN; nodes.len()];
         let mut attached: Vec<NodeId> = Vec::new();
         let (mut attach, mut last) = (Vec::new(), Vec::new());
         for host in 0..network.hosts().len() {
@@ -54,10 +61,10 @@ impl Routes {
             if nodes[switch.index()].kind != NodeKind::Switch {
                 return Err(NetworkError::Shape(format!("{} is cabled to another host", nodes[switch.index()].name)));
             }
-            if column_of[switch.index()] == NONE {
+            if column_of[switch.index()] == NO_COLUMN {
                 column_of[switch.index()] = u16::try_from(attached.len())
                     .ok()
-                    .filter(|&column| column != NONE)
+                    .filter(|&column| column != NO_COLUMN)
                     .ok_or_else(|| NetworkError::Shape("over 65,534 switches have hosts".into()))?;
                 attached.push(switch);
             }
@@ -67,9 +74,9 @@ impl Routes {
 
         let columns = attached.len();
         let mut table = vec![NONE; rows as usize * columns];
-        let (mut groups, mut ports) = (Vec::new(), Vec::new());
-        // Groups of one switch are contiguous, and compared only with each other.
-        let mut group_of: Vec<std::collections::BTreeMap<Vec<LinkId>, u16>> = vec![Default::default(); rows as usize];
+        let mut ports = Vec::new();
+        // Groups of one switch, so that equal ones are listed once.
+        let mut group_of: Vec<BTreeMap<Vec<LinkId>, Group>> = vec![BTreeMap::new(); rows as usize];
         for (column, &target) in attached.iter().enumerate() {
             let distance = distances(network, target);
             for (node, it) in nodes.iter().enumerate() {
@@ -89,24 +96,14 @@ impl Routes {
                 if next.is_empty() {
                     continue;
                 }
-                let known = &mut group_of[row[node] as usize];
-                let group = match known.get(&next) {
-                    Some(&group) => group,
-                    None => {
-                        let group = u16::try_from(groups.len())
-                            .ok()
-                            .filter(|&group| group != NONE)
-                            .ok_or_else(|| NetworkError::Shape("over 65,534 groups of equal paths".into()))?;
-                        groups.push((ports.len() as u32, next.len() as u16));
-                        ports.extend_from_slice(&next);
-                        known.insert(next, group);
-                        group
-                    }
-                };
+                let group = *group_of[row[node] as usize].entry(next).or_insert_with_key(|next| {
+                    ports.extend_from_slice(next);
+                    Group { first: (ports.len() - next.len()) as u32, len: next.len() as u16 }
+                });
                 table[row[node] as usize * columns + column] = group;
             }
         }
-        let routes = Self { table, columns, row, attach, last, groups, ports };
+        let routes = Self { table, columns, row, attach, last, ports };
         routes.check(network, &attached)?;
         Ok(routes)
     }
@@ -123,16 +120,11 @@ impl Routes {
         Ok(())
     }
 
-    /// The ports at `switch` on shortest paths to `host`: one, or several of equal cost.
+    /// The routes from one switch.
     #[inline]
-    pub fn ports(&self, switch: NodeId, host: HostId) -> &[LinkId] {
-        let column = self.attach[host.index()] as usize;
-        let group = self.table[self.row[switch.index()] as usize * self.columns + column];
-        if group == NONE {
-            return std::slice::from_ref(&self.last[host.index()]);
-        }
-        let (start, len) = self.groups[group as usize];
-        &self.ports[start as usize..start as usize + len as usize]
+    pub fn from(&self, switch: NodeId) -> RoutesFrom<'_> {
+        let row = self.row[switch.index()] as usize * self.columns;
+        RoutesFrom { row: &self.table[row..row + self.columns], routes: self }
     }
 
     /// The links from one host to another, where `pick(switch, n)` chooses among equal ports.
@@ -149,9 +141,28 @@ impl Routes {
             if network.nodes()[at.index()].kind == NodeKind::Host(to) {
                 return path;
             }
-            let ports = self.ports(at, to);
+            let ports = self.from(at).ports(to);
             path.push(ports[pick(at, ports.len() as u32) as usize]);
         }
+    }
+}
+
+/// The routes from one switch.
+#[derive(Clone, Copy, Debug)]
+pub struct RoutesFrom<'a> {
+    row: &'a [Group],
+    routes: &'a Routes,
+}
+
+impl<'a> RoutesFrom<'a> {
+    /// The ports on shortest paths to `host`: one, or several of equal cost.
+    #[inline]
+    pub fn ports(&self, host: HostId) -> &'a [LinkId] {
+        let group = self.row[self.routes.attach[host.index()] as usize];
+        if group.len == 0 {
+            return std::slice::from_ref(&self.routes.last[host.index()]);
+        }
+        &self.routes.ports[group.first as usize..group.first as usize + group.len as usize]
     }
 }
 

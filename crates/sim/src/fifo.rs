@@ -47,7 +47,7 @@ impl Fifos {
     }
 
     /// Appends a packet, which arrives no earlier than those before it. Returns whether the link was empty.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn push(&mut self, link: usize, packet: Packet) -> bool {
         let ends = &mut self.ends[link];
         if ends.tail_place as usize & (CHUNK - 1) != 0 {
@@ -88,7 +88,7 @@ impl Fifos {
     }
 
     /// Takes the first packet of a link that is not empty.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn pop(&mut self, link: usize) -> Packet {
         let ends = &mut self.ends[link];
         let chunk = ends.head;

@@ -64,16 +64,16 @@ impl Packet {
     }
 
     /// The packet as a port sees it, arriving now. Acknowledgements are not ECN-capable.
-    #[inline]
+    #[inline(always)]
     pub fn arrival(&self) -> Arrival {
         let ack = self.is_ack();
-        let which = u64::from(self.attempt) << 2 | u64::from(ack);
         Arrival {
             now_ps: self.time_ps,
             size: self.size.into(),
             ecn_capable: !ack,
             control: ack,
-            identity: (u64::from(self.flow) << 32 | u64::from(self.seq)) ^ which << 40,
+            // Another transmission comes at another time, an acknowledgement at another port.
+            identity: u64::from(self.flow) << 32 | u64::from(self.seq),
         }
     }
 }

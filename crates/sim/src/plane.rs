@@ -1,10 +1,11 @@
 //! The data plane of one partition: ports, links, and the switches that join them.
 
-use fabric::{Arrival, HostId, LinkId, NodeId, NodeKind, Passage, PlainPort, QueuedPort, choose};
+use fabric::{Arrival, HostId, LinkId, NodeId, NodeKind, Passage, PlainPort, PortParams, QueuedPort, choose};
 use units::{Bytes, Span, Time, mix64};
 
 use crate::fifo::Fifos;
 use crate::layout::Layout;
+use crate::merge::{Merge, input_of, key};
 use crate::outcome::LinkOutcome;
 use crate::packet::Packet;
 use crate::schedule::Schedule;
@@ -66,16 +67,15 @@ pub(crate) struct Plane {
     /// Of each node, the special ports that hold packets back.
     backlogged: Vec<Vec<u32>>,
     links: Links,
+    /// The network's port settings, at hand.
+    params: Vec<PortParams>,
     specials: Vec<Special>,
     /// Of each link, its place in `specials`.
     special_of: Vec<u32>,
-    active: Vec<u64>,
+    merge: Merge,
     samples: Vec<PortSample>,
     pub(crate) forwarded: u64,
 }
-
-/// Input number in the low bits of a merge key.
-const INPUT_BITS: u32 = 20;
 
 impl Plane {
     pub(crate) fn new(index: usize, setup: &Setup, layout: &Layout, window_ps: u64) -> Self {
@@ -139,9 +139,10 @@ impl Plane {
                 outboxes,
                 schedule: Schedule::new(nodes, window_ps),
             },
+            params: network.params().to_vec(),
             specials,
             special_of,
-            active: Vec::new(),
+            merge: Merge::default(),
             samples: Vec::new(),
             forwarded: 0,
         }
@@ -185,42 +186,29 @@ impl Plane {
     /// Merges a switch's inputs in the order (time, input) and forwards what arrives from `start` to `end`.
     pub(crate) fn run_switch(&mut self, node: usize, start: u64, end: u64, setup: &Setup) {
         let (first, past) = (self.inputs[node].0 as usize, self.inputs[node].1 as usize);
-        let mut active = std::mem::take(&mut self.active);
-        active.clear();
+        let routes = setup.routes.from(NodeId(self.first_node + node as u32));
+        self.merge.clear(past - first);
         for (input, &head) in self.links.fifos.heads(first..past).iter().enumerate() {
             if head < end {
-                active.push(((head - start) << INPUT_BITS) | input as u64);
+                self.merge.add(key(head - start, input));
             }
         }
-        while !active.is_empty() {
-            // The earliest input, and the one after it: the first may run on until the second's turn.
-            let (mut best, mut place, mut second) = (u64::MAX, 0, u64::MAX);
-            for (index, &key) in active.iter().enumerate() {
-                if key < best {
-                    second = best;
-                    best = key;
-                    place = index;
-                } else if key < second {
-                    second = key;
+        let mut turn = self.merge.begin();
+        while let Some(winner) = turn {
+            let input = input_of(winner);
+            let packet = self.links.fifos.pop(first + input);
+            self.forwarded += 1;
+            let link = match routes.ports(HostId(packet.dst)) {
+                [only] => *only,
+                several => {
+                    let n = several.len() as u32;
+                    several[choose(self.switch_salt[node], packet.flow, packet.entropy, n) as usize]
                 }
-            }
-            let input = (best & ((1 << INPUT_BITS) - 1)) as usize;
-            loop {
-                let packet = self.links.fifos.pop(first + input);
-                self.forward(node, packet, setup);
-                let head = self.links.fifos.head(first + input);
-                if head >= end {
-                    active.swap_remove(place);
-                    break;
-                }
-                let key = ((head - start) << INPUT_BITS) | input as u64;
-                if key > second {
-                    active[place] = key;
-                    break;
-                }
-            }
+            };
+            self.enqueue(node, (link.0 - self.first_link) as usize, packet, setup);
+            let head = self.links.fifos.head(first + input);
+            turn = self.merge.replace(input, (head < end).then(|| key(head - start, input)));
         }
-        self.active = active;
         let mut next = self.links.fifos.heads(first..past).iter().copied().min().unwrap_or(u64::MAX);
         if !self.backlogged[node].is_empty() {
             self.serve_backlog(node, end, setup);
@@ -231,22 +219,8 @@ impl Plane {
         self.links.schedule.activate(node, next);
     }
 
-    /// Routes one packet at a switch and queues it.
-    #[inline]
-    fn forward(&mut self, node: usize, packet: Packet, setup: &Setup) {
-        self.forwarded += 1;
-        let link = match setup.routes.ports(NodeId(self.first_node + node as u32), HostId(packet.dst)) {
-            [only] => *only,
-            several => {
-                let n = several.len() as u32;
-                several[choose(self.switch_salt[node], packet.flow, packet.entropy, n) as usize]
-            }
-        };
-        self.enqueue(node, (link.0 - self.first_link) as usize, packet, setup);
-    }
-
     /// Queues a packet that is at `node` at `packet.time_ps`.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn enqueue(&mut self, node: usize, link: usize, packet: Packet, setup: &Setup) {
         let salt = self.salt(link);
         let arrival = packet.arrival();
@@ -255,7 +229,7 @@ impl Plane {
             return;
         }
         let egress = &mut self.links.egress[link];
-        let params = &setup.network.params()[egress.params as usize];
+        let params = &self.params[egress.params as usize];
         match egress.port.enqueue(params, salt, &arrival) {
             Some(passage) => {
                 egress.max_backlog_ps = egress.max_backlog_ps.max(egress.port.idle_at_ps() - arrival.now_ps);
@@ -360,7 +334,7 @@ impl Plane {
 
 impl Links {
     /// A packet's service has begun: it is on its way.
-    #[inline]
+    #[inline(always)]
     fn depart(&mut self, link: usize, mut packet: Packet, passage: Passage) {
         let egress = &mut self.egress[link];
         egress.bytes += u64::from(packet.size);
@@ -381,7 +355,7 @@ impl Links {
         link: usize,
         packet: Packet,
         passage: Passage,
-        params: &fabric::PortParams,
+        params: &PortParams,
         salt: u64,
         losses: &mut u64,
     ) {
