@@ -6,10 +6,10 @@ use units::{below, mix64};
 
 use crate::{HostId, LinkId, Network, NetworkError, NodeId, NodeKind};
 
-/// Which of `n` equal ports a packet takes at a switch: a hash of the flow, of its entropy and of the switch.
+/// What chooses among equal ports at a switch: a hash of the flow, of its entropy and of the switch.
 #[inline]
-pub fn choose(switch_salt: u64, flow: u32, entropy: u16, n: u32) -> u32 {
-    below(mix64(switch_salt ^ (u64::from(flow) << 16 | u64::from(entropy))), n)
+pub fn path_hash(switch_salt: u64, flow: u32, entropy: u16) -> u64 {
+    mix64(switch_salt ^ (u64::from(flow) << 16 | u64::from(entropy)))
 }
 
 /// For each switch and each destination, the ports that lie on a shortest path (fewest links).
@@ -22,18 +22,20 @@ pub struct Routes {
     columns: usize,
     row: Vec<u32>,
     attach: Vec<u16>,
-    last: Vec<LinkId>,
+    /// Which host of its switch each is.
+    place: Vec<u16>,
     ports: Vec<LinkId>,
 }
 
-/// Equal ports: `len` of them from place `first` of the list of ports on.
+/// Equal ports: `len` of them from place `first` of the list of ports on. If `len` is 0, the destination hangs
+/// from this very switch, and the ports to its hosts are there, by [`Routes::place`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 struct Group {
     first: u32,
     len: u16,
 }
 
-/// No path, or the destination hangs from this very switch.
+/// No path.
 const NONE: Group = Group { first: u32::MAX, len: 0 };
 const NO_COLUMN: u16 = u16::MAX;
 
@@ -54,7 +56,8 @@ impl Routes {
         }
         let mut column_of = vec![NO_COLUMN; nodes.len()];
         let mut attached: Vec<NodeId> = Vec::new();
-        let (mut attach, mut last) = (Vec::new(), Vec::new());
+        let (mut attach, mut place) = (Vec::new(), Vec::new());
+        let mut hosts_of: Vec<Vec<LinkId>> = Vec::new();
         for host in 0..network.hosts().len() {
             let up = network.uplink(HostId(host as u32));
             let switch = network.links()[up.index()].to;
@@ -67,9 +70,12 @@ impl Routes {
                     .filter(|&column| column != NO_COLUMN)
                     .ok_or_else(|| NetworkError::Shape("over 65,534 switches have hosts".into()))?;
                 attached.push(switch);
+                hosts_of.push(Vec::new());
             }
-            attach.push(column_of[switch.index()]);
-            last.push(network.links()[up.index()].reverse);
+            let column = column_of[switch.index()];
+            attach.push(column);
+            place.push(hosts_of[column as usize].len() as u16);
+            hosts_of[column as usize].push(network.links()[up.index()].reverse);
         }
 
         let columns = attached.len();
@@ -78,6 +84,9 @@ impl Routes {
         // Groups of one switch, so that equal ones are listed once.
         let mut group_of: Vec<BTreeMap<Vec<LinkId>, Group>> = vec![BTreeMap::new(); rows as usize];
         for (column, &target) in attached.iter().enumerate() {
+            let here = Group { first: ports.len() as u32, len: 0 };
+            table[row[target.index()] as usize * columns + column] = here;
+            ports.extend_from_slice(&hosts_of[column]);
             let distance = distances(network, target);
             for (node, it) in nodes.iter().enumerate() {
                 if it.kind != NodeKind::Switch || NodeId(node as u32) == target {
@@ -103,7 +112,7 @@ impl Routes {
                 table[row[node] as usize * columns + column] = group;
             }
         }
-        let routes = Self { table, columns, row, attach, last, ports };
+        let routes = Self { table, columns, row, attach, place, ports };
         routes.check(network, &attached)?;
         Ok(routes)
     }
@@ -141,7 +150,8 @@ impl Routes {
             if network.nodes()[at.index()].kind == NodeKind::Host(to) {
                 return path;
             }
-            let ports = self.from(at).ports(to);
+            let here = self.from(at);
+            let ports = here.ports(to);
             path.push(ports[pick(at, ports.len() as u32) as usize]);
         }
     }
@@ -154,15 +164,25 @@ pub struct RoutesFrom<'a> {
     routes: &'a Routes,
 }
 
-impl<'a> RoutesFrom<'a> {
-    /// The ports on shortest paths to `host`: one, or several of equal cost.
+impl RoutesFrom<'_> {
+    /// The port on a shortest path to `host` that `hash` (see [`path_hash`]) chooses. Hashed even where there is
+    /// one port: cheaper than a branch that nothing predicts.
     #[inline]
-    pub fn ports(&self, host: HostId) -> &'a [LinkId] {
+    pub fn port(&self, host: HostId, hash: u64) -> LinkId {
         let group = self.row[self.routes.attach[host.index()] as usize];
-        if group.len == 0 {
-            return std::slice::from_ref(&self.routes.last[host.index()]);
-        }
-        &self.routes.ports[group.first as usize..group.first as usize + group.len as usize]
+        let chosen = below(hash, group.len.into());
+        let place = self.routes.place[host.index()];
+        self.routes.ports[(group.first + if group.len == 0 { place.into() } else { chosen }) as usize]
+    }
+
+    /// All ports on shortest paths to `host`.
+    pub fn ports(&self, host: HostId) -> &[LinkId] {
+        let group = self.row[self.routes.attach[host.index()] as usize];
+        let (first, len) = match group.len {
+            0 => (group.first as usize + self.routes.place[host.index()] as usize, 1),
+            len => (group.first as usize, len as usize),
+        };
+        &self.routes.ports[first..first + len]
     }
 }
 

@@ -3,7 +3,8 @@
 /// Input number in the low bits of a key, time since the window's start above.
 const INPUT_BITS: u32 = 20;
 const INPUT_MASK: u64 = (1 << INPUT_BITS) - 1;
-const EMPTY: u64 = u64::MAX;
+/// The key of an input that has nothing more in this window: after all others.
+pub(crate) const DONE: u64 = u64::MAX;
 
 /// Gives keys of up to 2^20 inputs in order. Each step costs one comparison a level, without a branch.
 #[derive(Default)]
@@ -51,14 +52,16 @@ impl Merge {
             0 => return None,
             1 => {
                 self.width = 1;
+                self.losers.clear();
+                self.losers.push(DONE);
                 return Some(self.keys[0]);
             }
             _ => {}
         }
         self.width = self.keys.len().next_power_of_two();
         self.losers.clear();
-        self.losers.resize(self.width, EMPTY);
-        self.keys.resize(self.width * 2, EMPTY);
+        self.losers.resize(self.width, DONE);
+        self.keys.resize(self.width * 2, DONE);
         // Winners move up through the upper half of `keys`, used as scratch from the leaves down to the root.
         let width = self.width;
         self.keys.copy_within(0..width, width);
@@ -70,19 +73,19 @@ impl Merge {
         Some(self.keys[1])
     }
 
-    /// Replaces the winner by the next key of its input (`None` if that is done) and gives the next winner.
-    #[inline]
-    pub(crate) fn replace(&mut self, input: usize, next: Option<u64>) -> Option<u64> {
-        let mut key = next.unwrap_or(EMPTY);
+    /// Replaces the winner by the next key of its input ([`DONE`] if it has none) and gives the next winner.
+    #[inline(always)]
+    pub(crate) fn replace(&mut self, input: usize, next: u64) -> Option<u64> {
+        let mut key = next;
         let mut node = (self.width + self.leaf_of[input] as usize) / 2;
-        let losers = &mut self.losers[..];
+        let losers = &mut self.losers[..self.width];
         while node > 0 {
             let loser = losers[node];
             losers[node] = loser.max(key);
             key = loser.min(key);
             node /= 2;
         }
-        (key != EMPTY).then_some(key)
+        (key != DONE).then_some(key)
     }
 }
 
@@ -113,7 +116,7 @@ mod tests {
                 let input = input_of(winner);
                 got.push((winner >> INPUT_BITS, input));
                 next[input] += 1;
-                first = merge.replace(input, runs[input].get(next[input]).map(|&time| key(time, input)));
+                first = merge.replace(input, runs[input].get(next[input]).map_or(DONE, |&time| key(time, input)));
             }
             prop_assert_eq!(got, expected);
         }

@@ -1,6 +1,6 @@
 //! A packet on its way: 32 bytes, moved by value.
 
-use fabric::Arrival;
+use fabric::{Arrival, Passage};
 
 /// A data packet or an acknowledgement.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
@@ -61,6 +61,14 @@ impl Packet {
 
     pub(crate) fn set_ask(&mut self, ask: bool) {
         self.flags |= if ask { ASK } else { 0 };
+    }
+
+    /// The packet on the link behind a port.
+    #[inline(always)]
+    pub(crate) fn passed(mut self, passage: Passage) -> Self {
+        self.time_ps = passage.arrives_ps;
+        self.mark(passage.marked);
+        self
     }
 
     /// The packet as a port sees it, arriving now. Acknowledgements are not ECN-capable.

@@ -1,11 +1,11 @@
 //! The data plane of one partition: ports, links, and the switches that join them.
 
-use fabric::{Arrival, HostId, LinkId, NodeId, NodeKind, Passage, PlainPort, PortParams, QueuedPort, choose};
+use fabric::{Arrival, HostId, LinkId, NodeId, NodeKind, Passage, PlainPort, PortParams, QueuedPort, path_hash};
 use units::{Bytes, Span, Time, mix64};
 
 use crate::fifo::Fifos;
 use crate::layout::Layout;
-use crate::merge::{Merge, input_of, key};
+use crate::merge::{DONE, Merge, input_of, key};
 use crate::outcome::LinkOutcome;
 use crate::packet::Packet;
 use crate::schedule::Schedule;
@@ -169,7 +169,8 @@ impl Plane {
 
     #[inline]
     pub(crate) fn pop(&mut self, fifo: usize) -> Packet {
-        self.links.fifos.pop(fifo)
+        let (place, _) = self.links.fifos.take(fifo);
+        *self.links.fifos.at(place)
     }
 
     #[inline]
@@ -193,21 +194,16 @@ impl Plane {
                 self.merge.add(key(head - start, input));
             }
         }
+        let switch_salt = self.switch_salt[node];
         let mut turn = self.merge.begin();
         while let Some(winner) = turn {
             let input = input_of(winner);
-            let packet = self.links.fifos.pop(first + input);
+            let (place, head) = self.links.fifos.take(first + input);
+            let packet = self.links.fifos.at(place);
+            let link = routes.port(HostId(packet.dst), path_hash(switch_salt, packet.flow, packet.entropy));
             self.forwarded += 1;
-            let link = match routes.ports(HostId(packet.dst)) {
-                [only] => *only,
-                several => {
-                    let n = several.len() as u32;
-                    several[choose(self.switch_salt[node], packet.flow, packet.entropy, n) as usize]
-                }
-            };
-            self.enqueue(node, (link.0 - self.first_link) as usize, packet, setup);
-            let head = self.links.fifos.head(first + input);
-            turn = self.merge.replace(input, (head < end).then(|| key(head - start, input)));
+            self.forward(node, (link.0 - self.first_link) as usize, place, setup);
+            turn = self.merge.replace(input, if head < end { key(head - start, input) } else { DONE });
         }
         let mut next = self.links.fifos.heads(first..past).iter().copied().min().unwrap_or(u64::MAX);
         if !self.backlogged[node].is_empty() {
@@ -219,23 +215,40 @@ impl Plane {
         self.links.schedule.activate(node, next);
     }
 
-    /// Queues a packet that is at `node` at `packet.time_ps`.
+    /// Queues the packet at `place`, which is at `node` at its own time.
+    #[inline(always)]
+    fn forward(&mut self, node: usize, link: usize, place: usize, setup: &Setup) {
+        let salt = self.salt(link);
+        let arrival = self.links.fifos.at(place).arrival();
+        let egress = &mut self.links.egress[link];
+        if egress.special {
+            let packet = *self.links.fifos.at(place);
+            self.enqueue_special(node, link, packet, &arrival, setup);
+            return;
+        }
+        if let Some(passage) = egress.admit(&self.params[egress.params as usize], salt, &arrival) {
+            if egress.away {
+                let packet = *self.links.fifos.at(place);
+                self.links.outboxes[egress.target as usize].packets.push(packet.passed(passage));
+            } else {
+                let (target, node) = (egress.target as usize, egress.node as usize);
+                if self.links.fifos.pass_on(place, target, passage.arrives_ps, passage.marked) {
+                    self.links.schedule.activate(node, passage.arrives_ps);
+                }
+            }
+        }
+    }
+
+    /// Queues a packet that a host sends at `packet.time_ps`.
     #[inline(always)]
     pub(crate) fn enqueue(&mut self, node: usize, link: usize, packet: Packet, setup: &Setup) {
         let salt = self.salt(link);
         let arrival = packet.arrival();
-        if self.links.egress[link].special {
-            self.enqueue_special(node, link, packet, &arrival, setup);
-            return;
-        }
         let egress = &mut self.links.egress[link];
-        let params = &self.params[egress.params as usize];
-        match egress.port.enqueue(params, salt, &arrival) {
-            Some(passage) => {
-                egress.max_backlog_ps = egress.max_backlog_ps.max(egress.port.idle_at_ps() - arrival.now_ps);
-                self.links.depart(link, packet, passage);
-            }
-            None => egress.drops += 1,
+        if egress.special {
+            self.enqueue_special(node, link, packet, &arrival, setup);
+        } else if let Some(passage) = egress.admit(&self.params[egress.params as usize], salt, &arrival) {
+            self.links.depart(link, packet.passed(passage));
         }
     }
 
@@ -249,17 +262,15 @@ impl Plane {
         let losses = &mut special.losses;
         let Some(lazy) = &mut special.lazy else {
             let egress = &mut self.links.egress[link];
-            let Some(passage) = egress.port.enqueue(params, salt, arrival) else {
-                egress.drops += 1;
-                return;
-            };
-            egress.max_backlog_ps = egress.max_backlog_ps.max(egress.port.idle_at_ps() - arrival.now_ps);
-            self.links.depart_or_lose(link, packet, passage, params, salt, losses);
+            if let Some(passage) = egress.admit(params, salt, arrival) {
+                self.links.depart_or_lose(link, packet, passage, params, salt, losses);
+            }
             return;
         };
         let waited = lazy.has_waiting();
         let links = &mut self.links;
         let refused = lazy.enqueue(params, salt, arrival, packet, |packet, passage| {
+            links.egress[link].count(packet.size.into(), passage);
             links.depart_or_lose(link, packet, passage, params, salt, losses);
         });
         let egress = &mut self.links.egress[link];
@@ -285,6 +296,7 @@ impl Plane {
             let (links, losses) = (&mut self.links, &mut special.losses);
             let Some(lazy) = &mut special.lazy else { return false };
             lazy.advance(params, salt, end, |packet, passage| {
+                links.egress[link].count(packet.size.into(), passage);
                 links.depart_or_lose(link, packet, passage, params, salt, losses);
             });
             lazy.has_waiting()
@@ -332,16 +344,32 @@ impl Plane {
     }
 }
 
-impl Links {
-    /// A packet's service has begun: it is on its way.
+impl Egress {
+    /// Queues a packet at a plain port, and counts it. `None` if it found no room.
     #[inline(always)]
-    fn depart(&mut self, link: usize, mut packet: Packet, passage: Passage) {
-        let egress = &mut self.egress[link];
-        egress.bytes += u64::from(packet.size);
-        egress.packets += 1;
-        egress.marks += u64::from(passage.marked);
-        packet.mark(passage.marked);
-        packet.time_ps = passage.arrives_ps;
+    fn admit(&mut self, params: &PortParams, salt: u64, arrival: &Arrival) -> Option<Passage> {
+        let Some(passage) = self.port.enqueue(params, salt, arrival) else {
+            self.drops += 1;
+            return None;
+        };
+        self.max_backlog_ps = self.max_backlog_ps.max(self.port.idle_at_ps() - arrival.now_ps);
+        self.count(arrival.size, passage);
+        Some(passage)
+    }
+
+    #[inline(always)]
+    fn count(&mut self, size: u32, passage: Passage) {
+        self.bytes += u64::from(size);
+        self.packets += 1;
+        self.marks += u64::from(passage.marked);
+    }
+}
+
+impl Links {
+    /// A packet is on its way.
+    #[inline(always)]
+    fn depart(&mut self, link: usize, packet: Packet) {
+        let egress = &self.egress[link];
         if egress.away {
             self.outboxes[egress.target as usize].packets.push(packet);
         } else if self.fifos.push(egress.target as usize, packet) {
@@ -349,6 +377,7 @@ impl Links {
         }
     }
 
+    /// A packet's service has begun: it is on its way, unless the link loses it.
     #[inline]
     fn depart_or_lose(
         &mut self,
@@ -361,12 +390,9 @@ impl Links {
     ) {
         if params.loses(salt, &packet.arrival()) {
             *losses += 1;
-            let egress = &mut self.egress[link];
-            egress.bytes += u64::from(packet.size);
-            egress.packets += 1;
-            return;
+        } else {
+            self.depart(link, packet.passed(passage));
         }
-        self.depart(link, packet, passage);
     }
 }
 
@@ -388,6 +414,7 @@ impl Special {
             let (queue, phantom) = match &mut self.lazy {
                 Some(lazy) => {
                     lazy.advance(params, salt, due, |packet, passage| {
+                        links.egress[link].count(packet.size.into(), passage);
                         links.depart_or_lose(link, packet, passage, params, salt, losses);
                     });
                     (lazy.queue(params, due), lazy.phantom().occupancy(params, due))
