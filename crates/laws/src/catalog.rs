@@ -109,7 +109,7 @@ const MPRDMA: LawInfo = LawInfo {
     name: "mprdma",
     title: "MPRDMA",
     summary: "one packet more a round trip, half a packet less a marked packet",
-    source: "Lu et al. (NSDI 2018), §3.1",
+    source: "Lu et al. (NSDI 2018), congestion control and multi-path ACK-clocking",
     signals: "ECN, loss",
     params: mprdma::Params::TABLE,
 };
@@ -251,4 +251,195 @@ pub fn check<'a>(law: &'static LawInfo, name: &'a str, value: Value) -> Result<(
         return Err(SettingError::OutOfRange { law, param, got: value });
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    extern crate std;
+
+    use super::*;
+    use crate::testbed::{LONG_PATH, PATH, ack, history, loss};
+    use crate::{Ack, ControlLaw, LossCause, Permit};
+    use proptest::prelude::*;
+    use std::format;
+    use std::string::ToString;
+    use units::{Bytes, Frac, Rate, Span};
+
+    /// The longest and fastest path that the project promises: 5 GB of window.
+    const LONGEST: Path = Path {
+        base_rtt: Span::from_ms(100),
+        intra_rtt: Span::from_us(14),
+        line_rate: Rate::from_gbps(400),
+        mss: Bytes::new(4_096),
+    };
+
+    fn made(kind: Kind, path: &Path, settings: &[(&str, Value)]) -> Law {
+        build(kind, path, settings).unwrap_or_else(|error| panic!("{error}"))
+    }
+
+    fn page(kind: Kind) -> &'static str {
+        match kind {
+            Kind::UnoCc => include_str!("../../../docs/src/laws/unocc.md"),
+            Kind::Gemini => include_str!("../../../docs/src/laws/gemini.md"),
+            Kind::Dctcp => include_str!("../../../docs/src/laws/dctcp.md"),
+            Kind::MpRdma => include_str!("../../../docs/src/laws/mprdma.md"),
+            Kind::Bbr => include_str!("../../../docs/src/laws/bbr.md"),
+            Kind::Cubic => include_str!("../../../docs/src/laws/cubic.md"),
+            Kind::NewReno => include_str!("../../../docs/src/laws/newreno.md"),
+            Kind::Fixed => include_str!("../../../docs/src/laws/fixed.md"),
+        }
+    }
+
+    #[test]
+    fn names_lead_back_to_laws() {
+        for kind in Kind::ALL {
+            assert_eq!(Kind::from_name(kind.info().name), Some(kind));
+        }
+        assert_eq!(Kind::from_name("UnoCC"), None);
+    }
+
+    #[test]
+    fn every_parameter_changes_its_law_and_bears_its_range() {
+        for kind in Kind::ALL {
+            let default = format!("{:?}", made(kind, &PATH, &[]));
+            for param in kind.info().params {
+                let changed = [param.lowest, param.highest].map(|value| {
+                    assert_eq!(value.quantity(), param.quantity);
+                    format!("{:?}", made(kind, &PATH, &[(param.name, value)])) != default
+                });
+                assert!(changed.contains(&true), "{} {} does nothing", kind.info().name, param.name);
+            }
+        }
+    }
+
+    #[test]
+    fn the_book_has_every_parameter_as_it_is() {
+        for kind in Kind::ALL {
+            for param in kind.info().params {
+                let quantity = format!("{:?}", param.quantity).to_lowercase();
+                let range = match param.quantity {
+                    Quantity::Switch => "on or off".to_string(),
+                    _ => format!("{} to {}", param.lowest, param.highest),
+                };
+                let row = format!("| `{}` | {quantity} | {} | {range} | {} |", param.name, param.default, param.doc);
+                assert!(page(kind).contains(&row), "{}.md needs this row:\n{row}", kind.info().name);
+            }
+        }
+    }
+
+    #[test]
+    fn bad_settings_are_refused_with_what_would_be_good() {
+        let error = build(Kind::Fixed, &PATH, &[("windw", Value::Count(3))]).unwrap_err();
+        assert_eq!(error.to_string(), "Fixed window has no parameter `windw`; it has `window`, `paced`");
+        let error = build(Kind::UnoCc, &PATH, &[("beta", Value::Switch(true))]).unwrap_err();
+        assert_eq!(error.to_string(), "UnoCC's `beta` is a number, but was given true or false (true)");
+        let two = Value::Fraction(Frac::from_bits(2 << 32));
+        let error = build(Kind::UnoCc, &PATH, &[("alpha", Value::Fraction(Frac::HALF)), ("beta", two)]).unwrap_err();
+        assert_eq!(error.to_string(), "UnoCC's `beta` is 2; it must be 0 to 1");
+    }
+
+    #[test]
+    fn the_later_of_two_settings_holds() {
+        let window = |bytes| ("window", Value::Bytes(Bytes::new(bytes)));
+        let law = made(Kind::Fixed, &PATH, &[window(10_000), window(20_000)]);
+        assert_eq!(law.permit(), Permit::window(Bytes::new(20_000)));
+    }
+
+    #[test]
+    fn timeouts_collapse_all_but_uno_and_fixed() {
+        for kind in Kind::ALL {
+            let mut law = made(kind, &PATH, &[]);
+            let before = law.permit().window;
+            law.on_loss(&loss(0, 100, LossCause::Timeout));
+            let kept = matches!(kind, Kind::UnoCc | Kind::Fixed);
+            assert_eq!(law.permit().window, if kept { before } else { PATH.mss }, "{}", kind.info().name);
+        }
+    }
+
+    #[test]
+    fn an_unused_window_does_not_grow() {
+        for kind in [Kind::Gemini, Kind::Dctcp, Kind::MpRdma, Kind::Cubic, Kind::NewReno] {
+            for app_limited in [false, true] {
+                let mut law = made(kind, &PATH, &[]);
+                let before = law.permit().window;
+                law.on_ack(&Ack { app_limited, ..ack(&PATH, 0) });
+                assert_eq!(law.permit().window > before, !app_limited, "{}", kind.info().name);
+            }
+        }
+    }
+
+    #[test]
+    fn a_path_of_nothing_is_survived() {
+        let nothing = Path { base_rtt: Span::ZERO, intra_rtt: Span::ZERO, line_rate: Rate::ZERO, mss: Bytes::ZERO };
+        for kind in Kind::ALL {
+            assert!(!made(kind, &nothing, &[]).permit().window.is_zero());
+        }
+    }
+
+    proptest! {
+        /// Whatever a host reports, on any path and with any one parameter at either end of its range.
+        #[test]
+        fn permits_are_sane_after_any_history(
+            events in history(), which in 0..Kind::ALL.len(), path in 0..3usize, param in 0..20usize, high: bool,
+        ) {
+            let (kind, path) = (Kind::ALL[which], [PATH, LONG_PATH, LONGEST][path]);
+            let info = kind.info();
+            let param = &info.params[param % info.params.len()];
+            let value = if high { param.highest } else { param.lowest };
+            let mut law = made(kind, &path, &[(param.name, value)]);
+            let bounded = info.param("max_bdp").is_some() && param.name != "max_bdp";
+            let mut bounded_law = bounded.then(|| {
+                made(kind, &path, &[(param.name, value), ("max_bdp", Value::Fraction(Frac::ONE))])
+            });
+            for event in &events {
+                let before = law.acted();
+                event.tell(&mut law);
+                let (permit, after) = (law.permit(), law.acted());
+                prop_assert!(permit.window >= path.mss && permit.window <= crate::Window::LIMIT);
+                prop_assert!(!permit.pacing.is_zero());
+                prop_assert!(after.increases >= before.increases && after.loss_cuts >= before.loss_cuts);
+                if let Some(law) = &mut bounded_law {
+                    event.tell(law);
+                    prop_assert!(law.permit().window <= path.bdp());
+                }
+            }
+            law.trace(&mut |name, value| assert!(!name.is_empty() && value >= 0, "{name} {value}"));
+        }
+
+        /// An acknowledgement with a mark leaves no larger window than the same one without.
+        #[test]
+        fn a_mark_never_helps(events in history(), which in 0..Kind::ALL.len()) {
+            // Quick Adapt compares with a window that a mark has just cut, so a mark may spare a flow its strike.
+            let off = [("quick_adapt", Value::Switch(false))];
+            let settings: &[_] = if Kind::ALL[which] == Kind::UnoCc { &off } else { &[] };
+            let mut law = made(Kind::ALL[which], &PATH, settings);
+            for event in &events {
+                if let crate::testbed::Event::Ack(ack) = event {
+                    let (mut with, mut without) = (law.clone(), law.clone());
+                    with.on_ack(&Ack { marked: ack.acked, ..*ack });
+                    without.on_ack(&Ack { marked: Bytes::ZERO, ..*ack });
+                    prop_assert!(with.permit().window <= without.permit().window);
+                }
+                event.tell(&mut law);
+            }
+        }
+
+        /// A loss never raises a window, and the same loss reported twice counts once.
+        #[test]
+        fn losses_never_raise_a_window(events in history(), which in 0..Kind::ALL.len()) {
+            let mut law = made(Kind::ALL[which], &PATH, &[]);
+            for event in &events {
+                let before = law.permit().window;
+                event.tell(&mut law);
+                if let crate::testbed::Event::Loss(loss) = event {
+                    let once = law.permit().window;
+                    prop_assert!(once <= before);
+                    event.tell(&mut law);
+                    if loss.sent_at < loss.now {
+                        prop_assert_eq!(law.permit().window, once);
+                    }
+                }
+            }
+        }
+    }
 }

@@ -42,7 +42,7 @@ pub struct Cubic {
     acted: Acted,
 }
 
-/// W_cubic of one stage of congestion avoidance, and the AIMD estimate beside it.
+/// The curve of one stage of congestion avoidance, and the AIMD estimate beside it.
 #[derive(Clone, Debug)]
 struct Curve {
     began: Time, // t_epoch; later by what the sender spent idle
@@ -87,7 +87,7 @@ impl Cubic {
         }
     }
 
-    /// What W_max becomes at a cut (§4.6 and §4.7).
+    /// What the maximum becomes at a cut (§4.6 and §4.7).
     fn remember(&mut self) {
         let cwnd = self.window.bytes();
         self.w_max = if self.params.fast_convergence && cwnd < self.w_max {
@@ -101,9 +101,9 @@ impl Cubic {
 }
 
 impl Curve {
-    /// The curve that begins at `cwnd` and flattens at `w_max` after K = cbrt((W_max - cwnd) / C) (§4.2).
+    /// The curve that begins at `cwnd` and flattens at `w_max` (§4.2).
     fn begin(now: Time, cwnd: Bytes, w_max: Bytes, c: Frac, mss: Bytes) -> Self {
-        // In units of 2^-10 s: K^3 = (W_max - cwnd) / (C * mss) * 2^30. The product C * mss has 32 fractional
+        // K <- cbrt((W_max - cwnd) / C), eq. 2. In units of 2^-10 s: K^3 = (W_max - cwnd) / (C * mss) * 2^30. The product C * mss has 32 fractional
         // bits and is under 2^58; cube_root takes up to 2^63.
         let below = w_max.saturating_sub(cwnd).get();
         let cube = mul_div(below, 1 << 62, (c.bits().saturating_mul(mss.get())).max(1));
@@ -111,8 +111,9 @@ impl Curve {
         Self { began: now, w_max: w_max.max(cwnd), k, w_est: cwnd, carry: 0 }
     }
 
-    /// W_cubic(t) = C * (t - K)^3 + W_max, not under 0 (§4.2, eq. 1).
+    /// The window that the curve has at `t` after it began, not under 0 (§4.2).
     fn at(&self, t: Span, c: Frac, mss: Bytes) -> Bytes {
+        // W_cubic(t) = C * (t - K)^3 + W_max        (eq. 1)
         const SECOND: u64 = 1 << 20;
         // 10^12 ps = 2^12 * 5^12 ps, so 2^-20 s is 5^12 / 2^8 ps.
         let t = mul_div(t.unsigned_ps(), 1 << 8, 244_140_625);
@@ -180,5 +181,181 @@ impl ControlLaw for Cubic {
     fn trace(&self, emit: &mut dyn FnMut(&'static str, i64)) {
         emit("w_max_bytes", self.w_max.get() as i64);
         emit("threshold_bytes", self.slow_start.threshold().min(Window::LIMIT).get() as i64);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::LossCause;
+    use crate::testbed::{LONG_PATH, PATH, ack, loss, marked};
+    use proptest::prelude::*;
+
+    fn law(path: &Path, change: impl Fn(&mut Params)) -> Cubic {
+        let mut params = Params::for_path(path);
+        change(&mut params);
+        Cubic::new(path, params)
+    }
+
+    /// RFC 9438's curve, eq. 1 and 2, in packets.
+    fn w_cubic(t: f64, cwnd: f64, w_max: f64, c: f64) -> f64 {
+        let k = ((w_max - cwnd).max(0.0) / c).cbrt();
+        c * (t - k).powi(3) + w_max.max(cwnd)
+    }
+
+    proptest! {
+        /// The integer curve against the formula, from one packet to 5 GB and up to a quarter of an hour.
+        #[test]
+        fn the_curve_is_the_formula_s(
+            packets in 2..3_000_000u64, kept in 0.1..1.0f64, ms in 0..1_000_000i64, c in 10_000..10_000_000u64,
+        ) {
+            let mss = Bytes::new(1_500);
+            let w_max = mss.times(packets);
+            let cwnd = Bytes::new((w_max.get() as f64 * kept) as u64);
+            let fraction = Frac::millionths(c);
+            let curve = Curve::begin(Time::ZERO, cwnd, w_max, fraction, mss);
+            let c = c as f64 / 1e6;
+            let exact = w_cubic(ms as f64 / 1e3, cwnd.get() as f64 / 1_500.0, packets as f64, c).max(0.0);
+            let got = curve.at(Span::from_ms(ms), fraction, mss).get() as f64 / 1_500.0;
+            // K is known to 1 ms, so where the curve is steep W is known to its slope times that.
+            let k = ((packets as f64 - cwnd.get() as f64 / 1_500.0) / c).cbrt();
+            let away = ms as f64 / 1e3 - k;
+            let slope = 3.0 * c * away * away;
+            prop_assert!((got - exact).abs() <= 0.01 + 0.002 * slope + 1e-5 * exact, "{} for {}", got, exact);
+        }
+
+        #[test]
+        fn the_curve_never_falls(w_max in 1..1u64 << 40, below in 0..1u64 << 40, ms in 0..2_000_000i64, more in 0..100_000i64) {
+            let (mss, c) = (Bytes::new(1_500), Frac::millionths(400_000));
+            let curve = Curve::begin(Time::ZERO, Bytes::new(w_max.saturating_sub(below)), Bytes::new(w_max), c, mss);
+            prop_assert!(curve.at(Span::from_ms(ms), c, mss) <= curve.at(Span::from_ms(ms + more), c, mss));
+        }
+    }
+
+    #[test]
+    fn a_loss_keeps_beta_and_remembers_the_rest() {
+        let mut law = law(&PATH, |_| {});
+        law.on_loss(&loss(0, 20, LossCause::Reordered));
+        assert_eq!(law.permit().window, Bytes::new(28_671));
+        assert_eq!(law.w_max, Bytes::new(40_960));
+        // Fast convergence: a flow that lost before it was back gives up 15 % more.
+        law.on_loss(&loss(30, 50, LossCause::Reordered));
+        assert_eq!(law.w_max, Bytes::new(28_671).scaled(Frac::millionths(850_000)));
+    }
+
+    #[test]
+    fn without_fast_convergence_the_maximum_is_the_window() {
+        let mut law = law(&PATH, |params| params.fast_convergence = false);
+        law.on_loss(&loss(0, 20, LossCause::Reordered));
+        law.on_loss(&loss(30, 50, LossCause::Reordered));
+        assert_eq!(law.w_max, Bytes::new(28_671));
+    }
+
+    /// A flow of 10,000 packets and 100 ms recovers along the formula: checked each round trip.
+    #[test]
+    fn the_window_follows_the_curve() {
+        let path = Path { base_rtt: Span::from_ms(100), mss: Bytes::new(1_500), ..LONG_PATH };
+        let mut law = law(&path, |params| {
+            params.initial_window = path.mss.times(10_000);
+            params.reno_friendly = false;
+        });
+        law.on_loss(&loss(0, 100_000, LossCause::Reordered));
+        let mut now_us = 200_000;
+        let began = now_us;
+        let mut checked = 0;
+        while now_us < 40_000_000 {
+            let window = law.permit().window;
+            let acks = 100;
+            for part in 0..acks {
+                let ack = ack(&path, now_us + part * 1_000);
+                law.on_ack(&Ack { acked: window.ratio(1, acks), ..ack });
+            }
+            now_us += 100_000;
+            let t = (now_us - began) as f64 / 1e6;
+            let exact = w_cubic(t, 7_000.0, 10_000.0, 0.4);
+            let got = law.permit().window.get() as f64 / 1_500.0;
+            if exact < 1.4 * got {
+                assert!((got / exact - 1.0).abs() < 0.02, "{got} for {exact} at {t} s");
+                checked += 1;
+            }
+        }
+        assert!(checked > 300);
+    }
+
+    /// §4.3: where round trips are short, Cubic grows as AIMD with alpha = 3 (1 - beta) / (1 + beta) = 0.529.
+    #[test]
+    fn is_friendly_to_reno_on_short_paths() {
+        let mut law = law(&PATH, |params| params.initial_window = PATH.mss.times(1_000));
+        law.on_loss(&loss(0, 20, LossCause::Reordered));
+        let before = law.permit().window;
+        for round in 0..100u64 {
+            let window = law.permit().window;
+            law.on_ack(&Ack { acked: window, ..ack(&PATH, 100 + 14 * round) });
+        }
+        let grown = (law.permit().window - before).get() as f64 / 4_096.0;
+        assert!((grown - 52.9).abs() < 0.3, "{grown} packets in 100 round trips");
+        // Back where it was cut after 567 round trips, it adds a packet each.
+        for round in 100..768u64 {
+            let window = law.permit().window;
+            law.on_ack(&Ack { acked: window, ..ack(&PATH, 100 + 14 * round) });
+        }
+        let over = law.permit().window.get() as f64 / 4_096.0 - 1_000.0;
+        assert!((over - 200.0).abs() < 2.5, "{over} packets over the window of the cut");
+    }
+
+    /// §4.2: the first round trip already aims at W(RTT): slope 3 C K^2 = 460 packets a second, K = 19.6 s.
+    #[test]
+    fn aims_a_round_trip_ahead() {
+        let path = Path { base_rtt: Span::from_ms(100), ..LONG_PATH };
+        let mut law = law(&path, |params| params.initial_window = path.mss.times(10_000));
+        law.on_loss(&loss(0, 100_000, LossCause::Reordered));
+        let before = law.permit().window;
+        law.on_ack(&Ack { acked: before, ..ack(&path, 200_000) });
+        let grown = (law.permit().window - before).get() as f64 / 4_096.0;
+        assert!((45.0..47.0).contains(&grown), "{grown}");
+    }
+
+    #[test]
+    fn grows_by_half_a_round_trip_at_most() {
+        let mut law = law(&PATH, |params| params.c = Frac::from_bits(1_000 << 32));
+        law.on_loss(&loss(0, 20, LossCause::Reordered));
+        law.on_ack(&ack(&PATH, 40));
+        let before = law.permit().window;
+        law.on_ack(&Ack { acked: before, ..ack(&PATH, 60_000_000) });
+        assert_eq!(law.permit().window, before + before.scaled(Frac::HALF));
+    }
+
+    #[test]
+    fn a_timeout_starts_over_with_a_flat_curve() {
+        let mut law = law(&PATH, |_| {});
+        law.on_loss(&loss(0, 20, LossCause::Timeout));
+        assert_eq!(law.permit().window, PATH.mss);
+        for us in 40..48 {
+            law.on_ack(&ack(&PATH, us));
+        }
+        let curve = law.curve.as_ref().map(|curve| (curve.k, curve.w_max));
+        assert_eq!(curve, Some((0, Bytes::new(28_671))));
+    }
+
+    #[test]
+    fn marks_count_only_where_switched_on() {
+        let mut deaf = law(&PATH, |_| {});
+        deaf.on_ack(&marked(&PATH, 0));
+        assert_eq!(deaf.acted().cuts, 0);
+        let mut law = law(&PATH, |params| params.ecn = true);
+        law.on_ack(&marked(&PATH, 0));
+        assert_eq!(law.permit().window, Bytes::new(40_960).scaled(Frac::millionths(850_000)));
+        law.on_ack(&marked(&PATH, 1));
+        assert_eq!(law.acted().cuts, 1);
+    }
+
+    #[test]
+    fn idle_time_does_not_count() {
+        let mut law = law(&PATH, |_| {});
+        law.on_loss(&loss(0, 20, LossCause::Reordered));
+        law.on_ack(&ack(&PATH, 40));
+        law.on_ack(&Ack { app_limited: true, ..ack(&PATH, 10_000_040) });
+        let began = law.curve.as_ref().map(|curve| curve.began);
+        assert_eq!(began, Some(ack(&PATH, 10_000_040).now));
     }
 }

@@ -1,9 +1,11 @@
 //! DCTCP: cut the window in proportion to the fraction of marked bytes.
-//! Alizadeh et al., SIGCOMM 2010, §3; RFC 8257. The cut comes at the end of the round trip that saw marks, from an
-//! `alpha` that already holds that round. Sending is not paced.
-//! With its parameters it is over 104 bytes; what changes per flow is not.
+//! Alizadeh et al., SIGCOMM 2010, §3; RFC 8257. The cut comes with the first mark and then not again for the window
+//! that was in flight, as ECN's rule of one response a window has it. (To wait for the end of a round trip instead
+//! answers one event twice: the round that follows is full of marks from before the cut, and the sawtooth comes out
+//! more than twice as tall as analysed.) Sending is not paced.
+//! State fits 104 bytes without the counters of [`Acted`].
 
-use units::{Bytes, Frac};
+use units::{Frac, Time};
 
 use crate::params::{parameters, range};
 use crate::{Ack, Acted, ControlLaw, Episode, Loss, Path, Permit, Round, SlowStart, Window};
@@ -22,10 +24,10 @@ parameters! { path;
 pub struct Dctcp {
     window: Window,
     slow_start: SlowStart,
-    step: Bytes, // additive increase a round trip: one packet
     gain: Frac,
     alpha: Frac, // EWMA of the marked fraction, starts at 1 (RFC 8257 §3.3)
     round: Round,
+    last_cut: Time,
     episode: Episode,
     acted: Acted,
 }
@@ -36,10 +38,10 @@ impl Dctcp {
         Self {
             window: Window::new(params.initial_window, path.mss, path.bdp().scaled(params.max_bdp)),
             slow_start: SlowStart::new(),
-            step: path.mss,
             gain: params.ewma_gain,
             alpha: Frac::ONE,
             round: Round::new(),
+            last_cut: Time::ZERO,
             episode: Episode::new(),
             acted: Acted::default(),
         }
@@ -49,32 +51,31 @@ impl Dctcp {
 impl ControlLaw for Dctcp {
     fn on_ack(&mut self, ack: &Ack) {
         self.round.count(ack);
-        if !ack.marked.is_zero() {
-            self.slow_start.leave(&self.window);
+        if self.round.is_over(ack) {
+            // alpha <- (1 - g) * alpha + g * F          (eq. 1)
+            self.alpha = self.alpha.ewma(self.round.marked_fraction(), self.gain);
+            self.round.restart(ack);
         }
-        if !ack.app_limited {
-            let before = self.window.bytes();
-            let rest = self.slow_start.grow(&mut self.window, ack.acked);
-            self.window.increase(self.step, rest);
-            self.acted.increases += u64::from(self.window.bytes() > before);
-        }
-        if !self.round.is_over(ack) {
-            return;
-        }
-        // alpha <- (1 - g) * alpha + g * F          (eq. 1)
-        self.alpha = self.alpha.ewma(self.round.marked_fraction(), self.gain);
-        if self.round.saw_marks() {
-            // cwnd <- cwnd * (1 - alpha / 2)        (eq. 2)
+        if !ack.marked.is_zero() && ack.sent_at >= self.last_cut {
+            // cwnd <- cwnd * (1 - alpha / 2)            (eq. 2)
             self.acted.cuts += u64::from(self.window.cut(self.alpha.half()));
             self.slow_start.leave(&self.window);
+            self.last_cut = ack.now;
+        } else if !ack.app_limited {
+            let before = self.window.bytes();
+            let rest = self.slow_start.grow(&mut self.window, ack.acked);
+            self.window.increase(self.window.floor(), rest);
+            self.acted.increases += u64::from(self.window.bytes() > before);
         }
-        self.round.restart(ack);
     }
 
     /// A loss halves the window once an episode, whatever `alpha` says (RFC 8257 §3.5); a timeout collapses it.
     fn on_loss(&mut self, loss: &Loss) {
         let response = self.episode.respond(loss);
-        self.acted.loss_cuts += u64::from(response.apply(&mut self.window, &mut self.slow_start, Frac::HALF));
+        if response.apply(&mut self.window, &mut self.slow_start, Frac::HALF) {
+            self.acted.loss_cuts += 1;
+            self.last_cut = loss.now;
+        }
     }
 
     fn permit(&self) -> Permit {
@@ -87,5 +88,104 @@ impl ControlLaw for Dctcp {
 
     fn trace(&self, emit: &mut dyn FnMut(&'static str, i64)) {
         emit("alpha_ppm", self.alpha.ppm() as i64);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::LossCause;
+    use crate::testbed::{Bed, Link, PATH, ack, loss, marked};
+    use units::{Bytes, Rate, Span, Time};
+
+    fn law() -> Dctcp {
+        Dctcp::new(&PATH, Params::for_path(&PATH))
+    }
+
+    #[test]
+    fn the_first_mark_cuts_by_half_of_alpha() {
+        let mut law = law();
+        // alpha starts at 1, and the first ACK ends the first round: 15/16 + 1/16 of 1.
+        law.on_ack(&marked(&PATH, 0));
+        assert_eq!(law.alpha.ppm(), 1_000_000);
+        assert_eq!(law.permit().window, PATH.mss.times(5));
+        assert!(!law.slow_start.is_on(&law.window));
+    }
+
+    #[test]
+    fn alpha_fades_over_clean_rounds() {
+        let mut law = law();
+        for round in 0..3u64 {
+            law.on_ack(&Ack { delivered_at_send: law.round.acked(), ..ack(&PATH, 100 * (round + 1)) });
+            // Each delivered count of a later packet is past the round's beginning.
+            law.round = Round::new();
+        }
+        // (15/16)^3
+        assert_eq!(law.alpha.ppm(), 823_974);
+        assert_eq!(law.acted().cuts, 0);
+        assert_eq!(law.permit().window, PATH.mss.times(13));
+    }
+
+    #[test]
+    fn cuts_once_a_window() {
+        let mut law = law();
+        law.on_ack(&ack(&PATH, 0));
+        // All of these left before the first of them was acknowledged at 20 us.
+        for us in 20..34 {
+            law.on_ack(&marked(&PATH, us));
+        }
+        assert_eq!(law.acted().cuts, 1);
+        law.on_ack(&marked(&PATH, 34));
+        assert_eq!(law.acted().cuts, 2);
+    }
+
+    #[test]
+    fn a_loss_answers_for_its_flight_s_marks() {
+        let mut law = law();
+        law.on_loss(&loss(0, 20, LossCause::Nack));
+        law.on_ack(&marked(&PATH, 21));
+        assert_eq!(law.acted().cuts, 0);
+    }
+
+    #[test]
+    fn a_loss_halves_and_a_timeout_collapses() {
+        let mut law = law();
+        law.on_loss(&loss(0, 20, LossCause::Nack));
+        assert_eq!(law.permit().window, PATH.mss.times(5));
+        law.on_loss(&loss(1, 21, LossCause::Nack));
+        assert_eq!(law.permit().window, PATH.mss.times(5));
+        law.on_loss(&loss(30, 90, LossCause::Timeout));
+        assert_eq!(law.permit().window, PATH.mss);
+        assert_eq!(law.acted().loss_cuts, 2);
+    }
+
+    /// SIGCOMM 2010, §3.3: one flow at C x RTT + K of W* packets swings by sqrt(W* / 2) and never empties the queue
+    /// if K is over a seventh of C x RTT.
+    #[test]
+    fn the_sawtooth_has_the_analysed_amplitude() {
+        let path = Path {
+            base_rtt: Span::from_us(400),
+            intra_rtt: Span::from_us(400),
+            line_rate: Rate::from_gbps(10),
+            mss: Bytes::new(1_500),
+        };
+        let k = 100.0;
+        let link = Link {
+            rate: path.line_rate,
+            mark_over: path.mss.times(100),
+            drop_over: Bytes::new(1 << 30),
+            phantom: None,
+        };
+        let mut bed = Bed::new(link);
+        bed.add(Dctcp::new(&path, Params::for_path(&path)), &path, Time::ZERO);
+        bed.run(Time::from_ms(300));
+        bed.forget_backlog();
+        bed.run(Time::from_ms(400));
+        let (most, least) = (bed.backlog.0.get() as f64 / 1_500.0, bed.backlog.1.get() as f64 / 1_500.0);
+        let w_star = 400e-6 * 10e9 / 8.0 / 1_500.0 + k;
+        let amplitude = (w_star / 2.0_f64).sqrt();
+        assert!((k..k + 4.0).contains(&most), "the queue peaks at K + 1 a round late, at {most}");
+        assert!((most - least - amplitude).abs() < 0.35 * amplitude, "{} against {amplitude}", most - least);
+        assert!(least > 0.0);
     }
 }

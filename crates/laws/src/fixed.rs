@@ -42,3 +42,27 @@ impl ControlLaw for Fixed {
         Acted::default()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::LossCause;
+    use crate::testbed::{PATH, loss, marked};
+    use units::{Bytes, Rate};
+
+    #[test]
+    fn nothing_moves_it() {
+        let mut law = Fixed::new(&PATH, Params::for_path(&PATH));
+        let before = law.permit();
+        assert_eq!(before, Permit::window(Bytes::new(175_000)));
+        law.on_ack(&marked(&PATH, 0));
+        law.on_loss(&loss(0, 1, LossCause::Timeout));
+        assert_eq!(law.permit(), before);
+    }
+
+    #[test]
+    fn paces_on_request() {
+        let params = Params { paced: true, window: Bytes::new(87_500) };
+        assert_eq!(Fixed::new(&PATH, params).permit().pacing, Rate::from_gbps(50));
+    }
+}

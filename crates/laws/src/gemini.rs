@@ -85,7 +85,7 @@ impl Gemini {
         // F <- 4K / (C * RTT + K)
         let k = self.params.k;
         self.factor = Frac::ratio(k.times(4).get(), bdp.saturating_add(k).get());
-        // h <- H * C * RTT in packets, C * RTT in bits: up to 8e12 bits * 1e9 / 1e9 * 2^16 B, in saturating steps.
+        // h <- H * C * RTT in packets, C * RTT in bits: under 2^43 bits times H in 1e-9, saturating.
         let mss = self.window.floor();
         let packets_e9 = bdp.times(8).times(self.params.h_billionths).get();
         let step = Bytes::new(mul_div(packets_e9, mss.get(), 1_000_000_000));
@@ -112,8 +112,9 @@ impl Gemini {
         self.round.restart(ack);
     }
 
-    /// cwnd <- cwnd * (1 - max(f_dcn, f_wan)), f_dcn = alpha * F, f_wan = beta.
+    /// The heavier of the two reductions (Algorithm 1, lines 6 to 9).
     fn decrease(&mut self, now: Time, congested_dcn: bool) {
+        // cwnd <- cwnd * (1 - max(f_dcn, f_wan)), f_dcn = alpha * F, f_wan = beta
         let f_dcn = if congested_dcn { (self.alpha * self.factor).min(self.params.max_cut) } else { Frac::ZERO };
         let f_wan = if self.congested_wan { self.params.beta } else { Frac::ZERO };
         self.acted.cuts += u64::from(self.window.cut(f_dcn.max(f_wan)));
@@ -124,7 +125,6 @@ impl Gemini {
     /// What was sent before `now` says nothing of the window that holds from now on.
     fn responded(&mut self, now: Time) {
         self.last_cut = now;
-        self.congested_wan = false;
         self.round_min_rtt = Span::MAX;
     }
 }
@@ -132,10 +132,10 @@ impl Gemini {
 impl ControlLaw for Gemini {
     fn on_ack(&mut self, ack: &Ack) {
         self.round.count(ack);
-        self.observe_rtt(ack);
         if self.round.is_over(ack) {
             self.end_round(ack);
         }
+        self.observe_rtt(ack);
         let congested_dcn = !ack.marked.is_zero();
         if congested_dcn || self.congested_wan {
             // Once a round trip: only for a packet that left after the last cut.
@@ -176,6 +176,251 @@ impl ControlLaw for Gemini {
         emit("alpha_ppm", self.alpha.ppm() as i64);
         emit("factor_ppm", self.factor.ppm() as i64);
         emit("increase_bytes", self.step.get() as i64);
-        emit("base_rtt_ns", self.base_rtt.ns());
+        emit("base_rtt_ns", (self.base_rtt.unsigned_ps() / 1_000) as i64);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::LossCause;
+    use crate::testbed::{Bed, LONG_PATH, Link, PATH, ack, loss, marked};
+
+    /// 1 Gb/s and 8 ms: C x RTT is 8e6 bits, 1 MB.
+    const GIGABIT: Path = Path {
+        base_rtt: Span::from_ms(8),
+        intra_rtt: Span::from_us(200),
+        line_rate: Rate::from_gbps(1),
+        mss: Bytes::new(1_500),
+    };
+
+    fn law(path: &Path, change: impl Fn(&mut Params)) -> Gemini {
+        let mut params = Params::for_path(path);
+        change(&mut params);
+        Gemini::new(path, params)
+    }
+
+    fn late(ack: Ack, queueing: Span) -> Ack {
+        Ack { now: ack.now + queueing, rtt: ack.rtt + queueing, ..ack }
+    }
+
+    #[test]
+    fn steps_scale_with_the_bdp() {
+        let law = law(&GIGABIT, |_| {});
+        // h = 1.2e-7 * 8e6 = 0.96 packets; K = 50 packets; F = 4 * 75 kB / 1.075 MB.
+        assert_eq!(law.step, Bytes::new(1_440));
+        assert_eq!(law.params.k, Bytes::new(75_000));
+        assert_eq!(law.factor.ppm(), 279_069);
+        // DCTCP's guideline K = C * RTT / 7 gives F = 1/2.
+        let dctcp = self::law(&GIGABIT, |params| params.k = Bytes::new(1_000_000).ratio(1, 7));
+        assert!(dctcp.factor.ppm().abs_diff(500_000) <= 1);
+    }
+
+    #[test]
+    fn the_increase_is_bounded() {
+        // 14 us at 100 Gb/s: 0.168 packets. 2 ms: 24 packets, bounded to 5. Ten times shorter than 14 us: 0.1.
+        assert_eq!(law(&PATH, |_| {}).step, Bytes::new(688));
+        assert_eq!(law(&LONG_PATH, |_| {}).step, Bytes::new(5 * 4_096));
+        assert_eq!(law(&Path { base_rtt: Span::from_us(1), ..PATH }, |_| {}).step, Bytes::new(409));
+        let free = law(&LONG_PATH, |params| {
+            params.h_min = Frac::ZERO;
+            params.h_max = range::UNLIMITED;
+        });
+        assert_eq!(free.step, Bytes::new(24 * 4_096));
+        // The published simulator's 5376 B a round trip in both scopes.
+        let h = Frac::millionths(1_312_500);
+        let published = law(&PATH, |params| (params.h_min, params.h_max) = (h, h));
+        assert_eq!(published.step, Bytes::new(5_376));
+    }
+
+    #[test]
+    fn the_smallest_rtt_seen_is_the_base() {
+        let mut law = law(&PATH, |_| {});
+        law.on_ack(&late(ack(&PATH, 0), Span::from_us(6)));
+        assert_eq!(law.base_rtt, Span::from_us(20));
+        law.on_ack(&ack(&PATH, 30));
+        assert_eq!(law.base_rtt, Span::from_us(14));
+        law.on_ack(&late(ack(&PATH, 31), Span::from_us(6)));
+        assert_eq!(law.base_rtt, Span::from_us(14));
+        assert_eq!(law.step, Bytes::new(688));
+    }
+
+    #[test]
+    fn a_mark_cuts_by_alpha_f_once_a_round_trip() {
+        // F = 1/2 and alpha still 1: half of ten packets.
+        let mut law = law(&PATH, |params| params.k = Bytes::new(25_000));
+        law.on_ack(&marked(&PATH, 0));
+        assert_eq!(law.permit().window, PATH.mss.times(5));
+        for us in 1..14 {
+            law.on_ack(&marked(&PATH, us));
+        }
+        assert_eq!(law.acted().cuts, 1);
+        law.on_ack(&marked(&PATH, 14));
+        assert_eq!(law.acted().cuts, 2);
+    }
+
+    #[test]
+    fn a_cut_for_marks_is_capped() {
+        // K far over the BDP: F is near 4.
+        let mut law = law(&PATH, |_| {});
+        assert!(law.factor > Frac::from_bits(3 << 32));
+        law.on_ack(&marked(&PATH, 0));
+        assert_eq!(law.permit().window, PATH.mss.times(5));
+    }
+
+    #[test]
+    fn the_heavier_of_two_signals_counts() {
+        // Marks alone would take half, delay a fifth.
+        let mut law = law(&PATH, |_| {});
+        law.congested_wan = true;
+        law.decrease(ack(&PATH, 0).now, true);
+        assert_eq!(law.permit().window, PATH.mss.times(5));
+        law.params.max_cut = Frac::millionths(100_000);
+        law.decrease(ack(&PATH, 0).now, true);
+        // A fifth of 20,480 B, rounded down.
+        assert_eq!(law.permit().window, Bytes::new(20_480 - 4_095));
+    }
+
+    #[test]
+    fn persistent_delay_cuts_by_beta() {
+        let mut law = law(&PATH, |_| {});
+        let queueing = Span::from_ms(6);
+        law.on_ack(&ack(&PATH, 0));
+        let mut delivered = Bytes::new(1_000_000);
+        let mut window = law.permit().window;
+        let mut cuts = 0;
+        for flight in 0..6u64 {
+            // A flight of three packets that met 6 ms of queue, each left after the flight before was acknowledged.
+            for packet in 0..3 {
+                let now = 10_000 + flight * 7_000 + packet;
+                let sent = delivered;
+                let ack = late(ack(&PATH, now), queueing);
+                law.on_ack(&Ack {
+                    delivered: delivered + Bytes::new((packet + 1) * 4_096),
+                    delivered_at_send: sent,
+                    ..ack
+                });
+            }
+            delivered += Bytes::new(3 * 4_096);
+            if law.acted().cuts > cuts {
+                cuts = law.acted().cuts;
+                let left = law.permit().window.get() as f64 / window.get() as f64;
+                assert!((0.79..0.9).contains(&left), "{left}");
+            }
+            window = law.permit().window;
+        }
+        assert!((2..=3).contains(&cuts), "{cuts} cuts in six flights: each waits for a round trip of the new window");
+    }
+
+    #[test]
+    fn one_quick_packet_clears_the_delay_signal() {
+        let mut law = law(&PATH, |_| {});
+        for us in (10_000..60_000).step_by(10) {
+            let queueing = if us % 5_000 == 0 { Span::ZERO } else { Span::from_ms(6) };
+            law.on_ack(&Ack {
+                delivered_at_send: Bytes::new(us * 4_096).saturating_sub(Bytes::new(24_000_000)),
+                ..late(ack(&PATH, us), queueing)
+            });
+        }
+        assert_eq!(law.acted().cuts, 0);
+    }
+
+    #[test]
+    fn a_loss_halves_and_a_timeout_collapses() {
+        let mut law = law(&PATH, |_| {});
+        law.on_loss(&loss(0, 20, LossCause::Reordered));
+        assert_eq!(law.permit().window, PATH.mss.times(5));
+        // Marks of the flight that lost say the same thing again.
+        law.on_ack(&marked(&PATH, 21));
+        assert_eq!(law.permit().window, PATH.mss.times(5));
+        law.on_loss(&loss(30, 90, LossCause::Timeout));
+        assert_eq!(law.permit().window, PATH.mss);
+        assert!(law.slow_start.is_on(&law.window));
+    }
+
+    #[test]
+    fn paces_over_the_base_rtt_and_twice_as_fast_in_slow_start() {
+        let mut law = law(&PATH, |_| {});
+        law.on_ack(&ack(&PATH, 0));
+        assert_eq!(law.permit().pacing, Rate::of(PATH.mss.times(11), Span::from_us(7)));
+        law.on_loss(&loss(0, 20, LossCause::Nack));
+        assert_eq!(law.permit().pacing, Rate::of(law.permit().window, Span::from_us(14)));
+    }
+
+    /// Equations 7 to 9: `n` flows swing between K + N h and K + N h - sqrt(N h F (C RTT + K)) of queue.
+    #[test]
+    fn the_queue_swings_as_analysed() {
+        for (flows, rtt_us) in [(1, 400), (2, 400), (2, 1_600)] {
+            let path = Path {
+                base_rtt: Span::from_us(rtt_us),
+                intra_rtt: Span::from_us(400),
+                line_rate: Rate::from_gbps(10),
+                mss: Bytes::new(1_500),
+            };
+            let k = path.mss.times(100);
+            let params = Params { k, paced: false, ..Params::for_path(&path) };
+            let link = Link { rate: path.line_rate, mark_over: k, drop_over: Bytes::new(1 << 30), phantom: None };
+            let mut bed = Bed::new(link);
+            for _ in 0..flows {
+                bed.add(Gemini::new(&path, params), &path, Time::ZERO);
+            }
+            bed.run(Time::from_ms(1_000));
+            bed.forget_backlog();
+            bed.run(Time::from_ms(1_300));
+            let (n, h) = (f64::from(flows), bed.law(0).step.get() as f64 / 1_500.0);
+            let f = bed.law(0).factor.ppm() as f64 / 1e6;
+            let w_star = path.bdp().get() as f64 / 1_500.0 + 100.0;
+            let amplitude = (n * h * f * w_star).sqrt();
+            let (most, least) = (bed.backlog.0.get() as f64 / 1_500.0, bed.backlog.1.get() as f64 / 1_500.0);
+            assert!((most - (100.0 + n * h)).abs() < 4.0, "{most}");
+            assert!(least > 0.0, "full throughput (Theorem 1)");
+            assert!((most - least - amplitude).abs() < 0.4 * amplitude + 1.0, "{} against {amplitude}", most - least);
+        }
+    }
+
+    /// §III-C: a cut by beta from a queue of T leaves (1 - beta) (RTT + T) - RTT of it, 2 ms here, so the link stays
+    /// busy; two cuts for one event would not.
+    #[test]
+    fn delay_keeps_a_long_haul_queue_near_its_threshold() {
+        let path = Path {
+            base_rtt: Span::from_ms(10),
+            intra_rtt: Span::from_us(200),
+            line_rate: Rate::from_gbps(1),
+            mss: Bytes::new(1_500),
+        };
+        let link = Link { rate: path.line_rate, mark_over: Bytes::MAX, drop_over: Bytes::new(1 << 30), phantom: None };
+        let mut bed = Bed::new(link);
+        bed.add(law(&path, |_| {}), &path, Time::ZERO);
+        bed.run(Time::from_ms(3_000));
+        bed.forget_backlog();
+        let cuts = bed.law(0).acted().cuts;
+        bed.run(Time::from_ms(20_000));
+        let [most, least] = [bed.backlog.0, bed.backlog.1].map(|queue| path.line_rate.time_for(queue));
+        assert!(bed.law(0).acted().cuts > cuts + 2);
+        assert!(Span::from_us(1_800) < least && least < Span::from_us(2_300), "{least}");
+        assert!(Span::from_us(5_000) < most && most < Span::from_us(5_300), "{most}");
+    }
+
+    /// Theorem 2: with h in proportion to the RTT, flows of different RTTs share a marking queue evenly.
+    #[test]
+    fn flows_of_different_rtts_share_evenly() {
+        let path = |us| Path {
+            base_rtt: Span::from_us(us),
+            intra_rtt: Span::from_us(200),
+            line_rate: Rate::from_gbps(10),
+            mss: Bytes::new(1_500),
+        };
+        let k = Bytes::new(75_000);
+        let link = Link { rate: Rate::from_gbps(10), mark_over: k, drop_over: Bytes::new(1 << 30), phantom: None };
+        let mut bed = Bed::new(link);
+        for us in [200, 800] {
+            let params = Params { k, h_min: Frac::ZERO, h_max: range::UNLIMITED, ..Params::for_path(&path(us)) };
+            bed.add(Gemini::new(&path(us), params), &path(us), Time::ZERO);
+        }
+        bed.run(Time::from_ms(1_000));
+        let before = [bed.delivered(0), bed.delivered(1)];
+        bed.run(Time::from_ms(2_000));
+        let shares = [0, 1].map(|flow| (bed.delivered(flow) - before[flow]).get() as f64 * 8.0 / 1e9);
+        assert!((0.6..1.6).contains(&(shares[0] / shares[1])), "{shares:?} Gb/s");
     }
 }

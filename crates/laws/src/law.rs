@@ -86,3 +86,27 @@ impl ControlLaw for Law {
         inside!(self, law => law.trace(emit));
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A flow holds its law in place: a law that outgrows this should say why.
+    #[test]
+    fn laws_are_small() {
+        let sizes = [
+            ("UnoCc", size_of::<UnoCc>()),
+            ("Gemini", size_of::<Gemini>()),
+            ("Dctcp", size_of::<Dctcp>()),
+            ("MpRdma", size_of::<MpRdma>()),
+            ("Bbr", size_of::<Bbr>()),
+            ("Cubic", size_of::<Cubic>()),
+            ("NewReno", size_of::<NewReno>()),
+            ("Fixed", size_of::<Fixed>()),
+            ("Law", size_of::<Law>()),
+            ("Ack", size_of::<Ack>()),
+        ];
+        assert!(size_of::<Law>() <= 336, "{sizes:?}");
+        assert!(size_of::<Ack>() <= 128, "{sizes:?}");
+    }
+}

@@ -1,6 +1,7 @@
 //! MPRDMA: one packet of increase a round trip for unmarked packets, half a packet of decrease for each marked one.
-//! Lu et al., "Multi-Path Transport for RDMA in Datacenters", NSDI 2018, §3.1 (the window only: paths are the
-//! host's). A loss halves the window once an episode; a timeout collapses it to one packet, without slow start.
+//! Lu et al., "Multi-Path Transport for RDMA in Datacenters", NSDI 2018, "Congestion control and
+//! multi-path ACK-clocking" (the window only: paths are the host's). A loss halves the window once an episode; a
+//! timeout collapses it to one packet, without slow start.
 //! No pacing. State fits 104 bytes without the counters of [`Acted`].
 
 use units::Frac;
@@ -44,8 +45,7 @@ impl MpRdma {
 }
 
 impl ControlLaw for MpRdma {
-    /// cwnd <- cwnd + 1/cwnd for an unmarked packet, cwnd - 1/2 for a marked one (§3.1), in bytes: an
-    /// acknowledgement of several packets counts for as many.
+    /// In packets: cwnd <- cwnd + 1/cwnd for each unmarked one, cwnd <- cwnd - 1/2 for each marked one.
     fn on_ack(&mut self, ack: &Ack) {
         if !ack.marked.is_zero() {
             self.acted.cuts += u64::from(self.window.shrink(ack.marked.scaled(self.mark_cut)));
@@ -69,5 +69,66 @@ impl ControlLaw for MpRdma {
 
     fn acted(&self) -> Acted {
         self.acted
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::LossCause;
+    use crate::testbed::{PATH, ack, loss, marked};
+    use units::Bytes;
+
+    fn law(mark_cut: Frac) -> MpRdma {
+        MpRdma::new(&PATH, Params { mark_cut, ..Params::for_path(&PATH) })
+    }
+
+    #[test]
+    fn a_marked_packet_takes_half_a_packet() {
+        let mut law = law(Frac::HALF);
+        assert_eq!(law.permit().window, Bytes::new(175_000));
+        law.on_ack(&marked(&PATH, 0));
+        law.on_ack(&marked(&PATH, 1));
+        assert_eq!(law.permit().window, Bytes::new(175_000 - 4_096));
+        // One acknowledgement of four packets counts as four.
+        law.on_ack(&Ack { acked: Bytes::new(16_384), marked: Bytes::new(16_384), ..marked(&PATH, 2) });
+        assert_eq!(law.permit().window, Bytes::new(175_000 - 3 * 4_096));
+    }
+
+    #[test]
+    fn a_window_of_unmarked_packets_adds_one() {
+        let mut law = law(Frac::HALF);
+        for us in 0..43 {
+            law.on_ack(&ack(&PATH, us));
+        }
+        // 43 packets are 1.0064 windows, less as the window grows (by 1.2 %): 4,075 B.
+        let grown = law.permit().window.get() - 175_000;
+        assert!((4_070..=4_080).contains(&grown), "{grown}");
+    }
+
+    /// With one packet of n marked, increase and decrease are even where (n - 1) / W = c: W = (n - 1) / c packets.
+    #[test]
+    fn settles_where_increase_meets_decrease() {
+        for (mark_cut, packets) in [(500_000, 18.0), (150_000, 60.0)] {
+            let mut law = law(Frac::millionths(mark_cut));
+            for us in 0..20_000 {
+                law.on_ack(&if us % 10 == 0 { marked(&PATH, us) } else { ack(&PATH, us) });
+            }
+            let window = law.permit().window.get() as f64 / 4_096.0;
+            assert!((window - packets).abs() < 0.02 * packets, "{window} against {packets}");
+        }
+    }
+
+    #[test]
+    fn a_loss_halves_and_a_timeout_collapses_without_slow_start() {
+        let mut law = law(Frac::HALF);
+        law.on_loss(&loss(0, 20, LossCause::Reordered));
+        law.on_loss(&loss(1, 21, LossCause::Reordered));
+        assert_eq!(law.permit().window, Bytes::new(87_500));
+        law.on_loss(&loss(2, 50, LossCause::Timeout));
+        law.on_ack(&ack(&PATH, 90));
+        assert_eq!(law.permit().window, PATH.mss.times(2));
+        law.on_ack(&ack(&PATH, 91));
+        assert_eq!(law.permit().window, Bytes::new(2 * 4_096 + 2_048));
     }
 }

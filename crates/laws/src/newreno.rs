@@ -28,7 +28,8 @@ pub struct NewReno {
     slow_start: SlowStart,
     episode: Episode,
     beta: Frac,
-    ecn_beta: Option<Frac>,
+    ecn: bool,
+    ecn_beta: Frac,
     acted: Acted,
 }
 
@@ -40,7 +41,8 @@ impl NewReno {
             slow_start: SlowStart::new(),
             episode: Episode::new(),
             beta: params.beta,
-            ecn_beta: if params.ecn { Some(params.ecn_beta) } else { None },
+            ecn: params.ecn,
+            ecn_beta: params.ecn_beta,
             acted: Acted::default(),
         }
     }
@@ -48,11 +50,8 @@ impl NewReno {
 
 impl ControlLaw for NewReno {
     fn on_ack(&mut self, ack: &Ack) {
-        if let Some(kept) = self.ecn_beta
-            && !ack.marked.is_zero()
-            && self.episode.begins(ack.sent_at, ack.now)
-        {
-            Response::Cut.apply(&mut self.window, &mut self.slow_start, kept);
+        if self.ecn && !ack.marked.is_zero() && self.episode.begins(ack.sent_at, ack.now) {
+            Response::Cut.apply(&mut self.window, &mut self.slow_start, self.ecn_beta);
             self.acted.cuts += 1;
             return;
         }
@@ -81,5 +80,70 @@ impl ControlLaw for NewReno {
 
     fn trace(&self, emit: &mut dyn FnMut(&'static str, i64)) {
         emit("threshold_bytes", self.slow_start.threshold().min(Window::LIMIT).get() as i64);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::LossCause;
+    use crate::testbed::{PATH, ack, loss, marked};
+
+    fn law(change: impl Fn(&mut Params)) -> NewReno {
+        let mut params = Params::for_path(&PATH);
+        change(&mut params);
+        NewReno::new(&PATH, params)
+    }
+
+    #[test]
+    fn doubles_halves_and_then_adds_a_packet_a_round_trip() {
+        let mut law = law(|_| {});
+        for us in 0..10 {
+            law.on_ack(&ack(&PATH, us));
+        }
+        assert_eq!(law.permit().window, PATH.mss.times(20));
+        law.on_loss(&loss(5, 20, LossCause::Reordered));
+        law.on_loss(&loss(6, 20, LossCause::Reordered));
+        assert_eq!(law.permit().window, PATH.mss.times(10));
+        for us in 40..50 {
+            law.on_ack(&ack(&PATH, us));
+        }
+        // Ten packets: 0.1 packet each, less as the window grows: 0.9586 packets, as in the window's own test.
+        assert_eq!(law.permit().window.get() - 40_960, 3_926);
+        assert_eq!(law.acted(), Acted { increases: 20, loss_cuts: 1, ..Acted::default() });
+    }
+
+    #[test]
+    fn a_timeout_starts_over() {
+        let mut law = law(|_| {});
+        law.on_loss(&loss(0, 20, LossCause::Timeout));
+        assert_eq!(law.permit().window, PATH.mss);
+        for us in 40..44 {
+            law.on_ack(&ack(&PATH, us));
+        }
+        // Doubling again, up to half of ten.
+        assert_eq!(law.permit().window, PATH.mss.times(5));
+    }
+
+    #[test]
+    fn marks_count_only_where_switched_on() {
+        let mut deaf = law(|_| {});
+        deaf.on_ack(&marked(&PATH, 0));
+        assert_eq!(deaf.permit().window, PATH.mss.times(11));
+        let mut law = law(|params| params.ecn = true);
+        law.on_ack(&marked(&PATH, 0));
+        assert_eq!(law.permit().window, PATH.mss.times(10).scaled(Frac::millionths(800_000)));
+        // The same flight's next mark cuts no more, and is acknowledged payload like any other.
+        law.on_ack(&marked(&PATH, 1));
+        assert_eq!(law.acted().cuts, 1);
+        law.on_ack(&marked(&PATH, 20));
+        assert_eq!(law.acted().cuts, 2);
+    }
+
+    #[test]
+    fn an_unused_window_does_not_grow() {
+        let mut law = law(|_| {});
+        law.on_ack(&Ack { app_limited: true, ..ack(&PATH, 0) });
+        assert_eq!(law.permit().window, PATH.mss.times(10));
     }
 }

@@ -101,7 +101,7 @@ impl fmt::Display for Quantity {
 impl fmt::Display for Value {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Fraction(v) => v.fmt(f),
+            Self::Fraction(v) => write_fraction(*v, f),
             Self::Span(v) => v.fmt(f),
             Self::Bytes(v) => v.fmt(f),
             Self::Rate(v) => v.fmt(f),
@@ -109,6 +109,21 @@ impl fmt::Display for Value {
             Self::Switch(v) => v.fmt(f),
         }
     }
+}
+
+/// To the nearest millionth, without trailing zeros.
+fn write_fraction(value: Frac, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    // Half a millionth is 2147.5 of its units.
+    let millionths = (value + Frac::from_bits(2_147)).ppm();
+    let (whole, mut part, mut digits) = (millionths / 1_000_000, millionths % 1_000_000, 6);
+    if part == 0 {
+        return write!(f, "{whole}");
+    }
+    while part % 10 == 0 {
+        part /= 10;
+        digits -= 1;
+    }
+    write!(f, "{whole}.{part:0digits$}")
 }
 
 /// The type that holds a quantity.
@@ -200,7 +215,19 @@ pub(crate) mod range {
 
 #[cfg(test)]
 mod tests {
+    extern crate std;
+
     use super::*;
+    use std::string::ToString;
+
+    #[test]
+    fn fractions_print_shortly() {
+        for (millionths, text) in
+            [(0, "0"), (1_000, "0.001"), (300_000, "0.3"), (2_885_390, "2.88539"), (4_000_000, "4")]
+        {
+            assert_eq!(Value::Fraction(Frac::millionths(millionths)).to_string(), text);
+        }
+    }
 
     #[test]
     fn a_range_holds_its_ends_and_its_kind_only() {

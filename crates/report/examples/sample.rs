@@ -1,0 +1,16 @@
+//! Writes a sample report: `cargo run -p narrows-report --example sample -- report.html [mixed|grid|large|hostile]`.
+
+#[path = "../tests/sample/mod.rs"]
+mod sample;
+
+fn main() -> std::io::Result<()> {
+    let mut arguments = std::env::args().skip(1);
+    let path = arguments.next().unwrap_or_else(|| "report.html".into());
+    let data = match arguments.next().as_deref() {
+        Some("grid") => sample::grid(),
+        Some("large") => sample::large(),
+        Some("hostile") => sample::hostile(),
+        _ => sample::mixed(),
+    };
+    std::fs::write(path, report::render(&data))
+}

@@ -1,0 +1,193 @@
+//! What a report shows, as plain values. Units are the last word of each name, as in the results on disk.
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+/// Everything that one report shows. An empty or absent part makes its section absent.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct ReportData {
+    /// The page's title, for instance the scenario's or the figure's name.
+    pub title: String,
+    /// One or two sentences under the title: what was run.
+    pub subtitle: String,
+    /// Program and version, for instance `narrows 0.1.0`.
+    pub generated_by: String,
+    /// Which size of a paper's experiment this is (`paper`, `quick`), where that applies.
+    pub scale: Option<String>,
+    /// The resolved scenario, every default spelled out.
+    pub scenario_toml: String,
+    /// Command lines that give these results again.
+    pub replay: Vec<String>,
+    /// What the reader must know before believing a number, for the report as a whole.
+    pub warnings: Vec<String>,
+    /// A paper's claims and what was measured.
+    pub claims: Vec<Claim>,
+    /// The runs, in the order in which they are shown.
+    pub runs: Vec<Run>,
+}
+
+/// One claim of a paper beside what was measured.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Claim {
+    /// The paper's figure, for instance `Fig. 8`.
+    pub figure: String,
+    /// The claim's name in the paper's file.
+    pub id: String,
+    /// The claim in words.
+    pub text: String,
+    /// What the paper states, with its unit.
+    pub paper: String,
+    /// What was measured, with its unit; empty while pending.
+    pub measured: String,
+    /// The outcome.
+    pub verdict: Verdict,
+    /// Why, where the outcome needs a reason; may be empty.
+    pub note: String,
+}
+
+/// The outcome of a claim, as defined in the book.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Verdict {
+    /// The measured numbers satisfy the claim.
+    #[serde(rename = "reproduced")]
+    Reproduced,
+    /// The better scheme is the same, the size of the difference is not.
+    #[serde(rename = "direction only")]
+    DirectionOnly,
+    /// The measured numbers contradict the claim.
+    #[serde(rename = "not reproduced")]
+    NotReproduced,
+    /// Not measured: something it needs does not exist yet.
+    #[default]
+    #[serde(rename = "pending")]
+    Pending,
+}
+
+/// One run.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Run {
+    /// Unique within the report, for instance the run's directory name.
+    pub id: String,
+    /// What the reader calls the run, for instance the scheme's name.
+    pub label: String,
+    /// Where the run lies in a grid: key and value (a number, or a string with or without a unit, such as `"20ms"`).
+    /// Empty outside grids. The key `scheme` (or `law`, `variant`, or one that ends in `.scheme` ...) tells lines
+    /// apart; each other key that takes several values is an axis; runs that differ in `seed` only are averaged.
+    pub point: Vec<(String, Value)>,
+    /// The run's `summary.json`.
+    pub summary: Value,
+    /// What the reader must know before believing this run's numbers, for instance that a law never acted.
+    pub warnings: Vec<String>,
+    /// Distributions of completion times, one for each class of flows.
+    pub distributions: Vec<Distribution>,
+    /// Sending rates of flows over time.
+    pub rates: Option<Rates>,
+    /// Queue lengths of ports over time.
+    pub queues: Option<Queues>,
+    /// What laws told about their own state over time.
+    pub traces: Vec<Trace>,
+    /// Totals of links or ports.
+    pub links: Vec<Link>,
+}
+
+/// One point of a cumulative distribution: a value, and the share (0 to 1) of flows at or below it.
+pub type Point = (f64, f64);
+
+/// How long the flows of one class took. Points are in increasing order and may be thinned.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Distribution {
+    /// `all`, `intra`, `inter`, or the name of one of the scenario's size bins.
+    pub class: String,
+    /// Completion time in nanoseconds and cumulative share.
+    pub fct_ns: Vec<Point>,
+    /// Completion time over the ideal one (at least 1) and cumulative share.
+    pub slowdown: Vec<Point>,
+}
+
+/// Sending rates over time, all flows on one time axis.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Rates {
+    /// Sample times in nanoseconds, increasing.
+    pub time_ns: Vec<u64>,
+    /// The flows, each with one value for each sample time.
+    pub flows: Vec<FlowRate>,
+    /// Jain's index (0 to 1) of the flows that were active at each sample time; `None` where it is not defined.
+    pub jain: Vec<Option<f64>>,
+}
+
+/// One flow's sending rate.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct FlowRate {
+    /// The flow's number, as in `flows.parquet`.
+    pub id: u64,
+    /// What the reader calls the flow.
+    pub label: String,
+    /// `intra`, `inter`, or any other word; each class has a family of colours.
+    pub class: String,
+    /// Bits per second at each of the sample times; `None` before the flow's start and after its end.
+    pub rate_bps: Vec<Option<f64>>,
+}
+
+/// Queue lengths over time, all ports on one time axis.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Queues {
+    /// Sample times in nanoseconds, increasing.
+    pub time_ns: Vec<u64>,
+    /// The ports, each with one value for each sample time.
+    pub ports: Vec<PortQueue>,
+}
+
+/// One port's queue.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct PortQueue {
+    /// The port's name.
+    pub name: String,
+    /// Bytes in the queue at each of the sample times.
+    pub queue_bytes: Vec<u64>,
+    /// Bytes in its phantom queue at each of the sample times; empty if the port has none.
+    pub phantom_bytes: Vec<u64>,
+}
+
+/// One value that a flow's law told about itself.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Trace {
+    /// The flow's number, as in `flows.parquet`.
+    pub flow: u64,
+    /// The value's name, its unit last: `cwnd_bytes`, `alpha_ppm`, `srtt_ns`, `pacing_bps`.
+    pub name: String,
+    /// Times in nanoseconds, increasing.
+    pub time_ns: Vec<u64>,
+    /// The value at each of these times.
+    pub values: Vec<f64>,
+}
+
+/// Totals of one link in one direction.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Link {
+    /// The link's name.
+    pub name: String,
+    /// What sort of link it is, for instance `host`, `fabric`, `inter-dc`.
+    pub class: String,
+    /// Share of the run in which the link was sending, 0 to 1.
+    pub utilisation: f64,
+    /// Packets that were put on the link.
+    pub packets: u64,
+    /// Packets that its queue had no room for.
+    pub drops: u64,
+    /// Packets that random loss took.
+    pub losses: u64,
+    /// Packets that it marked.
+    pub marks: u64,
+    /// Its longest queue in bytes.
+    pub max_queue_bytes: u64,
+}
