@@ -21,4 +21,4 @@ pub use network::{Builder, HostId, Link, LinkClass, LinkId, Network, NetworkErro
 pub use plain::{Passage, PlainPort};
 pub use port::{Arrival, Ecn, InService, MarkAt, Phantom, PhantomQueue, PortConfig, PortError, PortParams};
 pub use queued::QueuedPort;
-pub use routing::{Routes, choose};
+pub use routing::{Routes, RoutesFrom, path_hash};

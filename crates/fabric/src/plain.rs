@@ -23,7 +23,7 @@ pub struct PlainPort {
 
 impl PlainPort {
     /// A packet arrives. `None` if the buffer has no room for it.
-    #[inline]
+    #[inline(always)]
     pub fn enqueue(&mut self, params: &PortParams, salt: u64, packet: &Arrival) -> Option<Passage> {
         let backlog = self.idle_at_ps.saturating_sub(packet.now_ps);
         let service = params.serializer.time_for(packet.size);
@@ -31,7 +31,8 @@ impl PlainPort {
             return None;
         }
         self.idle_at_ps = packet.now_ps + backlog + service;
-        let mut marked = packet.ecn_capable && params.ecn.marks(backlog, || draw(salt, packet));
+        // Whether a packet may be marked is asked last: nothing predicts it, while most queues are short.
+        let mut marked = params.ecn.marks(backlog, || draw(salt, packet)) & packet.ecn_capable;
         if let Some(phantom) = &params.phantom {
             marked |= self.phantom.add(phantom, salt, packet) && packet.ecn_capable;
         }

@@ -1,15 +1,15 @@
 //! Shortest-path routing with equal-cost choices, looked up by index.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 
 use units::{below, mix64};
 
 use crate::{HostId, LinkId, Network, NetworkError, NodeId, NodeKind};
 
-/// Which of `n` equal ports a packet takes at a switch: a hash of the flow, of its entropy and of the switch.
+/// What chooses among equal ports at a switch: a hash of the flow, of its entropy and of the switch.
 #[inline]
-pub fn choose(switch_salt: u64, flow: u32, entropy: u16, n: u32) -> u32 {
-    below(mix64(switch_salt ^ (u64::from(flow) << 16 | u64::from(entropy))), n)
+pub fn path_hash(switch_salt: u64, flow: u32, entropy: u16) -> u64 {
+    mix64(switch_salt ^ (u64::from(flow) << 16 | u64::from(entropy)))
 }
 
 /// For each switch and each destination, the ports that lie on a shortest path (fewest links).
@@ -17,18 +17,27 @@ pub fn choose(switch_salt: u64, flow: u32, entropy: u16, n: u32) -> u32 {
 /// Destinations are grouped by the switch that a host hangs from, so the table is small: switches squared.
 #[derive(Clone, Debug)]
 pub struct Routes {
-    /// Row `row[node]`, column `attach[host]`: a group of ports.
-    table: Vec<u16>,
+    /// Row `row[node]`, column `attach[host]`.
+    table: Vec<Group>,
     columns: usize,
     row: Vec<u32>,
     attach: Vec<u16>,
-    last: Vec<LinkId>,
-    groups: Vec<(u32, u16)>,
+    /// Which host of its switch each is.
+    place: Vec<u16>,
     ports: Vec<LinkId>,
 }
 
-/// No path, or the destination hangs from this very switch.
-const NONE: u16 = u16::MAX;
+/// Equal ports: `len` of them from place `first` of the list of ports on. If `len` is 0, the destination hangs
+/// from this very switch, and the ports to its hosts are there, by [`Routes::place`].
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+struct Group {
+    first: u32,
+    len: u16,
+}
+
+/// No path.
+const NONE: Group = Group { first: u32::MAX, len: 0 };
+const NO_COLUMN: u16 = u16::MAX;
 
 impl Routes {
     /// Finds all shortest paths.
@@ -45,32 +54,39 @@ impl Routes {
                 rows += 1;
             }
         }
-        let mut column_of = vec![NONE; nodes.len()];
+        let mut column_of = vec![NO_COLUMN; nodes.len()];
         let mut attached: Vec<NodeId> = Vec::new();
-        let (mut attach, mut last) = (Vec::new(), Vec::new());
+        let (mut attach, mut place) = (Vec::new(), Vec::new());
+        let mut hosts_of: Vec<Vec<LinkId>> = Vec::new();
         for host in 0..network.hosts().len() {
             let up = network.uplink(HostId(host as u32));
             let switch = network.links()[up.index()].to;
             if nodes[switch.index()].kind != NodeKind::Switch {
                 return Err(NetworkError::Shape(format!("{} is cabled to another host", nodes[switch.index()].name)));
             }
-            if column_of[switch.index()] == NONE {
+            if column_of[switch.index()] == NO_COLUMN {
                 column_of[switch.index()] = u16::try_from(attached.len())
                     .ok()
-                    .filter(|&column| column != NONE)
+                    .filter(|&column| column != NO_COLUMN)
                     .ok_or_else(|| NetworkError::Shape("over 65,534 switches have hosts".into()))?;
                 attached.push(switch);
+                hosts_of.push(Vec::new());
             }
-            attach.push(column_of[switch.index()]);
-            last.push(network.links()[up.index()].reverse);
+            let column = column_of[switch.index()];
+            attach.push(column);
+            place.push(hosts_of[column as usize].len() as u16);
+            hosts_of[column as usize].push(network.links()[up.index()].reverse);
         }
 
         let columns = attached.len();
         let mut table = vec![NONE; rows as usize * columns];
-        let (mut groups, mut ports) = (Vec::new(), Vec::new());
-        // Groups of one switch are contiguous, and compared only with each other.
-        let mut group_of: Vec<std::collections::BTreeMap<Vec<LinkId>, u16>> = vec![Default::default(); rows as usize];
+        let mut ports = Vec::new();
+        // Groups of one switch, so that equal ones are listed once.
+        let mut group_of: Vec<BTreeMap<Vec<LinkId>, Group>> = vec![BTreeMap::new(); rows as usize];
         for (column, &target) in attached.iter().enumerate() {
+            let here = Group { first: ports.len() as u32, len: 0 };
+            table[row[target.index()] as usize * columns + column] = here;
+            ports.extend_from_slice(&hosts_of[column]);
             let distance = distances(network, target);
             for (node, it) in nodes.iter().enumerate() {
                 if it.kind != NodeKind::Switch || NodeId(node as u32) == target {
@@ -89,24 +105,14 @@ impl Routes {
                 if next.is_empty() {
                     continue;
                 }
-                let known = &mut group_of[row[node] as usize];
-                let group = match known.get(&next) {
-                    Some(&group) => group,
-                    None => {
-                        let group = u16::try_from(groups.len())
-                            .ok()
-                            .filter(|&group| group != NONE)
-                            .ok_or_else(|| NetworkError::Shape("over 65,534 groups of equal paths".into()))?;
-                        groups.push((ports.len() as u32, next.len() as u16));
-                        ports.extend_from_slice(&next);
-                        known.insert(next, group);
-                        group
-                    }
-                };
+                let group = *group_of[row[node] as usize].entry(next).or_insert_with_key(|next| {
+                    ports.extend_from_slice(next);
+                    Group { first: (ports.len() - next.len()) as u32, len: next.len() as u16 }
+                });
                 table[row[node] as usize * columns + column] = group;
             }
         }
-        let routes = Self { table, columns, row, attach, last, groups, ports };
+        let routes = Self { table, columns, row, attach, place, ports };
         routes.check(network, &attached)?;
         Ok(routes)
     }
@@ -123,16 +129,11 @@ impl Routes {
         Ok(())
     }
 
-    /// The ports at `switch` on shortest paths to `host`: one, or several of equal cost.
+    /// The routes from one switch.
     #[inline]
-    pub fn ports(&self, switch: NodeId, host: HostId) -> &[LinkId] {
-        let column = self.attach[host.index()] as usize;
-        let group = self.table[self.row[switch.index()] as usize * self.columns + column];
-        if group == NONE {
-            return std::slice::from_ref(&self.last[host.index()]);
-        }
-        let (start, len) = self.groups[group as usize];
-        &self.ports[start as usize..start as usize + len as usize]
+    pub fn from(&self, switch: NodeId) -> RoutesFrom<'_> {
+        let row = self.row[switch.index()] as usize * self.columns;
+        RoutesFrom { row: &self.table[row..row + self.columns], routes: self }
     }
 
     /// The links from one host to another, where `pick(switch, n)` chooses among equal ports.
@@ -149,9 +150,39 @@ impl Routes {
             if network.nodes()[at.index()].kind == NodeKind::Host(to) {
                 return path;
             }
-            let ports = self.ports(at, to);
+            let here = self.from(at);
+            let ports = here.ports(to);
             path.push(ports[pick(at, ports.len() as u32) as usize]);
         }
+    }
+}
+
+/// The routes from one switch.
+#[derive(Clone, Copy, Debug)]
+pub struct RoutesFrom<'a> {
+    row: &'a [Group],
+    routes: &'a Routes,
+}
+
+impl RoutesFrom<'_> {
+    /// The port on a shortest path to `host` that `hash` (see [`path_hash`]) chooses. Hashed even where there is
+    /// one port: cheaper than a branch that nothing predicts.
+    #[inline]
+    pub fn port(&self, host: HostId, hash: u64) -> LinkId {
+        let group = self.row[self.routes.attach[host.index()] as usize];
+        let chosen = below(hash, group.len.into());
+        let place = self.routes.place[host.index()];
+        self.routes.ports[(group.first + if group.len == 0 { place.into() } else { chosen }) as usize]
+    }
+
+    /// All ports on shortest paths to `host`.
+    pub fn ports(&self, host: HostId) -> &[LinkId] {
+        let group = self.row[self.routes.attach[host.index()] as usize];
+        let (first, len) = match group.len {
+            0 => (group.first as usize + self.routes.place[host.index()] as usize, 1),
+            len => (group.first as usize, len as usize),
+        };
+        &self.routes.ports[first..first + len]
     }
 }
 

@@ -27,7 +27,7 @@ fn main() {
     let trees = if which == "permutation" { FatTrees { datacenters: 1, ..trees } } else { trees };
     let network = trees.build().unwrap();
     let hosts = network.hosts().len() as u32;
-    let size = Bytes::new(if which == "permutation" { 16 << 20 } else { 8 << 20 });
+    let size = Bytes::new(if which == "permutation" { 64 << 20 } else { 8 << 20 });
     let flows = (0..hosts)
         .map(|src| {
             let other = match which {

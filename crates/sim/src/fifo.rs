@@ -1,37 +1,38 @@
-//! Packets on links: one in-order FIFO a link, in chunks of eight that a pool lends, so that a link's packets lie
-//! together and chunks that were just read are written next.
+//! Packets on links: one in-order FIFO a link, each a ring in one shared store, packets by value.
 
 use crate::packet::Packet;
 
-const CHUNK: usize = 8;
-const NONE: u32 = u32::MAX;
-
-#[derive(Clone, Copy)]
-struct Ends {
+/// A link's ring: `size` places of the store from `base` on, a power of two.
+#[derive(Clone, Copy, Default)]
+struct Ring {
+    base: u32,
+    mask: u32,
     head: u32,
-    tail: u32,
-    head_place: u8,
-    tail_place: u8,
+    len: u32,
 }
+
+/// Places of a new ring.
+const FIRST_SIZE: u32 = 8;
 
 /// The FIFOs of all links into a partition's nodes.
 pub(crate) struct Fifos {
-    ends: Vec<Ends>,
+    rings: Vec<Ring>,
     /// When each link's first packet arrives; `u64::MAX` for an empty link.
     heads: Vec<u64>,
-    chunks: Vec<[Packet; CHUNK]>,
-    next: Vec<u32>,
-    free: u32,
+    store: Vec<Packet>,
+    /// Parts of the store that rings have outgrown, by the logarithm of their size.
+    outgrown: Vec<Vec<u32>>,
 }
 
 impl Fifos {
     pub(crate) fn new(links: usize) -> Self {
+        let store = vec![Packet::default(); links * FIRST_SIZE as usize];
+        let ring = |link| Ring { base: link as u32 * FIRST_SIZE, mask: FIRST_SIZE - 1, head: 0, len: 0 };
         Self {
-            ends: vec![Ends { head: NONE, tail: NONE, head_place: 0, tail_place: 0 }; links],
+            rings: (0..links).map(ring).collect(),
             heads: vec![u64::MAX; links],
-            chunks: Vec::new(),
-            next: Vec::new(),
-            free: NONE,
+            store,
+            outgrown: vec![Vec::new(); 32],
         }
     }
 
@@ -46,77 +47,81 @@ impl Fifos {
         self.heads[link]
     }
 
-    /// Appends a packet, which arrives no earlier than those before it. Returns whether the link was empty.
-    #[inline]
-    pub(crate) fn push(&mut self, link: usize, packet: Packet) -> bool {
-        let ends = &mut self.ends[link];
-        if ends.tail_place as usize & (CHUNK - 1) != 0 {
-            self.chunks[ends.tail as usize][ends.tail_place as usize & (CHUNK - 1)] = packet;
-            ends.tail_place += 1;
-            return false;
+    /// Takes a place at the end of a link for a packet that arrives at `time_ps`, no earlier than those before
+    /// it. Gives the place, and whether the link was empty.
+    #[inline(always)]
+    fn reserve(&mut self, link: usize, time_ps: u64) -> (usize, bool) {
+        let mut ring = self.rings[link];
+        if ring.len > ring.mask {
+            ring = self.grow(link);
         }
-        self.push_chunk(link, packet)
+        self.rings[link].len = ring.len + 1;
+        let was_empty = ring.len == 0;
+        if was_empty {
+            self.heads[link] = time_ps;
+        }
+        ((ring.base + ((ring.head + ring.len) & ring.mask)) as usize, was_empty)
     }
 
-    fn push_chunk(&mut self, link: usize, packet: Packet) -> bool {
-        let chunk = self.take_chunk();
-        self.chunks[chunk as usize][0] = packet;
-        let ends = &mut self.ends[link];
-        ends.tail_place = 1;
-        let was_empty = ends.head == NONE;
-        if was_empty {
-            ends.head = chunk;
-            ends.head_place = 0;
-            self.heads[link] = packet.time_ps;
-        } else {
-            self.next[ends.tail as usize] = chunk;
-        }
-        ends.tail = chunk;
+    /// Appends a packet. Returns whether the link was empty.
+    #[inline(always)]
+    pub(crate) fn push(&mut self, link: usize, packet: Packet) -> bool {
+        let (place, was_empty) = self.reserve(link, packet.time_ps);
+        self.store[place] = packet;
         was_empty
     }
 
-    fn take_chunk(&mut self) -> u32 {
-        if self.free == NONE {
-            self.chunks.push([Packet::default(); CHUNK]);
-            self.next.push(NONE);
-            return self.chunks.len() as u32 - 1;
-        }
-        let chunk = self.free;
-        self.free = self.next[chunk as usize];
-        self.next[chunk as usize] = NONE;
-        chunk
+    /// Appends the packet at a place, to arrive at another time and with a mark if it got one. Returns whether
+    /// the link was empty.
+    ///
+    /// The packet is copied from place to place and then changed there: changing it on the way would make the
+    /// copy wait for the change to leave the store buffer, at every hop.
+    #[inline(always)]
+    pub(crate) fn pass_on(&mut self, from: usize, link: usize, time_ps: u64, marked: bool) -> bool {
+        let (place, was_empty) = self.reserve(link, time_ps);
+        self.store[place] = self.store[from];
+        let packet = &mut self.store[place];
+        packet.time_ps = time_ps;
+        packet.mark(marked);
+        was_empty
     }
 
-    /// Takes the first packet of a link that is not empty.
-    #[inline]
-    pub(crate) fn pop(&mut self, link: usize) -> Packet {
-        let ends = &mut self.ends[link];
-        let chunk = ends.head;
-        let place = ends.head_place as usize;
-        let packets = &self.chunks[chunk as usize];
-        let packet = packets[place & (CHUNK - 1)];
-        let place = place + 1;
-        if chunk == ends.tail && place == ends.tail_place as usize {
-            *ends = Ends { head: NONE, tail: NONE, head_place: 0, tail_place: 0 };
-            self.heads[link] = u64::MAX;
-            self.give_back(chunk);
-        } else if place == CHUNK {
-            let following = self.next[chunk as usize];
-            ends.head = following;
-            ends.head_place = 0;
-            self.heads[link] = self.chunks[following as usize][0].time_ps;
-            self.give_back(chunk);
-        } else {
-            ends.head_place = place as u8;
-            self.heads[link] = packets[place].time_ps;
-        }
-        packet
+    /// Takes the first packet off a link that is not empty. Gives its place, which stays as it is until the next
+    /// packet is put on that link, and when the next one arrives.
+    #[inline(always)]
+    pub(crate) fn take(&mut self, link: usize) -> (usize, u64) {
+        let ring = &mut self.rings[link];
+        let place = (ring.base + ring.head) as usize;
+        ring.head = (ring.head + 1) & ring.mask;
+        ring.len -= 1;
+        let next = self.store[(ring.base + ring.head) as usize].time_ps;
+        let next = if ring.len == 0 { u64::MAX } else { next };
+        self.heads[link] = next;
+        (place, next)
     }
 
-    #[inline]
-    fn give_back(&mut self, chunk: u32) {
-        self.next[chunk as usize] = self.free;
-        self.free = chunk;
+    /// The packet at a place.
+    #[inline(always)]
+    pub(crate) fn at(&self, place: usize) -> &Packet {
+        &self.store[place]
+    }
+
+    /// Doubles a full ring.
+    #[inline(never)]
+    fn grow(&mut self, link: usize) -> Ring {
+        let old = self.rings[link];
+        let size = (old.mask + 1) * 2;
+        let base = self.outgrown[size.ilog2() as usize].pop().unwrap_or_else(|| {
+            let base = u32::try_from(self.store.len()).expect("under 2^32 packets on the links of a partition");
+            self.store.resize(self.store.len() + size as usize, Packet::default());
+            base
+        });
+        for place in 0..old.len {
+            self.store[(base + place) as usize] = self.store[(old.base + ((old.head + place) & old.mask)) as usize];
+        }
+        self.outgrown[(size / 2).ilog2() as usize].push(old.base);
+        self.rings[link] = Ring { base, mask: size - 1, head: 0, len: old.len };
+        self.rings[link]
     }
 }
 
@@ -137,7 +142,8 @@ mod tests {
                     prop_assert_eq!(was_empty, model[link].is_empty());
                     model[link].push_back(time as u64);
                 } else if let Some(expected) = model[link].pop_front() {
-                    prop_assert_eq!(fifos.pop(link).time_ps, expected);
+                    let (place, _) = fifos.take(link);
+                    prop_assert_eq!(fifos.at(place).time_ps, expected);
                 }
                 for (link, model) in model.iter().enumerate() {
                     prop_assert_eq!(fifos.head(link), model.front().copied().unwrap_or(u64::MAX));

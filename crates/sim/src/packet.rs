@@ -1,6 +1,6 @@
 //! A packet on its way: 32 bytes, moved by value.
 
-use fabric::Arrival;
+use fabric::{Arrival, Passage};
 
 /// A data packet or an acknowledgement.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
@@ -63,17 +63,25 @@ impl Packet {
         self.flags |= if ask { ASK } else { 0 };
     }
 
+    /// The packet on the link behind a port.
+    #[inline(always)]
+    pub(crate) fn passed(mut self, passage: Passage) -> Self {
+        self.time_ps = passage.arrives_ps;
+        self.mark(passage.marked);
+        self
+    }
+
     /// The packet as a port sees it, arriving now. Acknowledgements are not ECN-capable.
-    #[inline]
+    #[inline(always)]
     pub fn arrival(&self) -> Arrival {
         let ack = self.is_ack();
-        let which = u64::from(self.attempt) << 2 | u64::from(ack);
         Arrival {
             now_ps: self.time_ps,
             size: self.size.into(),
             ecn_capable: !ack,
             control: ack,
-            identity: (u64::from(self.flow) << 32 | u64::from(self.seq)) ^ which << 40,
+            // Another transmission comes at another time, an acknowledgement at another port.
+            identity: u64::from(self.flow) << 32 | u64::from(self.seq),
         }
     }
 }

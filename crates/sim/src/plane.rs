@@ -1,10 +1,11 @@
 //! The data plane of one partition: ports, links, and the switches that join them.
 
-use fabric::{Arrival, HostId, LinkId, NodeId, NodeKind, Passage, PlainPort, QueuedPort, choose};
+use fabric::{Arrival, HostId, LinkId, NodeId, NodeKind, Passage, PlainPort, PortParams, QueuedPort, path_hash};
 use units::{Bytes, Span, Time, mix64};
 
 use crate::fifo::Fifos;
 use crate::layout::Layout;
+use crate::merge::{DONE, Merge, input_of, key};
 use crate::outcome::LinkOutcome;
 use crate::packet::Packet;
 use crate::schedule::Schedule;
@@ -66,16 +67,15 @@ pub(crate) struct Plane {
     /// Of each node, the special ports that hold packets back.
     backlogged: Vec<Vec<u32>>,
     links: Links,
+    /// The network's port settings, at hand.
+    params: Vec<PortParams>,
     specials: Vec<Special>,
     /// Of each link, its place in `specials`.
     special_of: Vec<u32>,
-    active: Vec<u64>,
+    merge: Merge,
     samples: Vec<PortSample>,
     pub(crate) forwarded: u64,
 }
-
-/// Input number in the low bits of a merge key.
-const INPUT_BITS: u32 = 20;
 
 impl Plane {
     pub(crate) fn new(index: usize, setup: &Setup, layout: &Layout, window_ps: u64) -> Self {
@@ -139,9 +139,10 @@ impl Plane {
                 outboxes,
                 schedule: Schedule::new(nodes, window_ps),
             },
+            params: network.params().to_vec(),
             specials,
             special_of,
-            active: Vec::new(),
+            merge: Merge::default(),
             samples: Vec::new(),
             forwarded: 0,
         }
@@ -168,7 +169,8 @@ impl Plane {
 
     #[inline]
     pub(crate) fn pop(&mut self, fifo: usize) -> Packet {
-        self.links.fifos.pop(fifo)
+        let (place, _) = self.links.fifos.take(fifo);
+        *self.links.fifos.at(place)
     }
 
     #[inline]
@@ -185,42 +187,24 @@ impl Plane {
     /// Merges a switch's inputs in the order (time, input) and forwards what arrives from `start` to `end`.
     pub(crate) fn run_switch(&mut self, node: usize, start: u64, end: u64, setup: &Setup) {
         let (first, past) = (self.inputs[node].0 as usize, self.inputs[node].1 as usize);
-        let mut active = std::mem::take(&mut self.active);
-        active.clear();
+        let routes = setup.routes.from(NodeId(self.first_node + node as u32));
+        self.merge.clear(past - first);
         for (input, &head) in self.links.fifos.heads(first..past).iter().enumerate() {
             if head < end {
-                active.push(((head - start) << INPUT_BITS) | input as u64);
+                self.merge.add(key(head - start, input));
             }
         }
-        while !active.is_empty() {
-            // The earliest input, and the one after it: the first may run on until the second's turn.
-            let (mut best, mut place, mut second) = (u64::MAX, 0, u64::MAX);
-            for (index, &key) in active.iter().enumerate() {
-                if key < best {
-                    second = best;
-                    best = key;
-                    place = index;
-                } else if key < second {
-                    second = key;
-                }
-            }
-            let input = (best & ((1 << INPUT_BITS) - 1)) as usize;
-            loop {
-                let packet = self.links.fifos.pop(first + input);
-                self.forward(node, packet, setup);
-                let head = self.links.fifos.head(first + input);
-                if head >= end {
-                    active.swap_remove(place);
-                    break;
-                }
-                let key = ((head - start) << INPUT_BITS) | input as u64;
-                if key > second {
-                    active[place] = key;
-                    break;
-                }
-            }
+        let switch_salt = self.switch_salt[node];
+        let mut turn = self.merge.begin();
+        while let Some(winner) = turn {
+            let input = input_of(winner);
+            let (place, head) = self.links.fifos.take(first + input);
+            let packet = self.links.fifos.at(place);
+            let link = routes.port(HostId(packet.dst), path_hash(switch_salt, packet.flow, packet.entropy));
+            self.forwarded += 1;
+            self.forward(node, (link.0 - self.first_link) as usize, place, setup);
+            turn = self.merge.replace(input, if head < end { key(head - start, input) } else { DONE });
         }
-        self.active = active;
         let mut next = self.links.fifos.heads(first..past).iter().copied().min().unwrap_or(u64::MAX);
         if !self.backlogged[node].is_empty() {
             self.serve_backlog(node, end, setup);
@@ -231,37 +215,40 @@ impl Plane {
         self.links.schedule.activate(node, next);
     }
 
-    /// Routes one packet at a switch and queues it.
-    #[inline]
-    fn forward(&mut self, node: usize, packet: Packet, setup: &Setup) {
-        self.forwarded += 1;
-        let link = match setup.routes.ports(NodeId(self.first_node + node as u32), HostId(packet.dst)) {
-            [only] => *only,
-            several => {
-                let n = several.len() as u32;
-                several[choose(self.switch_salt[node], packet.flow, packet.entropy, n) as usize]
-            }
-        };
-        self.enqueue(node, (link.0 - self.first_link) as usize, packet, setup);
-    }
-
-    /// Queues a packet that is at `node` at `packet.time_ps`.
-    #[inline]
-    pub(crate) fn enqueue(&mut self, node: usize, link: usize, packet: Packet, setup: &Setup) {
+    /// Queues the packet at `place`, which is at `node` at its own time.
+    #[inline(always)]
+    fn forward(&mut self, node: usize, link: usize, place: usize, setup: &Setup) {
         let salt = self.salt(link);
-        let arrival = packet.arrival();
-        if self.links.egress[link].special {
+        let arrival = self.links.fifos.at(place).arrival();
+        let egress = &mut self.links.egress[link];
+        if egress.special {
+            let packet = *self.links.fifos.at(place);
             self.enqueue_special(node, link, packet, &arrival, setup);
             return;
         }
-        let egress = &mut self.links.egress[link];
-        let params = &setup.network.params()[egress.params as usize];
-        match egress.port.enqueue(params, salt, &arrival) {
-            Some(passage) => {
-                egress.max_backlog_ps = egress.max_backlog_ps.max(egress.port.idle_at_ps() - arrival.now_ps);
-                self.links.depart(link, packet, passage);
+        if let Some(passage) = egress.admit(&self.params[egress.params as usize], salt, &arrival) {
+            if egress.away {
+                let packet = *self.links.fifos.at(place);
+                self.links.outboxes[egress.target as usize].packets.push(packet.passed(passage));
+            } else {
+                let (target, node) = (egress.target as usize, egress.node as usize);
+                if self.links.fifos.pass_on(place, target, passage.arrives_ps, passage.marked) {
+                    self.links.schedule.activate(node, passage.arrives_ps);
+                }
             }
-            None => egress.drops += 1,
+        }
+    }
+
+    /// Queues a packet that a host sends at `packet.time_ps`.
+    #[inline(always)]
+    pub(crate) fn enqueue(&mut self, node: usize, link: usize, packet: Packet, setup: &Setup) {
+        let salt = self.salt(link);
+        let arrival = packet.arrival();
+        let egress = &mut self.links.egress[link];
+        if egress.special {
+            self.enqueue_special(node, link, packet, &arrival, setup);
+        } else if let Some(passage) = egress.admit(&self.params[egress.params as usize], salt, &arrival) {
+            self.links.depart(link, packet.passed(passage));
         }
     }
 
@@ -275,17 +262,15 @@ impl Plane {
         let losses = &mut special.losses;
         let Some(lazy) = &mut special.lazy else {
             let egress = &mut self.links.egress[link];
-            let Some(passage) = egress.port.enqueue(params, salt, arrival) else {
-                egress.drops += 1;
-                return;
-            };
-            egress.max_backlog_ps = egress.max_backlog_ps.max(egress.port.idle_at_ps() - arrival.now_ps);
-            self.links.depart_or_lose(link, packet, passage, params, salt, losses);
+            if let Some(passage) = egress.admit(params, salt, arrival) {
+                self.links.depart_or_lose(link, packet, passage, params, salt, losses);
+            }
             return;
         };
         let waited = lazy.has_waiting();
         let links = &mut self.links;
         let refused = lazy.enqueue(params, salt, arrival, packet, |packet, passage| {
+            links.egress[link].count(packet.size.into(), passage);
             links.depart_or_lose(link, packet, passage, params, salt, losses);
         });
         let egress = &mut self.links.egress[link];
@@ -311,6 +296,7 @@ impl Plane {
             let (links, losses) = (&mut self.links, &mut special.losses);
             let Some(lazy) = &mut special.lazy else { return false };
             lazy.advance(params, salt, end, |packet, passage| {
+                links.egress[link].count(packet.size.into(), passage);
                 links.depart_or_lose(link, packet, passage, params, salt, losses);
             });
             lazy.has_waiting()
@@ -358,16 +344,32 @@ impl Plane {
     }
 }
 
+impl Egress {
+    /// Queues a packet at a plain port, and counts it. `None` if it found no room.
+    #[inline(always)]
+    fn admit(&mut self, params: &PortParams, salt: u64, arrival: &Arrival) -> Option<Passage> {
+        let Some(passage) = self.port.enqueue(params, salt, arrival) else {
+            self.drops += 1;
+            return None;
+        };
+        self.max_backlog_ps = self.max_backlog_ps.max(self.port.idle_at_ps() - arrival.now_ps);
+        self.count(arrival.size, passage);
+        Some(passage)
+    }
+
+    #[inline(always)]
+    fn count(&mut self, size: u32, passage: Passage) {
+        self.bytes += u64::from(size);
+        self.packets += 1;
+        self.marks += u64::from(passage.marked);
+    }
+}
+
 impl Links {
-    /// A packet's service has begun: it is on its way.
-    #[inline]
-    fn depart(&mut self, link: usize, mut packet: Packet, passage: Passage) {
-        let egress = &mut self.egress[link];
-        egress.bytes += u64::from(packet.size);
-        egress.packets += 1;
-        egress.marks += u64::from(passage.marked);
-        packet.mark(passage.marked);
-        packet.time_ps = passage.arrives_ps;
+    /// A packet is on its way.
+    #[inline(always)]
+    fn depart(&mut self, link: usize, packet: Packet) {
+        let egress = &self.egress[link];
         if egress.away {
             self.outboxes[egress.target as usize].packets.push(packet);
         } else if self.fifos.push(egress.target as usize, packet) {
@@ -375,24 +377,22 @@ impl Links {
         }
     }
 
+    /// A packet's service has begun: it is on its way, unless the link loses it.
     #[inline]
     fn depart_or_lose(
         &mut self,
         link: usize,
         packet: Packet,
         passage: Passage,
-        params: &fabric::PortParams,
+        params: &PortParams,
         salt: u64,
         losses: &mut u64,
     ) {
         if params.loses(salt, &packet.arrival()) {
             *losses += 1;
-            let egress = &mut self.egress[link];
-            egress.bytes += u64::from(packet.size);
-            egress.packets += 1;
-            return;
+        } else {
+            self.depart(link, packet.passed(passage));
         }
-        self.depart(link, packet, passage);
     }
 }
 
@@ -414,6 +414,7 @@ impl Special {
             let (queue, phantom) = match &mut self.lazy {
                 Some(lazy) => {
                     lazy.advance(params, salt, due, |packet, passage| {
+                        links.egress[link].count(packet.size.into(), passage);
                         links.depart_or_lose(link, packet, passage, params, salt, losses);
                     });
                     (lazy.queue(params, due), lazy.phantom().occupancy(params, due))
