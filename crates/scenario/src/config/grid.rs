@@ -1,0 +1,40 @@
+//! `[grid]` and `[scale.*]`: values that replace others.
+
+use serde_json::{Value as Json, json};
+
+use crate::decode::{Field, Named, table, unexpected};
+use crate::error::Fault;
+use crate::tree::{Node, Value};
+
+/// The values that a key takes in turn.
+#[derive(Clone, PartialEq, Debug)]
+pub struct GridValues(pub Vec<Node>);
+
+impl Field for GridValues {
+    const EXPECTS: &'static str = "an array of values such as [0.4, 0.6]";
+
+    fn decode(node: &Node) -> Result<Self, Fault> {
+        match &node.value {
+            Value::Array(values) if !values.is_empty() => Ok(Self(values.clone())),
+            _ => Err(unexpected::<Self>(node)),
+        }
+    }
+
+    fn encode(&self) -> Value {
+        Value::Array(self.0.clone())
+    }
+
+    fn schema() -> Json {
+        json!({ "type": "array", "minItems": 1 })
+    }
+}
+
+table! {
+    /// One set of overrides.
+    Scale {
+        /// What was scaled, in words.
+        note: String = String::new();
+        /// Keys, with dots and array indices as for `--set`, and their values.
+        set: Named<Node> = Named::default();
+    }
+}

@@ -1,0 +1,117 @@
+//! What a scenario file says, as types: each table is one definition with its defaults and its documentation.
+
+mod grid;
+mod host;
+mod port;
+mod scheme;
+mod series;
+mod topology;
+mod traffic;
+
+use units::Span;
+
+use crate::decode::{At, Named, table};
+use crate::error::Fault;
+use crate::tree::Node;
+
+pub use grid::{GridValues, Scale};
+pub use host::{Auto, Host, HostPatch, PathChoice};
+pub use port::{
+    Buffer, Ecn, MarkTime, Phantom, PhantomTable, Port, PortOver, PortPatch, PortSettings, Red, ServiceView, Step,
+    Threshold,
+};
+pub use scheme::{LawParams, Scheme, Setting};
+pub use series::{FlowChoice, Series, SizeRange};
+pub use topology::{
+    Cable, CustomTopology, Dumbbell, EachHost, FatTrees, InterPair, NodeSpec, NodeWord, SingleSwitch, Topology,
+};
+pub use traffic::{Flow, HostRef, Incast, List, Long, Permutation, Poisson, Ratio, RatioOf, Scope, Traffic};
+
+/// The `schema` that this code reads.
+pub const SCHEMA: u64 = 1;
+
+table! {
+    /// A scenario file. Its tables:
+    Config {
+        /// The version of this format: 1.
+        schema: At<u64> = At::default_of(SCHEMA);
+        /// The scenario's name: letters, digits, `-`, `_` and `.`.
+        name: At<String>;
+        /// What it shows, in a line.
+        title: String = String::new();
+        /// More about it.
+        description: String = String::new();
+        /// Everything random hangs on this number.
+        seed: u64 = 1;
+        /// The simulated time at which the run ends even if flows are left.
+        stop: At<Span> = At::default_of(Span::from_s(10));
+        /// Hosts, switches and links.
+        topology: Topology;
+        /// The ports of switches.
+        port: Port = crate::decode::Field::decode(&Node::empty_table())?;
+        /// The hosts.
+        host: Host = crate::decode::Field::decode(&Node::empty_table())?;
+        /// What is compared: each scheme is a run. At least one.
+        schemes: At<Named<Scheme>>;
+        /// What is sent: each entry makes flows, all in one run. At least one.
+        traffic: At<Vec<At<Traffic>>>;
+        /// What is sampled.
+        series: Series = crate::decode::Field::decode(&Node::empty_table())?;
+        /// Flow-size bins of the summary by name, each from its lower end up to, but without, its upper end.
+        sizes: Named<SizeRange> = Named::default();
+        /// Keys and the values that they take in turn: every combination is a run of every scheme.
+        grid: Named<GridValues> = Named::default();
+        /// Sets of overrides, chosen by `--scale`.
+        scale: Named<Scale> = Named::default();
+        /// What a paper says of this experiment.
+        paper: Option<Node> = None;
+        /// Claims to judge.
+        claim: Vec<Node> = Vec::new();
+    }
+}
+
+impl Config {
+    /// Refuses what single values cannot show.
+    pub(crate) fn check(&self) -> Result<(), Fault> {
+        if self.schema.value != SCHEMA {
+            return Err(Fault::new(
+                self.schema.origin,
+                format!("this version reads schema {SCHEMA}, not {}", *self.schema),
+            ));
+        }
+        check_name(&self.name, "a scenario's name")?;
+        if self.stop.is_zero() {
+            return Err(
+                Fault::new(self.stop.origin, "the run would end before it began").label("expected a time over zero")
+            );
+        }
+        if self.schemes.is_empty() {
+            return Err(Fault::new(self.schemes.origin, "no schemes: nothing to run")
+                .help("add a table such as [schemes.uno] with law = \"unocc\""));
+        }
+        if self.traffic.is_empty() {
+            return Err(Fault::new(self.traffic.origin, "no traffic: zero flows")
+                .label("zero flows")
+                .help("add an entry such as [[traffic]] with kind = \"incast\""));
+        }
+        for (name, scheme) in &self.schemes.value.0 {
+            check_name(name, "a scheme's name")?;
+            scheme.check()?;
+        }
+        self.topology.check()?;
+        self.host.check()
+    }
+}
+
+/// Names become parts of paths.
+fn check_name(name: &At<String>, what: &str) -> Result<(), Fault> {
+    let fine = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.' | '+');
+    if !name.is_empty() && name.len() <= 100 && !name.starts_with('.') && name.chars().all(fine) {
+        return Ok(());
+    }
+    Err(Fault::new(
+        name.origin,
+        format!("{what} has letters, digits, `-`, `_`, `+` and `.`, 1 to 100 of them; found \"{}\"", name.value),
+    )
+    .label("expected a short name"))
+}

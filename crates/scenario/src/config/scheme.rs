@@ -1,0 +1,164 @@
+//! `[schemes.*]`: which laws run, their parameters, and what the scheme changes of ports and hosts.
+
+use laws::catalog::{Kind, Quantity, SettingError, Value as LawValue, check};
+use serde_json::{Value as Json, json};
+use units::{Bytes, Rate, Span};
+
+use crate::decode::{At, Field, Named, table};
+use crate::error::Fault;
+use crate::quantity::Decimal;
+use crate::tree::{Node, Value};
+
+use super::{HostPatch, PortOver};
+
+impl Field for Kind {
+    const EXPECTS: &'static str = "the name of a law such as \"unocc\"";
+    fn decode(node: &Node) -> Result<Self, Fault> {
+        let name = String::decode(node)?;
+        Self::from_name(&name).ok_or_else(|| {
+            Fault::new(node.origin, format!("unknown law `{name}`")).label("unknown law").suggest(&name, law_names())
+        })
+    }
+    fn encode(&self) -> Value {
+        Value::string(self.info().name)
+    }
+    fn schema() -> Json {
+        json!({ "enum": law_names().collect::<Vec<_>>() })
+    }
+}
+
+fn law_names() -> impl Iterator<Item = &'static str> {
+    Kind::ALL.into_iter().map(|kind| kind.info().name)
+}
+
+/// A law's parameter as the file sets it.
+#[derive(Clone, PartialEq, Debug)]
+pub enum Setting {
+    /// To this value.
+    Value(LawValue),
+    /// To the queue at which the scheme's ports towards hosts begin to mark.
+    Port,
+}
+
+/// Parameters of one law, with the text that each was read from.
+#[derive(Clone, PartialEq, Debug)]
+pub struct LawParams(Named<Node>);
+
+impl Field for LawParams {
+    const EXPECTS: &'static str = "a table of a law's parameters";
+    fn decode(node: &Node) -> Result<Self, Fault> {
+        Named::decode(node).map(Self)
+    }
+    fn encode(&self) -> Value {
+        self.0.encode()
+    }
+    fn schema() -> Json {
+        json!({ "type": "object" })
+    }
+}
+
+table! {
+    /// A scheme: a law for all flows, or one for those inside a datacenter and one for those between two.
+    Scheme {
+        /// Its name in tables and plots; by default the law's.
+        label: Option<String> = None;
+        /// The law of all flows. Either this or both `intra` and `inter`.
+        law: Option<At<Kind>> = None;
+        /// The law of flows inside a datacenter.
+        intra: Option<At<Kind>> = None;
+        /// The law of flows between datacenters.
+        inter: Option<At<Kind>> = None;
+        /// What changes in `[port]`.
+        port: Option<PortOver> = None;
+        /// What changes in `[host]`.
+        host: Option<HostPatch> = None;
+        /// Parameters by law: `[schemes.uno.params.unocc]`. `narrows laws` lists them.
+        params: At<Named<LawParams>> = At::default_of(Named::default());
+    }
+}
+
+impl Scheme {
+    /// The laws of flows inside a datacenter and between two.
+    pub(crate) fn laws(&self) -> Result<(Kind, Kind), Fault> {
+        match (self.law, self.intra, self.inter) {
+            (Some(law), None, None) => Ok((law.value, law.value)),
+            (None, Some(intra), Some(inter)) => Ok((intra.value, inter.value)),
+            (Some(_), Some(other), _) | (Some(_), _, Some(other)) => {
+                Err(Fault::new(other.origin, "a scheme has either `law` or `intra` and `inter`")
+                    .label("and also `law`"))
+            }
+            (None, Some(one), None) | (None, None, Some(one)) => {
+                Err(Fault::new(one.origin, "`intra` and `inter` come together").label("the other one is missing"))
+            }
+            (None, None, None) => Err(Fault::new(self.params.origin, "a scheme has no law")
+                .help("give it law = \"unocc\", or intra = \"mprdma\" and inter = \"bbr\"")),
+        }
+    }
+
+    /// Its name in tables and plots.
+    pub fn label(&self) -> String {
+        if let Some(label) = &self.label {
+            return label.clone();
+        }
+        match self.laws() {
+            Ok((intra, inter)) if intra == inter => intra.info().title.to_owned(),
+            Ok((intra, inter)) => format!("{} + {}", intra.info().title, inter.info().title),
+            Err(_) => String::new(),
+        }
+    }
+
+    /// A law's parameters that the file sets.
+    pub(crate) fn settings(&self, law: Kind) -> Result<Vec<(String, Setting, At<()>)>, Fault> {
+        let Some(params) = self.params.get(law.info().name) else { return Ok(Vec::new()) };
+        let read = |(name, node): &(At<String>, Node)| {
+            let setting = setting(law, name, node)?;
+            Ok((name.value.clone(), setting, At { value: (), origin: node.origin }))
+        };
+        params.0.0.iter().map(read).collect()
+    }
+
+    /// Refuses laws and parameters that do not exist.
+    pub(crate) fn check(&self) -> Result<(), Fault> {
+        let (intra, inter) = self.laws()?;
+        let own = if intra == inter { vec![intra] } else { vec![intra, inter] };
+        for (name, _) in &self.params.value.0 {
+            if !own.iter().any(|law| law.info().name == name.value) {
+                let names = own.iter().map(|law| law.info().name);
+                return Err(Fault::new(name.origin, format!("this scheme does not run a law `{}`", name.value))
+                    .label("not a law of this scheme")
+                    .suggest(name, names));
+            }
+        }
+        own.into_iter().try_for_each(|law| self.settings(law).map(drop))
+    }
+}
+
+fn setting(law: Kind, name: &At<String>, node: &Node) -> Result<Setting, Fault> {
+    let info = law.info();
+    let Some(param) = info.param(name) else {
+        return Err(Fault::new(name.origin, format!("{} has no parameter `{}`", info.title, name.value))
+            .label("unknown parameter")
+            .suggest(name, info.params.iter().map(|param| param.name)));
+    };
+    if param.name == "k" && param.quantity == Quantity::Bytes && node.as_str() == Some("port") {
+        return Ok(Setting::Port);
+    }
+    let value = match param.quantity {
+        Quantity::Fraction => Decimal::decode(node).map(|number| LawValue::Fraction(number.frac())),
+        Quantity::Span => Span::decode(node).map(LawValue::Span),
+        Quantity::Bytes => Bytes::decode(node).map(LawValue::Bytes),
+        Quantity::Rate => Rate::decode(node).map(LawValue::Rate),
+        Quantity::Count => u64::decode(node).map(LawValue::Count),
+        Quantity::Switch => bool::decode(node).map(LawValue::Switch),
+    };
+    let described = || format!("{}'s `{}`: {}", info.title, param.name, param.doc);
+    let value = value.map_err(|fault| fault.help(described()))?;
+    match check(info, param.name, value) {
+        Ok(()) => Ok(Setting::Value(value)),
+        Err(error) => {
+            let range = format!("expected {} to {}", param.lowest, param.highest);
+            let fault = Fault::new(node.origin, SettingError::to_string(&error));
+            Err(fault.label(range).help(described()))
+        }
+    }
+}

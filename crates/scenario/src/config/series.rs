@@ -1,0 +1,104 @@
+//! `[series]` and `[sizes]`: what is sampled, and how flows are grouped by size.
+
+use serde_json::{Value as Json, json};
+use units::{Bytes, Span};
+
+use crate::decode::{At, Field, table, unexpected};
+use crate::error::Fault;
+use crate::quantity::write_bytes;
+use crate::tree::{Node, Value};
+
+/// Which flows are sampled.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum FlowChoice {
+    /// Every one.
+    All,
+    /// None.
+    None,
+    /// The first so many.
+    First(u32),
+    /// These, by number.
+    Listed(Vec<u32>),
+}
+
+impl Field for FlowChoice {
+    const EXPECTS: &'static str = "\"all\", \"none\", how many of the first, or an array of flow numbers";
+    fn decode(node: &Node) -> Result<Self, Fault> {
+        match &node.value {
+            Value::String(word) if word == "all" => Ok(Self::All),
+            Value::String(word) if word == "none" => Ok(Self::None),
+            Value::Integer(_) => u32::decode(node).map(Self::First),
+            Value::Array(_) => Vec::decode(node).map(Self::Listed),
+            _ => Err(unexpected::<Self>(node)),
+        }
+    }
+    fn encode(&self) -> Value {
+        match self {
+            Self::All => Value::string("all"),
+            Self::None => Value::string("none"),
+            Self::First(count) => count.encode(),
+            Self::Listed(flows) => flows.encode(),
+        }
+    }
+    fn schema() -> Json {
+        json!({ "oneOf": [{ "enum": ["all", "none"] }, u32::schema(), Vec::<u32>::schema()] })
+    }
+}
+
+table! {
+    /// What is sampled over time.
+    Series {
+        /// Time between samples; zero samples nothing.
+        interval: Span = Span::ZERO;
+        /// Ports whose queues are sampled: a link such as `dc0.border>dc1.border#0` (without `#`: all parallel ones), `class:inter` for all of a class, `receiver` for the switch ports towards the receivers of incasts.
+        ports: Vec<At<String>> = Vec::new();
+        /// Flows whose rate and window are sampled.
+        flows: At<FlowChoice> = At::default_of(FlowChoice::None);
+    }
+}
+
+/// Flow sizes from `low` up to, but without, `high`.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct SizeRange {
+    /// The smallest size in the bin.
+    pub low: Bytes,
+    /// The smallest size above it, if there is an end.
+    pub high: Option<Bytes>,
+}
+
+impl SizeRange {
+    /// Whether a flow of this size is in the bin.
+    pub fn contains(&self, size: Bytes) -> bool {
+        self.low <= size && self.high.is_none_or(|high| size < high)
+    }
+}
+
+impl Field for SizeRange {
+    const EXPECTS: &'static str = "a range of sizes such as \"0..100KB\" or \"1MB..\"";
+    fn decode(node: &Node) -> Result<Self, Fault> {
+        let Some((low, high)) = node.as_str().and_then(|text| text.split_once("..")) else {
+            return Err(unexpected::<Self>(node));
+        };
+        let read = |text: &str| {
+            let value = match text.trim().parse::<i64>() {
+                Ok(bytes) => Value::Integer(bytes),
+                Err(_) => Value::string(text.trim()),
+            };
+            Bytes::decode(&Node { value, origin: node.origin })
+        };
+        let low = if low.trim().is_empty() { Bytes::ZERO } else { read(low)? };
+        let high = if high.trim().is_empty() { None } else { Some(read(high)?) };
+        if high.is_some_and(|high| high <= low) {
+            return Err(
+                Fault::new(node.origin, "this range holds no size").label(format!("expected {}", Self::EXPECTS))
+            );
+        }
+        Ok(Self { low, high })
+    }
+    fn encode(&self) -> Value {
+        Value::string(format!("{}..{}", write_bytes(self.low), self.high.map(write_bytes).unwrap_or_default()))
+    }
+    fn schema() -> Json {
+        json!({ "type": "string", "pattern": r"^.*\.\..*$" })
+    }
+}

@@ -1,0 +1,337 @@
+//! `[topology]`: hosts, switches, links.
+
+use std::num::NonZeroU16;
+
+use fabric::LinkClass;
+use serde_json::{Value as Json, json};
+use units::{Rate, Span};
+
+use crate::decode::{At, Field, kinds, table, unexpected, words};
+use crate::error::Fault;
+use crate::quantity::Decimal;
+use crate::tree::{Node, Value};
+
+const fn count(n: u16) -> NonZeroU16 {
+    match NonZeroU16::new(n) {
+        Some(count) => count,
+        None => NonZeroU16::MIN,
+    }
+}
+
+kinds! {
+    /// Hosts, switches and links.
+    Topology {
+        /// Fat trees with border switches.
+        FatTrees(FatTrees) = "fat-trees",
+        /// Two switches.
+        Dumbbell(Dumbbell) = "dumbbell",
+        /// One switch.
+        SingleSwitch(SingleSwitch) = "single-switch",
+        /// Any graph.
+        Custom(CustomTopology) = "custom",
+    }
+}
+
+table! {
+    /// `kind = "fat-trees"`: k-ary fat trees, each with a border switch, the borders joined in a full mesh.
+    FatTrees {
+        /// How many trees.
+        datacenters: NonZeroU16 = count(2);
+        /// Ports of a switch, even: a tree has k pods of k/2 edge and k/2 aggregation switches and (k/2)^2 core switches.
+        k: At<NonZeroU16> = At::default_of(count(8));
+        /// Hosts of one edge switch; by default k/2.
+        hosts_per_edge: Option<NonZeroU16> = None;
+        /// Rate of every link that has no rate of its own.
+        rate: At<Rate> = At::default_of(Rate::from_gbps(100));
+        /// Rate of hosts' links; by default `rate`.
+        host_rate: Option<Rate> = None;
+        /// Rate of links between edge and aggregation; by default `rate`. Either this or `oversubscription`.
+        edge_rate: Option<At<Rate>> = None;
+        /// Rate of links between aggregation and core; by default `rate`.
+        core_rate: Option<Rate> = None;
+        /// Rate of links between core and border; by default `rate`.
+        border_rate: Option<Rate> = None;
+        /// Rate of each link between datacenters; by default `rate`.
+        inter_rate: Option<Rate> = None;
+        /// Capacity of an edge switch's hosts over that of its uplinks: sets `edge_rate`.
+        oversubscription: Option<At<Decimal>> = None;
+        /// Propagation delay of every link inside a datacenter, over zero; 1us if `intra_rtt` is not given.
+        link_delay: Option<At<Span>> = None;
+        /// Base RTT between pods, of a full packet and its acknowledgement: solves `link_delay`, to 12 ps.
+        intra_rtt: Option<At<Span>> = None;
+        /// Propagation delay of links between datacenters; either this or `inter_rtt`.
+        inter_delay: Option<At<Span>> = None;
+        /// Base RTT between datacenters: solves `inter_delay`, to 2 ps; 2ms if neither is given.
+        inter_rtt: Option<At<Span>> = None;
+        /// Parallel links from each core switch to its border switch.
+        border_links_per_core: NonZeroU16 = count(8);
+        /// Parallel links between every two borders.
+        inter_links: NonZeroU16 = count(8);
+        /// Pairs of datacenters whose links differ.
+        inter: Vec<InterPair> = Vec::new();
+    }
+}
+
+table! {
+    /// The links between two datacenters, where they differ from the others.
+    InterPair {
+        /// The two datacenters, from 0.
+        between: At<Vec<u16>>;
+        /// How many; by default `inter_links`.
+        links: Option<NonZeroU16> = None;
+        /// Rate of each; by default `inter_rate`.
+        rate: Option<Rate> = None;
+        /// Propagation delay; either this or `rtt`, by default as all.
+        delay: Option<At<Span>> = None;
+        /// Base RTT between the two: solves `delay`.
+        rtt: Option<At<Span>> = None;
+    }
+}
+
+/// One value for all hosts, or one for each.
+#[derive(Clone, PartialEq, Debug)]
+pub enum EachHost<T> {
+    /// The same for all.
+    Same(T),
+    /// By host.
+    Each(Vec<T>),
+}
+
+impl<T: Copy> EachHost<T> {
+    /// The value of a host; none beyond the list's end.
+    pub fn of(&self, host: usize) -> Option<T> {
+        match self {
+            Self::Same(value) => Some(*value),
+            Self::Each(values) => values.get(host).copied(),
+        }
+    }
+
+    /// Refuses a list of another length.
+    pub(crate) fn check(at: &At<Self>, hosts: usize) -> Result<(), Fault> {
+        match &at.value {
+            Self::Each(values) if values.len() != hosts => {
+                Err(Fault::new(at.origin, format!("{} values for {hosts} hosts", values.len()))
+                    .label(format!("expected one value, or {hosts}")))
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+impl<T: Field> Field for EachHost<T> {
+    const EXPECTS: &'static str = T::EXPECTS;
+    fn decode(node: &Node) -> Result<Self, Fault> {
+        match node.value {
+            Value::Array(_) => Vec::decode(node).map(Self::Each),
+            _ => T::decode(node).map(Self::Same),
+        }
+    }
+    fn encode(&self) -> Value {
+        match self {
+            Self::Same(value) => value.encode(),
+            Self::Each(values) => values.encode(),
+        }
+    }
+    fn schema() -> Json {
+        json!({ "oneOf": [T::schema(), Vec::<T>::schema()] })
+    }
+}
+
+table! {
+    /// `kind = "dumbbell"`: hosts on two switches with one link between them.
+    Dumbbell {
+        /// Hosts on the left, numbered from 0.
+        left: NonZeroU16;
+        /// Hosts on the right, numbered after those on the left.
+        right: NonZeroU16;
+        /// Rate of the link between the switches.
+        rate: At<Rate> = At::default_of(Rate::from_gbps(100));
+        /// Its propagation delay.
+        delay: At<Span> = At::default_of(Span::from_us(1));
+        /// Rate of each host's link, one or a list; by default `rate`.
+        host_rate: Option<At<EachHost<Rate>>> = None;
+        /// Propagation delay of each host's link, one or a list.
+        host_delay: At<EachHost<Span>> = At::default_of(EachHost::Same(Span::from_us(1)));
+        /// Whether the sides are two datacenters, the link between them the long haul.
+        two_datacenters: bool = false;
+    }
+}
+
+table! {
+    /// `kind = "single-switch"`: hosts on one switch.
+    SingleSwitch {
+        /// How many, at least 2.
+        hosts: At<NonZeroU16>;
+        /// Rate of each host's link, one or a list.
+        rate: At<EachHost<Rate>> = At::default_of(EachHost::Same(Rate::from_gbps(100)));
+        /// Propagation delay of each host's link, one or a list.
+        delay: At<EachHost<Span>> = At::default_of(EachHost::Same(Span::from_us(1)));
+    }
+}
+
+table! {
+    /// `kind = "custom"`: any graph. A host has one link, to a switch.
+    CustomTopology {
+        /// Hosts and switches.
+        nodes: At<Vec<NodeSpec>>;
+        /// Links.
+        links: At<Vec<Cable>>;
+    }
+}
+
+words! {
+    /// What a node is.
+    NodeWord, "\"host\" or \"switch\"" {
+        /// An end host.
+        Host = "host",
+        /// A switch.
+        Switch = "switch",
+    }
+}
+
+table! {
+    /// A host or switch.
+    NodeSpec {
+        /// Its name, of which there is one.
+        name: At<String>;
+        /// `host` or `switch`. Hosts are numbered in this order.
+        kind: NodeWord;
+        /// Its datacenter, from 0.
+        datacenter: u16 = 0;
+    }
+}
+
+impl Field for LinkClass {
+    const EXPECTS: &'static str = "a link class such as \"inter\"";
+    fn decode(node: &Node) -> Result<Self, Fault> {
+        let Some(name) = node.as_str() else { return Err(unexpected::<Self>(node)) };
+        Self::from_name(name).ok_or_else(|| {
+            Fault::new(node.origin, format!("unknown link class `{name}`"))
+                .label("unknown link class")
+                .suggest(name, Self::ALL.map(Self::name))
+        })
+    }
+    fn encode(&self) -> Value {
+        Value::string(self.name())
+    }
+    fn schema() -> Json {
+        json!({ "enum": Self::ALL.map(Self::name) })
+    }
+}
+
+table! {
+    /// Links between two nodes, in both directions.
+    Cable {
+        /// The two nodes' names.
+        between: At<Vec<At<String>>>;
+        /// Rate.
+        rate: Rate;
+        /// Propagation delay, over zero.
+        delay: At<Span>;
+        /// Where it lies; by default `inter` between datacenters, `host` at a host, else `other`.
+        class: Option<LinkClass> = None;
+        /// How many run in parallel.
+        parallel: NonZeroU16 = NonZeroU16::MIN;
+    }
+}
+
+/// Refuses two keys that say the same.
+fn either<T, U>(one: Option<&At<T>>, name: &str, other: Option<&At<U>>, other_name: &str) -> Result<(), Fault> {
+    match (one, other) {
+        (Some(_), Some(other)) => {
+            Err(Fault::new(other.origin, format!("`{name}` and `{other_name}` say the same: give one"))
+                .label(format!("and also `{name}`")))
+        }
+        _ => Ok(()),
+    }
+}
+
+impl Topology {
+    /// Refuses what single values cannot show.
+    pub(crate) fn check(&self) -> Result<(), Fault> {
+        match self {
+            Self::FatTrees(it) => it.check(),
+            Self::Dumbbell(it) => {
+                let hosts = usize::from(it.left.get()) + usize::from(it.right.get());
+                if let Some(rate) = &it.host_rate {
+                    EachHost::check(rate, hosts)?;
+                }
+                EachHost::check(&it.host_delay, hosts)
+            }
+            Self::SingleSwitch(it) => {
+                let hosts = usize::from(it.hosts.get());
+                if hosts < 2 {
+                    return Err(
+                        Fault::new(it.hosts.origin, "one host has nobody to send to").label("expected at least 2")
+                    );
+                }
+                EachHost::check(&it.rate, hosts)?;
+                EachHost::check(&it.delay, hosts)
+            }
+            Self::Custom(it) => it.check(),
+        }
+    }
+}
+
+impl FatTrees {
+    fn check(&self) -> Result<(), Fault> {
+        let k = self.k.get();
+        if !k.is_multiple_of(2) || k > 128 {
+            return Err(Fault::new(self.k.origin, format!("a fat tree's k is even, 2 to 128, not {k}"))
+                .label("expected an even number, 2 to 128")
+                .help(format!("did you mean {}?", (k + 1).min(128))));
+        }
+        either(self.edge_rate.as_ref(), "edge_rate", self.oversubscription.as_ref(), "oversubscription")?;
+        either(self.link_delay.as_ref(), "link_delay", self.intra_rtt.as_ref(), "intra_rtt")?;
+        either(self.inter_delay.as_ref(), "inter_delay", self.inter_rtt.as_ref(), "inter_rtt")?;
+        if let Some(at) = self.oversubscription.filter(|at| at.is_zero()) {
+            return Err(
+                Fault::new(at.origin, "an oversubscription of 0 needs endless uplinks").label("expected over 0")
+            );
+        }
+        for pair in &self.inter {
+            either(pair.delay.as_ref(), "delay", pair.rtt.as_ref(), "rtt")?;
+            let last = self.datacenters.get();
+            match pair.between.as_slice() {
+                &[a, b] if a != b && a < last && b < last => {}
+                _ => {
+                    return Err(Fault::new(pair.between.origin, "`between` names two datacenters")
+                        .label(format!("expected two different numbers from 0 to {}", last - 1)));
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+impl CustomTopology {
+    fn check(&self) -> Result<(), Fault> {
+        let mut names: Vec<&str> = self.nodes.iter().map(|node| node.name.as_str()).collect();
+        names.sort_unstable();
+        if let Some(pair) = names.windows(2).find(|pair| pair[0] == pair[1])
+            && let Some(second) = self.nodes.iter().filter(|node| node.name.value == pair[0]).nth(1)
+        {
+            return Err(
+                Fault::new(second.name.origin, format!("two nodes are named `{}`", pair[0])).label("used before")
+            );
+        }
+        for cable in self.links.iter() {
+            let [a, b] = cable.between.as_slice() else {
+                return Err(
+                    Fault::new(cable.between.origin, "`between` names two nodes").label("expected [\"a\", \"b\"]")
+                );
+            };
+            for end in [a, b] {
+                if names.binary_search(&end.as_str()).is_err() {
+                    return Err(Fault::new(end.origin, format!("unknown node `{}`", end.value))
+                        .label("unknown node")
+                        .suggest(end, names.iter().copied()));
+                }
+            }
+            if a == b {
+                return Err(Fault::new(b.origin, "a link joins two different nodes").label("the same node"));
+            }
+        }
+        Ok(())
+    }
+}

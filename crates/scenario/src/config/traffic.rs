@@ -1,0 +1,230 @@
+//! `[[traffic]]`: what is sent.
+
+use std::num::NonZeroU32;
+
+use fabric::LinkClass;
+use serde_json::{Value as Json, json};
+use units::{Bytes, Span};
+
+use crate::decode::{At, Field, kinds, table, unexpected, words};
+use crate::error::Fault;
+use crate::quantity::Decimal;
+use crate::tree::{Node, Value};
+
+/// A host by number or by name.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum HostRef {
+    /// By number, from 0.
+    Index(u32),
+    /// By name, such as `dc0.host3`.
+    Name(String),
+}
+
+impl Field for HostRef {
+    const EXPECTS: &'static str = "a host's number such as 0, or its name such as \"dc0.host0\"";
+    fn decode(node: &Node) -> Result<Self, Fault> {
+        match &node.value {
+            Value::Integer(_) => u32::decode(node).map(Self::Index),
+            Value::String(name) => Ok(Self::Name(name.clone())),
+            _ => Err(unexpected::<Self>(node)),
+        }
+    }
+    fn encode(&self) -> Value {
+        match self {
+            Self::Index(index) => index.encode(),
+            Self::Name(name) => Value::string(name),
+        }
+    }
+    fn schema() -> Json {
+        json!({ "oneOf": [u32::schema(), String::schema()] })
+    }
+}
+
+kinds! {
+    /// What is sent.
+    Traffic {
+        /// Many to one.
+        Incast(Incast) = "incast",
+        /// Chosen pairs.
+        Long(Long) = "long",
+        /// Every host to another.
+        Permutation(Permutation) = "permutation",
+        /// Random arrivals.
+        Poisson(Poisson) = "poisson",
+        /// Flow by flow.
+        List(List) = "list",
+    }
+}
+
+table! {
+    /// `kind = "incast"`: many hosts send to one. Senders are spread over edge switches and pods.
+    Incast {
+        /// Its name in results.
+        name: Option<String> = None;
+        /// Who receives.
+        receiver: At<HostRef> = At::default_of(HostRef::Index(0));
+        /// Senders in the receiver's datacenter.
+        intra: At<u32> = At::default_of(0);
+        /// Senders in other datacenters.
+        inter: At<u32> = At::default_of(0);
+        /// Size of each flow.
+        size: At<Bytes>;
+        /// When the first flow starts.
+        start: Span = Span::ZERO;
+        /// Time between one flow's start and the next one's.
+        stagger: Span = Span::ZERO;
+    }
+}
+
+table! {
+    /// `kind = "long"`: flows between chosen hosts.
+    Long {
+        /// Its name in results.
+        name: Option<String> = None;
+        /// Pairs of sender and receiver.
+        flows: At<Vec<At<Vec<At<HostRef>>>>>;
+        /// Size of each flow; by default more than its links carry until the stop.
+        size: Option<At<Bytes>> = None;
+        /// When the first flow starts.
+        start: Span = Span::ZERO;
+        /// Time between one flow's start and the next one's.
+        stagger: Span = Span::ZERO;
+    }
+}
+
+words! {
+    /// Where a permutation's receivers are.
+    Scope, "\"intra\", \"inter\" or \"any\"" {
+        /// In the sender's datacenter.
+        Intra = "intra",
+        /// In another datacenter.
+        Inter = "inter",
+        /// Anywhere.
+        Any = "any",
+    }
+}
+
+table! {
+    /// `kind = "permutation"`: every host sends to one other and receives from one other, drawn by the seed.
+    Permutation {
+        /// Its name in results.
+        name: Option<String> = None;
+        /// Where receivers are.
+        scope: At<Scope> = At::default_of(Scope::Any);
+        /// Size of each flow.
+        size: At<Bytes>;
+        /// When all flows start.
+        start: Span = Span::ZERO;
+    }
+}
+
+/// A ratio of two whole numbers.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Ratio {
+    /// For traffic inside datacenters.
+    pub intra: u32,
+    /// For traffic between them.
+    pub inter: u32,
+}
+
+impl Field for Ratio {
+    const EXPECTS: &'static str = "a ratio of intra to inter such as \"4:1\"";
+    fn decode(node: &Node) -> Result<Self, Fault> {
+        let parsed = node.as_str().and_then(|text| {
+            let (intra, inter) = text.split_once(':')?;
+            Some(Self { intra: intra.trim().parse().ok()?, inter: inter.trim().parse().ok()? })
+        });
+        match parsed {
+            Some(ratio) if (1..=1_000_000).contains(&ratio.intra) && (1..=1_000_000).contains(&ratio.inter) => {
+                Ok(ratio)
+            }
+            _ => Err(unexpected::<Self>(node).help("both are whole numbers from 1 to 1000000")),
+        }
+    }
+    fn encode(&self) -> Value {
+        Value::string(format!("{}:{}", self.intra, self.inter))
+    }
+    fn schema() -> Json {
+        json!({ "type": "string", "pattern": "^[0-9]+ ?: ?[0-9]+$" })
+    }
+}
+
+words! {
+    /// What a ratio counts.
+    RatioOf, "\"flows\" or \"bytes\"" {
+        /// Flows.
+        Flows = "flows",
+        /// Payload.
+        Bytes = "bytes",
+    }
+}
+
+table! {
+    /// `kind = "poisson"`: flows at random times between random hosts, sizes from a distribution.
+    Poisson {
+        /// Its name in results.
+        name: Option<String> = None;
+        /// Sizes of flows inside a datacenter: the name of a shipped distribution or a file beside the scenario.
+        intra: Option<At<String>> = None;
+        /// Sizes of flows between datacenters.
+        inter: Option<At<String>> = None;
+        /// Mean utilisation, in each direction, of the links of class `load_of` by payload that crosses them; up to 1.
+        load: At<Decimal>;
+        /// The link class that `load` speaks of.
+        load_of: At<LinkClass> = At::default_of(LinkClass::Inter);
+        /// Intra to inter; needed where both are given.
+        ratio: Option<At<Ratio>> = None;
+        /// What `ratio` counts.
+        ratio_of: RatioOf = RatioOf::Flows;
+        /// When arrivals begin.
+        start: Span = Span::ZERO;
+        /// Flows arrive for this long. Either this or `flows`.
+        window: Option<At<Span>> = None;
+        /// So many flows arrive.
+        flows: Option<At<NonZeroU32>> = None;
+    }
+}
+
+table! {
+    /// `kind = "list"`: flows one by one, from a file or from here.
+    List {
+        /// Its name in results.
+        name: Option<String> = None;
+        /// A CSV file beside the scenario: `start,src,dst,bytes[,after]`. Either this or `flows`.
+        file: Option<At<String>> = None;
+        /// The flows.
+        flows: Option<At<Vec<Flow>>> = None;
+        /// Added to every start.
+        start: Span = Span::ZERO;
+    }
+}
+
+table! {
+    /// One flow.
+    Flow {
+        /// When it starts; zero if neither this nor `after` is given.
+        start: Option<At<Span>> = None;
+        /// Who sends.
+        src: At<HostRef>;
+        /// Who receives.
+        dst: At<HostRef>;
+        /// How much.
+        size: At<Bytes>;
+        /// Starts when that flow of this list, counted from 0, is complete: one path's one-way delay later if that ends elsewhere.
+        after: Option<At<u32>> = None;
+    }
+}
+
+impl Traffic {
+    /// Its name in results: its own, or its kind.
+    pub fn name(&self) -> &str {
+        let (name, kind) = match self {
+            Self::Incast(it) => (&it.name, "incast"),
+            Self::Long(it) => (&it.name, "long"),
+            Self::Permutation(it) => (&it.name, "permutation"),
+            Self::Poisson(it) => (&it.name, "poisson"),
+            Self::List(it) => (&it.name, "list"),
+        };
+        name.as_deref().unwrap_or(kind)
+    }
+}

@@ -1,0 +1,238 @@
+//! What can be wrong, shown at its place: file, line, column, the line itself, a caret, what would be accepted.
+
+use std::sync::Arc;
+
+use annotate_snippets::{AnnotationKind, Group, Level, Renderer, Snippet};
+use thiserror::Error;
+
+/// Why a scenario cannot be used.
+#[derive(Clone, PartialEq, Eq, Debug, Error)]
+pub enum Error {
+    /// Something in a file or an argument is wrong.
+    #[error("{0}")]
+    Invalid(Box<Diagnostic>),
+    /// A file cannot be read.
+    #[error("error: cannot read `{path}`: {reason}")]
+    Unreadable {
+        /// The file.
+        path: String,
+        /// What the system says.
+        reason: String,
+    },
+}
+
+impl Error {
+    /// The message for a terminal, with or without colour.
+    pub fn render(&self, colour: bool) -> String {
+        match self {
+            Self::Invalid(diagnostic) => diagnostic.render(colour),
+            Self::Unreadable { .. } => self.to_string(),
+        }
+    }
+}
+
+/// One thing that is wrong, and where.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Diagnostic {
+    /// What is wrong, in a sentence.
+    pub message: String,
+    /// What is said under the caret.
+    pub label: String,
+    /// What would be accepted, or what to do.
+    pub help: Vec<String>,
+    /// Where it is, if it has a place.
+    pub place: Option<Place>,
+}
+
+/// A place in a file or an argument.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Place {
+    /// The file, or `--set`.
+    pub file: String,
+    /// Its whole text.
+    pub text: Arc<str>,
+    /// The bytes in question.
+    pub range: std::ops::Range<usize>,
+}
+
+impl Place {
+    /// The line, from 1.
+    pub fn line(&self) -> usize {
+        self.text[..self.range.start].matches('\n').count() + 1
+    }
+
+    /// The column in characters, from 1.
+    pub fn column(&self) -> usize {
+        let line_start = self.text[..self.range.start].rfind('\n').map_or(0, |at| at + 1);
+        self.text[line_start..self.range.start].chars().count() + 1
+    }
+}
+
+impl Diagnostic {
+    /// The message with the place under it.
+    pub fn render(&self, colour: bool) -> String {
+        let renderer = if colour { Renderer::styled() } else { Renderer::plain() };
+        let title = Level::ERROR.primary_title(self.message.as_str());
+        let mut group = match &self.place {
+            Some(place) => {
+                let caret = AnnotationKind::Primary.span(place.range.clone()).label(self.label.as_str());
+                let snippet = Snippet::source(&*place.text).path(place.file.as_str()).annotation(caret);
+                title.element(snippet)
+            }
+            None => Group::with_title(title),
+        };
+        for help in &self.help {
+            group = group.element(Level::HELP.message(help.as_str()));
+        }
+        renderer.render(&[group]).clone()
+    }
+}
+
+impl std::fmt::Display for Diagnostic {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.render(false))
+    }
+}
+
+/// A range of bytes in one of the [`Sources`]; the place of a default is [`Origin::NOWHERE`].
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Origin {
+    source: u32,
+    start: u32,
+    end: u32,
+}
+
+impl Origin {
+    /// Not in any text.
+    pub const NOWHERE: Self = Self { source: u32::MAX, start: 0, end: 0 };
+
+    pub(crate) fn new(source: u32, range: std::ops::Range<usize>) -> Self {
+        Self { source, start: range.start as u32, end: range.end as u32 }
+    }
+
+    /// The same, `by` bytes later in the text.
+    pub(crate) fn shifted(self, by: usize) -> Self {
+        Self { start: self.start + by as u32, end: self.end + by as u32, ..self }
+    }
+}
+
+/// Something wrong whose text is not at hand; [`Sources::explain`] adds it.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct Fault {
+    message: String,
+    label: String,
+    help: Vec<String>,
+    origin: Origin,
+}
+
+impl Fault {
+    pub(crate) fn new(origin: Origin, message: impl Into<String>) -> Self {
+        Self { message: message.into(), label: String::new(), help: Vec::new(), origin }
+    }
+
+    /// What is said under the caret.
+    pub(crate) fn label(mut self, label: impl Into<String>) -> Self {
+        self.label = label.into();
+        self
+    }
+
+    pub(crate) fn help(mut self, help: impl Into<String>) -> Self {
+        self.help.push(help.into());
+        self
+    }
+
+    /// A `did you mean`, if one of `names` is near `name`; else all names, if they are few.
+    pub(crate) fn suggest<'a>(self, name: &str, names: impl IntoIterator<Item = &'a str>) -> Self {
+        let names: Vec<&str> = names.into_iter().collect();
+        match nearest(name, &names) {
+            Some(near) => self.help(format!("did you mean `{near}`?")),
+            None if names.is_empty() || names.len() > 24 => self,
+            None => self.help(format!("known: {}", listed(&names))),
+        }
+    }
+
+    /// The same fault, at `origin` if it had no place of its own.
+    pub(crate) fn at_least(mut self, origin: Origin) -> Self {
+        if self.origin == Origin::NOWHERE {
+            self.origin = origin;
+        }
+        self
+    }
+}
+
+/// The name most like `name`, if one is like it at all.
+pub(crate) fn nearest<'a>(name: &str, names: &[&'a str]) -> Option<&'a str> {
+    let lower = name.to_lowercase();
+    let distance = |other: &str| strsim::damerau_levenshtein(&lower, &other.to_lowercase());
+    let near = names.iter().copied().min_by_key(|other| distance(other))?;
+    (distance(near) <= name.chars().count().max(3) / 3).then_some(near)
+}
+
+/// Names in backticks, with commas.
+pub(crate) fn listed(names: &[&str]) -> String {
+    names.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ")
+}
+
+/// The texts that a scenario was read from.
+#[derive(Clone, Default, Debug)]
+pub(crate) struct Sources(Vec<(String, Arc<str>)>);
+
+impl Sources {
+    /// Adds a text; a text over 4 GiB is cut off for display only.
+    pub(crate) fn add(&mut self, name: impl Into<String>, text: &str) -> u32 {
+        self.0.push((name.into(), Arc::from(text)));
+        self.0.len() as u32 - 1
+    }
+
+    pub(crate) fn explain(&self, fault: Fault) -> Error {
+        let Fault { message, label, help, origin } = fault;
+        let place = self.0.get(origin.source as usize).map(|(file, text)| Place {
+            file: file.clone(),
+            text: Arc::clone(text),
+            range: first_line(text, origin),
+        });
+        Error::Invalid(Box::new(Diagnostic { message, label, help, place }))
+    }
+}
+
+/// The origin's range as far as its first line goes, on character boundaries and not empty where that can be.
+fn first_line(text: &str, origin: Origin) -> std::ops::Range<usize> {
+    let on_boundary = |mut at: usize| {
+        at = at.min(text.len());
+        while !text.is_char_boundary(at) {
+            at -= 1;
+        }
+        at
+    };
+    let (start, end) = (on_boundary(origin.start as usize), on_boundary(origin.end as usize));
+    let end = end.max(start);
+    let line_end = text[start..end].find(['\n', '\r']).map_or(end, |at| start + at);
+    start..line_end
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_fault_shows_its_line_and_a_caret() {
+        let mut sources = Sources::default();
+        let source = sources.add("a.toml", "one = 1\ntwo = 3\n");
+        let fault = Fault::new(Origin::new(source, 14..15), "not 2").label("here").suggest("tow", ["one", "two"]);
+        let error = sources.explain(fault);
+        let text = error.to_string();
+        assert!(text.contains("error: not 2") && text.contains("--> a.toml:2:7"), "{text}");
+        assert!(text.contains("two = 3") && text.contains("^ here"), "{text}");
+        assert!(text.contains("did you mean `two`?"), "{text}");
+        assert!(!text.contains('\u{1b}') && error.render(true).contains('\u{1b}'));
+        let Error::Invalid(diagnostic) = error else { unreachable!() };
+        let place = diagnostic.place.unwrap();
+        assert_eq!((place.line(), place.column()), (2, 7));
+    }
+
+    #[test]
+    fn far_names_are_not_suggested() {
+        assert_eq!(nearest("zzz", &["rate", "delay"]), None);
+        assert_eq!(nearest("dleay", &["rate", "delay"]), Some("delay"));
+    }
+}

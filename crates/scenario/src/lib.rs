@@ -1,0 +1,27 @@
+//! Scenario files: TOML with units to a validated, fully resolved [`Scenario`], and from that to what the simulator
+//! runs. It knows files and schemes, not events.
+//!
+//! [`load`] or [`parse`] reads a file; [`Scenario::runs`] lists its runs, one a scheme and point of the grid.
+//! Whatever is wrong is said with file, line, column and a caret ([`Error`]).
+
+#![forbid(unsafe_code)]
+
+pub mod config;
+mod decode;
+mod error;
+mod inputs;
+mod load;
+mod overrides;
+mod quantity;
+mod run;
+mod tree;
+mod write;
+
+pub use decode::{At, Named};
+pub use error::{Diagnostic, Error, Origin, Place};
+pub use inputs::Input;
+pub use load::{AppliedScale, Scenario, load, parse};
+pub use overrides::Overrides;
+pub use quantity::{Decimal, Share};
+pub use run::Run;
+pub use tree::{Entry, Node, Value};

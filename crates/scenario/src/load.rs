@@ -1,0 +1,183 @@
+//! From text to a scenario and its runs.
+
+use std::path::Path as FilePath;
+use std::sync::Arc;
+
+use crate::config::Config;
+use crate::decode::Field;
+use crate::error::{Error, Fault, Origin, Sources};
+use crate::inputs::{Input, Inputs};
+use crate::overrides::{Overrides, Path, apply_arguments, set};
+use crate::run::Run;
+use crate::tree::{Node, Value, parse as parse_tree};
+use crate::write::to_toml;
+
+/// Combinations of a grid beyond this are a mistake.
+const MOST_POINTS: usize = 10_000;
+
+/// A scenario, read and resolved.
+#[derive(Clone, Debug)]
+pub struct Scenario {
+    /// What the file says, defaults filled in. With a grid, its first point.
+    pub config: Arc<Config>,
+    /// The scale that `--scale` chose.
+    pub scale: Option<AppliedScale>,
+    points: Vec<Point>,
+    inputs: Inputs,
+}
+
+/// A chosen `[scale.*]`.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct AppliedScale {
+    /// Its name.
+    pub name: String,
+    /// What was scaled, in words.
+    pub note: String,
+}
+
+/// One combination of the grid's values.
+#[derive(Clone, Debug)]
+struct Point {
+    values: Vec<(String, String)>,
+    config: Arc<Config>,
+}
+
+/// Reads a scenario from a file.
+///
+/// # Errors
+/// When the file cannot be read, is not TOML, or says something that cannot be.
+pub fn load(path: impl AsRef<FilePath>, overrides: &Overrides) -> Result<Scenario, Error> {
+    let path = path.as_ref();
+    let shown = path.display().to_string();
+    let bytes =
+        std::fs::read(path).map_err(|error| Error::Unreadable { path: shown.clone(), reason: error.to_string() })?;
+    let text = String::from_utf8(bytes)
+        .map_err(|_| Error::Unreadable { path: shown.clone(), reason: "it is not UTF-8 text".into() })?;
+    parse(&text, &shown, overrides)
+}
+
+/// Reads a scenario from text. `origin` is the file that it came from: errors name it, and files that the scenario
+/// names are found beside it.
+///
+/// # Errors
+/// When the text is not TOML, or says something that cannot be.
+pub fn parse(text: &str, origin: &str, overrides: &Overrides) -> Result<Scenario, Error> {
+    let mut sources = Sources::default();
+    match read(text, origin, overrides, &mut sources) {
+        Ok((config, scale, points)) => Ok(Scenario { config, scale, points, inputs: Inputs::new(origin, sources) }),
+        Err(fault) => Err(sources.explain(fault)),
+    }
+}
+
+type Read = (Arc<Config>, Option<AppliedScale>, Vec<Point>);
+
+fn read(text: &str, origin: &str, overrides: &Overrides, sources: &mut Sources) -> Result<Read, Fault> {
+    if u32::try_from(text.len()).is_err() {
+        return Err(Fault::new(Origin::NOWHERE, "the file is over 4 GiB"));
+    }
+    let source = sources.add(origin, text);
+    let mut root = parse_tree(text, source)?;
+    let scale = apply_scale(&mut root, overrides, sources)?;
+    apply_arguments(&mut root, overrides, sources)?;
+    let points = grid(&root)?;
+    let Some(first) = points.first() else { return Err(Fault::new(root.origin, "an empty grid")) };
+    Ok((Arc::clone(&first.config), scale, points))
+}
+
+fn apply_scale(root: &mut Node, overrides: &Overrides, sources: &mut Sources) -> Result<Option<AppliedScale>, Fault> {
+    let Some(name) = &overrides.scale else { return Ok(None) };
+    let scales = root.get("scale").cloned().unwrap_or_else(Node::empty_table);
+    let Some(node) = scales.get(name) else {
+        let source = sources.add("--scale", name);
+        let names = scales.entries().unwrap_or_default().iter().map(|entry| entry.key.as_str());
+        return Err(Fault::new(Origin::new(source, 0..name.len()), format!("the scenario has no scale `{name}`"))
+            .label("unknown scale")
+            .suggest(name, names));
+    };
+    let scale = crate::config::Scale::decode(node)?;
+    for (key, value) in &scale.set.0 {
+        set(root, &Path::parse(key, key.origin)?, value)?;
+    }
+    Ok(Some(AppliedScale { name: name.clone(), note: scale.note }))
+}
+
+/// Every combination of the grid, the first key changing slowest; one point without values if there is no grid.
+fn grid(root: &Node) -> Result<Vec<Point>, Fault> {
+    let mut axes: Vec<(Path, &[Node], Origin)> = Vec::new();
+    for entry in root.get("grid").and_then(Node::entries).unwrap_or_default() {
+        match &entry.node.value {
+            Value::Array(values) if !values.is_empty() => {
+                axes.push((Path::parse(&entry.key, entry.key_origin)?, values, entry.key_origin));
+            }
+            _ => drop(crate::config::GridValues::decode(&entry.node)?),
+        }
+    }
+    let count = axes.iter().try_fold(1usize, |count, (_, values, _)| count.checked_mul(values.len()));
+    let Some(count) = count.filter(|&count| count <= MOST_POINTS) else {
+        let origin = axes.first().map_or(Origin::NOWHERE, |axis| axis.2);
+        return Err(Fault::new(origin, format!("a grid of over {MOST_POINTS} combinations")));
+    };
+    let mut points = Vec::with_capacity(count);
+    for number in 0..count {
+        let mut laid = root.clone();
+        let mut values = Vec::new();
+        let mut rest = count;
+        for (axis, (path, choices, _)) in axes.iter().enumerate() {
+            rest /= choices.len();
+            let value = &choices[number / rest % choices.len()];
+            set(&mut laid, path, value)?;
+            let shared = axes.iter().enumerate().any(|(other, it)| other != axis && it.0.last() == path.last());
+            let name = if shared { path.full() } else { path.last().to_owned() };
+            values.push((name, plain(value)));
+        }
+        let config = Config::decode(&laid)?;
+        config.check()?;
+        points.push(Point { values, config: Arc::new(config) });
+    }
+    Ok(points)
+}
+
+/// A value as it appears in a run's name.
+fn plain(node: &Node) -> String {
+    match &node.value {
+        Value::String(text) => text.clone(),
+        value => to_toml(&Value::table([("v", value.clone())])).trim().trim_start_matches("v = ").to_owned(),
+    }
+}
+
+impl Scenario {
+    /// The scenario as a file, every constant default filled in: it reads back as the same scenario.
+    pub fn resolved_toml(&self) -> String {
+        to_toml(&self.config.encode())
+    }
+
+    /// The same as JSON. Quantities stay strings with units.
+    pub fn to_json(&self) -> serde_json::Value {
+        self.config.encode().to_json()
+    }
+
+    /// The files that it named and that were read so far: all of them once its runs are built.
+    pub fn inputs(&self) -> Vec<Input> {
+        self.inputs.all()
+    }
+
+    /// Every scheme at every point of the grid.
+    pub fn runs(&self) -> Vec<Run> {
+        let mut runs = Vec::new();
+        for point in &self.points {
+            for (name, scheme) in point.config.schemes.iter() {
+                let values: Vec<String> = point.values.iter().map(|(key, value)| format!("{key}={value}")).collect();
+                let id = std::iter::once(name.to_owned()).chain(values).collect::<Vec<_>>().join(",");
+                runs.push(Run {
+                    id,
+                    scheme: name.to_owned(),
+                    label: scheme.label(),
+                    point: point.values.clone(),
+                    config: Arc::clone(&point.config),
+                    inputs: self.inputs.clone(),
+                });
+            }
+        }
+        runs
+    }
+}

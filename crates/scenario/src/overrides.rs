@@ -1,0 +1,163 @@
+//! `--set a.b=value`, `[scale.*]` and `[grid]`: values laid over a file before it is read, so that the same reader
+//! checks them and errors point at what set them.
+
+use crate::error::{Fault, Origin, Sources};
+use crate::tree::{Entry, Node, Value, parse_value};
+
+/// What replaces values of a file.
+#[derive(Clone, PartialEq, Eq, Default, Debug)]
+pub struct Overrides {
+    /// Keys with dots and array indices, and their values as in TOML; what is no TOML value is a string.
+    pub set: Vec<(String, String)>,
+    /// Replaces `seed`.
+    pub seed: Option<u64>,
+    /// Chooses a `[scale.*]`.
+    pub scale: Option<String>,
+}
+
+/// Keys of one table that say the same thing: setting one takes the others away.
+const RIVALS: &[&[&str]] = &[
+    &["link_delay", "intra_rtt"],
+    &["inter_delay", "inter_rtt"],
+    &["edge_rate", "oversubscription"],
+    &["delay", "rtt"],
+    &["window", "flows"],
+    &["file", "flows"],
+];
+
+/// A dotted path and where it stands.
+#[derive(Clone, Debug)]
+pub(crate) struct Path {
+    keys: Vec<(String, Origin)>,
+}
+
+impl Path {
+    /// Splits at dots; a part in double quotes may hold dots.
+    pub(crate) fn parse(text: &str, origin: Origin) -> Result<Self, Fault> {
+        let mut keys = vec![(String::new(), origin)];
+        let mut quoted = false;
+        for c in text.trim().chars() {
+            match c {
+                '"' => quoted = !quoted,
+                '.' if !quoted => keys.push((String::new(), origin)),
+                c => {
+                    if let Some((key, _)) = keys.last_mut() {
+                        key.push(c);
+                    }
+                }
+            }
+        }
+        if quoted || keys.iter().any(|(key, _)| key.is_empty()) {
+            return Err(
+                Fault::new(origin, format!("`{text}` is no key")).label("expected a key such as traffic.0.size")
+            );
+        }
+        Ok(Self { keys })
+    }
+
+    /// All keys with dots.
+    pub(crate) fn full(&self) -> String {
+        self.keys.iter().map(|(key, _)| key.as_str()).collect::<Vec<_>>().join(".")
+    }
+
+    /// The last key.
+    pub(crate) fn last(&self) -> &str {
+        self.keys.last().map_or("", |(key, _)| key)
+    }
+}
+
+/// Lays one value over a file.
+pub(crate) fn set(root: &mut Node, path: &Path, value: &Node) -> Result<(), Fault> {
+    let Some(((last, last_origin), parents)) = path.keys.split_last() else { return Ok(()) };
+    let mut at = root;
+    for (key, origin) in parents {
+        at = child(at, key, *origin)?;
+    }
+    match &mut at.value {
+        Value::Table(entries) => {
+            let rivals = RIVALS.iter().filter(|group| group.contains(&last.as_str())).flat_map(|group| group.iter());
+            let rivals: Vec<&&str> = rivals.filter(|rival| **rival != last.as_str()).collect();
+            entries.retain(|entry| !rivals.iter().any(|rival| **rival == entry.key));
+            match entries.iter_mut().find(|entry| entry.key == *last) {
+                Some(entry) => entry.node = value.clone(),
+                None => entries.push(Entry { key: last.clone(), key_origin: *last_origin, node: value.clone() }),
+            }
+        }
+        Value::Array(_) => *child(at, last, *last_origin)? = value.clone(),
+        _ => return Err(not_a_table(at, last, *last_origin)),
+    }
+    Ok(())
+}
+
+/// The value of a key or index; a key that is not there becomes an empty table.
+fn child<'a>(node: &'a mut Node, key: &str, origin: Origin) -> Result<&'a mut Node, Fault> {
+    if !matches!(node.value, Value::Table(_) | Value::Array(_)) {
+        return Err(not_a_table(node, key, origin));
+    }
+    match &mut node.value {
+        Value::Array(items) => {
+            let len = items.len();
+            let item = key.parse::<usize>().ok().and_then(|index| items.get_mut(index));
+            item.ok_or_else(|| {
+                let fault = Fault::new(origin, format!("there is no entry `{key}` in an array of {len}"));
+                fault.label(if len == 0 { "the array is empty".into() } else { format!("expected 0 to {}", len - 1) })
+            })
+        }
+        Value::Table(entries) => {
+            let index = entries.iter().position(|entry| entry.key == key).unwrap_or_else(|| {
+                let node = Node { value: Value::Table(Vec::new()), origin };
+                entries.push(Entry { key: key.to_owned(), key_origin: origin, node });
+                entries.len() - 1
+            });
+            Ok(&mut entries[index].node)
+        }
+        _ => Err(Fault::new(origin, "not a table")),
+    }
+}
+
+fn not_a_table(node: &Node, key: &str, origin: Origin) -> Fault {
+    Fault::new(origin, format!("`{key}` cannot be set inside {}", node.described())).label("its parent is no table")
+}
+
+/// Lays the `--set` arguments over a file.
+pub(crate) fn apply_arguments(root: &mut Node, overrides: &Overrides, sources: &mut Sources) -> Result<(), Fault> {
+    for (key, text) in &overrides.set {
+        let source = sources.add("--set", &format!("{key}={text}"));
+        let path = Path::parse(key, Origin::new(source, 0..key.len()))?;
+        let value_at = key.len() + 1;
+        let value = match parse_value(text, source) {
+            Ok(value) => shifted(value, value_at),
+            Err(_) => Node { value: Value::string(text), origin: Origin::new(source, value_at..value_at + text.len()) },
+        };
+        set(root, &path, &value)?;
+    }
+    if let Some(seed) = overrides.seed {
+        let source = sources.add("--seed", &seed.to_string());
+        let origin = Origin::new(source, 0..seed.to_string().len());
+        let seed = i64::try_from(seed).map_err(|_| {
+            Fault::new(origin, "a seed has at most 63 bits").label("expected at most 9223372036854775807")
+        })?;
+        set(root, &Path::parse("seed", origin)?, &Node { value: Value::Integer(seed), origin })?;
+    }
+    Ok(())
+}
+
+/// A value parsed from the middle of a text, its places moved there.
+fn shifted(mut node: Node, by: usize) -> Node {
+    node.origin = node.origin.shifted(by);
+    match &mut node.value {
+        Value::Array(items) => {
+            for item in items {
+                *item = shifted(std::mem::replace(item, Node::empty_table()), by);
+            }
+        }
+        Value::Table(entries) => {
+            for entry in entries {
+                entry.key_origin = entry.key_origin.shifted(by);
+                entry.node = shifted(std::mem::replace(&mut entry.node, Node::empty_table()), by);
+            }
+        }
+        _ => {}
+    }
+    node
+}

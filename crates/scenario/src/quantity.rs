@@ -1,0 +1,408 @@
+//! Quantities with units, read exactly: decimals never pass through floating point.
+
+use serde_json::{Value as Json, json};
+use units::{Bytes, Frac, Rate, Span};
+
+use crate::decode::{Field, unexpected};
+use crate::error::Fault;
+use crate::tree::{Node, Value};
+
+/// A non-negative decimal number, exact: `digits / 10^scale`, without trailing zeros.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Decimal {
+    digits: u64,
+    scale: u32,
+}
+
+impl Decimal {
+    /// 0.
+    pub const ZERO: Self = Self { digits: 0, scale: 0 };
+    /// 1.
+    pub const ONE: Self = Self { digits: 1, scale: 0 };
+
+    /// `digits / 10^scale`. `scale` is at most 18.
+    pub(crate) const fn new(digits: u64, scale: u32) -> Self {
+        Self { digits, scale }.trimmed()
+    }
+
+    const fn trimmed(mut self) -> Self {
+        while self.scale > 0 && self.digits.is_multiple_of(10) {
+            self.digits /= 10;
+            self.scale -= 1;
+        }
+        self
+    }
+
+    /// Reads `12`, `0.35`, `1_000`, `1e-7`: up to 18 digits, up to 18 of them after the point.
+    pub(crate) fn parse(text: &str) -> Option<Self> {
+        let text = text.replace('_', "");
+        let text = text.strip_prefix('+').unwrap_or(&text);
+        let (mantissa, exponent) = match text.split_once(['e', 'E']) {
+            Some((mantissa, exponent)) => (mantissa, exponent.parse::<i32>().ok()?),
+            None => (text, 0),
+        };
+        let (whole, part) = mantissa.split_once('.').unwrap_or((mantissa, ""));
+        let part = part.trim_end_matches('0');
+        let all: String = [whole, part].concat();
+        if whole.is_empty() || !all.bytes().all(|b| b.is_ascii_digit()) {
+            return None;
+        }
+        let significant = all.trim_start_matches('0');
+        if significant.is_empty() {
+            return Some(Self::ZERO);
+        }
+        if significant.len() > 18 {
+            return None;
+        }
+        let digits: u64 = significant.parse().ok()?;
+        let scale = i32::try_from(part.len()).ok()?.checked_sub(exponent)?;
+        match u32::try_from(scale) {
+            Ok(scale) if scale <= 18 => Some(Self::new(digits, scale)),
+            Ok(_) => None,
+            Err(_) => Some(Self { digits: digits.checked_mul(10u64.checked_pow(scale.unsigned_abs())?)?, scale: 0 }),
+        }
+    }
+
+    /// A hundredth of this; none if that has over 18 digits after the point.
+    pub(crate) fn percent(self) -> Option<Self> {
+        (self.scale <= 16).then(|| Self::new(self.digits, self.scale + 2))
+    }
+
+    /// `self * whole`, rounded down; saturates.
+    pub fn of(self, whole: u64) -> u64 {
+        let product = u128::from(self.digits) * u128::from(whole) / u128::from(10u64.pow(self.scale));
+        u64::try_from(product).unwrap_or(u64::MAX)
+    }
+
+    /// `whole / self`, rounded down; saturates, and is the largest value if this is 0.
+    pub fn divides(self, whole: u64) -> u64 {
+        match u128::from(self.digits) {
+            0 => u64::MAX,
+            digits => u64::try_from(u128::from(whole) * u128::from(10u64.pow(self.scale)) / digits).unwrap_or(u64::MAX),
+        }
+    }
+
+    /// As a [`Frac`], rounded down; saturates.
+    pub fn frac(self) -> Frac {
+        Frac::from_bits(self.of(1 << 32))
+    }
+
+    /// `self * unit` if that is a whole number that fits.
+    fn exactly(self, unit: u64) -> Option<u64> {
+        let product = u128::from(self.digits).checked_mul(u128::from(unit))?;
+        let scale = u128::from(10u64.pow(self.scale));
+        if product % scale == 0 { u64::try_from(product / scale).ok() } else { None }
+    }
+
+    /// Whether this is greater than 1.
+    pub fn exceeds_one(self) -> bool {
+        self.digits > 10u64.pow(self.scale)
+    }
+
+    /// Whether this is 0.
+    pub fn is_zero(self) -> bool {
+        self.digits == 0
+    }
+}
+
+impl std::fmt::Display for Decimal {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        if self.scale == 0 {
+            return write!(f, "{}", self.digits);
+        }
+        let power = 10u64.pow(self.scale);
+        write!(f, "{}.{:0width$}", self.digits / power, self.digits % power, width = self.scale as usize)
+    }
+}
+
+impl Field for Decimal {
+    const EXPECTS: &'static str = "a number such as 0.5, or \"50%\"";
+
+    fn decode(node: &Node) -> Result<Self, Fault> {
+        let parsed = match &node.value {
+            Value::Integer(number) => u64::try_from(*number).ok().map(|digits| Self::new(digits, 0)),
+            Value::Float(text) => Self::parse(text),
+            Value::String(text) => text.strip_suffix('%').and_then(|n| Self::parse(n.trim())?.percent()),
+            _ => return Err(unexpected::<Self>(node)),
+        };
+        parsed.ok_or_else(|| refuse_negative::<Self>(node).unwrap_or_else(|| unexpected::<Self>(node)))
+    }
+
+    fn encode(&self) -> Value {
+        match i64::try_from(self.digits) {
+            Ok(digits) if self.scale == 0 => Value::Integer(digits),
+            _ => Value::Float(self.to_string()),
+        }
+    }
+
+    fn schema() -> Json {
+        json!({ "oneOf": [{ "type": "number", "minimum": 0 }, { "type": "string", "pattern": r"^[0-9.]+ ?%$" }] })
+    }
+}
+
+/// A [`Decimal`] from 0 to 1: a share or a probability.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Share(pub Decimal);
+
+impl Field for Share {
+    const EXPECTS: &'static str = "a number from 0 to 1, or \"0%\" to \"100%\"";
+
+    fn decode(node: &Node) -> Result<Self, Fault> {
+        let number = Decimal::decode(node)?;
+        if number.exceeds_one() {
+            return Err(
+                Fault::new(node.origin, format!("{number} is over 1")).label(format!("expected {}", Self::EXPECTS))
+            );
+        }
+        Ok(Self(number))
+    }
+
+    fn encode(&self) -> Value {
+        self.0.encode()
+    }
+
+    fn schema() -> Json {
+        json!({ "oneOf": [{ "type": "number", "minimum": 0, "maximum": 1 }, { "type": "string", "pattern": r"^[0-9.]+ ?%$" }] })
+    }
+}
+
+/// Names of a unit, then its worth in the base unit. The first name of each worth is the one that is written.
+type Units = &'static [(&'static str, u64)];
+
+const TIMES: Units =
+    &[("ps", 1), ("ns", 1_000), ("us", 1_000_000), ("µs", 1_000_000), ("ms", 1_000_000_000), ("s", 1_000_000_000_000)];
+const SIZES: Units = &[
+    ("B", 1),
+    ("KB", 1_000),
+    ("kB", 1_000),
+    ("KiB", 1 << 10),
+    ("MB", 1_000_000),
+    ("MiB", 1 << 20),
+    ("GB", 1_000_000_000),
+    ("GiB", 1 << 30),
+    ("TB", 1_000_000_000_000),
+    ("TiB", 1 << 40),
+];
+const RATES: Units = &[
+    ("bps", 1),
+    ("b/s", 1),
+    ("kbps", 1_000),
+    ("Kbps", 1_000),
+    ("kb/s", 1_000),
+    ("Mbps", 1_000_000),
+    ("Mb/s", 1_000_000),
+    ("Gbps", 1_000_000_000),
+    ("Gb/s", 1_000_000_000),
+    ("Tbps", 1_000_000_000_000),
+    ("Tb/s", 1_000_000_000_000),
+];
+
+/// The longest time that files hold: 10^6 s, a tenth of what a [`Span`] does.
+const LONGEST_PS: u64 = 1_000_000_000_000_000_000;
+/// The largest size that files hold: 16 TiB, 2^32 packets of 4 KiB.
+const LARGEST: u64 = 1 << 44;
+/// The highest rate: 2^43 b/s, the range that `units` states.
+const FASTEST: u64 = 1 << 43;
+
+/// Reads a number with a unit into the base unit.
+fn with_unit<T: Field>(node: &Node, units: Units, most: u64) -> Result<u64, Fault> {
+    let Some(text) = node.as_str() else {
+        let fault = refuse_negative::<T>(node).unwrap_or_else(|| unexpected::<T>(node));
+        let bare = matches!(node.value, Value::Integer(_) | Value::Float(_));
+        return Err(if bare { fault.help("write the unit, and quotes around both") } else { fault });
+    };
+    let split = text.find(|c: char| c.is_alphabetic() || c == 'µ').unwrap_or(text.len());
+    let (number, unit) = (text[..split].trim(), text[split..].trim());
+    let Some(&(_, worth)) = units.iter().find(|(name, _)| *name == unit) else {
+        if let Some(fault) = refuse_negative::<T>(node) {
+            return Err(fault);
+        }
+        let mut names: Vec<&str> = Vec::new();
+        for &(name, worth) in units {
+            if !units.iter().any(|&(other, same)| same == worth && names.contains(&other)) {
+                names.push(name);
+            }
+        }
+        let what = if unit.is_empty() { "no unit".to_owned() } else { format!("unit `{unit}`") };
+        let fault = Fault::new(node.origin, format!("expected {}, found \"{text}\" with {what}", T::EXPECTS));
+        return Err(fault.label("wrong unit").help(format!("units: {}", names.join(", "))));
+    };
+    let Some(decimal) = Decimal::parse(number) else {
+        return Err(refuse_negative::<T>(node).unwrap_or_else(|| unexpected::<T>(node)));
+    };
+    let whole = decimal.exactly(worth).filter(|&whole| whole <= most);
+    whole.ok_or_else(|| {
+        let base = units.first().map_or("", |unit| unit.0);
+        let why = if decimal.of(worth) > most || decimal.of(worth) == u64::MAX {
+            format!("\"{text}\" is over the largest value, {most} {base}")
+        } else {
+            format!("\"{text}\" is finer than 1 {base}")
+        };
+        Fault::new(node.origin, why).label(format!("expected {}", T::EXPECTS))
+    })
+}
+
+fn refuse_negative<T: Field>(node: &Node) -> Option<Fault> {
+    let negative = match &node.value {
+        Value::Integer(number) => *number < 0,
+        Value::Float(text) | Value::String(text) => text
+            .strip_prefix('-')
+            .is_some_and(|rest| rest.trim_start().starts_with(|c: char| c.is_ascii_digit() || c == '.')),
+        _ => false,
+    };
+    let fault = || {
+        Fault::new(node.origin, format!("expected {}, but {} is negative", T::EXPECTS, node.described()))
+            .label("negative")
+    };
+    negative.then(fault)
+}
+
+/// Writes a number in the largest unit that needs at most three decimals; binary units need none and come first
+/// where the number is no multiple of 1000.
+fn written(value: u64, units: Units) -> String {
+    let binary = |worth: u64| worth > 1 && worth.is_power_of_two();
+    let fits = |worth: u64| {
+        if binary(worth) {
+            !value.is_multiple_of(1_000) && value.is_multiple_of(worth)
+        } else {
+            (u128::from(value) * 1_000).is_multiple_of(u128::from(worth))
+        }
+    };
+    // Of units of equal worth, the first: the last of the largest from the end.
+    let of_worth = |wanted: bool| {
+        let all = units.iter().rev().filter(|&&(_, worth)| worth <= value && fits(worth));
+        all.filter(|&&(_, worth)| binary(worth) == wanted).max_by_key(|unit| unit.1)
+    };
+    let &(name, worth) = of_worth(true).or_else(|| of_worth(false)).unwrap_or(&units[0]);
+    let thousandths = u64::try_from(u128::from(value) * 1_000 / u128::from(worth)).unwrap_or(u64::MAX);
+    if value.is_multiple_of(worth) {
+        return format!("{}{name}", value / worth);
+    }
+    format!("{}{name}", Decimal::new(thousandths, 3))
+}
+
+/// The time as files write it.
+pub(crate) fn write_span(span: Span) -> String {
+    written(span.unsigned_ps(), TIMES)
+}
+
+/// The size as files write it.
+pub(crate) fn write_bytes(bytes: Bytes) -> String {
+    written(bytes.get(), SIZES)
+}
+
+/// The rate as files write it.
+pub(crate) fn write_rate(rate: Rate) -> String {
+    written(rate.bps(), RATES)
+}
+
+impl Field for Span {
+    const EXPECTS: &'static str = "a time such as \"2ms\" or \"14us\"";
+    fn decode(node: &Node) -> Result<Self, Fault> {
+        with_unit::<Self>(node, TIMES, LONGEST_PS).map(|ps| Self::from_ps(ps as i64))
+    }
+    fn encode(&self) -> Value {
+        Value::string(write_span(*self))
+    }
+    fn schema() -> Json {
+        json!({ "type": "string", "pattern": r"^[0-9][0-9_.eE]* ?(ps|ns|us|µs|ms|s)$" })
+    }
+}
+
+impl Field for Rate {
+    const EXPECTS: &'static str = "a rate such as \"100Gbps\"";
+    fn decode(node: &Node) -> Result<Self, Fault> {
+        match with_unit::<Self>(node, RATES, FASTEST)? {
+            0 => Err(Fault::new(node.origin, "a rate is over zero").label(format!("expected {}", Self::EXPECTS))),
+            bps => Ok(Self::from_bps(bps)),
+        }
+    }
+    fn encode(&self) -> Value {
+        Value::string(write_rate(*self))
+    }
+    fn schema() -> Json {
+        json!({ "type": "string", "pattern": r"^[0-9][0-9_.eE]* ?([kKMGT]?bps|[kMGT]?b/s)$" })
+    }
+}
+
+impl Field for Bytes {
+    const EXPECTS: &'static str = "a size such as \"1MiB\" or \"64KB\", or a whole number of bytes";
+    fn decode(node: &Node) -> Result<Self, Fault> {
+        if let Value::Integer(number) = node.value
+            && let Ok(bytes) = u64::try_from(number)
+            && bytes <= LARGEST
+        {
+            return Ok(Self::new(bytes));
+        }
+        with_unit::<Self>(node, SIZES, LARGEST).map(Self::new)
+    }
+    fn encode(&self) -> Value {
+        Value::string(write_bytes(*self))
+    }
+    fn schema() -> Json {
+        json!({ "oneOf": [
+            { "type": "integer", "minimum": 0 },
+            { "type": "string", "pattern": r"^[0-9][0-9_.eE]* ?([kKMGT]?B|[KMGT]iB)$" },
+        ] })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn read<T: Field>(text: &str) -> Result<T, Fault> {
+        T::decode(&Node::made(Value::string(text)))
+    }
+
+    #[test]
+    fn decimals_are_exact() {
+        assert_eq!(read::<Span>("0.9905ms").unwrap(), Span::from_ps(990_500_000));
+        assert_eq!(read::<Span>("14.028 us").unwrap(), Span::from_ps(14_028_000));
+        assert_eq!(read::<Bytes>("22.4MB").unwrap(), Bytes::new(22_400_000));
+        assert_eq!(read::<Bytes>("1.5GiB").unwrap(), Bytes::new(3 << 29));
+        assert_eq!(read::<Rate>("0.1Gb/s").unwrap(), Rate::from_mbps(100));
+        assert_eq!(Decimal::parse("1.2e-7").unwrap().to_string(), "0.00000012");
+        assert_eq!(read::<Decimal>("2.5%").unwrap(), Decimal::parse("0.025").unwrap());
+        assert_eq!(Decimal::parse("0.02").unwrap().of(22_400_000), 448_000);
+    }
+
+    #[test]
+    fn what_has_no_exact_value_is_refused() {
+        for text in ["0.5ps", "2", "2mss", "ms", "-2ms", "9999999999s", "1.2.3ms", "1e400s", ".5ms"] {
+            assert!(read::<Span>(text).is_err(), "{text}");
+        }
+        for text in ["0Gbps", "-10Gbps", "100", "100GB"] {
+            assert!(read::<Rate>(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn values_are_written_in_their_largest_unit() {
+        assert_eq!(write_bytes(Bytes::new(1 << 20)), "1MiB");
+        assert_eq!(write_bytes(Bytes::new(22_400_000)), "22.4MB");
+        assert_eq!(write_span(Span::from_ms(2)), "2ms");
+        assert_eq!(write_span(Span::ZERO), "0ps");
+        assert_eq!(write_rate(Rate::from_gbps(100)), "100Gbps");
+    }
+
+    proptest! {
+        #[test]
+        fn quantities_read_back(ps in 0..1i64 << 59, bytes in 0..1u64 << 44, bps in 1..1u64 << 43, d in 0..1u64 << 50, s in 0..12u32) {
+            let span = Span::from_ps(ps);
+            prop_assert_eq!(Span::decode(&Node::made(span.encode())).unwrap(), span);
+            let size = Bytes::new(bytes);
+            prop_assert_eq!(Bytes::decode(&Node::made(size.encode())).unwrap(), size);
+            let rate = Rate::from_bps(bps);
+            prop_assert_eq!(Rate::decode(&Node::made(rate.encode())).unwrap(), rate);
+            let decimal = Decimal::new(d, s);
+            prop_assert_eq!(Decimal::decode(&Node::made(decimal.encode())).unwrap(), decimal);
+        }
+
+        #[test]
+        fn no_text_panics(text in ".{0,30}") {
+            let _ = (read::<Span>(&text), read::<Bytes>(&text), read::<Rate>(&text), read::<Decimal>(&text));
+        }
+    }
+}

@@ -1,0 +1,22 @@
+//! One scheme at one point of the grid.
+
+use std::sync::Arc;
+
+use crate::config::Config;
+use crate::inputs::Inputs;
+
+/// A run to be: a scheme at a point of the grid.
+#[derive(Clone, Debug)]
+pub struct Run {
+    /// What tells it from the others: `uno`, or `uno,load=0.4`.
+    pub id: String,
+    /// Its scheme's name.
+    pub scheme: String,
+    /// Its scheme's label.
+    pub label: String,
+    /// The grid's keys and their values here.
+    pub point: Vec<(String, String)>,
+    /// The scenario at this point.
+    pub config: Arc<Config>,
+    pub(crate) inputs: Inputs,
+}

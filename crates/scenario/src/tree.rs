@@ -1,0 +1,215 @@
+//! A parsed file in which every value knows its place, so that an error found late still points at its line.
+
+use toml::Spanned;
+use toml::de::{DeInteger, DeTable, DeValue};
+
+use crate::error::{Fault, Origin};
+
+/// A value and where it stands. Two nodes are equal if their values are.
+#[derive(Clone, Debug)]
+pub struct Node {
+    /// The value.
+    pub value: Value,
+    /// Where it stands.
+    pub origin: Origin,
+}
+
+/// A value of a file.
+#[derive(Clone, PartialEq, Debug)]
+pub enum Value {
+    /// Nothing: left out when written.
+    Absent,
+    /// Text.
+    String(String),
+    /// A whole number.
+    Integer(i64),
+    /// A number with a fraction or an exponent, as it was written: decimals stay exact.
+    Float(String),
+    /// True or false.
+    Boolean(bool),
+    /// A date or time, as it was written.
+    Datetime(String),
+    /// Several values.
+    Array(Vec<Node>),
+    /// Keys and values in the order of the file.
+    Table(Vec<Entry>),
+}
+
+/// A key and its value.
+#[derive(Clone, Debug)]
+pub struct Entry {
+    /// The key.
+    pub key: String,
+    /// Where the key stands.
+    pub key_origin: Origin,
+    /// The value.
+    pub node: Node,
+}
+
+impl PartialEq for Node {
+    fn eq(&self, other: &Self) -> bool {
+        self.value == other.value
+    }
+}
+
+impl PartialEq for Entry {
+    fn eq(&self, other: &Self) -> bool {
+        self.key == other.key && self.node == other.node
+    }
+}
+
+impl Node {
+    /// A value that stands nowhere.
+    pub(crate) fn made(value: Value) -> Self {
+        Self { value, origin: Origin::NOWHERE }
+    }
+
+    /// A table without keys.
+    pub(crate) fn empty_table() -> Self {
+        Self::made(Value::Table(Vec::new()))
+    }
+
+    /// The entries, if this is a table.
+    pub fn entries(&self) -> Option<&[Entry]> {
+        match &self.value {
+            Value::Table(entries) => Some(entries),
+            _ => None,
+        }
+    }
+
+    /// The value of `key`, if this is a table that has it.
+    pub fn get(&self, key: &str) -> Option<&Node> {
+        self.entries()?.iter().find(|entry| entry.key == key).map(|entry| &entry.node)
+    }
+
+    /// The text, if this is a string.
+    pub fn as_str(&self) -> Option<&str> {
+        match &self.value {
+            Value::String(text) => Some(text),
+            _ => None,
+        }
+    }
+
+    /// The same value as JSON. A number keeps its value, not its spelling.
+    pub fn to_json(&self) -> serde_json::Value {
+        self.value.to_json()
+    }
+
+    /// What it is, for messages: `the string "12 ms"`.
+    pub(crate) fn described(&self) -> String {
+        match &self.value {
+            Value::Absent => "nothing".into(),
+            Value::String(text) => format!("the string \"{text}\""),
+            Value::Integer(number) => format!("the number {number}"),
+            Value::Float(number) => format!("the number {number}"),
+            Value::Boolean(switch) => format!("{switch}"),
+            Value::Datetime(date) => format!("the date {date}"),
+            Value::Array(_) => "an array".into(),
+            Value::Table(_) => "a table".into(),
+        }
+    }
+}
+
+impl Value {
+    /// A table of these, without those that are absent.
+    pub(crate) fn table<'a>(entries: impl IntoIterator<Item = (&'a str, Value)>) -> Self {
+        let present = entries.into_iter().filter(|(_, value)| *value != Self::Absent);
+        let entry = |(key, value): (&str, Value)| Entry {
+            key: key.to_owned(),
+            key_origin: Origin::NOWHERE,
+            node: Node::made(value),
+        };
+        Self::Table(present.map(entry).collect())
+    }
+
+    pub(crate) fn string(text: impl Into<String>) -> Self {
+        Self::String(text.into())
+    }
+
+    pub(crate) fn to_json(&self) -> serde_json::Value {
+        use serde_json::Value as Json;
+        match self {
+            Self::Absent => Json::Null,
+            Self::String(text) | Self::Datetime(text) => Json::from(text.as_str()),
+            Self::Integer(number) => Json::from(*number),
+            Self::Float(number) => number.parse::<f64>().map_or(Json::Null, Json::from),
+            Self::Boolean(switch) => Json::from(*switch),
+            Self::Array(nodes) => nodes.iter().map(Node::to_json).collect(),
+            Self::Table(entries) => {
+                Json::Object(entries.iter().map(|entry| (entry.key.clone(), entry.node.to_json())).collect())
+            }
+        }
+    }
+}
+
+/// Parses a file.
+pub(crate) fn parse(text: &str, source: u32) -> Result<Node, Fault> {
+    let table = DeTable::parse(text).map_err(|error| syntax(&error, source))?;
+    let range = table.span();
+    Ok(Node { value: from_table(table.into_inner(), source)?, origin: Origin::new(source, range) })
+}
+
+/// Parses one value, as on the right of `=`.
+pub(crate) fn parse_value(text: &str, source: u32) -> Result<Node, Fault> {
+    let value = DeValue::parse(text).map_err(|error| syntax(&error, source))?;
+    from_value(value, source)
+}
+
+fn syntax(error: &toml::de::Error, source: u32) -> Fault {
+    let origin = error.span().map_or(Origin::NOWHERE, |span| Origin::new(source, span));
+    Fault::new(origin, format!("this is not TOML: {}", error.message().trim_end().replace('\n', ", ")))
+}
+
+fn from_table(table: DeTable<'_>, source: u32) -> Result<Value, Fault> {
+    let mut entries = Vec::with_capacity(table.len());
+    for (key, value) in table {
+        let key_origin = Origin::new(source, key.span());
+        let at = (key.span().start, value.span().start);
+        entries.push((at, Entry { key: key.into_inner().into_owned(), key_origin, node: from_value(value, source)? }));
+    }
+    // The parser's table is sorted by key; the file's order reads better.
+    entries.sort_by_key(|(at, _)| *at);
+    Ok(Value::Table(entries.into_iter().map(|(_, entry)| entry).collect()))
+}
+
+fn from_value(value: Spanned<DeValue<'_>>, source: u32) -> Result<Node, Fault> {
+    let origin = Origin::new(source, value.span());
+    let value = match value.into_inner() {
+        DeValue::String(text) => Value::String(text.into_owned()),
+        DeValue::Integer(number) => Value::Integer(
+            integer(&number)
+                .ok_or_else(|| Fault::new(origin, format!("the number {} is beyond 64 bits", number.as_str())))?,
+        ),
+        DeValue::Float(number) => Value::Float(number.as_str().to_owned()),
+        DeValue::Boolean(switch) => Value::Boolean(switch),
+        DeValue::Datetime(date) => Value::Datetime(date.to_string()),
+        DeValue::Array(nodes) => {
+            Value::Array(nodes.into_iter().map(|node| from_value(node, source)).collect::<Result<_, _>>()?)
+        }
+        DeValue::Table(table) => from_table(table, source)?,
+    };
+    Ok(Node { value, origin })
+}
+
+fn integer(number: &DeInteger<'_>) -> Option<i64> {
+    i64::from_str_radix(&number.as_str().replace('_', ""), number.radix()).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_files_order_stays() {
+        let node = parse("b = 1\na = \"x\"\n[z]\nq = 1.50\n[c]\n", 0).unwrap();
+        let keys: Vec<&str> = node.entries().unwrap().iter().map(|entry| entry.key.as_str()).collect();
+        assert_eq!(keys, ["b", "a", "z", "c"]);
+        assert_eq!(node.get("z").unwrap().get("q").unwrap().value, Value::Float("1.50".into()));
+    }
+
+    #[test]
+    fn broken_toml_is_a_fault() {
+        assert!(parse("a = \n", 0).is_err());
+        assert!(parse("a = 99999999999999999999\n", 0).is_err());
+    }
+}
