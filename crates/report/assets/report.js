@@ -68,7 +68,7 @@
     if (kind === 'share') return digits(v * 100) + NBSP + '%';
     if (kind === 'pct') return digits(v) + NBSP + '%';
     if (kind === 'ppm') return digits(v / 1e6);
-    if (kind === 'count' && Math.abs(v) < 1e5) return grouped(v);
+    if (kind === 'count' && Math.abs(v) < 1e7) return grouped(v);
     if (!UNITS[kind]) return Math.abs(v) >= 1000 ? grouped(Math.round(v)) : digits(v);
     const { div, unit } = unitFor(kind, v);
     return digits(v / div) + (unit ? NBSP + unit : '');
@@ -285,7 +285,7 @@
       splits: (u, _axis, lo, hi) => {
         if (spec.splits) return spec.splits(lo, hi);
         const px = side === 2 ? u.bbox.width : u.bbox.height;
-        const room = px / (window.devicePixelRatio || 1) / (side === 2 ? 66 : 30);
+        const room = px / (window.devicePixelRatio || 1) / (side === 2 ? 66 : 26);
         return spec.log ? logSplits(lo, hi, room) : linearSplits(lo, hi, Math.max(2, Math.floor(room)));
       },
       filter: (_u, splits) => splits,
@@ -644,7 +644,8 @@
   const net = (key) => (run) => run.summary?.network?.[key] ?? null;
   METRICS.push(
     { key: 'jain_final', group: 'Fairness', label: 'Jain, end', kind: 'jain', best: 'high', first: true, long: 'Jain’s index at the end', get: fair('jain_final') },
-    { key: 'converged', group: 'Fairness', label: 'fair from', kind: 'ns', best: 'low', long: 'Time to become fair', get: fair('converged_at_ns') },
+    { key: 'converged', group: 'Fairness', label: 'fair from', kind: 'ns', best: 'low', long: 'Time to become fair', get: fair('converged_at_ns'),
+      cell: (run) => (fair('converged_at_ns')(run) == null && fair('jain_final')(run) != null ? 'never' : show('ns', fair('converged_at_ns')(run))) },
     { key: 'drops', group: 'Network', label: 'drops', kind: 'count', best: 'low', first: true, long: 'Packets dropped', get: net('drops') },
     { key: 'retransmits', group: 'Network', label: 'resent', kind: 'count', best: 'low', long: 'Packets retransmitted', get: net('retransmits') },
     { key: 'timeouts', group: 'Network', label: 'timeouts', kind: 'count', best: 'low', long: 'Retransmission timeouts', get: net('timeouts') },
@@ -995,7 +996,7 @@
       const words = [];
       if (fairness.jain_final != null) words.push(`Jain ${show('jain', fairness.jain_final)} at the end`);
       if (fairness.converged_at_ns != null) words.push(`fair from ${show('ns', fairness.converged_at_ns)}`);
-      else if (fairness.jain_final != null) words.push('never fair for good');
+      else if (fairness.jain_final != null) words.push('did not converge');
       grid.append(el('div', { class: 'panel', 'data-testid': 'rate-panel' }, el('header', {}, el('h3', {}, nameOf(run)), el('p', {}, words.join(' · '))), box, jbox));
       const x = { label: `time (${t.unit})`, range: [range[0] / t.div, range[1] / t.div], read: (v) => `at ${show('ns', v * t.div)}` };
       const xs = time.map((v) => v / t.div);

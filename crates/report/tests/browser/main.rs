@@ -1,0 +1,481 @@
+//! Opens reports in headless Chromium with the network off, uses them as a reader would, and looks at what is drawn.
+//!
+//! Not libtest's harness: where there is no Chromium, its tests must show as ignored, never as passed. The output
+//! is libtest's all the same. With `NARROWS_REPORT_SHOTS=DIR`, pictures of the samples are written there as well.
+
+mod chromium;
+#[path = "../sample/mod.rs"]
+mod sample;
+
+use chromium::{Browser, Page};
+use report::{ReportData, Run, render};
+use serde_json::json;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+type Outcome = Result<(), String>;
+type Test = fn(&mut Browser) -> Outcome;
+
+const LAPTOP: (u32, u32) = (1366, 768);
+
+const TESTS: [(&str, Test); 16] = [
+    ("every_section_is_drawn", every_section_is_drawn),
+    ("absent_data_leaves_no_section", absent_data_leaves_no_section),
+    ("class_tabs_change_the_distribution", class_tabs_change_the_distribution),
+    ("legend_hides_a_series", legend_hides_a_series),
+    ("class_toggle_hides_flows_in_every_panel", class_toggle_hides_flows_in_every_panel),
+    ("cursors_and_keys_read_values", cursors_and_keys_read_values),
+    ("theme_toggle_repaints", theme_toggle_repaints),
+    ("dark_scheme_is_followed", dark_scheme_is_followed),
+    ("links_sort_and_filter", links_sort_and_filter),
+    ("results_mark_the_best", results_mark_the_best),
+    ("copy_buttons_copy", copy_buttons_copy),
+    ("hostile_text_stays_text", hostile_text_stays_text),
+    ("grid_plots_follow_their_controls", grid_plots_follow_their_controls),
+    ("forty_runs_and_two_hundred_flows", forty_runs_and_two_hundred_flows),
+    ("nothing_sticks_out", nothing_sticks_out),
+    ("prints", prints),
+];
+
+fn main() -> ExitCode {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let filters: Vec<&String> = arguments.iter().filter(|a| !a.starts_with('-')).collect();
+    let wanted: Vec<(&str, Test)> = TESTS
+        .into_iter()
+        .filter(|(name, _)| filters.is_empty() || filters.iter().any(|f| name.contains(f.as_str())))
+        .collect();
+    if arguments.iter().any(|a| a == "--list") {
+        wanted.iter().for_each(|(name, _)| println!("{name}: test"));
+        return ExitCode::SUCCESS;
+    }
+
+    let filtered = TESTS.len() - wanted.len();
+    println!("\nrunning {} tests", wanted.len());
+    let Some(program) = chromium::find() else {
+        wanted.iter().for_each(|(name, _)| println!("test {name} ... ignored, no chromium"));
+        println!("\nskipped: no chromium");
+        println!("\ntest result: ok. 0 passed; 0 failed; {} ignored; 0 measured; {filtered} filtered out\n", wanted.len());
+        return ExitCode::SUCCESS;
+    };
+
+    let mut failures = Vec::new();
+    if !wanted.is_empty() {
+        match Browser::start(&program, &scratch()) {
+            Ok(mut browser) => {
+                for (name, test) in &wanted {
+                    let outcome = catch_unwind(AssertUnwindSafe(|| test(&mut browser)))
+                        .unwrap_or_else(|_| Err("panicked, see above".into()));
+                    println!("test {name} ... {}", if outcome.is_ok() { "ok" } else { "FAILED" });
+                    failures.extend(outcome.err().map(|error| (*name, error)));
+                }
+                if let Some(dir) = std::env::var_os("NARROWS_REPORT_SHOTS")
+                    && let Err(error) = pictures(&mut browser, Path::new(&dir))
+                {
+                    failures.push(("pictures", error));
+                }
+            }
+            Err(error) => failures.push(("start", error)),
+        }
+    }
+    if !failures.is_empty() {
+        println!("\nfailures:\n");
+        failures.iter().for_each(|(name, error)| println!("---- {name} ----\n{error}\n"));
+    }
+    let verdict = if failures.is_empty() { "ok" } else { "FAILED" };
+    let passed = wanted.len().saturating_sub(failures.len());
+    let failed = failures.len();
+    println!("\ntest result: {verdict}. {passed} passed; {failed} failed; 0 ignored; 0 measured; {filtered} filtered out\n");
+    if failures.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+}
+
+fn scratch() -> PathBuf {
+    PathBuf::from(env!("CARGO_TARGET_TMPDIR"))
+}
+
+/// Writes the report and opens it on a laptop's screen.
+fn open<'a>(browser: &'a mut Browser, name: &str, data: &ReportData, scheme: &str) -> Result<Page<'a>, String> {
+    let file = scratch().join(format!("report-{name}-{}.html", std::process::id()));
+    std::fs::write(&file, render(data)).map_err(|error| format!("{}: {error}", file.display()))?;
+    let page = browser.open(&file, LAPTOP, scheme);
+    // The page is loaded whole; the file is not needed any more.
+    let _ = std::fs::remove_file(&file);
+    page
+}
+
+/// The plots of a section, as the page's hook tells.
+fn plots(section: &str) -> String {
+    format!("narrowsReport.plots.filter((p) => p.section === {section:?})")
+}
+
+/// Reads the pixels of each canvas of a section into `d` and gives what `body` returns of them. A copy is read, for
+/// reading a canvas itself makes the browser complain and draw it differently.
+fn pixels(section: &str, body: &str) -> String {
+    format!(
+        "[...document.querySelectorAll('#{section} canvas')].map((c) => {{ \
+         const copy = Object.assign(document.createElement('canvas'), {{ width: c.width, height: c.height }}); \
+         const context = copy.getContext('2d', {{ willReadFrequently: true }}); context.drawImage(c, 0, 0); \
+         const d = context.getImageData(0, 0, c.width, c.height).data; {body} }})"
+    )
+}
+
+/// A number for each canvas of a section that changes when its picture does.
+fn picture_sum(section: &str) -> String {
+    let body = "let s = 0; for (let i = 0; i < d.length; i += 4) \
+                s = (s * 31 + d[i] + 3 * d[i + 1] + 7 * d[i + 2] + 11 * d[i + 3]) % 1e9; return s;";
+    pixels(section, body)
+}
+
+/// How many pixels of each canvas of a section are painted.
+fn painted(section: &str) -> String {
+    pixels(section, "let n = 0; for (let i = 3; i < d.length; i += 4) n += d[i] > 0 ? 1 : 0; return n;")
+}
+
+fn every_section_is_drawn(browser: &mut Browser) -> Outcome {
+    let mut page = open(browser, "mixed", &sample::mixed(), "light")?;
+    page.check(
+        "sections, in order",
+        "[...document.querySelectorAll('main > section')].map((s) => s.dataset.testid).join() === \
+         'section-warnings,section-results,section-claims,section-distributions,section-rates,section-queues,\
+section-traces,section-links,section-scenario,section-replay'",
+    )?;
+    for (section, count) in [("distributions", 1), ("rates", 6), ("queues", 3), ("traces", 3)] {
+        page.check("plots", &format!("{}.length === {count}", plots(section)))?;
+        page.check("points", &format!("{}.every((p) => p.series > 0 && p.points > 100)", plots(section)))?;
+        page.check("canvases", &format!("{}.length === {count}", painted(section)))?;
+        page.check("painted", &format!("{}.every((n) => n > 1000)", painted(section)))?;
+    }
+    page.check("warnings", "document.querySelectorAll('#warnings li').length === 2")?;
+    page.check("a run with warnings is flagged", "document.querySelectorAll('#results .flag').length === 1")?;
+    page.check("runs", "document.querySelectorAll('#results [data-testid=results-table] tbody tr').length === 3")?;
+    page.check("claims", "document.querySelectorAll('#claims tbody tr').length === 5")?;
+    page.check("verdicts", "document.querySelectorAll('#claims tbody .chip.reproduced').length === 2")?;
+    page.check("scenario", "document.querySelector('#scenario pre').textContent.startsWith('name = \"uno/fig8\"')")?;
+    page.check("provenance", "document.querySelector('footer').textContent.includes('narrows 0.1.0')")?;
+    page.close()
+}
+
+fn absent_data_leaves_no_section(browser: &mut Browser) -> Outcome {
+    let mut page = open(browser, "empty", &ReportData::default(), "light")?;
+    page.check("no section", "document.querySelectorAll('main > section, canvas').length === 0")?;
+    page.check("a title all the same", "document.title === 'Narrows report'")?;
+    page.close()?;
+
+    // A run with nothing but a summary, as a run without sampling gives, and null in it where there is no value.
+    let bare = Run {
+        label: "bare".into(),
+        summary: json!({ "schema": 1, "flows": { "all": { "count": 0, "completed": 0, "fct_ns": null } }, "fairness": null }),
+        ..Run::default()
+    };
+    let data = ReportData { runs: vec![bare], ..ReportData::default() };
+    let mut page = open(browser, "bare", &data, "light")?;
+    page.check("one section", "[...document.querySelectorAll('main > section')].map((s) => s.id).join() === 'results'")?;
+    page.close()
+}
+
+fn class_tabs_change_the_distribution(browser: &mut Browser) -> Outcome {
+    let mut page = open(browser, "mixed", &sample::mixed(), "light")?;
+    let all = page.eval(&picture_sum("distributions"))?;
+    page.click("[data-testid=class-tabs] [data-value=inter]")?;
+    page.check("pressed", "document.querySelector('[data-testid=class-tabs] [data-value=inter]').ariaPressed === 'true'")?;
+    page.check("title", &format!("{}[0].title.startsWith('Inter-DC')", plots("distributions")))?;
+    let inter = page.eval(&picture_sum("distributions"))?;
+    page.click("[data-testid=measure-tabs] [data-value=slowdown]")?;
+    page.check("title", &format!("{}[0].title.includes('slowdown')", plots("distributions")))?;
+    let slowdown = page.eval(&picture_sum("distributions"))?;
+    page.click("[data-testid=view-tabs] [data-value=tail]")?;
+    let tail = page.eval(&picture_sum("distributions"))?;
+    if all == inter || inter == slowdown || slowdown == tail {
+        return Err(format!("a tab changed nothing: {all} {inter} {slowdown} {tail}"));
+    }
+    page.check("painted", &format!("{}.every((n) => n > 1000)", painted("distributions")))?;
+    page.check("one plot", &format!("{}.length === 1", plots("distributions")))?;
+    page.close()
+}
+
+fn legend_hides_a_series(browser: &mut Browser) -> Outcome {
+    let mut page = open(browser, "mixed", &sample::mixed(), "light")?;
+    let item = "#distributions .legend button:nth-of-type(2)";
+    page.check("three series", &format!("{}[0].series === 3", plots("distributions")))?;
+    let before = page.eval(&picture_sum("distributions"))?;
+    page.click(item)?;
+    page.check("two series", &format!("{}[0].series === 2", plots("distributions")))?;
+    page.check("not pressed", &format!("document.querySelector({item:?}).ariaPressed === 'false'"))?;
+    if before == page.eval(&picture_sum("distributions"))? {
+        return Err("the picture is the same without the series".into());
+    }
+    page.click("[data-testid=class-tabs] [data-value=intra]")?;
+    page.check("hidden on the next tab too", &format!("{}[0].series === 2", plots("distributions")))?;
+    page.eval(&format!("document.querySelector({item:?}).focus()"))?;
+    page.key(" ")?;
+    page.check("back, by the keyboard", &format!("{}[0].series === 3", plots("distributions")))?;
+    page.close()
+}
+
+fn class_toggle_hides_flows_in_every_panel(browser: &mut Browser) -> Outcome {
+    let mut page = open(browser, "mixed", &sample::mixed(), "light")?;
+    let rates = format!("{}.filter((p) => p.title.includes('rates'))", plots("rates"));
+    page.check("eight flows a panel", &format!("{rates}.length === 3 && {rates}.every((p) => p.series === 8)"))?;
+    page.click("#rates .tools .legend button:nth-of-type(1)")?;
+    page.check("four left", &format!("{rates}.every((p) => p.series === 4)"))?;
+    page.click("#queues .legend:nth-of-type(2) button:nth-of-type(2)")?;
+    page.check("phantom queue hidden", &format!("{}[0].series === 2", plots("queues")))?;
+    page.click("[data-testid=trace-tabs] [data-value=alpha_ppm]")?;
+    page.wait_for(&format!("{}.length === 3", plots("traces")))?;
+    page.check("the other trace", &format!("{}.every((p) => p.title.endsWith('alpha'))", plots("traces")))?;
+    page.check("painted", &format!("{}.every((n) => n > 1000)", painted("traces")))?;
+    page.close()
+}
+
+fn cursors_and_keys_read_values(browser: &mut Browser) -> Outcome {
+    let mut page = open(browser, "mixed", &sample::mixed(), "light")?;
+    page.hover("#rates .panel:nth-child(1) .u-over")?;
+    page.check("a tip", "getComputedStyle(document.querySelector('#rates .tip')).display === 'block'")?;
+    page.check("with units", "/at [\\d.]+.ms/.test(document.querySelector('#rates .tip').textContent) && /Gb\\/s/.test(document.querySelector('#rates .tip').textContent)")?;
+    page.check(
+        "the other panels' cursors follow",
+        "[...document.querySelectorAll('#rates .u-cursor-x')].every((c) => !c.classList.contains('u-off') && c.style.transform !== 'translate(-10px, 0px)')",
+    )?;
+    page.eval("document.querySelector('#distributions .plot').focus({ preventScroll: true })")?;
+    page.key("ArrowRight")?;
+    page.key("ArrowRight")?;
+    page.check("keys read", "getComputedStyle(document.querySelector('#distributions .tip')).display === 'block'")?;
+    page.check("described", "document.querySelector('#distributions .plot').ariaLabel.includes('arrow keys')")?;
+    page.close()
+}
+
+const GROUND: &str = "getComputedStyle(document.body).backgroundColor";
+
+fn theme_toggle_repaints(browser: &mut Browser) -> Outcome {
+    let mut page = open(browser, "mixed", &sample::mixed(), "light")?;
+    let light = (page.eval(GROUND)?, page.eval(&picture_sum("rates"))?);
+    page.click("[data-testid=theme] [data-value=dark]")?;
+    let dark = (page.eval(GROUND)?, page.eval(&picture_sum("rates"))?);
+    if light.0 == dark.0 || light.1 == dark.1 {
+        return Err(format!("nothing changed: {light:?} {dark:?}"));
+    }
+    page.click("[data-testid=theme] [data-value=light]")?;
+    if light != (page.eval(GROUND)?, page.eval(&picture_sum("rates"))?) {
+        return Err("light again is not what light was".into());
+    }
+    page.eval("localStorage.clear()")?;
+    page.close()
+}
+
+fn dark_scheme_is_followed(browser: &mut Browser) -> Outcome {
+    let mut page = open(browser, "mixed", &sample::mixed(), "dark")?;
+    page.check("dark", &format!("{GROUND}.match(/\\d+/g).every((v) => v < 60)"))?;
+    for section in ["distributions", "rates", "queues", "traces"] {
+        page.check("painted", &format!("{}.every((n) => n > 1000)", painted(section)))?;
+    }
+    // Every text and its ground differ enough to be read (WCAG's contrast of 4.5), in both themes.
+    for choice in ["dark", "light"] {
+        page.click(&format!("[data-testid=theme] [data-value={choice}]"))?;
+        page.check("contrast", CONTRAST)?;
+    }
+    page.eval("localStorage.clear()")?;
+    page.close()
+}
+
+/// True, or the first text that is hard to read.
+const CONTRAST: &str = r"(() => {
+  const context = Object.assign(document.createElement('canvas'), { width: 1, height: 1 }).getContext('2d', { willReadFrequently: true });
+  const rgba = (css) => { context.clearRect(0, 0, 1, 1); context.fillStyle = css; context.fillRect(0, 0, 1, 1); return context.getImageData(0, 0, 1, 1).data; };
+  const light = (c) => { const [r, g, b] = [0, 1, 2].map((i) => { const v = c[i] / 255; return v <= 0.03928 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4; }); return 0.2126 * r + 0.7152 * g + 0.0722 * b; };
+  const ground = (e) => { for (let n = e; n; n = n.parentElement) { const c = rgba(getComputedStyle(n).backgroundColor); if (c[3] > 200) return c; } return rgba('white'); };
+  const walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
+  for (let t = walker.nextNode(); t; t = walker.nextNode()) {
+    const e = t.parentElement;
+    if (!t.textContent.trim() || !e.checkVisibility() || ['SCRIPT', 'STYLE', 'NOSCRIPT', 'OPTION'].includes(e.tagName)) continue;
+    const [a, b] = [light(rgba(getComputedStyle(e).color)), light(ground(e))];
+    const ratio = (Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05);
+    if (ratio < 4.5) return `${ratio.toFixed(2)} for ${t.textContent.slice(0, 40)}`;
+  }
+  return true;
+})()";
+
+fn links_sort_and_filter(browser: &mut Browser) -> Outcome {
+    let mut page = open(browser, "mixed", &sample::mixed(), "light")?;
+    let table = "[data-testid=links-table]";
+    let column = |n: u32| {
+        format!("[...document.querySelectorAll('{table} tbody tr')].map((r) => parseFloat(r.children[{n}].textContent.replace(/\\s/g, '')))")
+    };
+    let falling = |n| format!("((v) => v.length > 5 && v.every((x, i) => i === 0 || x <= v[i - 1]))({})", column(n));
+    page.check("the busiest first", &falling(2))?;
+    page.check("25 of 41", &format!("document.querySelectorAll('{table} tbody tr').length === 25"))?;
+    page.click("#links .plain")?;
+    page.check("all", &format!("document.querySelectorAll('{table} tbody tr').length === 41"))?;
+    for (key, n) in [("marks", 6), ("drops", 4)] {
+        page.click(&format!("{table} [data-key={key}]"))?;
+        page.check(key, &falling(n))?;
+        page.check("said", &format!("document.querySelector('{table} [data-key={key}]').parentElement.ariaSort === 'descending'"))?;
+    }
+    page.click(&format!("{table} [data-key=drops]"))?;
+    page.check("the other way", &format!("((v) => v[0] === 0)({})", column(4)))?;
+    page.type_text("[data-testid=links-filter]", "inter-DC #3")?;
+    page.check("one link", &format!("document.querySelectorAll('{table} tbody tr').length === 1"))?;
+    page.check("the right one", &format!("document.querySelector('{table} tbody th').textContent.endsWith('#3')"))?;
+    page.close()
+}
+
+fn results_mark_the_best(browser: &mut Browser) -> Outcome {
+    let mut data = sample::mixed();
+    // Flows that never ended make a mean look good: such a run is not the best of anything.
+    data.runs[2].summary["flows"]["all"]["completed"] = json!(5);
+    data.runs[2].summary["flows"]["all"]["fct_ns"]["mean"] = json!(1.0);
+    let mut page = open(browser, "best", &data, "light")?;
+    let cell = |row: u32, n: u32| format!("document.querySelector('#results tbody tr:nth-child({row}) > :nth-child({n})')");
+    page.check("unfinished is said", &format!("{}.textContent === '5 of 8'", cell(3, 2)))?;
+    page.check("and not best", &format!("!{}.classList.contains('best')", cell(3, 3)))?;
+    page.check("the best", &format!("{}.classList.contains('best')", cell(1, 3)))?;
+    page.check("with its unit", &format!("{}.textContent.replace(/\\s/g, ' ') === '642 ms'", cell(1, 3)))?;
+    page.check("marks are neither good nor bad", &format!("!{}.classList.contains('best')", cell(1, 17)))?;
+    page.click("#results [data-key=drops]")?;
+    page.click("#results [data-key=drops]")?;
+    page.check("sorted by drops", &format!("{}.textContent.includes('MPRDMA')", cell(1, 1)))?;
+    page.close()
+}
+
+fn copy_buttons_copy(browser: &mut Browser) -> Outcome {
+    let mut page = open(browser, "mixed", &sample::mixed(), "light")?;
+    page.eval("window.copied = null; document.addEventListener('copy', () => { window.copied = String(getSelection()) || document.activeElement.value; }); \
+               navigator.clipboard.writeText = async (t) => { window.copied = t; }")?;
+    page.click("#replay [data-testid=copy]")?;
+    page.check("commands", "window.copied.startsWith('narrows run papers/uno/fig8.toml')")?;
+    page.check("said", "document.querySelector('#replay [data-testid=copy]').textContent === 'Copied'")?;
+    page.click("#scenario [data-testid=copy]")?;
+    page.check("scenario", "window.copied.startsWith('name = \"uno/fig8\"')")?;
+    page.check("closed", "!document.querySelector('#scenario details').open")?;
+    page.click("#scenario summary")?;
+    page.check("open", "document.querySelector('#scenario details').open")?;
+    // Without the clipboard's interface the old way is taken.
+    page.eval("navigator.clipboard.writeText = async () => { throw new Error('refused'); }; window.copied = null")?;
+    page.click("#replay [data-testid=copy]")?;
+    page.check("the old way", "(window.copied || '').startsWith('narrows run')")?;
+    page.close()
+}
+
+fn hostile_text_stays_text(browser: &mut Browser) -> Outcome {
+    let data = sample::hostile();
+    let mut page = open(browser, "hostile", &data, "light")?;
+    for selector in ["[data-testid=class-tabs] button:last-child", "#links select", "#results summary"] {
+        page.click(selector)?;
+    }
+    page.hover("#rates .panel:nth-child(1) .u-over")?;
+    page.check("nothing ran", "window.pwned === undefined")?;
+    page.check("no element came from data", "document.querySelectorAll('img, svg, main b:not(.tip b):not(li b)').length === 0")?;
+    page.check("the title", &format!("document.querySelector('h1').textContent === {}", json!(data.title)))?;
+    page.check("the tab's title", &format!("document.title === {}.trim()", json!(data.title)))?;
+    page.check("a claim", &format!("document.querySelector('#claims').textContent.includes({})", json!(data.claims[0].text)))?;
+    page.check("the scenario", &format!("document.querySelector('#scenario pre').textContent === {}", json!(data.scenario_toml)))?;
+    page.check("no wider than the window", FITS)?;
+    page.close()
+}
+
+fn grid_plots_follow_their_controls(browser: &mut Browser) -> Outcome {
+    let mut page = open(browser, "grid", &sample::grid(), "light")?;
+    page.check("one line a scheme", &format!("{0}.length === 1 && {0}[0].series === 3 && {0}[0].points === 21", plots("sweep")))?;
+    page.check("painted", &format!("{}.every((n) => n > 1000)", painted("sweep")))?;
+    page.check("a slice's runs only", &format!("{}.length === 6 && {}[0].total === 3", plots("rates"), plots("distributions")))?;
+    let choose = |id: &str, value: &str| {
+        format!("(() => {{ const s = document.querySelector('[data-testid={id}]'); s.value = {value:?}; s.dispatchEvent(new Event('change')); }})()")
+    };
+    let before = page.eval(&picture_sum("sweep"))?;
+    page.eval(&choose("sweep-metric", "slowdown_p99_inter"))?;
+    page.settle()?;
+    page.check("the metric", &format!("{}[0].title.startsWith('Slowdown 99th percentile')", plots("sweep")))?;
+    if before == page.eval(&picture_sum("sweep"))? {
+        return Err("the metric changed nothing".into());
+    }
+    page.eval(&choose("slice-load", ""))?;
+    page.settle()?;
+    page.check("two loads", &format!("{0}[0].series === 6 && {0}[0].points === 42", plots("sweep")))?;
+    page.eval(&choose("sweep-axis", "load"))?;
+    page.settle()?;
+    page.check("against the load", &format!("{0}[0].series === 3 && {0}[0].points === 6", plots("sweep")))?;
+    page.close()
+}
+
+fn forty_runs_and_two_hundred_flows(browser: &mut Browser) -> Outcome {
+    let mut page = open(browser, "large", &sample::large(), "light")?;
+    page.check("panels", "document.querySelectorAll('[data-testid=rate-panel]').length === 40")?;
+    page.check("all drawn", &format!("{}.length === 80", plots("rates")))?;
+    page.check("every sample", &format!("{0}[0].total === 200 && {0}[0].points > 550000", plots("rates")))?;
+    page.check("forty lines", &format!("{}[0].series === 40", plots("distributions")))?;
+    page.check("no wider than the window", FITS)?;
+    page.close()
+}
+
+const FITS: &str = "document.documentElement.scrollWidth <= innerWidth";
+
+fn nothing_sticks_out(browser: &mut Browser) -> Outcome {
+    let mut page = open(browser, "mixed", &sample::mixed(), "light")?;
+    page.check("on a laptop the results need no scrolling", "((e) => e.scrollWidth <= e.clientWidth + 1)(document.querySelector('#results .scroll'))")?;
+    for size in [(1366, 768), (1024, 700), (700, 900), (390, 800), (1920, 1080)] {
+        page.resize(size)?;
+        page.settle()?;
+        page.settle()?;
+        page.check(&format!("{size:?}"), FITS)?;
+        page.check(
+            "plots fill their boxes",
+            "[...document.querySelectorAll('.plot')].every((b) => Math.abs(b.querySelector('.uplot').offsetWidth - b.clientWidth) <= 1)",
+        )?;
+    }
+    page.close()
+}
+
+fn prints(browser: &mut Browser) -> Outcome {
+    let mut page = open(browser, "mixed", &sample::mixed(), "dark")?;
+    let pdf = page.call("Page.printToPDF", &json!({ "printBackground": true }))?;
+    let length = pdf["data"].as_str().unwrap_or_default().len();
+    if length < 50_000 {
+        return Err(format!("a PDF of {length} characters"));
+    }
+    save(Path::new("report.pdf"), pdf["data"].as_str().unwrap_or_default())?;
+    page.check("dark again", &format!("{GROUND}.match(/\\d+/g).every((v) => v < 60)"))?;
+    page.close()
+}
+
+/// Pictures for a person to look at.
+fn pictures(browser: &mut Browser, dir: &Path) -> Outcome {
+    std::fs::create_dir_all(dir).map_err(|error| error.to_string())?;
+    let samples: [(&str, fn() -> ReportData); 3] = [("mixed", sample::mixed), ("grid", sample::grid), ("large", sample::large)];
+    for scheme in ["light", "dark"] {
+        for (name, data) in samples {
+            let mut page = open(browser, name, &data(), scheme)?;
+            save(Path::new(&format!("{name}-{scheme}.png")), &page.shoot(None)?)?;
+            if name != "large" {
+                let sections = page.eval("[...document.querySelectorAll('main > section')].map((s) => s.id)")?;
+                for id in sections.as_array().into_iter().flatten().filter_map(|id| id.as_str()) {
+                    let shot = page.shoot(Some(&format!("#{id}")))?;
+                    save(Path::new(&format!("{name}-{scheme}-{id}.png")), &shot)?;
+                }
+                page.hover("#rates .panel:nth-child(2) .u-over")?;
+                save(Path::new(&format!("{name}-{scheme}-hover.png")), &page.shoot(None)?)?;
+            }
+            page.close()?;
+        }
+    }
+    Ok(())
+}
+
+/// Writes base64 text as a file among the pictures, if they are asked for.
+fn save(name: &Path, base64: &str) -> Outcome {
+    let Some(dir) = std::env::var_os("NARROWS_REPORT_SHOTS") else { return Ok(()) };
+    let digit = |c: u8| match c {
+        b'A'..=b'Z' => Some(u32::from(c - b'A')),
+        b'a'..=b'z' => Some(u32::from(c - b'a') + 26),
+        b'0'..=b'9' => Some(u32::from(c - b'0') + 52),
+        b'+' => Some(62),
+        b'/' => Some(63),
+        _ => None,
+    };
+    let digits: Vec<u32> = base64.bytes().filter_map(digit).collect();
+    let mut bytes = Vec::with_capacity(digits.len());
+    for group in digits.chunks(4) {
+        let word = group.iter().enumerate().fold(0, |word, (i, d)| word | d << (18 - 6 * i));
+        bytes.extend_from_slice(&word.to_be_bytes()[1..group.len()]);
+    }
+    let file = Path::new(&dir).join(name);
+    std::fs::write(&file, bytes).map_err(|error| format!("{}: {error}", file.display()))
+}
