@@ -75,7 +75,8 @@ impl<P> QueuedPort<P> {
         } else {
             self.data.push_back(waiting);
         }
-        if self.idle_at_ps <= packet.now_ps {
+        // A port that falls idle at this very time decides only when all that comes at this time is in.
+        if self.idle_at_ps < packet.now_ps {
             self.idle_at_ps = packet.now_ps;
             self.serve_one(params, salt, &mut out);
         }

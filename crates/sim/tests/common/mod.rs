@@ -1,0 +1,51 @@
+//! Networks and flows for tests, and a slow engine to hold the fast one against.
+#![allow(dead_code, clippy::unwrap_used)]
+
+pub mod oracle;
+pub mod random;
+
+use fabric::topology::{Dumbbell, dumbbell};
+use fabric::{HostId, Network, PortConfig, Routes};
+use laws::catalog::{Kind, Value, build};
+use laws::{Law, Path};
+use sim::{FlowSpec, HostConfig, Outcome, SeriesConfig, Setup, Start};
+use units::{Bytes, Rate, Span, Time};
+
+/// A flow that starts at 0.
+pub fn flow(src: u32, dst: u32, size: u64) -> FlowSpec {
+    FlowSpec { src: HostId(src), dst: HostId(dst), size: Bytes::new(size), start: Start::At(Time::ZERO), kind: 0 }
+}
+
+/// A setup with the default host.
+pub fn setup(network: Network, flows: Vec<FlowSpec>, stop: Time) -> Setup {
+    let routes = Routes::new(&network).unwrap();
+    let mut setup = Setup {
+        network,
+        routes,
+        flows,
+        host: HostConfig::default(),
+        series: SeriesConfig::default(),
+        seed: 1,
+        stop,
+        intra_rtt: Span::from_us(14),
+    };
+    setup.intra_rtt = setup.flows.iter().map(|f| setup.paths(f.src, f.dst, setup.host.mss).base_rtt).min().unwrap();
+    setup
+}
+
+/// `pairs` hosts on each side of one link, everything else unlimited.
+pub fn pipe(pairs: usize, bottleneck: PortConfig, edge_rate: Rate, edge_delay: Span) -> Network {
+    let edge = PortConfig::new(edge_rate, edge_delay);
+    let side = vec![(edge, edge); pairs];
+    dumbbell(&Dumbbell { left: side.clone(), right: side, bottleneck, two_datacenters: false }).unwrap()
+}
+
+/// A factory for one law with settings.
+pub fn law<'a>(kind: Kind, settings: &'a [(&'a str, Value)]) -> impl Fn(&FlowSpec, &Path) -> Law + Sync + 'a {
+    move |_, path| build(kind, path, settings).unwrap()
+}
+
+/// Runs on one thread.
+pub fn run(setup: &Setup, kind: Kind, settings: &[(&str, Value)]) -> Outcome {
+    sim::run(setup, 1, law(kind, settings), &mut |_| true)
+}

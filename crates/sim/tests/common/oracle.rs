@@ -1,0 +1,285 @@
+//! The oracle: one global queue of events, two events a hop (service ends, packet arrives), ports that really hold
+//! packets. Slow, simple, and written without the engine; it shares with it only the hosts.
+
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, VecDeque};
+
+use fabric::{Arrival, InService, LinkId, MarkAt, Marker, NodeId, NodeKind, path_hash};
+use laws::{ControlLaw, Path};
+use sim::host::{Context, Hosts, Wire};
+use sim::{FlowOutcome, FlowSpec, LinkOutcome, Packet, Setup};
+use units::{Bytes, Serializer, Time, mix64};
+
+#[derive(PartialEq, Eq, PartialOrd, Ord, Clone, Copy)]
+enum What {
+    /// Input link first: it breaks ties.
+    Arrive(u32),
+    ServiceEnds(u32),
+    HostWakes(u32),
+}
+
+#[derive(Default)]
+struct Port {
+    control: VecDeque<(Packet, bool)>,
+    data: VecDeque<(Packet, bool)>,
+    in_service: Option<Packet>,
+    service_ends: u64,
+    phantom_empty_at: u64,
+    counters: LinkOutcome,
+    max_backlog: u64,
+}
+
+pub struct Oracle<'a, L, F> {
+    setup: &'a Setup,
+    context: Context<'a, F>,
+    hosts: Hosts<L>,
+    ports: Vec<Port>,
+    /// (time, what, order of scheduling), with packets beside.
+    events: BinaryHeap<Reverse<(u64, What, u64)>>,
+    packets: std::collections::BTreeMap<u64, Packet>,
+    serial: u64,
+}
+
+struct Card<'b> {
+    idle_at: u64,
+    sent: &'b mut Vec<Packet>,
+}
+
+impl Wire for Card<'_> {
+    fn idle_at_ps(&self) -> u64 {
+        self.idle_at
+    }
+    fn transmit(&mut self, packet: Packet) {
+        self.sent.push(packet);
+    }
+}
+
+impl<'a, L: ControlLaw, F: Fn(&FlowSpec, &Path) -> L> Oracle<'a, L, F> {
+    pub fn new(setup: &'a Setup, make_law: &'a F) -> Self {
+        let ids: Vec<_> = (0..setup.network.hosts().len() as u32).map(fabric::HostId).collect();
+        let ports = setup.network.links().iter().map(|_| Port::default()).collect();
+        let mut oracle = Self {
+            setup,
+            context: Context::new(setup, make_law),
+            hosts: Hosts::new(&ids, setup),
+            ports,
+            events: BinaryHeap::new(),
+            packets: std::collections::BTreeMap::new(),
+            serial: 0,
+        };
+        for host in 0..ids.len() as u32 {
+            oracle.wake(host);
+        }
+        oracle
+    }
+
+    /// Runs to the stop; gives flows and links.
+    pub fn run(mut self) -> (Vec<Option<FlowOutcome>>, Vec<LinkOutcome>) {
+        let stop = self.setup.stop.ps();
+        while let Some(Reverse((now, what, serial))) = self.events.pop() {
+            if now >= stop {
+                break;
+            }
+            match what {
+                What::Arrive(link) => {
+                    let packet = self.packets.remove(&serial).unwrap();
+                    self.arrive(LinkId(link), packet);
+                }
+                What::ServiceEnds(link) => self.service_ends(LinkId(link), now),
+                What::HostWakes(host) => self.host_wakes(host, now),
+            }
+        }
+        self.hosts.finish(Time::from_ps(stop));
+        let mut flows = vec![None; self.setup.flows.len()];
+        for &(flow, outcome) in &self.hosts.outcomes {
+            flows[flow as usize] = Some(outcome);
+        }
+        let links = (0u32..).zip(&self.ports).map(|(link, port)| {
+            let params = self.setup.network.port(LinkId(link));
+            LinkOutcome { max_queue: params.bytes_in(port.max_backlog), ..port.counters }
+        });
+        let links = links.collect();
+        (flows, links)
+    }
+
+    fn at(&mut self, time: u64, what: What) -> u64 {
+        self.serial += 1;
+        self.events.push(Reverse((time, what, self.serial)));
+        self.serial
+    }
+
+    fn wake(&mut self, host: u32) {
+        let up = self.setup.network.uplink(fabric::HostId(host));
+        let next = self.hosts.next_ps(host as usize, self.idle_at(up));
+        if next != u64::MAX {
+            self.at(next, What::HostWakes(host));
+        }
+    }
+
+    /// When everything that a host's card holds will have left.
+    fn idle_at(&self, up: LinkId) -> u64 {
+        let port = &self.ports[up.index()];
+        let serializer = Serializer::new(self.setup.network.port(up).config().rate);
+        let waiting: u64 = port.data.iter().map(|(packet, _)| serializer.time_for(packet.size.into())).sum();
+        port.service_ends + waiting
+    }
+
+    fn host_wakes(&mut self, host: u32, now: u64) {
+        let up = self.setup.network.uplink(fabric::HostId(host));
+        let idle_at = self.idle_at(up);
+        if self.hosts.next_ps(host as usize, idle_at) != now {
+            return;
+        }
+        let mut sent = Vec::new();
+        self.hosts.on_local(host as usize, now, &self.context, &mut Card { idle_at, sent: &mut sent });
+        self.after_host(host, up, sent);
+    }
+
+    fn after_host(&mut self, host: u32, up: LinkId, sent: Vec<Packet>) {
+        for packet in sent {
+            self.enqueue(up, packet);
+        }
+        for trigger in std::mem::take(&mut self.hosts.triggers) {
+            let src = self.setup.flows[trigger.flow.0 as usize].src;
+            self.hosts.add_start(src.index(), trigger);
+            self.wake(src.0);
+        }
+        self.wake(host);
+    }
+
+    fn arrive(&mut self, link: LinkId, packet: Packet) {
+        let to = self.setup.network.links()[link.index()].to;
+        if let NodeKind::Host(host) = self.setup.network.nodes()[to.index()].kind {
+            let up = self.setup.network.uplink(host);
+            let idle_at = self.idle_at(up);
+            let mut sent = Vec::new();
+            self.hosts.on_packet(host.index(), &packet, &self.context, &mut Card { idle_at, sent: &mut sent });
+            self.after_host(host.0, up, sent);
+            return;
+        }
+        let salt = mix64(self.setup.seed ^ mix64(u64::from(to.0)));
+        let from = self.setup.routes.from(NodeId(to.0));
+        let ports = from.ports(fabric::HostId(packet.dst));
+        let hash = path_hash(salt, packet.flow, packet.entropy);
+        self.enqueue(ports[units::below(hash, ports.len() as u32) as usize], packet);
+    }
+
+    fn enqueue(&mut self, link: LinkId, packet: Packet) {
+        let arrival = packet.arrival();
+        let config = self.setup.network.port(link).config();
+        let is_nic = matches!(
+            self.setup.network.nodes()[self.setup.network.links()[link.index()].from.index()].kind,
+            NodeKind::Host(_)
+        );
+        let serializer = Serializer::new(config.rate);
+        let service = |packet: &Packet| serializer.time_for(packet.size.into());
+        let salt = salt(self.setup, link);
+        let port = &mut self.ports[link.index()];
+        let now = arrival.now_ps;
+        let waiting: u64 = port.control.iter().chain(&port.data).map(|(packet, _)| service(packet)).sum();
+        let remainder = if port.in_service.is_some() { port.service_ends - now } else { 0 };
+        if waiting + remainder + service(&packet) > buffer_ps(config.buffer, serializer) {
+            port.counters.drops += 1;
+            return;
+        }
+        let mut marked = false;
+        if let Some(phantom) = &config.phantom {
+            let drain = Serializer::new(config.rate.scaled(phantom.drain));
+            let backlog = port.phantom_empty_at.saturating_sub(now);
+            marked = marker(&phantom.ecn, drain).marks(backlog, || draw(salt ^ 0x5048_414e_544f_4d00, &arrival));
+            let full = drain.long_time_for(phantom.size);
+            port.phantom_empty_at = now + (backlog + drain.time_for(packet.size.into())).min(full);
+        }
+        let counted = if is_nic { InService::Remainder } else { config.in_service };
+        let backlog = waiting
+            + match (counted, &port.in_service) {
+                (InService::Remainder, _) => remainder,
+                (InService::Whole, Some(serving)) if remainder > 0 => service(serving),
+                _ => 0,
+            };
+        if let Some(ecn) = &config.ecn {
+            marked |= marker(ecn, serializer).marks(backlog, || draw(salt, &arrival));
+        }
+        if config.mark_at == MarkAt::Dequeue && !is_nic {
+            marked = false;
+        }
+        marked &= arrival.ecn_capable;
+        if is_nic || config.is_plain() {
+            count(port, &packet, marked);
+        }
+        let entry = (packet, marked);
+        if config.control_priority && !is_nic && arrival.control {
+            port.control.push_back(entry);
+        } else {
+            port.data.push_back(entry);
+        }
+        port.max_backlog = port.max_backlog.max(waiting + remainder + service(&packet));
+        if port.in_service.is_none() {
+            self.serve(link, now);
+        }
+    }
+
+    fn serve(&mut self, link: LinkId, now: u64) {
+        let config = *self.setup.network.port(link).config();
+        let is_nic = self.setup.network.links()[link.index()].class == fabric::LinkClass::Nic;
+        let serializer = Serializer::new(config.rate);
+        let salt = salt(self.setup, link);
+        let port = &mut self.ports[link.index()];
+        let Some((mut packet, mut marked)) = port.control.pop_front().or_else(|| port.data.pop_front()) else { return };
+        let arrival = Arrival { now_ps: now, ..packet.arrival() };
+        if config.mark_at == MarkAt::Dequeue && !is_nic && arrival.ecn_capable {
+            let waiting: u64 =
+                port.control.iter().chain(&port.data).map(|(packet, _)| serializer.time_for(packet.size.into())).sum();
+            marked = config.ecn.is_some_and(|ecn| marker(&ecn, serializer).marks(waiting, || draw(salt, &arrival)));
+            if let Some(phantom) = &config.phantom {
+                let drain = Serializer::new(config.rate.scaled(phantom.drain));
+                let backlog = port.phantom_empty_at.saturating_sub(now);
+                marked |= marker(&phantom.ecn, drain).marks(backlog, || draw(salt ^ 0x5048_414e_544f_4d00, &arrival));
+            }
+        }
+        if !is_nic && !config.is_plain() {
+            count(port, &packet, marked);
+        }
+        // The link's loss is drawn with the time at which the packet came to the port.
+        let lost = self.setup.network.port(link).loses(salt, &packet.arrival());
+        port.service_ends = now + serializer.time_for(packet.size.into());
+        packet.mark(marked);
+        port.in_service = Some(packet);
+        let ends = port.service_ends;
+        if lost {
+            port.counters.losses += 1;
+        } else {
+            packet.time_ps = ends + config.delay.unsigned_ps();
+            let serial = self.at(packet.time_ps, What::Arrive(link.0));
+            self.packets.insert(serial, packet);
+        }
+        self.at(ends, What::ServiceEnds(link.0));
+    }
+
+    fn service_ends(&mut self, link: LinkId, now: u64) {
+        self.ports[link.index()].in_service = None;
+        self.serve(link, now);
+    }
+}
+
+fn count(port: &mut Port, packet: &Packet, marked: bool) {
+    port.counters.packets += 1;
+    port.counters.bytes += Bytes::new(packet.size.into());
+    port.counters.marks += u64::from(marked);
+}
+
+fn salt(setup: &Setup, link: LinkId) -> u64 {
+    mix64(setup.seed) ^ u64::from(link.0) << 20
+}
+
+fn draw(salt: u64, arrival: &Arrival) -> u64 {
+    mix64(arrival.identity ^ mix64(salt ^ arrival.now_ps))
+}
+
+fn buffer_ps(buffer: Bytes, serializer: Serializer) -> u64 {
+    if buffer == Bytes::MAX { u64::MAX } else { serializer.long_time_for(buffer) }
+}
+
+fn marker(ecn: &fabric::Ecn, serializer: Serializer) -> Marker {
+    Marker::new(serializer.long_time_for(ecn.min), serializer.long_time_for(ecn.max), ecn.max_probability)
+}

@@ -1,0 +1,103 @@
+//! Random networks, hosts, laws and flows.
+
+use fabric::topology::{Dumbbell, FatTrees, SingleSwitch, dumbbell, single_switch};
+use fabric::{Ecn, InService, MarkAt, Network, Phantom, PortConfig, Routes};
+use laws::catalog::Kind;
+use proptest::prelude::*;
+use sim::{FlowId, FlowSpec, HostConfig, SeriesConfig, Setup, Spray, Start};
+use units::{Bytes, Frac, Rate, Span, Time};
+
+/// A random run and the law that all its flows use.
+#[derive(Clone, Debug)]
+pub struct Case {
+    pub setup: Setup,
+    pub kind: Kind,
+}
+
+fn port() -> impl Strategy<Value = PortConfig> {
+    let phantom = proptest::option::of((20_000..400_000u64, 500_000..1_000_000u64));
+    let ecn = proptest::option::of((5_000..60_000u64, 0..60_000u64, 1..=100u64));
+    let lazy = (any::<bool>(), any::<bool>(), 0..3u8);
+    (10_000..150_000u64, ecn, phantom, lazy, prop_oneof![3 => Just(0), 1 => 1..30_000u64]).prop_map(
+        |(buffer, ecn, phantom, (control_priority, dequeue, in_service), loss_ppm)| PortConfig {
+            buffer: Bytes::new(buffer),
+            ecn: ecn.map(|(min, span, percent)| Ecn {
+                min: Bytes::new(min),
+                max: Bytes::new(min + span),
+                max_probability: Frac::ratio(percent, 100),
+            }),
+            phantom: phantom.map(|(size, drain)| Phantom {
+                size: Bytes::new(size),
+                drain: Frac::millionths(drain),
+                ecn: Ecn { min: Bytes::new(size / 4), max: Bytes::new(size / 2), max_probability: Frac::ONE },
+            }),
+            control_priority,
+            mark_at: if dequeue { MarkAt::Dequeue } else { MarkAt::Enqueue },
+            in_service: [InService::Remainder, InService::Whole, InService::Excluded][in_service as usize],
+            loss: Frac::millionths(loss_ppm),
+            ..PortConfig::new(Rate::from_gbps(10), Span::from_us(1))
+        },
+    )
+}
+
+fn network() -> impl Strategy<Value = Network> {
+    (port(), port(), 0..4u8, 20..200i64, 1..5usize).prop_map(|(port, bottleneck, which, haul_us, hosts)| {
+        let nic = PortConfig::new(Rate::from_gbps(10), Span::from_us(1));
+        match which {
+            0 => single_switch(&SingleSwitch { hosts: vec![(nic, port); hosts + 1] }).unwrap(),
+            1 | 2 => dumbbell(&Dumbbell {
+                left: vec![(nic, port); hosts],
+                right: vec![(nic, PortConfig { rate: Rate::from_gbps(7), ..port }); hosts],
+                bottleneck: PortConfig { delay: Span::from_us(haul_us), ..bottleneck },
+                two_datacenters: which == 1,
+            })
+            .unwrap(),
+            _ => {
+                let trees = FatTrees::uno(port, Span::from_us(haul_us));
+                let inter = trees.inter.iter().cloned().map(|mut links| {
+                    links.port = PortConfig { delay: Span::from_us(haul_us), ..bottleneck };
+                    links.count = 2;
+                    links
+                });
+                let inter = inter.collect();
+                FatTrees { k: 2, hosts_per_edge: 2, nic, border_links_per_core: 2, inter, ..trees }.build().unwrap()
+            }
+        }
+    })
+}
+
+/// Anything that can be simulated in a moment. All flows can end before the stop.
+pub fn case() -> impl Strategy<Value = Case> {
+    let flows = proptest::collection::vec((any::<u32>(), any::<u32>(), 1..400_000u64, 0..300u64, 0..5u8), 1..12);
+    let host = (prop_oneof![Just(1000u32), Just(4096)], 1..4u8, any::<bool>(), any::<bool>());
+    (network(), flows, host, 0..Kind::ALL.len(), any::<u64>()).prop_map(
+        |(network, flows, (mss, ack_every, spray, timeouts_cut), kind, seed)| {
+            let hosts = network.hosts().len() as u32;
+            let specs: Vec<FlowSpec> = (0u32..)
+                .zip(flows)
+                .map(|(index, (src, other, size, start_us, after))| {
+                    let src = src % hosts;
+                    let dst = (src + 1 + other % (hosts - 1)) % hosts;
+                    let start = match index.checked_sub(1) {
+                        Some(previous) if after == 0 => Start::After(FlowId(previous)),
+                        _ => Start::At(Time::from_us(start_us)),
+                    };
+                    FlowSpec { start, ..super::flow(src, dst, size) }
+                })
+                .collect();
+            let routes = Routes::new(&network).unwrap();
+            let host = HostConfig {
+                mss,
+                ack_every,
+                timeouts_cut,
+                spray: if spray { Spray::PerPacket(16) } else { Spray::PerFlow },
+                rto_max: Span::from_ms(50),
+                ..HostConfig::default()
+            };
+            let series = SeriesConfig::default();
+            let stop = Time::from_ms(20_000);
+            let setup = Setup { network, routes, flows: specs, host, series, seed, stop, intra_rtt: Span::from_us(14) };
+            Case { setup, kind: Kind::ALL[kind] }
+        },
+    )
+}

@@ -1,0 +1,68 @@
+//! The same bits at any number of threads, and twice in a row.
+
+mod common;
+
+use common::random::case;
+use fabric::topology::FatTrees;
+use fabric::{Ecn, Phantom, PortConfig};
+use laws::catalog::Kind;
+use proptest::prelude::*;
+use sim::{FlowId, HostConfig, SeriesConfig, Setup, Spray, Start};
+use units::{Bytes, Frac, Rate, Span, Time};
+
+fn assert_same(setup: &Setup, kind: Kind) {
+    let factory = common::law(kind, &[]);
+    let one = sim::run(setup, 1, &factory, &mut |_| true);
+    for threads in [1, 2, 3, 8] {
+        let mut other = sim::run(setup, threads, &factory, &mut |_| true);
+        other.engine.threads = one.engine.threads;
+        assert!(one == other, "{threads} threads differ from one");
+    }
+}
+
+/// Four datacenters, everything on, triggers between them: what threads could disturb.
+#[test]
+fn four_datacenters_give_the_same_bits_at_any_number_of_threads() {
+    let ecn = |min, max| Ecn { min: Bytes::new(min), max: Bytes::new(max), max_probability: Frac::HALF };
+    let port = PortConfig {
+        buffer: Bytes::new(100_000),
+        ecn: Some(ecn(20_000, 60_000)),
+        phantom: Some(Phantom {
+            size: Bytes::new(1_000_000),
+            drain: Frac::millionths(900_000),
+            ecn: ecn(100_000, 500_000),
+        }),
+        control_priority: true,
+        loss: Frac::millionths(500),
+        ..PortConfig::new(Rate::from_gbps(100), Span::from_us(1))
+    };
+    let trees = FatTrees::uno(port, Span::from_us(40));
+    let between = (0..4).flat_map(|low| (low + 1..4).map(move |high| (low, high)));
+    let inter = between.map(|between| fabric::topology::InterLinks { between, ..trees.inter[0].clone() }).collect();
+    let network = FatTrees { datacenters: 4, k: 4, hosts_per_edge: 2, inter, ..trees }.build().unwrap();
+    let hosts = network.hosts().len() as u32;
+    let mut flows: Vec<_> = (0..hosts).map(|src| common::flow(src, (src * 7 + 3) % hosts, 300_000)).collect();
+    flows.retain(|flow| flow.src != flow.dst);
+    let count = flows.len() as u32;
+    for index in 0..count {
+        let spec = flows[index as usize];
+        flows.push(sim::FlowSpec { start: Start::After(FlowId(index)), src: spec.dst, dst: spec.src, ..spec });
+    }
+    let mut setup = common::setup(network, flows, Time::from_ms(200));
+    setup.host = HostConfig { spray: Spray::PerPacket(64), ..setup.host };
+    let ports = (0..setup.network.links().len() as u32).map(fabric::LinkId).collect();
+    let flows = (0..20).map(FlowId).collect();
+    setup.series = SeriesConfig { interval: Span::from_us(10), ports, flows };
+    for kind in [Kind::UnoCc, Kind::Bbr] {
+        assert_same(&setup, kind);
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 60, ..ProptestConfig::default() })]
+
+    #[test]
+    fn any_run_gives_the_same_bits_at_any_number_of_threads(case in case()) {
+        assert_same(&case.setup, case.kind);
+    }
+}
