@@ -63,7 +63,8 @@ impl Receiver {
     pub fn on_data(&mut self, seq: u32, marked: bool, ask: bool) -> [Option<Reply>; 2] {
         let expected = self.next;
         let in_order = seq == expected;
-        if in_order && self.early == 0 {
+        let had_holes = self.early > 0;
+        if in_order && !had_holes {
             self.next += 1;
         } else if !self.record_out_of_order(seq) {
             // A duplicate: its acknowledgement was lost, or it was sent again needlessly.
@@ -80,7 +81,9 @@ impl Receiver {
         }
         self.pending += 1;
         self.pending_marked = marked;
-        let at_once = ask || !in_order || self.early > 0 || self.next == self.total;
+        // What fills a hole is answered at once too: later packets that came before it are acknowledged already,
+        // so it could not be covered together with the next one.
+        let at_once = ask || !in_order || had_holes || self.next == self.total;
         if at_once || self.pending >= self.ack_every {
             let covers = core::mem::take(&mut self.pending);
             return [flushed, Some(Reply { seq, covers, cumulative: self.next, marked })];
