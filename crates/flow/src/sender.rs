@@ -3,8 +3,8 @@
 //! Loss detection is by time (RACK, RFC 8985, without its probe): a packet is lost once one that left
 //! `reordering` later has been acknowledged. The tolerance is the host's to choose, a quarter of the base round
 //! trip on one path and the spread of the queues where packets are sprayed, and it doubles when a packet held
-//! for lost turns out to have been late. The last packets are covered by the retransmission timeout, which
-//! resends only what is itself that old.
+//! for lost turns out to have been late. The last packets are covered by the retransmission timeout: when the
+//! oldest is overdue, all that left over a round trip and that tolerance ago are lost with it.
 //!
 //! A cumulative acknowledgement never acknowledges by itself, because the packet's own acknowledgement, still
 //! on another path, carries its mark and its round trip. It only saves a packet from being held for lost.
@@ -446,8 +446,12 @@ impl<L: ControlLaw> Sender<L> {
         if sent_at + timeout > now {
             return;
         }
+        // One is overdue, so the rest need only be older than a round trip and its reordering (RFC 8985 §6.3). Were
+        // they to wait for a timeout each, backed off by the one before, a window lost whole and larger than what
+        // the law then permits would come back a packet at a time and ever more slowly.
+        let overdue = (self.rtt.smoothed() + self.reordering).min(timeout);
         let waiting = self.lost.len();
-        self.lose_while(now, LossCause::Timeout, |sent_at| sent_at + timeout <= now);
+        self.lose_while(now, LossCause::Timeout, |sent_at| sent_at + overdue <= now);
         if self.lost.len() > waiting {
             self.stats.timeouts += 1;
             self.rtt.back_off();
