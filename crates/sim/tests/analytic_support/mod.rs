@@ -92,6 +92,11 @@ impl Queue {
         self.samples.iter().map(|s| s.1).sum::<f64>() / self.samples.len() as f64
     }
 
+    /// The part of the samples at which its port sends: the link's utilisation, for a port rests only when empty.
+    pub fn busy(&self) -> f64 {
+        self.samples.iter().filter(|s| s.1 > 0.0).count() as f64 / self.samples.len() as f64
+    }
+
     /// The level that it is under for a part `p` of the time.
     pub fn quantile(&self, p: f64) -> f64 {
         let mut levels: Vec<f64> = self.samples.iter().map(|s| s.1).collect();
