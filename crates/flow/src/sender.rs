@@ -1,7 +1,7 @@
 //! The sending end of a flow: what goes next, when, what is lost, and when the flow is done.
 //!
 //! Loss detection is by time (RACK, RFC 8985, without its probe): a packet is lost once one that left
-//! `reordering` later has been acknowledged. The tolerance is the host's to choose, a quarter of the base round
+//! `reordering` later has been acknowledged, or, once a timer looks, one that left later at all. The tolerance is the host's to choose, a quarter of the base round
 //! trip on one path and the spread of the queues where packets are sprayed, and it doubles when a packet held
 //! for lost turns out to have been late. The last packets are covered by the retransmission timeout: when the
 //! oldest is overdue, all that left over a round trip and that tolerance ago are lost with it.
@@ -426,11 +426,17 @@ impl<L: ControlLaw> Sender<L> {
         }
     }
 
+    /// The retransmission timeout, never shorter than it takes later packets to prove one lost.
+    #[inline]
+    fn timeout(&self) -> Span {
+        self.rtt.timeout().max(self.rtt.smoothed() + self.reordering)
+    }
+
     /// When [`Sender::on_timer`] wants to be called next. It moves with every acknowledgement, so a host keeps
     /// one timer a flow and asks again when it fires.
     #[inline]
     pub fn next_timer(&mut self) -> Time {
-        let timeout = self.rtt.timeout();
+        let timeout = self.timeout();
         let retransmission = self.oldest().map_or(Time::NEVER, |(_, sent_at)| sent_at + timeout);
         retransmission.min(self.law.next_timer())
     }
@@ -441,7 +447,17 @@ impl<L: ControlLaw> Sender<L> {
             self.law.on_timer(now);
             self.permit = self.law.permit();
         }
-        let timeout = self.rtt.timeout();
+        let timeout = self.timeout();
+        let Some((_, sent_at)) = self.oldest() else { return };
+        if sent_at + timeout > now {
+            return;
+        }
+        // Where a packet that left later has arrived, time has proved the older one lost (RFC 8985 §6.2, step 5):
+        // the path works, and this is no timeout. Acknowledgements alone cannot prove it when no packet left long
+        // enough after it, as in a burst shorter than the tolerance.
+        let overdue = self.rtt.smoothed() + self.reordering;
+        let newest_arrived = self.newest_arrived;
+        self.lose_while(now, LossCause::Reordered, |sent_at| sent_at < newest_arrived && sent_at + overdue <= now);
         let Some((_, sent_at)) = self.oldest() else { return };
         if sent_at + timeout > now {
             return;
@@ -449,7 +465,6 @@ impl<L: ControlLaw> Sender<L> {
         // One is overdue, so the rest need only be older than a round trip and its reordering (RFC 8985 §6.3). Were
         // they to wait for a timeout each, backed off by the one before, a window lost whole and larger than what
         // the law then permits would come back a packet at a time and ever more slowly.
-        let overdue = (self.rtt.smoothed() + self.reordering).min(timeout);
         let waiting = self.lost.len();
         self.lose_while(now, LossCause::Timeout, |sent_at| sent_at + overdue <= now);
         if self.lost.len() > waiting {
