@@ -78,7 +78,11 @@ fn dctcp_saws_as_its_paper_says() {
         println!(
             "N {n} g 1/{gain}: Q_max {:.1} (theory {}), A {amplitude:.1} (paper {paper:.1}, with the cut's own round trip \
              {exact:.1}), period {:.2} ms (paper {:.2}, {:.2})",
-            tooth.peak, k + n, tooth.period * 1e3, paper / n * trip * 1e3, period * 1e3,
+            tooth.peak,
+            k + n,
+            tooth.period * 1e3,
+            paper / n * trip * 1e3,
+            period * 1e3,
         );
         assert!((tooth.peak - (k + n)).abs() < 1.0);
         assert!(off(amplitude, paper) < of_paper);
@@ -106,7 +110,8 @@ fn gemini(k: f64, h: u64) -> [(&'static str, Value); 4] {
 #[test]
 fn geminis_smallest_queue_is_equation_9s() {
     // (flows, K, RTT, h): F from 1.6 down to 0.07. W* is 10 to 750 h.
-    for (n, k, us, h) in [(2, 65, 500, 1), (4, 100, 500, 1), (4, 100, 2_000, 2), (8, 200, 4_000, 1), (2, 50, 10_000, 4)] {
+    for (n, k, us, h) in [(2, 65, 500, 1), (4, 100, 500, 1), (4, 100, 2_000, 2), (8, 200, 4_000, 1), (2, 50, 10_000, 4)]
+    {
         let port = PortConfig { ecn: Some(step(k)), ..PortConfig::new(Rate::from_gbps(10), Span::ZERO) };
         let rtt = Span::from_us(us);
         let run_time = Span::from_us(us * 1_000);
@@ -120,7 +125,10 @@ fn geminis_smallest_queue_is_equation_9s() {
         println!(
             "N {n} K {k} h {h} F {factor:.3}: Q_max {:.1} (eq. 8: {}), Q_min {:.1} (eq. 9: {valley:.1}, without its \
              approximations {:.1})",
-            tooth.peak, k + n * h, tooth.valley, k + n * h - (n * (pipe + k) / n + n * h) * alpha * factor,
+            tooth.peak,
+            k + n * h,
+            tooth.valley,
+            k + n * h - (n * (pipe + k) / n + n * h) * alpha * factor,
         );
         assert!((tooth.peak - (k + n * h)).abs() < 1.0);
         assert!((tooth.valley - valley).abs() < 0.08 * amplitude);
@@ -307,7 +315,10 @@ fn a_phantom_queue_leaves_its_headroom() {
         println!(
             "drain {drain} ppm, RTTs {trips:?} us: utilisation {used:.4}, Jain {:.3}, real queue mean {:.2} max {:.2} \
              packets, phantom at most {most} B, empty {empty} times of {}",
-            jain(&rates), queue.mean(), queue.quantile(1.0), phantom.len(),
+            jain(&rates),
+            queue.mean(),
+            queue.quantile(1.0),
+            phantom.len(),
         );
         assert!(empty * 200 < phantom.len() && most < 22_400_000, "the phantom queue runs empty or over");
         assert!(off(used, drain as f64 / 1e6) < 3e-3);
