@@ -12,7 +12,7 @@ use laws::catalog::{Kind, Value, build};
 use sim::{FlowId, FlowSpec, Outcome, SeriesConfig};
 use units::{Bytes, Rate, Span, Time};
 
-/// What `n` BBR flows did in the last 70 % of a run.
+// What `n` BBR flows did in the last 70 % of a run.
 struct Shared {
     outcome: Outcome,
     utilisation: f64,
@@ -48,10 +48,10 @@ fn share(rate: Rate, rtt: Span, n: u16, run_time: Span) -> Shared {
     Shared { jain: jain(&rates), outcome, utilisation, queue, pipe }
 }
 
-/// Paced at the measured bandwidth a flow fills the pipe; its probe at 5/4 of it for a round trip queues a quarter of
-/// a BDP, which the next phase drains, one round trip in eight. So: utilisation 1 (to 0.1 %), a median of at most
-/// two packets or 1 % of the BDP, a mean of at most 0.25 / 8 x 2 of the BDP and two packets, a maximum of a quarter BDP and
-/// three packets.
+// Paced at the measured bandwidth a flow fills the pipe; its probe at 5/4 of it for a round trip queues a quarter of a
+// BDP, which the next phase drains, one round trip in eight. So: utilisation 1 (to 0.1 %), a median of at most two
+// packets or 1 % of the BDP, a mean of at most 0.25 / 8 x 2 of the BDP and two packets, a maximum of a quarter BDP and
+// three packets.
 #[test]
 fn bbr_alone_fills_the_pipe_and_leaves_the_queue_empty() {
     for (rate, rtt, run_time) in [
@@ -67,9 +67,9 @@ fn bbr_alone_fills_the_pipe_and_leaves_the_queue_empty() {
     }
 }
 
-/// min_rtt ages in 10 s; then at most four packets are in flight for 200 ms and a round trip. Over 45 s the probe comes
-/// at 10, 20, 30 and 40 s, and costs about 0.3 s of each 10: the rest of the pipe for 200 ms, a round trip to
-/// drain and one to fill again. Tolerance 1.5 % on the utilisation.
+// min_rtt ages in 10 s; then at most four packets are in flight for 200 ms and a round trip. Over 45 s the probe comes
+// at 10, 20, 30 and 40 s, and costs about 0.3 s of each 10: the rest of the pipe for 200 ms, a round trip to
+// drain and one to fill again. Tolerance 1.5 % on the utilisation.
 #[test]
 fn bbr_probes_the_round_trip_every_ten_seconds() {
     let it = share(Rate::from_mbps(10), Span::from_ms(100), 1, Span::from_s(45));
@@ -85,8 +85,8 @@ fn bbr_probes_the_round_trip_every_ten_seconds() {
     }
 }
 
-/// Several flows overestimate the bandwidth until each is limited by its window of two BDPs (cwnd_gain): together they
-/// keep one BDP queued, and share it evenly enough (Hock et al., ICNP 2017, §III). Tolerance 15 % of a BDP; Jain 0.95.
+// Several flows overestimate the bandwidth until each is limited by its window of two BDPs (cwnd_gain): together they
+// keep one BDP queued, and share it evenly enough (Hock et al., ICNP 2017, §III). Tolerance 15 % of a BDP; Jain 0.95.
 #[test]
 fn two_bbr_flows_share_and_queue_a_bdp() {
     for (rate, rtt, run_time) in [

@@ -16,9 +16,9 @@ use units::{Bytes, Rate, Span, Time};
 
 const HUGE: (&str, Value) = ("window", Value::Bytes(Bytes::new(1 << 40)));
 
-/// goodput = min(C * p / (p + h), W / RTT): the link to within its headers, or a window a round trip (Little's
-/// law). The window that divides the two is C * RTT * p / (p + h); tested are just over it, half of it, and no limit.
-/// Tolerance 0.1 %: over whole round trips only a packet at either end can be off.
+// goodput = min(C * p / (p + h), W / RTT): the link to within its headers, or a window a round trip (Little's
+// law). The window that divides the two is C * RTT * p / (p + h); tested are just over it, half of it, and no limit.
+// Tolerance 0.1 %: over whole round trips only a packet at either end can be off.
 #[test]
 fn a_flow_fills_its_link_to_its_headers_or_sends_a_window_a_round_trip() {
     let ten_packets = Span::from_us(14);
@@ -58,7 +58,7 @@ fn a_flow_fills_its_link_to_its_headers_or_sends_a_window_a_round_trip() {
     }
 }
 
-/// One flow after another, each alone, so far apart that the network is empty between them.
+// One flow after another, each alone, so far apart that the network is empty between them.
 fn assert_ideal(network: fabric::Network, pairs: &[(u32, u32)], sizes: &[u64], apart: Span) {
     let mut flows = Vec::new();
     let mut start = Time::from_us(3);
@@ -81,11 +81,11 @@ fn assert_ideal(network: fabric::Network, pairs: &[(u32, u32)], sizes: &[u64], a
     }
 }
 
-/// A byte, part of a packet, one, exact multiples, a short last packet, a megabyte.
+// A byte, part of a packet, one, exact multiples, a short last packet, a megabyte.
 const SIZES: [u64; 10] = [1, 63, 1_500, 4_095, 4_096, 4_097, 40_960, 41_000, 100_001, 1 << 20];
 
-/// FCT = the last packet's way through store-and-forward FIFO ports plus its acknowledgement's way back, which is
-/// what `Setup::ideal` adds up from rates and delays; the base round trip is that of one packet. No tolerance.
+// FCT = the last packet's way through store-and-forward FIFO ports plus its acknowledgement's way back, which is
+// what `Setup::ideal` adds up from rates and delays; the base round trip is that of one packet. No tolerance.
 #[test]
 fn an_unloaded_flow_takes_its_ideal_time_in_every_class_of_unos_network() {
     let port = PortConfig { buffer: Bytes::new(1 << 20), ..PortConfig::new(Rate::from_gbps(100), Span::from_us(1)) };
@@ -95,7 +95,7 @@ fn an_unloaded_flow_takes_its_ideal_time_in_every_class_of_unos_network() {
     assert_ideal(network, &pairs, &SIZES, Span::from_ms(3));
 }
 
-/// As above where links differ: the slow one first, in the middle, last, and rates that no packet divides.
+// As above where links differ: the slow one first, in the middle, last, and rates that no packet divides.
 #[test]
 fn an_unloaded_flow_takes_its_ideal_time_over_unequal_links() {
     for mbps in [[1_000, 10_000, 40_000], [40_000, 1_000, 10_000], [10_000, 40_000, 1_000], [7_777, 3_333, 9_999]] {
@@ -113,7 +113,7 @@ fn an_unloaded_flow_takes_its_ideal_time_over_unequal_links() {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 60, ..ProptestConfig::default() })]
 
-    /// As above for any rates, delays, packet sizes and flow sizes.
+    // As above for any rates, delays, packet sizes and flow sizes.
     #[test]
     fn an_unloaded_flow_takes_its_ideal_time(
         mbps in proptest::array::uniform3(100..400_000u64), delay_ns in proptest::array::uniform3(1_000..2_000_000i64),
@@ -133,7 +133,7 @@ proptest! {
     }
 }
 
-/// Sixteen senders at line rate into one port, which is sixteen times too much.
+// Sixteen senders at line rate into one port, which is sixteen times too much.
 fn overloaded_incast(port: PortConfig) -> (Setup, sim::Outcome) {
     let nic = PortConfig::new(Rate::from_gbps(100), Span::from_us(1));
     let network = single_switch(&SingleSwitch { hosts: vec![(nic, port); 17] }).unwrap();
@@ -142,9 +142,9 @@ fn overloaded_incast(port: PortConfig) -> (Setup, sim::Outcome) {
     (setup, outcome)
 }
 
-/// max Q <= B, and, where far more comes than leaves, Q > B - one packet: what is dropped is what does not fit.
-/// An overloaded link never rests: it carries C * t, 1 % for the first packets' way, and (where packets count when
-/// they are queued) what it still holds.
+// max Q <= B, and, where far more comes than leaves, Q > B - one packet: what is dropped is what does not fit.
+// An overloaded link never rests: it carries C * t, 1 % for the first packets' way, and (where packets count when
+// they are queued) what it still holds.
 #[test]
 fn an_overloaded_queue_is_as_long_as_its_buffer_and_not_a_byte_longer() {
     let plain = PortConfig { buffer: Bytes::new(250_001), ..PortConfig::new(Rate::from_gbps(100), Span::from_us(1)) };
@@ -167,8 +167,8 @@ fn an_overloaded_queue_is_as_long_as_its_buffer_and_not_a_byte_longer() {
     }
 }
 
-/// A flow through one link of a tandem whose last is slowest queues there and nowhere else: (n - 1) packets come in
-/// n * s1 and leave in n * s2, so Q = size * (1 - s1 / s2). Tolerance: two packets, for store and forward.
+// A flow through one link of a tandem whose last is slowest queues there and nowhere else: (n - 1) packets come in
+// n * s1 and leave in n * s2, so Q = size * (1 - s1 / s2). Tolerance: two packets, for store and forward.
 #[test]
 fn a_burst_queues_what_the_rates_leave_over() {
     let edge = PortConfig::new(Rate::from_gbps(40), Span::from_us(1));

@@ -6,7 +6,7 @@ mod common;
 
 use analytic_support::{PACKET, PAYLOAD, Queue, bottleneck, goodput, jain, off, pipe_packets, pipes, seconds, step};
 use common::{flow, run, setup};
-use fabric::topology::{Dumbbell, FatTrees, dumbbell};
+use fabric::topology::{Dumbbell, FatTrees, SingleSwitch, dumbbell, single_switch};
 use fabric::{HostId, PortConfig};
 use laws::catalog::{Kind, Value};
 use sim::{FlowId, FlowSpec, HostConfig, Outcome, SeriesConfig, Setup, Spray, Start};
@@ -14,7 +14,7 @@ use units::{Bytes, Frac, Rate, Span, Time};
 
 const MANY: u64 = 1 << 40;
 
-/// One long flow over a drop-tail buffer of `buffer` packets, sampled every `interval`.
+// One long flow over a drop-tail buffer of `buffer` packets, sampled every `interval`.
 fn alone(kind: Kind, rate: Rate, rtt: Span, buffer: f64, run_time: Span, interval: Span) -> (Setup, Outcome) {
     let port = PortConfig { buffer: Bytes::new((buffer * PACKET) as u64), ..PortConfig::new(rate, Span::ZERO) };
     let network = pipes(port, Rate::from_bps(rate.bps() * 2), 4_160, &[rtt]);
@@ -25,11 +25,11 @@ fn alone(kind: Kind, rate: Rate, rtt: Span, buffer: f64, run_time: Span, interva
     (setup, outcome)
 }
 
-/// Between cuts the window goes from (1 + b) / 2 BDP to 1 + b BDP (b the buffer in BDPs), a packet a round trip; a round
-/// trip lasts one base RTT while W <= 1 BDP and W BDPs above. What is delivered over what could be is then
-///   U(b) = [(1 - m^2) + (M^2 - 1)] / [2 (1 - m) + (M^2 - 1)],  m = (1 + b) / 2,  M = 1 + b,
-/// 0.75 for b = 0 and 1 for b = 1 (Appenzeller et al., SIGCOMM 2004, §2). Tolerance 1.5 %: bursts, and windows
-/// in whole packets.
+// Between cuts the window goes from (1 + b) / 2 BDP to 1 + b BDP (b the buffer in BDPs), a packet a round trip; a round
+// trip lasts one base RTT while W <= 1 BDP and W BDPs above. What is delivered over what could be is then
+//   U(b) = [(1 - m^2) + (M^2 - 1)] / [2 (1 - m) + (M^2 - 1)],  m = (1 + b) / 2,  M = 1 + b,
+// 0.75 for b = 0 and 1 for b = 1 (Appenzeller et al., SIGCOMM 2004, §2). Tolerance 1.5 %: bursts, and windows
+// in whole packets.
 #[test]
 fn newreno_uses_three_quarters_without_a_buffer_and_all_with_a_bdp() {
     for (us, share) in [(10_000, 0.0133), (10_000, 0.03), (2_000, 0.25), (10_000, 0.5), (2_000, 1.0), (10_000, 1.0)] {
@@ -55,9 +55,9 @@ fn newreno_uses_three_quarters_without_a_buffer_and_all_with_a_bdp() {
     }
 }
 
-/// W(t) = C (t - K)^3 + W_max, K = cbrt((W_max - cwnd) / C), t since the cut (RFC 9438 §4.2, C = 0.4 packets / s^3), W_max
-/// less than the window before the cut where fast convergence says so (§4.7). Compared at every sample from a
-/// round trip after each cut to the next. Tolerance 1.5 %: the window follows the curve a round trip behind its target.
+// W(t) = C (t - K)^3 + W_max, K = cbrt((W_max - cwnd) / C), t since the cut (RFC 9438 §4.2, C = 0.4 packets / s^3),
+// W_max less than the window before the cut where fast convergence says so (§4.7). Compared at every sample from a
+// round trip after each cut to the next. Tolerance 1.5 %: the window follows the curve a round trip behind its target.
 #[test]
 fn cubic_follows_its_curve_between_losses() {
     let (rtt, interval) = (Span::from_ms(100), Span::from_ms(20));
@@ -90,9 +90,10 @@ fn cubic_follows_its_curve_between_losses() {
     assert_eq!(outcome.flows[0].stats.timeouts, 0);
 }
 
-/// W = 1.31 / sqrt(p) packets where each packet starts an episode of loss with probability p, whatever the RTT, so rates are as
-/// 1 / RTT (Mathis et al., CCR 1997, §2, for random losses; 1.22 for periodic ones). p is counted in episodes: a
-/// window's losses cut once. Tolerance 8 %, three standard deviations of the mean over the fewest episodes here.
+// W = 1.31 / sqrt(p) packets where each packet starts an episode of loss with probability p, whatever the RTT, so
+// rates are as 1 / RTT (Mathis et al., CCR 1997, §2, for random losses; 1.22 for periodic ones). p is counted in
+// episodes: a window's losses cut once. Tolerance 8 %, three standard deviations of the mean over the fewest episodes
+// here.
 #[test]
 fn newreno_under_random_loss_has_mathis_window() {
     for (ppm, run_time) in [(1_000, Span::from_s(40)), (10_000, Span::from_s(10))] {
@@ -124,7 +125,7 @@ fn newreno_under_random_loss_has_mathis_window() {
     }
 }
 
-/// `n` long flows over one bottleneck of 1 Gb/s that start one after another, and their rates after five seconds.
+// `n` long flows over one bottleneck of 1 Gb/s that start one after another, and their rates after five seconds.
 fn rivals(kind: Kind, ecn: bool, rtts: &[Span], run_time: Span) -> Vec<f64> {
     let rate = Rate::from_gbps(1);
     let buffer = Bytes::new((60.0 * PACKET) as u64);
@@ -140,8 +141,8 @@ fn rivals(kind: Kind, ecn: bool, rtts: &[Span], run_time: Span) -> Vec<f64> {
     (0..n).map(|f| goodput(&outcome, f, Time::ZERO + interval.times(20), Time::ZERO + interval.times(99))).collect()
 }
 
-/// AIMD converges to equal shares (Chiu and Jain 1989): Jain >= 0.95, and all together fill the link to 90 % (losses) or
-/// 99.9 % (marks).
+// AIMD converges to equal shares (Chiu and Jain 1989): Jain >= 0.95, and all together fill the link to 90 % (losses)
+// or 99.9 % (marks).
 #[test]
 fn equal_flows_end_with_equal_shares() {
     for (kind, ecn, n) in [
@@ -159,9 +160,9 @@ fn equal_flows_end_with_equal_shares() {
     }
 }
 
-/// Two NewReno flows whose RTTs are as 1 : r share as r : 1 where losses are random (above) to r^2 : 1 where all
-/// lose together (Lakshman and Madhow, ToN 1997, §4; drop-tail lies between). Here the longer flow, whose bursts
-/// are longer, is cut more often still: up to r^2.4 is taken.
+// Two NewReno flows whose RTTs are as 1 : r share as r : 1 where losses are random (above) to r^2 : 1 where all
+// lose together (Lakshman and Madhow, ToN 1997, §4; drop-tail lies between). Here the longer flow, whose bursts
+// are longer, is cut more often still: up to r^2.4 is taken.
 #[test]
 fn unequal_round_trips_share_between_r_and_r_squared() {
     for r in [2, 4] {
@@ -172,7 +173,7 @@ fn unequal_round_trips_share_between_r_and_r_squared() {
     }
 }
 
-/// One flow of 10,000 packets over a lossy link. Loss is in the data's direction only, or in both.
+// One flow of 10,000 packets over a lossy link. Loss is in the data's direction only, or in both.
 fn lossy(ppm: u64, rate: Rate, rtt: Span, both: bool, ack_every: u8) -> (Setup, Outcome) {
     let loss = Frac::millionths(ppm);
     let edge = PortConfig::new(rate, Span::from_ns(100));
@@ -189,10 +190,10 @@ fn lossy(ppm: u64, rate: Rate, rtt: Span, both: bool, ack_every: u8) -> (Setup, 
     (setup, outcome)
 }
 
-/// Every flow ends, at 14 us and at 100 ms, and what is sent again is what was lost: losses <= retransmissions <= losses
-/// + 3, the last for a tail whose timeout also takes what was late. Where acknowledgements are lost too, each may
-/// cost a packet sent again (an acknowledgement names one packet and what is below the first hole, no more). Timeouts
-/// are for tails only: at most five, of up to 1,000 losses and more.
+// Every flow ends, at 14 us and at 100 ms, and what is sent again is what was lost: losses <= retransmissions <=
+// losses + 3, the last for a tail whose timeout also takes what was late. Where acknowledgements are lost too, each
+// may cost a packet sent again (an acknowledgement names one packet and what is below the first hole, no more).
+// Timeouts are for tails only: at most five, of up to 1,000 losses and more.
 #[test]
 fn what_is_lost_is_sent_again_once() {
     for (ppm, least) in [(1_000, 2), (10_000, 60), (100_000, 900)] {
@@ -214,9 +215,9 @@ fn what_is_lost_is_sent_again_once() {
     }
 }
 
-/// A flow of one packet whose packet or acknowledgement is lost n times in a row takes RTT + sum over i < n of
-/// min(RTO 2^i, RTO_max) (RFC 6298 §5.5), RTO = 5/4 RTT where the buffers' waiting time is no more. Exact but for the host's
-/// first look, which may be a base round trip late; afterwards to the picosecond.
+// A flow of one packet whose packet or acknowledgement is lost n times in a row takes RTT + sum over i < n of min(RTO
+// 2^i, RTO_max) (RFC 6298 §5.5), RTO = 5/4 RTT where the buffers' waiting time is no more. Exact but for the host's
+// first look, which may be a base round trip late; afterwards to the picosecond.
 #[test]
 fn timeouts_back_off_by_doubling() {
     let rate = Rate::from_gbps(10);
@@ -247,12 +248,43 @@ fn timeouts_back_off_by_doubling() {
     }
 }
 
-/// Packets sprayed over paths whose queues differ arrive out of order and are not lost: without a drop nothing is sent again.
-/// The queue of one path is made long by flows that are not sprayed the same way; buffers are finite, so the
-/// tolerance covers the longest wait (Uno §4.2 sprays over such paths).
+// Packets sprayed over paths whose queues differ arrive out of order and are not lost: without a drop nothing is sent
+// again. The queue of one path is made long by flows that are not sprayed the same way; buffers are finite, so the
+// tolerance covers the longest wait (Uno §4.2 sprays over such paths).
 #[test]
 fn spraying_over_unequal_queues_loses_nothing() {
-    let port = PortConfig { buffer: Bytes::new(2 << 20), ..PortConfig::new(Rate::from_gbps(100), Span::from_us(1)) };
+    assert_spraying_loses_nothing(Bytes::new(2 << 20));
+}
+
+// The same where buffers have no end. The host takes such a port's longest wait for nothing, so its tolerance is a
+// quarter of the base round trip, and packets behind a longer queue are held for lost: 250 of 1,000 in one flow.
+#[test]
+#[ignore = "does not hold yet: a port without a buffer limit has no longest wait"]
+fn spraying_over_queues_without_end_loses_nothing() {
+    assert_spraying_loses_nothing(Bytes::MAX);
+}
+
+// A receiver that acknowledges every third packet holds two back until a third comes. Three paced flows of one card
+// take turns, so the third comes after the timeout, which knows nothing of that wait.
+#[test]
+#[ignore = "does not hold yet: no timer ends a delayed acknowledgement, and the timeout does not allow for one"]
+fn delayed_acknowledgements_cause_no_timeouts() {
+    let nic = PortConfig::new(Rate::from_gbps(10), Span::from_us(1));
+    let port = PortConfig { buffer: Bytes::new(10_000), ..nic };
+    let network = single_switch(&SingleSwitch { hosts: vec![(nic, port); 2] }).unwrap();
+    let start = |us, size| FlowSpec { start: Start::At(Time::from_us(us)), ..flow(0, 1, size) };
+    let flows = vec![start(61, 12_289), start(54, 15_040), start(53, 19_513)];
+    let mut setup = setup(network, flows, Time::from_ms(100));
+    setup.host = HostConfig { ack_every: 3, rto_max: Span::from_ms(50), timeouts_cut: false, ..setup.host };
+    setup.seed = 0;
+    setup.intra_rtt = Span::from_us(14);
+    let outcome = run(&setup, Kind::Gemini, &[]);
+    assert_eq!(outcome.links.iter().map(|link| link.drops).sum::<u64>(), 0);
+    assert_eq!(outcome.flows.iter().map(|flow| flow.stats.retransmits).sum::<u64>(), 0);
+}
+
+fn assert_spraying_loses_nothing(buffer: Bytes) {
+    let port = PortConfig { buffer, ..PortConfig::new(Rate::from_gbps(100), Span::from_us(1)) };
     let slow = PortConfig { rate: Rate::from_gbps(40), ..port };
     let trees =
         FatTrees { datacenters: 1, k: 4, hosts_per_edge: 2, core: slow, ..FatTrees::uno(port, Span::from_us(40)) };

@@ -7,19 +7,20 @@ use sim::{FlowId, Outcome, Setup};
 use units::{Bytes, Frac, Rate, Span, Time};
 
 /// Payload and wire size of a full packet under the default host.
-pub const PAYLOAD: f64 = 4096.0;
+pub(crate) const PAYLOAD: f64 = 4096.0;
 /// See [`PAYLOAD`].
-pub const PACKET: f64 = 4160.0;
+pub(crate) const PACKET: f64 = 4160.0;
 
 /// Marks everything from `packets` full packets on (a step, as DCTCP's paper has it).
-pub fn step(packets: u64) -> Ecn {
+pub(crate) fn step(packets: u64) -> Ecn {
     let k = Bytes::new(packets * PACKET as u64);
     Ecn { min: k, max: k, max_probability: Frac::ONE }
 }
 
 /// Two switches, one link of `bottleneck`'s kind between them, and a pair of hosts for each of `rtts`, whose base
-/// round trip with packets of `data` bytes on the wire and acknowledgements of 64 it is. The bottleneck's own delay is ignored.
-pub fn pipes(bottleneck: PortConfig, edge_rate: Rate, data: u64, rtts: &[Span]) -> Network {
+/// round trip with packets of `data` bytes on the wire and acknowledgements of 64 it is. The bottleneck's own delay is
+/// ignored.
+pub(crate) fn pipes(bottleneck: PortConfig, edge_rate: Rate, data: u64, rtts: &[Span]) -> Network {
     let service = |rate: Rate| rate.time_for(Bytes::new(data)) + rate.time_for(Bytes::new(64));
     let fixed = service(edge_rate).times(2) + service(bottleneck.rate);
     let one_way = |rtt: Span| (rtt - fixed).over(2);
@@ -35,13 +36,13 @@ pub fn pipes(bottleneck: PortConfig, edge_rate: Rate, data: u64, rtts: &[Span]) 
 }
 
 /// The link from the left switch of a dumbbell to the right one.
-pub fn bottleneck(network: &Network) -> LinkId {
+pub(crate) fn bottleneck(network: &Network) -> LinkId {
     let class = |class| class == LinkClass::Other || class == LinkClass::Inter;
     LinkId(network.links().iter().position(|link| class(link.class)).unwrap() as u32)
 }
 
 /// Payload acknowledged between two sampled times, as a rate in bits per second. Both must have been sampled.
-pub fn goodput(outcome: &Outcome, flow: u32, from: Time, to: Time) -> f64 {
+pub(crate) fn goodput(outcome: &Outcome, flow: u32, from: Time, to: Time) -> f64 {
     let at = |time| {
         let sample = outcome.flow_samples.iter().find(|s| s.flow == FlowId(flow) && s.time == time);
         sample.unwrap_or_else(|| panic!("flow {flow} has no sample at {time}")).delivered.get() as f64
@@ -50,37 +51,37 @@ pub fn goodput(outcome: &Outcome, flow: u32, from: Time, to: Time) -> f64 {
 }
 
 /// In seconds.
-pub fn seconds(span: Span) -> f64 {
+pub(crate) fn seconds(span: Span) -> f64 {
     span.ps() as f64 / 1e12
 }
 
 /// Jain's index: 1 where all are equal, 1/n where one has all.
-pub fn jain(rates: &[f64]) -> f64 {
+pub(crate) fn jain(rates: &[f64]) -> f64 {
     let sum: f64 = rates.iter().sum();
     sum * sum / (rates.len() as f64 * rates.iter().map(|rate| rate * rate).sum::<f64>())
 }
 
 /// How far apart, as a part of `theory`.
-pub fn off(measured: f64, theory: f64) -> f64 {
+pub(crate) fn off(measured: f64, theory: f64) -> f64 {
     (measured - theory).abs() / theory.abs()
 }
 
 /// C x RTT in full packets on the wire.
-pub fn pipe_packets(setup: &Setup, flow: usize) -> f64 {
+pub(crate) fn pipe_packets(setup: &Setup, flow: usize) -> f64 {
     let spec = &setup.flows[flow];
     let paths = setup.paths(spec.src, spec.dst, setup.host.mss);
     paths.line_rate.bps() as f64 * seconds(paths.base_rtt) / 8.0 / f64::from(setup.host.mss + setup.host.header)
 }
 
 /// A queue over time, in full packets.
-pub struct Queue {
+pub(crate) struct Queue {
     /// (seconds, packets).
-    pub samples: Vec<(f64, f64)>,
+    pub(crate) samples: Vec<(f64, f64)>,
 }
 
 impl Queue {
     /// The samples of a port from a time on.
-    pub fn of(outcome: &Outcome, link: LinkId, from: Time) -> Self {
+    pub(crate) fn of(outcome: &Outcome, link: LinkId, from: Time) -> Self {
         let of_link = outcome.port_samples.iter().filter(|s| s.link == link && s.time >= from);
         let samples: Vec<_> = of_link.map(|s| (s.time.ps() as f64 / 1e12, s.queue.get() as f64 / PACKET)).collect();
         assert!(samples.len() > 100, "too few samples of the queue");
@@ -88,17 +89,17 @@ impl Queue {
     }
 
     /// Its mean.
-    pub fn mean(&self) -> f64 {
+    pub(crate) fn mean(&self) -> f64 {
         self.samples.iter().map(|s| s.1).sum::<f64>() / self.samples.len() as f64
     }
 
     /// The part of the samples at which its port sends: the link's utilisation, for a port rests only when empty.
-    pub fn busy(&self) -> f64 {
+    pub(crate) fn busy(&self) -> f64 {
         self.samples.iter().filter(|s| s.1 > 0.0).count() as f64 / self.samples.len() as f64
     }
 
     /// The level that it is under for a part `p` of the time.
-    pub fn quantile(&self, p: f64) -> f64 {
+    pub(crate) fn quantile(&self, p: f64) -> f64 {
         let mut levels: Vec<f64> = self.samples.iter().map(|s| s.1).collect();
         levels.sort_by(f64::total_cmp);
         levels[((levels.len() - 1) as f64 * p) as usize]
@@ -106,7 +107,7 @@ impl Queue {
 
     /// The teeth of its saw: a tooth begins where the queue climbs over its upper quartile after it was under
     /// its lower one.
-    pub fn sawtooth(&self) -> Sawtooth {
+    pub(crate) fn sawtooth(&self) -> Sawtooth {
         let (low, high) = (self.quantile(0.25), self.quantile(0.75));
         let mut starts = Vec::new();
         let mut was_low = false;
@@ -133,13 +134,13 @@ impl Queue {
 
 /// Means over the teeth of a saw.
 #[derive(Debug)]
-pub struct Sawtooth {
+pub(crate) struct Sawtooth {
     /// Largest queue, in packets.
-    pub peak: f64,
+    pub(crate) peak: f64,
     /// Smallest.
-    pub valley: f64,
+    pub(crate) valley: f64,
     /// Seconds from tooth to tooth.
-    pub period: f64,
+    pub(crate) period: f64,
     /// How many there were.
-    pub teeth: f64,
+    pub(crate) teeth: f64,
 }
