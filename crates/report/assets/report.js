@@ -74,9 +74,12 @@
     return digits(v / div) + (unit ? NBSP + unit : '');
   }
 
+  /** A value for a tick or an option: `8`, not `8.00`. */
+  const brief = (kind, v) => show(kind, v).replace(/(\.\d*?)0+(?=\D|$)/, '$1').replace(/\.(?=\D|$)/, '');
+
   /** The exact value, for a tooltip on the short one. */
   function exact(kind, v) {
-    if (v == null || !Number.isFinite(v)) return 'no value';
+    if (!Number.isFinite(v)) return null;
     const unit = { ns: ' ns', bytes: ' bytes', bps: ' b/s' }[kind] || '';
     return grouped(v) + unit;
   }
@@ -167,10 +170,15 @@
 
   function swatch(colour, dash, wide) {
     const node = el('span', { class: wide ? 'swatch wide' : 'swatch', 'aria-hidden': 'true' });
-    const style = !dash || !dash.length ? 'solid' : dash[0] <= 3 ? 'dotted' : 'dashed';
     const paint = () => {
-      if (wide) node.style.background = colour();
-      else node.style.borderTop = `3px ${style} ${colour()}`;
+      if (wide || !dash || !dash.length) { node.style.background = colour(); return; }
+      let at = 0;
+      const stops = dash.map((length, i) => {
+        const stop = `${i % 2 ? 'transparent' : colour()} ${at}px ${at + length}px`;
+        at += length;
+        return stop;
+      });
+      node.style.background = `repeating-linear-gradient(90deg, ${stops.join(', ')})`;
     };
     paint();
     themed.push({ node, paint });
@@ -332,7 +340,7 @@
       tip.replaceChildren(el('b', {}, o.x.read(u.data[0][idx])), ...rows.map(({ i, v }) => {
         const s = o.series[i - 1];
         const line = el('span', { class: 'swatch' });
-        line.style.borderTopColor = s.colour();
+        line.style.background = s.colour();
         return el('div', {}, line, el('span', {}, s.label), el('span', {}, o.y.read(v)));
       }), hidden ? el('div', { class: 'dim' }, `and ${hidden} more`) : '');
       tip.style.display = 'block';
@@ -496,7 +504,7 @@
 
   // ---------------------------------------------------------------- which part of a grid is shown
 
-  const showValue = (v) => (typeof v === 'string' ? v : JSON.stringify(v));
+  const showValue = (v) => (typeof v === 'string' ? v : v === undefined ? DASH : JSON.stringify(v));
   const valuesOf = (key) => [...new Map(runs.map((r) => pointOf(r).get(key)).filter((v) => v !== undefined)
     .map((v) => [showValue(v), v])).values()];
 
@@ -517,8 +525,15 @@
     redraws.push({ id, go });
   }
 
-  /** The label of a run beside others: without the coordinates that the slice has fixed, where it has a scheme. */
-  const nameOf = (run) => run.label;
+  const placeOf = (run) => axes.map((key) => showValue(pointOf(run).get(key))).join('\n');
+  /** What a run is called where its coordinates stand beside it: its scheme, if a grid tells schemes apart. */
+  const nameOf = (run) => (axes.length && schemeOf(run) !== undefined ? showValue(schemeOf(run)) : run.label);
+  /** What a run is called in a legend or over a panel: with the coordinates that the controls leave open. */
+  const titleOf = (run) => {
+    if (!axes.length || schemeOf(run) === undefined) return run.label;
+    const open = axes.filter((key) => !slice.get(key) && pointOf(run).has(key)).map((key) => `${key} ${showValue(pointOf(run).get(key))}`);
+    return [showValue(schemeOf(run)), ...open].join(', ');
+  };
 
   // ---------------------------------------------------------------- tables
 
@@ -563,9 +578,17 @@
     }
     for (const c of columns) {
       if (!c.best) continue;
-      const values = rows.filter((r) => !c.unfit || !c.unfit(r)).map((r) => c.get(r)).filter((v) => v != null && Number.isFinite(v));
-      c.bestValue = values.length > 1 && Math.min(...values) !== Math.max(...values)
-        ? (c.best === 'low' ? Math.min(...values) : Math.max(...values)) : null;
+      // Best among the rows that may be compared: those of one point of a grid.
+      const peers = new Map();
+      for (const row of rows) {
+        const v = c.get(row);
+        if (v == null || !Number.isFinite(v) || (c.unfit && c.unfit(row))) continue;
+        const key = o.peers ? o.peers(row) : '';
+        if (!peers.has(key)) peers.set(key, []);
+        peers.get(key).push(v);
+      }
+      c.bests = new Map([...peers].filter(([, v]) => Math.min(...v) !== Math.max(...v))
+        .map(([key, v]) => [key, c.best === 'low' ? Math.min(...v) : Math.max(...v)]));
     }
 
     const node = el('table', { 'data-testid': o.testid }, o.caption ? el('caption', { class: 'visually-hidden' }, o.caption) : null, thead, tbody);
@@ -592,10 +615,10 @@
       const total = shown.length;
       tbody.replaceChildren(...shown.slice(0, limit).map((row) => el('tr', {}, columns.map((c) => {
         const value = c.get(row);
-        const best = c.bestValue != null && value === c.bestValue && !(c.unfit && c.unfit(row));
+        const best = !!c.bests && value != null && value === c.bests.get(o.peers ? o.peers(row) : '') && !(c.unfit && c.unfit(row));
         const extra = c.flag ? c.flag(row) : '';
         const classes = [c.kind && !c.name ? 'n' : '', c.first ? 'first' : '', best ? 'best' : '', c.name ? 'name' : '', extra].filter(Boolean).join(' ');
-        return el(c.name ? 'th' : 'td', { class: classes || null, scope: c.name ? 'row' : null, title: c.kind && !c.name ? exact(c.kind, value) + (best ? ' (best)' : '') : null },
+        return el(c.name ? 'th' : 'td', { class: classes || null, scope: c.name ? 'row' : null, title: c.kind && !c.name ? [exact(c.kind, value), best ? '(best)' : ''].filter(Boolean).join(' ') || null : null },
           c.cell ? c.cell(row) : c.kind ? show(c.kind, value) : value ?? DASH);
       }))));
       if (o.rowsWord) {
@@ -643,7 +666,7 @@
   const fair = (key) => (run) => run.summary?.fairness?.[key] ?? null;
   const net = (key) => (run) => run.summary?.network?.[key] ?? null;
   METRICS.push(
-    { key: 'jain_final', group: 'Fairness', label: 'Jain, end', kind: 'jain', best: 'high', first: true, long: 'Jain’s index at the end', get: fair('jain_final') },
+    { key: 'jain_final', group: 'Fairness', label: 'Jain', kind: 'jain', best: 'high', first: true, long: 'Jain’s index at the end', get: fair('jain_final') },
     { key: 'converged', group: 'Fairness', label: 'fair from', kind: 'ns', best: 'low', long: 'Time to become fair', get: fair('converged_at_ns'),
       cell: (run) => (fair('converged_at_ns')(run) == null && fair('jain_final')(run) != null ? 'never' : show('ns', fair('converged_at_ns')(run))) },
     { key: 'drops', group: 'Network', label: 'drops', kind: 'count', best: 'low', first: true, long: 'Packets dropped', get: net('drops') },
@@ -741,14 +764,19 @@
     let group = null;
     metrics = metrics.map((m) => { const first = m.group !== group; group = m.group; return { ...m, first, title: m.long }; });
     const columns = [
-      { key: 'run', label: 'run', name: true, get: (r) => r.label, cell: (r) => el('span', { class: 'runname' }, swatch(() => runColour(r), slotDash(r.slot)), el('span', {}, r.label,
+      { key: 'run', label: axes.length && schemeKey ? schemeKey : 'run', name: true, get: nameOf, cell: (r) => el('span', { class: 'runname', title: r.label }, swatch(() => runColour(r), slotDash(r.slot)), el('span', {}, nameOf(r),
         warningsOf(r).length ? el('span', { class: 'flag', title: warningsOf(r).join('\n') }, ' ⚠', el('span', { class: 'visually-hidden' }, ' has warnings')) : null)) },
+      ...axes.map((key) => ({ key: `axis:${key}`, label: key, kind: 'number', get: (r) => { const v = pointOf(r).get(key); return coordinate(v)?.n ?? (v === undefined ? null : showValue(v)); }, cell: (r) => (pointOf(r).has(key) ? showValue(pointOf(r).get(key)) : DASH) })),
       { key: 'flows', label: 'flows', kind: 'number', title: 'Flows that finished, of all', get: (r) => cellOf(r, 'all')?.completed ?? null,
         flag: (r) => (unfinished(r, 'all') ? 'weak' : ''),
         cell: (r) => { const c = cellOf(r, 'all'); return c ? (unfinished(r, 'all') ? `${grouped(c.completed)} of ${grouped(c.count)}` : grouped(c.completed ?? c.count)) : DASH; } },
       ...metrics,
     ];
-    body.append(el('div', { class: 'scroll sticky' }, table(columns, runs.filter((r) => r.summary), { testid: 'results-table', caption: 'Results of each run' }).node));
+    const rows = runs.filter((r) => r.summary);
+    const results = table(columns, rows, { testid: 'results-table', caption: 'Results of each run', limit: rows.length > 18 ? 15 : Infinity, rowsWord: rows.length > 18 ? 'run' : null, peers: placeOf });
+    body.append(el('div', { class: 'scroll sticky' }, results.node));
+    if (rows.length > 18) body.append(results.more);
+    if (axes.length) body.previousElementSibling.textContent = `One row a run. A dot and bold type mark the best of a column among the runs with the same ${axes.join(', ')}.`;
     if (runs.some((r) => unfinished(r, 'all'))) {
       body.append(el('p', { class: 'lead' }, 'Where flows did not finish, times are those of the flows that did, and are not marked best.'));
     }
@@ -802,16 +830,15 @@
     return unit && Number.isFinite(+m[1]) ? { kind: unit[0], n: +m[1] * unit[1] } : null;
   }
 
-  const sweep = { axis: axes[0], metric: null, log: false };
+  const sweep = { axis: axes[0], metric: null, log: null }; // log: null follows the values
   function drawSweep(body, id) {
     const metrics = METRICS.filter(hasValue);
     if (!metrics.length) return;
     if (!sweep.metric) sweep.metric = (metrics.find((m) => m.key === 'fct_p99_all') || metrics[0]).key;
     const tools = el('div', { class: 'tools' });
     const again = () => redraws.find((r) => r.id === id).go();
-    tools.append(select('Metric', metrics.map((m) => [m.key, m.long]), sweep.metric, (v) => { sweep.metric = v; again(); }, 'sweep-metric'));
+    tools.append(select('Metric', metrics.map((m) => [m.key, m.long]), sweep.metric, (v) => { sweep.metric = v; sweep.log = null; again(); }, 'sweep-metric'));
     if (axes.length > 1) tools.append(select('against', axes.map((a) => [a, a]), sweep.axis, (v) => { sweep.axis = v; again(); }, 'sweep-axis'));
-    tools.append(choice('Scale', [['lin', 'Linear'], ['log', 'Log']], sweep.log ? 'log' : 'lin', (v) => { sweep.log = v === 'log'; again(); }, 'sweep-scale'));
     body.append(tools);
 
     const metric = metrics.find((m) => m.key === sweep.metric);
@@ -845,14 +872,17 @@
     const raw = list.map((l) => l.sums.map(([sum, n]) => (n ? sum / n : null)));
     const top = Math.max(0, ...raw.flat().filter((v) => v != null));
     const { div, unit } = unitFor(metric.kind, top);
-    const log = sweep.log && raw.flat().every((v) => v == null || v > 0);
+    const known = raw.flat().filter((v) => v != null);
+    const positive = known.length > 0 && known.every((v) => v > 0);
+    const log = positive && (sweep.log ?? Math.max(...known) / Math.min(...known) > 30);
+    if (positive) tools.append(choice('Scale', [['lin', 'Linear'], ['log', 'Log']], log ? 'log' : 'lin', (v) => { sweep.log = v === 'log'; again(); }, 'sweep-scale'));
     const hidden = sweep.hidden || (sweep.hidden = new Set());
     let u;
     body.append(legend(list.map((l) => ({ key: l.name, label: l.name, colour: () => slotColour(l.slot), dash: slotDash(l.slot, l.twin) })), hidden,
       () => list.forEach((l, i) => u && u.setSeries(i + 1, { show: !hidden.has(l.name) }))));
     const box = plotBox(320);
     body.append(box);
-    const readX = (v) => (numeric ? `${sweep.axis} ${show(kind, v)}` : `${sweep.axis} ${showValue(values[v])}`);
+    const readX = (v) => (numeric ? `${sweep.axis} ${brief(kind, v)}` : `${sweep.axis} ${showValue(values[v])}`);
     later(() => {
       u = draw(box, {
         section: id, title: metric.long, height: 320,
@@ -862,9 +892,9 @@
           label: sweep.axis + (spread ? ' (log scale)' : ''), log: spread, read: readX,
           range: spread ? undefined : numeric ? [xs[0] - (xs[xs.length - 1] - xs[0]) * 0.03, xs[xs.length - 1] + (xs[xs.length - 1] - xs[0]) * 0.03] : [-0.3, xs.length - 0.7],
           splits: xs.length <= 14 ? () => xs : undefined,
-          tick: numeric ? (v) => show(kind, v) : (v) => (values[v] === undefined ? '' : showValue(values[v])),
+          tick: numeric ? (v) => brief(kind, v) : (v) => (values[v] === undefined ? '' : showValue(values[v])),
         },
-        y: { label: metric.long + (unit && !log ? ` (${unit})` : ''), log, read: (v) => show(metric.kind, v * (log ? 1 : div)), tick: log || !UNITS[metric.kind] ? (log ? (v) => show(metric.kind, v) : undefined) : undefined },
+        y: { label: metric.long + (log ? ' (log scale)' : unit ? ` (${unit})` : ''), log, read: (v) => show(metric.kind, v * (log ? 1 : div)), tick: log || !UNITS[metric.kind] ? (log ? (v) => brief(metric.kind, v) : undefined) : undefined },
       });
     });
   }
@@ -898,7 +928,7 @@
       l.dash = slotDash(l.run.slot, l.twin);
     }
     let u;
-    body.append(legend(lines.map((l) => ({ key: l.run.index, label: nameOf(l.run), colour: () => runColour(l.run), dash: l.dash })), dist.hidden,
+    body.append(legend(lines.map((l) => ({ key: l.run.index, label: titleOf(l.run), colour: () => runColour(l.run), dash: l.dash })), dist.hidden,
       () => lines.forEach((l, i) => u && u.setSeries(i + 1, { show: !dist.hidden.has(l.run.index) }))));
     const box = plotBox(340);
     body.append(box);
@@ -922,10 +952,10 @@
     later(() => {
       u = draw(box, {
         section: id, title: about, height: 340, data: [xs, ...ys], stepped: true,
-        series: lines.map((l) => ({ label: nameOf(l.run), colour: () => runColour(l.run), dash: l.dash, width: 2, show: !dist.hidden.has(l.run.index) })),
-        x: { label: `${noun} (log scale)`, log: true, tick: (v) => show(kind, v).replace(/(\.\d*?)0+(\D|$)/, '$1$2').replace(/\.(\D|$)/, '$1'), read: (v) => `${tail ? 'longer than' : 'within'} ${show(kind, v)}` },
+        series: lines.map((l) => ({ label: titleOf(l.run), colour: () => runColour(l.run), dash: l.dash, width: 2, show: !dist.hidden.has(l.run.index) })),
+        x: { label: `${noun} (log scale)`, log: true, tick: (v) => brief(kind, v), read: (v) => `${tail ? 'longer than' : 'within'} ${show(kind, v)}` },
         y: tail
-          ? { label: 'flows still unfinished (%)', log: true, range: [Math.max(0.001, Math.min(50, floor * 0.8)), 105], tick: (v) => `${digits(v).replace(/\.?0+$/, (z) => (z.startsWith('.') ? '' : z))}`, read: (v) => `${digits(v)}${NBSP}%` }
+          ? { label: 'flows still unfinished (%)', log: true, range: [Math.max(0.001, Math.min(50, floor * 0.8)), 105], tick: (v) => brief('', v), read: (v) => `${digits(v)}${NBSP}%` }
           : { label: 'flows finished (%)', range: [0, 102], splits: () => [0, 25, 50, 75, 100], read: (v) => `${digits(v)}${NBSP}%` },
       });
     });
@@ -967,16 +997,18 @@
     const refresh = () => { for (const [u, list] of drawn) u.batch(() => list.forEach((f, i) => { if (u.series[i + 1].show !== visible(f)) u.setSeries(i + 1, { show: visible(f) }); })); };
 
     const top = el('div', { class: 'tools' });
-    top.append(legend(classes.map((c) => ({ key: `class:${c}`, label: `${classWord(c)} (${[...place.values()].filter((p) => p[0] === c).length})`, colour: () => familyColour(c, 0.4, 2, others), wide: true })), rates.hidden, refresh));
-    const push = el('span', { class: 'push' });
-    if (members.length > 1) top.append(push, commonBox(rates, again));
+    const few = flows.size <= 24;
+    const rows = classes.map((c) => {
+      const list = [...flows.values()].filter((f) => f.class === c);
+      return [
+        { key: `class:${c}`, label: `${classWord(c)} (${list.length})`, colour: () => familyColour(c, 0.4, 2, others), wide: true },
+        ...(few ? list.map((f) => ({ key: `flow:${f.id}`, label: f.label || `flow ${f.id}`, colour: colourOf(f) })) : []),
+      ];
+    });
+    const legends = el('div', {}, (few ? rows : [rows.flat()]).map((items) => legend(items, rates.hidden, refresh)));
+    top.append(legends);
+    if (members.length > 1) top.append(el('span', { class: 'push' }), commonBox(rates, again));
     body.append(top);
-    if (flows.size <= 24) {
-      for (const cls of classes) {
-        const list = [...flows.values()].filter((f) => f.class === cls);
-        body.append(legend(list.map((f) => ({ key: `flow:${f.id}`, label: f.label || `flow ${f.id}`, colour: colourOf(f) })), rates.hidden, refresh, classWord(cls)));
-      }
-    }
 
     const span = overlap(members.map((r) => [r.rates.time_ns[0], lastOf(r.rates.time_ns)]));
     const peakOf = (run) => run.rates.flows.reduce((m, f) => f.rate_bps.reduce((n, v) => (v > n ? v : n), m), 0);
@@ -997,7 +1029,7 @@
       if (fairness.jain_final != null) words.push(`Jain ${show('jain', fairness.jain_final)} at the end`);
       if (fairness.converged_at_ns != null) words.push(`fair from ${show('ns', fairness.converged_at_ns)}`);
       else if (fairness.jain_final != null) words.push('did not converge');
-      grid.append(el('div', { class: 'panel', 'data-testid': 'rate-panel' }, el('header', {}, el('h3', {}, nameOf(run)), el('p', {}, words.join(' · '))), box, jbox));
+      grid.append(el('div', { class: 'panel', 'data-testid': 'rate-panel' }, el('header', {}, el('h3', {}, titleOf(run)), el('p', {}, words.join(' · '))), box, jbox));
       const x = { label: `time (${t.unit})`, range: [range[0] / t.div, range[1] / t.div], read: (v) => `at ${show('ns', v * t.div)}` };
       const xs = time.map((v) => v / t.div);
       later(() => {
@@ -1065,7 +1097,7 @@
       ]);
       const box = plotBox(220);
       const real = Math.max(...run.queues.ports.map((p) => most(p.queue_bytes)));
-      grid.append(el('div', { class: 'panel', 'data-testid': 'queue-panel' }, el('header', {}, el('h3', {}, nameOf(run)), el('p', {}, `longest sampled real queue ${show('bytes', real)}`)), box));
+      grid.append(el('div', { class: 'panel', 'data-testid': 'queue-panel' }, el('header', {}, el('h3', {}, titleOf(run)), el('p', {}, `longest sampled real queue ${show('bytes', real)}`)), box));
       later(() => {
         const u = draw(box, {
           section: id, title: `${run.label}: queues`, height: 220, sync: 'queues',
@@ -1081,15 +1113,15 @@
 
   // --- traces
 
-  const traces = { name: null, hidden: new Set() };
+  const traces = { name: null, hidden: new Set(), log: null }; // log: null follows the values
   function drawTraces(body, id) {
     const useful = (r) => (r.traces || []).filter((x) => some(x.time_ns));
     const names = [...new Set(runs.flatMap((r) => useful(r).map((x) => x.name)))];
     if (!names.includes(traces.name)) traces.name = names[0];
     const tools = el('div', { class: 'tools' });
     tools.append(names.length <= 8
-      ? choice('Value', names.map((n) => [n, wordsOfName(n)]), traces.name, (v) => { traces.name = v; redraws.find((r) => r.id === id).go(); body.querySelector(`[data-value="${CSS.escape(v)}"]`)?.focus(); }, 'trace-tabs')
-      : select('Value', names.map((n) => [n, wordsOfName(n)]), traces.name, (v) => { traces.name = v; redraws.find((r) => r.id === id).go(); }, 'trace-tabs'));
+      ? choice('Value', names.map((n) => [n, wordsOfName(n)]), traces.name, (v) => { traces.name = v; traces.log = null; redraws.find((r) => r.id === id).go(); body.querySelector(`[data-value="${CSS.escape(v)}"]`)?.focus(); }, 'trace-tabs')
+      : select('Value', names.map((n) => [n, wordsOfName(n)]), traces.name, (v) => { traces.name = v; traces.log = null; redraws.find((r) => r.id === id).go(); }, 'trace-tabs'));
     body.append(tools);
     const members = shownRuns((r) => useful(r).some((x) => x.name === traces.name));
     if (!members.length) { body.append(el('p', { class: 'none' }, 'This value was not traced here.')); return; }
@@ -1114,22 +1146,28 @@
     const span = overlap(all.map((x) => [x.time_ns[0], lastOf(x.time_ns)]));
     const peak = Math.max(...all.map((x) => most(x.values)));
     const kind = kindOfName(traces.name);
+    // Windows of flows inside and across datacenters differ by orders of magnitude.
+    const peaks = all.map((x) => most(x.values)).filter((v) => v > 0);
+    const log = peaks.length > 0 && (traces.log ?? Math.max(...peaks) / Math.min(...peaks) > 8);
+    if (peaks.length) tools.append(choice('Scale', [['lin', 'Linear'], ['log', 'Log']], log ? 'log' : 'lin', (v) => { traces.log = v === 'log'; redraws.find((r) => r.id === id).go(); }, 'trace-scale'));
+    const lows = log ? all.map((x) => x.values.reduce((m, v) => (v > 0 && v < m ? v : m), Infinity)) : [];
+    const range = log ? padLog(Math.max(Math.min(...lows), peak / 1e6), peak) : peak > 0 ? [0, peak * 1.05] : undefined;
     const t = unitFor('ns', span[1]);
-    const y = unitFor(kind, peak);
+    const y = log ? { div: 1, unit: '' } : unitFor(kind, peak);
     const grid = panels(members.length);
     body.append(grid);
     for (const run of members) {
       const list = picked.get(run);
       const box = plotBox(200);
-      grid.append(el('div', { class: 'panel', 'data-testid': 'trace-panel' }, el('header', {}, el('h3', {}, nameOf(run)), el('p', {}, run.summary?.law?.name && run.summary.law.name !== run.label ? run.summary.law.name : '')), box));
+      grid.append(el('div', { class: 'panel', 'data-testid': 'trace-panel' }, el('header', {}, el('h3', {}, titleOf(run)), el('p', {}, run.summary?.law?.name && run.summary.law.name !== run.label ? run.summary.law.name : '')), box));
       later(() => {
         // A law's value holds until it tells a new one; times differ from flow to flow.
-        const joined = uPlot.join(list.map((x) => [x.time_ns.map((v) => v / t.div), x.values.map((v) => (v == null ? null : v / y.div))]));
+        const joined = uPlot.join(list.map((x) => [x.time_ns.map((v) => v / t.div), x.values.map((v) => (v == null || (log && v <= 0) ? null : v / y.div))]));
         const u = draw(box, {
           section: id, title: `${run.label}: ${wordsOfName(traces.name)}`, height: 200, sync: 'traces', data: joined,
           series: list.map((x) => ({ label: label(x.flow), colour: colour(x.flow), width: 1.4, spanGaps: true, show: !traces.hidden.has(x.flow) })),
           x: { label: `time (${t.unit})`, range: [span[0] / t.div, span[1] / t.div], read: (v) => `at ${show('ns', v * t.div)}` },
-          y: { label: wordsOfName(traces.name) + (y.unit ? ` (${y.unit})` : ''), range: peak > 0 ? [0, (peak / y.div) * 1.05] : undefined, read: (v) => show(kind, v * y.div) },
+          y: { label: wordsOfName(traces.name) + (log ? ' (log scale)' : y.unit ? ` (${y.unit})` : ''), log, range: range && range.map((v) => v / y.div), tick: log ? (v) => brief(kind, v) : undefined, read: (v) => show(kind, v * y.div) },
         });
         drawn.push([u, list]);
       });
@@ -1152,7 +1190,7 @@
       { key: 'utilisation', label: 'utilisation', kind: 'share', get: of('utilisation'), cell: ({ link }) => {
         const bar = el('i');
         bar.style.width = `${Math.max(0, Math.min(1, link.utilisation || 0)) * 100}%`;
-        return [el('span', { class: 'meter', 'aria-hidden': 'true' }, bar), link.utilisation == null ? DASH : `${(link.utilisation * 100).toFixed(1)}${NBSP}%`];
+        return [el('span', { class: 'meter', 'aria-hidden': 'true' }, bar), el('span', { class: 'percent' }, link.utilisation == null ? DASH : `${(link.utilisation * 100).toFixed(1)}${NBSP}%`)];
       } },
       { key: 'packets', label: 'packets', kind: 'count', get: of('packets') },
       { key: 'drops', label: 'drops', kind: 'count', get: of('drops') },

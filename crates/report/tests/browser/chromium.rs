@@ -157,7 +157,8 @@ impl Page<'_> {
 
     /// The value of an expression; an exception is an error.
     pub(crate) fn eval(&mut self, expression: &str) -> Result<Value, String> {
-        let params = json!({ "expression": expression, "returnByValue": true, "awaitPromise": true, "userGesture": true });
+        let params =
+            json!({ "expression": expression, "returnByValue": true, "awaitPromise": true, "userGesture": true });
         let answer = self.call("Runtime.evaluate", &params)?;
         if answer["exceptionDetails"].is_null() {
             Ok(answer["result"]["value"].clone())
