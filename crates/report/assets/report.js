@@ -9,6 +9,9 @@
   const axes = page.axes || [];
   const schemeKey = page.scheme_key;
 
+  /** A table of names: a name from the data such as `constructor` finds nothing in it. */
+  const dict = (entries) => Object.assign(Object.create(null), entries);
+
   // ---------------------------------------------------------------- elements
 
   function el(tag, attributes, ...children) {
@@ -42,12 +45,12 @@
   const grouped = (v) => v.toLocaleString('en-GB', { maximumFractionDigits: 3 }).replace(/,/g, '\u202f');
   const NBSP = '\u00a0';
 
-  const UNITS = {
+  const UNITS = dict({
     ns: [[1, 'ns'], [1e3, 'µs'], [1e6, 'ms'], [1e9, 's']],
     bytes: [[1, 'B'], [1024, 'KiB'], [1024 ** 2, 'MiB'], [1024 ** 3, 'GiB'], [1024 ** 4, 'TiB']],
     bps: [[1, 'b/s'], [1e3, 'kb/s'], [1e6, 'Mb/s'], [1e9, 'Gb/s'], [1e12, 'Tb/s']],
     count: [[1, ''], [1e6, 'M'], [1e9, 'G'], [1e12, 'T']],
-  };
+  });
 
   /** The unit in which a value of this size reads best. */
   function unitFor(kind, max) {
@@ -87,7 +90,7 @@
   /** What a name such as `cwnd_bytes` says about its values. */
   function kindOfName(name) {
     const last = name.split('_').pop();
-    return { bytes: 'bytes', ppm: 'ppm', ns: 'ns', bps: 'bps' }[last] || 'number';
+    return ['bytes', 'ppm', 'ns', 'bps'].includes(last) ? last : 'number';
   }
 
   /** `cwnd_bytes` as a title: `cwnd`. */
@@ -156,7 +159,7 @@
   const slotDash = (slot, twin) => DASHES[(Math.floor(slot / 8) + (twin || 0)) % DASHES.length];
 
   /** Flows of one class share a hue (blue and orange differ for every kind of colour vision), flows differ in lightness. */
-  const HUES = { intra: [212, 78], inter: [24, 90] };
+  const HUES = dict({ intra: [212, 78], inter: [24, 90] });
   const OTHER_HUES = [[165, 70], [312, 45], [48, 85], [0, 0]];
   function familyColour(cls, position, count, others) {
     const [hue, sat] = HUES[cls] || OTHER_HUES[Math.max(0, others.indexOf(cls)) % OTHER_HUES.length];
@@ -165,7 +168,7 @@
     return `hsl(${hue} ${sat}% ${light.toFixed(1)}%)`;
   }
 
-  const CLASS_WORDS = { all: 'All flows', intra: 'Intra-DC', inter: 'Inter-DC' };
+  const CLASS_WORDS = dict({ all: 'All flows', intra: 'Intra-DC', inter: 'Inter-DC' });
   const classWord = (cls) => CLASS_WORDS[cls] || cls || 'flows';
 
   function swatch(colour, dash, wide) {
@@ -269,6 +272,16 @@
     return out;
   }
 
+  /** The same for bytes: powers of two. */
+  function binarySplits(lo, hi, room) {
+    const first = Math.ceil(Math.log2(lo) - 1e-9);
+    const last = Math.floor(Math.log2(hi) + 1e-9);
+    const every = [1, 2, 5, 10].find((n) => Math.log2(hi / lo) / n <= room) || 10;
+    const out = [];
+    for (let e = Math.ceil(first / every) * every; e <= last; e += every) out.push(2 ** e);
+    return out.length > 1 ? out : linearSplits(lo, hi, 2);
+  }
+
   function padLog(lo, hi) {
     if (!(lo > 0)) lo = hi > 0 ? hi / 1000 : 0.1;
     if (!(hi > 0)) hi = 1;
@@ -289,12 +302,12 @@
       grid: { stroke: () => theme.grid, width: 1 },
       ticks: { stroke: () => theme.grid, width: 1, size: 4 },
       label: spec.hide ? undefined : spec.label, labelSize: side === 2 ? 18 : 17, labelGap: side === 2 ? 2 : 0, gap: 4,
-      size: side === 2 ? (spec.hide ? 8 : 24) : 54,
+      size: side === 2 ? (spec.hide ? 8 : 24) : spec.log ? 64 : 54,
       splits: (u, _axis, lo, hi) => {
         if (spec.splits) return spec.splits(lo, hi);
         const px = side === 2 ? u.bbox.width : u.bbox.height;
         const room = px / (window.devicePixelRatio || 1) / (side === 2 ? 66 : 26);
-        return spec.log ? logSplits(lo, hi, room) : linearSplits(lo, hi, Math.max(2, Math.floor(room)));
+        return spec.log ? (spec.bytes ? binarySplits : logSplits)(lo, hi, room) : linearSplits(lo, hi, Math.max(2, Math.floor(room)));
       },
       filter: (_u, splits) => splits,
       values: (_u, splits) => {
@@ -647,7 +660,7 @@
   const METRICS = [];
   function timeMetrics(stat, word, group, classes, first) {
     classes.forEach((cls, i) => METRICS.push({
-      key: `fct_${stat}_${cls}`, group, label: { all: 'all', intra: 'intra', inter: 'inter' }[cls] || cls, kind: 'ns', best: 'low', first: first && i === 0,
+      key: `fct_${stat}_${cls}`, group, label: cls, kind: 'ns', best: 'low', first: first && i === 0,
       long: `FCT ${word}, ${(CLASS_WORDS[cls] || cls).replace('All', 'all')}`, cls,
       get: (run) => cellOf(run, cls)?.fct_ns?.[stat] ?? null, unfit: (run) => unfinished(run, cls),
     }));
@@ -792,7 +805,7 @@
     }
   }
 
-  const VERDICTS = { reproduced: ['reproduced', '✓'], 'direction only': ['direction', '≈'], 'not reproduced': ['not', '✗'], pending: ['pending', '…'] };
+  const VERDICTS = dict({ reproduced: ['reproduced', '✓'], 'direction only': ['direction', '≈'], 'not reproduced': ['not', '✗'], pending: ['pending', '…'] });
   function chip(verdict, text) {
     const [cls, sign] = VERDICTS[verdict] || ['pending', '…'];
     return el('span', { class: `chip ${cls}`, 'data-testid': 'verdict' }, el('span', { 'aria-hidden': 'true' }, sign), text || verdict);
@@ -818,11 +831,11 @@
 
   // --- grid
 
-  const COORD_UNITS = {
+  const COORD_UNITS = dict({
     ns: ['ns', 1], us: ['ns', 1e3], 'µs': ['ns', 1e3], ms: ['ns', 1e6], s: ['ns', 1e9],
     B: ['bytes', 1], KB: ['bytes', 1e3], MB: ['bytes', 1e6], GB: ['bytes', 1e9], KiB: ['bytes', 1024], MiB: ['bytes', 1024 ** 2], GiB: ['bytes', 1024 ** 3],
     bps: ['bps', 1], Kbps: ['bps', 1e3], Mbps: ['bps', 1e6], Gbps: ['bps', 1e9], Tbps: ['bps', 1e12], '%': ['pct', 1], '': ['number', 1],
-  };
+  });
   function coordinate(v) {
     if (typeof v === 'number') return { kind: 'number', n: v };
     const m = typeof v === 'string' && /^\s*([+-]?[\d.]+(?:e[+-]?\d+)?)\s*([^\d\s]*)\s*$/i.exec(v);
@@ -889,12 +902,12 @@
         data: [xs, ...raw.map((line) => line.map((v) => (v == null ? null : v / (log ? 1 : div))))],
         series: list.map((l) => ({ label: l.name, colour: () => slotColour(l.slot), dash: slotDash(l.slot, l.twin), width: 2, points: true, spanGaps: true, show: !hidden.has(l.name) })),
         x: {
-          label: sweep.axis + (spread ? ' (log scale)' : ''), log: spread, read: readX,
+          label: sweep.axis + (spread ? ' (log scale)' : ''), log: spread, bytes: kind === 'bytes', read: readX,
           range: spread ? undefined : numeric ? [xs[0] - (xs[xs.length - 1] - xs[0]) * 0.03, xs[xs.length - 1] + (xs[xs.length - 1] - xs[0]) * 0.03] : [-0.3, xs.length - 0.7],
           splits: xs.length <= 14 ? () => xs : undefined,
           tick: numeric ? (v) => brief(kind, v) : (v) => (values[v] === undefined ? '' : showValue(values[v])),
         },
-        y: { label: metric.long + (log ? ' (log scale)' : unit ? ` (${unit})` : ''), log, read: (v) => show(metric.kind, v * (log ? 1 : div)), tick: log || !UNITS[metric.kind] ? (log ? (v) => brief(metric.kind, v) : undefined) : undefined },
+        y: { label: metric.long + (log ? ' (log scale)' : unit ? ` (${unit})` : ''), log, bytes: metric.kind === 'bytes', read: (v) => show(metric.kind, v * (log ? 1 : div)), tick: log || !UNITS[metric.kind] ? (log ? (v) => brief(metric.kind, v) : undefined) : undefined },
       });
     });
   }
@@ -1167,7 +1180,7 @@
           section: id, title: `${run.label}: ${wordsOfName(traces.name)}`, height: 200, sync: 'traces', data: joined,
           series: list.map((x) => ({ label: label(x.flow), colour: colour(x.flow), width: 1.4, spanGaps: true, show: !traces.hidden.has(x.flow) })),
           x: { label: `time (${t.unit})`, range: [span[0] / t.div, span[1] / t.div], read: (v) => `at ${show('ns', v * t.div)}` },
-          y: { label: wordsOfName(traces.name) + (log ? ' (log scale)' : y.unit ? ` (${y.unit})` : ''), log, range: range && range.map((v) => v / y.div), tick: log ? (v) => brief(kind, v) : undefined, read: (v) => show(kind, v * y.div) },
+          y: { label: wordsOfName(traces.name) + (log ? ' (log scale)' : y.unit ? ` (${y.unit})` : ''), log, bytes: kind === 'bytes', range: range && range.map((v) => v / y.div), tick: log ? (v) => brief(kind, v) : undefined, read: (v) => show(kind, v * y.div) },
         });
         drawn.push([u, list]);
       });

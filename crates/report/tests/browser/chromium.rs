@@ -10,7 +10,7 @@ use std::time::Duration;
 
 const NAMES: [&str; 3] = ["chromium", "chromium-browser", "google-chrome"];
 /// How long one answer may take.
-const PATIENCE: Duration = Duration::from_secs(60);
+const PATIENCE: Duration = Duration::from_mins(1);
 /// How often, and how long apart, a page is asked whether it is ready.
 const POLLS: u32 = 1200;
 const POLL: Duration = Duration::from_millis(50);

@@ -115,8 +115,13 @@ pub(crate) fn hostile() -> ReportData {
         fct_ns: vec![(10.0, 0.5), (20.0, 1.0)],
         slowdown: vec![(1.0, 1.0)],
     });
+    run.distributions.push(Distribution { class: "constructor".into(), ..run.distributions[0].clone() });
+    run.traces[0].name = "constructor".into();
+    run.summary["flows"]["sizes"]["constructor"] = run.summary["flows"]["all"].clone();
+    run.summary["flows"]["sizes"]["__proto__"] = run.summary["flows"]["all"].clone();
     if let Some(rates) = &mut run.rates {
         rates.flows[0].label = markup.into();
+        rates.flows[1].class = "constructor".into();
     }
     data
 }
