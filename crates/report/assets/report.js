@@ -209,12 +209,12 @@
   const plots = [];
   const hook = {
     ready: false,
-    /** What is drawn now; `series` and `points` count what is visible. */
+    /** What is drawn now; `series` and `points` count what is visible, `range` is that of the x axis. */
     get plots() {
       return plots.map(({ section, title, u }) => {
         const visible = u.series.map((s, i) => (i > 0 && s.show ? i : 0)).filter(Boolean);
         const points = visible.reduce((sum, i) => sum + u.data[i].reduce((n, v) => n + (v == null ? 0 : 1), 0), 0);
-        return { section, title, series: visible.length, total: u.series.length - 1, points };
+        return { section, title, series: visible.length, total: u.series.length - 1, points, range: [u.scales.x.min, u.scales.x.max] };
       });
     },
   };

@@ -17,6 +17,11 @@ const POLICY: &str =
 /// Writes the report as one HTML document in UTF-8.
 ///
 /// The document loads nothing from elsewhere. The same data gives the same bytes.
+///
+/// ```
+/// let data = report::ReportData { title: "Mixed incast".into(), ..Default::default() };
+/// assert!(report::render(&data).contains("<title>Mixed incast</title>"));
+/// ```
 pub fn render(data: &ReportData) -> String {
     let json = data_json(data);
     let mut html = String::with_capacity(json.len() + SCRIPT.len() + UPLOT_SCRIPT.len() + STYLE.len() + 16_384);

@@ -203,6 +203,34 @@ impl Page<'_> {
         self.settle()
     }
 
+    /// Presses in the middle of an element, moves `dx` to the right and lets go.
+    pub(crate) fn drag(&mut self, selector: &str, dx: f64) -> Result<(), String> {
+        let (x, y) = self.middle(selector)?;
+        for (kind, x, buttons) in [
+            ("mouseMoved", x, 0),
+            ("mousePressed", x, 1),
+            ("mouseMoved", x + dx / 2.0, 1),
+            ("mouseMoved", x + dx, 1),
+            ("mouseReleased", x + dx, 0),
+        ] {
+            let button = if kind == "mouseMoved" { "none" } else { "left" };
+            let event = json!({ "type": kind, "x": x, "y": y, "button": button, "buttons": buttons, "clickCount": 1 });
+            self.call("Input.dispatchMouseEvent", &event)?;
+        }
+        self.settle()
+    }
+
+    pub(crate) fn double_click(&mut self, selector: &str) -> Result<(), String> {
+        let (x, y) = self.middle(selector)?;
+        for count in [1, 2] {
+            for kind in ["mousePressed", "mouseReleased"] {
+                let event = json!({ "type": kind, "x": x, "y": y, "button": "left", "clickCount": count });
+                self.call("Input.dispatchMouseEvent", &event)?;
+            }
+        }
+        self.settle()
+    }
+
     fn middle(&mut self, selector: &str) -> Result<(f64, f64), String> {
         let at = self.eval(&format!(
             "(() => {{ const e = document.querySelector({selector:?}); if (!e) return null; \

@@ -20,13 +20,14 @@ type Sample = fn() -> ReportData;
 
 const LAPTOP: (u32, u32) = (1366, 768);
 
-const TESTS: [(&str, Test); 16] = [
+const TESTS: [(&str, Test); 17] = [
     ("every_section_is_drawn", every_section_is_drawn),
     ("absent_data_leaves_no_section", absent_data_leaves_no_section),
     ("class_tabs_change_the_distribution", class_tabs_change_the_distribution),
     ("legend_hides_a_series", legend_hides_a_series),
     ("class_toggle_hides_flows_in_every_panel", class_toggle_hides_flows_in_every_panel),
     ("cursors_and_keys_read_values", cursors_and_keys_read_values),
+    ("dragging_zooms_every_panel", dragging_zooms_every_panel),
     ("theme_toggle_repaints", theme_toggle_repaints),
     ("dark_scheme_is_followed", dark_scheme_is_followed),
     ("links_sort_and_filter", links_sort_and_filter),
@@ -259,6 +260,20 @@ fn cursors_and_keys_read_values(browser: &mut Browser) -> Outcome {
     page.key("ArrowRight")?;
     page.check("keys read", "getComputedStyle(document.querySelector('#distributions .tip')).display === 'block'")?;
     page.check("described", "document.querySelector('#distributions .plot').ariaLabel.includes('arrow keys')")?;
+    page.close()
+}
+
+fn dragging_zooms_every_panel(browser: &mut Browser) -> Outcome {
+    let mut page = open(browser, "mixed", &sample::mixed(), "light")?;
+    let rates = plots("rates");
+    page.check("one time axis", &format!("new Set({rates}.map((p) => p.range.join())).size === 1"))?;
+    let full = page.eval(&format!("{rates}[0].range"))?;
+    page.drag("#rates .panel:nth-child(1) .u-over", 60.0)?;
+    page.check("closer", &format!("{rates}[0].range[1] - {rates}[0].range[0] < 300"))?;
+    page.check("all of them", &format!("{rates}.every((p) => Math.abs(p.range[0] - {rates}[0].range[0]) < 5 && Math.abs(p.range[1] - {rates}[0].range[1]) < 5)"))?;
+    page.check("queues stay", &format!("{}.every((p) => p.range[1] > 500)", plots("queues")))?;
+    page.double_click("#rates .panel:nth-child(1) .u-over")?;
+    page.check("all of it again", &format!("{rates}.every((p) => p.range.join() === '{},{}')", full[0], full[1]))?;
     page.close()
 }
 
