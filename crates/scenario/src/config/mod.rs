@@ -46,7 +46,7 @@ table! {
         /// The simulated time at which the run ends even if flows are left.
         stop: At<Span> = At::default_of(Span::from_s(10));
         /// Hosts, switches and links.
-        topology: Topology;
+        topology: At<Topology>;
         /// The ports of switches.
         port: Port = crate::decode::Field::decode(&Node::empty_table())?;
         /// The hosts.
