@@ -533,7 +533,18 @@
   function section(id, render) {
     const body = bodyOf(id);
     if (!body) return;
-    const go = () => { clearPlots(id); body.replaceChildren(); render(body, id); };
+    const go = () => {
+      // A control that redraws its section keeps the keyboard's focus.
+      const active = body.contains(document.activeElement) ? document.activeElement : null;
+      const held = active && active.closest('[data-testid]');
+      const value = active && active.dataset.value;
+      clearPlots(id);
+      body.replaceChildren();
+      render(body, id);
+      const again = held && body.querySelector(`[data-testid="${CSS.escape(held.dataset.testid)}"]`);
+      const next = again && (value === undefined ? again : again.querySelector(`[data-value="${CSS.escape(value)}"]`));
+      if (next) next.focus({ preventScroll: true });
+    };
     go();
     redraws.push({ id, go });
   }
@@ -897,6 +908,7 @@
     body.append(box);
     const readX = (v) => (numeric ? `${sweep.axis} ${brief(kind, v)}` : `${sweep.axis} ${showValue(values[v])}`);
     later(() => {
+      if (!box.isConnected) return; // a control was used before this was drawn
       u = draw(box, {
         section: id, title: metric.long, height: 320,
         data: [xs, ...raw.map((line) => line.map((v) => (v == null ? null : v / (log ? 1 : div))))],
@@ -926,11 +938,10 @@
     if (!classes.length) { body.append(el('p', { class: 'none' }, 'No distribution here.')); return; }
     if (!classes.includes(dist.cls)) dist.cls = classes[0];
     const again = () => redraws.find((r) => r.id === id).go();
-    const refocus = (testid, value) => { again(); body.querySelector(`[data-testid="${testid}"] [data-value="${CSS.escape(value)}"]`)?.focus(); };
     const tools = el('div', { class: 'tools' });
-    tools.append(choice('Class of flows', classes.map((c) => [c, classWord(c)]), dist.cls, (v) => { dist.cls = v; refocus('class-tabs', v); }, 'class-tabs'));
-    if (kinds.length > 1) tools.append(choice('Measure', kinds, dist.what, (v) => { dist.what = v; refocus('measure-tabs', v); }, 'measure-tabs'));
-    tools.append(choice('View', [['cdf', 'Share finished'], ['tail', 'Tail (log)']], dist.tail, (v) => { dist.tail = v; refocus('view-tabs', v); }, 'view-tabs'));
+    tools.append(choice('Class of flows', classes.map((c) => [c, classWord(c)]), dist.cls, (v) => { dist.cls = v; again(); }, 'class-tabs'));
+    if (kinds.length > 1) tools.append(choice('Measure', kinds, dist.what, (v) => { dist.what = v; again(); }, 'measure-tabs'));
+    tools.append(choice('View', [['cdf', 'Share finished'], ['tail', 'Tail (log)']], dist.tail, (v) => { dist.tail = v; again(); }, 'view-tabs'));
     body.append(tools);
 
     const lines = members.map((run) => ({ run, points: (run.distributions.find((d) => d.class === dist.cls) || {})[dist.what] || [] })).filter((l) => l.points.length);
@@ -963,6 +974,7 @@
     const floor = Math.min(...ys.flat().filter((v) => v != null && v > 0));
     const about = `${classWord(dist.cls)}: share of flows by ${dist.what === 'fct_ns' ? 'completion time' : 'slowdown'}`;
     later(() => {
+      if (!box.isConnected) return; // a control was used before this was drawn
       u = draw(box, {
         section: id, title: about, height: 340, data: [xs, ...ys], stepped: true,
         series: lines.map((l) => ({ label: titleOf(l.run), colour: () => runColour(l.run), dash: l.dash, width: 2, show: !dist.hidden.has(l.run.index) })),
@@ -977,14 +989,14 @@
   // --- rates
 
   const some = (list) => Array.isArray(list) && list.length > 0;
-  const rates = { hidden: new Set(), common: true };
+  const rates = { hidden: new Set(), common: null }; // common: null follows the values
 
   const overlap = (ranges) => [Math.min(...ranges.map((r) => r[0])), Math.max(...ranges.map((r) => r[1]))];
   const lastOf = (list) => list[list.length - 1];
 
   /** Common and own time axes are asked for by a box that sections of small multiples share in looks. */
   function commonBox(state, again) {
-    const box = el('input', { type: 'checkbox', checked: state.common, onchange: () => { state.common = box.checked; again(); } });
+    const box = el('input', { type: 'checkbox', 'data-testid': 'common', checked: state.common, onchange: () => { state.common = box.checked; again(); } });
     return el('label', { class: 'field' }, box, 'same axes for all runs');
   }
 
@@ -996,18 +1008,24 @@
     const rank = (c) => { const i = ['intra', 'inter'].indexOf(c); return i < 0 ? 9 : i; };
     classes.sort((a, b) => rank(a) - rank(b));
     const others = classes.filter((c) => !(c in HUES));
-    // Flows are the same in all runs of a report, or nearly: the legend knows them by number.
+    // Flows are the same in all runs of a report, or nearly: the legend knows them by class and number.
+    const keyOf = (f) => `${f.class}:${f.id}`;
     const flows = new Map();
-    for (const run of members) for (const f of run.rates.flows) if (!flows.has(f.id)) flows.set(f.id, f);
+    for (const run of members) for (const f of run.rates.flows) if (!flows.has(keyOf(f))) flows.set(keyOf(f), f);
     const place = new Map();
     for (const cls of classes) {
       const list = [...flows.values()].filter((f) => f.class === cls);
-      list.forEach((f, i) => place.set(f.id, [cls, i, list.length]));
+      list.forEach((f, i) => place.set(keyOf(f), [cls, i, list.length]));
     }
-    const colourOf = (flow) => () => { const [cls, i, n] = place.get(flow.id); return familyColour(cls, i, n, others); };
-    const visible = (f) => !rates.hidden.has(`class:${f.class}`) && !rates.hidden.has(`flow:${f.id}`);
+    const colourOf = (flow) => () => { const [cls, i, n] = place.get(keyOf(flow)); return familyColour(cls, i, n, others); };
+    const visible = (f) => !rates.hidden.has(`class:${f.class}`) && !rates.hidden.has(`flow:${keyOf(f)}`);
     const drawn = [];
     const refresh = () => { for (const [u, list] of drawn) u.batch(() => list.forEach((f, i) => { if (u.series[i + 1].show !== visible(f)) u.setSeries(i + 1, { show: visible(f) }); })); };
+
+    const peaks = members.map((run) => run.rates.flows.reduce((m, f) => f.rate_bps.reduce((n, v) => (v > n ? v : n), m), 0));
+    const peak = Math.max(...peaks);
+    // One axis shows which scheme is fair; with eight flows in one run and two hundred in another it shows nothing.
+    if (rates.common == null) rates.common = Math.min(...peaks) * 5 >= peak;
 
     const top = el('div', { class: 'tools' });
     const few = flows.size <= 24;
@@ -1015,7 +1033,7 @@
       const list = [...flows.values()].filter((f) => f.class === c);
       return [
         { key: `class:${c}`, label: `${classWord(c)} (${list.length})`, colour: () => familyColour(c, 0.4, 2, others), wide: true },
-        ...(few ? list.map((f) => ({ key: `flow:${f.id}`, label: f.label || `flow ${f.id}`, colour: colourOf(f) })) : []),
+        ...(few ? list.map((f) => ({ key: `flow:${keyOf(f)}`, label: f.label || `flow ${f.id}`, colour: colourOf(f) })) : []),
       ];
     });
     const legends = el('div', {}, (few ? rows : [rows.flat()]).map((items) => legend(items, rates.hidden, refresh)));
@@ -1024,8 +1042,6 @@
     body.append(top);
 
     const span = overlap(members.map((r) => [r.rates.time_ns[0], lastOf(r.rates.time_ns)]));
-    const peakOf = (run) => run.rates.flows.reduce((m, f) => f.rate_bps.reduce((n, v) => (v > n ? v : n), m), 0);
-    const peak = Math.max(...members.map(peakOf));
     const t = unitFor('ns', span[1]);
     const r = unitFor('bps', peak);
     const grid = panels(members.length);
@@ -1046,6 +1062,7 @@
       const x = { label: `time (${t.unit})`, range: [range[0] / t.div, range[1] / t.div], read: (v) => `at ${show('ns', v * t.div)}` };
       const xs = time.map((v) => v / t.div);
       later(() => {
+        if (!box.isConnected) return; // a control was used before this was drawn
         const many = list.length > 16;
         const u = draw(box, {
           section: id, title: `${run.label}: sending rates`, height, sync: 'rates',
@@ -1112,6 +1129,7 @@
       const real = Math.max(...run.queues.ports.map((p) => most(p.queue_bytes)));
       grid.append(el('div', { class: 'panel', 'data-testid': 'queue-panel' }, el('header', {}, el('h3', {}, titleOf(run)), el('p', {}, `longest sampled real queue ${show('bytes', real)}`)), box));
       later(() => {
+        if (!box.isConnected) return; // a control was used before this was drawn
         const u = draw(box, {
           section: id, title: `${run.label}: queues`, height: 220, sync: 'queues',
           data: [time.map((v) => v / t.div), ...list.map((s) => time.map((_, i) => (s.values[i] == null ? null : s.values[i] / b.div)))],
@@ -1133,7 +1151,7 @@
     if (!names.includes(traces.name)) traces.name = names[0];
     const tools = el('div', { class: 'tools' });
     tools.append(names.length <= 8
-      ? choice('Value', names.map((n) => [n, wordsOfName(n)]), traces.name, (v) => { traces.name = v; traces.log = null; redraws.find((r) => r.id === id).go(); body.querySelector(`[data-value="${CSS.escape(v)}"]`)?.focus(); }, 'trace-tabs')
+      ? choice('Value', names.map((n) => [n, wordsOfName(n)]), traces.name, (v) => { traces.name = v; traces.log = null; redraws.find((r) => r.id === id).go(); }, 'trace-tabs')
       : select('Value', names.map((n) => [n, wordsOfName(n)]), traces.name, (v) => { traces.name = v; traces.log = null; redraws.find((r) => r.id === id).go(); }, 'trace-tabs'));
     body.append(tools);
     const members = shownRuns((r) => useful(r).some((x) => x.name === traces.name));
@@ -1174,6 +1192,7 @@
       const box = plotBox(200);
       grid.append(el('div', { class: 'panel', 'data-testid': 'trace-panel' }, el('header', {}, el('h3', {}, titleOf(run)), el('p', {}, run.summary?.law?.name && run.summary.law.name !== run.label ? run.summary.law.name : '')), box));
       later(() => {
+        if (!box.isConnected) return; // a control was used before this was drawn
         // A law's value holds until it tells a new one; times differ from flow to flow.
         const joined = uPlot.join(list.map((x) => [x.time_ns.map((v) => v / t.div), x.values.map((v) => (v == null || (log && v <= 0) ? null : v / y.div))]));
         const u = draw(box, {

@@ -198,6 +198,7 @@ fn class_tabs_change_the_distribution(browser: &mut Browser) -> Outcome {
         "document.querySelector('[data-testid=class-tabs] [data-value=inter]').ariaPressed === 'true'",
     )?;
     page.check("title", &format!("{}[0].title.startsWith('Inter-DC')", plots("distributions")))?;
+    page.check("keeps the focus", "document.activeElement.dataset.value === 'inter'")?;
     let inter = page.eval(&picture_sum("distributions"))?;
     page.click("[data-testid=measure-tabs] [data-value=slowdown]")?;
     page.check("title", &format!("{}[0].title.includes('slowdown')", plots("distributions")))?;
@@ -516,7 +517,11 @@ fn pictures(browser: &mut Browser, dir: &Path) -> Outcome {
         for (name, data) in samples {
             let mut page = open(browser, name, &data(), scheme)?;
             save(Path::new(&format!("{name}-{scheme}.png")), &page.shoot(None)?)?;
-            if name != "large" {
+            if name == "large" {
+                for (part, selector) in [("flows", "#rates .panel"), ("cdf", "#distributions")] {
+                    save(Path::new(&format!("{name}-{scheme}-{part}.png")), &page.shoot(Some(selector))?)?;
+                }
+            } else {
                 let sections = page.eval("[...document.querySelectorAll('main > section')].map((s) => s.id)")?;
                 for id in sections.as_array().into_iter().flatten().filter_map(|id| id.as_str()) {
                     let shot = page.shoot(Some(&format!("#{id}")))?;
