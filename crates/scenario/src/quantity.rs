@@ -105,6 +105,14 @@ impl Decimal {
     }
 }
 
+impl std::str::FromStr for Decimal {
+    type Err = ();
+
+    fn from_str(text: &str) -> Result<Self, ()> {
+        Self::parse(text).ok_or(())
+    }
+}
+
 impl std::fmt::Display for Decimal {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         if self.scale == 0 {

@@ -60,6 +60,10 @@ const PAYLOAD: NonZeroU32 = match NonZeroU32::new(4096) {
     Some(payload) => payload,
     None => NonZeroU32::MIN,
 };
+const ACK_SIZE: NonZeroU16 = match NonZeroU16::new(64) {
+    Some(size) => size,
+    None => NonZeroU16::MIN,
+};
 const ENTROPIES: NonZeroU16 = match NonZeroU16::new(256) {
     Some(entropies) => entropies,
     None => NonZeroU16::MIN,
@@ -73,7 +77,7 @@ table! {
         /// Header of a data packet, in bytes.
         header: u32 = 64;
         /// Size of an acknowledgement on the wire, in bytes, 1 to 65535.
-        ack_size: At<NonZeroU16> = At::default_of(const { NonZeroU16::new(64).unwrap() });
+        ack_size: At<NonZeroU16> = At::default_of(ACK_SIZE);
         /// Packets that one acknowledgement answers.
         ack_every: NonZeroU8 = NonZeroU8::MIN;
         /// `ecmp`: one path a flow. `spray`: each packet draws its own.
