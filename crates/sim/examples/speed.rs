@@ -33,7 +33,7 @@ fn main() {
         .map(|src| {
             let other = match which {
                 "permutation" => (src + 37) % hosts,
-                _ if mix64(src.into()) % 5 == 0 => (src + 128) % hosts,
+                _ if mix64(src.into()).is_multiple_of(5) => (src + 128) % hosts,
                 _ => src / 128 * 128 + (src + 37) % 128,
             };
             FlowSpec { src: HostId(src), dst: HostId(other), size, start: Start::At(Time::ZERO), kind: 0 }
