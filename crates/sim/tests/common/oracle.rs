@@ -215,6 +215,7 @@ impl<'a, L: ControlLaw, F: Fn(&FlowSpec, &Path) -> L> Oracle<'a, L, F> {
         marked &= arrival.ecn_capable;
         if is_nic || config.is_plain() {
             count(port, &packet, marked);
+            port.counters.losses += u64::from(self.setup.network.port(link).loses(salt, &arrival));
         }
         let entry = (packet, marked);
         if config.control_priority && !is_nic && arrival.control {
@@ -246,18 +247,17 @@ impl<'a, L: ControlLaw, F: Fn(&FlowSpec, &Path) -> L> Oracle<'a, L, F> {
                 marked |= marker(&phantom.ecn, drain).marks(backlog, || draw(salt ^ 0x5048_414e_544f_4d00, &arrival));
             }
         }
-        if !is_nic && !config.is_plain() {
-            count(port, &packet, marked);
-        }
         // The link's loss is drawn with the time at which the packet came to the port.
         let lost = self.setup.network.port(link).loses(salt, &packet.arrival());
+        if !is_nic && !config.is_plain() {
+            count(port, &packet, marked);
+            port.counters.losses += u64::from(lost);
+        }
         port.service_ends = now + serializer.time_for(packet.size.into());
         packet.mark(marked);
         port.in_service = Some(packet);
         let ends = port.service_ends;
-        if lost {
-            port.counters.losses += 1;
-        } else {
+        if !lost {
             packet.time_ps = ends + config.delay.unsigned_ps();
             let serial = self.at(packet.time_ps, What::Arrive(link.0));
             self.packets.insert(serial, packet);
