@@ -259,12 +259,11 @@ impl<L: ControlLaw> Sender<L> {
             // A packet that the network card held back does not slow the ones behind it.
             self.next_send = (self.next_send + gap).max(now);
         }
-        let ask = match self.next_bytes() {
-            Some(next) => self.in_flight + Bytes::new(next.into()) > permit.window,
-            None => {
-                self.records.get_mut(seq).app_limited = self.in_flight < permit.window;
-                true
-            }
+        let ask = if let Some(next) = self.next_bytes() {
+            self.in_flight + Bytes::new(next.into()) > permit.window
+        } else {
+            self.records.get_mut(seq).app_limited = self.in_flight < permit.window;
+            true
         };
         Segment { seq, bytes, attempt, ask }
     }

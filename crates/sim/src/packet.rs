@@ -1,6 +1,6 @@
 //! A packet on its way: 32 bytes, moved by value.
 
-use fabric::{Arrival, Passage};
+use fabric::{Arrival, Item, Passage};
 
 /// A data packet or an acknowledgement.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
@@ -83,6 +83,13 @@ impl Packet {
             // Another transmission comes at another time, an acknowledgement at another port.
             identity: u64::from(self.flow) << 32 | u64::from(self.seq),
         }
+    }
+}
+
+impl Item for Packet {
+    #[inline(always)]
+    fn arrival(&self) -> Arrival {
+        self.arrival()
     }
 }
 
