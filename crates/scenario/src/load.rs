@@ -145,6 +145,12 @@ fn plain(node: &Node) -> String {
     }
 }
 
+/// A value as part of a file's name.
+fn shown(value: &str) -> String {
+    let fine = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '+' | '-' | '%' | ':');
+    value.chars().map(|c| if fine(c) { c } else { '-' }).collect()
+}
+
 impl Scenario {
     /// The scenario as a file, every constant default filled in: it reads back as the same scenario.
     pub fn resolved_toml(&self) -> String {
@@ -166,7 +172,8 @@ impl Scenario {
         let mut runs = Vec::new();
         for point in &self.points {
             for (name, scheme) in point.config.schemes.iter() {
-                let values: Vec<String> = point.values.iter().map(|(key, value)| format!("{key}={value}")).collect();
+                let values: Vec<String> =
+                    point.values.iter().map(|(key, value)| format!("{key}={}", shown(value))).collect();
                 let id = std::iter::once(name.to_owned()).chain(values).collect::<Vec<_>>().join(",");
                 runs.push(Run {
                     id,

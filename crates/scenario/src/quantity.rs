@@ -209,6 +209,8 @@ const RATES: Units = &[
 const LONGEST_PS: u64 = 1_000_000_000_000_000_000;
 /// The largest size that files hold: 16 TiB, 2^32 packets of 4 KiB.
 const LARGEST: u64 = 1 << 44;
+/// The lowest rate: a packet of 64 KiB lasts half a second, and the simulator's arithmetic holds it.
+const SLOWEST: u64 = 1_000_000;
 /// The highest rate: 2^43 b/s, the range that `units` states.
 const FASTEST: u64 = 1 << 43;
 
@@ -321,7 +323,8 @@ impl Field for Rate {
     const EXPECTS: &'static str = "a rate such as \"100Gbps\"";
     fn decode(node: &Node) -> Result<Self, Fault> {
         match with_unit::<Self>(node, RATES, FASTEST)? {
-            0 => Err(Fault::new(node.origin, "a rate is over zero").label(format!("expected {}", Self::EXPECTS))),
+            bps if bps < SLOWEST => Err(Fault::new(node.origin, format!("{} is under 1 Mbps", node.described()))
+                .label("expected at least \"1Mbps\"")),
             bps => Ok(Self::from_bps(bps)),
         }
     }

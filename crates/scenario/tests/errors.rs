@@ -103,7 +103,7 @@ fn a_negative_rate() {
         &["file.toml:6:8", "\"-100Gbps\" is negative", "a rate such as \"100Gbps\""],
     );
     says(&message("\"100Gbps\"", "-5"), &["file.toml:6:8", "-5 is negative"]);
-    says(&message("\"100Gbps\"", "\"0Gbps\""), &["file.toml:6:8", "over zero"]);
+    says(&message("\"100Gbps\"", "\"0Gbps\""), &["file.toml:6:8", "under 1 Mbps", "at least"]);
 }
 
 #[test]

@@ -1,5 +1,7 @@
 //! Imports of htsim's files become scenarios that build.
 
+use std::fmt::Write;
+
 use scenario::import::{Imported, Names, import_htsim};
 use scenario::{Overrides, parse};
 
@@ -100,7 +102,7 @@ fn trees_of_other_shapes_are_spelled_out() {
 fn long_matrices_come_with_a_file() {
     let mut matrix = String::from("Nodes 16\nConnections 1500\n");
     for i in 0..1_500 {
-        matrix.push_str(&format!("{}->{} start {} size 1000\n", i % 16, (i + 1) % 16, i * 1_000));
+        writeln!(matrix, "{}->{} start {} size 1000", i % 16, (i + 1) % 16, i * 1_000).unwrap();
     }
     let imported = import_htsim(&matrix, None, &NAMES).unwrap();
     let (name, text) = imported.flows.as_ref().unwrap();

@@ -117,12 +117,11 @@ impl Parts<'_> {
     ) -> Result<Span, Fault> {
         let (pair_delay, pair_rtt) = pair.map_or((None, None), |pair| (pair.delay, pair.rtt));
         let default = At::default_of(Span::from_ms(2));
-        let rtt = match (pair_delay, pair_rtt, it.inter_delay) {
-            (Some(delay), ..) => return over_zero(delay),
-            (None, Some(rtt), _) => rtt,
-            (None, None, Some(delay)) => return over_zero(delay),
-            (None, None, None) => it.inter_rtt.unwrap_or(default),
-        };
+        let common = if pair_rtt.is_some() { None } else { it.inter_delay };
+        if let Some(delay) = pair_delay.or(common) {
+            return over_zero(delay);
+        }
+        let rtt = pair_rtt.or(it.inter_rtt).unwrap_or(default);
         let up = [rates.host, rates.edge, rates.core, rates.border];
         let sending = 2 * self.sending(&up) + self.sending(&[rate]);
         // Four links up and four down, there and back, at the delay of links inside.
@@ -224,9 +223,9 @@ impl Rates {
             let per_edge = it.hosts_per_edge.map_or(it.k.get() / 2, std::num::NonZeroU16::get);
             let hosts = host.bps().saturating_mul(u64::from(per_edge));
             edge = Rate::from_bps(over.divides(hosts) / u64::from(it.k.get() / 2));
-            if edge.is_zero() || edge.bps() > 1 << 43 {
+            if edge < Rate::from_mbps(1) || edge.bps() > 1 << 43 {
                 return Err(Fault::new(over.origin, format!("uplinks of {edge} are out of range"))
-                    .label("expected uplinks of 1 bps to 8.7 Tbps"));
+                    .label("expected uplinks of 1 Mbps to 8.7 Tbps"));
             }
         }
         Ok(Self {
@@ -255,10 +254,13 @@ fn solve(rtt: At<Span>, other: u64, links: u64) -> Result<Span, Fault> {
         )
         .label(format!("expected over {other}")));
     }
-    Ok(Span::from_ps(left as i64))
+    over_zero(At { value: Span::from_ps(left as i64), origin: rtt.origin })
 }
 
-/// Refuses a link without delay.
+/// The longest delay of a link: a path of ten, there and back, stays far inside a [`Span`].
+const LONGEST_DELAY: Span = Span::from_s(100);
+
+/// Refuses a link without delay, and one that takes forever.
 fn over_zero(delay: At<Span>) -> Result<Span, Fault> {
     if delay.is_zero() {
         return Err(Fault::new(
@@ -266,6 +268,11 @@ fn over_zero(delay: At<Span>) -> Result<Span, Fault> {
             "a link has a delay over zero: it is what lets its ends be simulated apart",
         )
         .label("expected a time such as \"1us\""));
+    }
+    if *delay > LONGEST_DELAY {
+        return Err(
+            Fault::new(delay.origin, format!("a link with a delay of {}", *delay)).label("expected at most \"100s\"")
+        );
     }
     Ok(*delay)
 }

@@ -120,9 +120,9 @@ impl Survey {
                     links += count * u128::from(pair.links[class as usize]);
                 }
             }
-            if destinations > 0 {
+            if let Some(mean) = ((own * links) << 32).checked_div(destinations) {
                 sources += own;
-                sum += (own * links << 32) / destinations;
+                sum += mean;
             }
         }
         (sum / sources.max(1)) as u64

@@ -80,6 +80,8 @@ table! {
         ack_size: At<NonZeroU16> = At::default_of(ACK_SIZE);
         /// Packets that one acknowledgement answers.
         ack_every: NonZeroU8 = NonZeroU8::MIN;
+        /// How long an acknowledgement may be held back where `ack_every` is over 1. `auto`: a quarter of the base RTT.
+        ack_delay: Auto<Span> = Auto::Auto;
         /// `ecmp`: one path a flow. `spray`: each packet draws its own.
         path: PathChoice = PathChoice::Ecmp;
         /// How many paths `spray` draws from.
@@ -106,6 +108,8 @@ table! {
         ack_size: Option<At<NonZeroU16>> = None;
         /// As in `[host]`.
         ack_every: Option<NonZeroU8> = None;
+        /// As in `[host]`.
+        ack_delay: Option<Auto<Span>> = None;
         /// As in `[host]`.
         path: Option<PathChoice> = None;
         /// As in `[host]`.
@@ -138,7 +142,19 @@ impl Host {
         macro_rules! take {
             ($($key:ident),*) => {$(if let Some(value) = patch.$key { host.$key = value; })*};
         }
-        take!(payload, header, ack_size, ack_every, path, entropies, reordering, rto_min, rto_max, timeouts_cut);
+        take!(
+            payload,
+            header,
+            ack_size,
+            ack_every,
+            ack_delay,
+            path,
+            entropies,
+            reordering,
+            rto_min,
+            rto_max,
+            timeouts_cut
+        );
         host
     }
 
@@ -149,6 +165,7 @@ impl Host {
             header: self.header,
             ack_size: u32::from(self.ack_size.get()),
             ack_every: self.ack_every.get(),
+            ack_delay: self.ack_delay.value(),
             spray: match self.path {
                 PathChoice::Ecmp => Spray::PerFlow,
                 PathChoice::Spray => Spray::PerPacket(self.entropies.get()),

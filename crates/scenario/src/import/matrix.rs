@@ -166,9 +166,9 @@ impl Reading {
                 "id" | "count" => {
                     let value: u32 = number(words, at - 1)?;
                     if word == "id" {
-                        id = Some(value)
+                        id = Some(value);
                     } else {
-                        count = value
+                        count = value;
                     }
                     at += 1;
                 }

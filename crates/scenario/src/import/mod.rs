@@ -3,6 +3,8 @@
 mod matrix;
 mod topology;
 
+use std::fmt::Write;
+
 use crate::Error;
 use crate::decode::Field;
 use crate::error::{Fault, Origin, Sources};
@@ -98,7 +100,7 @@ fn traffic(matrix: &Matrix, names: &Names<'_>) -> (Value, Option<(String, String
             StartAt::Time(span) => (write_span(span), String::new()),
             StartAt::After(index) => (String::new(), index.to_string()),
         };
-        text.push_str(&format!("{start},{},{},{},{after}\n", flow.src, flow.dst, flow.size));
+        let _ = writeln!(text, "{start},{},{},{},{after}", flow.src, flow.dst, flow.size);
     }
     let file = format!("{}.flows.csv", names.scenario);
     (Value::table([("kind", Value::string("list")), ("file", Value::string(&file))]), Some((file, text)))

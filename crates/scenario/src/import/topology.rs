@@ -279,9 +279,9 @@ impl Tree {
 
 fn gbps(words: &[(&str, Origin)]) -> Result<Rate, Fault> {
     let rate = Rate::from_bps(number::<Decimal>(words, 0)?.of(1_000_000_000));
-    if rate.is_zero() || rate.bps() > 1 << 43 {
+    if rate < Rate::from_mbps(1) || rate.bps() > 1 << 43 {
         return Err(
-            Fault::new(words[0].1, format!("a rate of {rate} is out of range")).label("expected up to 8796 Gbps")
+            Fault::new(words[0].1, format!("a rate of {rate} is out of range")).label("expected 0.001 to 8796 Gbps")
         );
     }
     Ok(rate)

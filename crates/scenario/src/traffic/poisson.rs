@@ -143,7 +143,7 @@ fn mean_gap(it: &Poisson, parts: &[Part], ground: &Ground<'_>) -> Result<u128, F
     }
     // gap = crossing * 8 bits / (load * capacity). Crossing is under 2^64, so the numerator is under
     // 2^(64 + 43 + 4 + 20) = 2^131 at worst and under 2^120 for sizes up to 64 GB; beyond, it saturates.
-    let bits_ps = crossing.saturating_mul(8 * 1_000_000_000_000 << 4);
+    let bits_ps = crossing.saturating_mul(8_000_000_000_000 << 4);
     Ok(bits_ps.saturating_mul(1_000_000) / (load_ppm * u128::from(capacity)))
 }
 
