@@ -286,8 +286,131 @@ fn a_check_builds_every_run() {
     assert_eq!(report.runs[0].report.hosts, 32);
 }
 
+const KEYS: &[&str] = &[
+    "schema",
+    "name",
+    "seed",
+    "stop",
+    "topology",
+    "topology.kind",
+    "topology.k",
+    "topology.datacenters",
+    "topology.hosts_per_edge",
+    "topology.rate",
+    "topology.host_rate",
+    "topology.edge_rate",
+    "topology.core_rate",
+    "topology.border_rate",
+    "topology.inter_rate",
+    "topology.oversubscription",
+    "topology.link_delay",
+    "topology.intra_rtt",
+    "topology.inter_delay",
+    "topology.inter_rtt",
+    "topology.border_links_per_core",
+    "topology.inter_links",
+    "port.buffer",
+    "port.ecn",
+    "port.ecn.min",
+    "port.ecn.max",
+    "port.ecn.step",
+    "port.ecn.probability",
+    "port.phantom",
+    "port.phantom.size",
+    "port.phantom.drain",
+    "port.loss",
+    "port.inter.loss",
+    "port.mark_at",
+    "host.payload",
+    "host.header",
+    "host.ack_size",
+    "host.ack_every",
+    "host.ack_delay",
+    "host.path",
+    "host.entropies",
+    "host.rto_min",
+    "schemes.uno.law",
+    "schemes.uno.intra",
+    "schemes.uno.host",
+    "schemes.uno.host.payload",
+    "schemes.uno.params.unocc.k",
+    "schemes.uno.params.unocc.alpha",
+    "schemes.uno.params.unocc.epoch_period",
+    "schemes.uno.port.buffer",
+    "traffic.0.receiver",
+    "traffic.0.intra",
+    "traffic.0.inter",
+    "traffic.0.size",
+    "traffic.0.start",
+    "traffic.0.stagger",
+    "traffic.0.kind",
+    "traffic.1.intra",
+    "traffic.1.load",
+    "traffic.1.load_of",
+    "traffic.1.ratio",
+    "traffic.1.ratio_of",
+    "traffic.1.window",
+    "traffic.1.flows",
+    "traffic.1.start",
+    "series.interval",
+    "series.ports",
+    "series.flows",
+    "sizes.small",
+    "grid",
+];
+
+const VALUES: &[&str] = &[
+    "0",
+    "1",
+    "2",
+    "3",
+    "65535",
+    "-1",
+    "9223372036854775807",
+    "0.0",
+    "0.5",
+    "1e-18",
+    "1e18",
+    "inf",
+    "nan",
+    "true",
+    "[]",
+    "{}",
+    "\"\"",
+    "\"auto\"",
+    "\"off\"",
+    "\"port\"",
+    "\"unlimited\"",
+    "0ps",
+    "1ps",
+    "1ms",
+    "1000000s",
+    "1B",
+    "16TiB",
+    "1Mbps",
+    "8Tbps",
+    "0%",
+    "100%",
+    "1:1",
+    "1000000:1",
+    "host",
+    "inter",
+    "flows",
+    "bytes",
+    "spray",
+    "dumbbell",
+    "permutation",
+    "any",
+    "..",
+    "[0, 1]",
+    "[[0, 1]]",
+    "{ min = 0, max = 0 }",
+    "{ size = 1 }",
+    "2026-01-01",
+];
+
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(400))]
+    #![proptest_config(ProptestConfig::with_cases(1000))]
 
     #[test]
     fn no_text_panics(text in "\\PC{0,200}") {
@@ -308,6 +431,24 @@ proptest! {
         }
     }
 
+    /// Odd values of real keys pass every check or are refused, alone and in pairs.
+    #[test]
+    fn no_value_panics(
+        first in (prop::sample::select(KEYS), prop::sample::select(VALUES)),
+        second in (prop::sample::select(KEYS), prop::sample::select(VALUES)),
+    ) {
+        let set = [first, second].map(|(key, value)| (key.to_owned(), value.to_owned())).to_vec();
+        match parse(MIXED, "x", &Overrides { set, ..Overrides::default() }) {
+            Err(error) => prop_assert!(error.to_string().starts_with("error: ")),
+            Ok(scenario) => {
+                prop_assert_eq!(&read(&scenario.resolved_toml()).config, &scenario.config);
+                if let Err(error) = scenario.runs()[0].build() {
+                    prop_assert!(error.to_string().starts_with("error: "));
+                }
+            }
+        }
+    }
+
     #[test]
     fn no_argument_panics(key in "[a-z.0-9\"]{0,20}", value in "\\PC{0,20}") {
         let overrides = Overrides { set: vec![(key, value)], ..Overrides::default() };
@@ -315,4 +456,15 @@ proptest! {
             prop_assert!(!error.to_string().is_empty());
         }
     }
+}
+
+#[test]
+fn a_lone_flow_takes_its_ideal_time() {
+    let text = small(PAIR, "[[traffic]]\nkind = \"long\"\nflows = [[0, 31]]\nsize = \"1MiB\"");
+    let built = built(&with(&text, &[("schemes.a.law", "unocc"), ("stop", "1s")]));
+    let outcome = sim::run(&built.setup, 1, |flow, path| built.laws.make(flow, path), &mut |_| true);
+    let flow = &outcome.flows[0];
+    assert_eq!(flow.delivered, Bytes::new(1 << 20));
+    assert!(flow.completed.since(flow.started) >= built.setup.ideal(&built.setup.flows[0]));
+    assert!(flow.completed < Time::from_ms(10), "{}", flow.completed);
 }

@@ -1,6 +1,6 @@
 //! Which ports and flows are sampled.
 
-use fabric::{HostId, LinkClass, LinkId, Network};
+use fabric::{HostId, LinkClass, LinkId, Network, NodeId};
 use sim::{FlowId, SeriesConfig};
 
 use crate::config::{FlowChoice, Series};
@@ -56,20 +56,35 @@ fn named(name: &At<String>, network: &Network, receivers: &[HostId]) -> Result<V
         })?;
         return Ok(all.filter(|link| network.links()[link.index()].class == class).collect());
     }
-    let without_place = |full: &str| full.split('#').next().unwrap_or_default() == name.value;
-    let found: Vec<LinkId> = all
-        .clone()
-        .filter(|&link| {
-            let full = network.link_name(link);
-            full == name.value || without_place(&full)
-        })
-        .collect();
+    let found = links_named(name, network);
     if found.is_empty() {
-        let names: Vec<String> = all.map(|link| network.link_name(link)).collect();
+        // A name costs as much as its switch has ports: in a large network none is suggested.
+        let few = all.take(if network.links().len() <= MOST_SUGGESTED { MOST_SUGGESTED } else { 0 });
+        let names: Vec<String> = few.map(|link| network.link_name(link)).collect();
         return Err(Fault::new(name.origin, format!("unknown port `{}`", name.value))
             .label("unknown port")
             .suggest(name, names.iter().map(String::as_str))
             .help("a port is named `from>to`, `class:inter` or `receiver`"));
     }
     Ok(found)
+}
+
+/// Networks of more links suggest no names.
+const MOST_SUGGESTED: usize = 4_000;
+
+/// The links named `from>to`, or the one of them named `from>to#place`, as [`Network::link_name`] names them.
+fn links_named(name: &str, network: &Network) -> Vec<LinkId> {
+    let (ends, place) = match name.split_once('#') {
+        Some((ends, place)) => (ends, Some(place)),
+        None => (name, None),
+    };
+    let node = |name: &str| network.nodes().iter().position(|node| node.name == name).map(|at| NodeId(at as u32));
+    let Some((from, to)) = ends.split_once('>').and_then(|(from, to)| Some((node(from)?, node(to)?))) else {
+        return Vec::new();
+    };
+    let parallel = network.links_out(from).map(LinkId).filter(|link| network.links()[link.index()].to == to);
+    match place {
+        None => parallel.collect(),
+        Some(place) => place.parse().ok().and_then(|place| parallel.clone().nth(place)).into_iter().collect(),
+    }
 }
