@@ -56,7 +56,13 @@ impl Packet {
     /// Marks it.
     #[inline]
     pub fn mark(&mut self, marked: bool) {
-        self.flags |= if marked { MARKED } else { 0 };
+        self.flags = self.flags_if(marked);
+    }
+
+    /// Its flags once it is marked, or not.
+    #[inline(always)]
+    pub(crate) fn flags_if(&self, marked: bool) -> u8 {
+        self.flags | if marked { MARKED } else { 0 }
     }
 
     pub(crate) fn set_ask(&mut self, ask: bool) {
