@@ -253,3 +253,17 @@ fn chains_of_flows_that_wait_for_themselves() {
     says(&list("{ src = 0, dst = 1, size = 0 }"), &["at least 1 byte"]);
     says(&list(""), &["zero flows"]);
 }
+
+#[test]
+fn grids_and_scales_are_checked_when_read() {
+    let add = |text: &str| message("[[traffic]]", &format!("{text}\n[[traffic]]"));
+    says(
+        &add("[grid]\n\"traffic.0.sise\" = [1, 2]"),
+        &["file.toml:14:1", "unknown key `sise`", "did you mean `size`?"],
+    );
+    says(&add("[grid]\n\"traffic.0.size\" = [1, \"2ms\"]"), &["file.toml:14:24", "unit `ms`"]);
+    says(&add("[grid]\n\"traffic.0.size\" = 4"), &["file.toml:14:20", "an array of values"]);
+    says(&add("[scale.quick]\nset = { \"traffic.0.size\" = \"64Kb\" }"), &["file.toml:14:28", "unit `Kb`"]);
+    let many = format!("[grid]\nseed = {:?}\nstop = {:?}", vec![1; 200], vec!["1ms"; 200]);
+    says(&add(&many), &["over 10000 combinations"]);
+}
