@@ -170,7 +170,7 @@ fn a_load_over_all() {
         ],
     );
     let text = poisson("intra = \"websearch\"\nload = 0.5\nwindow = \"1ms\"");
-    says(&text, &["no flow of this traffic crosses a link of class `inter`", "load_of = \"host\""]);
+    says(&text, &["file.toml:13:1", "no flow of this traffic crosses a link of class `inter`", "load_of = \"host\""]);
     says(
         &poisson("intra = \"websearch\"\ninter = \"websearch\"\nload = 0.5\nwindow = \"1ms\""),
         &["no `ratio`", "4:1"],
@@ -219,7 +219,22 @@ fn missing_keys_and_wrong_types() {
     );
     says(&message("k = 4", "link_delay = \"0us\""), &["file.toml:5:14", "over zero"]);
     says(&message("buffer = \"1MiB\"", "ecn = { min = \"80%\" }"), &["file.toml:8:15", "expected at most 786432 B"]);
-    says(&message("buffer = \"1MiB\"", "buffer = \"unlimited\""), &["a percentage of an unlimited buffer"]);
+    says(
+        &message("buffer = \"1MiB\"", "buffer = \"unlimited\""),
+        &["file.toml:8:10", "a percentage of an unlimited buffer"],
+    );
+}
+
+#[test]
+fn schemes_without_a_law_or_with_two() {
+    says(&message("law = \"unocc\"", ""), &["file.toml:9:10", "a scheme has no law", "give it law"]);
+    says(&message("law = \"unocc\"", "law = \"unocc\"\nintra = \"bbr\""), &["file.toml:11:9", "either `law` or"]);
+    says(&message("law = \"unocc\"", "intra = \"unocc\""), &["file.toml:10:9", "come together"]);
+    says(
+        &message("alpha = 0.001", "k = \"port\"\n[schemes.uno.port]\necn = \"off\""),
+        &["file.toml:12:5", "do not mark"],
+    );
+    says(&message("[port]", "[host]\nheader = 65000\n[port]"), &["file.toml:8:10", "69096 B"]);
 }
 
 #[test]
