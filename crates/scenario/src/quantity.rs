@@ -293,7 +293,7 @@ fn written(value: u64, units: Units) -> String {
 
 /// The time as files write it.
 pub(crate) fn write_span(span: Span) -> String {
-    written(span.unsigned_ps(), TIMES)
+    if span.is_zero() { "0s".into() } else { written(span.unsigned_ps(), TIMES) }
 }
 
 /// The size as files write it.
@@ -394,7 +394,7 @@ mod tests {
         assert_eq!(write_bytes(Bytes::new(1 << 20)), "1MiB");
         assert_eq!(write_bytes(Bytes::new(22_400_000)), "22.4MB");
         assert_eq!(write_span(Span::from_ms(2)), "2ms");
-        assert_eq!(write_span(Span::ZERO), "0ps");
+        assert_eq!(write_span(Span::ZERO), "0s");
         assert_eq!(write_rate(Rate::from_gbps(100)), "100Gbps");
     }
 

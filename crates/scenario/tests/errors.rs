@@ -170,7 +170,7 @@ fn a_load_over_all() {
         ],
     );
     let text = poisson("intra = \"websearch\"\nload = 0.5\nwindow = \"1ms\"");
-    says(&text, &["no flow of this traffic crosses a link of class `inter`", "load_of = \"host\""]);
+    says(&text, &["file.toml:13:1", "no flow of this traffic crosses a link of class `inter`", "load_of = \"host\""]);
     says(
         &poisson("intra = \"websearch\"\ninter = \"websearch\"\nload = 0.5\nwindow = \"1ms\""),
         &["no `ratio`", "4:1"],
@@ -219,7 +219,22 @@ fn missing_keys_and_wrong_types() {
     );
     says(&message("k = 4", "link_delay = \"0us\""), &["file.toml:5:14", "over zero"]);
     says(&message("buffer = \"1MiB\"", "ecn = { min = \"80%\" }"), &["file.toml:8:15", "expected at most 786432 B"]);
-    says(&message("buffer = \"1MiB\"", "buffer = \"unlimited\""), &["a percentage of an unlimited buffer"]);
+    says(
+        &message("buffer = \"1MiB\"", "buffer = \"unlimited\""),
+        &["file.toml:8:10", "a percentage of an unlimited buffer"],
+    );
+}
+
+#[test]
+fn schemes_without_a_law_or_with_two() {
+    says(&message("law = \"unocc\"", ""), &["file.toml:9:10", "a scheme has no law", "give it law"]);
+    says(&message("law = \"unocc\"", "law = \"unocc\"\nintra = \"bbr\""), &["file.toml:11:9", "either `law` or"]);
+    says(&message("law = \"unocc\"", "intra = \"unocc\""), &["file.toml:10:9", "come together"]);
+    says(
+        &message("alpha = 0.001", "k = \"port\"\n[schemes.uno.port]\necn = \"off\""),
+        &["file.toml:12:5", "do not mark"],
+    );
+    says(&message("[port]", "[host]\nheader = 65000\n[port]"), &["file.toml:8:10", "69096 B"]);
 }
 
 #[test]
@@ -252,4 +267,18 @@ fn chains_of_flows_that_wait_for_themselves() {
     says(&list("{ src = 0, dst = 0, size = 1 }"), &["the sender itself"]);
     says(&list("{ src = 0, dst = 1, size = 0 }"), &["at least 1 byte"]);
     says(&list(""), &["zero flows"]);
+}
+
+#[test]
+fn grids_and_scales_are_checked_when_read() {
+    let add = |text: &str| message("[[traffic]]", &format!("{text}\n[[traffic]]"));
+    says(
+        &add("[grid]\n\"traffic.0.sise\" = [1, 2]"),
+        &["file.toml:14:1", "unknown key `sise`", "did you mean `size`?"],
+    );
+    says(&add("[grid]\n\"traffic.0.size\" = [1, \"2ms\"]"), &["file.toml:14:24", "unit `ms`"]);
+    says(&add("[grid]\n\"traffic.0.size\" = 4"), &["file.toml:14:20", "an array of values"]);
+    says(&add("[scale.quick]\nset = { \"traffic.0.size\" = \"64Kb\" }"), &["file.toml:14:28", "unit `Kb`"]);
+    let many = format!("[grid]\nseed = {:?}\nstop = {:?}", vec![1; 200], vec!["1ms"; 200]);
+    says(&add(&many), &["over 10000 combinations"]);
 }

@@ -51,7 +51,7 @@ impl Parts<'_> {
     /// What a full packet there and its acknowledgement back spend on being sent over these links.
     fn sending(&self, rates: &[Rate]) -> u64 {
         let host = &self.config.host;
-        let data = host.payload.get() + host.header;
+        let data = host.payload.get() + *host.header;
         let ack = u32::from(host.ack_size.get());
         rates.iter().map(|&rate| Serializer::new(rate)).map(|port| port.time_for(data) + port.time_for(ack)).sum()
     }

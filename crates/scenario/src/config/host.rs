@@ -75,7 +75,7 @@ table! {
         /// Payload of a full packet, in bytes; with the header at most 65535.
         payload: At<NonZeroU32> = At::default_of(PAYLOAD);
         /// Header of a data packet, in bytes.
-        header: u32 = 64;
+        header: At<u32> = At::default_of(64);
         /// Size of an acknowledgement on the wire, in bytes, 1 to 65535.
         ack_size: At<NonZeroU16> = At::default_of(ACK_SIZE);
         /// Packets that one acknowledgement answers.
@@ -103,7 +103,7 @@ table! {
         /// As in `[host]`.
         payload: Option<At<NonZeroU32>> = None;
         /// As in `[host]`.
-        header: Option<u32> = None;
+        header: Option<At<u32>> = None;
         /// As in `[host]`.
         ack_size: Option<At<NonZeroU16>> = None;
         /// As in `[host]`.
@@ -127,10 +127,11 @@ table! {
 
 impl Host {
     pub(crate) fn check(&self) -> Result<(), Fault> {
-        let wire = u64::from(self.payload.get()) + u64::from(self.header);
+        let wire = u64::from(self.payload.get()) + u64::from(*self.header);
         if wire > 65_535 {
             return Err(Fault::new(self.payload.origin, format!("a packet of {wire} B on the wire is over 65535 B"))
-                .label("payload and header are at most 65535 together"));
+                .label("payload and header are at most 65535 together")
+                .at_least(self.header.origin));
         }
         Ok(())
     }
@@ -162,7 +163,7 @@ impl Host {
     pub(crate) fn config(&self) -> HostConfig {
         HostConfig {
             mss: self.payload.get(),
-            header: self.header,
+            header: *self.header,
             ack_size: u32::from(self.ack_size.get()),
             ack_every: self.ack_every.get(),
             ack_delay: self.ack_delay.value(),

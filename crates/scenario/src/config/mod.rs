@@ -96,7 +96,7 @@ impl Config {
         }
         for (name, scheme) in &self.schemes.value.0 {
             check_name(name, "a scheme's name")?;
-            scheme.check()?;
+            scheme.check().map_err(|fault| fault.at_least(name.origin))?;
         }
         self.topology.check()?;
         self.host.check()

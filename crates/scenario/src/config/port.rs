@@ -387,7 +387,8 @@ impl PortSettings {
             let (low, high) = (min.of(size), max.of(size));
             if low > high {
                 return Err(Fault::new(min.origin, format!("marking would begin at {low} and be certain from {high}"))
-                    .label(format!("expected at most {high}")));
+                    .label(format!("expected at most {high}"))
+                    .at_least(max.origin));
             }
             Ok(fabric::Ecn { min: low, max: high, max_probability: probability.0.frac() })
         };
@@ -406,7 +407,8 @@ impl PortSettings {
             let relative = [thresholds.0, thresholds.1].into_iter().find(|at| matches!(at.value, Threshold::Share(_)));
             match (size, relative) {
                 (None, Some(at)) => Err(Fault::new(at.origin, "a percentage of an unlimited buffer is no threshold")
-                    .label("expected a size")),
+                    .label("expected a size")
+                    .at_least(self.buffer.origin)),
                 (size, _) => marks(thresholds, size.unwrap_or(Bytes::ZERO)),
             }
         });

@@ -60,12 +60,13 @@ pub(crate) struct Made {
 pub(crate) fn make(traffic: &At<Traffic>, index: usize, ground: &Ground<'_>) -> Result<Made, Fault> {
     let draws = Draws::new(ground.seed, index as u64);
     let made = match &traffic.value {
-        Traffic::Incast(it) => incast::make(it, ground)?,
-        Traffic::Long(it) => long(it, ground)?,
-        Traffic::Permutation(it) => permutation::make(it, draws, ground)?,
-        Traffic::Poisson(it) => poisson::make(it, index, draws, ground)?,
-        Traffic::List(it) => list::make(it, ground)?,
+        Traffic::Incast(it) => incast::make(it, ground),
+        Traffic::Long(it) => long(it, ground),
+        Traffic::Permutation(it) => permutation::make(it, draws, ground),
+        Traffic::Poisson(it) => poisson::make(it, index, draws, ground),
+        Traffic::List(it) => list::make(it, ground),
     };
+    let made = made.map_err(|fault| fault.at_least(traffic.origin))?;
     if made.flows.is_empty() {
         return Err(Fault::new(traffic.origin, "this traffic has zero flows").label("zero flows"));
     }
