@@ -153,7 +153,9 @@ impl Session<'_> {
             point: point(run),
             classes: built.classes.iter().map(class).collect(),
             sizes: size_bins(run),
-            laws: [FlowClass::Intra, FlowClass::Inter].map(|class| built.laws.law(class).0.info().name.to_owned()).into(),
+            laws: [FlowClass::Intra, FlowClass::Inter]
+                .map(|class| built.laws.law(class).0.info().name.to_owned())
+                .into(),
             requests: Vec::new(),
             fairness_window: built.report.inter_rtt.or(built.report.intra_rtt).map_or(units::Span::ZERO, |rtt| rtt.max),
             resolved,
@@ -261,8 +263,7 @@ impl<'a> Place<'a> {
 
 /// The summary of several runs.
 pub(crate) fn grid_json(runs: &[RunResults]) -> String {
-    let summaries: Vec<Value> =
-        runs.iter().map(|run| serde_json::to_value(&run.summary).unwrap_or_default()).collect();
+    let summaries: Vec<Value> = runs.iter().map(|run| serde_json::to_value(&run.summary).unwrap_or_default()).collect();
     format!("{:#}\n", serde_json::json!({ "schema": 1, "runs": summaries }))
 }
 

@@ -160,15 +160,27 @@ fn shown(value: &str) -> String {
     value.chars().map(|c| if fine(c) { c } else { '-' }).collect()
 }
 
-impl Scenario {
-    /// The scenario as a file, every constant default filled in: it reads back as the same scenario.
-    pub fn resolved_toml(&self) -> String {
-        to_toml(&self.config.encode())
+impl Config {
+    /// As a file, every constant default filled in.
+    pub fn to_toml(&self) -> String {
+        to_toml(&self.encode())
     }
 
     /// The same as JSON. Quantities stay strings with units.
     pub fn to_json(&self) -> serde_json::Value {
-        self.config.encode().to_json()
+        self.encode().to_json()
+    }
+}
+
+impl Scenario {
+    /// The scenario as a file, every constant default filled in: it reads back as the same scenario.
+    pub fn resolved_toml(&self) -> String {
+        self.config.to_toml()
+    }
+
+    /// The same as JSON. Quantities stay strings with units.
+    pub fn to_json(&self) -> serde_json::Value {
+        self.config.to_json()
     }
 
     /// The files that it named and that were read so far: all of them once its runs are built.

@@ -33,7 +33,8 @@ pub(crate) fn laws(args: &LawsArgs) -> Result<(), Failure> {
 
 fn unknown(name: &str) -> String {
     let names: Vec<_> = Kind::ALL.iter().map(|kind| kind.info().name).collect();
-    let near = names.iter().find(|known| known.starts_with(&name.to_lowercase()) || name.to_lowercase().starts_with(**known));
+    let near =
+        names.iter().find(|known| known.starts_with(&name.to_lowercase()) || name.to_lowercase().starts_with(**known));
     let hint = near.map_or(String::new(), |near| format!("\nhelp: did you mean `{near}`?"));
     format!("error: no law `{name}`; there are {}{hint}", names.join(", "))
 }
