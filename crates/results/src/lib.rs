@@ -7,6 +7,8 @@
 
 #![forbid(unsafe_code)]
 
+pub mod claims;
+pub mod compare;
 mod error;
 mod frame;
 mod input;
