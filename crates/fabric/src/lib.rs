@@ -20,5 +20,5 @@ pub use mark::Marker;
 pub use network::{Builder, HostId, Link, LinkClass, LinkId, Network, NetworkError, Node, NodeId, NodeKind};
 pub use plain::{Passage, PlainPort};
 pub use port::{Arrival, Ecn, InService, MarkAt, Phantom, PhantomQueue, PortConfig, PortError, PortParams};
-pub use queued::QueuedPort;
+pub use queued::{Item, QueuedPort};
 pub use routing::{Routes, RoutesFrom, path_hash};

@@ -297,17 +297,16 @@ impl Builder {
             let to = number[it.ends[1 - direction] as usize];
             let port = &it.ports[direction];
             let known = params.iter().position(|known| known.config() == port);
-            let index = match known {
-                Some(index) => index,
-                None => {
-                    let made = PortParams::new(port).map_err(|source| NetworkError::Port {
-                        from: nodes[from as usize].name.clone(),
-                        to: nodes[to as usize].name.clone(),
-                        source,
-                    })?;
-                    params.push(made);
-                    params.len() - 1
-                }
+            let index = if let Some(index) = known {
+                index
+            } else {
+                let made = PortParams::new(port).map_err(|source| NetworkError::Port {
+                    from: nodes[from as usize].name.clone(),
+                    to: nodes[to as usize].name.clone(),
+                    source,
+                })?;
+                params.push(made);
+                params.len() - 1
             };
             out_start[from as usize + 1] += 1;
             links.push(Link {

@@ -250,13 +250,13 @@ impl PhantomQueue {
 
     /// Whether its occupancy at `packet.now_ps` asks for a mark.
     #[inline]
-    pub(crate) fn asks(&self, params: &PhantomParams, salt: u64, packet: &Arrival) -> bool {
+    pub(crate) fn asks(self, params: &PhantomParams, salt: u64, packet: &Arrival) -> bool {
         let backlog = self.empty_at_ps.saturating_sub(packet.now_ps);
         params.ecn.marks(backlog, || draw(salt ^ 0x5048_414e_544f_4d00, packet))
     }
 
     /// Its occupancy at a time.
-    pub fn occupancy(&self, params: &PortParams, now_ps: u64) -> Bytes {
+    pub fn occupancy(self, params: &PortParams, now_ps: u64) -> Bytes {
         let backlog = self.empty_at_ps.saturating_sub(now_ps);
         params.phantom.as_ref().map_or(Bytes::ZERO, |phantom| phantom.serializer.bytes_in(backlog))
     }

@@ -9,10 +9,15 @@ use units::Bytes;
 use crate::Passage;
 use crate::port::{Arrival, InService, MarkAt, PhantomQueue, PortParams, draw};
 
+/// What a port with real queues carries: something that can say how a port sees it.
+pub trait Item {
+    /// The packet as a port sees it, with the time at which it came.
+    fn arrival(&self) -> Arrival;
+}
+
 #[derive(Debug)]
 struct Waiting<P> {
     item: P,
-    packet: Arrival,
     service_ps: u64,
     marked: bool,
 }
@@ -43,7 +48,7 @@ impl<P> Default for QueuedPort<P> {
     }
 }
 
-impl<P> QueuedPort<P> {
+impl<P: Item> QueuedPort<P> {
     /// A packet arrives: service is replayed up to now, then the packet is queued. Packets whose service began
     /// go to `out` in order. Returns the item if the buffer has no room for it.
     #[inline]
@@ -58,27 +63,27 @@ impl<P> QueuedPort<P> {
         self.advance(params, salt, packet.now_ps, &mut out);
         let service_ps = params.serializer.time_for(packet.size);
         // The buffer is physical: what is left of the packet in service still lies in it.
-        let held = self.held_ps(packet.now_ps);
-        if held + service_ps > params.buffer_ps {
+        if self.held_ps(packet.now_ps) + service_ps > params.buffer_ps {
             return Some(item);
         }
-        let mut marked = false;
-        let phantom_asks = params.phantom.as_ref().is_some_and(|phantom| self.phantom.add(phantom, salt, packet));
+        let mut marked = params.phantom.as_ref().is_some_and(|phantom| self.phantom.add(phantom, salt, packet));
         if params.config.mark_at == MarkAt::Enqueue {
             let backlog = self.backlog_ps(params, packet.now_ps);
-            marked = packet.ecn_capable && (phantom_asks || params.ecn.marks(backlog, || draw(salt, packet)));
+            marked |= params.ecn.marks(backlog, || draw(salt, packet));
+            marked &= packet.ecn_capable;
+        }
+        let waiting = Waiting { item, service_ps, marked };
+        // A port that falls idle at this very time decides only when all that comes at this time is in.
+        if self.idle_at_ps < packet.now_ps {
+            self.idle_at_ps = packet.now_ps;
+            self.serve(waiting, params, salt, &mut out);
+            return None;
         }
         self.waiting_ps += service_ps;
-        let waiting = Waiting { item, packet: *packet, service_ps, marked };
         if params.config.control_priority && packet.control {
             self.control.push_back(waiting);
         } else {
             self.data.push_back(waiting);
-        }
-        // A port that falls idle at this very time decides only when all that comes at this time is in.
-        if self.idle_at_ps < packet.now_ps {
-            self.idle_at_ps = packet.now_ps;
-            self.serve_one(params, salt, &mut out);
         }
         None
     }
@@ -87,22 +92,23 @@ impl<P> QueuedPort<P> {
     #[inline]
     pub fn advance(&mut self, params: &PortParams, salt: u64, until_ps: u64, mut out: impl FnMut(P, Passage)) {
         while self.idle_at_ps < until_ps && self.waiting_ps > 0 {
-            self.serve_one(params, salt, &mut out);
+            let Some(next) = self.control.pop_front().or_else(|| self.data.pop_front()) else { return };
+            self.waiting_ps -= next.service_ps;
+            self.serve(next, params, salt, &mut out);
         }
     }
 
-    /// Takes the next packet into service at the time the port falls idle.
-    #[inline]
-    fn serve_one(&mut self, params: &PortParams, salt: u64, out: &mut impl FnMut(P, Passage)) {
-        let Some(mut next) = self.control.pop_front().or_else(|| self.data.pop_front()) else { return };
+    /// Takes a packet into service at the time the port falls idle.
+    #[inline(always)]
+    fn serve(&mut self, mut next: Waiting<P>, params: &PortParams, salt: u64, out: &mut impl FnMut(P, Passage)) {
         let begins_ps = self.idle_at_ps;
-        self.waiting_ps -= next.service_ps;
         self.in_service_ps = next.service_ps;
         self.idle_at_ps = begins_ps + next.service_ps;
-        if params.config.mark_at == MarkAt::Dequeue && next.packet.ecn_capable {
-            let at = Arrival { now_ps: begins_ps, ..next.packet };
-            next.marked = params.ecn.marks(self.waiting_ps, || draw(salt, &at))
-                || params.phantom.as_ref().is_some_and(|phantom| self.phantom.asks(phantom, salt, &at));
+        if params.config.mark_at == MarkAt::Dequeue {
+            let at = Arrival { now_ps: begins_ps, ..next.item.arrival() };
+            next.marked = params.ecn.marks(self.waiting_ps, || draw(salt, &at));
+            next.marked |= params.phantom.as_ref().is_some_and(|phantom| self.phantom.asks(phantom, salt, &at));
+            next.marked &= at.ecn_capable;
         }
         out(next.item, Passage { arrives_ps: self.idle_at_ps + params.delay_ps, marked: next.marked });
     }
@@ -170,6 +176,12 @@ mod tests {
         Arrival { now_ps, size, ecn_capable: !control, control, identity }
     }
 
+    impl Item for Arrival {
+        fn arrival(&self) -> Arrival {
+            *self
+        }
+    }
+
     proptest! {
         /// Without priorities the queued port is the plain port: same drops, marks and times.
         #[test]
@@ -182,11 +194,11 @@ mod tests {
                 now += gap;
                 let packet = arrival(now, size, false, id as u64);
                 expected.extend(plain.enqueue(&params, 7, &packet).map(|passage| (id, passage)));
-                queued.enqueue(&params, 7, &packet, id, |id, passage| got.push((id, passage)));
+                queued.enqueue(&params, 7, &packet, packet, |it, passage| got.push((it.identity as usize, passage)));
                 let off = plain.queue(&params, now).get().abs_diff(queued.queue(&params, now).get());
                 prop_assert!(off == 0 && plain.queue(&params, now).get() <= 40_000);
             }
-            queued.advance(&params, 7, u64::MAX, |id, passage| got.push((id, passage)));
+            queued.advance(&params, 7, u64::MAX, |it, passage| got.push((it.identity as usize, passage)));
             prop_assert_eq!(expected, got);
         }
 
@@ -200,9 +212,9 @@ mod tests {
             for &(gap, control) in &packets {
                 now += gap;
                 let packet = arrival(now, if control { 64 } else { 4160 }, control, now);
-                queued.enqueue(&params, 7, &packet, (now, control), |item, passage| departures.push((item, passage)));
+                queued.enqueue(&params, 7, &packet, packet, |it, passage| departures.push(((it.now_ps, it.control), passage)));
             }
-            queued.advance(&params, 7, u64::MAX, |item, passage| departures.push((item, passage)));
+            queued.advance(&params, 7, u64::MAX, |it, passage| departures.push(((it.now_ps, it.control), passage)));
             prop_assert_eq!(departures.len(), packets.len());
             for &((_, control), passage) in &departures {
                 let start = passage.arrives_ps.saturating_sub(1_000_000 + 332_800);

@@ -170,9 +170,10 @@ impl RoutesFrom<'_> {
     #[inline]
     pub fn port(&self, host: HostId, hash: u64) -> LinkId {
         let group = self.row[self.routes.attach[host.index()] as usize];
+        // One of the two is 0; a sum, because which one is not to be predicted either.
         let chosen = below(hash, group.len.into());
-        let place = self.routes.place[host.index()];
-        self.routes.ports[(group.first + if group.len == 0 { place.into() } else { chosen }) as usize]
+        let place = u32::from(self.routes.place[host.index()]) * u32::from(group.len == 0);
+        self.routes.ports[(group.first + chosen + place) as usize]
     }
 
     /// All ports on shortest paths to `host`.

@@ -63,8 +63,7 @@ impl Receiver {
     pub fn on_data(&mut self, seq: u32, marked: bool, ask: bool) -> [Option<Reply>; 2] {
         let expected = self.next;
         let in_order = seq == expected;
-        let had_holes = self.early > 0;
-        if in_order && !had_holes {
+        if in_order && self.early == 0 {
             self.next += 1;
         } else if !self.record_out_of_order(seq) {
             // A duplicate: its acknowledgement was lost, or it was sent again needlessly.
@@ -81,14 +80,28 @@ impl Receiver {
         }
         self.pending += 1;
         self.pending_marked = marked;
-        // What fills a hole is answered at once too: later packets that came before it are acknowledged already,
-        // so it could not be covered together with the next one.
-        let at_once = ask || !in_order || had_holes || self.next == self.total;
+        // Out of order, or a hole filled, or packets still missing: not the next packet and nothing else.
+        let irregular = self.next != expected + 1 || self.early > 0;
+        let at_once = ask || irregular || self.next == self.total;
         if at_once || self.pending >= self.ack_every {
             let covers = core::mem::take(&mut self.pending);
             return [flushed, Some(Reply { seq, covers, cumulative: self.next, marked })];
         }
         [flushed, None]
+    }
+
+    /// Whether an acknowledgement is held back. A host sends it by [`Receiver::flush`] after a while, because the
+    /// sender's window may have shrunk since its last packet.
+    #[inline]
+    pub fn holds_back(&self) -> bool {
+        self.pending > 0
+    }
+
+    /// The acknowledgement that is held back, now.
+    pub fn flush(&mut self) -> Option<Reply> {
+        let covers = core::mem::take(&mut self.pending);
+        // What is pending came in order, so it ends just below `next`.
+        (covers > 0).then(|| Reply { seq: self.next - 1, covers, cumulative: self.next, marked: self.pending_marked })
     }
 
     /// Notes a packet while some are missing. Returns whether it was new.
@@ -142,6 +155,9 @@ mod tests {
         assert_eq!(flushed, [Reply { seq: 1, covers: 2, cumulative: 2, marked: false }]);
         let asked = replies(&mut receiver, 3, true, true);
         assert_eq!(asked, [Reply { seq: 3, covers: 2, cumulative: 4, marked: true }]);
+        assert!(replies(&mut receiver, 4, false, false).is_empty() && receiver.holds_back());
+        assert_eq!(receiver.flush(), Some(Reply { seq: 4, covers: 1, cumulative: 5, marked: false }));
+        assert_eq!(receiver.flush(), None);
     }
 
     #[test]

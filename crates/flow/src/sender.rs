@@ -56,7 +56,7 @@ pub struct Segment {
     pub bytes: u32,
     /// 1 when it is sent for the first time.
     pub attempt: u8,
-    /// The sender can send no more until it hears something, or soon could not, so the receiver should answer at once.
+    /// The sender can send no more until it hears something, so the receiver should answer at once.
     pub ask: bool,
 }
 
@@ -118,8 +118,6 @@ pub struct Sender<L> {
     /// Lost packets that wait to be sent again.
     lost: VecDeque<u32>,
     in_flight: Bytes,
-    /// Payload sent since the receiver was last asked to answer at once.
-    unasked: Bytes,
     delivered: Bytes,
     delivered_time: Time,
     /// When the packet left whose acknowledgement came last: the flight's beginning.
@@ -148,7 +146,6 @@ impl<L: ControlLaw> Sender<L> {
             resent: VecDeque::new(),
             lost: VecDeque::new(),
             in_flight: Bytes::ZERO,
-            unasked: Bytes::ZERO,
             delivered: Bytes::ZERO,
             delivered_time: now,
             flight_began: now,
@@ -263,19 +260,12 @@ impl<L: ControlLaw> Sender<L> {
             // A packet that the network card held back does not slow the ones behind it.
             self.next_send = (self.next_send + gap).max(now);
         }
-        let blocked = if let Some(next) = self.next_bytes() {
+        let ask = if let Some(next) = self.next_bytes() {
             self.in_flight + Bytes::new(next.into()) > permit.window
         } else {
             self.records.get_mut(seq).app_limited = self.in_flight < permit.window;
             true
         };
-        // Four times a window besides, so that after a cut by half the receiver does not hold back all that is in
-        // flight, waiting for a packet that may not be sent.
-        self.unasked += size;
-        let ask = blocked || self.unasked.times(4) >= permit.window;
-        if ask {
-            self.unasked = Bytes::ZERO;
-        }
         Segment { seq, bytes, attempt, ask }
     }
 

@@ -9,6 +9,9 @@
   const axes = page.axes || [];
   const schemeKey = page.scheme_key;
 
+  /** A table of names: a name from the data such as `constructor` finds nothing in it. */
+  const dict = (entries) => Object.assign(Object.create(null), entries);
+
   // ---------------------------------------------------------------- elements
 
   function el(tag, attributes, ...children) {
@@ -42,12 +45,12 @@
   const grouped = (v) => v.toLocaleString('en-GB', { maximumFractionDigits: 3 }).replace(/,/g, '\u202f');
   const NBSP = '\u00a0';
 
-  const UNITS = {
+  const UNITS = dict({
     ns: [[1, 'ns'], [1e3, 'µs'], [1e6, 'ms'], [1e9, 's']],
     bytes: [[1, 'B'], [1024, 'KiB'], [1024 ** 2, 'MiB'], [1024 ** 3, 'GiB'], [1024 ** 4, 'TiB']],
     bps: [[1, 'b/s'], [1e3, 'kb/s'], [1e6, 'Mb/s'], [1e9, 'Gb/s'], [1e12, 'Tb/s']],
     count: [[1, ''], [1e6, 'M'], [1e9, 'G'], [1e12, 'T']],
-  };
+  });
 
   /** The unit in which a value of this size reads best. */
   function unitFor(kind, max) {
@@ -74,9 +77,12 @@
     return digits(v / div) + (unit ? NBSP + unit : '');
   }
 
+  /** A value for a tick or an option: `8`, not `8.00`. */
+  const brief = (kind, v) => show(kind, v).replace(/(\.\d*?)0+(?=\D|$)/, '$1').replace(/\.(?=\D|$)/, '');
+
   /** The exact value, for a tooltip on the short one. */
   function exact(kind, v) {
-    if (v == null || !Number.isFinite(v)) return 'no value';
+    if (!Number.isFinite(v)) return null;
     const unit = { ns: ' ns', bytes: ' bytes', bps: ' b/s' }[kind] || '';
     return grouped(v) + unit;
   }
@@ -84,7 +90,7 @@
   /** What a name such as `cwnd_bytes` says about its values. */
   function kindOfName(name) {
     const last = name.split('_').pop();
-    return { bytes: 'bytes', ppm: 'ppm', ns: 'ns', bps: 'bps' }[last] || 'number';
+    return ['bytes', 'ppm', 'ns', 'bps'].includes(last) ? last : 'number';
   }
 
   /** `cwnd_bytes` as a title: `cwnd`. */
@@ -153,7 +159,7 @@
   const slotDash = (slot, twin) => DASHES[(Math.floor(slot / 8) + (twin || 0)) % DASHES.length];
 
   /** Flows of one class share a hue (blue and orange differ for every kind of colour vision), flows differ in lightness. */
-  const HUES = { intra: [212, 78], inter: [24, 90] };
+  const HUES = dict({ intra: [212, 78], inter: [24, 90] });
   const OTHER_HUES = [[165, 70], [312, 45], [48, 85], [0, 0]];
   function familyColour(cls, position, count, others) {
     const [hue, sat] = HUES[cls] || OTHER_HUES[Math.max(0, others.indexOf(cls)) % OTHER_HUES.length];
@@ -162,15 +168,20 @@
     return `hsl(${hue} ${sat}% ${light.toFixed(1)}%)`;
   }
 
-  const CLASS_WORDS = { all: 'All flows', intra: 'Intra-DC', inter: 'Inter-DC' };
+  const CLASS_WORDS = dict({ all: 'All flows', intra: 'Intra-DC', inter: 'Inter-DC' });
   const classWord = (cls) => CLASS_WORDS[cls] || cls || 'flows';
 
   function swatch(colour, dash, wide) {
     const node = el('span', { class: wide ? 'swatch wide' : 'swatch', 'aria-hidden': 'true' });
-    const style = !dash || !dash.length ? 'solid' : dash[0] <= 3 ? 'dotted' : 'dashed';
     const paint = () => {
-      if (wide) node.style.background = colour();
-      else node.style.borderTop = `3px ${style} ${colour()}`;
+      if (wide || !dash || !dash.length) { node.style.background = colour(); return; }
+      let at = 0;
+      const stops = dash.map((length, i) => {
+        const stop = `${i % 2 ? 'transparent' : colour()} ${at}px ${at + length}px`;
+        at += length;
+        return stop;
+      });
+      node.style.background = `repeating-linear-gradient(90deg, ${stops.join(', ')})`;
     };
     paint();
     themed.push({ node, paint });
@@ -198,12 +209,12 @@
   const plots = [];
   const hook = {
     ready: false,
-    /** What is drawn now; `series` and `points` count what is visible. */
+    /** What is drawn now; `series` and `points` count what is visible, `range` is that of the x axis. */
     get plots() {
       return plots.map(({ section, title, u }) => {
         const visible = u.series.map((s, i) => (i > 0 && s.show ? i : 0)).filter(Boolean);
         const points = visible.reduce((sum, i) => sum + u.data[i].reduce((n, v) => n + (v == null ? 0 : 1), 0), 0);
-        return { section, title, series: visible.length, total: u.series.length - 1, points };
+        return { section, title, series: visible.length, total: u.series.length - 1, points, range: [u.scales.x.min, u.scales.x.max] };
       });
     },
   };
@@ -261,6 +272,16 @@
     return out;
   }
 
+  /** The same for bytes: powers of two. */
+  function binarySplits(lo, hi, room) {
+    const first = Math.ceil(Math.log2(lo) - 1e-9);
+    const last = Math.floor(Math.log2(hi) + 1e-9);
+    const every = [1, 2, 5, 10].find((n) => Math.log2(hi / lo) / n <= room) || 10;
+    const out = [];
+    for (let e = Math.ceil(first / every) * every; e <= last; e += every) out.push(2 ** e);
+    return out.length > 1 ? out : linearSplits(lo, hi, 2);
+  }
+
   function padLog(lo, hi) {
     if (!(lo > 0)) lo = hi > 0 ? hi / 1000 : 0.1;
     if (!(hi > 0)) hi = 1;
@@ -281,12 +302,12 @@
       grid: { stroke: () => theme.grid, width: 1 },
       ticks: { stroke: () => theme.grid, width: 1, size: 4 },
       label: spec.hide ? undefined : spec.label, labelSize: side === 2 ? 18 : 17, labelGap: side === 2 ? 2 : 0, gap: 4,
-      size: side === 2 ? (spec.hide ? 8 : 24) : 54,
+      size: side === 2 ? (spec.hide ? 8 : 24) : spec.log ? 64 : 54,
       splits: (u, _axis, lo, hi) => {
         if (spec.splits) return spec.splits(lo, hi);
         const px = side === 2 ? u.bbox.width : u.bbox.height;
         const room = px / (window.devicePixelRatio || 1) / (side === 2 ? 66 : 26);
-        return spec.log ? logSplits(lo, hi, room) : linearSplits(lo, hi, Math.max(2, Math.floor(room)));
+        return spec.log ? (spec.bytes ? binarySplits : logSplits)(lo, hi, room) : linearSplits(lo, hi, Math.max(2, Math.floor(room)));
       },
       filter: (_u, splits) => splits,
       values: (_u, splits) => {
@@ -332,7 +353,7 @@
       tip.replaceChildren(el('b', {}, o.x.read(u.data[0][idx])), ...rows.map(({ i, v }) => {
         const s = o.series[i - 1];
         const line = el('span', { class: 'swatch' });
-        line.style.borderTopColor = s.colour();
+        line.style.background = s.colour();
         return el('div', {}, line, el('span', {}, s.label), el('span', {}, o.y.read(v)));
       }), hidden ? el('div', { class: 'dim' }, `and ${hidden} more`) : '');
       tip.style.display = 'block';
@@ -496,7 +517,7 @@
 
   // ---------------------------------------------------------------- which part of a grid is shown
 
-  const showValue = (v) => (typeof v === 'string' ? v : JSON.stringify(v));
+  const showValue = (v) => (typeof v === 'string' ? v : v === undefined ? DASH : JSON.stringify(v));
   const valuesOf = (key) => [...new Map(runs.map((r) => pointOf(r).get(key)).filter((v) => v !== undefined)
     .map((v) => [showValue(v), v])).values()];
 
@@ -512,13 +533,31 @@
   function section(id, render) {
     const body = bodyOf(id);
     if (!body) return;
-    const go = () => { clearPlots(id); body.replaceChildren(); render(body, id); };
+    const go = () => {
+      // A control that redraws its section keeps the keyboard's focus.
+      const active = body.contains(document.activeElement) ? document.activeElement : null;
+      const held = active && active.closest('[data-testid]');
+      const value = active && active.dataset.value;
+      clearPlots(id);
+      body.replaceChildren();
+      render(body, id);
+      const again = held && body.querySelector(`[data-testid="${CSS.escape(held.dataset.testid)}"]`);
+      const next = again && (value === undefined ? again : again.querySelector(`[data-value="${CSS.escape(value)}"]`));
+      if (next) next.focus({ preventScroll: true });
+    };
     go();
     redraws.push({ id, go });
   }
 
-  /** The label of a run beside others: without the coordinates that the slice has fixed, where it has a scheme. */
-  const nameOf = (run) => run.label;
+  const placeOf = (run) => axes.map((key) => showValue(pointOf(run).get(key))).join('\n');
+  /** What a run is called where its coordinates stand beside it: its scheme, if a grid tells schemes apart. */
+  const nameOf = (run) => (axes.length && schemeOf(run) !== undefined ? showValue(schemeOf(run)) : run.label);
+  /** What a run is called in a legend or over a panel: with the coordinates that the controls leave open. */
+  const titleOf = (run) => {
+    if (!axes.length || schemeOf(run) === undefined) return run.label;
+    const open = axes.filter((key) => !slice.get(key) && pointOf(run).has(key)).map((key) => `${key} ${showValue(pointOf(run).get(key))}`);
+    return [showValue(schemeOf(run)), ...open].join(', ');
+  };
 
   // ---------------------------------------------------------------- tables
 
@@ -563,9 +602,17 @@
     }
     for (const c of columns) {
       if (!c.best) continue;
-      const values = rows.filter((r) => !c.unfit || !c.unfit(r)).map((r) => c.get(r)).filter((v) => v != null && Number.isFinite(v));
-      c.bestValue = values.length > 1 && Math.min(...values) !== Math.max(...values)
-        ? (c.best === 'low' ? Math.min(...values) : Math.max(...values)) : null;
+      // Best among the rows that may be compared: those of one point of a grid.
+      const peers = new Map();
+      for (const row of rows) {
+        const v = c.get(row);
+        if (v == null || !Number.isFinite(v) || (c.unfit && c.unfit(row))) continue;
+        const key = o.peers ? o.peers(row) : '';
+        if (!peers.has(key)) peers.set(key, []);
+        peers.get(key).push(v);
+      }
+      c.bests = new Map([...peers].filter(([, v]) => Math.min(...v) !== Math.max(...v))
+        .map(([key, v]) => [key, c.best === 'low' ? Math.min(...v) : Math.max(...v)]));
     }
 
     const node = el('table', { 'data-testid': o.testid }, o.caption ? el('caption', { class: 'visually-hidden' }, o.caption) : null, thead, tbody);
@@ -592,10 +639,10 @@
       const total = shown.length;
       tbody.replaceChildren(...shown.slice(0, limit).map((row) => el('tr', {}, columns.map((c) => {
         const value = c.get(row);
-        const best = c.bestValue != null && value === c.bestValue && !(c.unfit && c.unfit(row));
+        const best = !!c.bests && value != null && value === c.bests.get(o.peers ? o.peers(row) : '') && !(c.unfit && c.unfit(row));
         const extra = c.flag ? c.flag(row) : '';
         const classes = [c.kind && !c.name ? 'n' : '', c.first ? 'first' : '', best ? 'best' : '', c.name ? 'name' : '', extra].filter(Boolean).join(' ');
-        return el(c.name ? 'th' : 'td', { class: classes || null, scope: c.name ? 'row' : null, title: c.kind && !c.name ? exact(c.kind, value) + (best ? ' (best)' : '') : null },
+        return el(c.name ? 'th' : 'td', { class: classes || null, scope: c.name ? 'row' : null, title: c.kind && !c.name ? [exact(c.kind, value), best ? '(best)' : ''].filter(Boolean).join(' ') || null : null },
           c.cell ? c.cell(row) : c.kind ? show(c.kind, value) : value ?? DASH);
       }))));
       if (o.rowsWord) {
@@ -624,7 +671,7 @@
   const METRICS = [];
   function timeMetrics(stat, word, group, classes, first) {
     classes.forEach((cls, i) => METRICS.push({
-      key: `fct_${stat}_${cls}`, group, label: { all: 'all', intra: 'intra', inter: 'inter' }[cls] || cls, kind: 'ns', best: 'low', first: first && i === 0,
+      key: `fct_${stat}_${cls}`, group, label: cls, kind: 'ns', best: 'low', first: first && i === 0,
       long: `FCT ${word}, ${(CLASS_WORDS[cls] || cls).replace('All', 'all')}`, cls,
       get: (run) => cellOf(run, cls)?.fct_ns?.[stat] ?? null, unfit: (run) => unfinished(run, cls),
     }));
@@ -643,7 +690,7 @@
   const fair = (key) => (run) => run.summary?.fairness?.[key] ?? null;
   const net = (key) => (run) => run.summary?.network?.[key] ?? null;
   METRICS.push(
-    { key: 'jain_final', group: 'Fairness', label: 'Jain, end', kind: 'jain', best: 'high', first: true, long: 'Jain’s index at the end', get: fair('jain_final') },
+    { key: 'jain_final', group: 'Fairness', label: 'Jain', kind: 'jain', best: 'high', first: true, long: 'Jain’s index at the end', get: fair('jain_final') },
     { key: 'converged', group: 'Fairness', label: 'fair from', kind: 'ns', best: 'low', long: 'Time to become fair', get: fair('converged_at_ns'),
       cell: (run) => (fair('converged_at_ns')(run) == null && fair('jain_final')(run) != null ? 'never' : show('ns', fair('converged_at_ns')(run))) },
     { key: 'drops', group: 'Network', label: 'drops', kind: 'count', best: 'low', first: true, long: 'Packets dropped', get: net('drops') },
@@ -741,14 +788,19 @@
     let group = null;
     metrics = metrics.map((m) => { const first = m.group !== group; group = m.group; return { ...m, first, title: m.long }; });
     const columns = [
-      { key: 'run', label: 'run', name: true, get: (r) => r.label, cell: (r) => el('span', { class: 'runname' }, swatch(() => runColour(r), slotDash(r.slot)), el('span', {}, r.label,
+      { key: 'run', label: axes.length && schemeKey ? schemeKey : 'run', name: true, get: nameOf, cell: (r) => el('span', { class: 'runname', title: r.label }, swatch(() => runColour(r), slotDash(r.slot)), el('span', {}, nameOf(r),
         warningsOf(r).length ? el('span', { class: 'flag', title: warningsOf(r).join('\n') }, ' ⚠', el('span', { class: 'visually-hidden' }, ' has warnings')) : null)) },
+      ...axes.map((key) => ({ key: `axis:${key}`, label: key, kind: 'number', get: (r) => { const v = pointOf(r).get(key); return coordinate(v)?.n ?? (v === undefined ? null : showValue(v)); }, cell: (r) => (pointOf(r).has(key) ? showValue(pointOf(r).get(key)) : DASH) })),
       { key: 'flows', label: 'flows', kind: 'number', title: 'Flows that finished, of all', get: (r) => cellOf(r, 'all')?.completed ?? null,
         flag: (r) => (unfinished(r, 'all') ? 'weak' : ''),
         cell: (r) => { const c = cellOf(r, 'all'); return c ? (unfinished(r, 'all') ? `${grouped(c.completed)} of ${grouped(c.count)}` : grouped(c.completed ?? c.count)) : DASH; } },
       ...metrics,
     ];
-    body.append(el('div', { class: 'scroll sticky' }, table(columns, runs.filter((r) => r.summary), { testid: 'results-table', caption: 'Results of each run' }).node));
+    const rows = runs.filter((r) => r.summary);
+    const results = table(columns, rows, { testid: 'results-table', caption: 'Results of each run', limit: rows.length > 18 ? 15 : Infinity, rowsWord: rows.length > 18 ? 'run' : null, peers: placeOf });
+    body.append(el('div', { class: 'scroll sticky' }, results.node));
+    if (rows.length > 18) body.append(results.more);
+    if (axes.length) body.previousElementSibling.textContent = `One row a run. A dot and bold type mark the best of a column among the runs with the same ${axes.join(', ')}.`;
     if (runs.some((r) => unfinished(r, 'all'))) {
       body.append(el('p', { class: 'lead' }, 'Where flows did not finish, times are those of the flows that did, and are not marked best.'));
     }
@@ -764,7 +816,7 @@
     }
   }
 
-  const VERDICTS = { reproduced: ['reproduced', '✓'], 'direction only': ['direction', '≈'], 'not reproduced': ['not', '✗'], pending: ['pending', '…'] };
+  const VERDICTS = dict({ reproduced: ['reproduced', '✓'], 'direction only': ['direction', '≈'], 'not reproduced': ['not', '✗'], pending: ['pending', '…'] });
   function chip(verdict, text) {
     const [cls, sign] = VERDICTS[verdict] || ['pending', '…'];
     return el('span', { class: `chip ${cls}`, 'data-testid': 'verdict' }, el('span', { 'aria-hidden': 'true' }, sign), text || verdict);
@@ -790,11 +842,11 @@
 
   // --- grid
 
-  const COORD_UNITS = {
+  const COORD_UNITS = dict({
     ns: ['ns', 1], us: ['ns', 1e3], 'µs': ['ns', 1e3], ms: ['ns', 1e6], s: ['ns', 1e9],
     B: ['bytes', 1], KB: ['bytes', 1e3], MB: ['bytes', 1e6], GB: ['bytes', 1e9], KiB: ['bytes', 1024], MiB: ['bytes', 1024 ** 2], GiB: ['bytes', 1024 ** 3],
     bps: ['bps', 1], Kbps: ['bps', 1e3], Mbps: ['bps', 1e6], Gbps: ['bps', 1e9], Tbps: ['bps', 1e12], '%': ['pct', 1], '': ['number', 1],
-  };
+  });
   function coordinate(v) {
     if (typeof v === 'number') return { kind: 'number', n: v };
     const m = typeof v === 'string' && /^\s*([+-]?[\d.]+(?:e[+-]?\d+)?)\s*([^\d\s]*)\s*$/i.exec(v);
@@ -802,16 +854,15 @@
     return unit && Number.isFinite(+m[1]) ? { kind: unit[0], n: +m[1] * unit[1] } : null;
   }
 
-  const sweep = { axis: axes[0], metric: null, log: false };
+  const sweep = { axis: axes[0], metric: null, log: null }; // log: null follows the values
   function drawSweep(body, id) {
     const metrics = METRICS.filter(hasValue);
     if (!metrics.length) return;
     if (!sweep.metric) sweep.metric = (metrics.find((m) => m.key === 'fct_p99_all') || metrics[0]).key;
     const tools = el('div', { class: 'tools' });
     const again = () => redraws.find((r) => r.id === id).go();
-    tools.append(select('Metric', metrics.map((m) => [m.key, m.long]), sweep.metric, (v) => { sweep.metric = v; again(); }, 'sweep-metric'));
+    tools.append(select('Metric', metrics.map((m) => [m.key, m.long]), sweep.metric, (v) => { sweep.metric = v; sweep.log = null; again(); }, 'sweep-metric'));
     if (axes.length > 1) tools.append(select('against', axes.map((a) => [a, a]), sweep.axis, (v) => { sweep.axis = v; again(); }, 'sweep-axis'));
-    tools.append(choice('Scale', [['lin', 'Linear'], ['log', 'Log']], sweep.log ? 'log' : 'lin', (v) => { sweep.log = v === 'log'; again(); }, 'sweep-scale'));
     body.append(tools);
 
     const metric = metrics.find((m) => m.key === sweep.metric);
@@ -845,26 +896,30 @@
     const raw = list.map((l) => l.sums.map(([sum, n]) => (n ? sum / n : null)));
     const top = Math.max(0, ...raw.flat().filter((v) => v != null));
     const { div, unit } = unitFor(metric.kind, top);
-    const log = sweep.log && raw.flat().every((v) => v == null || v > 0);
+    const known = raw.flat().filter((v) => v != null);
+    const positive = known.length > 0 && known.every((v) => v > 0);
+    const log = positive && (sweep.log ?? Math.max(...known) / Math.min(...known) > 30);
+    if (positive) tools.append(choice('Scale', [['lin', 'Linear'], ['log', 'Log']], log ? 'log' : 'lin', (v) => { sweep.log = v === 'log'; again(); }, 'sweep-scale'));
     const hidden = sweep.hidden || (sweep.hidden = new Set());
     let u;
     body.append(legend(list.map((l) => ({ key: l.name, label: l.name, colour: () => slotColour(l.slot), dash: slotDash(l.slot, l.twin) })), hidden,
       () => list.forEach((l, i) => u && u.setSeries(i + 1, { show: !hidden.has(l.name) }))));
     const box = plotBox(320);
     body.append(box);
-    const readX = (v) => (numeric ? `${sweep.axis} ${show(kind, v)}` : `${sweep.axis} ${showValue(values[v])}`);
+    const readX = (v) => (numeric ? `${sweep.axis} ${brief(kind, v)}` : `${sweep.axis} ${showValue(values[v])}`);
     later(() => {
+      if (!box.isConnected) return; // a control was used before this was drawn
       u = draw(box, {
         section: id, title: metric.long, height: 320,
         data: [xs, ...raw.map((line) => line.map((v) => (v == null ? null : v / (log ? 1 : div))))],
         series: list.map((l) => ({ label: l.name, colour: () => slotColour(l.slot), dash: slotDash(l.slot, l.twin), width: 2, points: true, spanGaps: true, show: !hidden.has(l.name) })),
         x: {
-          label: sweep.axis + (spread ? ' (log scale)' : ''), log: spread, read: readX,
+          label: sweep.axis + (spread ? ' (log scale)' : ''), log: spread, bytes: kind === 'bytes', read: readX,
           range: spread ? undefined : numeric ? [xs[0] - (xs[xs.length - 1] - xs[0]) * 0.03, xs[xs.length - 1] + (xs[xs.length - 1] - xs[0]) * 0.03] : [-0.3, xs.length - 0.7],
           splits: xs.length <= 14 ? () => xs : undefined,
-          tick: numeric ? (v) => show(kind, v) : (v) => (values[v] === undefined ? '' : showValue(values[v])),
+          tick: numeric ? (v) => brief(kind, v) : (v) => (values[v] === undefined ? '' : showValue(values[v])),
         },
-        y: { label: metric.long + (unit && !log ? ` (${unit})` : ''), log, read: (v) => show(metric.kind, v * (log ? 1 : div)), tick: log || !UNITS[metric.kind] ? (log ? (v) => show(metric.kind, v) : undefined) : undefined },
+        y: { label: metric.long + (log ? ' (log scale)' : unit ? ` (${unit})` : ''), log, bytes: metric.kind === 'bytes', read: (v) => show(metric.kind, v * (log ? 1 : div)), tick: log || !UNITS[metric.kind] ? (log ? (v) => brief(metric.kind, v) : undefined) : undefined },
       });
     });
   }
@@ -883,11 +938,10 @@
     if (!classes.length) { body.append(el('p', { class: 'none' }, 'No distribution here.')); return; }
     if (!classes.includes(dist.cls)) dist.cls = classes[0];
     const again = () => redraws.find((r) => r.id === id).go();
-    const refocus = (testid, value) => { again(); body.querySelector(`[data-testid="${testid}"] [data-value="${CSS.escape(value)}"]`)?.focus(); };
     const tools = el('div', { class: 'tools' });
-    tools.append(choice('Class of flows', classes.map((c) => [c, classWord(c)]), dist.cls, (v) => { dist.cls = v; refocus('class-tabs', v); }, 'class-tabs'));
-    if (kinds.length > 1) tools.append(choice('Measure', kinds, dist.what, (v) => { dist.what = v; refocus('measure-tabs', v); }, 'measure-tabs'));
-    tools.append(choice('View', [['cdf', 'Share finished'], ['tail', 'Tail (log)']], dist.tail, (v) => { dist.tail = v; refocus('view-tabs', v); }, 'view-tabs'));
+    tools.append(choice('Class of flows', classes.map((c) => [c, classWord(c)]), dist.cls, (v) => { dist.cls = v; again(); }, 'class-tabs'));
+    if (kinds.length > 1) tools.append(choice('Measure', kinds, dist.what, (v) => { dist.what = v; again(); }, 'measure-tabs'));
+    tools.append(choice('View', [['cdf', 'Share finished'], ['tail', 'Tail (log)']], dist.tail, (v) => { dist.tail = v; again(); }, 'view-tabs'));
     body.append(tools);
 
     const lines = members.map((run) => ({ run, points: (run.distributions.find((d) => d.class === dist.cls) || {})[dist.what] || [] })).filter((l) => l.points.length);
@@ -898,7 +952,7 @@
       l.dash = slotDash(l.run.slot, l.twin);
     }
     let u;
-    body.append(legend(lines.map((l) => ({ key: l.run.index, label: nameOf(l.run), colour: () => runColour(l.run), dash: l.dash })), dist.hidden,
+    body.append(legend(lines.map((l) => ({ key: l.run.index, label: titleOf(l.run), colour: () => runColour(l.run), dash: l.dash })), dist.hidden,
       () => lines.forEach((l, i) => u && u.setSeries(i + 1, { show: !dist.hidden.has(l.run.index) }))));
     const box = plotBox(340);
     body.append(box);
@@ -920,12 +974,13 @@
     const floor = Math.min(...ys.flat().filter((v) => v != null && v > 0));
     const about = `${classWord(dist.cls)}: share of flows by ${dist.what === 'fct_ns' ? 'completion time' : 'slowdown'}`;
     later(() => {
+      if (!box.isConnected) return; // a control was used before this was drawn
       u = draw(box, {
         section: id, title: about, height: 340, data: [xs, ...ys], stepped: true,
-        series: lines.map((l) => ({ label: nameOf(l.run), colour: () => runColour(l.run), dash: l.dash, width: 2, show: !dist.hidden.has(l.run.index) })),
-        x: { label: `${noun} (log scale)`, log: true, tick: (v) => show(kind, v).replace(/(\.\d*?)0+(\D|$)/, '$1$2').replace(/\.(\D|$)/, '$1'), read: (v) => `${tail ? 'longer than' : 'within'} ${show(kind, v)}` },
+        series: lines.map((l) => ({ label: titleOf(l.run), colour: () => runColour(l.run), dash: l.dash, width: 2, show: !dist.hidden.has(l.run.index) })),
+        x: { label: `${noun} (log scale)`, log: true, tick: (v) => brief(kind, v), read: (v) => `${tail ? 'longer than' : 'within'} ${show(kind, v)}` },
         y: tail
-          ? { label: 'flows still unfinished (%)', log: true, range: [Math.max(0.001, Math.min(50, floor * 0.8)), 105], tick: (v) => `${digits(v).replace(/\.?0+$/, (z) => (z.startsWith('.') ? '' : z))}`, read: (v) => `${digits(v)}${NBSP}%` }
+          ? { label: 'flows still unfinished (%)', log: true, range: [Math.max(0.001, Math.min(50, floor * 0.8)), 105], tick: (v) => brief('', v), read: (v) => `${digits(v)}${NBSP}%` }
           : { label: 'flows finished (%)', range: [0, 102], splits: () => [0, 25, 50, 75, 100], read: (v) => `${digits(v)}${NBSP}%` },
       });
     });
@@ -934,14 +989,14 @@
   // --- rates
 
   const some = (list) => Array.isArray(list) && list.length > 0;
-  const rates = { hidden: new Set(), common: true };
+  const rates = { hidden: new Set(), common: null }; // common: null follows the values
 
   const overlap = (ranges) => [Math.min(...ranges.map((r) => r[0])), Math.max(...ranges.map((r) => r[1]))];
   const lastOf = (list) => list[list.length - 1];
 
   /** Common and own time axes are asked for by a box that sections of small multiples share in looks. */
   function commonBox(state, again) {
-    const box = el('input', { type: 'checkbox', checked: state.common, onchange: () => { state.common = box.checked; again(); } });
+    const box = el('input', { type: 'checkbox', 'data-testid': 'common', checked: state.common, onchange: () => { state.common = box.checked; again(); } });
     return el('label', { class: 'field' }, box, 'same axes for all runs');
   }
 
@@ -953,34 +1008,40 @@
     const rank = (c) => { const i = ['intra', 'inter'].indexOf(c); return i < 0 ? 9 : i; };
     classes.sort((a, b) => rank(a) - rank(b));
     const others = classes.filter((c) => !(c in HUES));
-    // Flows are the same in all runs of a report, or nearly: the legend knows them by number.
+    // Flows are the same in all runs of a report, or nearly: the legend knows them by class and number.
+    const keyOf = (f) => `${f.class}:${f.id}`;
     const flows = new Map();
-    for (const run of members) for (const f of run.rates.flows) if (!flows.has(f.id)) flows.set(f.id, f);
+    for (const run of members) for (const f of run.rates.flows) if (!flows.has(keyOf(f))) flows.set(keyOf(f), f);
     const place = new Map();
     for (const cls of classes) {
       const list = [...flows.values()].filter((f) => f.class === cls);
-      list.forEach((f, i) => place.set(f.id, [cls, i, list.length]));
+      list.forEach((f, i) => place.set(keyOf(f), [cls, i, list.length]));
     }
-    const colourOf = (flow) => () => { const [cls, i, n] = place.get(flow.id); return familyColour(cls, i, n, others); };
-    const visible = (f) => !rates.hidden.has(`class:${f.class}`) && !rates.hidden.has(`flow:${f.id}`);
+    const colourOf = (flow) => () => { const [cls, i, n] = place.get(keyOf(flow)); return familyColour(cls, i, n, others); };
+    const visible = (f) => !rates.hidden.has(`class:${f.class}`) && !rates.hidden.has(`flow:${keyOf(f)}`);
     const drawn = [];
     const refresh = () => { for (const [u, list] of drawn) u.batch(() => list.forEach((f, i) => { if (u.series[i + 1].show !== visible(f)) u.setSeries(i + 1, { show: visible(f) }); })); };
 
+    const peaks = members.map((run) => run.rates.flows.reduce((m, f) => f.rate_bps.reduce((n, v) => (v > n ? v : n), m), 0));
+    const peak = Math.max(...peaks);
+    // One axis shows which scheme is fair; with eight flows in one run and two hundred in another it shows nothing.
+    if (rates.common == null) rates.common = Math.min(...peaks) * 5 >= peak;
+
     const top = el('div', { class: 'tools' });
-    top.append(legend(classes.map((c) => ({ key: `class:${c}`, label: `${classWord(c)} (${[...place.values()].filter((p) => p[0] === c).length})`, colour: () => familyColour(c, 0.4, 2, others), wide: true })), rates.hidden, refresh));
-    const push = el('span', { class: 'push' });
-    if (members.length > 1) top.append(push, commonBox(rates, again));
+    const few = flows.size <= 24;
+    const rows = classes.map((c) => {
+      const list = [...flows.values()].filter((f) => f.class === c);
+      return [
+        { key: `class:${c}`, label: `${classWord(c)} (${list.length})`, colour: () => familyColour(c, 0.4, 2, others), wide: true },
+        ...(few ? list.map((f) => ({ key: `flow:${keyOf(f)}`, label: f.label || `flow ${f.id}`, colour: colourOf(f) })) : []),
+      ];
+    });
+    const legends = el('div', {}, (few ? rows : [rows.flat()]).map((items) => legend(items, rates.hidden, refresh)));
+    top.append(legends);
+    if (members.length > 1) top.append(el('span', { class: 'push' }), commonBox(rates, again));
     body.append(top);
-    if (flows.size <= 24) {
-      for (const cls of classes) {
-        const list = [...flows.values()].filter((f) => f.class === cls);
-        body.append(legend(list.map((f) => ({ key: `flow:${f.id}`, label: f.label || `flow ${f.id}`, colour: colourOf(f) })), rates.hidden, refresh, classWord(cls)));
-      }
-    }
 
     const span = overlap(members.map((r) => [r.rates.time_ns[0], lastOf(r.rates.time_ns)]));
-    const peakOf = (run) => run.rates.flows.reduce((m, f) => f.rate_bps.reduce((n, v) => (v > n ? v : n), m), 0);
-    const peak = Math.max(...members.map(peakOf));
     const t = unitFor('ns', span[1]);
     const r = unitFor('bps', peak);
     const grid = panels(members.length);
@@ -997,10 +1058,11 @@
       if (fairness.jain_final != null) words.push(`Jain ${show('jain', fairness.jain_final)} at the end`);
       if (fairness.converged_at_ns != null) words.push(`fair from ${show('ns', fairness.converged_at_ns)}`);
       else if (fairness.jain_final != null) words.push('did not converge');
-      grid.append(el('div', { class: 'panel', 'data-testid': 'rate-panel' }, el('header', {}, el('h3', {}, nameOf(run)), el('p', {}, words.join(' · '))), box, jbox));
+      grid.append(el('div', { class: 'panel', 'data-testid': 'rate-panel' }, el('header', {}, el('h3', {}, titleOf(run)), el('p', {}, words.join(' · '))), box, jbox));
       const x = { label: `time (${t.unit})`, range: [range[0] / t.div, range[1] / t.div], read: (v) => `at ${show('ns', v * t.div)}` };
       const xs = time.map((v) => v / t.div);
       later(() => {
+        if (!box.isConnected) return; // a control was used before this was drawn
         const many = list.length > 16;
         const u = draw(box, {
           section: id, title: `${run.label}: sending rates`, height, sync: 'rates',
@@ -1065,8 +1127,9 @@
       ]);
       const box = plotBox(220);
       const real = Math.max(...run.queues.ports.map((p) => most(p.queue_bytes)));
-      grid.append(el('div', { class: 'panel', 'data-testid': 'queue-panel' }, el('header', {}, el('h3', {}, nameOf(run)), el('p', {}, `longest sampled real queue ${show('bytes', real)}`)), box));
+      grid.append(el('div', { class: 'panel', 'data-testid': 'queue-panel' }, el('header', {}, el('h3', {}, titleOf(run)), el('p', {}, `longest sampled real queue ${show('bytes', real)}`)), box));
       later(() => {
+        if (!box.isConnected) return; // a control was used before this was drawn
         const u = draw(box, {
           section: id, title: `${run.label}: queues`, height: 220, sync: 'queues',
           data: [time.map((v) => v / t.div), ...list.map((s) => time.map((_, i) => (s.values[i] == null ? null : s.values[i] / b.div)))],
@@ -1081,15 +1144,15 @@
 
   // --- traces
 
-  const traces = { name: null, hidden: new Set() };
+  const traces = { name: null, hidden: new Set(), log: null }; // log: null follows the values
   function drawTraces(body, id) {
     const useful = (r) => (r.traces || []).filter((x) => some(x.time_ns));
     const names = [...new Set(runs.flatMap((r) => useful(r).map((x) => x.name)))];
     if (!names.includes(traces.name)) traces.name = names[0];
     const tools = el('div', { class: 'tools' });
     tools.append(names.length <= 8
-      ? choice('Value', names.map((n) => [n, wordsOfName(n)]), traces.name, (v) => { traces.name = v; redraws.find((r) => r.id === id).go(); body.querySelector(`[data-value="${CSS.escape(v)}"]`)?.focus(); }, 'trace-tabs')
-      : select('Value', names.map((n) => [n, wordsOfName(n)]), traces.name, (v) => { traces.name = v; redraws.find((r) => r.id === id).go(); }, 'trace-tabs'));
+      ? choice('Value', names.map((n) => [n, wordsOfName(n)]), traces.name, (v) => { traces.name = v; traces.log = null; redraws.find((r) => r.id === id).go(); }, 'trace-tabs')
+      : select('Value', names.map((n) => [n, wordsOfName(n)]), traces.name, (v) => { traces.name = v; traces.log = null; redraws.find((r) => r.id === id).go(); }, 'trace-tabs'));
     body.append(tools);
     const members = shownRuns((r) => useful(r).some((x) => x.name === traces.name));
     if (!members.length) { body.append(el('p', { class: 'none' }, 'This value was not traced here.')); return; }
@@ -1114,22 +1177,29 @@
     const span = overlap(all.map((x) => [x.time_ns[0], lastOf(x.time_ns)]));
     const peak = Math.max(...all.map((x) => most(x.values)));
     const kind = kindOfName(traces.name);
+    // Windows of flows inside and across datacenters differ by orders of magnitude.
+    const peaks = all.map((x) => most(x.values)).filter((v) => v > 0);
+    const log = peaks.length > 0 && (traces.log ?? Math.max(...peaks) / Math.min(...peaks) > 8);
+    if (peaks.length) tools.append(choice('Scale', [['lin', 'Linear'], ['log', 'Log']], log ? 'log' : 'lin', (v) => { traces.log = v === 'log'; redraws.find((r) => r.id === id).go(); }, 'trace-scale'));
+    const lows = log ? all.map((x) => x.values.reduce((m, v) => (v > 0 && v < m ? v : m), Infinity)) : [];
+    const range = log ? padLog(Math.max(Math.min(...lows), peak / 1e6), peak) : peak > 0 ? [0, peak * 1.05] : undefined;
     const t = unitFor('ns', span[1]);
-    const y = unitFor(kind, peak);
+    const y = log ? { div: 1, unit: '' } : unitFor(kind, peak);
     const grid = panels(members.length);
     body.append(grid);
     for (const run of members) {
       const list = picked.get(run);
       const box = plotBox(200);
-      grid.append(el('div', { class: 'panel', 'data-testid': 'trace-panel' }, el('header', {}, el('h3', {}, nameOf(run)), el('p', {}, run.summary?.law?.name && run.summary.law.name !== run.label ? run.summary.law.name : '')), box));
+      grid.append(el('div', { class: 'panel', 'data-testid': 'trace-panel' }, el('header', {}, el('h3', {}, titleOf(run)), el('p', {}, run.summary?.law?.name && run.summary.law.name !== run.label ? run.summary.law.name : '')), box));
       later(() => {
+        if (!box.isConnected) return; // a control was used before this was drawn
         // A law's value holds until it tells a new one; times differ from flow to flow.
-        const joined = uPlot.join(list.map((x) => [x.time_ns.map((v) => v / t.div), x.values.map((v) => (v == null ? null : v / y.div))]));
+        const joined = uPlot.join(list.map((x) => [x.time_ns.map((v) => v / t.div), x.values.map((v) => (v == null || (log && v <= 0) ? null : v / y.div))]));
         const u = draw(box, {
           section: id, title: `${run.label}: ${wordsOfName(traces.name)}`, height: 200, sync: 'traces', data: joined,
           series: list.map((x) => ({ label: label(x.flow), colour: colour(x.flow), width: 1.4, spanGaps: true, show: !traces.hidden.has(x.flow) })),
           x: { label: `time (${t.unit})`, range: [span[0] / t.div, span[1] / t.div], read: (v) => `at ${show('ns', v * t.div)}` },
-          y: { label: wordsOfName(traces.name) + (y.unit ? ` (${y.unit})` : ''), range: peak > 0 ? [0, (peak / y.div) * 1.05] : undefined, read: (v) => show(kind, v * y.div) },
+          y: { label: wordsOfName(traces.name) + (log ? ' (log scale)' : y.unit ? ` (${y.unit})` : ''), log, bytes: kind === 'bytes', range: range && range.map((v) => v / y.div), tick: log ? (v) => brief(kind, v) : undefined, read: (v) => show(kind, v * y.div) },
         });
         drawn.push([u, list]);
       });
@@ -1152,7 +1222,7 @@
       { key: 'utilisation', label: 'utilisation', kind: 'share', get: of('utilisation'), cell: ({ link }) => {
         const bar = el('i');
         bar.style.width = `${Math.max(0, Math.min(1, link.utilisation || 0)) * 100}%`;
-        return [el('span', { class: 'meter', 'aria-hidden': 'true' }, bar), link.utilisation == null ? DASH : `${(link.utilisation * 100).toFixed(1)}${NBSP}%`];
+        return [el('span', { class: 'meter', 'aria-hidden': 'true' }, bar), el('span', { class: 'percent' }, link.utilisation == null ? DASH : `${(link.utilisation * 100).toFixed(1)}${NBSP}%`)];
       } },
       { key: 'packets', label: 'packets', kind: 'count', get: of('packets') },
       { key: 'drops', label: 'drops', kind: 'count', get: of('drops') },

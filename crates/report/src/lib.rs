@@ -9,7 +9,5 @@
 mod data;
 mod page;
 
-pub use data::{
-    Claim, Distribution, FlowRate, Link, Point, PortQueue, Queues, Rates, ReportData, Run, Trace, Verdict,
-};
+pub use data::{Claim, Distribution, FlowRate, Link, Point, PortQueue, Queues, Rates, ReportData, Run, Trace, Verdict};
 pub use page::render;

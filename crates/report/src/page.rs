@@ -17,6 +17,11 @@ const POLICY: &str =
 /// Writes the report as one HTML document in UTF-8.
 ///
 /// The document loads nothing from elsewhere. The same data gives the same bytes.
+///
+/// ```
+/// let data = report::ReportData { title: "Mixed incast".into(), ..Default::default() };
+/// assert!(report::render(&data).contains("<title>Mixed incast</title>"));
+/// ```
 pub fn render(data: &ReportData) -> String {
     let json = data_json(data);
     let mut html = String::with_capacity(json.len() + SCRIPT.len() + UPLOT_SCRIPT.len() + STYLE.len() + 16_384);
@@ -237,4 +242,199 @@ fn escape_html(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::data::{Claim, Distribution, FlowRate, Link, PortQueue, Queues, Rates, Trace, Verdict};
+    use serde_json::json;
+
+    fn run_with_everything() -> Run {
+        Run {
+            id: "a".into(),
+            label: "A".into(),
+            point: vec![("scheme".into(), json!("uno")), ("load".into(), json!(0.4))],
+            summary: json!({ "schema": 1, "seed": 1 }),
+            warnings: vec!["never acted".into()],
+            distributions: vec![Distribution {
+                class: "all".into(),
+                fct_ns: vec![(1e6, 1.0)],
+                slowdown: vec![(1.0, 1.0)],
+            }],
+            rates: Some(Rates {
+                time_ns: vec![0, 1],
+                flows: vec![FlowRate { rate_bps: vec![None, Some(1e9)], ..FlowRate::default() }],
+                jain: vec![None, Some(1.0)],
+            }),
+            queues: Some(Queues {
+                time_ns: vec![0, 1],
+                ports: vec![PortQueue { name: "p".into(), queue_bytes: vec![0, 9], phantom_bytes: vec![] }],
+            }),
+            traces: vec![Trace { flow: 3, name: "cwnd_bytes".into(), time_ns: vec![0], values: vec![4096.0] }],
+            links: vec![Link { name: "l".into(), utilisation: 0.5, ..Link::default() }],
+        }
+    }
+
+    fn everything() -> ReportData {
+        let mut other = run_with_everything();
+        other.point[1].1 = json!(0.6);
+        ReportData {
+            title: "T".into(),
+            subtitle: "S".into(),
+            generated_by: "narrows 0.1.0".into(),
+            scale: Some("quick".into()),
+            scenario_toml: "seed = 1\n".into(),
+            replay: vec!["narrows run x.toml".into()],
+            warnings: vec!["w".into()],
+            claims: vec![Claim { id: "c".into(), verdict: Verdict::DirectionOnly, ..Claim::default() }],
+            runs: vec![run_with_everything(), other],
+        }
+    }
+
+    fn sections(data: &ReportData) -> Vec<Section> {
+        let html = render(data);
+        Section::ALL.into_iter().filter(|s| html.contains(&format!("data-testid=\"section-{}\"", s.id()))).collect()
+    }
+
+    /// What stands between the data element's tags.
+    fn embedded(html: &str) -> &str {
+        let start = html.find("id=\"report-data\">").map(|at| at + "id=\"report-data\">".len()).unwrap();
+        &html[start..start + html[start..].find("</script>").unwrap()]
+    }
+
+    #[test]
+    fn all_sections_with_everything_and_none_with_nothing() {
+        assert_eq!(sections(&everything()), Section::ALL);
+        assert_eq!(sections(&ReportData::default()), []);
+    }
+
+    #[test]
+    fn each_section_goes_with_its_data() {
+        type Remove = fn(&mut ReportData);
+        let cases: [(Section, Remove); 10] = [
+            (Section::Warnings, |d| {
+                d.warnings.clear();
+                d.runs.iter_mut().for_each(|r| r.warnings.clear());
+            }),
+            (Section::Claims, |d| d.claims.clear()),
+            (Section::Sweep, |d| d.runs[1].point[1].1 = json!(0.4)),
+            (Section::Distributions, |d| {
+                for distribution in d.runs.iter_mut().flat_map(|r| &mut r.distributions) {
+                    distribution.fct_ns.clear();
+                    distribution.slowdown.clear();
+                }
+            }),
+            (Section::Rates, |d| d.runs.iter_mut().for_each(|r| r.rates = Some(Rates::default()))),
+            (Section::Queues, |d| d.runs.iter_mut().for_each(|r| r.queues = None)),
+            (Section::Traces, |d| d.runs.iter_mut().for_each(|r| r.traces[0].time_ns.clear())),
+            (Section::Links, |d| d.runs.iter_mut().for_each(|r| r.links.clear())),
+            (Section::Scenario, |d| d.scenario_toml.clear()),
+            (Section::Replay, |d| d.replay.clear()),
+        ];
+        for (section, remove) in cases {
+            let mut data = everything();
+            remove(&mut data);
+            let left: Vec<Section> = Section::ALL.into_iter().filter(|s| *s != section).collect();
+            assert_eq!(sections(&data), left, "without {section:?}");
+        }
+    }
+
+    #[test]
+    fn one_warning_of_one_run_is_enough() {
+        let mut data = everything();
+        data.warnings.clear();
+        data.runs[0].warnings.clear();
+        assert!(sections(&data).contains(&Section::Warnings));
+    }
+
+    #[test]
+    fn axes_leave_out_schemes_seeds_and_what_never_changes() {
+        let at = |scheme: &str, seed: u32, load: f64| Run {
+            point: vec![
+                ("traffic.seed".into(), json!(seed)),
+                ("schemes.law".into(), json!(scheme)),
+                ("load".into(), json!(load)),
+                ("k".into(), json!(8)),
+            ],
+            ..Run::default()
+        };
+        let runs = vec![at("uno", 1, 0.4), at("gemini", 2, 0.4), at("uno", 3, 0.6), at("uno", 3, 0.8)];
+        let data = ReportData { runs, ..ReportData::default() };
+        assert_eq!(axes(&data), ["load"]);
+        assert_eq!(scheme_key(&data), Some("schemes.law"));
+    }
+
+    #[test]
+    fn data_cannot_leave_its_element() {
+        let evil = "</script><script>alert(1)</script><!-- ]]> \u{2028}\u{2029} \\u003c & \" '";
+        let mut data = everything();
+        data.title = evil.into();
+        data.scenario_toml = evil.into();
+        data.runs[0].label = evil.into();
+        data.runs[0].summary = json!({ evil: evil });
+        data.runs[0].point[0].0 = evil.into();
+        let html = render(&data);
+        let json = embedded(&html);
+        assert!(!json.contains('<') && !json.contains('\u{2028}') && !json.contains('\u{2029}'));
+        let back: Value = serde_json::from_str(json).unwrap();
+        let back: ReportData = serde_json::from_value(back["report"].clone()).unwrap();
+        assert_eq!(back, data);
+        // Exactly the page's own scripts: data, uPlot, report.
+        assert_eq!(html.matches("<script").count(), 3);
+        assert_eq!(html.matches("</script>").count(), 3);
+    }
+
+    #[test]
+    fn head_is_escaped() {
+        let data = ReportData {
+            title: "a</title><script>\"'&".into(),
+            generated_by: "\"><svg onload=x>".into(),
+            ..ReportData::default()
+        };
+        let html = render(&data);
+        assert!(html.contains("<title>a&lt;/title&gt;&lt;script&gt;&quot;&#39;&amp;</title>"));
+        assert!(html.contains("content=\"&quot;&gt;&lt;svg onload=x&gt;\""));
+        assert!(render(&ReportData::default()).contains("<title>Narrows report</title>"));
+    }
+
+    #[test]
+    fn floats_that_json_cannot_hold_become_null() {
+        let mut data = everything();
+        data.runs[0].traces[0].values = vec![f64::NAN];
+        data.runs[0].distributions[0].fct_ns = vec![(f64::INFINITY, 1.0)];
+        let html = render(&data);
+        let back: Value = serde_json::from_str(embedded(&html)).unwrap();
+        assert!(back["report"]["runs"][0]["traces"][0]["values"][0].is_null());
+        assert!(back["report"]["runs"][0]["distributions"][0]["fct_ns"][0][0].is_null());
+    }
+
+    #[test]
+    fn nothing_is_loaded_from_elsewhere() {
+        let html = render(&everything());
+        for tag in
+            ["<script src", "<link rel=\"stylesheet\"", "@import", "url(", "<img", "<iframe", "fetch(", "XMLHttp"]
+        {
+            assert!(!html.contains(tag), "{tag}");
+        }
+        assert!(html.contains("Content-Security-Policy\" content=\"default-src 'none';"));
+        assert!(html.contains("The MIT License (MIT)"), "uPlot's licence goes with it");
+    }
+
+    #[test]
+    fn the_page_is_small_and_the_same_each_time() {
+        let empty = render(&ReportData::default());
+        assert!(empty.len() < 150_000, "{} bytes before any data", empty.len());
+        assert_eq!(render(&everything()), render(&everything()));
+        let mut data = everything();
+        data.runs[0].traces[0].values = vec![12_345.0; 10_000];
+        let grown = render(&data).len() - render(&everything()).len();
+        assert!(grown <= 80_000, "{grown} bytes for 10 000 values of 7 characters");
+    }
+
+    #[test]
+    fn data_round_trips_and_may_be_partial() {
+        let data = everything();
+        let back: ReportData = serde_json::from_str(&serde_json::to_string(&data).unwrap()).unwrap();
+        assert_eq!(back, data);
+        let partial: ReportData =
+            serde_json::from_value(json!({ "title": "x", "claims": [{ "verdict": "not reproduced" }] })).unwrap();
+        assert_eq!(partial.claims[0].verdict, Verdict::NotReproduced);
+        assert!(serde_json::from_value::<Verdict>(json!("maybe")).is_err());
+    }
 }

@@ -94,7 +94,7 @@ impl std::fmt::Display for Diagnostic {
     }
 }
 
-/// A range of bytes in one of the [`Sources`]; the place of a default is [`Origin::NOWHERE`].
+/// A range of bytes in one of the texts read; the place of a default is [`Origin::NOWHERE`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Origin {
     source: u32,

@@ -6,22 +6,35 @@
 
 #![forbid(unsafe_code)]
 
+mod build;
+mod check;
 pub mod config;
 mod decode;
+mod distribution;
 mod error;
+pub mod import;
 mod inputs;
 mod load;
 mod overrides;
 mod quantity;
+mod random;
 mod run;
+mod schema;
+mod traffic;
 mod tree;
 mod write;
 
+pub use build::{BuiltRun, ClassLoad, FlowClass, LawPlan, Report, RttRange};
+pub use check::{CheckReport, CheckedRun, check};
+pub use config::Config;
 pub use decode::{At, Named};
+pub use distribution::Distribution;
 pub use error::{Diagnostic, Error, Origin, Place};
 pub use inputs::Input;
 pub use load::{AppliedScale, Scenario, load, parse};
 pub use overrides::Overrides;
 pub use quantity::{Decimal, Share};
 pub use run::Run;
+pub use schema::json_schema;
+pub use traffic::Arrivals;
 pub use tree::{Entry, Node, Value};

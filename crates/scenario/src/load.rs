@@ -76,16 +76,24 @@ fn read(text: &str, origin: &str, overrides: &Overrides, sources: &mut Sources) 
         return Err(Fault::new(Origin::NOWHERE, "the file is over 4 GiB"));
     }
     let source = sources.add(origin, text);
-    let mut root = parse_tree(text, source)?;
-    let scale = apply_scale(&mut root, overrides, sources)?;
-    apply_arguments(&mut root, overrides, sources)?;
-    let points = grid(&root)?;
-    let Some(first) = points.first() else { return Err(Fault::new(root.origin, "an empty grid")) };
+    let file = parse_tree(text, source)?;
+    let lay = |scale: Option<&str>, sources: &mut Sources, most: usize| {
+        let mut root = file.clone();
+        let applied = apply_scale(&mut root, scale, sources)?;
+        apply_arguments(&mut root, overrides, sources)?;
+        Ok::<_, Fault>((applied, grid(&root, most)?))
+    };
+    let (scale, points) = lay(overrides.scale.as_deref(), sources, usize::MAX)?;
+    let Some(first) = points.first() else { return Err(Fault::new(file.origin, "an empty grid")) };
+    // A scale that is not chosen today is read all the same, so that it is not found broken when it is.
+    for (name, _) in first.config.scale.iter() {
+        lay(Some(name), sources, 1)?;
+    }
     Ok((Arc::clone(&first.config), scale, points))
 }
 
-fn apply_scale(root: &mut Node, overrides: &Overrides, sources: &mut Sources) -> Result<Option<AppliedScale>, Fault> {
-    let Some(name) = &overrides.scale else { return Ok(None) };
+fn apply_scale(root: &mut Node, name: Option<&str>, sources: &mut Sources) -> Result<Option<AppliedScale>, Fault> {
+    let Some(name) = name else { return Ok(None) };
     let scales = root.get("scale").cloned().unwrap_or_else(Node::empty_table);
     let Some(node) = scales.get(name) else {
         let source = sources.add("--scale", name);
@@ -98,11 +106,12 @@ fn apply_scale(root: &mut Node, overrides: &Overrides, sources: &mut Sources) ->
     for (key, value) in &scale.set.0 {
         set(root, &Path::parse(key, key.origin)?, value)?;
     }
-    Ok(Some(AppliedScale { name: name.clone(), note: scale.note }))
+    Ok(Some(AppliedScale { name: name.to_owned(), note: scale.note }))
 }
 
-/// Every combination of the grid, the first key changing slowest; one point without values if there is no grid.
-fn grid(root: &Node) -> Result<Vec<Point>, Fault> {
+/// Every combination of the grid, the first key changing slowest, up to `most`; one point without values if there is
+/// no grid.
+fn grid(root: &Node, most: usize) -> Result<Vec<Point>, Fault> {
     let mut axes: Vec<(Path, &[Node], Origin)> = Vec::new();
     for entry in root.get("grid").and_then(Node::entries).unwrap_or_default() {
         match &entry.node.value {
@@ -117,8 +126,8 @@ fn grid(root: &Node) -> Result<Vec<Point>, Fault> {
         let origin = axes.first().map_or(Origin::NOWHERE, |axis| axis.2);
         return Err(Fault::new(origin, format!("a grid of over {MOST_POINTS} combinations")));
     };
-    let mut points = Vec::with_capacity(count);
-    for number in 0..count {
+    let mut points = Vec::with_capacity(count.min(most));
+    for number in 0..count.min(most) {
         let mut laid = root.clone();
         let mut values = Vec::new();
         let mut rest = count;
@@ -145,15 +154,33 @@ fn plain(node: &Node) -> String {
     }
 }
 
-impl Scenario {
-    /// The scenario as a file, every constant default filled in: it reads back as the same scenario.
-    pub fn resolved_toml(&self) -> String {
-        to_toml(&self.config.encode())
+/// A value as part of a file's name.
+fn shown(value: &str) -> String {
+    let fine = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '+' | '-' | '%' | ':');
+    value.chars().map(|c| if fine(c) { c } else { '-' }).collect()
+}
+
+impl Config {
+    /// As a file, every constant default filled in.
+    pub fn to_toml(&self) -> String {
+        to_toml(&self.encode())
     }
 
     /// The same as JSON. Quantities stay strings with units.
     pub fn to_json(&self) -> serde_json::Value {
-        self.config.encode().to_json()
+        self.encode().to_json()
+    }
+}
+
+impl Scenario {
+    /// The scenario as a file, every constant default filled in: it reads back as the same scenario.
+    pub fn resolved_toml(&self) -> String {
+        self.config.to_toml()
+    }
+
+    /// The same as JSON. Quantities stay strings with units.
+    pub fn to_json(&self) -> serde_json::Value {
+        self.config.to_json()
     }
 
     /// The files that it named and that were read so far: all of them once its runs are built.
@@ -166,7 +193,8 @@ impl Scenario {
         let mut runs = Vec::new();
         for point in &self.points {
             for (name, scheme) in point.config.schemes.iter() {
-                let values: Vec<String> = point.values.iter().map(|(key, value)| format!("{key}={value}")).collect();
+                let values: Vec<String> =
+                    point.values.iter().map(|(key, value)| format!("{key}={}", shown(value))).collect();
                 let id = std::iter::once(name.to_owned()).chain(values).collect::<Vec<_>>().join(",");
                 runs.push(Run {
                     id,

@@ -15,14 +15,24 @@ pub struct Overrides {
     pub scale: Option<String>,
 }
 
-/// Keys of one table that say the same thing: setting one takes the others away.
-const RIVALS: &[&[&str]] = &[
-    &["link_delay", "intra_rtt"],
-    &["inter_delay", "inter_rtt"],
-    &["edge_rate", "oversubscription"],
-    &["delay", "rtt"],
-    &["window", "flows"],
-    &["file", "flows"],
+/// Keys of one table that say the same thing: setting the first takes the others away.
+const RIVALS: &[(&str, &[&str])] = &[
+    ("link_delay", &["intra_rtt"]),
+    ("intra_rtt", &["link_delay"]),
+    ("inter_delay", &["inter_rtt"]),
+    ("inter_rtt", &["inter_delay"]),
+    ("edge_rate", &["oversubscription"]),
+    ("oversubscription", &["edge_rate"]),
+    ("delay", &["rtt"]),
+    ("rtt", &["delay"]),
+    ("window", &["flows"]),
+    ("flows", &["window", "file"]),
+    ("file", &["flows"]),
+    ("law", &["intra", "inter"]),
+    ("intra", &["law"]),
+    ("inter", &["law"]),
+    ("start", &["after"]),
+    ("after", &["start"]),
 ];
 
 /// A dotted path and where it stands.
@@ -75,9 +85,8 @@ pub(crate) fn set(root: &mut Node, path: &Path, value: &Node) -> Result<(), Faul
     }
     match &mut at.value {
         Value::Table(entries) => {
-            let rivals = RIVALS.iter().filter(|group| group.contains(&last.as_str())).flat_map(|group| group.iter());
-            let rivals: Vec<&&str> = rivals.filter(|rival| **rival != last.as_str()).collect();
-            entries.retain(|entry| !rivals.iter().any(|rival| **rival == entry.key));
+            let rivals = RIVALS.iter().find(|(key, _)| key == last).map_or(&[][..], |(_, rivals)| rivals);
+            entries.retain(|entry| !rivals.contains(&entry.key.as_str()));
             match entries.iter_mut().find(|entry| entry.key == *last) {
                 Some(entry) => entry.node = value.clone(),
                 None => entries.push(Entry { key: last.clone(), key_origin: *last_origin, node: value.clone() }),

@@ -105,6 +105,14 @@ impl Decimal {
     }
 }
 
+impl std::str::FromStr for Decimal {
+    type Err = ();
+
+    fn from_str(text: &str) -> Result<Self, ()> {
+        Self::parse(text).ok_or(())
+    }
+}
+
 impl std::fmt::Display for Decimal {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         if self.scale == 0 {
@@ -201,6 +209,8 @@ const RATES: Units = &[
 const LONGEST_PS: u64 = 1_000_000_000_000_000_000;
 /// The largest size that files hold: 16 TiB, 2^32 packets of 4 KiB.
 const LARGEST: u64 = 1 << 44;
+/// The lowest rate: a packet of 64 KiB lasts half a second, and the simulator's arithmetic holds it.
+const SLOWEST: u64 = 1_000_000;
 /// The highest rate: 2^43 b/s, the range that `units` states.
 const FASTEST: u64 = 1 << 43;
 
@@ -283,7 +293,7 @@ fn written(value: u64, units: Units) -> String {
 
 /// The time as files write it.
 pub(crate) fn write_span(span: Span) -> String {
-    written(span.unsigned_ps(), TIMES)
+    if span.is_zero() { "0s".into() } else { written(span.unsigned_ps(), TIMES) }
 }
 
 /// The size as files write it.
@@ -313,7 +323,8 @@ impl Field for Rate {
     const EXPECTS: &'static str = "a rate such as \"100Gbps\"";
     fn decode(node: &Node) -> Result<Self, Fault> {
         match with_unit::<Self>(node, RATES, FASTEST)? {
-            0 => Err(Fault::new(node.origin, "a rate is over zero").label(format!("expected {}", Self::EXPECTS))),
+            bps if bps < SLOWEST => Err(Fault::new(node.origin, format!("{} is under 1 Mbps", node.described()))
+                .label("expected at least \"1Mbps\"")),
             bps => Ok(Self::from_bps(bps)),
         }
     }
@@ -383,7 +394,7 @@ mod tests {
         assert_eq!(write_bytes(Bytes::new(1 << 20)), "1MiB");
         assert_eq!(write_bytes(Bytes::new(22_400_000)), "22.4MB");
         assert_eq!(write_span(Span::from_ms(2)), "2ms");
-        assert_eq!(write_span(Span::ZERO), "0ps");
+        assert_eq!(write_span(Span::ZERO), "0s");
         assert_eq!(write_rate(Rate::from_gbps(100)), "100Gbps");
     }
 

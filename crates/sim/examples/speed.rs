@@ -1,4 +1,4 @@
-//! Engine speed on Uno's network: `cargo run --release -p narrows-sim --example speed [WORKLOAD] [THREADS]`.
+//! Engine speed on Uno's network: `cargo run --release -p narrows-sim --example speed [WORKLOAD] [THREADS] [priority|plain] [MIB]`.
 
 use fabric::topology::FatTrees;
 use fabric::{Ecn, HostId, LinkClass, Phantom, PortConfig, Routes};
@@ -10,7 +10,8 @@ fn main() {
     let args: Vec<String> = std::env::args().collect();
     let which = args.get(1).map_or("permutation", String::as_str);
     let threads = args.get(2).and_then(|n| n.parse().ok()).unwrap_or(1);
-    let priority = args.get(3).is_some();
+    let priority = args.get(3).is_some_and(|word| word == "priority");
+    let mib: u64 = args.get(4).and_then(|n| n.parse().ok()).unwrap_or(64);
     let ecn = |min: u64, max: u64| Ecn { min: Bytes::new(min), max: Bytes::new(max), max_probability: Frac::ONE };
     let port = PortConfig {
         buffer: Bytes::new(1 << 20),
@@ -27,12 +28,12 @@ fn main() {
     let trees = if which == "permutation" { FatTrees { datacenters: 1, ..trees } } else { trees };
     let network = trees.build().unwrap();
     let hosts = network.hosts().len() as u32;
-    let size = Bytes::new(if which == "permutation" { 64 << 20 } else { 8 << 20 });
+    let size = Bytes::new(if which == "permutation" { mib << 20 } else { mib << 19 });
     let flows = (0..hosts)
         .map(|src| {
             let other = match which {
                 "permutation" => (src + 37) % hosts,
-                _ if mix64(src.into()) % 5 == 0 => (src + 128) % hosts,
+                _ if mix64(src.into()).is_multiple_of(5) => (src + 128) % hosts,
                 _ => src / 128 * 128 + (src + 37) % 128,
             };
             FlowSpec { src: HostId(src), dst: HostId(other), size, start: Start::At(Time::ZERO), kind: 0 }

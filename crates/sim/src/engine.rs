@@ -124,7 +124,7 @@ impl<F> Worker<'_, F> {
         let mut begins = 0;
         let mut turn = 0;
         loop {
-            let until = begins.max(0) + self.epoch_windows * self.window_ps;
+            let until = begins + self.epoch_windows * self.window_ps;
             let until = until.min(stop_ps);
             for (index, partition) in &mut share {
                 partition.run(until, self.context);

@@ -79,10 +79,11 @@ impl Fifos {
     #[inline(always)]
     pub(crate) fn pass_on(&mut self, from: usize, link: usize, time_ps: u64, marked: bool) -> bool {
         let (place, was_empty) = self.reserve(link, time_ps);
+        let flags = self.store[from].flags_if(marked);
         self.store[place] = self.store[from];
         let packet = &mut self.store[place];
         packet.time_ps = time_ps;
-        packet.mark(marked);
+        packet.flags = flags;
         was_empty
     }
 

@@ -10,7 +10,7 @@ use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 
 use fabric::HostId;
-use flow::{AckHeader, FlowConfig, FlowStats, Receiver, SendState, Sender};
+use flow::{AckHeader, FlowConfig, FlowStats, Receiver, Reply, SendState, Sender};
 use laws::{Acted, ControlLaw, Path};
 use units::{Bytes, Span, Time, below, mix64};
 
@@ -94,6 +94,17 @@ struct Active<L> {
     sent: Bytes,
 }
 
+/// The receiving end of a flow, and what it takes to answer later.
+struct Receiving {
+    receiver: Receiver,
+    flow: u32,
+    /// The newest packet: its acknowledgement may be held back.
+    newest: Packet,
+    /// When what is held back is sent; `u64::MAX` if nothing is.
+    flush_at_ps: u64,
+    ack_delay_ps: u64,
+}
+
 #[derive(Default)]
 struct HostState {
     now_ps: u64,
@@ -103,6 +114,8 @@ struct HostState {
     paced: BinaryHeap<Reverse<(u64, u32)>>,
     /// (time, slot, flow); one a flow, asked again when it fires.
     timers: BinaryHeap<Reverse<(u64, u32, u32)>>,
+    /// (time, slot, flow) of acknowledgements held back; empty where every packet is acknowledged.
+    flushes: BinaryHeap<Reverse<(u64, u32, u32)>>,
     /// (time, flow).
     starts: BinaryHeap<Reverse<(u64, u32)>>,
 }
@@ -113,10 +126,10 @@ const DONE: u32 = u32::MAX - 1;
 
 /// The hosts of one partition, numbered locally.
 pub struct Hosts<L> {
-    hosts: Vec<HostState>,
+    states: Vec<HostState>,
     senders: Vec<Option<Active<L>>>,
     free_senders: Vec<u32>,
-    receivers: Vec<Option<Receiver>>,
+    receivers: Vec<Option<Receiving>>,
     free_receivers: Vec<u32>,
     sender_of: Vec<u32>,
     receiver_of: Vec<u32>,
@@ -139,7 +152,7 @@ impl<L: ControlLaw> Hosts<L> {
         for (index, id) in ids.iter().enumerate() {
             local[id.index()] = index as u32;
         }
-        let mut hosts: Vec<HostState> = ids.iter().map(|_| HostState::default()).collect();
+        let mut states: Vec<HostState> = ids.iter().map(|_| HostState::default()).collect();
         let mut open = 0;
         for (flow, spec) in (0u32..).zip(&setup.flows) {
             let host = local[spec.src.index()];
@@ -148,11 +161,11 @@ impl<L: ControlLaw> Hosts<L> {
             }
             open += 1;
             if let Start::At(time) = spec.start {
-                hosts[host as usize].starts.push(Reverse((time.ps(), flow)));
+                states[host as usize].starts.push(Reverse((time.ps(), flow)));
             }
         }
         Self {
-            hosts,
+            states,
             senders: Vec::new(),
             free_senders: Vec::new(),
             receivers: Vec::new(),
@@ -169,13 +182,13 @@ impl<L: ControlLaw> Hosts<L> {
 
     /// Lets a flow start at a later time.
     pub fn add_start(&mut self, host: usize, trigger: Trigger) {
-        self.hosts[host].starts.push(Reverse((trigger.time.ps(), trigger.flow.0)));
+        self.states[host].starts.push(Reverse((trigger.time.ps(), trigger.flow.0)));
     }
 
     /// When a host next acts by itself, its card falling idle at `idle_at_ps`; `u64::MAX` if never.
     #[inline]
     pub fn next_ps(&self, host: usize, idle_at_ps: u64) -> u64 {
-        let it = &self.hosts[host];
+        let it = &self.states[host];
         let send = if it.ready.is_empty() {
             it.paced.peek().map_or(u64::MAX, |Reverse((time, _))| (*time).max(idle_at_ps))
         } else {
@@ -183,7 +196,8 @@ impl<L: ControlLaw> Hosts<L> {
         };
         let timer = it.timers.peek().map_or(u64::MAX, |Reverse((time, _, _))| *time);
         let start = it.starts.peek().map_or(u64::MAX, |Reverse((time, _))| *time);
-        send.min(timer).min(start)
+        let flush = it.flushes.peek().map_or(u64::MAX, |Reverse((time, _, _))| *time);
+        send.min(timer).min(start).min(flush)
     }
 
     /// A packet arrives at a host.
@@ -195,64 +209,82 @@ impl<L: ControlLaw> Hosts<L> {
         context: &Context<F>,
         wire: &mut impl Wire,
     ) {
-        self.hosts[host].now_ps = packet.time_ps;
+        self.states[host].now_ps = packet.time_ps;
         if packet.is_ack() {
             self.on_ack(host, packet, context);
         } else {
-            self.on_data(packet, context, wire);
+            self.on_data(host, packet, context, wire);
         }
     }
 
     #[inline]
-    fn on_data<F>(&mut self, packet: &Packet, context: &Context<F>, wire: &mut impl Wire) {
+    fn on_data<F>(&mut self, host: usize, packet: &Packet, context: &Context<F>, wire: &mut impl Wire) {
         let spec = &context.setup.flows[packet.flow as usize];
         let mut slot = self.receiver_of[packet.flow as usize];
         if slot == NO_SLOT {
-            slot = self.new_receiver(packet.flow, spec, context.setup);
+            slot = self.new_receiver(packet, spec, context.setup);
         }
-        let ack_of = |seq, covers, cumulative, marked| {
-            let mut ack = Packet {
-                time_ps: packet.time_ps,
-                flow: packet.flow,
-                seq,
-                dst: spec.src.0,
-                cumulative,
-                entropy: packet.entropy,
-                size: context.setup.host.ack_size as u16,
-                attempt: packet.attempt,
-                covers,
-                ..Packet::default()
-            };
-            ack.set_ack();
-            ack.mark(marked);
-            ack
-        };
         if slot == DONE {
-            let total = spec.size.get().div_ceil(context.setup.host.mss.into()) as u32;
-            wire.transmit(ack_of(packet.seq, 1, total, packet.is_marked()));
+            let cumulative = packets_of(spec, context.setup);
+            let reply = Reply { seq: packet.seq, covers: 1, cumulative, marked: packet.is_marked() };
+            wire.transmit(acknowledgement(packet, reply, packet.time_ps, context.setup));
             return;
         }
-        let Some(receiver) = &mut self.receivers[slot as usize] else { return };
-        for reply in receiver.on_data(packet.seq, packet.is_marked(), packet.asks()).into_iter().flatten() {
-            wire.transmit(ack_of(reply.seq, reply.covers, reply.cumulative, reply.marked));
+        let Some(it) = &mut self.receivers[slot as usize] else { return };
+        let replies = it.receiver.on_data(packet.seq, packet.is_marked(), packet.asks());
+        if let Some(flushed) = replies[0] {
+            wire.transmit(acknowledgement(&it.newest, flushed, packet.time_ps, context.setup));
         }
-        if receiver.is_complete() {
+        if let Some(reply) = replies[1] {
+            wire.transmit(acknowledgement(packet, reply, packet.time_ps, context.setup));
+        }
+        if it.receiver.is_complete() {
             self.receivers[slot as usize] = None;
             self.free_receivers.push(slot);
             self.receiver_of[packet.flow as usize] = DONE;
+        } else if context.setup.host.ack_every > 1 {
+            it.newest = *packet;
+            if !it.receiver.holds_back() {
+                it.flush_at_ps = u64::MAX;
+            } else if it.flush_at_ps == u64::MAX || replies[0].is_some() {
+                it.flush_at_ps = packet.time_ps + it.ack_delay_ps;
+                self.states[host].flushes.push(Reverse((it.flush_at_ps, slot, packet.flow)));
+            }
         }
     }
 
-    fn new_receiver(&mut self, flow: u32, spec: &FlowSpec, setup: &Setup) -> u32 {
-        let packets = spec.size.get().div_ceil(setup.host.mss.into()) as u32;
-        let receiver = Some(Receiver::new(packets, setup.host.ack_every));
+    fn new_receiver(&mut self, packet: &Packet, spec: &FlowSpec, setup: &Setup) -> u32 {
+        let ack_delay_ps = if setup.host.ack_every > 1 {
+            let quarter = || setup.paths(spec.src, spec.dst, setup.host.mss).base_rtt.over(4);
+            setup.host.ack_delay.unwrap_or_else(quarter).unsigned_ps()
+        } else {
+            0
+        };
         let slot = self.free_receivers.pop().unwrap_or_else(|| {
             self.receivers.push(None);
             self.receivers.len() as u32 - 1
         });
-        self.receivers[slot as usize] = receiver;
-        self.receiver_of[flow as usize] = slot;
+        self.receivers[slot as usize] = Some(Receiving {
+            receiver: Receiver::new(packets_of(spec, setup), setup.host.ack_every),
+            flow: packet.flow,
+            newest: *packet,
+            flush_at_ps: u64::MAX,
+            ack_delay_ps,
+        });
+        self.receiver_of[packet.flow as usize] = slot;
         slot
+    }
+
+    /// Sends an acknowledgement that was held back, if it still is.
+    fn flush(&mut self, now_ps: u64, slot: u32, flow: u32, setup: &Setup, wire: &mut impl Wire) {
+        let Some(it) = &mut self.receivers[slot as usize] else { return };
+        if it.flow != flow || it.flush_at_ps != now_ps {
+            return;
+        }
+        it.flush_at_ps = u64::MAX;
+        if let Some(reply) = it.receiver.flush() {
+            wire.transmit(acknowledgement(&it.newest, reply, now_ps, setup));
+        }
     }
 
     #[inline]
@@ -277,7 +309,7 @@ impl<L: ControlLaw> Hosts<L> {
         if active.sender.is_complete() {
             self.complete(slot, now, context);
         } else if active.queued == Queued::Nowhere {
-            self.hosts[host].queue(slot, active, now);
+            self.states[host].queue(slot, active, now);
         }
     }
 
@@ -304,21 +336,28 @@ impl<L: ControlLaw> Hosts<L> {
         context: &Context<F>,
         wire: &mut impl Wire,
     ) {
-        self.hosts[host].now_ps = now_ps;
+        self.states[host].now_ps = now_ps;
         let now = Time::from_ps(now_ps);
-        while let Some(&Reverse((time, flow))) = self.hosts[host].starts.peek() {
+        while let Some(&Reverse((time, flow))) = self.states[host].starts.peek() {
             if time > now_ps {
                 break;
             }
-            self.hosts[host].starts.pop();
+            self.states[host].starts.pop();
             self.start(host, flow, now, context);
         }
-        while let Some(&Reverse((time, slot, flow))) = self.hosts[host].timers.peek() {
+        while let Some(&Reverse((time, slot, flow))) = self.states[host].timers.peek() {
             if time > now_ps {
                 break;
             }
-            self.hosts[host].timers.pop();
+            self.states[host].timers.pop();
             self.on_timer(host, slot, flow, now);
+        }
+        while let Some(&Reverse((time, slot, flow))) = self.states[host].flushes.peek() {
+            if time > now_ps {
+                break;
+            }
+            self.states[host].flushes.pop();
+            self.flush(now_ps, slot, flow, context.setup, wire);
         }
         if wire.idle_at_ps() <= now_ps {
             self.send_one(host, now, context, wire);
@@ -343,7 +382,7 @@ impl<L: ControlLaw> Hosts<L> {
             self.senders.push(None);
             self.senders.len() as u32 - 1
         });
-        self.hosts[host].timers.push(Reverse((first_timer.min(sender.next_timer()).ps(), slot, flow)));
+        self.states[host].timers.push(Reverse((first_timer.min(sender.next_timer()).ps(), slot, flow)));
         let active = self.senders[slot as usize].insert(Active {
             sender,
             flow,
@@ -355,7 +394,7 @@ impl<L: ControlLaw> Hosts<L> {
             sent: Bytes::ZERO,
         });
         self.sender_of[flow as usize] = slot;
-        self.hosts[host].queue(slot, active, now);
+        self.states[host].queue(slot, active, now);
     }
 
     fn on_timer(&mut self, host: usize, slot: u32, flow: u32, now: Time) {
@@ -367,19 +406,19 @@ impl<L: ControlLaw> Hosts<L> {
         if active.sender.next_timer() <= now {
             active.sender.on_timer(now);
             if active.queued == Queued::Nowhere {
-                self.hosts[host].queue(slot, active, now);
+                self.states[host].queue(slot, active, now);
             }
         }
         // Nothing in flight, so nothing to wait for: look again when something could have been.
         let idle = now + active.sender.smoothed_rtt();
         let next = active.sender.next_timer();
         let again = if next.is_set() { next } else { idle };
-        self.hosts[host].timers.push(Reverse((again.ps(), slot, flow)));
+        self.states[host].timers.push(Reverse((again.ps(), slot, flow)));
     }
 
     #[inline]
     fn send_one<F>(&mut self, host: usize, now: Time, context: &Context<F>, wire: &mut impl Wire) {
-        let it = &mut self.hosts[host];
+        let it = &mut self.states[host];
         while let Some(&Reverse((time, slot))) = it.paced.peek() {
             if time > now.ps() {
                 break;
@@ -469,8 +508,15 @@ impl<L: ControlLaw> Active<L> {
         packet
     }
 
-    #[inline]
+    #[inline(always)]
     fn sample(&mut self, now: Time, samples: &mut Vec<FlowSample>) {
+        if self.ticks.are_due(now.ps()) {
+            self.take_samples(now, samples);
+        }
+    }
+
+    #[cold]
+    fn take_samples(&mut self, now: Time, samples: &mut Vec<FlowSample>) {
         while let Some(due) = self.ticks.due(now.ps()) {
             let mut trace = Vec::new();
             self.sender.law().trace(&mut |name, value| trace.push((name, value)));
@@ -495,6 +541,30 @@ impl<L: ControlLaw> Active<L> {
             acted: self.sender.law().acted(),
         }
     }
+}
+
+fn packets_of(spec: &FlowSpec, setup: &Setup) -> u32 {
+    spec.size.get().div_ceil(setup.host.mss.into()) as u32
+}
+
+/// The acknowledgement of a data packet, on the path that the packet's entropy gives.
+#[inline]
+fn acknowledgement(packet: &Packet, reply: Reply, now_ps: u64, setup: &Setup) -> Packet {
+    let mut ack = Packet {
+        time_ps: now_ps,
+        flow: packet.flow,
+        seq: reply.seq,
+        dst: setup.flows[packet.flow as usize].src.0,
+        cumulative: reply.cumulative,
+        entropy: packet.entropy,
+        size: setup.host.ack_size as u16,
+        attempt: packet.attempt,
+        covers: reply.covers,
+        ..Packet::default()
+    };
+    ack.set_ack();
+    ack.mark(reply.marked);
+    ack
 }
 
 /// A flow that never started.

@@ -77,7 +77,7 @@ impl Merge {
     #[inline(always)]
     pub(crate) fn replace(&mut self, input: usize, next: u64) -> Option<u64> {
         let mut key = next;
-        let mut node = (self.width + self.leaf_of[input] as usize) / 2;
+        let mut node = (self.width + self.leaf_of[input] as usize) >> 1;
         let losers = &mut self.losers[..self.width];
         while node > 0 {
             let loser = losers[node];
@@ -100,7 +100,9 @@ mod tests {
             runs in proptest::collection::vec(proptest::collection::vec(0..50u64, 0..6), 1..20)
         ) {
             let mut runs = runs;
-            runs.iter_mut().for_each(|run| run.sort_unstable());
+            for run in &mut runs {
+                run.sort_unstable();
+            }
             let mut expected: Vec<(u64, usize)> =
                 runs.iter().enumerate().flat_map(|(input, run)| run.iter().map(move |&time| (time, input))).collect();
             expected.sort_unstable();

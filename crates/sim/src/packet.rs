@@ -1,6 +1,6 @@
 //! A packet on its way: 32 bytes, moved by value.
 
-use fabric::{Arrival, Passage};
+use fabric::{Arrival, Item, Passage};
 
 /// A data packet or an acknowledgement.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
@@ -56,7 +56,13 @@ impl Packet {
     /// Marks it.
     #[inline]
     pub fn mark(&mut self, marked: bool) {
-        self.flags |= if marked { MARKED } else { 0 };
+        self.flags = self.flags_if(marked);
+    }
+
+    /// Its flags once it is marked, or not.
+    #[inline(always)]
+    pub(crate) fn flags_if(&self, marked: bool) -> u8 {
+        self.flags | if marked { MARKED } else { 0 }
     }
 
     pub(crate) fn set_ask(&mut self, ask: bool) {
@@ -83,6 +89,13 @@ impl Packet {
             // Another transmission comes at another time, an acknowledgement at another port.
             identity: u64::from(self.flow) << 32 | u64::from(self.seq),
         }
+    }
+}
+
+impl Item for Packet {
+    #[inline(always)]
+    fn arrival(&self) -> Arrival {
+        self.arrival()
     }
 }
 

@@ -256,9 +256,11 @@ impl Plane {
     #[inline(never)]
     fn enqueue_special(&mut self, node: usize, link: usize, packet: Packet, arrival: &Arrival, setup: &Setup) {
         let salt = self.salt(link);
-        let params = &setup.network.params()[self.links.egress[link].params as usize];
+        let params = &self.params[self.links.egress[link].params as usize];
         let special = &mut self.specials[self.special_of[link] as usize];
-        special.sample(&mut self.links, arrival.now_ps, setup, salt, self.first_link, &mut self.samples);
+        if special.ticks.are_due(arrival.now_ps) {
+            special.sample(&mut self.links, arrival.now_ps, setup, salt, self.first_link, &mut self.samples);
+        }
         let losses = &mut special.losses;
         let Some(lazy) = &mut special.lazy else {
             let egress = &mut self.links.egress[link];
@@ -290,9 +292,11 @@ impl Plane {
         backlogged.retain(|&link| {
             let link = link as usize;
             let salt = self.salt(link);
-            let params = &setup.network.params()[self.links.egress[link].params as usize];
+            let params = &self.params[self.links.egress[link].params as usize];
             let special = &mut self.specials[self.special_of[link] as usize];
-            special.sample(&mut self.links, end, setup, salt, self.first_link, &mut self.samples);
+            if special.ticks.are_due(end) {
+                special.sample(&mut self.links, end, setup, salt, self.first_link, &mut self.samples);
+            }
             let (links, losses) = (&mut self.links, &mut special.losses);
             let Some(lazy) = &mut special.lazy else { return false };
             lazy.advance(params, salt, end, |packet, passage| {
@@ -378,7 +382,7 @@ impl Links {
     }
 
     /// A packet's service has begun: it is on its way, unless the link loses it.
-    #[inline]
+    #[inline(always)]
     fn depart_or_lose(
         &mut self,
         link: usize,
@@ -398,6 +402,7 @@ impl Links {
 
 impl Special {
     /// Takes the samples that are due before `now_ps`.
+    #[cold]
     fn sample(
         &mut self,
         links: &mut Links,
@@ -411,18 +416,15 @@ impl Special {
         let params = &setup.network.params()[links.egress[link].params as usize];
         while let Some(due) = self.ticks.due(now_ps) {
             let losses = &mut self.losses;
-            let (queue, phantom) = match &mut self.lazy {
-                Some(lazy) => {
-                    lazy.advance(params, salt, due, |packet, passage| {
-                        links.egress[link].count(packet.size.into(), passage);
-                        links.depart_or_lose(link, packet, passage, params, salt, losses);
-                    });
-                    (lazy.queue(params, due), lazy.phantom().occupancy(params, due))
-                }
-                None => {
-                    let port = &links.egress[link].port;
-                    (port.queue(params, due), port.phantom().occupancy(params, due))
-                }
+            let (queue, phantom) = if let Some(lazy) = &mut self.lazy {
+                lazy.advance(params, salt, due, |packet, passage| {
+                    links.egress[link].count(packet.size.into(), passage);
+                    links.depart_or_lose(link, packet, passage, params, salt, losses);
+                });
+                (lazy.queue(params, due), lazy.phantom().occupancy(params, due))
+            } else {
+                let port = &links.egress[link].port;
+                (port.queue(params, due), port.phantom().occupancy(params, due))
             };
             samples.push(PortSample { time: Time::from_ps(due), link: LinkId(first_link + self.link), queue, phantom });
         }

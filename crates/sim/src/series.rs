@@ -61,6 +61,12 @@ impl Ticks {
         Self { interval_ps, next_ps }
     }
 
+    /// Whether a sample time before `now_ps` has passed.
+    #[inline(always)]
+    pub(crate) fn are_due(&self, now_ps: u64) -> bool {
+        self.next_ps < now_ps
+    }
+
     /// The next sample time before `now_ps`, if one has passed.
     #[inline]
     pub(crate) fn due(&mut self, now_ps: u64) -> Option<u64> {

@@ -53,6 +53,9 @@ pub struct HostConfig {
     pub ack_size: u32,
     /// Packets an acknowledgement answers, at least 1.
     pub ack_every: u8,
+    /// How long an acknowledgement may be held back where `ack_every` is over 1; none chooses a quarter of the
+    /// base round trip.
+    pub ack_delay: Option<Span>,
     /// Path choice.
     pub spray: Spray,
     /// Reordering tolerance; none chooses a quarter of the base round trip, and, where packets are sprayed, at
@@ -74,6 +77,7 @@ impl Default for HostConfig {
             header: 64,
             ack_size: 64,
             ack_every: 1,
+            ack_delay: None,
             spray: Spray::PerFlow,
             reordering: None,
             rto_min: None,

@@ -91,7 +91,7 @@ fn cubic_follows_its_curve_between_losses() {
 }
 
 // W = 1.31 / sqrt(p) packets where each packet starts an episode of loss with probability p, whatever the RTT, so
-// rates are as 1 / RTT (Mathis et al., CCR 1997, §2, for random losses; 1.22 for periodic ones). p is counted in
+// rates are as 1 / RTT (Mathis et al., CCR 1997, table 1, for random losses; 1.22 for periodic ones). p is counted in
 // episodes: a window's losses cut once. Tolerance 8 %, three standard deviations of the mean over the fewest episodes
 // here.
 #[test]
@@ -264,10 +264,10 @@ fn spraying_over_queues_without_end_loses_nothing() {
     assert_spraying_loses_nothing(Bytes::MAX);
 }
 
-// A receiver that acknowledges every third packet holds two back until a third comes. Three paced flows of one card
-// take turns, so the third comes after the timeout, which knows nothing of that wait.
+// A receiver that acknowledges every third packet holds two back until a third comes, but no longer than a quarter of
+// the base round trip: less than the timeout's margin, so where nothing is lost nothing times out, though three
+// paced flows of one card take turns and the third packet is long in coming.
 #[test]
-#[ignore = "does not hold yet: no timer ends a delayed acknowledgement, and the timeout does not allow for one"]
 fn delayed_acknowledgements_cause_no_timeouts() {
     let nic = PortConfig::new(Rate::from_gbps(10), Span::from_us(1));
     let port = PortConfig { buffer: Bytes::new(10_000), ..nic };

@@ -15,7 +15,7 @@ use units::{Bytes, Frac, Rate, Span, Time};
 const MANY: u64 = 1 << 40;
 
 // The marked fraction that solves S(W*, W* + h) = alpha * S((W* + h)(1 - alpha * f), W* + h) exactly (GEMINI eq. 4,
-// and with f = 1/2 and h = 1 DCTCP's eq. 6): alpha^2 f (2 - alpha f) = (2 W* + h) h / (W* + h)^2.
+// and DCTCP's §3.3 with f = 1/2 and h = 1): alpha^2 f (2 - alpha f) = (2 W* + h) h / (W* + h)^2.
 fn marked_fraction(critical: f64, h: f64, f: f64) -> f64 {
     let right = (2.0 * critical + h) * h / (critical + h).powi(2);
     let (mut low, mut high) = (0.0, 1.0);
@@ -55,11 +55,11 @@ fn marked_pipe(
     (setup, queue)
 }
 
-// Q_max = K + N; A = sqrt(2 N (C RTT + K)) / 2; the saw's period is A / N round trips (SIGCOMM 2010, §3.3, eqs. 7, 8
-// and 10). What the paper neglects moves the amplitude by a known amount: the round trip in which a cut takes effect
-// makes it `swing` (4 % to 8 % less, a round trip more in the period), and a gain that is not small has alpha a little
-// under its mean at the first mark, when the cut comes (8 % less at 1/16, 2 % at 1/64). So with g = 1/64: 6 %
-// around `swing`, 12 % around the paper's; with g = 1/16: 18 % around the paper's. The peak is exact to a packet.
+// Q_max = K + N; A = sqrt(2 N (C RTT + K)) / 2; the saw's period is A / N round trips (SIGCOMM 2010, §3.3). What the
+// paper neglects moves the amplitude by a known amount: the round trip in which a cut takes effect makes it `swing` (4
+// % to 8 % less, a round trip more in the period), and a gain that is not small has alpha a little under its mean at
+// the first mark, when the cut comes (8 % less at 1/16, 2 % at 1/64). So with g = 1/64: 6 % around `swing`, 12 %
+// around the paper's; with g = 1/16: 18 % around the paper's. The peak is exact to a packet.
 #[test]
 fn dctcp_saws_as_its_paper_says() {
     for (n, gain, of_paper) in [(2, 64, 0.12), (10, 64, 0.12), (2, 16, 0.18), (10, 16, 0.18)] {
@@ -88,7 +88,7 @@ fn dctcp_saws_as_its_paper_says() {
         assert!(off(amplitude, paper) < of_paper);
         assert!(gain == 16 || off(amplitude, exact) < 0.06);
         assert!(off(tooth.period, period) < if gain == 16 { 0.18 } else { 0.09 });
-        assert!(queue.busy() > 1.0 - 1e-9, "K > C RTT / 7 keeps the queue from running dry (eq. 13)");
+        assert!(queue.busy() > 1.0 - 1e-9, "K > C RTT / 7 keeps the queue from running dry (§3.4)");
     }
 }
 

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 const NAMES: [&str; 3] = ["chromium", "chromium-browser", "google-chrome"];
 /// How long one answer may take.
-const PATIENCE: Duration = Duration::from_secs(60);
+const PATIENCE: Duration = Duration::from_mins(1);
 /// How often, and how long apart, a page is asked whether it is ready.
 const POLLS: u32 = 1200;
 const POLL: Duration = Duration::from_millis(50);
@@ -157,7 +157,8 @@ impl Page<'_> {
 
     /// The value of an expression; an exception is an error.
     pub(crate) fn eval(&mut self, expression: &str) -> Result<Value, String> {
-        let params = json!({ "expression": expression, "returnByValue": true, "awaitPromise": true, "userGesture": true });
+        let params =
+            json!({ "expression": expression, "returnByValue": true, "awaitPromise": true, "userGesture": true });
         let answer = self.call("Runtime.evaluate", &params)?;
         if answer["exceptionDetails"].is_null() {
             Ok(answer["result"]["value"].clone())
@@ -198,6 +199,34 @@ impl Page<'_> {
         let (x, y) = self.middle(selector)?;
         for dx in [0.0, 2.0] {
             self.call("Input.dispatchMouseEvent", &json!({ "type": "mouseMoved", "x": x + dx, "y": y }))?;
+        }
+        self.settle()
+    }
+
+    /// Presses in the middle of an element, moves `dx` to the right and lets go.
+    pub(crate) fn drag(&mut self, selector: &str, dx: f64) -> Result<(), String> {
+        let (x, y) = self.middle(selector)?;
+        for (kind, x, buttons) in [
+            ("mouseMoved", x, 0),
+            ("mousePressed", x, 1),
+            ("mouseMoved", x + dx / 2.0, 1),
+            ("mouseMoved", x + dx, 1),
+            ("mouseReleased", x + dx, 0),
+        ] {
+            let button = if kind == "mouseMoved" { "none" } else { "left" };
+            let event = json!({ "type": kind, "x": x, "y": y, "button": button, "buttons": buttons, "clickCount": 1 });
+            self.call("Input.dispatchMouseEvent", &event)?;
+        }
+        self.settle()
+    }
+
+    pub(crate) fn double_click(&mut self, selector: &str) -> Result<(), String> {
+        let (x, y) = self.middle(selector)?;
+        for count in [1, 2] {
+            for kind in ["mousePressed", "mouseReleased"] {
+                let event = json!({ "type": kind, "x": x, "y": y, "button": "left", "clickCount": count });
+                self.call("Input.dispatchMouseEvent", &event)?;
+            }
         }
         self.settle()
     }

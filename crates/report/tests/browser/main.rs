@@ -16,16 +16,18 @@ use std::process::ExitCode;
 
 type Outcome = Result<(), String>;
 type Test = fn(&mut Browser) -> Outcome;
+type Sample = fn() -> ReportData;
 
 const LAPTOP: (u32, u32) = (1366, 768);
 
-const TESTS: [(&str, Test); 16] = [
+const TESTS: [(&str, Test); 17] = [
     ("every_section_is_drawn", every_section_is_drawn),
     ("absent_data_leaves_no_section", absent_data_leaves_no_section),
     ("class_tabs_change_the_distribution", class_tabs_change_the_distribution),
     ("legend_hides_a_series", legend_hides_a_series),
     ("class_toggle_hides_flows_in_every_panel", class_toggle_hides_flows_in_every_panel),
     ("cursors_and_keys_read_values", cursors_and_keys_read_values),
+    ("dragging_zooms_every_panel", dragging_zooms_every_panel),
     ("theme_toggle_repaints", theme_toggle_repaints),
     ("dark_scheme_is_followed", dark_scheme_is_followed),
     ("links_sort_and_filter", links_sort_and_filter),
@@ -46,16 +48,23 @@ fn main() -> ExitCode {
         .filter(|(name, _)| filters.is_empty() || filters.iter().any(|f| name.contains(f.as_str())))
         .collect();
     if arguments.iter().any(|a| a == "--list") {
-        wanted.iter().for_each(|(name, _)| println!("{name}: test"));
+        for (name, _) in &wanted {
+            println!("{name}: test");
+        }
         return ExitCode::SUCCESS;
     }
 
     let filtered = TESTS.len() - wanted.len();
     println!("\nrunning {} tests", wanted.len());
     let Some(program) = chromium::find() else {
-        wanted.iter().for_each(|(name, _)| println!("test {name} ... ignored, no chromium"));
+        for (name, _) in &wanted {
+            println!("test {name} ... ignored, no chromium");
+        }
         println!("\nskipped: no chromium");
-        println!("\ntest result: ok. 0 passed; 0 failed; {} ignored; 0 measured; {filtered} filtered out\n", wanted.len());
+        println!(
+            "\ntest result: ok. 0 passed; 0 failed; {} ignored; 0 measured; {filtered} filtered out\n",
+            wanted.len()
+        );
         return ExitCode::SUCCESS;
     };
 
@@ -80,12 +89,16 @@ fn main() -> ExitCode {
     }
     if !failures.is_empty() {
         println!("\nfailures:\n");
-        failures.iter().for_each(|(name, error)| println!("---- {name} ----\n{error}\n"));
+        for (name, error) in &failures {
+            println!("---- {name} ----\n{error}\n");
+        }
     }
     let verdict = if failures.is_empty() { "ok" } else { "FAILED" };
     let passed = wanted.len().saturating_sub(failures.len());
     let failed = failures.len();
-    println!("\ntest result: {verdict}. {passed} passed; {failed} failed; 0 ignored; 0 measured; {filtered} filtered out\n");
+    println!(
+        "\ntest result: {verdict}. {passed} passed; {failed} failed; 0 ignored; 0 measured; {filtered} filtered out\n"
+    );
     if failures.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
 
@@ -169,7 +182,10 @@ fn absent_data_leaves_no_section(browser: &mut Browser) -> Outcome {
     };
     let data = ReportData { runs: vec![bare], ..ReportData::default() };
     let mut page = open(browser, "bare", &data, "light")?;
-    page.check("one section", "[...document.querySelectorAll('main > section')].map((s) => s.id).join() === 'results'")?;
+    page.check(
+        "one section",
+        "[...document.querySelectorAll('main > section')].map((s) => s.id).join() === 'results'",
+    )?;
     page.close()
 }
 
@@ -177,8 +193,12 @@ fn class_tabs_change_the_distribution(browser: &mut Browser) -> Outcome {
     let mut page = open(browser, "mixed", &sample::mixed(), "light")?;
     let all = page.eval(&picture_sum("distributions"))?;
     page.click("[data-testid=class-tabs] [data-value=inter]")?;
-    page.check("pressed", "document.querySelector('[data-testid=class-tabs] [data-value=inter]').ariaPressed === 'true'")?;
+    page.check(
+        "pressed",
+        "document.querySelector('[data-testid=class-tabs] [data-value=inter]').ariaPressed === 'true'",
+    )?;
     page.check("title", &format!("{}[0].title.startsWith('Inter-DC')", plots("distributions")))?;
+    page.check("keeps the focus", "document.activeElement.dataset.value === 'inter'")?;
     let inter = page.eval(&picture_sum("distributions"))?;
     page.click("[data-testid=measure-tabs] [data-value=slowdown]")?;
     page.check("title", &format!("{}[0].title.includes('slowdown')", plots("distributions")))?;
@@ -216,7 +236,7 @@ fn class_toggle_hides_flows_in_every_panel(browser: &mut Browser) -> Outcome {
     let mut page = open(browser, "mixed", &sample::mixed(), "light")?;
     let rates = format!("{}.filter((p) => p.title.includes('rates'))", plots("rates"));
     page.check("eight flows a panel", &format!("{rates}.length === 3 && {rates}.every((p) => p.series === 8)"))?;
-    page.click("#rates .tools .legend button:nth-of-type(1)")?;
+    page.click("#rates .legend button:nth-of-type(1)")?;
     page.check("four left", &format!("{rates}.every((p) => p.series === 4)"))?;
     page.click("#queues .legend:nth-of-type(2) button:nth-of-type(2)")?;
     page.check("phantom queue hidden", &format!("{}[0].series === 2", plots("queues")))?;
@@ -241,6 +261,20 @@ fn cursors_and_keys_read_values(browser: &mut Browser) -> Outcome {
     page.key("ArrowRight")?;
     page.check("keys read", "getComputedStyle(document.querySelector('#distributions .tip')).display === 'block'")?;
     page.check("described", "document.querySelector('#distributions .plot').ariaLabel.includes('arrow keys')")?;
+    page.close()
+}
+
+fn dragging_zooms_every_panel(browser: &mut Browser) -> Outcome {
+    let mut page = open(browser, "mixed", &sample::mixed(), "light")?;
+    let rates = plots("rates");
+    page.check("one time axis", &format!("new Set({rates}.map((p) => p.range.join())).size === 1"))?;
+    let full = page.eval(&format!("{rates}[0].range"))?;
+    page.drag("#rates .panel:nth-child(1) .u-over", 60.0)?;
+    page.check("closer", &format!("{rates}[0].range[1] - {rates}[0].range[0] < 300"))?;
+    page.check("all of them", &format!("{rates}.every((p) => Math.abs(p.range[0] - {rates}[0].range[0]) < 5 && Math.abs(p.range[1] - {rates}[0].range[1]) < 5)"))?;
+    page.check("queues stay", &format!("{}.every((p) => p.range[1] > 500)", plots("queues")))?;
+    page.double_click("#rates .panel:nth-child(1) .u-over")?;
+    page.check("all of it again", &format!("{rates}.every((p) => p.range.join() === '{},{}')", full[0], full[1]))?;
     page.close()
 }
 
@@ -298,7 +332,9 @@ fn links_sort_and_filter(browser: &mut Browser) -> Outcome {
     let mut page = open(browser, "mixed", &sample::mixed(), "light")?;
     let table = "[data-testid=links-table]";
     let column = |n: u32| {
-        format!("[...document.querySelectorAll('{table} tbody tr')].map((r) => parseFloat(r.children[{n}].textContent.replace(/\\s/g, '')))")
+        format!(
+            "[...document.querySelectorAll('{table} tbody tr')].map((r) => parseFloat(r.children[{n}].textContent.replace(/\\s/g, '')))"
+        )
     };
     let falling = |n| format!("((v) => v.length > 5 && v.every((x, i) => i === 0 || x <= v[i - 1]))({})", column(n));
     page.check("the busiest first", &falling(2))?;
@@ -308,7 +344,10 @@ fn links_sort_and_filter(browser: &mut Browser) -> Outcome {
     for (key, n) in [("marks", 6), ("drops", 4)] {
         page.click(&format!("{table} [data-key={key}]"))?;
         page.check(key, &falling(n))?;
-        page.check("said", &format!("document.querySelector('{table} [data-key={key}]').parentElement.ariaSort === 'descending'"))?;
+        page.check(
+            "said",
+            &format!("document.querySelector('{table} [data-key={key}]').parentElement.ariaSort === 'descending'"),
+        )?;
     }
     page.click(&format!("{table} [data-key=drops]"))?;
     page.check("the other way", &format!("((v) => v[0] === 0)({})", column(4)))?;
@@ -324,7 +363,8 @@ fn results_mark_the_best(browser: &mut Browser) -> Outcome {
     data.runs[2].summary["flows"]["all"]["completed"] = json!(5);
     data.runs[2].summary["flows"]["all"]["fct_ns"]["mean"] = json!(1.0);
     let mut page = open(browser, "best", &data, "light")?;
-    let cell = |row: u32, n: u32| format!("document.querySelector('#results tbody tr:nth-child({row}) > :nth-child({n})')");
+    let cell =
+        |row: u32, n: u32| format!("document.querySelector('#results tbody tr:nth-child({row}) > :nth-child({n})')");
     page.check("unfinished is said", &format!("{}.textContent === '5 of 8'", cell(3, 2)))?;
     page.check("and not best", &format!("!{}.classList.contains('best')", cell(3, 3)))?;
     page.check("the best", &format!("{}.classList.contains('best')", cell(1, 3)))?;
@@ -358,27 +398,50 @@ fn copy_buttons_copy(browser: &mut Browser) -> Outcome {
 fn hostile_text_stays_text(browser: &mut Browser) -> Outcome {
     let data = sample::hostile();
     let mut page = open(browser, "hostile", &data, "light")?;
-    for selector in ["[data-testid=class-tabs] button:last-child", "#links select", "#results summary"] {
+    for selector in [
+        "[data-testid=class-tabs] button:last-child",
+        "[data-testid=class-tabs] [data-value=constructor]",
+        "[data-testid=trace-tabs] [data-value=constructor]",
+        "#links select",
+        "#results summary",
+    ] {
         page.click(selector)?;
     }
     page.hover("#rates .panel:nth-child(1) .u-over")?;
     page.check("nothing ran", "window.pwned === undefined")?;
-    page.check("no element came from data", "document.querySelectorAll('img, svg, main b:not(.tip b):not(li b)').length === 0")?;
+    page.check(
+        "no element came from data",
+        "document.querySelectorAll('img, svg, main b:not(.tip b):not(li b)').length === 0",
+    )?;
     page.check("the title", &format!("document.querySelector('h1').textContent === {}", json!(data.title)))?;
     page.check("the tab's title", &format!("document.title === {}.trim()", json!(data.title)))?;
-    page.check("a claim", &format!("document.querySelector('#claims').textContent.includes({})", json!(data.claims[0].text)))?;
-    page.check("the scenario", &format!("document.querySelector('#scenario pre').textContent === {}", json!(data.scenario_toml)))?;
+    page.check(
+        "a claim",
+        &format!("document.querySelector('#claims').textContent.includes({})", json!(data.claims[0].text)),
+    )?;
+    page.check(
+        "the scenario",
+        &format!("document.querySelector('#scenario pre').textContent === {}", json!(data.scenario_toml)),
+    )?;
     page.check("no wider than the window", FITS)?;
     page.close()
 }
 
 fn grid_plots_follow_their_controls(browser: &mut Browser) -> Outcome {
     let mut page = open(browser, "grid", &sample::grid(), "light")?;
-    page.check("one line a scheme", &format!("{0}.length === 1 && {0}[0].series === 3 && {0}[0].points === 21", plots("sweep")))?;
+    page.check(
+        "one line a scheme",
+        &format!("{0}.length === 1 && {0}[0].series === 3 && {0}[0].points === 21", plots("sweep")),
+    )?;
     page.check("painted", &format!("{}.every((n) => n > 1000)", painted("sweep")))?;
-    page.check("a slice's runs only", &format!("{}.length === 6 && {}[0].total === 3", plots("rates"), plots("distributions")))?;
+    page.check(
+        "a slice's runs only",
+        &format!("{}.length === 6 && {}[0].total === 3", plots("rates"), plots("distributions")),
+    )?;
     let choose = |id: &str, value: &str| {
-        format!("(() => {{ const s = document.querySelector('[data-testid={id}]'); s.value = {value:?}; s.dispatchEvent(new Event('change')); }})()")
+        format!(
+            "(() => {{ const s = document.querySelector('[data-testid={id}]'); s.value = {value:?}; s.dispatchEvent(new Event('change')); }})()"
+        )
     };
     let before = page.eval(&picture_sum("sweep"))?;
     page.eval(&choose("sweep-metric", "slowdown_p99_inter"))?;
@@ -401,6 +464,7 @@ fn forty_runs_and_two_hundred_flows(browser: &mut Browser) -> Outcome {
     page.check("panels", "document.querySelectorAll('[data-testid=rate-panel]').length === 40")?;
     page.check("all drawn", &format!("{}.length === 80", plots("rates")))?;
     page.check("every sample", &format!("{0}[0].total === 200 && {0}[0].points > 550000", plots("rates")))?;
+    page.check("opens at once", "performance.now() < 20000")?;
     page.check("forty lines", &format!("{}[0].series === 40", plots("distributions")))?;
     page.check("no wider than the window", FITS)?;
     page.close()
@@ -410,7 +474,16 @@ const FITS: &str = "document.documentElement.scrollWidth <= innerWidth";
 
 fn nothing_sticks_out(browser: &mut Browser) -> Outcome {
     let mut page = open(browser, "mixed", &sample::mixed(), "light")?;
-    page.check("on a laptop the results need no scrolling", "((e) => e.scrollWidth <= e.clientWidth + 1)(document.querySelector('#results .scroll'))")?;
+    page.check(
+        "on a laptop the results need no scrolling",
+        "((e) => e.scrollWidth <= e.clientWidth + 1)(document.querySelector('#results .scroll'))",
+    )?;
+    page.resize((1351, 768))?; // with a scroll bar
+    page.settle()?;
+    page.check(
+        "nor beside a scroll bar",
+        "((e) => e.scrollWidth <= e.clientWidth + 1)(document.querySelector('#results .scroll'))",
+    )?;
     for size in [(1366, 768), (1024, 700), (700, 900), (390, 800), (1920, 1080)] {
         page.resize(size)?;
         page.settle()?;
@@ -439,24 +512,39 @@ fn prints(browser: &mut Browser) -> Outcome {
 /// Pictures for a person to look at.
 fn pictures(browser: &mut Browser, dir: &Path) -> Outcome {
     std::fs::create_dir_all(dir).map_err(|error| error.to_string())?;
-    let samples: [(&str, fn() -> ReportData); 3] = [("mixed", sample::mixed), ("grid", sample::grid), ("large", sample::large)];
+    let samples: [(&str, Sample); 3] = [("mixed", sample::mixed), ("grid", sample::grid), ("large", sample::large)];
     for scheme in ["light", "dark"] {
         for (name, data) in samples {
             let mut page = open(browser, name, &data(), scheme)?;
             save(Path::new(&format!("{name}-{scheme}.png")), &page.shoot(None)?)?;
-            if name != "large" {
+            if name == "large" {
+                for (part, selector) in [("flows", "#rates .panel"), ("cdf", "#distributions")] {
+                    save(Path::new(&format!("{name}-{scheme}-{part}.png")), &page.shoot(Some(selector))?)?;
+                }
+            } else {
                 let sections = page.eval("[...document.querySelectorAll('main > section')].map((s) => s.id)")?;
                 for id in sections.as_array().into_iter().flatten().filter_map(|id| id.as_str()) {
                     let shot = page.shoot(Some(&format!("#{id}")))?;
                     save(Path::new(&format!("{name}-{scheme}-{id}.png")), &shot)?;
                 }
+                page.click("[data-testid=view-tabs] [data-value=tail]")?;
+                save(Path::new(&format!("{name}-{scheme}-tail.png")), &page.shoot(Some("#distributions"))?)?;
                 page.hover("#rates .panel:nth-child(2) .u-over")?;
                 save(Path::new(&format!("{name}-{scheme}-hover.png")), &page.shoot(None)?)?;
             }
             page.close()?;
         }
     }
-    Ok(())
+    let mut page = open(browser, "mixed", &sample::mixed(), "light")?;
+    page.resize((390, 800))?;
+    page.settle()?;
+    save(Path::new("narrow.png"), &page.shoot(Some("body"))?)?;
+    page.resize((960, 1000))?;
+    page.call("Emulation.setEmulatedMedia", &json!({ "media": "print" }))?;
+    page.eval("dispatchEvent(new Event('beforeprint'))")?;
+    page.settle()?;
+    save(Path::new("print.png"), &page.shoot(Some("body"))?)?;
+    page.close()
 }
 
 /// Writes base64 text as a file among the pictures, if they are asked for.

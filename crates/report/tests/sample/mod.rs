@@ -36,7 +36,9 @@ pub(crate) fn mixed() -> ReportData {
             "narrows run papers/uno/fig8.toml --scale quick --seed 1 --out results/fig8".into(),
             "narrows report results/fig8".into(),
         ],
-        warnings: vec!["Flow size was scaled from 1 GiB to 256 MiB (scale quick); rates and RTTs are the paper's.".into()],
+        warnings: vec![
+            "Flow size was scaled from 1 GiB to 256 MiB (scale quick); rates and RTTs are the paper's.".into(),
+        ],
         claims: claims(),
         runs,
     }
@@ -113,8 +115,13 @@ pub(crate) fn hostile() -> ReportData {
         fct_ns: vec![(10.0, 0.5), (20.0, 1.0)],
         slowdown: vec![(1.0, 1.0)],
     });
+    run.distributions.push(Distribution { class: "constructor".into(), ..run.distributions[0].clone() });
+    run.traces[0].name = "constructor".into();
+    run.summary["flows"]["sizes"]["constructor"] = run.summary["flows"]["all"].clone();
+    run.summary["flows"]["sizes"]["__proto__"] = run.summary["flows"]["all"].clone();
     if let Some(rates) = &mut run.rates {
         rates.flows[0].label = markup.into();
+        rates.flows[1].class = "constructor".into();
     }
     data
 }
@@ -175,8 +182,10 @@ fn incast(scheme: usize, flow_count: usize, samples: usize) -> Run {
         },
     };
     let level = [18_000.0, 210_000.0, 340_000.0][scheme];
-    let ports =
-        vec![port("dc0/edge3 → host 28", level, &mut noise), port("dc1/border0 → dc0/border0", level / 3.0, &mut noise)];
+    let ports = vec![
+        port("dc0/edge3 → host 28", level, &mut noise),
+        port("dc1/border0 → dc0/border0", level / 3.0, &mut noise),
+    ];
 
     let traces = (0..4)
         .flat_map(|i| {
@@ -232,9 +241,7 @@ fn stats(mean: f64) -> Value {
 }
 
 fn summary(scheme: usize, flow_count: usize, end_ns: f64) -> Value {
-    let class = |count: usize, ns: f64, slow: f64| {
-        json!({ "count": count, "completed": count, "fct_ns": stats(ns), "slowdown": stats(slow), "goodput_bps": 11.9e9 })
-    };
+    let class = |count: usize, ns: f64, slow: f64| json!({ "count": count, "completed": count, "fct_ns": stats(ns), "slowdown": stats(slow), "goodput_bps": 11.9e9 });
     let slow = [1.04, 1.21, 1.52][scheme];
     let converged = [Some(31_400_000u64), None, None][scheme];
     json!({
@@ -310,10 +317,31 @@ fn claims() -> Vec<Claim> {
         note: note.into(),
     };
     vec![
-        claim("jain", "Uno's flows converge to equal rates quickly", "Jain ≥ 0.95 within 50 ms", "31.4 ms", Verdict::Reproduced, ""),
+        claim(
+            "jain",
+            "Uno's flows converge to equal rates quickly",
+            "Jain ≥ 0.95 within 50 ms",
+            "31.4 ms",
+            Verdict::Reproduced,
+            "",
+        ),
         claim("fct-mean", "Uno's mean FCT is at most GEMINI's", "≤ 1.00×", "0.93×", Verdict::Reproduced, ""),
-        claim("fct-p99", "Uno's p99 FCT is 1.7 times shorter than MPRDMA+BBR's", "1.70×", "1.17×", Verdict::DirectionOnly, "The paper's timeout policy differs for this baseline; see the as-published variant."),
-        claim("queue", "Phantom queues keep the real queue near zero", "< 10 KB", "18 KB", Verdict::NotReproduced, "Start of the incast counts here."),
+        claim(
+            "fct-p99",
+            "Uno's p99 FCT is 1.7 times shorter than MPRDMA+BBR's",
+            "1.70×",
+            "1.17×",
+            Verdict::DirectionOnly,
+            "The paper's timeout policy differs for this baseline; see the as-published variant.",
+        ),
+        claim(
+            "queue",
+            "Phantom queues keep the real queue near zero",
+            "< 10 KB",
+            "18 KB",
+            Verdict::NotReproduced,
+            "Start of the incast counts here.",
+        ),
         claim("unolb", "Uno with UnoLB improves on Uno with ECMP", "1.3×", "", Verdict::Pending, "Needs UnoLB."),
     ]
 }

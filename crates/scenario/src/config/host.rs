@@ -60,6 +60,10 @@ const PAYLOAD: NonZeroU32 = match NonZeroU32::new(4096) {
     Some(payload) => payload,
     None => NonZeroU32::MIN,
 };
+const ACK_SIZE: NonZeroU16 = match NonZeroU16::new(64) {
+    Some(size) => size,
+    None => NonZeroU16::MIN,
+};
 const ENTROPIES: NonZeroU16 = match NonZeroU16::new(256) {
     Some(entropies) => entropies,
     None => NonZeroU16::MIN,
@@ -71,11 +75,13 @@ table! {
         /// Payload of a full packet, in bytes; with the header at most 65535.
         payload: At<NonZeroU32> = At::default_of(PAYLOAD);
         /// Header of a data packet, in bytes.
-        header: u32 = 64;
+        header: At<u32> = At::default_of(64);
         /// Size of an acknowledgement on the wire, in bytes, 1 to 65535.
-        ack_size: At<NonZeroU16> = At::default_of(const { NonZeroU16::new(64).unwrap() });
+        ack_size: At<NonZeroU16> = At::default_of(ACK_SIZE);
         /// Packets that one acknowledgement answers.
         ack_every: NonZeroU8 = NonZeroU8::MIN;
+        /// How long an acknowledgement may be held back where `ack_every` is over 1. `auto`: a quarter of the base RTT.
+        ack_delay: Auto<Span> = Auto::Auto;
         /// `ecmp`: one path a flow. `spray`: each packet draws its own.
         path: PathChoice = PathChoice::Ecmp;
         /// How many paths `spray` draws from.
@@ -97,11 +103,13 @@ table! {
         /// As in `[host]`.
         payload: Option<At<NonZeroU32>> = None;
         /// As in `[host]`.
-        header: Option<u32> = None;
+        header: Option<At<u32>> = None;
         /// As in `[host]`.
         ack_size: Option<At<NonZeroU16>> = None;
         /// As in `[host]`.
         ack_every: Option<NonZeroU8> = None;
+        /// As in `[host]`.
+        ack_delay: Option<Auto<Span>> = None;
         /// As in `[host]`.
         path: Option<PathChoice> = None;
         /// As in `[host]`.
@@ -119,10 +127,11 @@ table! {
 
 impl Host {
     pub(crate) fn check(&self) -> Result<(), Fault> {
-        let wire = u64::from(self.payload.get()) + u64::from(self.header);
+        let wire = u64::from(self.payload.get()) + u64::from(*self.header);
         if wire > 65_535 {
             return Err(Fault::new(self.payload.origin, format!("a packet of {wire} B on the wire is over 65535 B"))
-                .label("payload and header are at most 65535 together"));
+                .label("payload and header are at most 65535 together")
+                .at_least(self.header.origin));
         }
         Ok(())
     }
@@ -134,7 +143,19 @@ impl Host {
         macro_rules! take {
             ($($key:ident),*) => {$(if let Some(value) = patch.$key { host.$key = value; })*};
         }
-        take!(payload, header, ack_size, ack_every, path, entropies, reordering, rto_min, rto_max, timeouts_cut);
+        take!(
+            payload,
+            header,
+            ack_size,
+            ack_every,
+            ack_delay,
+            path,
+            entropies,
+            reordering,
+            rto_min,
+            rto_max,
+            timeouts_cut
+        );
         host
     }
 
@@ -142,9 +163,10 @@ impl Host {
     pub(crate) fn config(&self) -> HostConfig {
         HostConfig {
             mss: self.payload.get(),
-            header: self.header,
+            header: *self.header,
             ack_size: u32::from(self.ack_size.get()),
             ack_every: self.ack_every.get(),
+            ack_delay: self.ack_delay.value(),
             spray: match self.path {
                 PathChoice::Ecmp => Spray::PerFlow,
                 PathChoice::Spray => Spray::PerPacket(self.entropies.get()),

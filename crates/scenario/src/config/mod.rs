@@ -46,7 +46,7 @@ table! {
         /// The simulated time at which the run ends even if flows are left.
         stop: At<Span> = At::default_of(Span::from_s(10));
         /// Hosts, switches and links.
-        topology: Topology;
+        topology: At<Topology>;
         /// The ports of switches.
         port: Port = crate::decode::Field::decode(&Node::empty_table())?;
         /// The hosts.
@@ -96,7 +96,7 @@ impl Config {
         }
         for (name, scheme) in &self.schemes.value.0 {
             check_name(name, "a scheme's name")?;
-            scheme.check()?;
+            scheme.check().map_err(|fault| fault.at_least(name.origin))?;
         }
         self.topology.check()?;
         self.host.check()

@@ -18,6 +18,9 @@ pub enum Buffer {
     Unlimited,
 }
 
+/// The longest time that a full buffer takes to drain: a mistake beyond it.
+const LONGEST_BUFFER: Span = Span::from_s(100);
+
 impl Field for Buffer {
     const EXPECTS: &'static str = "a size such as \"1MiB\", or \"unlimited\"";
     fn decode(node: &Node) -> Result<Self, Fault> {
@@ -225,7 +228,7 @@ table! {
     /// Every port of every switch. A host's own port queues without limit and never marks.
     Port {
         /// Room for waiting packets, the one in service included.
-        buffer: Buffer = Buffer::Bytes(Bytes::new(1 << 20));
+        buffer: At<Buffer> = At::default_of(Buffer::Bytes(Bytes::new(1 << 20)));
         /// When the queue marks.
         ecn: Ecn = Ecn::decode(&Node::empty_table())?;
         /// A phantom queue beside the real one; a packet is marked if either asks.
@@ -257,7 +260,7 @@ table! {
     /// What a scheme changes of `[port]`: the same keys, without defaults.
     PortOver {
         /// As in `[port]`.
-        buffer: Option<Buffer> = None;
+        buffer: Option<At<Buffer>> = None;
         /// As in `[port]`; replaces it whole.
         ecn: Option<Ecn> = None;
         /// As in `[port]`; replaces it whole.
@@ -289,7 +292,7 @@ table! {
     /// Settings of one link class: the keys of `[port]`, without defaults.
     PortPatch {
         /// As in `[port]`.
-        buffer: Option<Buffer> = None;
+        buffer: Option<At<Buffer>> = None;
         /// As in `[port]`; replaces it whole.
         ecn: Option<Ecn> = None;
         /// As in `[port]`; replaces it whole.
@@ -309,7 +312,7 @@ table! {
 #[derive(Clone, PartialEq, Debug)]
 #[allow(missing_docs)]
 pub struct PortSettings {
-    pub buffer: Buffer,
+    pub buffer: At<Buffer>,
     pub ecn: Ecn,
     pub phantom: Phantom,
     pub control_priority: bool,
@@ -371,7 +374,7 @@ impl PortSettings {
     /// The queue at which marking begins, if the port marks on its real queue.
     pub(crate) fn ecn_min(&self) -> Option<Bytes> {
         let (min, ..) = self.ecn.thresholds()?;
-        let size = match self.buffer {
+        let size = match self.buffer.value {
             Buffer::Bytes(size) => size,
             Buffer::Unlimited => Bytes::ZERO,
         };
@@ -384,19 +387,28 @@ impl PortSettings {
             let (low, high) = (min.of(size), max.of(size));
             if low > high {
                 return Err(Fault::new(min.origin, format!("marking would begin at {low} and be certain from {high}"))
-                    .label(format!("expected at most {high}")));
+                    .label(format!("expected at most {high}"))
+                    .at_least(max.origin));
             }
             Ok(fabric::Ecn { min: low, max: high, max_probability: probability.0.frac() })
         };
-        let (buffer, size) = match self.buffer {
+        let (buffer, size) = match self.buffer.value {
             Buffer::Bytes(size) => (size, Some(size)),
             Buffer::Unlimited => (Bytes::MAX, None),
         };
+        if size.is_some_and(|size| rate.time_for(size) > LONGEST_BUFFER) {
+            return Err(Fault::new(
+                self.buffer.origin,
+                format!("a buffer of {buffer} at {rate} lasts over {LONGEST_BUFFER}"),
+            )
+            .label("expected less, or \"unlimited\""));
+        }
         let ecn = self.ecn.thresholds().map(|thresholds| {
             let relative = [thresholds.0, thresholds.1].into_iter().find(|at| matches!(at.value, Threshold::Share(_)));
             match (size, relative) {
                 (None, Some(at)) => Err(Fault::new(at.origin, "a percentage of an unlimited buffer is no threshold")
-                    .label("expected a size")),
+                    .label("expected a size")
+                    .at_least(self.buffer.origin)),
                 (size, _) => marks(thresholds, size.unwrap_or(Bytes::ZERO)),
             }
         });

@@ -5,7 +5,7 @@ use serde_json::{Value as Json, json};
 use units::{Bytes, Rate, Span};
 
 use crate::decode::{At, Field, Named, table};
-use crate::error::Fault;
+use crate::error::{Fault, Origin};
 use crate::quantity::Decimal;
 use crate::tree::{Node, Value};
 
@@ -90,7 +90,7 @@ impl Scheme {
             (None, Some(one), None) | (None, None, Some(one)) => {
                 Err(Fault::new(one.origin, "`intra` and `inter` come together").label("the other one is missing"))
             }
-            (None, None, None) => Err(Fault::new(self.params.origin, "a scheme has no law")
+            (None, None, None) => Err(Fault::new(Origin::NOWHERE, "a scheme has no law")
                 .help("give it law = \"unocc\", or intra = \"mprdma\" and inter = \"bbr\"")),
         }
     }

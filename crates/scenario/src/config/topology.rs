@@ -279,7 +279,7 @@ impl FatTrees {
         if !k.is_multiple_of(2) || k > 128 {
             return Err(Fault::new(self.k.origin, format!("a fat tree's k is even, 2 to 128, not {k}"))
                 .label("expected an even number, 2 to 128")
-                .help(format!("did you mean {}?", (k + 1).min(128))));
+                .help(format!("did you mean {}?", k.saturating_add(1).min(128))));
         }
         either(self.edge_rate.as_ref(), "edge_rate", self.oversubscription.as_ref(), "oversubscription")?;
         either(self.link_delay.as_ref(), "link_delay", self.intra_rtt.as_ref(), "intra_rtt")?;

@@ -1,8 +1,8 @@
 //! Networks and flows for tests, and a slow engine to hold the fast one against.
 #![allow(dead_code, clippy::unwrap_used)]
 
-pub mod oracle;
-pub mod random;
+pub(crate) mod oracle;
+pub(crate) mod random;
 
 use fabric::topology::{Dumbbell, dumbbell};
 use fabric::{HostId, Network, PortConfig, Routes};
@@ -12,12 +12,12 @@ use sim::{FlowSpec, HostConfig, Outcome, SeriesConfig, Setup, Start};
 use units::{Bytes, Rate, Span, Time};
 
 /// A flow that starts at 0.
-pub fn flow(src: u32, dst: u32, size: u64) -> FlowSpec {
+pub(crate) fn flow(src: u32, dst: u32, size: u64) -> FlowSpec {
     FlowSpec { src: HostId(src), dst: HostId(dst), size: Bytes::new(size), start: Start::At(Time::ZERO), kind: 0 }
 }
 
 /// A setup with the default host.
-pub fn setup(network: Network, flows: Vec<FlowSpec>, stop: Time) -> Setup {
+pub(crate) fn setup(network: Network, flows: Vec<FlowSpec>, stop: Time) -> Setup {
     let routes = Routes::new(&network).unwrap();
     let mut setup = Setup {
         network,
@@ -34,18 +34,18 @@ pub fn setup(network: Network, flows: Vec<FlowSpec>, stop: Time) -> Setup {
 }
 
 /// `pairs` hosts on each side of one link, everything else unlimited.
-pub fn pipe(pairs: usize, bottleneck: PortConfig, edge_rate: Rate, edge_delay: Span) -> Network {
+pub(crate) fn pipe(pairs: usize, bottleneck: PortConfig, edge_rate: Rate, edge_delay: Span) -> Network {
     let edge = PortConfig::new(edge_rate, edge_delay);
     let side = vec![(edge, edge); pairs];
     dumbbell(&Dumbbell { left: side.clone(), right: side, bottleneck, two_datacenters: false }).unwrap()
 }
 
 /// A factory for one law with settings.
-pub fn law<'a>(kind: Kind, settings: &'a [(&'a str, Value)]) -> impl Fn(&FlowSpec, &Path) -> Law + Sync + 'a {
+pub(crate) fn law<'a>(kind: Kind, settings: &'a [(&'a str, Value)]) -> impl Fn(&FlowSpec, &Path) -> Law + Sync + 'a {
     move |_, path| build(kind, path, settings).unwrap()
 }
 
 /// Runs on one thread.
-pub fn run(setup: &Setup, kind: Kind, settings: &[(&str, Value)]) -> Outcome {
+pub(crate) fn run(setup: &Setup, kind: Kind, settings: &[(&str, Value)]) -> Outcome {
     sim::run(setup, 1, law(kind, settings), &mut |_| true)
 }

@@ -29,7 +29,7 @@ struct Port {
     max_backlog: u64,
 }
 
-pub struct Oracle<'a, L, F> {
+pub(crate) struct Oracle<'a, L, F> {
     setup: &'a Setup,
     context: Context<'a, F>,
     hosts: Hosts<L>,
@@ -42,6 +42,7 @@ pub struct Oracle<'a, L, F> {
 
 struct Card<'b> {
     idle_at: u64,
+    serializer: Serializer,
     sent: &'b mut Vec<Packet>,
 }
 
@@ -50,12 +51,13 @@ impl Wire for Card<'_> {
         self.idle_at
     }
     fn transmit(&mut self, packet: Packet) {
+        self.idle_at = self.idle_at.max(packet.time_ps) + self.serializer.time_for(packet.size.into());
         self.sent.push(packet);
     }
 }
 
 impl<'a, L: ControlLaw, F: Fn(&FlowSpec, &Path) -> L> Oracle<'a, L, F> {
-    pub fn new(setup: &'a Setup, make_law: &'a F) -> Self {
+    pub(crate) fn new(setup: &'a Setup, make_law: &'a F) -> Self {
         let ids: Vec<_> = (0..setup.network.hosts().len() as u32).map(fabric::HostId).collect();
         let ports = setup.network.links().iter().map(|_| Port::default()).collect();
         let mut oracle = Self {
@@ -74,7 +76,7 @@ impl<'a, L: ControlLaw, F: Fn(&FlowSpec, &Path) -> L> Oracle<'a, L, F> {
     }
 
     /// Runs to the stop; gives flows and links.
-    pub fn run(mut self) -> (Vec<Option<FlowOutcome>>, Vec<LinkOutcome>) {
+    pub(crate) fn run(mut self) -> (Vec<Option<FlowOutcome>>, Vec<LinkOutcome>) {
         let stop = self.setup.stop.ps();
         while let Some(Reverse((now, what, serial))) = self.events.pop() {
             if now >= stop {
@@ -130,8 +132,9 @@ impl<'a, L: ControlLaw, F: Fn(&FlowSpec, &Path) -> L> Oracle<'a, L, F> {
         if self.hosts.next_ps(host as usize, idle_at) != now {
             return;
         }
+        let serializer = Serializer::new(self.setup.network.port(up).config().rate);
         let mut sent = Vec::new();
-        self.hosts.on_local(host as usize, now, &self.context, &mut Card { idle_at, sent: &mut sent });
+        self.hosts.on_local(host as usize, now, &self.context, &mut Card { idle_at, serializer, sent: &mut sent });
         self.after_host(host, up, sent);
     }
 
@@ -152,8 +155,14 @@ impl<'a, L: ControlLaw, F: Fn(&FlowSpec, &Path) -> L> Oracle<'a, L, F> {
         if let NodeKind::Host(host) = self.setup.network.nodes()[to.index()].kind {
             let up = self.setup.network.uplink(host);
             let idle_at = self.idle_at(up);
+            let serializer = Serializer::new(self.setup.network.port(up).config().rate);
             let mut sent = Vec::new();
-            self.hosts.on_packet(host.index(), &packet, &self.context, &mut Card { idle_at, sent: &mut sent });
+            self.hosts.on_packet(
+                host.index(),
+                &packet,
+                &self.context,
+                &mut Card { idle_at, serializer, sent: &mut sent },
+            );
             self.after_host(host.0, up, sent);
             return;
         }
@@ -206,6 +215,7 @@ impl<'a, L: ControlLaw, F: Fn(&FlowSpec, &Path) -> L> Oracle<'a, L, F> {
         marked &= arrival.ecn_capable;
         if is_nic || config.is_plain() {
             count(port, &packet, marked);
+            port.counters.losses += u64::from(self.setup.network.port(link).loses(salt, &arrival));
         }
         let entry = (packet, marked);
         if config.control_priority && !is_nic && arrival.control {
@@ -237,18 +247,17 @@ impl<'a, L: ControlLaw, F: Fn(&FlowSpec, &Path) -> L> Oracle<'a, L, F> {
                 marked |= marker(&phantom.ecn, drain).marks(backlog, || draw(salt ^ 0x5048_414e_544f_4d00, &arrival));
             }
         }
-        if !is_nic && !config.is_plain() {
-            count(port, &packet, marked);
-        }
         // The link's loss is drawn with the time at which the packet came to the port.
         let lost = self.setup.network.port(link).loses(salt, &packet.arrival());
+        if !is_nic && !config.is_plain() {
+            count(port, &packet, marked);
+            port.counters.losses += u64::from(lost);
+        }
         port.service_ends = now + serializer.time_for(packet.size.into());
         packet.mark(marked);
         port.in_service = Some(packet);
         let ends = port.service_ends;
-        if lost {
-            port.counters.losses += 1;
-        } else {
+        if !lost {
             packet.time_ps = ends + config.delay.unsigned_ps();
             let serial = self.at(packet.time_ps, What::Arrive(link.0));
             self.packets.insert(serial, packet);

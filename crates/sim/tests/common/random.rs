@@ -9,9 +9,9 @@ use units::{Bytes, Frac, Rate, Span, Time};
 
 /// A random run and the law that all its flows use.
 #[derive(Clone, Debug)]
-pub struct Case {
-    pub setup: Setup,
-    pub kind: Kind,
+pub(crate) struct Case {
+    pub(crate) setup: Setup,
+    pub(crate) kind: Kind,
 }
 
 fn port() -> impl Strategy<Value = PortConfig> {
@@ -67,7 +67,7 @@ fn network() -> impl Strategy<Value = Network> {
 }
 
 /// Anything that can be simulated in a moment. All flows can end before the stop.
-pub fn case() -> impl Strategy<Value = Case> {
+pub(crate) fn case() -> impl Strategy<Value = Case> {
     let flows = proptest::collection::vec((any::<u32>(), any::<u32>(), 1..400_000u64, 0..300u64, 0..5u8), 1..12);
     let host = (prop_oneof![Just(1000u32), Just(4096)], 1..4u8, any::<bool>(), any::<bool>());
     (network(), flows, host, 0..Kind::ALL.len(), any::<u64>()).prop_map(

@@ -1,0 +1,240 @@
+//! The command line, defined once: the parser, the help, the completions and the man pages come from here.
+
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand, ValueEnum};
+
+/// Congestion control for traffic that crosses datacenters: simulate, compare, reproduce.
+#[derive(Parser, Debug)]
+#[command(name = "narrows", version, propagate_version = true, max_term_width = 110, subcommand_required = true)]
+#[command(after_help = "Exit codes: 0 fine, 1 the run failed, 2 usage or input, 3 a regression, 130 interrupted.")]
+pub(crate) struct Cli {
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+#[derive(Subcommand, Debug)]
+pub(crate) enum Command {
+    /// Four flows of 14 us and four of 2 ms share a port under three schemes: the first thing to run.
+    Demo(DemoArgs),
+    /// Run a scenario file: every scheme at every point of its grid.
+    Run(RunArgs),
+    /// Build a scenario without running it: sizes, round trips, loads, warnings.
+    Check(CheckArgs),
+    /// Run a paper's experiments and judge its claims.
+    Reproduce(ReproduceArgs),
+    /// List the control laws and their parameters.
+    Laws(LawsArgs),
+    /// Measure the engine.
+    #[command(subcommand)]
+    Bench(BenchCommand),
+    /// Write the report of a results directory again.
+    Report(ReportArgs),
+    /// Compare two results directories.
+    Compare(CompareArgs),
+    /// Bring in another simulator's files.
+    #[command(subcommand)]
+    Import(ImportCommand),
+    /// Print the JSON Schema of scenario files.
+    Schema,
+    /// Print completions for a shell.
+    Completions {
+        /// Which shell.
+        shell: clap_complete::Shell,
+    },
+    /// Write the man pages into a directory.
+    Man {
+        /// Where.
+        directory: PathBuf,
+    },
+}
+
+/// What the commands that simulate share.
+#[derive(Args, Clone, Debug)]
+pub(crate) struct Common {
+    /// Override a key of the scenario, as in topology.k=4 or traffic.0.size=64MiB. May be repeated.
+    #[arg(long = "set", value_name = "KEY=VALUE", value_parser = key_value)]
+    pub(crate) set: Vec<(String, String)>,
+    /// The seed on which everything random hangs.
+    #[arg(long)]
+    pub(crate) seed: Option<u64>,
+    /// Threads; the results are the same at any number. Default: all cores.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
+    pub(crate) threads: Option<u16>,
+    /// The directory for results. Default: out/NAME.
+    #[arg(long, value_name = "DIR")]
+    pub(crate) out: Option<PathBuf>,
+    /// Print the summary as JSON on standard output, and nothing else there.
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// No progress and no table.
+    #[arg(long, short)]
+    pub(crate) quiet: bool,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct DemoArgs {
+    #[command(flatten)]
+    pub(crate) common: Common,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct RunArgs {
+    /// The scenario file.
+    pub(crate) scenario: PathBuf,
+    /// One of the scenario's scales, such as quick.
+    #[arg(long)]
+    pub(crate) scale: Option<String>,
+    /// Run only these schemes.
+    #[arg(long = "scheme", value_name = "NAME")]
+    pub(crate) schemes: Vec<String>,
+    #[command(flatten)]
+    pub(crate) common: Common,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct CheckArgs {
+    /// The scenario files.
+    #[arg(required = true)]
+    pub(crate) scenarios: Vec<PathBuf>,
+    /// Override a key of the scenario.
+    #[arg(long = "set", value_name = "KEY=VALUE", value_parser = key_value)]
+    pub(crate) set: Vec<(String, String)>,
+    /// One of the scenario's scales, such as quick.
+    #[arg(long)]
+    pub(crate) scale: Option<String>,
+    /// Print the whole scenario, every default filled in.
+    #[arg(long)]
+    pub(crate) resolved: bool,
+    /// Say nothing where nothing is wrong.
+    #[arg(long, short)]
+    pub(crate) quiet: bool,
+}
+
+/// How large a paper's experiment is run.
+#[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Scale {
+    /// The paper's size.
+    Paper,
+    /// A size that ends in about 20 s on two cores; the file says what was scaled.
+    Quick,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct ReproduceArgs {
+    /// Which: a paper (uno), a figure (uno/fig8), or all.
+    #[arg(default_value = "all")]
+    pub(crate) what: Vec<String>,
+    /// How large.
+    #[arg(long, value_enum, default_value = "quick")]
+    pub(crate) scale: Scale,
+    /// Where the papers' scenario files are.
+    #[arg(long, value_name = "DIR", default_value = "papers")]
+    pub(crate) papers: PathBuf,
+    /// Write this run's verdicts into the files as the recorded ones.
+    #[arg(long)]
+    pub(crate) record: bool,
+    #[command(flatten)]
+    pub(crate) common: Common,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct LawsArgs {
+    /// Only this law, with its parameters.
+    pub(crate) law: Option<String>,
+    /// As JSON.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Subcommand, Debug)]
+pub(crate) enum BenchCommand {
+    /// Packet-hops per second on three fixed workloads, with one thread and with two.
+    Engine(BenchEngineArgs),
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct BenchEngineArgs {
+    /// Only workloads whose name contains this.
+    #[arg(long, default_value = "")]
+    pub(crate) only: String,
+    /// Runs of each workload; the best is given.
+    #[arg(long, default_value_t = 3, value_parser = clap::value_parser!(u16).range(1..=100))]
+    pub(crate) runs: u16,
+    /// Fat trees of 4, 8 and 16 ports a switch too: what doubling the hosts costs.
+    #[arg(long)]
+    pub(crate) scaling: bool,
+    /// As JSON.
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// Measure one workload in this process and print its figures: how the command measures memory.
+    #[arg(long, hide = true, value_name = "NAME")]
+    pub(crate) measure: Option<String>,
+    /// With how many threads.
+    #[arg(long, hide = true, default_value_t = 1)]
+    pub(crate) threads: usize,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct ReportArgs {
+    /// A directory that run, demo or reproduce wrote.
+    pub(crate) directory: PathBuf,
+    /// Where to write the page. Default: report.html in the directory.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) out: Option<PathBuf>,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct CompareArgs {
+    /// The results to hold the others against.
+    pub(crate) before: PathBuf,
+    /// The other results.
+    pub(crate) after: PathBuf,
+    /// The largest relative difference that is not reported as a regression.
+    #[arg(long, default_value_t = 0.05)]
+    pub(crate) tolerance: f64,
+    /// As JSON.
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Subcommand, Debug)]
+pub(crate) enum ImportCommand {
+    /// A connection matrix (.cm), and a topology (.topo) if there is one, of htsim.
+    Htsim(ImportHtsimArgs),
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct ImportHtsimArgs {
+    /// The connection matrix.
+    pub(crate) matrix: PathBuf,
+    /// The topology.
+    pub(crate) topology: Option<PathBuf>,
+    /// The scenario file to write.
+    #[arg(short, long, value_name = "FILE")]
+    pub(crate) output: PathBuf,
+}
+
+fn key_value(text: &str) -> Result<(String, String), String> {
+    match text.split_once('=') {
+        Some((key, value)) if !key.trim().is_empty() => Ok((key.trim().to_owned(), value.trim().to_owned())),
+        _ => Err(format!("`{text}` is not KEY=VALUE, as in topology.k=4")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::CommandFactory;
+
+    #[test]
+    fn the_definition_is_sound() {
+        Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn an_override_needs_a_key() {
+        assert_eq!(key_value("a.b = 3"), Ok(("a.b".into(), "3".into())));
+        assert!(key_value("=3").is_err() && key_value("ab").is_err());
+    }
+}

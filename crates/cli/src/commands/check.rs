@@ -1,0 +1,93 @@
+//! `narrows check`: everything that can be known of a scenario without simulating it.
+
+use std::fmt::Write as _;
+
+use comfy_table::{Table, presets};
+use scenario::{CheckedRun, Overrides};
+
+use crate::args::CheckArgs;
+use crate::exit::{Failure, print};
+
+pub(crate) fn check(args: &CheckArgs) -> Result<(), Failure> {
+    let overrides = Overrides { set: args.set.clone(), seed: None, scale: args.scale.clone() };
+    let mut failures = Vec::new();
+    for path in &args.scenarios {
+        let checked = scenario::load(path, &overrides).and_then(|it| Ok((scenario::check(&it)?, it)));
+        match checked {
+            Ok((report, it)) if args.resolved => {
+                drop(report);
+                print(&it.resolved_toml())?;
+            }
+            Ok((report, _)) if !args.quiet => print(&describe(&path.display().to_string(), &report.runs))?,
+            Ok(_) => {}
+            Err(error) => failures.push(error.render(super::colour())),
+        }
+    }
+    if failures.is_empty() { Ok(()) } else { Err(Failure::Input(failures.join("\n\n"))) }
+}
+
+/// What is the same in all runs is said once.
+fn describe(path: &str, runs: &[CheckedRun]) -> String {
+    let mut text = String::new();
+    let plural = if runs.len() == 1 { "" } else { "s" };
+    let _ = writeln!(text, "{path}: {} run{plural}", runs.len());
+    let mut last: Option<&CheckedRun> = None;
+    for run in runs {
+        if last.is_some_and(|last| last.report == run.report && last.warnings == run.warnings) {
+            let _ = writeln!(text, "\n{} ({}): as above", run.id, run.label);
+            continue;
+        }
+        let _ = write!(text, "\n{} ({})\n{}", run.id, run.label, one(run));
+        last = Some(run);
+    }
+    text
+}
+
+fn one(run: &CheckedRun) -> String {
+    let report = &run.report;
+    let mut text = String::new();
+    let _ = writeln!(
+        text,
+        "  {} hosts and {} switches in {} datacenter(s), {} directed links",
+        report.hosts, report.switches, report.datacenters, report.links
+    );
+    for (name, rtt) in [("inside", report.intra_rtt), ("between", report.inter_rtt)] {
+        if let Some(rtt) = rtt {
+            let _ = writeln!(text, "  base round trip {name} datacenters: {} to {}", rtt.min, rtt.max);
+        }
+    }
+    let _ = writeln!(text, "  {} flows, {} of payload", report.flows, report.payload);
+    for arrivals in &report.arrivals {
+        let _ = writeln!(
+            text,
+            "  traffic {}: {}.{:03} {} flows a second of {} on average, {} offered",
+            arrivals.traffic,
+            arrivals.per_1000_s / 1000,
+            arrivals.per_1000_s % 1000,
+            arrivals.class.name(),
+            arrivals.mean_size,
+            arrivals.offered,
+        );
+    }
+    let mut table = Table::new();
+    table.load_style(presets::UTF8_FULL_CONDENSED);
+    table.set_header(["link class", "links", "capacity", "payload that crosses", "mean load by arrivals"]);
+    for load in &report.loads {
+        let percent = format!("{:.1} %", load.arrivals_ppm as f64 / 1e4);
+        let percent = if load.arrivals_ppm == 0 { "-".into() } else { percent };
+        table.add_row([
+            load.class.name().to_owned(),
+            load.links.to_string(),
+            load.capacity.to_string(),
+            load.payload.to_string(),
+            percent,
+        ]);
+    }
+    for line in table.to_string().lines() {
+        let _ = writeln!(text, "  {line}");
+    }
+    for warning in &run.warnings {
+        let _ = writeln!(text, "  warning: {warning}");
+    }
+    text
+}

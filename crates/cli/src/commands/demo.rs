@@ -1,0 +1,13 @@
+//! `narrows demo`: Uno's mixed incast (SC 2025, Fig. 8) at a size that ends within seconds.
+
+use scenario::parse;
+
+use crate::args::DemoArgs;
+use crate::exit::Failure;
+
+const DEMO: &str = include_str!("../../scenarios/demo.toml");
+
+pub(crate) fn demo(args: &DemoArgs) -> Result<(), Failure> {
+    let scenario = parse(DEMO, "demo.toml", &super::run::overrides(&args.common, None)).map_err(super::input_error)?;
+    super::run::simulate(&scenario, &[], &args.common, vec!["narrows".into(), "demo".into()])
+}

@@ -1,0 +1,81 @@
+//! `narrows laws`: what laws there are.
+
+use comfy_table::{ContentArrangement, Table, presets};
+use laws::catalog::{Kind, LawInfo};
+use serde_json::json;
+
+use crate::args::LawsArgs;
+use crate::exit::{Failure, print};
+
+pub(crate) fn laws(args: &LawsArgs) -> Result<(), Failure> {
+    let chosen: Vec<&LawInfo> = match &args.law {
+        None => Kind::ALL.iter().map(|kind| kind.info()).collect(),
+        Some(name) => match Kind::from_name(name) {
+            Some(kind) => vec![kind.info()],
+            None => return Err(Failure::Input(unknown(name))),
+        },
+    };
+    if args.json {
+        let laws: Vec<_> = chosen.iter().map(|law| as_json(law)).collect();
+        return print(&format!("{:#}", json!({ "schema": 1, "laws": laws })));
+    }
+    if args.law.is_some() {
+        return print(&one(chosen[0]));
+    }
+    let mut table = Table::new();
+    table.load_style(presets::UTF8_FULL_CONDENSED).set_content_arrangement(ContentArrangement::Dynamic);
+    table.set_header(["law", "what it does", "reacts to", "from"]);
+    for law in chosen {
+        table.add_row([law.name, law.summary, law.signals, law.source]);
+    }
+    print(&format!("{table}\n\n`narrows laws NAME` lists a law's parameters."))
+}
+
+fn unknown(name: &str) -> String {
+    let names: Vec<_> = Kind::ALL.iter().map(|kind| kind.info().name).collect();
+    let near =
+        names.iter().find(|known| known.starts_with(&name.to_lowercase()) || name.to_lowercase().starts_with(**known));
+    let hint = near.map_or(String::new(), |near| format!("\nhelp: did you mean `{near}`?"));
+    format!("error: no law `{name}`; there are {}{hint}", names.join(", "))
+}
+
+fn one(law: &LawInfo) -> String {
+    let mut table = Table::new();
+    table.load_style(presets::UTF8_FULL_CONDENSED).set_content_arrangement(ContentArrangement::Dynamic);
+    table.set_header(["parameter", "kind", "default", "range", "what it is"]);
+    for param in law.params {
+        table.add_row([
+            param.name.to_owned(),
+            format!("{:?}", param.quantity).to_lowercase(),
+            param.default.to_owned(),
+            format!("{} to {}", param.lowest, param.highest),
+            param.doc.to_owned(),
+        ]);
+    }
+    format!("{} ({})\n{}\nReacts to {}. From {}.\n\n{table}", law.title, law.name, law.summary, law.signals, law.source)
+}
+
+fn as_json(law: &LawInfo) -> serde_json::Value {
+    let params: Vec<_> = law
+        .params
+        .iter()
+        .map(|param| {
+            json!({
+                "name": param.name,
+                "quantity": format!("{:?}", param.quantity).to_lowercase(),
+                "default": param.default,
+                "lowest": param.lowest.to_string(),
+                "highest": param.highest.to_string(),
+                "doc": param.doc,
+            })
+        })
+        .collect();
+    json!({
+        "name": law.name,
+        "title": law.title,
+        "summary": law.summary,
+        "signals": law.signals,
+        "source": law.source,
+        "params": params,
+    })
+}

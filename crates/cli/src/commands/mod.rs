@@ -1,0 +1,29 @@
+//! One module a command.
+
+pub(crate) mod bench;
+pub(crate) mod check;
+pub(crate) mod demo;
+pub(crate) mod import;
+pub(crate) mod laws;
+pub(crate) mod meta;
+pub(crate) mod report;
+pub(crate) mod run;
+
+use std::io::IsTerminal;
+
+use crate::exit::Failure;
+
+/// A scenario that cannot be used: its message with caret, in colour where that is wanted.
+pub(crate) fn input_error(error: scenario::Error) -> Failure {
+    Failure::Input(error.render(colour()))
+}
+
+/// Colour only on a terminal, and never with `NO_COLOR`.
+pub(crate) fn colour() -> bool {
+    std::io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty())
+}
+
+/// As many as there are cores, unless asked.
+pub(crate) fn threads(asked: Option<u16>) -> usize {
+    asked.map_or_else(|| std::thread::available_parallelism().map_or(1, Into::into), usize::from)
+}

@@ -1,0 +1,83 @@
+//! `narrows run`: a scenario file.
+
+use std::path::{Path, PathBuf};
+
+use scenario::{Overrides, Scenario};
+
+use crate::args::{Common, RunArgs};
+use crate::exit::{Failure, print};
+use crate::session::{Finished, Session, grid_json};
+use crate::table;
+
+pub(crate) fn run(args: &RunArgs) -> Result<(), Failure> {
+    let scenario =
+        scenario::load(&args.scenario, &overrides(&args.common, args.scale.clone())).map_err(super::input_error)?;
+    let mut replay = vec!["narrows".to_owned(), "run".to_owned(), args.scenario.display().to_string()];
+    if let Some(scale) = &args.scale {
+        replay.extend(["--scale".to_owned(), scale.clone()]);
+    }
+    for scheme in &args.schemes {
+        replay.extend(["--scheme".to_owned(), scheme.clone()]);
+    }
+    simulate(&scenario, &args.schemes, &args.common, replay)
+}
+
+/// What the common options override.
+pub(crate) fn overrides(common: &Common, scale: Option<String>) -> Overrides {
+    Overrides { set: common.set.clone(), seed: common.seed, scale }
+}
+
+/// Runs all of a scenario and shows what came out.
+pub(crate) fn simulate(
+    scenario: &Scenario,
+    schemes: &[String],
+    common: &Common,
+    replay: Vec<String>,
+) -> Result<(), Failure> {
+    let out = common.out.clone().unwrap_or_else(|| Path::new("out").join(scenario.config.name.as_str()));
+    let session = Session {
+        scenario,
+        schemes,
+        threads: common.threads,
+        out,
+        quiet: common.quiet || common.json,
+        replay: vec![replay_line(replay, common)],
+    };
+    let finished = session.run()?;
+    show(&finished, common)
+}
+
+/// Prints the summary as JSON, or a table and where the rest is.
+fn show(finished: &Finished, common: &Common) -> Result<(), Failure> {
+    if common.json {
+        return print(&match &finished.runs[..] {
+            [run] => run.summary.to_json(),
+            runs => grid_json(runs),
+        });
+    }
+    if common.quiet {
+        return Ok(());
+    }
+    let mut text = table::headline(&finished.runs);
+    for warning in table::warnings(&finished.runs) {
+        text.push('\n');
+        text.push_str(&warning);
+    }
+    let report: PathBuf = finished.out.join(crate::page::REPORT);
+    print(&format!("{text}\nreport: {}", report.display()))
+}
+
+/// The command line that gives these results again, quoted for a shell where it must be.
+pub(crate) fn replay_line(mut words: Vec<String>, common: &Common) -> String {
+    for (key, value) in &common.set {
+        words.extend(["--set".to_owned(), format!("{key}={value}")]);
+    }
+    if let Some(seed) = common.seed {
+        words.extend(["--seed".to_owned(), seed.to_string()]);
+    }
+    let quote = |word: &String| {
+        let plain = word.chars().all(|c| c.is_ascii_alphanumeric() || "-_./=,:+@%".contains(c));
+        if plain && !word.is_empty() { word.clone() } else { format!("'{}'", word.replace('\'', r"'\''")) }
+    };
+    words.iter().map(quote).collect::<Vec<_>>().join(" ")
+}

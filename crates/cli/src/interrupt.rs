@@ -1,0 +1,21 @@
+//! Ctrl-C ends the run that goes on; finished runs stay.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+
+static INTERRUPTED: AtomicBool = AtomicBool::new(false);
+
+/// Begins to listen. A second Ctrl-C ends the process at once.
+pub(crate) fn listen() {
+    let handler = || {
+        if INTERRUPTED.swap(true, Ordering::Relaxed) {
+            std::process::exit(130);
+        }
+    };
+    if ctrlc::set_handler(handler).is_err() {
+        eprintln!("warning: Ctrl-C ends the program at once, because its handler could not be set");
+    }
+}
+
+pub(crate) fn interrupted() -> bool {
+    INTERRUPTED.load(Ordering::Relaxed)
+}

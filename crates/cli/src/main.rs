@@ -1,0 +1,49 @@
+//! The `narrows` command.
+
+mod args;
+mod clock;
+mod commands;
+mod exit;
+mod interrupt;
+mod page;
+mod progress;
+mod session;
+mod table;
+
+use std::process::ExitCode;
+
+use clap::Parser;
+
+use args::{BenchCommand, Cli, Command, ImportCommand};
+use exit::Failure;
+
+fn main() -> ExitCode {
+    let cli = Cli::parse();
+    interrupt::listen();
+    match dispatch(cli.command) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(failure) => {
+            let text = failure.to_string();
+            if !text.is_empty() {
+                eprintln!("{text}");
+            }
+            ExitCode::from(failure.code())
+        }
+    }
+}
+
+fn dispatch(command: Command) -> Result<(), Failure> {
+    match command {
+        Command::Demo(args) => commands::demo::demo(&args),
+        Command::Run(args) => commands::run::run(&args),
+        Command::Check(args) => commands::check::check(&args),
+        Command::Laws(args) => commands::laws::laws(&args),
+        Command::Bench(BenchCommand::Engine(args)) => commands::bench::engine(&args),
+        Command::Report(args) => commands::report::report(&args),
+        Command::Import(ImportCommand::Htsim(args)) => commands::import::htsim(&args),
+        Command::Reproduce(_) | Command::Compare(_) => Ok(()),
+        Command::Schema => commands::meta::schema(),
+        Command::Completions { shell } => commands::meta::completions(shell),
+        Command::Man { directory } => commands::meta::man(&directory),
+    }
+}

@@ -1,0 +1,95 @@
+//! From results to the report's data.
+
+use report::{Claim, FlowRate, Link, PortQueue, ReportData};
+use results::series::{distributions, queues, rates, traces};
+use results::{RunResults, SizeBin};
+
+/// The name of a report in a directory of results.
+pub(crate) const REPORT: &str = "report.html";
+/// Most samples of a curve.
+const SAMPLES: usize = 1_500;
+
+/// What a report says beside its runs.
+pub(crate) struct Page {
+    pub(crate) title: String,
+    pub(crate) subtitle: String,
+    pub(crate) scale: Option<String>,
+    pub(crate) scenario_toml: String,
+    pub(crate) replay: Vec<String>,
+    pub(crate) claims: Vec<Claim>,
+    pub(crate) bins: Vec<SizeBin>,
+}
+
+/// The whole page.
+pub(crate) fn render(page: &Page, runs: &[RunResults]) -> String {
+    report::render(&ReportData {
+        title: page.title.clone(),
+        subtitle: page.subtitle.clone(),
+        generated_by: format!("narrows {}", env!("CARGO_PKG_VERSION")),
+        scale: page.scale.clone(),
+        scenario_toml: page.scenario_toml.clone(),
+        replay: page.replay.clone(),
+        warnings: Vec::new(),
+        claims: page.claims.clone(),
+        runs: runs.iter().map(|run| one(run, &page.bins, SAMPLES / runs.len().clamp(1, 5))).collect(),
+    })
+}
+
+fn one(run: &RunResults, bins: &[SizeBin], samples: usize) -> report::Run {
+    let curves = distributions(&run.flows, bins).into_iter().map(|curve| report::Distribution {
+        class: curve.class,
+        fct_ns: curve.fct_ns,
+        slowdown: curve.slowdown,
+    });
+    let made_rates = rates(&run.rates, &run.flows, samples);
+    let made_queues = queues(&run.ports, samples);
+    let flow = |flow: results::series::FlowRate| {
+        let class = flow.class.map_or("flow", results::Class::name);
+        FlowRate {
+            id: flow.flow.into(),
+            label: format!("{class} {}", flow.flow),
+            class: class.to_owned(),
+            rate_bps: flow.rate_bps,
+        }
+    };
+    let port = |port: results::series::PortQueue| PortQueue {
+        name: port.name,
+        queue_bytes: port.queue_bytes,
+        phantom_bytes: port.phantom_bytes,
+    };
+    let trace = |trace: results::series::Trace| report::Trace {
+        flow: trace.flow.into(),
+        name: trace.name,
+        time_ns: trace.time_ns,
+        values: trace.values,
+    };
+    let link = |link: &results::summary::LinkTotals| Link {
+        name: link.name.clone(),
+        class: link.class.clone(),
+        utilisation: link.utilisation,
+        packets: link.packets,
+        drops: link.drops,
+        losses: link.losses,
+        marks: link.marks,
+        max_queue_bytes: link.max_queue_bytes,
+    };
+    report::Run {
+        id: run.manifest.run.clone(),
+        label: run.manifest.label.clone(),
+        point: run.manifest.point.0.clone(),
+        summary: serde_json::to_value(&run.summary).unwrap_or_default(),
+        warnings: run.summary.warnings.clone(),
+        distributions: curves.collect(),
+        rates: (!made_rates.time_ns.is_empty()).then(|| report::Rates {
+            time_ns: made_rates.time_ns,
+            flows: made_rates.flows.into_iter().map(flow).collect(),
+            jain: made_rates.jain,
+        }),
+        queues: (!made_queues.time_ns.is_empty()).then(|| report::Queues {
+            time_ns: made_queues.time_ns,
+            ports: made_queues.ports.into_iter().map(port).collect(),
+        }),
+        traces: traces(&run.rates, samples).into_iter().map(trace).collect(),
+        links: run.summary.network.links.iter().map(link).collect(),
+    }
+}

@@ -1,0 +1,106 @@
+//! The table that a person reads after a run.
+
+use comfy_table::{Cell, CellAlignment, ContentArrangement, Table, presets};
+use results::RunResults;
+use results::summary;
+
+/// One row a run.
+pub(crate) fn headline(runs: &[RunResults]) -> String {
+    let mut table = Table::new();
+    table.load_style(presets::UTF8_FULL_CONDENSED).set_content_arrangement(ContentArrangement::Disabled);
+    let both = runs.iter().any(|run| run.summary.flows.intra.count > 0 && run.summary.flows.inter.count > 0);
+    let fair = runs.iter().any(|run| run.summary.fairness.jain_mean.is_some());
+    let mut header = vec!["run", "done", "FCT mean", "FCT p99"];
+    if both {
+        header.extend(["intra mean", "intra p99", "inter mean", "inter p99"]);
+    }
+    header.extend(["slowdown p99", "drops", "resent", "timeouts", "marks", "longest queue"]);
+    if fair {
+        header.extend(["Jain, mean", "fair from"]);
+    }
+    table.set_header(header.into_iter().map(Cell::new));
+    for run in runs {
+        let it = &run.summary;
+        let flows = &it.flows;
+        let fct = |cell: &summary::Cell, stat: &str| cell.fct_ns.get(stat).flatten().map_or("-".into(), time);
+        let mut row = vec![
+            format!("{}/{}", flows.all.completed, flows.all.count),
+            fct(&flows.all, "mean"),
+            fct(&flows.all, "p99"),
+        ];
+        if both {
+            for cell in [&flows.intra, &flows.inter] {
+                row.extend([fct(cell, "mean"), fct(cell, "p99")]);
+            }
+        }
+        row.extend([
+            flows.all.slowdown.p99.map_or("-".into(), |slowdown| format!("{slowdown:.2}")),
+            it.network.drops.to_string(),
+            it.network.retransmits.to_string(),
+            it.network.timeouts.to_string(),
+            it.network.ecn_marks.to_string(),
+            bytes(it.network.max_queue_bytes),
+        ]);
+        if fair {
+            row.push(it.fairness.jain_mean.map_or("-".into(), |jain| format!("{jain:.3}")));
+            row.push(it.fairness.converged_at_ns.map_or("never".into(), |ns| time(ns as f64)));
+        }
+        let name = if it.run == run.manifest.label { it.run.clone() } else { name(run) };
+        let cells = row.into_iter().map(|text| Cell::new(text).set_alignment(CellAlignment::Right));
+        table.add_row(std::iter::once(Cell::new(name)).chain(cells));
+    }
+    table.to_string()
+}
+
+/// The scheme's label and the point of the grid.
+fn name(run: &RunResults) -> String {
+    let point = run.manifest.run.split_once(',').map_or("", |(_, point)| point);
+    if point.is_empty() { run.manifest.label.clone() } else { format!("{}, {point}", run.manifest.label) }
+}
+
+/// Warnings of all runs, each said once with the runs that it is about.
+pub(crate) fn warnings(runs: &[RunResults]) -> Vec<String> {
+    let mut seen: Vec<(&str, Vec<&str>)> = Vec::new();
+    for run in runs {
+        for warning in &run.summary.warnings {
+            match seen.iter_mut().find(|(text, _)| text == warning) {
+                Some((_, names)) => names.push(&run.manifest.run),
+                None => seen.push((warning, vec![&run.manifest.run])),
+            }
+        }
+    }
+    seen.into_iter().map(|(text, names)| format!("warning: {}: {text}", names.join(", "))).collect()
+}
+
+/// Nanoseconds in a unit that leaves three or four digits.
+pub(crate) fn time(ns: f64) -> String {
+    let (value, unit) = match ns {
+        ns if ns < 1e3 => return format!("{ns:.0} ns"),
+        ns if ns < 1e6 => (ns / 1e3, "us"),
+        ns if ns < 1e9 => (ns / 1e6, "ms"),
+        ns => (ns / 1e9, "s"),
+    };
+    let digits = if value >= 100.0 { 1 } else { 2 };
+    format!("{value:.digits$} {unit}")
+}
+
+pub(crate) fn bytes(bytes: u64) -> String {
+    match bytes as f64 {
+        n if n < 1e3 => format!("{n} B"),
+        n if n < 1e6 => format!("{:.0} kB", n / 1e3),
+        n if n < 1e9 => format!("{:.1} MB", n / 1e6),
+        n => format!("{:.1} GB", n / 1e9),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_keep_three_digits_or_four() {
+        assert_eq!(time(14_027.5), "14.03 us");
+        assert_eq!(time(687_200_000.0), "687.2 ms");
+        assert_eq!(bytes(1_048_576), "1.0 MB");
+    }
+}

@@ -1,0 +1,88 @@
+//! What can go wrong, with the file and the key.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use thiserror::Error;
+
+/// Why results cannot be made, written or read.
+#[derive(Debug, Error)]
+pub enum Error {
+    /// The caller's description does not fit the run.
+    #[error("the description of the run does not fit it: {what}")]
+    Mismatch {
+        /// What does not fit.
+        what: String,
+    },
+    /// The system refused.
+    #[error("cannot {action} `{}`: {source}", path.display())]
+    Io {
+        /// What was tried: `create`, `write`, ...
+        action: &'static str,
+        /// On what.
+        path: PathBuf,
+        /// What the system says.
+        source: io::Error,
+    },
+    /// The target holds something that is not results.
+    #[error("will not replace `{}`: {reason}; remove it or choose another directory", path.display())]
+    Occupied {
+        /// The target.
+        path: PathBuf,
+        /// What it is.
+        reason: String,
+    },
+    /// A directory without results.
+    #[error("`{}` is not a directory of Narrows results: {reason}", path.display())]
+    NotResults {
+        /// The directory.
+        path: PathBuf,
+        /// What is missing.
+        reason: String,
+    },
+    /// A JSON file is wrong.
+    #[error("`{}`, key `{key}`: {reason}", path.display())]
+    Json {
+        /// The file.
+        path: PathBuf,
+        /// The key, with dots; `.` is the whole file.
+        key: String,
+        /// What is wrong.
+        reason: String,
+    },
+    /// A file is of another version.
+    #[error("`{}` has schema {found}; this version reads schema {known}", path.display())]
+    Schema {
+        /// The file.
+        path: PathBuf,
+        /// Its version.
+        found: String,
+        /// The version that can be read.
+        known: u64,
+    },
+    /// A Parquet file cannot be written or read.
+    #[error("`{}`: {reason}", path.display())]
+    Parquet {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong.
+        reason: String,
+    },
+    /// A column of a Parquet file is wrong.
+    #[error("`{}`, column `{column}`: {reason}", path.display())]
+    Column {
+        /// The file.
+        path: PathBuf,
+        /// The column.
+        column: String,
+        /// What is wrong.
+        reason: String,
+    },
+}
+
+impl Error {
+    pub(crate) fn io(action: &'static str, path: &Path) -> impl FnOnce(io::Error) -> Self {
+        let path = path.to_path_buf();
+        move |source| Self::Io { action, path, source }
+    }
+}

@@ -1,0 +1,75 @@
+//! A table of columns: what goes into a Parquet file and comes out of one.
+
+use std::collections::BTreeMap;
+
+/// The values of one column. `Opt` columns may have gaps.
+#[derive(Clone, PartialEq, Debug)]
+pub(crate) enum Column {
+    Int(Vec<i64>),
+    OptInt(Vec<Option<i64>>),
+    Real(Vec<f64>),
+    OptReal(Vec<Option<f64>>),
+    Flag(Vec<bool>),
+    Text(Texts),
+}
+
+impl Column {
+    pub(crate) fn len(&self) -> usize {
+        match self {
+            Self::Int(values) => values.len(),
+            Self::OptInt(values) => values.len(),
+            Self::Real(values) => values.len(),
+            Self::OptReal(values) => values.len(),
+            Self::Flag(values) => values.len(),
+            Self::Text(values) => values.rows.len(),
+        }
+    }
+}
+
+/// Texts of which few are distinct.
+#[derive(Clone, PartialEq, Eq, Default, Debug)]
+pub(crate) struct Texts {
+    /// The distinct ones in order of first appearance.
+    pub(crate) names: Vec<String>,
+    /// By row, an index into `names`.
+    pub(crate) rows: Vec<u32>,
+    known: BTreeMap<String, u32>,
+}
+
+impl Texts {
+    pub(crate) fn push(&mut self, text: &str) {
+        let index = self.known.get(text).copied().unwrap_or_else(|| {
+            let index = self.names.len() as u32;
+            self.names.push(text.to_owned());
+            self.known.insert(text.to_owned(), index);
+            index
+        });
+        self.rows.push(index);
+    }
+
+    pub(crate) fn get(&self, row: usize) -> &str {
+        &self.names[self.rows[row] as usize]
+    }
+}
+
+impl<'a> FromIterator<&'a str> for Texts {
+    fn from_iter<I: IntoIterator<Item = &'a str>>(texts: I) -> Self {
+        let mut made = Self::default();
+        texts.into_iter().for_each(|text| made.push(text));
+        made
+    }
+}
+
+/// Named columns of equal length.
+#[derive(Clone, PartialEq, Debug)]
+pub(crate) struct Frame {
+    /// The table's name, as in its file's metadata.
+    pub(crate) name: &'static str,
+    pub(crate) columns: Vec<(String, Column)>,
+}
+
+impl Frame {
+    pub(crate) fn rows(&self) -> usize {
+        self.columns.first().map_or(0, |(_, column)| column.len())
+    }
+}

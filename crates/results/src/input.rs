@@ -1,0 +1,105 @@
+//! What the caller says about a run that the simulator does not know.
+
+use std::fmt;
+
+use serde_json::Value;
+use sim::FlowId;
+use units::{Bytes, Span};
+
+/// Whether a flow stays inside a datacenter.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum Class {
+    /// Both ends in one datacenter.
+    Intra,
+    /// Between datacenters.
+    Inter,
+}
+
+impl Class {
+    /// Its name in files.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Intra => "intra",
+            Self::Inter => "inter",
+        }
+    }
+
+    /// The class of that name.
+    pub fn from_name(name: &str) -> Option<Self> {
+        [Self::Intra, Self::Inter].into_iter().find(|class| class.name() == name)
+    }
+}
+
+impl fmt::Display for Class {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+/// Flows of a range of sizes, reported together.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct SizeBin {
+    /// Its name in the summary.
+    pub name: String,
+    /// The smallest size in it.
+    pub low: Bytes,
+    /// The smallest size above it, if it has an end.
+    pub high: Option<Bytes>,
+}
+
+impl SizeBin {
+    /// Whether a flow of this size is in it.
+    pub fn contains(&self, size: Bytes) -> bool {
+        self.low <= size && self.high.is_none_or(|high| size < high)
+    }
+}
+
+/// What the caller knows of a run.
+#[derive(Clone, PartialEq, Debug)]
+pub struct RunInfo {
+    /// The scenario's name.
+    pub scenario: String,
+    /// What tells the run from the scenario's others: `uno`, or `uno,load=0.4`.
+    pub run: String,
+    /// What readers call it.
+    pub label: String,
+    /// Where it lies in a grid: keys and values.
+    pub point: Vec<(String, Value)>,
+    /// By [`FlowId`].
+    pub classes: Vec<Class>,
+    /// Size bins, in the order in which they are shown. They may overlap.
+    pub sizes: Vec<SizeBin>,
+    /// The names of laws by [`sim::FlowSpec::kind`].
+    pub laws: Vec<String>,
+    /// Groups of flows that are complete when their last one is: incast requests.
+    pub requests: Vec<Vec<FlowId>>,
+    /// Jain's index compares what flows got in spans of this length, rounded up to whole sampling intervals; zero is
+    /// one interval.
+    pub fairness_window: Span,
+    /// Every setting, defaults included.
+    pub resolved: Value,
+    /// Files that the run was made from: name and SHA-256 in hexadecimal (see [`crate::store::sha256`]).
+    pub inputs: Vec<(String, String)>,
+    /// What the caller found odd.
+    pub warnings: Vec<String>,
+}
+
+/// The program that ran it.
+#[derive(Clone, PartialEq, Eq, Default, Debug)]
+pub struct Program {
+    /// Its version.
+    pub version: String,
+    /// The commit that it was built from; empty if that is unknown.
+    pub commit: String,
+}
+
+/// What the run cost, measured by the caller.
+#[derive(Clone, Copy, PartialEq, Default, Debug)]
+pub struct EngineTimes {
+    /// Seconds by the clock on the wall.
+    pub wall_s: f64,
+    /// Seconds of all processors together.
+    pub cpu_s: f64,
+    /// Most memory that the process held.
+    pub peak_rss_bytes: u64,
+}

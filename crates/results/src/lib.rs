@@ -1,0 +1,30 @@
+//! What a run measured, as numbers: the summary, tables and series of a run, their files on disk, the claims of
+//! papers judged against them, and comparisons.
+//!
+//! [`RunResults::new`] makes everything from what was run ([`RunInfo`], [`sim::Setup`]) and what came of it
+//! ([`sim::Outcome`]); [`store`] writes and reads it. Nothing here reads a clock, and everything but
+//! [`summary::Engine`] is the same at any number of threads.
+
+#![forbid(unsafe_code)]
+
+pub mod claims;
+pub mod compare;
+mod error;
+mod frame;
+mod input;
+mod ordered;
+mod parquet;
+pub mod series;
+mod stats;
+pub mod store;
+pub mod summary;
+pub mod tables;
+
+pub use error::Error;
+pub use input::{Class, EngineTimes, Program, RunInfo, SizeBin};
+pub use ordered::Ordered;
+pub use store::{InputHash, Manifest, RunResults};
+pub use summary::Summary;
+
+#[cfg(test)]
+mod testbed;

@@ -1,0 +1,297 @@
+//! Curves for plots, made from the tables of a run: plain values, few enough to draw.
+
+use std::collections::BTreeMap;
+
+use crate::input::{Class, SizeBin};
+use crate::stats;
+use crate::summary;
+use crate::tables::{FlowRow, FlowTable, PortTable, RateTable};
+
+/// Most points of a distribution.
+pub const CDF_POINTS: usize = 400;
+
+/// A value, and the share (0 to 1) of flows at or below it.
+pub type Point = (f64, f64);
+
+/// How long the flows of one class took.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Distribution {
+    /// `all`, `intra`, `inter`, or a size bin.
+    pub class: String,
+    /// Completion times in nanoseconds.
+    pub fct_ns: Vec<Point>,
+    /// Completion times over ideal ones.
+    pub slowdown: Vec<Point>,
+}
+
+/// Sending rates over time, all flows on one time axis.
+#[derive(Clone, PartialEq, Default, Debug)]
+pub struct Rates {
+    /// The ends of the intervals.
+    pub time_ns: Vec<u64>,
+    /// The flows.
+    pub flows: Vec<FlowRate>,
+    /// Jain's index of what flows got, as in [`summary::fairness`]; none where it is not defined.
+    pub jain: Vec<Option<f64>>,
+}
+
+/// One flow's sending rate.
+#[derive(Clone, PartialEq, Debug)]
+pub struct FlowRate {
+    /// The flow.
+    pub flow: u32,
+    /// Inside a datacenter or between two; none if the flow is not listed.
+    pub class: Option<Class>,
+    /// Bits per second, retransmissions included, by interval; none where the flow was not active throughout.
+    pub rate_bps: Vec<Option<f64>>,
+}
+
+/// Queues over time, all ports on one time axis.
+#[derive(Clone, PartialEq, Eq, Default, Debug)]
+pub struct Queues {
+    /// Sample times.
+    pub time_ns: Vec<u64>,
+    /// The ports.
+    pub ports: Vec<PortQueue>,
+}
+
+/// One port's queue.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct PortQueue {
+    /// The link's name.
+    pub name: String,
+    /// Bytes in the queue at each sample time.
+    pub queue_bytes: Vec<u64>,
+    /// Bytes in its phantom queue; empty if it has none.
+    pub phantom_bytes: Vec<u64>,
+}
+
+/// One value that a flow's law told of itself.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Trace {
+    /// The flow.
+    pub flow: u32,
+    /// The value's name, its unit last.
+    pub name: String,
+    /// Sample times.
+    pub time_ns: Vec<u64>,
+    /// The value at each of these.
+    pub values: Vec<f64>,
+}
+
+/// The distributions of all classes that have completed flows: `all`, `intra`, `inter`, and the size bins.
+pub fn distributions(flows: &FlowTable, bins: &[SizeBin]) -> Vec<Distribution> {
+    let mut made = Vec::new();
+    let mut add = |class: &str, wanted: &dyn Fn(&FlowRow) -> bool| {
+        let rows = || flows.rows.iter().filter(|row| wanted(row));
+        let fct: Vec<f64> = rows().filter_map(FlowRow::fct).map(|fct| stats::ns(fct.unsigned_ps())).collect();
+        if !fct.is_empty() {
+            let slowdown = cdf(rows().filter_map(FlowRow::slowdown).collect(), CDF_POINTS);
+            made.push(Distribution { class: class.to_owned(), fct_ns: cdf(fct, CDF_POINTS), slowdown });
+        }
+    };
+    add("all", &|_| true);
+    for class in [Class::Intra, Class::Inter] {
+        add(class.name(), &|row| row.class == class);
+    }
+    for bin in bins {
+        add(&bin.name, &|row| bin.contains(row.size));
+    }
+    made
+}
+
+/// The cumulative distribution of `values` in at most `most` points (at least 2): one a distinct value if those are
+/// few; else thinned evenly by rank. The smallest and the largest value are always among them.
+pub fn cdf(mut values: Vec<f64>, most: usize) -> Vec<Point> {
+    values.retain(|value| !value.is_nan());
+    values.sort_unstable_by(f64::total_cmp);
+    let count = values.len() as f64;
+    let mut points: Vec<Point> = Vec::new();
+    for (rank, &value) in values.iter().enumerate() {
+        let share = (rank + 1) as f64 / count;
+        match points.last_mut() {
+            Some(last) if last.0 >= value => last.1 = share,
+            _ => points.push((value, share)),
+        }
+    }
+    let most = most.max(2);
+    if points.len() <= most {
+        return points;
+    }
+    let last = points.len() - 1;
+    (0..most).map(|place| points[place * last / (most - 1)]).collect()
+}
+
+/// Sending rates in at most about `most` intervals; where there are more samples, intervals are joined.
+pub fn rates(rates: &RateTable, flows: &FlowTable, most: usize) -> Rates {
+    let times = distinct(rates.rows.iter().map(|row| row.time_ns));
+    let step = times.len().div_ceil(most.max(1)).max(1);
+    // Every `step`-th sample, counted from the last so that the end is drawn.
+    let kept: Vec<u64> = times.iter().rev().step_by(step).rev().copied().collect();
+    let thin = RateTable {
+        rows: rates.rows.iter().filter(|row| kept.binary_search(&row.time_ns).is_ok()).copied().collect(),
+        traces: Vec::new(),
+    };
+    let intervals = kept.len().saturating_sub(1);
+    let made = by_flow(&thin).into_iter().map(|(flow, rows)| {
+        let mut rate_bps = vec![None; intervals];
+        for pair in rows.windows(2) {
+            let (before, after) = (&thin.rows[pair[0]], &thin.rows[pair[1]]);
+            let (Ok(from), Ok(to)) = (kept.binary_search(&before.time_ns), kept.binary_search(&after.time_ns)) else {
+                continue;
+            };
+            if to == from + 1 {
+                let bits = after.sent_bytes.saturating_sub(before.sent_bytes) as f64 * 8.0;
+                rate_bps[from] = Some(bits * 1e9 / (kept[to] - kept[from]) as f64);
+            }
+        }
+        let class = flows.rows.get(flow as usize).map(|row| row.class);
+        FlowRate { flow, class, rate_bps }
+    });
+    let made = made.collect();
+    let jain = summary::jain_points(&thin, flows, 0).into_iter().map(|point| point.index).collect();
+    Rates { time_ns: kept.get(1..).unwrap_or_default().to_vec(), flows: made, jain }
+}
+
+/// Queues in at most about `most` points; where there are more samples, the longest of each stretch is kept.
+pub fn queues(ports: &PortTable, most: usize) -> Queues {
+    let times = distinct(ports.rows.iter().map(|row| row.time_ns));
+    let step = times.len().div_ceil(most.max(1)).max(1);
+    let time_ns: Vec<u64> = times.iter().copied().step_by(step).collect();
+    let empty = |port: &crate::tables::Port| PortQueue {
+        name: port.name.clone(),
+        queue_bytes: vec![0; time_ns.len()],
+        phantom_bytes: Vec::new(),
+    };
+    let mut queues: Vec<PortQueue> = ports.ports.iter().map(empty).collect();
+    for row in &ports.rows {
+        let place = time_ns.partition_point(|&time| time <= row.time_ns).saturating_sub(1);
+        let port = &mut queues[row.port as usize];
+        port.queue_bytes[place] = port.queue_bytes[place].max(row.queue_bytes);
+        if let Some(phantom) = row.phantom_bytes {
+            port.phantom_bytes.resize(time_ns.len(), 0);
+            port.phantom_bytes[place] = port.phantom_bytes[place].max(phantom);
+        }
+    }
+    Queues { time_ns, ports: queues }
+}
+
+/// What laws told of themselves, and the window (`cwnd_bytes`) and round trip (`srtt_ns`), for each flow, in at most
+/// about `most` points each.
+pub fn traces(rates: &RateTable, most: usize) -> Vec<Trace> {
+    let mut made = Vec::new();
+    for (flow, rows) in by_flow(rates) {
+        let step = rows.len().div_ceil(most.max(1)).max(1);
+        let mut add = |name: &str, value: &dyn Fn(usize) -> Option<f64>| {
+            let known = rows.iter().step_by(step).filter_map(|&row| Some((rates.rows[row].time_ns, value(row)?)));
+            let (time_ns, values): (Vec<u64>, Vec<f64>) = known.unzip();
+            if !values.is_empty() {
+                made.push(Trace { flow, name: name.to_owned(), time_ns, values });
+            }
+        };
+        add("cwnd_bytes", &|row| rates.rows[row].window_bytes.map(|bytes| bytes as f64));
+        add("srtt_ns", &|row| Some(rates.rows[row].srtt_ns as f64));
+        for (name, values) in &rates.traces {
+            add(name, &|row| values[row].map(|value| value as f64));
+        }
+    }
+    made
+}
+
+/// The rows of each flow.
+fn by_flow(rates: &RateTable) -> BTreeMap<u32, Vec<usize>> {
+    let mut rows: BTreeMap<u32, Vec<usize>> = BTreeMap::new();
+    for (row, it) in rates.rows.iter().enumerate() {
+        rows.entry(it.flow).or_default().push(row);
+    }
+    rows
+}
+
+fn distinct(times: impl Iterator<Item = u64>) -> Vec<u64> {
+    let mut times: Vec<u64> = times.collect();
+    times.sort_unstable();
+    times.dedup();
+    times
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testbed;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn a_distribution_keeps_its_ends_and_rises(values in prop::collection::vec(0.0..1e6f64, 1..2_000)) {
+            let points = cdf(values.clone(), CDF_POINTS);
+            prop_assert!(points.len() <= CDF_POINTS);
+            prop_assert!(points.is_sorted_by(|a, b| a.0 < b.0 && a.1 < b.1));
+            let least = values.iter().copied().fold(f64::MAX, f64::min);
+            let most = values.iter().copied().fold(f64::MIN, f64::max);
+            prop_assert_eq!((points[0].0, points[points.len() - 1]), (least, (most, 1.0)));
+            for &(value, share) in &points {
+                let below = values.iter().filter(|&&other| other <= value).count();
+                prop_assert!((share * values.len() as f64 - below as f64).abs() < 1e-6);
+            }
+        }
+    }
+
+    #[test]
+    fn equal_values_are_one_point() {
+        assert_eq!(cdf(vec![2.0, 1.0, 2.0, f64::NAN], 400), [(1.0, 1.0 / 3.0), (2.0, 1.0)]);
+        assert_eq!(cdf(Vec::new(), 400), []);
+    }
+
+    #[test]
+    fn rates_add_up_to_what_was_sent() {
+        let run = testbed::results();
+        for most in [usize::MAX, 7] {
+            let curves = rates(&run.rates, &run.flows, most);
+            assert!(curves.time_ns.len() <= most && !curves.time_ns.is_empty());
+            assert_eq!(curves.jain.len(), curves.time_ns.len());
+            let flow = curves.flows.iter().find(|flow| flow.flow == 1).unwrap();
+            assert_eq!(flow.class, Some(Class::Inter));
+            assert_eq!(flow.rate_bps.len(), curves.time_ns.len());
+            let step_ns = curves.time_ns[1] - curves.time_ns[0];
+            let sent: f64 = flow.rate_bps.iter().flatten().map(|rate| rate * step_ns as f64 / 8e9).sum();
+            let rows: Vec<_> = run.rates.rows.iter().filter(|row| row.flow == 1).collect();
+            let span = rows[rows.len() - 1].sent_bytes - rows[0].sent_bytes;
+            // Joined intervals may leave out up to one at each end of the flow.
+            assert!(sent > 0.5 * span as f64 && sent <= 1.000_001 * span as f64, "{sent} of {span}");
+            let line = 1e9 * 100.0;
+            assert!(curves.flows.iter().flat_map(|flow| flow.rate_bps.iter().flatten()).all(|&rate| rate <= line));
+        }
+    }
+
+    #[test]
+    fn thinned_queues_keep_their_peaks() {
+        let run = testbed::results();
+        let (all, few) = (queues(&run.ports, usize::MAX), queues(&run.ports, 5));
+        assert!(few.time_ns.len() <= 5 && few.time_ns.len() < all.time_ns.len());
+        for (all, few) in all.ports.iter().zip(&few.ports) {
+            assert_eq!(all.queue_bytes.iter().max(), few.queue_bytes.iter().max());
+            assert_eq!(all.phantom_bytes.iter().max(), few.phantom_bytes.iter().max());
+        }
+        assert!(all.ports.iter().any(|port| port.queue_bytes.iter().any(|&bytes| bytes > 0)));
+        assert!(all.ports.iter().any(|port| port.phantom_bytes.is_empty()));
+        assert!(all.ports.iter().any(|port| !port.phantom_bytes.is_empty()));
+    }
+
+    #[test]
+    fn traces_have_the_window_and_the_laws_own_state() {
+        let run = testbed::results();
+        let traces = traces(&run.rates, 50);
+        let names: Vec<&str> = traces.iter().filter(|trace| trace.flow == 1).map(|trace| trace.name.as_str()).collect();
+        assert_eq!(&names[..2], ["cwnd_bytes", "srtt_ns"]);
+        assert!(names.len() > 2, "{names:?}");
+        assert!(traces.iter().all(|trace| trace.values.len() == trace.time_ns.len() && trace.values.len() <= 50));
+    }
+
+    #[test]
+    fn classes_without_completed_flows_have_no_distribution() {
+        let run = testbed::results();
+        let classes: Vec<String> = distributions(&run.flows, &testbed::bins()).into_iter().map(|it| it.class).collect();
+        assert_eq!(classes, ["all", "intra", "inter", "small", "large"]);
+        assert!(distributions(&FlowTable::default(), &[]).is_empty());
+    }
+}

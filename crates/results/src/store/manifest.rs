@@ -1,0 +1,123 @@
+//! `manifest.json`: what a directory holds and what replays it. It is the same on every machine.
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::input::{Program, RunInfo};
+use crate::ordered::Ordered;
+
+/// The name of the file.
+pub const MANIFEST: &str = "manifest.json";
+/// The version of both manifests.
+pub(crate) const SCHEMA: u64 = 1;
+/// What both say they were written by.
+pub(crate) const PROGRAM: &str = "narrows";
+pub(crate) const RUN: &str = "run";
+pub(crate) const GRID: &str = "grid";
+
+/// A run's manifest.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct Manifest {
+    /// The version of this shape: 1.
+    pub schema: u64,
+    /// `run`.
+    pub kind: String,
+    /// `narrows`.
+    pub program: String,
+    /// The program's version.
+    pub version: String,
+    /// The commit that the program was built from; may be empty.
+    pub commit: String,
+    /// The scenario's name.
+    pub scenario: String,
+    /// What tells the run from the scenario's others.
+    pub run: String,
+    /// What readers call it.
+    pub label: String,
+    /// Where it lies in a grid.
+    pub point: Ordered<Value>,
+    /// Everything random hung on this.
+    pub seed: u64,
+    /// The files that it was made from.
+    pub inputs: Vec<InputHash>,
+    /// Every setting, defaults included.
+    pub resolved: Value,
+}
+
+/// A file that a run was made from.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct InputHash {
+    /// Its name.
+    pub name: String,
+    /// Its SHA-256 in hexadecimal.
+    pub sha256: String,
+}
+
+impl Manifest {
+    pub(crate) fn new(info: &RunInfo, program: &Program, seed: u64) -> Self {
+        let hash = |(name, sha256): &(String, String)| InputHash { name: name.clone(), sha256: sha256.clone() };
+        Self {
+            schema: SCHEMA,
+            kind: RUN.to_owned(),
+            program: PROGRAM.to_owned(),
+            version: program.version.clone(),
+            commit: program.commit.clone(),
+            scenario: info.scenario.clone(),
+            run: info.run.clone(),
+            label: info.label.clone(),
+            point: Ordered(info.point.clone()),
+            seed,
+            inputs: info.inputs.iter().map(hash).collect(),
+            resolved: info.resolved.clone(),
+        }
+    }
+}
+
+/// The manifest of a directory with several runs.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct GridManifest {
+    /// The version of this shape: 1.
+    pub schema: u64,
+    /// `grid`.
+    pub kind: String,
+    /// `narrows`.
+    pub program: String,
+    /// The program's version.
+    pub version: String,
+    /// The commit that the program was built from; may be empty.
+    pub commit: String,
+    /// The scenario's name.
+    pub scenario: String,
+    /// The runs in the scenario's order.
+    pub runs: Vec<RunEntry>,
+}
+
+/// One run of a grid.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct RunEntry {
+    /// What tells it from the others.
+    pub run: String,
+    /// Its directory inside the grid's.
+    pub folder: String,
+}
+
+impl GridManifest {
+    /// The manifest of a grid of runs, each in its [`run_folder`](super::run_folder).
+    pub fn new<'a>(program: &Program, scenario: &str, runs: impl IntoIterator<Item = &'a str>) -> Self {
+        let entry = |run: &str| RunEntry { run: run.to_owned(), folder: super::run_folder(run) };
+        Self {
+            schema: SCHEMA,
+            kind: GRID.to_owned(),
+            program: PROGRAM.to_owned(),
+            version: program.version.clone(),
+            commit: program.commit.clone(),
+            scenario: scenario.to_owned(),
+            runs: runs.into_iter().map(entry).collect(),
+        }
+    }
+
+    /// As JSON, for [`Staging::text`](super::Staging::text) under the name [`MANIFEST`].
+    pub fn to_json(&self) -> String {
+        super::json_text(self)
+    }
+}

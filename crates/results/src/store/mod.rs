@@ -1,0 +1,143 @@
+//! Runs on disk. A directory is written beside its target under a temporary name and renamed when it is whole, so
+//! that no half-written run looks like one.
+
+mod load;
+mod manifest;
+mod staging;
+
+use std::io;
+use std::path::Path;
+
+use serde::Serialize;
+use sha2::{Digest, Sha256};
+use sim::{Outcome, Setup};
+
+pub use load::{load, load_all};
+pub use manifest::{GridManifest, InputHash, MANIFEST, Manifest, RunEntry};
+pub use staging::Staging;
+
+use crate::input::{EngineTimes, Program, RunInfo};
+use crate::summary::{Summary, summarise};
+use crate::tables::{FlowTable, PortTable, RateTable};
+use crate::{Error, parquet};
+
+/// The name of a run's summary.
+pub const SUMMARY: &str = "summary.json";
+/// The name of a run's table of flows.
+pub const FLOWS: &str = "flows.parquet";
+/// The name of a run's table of port samples.
+pub const PORTS: &str = "ports.parquet";
+/// The name of a run's table of flow samples.
+pub const RATES: &str = "rates.parquet";
+
+/// Everything that a run leaves.
+#[derive(Clone, PartialEq, Debug)]
+pub struct RunResults {
+    /// What replays it.
+    pub manifest: Manifest,
+    /// It in numbers.
+    pub summary: Summary,
+    /// Its flows.
+    pub flows: FlowTable,
+    /// Sampled ports.
+    pub ports: PortTable,
+    /// Sampled flows.
+    pub rates: RateTable,
+}
+
+impl RunResults {
+    /// Everything that a run leaves.
+    ///
+    /// # Errors
+    /// When the description does not fit the run.
+    pub fn new(
+        info: &RunInfo,
+        program: &Program,
+        setup: &Setup,
+        outcome: &Outcome,
+        times: EngineTimes,
+    ) -> Result<Self, Error> {
+        let flows = FlowTable::new(info, setup, outcome)?;
+        let rates = RateTable::new(outcome);
+        let summary = summarise(info, setup, outcome, &flows, &rates, times);
+        let manifest = Manifest::new(info, program, setup.seed);
+        Ok(Self { manifest, summary, flows, ports: PortTable::new(setup, outcome), rates })
+    }
+
+    /// Writes all files. `folder` is empty for a run alone, or its place in the directory of a grid
+    /// (see [`run_folder`]).
+    ///
+    /// # Errors
+    /// When a file cannot be written.
+    pub fn write(&self, staging: &mut Staging, folder: &str) -> Result<(), Error> {
+        let at = |name: &str| if folder.is_empty() { name.to_owned() } else { format!("{folder}/{name}") };
+        staging.text(&at(MANIFEST), &json_text(&self.manifest))?;
+        staging.text(&at(SUMMARY), &self.summary.to_json())?;
+        for (name, frame) in [(FLOWS, self.flows.frame()), (PORTS, self.ports.frame()), (RATES, self.rates.frame())] {
+            staging.file(&at(name), |out| parquet::write(&frame, out).map_err(io::Error::other))?;
+        }
+        Ok(())
+    }
+}
+
+/// Writes one run to `target`, replacing an earlier one there.
+///
+/// # Errors
+/// When the target is something else, or cannot be written; nothing is left behind then.
+pub fn write_run(target: &Path, run: &RunResults) -> Result<(), Error> {
+    let mut staging = Staging::new(target)?;
+    run.write(&mut staging, "")?;
+    staging.commit()
+}
+
+/// Where a run lies in the directory of a grid: `runs/` and its id, with every character but letters, digits and
+/// `-_.+,=` as `%` and two hexadecimal digits a byte; so is a leading dot.
+pub fn run_folder(run: &str) -> String {
+    let mut name = String::from("runs/");
+    for (place, byte) in run.bytes().enumerate() {
+        let plain = byte.is_ascii_alphanumeric() || b"-_+,=".contains(&byte) || (byte == b'.' && place > 0);
+        if plain {
+            name.push(byte.into());
+        } else {
+            name.extend(['%', digit(byte >> 4, b'A'), digit(byte & 15, b'A')]);
+        }
+    }
+    if run.is_empty() {
+        name.push('%');
+    }
+    name
+}
+
+/// The SHA-256 of some bytes in hexadecimal.
+pub fn sha256(bytes: &[u8]) -> String {
+    Sha256::digest(bytes).iter().flat_map(|&byte| [digit(byte >> 4, b'a'), digit(byte & 15, b'a')]).collect()
+}
+
+/// A hexadecimal digit for 0 to 15; `ten` is the letter for 10.
+fn digit(value: u8, ten: u8) -> char {
+    char::from(if value < 10 { b'0' + value } else { ten + value - 10 })
+}
+
+/// Indented, with a final newline. The types here hold nothing that JSON cannot.
+pub(crate) fn json_text(value: &impl Serialize) -> String {
+    let mut text = serde_json::to_string_pretty(value).unwrap_or_default();
+    text.push('\n');
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn folders_are_safe_names() {
+        assert_eq!(run_folder("uno,load=0.4"), "runs/uno,load=0.4");
+        assert_eq!(run_folder("../a b/é"), "runs/%2E.%2Fa%20b%2F%C3%A9");
+        assert_eq!(run_folder(""), "runs/%");
+    }
+
+    #[test]
+    fn the_hash_is_sha256() {
+        assert_eq!(sha256(b"abc"), "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
+    }
+}

@@ -1,0 +1,191 @@
+//! Completion times, slowdowns and goodput of groups of flows.
+
+use units::{Bytes, Rate, Span, Time};
+
+use super::{Cell, Spread};
+use crate::input::{Class, SizeBin};
+use crate::ordered::Ordered;
+use crate::stats;
+use crate::tables::{FlowRow, FlowTable};
+
+/// One thing that completes: a flow, or a group of flows.
+#[derive(Clone, Copy, Debug)]
+struct Task {
+    started: Time,
+    completed: Time,
+    ideal: Span,
+    delivered: Bytes,
+}
+
+impl From<&FlowRow> for Task {
+    fn from(row: &FlowRow) -> Self {
+        Self { started: row.started, completed: row.completed, ideal: row.ideal, delivered: row.delivered }
+    }
+}
+
+/// The numbers of the flows that `wanted` picks; `ended` is the simulated time at the end of the run.
+pub fn cell(flows: &FlowTable, ended: Time, wanted: impl Fn(&FlowRow) -> bool) -> Cell {
+    of_tasks(flows.rows.iter().filter(|row| wanted(row)).map(Task::from), ended)
+}
+
+/// The numbers of each size bin.
+pub fn bin_cells(flows: &FlowTable, ended: Time, bins: &[SizeBin]) -> Ordered<Cell> {
+    Ordered(bins.iter().map(|bin| (bin.name.clone(), cell(flows, ended, |row| bin.contains(row.size)))).collect())
+}
+
+/// The numbers of a class of flows.
+pub(crate) fn class_cell(flows: &FlowTable, ended: Time, class: Class) -> Cell {
+    cell(flows, ended, |row| row.class == class)
+}
+
+/// The numbers of requests. A request lasts from its first flow's start to its last flow's completion; its ideal
+/// time is its slowest flow's.
+pub(crate) fn request_cell(flows: &FlowTable, ended: Time) -> Cell {
+    let count = flows.rows.iter().filter_map(|row| row.request).max().map_or(0, |last| last as usize + 1);
+    let mut requests: Vec<Option<Task>> = vec![None; count];
+    for row in &flows.rows {
+        let Some(request) = row.request else { continue };
+        let flow = Task::from(row);
+        let place = &mut requests[request as usize];
+        *place = Some(match *place {
+            None => flow,
+            // `NEVER` is later than any time: a request with an open flow is open.
+            Some(rest) => Task {
+                started: rest.started.min(flow.started),
+                completed: rest.completed.max(flow.completed),
+                ideal: rest.ideal.max(flow.ideal),
+                delivered: rest.delivered + flow.delivered,
+            },
+        });
+    }
+    of_tasks(requests.into_iter().flatten(), ended)
+}
+
+fn of_tasks(tasks: impl Iterator<Item = Task>, ended: Time) -> Cell {
+    let mut cell = Cell::default();
+    let (mut fct_ps, mut slowdown) = (Vec::new(), Vec::new());
+    let (mut first, mut last, mut delivered, mut open) = (Time::NEVER, Time::ZERO, 0u64, false);
+    for task in tasks {
+        cell.count += 1;
+        first = first.min(task.started);
+        delivered = delivered.saturating_add(task.delivered.get());
+        if !task.completed.is_set() {
+            open |= task.started.is_set();
+            continue;
+        }
+        cell.completed += 1;
+        last = last.max(task.completed);
+        let ps = task.completed.since(task.started).unsigned_ps();
+        fct_ps.push(ps);
+        if task.ideal > Span::ZERO {
+            slowdown.push(ps as f64 / task.ideal.ps() as f64);
+        }
+    }
+    let last = if open { ended } else { last };
+    if first.is_set() && last > first {
+        cell.goodput_bps = Rate::of(Bytes::new(delivered), last.since(first)).bps();
+    }
+    cell.fct_ns = spread_ns(fct_ps);
+    cell.slowdown = spread(slowdown);
+    cell
+}
+
+fn spread_ns(mut ps: Vec<u64>) -> Spread {
+    let mean = stats::mean(&ps).map(|mean| mean.round() / 1_000.0);
+    ps.sort_unstable();
+    let at = |percent| stats::nearest_rank(&ps, percent).map(stats::ns);
+    Spread { mean, p50: at(50), p90: at(90), p95: at(95), p99: at(99), max: at(100) }
+}
+
+pub(crate) fn spread(mut values: Vec<f64>) -> Spread {
+    let mean = stats::mean_real(&values);
+    values.sort_unstable_by(f64::total_cmp);
+    let at = |percent| stats::nearest_rank(&values, percent);
+    Spread { mean, p50: at(50), p90: at(90), p95: at(95), p99: at(99), max: at(100) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testbed::flow_row;
+
+    fn table(rows: Vec<FlowRow>) -> FlowTable {
+        FlowTable { rows, laws: vec!["fixed".into()] }
+    }
+
+    #[test]
+    fn a_class_in_numbers() {
+        let rows = (1..=100).map(|n| FlowRow {
+            started: Time::from_us(10),
+            completed: Time::from_us(10 + n),
+            ideal: Span::from_us(1),
+            delivered: Bytes::new(1_000),
+            ..flow_row(n as u32)
+        });
+        let cell = cell(&table(rows.collect()), Time::from_ms(9), |_| true);
+        assert_eq!((cell.count, cell.completed), (100, 100));
+        let times = [50_500.0, 50_000.0, 90_000.0, 95_000.0, 99_000.0, 100_000.0].map(Some);
+        assert_eq!(Spread::STATS.map(|stat| cell.fct_ns.get(stat).unwrap()), times);
+        assert_eq!((cell.slowdown.p99, cell.slowdown.mean), (Some(99.0), Some(50.5)));
+        // 100 KB from 10 us to 110 us.
+        assert_eq!(cell.goodput_bps, 8_000_000_000);
+        assert_eq!(cell.fct_ns.get("p42"), None);
+    }
+
+    #[test]
+    fn an_open_flow_counts_until_the_end_and_one_that_never_started_not() {
+        let done = FlowRow { completed: Time::from_us(1), delivered: Bytes::new(1_000), ..flow_row(0) };
+        let open = FlowRow { completed: Time::NEVER, delivered: Bytes::new(1_000), ..flow_row(1) };
+        let never = FlowRow { started: Time::NEVER, completed: Time::NEVER, delivered: Bytes::ZERO, ..flow_row(2) };
+        let both = cell(&table(vec![done, never]), Time::from_us(4), |_| true);
+        assert_eq!((both.count, both.completed, both.goodput_bps), (2, 1, 8_000_000_000));
+        let all = cell(&table(vec![done, open, never]), Time::from_us(4), |_| true);
+        assert_eq!((all.count, all.completed, all.goodput_bps), (3, 1, 4_000_000_000));
+    }
+
+    #[test]
+    fn nothing_gives_nothing() {
+        let cell = cell(&table(vec![flow_row(0)]), Time::from_us(4), |_| false);
+        assert_eq!(cell, Cell::default());
+        assert_eq!(cell.fct_ns.p99, None);
+    }
+
+    #[test]
+    fn picoseconds_survive() {
+        let row = FlowRow { completed: Time::from_ps(14_027_521), ..flow_row(0) };
+        assert_eq!(cell(&table(vec![row]), Time::ZERO, |_| true).fct_ns.mean, Some(14_027.521));
+    }
+
+    #[test]
+    fn a_request_lasts_until_its_last_flow_ends() {
+        let part = |flow: u32, started, completed| FlowRow {
+            request: Some(flow / 2),
+            started: Time::from_us(started),
+            completed: Time::from_us(completed),
+            ideal: Span::from_us(i64::from(flow) + 1),
+            delivered: Bytes::new(500),
+            ..flow_row(flow)
+        };
+        let mut rows = vec![part(0, 0, 4), part(1, 2, 10), part(2, 5, 6), part(3, 5, 7)];
+        rows[3].completed = Time::NEVER;
+        let cell = request_cell(&table(rows), Time::from_us(16));
+        assert_eq!((cell.count, cell.completed, cell.fct_ns.max), (2, 1, Some(10_000.0)));
+        assert_eq!(cell.slowdown.max, Some(5.0));
+        assert_eq!(cell.goodput_bps, 1_000_000_000);
+    }
+
+    #[test]
+    fn bins_hold_their_sizes() {
+        let rows = [99, 100, 101].map(|size| FlowRow { size: Bytes::new(size), ..flow_row(0) });
+        let bin = |name: &str, low, high| SizeBin {
+            name: name.into(),
+            low: Bytes::new(low),
+            high: Option::map(high, Bytes::new),
+        };
+        let cells = bin_cells(&table(rows.to_vec()), Time::ZERO, &[bin("small", 0, Some(100)), bin("rest", 100, None)]);
+        assert_eq!(
+            cells.iter().map(|(name, cell)| (name, cell.count)).collect::<Vec<_>>(),
+            [("small", 1), ("rest", 2)]
+        );
+    }
+}

@@ -1,0 +1,193 @@
+//! Jain's index over time.
+//!
+//! An interval ends at a sample time and begins the window's length before, a whole number of sampling intervals. A
+//! flow counts in it if it was sampled at both ends, so was active throughout, and if it had started at least its
+//! base round trip before the interval began: no acknowledgement can come earlier. What is compared is the payload
+//! that was acknowledged, not what was sent: a flow that has sent all and waits for its last acknowledgements is
+//! still getting its share.
+
+use super::Fairness;
+use crate::tables::{FlowTable, RateTable};
+
+/// Jain's index from which on flows count as sharing evenly.
+pub const CONVERGED: f64 = 0.95;
+
+/// Jain's index at one sample time.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub(crate) struct JainPoint {
+    pub(crate) time_ns: u64,
+    /// Flows that count.
+    pub(crate) flows: usize,
+    /// None for fewer than two flows, or if nothing was delivered.
+    pub(crate) index: Option<f64>,
+    fair: bool,
+}
+
+/// Jain's index at each sample time but those with less than `window_ns` before them.
+pub(crate) fn jain_points(rates: &RateTable, flows: &FlowTable, window_ns: u64) -> Vec<JainPoint> {
+    // The rows of each sample time: (time, first row, end).
+    let mut times: Vec<(u64, usize, usize)> = Vec::new();
+    for (row, it) in rates.rows.iter().enumerate() {
+        match times.last_mut() {
+            Some((time, _, end)) if *time == it.time_ns => *end = row + 1,
+            _ => times.push((it.time_ns, row, row + 1)),
+        }
+    }
+    let mut points = Vec::new();
+    let mut begin = 0;
+    for place in 1..times.len() {
+        let (now_ns, first, end) = times[place];
+        // The latest sample time at least a window ago, and always an earlier one.
+        while begin + 1 < place && now_ns - times[begin + 1].0 >= window_ns {
+            begin += 1;
+        }
+        if now_ns - times[begin].0 < window_ns {
+            continue;
+        }
+        let (from_ns, from_first, from_end) = times[begin];
+        let mut shares = Vec::new();
+        let mut before = rates.rows[from_first..from_end].iter().peekable();
+        for row in &rates.rows[first..end] {
+            while before.next_if(|earlier| earlier.flow < row.flow).is_some() {}
+            let Some(earlier) = before.next_if(|earlier| earlier.flow == row.flow) else { continue };
+            let counted = flows
+                .rows
+                .get(row.flow as usize)
+                .is_none_or(|flow| flow.started.saturating_add(flow.base_rtt).ps().div_ceil(1_000) <= from_ns);
+            if counted {
+                shares.push(row.delivered_bytes.saturating_sub(earlier.delivered_bytes));
+            }
+        }
+        points.push(point(now_ns, &shares));
+    }
+    points
+}
+
+/// (sum x)^2 / (n * sum x^2), in whole numbers until the last division: a share is under 2^48 bytes and there are
+/// under 2^24 flows, so that both sides stay under 2^127 when multiplied by 100.
+fn point(time_ns: u64, shares: &[u64]) -> JainPoint {
+    let sum: u128 = shares.iter().map(|&share| u128::from(share)).sum();
+    let squares: u128 = shares.iter().map(|&share| u128::from(share) * u128::from(share)).sum();
+    let above = sum.saturating_mul(sum);
+    let below = squares.saturating_mul(shares.len() as u128);
+    let defined = shares.len() >= 2 && below > 0;
+    JainPoint {
+        time_ns,
+        flows: shares.len(),
+        index: defined.then(|| above as f64 / below as f64),
+        fair: defined && above.saturating_mul(100) >= below.saturating_mul(95),
+    }
+}
+
+/// How evenly the `sampled` flows shared, in windows of `window_ns` (0: one sampling interval).
+pub fn fairness(rates: &RateTable, flows: &FlowTable, sampled: usize, window_ns: u64) -> Fairness {
+    let points = jain_points(rates, flows, window_ns);
+    let defined: Vec<f64> = points.iter().filter_map(|point| point.index).collect();
+    let together: Vec<&JainPoint> = points.iter().filter(|point| sampled >= 2 && point.flows == sampled).collect();
+    let fair_tail = together.iter().rev().take_while(|point| point.fair).last();
+    Fairness {
+        jain_mean: crate::stats::mean_real(&defined),
+        jain_final: together.last().and_then(|point| point.index),
+        converged_at_ns: fair_tail.map(|point| point.time_ns),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tables::{FlowRow, RateRow};
+    use crate::testbed::flow_row;
+    use units::{Span, Time};
+
+    /// Flows sampled every 10 ns; `delivered[flow]` from the first sample on, `None` where it is not active.
+    fn sampled(delivered: &[&[Option<u64>]]) -> (RateTable, FlowTable) {
+        let mut rows = Vec::new();
+        for place in 0..delivered[0].len() {
+            for (flow, values) in delivered.iter().enumerate() {
+                if let Some(bytes) = values[place] {
+                    let flow = flow as u32;
+                    rows.push(RateRow {
+                        time_ns: 10 * place as u64,
+                        flow,
+                        sent_bytes: bytes,
+                        delivered_bytes: bytes,
+                        window_bytes: None,
+                        srtt_ns: 1,
+                    });
+                }
+            }
+        }
+        let flow = |flow| FlowRow { started: Time::ZERO, base_rtt: Span::ZERO, ..flow_row(flow) };
+        let flows = FlowTable { rows: (0..delivered.len() as u32).map(flow).collect(), laws: vec!["x".into()] };
+        (RateTable { rows, traces: Vec::new() }, flows)
+    }
+
+    #[test]
+    fn two_flows_become_fair() {
+        let one = [0, 100, 200, 250, 300, 350].map(Some);
+        let two = [0, 0, 50, 100, 150, 200].map(Some);
+        let (rates, flows) = sampled(&[&one, &two]);
+        let indices: Vec<_> = jain_points(&rates, &flows, 0).iter().map(|point| point.index.unwrap()).collect();
+        assert_eq!(indices, [0.5, 0.9, 1.0, 1.0, 1.0]);
+        let fair = fairness(&rates, &flows, 2, 0);
+        assert_eq!(fair.converged_at_ns, Some(30));
+        assert_eq!((fair.jain_final, fair.jain_mean), (Some(1.0), Some(4.4 / 5.0)));
+        // Over two intervals: 200 and 50, 150 and 100, 100 and 100, 100 and 100.
+        let points = jain_points(&rates, &flows, 20);
+        let seen: Vec<_> = points.iter().map(|point| (point.time_ns, point.index.unwrap())).collect();
+        assert_eq!(seen, [(20, 62_500.0 / 85_000.0), (30, 62_500.0 / 65_000.0), (40, 1.0), (50, 1.0)]);
+        assert_eq!(fairness(&rates, &flows, 2, 11), fairness(&rates, &flows, 2, 20));
+    }
+
+    #[test]
+    fn falling_apart_again_is_not_converged() {
+        let one = [0, 10, 20, 30, 40].map(Some);
+        let two = [0, 10, 20, 30, 30].map(Some);
+        let (rates, flows) = sampled(&[&one, &two]);
+        let fair = fairness(&rates, &flows, 2, 0);
+        assert_eq!((fair.converged_at_ns, fair.jain_final), (None, Some(0.5)));
+    }
+
+    #[test]
+    fn what_happens_after_the_first_end_does_not_undo_convergence() {
+        let one = [Some(0), Some(10), Some(20), Some(30), Some(60), Some(90)];
+        let two = [Some(0), Some(10), Some(20), None, None, None];
+        let (rates, flows) = sampled(&[&one, &two]);
+        let fair = fairness(&rates, &flows, 2, 0);
+        assert_eq!((fair.converged_at_ns, fair.jain_final, fair.jain_mean), (Some(10), Some(1.0), Some(1.0)));
+    }
+
+    #[test]
+    fn flows_that_were_never_together_have_no_final_index() {
+        let one = [Some(0), Some(10), Some(20)];
+        let (rates, flows) = sampled(&[&one]);
+        assert_eq!(fairness(&rates, &flows, 1, 0), Fairness::default());
+        // Three were to be sampled and one never was.
+        let (rates, flows) = sampled(&[&one, &one]);
+        let fair = fairness(&rates, &flows, 3, 0);
+        assert_eq!((fair.jain_mean, fair.jain_final, fair.converged_at_ns), (Some(1.0), None, None));
+    }
+
+    #[test]
+    fn a_flow_counts_from_its_first_possible_acknowledgement() {
+        let one = [0, 10, 20, 30].map(Some);
+        let two = [0, 0, 0, 10].map(Some);
+        let (rates, mut flows) = sampled(&[&one, &two]);
+        assert_eq!(fairness(&rates, &flows, 2, 0).jain_mean, Some(2.0 / 3.0));
+        flows.rows[1].base_rtt = Span::from_ps(19_001);
+        let fair = fairness(&rates, &flows, 2, 0);
+        assert_eq!((fair.jain_mean, fair.converged_at_ns), (Some(1.0), Some(30)));
+    }
+
+    #[test]
+    fn the_threshold_is_exact() {
+        // 19 equal shares and an empty one: exactly 0.95.
+        let mut shares = vec![7; 19];
+        shares.push(0);
+        assert!(point(0, &shares).fair);
+        shares.push(0);
+        assert!(!point(0, &shares).fair);
+        assert_eq!(point(0, &[0, 0]).index, None);
+        assert_eq!(point(0, &[5]).index, None);
+    }
+}

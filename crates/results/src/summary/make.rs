@@ -1,0 +1,218 @@
+//! From a run to its summary.
+
+use sim::{Outcome, Setup};
+
+use super::cells::{class_cell, request_cell};
+use super::{
+    Actions, Credits, Engine, Flows, LawTotals, SCHEMA, Summary, bin_cells, cell, fairness, network, warnings,
+};
+use crate::input::{Class, EngineTimes, RunInfo};
+use crate::ordered::Ordered;
+use crate::stats;
+use crate::tables::{FlowTable, RateTable};
+
+/// A run in numbers. Only [`Summary::engine`] depends on `times` and on how many threads there were.
+pub fn summarise(
+    info: &RunInfo,
+    setup: &Setup,
+    outcome: &Outcome,
+    flows: &FlowTable,
+    rates: &RateTable,
+    times: EngineTimes,
+) -> Summary {
+    let ended = outcome.ended;
+    let law = law_totals(flows);
+    let acted: Vec<Actions> = law.by_law.0.iter().map(|&(_, acted)| acted).collect();
+    let mut warnings = warnings::warnings(setup, outcome, flows, &acted);
+    warnings.extend(info.warnings.iter().cloned());
+    let window_ns = info.fairness_window.unsigned_ps().div_ceil(1_000);
+    let hops = outcome.engine.packet_hops;
+    Summary {
+        schema: SCHEMA,
+        scenario: info.scenario.clone(),
+        run: info.run.clone(),
+        label: info.label.clone(),
+        seed: setup.seed,
+        ended_ns: stats::ns(ended.ps()),
+        flows: Flows {
+            all: cell(flows, ended, |_| true),
+            intra: class_cell(flows, ended, Class::Intra),
+            inter: class_cell(flows, ended, Class::Inter),
+            sizes: bin_cells(flows, ended, &info.sizes),
+        },
+        requests: request_cell(flows, ended),
+        collectives: super::Cell::default(),
+        network: network::totals(setup, outcome),
+        credits: Credits::default(),
+        fairness: fairness(rates, flows, setup.series.flows.len(), window_ns),
+        law,
+        engine: Engine {
+            events: outcome.engine.events,
+            wall_s: times.wall_s,
+            cpu_s: times.cpu_s,
+            threads: outcome.engine.threads,
+            packet_hops_per_s: if times.wall_s > 0.0 { (hops as f64 / times.wall_s).round() } else { 0.0 },
+            peak_rss_bytes: times.peak_rss_bytes,
+        },
+        warnings,
+    }
+}
+
+fn law_totals(flows: &FlowTable) -> LawTotals {
+    let mut by_law = vec![Actions::default(); flows.laws.len()];
+    let mut all = Actions::default();
+    for row in &flows.rows {
+        all.add(&row.acted);
+        by_law[row.law as usize].add(&row.acted);
+    }
+    let by_law = flows.laws.iter().cloned().zip(by_law).collect();
+    LawTotals { name: flows.laws.join("+"), acted: all, by_law: Ordered(by_law) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testbed;
+    use serde_json::Value;
+    use units::Time;
+
+    fn keys(value: &Value) -> Vec<&str> {
+        value.as_object().map(|map| map.keys().map(String::as_str).collect()).unwrap_or_default()
+    }
+
+    /// The contract: every key that scripts may rely on.
+    #[test]
+    fn the_shape_is_the_documented_one() {
+        let summary = testbed::results().summary;
+        let json: Value = serde_json::from_str(&summary.to_json()).unwrap();
+        let cell = ["count", "completed", "fct_ns", "slowdown", "goodput_bps"];
+        let spread = ["mean", "p50", "p90", "p95", "p99", "max"];
+        let top = [
+            "schema",
+            "scenario",
+            "run",
+            "label",
+            "seed",
+            "ended_ns",
+            "flows",
+            "requests",
+            "collectives",
+            "network",
+            "credits",
+            "fairness",
+            "law",
+            "engine",
+            "warnings",
+        ];
+        assert_eq!(keys(&json), top);
+        assert_eq!(keys(&json["flows"]), ["all", "intra", "inter", "sizes"]);
+        assert_eq!(keys(&json["flows"]["sizes"]), ["small", "large"]);
+        for part in ["/flows/all", "/flows/intra", "/flows/sizes/small", "/requests", "/collectives"] {
+            let part = json.pointer(part).unwrap();
+            assert_eq!(keys(part), cell);
+            assert_eq!((keys(&part["fct_ns"]), keys(&part["slowdown"])), (spread.to_vec(), spread.to_vec()));
+        }
+        let network = [
+            "data_packets",
+            "packet_hops",
+            "drops",
+            "drops_by_tier",
+            "ecn_marks",
+            "retransmits",
+            "timeouts",
+            "pfc_pauses",
+            "pfc_pause_ns",
+            "max_queue_bytes",
+            "links",
+        ];
+        assert_eq!(keys(&json["network"]), network);
+        let tiers = ["nic", "host", "edge", "core", "border", "inter", "other", "random"];
+        assert_eq!(keys(&json["network"]["drops_by_tier"]), tiers);
+        let link = ["name", "class", "utilisation", "packets", "bytes", "drops", "losses", "marks", "max_queue_bytes"];
+        assert_eq!(keys(&json["network"]["links"][0]), link);
+        assert_eq!(keys(&json["credits"]), ["sent", "used", "dropped", "wasted"]);
+        assert_eq!(keys(&json["fairness"]), ["jain_mean", "jain_final", "converged_at_ns"]);
+        assert_eq!(keys(&json["law"]), ["name", "acted", "by_law"]);
+        let engine = ["events", "wall_s", "cpu_s", "threads", "packet_hops_per_s", "peak_rss_bytes"];
+        assert_eq!(keys(&json["engine"]), engine);
+        assert_eq!(json["schema"], 1);
+        let back: Summary = serde_json::from_str(&summary.to_json()).unwrap();
+        assert_eq!(back, summary);
+    }
+
+    #[test]
+    fn an_unloaded_flow_has_slowdown_one_to_the_picosecond() {
+        let (info, setup, outcome) = testbed::one_flow();
+        let results = testbed::results_of(&info, &setup, &outcome);
+        let all = &results.summary.flows.all;
+        assert_eq!(all.slowdown.max, Some(1.0));
+        let ideal_ps = setup.ideal(&setup.flows[0]).ps();
+        assert_eq!((all.fct_ns.p50.unwrap() * 1_000.0).round() as i64, ideal_ps);
+        assert_eq!(results.summary.warnings, Vec::<String>::new());
+    }
+
+    #[test]
+    fn only_the_engine_depends_on_threads_and_times() {
+        let (info, setup, _) = testbed::two_datacenters();
+        let made = |threads, wall_s| {
+            let outcome = testbed::run(&setup, threads);
+            let flows = FlowTable::new(&info, &setup, &outcome).unwrap();
+            let times = EngineTimes { wall_s, cpu_s: wall_s, peak_rss_bytes: 1 };
+            summarise(&info, &setup, &outcome, &flows, &RateTable::new(&outcome), times)
+        };
+        let (one, two) = (made(1, 1.0), made(2, 0.5));
+        assert_eq!((one.engine.threads, two.engine.threads), (1, 2));
+        assert!((two.engine.packet_hops_per_s - 2.0 * one.engine.packet_hops_per_s).abs() < 1.0);
+        assert_eq!(one, Summary { engine: one.engine, ..two });
+    }
+
+    #[test]
+    fn what_was_delivered_agrees_with_the_outcome() {
+        let (_, setup, outcome) = testbed::two_datacenters();
+        let summary = testbed::results().summary;
+        assert_eq!(summary.flows.all.count, summary.flows.intra.count + summary.flows.inter.count);
+        assert_eq!(summary.flows.all.completed, setup.flows.len() as u64);
+        assert_eq!(summary.network.packet_hops, outcome.engine.packet_hops);
+        assert!(summary.flows.all.slowdown.p50 >= Some(1.0));
+        assert!(summary.network.links.iter().all(|link| link.utilisation <= 1.0 && link.packets > 0));
+        assert_eq!(summary.law.name, "dctcp+gemini");
+        let total: u64 = summary.law.by_law.iter().map(|(_, acted)| acted.increases).sum();
+        assert_eq!(summary.law.acted.increases, total);
+        assert!(total > 0);
+    }
+
+    #[test]
+    fn silence_and_early_ends_are_warned_of() {
+        let (info, mut setup, mut outcome) = testbed::two_datacenters();
+        for flow in &mut outcome.flows {
+            flow.acted = laws::Acted::default();
+            flow.delivered = units::Bytes::new(1 << 40);
+        }
+        outcome.flows[0].completed = Time::NEVER;
+        outcome.flows[1].started = Time::NEVER;
+        outcome.flows[1].completed = Time::NEVER;
+        setup.seed = 7;
+        let said = testbed::results_of(&info, &setup, &outcome).summary.warnings;
+        assert!(said[0].starts_with("the law dctcp never acted"), "{said:?}");
+        assert!(said[1].starts_with("the law gemini never acted"), "{said:?}");
+        assert!(said[2].starts_with("the run reached its stop at"), "{said:?}");
+        assert_eq!(
+            said[3],
+            format!("1 of {} flows did not end; completion times are of the others", setup.flows.len())
+        );
+        assert_eq!(said[4], format!("1 of {} flows never started", setup.flows.len()));
+        assert_eq!(said.len(), 5);
+    }
+
+    #[test]
+    fn a_description_that_does_not_fit_is_refused() {
+        let (info, setup, outcome) = testbed::two_datacenters();
+        let tried = |info: &RunInfo| FlowTable::new(info, &setup, &outcome).unwrap_err().to_string();
+        let few = RunInfo { classes: Vec::new(), ..info.clone() };
+        assert!(tried(&few).contains("0 classes"), "{}", tried(&few));
+        let lawless = RunInfo { laws: Vec::new(), ..info.clone() };
+        assert!(tried(&lawless).contains("kind 0 has no law"), "{}", tried(&lawless));
+        let far = RunInfo { requests: vec![vec![sim::FlowId(999)]], ..info };
+        assert!(tried(&far).contains("flow 999"), "{}", tried(&far));
+    }
+}

@@ -1,0 +1,287 @@
+//! `summary.json`: a run in numbers. Its shape is a contract; `docs/src/reference/results.md` says what each key is.
+
+mod cells;
+mod fairness;
+mod make;
+mod network;
+mod warnings;
+
+use serde::{Deserialize, Serialize};
+
+pub(crate) use cells::spread;
+pub use cells::{bin_cells, cell};
+pub(crate) use fairness::jain_points;
+pub use fairness::{CONVERGED, fairness};
+pub use make::summarise;
+
+use crate::ordered::Ordered;
+
+/// The version of this shape.
+pub const SCHEMA: u64 = 1;
+/// Most links that a summary lists.
+pub const LINKS_LISTED: usize = 64;
+
+/// A run in numbers.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct Summary {
+    /// [`SCHEMA`].
+    pub schema: u64,
+    /// The scenario's name.
+    pub scenario: String,
+    /// What tells the run from the scenario's others.
+    pub run: String,
+    /// What readers call it.
+    pub label: String,
+    /// Everything random hung on this.
+    pub seed: u64,
+    /// The simulated time at the end: the last completion, or the stop.
+    pub ended_ns: f64,
+    /// Flows by class and size.
+    pub flows: Flows,
+    /// Groups of flows: incast requests.
+    pub requests: Cell,
+    /// Iterations of collective operations.
+    pub collectives: Cell,
+    /// Links and packets.
+    pub network: NetworkTotals,
+    /// Credits of credit-based laws.
+    pub credits: Credits,
+    /// How evenly sampled flows shared.
+    pub fairness: Fairness,
+    /// What laws did.
+    pub law: LawTotals,
+    /// What the run cost: the one part that differs between machines, threads and repetitions.
+    pub engine: Engine,
+    /// What a reader must know before believing the numbers.
+    pub warnings: Vec<String>,
+}
+
+/// Flows by class and by size.
+#[derive(Clone, PartialEq, Default, Debug, Serialize, Deserialize)]
+pub struct Flows {
+    /// All of them.
+    pub all: Cell,
+    /// Inside a datacenter.
+    pub intra: Cell,
+    /// Between datacenters.
+    pub inter: Cell,
+    /// By the scenario's size bins.
+    pub sizes: Ordered<Cell>,
+}
+
+/// Flows of one class.
+#[derive(Clone, PartialEq, Default, Debug, Serialize, Deserialize)]
+pub struct Cell {
+    /// Flows, those that never started included.
+    pub count: u64,
+    /// Flows that ended.
+    pub completed: u64,
+    /// Completion times in nanoseconds, of those that ended.
+    pub fct_ns: Spread,
+    /// Completion time over the ideal one, of those that ended.
+    pub slowdown: Spread,
+    /// What they got together, in bits per second.
+    pub goodput_bps: u64,
+}
+
+/// Mean, percentiles by nearest rank and maximum; null where nothing was measured.
+//
+// Read by `deserialize_with`, because else a missing key would pass for null.
+#[derive(Clone, Copy, PartialEq, Default, Debug, Serialize, Deserialize)]
+#[allow(missing_docs)]
+pub struct Spread {
+    #[serde(deserialize_with = "Option::deserialize")]
+    pub mean: Option<f64>,
+    #[serde(deserialize_with = "Option::deserialize")]
+    pub p50: Option<f64>,
+    #[serde(deserialize_with = "Option::deserialize")]
+    pub p90: Option<f64>,
+    #[serde(deserialize_with = "Option::deserialize")]
+    pub p95: Option<f64>,
+    #[serde(deserialize_with = "Option::deserialize")]
+    pub p99: Option<f64>,
+    #[serde(deserialize_with = "Option::deserialize")]
+    pub max: Option<f64>,
+}
+
+impl Spread {
+    /// The names of its members.
+    pub const STATS: [&'static str; 6] = ["mean", "p50", "p90", "p95", "p99", "max"];
+
+    /// The member of that name; the outer none is an unknown name.
+    pub fn get(&self, stat: &str) -> Option<Option<f64>> {
+        let values = [self.mean, self.p50, self.p90, self.p95, self.p99, self.max];
+        Self::STATS.iter().position(|&known| known == stat).map(|place| values[place])
+    }
+}
+
+/// Links and packets.
+#[derive(Clone, PartialEq, Default, Debug, Serialize, Deserialize)]
+pub struct NetworkTotals {
+    /// Data packets sent, retransmissions included.
+    pub data_packets: u64,
+    /// Packets over links, each link counted, acknowledgements included.
+    pub packet_hops: u64,
+    /// Packets that were lost: no room in a queue, or chance. The sum of `drops_by_tier`.
+    pub drops: u64,
+    /// Packets that found no room, by class of link, and, as `random`, those lost by chance.
+    pub drops_by_tier: Ordered<u64>,
+    /// Packets marked; one packet may be marked at several ports.
+    pub ecn_marks: u64,
+    /// Packets sent again.
+    pub retransmits: u64,
+    /// Retransmission timeouts.
+    pub timeouts: u64,
+    /// Pauses by priority flow control.
+    pub pfc_pauses: u64,
+    /// Their length together.
+    pub pfc_pause_ns: u64,
+    /// The longest queue of any port.
+    pub max_queue_bytes: u64,
+    /// The lossiest and the busiest links, the busiest first.
+    pub links: Vec<LinkTotals>,
+}
+
+/// One link in one direction.
+#[derive(Clone, PartialEq, Default, Debug, Serialize, Deserialize)]
+pub struct LinkTotals {
+    /// Its name.
+    pub name: String,
+    /// Where it lies.
+    pub class: String,
+    /// The share of the run in which it was sending, 0 to 1.
+    pub utilisation: f64,
+    /// Packets, acknowledgements included.
+    pub packets: u64,
+    /// Bytes on the wire.
+    pub bytes: u64,
+    /// Packets that found no room.
+    pub drops: u64,
+    /// Packets lost by chance.
+    pub losses: u64,
+    /// Packets marked.
+    pub marks: u64,
+    /// The longest queue.
+    pub max_queue_bytes: u64,
+}
+
+/// Credits of credit-based laws; zeros where there are none.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug, Serialize, Deserialize)]
+#[allow(missing_docs)]
+pub struct Credits {
+    pub sent: u64,
+    pub used: u64,
+    pub dropped: u64,
+    pub wasted: u64,
+}
+
+/// How evenly sampled flows shared; see [`fairness`].
+#[derive(Clone, Copy, PartialEq, Default, Debug, Serialize, Deserialize)]
+pub struct Fairness {
+    /// The mean of Jain's index over all intervals in which at least two flows were active.
+    #[serde(deserialize_with = "Option::deserialize")]
+    pub jain_mean: Option<f64>,
+    /// Jain's index in the last interval in which all sampled flows were active.
+    #[serde(deserialize_with = "Option::deserialize")]
+    pub jain_final: Option<f64>,
+    /// From when on it was at least [`CONVERGED`] as long as all sampled flows were active.
+    #[serde(deserialize_with = "Option::deserialize")]
+    pub converged_at_ns: Option<u64>,
+}
+
+/// What laws did.
+#[derive(Clone, PartialEq, Eq, Default, Debug, Serialize, Deserialize)]
+pub struct LawTotals {
+    /// The laws' names, joined by `+`.
+    pub name: String,
+    /// What all did together.
+    pub acted: Actions,
+    /// What each did.
+    pub by_law: Ordered<Actions>,
+}
+
+/// How often laws acted.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug, Serialize, Deserialize)]
+pub struct Actions {
+    /// Windows or rates grew.
+    pub increases: u64,
+    /// They were cut on congestion.
+    pub cuts: u64,
+    /// They were cut on loss or timeout.
+    pub loss_cuts: u64,
+    /// An emergency rule struck.
+    pub emergencies: u64,
+    /// Packets were held back.
+    pub holds: u64,
+    /// Credits were used.
+    pub credits: u64,
+}
+
+impl Actions {
+    /// Names and values.
+    pub fn entries(&self) -> [(&'static str, u64); 6] {
+        [
+            ("increases", self.increases),
+            ("cuts", self.cuts),
+            ("loss_cuts", self.loss_cuts),
+            ("emergencies", self.emergencies),
+            ("holds", self.holds),
+            ("credits", self.credits),
+        ]
+    }
+
+    /// Whether nothing was done at all.
+    pub fn none(&self) -> bool {
+        *self == Self::default()
+    }
+
+    fn add(&mut self, other: &laws::Acted) {
+        self.increases += other.increases;
+        self.cuts += other.cuts;
+        self.loss_cuts += other.loss_cuts;
+        self.emergencies += other.emergencies;
+    }
+}
+
+/// What the run cost.
+#[derive(Clone, Copy, PartialEq, Default, Debug, Serialize, Deserialize)]
+pub struct Engine {
+    /// Arrivals, starts, sends and timers.
+    pub events: u64,
+    /// Seconds by the clock on the wall.
+    pub wall_s: f64,
+    /// Seconds of all processors together.
+    pub cpu_s: f64,
+    /// Threads that ran it.
+    pub threads: u32,
+    /// Packet-hops by second on the wall.
+    pub packet_hops_per_s: f64,
+    /// Most memory held.
+    pub peak_rss_bytes: u64,
+}
+
+impl Summary {
+    /// The flows of a class: `all`, `intra`, `inter`, `requests`, `collectives`, or a size bin.
+    pub fn class(&self, name: &str) -> Option<&Cell> {
+        match name {
+            "all" => Some(&self.flows.all),
+            "intra" => Some(&self.flows.intra),
+            "inter" => Some(&self.flows.inter),
+            "requests" => Some(&self.requests),
+            "collectives" => Some(&self.collectives),
+            _ => self.flows.sizes.get(name),
+        }
+    }
+
+    /// All classes by name.
+    pub fn classes(&self) -> impl Iterator<Item = (&str, &Cell)> {
+        let fixed = [("all", &self.flows.all), ("intra", &self.flows.intra), ("inter", &self.flows.inter)];
+        let last = [("requests", &self.requests), ("collectives", &self.collectives)];
+        fixed.into_iter().chain(self.flows.sizes.iter()).chain(last)
+    }
+
+    /// As JSON with a final newline, as on disk and on standard output.
+    pub fn to_json(&self) -> String {
+        crate::store::json_text(self)
+    }
+}

@@ -1,0 +1,224 @@
+//! `flows.parquet`: one row a flow, in the order of their numbers.
+
+use std::path::Path;
+
+use flow::FlowStats;
+use laws::Acted;
+use sim::{Outcome, Setup};
+use units::{Bytes, Span, Time};
+
+use super::{Taker, ints, opt_ints};
+use crate::frame::{Column, Frame};
+use crate::input::{Class, RunInfo};
+use crate::{Error, stats};
+
+/// One flow.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct FlowRow {
+    /// Its number.
+    pub flow: u32,
+    /// The host that sends.
+    pub src: u32,
+    /// The host that receives.
+    pub dst: u32,
+    /// Inside a datacenter or between two.
+    pub class: Class,
+    /// Its law, an index into [`FlowTable::laws`].
+    pub law: u32,
+    /// The request that it is part of.
+    pub request: Option<u32>,
+    /// Payload.
+    pub size: Bytes,
+    /// When it started; [`Time::NEVER`] if it did not.
+    pub started: Time,
+    /// When its last byte was acknowledged; [`Time::NEVER`] if that did not happen.
+    pub completed: Time,
+    /// Its completion time alone in the network.
+    pub ideal: Span,
+    /// Base round trip of its path.
+    pub base_rtt: Span,
+    /// Payload acknowledged.
+    pub delivered: Bytes,
+    /// The sender's counters.
+    pub stats: FlowStats,
+    /// How often its law acted.
+    pub acted: Acted,
+}
+
+impl FlowRow {
+    /// The flow completion time.
+    pub fn fct(&self) -> Option<Span> {
+        self.completed.is_set().then(|| self.completed.since(self.started))
+    }
+
+    /// Completion time over the ideal one; at least 1.
+    pub fn slowdown(&self) -> Option<f64> {
+        let fct = self.fct()?;
+        (self.ideal > Span::ZERO).then(|| fct.ps() as f64 / self.ideal.ps() as f64)
+    }
+}
+
+/// All flows.
+#[derive(Clone, PartialEq, Eq, Default, Debug)]
+pub struct FlowTable {
+    /// By number.
+    pub rows: Vec<FlowRow>,
+    /// The names of laws that flows ran, in order of first use.
+    pub laws: Vec<String>,
+}
+
+const NAME: &str = "flows";
+
+impl FlowTable {
+    /// What became of a run's flows.
+    ///
+    /// # Errors
+    /// When the description does not fit the run.
+    pub fn new(info: &RunInfo, setup: &Setup, outcome: &Outcome) -> Result<Self, Error> {
+        let flows = setup.flows.len();
+        let mismatch = |what: String| Error::Mismatch { what };
+        if info.classes.len() != flows || outcome.flows.len() != flows {
+            let (classes, outcomes) = (info.classes.len(), outcome.flows.len());
+            return Err(mismatch(format!("{flows} flows, {classes} classes, {outcomes} outcomes")));
+        }
+        let mut request_of = vec![None; flows];
+        for (request, members) in info.requests.iter().enumerate() {
+            for member in members {
+                match request_of.get_mut(member.0 as usize) {
+                    Some(place) => *place = Some(request as u32),
+                    None => return Err(mismatch(format!("request {request} has flow {} of {flows}", member.0))),
+                }
+            }
+        }
+        let mut table = Self { rows: Vec::with_capacity(flows), laws: Vec::new() };
+        let mut law_of: Vec<Option<u32>> = vec![None; info.laws.len()];
+        for (flow, (spec, it)) in setup.flows.iter().zip(&outcome.flows).enumerate() {
+            let kind = usize::from(spec.kind);
+            let name = info.laws.get(kind).ok_or_else(|| mismatch(format!("flow {flow}'s kind {kind} has no law")))?;
+            let law = *law_of[kind].get_or_insert_with(|| table.law(name));
+            let payload = spec.size.get().min(setup.host.mss.into()) as u32;
+            table.rows.push(FlowRow {
+                flow: flow as u32,
+                src: spec.src.0,
+                dst: spec.dst.0,
+                class: info.classes[flow],
+                law,
+                request: request_of[flow],
+                size: spec.size,
+                started: it.started,
+                completed: it.completed,
+                ideal: setup.ideal(spec),
+                base_rtt: setup.paths(spec.src, spec.dst, payload).base_rtt,
+                delivered: it.delivered,
+                stats: it.stats,
+                acted: it.acted,
+            });
+        }
+        Ok(table)
+    }
+
+    fn law(&mut self, name: &str) -> u32 {
+        let place = self.laws.iter().position(|known| known == name).unwrap_or_else(|| {
+            self.laws.push(name.to_owned());
+            self.laws.len() - 1
+        });
+        place as u32
+    }
+
+    pub(crate) fn frame(&self) -> Frame {
+        let rows = || self.rows.iter();
+        let count = |of: fn(&FlowRow) -> u64| ints(rows().map(of));
+        let law = |row: &FlowRow| self.laws.get(row.law as usize).map_or("", String::as_str);
+        let ns = |of: fn(&FlowRow) -> Span| Column::Real(rows().map(|row| stats::ns(of(row).unsigned_ps())).collect());
+        let start = |row: &FlowRow| row.started.is_set().then(|| stats::ns(row.started.ps()));
+        let fct = |row: &FlowRow| row.fct().map(|fct| stats::ns(fct.unsigned_ps()));
+        let columns: [(&str, Column); 22] = [
+            ("flow", count(|row| row.flow.into())),
+            ("src", count(|row| row.src.into())),
+            ("dst", count(|row| row.dst.into())),
+            ("class", Column::Text(rows().map(|row| row.class.name()).collect())),
+            ("law", Column::Text(rows().map(law).collect())),
+            ("request", opt_ints(rows().map(|row| row.request.map(u64::from)))),
+            ("size_bytes", count(|row| row.size.get())),
+            ("start_ns", Column::OptReal(rows().map(start).collect())),
+            ("fct_ns", Column::OptReal(rows().map(fct).collect())),
+            ("ideal_ns", ns(|row| row.ideal)),
+            ("slowdown", Column::OptReal(rows().map(FlowRow::slowdown).collect())),
+            ("base_rtt_ns", ns(|row| row.base_rtt)),
+            ("delivered_bytes", count(|row| row.delivered.get())),
+            ("marked_bytes", count(|row| row.stats.marked.get())),
+            ("packets", count(|row| row.stats.packets_sent)),
+            ("retransmits", count(|row| row.stats.retransmits)),
+            ("timeouts", count(|row| row.stats.timeouts.into())),
+            ("spurious", count(|row| row.stats.spurious)),
+            ("increases", count(|row| row.acted.increases)),
+            ("cuts", count(|row| row.acted.cuts)),
+            ("loss_cuts", count(|row| row.acted.loss_cuts)),
+            ("emergencies", count(|row| row.acted.emergencies)),
+        ];
+        Frame { name: NAME, columns: columns.map(|(name, column)| (name.to_owned(), column)).to_vec() }
+    }
+
+    pub(crate) fn read(bytes: Vec<u8>, path: &Path) -> Result<Self, Error> {
+        let mut take = Taker { frame: crate::parquet::read(NAME, bytes, path)?, path };
+        let count = take.frame.rows();
+        let (flow, src, dst) = (take.numbers("flow")?, take.numbers("src")?, take.numbers("dst")?);
+        let (class, law) = (take.texts("class")?, take.texts("law")?);
+        let request = take.opt_naturals("request")?;
+        let (start, fct) = (take.opt_ps("start_ns")?, take.opt_ps("fct_ns")?);
+        let (ideal, base_rtt) = (take.opt_ps("ideal_ns")?, take.opt_ps("base_rtt_ns")?);
+        let [size, delivered, marked] =
+            [take.naturals("size_bytes")?, take.naturals("delivered_bytes")?, take.naturals("marked_bytes")?];
+        let [packets, retransmits, spurious] =
+            [take.naturals("packets")?, take.naturals("retransmits")?, take.naturals("spurious")?];
+        let timeouts = take.numbers("timeouts")?;
+        let [increases, cuts, loss_cuts, emergencies] = [
+            take.naturals("increases")?,
+            take.naturals("cuts")?,
+            take.naturals("loss_cuts")?,
+            take.naturals("emergencies")?,
+        ];
+        let span = |ps: Option<u64>| Span::from_ps(ps.unwrap_or(0) as i64);
+        let mut rows = Vec::with_capacity(count);
+        for row in 0..count {
+            let name = class.get(row);
+            let started = start[row].map_or(Time::NEVER, Time::from_ps);
+            let completed = match fct[row] {
+                Some(_) if !started.is_set() => {
+                    return Err(take.wrong("fct_ns", format!("row {row}: a flow that never started is complete")));
+                }
+                Some(fct) => started + Span::from_ps(fct as i64),
+                None => Time::NEVER,
+            };
+            rows.push(FlowRow {
+                flow: flow[row],
+                src: src[row],
+                dst: dst[row],
+                class: Class::from_name(name)
+                    .ok_or_else(|| take.wrong("class", format!("row {row}: `{name}` is neither intra nor inter")))?,
+                law: law.rows[row],
+                request: request[row].map(|request| request as u32),
+                size: Bytes::new(size[row]),
+                started,
+                completed,
+                ideal: span(ideal[row]),
+                base_rtt: span(base_rtt[row]),
+                delivered: Bytes::new(delivered[row]),
+                stats: FlowStats {
+                    packets_sent: packets[row],
+                    retransmits: retransmits[row],
+                    timeouts: timeouts[row],
+                    spurious: spurious[row],
+                    marked: Bytes::new(marked[row]),
+                },
+                acted: Acted {
+                    increases: increases[row],
+                    cuts: cuts[row],
+                    loss_cuts: loss_cuts[row],
+                    emergencies: emergencies[row],
+                },
+            });
+        }
+        Ok(Self { rows, laws: law.names })
+    }
+}

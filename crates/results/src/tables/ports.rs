@@ -1,0 +1,126 @@
+//! `ports.parquet`: one row a sample of a port's queues, in order of time, then link.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+
+use fabric::{LinkClass, NodeKind};
+use sim::{Outcome, Setup};
+
+use super::{Taker, ints, opt_ints};
+use crate::Error;
+use crate::frame::{Column, Frame};
+
+/// A port that was sampled.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Port {
+    /// Its link's number.
+    pub link: u32,
+    /// Its link's name.
+    pub name: String,
+    /// Where the link lies.
+    pub class: LinkClass,
+    /// Whether it leads to a host to which some flow goes.
+    pub receiver: bool,
+}
+
+/// A port's queues at one time.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct PortRow {
+    /// When.
+    pub time_ns: u64,
+    /// Which port, an index into [`PortTable::ports`].
+    pub port: u32,
+    /// Bytes in the real queue.
+    pub queue_bytes: u64,
+    /// Bytes in the phantom queue, where there is one.
+    pub phantom_bytes: Option<u64>,
+}
+
+/// All samples of ports.
+#[derive(Clone, PartialEq, Eq, Default, Debug)]
+pub struct PortTable {
+    /// The ports in order of their first samples.
+    pub ports: Vec<Port>,
+    /// By time, then link.
+    pub rows: Vec<PortRow>,
+}
+
+const NAME: &str = "ports";
+
+impl PortTable {
+    /// What was sampled of ports.
+    pub fn new(setup: &Setup, outcome: &Outcome) -> Self {
+        let receivers: BTreeSet<u32> = setup.flows.iter().map(|flow| flow.dst.0).collect();
+        let mut table = Self::default();
+        let mut places = BTreeMap::new();
+        for sample in &outcome.port_samples {
+            let port = *places.entry(sample.link).or_insert_with(|| {
+                let link = &setup.network.links()[sample.link.index()];
+                let to = setup.network.nodes()[link.to.index()].kind;
+                table.ports.push(Port {
+                    link: sample.link.0,
+                    name: setup.network.link_name(sample.link),
+                    class: link.class,
+                    receiver: matches!(to, NodeKind::Host(host) if receivers.contains(&host.0)),
+                });
+                table.ports.len() as u32 - 1
+            });
+            let phantom = setup.network.port(sample.link).config().phantom.map(|_| sample.phantom.get());
+            table.rows.push(PortRow {
+                time_ns: sample.time.ns(),
+                port,
+                queue_bytes: sample.queue.get(),
+                phantom_bytes: phantom,
+            });
+        }
+        table
+    }
+
+    /// The samples of the ports that `choice` names: `receiver` (ports towards hosts that receive), `class:NAME` (all
+    /// of a link class), a link's name, or a link's name without its `#n` (all parallel ones).
+    pub fn chosen(&self, choice: &str) -> Vec<PortRow> {
+        let wanted = |port: &Port| match choice.strip_prefix("class:") {
+            Some(class) => port.class.name() == class,
+            None if choice == "receiver" => port.receiver,
+            None => port.name == choice || port.name.split_once('#').is_some_and(|(cable, _)| cable == choice),
+        };
+        let wanted: Vec<bool> = self.ports.iter().map(wanted).collect();
+        self.rows.iter().filter(|row| wanted[row.port as usize]).copied().collect()
+    }
+
+    pub(crate) fn frame(&self) -> Frame {
+        let rows = || self.rows.iter();
+        let port = |row: &PortRow| &self.ports[row.port as usize];
+        let columns: [(&str, Column); 7] = [
+            ("time_ns", ints(rows().map(|row| row.time_ns))),
+            ("link", ints(rows().map(|row| port(row).link.into()))),
+            ("name", Column::Text(rows().map(|row| port(row).name.as_str()).collect())),
+            ("class", Column::Text(rows().map(|row| port(row).class.name()).collect())),
+            ("receiver", Column::Flag(rows().map(|row| port(row).receiver).collect())),
+            ("queue_bytes", ints(rows().map(|row| row.queue_bytes))),
+            ("phantom_bytes", opt_ints(rows().map(|row| row.phantom_bytes))),
+        ];
+        Frame { name: NAME, columns: columns.map(|(name, column)| (name.to_owned(), column)).to_vec() }
+    }
+
+    pub(crate) fn read(bytes: Vec<u8>, path: &Path) -> Result<Self, Error> {
+        let mut take = Taker { frame: crate::parquet::read(NAME, bytes, path)?, path };
+        let (time, link) = (take.naturals("time_ns")?, take.numbers("link")?);
+        let (name, class) = (take.texts("name")?, take.texts("class")?);
+        let receiver = take.flags("receiver")?;
+        let (queue, phantom) = (take.naturals("queue_bytes")?, take.opt_naturals("phantom_bytes")?);
+        let mut table = Self::default();
+        let mut places = BTreeMap::new();
+        for row in 0..time.len() {
+            let class = LinkClass::from_name(class.get(row))
+                .ok_or_else(|| take.wrong("class", format!("row {row}: no class of links `{}`", class.get(row))))?;
+            let port = *places.entry(link[row]).or_insert_with(|| {
+                let name = name.get(row).to_owned();
+                table.ports.push(Port { link: link[row], name, class, receiver: receiver[row] });
+                table.ports.len() as u32 - 1
+            });
+            table.rows.push(PortRow { time_ns: time[row], port, queue_bytes: queue[row], phantom_bytes: phantom[row] });
+        }
+        Ok(table)
+    }
+}

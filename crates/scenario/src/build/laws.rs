@@ -1,0 +1,79 @@
+//! Which law each flow runs, with its parameters.
+
+use fabric::LinkClass;
+use laws::catalog::{Kind, Value, build};
+use laws::{Law, Path};
+use sim::FlowSpec;
+
+use crate::config::{Config, Scheme, Setting};
+use crate::error::Fault;
+
+/// Whether a flow stays inside its datacenter. As a number, a flow's [`FlowSpec::kind`].
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+#[repr(u16)]
+pub enum FlowClass {
+    /// It does.
+    Intra = 0,
+    /// It does not.
+    Inter = 1,
+}
+
+impl FlowClass {
+    /// Its name in results.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Intra => "intra",
+            Self::Inter => "inter",
+        }
+    }
+}
+
+/// Makes each flow's law. Everything was checked when it was made.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct LawPlan {
+    laws: [(Kind, Vec<(&'static str, Value)>); 2],
+}
+
+impl LawPlan {
+    pub(crate) fn new(config: &Config, scheme: &Scheme) -> Result<Self, Fault> {
+        let (intra, inter) = scheme.laws()?;
+        let settings = |law: Kind| -> Result<_, Fault> {
+            let mut settings = Vec::new();
+            for (name, setting, at) in scheme.settings(law)? {
+                let Some(param) = law.info().param(&name) else { continue };
+                let value = match setting {
+                    Setting::Value(value) => value,
+                    Setting::Port => {
+                        let port = config.port.settings(LinkClass::Host, scheme.port.as_ref());
+                        let fault =
+                            || Fault::new(at.origin, "the scheme's ports towards hosts do not mark on their queue");
+                        let min = port.ecn_min().ok_or_else(|| fault().label("there is no threshold to follow"))?;
+                        let value = Value::Bytes(min);
+                        if !param.allows(value) {
+                            return Err(fault().label(format!("a threshold of {min} is out of range")));
+                        }
+                        value
+                    }
+                };
+                settings.push((param.name, value));
+            }
+            Ok(settings)
+        };
+        Ok(Self { laws: [(intra, settings(intra)?), (inter, settings(inter)?)] })
+    }
+
+    /// The law of a class of flows, and the parameters that the scenario sets.
+    pub fn law(&self, class: FlowClass) -> (Kind, &[(&'static str, Value)]) {
+        let (kind, settings) = &self.laws[class as usize];
+        (*kind, settings)
+    }
+
+    /// The law of a flow on `path`.
+    pub fn make(&self, flow: &FlowSpec, path: &Path) -> Law {
+        let (kind, settings) = &self.laws[usize::from(flow.kind != FlowClass::Intra as u16)];
+        match build(*kind, path, settings) {
+            Ok(law) => law,
+            Err(error) => unreachable!("checked when the plan was made: {error}"),
+        }
+    }
+}

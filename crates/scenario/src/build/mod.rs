@@ -1,0 +1,121 @@
+//! From a run's settings to what the simulator takes.
+
+mod laws;
+mod network;
+mod report;
+mod series;
+pub(crate) mod survey;
+
+use fabric::Routes;
+use sim::{FlowId, FlowSpec, Setup, Start};
+use units::{Span, Time};
+
+pub use laws::{FlowClass, LawPlan};
+pub use report::{ClassLoad, Report};
+pub use survey::RttRange;
+
+use crate::Error;
+use crate::config::{Host, Scheme};
+use crate::error::Fault;
+use crate::run::Run;
+use crate::traffic::{DraftStart, Ground, make};
+use survey::Survey;
+
+/// A run, ready for the simulator.
+#[derive(Clone, Debug)]
+pub struct BuiltRun {
+    /// The network, the flows, how hosts behave, what is sampled.
+    pub setup: Setup,
+    /// Makes each flow's law.
+    pub laws: LawPlan,
+    /// By flow: inside a datacenter or between two.
+    pub classes: Vec<FlowClass>,
+    /// By flow: the entry of `[[traffic]]` that it came from.
+    pub traffic: Vec<u16>,
+    /// What is odd but not wrong.
+    pub warnings: Vec<String>,
+    /// What there is to say about the run before it runs.
+    pub report: Report,
+}
+
+impl Run {
+    /// Builds the network, the flows and the laws.
+    ///
+    /// # Errors
+    /// When parts of the scenario do not fit each other: a host that is not there, a load that links cannot carry.
+    pub fn build(&self) -> Result<BuiltRun, Error> {
+        self.built().map_err(|fault| self.inputs.explain(fault))
+    }
+
+    fn built(&self) -> Result<BuiltRun, Fault> {
+        let config = &*self.config;
+        let nobody = || Fault::new(config.schemes.origin, format!("no scheme `{}`", self.scheme));
+        let scheme: &Scheme = config.schemes.get(&self.scheme).ok_or_else(nobody)?;
+        let host: Host = config.host.with(scheme.host.as_ref());
+        host.check()?;
+        let host = host.config();
+        let topology = |error: fabric::NetworkError| Fault::new(config.topology.origin, error.to_string());
+        let network = network::network(config, scheme.port.as_ref())?;
+        let routes = Routes::new(&network).map_err(topology)?;
+        let survey = Survey::new(&network, &routes, &host);
+        let ground = Ground {
+            network: &network,
+            routes: &routes,
+            survey: &survey,
+            host: &host,
+            inputs: &self.inputs,
+            stop: *config.stop,
+            seed: config.seed,
+        };
+
+        let (mut flows, mut classes, mut traffic) = (Vec::new(), Vec::new(), Vec::new());
+        let (mut receivers, mut warnings, mut arrivals) = (Vec::new(), Vec::new(), Vec::new());
+        let mut late = 0;
+        for (index, entry) in config.traffic.iter().enumerate() {
+            let made = make(entry, index, &ground)?;
+            let first = flows.len() as u32;
+            let entry_number =
+                u16::try_from(index).map_err(|_| Fault::new(entry.origin, "over 65,536 entries of traffic"))?;
+            for draft in made.flows {
+                let same = network.datacenter_of(draft.src) == network.datacenter_of(draft.dst);
+                let class = if same { FlowClass::Intra } else { FlowClass::Inter };
+                let start = match draft.start {
+                    DraftStart::At(span) => {
+                        late += u64::from(span >= *config.stop);
+                        Start::At(Time::from_ps(span.unsigned_ps()))
+                    }
+                    DraftStart::After(flow) => Start::After(FlowId(first + flow)),
+                };
+                flows.push(FlowSpec { src: draft.src, dst: draft.dst, size: draft.size, start, kind: class as u16 });
+                classes.push(class);
+                traffic.push(entry_number);
+            }
+            receivers.extend(made.receivers);
+            arrivals.extend(made.arrivals);
+            warnings.extend(made.warnings);
+        }
+        if late > 0 {
+            warnings.push(format!(
+                "{late} of {} flows would start only at the stop, {}, or later",
+                flows.len(),
+                *config.stop
+            ));
+        }
+        let series = series::series(&config.series, &network, &receivers, flows.len(), &mut warnings)?;
+        let laws = LawPlan::new(config, scheme)?;
+        let report = Report::new(&network, &survey, &flows, arrivals);
+        let intra_rtt = [report.intra_rtt.map(|range| range.max), report.inter_rtt.map(|range| range.min)];
+        let intra_rtt = intra_rtt.into_iter().flatten().next().unwrap_or(Span::ZERO);
+        let setup = Setup {
+            network,
+            routes,
+            flows,
+            host,
+            series,
+            seed: config.seed,
+            stop: Time::from_ps(config.stop.unsigned_ps()),
+            intra_rtt,
+        };
+        Ok(BuiltRun { setup, laws, classes, traffic, warnings, report })
+    }
+}

@@ -1,0 +1,278 @@
+//! From `[topology]` and `[port]` to a network, with delays solved from the round trips asked for.
+
+use fabric::{Builder, LinkClass, Network, NetworkError, PortConfig, topology};
+use units::{Rate, Serializer, Span};
+
+use crate::config::{
+    Config, CustomTopology, Dumbbell, EachHost, FatTrees, Host, InterPair, NodeWord, PortOver, SingleSwitch, Topology,
+};
+use crate::decode::At;
+use crate::error::Fault;
+
+/// More hosts or links than this are a mistake in a file, not a network.
+const MOST_HOSTS: u64 = 200_000;
+const MOST_LINKS: u64 = 2_000_000;
+
+/// The ports of a scheme, and the sizes that round trips are stated for.
+struct Parts<'a> {
+    config: &'a Config,
+    over: Option<&'a PortOver>,
+}
+
+/// Builds a scheme's network.
+pub(crate) fn network(config: &Config, over: Option<&PortOver>) -> Result<Network, Fault> {
+    let parts = Parts { config, over };
+    match &config.topology.value {
+        Topology::FatTrees(it) => parts.fat_trees(it),
+        Topology::Dumbbell(it) => parts.dumbbell(it),
+        Topology::SingleSwitch(it) => parts.single_switch(it),
+        Topology::Custom(it) => parts.custom(it),
+    }
+}
+
+impl Parts<'_> {
+    fn port(&self, class: LinkClass, rate: Rate, delay: Span) -> Result<PortConfig, Fault> {
+        self.config.port.settings(class, self.over).config(rate, delay)
+    }
+
+    fn finished(&self, built: Result<Network, NetworkError>) -> Result<Network, Fault> {
+        built.map_err(|error| Fault::new(self.config.topology.origin, error.to_string()))
+    }
+
+    fn limit(&self, hosts: u64, links: u64) -> Result<(), Fault> {
+        if hosts > MOST_HOSTS || links > MOST_LINKS {
+            let message =
+                format!("{hosts} hosts and {links} links; at most {MOST_HOSTS} and {MOST_LINKS} are simulated");
+            return Err(Fault::new(self.config.topology.origin, message));
+        }
+        Ok(())
+    }
+
+    /// What a full packet there and its acknowledgement back spend on being sent over these links.
+    fn sending(&self, rates: &[Rate]) -> u64 {
+        let host = &self.config.host;
+        let data = host.payload.get() + *host.header;
+        let ack = u32::from(host.ack_size.get());
+        rates.iter().map(|&rate| Serializer::new(rate)).map(|port| port.time_for(data) + port.time_for(ack)).sum()
+    }
+
+    fn fat_trees(&self, it: &FatTrees) -> Result<Network, Fault> {
+        let rates = Rates::of(it)?;
+        let half = u64::from(it.k.get() / 2);
+        let per_edge = it.hosts_per_edge.map_or(it.k.get() / 2, std::num::NonZeroU16::get);
+        let trees = u64::from(it.datacenters.get());
+        let hosts = trees * 2 * half * half * u64::from(per_edge);
+        let border = half * half * u64::from(it.border_links_per_core.get());
+        self.limit(hosts, hosts + trees * (4 * half * half * half + border + trees * u64::from(it.inter_links.get())))?;
+
+        let link_delay = self.link_delay(it, &rates)?;
+        let mut inter = Vec::new();
+        for low in 0..it.datacenters.get() {
+            for high in low + 1..it.datacenters.get() {
+                let pair = it
+                    .inter
+                    .iter()
+                    .find(|pair| pair.between.as_slice() == [low, high] || pair.between.as_slice() == [high, low]);
+                let rate = pair.and_then(|pair| pair.rate).unwrap_or(rates.inter);
+                let delay = self.inter_delay(it, pair, &rates, rate, link_delay)?;
+                inter.push(topology::InterLinks {
+                    between: (low, high),
+                    count: pair.and_then(|pair| pair.links).unwrap_or(it.inter_links).get(),
+                    port: self.port(LinkClass::Inter, rate, delay)?,
+                });
+            }
+        }
+        let built = topology::FatTrees {
+            datacenters: it.datacenters.get(),
+            k: it.k.get(),
+            hosts_per_edge: per_edge,
+            nic: Host::nic(rates.host, link_delay),
+            host: self.port(LinkClass::Host, rates.host, link_delay)?,
+            edge: self.port(LinkClass::Edge, rates.edge, link_delay)?,
+            core: self.port(LinkClass::Core, rates.core, link_delay)?,
+            border: self.port(LinkClass::Border, rates.border, link_delay)?,
+            border_links_per_core: it.border_links_per_core.get(),
+            inter,
+        };
+        self.finished(built.build())
+    }
+
+    /// The delay of links inside: as given, or so that a round trip between pods is as asked.
+    fn link_delay(&self, it: &FatTrees, rates: &Rates) -> Result<Span, Fault> {
+        let Some(rtt) = it.intra_rtt else {
+            return it.link_delay.map_or(Ok(Span::from_us(1)), over_zero);
+        };
+        let sending = self.sending(&rates.inside());
+        // Six links there and six back.
+        solve(rtt, sending, 12)
+    }
+
+    fn inter_delay(
+        &self,
+        it: &FatTrees,
+        pair: Option<&InterPair>,
+        rates: &Rates,
+        rate: Rate,
+        link_delay: Span,
+    ) -> Result<Span, Fault> {
+        let (pair_delay, pair_rtt) = pair.map_or((None, None), |pair| (pair.delay, pair.rtt));
+        let default = At::default_of(Span::from_ms(2));
+        let common = if pair_rtt.is_some() { None } else { it.inter_delay };
+        if let Some(delay) = pair_delay.or(common) {
+            return over_zero(delay);
+        }
+        let rtt = pair_rtt.or(it.inter_rtt).unwrap_or(default);
+        let up = [rates.host, rates.edge, rates.core, rates.border];
+        let sending = 2 * self.sending(&up) + self.sending(&[rate]);
+        // Four links up and four down, there and back, at the delay of links inside.
+        solve(rtt, sending + 16 * link_delay.unsigned_ps(), 2)
+    }
+
+    fn dumbbell(&self, it: &Dumbbell) -> Result<Network, Fault> {
+        let left = usize::from(it.left.get());
+        let all = left + usize::from(it.right.get());
+        self.limit(all as u64, all as u64)?;
+        let rates = it.host_rate.as_ref().map_or(EachHost::Same(*it.rate), |rates| rates.value.clone());
+        let mut hosts = self.hosts(all, &rates, &it.host_delay)?;
+        let right = hosts.split_off(left);
+        let class = if it.two_datacenters { LinkClass::Inter } else { LinkClass::Other };
+        self.finished(topology::dumbbell(&topology::Dumbbell {
+            left: hosts,
+            right,
+            bottleneck: self.port(class, *it.rate, over_zero(it.delay)?)?,
+            two_datacenters: it.two_datacenters,
+        }))
+    }
+
+    fn single_switch(&self, it: &SingleSwitch) -> Result<Network, Fault> {
+        let hosts = self.hosts(usize::from(it.hosts.get()), &it.rate, &it.delay)?;
+        self.finished(topology::single_switch(&topology::SingleSwitch { hosts }))
+    }
+
+    /// The two ports of each host's cable.
+    fn hosts(
+        &self,
+        count: usize,
+        rates: &EachHost<Rate>,
+        delays: &At<EachHost<Span>>,
+    ) -> Result<Vec<(PortConfig, PortConfig)>, Fault> {
+        let ports = |host| {
+            let rate = rates.of(host).unwrap_or(Rate::from_gbps(100));
+            let delay = over_zero(At { value: delays.of(host).unwrap_or(Span::ZERO), origin: delays.origin })?;
+            Ok((Host::nic(rate, delay), self.port(LinkClass::Host, rate, delay)?))
+        };
+        (0..count).map(ports).collect()
+    }
+
+    fn custom(&self, it: &CustomTopology) -> Result<Network, Fault> {
+        let links: u64 = it.links.iter().map(|cable| u64::from(cable.parallel.get())).sum();
+        self.limit(it.nodes.len() as u64, links)?;
+        if let Some(node) = it.nodes.iter().find(|node| node.datacenter == u16::MAX) {
+            return Err(Fault::new(node.name.origin, "a datacenter's number is at most 65534"));
+        }
+        let mut builder = Builder::default();
+        let mut handles = std::collections::BTreeMap::new();
+        for node in it.nodes.iter() {
+            let handle = match node.kind {
+                NodeWord::Host => builder.host(node.datacenter, node.name.as_str()),
+                NodeWord::Switch => builder.switch(node.datacenter, node.name.as_str()),
+            };
+            handles.insert(node.name.as_str(), (handle, node));
+        }
+        for cable in it.links.iter() {
+            let ends: Vec<_> = cable.between.iter().filter_map(|name| handles.get(name.as_str())).collect();
+            let [(a, from), (b, to)] = ends[..] else {
+                return Err(Fault::new(cable.between.origin, "`between` names two nodes"));
+            };
+            let default = if from.kind == NodeWord::Host || to.kind == NodeWord::Host {
+                LinkClass::Host
+            } else if from.datacenter != to.datacenter {
+                LinkClass::Inter
+            } else {
+                LinkClass::Other
+            };
+            let class = cable.class.unwrap_or(default);
+            let delay = over_zero(cable.delay)?;
+            let port_of = |kind| match kind {
+                NodeWord::Host => Ok(Host::nic(cable.rate, delay)),
+                NodeWord::Switch => self.port(class, cable.rate, delay),
+            };
+            for _ in 0..cable.parallel.get() {
+                builder.connect(*a, *b, class, port_of(from.kind)?, port_of(to.kind)?);
+            }
+        }
+        self.finished(builder.finish())
+    }
+}
+
+/// The rates of a fat tree's links.
+struct Rates {
+    host: Rate,
+    edge: Rate,
+    core: Rate,
+    border: Rate,
+    inter: Rate,
+}
+
+impl Rates {
+    fn of(it: &FatTrees) -> Result<Self, Fault> {
+        let host = it.host_rate.unwrap_or(*it.rate);
+        let mut edge = it.edge_rate.map_or(*it.rate, |rate| rate.value);
+        if let Some(over) = it.oversubscription {
+            // Uplinks of an edge switch: k/2, each of its hosts' rate over the oversubscription and k/2.
+            let per_edge = it.hosts_per_edge.map_or(it.k.get() / 2, std::num::NonZeroU16::get);
+            let hosts = host.bps().saturating_mul(u64::from(per_edge));
+            edge = Rate::from_bps(over.divides(hosts) / u64::from(it.k.get() / 2));
+            if edge < Rate::from_mbps(1) || edge.bps() > 1 << 43 {
+                return Err(Fault::new(over.origin, format!("uplinks of {edge} are out of range"))
+                    .label("expected uplinks of 1 Mbps to 8.7 Tbps"));
+            }
+        }
+        Ok(Self {
+            host,
+            edge,
+            core: it.core_rate.unwrap_or(*it.rate),
+            border: it.border_rate.unwrap_or(*it.rate),
+            inter: it.inter_rate.unwrap_or(*it.rate),
+        })
+    }
+
+    /// Of the links from one pod to another.
+    fn inside(&self) -> [Rate; 6] {
+        [self.host, self.edge, self.core, self.core, self.edge, self.host]
+    }
+}
+
+/// The delay that each of `links` needs for a round trip whose other parts take `other` picoseconds.
+fn solve(rtt: At<Span>, other: u64, links: u64) -> Result<Span, Fault> {
+    let left = rtt.unsigned_ps().saturating_sub(other) / links;
+    if left == 0 {
+        let other = Span::from_ps(i64::try_from(other).unwrap_or(i64::MAX));
+        return Err(Fault::new(
+            rtt.origin,
+            format!("a round trip of {} leaves no time for the links: the rest takes {other}", *rtt),
+        )
+        .label(format!("expected over {other}")));
+    }
+    over_zero(At { value: Span::from_ps(left as i64), origin: rtt.origin })
+}
+
+/// The longest delay of a link: a path of ten, there and back, stays far inside a [`Span`].
+const LONGEST_DELAY: Span = Span::from_s(100);
+
+/// Refuses a link without delay, and one that takes forever.
+fn over_zero(delay: At<Span>) -> Result<Span, Fault> {
+    if delay.is_zero() {
+        return Err(Fault::new(
+            delay.origin,
+            "a link has a delay over zero: it is what lets its ends be simulated apart",
+        )
+        .label("expected a time such as \"1us\""));
+    }
+    if *delay > LONGEST_DELAY {
+        return Err(
+            Fault::new(delay.origin, format!("a link with a delay of {}", *delay)).label("expected at most \"100s\"")
+        );
+    }
+    Ok(*delay)
+}

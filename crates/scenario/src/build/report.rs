@@ -1,0 +1,81 @@
+//! What there is to say about a run before it runs.
+
+use fabric::{LinkClass, Network};
+use sim::FlowSpec;
+use units::{Bytes, Rate};
+
+use super::survey::{RttRange, Survey};
+use crate::traffic::Arrivals;
+
+/// A run's size, its round trips and its load.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Report {
+    /// Datacenters.
+    pub datacenters: u16,
+    /// Hosts.
+    pub hosts: usize,
+    /// Switches.
+    pub switches: usize,
+    /// Directed links.
+    pub links: usize,
+    /// Base round trips inside datacenters; none if no datacenter has two hosts.
+    pub intra_rtt: Option<RttRange>,
+    /// Base round trips between datacenters.
+    pub inter_rtt: Option<RttRange>,
+    /// Flows.
+    pub flows: usize,
+    /// Their payload.
+    pub payload: Bytes,
+    /// What they put on links, by class, without classes that the network lacks.
+    pub loads: Vec<ClassLoad>,
+    /// Rates of random arrivals.
+    pub arrivals: Vec<Arrivals>,
+}
+
+/// The links of one class and what crosses them.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct ClassLoad {
+    /// The class.
+    pub class: LinkClass,
+    /// Directed links.
+    pub links: usize,
+    /// Their summed rate, both directions.
+    pub capacity: Rate,
+    /// Payload of all flows over these links, each link counted.
+    pub payload: Bytes,
+    /// Mean utilisation by random arrivals while they last, in parts per million.
+    pub arrivals_ppm: u64,
+}
+
+impl Report {
+    pub(crate) fn new(network: &Network, survey: &Survey, flows: &[FlowSpec], arrivals: Vec<Arrivals>) -> Self {
+        let mut loads = Vec::new();
+        for class in LinkClass::ALL {
+            let links = network.links().iter().filter(|link| link.class == class).count();
+            if links == 0 {
+                continue;
+            }
+            let crossing = |flow: &FlowSpec| flow.size.times(u64::from(survey.links(flow.src, flow.dst, class)));
+            let ppm = arrivals.iter().flat_map(|part| &part.load_ppm).filter(|load| load.0 == class).map(|load| load.1);
+            loads.push(ClassLoad {
+                class,
+                links,
+                capacity: Rate::from_bps((0..network.datacenters()).map(|dc| network.capacity(class, dc).bps()).sum()),
+                payload: flows.iter().map(crossing).fold(Bytes::ZERO, Bytes::saturating_add),
+                arrivals_ppm: ppm.sum(),
+            });
+        }
+        Self {
+            datacenters: network.datacenters(),
+            hosts: network.hosts().len(),
+            switches: network.nodes().len() - network.hosts().len(),
+            links: network.links().len(),
+            intra_rtt: survey.base_rtt(true),
+            inter_rtt: survey.base_rtt(false),
+            flows: flows.len(),
+            payload: flows.iter().map(|flow| flow.size).fold(Bytes::ZERO, Bytes::saturating_add),
+            loads,
+            arrivals,
+        }
+    }
+}

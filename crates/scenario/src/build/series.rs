@@ -1,0 +1,90 @@
+//! Which ports and flows are sampled.
+
+use fabric::{HostId, LinkClass, LinkId, Network, NodeId};
+use sim::{FlowId, SeriesConfig};
+
+use crate::config::{FlowChoice, Series};
+use crate::decode::At;
+use crate::error::Fault;
+
+/// Resolves the names of `[series]`.
+pub(crate) fn series(
+    it: &Series,
+    network: &Network,
+    receivers: &[HostId],
+    flows: usize,
+    warnings: &mut Vec<String>,
+) -> Result<SeriesConfig, Fault> {
+    let mut ports = Vec::new();
+    for name in &it.ports {
+        let found = named(name, network, receivers)?;
+        if found.is_empty() {
+            warnings.push(format!("series: no port answers to \"{}\"", name.value));
+        }
+        ports.extend(found);
+    }
+    ports.sort_unstable();
+    ports.dedup();
+    let chosen: Vec<FlowId> = match &it.flows.value {
+        FlowChoice::All => (0..flows as u32).map(FlowId).collect(),
+        FlowChoice::None => Vec::new(),
+        FlowChoice::First(count) => (0..(*count).min(flows as u32)).map(FlowId).collect(),
+        FlowChoice::Listed(ids) => {
+            if let Some(id) = ids.iter().find(|&&id| id as usize >= flows) {
+                return Err(Fault::new(it.flows.origin, format!("there is no flow {id}: the run has {flows}"))
+                    .label(format!("expected 0 to {}", flows - 1)));
+            }
+            ids.iter().map(|&id| FlowId(id)).collect()
+        }
+    };
+    if it.interval.is_zero() && !(ports.is_empty() && chosen.is_empty()) {
+        warnings.push("series: ports or flows are chosen, but `interval` is zero, so nothing is sampled".into());
+    }
+    Ok(SeriesConfig { interval: it.interval, ports, flows: chosen })
+}
+
+fn named(name: &At<String>, network: &Network, receivers: &[HostId]) -> Result<Vec<LinkId>, Fault> {
+    if name.value == "receiver" {
+        return Ok(receivers.iter().map(|&host| network.links()[network.uplink(host).index()].reverse).collect());
+    }
+    let all = (0..network.links().len() as u32).map(LinkId);
+    if let Some(class) = name.strip_prefix("class:") {
+        let class = LinkClass::from_name(class).ok_or_else(|| {
+            Fault::new(name.origin, format!("unknown link class `{class}`"))
+                .label("unknown link class")
+                .suggest(class, LinkClass::ALL.map(LinkClass::name))
+        })?;
+        return Ok(all.filter(|link| network.links()[link.index()].class == class).collect());
+    }
+    let found = links_named(name, network);
+    if found.is_empty() {
+        // A name costs as much as its switch has ports: in a large network none is suggested.
+        let few = all.take(if network.links().len() <= MOST_SUGGESTED { MOST_SUGGESTED } else { 0 });
+        let names: Vec<String> = few.map(|link| network.link_name(link)).collect();
+        return Err(Fault::new(name.origin, format!("unknown port `{}`", name.value))
+            .label("unknown port")
+            .suggest(name, names.iter().map(String::as_str))
+            .help("a port is named `from>to`, `class:inter` or `receiver`"));
+    }
+    Ok(found)
+}
+
+/// Networks of more links suggest no names.
+const MOST_SUGGESTED: usize = 4_000;
+
+/// The links named `from>to`, or the one of them named `from>to#place`, as [`Network::link_name`] names them.
+fn links_named(name: &str, network: &Network) -> Vec<LinkId> {
+    let (ends, place) = match name.split_once('#') {
+        Some((ends, place)) => (ends, Some(place)),
+        None => (name, None),
+    };
+    let node = |name: &str| network.nodes().iter().position(|node| node.name == name).map(|at| NodeId(at as u32));
+    let Some((from, to)) = ends.split_once('>').and_then(|(from, to)| Some((node(from)?, node(to)?))) else {
+        return Vec::new();
+    };
+    let parallel = network.links_out(from).map(LinkId).filter(|link| network.links()[link.index()].to == to);
+    match place {
+        None => parallel.collect(),
+        Some(place) => place.parse().ok().and_then(|place| parallel.clone().nth(place)).into_iter().collect(),
+    }
+}

@@ -1,0 +1,136 @@
+//! What the paths between all pairs of hosts have in common: base round trips, and links of each class. Hosts that
+//! hang from one switch by equal links are one group, so the work is switches squared, not hosts squared.
+
+use fabric::{HostId, LinkClass, Network, Routes, base_one_way};
+use sim::HostConfig;
+use units::Span;
+
+/// Number of link classes.
+const CLASSES: usize = LinkClass::ALL.len();
+
+/// The paths of a network by groups of hosts.
+pub(crate) struct Survey {
+    groups: Vec<Group>,
+    group_of: Vec<u32>,
+    /// From group `a` to group `b`: at `a * groups + b`; none inside a group of one host.
+    pairs: Vec<Option<Pair>>,
+}
+
+struct Group {
+    hosts: Vec<HostId>,
+    datacenter: u16,
+}
+
+#[derive(Clone, Copy)]
+struct Pair {
+    data: Span,
+    ack: Span,
+    /// Links there by class.
+    links: [u16; CLASSES],
+}
+
+/// The smallest and the largest base round trip.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct RttRange {
+    /// The smallest.
+    pub min: Span,
+    /// The largest.
+    pub max: Span,
+}
+
+impl Survey {
+    pub(crate) fn new(network: &Network, routes: &Routes, host: &HostConfig) -> Self {
+        let mut keys = std::collections::BTreeMap::new();
+        let mut groups: Vec<Group> = Vec::new();
+        let mut group_of = Vec::with_capacity(network.hosts().len());
+        for index in 0..network.hosts().len() as u32 {
+            let id = HostId(index);
+            let up = &network.links()[network.uplink(id).index()];
+            let down = &network.links()[up.reverse.index()];
+            let group = *keys.entry((up.to, up.params, down.params)).or_insert_with(|| {
+                groups.push(Group { hosts: Vec::new(), datacenter: network.datacenter_of(id) });
+                groups.len() - 1
+            });
+            groups[group].hosts.push(id);
+            group_of.push(group as u32);
+        }
+        let mut pairs = Vec::with_capacity(groups.len() * groups.len());
+        for (a, from) in groups.iter().enumerate() {
+            for (b, to) in groups.iter().enumerate() {
+                let ends = if a == b { from.hosts.get(1) } else { to.hosts.first() };
+                pairs.push(ends.map(|&to| {
+                    let path = routes.path(network, from.hosts[0], to, |_, _| 0);
+                    let mut links = [0u16; CLASSES];
+                    for link in &path {
+                        links[network.links()[link.index()].class as usize] += 1;
+                    }
+                    Pair {
+                        data: base_one_way(network, &path, host.mss + host.header),
+                        ack: base_one_way(network, &path, host.ack_size),
+                        links,
+                    }
+                }));
+            }
+        }
+        Self { groups, group_of, pairs }
+    }
+
+    /// The links of a class that a packet crosses from one host to another.
+    pub(crate) fn links(&self, from: HostId, to: HostId, class: LinkClass) -> u16 {
+        let at = self.group_of[from.index()] as usize * self.groups.len() + self.group_of[to.index()] as usize;
+        self.pairs[at].map_or(0, |pair| pair.links[class as usize])
+    }
+
+    /// Base round trips between hosts of one datacenter, or of two.
+    pub(crate) fn base_rtt(&self, inside: bool) -> Option<RttRange> {
+        let mut range: Option<RttRange> = None;
+        for a in 0..self.groups.len() {
+            for b in 0..self.groups.len() {
+                if (self.groups[a].datacenter == self.groups[b].datacenter) != inside {
+                    continue;
+                }
+                let (there, back) = (self.pairs[a * self.groups.len() + b], self.pairs[b * self.groups.len() + a]);
+                if let (Some(there), Some(back)) = (there, back) {
+                    let rtt = there.data + back.ack;
+                    range = Some(range.map_or(RttRange { min: rtt, max: rtt }, |range| RttRange {
+                        min: range.min.min(rtt),
+                        max: range.max.max(rtt),
+                    }));
+                }
+            }
+        }
+        range
+    }
+
+    /// The links of a class that a random flow crosses on average, in units of 2^-32: its source any host that has a
+    /// destination, its destination any in the same datacenter (or any in another).
+    pub(crate) fn mean_links(&self, inside: bool, class: LinkClass) -> u64 {
+        let mut sources = 0u128;
+        let mut sum = 0u128;
+        for (a, from) in self.groups.iter().enumerate() {
+            let own = from.hosts.len() as u128;
+            let (mut destinations, mut links) = (0u128, 0u128);
+            for (b, to) in self.groups.iter().enumerate() {
+                if (from.datacenter == to.datacenter) != inside {
+                    continue;
+                }
+                let count = to.hosts.len() as u128 - u128::from(a == b);
+                destinations += count;
+                if let Some(pair) = self.pairs[a * self.groups.len() + b] {
+                    links += count * u128::from(pair.links[class as usize]);
+                }
+            }
+            if let Some(mean) = ((own * links) << 32).checked_div(destinations) {
+                sources += own;
+                sum += mean;
+            }
+        }
+        (sum / sources.max(1)) as u64
+    }
+
+    /// The groups of one datacenter, or of all others, in order: what an incast chooses its senders from.
+    pub(crate) fn groups(&self, datacenter: u16, inside: bool) -> impl Iterator<Item = &[HostId]> {
+        let wanted = move |group: &&Group| (group.datacenter == datacenter) == inside;
+        self.groups.iter().filter(wanted).map(|group| group.hosts.as_slice())
+    }
+}

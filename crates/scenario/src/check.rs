@@ -1,0 +1,36 @@
+//! Everything that can be known of a scenario without simulating it.
+
+use crate::build::Report;
+use crate::{Error, Scenario};
+
+/// What a check found.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct CheckReport {
+    /// By run.
+    pub runs: Vec<CheckedRun>,
+}
+
+/// One run of a checked scenario.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct CheckedRun {
+    /// The run's identifier.
+    pub id: String,
+    /// Its scheme's label.
+    pub label: String,
+    /// Its size, its round trips, its load.
+    pub report: Report,
+    /// What is odd but not wrong.
+    pub warnings: Vec<String>,
+}
+
+/// Builds every run of a scenario, and simulates none.
+///
+/// # Errors
+/// As [`crate::Run::build`].
+pub fn check(scenario: &Scenario) -> Result<CheckReport, Error> {
+    let checked = |run: crate::Run| {
+        let built = run.build()?;
+        Ok(CheckedRun { id: run.id, label: run.label, report: built.report, warnings: built.warnings })
+    };
+    Ok(CheckReport { runs: scenario.runs().into_iter().map(checked).collect::<Result<_, _>>()? })
+}

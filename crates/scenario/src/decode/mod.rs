@@ -1,0 +1,264 @@
+//! Values of files as types.
+
+mod table;
+
+use std::num::{NonZeroU8, NonZeroU16, NonZeroU32};
+use std::ops::Deref;
+
+use serde_json::{Value as Json, json};
+
+use crate::error::{Fault, Origin};
+use crate::tree::{Entry, Node, Value};
+pub(crate) use table::*;
+
+/// A type that files can hold.
+pub(crate) trait Field: Sized {
+    /// What is accepted, with an example: `a rate such as "100Gbps"`.
+    const EXPECTS: &'static str;
+
+    /// Reads it.
+    fn decode(node: &Node) -> Result<Self, Fault>;
+
+    /// Writes it so that it reads back equal.
+    fn encode(&self) -> Value;
+
+    /// Its JSON Schema.
+    fn schema() -> Json;
+}
+
+/// The fault of a value that is not what `T` expects.
+pub(crate) fn unexpected<T: Field>(node: &Node) -> Fault {
+    Fault::new(node.origin, format!("expected {}, found {}", T::EXPECTS, node.described()))
+        .label(format!("expected {}", T::EXPECTS))
+}
+
+/// A value with its place. Two are equal if their values are.
+#[derive(Clone, Copy, Debug)]
+pub struct At<T> {
+    /// The value.
+    pub value: T,
+    /// Where it stands.
+    pub origin: Origin,
+}
+
+impl<T> At<T> {
+    /// A value that stands nowhere: a default.
+    pub(crate) fn default_of(value: T) -> Self {
+        Self { value, origin: Origin::NOWHERE }
+    }
+}
+
+impl<T> Deref for At<T> {
+    type Target = T;
+    fn deref(&self) -> &T {
+        &self.value
+    }
+}
+
+impl<T: PartialEq> PartialEq for At<T> {
+    fn eq(&self, other: &Self) -> bool {
+        self.value == other.value
+    }
+}
+
+impl<T: Field> Field for At<T> {
+    const EXPECTS: &'static str = T::EXPECTS;
+    fn decode(node: &Node) -> Result<Self, Fault> {
+        Ok(Self { value: T::decode(node)?, origin: node.origin })
+    }
+    fn encode(&self) -> Value {
+        self.value.encode()
+    }
+    fn schema() -> Json {
+        T::schema()
+    }
+}
+
+impl<T: Field> Field for Option<T> {
+    const EXPECTS: &'static str = T::EXPECTS;
+    fn decode(node: &Node) -> Result<Self, Fault> {
+        T::decode(node).map(Some)
+    }
+    fn encode(&self) -> Value {
+        self.as_ref().map_or(Value::Absent, T::encode)
+    }
+    fn schema() -> Json {
+        T::schema()
+    }
+}
+
+impl<T: Field> Field for Box<T> {
+    const EXPECTS: &'static str = T::EXPECTS;
+    fn decode(node: &Node) -> Result<Self, Fault> {
+        T::decode(node).map(Box::new)
+    }
+    fn encode(&self) -> Value {
+        T::encode(self)
+    }
+    fn schema() -> Json {
+        T::schema()
+    }
+}
+
+impl<T: Field> Field for Vec<T> {
+    const EXPECTS: &'static str = "an array";
+    fn decode(node: &Node) -> Result<Self, Fault> {
+        match &node.value {
+            Value::Array(nodes) => nodes.iter().map(T::decode).collect(),
+            _ => Err(unexpected::<Self>(node).help(format!("each element is {}", T::EXPECTS))),
+        }
+    }
+    fn encode(&self) -> Value {
+        Value::Array(self.iter().map(|item| Node::made(item.encode())).collect())
+    }
+    fn schema() -> Json {
+        json!({ "type": "array", "items": T::schema() })
+    }
+}
+
+/// Named values in the order of the file.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Named<T>(pub Vec<(At<String>, T)>);
+
+impl<T> Default for Named<T> {
+    fn default() -> Self {
+        Self(Vec::new())
+    }
+}
+
+impl<T> Named<T> {
+    /// The value of that name.
+    pub fn get(&self, name: &str) -> Option<&T> {
+        self.iter().find(|(known, _)| *known == name).map(|(_, value)| value)
+    }
+
+    /// Names and values in order.
+    pub fn iter(&self) -> impl Iterator<Item = (&str, &T)> {
+        self.0.iter().map(|(name, value)| (name.value.as_str(), value))
+    }
+
+    /// How many there are.
+    pub fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+}
+
+impl<T: Field> Field for Named<T> {
+    const EXPECTS: &'static str = "a table of named entries";
+    fn decode(node: &Node) -> Result<Self, Fault> {
+        let Some(entries) = node.entries() else { return Err(unexpected::<Self>(node)) };
+        let named = |entry: &Entry| -> Result<_, Fault> {
+            let value = T::decode(&entry.node)?;
+            Ok((At { value: entry.key.clone(), origin: entry.key_origin }, value))
+        };
+        entries.iter().map(named).collect::<Result<_, _>>().map(Self)
+    }
+    fn encode(&self) -> Value {
+        Value::table(self.iter().map(|(name, value)| (name, value.encode())))
+    }
+    fn schema() -> Json {
+        json!({ "type": "object", "additionalProperties": T::schema() })
+    }
+}
+
+/// Anything: read later by whoever knows it.
+impl Field for Node {
+    const EXPECTS: &'static str = "any value";
+    fn decode(node: &Node) -> Result<Self, Fault> {
+        Ok(node.clone())
+    }
+    fn encode(&self) -> Value {
+        self.value.clone()
+    }
+    fn schema() -> Json {
+        json!({})
+    }
+}
+
+impl Field for String {
+    const EXPECTS: &'static str = "a string";
+    fn decode(node: &Node) -> Result<Self, Fault> {
+        node.as_str().map(str::to_owned).ok_or_else(|| unexpected::<Self>(node))
+    }
+    fn encode(&self) -> Value {
+        Value::string(self)
+    }
+    fn schema() -> Json {
+        json!({ "type": "string" })
+    }
+}
+
+impl Field for bool {
+    const EXPECTS: &'static str = "true or false";
+    fn decode(node: &Node) -> Result<Self, Fault> {
+        match node.value {
+            Value::Boolean(switch) => Ok(switch),
+            _ => Err(unexpected::<Self>(node)),
+        }
+    }
+    fn encode(&self) -> Value {
+        Value::Boolean(*self)
+    }
+    fn schema() -> Json {
+        json!({ "type": "boolean" })
+    }
+}
+
+macro_rules! whole_numbers {
+    ($($type:ty, $low:literal, $high:expr, $text:literal;)*) => {$(
+        impl Field for $type {
+            const EXPECTS: &'static str = $text;
+            fn decode(node: &Node) -> Result<Self, Fault> {
+                let Value::Integer(number) = node.value else { return Err(unexpected::<Self>(node)) };
+                let range = format!("it must be {} to {}", $low, $high);
+                Self::try_from(number)
+                    .map_err(|_| Fault::new(node.origin, format!("{number} is out of range: {range}")).label(range))
+            }
+            fn encode(&self) -> Value {
+                Value::Integer(i64::try_from(*self).unwrap_or(i64::MAX))
+            }
+            fn schema() -> Json {
+                json!({ "type": "integer", "minimum": $low, "maximum": $high })
+            }
+        }
+    )*};
+}
+
+whole_numbers! {
+    u16, 0, u16::MAX, "a whole number up to 65535";
+    u32, 0, u32::MAX, "a whole number";
+    u64, 0, i64::MAX, "a whole number";
+}
+
+macro_rules! counts {
+    ($($type:ty, $of:ty, $text:literal;)*) => {$(
+        impl Field for $type {
+            const EXPECTS: &'static str = $text;
+            fn decode(node: &Node) -> Result<Self, Fault> {
+                let Value::Integer(number) = node.value else { return Err(unexpected::<Self>(node)) };
+                let range = format!("it must be 1 to {}", <$of>::MAX);
+                <$of>::try_from(number)
+                    .ok()
+                    .and_then(Self::new)
+                    .ok_or_else(|| Fault::new(node.origin, format!("{number} is out of range: {range}")).label(range))
+            }
+            fn encode(&self) -> Value {
+                Value::Integer(i64::from(self.get()))
+            }
+            fn schema() -> Json {
+                json!({ "type": "integer", "minimum": 1, "maximum": <$of>::MAX })
+            }
+        }
+    )*};
+}
+
+counts! {
+    NonZeroU8, u8, "a whole number from 1 to 255";
+    NonZeroU16, u16, "a whole number from 1";
+    NonZeroU32, u32, "a whole number from 1";
+}

@@ -1,0 +1,277 @@
+//! htsim's connection matrix: flows with start times or triggers.
+
+use std::collections::BTreeMap;
+
+use units::Span;
+
+use super::{lines, number};
+use crate::error::{Fault, Origin};
+use crate::quantity::Decimal;
+
+/// What a matrix says.
+pub(super) struct Matrix {
+    pub(super) nodes: u32,
+    pub(super) flows: Vec<ListedFlow>,
+}
+
+/// One connection.
+pub(super) struct ListedFlow {
+    pub(super) src: u32,
+    pub(super) dst: u32,
+    pub(super) size: u64,
+    pub(super) start: StartAt,
+}
+
+/// When it starts.
+pub(super) enum StartAt {
+    Time(Span),
+    /// When the flow at this place in the list is complete.
+    After(u32),
+}
+
+/// A connection as written.
+struct Connection {
+    src: u32,
+    dst: u32,
+    size: u64,
+    start: Option<Span>,
+    waits_for: Option<(u32, Origin)>,
+    origin: Origin,
+}
+
+#[derive(Clone, Copy)]
+enum Kind {
+    OneShot,
+    MultiShot,
+    Barrier(u32),
+}
+
+#[derive(Default)]
+struct Reading {
+    nodes: Option<u32>,
+    /// The counts that the header states, and where.
+    stated: BTreeMap<&'static str, (usize, Origin)>,
+    connections: Vec<Connection>,
+    triggers: BTreeMap<u32, (Kind, Origin)>,
+    /// The flows that fire each trigger when they are complete.
+    fired_by: BTreeMap<u32, Vec<u32>>,
+    priorities: bool,
+    fractions: bool,
+    receiver_triggers: bool,
+}
+
+pub(super) fn read(text: &str, source: u32, notes: &mut Vec<String>) -> Result<Matrix, Fault> {
+    let mut reading = Reading::default();
+    for words in lines(text, source) {
+        let (word, origin) = words[0];
+        match word {
+            "Nodes" => reading.nodes = Some(number(&words, 0)?),
+            "Connections" => drop(reading.stated.insert("Connections", (number(&words, 0)?, origin))),
+            "Triggers" => drop(reading.stated.insert("Triggers", (number(&words, 0)?, origin))),
+            "Failures" => {
+                if number::<u32>(&words, 0)? > 0 {
+                    return Err(Fault::new(origin, "failed links cannot be imported").label("not supported"));
+                }
+            }
+            "trigger" => reading.trigger(&words)?,
+            "failure" => return Err(Fault::new(origin, "failed links cannot be imported").label("not supported")),
+            word if word.contains("->") => reading.connection(&words)?,
+            word => {
+                return Err(Fault::new(origin, format!("unknown word `{word}`"))
+                    .label("expected `src->dst`, `trigger` or a header")
+                    .suggest(word, ["Nodes", "Connections", "Triggers", "Failures", "trigger"]));
+            }
+        }
+    }
+    reading.finish(source, notes)
+}
+
+impl Reading {
+    fn connection(&mut self, words: &[(&str, Origin)]) -> Result<(), Fault> {
+        let (pair, origin) = words[0];
+        let ends = pair.split_once("->").and_then(|(a, b)| Some((a.parse::<u32>().ok()?, b.parse::<u32>().ok()?)));
+        let Some((src, dst)) = ends else {
+            return Err(Fault::new(origin, format!("`{pair}` is no pair of hosts")).label("expected `0->1`"));
+        };
+        let index = self.connections.len() as u32;
+        let (mut size, mut start, mut waits_for) = (None, None, None);
+        let mut at = 1;
+        while at < words.len() {
+            let (word, place) = words[at];
+            match word {
+                "start" => start = Some(self.start(words, at)?),
+                "size" => size = Some(number::<u64>(words, at)?),
+                "id" => drop(number::<u64>(words, at)?),
+                "prio" => {
+                    number::<u64>(words, at)?;
+                    self.priorities = true;
+                }
+                "trigger" => waits_for = Some((number(words, at)?, place)),
+                "send_done_trigger" => self.fired_by.entry(number(words, at)?).or_default().push(index),
+                "recv_done_trigger" => {
+                    self.receiver_triggers = true;
+                    self.fired_by.entry(number(words, at)?).or_default().push(index);
+                }
+                "addon" => {
+                    return Err(Fault::new(
+                        place,
+                        "`addon` grows a flow when a trigger fires, which a scenario cannot say",
+                    )
+                    .label("not supported"));
+                }
+                word => {
+                    return Err(Fault::new(place, format!("unknown word `{word}`")).label("unknown word").suggest(
+                        word,
+                        ["id", "start", "size", "trigger", "send_done_trigger", "recv_done_trigger", "prio"],
+                    ));
+                }
+            }
+            at += 2;
+        }
+        let Some(size) = size.filter(|&size| size > 0) else {
+            return Err(Fault::new(origin, "this connection has no size over 0").label("needs `size BYTES`"));
+        };
+        match (start.is_some(), waits_for) {
+            (false, None) => {
+                return Err(Fault::new(origin, "this connection never starts")
+                    .label("needs `start PICOSECONDS` or `trigger ID`"));
+            }
+            (true, Some((_, place))) => {
+                return Err(Fault::new(place, "a connection has either `start` or `trigger`").label("and also `start`"));
+            }
+            _ => {}
+        }
+        self.connections.push(Connection { src, dst, size, start, waits_for, origin });
+        Ok(())
+    }
+
+    /// A start in picoseconds, which may have decimals.
+    fn start(&mut self, words: &[(&str, Origin)], at: usize) -> Result<Span, Fault> {
+        let text: String = number(words, at)?;
+        let origin = words.get(at + 1).map_or(Origin::NOWHERE, |word| word.1);
+        let bad = || Fault::new(origin, format!("`{text}` is no start time")).label("expected picoseconds");
+        let decimal = Decimal::parse(&text).ok_or_else(bad)?;
+        let ps = decimal.of(1);
+        self.fractions |= Decimal::new(ps.min(1 << 62), 0) != decimal;
+        i64::try_from(ps).ok().filter(|&ps| ps <= 1_000_000_000_000_000_000).map(Span::from_ps).ok_or_else(bad)
+    }
+
+    fn trigger(&mut self, words: &[(&str, Origin)]) -> Result<(), Fault> {
+        let (mut id, mut kind, mut count) = (None, None, 0);
+        let mut at = 1;
+        while at < words.len() {
+            let (word, place) = words[at];
+            at += 1;
+            match word {
+                "id" | "count" => {
+                    let value: u32 = number(words, at - 1)?;
+                    if word == "id" {
+                        id = Some(value);
+                    } else {
+                        count = value;
+                    }
+                    at += 1;
+                }
+                "oneshot" => kind = Some(Kind::OneShot),
+                "multishot" => kind = Some(Kind::MultiShot),
+                "barrier" => kind = Some(Kind::Barrier(0)),
+                word => {
+                    return Err(Fault::new(place, format!("unknown word `{word}`"))
+                        .label("unknown word")
+                        .suggest(word, ["id", "count", "oneshot", "multishot", "barrier"]));
+                }
+            }
+        }
+        let origin = words[0].1;
+        let (Some(id), Some(kind)) = (id, kind) else {
+            return Err(Fault::new(origin, "a trigger has an id and a kind").label("expected `trigger id 1 oneshot`"));
+        };
+        let kind = if matches!(kind, Kind::Barrier(_)) { Kind::Barrier(count) } else { kind };
+        self.triggers.insert(id, (kind, origin));
+        Ok(())
+    }
+
+    fn finish(self, source: u32, notes: &mut Vec<String>) -> Result<Matrix, Fault> {
+        let top = Origin::new(source, 0..0);
+        let nodes = self.nodes.ok_or_else(|| Fault::new(top, "the matrix has no line `Nodes N`"))?;
+        for (what, actual) in [("Connections", self.connections.len()), ("Triggers", self.triggers.len())] {
+            match self.stated.get(what) {
+                Some(&(stated, origin)) if stated != actual => {
+                    return Err(Fault::new(origin, format!("`{what} {stated}`, but there are {actual}"))
+                        .label("expected the number of lines"));
+                }
+                _ => {}
+            }
+        }
+        if self.connections.is_empty() {
+            return Err(Fault::new(top, "the matrix has zero flows"));
+        }
+        let mut flows = Vec::with_capacity(self.connections.len());
+        for connection in &self.connections {
+            let Connection { src, dst, size, origin, .. } = *connection;
+            if src >= nodes || dst >= nodes || src == dst {
+                return Err(Fault::new(origin, format!("a flow goes from one of {nodes} nodes to another"))
+                    .label(format!("expected two different numbers from 0 to {}", nodes.saturating_sub(1))));
+            }
+            let start = match (connection.start, connection.waits_for) {
+                (Some(start), _) => StartAt::Time(start),
+                (None, Some((id, place))) => StartAt::After(self.source_of(id, place)?),
+                (None, None) => return Err(Fault::new(origin, "this connection never starts")),
+            };
+            flows.push(ListedFlow { src, dst, size, start });
+        }
+        self.note(notes);
+        Ok(Matrix { nodes, flows })
+    }
+
+    /// The one flow whose end fires a trigger.
+    fn source_of(&self, id: u32, place: Origin) -> Result<u32, Fault> {
+        let Some(&(kind, defined)) = self.triggers.get(&id) else {
+            return Err(Fault::new(place, format!("there is no trigger {id}")).label("not defined"));
+        };
+        let sources = self.fired_by.get(&id).map_or(&[][..], Vec::as_slice);
+        match (kind, sources) {
+            (_, []) => Err(Fault::new(place, format!("nothing fires trigger {id}: this flow would never start"))
+                .label("needs a flow with send_done_trigger")),
+            (Kind::Barrier(count), _) if count > 1 => Err(Fault::new(
+                defined,
+                format!("trigger {id} waits for {count} flows; a flow of a scenario waits for one"),
+            )
+            .label("not supported")),
+            (_, &[source]) => Ok(source),
+            (_, several) => Err(Fault::new(
+                defined,
+                format!("{} flows fire trigger {id}; a flow of a scenario waits for one", several.len()),
+            )
+            .label("not supported")),
+        }
+    }
+
+    fn note(&self, notes: &mut Vec<String>) {
+        notes.push("start times are read as picoseconds, exactly; htsim rounds them to 24 significant bits".into());
+        if !self.fired_by.is_empty() {
+            notes.push(
+                "a trigger across hosts fires after the path's one-way delay, because news takes that long; htsim fires it at once".into(),
+            );
+        }
+        if self.receiver_triggers {
+            notes.push("recv_done_trigger fires when the sender knows that its flow is complete, a one-way delay later than in htsim".into());
+        }
+        if self.triggers.values().any(|(kind, _)| matches!(kind, Kind::MultiShot)) {
+            notes.push("a multishot trigger that one flow fires is one that fires once".into());
+        }
+        for id in self
+            .fired_by
+            .keys()
+            .filter(|id| !self.connections.iter().any(|it| it.waits_for.is_some_and(|(waits, _)| waits == **id)))
+        {
+            notes.push(format!("trigger {id} is fired, but no flow waits for it"));
+        }
+        if self.priorities {
+            notes.push("priorities of flows (`prio`) are left out".into());
+        }
+        if self.fractions {
+            notes.push("fractions of picoseconds in start times are cut off".into());
+        }
+    }
+}

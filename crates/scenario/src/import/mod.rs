@@ -1,0 +1,139 @@
+//! Other simulators' files as scenarios.
+
+mod matrix;
+mod topology;
+
+use std::fmt::Write;
+
+use crate::Error;
+use crate::decode::Field;
+use crate::error::{Fault, Origin, Sources};
+use crate::quantity::write_span;
+use crate::tree::{Node, Value};
+use crate::write::to_toml;
+use matrix::{Matrix, StartAt};
+
+/// Names that an import needs.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Names<'a> {
+    /// The new scenario's.
+    pub scenario: &'a str,
+    /// The connection matrix's file, for messages.
+    pub matrix: &'a str,
+    /// The topology's file, for messages.
+    pub topology: &'a str,
+}
+
+/// What an import gives.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Imported {
+    /// The scenario.
+    pub toml: String,
+    /// Where there are over a thousand flows: a file beside the scenario, its name and its text.
+    pub flows: Option<(String, String)>,
+    /// What differs from the original, to be shown.
+    pub notes: Vec<String>,
+}
+
+/// Flows beyond this many go to a file of their own.
+const MOST_INLINE: usize = 1_000;
+
+/// Makes a scenario from htsim's connection matrix (`.cm`) and, if there is one, its topology (`.topo`).
+///
+/// Formats as in Broadcom/csg-htsim: `connection_matrix.cpp`, `topologies/*.topo`.
+///
+/// # Errors
+/// When a file is malformed, or says what a scenario cannot: triggers that wait for several flows, failures.
+pub fn import_htsim(matrix: &str, topology: Option<&str>, names: &Names<'_>) -> Result<Imported, Error> {
+    let mut sources = Sources::default();
+    let matrix_source = sources.add(names.matrix, matrix);
+    let topology = topology.map(|text| (text, sources.add(names.topology, text)));
+    imported(matrix, matrix_source, topology, names).map_err(|fault| sources.explain(fault))
+}
+
+fn imported(matrix: &str, source: u32, topology: Option<(&str, u32)>, names: &Names<'_>) -> Result<Imported, Fault> {
+    let mut notes = Vec::new();
+    let matrix = matrix::read(matrix, source, &mut notes)?;
+    let network = match topology {
+        Some((text, source)) => topology::read(text, source, matrix.nodes, &mut notes)?,
+        None => topology::guessed(matrix.nodes, &mut notes),
+    };
+    notes.push(
+        "the scheme runs DCTCP and ports have this project's defaults; htsim takes both from its command line".into(),
+    );
+    notes.push("flows are numbered from 0 in the order of the file; htsim's ids are not kept".into());
+
+    let (traffic, flows) = traffic(&matrix, names);
+    let root = Value::table([
+        ("schema", Value::Integer(1)),
+        ("name", Value::string(names.scenario)),
+        ("title", Value::string(format!("imported from htsim: {}", names.matrix))),
+        ("description", Value::string(notes.join(". "))),
+        ("topology", network),
+        ("schemes", Value::table([("dctcp", Value::table([("law", Value::string("dctcp"))]))])),
+        ("traffic", Value::Array(vec![Node::made(traffic)])),
+    ]);
+    Ok(Imported { toml: to_toml(&root), flows, notes })
+}
+
+/// The entry of `[[traffic]]`, and the file beside the scenario if the list is long.
+fn traffic(matrix: &Matrix, names: &Names<'_>) -> (Value, Option<(String, String)>) {
+    if matrix.flows.len() <= MOST_INLINE {
+        let flows = matrix.flows.iter().map(|flow| {
+            let (start, after) = match flow.start {
+                StartAt::Time(span) => (span.encode(), Value::Absent),
+                StartAt::After(index) => (Value::Absent, index.encode()),
+            };
+            Node::made(Value::table([
+                ("start", start),
+                ("src", flow.src.encode()),
+                ("dst", flow.dst.encode()),
+                ("size", Value::Integer(flow.size as i64)),
+                ("after", after),
+            ]))
+        });
+        return (Value::table([("kind", Value::string("list")), ("flows", Value::Array(flows.collect()))]), None);
+    }
+    let mut text = String::from("start,src,dst,bytes,after\n");
+    for flow in &matrix.flows {
+        let (start, after) = match flow.start {
+            StartAt::Time(span) => (write_span(span), String::new()),
+            StartAt::After(index) => (String::new(), index.to_string()),
+        };
+        let _ = writeln!(text, "{start},{},{},{},{after}", flow.src, flow.dst, flow.size);
+    }
+    let file = format!("{}.flows.csv", names.scenario);
+    (Value::table([("kind", Value::string("list")), ("file", Value::string(&file))]), Some((file, text)))
+}
+
+/// A line's words, each with its place; without comments.
+fn words(line: &str, source: u32, line_start: usize) -> Vec<(&str, Origin)> {
+    let content = line.split('#').next().unwrap_or_default();
+    let place = |word: &str| {
+        // A word is a part of `content`, so the difference of their addresses is its place.
+        let at = line_start + (word.as_ptr() as usize - content.as_ptr() as usize);
+        Origin::new(source, at..at + word.len())
+    };
+    content.split_whitespace().map(|word| (word, place(word))).collect()
+}
+
+/// Lines with words, and where each line begins.
+fn lines(text: &str, source: u32) -> impl Iterator<Item = Vec<(&str, Origin)>> {
+    let mut start = 0;
+    let all = text.split_inclusive('\n').map(move |line| {
+        let words = words(line, source, start);
+        start += line.len();
+        words
+    });
+    all.filter(|words| !words.is_empty())
+}
+
+/// The number after a keyword.
+fn number<T: std::str::FromStr>(words: &[(&str, Origin)], at: usize) -> Result<T, Fault> {
+    let keyword = words[at];
+    let Some((word, origin)) = words.get(at + 1) else {
+        return Err(Fault::new(keyword.1, format!("`{}` needs a number", keyword.0)).label("a number is missing"));
+    };
+    word.parse()
+        .map_err(|_| Fault::new(*origin, format!("`{}` needs a number, not `{word}`", keyword.0)).label("not a number"))
+}

@@ -1,0 +1,60 @@
+//! Many senders to one receiver.
+
+use fabric::HostId;
+
+use super::{Draft, DraftStart, Ground, Made, later};
+use crate::config::Incast;
+use crate::decode::At;
+use crate::error::Fault;
+
+pub(crate) fn make(it: &Incast, ground: &Ground<'_>) -> Result<Made, Fault> {
+    let receiver = ground.host_of(&it.receiver)?;
+    let size = ground.size(it.size)?;
+    let home = ground.network.datacenter_of(receiver);
+    let mut senders = Vec::new();
+    for (wanted, inside) in [(it.intra, true), (it.inter, false)] {
+        let candidates: Vec<&[HostId]> = ground.survey.groups(home, inside).collect();
+        let own_switch = |host: HostId| ground.network.links()[ground.network.uplink(host).index()].to;
+        // Groups at the receiver's own switch come last.
+        let (own, others): (Vec<&[HostId]>, Vec<&[HostId]>) =
+            candidates.into_iter().partition(|group| own_switch(group[0]) == own_switch(receiver));
+        senders.extend(choose(wanted, &others, &own, receiver, inside)?);
+    }
+    let mut start = it.start;
+    let mut flows = Vec::with_capacity(senders.len());
+    for src in senders {
+        flows.push(Draft { src, dst: receiver, size, start: DraftStart::At(start) });
+        start = later(start, it.stagger);
+    }
+    Ok(Made { flows, receivers: vec![receiver], ..Made::default() })
+}
+
+/// Chooses senders: one a group while groups last, evenly over all of them (so over pods), then the second host of
+/// each, and so on; those at the receiver's switch last.
+fn choose(
+    wanted: At<u32>,
+    others: &[&[HostId]],
+    own: &[&[HostId]],
+    receiver: HostId,
+    inside: bool,
+) -> Result<Vec<HostId>, Fault> {
+    let count = *wanted as usize;
+    if (1..=others.len()).contains(&count) {
+        return Ok((0..count).map(|i| others[i * others.len() / count][0]).collect());
+    }
+    let mut chosen = Vec::new();
+    for groups in [others, own] {
+        let deepest = groups.iter().map(|group| group.len()).max().unwrap_or(0);
+        for place in 0..deepest {
+            let hosts = groups.iter().filter_map(|group| group.get(place)).copied();
+            chosen.extend(hosts.filter(|&host| host != receiver));
+        }
+    }
+    if chosen.len() < count {
+        let place = if inside { "in the receiver's datacenter" } else { "in other datacenters" };
+        return Err(Fault::new(wanted.origin, format!("{count} senders, but only {} hosts {place}", chosen.len()))
+            .label(format!("expected 0 to {}", chosen.len())));
+    }
+    chosen.truncate(count);
+    Ok(chosen)
+}

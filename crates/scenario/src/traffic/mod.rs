@@ -1,0 +1,154 @@
+//! From `[[traffic]]` to flows.
+
+mod incast;
+mod list;
+mod permutation;
+mod poisson;
+
+use fabric::{HostId, Network, Routes};
+use sim::HostConfig;
+use units::{Bytes, Rate, Span};
+
+pub use poisson::Arrivals;
+
+use crate::build::survey::Survey;
+use crate::config::{HostRef, Long, Traffic};
+use crate::decode::At;
+use crate::error::{Fault, Origin};
+use crate::inputs::Inputs;
+use crate::random::Draws;
+
+/// A flow before it has a number.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Draft {
+    pub(crate) src: HostId,
+    pub(crate) dst: HostId,
+    pub(crate) size: Bytes,
+    pub(crate) start: DraftStart,
+}
+
+/// When it starts.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum DraftStart {
+    /// At this time since the run began.
+    At(Span),
+    /// After the flow at this place among those of its entry.
+    After(u32),
+}
+
+/// What traffic is made for.
+pub(crate) struct Ground<'a> {
+    pub(crate) network: &'a Network,
+    pub(crate) routes: &'a Routes,
+    pub(crate) survey: &'a Survey,
+    pub(crate) host: &'a HostConfig,
+    pub(crate) inputs: &'a Inputs,
+    pub(crate) stop: Span,
+    pub(crate) seed: u64,
+}
+
+/// What an entry gives.
+#[derive(Default)]
+pub(crate) struct Made {
+    pub(crate) flows: Vec<Draft>,
+    pub(crate) receivers: Vec<HostId>,
+    pub(crate) arrivals: Vec<Arrivals>,
+    pub(crate) warnings: Vec<String>,
+}
+
+/// Makes the flows of the entry numbered `index`.
+pub(crate) fn make(traffic: &At<Traffic>, index: usize, ground: &Ground<'_>) -> Result<Made, Fault> {
+    let draws = Draws::new(ground.seed, index as u64);
+    let made = match &traffic.value {
+        Traffic::Incast(it) => incast::make(it, ground),
+        Traffic::Long(it) => long(it, ground),
+        Traffic::Permutation(it) => permutation::make(it, draws, ground),
+        Traffic::Poisson(it) => poisson::make(it, index, draws, ground),
+        Traffic::List(it) => list::make(it, ground),
+    };
+    let made = made.map_err(|fault| fault.at_least(traffic.origin))?;
+    if made.flows.is_empty() {
+        return Err(Fault::new(traffic.origin, "this traffic has zero flows").label("zero flows"));
+    }
+    Ok(made)
+}
+
+fn long(it: &Long, ground: &Ground<'_>) -> Result<Made, Fault> {
+    let mut made = Made::default();
+    let mut start = it.start;
+    for pair in it.flows.iter() {
+        let [src, dst] = pair.as_slice() else {
+            return Err(Fault::new(pair.origin, "a flow is a pair of hosts").label("expected [sender, receiver]"));
+        };
+        let (src, dst) = ground.two_hosts(src, dst)?;
+        let size = match it.size {
+            Some(size) => ground.size(size)?,
+            None => ground.endless(src, dst, start),
+        };
+        made.flows.push(Draft { src, dst, size, start: DraftStart::At(start) });
+        start = later(start, it.stagger);
+    }
+    Ok(made)
+}
+
+/// `span` after `start`; files hold at most a tenth of what a span does, so the sum of two fits, and more saturate.
+pub(crate) fn later(start: Span, span: Span) -> Span {
+    Span::from_ps(start.ps().saturating_add(span.ps()))
+}
+
+impl Ground<'_> {
+    /// The host that a file names.
+    pub(crate) fn host_of(&self, at: &At<HostRef>) -> Result<HostId, Fault> {
+        let hosts = self.network.hosts();
+        match &at.value {
+            HostRef::Index(index) => self.host_at(*index, at.origin),
+            HostRef::Name(name) => {
+                let name_of = |node: &fabric::NodeId| self.network.nodes()[node.index()].name.as_str();
+                match hosts.iter().position(|node| name_of(node) == name) {
+                    Some(index) => Ok(HostId(index as u32)),
+                    None => Err(Fault::new(at.origin, format!("unknown host `{name}`"))
+                        .label("unknown host")
+                        .suggest(name, hosts.iter().map(name_of))),
+                }
+            }
+        }
+    }
+
+    fn host_at(&self, index: u32, origin: Origin) -> Result<HostId, Fault> {
+        let count = self.network.hosts().len();
+        if (index as usize) < count {
+            return Ok(HostId(index));
+        }
+        Err(Fault::new(origin, format!("there is no host {index}: the network has {count}"))
+            .label(format!("expected 0 to {}", count - 1)))
+    }
+
+    fn two_hosts(&self, src: &At<HostRef>, dst: &At<HostRef>) -> Result<(HostId, HostId), Fault> {
+        let (from, to) = (self.host_of(src)?, self.host_of(dst)?);
+        if from == to {
+            return Err(Fault::new(dst.origin, "a flow goes to another host").label("the sender itself"));
+        }
+        Ok((from, to))
+    }
+
+    /// A flow's size: at least a byte, at most 2^32 packets.
+    pub(crate) fn size(&self, size: At<Bytes>) -> Result<Bytes, Fault> {
+        if size.is_zero() {
+            return Err(Fault::new(size.origin, "a flow has at least 1 byte").label("expected a size over 0"));
+        }
+        if size.get().div_ceil(u64::from(self.host.mss)) > u64::from(u32::MAX) {
+            return Err(Fault::new(size.origin, "a flow has at most 4294967295 packets").label("too large"));
+        }
+        Ok(*size)
+    }
+
+    /// More than a flow's narrowest link carries from `start` to the stop.
+    fn endless(&self, src: HostId, dst: HostId, start: Span) -> Bytes {
+        let path = self.routes.path(self.network, src, dst, |_, _| 0);
+        let rates = path.iter().map(|&link| self.network.port(link).config().rate);
+        let most = Bytes::new(u64::from(self.host.mss) * u64::from(u32::MAX));
+        let time = Span::from_ps(self.stop.ps().saturating_sub(start.ps()).max(1));
+        let carried = rates.fold(Rate::MAX, Rate::min).bytes_in(time);
+        carried.saturating_add(Bytes::new(u64::from(self.host.mss))).min(most)
+    }
+}

@@ -1,0 +1,66 @@
+//! Every host sends to one other and receives from one other.
+
+use fabric::HostId;
+
+use super::{Draft, DraftStart, Ground, Made};
+use crate::config::{Permutation, Scope};
+use crate::error::Fault;
+use crate::random::Draws;
+
+pub(crate) fn make(it: &Permutation, draws: Draws, ground: &Ground<'_>) -> Result<Made, Fault> {
+    let size = ground.size(it.size)?;
+    let network = ground.network;
+    let all: Vec<HostId> = (0..network.hosts().len() as u32).map(HostId).collect();
+    let parts: Vec<Vec<HostId>> = match *it.scope {
+        Scope::Intra => (0..network.datacenters()).map(|dc| network.hosts_in(dc).collect()).collect(),
+        Scope::Inter | Scope::Any => vec![all],
+    };
+    let apart = |from: HostId, to: HostId| match *it.scope {
+        Scope::Inter => network.datacenter_of(from) != network.datacenter_of(to),
+        Scope::Intra | Scope::Any => from != to,
+    };
+    let mut flows = Vec::new();
+    let mut first_draw = 0;
+    for hosts in parts.iter().filter(|hosts| !hosts.is_empty()) {
+        let receivers = shuffled(hosts, draws, &mut first_draw, apart).ok_or_else(|| {
+            Fault::new(it.scope.origin, format!("no permutation with scope \"{}\" exists here", it.scope.name()))
+                .label("some host has no partner of its own")
+        })?;
+        for (&src, &dst) in hosts.iter().zip(&receivers) {
+            flows.push(Draft { src, dst, size, start: DraftStart::At(it.start) });
+        }
+    }
+    Ok(Made { flows, ..Made::default() })
+}
+
+/// The hosts in random order, each `apart` from the one at its place in `hosts`; none if there is no such order.
+fn shuffled(
+    hosts: &[HostId],
+    draws: Draws,
+    first_draw: &mut u64,
+    apart: impl Fn(HostId, HostId) -> bool,
+) -> Option<Vec<HostId>> {
+    let mut draw = |n: usize| {
+        *first_draw += 1;
+        draws.below(*first_draw, n)
+    };
+    let mut order = hosts.to_vec();
+    for last in (1..order.len()).rev() {
+        let other = draw(last + 1);
+        order.swap(last, other);
+    }
+    for place in 0..order.len() {
+        if apart(hosts[place], order[place]) {
+            continue;
+        }
+        // Swap with a place, from a random one on, where both are apart afterwards. One exists if a datacenter has
+        // at most half of the n hosts: with d hosts, d places send from it and d receive in it, this one among
+        // both, so at least n - (2d - 1) >= 1 places do neither.
+        let from = draw(order.len());
+        let other = (0..order.len())
+            .map(|step| (from + step) % order.len())
+            .find(|&other| apart(hosts[place], order[other]) && apart(hosts[other], order[place]))?;
+        order.swap(place, other);
+    }
+    Some(order)
+}

@@ -1,0 +1,299 @@
+//! Poisson arrivals at a stated load of a stated link class.
+
+use fabric::{HostId, LinkClass, Network};
+use units::{Bytes, Rate, Span};
+
+use super::{Draft, DraftStart, Ground, Made};
+use crate::build::FlowClass;
+use crate::config::{Poisson, Ratio, RatioOf};
+use crate::decode::At;
+use crate::distribution::Distribution;
+use crate::error::Fault;
+use crate::random::{Draws, EXPONENTIAL_BITS, exponential};
+
+/// More flows than this are a mistake.
+const MOST_FLOWS: u128 = 50_000_000;
+
+/// How often the flows of one class arrive.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Arrivals {
+    /// The traffic entry, from 0.
+    pub traffic: usize,
+    /// Inside datacenters or between them.
+    pub class: FlowClass,
+    /// Flows per 1000 seconds, in the whole network.
+    pub per_1000_s: u64,
+    /// Mean size of the distribution.
+    pub mean_size: Bytes,
+    /// Payload per second, in the whole network.
+    pub offered: Rate,
+    /// Mean utilisation of each link class by this payload, in parts per million.
+    pub load_ppm: Vec<(LinkClass, u64)>,
+}
+
+/// One class of flows.
+struct Part {
+    class: FlowClass,
+    sizes: Distribution,
+    /// Share of all flows, in units of 2^-32.
+    share: u64,
+    /// Hosts by datacenter that may send, each with a destination.
+    sources: Vec<HostId>,
+}
+
+pub(crate) fn make(it: &Poisson, index: usize, draws: Draws, ground: &Ground<'_>) -> Result<Made, Fault> {
+    let parts = parts(it, ground)?;
+    let gap = mean_gap(it, &parts, ground)?;
+    let mut made = Made { arrivals: arrivals(index, &parts, gap, ground), ..Made::default() };
+    for class in LinkClass::ALL {
+        let all: u64 = made
+            .arrivals
+            .iter()
+            .flat_map(|part| &part.load_ppm)
+            .filter(|load| load.0 == class)
+            .map(|load| load.1)
+            .sum();
+        if all > 1_000_000 {
+            made.warnings.push(format!(
+                "traffic {index} loads links of class `{}` to {}.{} % on average, more than they carry",
+                class.name(),
+                (all + 500) / 10_000,
+                (all + 500) / 1_000 % 10
+            ));
+        }
+    }
+    made.flows = flows(it, &parts, gap, draws, ground)?;
+    Ok(made)
+}
+
+fn parts(it: &Poisson, ground: &Ground<'_>) -> Result<Vec<Part>, Fault> {
+    let places = Places::new(ground.network);
+    let mut parts = Vec::new();
+    for (class, name) in [(FlowClass::Intra, &it.intra), (FlowClass::Inter, &it.inter)] {
+        let Some(name) = name else { continue };
+        let sizes = Distribution::named(name, ground.inputs)?;
+        let sources: Vec<HostId> = (0..ground.network.hosts().len() as u32)
+            .map(HostId)
+            .filter(|&host| places.count(host, class) > 0)
+            .collect();
+        if sources.is_empty() {
+            return Err(Fault::new(name.origin, format!("no host has a partner for {} flows here", class.name()))
+                .label("no pair of hosts"));
+        }
+        parts.push(Part { class, sizes, share: 1 << 32, sources });
+    }
+    match (parts.as_mut_slice(), it.ratio) {
+        ([], _) => {
+            let fault = Fault::new(it.load.origin, "this traffic has no flow sizes");
+            Err(fault.help("give intra = \"websearch\", inter = \"alibaba-wan\", or both"))
+        }
+        ([_], None) => Ok(parts),
+        ([_], Some(ratio)) => {
+            Err(Fault::new(ratio.origin, "a ratio needs both `intra` and `inter`").label("only one is given"))
+        }
+        ([intra, inter], Some(ratio)) => {
+            [intra.share, inter.share] = shares(*ratio, it.ratio_of, [&intra.sizes, &inter.sizes]);
+            Ok(parts)
+        }
+        _ => Err(Fault::new(it.load.origin, "both `intra` and `inter` are given, but no `ratio`")
+            .help("say how many flows are intra for each inter: ratio = \"4:1\", ratio_of = \"flows\"")),
+    }
+}
+
+/// The shares of flows, in units of 2^-32, that a ratio of flows or bytes asks for.
+fn shares(ratio: Ratio, of: RatioOf, sizes: [&Distribution; 2]) -> [u64; 2] {
+    let [intra, inter] = [u128::from(ratio.intra), u128::from(ratio.inter)];
+    let (intra, inter) = match of {
+        RatioOf::Flows => (intra, inter),
+        // Flows are bytes over the mean size: i / m_i : x / m_x is i m_x : x m_i.
+        RatioOf::Bytes => (intra * u128::from(sizes[1].mean_bits()), inter * u128::from(sizes[0].mean_bits())),
+    };
+    // Under 2^20 * 2^60 each, so the shift fits.
+    let first = ((intra << 32) / (intra + inter).max(1)) as u64;
+    [first, (1 << 32) - first]
+}
+
+/// Mean time between arrivals, in units of 2^-20 ps.
+fn mean_gap(it: &Poisson, parts: &[Part], ground: &Ground<'_>) -> Result<u128, Fault> {
+    let class = *it.load_of;
+    let capacity = capacity(ground.network, class);
+    // Payload on links of the class for one arrival, in units of 2^-16 bytes, each link counted.
+    let crossing: u128 = parts.iter().map(|part| part.crossing(class, ground)).sum();
+    if capacity == 0 || crossing == 0 {
+        let what = if capacity == 0 { "there is no link" } else { "no flow of this traffic crosses a link" };
+        return Err(Fault::new(it.load_of.origin, format!("{what} of class `{}`", class.name()))
+            .label("load of these links")
+            .help("load_of = \"host\" counts the links towards hosts"));
+    }
+    let load_ppm = u128::from(it.load.of(1_000_000));
+    let asked = u64::try_from(u128::from(capacity) * load_ppm / 1_000_000).unwrap_or(u64::MAX);
+    let arithmetic = format!(
+        "{} of the `{}` links' {} is {}",
+        it.load.value,
+        class.name(),
+        Rate::from_bps(capacity),
+        Rate::from_bps(asked)
+    );
+    if it.load.exceeds_one() {
+        return Err(Fault::new(it.load.origin, format!("a load over 100 %: {arithmetic}, more than they carry"))
+            .label("expected at most 1 (100 %)"));
+    }
+    if load_ppm == 0 {
+        return Err(Fault::new(it.load.origin, "a load under a millionth gives no flows").label("expected over 0"));
+    }
+    // gap = crossing * 8 bits / (load * capacity). Crossing is under 2^64, so the numerator is under
+    // 2^(64 + 43 + 4 + 20) = 2^131 at worst and under 2^120 for sizes up to 64 GB; beyond, it saturates.
+    let bits_ps = crossing.saturating_mul(8_000_000_000_000 << 4);
+    Ok(bits_ps.saturating_mul(1_000_000) / (load_ppm * u128::from(capacity)))
+}
+
+/// The summed rate of all links of a class, in bits per second.
+fn capacity(network: &Network, class: LinkClass) -> u64 {
+    (0..network.datacenters()).map(|dc| network.capacity(class, dc).bps()).sum()
+}
+
+impl Part {
+    /// Payload on links of a class for one arrival of any part, in units of 2^-16 bytes, each link counted.
+    fn crossing(&self, class: LinkClass, ground: &Ground<'_>) -> u128 {
+        let links = ground.survey.mean_links(self.class == FlowClass::Intra, class);
+        let per_flow = (u128::from(self.sizes.mean_bits()) * u128::from(links)) >> 32;
+        (per_flow * u128::from(self.share)) >> 32
+    }
+}
+
+fn arrivals(traffic: usize, parts: &[Part], gap: u128, ground: &Ground<'_>) -> Vec<Arrivals> {
+    let gap = gap.max(1);
+    let of_part = |part: &Part| {
+        // 10^15 ps in 1000 s, times 2^20 for the gap's unit, times a share in 2^-32.
+        let per_1000_s = ((1_000_000_000_000_000u128 << 20) * u128::from(part.share) / gap) >> 32;
+        let bytes_per_1000_s = per_1000_s.saturating_mul(u128::from(part.sizes.mean_bits())) >> 16;
+        let load_ppm = LinkClass::ALL.into_iter().filter_map(|class| {
+            let capacity = capacity(ground.network, class);
+            (capacity > 0).then(|| {
+                // Bytes a gap, 2^-16, to bits per second, times 10^6.
+                let bps_ppm = part.crossing(class, ground).saturating_mul(8_000_000_000_000 << 4) / gap * 1_000_000;
+                (class, (bps_ppm / u128::from(capacity)) as u64)
+            })
+        });
+        Arrivals {
+            traffic,
+            class: part.class,
+            per_1000_s: per_1000_s as u64,
+            mean_size: Bytes::new(part.sizes.mean_bits() >> 16),
+            offered: Rate::from_bps((bytes_per_1000_s * 8 / 1_000) as u64),
+            load_ppm: load_ppm.collect(),
+        }
+    };
+    parts.iter().map(of_part).collect()
+}
+
+/// Draws of one arrival: time, class, source, destination, size.
+const DRAWS: u64 = 5;
+
+fn flows(it: &Poisson, parts: &[Part], gap: u128, draws: Draws, ground: &Ground<'_>) -> Result<Vec<Draft>, Fault> {
+    let (most, end_ps) = match (it.flows, it.window) {
+        (Some(flows), None) => (u64::from(flows.get()), u128::MAX),
+        (None, Some(window)) => {
+            let expected = (u128::from(window.unsigned_ps()) << 20) / gap.max(1);
+            if expected > MOST_FLOWS {
+                return Err(Fault::new(window.origin, format!("about {expected} flows would arrive in this time"))
+                    .label(format!("expected a shorter window: at most {MOST_FLOWS} flows")));
+            }
+            (u64::MAX, u128::from(window.unsigned_ps()))
+        }
+        (Some(_), Some(window)) => {
+            return Err(Fault::new(window.origin, "`window` and `flows` both say when arrivals end: give one"));
+        }
+        (None, None) => {
+            return Err(
+                Fault::new(it.load.origin, "this traffic never ends").help("give window = \"20ms\" or flows = 5000")
+            );
+        }
+    };
+    let places = Places::new(ground.network);
+    let mut flows = Vec::new();
+    let mut at = 0u128; // in units of 2^-(20 + 40) ps: 2^68 ps fit
+    for arrival in 0..most {
+        let draw = |which: u64| arrival * DRAWS + which;
+        at = at.saturating_add(gap.saturating_mul(u128::from(exponential(draws.at(draw(0))))));
+        let ps = at >> (20 + EXPONENTIAL_BITS);
+        if ps >= end_ps {
+            break;
+        }
+        let start = i64::try_from(ps + u128::from(it.start.unsigned_ps())).unwrap_or(i64::MAX);
+        let chance = draws.at(draw(1)) >> 32;
+        let part = match parts {
+            [first, second] => {
+                if chance < first.share {
+                    first
+                } else {
+                    second
+                }
+            }
+            parts => &parts[0],
+        };
+        let src = part.sources[draws.below(draw(2), part.sources.len())];
+        let dst = places.destination(src, part.class, draws.below(draw(3), places.count(src, part.class)));
+        let size = At::default_of(Bytes::new(part.sizes.sample(draws.at(draw(4)))));
+        let size = ground.size(size)?;
+        flows.push(Draft { src, dst, size, start: DraftStart::At(Span::from_ps(start)) });
+    }
+    if flows.is_empty()
+        && let Some(window) = it.window
+    {
+        let gap = Span::from_ps(i64::try_from(gap >> 20).unwrap_or(i64::MAX));
+        return Err(Fault::new(
+            window.origin,
+            format!("no flow arrives in {}: one comes every {gap} on average", *window),
+        )
+        .label("zero flows"));
+    }
+    Ok(flows)
+}
+
+/// The hosts by datacenter: where destinations are drawn from.
+struct Places {
+    order: Vec<HostId>,
+    /// Where each host is in `order`.
+    place: Vec<usize>,
+    /// Where its datacenter begins there, and its number of hosts.
+    home: Vec<(usize, usize)>,
+}
+
+impl Places {
+    fn new(network: &Network) -> Self {
+        let hosts = network.hosts().len();
+        let mut order: Vec<HostId> = (0..hosts as u32).map(HostId).collect();
+        order.sort_by_key(|&host| network.datacenter_of(host));
+        let (mut place, mut home) = (vec![0; hosts], vec![(0, 0); hosts]);
+        let mut start = 0;
+        for part in order.chunk_by(|&a, &b| network.datacenter_of(a) == network.datacenter_of(b)) {
+            for (offset, host) in part.iter().enumerate() {
+                place[host.index()] = start + offset;
+                home[host.index()] = (start, part.len());
+            }
+            start += part.len();
+        }
+        Self { order, place, home }
+    }
+
+    /// How many destinations a host has.
+    fn count(&self, src: HostId, class: FlowClass) -> usize {
+        let (_, own) = self.home[src.index()];
+        match class {
+            FlowClass::Intra => own - 1,
+            FlowClass::Inter => self.order.len() - own,
+        }
+    }
+
+    /// One of them.
+    fn destination(&self, src: HostId, class: FlowClass, choice: usize) -> HostId {
+        let (start, own) = self.home[src.index()];
+        let (first, skipped, past) = match class {
+            FlowClass::Intra => (start, self.place[src.index()], 1),
+            FlowClass::Inter => (0, start, own),
+        };
+        let at = first + choice;
+        self.order[if at >= skipped { at + past } else { at }]
+    }
+}

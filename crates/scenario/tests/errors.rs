@@ -1,0 +1,284 @@
+//! What is said when a scenario is wrong: the file, the line, the caret, and what would be right.
+
+use scenario::{Overrides, load, parse};
+
+const GOOD: &str = "\
+name = \"t\"
+stop = \"10ms\"
+[topology]
+kind = \"fat-trees\"
+k = 4
+rate = \"100Gbps\"
+[port]
+buffer = \"1MiB\"
+[schemes.uno]
+law = \"unocc\"
+[schemes.uno.params.unocc]
+alpha = 0.001
+[[traffic]]
+kind = \"incast\"
+receiver = 3
+intra = 2
+size = \"1MiB\"
+";
+
+/// The message for the good file with one line replaced, read and built.
+fn message(line: &str, replacement: &str) -> String {
+    assert!(GOOD.contains(line), "{line}");
+    let text = GOOD.replace(line, replacement);
+    let result = parse(&text, "dir/file.toml", &Overrides::default());
+    let built = result.and_then(|scenario| scenario.runs()[0].build());
+    built.expect_err(replacement).to_string()
+}
+
+fn argument(key: &str, value: &str) -> String {
+    let overrides = Overrides { set: vec![(key.into(), value.into())], ..Overrides::default() };
+    let built = parse(GOOD, "file.toml", &overrides).and_then(|scenario| scenario.runs()[0].build());
+    built.expect_err(value).to_string()
+}
+
+/// Asserts that a message has all of these parts.
+fn says(message: &str, parts: &[&str]) {
+    for part in parts {
+        assert!(message.contains(part), "no `{part}` in\n{message}");
+    }
+    assert!(!message.contains('\u{1b}'));
+}
+
+#[test]
+fn the_good_file_is_good() {
+    parse(GOOD, "x", &Overrides::default()).and_then(|scenario| scenario.runs()[0].build()).unwrap();
+}
+
+#[test]
+fn an_unknown_key() {
+    let text = message("rate = \"100Gbps\"", "raet = \"100Gbps\"");
+    says(
+        &text,
+        &["error: unknown key `raet`", "dir/file.toml:6:1", "raet = \"100Gbps\"", "^^^^", "did you mean `rate`?"],
+    );
+    says(&message("stop = \"10ms\"", "topolgy = 1"), &["file.toml:2:1", "did you mean `topology`?"]);
+    says(&message("receiver = 3", "recevier = 3"), &["file.toml:15:1", "did you mean `receiver`?"]);
+}
+
+#[test]
+fn unknown_names() {
+    says(&message("\"incast\"", "\"incats\""), &["file.toml:14:8", "unknown kind `incats`", "did you mean `incast`?"]);
+    says(&message("law = \"unocc\"", "law = \"unoc\""), &["file.toml:10:7", "unknown law", "did you mean `unocc`?"]);
+    says(
+        &message("alpha = 0.001", "alhpa = 0.001"),
+        &["file.toml:12:1", "UnoCC has no parameter", "did you mean `alpha`?"],
+    );
+    says(
+        &message("params.unocc]", "params.gemini]"),
+        &["file.toml:11", "does not run a law `gemini`", "known: `unocc`"],
+    );
+    says(&message("receiver = 3", "receiver = \"dc0.hots3\""), &["unknown host", "did you mean `dc0.host3`?"]);
+}
+
+#[test]
+fn a_wrong_unit() {
+    let text = message("rate = \"100Gbps\"", "rate = \"100ms\"");
+    says(
+        &text,
+        &[
+            "file.toml:6:8",
+            "with unit `ms`",
+            "a rate such as \"100Gbps\"",
+            "^^^^^^^",
+            "units: bps, kbps, Mbps, Gbps, Tbps",
+        ],
+    );
+    says(
+        &message("stop = \"10ms\"", "stop = 10"),
+        &["file.toml:2:8", "a time such as \"2ms\"", "the number 10", "write the unit"],
+    );
+    says(&message("size = \"1MiB\"", "size = \"1Gb\""), &["file.toml:17:8", "unit `Gb`", "MiB"]);
+}
+
+#[test]
+fn a_negative_rate() {
+    says(
+        &message("\"100Gbps\"", "\"-100Gbps\""),
+        &["file.toml:6:8", "\"-100Gbps\" is negative", "a rate such as \"100Gbps\""],
+    );
+    says(&message("\"100Gbps\"", "-5"), &["file.toml:6:8", "-5 is negative"]);
+    says(&message("\"100Gbps\"", "\"0Gbps\""), &["file.toml:6:8", "under 1 Mbps", "at least"]);
+}
+
+#[test]
+fn an_odd_k() {
+    says(
+        &message("k = 4", "k = 7"),
+        &["file.toml:5:5", "a fat tree's k is even, 2 to 128, not 7", "^ expected an even number", "did you mean 8?"],
+    );
+}
+
+#[test]
+fn a_host_out_of_range() {
+    says(
+        &message("receiver = 3", "receiver = 32"),
+        &["file.toml:15:12", "no host 32: the network has 32", "^^ expected 0 to 31"],
+    );
+    says(&message("receiver = 3", "receiver = -1"), &["file.toml:15:12", "-1 is out of range"]);
+    says(
+        &message("intra = 2", "intra = 16"),
+        &["file.toml:16:9", "16 senders, but only 15 hosts in the receiver's datacenter"],
+    );
+}
+
+#[test]
+fn a_law_parameter_out_of_range() {
+    says(
+        &message("alpha = 0.001", "alpha = 1.5"),
+        &["file.toml:12:9", "`alpha` is 1.5", "expected 0 to 1", "Additive increase"],
+    );
+    says(&message("alpha = 0.001", "alpha = \"1ms\""), &["file.toml:12:9", "expected a number such as 0.5"]);
+}
+
+#[test]
+fn zero_flows() {
+    says(&message("intra = 2", "intra = 0"), &["file.toml:13", "zero flows"]);
+    let text = GOOD.split("[[traffic]]").next().unwrap().replace("stop", "traffic = []\nstop");
+    says(
+        &parse(&text, "f.toml", &Overrides::default()).unwrap_err().to_string(),
+        &["f.toml:2:11", "zero flows", "[[traffic]]"],
+    );
+}
+
+fn poisson(rest: &str) -> String {
+    let start = GOOD.find("[[traffic]]").unwrap();
+    let text = format!("{}[[traffic]]\nkind = \"poisson\"\n{rest}\n", &GOOD[..start]);
+    let directory = std::env::temp_dir().join(format!("narrows-errors-{}", std::process::id()));
+    std::fs::create_dir_all(&directory).unwrap();
+    std::fs::write(directory.join("short.txt"), "0 0\n1000 50\n2000 99\n").unwrap();
+    std::fs::write(directory.join("binary.txt"), [0xffu8, 0xfe, 0x00]).unwrap();
+    let origin = directory.join("file.toml").display().to_string();
+    let built = parse(&text, &origin, &Overrides::default()).and_then(|scenario| scenario.runs()[0].build());
+    built.expect_err(rest).to_string()
+}
+
+#[test]
+fn a_load_over_all() {
+    let text = poisson("inter = \"alibaba-wan\"\nload = 1.2\nwindow = \"1ms\"");
+    says(
+        &text,
+        &[
+            "file.toml:16:8",
+            "a load over 100 %: 1.2 of the `inter` links' 1600 Gbps is 1920 Gbps",
+            "^^^ expected at most 1",
+        ],
+    );
+    let text = poisson("intra = \"websearch\"\nload = 0.5\nwindow = \"1ms\"");
+    says(&text, &["file.toml:13:1", "no flow of this traffic crosses a link of class `inter`", "load_of = \"host\""]);
+    says(
+        &poisson("intra = \"websearch\"\ninter = \"websearch\"\nload = 0.5\nwindow = \"1ms\""),
+        &["no `ratio`", "4:1"],
+    );
+    says(&poisson("inter = \"websearch\"\nload = 0.5"), &["never ends", "window"]);
+}
+
+#[test]
+fn a_distribution_that_is_broken_or_missing() {
+    let text = poisson("inter = \"short.txt\"\nload = 0.5\nwindow = \"1ms\"");
+    says(&text, &["short.txt:3:1", "does not reach 100 %: it ends at 99 %", "2000 99", "^^^^^^^"]);
+    let text = poisson("inter = \"websaerch\"\nload = 0.5\nwindow = \"1ms\"");
+    says(&text, &["file.toml:15:9", "cannot read", "did you mean `websearch`?"]);
+    let text = poisson("inter = \"missing.txt\"\nload = 0.5\nwindow = \"1ms\"");
+    says(&text, &["file.toml:15:9", "cannot read", "missing.txt", "relative to the scenario's file"]);
+    says(&poisson("inter = \"binary.txt\"\nload = 0.5\nwindow = \"1ms\""), &["cannot read", "UTF-8"]);
+}
+
+#[test]
+fn a_missing_and_an_unreadable_file() {
+    let text = load("no/such/file.toml", &Overrides::default()).unwrap_err().to_string();
+    says(&text, &["error: cannot read `no/such/file.toml`", "No such file"]);
+    // A directory is a file that cannot be read, whoever asks.
+    let directory = std::env::temp_dir();
+    let text = load(&directory, &Overrides::default()).unwrap_err().to_string();
+    says(&text, &["cannot read", &directory.display().to_string(), "directory"]);
+}
+
+#[test]
+fn broken_toml() {
+    says(&message("k = 4", "k = "), &["file.toml:5", "this is not TOML"]);
+    says(&message("k = 4", "k = 4\nk = 4"), &["file.toml:6:1", "duplicate key"]);
+}
+
+#[test]
+fn missing_keys_and_wrong_types() {
+    says(&message("size = \"1MiB\"", ""), &["file.toml:13", "missing key `size`", "`size` is a size such as"]);
+    says(&message("kind = \"incast\"", ""), &["missing key `kind`", "`permutation`"]);
+    says(&message("name = \"t\"", "name = 4"), &["file.toml:1:8", "expected a string, found the number 4"]);
+    says(&message("name = \"t\"", "name = \"a/b\""), &["file.toml:1:8", "letters, digits"]);
+    says(&message("name = \"t\"", "name = \"t\"\nschema = 2"), &["file.toml:2:10", "reads schema 1, not 2"]);
+    says(&message("k = 4", "link_delay = \"1us\"\nintra_rtt = \"9us\""), &["file.toml:6:13", "say the same"]);
+    says(
+        &message("k = 4", "intra_rtt = \"1us\""),
+        &["file.toml:5:13", "leaves no time for the links: the rest takes 2.027 us"],
+    );
+    says(&message("k = 4", "link_delay = \"0us\""), &["file.toml:5:14", "over zero"]);
+    says(&message("buffer = \"1MiB\"", "ecn = { min = \"80%\" }"), &["file.toml:8:15", "expected at most 786432 B"]);
+    says(
+        &message("buffer = \"1MiB\"", "buffer = \"unlimited\""),
+        &["file.toml:8:10", "a percentage of an unlimited buffer"],
+    );
+}
+
+#[test]
+fn schemes_without_a_law_or_with_two() {
+    says(&message("law = \"unocc\"", ""), &["file.toml:9:10", "a scheme has no law", "give it law"]);
+    says(&message("law = \"unocc\"", "law = \"unocc\"\nintra = \"bbr\""), &["file.toml:11:9", "either `law` or"]);
+    says(&message("law = \"unocc\"", "intra = \"unocc\""), &["file.toml:10:9", "come together"]);
+    says(
+        &message("alpha = 0.001", "k = \"port\"\n[schemes.uno.port]\necn = \"off\""),
+        &["file.toml:12:5", "do not mark"],
+    );
+    says(&message("[port]", "[host]\nheader = 65000\n[port]"), &["file.toml:8:10", "69096 B"]);
+}
+
+#[test]
+fn arguments_are_pointed_at() {
+    says(&argument("topology.k", "5"), &["--set:1:12", "topology.k=5", "not 5"]);
+    says(&argument("topolgy.k", "4"), &["--set:1:1", "unknown key `topolgy`", "did you mean `topology`?"]);
+    says(&argument("traffic.0.sise", "4"), &["--set:1:1", "unknown key `sise`", "did you mean `size`?"]);
+    says(&argument("traffic.3.size", "4"), &["--set:1:1", "no entry `3` in an array of 1", "expected 0 to 0"]);
+    says(&argument("topology.rate", "100"), &["--set:1:15", "a rate such as"]);
+    says(&argument("name.x", "1"), &["--set:1:1", "inside the string \"t\""]);
+    says(&argument("a..b", "1"), &["--set:1:1", "is no key"]);
+    let overrides = Overrides { scale: Some("quick".into()), ..Overrides::default() };
+    says(&parse(GOOD, "f", &overrides).unwrap_err().to_string(), &["--scale:1:1", "no scale `quick`"]);
+}
+
+#[test]
+fn chains_of_flows_that_wait_for_themselves() {
+    let list = |flows: &str| {
+        message(
+            "kind = \"incast\"\nreceiver = 3\nintra = 2\nsize = \"1MiB\"",
+            &format!("kind = \"list\"\nflows = [{flows}]"),
+        )
+    };
+    says(&list("{ src = 0, dst = 1, size = 1, after = 0 }"), &["file.toml:15", "flow 0 waits for itself"]);
+    says(
+        &list("{ src = 0, dst = 1, size = 1, after = 1 }, { src = 0, dst = 1, size = 1, after = 0 }"),
+        &["waits for itself"],
+    );
+    says(&list("{ src = 0, dst = 1, size = 1, after = 7 }"), &["no flow 7 in a list of 1"]);
+    says(&list("{ src = 0, dst = 0, size = 1 }"), &["the sender itself"]);
+    says(&list("{ src = 0, dst = 1, size = 0 }"), &["at least 1 byte"]);
+    says(&list(""), &["zero flows"]);
+}
+
+#[test]
+fn grids_and_scales_are_checked_when_read() {
+    let add = |text: &str| message("[[traffic]]", &format!("{text}\n[[traffic]]"));
+    says(
+        &add("[grid]\n\"traffic.0.sise\" = [1, 2]"),
+        &["file.toml:14:1", "unknown key `sise`", "did you mean `size`?"],
+    );
+    says(&add("[grid]\n\"traffic.0.size\" = [1, \"2ms\"]"), &["file.toml:14:24", "unit `ms`"]);
+    says(&add("[grid]\n\"traffic.0.size\" = 4"), &["file.toml:14:20", "an array of values"]);
+    says(&add("[scale.quick]\nset = { \"traffic.0.size\" = \"64Kb\" }"), &["file.toml:14:28", "unit `Kb`"]);
+    let many = format!("[grid]\nseed = {:?}\nstop = {:?}", vec![1; 200], vec!["1ms"; 200]);
+    says(&add(&many), &["over 10000 combinations"]);
+}

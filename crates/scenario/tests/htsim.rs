@@ -1,0 +1,148 @@
+//! Imports of htsim's files become scenarios that build.
+
+use std::fmt::Write;
+
+use scenario::import::{Imported, Names, import_htsim};
+use scenario::{Overrides, parse};
+
+const NAMES: Names<'_> = Names { scenario: "imported", matrix: "a.cm", topology: "a.topo" };
+
+const CM: &str = "\
+Nodes 16
+Connections 3
+Triggers 1
+0->1 id 1 start 0 size 1000000 send_done_trigger 1
+2->3 id 2 start 1500000.5 size 2000 prio 3
+# the third waits
+4->5 id 3 trigger 1 size 4096
+trigger id 1 oneshot
+";
+
+const TOPO: &str = "\
+# a 3-tier tree
+Nodes 16
+Tiers 3
+Podsize 4
+
+Tier 0
+Oversubscribed 1
+Downlink_speed_Gbps 100
+Radix_Down 2
+Radix_Up 2
+Downlink_Latency_ns 1000
+Switch_Latency_ns 0
+
+Tier 1
+Downlink_speed_Gbps 100
+Radix_Down 2
+Radix_Up 2
+Downlink_Latency_ns 1000
+Bundle 1
+
+Tier 2
+Downlink_speed_Gbps 400
+Radix_Down 4
+Downlink_Latency_ns 1000
+";
+
+fn built(imported: &Imported) -> scenario::BuiltRun {
+    let scenario = parse(&imported.toml, "x.toml", &Overrides::default()).unwrap_or_else(|error| panic!("{error}"));
+    scenario.runs()[0].build().unwrap_or_else(|error| panic!("{error}\n{}", imported.toml))
+}
+
+fn refused(matrix: &str, topology: Option<&str>, parts: &[&str]) {
+    let message = import_htsim(matrix, topology, &NAMES).unwrap_err().to_string();
+    for part in parts {
+        assert!(message.contains(part), "no `{part}` in\n{message}");
+    }
+}
+
+#[test]
+fn a_matrix_with_triggers() {
+    let imported = import_htsim(CM, None, &NAMES).unwrap();
+    let run = built(&imported);
+    assert_eq!(run.setup.flows.len(), 3);
+    assert_eq!(run.setup.network.hosts().len(), 16);
+    assert_eq!(run.setup.flows[2].start, sim::Start::After(sim::FlowId(0)));
+    assert_eq!(run.setup.flows[1].start, sim::Start::At(units::Time::from_ps(1_500_000)));
+    let notes = imported.notes.join("\n");
+    for part in ["one-way delay", "`prio`", "fractions of picoseconds", "k = 4", "DCTCP"] {
+        assert!(notes.contains(part), "{notes}");
+    }
+}
+
+#[test]
+fn a_textbook_tree() {
+    let imported = import_htsim(CM, Some(TOPO), &NAMES).unwrap();
+    assert!(imported.toml.contains("kind = \"fat-trees\""), "{}", imported.toml);
+    let run = built(&imported);
+    assert_eq!((run.report.hosts, run.report.switches), (16, 4 + 16 + 1));
+}
+
+#[test]
+fn trees_of_other_shapes_are_spelled_out() {
+    let spine = "Nodes 32\nTiers 2\nPodsize 32\nTier 0\nDownlink_speed_Gbps 100\nRadix_Down 8\nRadix_Up 2\n\
+                 Downlink_Latency_ns 1000\nSwitch_Latency_ns 500\nTier 1\nDownlink_speed_Gbps 100\nRadix_Down 4\n\
+                 Downlink_Latency_ns 1000\nSwitch_Latency_ns 500\n";
+    let imported = import_htsim(&CM.replace("Nodes 16", "Nodes 32"), Some(spine), &NAMES).unwrap();
+    let run = built(&imported);
+    assert_eq!((run.report.hosts, run.report.switches, run.report.links), (32, 6, 2 * (32 + 8)));
+    // Four links of 1 us and three switches of 0.5 us each way; packets over four links.
+    let rtt = run.report.intra_rtt.unwrap().max.ps();
+    assert_eq!(rtt, 2 * (4_000_000 + 1_500_000) + 4 * (332_800 + 5_120));
+
+    let oversubscribed = "Nodes 16\nTiers 3\nPodsize 8\nTier 0\nDownlink_speed_Gbps 100\nRadix_Down 4\nRadix_Up 1\nDownlink_Latency_ns 1000\n\
+                          Tier 1\nDownlink_speed_Gbps 100\nRadix_Down 2\nRadix_Up 1\nDownlink_Latency_ns 1000\n\
+                          Tier 2\nDownlink_speed_Gbps 100\nRadix_Down 2\nDownlink_Latency_ns 1000\n";
+    let run = built(&import_htsim(CM, Some(oversubscribed), &NAMES).unwrap());
+    assert_eq!((run.report.hosts, run.report.switches), (16, 4 + 2 + 1));
+}
+
+#[test]
+fn long_matrices_come_with_a_file() {
+    let mut matrix = String::from("Nodes 16\nConnections 1500\n");
+    for i in 0..1_500 {
+        writeln!(matrix, "{}->{} start {} size 1000", i % 16, (i + 1) % 16, i * 1_000).unwrap();
+    }
+    let imported = import_htsim(&matrix, None, &NAMES).unwrap();
+    let (name, text) = imported.flows.as_ref().unwrap();
+    let directory = std::env::temp_dir().join(format!("narrows-htsim-{}", std::process::id()));
+    std::fs::create_dir_all(&directory).unwrap();
+    std::fs::write(directory.join(name), text).unwrap();
+    let scenario =
+        parse(&imported.toml, &directory.join("x.toml").display().to_string(), &Overrides::default()).unwrap();
+    assert_eq!(scenario.runs()[0].build().unwrap().setup.flows.len(), 1_500);
+    assert_eq!(scenario.inputs().len(), 1);
+}
+
+#[test]
+fn what_cannot_be_said_is_refused() {
+    refused("Nodes 4\n0->9 start 0 size 1\n", None, &["a.cm:2:1", "expected two different numbers from 0 to 3"]);
+    refused("Nodes 4\n0->1 start 0\n", None, &["no size"]);
+    refused("Nodes 4\n0->1 size 5\n", None, &["never starts"]);
+    refused("Nodes 4\nConnections 2\n0->1 start 0 size 5\n", None, &["a.cm:2:1", "`Connections 2`, but there are 1"]);
+    refused("Nodes 4\n0->1 start 0 siez 5\n", None, &["a.cm:2:14", "did you mean `size`?"]);
+    refused("Nodes 4\nFailures 1\nfailure switch_type TOR switch_id 0 link_id 1\n", None, &["failed links"]);
+    refused("Nodes 4\n0->1 trigger 1 size 5\ntrigger id 1 oneshot\n", None, &["nothing fires trigger 1"]);
+    let barrier = "Nodes 4\n0->1 start 0 size 5 send_done_trigger 1\n1->2 start 0 size 5 send_done_trigger 1\n\
+                   2->3 trigger 1 size 5\ntrigger id 1 barrier count 2\n";
+    refused(barrier, None, &["a.cm:5:1", "waits for 2 flows"]);
+    refused(&barrier.replace("barrier count 2", "multishot"), None, &["2 flows fire trigger 1"]);
+    refused(CM, Some(&TOPO.replace("Nodes 16", "Nodes 8")), &["a.topo:2:1", "8 nodes here, 16"]);
+    refused(CM, Some(&TOPO.replace("Radix_Down 4", "Radix_Down 5")), &["a.topo", "does not fit"]);
+    refused(CM, Some(&TOPO.replace("Bundle", "Bndle")), &["did you mean `Bundle`?"]);
+}
+
+proptest::proptest! {
+    #[test]
+    fn no_file_panics(at in 0..CM.len(), insert in "\\PC{0,6}", topo_at in 0..TOPO.len()) {
+        let mut matrix = CM.to_owned();
+        matrix.insert_str(at, &insert);
+        let mut topology = TOPO.to_owned();
+        topology.insert_str(topo_at, &insert);
+        let _ = import_htsim(&matrix, Some(TOPO), &NAMES);
+        if let Ok(imported) = import_htsim(CM, Some(&topology), &NAMES) {
+            let _ = parse(&imported.toml, "x", &Overrides::default());
+        }
+    }
+}

@@ -1,0 +1,470 @@
+//! What a scenario file becomes.
+
+use proptest::prelude::*;
+use scenario::{BuiltRun, FlowClass, Overrides, Scenario, parse};
+use units::{Bytes, Rate, Span, Time};
+
+const MIXED: &str = include_str!("files/mixed.toml");
+
+fn read(text: &str) -> Scenario {
+    parse(text, "test.toml", &Overrides::default()).unwrap_or_else(|error| panic!("{error}"))
+}
+
+fn with(text: &str, set: &[(&str, &str)]) -> Scenario {
+    let set = set.iter().map(|&(key, value)| (key.to_owned(), value.to_owned())).collect();
+    parse(text, "test.toml", &Overrides { set, ..Overrides::default() }).unwrap_or_else(|error| panic!("{error}"))
+}
+
+fn built(scenario: &Scenario) -> BuiltRun {
+    scenario.runs()[0].build().unwrap_or_else(|error| panic!("{error}"))
+}
+
+fn small(topology: &str, traffic: &str) -> String {
+    format!("name = \"t\"\nstop = \"10ms\"\n{topology}\n[schemes.a]\nlaw = \"dctcp\"\n{traffic}\n")
+}
+
+const PAIR: &str = "[topology]\nkind = \"fat-trees\"\nk = 4\nintra_rtt = \"14us\"\ninter_rtt = \"2ms\"\n";
+
+#[test]
+fn the_grid_and_the_schemes_make_runs() {
+    let scenario = read(MIXED);
+    let ids: Vec<String> = scenario.runs().into_iter().map(|run| run.id).collect();
+    assert_eq!(
+        ids,
+        ["uno,load=0.4", "gemini,load=0.4", "mix,load=0.4", "uno,load=0.6", "gemini,load=0.6", "mix,load=0.6"]
+    );
+    assert_eq!(scenario.runs()[2].label, "MPRDMA + BBR");
+}
+
+#[test]
+fn every_run_of_the_mixed_scenario_builds() {
+    let scenario = read(MIXED);
+    for run in scenario.runs() {
+        let built = run.build().unwrap_or_else(|error| panic!("{error}"));
+        assert_eq!(built.setup.network.hosts().len(), 32);
+        assert_eq!(built.classes[..8].iter().filter(|&&class| class == FlowClass::Inter).count(), 4);
+        assert!(built.setup.flows.len() > 40, "{}", built.setup.flows.len());
+        assert_eq!((built.traffic[0], *built.traffic.last().unwrap()), (0, 1));
+        assert_eq!(built.setup.series.ports.len(), 1 + 8);
+        assert_eq!(built.setup.series.flows.len(), 8);
+        for flow in &built.setup.flows {
+            let paths = built.setup.paths(flow.src, flow.dst, built.setup.host.mss);
+            let path = laws::Path {
+                base_rtt: paths.base_rtt,
+                intra_rtt: built.setup.intra_rtt,
+                line_rate: paths.line_rate,
+                mss: Bytes::new(4096),
+            };
+            let _ = built.laws.make(flow, &path);
+        }
+    }
+}
+
+#[test]
+fn round_trips_come_out_as_asked() {
+    let built = built(&read(MIXED));
+    let (intra, inter) = (built.report.intra_rtt.unwrap(), built.report.inter_rtt.unwrap());
+    assert!((Span::from_us(14).ps() - intra.max.ps()).unsigned_abs() < 12, "{}", intra.max.ps());
+    assert!((Span::from_ms(2).ps() - inter.max.ps()).unsigned_abs() < 2, "{}", inter.max.ps());
+    assert_eq!(built.setup.intra_rtt, intra.max);
+    let flow = &built.setup.flows[7];
+    assert_eq!(built.setup.paths(flow.src, flow.dst, 4096).base_rtt, inter.max);
+}
+
+#[test]
+fn the_resolved_file_is_the_same_scenario() {
+    for text in [MIXED, &small(PAIR, "[[traffic]]\nkind=\"permutation\"\nsize=\"1MB\"")] {
+        let scenario = read(text);
+        let resolved = scenario.resolved_toml();
+        let again = read(&resolved);
+        assert_eq!(again.config, scenario.config, "{resolved}");
+        assert_eq!(again.resolved_toml(), resolved);
+        assert_eq!(again.runs().len(), scenario.runs().len());
+        for (a, b) in again.runs().iter().zip(scenario.runs()) {
+            assert_eq!((&a.id, &a.config), (&b.id, &b.config));
+        }
+        assert!(resolved.contains("rto_max = \"4s\"") && resolved.contains("in_service = \"remainder\""), "{resolved}");
+        assert_eq!(scenario.to_json()["host"]["payload"], 4096);
+    }
+}
+
+#[test]
+fn a_scale_and_arguments_replace_values() {
+    let overrides = Overrides {
+        set: vec![("topology.link_delay".into(), "2us".into()), ("traffic.1.window".into(), "5ms".into())],
+        seed: Some(99),
+        scale: Some("quick".into()),
+    };
+    let scenario = parse(MIXED, "test.toml", &overrides).unwrap();
+    assert_eq!(scenario.scale.as_ref().unwrap().note, "flows of 64 KiB instead of 1 MiB");
+    assert_eq!(scenario.config.seed, 99);
+    let built = built(&scenario);
+    assert_eq!(built.setup.flows[0].size, Bytes::new(65_536));
+    // 12 links of 2 us, 6 times a packet of 4160 B and an acknowledgement of 64 B at 100 Gb/s.
+    assert_eq!(built.report.intra_rtt.unwrap().max, Span::from_ps(24_000_000 + 6 * (332_800 + 5_120)));
+}
+
+#[test]
+fn gemini_follows_the_ports_threshold() {
+    let run = &read(MIXED).runs()[1];
+    let built = run.build().unwrap();
+    let (_, settings) = built.laws.law(FlowClass::Intra);
+    assert!(settings.contains(&("k", laws::catalog::Value::Bytes(Bytes::new(1 << 18)))), "{settings:?}");
+}
+
+#[test]
+fn schemes_and_classes_change_ports() {
+    let scenario = read(MIXED);
+    let built = scenario.runs()[0].build().unwrap();
+    let port = |name: &str| {
+        let network = &built.setup.network;
+        let link = (0..network.links().len() as u32).map(fabric::LinkId).find(|&link| network.link_name(link) == name);
+        *network.port(link.unwrap()).config()
+    };
+    let inter = port("dc0.border>dc1.border#1");
+    assert_eq!((inter.buffer, inter.ecn), (Bytes::new(16_000_000), None));
+    assert_eq!(inter.phantom.unwrap().ecn.min, Bytes::new(448_000));
+    assert_eq!(port("dc0.pod0.edge0>dc0.host0").buffer, Bytes::new(1 << 20));
+    assert_eq!(port("dc0.host0>dc0.pod0.edge0").buffer, Bytes::MAX);
+    let gemini = scenario.runs()[1].build().unwrap();
+    let red = gemini.setup.network.params().iter().find_map(|port| port.config().ecn).unwrap();
+    assert!(red.min.get() * 3 == red.max.get());
+}
+
+#[test]
+fn incast_senders_are_spread_and_never_the_receiver() {
+    for (intra, inter) in [(4, 4), (1, 0), (7, 16), (15, 3)] {
+        let traffic = format!(
+            "[[traffic]]\nkind=\"incast\"\nreceiver=5\nintra={intra}\ninter={inter}\nsize=1000\nstagger=\"1us\""
+        );
+        let built = built(&read(&small(PAIR, &traffic)));
+        let mut senders: Vec<u32> = built.setup.flows.iter().map(|flow| flow.src.0).collect();
+        assert!(built.setup.flows.iter().all(|flow| flow.dst.0 == 5 && flow.src.0 != 5));
+        assert_eq!(senders.iter().filter(|&&host| host < 16).count(), intra);
+        assert_eq!(
+            built.setup.flows[1 % senders.len()].start,
+            sim::Start::At(Time::from_us((1 % senders.len()) as u64))
+        );
+        if intra == 4 {
+            // 16 hosts in 4 pods: a pod each but the receiver's edge switch.
+            let mut switches: Vec<u32> = senders.iter().map(|host| host / 2).collect();
+            switches.dedup();
+            assert_eq!(switches.len(), 8, "{senders:?}");
+        }
+        senders.sort_unstable();
+        senders.dedup();
+        assert_eq!(senders.len(), intra + inter);
+    }
+}
+
+#[test]
+fn permutations_are_derangements_in_their_scope() {
+    for (scope, seed) in ["intra", "inter", "any"].into_iter().flat_map(|scope| (0..5).map(move |seed| (scope, seed))) {
+        let traffic = format!("[[traffic]]\nkind=\"permutation\"\nscope=\"{scope}\"\nsize=1000");
+        let built = built(&with(&small(PAIR, &traffic), &[("seed", &seed.to_string())]));
+        let flows = &built.setup.flows;
+        let mut receivers: Vec<u32> = flows.iter().map(|flow| flow.dst.0).collect();
+        receivers.sort_unstable();
+        assert_eq!(receivers, (0..32).collect::<Vec<u32>>());
+        for (flow, class) in flows.iter().zip(&built.classes) {
+            assert_ne!(flow.src, flow.dst);
+            assert!(scope == "any" || class.name() == scope);
+        }
+    }
+}
+
+#[test]
+fn poisson_meets_its_load_and_its_ratio() {
+    let traffic = "[[traffic]]\nkind=\"poisson\"\nintra=\"websearch\"\ninter=\"websearch\"\nload=0.25\nratio=\"4:1\"\nwindow=\"2s\"";
+    let built = built(&with(&small(PAIR, traffic), &[("stop", "3s")]));
+    let inter: Vec<&sim::FlowSpec> = built.setup.flows.iter().filter(|flow| flow.kind == 1).collect();
+    let bytes: u64 = inter.iter().map(|flow| flow.size.get()).sum();
+    // 8 links of 100 Gb/s each way, a quarter loaded, for 2 s: 100 GB in 58,000 flows; sizes have a coefficient of
+    // variation near 2.3, so the standard error is 1 %.
+    let expected = 2 * 8 * 100_000_000_000 / 8 / 4 * 2;
+    assert!(bytes.abs_diff(expected) * 100 < expected * 4, "{bytes} of {expected}");
+    let share = built.setup.flows.len() as f64 / inter.len() as f64;
+    assert!((4.9..5.1).contains(&share), "{share}");
+    let load = &built.report.loads.iter().find(|load| load.class == fabric::LinkClass::Inter).unwrap();
+    assert!(load.arrivals_ppm.abs_diff(250_000) < 5, "{}", load.arrivals_ppm);
+    let starts = built.setup.flows.iter().map(|flow| match flow.start {
+        sim::Start::At(at) => at,
+        sim::Start::After(_) => Time::NEVER,
+    });
+    assert!(starts.clone().is_sorted() && starts.max() < Some(Time::from_ms(2_000)));
+    // Each flow between datacenters brings four inside, and each crosses one link towards a host: 5 times the payload
+    // of the inter links, over twice their capacity.
+    let hosts = built.report.loads.iter().find(|load| load.class == fabric::LinkClass::Host).unwrap();
+    assert!(hosts.arrivals_ppm.abs_diff(625_000) < 20, "{}", hosts.arrivals_ppm);
+    assert!(built.warnings.is_empty(), "{:?}", built.warnings);
+    let rate: Rate = built.report.arrivals[1].offered;
+    assert!(rate.bps().abs_diff(400_000_000_000) < 100_000_000, "{rate}");
+}
+
+#[test]
+fn a_ratio_of_bytes_counts_bytes() {
+    let traffic = "[[traffic]]\nkind=\"poisson\"\nintra=\"google-rpc\"\ninter=\"alibaba-wan\"\nload=0.5\nratio=\"1:1\"\nratio_of=\"bytes\"\nflows=10";
+    let built = built(&read(&small(PAIR, traffic)));
+    let [intra, inter] = &built.report.arrivals[..] else { panic!("two classes") };
+    assert!(intra.offered.bps().abs_diff(inter.offered.bps()) * 1_000 < inter.offered.bps(), "{intra:?} {inter:?}");
+    assert_eq!(built.setup.flows.len(), 10);
+}
+
+#[test]
+fn an_overloaded_class_is_a_warning() {
+    let traffic = "[[traffic]]\nkind=\"poisson\"\nintra=\"websearch\"\ninter=\"alibaba-wan\"\nload=1\nratio=\"4:1\"\nratio_of=\"bytes\"\nwindow=\"1ms\"";
+    let built = built(&read(&small(PAIR, traffic)));
+    assert!(built.warnings.iter().any(|warning| warning.contains("class `host` to 250.0 %")), "{:?}", built.warnings);
+}
+
+#[test]
+fn long_flows_outlast_the_run() {
+    let text = small(
+        "[topology]\nkind = \"dumbbell\"\nleft = 2\nright = 2\nrate = \"10Gbps\"\nhost_delay = [\"1us\", \"2us\", \"3us\", \"4us\"]",
+        "[[traffic]]\nkind = \"long\"\nflows = [[0, 2], [\"left.host1\", 3]]",
+    );
+    let built = built(&read(&text));
+    assert!(built.setup.flows.iter().all(|flow| flow.size.get() > 12_500_000));
+    // host0 to host1: 1 + 2 us each way over 10 Gb/s host links.
+    let same_side = built.report.intra_rtt.unwrap().min;
+    assert_eq!(same_side, Span::from_ps(6_000_000 + 2 * (3_328_000 + 51_200)));
+}
+
+#[test]
+fn two_lone_hosts_have_a_control_loop() {
+    let text = small(
+        "[topology]\nkind = \"dumbbell\"\nleft = 1\nright = 1\ntwo_datacenters = true\ndelay = \"1ms\"",
+        "[[traffic]]\nkind = \"long\"\nflows = [[0, 1]]\nsize = \"1MB\"",
+    );
+    let built = built(&read(&text));
+    assert_eq!(built.report.intra_rtt, None);
+    assert_eq!(built.setup.intra_rtt, built.report.inter_rtt.unwrap().min);
+    assert_eq!(built.classes, [FlowClass::Inter]);
+}
+
+#[test]
+fn custom_networks_and_lists_build() {
+    let text = small(
+        "[topology]\nkind = \"custom\"\nnodes = [{ name = \"a\", kind = \"host\" }, { name = \"s\", kind = \"switch\" }, \
+         { name = \"t\", kind = \"switch\", datacenter = 1 }, { name = \"b\", kind = \"host\", datacenter = 1 }]\n\
+         links = [{ between = [\"a\", \"s\"], rate = \"10Gbps\", delay = \"1us\" }, \
+         { between = [\"s\", \"t\"], rate = \"10Gbps\", delay = \"1ms\", parallel = 2 }, \
+         { between = [\"t\", \"b\"], rate = \"10Gbps\", delay = \"1us\" }]",
+        "[[traffic]]\nkind = \"list\"\nflows = [{ src = \"a\", dst = \"b\", size = \"1MB\" }, { src = 1, dst = 0, size = 10, after = 0 }]",
+    );
+    let built = built(&read(&text));
+    assert_eq!(built.setup.flows[1].start, sim::Start::After(sim::FlowId(0)));
+    assert_eq!(built.report.loads.iter().find(|load| load.class == fabric::LinkClass::Inter).unwrap().links, 4);
+}
+
+#[test]
+fn unequal_pairs_and_oversubscription_shape_the_links() {
+    let topology = "[topology]\nkind = \"fat-trees\"\nk = 4\ndatacenters = 3\noversubscription = 4\ninter_rtt = \"2ms\"\n\
+                    [[topology.inter]]\nbetween = [2, 0]\nlinks = 1\nrate = \"400Gbps\"\nrtt = \"40ms\"";
+    let built = built(&read(&small(topology, "[[traffic]]\nkind=\"permutation\"\nsize=10")));
+    let inter = built.report.inter_rtt.unwrap();
+    assert!(
+        (inter.max.ps() - Span::from_ms(40).ps()).abs() <= 2
+            && (inter.min.ps() - Span::from_ms(2).ps()).abs() < 700_000,
+        "{inter:?}"
+    );
+    let edge = built.setup.network.links().iter().position(|link| link.class == fabric::LinkClass::Edge).unwrap();
+    assert_eq!(built.setup.network.port(fabric::LinkId(edge as u32)).config().rate, Rate::from_gbps(25));
+}
+
+#[test]
+fn the_same_seed_gives_the_same_flows_and_another_seed_others() {
+    let flows = |seed: &str| built(&with(MIXED, &[("seed", seed)])).setup.flows;
+    assert_eq!(flows("3"), flows("3"));
+    assert_ne!(flows("3"), flows("4"));
+}
+
+#[test]
+fn a_check_builds_every_run() {
+    let report = scenario::check(&read(MIXED)).unwrap();
+    assert_eq!(report.runs.len(), 6);
+    assert_eq!(report.runs[0].report.hosts, 32);
+}
+
+const KEYS: &[&str] = &[
+    "schema",
+    "name",
+    "seed",
+    "stop",
+    "topology",
+    "topology.kind",
+    "topology.k",
+    "topology.datacenters",
+    "topology.hosts_per_edge",
+    "topology.rate",
+    "topology.host_rate",
+    "topology.edge_rate",
+    "topology.core_rate",
+    "topology.border_rate",
+    "topology.inter_rate",
+    "topology.oversubscription",
+    "topology.link_delay",
+    "topology.intra_rtt",
+    "topology.inter_delay",
+    "topology.inter_rtt",
+    "topology.border_links_per_core",
+    "topology.inter_links",
+    "port.buffer",
+    "port.ecn",
+    "port.ecn.min",
+    "port.ecn.max",
+    "port.ecn.step",
+    "port.ecn.probability",
+    "port.phantom",
+    "port.phantom.size",
+    "port.phantom.drain",
+    "port.loss",
+    "port.inter.loss",
+    "port.mark_at",
+    "host.payload",
+    "host.header",
+    "host.ack_size",
+    "host.ack_every",
+    "host.ack_delay",
+    "host.path",
+    "host.entropies",
+    "host.rto_min",
+    "schemes.uno.law",
+    "schemes.uno.intra",
+    "schemes.uno.host",
+    "schemes.uno.host.payload",
+    "schemes.uno.params.unocc.k",
+    "schemes.uno.params.unocc.alpha",
+    "schemes.uno.params.unocc.epoch_period",
+    "schemes.uno.port.buffer",
+    "traffic.0.receiver",
+    "traffic.0.intra",
+    "traffic.0.inter",
+    "traffic.0.size",
+    "traffic.0.start",
+    "traffic.0.stagger",
+    "traffic.0.kind",
+    "traffic.1.intra",
+    "traffic.1.load",
+    "traffic.1.load_of",
+    "traffic.1.ratio",
+    "traffic.1.ratio_of",
+    "traffic.1.window",
+    "traffic.1.flows",
+    "traffic.1.start",
+    "series.interval",
+    "series.ports",
+    "series.flows",
+    "sizes.small",
+    "grid",
+];
+
+const VALUES: &[&str] = &[
+    "0",
+    "1",
+    "2",
+    "3",
+    "65535",
+    "-1",
+    "9223372036854775807",
+    "0.0",
+    "0.5",
+    "1e-18",
+    "1e18",
+    "inf",
+    "nan",
+    "true",
+    "[]",
+    "{}",
+    "\"\"",
+    "\"auto\"",
+    "\"off\"",
+    "\"port\"",
+    "\"unlimited\"",
+    "0ps",
+    "1ps",
+    "1ms",
+    "1000000s",
+    "1B",
+    "16TiB",
+    "1Mbps",
+    "8Tbps",
+    "0%",
+    "100%",
+    "1:1",
+    "1000000:1",
+    "host",
+    "inter",
+    "flows",
+    "bytes",
+    "spray",
+    "dumbbell",
+    "permutation",
+    "any",
+    "..",
+    "[0, 1]",
+    "[[0, 1]]",
+    "{ min = 0, max = 0 }",
+    "{ size = 1 }",
+    "2026-01-01",
+];
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(1000))]
+
+    #[test]
+    fn no_text_panics(text in "\\PC{0,200}") {
+        let _ = parse(&text, "x", &Overrides::default());
+    }
+
+    #[test]
+    fn no_mutation_panics(at in 0..MIXED.len(), cut in 0..40usize, insert in "[\\PC\n]{0,8}") {
+        let mut bytes = MIXED.as_bytes().to_vec();
+        let end = (at + cut).min(bytes.len());
+        bytes.splice(at..end, insert.bytes());
+        if let Ok(scenario) = parse(&String::from_utf8_lossy(&bytes), "x", &Overrides::default()) {
+            let _ = scenario.resolved_toml();
+            let fat_trees = matches!(&scenario.config.topology.value, scenario::config::Topology::FatTrees(it) if it.k.get() <= 8 && it.datacenters.get() <= 3);
+            if fat_trees {
+                let _ = scenario.runs()[0].build();
+            }
+        }
+    }
+
+    /// Odd values of real keys pass every check or are refused, alone and in pairs.
+    #[test]
+    fn no_value_panics(
+        first in (prop::sample::select(KEYS), prop::sample::select(VALUES)),
+        second in (prop::sample::select(KEYS), prop::sample::select(VALUES)),
+    ) {
+        let set = [first, second].map(|(key, value)| (key.to_owned(), value.to_owned())).to_vec();
+        match parse(MIXED, "x", &Overrides { set, ..Overrides::default() }) {
+            Err(error) => prop_assert!(error.to_string().starts_with("error: ")),
+            Ok(scenario) => {
+                prop_assert_eq!(&read(&scenario.resolved_toml()).config, &scenario.config);
+                if let Err(error) = scenario.runs()[0].build() {
+                    prop_assert!(error.to_string().starts_with("error: "));
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn no_argument_panics(key in "[a-z.0-9\"]{0,20}", value in "\\PC{0,20}") {
+        let overrides = Overrides { set: vec![(key, value)], ..Overrides::default() };
+        if let Err(error) = parse(MIXED, "x", &overrides) {
+            prop_assert!(!error.to_string().is_empty());
+        }
+    }
+}
+
+#[test]
+fn a_lone_flow_takes_its_ideal_time() {
+    let text = small(PAIR, "[[traffic]]\nkind = \"long\"\nflows = [[0, 31]]\nsize = \"1MiB\"");
+    let set = [("schemes.a.law", "fixed"), ("schemes.a.params.fixed.window", "64MB"), ("stop", "1s")];
+    let built = built(&with(&text, &set));
+    let outcome = sim::run(&built.setup, 1, |flow, path| built.laws.make(flow, path), &mut |_| true);
+    let flow = &outcome.flows[0];
+    assert_eq!(flow.delivered, Bytes::new(1 << 20));
+    assert_eq!(flow.completed.since(flow.started), built.setup.ideal(&built.setup.flows[0]));
+}
