@@ -29,9 +29,13 @@ impl RttEstimator {
         self.smoothed
     }
 
-    /// rto = srtt + 4 rttvar, at least the lower bound, doubled with each timeout in a row (RFC 6298 §2.3, §5.5).
+    /// rto = srtt + max(G, 4 rttvar), at least the lower bound, doubled with each timeout in a row (RFC 6298 §2.3,
+    /// §5.5). Time here is exact, so G is no clock's grain but the least doubt about the next round trip: a quarter
+    /// of this one. Without it a queue that stands still takes the variance to nothing and the first packet that is
+    /// a little later than the ones before it is a timeout.
     pub(crate) fn timeout(&self) -> Span {
-        let plain = (self.smoothed + self.variance.times(4)).max(self.lowest);
+        let doubt = self.variance.times(4).max(self.smoothed.over(4));
+        let plain = (self.smoothed + doubt).max(self.lowest);
         plain.times(1 << self.backoff.min(20)).min(self.highest)
     }
 
@@ -63,6 +67,16 @@ mod tests {
             rtt.progress();
             assert!(rtt.timeout() < base.times(4));
         }
+    }
+
+    #[test]
+    fn a_queue_that_stands_still_leaves_room_for_a_later_packet() {
+        let base = Span::from_us(14);
+        let mut rtt = RttEstimator::new(base, base, Span::from_s(1));
+        for _ in 0..1_000 {
+            rtt.sample(base.times(3));
+        }
+        assert!(rtt.timeout() >= Span::from_us(52), "{}", rtt.timeout());
     }
 
     #[test]

@@ -1,10 +1,11 @@
 //! The sending end of a flow: what goes next, when, what is lost, and when the flow is done.
 //!
 //! Loss detection is by time (RACK, RFC 8985, without its probe): a packet is lost once one that left
-//! `reordering` later has been acknowledged. The tolerance is the host's to choose, a quarter of the base round
-//! trip on one path and the spread of the queues where packets are sprayed, and it doubles when a packet held
-//! for lost turns out to have been late. The last packets are covered by the retransmission timeout, which
-//! resends only what is itself that old.
+//! `reordering` later has been acknowledged, or, once a timer looks, one that left later at all. The tolerance is
+//! the host's to choose, a quarter of the base round trip on one path and the spread of the queues where packets
+//! are sprayed, and it doubles when a packet held for lost turns out to have been late. The last packets are covered
+//! by the retransmission timeout, which runs from the last acknowledgement: when it strikes, all that left over a
+//! round trip and that tolerance ago are lost.
 //!
 //! A cumulative acknowledgement never acknowledges by itself, because the packet's own acknowledgement, still
 //! on another path, carries its mark and its round trip. It only saves a packet from being held for lost.
@@ -425,12 +426,19 @@ impl<L: ControlLaw> Sender<L> {
         }
     }
 
-    /// When [`Sender::on_timer`] wants to be called next. It moves with every acknowledgement, so a host keeps
-    /// one timer a flow and asks again when it fires.
+    /// The retransmission timeout, never shorter than it takes later packets to prove one lost.
+    #[inline]
+    fn timeout(&self) -> Span {
+        self.rtt.timeout().max(self.rtt.smoothed() + self.reordering)
+    }
+
+    /// When [`Sender::on_timer`] wants to be called next. It moves with every acknowledgement (RFC 6298 §5.3), so a
+    /// host keeps one timer a flow and asks again when it fires.
     #[inline]
     pub fn next_timer(&mut self) -> Time {
-        let timeout = self.rtt.timeout();
-        let retransmission = self.oldest().map_or(Time::NEVER, |(_, sent_at)| sent_at + timeout);
+        let timeout = self.timeout();
+        let heard = self.delivered_time;
+        let retransmission = self.oldest().map_or(Time::NEVER, |(_, sent_at)| sent_at.max(heard) + timeout);
         retransmission.min(self.law.next_timer())
     }
 
@@ -440,13 +448,27 @@ impl<L: ControlLaw> Sender<L> {
             self.law.on_timer(now);
             self.permit = self.law.permit();
         }
-        let timeout = self.rtt.timeout();
+        let timeout = self.timeout();
+        let heard = self.delivered_time;
         let Some((_, sent_at)) = self.oldest() else { return };
-        if sent_at + timeout > now {
+        if sent_at.max(heard) + timeout > now {
             return;
         }
+        // Where a packet that left later has arrived, time has proved the older one lost (RFC 8985 §6.2, step 5):
+        // the path works, and this is no timeout. Acknowledgements alone cannot prove it when no packet left long
+        // enough after it, as in a burst shorter than the tolerance.
+        let overdue = self.rtt.smoothed() + self.reordering;
+        let newest_arrived = self.newest_arrived;
+        self.lose_while(now, LossCause::Reordered, |sent_at| sent_at < newest_arrived && sent_at + overdue <= now);
+        let Some((_, sent_at)) = self.oldest() else { return };
+        if sent_at.max(heard) + timeout > now {
+            return;
+        }
+        // One is overdue, so the rest need only be older than a round trip and its reordering (RFC 8985 §6.3). Were
+        // they to wait for a timeout each, backed off by the one before, a window lost whole and larger than what
+        // the law then permits would come back a packet at a time and ever more slowly.
         let waiting = self.lost.len();
-        self.lose_while(now, LossCause::Timeout, |sent_at| sent_at + timeout <= now);
+        self.lose_while(now, LossCause::Timeout, |sent_at| sent_at + overdue <= now);
         if self.lost.len() > waiting {
             self.stats.timeouts += 1;
             self.rtt.back_off();

@@ -7,6 +7,8 @@
 
 #![forbid(unsafe_code)]
 
+pub mod claims;
+pub mod compare;
 mod error;
 mod frame;
 mod input;
@@ -21,7 +23,7 @@ pub mod tables;
 pub use error::Error;
 pub use input::{Class, EngineTimes, Program, RunInfo, SizeBin};
 pub use ordered::Ordered;
-pub use store::{InputHash, Manifest, RunResults};
+pub use store::{FileHash, Manifest, RunResults};
 pub use summary::Summary;
 
 #[cfg(test)]

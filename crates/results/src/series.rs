@@ -31,7 +31,8 @@ pub struct Rates {
     pub time_ns: Vec<u64>,
     /// The flows.
     pub flows: Vec<FlowRate>,
-    /// Jain's index of what flows got, as in [`summary::fairness`]; none where it is not defined.
+    /// Jain's index of what flows got in each interval, by the rules of [`summary::fairness`]; none where it is not
+    /// defined.
     pub jain: Vec<Option<f64>>,
 }
 

@@ -8,7 +8,7 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use super::manifest::{self, GRID, GridManifest, MANIFEST, Manifest, PROGRAM, RUN};
-use super::{FLOWS, PORTS, RATES, RunResults, SUMMARY};
+use super::{FLOWS, PORTS, RATES, RunResults, SUMMARY, sha256};
 use crate::Error;
 use crate::summary::{self, Summary};
 use crate::tables::{FlowTable, PortTable, RateTable};
@@ -64,23 +64,40 @@ fn open_manifest(directory: &Path) -> Result<Value, Error> {
 }
 
 fn load_run(directory: &Path, manifest: Value) -> Result<RunResults, Error> {
+    let manifest_path = directory.join(MANIFEST);
+    let manifest: Manifest = decode(manifest, &manifest_path)?;
     let read = |name: &str| {
         let path = directory.join(name);
         fs::read(&path).map(|bytes| (bytes, path.clone())).map_err(Error::io("read", &path))
+    };
+    // Parquet's reader trusts its input, so a table must be the one that was written.
+    let read_table = |name: &str| {
+        let (bytes, path) = read(name)?;
+        let known = manifest.files.iter().find(|file| file.name == name);
+        let known = known.ok_or_else(|| Error::Json {
+            path: manifest_path.clone(),
+            key: "files".into(),
+            reason: format!("has no `{name}`"),
+        })?;
+        if known.sha256 == sha256(&bytes) {
+            return Ok((bytes, path));
+        }
+        let reason = "is not as it was written: its SHA-256 is not the one in manifest.json".to_owned();
+        Err(Error::Parquet { path, reason })
     };
     let (text, path) = read(SUMMARY)?;
     let value = json(&text, &path)?;
     check_schema(&value, summary::SCHEMA, &path)?;
     let summary: Summary = decode(value, &path)?;
-    let (flows, flows_path) = read(FLOWS)?;
-    let (ports, ports_path) = read(PORTS)?;
-    let (rates, rates_path) = read(RATES)?;
+    let (flows, flows_path) = read_table(FLOWS)?;
+    let (ports, ports_path) = read_table(PORTS)?;
+    let (rates, rates_path) = read_table(RATES)?;
     Ok(RunResults {
-        manifest: decode::<Manifest>(manifest, &directory.join(MANIFEST))?,
         summary,
         flows: FlowTable::read(flows, &flows_path)?,
         ports: PortTable::read(ports, &ports_path)?,
         rates: RateTable::read(rates, &rates_path)?,
+        manifest,
     })
 }
 
@@ -117,6 +134,14 @@ mod tests {
     use crate::store::{Staging, run_folder, write_run};
     use crate::testbed::{self, Scratch};
 
+    /// As before it was written: without the hashes of its files.
+    fn forgetful(mut run: RunResults) -> RunResults {
+        let names: Vec<&str> = run.manifest.files.iter().map(|file| file.name.as_str()).collect();
+        assert_eq!(names, [FLOWS, PORTS, RATES]);
+        run.manifest.files.clear();
+        run
+    }
+
     #[test]
     fn what_is_written_is_read_and_twice_the_same() {
         let scratch = Scratch::new("roundtrip");
@@ -132,8 +157,8 @@ mod tests {
         for name in scratch.names("one") {
             assert_eq!(fs::read(one.join(&name)).unwrap(), fs::read(two.join(&name)).unwrap(), "{name}");
         }
-        assert_eq!(load(&one).unwrap(), run);
-        assert_eq!(load_all(&one).unwrap(), [run]);
+        assert_eq!(forgetful(load(&one).unwrap()), run);
+        assert_eq!(load_all(&one).unwrap().into_iter().map(forgetful).collect::<Vec<_>>(), [run]);
     }
 
     #[test]
@@ -143,7 +168,7 @@ mod tests {
         let run = testbed::results_of(&info, &setup, &outcome);
         let target = scratch.path().join("run");
         write_run(&target, &run).unwrap();
-        assert_eq!(load(&target).unwrap(), run);
+        assert_eq!(forgetful(load(&target).unwrap()), run);
     }
 
     #[test]
@@ -163,7 +188,7 @@ mod tests {
         let grid = GridManifest::new(&Program::default(), "scenario", ids);
         staging.text(MANIFEST, &grid.to_json()).unwrap();
         staging.commit().unwrap();
-        assert_eq!(load_all(&target).unwrap(), runs);
+        assert_eq!(load_all(&target).unwrap().into_iter().map(forgetful).collect::<Vec<_>>(), runs);
         let error = load(&target).unwrap_err().to_string();
         assert!(error.contains("not that of a single run"), "{error}");
     }
@@ -201,9 +226,15 @@ mod tests {
         let said = edit("manifest.json", "\"seed\": 1", "\"seed\": -1");
         assert!(said.contains("manifest.json`, key `seed`"), "{said}");
 
-        fs::write(target.join(FLOWS), "PAR1").unwrap();
-        assert!(message(load(&target)).contains("flows.parquet`: not a readable Parquet file"));
-        fs::remove_file(target.join(RATES)).unwrap();
+        let said = edit("manifest.json", "\"name\": \"ports.parquet\"", "\"name\": \"x\"");
+        assert!(said.contains("manifest.json`, key `files`: has no `ports.parquet`"), "{said}");
+
+        let mut bytes = fs::read(target.join(FLOWS)).unwrap();
+        bytes[100] ^= 1;
+        fs::write(target.join(FLOWS), bytes).unwrap();
+        let said = message(load(&target));
+        assert!(said.contains("flows.parquet`: is not as it was written"), "{said}");
+        fs::remove_file(target.join(FLOWS)).unwrap();
         assert!(message(load(&target)).starts_with("cannot read `"));
     }
 }

@@ -39,14 +39,16 @@ pub struct Manifest {
     /// Everything random hung on this.
     pub seed: u64,
     /// The files that it was made from.
-    pub inputs: Vec<InputHash>,
+    pub inputs: Vec<FileHash>,
+    /// The tables beside the manifest as they were written; empty until then.
+    pub files: Vec<FileHash>,
     /// Every setting, defaults included.
     pub resolved: Value,
 }
 
-/// A file that a run was made from.
+/// A file that a run was made from, or that it left.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
-pub struct InputHash {
+pub struct FileHash {
     /// Its name.
     pub name: String,
     /// Its SHA-256 in hexadecimal.
@@ -55,7 +57,7 @@ pub struct InputHash {
 
 impl Manifest {
     pub(crate) fn new(info: &RunInfo, program: &Program, seed: u64) -> Self {
-        let hash = |(name, sha256): &(String, String)| InputHash { name: name.clone(), sha256: sha256.clone() };
+        let hash = |(name, sha256): &(String, String)| FileHash { name: name.clone(), sha256: sha256.clone() };
         Self {
             schema: SCHEMA,
             kind: RUN.to_owned(),
@@ -68,6 +70,7 @@ impl Manifest {
             point: Ordered(info.point.clone()),
             seed,
             inputs: info.inputs.iter().map(hash).collect(),
+            files: Vec::new(),
             resolved: info.resolved.clone(),
         }
     }

@@ -5,7 +5,7 @@ mod load;
 mod manifest;
 mod staging;
 
-use std::io;
+use std::io::{self, Write};
 use std::path::Path;
 
 use serde::Serialize;
@@ -13,7 +13,7 @@ use sha2::{Digest, Sha256};
 use sim::{Outcome, Setup};
 
 pub use load::{load, load_all};
-pub use manifest::{GridManifest, InputHash, MANIFEST, Manifest, RunEntry};
+pub use manifest::{FileHash, GridManifest, MANIFEST, Manifest, RunEntry};
 pub use staging::Staging;
 
 use crate::input::{EngineTimes, Program, RunInfo};
@@ -71,12 +71,36 @@ impl RunResults {
     /// When a file cannot be written.
     pub fn write(&self, staging: &mut Staging, folder: &str) -> Result<(), Error> {
         let at = |name: &str| if folder.is_empty() { name.to_owned() } else { format!("{folder}/{name}") };
-        staging.text(&at(MANIFEST), &json_text(&self.manifest))?;
+        let mut manifest = self.manifest.clone();
+        manifest.files.clear();
         staging.text(&at(SUMMARY), &self.summary.to_json())?;
         for (name, frame) in [(FLOWS, self.flows.frame()), (PORTS, self.ports.frame()), (RATES, self.rates.frame())] {
-            staging.file(&at(name), |out| parquet::write(&frame, out).map_err(io::Error::other))?;
+            let mut hash = Sha256::new();
+            staging.file(&at(name), |out| {
+                parquet::write(&frame, &mut Hashed { out, hash: &mut hash }).map_err(io::Error::other)
+            })?;
+            manifest.files.push(FileHash { name: name.to_owned(), sha256: hexadecimal(&hash.finalize()) });
         }
-        Ok(())
+        // Last: it knows what the others hold.
+        staging.text(&at(MANIFEST), &json_text(&manifest))
+    }
+}
+
+/// Hashes what is written.
+struct Hashed<'a> {
+    out: &'a mut (dyn Write + Send),
+    hash: &'a mut Sha256,
+}
+
+impl Write for Hashed<'_> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let written = self.out.write(bytes)?;
+        self.hash.update(&bytes[..written]);
+        Ok(written)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.out.flush()
     }
 }
 
@@ -110,7 +134,11 @@ pub fn run_folder(run: &str) -> String {
 
 /// The SHA-256 of some bytes in hexadecimal.
 pub fn sha256(bytes: &[u8]) -> String {
-    Sha256::digest(bytes).iter().flat_map(|&byte| [digit(byte >> 4, b'a'), digit(byte & 15, b'a')]).collect()
+    hexadecimal(&Sha256::digest(bytes))
+}
+
+fn hexadecimal(bytes: &[u8]) -> String {
+    bytes.iter().flat_map(|&byte| [digit(byte >> 4, b'a'), digit(byte & 15, b'a')]).collect()
 }
 
 /// A hexadecimal digit for 0 to 15; `ten` is the letter for 10.

@@ -101,3 +101,96 @@ fn ints(values: impl Iterator<Item = u64>) -> Column {
 fn opt_ints(values: impl Iterator<Item = Option<u64>>) -> Column {
     Column::OptInt(values.map(|value| value.map(|value| value as i64)).collect())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testbed;
+
+    const BOOK: &str = include_str!("../../../../docs/src/reference/results.md");
+
+    /// The columns that the book lists for a file, with their types.
+    fn documented(file: &str) -> Vec<(String, String)> {
+        let (_, section) = BOOK.split_once(&format!("\n## `{file}`\n")).unwrap();
+        let section = section.split("\n## ").next().unwrap();
+        let mut columns = Vec::new();
+        for row in section.lines().filter(|line| line.starts_with("| `")) {
+            let cells: Vec<&str> = row.split('|').map(str::trim).collect();
+            columns.extend(cells[1].split(", ").map(|name| (name.trim_matches('`').to_owned(), cells[2].to_owned())));
+        }
+        columns
+    }
+
+    fn type_of(column: &Column) -> &'static str {
+        match column {
+            Column::Int(_) => "INT64",
+            Column::OptInt(_) => "INT64, optional",
+            Column::Real(_) => "DOUBLE",
+            Column::OptReal(_) => "DOUBLE, optional",
+            Column::Flag(_) => "BOOLEAN",
+            Column::Text(_) => "text",
+        }
+    }
+
+    #[test]
+    fn the_book_lists_every_column_with_its_type() {
+        let run = testbed::results();
+        for (file, frame) in [
+            (crate::store::FLOWS, run.flows.frame()),
+            (crate::store::PORTS, run.ports.frame()),
+            (crate::store::RATES, run.rates.frame()),
+        ] {
+            let mut made: Vec<(String, String)> = Vec::new();
+            for (name, column) in &frame.columns {
+                let name = if name.starts_with("trace_") { "trace_NAME" } else { name };
+                let entry = (name.to_owned(), type_of(column).to_owned());
+                if !made.contains(&entry) {
+                    made.push(entry);
+                }
+            }
+            assert_eq!(made, documented(file), "{file}");
+        }
+    }
+
+    /// Rows as pandas or another reader would spoil them, then read.
+    #[test]
+    fn a_wrong_column_is_named() {
+        let table = testbed::results().flows;
+        let spoilt = |spoil: &dyn Fn(&mut Frame)| {
+            let (mut frame, mut bytes) = (table.frame(), Vec::new());
+            spoil(&mut frame);
+            crate::parquet::write(&frame, &mut bytes).unwrap();
+            FlowTable::read(bytes, Path::new("flows.parquet")).map(|_| ()).unwrap_err().to_string()
+        };
+        let column = |frame: &Frame, name: &str| frame.columns.iter().position(|(column, _)| column == name).unwrap();
+        let said = spoilt(&|frame| {
+            frame.columns.remove(column(frame, "fct_ns"));
+        });
+        assert_eq!(said, "`flows.parquet`, column `fct_ns`: is missing");
+        let said = spoilt(&|frame| {
+            let place = column(frame, "packets");
+            frame.columns[place].1 = Column::Int(vec![-3; frame.rows()]);
+        });
+        assert_eq!(said, "`flows.parquet`, column `packets`: row 0: -3 is below zero");
+        let said = spoilt(&|frame| {
+            let place = column(frame, "class");
+            frame.columns[place].1 = Column::Text((0..frame.rows()).map(|_| "local").collect());
+        });
+        assert_eq!(said, "`flows.parquet`, column `class`: row 0: `local` is neither intra nor inter");
+        let said = spoilt(&|frame| {
+            let place = column(frame, "ideal_ns");
+            frame.columns[place].1 = Column::Real(vec![f64::NAN; frame.rows()]);
+        });
+        assert_eq!(said, "`flows.parquet`, column `ideal_ns`: row 0: NaN is not a time in nanoseconds");
+        let said = spoilt(&|frame| {
+            let place = column(frame, "src");
+            frame.columns[place].1 = Column::Real(vec![1.0; frame.rows()]);
+        });
+        assert_eq!(said, "`flows.parquet`, column `src`: is not of type INT64");
+        let said = spoilt(&|frame| {
+            let place = column(frame, "start_ns");
+            frame.columns[place].1 = Column::OptReal(vec![None; frame.rows()]);
+        });
+        assert!(said.contains("column `fct_ns`: row 0: a flow that never started is complete"), "{said}");
+    }
+}

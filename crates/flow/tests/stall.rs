@@ -1,0 +1,54 @@
+//! A window lost whole does not come back a packet at a time.
+
+use flow::{AckHeader, FlowConfig, SendState, Sender};
+use laws::{Ack, Acted, ControlLaw, Loss, Permit};
+use units::{Bytes, Span, Time};
+
+/// A thousand packets until the first acknowledgement, ten from then on.
+struct Shrinks(u64);
+
+impl ControlLaw for Shrinks {
+    fn on_ack(&mut self, _: &Ack) {
+        self.0 = 10;
+    }
+
+    fn on_loss(&mut self, _: &Loss) {}
+
+    fn permit(&self) -> Permit {
+        Permit::window(Bytes::new(1_000 * self.0))
+    }
+
+    fn acted(&self) -> Acted {
+        Acted::default()
+    }
+}
+
+#[test]
+fn a_lost_window_larger_than_what_is_permitted_next_is_given_up_in_two_timeouts() {
+    let rtt = Span::from_us(100);
+    let config = FlowConfig {
+        size: Bytes::new(2_000_000),
+        mss: 1_000,
+        base_rtt: rtt,
+        reordering: rtt.over(4),
+        rto_min: rtt.times(2),
+        rto_max: Span::from_s(4),
+        timeouts_cut: true,
+    };
+    let mut sender = Sender::new(config, Shrinks(1_000), Time::ZERO);
+    let mut now = Time::ZERO;
+    // A thousand packets over a round trip; only the first arrives.
+    while sender.poll(now) == SendState::Now {
+        sender.send(now);
+        now += Span::from_ns(100);
+    }
+    assert_eq!(sender.stats().packets_sent, 1_000);
+    sender.on_ack(now, &AckHeader { seq: 0, covers: 1, cumulative: 1, marked: false, attempt: 1 });
+    while sender.poll(now) == SendState::Blocked {
+        now = sender.next_timer();
+        sender.on_timer(now);
+    }
+    // The first timeout comes 2 RTT after the first lost packet left, the second at most 4 after the last.
+    assert!(sender.stats().timeouts <= 2, "{:?}", sender.stats());
+    assert!(now < Time::ZERO + rtt.times(6), "{now}");
+}

@@ -1,0 +1,233 @@
+//! What a claim's expressions come to in the runs at hand.
+
+use std::collections::BTreeMap;
+
+use thiserror::Error;
+
+use super::ast::{Check, Comparison, Expr, Function, Metric, Operator, Order, Subject};
+use super::quantity::{Dimension, Value};
+use crate::store::RunResults;
+use crate::summary::{Cell, Summary, spread};
+use crate::tables::PortTable;
+
+/// Runs by id, with their summaries and, where they are at hand, their port samples.
+#[derive(Clone, Default, Debug)]
+pub struct Runs<'a>(BTreeMap<&'a str, (&'a Summary, Option<&'a PortTable>)>);
+
+impl<'a> Runs<'a> {
+    /// Runs of which only summaries are at hand.
+    pub fn of_summaries(summaries: impl IntoIterator<Item = &'a Summary>) -> Self {
+        Self(summaries.into_iter().map(|summary| (summary.run.as_str(), (summary, None))).collect())
+    }
+
+    /// Whole runs.
+    pub fn of_results(runs: impl IntoIterator<Item = &'a RunResults>) -> Self {
+        let entry = |run: &'a RunResults| (run.summary.run.as_str(), (&run.summary, Some(&run.ports)));
+        Self(runs.into_iter().map(entry).collect())
+    }
+
+    /// The ids.
+    pub fn ids(&self) -> impl Iterator<Item = &str> {
+        self.0.keys().copied()
+    }
+}
+
+/// Why an expression has no value.
+#[derive(Clone, PartialEq, Eq, Debug, Error)]
+#[allow(missing_docs)]
+pub enum EvalError {
+    #[error("there is no run `{run}`; there are: {known}")]
+    NoRun { run: String, known: String },
+    #[error("`{metric}`: the run has no class of flows `{class}`; it has: {known}")]
+    NoClass { metric: String, class: String, known: String },
+    #[error("`{metric}`: {reason}")]
+    NotMeasured { metric: String, reason: String },
+    #[error("`{left}` is {is} and `{right}` is {other}: they cannot be {done}")]
+    Units { left: String, is: Dimension, done: &'static str, right: String, other: Dimension },
+    #[error("`{expr}` divides by zero")]
+    DivisionByZero { expr: String },
+    #[error("`{expr}` is not a number")]
+    NotANumber { expr: String },
+}
+
+/// The value of an expression.
+///
+/// # Errors
+/// When a run, a class or a measurement is missing, or units do not fit.
+pub fn value(expr: &Expr, runs: &Runs<'_>) -> Result<Value, EvalError> {
+    let made = match expr {
+        Expr::Literal(amount, unit) => unit.map_or(Value::number(*amount), |unit| unit.of(*amount)),
+        Expr::Metric(metric) => measured(metric, runs)?,
+        Expr::Negative(inner) => {
+            let inner = value(inner, runs)?;
+            Value { amount: -inner.amount, ..inner }
+        }
+        Expr::Binary(left, operator, right) => {
+            let (a, b) = (value(left, runs)?, value(right, runs)?);
+            match operator {
+                Operator::Plus => alike(left, a, "added", right, b).map(|()| a.amount + b.amount),
+                Operator::Minus => alike(left, a, "subtracted", right, b).map(|()| a.amount - b.amount),
+                Operator::Times => Ok(a.amount * b.amount),
+                Operator::Over if b.amount == 0.0 => Err(EvalError::DivisionByZero { expr: expr.to_string() }),
+                Operator::Over => Ok(a.amount / b.amount),
+            }
+            .map(|amount| {
+                let dimension = match operator {
+                    Operator::Times => a.dimension.plus(b.dimension),
+                    Operator::Over => a.dimension.minus(b.dimension),
+                    Operator::Plus | Operator::Minus => a.dimension,
+                };
+                Value { amount, dimension }
+            })?
+        }
+        Expr::Call(function, args) => call(*function, args, runs)?,
+    };
+    if made.amount.is_nan() { Err(EvalError::NotANumber { expr: expr.to_string() }) } else { Ok(made) }
+}
+
+fn call(function: Function, args: &[Expr], runs: &Runs<'_>) -> Result<Value, EvalError> {
+    let mut chosen: Option<(&Expr, Value)> = None;
+    for arg in args {
+        let next = value(arg, runs)?;
+        chosen = Some(match (chosen, function) {
+            (None, Function::Abs) => (arg, Value { amount: next.amount.abs(), ..next }),
+            (None, _) => (arg, next),
+            (Some((first, best)), _) => {
+                alike(first, best, "compared", arg, next)?;
+                let better =
+                    if function == Function::Min { next.amount < best.amount } else { next.amount > best.amount };
+                if better { (arg, next) } else { (first, best) }
+            }
+        });
+    }
+    chosen.map(|(_, value)| value).ok_or_else(|| EvalError::NotANumber { expr: format!("{}()", function.name()) })
+}
+
+/// Refuses values of different kinds.
+fn alike(left: &Expr, a: Value, done: &'static str, right: &Expr, b: Value) -> Result<(), EvalError> {
+    if a.dimension == b.dimension {
+        return Ok(());
+    }
+    let (left, right) = (left.to_string(), right.to_string());
+    Err(EvalError::Units { left, is: a.dimension, done, right, other: b.dimension })
+}
+
+/// Whether a check holds.
+///
+/// # Errors
+/// As [`value`]; also where an earlier comparison has already failed.
+pub fn holds(check: &Check, runs: &Runs<'_>) -> Result<bool, EvalError> {
+    let mut all = true;
+    for comparison in &check.all {
+        all &= compares(comparison, runs)?;
+    }
+    Ok(all)
+}
+
+#[allow(clippy::float_cmp)] // `==` is exact, as documented: it is for counts.
+fn compares(comparison: &Comparison, runs: &Runs<'_>) -> Result<bool, EvalError> {
+    let Comparison { left, order, right } = comparison;
+    let (a, b) = (value(left, runs)?, value(right, runs)?);
+    alike(left, a, "compared", right, b)?;
+    Ok(match order {
+        Order::AtMost => a.amount <= b.amount,
+        Order::Below => a.amount < b.amount,
+        Order::AtLeast => a.amount >= b.amount,
+        Order::Above => a.amount > b.amount,
+        Order::Equal => a.amount == b.amount,
+        Order::Unequal => a.amount != b.amount,
+    })
+}
+
+fn measured(metric: &Metric, runs: &Runs<'_>) -> Result<Value, EvalError> {
+    let Some(&(summary, ports)) = runs.0.get(metric.run.as_str()) else {
+        let known: Vec<&str> = runs.ids().collect();
+        return Err(EvalError::NoRun { run: metric.run.clone(), known: known.join("; ") });
+    };
+    let missing = |reason: String| EvalError::NotMeasured { metric: metric.to_string(), reason };
+    let count = |count: u64| Ok(Value::number(count as f64));
+    match &metric.subject {
+        Subject::Spread { class, metric: kind, stat } => {
+            let cell = cell_of(metric, summary, class)?;
+            let of = if *kind == "fct" { &cell.fct_ns } else { &cell.slowdown };
+            let found = of.get(stat).flatten();
+            let amount =
+                found.ok_or_else(|| missing(format!("none of its {} flows of class {class} ended", cell.count)))?;
+            Ok(if *kind == "fct" { Value::ns(amount) } else { Value::number(amount) })
+        }
+        Subject::Class { class, metric: kind } => {
+            let cell = cell_of(metric, summary, class)?;
+            match *kind {
+                "count" => count(cell.count),
+                "completed" => count(cell.completed),
+                _ if cell.count == 0 => Err(missing(format!("it has no flows of class {class}"))),
+                _ => Ok(Value::bps(cell.goodput_bps as f64)),
+            }
+        }
+        Subject::Fairness(key) => {
+            let fair = &summary.fairness;
+            let none = || missing("no interval in which all of two or more sampled flows were active".into());
+            match *key {
+                "jain_mean" => fair.jain_mean.map(Value::number).ok_or_else(none),
+                "jain_final" => fair.jain_final.map(Value::number).ok_or_else(none),
+                // Flows that were together and did not become fair: later than any time.
+                _ if fair.jain_final.is_some() => {
+                    Ok(Value::ns(fair.converged_at_ns.map_or(f64::INFINITY, |ns| ns as f64)))
+                }
+                _ => Err(none()),
+            }
+        }
+        Subject::Network(key) => {
+            let it = &summary.network;
+            match *key {
+                "data_packets" => count(it.data_packets),
+                "packet_hops" => count(it.packet_hops),
+                "drops" => count(it.drops),
+                "ecn_marks" => count(it.ecn_marks),
+                "retransmits" => count(it.retransmits),
+                "timeouts" => count(it.timeouts),
+                "pfc_pauses" => count(it.pfc_pauses),
+                "pfc_pause" => Ok(Value::ns(it.pfc_pause_ns as f64)),
+                _ => Ok(Value::bytes(it.max_queue_bytes as f64)),
+            }
+        }
+        Subject::Drops(tier) => {
+            let tiers = &summary.network.drops_by_tier;
+            let known = || tiers.iter().map(|(name, _)| name).collect::<Vec<_>>().join(", ");
+            let found = tiers.get(tier).map(|&drops| Value::number(drops as f64));
+            found.ok_or_else(|| missing(format!("no class of links `{tier}`; there are {}", known())))
+        }
+        Subject::Law(key) => {
+            let entries = summary.law.acted.entries();
+            let found = entries.iter().find(|(name, _)| name == key);
+            found.map(|&(_, times)| Value::number(times as f64)).ok_or_else(|| missing("is not counted".into()))
+        }
+        Subject::Queue { which, ports: choice, stat } => {
+            let ports = ports.ok_or_else(|| missing("the run's port samples are not at hand".into()))?;
+            let rows = ports.chosen(choice);
+            let bytes: Vec<f64> = if *which == "queue" {
+                rows.iter().map(|row| row.queue_bytes as f64).collect()
+            } else {
+                rows.iter().filter_map(|row| row.phantom_bytes).map(|bytes| bytes as f64).collect()
+            };
+            let found = spread(bytes).get(stat).flatten();
+            found.map(Value::bytes).ok_or_else(|| missing(format!("no samples of the ports `{choice}`")))
+        }
+    }
+}
+
+fn cell_of<'a>(metric: &Metric, summary: &'a Summary, class: &str) -> Result<&'a Cell, EvalError> {
+    summary.class(class).ok_or_else(|| {
+        let known: Vec<&str> = summary.classes().map(|(name, _)| name).collect();
+        EvalError::NoClass { metric: metric.to_string(), class: class.to_owned(), known: known.join(", ") }
+    })
+}
+
+/// What to know about a metric's value: that some flows of its class did not end.
+pub(super) fn caveat(metric: &Metric, runs: &Runs<'_>) -> Option<String> {
+    let Subject::Spread { class, .. } = &metric.subject else { return None };
+    let (summary, _) = runs.0.get(metric.run.as_str())?;
+    let cell = summary.class(class)?;
+    let open = cell.count - cell.completed.min(cell.count);
+    (open > 0).then(|| format!("{}: {open} of {} {class} flows did not end and are left out", metric.run, cell.count))
+}

@@ -1,0 +1,274 @@
+//! Claims of papers: what a paper says of an experiment, as comparisons that runs are judged by. The language and
+//! the verdicts are documented in `docs/src/reference/claims.md`.
+
+pub mod ast;
+mod eval;
+mod parse;
+mod quantity;
+#[cfg(test)]
+mod tests;
+
+use std::collections::BTreeSet;
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+use thiserror::Error;
+
+pub use ast::{Check, Comparison, Expr, Metric};
+pub use eval::{EvalError, Runs, holds, value};
+pub use parse::{LONGEST, ParseError, check, expression};
+pub use quantity::{Dimension, Unit, Value};
+
+use crate::ordered::Ordered;
+
+/// One claim of a paper.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Claim {
+    /// Its name in the paper's file.
+    pub id: String,
+    /// It in words.
+    pub text: String,
+    /// What the paper states.
+    pub paper: String,
+    /// What must hold for it to be reproduced; none while it is pending.
+    pub check: Option<Check>,
+    /// What must at least hold for its direction to be right.
+    pub direction: Option<Check>,
+    /// Why it is not evaluated.
+    pub pending: Option<String>,
+    /// What to print as measured, instead of both sides of the check.
+    pub measure: Option<Expr>,
+    /// The verdicts of earlier runs, by scale.
+    pub recorded: Ordered<Verdict>,
+}
+
+/// The outcome of a claim.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub enum Verdict {
+    /// The check holds.
+    #[serde(rename = "reproduced")]
+    Reproduced,
+    /// The check fails and the direction holds.
+    #[serde(rename = "direction only")]
+    DirectionOnly,
+    /// Neither holds.
+    #[serde(rename = "not reproduced")]
+    NotReproduced,
+    /// Something that the check needs was not measured.
+    #[serde(rename = "cannot judge")]
+    CannotJudge,
+    /// Not evaluated, for a reason that the file states.
+    #[serde(rename = "pending")]
+    Pending,
+}
+
+impl Verdict {
+    /// All of them, the best first.
+    pub const ALL: [Self; 5] =
+        [Self::Reproduced, Self::DirectionOnly, Self::NotReproduced, Self::CannotJudge, Self::Pending];
+
+    /// Its name in files and tables.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Reproduced => "reproduced",
+            Self::DirectionOnly => "direction only",
+            Self::NotReproduced => "not reproduced",
+            Self::CannotJudge => "cannot judge",
+            Self::Pending => "pending",
+        }
+    }
+
+    /// The verdict of that name.
+    pub fn from_name(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|verdict| verdict.name() == name)
+    }
+
+    const fn rank(self) -> u8 {
+        match self {
+            Self::Reproduced => 3,
+            Self::DirectionOnly => 2,
+            Self::NotReproduced => 1,
+            Self::CannotJudge | Self::Pending => 0,
+        }
+    }
+}
+
+impl fmt::Display for Verdict {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
+    }
+}
+
+/// Whether a verdict is worse than the recorded one.
+pub fn regressed(recorded: Verdict, now: Verdict) -> bool {
+    now.rank() < recorded.rank()
+}
+
+/// A claim and what came of it.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Judgement {
+    /// The claim's name.
+    pub id: String,
+    /// The claim in words.
+    pub text: String,
+    /// What the paper states.
+    pub paper: String,
+    /// What was measured, with its unit; empty if nothing was.
+    pub measured: String,
+    /// The outcome.
+    pub verdict: Verdict,
+    /// Why, where the outcome needs a reason; else empty.
+    pub note: String,
+}
+
+/// What is wrong with a claim in a file.
+#[derive(Clone, PartialEq, Eq, Debug, Error)]
+pub enum ClaimError {
+    /// It is not of the form of a claim.
+    #[error("claim `{id}`: {reason}")]
+    Form {
+        /// The claim's name, or `?`.
+        id: String,
+        /// What is wrong.
+        reason: String,
+    },
+    /// One of its expressions is wrong.
+    #[error("claim `{id}`, `{key}`: {error}")]
+    Expression {
+        /// The claim's name.
+        id: String,
+        /// Which expression.
+        key: &'static str,
+        /// What is wrong, and where.
+        error: ParseError,
+    },
+}
+
+/// A claim as in a file.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Raw {
+    id: String,
+    text: String,
+    paper: serde_json::Value,
+    check: Option<String>,
+    direction: Option<String>,
+    pending: Option<String>,
+    measure: Option<String>,
+    #[serde(default)]
+    recorded: Ordered<String>,
+}
+
+impl Claim {
+    /// A claim from a table of a file, as JSON.
+    ///
+    /// # Errors
+    /// When a key is missing, unknown or of the wrong type, or an expression is wrong.
+    pub fn from_json(value: &serde_json::Value) -> Result<Self, ClaimError> {
+        let id = value.get("id").and_then(serde_json::Value::as_str).unwrap_or("?").to_owned();
+        let form = |reason: String| ClaimError::Form { id: id.clone(), reason };
+        let raw: Raw = serde_path_to_error::deserialize(value).map_err(|error| form(error.to_string()))?;
+        let paper = match &raw.paper {
+            serde_json::Value::String(text) => text.clone(),
+            serde_json::Value::Number(number) => number.to_string(),
+            _ => return Err(form("`paper` is what the paper states: a number or a text".into())),
+        };
+        let wrong = |key: &'static str| {
+            let id = id.clone();
+            move |error| ClaimError::Expression { id, key, error }
+        };
+        if raw.check.is_none() && raw.pending.is_none() {
+            return Err(form("needs a `check`, or the reason why it is `pending`".into()));
+        }
+        let verdict = |(scale, name): &(String, String)| {
+            let known = || Verdict::ALL.map(Verdict::name).join(", ");
+            let found = Verdict::from_name(name).map(|verdict| (scale.clone(), verdict));
+            found.ok_or_else(|| form(format!("`recorded.{scale}`: no verdict `{name}`; there are: {}", known())))
+        };
+        Ok(Self {
+            text: raw.text,
+            paper,
+            check: raw.check.as_deref().map(check).transpose().map_err(wrong("check"))?,
+            direction: raw.direction.as_deref().map(check).transpose().map_err(wrong("direction"))?,
+            measure: raw.measure.as_deref().map(expression).transpose().map_err(wrong("measure"))?,
+            pending: raw.pending,
+            recorded: Ordered(raw.recorded.0.iter().map(verdict).collect::<Result<_, _>>()?),
+            id: raw.id,
+        })
+    }
+
+    /// The ids of all runs that it speaks of.
+    pub fn runs(&self) -> BTreeSet<&str> {
+        let mut runs = BTreeSet::new();
+        for metric in self.metrics() {
+            runs.insert(metric.run.as_str());
+        }
+        runs
+    }
+
+    fn metrics(&self) -> Vec<&Metric> {
+        let checks = self.check.iter().chain(&self.direction).flat_map(|check| &check.all);
+        let sides = checks.flat_map(|comparison| [&comparison.left, &comparison.right]);
+        let mut metrics = Vec::new();
+        for expr in sides.chain(&self.measure) {
+            expr.each_metric(&mut |metric| {
+                if !metrics.contains(&metric) {
+                    metrics.push(metric);
+                }
+            });
+        }
+        metrics
+    }
+
+    /// Judges it by the runs at hand.
+    pub fn judge(&self, runs: &Runs<'_>) -> Judgement {
+        let made = |verdict, measured, note| Judgement {
+            id: self.id.clone(),
+            text: self.text.clone(),
+            paper: self.paper.clone(),
+            measured,
+            verdict,
+            note,
+        };
+        let check = match (&self.pending, &self.check) {
+            (Some(reason), _) => return made(Verdict::Pending, String::new(), reason.clone()),
+            (None, None) => return made(Verdict::Pending, String::new(), "it has no check".into()),
+            (None, Some(check)) => check,
+        };
+        let verdict = match (holds(check, runs), &self.direction) {
+            (Ok(true), _) => Ok(Verdict::Reproduced),
+            (Ok(false), None) => Ok(Verdict::NotReproduced),
+            (Ok(false), Some(direction)) => {
+                holds(direction, runs).map(|holds| if holds { Verdict::DirectionOnly } else { Verdict::NotReproduced })
+            }
+            (Err(error), _) => Err(error),
+        };
+        let measured = match &self.measure {
+            Some(expr) => value(expr, runs).map(|value| value.to_string()),
+            None => sides(check, runs),
+        };
+        let mut notes: Vec<String> = self.metrics().iter().filter_map(|metric| eval::caveat(metric, runs)).collect();
+        notes.dedup();
+        match (verdict, measured) {
+            (Ok(verdict), Ok(measured)) => made(verdict, measured, notes.join("; ")),
+            (Ok(verdict), Err(error)) => {
+                notes.push(error.to_string());
+                made(verdict, String::new(), notes.join("; "))
+            }
+            (Err(error), measured) => made(Verdict::CannotJudge, measured.unwrap_or_default(), error.to_string()),
+        }
+    }
+}
+
+/// The values of both sides of each comparison; of one side if the other is constant.
+fn sides(check: &Check, runs: &Runs<'_>) -> Result<String, EvalError> {
+    let one = |comparison: &Comparison| {
+        let (left, right) = (value(&comparison.left, runs)?, value(&comparison.right, runs)?);
+        Ok(match (comparison.left.is_constant(), comparison.right.is_constant()) {
+            (false, true) => left.to_string(),
+            (true, false) => right.to_string(),
+            _ => format!("{left} against {right}"),
+        })
+    };
+    Ok(check.all.iter().map(one).collect::<Result<Vec<_>, _>>()?.join("; "))
+}

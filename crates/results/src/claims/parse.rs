@@ -1,0 +1,368 @@
+//! The claim language from text. Errors point at their column.
+
+use std::fmt;
+
+use super::ast::{Check, Comparison, Expr, Function, Metric, Operator, Order, Subject, is_name, names, normal_point};
+use super::quantity::Unit;
+
+/// The longest text of an expression: every walk over its tree is no deeper than this.
+pub const LONGEST: usize = 1_000;
+/// The deepest nesting of parentheses and signs.
+const DEEPEST: u32 = 50;
+
+/// What is wrong with an expression, and where.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct ParseError {
+    /// The expression.
+    pub text: String,
+    /// The bytes of it that are wrong; empty at its end.
+    pub span: std::ops::Range<usize>,
+    /// What is wrong.
+    pub message: String,
+}
+
+impl ParseError {
+    /// The column, in characters from 1.
+    pub fn column(&self) -> usize {
+        self.text.get(..self.span.start).unwrap_or(&self.text).chars().count() + 1
+    }
+}
+
+impl std::error::Error for ParseError {}
+
+/// The message, the expression, and carets under what is wrong.
+impl fmt::Display for ParseError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let wrong = self.text.get(self.span.clone()).unwrap_or("").chars().count().max(1);
+        let line = self.text.replace(['\n', '\r', '\t'], " ");
+        let (column, carets) = (self.column(), "^".repeat(wrong));
+        write!(f, "column {column}: {}\n  {line}\n  {carets:>1$}", self.message, column - 1 + wrong)
+    }
+}
+
+/// Reads a check: comparisons joined by `and`.
+///
+/// # Errors
+/// When it is none, with the column.
+pub fn check(text: &str) -> Result<Check, ParseError> {
+    let mut parser = Parser::new(text)?;
+    let mut all = vec![parser.comparison()?];
+    while parser.word("and") {
+        all.push(parser.comparison()?);
+    }
+    parser.end("`and`, an operator or the end")?;
+    Ok(Check { all })
+}
+
+/// Reads an expression without a comparison.
+///
+/// # Errors
+/// When it is none, with the column.
+pub fn expression(text: &str) -> Result<Expr, ParseError> {
+    let mut parser = Parser::new(text)?;
+    let expr = parser.sum()?;
+    parser.end("an operator or the end")?;
+    Ok(expr)
+}
+
+struct Parser<'a> {
+    text: &'a str,
+    at: usize,
+    depth: u32,
+}
+
+type Parsed<T> = Result<T, ParseError>;
+
+impl<'a> Parser<'a> {
+    fn new(text: &'a str) -> Parsed<Self> {
+        let parser = Self { text, at: 0, depth: 0 };
+        match text.char_indices().nth(LONGEST) {
+            Some((at, _)) => parser.wrong(at..at, format!("an expression has at most {LONGEST} characters")),
+            None => Ok(parser),
+        }
+    }
+
+    fn wrong<T>(&self, span: std::ops::Range<usize>, message: impl Into<String>) -> Parsed<T> {
+        Err(ParseError { text: self.text.to_owned(), span, message: message.into() })
+    }
+
+    /// An error at the next character.
+    fn expected<T>(&mut self, what: &str) -> Parsed<T> {
+        let rest = self.rest();
+        match rest.chars().next() {
+            None => self.wrong(self.at..self.at, format!("expected {what}, but it ends here")),
+            Some(first) => {
+                let word = rest.find(|c: char| !(c.is_alphanumeric() || c == '_')).unwrap_or(rest.len());
+                self.wrong(self.at..self.at + word.max(first.len_utf8()), format!("expected {what}"))
+            }
+        }
+    }
+
+    /// What is left, without leading space.
+    fn rest(&mut self) -> &'a str {
+        let rest = self.text[self.at..].trim_start();
+        self.at = self.text.len() - rest.len();
+        rest
+    }
+
+    fn sign(&mut self, sign: &str) -> bool {
+        let found = self.rest().starts_with(sign);
+        if found {
+            self.at += sign.len();
+        }
+        found
+    }
+
+    fn need(&mut self, sign: &str) -> Parsed<()> {
+        if self.sign(sign) { Ok(()) } else { self.expected(&format!("`{sign}`")) }
+    }
+
+    /// The name that comes next, if one does.
+    fn peek_name(&mut self) -> Option<&'a str> {
+        let rest = self.rest();
+        let end = rest.find(|c: char| !(c.is_ascii_alphanumeric() || c == '_')).unwrap_or(rest.len());
+        Some(&rest[..end]).filter(|name| is_name(name))
+    }
+
+    fn word(&mut self, word: &str) -> bool {
+        let found = self.peek_name() == Some(word);
+        if found {
+            self.at += word.len();
+        }
+        found
+    }
+
+    fn end(&mut self, what: &str) -> Parsed<()> {
+        if self.rest().is_empty() { Ok(()) } else { self.expected(what) }
+    }
+
+    fn comparison(&mut self) -> Parsed<Comparison> {
+        let left = self.sum()?;
+        let Some(order) = Order::ALL.into_iter().find(|order| self.sign(order.sign())) else {
+            return self.expected("a comparison: <, <=, >, >=, == or !=");
+        };
+        Ok(Comparison { left, order, right: self.sum()? })
+    }
+
+    fn sum(&mut self) -> Parsed<Expr> {
+        let mut expr = self.product()?;
+        while let Some(operator) = self.operator([Operator::Plus, Operator::Minus]) {
+            expr = Expr::Binary(Box::new(expr), operator, Box::new(self.product()?));
+        }
+        Ok(expr)
+    }
+
+    fn product(&mut self) -> Parsed<Expr> {
+        let mut expr = self.signed()?;
+        while let Some(operator) = self.operator([Operator::Times, Operator::Over]) {
+            expr = Expr::Binary(Box::new(expr), operator, Box::new(self.signed()?));
+        }
+        Ok(expr)
+    }
+
+    fn operator(&mut self, known: [Operator; 2]) -> Option<Operator> {
+        let first = self.rest().chars().next()?;
+        let found = known.into_iter().find(|operator| operator.sign() == first)?;
+        self.at += first.len_utf8();
+        Some(found)
+    }
+
+    fn signed(&mut self) -> Parsed<Expr> {
+        self.depth += 1;
+        if self.depth > DEEPEST {
+            return self.expected(&format!("at most {DEEPEST} levels of parentheses and signs"));
+        }
+        let made = if self.sign("-") { Expr::Negative(Box::new(self.signed()?)) } else { self.atom()? };
+        self.depth -= 1;
+        Ok(made)
+    }
+
+    fn atom(&mut self) -> Parsed<Expr> {
+        const WHAT: &str = "a number, a run's name, a function or `(`";
+        let Some(first) = self.rest().chars().next() else { return self.expected(WHAT) };
+        if first.is_ascii_digit() {
+            return self.literal();
+        }
+        if first == '(' {
+            self.at += 1;
+            let inner = self.sum()?;
+            self.need(")")?;
+            return Ok(inner);
+        }
+        if let Some(name) = self.peek_name()
+            && self.text[self.at + name.len()..].trim_start().starts_with('(')
+        {
+            return self.call(name);
+        }
+        if first == '"' || first == '\'' || self.peek_name().is_some() {
+            return self.metric().map(Expr::Metric);
+        }
+        self.expected(WHAT)
+    }
+
+    fn call(&mut self, name: &str) -> Parsed<Expr> {
+        let start = self.at;
+        let Some(function) = Function::ALL.into_iter().find(|function| function.name() == name) else {
+            return self.wrong(start..start + name.len(), "no such function; known are min, max and abs");
+        };
+        self.at += name.len();
+        self.need("(")?;
+        let mut args = vec![self.sum()?];
+        while self.sign(",") {
+            args.push(self.sum()?);
+        }
+        self.need(")")?;
+        if function == Function::Abs && args.len() != 1 {
+            return self.wrong(start..self.at, format!("abs takes one value, not {}", args.len()));
+        }
+        Ok(Expr::Call(function, args))
+    }
+
+    fn literal(&mut self) -> Parsed<Expr> {
+        let rest = self.rest();
+        let start = self.at;
+        let count = |text: &str| text.bytes().take_while(u8::is_ascii_digit).count();
+        let mut end = count(rest);
+        if rest[end..].starts_with('.') && count(&rest[end + 1..]) > 0 {
+            end += 1 + count(&rest[end + 1..]);
+        }
+        if let Some(tail) = rest[end..].strip_prefix(['e', 'E']) {
+            let sign = usize::from(tail.starts_with(['+', '-']));
+            let digits = count(&tail[sign..]);
+            if digits > 0 {
+                end += 1 + sign + digits;
+            }
+        }
+        let amount = match rest[..end].parse::<f64>() {
+            Ok(amount) if amount.is_finite() => amount,
+            _ => return self.wrong(start..start + end, "this number is too large"),
+        };
+        self.at += end;
+        Ok(Expr::Literal(amount, self.unit()?))
+    }
+
+    /// A unit right after a number, or after spaces.
+    fn unit(&mut self) -> Parsed<Option<Unit>> {
+        let tail = &self.text[self.at..];
+        let space = tail.len() - tail.trim_start().len();
+        let word = &tail[space..];
+        let end = if word.starts_with('%') {
+            1
+        } else {
+            word.find(|c: char| !(c.is_alphanumeric() || c == '_')).unwrap_or(word.len())
+        };
+        if end == 0 {
+            return Ok(None);
+        }
+        let start = self.at + space;
+        match Unit::from_name(&word[..end]) {
+            Some(unit) => {
+                self.at = start + end;
+                Ok(Some(unit))
+            }
+            // A word further on is someone else's.
+            None if space > 0 => Ok(None),
+            None => {
+                let known: Vec<&str> = Unit::ALL.iter().map(|unit| unit.name).collect();
+                self.wrong(start..start + end, format!("no such unit; known are {}", known.join(", ")))
+            }
+        }
+    }
+
+    /// A name, or a text in quotes. Also says whether it was quoted.
+    fn name(&mut self, what: &str) -> Parsed<(String, bool)> {
+        if let Some(name) = self.peek_name() {
+            self.at += name.len();
+            return Ok((name.to_owned(), false));
+        }
+        let rest = self.rest();
+        let Some(quote) = rest.chars().next().filter(|c| matches!(c, '"' | '\'')) else {
+            return self.expected(what);
+        };
+        let (start, mut text, mut escaped) = (self.at, String::new(), false);
+        for (place, c) in rest.char_indices().skip(1) {
+            if escaped || (c != quote && c != '\\') {
+                text.push(c);
+                escaped = false;
+            } else if c == '\\' {
+                escaped = true;
+            } else {
+                self.at += place + 1;
+                if text.is_empty() {
+                    return self.wrong(start..self.at, format!("expected {what}, but this is empty"));
+                }
+                return Ok((text, true));
+            }
+        }
+        self.wrong(start..self.text.len(), format!("this has no closing {quote}"))
+    }
+
+    /// One of a list of words.
+    fn one_of(&mut self, what: &str, known: &[&'static str]) -> Parsed<&'static str> {
+        let found = self.peek_name().and_then(|name| known.iter().find(|&&word| word == name));
+        match found {
+            Some(word) => {
+                self.at += word.len();
+                Ok(word)
+            }
+            None => self.expected(&format!("{what}: {}", known.join(", "))),
+        }
+    }
+
+    fn metric(&mut self) -> Parsed<Metric> {
+        let (mut run, _) = self.name("a run's name")?;
+        if self.sign("[") {
+            let start = self.at;
+            let Some(length) = self.text[start..].find(']') else {
+                return self.wrong(start - 1..self.text.len(), "this has no closing ]");
+            };
+            let Some(point) = normal_point(&self.text[start..start + length]) else {
+                let message = "expected the point of a grid, such as [load=0.4]";
+                return self.wrong(start - 1..start + length + 1, message);
+            };
+            self.at = start + length + 1;
+            run = format!("{run},{point}");
+        }
+        self.need(".")?;
+        let (part, quoted) = self.name("all, intra, inter, a size bin, fairness, network, law, queue or phantom")?;
+        let word = names::PARTS.into_iter().find(|&known| !quoted && known == part);
+        let subject = match word {
+            Some("fairness") => {
+                self.need(".")?;
+                Subject::Fairness(self.one_of("a measure of fairness", &names::FAIRNESS)?)
+            }
+            Some("law") => {
+                self.need(".")?;
+                Subject::Law(self.one_of("what a law does", &names::LAW)?)
+            }
+            Some("network") => {
+                self.need(".")?;
+                if self.word("drops_by_tier") {
+                    self.need(".")?;
+                    Subject::Drops(self.name("a class of links, or random")?.0)
+                } else {
+                    Subject::Network(self.one_of("a total of the network", &names::NETWORK)?)
+                }
+            }
+            Some(which) => {
+                self.need("(")?;
+                let (ports, _) = self.name("ports in quotes, such as \"receiver\"")?;
+                self.need(")")?;
+                self.need(".")?;
+                Subject::Queue { which, ports, stat: self.one_of("a statistic", &names::STATS)? }
+            }
+            None => {
+                self.need(".")?;
+                let known: Vec<&str> = [&names::SPREADS[..], &names::TOTALS[..]].concat();
+                let metric = self.one_of("a metric of flows", &known)?;
+                if names::SPREADS.contains(&metric) {
+                    self.need(".")?;
+                    Subject::Spread { class: part, metric, stat: self.one_of("a statistic", &names::STATS)? }
+                } else {
+                    Subject::Class { class: part, metric }
+                }
+            }
+        };
+        Ok(Metric { run, subject })
+    }
+}

@@ -1,0 +1,309 @@
+//! Tests of the claim language and of verdicts.
+
+use proptest::prelude::*;
+use serde_json::{Value as Json, json};
+
+use super::ast::{Function, Operator, Order, Subject, names};
+use super::*;
+use crate::store::RunResults;
+use crate::testbed;
+
+fn runs() -> Vec<RunResults> {
+    let one = testbed::results();
+    let mut two = testbed::results();
+    two.summary.run = "b,load=0.4".into();
+    let all = &mut two.summary.flows.all;
+    all.fct_ns.p99 = all.fct_ns.p99.map(|ns| ns * 2.0);
+    two.summary.fairness =
+        crate::summary::Fairness { jain_mean: Some(0.9), jain_final: Some(0.97), converged_at_ns: Some(12_000_000) };
+    vec![one, two]
+}
+
+fn held(text: &str) -> bool {
+    let results = runs();
+    holds(&check(text).unwrap(), &Runs::of_results(&results)).unwrap()
+}
+
+fn refused(text: &str) -> String {
+    let results = runs();
+    holds(&check(text).unwrap(), &Runs::of_results(&results)).unwrap_err().to_string()
+}
+
+#[test]
+fn checks_hold_or_not() {
+    for text in [
+        "a.all.fct.p99 <= 0.5 * b[load=0.4].all.fct.p99",
+        "2 * a.all.fct.p99 == 'b,load=0.4'.all.fct.p99",
+        "a.all.fct.p99 < b[ load = 0.4 ].all.fct.p99 and a.all.count == 5",
+        "a.small.fct.max < 20us and a.small.fct.max > 18000 ns",
+        "b[load=0.4].fairness.jain_final >= 97%",
+        "b[load=0.4].fairness.converged_at <= 20ms",
+        "a.network.drops == 0 and a.network.drops_by_tier.inter + a.network.drops_by_tier.\"random\" == 0",
+        "a.queue(\"receiver\").max >= 300KB and a.queue(\"receiver\").mean < a.queue(\"receiver\").p99",
+        "a.phantom(\"class:inter\").max > 0B",
+        "a.queue(\"left>right\").max < 100KiB",
+        "abs(1 - 3) == 2 and min(3, 1, 2) == 1 and max(1ms, 2ms) == 2ms",
+        "1 - 2 - 3 == -4 and 8 / 4 / 2 == 1 and 1 + 2 * 3 == 7 and (1 + 2) * 3 == 9 and --1 == 1",
+        "a.requests.completed == 1 and a.law.cuts > 0",
+        "a.inter.goodput > 1Gbps and a.inter.goodput < 10 Gbps",
+        "a.inter.goodput * a.inter.fct.max > 1MB",
+        "4MB / a.inter.fct.max > 1Gbps",
+        "a.network.max_queue <= 1MiB",
+    ] {
+        assert!(held(text), "{text}");
+    }
+    for text in ["a.all.count != 5", "a.all.count == 5 and a.all.count < 5", "1 > 1", "1 >= 2", "2 <= 1"] {
+        assert!(!held(text), "{text}");
+    }
+}
+
+#[test]
+fn never_is_later_than_any_time() {
+    let mut results = runs();
+    results[1].summary.fairness.converged_at_ns = None;
+    let runs = Runs::of_results(&results);
+    let claim = Claim::from_json(&json!({
+        "id": "x", "text": "t", "paper": "20 ms", "check": "b[load=0.4].fairness.converged_at <= 20ms",
+    }));
+    let judged = claim.unwrap().judge(&runs);
+    assert_eq!((judged.verdict, judged.measured.as_str()), (Verdict::NotReproduced, "never"));
+    let endless = check("b[load=0.4].fairness.converged_at - b[load=0.4].fairness.converged_at == 0ns").unwrap();
+    assert!(holds(&endless, &runs).unwrap_err().to_string().ends_with("is not a number"));
+}
+
+#[test]
+fn what_has_no_value_says_why() {
+    let cases = [
+        ("c.all.fct.p99 < 1ms", "there is no run `c`; there are: a; b,load=0.4"),
+        ("a.medium.fct.p99 < 1ms", "no class of flows `medium`; it has: all, intra, inter, small, large"),
+        ("a.collectives.fct.p99 < 1ms", "none of its 0 flows of class collectives ended"),
+        ("a.collectives.goodput < 1Gbps", "it has no flows of class collectives"),
+        ("a.fairness.converged_at < 1ms", "no interval in which all"),
+        ("a.all.fct.p99 < 1", "`a.all.fct.p99` is a time and `1` is a number: they cannot be compared"),
+        ("1ms + 1KB < 1ms", "`1ms` is a time and `1KB` is an amount of data: they cannot be added"),
+        ("min(1ms, 1Gbps) < 1ms", "`1Gbps` is a rate: they cannot be compared"),
+        ("1 / (1 - 1) < 1", "`1 / (1 - 1)` divides by zero"),
+        ("a.queue(\"nowhere\").max < 1B", "no samples of the ports `nowhere`"),
+        ("a.network.drops_by_tier.spine < 1", "no class of links `spine`; there are nic, host"),
+        ("1 > 2 and c.all.count == 1", "there is no run `c`"),
+    ];
+    for (text, message) in cases {
+        let said = refused(text);
+        assert!(said.contains(message), "{text}: {said}");
+    }
+    let results = runs();
+    let summaries = Runs::of_summaries(results.iter().map(|run| &run.summary));
+    let said = holds(&check("a.queue(\"receiver\").max < 1B").unwrap(), &summaries).unwrap_err().to_string();
+    assert!(said.contains("port samples are not at hand"), "{said}");
+}
+
+#[test]
+fn errors_point_at_the_column() {
+    let cases = [
+        ("", 1, "expected a number, a run's name, a function or `(`, but it ends here"),
+        ("a.all.fct.p99", 14, "expected a comparison: <, <=, >, >=, == or !=, but it ends here"),
+        ("a.all.fct.p42 < 1ms", 11, "expected a statistic: mean, p50, p90, p95, p99, max"),
+        ("a.all.rct.p99 < 1ms", 7, "expected a metric of flows: fct, slowdown, goodput, count, completed"),
+        ("a.all.fct.p99 < 1parsec", 18, "no such unit; known are %, ps, ns"),
+        ("a.all.fct.p99 < 1 parsec", 19, "expected `and`, an operator or the end"),
+        ("a.fairness.jain < 1", 12, "expected a measure of fairness: jain_mean, jain_final, converged_at"),
+        ("é.all.fct.p99 < 1", 1, "expected a number"),
+        ("'é'.all.fct.p99 < $", 19, "expected a number"),
+        ("median(1) < 2", 1, "no such function; known are min, max and abs"),
+        ("abs(1, 2) < 2", 1, "abs takes one value, not 2"),
+        ("\"a.all < 1", 1, "this has no closing \""),
+        ("''.all.count < 1", 1, "expected a run's name, but this is empty"),
+        ("a[load=0.4.all.count < 1", 2, "this has no closing ]"),
+        ("a[ ].all.count < 1", 2, "expected the point of a grid"),
+        ("(1 < 2", 4, "expected `)`"),
+        ("1e999 < 2", 1, "this number is too large"),
+        ("a.queue(receiver.max < 1", 17, "expected `)`"),
+        ("1 < 2 < 3", 7, "expected `and`, an operator or the end"),
+    ];
+    for (text, column, message) in cases {
+        let error = check(text).unwrap_err();
+        assert!(error.message.contains(message), "{text}: {}", error.message);
+        assert_eq!(error.column(), column, "{text}: {}", error.message);
+    }
+    let shown = check("a.all.fct.p42 < 1ms").unwrap_err().to_string();
+    let lines: Vec<&str> = shown.lines().collect();
+    assert_eq!(lines[1..], ["  a.all.fct.p42 < 1ms", "            ^^^"]);
+    assert!(lines[0].starts_with("column 11: expected a statistic"), "{shown}");
+    assert!(check(&"(".repeat(LONGEST)).unwrap_err().message.contains("levels"));
+    assert!(check(&"1+".repeat(LONGEST)).unwrap_err().message.contains("characters"));
+    assert!(check(&format!("{}1 < 2", "1+".repeat(490))).is_ok());
+}
+
+fn claim(more: &Json) -> Json {
+    let mut claim = json!({ "id": "a-faster", "text": "A is faster", "paper": 0.4 });
+    for (key, value) in more.as_object().unwrap() {
+        claim[key] = value.clone();
+    }
+    claim
+}
+
+fn judged(more: &Json) -> Judgement {
+    let results = runs();
+    Claim::from_json(&claim(more)).unwrap().judge(&Runs::of_results(&results))
+}
+
+#[test]
+fn verdicts() {
+    let better = "a.all.fct.p99 < b[load=0.4].all.fct.p99";
+    let much = "a.all.fct.p99 < 0.1 * b[load=0.4].all.fct.p99";
+    let it = judged(&json!({ "check": better }));
+    assert_eq!((it.verdict, it.paper.as_str(), it.note.as_str()), (Verdict::Reproduced, "0.4", ""));
+    assert_eq!(it.measured, "20.28 ms against 40.56 ms");
+    let it =
+        judged(&json!({ "check": much, "direction": better, "measure": "a.all.fct.p99 / b[load=0.4].all.fct.p99" }));
+    assert_eq!((it.verdict, it.measured.as_str()), (Verdict::DirectionOnly, "0.5"));
+    assert_eq!(judged(&json!({ "check": much, "direction": much })).verdict, Verdict::NotReproduced);
+    assert_eq!(judged(&json!({ "check": much })).verdict, Verdict::NotReproduced);
+    let it = judged(&json!({ "pending": "needs erasure codes", "check": better }));
+    assert_eq!((it.verdict, it.note.as_str(), it.measured.as_str()), (Verdict::Pending, "needs erasure codes", ""));
+    let it = judged(&json!({ "check": "c.all.count > 1" }));
+    assert_eq!((it.verdict, it.note.contains("no run `c`")), (Verdict::CannotJudge, true));
+    let it = judged(&json!({ "check": much, "direction": "c.all.count > 1" }));
+    assert_eq!(it.verdict, Verdict::CannotJudge);
+    let it = judged(&json!({ "check": better, "measure": "c.all.count" }));
+    assert_eq!((it.verdict, it.measured.as_str()), (Verdict::Reproduced, ""));
+    assert!(it.note.contains("no run `c`"), "{}", it.note);
+    assert_eq!(judged(&json!({ "check": "0.95 <= b[load=0.4].fairness.jain_final" })).measured, "0.97");
+}
+
+#[test]
+fn flows_that_did_not_end_are_noted() {
+    let mut results = runs();
+    results[0].summary.flows.all.completed = 3;
+    let claim = Claim::from_json(&claim(&json!({ "check": "a.all.fct.p99 < 1s and a.all.fct.p50 < 1s" }))).unwrap();
+    let it = claim.judge(&Runs::of_results(&results));
+    assert_eq!(it.note, "a: 2 of 5 all flows did not end and are left out");
+    assert_eq!(claim.runs().into_iter().collect::<Vec<_>>(), ["a"]);
+}
+
+#[test]
+fn a_regression_is_a_worse_verdict() {
+    use Verdict::{CannotJudge, DirectionOnly, NotReproduced, Pending, Reproduced};
+    let worse = [
+        (Reproduced, DirectionOnly),
+        (Reproduced, CannotJudge),
+        (DirectionOnly, NotReproduced),
+        (NotReproduced, CannotJudge),
+        (NotReproduced, Pending),
+    ];
+    for recorded in Verdict::ALL {
+        assert!(!regressed(recorded, recorded) && !regressed(Pending, recorded));
+        assert!(!regressed(recorded, Reproduced));
+        assert_eq!(Verdict::from_name(recorded.name()), Some(recorded));
+        assert_eq!(serde_json::to_value(recorded).unwrap(), recorded.name());
+    }
+    for (recorded, now) in worse {
+        assert!(regressed(recorded, now) && !regressed(now, recorded), "{recorded} {now}");
+    }
+}
+
+#[test]
+fn claims_come_from_files() {
+    let recorded = json!({ "check": "1 < 2", "recorded": { "paper": "direction only", "quick": "reproduced" } });
+    let read = Claim::from_json(&claim(&recorded)).unwrap();
+    assert_eq!(read.recorded.get("paper"), Some(&Verdict::DirectionOnly));
+    assert_eq!(read.recorded.get("quick"), Some(&Verdict::Reproduced));
+    let cases = [
+        (json!({}), "claim `a-faster`: needs a `check`, or the reason why it is `pending`"),
+        (json!({ "check": "1 <" }), "claim `a-faster`, `check`: column 4: expected a number"),
+        (json!({ "check": "1 < 2", "direction": "<" }), "`direction`: column 1"),
+        (json!({ "check": "1 < 2", "measure": "1 < 2" }), "`measure`: column 3"),
+        (json!({ "check": "1 < 2", "chek": "1 < 2" }), "unknown field `chek`"),
+        (json!({ "check": 3 }), "check: invalid type: integer `3`, expected a string"),
+        (json!({ "check": "1 < 2", "paper": true }), "`paper` is what the paper states"),
+        (json!({ "check": "1 < 2", "recorded": { "quick": "fine" } }), "`recorded.quick`: no verdict `fine`"),
+    ];
+    for (more, message) in cases {
+        let said = Claim::from_json(&claim(&more)).unwrap_err().to_string();
+        assert!(said.contains(message), "{said}");
+    }
+    let said = Claim::from_json(&json!(3)).unwrap_err().to_string();
+    assert!(said.starts_with("claim `?`"), "{said}");
+}
+
+fn word(known: &'static [&'static str]) -> impl Strategy<Value = &'static str> {
+    prop::sample::select(known)
+}
+
+fn any_name() -> impl Strategy<Value = String> {
+    prop_oneof![4 => "[a-zA-Z_][a-zA-Z0-9_]{0,6}", 1 => "[ -~é]{1,8}", 1 => word(&names::PARTS).prop_map(String::from)]
+}
+
+fn metric() -> impl Strategy<Value = Expr> {
+    let run = prop_oneof![3 => any_name(), 1 => "[a-z+]{1,4},[a-z]{1,3}=[0-9]\\.[0-9](,x=[a-z ]{1,3})?"];
+    let (class, metric, stat) = (any_name, word(&names::SPREADS), || word(&names::STATS));
+    let subject = prop_oneof![
+        4 => (class(), metric, stat()).prop_map(|(class, metric, stat)| Subject::Spread { class, metric, stat }),
+        1 => (class(), word(&names::TOTALS)).prop_map(|(class, metric)| Subject::Class { class, metric }),
+        1 => word(&names::FAIRNESS).prop_map(Subject::Fairness),
+        1 => word(&names::NETWORK).prop_map(Subject::Network),
+        1 => any_name().prop_map(Subject::Drops),
+        1 => word(&names::LAW).prop_map(Subject::Law),
+        1 => (word(&["queue", "phantom"]), any_name(), stat())
+            .prop_map(|(which, ports, stat)| Subject::Queue { which, ports, stat }),
+    ];
+    (run, subject).prop_map(|(run, subject)| Expr::Metric(Metric { run, subject }))
+}
+
+fn any_expr() -> impl Strategy<Value = Expr> {
+    let unit = prop::option::of(prop::sample::select(&Unit::ALL[..]));
+    let amount = prop_oneof![0.0..1e9f64, (0u32..100).prop_map(f64::from)];
+    let leaf = prop_oneof![(amount, unit).prop_map(|(amount, unit)| Expr::Literal(amount, unit)), metric()];
+    let operator = prop::sample::select(&[Operator::Plus, Operator::Minus, Operator::Times, Operator::Over][..]);
+    leaf.prop_recursive(4, 12, 3, move |inner| {
+        let pair = (inner.clone(), operator.clone(), inner.clone());
+        prop_oneof![
+            inner.clone().prop_map(|inner| Expr::Negative(Box::new(inner))),
+            pair.prop_map(|(left, operator, right)| Expr::Binary(Box::new(left), operator, Box::new(right))),
+            inner.clone().prop_map(|inner| Expr::Call(Function::Abs, vec![inner])),
+            prop::collection::vec(inner, 1..3).prop_map(|args| Expr::Call(Function::Max, args)),
+        ]
+    })
+}
+
+fn any_check() -> impl Strategy<Value = Check> {
+    let comparison = (any_expr(), prop::sample::select(&Order::ALL[..]), any_expr())
+        .prop_map(|(left, order, right)| Comparison { left, order, right });
+    prop::collection::vec(comparison, 1..3).prop_map(|all| Check { all })
+}
+
+proptest! {
+    #[test]
+    fn what_is_printed_reads_back(made in any_check()) {
+        let text = made.to_string();
+        if text.chars().count() <= LONGEST {
+            let read = check(&text);
+            prop_assert_eq!(read.as_ref(), Ok(&made), "{}", text);
+        }
+    }
+
+    #[test]
+    fn any_text_is_read_or_refused_at_a_column_of_it(text in "\\PC{0,60}") {
+        if let Err(error) = check(&text) {
+            prop_assert!((1..=text.chars().count() + 1).contains(&error.column()));
+            prop_assert!(!error.to_string().is_empty());
+        }
+    }
+
+    /// Texts near the language, cut and with a character changed.
+    #[test]
+    fn broken_checks_do_not_panic(made in any_check(), cut in 0usize..200, other in any::<char>()) {
+        let mut text: String = made.to_string();
+        if let Some((at, _)) = text.char_indices().nth(cut) {
+            let rest = text.split_off(at);
+            text.push(other);
+            text.extend(rest.chars().skip(1));
+        }
+        if let Ok(read) = check(&text) {
+            let results = Runs::default();
+            let _ = holds(&read, &results);
+        }
+        let cut: String = text.chars().take(cut).collect();
+        let _ = check(&cut);
+    }
+}
