@@ -4,6 +4,7 @@ use std::collections::VecDeque;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
+use results::claims::{Claim, Judgement, Runs};
 use results::store::{self, GridManifest, MANIFEST, Staging, run_folder, write_run};
 use results::{Class, Program, RunInfo, RunResults, SizeBin};
 use scenario::{BuiltRun, FlowClass, Run, Scenario};
@@ -27,13 +28,21 @@ pub(crate) struct Session<'a> {
     pub(crate) quiet: bool,
     /// What gives these results again.
     pub(crate) replay: Vec<String>,
+    /// What to judge by the runs, for the report.
+    pub(crate) claims: &'a [Claim],
 }
 
 /// Finished runs and where they lie.
 pub(crate) struct Finished {
     pub(crate) runs: Vec<RunResults>,
-    pub(crate) bins: Vec<SizeBin>,
+    /// In the order of the session's claims.
+    pub(crate) judgements: Vec<Judgement>,
     pub(crate) out: PathBuf,
+}
+
+/// What a scenario's `[paper]` says under a key.
+pub(crate) fn paper_key(scenario: &Scenario, key: &str) -> Option<String> {
+    scenario.config.paper.as_ref()?.get(key)?.as_str().map(str::to_owned)
 }
 
 /// This program, for manifests.
@@ -90,17 +99,20 @@ impl Session<'_> {
         }
         let finished: Vec<RunResults> = lock(&done).drain(..).flatten().collect();
         let bins = runs.first().map(size_bins).unwrap_or_default();
+        let runs = Runs::of_results(&finished);
+        let judgements: Vec<Judgement> = self.claims.iter().map(|claim| claim.judge(&runs)).collect();
+        let figure = paper_key(self.scenario, "figure").map_or_else(String::new, |figure| format!("Fig. {figure}"));
         let page = Page {
             title: self.scenario.config.title.clone(),
             subtitle: self.scenario.config.description.clone(),
             scale: self.scenario.scale.as_ref().map(|scale| format!("{}: {}", scale.name, scale.note)),
             scenario_toml: self.scenario.resolved_toml(),
             replay: self.replay.clone(),
-            claims: Vec::new(),
-            bins: bins.clone(),
+            claims: judgements.iter().map(|it| page::claim(&figure, it)).collect(),
+            bins,
         };
         place.finish(&self.scenario.config.name, &finished, &page)?;
-        Ok(Finished { runs: finished, bins, out: self.out.clone() })
+        Ok(Finished { runs: finished, judgements, out: self.out.clone() })
     }
 
     fn chosen(&self) -> Result<Vec<Run>, Failure> {

@@ -42,6 +42,7 @@ pub(crate) fn simulate(
         out,
         quiet: common.quiet || common.json,
         replay: vec![replay_line(replay, common)],
+        claims: &[],
     };
     let finished = session.run()?;
     show(&finished, common)
