@@ -13,6 +13,7 @@ use toml_edit::{DocumentMut, InlineTable, Item};
 use crate::args::{ReproduceArgs, Scale};
 use crate::exit::{Failure, print};
 use crate::session::{Session, paper_key, replace};
+use crate::table::count as count_of;
 
 /// One of a paper's files.
 struct Figure {
@@ -213,7 +214,7 @@ fn tally(done: &[Reproduced]) -> String {
     let count = |verdict: Verdict| all().filter(|it| it.verdict == verdict).count();
     let parts = Verdict::ALL.map(|verdict| (count(verdict), verdict)).into_iter().filter(|(count, _)| *count > 0);
     let parts: Vec<String> = parts.map(|(count, verdict)| format!("{count} {verdict}")).collect();
-    format!("{} figures, {} claims: {}", done.len(), all().count(), parts.join(", "))
+    format!("{}, {}: {}", count_of(done.len(), "figure"), count_of(all().count(), "claim"), parts.join(", "))
 }
 
 fn as_json(done: &[Reproduced], scale: Scale) -> Value {
@@ -252,7 +253,8 @@ fn markdown(done: &[Reproduced], scale: Scale) -> String {
         tally(done),
     );
     for it in done {
-        let figure = paper_key(&it.figure.scenario, "figure").map_or_else(String::new, |figure| format!(", Fig. {figure}"));
+        let figure =
+            paper_key(&it.figure.scenario, "figure").map_or_else(String::new, |figure| format!(", Fig. {figure}"));
         let _ = writeln!(text, "\n## {}{figure}\n\n{}\n", it.figure.name, it.figure.scenario.config.title);
         if let Some(scale) = &it.figure.scenario.scale {
             let _ = writeln!(text, "Scaled: {}.\n", scale.note);
@@ -279,8 +281,7 @@ fn markdown(done: &[Reproduced], scale: Scale) -> String {
                 cell.fct_ns.get(stat).flatten().map_or_else(|| "-".to_owned(), crate::table::time)
             };
             let cells = [&run.flows.all, &run.flows.intra, &run.flows.inter];
-            let times: Vec<String> =
-                cells.iter().flat_map(|class| [cell(class, "mean"), cell(class, "p99")]).collect();
+            let times: Vec<String> = cells.iter().flat_map(|class| [cell(class, "mean"), cell(class, "p99")]).collect();
             let _ = writeln!(
                 text,
                 "| {} | {}/{} | {} | {} | {} |",
