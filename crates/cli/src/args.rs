@@ -122,7 +122,7 @@ pub(crate) enum Scale {
 
 #[derive(Args, Debug)]
 pub(crate) struct ReproduceArgs {
-    /// Which: a paper (uno), a figure (uno/fig8), or all.
+    /// Which: a paper (uno), a figure (uno/fig8-mixed), a figure's beginning (uno/fig8), or all.
     #[arg(default_value = "all")]
     pub(crate) what: Vec<String>,
     /// How large.
@@ -134,6 +134,9 @@ pub(crate) struct ReproduceArgs {
     /// Write this run's verdicts into the files as the recorded ones.
     #[arg(long)]
     pub(crate) record: bool,
+    /// Write the claims and verdicts as a Markdown page, too.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) page: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) common: Common,
 }

@@ -1,6 +1,7 @@
 //! From results to the report's data.
 
-use report::{Claim, FlowRate, Link, PortQueue, ReportData};
+use report::{Claim, FlowRate, Link, PortQueue, ReportData, Verdict};
+use results::claims::Judgement;
 use results::series::{distributions, queues, rates, traces};
 use results::{RunResults, SizeBin};
 
@@ -33,6 +34,26 @@ pub(crate) fn render(page: &Page, runs: &[RunResults]) -> String {
         claims: page.claims.clone(),
         runs: runs.iter().map(|run| one(run, &page.bins, SAMPLES / runs.len().clamp(1, 5))).collect(),
     })
+}
+
+/// A judged claim.
+pub(crate) fn claim(figure: &str, it: &Judgement) -> Claim {
+    let (verdict, note) = match it.verdict {
+        results::claims::Verdict::Reproduced => (Verdict::Reproduced, it.note.clone()),
+        results::claims::Verdict::DirectionOnly => (Verdict::DirectionOnly, it.note.clone()),
+        results::claims::Verdict::NotReproduced => (Verdict::NotReproduced, it.note.clone()),
+        results::claims::Verdict::Pending => (Verdict::Pending, it.note.clone()),
+        results::claims::Verdict::CannotJudge => (Verdict::NotReproduced, format!("cannot be judged: {}", it.note)),
+    };
+    Claim {
+        figure: figure.to_owned(),
+        id: it.id.clone(),
+        text: it.text.clone(),
+        paper: it.paper.clone(),
+        measured: it.measured.clone(),
+        verdict,
+        note,
+    }
 }
 
 fn one(run: &RunResults, bins: &[SizeBin], samples: usize) -> report::Run {

@@ -4,6 +4,7 @@ use std::collections::VecDeque;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
+use results::claims::{Claim, Judgement, Runs};
 use results::store::{self, GridManifest, MANIFEST, Staging, run_folder, write_run};
 use results::{Class, Program, RunInfo, RunResults, SizeBin};
 use scenario::{BuiltRun, FlowClass, Run, Scenario};
@@ -27,13 +28,21 @@ pub(crate) struct Session<'a> {
     pub(crate) quiet: bool,
     /// What gives these results again.
     pub(crate) replay: Vec<String>,
+    /// What to judge by the runs, for the report.
+    pub(crate) claims: &'a [Claim],
 }
 
 /// Finished runs and where they lie.
 pub(crate) struct Finished {
     pub(crate) runs: Vec<RunResults>,
-    pub(crate) bins: Vec<SizeBin>,
+    /// In the order of the session's claims.
+    pub(crate) judgements: Vec<Judgement>,
     pub(crate) out: PathBuf,
+}
+
+/// What a scenario's `[paper]` says under a key.
+pub(crate) fn paper_key(scenario: &Scenario, key: &str) -> Option<String> {
+    scenario.config.paper.as_ref()?.get(key)?.as_str().map(str::to_owned)
 }
 
 /// This program, for manifests.
@@ -90,25 +99,27 @@ impl Session<'_> {
         }
         let finished: Vec<RunResults> = lock(&done).drain(..).flatten().collect();
         let bins = runs.first().map(size_bins).unwrap_or_default();
+        let runs = Runs::of_results(&finished);
+        let judgements: Vec<Judgement> = self.claims.iter().map(|claim| claim.judge(&runs)).collect();
+        let figure = paper_key(self.scenario, "figure").map_or_else(String::new, |figure| format!("Fig. {figure}"));
         let page = Page {
             title: self.scenario.config.title.clone(),
             subtitle: self.scenario.config.description.clone(),
             scale: self.scenario.scale.as_ref().map(|scale| format!("{}: {}", scale.name, scale.note)),
             scenario_toml: self.scenario.resolved_toml(),
             replay: self.replay.clone(),
-            claims: Vec::new(),
-            bins: bins.clone(),
+            claims: judgements.iter().map(|it| page::claim(&figure, it)).collect(),
+            bins,
         };
         place.finish(&self.scenario.config.name, &finished, &page)?;
-        Ok(Finished { runs: finished, bins, out: self.out.clone() })
+        Ok(Finished { runs: finished, judgements, out: self.out.clone() })
     }
 
     fn chosen(&self) -> Result<Vec<Run>, Failure> {
         let runs = self.scenario.runs();
         for name in self.schemes {
             if !runs.iter().any(|run| run.scheme == *name) {
-                let mut known: Vec<&str> = runs.iter().map(|run| run.scheme.as_str()).collect();
-                known.dedup();
+                let known: Vec<&str> = self.scenario.config.schemes.iter().map(|(name, _)| name).collect();
                 return Err(Failure::Input(format!(
                     "error: the scenario has no scheme `{name}`; it has {}",
                     known.join(", ")
@@ -217,22 +228,19 @@ impl<'a> Place<'a> {
             let path = path.to_path_buf();
             move |source: std::io::Error| results::Error::Io { action: what, path, source }
         };
-        if out.exists() && !out.join(MANIFEST).exists() && !out.join("runs").is_dir() {
-            let empty = out.is_dir() && std::fs::read_dir(out).is_ok_and(|mut entries| entries.next().is_none());
-            if !empty {
-                let reason = "it exists and is not a directory of results".to_owned();
-                return Err(results::Error::Occupied { path: out.to_path_buf(), reason }.into());
-            }
+        if out.exists() && !is_ours(out) {
+            let reason = "it exists and is not a directory of results".to_owned();
+            return Err(results::Error::Occupied { path: out.to_path_buf(), reason }.into());
         }
-        // An earlier grid's manifest goes first: from here on the directory is not whole until it is written again.
+        // Earlier results go as a whole, the manifest first: from then on the directory is not whole until it is
+        // written again.
         if out.join(MANIFEST).exists() {
-            store::load_all(out)?;
             std::fs::remove_file(out.join(MANIFEST)).map_err(made("remove", &out.join(MANIFEST)))?;
         }
-        let runs = out.join("runs");
-        if runs.is_dir() {
-            std::fs::remove_dir_all(&runs).map_err(made("remove", &runs))?;
+        if out.exists() {
+            std::fs::remove_dir_all(out).map_err(made("remove", out))?;
         }
+        let runs = out.join("runs");
         std::fs::create_dir_all(&runs).map_err(made("create", &runs))?;
         Ok(Self { out, alone })
     }
@@ -259,6 +267,18 @@ impl<'a> Place<'a> {
         replace(&self.out.join("summary.json"), &grid_json(runs))?;
         replace(&self.out.join(MANIFEST), &manifest.to_json())
     }
+}
+
+/// Whether a path may be replaced: an empty directory, results of any version, or a grid that was cut short.
+fn is_ours(out: &Path) -> bool {
+    let Ok(entries) = std::fs::read_dir(out) else { return false };
+    let names: Vec<_> = entries.flatten().map(|entry| entry.file_name()).collect();
+    if names.is_empty() || names == ["runs"] {
+        return true;
+    }
+    let manifest = std::fs::read(out.join(MANIFEST)).ok();
+    let manifest = manifest.and_then(|text| serde_json::from_slice::<Value>(&text).ok());
+    manifest.is_some_and(|manifest| manifest["program"] == "narrows")
 }
 
 /// The summary of several runs.

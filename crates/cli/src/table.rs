@@ -7,7 +7,7 @@ use results::summary;
 /// One row a run.
 pub(crate) fn headline(runs: &[RunResults]) -> String {
     let mut table = Table::new();
-    table.load_style(presets::UTF8_FULL_CONDENSED).set_content_arrangement(ContentArrangement::Disabled);
+    table.load_style(presets::UTF8_FULL_CONDENSED).set_content_arrangement(ContentArrangement::Dynamic);
     let both = runs.iter().any(|run| run.summary.flows.intra.count > 0 && run.summary.flows.inter.count > 0);
     let fair = runs.iter().any(|run| run.summary.fairness.jain_mean.is_some());
     let mut header = vec!["run", "done", "FCT mean", "FCT p99"];
@@ -16,7 +16,7 @@ pub(crate) fn headline(runs: &[RunResults]) -> String {
     }
     header.extend(["slowdown p99", "drops", "resent", "timeouts", "marks", "longest queue"]);
     if fair {
-        header.extend(["Jain, mean", "fair from"]);
+        header.extend(["Jain", "fair from"]);
     }
     table.set_header(header.into_iter().map(Cell::new));
     for run in runs {
@@ -42,14 +42,15 @@ pub(crate) fn headline(runs: &[RunResults]) -> String {
             bytes(it.network.max_queue_bytes),
         ]);
         if fair {
-            row.push(it.fairness.jain_mean.map_or("-".into(), |jain| format!("{jain:.3}")));
+            row.push(it.fairness.jain_final.map_or("-".into(), |jain| format!("{jain:.3}")));
             row.push(it.fairness.converged_at_ns.map_or("never".into(), |ns| time(ns as f64)));
         }
         let name = if it.run == run.manifest.label { it.run.clone() } else { name(run) };
         let cells = row.into_iter().map(|text| Cell::new(text).set_alignment(CellAlignment::Right));
         table.add_row(std::iter::once(Cell::new(name)).chain(cells));
     }
-    table.to_string()
+    let note = if fair { "\nJain: of what flows got in the last interval in which all were active.\n" } else { "\n" };
+    format!("{table}{note}")
 }
 
 /// The scheme's label and the point of the grid.
@@ -84,13 +85,25 @@ pub(crate) fn time(ns: f64) -> String {
     format!("{value:.digits$} {unit}")
 }
 
+/// Bytes in a unit that leaves three digits.
 pub(crate) fn bytes(bytes: u64) -> String {
     match bytes as f64 {
         n if n < 1e3 => format!("{n} B"),
         n if n < 1e6 => format!("{:.0} kB", n / 1e3),
         n if n < 1e9 => format!("{:.1} MB", n / 1e6),
-        n => format!("{:.1} GB", n / 1e9),
+        n if n < 1e12 => format!("{:.1} GB", n / 1e9),
+        n => format!("{:.2} TB", n / 1e12),
     }
+}
+
+/// `1 flow`, `2 flows`.
+pub(crate) fn count(n: usize, what: &str) -> String {
+    let plural = match what {
+        _ if n == 1 => "",
+        "switch" => "es",
+        _ => "s",
+    };
+    format!("{n} {what}{plural}")
 }
 
 #[cfg(test)]

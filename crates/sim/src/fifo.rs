@@ -47,69 +47,35 @@ impl Fifos {
         self.heads[link]
     }
 
-    /// Takes a place at the end of a link for a packet that arrives at `time_ps`, no earlier than those before
-    /// it. Gives the place, and whether the link was empty.
-    #[inline(always)]
-    fn reserve(&mut self, link: usize, time_ps: u64) -> (usize, bool) {
-        let mut ring = self.rings[link];
-        if ring.len > ring.mask {
-            ring = self.grow(link);
-        }
-        self.rings[link].len = ring.len + 1;
-        let was_empty = ring.len == 0;
-        if was_empty {
-            self.heads[link] = time_ps;
-        }
-        ((ring.base + ((ring.head + ring.len) & ring.mask)) as usize, was_empty)
-    }
-
     /// Appends a packet. Returns whether the link was empty.
     #[inline(always)]
     pub(crate) fn push(&mut self, link: usize, packet: Packet) -> bool {
-        let (place, was_empty) = self.reserve(link, packet.time_ps);
+        if self.rings[link].is_full() {
+            self.grow(link);
+        }
+        let (place, was_empty) = self.parts().reserve(link, packet.time_ps);
         self.store[place] = packet;
         was_empty
     }
 
-    /// Appends the packet at a place, to arrive at another time and with a mark if it got one. Returns whether
-    /// the link was empty.
-    ///
-    /// The packet is copied from place to place and then changed there: changing it on the way would make the
-    /// copy wait for the change to leave the store buffer, at every hop.
+    /// Takes the first packet off a link that is not empty.
     #[inline(always)]
-    pub(crate) fn pass_on(&mut self, from: usize, link: usize, time_ps: u64, marked: bool) -> bool {
-        let (place, was_empty) = self.reserve(link, time_ps);
-        let flags = self.store[from].flags_if(marked);
-        self.store[place] = self.store[from];
-        let packet = &mut self.store[place];
-        packet.time_ps = time_ps;
-        packet.flags = flags;
-        was_empty
+    pub(crate) fn pop(&mut self, link: usize) -> Packet {
+        let mut parts = self.parts();
+        let packet = *parts.first(link).1;
+        parts.drop_first(link);
+        packet
     }
 
-    /// Takes the first packet off a link that is not empty. Gives its place, which stays as it is until the next
-    /// packet is put on that link, and when the next one arrives.
+    /// What the hot path works on, as slices: their places and lengths stay in registers.
     #[inline(always)]
-    pub(crate) fn take(&mut self, link: usize) -> (usize, u64) {
-        let ring = &mut self.rings[link];
-        let place = (ring.base + ring.head) as usize;
-        ring.head = (ring.head + 1) & ring.mask;
-        ring.len -= 1;
-        let next = self.store[(ring.base + ring.head) as usize].time_ps;
-        let next = if ring.len == 0 { u64::MAX } else { next };
-        self.heads[link] = next;
-        (place, next)
-    }
-
-    /// The packet at a place.
-    #[inline(always)]
-    pub(crate) fn at(&self, place: usize) -> &Packet {
-        &self.store[place]
+    pub(crate) fn parts(&mut self) -> Parts<'_> {
+        Parts { rings: &mut self.rings, heads: &mut self.heads, store: &mut self.store }
     }
 
     /// Doubles a full ring.
     #[inline(never)]
-    fn grow(&mut self, link: usize) -> Ring {
+    pub(crate) fn grow(&mut self, link: usize) {
         let old = self.rings[link];
         let size = (old.mask + 1) * 2;
         let base = self.outgrown[size.ilog2() as usize].pop().unwrap_or_else(|| {
@@ -122,7 +88,85 @@ impl Fifos {
         }
         self.outgrown[(size / 2).ilog2() as usize].push(old.base);
         self.rings[link] = Ring { base, mask: size - 1, head: 0, len: old.len };
-        self.rings[link]
+    }
+}
+
+impl Ring {
+    #[inline(always)]
+    fn is_full(self) -> bool {
+        self.len > self.mask
+    }
+}
+
+/// The FIFOs while none of them grows.
+pub(crate) struct Parts<'a> {
+    rings: &'a mut [Ring],
+    heads: &'a mut [u64],
+    store: &'a mut [Packet],
+}
+
+impl Parts<'_> {
+    /// Whether a link must grow before it takes another packet.
+    #[inline(always)]
+    pub(crate) fn is_full(&self, link: usize) -> bool {
+        self.rings[link].is_full()
+    }
+
+    /// The first packet of a link that is not empty, and its place.
+    #[inline(always)]
+    pub(crate) fn first(&self, link: usize) -> (usize, &Packet) {
+        let ring = self.rings[link];
+        let place = (ring.base + ring.head) as usize;
+        (place, &self.store[place])
+    }
+
+    /// The packet at a place.
+    #[inline(always)]
+    pub(crate) fn at(&self, place: usize) -> Packet {
+        self.store[place]
+    }
+
+    /// Takes the first packet off a link that is not empty. Its place stays as it is until the next packet is put
+    /// on that link. Gives when the next one arrives; `u64::MAX` if there is none.
+    #[inline(always)]
+    pub(crate) fn drop_first(&mut self, link: usize) -> u64 {
+        let ring = &mut self.rings[link];
+        ring.head = (ring.head + 1) & ring.mask;
+        ring.len -= 1;
+        let next = self.store[(ring.base + ring.head) as usize].time_ps;
+        let next = if ring.len == 0 { u64::MAX } else { next };
+        self.heads[link] = next;
+        next
+    }
+
+    /// Takes a place at the end of a link that is not full for a packet that arrives at `time_ps`, no earlier than
+    /// those before it. Gives the place, and whether the link was empty.
+    #[inline(always)]
+    fn reserve(&mut self, link: usize, time_ps: u64) -> (usize, bool) {
+        let ring = &mut self.rings[link];
+        let place = (ring.base + ((ring.head + ring.len) & ring.mask)) as usize;
+        let was_empty = ring.len == 0;
+        ring.len += 1;
+        if was_empty {
+            self.heads[link] = time_ps;
+        }
+        (place, was_empty)
+    }
+
+    /// Appends the packet at a place to a link that is not full, to arrive at another time and with a mark if it got
+    /// one. Returns whether the link was empty.
+    ///
+    /// The packet is copied from place to place and then changed there: changing it on the way would make the
+    /// copy wait for the change to leave the store buffer, at every hop.
+    #[inline(always)]
+    pub(crate) fn pass_on(&mut self, from: usize, link: usize, time_ps: u64, marked: bool) -> bool {
+        let (place, was_empty) = self.reserve(link, time_ps);
+        let flags = self.store[from].flags_if(marked);
+        self.store[place] = self.store[from];
+        let packet = &mut self.store[place];
+        packet.time_ps = time_ps;
+        packet.flags = flags;
+        was_empty
     }
 }
 
@@ -143,8 +187,7 @@ mod tests {
                     prop_assert_eq!(was_empty, model[link].is_empty());
                     model[link].push_back(time as u64);
                 } else if let Some(expected) = model[link].pop_front() {
-                    let (place, _) = fifos.take(link);
-                    prop_assert_eq!(fifos.at(place).time_ps, expected);
+                    prop_assert_eq!(fifos.pop(link).time_ps, expected);
                 }
                 for (link, model) in model.iter().enumerate() {
                     prop_assert_eq!(fifos.head(link), model.front().copied().unwrap_or(u64::MAX));

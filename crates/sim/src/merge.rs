@@ -1,91 +1,197 @@
-//! Merging a node's input links: a tree of losers over the links that have something in this window.
+//! Merging a node's input links: a tree of losers over the links that have something in this window. Each step costs
+//! one comparison a level, without a branch.
+//!
+//! A key is a time and, below it, a place: keys compare by time, then by input, because places are given in the order
+//! of inputs.
 
-/// Input number in the low bits of a key, time since the window's start above.
-const INPUT_BITS: u32 = 20;
-const INPUT_MASK: u64 = (1 << INPUT_BITS) - 1;
+/// Bits of the place in a key.
+const PLACE_BITS: u32 = 20;
+const PLACE_MASK: u64 = (1 << PLACE_BITS) - 1;
 /// The key of an input that has nothing more in this window: after all others.
 pub(crate) const DONE: u64 = u64::MAX;
 
-/// Gives keys of up to 2^20 inputs in order. Each step costs one comparison a level, without a branch.
+/// A tree of losers.
+pub(crate) trait Merge {
+    /// The input that a key belongs to.
+    fn input(&self, key: u64) -> usize;
+
+    /// Replaces the winner by the next key of its input, or [`DONE`], and gives the next winner.
+    fn replace(&mut self, winner: u64, next: u64) -> u64;
+}
+
+/// The next key of the input of `winner`, at this time since the window's start.
+#[inline(always)]
+pub(crate) fn follow(winner: u64, since_start_ps: u64) -> u64 {
+    since_start_ps << PLACE_BITS | (winner & PLACE_MASK)
+}
+
+/// The inputs of one node in one window, before they are merged.
 #[derive(Default)]
-pub(crate) struct Merge {
-    /// The loser of each match at `1..width`, the winner at 0.
-    losers: Vec<u64>,
-    /// Where each active input enters the tree.
-    leaf_of: Vec<u32>,
-    keys: Vec<u64>,
+pub(crate) struct Entrants {
+    /// (time since the window's start, input), in order of inputs.
+    list: Vec<(u64, u32)>,
+    large: LargeTree,
+}
+
+/// A tree that fits the number of entrants, and its first winner.
+pub(crate) enum Tree<'a> {
+    /// One input: nothing to merge.
+    One(Single, u64),
+    /// Few, where traffic is sparse.
+    Few(SmallTree<4>, u64),
+    /// At most 16, which is what most switches have: the tree lies on the stack.
+    Some(SmallTree<16>, u64),
+    /// More: a border switch.
+    Many(&'a mut LargeTree, u64),
+}
+
+impl Entrants {
+    pub(crate) fn clear(&mut self) {
+        self.list.clear();
+    }
+
+    #[inline(always)]
+    pub(crate) fn add(&mut self, since_start_ps: u64, input: usize) {
+        self.list.push((since_start_ps, input as u32));
+    }
+
+    /// Plays the first round.
+    #[inline(always)]
+    pub(crate) fn tree(&mut self) -> Tree<'_> {
+        match &self.list[..] {
+            [(time, input)] => Tree::One(Single { input: *input }, time << PLACE_BITS),
+            list if list.len() <= 4 => {
+                let (tree, winner) = SmallTree::new(list);
+                Tree::Few(tree, winner)
+            }
+            list if list.len() <= 16 => {
+                let (tree, winner) = SmallTree::new(list);
+                Tree::Some(tree, winner)
+            }
+            list => {
+                let winner = self.large.fill(list);
+                Tree::Many(&mut self.large, winner)
+            }
+        }
+    }
+}
+
+fn key_at(list: &[(u64, u32)], place: usize) -> u64 {
+    list.get(place).map_or(DONE, |&(time, _)| time << PLACE_BITS | place as u64)
+}
+
+/// One input.
+pub(crate) struct Single {
+    input: u32,
+}
+
+impl Merge for Single {
+    #[inline(always)]
+    fn input(&self, _: u64) -> usize {
+        self.input as usize
+    }
+
+    #[inline(always)]
+    fn replace(&mut self, _: u64, next: u64) -> u64 {
+        next
+    }
+}
+
+/// Up to `N` inputs, a power of two; a place is the number of an entrant.
+pub(crate) struct SmallTree<const N: usize> {
+    inputs: [u32; N],
+    losers: [u64; N],
     width: usize,
 }
 
-/// A place in time, and the input that it belongs to: compares by time, then input.
-#[inline]
-pub(crate) fn key(since_start_ps: u64, input: usize) -> u64 {
-    since_start_ps << INPUT_BITS | input as u64
-}
-
-/// The input of a key.
-#[inline]
-pub(crate) fn input_of(key: u64) -> usize {
-    (key & INPUT_MASK) as usize
-}
-
-impl Merge {
-    /// Starts with no input; `inputs` is how many the node has.
-    pub(crate) fn clear(&mut self, inputs: usize) {
-        self.keys.clear();
-        if self.leaf_of.len() < inputs {
-            self.leaf_of.resize(inputs, 0);
-        }
-    }
-
-    /// Adds an input by its first key.
-    #[inline]
-    pub(crate) fn add(&mut self, key: u64) {
-        self.leaf_of[input_of(key)] = self.keys.len() as u32;
-        self.keys.push(key);
-    }
-
-    /// Plays the first round. Returns the first key; `None` if there is no input.
-    #[inline]
-    pub(crate) fn begin(&mut self) -> Option<u64> {
-        match self.keys.len() {
-            0 => return None,
-            1 => {
-                self.width = 1;
-                self.losers.clear();
-                self.losers.push(DONE);
-                return Some(self.keys[0]);
-            }
-            _ => {}
-        }
-        self.width = self.keys.len().next_power_of_two();
-        self.losers.clear();
-        self.losers.resize(self.width, DONE);
-        self.keys.resize(self.width * 2, DONE);
-        // Winners move up through the upper half of `keys`, used as scratch from the leaves down to the root.
-        let width = self.width;
-        self.keys.copy_within(0..width, width);
-        for node in (1..width).rev() {
-            let (a, b) = (self.keys[node * 2], self.keys[node * 2 + 1]);
-            self.losers[node] = a.max(b);
-            self.keys[node] = a.min(b);
-        }
-        Some(self.keys[1])
-    }
-
-    /// Replaces the winner by the next key of its input ([`DONE`] if it has none) and gives the next winner.
+impl<const N: usize> SmallTree<N> {
     #[inline(always)]
-    pub(crate) fn replace(&mut self, input: usize, next: u64) -> Option<u64> {
-        let mut key = next;
-        let mut node = (self.width + self.leaf_of[input] as usize) >> 1;
-        let losers = &mut self.losers[..self.width];
-        while node > 0 {
-            let loser = losers[node];
-            losers[node] = loser.max(key);
-            key = loser.min(key);
-            node /= 2;
+    fn new(list: &[(u64, u32)]) -> (Self, u64) {
+        let width = list.len().next_power_of_two();
+        let mut tree = Self { inputs: [0; N], losers: [DONE; N], width };
+        let mut winners = [DONE; N];
+        for (place, (slot, &(time, input))) in tree.inputs.iter_mut().zip(list).enumerate() {
+            *slot = input;
+            winners[place] = time << PLACE_BITS | place as u64;
         }
-        (key != DONE).then_some(key)
+        // Rounds from the leaves up: `left` winners of one round meet in pairs in the next.
+        let mut left = width;
+        while left > 1 {
+            left /= 2;
+            for pair in 0..left {
+                let (a, b) = (winners[pair * 2 & (N - 1)], winners[(pair * 2 + 1) & (N - 1)]);
+                tree.losers[(left + pair) & (N - 1)] = a.max(b);
+                winners[pair] = a.min(b);
+            }
+        }
+        (tree, winners[0])
+    }
+}
+
+impl<const N: usize> Merge for SmallTree<N> {
+    #[inline(always)]
+    fn input(&self, key: u64) -> usize {
+        self.inputs[key as usize & (N - 1)] as usize
+    }
+
+    #[inline(always)]
+    fn replace(&mut self, winner: u64, next: u64) -> u64 {
+        let mut key = next;
+        let mut node = (self.width + (winner & PLACE_MASK) as usize) >> 1;
+        while node > 0 {
+            let loser = &mut self.losers[node & (N - 1)];
+            (key, *loser) = (key.min(*loser), key.max(*loser));
+            node >>= 1;
+        }
+        key
+    }
+}
+
+/// Any number of inputs up to 2^20.
+#[derive(Default)]
+pub(crate) struct LargeTree {
+    inputs: Vec<u32>,
+    losers: Vec<u64>,
+    winners: Vec<u64>,
+    width: usize,
+}
+
+impl LargeTree {
+    fn fill(&mut self, list: &[(u64, u32)]) -> u64 {
+        let width = list.len().next_power_of_two();
+        self.width = width;
+        self.inputs.clear();
+        self.inputs.extend(list.iter().map(|&(_, input)| input));
+        self.losers.clear();
+        self.losers.resize(width, DONE);
+        self.winners.clear();
+        self.winners.resize(width, DONE);
+        self.winners.extend((0..width).map(|place| key_at(list, place)));
+        for node in (1..width).rev() {
+            let (a, b) = (self.winners[node * 2], self.winners[node * 2 + 1]);
+            self.losers[node] = a.max(b);
+            self.winners[node] = a.min(b);
+        }
+        self.winners[1]
+    }
+}
+
+impl Merge for LargeTree {
+    #[inline(always)]
+    fn input(&self, key: u64) -> usize {
+        self.inputs[(key & PLACE_MASK) as usize] as usize
+    }
+
+    #[inline(always)]
+    fn replace(&mut self, winner: u64, next: u64) -> u64 {
+        let mut key = next;
+        let mut node = (self.width + (winner & PLACE_MASK) as usize) >> 1;
+        while node > 0 {
+            let loser = &mut self.losers[node];
+            (key, *loser) = (key.min(*loser), key.max(*loser));
+            node >>= 1;
+        }
+        key
     }
 }
 
@@ -94,10 +200,22 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
+    fn merged(tree: &mut impl Merge, mut winner: u64, runs: &[Vec<u64>]) -> Vec<(u64, usize)> {
+        let mut next = vec![0; runs.len()];
+        let mut got = Vec::new();
+        while winner != DONE {
+            let input = tree.input(winner);
+            got.push((winner >> PLACE_BITS, input));
+            next[input] += 1;
+            winner = tree.replace(winner, runs[input].get(next[input]).map_or(DONE, |&time| follow(winner, time)));
+        }
+        got
+    }
+
     proptest! {
         #[test]
         fn keys_come_in_order_of_time_then_input(
-            runs in proptest::collection::vec(proptest::collection::vec(0..50u64, 0..6), 1..20)
+            runs in proptest::collection::vec(proptest::collection::vec(0..50u64, 0..6), 0..40)
         ) {
             let mut runs = runs;
             for run in &mut runs {
@@ -106,20 +224,16 @@ mod tests {
             let mut expected: Vec<(u64, usize)> =
                 runs.iter().enumerate().flat_map(|(input, run)| run.iter().map(move |&time| (time, input))).collect();
             expected.sort_unstable();
-            let mut merge = Merge::default();
-            merge.clear(runs.len());
-            let mut next = vec![0; runs.len()];
+            let mut entrants = Entrants::default();
             for (input, run) in runs.iter().enumerate().filter(|(_, run)| !run.is_empty()) {
-                merge.add(key(run[0], input));
+                entrants.add(run[0], input);
             }
-            let mut got = Vec::new();
-            let mut first = merge.begin();
-            while let Some(winner) = first {
-                let input = input_of(winner);
-                got.push((winner >> INPUT_BITS, input));
-                next[input] += 1;
-                first = merge.replace(input, runs[input].get(next[input]).map_or(DONE, |&time| key(time, input)));
-            }
+            let got = match entrants.tree() {
+                Tree::One(mut tree, winner) => merged(&mut tree, winner, &runs),
+                Tree::Few(mut tree, winner) => merged(&mut tree, winner, &runs),
+                Tree::Some(mut tree, winner) => merged(&mut tree, winner, &runs),
+                Tree::Many(tree, winner) => merged(tree, winner, &runs),
+            };
             prop_assert_eq!(got, expected);
         }
     }

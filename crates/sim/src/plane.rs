@@ -1,11 +1,13 @@
 //! The data plane of one partition: ports, links, and the switches that join them.
 
-use fabric::{Arrival, HostId, LinkId, NodeId, NodeKind, Passage, PlainPort, PortParams, QueuedPort, path_hash};
+use fabric::{
+    Arrival, HostId, LinkId, NodeId, NodeKind, Passage, PlainPort, PortParams, QueuedPort, RoutesFrom, path_hash,
+};
 use units::{Bytes, Span, Time, mix64};
 
 use crate::fifo::Fifos;
 use crate::layout::Layout;
-use crate::merge::{DONE, Merge, input_of, key};
+use crate::merge::{DONE, Entrants, Merge, Tree, follow};
 use crate::outcome::LinkOutcome;
 use crate::packet::Packet;
 use crate::schedule::Schedule;
@@ -72,7 +74,7 @@ pub(crate) struct Plane {
     specials: Vec<Special>,
     /// Of each link, its place in `specials`.
     special_of: Vec<u32>,
-    merge: Merge,
+    entrants: Entrants,
     samples: Vec<PortSample>,
     pub(crate) forwarded: u64,
 }
@@ -142,7 +144,7 @@ impl Plane {
             params: network.params().to_vec(),
             specials,
             special_of,
-            merge: Merge::default(),
+            entrants: Entrants::default(),
             samples: Vec::new(),
             forwarded: 0,
         }
@@ -169,8 +171,7 @@ impl Plane {
 
     #[inline]
     pub(crate) fn pop(&mut self, fifo: usize) -> Packet {
-        let (place, _) = self.links.fifos.take(fifo);
-        *self.links.fifos.at(place)
+        self.links.fifos.pop(fifo)
     }
 
     #[inline]
@@ -178,33 +179,33 @@ impl Plane {
         self.links.egress[link].port.idle_at_ps()
     }
 
-    /// What randomness at a port hangs on, besides the packet.
-    #[inline]
+    #[inline(always)]
+    fn salts(&self) -> Salts {
+        Salts { seed: self.seed, first_link: self.first_link }
+    }
+
+    #[inline(always)]
     fn salt(&self, link: usize) -> u64 {
-        self.seed ^ (u64::from(self.first_link) + link as u64) << 20
+        self.salts().of(link)
     }
 
     /// Merges a switch's inputs in the order (time, input) and forwards what arrives from `start` to `end`.
     pub(crate) fn run_switch(&mut self, node: usize, start: u64, end: u64, setup: &Setup) {
         let (first, past) = (self.inputs[node].0 as usize, self.inputs[node].1 as usize);
-        let routes = setup.routes.from(NodeId(self.first_node + node as u32));
-        self.merge.clear(past - first);
+        let mut entrants = std::mem::take(&mut self.entrants);
+        entrants.clear();
         for (input, &head) in self.links.fifos.heads(first..past).iter().enumerate() {
             if head < end {
-                self.merge.add(key(head - start, input));
+                entrants.add(head - start, first + input);
             }
         }
-        let switch_salt = self.switch_salt[node];
-        let mut turn = self.merge.begin();
-        while let Some(winner) = turn {
-            let input = input_of(winner);
-            let (place, head) = self.links.fifos.take(first + input);
-            let packet = self.links.fifos.at(place);
-            let link = routes.port(HostId(packet.dst), path_hash(switch_salt, packet.flow, packet.entropy));
-            self.forwarded += 1;
-            self.forward(node, (link.0 - self.first_link) as usize, place, setup);
-            turn = self.merge.replace(input, if head < end { key(head - start, input) } else { DONE });
+        match entrants.tree() {
+            Tree::One(mut tree, winner) => self.forward_all(&mut tree, winner, node, (start, end), setup),
+            Tree::Few(mut tree, winner) => self.forward_all(&mut tree, winner, node, (start, end), setup),
+            Tree::Some(mut tree, winner) => self.forward_all(&mut tree, winner, node, (start, end), setup),
+            Tree::Many(tree, winner) => self.forward_all(tree, winner, node, (start, end), setup),
         }
+        self.entrants = entrants;
         let mut next = self.links.fifos.heads(first..past).iter().copied().min().unwrap_or(u64::MAX);
         if !self.backlogged[node].is_empty() {
             self.serve_backlog(node, end, setup);
@@ -215,25 +216,37 @@ impl Plane {
         self.links.schedule.activate(node, next);
     }
 
-    /// Queues the packet at `place`, which is at `node` at its own time.
+    /// Forwards packets in the order of a tree. What the hot loop cannot do it leaves to here.
     #[inline(always)]
-    fn forward(&mut self, node: usize, link: usize, place: usize, setup: &Setup) {
-        let salt = self.salt(link);
-        let arrival = self.links.fifos.at(place).arrival();
-        let egress = &mut self.links.egress[link];
-        if egress.special {
-            let packet = *self.links.fifos.at(place);
-            self.enqueue_special(node, link, packet, &arrival, setup);
-            return;
-        }
-        if let Some(passage) = egress.admit(&self.params[egress.params as usize], salt, &arrival) {
-            if egress.away {
-                let packet = *self.links.fifos.at(place);
-                self.links.outboxes[egress.target as usize].packets.push(packet.passed(passage));
-            } else {
-                let (target, node) = (egress.target as usize, egress.node as usize);
-                if self.links.fifos.pass_on(place, target, passage.arrives_ps, passage.marked) {
-                    self.links.schedule.activate(node, passage.arrives_ps);
+    fn forward_all(
+        &mut self,
+        tree: &mut impl Merge,
+        mut winner: u64,
+        node: usize,
+        (start, end): (u64, u64),
+        setup: &Setup,
+    ) {
+        let routes = setup.routes.from(NodeId(self.first_node + node as u32));
+        let chooser = Chooser { routes, switch_salt: self.switch_salt[node], first_link: self.first_link };
+        let salts = self.salts();
+        while winner != DONE {
+            let (stopped, forwarded) =
+                self.links.forward_while_plain(tree, winner, (start, end), chooser, salts, &self.params);
+            self.forwarded += forwarded;
+            match stopped {
+                Stopped::Done => return,
+                Stopped::Full { turn, fifo } => {
+                    self.links.fifos.grow(fifo);
+                    winner = turn;
+                }
+                Stopped::Special { turn, link } => {
+                    let input = tree.input(turn);
+                    let packet = self.links.fifos.pop(input);
+                    let arrival = packet.arrival();
+                    self.forwarded += 1;
+                    self.enqueue_special(node, link, packet, &arrival, setup);
+                    let head = self.links.fifos.head(input);
+                    winner = tree.replace(turn, if head < end { follow(turn, head - start) } else { DONE });
                 }
             }
         }
@@ -369,7 +382,89 @@ impl Egress {
     }
 }
 
+/// What randomness at a port hangs on, besides the packet.
+#[derive(Clone, Copy)]
+struct Salts {
+    seed: u64,
+    first_link: u32,
+}
+
+impl Salts {
+    #[inline(always)]
+    fn of(self, link: usize) -> u64 {
+        self.seed ^ (u64::from(self.first_link) + link as u64) << 20
+    }
+}
+
+/// Chooses a switch's port for a packet.
+#[derive(Clone, Copy)]
+struct Chooser<'a> {
+    routes: RoutesFrom<'a>,
+    switch_salt: u64,
+    first_link: u32,
+}
+
+impl Chooser<'_> {
+    #[inline(always)]
+    fn link(&self, packet: &Packet) -> usize {
+        let hash = path_hash(self.switch_salt, packet.flow, packet.entropy);
+        (self.routes.port(HostId(packet.dst), hash).0 - self.first_link) as usize
+    }
+}
+
+/// Why the hot loop ended.
+enum Stopped {
+    /// Nothing more arrives in the window.
+    Done,
+    /// The FIFO that a packet is to go to must grow; the packet is still first in line.
+    Full { turn: u64, fifo: usize },
+    /// The first packet in line goes to a special port.
+    Special { turn: u64, link: usize },
+}
+
 impl Links {
+    /// The hot loop: forwards packets while their ports are plain. Also gives how many it forwarded.
+    #[inline(always)]
+    fn forward_while_plain(
+        &mut self,
+        tree: &mut impl Merge,
+        mut turn: u64,
+        (start, end): (u64, u64),
+        chooser: Chooser,
+        salts: Salts,
+        params: &[PortParams],
+    ) -> (Stopped, u64) {
+        let Self { egress, fifos, outboxes, schedule } = self;
+        let egress = &mut egress[..];
+        let mut fifos = fifos.parts();
+        let mut forwarded = 0;
+        while turn != DONE {
+            let input = tree.input(turn);
+            let (place, packet) = fifos.first(input);
+            let link = chooser.link(packet);
+            let port = &mut egress[link];
+            if port.special {
+                return (Stopped::Special { turn, link }, forwarded);
+            }
+            let target = port.target as usize;
+            if !port.away && fifos.is_full(target) {
+                return (Stopped::Full { turn, fifo: target }, forwarded);
+            }
+            let arrival = packet.arrival();
+            // Whose turn is next does not depend on what becomes of this packet: found out first, it is known sooner.
+            let head = fifos.drop_first(input);
+            turn = tree.replace(turn, if head < end { follow(turn, head - start) } else { DONE });
+            forwarded += 1;
+            let Some(passage) = port.admit(&params[port.params as usize], salts.of(link), &arrival) else { continue };
+            if port.away {
+                outboxes[target].packets.push(fifos.at(place).passed(passage));
+            } else if fifos.pass_on(place, target, passage.arrives_ps, passage.marked) {
+                schedule.activate(port.node as usize, passage.arrives_ps);
+            }
+        }
+        (Stopped::Done, forwarded)
+    }
+
     /// A packet is on its way.
     #[inline(always)]
     fn depart(&mut self, link: usize, packet: Packet) {

@@ -208,7 +208,9 @@ impl fmt::Display for Span {
             PS_PER_MS..PS_PER_S => (PS_PER_MS, "ms"),
             _ => (PS_PER_S, "s"),
         };
-        write!(f, "{sign}{}.{:03} {name}", ps / unit, ps % unit / (unit / 1_000))
+        // To the nearest thousandth of the unit, half up; 999.9996 us shows as 1000.000 us.
+        let thousandths = (ps + unit / 2_000) / (unit / 1_000);
+        write!(f, "{sign}{}.{:03} {name}", thousandths / 1_000, thousandths % 1_000)
     }
 }
 
@@ -226,7 +228,7 @@ mod tests {
 
     #[test]
     fn spans_print_with_three_digits() {
-        assert_eq!(Span::from_ps(14_027_520).to_string(), "14.027 us");
+        assert_eq!(Span::from_ps(14_027_520).to_string(), "14.028 us");
         assert_eq!(Span::from_ps(-5_120).to_string(), "-5.120 ns");
         assert_eq!(Time::NEVER.to_string(), "never");
     }

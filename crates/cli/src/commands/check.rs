@@ -7,6 +7,7 @@ use scenario::{CheckedRun, Overrides};
 
 use crate::args::CheckArgs;
 use crate::exit::{Failure, print};
+use crate::table::{bytes, count};
 
 pub(crate) fn check(args: &CheckArgs) -> Result<(), Failure> {
     let overrides = Overrides { set: args.set.clone(), seed: None, scale: args.scale.clone() };
@@ -29,8 +30,7 @@ pub(crate) fn check(args: &CheckArgs) -> Result<(), Failure> {
 /// What is the same in all runs is said once.
 fn describe(path: &str, runs: &[CheckedRun]) -> String {
     let mut text = String::new();
-    let plural = if runs.len() == 1 { "" } else { "s" };
-    let _ = writeln!(text, "{path}: {} run{plural}", runs.len());
+    let _ = writeln!(text, "{path}: {}", count(runs.len(), "run"));
     let mut last: Option<&CheckedRun> = None;
     for run in runs {
         if last.is_some_and(|last| last.report == run.report && last.warnings == run.warnings) {
@@ -48,15 +48,18 @@ fn one(run: &CheckedRun) -> String {
     let mut text = String::new();
     let _ = writeln!(
         text,
-        "  {} hosts and {} switches in {} datacenter(s), {} directed links",
-        report.hosts, report.switches, report.datacenters, report.links
+        "  {} and {} in {}, {}",
+        count(report.hosts, "host"),
+        count(report.switches, "switch"),
+        count(report.datacenters.into(), "datacenter"),
+        count(report.links, "directed link"),
     );
     for (name, rtt) in [("inside", report.intra_rtt), ("between", report.inter_rtt)] {
         if let Some(rtt) = rtt {
             let _ = writeln!(text, "  base round trip {name} datacenters: {} to {}", rtt.min, rtt.max);
         }
     }
-    let _ = writeln!(text, "  {} flows, {} of payload", report.flows, report.payload);
+    let _ = writeln!(text, "  {}, {} of payload", count(report.flows, "flow"), bytes(report.payload.get()));
     for arrivals in &report.arrivals {
         let _ = writeln!(
             text,
@@ -65,7 +68,7 @@ fn one(run: &CheckedRun) -> String {
             arrivals.per_1000_s / 1000,
             arrivals.per_1000_s % 1000,
             arrivals.class.name(),
-            arrivals.mean_size,
+            bytes(arrivals.mean_size.get()),
             arrivals.offered,
         );
     }
@@ -79,7 +82,7 @@ fn one(run: &CheckedRun) -> String {
             load.class.name().to_owned(),
             load.links.to_string(),
             load.capacity.to_string(),
-            load.payload.to_string(),
+            bytes(load.payload.get()),
             percent,
         ]);
     }

@@ -1,7 +1,7 @@
 //! `narrows laws`: what laws there are.
 
 use comfy_table::{ContentArrangement, Table, presets};
-use laws::catalog::{Kind, LawInfo};
+use laws::catalog::{Kind, LawInfo, Quantity};
 use serde_json::json;
 
 use crate::args::LawsArgs;
@@ -48,7 +48,11 @@ fn one(law: &LawInfo) -> String {
             param.name.to_owned(),
             format!("{:?}", param.quantity).to_lowercase(),
             param.default.to_owned(),
-            format!("{} to {}", param.lowest, param.highest),
+            if param.quantity == Quantity::Switch {
+                "on or off".to_owned()
+            } else {
+                format!("{} to {}", param.lowest, param.highest)
+            },
             param.doc.to_owned(),
         ]);
     }

@@ -2,11 +2,13 @@
 
 pub(crate) mod bench;
 pub(crate) mod check;
+pub(crate) mod compare;
 pub(crate) mod demo;
 pub(crate) mod import;
 pub(crate) mod laws;
 pub(crate) mod meta;
 pub(crate) mod report;
+pub(crate) mod reproduce;
 pub(crate) mod run;
 
 use std::io::IsTerminal;

@@ -42,6 +42,7 @@ pub(crate) fn simulate(
         out,
         quiet: common.quiet || common.json,
         replay: vec![replay_line(replay, common)],
+        claims: &[],
     };
     let finished = session.run()?;
     show(&finished, common)
@@ -60,11 +61,11 @@ fn show(finished: &Finished, common: &Common) -> Result<(), Failure> {
     }
     let mut text = table::headline(&finished.runs);
     for warning in table::warnings(&finished.runs) {
-        text.push('\n');
         text.push_str(&warning);
+        text.push('\n');
     }
     let report: PathBuf = finished.out.join(crate::page::REPORT);
-    print(&format!("{text}\nreport: {}", report.display()))
+    print(&format!("{text}report: {}", report.display()))
 }
 
 /// The command line that gives these results again, quoted for a shell where it must be.

@@ -1,0 +1,310 @@
+//! `narrows reproduce`: papers' experiments, and their claims judged.
+
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
+
+use comfy_table::{Cell, Color, ContentArrangement, Table, presets};
+use results::claims::{Claim, Judgement, Verdict, regressed};
+use results::{RunResults, Summary};
+use scenario::Scenario;
+use serde_json::{Value, json};
+use toml_edit::{DocumentMut, InlineTable, Item};
+
+use crate::args::{ReproduceArgs, Scale};
+use crate::exit::{Failure, print};
+use crate::session::{Session, paper_key, replace};
+use crate::table::count as count_of;
+
+/// One of a paper's files.
+struct Figure {
+    /// `uno/fig8-mixed`.
+    name: String,
+    path: PathBuf,
+    scenario: Scenario,
+    claims: Vec<Claim>,
+}
+
+/// A figure that was run.
+struct Reproduced {
+    figure: Figure,
+    judgements: Vec<Judgement>,
+    runs: Vec<Summary>,
+    out: PathBuf,
+}
+
+impl Scale {
+    const fn name(self) -> &'static str {
+        match self {
+            Self::Paper => "paper",
+            Self::Quick => "quick",
+        }
+    }
+}
+
+pub(crate) fn reproduce(args: &ReproduceArgs) -> Result<(), Failure> {
+    let paths = chosen(&args.papers, &args.what)?;
+    // All files are read before the first one runs.
+    let figures = paths.into_iter().map(|(name, path)| read(name, path, args)).collect::<Result<Vec<_>, _>>()?;
+    let mut done = Vec::new();
+    let count = figures.len();
+    for (number, figure) in figures.into_iter().enumerate() {
+        if !args.common.quiet && !args.common.json {
+            eprintln!("[{}/{count}] {}: {}", number + 1, figure.name, figure.scenario.config.title);
+        }
+        let it = run(figure, args)?;
+        if !args.common.quiet && !args.common.json {
+            print(&describe(&it, args.scale))?;
+        }
+        if args.record {
+            record(&it, args.scale)?;
+        }
+        done.push(it);
+    }
+    if args.common.json {
+        print(&format!("{:#}", as_json(&done, args.scale)))?;
+    } else if !args.common.quiet {
+        print(&tally(&done))?;
+    }
+    if let Some(page) = &args.page {
+        replace(page, &markdown(&done, args.scale))?;
+    }
+    let worse = regressions(&done, args.scale);
+    if worse.is_empty() || args.record { Ok(()) } else { Err(Failure::Regression(worse.join("\n"))) }
+}
+
+/// The files that the words stand for, in order of their names.
+fn chosen(papers: &Path, what: &[String]) -> Result<Vec<(String, PathBuf)>, Failure> {
+    let mut all = Vec::new();
+    let entries = |path: &Path| {
+        let list = std::fs::read_dir(path).and_then(Iterator::collect::<Result<Vec<_>, _>>);
+        list.map_err(|error| Failure::file("list the papers in", path, &error))
+    };
+    for paper in entries(papers)?.into_iter().map(|entry| entry.path()).filter(|path| path.is_dir()) {
+        for file in entries(&paper)?.into_iter().map(|entry| entry.path()) {
+            if file.extension().is_some_and(|extension| extension == "toml") {
+                let stem = |path: &Path| path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+                all.push((format!("{}/{}", stem(&paper), stem(&file)), file));
+            }
+        }
+    }
+    all.sort_by_key(|(name, _)| natural(name));
+    let mut picked: Vec<(String, PathBuf)> = Vec::new();
+    for word in what {
+        let exact = all.iter().any(|(name, _)| name == word);
+        let fits = |name: &str| {
+            let paper = word == "all" || name.split('/').next() == Some(word);
+            let figure = if exact { name == word } else { name.starts_with(word.as_str()) && word.contains('/') };
+            // The published variants are run when they are named.
+            (paper && !name.ends_with(PUBLISHED)) || figure
+        };
+        let before = picked.len();
+        for (name, path) in all.iter().filter(|(name, _)| fits(name)) {
+            if !picked.iter().any(|(known, _)| known == name) {
+                picked.push((name.clone(), path.clone()));
+            }
+        }
+        if picked.len() == before && !all.iter().any(|(name, _)| fits(name)) {
+            let names: Vec<_> = all.iter().map(|(name, _)| name.as_str()).collect();
+            return Err(Failure::Input(format!(
+                "error: nothing in `{}` is called `{word}`\nhelp: there are: {}",
+                papers.display(),
+                names.join(", ")
+            )));
+        }
+    }
+    Ok(picked)
+}
+
+const PUBLISHED: &str = "-as-published";
+
+/// Orders `fig9` before `fig10`.
+fn natural(name: &str) -> (String, u32, String) {
+    let start = name.find(|c: char| c.is_ascii_digit()).unwrap_or(name.len());
+    let rest = &name[start..];
+    let end = rest.find(|c: char| !c.is_ascii_digit()).unwrap_or(rest.len());
+    (name[..start].to_owned(), rest[..end].parse().unwrap_or(0), rest[end..].to_owned())
+}
+
+fn read(name: String, path: PathBuf, args: &ReproduceArgs) -> Result<Figure, Failure> {
+    let scale = (args.scale == Scale::Quick).then(|| "quick".to_owned());
+    let overrides = super::run::overrides(&args.common, scale);
+    let scenario = scenario::load(&path, &overrides).map_err(super::input_error)?;
+    let mut claims = Vec::new();
+    for node in &scenario.config.claim {
+        let claim = Claim::from_json(&node.to_json())
+            .map_err(|error| Failure::Input(format!("error: {}: {error}", path.display())))?;
+        let known: Vec<String> = scenario.runs().into_iter().map(|run| run.id).collect();
+        if let Some(unknown) = claim.runs().into_iter().find(|run| !known.iter().any(|known| known == run)) {
+            return Err(Failure::Input(format!(
+                "error: {}: claim `{}` speaks of a run `{unknown}`\nhelp: there are: {}",
+                path.display(),
+                claim.id,
+                known.join(" ")
+            )));
+        }
+        claims.push(claim);
+    }
+    Ok(Figure { name, path, scenario, claims })
+}
+
+fn run(figure: Figure, args: &ReproduceArgs) -> Result<Reproduced, Failure> {
+    let root = args.common.out.clone().unwrap_or_else(|| Path::new("out").join("reproduce").join(args.scale.name()));
+    let words = ["narrows", "reproduce", figure.name.as_str(), "--scale", args.scale.name()];
+    let replay = super::run::replay_line(words.map(str::to_owned).to_vec(), &args.common);
+    let session = Session {
+        scenario: &figure.scenario,
+        schemes: &[],
+        threads: args.common.threads,
+        out: root.join(&figure.name),
+        quiet: args.common.quiet || args.common.json,
+        replay: vec![replay],
+        claims: &figure.claims,
+    };
+    let finished = session.run()?;
+    let runs = finished.runs.into_iter().map(|run: RunResults| run.summary).collect();
+    Ok(Reproduced { figure, judgements: finished.judgements, runs, out: finished.out })
+}
+
+fn describe(it: &Reproduced, scale: Scale) -> String {
+    let mut table = Table::new();
+    table.load_style(presets::UTF8_FULL_CONDENSED).set_content_arrangement(ContentArrangement::Dynamic);
+    table.set_header(["claim", "paper", "measured", "verdict"]);
+    let colour = super::colour();
+    for (claim, judged) in it.figure.claims.iter().zip(&it.judgements) {
+        let mut verdict = Cell::new(with_recorded(claim, judged, scale));
+        if colour {
+            verdict = verdict.fg(match judged.verdict {
+                Verdict::Reproduced => Color::Green,
+                Verdict::DirectionOnly => Color::Yellow,
+                Verdict::NotReproduced | Verdict::CannotJudge => Color::Red,
+                Verdict::Pending => Color::Grey,
+            });
+        }
+        let text = format!("{}: {}", judged.id, judged.text);
+        table.add_row([Cell::new(text), Cell::new(&judged.paper), Cell::new(&judged.measured), verdict]);
+    }
+    let report = it.out.join(crate::page::REPORT);
+    let claims = if it.judgements.is_empty() { "no claims".to_owned() } else { table.to_string() };
+    format!("{claims}\nreport: {}\n", report.display())
+}
+
+fn with_recorded(claim: &Claim, judged: &Judgement, scale: Scale) -> String {
+    match claim.recorded.get(scale.name()) {
+        Some(&recorded) if regressed(recorded, judged.verdict) => format!("{} (was {recorded})", judged.verdict),
+        _ => judged.verdict.to_string(),
+    }
+}
+
+fn regressions(done: &[Reproduced], scale: Scale) -> Vec<String> {
+    let mut worse = Vec::new();
+    for it in done {
+        for (claim, judged) in it.figure.claims.iter().zip(&it.judgements) {
+            if let Some(&recorded) = claim.recorded.get(scale.name())
+                && regressed(recorded, judged.verdict)
+            {
+                worse.push(format!("{} {}: {recorded} before, {} now", it.figure.name, claim.id, judged.verdict));
+            }
+        }
+    }
+    worse
+}
+
+fn tally(done: &[Reproduced]) -> String {
+    let all = || done.iter().flat_map(|it| &it.judgements);
+    let count = |verdict: Verdict| all().filter(|it| it.verdict == verdict).count();
+    let parts = Verdict::ALL.map(|verdict| (count(verdict), verdict)).into_iter().filter(|(count, _)| *count > 0);
+    let parts: Vec<String> = parts.map(|(count, verdict)| format!("{count} {verdict}")).collect();
+    format!("{}, {}: {}", count_of(done.len(), "figure"), count_of(all().count(), "claim"), parts.join(", "))
+}
+
+fn as_json(done: &[Reproduced], scale: Scale) -> Value {
+    let figure = |it: &Reproduced| {
+        let (paper, figure) = it.figure.name.split_once('/').unwrap_or(("", &it.figure.name));
+        json!({ "paper": paper, "figure": figure, "claims": it.judgements, "runs": it.runs })
+    };
+    json!({ "schema": 1, "scale": scale.name(), "figures": done.iter().map(figure).collect::<Vec<_>>() })
+}
+
+/// Writes verdicts into the file that the claims came from, and nothing else there.
+fn record(it: &Reproduced, scale: Scale) -> Result<(), Failure> {
+    let path = &it.figure.path;
+    let text = std::fs::read_to_string(path).map_err(|error| Failure::file("read", path, &error))?;
+    let mut document: DocumentMut =
+        text.parse().map_err(|error| Failure::Input(format!("error: {}: {error}", path.display())))?;
+    let Some(claims) = document.get_mut("claim").and_then(Item::as_array_of_tables_mut) else { return Ok(()) };
+    for (table, judged) in claims.iter_mut().zip(&it.judgements) {
+        let recorded = table.entry("recorded").or_insert_with(|| Item::Value(InlineTable::new().into()));
+        if let Some(recorded) = recorded.as_table_like_mut() {
+            recorded.insert(scale.name(), toml_edit::value(judged.verdict.name()));
+        }
+    }
+    replace(path, &document.to_string())
+}
+
+/// The page of the book that lists what came out.
+fn markdown(done: &[Reproduced], scale: Scale) -> String {
+    let names: Vec<&str> = done.iter().map(|it| it.figure.name.as_str()).collect();
+    let mut text = format!(
+        "# What was reproduced\n\nWritten by `narrows reproduce {} --scale {} --page FILE`, version {}. Verdicts are defined \
+         in [claims](../reference/claims.md).\n\n{}.\n",
+        names.join(" "),
+        scale.name(),
+        env!("CARGO_PKG_VERSION"),
+        tally(done),
+    );
+    for it in done {
+        let figure =
+            paper_key(&it.figure.scenario, "figure").map_or_else(String::new, |figure| format!(", Fig. {figure}"));
+        let _ = writeln!(text, "\n## {}{figure}\n\n{}\n", it.figure.name, it.figure.scenario.config.title);
+        if let Some(scale) = &it.figure.scenario.scale {
+            let _ = writeln!(text, "Scaled: {}.\n", scale.note);
+        }
+        if !it.judgements.is_empty() {
+            text.push_str("| claim | paper | measured | verdict |\n|---|---|---|---|\n");
+        }
+        let clean = |text: &str| text.replace('|', "\\|").replace('\n', " ");
+        for judged in &it.judgements {
+            let note = if judged.note.is_empty() { String::new() } else { format!(" ({})", clean(&judged.note)) };
+            let _ = writeln!(
+                text,
+                "| {} | {} | {} | {}{note} |",
+                clean(&judged.text),
+                clean(&judged.paper),
+                clean(&judged.measured),
+                judged.verdict
+            );
+        }
+        text.push_str("\n| run | flows | FCT mean | FCT p99 | intra mean | intra p99 | inter mean | inter p99 | drops | timeouts |\n");
+        text.push_str("|---|---|---|---|---|---|---|---|---|---|\n");
+        for run in &it.runs {
+            let cell = |cell: &results::summary::Cell, stat: &str| {
+                cell.fct_ns.get(stat).flatten().map_or_else(|| "-".to_owned(), crate::table::time)
+            };
+            let cells = [&run.flows.all, &run.flows.intra, &run.flows.inter];
+            let times: Vec<String> = cells.iter().flat_map(|class| [cell(class, "mean"), cell(class, "p99")]).collect();
+            let _ = writeln!(
+                text,
+                "| {} | {}/{} | {} | {} | {} |",
+                clean(&run.run),
+                run.flows.all.completed,
+                run.flows.all.count,
+                times.join(" | "),
+                run.network.drops,
+                run.network.timeouts
+            );
+        }
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn figures_are_in_the_order_of_their_numbers() {
+        let mut names = ["uno/fig10", "uno/fig9", "uno/fig1b", "uno/fig8-mixed"];
+        names.sort_by_key(|name| natural(name));
+        assert_eq!(names, ["uno/fig1b", "uno/fig8-mixed", "uno/fig9", "uno/fig10"]);
+    }
+}
