@@ -376,7 +376,8 @@ impl<L: ControlLaw> Hosts<L> {
             mss: Bytes::new(setup.host.mss.into()),
         };
         let mut sender = Sender::new(config, (context.make_law)(spec, &path), now);
-        let first_timer = now + config.base_rtt + config.rto_min;
+        // No timeout can come sooner; then it is asked again.
+        let first_timer = now + config.rto_min;
         let interval = if context.samples(flow) { setup.series.interval } else { Span::ZERO };
         let slot = self.free_senders.pop().unwrap_or_else(|| {
             self.senders.push(None);
@@ -585,16 +586,18 @@ fn flow_config(setup: &Setup, spec: &FlowSpec) -> FlowConfig {
     let payload = spec.size.get().min(host.mss.into()) as u32;
     let paths = setup.paths(spec.src, spec.dst, payload);
     let quarter = paths.base_rtt.over(4);
-    let reordering = host.reordering.unwrap_or(match host.spray {
-        Spray::PerFlow => quarter,
-        Spray::PerPacket(_) => quarter.max(paths.longest_wait),
+    let reordering = host.reordering.unwrap_or(match (host.spray, paths.longest_wait) {
+        (Spray::PerFlow, _) => quarter,
+        (Spray::PerPacket(_), Some(wait)) => quarter.max(wait),
+        (Spray::PerPacket(_), None) => host.rto_max,
     });
+    let margin = paths.longest_wait.unwrap_or(quarter).max(quarter);
     FlowConfig {
         size: spec.size,
         mss: host.mss,
         base_rtt: paths.base_rtt,
         reordering,
-        rto_min: host.rto_min.unwrap_or(paths.base_rtt + paths.longest_wait.max(quarter)),
+        rto_min: host.rto_min.unwrap_or(paths.base_rtt + margin),
         rto_max: host.rto_max,
         timeouts_cut: host.timeouts_cut,
     }

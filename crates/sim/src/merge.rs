@@ -119,7 +119,7 @@ impl<const N: usize> SmallTree<N> {
         while left > 1 {
             left /= 2;
             for pair in 0..left {
-                let (a, b) = (winners[pair * 2 & (N - 1)], winners[(pair * 2 + 1) & (N - 1)]);
+                let (a, b) = (winners[(pair * 2) & (N - 1)], winners[(pair * 2 + 1) & (N - 1)]);
                 tree.losers[(left + pair) & (N - 1)] = a.max(b);
                 winners[pair] = a.min(b);
             }

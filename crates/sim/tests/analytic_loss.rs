@@ -259,7 +259,6 @@ fn spraying_over_unequal_queues_loses_nothing() {
 // The same where buffers have no end. The host takes such a port's longest wait for nothing, so its tolerance is a
 // quarter of the base round trip, and packets behind a longer queue are held for lost: 250 of 1,000 in one flow.
 #[test]
-#[ignore = "does not hold yet: a port without a buffer limit has no longest wait"]
 fn spraying_over_queues_without_end_loses_nothing() {
     assert_spraying_loses_nothing(Bytes::MAX);
 }
