@@ -350,7 +350,7 @@ impl<L: ControlLaw> Hosts<L> {
                 break;
             }
             self.states[host].timers.pop();
-            self.on_timer(host, slot, flow, now);
+            self.on_timer(host, slot, flow, now, context.setup.host.spray);
         }
         while let Some(&Reverse((time, slot, flow))) = self.states[host].flushes.peek() {
             if time > now_ps {
@@ -398,14 +398,18 @@ impl<L: ControlLaw> Hosts<L> {
         self.states[host].queue(slot, active, now);
     }
 
-    fn on_timer(&mut self, host: usize, slot: u32, flow: u32, now: Time) {
+    fn on_timer(&mut self, host: usize, slot: u32, flow: u32, now: Time, spray: Spray) {
         let Some(active) = &mut self.senders[slot as usize] else { return };
         if active.flow != flow {
             return;
         }
         active.sample(now, &mut self.samples);
         if active.sender.next_timer() <= now {
+            let timeouts = active.sender.stats().timeouts;
             active.sender.on_timer(now);
+            if active.sender.stats().timeouts > timeouts && spray == Spray::AfterTimeout {
+                active.entropy = active.next_entropy();
+            }
             if active.queued == Queued::Nowhere {
                 self.states[host].queue(slot, active, now);
             }
@@ -489,7 +493,7 @@ impl<L: ControlLaw> Active<L> {
         let segment = self.sender.send(now);
         self.sent += Bytes::new(segment.bytes.into());
         let entropy = match setup.host.spray {
-            Spray::PerFlow => self.entropy,
+            Spray::PerFlow | Spray::AfterTimeout => self.entropy,
             Spray::PerPacket(entropies) => {
                 let packet = u64::from(segment.seq) << 8 | u64::from(segment.attempt);
                 below(mix64(mix64(setup.seed ^ u64::from(self.flow)) ^ packet), entropies.into()) as u16
@@ -531,6 +535,11 @@ impl<L: ControlLaw> Active<L> {
                 trace,
             });
         }
+    }
+
+    /// Another entropy: what a load balancer does to a flow whose path it gives up.
+    fn next_entropy(&self) -> u16 {
+        mix64(u64::from(self.entropy) << 32 | u64::from(self.flow)) as u16
     }
 
     fn outcome(&self, completed: Time) -> FlowOutcome {
@@ -587,7 +596,7 @@ fn flow_config(setup: &Setup, spec: &FlowSpec) -> FlowConfig {
     let paths = setup.paths(spec.src, spec.dst, payload);
     let quarter = paths.base_rtt.over(4);
     let reordering = host.reordering.unwrap_or(match (host.spray, paths.longest_wait) {
-        (Spray::PerFlow, _) => quarter,
+        (Spray::PerFlow | Spray::AfterTimeout, _) => quarter,
         (Spray::PerPacket(_), Some(wait)) => quarter.max(wait),
         (Spray::PerPacket(_), None) => host.rto_max,
     });

@@ -38,6 +38,8 @@ pub struct FlowSpec {
 pub enum Spray {
     /// One entropy a flow: ECMP.
     PerFlow,
+    /// One entropy a flow, and another one after each of its retransmission timeouts.
+    AfterTimeout,
     /// Each packet draws one of this many entropies: random packet spraying.
     PerPacket(u16),
 }

@@ -90,7 +90,11 @@ pub(crate) fn case() -> impl Strategy<Value = Case> {
                 mss,
                 ack_every,
                 timeouts_cut,
-                spray: if spray { Spray::PerPacket(16) } else { Spray::PerFlow },
+                spray: match (spray, seed % 3) {
+                    (true, _) => Spray::PerPacket(16),
+                    (false, 0) => Spray::AfterTimeout,
+                    (false, _) => Spray::PerFlow,
+                },
                 rto_max: Span::from_ms(50),
                 ..HostConfig::default()
             };
