@@ -28,6 +28,7 @@ lint:
 
 unit:
 	$(CARGO) test --workspace --locked
+	$(CARGO) test --release --locked -p narrows-sim --test analytic_marks -- --ignored
 	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --workspace --no-deps --locked --quiet
 
 book: $(MDBOOK)

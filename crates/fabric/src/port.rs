@@ -94,9 +94,9 @@ impl PortConfig {
         !self.control_priority && self.mark_at == MarkAt::Enqueue && self.in_service == InService::Remainder
     }
 
-    /// The longest that a packet can wait here; zero where the buffer is unlimited.
-    pub fn longest_wait(&self) -> Span {
-        if self.buffer == Bytes::MAX { Span::ZERO } else { self.rate.time_for(self.buffer) }
+    /// The longest that a packet can wait here; none where the buffer is unlimited.
+    pub fn longest_wait(&self) -> Option<Span> {
+        (self.buffer != Bytes::MAX).then(|| self.rate.time_for(self.buffer))
     }
 }
 

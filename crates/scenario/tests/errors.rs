@@ -215,7 +215,7 @@ fn missing_keys_and_wrong_types() {
     says(&message("k = 4", "link_delay = \"1us\"\nintra_rtt = \"9us\""), &["file.toml:6:13", "say the same"]);
     says(
         &message("k = 4", "intra_rtt = \"1us\""),
-        &["file.toml:5:13", "leaves no time for the links: the rest takes 2.027 us"],
+        &["file.toml:5:13", "leaves no time for the links: the rest takes 2.028 us"],
     );
     says(&message("k = 4", "link_delay = \"0us\""), &["file.toml:5:14", "over zero"]);
     says(&message("buffer = \"1MiB\"", "ecn = { min = \"80%\" }"), &["file.toml:8:15", "expected at most 786432 B"]);

@@ -350,7 +350,7 @@ impl<L: ControlLaw> Hosts<L> {
                 break;
             }
             self.states[host].timers.pop();
-            self.on_timer(host, slot, flow, now);
+            self.on_timer(host, slot, flow, now, context.setup.host.spray);
         }
         while let Some(&Reverse((time, slot, flow))) = self.states[host].flushes.peek() {
             if time > now_ps {
@@ -376,7 +376,8 @@ impl<L: ControlLaw> Hosts<L> {
             mss: Bytes::new(setup.host.mss.into()),
         };
         let mut sender = Sender::new(config, (context.make_law)(spec, &path), now);
-        let first_timer = now + config.base_rtt + config.rto_min;
+        // No timeout can come sooner; then it is asked again.
+        let first_timer = now + config.rto_min;
         let interval = if context.samples(flow) { setup.series.interval } else { Span::ZERO };
         let slot = self.free_senders.pop().unwrap_or_else(|| {
             self.senders.push(None);
@@ -397,14 +398,18 @@ impl<L: ControlLaw> Hosts<L> {
         self.states[host].queue(slot, active, now);
     }
 
-    fn on_timer(&mut self, host: usize, slot: u32, flow: u32, now: Time) {
+    fn on_timer(&mut self, host: usize, slot: u32, flow: u32, now: Time, spray: Spray) {
         let Some(active) = &mut self.senders[slot as usize] else { return };
         if active.flow != flow {
             return;
         }
         active.sample(now, &mut self.samples);
         if active.sender.next_timer() <= now {
+            let timeouts = active.sender.stats().timeouts;
             active.sender.on_timer(now);
+            if active.sender.stats().timeouts > timeouts && spray == Spray::AfterTimeout {
+                active.entropy = active.next_entropy();
+            }
             if active.queued == Queued::Nowhere {
                 self.states[host].queue(slot, active, now);
             }
@@ -488,7 +493,7 @@ impl<L: ControlLaw> Active<L> {
         let segment = self.sender.send(now);
         self.sent += Bytes::new(segment.bytes.into());
         let entropy = match setup.host.spray {
-            Spray::PerFlow => self.entropy,
+            Spray::PerFlow | Spray::AfterTimeout => self.entropy,
             Spray::PerPacket(entropies) => {
                 let packet = u64::from(segment.seq) << 8 | u64::from(segment.attempt);
                 below(mix64(mix64(setup.seed ^ u64::from(self.flow)) ^ packet), entropies.into()) as u16
@@ -530,6 +535,11 @@ impl<L: ControlLaw> Active<L> {
                 trace,
             });
         }
+    }
+
+    /// Another entropy: what a load balancer does to a flow whose path it gives up.
+    fn next_entropy(&self) -> u16 {
+        mix64(u64::from(self.entropy) << 32 | u64::from(self.flow)) as u16
     }
 
     fn outcome(&self, completed: Time) -> FlowOutcome {
@@ -585,16 +595,18 @@ fn flow_config(setup: &Setup, spec: &FlowSpec) -> FlowConfig {
     let payload = spec.size.get().min(host.mss.into()) as u32;
     let paths = setup.paths(spec.src, spec.dst, payload);
     let quarter = paths.base_rtt.over(4);
-    let reordering = host.reordering.unwrap_or(match host.spray {
-        Spray::PerFlow => quarter,
-        Spray::PerPacket(_) => quarter.max(paths.longest_wait),
+    let reordering = host.reordering.unwrap_or(match (host.spray, paths.longest_wait) {
+        (Spray::PerFlow | Spray::AfterTimeout, _) => quarter,
+        (Spray::PerPacket(_), Some(wait)) => quarter.max(wait),
+        (Spray::PerPacket(_), None) => host.rto_max,
     });
+    let margin = paths.longest_wait.unwrap_or(quarter).max(quarter);
     FlowConfig {
         size: spec.size,
         mss: host.mss,
         base_rtt: paths.base_rtt,
         reordering,
-        rto_min: host.rto_min.unwrap_or(paths.base_rtt + paths.longest_wait.max(quarter)),
+        rto_min: host.rto_min.unwrap_or(paths.base_rtt + margin),
         rto_max: host.rto_max,
         timeouts_cut: host.timeouts_cut,
     }

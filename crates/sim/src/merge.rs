@@ -4,7 +4,7 @@
 //! A key is a time and, below it, a place: keys compare by time, then by input, because places are given in the order
 //! of inputs.
 
-/// Bits of the place in a key.
+/// Bits of the place in a key. The other 44 hold a time since the window's start, which is under 2^40 ps.
 const PLACE_BITS: u32 = 20;
 const PLACE_MASK: u64 = (1 << PLACE_BITS) - 1;
 /// The key of an input that has nothing more in this window: after all others.
@@ -119,7 +119,7 @@ impl<const N: usize> SmallTree<N> {
         while left > 1 {
             left /= 2;
             for pair in 0..left {
-                let (a, b) = (winners[pair * 2 & (N - 1)], winners[(pair * 2 + 1) & (N - 1)]);
+                let (a, b) = (winners[(pair * 2) & (N - 1)], winners[(pair * 2 + 1) & (N - 1)]);
                 tree.losers[(left + pair) & (N - 1)] = a.max(b);
                 winners[pair] = a.min(b);
             }

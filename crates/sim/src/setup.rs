@@ -38,6 +38,8 @@ pub struct FlowSpec {
 pub enum Spray {
     /// One entropy a flow: ECMP.
     PerFlow,
+    /// One entropy a flow, and another one after each of its retransmission timeouts.
+    AfterTimeout,
     /// Each packet draws one of this many entropies: random packet spraying.
     PerPacket(u16),
 }
@@ -59,10 +61,11 @@ pub struct HostConfig {
     /// Path choice.
     pub spray: Spray,
     /// Reordering tolerance; none chooses a quarter of the base round trip, and, where packets are sprayed, at
-    /// least the longest wait in all queues of the path.
+    /// least the longest wait in all queues of the path. Sprayed over queues without a limit, packets are held for
+    /// lost by timeouts only.
     pub reordering: Option<Span>,
     /// Lower bound of the retransmission timeout; none chooses the base round trip with every queue of the path
-    /// full, or 5/4 of the base round trip if that is more.
+    /// full, or 5/4 of the base round trip if that is more or queues have no limit.
     pub rto_min: Option<Span>,
     /// Upper bound of the retransmission timeout.
     pub rto_max: Span,
@@ -117,8 +120,9 @@ pub struct Paths {
     pub line_rate: Rate,
     /// Links there.
     pub hops: u32,
-    /// The longest that a packet can wait in all queues there, and its acknowledgement back.
-    pub longest_wait: Span,
+    /// The longest that a packet can wait in all queues of switches there, and its acknowledgement back; none where
+    /// a queue has no limit.
+    pub longest_wait: Option<Span>,
 }
 
 impl Setup {
@@ -130,13 +134,14 @@ impl Setup {
     pub fn paths(&self, src: HostId, dst: HostId, payload: u32) -> Paths {
         let (there, back) = (self.first_path(src, dst), self.first_path(dst, src));
         let rates = there.iter().map(|&link| self.network.port(link).config().rate);
-        let wait = |path: &[LinkId]| path.iter().map(|&link| self.network.port(link).config().longest_wait()).sum();
-        let both: Span = [wait(&there), wait(&back)].into_iter().sum();
+        // The first link of a path is a host's card, which packets do not wait at: they are handed over one by one.
+        let queues = there.iter().skip(1).chain(back.iter().skip(1));
+        let waits = queues.map(|&link| self.network.port(link).config().longest_wait());
         Paths {
             base_rtt: base_rtt(&self.network, &there, &back, payload + self.host.header, self.host.ack_size),
             line_rate: rates.fold(Rate::MAX, Rate::min),
             hops: there.len() as u32,
-            longest_wait: both,
+            longest_wait: waits.sum(),
         }
     }
 

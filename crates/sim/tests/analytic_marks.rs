@@ -228,7 +228,7 @@ fn gemini_rates_are_equal_at_a_ratio_of_8_as_theorem_2_says() {
 }
 
 #[test]
-#[ignore = "takes half a minute"]
+#[ignore = "long: `make test` runs it in an optimised build"]
 fn gemini_rates_are_equal_at_a_ratio_of_16_as_theorem_2_says() {
     assert_equal_rates(16, Span::from_ms(400_000));
 }

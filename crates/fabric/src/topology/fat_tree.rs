@@ -38,7 +38,7 @@ pub struct FatTrees {
     pub border: PortConfig,
     /// Parallel cables from each core switch to the border.
     pub border_links_per_core: u16,
-    /// The long-haul cables; every two datacenters need an entry.
+    /// The long-haul cables; every two datacenters need an entry, or several whose cables differ.
     pub inter: Vec<InterLinks>,
 }
 
@@ -59,12 +59,15 @@ impl FatTrees {
         let borders: Vec<u32> = (0..self.datacenters).map(|dc| self.tree(&mut builder, dc)).collect();
         for low in 0..self.datacenters {
             for high in low + 1..self.datacenters {
-                let Some(links) = self.inter.iter().find(|links| links.between == (low, high)) else {
+                let pair: Vec<_> = self.inter.iter().filter(|links| links.between == (low, high)).collect();
+                if pair.is_empty() {
                     return shape(format!("datacenters {low} and {high} have no long-haul link"));
-                };
-                for _ in 0..links.count {
-                    let (a, b) = (borders[low as usize], borders[high as usize]);
-                    builder.connect(a, b, LinkClass::Inter, links.port, links.port);
+                }
+                for links in pair {
+                    for _ in 0..links.count {
+                        let (a, b) = (borders[low as usize], borders[high as usize]);
+                        builder.connect(a, b, LinkClass::Inter, links.port, links.port);
+                    }
                 }
             }
         }

@@ -48,9 +48,11 @@ impl Field for Auto<Span> {
 
 words! {
     /// How packets choose among equal paths.
-    PathChoice, "\"ecmp\" or \"spray\"" {
+    PathChoice, "\"ecmp\", \"repath\" or \"spray\"" {
         /// One path a flow, by a hash.
         Ecmp = "ecmp",
+        /// One path a flow, another one after each timeout.
+        Repath = "repath",
         /// Each packet its own.
         Spray = "spray",
     }
@@ -82,7 +84,7 @@ table! {
         ack_every: NonZeroU8 = NonZeroU8::MIN;
         /// How long an acknowledgement may be held back where `ack_every` is over 1. `auto`: a quarter of the base RTT.
         ack_delay: Auto<Span> = Auto::Auto;
-        /// `ecmp`: one path a flow. `spray`: each packet draws its own.
+        /// `ecmp`: one path a flow. `repath`: one path a flow, another one after each of its timeouts. `spray`: each packet draws its own.
         path: PathChoice = PathChoice::Ecmp;
         /// How many paths `spray` draws from.
         entropies: NonZeroU16 = ENTROPIES;
@@ -169,6 +171,7 @@ impl Host {
             ack_delay: self.ack_delay.value(),
             spray: match self.path {
                 PathChoice::Ecmp => Spray::PerFlow,
+                PathChoice::Repath => Spray::AfterTimeout,
                 PathChoice::Spray => Spray::PerPacket(self.entropies.get()),
             },
             reordering: self.reordering.value(),
