@@ -19,6 +19,6 @@ pub use ideal::{base_one_way, base_rtt, ideal_completion};
 pub use mark::Marker;
 pub use network::{Builder, HostId, Link, LinkClass, LinkId, Network, NetworkError, Node, NodeId, NodeKind};
 pub use plain::{Passage, PlainPort};
-pub use port::{Arrival, Ecn, InService, MarkAt, Phantom, PhantomQueue, PortConfig, PortError, PortParams};
+pub use port::{Arrival, Ecn, InService, MarkAt, Phantom, PhantomQueue, PortConfig, PortError, PortParams, SLOWEST};
 pub use queued::{Item, QueuedPort};
 pub use routing::{Routes, RoutesFrom, path_hash};

@@ -100,12 +100,15 @@ impl PortConfig {
     }
 }
 
+/// The lowest rate of a link, and of a phantom queue's drain: a packet of 64 KiB stays under 2^59 in a [`Serializer`].
+pub const SLOWEST: Rate = Rate::from_mbps(1);
+
 /// Why a port cannot be built.
 #[derive(Clone, PartialEq, Eq, Debug, Error)]
 #[allow(missing_docs)]
 pub enum PortError {
-    #[error("a link needs a rate above zero")]
-    NoRate,
+    #[error("a rate of {rate}, under {SLOWEST}: packets would last longer than the arithmetic holds")]
+    TooSlow { rate: Rate },
     #[error("a link needs a propagation delay above zero: it is the lookahead that lets nodes be simulated apart")]
     NoDelay,
     #[error("ECN's lower threshold ({min}) is above the upper one ({max})")]
@@ -161,8 +164,8 @@ impl PortParams {
     /// # Errors
     /// When a value is out of its range; see [`PortError`].
     pub fn new(config: &PortConfig) -> Result<Self, PortError> {
-        if config.rate.is_zero() {
-            return Err(PortError::NoRate);
+        if config.rate < SLOWEST {
+            return Err(PortError::TooSlow { rate: config.rate });
         }
         if config.delay <= Span::ZERO {
             return Err(PortError::NoDelay);
@@ -206,6 +209,9 @@ impl PhantomParams {
             return Err(PortError::Drain { drain: phantom.drain });
         }
         let drain = rate.scaled(phantom.drain);
+        if drain < SLOWEST {
+            return Err(PortError::TooSlow { rate: drain });
+        }
         let serializer = Serializer::new(drain);
         let size_ps = serializer.long_time_for(phantom.size);
         if size_ps > LONGEST_PS {
@@ -259,5 +265,28 @@ impl PhantomQueue {
     pub fn occupancy(self, params: &PortParams, now_ps: u64) -> Bytes {
         let backlog = self.empty_at_ps.saturating_sub(now_ps);
         params.phantom.as_ref().map_or(Bytes::ZERO, |phantom| phantom.serializer.bytes_in(backlog))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_the_arithmetic_does_not_hold_is_refused() {
+        let refusal = |config: PortConfig| PortParams::new(&config).err();
+        let phantom = |drain| {
+            let ecn = Ecn { min: Bytes::ZERO, max: Bytes::new(10), max_probability: Frac::ONE };
+            Some(Phantom { size: Bytes::new(10), drain, ecn })
+        };
+        let port = PortConfig::new(SLOWEST, Span::from_us(1));
+        assert_eq!(refusal(port), None);
+        assert_eq!(refusal(PortConfig { rate: Rate::ZERO, ..port }), Some(PortError::TooSlow { rate: Rate::ZERO }));
+        let hundred = PortConfig { rate: Rate::from_gbps(100), ..port };
+        assert_eq!(refusal(PortConfig { phantom: phantom(Frac::millionths(11)), ..hundred }), None);
+        for (config, bps) in [(port, 0), (hundred, 93)] {
+            let slow = PortConfig { phantom: phantom(Frac::from_bits(4)), ..config };
+            assert_eq!(refusal(slow), Some(PortError::TooSlow { rate: Rate::from_bps(bps) }));
+        }
     }
 }

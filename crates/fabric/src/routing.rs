@@ -65,16 +65,15 @@ impl Routes {
                 return Err(NetworkError::Shape(format!("{} is cabled to another host", nodes[switch.index()].name)));
             }
             if column_of[switch.index()] == NO_COLUMN {
-                column_of[switch.index()] = u16::try_from(attached.len())
-                    .ok()
-                    .filter(|&column| column != NO_COLUMN)
-                    .ok_or_else(|| NetworkError::Shape("over 65,534 switches have hosts".into()))?;
+                column_of[switch.index()] = entry(attached.len(), || "switches have hosts".into())?;
                 attached.push(switch);
                 hosts_of.push(Vec::new());
             }
             let column = column_of[switch.index()];
             attach.push(column);
-            place.push(hosts_of[column as usize].len() as u16);
+            place.push(entry(hosts_of[column as usize].len(), || {
+                format!("hosts hang from {}", nodes[switch.index()].name)
+            })?);
             hosts_of[column as usize].push(network.links()[up.index()].reverse);
         }
 
@@ -105,9 +104,10 @@ impl Routes {
                 if next.is_empty() {
                     continue;
                 }
+                let len = entry(next.len(), || format!("equal ports lead from {} to one switch", it.name))?;
                 let group = *group_of[row[node] as usize].entry(next).or_insert_with_key(|next| {
                     ports.extend_from_slice(next);
-                    Group { first: (ports.len() - next.len()) as u32, len: next.len() as u16 }
+                    Group { first: (ports.len() - next.len()) as u32, len }
                 });
                 table[row[node] as usize * columns + column] = group;
             }
@@ -187,6 +187,12 @@ impl RoutesFrom<'_> {
     }
 }
 
+/// A 16-bit entry of the table, never [`NO_COLUMN`].
+fn entry(count: usize, what: impl FnOnce() -> String) -> Result<u16, NetworkError> {
+    let fits = u16::try_from(count).ok().filter(|&entry| entry != NO_COLUMN);
+    fits.ok_or_else(|| NetworkError::Shape(format!("over 65,534 {}", what())))
+}
+
 /// The number of links from every node to `target`, through switches only.
 fn distances(network: &Network, target: NodeId) -> Vec<u32> {
     let mut distance = vec![u32::MAX; network.nodes().len()];
@@ -205,4 +211,34 @@ fn distances(network: &Network, target: NodeId) -> Vec<u32> {
         }
     }
     distance
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Builder, LinkClass, PortConfig};
+    use units::{Rate, Span};
+
+    /// Two switches with that many cables between them and a host each, and more hosts on the first.
+    fn network(cables: u32, more_hosts: u32) -> Network {
+        let port = PortConfig::new(Rate::from_gbps(100), Span::from_us(1));
+        let mut builder = Builder::default();
+        let switches = [builder.switch(0, "a"), builder.switch(0, "b")];
+        for host in 0..2 + more_hosts {
+            let node = builder.host(0, format!("host{host}"));
+            builder.connect(node, switches[usize::from(host == 1)], LinkClass::Host, port, port);
+        }
+        for _ in 0..cables {
+            builder.connect(switches[0], switches[1], LinkClass::Other, port, port);
+        }
+        builder.finish().unwrap()
+    }
+
+    #[test]
+    fn what_the_table_does_not_hold_is_refused() {
+        assert!(Routes::new(&network(1_000, 1_000)).is_ok());
+        let refusal = |network| Routes::new(&network).unwrap_err().to_string();
+        assert_eq!(refusal(network(1 << 16, 0)), "over 65,534 equal ports lead from b to one switch");
+        assert_eq!(refusal(network(1, 1 << 16)), "over 65,534 hosts hang from a");
+    }
 }

@@ -3,6 +3,7 @@
 //! An epoch is as long as the shortest link between partitions, so that nothing sent in it arrives in it: the
 //! partitions run apart and exchange packets at its end. Which thread runs a partition changes nothing.
 
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Barrier, Mutex, PoisonError};
 
@@ -89,7 +90,7 @@ where
         for other in others {
             match other.join() {
                 Ok((_, share)) => partitions.extend(share),
-                Err(panic) => std::panic::resume_unwind(panic),
+                Err(panic) => resume_unwind(panic),
             }
         }
         (ended_ps, partitions)
@@ -126,9 +127,15 @@ impl<F> Worker<'_, F> {
         loop {
             let until = begins + self.epoch_windows * self.window_ps;
             let until = until.min(stop_ps);
-            for (index, partition) in &mut share {
-                partition.run(until, self.context);
-                self.post(*index, partition, turn);
+            // A panic goes on only when all have left the epoch: the others would wait for this thread forever.
+            let epoch = catch_unwind(AssertUnwindSafe(|| {
+                for (index, partition) in &mut share {
+                    partition.run(until, self.context);
+                    self.post(*index, partition, turn);
+                }
+            }));
+            if epoch.is_err() {
+                self.shared.stop.store(true, Ordering::Relaxed);
             }
             self.shared.barrier.wait();
             for (index, partition) in &mut share {
@@ -146,6 +153,9 @@ impl<F> Worker<'_, F> {
             }
             // Everyone sees the same counts, and the same wish to stop, so everyone leaves in the same epoch.
             self.shared.barrier.wait();
+            if let Err(panic) = epoch {
+                resume_unwind(panic);
+            }
             let stop = self.shared.stop.load(Ordering::Relaxed);
             if until >= stop_ps || open == 0 || next == u64::MAX || stop {
                 return (until, share);

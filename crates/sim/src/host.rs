@@ -98,8 +98,8 @@ struct Active<L> {
 struct Receiving {
     receiver: Receiver,
     flow: u32,
-    /// The newest packet: its acknowledgement may be held back.
-    newest: Packet,
+    /// The newest packet whose acknowledgement was held back. A duplicate is answered at once and is not it.
+    held_back: Packet,
     /// When what is held back is sent; `u64::MAX` if nothing is.
     flush_at_ps: u64,
     ack_delay_ps: u64,
@@ -110,11 +110,12 @@ struct HostState {
     now_ps: u64,
     /// Slots of flows that may send now, in turn.
     ready: VecDeque<u32>,
-    /// Flows that may send later: (time, slot).
-    paced: BinaryHeap<Reverse<(u64, u32)>>,
-    /// (time, slot, flow); one a flow, asked again when it fires.
+    /// Flows that may send later: (time, flow, slot). Here and below the flow breaks ties: which slot it has hangs on
+    /// the order in which nodes ran.
+    paced: BinaryHeap<Reverse<(u64, u32, u32)>>,
+    /// (time, flow, slot); one a flow, asked again when it fires.
     timers: BinaryHeap<Reverse<(u64, u32, u32)>>,
-    /// (time, slot, flow) of acknowledgements held back; empty where every packet is acknowledged.
+    /// (time, flow, slot) of acknowledgements held back; empty where every packet is acknowledged.
     flushes: BinaryHeap<Reverse<(u64, u32, u32)>>,
     /// (time, flow).
     starts: BinaryHeap<Reverse<(u64, u32)>>,
@@ -190,7 +191,7 @@ impl<L: ControlLaw> Hosts<L> {
     pub fn next_ps(&self, host: usize, idle_at_ps: u64) -> u64 {
         let it = &self.states[host];
         let send = if it.ready.is_empty() {
-            it.paced.peek().map_or(u64::MAX, |Reverse((time, _))| (*time).max(idle_at_ps))
+            it.paced.peek().map_or(u64::MAX, |Reverse((time, _, _))| (*time).max(idle_at_ps))
         } else {
             it.now_ps.max(idle_at_ps)
         };
@@ -233,7 +234,7 @@ impl<L: ControlLaw> Hosts<L> {
         let Some(it) = &mut self.receivers[slot as usize] else { return };
         let replies = it.receiver.on_data(packet.seq, packet.is_marked(), packet.asks());
         if let Some(flushed) = replies[0] {
-            wire.transmit(acknowledgement(&it.newest, flushed, packet.time_ps, context.setup));
+            wire.transmit(acknowledgement(&it.held_back, flushed, packet.time_ps, context.setup));
         }
         if let Some(reply) = replies[1] {
             wire.transmit(acknowledgement(packet, reply, packet.time_ps, context.setup));
@@ -243,12 +244,14 @@ impl<L: ControlLaw> Hosts<L> {
             self.free_receivers.push(slot);
             self.receiver_of[packet.flow as usize] = DONE;
         } else if context.setup.host.ack_every > 1 {
-            it.newest = *packet;
+            if replies[1].is_none() {
+                it.held_back = *packet;
+            }
             if !it.receiver.holds_back() {
                 it.flush_at_ps = u64::MAX;
             } else if it.flush_at_ps == u64::MAX || replies[0].is_some() {
                 it.flush_at_ps = packet.time_ps + it.ack_delay_ps;
-                self.states[host].flushes.push(Reverse((it.flush_at_ps, slot, packet.flow)));
+                self.states[host].flushes.push(Reverse((it.flush_at_ps, packet.flow, slot)));
             }
         }
     }
@@ -267,7 +270,7 @@ impl<L: ControlLaw> Hosts<L> {
         self.receivers[slot as usize] = Some(Receiving {
             receiver: Receiver::new(packets_of(spec, setup), setup.host.ack_every),
             flow: packet.flow,
-            newest: *packet,
+            held_back: *packet,
             flush_at_ps: u64::MAX,
             ack_delay_ps,
         });
@@ -283,7 +286,7 @@ impl<L: ControlLaw> Hosts<L> {
         }
         it.flush_at_ps = u64::MAX;
         if let Some(reply) = it.receiver.flush() {
-            wire.transmit(acknowledgement(&it.newest, reply, now_ps, setup));
+            wire.transmit(acknowledgement(&it.held_back, reply, now_ps, setup));
         }
     }
 
@@ -345,14 +348,14 @@ impl<L: ControlLaw> Hosts<L> {
             self.states[host].starts.pop();
             self.start(host, flow, now, context);
         }
-        while let Some(&Reverse((time, slot, flow))) = self.states[host].timers.peek() {
+        while let Some(&Reverse((time, flow, slot))) = self.states[host].timers.peek() {
             if time > now_ps {
                 break;
             }
             self.states[host].timers.pop();
             self.on_timer(host, slot, flow, now, context.setup.host.spray);
         }
-        while let Some(&Reverse((time, slot, flow))) = self.states[host].flushes.peek() {
+        while let Some(&Reverse((time, flow, slot))) = self.states[host].flushes.peek() {
             if time > now_ps {
                 break;
             }
@@ -383,7 +386,7 @@ impl<L: ControlLaw> Hosts<L> {
             self.senders.push(None);
             self.senders.len() as u32 - 1
         });
-        self.states[host].timers.push(Reverse((first_timer.min(sender.next_timer()).ps(), slot, flow)));
+        self.states[host].timers.push(Reverse((first_timer.min(sender.next_timer()).ps(), flow, slot)));
         let active = self.senders[slot as usize].insert(Active {
             sender,
             flow,
@@ -418,19 +421,19 @@ impl<L: ControlLaw> Hosts<L> {
         let idle = now + active.sender.smoothed_rtt();
         let next = active.sender.next_timer();
         let again = if next.is_set() { next } else { idle };
-        self.states[host].timers.push(Reverse((again.ps(), slot, flow)));
+        self.states[host].timers.push(Reverse((again.ps(), flow, slot)));
     }
 
     #[inline]
     fn send_one<F>(&mut self, host: usize, now: Time, context: &Context<F>, wire: &mut impl Wire) {
         let it = &mut self.states[host];
-        while let Some(&Reverse((time, slot))) = it.paced.peek() {
+        while let Some(&Reverse((time, flow, slot))) = it.paced.peek() {
             if time > now.ps() {
                 break;
             }
             it.paced.pop();
             if let Some(active) = &mut self.senders[slot as usize]
-                && active.queued == Queued::Paced
+                && (active.flow, active.queued) == (flow, Queued::Paced)
             {
                 active.queued = Queued::Ready;
                 it.ready.push_back(slot);
@@ -453,7 +456,7 @@ impl<L: ControlLaw> Hosts<L> {
                 }
                 SendState::At(time) => {
                     active.queued = Queued::Paced;
-                    it.paced.push(Reverse((time.ps(), slot)));
+                    it.paced.push(Reverse((time.ps(), active.flow, slot)));
                 }
                 SendState::Blocked => {}
             }
@@ -479,7 +482,7 @@ impl HostState {
                 Queued::Ready
             }
             SendState::At(time) => {
-                self.paced.push(Reverse((time.ps(), slot)));
+                self.paced.push(Reverse((time.ps(), active.flow, slot)));
                 Queued::Paced
             }
             SendState::Blocked => Queued::Nowhere,

@@ -58,6 +58,23 @@ fn four_datacenters_give_the_same_bits_at_any_number_of_threads() {
     }
 }
 
+/// A law that fails fails the run, at any number of threads, and leaves no thread waiting for the one that died.
+#[test]
+fn a_law_that_panics_ends_the_run() {
+    let port = PortConfig::new(Rate::from_gbps(100), Span::from_us(1));
+    let network = FatTrees { k: 2, hosts_per_edge: 2, ..FatTrees::uno(port, Span::from_us(40)) }.build().unwrap();
+    let setup =
+        common::setup(network, vec![common::flow(0, 5, 100_000), common::flow(5, 0, 100_000)], Time::from_ms(9));
+    for (threads, dies) in [(1, 0), (2, 0), (2, 5)] {
+        let law = |flow: &sim::FlowSpec, path: &laws::Path| {
+            assert!(flow.src.0 != dies, "no law for this flow");
+            common::law(Kind::Dctcp, &[])(flow, path)
+        };
+        let run = std::panic::AssertUnwindSafe(|| sim::run(&setup, threads, law, &mut |_| true));
+        assert!(std::panic::catch_unwind(run).is_err(), "{threads} threads");
+    }
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { cases: 60, ..ProptestConfig::default() })]
 

@@ -416,9 +416,11 @@ impl PortSettings {
             Phantom::Off => None,
             Phantom::On(it) => {
                 let drain = it.drain.0.frac();
-                if drain.is_zero() {
-                    return Err(Fault::new(it.drain.origin, "a phantom queue that does not drain marks forever")
-                        .label("expected a share over 0"));
+                let drained = rate.scaled(drain);
+                if drained < fabric::SLOWEST {
+                    let what = format!("a phantom queue at {rate} that drains at {drained}");
+                    return Err(Fault::new(it.drain.origin, what)
+                        .label(format!("expected a share that leaves at least {}", fabric::SLOWEST)));
                 }
                 Some(fabric::Phantom { size: it.size, drain, ecn: marks((it.min, it.max, it.probability), it.size)? })
             }

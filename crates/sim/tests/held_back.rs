@@ -1,0 +1,45 @@
+//! What is answered late is answered for the packet that it acknowledges.
+
+mod common;
+
+use fabric::{HostId, PortConfig};
+use laws::Law;
+use laws::catalog::Kind;
+use sim::host::{Context, Hosts, Wire};
+use sim::{HostConfig, Packet};
+use units::{Rate, Span, Time};
+
+/// A card that keeps what it is given.
+#[derive(Default)]
+struct Kept(Vec<Packet>);
+
+impl Wire for Kept {
+    fn idle_at_ps(&self) -> u64 {
+        0
+    }
+
+    fn transmit(&mut self, packet: Packet) {
+        self.0.push(packet);
+    }
+}
+
+#[test]
+fn a_duplicate_leaves_what_is_held_back_its_transmission_and_path() {
+    let port = PortConfig::new(Rate::from_gbps(100), Span::from_us(1));
+    let network = common::pipe(1, port, Rate::from_gbps(100), Span::from_us(1));
+    let mut setup = common::setup(network, vec![common::flow(0, 1, 1_000_000)], Time::from_ms(1));
+    setup.host = HostConfig { ack_every: 4, ..setup.host };
+    let law = common::law(Kind::Dctcp, &[]);
+    let context = Context::new(&setup, &law);
+    let mut hosts = Hosts::<Law>::new(&[HostId(1)], &setup);
+    let mut wire = Kept::default();
+    let data = [(0, 1, 7), (1, 1, 7), (0, 2, 9)];
+    for (time_ps, (seq, attempt, entropy)) in (1_000u64..).zip(data) {
+        let mut packet = Packet::default();
+        (packet.time_ps, packet.seq, packet.attempt, packet.entropy) = (time_ps, seq, attempt, entropy);
+        hosts.on_packet(0, &packet, &context, &mut wire);
+    }
+    hosts.on_local(0, hosts.next_ps(0, 0), &context, &mut wire);
+    let seen: Vec<_> = wire.0.iter().map(|ack| (ack.seq, ack.covers, ack.attempt, ack.entropy)).collect();
+    assert_eq!(seen, [(0, 1, 2, 9), (1, 2, 1, 7)]);
+}
