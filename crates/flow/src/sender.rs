@@ -291,6 +291,7 @@ impl<L: ControlLaw> Sender<L> {
             }
         }
         if acked.is_zero() {
+            self.settle_if_all_came();
             return;
         }
         self.delivered += acked;
@@ -331,13 +332,14 @@ impl<L: ControlLaw> Sender<L> {
         self.delivered_time = now;
         self.records.trim();
         self.find_reordered_losses(now);
-        if self.cumulative == self.packets && !self.is_complete() {
-            self.settle_all();
-        }
+        self.settle_if_all_came();
     }
 
-    /// Every byte has come though some acknowledgements are still away or lost: the flow is done.
-    fn settle_all(&mut self) {
+    /// Once every byte has come, the flow is done, though some acknowledgements are still away or lost.
+    fn settle_if_all_came(&mut self) {
+        if self.cumulative < self.packets || self.is_complete() {
+            return;
+        }
         for seq in self.records.first()..self.records.end() {
             if self.records.get(seq).state != State::Acked {
                 self.settle(seq);

@@ -62,7 +62,11 @@ impl Layout {
     }
 }
 
-/// The shortest link inside a partition, and the shortest between partitions (`u64::MAX` without any), in ps.
+/// No window is longer: a time inside it fits the merge's keys (44 bits).
+const LONGEST_WINDOW_PS: u64 = 1 << 40;
+
+/// How long a window may be, which is the shortest link inside a partition, and the shortest link between
+/// partitions (`u64::MAX` without any), in ps.
 pub(crate) fn lookaheads(network: &Network) -> (u64, u64) {
     let (mut inside, mut between) = (u64::MAX, u64::MAX);
     for link in network.links() {
@@ -71,5 +75,5 @@ pub(crate) fn lookaheads(network: &Network) -> (u64, u64) {
         let which = if dc(link.from) == dc(link.to) { &mut inside } else { &mut between };
         *which = (*which).min(delay);
     }
-    (inside.min(between), between)
+    (inside.min(between).min(LONGEST_WINDOW_PS), between)
 }

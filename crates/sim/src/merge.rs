@@ -4,7 +4,7 @@
 //! A key is a time and, below it, a place: keys compare by time, then by input, because places are given in the order
 //! of inputs.
 
-/// Bits of the place in a key.
+/// Bits of the place in a key. The other 44 hold a time since the window's start, which is under 2^40 ps.
 const PLACE_BITS: u32 = 20;
 const PLACE_MASK: u64 = (1 << PLACE_BITS) - 1;
 /// The key of an input that has nothing more in this window: after all others.

@@ -42,3 +42,27 @@ proptest! {
         prop_assert!(lost > 0 || again == 0, "{} retransmissions without a loss under {:?}", again, case.kind);
     }
 }
+
+/// Links of ten seconds and of a picosecond: windows have a longest length, and no shortest.
+#[test]
+fn extreme_delays_are_exact_too() {
+    use fabric::topology::{Dumbbell, dumbbell};
+    use fabric::{PortConfig, Routes};
+    use units::{Rate, Span, Time};
+    for (edge, middle) in [(Span::from_s(10), Span::from_s(20)), (Span::from_ps(1), Span::from_ns(3))] {
+        let port = PortConfig::new(Rate::from_gbps(100), edge);
+        let sides = vec![(port, port); 2];
+        let bottleneck = PortConfig::new(Rate::from_gbps(100), middle);
+        for two_datacenters in [false, true] {
+            let it = Dumbbell { left: sides.clone(), right: sides.clone(), bottleneck, two_datacenters };
+            let network = dumbbell(&it).unwrap();
+            assert!(Routes::new(&network).is_ok());
+            let flows = vec![common::flow(0, 2, 5_000), common::flow(3, 1, 9_000)];
+            let setup = common::setup(network, flows, Time::from_ms(1_000_000));
+            let outcome = common::run(&setup, laws::catalog::Kind::Fixed, &[]);
+            for (spec, end) in setup.flows.iter().zip(&outcome.flows) {
+                assert_eq!(end.completed.since(end.started), setup.ideal(spec));
+            }
+        }
+    }
+}

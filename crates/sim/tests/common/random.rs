@@ -41,21 +41,25 @@ fn port() -> impl Strategy<Value = PortConfig> {
 }
 
 fn network() -> impl Strategy<Value = Network> {
-    (port(), port(), 0..4u8, 20..200i64, 1..5usize).prop_map(|(port, bottleneck, which, haul_us, hosts)| {
-        let nic = PortConfig::new(Rate::from_gbps(10), Span::from_us(1));
+    let delay = || prop_oneof![Just(1_000_000i64), 1..3_000_000i64, 20_000_000..200_000_000i64];
+    let delays = (delay(), delay(), delay());
+    (port(), port(), 0..4u8, delays, 1..5usize).prop_map(|(port, bottleneck, which, (nic, inside, haul), hosts)| {
+        let nic = PortConfig::new(Rate::from_gbps(10), Span::from_ps(nic));
+        let port = PortConfig { delay: Span::from_ps(inside), ..port };
+        let haul = Span::from_ps(haul);
         match which {
             0 => single_switch(&SingleSwitch { hosts: vec![(nic, port); hosts + 1] }).unwrap(),
             1 | 2 => dumbbell(&Dumbbell {
                 left: vec![(nic, port); hosts],
                 right: vec![(nic, PortConfig { rate: Rate::from_gbps(7), ..port }); hosts],
-                bottleneck: PortConfig { delay: Span::from_us(haul_us), ..bottleneck },
+                bottleneck: PortConfig { delay: haul, ..bottleneck },
                 two_datacenters: which == 1,
             })
             .unwrap(),
             _ => {
-                let trees = FatTrees::uno(port, Span::from_us(haul_us));
+                let trees = FatTrees::uno(port, haul);
                 let inter = trees.inter.iter().cloned().map(|mut links| {
-                    links.port = PortConfig { delay: Span::from_us(haul_us), ..bottleneck };
+                    links.port = PortConfig { delay: haul, ..bottleneck };
                     links.count = 2;
                     links
                 });
