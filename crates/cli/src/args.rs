@@ -30,7 +30,7 @@ pub(crate) enum Command {
     Bench(BenchCommand),
     /// Write the report of a results directory again.
     Report(ReportArgs),
-    /// Compare two results directories.
+    /// Compare two results directories; exit code 3 if the second is worse or lacks a run.
     Compare(CompareArgs),
     /// Bring in another simulator's files.
     #[command(subcommand)]
@@ -44,7 +44,7 @@ pub(crate) enum Command {
     },
     /// Write the man pages into a directory.
     Man {
-        /// Where.
+        /// Where they go; it is made if need be.
         directory: PathBuf,
     },
 }
@@ -61,7 +61,7 @@ pub(crate) struct Common {
     /// Threads; the results are the same at any number. Default: all cores.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
     pub(crate) threads: Option<u16>,
-    /// The directory for results. Default: out/NAME.
+    /// The directory for results. Default: out/NAME, or out/reproduce/SCALE.
     #[arg(long, value_name = "DIR")]
     pub(crate) out: Option<PathBuf>,
     /// Print the summary as JSON on standard output, and nothing else there.
@@ -193,8 +193,8 @@ pub(crate) struct CompareArgs {
     pub(crate) before: PathBuf,
     /// The other results.
     pub(crate) after: PathBuf,
-    /// The largest relative difference that is not reported as a regression.
-    #[arg(long, default_value_t = 0.05)]
+    /// The largest relative difference that counts as none.
+    #[arg(long, value_name = "SHARE", default_value_t = 0.05, allow_negative_numbers = true)]
     pub(crate) tolerance: f64,
     /// As JSON.
     #[arg(long)]
@@ -213,7 +213,7 @@ pub(crate) struct ImportHtsimArgs {
     pub(crate) matrix: PathBuf,
     /// The topology.
     pub(crate) topology: Option<PathBuf>,
-    /// The scenario file to write.
+    /// The scenario file to write; an earlier one is replaced.
     #[arg(short, long, value_name = "FILE")]
     pub(crate) output: PathBuf,
 }

@@ -12,10 +12,8 @@ pub(crate) enum Failure {
     Input(String),
     /// 3: something is worse than recorded.
     Regression(String),
-    /// 130: interrupted.
-    Interrupted,
-    /// 0: the reader of standard output has gone, which is its right.
-    ClosedPipe,
+    /// 130: interrupted; what is left of the work.
+    Interrupted(String),
 }
 
 impl Failure {
@@ -24,9 +22,15 @@ impl Failure {
             Self::Run(_) => 1,
             Self::Input(_) => 2,
             Self::Regression(_) => 3,
-            Self::Interrupted => 130,
-            Self::ClosedPipe => 0,
+            Self::Interrupted(_) => 130,
         }
+    }
+
+    /// A name that is not among those that there are, with the one that was perhaps meant.
+    pub(crate) fn unknown(what: &str, name: &str, known: &[&str]) -> Self {
+        let near =
+            scenario::nearest(name, known).map_or(String::new(), |near| format!("\nhelp: did you mean `{near}`?"));
+        Self::Input(format!("error: {what}; there are {}{near}", known.join(", ")))
     }
 
     /// A file that cannot be read or written as the user asked.
@@ -41,8 +45,7 @@ impl fmt::Display for Failure {
             Self::Run(error) => write!(f, "error: {error:#}"),
             Self::Input(text) => f.write_str(text),
             Self::Regression(text) => write!(f, "regression: {text}"),
-            Self::Interrupted => f.write_str("interrupted"),
-            Self::ClosedPipe => Ok(()),
+            Self::Interrupted(left) => write!(f, "interrupted: {left}"),
         }
     }
 }
@@ -53,9 +56,10 @@ impl From<anyhow::Error> for Failure {
     }
 }
 
-impl From<io::Error> for Failure {
-    fn from(error: io::Error) -> Self {
-        if error.kind() == io::ErrorKind::BrokenPipe { Self::ClosedPipe } else { Self::Run(error.into()) }
+/// A scenario that cannot be used: its message with caret, in colour where that is wanted.
+impl From<scenario::Error> for Failure {
+    fn from(error: scenario::Error) -> Self {
+        Self::Input(error.render(crate::commands::colour()))
     }
 }
 
@@ -69,12 +73,26 @@ impl From<results::Error> for Failure {
     }
 }
 
-/// Prints a text on standard output.
+/// Prints a text on standard output. A reader that has gone, which is its right, changes nothing: the work goes on
+/// and the command ends as it would have.
 pub(crate) fn print(text: &str) -> Result<(), Failure> {
-    let mut out = io::stdout().lock();
+    match write_text(&mut io::stdout().lock(), text) {
+        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
+            Err(Failure::Run(anyhow::anyhow!("cannot write to standard output: {error}")))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Says something on standard error. Where that cannot be written, nobody is left to be told.
+pub(crate) fn tell(text: &str) {
+    let _ = write_text(&mut io::stderr().lock(), text);
+}
+
+fn write_text(out: &mut impl Write, text: &str) -> io::Result<()> {
     out.write_all(text.as_bytes())?;
     if !text.ends_with('\n') {
         out.write_all(b"\n")?;
     }
-    Ok(out.flush()?)
+    out.flush()
 }

@@ -12,7 +12,7 @@ pub(crate) fn listen() {
         }
     };
     if ctrlc::set_handler(handler).is_err() {
-        eprintln!("warning: Ctrl-C ends the program at once, because its handler could not be set");
+        crate::exit::tell("warning: Ctrl-C ends the program at once, because its handler could not be set");
     }
 }
 

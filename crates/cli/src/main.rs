@@ -23,10 +23,7 @@ fn main() -> ExitCode {
     match dispatch(cli.command) {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => {
-            let text = failure.to_string();
-            if !text.is_empty() {
-                eprintln!("{text}");
-            }
+            exit::tell(&failure.to_string());
             ExitCode::from(failure.code())
         }
     }

@@ -5,8 +5,8 @@ use results::claims::Judgement;
 use results::series::{distributions, queues, rates, traces};
 use results::{RunResults, SizeBin};
 
-/// The name of a report in a directory of results.
-pub(crate) const REPORT: &str = "report.html";
+pub(crate) use results::store::REPORT;
+
 /// Most samples of a curve.
 const SAMPLES: usize = 1_500;
 

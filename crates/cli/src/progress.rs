@@ -76,7 +76,7 @@ impl RunLine<'_> {
             let now = self.board.clock.elapsed();
             if now.saturating_sub(*spoke) >= PLAIN_EVERY {
                 *spoke = now;
-                eprintln!("{}: {}", self.name, text());
+                crate::exit::tell(&format!("{}: {}", self.name, text()));
             }
         }
     }

@@ -5,13 +5,13 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
 use results::claims::{Claim, Judgement, Runs};
-use results::store::{self, GridManifest, MANIFEST, Staging, run_folder, write_run};
+use results::store::{self, GridManifest, MANIFEST, RUNS, SUMMARY, Staging, run_folder, write_run};
 use results::{Class, Program, RunInfo, RunResults, SizeBin};
 use scenario::{BuiltRun, FlowClass, Run, Scenario};
 use serde_json::Value;
 
 use crate::clock::Stopwatch;
-use crate::commands::{input_error, threads};
+use crate::commands::threads;
 use crate::exit::Failure;
 use crate::interrupt::interrupted;
 use crate::page::{self, Page};
@@ -60,7 +60,7 @@ impl Session<'_> {
         let runs = self.chosen()?;
         // Everything is built once before the first run, so that no mistake shows up after minutes.
         for run in &runs {
-            run.build().map_err(input_error)?;
+            run.build()?;
         }
         let alone = runs.len() == 1;
         let place = Place::new(&self.out, alone)?;
@@ -76,8 +76,11 @@ impl Session<'_> {
         let failed: Mutex<Option<Failure>> = Mutex::new(None);
         let work = || {
             loop {
-                let next = lock(&todo).pop_front();
-                let (Some(index), None) = (next, &*lock(&failed)) else { return };
+                // Nothing stays locked while a run goes on.
+                if lock(&failed).is_some() {
+                    return;
+                }
+                let Some(index) = lock(&todo).pop_front() else { return };
                 let result = self.one(&runs[index], inside, workers > 1, &board);
                 match result.and_then(|result| place.keep(&result).map(|()| result)) {
                     Ok(result) => lock(&done)[index] = Some(result),
@@ -95,7 +98,8 @@ impl Session<'_> {
         });
         drop(board);
         if let Some(failure) = lock(&failed).take() {
-            return Err(failure);
+            let finished = lock(&done).iter().flatten().count();
+            return Err(place.abandon(failure, finished, runs.len()));
         }
         let finished: Vec<RunResults> = lock(&done).drain(..).flatten().collect();
         let bins = runs.first().map(size_bins).unwrap_or_default();
@@ -120,17 +124,14 @@ impl Session<'_> {
         for name in self.schemes {
             if !runs.iter().any(|run| run.scheme == *name) {
                 let known: Vec<&str> = self.scenario.config.schemes.iter().map(|(name, _)| name).collect();
-                return Err(Failure::Input(format!(
-                    "error: the scenario has no scheme `{name}`; it has {}",
-                    known.join(", ")
-                )));
+                return Err(Failure::unknown(&format!("the scenario has no scheme `{name}`"), name, &known));
             }
         }
         Ok(runs.into_iter().filter(|run| self.schemes.is_empty() || self.schemes.contains(&run.scheme)).collect())
     }
 
     fn one(&self, run: &Run, threads: usize, others: bool, board: &Board) -> Result<RunResults, Failure> {
-        let built = run.build().map_err(input_error)?;
+        let built = run.build()?;
         let line = board.run(&run.id, built.setup.stop.ps(), built.setup.flows.len() as u64);
         let clock = if others { Stopwatch::of_this_thread() } else { Stopwatch::start() };
         let mut progress = |now: sim::Progress| {
@@ -140,7 +141,7 @@ impl Session<'_> {
         let outcome = sim::run(&built.setup, threads, |flow, path| built.laws.make(flow, path), &mut progress);
         let times = clock.times();
         if outcome.interrupted {
-            return Err(Failure::Interrupted);
+            return Err(Failure::Interrupted(String::new()));
         }
         let info = self.info(run, &built);
         Ok(RunResults::new(&info, &program(), &built.setup, &outcome, times)?)
@@ -212,36 +213,23 @@ fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
 
 /// The directory that results go to. A lone run is written at its end as a whole; of several, each is written when
 /// it is finished, and the grid's own files last.
-struct Place<'a> {
-    out: &'a Path,
+struct Place {
+    out: PathBuf,
     alone: bool,
 }
 
-impl<'a> Place<'a> {
-    fn new(out: &'a Path, alone: bool) -> Result<Self, Failure> {
+impl Place {
+    /// Finds out now, not after the runs, whether results can be written.
+    fn new(out: &Path, alone: bool) -> Result<Self, Failure> {
+        let staging = Staging::new(out)?;
         if alone {
-            // Found out now, not after the run.
-            drop(Staging::new(out)?);
-            return Ok(Self { out, alone });
+            return Ok(Self { out: out.to_path_buf(), alone });
         }
-        let made = |what: &'static str, path: &Path| {
-            let path = path.to_path_buf();
-            move |source: std::io::Error| results::Error::Io { action: what, path, source }
-        };
-        if out.exists() && !is_ours(out) {
-            let reason = "it exists and is not a directory of results".to_owned();
-            return Err(results::Error::Occupied { path: out.to_path_buf(), reason }.into());
-        }
-        // Earlier results go as a whole, the manifest first: from then on the directory is not whole until it is
-        // written again.
-        if out.join(MANIFEST).exists() {
-            std::fs::remove_file(out.join(MANIFEST)).map_err(made("remove", &out.join(MANIFEST)))?;
-        }
-        if out.exists() {
-            std::fs::remove_dir_all(out).map_err(made("remove", out))?;
-        }
-        let runs = out.join("runs");
-        std::fs::create_dir_all(&runs).map_err(made("create", &runs))?;
+        // Earlier results go as a whole: an empty directory takes their place.
+        let out = staging.target().to_path_buf();
+        staging.commit()?;
+        let runs = out.join(RUNS);
+        std::fs::create_dir(&runs).map_err(|source| results::Error::Io { action: "create", path: runs, source })?;
         Ok(Self { out, alone })
     }
 
@@ -253,32 +241,36 @@ impl<'a> Place<'a> {
         Ok(write_run(&self.out.join(run_folder(&run.manifest.run)), run)?)
     }
 
+    /// Not all runs were finished: those that were stay, and nothing else. The failure says what is left.
+    fn abandon(&self, failure: Failure, finished: usize, all: usize) -> Failure {
+        let runs = self.out.join(RUNS);
+        if !self.alone && finished == 0 {
+            // These remove nothing but empty directories.
+            let _ = std::fs::remove_dir(&runs).and_then(|()| std::fs::remove_dir(&self.out));
+        }
+        match failure {
+            Failure::Interrupted(_) if finished == 0 => Failure::Interrupted("no run was finished".to_owned()),
+            Failure::Interrupted(_) => {
+                Failure::Interrupted(format!("{finished} of {all} runs were finished and are in `{}`", runs.display()))
+            }
+            failure => failure,
+        }
+    }
+
     /// All runs are finished.
     fn finish(&self, scenario: &str, runs: &[RunResults], page: &Page) -> Result<(), Failure> {
         let html = page::render(page, runs);
         if let (true, [run]) = (self.alone, runs) {
-            let mut staging = Staging::new(self.out)?;
+            let mut staging = Staging::new(&self.out)?;
             run.write(&mut staging, "")?;
             staging.text(page::REPORT, &html)?;
             return Ok(staging.commit()?);
         }
         let manifest = GridManifest::new(&program(), scenario, runs.iter().map(|run| run.manifest.run.as_str()));
         replace(&self.out.join(page::REPORT), &html)?;
-        replace(&self.out.join("summary.json"), &grid_json(runs))?;
+        replace(&self.out.join(SUMMARY), &grid_json(runs))?;
         replace(&self.out.join(MANIFEST), &manifest.to_json())
     }
-}
-
-/// Whether a path may be replaced: an empty directory, results of any version, or a grid that was cut short.
-fn is_ours(out: &Path) -> bool {
-    let Ok(entries) = std::fs::read_dir(out) else { return false };
-    let names: Vec<_> = entries.flatten().map(|entry| entry.file_name()).collect();
-    if names.is_empty() || names == ["runs"] {
-        return true;
-    }
-    let manifest = std::fs::read(out.join(MANIFEST)).ok();
-    let manifest = manifest.and_then(|text| serde_json::from_slice::<Value>(&text).ok());
-    manifest.is_some_and(|manifest| manifest["program"] == "narrows")
 }
 
 /// The summary of several runs.
@@ -287,12 +279,51 @@ pub(crate) fn grid_json(runs: &[RunResults]) -> String {
     format!("{:#}\n", serde_json::json!({ "schema": 1, "runs": summaries }))
 }
 
-/// Writes a file under another name and renames it, so that a reader sees the old one or the new one, whole.
+/// Writes a file under another name and renames it, so that a reader sees the old one or the new one, whole. A link is
+/// followed; what is no file, such as a terminal or a pipe, is written to.
 pub(crate) fn replace(path: &Path, text: &str) -> Result<(), Failure> {
-    let partial = path.with_extension("partial");
-    let written = std::fs::write(&partial, text).and_then(|()| std::fs::rename(&partial, path));
-    written.map_err(|error| {
-        let _ = std::fs::remove_file(&partial);
-        Failure::file("write", path, &error)
-    })
+    let written = match Beside::new(path) {
+        Some(beside) => beside.write(text).and_then(|()| std::fs::rename(&beside.partial, &beside.target)),
+        None => std::fs::write(path, text),
+    };
+    written.map_err(|error| Failure::file("write", path, &error))
+}
+
+/// Finds out whether a file could be written, and changes nothing.
+pub(crate) fn writable(path: &Path) -> Result<(), Failure> {
+    let tried = match Beside::new(path) {
+        Some(beside) => beside.write(""),
+        None if path.is_dir() => Err(std::io::ErrorKind::IsADirectory.into()),
+        None => Ok(()),
+    };
+    tried.map_err(|error| Failure::file("write", path, &error))
+}
+
+/// A file in the making, removed when dropped unless it was renamed.
+struct Beside {
+    target: PathBuf,
+    partial: PathBuf,
+}
+
+impl Beside {
+    /// Nothing for what is there and is no file.
+    fn new(path: &Path) -> Option<Self> {
+        let target = std::fs::canonicalize(path).unwrap_or_else(|_| path.to_path_buf());
+        if target.metadata().is_ok_and(|metadata| !metadata.is_file()) {
+            return None;
+        }
+        let mut partial = target.clone().into_os_string();
+        partial.push(format!(".partial-{}", std::process::id()));
+        Some(Self { target, partial: partial.into() })
+    }
+
+    fn write(&self, text: &str) -> std::io::Result<()> {
+        std::fs::write(&self.partial, text)
+    }
+}
+
+impl Drop for Beside {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_file(&self.partial);
+    }
 }

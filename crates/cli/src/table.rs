@@ -1,8 +1,23 @@
 //! The table that a person reads after a run.
 
+use std::io::IsTerminal;
+
 use comfy_table::{Cell, CellAlignment, ContentArrangement, Table, presets};
 use results::RunResults;
 use results::summary;
+
+/// Columns of text without a terminal's width to go by.
+const PROSE: u16 = 110;
+
+/// A table of sentences, which are wrapped even where there is no terminal.
+pub(crate) fn prose() -> Table {
+    let mut table = Table::new();
+    table.load_style(presets::UTF8_FULL_CONDENSED).set_content_arrangement(ContentArrangement::Dynamic);
+    if !std::io::stdout().is_terminal() {
+        table.set_width(PROSE);
+    }
+    table
+}
 
 /// One row a run.
 pub(crate) fn headline(runs: &[RunResults]) -> String {
@@ -70,7 +85,7 @@ pub(crate) fn warnings(runs: &[RunResults]) -> Vec<String> {
             }
         }
     }
-    seen.into_iter().map(|(text, names)| format!("warning: {}: {text}", names.join(", "))).collect()
+    seen.into_iter().map(|(text, names)| format!("warning: {}: {text}", names.join("; "))).collect()
 }
 
 /// Nanoseconds in a unit that leaves three or four digits.

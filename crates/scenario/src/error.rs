@@ -16,7 +16,7 @@ pub enum Error {
     Unreadable {
         /// The file.
         path: String,
-        /// What the system says.
+        /// What the system says, and the file that was perhaps meant.
         reason: String,
     },
 }
@@ -161,7 +161,7 @@ impl Fault {
 }
 
 /// The name most like `name`, if one is like it at all.
-pub(crate) fn nearest<'a>(name: &str, names: &[&'a str]) -> Option<&'a str> {
+pub fn nearest<'a>(name: &str, names: &[&'a str]) -> Option<&'a str> {
     let lower = name.to_lowercase();
     let distance = |other: &str| strsim::damerau_levenshtein(&lower, &other.to_lowercase());
     let near = names.iter().copied().min_by_key(|other| distance(other))?;

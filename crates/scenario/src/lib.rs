@@ -29,7 +29,7 @@ pub use check::{CheckReport, CheckedRun, check};
 pub use config::Config;
 pub use decode::{At, Named};
 pub use distribution::Distribution;
-pub use error::{Diagnostic, Error, Origin, Place};
+pub use error::{Diagnostic, Error, Origin, Place, nearest};
 pub use inputs::Input;
 pub use load::{AppliedScale, Scenario, load, parse};
 pub use overrides::Overrides;

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use crate::config::Config;
 use crate::decode::Field;
-use crate::error::{Error, Fault, Origin, Sources};
+use crate::error::{Error, Fault, Origin, Sources, nearest};
 use crate::inputs::{Input, Inputs};
 use crate::overrides::{Overrides, Path, apply_arguments, set};
 use crate::run::Run;
@@ -49,11 +49,27 @@ struct Point {
 pub fn load(path: impl AsRef<FilePath>, overrides: &Overrides) -> Result<Scenario, Error> {
     let path = path.as_ref();
     let shown = path.display().to_string();
-    let bytes =
-        std::fs::read(path).map_err(|error| Error::Unreadable { path: shown.clone(), reason: error.to_string() })?;
+    let bytes = std::fs::read(path).map_err(|error| {
+        let near = near_file(path).map_or(String::new(), |near| format!("\nhelp: did you mean `{near}`?"));
+        Error::Unreadable { path: shown.clone(), reason: format!("{error}{near}") }
+    })?;
     let text = String::from_utf8(bytes)
         .map_err(|_| Error::Unreadable { path: shown.clone(), reason: "it is not UTF-8 text".into() })?;
     parse(&text, &shown, overrides)
+}
+
+/// A file that is there, beside one that is not and with a name like it.
+fn near_file(path: &FilePath) -> Option<String> {
+    let name = path.file_name()?.to_str()?;
+    if path.symlink_metadata().is_ok() {
+        return None;
+    }
+    let directory = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(FilePath::new("."));
+    let entries = std::fs::read_dir(directory).ok()?.flatten().filter(|entry| entry.path().is_file());
+    let mut names: Vec<String> = entries.filter_map(|entry| entry.file_name().into_string().ok()).collect();
+    names.sort_unstable();
+    let names: Vec<&str> = names.iter().map(String::as_str).collect();
+    Some(path.with_file_name(nearest(name, &names)?).display().to_string())
 }
 
 /// Reads a scenario from text. `origin` is the file that it came from: errors name it, and files that the scenario

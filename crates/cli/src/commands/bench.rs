@@ -23,8 +23,8 @@ struct Measured {
     cpu_s: f64,
     wall_s: f64,
     packet_hops_per_s_per_core: f64,
-    packet_hops_per_s: f64,
     peak_rss_bytes: u64,
+    packet_hops_per_s: f64,
     hosts: usize,
     simulated_ns: u64,
 }
@@ -64,12 +64,20 @@ pub(crate) fn engine(args: &BenchEngineArgs) -> Result<(), Failure> {
     if let Some(name) = &args.measure {
         return measure_here(name, args.threads);
     }
+    let names: Vec<String> = workloads(args.scaling).into_iter().map(|workload| workload.name).collect();
+    let chosen: Vec<&String> = names.iter().filter(|name| name.contains(&args.only)).collect();
+    if chosen.is_empty() {
+        let names = names.join(", ");
+        let more = if args.scaling { "" } else { "; --scaling adds more" };
+        return Err(Failure::Input(format!(
+            "error: no workload's name contains `{}`; there are {names}{more}",
+            args.only
+        )));
+    }
     let mut rows = Vec::new();
     for threads in [1, 2] {
-        for workload in workloads(args.scaling) {
-            if workload.name.contains(&args.only) {
-                rows.push(best(&workload.name, threads, args.runs)?);
-            }
+        for name in &chosen {
+            rows.push(best(name, threads, args.runs)?);
         }
     }
     if args.json {
@@ -83,7 +91,7 @@ fn best(name: &str, threads: usize, runs: u16) -> Result<Measured, Failure> {
     let mut best: Option<Measured> = None;
     for _ in 0..runs {
         if crate::interrupt::interrupted() {
-            return Err(Failure::Interrupted);
+            return Err(Failure::Interrupted("nothing is reported".to_owned()));
         }
         let run = measure_apart(name, threads)?;
         if best.as_ref().is_none_or(|best| run.wall_s < best.wall_s) {
@@ -94,9 +102,12 @@ fn best(name: &str, threads: usize, runs: u16) -> Result<Measured, Failure> {
 }
 
 fn measure_apart(name: &str, threads: usize) -> Result<Measured, Failure> {
-    let program = std::env::current_exe()?;
+    let program = std::env::current_exe().map_err(anyhow::Error::from)?;
     let threads = threads.to_string();
-    let output = Command::new(program).args(["bench", "engine", "--measure", name, "--threads", &threads]).output()?;
+    let output = Command::new(program)
+        .args(["bench", "engine", "--measure", name, "--threads", &threads])
+        .output()
+        .map_err(anyhow::Error::from)?;
     if !output.status.success() {
         let text = String::from_utf8_lossy(&output.stderr).into_owned();
         return Err(Failure::Run(anyhow::anyhow!("workload {name} failed: {text}")));
@@ -109,11 +120,11 @@ fn measure_here(name: &str, threads: usize) -> Result<(), Failure> {
         return Err(Failure::Input(format!("error: no workload `{name}`")));
     };
     let overrides = Overrides { set: workload.set, seed: None, scale: None };
-    let scenario = parse(workload.text, name, &overrides).map_err(super::input_error)?;
+    let scenario = parse(workload.text, name, &overrides)?;
     let Some(run) = scenario.runs().into_iter().next() else {
         return Err(Failure::Input(format!("error: workload `{name}` has no run")));
     };
-    let built = run.build().map_err(super::input_error)?;
+    let built = run.build()?;
     let clock = Stopwatch::start();
     let outcome = sim::run(&built.setup, threads, |flow, path| built.laws.make(flow, path), &mut |_| true);
     let times = clock.times();

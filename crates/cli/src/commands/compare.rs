@@ -1,13 +1,15 @@
 //! `narrows compare`: two directories of results side by side.
 
+use std::fmt::Write as _;
+
 use comfy_table::{Cell, CellAlignment, Table, presets};
 use results::RunResults;
-use results::compare::{Change, Comparison, Kind, Row, compare as compare_summaries};
+use results::compare::{Change, Comparison, Kind, Pair, Row, compare as compare_summaries};
 use results::store::load_all;
 
 use crate::args::CompareArgs;
 use crate::exit::{Failure, print};
-use crate::table::{bytes, time};
+use crate::table::{bytes, count, time};
 
 pub(crate) fn compare(args: &CompareArgs) -> Result<(), Failure> {
     if !(0.0..=10.0).contains(&args.tolerance) {
@@ -22,6 +24,15 @@ pub(crate) fn compare(args: &CompareArgs) -> Result<(), Failure> {
     let (before, after) = (summaries(&before), summaries(&after));
     let comparison =
         compare_summaries(&before.iter().collect::<Vec<_>>(), &after.iter().collect::<Vec<_>>(), args.tolerance);
+    if comparison.pairs.is_empty() {
+        return Err(Failure::Input(format!(
+            "error: `{}` and `{}` have no run in common: {} there, {} here",
+            args.before.display(),
+            args.after.display(),
+            comparison.only_before.join("; "),
+            comparison.only_after.join("; "),
+        )));
+    }
     if args.json {
         let json = serde_json::to_value(&comparison).map_err(anyhow::Error::from)?;
         print(&format!("{json:#}"))?;
@@ -29,9 +40,26 @@ pub(crate) fn compare(args: &CompareArgs) -> Result<(), Failure> {
         print(&describe(&comparison))?;
     }
     if comparison.regressed() {
-        return Err(Failure::Regression(format!("worse by more than {} %", args.tolerance * 100.0)));
+        return Err(Failure::Regression(what_is_worse(&comparison)));
     }
     Ok(())
+}
+
+/// What is worse, in a line.
+fn what_is_worse(comparison: &Comparison) -> String {
+    let worse = |pair: &Pair| pair.rows.iter().filter(|row| row.change == Change::Regressed).count();
+    let pairs = || comparison.pairs.iter().filter(|pair| pair.regressed());
+    let metrics = pairs().map(worse).sum();
+    let mut parts = Vec::new();
+    if metrics > 0 {
+        let (metrics, runs) = (count(metrics, "metric"), count(pairs().count(), "run"));
+        parts.push(format!("{metrics} of {runs} worse by more than {} %", comparison.tolerance * 100.0));
+    }
+    if !comparison.only_before.is_empty() {
+        let missing = &comparison.only_before;
+        parts.push(format!("{} missing: {}", count(missing.len(), "run"), missing.join("; ")));
+    }
+    parts.join(", ")
 }
 
 fn describe(comparison: &Comparison) -> String {
@@ -39,7 +67,7 @@ fn describe(comparison: &Comparison) -> String {
     for pair in &comparison.pairs {
         let shown: Vec<&Row> = pair.rows.iter().filter(|row| row.before.is_some() || row.after.is_some()).collect();
         let same = shown.iter().filter(|row| row.change == Change::Same).count();
-        text.push_str(&format!("{} against {}: {same} of {} metrics alike\n", pair.after, pair.before, shown.len()));
+        let _ = writeln!(text, "{} against {}: {same} of {} metrics alike", pair.after, pair.before, shown.len());
         let mut table = Table::new();
         table.load_style(presets::UTF8_FULL_CONDENSED);
         table.set_header(["metric", "before", "after", "ratio", ""]);
@@ -56,13 +84,13 @@ fn describe(comparison: &Comparison) -> String {
             table.add_row([Cell::new(&row.metric)].into_iter().chain(numbers).chain([Cell::new(word)]));
         }
         if same < shown.len() {
-            text.push_str(&format!("{table}\n"));
+            let _ = writeln!(text, "{table}");
         }
         text.push('\n');
     }
     for (which, runs) in [("before", &comparison.only_before), ("after", &comparison.only_after)] {
         if !runs.is_empty() {
-            text.push_str(&format!("only in the results {which}: {}\n", runs.join(", ")));
+            let _ = writeln!(text, "only in the results {which}: {}", runs.join("; "));
         }
     }
     text

@@ -8,6 +8,6 @@ use crate::exit::Failure;
 const DEMO: &str = include_str!("../../scenarios/demo.toml");
 
 pub(crate) fn demo(args: &DemoArgs) -> Result<(), Failure> {
-    let scenario = parse(DEMO, "demo.toml", &super::run::overrides(&args.common, None)).map_err(super::input_error)?;
+    let scenario = parse(DEMO, "demo.toml", &super::run::overrides(&args.common, None))?;
     super::run::simulate(&scenario, &[], &args.common, vec!["narrows".into(), "demo".into()])
 }

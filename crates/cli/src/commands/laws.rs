@@ -1,6 +1,5 @@
 //! `narrows laws`: what laws there are.
 
-use comfy_table::{ContentArrangement, Table, presets};
 use laws::catalog::{Kind, LawInfo, Quantity};
 use serde_json::json;
 
@@ -10,10 +9,11 @@ use crate::exit::{Failure, print};
 pub(crate) fn laws(args: &LawsArgs) -> Result<(), Failure> {
     let chosen: Vec<&LawInfo> = match &args.law {
         None => Kind::ALL.iter().map(|kind| kind.info()).collect(),
-        Some(name) => match Kind::from_name(name) {
-            Some(kind) => vec![kind.info()],
-            None => return Err(Failure::Input(unknown(name))),
-        },
+        Some(name) => {
+            let known = || Kind::ALL.iter().map(|kind| kind.info().name).collect::<Vec<_>>();
+            let unknown = || Failure::unknown(&format!("no law `{name}`"), name, &known());
+            vec![Kind::from_name(name).ok_or_else(unknown)?.info()]
+        }
     };
     if args.json {
         let laws: Vec<_> = chosen.iter().map(|law| as_json(law)).collect();
@@ -22,8 +22,7 @@ pub(crate) fn laws(args: &LawsArgs) -> Result<(), Failure> {
     if args.law.is_some() {
         return print(&one(chosen[0]));
     }
-    let mut table = Table::new();
-    table.load_style(presets::UTF8_FULL_CONDENSED).set_content_arrangement(ContentArrangement::Dynamic);
+    let mut table = crate::table::prose();
     table.set_header(["law", "what it does", "reacts to", "from"]);
     for law in chosen {
         table.add_row([law.name, law.summary, law.signals, law.source]);
@@ -31,17 +30,8 @@ pub(crate) fn laws(args: &LawsArgs) -> Result<(), Failure> {
     print(&format!("{table}\n\n`narrows laws NAME` lists a law's parameters."))
 }
 
-fn unknown(name: &str) -> String {
-    let names: Vec<_> = Kind::ALL.iter().map(|kind| kind.info().name).collect();
-    let near =
-        names.iter().find(|known| known.starts_with(&name.to_lowercase()) || name.to_lowercase().starts_with(**known));
-    let hint = near.map_or(String::new(), |near| format!("\nhelp: did you mean `{near}`?"));
-    format!("error: no law `{name}`; there are {}{hint}", names.join(", "))
-}
-
 fn one(law: &LawInfo) -> String {
-    let mut table = Table::new();
-    table.load_style(presets::UTF8_FULL_CONDENSED).set_content_arrangement(ContentArrangement::Dynamic);
+    let mut table = crate::table::prose();
     table.set_header(["parameter", "kind", "default", "range", "what it is"]);
     for param in law.params {
         table.add_row([
@@ -56,7 +46,10 @@ fn one(law: &LawInfo) -> String {
             param.doc.to_owned(),
         ]);
     }
-    format!("{} ({})\n{}\nReacts to {}. From {}.\n\n{table}", law.title, law.name, law.summary, law.signals, law.source)
+    format!(
+        "{} ({})\n{}\nReacts to {}.\nFrom {}.\n\n{table}",
+        law.title, law.name, law.summary, law.signals, law.source
+    )
 }
 
 fn as_json(law: &LawInfo) -> serde_json::Value {

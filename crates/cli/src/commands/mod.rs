@@ -13,13 +13,6 @@ pub(crate) mod run;
 
 use std::io::IsTerminal;
 
-use crate::exit::Failure;
-
-/// A scenario that cannot be used: its message with caret, in colour where that is wanted.
-pub(crate) fn input_error(error: scenario::Error) -> Failure {
-    Failure::Input(error.render(colour()))
-}
-
 /// Colour only on a terminal, and never with `NO_COLOR`.
 pub(crate) fn colour() -> bool {
     std::io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty())

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
-use comfy_table::{Cell, Color, ContentArrangement, Table, presets};
+use comfy_table::{Cell, Color};
 use results::claims::{Claim, Judgement, Verdict, regressed};
 use results::{RunResults, Summary};
 use scenario::Scenario;
@@ -11,8 +11,8 @@ use serde_json::{Value, json};
 use toml_edit::{DocumentMut, InlineTable, Item};
 
 use crate::args::{ReproduceArgs, Scale};
-use crate::exit::{Failure, print};
-use crate::session::{Session, paper_key, replace};
+use crate::exit::{Failure, print, tell};
+use crate::session::{Session, paper_key, replace, writable};
 use crate::table::count as count_of;
 
 /// One of a paper's files.
@@ -45,11 +45,14 @@ pub(crate) fn reproduce(args: &ReproduceArgs) -> Result<(), Failure> {
     let paths = chosen(&args.papers, &args.what)?;
     // All files are read before the first one runs.
     let figures = paths.into_iter().map(|(name, path)| read(name, path, args)).collect::<Result<Vec<_>, _>>()?;
+    // Found out now, not after all runs.
+    let recorded = figures.iter().filter(|_| args.record).map(|figure| &figure.path);
+    recorded.chain(&args.page).try_for_each(|path| writable(path))?;
     let mut done = Vec::new();
     let count = figures.len();
     for (number, figure) in figures.into_iter().enumerate() {
         if !args.common.quiet && !args.common.json {
-            eprintln!("[{}/{count}] {}: {}", number + 1, figure.name, figure.scenario.config.title);
+            tell(&format!("[{}/{count}] {}: {}", number + 1, figure.name, figure.scenario.config.title));
         }
         let it = run(figure, args)?;
         if !args.common.quiet && !args.common.json {
@@ -77,7 +80,10 @@ fn chosen(papers: &Path, what: &[String]) -> Result<Vec<(String, PathBuf)>, Fail
     let mut all = Vec::new();
     let entries = |path: &Path| {
         let list = std::fs::read_dir(path).and_then(Iterator::collect::<Result<Vec<_>, _>>);
-        list.map_err(|error| Failure::file("list the papers in", path, &error))
+        list.map_err(|error| {
+            let help = "help: `--papers DIR` says where the papers' scenario files are, such as a checkout's `papers`";
+            Failure::Input(format!("error: cannot list the papers in `{}`: {error}\n{help}", path.display()))
+        })
     };
     for paper in entries(papers)?.into_iter().map(|entry| entry.path()).filter(|path| path.is_dir()) {
         for file in entries(&paper)?.into_iter().map(|entry| entry.path()) {
@@ -93,7 +99,7 @@ fn chosen(papers: &Path, what: &[String]) -> Result<Vec<(String, PathBuf)>, Fail
         let exact = all.iter().any(|(name, _)| name == word);
         let fits = |name: &str| {
             let paper = word == "all" || name.split('/').next() == Some(word);
-            let figure = if exact { name == word } else { name.starts_with(word.as_str()) && word.contains('/') };
+            let figure = if exact { name == word } else { begins(name, word) };
             // The published variants are run when they are named.
             (paper && !name.ends_with(PUBLISHED)) || figure
         };
@@ -115,6 +121,13 @@ fn chosen(papers: &Path, what: &[String]) -> Result<Vec<(String, PathBuf)>, Fail
     Ok(picked)
 }
 
+/// Whether a figure's name begins with a word, whole numbers taken as such: `uno/fig1` is no beginning of `uno/fig10`.
+fn begins(name: &str, word: &str) -> bool {
+    let digit = |c: Option<char>| c.is_some_and(|c| c.is_ascii_digit());
+    let rest = name.strip_prefix(word).filter(|_| word.contains('/'));
+    rest.is_some_and(|rest| !(digit(word.chars().last()) && digit(rest.chars().next())))
+}
+
 const PUBLISHED: &str = "-as-published";
 
 /// Orders `fig9` before `fig10`.
@@ -128,19 +141,16 @@ fn natural(name: &str) -> (String, u32, String) {
 fn read(name: String, path: PathBuf, args: &ReproduceArgs) -> Result<Figure, Failure> {
     let scale = (args.scale == Scale::Quick).then(|| "quick".to_owned());
     let overrides = super::run::overrides(&args.common, scale);
-    let scenario = scenario::load(&path, &overrides).map_err(super::input_error)?;
+    let scenario = scenario::load(&path, &overrides)?;
     let mut claims = Vec::new();
     for node in &scenario.config.claim {
         let claim = Claim::from_json(&node.to_json())
             .map_err(|error| Failure::Input(format!("error: {}: {error}", path.display())))?;
         let known: Vec<String> = scenario.runs().into_iter().map(|run| run.id).collect();
         if let Some(unknown) = claim.runs().into_iter().find(|run| !known.iter().any(|known| known == run)) {
-            return Err(Failure::Input(format!(
-                "error: {}: claim `{}` speaks of a run `{unknown}`\nhelp: there are: {}",
-                path.display(),
-                claim.id,
-                known.join(" ")
-            )));
+            let what = format!("{}: claim `{}` speaks of a run `{unknown}`", path.display(), claim.id);
+            let known: Vec<&str> = known.iter().map(String::as_str).collect();
+            return Err(Failure::unknown(&what, unknown, &known));
         }
         claims.push(claim);
     }
@@ -166,8 +176,7 @@ fn run(figure: Figure, args: &ReproduceArgs) -> Result<Reproduced, Failure> {
 }
 
 fn describe(it: &Reproduced, scale: Scale) -> String {
-    let mut table = Table::new();
-    table.load_style(presets::UTF8_FULL_CONDENSED).set_content_arrangement(ContentArrangement::Dynamic);
+    let mut table = crate::table::prose();
     table.set_header(["claim", "paper", "measured", "verdict"]);
     let colour = super::colour();
     for (claim, judged) in it.figure.claims.iter().zip(&it.judgements) {
@@ -237,6 +246,9 @@ fn record(it: &Reproduced, scale: Scale) -> Result<(), Failure> {
         if let Some(recorded) = recorded.as_table_like_mut() {
             recorded.insert(scale.name(), toml_edit::value(judged.verdict.name()));
         }
+        if let Some(inline) = table.get_mut("recorded").and_then(Item::as_inline_table_mut) {
+            inline.fmt();
+        }
     }
     replace(path, &document.to_string())
 }
@@ -300,6 +312,12 @@ fn markdown(done: &[Reproduced], scale: Scale) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_figure_is_named_by_its_beginning() {
+        assert!(begins("uno/fig8-mixed", "uno/fig8") && begins("uno/fig1b", "uno/fig1") && begins("uno/fig8", "uno/"));
+        assert!(!begins("uno/fig10", "uno/fig1") && !begins("uno/fig8", "un"));
+    }
 
     #[test]
     fn figures_are_in_the_order_of_their_numbers() {

@@ -10,8 +10,7 @@ use crate::session::{Finished, Session, grid_json};
 use crate::table;
 
 pub(crate) fn run(args: &RunArgs) -> Result<(), Failure> {
-    let scenario =
-        scenario::load(&args.scenario, &overrides(&args.common, args.scale.clone())).map_err(super::input_error)?;
+    let scenario = scenario::load(&args.scenario, &overrides(&args.common, args.scale.clone()))?;
     let mut replay = vec!["narrows".to_owned(), "run".to_owned(), args.scenario.display().to_string()];
     if let Some(scale) = &args.scale {
         replay.extend(["--scale".to_owned(), scale.clone()]);

@@ -8,7 +8,7 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use super::manifest::{self, GRID, GridManifest, MANIFEST, Manifest, PROGRAM, RUN};
-use super::{FLOWS, PORTS, RATES, RunResults, SUMMARY, sha256};
+use super::{FLOWS, PORTS, RATES, RUNS, RunResults, SUMMARY, sha256};
 use crate::Error;
 use crate::summary::{self, Summary};
 use crate::tables::{FlowTable, PortTable, RateTable};
@@ -50,7 +50,11 @@ fn open_manifest(directory: &Path) -> Result<Value, Error> {
     let text = match fs::read(&path) {
         Ok(text) => text,
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
-            let reason = if directory.exists() { "it has no manifest.json" } else { "it does not exist" };
+            let reason = match directory {
+                _ if !directory.exists() => "it does not exist",
+                _ if directory.join(RUNS).is_dir() => "it has no manifest.json; finished runs may be under `runs`",
+                _ => "it has no manifest.json",
+            };
             return Err(not_results(directory, reason));
         }
         Err(error) => return Err(Error::io("read", &path)(error)),

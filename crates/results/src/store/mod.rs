@@ -30,6 +30,11 @@ pub const PORTS: &str = "ports.parquet";
 /// The name of a run's table of flow samples.
 pub const RATES: &str = "rates.parquet";
 
+/// The name of a report.
+pub const REPORT: &str = "report.html";
+/// The folder of a grid's runs.
+pub const RUNS: &str = "runs";
+
 /// Everything that a run leaves.
 #[derive(Clone, PartialEq, Debug)]
 pub struct RunResults {
@@ -117,7 +122,7 @@ pub fn write_run(target: &Path, run: &RunResults) -> Result<(), Error> {
 /// Where a run lies in the directory of a grid: `runs/` and its id, with every character but letters, digits and
 /// `-_.+,=` as `%` and two hexadecimal digits a byte; so is a leading dot.
 pub fn run_folder(run: &str) -> String {
-    let mut name = String::from("runs/");
+    let mut name = format!("{RUNS}/");
     for (place, byte) in run.bytes().enumerate() {
         let plain = byte.is_ascii_alphanumeric() || b"-_+,=".contains(&byte) || (byte == b'.' && place > 0);
         if plain {

@@ -10,6 +10,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Component, Path, PathBuf};
 
 use super::manifest::{MANIFEST, PROGRAM};
+use super::{REPORT, RUNS, SUMMARY};
 use crate::Error;
 
 /// A file being written.
@@ -59,6 +60,11 @@ impl Staging {
         remove_stale(&target);
         let (partial, lock) = make_partial(&target)?;
         Ok(Self { target, partial, _lock: lock, create, committed: false })
+    }
+
+    /// Where the directory will be, links followed.
+    pub fn target(&self) -> &Path {
+        &self.target
     }
 
     /// Where the files are until [`Staging::commit`].
@@ -165,12 +171,42 @@ fn replaceable(target: &Path) -> Result<(), Error> {
     if entries.next().is_none() {
         return Ok(());
     }
-    let manifest = fs::read(target.join(MANIFEST)).ok();
-    let manifest = manifest.and_then(|bytes| serde_json::from_slice::<serde_json::Value>(&bytes).ok());
-    match manifest {
-        Some(manifest) if manifest["program"] == PROGRAM => Ok(()),
-        _ => Err(occupied("it holds files that are not Narrows results")),
+    if has_our_manifest(target) || is_cut_short(target) {
+        return Ok(());
     }
+    Err(occupied("it holds files that are not Narrows results"))
+}
+
+fn has_our_manifest(directory: &Path) -> bool {
+    let manifest = fs::read(directory.join(MANIFEST)).ok();
+    let manifest = manifest.and_then(|bytes| serde_json::from_slice::<serde_json::Value>(&bytes).ok());
+    manifest.is_some_and(|manifest| manifest["program"] == PROGRAM)
+}
+
+/// Whether this is a grid whose writer was stopped before it wrote the manifest: nothing but files that come just
+/// before it, and `runs` with nothing but runs, whole or partial.
+fn is_cut_short(directory: &Path) -> bool {
+    let names = |directory: &Path| {
+        let names = fs::read_dir(directory).and_then(Iterator::collect::<io::Result<Vec<_>>>).ok()?;
+        Some(names.into_iter().map(|entry| entry.file_name().to_string_lossy().into_owned()).collect::<Vec<_>>())
+    };
+    let runs = directory.join(RUNS);
+    let (Some(beside), Some(inside)) = (names(directory), names(&runs)) else { return false };
+    let known = |name: &str| {
+        name == RUNS || [MANIFEST, SUMMARY, REPORT].iter().any(|file| name == *file || is_partial_of(name, file))
+    };
+    let run = |name: &String| {
+        let partial =
+            name.rsplit_once(".partial-").is_some_and(|(_, suffix)| is_partial(suffix.trim_end_matches("-old")));
+        partial || has_our_manifest(&runs.join(name))
+    };
+    beside.iter().all(|name| known(name)) && inside.iter().all(run)
+}
+
+/// `FILE.partial-PID`.
+fn is_partial_of(name: &str, file: &str) -> bool {
+    let pid = name.strip_prefix(file).and_then(|rest| rest.strip_prefix(".partial-"));
+    pid.is_some_and(|pid| !pid.is_empty() && pid.bytes().all(|byte| byte.is_ascii_digit()))
 }
 
 fn parent_of(path: &Path) -> &Path {
@@ -311,6 +347,30 @@ mod tests {
         assert!(error.starts_with("cannot ") && error.contains("file/inside"), "{error}");
         assert!(Staging::new(Path::new("")).is_err());
         assert_eq!(scratch.names(""), ["file", "out"]);
+    }
+
+    #[test]
+    fn a_grid_that_was_cut_short_is_replaced() {
+        let scratch = Scratch::new("cut");
+        let target = scratch.path().join("out");
+        let write = |name: &str, text: &str| {
+            let _ = fs::remove_dir_all(&target);
+            fs::create_dir_all(target.join("runs")).unwrap();
+            let path = target.join(name);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, text).unwrap();
+        };
+        for file in
+            ["summary.json", "report.html.partial-12", "runs/uno/manifest.json", "runs/x.partial-1-0/flows.parquet"]
+        {
+            write(file, OURS);
+            written(&target, "whole");
+            assert_eq!(scratch.names("out"), [MANIFEST, "runs"], "{file}");
+        }
+        for (file, text) in [("mine", ""), ("runs/mine", ""), ("runs/uno/manifest.json", "{}"), ("a.partial-1", "")] {
+            write(file, text);
+            assert!(Staging::new(&target).is_err(), "{file}");
+        }
     }
 
     #[test]

@@ -68,7 +68,13 @@ pub(crate) fn make(traffic: &At<Traffic>, index: usize, ground: &Ground<'_>) -> 
     };
     let made = made.map_err(|fault| fault.at_least(traffic.origin))?;
     if made.flows.is_empty() {
-        return Err(Fault::new(traffic.origin, "this traffic has zero flows").label("zero flows"));
+        let help = match &traffic.value {
+            Traffic::Incast(_) => "set `intra`, `inter` or both to a number of senders",
+            Traffic::Long(_) | Traffic::List(_) => "list at least one flow, or remove the entry",
+            Traffic::Permutation(_) => "with this `scope`, no host has another one to send to",
+            Traffic::Poisson(_) => "let flows arrive for longer, or set `flows` to their number",
+        };
+        return Err(Fault::new(traffic.origin, "this traffic has zero flows").label("zero flows").help(help));
     }
     Ok(made)
 }

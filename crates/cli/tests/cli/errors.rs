@@ -1,0 +1,262 @@
+//! What is wrong is shown at its place, with what would be right, before anything is written.
+
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+use crate::support::{GRID, ONE, Ran, Scratch, skipped};
+
+const GOOD: &str = r#"name = "t"
+stop = "10ms"
+[topology]
+kind = "fat-trees"
+k = 4
+rate = "100Gbps"
+[schemes.uno]
+law = "unocc"
+[[traffic]]
+kind = "incast"
+receiver = 3
+intra = 2
+size = "4KiB"
+"#;
+
+/// The good file with a line replaced: `check` and `run` say the same, and nothing is written.
+#[track_caller]
+fn refused(line: &str, replacement: &str, parts: &[&str]) {
+    assert!(GOOD.contains(line), "{line}");
+    refused_text(&GOOD.replace(line, replacement), parts);
+}
+
+#[track_caller]
+fn refused_text(text: &str, parts: &[&str]) {
+    let scratch = Scratch::new("refused");
+    scratch.write("bad.toml", text);
+    scratch.write("short.txt", "0 0\n1000 50\n2000 99\n");
+    let before = scratch.tree();
+    let said = scratch.narrows("run bad.toml --out out").fails(2, parts).err;
+    assert_eq!(said, scratch.narrows("check bad.toml").fails(2, parts).err);
+    assert_eq!(said, scratch.narrows("run bad.toml --out out --json").fails(2, parts).err);
+    assert_eq!(said, scratch.narrows("run bad.toml --out out --quiet").fails(2, parts).err);
+    assert_eq!(scratch.tree(), before);
+}
+
+#[test]
+fn the_good_file_is_good() {
+    let scratch = Scratch::new("good");
+    scratch.write("good.toml", GOOD);
+    scratch.narrows("run good.toml --out out").ok();
+}
+
+#[test]
+fn an_unknown_key() {
+    refused(
+        "rate = ",
+        "raet = ",
+        &["error: unknown key `raet`", "bad.toml:6:1", "raet = \"100Gbps\"", "^^^^", "did you mean `rate`?"],
+    );
+}
+
+#[test]
+fn a_wrong_unit() {
+    refused("\"100Gbps\"", "\"100ms\"", &["with unit `ms`", "bad.toml:6:8", "^^^^^^^", "units: bps, kbps, Mbps, Gbps"]);
+}
+
+#[test]
+fn a_negative_rate() {
+    refused(
+        "\"100Gbps\"",
+        "\"-100Gbps\"",
+        &["is negative", "bad.toml:6:8", "^^^^^^^^^^", "a rate such as \"100Gbps\""],
+    );
+}
+
+#[test]
+fn an_odd_k() {
+    refused("k = 4", "k = 7", &["even, 2 to 128, not 7", "bad.toml:5:5", "^ expected an even", "did you mean 8?"]);
+}
+
+#[test]
+fn a_host_out_of_range() {
+    refused("receiver = 3", "receiver = 99", &["no host 99", "bad.toml:11:12", "^^ expected 0 to 31"]);
+}
+
+#[test]
+fn zero_flows() {
+    refused("intra = 2", "intra = 0", &["zero flows", "bad.toml:9", "^^", "set `intra`, `inter` or both"]);
+}
+
+fn poisson(rest: &str) -> String {
+    let start = GOOD.find("[[traffic]]").unwrap();
+    format!("{}[[traffic]]\nkind = \"poisson\"\nwindow = \"1ms\"\n{rest}\n", &GOOD[..start])
+}
+
+#[test]
+fn a_distribution_that_does_not_reach_all() {
+    refused_text(
+        &poisson("inter = \"short.txt\"\nload = 0.5"),
+        &["does not reach 100 %", "short.txt:3:1", "2000 99", "^^^^^^^"],
+    );
+}
+
+#[test]
+fn a_distribution_that_is_missing() {
+    refused_text(
+        &poisson("inter = \"websaerch\"\nload = 0.5"),
+        &["cannot read", "bad.toml:12:9", "^^^^^^^^^^^", "did you mean `websearch`?"],
+    );
+}
+
+#[test]
+fn a_load_over_all() {
+    refused_text(
+        &poisson("inter = \"websearch\"\nload = 1.2"),
+        &["a load over 100 %", "bad.toml:13:8", "^^^ expected at most 1"],
+    );
+}
+
+#[test]
+fn an_unknown_law() {
+    refused("\"unocc\"", "\"unoc\"", &["unknown law", "bad.toml:8:7", "^^^^^^", "did you mean `unocc`?"]);
+    let scratch = Scratch::new("law");
+    scratch.narrows("laws gemmini").fails(2, &["error: no law `gemmini`", "unocc, ", "did you mean `gemini`?"]);
+}
+
+#[test]
+fn arguments() {
+    let scratch = Scratch::new("arguments");
+    scratch.write("good.toml", GOOD);
+    scratch.write("grid.toml", GRID);
+    let before = scratch.tree();
+    scratch
+        .narrows("run good.toml --out out --set topology.kk=4")
+        .fails(2, &["unknown key `kk`", "--set:1:1", "topology.kk=4", "^^^", "did you mean `k`?"]);
+    scratch.narrows("run good.toml --out out --set topology.k").fails(2, &["KEY=VALUE, as in topology.k=4"]);
+    scratch.narrows("demo --out out --set traffic.7.size=1MiB").fails(2, &["no entry `7`", "expected 0 to 0"]);
+    scratch
+        .narrows("run grid.toml --out out --scheme unno")
+        .fails(2, &["no scheme `unno`", "did you mean `uno`?", "uno", "mixed", "cubic"]);
+    scratch.narrows("run good.toml --out out --scale quick").fails(2, &["no scale `quick`", "--scale:1:1", "^^^^^"]);
+    scratch.narrows("run good.toml --out out --threads 0").fails(2, &["--threads", "1..=1024"]);
+    scratch.narrows("runn good.toml").fails(2, &["unrecognized subcommand 'runn'", "'run'"]);
+    scratch.narrows("bench engine --only nothing").fails(2, &["no workload", "`nothing`", "permutation", "mixed"]);
+    assert_eq!(scratch.tree(), before);
+}
+
+#[test]
+fn files_that_cannot_be_read() {
+    let scratch = Scratch::new("unreadable");
+    scratch.write("good.toml", GOOD);
+    fs::create_dir(scratch.path("directory.toml")).unwrap();
+    std::os::unix::fs::symlink("nowhere", scratch.path("dangling.toml")).unwrap();
+    fs::write(scratch.path("binary.toml"), [0xff, 0xfe, 0]).unwrap();
+    let before = scratch.tree();
+    for command in ["run", "check"] {
+        let line = |file: &str| scratch.narrows(&format!("{command} {file}"));
+        line("god.toml").fails(2, &["cannot read `god.toml`: No such file", "did you mean `good.toml`?"]);
+        line("directory.toml").fails(2, &["cannot read `directory.toml`", "directory"]);
+        line("dangling.toml").fails(2, &["cannot read `dangling.toml`: No such file"]);
+        line("binary.toml").fails(2, &["cannot read `binary.toml`", "UTF-8"]);
+    }
+    scratch.narrows("import htsim missing.cm -o x.toml").fails(2, &["cannot read `missing.cm`: No such file"]);
+    scratch.narrows("report missing").fails(2, &["`missing` is not a directory of Narrows results: it does not exist"]);
+    scratch.narrows("compare good.toml missing").fails(2, &["good.toml"]);
+    scratch.narrows("reproduce --papers missing").fails(2, &["cannot list the papers in `missing`", "--papers"]);
+    assert_eq!(scratch.tree(), before);
+}
+
+#[test]
+fn a_place_that_cannot_be_written() {
+    let scratch = Scratch::new("unwritable");
+    scratch.write("one.toml", ONE);
+    scratch.write("grid.toml", GRID);
+    scratch.write("file", "mine");
+    let before = scratch.tree();
+    for scenario in ["one", "grid"] {
+        let run = |out: &str| scratch.narrows(&format!("run {scenario}.toml --out {out}"));
+        run("file/out").fails(2, &["file/out", "Not a directory"]);
+        run("file").fails(2, &["will not replace `", "file`: it is not a directory", "choose another"]);
+        if Path::new("/proc/self").exists() {
+            run("/proc/self/out").fails(2, &["cannot create `/proc/self/out", "No such file"]);
+        }
+    }
+    assert_eq!(scratch.tree(), before);
+    assert_eq!(scratch.read("file"), "mine");
+}
+
+#[test]
+fn what_is_not_results_is_not_replaced() {
+    let scratch = Scratch::new("mine");
+    scratch.write("one.toml", ONE);
+    scratch.write("grid.toml", GRID);
+    scratch.write("photos/a.jpg", "a picture");
+    scratch.write("other/manifest.json", "{ \"program\": \"another\" }");
+    scratch.write("folder/runs/mine.txt", "notes");
+    scratch.write("nested/runs/uno/mine.txt", "notes");
+    let before = scratch.tree();
+    for scenario in ["one", "grid"] {
+        for out in ["photos", "other", "folder", "nested", "."] {
+            let line = format!("run {scenario}.toml --out {out}");
+            scratch.narrows(&line).fails(2, &["will not replace `", "not Narrows results", "choose another"]);
+        }
+    }
+    assert_eq!(scratch.tree(), before);
+}
+
+/// A small file system in a mount namespace of its own; there, `script` runs in it with the program as `$0`.
+fn in_small_disk(scratch: &Scratch, size: &str, script: &str) -> Option<Ran> {
+    fs::create_dir(scratch.path("disk")).unwrap();
+    let small = format!("mount -t tmpfs -o size={size} none disk && cd disk && {script}");
+    for rights in ["-m", "-rm"] {
+        let possible = Command::new("unshare").args([rights, "sh", "-c", "mount -t tmpfs none /mnt"]).output();
+        if possible.is_ok_and(|output| output.status.success()) {
+            let mut command = Command::new("unshare");
+            command.args([rights, "sh", "-c", &small, env!("CARGO_BIN_EXE_narrows")]).current_dir(scratch.path(""));
+            return Some(Ran::new(script, &command.output().unwrap()));
+        }
+    }
+    None
+}
+
+#[test]
+fn a_full_disk() {
+    for (name, size, script) in [
+        ("one", "16k", "\"$0\" run ../one.toml --out out; echo $?; find . -mindepth 1"),
+        ("grid", "16k", "\"$0\" run ../grid.toml --out out; echo $?; find . -mindepth 1"),
+    ] {
+        let scratch = Scratch::new("full");
+        scratch.write("one.toml", ONE);
+        scratch.write("grid.toml", &format!("{ONE}[grid]\nseed = [1, 2, 3]\n"));
+        let Some(ran) = in_small_disk(&scratch, size, script) else {
+            return skipped("a_full_disk", "no file system can be mounted here");
+        };
+        let ran = ran.says(&["error: cannot write `", "out/", "No space left on device"]);
+        assert_eq!(ran.out, "2\n", "{name}: {ran}");
+    }
+    // Earlier results stay as they were.
+    let scratch = Scratch::new("full");
+    scratch.write("one.toml", ONE);
+    let script = "set -e; \"$0\" run ../one.toml --out out --quiet; cp -r out ../kept; \
+                  dd if=/dev/zero of=filler bs=4k 2>/dev/null || true; \
+                  \"$0\" run ../one.toml --out out --seed 2 || echo $?; diff -r out ../kept && ls";
+    let Some(ran) = in_small_disk(&scratch, "2m", script) else { return };
+    let ran = ran.ok().says(&["No space left on device"]);
+    assert_eq!(ran.out, "2\nfiller\nout\n", "{ran}");
+}
+
+#[test]
+fn a_full_standard_output() {
+    if !Path::new("/dev/full").exists() {
+        return skipped("a_full_standard_output", "no /dev/full here");
+    }
+    let scratch = Scratch::new("stdout");
+    scratch.write("one.toml", ONE);
+    for line in ["laws", "run one.toml --json --out out"] {
+        let full = || fs::File::options().write(true).open("/dev/full").unwrap();
+        let output = scratch.command(line.split(' ')).stdout(full()).output().unwrap();
+        Ran::new(line, &output).fails(1, &["cannot write to standard output", "No space left"]);
+        // Nor is a full standard error a reason to panic.
+        let status = scratch.command(line.split(' ')).stdout(full()).stderr(full()).status().unwrap();
+        assert_eq!(crate::support::code(status), 1, "{line}");
+    }
+}

@@ -1,0 +1,121 @@
+//! `--json` prints JSON and nothing else, with the keys that the book names, in its order.
+
+use serde_json::Value;
+
+use crate::support::{GRID, ONE, Scratch, keys};
+
+const CELL: [&str; 5] = ["count", "completed", "fct_ns", "slowdown", "goodput_bps"];
+const STATS: [&str; 6] = ["mean", "p50", "p90", "p95", "p99", "max"];
+const ACTED: [&str; 6] = ["increases", "cuts", "loss_cuts", "emergencies", "holds", "credits"];
+
+#[track_caller]
+fn is_cell(value: &Value) {
+    assert_eq!(keys(value), CELL);
+    assert_eq!(keys(&value["fct_ns"]), STATS);
+    assert_eq!(keys(&value["slowdown"]), STATS);
+}
+
+#[track_caller]
+pub(crate) fn is_summary(it: &Value) {
+    let all = "schema scenario run label seed ended_ns flows requests collectives network credits fairness law engine warnings";
+    assert_eq!(keys(it).join(" "), all);
+    assert_eq!(it["schema"], 1);
+    assert_eq!(keys(&it["flows"]), ["all", "intra", "inter", "sizes"]);
+    for class in ["all", "intra", "inter"] {
+        is_cell(&it["flows"][class]);
+    }
+    it["flows"]["sizes"].as_object().unwrap().values().for_each(is_cell);
+    is_cell(&it["requests"]);
+    is_cell(&it["collectives"]);
+    let network = "data_packets packet_hops drops drops_by_tier ecn_marks retransmits timeouts pfc_pauses pfc_pause_ns \
+                   max_queue_bytes links";
+    assert_eq!(keys(&it["network"]).join(" "), network);
+    assert!(it["network"]["links"].as_array().is_some_and(|links| !links.is_empty()));
+    assert_eq!(keys(&it["credits"]), ["sent", "used", "dropped", "wasted"]);
+    assert_eq!(keys(&it["fairness"]), ["jain_mean", "jain_final", "converged_at_ns"]);
+    assert_eq!(keys(&it["law"]), ["name", "acted", "by_law"]);
+    assert_eq!(keys(&it["law"]["acted"]), ACTED);
+    let engine = ["events", "wall_s", "cpu_s", "threads", "packet_hops_per_s", "peak_rss_bytes"];
+    assert_eq!(keys(&it["engine"]), engine);
+    assert!(it["engine"]["events"].as_u64().is_some_and(|events| events > 0));
+}
+
+#[test]
+fn of_one_run() {
+    let scratch = Scratch::new("json");
+    scratch.write("one.toml", ONE);
+    let ran = scratch.narrows("run one.toml --json --out out --seed 7").ok();
+    let summary = ran.json();
+    is_summary(&summary);
+    assert_eq!((&summary["scenario"], &summary["seed"]), (&"one".into(), &7.into()));
+    assert_eq!(summary["flows"]["all"]["completed"], 4);
+    assert!(summary["fairness"]["jain_final"].is_f64());
+    assert_eq!(ran.err, "");
+    // What is printed is what is on disk.
+    assert_eq!(ran.out, scratch.read("out/summary.json"));
+}
+
+#[test]
+fn of_a_grid() {
+    let scratch = Scratch::new("json");
+    scratch.write("grid.toml", GRID);
+    let ran = scratch.narrows("run grid.toml --json --out out").ok();
+    let grid = ran.json();
+    assert_eq!(keys(&grid), ["schema", "runs"]);
+    assert_eq!(grid["schema"], 1);
+    let runs = grid["runs"].as_array().unwrap();
+    runs.iter().for_each(is_summary);
+    let ids: Vec<_> = runs.iter().map(|run| run["run"].as_str().unwrap()).collect();
+    let schemes = ["uno", "mixed", "cubic"];
+    let expected: Vec<_> =
+        ["0.2", "0.6"].iter().flat_map(|load| schemes.map(|scheme| format!("{scheme},load={load}"))).collect();
+    assert_eq!(ids, expected);
+    assert_eq!(keys(&runs[0]["flows"]["sizes"]), ["small", "large"]);
+    assert_eq!((&runs[1]["label"], &runs[1]["law"]["name"]), (&"MPRDMA + BBR".into(), &"mprdma+bbr".into()));
+    assert_eq!(ran.err, "");
+    assert_eq!(ran.out, scratch.read("out/summary.json"));
+    // One of a grid's schemes at several points is a grid, too; one run of a grid is a run.
+    let line = "run grid.toml --json --out out --scheme cubic";
+    assert_eq!(scratch.narrows(line).ok().json()["runs"].as_array().unwrap().len(), 2);
+    scratch.write("flat.toml", GRID.split("[grid]").next().unwrap());
+    is_summary(&scratch.narrows("run flat.toml --json --out out --scheme cubic").ok().json());
+}
+
+#[test]
+fn of_the_engine_benchmark() {
+    let scratch = Scratch::new("json");
+    let ran = scratch.narrows("bench engine --json --only scaling-k4 --scaling --runs 1").ok();
+    let bench = ran.json();
+    assert_eq!(keys(&bench), ["schema", "workloads"]);
+    let rows = bench["workloads"].as_array().unwrap();
+    let named = "name threads packet_hops events cpu_s wall_s packet_hops_per_s_per_core peak_rss_bytes";
+    for (row, threads) in rows.iter().zip([1, 2]) {
+        assert_eq!(keys(row)[..8].join(" "), named);
+        assert_eq!((&row["name"], &row["threads"]), (&"scaling-k4".into(), &threads.into()));
+        for key in &keys(row)[2..] {
+            assert!(row[*key].as_f64().is_some_and(|value| value > 0.0), "{key}: {row}");
+        }
+    }
+    assert_eq!(rows.len(), 2);
+    assert_eq!((&rows[0]["packet_hops"], &rows[0]["events"]), (&rows[1]["packet_hops"], &rows[1]["events"]));
+    assert_eq!(ran.err, "");
+    assert!(scratch.tree().is_empty());
+}
+
+#[test]
+fn of_the_laws() {
+    let scratch = Scratch::new("json");
+    let laws = scratch.narrows("laws --json").ok().json();
+    assert_eq!(keys(&laws), ["schema", "laws"]);
+    let names: Vec<_> = laws["laws"].as_array().unwrap().iter().map(|law| law["name"].as_str().unwrap()).collect();
+    for law in ["unocc", "gemini", "dctcp", "mprdma", "bbr", "cubic", "newreno"] {
+        assert!(names.contains(&law), "{law} is not in {names:?}");
+    }
+    let one = scratch.narrows("laws gemini --json").ok().json();
+    assert_eq!(one["laws"].as_array().unwrap().len(), 1);
+    let params = one["laws"][0]["params"].as_array().unwrap();
+    assert!(!params.is_empty());
+    for param in params {
+        assert_eq!(keys(param), ["name", "quantity", "default", "lowest", "highest", "doc"]);
+    }
+}

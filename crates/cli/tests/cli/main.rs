@@ -1,0 +1,15 @@
+//! The `narrows` command as its users meet it: the built program is run, and what it prints, returns and leaves on
+//! disk is looked at.
+
+mod support;
+
+mod compare;
+mod demo;
+mod determinism;
+mod errors;
+mod import;
+mod itself;
+mod json;
+mod output;
+mod reproduce;
+mod stopped;

@@ -1,0 +1,114 @@
+//! What is printed to whom: quiet, without a terminal, with one, and to a reader that has gone.
+
+use std::fs::File;
+use std::io::Read;
+use std::process::Stdio;
+
+use nix::pty::openpty;
+
+use crate::support::{GRID, ONE, Scratch, code};
+
+#[test]
+fn quiet_prints_nothing() {
+    let scratch = Scratch::new("quiet");
+    scratch.write("one.toml", ONE);
+    scratch.write("grid.toml", GRID);
+    for line in
+        ["run one.toml --quiet", "run grid.toml -q", "demo --quiet --set traffic.0.size=4KiB", "check one.toml -q"]
+    {
+        let ran = scratch.narrows(line).ok();
+        assert_eq!((ran.out.as_str(), ran.err.as_str()), ("", ""), "{line}");
+    }
+    for report in ["out/one/report.html", "out/grid/report.html", "out/demo/report.html"] {
+        assert!(scratch.read(report).contains("</html>"), "{report}");
+    }
+}
+
+#[test]
+fn a_table_a_warning_and_where_the_rest_is() {
+    let scratch = Scratch::new("table");
+    scratch.write("grid.toml", GRID);
+    let ran = scratch.narrows("run grid.toml --set stop=1ms").ok();
+    for part in ["Uno, load=0.2", "Cubic, load=0.6", "warning: uno,load=0.2; ", "report: out/grid/report.html"] {
+        assert!(ran.out.contains(part), "no `{part}` in {ran}");
+    }
+    assert_eq!(ran.err, "");
+}
+
+/// What a command writes to a terminal.
+fn on_a_terminal(scratch: &Scratch, line: &str, no_colour: bool) -> String {
+    let pty = openpty(None, None).unwrap();
+    let mut command = scratch.command(line.split(' '));
+    command.stdin(Stdio::null()).stdout(pty.slave.try_clone().unwrap()).stderr(pty.slave).env("TERM", "xterm-256color");
+    if no_colour {
+        command.env("NO_COLOR", "1");
+    }
+    let mut child = command.spawn().unwrap();
+    drop(command);
+    let mut text = Vec::new();
+    // Linux reports an error, not an end, once nobody has the terminal open.
+    let _ = File::from(pty.master).read_to_end(&mut text);
+    child.wait().unwrap();
+    String::from_utf8(text).unwrap()
+}
+
+#[test]
+fn colour_is_for_terminals_and_can_be_had_off() {
+    let scratch = Scratch::new("colour");
+    scratch.write("bad.toml", &ONE.replace("hosts", "hsots"));
+    scratch.write(
+        "papers/p/f.toml",
+        &format!("{ONE}[[claim]]\nid = \"a\"\ntext = \"t\"\npaper = 1\ncheck = \"dctcp.all.count == 4\"\n"),
+    );
+    for line in ["check bad.toml", "--help", "reproduce p/f --scale paper --out out"] {
+        let coloured = on_a_terminal(&scratch, line, false);
+        let plain = on_a_terminal(&scratch, line, true);
+        // Progress moves the cursor on any terminal; colours are `ESC [ ... m`.
+        let colours = |text: &str| {
+            let codes = text.split("\u{1b}[").skip(1);
+            codes
+                .filter(|rest| rest.trim_start_matches(|c: char| c.is_ascii_digit() || c == ';').starts_with('m'))
+                .count()
+        };
+        assert!(colours(&coloured) > 0, "{line}: {coloured:?}");
+        assert_eq!(colours(&plain), 0, "{line}: {plain:?}");
+    }
+    let said = scratch.narrows("check bad.toml").fails(2, &["did you mean `hosts`?"]).err;
+    assert_eq!(on_a_terminal(&scratch, "check bad.toml", true).replace("\r\n", "\n"), said);
+}
+
+#[test]
+fn a_reader_that_has_gone_is_no_error() {
+    let scratch = Scratch::new("pipe");
+    scratch.write("one.toml", ONE);
+    scratch.narrows("run one.toml --quiet --out before").ok();
+    scratch.narrows("run one.toml --quiet --out worse --set port.buffer=16KiB").ok();
+    let lines = [
+        ("laws", 0),
+        ("laws unocc", 0),
+        ("--help", 0),
+        ("schema", 0),
+        ("completions bash", 0),
+        ("check one.toml", 0),
+        ("run one.toml", 0),
+        ("run one.toml --json --out json", 0),
+        // The verdict stays what it is.
+        ("compare before worse", 3),
+    ];
+    for (line, expected) in lines {
+        let (reader, writer) = std::io::pipe().unwrap();
+        drop(reader);
+        let output = scratch.command(line.split(' ')).stdout(writer).stderr(Stdio::piped()).output().unwrap();
+        let err = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(code(output.status), expected, "{line}: {err}");
+        assert!(expected != 0 || err.is_empty(), "{line}: {err}");
+    }
+    for out in ["out/one", "json"] {
+        let files = ["flows.parquet", "manifest.json", "ports.parquet", "rates.parquet", "report.html", "summary.json"];
+        assert_eq!(scratch.files(out), files, "{out}");
+    }
+    // Nor is a standard error that nobody reads a reason to panic.
+    let (reader, writer) = std::io::pipe().unwrap();
+    drop(reader);
+    assert_eq!(code(scratch.command(["run", "missing.toml"]).stderr(writer).status().unwrap()), 2);
+}

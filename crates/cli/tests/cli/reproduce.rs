@@ -1,0 +1,135 @@
+//! A paper of two tiny figures: claims judged, recorded, and held against what was recorded.
+
+use serde_json::Value;
+
+use crate::json::is_summary;
+use crate::support::{ONE, Scratch, keys};
+
+const CLAIMS: &str = r#"
+[paper]
+figure = "8"
+
+[scale.quick]
+note = "flows of 16 KiB instead of 64 KiB"
+set = { "traffic.0.size" = "16KiB" }
+
+# What the paper says first.
+[[claim]]
+id = "all-end" # every one of them
+text = "All flows end"
+paper = "4"
+check = "dctcp.all.completed == 4"
+
+[[claim]]
+id = "fast"
+text = "In a nanosecond | or so"
+paper = "1 ns"
+check = "dctcp.all.fct.p99 <= 1ns"
+direction = "dctcp.all.fct.p99 <= 1s"
+
+[[claim]]
+id = "coded"
+text = "Coding helps"
+paper = 0.5
+pending = "needs coded flows"
+"#;
+
+fn papers(scratch: &Scratch) {
+    scratch.write("papers/tiny/fig8-one.toml", &format!("# A comment at the top.\n{}{CLAIMS}", ONE.trim_start()));
+    scratch.write("papers/tiny/fig10.toml", ONE);
+}
+
+fn verdicts(figure: &Value) -> Vec<&str> {
+    figure["claims"].as_array().unwrap().iter().map(|claim| claim["verdict"].as_str().unwrap()).collect()
+}
+
+#[test]
+fn as_json() {
+    let scratch = Scratch::new("reproduce");
+    papers(&scratch);
+    scratch.write("papers/tiny/fig10.toml", &format!("{ONE}[scale.quick]\n"));
+    let ran = scratch.narrows("reproduce tiny --json").ok();
+    assert_eq!(ran.err, "");
+    let json = ran.json();
+    assert_eq!(keys(&json), ["schema", "scale", "figures"]);
+    assert_eq!((&json["schema"], &json["scale"]), (&1.into(), &"quick".into()));
+    let figures = json["figures"].as_array().unwrap();
+    let named: Vec<_> = figures.iter().map(|it| (it["paper"].as_str(), it["figure"].as_str())).collect();
+    assert_eq!(named, [(Some("tiny"), Some("fig8-one")), (Some("tiny"), Some("fig10"))]);
+    for figure in figures {
+        assert_eq!(keys(figure), ["paper", "figure", "claims", "runs"]);
+        figure["runs"].as_array().unwrap().iter().for_each(is_summary);
+        for claim in figure["claims"].as_array().unwrap() {
+            assert_eq!(keys(claim), ["id", "text", "paper", "measured", "verdict", "note"]);
+        }
+    }
+    assert_eq!(verdicts(&figures[0]), ["reproduced", "direction only", "pending"]);
+    assert!(verdicts(&figures[1]).is_empty());
+    let report = scratch.read("out/reproduce/quick/tiny/fig8-one/report.html");
+    assert!(report.contains("flows of 16 KiB instead of 64 KiB"));
+}
+
+#[test]
+fn recorded_and_worse() {
+    let scratch = Scratch::new("recorded");
+    papers(&scratch);
+    let file = "papers/tiny/fig8-one.toml";
+    let before = scratch.read(file);
+    let ran = scratch.narrows("reproduce tiny/fig8 --record --page page.md").ok();
+    assert!(ran.out.contains("1 figure, 3 claims: 1 reproduced, 1 direction only, 1 pending"), "{ran}");
+    let after = scratch.read(file);
+    // Nothing but the verdicts is new, and comments stay.
+    let is_new = |line: &&str| line.starts_with("recorded = ");
+    let (new, kept): (Vec<&str>, Vec<&str>) = after.lines().partition(is_new);
+    assert_eq!(kept, before.lines().collect::<Vec<_>>());
+    let verdicts = ["reproduced", "direction only", "pending"];
+    assert_eq!(new, verdicts.map(|verdict| format!("recorded = {{ quick = \"{verdict}\" }}")));
+    // Another scale is recorded beside it.
+    scratch.narrows("reproduce tiny/fig8 --record --scale paper --quiet").ok();
+    assert!(scratch.read(file).contains("recorded = { quick = \"direction only\", paper = \"direction only\" }"));
+    let page = scratch.read("page.md");
+    assert!(page.contains("| In a nanosecond \\| or so | 1 ns |") && page.contains("16 KiB instead"), "{page}");
+
+    // As recorded: fine. Better than recorded: fine. Worse than recorded: 3, and what is worse is named.
+    scratch.narrows("reproduce tiny/fig8 --quiet").ok();
+    scratch
+        .narrows("reproduce tiny/fig8 --quiet --set port.buffer=8KiB --set stop=6us")
+        .says(&["regression: ", "tiny/fig8-one all-end: reproduced before, "]);
+    scratch.write(file, &after.replace("direction only", "reproduced"));
+    let ran = scratch.narrows("reproduce tiny/fig8");
+    assert_eq!(ran.code, 3, "{ran}");
+    assert!(ran.out.contains("direction only (was reproduced)"), "{ran}");
+    let ran = ran.says(&["regression: tiny/fig8-one fast: reproduced before, direction only now"]);
+    assert_eq!(ran.err.matches("regression").count(), 1, "{ran}");
+    scratch.narrows("reproduce tiny/fig8 --json").says(&["regression: "]).json();
+    assert_eq!(scratch.narrows("reproduce tiny/fig8 --quiet").code, 3);
+    // Recording accepts what is worse.
+    scratch.narrows("reproduce tiny/fig8 --record --quiet").ok();
+    scratch.narrows("reproduce tiny/fig8 --quiet").ok();
+}
+
+#[test]
+fn what_cannot_be_judged_is_refused_before_anything_runs() {
+    let scratch = Scratch::new("refused");
+    papers(&scratch);
+    let good = scratch.read("papers/tiny/fig8-one.toml");
+    let refused = |from: &str, to: &str, parts: &[&str]| {
+        scratch.write("papers/tiny/fig8-one.toml", &good.replace(from, to));
+        let before = scratch.tree();
+        scratch.narrows("reproduce tiny/fig8").fails(2, parts);
+        assert_eq!(scratch.tree(), before);
+    };
+    refused("\"dctcp.all.completed", "\"dtcp.all.completed", &["fig8-one.toml", "`all-end`", "run `dtcp`", "`dctcp`?"]);
+    refused("fct.p99 <= 1ns", "fct.p9 <= 1ns", &["fig8-one.toml", "claim `fast`", "column 15", "mean, p50", "^^"]);
+    refused("\"4\"\ncheck", "\"4\"\nchekc", &["fig8-one.toml", "claim `all-end`", "chekc"]);
+    refused("[scale.quick]", "[scale.small]", &["no scale `quick`"]);
+    scratch.write("papers/tiny/fig8-one.toml", &good);
+    let before = scratch.tree();
+    let known = ["error: nothing in `papers` is called `unno`", "tiny/fig8-one, tiny/fig10"];
+    scratch.narrows("reproduce unno").fails(2, &known);
+    scratch.narrows("reproduce tiny/fig1").fails(2, &["`tiny/fig1`"]);
+    scratch.narrows("reproduce tiny/fig8 --page no/such/page.md").fails(2, &["cannot write `no/such/page.md`"]);
+    scratch.narrows("reproduce tiny/fig8 --page papers").fails(2, &["cannot write `papers`", "directory"]);
+    scratch.narrows("reproduce tiny/fig8 --scale huge").fails(2, &["'huge'", "paper, quick"]);
+    assert_eq!(scratch.tree(), before);
+}

@@ -1,0 +1,179 @@
+//! Runs that are interrupted or killed, and what is run in their place.
+
+use std::fs;
+use std::process::{Child, Stdio};
+
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+
+use crate::json::is_summary;
+use crate::support::{Ran, Scratch, code};
+
+/// The first run of the grid ends at once, the second one never, for what a test can wait.
+const ENDLESS: &str = r#"
+name = "endless"
+stop = "100000s"
+[topology]
+kind = "single-switch"
+hosts = 4
+[schemes.dctcp]
+law = "dctcp"
+[[traffic]]
+kind = "incast"
+intra = 3
+size = "64KiB"
+[grid]
+"traffic.0.size" = ["4KiB", "9TiB"]
+"#;
+
+const FIRST: &str = "out/runs/dctcp,size=4KiB";
+
+fn start(scratch: &Scratch, line: &str) -> Child {
+    let mut command = scratch.command(line.split(' '));
+    command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
+}
+
+/// Waits for what must happen sooner or later, and says so if the program ends instead.
+fn wait_for(child: &mut Child, mut happened: impl FnMut() -> bool) {
+    while !happened() {
+        assert!(child.try_wait().unwrap().is_none(), "the program ended before it should have");
+        std::thread::sleep(std::time::Duration::from_millis(2));
+    }
+}
+
+/// Waits until the first run is whole.
+fn first_is_finished(scratch: &Scratch, child: &mut Child) {
+    let manifest = scratch.path(FIRST).join("manifest.json");
+    wait_for(child, || manifest.exists());
+}
+
+fn signal(child: &Child, signal: Signal) {
+    kill(Pid::from_raw(child.id().try_into().unwrap()), signal).unwrap();
+}
+
+fn end(child: Child, line: &str) -> Ran {
+    Ran::new(line, &child.wait_with_output().unwrap())
+}
+
+fn partials(scratch: &Scratch) -> Vec<String> {
+    scratch.tree().into_iter().filter(|path| path.contains(".partial")).collect()
+}
+
+#[test]
+fn an_interrupt_leaves_finished_runs_whole() {
+    let scratch = Scratch::new("interrupt");
+    scratch.write("endless.toml", ENDLESS);
+    // Two threads are two runs at a time: then the endless one may come first.
+    for threads in [1, 2] {
+        if threads == 2 {
+            scratch.write("endless.toml", &ENDLESS.replace("\"4KiB\", \"9TiB\"", "\"9TiB\", \"4KiB\""));
+        }
+        let line = format!("run endless.toml --out out --threads {threads}");
+        let _ = fs::remove_dir_all(scratch.path("out"));
+        let mut child = start(&scratch, &line);
+        first_is_finished(&scratch, &mut child);
+        signal(&child, Signal::SIGINT);
+        let said = end(child, &line).fails(130, &["interrupted: 1 of 2 runs were finished", "`", "out/runs`"]);
+        assert_eq!(said.err.lines().count(), 1, "{said}");
+        assert_eq!(partials(&scratch), [""; 0]);
+        assert!(!scratch.path("out/manifest.json").exists());
+        scratch.narrows("report out").fails(2, &["no manifest.json", "`runs`"]);
+        scratch.narrows(&format!("report {FIRST} --out page.html")).ok();
+        scratch.narrows(&format!("compare {FIRST} {FIRST}")).ok();
+    }
+}
+
+/// Whether the program catches SIGINT by now.
+#[cfg(target_os = "linux")]
+fn listens(child: &Child) -> bool {
+    let status = fs::read_to_string(format!("/proc/{}/status", child.id())).unwrap();
+    let caught = status.lines().find_map(|line| line.strip_prefix("SigCgt:")).unwrap();
+    u64::from_str_radix(caught.trim(), 16).unwrap() >> (Signal::SIGINT as i32 - 1) & 1 == 1
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn an_interrupt_of_the_only_run_leaves_nothing() {
+    let scratch = Scratch::new("interrupt");
+    scratch.write("alone.toml", &ENDLESS.replace("\"4KiB\", ", ""));
+    scratch.write("grid.toml", &ENDLESS.replace("\"4KiB\", \"9TiB\"", "\"8TiB\", \"9TiB\""));
+    let before = scratch.tree();
+    for line in ["run alone.toml --out out", "run alone.toml --out out --json", "run grid.toml --out out --threads 1"] {
+        let child = start(&scratch, line);
+        while !listens(&child) {
+            std::thread::yield_now();
+        }
+        signal(&child, Signal::SIGINT);
+        end(child, line).fails(130, &["interrupted: no run was finished"]);
+        assert_eq!(scratch.tree(), before);
+    }
+}
+
+#[test]
+fn a_killed_grid_leaves_finished_runs_and_makes_room() {
+    let scratch = Scratch::new("kill");
+    scratch.write("endless.toml", ENDLESS);
+    for again in ["run tiny.toml --out out --json", "run alone.toml --out out --json"] {
+        scratch.write("tiny.toml", &ENDLESS.replace("9TiB", "8KiB"));
+        scratch.write("alone.toml", &ENDLESS.replace(", \"9TiB\"", ""));
+        let mut child = start(&scratch, "run endless.toml --out out --threads 1");
+        first_is_finished(&scratch, &mut child);
+        signal(&child, Signal::SIGKILL);
+        assert_eq!(code(child.wait().unwrap()), 128 + Signal::SIGKILL as i32);
+        scratch.narrows(&format!("compare {FIRST} {FIRST}")).ok();
+        scratch.narrows("report out").fails(2, &["no manifest.json"]);
+        // What a writer leaves that is killed while it writes.
+        scratch.write("out/runs/dctcp,size=9TiB.partial-1-0/flows.parquet", "half");
+        scratch.write("out/report.html.partial-1", "half");
+        scratch.write("out.partial-1-0/flows.parquet", "half");
+
+        let json = scratch.narrows(again).ok().json();
+        match json.get("runs") {
+            Some(runs) => runs.as_array().unwrap().iter().for_each(is_summary),
+            None => is_summary(&json),
+        }
+        assert_eq!(partials(&scratch), [""; 0]);
+        scratch.narrows("report out").ok();
+        fs::remove_dir_all(scratch.path("out")).unwrap();
+    }
+}
+
+#[test]
+fn results_are_replaced_as_a_whole() {
+    let scratch = Scratch::new("replace");
+    let grid = ENDLESS.replace("9TiB", "8KiB");
+    scratch.write("grid.toml", &grid);
+    scratch.write("other.toml", &grid.replace("4KiB", "12KiB"));
+    scratch.write("alone.toml", grid.split("[grid]").next().unwrap());
+    let run = |name: &str| {
+        scratch.narrows(&format!("run {name}.toml --quiet --out out")).ok();
+        assert_eq!(scratch.tree().iter().filter(|path| !path.contains('/')).count(), 4, "{:?}", scratch.tree());
+        scratch.files("out")
+    };
+    let alone = ["flows.parquet", "manifest.json", "ports.parquet", "rates.parquet", "report.html", "summary.json"];
+    let first = run("grid");
+    assert_eq!(first.len(), 3 + 2 * 5);
+    assert_eq!(run("alone"), alone);
+    assert_eq!(run("grid"), first);
+    let other = run("other");
+    assert!(other.iter().any(|name| name.contains("size=12KiB")) && !other.iter().any(|name| name.contains("=4KiB")));
+    // A refused run changes nothing.
+    scratch.narrows("run grid.toml --out out --set topology.hosts=1").fails(2, &["topology.hosts=1"]);
+    assert_eq!(scratch.files("out"), other);
+}
+
+/// A link to a directory stays a link, whatever is run.
+#[test]
+fn a_link_to_results_is_followed() {
+    let scratch = Scratch::new("link");
+    let grid = ENDLESS.replace("9TiB", "8KiB");
+    scratch.write("grid.toml", &grid);
+    scratch.write("alone.toml", grid.split("[grid]").next().unwrap());
+    fs::create_dir(scratch.path("real")).unwrap();
+    std::os::unix::fs::symlink("real", scratch.path("out")).unwrap();
+    for name in ["grid", "alone", "grid"] {
+        scratch.narrows(&format!("run {name}.toml --quiet --out out")).ok();
+        assert!(scratch.path("out").is_symlink() && scratch.path("real/manifest.json").exists(), "{name}");
+        scratch.narrows("report out").ok();
+    }
+}
