@@ -1,0 +1,58 @@
+//! What happens to a flow, as if recorded.
+
+use laws::catalog::{Kind, build};
+use laws::{Ack, ControlLaw, Cookie, Law, Loss, LossCause, Path, Permit};
+use units::{Bytes, Rate, Span, Time, mix64};
+
+/// 100 Gb/s, 14 us.
+pub(crate) const PATH: Path = Path {
+    base_rtt: Span::from_us(14),
+    intra_rtt: Span::from_us(14),
+    line_rate: Rate::from_gbps(100),
+    mss: Bytes::new(4_096),
+};
+
+/// A law at the start of a flow.
+pub(crate) fn law(kind: Kind) -> Law {
+    build(kind, &PATH, &[]).expect("the defaults hold")
+}
+
+/// 1,000 acknowledgements, one a packet of a flow at line rate. Every fourth round trip has a queue: round trips grow to twice
+/// the base, and half of the packets are marked.
+pub(crate) fn acks() -> Vec<Ack> {
+    let gap = PATH.line_rate.time_for(PATH.mss);
+    let a_trip = PATH.bdp().get() / PATH.mss.get();
+    let ack = |index: u64| {
+        let now = Time::from_ms(1) + gap.times(index as u32);
+        let queued = index / a_trip % 4 == 3;
+        let rtt = if queued { PATH.base_rtt + gap.times((index % a_trip) as u32) } else { PATH.base_rtt };
+        let marked = queued && mix64(index).is_multiple_of(2);
+        Ack {
+            now,
+            sent_at: now - rtt,
+            rtt,
+            acked: PATH.mss,
+            marked: if marked { PATH.mss } else { Bytes::ZERO },
+            in_flight: PATH.bdp(),
+            delivered: PATH.mss.times(index + 1),
+            delivered_at_send: PATH.mss.times(index.saturating_sub(a_trip)),
+            delivered_time_at_send: now - rtt,
+            send_elapsed: PATH.base_rtt,
+            app_limited: false,
+            cookie: Cookie::NONE,
+        }
+    };
+    (0..1_000).map(ack).collect()
+}
+
+/// Tells a law of all of them, and of one loss.
+pub(crate) fn steps(mut law: Law, acks: &[Ack]) -> Permit {
+    for ack in acks {
+        law.on_ack(ack);
+        std::hint::black_box(law.permit());
+    }
+    let Some(last) = acks.last() else { return law.permit() };
+    let Ack { now, sent_at, acked: lost, in_flight, .. } = *last;
+    law.on_loss(&Loss { now, sent_at, lost, in_flight, cause: LossCause::Reordered });
+    law.permit()
+}

@@ -1,0 +1,44 @@
+//! Each law's instructions for 1,000 acknowledgements and a loss.
+#![allow(missing_docs)]
+
+mod common;
+
+use std::hint::black_box;
+use std::process::Command;
+
+use gungraun::prelude::*;
+use laws::catalog::Kind;
+use laws::{Ack, Law, Permit};
+
+#[library_benchmark]
+#[bench::unocc(common::law(Kind::UnoCc), common::acks())]
+#[bench::gemini(common::law(Kind::Gemini), common::acks())]
+#[bench::dctcp(common::law(Kind::Dctcp), common::acks())]
+#[bench::mprdma(common::law(Kind::MpRdma), common::acks())]
+#[bench::bbr(common::law(Kind::Bbr), common::acks())]
+#[bench::cubic(common::law(Kind::Cubic), common::acks())]
+#[bench::newreno(common::law(Kind::NewReno), common::acks())]
+#[bench::fixed(common::law(Kind::Fixed), common::acks())]
+fn steps(law: Law, acks: Vec<Ack>) -> Permit {
+    common::steps(law, black_box(&acks))
+}
+
+library_benchmark_group!(name = instructions, benchmarks = steps);
+
+/// Whether a tool can be started.
+fn is_there(program: &str) -> bool {
+    Command::new(program).arg("--version").output().is_ok_and(|output| output.status.success())
+}
+
+fn main() {
+    gungraun::main!(library_benchmark_groups = instructions);
+    let runner = std::env::var("GUNGRAUN_RUNNER").unwrap_or_else(|_| "gungraun-runner".to_owned());
+    let counts = std::env::args().nth(1).is_some_and(|first| first == "--gungraun-run");
+    if counts || is_there("valgrind") && is_there(&runner) {
+        main();
+    } else {
+        println!(
+            "skipped: counting instructions needs valgrind and gungraun-runner 0.20.0 (cargo install gungraun-runner)"
+        );
+    }
+}
