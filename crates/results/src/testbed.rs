@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use fabric::topology::{Dumbbell, FatTrees, dumbbell};
+use fabric::topology::{Dumbbell, FatTrees, InterLinks, dumbbell};
 use fabric::{Ecn, HostId, LinkId, Network, Phantom, PortConfig, Routes};
 use laws::Law;
 use laws::catalog::{Kind, Value, build};
@@ -146,6 +146,29 @@ pub(crate) fn two_datacenters() -> (RunInfo, Setup, Outcome) {
     info.requests = vec![vec![FlowId(3), FlowId(4)]];
     let outcome = run(&setup, 1);
     (info, setup, outcome)
+}
+
+/// Eight datacenters in a full mesh, flows of both classes from each host, everything sampled.
+pub(crate) fn mesh() -> (RunInfo, Setup, Outcome) {
+    let ecn = Ecn { min: Bytes::new(50_000), max: Bytes::new(150_000), max_probability: Frac::HALF };
+    let port = PortConfig {
+        buffer: Bytes::new(200_000),
+        ecn: Some(ecn),
+        ..PortConfig::new(Rate::from_gbps(10), Span::from_us(1))
+    };
+    let trees = FatTrees::uno(port, Span::from_us(50));
+    let pairs = (0..8).flat_map(|low| (low + 1..8).map(move |high| (low, high)));
+    let inter = pairs.map(|between| InterLinks { between, count: 1, ..trees.inter[0].clone() }).collect();
+    let shape = FatTrees { datacenters: 8, k: 2, hosts_per_edge: 1, border_links_per_core: 1, inter, ..trees };
+    let network = shape.build().unwrap();
+    let hosts = network.hosts().len() as u32;
+    let flows = (0..hosts).flat_map(|src| [spec(src, src ^ 1, 300_000, 0), spec(src, (src + 5) % hosts, 300_000, 1)]);
+    let mut setup = setup(network, flows.collect());
+    let ports = (0..setup.network.links().len() as u32).map(LinkId).collect();
+    let all = (0..setup.flows.len() as u32).map(FlowId).collect();
+    setup.series = SeriesConfig { interval: Span::from_us(50), ports, flows: all };
+    let outcome = run(&setup, 1);
+    (info(&setup, &["dctcp", "gemini"]), setup, outcome)
 }
 
 /// One flow alone, not held back by its law.

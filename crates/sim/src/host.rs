@@ -604,13 +604,15 @@ fn flow_config(setup: &Setup, spec: &FlowSpec) -> FlowConfig {
         (Spray::PerPacket(_), None) => host.rto_max,
     });
     let margin = paths.longest_wait.unwrap_or(quarter).max(quarter);
+    let rto_min = host.rto_min.unwrap_or(paths.base_rtt + margin);
     FlowConfig {
         size: spec.size,
         mss: host.mss,
         base_rtt: paths.base_rtt,
         reordering,
-        rto_min: host.rto_min.unwrap_or(paths.base_rtt + margin),
-        rto_max: host.rto_max,
+        rto_min,
+        // A timeout before any answer can come would resend for ever.
+        rto_max: host.rto_max.max(rto_min).max(paths.base_rtt + margin),
         timeouts_cut: host.timeouts_cut,
     }
 }

@@ -67,7 +67,8 @@ pub struct HostConfig {
     /// Lower bound of the retransmission timeout; none chooses the base round trip with every queue of the path
     /// full, or 5/4 of the base round trip if that is more or queues have no limit.
     pub rto_min: Option<Span>,
-    /// Upper bound of the retransmission timeout.
+    /// Upper bound of the retransmission timeout; never under what `rto_min` would be if none were given, because a
+    /// timeout that strikes before an answer can come resends for ever.
     pub rto_max: Span,
     /// Whether laws are told of timeouts.
     pub timeouts_cut: bool,

@@ -324,3 +324,15 @@ fn a_flow_that_repaths_leaves_a_bad_link() {
     let left = slowest(&setup);
     assert!(left.times(3) < kept, "{left} after repathing, {kept} without");
 }
+
+// A largest timeout under the round trip cannot be kept: every packet would be sent again before its answer comes.
+#[test]
+fn a_largest_timeout_under_the_round_trip_is_raised() {
+    let port = PortConfig::new(Rate::from_gbps(10), Span::from_ms(5));
+    let network = common::pipe(1, port, Rate::from_gbps(10), Span::from_us(1));
+    let mut setup = setup(network, vec![flow(0, 1, 1_000_000)], Time::from_ms(1_000));
+    setup.host.rto_max = Span::from_us(100);
+    let outcome = run(&setup, Kind::Fixed, &[]);
+    assert!(outcome.flows[0].completed.is_set());
+    assert_eq!(outcome.flows[0].stats.retransmits, 0);
+}

@@ -42,6 +42,11 @@ impl Scale {
 }
 
 pub(crate) fn reproduce(args: &ReproduceArgs) -> Result<(), Failure> {
+    if args.record && (!args.common.set.is_empty() || args.common.seed.is_some()) {
+        return Err(Failure::Input(
+            "error: --record keeps the verdicts of the files as they are\nhelp: leave out --set and --seed".into(),
+        ));
+    }
     let paths = chosen(&args.papers, &args.what)?;
     // All files are read before the first one runs.
     let figures = paths.into_iter().map(|(name, path)| read(name, path, args)).collect::<Result<Vec<_>, _>>()?;

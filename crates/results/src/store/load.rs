@@ -166,6 +166,23 @@ mod tests {
     }
 
     #[test]
+    fn tables_are_the_same_files_at_any_number_of_threads_and_twice_in_a_row() {
+        let scratch = Scratch::new("threads");
+        let (info, setup, _) = testbed::mesh();
+        let tables = |at: usize, threads| {
+            let folder = scratch.path().join(at.to_string());
+            let outcome = testbed::run(&setup, threads);
+            assert_eq!(outcome.engine.threads, threads as u32);
+            write_run(&folder, &testbed::results_of(&info, &setup, &outcome)).unwrap();
+            [FLOWS, PORTS, RATES].map(|name| fs::read(folder.join(name)).unwrap())
+        };
+        let first = tables(0, 1);
+        for (at, threads) in (1..).zip([1, 2, 3, 8]) {
+            assert!(tables(at, threads) == first, "{threads} threads");
+        }
+    }
+
+    #[test]
     fn a_run_without_samples_is_read_back() {
         let scratch = Scratch::new("bare");
         let (info, setup, outcome) = testbed::one_flow();
