@@ -3,9 +3,9 @@
 //! Loss detection is by time (RACK, RFC 8985, without its probe): a packet is lost once one that left
 //! `reordering` later has been acknowledged, or, once a timer looks, one that left later at all. The tolerance is
 //! the host's to choose, a quarter of the base round trip on one path and the spread of the queues where packets
-//! are sprayed, and it doubles when a packet held for lost turns out to have been late. The last packets are covered
-//! by the retransmission timeout, which runs from the last acknowledgement: when it strikes, all that left over a
-//! round trip and that tolerance ago are lost.
+//! are sprayed, and it doubles when a packet that was sent again turns out to have been late. The last packets are
+//! covered by the retransmission timeout, which runs from the last acknowledgement: when it strikes, all that left
+//! over a round trip and that tolerance ago are lost.
 //!
 //! A cumulative acknowledgement never acknowledges by itself, because the packet's own acknowledgement, still
 //! on another path, carries its mark and its round trip. It only saves a packet from being held for lost.
@@ -286,9 +286,7 @@ impl<L: ControlLaw> Sender<L> {
             }
             record.state = State::Acked;
             acked += bytes;
-            if seq == ack.seq {
-                newest = Some(*record);
-            }
+            newest = Some((seq, *record));
         }
         if acked.is_zero() {
             self.settle_if_all_came();
@@ -299,17 +297,18 @@ impl<L: ControlLaw> Sender<L> {
         if ack.marked {
             self.stats.marked += acked;
         }
-        if let Some(record) = newest {
-            let cookie = self.records.cookie(ack.seq);
-            // An older transmission than the record's: when it left is forgotten, so no time is taken from it.
-            let known = record.attempt == ack.attempt;
+        if let Some((seq, record)) = newest {
+            let cookie = self.records.cookie(seq);
+            // The acknowledgement says which transmission of its own packet came, and when an older one than the
+            // record's left is forgotten: no time is taken from any other.
+            let known = seq == ack.seq && record.attempt == ack.attempt;
             let rtt = if known { now.since(record.sent_at) } else { self.rtt.smoothed() };
             let sent_at = now - rtt;
             if known {
                 self.rtt.sample(rtt);
                 self.flight_began = self.flight_began.max(sent_at);
                 self.newest_arrived = self.newest_arrived.max(sent_at);
-            } else {
+            } else if seq == ack.seq {
                 self.stats.spurious += 1;
                 self.tolerate_more();
             }
@@ -363,7 +362,7 @@ impl<L: ControlLaw> Sender<L> {
         self.reordering = self.reordering.times(2).min(self.rtt.smoothed().max(self.config.reordering));
     }
 
-    /// The outstanding packet that left first, and whether it is a retransmission.
+    /// The outstanding packet that left first, and when that was.
     #[inline]
     fn oldest(&mut self) -> Option<(u32, Time)> {
         self.scan = self.scan.max(self.records.first());

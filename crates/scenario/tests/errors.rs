@@ -282,3 +282,10 @@ fn grids_and_scales_are_checked_when_read() {
     let many = format!("[grid]\nseed = {:?}\nstop = {:?}", vec![1; 200], vec!["1ms"; 200]);
     says(&add(&many), &["over 10000 combinations"]);
 }
+
+#[test]
+fn more_than_memory_holds() {
+    let text = poisson("inter = \"alibaba-wan\"\nload = 0.5\nflows = 4000000000");
+    says(&text, &["flows"]);
+    says(&message("stop", "series = { interval = \"1ps\", flows = \"all\" }\nstop"), &["samples", "interval", "stop"]);
+}

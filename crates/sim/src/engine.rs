@@ -184,7 +184,7 @@ impl<F> Worker<'_, F> {
         }
         self.shared.next[turn][index].store(next, Ordering::Relaxed);
         self.shared.open[turn][index].store(partition.hosts.open, Ordering::Relaxed);
-        let hops = partition.plane.forwarded + partition.host_events;
+        let hops = partition.plane.forwarded + partition.received;
         self.shared.hops[turn][index].store(hops, Ordering::Relaxed);
     }
 

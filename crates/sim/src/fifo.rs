@@ -146,6 +146,8 @@ impl Parts<'_> {
         let ring = &mut self.rings[link];
         let place = (ring.base + ((ring.head + ring.len) & ring.mask)) as usize;
         let was_empty = ring.len == 0;
+        let last = (ring.base + (ring.head.wrapping_add(ring.len).wrapping_sub(1) & ring.mask)) as usize;
+        debug_assert!(was_empty || self.store[last].time_ps <= time_ps, "a packet overtakes another on link {link}");
         ring.len += 1;
         if was_empty {
             self.heads[link] = time_ps;

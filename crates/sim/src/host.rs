@@ -210,6 +210,7 @@ impl<L: ControlLaw> Hosts<L> {
         context: &Context<F>,
         wire: &mut impl Wire,
     ) {
+        debug_assert!(packet.time_ps >= self.states[host].now_ps, "an arrival in the past");
         self.states[host].now_ps = packet.time_ps;
         if packet.is_ack() {
             self.on_ack(host, packet, context);
@@ -339,6 +340,7 @@ impl<L: ControlLaw> Hosts<L> {
         context: &Context<F>,
         wire: &mut impl Wire,
     ) {
+        debug_assert!(now_ps >= self.states[host].now_ps, "an event in the past");
         self.states[host].now_ps = now_ps;
         let now = Time::from_ps(now_ps);
         while let Some(&Reverse((time, flow))) = self.states[host].starts.peek() {

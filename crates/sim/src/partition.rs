@@ -22,6 +22,8 @@ pub(crate) struct Partition<L> {
     local_of: Vec<u32>,
     /// Arrivals, starts, sends and timers of hosts.
     pub(crate) host_events: u64,
+    /// The arrivals among them.
+    pub(crate) received: u64,
 }
 
 /// A host's card: its port in the plane.
@@ -66,6 +68,7 @@ impl<L: ControlLaw> Partition<L> {
             node_of,
             local_of,
             host_events: 0,
+            received: 0,
         };
         for host in 0..ids.len() {
             partition.wake(host);
@@ -123,6 +126,7 @@ impl<L: ControlLaw> Partition<L> {
             self.host_events += 1;
             if arrival <= local {
                 let packet = self.plane.pop(fifo);
+                self.received += 1;
                 let mut card = Card { plane: &mut self.plane, node, link, setup: context.setup };
                 self.hosts.on_packet(host, &packet, context, &mut card);
             } else {

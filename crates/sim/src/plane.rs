@@ -195,6 +195,7 @@ impl Plane {
         let mut entrants = std::mem::take(&mut self.entrants);
         entrants.clear();
         for (input, &head) in self.links.fifos.heads(first..past).iter().enumerate() {
+            debug_assert!(head >= start, "an arrival at {head} in a window that began at {start}");
             if head < end {
                 entrants.add(head - start, first + input);
             }
@@ -290,7 +291,7 @@ impl Plane {
         });
         let egress = &mut self.links.egress[link];
         if refused.is_some() {
-            egress.drops += 1;
+            egress.drops = egress.drops.saturating_add(1);
         } else {
             egress.max_backlog_ps = egress.max_backlog_ps.max(lazy.held_ps(arrival.now_ps));
         }
@@ -366,7 +367,7 @@ impl Egress {
     #[inline(always)]
     fn admit(&mut self, params: &PortParams, salt: u64, arrival: &Arrival) -> Option<Passage> {
         let Some(passage) = self.port.enqueue(params, salt, arrival) else {
-            self.drops += 1;
+            self.drops = self.drops.saturating_add(1);
             return None;
         };
         self.max_backlog_ps = self.max_backlog_ps.max(self.port.idle_at_ps() - arrival.now_ps);

@@ -48,7 +48,7 @@ pub struct FlowSample {
     pub trace: Vec<(&'static str, i64)>,
 }
 
-/// The sample times that have passed since the last call, up to and including `now`.
+/// Sample times at equal distances: each is due once something happens after it.
 pub(crate) struct Ticks {
     interval_ps: u64,
     next_ps: u64,

@@ -78,6 +78,23 @@ fn a_law_that_panics_ends_the_run() {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 60, ..ProptestConfig::default() })]
 
+    /// Looking changes nothing: with every port and flow sampled, flows and links do the same.
+    #[test]
+    fn sampling_changes_no_result(case in case(), interval_ns in 1_000..100_000i64) {
+        let factory = common::law(case.kind, &[]);
+        let unseen = sim::run(&case.setup, 1, &factory, &mut |_| true);
+        let ports = (0..case.setup.network.links().len() as u32).map(fabric::LinkId).collect();
+        let flows = (0..case.setup.flows.len() as u32).map(FlowId).collect();
+        let interval = Span::from_ns(interval_ns);
+        let setup = Setup { series: SeriesConfig { interval, ports, flows }, ..case.setup };
+        let seen = sim::run(&setup, 1, &factory, &mut |_| true);
+        prop_assert!((&seen.flows, &seen.links) == (&unseen.flows, &unseen.links));
+        prop_assert!(!seen.port_samples.is_empty() && !seen.flow_samples.is_empty());
+        for sample in &seen.port_samples {
+            prop_assert!(sample.queue <= unseen.links[sample.link.index()].max_queue, "{:?}", sample);
+        }
+    }
+
     #[test]
     fn any_run_gives_the_same_bits_at_any_number_of_threads(case in case()) {
         assert_same(&case.setup, case.kind);

@@ -26,8 +26,9 @@ impl Frac {
         self.0
     }
 
-    /// `num / den`, rounded down; 0 if `den` is 0. Exact to the last bit while `num` is under 2^32 or
-    /// `num <= den`; saturates at the largest value.
+    /// `num / den`, rounded down; 0 if `den` is 0. Exact to the last bit while `num` is under 2^32; above, `den`
+    /// loses as many low bits as `num` must, so that the result may be off by a part in 2^31 if `num <= den`.
+    /// Saturates at the largest value.
     #[inline]
     pub const fn ratio(num: u64, den: u64) -> Self {
         if den == 0 {
@@ -157,7 +158,17 @@ mod tests {
         #[test]
         fn ratio_of_parts_is_at_most_one(whole in 1..u64::MAX, part in 0..u64::MAX) {
             prop_assume!(part <= whole);
-            prop_assert!(Frac::ratio(part, whole) <= Frac::ONE + Frac::from_bits(4));
+            prop_assert!(Frac::ratio(part, whole) <= Frac::ONE);
+        }
+
+        #[test]
+        fn ratio_is_exact_or_within_its_error(num: u64, den in 1..u64::MAX, shift in 0..64u32) {
+            let num = num >> shift;
+            prop_assume!(num <= den || num < 1 << 32);
+            let exact = (u128::from(num) << 32) / u128::from(den);
+            let got = u128::from(Frac::ratio(num, den).bits());
+            let error = if num < 1 << 32 { 0 } else { (exact >> 31) + 1 };
+            prop_assert!(got.abs_diff(exact) <= error, "{} instead of {}", got, exact);
         }
     }
 }

@@ -101,7 +101,7 @@ impl Run {
                 *config.stop
             ));
         }
-        let series = series::series(&config.series, &network, &receivers, flows.len(), &mut warnings)?;
+        let series = series::series(&config.series, &network, &receivers, flows.len(), *config.stop, &mut warnings)?;
         let laws = LawPlan::new(config, scheme)?;
         let report = Report::new(&network, &survey, &flows, arrivals);
         let intra_rtt = [report.intra_rtt.map(|range| range.max), report.inter_rtt.map(|range| range.min)];

@@ -2,6 +2,7 @@
 
 use fabric::{HostId, LinkClass, LinkId, Network, NodeId};
 use sim::{FlowId, SeriesConfig};
+use units::Span;
 
 use crate::config::{FlowChoice, Series};
 use crate::decode::At;
@@ -13,6 +14,7 @@ pub(crate) fn series(
     network: &Network,
     receivers: &[HostId],
     flows: usize,
+    stop: Span,
     warnings: &mut Vec<String>,
 ) -> Result<SeriesConfig, Fault> {
     let mut ports = Vec::new();
@@ -40,8 +42,18 @@ pub(crate) fn series(
     if it.interval.is_zero() && !(ports.is_empty() && chosen.is_empty()) {
         warnings.push("series: ports or flows are chosen, but `interval` is zero, so nothing is sampled".into());
     }
+    let samples = (ports.len() + chosen.len()) as u64;
+    let samples = samples.saturating_mul(stop.unsigned_ps().checked_div(it.interval.unsigned_ps()).unwrap_or(0));
+    if samples > MOST_SAMPLES {
+        return Err(Fault::new(it.flows.origin, format!("[series] would take up to {samples} samples by the stop"))
+            .label(format!("at most {MOST_SAMPLES}: choose fewer flows or ports"))
+            .help(format!("or lengthen `interval`, now {}, or shorten `stop`, now {stop}", it.interval)));
+    }
     Ok(SeriesConfig { interval: it.interval, ports, flows: chosen })
 }
+
+/// More would not fit the memory of an ordinary machine.
+const MOST_SAMPLES: u64 = 200_000_000;
 
 fn named(name: &At<String>, network: &Network, receivers: &[HostId]) -> Result<Vec<LinkId>, Fault> {
     if name.value == "receiver" {

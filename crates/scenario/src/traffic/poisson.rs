@@ -192,6 +192,10 @@ const DRAWS: u64 = 5;
 
 fn flows(it: &Poisson, parts: &[Part], gap: u128, draws: Draws, ground: &Ground<'_>) -> Result<Vec<Draft>, Fault> {
     let (most, end_ps) = match (it.flows, it.window) {
+        (Some(flows), None) if u128::from(flows.get()) > MOST_FLOWS => {
+            return Err(Fault::new(flows.origin, format!("{} flows in one entry", flows.get()))
+                .label(format!("expected at most {MOST_FLOWS} flows")));
+        }
         (Some(flows), None) => (u64::from(flows.get()), u128::MAX),
         (None, Some(window)) => {
             let expected = (u128::from(window.unsigned_ps()) << 20) / gap.max(1);

@@ -1,0 +1,53 @@
+//! The law hears of every byte, also where an acknowledgement repeats its newest packet.
+
+use flow::{AckHeader, FlowConfig, SendState, Sender};
+use laws::{Ack, Acted, ControlLaw, Loss, Permit};
+use units::{Bytes, Span, Time};
+
+/// Counts what it is told.
+#[derive(Default)]
+struct Counts {
+    acked: Bytes,
+    marked: Bytes,
+}
+
+impl ControlLaw for Counts {
+    fn on_ack(&mut self, ack: &Ack) {
+        self.acked += ack.acked;
+        self.marked += ack.marked;
+    }
+
+    fn on_loss(&mut self, _: &Loss) {}
+
+    fn permit(&self) -> Permit {
+        Permit::window(Bytes::MAX)
+    }
+
+    fn acted(&self) -> Acted {
+        Acted::default()
+    }
+}
+
+/// The receiver holds back what answers 0 to 2, answers a copy of 2 at once, and then the three together, marked.
+#[test]
+fn an_acknowledgement_whose_newest_packet_is_known_still_counts() {
+    let rtt = Span::from_us(100);
+    let config = FlowConfig {
+        size: Bytes::new(4_000),
+        mss: 1_000,
+        base_rtt: rtt,
+        reordering: rtt.over(4),
+        rto_min: rtt.times(2),
+        rto_max: Span::from_s(4),
+        timeouts_cut: true,
+    };
+    let mut sender = Sender::new(config, Counts::default(), Time::ZERO);
+    while sender.poll(Time::ZERO) == SendState::Now {
+        sender.send(Time::ZERO);
+    }
+    let now = Time::ZERO + rtt;
+    sender.on_ack(now, &AckHeader { seq: 2, covers: 1, cumulative: 3, marked: false, attempt: 1 });
+    sender.on_ack(now, &AckHeader { seq: 2, covers: 3, cumulative: 3, marked: true, attempt: 1 });
+    assert_eq!((sender.law().acked, sender.law().marked), (Bytes::new(3_000), Bytes::new(2_000)));
+    assert_eq!((sender.delivered(), sender.stats().spurious), (Bytes::new(3_000), 0));
+}
