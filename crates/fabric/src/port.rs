@@ -94,6 +94,11 @@ impl PortConfig {
         !self.control_priority && self.mark_at == MarkAt::Enqueue && self.in_service == InService::Remainder
     }
 
+    /// Whether the port is plain but for order: what it queues, marks and drops does not depend on what goes first.
+    pub fn is_plain_but_for_order(&self) -> bool {
+        self.control_priority && self.mark_at == MarkAt::Enqueue && self.in_service == InService::Remainder
+    }
+
     /// The longest that a packet can wait here; none where the buffer is unlimited.
     pub fn longest_wait(&self) -> Option<Span> {
         (self.buffer != Bytes::MAX).then(|| self.rate.time_for(self.buffer))
@@ -189,6 +194,18 @@ impl PortParams {
     /// The configuration it was made from.
     pub fn config(&self) -> &PortConfig {
         &self.config
+    }
+
+    /// How long a packet's service takes, in picoseconds.
+    #[inline(always)]
+    pub fn service_ps(&self, size: u32) -> u64 {
+        self.serializer.time_for(size)
+    }
+
+    /// The link's delay, in picoseconds.
+    #[inline(always)]
+    pub fn delay_ps(&self) -> u64 {
+        self.delay_ps
     }
 
     /// Bytes that last `ps` at the line rate.

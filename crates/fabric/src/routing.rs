@@ -17,26 +17,50 @@ pub fn path_hash(switch_salt: u64, flow: u32, entropy: u16) -> u64 {
 /// Destinations are grouped by the switch that a host hangs from, so the table is small: switches squared.
 #[derive(Clone, Debug)]
 pub struct Routes {
-    /// Row `row[node]`, column `attach[host]`.
+    /// Row `row[node]`, column `seats[host].0`.
     table: Vec<Group>,
     columns: usize,
     row: Vec<u32>,
-    attach: Vec<u16>,
-    /// Which host of its switch each is.
-    place: Vec<u16>,
+    /// Of each host: the column of its switch, and which host of it it is.
+    seats: Vec<(u16, u16)>,
     ports: Vec<LinkId>,
 }
 
 /// Equal ports: `len` of them from place `first` of the list of ports on. If `len` is 0, the destination hangs
-/// from this very switch, and the ports to its hosts are there, by [`Routes::place`].
+/// from this very switch, and the ports to its hosts are there, by their place in [`Routes::seats`].
+///
+/// In 32 bits, `len` in the lower ones: in a large tree the table is what a switch finds least often in cache.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-struct Group {
-    first: u32,
-    len: u16,
-}
+struct Group(u32);
+
+const LEN_BITS: u32 = 12;
 
 /// No path.
-const NONE: Group = Group { first: u32::MAX, len: 0 };
+const NONE: Group = Group(u32::MAX);
+
+impl Group {
+    /// `len` ports from place `first` on, at `switch`. Never [`NONE`].
+    fn new(first: usize, len: usize, switch: &str) -> Result<Self, NetworkError> {
+        if len >= (1 << LEN_BITS) - 1 {
+            return Err(NetworkError::Shape(format!("over 4,094 equal ports lead from {switch} to one switch")));
+        }
+        if first >> (32 - LEN_BITS) != 0 {
+            return Err(NetworkError::Shape("over 1,048,576 ports in all groups of equal ones".into()));
+        }
+        Ok(Self((first as u32) << LEN_BITS | len as u32))
+    }
+
+    #[inline(always)]
+    const fn first(self) -> u32 {
+        self.0 >> LEN_BITS
+    }
+
+    #[inline(always)]
+    const fn len(self) -> u32 {
+        self.0 & ((1 << LEN_BITS) - 1)
+    }
+}
+
 const NO_COLUMN: u16 = u16::MAX;
 
 impl Routes {
@@ -56,7 +80,7 @@ impl Routes {
         }
         let mut column_of = vec![NO_COLUMN; nodes.len()];
         let mut attached: Vec<NodeId> = Vec::new();
-        let (mut attach, mut place) = (Vec::new(), Vec::new());
+        let mut seats = Vec::new();
         let mut hosts_of: Vec<Vec<LinkId>> = Vec::new();
         for host in 0..network.hosts().len() {
             let up = network.uplink(HostId(host as u32));
@@ -70,10 +94,9 @@ impl Routes {
                 hosts_of.push(Vec::new());
             }
             let column = column_of[switch.index()];
-            attach.push(column);
-            place.push(entry(hosts_of[column as usize].len(), || {
-                format!("hosts hang from {}", nodes[switch.index()].name)
-            })?);
+            let place =
+                entry(hosts_of[column as usize].len(), || format!("hosts hang from {}", nodes[switch.index()].name))?;
+            seats.push((column, place));
             hosts_of[column as usize].push(network.links()[up.index()].reverse);
         }
 
@@ -83,7 +106,7 @@ impl Routes {
         // Groups of one switch, so that equal ones are listed once.
         let mut group_of: Vec<BTreeMap<Vec<LinkId>, Group>> = vec![BTreeMap::new(); rows as usize];
         for (column, &target) in attached.iter().enumerate() {
-            let here = Group { first: ports.len() as u32, len: 0 };
+            let here = Group::new(ports.len(), 0, &nodes[target.index()].name)?;
             table[row[target.index()] as usize * columns + column] = here;
             ports.extend_from_slice(&hosts_of[column]);
             let distance = distances(network, target);
@@ -104,15 +127,19 @@ impl Routes {
                 if next.is_empty() {
                     continue;
                 }
-                let len = entry(next.len(), || format!("equal ports lead from {} to one switch", it.name))?;
-                let group = *group_of[row[node] as usize].entry(next).or_insert_with_key(|next| {
-                    ports.extend_from_slice(next);
-                    Group { first: (ports.len() - next.len()) as u32, len }
-                });
+                let groups = &mut group_of[row[node] as usize];
+                let group = if let Some(&known) = groups.get(&next) {
+                    known
+                } else {
+                    let made = Group::new(ports.len(), next.len(), &it.name)?;
+                    ports.extend_from_slice(&next);
+                    groups.insert(next, made);
+                    made
+                };
                 table[row[node] as usize * columns + column] = group;
             }
         }
-        let routes = Self { table, columns, row, attach, place, ports };
+        let routes = Self { table, columns, row, seats, ports };
         routes.check(network, &attached)?;
         Ok(routes)
     }
@@ -169,19 +196,21 @@ impl RoutesFrom<'_> {
     /// one port: cheaper than a branch that nothing predicts.
     #[inline]
     pub fn port(&self, host: HostId, hash: u64) -> LinkId {
-        let group = self.row[self.routes.attach[host.index()] as usize];
+        let (column, place) = self.routes.seats[host.index()];
+        let group = self.row[usize::from(column)];
         // One of the two is 0; a sum, because which one is not to be predicted either.
-        let chosen = below(hash, group.len.into());
-        let place = u32::from(self.routes.place[host.index()]) * u32::from(group.len == 0);
-        self.routes.ports[(group.first + chosen + place) as usize]
+        let chosen = below(hash, group.len());
+        let place = u32::from(place) * u32::from(group.len() == 0);
+        self.routes.ports[(group.first() + chosen + place) as usize]
     }
 
     /// All ports on shortest paths to `host`.
     pub fn ports(&self, host: HostId) -> &[LinkId] {
-        let group = self.row[self.routes.attach[host.index()] as usize];
-        let (first, len) = match group.len {
-            0 => (group.first as usize + self.routes.place[host.index()] as usize, 1),
-            len => (group.first as usize, len as usize),
+        let (column, place) = self.routes.seats[host.index()];
+        let group = self.row[usize::from(column)];
+        let (first, len) = match group.len() {
+            0 => (group.first() as usize + usize::from(place), 1),
+            len => (group.first() as usize, len as usize),
         };
         &self.routes.ports[first..first + len]
     }
@@ -238,7 +267,7 @@ mod tests {
     fn what_the_table_does_not_hold_is_refused() {
         assert!(Routes::new(&network(1_000, 1_000)).is_ok());
         let refusal = |network| Routes::new(&network).unwrap_err().to_string();
-        assert_eq!(refusal(network(1 << 16, 0)), "over 65,534 equal ports lead from b to one switch");
+        assert_eq!(refusal(network(4_095, 0)), "over 4,094 equal ports lead from b to one switch");
         assert_eq!(refusal(network(1, 1 << 16)), "over 65,534 hosts hang from a");
     }
 }

@@ -47,6 +47,12 @@ impl Fifos {
         self.heads[link]
     }
 
+    /// Whether nothing is on a link.
+    #[inline(always)]
+    pub(crate) fn is_empty(&self, link: usize) -> bool {
+        self.rings[link].len == 0
+    }
+
     /// Appends a packet. Returns whether the link was empty.
     #[inline(always)]
     pub(crate) fn push(&mut self, link: usize, packet: Packet) -> bool {

@@ -108,6 +108,8 @@ struct Receiving {
 #[derive(Default)]
 struct HostState {
     now_ps: u64,
+    /// When the first of `timers`, `flushes` and `starts` is due, kept here so that asking costs one load.
+    alarm_ps: u64,
     /// Slots of flows that may send now, in turn.
     ready: VecDeque<u32>,
     /// Flows that may send later: (time, flow, slot). Here and below the flow breaks ties: which slot it has hangs on
@@ -153,7 +155,8 @@ impl<L: ControlLaw> Hosts<L> {
         for (index, id) in ids.iter().enumerate() {
             local[id.index()] = index as u32;
         }
-        let mut states: Vec<HostState> = ids.iter().map(|_| HostState::default()).collect();
+        let mut states: Vec<HostState> =
+            ids.iter().map(|_| HostState { alarm_ps: u64::MAX, ..HostState::default() }).collect();
         let mut open = 0;
         for (flow, spec) in (0u32..).zip(&setup.flows) {
             let host = local[spec.src.index()];
@@ -162,7 +165,9 @@ impl<L: ControlLaw> Hosts<L> {
             }
             open += 1;
             if let Start::At(time) = spec.start {
-                states[host as usize].starts.push(Reverse((time.ps(), flow)));
+                let it = &mut states[host as usize];
+                it.starts.push(Reverse((time.ps(), flow)));
+                it.alarm_ps = it.alarm_ps.min(time.ps());
             }
         }
         Self {
@@ -183,7 +188,9 @@ impl<L: ControlLaw> Hosts<L> {
 
     /// Lets a flow start at a later time.
     pub fn add_start(&mut self, host: usize, trigger: Trigger) {
-        self.states[host].starts.push(Reverse((trigger.time.ps(), trigger.flow.0)));
+        let it = &mut self.states[host];
+        it.starts.push(Reverse((trigger.time.ps(), trigger.flow.0)));
+        it.alarm_ps = it.alarm_ps.min(trigger.time.ps());
     }
 
     /// When a host next acts by itself, its card falling idle at `idle_at_ps`; `u64::MAX` if never.
@@ -195,10 +202,7 @@ impl<L: ControlLaw> Hosts<L> {
         } else {
             it.now_ps.max(idle_at_ps)
         };
-        let timer = it.timers.peek().map_or(u64::MAX, |Reverse((time, _, _))| *time);
-        let start = it.starts.peek().map_or(u64::MAX, |Reverse((time, _))| *time);
-        let flush = it.flushes.peek().map_or(u64::MAX, |Reverse((time, _, _))| *time);
-        send.min(timer).min(start).min(flush)
+        send.min(it.alarm_ps)
     }
 
     /// A packet arrives at a host.
@@ -252,7 +256,9 @@ impl<L: ControlLaw> Hosts<L> {
                 it.flush_at_ps = u64::MAX;
             } else if it.flush_at_ps == u64::MAX || replies[0].is_some() {
                 it.flush_at_ps = packet.time_ps + it.ack_delay_ps;
-                self.states[host].flushes.push(Reverse((it.flush_at_ps, packet.flow, slot)));
+                let state = &mut self.states[host];
+                state.flushes.push(Reverse((it.flush_at_ps, packet.flow, slot)));
+                state.alarm_ps = state.alarm_ps.min(it.flush_at_ps);
             }
         }
     }
@@ -343,6 +349,24 @@ impl<L: ControlLaw> Hosts<L> {
         debug_assert!(now_ps >= self.states[host].now_ps, "an event in the past");
         self.states[host].now_ps = now_ps;
         let now = Time::from_ps(now_ps);
+        if self.states[host].alarm_ps <= now_ps {
+            self.ring(host, now, context, wire);
+        }
+        if wire.idle_at_ps() <= now_ps {
+            self.send_one(host, now, context, wire);
+        }
+    }
+
+    /// Does what is due of starts, timers and acknowledgements held back, in this order.
+    #[inline(never)]
+    fn ring<F: Fn(&FlowSpec, &Path) -> L>(
+        &mut self,
+        host: usize,
+        now: Time,
+        context: &Context<F>,
+        wire: &mut impl Wire,
+    ) {
+        let now_ps = now.ps();
         while let Some(&Reverse((time, flow))) = self.states[host].starts.peek() {
             if time > now_ps {
                 break;
@@ -364,9 +388,11 @@ impl<L: ControlLaw> Hosts<L> {
             self.states[host].flushes.pop();
             self.flush(now_ps, slot, flow, context.setup, wire);
         }
-        if wire.idle_at_ps() <= now_ps {
-            self.send_one(host, now, context, wire);
-        }
+        let it = &mut self.states[host];
+        let timer = it.timers.peek().map_or(u64::MAX, |Reverse((time, _, _))| *time);
+        let start = it.starts.peek().map_or(u64::MAX, |Reverse((time, _))| *time);
+        let flush = it.flushes.peek().map_or(u64::MAX, |Reverse((time, _, _))| *time);
+        it.alarm_ps = timer.min(start).min(flush);
     }
 
     fn start<F: Fn(&FlowSpec, &Path) -> L>(&mut self, host: usize, flow: u32, now: Time, context: &Context<F>) {

@@ -29,6 +29,7 @@ pub struct Packet {
 const ACK: u8 = 1;
 const MARKED: u8 = 2;
 const ASK: u8 = 4;
+const LOST: u8 = 8;
 
 impl Packet {
     /// Whether it is an acknowledgement.
@@ -63,6 +64,16 @@ impl Packet {
     #[inline(always)]
     pub(crate) fn flags_if(&self, marked: bool) -> u8 {
         self.flags | if marked { MARKED } else { 0 }
+    }
+
+    /// Whether the link behind the port where it waits will lose it.
+    #[inline(always)]
+    pub(crate) fn is_lost(&self) -> bool {
+        self.flags & LOST != 0
+    }
+
+    pub(crate) fn set_lost(&mut self) {
+        self.flags |= LOST;
     }
 
     pub(crate) fn set_ask(&mut self, ask: bool) {

@@ -30,8 +30,34 @@ struct Egress {
     node: u32,
     params: u16,
     away: bool,
-    special: bool,
+    mode: Mode,
 }
+
+/// Who may take the plain way through a port.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Mode {
+    /// Everyone.
+    Plain,
+    /// Everyone now, but data that finds the port busy must wait, because control may still come and go first.
+    Ordered,
+    /// Data waits. More data waits behind it; control goes before it.
+    Waiting,
+    /// No one: the port is in [`Plane::specials`].
+    Special,
+}
+
+/// Data that waits at a port where control goes first: a FIFO beside those of the links. The port itself counts all
+/// that it has taken, so marks and drops need no replay.
+#[derive(Clone, Copy)]
+struct Overtaken {
+    /// When the port has served all but what waits.
+    served_ps: u64,
+    fifo: u32,
+    /// Whether the node has it among its backlogged ports.
+    listed: bool,
+}
+
+const NO_FIFO: u32 = u32::MAX;
 
 /// What few ports have; looked at only where [`Egress::special`].
 struct Special {
@@ -54,6 +80,8 @@ pub(crate) struct Mail {
 /// Ports and links, apart from what decides where packets go.
 struct Links {
     egress: Vec<Egress>,
+    /// Of each link; without a FIFO where the port is not of that kind.
+    overtaken: Vec<Overtaken>,
     fifos: Fifos,
     outboxes: Vec<Mail>,
     schedule: Schedule,
@@ -85,6 +113,9 @@ impl Plane {
         let (first_node, end_node) = (layout.node_start[index], layout.node_start[index + 1]);
         let (first_link, end_link) = (layout.link_start[index], layout.link_start[index + 1]);
         let (mut egress, mut outboxes, mut specials) = (Vec::new(), Vec::new(), Vec::new());
+        let inputs = layout.inputs[first_node as usize..end_node as usize].to_vec();
+        let mut fifos = inputs.iter().map(|range| range.1).max().unwrap_or(0);
+        let mut overtaken = Vec::new();
         let mut special_of = vec![u32::MAX; (end_link - first_link) as usize];
         for link in first_link..end_link {
             let it = &network.links()[link as usize];
@@ -97,7 +128,10 @@ impl Plane {
             // A host hands its card one packet at a time, so its port is plain whatever is configured.
             let from_host = matches!(network.nodes()[it.from.index()].kind, NodeKind::Host(_));
             let config = network.port(LinkId(link)).config();
-            let lazy = !from_host && !config.is_plain();
+            let ordered = !from_host && config.is_plain_but_for_order();
+            let lazy = !from_host && !config.is_plain() && !ordered;
+            overtaken.push(Overtaken { served_ps: 0, fifo: if ordered { fifos } else { NO_FIFO }, listed: false });
+            fifos += u32::from(ordered);
             let sampled = setup.series.interval > Span::ZERO && setup.series.ports.contains(&LinkId(link));
             let special = lazy || sampled || !config.loss.is_zero();
             if special {
@@ -121,12 +155,14 @@ impl Plane {
                 node,
                 params: it.params,
                 away,
-                special,
+                mode: match (special, ordered) {
+                    (true, _) => Mode::Special,
+                    (false, true) => Mode::Ordered,
+                    (false, false) => Mode::Plain,
+                },
             });
         }
         let nodes = (end_node - first_node) as usize;
-        let inputs = layout.inputs[first_node as usize..end_node as usize].to_vec();
-        let fifos = inputs.iter().map(|range| range.1).max().unwrap_or(0);
         Self {
             first_node,
             first_link,
@@ -137,6 +173,7 @@ impl Plane {
             backlogged: vec![Vec::new(); nodes],
             links: Links {
                 egress,
+                overtaken,
                 fifos: Fifos::new(fifos as usize),
                 outboxes,
                 schedule: Schedule::new(nodes, window_ps),
@@ -231,8 +268,15 @@ impl Plane {
         let chooser = Chooser { routes, switch_salt: self.switch_salt[node], first_link: self.first_link };
         let salts = self.salts();
         while winner != DONE {
-            let (stopped, forwarded) =
-                self.links.forward_while_plain(tree, winner, (start, end), chooser, salts, &self.params);
+            let (stopped, forwarded) = self.links.forward_while_plain(
+                tree,
+                winner,
+                (start, end),
+                chooser,
+                salts,
+                &self.params,
+                &mut self.backlogged[node],
+            );
             self.forwarded += forwarded;
             match stopped {
                 Stopped::Done => return,
@@ -259,7 +303,7 @@ impl Plane {
         let salt = self.salt(link);
         let arrival = packet.arrival();
         let egress = &mut self.links.egress[link];
-        if egress.special {
+        if egress.mode != Mode::Plain {
             self.enqueue_special(node, link, packet, &arrival, setup);
         } else if let Some(passage) = egress.admit(&self.params[egress.params as usize], salt, &arrival) {
             self.links.depart(link, packet.passed(passage));
@@ -271,12 +315,21 @@ impl Plane {
     fn enqueue_special(&mut self, node: usize, link: usize, packet: Packet, arrival: &Arrival, setup: &Setup) {
         let salt = self.salt(link);
         let params = &self.params[self.links.egress[link].params as usize];
+        if self.links.egress[link].mode != Mode::Special {
+            self.links.enqueue_ordered(link, packet, arrival, params, salt, &mut 0, &mut self.backlogged[node]);
+            return;
+        }
         let special = &mut self.specials[self.special_of[link] as usize];
         if special.ticks.are_due(arrival.now_ps) {
             special.sample(&mut self.links, arrival.now_ps, setup, salt, self.first_link, &mut self.samples);
         }
         let losses = &mut special.losses;
         let Some(lazy) = &mut special.lazy else {
+            if self.links.overtaken[link].fifo != NO_FIFO {
+                let backlogged = &mut self.backlogged[node];
+                self.links.enqueue_ordered(link, packet, arrival, params, salt, losses, backlogged);
+                return;
+            }
             let egress = &mut self.links.egress[link];
             if let Some(passage) = egress.admit(params, salt, arrival) {
                 self.links.depart_or_lose(link, packet, passage, params, salt, losses);
@@ -307,6 +360,9 @@ impl Plane {
             let link = link as usize;
             let salt = self.salt(link);
             let params = &self.params[self.links.egress[link].params as usize];
+            if self.links.overtaken[link].fifo != NO_FIFO {
+                return self.links.serve_ordered(link, params, end);
+            }
             let special = &mut self.specials[self.special_of[link] as usize];
             if special.ticks.are_due(end) {
                 special.sample(&mut self.links, end, setup, salt, self.first_link, &mut self.samples);
@@ -383,6 +439,18 @@ impl Egress {
     }
 }
 
+impl Overtaken {
+    /// Data begins to wait at a port that will have served the rest at `served_ps`.
+    #[inline(always)]
+    fn begin(&mut self, link: usize, served_ps: u64, backlogged: &mut Vec<u32>) {
+        self.served_ps = served_ps;
+        if !self.listed {
+            self.listed = true;
+            backlogged.push(link as u32);
+        }
+    }
+}
+
 /// What randomness at a port hangs on, besides the packet.
 #[derive(Clone, Copy)]
 struct Salts {
@@ -425,6 +493,7 @@ enum Stopped {
 
 impl Links {
     /// The hot loop: forwards packets while their ports are plain. Also gives how many it forwarded.
+    #[expect(clippy::too_many_arguments, reason = "what the borrow of the plane is split into")]
     #[inline(always)]
     fn forward_while_plain(
         &mut self,
@@ -434,8 +503,9 @@ impl Links {
         chooser: Chooser,
         salts: Salts,
         params: &[PortParams],
+        backlogged: &mut Vec<u32>,
     ) -> (Stopped, u64) {
-        let Self { egress, fifos, outboxes, schedule } = self;
+        let Self { egress, overtaken, fifos, outboxes, schedule } = self;
         let egress = &mut egress[..];
         let mut fifos = fifos.parts();
         let mut forwarded = 0;
@@ -444,14 +514,38 @@ impl Links {
             let (place, packet) = fifos.first(input);
             let link = chooser.link(packet);
             let port = &mut egress[link];
-            if port.special {
-                return (Stopped::Special { turn, link }, forwarded);
+            let arrival = packet.arrival();
+            if port.mode != Mode::Plain {
+                let goes = match port.mode {
+                    Mode::Plain => true,
+                    Mode::Ordered => arrival.control || port.port.idle_at_ps() < arrival.now_ps,
+                    Mode::Waiting if !arrival.control => false,
+                    Mode::Waiting | Mode::Special => return (Stopped::Special { turn, link }, forwarded),
+                };
+                if !goes {
+                    let waits = &mut overtaken[link];
+                    let target = waits.fifo as usize;
+                    if fifos.is_full(target) {
+                        return (Stopped::Full { turn, fifo: target }, forwarded);
+                    }
+                    let head = fifos.drop_first(input);
+                    turn = tree.replace(turn, if head < end { follow(turn, head - start) } else { DONE });
+                    forwarded += 1;
+                    let idle_at_ps = port.port.idle_at_ps();
+                    let passage = port.admit(&params[port.params as usize], salts.of(link), &arrival);
+                    let Some(passage) = passage else { continue };
+                    if port.mode == Mode::Ordered {
+                        port.mode = Mode::Waiting;
+                        waits.begin(link, idle_at_ps, backlogged);
+                    }
+                    fifos.pass_on(place, target, arrival.now_ps, passage.marked);
+                    continue;
+                }
             }
             let target = port.target as usize;
             if !port.away && fifos.is_full(target) {
                 return (Stopped::Full { turn, fifo: target }, forwarded);
             }
-            let arrival = packet.arrival();
             // Whose turn is next does not depend on what becomes of this packet: found out first, it is known sooner.
             let head = fifos.drop_first(input);
             turn = tree.replace(turn, if head < end { follow(turn, head - start) } else { DONE });
@@ -464,6 +558,79 @@ impl Links {
             }
         }
         (Stopped::Done, forwarded)
+    }
+
+    /// Queues a packet at a port where control goes before data.
+    #[expect(clippy::too_many_arguments, reason = "what the borrow of the plane is split into")]
+    fn enqueue_ordered(
+        &mut self,
+        link: usize,
+        mut packet: Packet,
+        arrival: &Arrival,
+        params: &PortParams,
+        salt: u64,
+        losses: &mut u64,
+        backlogged: &mut Vec<u32>,
+    ) {
+        let egress = &mut self.egress[link];
+        let idle_at_ps = egress.port.idle_at_ps();
+        let Some(passage) = egress.admit(params, salt, arrival) else { return };
+        if params.loses(salt, arrival) {
+            *losses += 1;
+            packet.set_lost();
+        }
+        packet.mark(passage.marked);
+        let fifo = self.overtaken[link].fifo as usize;
+        let waits = !self.fifos.is_empty(fifo) && {
+            self.replay(link, params, arrival.now_ps);
+            !self.fifos.is_empty(fifo)
+        };
+        if waits && arrival.control {
+            let served_ps = &mut self.overtaken[link].served_ps;
+            *served_ps += params.service_ps(arrival.size);
+            packet.time_ps = *served_ps + params.delay_ps();
+        } else if waits || !arrival.control && idle_at_ps >= arrival.now_ps {
+            if !waits {
+                if self.egress[link].mode == Mode::Ordered {
+                    self.egress[link].mode = Mode::Waiting;
+                }
+                self.overtaken[link].begin(link, idle_at_ps, backlogged);
+            }
+            self.fifos.push(fifo, packet);
+            return;
+        } else {
+            packet.time_ps = passage.arrives_ps;
+        }
+        if !packet.is_lost() {
+            self.depart(link, packet);
+        }
+    }
+
+    /// Sends what waits and whose service begins before `until_ps`.
+    #[inline(always)]
+    fn replay(&mut self, link: usize, params: &PortParams, until_ps: u64) {
+        let Overtaken { fifo, mut served_ps, .. } = self.overtaken[link];
+        let fifo = fifo as usize;
+        while served_ps < until_ps && !self.fifos.is_empty(fifo) {
+            let mut packet = self.fifos.pop(fifo);
+            served_ps = served_ps.max(packet.time_ps) + params.service_ps(packet.size.into());
+            packet.time_ps = served_ps + params.delay_ps();
+            if !packet.is_lost() {
+                self.depart(link, packet);
+            }
+        }
+        self.overtaken[link].served_ps = served_ps;
+        if self.fifos.is_empty(fifo) && self.egress[link].mode == Mode::Waiting {
+            self.egress[link].mode = Mode::Ordered;
+        }
+    }
+
+    /// Replays a port's service to the end of a window. Returns whether data still waits.
+    fn serve_ordered(&mut self, link: usize, params: &PortParams, end_ps: u64) -> bool {
+        self.replay(link, params, end_ps);
+        let it = &mut self.overtaken[link];
+        it.listed = !self.fifos.is_empty(it.fifo as usize);
+        it.listed
     }
 
     /// A packet is on its way.

@@ -213,7 +213,8 @@ impl<'a, L: ControlLaw, F: Fn(&FlowSpec, &Path) -> L> Oracle<'a, L, F> {
             marked = false;
         }
         marked &= arrival.ecn_capable;
-        if is_nic || config.is_plain() {
+        // Counted once its way through the port is known.
+        if is_nic || config.is_plain() || config.is_plain_but_for_order() {
             count(port, &packet, marked);
             port.counters.losses += u64::from(self.setup.network.port(link).loses(salt, &arrival));
         }
@@ -249,7 +250,7 @@ impl<'a, L: ControlLaw, F: Fn(&FlowSpec, &Path) -> L> Oracle<'a, L, F> {
         }
         // The link's loss is drawn with the time at which the packet came to the port.
         let lost = self.setup.network.port(link).loses(salt, &packet.arrival());
-        if !is_nic && !config.is_plain() {
+        if !is_nic && !config.is_plain() && !config.is_plain_but_for_order() {
             count(port, &packet, marked);
             port.counters.losses += u64::from(lost);
         }
