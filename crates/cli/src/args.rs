@@ -28,7 +28,7 @@ pub(crate) enum Command {
     /// Measure the engine.
     #[command(subcommand)]
     Bench(BenchCommand),
-    /// Write the report of a results directory again.
+    /// Write the report of a results directory again, from its results alone: without claims and replay command.
     Report(ReportArgs),
     /// Compare two results directories; exit code 3 if the second is worse or lacks a run.
     Compare(CompareArgs),
@@ -61,7 +61,7 @@ pub(crate) struct Common {
     /// Threads; the results are the same at any number. Default: all cores.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
     pub(crate) threads: Option<u16>,
-    /// The directory for results. Default: out/NAME, or out/reproduce/SCALE.
+    /// The directory for results. Default: out/NAME, by the scenario's name; out/reproduce/SCALE for reproduce.
     #[arg(long, value_name = "DIR")]
     pub(crate) out: Option<PathBuf>,
     /// Print the summary as JSON on standard output, and nothing else there.
@@ -152,7 +152,7 @@ pub(crate) struct LawsArgs {
 
 #[derive(Subcommand, Debug)]
 pub(crate) enum BenchCommand {
-    /// Packet-hops per second on three fixed workloads, with one thread and with two.
+    /// Packet-hops per second on three fixed workloads, each also with acknowledgements first, with one thread and two.
     Engine(BenchEngineArgs),
 }
 

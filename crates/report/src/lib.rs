@@ -6,6 +6,8 @@
 //!
 //! This crate reads no file, no clock and no environment: the same data gives the same bytes.
 
+#![forbid(unsafe_code)]
+
 mod data;
 mod page;
 

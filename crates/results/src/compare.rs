@@ -198,8 +198,6 @@ fn metrics(summary: &Summary) -> Vec<Metric> {
     ] {
         add(format!("network.{name}"), kind, better, Some(value as f64));
     }
-    let speed = Some(summary.engine.packet_hops_per_s);
-    add("engine.packet_hops_per_s".into(), Kind::Count, Better::Neither, speed);
     all
 }
 

@@ -26,11 +26,12 @@ pub(crate) fn compare(args: &CompareArgs) -> Result<(), Failure> {
         compare_summaries(&before.iter().collect::<Vec<_>>(), &after.iter().collect::<Vec<_>>(), args.tolerance);
     if comparison.pairs.is_empty() {
         return Err(Failure::Input(format!(
-            "error: `{}` and `{}` have no run in common: {} there, {} here",
-            args.before.display(),
-            args.after.display(),
+            "error: `{before}` and `{after}` have no run in common\n  only in `{before}`: {}\n  only in `{after}`: {}\nhelp: runs are \
+             matched by name, which is the scheme and the grid point; compare results of the same scenario",
             comparison.only_before.join("; "),
             comparison.only_after.join("; "),
+            before = args.before.display(),
+            after = args.after.display(),
         )));
     }
     if args.json {
