@@ -55,6 +55,12 @@ impl Entrants {
         self.list.push((since_start_ps, input as u32));
     }
 
+    /// The inputs, in order.
+    #[inline(always)]
+    pub(crate) fn inputs(&self) -> impl Iterator<Item = usize> {
+        self.list.iter().map(|&(_, input)| input as usize)
+    }
+
     /// Plays the first round.
     #[inline(always)]
     pub(crate) fn tree(&mut self) -> Tree<'_> {

@@ -231,10 +231,13 @@ impl Plane {
         let (first, past) = (self.inputs[node].0 as usize, self.inputs[node].1 as usize);
         let mut entrants = std::mem::take(&mut self.entrants);
         entrants.clear();
+        let mut next = u64::MAX;
         for (input, &head) in self.links.fifos.heads(first..past).iter().enumerate() {
             debug_assert!(head >= start, "an arrival at {head} in a window that began at {start}");
             if head < end {
                 entrants.add(head - start, first + input);
+            } else {
+                next = next.min(head);
             }
         }
         match entrants.tree() {
@@ -243,8 +246,9 @@ impl Plane {
             Tree::Some(mut tree, winner) => self.forward_all(&mut tree, winner, node, (start, end), setup),
             Tree::Many(tree, winner) => self.forward_all(tree, winner, node, (start, end), setup),
         }
+        // Only the links that had something may have another first packet now.
+        next = entrants.inputs().map(|input| self.links.fifos.head(input)).fold(next, u64::min);
         self.entrants = entrants;
-        let mut next = self.links.fifos.heads(first..past).iter().copied().min().unwrap_or(u64::MAX);
         if !self.backlogged[node].is_empty() {
             self.serve_backlog(node, end, setup);
             if !self.backlogged[node].is_empty() {
