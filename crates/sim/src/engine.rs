@@ -12,9 +12,9 @@ use units::Time;
 
 use crate::host::{Context, Trigger, never_started};
 use crate::layout::{Layout, lookaheads};
+use crate::links::Mail;
 use crate::outcome::{EngineStats, LinkOutcome, Outcome};
 use crate::partition::Partition;
-use crate::plane::Mail;
 use crate::setup::{FlowSpec, Setup};
 
 /// Windows of an epoch where no other partition limits it: often enough to see that all flows are done.

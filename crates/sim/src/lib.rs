@@ -13,6 +13,7 @@ mod engine;
 mod fifo;
 pub mod host;
 mod layout;
+mod links;
 mod merge;
 mod outcome;
 mod packet;

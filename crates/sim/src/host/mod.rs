@@ -10,7 +10,7 @@ use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 
 use fabric::HostId;
-use flow::{AckHeader, FlowConfig, FlowStats, Receiver, Reply, SendState, Sender};
+use flow::{AckHeader, FlowStats, SendState, Sender};
 use laws::{Acted, ControlLaw, Path};
 use units::{Bytes, Span, Time, below, mix64};
 
@@ -18,6 +18,12 @@ use crate::outcome::FlowOutcome;
 use crate::packet::Packet;
 use crate::series::{FlowSample, Ticks};
 use crate::setup::{FlowId, FlowSpec, Setup, Spray, Start};
+
+mod policy;
+mod receiving;
+
+use policy::flow_config;
+use receiving::Receiving;
 
 /// A host's network card.
 pub trait Wire {
@@ -94,17 +100,6 @@ struct Active<L> {
     sent: Bytes,
 }
 
-/// The receiving end of a flow, and what it takes to answer later.
-struct Receiving {
-    receiver: Receiver,
-    flow: u32,
-    /// The newest packet whose acknowledgement was held back. A duplicate is answered at once and is not it.
-    held_back: Packet,
-    /// When what is held back is sent; `u64::MAX` if nothing is.
-    flush_at_ps: u64,
-    ack_delay_ps: u64,
-}
-
 #[derive(Default)]
 struct HostState {
     now_ps: u64,
@@ -124,9 +119,6 @@ struct HostState {
 }
 
 const NO_SLOT: u32 = u32::MAX;
-/// The receiver has everything and is gone.
-const DONE: u32 = u32::MAX - 1;
-
 /// The hosts of one partition, numbered locally.
 pub struct Hosts<L> {
     states: Vec<HostState>,
@@ -220,80 +212,6 @@ impl<L: ControlLaw> Hosts<L> {
             self.on_ack(host, packet, context);
         } else {
             self.on_data(host, packet, context, wire);
-        }
-    }
-
-    #[inline]
-    fn on_data<F>(&mut self, host: usize, packet: &Packet, context: &Context<F>, wire: &mut impl Wire) {
-        let spec = &context.setup.flows[packet.flow as usize];
-        let mut slot = self.receiver_of[packet.flow as usize];
-        if slot == NO_SLOT {
-            slot = self.new_receiver(packet, spec, context.setup);
-        }
-        if slot == DONE {
-            let cumulative = packets_of(spec, context.setup);
-            let reply = Reply { seq: packet.seq, covers: 1, cumulative, marked: packet.is_marked() };
-            wire.transmit(acknowledgement(packet, reply, packet.time_ps, context.setup));
-            return;
-        }
-        let Some(it) = &mut self.receivers[slot as usize] else { return };
-        let replies = it.receiver.on_data(packet.seq, packet.is_marked(), packet.asks());
-        if let Some(flushed) = replies[0] {
-            wire.transmit(acknowledgement(&it.held_back, flushed, packet.time_ps, context.setup));
-        }
-        if let Some(reply) = replies[1] {
-            wire.transmit(acknowledgement(packet, reply, packet.time_ps, context.setup));
-        }
-        if it.receiver.is_complete() {
-            self.receivers[slot as usize] = None;
-            self.free_receivers.push(slot);
-            self.receiver_of[packet.flow as usize] = DONE;
-        } else if context.setup.host.ack_every > 1 {
-            if replies[1].is_none() {
-                it.held_back = *packet;
-            }
-            if !it.receiver.holds_back() {
-                it.flush_at_ps = u64::MAX;
-            } else if it.flush_at_ps == u64::MAX || replies[0].is_some() {
-                it.flush_at_ps = packet.time_ps + it.ack_delay_ps;
-                let state = &mut self.states[host];
-                state.flushes.push(Reverse((it.flush_at_ps, packet.flow, slot)));
-                state.alarm_ps = state.alarm_ps.min(it.flush_at_ps);
-            }
-        }
-    }
-
-    fn new_receiver(&mut self, packet: &Packet, spec: &FlowSpec, setup: &Setup) -> u32 {
-        let ack_delay_ps = if setup.host.ack_every > 1 {
-            let quarter = || setup.paths(spec.src, spec.dst, setup.host.mss).base_rtt.over(4);
-            setup.host.ack_delay.unwrap_or_else(quarter).unsigned_ps()
-        } else {
-            0
-        };
-        let slot = self.free_receivers.pop().unwrap_or_else(|| {
-            self.receivers.push(None);
-            self.receivers.len() as u32 - 1
-        });
-        self.receivers[slot as usize] = Some(Receiving {
-            receiver: Receiver::new(packets_of(spec, setup), setup.host.ack_every),
-            flow: packet.flow,
-            held_back: *packet,
-            flush_at_ps: u64::MAX,
-            ack_delay_ps,
-        });
-        self.receiver_of[packet.flow as usize] = slot;
-        slot
-    }
-
-    /// Sends an acknowledgement that was held back, if it still is.
-    fn flush(&mut self, now_ps: u64, slot: u32, flow: u32, setup: &Setup, wire: &mut impl Wire) {
-        let Some(it) = &mut self.receivers[slot as usize] else { return };
-        if it.flow != flow || it.flush_at_ps != now_ps {
-            return;
-        }
-        it.flush_at_ps = u64::MAX;
-        if let Some(reply) = it.receiver.flush() {
-            wire.transmit(acknowledgement(&it.held_back, reply, now_ps, setup));
         }
     }
 
@@ -584,30 +502,6 @@ impl<L: ControlLaw> Active<L> {
     }
 }
 
-fn packets_of(spec: &FlowSpec, setup: &Setup) -> u32 {
-    spec.size.get().div_ceil(setup.host.mss.into()) as u32
-}
-
-/// The acknowledgement of a data packet, on the path that the packet's entropy gives.
-#[inline]
-fn acknowledgement(packet: &Packet, reply: Reply, now_ps: u64, setup: &Setup) -> Packet {
-    let mut ack = Packet {
-        time_ps: now_ps,
-        flow: packet.flow,
-        seq: reply.seq,
-        dst: setup.flows[packet.flow as usize].src.0,
-        cumulative: reply.cumulative,
-        entropy: packet.entropy,
-        size: setup.host.ack_size as u16,
-        attempt: packet.attempt,
-        covers: reply.covers,
-        ..Packet::default()
-    };
-    ack.set_ack();
-    ack.mark(reply.marked);
-    ack
-}
-
 /// A flow that never started.
 pub(crate) fn never_started() -> FlowOutcome {
     FlowOutcome {
@@ -616,31 +510,5 @@ pub(crate) fn never_started() -> FlowOutcome {
         delivered: Bytes::ZERO,
         stats: FlowStats::default(),
         acted: Acted::default(),
-    }
-}
-
-/// What the host decides about a flow: the bounds that follow from its path (see [`crate::HostConfig`]).
-fn flow_config(setup: &Setup, spec: &FlowSpec) -> FlowConfig {
-    let host = &setup.host;
-    // A flow of less than a packet has a shorter round trip; its estimator starts from that.
-    let payload = spec.size.get().min(host.mss.into()) as u32;
-    let paths = setup.paths(spec.src, spec.dst, payload);
-    let quarter = paths.base_rtt.over(4);
-    let reordering = host.reordering.unwrap_or(match (host.spray, paths.longest_wait) {
-        (Spray::PerFlow | Spray::AfterTimeout, _) => quarter,
-        (Spray::PerPacket(_), Some(wait)) => quarter.max(wait),
-        (Spray::PerPacket(_), None) => host.rto_max,
-    });
-    let margin = paths.longest_wait.unwrap_or(quarter).max(quarter);
-    let rto_min = host.rto_min.unwrap_or(paths.base_rtt + margin);
-    FlowConfig {
-        size: spec.size,
-        mss: host.mss,
-        base_rtt: paths.base_rtt,
-        reordering,
-        rto_min,
-        // A timeout before any answer can come would resend for ever.
-        rto_max: host.rto_max.max(rto_min).max(paths.base_rtt + margin),
-        timeouts_cut: host.timeouts_cut,
     }
 }

@@ -1,0 +1,31 @@
+//! What a host decides about a flow before it starts: the bounds that follow from its path.
+
+use flow::FlowConfig;
+
+use crate::setup::{FlowSpec, Setup, Spray};
+
+/// What the host decides about a flow: the bounds that follow from its path (see [`crate::HostConfig`]).
+pub(super) fn flow_config(setup: &Setup, spec: &FlowSpec) -> FlowConfig {
+    let host = &setup.host;
+    // A flow of less than a packet has a shorter round trip; its estimator starts from that.
+    let payload = spec.size.get().min(host.mss.into()) as u32;
+    let paths = setup.paths(spec.src, spec.dst, payload);
+    let quarter = paths.base_rtt.over(4);
+    let reordering = host.reordering.unwrap_or(match (host.spray, paths.longest_wait) {
+        (Spray::PerFlow | Spray::AfterTimeout, _) => quarter,
+        (Spray::PerPacket(_), Some(wait)) => quarter.max(wait),
+        (Spray::PerPacket(_), None) => host.rto_max,
+    });
+    let margin = paths.longest_wait.unwrap_or(quarter).max(quarter);
+    let rto_min = host.rto_min.unwrap_or(paths.base_rtt + margin);
+    FlowConfig {
+        size: spec.size,
+        mss: host.mss,
+        base_rtt: paths.base_rtt,
+        reordering,
+        rto_min,
+        // A timeout before any answer can come would resend for ever.
+        rto_max: host.rto_max.max(rto_min).max(paths.base_rtt + margin),
+        timeouts_cut: host.timeouts_cut,
+    }
+}

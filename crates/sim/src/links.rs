@@ -1,0 +1,318 @@
+//! Ports and the links behind them: what happens to a packet once its port is chosen, and the hot loop that chooses
+//! ports and moves packets as long as nothing special is met.
+
+use fabric::{Arrival, HostId, Passage, PlainPort, PortParams, RoutesFrom, path_hash};
+
+use crate::fifo::Fifos;
+use crate::merge::{DONE, Merge, follow};
+use crate::packet::Packet;
+use crate::schedule::Schedule;
+
+/// The port that feeds a link, where the link leads, and its counters: one cache line.
+#[repr(align(64))]
+pub(crate) struct Egress {
+    pub(crate) port: PlainPort,
+    pub(crate) bytes: u64,
+    pub(crate) packets: u64,
+    /// Longest backlog, in picoseconds of service.
+    pub(crate) max_backlog_ps: u64,
+    pub(crate) marks: u64,
+    pub(crate) drops: u32,
+    /// Where packets go: the receiving node's FIFO here, or an outbox if the link leaves the partition.
+    pub(crate) target: u32,
+    /// The receiving node here.
+    pub(crate) node: u32,
+    pub(crate) params: u16,
+    pub(crate) away: bool,
+    pub(crate) mode: Mode,
+}
+
+/// Who may take the plain way through a port.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Mode {
+    /// Everyone.
+    Plain,
+    /// Everyone now, but data that finds the port busy must wait, because control may still come and go first.
+    Ordered,
+    /// Data waits. More data waits behind it; control goes before it.
+    Waiting,
+    /// No one: the plane keeps more about the port, and serves it.
+    Special,
+}
+
+/// Data that waits at a port where control goes first: a FIFO beside those of the links. The port itself counts all
+/// that it has taken, so marks and drops need no replay.
+#[derive(Clone, Copy)]
+pub(crate) struct Overtaken {
+    /// When the port has served all but what waits.
+    pub(crate) served_ps: u64,
+    pub(crate) fifo: u32,
+    /// Whether the node has it among its backlogged ports.
+    pub(crate) listed: bool,
+}
+
+pub(crate) const NO_FIFO: u32 = u32::MAX;
+
+/// Packets on the way to another partition over one link.
+pub(crate) struct Mail {
+    pub(crate) to: usize,
+    /// The receiving partition's FIFO and node.
+    pub(crate) fifo: u32,
+    pub(crate) node: u32,
+    pub(crate) packets: Vec<Packet>,
+}
+
+/// Ports and links, apart from what decides where packets go.
+pub(crate) struct Links {
+    pub(crate) egress: Vec<Egress>,
+    /// Of each link; without a FIFO where the port is not of that kind.
+    pub(crate) overtaken: Vec<Overtaken>,
+    pub(crate) fifos: Fifos,
+    pub(crate) outboxes: Vec<Mail>,
+    pub(crate) schedule: Schedule,
+}
+
+impl Egress {
+    /// Queues a packet at a plain port, and counts it. `None` if it found no room.
+    #[inline(always)]
+    pub(crate) fn admit(&mut self, params: &PortParams, salt: u64, arrival: &Arrival) -> Option<Passage> {
+        let Some(passage) = self.port.enqueue(params, salt, arrival) else {
+            self.drops = self.drops.saturating_add(1);
+            return None;
+        };
+        self.max_backlog_ps = self.max_backlog_ps.max(self.port.idle_at_ps() - arrival.now_ps);
+        self.count(arrival.size, passage);
+        Some(passage)
+    }
+
+    #[inline(always)]
+    pub(crate) fn count(&mut self, size: u32, passage: Passage) {
+        self.bytes += u64::from(size);
+        self.packets += 1;
+        self.marks += u64::from(passage.marked);
+    }
+}
+
+impl Overtaken {
+    /// Data begins to wait at a port that will have served the rest at `served_ps`.
+    #[inline(always)]
+    pub(crate) fn begin(&mut self, link: usize, served_ps: u64, backlogged: &mut Vec<u32>) {
+        self.served_ps = served_ps;
+        if !self.listed {
+            self.listed = true;
+            backlogged.push(link as u32);
+        }
+    }
+}
+
+/// What randomness at a port hangs on, besides the packet.
+#[derive(Clone, Copy)]
+pub(crate) struct Salts {
+    pub(crate) seed: u64,
+    pub(crate) first_link: u32,
+}
+
+impl Salts {
+    #[inline(always)]
+    pub(crate) fn of(self, link: usize) -> u64 {
+        self.seed ^ (u64::from(self.first_link) + link as u64) << 20
+    }
+}
+
+/// Chooses a switch's port for a packet.
+#[derive(Clone, Copy)]
+pub(crate) struct Chooser<'a> {
+    pub(crate) routes: RoutesFrom<'a>,
+    pub(crate) switch_salt: u64,
+    pub(crate) first_link: u32,
+}
+
+impl Chooser<'_> {
+    #[inline(always)]
+    pub(crate) fn link(&self, packet: &Packet) -> usize {
+        let hash = path_hash(self.switch_salt, packet.flow, packet.entropy);
+        (self.routes.port(HostId(packet.dst), hash).0 - self.first_link) as usize
+    }
+}
+
+/// Why the hot loop ended.
+pub(crate) enum Stopped {
+    /// Nothing more arrives in the window.
+    Done,
+    /// The FIFO that a packet is to go to must grow; the packet is still first in line.
+    Full { turn: u64, fifo: usize },
+    /// The first packet in line goes to a special port.
+    Special { turn: u64, link: usize },
+}
+
+impl Links {
+    /// The hot loop: forwards packets while their ports are plain. Also gives how many it forwarded.
+    #[expect(clippy::too_many_arguments, reason = "what the borrow of the plane is split into")]
+    #[inline(always)]
+    pub(crate) fn forward_while_plain(
+        &mut self,
+        tree: &mut impl Merge,
+        mut turn: u64,
+        (start, end): (u64, u64),
+        chooser: Chooser,
+        salts: Salts,
+        params: &[PortParams],
+        backlogged: &mut Vec<u32>,
+    ) -> (Stopped, u64) {
+        let Self { egress, overtaken, fifos, outboxes, schedule } = self;
+        let egress = &mut egress[..];
+        let mut fifos = fifos.parts();
+        let mut forwarded = 0;
+        while turn != DONE {
+            let input = tree.input(turn);
+            let (place, packet) = fifos.first(input);
+            let link = chooser.link(packet);
+            let port = &mut egress[link];
+            let arrival = packet.arrival();
+            if port.mode != Mode::Plain {
+                let goes = match port.mode {
+                    Mode::Plain => true,
+                    Mode::Ordered => arrival.control || port.port.idle_at_ps() < arrival.now_ps,
+                    Mode::Waiting if !arrival.control => false,
+                    Mode::Waiting | Mode::Special => return (Stopped::Special { turn, link }, forwarded),
+                };
+                if !goes {
+                    let waits = &mut overtaken[link];
+                    let target = waits.fifo as usize;
+                    if fifos.is_full(target) {
+                        return (Stopped::Full { turn, fifo: target }, forwarded);
+                    }
+                    let head = fifos.drop_first(input);
+                    turn = tree.replace(turn, if head < end { follow(turn, head - start) } else { DONE });
+                    forwarded += 1;
+                    let idle_at_ps = port.port.idle_at_ps();
+                    let passage = port.admit(&params[port.params as usize], salts.of(link), &arrival);
+                    let Some(passage) = passage else { continue };
+                    if port.mode == Mode::Ordered {
+                        port.mode = Mode::Waiting;
+                        waits.begin(link, idle_at_ps, backlogged);
+                    }
+                    fifos.pass_on(place, target, arrival.now_ps, passage.marked);
+                    continue;
+                }
+            }
+            let target = port.target as usize;
+            if !port.away && fifos.is_full(target) {
+                return (Stopped::Full { turn, fifo: target }, forwarded);
+            }
+            // Whose turn is next does not depend on what becomes of this packet: found out first, it is known sooner.
+            let head = fifos.drop_first(input);
+            turn = tree.replace(turn, if head < end { follow(turn, head - start) } else { DONE });
+            forwarded += 1;
+            let Some(passage) = port.admit(&params[port.params as usize], salts.of(link), &arrival) else { continue };
+            if port.away {
+                outboxes[target].packets.push(fifos.at(place).passed(passage));
+            } else if fifos.pass_on(place, target, passage.arrives_ps, passage.marked) {
+                schedule.activate(port.node as usize, passage.arrives_ps);
+            }
+        }
+        (Stopped::Done, forwarded)
+    }
+
+    /// Queues a packet at a port where control goes before data.
+    #[expect(clippy::too_many_arguments, reason = "what the borrow of the plane is split into")]
+    pub(crate) fn enqueue_ordered(
+        &mut self,
+        link: usize,
+        mut packet: Packet,
+        arrival: &Arrival,
+        params: &PortParams,
+        salt: u64,
+        losses: &mut u64,
+        backlogged: &mut Vec<u32>,
+    ) {
+        let egress = &mut self.egress[link];
+        let idle_at_ps = egress.port.idle_at_ps();
+        let Some(passage) = egress.admit(params, salt, arrival) else { return };
+        if params.loses(salt, arrival) {
+            *losses += 1;
+            packet.set_lost();
+        }
+        packet.mark(passage.marked);
+        let fifo = self.overtaken[link].fifo as usize;
+        let waits = !self.fifos.is_empty(fifo) && {
+            self.replay(link, params, arrival.now_ps);
+            !self.fifos.is_empty(fifo)
+        };
+        if waits && arrival.control {
+            let served_ps = &mut self.overtaken[link].served_ps;
+            *served_ps += params.service_ps(arrival.size);
+            packet.time_ps = *served_ps + params.delay_ps();
+        } else if waits || !arrival.control && idle_at_ps >= arrival.now_ps {
+            if !waits {
+                if self.egress[link].mode == Mode::Ordered {
+                    self.egress[link].mode = Mode::Waiting;
+                }
+                self.overtaken[link].begin(link, idle_at_ps, backlogged);
+            }
+            self.fifos.push(fifo, packet);
+            return;
+        } else {
+            packet.time_ps = passage.arrives_ps;
+        }
+        if !packet.is_lost() {
+            self.depart(link, packet);
+        }
+    }
+
+    /// Sends what waits and whose service begins before `until_ps`.
+    #[inline(always)]
+    pub(crate) fn replay(&mut self, link: usize, params: &PortParams, until_ps: u64) {
+        let Overtaken { fifo, mut served_ps, .. } = self.overtaken[link];
+        let fifo = fifo as usize;
+        while served_ps < until_ps && !self.fifos.is_empty(fifo) {
+            let mut packet = self.fifos.pop(fifo);
+            served_ps = served_ps.max(packet.time_ps) + params.service_ps(packet.size.into());
+            packet.time_ps = served_ps + params.delay_ps();
+            if !packet.is_lost() {
+                self.depart(link, packet);
+            }
+        }
+        self.overtaken[link].served_ps = served_ps;
+        if self.fifos.is_empty(fifo) && self.egress[link].mode == Mode::Waiting {
+            self.egress[link].mode = Mode::Ordered;
+        }
+    }
+
+    /// Replays a port's service to the end of a window. Returns whether data still waits.
+    pub(crate) fn serve_ordered(&mut self, link: usize, params: &PortParams, end_ps: u64) -> bool {
+        self.replay(link, params, end_ps);
+        let it = &mut self.overtaken[link];
+        it.listed = !self.fifos.is_empty(it.fifo as usize);
+        it.listed
+    }
+
+    /// A packet is on its way.
+    #[inline(always)]
+    pub(crate) fn depart(&mut self, link: usize, packet: Packet) {
+        let egress = &self.egress[link];
+        if egress.away {
+            self.outboxes[egress.target as usize].packets.push(packet);
+        } else if self.fifos.push(egress.target as usize, packet) {
+            self.schedule.activate(egress.node as usize, packet.time_ps);
+        }
+    }
+
+    /// A packet's service has begun: it is on its way, unless the link loses it.
+    #[inline(always)]
+    pub(crate) fn depart_or_lose(
+        &mut self,
+        link: usize,
+        packet: Packet,
+        passage: Passage,
+        params: &PortParams,
+        salt: u64,
+        losses: &mut u64,
+    ) {
+        if params.loses(salt, &packet.arrival()) {
+            *losses += 1;
+        } else {
+            self.depart(link, packet.passed(passage));
+        }
+    }
+}
