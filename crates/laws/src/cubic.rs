@@ -3,7 +3,7 @@
 //! acknowledgement at hand. Marks cut like a loss, once an episode, with a factor of their own (RFC 8511) where
 //! `ecn` is on. State is over 104 bytes with 64-bit windows, so a kernel needs socket storage for it.
 
-use units::{Bytes, Frac, Span, Time, cube_root, mul_div};
+use units::{Bytes, Frac, Span, Time, cube_root, mul_div, mul_saturating};
 
 use crate::params::{parameters, range};
 use crate::window::share;
@@ -106,7 +106,7 @@ impl Curve {
         // K <- cbrt((W_max - cwnd) / C). In units of 2^-10 s: K^3 = (W_max - cwnd) / (C * mss) * 2^30. The product
         // C * mss has 32 fractional bits and is under 2^58; cube_root takes up to 2^63.
         let below = w_max.saturating_sub(cwnd).get();
-        let cube = mul_div(below, 1 << 62, (c.bits().saturating_mul(mss.get())).max(1));
+        let cube = mul_div(below, 1 << 62, (mul_saturating(c.bits(), mss.get())).max(1));
         let k = cube_root(cube.min(i64::MAX as u64)) << 10;
         Self { began: now, w_max: w_max.max(cwnd), k, w_est: cwnd, carry: 0 }
     }
@@ -120,7 +120,7 @@ impl Curve {
         // At most 2^30 (1024 s), its cube in 2^-20 s^3 at most 2^50.
         let away = t.abs_diff(self.k).min(1 << 30);
         let cube = mul_div(away * away / SECOND, away, SECOND);
-        let change = Bytes::new(mul_div(cube, c.bits().saturating_mul(mss.get()), 1 << 52));
+        let change = Bytes::new(mul_div(cube, mul_saturating(c.bits(), mss.get()), 1 << 52));
         if t >= self.k { self.w_max.saturating_add(change) } else { self.w_max.saturating_sub(change) }
     }
 }

@@ -3,7 +3,7 @@
 use core::fmt;
 use core::ops::{Add, AddAssign, Sub, SubAssign};
 
-use crate::{Frac, mul_div};
+use crate::{Frac, mul_div, mul_saturating};
 
 /// A number of bytes.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Debug)]
@@ -42,7 +42,7 @@ impl Bytes {
 
     /// `n` times this, saturating.
     pub const fn times(self, n: u64) -> Self {
-        Self(self.0.saturating_mul(n))
+        Self(mul_saturating(self.0, n))
     }
 
     /// This scaled by `f`, rounded down. Exact for up to 2^32 bytes; above, exact in the whole part and
@@ -52,10 +52,7 @@ impl Bytes {
         Self(f.of(self.0))
     }
 
-    /// `self * num / den`, rounded down (see [`mul_div`]).
-    ///
-    /// # Panics
-    /// If `den` is 0.
+    /// `self * num / den`, rounded down; saturates, also where `den` is 0 (see [`mul_div`]).
     #[inline]
     pub const fn ratio(self, num: u64, den: u64) -> Self {
         Self(mul_div(self.0, num, den))

@@ -3,6 +3,8 @@
 use core::fmt;
 use core::ops::{Add, Mul, Sub};
 
+use crate::mul_saturating;
+
 /// A non-negative fixed-point number with 32 fractional bits: resolution 2.3e-10, largest value just under 2^32.
 /// Every operation rounds down and saturates.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default, Debug)]
@@ -34,13 +36,10 @@ impl Frac {
         if den == 0 {
             return Self::ZERO;
         }
-        let (mut num, mut den) = (num, den);
         // Drop common low bits until the shifted numerator fits; the divisor keeps at least 32 bits unless
         // the ratio itself is huge.
-        while num >= 1 << 32 {
-            num >>= 1;
-            den >>= 1;
-        }
+        let excess = 32u32.saturating_sub(num.leading_zeros());
+        let (num, den) = (num >> excess, den >> excess);
         if den == 0 {
             return Self(u64::MAX);
         }
@@ -58,7 +57,7 @@ impl Frac {
         let (whole, part) = (self.0 >> 32, self.0 & 0xffff_ffff);
         let (high, low) = (n >> 32, n & 0xffff_ffff);
         // n * self = n * whole + high * part + low * part / 2^32; each product of two 32-bit numbers fits.
-        whole.saturating_mul(n).saturating_add(high * part).saturating_add((low * part) >> 32)
+        mul_saturating(whole, n).saturating_add(high * part).saturating_add((low * part) >> 32)
     }
 
     /// Half of this.

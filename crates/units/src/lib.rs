@@ -24,7 +24,7 @@ mod time;
 
 pub use bytes::Bytes;
 pub use frac::Frac;
-pub use math::{cube_root, mul_div, sqrt};
+pub use math::{cube_root, mul_checked, mul_div, mul_saturating, sqrt};
 pub use mix::{below, mix64};
 pub use rate::{Rate, Serializer};
 pub use time::{Span, Time};

@@ -1,18 +1,25 @@
-//! Integer arithmetic that 64-bit machines without `u128` lack.
+//! Integer arithmetic that 64-bit machines without `u128` lack, such as the kernel's BPF. There a product that is
+//! checked for overflow would need the compiler's 128-bit helper, so it is made of 32-bit halves; elsewhere the
+//! machine's own is faster. Both give the same numbers.
 
-/// `a * b / c`, rounded down and exact; a result over `u64::MAX` saturates.
-///
-/// # Panics
-/// If `c` is 0.
+const LOW: u64 = 0xffff_ffff;
+
+/// `a * b / c`, rounded down and exact; a result over `u64::MAX` saturates, and so does a division by 0.
 ///
 /// ```
 /// assert_eq!(units::mul_div(5_000_000_000, 8_000_000_000_000, 100_000_000_000), 400_000_000_000);
+/// assert_eq!(units::mul_div(1, 1, 0), u64::MAX);
 /// ```
 #[inline]
 pub const fn mul_div(a: u64, b: u64, c: u64) -> u64 {
+    if c == 0 {
+        return u64::MAX;
+    }
+    if cfg!(target_arch = "bpf") {
+        return mul_div_by_halves(a, b, c);
+    }
     match a.checked_mul(b) {
         Some(product) => product / c,
-        None if cfg!(target_arch = "bpf") => mul_div_by_digits(a, b, c),
         None => {
             let wide = a as u128 * b as u128 / c as u128;
             if wide > u64::MAX as u128 { u64::MAX } else { wide as u64 }
@@ -20,33 +27,79 @@ pub const fn mul_div(a: u64, b: u64, c: u64) -> u64 {
     }
 }
 
-/// The same where there is no `u128`: a product of 32-bit halves, then long division, 64 steps.
-const fn mul_div_by_digits(a: u64, b: u64, c: u64) -> u64 {
-    const LOW: u64 = 0xffff_ffff;
+/// `a * b`, or `None` over `u64::MAX`.
+#[inline]
+pub const fn mul_checked(a: u64, b: u64) -> Option<u64> {
+    if cfg!(target_arch = "bpf") {
+        let (high, low) = wide_mul(a, b);
+        return if high == 0 { Some(low) } else { None };
+    }
+    a.checked_mul(b)
+}
+
+/// `a * b`, at most `u64::MAX`.
+#[inline]
+pub const fn mul_saturating(a: u64, b: u64) -> u64 {
+    match mul_checked(a, b) {
+        Some(product) => product,
+        None => u64::MAX,
+    }
+}
+
+#[cfg_attr(target_arch = "bpf", inline(never))]
+const fn mul_div_by_halves(a: u64, b: u64, c: u64) -> u64 {
+    let (high, low) = wide_mul(a, b);
+    if high == 0 && c != 0 {
+        low / c
+    } else if high >= c {
+        u64::MAX
+    } else {
+        div_wide(high, low, c)
+    }
+}
+
+/// The 128 bits of `a * b`, high and low.
+const fn wide_mul(a: u64, b: u64) -> (u64, u64) {
     let (a1, a0, b1, b0) = (a >> 32, a & LOW, b >> 32, b & LOW);
     // Each partial product is under 2^64 - 2^33 + 2, so one carry of 32 bits fits beside it.
     let low = a0 * b0;
     let middle = a1 * b0 + (low >> 32);
     let cross = a0 * b1 + (middle & LOW);
-    let mut high = a1 * b1 + (middle >> 32) + (cross >> 32);
-    let mut rest = (cross << 32) | (low & LOW);
-    if high >= c {
-        return u64::MAX;
+    let high = a1 * b1 + (middle >> 32) + (cross >> 32);
+    (high, (cross << 32) | (low & LOW))
+}
+
+/// `(high * 2^64 + low) / c` for `high < c`: long division with two digits of 32 bits (Knuth, The Art of Computer
+/// Programming 2, 4.3.1, algorithm D).
+const fn div_wide(high: u64, low: u64, c: u64) -> u64 {
+    // The divisor's highest bit is set, so that a digit's estimate is at most 2 too large.
+    let shift = c.leading_zeros();
+    let c = c << (shift & 63);
+    let high = (high << (shift & 63)) | ((low >> 1) >> (63 - (shift & 63)));
+    let low = low << (shift & 63);
+    let upper = digit(high, low >> 32, c);
+    // The remainder is under `c`; what overflows 64 bits in between cancels.
+    let rest = (high << 32).wrapping_add(low >> 32).wrapping_sub(upper.wrapping_mul(c));
+    (upper << 32).wrapping_add(digit(rest, low & LOW, c))
+}
+
+/// The 32-bit quotient of `(rest * 2^32 + next) / c` for `rest < c` and `c` with its highest bit set.
+const fn digit(rest: u64, next: u64, c: u64) -> u64 {
+    let (c1, c0) = (c >> 32, c & LOW);
+    if c1 == 0 {
+        return LOW;
     }
-    let mut quotient = 0;
-    let mut step = 0;
-    while step < 64 {
-        let carry = high >> 63;
-        high = (high << 1) | (rest >> 63);
-        rest <<= 1;
-        quotient <<= 1;
-        if carry == 1 || high >= c {
-            high = high.wrapping_sub(c);
-            quotient |= 1;
+    let (mut estimate, mut left) = (rest / c1, rest % c1);
+    let mut corrections = 0;
+    while corrections < 2 && (estimate > LOW || estimate * c0 > ((left << 32) | next)) {
+        estimate -= 1;
+        left += c1;
+        if left > LOW {
+            break;
         }
-        step += 1;
+        corrections += 1;
     }
-    quotient
+    estimate
 }
 
 /// The largest `r` with `r * r <= n`.
@@ -74,12 +127,32 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
+    /// Numbers a little off a power of two, or off a sum of two.
+    fn edge() -> impl Strategy<Value = u64> {
+        (0..64u32, 0..64u32, 0..5u64, any::<bool>()).prop_map(|(a, b, off, both)| {
+            let sum = (1u64 << a).wrapping_add(if both { 1 << b } else { 0 });
+            sum.wrapping_add(off).wrapping_sub(2)
+        })
+    }
+
     proptest! {
         #[test]
         fn mul_div_is_exact_or_saturates(a: u64, b: u64, c in 1..u64::MAX) {
             let exact = u64::try_from(u128::from(a) * u128::from(b) / u128::from(c)).unwrap_or(u64::MAX);
             prop_assert_eq!(mul_div(a, b, c), exact);
-            prop_assert_eq!(mul_div_by_digits(a, b, c), exact);
+            prop_assert_eq!(mul_div_by_halves(a, b, c), exact);
+        }
+
+        /// Digits whose estimates must be corrected are rare among random numbers: these are near the edges.
+        #[test]
+        fn halves_are_exact_near_their_edges(
+            a in edge(), b in edge(), c in edge().prop_filter("a divisor", |&c| c != 0),
+        ) {
+            let exact = u64::try_from(u128::from(a) * u128::from(b) / u128::from(c)).unwrap_or(u64::MAX);
+            prop_assert_eq!(mul_div_by_halves(a, b, c), exact);
+            let (high, low) = wide_mul(a, b);
+            prop_assert_eq!(u128::from(high) << 64 | u128::from(low), u128::from(a) * u128::from(b));
+            prop_assert_eq!(mul_checked(a, b), a.checked_mul(b));
         }
 
         #[test]

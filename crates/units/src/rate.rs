@@ -2,7 +2,7 @@
 
 use core::fmt;
 
-use crate::{Bytes, Frac, Span, mul_div};
+use crate::{Bytes, Frac, Span, mul_checked, mul_div, mul_saturating};
 
 const PS_PER_S: u64 = 1_000_000_000_000;
 
@@ -51,12 +51,12 @@ impl Rate {
         }
         // bits * 10^12 / ps in two steps of 10^6: bits * 10^6 < 2^64 for 2.3 TB, and the remainder, under
         // ps < 1.8 * 10^13, times 10^6 fits too.
-        let bits = bytes.get().saturating_mul(8);
-        match bits.checked_mul(1_000_000) {
+        let bits = mul_saturating(bytes.get(), 8);
+        match mul_checked(bits, 1_000_000) {
             Some(first) if ps < u64::MAX / 1_000_000 => {
                 let whole = first / ps;
                 let rest = first % ps;
-                Self(whole.saturating_mul(1_000_000).saturating_add(rest * 1_000_000 / ps))
+                Self(mul_saturating(whole, 1_000_000).saturating_add(rest * 1_000_000 / ps))
             }
             _ => Self(mul_div(bits, PS_PER_S, ps)),
         }

@@ -3,6 +3,8 @@
 use core::fmt;
 use core::ops::{Add, AddAssign, Sub, SubAssign};
 
+use crate::mul_saturating;
+
 const PS_PER_NS: u64 = 1_000;
 const PS_PER_US: u64 = 1_000_000;
 const PS_PER_MS: u64 = 1_000_000_000;
@@ -125,15 +127,15 @@ impl Span {
 
     /// `n` times this span, saturating.
     pub const fn times(self, n: u32) -> Self {
-        Self(self.0.saturating_mul(n as i64))
+        let ps = mul_saturating(self.0.unsigned_abs(), n as u64);
+        let ps = if ps > i64::MAX as u64 { i64::MAX } else { ps as i64 };
+        Self(if self.0 < 0 { -ps } else { ps })
     }
 
-    /// This span divided by `n`, rounded down; a negative span counts as 0 (BPF has no signed division).
-    ///
-    /// # Panics
-    /// If `n` is 0.
+    /// This span divided by `n`, rounded down; a negative span counts as 0 (BPF has no signed division), and so does
+    /// any span over 0.
     pub const fn over(self, n: u32) -> Self {
-        Self((self.unsigned_ps() / n as u64) as i64)
+        Self(if n == 0 { 0 } else { (self.unsigned_ps() / n as u64) as i64 })
     }
 }
 
