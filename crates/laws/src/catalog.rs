@@ -6,7 +6,7 @@ use core::fmt;
 use crate::{Bbr, Cubic, Dctcp, Fixed, Gemini, Law, MpRdma, NewReno, Path, UnoCc};
 use crate::{bbr, cubic, dctcp, fixed, gemini, mprdma, newreno, unocc};
 
-pub use crate::params::{ParamInfo, Quantity, Value};
+pub use crate::params::{ParamInfo, Parameters, Quantity, Value};
 
 /// A law by name.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]

@@ -29,7 +29,8 @@ parameters! { path;
 }
 
 /// The law.
-#[derive(Clone, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug)]
+#[repr(C)]
 pub struct Cubic {
     params: Params,
     window: Window,
@@ -43,7 +44,8 @@ pub struct Cubic {
 }
 
 /// The curve of one stage of congestion avoidance, and the AIMD estimate beside it.
-#[derive(Clone, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug)]
+#[repr(C)]
 struct Curve {
     began: Time, // t_epoch; later by what the sender spent idle
     w_max: Bytes,

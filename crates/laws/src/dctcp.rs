@@ -20,7 +20,8 @@ parameters! { path;
 }
 
 /// The law.
-#[derive(Clone, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug)]
+#[repr(C)]
 pub struct Dctcp {
     window: Window,
     slow_start: SlowStart,

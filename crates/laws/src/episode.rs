@@ -7,6 +7,7 @@ use crate::{Loss, LossCause, SlowStart, Window};
 /// Which losses a law has already answered. A packet that left before the last response says nothing of the
 /// state after it (RFC 6582 §3.2 keeps a sequence number for this; a send time also holds under reordering).
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+#[repr(C)]
 pub struct Episode {
     answered: Time,
     collapsed: Time,

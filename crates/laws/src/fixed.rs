@@ -13,7 +13,8 @@ parameters! { path;
 }
 
 /// The law.
-#[derive(Clone, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug)]
+#[repr(C)]
 pub struct Fixed {
     window: Window,
     base_rtt: Span, // zero: no pacing

@@ -36,7 +36,8 @@ parameters! { path;
 }
 
 /// The law.
-#[derive(Clone, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug)]
+#[repr(C)]
 pub struct Gemini {
     params: Params,
     line_rate: Rate,
@@ -44,12 +45,12 @@ pub struct Gemini {
     slow_start: SlowStart,
     base_rtt: Span, // RTT_base: the smallest seen; the path's until the first sample
     seen_rtt: bool,
+    congested_wan: bool, // what the last round said
     factor: Frac, // F
     step: Bytes,  // h
     alpha: Frac,  // starts at 1, as DCTCP's
     round: Round,
     round_min_rtt: Span, // of packets that left after the last cut
-    congested_wan: bool, // what the last round said
     last_cut: Time,
     episode: Episode,
     acted: Acted,

@@ -2,11 +2,13 @@
 
 use units::Time;
 
-use crate::{Ack, Acted, ControlLaw, Cookie, Loss, Notification, Permit, Sent};
+use crate::params::Parameters;
+use crate::{Ack, Acted, ControlLaw, Cookie, Loss, Notification, Path, Permit, Sent};
 use crate::{Bbr, Cubic, Dctcp, Fixed, Gemini, MpRdma, NewReno, UnoCc};
+use crate::{bbr, cubic, dctcp, fixed, gemini, mprdma, newreno, unocc};
 
 /// Any of the laws. [`catalog::build`](crate::catalog::build) makes one from its name and settings.
-#[derive(Clone, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Law {
     /// Uno's loop.
     UnoCc(UnoCc),
@@ -85,6 +87,33 @@ impl ControlLaw for Law {
     fn trace(&self, emit: &mut dyn FnMut(&'static str, i64)) {
         inside!(self, law => law.trace(emit));
     }
+}
+
+/// A law that is made from a path and its parameters, for hosts that know it by its type.
+pub trait Configured: ControlLaw + Clone + PartialEq + Sized {
+    /// What can be set.
+    type Params: Parameters;
+
+    /// The law for a flow on `path`.
+    fn configured(path: &Path, params: Self::Params) -> Self;
+}
+
+macro_rules! configured {
+    ($($law:ident in $module:ident),*) => {
+        $(impl Configured for $law {
+            type Params = $module::Params;
+
+            #[inline]
+            fn configured(path: &Path, params: Self::Params) -> Self {
+                Self::new(path, params)
+            }
+        })*
+    };
+}
+
+configured! {
+    UnoCc in unocc, Gemini in gemini, Dctcp in dctcp, MpRdma in mprdma, Bbr in bbr, Cubic in cubic, NewReno in newreno,
+    Fixed in fixed
 }
 
 #[cfg(test)]

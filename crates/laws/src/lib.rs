@@ -34,7 +34,7 @@ pub use dctcp::Dctcp;
 pub use episode::{Episode, Response};
 pub use fixed::Fixed;
 pub use gemini::Gemini;
-pub use law::Law;
+pub use law::{Configured, Law};
 pub use mprdma::MpRdma;
 pub use newreno::NewReno;
 pub use round::Round;
@@ -91,6 +91,7 @@ pub trait ControlLaw {
 
 /// How often a law has acted since its flow began. A law that never acts is worth a warning.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+#[repr(C)]
 pub struct Acted {
     /// Times the window or rate grew.
     pub increases: u64,

@@ -21,7 +21,8 @@ parameters! { path;
 }
 
 /// The law.
-#[derive(Clone, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug)]
+#[repr(C)]
 pub struct MpRdma {
     window: Window,
     mark_cut: Frac,

@@ -22,7 +22,8 @@ parameters! { path;
 }
 
 /// The law.
-#[derive(Clone, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug)]
+#[repr(C)]
 pub struct NewReno {
     window: Window,
     slow_start: SlowStart,

@@ -5,6 +5,8 @@ use core::fmt;
 
 use units::{Bytes, Frac, Rate, Span};
 
+use crate::Path;
+
 /// What kind of quantity a parameter is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Quantity {
@@ -126,6 +128,23 @@ fn write_fraction(value: Frac, f: &mut fmt::Formatter<'_>) -> fmt::Result {
     write!(f, "{whole}.{part:0digits$}")
 }
 
+/// A law's parameters, for hosts that know the law by its type. Each law's `Params` has it, and lies in memory as
+/// written (`repr(C)`), so that one program may hand it to another.
+pub trait Parameters: Copy {
+    /// What can be set.
+    const TABLE: &'static [ParamInfo];
+
+    /// The defaults for a flow on `path`.
+    fn for_path(path: &Path) -> Self;
+
+    /// Sets one by name. A name or kind that is not in the table changes nothing: the catalog has already refused it.
+    fn set(&mut self, name: &str, value: Value);
+
+    /// These, but those of `by` whose place in [`Parameters::TABLE`] is a set bit of `which`: how settings reach a
+    /// host that learns the flow's path, and so the defaults, only when the flow begins.
+    fn overridden(self, by: &Self, which: u64) -> Self;
+}
+
 /// The type that holds a quantity.
 macro_rules! quantity_type {
     (Fraction) => {
@@ -154,6 +173,7 @@ macro_rules! parameters {
     ($path:ident; $(#[doc = $doc:literal] $name:ident: $quantity:ident = $default:expr, $text:literal, $low:expr, $high:expr;)*) => {
         /// What can be set. The ranges are in the catalog.
         #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+        #[repr(C)]
         pub struct Params {
             $(#[doc = $doc] pub $name: $crate::params::quantity_type!($quantity),)*
         }
@@ -175,13 +195,32 @@ macro_rules! parameters {
                 Self { $($name: $default),* }
             }
 
-            /// Sets one by name. A name or kind that is not in the table changes nothing: the catalog has
-            /// already refused it.
-            pub(crate) fn set(&mut self, name: &str, value: $crate::params::Value) {
+        }
+
+        impl $crate::params::Parameters for Params {
+            const TABLE: &'static [$crate::params::ParamInfo] = Self::TABLE;
+
+            fn for_path(path: &$crate::Path) -> Self {
+                Self::for_path(path)
+            }
+
+            fn set(&mut self, name: &str, value: $crate::params::Value) {
                 match (name, value) {
                     $((stringify!($name), $crate::params::Value::$quantity(value)) => self.$name = value,)*
                     _ => {}
                 }
+            }
+
+            #[allow(unused_assignments, reason = "the last row's bit is not shifted on to another")]
+            fn overridden(mut self, by: &Self, which: u64) -> Self {
+                let mut bit = 1;
+                $(
+                    if which & bit != 0 {
+                        self.$name = by.$name;
+                    }
+                    bit <<= 1;
+                )*
+                self
             }
         }
     };

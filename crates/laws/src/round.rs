@@ -7,6 +7,7 @@ use crate::Ack;
 /// A round trip. It ends when a packet is acknowledged that left after the round began, so it is right whatever
 /// the order in which acknowledgements arrive. The first acknowledgement of a flow ends its first round.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+#[repr(C)]
 pub struct Round {
     began: Bytes, // delivered count at its start
     acked: Bytes,

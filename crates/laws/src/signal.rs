@@ -13,6 +13,7 @@ impl Cookie {
 
 /// A packet has just left.
 #[derive(Clone, Copy, Debug)]
+#[repr(C)]
 pub struct Sent {
     /// When its first bit left.
     pub now: Time,
@@ -29,6 +30,7 @@ pub struct Sent {
 /// Rounds, epochs and rate samples need no bookkeeping in the host: [`Ack::sent_at`] and
 /// [`Ack::delivered_at_send`] say what was known when the acked packet left.
 #[derive(Clone, Copy, Debug)]
+#[repr(C)]
 pub struct Ack {
     /// When the acknowledgement arrived.
     pub now: Time,
@@ -58,6 +60,7 @@ pub struct Ack {
 
 /// Why the host holds a packet for lost.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[repr(u8)]
 pub enum LossCause {
     /// Packets sent later were acknowledged (RACK or duplicate acknowledgements).
     Reordered,
@@ -69,6 +72,7 @@ pub enum LossCause {
 
 /// Packets are lost. Never a mark.
 #[derive(Clone, Copy, Debug)]
+#[repr(C)]
 pub struct Loss {
     /// When the host decided so.
     pub now: Time,
@@ -92,6 +96,7 @@ pub enum Notification {
 
 /// What the law permits. All limits hold at once.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[repr(C)]
 pub struct Permit {
     /// Payload that may be in flight.
     pub window: Bytes,
@@ -113,6 +118,7 @@ impl Permit {
 
 /// What a law may know of its flow before the first packet leaves.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[repr(C)]
 pub struct Path {
     /// Round-trip time of a full packet and its acknowledgement with every queue empty.
     pub base_rtt: Span,

@@ -7,6 +7,7 @@ use crate::Window;
 
 /// The threshold under which a window doubles every round trip.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[repr(C)]
 pub struct SlowStart {
     threshold: Bytes, // ssthresh
 }

@@ -42,7 +42,8 @@ parameters! { path;
 }
 
 /// The law.
-#[derive(Clone, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug)]
+#[repr(C)]
 pub struct UnoCc {
     params: Params,
     base_rtt: Span,
@@ -57,7 +58,8 @@ pub struct UnoCc {
 }
 
 /// What was heard since the last epoch ended.
-#[derive(Clone, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug)]
+#[repr(C)]
 struct Epoch {
     ends: Time, // T_epoch: it ends with a packet that left then or later; never before the first ACK
     acked: Bytes,
@@ -66,7 +68,8 @@ struct Epoch {
 }
 
 /// What was acknowledged in the current period of Quick Adapt.
-#[derive(Clone, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug)]
+#[repr(C)]
 struct QuickAdapt {
     from: Time, // in the future after a strike: until then there is neither QA nor MD
     acked: Bytes,

@@ -7,6 +7,7 @@ use units::{Bytes, Frac};
 /// At 400 Gb/s x 100 ms a window is 5 GB, and one acknowledged packet is then worth a ten-thousandth of a byte
 /// of additive increase. So the remainder of each division is carried to the next one.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[repr(C)]
 pub struct Window {
     bytes: u64,
     carry: u64, // numerator of the increase not yet granted, under `bytes`

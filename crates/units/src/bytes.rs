@@ -7,6 +7,7 @@ use crate::{Frac, mul_div, mul_saturating};
 
 /// A number of bytes.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Debug)]
+#[repr(transparent)]
 pub struct Bytes(u64);
 
 impl Bytes {

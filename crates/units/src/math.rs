@@ -18,13 +18,11 @@ pub const fn mul_div(a: u64, b: u64, c: u64) -> u64 {
     if cfg!(target_arch = "bpf") {
         return mul_div_by_halves(a, b, c);
     }
-    match a.checked_mul(b) {
-        Some(product) => product / c,
-        None => {
-            let wide = a as u128 * b as u128 / c as u128;
-            if wide > u64::MAX as u128 { u64::MAX } else { wide as u64 }
-        }
+    if let Some(product) = a.checked_mul(b) {
+        return product / c;
     }
+    let wide = a as u128 * b as u128 / c as u128;
+    if wide > u64::MAX as u128 { u64::MAX } else { wide as u64 }
 }
 
 /// `a * b`, or `None` over `u64::MAX`.

@@ -8,6 +8,7 @@ const PS_PER_S: u64 = 1_000_000_000_000;
 
 /// A rate in bits per second.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Debug)]
+#[repr(transparent)]
 pub struct Rate(u64);
 
 impl Rate {

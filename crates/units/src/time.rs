@@ -12,10 +12,12 @@ const PS_PER_S: u64 = 1_000_000_000_000;
 
 /// A point in time: picoseconds since the run (or the flow) began. [`Time::NEVER`] is later than all others.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Debug)]
+#[repr(transparent)]
 pub struct Time(u64);
 
 /// A signed span of time in picoseconds. Most spans are positive; a clock offset may not be.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Debug)]
+#[repr(transparent)]
 pub struct Span(i64);
 
 impl Time {

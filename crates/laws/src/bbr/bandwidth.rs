@@ -7,7 +7,8 @@ use crate::Ack;
 const ROUNDS: usize = 10;
 
 /// The largest sample of each of the last ten rounds.
-#[derive(Clone, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug)]
+#[repr(C)]
 pub(super) struct MaxBandwidth {
     samples: [Rate; ROUNDS],
     round: u64, // the newest round with a sample

@@ -8,11 +8,12 @@ const PHASES: u8 = 8;
 const DRAIN: u8 = 1;
 
 /// Where in the cycle a flow is.
-#[derive(Clone, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug)]
+#[repr(C)]
 pub(super) struct Cycle {
     phase: u8,
-    began: Time,
     lost: bool,
+    began: Time,
 }
 
 impl Cycle {

@@ -40,6 +40,7 @@ parameters! { path;
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[repr(u8)]
 enum Mode {
     Startup,
     Drain,
@@ -48,10 +49,12 @@ enum Mode {
 }
 
 /// The law.
-#[derive(Clone, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug)]
+#[repr(C)]
 pub struct Bbr {
     params: Params,
     mode: Mode,
+    conserving: bool,
     window: Window,
     pacing: Rate,
     bandwidth: MaxBandwidth,
@@ -64,7 +67,6 @@ pub struct Bbr {
     probe_rtt_ends: Time, // not set until the pipe is drained
     limited_below: Bytes, // packets that left at a lower delivered count were held back by the law itself
     saved_window: Bytes,  // before PROBE_RTT or a timeout
-    conserving: bool,
     acted: Acted,
 }
 

@@ -7,7 +7,8 @@ const GROWTH: Frac = Frac::millionths(1_250_000);
 const ROUNDS: u8 = 3;
 
 /// Whether the pipe is full, and what led there.
-#[derive(Clone, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug)]
+#[repr(C)]
 pub(super) struct FullPipe {
     best: Rate,
     rounds: u8, // without enough growth
