@@ -27,9 +27,10 @@ impl Window {
     /// A window of `initial`, never under `floor` (at least 1 byte), never over `cap` (at most
     /// [`Window::LIMIT`], at least `floor`).
     pub fn new(initial: Bytes, floor: Bytes, cap: Bytes) -> Self {
-        let floor = floor.get().clamp(1, Self::LIMIT.get());
-        let cap = cap.get().clamp(floor, Self::LIMIT.get());
-        Self { bytes: initial.get().clamp(floor, cap), carry: 0, floor, cap }
+        // Not `clamp`, which panics where its bounds are crossed: the kernel's machine has no panic.
+        let floor = floor.get().min(Self::LIMIT.get()).max(1);
+        let cap = cap.get().min(Self::LIMIT.get()).max(floor);
+        Self { bytes: initial.get().min(cap).max(floor), carry: 0, floor, cap }
     }
 
     /// Its size.
@@ -79,7 +80,7 @@ impl Window {
 
     /// Becomes `bytes`, within floor and cap.
     pub fn set(&mut self, bytes: Bytes) {
-        self.bytes = bytes.get().clamp(self.floor, self.cap);
+        self.bytes = bytes.get().min(self.cap).max(self.floor);
         self.carry = 0;
     }
 
@@ -89,12 +90,13 @@ impl Window {
     }
 }
 
-/// `step * acked / whole` in whole bytes, its remainder kept in `carry` for the next call. `whole` is at least 1.
+/// `step * acked / whole` in whole bytes, its remainder kept in `carry` for the next call. A `whole` of 0 counts as 1.
 pub(crate) fn share(carry: &mut u64, step: Bytes, acked: Bytes, whole: Bytes) -> Bytes {
     // Under 2^32 * 2^31 + 2^40.
     let sum = step.get().min(Window::LARGEST_STEP) * acked.get().min(Window::LARGEST_ACK) + *carry;
-    *carry = sum % whole.get();
-    Bytes::new(sum / whole.get())
+    let whole = whole.get().max(1);
+    *carry = sum % whole;
+    Bytes::new(sum / whole)
 }
 
 #[cfg(test)]

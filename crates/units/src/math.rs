@@ -44,7 +44,6 @@ pub const fn mul_saturating(a: u64, b: u64) -> u64 {
     }
 }
 
-#[cfg_attr(target_arch = "bpf", inline(never))]
 const fn mul_div_by_halves(a: u64, b: u64, c: u64) -> u64 {
     let (high, low) = wide_mul(a, b);
     if high == 0 && c != 0 {

@@ -1,20 +1,132 @@
+//! A law for the kernel's BPF machine: the functions that the C shell (`shell.bpf.c`) calls. Which law is chosen by
+//! `--cfg law="NAME"`; the rows are in `src/rows.rs` of the crate above.
+
 #![no_std]
-use laws::*;
-macro_rules! l { ($t:ty, $a:ident) => {
-#[unsafe(no_mangle)]
-pub unsafe extern "C" fn $a(state: *mut $t, ack: *const Ack, loss: *const Loss, out: *mut Permit) {
-    let s = unsafe { &mut *state };
-    s.on_ack(unsafe { &*ack });
-    s.on_loss(unsafe { &*loss });
-    unsafe { *out = s.permit(); }
+
+#[path = "../../src/host.rs"]
+#[allow(dead_code, reason = "constants that the loader uses")]
+mod host;
+
+use host::{Config, Flow, FLOW_WORDS, PARAM_WORDS, Report, Verdict};
+use laws::{Ack, Configured, ControlLaw, Loss, Notification};
+use units::Span;
+
+macro_rules! rows {
+    ($($name:literal => $law:ident, $ecn:literal;)*) => {
+        $(
+            #[cfg(law = $name)]
+            type ThisLaw = laws::$law;
+        )*
+    };
 }
-}}
-l!(Gemini, gemini_on_ack);
-l!(UnoCc, unocc_on_ack);
-l!(Dctcp, dctcp_on_ack);
-l!(Cubic, cubic_on_ack);
-l!(NewReno, newreno_on_ack);
-l!(Bbr, bbr_on_ack);
-l!(MpRdma, mprdma_on_ack);
+include!("../../src/rows.rs");
+
+type Params = <ThisLaw as Configured>::Params;
+
+const _: () = assert!(size_of::<Flow<ThisLaw>>() <= FLOW_WORDS * 8, "the law does not fit the socket storage");
+const _: () = assert!(size_of::<Params>() <= PARAM_WORDS * 8, "the parameters do not fit the map");
+const _: () = assert!(align_of::<Flow<ThisLaw>>() <= 8 && align_of::<Config<Params>>() <= 8);
+
+/// A socket's storage, as the shell lays it out.
+#[repr(C)]
+pub struct narrows_slot {
+    report: Report,
+    verdict: Verdict,
+    flow: [u64; FLOW_WORDS],
+}
+
+/// What flows are told, as the shell lays it out.
+#[repr(C)]
+pub struct narrows_config {
+    words: [u64; 4 + PARAM_WORDS],
+}
+
+/// One call of a law, bare: what parity tests make.
+#[repr(C)]
+pub struct narrows_call {
+    words: [u64; 16],
+}
+
+#[inline(always)]
+unsafe fn flow<'a>(slot: *mut narrows_slot) -> &'a mut Flow<ThisLaw> {
+    unsafe { &mut *(&raw mut (*slot).flow).cast() }
+}
+
+/// A flow begins: `slot.report` tells of its socket.
+///
+/// # Safety
+/// Both point to whole values, as the verifier has checked.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn narrows_begin(slot: *mut narrows_slot, config: *const narrows_config) {
+    unsafe {
+        let place = (&raw mut (*slot).flow).cast::<Flow<ThisLaw>>();
+        Flow::begin(place, &*config.cast(), &(*slot).report);
+        (*slot).verdict = flow(slot).verdict();
+    }
+}
+
+/// An acknowledgement was processed: `slot.report` tells of it.
+///
+/// # Safety
+/// As [`narrows_begin`].
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn narrows_acked(slot: *mut narrows_slot) {
+    unsafe {
+        flow(slot).acked(&(*slot).report);
+        (*slot).verdict = flow(slot).verdict();
+    }
+}
+
+/// Recovery began or a timeout struck: `slot.report` tells of it.
+///
+/// # Safety
+/// As [`narrows_begin`].
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn narrows_lost(slot: *mut narrows_slot) {
+    unsafe {
+        flow(slot).lost(&(*slot).report);
+        (*slot).verdict = flow(slot).verdict();
+    }
+}
+
+/// The law's own acknowledgement, as the simulator makes it.
+///
+/// # Safety
+/// As [`narrows_begin`]; the words are a valid [`Ack`].
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn narrows_law_ack(slot: *mut narrows_slot, call: *const narrows_call) {
+    unsafe {
+        flow(slot).law.on_ack(&*call.cast::<Ack>());
+        (*slot).verdict = flow(slot).verdict();
+    }
+}
+
+/// The law's own loss, as the simulator makes it.
+///
+/// # Safety
+/// As [`narrows_begin`]; the words are a valid [`Loss`].
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn narrows_law_loss(slot: *mut narrows_slot, call: *const narrows_call) {
+    unsafe {
+        flow(slot).law.on_loss(&*call.cast::<Loss>());
+        (*slot).verdict = flow(slot).verdict();
+    }
+}
+
+/// A new base round trip: the first word, in picoseconds.
+///
+/// # Safety
+/// As [`narrows_begin`].
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn narrows_law_base_rtt(slot: *mut narrows_slot, call: *const narrows_call) {
+    unsafe {
+        flow(slot).law.on_notification(&Notification::BaseRtt(Span::from_ps((*call).words[0] as i64)));
+        (*slot).verdict = flow(slot).verdict();
+    }
+}
+
+/// Nothing here can panic: the build looks for a call of this and fails if there is one.
 #[panic_handler]
-fn panic(_: &core::panic::PanicInfo) -> ! { loop {} }
+fn panic(_: &core::panic::PanicInfo) -> ! {
+    loop {}
+}

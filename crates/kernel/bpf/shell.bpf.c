@@ -1,0 +1,447 @@
+// SPDX-License-Identifier: GPL-2.0 OR MIT OR Apache-2.0
+//
+// A law as a congestion control of the kernel's TCP. This shell only moves fields: from the socket into a report,
+// from the verdict into the socket. What a report means and what a law makes of it is in Rust (lib.rs, ../src/host.rs).
+// NAME is the law's name, ECN whether it listens to marks. Structs of the kernel are declared with the fields that
+// are used here; their offsets are found when the program is loaded (CO-RE).
+
+#include <stdbool.h>
+
+typedef signed int __s32;
+typedef unsigned char __u8;
+typedef unsigned short __u16;
+typedef unsigned int __u32;
+typedef long long __s64;
+typedef unsigned long long __u64;
+typedef __u16 __be16;
+typedef __u32 __be32;
+typedef __u32 __wsum;
+
+#define BPF_MAP_TYPE_ARRAY 2
+#define BPF_MAP_TYPE_SK_STORAGE 24
+#define BPF_F_NO_PREALLOC 1
+#define BPF_SK_STORAGE_GET_F_CREATE 1
+
+struct sock;
+struct bpf_map;
+struct seq_file;
+
+#include <bpf/bpf_helpers.h>
+#include <bpf/bpf_core_read.h>
+#include <bpf/bpf_tracing.h>
+
+#define KERNEL __attribute__((preserve_access_index))
+#define TEXT_(x) #x
+#define TEXT(x) TEXT_(x)
+
+struct in6_addr {
+	union {
+		__u32 u6_addr32[4];
+	} in6_u;
+} KERNEL;
+
+struct sock_common {
+	__be32 skc_daddr;
+	__be32 skc_rcv_saddr;
+	__be16 skc_dport;
+	__u16 skc_num;
+	__u16 skc_family;
+	volatile __u8 skc_state;
+	struct in6_addr skc_v6_daddr;
+	struct in6_addr skc_v6_rcv_saddr;
+} KERNEL;
+
+struct sock {
+	struct sock_common __sk_common;
+	unsigned long sk_pacing_rate;
+	__u32 sk_pacing_status;
+} KERNEL;
+
+struct inet_sock {
+	struct sock sk;
+} KERNEL;
+
+struct inet_connection_sock {
+	struct inet_sock icsk_inet;
+	__u8 icsk_ca_state : 5;
+	struct {
+		__u8 pending;
+	} icsk_ack;
+} KERNEL;
+
+struct tcp_rack {
+	__u64 mstamp;
+} KERNEL;
+
+struct tcp_sock {
+	struct inet_connection_sock inet_conn;
+	__u32 mss_cache;
+	__u32 snd_cwnd;
+	__u32 snd_cwnd_clamp;
+	__u32 snd_ssthresh;
+	__u32 packets_out;
+	__u32 sacked_out;
+	__u32 lost_out;
+	__u32 retrans_out;
+	__u32 total_retrans;
+	__u32 delivered;
+	__u32 delivered_ce;
+	__u32 rcv_nxt;
+	__u32 srtt_us;
+	__u64 tcp_mstamp;
+	__u64 first_tx_mstamp;
+	__u64 delivered_mstamp;
+	__u64 bytes_acked;
+	__u8 ecn_flags;
+	struct tcp_rack rack;
+} KERNEL;
+
+struct rate_sample {
+	__u64 prior_mstamp;
+	__u32 prior_delivered;
+	__u32 snd_interval_us;
+	long rtt_us;
+	bool is_app_limited;
+} KERNEL;
+
+enum tcp_ca_event { CA_EVENT_ECN_NO_CE = 4, CA_EVENT_ECN_IS_CE = 5 };
+enum tcp_ca_state { TCP_CA_Open = 0, TCP_CA_Recovery = 3, TCP_CA_Loss = 4 };
+
+struct tcp_congestion_ops {
+	__u32 (*ssthresh)(struct sock *sk);
+	void (*set_state)(struct sock *sk, __u8 new_state);
+	void (*cwnd_event)(struct sock *sk, enum tcp_ca_event event);
+	void (*cong_control)(struct sock *sk, __u32 ack, int flag, const struct rate_sample *rs);
+	__u32 (*undo_cwnd)(struct sock *sk);
+	char name[16];
+	__u32 flags;
+	void (*init)(struct sock *sk);
+};
+
+struct bpf_iter_meta {
+	struct seq_file *seq;
+	__u64 session_id;
+	__u64 seq_num;
+} KERNEL;
+
+struct bpf_iter__bpf_sk_storage_map {
+	struct bpf_iter_meta *meta;
+	struct bpf_map *map;
+	struct sock *sk;
+	void *value;
+} KERNEL;
+
+// As in the kernel's net/tcp.h and net/inet_connection_sock.h, which give them no BTF.
+#define TCP_CONG_NON_RESTRICTED 0x1
+#define TCP_CONG_NEEDS_ECN 0x2
+#define TCP_ECN_DEMAND_CWR 4
+#define ICSK_ACK_TIMER 2
+#define ICSK_ACK_NOW 16
+#define SK_PACING_NONE 0
+#define SK_PACING_NEEDED 1
+#define TCP_INFINITE_SSTHRESH 0x7fffffff
+
+// ---- Shared with Rust: names and sizes are those of lib.rs and host.rs. ----
+
+#define FLOW_WORDS 64
+#define PARAM_WORDS 48
+
+struct Report {
+	__u64 now_us, sent_us, delivered_us, newest_us;
+	__s64 rtt_us;
+	__u64 srtt_eighths_us, send_interval_us, mss, delivered, delivered_ce, prior_delivered, in_flight, lost;
+	__u64 app_limited, timeout, in_recovery;
+};
+
+struct Verdict {
+	__u64 window_packets, pacing_bytes_per_s;
+};
+
+struct narrows_slot {
+	struct Report report;
+	struct Verdict verdict;
+	__u64 flow[FLOW_WORDS];
+};
+
+struct narrows_config {
+	__u64 words[4 + PARAM_WORDS];
+};
+
+struct narrows_call {
+	__u64 words[16];
+};
+
+#define RUST extern __hidden
+RUST void narrows_begin(struct narrows_slot *slot, struct narrows_config *config);
+RUST void narrows_acked(struct narrows_slot *slot);
+RUST void narrows_lost(struct narrows_slot *slot);
+RUST void narrows_law_ack(struct narrows_slot *slot, struct narrows_call *call);
+RUST void narrows_law_loss(struct narrows_slot *slot, struct narrows_call *call);
+RUST void narrows_law_base_rtt(struct narrows_slot *slot, struct narrows_call *call);
+
+// ---- Maps. ----
+
+// What the receiving side of a socket remembers (RFC 8257 3.2), and whether the sending side has begun.
+struct storage {
+	struct narrows_slot slot;
+	__u32 began;
+	__u32 prior_rcv_nxt;
+	__u32 congestion_seen;
+	__u32 unused;
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_SK_STORAGE);
+	__uint(map_flags, BPF_F_NO_PREALLOC);
+	__type(key, int);
+	__type(value, struct storage);
+} flows SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct narrows_config);
+} config SEC(".maps");
+
+// A flow without a socket, and the call to make: for tests.
+struct trial {
+	struct narrows_slot slot;
+	struct narrows_call call;
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, struct trial);
+} trials SEC(".maps");
+
+// ---- From the socket, to the socket. ----
+
+
+static __always_inline void read_socket(struct Report *report, struct tcp_sock *tp)
+{
+	report->now_us = tp->tcp_mstamp;
+	report->sent_us = tp->first_tx_mstamp;
+	report->newest_us = tp->rack.mstamp;
+	report->srtt_eighths_us = tp->srtt_us;
+	report->mss = tp->mss_cache;
+	report->delivered = tp->delivered;
+	report->delivered_ce = tp->delivered_ce;
+	report->in_flight = tp->packets_out - (tp->sacked_out + tp->lost_out) + tp->retrans_out;
+	report->lost = tp->lost_out;
+}
+
+static __always_inline void apply(struct sock *sk, struct tcp_sock *tp, const struct Verdict *verdict)
+{
+	__u32 window = verdict->window_packets;
+	__u32 most = tp->snd_cwnd_clamp;
+
+	tp->snd_cwnd = window < most ? window : most;
+	sk->sk_pacing_rate = verdict->pacing_bytes_per_s;
+	if (verdict->pacing_bytes_per_s != ~0ULL && sk->sk_pacing_status == SK_PACING_NONE)
+		sk->sk_pacing_status = SK_PACING_NEEDED;
+}
+
+static __always_inline struct storage *storage_of(struct sock *sk)
+{
+	return bpf_sk_storage_get(&flows, sk, 0, 0);
+}
+
+// ---- Hooks. ----
+
+SEC("struct_ops")
+void BPF_PROG(hook_init, struct sock *sk)
+{
+	struct tcp_sock *tp = (struct tcp_sock *)sk;
+	struct storage *storage = bpf_sk_storage_get(&flows, sk, 0, BPF_SK_STORAGE_GET_F_CREATE);
+	__u32 zero = 0;
+	struct narrows_config *settings = bpf_map_lookup_elem(&config, &zero);
+
+	if (!storage || !settings)
+		return;
+	read_socket(&storage->slot.report, tp);
+	narrows_begin(&storage->slot, settings);
+	storage->prior_rcv_nxt = tp->rcv_nxt;
+	storage->congestion_seen = 0;
+	storage->began = 1;
+	tp->snd_ssthresh = TCP_INFINITE_SSTHRESH;
+	apply(sk, tp, &storage->slot.verdict);
+}
+
+SEC("struct_ops")
+void BPF_PROG(hook_cong_control, struct sock *sk, __u32 ack, int flag, const struct rate_sample *rs)
+{
+	struct tcp_sock *tp = (struct tcp_sock *)sk;
+	struct storage *storage = storage_of(sk);
+	struct Report *report;
+
+	if (!storage || !storage->began)
+		return;
+	report = &storage->slot.report;
+	read_socket(report, tp);
+	report->delivered_us = rs->prior_mstamp;
+	report->prior_delivered = rs->prior_delivered;
+	report->rtt_us = rs->rtt_us;
+	report->send_interval_us = rs->snd_interval_us;
+	report->app_limited = rs->is_app_limited;
+	narrows_acked(&storage->slot);
+	apply(sk, tp, &storage->slot.verdict);
+}
+
+SEC("struct_ops")
+void BPF_PROG(hook_set_state, struct sock *sk, __u8 new_state)
+{
+	struct tcp_sock *tp = (struct tcp_sock *)sk;
+	struct storage *storage = storage_of(sk);
+	struct Report *report;
+
+	if (!storage || !storage->began)
+		return;
+	if (new_state != TCP_CA_Recovery && new_state != TCP_CA_Loss)
+		return;
+	report = &storage->slot.report;
+	read_socket(report, tp);
+	report->timeout = new_state == TCP_CA_Loss;
+	report->in_recovery = tp->inet_conn.icsk_ca_state >= TCP_CA_Recovery;
+	narrows_lost(&storage->slot);
+	apply(sk, tp, &storage->slot.verdict);
+}
+
+// The kernel asks where slow start would end; the law keeps its own threshold. The answer is only shown.
+SEC("struct_ops")
+__u32 BPF_PROG(hook_ssthresh, struct sock *sk)
+{
+	struct tcp_sock *tp = (struct tcp_sock *)sk;
+
+	return tp->snd_cwnd < 2 ? 2 : tp->snd_cwnd;
+}
+
+// The law's window holds, also where the kernel finds that a loss was none.
+SEC("struct_ops")
+__u32 BPF_PROG(hook_undo_cwnd, struct sock *sk)
+{
+	struct tcp_sock *tp = (struct tcp_sock *)sk;
+
+	return tp->snd_cwnd;
+}
+
+#if ECN
+static __always_inline void echo(struct tcp_sock *tp, bool congestion)
+{
+	if (congestion)
+		tp->ecn_flags |= TCP_ECN_DEMAND_CWR;
+	else
+		tp->ecn_flags &= ~TCP_ECN_DEMAND_CWR;
+}
+
+// The receiver's rule of RFC 8257 3.2: an acknowledgement covers packets whose marks are alike. When the mark
+// changes, what is held back is answered first with the old state.
+SEC("struct_ops")
+void BPF_PROG(hook_cwnd_event, struct sock *sk, enum tcp_ca_event event)
+{
+	struct tcp_sock *tp = (struct tcp_sock *)sk;
+	struct storage *storage = storage_of(sk);
+	bool congestion;
+
+	if (!storage || (event != CA_EVENT_ECN_IS_CE && event != CA_EVENT_ECN_NO_CE))
+		return;
+	congestion = event == CA_EVENT_ECN_IS_CE;
+	if (congestion != storage->congestion_seen) {
+		if (tp->inet_conn.icsk_ack.pending & ICSK_ACK_TIMER) {
+			echo(tp, storage->congestion_seen);
+			bpf_tcp_send_ack(tp, storage->prior_rcv_nxt);
+		}
+		tp->inet_conn.icsk_ack.pending |= ICSK_ACK_NOW;
+	}
+	storage->prior_rcv_nxt = tp->rcv_nxt;
+	storage->congestion_seen = congestion;
+	echo(tp, congestion);
+}
+#endif
+
+SEC(".struct_ops.link")
+struct tcp_congestion_ops law = {
+	.init = (void *)hook_init,
+	.cong_control = (void *)hook_cong_control,
+	.set_state = (void *)hook_set_state,
+	.ssthresh = (void *)hook_ssthresh,
+	.undo_cwnd = (void *)hook_undo_cwnd,
+#if ECN
+	.cwnd_event = (void *)hook_cwnd_event,
+	.flags = TCP_CONG_NON_RESTRICTED | TCP_CONG_NEEDS_ECN,
+#else
+	.flags = TCP_CONG_NON_RESTRICTED,
+#endif
+	.name = "narrows_" TEXT(NAME),
+};
+
+// ---- What runs: for each socket its slot and a record. ----
+
+struct record {
+	__u8 local[16], remote[16];
+	__u64 bytes_acked;
+	__u32 family, local_port, remote_port, state;
+	__u32 cwnd, retransmits, ecn_flags, began;
+};
+
+SEC("iter/bpf_sk_storage_map")
+int list_sockets(struct bpf_iter__bpf_sk_storage_map *ctx)
+{
+	struct sock *sk = ctx->sk;
+	struct storage *storage = ctx->value;
+	struct tcp_sock *tp = (void *)sk;
+	struct record rest = {};
+
+	if (!sk || !storage)
+		return 0;
+	rest.family = sk->__sk_common.skc_family;
+	rest.local_port = sk->__sk_common.skc_num;
+	rest.remote_port = __builtin_bswap16(sk->__sk_common.skc_dport);
+	rest.state = sk->__sk_common.skc_state;
+	if (rest.family == 2) {
+		*(__u32 *)rest.local = sk->__sk_common.skc_rcv_saddr;
+		*(__u32 *)rest.remote = sk->__sk_common.skc_daddr;
+	} else {
+		BPF_CORE_READ_INTO(&rest.local, sk, __sk_common.skc_v6_rcv_saddr);
+		BPF_CORE_READ_INTO(&rest.remote, sk, __sk_common.skc_v6_daddr);
+	}
+	rest.bytes_acked = BPF_CORE_READ(tp, bytes_acked);
+	rest.cwnd = BPF_CORE_READ(tp, snd_cwnd);
+	rest.retransmits = BPF_CORE_READ(tp, total_retrans);
+	rest.ecn_flags = BPF_CORE_READ(tp, ecn_flags);
+	rest.began = storage->began;
+	bpf_seq_write(ctx->meta->seq, &storage->slot, sizeof(storage->slot));
+	bpf_seq_write(ctx->meta->seq, &rest, sizeof(rest));
+	return 0;
+}
+
+// ---- Tests: a call without a socket. ----
+
+struct trial_kind {
+	__u64 kind;
+};
+
+SEC("syscall")
+int try_call(struct trial_kind *ctx)
+{
+	__u32 zero = 0;
+	struct trial *trial = bpf_map_lookup_elem(&trials, &zero);
+	struct narrows_config *settings = bpf_map_lookup_elem(&config, &zero);
+
+	if (!trial || !settings)
+		return 1;
+	switch (ctx->kind) {
+	case 0: narrows_begin(&trial->slot, settings); break;
+	case 1: narrows_acked(&trial->slot); break;
+	case 2: narrows_lost(&trial->slot); break;
+	case 3: narrows_law_ack(&trial->slot, &trial->call); break;
+	case 4: narrows_law_loss(&trial->slot, &trial->call); break;
+	case 5: narrows_law_base_rtt(&trial->slot, &trial->call); break;
+	default: return 2;
+	}
+	return 0;
+}
+
+char LICENSE[] SEC("license") = "Dual MIT/GPL";

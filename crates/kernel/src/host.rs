@@ -1,0 +1,261 @@
+//! The kernel's TCP as a host of a law: fields of a socket in the kernel's own units come in, a window in packets and
+//! a pacing rate go out.
+//!
+//! This file is compiled twice: for the kernel's BPF machine, where a thin C shell fills [`Report`] from the socket
+//! and applies [`Verdict`], and natively, where tests hold the two against each other. It must need nothing that
+//! BPF lacks: no allocation, no panic, no product of 128 bits.
+//!
+//! What differs from the simulator's host:
+//! - the kernel counts packets, not bytes: a count times the MSS of the moment stands for payload;
+//! - it reports an acknowledgement at a time, which may cover many packets, and all of them share one round trip;
+//! - it reports losses by episode: when it enters recovery or strikes a timeout;
+//! - the base round trip is what the handshake took, then the least seen, unless it is configured;
+//! - a window is never under two packets: a receiver that delays acknowledgements would hold the answer to one.
+
+use laws::{Ack, Configured, Cookie, Loss, LossCause, Notification, Path, Permit};
+use units::{Bytes, Rate, Span, Time};
+
+/// How many words a law's [`Flow`] may take in socket storage.
+pub const FLOW_WORDS: usize = 64;
+/// How many words a law's parameters may take.
+pub const PARAM_WORDS: usize = 48;
+/// The smallest window, in packets.
+pub const FEWEST_PACKETS: u64 = 2;
+
+/// What the shell reads from a socket. Times are the kernel's monotonic clock.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+#[repr(C)]
+pub struct Report {
+    /// Now, in microseconds (`tcp_mstamp`).
+    pub now_us: u64,
+    /// When the newest delivered packet last left (`first_tx_mstamp`).
+    pub sent_us: u64,
+    /// When the count of delivered packets was last raised before that packet left (`rs->prior_mstamp`).
+    pub delivered_us: u64,
+    /// When the newest packet left that is known to have arrived (`rack.mstamp`).
+    pub newest_us: u64,
+    /// The round trip of the newest packet (`rs->rtt_us`); zero or less is none.
+    pub rtt_us: i64,
+    /// The smoothed round trip (`srtt_us`, in eighths of a microsecond).
+    pub srtt_eighths_us: u64,
+    /// How long before that packet the first of its flight left (`rs->snd_interval_us`).
+    pub send_interval_us: u64,
+    /// Payload of a full packet (`mss_cache`).
+    pub mss: u64,
+    /// Packets delivered since the flow began (`delivered`), modulo 2^32.
+    pub delivered: u64,
+    /// Of these, packets whose acknowledgement carried a mark (`delivered_ce`), modulo 2^32.
+    pub delivered_ce: u64,
+    /// `delivered` when the newest delivered packet left (`rs->prior_delivered`).
+    pub prior_delivered: u64,
+    /// Packets in flight.
+    pub in_flight: u64,
+    /// Packets held for lost (`lost_out`).
+    pub lost: u64,
+    /// Not 0 if the sender had less to send than permitted (`rs->is_app_limited`).
+    pub app_limited: u64,
+    /// Not 0 if the loss is a timeout.
+    pub timeout: u64,
+    /// Not 0 if recovery was under way already.
+    pub in_recovery: u64,
+}
+
+/// What the shell applies to a socket.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+#[repr(C)]
+pub struct Verdict {
+    /// `snd_cwnd`, in packets.
+    pub window_packets: u64,
+    /// `sk_pacing_rate` in bytes per second; `u64::MAX` is not paced.
+    pub pacing_bytes_per_s: u64,
+}
+
+/// What flows of one law are told when they begin.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[repr(C)]
+pub struct Config<P> {
+    /// Rate of the narrowest link that flows are expected to cross.
+    pub line_rate: Rate,
+    /// The base round trip; zero takes what the handshake took, then the least seen.
+    pub base_rtt: Span,
+    /// The base round trip inside a datacenter.
+    pub intra_rtt: Span,
+    /// Which parameters are set, by their places in the law's table.
+    pub which: u64,
+    /// Their values.
+    pub params: P,
+}
+
+/// A law and what its host remembers of a flow.
+#[derive(Clone, PartialEq, Eq, Debug)]
+#[repr(C)]
+pub struct Flow<L> {
+    /// The law.
+    pub law: L,
+    /// When the flow began, on the kernel's clock.
+    pub start_us: u64,
+    /// Payload delivered.
+    pub delivered: Bytes,
+    /// Of that, payload whose acknowledgement carried a mark.
+    pub marked: Bytes,
+    /// The least round trip seen, or the one configured.
+    pub base_rtt: Span,
+    /// When the law was last told of an episode of loss.
+    pub episode_us: u64,
+    /// Acknowledgements that brought something new.
+    pub acks: u64,
+    /// Episodes of loss, timeouts included.
+    pub episodes: u64,
+    /// Timeouts.
+    pub timeouts: u64,
+    /// Payload of a full packet.
+    pub mss: u64,
+    last_delivered: u32,
+    last_delivered_ce: u32,
+    base_rtt_is_given: u64,
+}
+
+const fn span_us(us: u64) -> Span {
+    // 2^43 us are 101 days; what is longer is a clock gone wrong.
+    let most = 1 << 43;
+    Span::from_ps((if us < most { us } else { most } * 1_000_000) as i64)
+}
+
+impl<L: Configured> Flow<L> {
+    /// Begins in place: on BPF a whole flow does not fit the stack.
+    ///
+    /// # Safety
+    /// `place` is writable for the size of a flow.
+    #[inline(always)]
+    #[allow(unsafe_code, reason = "the flow lies in socket storage")]
+    pub unsafe fn begin(place: *mut Self, config: &Config<L::Params>, report: &Report) {
+        let given = !config.base_rtt.is_zero();
+        let base_rtt = if given { config.base_rtt } else { handshake_rtt(report) };
+        let path = Path {
+            base_rtt,
+            intra_rtt: config.intra_rtt,
+            line_rate: config.line_rate,
+            mss: Bytes::new(report.mss),
+        };
+        let params = <L::Params as laws::catalog::Parameters>::for_path(&path);
+        let params = laws::catalog::Parameters::overridden(params, &config.params, config.which);
+        // SAFETY: the caller's.
+        unsafe {
+            (&raw mut (*place).law).write(L::configured(&path, params));
+            (&raw mut (*place).start_us).write(report.now_us);
+            (&raw mut (*place).delivered).write(Bytes::ZERO);
+            (&raw mut (*place).marked).write(Bytes::ZERO);
+            (&raw mut (*place).base_rtt).write(base_rtt);
+            (&raw mut (*place).episode_us).write(0);
+            (&raw mut (*place).acks).write(0);
+            (&raw mut (*place).episodes).write(0);
+            (&raw mut (*place).timeouts).write(0);
+            (&raw mut (*place).mss).write(report.mss);
+            (&raw mut (*place).last_delivered).write(report.delivered as u32);
+            (&raw mut (*place).last_delivered_ce).write(report.delivered_ce as u32);
+            (&raw mut (*place).base_rtt_is_given).write(u64::from(given));
+        }
+    }
+
+    /// A time of the kernel's clock as the law sees it: since the flow began.
+    #[inline(always)]
+    fn time(&self, us: u64) -> Time {
+        Time::ZERO + span_us(us.saturating_sub(self.start_us))
+    }
+
+    /// An acknowledgement was processed.
+    #[inline(always)]
+    pub fn acked(&mut self, report: &Report) {
+        let mss = report.mss;
+        let newly = (report.delivered as u32).wrapping_sub(self.last_delivered);
+        let newly_marked = (report.delivered_ce as u32).wrapping_sub(self.last_delivered_ce);
+        if newly == 0 {
+            return;
+        }
+        self.last_delivered = report.delivered as u32;
+        self.last_delivered_ce = report.delivered_ce as u32;
+        let acked = packets(newly.into(), mss);
+        let marked = packets(newly_marked.into(), mss);
+        self.mss = mss;
+        self.acks += 1;
+        self.delivered = self.delivered.saturating_add(acked);
+        self.marked = self.marked.saturating_add(marked);
+        // Between the departure of the newest packet and now, this much was delivered.
+        let since = (report.delivered as u32).wrapping_sub(report.prior_delivered as u32);
+        // Without a sample (Karn's rule: the packet was sent twice) the smoothed round trip stands in.
+        let rtt_us = if report.rtt_us > 0 { report.rtt_us as u64 } else { report.srtt_eighths_us >> 3 };
+        let rtt = span_us(rtt_us);
+        if self.base_rtt_is_given == 0 && report.rtt_us > 0 && rtt < self.base_rtt {
+            self.base_rtt = rtt;
+            self.law.on_notification(&Notification::BaseRtt(rtt));
+        }
+        self.law.on_ack(&Ack {
+            now: self.time(report.now_us),
+            sent_at: self.time(report.sent_us),
+            rtt,
+            acked,
+            marked,
+            in_flight: packets(report.in_flight, mss),
+            delivered: self.delivered,
+            delivered_at_send: self.delivered.saturating_sub(packets(since.into(), mss)),
+            delivered_time_at_send: self.time(report.delivered_us),
+            send_elapsed: span_us(report.send_interval_us),
+            app_limited: report.app_limited != 0,
+            cookie: Cookie::NONE,
+        });
+    }
+
+    /// The kernel entered recovery, or a timeout struck.
+    #[inline(always)]
+    pub fn lost(&mut self, report: &Report) {
+        let timeout = report.timeout != 0;
+        self.episodes += 1;
+        self.timeouts += u64::from(timeout);
+        // The kernel keeps no departure time of the newest lost packet. It left before the newest packet that
+        // arrived. A timeout inside an episode belongs to it: its packets left before the law was told.
+        let sent_us = if report.in_recovery != 0 { self.episode_us.saturating_sub(1) } else { report.newest_us };
+        self.episode_us = report.now_us;
+        self.law.on_loss(&Loss {
+            now: self.time(report.now_us),
+            sent_at: self.time(sent_us),
+            lost: packets(report.lost, report.mss),
+            in_flight: packets(report.in_flight, report.mss),
+            cause: if timeout { LossCause::Timeout } else { LossCause::Reordered },
+        });
+    }
+
+    /// What holds for the socket now.
+    #[inline(always)]
+    pub fn verdict(&self) -> Verdict {
+        verdict(&self.law.permit(), self.mss)
+    }
+}
+
+/// A permit in the kernel's units.
+#[inline(always)]
+pub fn verdict(permit: &Permit, mss: u64) -> Verdict {
+    let packets = if mss == 0 { 0 } else { permit.window.get() / mss };
+    let most = u64::from(u32::MAX >> 1);
+    let window_packets = if packets < FEWEST_PACKETS {
+        FEWEST_PACKETS
+    } else if packets > most {
+        most
+    } else {
+        packets
+    };
+    let pacing = permit.pacing;
+    let pacing_bytes_per_s = if pacing == Rate::MAX { u64::MAX } else { pacing.bps() >> 3 };
+    Verdict { window_packets, pacing_bytes_per_s }
+}
+
+#[inline(always)]
+fn packets(count: u64, mss: u64) -> Bytes {
+    Bytes::new(mss).times(count)
+}
+
+/// What the handshake took; a millisecond where it left no sample.
+#[inline(always)]
+fn handshake_rtt(report: &Report) -> Span {
+    let us = report.srtt_eighths_us >> 3;
+    span_us(if us == 0 { 1_000 } else { us })
+}
