@@ -144,7 +144,7 @@ struct bpf_iter__bpf_sk_storage_map {
 // ---- Shared with Rust: names and sizes are those of lib.rs and host.rs. ----
 
 #define FLOW_WORDS 64
-#define PARAM_WORDS 48
+#define CONFIG_WORDS 37
 
 struct Report {
 	__u64 now_us, sent_us, delivered_us, newest_us;
@@ -164,7 +164,7 @@ struct narrows_slot {
 };
 
 struct narrows_config {
-	__u64 words[4 + PARAM_WORDS];
+	__u64 words[CONFIG_WORDS];
 };
 
 struct narrows_call {
@@ -360,6 +360,34 @@ void BPF_PROG(hook_cwnd_event, struct sock *sk, enum tcp_ca_event event)
 	echo(tp, congestion);
 }
 #endif
+
+// ---- Which sockets: those of a cgroup. ----
+
+#define BPF_SOCK_OPS_TCP_CONNECT_CB 3
+#define BPF_SOCK_OPS_TCP_LISTEN_CB 11
+#define SOL_TCP 6
+#define TCP_CONGESTION 13
+
+struct bpf_sock_ops {
+	__u32 op;
+};
+
+// The law's name as the loader gave it.
+const volatile char tcp_name[16] = "narrows_" TEXT(NAME);
+
+// Before the SYN leaves and before a listener hears one: later, ECN would be refused.
+SEC("sockops")
+int choose(struct bpf_sock_ops *ctx)
+{
+	char name[16];
+
+	if (ctx->op != BPF_SOCK_OPS_TCP_CONNECT_CB && ctx->op != BPF_SOCK_OPS_TCP_LISTEN_CB)
+		return 1;
+	for (int place = 0; place < 16; place++)
+		name[place] = tcp_name[place];
+	bpf_setsockopt(ctx, SOL_TCP, TCP_CONGESTION, name, sizeof(name));
+	return 1;
+}
 
 SEC(".struct_ops.link")
 struct tcp_congestion_ops law = {

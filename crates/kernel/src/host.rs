@@ -12,13 +12,12 @@
 //! - the base round trip is what the handshake took, then the least seen, unless it is configured;
 //! - a window is never under two packets: a receiver that delays acknowledgements would hold the answer to one.
 
+use laws::catalog::{MOST_PARAMS, Parameters};
 use laws::{Ack, Configured, Cookie, Loss, LossCause, Notification, Path, Permit};
 use units::{Bytes, Rate, Span, Time};
 
 /// How many words a law's [`Flow`] may take in socket storage.
 pub const FLOW_WORDS: usize = 64;
-/// How many words a law's parameters may take.
-pub const PARAM_WORDS: usize = 48;
 /// The smallest window, in packets.
 pub const FEWEST_PACKETS: u64 = 2;
 
@@ -73,7 +72,7 @@ pub struct Verdict {
 /// What flows of one law are told when they begin.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(C)]
-pub struct Config<P> {
+pub struct Config {
     /// Rate of the narrowest link that flows are expected to cross.
     pub line_rate: Rate,
     /// The base round trip; zero takes what the handshake took, then the least seen.
@@ -82,8 +81,10 @@ pub struct Config<P> {
     pub intra_rtt: Span,
     /// Which parameters are set, by their places in the law's table.
     pub which: u64,
-    /// Their values.
-    pub params: P,
+    /// Their values, by the same places.
+    pub params: [u64; MOST_PARAMS],
+    /// What was built: the loader refuses to read flows of another build. The kernel's side ignores it.
+    pub build: u64,
 }
 
 /// A law and what its host remembers of a flow.
@@ -128,7 +129,7 @@ impl<L: Configured> Flow<L> {
     /// `place` is writable for the size of a flow.
     #[inline(always)]
     #[allow(unsafe_code, reason = "the flow lies in socket storage")]
-    pub unsafe fn begin(place: *mut Self, config: &Config<L::Params>, report: &Report) {
+    pub unsafe fn begin(place: *mut Self, config: &Config, report: &Report) {
         let given = !config.base_rtt.is_zero();
         let base_rtt = if given { config.base_rtt } else { handshake_rtt(report) };
         let path = Path {
@@ -137,8 +138,7 @@ impl<L: Configured> Flow<L> {
             line_rate: config.line_rate,
             mss: Bytes::new(report.mss),
         };
-        let params = <L::Params as laws::catalog::Parameters>::for_path(&path);
-        let params = laws::catalog::Parameters::overridden(params, &config.params, config.which);
+        let params = L::Params::for_path(&path).overridden(&config.params, config.which);
         // SAFETY: the caller's.
         unsafe {
             (&raw mut (*place).law).write(L::configured(&path, params));
@@ -154,6 +154,18 @@ impl<L: Configured> Flow<L> {
             (&raw mut (*place).last_delivered).write(report.delivered as u32);
             (&raw mut (*place).last_delivered_ce).write(report.delivered_ce as u32);
             (&raw mut (*place).base_rtt_is_given).write(u64::from(given));
+        }
+    }
+
+    /// Begins by value, where the stack is large.
+    #[cfg(not(target_arch = "bpf"))]
+    #[allow(unsafe_code, reason = "as the kernel's side begins")]
+    pub fn new(config: &Config, report: &Report) -> Self {
+        let mut flow = core::mem::MaybeUninit::uninit();
+        // SAFETY: the place is as large as a flow, and `begin` writes all fields of it.
+        unsafe {
+            Self::begin(flow.as_mut_ptr(), config, report);
+            flow.assume_init()
         }
     }
 

@@ -1,1 +1,45 @@
-//! Laws in the kernel.
+//! Narrows' control laws in the kernel's own TCP. The law is the one of `laws`, compiled for BPF and joined with a
+//! thin C shell into a `tcp_congestion_ops` (`bpf/`); this crate loads it, attaches it, and shows what it does.
+//!
+//! Without the feature `bpf` there are no objects and no loader: what is left ([`Settings`], [`host`], [`doctor`])
+//! builds and is tested anywhere. With it, the build needs clang and libelf.
+
+pub mod doctor;
+pub mod host;
+mod rows;
+mod settings;
+
+#[cfg(feature = "bpf")]
+mod loaded;
+#[cfg(feature = "bpf")]
+mod object;
+#[cfg(feature = "bpf")]
+pub mod pins;
+#[cfg(feature = "bpf")]
+mod sockets;
+#[cfg(feature = "bpf")]
+pub mod trial;
+
+mod error;
+
+pub use error::Error;
+#[cfg(feature = "bpf")]
+pub use loaded::Loaded;
+#[cfg(feature = "bpf")]
+pub use object::export;
+pub use rows::{Row, rows};
+pub use settings::Settings;
+#[cfg(feature = "bpf")]
+pub use sockets::{LawState, Socket};
+
+/// What was built, as a number: flows of another build are not read, because they may lie otherwise in memory.
+pub const BUILD: u64 = build_number(env!("NARROWS_KERNEL_BUILD"));
+
+const fn build_number(text: &str) -> u64 {
+    let (bytes, mut number, mut place) = (text.as_bytes(), 0u64, 0);
+    while place < bytes.len() {
+        number = number.wrapping_mul(10).wrapping_add((bytes[place] - b'0') as u64);
+        place += 1;
+    }
+    number
+}

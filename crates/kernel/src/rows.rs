@@ -1,7 +1,59 @@
-// The laws that are built for the kernel, one row each: name in files, type in `laws`, whether the law listens to
-// marks. Included where rows are turned into something: the kernel's program, its build, the loader.
-rows! {
-    "gemini" => Gemini, true;
-    "unocc" => UnoCc, true;
-    "dctcp" => Dctcp, true;
+//! The laws that the kernel can run, one row each in `table.rs`.
+
+use laws::catalog::Kind;
+
+/// A law that the kernel can run.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Row {
+    /// Which.
+    pub kind: Kind,
+    /// Its name in files.
+    pub name: &'static str,
+    /// Its name in the kernel, where nothing else is chosen: at most 15 bytes.
+    pub tcp_name: &'static str,
+    /// Whether it listens to marks: its sockets ask for ECN.
+    pub ecn: bool,
+}
+
+macro_rules! rows {
+    ($($name:literal => $law:ident, $ecn:literal;)*) => {
+        const ROWS: &[Row] = &[$(Row {
+            kind: Kind::$law,
+            name: $name,
+            tcp_name: concat!("narrows_", $name),
+            ecn: $ecn,
+        }),*];
+    };
+}
+include!("table.rs");
+
+/// All of them.
+pub const fn rows() -> &'static [Row] {
+    ROWS
+}
+
+impl Row {
+    /// The row of a law, by its name in files.
+    pub fn of_name(name: &str) -> Option<&'static Self> {
+        ROWS.iter().find(|row| row.name == name)
+    }
+
+    /// The row of a law.
+    pub fn of(kind: Kind) -> Option<&'static Self> {
+        ROWS.iter().find(|row| row.kind == kind)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_the_catalogs_and_fit_the_kernel() {
+        for row in rows() {
+            assert_eq!(row.kind.info().name, row.name);
+            assert!(row.tcp_name.len() < 16, "{}", row.tcp_name);
+            assert_eq!(Row::of_name(row.name), Some(row));
+        }
+    }
 }

@@ -6,7 +6,7 @@ use core::fmt;
 use crate::{Bbr, Cubic, Dctcp, Fixed, Gemini, Law, MpRdma, NewReno, Path, UnoCc};
 use crate::{bbr, cubic, dctcp, fixed, gemini, mprdma, newreno, unocc};
 
-pub use crate::params::{ParamInfo, Parameters, Quantity, Value};
+pub use crate::params::{MOST as MOST_PARAMS, ParamInfo, Parameters, Quantity, Value};
 
 /// A law by name.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -236,6 +236,33 @@ pub fn build<'a>(kind: Kind, path: &Path, settings: &[(&'a str, Value)]) -> Resu
     })
 }
 
+/// The parameters of the law `kind` as words by their places in its table: defaults for a flow on `path`, and over
+/// them `settings`, which [`check`] has passed. For hosts that lay them over another path's defaults
+/// ([`Parameters::overridden`]).
+pub fn words<'a>(
+    kind: Kind,
+    path: &Path,
+    settings: impl Iterator<Item = (&'a str, Value)>,
+) -> [u64; MOST_PARAMS] {
+    macro_rules! make {
+        ($module:ident) => {{
+            let mut params = $module::Params::for_path(path);
+            settings.for_each(|(name, value)| params.set(name, value));
+            params.words()
+        }};
+    }
+    match kind {
+        Kind::UnoCc => make!(unocc),
+        Kind::Gemini => make!(gemini),
+        Kind::Dctcp => make!(dctcp),
+        Kind::MpRdma => make!(mprdma),
+        Kind::Bbr => make!(bbr),
+        Kind::Cubic => make!(cubic),
+        Kind::NewReno => make!(newreno),
+        Kind::Fixed => make!(fixed),
+    }
+}
+
 /// Whether a law would take a setting: what [`build`] asks, for those who check files before they run.
 ///
 /// # Errors
@@ -336,6 +363,31 @@ mod tests {
         let two = Value::Fraction(Frac::from_bits(2 << 32));
         let error = build(Kind::UnoCc, &PATH, &[("alpha", Value::Fraction(Frac::HALF)), ("beta", two)]).unwrap_err();
         assert_eq!(error.to_string(), "UnoCC's `beta` is 2; it must be 0 to 1");
+    }
+
+    /// Every parameter of every law at both ends of its range, as words over another path's defaults.
+    #[test]
+    fn parameters_can_be_laid_over_defaults() {
+        fn check<P: Parameters + PartialEq + core::fmt::Debug>() {
+            for (place, param) in P::TABLE.iter().enumerate() {
+                for value in [param.lowest, param.highest] {
+                    let mut there = P::for_path(&LONG_PATH);
+                    there.set(param.name, value);
+                    let mut here = P::for_path(&PATH);
+                    here.set(param.name, value);
+                    assert_eq!(P::for_path(&PATH).overridden(&there.words(), 1 << place), here, "{}", param.name);
+                }
+            }
+            assert_eq!(P::for_path(&PATH).overridden(&P::for_path(&LONG_PATH).words(), 0), P::for_path(&PATH));
+        }
+        check::<unocc::Params>();
+        check::<gemini::Params>();
+        check::<dctcp::Params>();
+        check::<mprdma::Params>();
+        check::<bbr::Params>();
+        check::<cubic::Params>();
+        check::<newreno::Params>();
+        check::<fixed::Params>();
     }
 
     #[test]

@@ -128,8 +128,10 @@ fn write_fraction(value: Frac, f: &mut fmt::Formatter<'_>) -> fmt::Result {
     write!(f, "{whole}.{part:0digits$}")
 }
 
-/// A law's parameters, for hosts that know the law by its type. Each law's `Params` has it, and lies in memory as
-/// written (`repr(C)`), so that one program may hand it to another.
+/// The most parameters that a law may have.
+pub const MOST: usize = 32;
+
+/// A law's parameters, for hosts that know the law by its type. Each law's `Params` has it.
 pub trait Parameters: Copy {
     /// What can be set.
     const TABLE: &'static [ParamInfo];
@@ -140,9 +142,44 @@ pub trait Parameters: Copy {
     /// Sets one by name. A name or kind that is not in the table changes nothing: the catalog has already refused it.
     fn set(&mut self, name: &str, value: Value);
 
-    /// These, but those of `by` whose place in [`Parameters::TABLE`] is a set bit of `which`: how settings reach a
-    /// host that learns the flow's path, and so the defaults, only when the flow begins.
-    fn overridden(self, by: &Self, which: u64) -> Self;
+    /// Each as 64 bits, by its place in [`Parameters::TABLE`].
+    fn words(&self) -> [u64; MOST];
+
+    /// These, but for those whose places are set bits of `which`: they are taken from `by`, as [`Parameters::words`]
+    /// gave them. This is how settings reach a host that learns the flow's path, and so the defaults, only when the
+    /// flow begins.
+    fn overridden(self, by: &[u64; MOST], which: u64) -> Self;
+}
+
+/// A quantity as 64 bits and back.
+pub(crate) trait Word {
+    fn word(self) -> u64;
+    fn of_word(word: u64) -> Self;
+}
+
+macro_rules! word {
+    ($($type:ty, $self:ident => $to:expr, $word:ident => $from:expr;)*) => {
+        $(impl Word for $type {
+            #[inline(always)]
+            fn word($self) -> u64 {
+                $to
+            }
+
+            #[inline(always)]
+            fn of_word($word: u64) -> Self {
+                $from
+            }
+        })*
+    };
+}
+
+word! {
+    Frac, self => self.bits(), word => Frac::from_bits(word);
+    Span, self => self.ps() as u64, word => Span::from_ps(word as i64);
+    Bytes, self => self.get(), word => Bytes::new(word);
+    Rate, self => self.bps(), word => Rate::from_bps(word);
+    u64, self => self, word => word;
+    bool, self => u64::from(self), word => word != 0;
 }
 
 /// The type that holds a quantity.
@@ -211,14 +248,26 @@ macro_rules! parameters {
                 }
             }
 
-            #[allow(unused_assignments, reason = "the last row's bit is not shifted on to another")]
-            fn overridden(mut self, by: &Self, which: u64) -> Self {
-                let mut bit = 1;
+            #[allow(unused_assignments, reason = "the last row's place is not counted on to another")]
+            fn words(&self) -> [u64; $crate::params::MOST] {
+                let mut words = [0; $crate::params::MOST];
+                let mut place = 0;
                 $(
-                    if which & bit != 0 {
-                        self.$name = by.$name;
+                    words[place] = $crate::params::Word::word(self.$name);
+                    place += 1;
+                )*
+                words
+            }
+
+            #[inline(always)]
+            #[allow(unused_assignments, reason = "the last row's place is not counted on to another")]
+            fn overridden(mut self, by: &[u64; $crate::params::MOST], which: u64) -> Self {
+                let mut place = 0;
+                $(
+                    if which & (1 << place) != 0 {
+                        self.$name = $crate::params::Word::of_word(by[place]);
                     }
-                    bit <<= 1;
+                    place += 1;
                 )*
                 self
             }

@@ -1,5 +1,5 @@
 //! A law for the kernel's BPF machine: the functions that the C shell (`shell.bpf.c`) calls. Which law is chosen by
-//! `--cfg law="NAME"`; the rows are in `src/rows.rs` of the crate above.
+//! `--cfg law="NAME"`; the rows are in `src/table.rs` of the crate above.
 
 #![no_std]
 
@@ -7,8 +7,8 @@
 #[allow(dead_code, reason = "constants that the loader uses")]
 mod host;
 
-use host::{Config, Flow, FLOW_WORDS, PARAM_WORDS, Report, Verdict};
-use laws::{Ack, Configured, ControlLaw, Loss, Notification};
+use host::{Config, Flow, FLOW_WORDS, Report, Verdict};
+use laws::{Ack, ControlLaw, Loss, Notification};
 use units::Span;
 
 macro_rules! rows {
@@ -19,13 +19,13 @@ macro_rules! rows {
         )*
     };
 }
-include!("../../src/rows.rs");
-
-type Params = <ThisLaw as Configured>::Params;
+include!("../../src/table.rs");
 
 const _: () = assert!(size_of::<Flow<ThisLaw>>() <= FLOW_WORDS * 8, "the law does not fit the socket storage");
-const _: () = assert!(size_of::<Params>() <= PARAM_WORDS * 8, "the parameters do not fit the map");
-const _: () = assert!(align_of::<Flow<ThisLaw>>() <= 8 && align_of::<Config<Params>>() <= 8);
+const _: () = assert!(size_of::<Config>() == 8 * CONFIG_WORDS, "the shell's map is of another size");
+
+/// As in the shell.
+const CONFIG_WORDS: usize = 37;
 
 /// A socket's storage, as the shell lays it out.
 #[repr(C)]
@@ -38,7 +38,7 @@ pub struct narrows_slot {
 /// What flows are told, as the shell lays it out.
 #[repr(C)]
 pub struct narrows_config {
-    words: [u64; 4 + PARAM_WORDS],
+    words: [u64; CONFIG_WORDS],
 }
 
 /// One call of a law, bare: what parity tests make.

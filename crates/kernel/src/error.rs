@@ -1,0 +1,41 @@
+//! What can go wrong.
+
+use std::io;
+use std::path::PathBuf;
+
+use thiserror::Error;
+
+/// Why a law cannot be loaded, attached or looked at.
+#[derive(Debug, Error)]
+#[allow(missing_docs, reason = "the messages say it")]
+pub enum Error {
+    #[error("{0}")]
+    Setting(String),
+    #[error("a line rate of 0: laws scale with the bandwidth-delay product")]
+    NoRate,
+    #[error("this needs root (CAP_BPF and CAP_NET_ADMIN): try it with sudo")]
+    NotRoot,
+    #[error("this kernel has no type information (/sys/kernel/btf/vmlinux): it must be built with CONFIG_DEBUG_INFO_BTF=y, as those of the large distributions are")]
+    NoBtf,
+    #[error("{law}: the kernel refused the program: {reason}")]
+    Refused { law: String, reason: String },
+    #[error("a congestion control named `{name}` is registered already; `narrows kernel status` shows who, `narrows kernel unload` removes it")]
+    NameTaken { name: String },
+    #[error("`{name}` is over the kernel's 15 bytes for a name")]
+    LongName { name: String },
+    #[error("{law} is not loaded; `narrows kernel status` lists what is")]
+    NotLoaded { law: String },
+    #[error("{law} is loaded already; `narrows kernel unload {law}` removes it")]
+    AlreadyLoaded { law: String },
+    #[error("cannot {action} {path}: {source}")]
+    Io { action: &'static str, path: PathBuf, source: io::Error },
+    #[error("cannot {action}: {reason}")]
+    Failed { action: &'static str, reason: String },
+}
+
+impl Error {
+    /// For files.
+    pub(crate) fn io(action: &'static str, path: impl Into<PathBuf>, source: io::Error) -> Self {
+        Self::Io { action, path: path.into(), source }
+    }
+}

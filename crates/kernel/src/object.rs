@@ -1,0 +1,113 @@
+//! The objects that the build made, and how they are opened and loaded.
+
+use std::fs;
+use std::io::Write as _;
+use std::path::Path;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use libbpf_rs::{MapCore as _, MapFlags, Object, ObjectBuilder, OpenObject, PrintLevel};
+
+use crate::host::Config;
+use crate::{Error, Row};
+
+macro_rules! rows {
+    ($($name:literal => $law:ident, $ecn:literal;)*) => {
+        /// The object of each law.
+        const OBJECTS: &[(&str, &[u8])] = &[$(
+            ($name, include_bytes!(concat!(env!("OUT_DIR"), "/", $name, ".bpf.o"))),
+        )*];
+    };
+}
+include!("table.rs");
+
+/// The longest name of a congestion control in the kernel, without its end.
+const LONGEST_NAME: usize = 15;
+
+/// The object of a law.
+fn bytes(row: &Row) -> &'static [u8] {
+    OBJECTS.iter().find(|(name, _)| *name == row.name).map_or(&[], |(_, bytes)| bytes)
+}
+
+/// Writes the object of each law into a directory, as `LAW.bpf.o`: what a build on a machine without clang takes
+/// (`NARROWS_BPF_OBJECTS`).
+///
+/// # Errors
+/// When a file cannot be written.
+pub fn export(directory: &Path) -> Result<(), Error> {
+    fs::create_dir_all(directory).map_err(|error| Error::io("create", directory, error))?;
+    for (name, bytes) in OBJECTS {
+        let path = directory.join(format!("{name}.bpf.o"));
+        let written = fs::File::create(&path).and_then(|mut file| file.write_all(bytes).and_then(|()| file.sync_all()));
+        written.map_err(|error| Error::io("write", path, error))?;
+    }
+    Ok(())
+}
+
+/// Loads a law's programs and maps, under a name of its own, and fills its map of settings. Nothing is attached.
+pub(crate) fn load(row: &Row, tcp_name: &str, config: &Config) -> Result<Object, Error> {
+    if tcp_name.len() > LONGEST_NAME {
+        return Err(Error::LongName { name: tcp_name.to_owned() });
+    }
+    let said = Said::listen();
+    let refused = |error: libbpf_rs::Error| Error::Refused {
+        law: row.kind.info().title.to_owned(),
+        reason: said.reason(&error),
+    };
+    let mut open = ObjectBuilder::default().open_memory(bytes(row)).map_err(refused)?;
+    rename(&mut open, row.tcp_name, tcp_name)?;
+    let object = open.load().map_err(refused)?;
+    let words: Vec<u8> = config.words().iter().flat_map(|word| word.to_ne_bytes()).collect();
+    let map = object.maps().find(|map| map.name() == "config").ok_or(Error::Failed {
+        action: "set the law's parameters",
+        reason: "the object has no map `config`".to_owned(),
+    })?;
+    map.update(&0u32.to_ne_bytes(), &words, MapFlags::ANY)
+        .map_err(|error| Error::Failed { action: "set the law's parameters", reason: error.to_string() })?;
+    drop(said);
+    Ok(object)
+}
+
+/// The name stands in the initial values of the congestion control and of the program that chooses it.
+fn rename(open: &mut OpenObject, from: &str, to: &str) -> Result<(), Error> {
+    let mut old = from.as_bytes().to_vec();
+    old.resize(LONGEST_NAME + 1, 0);
+    let mut new = to.as_bytes().to_vec();
+    new.resize(LONGEST_NAME + 1, 0);
+    let mut places = 0;
+    for mut map in open.maps_mut() {
+        let Some(value) = map.initial_value_mut() else { continue };
+        if let Some(at) = value.windows(old.len()).position(|window| window == old) {
+            value[at..at + new.len()].copy_from_slice(&new);
+            places += 1;
+        }
+    }
+    if places == 2 {
+        return Ok(());
+    }
+    Err(Error::Failed { action: "name the law", reason: format!("its name stands in {places} places, not 2") })
+}
+
+/// What libbpf says while this is held, so that an error can tell why.
+struct Said(#[allow(dead_code, reason = "held so that one load listens at a time")] MutexGuard<'static, ()>);
+
+static TURN: Mutex<()> = Mutex::new(());
+static HEARD: Mutex<String> = Mutex::new(String::new());
+
+impl Said {
+    fn listen() -> Self {
+        let turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
+        HEARD.lock().unwrap_or_else(PoisonError::into_inner).clear();
+        libbpf_rs::set_print(Some((PrintLevel::Warn, |_, text| {
+            HEARD.lock().unwrap_or_else(PoisonError::into_inner).push_str(&text);
+        })));
+        Self(turn)
+    }
+
+    /// The error, and the last lines that libbpf said of it.
+    fn reason(&self, error: &libbpf_rs::Error) -> String {
+        let heard = HEARD.lock().unwrap_or_else(PoisonError::into_inner);
+        let lines: Vec<&str> = heard.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
+        let last = lines[lines.len().saturating_sub(4)..].join("; ");
+        if last.is_empty() { error.to_string() } else { format!("{error} ({last})") }
+    }
+}

@@ -1,0 +1,147 @@
+//! What flows of a law are told, and its form in the kernel's map.
+
+use laws::Path;
+use laws::catalog::{self, Kind, Value};
+use units::{Bytes, Rate, Span};
+
+use crate::host::Config;
+use crate::{BUILD, Error, Row};
+
+/// What flows of a law are told when they begin. A kernel does not know the path as a simulator does.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Settings {
+    /// Rate of the narrowest link that flows are expected to cross.
+    pub line_rate: Rate,
+    /// The base round trip of all flows; none takes what a flow's handshake took, then the least that it sees.
+    pub base_rtt: Option<Span>,
+    /// The base round trip inside a datacenter.
+    pub intra_rtt: Span,
+    /// Parameters of the law that are not to have their defaults; the later of two of one name holds.
+    pub params: Vec<(String, Value)>,
+}
+
+impl Default for Settings {
+    /// 10 Gb/s, and 100 us inside a datacenter: what the kernel's own stack and switches take.
+    fn default() -> Self {
+        Self { line_rate: Rate::from_gbps(10), base_rtt: None, intra_rtt: Span::from_us(100), params: Vec::new() }
+    }
+}
+
+/// Any path: what is set does not depend on it.
+const SOME_PATH: Path =
+    Path { base_rtt: Span::ZERO, intra_rtt: Span::ZERO, line_rate: Rate::ZERO, mss: Bytes::ZERO };
+
+impl Settings {
+    /// As flows read it.
+    ///
+    /// # Errors
+    /// When a parameter is unknown, of another kind or out of range.
+    pub fn config(&self, row: &Row) -> Result<Config, Error> {
+        if self.line_rate.is_zero() {
+            return Err(Error::NoRate);
+        }
+        for (name, value) in &self.params {
+            catalog::check(row.kind.info(), name, *value).map_err(|error| Error::Setting(error.to_string()))?;
+        }
+        let mut which = 0;
+        for (name, _) in &self.params {
+            which |= row.kind.info().params.iter().position(|param| param.name == name).map_or(0, |place| 1 << place);
+        }
+        Ok(Config {
+            line_rate: self.line_rate,
+            base_rtt: self.base_rtt.unwrap_or(Span::ZERO),
+            intra_rtt: self.intra_rtt,
+            which,
+            params: self.words(row.kind),
+            build: BUILD,
+        })
+    }
+
+    fn words(&self, kind: Kind) -> [u64; catalog::MOST_PARAMS] {
+        catalog::words(kind, &SOME_PATH, self.params.iter().map(|(name, value)| (name.as_str(), *value)))
+    }
+}
+
+impl Config {
+    /// How many words it has in the kernel's map.
+    pub const WORDS: usize = size_of::<Self>() / 8;
+
+    /// As words, in order.
+    pub fn words(&self) -> [u64; Self::WORDS] {
+        let mut words = [0; Self::WORDS];
+        words[0] = self.line_rate.bps();
+        words[1] = self.base_rtt.ps() as u64;
+        words[2] = self.intra_rtt.ps() as u64;
+        words[3] = self.which;
+        words[4..4 + catalog::MOST_PARAMS].copy_from_slice(&self.params);
+        words[4 + catalog::MOST_PARAMS] = self.build;
+        words
+    }
+
+    /// From words, in order.
+    pub fn of_words(words: &[u64; Self::WORDS]) -> Self {
+        let mut params = [0; catalog::MOST_PARAMS];
+        params.copy_from_slice(&words[4..4 + catalog::MOST_PARAMS]);
+        Self {
+            line_rate: Rate::from_bps(words[0]),
+            base_rtt: Span::from_ps(words[1] as i64),
+            intra_rtt: Span::from_ps(words[2] as i64),
+            which: words[3],
+            params,
+            build: words[4 + catalog::MOST_PARAMS],
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::rows;
+    use crate::host::{Flow, Report};
+    use laws::{ControlLaw, Gemini};
+    use units::Frac;
+
+    #[test]
+    fn a_config_survives_the_map() {
+        for row in rows() {
+            let param = &row.kind.info().params[0];
+            let settings = Settings { params: vec![(param.name.into(), param.highest)], ..Settings::default() };
+            let config = settings.config(row).unwrap();
+            assert_eq!(Config::of_words(&config.words()), config);
+            assert_eq!(config.which, 1);
+        }
+    }
+
+    #[test]
+    fn bad_parameters_are_refused_by_name() {
+        let row = Row::of_name("gemini").unwrap();
+        let with = |name: &str, value| Settings { params: vec![(name.into(), value)], ..Settings::default() };
+        let error = with("kk", Value::Bytes(Bytes::new(1))).config(row).unwrap_err().to_string();
+        assert!(error.contains("`kk`") && error.contains("`delay_threshold`"), "{error}");
+        let error = with("beta", Value::Fraction(Frac::from_bits(2 << 32))).config(row).unwrap_err().to_string();
+        assert_eq!(error, "GEMINI's `beta` is 2; it must be 0 to 1");
+        let slow = Settings { line_rate: Rate::ZERO, ..Settings::default() };
+        assert!(slow.config(row).is_err());
+    }
+
+    /// A flow on a path learnt from its handshake is the law that the simulator would make for that path.
+    #[test]
+    fn a_flow_begins_as_in_the_simulator() {
+        let row = Row::of_name("gemini").unwrap();
+        let beta = Value::Fraction(Frac::millionths(100_000));
+        let settings = Settings { params: vec![("beta".into(), beta)], ..Settings::default() };
+        let report = Report { srtt_eighths_us: 8 * 20_000, mss: 1448, now_us: 5, delivered: 1, ..Report::default() };
+        let flow = Flow::<Gemini>::new(&settings.config(row).unwrap(), &report);
+        let path = Path {
+            base_rtt: Span::from_ms(20),
+            intra_rtt: settings.intra_rtt,
+            line_rate: settings.line_rate,
+            mss: Bytes::new(1448),
+        };
+        let laws::Law::Gemini(law) = catalog::build(Kind::Gemini, &path, &[("beta", beta)]).unwrap() else {
+            panic!("another law")
+        };
+        assert_eq!(flow.law, law);
+        assert_eq!(flow.verdict().window_packets, law.permit().window.get() / 1448);
+    }
+}

@@ -1,0 +1,127 @@
+//! A law in the kernel called without a socket, next to the same law compiled natively: what shows that both are one.
+
+#![allow(unsafe_code, reason = "it talks to the kernel")]
+
+use libbpf_rs::{MapCore as _, MapFlags, Object, ProgramInput};
+
+use laws::{Ack, Configured, Loss};
+use units::Span;
+
+use crate::host::{Config, FLOW_WORDS, Flow, Report, Verdict};
+use crate::sockets::flow;
+use crate::{Error, Row, Settings, object};
+
+/// A call of a flow.
+#[derive(Clone, Copy, Debug)]
+pub enum Call {
+    /// The flow begins, as its socket reports.
+    Begin(Report),
+    /// The kernel reports an acknowledgement.
+    Acked(Report),
+    /// The kernel reports an episode of loss.
+    Lost(Report),
+    /// The law's own acknowledgement, as the simulator makes it.
+    LawAck(Ack),
+    /// The law's own loss.
+    LawLoss(Loss),
+    /// The law's own notification of a new base round trip.
+    LawBaseRtt(Span),
+}
+
+/// A law's programs, loaded but not attached.
+#[derive(Debug)]
+pub struct Trial {
+    object: Object,
+    config: Config,
+    /// Slot and call, as the shell lays them out.
+    bytes: Vec<u8>,
+}
+
+const REPORT: usize = size_of::<Report>();
+const VERDICT: usize = size_of::<Verdict>();
+const SLOT: usize = REPORT + VERDICT + FLOW_WORDS * 8;
+const CALL_WORDS: usize = 16;
+
+impl Trial {
+    /// Loads a law's programs.
+    ///
+    /// # Errors
+    /// As [`crate::Loaded::load`].
+    pub fn new(row: &'static Row, settings: &Settings) -> Result<Self, Error> {
+        let config = settings.config(row)?;
+        let object = object::load(row, row.tcp_name, &config)?;
+        Ok(Self { object, config, bytes: vec![0; SLOT + CALL_WORDS * 8] })
+    }
+
+    /// What the law was told.
+    pub fn config(&self) -> &Config {
+        &self.config
+    }
+
+    /// Makes a call in the kernel.
+    ///
+    /// # Errors
+    /// When the kernel does not run it.
+    pub fn call(&mut self, call: &Call) -> Result<(), Error> {
+        let kind: u64 = match call {
+            Call::Begin(report) => self.put(0, report, 0),
+            Call::Acked(report) => self.put(0, report, 1),
+            Call::Lost(report) => self.put(0, report, 2),
+            Call::LawAck(ack) => self.put(SLOT, ack, 3),
+            Call::LawLoss(loss) => self.put(SLOT, loss, 4),
+            Call::LawBaseRtt(span) => self.put(SLOT, span, 5),
+        };
+        let failed = |reason: String| Error::Failed { action: "run the law in the kernel", reason };
+        let map = self.object.maps().find(|map| map.name() == "trials");
+        let map = map.ok_or_else(|| failed("the object has no map `trials`".into()))?;
+        let key = 0u32.to_ne_bytes();
+        map.update(&key, &self.bytes, MapFlags::ANY).map_err(|error| failed(error.to_string()))?;
+        let program = self.object.progs_mut().find(|program| program.name() == "try_call");
+        let program = program.ok_or_else(|| failed("the object has no `try_call`".into()))?;
+        let mut context = kind.to_ne_bytes();
+        let input = ProgramInput { context_in: Some(&mut context), ..ProgramInput::default() };
+        let output = program.test_run(input).map_err(|error| failed(error.to_string()))?;
+        if output.return_value != 0 {
+            return Err(failed(format!("it answered {}", output.return_value)));
+        }
+        let read = map.lookup(&key, MapFlags::ANY).map_err(|error| failed(error.to_string()))?;
+        self.bytes = read.filter(|bytes| bytes.len() == self.bytes.len()).ok_or_else(|| failed("no answer".into()))?;
+        Ok(())
+    }
+
+    /// Puts a value where the shell expects it and passes `kind` on.
+    fn put<T: Copy>(&mut self, at: usize, value: &T, kind: u64) -> u64 {
+        const { assert!(size_of::<T>() <= CALL_WORDS * 8 || size_of::<T>() == REPORT) };
+        let place = &mut self.bytes[at..at + size_of::<T>()];
+        // SAFETY: the slice is as long as the value. What padding the value has is copied, never looked at.
+        unsafe { std::ptr::copy_nonoverlapping((&raw const *value).cast::<u8>(), place.as_mut_ptr(), place.len()) };
+        kind
+    }
+
+    /// The flow as the kernel holds it.
+    pub fn flow<L: Configured>(&self) -> Flow<L> {
+        let mut words = [0; FLOW_WORDS];
+        for (word, bytes) in words.iter_mut().zip(self.bytes[REPORT + VERDICT..SLOT].chunks_exact(8)) {
+            *word = bytes.try_into().map_or(0, u64::from_ne_bytes);
+        }
+        flow(&words)
+    }
+
+    /// What the kernel would apply to a socket.
+    pub fn verdict(&self) -> Verdict {
+        let word = |at: usize| self.bytes[at..at + 8].try_into().map_or(0, u64::from_ne_bytes);
+        Verdict { window_packets: word(REPORT), pacing_bytes_per_s: word(REPORT + 8) }
+    }
+}
+
+/// Makes a call natively.
+pub fn call_natively<L: Configured>(flow: &mut Flow<L>, config: &Config, call: &Call) {
+    match call {
+        Call::Begin(report) => *flow = Flow::new(config, report),
+        Call::Acked(report) => flow.acked(report),
+        Call::Lost(report) => flow.lost(report),
+        Call::LawAck(ack) => flow.law.on_ack(ack),
+        Call::LawLoss(loss) => flow.law.on_loss(loss),
+        Call::LawBaseRtt(span) => flow.law.on_notification(&laws::Notification::BaseRtt(*span)),
+    }
+}

@@ -1,0 +1,190 @@
+//! The law in the kernel and the law compiled natively are one: after every one of a million random calls, all
+//! fields of a flow and the verdict are equal.
+#![cfg(feature = "bpf")]
+
+use kernel::host::{Flow, Report};
+use kernel::trial::{Call, Trial, call_natively};
+use kernel::{Row, Settings};
+use laws::{Ack, Configured, Cookie, Loss, LossCause};
+use units::{Bytes, Rate, Span, Time, mix64};
+
+/// How many calls a law is tried with.
+const CALLS: u64 = 1_000_000;
+
+/// Random numbers that a seed and a place give again.
+struct Chance {
+    seed: u64,
+    drawn: u64,
+}
+
+impl Chance {
+    fn any(&mut self) -> u64 {
+        self.drawn += 1;
+        mix64(self.seed ^ mix64(self.drawn))
+    }
+
+    fn below(&mut self, bound: u64) -> u64 {
+        self.any() % bound
+    }
+
+    /// Mostly usual sizes, sometimes the whole range of that many bits.
+    fn up_to(&mut self, usual: u64, bits: u32) -> u64 {
+        if self.below(50) == 0 { self.any() >> (64 - bits) } else { self.below(usual) }
+    }
+
+    fn one_in(&mut self, n: u64) -> bool {
+        self.below(n) == 0
+    }
+}
+
+/// A socket whose reports make sense together, most of the time.
+struct Socket {
+    now_us: u64,
+    delivered: u32,
+    delivered_ce: u32,
+    mss: u64,
+    base_us: u64,
+}
+
+impl Socket {
+    fn new(chance: &mut Chance) -> Self {
+        let mss = [536, 1_448, 8_948, 65_483][chance.below(4) as usize];
+        let now_us = chance.up_to(1 << 40, 44);
+        Self { now_us, delivered: chance.any() as u32, delivered_ce: 0, mss, base_us: 1 + chance.below(100_000) }
+    }
+
+    fn report(&mut self, chance: &mut Chance) -> Report {
+        self.now_us += chance.up_to(2 * self.base_us, 32);
+        let newly = chance.up_to(60, 20) as u32;
+        self.delivered = self.delivered.wrapping_add(newly);
+        if chance.one_in(4) {
+            self.delivered_ce = self.delivered_ce.wrapping_add(chance.below(u64::from(newly) + 1) as u32);
+        }
+        let rtt_us = self.base_us + chance.up_to(self.base_us, 24);
+        let ago = |us: u64, now: u64| now.saturating_sub(us);
+        Report {
+            now_us: self.now_us,
+            sent_us: ago(rtt_us, self.now_us),
+            delivered_us: ago(rtt_us + chance.below(self.base_us), self.now_us),
+            newest_us: ago(chance.below(2 * rtt_us), self.now_us),
+            rtt_us: if chance.one_in(20) { -1 } else { rtt_us as i64 },
+            srtt_eighths_us: 8 * rtt_us,
+            send_interval_us: chance.up_to(self.base_us, 32),
+            mss: self.mss,
+            delivered: self.delivered.into(),
+            delivered_ce: self.delivered_ce.into(),
+            prior_delivered: self.delivered.wrapping_sub(newly + chance.up_to(2_000, 16) as u32).into(),
+            in_flight: chance.up_to(4_000, 30),
+            lost: chance.below(100),
+            app_limited: u64::from(chance.one_in(10)),
+            timeout: u64::from(chance.one_in(3)),
+            in_recovery: u64::from(chance.one_in(3)),
+        }
+    }
+}
+
+/// A report of the law's own kind, as wild as its types allow within what the simulator may say.
+fn law_ack(chance: &mut Chance, now: &mut Time) -> Ack {
+    *now += Span::from_ps(chance.up_to(1 << 30, 44) as i64);
+    let rtt = Span::from_ps(1 + chance.up_to(1 << 35, 42) as i64);
+    let acked = Bytes::new(chance.up_to(9_000, 40));
+    let delivered = Bytes::new(chance.up_to(1 << 34, 50));
+    Ack {
+        now: *now,
+        sent_at: Time::from_ps(now.ps().saturating_sub(rtt.unsigned_ps())),
+        rtt,
+        acked,
+        marked: if chance.one_in(3) { Bytes::new(chance.up_to(9_000, 40)) } else { Bytes::ZERO },
+        in_flight: Bytes::new(chance.up_to(1 << 30, 40)),
+        delivered,
+        delivered_at_send: Bytes::new(chance.up_to(1 << 34, 50)),
+        delivered_time_at_send: Time::from_ps(now.ps().saturating_sub(chance.up_to(1 << 35, 42))),
+        send_elapsed: Span::from_ps(chance.up_to(1 << 34, 40) as i64),
+        app_limited: chance.one_in(10),
+        cookie: Cookie::NONE,
+    }
+}
+
+fn law_loss(chance: &mut Chance, now: &mut Time) -> Loss {
+    *now += Span::from_ps(chance.below(1 << 30) as i64);
+    Loss {
+        now: *now,
+        sent_at: Time::from_ps(now.ps().saturating_sub(chance.up_to(1 << 35, 44))),
+        lost: Bytes::new(chance.up_to(100_000, 40)),
+        in_flight: Bytes::new(chance.up_to(1 << 30, 40)),
+        cause: [LossCause::Reordered, LossCause::Timeout, LossCause::Nack][chance.below(3) as usize],
+    }
+}
+
+/// Settings with some parameters somewhere in their ranges.
+fn settings(row: &Row, chance: &mut Chance) -> Settings {
+    let mut params = Vec::new();
+    for param in row.kind.info().params {
+        if chance.one_in(4) {
+            let value = if chance.one_in(2) { param.lowest } else { param.highest };
+            params.push((param.name.to_owned(), value));
+        }
+    }
+    Settings {
+        line_rate: Rate::from_mbps(1 + chance.up_to(100_000, 20)),
+        base_rtt: chance.one_in(3).then(|| Span::from_us(1 + chance.below(100_000) as i64)),
+        intra_rtt: Span::from_us(1 + chance.below(1_000) as i64),
+        params,
+    }
+}
+
+fn parity<L: Configured + std::fmt::Debug>(name: &str) {
+    if !kernel::doctor::may_load() {
+        eprintln!("skipped: parity of {name} needs root and the kernel's type information");
+        return;
+    }
+    let row = Row::of_name(name).expect("a row");
+    let seed = 20_260_101;
+    let mut chance = Chance { seed, drawn: 0 };
+    let mut calls = 0;
+    while calls < CALLS {
+        // The first flows have the defaults, later ones any parameters.
+        let settings = if calls < CALLS / 2 { Settings::default() } else { settings(row, &mut chance) };
+        let mut trial = Trial::new(row, &settings).expect("the kernel takes the law");
+        let config = *trial.config();
+        for _ in 0..20 {
+            let mut socket = Socket::new(&mut chance);
+            let mut now = Time::ZERO;
+            let first = Call::Begin(socket.report(&mut chance));
+            let mut native = Flow::<L>::new(&config, &Report::default());
+            let length = if calls < CALLS / 2 { CALLS / 40 } else { CALLS / 400 };
+            for step in 0..length {
+                let call = match (step, chance.below(40)) {
+                    (0, _) => first,
+                    (_, 0) => Call::Lost(socket.report(&mut chance)),
+                    (_, 1) => Call::LawLoss(law_loss(&mut chance, &mut now)),
+                    (_, 2) => Call::LawBaseRtt(Span::from_us(1 + chance.up_to(100_000, 36) as i64)),
+                    (_, 3..=10) => Call::LawAck(law_ack(&mut chance, &mut now)),
+                    _ => Call::Acked(socket.report(&mut chance)),
+                };
+                trial.call(&call).expect("the kernel runs the law");
+                call_natively(&mut native, &config, &call);
+                calls += 1;
+                let there = trial.flow::<L>();
+                assert_eq!(there, native, "{name}: call {calls} of seed {seed}, {call:?}, {settings:?}");
+                assert_eq!(trial.verdict(), native.verdict(), "{name}: call {calls} of seed {seed}");
+            }
+        }
+    }
+    println!("{name}: {calls} calls, equal in every field");
+}
+
+#[test]
+fn gemini_is_one() {
+    parity::<laws::Gemini>("gemini");
+}
+
+#[test]
+fn unocc_is_one() {
+    parity::<laws::UnoCc>("unocc");
+}
+
+#[test]
+fn dctcp_is_one() {
+    parity::<laws::Dctcp>("dctcp");
+}
