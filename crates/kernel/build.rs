@@ -24,15 +24,8 @@ fn main() {
 }
 
 /// What decides how a flow lies in the kernel's memory and what its bytes mean.
-const SOURCES: [&str; 7] = [
-    "src/host.rs",
-    "src/table.rs",
-    "bpf/src",
-    "bpf/Cargo.toml",
-    "bpf/shell.bpf.c",
-    "../laws/src",
-    "../units/src",
-];
+const SOURCES: [&str; 7] =
+    ["src/host.rs", "src/table.rs", "bpf/src", "bpf/Cargo.toml", "bpf/shell.bpf.c", "../laws/src", "../units/src"];
 
 fn add(hash: &mut DefaultHasher, path: &Path) -> io::Result<()> {
     if !path.is_dir() {
@@ -102,7 +95,12 @@ mod bpf {
         cargo.args(["rustc", "--quiet", "--release", "--locked", "--target", TARGET, "-Zbuild-std=core", "--"]);
         // One function an entry: the kernel wants type information for each function, and the compiler writes it
         // only for those that C calls. Version 2 of the instruction set is what every assembler here takes.
-        cargo.args(["--emit=asm", "-Ctarget-cpu=v2", "-Zfunction-sections=no", "-Cllvm-args=-inline-threshold=1000000"]);
+        cargo.args([
+            "--emit=asm",
+            "-Ctarget-cpu=v2",
+            "-Zfunction-sections=no",
+            "-Cllvm-args=-inline-threshold=1000000",
+        ]);
         cargo.arg(format!("--cfg=law=\"{}\"", row.name));
         // Assembly of an earlier law lies beside this one's under another hash.
         let deps = work.join(TARGET).join("release/deps");
@@ -136,7 +134,11 @@ mod bpf {
 
     fn assemblies(folder: &Path) -> Vec<PathBuf> {
         let Ok(entries) = fs::read_dir(folder) else { return Vec::new() };
-        entries.flatten().map(|entry| entry.path()).filter(|path| path.extension().is_some_and(|it| it == "s")).collect()
+        entries
+            .flatten()
+            .map(|entry| entry.path())
+            .filter(|path| path.extension().is_some_and(|it| it == "s"))
+            .collect()
     }
 
     /// The assembly, if it holds nothing that the kernel refuses; written so that older assemblers take it.
@@ -150,14 +152,11 @@ mod bpf {
                     row.name
                 ));
             }
-            match remainder_by_constant(code) {
-                Some(word) => {
-                    let _ = writeln!(ready, "\t.quad {word:#018x} # {code}");
-                }
-                None => {
-                    ready.push_str(line);
-                    ready.push('\n');
-                }
+            if let Some(word) = remainder_by_constant(code) {
+                let _ = writeln!(ready, "\t.quad {word:#018x} # {code}");
+            } else {
+                ready.push_str(line);
+                ready.push('\n');
             }
         }
         ready
@@ -209,8 +208,8 @@ mod bpf {
     fn run(command: &mut Command, needs: &str) {
         match command.status() {
             Ok(status) if status.success() => {}
-            Ok(status) => fail(&format!("{:?} ended with {status}; {needs}", command.get_program())),
-            Err(error) => fail(&format!("{:?}: {error}; {needs}", command.get_program())),
+            Ok(status) => fail(&format!("{} ended with {status}; {needs}", command.get_program().display())),
+            Err(error) => fail(&format!("{}: {error}; {needs}", command.get_program().display())),
         }
     }
 

@@ -1,11 +1,273 @@
-//! Whether this machine can run laws in its kernel.
+//! Whether this machine can run laws in its kernel, and what is missing.
 
+use std::fs;
+use std::io::Read as _;
 use std::path::Path;
+use std::process::{Command, Stdio};
 
-/// Whether laws can be loaded here: for tests that report themselves skipped where not.
+/// The oldest kernel whose hooks have the form that the shell uses (`cong_control` with the acknowledgement).
+const OLDEST: (u32, u32) = (6, 10);
+
+/// What came of a look.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Verdict {
+    /// As it should be.
+    Good,
+    /// Works, but worth knowing.
+    Note,
+    /// Laws cannot be loaded.
+    Missing,
+}
+
+/// One thing that was looked at.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Check {
+    /// What.
+    pub name: &'static str,
+    /// What came of it.
+    pub verdict: Verdict,
+    /// What was found.
+    pub found: String,
+    /// What to do about it; empty if nothing.
+    pub remedy: &'static str,
+}
+
+impl Check {
+    fn good(name: &'static str, found: impl Into<String>) -> Self {
+        Self { name, verdict: Verdict::Good, found: found.into(), remedy: "" }
+    }
+
+    fn note(name: &'static str, found: impl Into<String>, remedy: &'static str) -> Self {
+        Self { name, verdict: Verdict::Note, found: found.into(), remedy }
+    }
+
+    fn missing(name: &'static str, found: impl Into<String>, remedy: &'static str) -> Self {
+        Self { name, verdict: Verdict::Missing, found: found.into(), remedy }
+    }
+}
+
+/// Whether laws can be loaded here, as far as can be told without trying.
 pub fn may_load() -> bool {
-    let root = std::fs::read_to_string("/proc/self/status").is_ok_and(|status| {
-        status.lines().any(|line| line.strip_prefix("Uid:").is_some_and(|ids| ids.split_whitespace().nth(1) == Some("0")))
+    cfg!(feature = "bpf") && is_root() && Path::new(BTF).exists()
+}
+
+/// Looks at everything.
+pub fn examine() -> Vec<Check> {
+    let mut checks = vec![this_build(), kernel(&text("/proc/sys/kernel/osrelease")), privileges()];
+    checks.push(if Path::new(BTF).exists() {
+        Check::good("type information", BTF)
+    } else {
+        Check::missing("type information", format!("no {BTF}"), "a kernel built with CONFIG_DEBUG_INFO_BTF=y")
     });
-    root && Path::new("/sys/kernel/btf/vmlinux").exists()
+    checks.extend(options(kernel_config().as_deref()));
+    checks.push(bpf_file_system(&text("/proc/mounts")));
+    checks.push(cgroups(&text("/proc/mounts")));
+    checks.push(ecn(text("/proc/sys/net/ipv4/tcp_ecn").trim()));
+    checks.push(Check::good(
+        "congestion controls",
+        text("/proc/sys/net/ipv4/tcp_available_congestion_control").trim().to_owned(),
+    ));
+    checks.push(tun());
+    checks.push(iproute());
+    checks.push(offload());
+    checks
+}
+
+const BTF: &str = "/sys/kernel/btf/vmlinux";
+
+fn text(path: &str) -> String {
+    fs::read_to_string(path).unwrap_or_default()
+}
+
+fn is_root() -> bool {
+    let second = |ids: &str| ids.split_whitespace().nth(1) == Some("0");
+    text("/proc/self/status").lines().any(|line| line.strip_prefix("Uid:").is_some_and(second))
+}
+
+fn this_build() -> Check {
+    let laws: Vec<&str> = crate::rows().iter().map(|row| row.name).collect();
+    if cfg!(feature = "bpf") {
+        Check::good("this build", format!("has {}", laws.join(", ")))
+    } else {
+        Check::missing(
+            "this build",
+            "was made without the kernel's part",
+            "install clang, libelf and zlib (Debian: apt-get install clang libelf-dev zlib1g-dev pkg-config) and run `make build` again",
+        )
+    }
+}
+
+fn kernel(release: &str) -> Check {
+    let release = release.trim();
+    let mut numbers = release.split(|c: char| !c.is_ascii_digit()).map_while(|part| part.parse().ok());
+    match (numbers.next(), numbers.next()) {
+        (Some(major), Some(minor)) if (major, minor) >= OLDEST => Check::good("kernel", release),
+        (Some(_), Some(_)) => Check::missing("kernel", release, "Linux 6.10 or later (Debian 13 has 6.12)"),
+        _ => Check::missing("kernel", format!("`{release}` is no release that can be read"), "Linux 6.10 or later"),
+    }
+}
+
+fn privileges() -> Check {
+    if is_root() {
+        Check::good("privileges", "root")
+    } else {
+        Check::missing(
+            "privileges",
+            "not root",
+            "run it with sudo: loading a program into the kernel needs CAP_BPF and CAP_NET_ADMIN",
+        )
+    }
+}
+
+/// The kernel's configuration, from where distributions keep it.
+fn kernel_config() -> Option<String> {
+    let release = text("/proc/sys/kernel/osrelease");
+    if let Ok(config) = fs::read_to_string(format!("/boot/config-{}", release.trim())) {
+        return Some(config);
+    }
+    // zcat rather than a library for one file that is only looked at.
+    let output = Command::new("zcat").arg("/proc/config.gz").stderr(Stdio::null()).output().ok()?;
+    output.status.success().then(|| String::from_utf8_lossy(&output.stdout).into_owned())
+}
+
+/// What the kernel must be built with, and what for.
+const OPTIONS: [(&str, &str); 5] = [
+    ("CONFIG_BPF_SYSCALL", "loads programs"),
+    ("CONFIG_BPF_JIT", "struct_ops need the compiler in the kernel"),
+    ("CONFIG_NET", "TCP"),
+    ("CONFIG_CGROUP_BPF", "`--cgroup`"),
+    ("CONFIG_TUN", "`narrows emulate`"),
+];
+
+fn options(config: Option<&str>) -> Vec<Check> {
+    const NAME: &str = "kernel options";
+    let Some(config) = config else {
+        return vec![Check::note(NAME, "no /boot/config or /proc/config.gz to read", "")];
+    };
+    let is_set = |option: &str| {
+        config.lines().any(|line| line.strip_prefix(option).is_some_and(|rest| rest == "=y" || rest == "=m"))
+    };
+    let absent: Vec<_> = OPTIONS.iter().filter(|(option, _)| !is_set(option)).collect();
+    if absent.is_empty() {
+        return vec![Check::good(NAME, "all there")];
+    }
+    let describe =
+        |(option, what): &&(&str, &str)| Check::missing(NAME, format!("{option} is off: {what}"), "a kernel with it");
+    absent.iter().map(describe).collect()
+}
+
+fn mounted(mounts: &str, kind: &str) -> Option<String> {
+    let mut entries = mounts.lines().map(|line| line.split_whitespace().collect::<Vec<_>>());
+    entries.find_map(|words| (words.get(2) == Some(&kind)).then(|| words[1].to_owned()))
+}
+
+fn bpf_file_system(mounts: &str) -> Check {
+    match mounted(mounts, "bpf") {
+        Some(place) => Check::good("BPF file system", place),
+        None => Check::note("BPF file system", "not mounted", "`narrows kernel load` mounts it at /sys/fs/bpf"),
+    }
+}
+
+fn cgroups(mounts: &str) -> Check {
+    match mounted(mounts, "cgroup2") {
+        Some(place) => Check::good("cgroups, version 2", place),
+        None => Check::note("cgroups, version 2", "not mounted", "`--cgroup` needs it; the other choices do not"),
+    }
+}
+
+fn ecn(value: &str) -> Check {
+    const NAME: &str = "ECN (net.ipv4.tcp_ecn)";
+    match value {
+        "0" => Check::note(
+            NAME,
+            "0: only where a law asks for it",
+            "laws ask for it on both ends; the listener must run the law, or tcp_ecn=1, before the SYN arrives",
+        ),
+        "1" => Check::good(NAME, "1: asked for and agreed to"),
+        "2" => Check::good(NAME, "2: agreed to; laws ask for it themselves"),
+        "" => Check::note(NAME, "cannot be read", ""),
+        other => Check::note(NAME, format!("{other}: accurate ECN"), "laws count the classic echo: set it to 1 or 2"),
+    }
+}
+
+fn tun() -> Check {
+    if Path::new("/dev/net/tun").exists() {
+        Check::good("TUN devices", "/dev/net/tun")
+    } else {
+        Check::note("TUN devices", "no /dev/net/tun", "`narrows emulate` needs it: modprobe tun")
+    }
+}
+
+fn iproute() -> Check {
+    let found = Command::new("ip").arg("-V").stdout(Stdio::piped()).stderr(Stdio::null()).spawn();
+    let Ok(mut child) = found else {
+        return Check::note(
+            "iproute2",
+            "no `ip`",
+            "`--route` and `narrows emulate` need it (Debian: apt-get install iproute2)",
+        );
+    };
+    let mut version = String::new();
+    if let Some(mut out) = child.stdout.take() {
+        let _ = out.read_to_string(&mut version);
+    }
+    let _ = child.wait();
+    Check::good("iproute2", version.trim().to_owned())
+}
+
+/// Bursts of 64 KB defeat a marking threshold that is not much larger.
+fn offload() -> Check {
+    Check::note(
+        "bursts",
+        "TCP hands devices up to 64 KB at once",
+        "with a marking threshold under about 200 KB, lower it: ip link set dev DEVICE gso_max_size 9000",
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn old_kernels_are_told_apart() {
+        for (release, verdict) in [
+            ("6.12.1-amd64", Verdict::Good),
+            ("6.10.0", Verdict::Good),
+            ("7.2.0-rc1\n", Verdict::Good),
+            ("6.9.12", Verdict::Missing),
+            ("5.15.0-91-generic", Verdict::Missing),
+            ("", Verdict::Missing),
+        ] {
+            assert_eq!(kernel(release).verdict, verdict, "{release}");
+        }
+    }
+
+    #[test]
+    fn absent_options_are_named() {
+        let config =
+            "CONFIG_BPF_SYSCALL=y\nCONFIG_BPF_JIT=y\nCONFIG_NET=y\n# CONFIG_CGROUP_BPF is not set\nCONFIG_TUN=m\n";
+        let checks = options(Some(config));
+        assert_eq!(checks.len(), 1);
+        assert!(checks[0].found.contains("CONFIG_CGROUP_BPF"), "{}", checks[0].found);
+        assert_eq!(options(None)[0].verdict, Verdict::Note);
+    }
+
+    #[test]
+    fn mounts_are_found_by_kind() {
+        let mounts = "proc /proc proc rw 0 0\nnone /sys/fs/bpf bpf rw 0 0\n";
+        assert_eq!(bpf_file_system(mounts).verdict, Verdict::Good);
+        assert_eq!(cgroups(mounts).verdict, Verdict::Note);
+    }
+
+    #[test]
+    fn accurate_ecn_is_remarked() {
+        assert_eq!(ecn("1").verdict, Verdict::Good);
+        assert_eq!(ecn("3").verdict, Verdict::Note);
+    }
+
+    #[test]
+    fn everything_is_looked_at() {
+        let names: Vec<_> = examine().iter().map(|check| check.name).collect();
+        assert!(names.contains(&"kernel") && names.contains(&"privileges"), "{names:?}");
+    }
 }

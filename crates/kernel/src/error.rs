@@ -15,11 +15,15 @@ pub enum Error {
     NoRate,
     #[error("this needs root (CAP_BPF and CAP_NET_ADMIN): try it with sudo")]
     NotRoot,
-    #[error("this kernel has no type information (/sys/kernel/btf/vmlinux): it must be built with CONFIG_DEBUG_INFO_BTF=y, as those of the large distributions are")]
+    #[error(
+        "this kernel has no type information (/sys/kernel/btf/vmlinux): it must be built with CONFIG_DEBUG_INFO_BTF=y, as those of the large distributions are"
+    )]
     NoBtf,
     #[error("{law}: the kernel refused the program: {reason}")]
     Refused { law: String, reason: String },
-    #[error("a congestion control named `{name}` is registered already; `narrows kernel status` shows who, `narrows kernel unload` removes it")]
+    #[error(
+        "a congestion control named `{name}` is registered already; `narrows kernel status` shows who, `narrows kernel unload` removes it"
+    )]
     NameTaken { name: String },
     #[error("`{name}` is over the kernel's 15 bytes for a name")]
     LongName { name: String },
@@ -35,6 +39,7 @@ pub enum Error {
 
 impl Error {
     /// For files.
+    #[cfg(feature = "bpf")]
     pub(crate) fn io(action: &'static str, path: impl Into<PathBuf>, source: io::Error) -> Self {
         Self::Io { action, path: path.into(), source }
     }

@@ -132,12 +132,8 @@ impl<L: Configured> Flow<L> {
     pub unsafe fn begin(place: *mut Self, config: &Config, report: &Report) {
         let given = !config.base_rtt.is_zero();
         let base_rtt = if given { config.base_rtt } else { handshake_rtt(report) };
-        let path = Path {
-            base_rtt,
-            intra_rtt: config.intra_rtt,
-            line_rate: config.line_rate,
-            mss: Bytes::new(report.mss),
-        };
+        let path =
+            Path { base_rtt, intra_rtt: config.intra_rtt, line_rate: config.line_rate, mss: Bytes::new(report.mss) };
         let params = L::Params::for_path(&path).overridden(&config.params, config.which);
         // SAFETY: the caller's.
         unsafe {
@@ -246,7 +242,7 @@ impl<L: Configured> Flow<L> {
 /// A permit in the kernel's units.
 #[inline(always)]
 pub fn verdict(permit: &Permit, mss: u64) -> Verdict {
-    let packets = if mss == 0 { 0 } else { permit.window.get() / mss };
+    let packets = permit.window.get().checked_div(mss).unwrap_or(0);
     let most = u64::from(u32::MAX >> 1);
     let window_packets = if packets < FEWEST_PACKETS {
         FEWEST_PACKETS

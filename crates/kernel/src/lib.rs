@@ -16,6 +16,8 @@ mod object;
 #[cfg(feature = "bpf")]
 pub mod pins;
 #[cfg(feature = "bpf")]
+pub mod places;
+#[cfg(feature = "bpf")]
 mod sockets;
 #[cfg(feature = "bpf")]
 pub mod trial;

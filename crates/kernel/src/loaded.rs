@@ -3,7 +3,7 @@
 #![allow(unsafe_code, reason = "it talks to the kernel")]
 
 use std::fs;
-use std::os::fd::AsFd as _;
+use std::os::fd::{AsFd as _, AsRawFd as _};
 use std::path::Path;
 
 use libbpf_rs::{Link, MapCore as _, Object};
@@ -81,7 +81,6 @@ impl Loaded {
         let failed = |reason: String| Error::Failed { action: "choose the law in a cgroup", reason };
         let program = self.object.progs_mut().find(|program| program.name() == "choose");
         let program = program.ok_or_else(|| failed("the object has no `choose`".into()))?;
-        use std::os::fd::AsRawFd as _;
         program.attach_cgroup(folder.as_raw_fd()).map_err(|error| {
             failed(format!("{}: {error}; it must be a directory of the cgroup2 file system", cgroup.display()))
         })

@@ -51,7 +51,7 @@ pub(crate) fn load(row: &Row, tcp_name: &str, config: &Config) -> Result<Object,
     let said = Said::listen();
     let refused = |error: libbpf_rs::Error| Error::Refused {
         law: row.kind.info().title.to_owned(),
-        reason: said.reason(&error),
+        reason: Said::reason(&error),
     };
     let mut open = ObjectBuilder::default().open_memory(bytes(row)).map_err(refused)?;
     rename(&mut open, row.tcp_name, tcp_name)?;
@@ -104,7 +104,7 @@ impl Said {
     }
 
     /// The error, and the last lines that libbpf said of it.
-    fn reason(&self, error: &libbpf_rs::Error) -> String {
+    fn reason(error: &libbpf_rs::Error) -> String {
         let heard = HEARD.lock().unwrap_or_else(PoisonError::into_inner);
         let lines: Vec<&str> = heard.lines().map(str::trim).filter(|line| !line.is_empty()).collect();
         let last = lines[lines.len().saturating_sub(4)..].join("; ");

@@ -1,1 +1,234 @@
-//! Laws that stay when the process that loaded them ends: links and maps pinned in the BPF file system.
+//! Laws that stay when the process that loaded them ends: their links, maps and programs are pinned in the BPF file
+//! system, one directory a law, until they are removed or the machine restarts.
+
+#![allow(unsafe_code, reason = "the BPF file system is mounted by a system call")]
+
+use std::ffi::CString;
+use std::fs;
+use std::io;
+use std::os::fd::AsFd as _;
+use std::path::{Path, PathBuf};
+
+use libbpf_rs::{MapCore as _, MapFlags, MapHandle, Program};
+
+use crate::host::Config;
+use crate::places::{Place, Taken};
+use crate::sockets::{Socket, list};
+use crate::{BUILD, Error, Loaded, Row, rows};
+
+/// Where the kernel's BPF file system belongs.
+const BPFFS: &str = "/sys/fs/bpf";
+/// Its magic number.
+const BPFFS_MAGIC: i64 = 0xcafe_4a11;
+/// Where the names and places of pinned laws are noted; gone with a restart, as the pins are.
+const NOTES: &str = "/run/narrows/kernel";
+
+fn root() -> PathBuf {
+    Path::new(BPFFS).join("narrows")
+}
+
+/// A law that is pinned.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Pinned {
+    /// Which.
+    pub row: &'static Row,
+    /// Its name in the kernel.
+    pub tcp_name: String,
+    /// Who uses it.
+    pub places: Vec<Taken>,
+    folder: PathBuf,
+}
+
+/// Pins a law and makes places use it. Returns whether the BPF file system had to be mounted.
+///
+/// # Errors
+/// When the law is pinned already, the BPF file system cannot be mounted, or a place does not take the law. Nothing is
+/// left behind then.
+pub fn pin(mut loaded: Loaded, places: &[Place]) -> Result<bool, Error> {
+    let law = loaded.row.name;
+    let mounted = mount()?;
+    let folder = root().join(law);
+    if folder.exists() {
+        return Err(Error::AlreadyLoaded { law: law.to_owned() });
+    }
+    fs::create_dir_all(&folder).map_err(|error| Error::io("create", &folder, error))?;
+    let undo = Undo { folder: folder.clone(), tcp_name: loaded.tcp_name().to_owned(), places: Vec::new(), kept: false };
+    let undo = pin_all(&mut loaded, places, &folder, undo)?;
+    let lines: Vec<String> =
+        std::iter::once(loaded.tcp_name().to_owned()).chain(undo.places.iter().map(Taken::line)).collect();
+    let note = note(law);
+    fs::create_dir_all(NOTES).map_err(|error| Error::io("create", NOTES, error))?;
+    fs::write(&note, lines.join("\n")).map_err(|error| Error::io("write", &note, error))?;
+    undo.keep();
+    Ok(mounted)
+}
+
+fn pin_all(loaded: &mut Loaded, places: &[Place], folder: &Path, mut undo: Undo) -> Result<Undo, Error> {
+    let failed = |error: libbpf_rs::Error| Error::Failed { action: "pin the law", reason: error.to_string() };
+    loaded.link.pin(folder.join("law")).map_err(failed)?;
+    for mut map in loaded.object.maps_mut() {
+        let name = map.name().to_string_lossy().into_owned();
+        if name == "flows" || name == "config" {
+            map.pin(folder.join(name)).map_err(failed)?;
+        }
+    }
+    for mut program in loaded.object.progs_mut() {
+        if program.name() == "list_sockets" {
+            program.pin(folder.join("list_sockets")).map_err(failed)?;
+        }
+    }
+    for (number, place) in places.iter().enumerate() {
+        if let Place::Cgroup(path) = place {
+            let mut link = loaded.choose_in_cgroup(path)?;
+            link.pin(folder.join(format!("cgroup{number}"))).map_err(failed)?;
+        }
+        undo.places.push(Taken::take(place, loaded.tcp_name())?);
+    }
+    Ok(undo)
+}
+
+/// Takes back what was done so far, unless it is kept.
+struct Undo {
+    folder: PathBuf,
+    tcp_name: String,
+    places: Vec<Taken>,
+    kept: bool,
+}
+
+impl Undo {
+    fn keep(mut self) {
+        self.kept = true;
+    }
+}
+
+impl Drop for Undo {
+    fn drop(&mut self) {
+        if !self.kept {
+            for taken in &self.places {
+                let _ = taken.give_back(&self.tcp_name);
+            }
+            let _ = remove_folder(&self.folder);
+        }
+    }
+}
+
+/// The laws that are pinned now.
+///
+/// # Errors
+/// When the BPF file system cannot be read.
+pub fn pinned() -> Result<Vec<Pinned>, Error> {
+    rows().iter().filter(|row| root().join(row.name).exists()).map(Pinned::open).collect()
+}
+
+impl Pinned {
+    /// The pinned law of that name.
+    ///
+    /// # Errors
+    /// When it is not pinned.
+    pub fn of_name(name: &str) -> Result<Self, Error> {
+        let row = Row::of_name(name).filter(|row| root().join(row.name).exists());
+        row.map_or_else(|| Err(Error::NotLoaded { law: name.to_owned() }), Self::open)
+    }
+
+    fn open(row: &'static Row) -> Result<Self, Error> {
+        let note = note(row.name);
+        let text = match fs::read_to_string(&note) {
+            Ok(text) => text,
+            // Without its note a law can still be shown and removed.
+            Err(error) if error.kind() == io::ErrorKind::NotFound => row.tcp_name.to_owned(),
+            Err(error) => return Err(Error::io("read", note, error)),
+        };
+        let mut lines = text.lines();
+        let tcp_name = lines.next().unwrap_or(row.tcp_name).to_owned();
+        Ok(Self { row, tcp_name, places: lines.filter_map(Taken::of_line).collect(), folder: root().join(row.name) })
+    }
+
+    /// What its flows are told.
+    ///
+    /// # Errors
+    /// When the pinned map cannot be read.
+    pub fn config(&self) -> Result<Config, Error> {
+        let failed = |reason: String| Error::Failed { action: "read the law's parameters", reason };
+        let map = MapHandle::from_pinned_path(self.folder.join("config")).map_err(|error| failed(error.to_string()))?;
+        let bytes = map.lookup(&0u32.to_ne_bytes(), MapFlags::ANY).map_err(|error| failed(error.to_string()))?;
+        let bytes = bytes.unwrap_or_default();
+        if bytes.len() != Config::WORDS * 8 {
+            return Err(failed(format!("{} bytes, not {}: another version loaded it", bytes.len(), Config::WORDS * 8)));
+        }
+        let mut words = [0; Config::WORDS];
+        for (word, bytes) in words.iter_mut().zip(bytes.chunks_exact(8)) {
+            *word = bytes.try_into().map_or(0, u64::from_ne_bytes);
+        }
+        Ok(Config::of_words(&words))
+    }
+
+    /// The sockets that run it, of all namespaces.
+    ///
+    /// # Errors
+    /// When the law was loaded by another build, whose flows lie otherwise in memory, or the kernel cannot list them.
+    pub fn sockets(&self) -> Result<Vec<Socket>, Error> {
+        let failed = |reason: String| Error::Failed { action: "list sockets", reason };
+        if self.config()?.build != BUILD {
+            return Err(failed(format!(
+                "another build of narrows loaded {}; `narrows kernel unload {}` and load it again",
+                self.row.kind.info().title,
+                self.row.name
+            )));
+        }
+        let path = self.folder.join("list_sockets");
+        let program = Program::fd_from_pinned_path(&path).map_err(|error| failed(error.to_string()))?;
+        let flows =
+            MapHandle::from_pinned_path(self.folder.join("flows")).map_err(|error| failed(error.to_string()))?;
+        list(self.row, program.as_fd(), flows.as_fd())
+    }
+
+    /// Puts every place back as it was and takes the law out. Sockets that run it keep it until they close. Says what
+    /// could not be put back.
+    ///
+    /// # Errors
+    /// When pins cannot be removed.
+    pub fn remove(self) -> Result<Vec<String>, Error> {
+        let complaints = self.places.iter().filter_map(|taken| taken.give_back(&self.tcp_name)).collect();
+        remove_folder(&self.folder)?;
+        let note = note(self.row.name);
+        match fs::remove_file(&note) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => Err(Error::io("remove", note, error)),
+            _ => Ok(complaints),
+        }
+    }
+}
+
+fn note(law: &str) -> PathBuf {
+    Path::new(NOTES).join(law)
+}
+
+/// Unpins all that a law's directory holds, and removes it, and the one above when it is empty.
+fn remove_folder(folder: &Path) -> Result<(), Error> {
+    let entries = fs::read_dir(folder).map_err(|error| Error::io("read", folder, error))?;
+    for entry in entries.flatten() {
+        fs::remove_file(entry.path()).map_err(|error| Error::io("remove", entry.path(), error))?;
+    }
+    fs::remove_dir(folder).map_err(|error| Error::io("remove", folder, error))?;
+    let _ = fs::remove_dir(root());
+    Ok(())
+}
+
+/// Mounts the BPF file system where it is not. Returns whether it had to.
+fn mount() -> Result<bool, Error> {
+    let failed = |error: io::Error| Error::io("mount the BPF file system at", BPFFS, error);
+    let path = CString::new(BPFFS).map_err(|error| failed(error.into()))?;
+    // SAFETY: zero is a valid value of this struct of numbers, and the path ends with a zero.
+    let is_there = unsafe {
+        let mut status: libc::statfs = std::mem::zeroed();
+        libc::statfs(path.as_ptr(), &raw mut status) == 0 && status.f_type == BPFFS_MAGIC
+    };
+    if is_there {
+        return Ok(false);
+    }
+    let kind = c"bpf";
+    // SAFETY: all strings end with a zero and live through the call; this kind of file system takes no data.
+    let mounted = unsafe {
+        libc::mount(kind.as_ptr(), path.as_ptr(), kind.as_ptr(), libc::MS_NOSUID | libc::MS_NODEV, std::ptr::null())
+    };
+    if mounted == 0 { Ok(true) } else { Err(failed(io::Error::last_os_error())) }
+}

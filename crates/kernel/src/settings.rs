@@ -28,8 +28,7 @@ impl Default for Settings {
 }
 
 /// Any path: what is set does not depend on it.
-const SOME_PATH: Path =
-    Path { base_rtt: Span::ZERO, intra_rtt: Span::ZERO, line_rate: Rate::ZERO, mss: Bytes::ZERO };
+const SOME_PATH: Path = Path { base_rtt: Span::ZERO, intra_rtt: Span::ZERO, line_rate: Rate::ZERO, mss: Bytes::ZERO };
 
 impl Settings {
     /// As flows read it.
@@ -96,8 +95,8 @@ impl Config {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::rows;
     use crate::host::{Flow, Report};
+    use crate::rows;
     use laws::{ControlLaw, Gemini};
     use units::Frac;
 

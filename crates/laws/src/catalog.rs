@@ -239,11 +239,7 @@ pub fn build<'a>(kind: Kind, path: &Path, settings: &[(&'a str, Value)]) -> Resu
 /// The parameters of the law `kind` as words by their places in its table: defaults for a flow on `path`, and over
 /// them `settings`, which [`check`] has passed. For hosts that lay them over another path's defaults
 /// ([`Parameters::overridden`]).
-pub fn words<'a>(
-    kind: Kind,
-    path: &Path,
-    settings: impl Iterator<Item = (&'a str, Value)>,
-) -> [u64; MOST_PARAMS] {
+pub fn words<'a>(kind: Kind, path: &Path, settings: impl Iterator<Item = (&'a str, Value)>) -> [u64; MOST_PARAMS] {
     macro_rules! make {
         ($module:ident) => {{
             let mut params = $module::Params::for_path(path);

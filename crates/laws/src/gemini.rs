@@ -46,9 +46,9 @@ pub struct Gemini {
     base_rtt: Span, // RTT_base: the smallest seen; the path's until the first sample
     seen_rtt: bool,
     congested_wan: bool, // what the last round said
-    factor: Frac, // F
-    step: Bytes,  // h
-    alpha: Frac,  // starts at 1, as DCTCP's
+    factor: Frac,        // F
+    step: Bytes,         // h
+    alpha: Frac,         // starts at 1, as DCTCP's
     round: Round,
     round_min_rtt: Span, // of packets that left after the last cut
     last_cut: Time,

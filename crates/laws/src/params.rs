@@ -87,6 +87,20 @@ impl Value {
     }
 }
 
+impl Value {
+    /// A value of this one's kind from its 64 bits ([`Parameters::words`]).
+    pub fn of_word(self, word: u64) -> Self {
+        match self {
+            Self::Fraction(_) => Self::Fraction(Word::of_word(word)),
+            Self::Span(_) => Self::Span(Word::of_word(word)),
+            Self::Bytes(_) => Self::Bytes(Word::of_word(word)),
+            Self::Rate(_) => Self::Rate(Word::of_word(word)),
+            Self::Count(_) => Self::Count(Word::of_word(word)),
+            Self::Switch(_) => Self::Switch(Word::of_word(word)),
+        }
+    }
+}
+
 impl fmt::Display for Quantity {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {

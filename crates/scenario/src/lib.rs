@@ -6,6 +6,7 @@
 
 #![forbid(unsafe_code)]
 
+pub mod argument;
 mod build;
 mod check;
 pub mod config;

@@ -152,7 +152,7 @@ pub(crate) fn apply_arguments(root: &mut Node, overrides: &Overrides, sources: &
 }
 
 /// A value parsed from the middle of a text, its places moved there.
-fn shifted(mut node: Node, by: usize) -> Node {
+pub(crate) fn shifted(mut node: Node, by: usize) -> Node {
     node.origin = node.origin.shifted(by);
     match &mut node.value {
         Value::Array(items) => {

@@ -5,6 +5,7 @@ pub(crate) mod check;
 pub(crate) mod compare;
 pub(crate) mod demo;
 pub(crate) mod import;
+pub(crate) mod kernel;
 pub(crate) mod laws;
 pub(crate) mod meta;
 pub(crate) mod report;

@@ -111,7 +111,7 @@ impl Scheme {
     pub(crate) fn settings(&self, law: Kind) -> Result<Vec<(String, Setting, At<()>)>, Fault> {
         let Some(params) = self.params.get(law.info().name) else { return Ok(Vec::new()) };
         let read = |(name, node): &(At<String>, Node)| {
-            let setting = setting(law, name, node)?;
+            let setting = law_setting(law, name, node)?;
             Ok((name.value.clone(), setting, At { value: (), origin: node.origin }))
         };
         params.0.0.iter().map(read).collect()
@@ -133,7 +133,8 @@ impl Scheme {
     }
 }
 
-fn setting(law: Kind, name: &At<String>, node: &Node) -> Result<Setting, Fault> {
+/// Reads one parameter of a law.
+pub(crate) fn law_setting(law: Kind, name: &At<String>, node: &Node) -> Result<Setting, Fault> {
     let info = law.info();
     let Some(param) = info.param(name) else {
         return Err(Fault::new(name.origin, format!("{} has no parameter `{}`", info.title, name.value))

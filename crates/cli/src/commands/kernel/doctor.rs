@@ -1,0 +1,40 @@
+//! `narrows kernel doctor`: can this machine run laws in its kernel?
+
+use kernel::doctor::{Check, Verdict, examine};
+use serde_json::json;
+
+use crate::args::KernelDoctorArgs;
+use crate::exit::{Failure, print};
+
+pub(crate) fn doctor(args: &KernelDoctorArgs) -> Result<(), Failure> {
+    let checks = examine();
+    let missing = checks.iter().filter(|check| check.verdict == Verdict::Missing).count();
+    if args.json {
+        let checks: Vec<_> = checks.iter().map(as_json).collect();
+        print(&format!("{:#}", json!({ "schema": 1, "ready": missing == 0, "checks": checks })))?;
+    } else {
+        let mut table = crate::table::prose();
+        table.set_header(["", "what", "found", "what to do"]);
+        for check in &checks {
+            table.add_row([word(check.verdict), check.name, &check.found, check.remedy]);
+        }
+        print(&table.to_string())?;
+    }
+    match missing {
+        0 => Ok(()),
+        1 => Err(Failure::Run(anyhow::anyhow!("laws cannot be loaded here: one thing is missing"))),
+        _ => Err(Failure::Run(anyhow::anyhow!("laws cannot be loaded here: {missing} things are missing"))),
+    }
+}
+
+const fn word(verdict: Verdict) -> &'static str {
+    match verdict {
+        Verdict::Good => "ok",
+        Verdict::Note => "note",
+        Verdict::Missing => "missing",
+    }
+}
+
+fn as_json(check: &Check) -> serde_json::Value {
+    json!({ "name": check.name, "verdict": word(check.verdict), "found": check.found, "remedy": check.remedy })
+}

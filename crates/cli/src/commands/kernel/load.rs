@@ -1,0 +1,137 @@
+//! `narrows kernel load` and `unload`.
+
+use std::path::Path;
+use std::time::Duration;
+
+use kernel::places::{Place, Taken};
+use kernel::{Loaded, Row, Settings, pins};
+use scenario::argument;
+
+use crate::args::{KernelLoadArgs, KernelUnloadArgs};
+use crate::exit::{Failure, print, tell};
+use crate::interrupt::interrupted;
+
+pub(crate) fn load(args: &KernelLoadArgs) -> Result<(), Failure> {
+    let row = row(&args.law)?;
+    let settings = settings(row, args)?;
+    let places = places(args);
+    if pins::pinned().is_ok_and(|pinned| pinned.iter().any(|it| it.row == row)) {
+        return Err(kernel::Error::AlreadyLoaded { law: row.name.to_owned() }.into());
+    }
+    let loaded = Loaded::load(row, &settings, args.name.as_deref())?;
+    let name = loaded.tcp_name().to_owned();
+    let title = row.kind.info().title;
+    if args.hold {
+        return hold(&loaded, &places, title);
+    }
+    if pins::pin(loaded, &places)? {
+        tell("note: the BPF file system was not mounted; it is now, at /sys/fs/bpf");
+    }
+    let mut text = format!(
+        "{title} is in the kernel as `{name}` and stays there when this command ends.\nremove it: narrows kernel unload {}",
+        row.name
+    );
+    text.push_str(&who(&places, &name));
+    print(&text)
+}
+
+/// Who uses it now, and how to use it.
+fn who(places: &[Place], name: &str) -> String {
+    if places.is_empty() {
+        return format!(
+            "\nnobody uses it yet: name it with TCP_CONGESTION (iperf3 -C {name}), or load it with --default, --netns, --route or --cgroup\n\
+             both ends need it: a listener that runs another law refuses ECN"
+        );
+    }
+    let places: Vec<String> = places.iter().map(ToString::to_string).collect();
+    format!(
+        "\nused by new connections of: {}\nboth ends need it: a listener that runs another law refuses ECN",
+        places.join(", ")
+    )
+}
+
+/// Keeps the law while this command runs; everything is put back at the end.
+fn hold(loaded: &Loaded, places: &[Place], title: &str) -> Result<(), Failure> {
+    let mut held = Held { name: loaded.tcp_name().to_owned(), taken: Vec::new() };
+    let mut links = Vec::new();
+    for place in places {
+        if let Place::Cgroup(path) = place {
+            links.push(loaded.choose_in_cgroup(path)?);
+        }
+        held.taken.push(Taken::take(place, loaded.tcp_name())?);
+    }
+    let used = who(places, loaded.tcp_name());
+    print(&format!("{title} is in the kernel as `{}` until Ctrl-C.{used}", loaded.tcp_name()))?;
+    while !interrupted() {
+        std::thread::sleep(Duration::from_millis(100));
+    }
+    Ok(())
+}
+
+struct Held {
+    name: String,
+    taken: Vec<Taken>,
+}
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        for complaint in self.taken.iter().filter_map(|taken| taken.give_back(&self.name)) {
+            tell(&format!("warning: not put back: {complaint}"));
+        }
+    }
+}
+
+pub(crate) fn unload(args: &KernelUnloadArgs) -> Result<(), Failure> {
+    let pinned = if args.all {
+        pins::pinned()?
+    } else {
+        args.laws
+            .iter()
+            .map(|law| row(law).and_then(|row| Ok(pins::Pinned::of_name(row.name)?)))
+            .collect::<Result<_, _>>()?
+    };
+    for law in pinned {
+        let title = law.row.kind.info().title;
+        for complaint in law.remove()? {
+            tell(&format!("warning: not put back: {complaint}"));
+        }
+        print(&format!("{title} is out of the kernel; sockets that run it keep it until they close"))?;
+    }
+    Ok(())
+}
+
+pub(crate) fn export(directory: &Path) -> Result<(), Failure> {
+    kernel::export(directory)?;
+    let names: Vec<String> = kernel::rows().iter().map(|row| format!("{}.bpf.o", row.name)).collect();
+    print(&format!("{}: {}", directory.display(), names.join(", ")))
+}
+
+/// The law of that name.
+pub(crate) fn row(name: &str) -> Result<&'static Row, Failure> {
+    let known: Vec<&str> = kernel::rows().iter().map(|row| row.name).collect();
+    let what = if laws::catalog::Kind::from_name(name).is_some() {
+        format!("`{name}` is not built for the kernel")
+    } else {
+        format!("no law `{name}`")
+    };
+    Row::of_name(name).ok_or_else(|| Failure::unknown(&what, name, &known))
+}
+
+fn settings(row: &Row, args: &KernelLoadArgs) -> Result<Settings, Failure> {
+    let base_rtt = args.base_rtt.as_deref().map(|text| argument::span("--base-rtt", text)).transpose()?;
+    let params = args.params.iter().map(|text| argument::law_param("--param", row.kind, text));
+    Ok(Settings {
+        line_rate: argument::rate("--line-rate", &args.line_rate)?,
+        base_rtt,
+        intra_rtt: argument::span("--intra-rtt", &args.intra_rtt)?,
+        params: params.collect::<Result<_, _>>()?,
+    })
+}
+
+fn places(args: &KernelLoadArgs) -> Vec<Place> {
+    let default = args.default.then_some(Place::Default);
+    let netns = args.netns.iter().cloned().map(Place::Netns);
+    let route = args.route.iter().cloned().map(Place::Route);
+    let cgroup = args.cgroup.iter().cloned().map(Place::Cgroup);
+    default.into_iter().chain(netns).chain(route).chain(cgroup).collect()
+}

@@ -1,0 +1,40 @@
+//! `narrows kernel`: laws in this machine's own TCP.
+
+mod doctor;
+#[cfg(feature = "bpf")]
+mod load;
+#[cfg(feature = "bpf")]
+mod status;
+
+use crate::args::KernelCommand;
+use crate::exit::Failure;
+
+pub(crate) fn kernel(command: KernelCommand) -> Result<(), Failure> {
+    match command {
+        KernelCommand::Doctor(args) => doctor::doctor(&args),
+        #[cfg(feature = "bpf")]
+        KernelCommand::Load(args) => load::load(&args),
+        #[cfg(feature = "bpf")]
+        KernelCommand::Status(args) => status::status(&args),
+        #[cfg(feature = "bpf")]
+        KernelCommand::Unload(args) => load::unload(&args),
+        #[cfg(feature = "bpf")]
+        KernelCommand::Export { directory } => load::export(&directory),
+        #[cfg(not(feature = "bpf"))]
+        _ => Err(Failure::Input(
+            "error: this build of narrows has no BPF part; `narrows kernel doctor` says what building it needs"
+                .to_owned(),
+        )),
+    }
+}
+
+/// What the kernel refuses, or the user may not.
+#[cfg(feature = "bpf")]
+impl From<kernel::Error> for Failure {
+    fn from(error: kernel::Error) -> Self {
+        match error {
+            kernel::Error::Refused { .. } | kernel::Error::Failed { .. } => Self::Run(error.into()),
+            other => Self::Input(format!("error: {other}")),
+        }
+    }
+}

@@ -1,0 +1,181 @@
+//! `narrows kernel status`: what is loaded, who uses it, what its sockets do.
+
+use std::io::{IsTerminal as _, Write as _};
+use std::time::Duration;
+
+use comfy_table::{ContentArrangement, Table, presets};
+use kernel::Socket;
+use kernel::host::Config;
+use kernel::pins::{Pinned, pinned};
+use serde_json::{Value, json};
+
+use crate::args::KernelStatusArgs;
+use crate::exit::{Failure, print};
+use crate::interrupt::interrupted;
+
+/// How often `--watch` looks.
+const PERIOD: Duration = Duration::from_secs(1);
+
+pub(crate) fn status(args: &KernelStatusArgs) -> Result<(), Failure> {
+    if let Some(law) = &args.law {
+        super::load::row(law)?;
+    }
+    if args.json {
+        let laws: Vec<_> = chosen(args)?.iter().map(as_json).collect::<Result<_, Failure>>()?;
+        return print(&format!("{:#}", json!({ "schema": 1, "laws": laws })));
+    }
+    if !args.watch {
+        return print(&page(args)?);
+    }
+    while !interrupted() {
+        let page = page(args)?;
+        if std::io::stdout().is_terminal() {
+            // To the top, each line cleared to its end, and what is below cleared.
+            let _ = write!(std::io::stdout(), "\x1b[H{}\x1b[J", page.replace('\n', "\x1b[K\n") + "\x1b[K\n");
+            let _ = std::io::stdout().flush();
+        } else {
+            print(&page)?;
+        }
+        std::thread::sleep(PERIOD);
+    }
+    Ok(())
+}
+
+fn chosen(args: &KernelStatusArgs) -> Result<Vec<Pinned>, Failure> {
+    match &args.law {
+        Some(law) => Ok(vec![Pinned::of_name(law)?]),
+        None => Ok(pinned()?),
+    }
+}
+
+fn page(args: &KernelStatusArgs) -> Result<String, Failure> {
+    let laws = chosen(args)?;
+    if laws.is_empty() {
+        return Ok("no law is loaded; `narrows kernel load LAW` loads one".to_owned());
+    }
+    let mut parts = Vec::new();
+    for law in &laws {
+        let config = law.config()?;
+        let users: Vec<String> = law.places.iter().map(|taken| taken.place.to_string()).collect();
+        let users = if users.is_empty() { "those that name it".to_owned() } else { users.join(", ") };
+        let sockets = law.sockets()?;
+        parts.push(format!(
+            "{} as `{}`, used by {users}\n  {}\n  {} sockets",
+            law.row.kind.info().title,
+            law.tcp_name,
+            told(law, &config).join(", "),
+            sockets.len(),
+        ));
+        if !sockets.is_empty() {
+            parts.push(table(&sockets));
+        }
+    }
+    Ok(parts.join("\n"))
+}
+
+/// What flows are told.
+fn told(law: &Pinned, config: &Config) -> Vec<String> {
+    let base = if config.base_rtt.is_zero() { "the handshake's".to_owned() } else { config.base_rtt.to_string() };
+    let mut told = vec![
+        format!("line rate {}", config.line_rate),
+        format!("base RTT {base}"),
+        format!("intra-datacenter RTT {}", config.intra_rtt),
+    ];
+    for (place, param) in law.row.kind.info().params.iter().enumerate() {
+        if config.which & (1 << place) != 0 {
+            told.push(format!("{} {}", param.name, param.lowest.of_word(config.params[place])));
+        }
+    }
+    told
+}
+
+fn table(sockets: &[Socket]) -> String {
+    let mut table = Table::new();
+    table.load_style(presets::UTF8_FULL_CONDENSED).set_content_arrangement(ContentArrangement::Dynamic);
+    table.set_header([
+        "from",
+        "to",
+        "state",
+        "ECN",
+        "cwnd",
+        "pacing",
+        "RTT",
+        "base",
+        "delivered",
+        "marked",
+        "resent",
+        "cuts",
+        "law's state",
+    ]);
+    for socket in sockets {
+        let mut row = vec![
+            socket.local.to_string(),
+            socket.remote.to_string(),
+            socket.state.to_owned(),
+            if socket.ecn { "yes" } else { "no" }.to_owned(),
+            socket.cwnd_packets.to_string(),
+        ];
+        if let Some(law) = &socket.law {
+            let state: Vec<String> = law.trace.iter().map(|(name, value)| format!("{name} {value}")).collect();
+            row.extend([
+                match law.verdict.pacing_bytes_per_s {
+                    u64::MAX => "-".to_owned(),
+                    pacing => units::Rate::from_bps(pacing.saturating_mul(8)).to_string(),
+                },
+                law.srtt.to_string(),
+                law.base_rtt.to_string(),
+                crate::table::bytes(law.delivered.get()),
+                crate::table::bytes(law.marked.get()),
+                socket.retransmits.to_string(),
+                (law.acted.cuts + law.acted.loss_cuts + law.acted.emergencies).to_string(),
+                state.join(", "),
+            ]);
+        }
+        table.add_row(row);
+    }
+    table.to_string()
+}
+
+fn as_json(law: &Pinned) -> Result<Value, Failure> {
+    let config = law.config()?;
+    let sockets: Vec<Value> = law.sockets()?.iter().map(socket_json).collect();
+    Ok(json!({
+        "law": law.row.name,
+        "tcp_name": law.tcp_name,
+        "places": law.places.iter().map(|taken| taken.place.to_string()).collect::<Vec<_>>(),
+        "line_rate_bps": config.line_rate.bps(),
+        "base_rtt_ns": if config.base_rtt.is_zero() { Value::Null } else { config.base_rtt.ns().into() },
+        "intra_rtt_ns": config.intra_rtt.ns(),
+        "sockets": sockets,
+    }))
+}
+
+fn socket_json(socket: &Socket) -> Value {
+    let law = socket.law.as_ref().map(|law| {
+        json!({
+            "mss_bytes": law.mss.get(),
+            "srtt_ns": law.srtt.ns(),
+            "base_rtt_ns": law.base_rtt.ns(),
+            "delivered_bytes": law.delivered.get(),
+            "marked_bytes": law.marked.get(),
+            "acks": law.acks,
+            "timeouts": law.timeouts,
+            "pacing_bytes_per_s": match law.verdict.pacing_bytes_per_s { u64::MAX => Value::Null, it => it.into() },
+            "increases": law.acted.increases,
+            "cuts": law.acted.cuts,
+            "loss_cuts": law.acted.loss_cuts,
+            "emergencies": law.acted.emergencies,
+            "state": law.trace.iter().map(|(name, value)| ((*name).to_owned(), json!(value))).collect::<serde_json::Map<_, _>>(),
+        })
+    });
+    json!({
+        "local": socket.local.to_string(),
+        "remote": socket.remote.to_string(),
+        "state": socket.state,
+        "ecn": socket.ecn,
+        "cwnd_packets": socket.cwnd_packets,
+        "retransmits": socket.retransmits,
+        "acked_bytes": socket.acked.get(),
+        "law": law,
+    })
+}

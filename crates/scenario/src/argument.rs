@@ -1,0 +1,90 @@
+//! Values on a command line, read as in scenario files and refused with the same care.
+
+use laws::catalog::{Kind, Value as LawValue};
+use units::{Rate, Span};
+
+use crate::config::Setting;
+use crate::decode::{At, Field};
+use crate::error::{Error, Fault, Origin, Sources};
+use crate::overrides::shifted;
+use crate::tree::{Node, Value, parse_value};
+
+/// A law's parameter from `NAME=VALUE`, as in a scheme's `params`.
+///
+/// # Errors
+/// When the law has no such parameter, or the value is of another kind or out of range; `option` is named there.
+pub fn law_param(option: &str, law: Kind, text: &str) -> Result<(String, LawValue), Error> {
+    read(option, text, |source| {
+        let Some((name, value)) = text.split_once('=') else {
+            return Err(Fault::new(Origin::new(source, 0..text.len()), "a parameter is given as NAME=VALUE")
+                .label("no `=` here"));
+        };
+        let at = At { value: name.trim().to_owned(), origin: Origin::new(source, 0..name.len()) };
+        let node = shifted(node(value, source), name.len() + 1);
+        match crate::config::law_setting(law, &at, &node)? {
+            Setting::Value(value) => Ok((at.value, value)),
+            Setting::Port => {
+                Err(Fault::new(node.origin, "only a scenario has ports to follow").label("expected an amount of data"))
+            }
+        }
+    })
+}
+
+/// A rate such as `10Gbps`.
+///
+/// # Errors
+/// When it is none.
+pub fn rate(option: &str, text: &str) -> Result<Rate, Error> {
+    read(option, text, |source| Rate::decode(&node(text, source)))
+}
+
+/// A span of time such as `20ms`.
+///
+/// # Errors
+/// When it is none.
+pub fn span(option: &str, text: &str) -> Result<Span, Error> {
+    read(option, text, |source| Span::decode(&node(text, source)))
+}
+
+fn read<T>(option: &str, text: &str, decode: impl FnOnce(u32) -> Result<T, Fault>) -> Result<T, Error> {
+    let mut sources = Sources::default();
+    let source = sources.add(option, text);
+    decode(source).map_err(|fault| sources.explain(fault))
+}
+
+/// A value as in TOML; what is no TOML value is a string.
+fn node(text: &str, source: u32) -> Node {
+    parse_value(text, source)
+        .unwrap_or_else(|_| Node { value: Value::string(text), origin: Origin::new(source, 0..text.len()) })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use units::{Bytes, Frac};
+
+    #[test]
+    fn parameters_are_read_as_in_files() {
+        let read = |text| law_param("--param", Kind::Gemini, text).unwrap();
+        assert_eq!(read("k=75KB"), ("k".to_owned(), LawValue::Bytes(Bytes::new(75_000))));
+        assert_eq!(read("beta=0.5"), ("beta".to_owned(), LawValue::Fraction(Frac::HALF)));
+        assert_eq!(read("paced=false"), ("paced".to_owned(), LawValue::Switch(false)));
+        assert_eq!(rate("--line-rate", "10Gbps").unwrap(), Rate::from_gbps(10));
+        assert_eq!(span("--base-rtt", "20ms").unwrap(), Span::from_ms(20));
+    }
+
+    #[test]
+    fn what_is_wrong_is_shown_where_it_is() {
+        for (text, expected) in [
+            ("K=75KB", "did you mean `k`?"),
+            ("beta=2", "it must be 0 to 1"),
+            ("k=fast", "--param"),
+            ("k=port", "only a scenario has ports"),
+            ("k", "NAME=VALUE"),
+        ] {
+            let error = law_param("--param", Kind::Gemini, text).unwrap_err().to_string();
+            assert!(error.contains(expected), "{text}: {error}");
+        }
+        assert!(rate("--line-rate", "10").is_err() && span("--base-rtt", "soon").is_err());
+    }
+}
