@@ -80,6 +80,7 @@ struct tcp_sock {
 	__u32 snd_cwnd_clamp;
 	__u32 snd_ssthresh;
 	__u32 packets_out;
+	__u32 max_packets_out;
 	__u32 sacked_out;
 	__u32 lost_out;
 	__u32 retrans_out;
@@ -149,7 +150,7 @@ struct bpf_iter__bpf_sk_storage_map {
 struct Report {
 	__u64 now_us, sent_us, delivered_us, newest_us;
 	__s64 rtt_us;
-	__u64 srtt_eighths_us, send_interval_us, mss, delivered, delivered_ce, prior_delivered, in_flight, lost;
+	__u64 srtt_eighths_us, send_interval_us, mss, delivered, delivered_ce, prior_delivered, in_flight, lost, window, most_out;
 	__u64 app_limited, timeout, in_recovery;
 };
 
@@ -231,6 +232,8 @@ static __always_inline void read_socket(struct Report *report, struct tcp_sock *
 	report->delivered_ce = tp->delivered_ce;
 	report->in_flight = tp->packets_out - (tp->sacked_out + tp->lost_out) + tp->retrans_out;
 	report->lost = tp->lost_out;
+	report->window = tp->snd_cwnd;
+	report->most_out = tp->max_packets_out;
 }
 
 static __always_inline void apply(struct sock *sk, struct tcp_sock *tp, const struct Verdict *verdict)

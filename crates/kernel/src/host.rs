@@ -51,6 +51,10 @@ pub struct Report {
     pub in_flight: u64,
     /// Packets held for lost (`lost_out`).
     pub lost: u64,
+    /// The window that held until now (`snd_cwnd`).
+    pub window: u64,
+    /// The most packets that were out at once in the last round trip (`max_packets_out`).
+    pub most_out: u64,
     /// Not 0 if the sender had less to send than permitted (`rs->is_app_limited`).
     pub app_limited: u64,
     /// Not 0 if the loss is a timeout.
@@ -208,7 +212,9 @@ impl<L: Configured> Flow<L> {
             delivered_at_send: self.delivered.saturating_sub(packets(since.into(), mss)),
             delivered_time_at_send: self.time(report.delivered_us),
             send_elapsed: span_us(report.send_interval_us),
-            app_limited: report.app_limited != 0,
+            // A window of which not even half is used is not what holds the flow back: the application does, or the
+            // receiver's window, or the send buffer.
+            app_limited: report.app_limited != 0 || report.window >> 1 >= report.most_out,
             cookie: Cookie::NONE,
         });
     }

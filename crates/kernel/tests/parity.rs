@@ -76,6 +76,8 @@ impl Socket {
             prior_delivered: self.delivered.wrapping_sub(newly + chance.up_to(2_000, 16) as u32).into(),
             in_flight: chance.up_to(4_000, 30),
             lost: chance.below(100),
+            window: chance.up_to(4_000, 31),
+            most_out: chance.up_to(4_000, 31),
             app_limited: u64::from(chance.one_in(10)),
             timeout: u64::from(chance.one_in(3)),
             in_recovery: u64::from(chance.one_in(3)),
