@@ -1,5 +1,8 @@
 //! What is said when a scenario is wrong: the file, the line, the caret, and what would be right.
 
+use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
+
 use scenario::{Overrides, load, parse};
 
 const GOOD: &str = "\
@@ -146,14 +149,22 @@ fn zero_flows() {
     );
 }
 
+/// A directory with distributions that are no good. Written once: tests run side by side.
+fn distributions() -> &'static Path {
+    static DIRECTORY: OnceLock<PathBuf> = OnceLock::new();
+    DIRECTORY.get_or_init(|| {
+        let directory = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("errors-{}", std::process::id()));
+        std::fs::create_dir_all(&directory).unwrap();
+        std::fs::write(directory.join("short.txt"), "0 0\n1000 50\n2000 99\n").unwrap();
+        std::fs::write(directory.join("binary.txt"), [0xffu8, 0xfe, 0x00]).unwrap();
+        directory
+    })
+}
+
 fn poisson(rest: &str) -> String {
     let start = GOOD.find("[[traffic]]").unwrap();
     let text = format!("{}[[traffic]]\nkind = \"poisson\"\n{rest}\n", &GOOD[..start]);
-    let directory = std::env::temp_dir().join(format!("narrows-errors-{}", std::process::id()));
-    std::fs::create_dir_all(&directory).unwrap();
-    std::fs::write(directory.join("short.txt"), "0 0\n1000 50\n2000 99\n").unwrap();
-    std::fs::write(directory.join("binary.txt"), [0xffu8, 0xfe, 0x00]).unwrap();
-    let origin = directory.join("file.toml").display().to_string();
+    let origin = distributions().join("file.toml").display().to_string();
     let built = parse(&text, &origin, &Overrides::default()).and_then(|scenario| scenario.runs()[0].build());
     built.expect_err(rest).to_string()
 }
