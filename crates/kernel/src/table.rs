@@ -4,4 +4,8 @@ rows! {
     "gemini" => Gemini, true;
     "unocc" => UnoCc, true;
     "dctcp" => Dctcp, true;
+    "mprdma" => MpRdma, true;
+    "cubic" => Cubic, false;
+    "newreno" => NewReno, false;
+    "fixed" => Fixed, false;
 }

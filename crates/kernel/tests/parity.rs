@@ -190,3 +190,23 @@ fn unocc_is_one() {
 fn dctcp_is_one() {
     parity::<laws::Dctcp>("dctcp");
 }
+
+#[test]
+fn mprdma_is_one() {
+    parity::<laws::MpRdma>("mprdma");
+}
+
+#[test]
+fn cubic_is_one() {
+    parity::<laws::Cubic>("cubic");
+}
+
+#[test]
+fn newreno_is_one() {
+    parity::<laws::NewReno>("newreno");
+}
+
+#[test]
+fn fixed_is_one() {
+    parity::<laws::Fixed>("fixed");
+}

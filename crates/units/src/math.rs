@@ -104,17 +104,19 @@ pub const fn sqrt(n: u64) -> u64 {
     n.isqrt()
 }
 
-/// The largest `r` with `r * r * r <= n`, by binary digits (21 steps, no division).
+/// The largest `r` with `r * r * r <= n`, by binary digits (21 steps, no division, no branch: the kernel's verifier
+/// follows both sides of each).
 pub const fn cube_root(n: u64) -> u64 {
+    // No cube of 21 bits is larger.
+    let n = if n >> 63 != 0 { u64::MAX >> 1 } else { n };
     let mut root: u64 = 0;
     let mut bit = 21;
     while bit > 0 {
         bit -= 1;
         let candidate = root | (1 << bit);
-        // candidate < 2^21, so its cube is under 2^63.
-        if candidate * candidate * candidate <= n {
-            root = candidate;
-        }
+        // Both are under 2^63: the difference's sign says whether the cube is too large.
+        let too_large = n.wrapping_sub(candidate * candidate * candidate) >> 63;
+        root |= (too_large ^ 1) << bit;
     }
     root
 }
