@@ -1,6 +1,6 @@
 //! Control laws: what decides how much a flow may send. Each is a pure integer state machine that knows no
-//! packet, clock, socket or allocator, so the code that decides in the simulator, its only host so far, can
-//! decide in a transport and in a kernel too.
+//! packet, clock, socket or allocator, so the code that decides in the simulator also decides in the kernel's TCP,
+//! and can in a transport.
 //!
 //! A host tells a law what happened ([`Ack`], [`Loss`], [`Sent`], a timer) and reads what is permitted
 //! ([`Permit`]). [`Law`] is the closed set of laws that hosts run by default.
