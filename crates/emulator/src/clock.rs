@@ -1,42 +1,38 @@
-//! The run's clock: picoseconds since its beginning, by the machine's monotonic clock.
+//! The router's time: what the monotonic clock says since it was started.
 
-use nix::time::{ClockId, clock_gettime};
-use units::Time;
+use units::{Span, Time};
 
-/// Nanoseconds of the machine's monotonic clock. 0 where it cannot be read, which Linux never says of it.
-pub fn monotonic_ns() -> u64 {
-    read(ClockId::CLOCK_MONOTONIC)
-}
+use crate::sys;
 
-/// Nanoseconds of the machine's time of day: only to translate the kernel's time stamps into the monotonic clock's.
-pub(crate) fn realtime_ns() -> u64 {
-    read(ClockId::CLOCK_REALTIME)
-}
-
-fn read(clock: ClockId) -> u64 {
-    clock_gettime(clock).map_or(0, |time| time.tv_sec().unsigned_abs() * 1_000_000_000 + time.tv_nsec().unsigned_abs())
-}
-
-/// Time since a run began.
+/// A clock whose [`Time::ZERO`] is when it was started. Copies agree; any thread may read one.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Clock {
-    /// What the monotonic clock said then, in nanoseconds.
-    pub zero_ns: u64,
+    /// The system's monotonic clock at time zero, in nanoseconds.
+    pub monotonic_ns: u64,
+    /// Nanoseconds between 1970 and time zero.
+    pub realtime_ns: u64,
 }
 
 impl Clock {
-    /// Begins now.
+    /// Starts one now.
     pub fn start() -> Self {
-        Self { zero_ns: monotonic_ns() }
+        Self { monotonic_ns: sys::monotonic_ns(), realtime_ns: sys::realtime_ns() }
     }
 
     /// The time now.
-    pub fn now(self) -> Time {
-        self.at(monotonic_ns())
+    pub fn now(&self) -> Time {
+        Time::from_ns(sys::monotonic_ns().saturating_sub(self.monotonic_ns))
     }
 
-    /// The run's time when the monotonic clock says `ns`; zero before it began.
-    pub fn at(self, ns: u64) -> Time {
-        Time::from_ns(ns.saturating_sub(self.zero_ns))
+    /// The time when the system's time of day was `ns` nanoseconds since 1970: what the kernel's time stamps say.
+    pub(crate) fn at_realtime(&self, ns: u64) -> Time {
+        // By what both clocks say now, because the time of day may have been set since the start.
+        let ago = sys::realtime_ns().saturating_sub(ns);
+        Time::from_ns(sys::monotonic_ns().saturating_sub(self.monotonic_ns).saturating_sub(ago))
     }
+}
+
+/// Nanoseconds from `due` to `now`; 0 if it is not due yet.
+pub(crate) fn late_ns(now: Time, due_ps: u64) -> u64 {
+    Span::from_ps(now.ps().saturating_sub(due_ps) as i64).ns() as u64
 }

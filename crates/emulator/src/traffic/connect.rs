@@ -7,8 +7,8 @@ use nix::sys::epoll::{Epoll, EpollCreateFlags, EpollEvent, EpollFlags, EpollTime
 use nix::sys::resource::{Resource, getrlimit, setrlimit};
 
 use super::{Ground, LISTEN_PORT, MOST_FLOWS, Traffic, flow_of, port, socket};
-use crate::clock::monotonic_ns;
 use crate::error::Error;
+use crate::sys::monotonic_ns;
 use crate::tcp_info::TcpInfo;
 
 /// Connections under way at a time: fewer than a listener's queue holds.

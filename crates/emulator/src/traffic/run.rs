@@ -205,7 +205,7 @@ impl Loop<'_> {
         let stamp = socket::acknowledged_ns(sender.as_fd());
         let acked = TcpInfo::of(sender.as_fd()).bytes_acked.get().saturating_sub(ends.acked_before);
         if acked >= self.made.traffic.setup.flows[flow].size.get() {
-            let completed = stamp.map_or_else(|| self.clock.now(), |ns| self.clock.at(ns));
+            let completed = stamp.map_or_else(|| self.clock.now(), |ns| self.clock.at_realtime(ns));
             self.end(flow, completed.max(self.flows[flow].end.started));
         } else if let Some(error) = socket::failure(sender.as_fd()) {
             self.flows[flow].end.failure = Some(error.to_string());

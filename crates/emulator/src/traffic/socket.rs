@@ -11,7 +11,6 @@ use nix::sys::socket::{
     recvmsg, setsockopt, socket, sockopt,
 };
 
-use crate::clock::{monotonic_ns, realtime_ns};
 use crate::error::Error;
 use crate::socket_calls::set_option;
 
@@ -90,7 +89,7 @@ pub(super) fn stamp_acknowledgements(socket: BorrowedFd<'_>) -> io::Result<()> {
     set_option(socket, libc::SOL_SOCKET, libc::SO_TIMESTAMPING, flags as i32)
 }
 
-/// When the newest stamped write was acknowledged, in nanoseconds of the monotonic clock; empties the error queue.
+/// When the newest stamped write was acknowledged, in nanoseconds since 1970; empties the error queue.
 pub(super) fn acknowledged_ns(socket: BorrowedFd<'_>) -> Option<u64> {
     let mut newest = None;
     let mut space = cmsg_space!([libc::timespec; 3], libc::sock_extended_err, libc::sockaddr_in6);
@@ -101,8 +100,7 @@ pub(super) fn acknowledged_ns(socket: BorrowedFd<'_>) -> Option<u64> {
             if let ControlMessageOwned::ScmTimestampsns(stamps) = control {
                 let stamp = stamps.system;
                 let real_ns = stamp.tv_sec().unsigned_abs() * 1_000_000_000 + stamp.tv_nsec().unsigned_abs();
-                let ago = realtime_ns().saturating_sub(real_ns);
-                newest = newest.max(Some(monotonic_ns().saturating_sub(ago)));
+                newest = newest.max(Some(real_ns));
             }
         }
     }
