@@ -173,6 +173,7 @@ impl Session<'_> {
             resolved,
             inputs: self.scenario.inputs().into_iter().map(hash).collect(),
             warnings: built.warnings.clone(),
+            emulator: None,
         }
     }
 }

@@ -10,11 +10,14 @@
 #![cfg(target_os = "linux")]
 
 mod clock;
+pub mod diag;
 mod error;
 mod lateness;
 mod namespace;
+mod outcome;
 pub mod packet;
 mod router;
+mod run;
 mod socket_calls;
 mod sys;
 pub mod tcp_info;
@@ -26,4 +29,5 @@ pub use error::Error;
 pub use lateness::Lateness;
 pub use namespace::{Addresses, HostPlan, Hosts, NamespaceOptions, plan};
 pub use router::{COALESCE, Refused, RouterConfig, RouterOutcome, Running, start};
+pub use run::{Emulated, Options, program, traffic as run_traffic};
 pub use tun::{DEVICE, Tun};

@@ -38,6 +38,8 @@ pub struct TcpInfo {
     pub bytes_received: Bytes,
     /// Segments with payload sent, those sent again included.
     pub data_segs_out: u32,
+    /// How long it had something to send or to be acknowledged, as exact as the kernel's ticks (1 to 10 ms).
+    pub busy: Span,
     /// Segments known to be delivered.
     pub delivered: u32,
     /// Of these, segments whose mark was echoed.
@@ -81,6 +83,7 @@ impl TcpInfo {
                 us => Span::from_us(i64::from(us)),
             },
             data_segs_out: u32_at(156),
+            busy: Span::from_us(u64_at(168).min(1 << 40) as i64),
             delivered: u32_at(192),
             delivered_ce: u32_at(196),
             bytes_sent: Bytes::new(u64_at(200)),
