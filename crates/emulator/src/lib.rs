@@ -29,5 +29,6 @@ pub use error::Error;
 pub use lateness::Lateness;
 pub use namespace::{Addresses, HostPlan, Hosts, NamespaceOptions, plan};
 pub use router::{COALESCE, Refused, RouterConfig, RouterOutcome, Running, start};
-pub use run::{Emulated, Options, program, traffic as run_traffic};
+pub use run::{Emulated, Options, preflight, run_programs, run_traffic};
+pub use traffic::{MOST_FLOWS, Progress, check_congestion};
 pub use tun::{DEVICE, Tun};

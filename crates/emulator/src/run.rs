@@ -63,11 +63,34 @@ impl Ground for Hosts {
     }
 }
 
+/// Finds out whether hosts can be made here, by making two, and removes what dead processes left. Returns the names of
+/// the namespaces removed.
+///
+/// # Errors
+/// When they cannot be made: without root, `ip` or `/dev/net/tun`.
+pub fn preflight() -> Result<Vec<String>, Error> {
+    let removed = Hosts::clean_stale()?;
+    let port = fabric::PortConfig::new(units::Rate::from_gbps(1), Span::from_us(1));
+    let two = fabric::topology::SingleSwitch { hosts: vec![(port, port); 2] };
+    // Two hosts on a switch are a network.
+    if let Ok(network) = fabric::topology::single_switch(&two) {
+        let options = NamespaceOptions {
+            mtu: 1_500,
+            gso_max_size: None,
+            socket_buffer: LEAST_BUFFER,
+            congestion: None,
+            ecn: false,
+        };
+        Hosts::create(&network, &options)?;
+    }
+    Ok(removed)
+}
+
 /// Runs a scenario's flows as real TCP, until all have ended, the stop, or `watch` says no.
 ///
 /// # Errors
 /// When hosts, router or connections cannot be made. Nothing is left behind.
-pub fn traffic(setup: &Setup, options: &Options, watch: &mut dyn FnMut(Progress) -> bool) -> Result<Emulated, Error> {
+pub fn run_traffic(setup: &Setup, options: &Options, watch: &mut dyn FnMut(Progress) -> bool) -> Result<Emulated, Error> {
     let hosts = Hosts::create(&setup.network, &namespaces(setup, options, None)?)?;
     let router = start(&hosts, &router_config(setup, options))?;
     let traffic = Traffic { setup, congestion: &options.congestion, ipv6: options.ipv6 };
@@ -99,7 +122,7 @@ pub fn traffic(setup: &Setup, options: &Options, watch: &mut dyn FnMut(Progress)
 ///
 /// # Errors
 /// When hosts or router cannot be made, or `work` fails. Nothing is left behind.
-pub fn program<E: From<Error>>(
+pub fn run_programs<E: From<Error>>(
     setup: &Setup,
     options: &Options,
     work: &mut dyn FnMut(&Hosts) -> Result<(), E>,
