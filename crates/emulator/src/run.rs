@@ -90,7 +90,11 @@ pub fn preflight() -> Result<Vec<String>, Error> {
 ///
 /// # Errors
 /// When hosts, router or connections cannot be made. Nothing is left behind.
-pub fn run_traffic(setup: &Setup, options: &Options, watch: &mut dyn FnMut(Progress) -> bool) -> Result<Emulated, Error> {
+pub fn run_traffic(
+    setup: &Setup,
+    options: &Options,
+    watch: &mut dyn FnMut(Progress) -> bool,
+) -> Result<Emulated, Error> {
     let hosts = Hosts::create(&setup.network, &namespaces(setup, options, None)?)?;
     let router = start(&hosts, &router_config(setup, options))?;
     let traffic = Traffic { setup, congestion: &options.congestion, ipv6: options.ipv6 };

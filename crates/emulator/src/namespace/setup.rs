@@ -55,7 +55,7 @@ fn set_congestion(name: &str) -> Result<(), Error> {
     match fs::write(full_path(path), name) {
         Err(error) if error.raw_os_error() == Some(libc::EPERM) => ip_batch(&format!(
             "route replace 10.198.0.0/16 dev {DEVICE} congctl {name}\n\
-             -6 route replace fd6e:6172::/96 dev {DEVICE} congctl {name}\n"
+             route replace fd6e:6172::/96 dev {DEVICE} metric 256 congctl {name}\n"
         )),
         other => other.map_err(failed),
     }

@@ -16,7 +16,7 @@ const MOST_HOSTS: usize = 64;
 const MOST_RATE: Rate = Rate::from_gbps(10);
 
 /// Base round trips under this are of the order of the emulator's own lateness.
-const LEAST_RTT: Span = Span::from_us(500);
+const LEAST_RTT: Span = Span::from_us(200);
 
 /// TCP's header and that of IPv4, with time stamps; IPv6 has 20 more.
 const TCP_IPV4: u32 = 52;
@@ -63,7 +63,7 @@ pub(super) fn warnings(built: &BuiltRun, args: &EmulateArgs) -> Vec<String> {
     }
     let rtt = built.report.intra_rtt.into_iter().chain(built.report.inter_rtt).map(|range| range.min).min();
     if let Some(rtt) = rtt.filter(|&rtt| rtt < LEAST_RTT) {
-        said.push(format!("base round trips of {rtt} are of the order of the emulator's own lateness, see above"));
+        said.push(format!("base round trips of {rtt} are of the order of the emulator's own lateness"));
     }
     let header = if args.ipv6 { TCP_IPV4 + 20 } else { TCP_IPV4 };
     let wire = setup.host.mss + setup.host.header;
