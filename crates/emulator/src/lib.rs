@@ -14,6 +14,7 @@ mod error;
 mod lateness;
 mod namespace;
 pub mod packet;
+mod pcapng;
 mod router;
 mod sys;
 mod tun;
