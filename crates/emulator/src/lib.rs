@@ -16,6 +16,7 @@ mod lateness;
 mod namespace;
 mod outcome;
 pub mod packet;
+mod pcapng;
 mod router;
 mod run;
 mod socket_calls;

@@ -7,6 +7,7 @@ mod plan;
 mod setup;
 
 use std::ffi::OsStr;
+use std::fmt::Write as _;
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -41,18 +42,25 @@ pub struct NamespaceOptions {
 }
 
 #[derive(Debug)]
-struct Host {
+pub(crate) struct Host {
     /// The namespace's name; removed when dropped.
     name: Name,
     namespace: File,
-    tun: Tun,
+    pub(crate) tun: Tun,
+}
+
+impl Host {
+    /// Its namespace, which lives as long as this is open.
+    pub(crate) fn namespace_file(&self) -> Result<File, Error> {
+        self.namespace.try_clone().map_err(Error::system("hold a namespace open"))
+    }
 }
 
 /// Namespaces and TUN devices, one a host; all is removed when dropped. A process has one set at a time.
 #[derive(Debug)]
 pub struct Hosts {
     plan: Vec<HostPlan>,
-    hosts: Vec<Host>,
+    members: Vec<Host>,
     mtu: u16,
     /// Given back after the hosts are gone: fields are dropped in this order.
     _claim: Claim,
@@ -71,8 +79,10 @@ impl Hosts {
         }
         let plan = plan(network)?;
         let claim = Claim::take()?;
-        let names = plan.iter().map(|it| format!("{} {}\n{} {}\n", it.v4, it.name, it.v6, it.name)).collect::<String>();
-        let names = format!("127.0.0.1 localhost\n::1 localhost\n{names}");
+        let mut names = String::from("127.0.0.1 localhost\n::1 localhost\n");
+        for it in &plan {
+            let _ = write!(names, "{} {}\n{} {}\n", it.v4, it.name, it.v6, it.name);
+        }
         let mut hosts = Vec::with_capacity(plan.len());
         for it in &plan {
             let name = Name::create(claim::namespace_name(std::process::id(), &it.name), &names)?;
@@ -80,7 +90,7 @@ impl Hosts {
             let tun = inside(&namespace, || setup::set_up(it, options))??;
             hosts.push(Host { name, namespace, tun });
         }
-        Ok(Self { plan, hosts, mtu: options.mtu, _claim: claim })
+        Ok(Self { plan, members: hosts, mtu: options.mtu, _claim: claim })
     }
 
     /// The hosts' names and addresses, by [`HostId`].
@@ -156,8 +166,12 @@ impl Hosts {
         Ok(removed)
     }
 
+    pub(crate) fn all(&self) -> impl Iterator<Item = &Host> {
+        self.members.iter()
+    }
+
     fn host(&self, host: HostId) -> Result<&Host, Error> {
-        self.hosts.get(host.index()).ok_or(Error::NoSuchHost { host: host.0, hosts: self.hosts.len() })
+        self.members.get(host.index()).ok_or(Error::NoSuchHost { host: host.0, hosts: self.members.len() })
     }
 }
 
@@ -204,7 +218,7 @@ fn remove(name: &str) -> Result<(), Error> {
 }
 
 /// Runs `f` on a thread that is moved into a namespace, and so are programs that it starts.
-fn inside<T: Send>(namespace: &File, f: impl FnOnce() -> T + Send) -> Result<T, Error> {
+pub(crate) fn inside<T: Send>(namespace: &File, f: impl FnOnce() -> T + Send) -> Result<T, Error> {
     let run = || {
         sys::enter_network(namespace).map_err(Error::system("enter a network namespace"))?;
         Ok(f())

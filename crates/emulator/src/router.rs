@@ -1,7 +1,14 @@
 //! The router: reads what hosts send, passes it through the ports of its path, and writes it where it is for.
 
+mod alarm;
+mod delivery;
+mod frames;
 mod outcome;
+mod plane;
+mod port;
+mod worker;
 
+use std::fs::File;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -11,10 +18,13 @@ use fabric::{LinkId, Network, Routes};
 use sim::SeriesConfig;
 use units::{Span, Time};
 
-use crate::Error;
 use crate::clock::Clock;
-use crate::namespace::Hosts;
+use crate::namespace::{Addresses, Host, Hosts, inside};
+use crate::pcapng::Captures;
+use crate::{Error, tun};
 pub use outcome::{Refused, RouterOutcome};
+use plane::{Parts, Plane};
+use worker::{Output, Worker};
 
 /// How long segments of one packet are held to be delivered together, unless stated otherwise: as a card's
 /// receive coalescing does.
@@ -44,7 +54,9 @@ pub struct RouterConfig<'a> {
 pub struct Running {
     clock: Clock,
     stop: Arc<AtomicBool>,
-    thread: Option<JoinHandle<RouterOutcome>>,
+    thread: Option<JoinHandle<Result<RouterOutcome, Error>>>,
+    namespaces: Vec<File>,
+    drops_before: u64,
 }
 
 impl Running {
@@ -61,11 +73,14 @@ impl Running {
     /// Stops it. What is still on its way is lost.
     ///
     /// # Errors
-    /// When its thread has ended before.
+    /// When its thread has ended before, or a capture could not be written.
     pub fn stop(mut self) -> Result<RouterOutcome, Error> {
         self.stop.store(true, Ordering::Relaxed);
         let thread = self.thread.take().ok_or(Error::RouterDied)?;
-        thread.join().map_err(|_| Error::RouterDied)
+        let mut outcome = thread.join().map_err(|_| Error::RouterDied)??;
+        outcome.device_drops = device_drops(&self.namespaces)?.saturating_sub(self.drops_before);
+        outcome.bottleneck = outcome::bottleneck(&outcome);
+        Ok(outcome)
     }
 }
 
@@ -83,12 +98,32 @@ impl Drop for Running {
 /// # Errors
 /// When a device or a file cannot be opened, or no thread started.
 pub fn start(hosts: &Hosts, config: &RouterConfig) -> Result<Running, Error> {
+    let tuns = hosts.all().map(|it| it.tun.try_clone()).collect::<Result<_, _>>()?;
+    let namespaces = hosts.all().map(Host::namespace_file).collect::<Result<Vec<_>, _>>()?;
+    let drops_before = device_drops(&namespaces)?;
+    let captures = Captures::start(config.network, &config.pcap)?;
     let clock = Clock::start();
     let stop = Arc::new(AtomicBool::new(false));
-    let _ = (hosts, config);
+    let plane = Plane::new(&Parts {
+        network: config.network,
+        routes: config.routes,
+        addresses: &Addresses::new(hosts.plan()),
+        seed: config.seed,
+        coalesce: config.coalesce,
+        series: &config.series,
+        watched: captures.as_ref().map_or(&[], Captures::links),
+        mtu: hosts.mtu(),
+    });
+    let output = Output::new(clock, tuns, captures);
+    let worker = Worker { clock, stop: stop.clone(), plane, output, real_time: config.real_time };
     let thread = std::thread::Builder::new()
         .name("router".into())
-        .spawn(RouterOutcome::default)
+        .spawn(|| worker.run())
         .map_err(Error::system("start the router's thread"))?;
-    Ok(Running { clock, stop, thread: Some(thread) })
+    Ok(Running { clock, stop, thread: Some(thread), namespaces, drops_before })
+}
+
+/// Packets that the hosts' devices have dropped on their way to the router.
+fn device_drops(namespaces: &[File]) -> Result<u64, Error> {
+    namespaces.iter().map(|it| inside(it, tun::packets_dropped)).sum()
 }

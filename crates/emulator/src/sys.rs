@@ -78,14 +78,16 @@ pub(crate) fn wait(descriptors: &mut [Waited], timeout: Option<Duration>) -> io:
     };
     match checked(result) {
         Err(error) if error.kind() == io::ErrorKind::Interrupted => {
-            descriptors.iter_mut().for_each(|it| it.0.revents = 0);
+            for it in descriptors {
+                it.0.revents = 0;
+            }
             Ok(())
         }
         other => other.map(drop),
     }
 }
 
-/// Asks for real-time scheduling (SCHED_FIFO) of the calling thread.
+/// Asks for real-time scheduling (`SCHED_FIFO`) of the calling thread.
 pub(crate) fn schedule_real_time(priority: i32) -> io::Result<()> {
     let parameters = libc::sched_param { sched_priority: priority };
     // SAFETY: 0 is the calling thread, and `parameters` is a valid sched_param.

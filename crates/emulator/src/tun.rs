@@ -74,6 +74,15 @@ impl Tun {
     }
 }
 
+/// Packets that the device of the calling thread's namespace had no room for, because nobody read them. 0 if it
+/// is gone.
+pub(crate) fn packets_dropped() -> u64 {
+    let table = std::fs::read_to_string("/proc/thread-self/net/dev").unwrap_or_default();
+    let line = table.lines().find_map(|line| line.trim().strip_prefix(DEVICE)?.strip_prefix(':'));
+    // Received: bytes, packets, errors, dropped and four more; then sent, in the same order.
+    line.and_then(|counters| counters.split_whitespace().nth(11)?.parse().ok()).unwrap_or(0)
+}
+
 impl AsFd for Tun {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.file.as_fd()

@@ -17,7 +17,7 @@ pub struct HostPlan {
     pub name: String,
     /// 10.198.DATACENTER.HOST, hosts counted from 1.
     pub v4: Ipv4Addr,
-    /// fd6e:6172::DATACENTER:HOST.
+    /// `fd6e:6172::DATACENTER:HOST`.
     pub v6: Ipv6Addr,
 }
 

@@ -29,7 +29,7 @@ pub(super) fn set_up(plan: &HostPlan, options: &NamespaceOptions) -> Result<Tun,
     }
     let mut commands = format!("link set lo up\nlink set {DEVICE} mtu {} txqueuelen {QUEUE_LENGTH}\n", options.mtu);
     if let Some(size) = options.gso_max_size {
-        let _ = writeln!(commands, "link set {DEVICE} gso_max_size {size} gso_ipv4_max_size {size}");
+        let _ = writeln!(commands, "link set {DEVICE} gso_max_size {size}");
     }
     let _ = write!(
         commands,
