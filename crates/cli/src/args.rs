@@ -19,6 +19,8 @@ pub(crate) enum Command {
     Demo(DemoArgs),
     /// Run a scenario file: every scheme at every point of its grid.
     Run(RunArgs),
+    /// Run a scenario with real packets: its flows as real TCP, or a program, through the scenario's network.
+    Emulate(EmulateArgs),
     /// Build a scenario without running it: sizes, round trips, loads, warnings.
     Check(CheckArgs),
     /// Run a paper's experiments and judge its claims.
@@ -93,6 +95,56 @@ pub(crate) struct RunArgs {
     pub(crate) schemes: Vec<String>,
     #[command(flatten)]
     pub(crate) common: Common,
+}
+
+#[derive(Args, Debug)]
+#[command(
+    after_help = "Needs root, iproute2 and /dev/net/tun. Hosts are network namespaces, named as in the scenario; \
+    in them /etc/hosts has all names.\n\nExamples:\n  narrows emulate pair.toml --scheme cubic\n  narrows emulate pair.toml \
+    --with 'right.host0=iperf3 -s' -- iperf3 -c right.host0\n  narrows emulate pair.toml --on left.host0 -- bash"
+)]
+pub(crate) struct EmulateArgs {
+    /// The scenario file.
+    pub(crate) scenario: PathBuf,
+    /// One of the scenario's scales, such as quick.
+    #[arg(long)]
+    pub(crate) scale: Option<String>,
+    /// Run only these schemes.
+    #[arg(long = "scheme", value_name = "NAME")]
+    pub(crate) schemes: Vec<String>,
+    /// Override a key of the scenario, as in topology.k=4 or traffic.0.size=64MiB. May be repeated.
+    #[arg(long = "set", value_name = "KEY=VALUE", value_parser = key_value)]
+    pub(crate) set: Vec<(String, String)>,
+    /// The seed on which marks, losses and the choice of paths hang.
+    #[arg(long)]
+    pub(crate) seed: Option<u64>,
+    /// The directory for results. Default: out/NAME-emulated, by the scenario's name.
+    #[arg(long, value_name = "DIR")]
+    pub(crate) out: Option<PathBuf>,
+    /// Print the summary as JSON on standard output, and nothing else there.
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// No progress and no table.
+    #[arg(long, short)]
+    pub(crate) quiet: bool,
+    /// The host where the command runs. Default: the scenario's first.
+    #[arg(long, value_name = "HOST", requires = "command")]
+    pub(crate) on: Option<String>,
+    /// Start a program on a host before the command, such as a server; it is ended after the command. May be repeated.
+    #[arg(long, value_name = "HOST=COMMAND", value_parser = host_command, requires = "command")]
+    pub(crate) with: Vec<(String, String)>,
+    /// Write what leaves a port, such as left>right, to a pcapng file. May be repeated.
+    #[arg(long, value_name = "PORT=FILE", value_parser = port_file)]
+    pub(crate) pcap: Vec<(String, PathBuf)>,
+    /// Do not ask for real-time scheduling: the emulator is then late by milliseconds under load.
+    #[arg(long)]
+    pub(crate) no_real_time: bool,
+    /// The scenario's flows over IPv6.
+    #[arg(long)]
+    pub(crate) ipv6: bool,
+    /// A command to run on a host instead of the scenario's traffic, once a scheme.
+    #[arg(last = true, value_name = "COMMAND")]
+    pub(crate) command: Vec<std::ffi::OsString>,
 }
 
 #[derive(Args, Debug)]
@@ -307,6 +359,22 @@ fn key_value(text: &str) -> Result<(String, String), String> {
     match text.split_once('=') {
         Some((key, value)) if !key.trim().is_empty() => Ok((key.trim().to_owned(), value.trim().to_owned())),
         _ => Err(format!("`{text}` is not KEY=VALUE, as in topology.k=4")),
+    }
+}
+
+fn host_command(text: &str) -> Result<(String, String), String> {
+    match text.split_once('=') {
+        Some((host, command)) if !host.is_empty() && !command.trim().is_empty() => {
+            Ok((host.to_owned(), command.to_owned()))
+        }
+        _ => Err(format!("`{text}` is not HOST=COMMAND, as in 'right.host0=iperf3 -s'")),
+    }
+}
+
+fn port_file(text: &str) -> Result<(String, PathBuf), String> {
+    match text.split_once('=') {
+        Some((port, file)) if !port.is_empty() && !file.is_empty() => Ok((port.to_owned(), file.into())),
+        _ => Err(format!("`{text}` is not PORT=FILE, as in 'left>right=long-haul.pcapng'")),
     }
 }
 

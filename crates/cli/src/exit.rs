@@ -73,6 +73,19 @@ impl From<results::Error> for Failure {
     }
 }
 
+/// What the machine does not let the emulator do is the user's to mend.
+#[cfg(target_os = "linux")]
+impl From<emulator::Error> for Failure {
+    fn from(error: emulator::Error) -> Self {
+        use emulator::Error as E;
+        match error {
+            E::Interrupted => Self::Interrupted(String::new()),
+            E::System { .. } | E::Ip { .. } | E::RouterDied | E::NotConnected { .. } => Self::Run(error.into()),
+            other => Self::Input(format!("error: {other}")),
+        }
+    }
+}
+
 /// Prints a text on standard output. A reader that has gone, which is its right, changes nothing: the work goes on
 /// and the command ends as it would have.
 pub(crate) fn print(text: &str) -> Result<(), Failure> {

@@ -33,6 +33,7 @@ fn dispatch(command: Command) -> Result<(), Failure> {
     match command {
         Command::Demo(args) => commands::demo::demo(&args),
         Command::Run(args) => commands::run::run(&args),
+        Command::Emulate(args) => commands::emulate::emulate(&args),
         Command::Check(args) => commands::check::check(&args),
         Command::Laws(args) => commands::laws::laws(&args),
         Command::Bench(BenchCommand::Engine(args)) => commands::bench::engine(&args),

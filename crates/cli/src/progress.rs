@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
 use sim::Progress;
+use units::Time;
 
 use crate::clock::Stopwatch;
 
@@ -53,10 +54,19 @@ pub(crate) struct RunLine<'a> {
 }
 
 impl RunLine<'_> {
+    /// How far a run on real packets is, of which a second takes a second.
+    pub(crate) fn update_real(&self, time_ps: u64, completed: usize) {
+        let open = self.flows.saturating_sub(completed as u64);
+        let progress = Progress { time: Time::from_ps(time_ps), packet_hops: 0, open };
+        let text = || {
+            let seconds = |ps: u64| ps as f64 / 1e12;
+            let (now, stop) = (seconds(time_ps), seconds(self.stop_ps));
+            format!("{now:.1} s of at most {stop:.1} s, {completed} of {} flows done", self.flows)
+        };
+        self.tell(self.done(&progress), text);
+    }
+
     pub(crate) fn update(&self, progress: &Progress) {
-        if self.board.quiet {
-            return;
-        }
         let wall = self.clock.elapsed().as_secs_f64().max(1e-9);
         let done = self.done(progress);
         let text = || {
@@ -69,6 +79,13 @@ impl RunLine<'_> {
                 progress.packet_hops as f64 / wall / 1e6,
             )
         };
+        self.tell(done, text);
+    }
+
+    fn tell(&self, done: f64, text: impl Fn() -> String) {
+        if self.board.quiet {
+            return;
+        }
         if let Some(bar) = &self.bar {
             bar.set_position((done * 1000.0) as u64);
             bar.set_message(text());

@@ -1,4 +1,4 @@
-//! Running a scenario: every run simulated, measured, written as soon as it is finished, and shown.
+//! Running a scenario: every run simulated or emulated, measured, written as soon as it is finished, and shown.
 
 use std::collections::VecDeque;
 use std::path::{Path, PathBuf};
@@ -17,9 +17,65 @@ use crate::interrupt::interrupted;
 use crate::page::{self, Page};
 use crate::progress::Board;
 
+/// What a run runs on.
+pub(crate) trait Host: Sync {
+    /// Whether runs would disturb each other.
+    fn one_at_a_time(&self) -> bool;
+
+    /// Refuses a run that it cannot do, before the first one begins.
+    fn check(&self, run: &Run, built: &BuiltRun) -> Result<(), Failure>;
+
+    /// Does a run.
+    fn run(&self, it: One<'_>) -> Result<RunResults, Failure>;
+}
+
+/// A run to be done.
+pub(crate) struct One<'a> {
+    pub(crate) run: &'a Run,
+    pub(crate) built: BuiltRun,
+    pub(crate) info: RunInfo,
+    /// Threads for this run.
+    pub(crate) threads: usize,
+    /// Whether others are done at the same time.
+    pub(crate) others: bool,
+    /// Whether the session has other runs.
+    pub(crate) of_many: bool,
+    pub(crate) board: &'a Board,
+}
+
+/// The simulator.
+pub(crate) struct Simulator;
+
+impl Host for Simulator {
+    fn one_at_a_time(&self) -> bool {
+        false
+    }
+
+    fn check(&self, _: &Run, _: &BuiltRun) -> Result<(), Failure> {
+        Ok(())
+    }
+
+    fn run(&self, One { run, built, info, threads, others, board, .. }: One<'_>) -> Result<RunResults, Failure> {
+        let line = board.run(&run.id, built.setup.stop.ps(), built.setup.flows.len() as u64);
+        let clock = if others { Stopwatch::of_this_thread() } else { Stopwatch::start() };
+        let mut progress = |now: sim::Progress| {
+            line.update(&now);
+            !interrupted()
+        };
+        let outcome = sim::run(&built.setup, threads, |flow, path| built.laws.make(flow, path), &mut progress);
+        let times = clock.times();
+        if outcome.interrupted {
+            return Err(Failure::Interrupted(String::new()));
+        }
+        Ok(RunResults::new(&info, &program(), &built.setup, &outcome, times)?)
+    }
+}
+
 /// What the user asked of the runs.
 pub(crate) struct Session<'a> {
     pub(crate) scenario: &'a Scenario,
+    /// What they run on.
+    pub(crate) host: &'a dyn Host,
     /// Only these schemes; empty for all.
     pub(crate) schemes: &'a [String],
     pub(crate) threads: Option<u16>,
@@ -51,7 +107,7 @@ pub(crate) fn program() -> Program {
 }
 
 impl Session<'_> {
-    /// Builds, simulates, writes. What is wrong with the scenario is found before anything runs.
+    /// Builds, runs, writes. What is wrong with the scenario is found before anything runs.
     ///
     /// # Errors
     /// When a scheme is unknown, a run cannot be built or written, or the user interrupts. Runs that were finished
@@ -60,7 +116,7 @@ impl Session<'_> {
         let runs = self.chosen()?;
         // Everything is built once before the first run, so that no mistake shows up after minutes.
         for run in &runs {
-            run.build()?;
+            self.host.check(run, &run.build()?)?;
         }
         let alone = runs.len() == 1;
         let place = Place::new(&self.out, alone)?;
@@ -69,7 +125,8 @@ impl Session<'_> {
         let threads = threads(self.threads);
         let workers = threads.min(runs.len());
         // Enough runs: one thread each. Few: all threads for one after the other.
-        let (workers, inside) = if runs.len() >= threads { (workers, 1) } else { (1, threads) };
+        let together = runs.len() >= threads && !self.host.one_at_a_time();
+        let (workers, inside) = if together { (workers, 1) } else { (1, threads) };
 
         let todo: Mutex<VecDeque<usize>> = Mutex::new((0..runs.len()).collect());
         let done: Mutex<Vec<Option<RunResults>>> = Mutex::new(runs.iter().map(|_| None).collect());
@@ -81,7 +138,11 @@ impl Session<'_> {
                     return;
                 }
                 let Some(index) = lock(&todo).pop_front() else { return };
-                let result = self.one(&runs[index], inside, workers > 1, &board);
+                let result = runs[index].build().map_err(Failure::from).and_then(|built| {
+                    let run = &runs[index];
+                    let (info, others, of_many) = (self.info(run, &built), workers > 1, !alone);
+                    self.host.run(One { run, built, info, threads: inside, others, of_many, board: &board })
+                });
                 match result.and_then(|result| place.keep(&result).map(|()| result)) {
                     Ok(result) => lock(&done)[index] = Some(result),
                     Err(failure) => {
@@ -130,23 +191,6 @@ impl Session<'_> {
         Ok(runs.into_iter().filter(|run| self.schemes.is_empty() || self.schemes.contains(&run.scheme)).collect())
     }
 
-    fn one(&self, run: &Run, threads: usize, others: bool, board: &Board) -> Result<RunResults, Failure> {
-        let built = run.build()?;
-        let line = board.run(&run.id, built.setup.stop.ps(), built.setup.flows.len() as u64);
-        let clock = if others { Stopwatch::of_this_thread() } else { Stopwatch::start() };
-        let mut progress = |now: sim::Progress| {
-            line.update(&now);
-            !interrupted()
-        };
-        let outcome = sim::run(&built.setup, threads, |flow, path| built.laws.make(flow, path), &mut progress);
-        let times = clock.times();
-        if outcome.interrupted {
-            return Err(Failure::Interrupted(String::new()));
-        }
-        let info = self.info(run, &built);
-        Ok(RunResults::new(&info, &program(), &built.setup, &outcome, times)?)
-    }
-
     fn info(&self, run: &Run, built: &BuiltRun) -> RunInfo {
         let class = |class: &FlowClass| match class {
             FlowClass::Intra => Class::Intra,
@@ -173,6 +217,7 @@ impl Session<'_> {
             resolved,
             inputs: self.scenario.inputs().into_iter().map(hash).collect(),
             warnings: built.warnings.clone(),
+            emulator: None,
         }
     }
 }

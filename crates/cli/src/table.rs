@@ -68,6 +68,23 @@ pub(crate) fn headline(runs: &[RunResults]) -> String {
     format!("{table}{note}")
 }
 
+/// What the emulator measured of itself, a line a run; nothing for runs that were simulated.
+pub(crate) fn emulators(runs: &[RunResults]) -> String {
+    let line = |run: &RunResults| {
+        let it = run.summary.emulator.as_ref()?;
+        Some(format!(
+            "{}: real packets under {}; the emulator was late by {} (p50) and {} (p99), {:.0} % of a core{}\n",
+            run.manifest.run,
+            if it.congestion.is_empty() { "no TCP".to_owned() } else { it.congestion.join(", ") },
+            time(it.lateness_p50_ns as f64),
+            time(it.lateness_p99_ns as f64),
+            it.cpu_share * 100.0,
+            if it.real_time { "" } else { ", without real-time scheduling" },
+        ))
+    };
+    runs.iter().filter_map(line).collect()
+}
+
 /// The scheme's label and the point of the grid.
 fn name(run: &RunResults) -> String {
     let point = run.manifest.run.split_once(',').map_or("", |(_, point)| point);

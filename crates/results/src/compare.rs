@@ -2,6 +2,7 @@
 
 use serde::Serialize;
 
+use crate::input::Host;
 use crate::summary::{Cell, Summary};
 
 /// What a metric is counted in; also the last word of its name.
@@ -69,6 +70,10 @@ pub struct Pair {
     pub before: String,
     /// The second run's id.
     pub after: String,
+    /// What ran the first.
+    pub before_host: Host,
+    /// What ran the second.
+    pub after_host: Host,
     /// Their metrics; those that neither measured are left out.
     pub rows: Vec<Row>,
 }
@@ -138,7 +143,8 @@ fn pair(before: &Summary, after: &Summary, tolerance: f64) -> Pair {
             change: change(before, after, metric.better, tolerance),
         })
     });
-    Pair { before: before.run.clone(), after: after.run.clone(), rows: rows.collect() }
+    let (before_host, after_host) = (before.host, after.host);
+    Pair { before: before.run.clone(), after: after.run.clone(), before_host, after_host, rows: rows.collect() }
 }
 
 fn change(before: Option<f64>, after: Option<f64>, better: Better, tolerance: f64) -> Change {

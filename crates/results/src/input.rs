@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use sim::FlowId;
 use units::{Bytes, Span};
@@ -54,6 +55,54 @@ impl SizeBin {
     }
 }
 
+/// What ran the flows.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Host {
+    /// The simulator.
+    #[default]
+    Simulator,
+    /// Real packets through an emulated network.
+    Emulator,
+}
+
+impl Host {
+    /// Its name in files.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Simulator => "simulator",
+            Self::Emulator => "emulator",
+        }
+    }
+}
+
+impl fmt::Display for Host {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+/// What an emulator measured of itself.
+#[derive(Clone, PartialEq, Default, Debug, Serialize, Deserialize)]
+pub struct Emulator {
+    /// How late packets left against when they were due: half of them no later.
+    pub lateness_p50_ns: u64,
+    /// 99 % of them no later.
+    pub lateness_p99_ns: u64,
+    /// The latest.
+    pub lateness_max_ns: u64,
+    /// The share of the run in which the router's thread used a processor.
+    pub cpu_share: f64,
+    /// Whether it had real-time scheduling.
+    pub real_time: bool,
+    /// The kernel's congestion controls, in the order in which they were met.
+    pub congestion: Vec<String>,
+    /// What was run instead of the scenario's traffic, if anything.
+    pub command: Option<String>,
+    /// Why it, and not the network, was the bottleneck, if it was.
+    pub bottleneck: Option<String>,
+}
+
 /// What the caller knows of a run.
 #[derive(Clone, PartialEq, Debug)]
 pub struct RunInfo {
@@ -82,6 +131,15 @@ pub struct RunInfo {
     pub inputs: Vec<(String, String)>,
     /// What the caller found odd.
     pub warnings: Vec<String>,
+    /// What an emulator measured of itself; none if the run was simulated.
+    pub emulator: Option<Emulator>,
+}
+
+impl RunInfo {
+    /// What ran the flows.
+    pub fn host(&self) -> Host {
+        if self.emulator.is_some() { Host::Emulator } else { Host::Simulator }
+    }
 }
 
 /// The program that ran it.

@@ -2,7 +2,7 @@
 //! papers judged against them, and comparisons.
 //!
 //! [`RunResults::new`] makes everything from what was run ([`RunInfo`], [`sim::Setup`]) and what came of it
-//! ([`sim::Outcome`]); [`store`] writes and reads it. Nothing here reads a clock, and everything but
+//! ([`sim::Outcome`]); [`store`] writes and reads it. Nothing here reads a clock, and of a simulated run everything but
 //! [`summary::Engine`] is the same at any number of threads.
 
 #![forbid(unsafe_code)]
@@ -21,7 +21,7 @@ pub mod summary;
 pub mod tables;
 
 pub use error::Error;
-pub use input::{Class, EngineTimes, Program, RunInfo, SizeBin};
+pub use input::{Class, Emulator, EngineTimes, Host, Program, RunInfo, SizeBin};
 pub use ordered::Ordered;
 pub use store::{FileHash, Manifest, RunResults};
 pub use summary::Summary;

@@ -102,6 +102,7 @@ fn info(setup: &Setup, laws: &[&str]) -> RunInfo {
         resolved: json!({ "name": "test", "seed": 1 }),
         inputs: vec![("test.toml".into(), sha256(b"test"))],
         warnings: Vec::new(),
+        emulator: None,
     }
 }
 

@@ -237,6 +237,19 @@ fn missing_keys_and_wrong_types() {
 }
 
 #[test]
+fn buffers_of_no_bandwidth_delay_product() {
+    for wrong in ["0bdp", "-1bdp", "xbdp"] {
+        says(
+            &message("buffer = \"1MiB\"", &format!("buffer = \"{wrong}\"")),
+            &["file.toml:8:10", "\"bdp\" or \"0.5bdp\""],
+        );
+    }
+    // Which queue a share of it is hangs on the port's rate.
+    let follows = "k = \"port\"\n[schemes.uno.port]\nbuffer = \"bdp\"";
+    says(&message("alpha = 0.001", follows), &["file.toml:12:5", "no threshold to follow"]);
+}
+
+#[test]
 fn schemes_without_a_law_or_with_two() {
     says(&message("law = \"unocc\"", ""), &["file.toml:9:10", "a scheme has no law", "give it law"]);
     says(&message("law = \"unocc\"", "law = \"unocc\"\nintra = \"bbr\""), &["file.toml:11:9", "either `law` or"]);

@@ -37,6 +37,30 @@ fn the_grid_and_the_schemes_make_runs() {
 }
 
 #[test]
+fn a_buffer_may_be_a_multiple_of_the_bandwidth_delay_product() {
+    let text = small(
+        "[topology]\nkind = \"fat-trees\"\nk = 2\nrate = \"1Gbps\"\ninter_rtt = \"20ms\"\ninter_rate = \"100Mbps\"\n\
+         [port]\nbuffer = \"0.5bdp\"\n[port.inter]\nbuffer = \"bdp\"\n[port.host]\nbuffer = \"1MB\"",
+        "[[traffic]]\nkind = \"incast\"\ninter = 1\nsize = \"1MB\"",
+    );
+    let scenario = read(&text);
+    let run = built(&scenario);
+    let rtt = run.report.inter_rtt.unwrap().max;
+    assert_eq!((rtt - Span::from_ms(20)).ps().abs() / 1_000, 0, "{rtt}");
+    let buffer = |class| {
+        let network = &run.setup.network;
+        let link = network.links().iter().position(|link| link.class == class).unwrap();
+        network.port(fabric::LinkId(link as u32)).config().buffer
+    };
+    let close = |found: Bytes, bytes: u64| assert!(found.get().abs_diff(bytes) <= bytes / 1_000_000 + 1, "{found}");
+    close(buffer(fabric::LinkClass::Inter), 250_000);
+    close(buffer(fabric::LinkClass::Edge), 1_250_000);
+    assert_eq!(buffer(fabric::LinkClass::Host), Bytes::new(1_000_000));
+    assert!(scenario.resolved_toml().contains("buffer = \"0.5bdp\""));
+    assert_eq!(built(&read(&scenario.resolved_toml())).setup.network.params().len(), run.setup.network.params().len());
+}
+
+#[test]
 fn every_run_of_the_mixed_scenario_builds() {
     let scenario = read(MIXED);
     for run in scenario.runs() {
@@ -381,6 +405,8 @@ const VALUES: &[&str] = &[
     "\"off\"",
     "\"port\"",
     "\"unlimited\"",
+    "bdp",
+    "0.001bdp",
     "0ps",
     "1ps",
     "1ms",

@@ -3,9 +3,9 @@
 use std::fmt::Write as _;
 
 use comfy_table::{Cell, CellAlignment, Table, presets};
-use results::RunResults;
 use results::compare::{Change, Comparison, Kind, Pair, Row, compare as compare_summaries};
 use results::store::load_all;
+use results::{Host, RunResults};
 
 use crate::args::CompareArgs;
 use crate::exit::{Failure, print};
@@ -68,7 +68,13 @@ fn describe(comparison: &Comparison) -> String {
     for pair in &comparison.pairs {
         let shown: Vec<&Row> = pair.rows.iter().filter(|row| row.before.is_some() || row.after.is_some()).collect();
         let same = shown.iter().filter(|row| row.change == Change::Same).count();
-        let _ = writeln!(text, "{} against {}: {same} of {} metrics alike", pair.after, pair.before, shown.len());
+        let both = [pair.before_host, pair.after_host];
+        let name = |run: &str, host: Host| match both {
+            [Host::Simulator, Host::Simulator] => run.to_owned(),
+            _ => format!("{run} ({host})"),
+        };
+        let (before, after) = (name(&pair.before, both[0]), name(&pair.after, both[1]));
+        let _ = writeln!(text, "{after} against {before}: {same} of {} metrics alike", shown.len());
         let mut table = Table::new();
         table.load_style(presets::UTF8_FULL_CONDENSED);
         table.set_header(["metric", "before", "after", "ratio", ""]);

@@ -4,10 +4,11 @@ use scenario::parse;
 
 use crate::args::DemoArgs;
 use crate::exit::Failure;
+use crate::session::Simulator;
 
 const DEMO: &str = include_str!("../../scenarios/demo.toml");
 
 pub(crate) fn demo(args: &DemoArgs) -> Result<(), Failure> {
     let scenario = parse(DEMO, "demo.toml", &super::run::overrides(&args.common, None))?;
-    super::run::simulate(&scenario, &[], &args.common, vec!["narrows".into(), "demo".into()])
+    super::run::all_of(&scenario, &Simulator, &[], &args.common, vec!["narrows".into(), "demo".into()])
 }

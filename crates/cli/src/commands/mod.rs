@@ -4,6 +4,19 @@ pub(crate) mod bench;
 pub(crate) mod check;
 pub(crate) mod compare;
 pub(crate) mod demo;
+#[cfg(target_os = "linux")]
+pub(crate) mod emulate;
+#[cfg(not(target_os = "linux"))]
+pub(crate) mod emulate {
+    //! `narrows emulate`, which needs Linux.
+
+    use crate::args::EmulateArgs;
+    use crate::exit::Failure;
+
+    pub(crate) fn emulate(_: &EmulateArgs) -> Result<(), Failure> {
+        Err(Failure::Input("error: real packets need Linux: its network namespaces and TUN devices".into()))
+    }
+}
 pub(crate) mod import;
 pub(crate) mod kernel;
 pub(crate) mod laws;

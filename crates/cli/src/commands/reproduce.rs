@@ -12,7 +12,7 @@ use toml_edit::{DocumentMut, InlineTable, Item};
 
 use crate::args::{ReproduceArgs, Scale};
 use crate::exit::{Failure, print, tell};
-use crate::session::{Session, paper_key, replace, writable};
+use crate::session::{Session, Simulator, paper_key, replace, writable};
 use crate::table::count as count_of;
 
 /// One of a paper's files.
@@ -168,6 +168,7 @@ fn run(figure: Figure, args: &ReproduceArgs) -> Result<Reproduced, Failure> {
     let replay = super::run::replay_line(words.map(str::to_owned).to_vec(), &args.common);
     let session = Session {
         scenario: &figure.scenario,
+        host: &Simulator,
         schemes: &[],
         threads: args.common.threads,
         out: root.join(&figure.name),

@@ -6,7 +6,7 @@ use scenario::{Overrides, Scenario};
 
 use crate::args::{Common, RunArgs};
 use crate::exit::{Failure, print};
-use crate::session::{Finished, Session, grid_json};
+use crate::session::{Finished, Host, Session, Simulator, grid_json};
 use crate::table;
 
 pub(crate) fn run(args: &RunArgs) -> Result<(), Failure> {
@@ -18,7 +18,7 @@ pub(crate) fn run(args: &RunArgs) -> Result<(), Failure> {
     for scheme in &args.schemes {
         replay.extend(["--scheme".to_owned(), scheme.clone()]);
     }
-    simulate(&scenario, &args.schemes, &args.common, replay)
+    all_of(&scenario, &Simulator, &args.schemes, &args.common, replay)
 }
 
 /// What the common options override.
@@ -27,8 +27,9 @@ pub(crate) fn overrides(common: &Common, scale: Option<String>) -> Overrides {
 }
 
 /// Runs all of a scenario and shows what came out.
-pub(crate) fn simulate(
+pub(crate) fn all_of(
     scenario: &Scenario,
+    host: &dyn Host,
     schemes: &[String],
     common: &Common,
     replay: Vec<String>,
@@ -36,6 +37,7 @@ pub(crate) fn simulate(
     let out = common.out.clone().unwrap_or_else(|| Path::new("out").join(scenario.config.name.as_str()));
     let session = Session {
         scenario,
+        host,
         schemes,
         threads: common.threads,
         out,
@@ -59,6 +61,7 @@ fn show(finished: &Finished, common: &Common) -> Result<(), Failure> {
         return Ok(());
     }
     let mut text = table::headline(&finished.runs);
+    text.push_str(&table::emulators(&finished.runs));
     for warning in table::warnings(&finished.runs) {
         text.push_str(&warning);
         text.push('\n');

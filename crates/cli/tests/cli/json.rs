@@ -17,7 +17,8 @@ fn is_cell(value: &Value) {
 
 #[track_caller]
 pub(crate) fn is_summary(it: &Value) {
-    let all = "schema scenario run label seed ended_ns flows requests collectives network credits fairness law engine warnings";
+    let all = "schema scenario run label host seed ended_ns flows requests collectives network credits fairness law engine \
+               emulator warnings";
     assert_eq!(keys(it).join(" "), all);
     assert_eq!(it["schema"], 1);
     assert_eq!(keys(&it["flows"]), ["all", "intra", "inter", "sizes"]);

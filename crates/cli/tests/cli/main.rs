@@ -6,6 +6,8 @@ mod support;
 mod compare;
 mod demo;
 mod determinism;
+#[cfg(target_os = "linux")]
+mod emulate;
 mod errors;
 mod import;
 mod itself;

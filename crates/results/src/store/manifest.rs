@@ -1,9 +1,9 @@
-//! `manifest.json`: what a directory holds and what replays it. It is the same on every machine.
+//! `manifest.json`: what a directory holds and what replays it. Of a simulated run it is the same on every machine.
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::input::{Program, RunInfo};
+use crate::input::{Host, Program, RunInfo};
 use crate::ordered::Ordered;
 
 /// The name of the file.
@@ -34,6 +34,9 @@ pub struct Manifest {
     pub run: String,
     /// What readers call it.
     pub label: String,
+    /// What ran it; results from before there was a choice do not say.
+    #[serde(default)]
+    pub host: Host,
     /// Where it lies in a grid.
     pub point: Ordered<Value>,
     /// Everything random hung on this.
@@ -67,6 +70,7 @@ impl Manifest {
             scenario: info.scenario.clone(),
             run: info.run.clone(),
             label: info.label.clone(),
+            host: info.host(),
             point: Ordered(info.point.clone()),
             seed,
             inputs: info.inputs.iter().map(hash).collect(),

@@ -23,7 +23,8 @@ pub fn summarise(
     let ended = outcome.ended;
     let law = law_totals(flows);
     let acted: Vec<Actions> = law.by_law.0.iter().map(|&(_, acted)| acted).collect();
-    let mut warnings = warnings::warnings(setup, outcome, flows, &acted);
+    let mut warnings: Vec<String> = info.emulator.iter().filter_map(|it| it.bottleneck.clone()).collect();
+    warnings.extend(warnings::warnings(info, setup, outcome, flows, &acted));
     warnings.extend(info.warnings.iter().cloned());
     let window_ns = info.fairness_window.unsigned_ps().div_ceil(1_000);
     let hops = outcome.engine.packet_hops;
@@ -32,6 +33,7 @@ pub fn summarise(
         scenario: info.scenario.clone(),
         run: info.run.clone(),
         label: info.label.clone(),
+        host: info.host(),
         seed: setup.seed,
         ended_ns: stats::ns(ended.ps()),
         flows: Flows {
@@ -54,6 +56,7 @@ pub fn summarise(
             packet_hops_per_s: if times.wall_s > 0.0 { (hops as f64 / times.wall_s).round() } else { 0.0 },
             peak_rss_bytes: times.peak_rss_bytes,
         },
+        emulator: info.emulator.clone(),
         warnings,
     }
 }
@@ -92,6 +95,7 @@ mod tests {
             "scenario",
             "run",
             "label",
+            "host",
             "seed",
             "ended_ns",
             "flows",
@@ -102,6 +106,7 @@ mod tests {
             "fairness",
             "law",
             "engine",
+            "emulator",
             "warnings",
         ];
         assert_eq!(keys(&json), top);
@@ -136,8 +141,41 @@ mod tests {
         let engine = ["events", "wall_s", "cpu_s", "threads", "packet_hops_per_s", "peak_rss_bytes"];
         assert_eq!(keys(&json["engine"]), engine);
         assert_eq!(json["schema"], 1);
+        assert_eq!((&json["host"], &json["emulator"]), (&Value::from("simulator"), &Value::Null));
         let back: Summary = serde_json::from_str(&summary.to_json()).unwrap();
         assert_eq!(back, summary);
+    }
+
+    #[test]
+    fn an_emulated_run_says_so_and_what_was_in_its_way() {
+        let (mut info, setup, mut outcome) = testbed::one_flow();
+        // The kernel does not tell how often a law acted: that is no silence.
+        outcome.flows[0].acted = laws::Acted::default();
+        outcome.flows[0].delivered = units::Bytes::new(1 << 40);
+        info.laws.fill("cubic".into());
+        info.emulator = Some(crate::Emulator { bottleneck: Some("the router was late".into()), ..Default::default() });
+        let results = testbed::results_of(&info, &setup, &outcome);
+        assert_eq!(results.summary.warnings, ["the router was late"]);
+        assert_eq!((results.summary.host, results.manifest.host), (crate::Host::Emulator, crate::Host::Emulator));
+        let json: Value = serde_json::from_str(&results.summary.to_json()).unwrap();
+        let emulator = [
+            "lateness_p50_ns",
+            "lateness_p99_ns",
+            "lateness_max_ns",
+            "cpu_share",
+            "real_time",
+            "congestion",
+            "command",
+            "bottleneck",
+        ];
+        assert_eq!(keys(&json["emulator"]), emulator);
+        // Results from before there was a choice are read as simulated ones.
+        let mut old: Value = serde_json::from_str(&testbed::results().summary.to_json()).unwrap();
+        for key in ["host", "emulator"] {
+            old.as_object_mut().unwrap().remove(key);
+        }
+        let old: Summary = serde_json::from_value(old).unwrap();
+        assert_eq!((old.host, old.emulator), (crate::Host::Simulator, None));
     }
 
     #[test]

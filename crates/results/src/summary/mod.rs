@@ -14,6 +14,7 @@ pub(crate) use fairness::jain_points;
 pub use fairness::{CONVERGED, fairness};
 pub use make::summarise;
 
+use crate::input::{Emulator, Host};
 use crate::ordered::Ordered;
 
 /// The version of this shape.
@@ -32,9 +33,12 @@ pub struct Summary {
     pub run: String,
     /// What readers call it.
     pub label: String,
+    /// What ran it; results from before there was a choice do not say.
+    #[serde(default)]
+    pub host: Host,
     /// Everything random hung on this.
     pub seed: u64,
-    /// The simulated time at the end: the last completion, or the stop.
+    /// The run's own time at the end: the last completion, or the stop.
     pub ended_ns: f64,
     /// Flows by class and size.
     pub flows: Flows,
@@ -50,8 +54,11 @@ pub struct Summary {
     pub fairness: Fairness,
     /// What laws did.
     pub law: LawTotals,
-    /// What the run cost: the one part that differs between machines, threads and repetitions.
+    /// What the run cost: of a simulated run, the one part that differs between machines, threads and repetitions.
     pub engine: Engine,
+    /// What an emulator measured of itself; null if the run was simulated.
+    #[serde(default)]
+    pub emulator: Option<Emulator>,
     /// What a reader must know before believing the numbers.
     pub warnings: Vec<String>,
 }

@@ -3,6 +3,7 @@
 use sim::{Outcome, Setup};
 use units::Bytes;
 
+use crate::input::{Host, RunInfo};
 use crate::summary::Actions;
 use crate::tables::{FlowRow, FlowTable};
 
@@ -10,8 +11,16 @@ use crate::tables::{FlowRow, FlowTable};
 const PASSIVE: [&str; 1] = ["fixed"];
 
 /// Silent laws, flows that did not end, runs that were cut short. `by_law` is by [`FlowTable::laws`].
-pub(crate) fn warnings(setup: &Setup, outcome: &Outcome, flows: &FlowTable, by_law: &[Actions]) -> Vec<String> {
+pub(crate) fn warnings(
+    info: &RunInfo,
+    setup: &Setup,
+    outcome: &Outcome,
+    flows: &FlowTable,
+    by_law: &[Actions],
+) -> Vec<String> {
     let mut said = Vec::new();
+    // A kernel does not tell how often its law acted.
+    let by_law = if info.host() == Host::Emulator { &[] } else { by_law };
     for (law, (name, acted)) in flows.laws.iter().zip(by_law).enumerate() {
         if !acted.none() || PASSIVE.contains(&name.as_str()) {
             continue;

@@ -55,9 +55,17 @@ impl Run {
         host.check()?;
         let host = host.config();
         let topology = |error: fabric::NetworkError| Fault::new(config.topology.origin, error.to_string());
-        let network = network::network(config, scheme.port.as_ref())?;
-        let routes = Routes::new(&network).map_err(topology)?;
-        let survey = Survey::new(&network, &routes, &host);
+        let network = |rtt| network::network(config, scheme.port.as_ref(), rtt);
+        // Round trips do not hang on buffers, but buffers may hang on round trips.
+        let bare = network(Span::ZERO)?;
+        let routes = Routes::new(&bare).map_err(topology)?;
+        let survey = Survey::new(&bare, &routes, &host);
+        let longest =
+            [true, false].into_iter().filter_map(|inside| survey.base_rtt(inside)).map(|range| range.max).max();
+        let network = match longest {
+            Some(rtt) if config.port.asks_for_bdp(scheme.port.as_ref()) => network(rtt)?,
+            _ => bare,
+        };
         let ground = Ground {
             network: &network,
             routes: &routes,

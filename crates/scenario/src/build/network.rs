@@ -17,11 +17,13 @@ const MOST_LINKS: u64 = 2_000_000;
 struct Parts<'a> {
     config: &'a Config,
     over: Option<&'a PortOver>,
+    /// The longest base round trip, which buffers may be multiples of.
+    rtt: Span,
 }
 
-/// Builds a scheme's network.
-pub(crate) fn network(config: &Config, over: Option<&PortOver>) -> Result<Network, Fault> {
-    let parts = Parts { config, over };
+/// Builds a scheme's network. Buffers that are multiples of a bandwidth-delay product take it with `rtt`.
+pub(crate) fn network(config: &Config, over: Option<&PortOver>, rtt: Span) -> Result<Network, Fault> {
+    let parts = Parts { config, over, rtt };
     match &config.topology.value {
         Topology::FatTrees(it) => parts.fat_trees(it),
         Topology::Dumbbell(it) => parts.dumbbell(it),
@@ -32,7 +34,7 @@ pub(crate) fn network(config: &Config, over: Option<&PortOver>) -> Result<Networ
 
 impl Parts<'_> {
     fn port(&self, class: LinkClass, rate: Rate, delay: Span) -> Result<PortConfig, Fault> {
-        self.config.port.settings(class, self.over).config(rate, delay)
+        self.config.port.settings(class, self.over).config(rate, delay, self.rtt)
     }
 
     fn finished(&self, built: Result<Network, NetworkError>) -> Result<Network, Fault> {

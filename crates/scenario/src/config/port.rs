@@ -14,26 +14,51 @@ use crate::tree::{Node, Value};
 pub enum Buffer {
     /// This much.
     Bytes(Bytes),
+    /// So many times what the port sends within the longest base round trip of the network.
+    Bdp(Decimal),
     /// Without limit.
     Unlimited,
+}
+
+impl Buffer {
+    /// In bytes, where that is known: the port's rate and the network's longest base round trip are.
+    fn bytes(self, rate: Rate, rtt: Span) -> Option<Bytes> {
+        match self {
+            Self::Bytes(bytes) => Some(bytes),
+            // Room for one packet at least: a queue of none passes nothing.
+            Self::Bdp(times) => Some(Bytes::new(times.of(rate.bytes_in(rtt).get()).max(1))),
+            Self::Unlimited => None,
+        }
+    }
 }
 
 /// The longest time that a full buffer takes to drain: a mistake beyond it.
 const LONGEST_BUFFER: Span = Span::from_s(100);
 
 impl Field for Buffer {
-    const EXPECTS: &'static str = "a size such as \"1MiB\", or \"unlimited\"";
+    const EXPECTS: &'static str = "a size such as \"1MiB\", a multiple such as \"bdp\" or \"0.5bdp\", or \"unlimited\"";
     fn decode(node: &Node) -> Result<Self, Fault> {
-        if node.as_str() == Some("unlimited") { Ok(Self::Unlimited) } else { Bytes::decode(node).map(Self::Bytes) }
+        match node.as_str() {
+            Some("unlimited") => Ok(Self::Unlimited),
+            Some(text) if text.ends_with("bdp") => {
+                let times = text.trim_end_matches("bdp").trim();
+                let times = if times.is_empty() { Some(Decimal::ONE) } else { Decimal::parse(times) };
+                times.filter(|times| !times.is_zero()).map(Self::Bdp).ok_or_else(|| unexpected::<Self>(node))
+            }
+            _ => Bytes::decode(node).map(Self::Bytes),
+        }
     }
     fn encode(&self) -> Value {
         match self {
             Self::Bytes(bytes) => bytes.encode(),
+            Self::Bdp(Decimal::ONE) => Value::string("bdp"),
+            Self::Bdp(times) => Value::string(format!("{times}bdp")),
             Self::Unlimited => Value::string("unlimited"),
         }
     }
     fn schema() -> Json {
-        json!({ "oneOf": [{ "const": "unlimited" }, Bytes::schema()] })
+        let bdp = json!({ "type": "string", "pattern": r"^([0-9.]+ ?)?bdp$" });
+        json!({ "oneOf": [{ "const": "unlimited" }, bdp, Bytes::schema()] })
     }
 }
 
@@ -227,7 +252,7 @@ words! {
 table! {
     /// Every port of every switch. A host's own port queues without limit and never marks.
     Port {
-        /// Room for waiting packets, the one in service included.
+        /// Room for waiting packets, the one in service included. `bdp`: what the port sends within the longest base RTT of the network; `0.5bdp`: half of that.
         buffer: At<Buffer> = At::default_of(Buffer::Bytes(Bytes::new(1 << 20)));
         /// When the queue marks.
         ecn: Ecn = Ecn::decode(&Node::empty_table())?;
@@ -345,6 +370,11 @@ macro_rules! of_class {
 }
 
 impl Port {
+    /// Whether some buffer is a multiple of a bandwidth-delay product.
+    pub(crate) fn asks_for_bdp(&self, over: Option<&PortOver>) -> bool {
+        LinkClass::ALL.into_iter().any(|class| matches!(self.settings(class, over).buffer.value, Buffer::Bdp(_)))
+    }
+
     /// The settings of a class under a scheme: the file's, the scheme's, the file's for the class, the scheme's
     /// for the class, each over those before.
     pub fn settings(&self, class: LinkClass, over: Option<&PortOver>) -> PortSettings {
@@ -371,18 +401,18 @@ impl Port {
 }
 
 impl PortSettings {
-    /// The queue at which marking begins, if the port marks on its real queue.
+    /// The queue at which marking begins, if the port marks on its real queue and that is known without its rate.
     pub(crate) fn ecn_min(&self) -> Option<Bytes> {
         let (min, ..) = self.ecn.thresholds()?;
-        let size = match self.buffer.value {
-            Buffer::Bytes(size) => size,
-            Buffer::Unlimited => Bytes::ZERO,
-        };
-        Some(min.of(size))
+        match (min.value, self.buffer.value) {
+            (Threshold::Share(_), Buffer::Bdp(_)) => None,
+            (min, Buffer::Bytes(size)) => Some(min.of(size)),
+            (min, Buffer::Bdp(_) | Buffer::Unlimited) => Some(min.of(Bytes::ZERO)),
+        }
     }
 
-    /// As the simulator takes it.
-    pub(crate) fn config(&self, rate: Rate, delay: Span) -> Result<PortConfig, Fault> {
+    /// As the simulator takes it, in a network whose longest base round trip is `rtt`.
+    pub(crate) fn config(&self, rate: Rate, delay: Span, rtt: Span) -> Result<PortConfig, Fault> {
         let marks = |(min, max, probability): (At<Threshold>, At<Threshold>, Share), size: Bytes| {
             let (low, high) = (min.of(size), max.of(size));
             if low > high {
@@ -392,10 +422,8 @@ impl PortSettings {
             }
             Ok(fabric::Ecn { min: low, max: high, max_probability: probability.0.frac() })
         };
-        let (buffer, size) = match self.buffer.value {
-            Buffer::Bytes(size) => (size, Some(size)),
-            Buffer::Unlimited => (Bytes::MAX, None),
-        };
+        let size = self.buffer.bytes(rate, rtt);
+        let buffer = size.unwrap_or(Bytes::MAX);
         if size.is_some_and(|size| rate.time_for(size) > LONGEST_BUFFER) {
             return Err(Fault::new(
                 self.buffer.origin,

@@ -1,0 +1,122 @@
+//! Which scenarios real packets can do, and what is odd about those that they can.
+
+use emulator::RouterOutcome;
+use fabric::LinkId;
+use scenario::BuiltRun;
+use sim::{Setup, Spray};
+use units::{Rate, Span};
+
+use crate::args::EmulateArgs;
+use crate::exit::Failure;
+
+/// Each host is a namespace with a kernel's TCP of its own.
+const MOST_HOSTS: usize = 64;
+
+/// More than one thread passes on.
+const MOST_RATE: Rate = Rate::from_gbps(10);
+
+/// Base round trips under this are of the order of the emulator's own lateness.
+const LEAST_RTT: Span = Span::from_us(200);
+
+/// TCP's header and that of IPv4, with time stamps; IPv6 has 20 more.
+const TCP_IPV4: u32 = 52;
+
+/// Refuses what cannot be done.
+pub(super) fn refuse(built: &BuiltRun, args: &EmulateArgs) -> Result<(), Failure> {
+    let setup = &built.setup;
+    let refused = |what: String| Err(Failure::Input(format!("error: real packets cannot do this: {what}")));
+    let hosts = setup.network.hosts().len();
+    if hosts > MOST_HOSTS {
+        return refused(format!("[topology] has {hosts} hosts, and at most {MOST_HOSTS} are emulated"));
+    }
+    if let Spray::PerPacket(_) = setup.host.spray {
+        return refused(
+            "`host.path` is \"spray\", and the kernel's TCP takes packets that come out of order for lost; \"ecmp\" is \
+             accepted, as in --set host.path=ecmp"
+                .to_owned(),
+        );
+    }
+    let flows = setup.flows.len();
+    if args.command.is_empty() && flows > emulator::MOST_FLOWS {
+        return refused(format!("[[traffic]] makes {flows} flows, and at most {} are run", emulator::MOST_FLOWS));
+    }
+    let wire = setup.host.mss + setup.host.header;
+    if !(1_280..=65_535).contains(&wire) {
+        return refused(format!(
+            "`host.payload` and `host.header` are {wire} B together, and 1280 to 65535 are accepted"
+        ));
+    }
+    Ok(())
+}
+
+/// What is odd about the scenario as one for real packets.
+pub(super) fn warnings(built: &BuiltRun, args: &EmulateArgs) -> Vec<String> {
+    let setup = &built.setup;
+    let own_traffic = args.command.is_empty();
+    let mut said = Vec::new();
+    let rate = busiest(setup);
+    if own_traffic && rate > MOST_RATE {
+        said.push(format!(
+            "the flows' narrowest links carry {rate} together, and one thread passes on up to some {MOST_RATE}: the \
+             emulator may be the bottleneck"
+        ));
+    }
+    let rtt = built.report.intra_rtt.into_iter().chain(built.report.inter_rtt).map(|range| range.min).min();
+    if let Some(rtt) = rtt.filter(|&rtt| rtt < LEAST_RTT) {
+        said.push(format!("base round trips of {rtt} are of the order of the emulator's own lateness"));
+    }
+    let header = if args.ipv6 { TCP_IPV4 + 20 } else { TCP_IPV4 };
+    let wire = setup.host.mss + setup.host.header;
+    let host = &setup.host;
+    let simulated = (host.mss, host.header, host.ack_size, host.ack_every);
+    let real = (wire - header, header, header, 2);
+    if own_traffic && simulated != real {
+        let list = |(payload, header, ack_size, ack_every): (u32, u32, u32, u8)| {
+            format!("payload {payload}, header {header}, ack_size {ack_size}, ack_every {ack_every}")
+        };
+        said.push(format!(
+            "[host] says {}, and the kernel's TCP has {}: the simulator is another host",
+            list(simulated),
+            list(real)
+        ));
+    }
+    if own_traffic && setup.host.spray == Spray::AfterTimeout {
+        said.push("`host.path` is \"repath\", and the kernel's TCP stays on its path after a timeout".to_owned());
+    }
+    said.extend(super::laws::unheard(built));
+    said
+}
+
+/// The rates of the narrowest links of all flows' paths, each link once: more than the flows can get together.
+fn busiest(setup: &Setup) -> Rate {
+    let rate = |link: &LinkId| setup.network.port(*link).config().rate;
+    let narrowest = setup.flows.iter().filter_map(|flow| {
+        let path = setup.routes.path(&setup.network, flow.src, flow.dst, |_, _| 0);
+        path.into_iter().min_by_key(rate)
+    });
+    let links: std::collections::BTreeSet<LinkId> = narrowest.collect();
+    Rate::from_bps(links.iter().map(|link| rate(link).bps()).fold(0, u64::saturating_add))
+}
+
+/// What the router says of itself.
+pub(super) fn of_router(router: &RouterOutcome, real_time: bool) -> Vec<String> {
+    let mut said = Vec::new();
+    if real_time && !router.real_time {
+        said.push("the emulator got no real-time scheduling: under load it is late by milliseconds".to_owned());
+    }
+    let refused = &router.refused;
+    for (count, what) in [
+        (refused.malformed, "were malformed"),
+        (refused.truncated, "were shorter than their headers say"),
+        (refused.too_long, "were longer than the MTU"),
+        (refused.no_memory, "found no memory in the emulator"),
+        (refused.unwritable, "were not taken by the receiving host's kernel"),
+        (router.device_drops, "were dropped by a host's device, because the emulator did not read it in time"),
+        (router.capture_missed, "are missing in captures, because the disk was too slow"),
+    ] {
+        if count > 0 {
+            said.push(format!("{count} packets {what}"));
+        }
+    }
+    said
+}

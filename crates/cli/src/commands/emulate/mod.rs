@@ -1,0 +1,157 @@
+//! `narrows emulate`: a scenario on real packets.
+
+mod checks;
+mod laws;
+mod programs;
+
+use std::path::PathBuf;
+
+use emulator::{Emulated, Options};
+use fabric::{LinkId, Network};
+use results::{Class, Emulator, RunInfo, RunResults};
+use scenario::{BuiltRun, Run};
+
+use crate::args::{Common, EmulateArgs};
+use crate::clock::Stopwatch;
+use crate::exit::{Failure, tell};
+use crate::interrupt::interrupted;
+use crate::session::{Host, One, program};
+
+pub(crate) fn emulate(args: &EmulateArgs) -> Result<(), Failure> {
+    let common = Common {
+        set: args.set.clone(),
+        seed: args.seed,
+        threads: Some(1),
+        out: args.out.clone(),
+        json: args.json,
+        quiet: args.quiet,
+    };
+    let scenario = scenario::load(&args.scenario, &super::run::overrides(&common, args.scale.clone()))?;
+    let name = scenario.config.name.as_str();
+    let out = args.out.clone().unwrap_or_else(|| PathBuf::from(format!("out/{name}-emulated")));
+    let common = Common { out: Some(out), ..common };
+    super::run::all_of(&scenario, &Emulation { args }, &args.schemes, &common, replay(args))
+}
+
+/// The command line that does this again.
+fn replay(args: &EmulateArgs) -> Vec<String> {
+    let mut words = vec!["narrows".to_owned(), "emulate".to_owned(), args.scenario.display().to_string()];
+    let mut say = |option: &str, value: String| words.extend([option.to_owned(), value]);
+    args.scale.iter().for_each(|scale| say("--scale", scale.clone()));
+    args.schemes.iter().for_each(|scheme| say("--scheme", scheme.clone()));
+    args.on.iter().for_each(|host| say("--on", host.clone()));
+    args.with.iter().for_each(|(host, command)| say("--with", format!("{host}={command}")));
+    args.pcap.iter().for_each(|(port, file)| say("--pcap", format!("{port}={}", file.display())));
+    for (given, option) in [(args.ipv6, "--ipv6"), (args.no_real_time, "--no-real-time")] {
+        if given {
+            words.push(option.to_owned());
+        }
+    }
+    words
+}
+
+/// The emulator.
+struct Emulation<'a> {
+    args: &'a EmulateArgs,
+}
+
+impl Host for Emulation<'_> {
+    fn one_at_a_time(&self) -> bool {
+        true
+    }
+
+    fn check(&self, run: &Run, built: &BuiltRun) -> Result<(), Failure> {
+        checks::refuse(built, self.args)?;
+        let network = &built.setup.network;
+        self.ports(network, run, false)?;
+        let named = self.args.on.iter().chain(self.args.with.iter().map(|(host, _)| host));
+        named.map(|name| programs::host(network, name)).collect::<Result<Vec<_>, _>>()?;
+        for name in emulator::preflight()? {
+            tell(&format!("removed {name}, which an earlier run had left"));
+        }
+        laws::congestion(run, built).map(drop)
+    }
+
+    fn run(&self, One { run, built, info, of_many, board, .. }: One<'_>) -> Result<RunResults, Failure> {
+        let options = Options {
+            congestion: laws::congestion(run, &built)?,
+            ecn: laws::asks_for_ecn(&built),
+            ipv6: self.args.ipv6,
+            real_time: !self.args.no_real_time,
+            pcap: self.ports(&built.setup.network, run, of_many)?,
+        };
+        let clock = Stopwatch::start();
+        let emulated = if self.args.command.is_empty() {
+            let line = board.run(&run.id, built.setup.stop.ps(), built.setup.flows.len() as u64);
+            emulator::run_traffic(&built.setup, &options, &mut |progress| {
+                line.update_real(progress.now.ps(), progress.completed);
+                !interrupted()
+            })?
+        } else {
+            if !self.args.quiet && !self.args.json && of_many {
+                tell(&format!("{}:", run.id));
+            }
+            emulator::run_programs(&built.setup, &options, &mut |hosts| programs::run(hosts, &built, self.args))?
+        };
+        let times = clock.times();
+        if emulated.outcome.interrupted || interrupted() {
+            return Err(Failure::Interrupted(String::new()));
+        }
+        let info = self.info(info, &built, &emulated);
+        Ok(RunResults::new(&info, &program(), &emulated.setup, &emulated.outcome, times)?)
+    }
+}
+
+impl Emulation<'_> {
+    /// What the run was, beside what the scenario says of it.
+    fn info(&self, mut info: RunInfo, built: &BuiltRun, emulated: &Emulated) -> RunInfo {
+        let router = &emulated.router;
+        let ns = |span: units::Span| span.unsigned_ps() / 1_000;
+        let share = router.cpu.unsigned_ps() as f64 / router.wall.unsigned_ps().max(1) as f64;
+        let mut congestion = emulated.congestion.clone();
+        congestion.dedup();
+        if !self.args.command.is_empty() {
+            let network = &emulated.setup.network;
+            let class = |flow: &sim::FlowSpec| match network.datacenter_of(flow.src) == network.datacenter_of(flow.dst)
+            {
+                true => Class::Intra,
+                false => Class::Inter,
+            };
+            info.classes = emulated.setup.flows.iter().map(class).collect();
+            info.laws.clone_from(&emulated.congestion);
+            info.requests.clear();
+            // Those of the scenario's traffic, which was not run.
+            info.warnings.clear();
+        }
+        info.warnings.extend(checks::warnings(built, self.args));
+        info.warnings.extend(emulated.notes.iter().cloned());
+        info.warnings.extend(checks::of_router(router, !self.args.no_real_time));
+        info.emulator = Some(Emulator {
+            lateness_p50_ns: ns(router.lateness.p50),
+            lateness_p99_ns: ns(router.lateness.p99),
+            lateness_max_ns: ns(router.lateness.max),
+            cpu_share: (share * 1e4).round() / 1e4,
+            real_time: router.real_time,
+            congestion,
+            command: (!self.args.command.is_empty()).then(|| programs::line(self.args)),
+            bottleneck: router.bottleneck.clone(),
+        });
+        info
+    }
+
+    /// The ports that are captured, and where to. Of several runs, each has files of its own.
+    fn ports(&self, network: &Network, run: &Run, of_many: bool) -> Result<Vec<(LinkId, PathBuf)>, Failure> {
+        let all = || (0..network.links().len() as u32).map(LinkId);
+        let find = |(port, file): &(String, PathBuf)| {
+            let link = all().find(|&link| network.link_name(link) == *port).ok_or_else(|| {
+                let names: Vec<String> = all().map(|link| network.link_name(link)).collect();
+                let names: Vec<&str> = names.iter().map(String::as_str).collect();
+                Failure::unknown(&format!("--pcap: the network has no port `{port}`"), port, &names)
+            })?;
+            let name = file.file_name().unwrap_or_default().to_string_lossy().into_owned();
+            let name = if of_many { format!("{}-{name}", run.id.replace('/', "_")) } else { name };
+            Ok((link, file.with_file_name(name)))
+        };
+        self.args.pcap.iter().map(find).collect()
+    }
+}

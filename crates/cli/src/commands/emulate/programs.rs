@@ -1,0 +1,150 @@
+//! Programs in the hosts' namespaces: servers in the background, and the command that is measured.
+
+use std::ffi::OsStr;
+use std::os::unix::process::CommandExt;
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::time::Duration;
+
+use emulator::Hosts;
+use fabric::{HostId, Network};
+use nix::sys::signal::{Signal, killpg};
+use nix::unistd::Pid;
+use scenario::BuiltRun;
+
+use crate::args::EmulateArgs;
+use crate::clock::Stopwatch;
+use crate::exit::Failure;
+use crate::interrupt::interrupted;
+
+/// How long a server is waited for until it listens. One that listens at no TCP port costs this long.
+const UNTIL_LISTENING: Duration = Duration::from_secs(1);
+
+/// How long programs have to end when they are asked to.
+const TO_END: Duration = Duration::from_secs(2);
+
+const LOOK: Duration = Duration::from_millis(10);
+
+/// A host by its name, or its number.
+pub(super) fn host(network: &Network, name: &str) -> Result<HostId, Failure> {
+    let names: Vec<&str> = network.hosts().iter().map(|node| network.nodes()[node.index()].name.as_str()).collect();
+    let number = name.parse::<usize>().ok().filter(|&number| number < names.len());
+    let place = names.iter().position(|known| *known == name).or(number);
+    let unknown = || Failure::unknown(&format!("the network has no host `{name}`"), name, &names);
+    place.map(|host| HostId(host as u32)).ok_or_else(unknown)
+}
+
+/// The command as it was given.
+pub(super) fn line(args: &EmulateArgs) -> String {
+    let words: Vec<_> = args.command.iter().map(|word| word.to_string_lossy()).collect();
+    words.join(" ")
+}
+
+/// Starts the servers, runs the command, ends the servers.
+pub(super) fn run(hosts: &Hosts, built: &BuiltRun, args: &EmulateArgs) -> Result<(), Failure> {
+    let network = &built.setup.network;
+    let mut servers = Vec::new();
+    for (name, command) in &args.with {
+        let mut shell = hosts.command(host(network, name)?, "sh")?;
+        shell.args(["-c", command]).stdin(Stdio::null()).stdout(Stdio::null());
+        let mut server = Server::start(&mut shell, command)?;
+        server.wait_until_it_listens()?;
+        servers.push(server);
+    }
+    let [program, rest @ ..] = &args.command[..] else { return Ok(()) };
+    let on = args.on.as_ref().map_or(Ok(HostId(0)), |name| host(network, name))?;
+    let mut command = hosts.command(on, program)?;
+    command.args(rest);
+    if args.json {
+        // Standard output is the summary's.
+        command.stdout(std::io::stderr());
+    }
+    let status = to_the_end(&mut command, program)?;
+    if interrupted() {
+        return Err(Failure::Interrupted(String::new()));
+    }
+    if status.success() {
+        return Ok(());
+    }
+    Err(Failure::Run(anyhow::anyhow!("the command `{}` failed: {status}", line(args))))
+}
+
+/// Runs a program until it ends. After an interrupt, which it got, too, it has a while to do so.
+fn to_the_end(command: &mut Command, program: &OsStr) -> Result<ExitStatus, Failure> {
+    let failed = |error| Failure::Input(format!("error: cannot run `{}`: {error}", program.display()));
+    let mut child = command.spawn().map_err(failed)?;
+    let mut since: Option<Stopwatch> = None;
+    loop {
+        if let Some(status) = child.try_wait().map_err(failed)? {
+            return Ok(status);
+        }
+        if interrupted() {
+            let clock = since.get_or_insert_with(Stopwatch::start);
+            if clock.elapsed() > TO_END {
+                // What does not listen is ended.
+                let _ = child.kill();
+            }
+        }
+        std::thread::sleep(LOOK);
+    }
+}
+
+/// A program in the background with all that it starts; ended when dropped.
+struct Server<'a> {
+    child: Child,
+    command: &'a str,
+}
+
+impl<'a> Server<'a> {
+    fn start(shell: &mut Command, command: &'a str) -> Result<Self, Failure> {
+        let child = shell.process_group(0).spawn();
+        let child = child.map_err(|error| Failure::Input(format!("error: cannot run `{command}`: {error}")))?;
+        Ok(Self { child, command })
+    }
+
+    fn wait_until_it_listens(&mut self) -> Result<(), Failure> {
+        let clock = Stopwatch::start();
+        while clock.elapsed() < UNTIL_LISTENING && !interrupted() {
+            if let Ok(Some(status)) = self.child.try_wait() {
+                let command = self.command;
+                // Some servers put themselves into the background.
+                return if status.success() {
+                    Ok(())
+                } else {
+                    Err(Failure::Run(anyhow::anyhow!("the command `{command}` failed: {status}")))
+                };
+            }
+            if self.listens() {
+                return Ok(());
+            }
+            std::thread::sleep(LOOK);
+        }
+        Ok(())
+    }
+
+    /// Whether anything listens at a TCP port of the server's namespace.
+    fn listens(&self) -> bool {
+        let table = |name| std::fs::read_to_string(format!("/proc/{}/net/{name}", self.child.id())).unwrap_or_default();
+        // The fourth column is the state; 0A is listening. The child is in its namespace once it has become the shell.
+        let listening = |line: &str| line.split_whitespace().nth(3) == Some("0A");
+        let here = std::fs::read_link("/proc/self/ns/net").ok();
+        let there = std::fs::read_link(format!("/proc/{}/ns/net", self.child.id())).ok();
+        there.is_some() && here != there && ["tcp", "tcp6"].into_iter().any(|name| table(name).lines().any(listening))
+    }
+}
+
+impl Drop for Server<'_> {
+    fn drop(&mut self) {
+        let group = Pid::from_raw(self.child.id().cast_signed());
+        let clock = Stopwatch::start();
+        let mut signal = Signal::SIGTERM;
+        // Until no process of the group is left. The child, once it has ended, is waited for so that it goes.
+        while killpg(group, signal).is_ok() && clock.elapsed() < 2 * TO_END {
+            let _ = self.child.try_wait();
+            if clock.elapsed() > TO_END {
+                signal = Signal::SIGKILL;
+            }
+            std::thread::sleep(LOOK);
+        }
+        let _ = self.child.wait();
+    }
+}

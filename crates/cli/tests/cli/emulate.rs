@@ -1,0 +1,252 @@
+//! `narrows emulate`: what it refuses anywhere, and, as root, real packets.
+
+use std::process::{Command, Stdio};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use crate::json::is_summary;
+use crate::support::{Scratch, skipped};
+
+const PAIR: &str = r#"
+name = "pair"
+stop = "4s"
+[topology]
+kind = "dumbbell"
+left = 1
+right = 1
+rate = "200Mbps"
+delay = "5ms"
+host_rate = "1Gbps"
+host_delay = "100us"
+two_datacenters = true
+[port]
+ecn = "off"
+buffer = "bdp"
+[host]
+payload = 1448
+header = 52
+ack_size = 52
+ack_every = 2
+[schemes.cubic]
+law = "cubic"
+[schemes.reno]
+law = "newreno"
+[schemes.rare]
+law = "mprdma"
+[[traffic]]
+kind = "list"
+flows = [
+  { src = 0, dst = 1, size = "10MB" },
+  { src = 1, dst = 0, size = "20kB", start = "100ms" },
+]
+[series]
+interval = "10ms"
+ports = ["left>right"]
+flows = "all"
+"#;
+
+/// Emulated hosts share names of devices and addresses: one test at a time.
+fn alone() -> MutexGuard<'static, ()> {
+    static LOCK: Mutex<()> = Mutex::new(());
+    LOCK.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn pair(name: &str) -> Scratch {
+    let scratch = Scratch::new(name);
+    scratch.write("pair.toml", PAIR);
+    scratch
+}
+
+/// Whether this machine lets us: as root, with TUN devices.
+fn can() -> bool {
+    let tried = emulator::preflight();
+    if let Err(error) = &tried {
+        skipped("real packets", &error.to_string());
+    }
+    tried.is_ok()
+}
+
+fn namespaces() -> String {
+    let listed = Command::new("ip").args(["netns", "list"]).stdin(Stdio::null()).output().unwrap();
+    String::from_utf8(listed.stdout).unwrap()
+}
+
+#[test]
+fn what_real_packets_cannot_do_is_refused_and_leaves_nothing() {
+    let scratch = pair("refused");
+    let before = scratch.tree();
+    for (line, parts) in [
+        ("--set host.path=spray", &["`host.path` is \"spray\"", "\"ecmp\" is accepted"][..]),
+        ("--set topology.left=80", &["81 hosts, and at most 64"]),
+        ("--set host.payload=500", &["552 B together, and 1280 to 65535"]),
+        ("--pcap left>rihgt=x.pcapng", &["no port `left>rihgt`", "did you mean `left>right`?"]),
+        ("--on letf.host0 -- true", &["no host `letf.host0`", "did you mean `left.host0`?"]),
+        ("--on left.host0", &["--on", "COMMAND"]),
+        ("--with left.host0 -- true", &["HOST=COMMAND"]),
+        ("--pcap left>right", &["PORT=FILE"]),
+        ("--scheme cubci", &["no scheme `cubci`", "did you mean `cubic`?"]),
+    ] {
+        let line = format!("emulate pair.toml --scheme cubic {line}");
+        scratch.narrows(&line).fails(2, parts);
+        assert_eq!(scratch.tree(), before, "{line}");
+    }
+}
+
+#[test]
+fn without_root_it_says_so_in_a_line() {
+    let scratch = pair("nobody");
+    let _alone = alone();
+    if can() {
+        // As root: as somebody else, who may read what is needed, it must be refused.
+        let mut command = Command::new("setpriv");
+        command.args(["--reuid=65534", "--clear-groups", env!("CARGO_BIN_EXE_narrows"), "emulate"]);
+        let path = scratch.path("pair.toml");
+        let ran = command.arg(path).args(["--scheme", "cubic", "--out", "/nowhere/out"]).output();
+        let Ok(ran) = ran else { return skipped("emulate", "there is no setpriv") };
+        let said = String::from_utf8(ran.stderr).unwrap();
+        if said.contains("Permission denied") {
+            return skipped("emulate", "nobody may not read the test's directory");
+        }
+        assert_eq!((ran.status.code(), said.lines().count()), (Some(2), 1), "{said}");
+        assert!(said.contains("need root"), "{said}");
+    } else {
+        let ran = scratch.narrows("emulate pair.toml --scheme cubic");
+        assert_eq!((ran.code, ran.err.lines().count()), (2, 1), "{ran}");
+    }
+}
+
+#[test]
+fn a_law_that_no_kernel_has_is_refused() {
+    let scratch = pair("lawless");
+    let _alone = alone();
+    if can() {
+        let before = scratch.tree();
+        scratch.narrows("emulate pair.toml").fails(2, &["`rare` runs MPRDMA, which no kernel has", "cubic, newreno"]);
+        assert_eq!(scratch.tree(), before);
+    }
+}
+
+#[test]
+fn a_scenario_runs_both_ways_and_the_results_are_compared() {
+    let scratch = pair("both");
+    let _alone = alone();
+    if !can() {
+        return;
+    }
+    let line = "emulate pair.toml --scheme cubic --scheme reno --out real --json --pcap left>right=haul.pcapng";
+    let ran = scratch.narrows(line).ok();
+    let json = ran.json();
+    for (run, law) in json["runs"].as_array().unwrap().iter().zip(["cubic", "reno"]) {
+        is_summary(run);
+        assert_eq!((&run["host"], &run["emulator"]["congestion"][0]), (&"emulator".into(), &law.into()), "{run:#}");
+        assert_eq!(run["flows"]["all"]["completed"], 2, "{run:#}");
+        // 10 MB at 200 Mb/s are 400 ms; slow start takes a few round trips of 10 ms.
+        let fct_ns = run["flows"]["all"]["fct_ns"]["max"].as_f64().unwrap();
+        assert!((400e6..2_000e6).contains(&fct_ns), "{fct_ns}");
+        // A round trip and a half, or two.
+        assert!(run["flows"]["all"]["slowdown"]["p50"].as_f64().unwrap() >= 1.0, "{run:#}");
+        let haul = &run["network"]["links"].as_array().unwrap().iter().find(|link| link["name"] == "left>right");
+        let bytes = haul.unwrap()["bytes"].as_u64().unwrap();
+        assert!((10_300_000..13_000_000).contains(&bytes), "{bytes}");
+    }
+    for file in ["cubic-haul.pcapng", "reno-haul.pcapng"] {
+        // Ten megabytes crossed it, and a capture holds them whole.
+        assert!(std::fs::metadata(scratch.path(file)).unwrap().len() > 10_000_000, "{file}");
+    }
+    let rates = std::fs::metadata(scratch.path("real/runs/cubic/rates.parquet")).unwrap().len();
+    assert!(rates > 1_000, "{rates}");
+    assert!(!namespaces().contains("narrows-"), "{}", namespaces());
+
+    scratch.narrows("run pair.toml --scheme cubic --scheme reno --out simulated --quiet").ok();
+    let compared = scratch.narrows("compare simulated real --tolerance 9");
+    assert!(compared.out.contains("cubic (emulator) against cubic (simulator)"), "{compared}");
+}
+
+#[test]
+fn a_program_runs_between_the_hosts() {
+    let scratch = pair("program");
+    let _alone = alone();
+    if !can() {
+        return;
+    }
+    // The names of hosts are known where the program runs, and what it prints is its own.
+    let mut command = scratch.command([
+        "emulate",
+        "pair.toml",
+        "--scheme",
+        "cubic",
+        "--out",
+        "out",
+        "--quiet",
+        "--on",
+        "left.host0",
+        "--",
+        "sh",
+        "-c",
+    ]);
+    let ran = command.arg("getent hosts right.host0; ping -c 3 -i 0.2 -q right.host0 | tail -1").output().unwrap();
+    let said = String::from_utf8_lossy(&ran.stdout).into_owned();
+    assert!(ran.status.success(), "{said} {}", String::from_utf8_lossy(&ran.stderr));
+    assert!(said.contains("right.host0"), "{said}");
+    if Command::new("ping").arg("-V").output().is_ok() {
+        // Two links of 5 ms and four of 100 us.
+        let times = said.split("= ").nth(1).unwrap_or_else(|| panic!("{said}"));
+        let mean: f64 = times.split('/').nth(1).unwrap().parse().unwrap();
+        assert!((10.4..14.0).contains(&mean), "{said}");
+    } else {
+        skipped("emulate", "there is no ping");
+    }
+    assert!(scratch.read("out/summary.json").contains("\"command\": \"sh -c getent hosts"));
+    assert!(!namespaces().contains("narrows-"), "{}", namespaces());
+
+    // One that fails says so and leaves no results.
+    let line = "emulate pair.toml --scheme cubic --out failed --with right.host0=cat -- false";
+    scratch.narrows(line).fails(1, &["the command `false` failed: exit status: 1"]);
+    assert!(!scratch.path("failed").exists() && !namespaces().contains("narrows-"));
+}
+
+#[test]
+fn iperf3_has_its_flows_in_the_results() {
+    let scratch = pair("iperf3");
+    let _alone = alone();
+    if !can() {
+        return;
+    }
+    if Command::new("iperf3").arg("--version").output().is_err() {
+        return skipped("emulate", "there is no iperf3");
+    }
+    let args = ["emulate", "pair.toml", "--scheme", "reno", "--json", "--out", "out", "--with"];
+    let client = ["right.host0=iperf3 -s -1", "--", "iperf3", "-c", "right.host0", "-t", "2", "-P", "2"];
+    let ran = scratch.command(args.into_iter().chain(client)).output().unwrap();
+    let said = String::from_utf8_lossy(&ran.stderr).into_owned();
+    assert!(ran.status.success(), "{said}");
+    let summary: serde_json::Value = serde_json::from_slice(&ran.stdout).unwrap();
+    is_summary(&summary);
+    assert_eq!((&summary["flows"]["inter"]["count"], &summary["flows"]["all"]["count"]), (&2.into(), &2.into()));
+    assert_eq!(summary["law"]["name"], "reno", "{summary:#}");
+    // Of 200 Mb/s, without headers; slow start and the ends of two seconds cost some.
+    let goodput = summary["flows"]["all"]["goodput_bps"].as_u64().unwrap();
+    assert!((100_000_000..193_100_000).contains(&goodput), "{goodput}");
+}
+
+#[test]
+fn an_interrupt_removes_everything() {
+    let scratch = pair("stopped");
+    let _alone = alone();
+    if !can() {
+        return;
+    }
+    let line = "emulate pair.toml --scheme cubic --out out --with right.host0=cat -- sleep 100";
+    let mut command = scratch.command(line.split(' '));
+    let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let name = format!("narrows-{}-", child.id());
+    while !namespaces().contains(&format!("{name}right.host0")) {
+        std::thread::sleep(std::time::Duration::from_millis(20));
+    }
+    std::thread::sleep(std::time::Duration::from_millis(300));
+    nix::sys::signal::kill(nix::unistd::Pid::from_raw(child.id().cast_signed()), nix::sys::signal::Signal::SIGINT)
+        .unwrap();
+    let ran = crate::support::Ran::new(line, &child.wait_with_output().unwrap());
+    assert_eq!(ran.code, 130, "{ran}");
+    assert!(ran.err.contains("interrupted: no run was finished"), "{ran}");
+    assert!(!namespaces().contains(&name) && !scratch.path("out").exists());
+}

@@ -1,0 +1,38 @@
+//! The router's time: what the monotonic clock says since it was started.
+
+use units::{Span, Time};
+
+use crate::sys;
+
+/// A clock whose [`Time::ZERO`] is when it was started. Copies agree; any thread may read one.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Clock {
+    /// The system's monotonic clock at time zero, in nanoseconds.
+    pub monotonic_ns: u64,
+    /// Nanoseconds between 1970 and time zero.
+    pub realtime_ns: u64,
+}
+
+impl Clock {
+    /// Starts one now.
+    pub fn start() -> Self {
+        Self { monotonic_ns: sys::monotonic_ns(), realtime_ns: sys::realtime_ns() }
+    }
+
+    /// The time now.
+    pub fn now(&self) -> Time {
+        Time::from_ns(sys::monotonic_ns().saturating_sub(self.monotonic_ns))
+    }
+
+    /// The time when the system's time of day was `ns` nanoseconds since 1970: what the kernel's time stamps say.
+    pub(crate) fn at_realtime(&self, ns: u64) -> Time {
+        // By what both clocks say now, because the time of day may have been set since the start.
+        let ago = sys::realtime_ns().saturating_sub(ns);
+        Time::from_ns(sys::monotonic_ns().saturating_sub(self.monotonic_ns).saturating_sub(ago))
+    }
+}
+
+/// Nanoseconds from `due` to `now`; 0 if it is not due yet.
+pub(crate) fn late_ns(now: Time, due_ps: u64) -> u64 {
+    Span::from_ps(now.ps().saturating_sub(due_ps) as i64).ns() as u64
+}

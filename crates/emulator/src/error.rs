@@ -1,0 +1,62 @@
+//! What can go wrong, and what to do about it.
+
+use std::io;
+
+use thiserror::Error;
+
+/// Why hosts or a router could not be made.
+#[derive(Debug, Error)]
+#[allow(missing_docs)]
+pub enum Error {
+    #[error("{doing}: not permitted; network namespaces and TUN devices need root: run this with sudo")]
+    NotPermitted { doing: String },
+    #[error("there is no `ip` command: install iproute2")]
+    NoIp,
+    #[error("`ip {arguments}`: {message}")]
+    Ip { arguments: String, message: String },
+    #[error("{doing}: {source}")]
+    System { doing: String, source: io::Error },
+    #[error("/dev/net/tun: {source}; load the kernel's module (modprobe tun), or let the container have the device")]
+    NoTun { source: io::Error },
+    #[error("an MTU of {mtu} bytes; 1,280 (what IPv6 asks for) to 65,535 are possible: change the packet size")]
+    Mtu { mtu: u16 },
+    #[error("datacenter {datacenter} has {hosts} hosts, and there are addresses for 256 datacenters of 254 hosts")]
+    TooManyHosts { datacenter: u16, hosts: usize },
+    #[error("this process has emulated hosts already, and their namespaces bear its number; drop those first")]
+    Busy,
+    #[error(
+        "congestion control {name}: {source}; `narrows kernel status` and `sysctl net.ipv4.tcp_available_congestion_control` say what there is"
+    )]
+    Congestion { name: String, source: io::Error },
+    #[error("host {host} is not one of the {hosts} emulated")]
+    NoSuchHost { host: u32, hosts: usize },
+    #[error("packet capture {path}: {message}")]
+    Capture { path: String, message: String },
+    #[error("the router's thread ended before it was asked to")]
+    RouterDied,
+    #[error(
+        "the kernel knows no congestion control `{name}`; it has {available}\nhelp: load its module, or choose a \
+         scheme whose law the kernel has"
+    )]
+    UnknownCongestion { name: String, available: String },
+    #[error("{flows} flows: real TCP is run for up to {most}\nhelp: make the traffic smaller")]
+    TooManyFlows { flows: usize, most: usize },
+    #[error(
+        "{open} of {flows} connections were not made within {seconds} s, among them one from {from} to {to}: their \
+         first packets were lost"
+    )]
+    NotConnected { open: usize, flows: usize, seconds: u64, from: String, to: String },
+    #[error("interrupted")]
+    Interrupted,
+}
+
+impl Error {
+    /// An error of the system while `doing` something; one of permission says that root is needed.
+    pub(crate) fn system(doing: impl Into<String>) -> impl FnOnce(io::Error) -> Self {
+        let doing = doing.into();
+        move |source| match source.raw_os_error() {
+            Some(libc::EPERM | libc::EACCES) => Self::NotPermitted { doing },
+            _ => Self::System { doing, source },
+        }
+    }
+}

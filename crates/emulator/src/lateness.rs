@@ -1,0 +1,73 @@
+//! How late things happened against when they were due.
+
+use hdrhistogram::Histogram;
+use units::Span;
+
+/// A distribution of lateness.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct Lateness {
+    /// Half were no later.
+    pub p50: Span,
+    /// 99 % were no later.
+    pub p99: Span,
+    /// The latest.
+    pub max: Span,
+    /// How many were counted.
+    pub count: u64,
+}
+
+/// Collects lateness in nanoseconds: two significant digits, up to a minute; what is later counts as a minute.
+#[derive(Debug)]
+pub(crate) struct Recorder(Option<Histogram<u64>>);
+
+const LONGEST_NS: u64 = 60_000_000_000;
+
+impl Recorder {
+    pub(crate) fn new() -> Self {
+        // The bounds are constants that the histogram accepts (tested below).
+        Self(Histogram::new_with_max(LONGEST_NS, 2).ok())
+    }
+
+    pub(crate) fn record(&mut self, late_ns: u64) {
+        if let Some(histogram) = &mut self.0 {
+            histogram.saturating_record(late_ns);
+        }
+    }
+
+    pub(crate) fn lateness(&self) -> Lateness {
+        let Some(histogram) = self.0.as_ref().filter(|it| !it.is_empty()) else { return Lateness::default() };
+        let span = |ns: u64| Span::from_ns(ns as i64);
+        Lateness {
+            p50: span(histogram.value_at_quantile(0.5)),
+            p99: span(histogram.value_at_quantile(0.99)),
+            max: span(histogram.max()),
+            count: histogram.len(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn percentiles_are_within_a_percent() {
+        let mut recorder = Recorder::new();
+        (1..=1000).for_each(|us| recorder.record(us * 1000));
+        let it = recorder.lateness();
+        let close = |span: Span, us: i64| (span.ns() - us * 1000).abs() <= us * 10;
+        assert!(it.count == 1000 && close(it.p50, 500) && close(it.p99, 990) && close(it.max, 1000), "{it:?}");
+    }
+
+    #[test]
+    fn nothing_recorded_is_all_zero() {
+        assert_eq!(Recorder::new().lateness(), Lateness::default());
+    }
+
+    #[test]
+    fn an_hour_counts_as_a_minute() {
+        let mut recorder = Recorder::new();
+        recorder.record(3600 * 1_000_000_000);
+        assert!(recorder.lateness().count == 1 && recorder.lateness().max.ns() >= LONGEST_NS as i64);
+    }
+}

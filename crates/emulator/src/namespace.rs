@@ -1,0 +1,230 @@
+//! Emulated hosts: a network namespace and a TUN device each. All goes when the set is dropped; what a killed
+//! process left is found by [`Hosts::clean_stale`].
+
+mod claim;
+mod ip;
+mod plan;
+mod setup;
+
+use std::ffi::OsStr;
+use std::fmt::Write as _;
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use fabric::{HostId, Network};
+use units::Bytes;
+
+use crate::tun::Tun;
+use crate::{Error, sys};
+use claim::Claim;
+use ip::ip;
+pub use plan::{Addresses, HostPlan, plan};
+
+const NAMESPACES: &str = "/run/netns";
+/// Files here replace those of `/etc` for programs that `ip netns exec` starts.
+const OVERLAYS: &str = "/etc/netns";
+
+/// How the hosts' kernels are set.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct NamespaceOptions {
+    /// The largest packet on the wire, IP header included: 1,280 to 65,535 bytes.
+    pub mtu: u16,
+    /// The largest packet that the kernel hands over for segmentation; none leaves the kernel's own limit, 64 KiB,
+    /// and one of `mtu` or less makes the kernel send every packet alone.
+    pub gso_max_size: Option<u32>,
+    /// How far a TCP socket's buffers may grow, in each direction. Should be several times what the path holds.
+    pub socket_buffer: Bytes,
+    /// The congestion control of sockets that choose none; none leaves the kernel's own.
+    pub congestion: Option<String>,
+    /// Whether TCP asks for ECN. Else it only answers those that ask, unless its congestion control needs it.
+    pub ecn: bool,
+}
+
+#[derive(Debug)]
+pub(crate) struct Host {
+    /// The namespace's name; removed when dropped.
+    name: Name,
+    namespace: File,
+    pub(crate) tun: Tun,
+}
+
+impl Host {
+    /// Its namespace, which lives as long as this is open.
+    pub(crate) fn namespace_file(&self) -> Result<File, Error> {
+        self.namespace.try_clone().map_err(Error::system("hold a namespace open"))
+    }
+}
+
+/// Namespaces and TUN devices, one a host; all is removed when dropped. A process has one set at a time.
+#[derive(Debug)]
+pub struct Hosts {
+    plan: Vec<HostPlan>,
+    members: Vec<Host>,
+    mtu: u16,
+    /// Given back after the hosts are gone: fields are dropped in this order.
+    _claim: Claim,
+}
+
+impl Hosts {
+    /// Makes a namespace named `narrows-PROCESS-HOST` for each host, with a TUN device `nw0`, addresses, and the
+    /// names of all hosts in `/etc/hosts`.
+    ///
+    /// # Errors
+    /// Without root, `ip` or `/dev/net/tun`; when an option is out of its range; when this process has a set.
+    /// Nothing is left behind.
+    pub fn create(network: &Network, options: &NamespaceOptions) -> Result<Self, Error> {
+        if options.mtu < 1280 {
+            return Err(Error::Mtu { mtu: options.mtu });
+        }
+        let plan = plan(network)?;
+        let claim = Claim::take()?;
+        let mut names = String::from("127.0.0.1 localhost\n::1 localhost\n");
+        for it in &plan {
+            let _ = write!(names, "{} {}\n{} {}\n", it.v4, it.name, it.v6, it.name);
+        }
+        let mut hosts = Vec::with_capacity(plan.len());
+        for it in &plan {
+            let name = Name::create(claim::namespace_name(std::process::id(), &it.name), &names)?;
+            let namespace = name.open()?;
+            let tun = inside(&namespace, || setup::set_up(it, options))??;
+            hosts.push(Host { name, namespace, tun });
+        }
+        Ok(Self { plan, members: hosts, mtu: options.mtu, _claim: claim })
+    }
+
+    /// The hosts' names and addresses, by [`HostId`].
+    pub fn plan(&self) -> &[HostPlan] {
+        &self.plan
+    }
+
+    /// The largest packet on the wire, in bytes.
+    pub fn mtu(&self) -> u16 {
+        self.mtu
+    }
+
+    /// The name of a host's namespace, as `ip netns` knows it.
+    ///
+    /// # Errors
+    /// When there is no such host.
+    pub fn namespace(&self, host: HostId) -> Result<&str, Error> {
+        Ok(&self.host(host)?.name.0)
+    }
+
+    /// A host's TUN device.
+    ///
+    /// # Errors
+    /// When there is no such host.
+    pub fn tun(&self, host: HostId) -> Result<&Tun, Error> {
+        Ok(&self.host(host)?.tun)
+    }
+
+    /// Runs `f` on a thread of its own inside a host's namespace. A panic of `f` goes on in the caller.
+    ///
+    /// # Errors
+    /// When there is no such host, or without the right to enter.
+    pub fn enter<T: Send>(&self, host: HostId, f: impl FnOnce() -> T + Send) -> Result<T, Error> {
+        inside(&self.host(host)?.namespace, f)
+    }
+
+    /// A program to be run in a host's namespace, where `/etc/hosts` names the hosts.
+    ///
+    /// # Errors
+    /// When there is no such host.
+    pub fn command(&self, host: HostId, program: impl AsRef<OsStr>) -> Result<Command, Error> {
+        let mut command = Command::new("ip");
+        command.args(["netns", "exec", &self.host(host)?.name.0]).arg(program);
+        Ok(command)
+    }
+
+    /// Removes what processes left that ended without removing it. Returns the names of the namespaces removed.
+    ///
+    /// # Errors
+    /// When a namespace cannot be removed.
+    pub fn clean_stale() -> Result<Vec<String>, Error> {
+        let mut left: Vec<(u32, Vec<String>)> = claim::claimants().into_iter().map(|it| (it, Vec::new())).collect();
+        for directory in [NAMESPACES, OVERLAYS] {
+            let Ok(entries) = fs::read_dir(directory) else { continue };
+            for name in entries.flatten().filter_map(|entry| entry.file_name().into_string().ok()) {
+                let Some(process) = claim::process_of(&name) else { continue };
+                match left.iter_mut().find(|it| it.0 == process) {
+                    Some((_, names)) if names.contains(&name) => {}
+                    Some((_, names)) => names.push(name),
+                    None => left.push((process, vec![name])),
+                }
+            }
+        }
+        let mut removed = Vec::new();
+        for (process, names) in left {
+            claim::if_dead(process, || {
+                names.iter().try_for_each(|name| remove(name))?;
+                removed.extend(names);
+                Ok(())
+            })?;
+        }
+        removed.sort();
+        Ok(removed)
+    }
+
+    pub(crate) fn all(&self) -> impl Iterator<Item = &Host> {
+        self.members.iter()
+    }
+
+    fn host(&self, host: HostId) -> Result<&Host, Error> {
+        self.members.get(host.index()).ok_or(Error::NoSuchHost { host: host.0, hosts: self.members.len() })
+    }
+}
+
+/// A namespace's name in `/run/netns`, and its overlay of `/etc`. Removed when dropped.
+#[derive(Debug)]
+struct Name(String);
+
+impl Name {
+    fn create(name: String, names_of_hosts: &str) -> Result<Self, Error> {
+        ip(&["netns", "add", &name])?;
+        let this = Self(name);
+        let overlay = Path::new(OVERLAYS).join(&this.0);
+        fs::create_dir_all(&overlay)
+            .and_then(|()| fs::write(overlay.join("hosts"), names_of_hosts))
+            .map_err(Error::system(format!("write {}", overlay.join("hosts").display())))?;
+        Ok(this)
+    }
+
+    fn open(&self) -> Result<File, Error> {
+        let path: PathBuf = [NAMESPACES, &self.0].iter().collect();
+        File::open(&path).map_err(Error::system(format!("open {}", path.display())))
+    }
+}
+
+impl Drop for Name {
+    fn drop(&mut self) {
+        // What cannot be removed now is stale as soon as this process ends, and is found then.
+        let _ = remove(&self.0);
+    }
+}
+
+/// Removes a namespace's name and overlay, as far as they are there.
+fn remove(name: &str) -> Result<(), Error> {
+    let overlay = Path::new(OVERLAYS).join(name);
+    if overlay.exists() {
+        fs::remove_dir_all(&overlay).map_err(Error::system(format!("remove {}", overlay.display())))?;
+        // The directory itself goes with its last entry, if it was made for us; if not empty, it stays.
+        let _ = fs::remove_dir(OVERLAYS);
+    }
+    if Path::new(NAMESPACES).join(name).exists() {
+        ip(&["netns", "delete", name])?;
+    }
+    Ok(())
+}
+
+/// Runs `f` on a thread that is moved into a namespace, and so are programs that it starts.
+pub(crate) fn inside<T: Send>(namespace: &File, f: impl FnOnce() -> T + Send) -> Result<T, Error> {
+    let run = || {
+        sys::enter_network(namespace).map_err(Error::system("enter a network namespace"))?;
+        Ok(f())
+    };
+    std::thread::scope(|scope| match scope.spawn(run).join() {
+        Ok(result) => result,
+        Err(panic) => std::panic::resume_unwind(panic),
+    })
+}

@@ -1,0 +1,140 @@
+//! The hosts' names and addresses, and which host an address belongs to.
+
+use std::net::{Ipv4Addr, Ipv6Addr};
+
+use fabric::{HostId, Network};
+
+use crate::Error;
+
+const V4_PREFIX: [u8; 2] = [10, 198];
+const V6_PREFIX: [u16; 6] = [0xfd6e, 0x6172, 0, 0, 0, 0];
+const MOST_IN_DATACENTER: usize = 254;
+
+/// A host's name and addresses.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct HostPlan {
+    /// As in the network.
+    pub name: String,
+    /// 10.198.DATACENTER.HOST, hosts counted from 1.
+    pub v4: Ipv4Addr,
+    /// `fd6e:6172::DATACENTER:HOST`.
+    pub v6: Ipv6Addr,
+}
+
+/// The plans of a network's hosts, by [`HostId`].
+///
+/// # Errors
+/// When there are more hosts or datacenters than addresses.
+pub fn plan(network: &Network) -> Result<Vec<HostPlan>, Error> {
+    let mut placed = vec![0; usize::from(network.datacenters())];
+    let mut plans = Vec::with_capacity(network.hosts().len());
+    for node in network.hosts() {
+        let node = &network.nodes()[node.index()];
+        let count: &mut usize = &mut placed[usize::from(node.datacenter)];
+        *count += 1;
+        let too_many = Error::TooManyHosts { datacenter: node.datacenter, hosts: *count };
+        let (Ok(datacenter), true) = (u8::try_from(node.datacenter), *count <= MOST_IN_DATACENTER) else {
+            return Err(too_many);
+        };
+        let host = *count as u8;
+        let mut v6 = [0; 8];
+        v6[..6].copy_from_slice(&V6_PREFIX);
+        (v6[6], v6[7]) = (datacenter.into(), host.into());
+        plans.push(HostPlan {
+            name: node.name.clone(),
+            v4: Ipv4Addr::new(V4_PREFIX[0], V4_PREFIX[1], datacenter, host),
+            v6: Ipv6Addr::from(v6),
+        });
+    }
+    Ok(plans)
+}
+
+/// Which host an address belongs to.
+#[derive(Clone, Debug)]
+pub struct Addresses {
+    /// By datacenter, then by the host's number there, from 1.
+    hosts: Vec<Vec<HostId>>,
+}
+
+impl Addresses {
+    /// The addresses of [`plan`].
+    pub fn new(plans: &[HostPlan]) -> Self {
+        let mut hosts: Vec<Vec<HostId>> = Vec::new();
+        for (host, plan) in plans.iter().enumerate() {
+            let datacenter = usize::from(plan.v4.octets()[2]);
+            if hosts.len() <= datacenter {
+                hosts.resize_with(datacenter + 1, Vec::new);
+            }
+            hosts[datacenter].push(HostId(host as u32));
+        }
+        Self { hosts }
+    }
+
+    /// The host with an IPv4 address, given as its bytes.
+    pub fn host_v4(&self, address: [u8; 4]) -> Option<HostId> {
+        let [a, b, datacenter, host] = address;
+        ([a, b] == V4_PREFIX).then(|| self.host(datacenter, host)).flatten()
+    }
+
+    /// The host with an IPv6 address, given as its bytes.
+    pub fn host_v6(&self, address: [u8; 16]) -> Option<HostId> {
+        let segments = Ipv6Addr::from(address).segments();
+        let (Ok(datacenter), Ok(host)) = (u8::try_from(segments[6]), u8::try_from(segments[7])) else { return None };
+        segments.starts_with(&V6_PREFIX).then(|| self.host(datacenter, host)).flatten()
+    }
+
+    fn host(&self, datacenter: u8, host: u8) -> Option<HostId> {
+        self.hosts.get(usize::from(datacenter))?.get(usize::from(host.checked_sub(1)?)).copied()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use fabric::{Builder, LinkClass, PortConfig};
+    use units::{Rate, Span};
+
+    use super::*;
+
+    fn network(hosts: usize) -> Network {
+        let mut builder = Builder::default();
+        let port = PortConfig::new(Rate::from_gbps(1), Span::from_us(1));
+        let switches = [builder.switch(0, "left"), builder.switch(1, "right")];
+        for host in 0..hosts {
+            let datacenter = host % 2;
+            let node = builder.host(datacenter as u16, format!("h{host}"));
+            builder.connect(node, switches[datacenter], LinkClass::Host, port, port);
+        }
+        builder.connect(switches[0], switches[1], LinkClass::Inter, port, port);
+        builder.finish().unwrap()
+    }
+
+    #[test]
+    fn every_host_is_found_by_both_its_addresses() {
+        let plans = plan(&network(9)).unwrap();
+        assert_eq!(plans[3].v4, Ipv4Addr::new(10, 198, 1, 2));
+        assert_eq!(plans[3].v6.to_string(), "fd6e:6172::1:2");
+        let addresses = Addresses::new(&plans);
+        for (host, plan) in plans.iter().enumerate() {
+            assert_eq!(addresses.host_v4(plan.v4.octets()), Some(HostId(host as u32)));
+            assert_eq!(addresses.host_v6(plan.v6.octets()), Some(HostId(host as u32)));
+        }
+    }
+
+    #[test]
+    fn other_addresses_belong_to_no_host() {
+        let addresses = Addresses::new(&plan(&network(3)).unwrap());
+        for address in [[10, 198, 0, 0], [10, 198, 0, 3], [10, 198, 2, 1], [10, 199, 0, 1], [0; 4], [255; 4]] {
+            assert_eq!(addresses.host_v4(address), None, "{address:?}");
+        }
+        for address in ["fd6e:6172::", "fd6e:6172::1:0", "fd6e:6172::1:0:1", "fe80::0:1", "ff02::2", "::"] {
+            let address: Ipv6Addr = address.parse().unwrap();
+            assert_eq!(addresses.host_v6(address.octets()), None, "{address}");
+        }
+    }
+
+    #[test]
+    fn more_hosts_than_addresses_are_refused() {
+        assert!(plan(&network(508)).is_ok());
+        assert!(matches!(plan(&network(510)), Err(Error::TooManyHosts { hosts: 255, .. })));
+    }
+}

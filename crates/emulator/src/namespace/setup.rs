@@ -1,0 +1,70 @@
+//! What is done inside a new namespace: device, addresses, and the kernel's TCP.
+
+use std::fmt::Write as _;
+use std::fs;
+use std::path::Path;
+
+use super::ip::ip_batch;
+use super::{HostPlan, NamespaceOptions};
+use crate::Error;
+use crate::tun::{DEVICE, Tun};
+
+/// Packets that may wait to be read. The kernel drops what finds it full, so that it must not be.
+const QUEUE_LENGTH: u32 = 20_000;
+
+/// Sets up the calling thread's namespace, and returns its device.
+pub(super) fn set_up(plan: &HostPlan, options: &NamespaceOptions) -> Result<Tun, Error> {
+    let tun = Tun::create()?;
+    // Before the device comes up: no link-local address and none of the chatter that comes with one.
+    sysctl(&format!("ipv6/conf/{DEVICE}/addr_gen_mode"), "1")?;
+    sysctl(&format!("ipv6/conf/{DEVICE}/accept_dad"), "0")?;
+    sysctl(&format!("ipv6/conf/{DEVICE}/router_solicitations"), "0")?;
+    // What one connection learned of the path is not to help the next.
+    sysctl("ipv4/tcp_no_metrics_save", "1")?;
+    let buffer = options.socket_buffer.get().clamp(65_536, i32::MAX as u64);
+    sysctl("ipv4/tcp_rmem", &format!("4096 131072 {buffer}"))?;
+    sysctl("ipv4/tcp_wmem", &format!("4096 65536 {buffer}"))?;
+    if options.ecn {
+        sysctl("ipv4/tcp_ecn", "1")?;
+    }
+    let mut commands = format!("link set lo up\nlink set {DEVICE} mtu {} txqueuelen {QUEUE_LENGTH}\n", options.mtu);
+    if let Some(size) = options.gso_max_size {
+        let _ = writeln!(commands, "link set {DEVICE} gso_max_size {size}");
+    }
+    let _ = write!(
+        commands,
+        "link set {DEVICE} up\naddr add {}/16 dev {DEVICE}\naddr add {}/96 dev {DEVICE} nodad\n",
+        plan.v4, plan.v6
+    );
+    ip_batch(&commands)?;
+    if let Some(name) = &options.congestion {
+        set_congestion(name)?;
+    }
+    Ok(tun)
+}
+
+/// Sets the default by sysctl. A namespace may set only laws that the kernel allows everyone; what it has set
+/// already is no error. For others the routes say it, which the kernel lets root do, and which binds every
+/// socket, even one that asks for another law.
+fn set_congestion(name: &str) -> Result<(), Error> {
+    let path = "ipv4/tcp_congestion_control";
+    let failed = |source| Error::Congestion { name: name.into(), source };
+    if fs::read_to_string(full_path(path)).is_ok_and(|now| now.trim() == name) {
+        return Ok(());
+    }
+    match fs::write(full_path(path), name) {
+        Err(error) if error.raw_os_error() == Some(libc::EPERM) => ip_batch(&format!(
+            "route replace 10.198.0.0/16 dev {DEVICE} congctl {name}\n\
+             route replace fd6e:6172::/96 dev {DEVICE} metric 256 congctl {name}\n"
+        )),
+        other => other.map_err(failed),
+    }
+}
+
+fn full_path(path: &str) -> std::path::PathBuf {
+    Path::new("/proc/sys/net").join(path)
+}
+
+fn sysctl(path: &str, value: &str) -> Result<(), Error> {
+    fs::write(full_path(path), value).map_err(Error::system(format!("write {value} to /proc/sys/net/{path}")))
+}

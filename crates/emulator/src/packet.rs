@@ -1,0 +1,12 @@
+//! Packets as TUN devices give and take them: a virtio header, then an IP packet, which may be many segments' worth
+//! of TCP or UDP payload behind one header ("GSO"). Nothing here trusts what it reads.
+
+mod checksum;
+mod headers;
+mod run;
+mod vnet;
+
+pub use checksum::{fold, replace, sum};
+pub use headers::{Destination, Fault, Headers, Transport};
+pub use run::{render, whole_segment};
+pub use vnet::{Segmentation, VNET_LEN, Vnet};

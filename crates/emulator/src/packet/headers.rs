@@ -1,0 +1,270 @@
+//! What the router needs to know of a packet: where it goes, which flow it is of, how it is cut.
+
+use units::mix64;
+
+use super::vnet::{Segmentation, VNET_LEN, Vnet};
+
+/// Why a packet is not passed on.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Fault {
+    /// Neither IPv4 nor IPv6, or headers that contradict themselves.
+    Malformed,
+    /// Shorter than its headers say.
+    Truncated,
+}
+
+/// Where a packet goes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Destination {
+    /// An IPv4 address.
+    V4([u8; 4]),
+    /// An IPv6 address.
+    V6([u8; 16]),
+}
+
+/// What an IP packet carries.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Transport {
+    /// TCP.
+    Tcp,
+    /// UDP.
+    Udp,
+    /// Anything else, or a fragment.
+    Other,
+}
+
+/// A packet's headers, found whole. Offsets count from the IP header.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Headers {
+    /// Where it goes.
+    pub destination: Destination,
+    /// A hash of its five-tuple, of the addresses and the protocol where there are no ports.
+    pub flow: u64,
+    /// What it carries.
+    pub transport: Transport,
+    /// The two bits of ECN: 0 for a packet that may not be marked, 3 for one that is.
+    pub ecn: u8,
+    /// Where TCP or UDP begins, or what else it carries.
+    pub transport_at: u16,
+    /// Where the payload begins.
+    pub payload_at: u16,
+    /// The length of the IP packet.
+    pub length: u16,
+    /// What the sender left to be done. Where the packet is one segment only, no segmentation.
+    pub vnet: Vnet,
+}
+
+const TCP: u8 = 6;
+const UDP: u8 = 17;
+const TCP_HEADER: usize = 20;
+const UDP_HEADER: usize = 8;
+
+/// An IP header, read.
+struct Internet {
+    destination: Destination,
+    addresses: u64,
+    protocol: u8,
+    fragment: bool,
+    ecn: u8,
+    transport_at: usize,
+    length: usize,
+}
+
+impl Headers {
+    /// Reads a virtio header and the packet after it. What lies beyond the length that the IP header states is
+    /// no part of the packet.
+    ///
+    /// # Errors
+    /// When it is no whole IP packet, or its headers do not fit together.
+    pub fn parse(frame: &[u8]) -> Result<Self, Fault> {
+        let (vnet, packet) = frame.split_first_chunk::<VNET_LEN>().ok_or(Fault::Truncated)?;
+        let vnet = Vnet::parse(*vnet).ok_or(Fault::Malformed)?;
+        let ip = match packet.first().ok_or(Fault::Truncated)? >> 4 {
+            4 => internet_v4(packet)?,
+            6 => internet_v6(packet)?,
+            _ => return Err(Fault::Malformed),
+        };
+        let packet = packet.get(..ip.length).ok_or(Fault::Truncated)?;
+        let carried = packet.get(ip.transport_at..).ok_or(Fault::Truncated)?;
+        let (transport, header) = match ip.protocol {
+            _ if ip.fragment => (Transport::Other, 0),
+            TCP => (Transport::Tcp, tcp_header(carried)?),
+            UDP if carried.len() < UDP_HEADER => return Err(Fault::Truncated),
+            UDP => (Transport::Udp, UDP_HEADER),
+            _ => (Transport::Other, 0),
+        };
+        let ports = match transport {
+            Transport::Other => 0,
+            Transport::Tcp | Transport::Udp => carried.first_chunk().map_or(0, |&ports| u32::from_be_bytes(ports)),
+        };
+        let flow = mix64(ip.addresses ^ mix64(u64::from(ports) << 8 | u64::from(ip.protocol)));
+        // An IP packet is at most 65,575 bytes long by its fields, and here at most 65,535.
+        let length = u16::try_from(ip.length).map_err(|_| Fault::Malformed)?;
+        let mut headers = Self {
+            destination: ip.destination,
+            flow,
+            transport,
+            ecn: ip.ecn,
+            transport_at: ip.transport_at as u16,
+            payload_at: (ip.transport_at + header) as u16,
+            length,
+            vnet,
+        };
+        headers.check_checksum()?;
+        headers.check_segmentation()?;
+        Ok(headers)
+    }
+
+    /// The checksum that is left to be done has to lie in the packet.
+    fn check_checksum(&self) -> Result<(), Fault> {
+        let Some((start, offset)) = self.vnet.checksum else { return Ok(()) };
+        let end = u32::from(start) + u32::from(offset) + 2;
+        if start < self.transport_at || end > u32::from(self.length) {
+            return Err(Fault::Malformed);
+        }
+        Ok(())
+    }
+
+    /// A packet that is to be cut must be what it is said to be, and have its checksum left to be done.
+    fn check_segmentation(&mut self) -> Result<(), Fault> {
+        let Some((kind, size)) = self.vnet.segmentation else { return Ok(()) };
+        let fits = match (kind, self.transport, self.destination) {
+            (Segmentation::TcpV4, Transport::Tcp, Destination::V4(_))
+            | (Segmentation::TcpV6, Transport::Tcp, Destination::V6(_)) => Some(16),
+            (Segmentation::Udp, Transport::Udp, _) => Some(6),
+            _ => None,
+        };
+        let checksum = fits.map(|offset| (self.transport_at, offset));
+        if size == 0 || checksum.is_none() || self.vnet.checksum != checksum {
+            return Err(Fault::Malformed);
+        }
+        if self.payload() <= size {
+            self.vnet.segmentation = None;
+        }
+        Ok(())
+    }
+
+    /// Bytes of payload.
+    pub fn payload(&self) -> u16 {
+        self.length - self.payload_at
+    }
+
+    /// How many packets it is on the wire.
+    pub fn segments(&self) -> u16 {
+        self.vnet.segmentation.map_or(1, |(_, size)| self.payload().div_ceil(size))
+    }
+
+    /// Where the payloads of segments from `first` to before `past` begin and end, counted from the payload's
+    /// beginning.
+    pub(super) fn payload_of(&self, first: u16, past: u16) -> (usize, usize) {
+        let payload = usize::from(self.payload());
+        let Some((_, size)) = self.vnet.segmentation else { return (0, payload) };
+        let size = usize::from(size);
+        ((usize::from(first) * size).min(payload), (usize::from(past) * size).min(payload))
+    }
+
+    /// The length on the wire of a segment, its IP header included.
+    pub fn wire_length(&self, segment: u16) -> u16 {
+        let (begin, end) = self.payload_of(segment, segment.saturating_add(1));
+        self.payload_at + (end - begin) as u16
+    }
+
+    /// Whether it may be marked.
+    pub fn is_ecn_capable(&self) -> bool {
+        self.ecn != 0
+    }
+
+    /// Whether it is of the control class: TCP without payload.
+    pub fn is_control(&self) -> bool {
+        self.transport == Transport::Tcp && self.payload() == 0
+    }
+}
+
+fn internet_v4(packet: &[u8]) -> Result<Internet, Fault> {
+    let header = packet.first_chunk::<20>().ok_or(Fault::Truncated)?;
+    let transport_at = usize::from(header[0] & 0xf) * 4;
+    let length = usize::from(u16::from_be_bytes([header[2], header[3]]));
+    if transport_at < 20 || length < transport_at {
+        return Err(Fault::Malformed);
+    }
+    // All but the flag "don't fragment" and the bit beside it.
+    let fragment = u16::from_be_bytes([header[6], header[7]]) & 0x3fff != 0;
+    let [.., a, b, c, d] = *header;
+    Ok(Internet {
+        destination: Destination::V4([a, b, c, d]),
+        addresses: header.last_chunk::<8>().map_or(0, |&both| mix64(u64::from_be_bytes(both))),
+        protocol: header[9],
+        fragment,
+        ecn: header[1] & 3,
+        transport_at,
+        length,
+    })
+}
+
+fn internet_v6(packet: &[u8]) -> Result<Internet, Fault> {
+    let header = packet.first_chunk::<40>().ok_or(Fault::Truncated)?;
+    let payload = usize::from(u16::from_be_bytes([header[4], header[5]]));
+    // A jumbogram says 0 and its length in an option; the devices are not told to send any.
+    if payload == 0 && packet.len() > 40 {
+        return Err(Fault::Malformed);
+    }
+    let length = 40 + payload;
+    let packet = packet.get(..length).ok_or(Fault::Truncated)?;
+    let (protocol, transport_at, fragment) = skip_extensions(packet, header[6])?;
+    let (words, _) = header[8..].as_chunks::<8>();
+    let (source, destination) = (&words[..2], &words[2..]);
+    let addresses = source.iter().chain(destination).fold(0, |hash, &word| mix64(hash ^ u64::from_be_bytes(word)));
+    Ok(Internet {
+        destination: Destination::V6(header.last_chunk().copied().unwrap_or_default()),
+        addresses,
+        protocol,
+        fragment,
+        ecn: header[1] >> 4 & 3,
+        transport_at,
+        length,
+    })
+}
+
+/// Follows IPv6 extension headers to what they precede (RFC 8200, section 4). Returns its protocol, where it is,
+/// and whether the packet is a fragment.
+fn skip_extensions(packet: &[u8], mut next: u8) -> Result<(u8, usize, bool), Fault> {
+    const HOP_BY_HOP: u8 = 0;
+    const ROUTING: u8 = 43;
+    const FRAGMENT: u8 = 44;
+    const AUTHENTICATION: u8 = 51;
+    const OPTIONS: u8 = 60;
+    let mut at = 40;
+    let mut fragment = false;
+    loop {
+        let unit = match next {
+            HOP_BY_HOP | ROUTING | OPTIONS => 8,
+            AUTHENTICATION => 4,
+            FRAGMENT => 0,
+            _ => return Ok((next, at, fragment)),
+        };
+        let header = packet.get(at..).and_then(|rest| rest.first_chunk::<8>()).ok_or(Fault::Truncated)?;
+        // The authentication header counts from 8 bytes on in units of 4, the others in units of 8.
+        let length = 8 + usize::from(header[1]) * unit;
+        if next == FRAGMENT {
+            fragment |= u16::from_be_bytes([header[2], header[3]]) & 0xfff9 != 0;
+        }
+        next = header[0];
+        at += length;
+        if at > packet.len() {
+            return Err(Fault::Truncated);
+        }
+    }
+}
+
+/// The length of a TCP header, options included.
+fn tcp_header(carried: &[u8]) -> Result<usize, Fault> {
+    let header = carried.first_chunk::<TCP_HEADER>().ok_or(Fault::Truncated)?;
+    let length = usize::from(header[12] >> 4) * 4;
+    if length < TCP_HEADER {
+        return Err(Fault::Malformed);
+    }
+    if length > carried.len() {
+        return Err(Fault::Truncated);
+    }
+    Ok(length)
+}

@@ -1,0 +1,114 @@
+//! Writing some of a packet's segments as one packet again, and marking them.
+
+use std::ops::Range;
+
+use super::checksum::{fold, replace, replace_in_sum, sum};
+use super::headers::{Destination, Headers, Transport};
+use super::vnet::VNET_LEN;
+
+const FIN: u8 = 0x01;
+const PSH: u8 = 0x08;
+const CWR: u8 = 0x80;
+
+/// Writes the headers of the packet that the segments `run` of `frame` are together, the virtio header first, to
+/// `out`, and returns the payload that follows them. With `marked`, it says that it met congestion.
+///
+/// As if each had been sent alone, and a card had received them in one: lengths, sequence number and IPv4
+/// identification are those of the first; FIN and PSH are on the last and CWR on the first only. `frame` is what
+/// `headers` were read from, and `run` is not empty.
+pub fn render<'a>(frame: &'a [u8], headers: &Headers, run: Range<u16>, marked: bool, out: &mut Vec<u8>) -> &'a [u8] {
+    let packet = &frame[VNET_LEN..][..usize::from(headers.length)];
+    let payload_at = usize::from(headers.payload_at);
+    let (begin, end) = headers.payload_of(run.start, run.end);
+    let mut vnet = headers.vnet;
+    if run.len() == 1 {
+        vnet.segmentation = None;
+    }
+    out.clear();
+    out.extend_from_slice(&[0; VNET_LEN]);
+    out.extend_from_slice(&packet[..payload_at]);
+    let header = &mut out[VNET_LEN..];
+    if headers.segments() > 1 {
+        cut(header, headers, &run, end - begin);
+    }
+    if marked {
+        mark(header, headers.destination);
+    }
+    let cwr = headers.transport == Transport::Tcp && header[usize::from(headers.transport_at) + 13] & CWR != 0;
+    out[..VNET_LEN].copy_from_slice(&vnet.bytes(headers.payload_at, cwr));
+    &packet[payload_at + begin..payload_at + end]
+}
+
+/// Makes the headers of a whole packet those of some of its segments.
+fn cut(header: &mut [u8], headers: &Headers, run: &Range<u16>, payload: usize) {
+    let size = headers.vnet.segmentation.map_or(0, |(_, size)| size);
+    // At most what the whole packet has, which fits.
+    let length = headers.payload_at + payload as u16;
+    match headers.destination {
+        Destination::V4(_) => {
+            let id = word(header, 4).wrapping_add(run.start);
+            replace_v4(header, 2, length);
+            replace_v4(header, 4, id);
+        }
+        Destination::V6(_) => set_word(header, 4, length - 40),
+    }
+    let at = usize::from(headers.transport_at);
+    let (whole, part) = (headers.length - headers.transport_at, length - headers.transport_at);
+    let checksum_at = if headers.transport == Transport::Tcp {
+        let sequence = u32::from(word(header, at + 4)) << 16 | u32::from(word(header, at + 6));
+        let sequence = sequence.wrapping_add(u32::from(run.start) * u32::from(size));
+        header[at + 4..at + 8].copy_from_slice(&sequence.to_be_bytes());
+        if run.start > 0 {
+            header[at + 13] &= !CWR;
+        }
+        if run.end < headers.segments() {
+            header[at + 13] &= !(FIN | PSH);
+        }
+        at + 16
+    } else {
+        set_word(header, at + 4, part);
+        at + 6
+    };
+    // The sum of the pseudo-header, which has the length in it; the rest is still left to be done.
+    let sum = replace_in_sum(word(header, checksum_at), whole, part);
+    set_word(header, checksum_at, sum);
+}
+
+/// Says that congestion was met. Only for a packet that may be marked.
+fn mark(header: &mut [u8], destination: Destination) {
+    match destination {
+        Destination::V4(_) => replace_v4(header, 0, word(header, 0) | 3),
+        Destination::V6(_) => header[1] |= 0x30,
+    }
+}
+
+/// Changes a word of an IPv4 header and its checksum with it.
+fn replace_v4(header: &mut [u8], at: usize, new: u16) {
+    let checksum = replace(word(header, 10), word(header, at), new);
+    set_word(header, at, new);
+    set_word(header, 10, checksum);
+}
+
+fn word(header: &[u8], at: usize) -> u16 {
+    u16::from_be_bytes([header[at], header[at + 1]])
+}
+
+fn set_word(header: &mut [u8], at: usize, value: u16) {
+    header[at..at + 2].copy_from_slice(&value.to_be_bytes());
+}
+
+/// Writes one segment to `out` as it is on the wire: no virtio header, every checksum done.
+pub fn whole_segment(frame: &[u8], headers: &Headers, segment: u16, marked: bool, out: &mut Vec<u8>) {
+    let payload = render(frame, headers, segment..segment + 1, marked, out);
+    out.extend_from_slice(payload);
+    out.drain(..VNET_LEN);
+    if let Some((start, offset)) = headers.vnet.checksum {
+        let at = usize::from(start) + usize::from(offset);
+        let checksum = match !fold(sum(&out[usize::from(start)..])) {
+            // In UDP, 0 says that there is none.
+            0 if headers.transport == Transport::Udp => 0xffff,
+            checksum => checksum,
+        };
+        set_word(out, at, checksum);
+    }
+}

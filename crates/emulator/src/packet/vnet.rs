@@ -1,0 +1,105 @@
+//! The virtio header (`struct virtio_net_hdr`): what the sender left to the card.
+
+/// Its length.
+pub const VNET_LEN: usize = 10;
+
+const NEEDS_CHECKSUM: u8 = 1;
+const GSO_NONE: u8 = 0;
+const GSO_TCP_V4: u8 = 1;
+const GSO_TCP_V6: u8 = 4;
+const GSO_UDP_L4: u8 = 5;
+const GSO_ECN: u8 = 0x80;
+
+/// How a packet is to be cut.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Segmentation {
+    /// TCP over IPv4.
+    TcpV4,
+    /// TCP over IPv6.
+    TcpV6,
+    /// UDP, each segment a datagram of its own.
+    Udp,
+}
+
+/// A virtio header.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct Vnet {
+    /// The checksum is to be computed: from where on, and where in that it goes. In its place stands the sum of
+    /// the pseudo-header.
+    pub checksum: Option<(u16, u16)>,
+    /// The packet is to be cut, into payloads of so many bytes.
+    pub segmentation: Option<(Segmentation, u16)>,
+}
+
+impl Vnet {
+    /// Reads a header, or none if it asks for what was never offered.
+    pub fn parse(bytes: [u8; VNET_LEN]) -> Option<Self> {
+        let [flags, gso_type, _, _, size_low, size_high, start_low, start_high, offset_low, offset_high] = bytes;
+        let start = u16::from_le_bytes([start_low, start_high]);
+        let offset = u16::from_le_bytes([offset_low, offset_high]);
+        let segmentation = match gso_type & !GSO_ECN {
+            GSO_NONE => None,
+            GSO_TCP_V4 => Some(Segmentation::TcpV4),
+            GSO_TCP_V6 => Some(Segmentation::TcpV6),
+            GSO_UDP_L4 => Some(Segmentation::Udp),
+            _ => return None,
+        };
+        let size = u16::from_le_bytes([size_low, size_high]);
+        Some(Self {
+            checksum: (flags & NEEDS_CHECKSUM != 0).then_some((start, offset)),
+            segmentation: segmentation.map(|kind| (kind, size)),
+        })
+    }
+
+    /// Writes it. `header_length` is where the payload begins; `cwr` says that the first segment of several, and
+    /// no other, says that the sender has reduced its window.
+    pub fn bytes(&self, header_length: u16, cwr: bool) -> [u8; VNET_LEN] {
+        let mut bytes = [0; VNET_LEN];
+        if let Some((start, offset)) = self.checksum {
+            bytes[0] = NEEDS_CHECKSUM;
+            bytes[6..8].copy_from_slice(&start.to_le_bytes());
+            bytes[8..10].copy_from_slice(&offset.to_le_bytes());
+        }
+        if let Some((kind, size)) = self.segmentation {
+            let kind = match kind {
+                Segmentation::TcpV4 => GSO_TCP_V4,
+                Segmentation::TcpV6 => GSO_TCP_V6,
+                Segmentation::Udp => GSO_UDP_L4,
+            };
+            bytes[1] = if cwr { kind | GSO_ECN } else { kind };
+            bytes[2..4].copy_from_slice(&header_length.to_le_bytes());
+            bytes[4..6].copy_from_slice(&size.to_le_bytes());
+        }
+        bytes
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_written_is_read() {
+        for checksum in [None, Some((20, 16)), Some((40, 6))] {
+            for segmentation in [
+                None,
+                Some((Segmentation::TcpV4, 1448)),
+                Some((Segmentation::TcpV6, 1)),
+                Some((Segmentation::Udp, 9000)),
+            ] {
+                let it = Vnet { checksum, segmentation };
+                assert_eq!(Vnet::parse(it.bytes(54, false)), Some(it));
+                assert_eq!(Vnet::parse(it.bytes(54, true)), Some(it));
+            }
+        }
+    }
+
+    #[test]
+    fn unknown_segmentation_is_refused() {
+        for kind in [2, 3, 6, 0x40, 0x7f, 0x83] {
+            let mut bytes = [0; VNET_LEN];
+            bytes[1] = kind;
+            assert_eq!(Vnet::parse(bytes), None, "{kind}");
+        }
+    }
+}

@@ -1,0 +1,126 @@
+//! Delivery: segments of one packet that arrive one after another are handed over as one packet again, as a card
+//! does that coalesces what it receives.
+
+use std::ops::Range;
+
+use fabric::HostId;
+
+use super::frames::Frames;
+use super::port::Segment;
+use crate::packet::Headers;
+
+/// A packet for a host: some of the segments of one that a host has sent.
+#[derive(Debug)]
+pub(crate) struct Delivery<'a> {
+    pub(crate) host: HostId,
+    /// When it is to be handed over.
+    pub(crate) due_ps: u64,
+    /// The packet as it was sent, behind its virtio header.
+    pub(crate) frame: &'a [u8],
+    pub(crate) headers: &'a Headers,
+    /// Which of its segments.
+    pub(crate) segments: Range<u16>,
+    /// Whether they met congestion.
+    pub(crate) marked: bool,
+}
+
+/// Adjacent segments of one packet with the same fate, held for those that may follow.
+#[derive(Clone, Copy, Debug)]
+struct Run {
+    frame: u32,
+    first: u16,
+    past: u16,
+    marked: bool,
+    due_ps: u64,
+}
+
+/// What has arrived at one host and is held.
+#[derive(Debug)]
+pub(crate) struct Hold {
+    host: HostId,
+    coalesce_ps: u64,
+    /// At most one of a packet, in the order of their beginning.
+    runs: Vec<Run>,
+}
+
+impl Hold {
+    pub(crate) fn new(host: HostId, coalesce_ps: u64) -> Self {
+        Self { host, coalesce_ps, runs: Vec::new() }
+    }
+
+    /// A segment arrives. Returns when what it began to hold is due, if it did.
+    pub(crate) fn arrive(
+        &mut self,
+        segment: &Segment,
+        frames: &mut Frames,
+        deliver: &mut impl FnMut(Delivery),
+    ) -> Option<u64> {
+        let now_ps = segment.arrived_ps;
+        let headers = &frames.get(segment.frame).headers;
+        let segments = headers.segments();
+        if segments == 1 && self.runs.is_empty() {
+            let run = self.run_of(segment);
+            self.hand_over(run, now_ps, frames, deliver);
+            return None;
+        }
+        let flow = headers.flow;
+        let mut place = None;
+        let mut at = 0;
+        while let Some(&held) = self.runs.get(at) {
+            let continues = held.frame == segment.frame && held.past == segment.index && held.marked == segment.marked;
+            if continues {
+                place = Some(at);
+            } else if frames.get(held.frame).headers.flow == flow {
+                // Nothing overtakes what its own flow sent before.
+                self.runs.remove(at);
+                self.hand_over(held, held.due_ps, frames, deliver);
+                continue;
+            }
+            at += 1;
+        }
+        let place = place.unwrap_or_else(|| {
+            self.runs.push(self.run_of(segment));
+            self.runs.len() - 1
+        });
+        let run = &mut self.runs[place];
+        run.past = segment.index + 1;
+        let run = *run;
+        if run.past == segments || self.coalesce_ps == 0 {
+            self.runs.remove(place);
+            self.hand_over(run, now_ps, frames, deliver);
+            return None;
+        }
+        (run.past - run.first == 1).then_some(run.due_ps)
+    }
+
+    /// Hands over what is due by now.
+    pub(crate) fn flush(&mut self, now_ps: u64, frames: &mut Frames, deliver: &mut impl FnMut(Delivery)) {
+        while let Some(at) = self.runs.iter().position(|run| run.due_ps <= now_ps) {
+            let run = self.runs.remove(at);
+            self.hand_over(run, run.due_ps, frames, deliver);
+        }
+    }
+
+    fn run_of(&self, segment: &Segment) -> Run {
+        Run {
+            frame: segment.frame,
+            first: segment.index,
+            past: segment.index + 1,
+            marked: segment.marked,
+            due_ps: segment.arrived_ps + self.coalesce_ps,
+        }
+    }
+
+    fn hand_over(&self, run: Run, due_ps: u64, frames: &mut Frames, deliver: &mut impl FnMut(Delivery)) {
+        let frame = frames.get(run.frame);
+        deliver(Delivery {
+            host: self.host,
+            due_ps,
+            frame: frame.bytes(),
+            headers: &frame.headers,
+            segments: run.first..run.past,
+            marked: run.marked,
+        });
+        frames.release(run.frame, run.past - run.first);
+    }
+}

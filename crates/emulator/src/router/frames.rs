@@ -1,0 +1,96 @@
+//! The packets that the router holds: one buffer each, however many segments it is cut into, in buffers that are
+//! used again.
+
+use fabric::HostId;
+
+use crate::packet::{Headers, VNET_LEN};
+
+/// The longest that a device gives: an IP packet and the virtio header.
+pub(crate) const LONGEST: usize = VNET_LEN + 65_535;
+
+/// Sizes of buffers. What is longer than the last but one changes places with the reader's buffer, uncopied.
+const CLASSES: [usize; 3] = [2_048, 16_384, LONGEST];
+
+#[derive(Debug)]
+pub(crate) struct Frame {
+    /// Whole buffers; the packet is `length` of it.
+    buffer: Vec<u8>,
+    length: usize,
+    pub(crate) headers: Headers,
+    pub(crate) to: HostId,
+    /// Segments that are on their way.
+    pub(crate) left: u16,
+}
+
+impl Frame {
+    pub(crate) fn bytes(&self) -> &[u8] {
+        &self.buffer[..self.length]
+    }
+}
+
+/// Packets by number; a number is used again when all segments of the packet are gone.
+#[derive(Debug)]
+pub(crate) struct Frames {
+    slots: Vec<Frame>,
+    free: Vec<u32>,
+    spare: [Vec<Vec<u8>>; CLASSES.len()],
+    held: usize,
+    limit: usize,
+}
+
+impl Frames {
+    /// At most `limit` bytes of buffers are held.
+    pub(crate) fn new(limit: usize) -> Self {
+        Self { slots: Vec::new(), free: Vec::new(), spare: Default::default(), held: 0, limit }
+    }
+
+    /// Keeps the first `length` bytes of `buffer`, which comes back as good as new, with other contents.
+    /// None if that is over the limit.
+    pub(crate) fn keep(&mut self, buffer: &mut Vec<u8>, length: usize, headers: Headers, to: HostId) -> Option<u32> {
+        let class = CLASSES.iter().position(|&size| length <= size)?;
+        if self.held + CLASSES[class] > self.limit {
+            return None;
+        }
+        self.held += CLASSES[class];
+        let mut kept = self.spare[class].pop().unwrap_or_else(|| vec![0; CLASSES[class]]);
+        if class == CLASSES.len() - 1 && buffer.len() == LONGEST {
+            std::mem::swap(&mut kept, buffer);
+        } else {
+            kept[..length].copy_from_slice(&buffer[..length]);
+        }
+        let left = headers.segments();
+        let frame = Frame { buffer: kept, length, headers, to, left };
+        if let Some(number) = self.free.pop() {
+            self.slots[number as usize] = frame;
+            return Some(number);
+        }
+        self.slots.push(frame);
+        Some(self.slots.len() as u32 - 1)
+    }
+
+    pub(crate) fn get(&self, number: u32) -> &Frame {
+        &self.slots[number as usize]
+    }
+
+    /// Some segments of a packet are gone.
+    pub(crate) fn release(&mut self, number: u32, segments: u16) {
+        let frame = &mut self.slots[number as usize];
+        debug_assert!(frame.left >= segments, "more segments gone than there were");
+        frame.left -= segments;
+        if frame.left > 0 {
+            return;
+        }
+        let buffer = std::mem::take(&mut frame.buffer);
+        if let Some(class) = CLASSES.iter().position(|&size| buffer.len() == size) {
+            self.held -= CLASSES[class];
+            self.spare[class].push(buffer);
+        }
+        self.free.push(number);
+    }
+
+    /// How many packets are held.
+    #[cfg(test)]
+    pub(crate) fn count(&self) -> usize {
+        self.slots.len() - self.free.len()
+    }
+}

@@ -1,0 +1,156 @@
+//! A port of the network with its counters: `fabric`'s, as the simulator has it.
+
+use fabric::{Arrival, Item, Passage, PlainPort, PortParams, QueuedPort};
+use sim::LinkOutcome;
+use units::Bytes;
+
+/// One packet on the wire, on its way.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Segment {
+    /// Of which packet.
+    pub(crate) frame: u32,
+    /// Which of its segments.
+    pub(crate) index: u16,
+    /// When it arrived at the node where it is.
+    pub(crate) arrived_ps: u64,
+    /// What makes it differ from every other.
+    pub(crate) identity: u64,
+    /// On the wire.
+    pub(crate) size: u16,
+    pub(crate) ecn_capable: bool,
+    pub(crate) control: bool,
+    /// Whether a port has marked it.
+    pub(crate) marked: bool,
+}
+
+impl Item for Segment {
+    #[inline]
+    fn arrival(&self) -> Arrival {
+        Arrival {
+            now_ps: self.arrived_ps,
+            size: self.size.into(),
+            ecn_capable: self.ecn_capable,
+            control: self.control,
+            identity: self.identity,
+        }
+    }
+}
+
+#[derive(Debug)]
+enum Queue {
+    Plain(PlainPort),
+    Lazy(QueuedPort<Segment>),
+}
+
+/// An output port and the link behind it.
+#[derive(Debug)]
+pub(crate) struct Port {
+    queue: Queue,
+    salt: u64,
+    packets: u64,
+    bytes: u64,
+    drops: u64,
+    losses: u64,
+    marks: u64,
+    max_backlog_ps: u64,
+}
+
+/// A segment that leaves a port.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Left {
+    /// Marked if this port or one before has marked it.
+    pub(crate) segment: Segment,
+    pub(crate) passage: Passage,
+    /// Whether the link loses it.
+    pub(crate) lost: bool,
+}
+
+impl Port {
+    pub(crate) fn new(plain: bool, salt: u64) -> Self {
+        let queue = if plain { Queue::Plain(PlainPort::default()) } else { Queue::Lazy(QueuedPort::default()) };
+        Self { queue, salt, packets: 0, bytes: 0, drops: 0, losses: 0, marks: 0, max_backlog_ps: 0 }
+    }
+
+    /// A segment arrives. What leaves goes to `left`, which is empty, this one or others; returns
+    /// whether there was room.
+    pub(crate) fn enqueue(&mut self, params: &PortParams, segment: Segment, left: &mut Vec<Left>) -> bool {
+        let arrival = segment.arrival();
+        let held_ps = match &mut self.queue {
+            Queue::Plain(port) => port.enqueue(params, self.salt, &arrival).map(|passage| {
+                left.push(Left { segment, passage, lost: false });
+                port.idle_at_ps() - arrival.now_ps
+            }),
+            Queue::Lazy(port) => {
+                let refused = port.enqueue(params, self.salt, &arrival, segment, |segment, passage| {
+                    left.push(Left { segment, passage, lost: false });
+                });
+                refused.is_none().then(|| port.held_ps(arrival.now_ps))
+            }
+        };
+        self.count(params, left);
+        let Some(held_ps) = held_ps else {
+            self.drops += 1;
+            return false;
+        };
+        self.max_backlog_ps = self.max_backlog_ps.max(held_ps);
+        true
+    }
+
+    /// Replays the service that begins before `until_ps`. What leaves goes to `left`, which is empty.
+    pub(crate) fn advance(&mut self, params: &PortParams, until_ps: u64, left: &mut Vec<Left>) {
+        if let Queue::Lazy(port) = &mut self.queue {
+            port.advance(params, self.salt, until_ps, |segment, passage| {
+                left.push(Left { segment, passage, lost: false });
+            });
+        }
+        self.count(params, left);
+    }
+
+    /// Counts what leaves, and lets chance take its part.
+    fn count(&mut self, params: &PortParams, left: &mut [Left]) {
+        for it in left {
+            self.packets += 1;
+            self.bytes += u64::from(it.segment.size);
+            self.marks += u64::from(it.passage.marked);
+            it.segment.marked |= it.passage.marked;
+            it.lost = params.loses(self.salt, &it.segment.arrival());
+            self.losses += u64::from(it.lost);
+        }
+    }
+
+    /// When waiting segments are to be served next: just after the port falls idle, when all that comes at that
+    /// time is in. None if nothing waits.
+    pub(crate) fn serves_at_ps(&self) -> Option<u64> {
+        match &self.queue {
+            Queue::Plain(_) => None,
+            Queue::Lazy(port) => port.has_waiting().then(|| port.idle_at_ps() + 1),
+        }
+    }
+
+    /// When it falls idle but for what waits.
+    pub(crate) fn idle_at_ps(&self) -> u64 {
+        match &self.queue {
+            Queue::Plain(port) => port.idle_at_ps(),
+            Queue::Lazy(port) => port.idle_at_ps(),
+        }
+    }
+
+    /// Bytes in the real and in the phantom queue; service has been replayed to `now_ps`.
+    pub(crate) fn queues(&self, params: &PortParams, now_ps: u64) -> (Bytes, Bytes) {
+        match &self.queue {
+            Queue::Plain(port) => (port.queue(params, now_ps), port.phantom().occupancy(params, now_ps)),
+            Queue::Lazy(port) => (port.queue(params, now_ps), port.phantom().occupancy(params, now_ps)),
+        }
+    }
+
+    pub(crate) fn outcome(&self, params: &PortParams) -> LinkOutcome {
+        LinkOutcome {
+            packets: self.packets,
+            bytes: Bytes::new(self.bytes),
+            drops: self.drops,
+            losses: self.losses,
+            marks: self.marks,
+            max_queue: params.bytes_in(self.max_backlog_ps),
+        }
+    }
+}

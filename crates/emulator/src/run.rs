@@ -1,0 +1,202 @@
+//! A whole run: hosts, router, sampler, and what is sent.
+
+use std::net::IpAddr;
+use std::path::PathBuf;
+
+use fabric::{HostId, LinkId};
+use sim::{Outcome, Setup};
+use units::{Bytes, Span, Time};
+
+use crate::clock::Clock;
+use crate::diag::Sampler;
+use crate::error::Error;
+use crate::namespace::{Hosts, NamespaceOptions};
+use crate::outcome::{Seen, of_programs, of_traffic};
+use crate::router::{COALESCE, RouterConfig, RouterOutcome, Running, start};
+use crate::traffic::{Connected, Ground, Progress, Traffic, flow_of};
+
+/// How a run is done.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// The kernel's names of congestion controls: for a scenario's flows by their kind; of programs, the first one is
+    /// the default of their sockets.
+    pub congestion: Vec<String>,
+    /// Whether TCP asks for ECN where its congestion control does not insist on it.
+    pub ecn: bool,
+    /// A scenario's flows over IPv6.
+    pub ipv6: bool,
+    /// Whether the router asks for real-time scheduling.
+    pub real_time: bool,
+    /// Ports whose packets are written to files.
+    pub pcap: Vec<(LinkId, PathBuf)>,
+}
+
+/// What a run gave.
+#[derive(Clone, Debug)]
+pub struct Emulated {
+    /// What was run: of programs, with the flows that were seen.
+    pub setup: Setup,
+    /// What came of it.
+    pub outcome: Outcome,
+    /// The router's own account, without links and samples, which are in the outcome.
+    pub router: RouterOutcome,
+    /// By kind of flow: the kernel's name of its congestion control.
+    pub congestion: Vec<String>,
+    /// What a reader must know before believing the numbers.
+    pub notes: Vec<String>,
+}
+
+/// Socket buffers grow at least so far.
+const LEAST_BUFFER: Bytes = Bytes::new(64 << 20);
+
+/// Between samples of programs' connections, if nothing else is asked for.
+const PROGRAM_INTERVAL: Span = Span::from_ms(10);
+
+impl Ground for Hosts {
+    fn address(&self, host: HostId, ipv6: bool) -> IpAddr {
+        let plan = &self.plan()[host.index()];
+        if ipv6 { plan.v6.into() } else { plan.v4.into() }
+    }
+
+    fn within(&self, host: HostId, work: &mut (dyn FnMut() -> Result<(), Error> + Send)) -> Result<(), Error> {
+        self.enter(host, work)?
+    }
+}
+
+/// Finds out whether hosts can be made here, by making two, and removes what dead processes left. Returns the names of
+/// the namespaces removed.
+///
+/// # Errors
+/// When they cannot be made: without root, `ip` or `/dev/net/tun`.
+pub fn preflight() -> Result<Vec<String>, Error> {
+    let removed = Hosts::clean_stale()?;
+    let port = fabric::PortConfig::new(units::Rate::from_gbps(1), Span::from_us(1));
+    let two = fabric::topology::SingleSwitch { hosts: vec![(port, port); 2] };
+    // Two hosts on a switch are a network.
+    if let Ok(network) = fabric::topology::single_switch(&two) {
+        let options = NamespaceOptions {
+            mtu: 1_500,
+            gso_max_size: None,
+            socket_buffer: LEAST_BUFFER,
+            congestion: None,
+            ecn: false,
+        };
+        Hosts::create(&network, &options)?;
+    }
+    Ok(removed)
+}
+
+/// Runs a scenario's flows as real TCP, until all have ended, the stop, or `watch` says no.
+///
+/// # Errors
+/// When hosts, router or connections cannot be made. Nothing is left behind.
+pub fn run_traffic(
+    setup: &Setup,
+    options: &Options,
+    watch: &mut dyn FnMut(Progress) -> bool,
+) -> Result<Emulated, Error> {
+    let hosts = Hosts::create(&setup.network, &namespaces(setup, options, None)?)?;
+    let router = start(&hosts, &router_config(setup, options))?;
+    let traffic = Traffic { setup, congestion: &options.congestion, ipv6: options.ipv6 };
+    let waiting = Progress { now: Time::ZERO, completed: 0 };
+    let made = Connected::new(traffic, &hosts, &mut || watch(waiting))?;
+    let clock = Clock::start();
+    let sampled = !setup.series.interval.is_zero() && !setup.series.flows.is_empty();
+    let sampler = sampled.then(|| {
+        let keep = |socket: &crate::diag::Socket| flow_of(socket.local.port()).is_some();
+        Sampler::start(&hosts, clock, setup.series.interval, keep)
+    });
+    let sampler = sampler.transpose()?;
+    let end = made.run(clock, watch);
+    let samples = sampler.map(Sampler::stop).unwrap_or_default();
+    let offset = Span::from_ns((clock.monotonic_ns - router.clock().monotonic_ns) as i64);
+    let router = router.stop()?;
+    let outcome = of_traffic(setup, &end, &samples, &router, offset);
+    let mut notes = Vec::new();
+    for (flow, it) in end.flows.iter().enumerate() {
+        if let Some(failure) = &it.failure {
+            notes.push(format!("flow {flow}: its connection broke: {failure}"));
+        }
+    }
+    cut_short(samples.cut_short, &mut notes);
+    Ok(Emulated { setup: setup.clone(), outcome, router: lean(router), congestion: options.congestion.clone(), notes })
+}
+
+/// Runs programs in the hosts' namespaces: `work` gets the hosts, and what it does while it runs is measured.
+///
+/// # Errors
+/// When hosts or router cannot be made, or `work` fails. Nothing is left behind.
+pub fn run_programs<E: From<Error>>(
+    setup: &Setup,
+    options: &Options,
+    work: &mut dyn FnMut(&Hosts) -> Result<(), E>,
+) -> Result<Emulated, E> {
+    let default = options.congestion.first().cloned();
+    let hosts = Hosts::create(&setup.network, &namespaces(setup, options, default)?)?;
+    let router: Running = start(&hosts, &router_config(setup, options))?;
+    let clock = router.clock();
+    let interval = if setup.series.interval.is_zero() { PROGRAM_INTERVAL } else { setup.series.interval };
+    let sampler = Sampler::start(&hosts, clock, interval, |_| true)?;
+    let worked = work(&hosts);
+    let ended = clock.now();
+    let samples = sampler.stop();
+    let router = router.stop()?;
+    worked?;
+    let seen = of_programs(setup, hosts.plan(), &samples, &router, ended);
+    let mut notes = Vec::new();
+    if seen.small > 0 {
+        notes.push(format!(
+            "{} of TCP connections sent no more than an initial window (10 packets) and are not listed as flows",
+            match seen.small {
+                1 => "1 direction".to_owned(),
+                many => format!("{many} directions"),
+            }
+        ));
+    }
+    if seen.setup.flows.is_empty() {
+        notes.push("no TCP connection between hosts sent more than an initial window".to_owned());
+    }
+    cut_short(samples.cut_short, &mut notes);
+    let Seen { setup, outcome, congestion, .. } = seen;
+    Ok(Emulated { setup, outcome, router: lean(router), congestion, notes })
+}
+
+fn cut_short(samples: bool, notes: &mut Vec<String>) {
+    if samples {
+        notes.push("there were more samples of flows than are kept: lengthen [series] interval".to_owned());
+    }
+}
+
+fn lean(router: RouterOutcome) -> RouterOutcome {
+    RouterOutcome { links: Vec::new(), port_samples: Vec::new(), ..router }
+}
+
+fn router_config<'a>(setup: &'a Setup, options: &Options) -> RouterConfig<'a> {
+    let mut series = setup.series.clone();
+    series.flows.clear();
+    RouterConfig {
+        network: &setup.network,
+        routes: &setup.routes,
+        seed: setup.seed,
+        coalesce: COALESCE,
+        series,
+        pcap: options.pcap.clone(),
+        real_time: options.real_time,
+    }
+}
+
+fn namespaces(setup: &Setup, options: &Options, congestion: Option<String>) -> Result<NamespaceOptions, Error> {
+    let wire = setup.host.mss.saturating_add(setup.host.header);
+    let mtu = u16::try_from(wire).map_err(|_| Error::Mtu { mtu: u16::MAX })?;
+    Ok(NamespaceOptions { mtu, gso_max_size: None, socket_buffer: socket_buffer(setup), congestion, ecn: options.ecn })
+}
+
+/// Four times what the fullest path holds: the kernel counts a packet's memory at up to twice its payload, and gives
+/// half of a receiver's buffer to the window.
+fn socket_buffer(setup: &Setup) -> Bytes {
+    let held = setup.flows.iter().map(|flow| {
+        let path = setup.paths(flow.src, flow.dst, setup.host.mss);
+        path.line_rate.bytes_in(path.base_rtt + path.longest_wait.unwrap_or(Span::ZERO))
+    });
+    held.max().unwrap_or(Bytes::ZERO).times(4).max(LEAST_BUFFER)
+}

@@ -1,0 +1,32 @@
+//! What sockets are asked that neither the standard library nor `nix` has, each behind a safe function.
+
+#![expect(unsafe_code, reason = "these calls have no safe form")]
+
+use std::io;
+use std::os::fd::{AsRawFd, BorrowedFd};
+
+/// Sets an option whose value is an integer.
+pub(crate) fn set_option(socket: BorrowedFd<'_>, level: i32, name: i32, value: i32) -> io::Result<()> {
+    let length = size_of::<i32>() as libc::socklen_t;
+    // SAFETY: the kernel reads `length` bytes from `value`, which is as long and outlives the call.
+    let result = unsafe { libc::setsockopt(socket.as_raw_fd(), level, name, (&raw const value).cast(), length) };
+    if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
+}
+
+/// Reads the kernel's `struct tcp_info` into `buffer` and returns what was written; nothing for what is no TCP socket.
+pub(crate) fn tcp_info<'a>(socket: BorrowedFd<'_>, buffer: &'a mut [u8; 512]) -> &'a [u8] {
+    let mut length = buffer.len() as libc::socklen_t;
+    let (level, name) = (libc::IPPROTO_TCP, libc::TCP_INFO);
+    // SAFETY: the kernel writes at most `length` bytes to `buffer`, which is that long and outlives the call.
+    let result =
+        unsafe { libc::getsockopt(socket.as_raw_fd(), level, name, buffer.as_mut_ptr().cast(), &raw mut length) };
+    if result == 0 { &buffer[..buffer.len().min(length as usize)] } else { &[] }
+}
+
+/// Takes up to `most` bytes out of a TCP socket without copying them; 0 is the end of what the other side sent.
+pub(crate) fn discard(socket: BorrowedFd<'_>, most: usize) -> io::Result<usize> {
+    let flags = libc::MSG_TRUNC | libc::MSG_DONTWAIT;
+    // SAFETY: with MSG_TRUNC a TCP socket drops what it would copy (tcp(7)), so the null buffer is never written to.
+    let taken = unsafe { libc::recv(socket.as_raw_fd(), std::ptr::null_mut(), most, flags) };
+    usize::try_from(taken).map_err(|_| io::Error::last_os_error())
+}

@@ -1,0 +1,187 @@
+//! The system calls that the standard library does not have, each behind a safe function. All of the crate's
+//! `unsafe` is here.
+
+#![expect(unsafe_code, reason = "these calls have no safe form in the standard library")]
+
+use std::fs::File;
+use std::io;
+use std::os::fd::{AsRawFd, BorrowedFd};
+use std::time::Duration;
+
+/// Nanoseconds of the monotonic clock.
+pub(crate) fn monotonic_ns() -> u64 {
+    clock_ns(libc::CLOCK_MONOTONIC)
+}
+
+/// Nanoseconds of processor time that the calling thread has used.
+pub(crate) fn thread_cpu_ns() -> u64 {
+    clock_ns(libc::CLOCK_THREAD_CPUTIME_ID)
+}
+
+/// Nanoseconds since 1970.
+pub(crate) fn realtime_ns() -> u64 {
+    clock_ns(libc::CLOCK_REALTIME)
+}
+
+fn clock_ns(clock: libc::clockid_t) -> u64 {
+    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: `time` is a valid timespec to write to, and each clock passed above exists on every Linux.
+    unsafe { libc::clock_gettime(clock, &raw mut time) };
+    time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
+}
+
+fn checked(result: libc::c_int) -> io::Result<libc::c_int> {
+    if result < 0 { Err(io::Error::last_os_error()) } else { Ok(result) }
+}
+
+/// Moves the calling thread into the network namespace that `namespace` is open on.
+pub(crate) fn enter_network(namespace: &File) -> io::Result<()> {
+    // SAFETY: setns takes a descriptor, open for the length of the call, and changes the calling thread alone.
+    checked(unsafe { libc::setns(namespace.as_raw_fd(), libc::CLONE_NEWNET) }).map(drop)
+}
+
+/// One descriptor to wait for, and whether it can be read.
+#[derive(Clone, Copy)]
+#[repr(transparent)]
+pub(crate) struct Waited(libc::pollfd);
+
+impl Waited {
+    /// To be waited for until it can be read. The caller keeps the descriptor open: a closed one is reported, by
+    /// [`Waited::failed`], and nothing worse.
+    pub(crate) fn for_read(descriptor: BorrowedFd) -> Self {
+        Self(libc::pollfd { fd: descriptor.as_raw_fd(), events: libc::POLLIN, revents: 0 })
+    }
+
+    /// Whether it can be read.
+    pub(crate) fn readable(self) -> bool {
+        self.0.revents & libc::POLLIN != 0
+    }
+
+    /// Whether it is closed, or in error.
+    pub(crate) fn failed(self) -> bool {
+        self.0.revents & (libc::POLLERR | libc::POLLHUP | libc::POLLNVAL) != 0
+    }
+}
+
+/// Waits until one of `descriptors` can be read or `timeout` has passed (none: for as long as it takes).
+/// An interrupting signal ends the wait early and is no error.
+pub(crate) fn wait(descriptors: &mut [Waited], timeout: Option<Duration>) -> io::Result<()> {
+    let timeout = timeout.map(|timeout| libc::timespec {
+        tv_sec: timeout.as_secs().min(1 << 30) as libc::time_t,
+        tv_nsec: libc::c_long::from(timeout.subsec_nanos() as i32),
+    });
+    let timeout = timeout.as_ref().map_or(std::ptr::null(), std::ptr::from_ref);
+    // SAFETY: `Waited` is a transparent pollfd, so the slice is an array of that many; `timeout` is null or points
+    // to a timespec that outlives the call; a null signal mask changes none.
+    let result = unsafe {
+        libc::ppoll(descriptors.as_mut_ptr().cast(), descriptors.len() as libc::nfds_t, timeout, std::ptr::null())
+    };
+    match checked(result) {
+        Err(error) if error.kind() == io::ErrorKind::Interrupted => {
+            for it in descriptors {
+                it.0.revents = 0;
+            }
+            Ok(())
+        }
+        other => other.map(drop),
+    }
+}
+
+/// Asks for real-time scheduling (`SCHED_FIFO`) of the calling thread.
+pub(crate) fn schedule_real_time(priority: i32) -> io::Result<()> {
+    let parameters = libc::sched_param { sched_priority: priority };
+    // SAFETY: 0 is the calling thread, and `parameters` is a valid sched_param.
+    checked(unsafe { libc::sched_setscheduler(0, libc::SCHED_FIFO, &raw const parameters) }).map(drop)
+}
+
+/// Lets the calling thread's timers fire on time: the default lets them be 50 us late.
+pub(crate) fn sharpen_timers() -> io::Result<()> {
+    // SAFETY: PR_SET_TIMERSLACK takes a number and changes the calling thread alone.
+    checked(unsafe { libc::prctl(libc::PR_SET_TIMERSLACK, 1 as libc::c_ulong) }).map(drop)
+}
+
+/// Keeps all pages that the process has or will have in memory, as they are touched.
+pub(crate) fn lock_memory() -> io::Result<()> {
+    // SAFETY: takes flags only. MCL_ONFAULT locks what is touched and no more.
+    checked(unsafe { libc::mlockall(libc::MCL_CURRENT | libc::MCL_FUTURE | libc::MCL_ONFAULT) }).map(drop)
+}
+
+/// Lets memory be swapped again.
+pub(crate) fn unlock_memory() {
+    // SAFETY: takes nothing; that nothing was locked is no error.
+    unsafe { libc::munlockall() };
+}
+
+/// What the kernel asks of a TUN device's name and flags (`struct ifreq`).
+#[repr(C)]
+struct InterfaceRequest {
+    name: [u8; libc::IFNAMSIZ],
+    flags: libc::c_short,
+    padding: [u8; 22],
+}
+
+/// Makes `file`, open on `/dev/net/tun`, the TUN device `name` of the calling thread's network namespace.
+pub(crate) fn attach_tun(file: &File, name: &str, flags: libc::c_int) -> io::Result<()> {
+    let mut request = InterfaceRequest { name: [0; libc::IFNAMSIZ], flags: flags as libc::c_short, padding: [0; 22] };
+    let bytes = name.as_bytes();
+    if bytes.len() >= libc::IFNAMSIZ {
+        return Err(io::ErrorKind::InvalidInput.into());
+    }
+    request.name[..bytes.len()].copy_from_slice(bytes);
+    // SAFETY: TUNSETIFF reads and writes an ifreq, 40 bytes long, which `request` is.
+    checked(unsafe { libc::ioctl(file.as_raw_fd(), libc::TUNSETIFF, &raw mut request) }).map(drop)
+}
+
+/// Sets which offloads the TUN device may use towards us.
+pub(crate) fn set_tun_offload(file: &File, offload: libc::c_uint) -> io::Result<()> {
+    // SAFETY: TUNSETOFFLOAD takes its flags by value.
+    checked(unsafe { libc::ioctl(file.as_raw_fd(), libc::TUNSETOFFLOAD, libc::c_ulong::from(offload)) }).map(drop)
+}
+
+/// Sets the length of the header before each packet, and that it is little-endian.
+pub(crate) fn set_tun_header(file: &File, length: libc::c_int) -> io::Result<()> {
+    let little: libc::c_int = 1;
+    // SAFETY: both requests read one int from the pointer.
+    unsafe {
+        checked(libc::ioctl(file.as_raw_fd(), libc::TUNSETVNETHDRSZ, &raw const length))?;
+        checked(libc::ioctl(file.as_raw_fd(), libc::TUNSETVNETLE, &raw const little))?;
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::fd::AsFd;
+
+    use super::*;
+
+    #[test]
+    fn the_kernels_ifreq_is_forty_bytes() {
+        assert_eq!(size_of::<InterfaceRequest>(), size_of::<libc::ifreq>());
+    }
+
+    #[test]
+    fn clocks_go_forward() {
+        let (monotonic, cpu, real) = (monotonic_ns(), thread_cpu_ns(), realtime_ns());
+        assert!(monotonic > 0 && real > 1_600_000_000_000_000_000);
+        assert!((0..1000).all(|_| monotonic_ns() >= monotonic && thread_cpu_ns() >= cpu));
+    }
+
+    #[test]
+    fn a_wait_ends_by_time_or_by_data() {
+        let (reader, mut writer) = std::io::pipe().unwrap();
+        let mut waited = [Waited::for_read(reader.as_fd())];
+        let before = monotonic_ns();
+        wait(&mut waited, Some(Duration::from_millis(2))).unwrap();
+        assert!(!waited[0].readable() && monotonic_ns() - before >= 2_000_000);
+        std::io::Write::write_all(&mut writer, b"x").unwrap();
+        wait(&mut waited, None).unwrap();
+        assert!(waited[0].readable());
+    }
+
+    #[test]
+    fn a_name_too_long_for_a_device_is_refused() {
+        let file = File::open("/dev/null").unwrap();
+        assert!(attach_tun(&file, "a-name-of-sixteen", 0).is_err());
+    }
+}
