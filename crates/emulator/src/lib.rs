@@ -24,6 +24,7 @@ mod sys;
 pub mod tcp_info;
 pub mod traffic;
 mod tun;
+mod witness;
 
 pub use clock::Clock;
 pub use error::Error;
@@ -33,3 +34,4 @@ pub use router::{COALESCE, Refused, RouterConfig, RouterOutcome, Running, start}
 pub use run::{Emulated, Options, preflight, run_programs, run_traffic};
 pub use traffic::{MOST_FLOWS, Progress, check_congestion};
 pub use tun::{DEVICE, Tun};
+pub use witness::{Reading, Witness};

@@ -1,10 +1,10 @@
 //! What came of a run on real packets, in the simulator's terms.
 //!
-//! What the kernel does not tell is left at zero: how often a law acted. A flow's marked payload is what the kernel
+//! What nobody tells is left at zero: how often a law of the kernel's own acted. A flow's marked payload is what the kernel
 //! knows to be marked in segments, times the segment size.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::net::IpAddr;
+use std::net::{IpAddr, SocketAddr};
 
 use fabric::HostId;
 use flow::FlowStats;
@@ -17,6 +17,7 @@ use crate::namespace::HostPlan;
 use crate::router::RouterOutcome;
 use crate::tcp_info::TcpInfo;
 use crate::traffic::{TrafficEnd, flow_of};
+use crate::witness::Reading;
 
 /// A connection's direction that sent no more than this many segments is no flow: that is an initial window
 /// (RFC 6928), so no congestion control had a say in it.
@@ -70,6 +71,34 @@ fn flow_sample(time: Time, flow: FlowId, info: &TcpInfo, size: Bytes) -> FlowSam
     }
 }
 
+/// What the laws knew, by connection and time.
+struct Known<'a>(BTreeMap<(SocketAddr, SocketAddr), BTreeMap<Time, &'a Reading>>);
+
+impl<'a> Known<'a> {
+    fn of(samples: &'a Samples) -> Self {
+        let mut known: BTreeMap<_, BTreeMap<Time, &Reading>> = BTreeMap::new();
+        for (time, reading) in &samples.readings {
+            known.entry((reading.local, reading.peer)).or_default().insert(*time, reading);
+        }
+        Self(known)
+    }
+
+    /// How often a connection's law had acted when it was last asked.
+    fn acted(&self, local: SocketAddr, peer: SocketAddr) -> Acted {
+        let newest = self.0.get(&(local, peer)).and_then(BTreeMap::last_key_value);
+        newest.map_or_else(Acted::default, |(_, reading)| reading.acted)
+    }
+
+    /// Adds a law's own state to a sample of its flow.
+    fn explain(&self, sample: &mut FlowSample, local: SocketAddr, peer: SocketAddr) {
+        if let Some(reading) = self.0.get(&(local, peer)).and_then(|times| times.get(&sample.time)) {
+            let new = reading.trace.iter().filter(|(name, _)| sample.trace.iter().all(|(known, _)| known != name));
+            let new: Vec<_> = new.copied().collect();
+            sample.trace.extend(new);
+        }
+    }
+}
+
 /// The outcome of a scenario's own flows. The router's clock began `offset` before the flows'.
 pub(crate) fn of_traffic(
     setup: &Setup,
@@ -79,15 +108,25 @@ pub(crate) fn of_traffic(
     offset: Span,
 ) -> Outcome {
     let (links, port_samples) = network(router, offset);
+    let known = Known::of(samples);
+    let mut ends: BTreeMap<usize, (SocketAddr, SocketAddr)> = BTreeMap::new();
+    for row in &samples.rows {
+        let flow = flow_of(row.socket.local.port());
+        let flow = flow.filter(|&flow| setup.flows.get(flow).is_some_and(|spec| spec.src == row.host));
+        if let Some(flow) = flow {
+            ends.entry(flow).or_insert((row.socket.local, row.socket.peer));
+        }
+    }
     let flows: Vec<FlowOutcome> = end
         .flows
         .iter()
-        .map(|it| FlowOutcome {
+        .enumerate()
+        .map(|(flow, it)| FlowOutcome {
             started: it.started,
             completed: it.completed,
             delivered: it.delivered,
             stats: stats(&it.info),
-            acted: Acted::default(),
+            acted: ends.get(&flow).map_or_else(Acted::default, |&(local, peer)| known.acted(local, peer)),
         })
         .collect();
     let chosen: BTreeSet<FlowId> = setup.series.flows.iter().copied().collect();
@@ -97,7 +136,11 @@ pub(crate) fn of_traffic(
         let id = FlowId(flow as u32);
         let active = row.time >= it.started && row.time < it.completed && row.time <= end.ended;
         let wanted = active && !row.last && row.host == spec.src && chosen.contains(&id);
-        wanted.then(|| flow_sample(row.time, id, &row.socket.info, spec.size))
+        wanted.then(|| {
+            let mut sample = flow_sample(row.time, id, &row.socket.info, spec.size);
+            known.explain(&mut sample, row.socket.local, row.socket.peer);
+            sample
+        })
     };
     let mut flow_samples: Vec<FlowSample> = samples.rows.iter().filter_map(sample).collect();
     flow_samples.sort_by_key(|it| (it.time, it.flow));
@@ -126,6 +169,7 @@ pub(crate) fn of_programs(
     router: &RouterOutcome,
     ended: Time,
 ) -> Seen {
+    let known = Known::of(samples);
     let at = |address: IpAddr| {
         let found = plan.iter().position(|host| address == host.v4 || address == host.v6);
         found.map(|host| HostId(host as u32))
@@ -159,15 +203,19 @@ pub(crate) fn of_programs(
         let completed = reached.filter(|_| over).map_or(Time::NEVER, |time| time.max(started));
         let delivered = Bytes::new(size);
         let spec = FlowSpec { src, dst, size: delivered, start: Start::At(started), kind: kind as u16 };
-        let outcome = FlowOutcome { started, completed, delivered, stats: stats(&info), acted: Acted::default() };
+        let acted = known.acted(rows[0].socket.local, rows[0].socket.peer);
+        let outcome = FlowOutcome { started, completed, delivered, stats: stats(&info), acted };
         seen.push((spec, outcome, rows));
     }
     seen.sort_by_key(|(spec, outcome, _)| (outcome.started, spec.src, spec.dst));
     let mut flow_samples = Vec::new();
     for (flow, (spec, outcome, rows)) in seen.iter().enumerate() {
         let active = rows.iter().filter(|row| !row.last && row.time >= outcome.started && row.time < outcome.completed);
-        let sample = |row: &&Sample| flow_sample(row.time, FlowId(flow as u32), &row.socket.info, spec.size);
-        flow_samples.extend(active.map(|row| sample(row)));
+        flow_samples.extend(active.map(|row| {
+            let mut sample = flow_sample(row.time, FlowId(flow as u32), &row.socket.info, spec.size);
+            known.explain(&mut sample, row.socket.local, row.socket.peer);
+            sample
+        }));
     }
     flow_samples.sort_by_key(|it| (it.time, it.flow));
     let (links, port_samples) = network(router, Span::ZERO);

@@ -14,9 +14,9 @@ use crate::namespace::{Hosts, NamespaceOptions};
 use crate::outcome::{Seen, of_programs, of_traffic};
 use crate::router::{COALESCE, RouterConfig, RouterOutcome, Running, start};
 use crate::traffic::{Connected, Ground, Progress, Traffic, flow_of};
+use crate::witness::Witness;
 
 /// How a run is done.
-#[derive(Clone, Debug)]
 pub struct Options {
     /// The kernel's names of congestion controls: for a scenario's flows by their kind; of programs, the first one is
     /// the default of their sockets.
@@ -29,6 +29,8 @@ pub struct Options {
     pub real_time: bool,
     /// Ports whose packets are written to files.
     pub pcap: Vec<(LinkId, PathBuf)>,
+    /// Who knows the laws' state, if anyone does.
+    pub witness: Option<Box<dyn Witness>>,
 }
 
 /// What a run gave.
@@ -92,11 +94,11 @@ pub fn preflight() -> Result<Vec<String>, Error> {
 /// When hosts, router or connections cannot be made. Nothing is left behind.
 pub fn run_traffic(
     setup: &Setup,
-    options: &Options,
+    mut options: Options,
     watch: &mut dyn FnMut(Progress) -> bool,
 ) -> Result<Emulated, Error> {
-    let hosts = Hosts::create(&setup.network, &namespaces(setup, options, None)?)?;
-    let router = start(&hosts, &router_config(setup, options))?;
+    let hosts = Hosts::create(&setup.network, &namespaces(setup, &options, None)?)?;
+    let router = start(&hosts, &router_config(setup, &options))?;
     let traffic = Traffic { setup, congestion: &options.congestion, ipv6: options.ipv6 };
     let waiting = Progress { now: Time::ZERO, completed: 0 };
     let made = Connected::new(traffic, &hosts, &mut || watch(waiting))?;
@@ -104,7 +106,7 @@ pub fn run_traffic(
     let sampled = !setup.series.interval.is_zero() && !setup.series.flows.is_empty();
     let sampler = sampled.then(|| {
         let keep = |socket: &crate::diag::Socket| flow_of(socket.local.port()).is_some();
-        Sampler::start(&hosts, clock, setup.series.interval, keep)
+        Sampler::start(&hosts, clock, setup.series.interval, keep, options.witness.take())
     });
     let sampler = sampler.transpose()?;
     let end = made.run(clock, watch);
@@ -119,7 +121,7 @@ pub fn run_traffic(
         }
     }
     cut_short(samples.cut_short, &mut notes);
-    Ok(Emulated { setup: setup.clone(), outcome, router: lean(router), congestion: options.congestion.clone(), notes })
+    Ok(Emulated { setup: setup.clone(), outcome, router: lean(router), congestion: options.congestion, notes })
 }
 
 /// Runs programs in the hosts' namespaces: `work` gets the hosts, and what it does while it runs is measured.
@@ -128,15 +130,15 @@ pub fn run_traffic(
 /// When hosts or router cannot be made, or `work` fails. Nothing is left behind.
 pub fn run_programs<E: From<Error>>(
     setup: &Setup,
-    options: &Options,
+    mut options: Options,
     work: &mut dyn FnMut(&Hosts) -> Result<(), E>,
 ) -> Result<Emulated, E> {
     let default = options.congestion.first().cloned();
-    let hosts = Hosts::create(&setup.network, &namespaces(setup, options, default)?)?;
-    let router: Running = start(&hosts, &router_config(setup, options))?;
+    let hosts = Hosts::create(&setup.network, &namespaces(setup, &options, default)?)?;
+    let router: Running = start(&hosts, &router_config(setup, &options))?;
     let clock = router.clock();
     let interval = if setup.series.interval.is_zero() { PROGRAM_INTERVAL } else { setup.series.interval };
-    let sampler = Sampler::start(&hosts, clock, interval, |_| true)?;
+    let sampler = Sampler::start(&hosts, clock, interval, |_| true, options.witness.take())?;
     let worked = work(&hosts);
     let ended = clock.now();
     let samples = sampler.stop();

@@ -3,13 +3,31 @@
 #![allow(unsafe_code, reason = "it talks to the kernel")]
 
 use std::fs;
-use std::os::fd::{AsFd as _, AsRawFd as _};
+use std::os::fd::{AsFd as _, AsRawFd as _, BorrowedFd, OwnedFd};
 use std::path::Path;
 
 use libbpf_rs::{Link, MapCore as _, Object};
 
 use crate::sockets::{Socket, list};
 use crate::{Error, Row, Settings, object};
+
+/// Lists the sockets of a law.
+#[derive(Debug)]
+pub struct Watch {
+    row: &'static Row,
+    program: OwnedFd,
+    flows: OwnedFd,
+}
+
+impl Watch {
+    /// The sockets that run it, of all namespaces.
+    ///
+    /// # Errors
+    /// When the kernel cannot list them.
+    pub fn sockets(&self) -> Result<Vec<Socket>, Error> {
+        list(self.row, self.program.as_fd(), self.flows.as_fd())
+    }
+}
 
 /// The kernel's list of congestion controls.
 const AVAILABLE: &str = "/proc/sys/net/ipv4/tcp_available_congestion_control";
@@ -65,10 +83,21 @@ impl Loaded {
     /// # Errors
     /// When the kernel cannot list them.
     pub fn sockets(&self) -> Result<Vec<Socket>, Error> {
+        self.watch()?.sockets()
+    }
+
+    /// What lists its sockets, also from another thread, for as long as it is kept.
+    ///
+    /// # Errors
+    /// When the object lacks a part.
+    pub fn watch(&self) -> Result<Watch, Error> {
         let missing = || Error::Failed { action: "list sockets", reason: "the object lacks a part".into() };
         let program = self.object.progs().find(|program| program.name() == "list_sockets").ok_or_else(missing)?;
         let flows = self.object.maps().find(|map| map.name() == "flows").ok_or_else(missing)?;
-        list(self.row, program.as_fd(), flows.as_fd())
+        let own = |fd: BorrowedFd<'_>| {
+            fd.try_clone_to_owned().map_err(|error| Error::Failed { action: "list sockets", reason: error.to_string() })
+        };
+        Ok(Watch { row: self.row, program: own(program.as_fd())?, flows: own(flows.as_fd())? })
     }
 
     /// Makes sockets of a cgroup (version 2) use it: those that connect or listen from now on, for as long as the

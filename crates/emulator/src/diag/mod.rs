@@ -19,6 +19,7 @@ use crate::clock::Clock;
 use crate::error::Error;
 use crate::namespace::Hosts;
 use crate::socket_calls::set_option;
+use crate::witness::{Reading, Witness};
 use message::Message;
 
 pub use message::Socket;
@@ -50,6 +51,8 @@ pub struct Sample {
 pub struct Samples {
     /// The samples.
     pub rows: Vec<Sample>,
+    /// What the laws knew at these times.
+    pub readings: Vec<(Time, Reading)>,
     /// Whether there would have been more than are kept.
     pub cut_short: bool,
 }
@@ -69,7 +72,7 @@ struct Monitor {
 }
 
 impl Sampler {
-    /// Begins. Sockets that `keep` does not want are left out. `interval` is at least [`LEAST_INTERVAL`].
+    /// Begins. Sockets that `keep` does not want are left out; `witness` is asked what the laws know. `interval` is at least [`LEAST_INTERVAL`].
     ///
     /// # Errors
     /// When the kernel has no socket monitor, or no thread can be started.
@@ -78,6 +81,7 @@ impl Sampler {
         clock: Clock,
         interval: Span,
         keep: impl Fn(&Socket) -> bool + Send + 'static,
+        witness: Option<Box<dyn Witness>>,
     ) -> Result<Self, Error> {
         let monitor = |host| {
             let host = HostId(host as u32);
@@ -90,7 +94,7 @@ impl Sampler {
         let interval = interval.max(LEAST_INTERVAL);
         let thread = std::thread::Builder::new()
             .name("sampler".into())
-            .spawn(move || sample(&monitors, clock, interval, &keep, &stopped))
+            .spawn(move || sample(&monitors, clock, interval, &keep, witness, &stopped))
             .map_err(Error::system("start the sampler's thread"))?;
         Ok(Self { stop, thread: Some(thread) })
     }
@@ -116,6 +120,7 @@ fn sample(
     clock: Clock,
     interval: Span,
     keep: &dyn Fn(&Socket) -> bool,
+    mut witness: Option<Box<dyn Witness>>,
     stop: &AtomicBool,
 ) -> Samples {
     let mut samples = Samples::default();
@@ -136,6 +141,9 @@ fn sample(
                     samples.rows.push(row);
                 }
             });
+        }
+        if let Some(witness) = witness.as_mut().filter(|_| samples.readings.len() < MOST_SAMPLES) {
+            samples.readings.extend(witness.readings().into_iter().map(|reading| (time, reading)));
         }
         if last {
             return samples;

@@ -1,58 +1,144 @@
-//! Which congestion control of the kernel stands for a law of ours.
+//! Which congestion control of the kernel stands for a law of ours: one of its own, or the law itself as BPF.
 
-use emulator::check_congestion;
+use emulator::{Witness, check_congestion};
 use laws::catalog::{Kind, Value};
 use scenario::{BuiltRun, FlowClass, Run};
 
 use crate::exit::Failure;
 
-/// The kernel's name of a law. Those that begin with `narrows_` are our own, loaded as BPF.
-pub(crate) fn kernel_name(law: Kind) -> Option<&'static str> {
+/// The kernel's own form of a law.
+const fn own_of_kernel(law: Kind) -> Option<&'static str> {
     match law {
         Kind::Cubic => Some("cubic"),
         Kind::Bbr => Some("bbr"),
         Kind::NewReno => Some("reno"),
-        Kind::Gemini => Some("narrows_gemini"),
-        Kind::UnoCc => Some("narrows_unocc"),
-        Kind::Dctcp => Some("narrows_dctcp"),
-        Kind::MpRdma | Kind::Fixed => None,
+        Kind::Gemini | Kind::UnoCc | Kind::Dctcp | Kind::MpRdma | Kind::Fixed => None,
     }
 }
 
-/// The kernel's congestion controls for a run, by class of flow; each is there, or was made to be.
-pub(super) fn congestion(run: &Run, built: &BuiltRun) -> Result<Vec<String>, Failure> {
-    let of_class = |class| provide(run, built.laws.law(class).0);
-    [FlowClass::Intra, FlowClass::Inter].into_iter().map(of_class).collect()
+/// Whether a law can run as BPF.
+fn is_ours(law: Kind) -> bool {
+    own_of_kernel(law).is_none() && kernel::Row::of(law).is_some()
 }
 
-/// Sees to it that the kernel has a law. A law of our own must have been loaded.
-fn provide(run: &Run, law: Kind) -> Result<String, Failure> {
-    let info = law.info();
-    let Some(name) = kernel_name(law) else {
-        let known: Vec<&str> =
-            Kind::ALL.into_iter().filter(|&kind| kernel_name(kind).is_some()).map(|kind| kind.info().name).collect();
+/// The kernel's congestion controls for a run, for as long as it is kept.
+pub(super) struct Provided {
+    /// By class of flow.
+    pub(super) names: Vec<String>,
+    /// Who knows the state of laws of ours.
+    pub(super) witness: Option<Box<dyn Witness>>,
+    #[cfg(feature = "bpf")]
+    loaded: Vec<kernel::Loaded>,
+}
+
+/// Refuses what the kernel has no form of, without loading anything.
+pub(super) fn check(run: &Run, built: &BuiltRun) -> Result<(), Failure> {
+    for (law, _) in plan(built) {
+        check_one(run, law)?;
+    }
+    Ok(())
+}
+
+fn check_one(run: &Run, law: Kind) -> Result<(), Failure> {
+    let title = law.info().title;
+    let chooses = "`--scheme NAME` chooses one of the scenario's schemes";
+    let Some(name) = own_of_kernel(law) else {
+        if !is_ours(law) {
+            let can = |&kind: &Kind| own_of_kernel(kind).is_some() || is_ours(kind);
+            let known: Vec<&str> = Kind::ALL.into_iter().filter(can).map(|kind| kind.info().name).collect();
+            return Err(Failure::Input(format!(
+                "error: the scheme `{}` runs {title}, which no kernel has\nhelp: real packets are sent under {}; {chooses}",
+                run.scheme,
+                known.join(", "),
+            )));
+        }
+        if cfg!(feature = "bpf") {
+            return Ok(());
+        }
         return Err(Failure::Input(format!(
-            "error: the scheme `{}` runs {}, which no kernel has\nhelp: real packets are sent under {}; `--scheme NAME` \
-             chooses one of the scenario's schemes",
+            "error: the scheme `{}` runs {title}, which this build of narrows cannot load into the kernel\nhelp: \
+             `narrows kernel doctor` says what building it needs; {chooses}",
             run.scheme,
-            info.title,
-            known.join(", "),
         )));
     };
     match check_congestion(name) {
-        Ok(()) => Ok(name.to_owned()),
+        Ok(()) => Ok(()),
         Err(emulator::Error::UnknownCongestion { available, .. }) => Err(Failure::Input(format!(
-            "error: the scheme `{}` runs {}, and the kernel has no `{name}`; it has {available}\nhelp: {}; `--scheme \
-             NAME` chooses one of the scenario's schemes",
+            "error: the scheme `{}` runs {title}, and the kernel has no `{name}`; it has {available}\nhelp: load its \
+             module; {chooses}",
             run.scheme,
-            info.title,
-            if name.starts_with("narrows_") {
-                "it is a BPF program of this project that must be loaded first, which this version cannot do"
-            } else {
-                "load its module"
-            },
         ))),
         Err(other) => Err(other.into()),
+    }
+}
+
+/// The laws of both classes of flows, those inside a datacenter first.
+fn plan(built: &BuiltRun) -> [(Kind, &[(&'static str, Value)]); 2] {
+    [FlowClass::Intra, FlowClass::Inter].map(|class| built.laws.law(class))
+}
+
+/// Sees to it that the kernel has what a run needs.
+#[cfg(not(feature = "bpf"))]
+pub(super) fn provide(run: &Run, built: &BuiltRun) -> Result<Provided, Failure> {
+    check(run, built)?;
+    let names = plan(built).iter().filter_map(|&(law, _)| own_of_kernel(law)).map(str::to_owned).collect();
+    Ok(Provided { names, witness: None })
+}
+
+/// Sees to it that the kernel has what a run needs: laws of ours are loaded under names of this process.
+#[cfg(feature = "bpf")]
+pub(super) fn provide(run: &Run, built: &BuiltRun) -> Result<Provided, Failure> {
+    check(run, built)?;
+    let mut provided = Provided { names: Vec::new(), witness: None, loaded: Vec::new() };
+    let mut watches = Vec::new();
+    let plan = plan(built);
+    for (class, (law, settings)) in plan.iter().enumerate() {
+        if let Some(name) = own_of_kernel(*law) {
+            provided.names.push(name.to_owned());
+        } else if class == 1 && plan[0] == plan[1] {
+            provided.names.push(provided.names[0].clone());
+        } else if let Some(row) = kernel::Row::of(*law) {
+            // At most 15 bytes: the longest name of a law, the longest number of a process, and the class.
+            let name = format!("{}{}{}", row.name, std::process::id(), ["a", "b"][class]);
+            let loaded = kernel::Loaded::load(row, &told(built, settings), Some(&name))?;
+            watches.push(loaded.watch()?);
+            provided.names.push(name);
+            provided.loaded.push(loaded);
+        }
+    }
+    if !watches.is_empty() {
+        provided.witness = Some(Box::new(Watches(watches)));
+    }
+    Ok(provided)
+}
+
+/// What the law is told of its path: the slowest link that a flow crosses. The base round trip is the handshake's, as
+/// anywhere in a kernel.
+#[cfg(feature = "bpf")]
+fn told(built: &BuiltRun, settings: &[(&'static str, Value)]) -> kernel::Settings {
+    let setup = &built.setup;
+    let rates = setup.flows.iter().map(|flow| setup.paths(flow.src, flow.dst, setup.host.mss).line_rate);
+    kernel::Settings {
+        line_rate: rates.min().unwrap_or(kernel::Settings::default().line_rate),
+        base_rtt: None,
+        intra_rtt: setup.intra_rtt,
+        params: settings.iter().map(|&(name, value)| (name.to_owned(), value)).collect(),
+    }
+}
+
+#[cfg(feature = "bpf")]
+struct Watches(Vec<kernel::Watch>);
+
+#[cfg(feature = "bpf")]
+impl Witness for Watches {
+    fn readings(&mut self) -> Vec<emulator::Reading> {
+        // A list that fails is a sample that is missing.
+        let sockets = self.0.iter().flat_map(|watch| watch.sockets().unwrap_or_default());
+        let reading = |socket: kernel::Socket| {
+            let law = socket.law?;
+            Some(emulator::Reading { local: socket.local, peer: socket.remote, acted: law.acted, trace: law.trace })
+        };
+        sockets.filter_map(reading).collect()
     }
 }
 
@@ -63,34 +149,17 @@ pub(super) fn asks_for_ecn(built: &BuiltRun) -> bool {
 
 /// What the scenario sets of laws' parameters: law, name, value.
 fn settings(built: &BuiltRun) -> impl Iterator<Item = (Kind, &'static str, Value)> {
-    [FlowClass::Intra, FlowClass::Inter].into_iter().flat_map(|class| {
-        let (law, settings) = built.laws.law(class);
-        settings.iter().map(move |&(name, value)| (law, name, value))
-    })
+    plan(built).into_iter().flat_map(|(law, settings)| settings.iter().map(move |&(name, value)| (law, name, value)))
 }
 
 /// Parameters that the kernel's own laws cannot be told.
 pub(super) fn unheard(built: &BuiltRun) -> Option<String> {
-    let own = |law: Kind| kernel_name(law).is_some_and(|name| !name.starts_with("narrows_"));
     let mut names: Vec<String> = settings(built)
-        .filter(|&(law, name, _)| own(law) && name != "ecn")
+        .filter(|&(law, name, _)| own_of_kernel(law).is_some() && name != "ecn")
         .map(|(law, name, _)| format!("{}.{name}", law.info().name))
         .collect();
     names.sort();
     names.dedup();
     let they = names.join(", ");
     (!names.is_empty()).then(|| format!("the kernel's own laws have their own parameters: {they} made no difference"))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn every_law_of_our_own_is_named_after_it() {
-        for law in Kind::ALL {
-            let Some(own) = kernel_name(law).and_then(|name| name.strip_prefix("narrows_")) else { continue };
-            assert_eq!(own, law.info().name);
-        }
-    }
 }

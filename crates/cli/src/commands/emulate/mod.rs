@@ -69,21 +69,23 @@ impl Host for Emulation<'_> {
         for name in emulator::preflight()? {
             tell(&format!("removed {name}, which an earlier run had left"));
         }
-        laws::congestion(run, built).map(drop)
+        laws::check(run, built)
     }
 
     fn run(&self, One { run, built, info, of_many, board, .. }: One<'_>) -> Result<RunResults, Failure> {
+        let mut provided = laws::provide(run, &built)?;
         let options = Options {
-            congestion: laws::congestion(run, &built)?,
+            congestion: provided.names.clone(),
             ecn: laws::asks_for_ecn(&built),
             ipv6: self.args.ipv6,
             real_time: !self.args.no_real_time,
             pcap: self.ports(&built.setup.network, run, of_many)?,
+            witness: provided.witness.take(),
         };
         let clock = Stopwatch::start();
         let emulated = if self.args.command.is_empty() {
             let line = board.run(&run.id, built.setup.stop.ps(), built.setup.flows.len() as u64);
-            emulator::run_traffic(&built.setup, &options, &mut |progress| {
+            emulator::run_traffic(&built.setup, options, &mut |progress| {
                 line.update_real(progress.now.ps(), progress.completed);
                 !interrupted()
             })?
@@ -91,7 +93,7 @@ impl Host for Emulation<'_> {
             if !self.args.quiet && !self.args.json && of_many {
                 tell(&format!("{}:", run.id));
             }
-            emulator::run_programs(&built.setup, &options, &mut |hosts| programs::run(hosts, &built, self.args))?
+            emulator::run_programs(&built.setup, options, &mut |hosts| programs::run(hosts, &built, self.args))?
         };
         let times = clock.times();
         if emulated.outcome.interrupted || interrupted() {
@@ -112,10 +114,9 @@ impl Emulation<'_> {
         congestion.dedup();
         if !self.args.command.is_empty() {
             let network = &emulated.setup.network;
-            let class = |flow: &sim::FlowSpec| match network.datacenter_of(flow.src) == network.datacenter_of(flow.dst)
-            {
-                true => Class::Intra,
-                false => Class::Inter,
+            let class = |flow: &sim::FlowSpec| {
+                let inside = network.datacenter_of(flow.src) == network.datacenter_of(flow.dst);
+                if inside { Class::Intra } else { Class::Inter }
             };
             info.classes = emulated.setup.flows.iter().map(class).collect();
             info.laws.clone_from(&emulated.congestion);
