@@ -312,7 +312,7 @@ impl Plane {
             }
             segment.arrived_ps = passage.arrives_ps;
             let last = segment.index + 1 == self.frames.get(segment.frame).headers.segments();
-            self.alarm.arrival(link, segment.arrived_ps, last);
+            self.alarm.arrival(link, segment.arrived_ps, segment.size, last);
             let on_link = &mut self.links[link];
             if on_link.is_empty() {
                 self.events.push(Reverse((segment.arrived_ps, Event::Arrival(link as u32))));
