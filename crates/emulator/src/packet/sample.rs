@@ -4,7 +4,7 @@
 use super::vnet::VNET_LEN;
 
 /// A packet as a kernel would hand it over.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub(crate) struct Sample {
     pub(crate) v6: bool,
     pub(crate) tcp: bool,
@@ -20,6 +20,29 @@ pub(crate) struct Sample {
     pub(crate) destination: (u8, u8),
     pub(crate) ports: (u16, u16),
     pub(crate) payload: Vec<u8>,
+}
+
+/// Without the payload's bytes.
+impl std::fmt::Debug for Sample {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Self {
+            v6,
+            tcp,
+            ip_extra,
+            tcp_options,
+            ecn,
+            id,
+            sequence,
+            flags,
+            size,
+            source,
+            destination,
+            ports,
+            payload,
+        } = self;
+        let headers = (v6, tcp, ip_extra, tcp_options, ecn, id, sequence, flags);
+        write!(f, "{headers:?} {source} to {destination:?} {ports:?}, {} bytes in {size}", payload.len())
+    }
 }
 
 impl Default for Sample {

@@ -220,6 +220,12 @@ impl Plane {
         self.ports[self.network.uplink(host).index()].idle_at_ps().saturating_sub(CARD_PS)
     }
 
+    /// How many packets are on their way.
+    #[cfg(test)]
+    pub(crate) fn frames_held(&self) -> usize {
+        self.frames.count()
+    }
+
     pub(crate) fn refused(&mut self) -> &mut Refused {
         &mut self.refused
     }
