@@ -93,7 +93,7 @@ fn tcp_of_both_families_takes_the_links_round_trip() {
 
 #[test]
 fn bytes_come_whole_through_losses() {
-    let Some(set) = set(PortConfig { loss: Frac::ratio(1, 500), ..middle() }) else { return };
+    let Some(set) = set(PortConfig { loss: Frac::ratio(1, 100), ..middle() }) else { return };
     let router = set.route(Vec::new());
     set.transfer(3_000_000);
     let outcome = router.stop().unwrap();
