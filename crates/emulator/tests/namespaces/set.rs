@@ -48,8 +48,12 @@ pub(crate) fn turn() -> MutexGuard<'static, ()> {
 
 /// The hosts, or none, with a word about it, where they cannot be made.
 pub(crate) fn set(middle: PortConfig) -> Option<Set> {
+    set_of(network(middle))
+}
+
+/// The same, for any network.
+pub(crate) fn set_of(network: Network) -> Option<Set> {
     let turn = turn();
-    let network = network(middle);
     match Hosts::create(&network, &options()) {
         Ok(hosts) => Some(Set { hosts, network, _turn: turn }),
         Err(error @ (Error::NotPermitted { .. } | Error::NoIp | Error::NoTun { .. })) => {

@@ -8,12 +8,13 @@ use std::time::Duration;
 
 use emulator::packet::{fold, sum};
 use emulator::{Clock, DEVICE};
+use fabric::topology::{FatTrees, InterLinks};
 use fabric::{Ecn, HostId, PortConfig};
 use pcap_file::pcapng::{Block, PcapNgReader};
-use units::{Bytes, Frac, Span};
+use units::{Bytes, Frac, Rate, Span};
 
 use crate::raw::{Raw, cut_datagrams};
-use crate::set::{ALICE, BOB, Set, middle, set};
+use crate::set::{ALICE, BOB, Set, middle, set, set_of};
 
 impl Set {
     fn listen(&self, host: HostId, address: IpAddr) -> TcpListener {
@@ -31,8 +32,12 @@ impl Set {
 
     /// Sends that many bytes from Alice to Bob; they must be the same there.
     pub(crate) fn transfer(&self, length: usize) {
-        let listener = self.listen(BOB, self.plan(BOB).v4.into());
-        let mut sender = self.connect(ALICE, &listener);
+        self.transfer_between(ALICE, BOB, length);
+    }
+
+    fn transfer_between(&self, from: HostId, to: HostId, length: usize) {
+        let listener = self.listen(to, self.plan(to).v4.into());
+        let mut sender = self.connect(from, &listener);
         let receiver = thread::spawn(move || {
             let mut received = Vec::new();
             listener.accept().unwrap().0.read_to_end(&mut received).unwrap();
@@ -142,6 +147,35 @@ fn datagrams_cut_by_the_device_come_apart() {
     }
     let outcome = router.stop().unwrap();
     assert_eq!(outcome.refused, emulator::Refused::default());
+}
+
+#[test]
+fn many_hosts_in_two_datacenters_reach_one_another() {
+    let port = PortConfig { buffer: Bytes::new(1_000_000), ..PortConfig::new(Rate::from_mbps(500), Span::from_us(10)) };
+    let trees = FatTrees {
+        datacenters: 2,
+        k: 2,
+        hosts_per_edge: 2,
+        nic: PortConfig::new(Rate::from_mbps(500), Span::from_us(10)),
+        host: port,
+        edge: port,
+        core: port,
+        border: port,
+        border_links_per_core: 2,
+        inter: vec![InterLinks { between: (0, 1), count: 2, port: PortConfig { delay: Span::from_ms(2), ..port } }],
+    };
+    let Some(set) = set_of(trees.build().unwrap()) else { return };
+    let router = set.route(Vec::new());
+    let hosts = set.hosts.plan().len() as u32;
+    thread::scope(|scope| {
+        for from in 0..hosts {
+            let set = &set;
+            scope.spawn(move || set.transfer_between(HostId(from), HostId((from + 3) % hosts), 200_000));
+        }
+    });
+    let outcome = router.stop().unwrap();
+    assert_eq!(outcome.refused, emulator::Refused::default());
+    assert_eq!(hosts, 8);
 }
 
 #[test]
