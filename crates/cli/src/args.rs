@@ -136,6 +136,10 @@ pub(crate) struct EmulateArgs {
     /// Write what leaves a port, such as left>right, to a pcapng file. May be repeated.
     #[arg(long, value_name = "PORT=FILE", value_parser = port_file)]
     pub(crate) pcap: Vec<(String, PathBuf)>,
+    /// The most that TCP hands a device at a time, 1500B to 64KiB; a simulated host hands over packet by packet. Default:
+    /// the kernel's own, 64KiB.
+    #[arg(long, value_name = "SIZE")]
+    pub(crate) burst: Option<String>,
     /// Do not ask for real-time scheduling: the emulator is then late by milliseconds under load.
     #[arg(long)]
     pub(crate) no_real_time: bool,

@@ -42,6 +42,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let options = NamespaceOptions {
         mtu: 1500,
         gso_max_size: (number("gso", 1)? == 0).then_some(1500),
+        quick_ack: false,
         socket_buffer: Bytes::new((bdp.get() * 6).max(64 << 20)),
         congestion: text("law").map(str::to_owned),
         ecn: false,

@@ -33,6 +33,8 @@ pub struct NamespaceOptions {
     /// The largest packet that the kernel hands over for segmentation; none leaves the kernel's own limit, 64 KiB,
     /// and one of `mtu` or less makes the kernel send every packet alone.
     pub gso_max_size: Option<u32>,
+    /// Whether receivers acknowledge every packet, as the kernel gives them one; else every second one.
+    pub quick_ack: bool,
     /// How far a TCP socket's buffers may grow, in each direction. Should be several times what the path holds.
     pub socket_buffer: Bytes,
     /// The congestion control of sockets that choose none; none leaves the kernel's own.

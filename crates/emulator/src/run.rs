@@ -25,6 +25,8 @@ pub struct Options {
     pub ecn: bool,
     /// A scenario's flows over IPv6.
     pub ipv6: bool,
+    /// The most that TCP hands a device at a time; none leaves the kernel its own, 64 KiB.
+    pub burst: Option<u32>,
     /// Whether the router asks for real-time scheduling.
     pub real_time: bool,
     /// Ports whose packets are written to files.
@@ -79,6 +81,7 @@ pub fn preflight() -> Result<Vec<String>, Error> {
         let options = NamespaceOptions {
             mtu: 1_500,
             gso_max_size: None,
+            quick_ack: false,
             socket_buffer: LEAST_BUFFER,
             congestion: None,
             ecn: false,
@@ -190,7 +193,13 @@ fn router_config<'a>(setup: &'a Setup, options: &Options) -> RouterConfig<'a> {
 fn namespaces(setup: &Setup, options: &Options, congestion: Option<String>) -> Result<NamespaceOptions, Error> {
     let wire = setup.host.mss.saturating_add(setup.host.header);
     let mtu = u16::try_from(wire).map_err(|_| Error::Mtu { mtu: u16::MAX })?;
-    Ok(NamespaceOptions { mtu, gso_max_size: None, socket_buffer: socket_buffer(setup), congestion, ecn: options.ecn })
+    Ok(NamespaceOptions {
+        mtu,
+        gso_max_size: options.burst,
+        socket_buffer: socket_buffer(setup),
+        congestion,
+        ecn: options.ecn,
+    })
 }
 
 /// Four times what the fullest path holds: the kernel counts a packet's memory at up to twice its payload, and gives

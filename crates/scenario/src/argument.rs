@@ -1,7 +1,7 @@
 //! Values on a command line, read as in scenario files and refused with the same care.
 
 use laws::catalog::{Kind, Value as LawValue};
-use units::{Rate, Span};
+use units::{Bytes, Rate, Span};
 
 use crate::config::Setting;
 use crate::decode::{At, Field};
@@ -38,6 +38,14 @@ pub fn rate(option: &str, text: &str) -> Result<Rate, Error> {
     read(option, text, |source| Rate::decode(&node(text, source)))
 }
 
+/// An amount of data such as `64KiB`.
+///
+/// # Errors
+/// When it is none.
+pub fn bytes(option: &str, text: &str) -> Result<Bytes, Error> {
+    read(option, text, |source| Bytes::decode(&node(text, source)))
+}
+
 /// A span of time such as `20ms`.
 ///
 /// # Errors
@@ -61,7 +69,7 @@ fn node(text: &str, source: u32) -> Node {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use units::{Bytes, Frac};
+    use units::Frac;
 
     #[test]
     fn parameters_are_read_as_in_files() {

@@ -37,8 +37,12 @@ pub(super) fn set_up(plan: &HostPlan, options: &NamespaceOptions) -> Result<Tun,
         plan.v4, plan.v6
     );
     ip_batch(&commands)?;
+    let acks = if options.quick_ack { " quickack 1" } else { "" };
+    if options.quick_ack {
+        ip_batch(&routes(acks))?;
+    }
     if let Some(name) = &options.congestion {
-        set_congestion(name)?;
+        set_congestion(name, acks)?;
     }
     Ok(tun)
 }
@@ -46,19 +50,23 @@ pub(super) fn set_up(plan: &HostPlan, options: &NamespaceOptions) -> Result<Tun,
 /// Sets the default by sysctl. A namespace may set only laws that the kernel allows everyone; what it has set
 /// already is no error. For others the routes say it, which the kernel lets root do, and which binds every
 /// socket, even one that asks for another law.
-fn set_congestion(name: &str) -> Result<(), Error> {
+fn set_congestion(name: &str, acks: &str) -> Result<(), Error> {
     let path = "ipv4/tcp_congestion_control";
     let failed = |source| Error::Congestion { name: name.into(), source };
     if fs::read_to_string(full_path(path)).is_ok_and(|now| now.trim() == name) {
         return Ok(());
     }
     match fs::write(full_path(path), name) {
-        Err(error) if error.raw_os_error() == Some(libc::EPERM) => ip_batch(&format!(
-            "route replace 10.198.0.0/16 dev {DEVICE} congctl {name}\n\
-             route replace fd6e:6172::/96 dev {DEVICE} metric 256 congctl {name}\n"
-        )),
+        Err(error) if error.raw_os_error() == Some(libc::EPERM) => ip_batch(&routes(&format!(" congctl {name}{acks}"))),
         other => other.map_err(failed),
     }
+}
+
+/// The routes that the addresses brought, with more said of them.
+fn routes(more: &str) -> String {
+    format!(
+        "route replace 10.198.0.0/16 dev {DEVICE}{more}\nroute replace fd6e:6172::/96 dev {DEVICE} metric 256{more}\n"
+    )
 }
 
 fn full_path(path: &str) -> std::path::PathBuf {

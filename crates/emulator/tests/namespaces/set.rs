@@ -38,7 +38,14 @@ pub(crate) fn network(middle: PortConfig) -> Network {
 }
 
 pub(crate) fn options() -> NamespaceOptions {
-    NamespaceOptions { mtu: 1500, gso_max_size: None, socket_buffer: Bytes::new(16 << 20), congestion: None, ecn: true }
+    NamespaceOptions {
+        mtu: 1500,
+        gso_max_size: None,
+        quick_ack: false,
+        socket_buffer: Bytes::new(16 << 20),
+        congestion: None,
+        ecn: true,
+    }
 }
 
 /// A turn, for tests that make their hosts elsewhere.

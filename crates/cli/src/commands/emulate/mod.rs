@@ -39,6 +39,7 @@ fn replay(args: &EmulateArgs) -> Vec<String> {
     let mut say = |option: &str, value: String| words.extend([option.to_owned(), value]);
     args.scale.iter().for_each(|scale| say("--scale", scale.clone()));
     args.schemes.iter().for_each(|scheme| say("--scheme", scheme.clone()));
+    args.burst.iter().for_each(|burst| say("--burst", burst.clone()));
     args.on.iter().for_each(|host| say("--on", host.clone()));
     args.with.iter().for_each(|(host, command)| say("--with", format!("{host}={command}")));
     args.pcap.iter().for_each(|(port, file)| say("--pcap", format!("{port}={}", file.display())));
@@ -48,6 +49,16 @@ fn replay(args: &EmulateArgs) -> Vec<String> {
         }
     }
     words
+}
+
+/// The most that TCP hands a device at a time: at least a packet, at most what a device takes.
+fn burst(args: &EmulateArgs) -> Result<Option<u32>, Failure> {
+    let Some(text) = &args.burst else { return Ok(None) };
+    let burst = scenario::argument::bytes("--burst", text)?.get();
+    if (1_500..=65_536).contains(&burst) {
+        return Ok(Some(burst as u32));
+    }
+    Err(Failure::Input(format!("error: --burst {text}: expected 1500 B to 64 KiB")))
 }
 
 /// The emulator.
@@ -62,6 +73,7 @@ impl Host for Emulation<'_> {
 
     fn check(&self, run: &Run, built: &BuiltRun) -> Result<(), Failure> {
         checks::refuse(built, self.args)?;
+        burst(self.args)?;
         let network = &built.setup.network;
         self.ports(network, run, false)?;
         let named = self.args.on.iter().chain(self.args.with.iter().map(|(host, _)| host));
@@ -78,6 +90,7 @@ impl Host for Emulation<'_> {
             congestion: provided.names.clone(),
             ecn: laws::asks_for_ecn(&built),
             ipv6: self.args.ipv6,
+            burst: burst(self.args)?,
             real_time: !self.args.no_real_time,
             pcap: self.ports(&built.setup.network, run, of_many)?,
             witness: provided.witness.take(),
