@@ -167,7 +167,7 @@ pub(crate) fn of_programs(
     for (flow, (spec, outcome, rows)) in seen.iter().enumerate() {
         let active = rows.iter().filter(|row| !row.last && row.time >= outcome.started && row.time < outcome.completed);
         let sample = |row: &&Sample| flow_sample(row.time, FlowId(flow as u32), &row.socket.info, spec.size);
-        flow_samples.extend(active.map(|row| sample(row)));
+        flow_samples.extend(active.map(sample));
     }
     flow_samples.sort_by_key(|it| (it.time, it.flow));
     let (links, port_samples) = network(router, Span::ZERO);

@@ -112,10 +112,9 @@ impl Emulation<'_> {
         congestion.dedup();
         if !self.args.command.is_empty() {
             let network = &emulated.setup.network;
-            let class = |flow: &sim::FlowSpec| match network.datacenter_of(flow.src) == network.datacenter_of(flow.dst)
-            {
-                true => Class::Intra,
-                false => Class::Inter,
+            let datacenter = |host| network.datacenter_of(host);
+            let class = |flow: &sim::FlowSpec| {
+                if datacenter(flow.src) == datacenter(flow.dst) { Class::Intra } else { Class::Inter }
             };
             info.classes = emulated.setup.flows.iter().map(class).collect();
             info.laws.clone_from(&emulated.congestion);
