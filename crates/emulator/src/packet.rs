@@ -4,6 +4,10 @@
 mod checksum;
 mod headers;
 mod run;
+#[cfg(test)]
+pub(crate) mod sample;
+#[cfg(test)]
+mod tests;
 mod vnet;
 
 pub use checksum::{fold, replace, sum};

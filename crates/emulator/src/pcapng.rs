@@ -122,3 +122,38 @@ fn write(receiver: &Receiver<Captured>, mut files: Vec<(Writer, PathBuf)>) -> Re
     }
     Ok(())
 }
+
+#[cfg(test)]
+mod tests {
+    use fabric::{Builder, LinkClass, PortConfig};
+    use units::{Rate, Span};
+
+    use super::*;
+
+    fn network() -> Network {
+        let mut builder = Builder::default();
+        let port = PortConfig::new(Rate::from_gbps(1), Span::from_us(1));
+        let switch = builder.switch(0, "switch");
+        for name in ["a", "b"] {
+            let host = builder.host(0, name);
+            builder.connect(host, switch, LinkClass::Host, port, port);
+        }
+        builder.finish().unwrap()
+    }
+
+    #[test]
+    fn a_capture_that_cannot_be_is_refused_by_name() {
+        let refused = |link, path: &str| Captures::start(&network(), &[(LinkId(link), path.into())]).unwrap_err();
+        let said = refused(0, "/nonesuch/x.pcapng").to_string();
+        assert!(said.contains("/nonesuch/x.pcapng"), "{said}");
+        assert!(refused(99, "/dev/null").to_string().contains("no link 99"));
+    }
+
+    #[test]
+    fn a_full_disk_is_an_error_at_the_end() {
+        let mut captures = Captures::start(&network(), &[(LinkId(0), "/dev/full".into())]).unwrap().unwrap();
+        captures.record(LinkId(0), 1, &[0x45; 40]);
+        captures.record(LinkId(1), 1, &[0x45; 40]);
+        assert!(matches!(captures.finish(), Err(Error::Capture { .. })));
+    }
+}

@@ -6,6 +6,8 @@ mod frames;
 mod outcome;
 mod plane;
 mod port;
+#[cfg(test)]
+mod tests;
 mod worker;
 
 use std::fs::File;

@@ -11,8 +11,8 @@ use fabric::{LinkId, Network, NodeKind};
 pub(crate) struct Alarm {
     /// Times at which to wake, some of them past.
     times: BinaryHeap<Reverse<u64>>,
-    /// Of each link: how long after its far end nothing can reach a host, by delays alone.
-    ahead_ps: Vec<u64>,
+    /// Of each link: how long a packet takes from its far end to the nearest host.
+    ahead: Vec<Ahead>,
     /// Of each link: the last time set for what is on it.
     set_ps: Vec<u64>,
     coalesce_ps: u64,
@@ -21,22 +21,22 @@ pub(crate) struct Alarm {
 impl Alarm {
     pub(crate) fn new(network: &Network, coalesce_ps: u64) -> Self {
         let links = network.links().len();
-        Self { times: BinaryHeap::new(), ahead_ps: lookahead(network), set_ps: vec![0; links], coalesce_ps }
+        Self { times: BinaryHeap::new(), ahead: lookahead(network), set_ps: vec![0; links], coalesce_ps }
     }
 
     /// A segment arrives at the far end of a link. Only the last one of a packet is handed over as soon as it
     /// arrives at its host; the others are held there for a while.
-    pub(crate) fn arrival(&mut self, link: usize, at_ps: u64, last: bool) {
-        if last || self.coalesce_ps == 0 {
-            self.set(link, at_ps + self.ahead_ps[link]);
-        } else if self.set_ps[link] < at_ps {
-            self.set(link, at_ps + self.coalesce_ps);
+    pub(crate) fn arrival(&mut self, link: usize, at_ps: u64, size: u16, last: bool) {
+        if last {
+            self.set(link, at_ps + self.ahead[link].for_size(size));
+        } else if self.set_ps[link] < at_ps || self.coalesce_ps == 0 {
+            self.set(link, at_ps + self.ahead[link].for_size(size) + self.coalesce_ps);
         }
     }
 
     /// A port takes the next of what waits into service.
     pub(crate) fn service(&mut self, link: usize, at_ps: u64, delay_ps: u64) {
-        self.set(link, at_ps + delay_ps + self.ahead_ps[link]);
+        self.set(link, at_ps + delay_ps + self.ahead[link].delay_ps);
     }
 
     /// What a host holds is due.
@@ -60,15 +60,41 @@ impl Alarm {
     }
 }
 
-/// Of each link, the least sum of delays from its far end to a host.
-fn lookahead(network: &Network) -> Vec<u64> {
-    let mut of_node: Vec<u64> =
-        network.nodes().iter().map(|node| if matches!(node.kind, NodeKind::Host(_)) { 0 } else { u64::MAX }).collect();
+/// How long a packet takes over some links, with empty queues.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+struct Ahead {
+    delay_ps: u64,
+    /// Rounded up: to wake a nanosecond after something is due is better than one before.
+    ps_per_byte: u64,
+}
+
+impl Ahead {
+    const NONE: Self = Self { delay_ps: 0, ps_per_byte: 0 };
+
+    fn for_size(self, size: u16) -> u64 {
+        self.delay_ps + self.ps_per_byte * u64::from(size)
+    }
+
+    /// Over one more link.
+    fn over(self, network: &Network, link: usize) -> Self {
+        let params = network.port(LinkId(link as u32));
+        Self {
+            delay_ps: self.delay_ps + params.delay_ps(),
+            ps_per_byte: self.ps_per_byte + params.service_ps(1 << 10).div_ceil(1 << 10),
+        }
+    }
+}
+
+/// Of each link, how long a packet takes from its far end to the host that a packet of usual size reaches first.
+fn lookahead(network: &Network) -> Vec<Ahead> {
+    let is_host = |node: &fabric::Node| matches!(node.kind, NodeKind::Host(_));
+    let mut of_node: Vec<_> = network.nodes().iter().map(|it| is_host(it).then_some(Ahead::NONE)).collect();
+    let usual = |it: Option<Ahead>| it.map_or(u64::MAX, |it| it.for_size(1500));
     loop {
         let mut settled = true;
         for (link, it) in network.links().iter().enumerate() {
-            let over_link = of_node[it.to.index()].saturating_add(network.port(LinkId(link as u32)).delay_ps());
-            if over_link < of_node[it.from.index()] {
+            let over_link = of_node[it.to.index()].map(|ahead| ahead.over(network, link));
+            if usual(over_link) < usual(of_node[it.from.index()]) {
                 of_node[it.from.index()] = over_link;
                 settled = false;
             }
@@ -77,5 +103,5 @@ fn lookahead(network: &Network) -> Vec<u64> {
             break;
         }
     }
-    network.links().iter().map(|link| of_node[link.to.index()]).collect()
+    network.links().iter().map(|link| of_node[link.to.index()].unwrap_or(Ahead::NONE)).collect()
 }

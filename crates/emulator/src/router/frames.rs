@@ -94,3 +94,48 @@ impl Frames {
         self.slots.len() - self.free.len()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::packet::sample::Sample;
+
+    fn keep(frames: &mut Frames, payload: usize) -> Option<u32> {
+        let frame = Sample { payload: vec![3; payload], ..Sample::default() }.frame();
+        let headers = Headers::parse(&frame).unwrap();
+        let mut buffer = vec![0; LONGEST];
+        buffer[..frame.len()].copy_from_slice(&frame);
+        let kept = frames.keep(&mut buffer, frame.len(), headers, HostId(0));
+        assert_eq!(buffer.len(), LONGEST, "the reader's buffer is as good as new");
+        if let Some(number) = kept {
+            assert_eq!(frames.get(number).bytes(), frame);
+        }
+        kept
+    }
+
+    #[test]
+    fn packets_of_every_size_are_kept_and_their_buffers_used_again() {
+        let mut frames = Frames::new(1 << 20);
+        for _ in 0..100 {
+            let kept: Vec<u32> = [0, 1448, 15_000, 60_000].map(|it| keep(&mut frames, it).unwrap()).into();
+            assert_eq!(frames.count(), 4);
+            for number in kept {
+                let segments = frames.get(number).left;
+                frames.release(number, segments);
+            }
+        }
+        assert_eq!((frames.count(), frames.held, frames.slots.len()), (0, 0, 4));
+        assert_eq!(frames.spare.each_ref().map(Vec::len), [2, 1, 1]);
+    }
+
+    #[test]
+    fn no_more_is_held_than_the_limit() {
+        let mut frames = Frames::new(2 * LONGEST);
+        let first = keep(&mut frames, 60_000).unwrap();
+        keep(&mut frames, 60_000).unwrap();
+        assert_eq!(keep(&mut frames, 0), None);
+        let segments = frames.get(first).left;
+        frames.release(first, segments);
+        assert!(keep(&mut frames, 0).is_some());
+    }
+}

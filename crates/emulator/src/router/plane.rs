@@ -220,6 +220,12 @@ impl Plane {
         self.ports[self.network.uplink(host).index()].idle_at_ps().saturating_sub(CARD_PS)
     }
 
+    /// How many packets are on their way.
+    #[cfg(test)]
+    pub(crate) fn frames_held(&self) -> usize {
+        self.frames.count()
+    }
+
     pub(crate) fn refused(&mut self) -> &mut Refused {
         &mut self.refused
     }
@@ -312,7 +318,7 @@ impl Plane {
             }
             segment.arrived_ps = passage.arrives_ps;
             let last = segment.index + 1 == self.frames.get(segment.frame).headers.segments();
-            self.alarm.arrival(link, segment.arrived_ps, last);
+            self.alarm.arrival(link, segment.arrived_ps, segment.size, last);
             let on_link = &mut self.links[link];
             if on_link.is_empty() {
                 self.events.push(Reverse((segment.arrived_ps, Event::Arrival(link as u32))));

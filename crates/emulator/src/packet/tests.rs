@@ -1,0 +1,225 @@
+//! The packet code against a card that cuts, checksums and marks packet by packet.
+
+use proptest::prelude::*;
+
+use super::sample::{Sample, naive_sum};
+use super::*;
+
+fn samples() -> impl Strategy<Value = Sample> {
+    let bits = (any::<bool>(), any::<bool>(), 0usize..4, 0usize..11, 0u8..4);
+    let fields = (any::<u16>(), any::<u32>(), any::<u8>(), 1u16..3000, any::<(u16, u16)>());
+    (bits, fields, prop::collection::vec(any::<u8>(), 0..20_000)).prop_map(
+        |((v6, tcp, ip_extra, tcp_options, ecn), (id, sequence, flags, size, ports), payload)| Sample {
+            v6,
+            tcp,
+            ip_extra,
+            tcp_options,
+            ecn,
+            id,
+            sequence,
+            flags,
+            size,
+            ports,
+            payload,
+            ..Sample::default()
+        },
+    )
+}
+
+/// What the card of the receiving host's kernel makes of a frame: by its virtio header and the place of its headers
+/// alone, every length and checksum computed anew.
+fn receive(frame: &[u8], sample: &Sample) -> Vec<Vec<u8>> {
+    let (vnet, packet) = frame.split_at(VNET_LEN);
+    let le = |at: usize| usize::from(u16::from_le_bytes([vnet[at], vnet[at + 1]]));
+    let be = |at: usize| u16::from_be_bytes([packet[at], packet[at + 1]]);
+    let (at, payload_at) = (sample.transport_at(), sample.payload_at());
+    assert_eq!((vnet[0], le(6), le(8)), (1, at, if sample.tcp { 16 } else { 6 }));
+    // Lengths and the pseudo-header's sum are those of the whole.
+    if sample.v6 {
+        assert_eq!(usize::from(be(4)), packet.len() - 40);
+    } else {
+        assert_eq!(usize::from(be(2)), packet.len());
+        assert_eq!(naive_sum(&packet[..20 + sample.ip_extra * 4]), 0xffff);
+    }
+    if !sample.tcp {
+        assert_eq!(usize::from(be(at + 4)), packet.len() - at);
+    }
+    let size = if vnet[1] == 0 { usize::from(u16::MAX) } else { le(4) };
+    assert!(vnet[1] == 0 || size < packet.len() - payload_at, "cut into one");
+    if sample.tcp && vnet[1] != 0 {
+        assert_eq!(vnet[1] & 0x80 != 0, packet[at + 13] & 0x80 != 0, "CWR is told");
+    }
+    // Cut by the plain code of `Sample::wire`, from the fields that are in the packet.
+    let mut as_read = sample.clone();
+    as_read.ecn = if sample.v6 { packet[1] >> 4 } else { packet[1] };
+    as_read.id = if sample.v6 { 0 } else { be(4) };
+    if sample.tcp {
+        as_read.sequence = u32::from_be_bytes([packet[at + 4], packet[at + 5], packet[at + 6], packet[at + 7]]);
+        as_read.flags = packet[at + 13];
+    }
+    as_read.size = size as u16;
+    as_read.payload = packet[payload_at..].to_vec();
+    assert_eq!(frame[VNET_LEN..], as_read.frame()[VNET_LEN..], "pseudo-header's sum and all headers");
+    as_read.wire(|_| false)
+}
+
+proptest! {
+    /// Cut anywhere into runs, each marked or not, each written as one packet and cut by the receiver's card: equal
+    /// to every segment cut, marked and checksummed alone.
+    #[test]
+    fn runs_are_their_segments(sample in samples(), cuts in prop::collection::vec((1u16..6, any::<bool>()), 1..40)) {
+        let frame = sample.frame();
+        let headers = Headers::parse(&frame).unwrap();
+        let count = headers.segments();
+        prop_assert_eq!(usize::from(headers.payload_at), sample.payload_at());
+        prop_assert_eq!(headers.is_ecn_capable(), sample.ecn != 0);
+        let mut marks = vec![false; usize::from(count)];
+        let (mut received, mut out) = (Vec::new(), Vec::new());
+        let mut first = 0;
+        for (length, marked) in cuts.iter().copied().chain([(u16::MAX, false)]) {
+            if first == count {
+                break;
+            }
+            let past = first.saturating_add(length).min(count);
+            let marked = marked && headers.is_ecn_capable();
+            marks[usize::from(first)..usize::from(past)].fill(marked);
+            let payload = render(&frame, &headers, first..past, marked, &mut out);
+            out.extend_from_slice(payload);
+            received.extend(receive(&out, &sample));
+            first = past;
+        }
+        prop_assert_eq!(received, sample.wire(|index| marks[index]));
+    }
+
+    /// What a capture shows of each segment is what is on the wire.
+    #[test]
+    fn captured_segments_are_whole(sample in samples(), marked in any::<bool>()) {
+        let frame = sample.frame();
+        let headers = Headers::parse(&frame).unwrap();
+        let marked = marked && headers.is_ecn_capable();
+        let mut out = Vec::new();
+        for (index, expected) in sample.wire(|_| marked).into_iter().enumerate() {
+            prop_assert_eq!(usize::from(headers.wire_length(index as u16)), expected.len());
+            whole_segment(&frame, &headers, index as u16, marked, &mut out);
+            prop_assert_eq!(&out, &expected);
+        }
+    }
+
+    /// A wrong IPv4 checksum stays wrong: nothing is mended.
+    #[test]
+    fn a_broken_header_stays_broken(sample in samples(), wrong in 1u16..0xffff) {
+        let sample = Sample { v6: false, ecn: 1, ..sample };
+        let mut frame = sample.frame();
+        let at = VNET_LEN + 10;
+        let broken = u16::from_be_bytes([frame[at], frame[at + 1]]) ^ wrong;
+        frame[at..at + 2].copy_from_slice(&broken.to_be_bytes());
+        prop_assume!(naive_sum(&frame[VNET_LEN..][..20 + sample.ip_extra * 4]) != 0xffff);
+        let mut out = Vec::new();
+        let headers = Headers::parse(&frame).unwrap();
+        render(&frame, &headers, 0..1, true, &mut out);
+        prop_assert!(naive_sum(&out[VNET_LEN..][..20 + sample.ip_extra * 4]) != 0xffff);
+    }
+
+    /// Any bytes at all, and any change of a good packet, are a packet or a fault, and a packet can be written.
+    #[test]
+    fn garbage_is_a_packet_or_a_fault(bytes in prop::collection::vec(any::<u8>(), 0..300)) {
+        read_and_write(&bytes);
+    }
+
+    #[test]
+    fn a_damaged_packet_is_a_packet_or_a_fault(
+        sample in samples(),
+        damage in prop::collection::vec((0usize..130, any::<u8>()), 0..8),
+        length in prop::option::of(0usize..21_000),
+    ) {
+        let mut frame = sample.frame();
+        for (at, byte) in damage {
+            if let Some(place) = frame.get_mut(at) {
+                *place = byte;
+            }
+        }
+        frame.truncate(length.unwrap_or(usize::MAX));
+        read_and_write(&frame);
+    }
+}
+
+/// What the router does with a frame, all segments alone and all together.
+fn read_and_write(frame: &[u8]) {
+    let Ok(headers) = Headers::parse(frame) else { return };
+    let count = headers.segments();
+    assert!(count >= 1 && usize::from(headers.length) + VNET_LEN <= frame.len());
+    let mut out = Vec::new();
+    let mut written = 0;
+    for index in 0..count {
+        written += render(frame, &headers, index..index + 1, true, &mut out).len();
+        assert!(headers.wire_length(index) <= headers.length);
+        whole_segment(frame, &headers, index, true, &mut out);
+    }
+    assert_eq!(written, usize::from(headers.payload()));
+    assert_eq!(render(frame, &headers, 0..count, true, &mut out).len(), written);
+}
+
+#[test]
+fn frames_without_anything_are_truncated() {
+    for length in 0..=VNET_LEN {
+        assert_eq!(Headers::parse(&vec![0; length]), Err(Fault::Truncated));
+    }
+}
+
+#[test]
+fn giant_frames_are_faults() {
+    for first in [0x00, 0x45, 0x60, 0xff] {
+        let mut frame = vec![0xff; 200_000];
+        frame[..VNET_LEN].fill(0);
+        frame[VNET_LEN] = first;
+        // What the length field says is all that counts; here it is 65,535 and its headers are no transport's.
+        read_and_write(&frame);
+    }
+}
+
+#[test]
+fn a_jumbogram_is_malformed() {
+    let mut frame = Sample { v6: true, payload: vec![0; 100], ..Sample::default() }.frame();
+    frame[VNET_LEN + 4..VNET_LEN + 6].fill(0);
+    assert_eq!(Headers::parse(&frame), Err(Fault::Malformed));
+}
+
+#[test]
+fn segmentation_that_does_not_fit_is_malformed() {
+    let sample = Sample { payload: vec![0; 5000], ..Sample::default() };
+    let change = |at: usize, to: u8| {
+        let mut frame = sample.frame();
+        frame[at] = to;
+        Headers::parse(&frame)
+    };
+    assert!(change(1, 1).is_ok());
+    // IPv6's, UDP's, an unknown one; no checksum; checksums elsewhere; segments of nothing.
+    for (at, to) in [(1, 4), (1, 5), (1, 2), (0, 0), (6, 24), (8, 6)] {
+        assert_eq!(change(at, to), Err(Fault::Malformed), "{at} {to}");
+    }
+    let mut frame = sample.frame();
+    frame[4..6].fill(0);
+    assert_eq!(Headers::parse(&frame), Err(Fault::Malformed));
+}
+
+#[test]
+fn fragments_have_no_ports() {
+    let flow = |ports, fragment: u8| {
+        let mut frame = Sample { ports, payload: vec![0; 100], ..Sample::default() }.frame();
+        frame[VNET_LEN + 6] = fragment;
+        frame[0] = 0;
+        Headers::parse(&frame).unwrap()
+    };
+    assert_eq!(flow((1, 2), 0x20).flow, flow((3, 4), 0x20).flow);
+    assert_ne!(flow((1, 2), 0x40).flow, flow((3, 4), 0x40).flow);
+    assert_eq!(flow((1, 2), 0x20).transport, Transport::Other);
+}
+
+#[test]
+fn acknowledgements_alone_are_control() {
+    let control = |sample: Sample| Headers::parse(&sample.frame()).unwrap().is_control();
+    assert!(control(Sample::default()));
+    assert!(control(Sample { v6: true, ..Sample::default() }));
+    assert!(!control(Sample { payload: vec![1], ..Sample::default() }));
+    assert!(!control(Sample { tcp: false, ..Sample::default() }));
+}

@@ -1,0 +1,368 @@
+//! The plane against `fabric`'s ports fed directly, in virtual time: no root, no clock.
+
+use fabric::{
+    Arrival, Builder, Ecn, HostId, InService, Item, LinkClass, LinkId, MarkAt, Network, Passage, Phantom, PlainPort,
+    PortConfig, QueuedPort, Routes,
+};
+use proptest::prelude::*;
+use sim::SeriesConfig;
+use units::{Bytes, Frac, Rate, Span, mix64};
+
+use super::delivery::Delivery;
+use super::plane::{Departure, Observer, Parts, Plane};
+use crate::namespace::{Addresses, plan};
+use crate::packet::sample::Sample;
+use crate::packet::{Headers, render, whole_segment};
+
+const SEED: u64 = 11;
+const MTU: u16 = 1520;
+const SENDERS: u8 = 3;
+
+/// Three hosts on one switch, a fourth behind another: every packet passes its card, `middle` and the last port.
+fn network(middle: PortConfig) -> Network {
+    let edge = PortConfig::new(Rate::from_gbps(4), Span::from_us(1));
+    let mut builder = Builder::default();
+    let (left, right) = (builder.switch(0, "left"), builder.switch(1, "right"));
+    for (name, switch, datacenter) in [("a", left, 0), ("b", left, 0), ("c", left, 0), ("d", right, 1)] {
+        let host = builder.host(datacenter, name);
+        builder.connect(host, switch, LinkClass::Host, edge, edge);
+    }
+    builder.connect(left, right, LinkClass::Inter, middle, middle);
+    builder.finish().unwrap()
+}
+
+fn link(network: &Network, from: &str, to: &str) -> LinkId {
+    let name = format!("{from}>{to}");
+    (0..network.links().len() as u32).map(LinkId).find(|&it| network.link_name(it) == name).unwrap()
+}
+
+/// The kinds of port that a packet may meet.
+fn middles() -> impl Strategy<Value = PortConfig> {
+    let plain = PortConfig { buffer: Bytes::new(60_000), ..PortConfig::new(Rate::from_gbps(1), Span::from_us(50)) };
+    let red = Ecn { min: Bytes::new(3_000), max: Bytes::new(30_000), max_probability: Frac::HALF };
+    let step = Ecn { min: Bytes::new(15_000), max: Bytes::new(15_000), max_probability: Frac::ONE };
+    let phantom = Phantom { size: Bytes::new(50_000), drain: Frac::ratio(9, 10), ecn: red };
+    prop::sample::select(vec![
+        plain,
+        PortConfig { ecn: Some(red), ..plain },
+        PortConfig { ecn: Some(step), loss: Frac::ratio(1, 20), ..plain },
+        PortConfig { phantom: Some(phantom), ..plain },
+        PortConfig { control_priority: true, ecn: Some(red), ..plain },
+        PortConfig { mark_at: MarkAt::Dequeue, ecn: Some(step), loss: Frac::ratio(1, 10), ..plain },
+        PortConfig { mark_at: MarkAt::Dequeue, phantom: Some(phantom), control_priority: true, ..plain },
+        PortConfig { in_service: InService::Whole, ecn: Some(step), ..plain },
+    ])
+}
+
+/// Who sends what, when: packets for the fourth host, in order of time.
+fn loads() -> impl Strategy<Value = Vec<(u64, u8, Sample)>> {
+    let one =
+        (0u64..60_000_000, 0..SENDERS, any::<bool>(), any::<bool>(), 0u8..3, 0u16..3, 0usize..40_000, any::<u32>());
+    prop::collection::vec(one, 1..25).prop_map(|packets| {
+        let mut now_ps = 0;
+        let sample = |(wait_ps, sender, v6, tcp, ecn, port, length, sequence)| {
+            now_ps += wait_ps;
+            let payload = (0..length).map(|at| (at * 7 + usize::from(sender)) as u8).collect();
+            let ports = (1000 + port, 5201);
+            (now_ps, sender, Sample { v6, tcp, ecn, source: sender + 1, sequence, ports, payload, ..Sample::default() })
+        };
+        packets.into_iter().map(sample).collect()
+    })
+}
+
+/// What an observer saw.
+#[derive(Default)]
+struct Seen {
+    /// When, and a digest of the packet on the wire, for each segment delivered.
+    delivered: Vec<(u64, u64)>,
+    /// When a delivery was due, how many segments it was, and which flow's.
+    deliveries: Vec<(u64, u16, u64)>,
+    departed: Vec<(u64, u64)>,
+    now_ps: u64,
+    /// How late the latest delivery was.
+    late_ps: u64,
+}
+
+fn digest(bytes: &[u8]) -> u64 {
+    bytes.iter().fold(bytes.len() as u64, |hash, &byte| mix64(hash ^ u64::from(byte)))
+}
+
+impl Observer for Seen {
+    fn deliver(&mut self, it: Delivery) {
+        assert_eq!(it.host, HostId(3));
+        self.late_ps = self.late_ps.max(self.now_ps.saturating_sub(it.due_ps));
+        self.deliveries.push((it.due_ps, it.segments.len() as u16, it.headers.flow));
+        let mut out = Vec::new();
+        render(it.frame, it.headers, it.segments.clone(), it.marked, &mut out);
+        for segment in it.segments {
+            let mut bytes = Vec::new();
+            whole_segment(it.frame, it.headers, segment, it.marked, &mut bytes);
+            self.delivered.push((it.due_ps, digest(&bytes)));
+        }
+    }
+
+    fn depart(&mut self, it: Departure) {
+        let mut bytes = Vec::new();
+        whole_segment(it.frame, it.headers, it.segment, it.marked, &mut bytes);
+        self.departed.push((it.time_ps, digest(&bytes)));
+    }
+}
+
+struct Ran {
+    seen: Seen,
+    links: Vec<sim::LinkOutcome>,
+    held: usize,
+}
+
+/// Runs a load through the plane, which is told the time when it asks to be, and at `looks`.
+fn run(network: &Network, load: &[(u64, u8, Sample)], coalesce: Span, looks: &[u64]) -> Ran {
+    let routes = Routes::new(network).unwrap();
+    let mut plane = Plane::new(&Parts {
+        network,
+        routes: &routes,
+        addresses: &Addresses::new(&plan(network).unwrap()),
+        seed: SEED,
+        coalesce,
+        series: &SeriesConfig::default(),
+        watched: &[link(network, "left", "right")],
+        mtu: MTU,
+    });
+    let mut seen = Seen::default();
+    let mut looks = looks.to_vec();
+    looks.sort_unstable();
+    let mut looks = looks.into_iter().peekable();
+    for (now_ps, sender, sample) in load {
+        loop {
+            let look_ps = looks.peek().copied().unwrap_or(u64::MAX).min(plane.next_ps().unwrap_or(u64::MAX));
+            if look_ps >= *now_ps {
+                break;
+            }
+            looks.next_if_eq(&look_ps);
+            look(&mut plane, look_ps, &mut seen);
+        }
+        look(&mut plane, *now_ps, &mut seen);
+        let mut frame = sample.frame();
+        let length = frame.len();
+        plane.accept(HostId((*sender).into()), *now_ps, &mut frame, length, &mut seen);
+    }
+    while let Some(next_ps) = plane.next_ps() {
+        look(&mut plane, next_ps, &mut seen);
+    }
+    let held = plane.frames_held();
+    assert_eq!(*plane.refused(), super::Refused::default());
+    Ran { seen, links: plane.finish().0, held }
+}
+
+fn look(plane: &mut Plane, now_ps: u64, seen: &mut Seen) {
+    seen.now_ps = now_ps;
+    plane.advance(now_ps, seen);
+}
+
+#[derive(Clone)]
+struct Packet {
+    now_ps: u64,
+    identity: u64,
+    size: u32,
+    control: bool,
+    ecn_capable: bool,
+    marked: bool,
+    /// Which packet of the load, and which segment.
+    place: (usize, usize),
+}
+
+impl Item for Packet {
+    fn arrival(&self) -> Arrival {
+        let Self { now_ps, identity, size, control, ecn_capable, .. } = *self;
+        Arrival { now_ps, size, ecn_capable, control, identity }
+    }
+}
+
+/// Feeds a port all that arrives at it, in order. Returns what arrives at the link's far end, and how many were
+/// dropped and lost.
+fn feed(network: &Network, link: LinkId, arriving: Vec<Packet>, card: bool) -> (Vec<Packet>, u64, u64) {
+    let params = network.port(link);
+    let salt = mix64(SEED) ^ u64::from(link.0) << 20;
+    let (mut out, mut drops) = (Vec::new(), 0);
+    let mut leave = |packet: Packet, passage: Passage| out.push((packet, passage));
+    if card || params.config().is_plain() {
+        let mut port = PlainPort::default();
+        for packet in arriving {
+            match port.enqueue(params, salt, &packet.arrival()) {
+                Some(passage) => leave(packet, passage),
+                None => drops += 1,
+            }
+        }
+    } else {
+        let mut port = QueuedPort::default();
+        for packet in arriving {
+            let refused = port.enqueue(params, salt, &packet.arrival(), packet.clone(), &mut leave);
+            drops += u64::from(refused.is_some());
+        }
+        port.advance(params, salt, u64::MAX, &mut leave);
+    }
+    let sent = out.len();
+    let kept: Vec<Packet> = out
+        .into_iter()
+        .filter(|(packet, _)| !params.loses(salt, &packet.arrival()))
+        .map(|(packet, passage)| Packet {
+            now_ps: passage.arrives_ps,
+            marked: packet.marked | passage.marked,
+            ..packet
+        })
+        .collect();
+    let lost = (sent - kept.len()) as u64;
+    (kept, drops, lost)
+}
+
+/// The same by feeding the ports one after another, each with all that ever arrives at it.
+fn reference(network: &Network, load: &[(u64, u8, Sample)]) -> (Vec<(u64, u64)>, u64, u64) {
+    let mut sent = vec![Vec::new(); usize::from(SENDERS)];
+    let mut count = 0;
+    for (place, (now_ps, sender, sample)) in load.iter().enumerate() {
+        let headers = Headers::parse(&sample.frame()).unwrap();
+        for (index, bytes) in sample.wire(|_| false).iter().enumerate() {
+            count += 1;
+            sent[usize::from(*sender)].push(Packet {
+                now_ps: *now_ps,
+                identity: mix64(headers.flow ^ mix64(count)),
+                size: bytes.len() as u32,
+                control: sample.tcp && sample.payload.is_empty(),
+                ecn_capable: sample.ecn != 0,
+                marked: false,
+                place: (place, index),
+            });
+        }
+    }
+    let mut at_switch = Vec::new();
+    for (name, packets) in ["a", "b", "c"].iter().zip(sent) {
+        let card = link(network, name, "left");
+        at_switch
+            .extend(feed(network, card, packets, true).0.into_iter().map(|packet| (packet.now_ps, card.0, packet)));
+    }
+    at_switch.sort_by_key(|it| (it.0, it.1));
+    let at_switch = at_switch.into_iter().map(|it| it.2).collect();
+    let (far, drops, lost) = feed(network, link(network, "left", "right"), at_switch, false);
+    let (delivered, ..) = feed(network, link(network, "right", "d"), far, false);
+    let bytes = |packet: Packet| {
+        let (place, index) = packet.place;
+        (packet.now_ps, digest(&load[place].2.wire(|_| packet.marked)[index]))
+    };
+    (delivered.into_iter().map(bytes).collect(), drops, lost)
+}
+
+proptest! {
+    /// Marks, drops, losses and times are those of the ports, for every segment, whenever one looks.
+    #[test]
+    fn the_plane_is_its_ports(
+        middle in middles(),
+        load in loads(),
+        looks in prop::collection::vec(0u64..2_000_000_000, 0..20),
+    ) {
+        let network = network(middle);
+        let (expected, drops, lost) = reference(&network, &load);
+        let ran = run(&network, &load, Span::ZERO, &looks);
+        let link = ran.links[link(&network, "left", "right").index()];
+        prop_assert_eq!((link.drops, link.losses), (drops, lost));
+        prop_assert_eq!(ran.held, 0, "buffers are given back");
+        // What departs from the watched port, but for what is lost, departs a link's delay before it arrives; the
+        // last port adds its own service and delay.
+        prop_assert_eq!(ran.seen.departed.len() as u64, link.packets);
+        prop_assert!(ran.seen.departed.is_sorted_by_key(|it| it.0));
+        prop_assert_eq!(ran.seen.delivered, expected);
+    }
+
+    /// Coalescing changes when segments are handed over, by no more than it may, and nothing else.
+    #[test]
+    fn coalescing_only_delays(middle in middles(), load in loads(), looks in prop::collection::vec(0u64..2_000_000_000, 0..20)) {
+        let network = network(middle);
+        let coalesce = Span::from_us(100);
+        let alone = run(&network, &load, Span::ZERO, &looks);
+        let together = run(&network, &load, coalesce, &looks);
+        prop_assert_eq!(&together.links, &alone.links);
+        prop_assert_eq!(&together.seen.departed, &alone.seen.departed);
+        prop_assert_eq!(together.held, 0);
+        // Awake whenever it asks to be, it is never late, but for what its estimate rounds up.
+        prop_assert!(together.seen.late_ps < 20_000 && alone.seen.late_ps < 20_000);
+        let mut arrived = alone.seen.delivered.clone();
+        for (due_ps, bytes) in &together.seen.delivered {
+            let Some(at) = arrived.iter().position(|it| it.1 == *bytes) else { panic!("a segment from nowhere") };
+            let (arrived_ps, _) = arrived.remove(at);
+            prop_assert!(arrived_ps <= *due_ps && *due_ps <= arrived_ps + coalesce.unsigned_ps());
+        }
+        prop_assert!(arrived.is_empty());
+        // Each flow's segments come in the order in which they would have come alone.
+        let order = |seen: &Seen| {
+            let flows = seen.deliveries.iter().flat_map(|it| std::iter::repeat_n(it.2, it.1.into()));
+            let mut order: Vec<_> = flows.zip(seen.delivered.iter().map(|it| it.1)).collect();
+            order.sort_by_key(|it| it.0);
+            order
+        };
+        prop_assert_eq!(order(&together.seen), order(&alone.seen));
+    }
+}
+
+#[test]
+fn a_packet_whose_segments_share_their_fate_is_delivered_whole() {
+    let network = network(PortConfig::new(Rate::from_gbps(4), Span::from_ms(1)));
+    let sample = Sample { payload: vec![5; 14_480], ..Sample::default() };
+    let ran = run(&network, &[(0, 0, sample)], Span::from_us(100), &[]);
+    assert_eq!(ran.seen.deliveries.iter().map(|it| it.1).collect::<Vec<_>>(), [10]);
+}
+
+#[test]
+fn what_cannot_be_passed_on_is_counted() {
+    let network = network(PortConfig::new(Rate::from_gbps(1), Span::from_ms(1)));
+    let routes = Routes::new(&network).unwrap();
+    let mut plane = Plane::new(&Parts {
+        network: &network,
+        routes: &routes,
+        addresses: &Addresses::new(&plan(&network).unwrap()),
+        seed: SEED,
+        coalesce: Span::ZERO,
+        series: &SeriesConfig::default(),
+        watched: &[],
+        mtu: MTU,
+    });
+    let mut seen = Seen::default();
+    let mut send = |mut frame: Vec<u8>| {
+        let length = frame.len();
+        plane.accept(HostId(0), 0, &mut frame, length, &mut seen);
+        *plane.refused()
+    };
+    assert_eq!(send(vec![0; 200]).malformed, 1);
+    assert_eq!(send(Vec::new()).truncated, 1);
+    assert_eq!(send(Sample { payload: vec![0; 9000], size: 8000, ..Sample::default() }.frame()).too_long, 1);
+    assert_eq!(send(Sample { destination: (0, 1), ..Sample::default() }.frame()).unroutable, 1, "to itself");
+    assert_eq!(send(Sample { destination: (7, 1), v6: true, ..Sample::default() }.frame()).unroutable, 2);
+    assert_eq!(plane.next_ps(), None);
+}
+
+#[test]
+fn queues_are_sampled_at_their_times() {
+    let middle = PortConfig::new(Rate::from_gbps(1), Span::from_us(50));
+    let network = network(middle);
+    let routes = Routes::new(&network).unwrap();
+    let port = link(&network, "left", "right");
+    let mut plane = Plane::new(&Parts {
+        network: &network,
+        routes: &routes,
+        addresses: &Addresses::new(&plan(&network).unwrap()),
+        seed: SEED,
+        coalesce: Span::ZERO,
+        series: &SeriesConfig { interval: Span::from_us(10), ports: vec![port], flows: Vec::new() },
+        watched: &[],
+        mtu: MTU,
+    });
+    let mut frame = Sample { payload: vec![0; 14_480], ..Sample::default() }.frame();
+    let length = frame.len();
+    plane.accept(HostId(0), 0, &mut frame, length, &mut Seen::default());
+    plane.advance(105_000_000, &mut Seen::default());
+    let samples = plane.finish().1;
+    assert_eq!(samples.len(), 11);
+    assert!(samples.iter().enumerate().all(|(at, it)| it.time.ps() == at as u64 * 10_000_000 && it.link == port));
+    // Ten segments come at 4 Gb/s from 4 us on, one each 3 us, and leave at 1 Gb/s: at 30 us nine are in, and 26 us
+    // have been served.
+    let in_queue = samples[3].queue.get();
+    assert!((9 * 1500 - 26 * 125..=9 * 1500 - 25 * 125).contains(&in_queue), "{in_queue}");
+    assert_eq!(samples[0].queue, Bytes::ZERO);
+}

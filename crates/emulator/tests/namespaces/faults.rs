@@ -1,0 +1,146 @@
+//! What is left, and what still works, when something breaks.
+
+use std::io::{BufRead, BufReader};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::process::{Command, Stdio};
+
+use emulator::{DEVICE, Error, Hosts};
+
+use crate::set::{ALICE, BOB, left_behind, middle, network, options, set, turn};
+
+fn left_by_this() -> Vec<String> {
+    left_behind(std::process::id())
+}
+
+fn ip(arguments: &[&str]) {
+    assert!(Command::new("ip").args(arguments).status().unwrap().success(), "{arguments:?}");
+}
+
+#[test]
+fn nothing_is_left_when_dropped() {
+    let Some(set) = set(middle()) else { return };
+    let router = set.route(Vec::new());
+    set.transfer(100_000);
+    // Two namespaces, two overlays of /etc, one claim.
+    assert_eq!(left_by_this().len(), 5);
+    drop(router);
+    drop(set);
+    let _turn = turn();
+    assert_eq!(left_by_this(), Vec::<String>::new());
+}
+
+#[test]
+fn nothing_is_left_after_a_panic() {
+    let panicked = catch_unwind(AssertUnwindSafe(|| {
+        let Some(set) = set(middle()) else { return };
+        let _router = set.route(Vec::new());
+        set.transfer(10_000);
+        let _ = set.hosts.enter(ALICE, || panic!("on purpose"));
+    }));
+    let _turn = turn();
+    assert_eq!(left_by_this(), Vec::<String>::new());
+    if let Err(panic) = panicked {
+        assert_eq!(panic.downcast_ref::<&str>(), Some(&"on purpose"), "a panic inside goes on outside");
+    }
+}
+
+#[test]
+fn a_second_set_is_refused() {
+    let Some(set) = set(middle()) else { return };
+    assert!(matches!(Hosts::create(&set.network, &options()), Err(Error::Busy)));
+    // And takes nothing of the first with it.
+    let router = set.route(Vec::new());
+    set.transfer(10_000);
+    router.stop().unwrap();
+}
+
+#[test]
+fn an_mtu_under_ipv6s_is_refused() {
+    let _turn = turn();
+    let options = emulator::NamespaceOptions { mtu: 1279, ..options() };
+    assert!(matches!(Hosts::create(&network(middle()), &options), Err(Error::Mtu { mtu: 1279 })));
+}
+
+#[test]
+fn an_unknown_congestion_control_leaves_nothing() {
+    let Some(first) = set(middle()) else { return };
+    drop(first);
+    let _turn = turn();
+    let options = emulator::NamespaceOptions { congestion: Some("nonesuch".into()), ..options() };
+    let error = Hosts::create(&network(middle()), &options).unwrap_err();
+    assert!(matches!(&error, Error::Congestion { name, .. } if name == "nonesuch"), "{error}");
+    assert_eq!(left_by_this(), Vec::<String>::new());
+}
+
+#[test]
+fn a_namespaces_name_deleted_does_not_end_the_emulation() {
+    let Some(set) = set(middle()) else { return };
+    let router = set.route(Vec::new());
+    ip(&["netns", "delete", set.hosts.namespace(BOB).unwrap()]);
+    // The namespace lives on without its name.
+    set.transfer(100_000);
+    router.stop().unwrap();
+    drop(set);
+    let _turn = turn();
+    assert_eq!(left_by_this(), Vec::<String>::new());
+}
+
+#[test]
+fn a_device_deleted_is_out_of_reach_and_nothing_else() {
+    let Some(set) = set(middle()) else { return };
+    let router = set.route(Vec::new());
+    set.hosts.enter(BOB, || ip(&["link", "delete", DEVICE])).unwrap();
+    let ping = set.hosts.enter(ALICE, || {
+        let socket = std::net::UdpSocket::bind("0.0.0.0:0")?;
+        (0..50).try_for_each(|_| socket.send_to(&[1; 100], (set.plan(BOB).v4, 9)).map(drop))
+    });
+    ping.unwrap().unwrap();
+    std::thread::sleep(std::time::Duration::from_millis(100));
+    let outcome = router.stop().unwrap();
+    assert_eq!(outcome.refused.unwritable, 50, "{:?}", outcome.refused);
+    // It does not spin on what is gone.
+    assert!(outcome.cpu.ps() < outcome.wall.ps() / 2, "{} of {}", outcome.cpu, outcome.wall);
+}
+
+/// Not a test: what [`what_a_killed_process_left_is_found`] starts as another process, and kills.
+#[test]
+fn process_to_be_killed() {
+    if std::env::var_os("NARROWS_TO_BE_KILLED").is_none() {
+        return;
+    }
+    let Some(set) = set(middle()) else { return };
+    let _router = set.route(Vec::new());
+    println!("\nready");
+    loop {
+        std::thread::park();
+    }
+}
+
+#[test]
+fn what_a_killed_process_left_is_found() {
+    // This process's own turn, because its hosts must not be mistaken for stale ones either.
+    let Some(own) = set(middle()) else { return };
+    let mut child = Command::new(std::env::current_exe().unwrap())
+        .args(["--exact", "faults::process_to_be_killed", "--nocapture"])
+        .env("NARROWS_TO_BE_KILLED", "1")
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let lines = BufReader::new(child.stdout.take().unwrap()).lines();
+    assert!(lines.map_while(Result::ok).any(|line| line == "ready"));
+    let left = left_behind(child.id());
+    assert_eq!(left.len(), 5, "{left:?}");
+    let removed = Hosts::clean_stale().unwrap();
+    assert!(!removed.iter().any(|name| left.contains(name)), "it is still alive: {removed:?}");
+
+    child.kill().unwrap();
+    child.wait().unwrap();
+    assert_eq!(left_behind(child.id()), left, "killed, it removes nothing");
+    let removed = Hosts::clean_stale().unwrap();
+    for host in ["alice", "bob"] {
+        assert!(removed.contains(&format!("narrows-{}-{host}", child.id())), "{removed:?}");
+    }
+    assert_eq!(left_behind(child.id()), Vec::<String>::new());
+    assert_eq!(left_by_this().len(), 5, "this process's own are untouched");
+    drop(own);
+}

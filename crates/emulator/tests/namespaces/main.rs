@@ -1,0 +1,9 @@
+//! Real namespaces, devices and TCP. Needs root, `ip` and /dev/net/tun, and says so where it has not; leaves nothing
+//! behind. One test at a time: a process has one set of hosts.
+
+#![cfg(target_os = "linux")]
+
+mod faults;
+mod raw;
+mod set;
+mod traffic;
