@@ -104,6 +104,14 @@ fn what_real_packets_cannot_do_is_refused_and_leaves_nothing() {
 }
 
 #[test]
+fn the_long_haul_builds_without_a_warning() {
+    let scratch = Scratch::new("long-haul");
+    let shipped = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scenarios/long-haul.toml");
+    let ran = scratch.narrows(&format!("check {}", shipped.display())).ok();
+    assert!(ran.out.contains("2 runs") && !ran.out.contains("warning"), "{ran}");
+}
+
+#[test]
 fn without_root_it_says_so_in_a_line() {
     let scratch = pair("nobody");
     let _alone = alone();
@@ -169,7 +177,8 @@ fn a_scenario_runs_both_ways_and_the_results_are_compared() {
     assert_eq!(left_behind(), [""; 0]);
 
     scratch.narrows("run pair.toml --scheme cubic --scheme reno --out simulated --quiet").ok();
-    let compared = scratch.narrows("compare simulated real --tolerance 9");
+    // One is not worse than the other.
+    let compared = scratch.narrows("compare simulated real").ok();
     assert!(compared.out.contains("cubic (emulator) against cubic (simulator)"), "{compared}");
 }
 
