@@ -143,6 +143,10 @@ pub fn run_programs<E: From<Error>>(
     let interval = if setup.series.interval.is_zero() { PROGRAM_INTERVAL } else { setup.series.interval };
     let sampler = Sampler::start(&hosts, clock, interval, |_| true, options.witness.take())?;
     let worked = work(&hosts);
+    // Connections that the programs have closed end when the last of their packets has been answered.
+    if worked.is_ok() {
+        std::thread::sleep(std::time::Duration::from_nanos(lingering(setup).unsigned_ps() / 1_000));
+    }
     let ended = clock.now();
     let samples = sampler.stop();
     let router = router.stop()?;
@@ -196,10 +200,21 @@ fn namespaces(setup: &Setup, options: &Options, congestion: Option<String>) -> R
     Ok(NamespaceOptions {
         mtu,
         gso_max_size: options.burst,
+        quick_ack: setup.host.ack_every == 1,
         socket_buffer: socket_buffer(setup),
         congestion,
         ecn: options.ecn,
     })
+}
+
+/// How long connections are given to end: two round trips through full queues, a tenth of a second to two.
+fn lingering(setup: &Setup) -> Span {
+    let round_trips = setup.flows.iter().map(|flow| {
+        let path = setup.paths(flow.src, flow.dst, setup.host.mss);
+        path.base_rtt + path.longest_wait.unwrap_or(Span::ZERO)
+    });
+    let longest = round_trips.max().unwrap_or(Span::ZERO);
+    (longest + longest).clamp(Span::from_ms(100), Span::from_s(2))
 }
 
 /// Four times what the fullest path holds: the kernel counts a packet's memory at up to twice its payload, and gives

@@ -131,16 +131,18 @@ fn pair(before: &Summary, after: &Summary, tolerance: f64) -> Pair {
     names.extend(two.iter().filter(|metric| !one.iter().any(|known| known.name == metric.name)));
     let value =
         |of: &[Metric], name: &str| of.iter().find(|metric| metric.name == name).and_then(|metric| metric.value);
+    // Real packets are not better or worse than simulated ones.
+    let better = |metric: &Metric| if before.host == after.host { metric.better } else { Better::Neither };
     let rows = names.into_iter().filter_map(|metric| {
         let (before, after) = (value(&one, &metric.name), value(&two, &metric.name));
         (before.is_some() || after.is_some()).then(|| Row {
             metric: metric.name.clone(),
             kind: metric.kind,
-            better: metric.better,
+            better: better(metric),
             before,
             after,
             ratio: before.zip(after).filter(|&(before, _)| before != 0.0).map(|(before, after)| after / before),
-            change: change(before, after, metric.better, tolerance),
+            change: change(before, after, better(metric), tolerance),
         })
     });
     let (before_host, after_host) = (before.host, after.host);
@@ -252,6 +254,18 @@ mod tests {
         two.network.drops = 1;
         let dropped = compare(&[&one], &[&two], 0.5);
         assert_eq!((row(&dropped.pairs[0], "network.drops").ratio, dropped.regressed()), (None, true));
+    }
+
+    #[test]
+    fn real_packets_are_no_regression_of_simulated_ones() {
+        let one = summary();
+        let mut two = summary();
+        two.host = Host::Emulator;
+        two.network.drops += 1_000;
+        let comparison = compare(&[&one], &[&two], 0.05);
+        assert!(!comparison.regressed());
+        assert_eq!(row(&comparison.pairs[0], "network.drops").change, Change::Different);
+        assert_eq!((comparison.pairs[0].before_host, comparison.pairs[0].after_host), (one.host, two.host));
     }
 
     #[test]

@@ -65,9 +65,21 @@ fn can() -> bool {
     tried.is_ok()
 }
 
-fn namespaces() -> String {
+/// The emulated hosts' namespaces that there are.
+fn namespaces() -> Vec<String> {
     let listed = Command::new("ip").args(["netns", "list"]).stdin(Stdio::null()).output().unwrap();
-    String::from_utf8(listed.stdout).unwrap()
+    let listed = String::from_utf8(listed.stdout).unwrap();
+    let names = listed.lines().filter_map(|line| line.split(' ').next());
+    names.filter(|name| name.starts_with("narrows-")).map(str::to_owned).collect()
+}
+
+/// Those of processes that are no more. Others may emulate something beside these tests.
+fn left_behind() -> Vec<String> {
+    let dead = |name: &String| {
+        let process = name.split('-').nth(1).unwrap_or_default();
+        !std::path::Path::new("/proc").join(process).exists()
+    };
+    namespaces().into_iter().filter(dead).collect()
 }
 
 #[test]
@@ -89,6 +101,14 @@ fn what_real_packets_cannot_do_is_refused_and_leaves_nothing() {
         scratch.narrows(&line).fails(2, parts);
         assert_eq!(scratch.tree(), before, "{line}");
     }
+}
+
+#[test]
+fn the_long_haul_builds_without_a_warning() {
+    let scratch = Scratch::new("long-haul");
+    let shipped = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scenarios/long-haul.toml");
+    let ran = scratch.narrows(&format!("check {}", shipped.display())).ok();
+    assert!(ran.out.contains("2 runs") && !ran.out.contains("warning"), "{ran}");
 }
 
 #[test]
@@ -154,11 +174,29 @@ fn a_scenario_runs_both_ways_and_the_results_are_compared() {
     }
     let rates = std::fs::metadata(scratch.path("real/runs/cubic/rates.parquet")).unwrap().len();
     assert!(rates > 1_000, "{rates}");
-    assert!(!namespaces().contains("narrows-"), "{}", namespaces());
+    assert_eq!(left_behind(), [""; 0]);
 
     scratch.narrows("run pair.toml --scheme cubic --scheme reno --out simulated --quiet").ok();
-    let compared = scratch.narrows("compare simulated real --tolerance 9");
+    // One is not worse than the other.
+    let compared = scratch.narrows("compare simulated real").ok();
     assert!(compared.out.contains("cubic (emulator) against cubic (simulator)"), "{compared}");
+}
+
+#[test]
+fn over_ipv6() {
+    let scratch = pair("ipv6");
+    let _alone = alone();
+    if !can() {
+        return;
+    }
+    let sizes = "--set host.payload=1428 --set host.header=72 --set host.ack_size=72";
+    let ran = scratch.narrows(&format!("emulate pair.toml --ipv6 --scheme cubic --out out --json {sizes}")).ok();
+    let json = ran.json();
+    assert_eq!(
+        (&json["flows"]["all"]["completed"], &json["warnings"]),
+        (&2.into(), &serde_json::json!([])),
+        "{json:#}"
+    );
 }
 
 #[test]
@@ -196,12 +234,13 @@ fn a_program_runs_between_the_hosts() {
         skipped("emulate", "there is no ping");
     }
     assert!(scratch.read("out/summary.json").contains("\"command\": \"sh -c getent hosts"));
-    assert!(!namespaces().contains("narrows-"), "{}", namespaces());
+    assert_eq!(left_behind(), [""; 0]);
 
     // One that fails says so and leaves no results.
     let line = "emulate pair.toml --scheme cubic --out failed --with right.host0=cat -- false";
     scratch.narrows(line).fails(1, &["the command `false` failed: exit status: 1"]);
-    assert!(!scratch.path("failed").exists() && !namespaces().contains("narrows-"));
+    assert!(!scratch.path("failed").exists());
+    assert_eq!(left_behind(), [""; 0]);
 }
 
 #[test]
@@ -222,7 +261,11 @@ fn iperf3_has_its_flows_in_the_results() {
     let summary: serde_json::Value = serde_json::from_slice(&ran.stdout).unwrap();
     is_summary(&summary);
     assert_eq!((&summary["flows"]["inter"]["count"], &summary["flows"]["all"]["count"]), (&2.into(), &2.into()));
-    assert_eq!(summary["law"]["name"], "reno", "{summary:#}");
+    assert_eq!(
+        (&summary["flows"]["all"]["completed"], &summary["law"]["name"]),
+        (&2.into(), &"reno".into()),
+        "{summary:#}"
+    );
     // Of 200 Mb/s, without headers; slow start and the ends of two seconds cost some.
     let goodput = summary["flows"]["all"]["goodput_bps"].as_u64().unwrap();
     assert!((100_000_000..193_100_000).contains(&goodput), "{goodput}");
@@ -230,16 +273,21 @@ fn iperf3_has_its_flows_in_the_results() {
 
 #[test]
 fn an_interrupt_removes_everything() {
-    let scratch = pair("stopped");
     let _alone = alone();
-    if !can() {
-        return;
+    if can() {
+        interrupted("emulate pair.toml --scheme cubic --out out --with right.host0=cat -- sleep 100");
+        interrupted("emulate endless.toml --scheme cubic --out out");
     }
-    let line = "emulate pair.toml --scheme cubic --out out --with right.host0=cat -- sleep 100";
+}
+
+fn interrupted(line: &str) {
+    let scratch = pair("stopped");
+    scratch.write("endless.toml", &PAIR.replace("10MB", "5TB").replace("4s", "100s"));
     let mut command = scratch.command(line.split(' '));
-    let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     let name = format!("narrows-{}-", child.id());
     while !namespaces().contains(&format!("{name}right.host0")) {
+        assert!(child.try_wait().unwrap().is_none(), "it ended before it should have: {line}");
         std::thread::sleep(std::time::Duration::from_millis(20));
     }
     std::thread::sleep(std::time::Duration::from_millis(300));
@@ -248,5 +296,6 @@ fn an_interrupt_removes_everything() {
     let ran = crate::support::Ran::new(line, &child.wait_with_output().unwrap());
     assert_eq!(ran.code, 130, "{ran}");
     assert!(ran.err.contains("interrupted: no run was finished"), "{ran}");
-    assert!(!namespaces().contains(&name) && !scratch.path("out").exists());
+    assert_eq!(left_behind(), [""; 0]);
+    assert!(!scratch.path("out").exists());
 }

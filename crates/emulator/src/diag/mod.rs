@@ -12,7 +12,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 
 use fabric::HostId;
-use nix::sys::socket::{AddressFamily, MsgFlags, SockFlag, SockProtocol, SockType, recv, send, socket};
+use nix::sys::socket::{
+    AddressFamily, MsgFlags, NetlinkAddr, SockFlag, SockProtocol, SockType, bind, recv, send, socket,
+};
 use units::{Span, Time};
 
 use crate::clock::Clock;
@@ -169,6 +171,8 @@ impl Monitor {
             Ok(made)
         };
         let (asked, told) = (open()?, open()?);
+        // A socket without an address is told nothing.
+        bind(told.as_raw_fd(), &NetlinkAddr::new(0, 0))?;
         for group in DESTROYED {
             set_option(told.as_fd(), libc::SOL_NETLINK, libc::NETLINK_ADD_MEMBERSHIP, group)?;
         }

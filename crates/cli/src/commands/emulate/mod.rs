@@ -127,9 +127,9 @@ impl Emulation<'_> {
         congestion.dedup();
         if !self.args.command.is_empty() {
             let network = &emulated.setup.network;
+            let datacenter = |host| network.datacenter_of(host);
             let class = |flow: &sim::FlowSpec| {
-                let inside = network.datacenter_of(flow.src) == network.datacenter_of(flow.dst);
-                if inside { Class::Intra } else { Class::Inter }
+                if datacenter(flow.src) == datacenter(flow.dst) { Class::Intra } else { Class::Inter }
             };
             info.classes = emulated.setup.flows.iter().map(class).collect();
             info.laws.clone_from(&emulated.congestion);
