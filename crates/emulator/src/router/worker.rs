@@ -171,7 +171,12 @@ impl Worker {
                 }
                 match device.tun.receive(buffer) {
                     Ok(Some(length)) => {
-                        self.plane.accept(id, now.ps(), buffer, length, &mut self.output);
+                        // Not the time of before the read: what was delivered since, or a moment in which this
+                        // thread did not run, may have made the host send only now, and a packet that leaves before
+                        // it was sent shortens a round trip below what the path takes.
+                        let now_ps = self.clock.now().ps();
+                        self.plane.advance(now_ps, &mut self.output);
+                        self.plane.accept(id, now_ps, buffer, length, &mut self.output);
                         packets += 1;
                     }
                     // Nothing now, or an error: the wait tells whether the device is gone.
