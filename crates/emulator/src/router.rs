@@ -6,6 +6,7 @@ mod frames;
 mod outcome;
 mod plane;
 mod port;
+mod samples;
 #[cfg(test)]
 mod tests;
 mod worker;

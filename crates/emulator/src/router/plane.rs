@@ -17,6 +17,7 @@ use super::delivery::{Delivery, Hold};
 use super::frames::Frames;
 use super::outcome::Refused;
 use super::port::{Left, Port, Segment};
+use super::samples::Samples;
 use crate::namespace::Addresses;
 use crate::packet::{Destination, Fault, Headers};
 
@@ -335,34 +336,5 @@ impl Plane {
                 self.samples.taken.push(PortSample { time: Time::from_ps(due_ps), link, queue, phantom });
             }
         }
-    }
-}
-
-/// Samples of ports' queues at equal distances.
-#[derive(Debug)]
-struct Samples {
-    ports: Vec<LinkId>,
-    interval_ps: u64,
-    next_ps: u64,
-    taken: Vec<PortSample>,
-}
-
-impl Samples {
-    fn new(config: &SeriesConfig, links: usize) -> Self {
-        let mut ports: Vec<LinkId> = config.ports.iter().copied().filter(|it| it.index() < links).collect();
-        ports.sort_unstable();
-        ports.dedup();
-        let interval_ps = config.interval.unsigned_ps();
-        let never = interval_ps == 0 || ports.is_empty();
-        Self { ports, interval_ps, next_ps: if never { u64::MAX } else { 0 }, taken: Vec::new() }
-    }
-
-    fn due(&mut self, now_ps: u64) -> Option<u64> {
-        if self.next_ps >= now_ps {
-            return None;
-        }
-        let due_ps = self.next_ps;
-        self.next_ps = due_ps.saturating_add(self.interval_ps);
-        Some(due_ps)
     }
 }
