@@ -134,15 +134,36 @@ fn without_root_it_says_so_in_a_line() {
     }
 }
 
+#[cfg(not(feature = "bpf"))]
 #[test]
-fn a_law_that_no_kernel_has_is_refused() {
+fn a_law_that_this_build_cannot_load_is_refused() {
     let scratch = pair("lawless");
     let _alone = alone();
     if can() {
         let before = scratch.tree();
-        scratch.narrows("emulate pair.toml").fails(2, &["`rare` runs MPRDMA, which no kernel has", "cubic, newreno"]);
+        let parts = ["`rare` runs MPRDMA, which this build of narrows cannot load", "narrows kernel doctor"];
+        scratch.narrows("emulate pair.toml").fails(2, &parts);
         assert_eq!(scratch.tree(), before);
     }
+}
+
+/// Laws of ours run in the kernel for as long as the run takes, and what they did is in the results.
+#[cfg(feature = "bpf")]
+#[test]
+fn laws_of_ours_are_loaded_for_a_run() {
+    let scratch = pair("ours");
+    let _alone = alone();
+    if !can() {
+        return;
+    }
+    let available = || std::fs::read_to_string("/proc/sys/net/ipv4/tcp_available_congestion_control").unwrap();
+    let before = available();
+    let ran = scratch.narrows("emulate pair.toml --scheme rare --out real --json").ok();
+    let run = ran.json();
+    is_summary(&run);
+    assert_eq!(run["flows"]["all"]["completed"], 2, "{run:#}");
+    assert!(run["law"]["acted"]["increases"].as_u64().unwrap() > 0, "{run:#}");
+    assert_eq!(available(), before);
 }
 
 #[test]

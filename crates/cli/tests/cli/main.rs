@@ -12,6 +12,8 @@ mod errors;
 mod import;
 mod itself;
 mod json;
+#[cfg(target_os = "linux")]
+mod kernel;
 mod output;
 mod reproduce;
 mod stopped;

@@ -1,0 +1,197 @@
+//! `narrows kernel`: what it refuses anywhere, and, as root, laws in this machine's TCP.
+
+use crate::support::Scratch;
+
+#[test]
+fn the_doctor_says_what_it_found() {
+    let scratch = Scratch::new("doctor");
+    let ran = scratch.narrows("kernel doctor --json");
+    let json: serde_json::Value = serde_json::from_str(&ran.out).unwrap();
+    let names: Vec<&str> = json["checks"].as_array().unwrap().iter().map(|it| it["name"].as_str().unwrap()).collect();
+    assert!(names.contains(&"kernel") && names.contains(&"type information"), "{names:?}");
+    // Ready or not is for the exit code as well as for the JSON.
+    assert_eq!(ran.code, i32::from(json["ready"] == false));
+}
+
+#[cfg(not(feature = "bpf"))]
+#[test]
+fn a_build_without_bpf_says_so() {
+    let ran = Scratch::new("nobpf").narrows("kernel load gemini");
+    assert_eq!(ran.code, 2);
+    assert!(ran.err.contains("no BPF part") && ran.err.contains("narrows kernel doctor"), "{}", ran.err);
+}
+
+#[cfg(feature = "bpf")]
+mod with_bpf {
+    use std::fs;
+    use std::io::{BufRead, BufReader};
+    use std::process::{Command, Stdio};
+    use std::thread;
+    use std::time::{Duration, Instant};
+
+    use crate::support::{Ran, Scratch, skipped};
+
+    #[test]
+    fn what_is_wrong_is_said_before_anything_is_loaded() {
+        let scratch = Scratch::new("kernel-errors");
+        for (line, expected) in [
+            ("kernel load gemni", "did you mean `gemini`?"),
+            ("kernel load bbr", "`bbr` is not built for the kernel"),
+            ("kernel load gemini --param bta=0.1", "did you mean `beta`?"),
+            ("kernel load gemini --param beta=2", "it must be 0 to 1"),
+            ("kernel load gemini --param beta", "NAME=VALUE"),
+            ("kernel load gemini --line-rate fast", "--line-rate"),
+            ("kernel status gemni", "did you mean `gemini`?"),
+        ] {
+            let ran = scratch.narrows(line);
+            assert_eq!(ran.code, 2, "{line}: {}", ran.err);
+            assert!(ran.err.contains(expected), "{line}: {}", ran.err);
+        }
+    }
+
+    #[test]
+    fn objects_can_be_taken_elsewhere() {
+        let scratch = Scratch::new("export");
+        assert_eq!(scratch.narrows("kernel export objects").code, 0);
+        let files = scratch.files("objects");
+        assert!(files.contains(&"gemini.bpf.o".to_owned()), "{files:?}");
+        assert_eq!(&fs::read(scratch.path("objects/gemini.bpf.o")).unwrap()[..4], b"\x7fELF");
+    }
+
+    /// Whether laws can be loaded, in a mount namespace of the test's own: what a user has pinned is not touched.
+    fn can() -> bool {
+        let root = Command::new("id").arg("-u").output().is_ok_and(|it| it.stdout == b"0\n");
+        root && fs::exists("/sys/kernel/btf/vmlinux").unwrap_or(false)
+            && Command::new("unshare").args(["--mount", "true"]).status().is_ok_and(|it| it.success())
+    }
+
+    /// Runs lines of shell with a BPF file system and a /run of their own; `$NARROWS` is the program.
+    fn alone(scratch: &Scratch, lines: &str) -> Ran {
+        let setup = "set -e\nmount -t tmpfs none /run\nmount -t bpf none /sys/fs/bpf\nset +e\n";
+        let output = Command::new("unshare")
+            .args(["--mount", "--net", "sh", "-c", &format!("{setup}{lines}")])
+            .env("NARROWS", env!("CARGO_BIN_EXE_narrows"))
+            .env("COLUMNS", "200")
+            .current_dir(scratch.path("."))
+            .stdin(Stdio::null())
+            .output()
+            .unwrap();
+        Ran::new(lines, &output)
+    }
+
+    fn available() -> String {
+        fs::read_to_string("/proc/sys/net/ipv4/tcp_available_congestion_control").unwrap()
+    }
+
+    /// A name for this process alone, at most 15 bytes.
+    fn name(letter: char) -> String {
+        format!("nwt{letter}{}", std::process::id())
+    }
+
+    #[test]
+    fn a_law_is_loaded_shown_and_unloaded() {
+        if !can() {
+            return skipped(
+                "a_law_is_loaded_shown_and_unloaded",
+                "laws in the kernel need root, its type information and unshare",
+            );
+        }
+        let scratch = Scratch::new("kernel-load");
+        let name = name('a');
+        let ran = alone(
+            &scratch,
+            &format!(
+                "ip link set lo up
+                 cat /proc/sys/net/ipv4/tcp_congestion_control
+                 $NARROWS kernel load gemini --as {name} --default --line-rate 1Gbps --param k=75KB || exit 9
+                 cat /proc/sys/net/ipv4/tcp_congestion_control
+                 $NARROWS kernel load gemini; echo again $?
+                 $NARROWS kernel status --json > status.json || exit 8
+                 $NARROWS kernel status
+                 $NARROWS kernel unload gemini || exit 7
+                 $NARROWS kernel unload gemini; echo gone $?
+                 cat /proc/sys/net/ipv4/tcp_congestion_control
+                 ls /sys/fs/bpf | grep narrows; ls /run/narrows/kernel
+                 $NARROWS kernel status"
+            ),
+        );
+        assert_eq!(ran.code, 0, "{}{}", ran.out, ran.err);
+        let lines: Vec<&str> = ran.out.lines().collect();
+        let (first, last) = (lines[0], lines[lines.len() - 2]);
+        assert_eq!(first, last, "the default is as it was: {}", ran.out);
+        for expected in [
+            &format!("GEMINI is in the kernel as `{name}`"),
+            "used by new connections of: default",
+            &format!("\n{name}\n"),
+            "again 2",
+            "line rate 1 Gbps",
+            "k 75000 B",
+            "GEMINI is out of the kernel",
+            "gone 2",
+            "no law is loaded",
+        ] {
+            assert!(ran.out.contains(expected), "no `{expected}` in\n{}", ran.out);
+        }
+        assert!(ran.err.contains("loaded already"), "{}", ran.err);
+        let status: serde_json::Value = serde_json::from_str(&scratch.read("status.json")).unwrap();
+        let law = &status["laws"][0];
+        assert_eq!((&law["law"], &law["tcp_name"]), (&"gemini".into(), &name.as_str().into()));
+        assert_eq!(law["line_rate_bps"], 1_000_000_000);
+        assert!(!available().contains(&name));
+    }
+
+    #[test]
+    fn a_place_that_does_not_exist_leaves_nothing() {
+        if !can() {
+            return skipped(
+                "a_place_that_does_not_exist_leaves_nothing",
+                "laws in the kernel need root, its type information and unshare",
+            );
+        }
+        let scratch = Scratch::new("kernel-place");
+        let name = name('b');
+        let ran = alone(
+            &scratch,
+            &format!(
+                "$NARROWS kernel load dctcp --as {name} --default --netns there-is-none; echo code $?
+                 $NARROWS kernel load dctcp --as {name} --route 203.0.113.0/24; echo code $?
+                 $NARROWS kernel load dctcp --as {name} --cgroup /proc; echo code $?
+                 ls /sys/fs/bpf | grep narrows
+                 cat /proc/sys/net/ipv4/tcp_congestion_control"
+            ),
+        );
+        let codes: Vec<&str> = ran.out.lines().filter(|line| line.starts_with("code")).collect();
+        assert_eq!(codes, ["code 2", "code 1", "code 1"], "{}{}", ran.out, ran.err);
+        assert!(!ran.out.contains("narrows") && !ran.out.contains(&name), "{}", ran.out);
+        assert!(ran.err.contains("/run/netns/there-is-none") && ran.err.contains("203.0.113.0/24"), "{}", ran.err);
+        assert!(!available().contains(&name));
+    }
+
+    #[test]
+    fn a_killed_holder_leaves_no_law() {
+        if !can() {
+            return skipped(
+                "a_killed_holder_leaves_no_law",
+                "laws in the kernel need root, its type information and unshare",
+            );
+        }
+        let scratch = Scratch::new("kernel-kill");
+        let name = name('c');
+        let mut child = scratch
+            .command(["kernel", "load", "unocc", "--hold", "--as", &name])
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut line = String::new();
+        BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
+        assert!(line.contains("until Ctrl-C"), "{line}");
+        assert!(available().contains(&name));
+        child.kill().unwrap();
+        child.wait().unwrap();
+        let began = Instant::now();
+        while available().contains(&name) {
+            assert!(began.elapsed() < Duration::from_secs(10), "the law is still there");
+            thread::sleep(Duration::from_millis(20));
+        }
+    }
+}
