@@ -27,7 +27,7 @@ mod with_bpf {
     use std::io::{BufRead, BufReader};
     use std::process::{Command, Stdio};
     use std::thread;
-    use std::time::{Duration, Instant};
+    use std::time::Duration;
 
     use crate::support::{Ran, Scratch, skipped};
 
@@ -188,10 +188,12 @@ mod with_bpf {
         assert!(available().contains(&name));
         child.kill().unwrap();
         child.wait().unwrap();
-        let began = Instant::now();
+        // It goes when the kernel gets to it.
+        let mut looks = 0;
         while available().contains(&name) {
-            assert!(began.elapsed() < Duration::from_secs(10), "the law is still there");
+            assert!(looks < 500, "the law is still there");
             thread::sleep(Duration::from_millis(20));
+            looks += 1;
         }
     }
 }
