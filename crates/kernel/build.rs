@@ -1,7 +1,8 @@
 //! Builds each law for the kernel, where the feature `bpf` is on: the Rust law for the BPF machine as assembly,
 //! assembled and joined with the C shell by libbpf's linker, one object a law.
 //!
-//! Where `NARROWS_BPF_OBJECTS` names a directory, its objects are taken as they are and nothing is built.
+//! Where `NARROWS_BPF_OBJECTS` names a directory, its objects are taken as they are and nothing is built. They must be
+//! of the same sources: the loader and they share the layout of a flow.
 
 use std::hash::{DefaultHasher, Hasher};
 use std::path::Path;
@@ -18,9 +19,10 @@ fn main() {
             println!("cargo::error={input}: {error}");
         }
     }
-    println!("cargo::rustc-env=NARROWS_KERNEL_BUILD={}", hash.finish());
+    let sources = hash.finish();
+    println!("cargo::rustc-env=NARROWS_KERNEL_BUILD={sources}");
     #[cfg(feature = "bpf")]
-    bpf::build();
+    bpf::build(sources);
 }
 
 /// What decides how a flow lies in the kernel's memory and what its bytes mean.
@@ -61,20 +63,35 @@ mod bpf {
 
     const TARGET: &str = "bpfel-unknown-none";
 
-    pub(crate) fn build() {
+    pub(crate) fn build(sources: u64) {
         println!("cargo::rerun-if-env-changed=NARROWS_BPF_OBJECTS");
         let out = PathBuf::from(variable("OUT_DIR"));
+        if let Some(prebuilt) = env::var_os("NARROWS_BPF_OBJECTS") {
+            return take(Path::new(&prebuilt), &out, sources);
+        }
         for row in ROWS {
             let object = out.join(format!("{}.bpf.o", row.name));
-            if let Some(prebuilt) = env::var_os("NARROWS_BPF_OBJECTS") {
-                let from = Path::new(&prebuilt).join(format!("{}.bpf.o", row.name));
-                println!("cargo::rerun-if-changed={}", from.display());
-                fs::copy(&from, &object).unwrap_or_else(|error| fail(&format!("{}: {error}", from.display())));
-                continue;
-            }
             let law = assemble(row, &out);
             let shell = compile_shell(row, &out);
             link(&object, &[shell, law]);
+        }
+    }
+
+    /// Takes objects that `narrows kernel export` wrote.
+    fn take(prebuilt: &Path, out: &Path, sources: u64) {
+        println!("cargo::rerun-if-changed={}", prebuilt.display());
+        let note = prebuilt.join("sources");
+        let theirs = fs::read_to_string(&note).unwrap_or_else(|error| fail(&format!("{}: {error}", note.display())));
+        if theirs.trim() != sources.to_string() {
+            fail(&format!(
+                "{}: these objects were built from other sources; take those of this version",
+                note.display()
+            ));
+        }
+        for row in ROWS {
+            let name = format!("{}.bpf.o", row.name);
+            let from = prebuilt.join(&name);
+            fs::copy(&from, out.join(&name)).unwrap_or_else(|error| fail(&format!("{}: {error}", from.display())));
         }
     }
 
