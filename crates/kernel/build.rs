@@ -109,6 +109,8 @@ mod bpf {
             }
         }
         cargo.env("RUSTC_BOOTSTRAP", "1").env("CARGO_TARGET_DIR", &work);
+        let maps: Vec<_> = shown_paths().iter().map(|(from, to)| format!("--remap-path-prefix={from}={to}")).collect();
+        cargo.env("CARGO_ENCODED_RUSTFLAGS", maps.join("\x1f"));
         cargo.args(["rustc", "--quiet", "--release", "--locked", "--target", TARGET, "-Zbuild-std=core", "--"]);
         // One function an entry: the kernel wants type information for each function, and the compiler writes it
         // only for those that C calls. Version 2 of the instruction set is what every assembler here takes.
@@ -197,12 +199,33 @@ mod bpf {
         let mut clang = clang();
         clang.args(["-O2", "-g", "-Wall", "-Werror", "-c", "bpf/shell.bpf.c", "-o"]).arg(&object);
         clang.arg(format!("-DNAME={}", row.name)).arg(format!("-DECN={}", u8::from(row.ecn)));
+        for (from, to) in shown_paths() {
+            clang.arg(format!("-fdebug-prefix-map={from}={to}"));
+        }
         // libbpf's own headers come with libbpf-sys.
         if let Some(include) = env::var_os("DEP_BPF_INCLUDE") {
             clang.arg("-I").arg(include);
         }
         run(&mut clang, "clang compiles the shell");
         object
+    }
+
+    /// Objects name the sources of their lines, which the verifier shows. They are not to name this machine's
+    /// directories: what is built from the same sources is the same everywhere.
+    fn shown_paths() -> Vec<(String, &'static str)> {
+        let workspace = Path::new(&variable("CARGO_MANIFEST_DIR")).join("../..");
+        let workspace = fs::canonicalize(workspace).unwrap_or_else(|error| fail(&format!("the workspace: {error}")));
+        let output = Command::new(variable("RUSTC")).args(["--print", "sysroot"]).output();
+        let sysroot = output.unwrap_or_else(|error| fail(&format!("rustc --print sysroot: {error}"))).stdout;
+        let mut paths = vec![
+            (String::from_utf8_lossy(&sysroot).trim().to_owned(), "rust"),
+            (variable("OUT_DIR"), "out"),
+            (workspace.display().to_string(), "narrows"),
+        ];
+        if let Ok(include) = env::var("DEP_BPF_INCLUDE") {
+            paths.push((include, "libbpf"));
+        }
+        paths
     }
 
     fn clang() -> Command {
