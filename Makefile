@@ -5,9 +5,19 @@ CARGO ?= cargo
 MDBOOK_VERSION := 0.5.4
 TOOLS := $(CURDIR)/.tools
 MDBOOK := $(TOOLS)/bin/mdbook
-NARROWS := $(or $(CARGO_TARGET_DIR),target)/release/narrows
+TARGET := $(or $(CARGO_TARGET_DIR),target)
+NARROWS := $(TARGET)/release/narrows
+# The laws are built for the kernel where that can be done: with clang and the compiler's own sources, or with objects
+# that were built elsewhere; in any case with libelf and zlib.
+CAN_BUILD_BPF := { [ -n "$$NARROWS_BPF_OBJECTS" ] || { command -v clang && \
+	[ -d "$$(rustc --print sysroot)/lib/rustlib/src/rust/library" ]; }; } >/dev/null 2>&1 && \
+	pkg-config --exists libelf zlib 2>/dev/null
+# Looked at where it is used: `toolchain` may have changed it.
+FEATURES = $(shell if $(CAN_BUILD_BPF); then echo --features bpf; fi)
 
-.PHONY: demo test check-format lint unit book licences browser bench build clean help
+RELEASE = narrows-$(shell sed -n 's/^version = "\(.*\)"/\1/p' Cargo.toml)-$(shell uname -m)-linux
+
+.PHONY: demo test check-format toolchain lint unit kernels book licences browser bench build dist clean help
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "%-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -16,20 +26,35 @@ demo: build ## build, run the demo, print its table, say where the report is
 	@$(NARROWS) demo
 
 build: ## build the narrows command
-	@$(CARGO) build --release --locked -p narrows
+	@$(CARGO) build --release --locked -p narrows $(FEATURES)
 
-test: check-format lint browser unit book licences ## every check
+test: toolchain check-format lint browser unit kernels book licences ## every check
 
 check-format:
 	$(CARGO) fmt --all --check
 
 lint:
-	$(CARGO) clippy --workspace --all-targets --locked -- -D warnings
+	$(CARGO) clippy --workspace --all-targets --locked $(FEATURES) -- -D warnings
+	$(if $(FEATURES),$(CARGO) clippy --workspace --all-targets --locked -- -D warnings)
 
 unit:
-	$(CARGO) test --workspace --locked
+	$(CARGO) test --workspace --locked $(FEATURES)
 	$(CARGO) test --release --locked -p narrows-sim --test analytic_marks -- --ignored
-	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --workspace --no-deps --locked --quiet
+	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --workspace --no-deps --locked --quiet $(FEATURES)
+
+# Without these the laws are not built for the kernel, and all the rest is.
+toolchain:
+	@$(CAN_BUILD_BPF) || { [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null && apt-get update -qq && \
+	  DEBIAN_FRONTEND=noninteractive apt-get install -y -qq clang libelf-dev zlib1g-dev pkg-config >/dev/null; } || true
+	@$(CAN_BUILD_BPF) || \
+	echo "skipped: laws in the kernel need clang, libelf, zlib, pkg-config and rustup's rust-src; not all are here"
+
+kernels: ## check the laws on other kernels, in a virtual machine
+	@{ command -v qemu-system-x86_64 && command -v busybox && command -v cpio; } >/dev/null || \
+	{ [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null && apt-get update -qq && \
+	  DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends \
+	  qemu-system-x86 busybox-static cpio >/dev/null; } || true
+	@tests/kernels/run
 
 book: $(MDBOOK)
 	$(MDBOOK) build docs
@@ -51,6 +76,15 @@ browser:
 licences:
 	@if command -v cargo-deny >/dev/null; then $(CARGO) deny --locked check licenses bans sources; \
 	else echo "skipped: the check of licences needs cargo-deny"; fi
+
+dist: build ## a tarball of the command and the laws' BPF objects
+	@$(CAN_BUILD_BPF) || { echo "error: \`make toolchain\` first: a release has the laws in it"; exit 1; }
+	@rm -rf $(TARGET)/dist/$(RELEASE) && mkdir -p $(TARGET)/dist/$(RELEASE)
+	@strip -o $(TARGET)/dist/$(RELEASE)/narrows $(NARROWS)
+	@$(NARROWS) kernel export $(TARGET)/dist/$(RELEASE)/bpf >/dev/null
+	@cp LICENSE-APACHE LICENSE-MIT README.md CHANGELOG.md $(TARGET)/dist/$(RELEASE)
+	@tar -C $(TARGET)/dist --sort=name --owner=0 --group=0 --numeric-owner -czf $(TARGET)/dist/$(RELEASE).tar.gz $(RELEASE)
+	@echo $(TARGET)/dist/$(RELEASE).tar.gz
 
 bench: build ## measure the engine
 	@$(NARROWS) bench engine

@@ -1,7 +1,8 @@
 //! Builds each law for the kernel, where the feature `bpf` is on: the Rust law for the BPF machine as assembly,
 //! assembled and joined with the C shell by libbpf's linker, one object a law.
 //!
-//! Where `NARROWS_BPF_OBJECTS` names a directory, its objects are taken as they are and nothing is built.
+//! Where `NARROWS_BPF_OBJECTS` names a directory, its objects are taken as they are and nothing is built. They must be
+//! of the same sources: the loader and they share the layout of a flow.
 
 use std::hash::{DefaultHasher, Hasher};
 use std::path::Path;
@@ -18,9 +19,10 @@ fn main() {
             println!("cargo::error={input}: {error}");
         }
     }
-    println!("cargo::rustc-env=NARROWS_KERNEL_BUILD={}", hash.finish());
+    let sources = hash.finish();
+    println!("cargo::rustc-env=NARROWS_KERNEL_BUILD={sources}");
     #[cfg(feature = "bpf")]
-    bpf::build();
+    bpf::build(sources);
 }
 
 /// What decides how a flow lies in the kernel's memory and what its bytes mean.
@@ -61,20 +63,35 @@ mod bpf {
 
     const TARGET: &str = "bpfel-unknown-none";
 
-    pub(crate) fn build() {
+    pub(crate) fn build(sources: u64) {
         println!("cargo::rerun-if-env-changed=NARROWS_BPF_OBJECTS");
         let out = PathBuf::from(variable("OUT_DIR"));
+        if let Some(prebuilt) = env::var_os("NARROWS_BPF_OBJECTS") {
+            return take(Path::new(&prebuilt), &out, sources);
+        }
         for row in ROWS {
             let object = out.join(format!("{}.bpf.o", row.name));
-            if let Some(prebuilt) = env::var_os("NARROWS_BPF_OBJECTS") {
-                let from = Path::new(&prebuilt).join(format!("{}.bpf.o", row.name));
-                println!("cargo::rerun-if-changed={}", from.display());
-                fs::copy(&from, &object).unwrap_or_else(|error| fail(&format!("{}: {error}", from.display())));
-                continue;
-            }
             let law = assemble(row, &out);
             let shell = compile_shell(row, &out);
             link(&object, &[shell, law]);
+        }
+    }
+
+    /// Takes objects that `narrows kernel export` wrote.
+    fn take(prebuilt: &Path, out: &Path, sources: u64) {
+        println!("cargo::rerun-if-changed={}", prebuilt.display());
+        let note = prebuilt.join("sources");
+        let theirs = fs::read_to_string(&note).unwrap_or_else(|error| fail(&format!("{}: {error}", note.display())));
+        if theirs.trim() != sources.to_string() {
+            fail(&format!(
+                "{}: these objects were built from other sources; take those of this version",
+                note.display()
+            ));
+        }
+        for row in ROWS {
+            let name = format!("{}.bpf.o", row.name);
+            let from = prebuilt.join(&name);
+            fs::copy(&from, out.join(&name)).unwrap_or_else(|error| fail(&format!("{}: {error}", from.display())));
         }
     }
 
@@ -92,6 +109,8 @@ mod bpf {
             }
         }
         cargo.env("RUSTC_BOOTSTRAP", "1").env("CARGO_TARGET_DIR", &work);
+        let maps: Vec<_> = shown_paths().iter().map(|(from, to)| format!("--remap-path-prefix={from}={to}")).collect();
+        cargo.env("CARGO_ENCODED_RUSTFLAGS", maps.join("\x1f"));
         cargo.args(["rustc", "--quiet", "--release", "--locked", "--target", TARGET, "-Zbuild-std=core", "--"]);
         // One function an entry: the kernel wants type information for each function, and the compiler writes it
         // only for those that C calls. Version 2 of the instruction set is what every assembler here takes.
@@ -180,12 +199,33 @@ mod bpf {
         let mut clang = clang();
         clang.args(["-O2", "-g", "-Wall", "-Werror", "-c", "bpf/shell.bpf.c", "-o"]).arg(&object);
         clang.arg(format!("-DNAME={}", row.name)).arg(format!("-DECN={}", u8::from(row.ecn)));
+        for (from, to) in shown_paths() {
+            clang.arg(format!("-fdebug-prefix-map={from}={to}"));
+        }
         // libbpf's own headers come with libbpf-sys.
         if let Some(include) = env::var_os("DEP_BPF_INCLUDE") {
             clang.arg("-I").arg(include);
         }
         run(&mut clang, "clang compiles the shell");
         object
+    }
+
+    /// Objects name the sources of their lines, which the verifier shows. They are not to name this machine's
+    /// directories: what is built from the same sources is the same everywhere.
+    fn shown_paths() -> Vec<(String, &'static str)> {
+        let workspace = Path::new(&variable("CARGO_MANIFEST_DIR")).join("../..");
+        let workspace = fs::canonicalize(workspace).unwrap_or_else(|error| fail(&format!("the workspace: {error}")));
+        let output = Command::new(variable("RUSTC")).args(["--print", "sysroot"]).output();
+        let sysroot = output.unwrap_or_else(|error| fail(&format!("rustc --print sysroot: {error}"))).stdout;
+        let mut paths = vec![
+            (String::from_utf8_lossy(&sysroot).trim().to_owned(), "rust"),
+            (variable("OUT_DIR"), "out"),
+            (workspace.display().to_string(), "narrows"),
+        ];
+        if let Ok(include) = env::var("DEP_BPF_INCLUDE") {
+            paths.push((include, "libbpf"));
+        }
+        paths
     }
 
     fn clang() -> Command {

@@ -9,20 +9,33 @@ use results::summary;
 /// Columns of text without a terminal's width to go by.
 const PROSE: u16 = 110;
 
-/// A table of sentences, which are wrapped even where there is no terminal.
-pub(crate) fn prose() -> Table {
+/// A table that fits the terminal, and is as wide as it needs to be where there is none.
+pub(crate) fn fitted() -> Table {
     let mut table = Table::new();
-    table.load_style(presets::UTF8_FULL_CONDENSED).set_content_arrangement(ContentArrangement::Dynamic);
-    if !std::io::stdout().is_terminal() {
-        table.set_width(PROSE);
+    table.load_style(presets::UTF8_FULL_CONDENSED);
+    if !no_columns(&table) {
+        table.set_content_arrangement(ContentArrangement::Dynamic);
     }
     table
 }
 
+/// A table of sentences, which are wrapped even where there is no terminal.
+pub(crate) fn prose() -> Table {
+    let mut table = fitted();
+    if !std::io::stdout().is_terminal() || no_columns(&table) {
+        table.set_content_arrangement(ContentArrangement::Dynamic).set_width(PROSE);
+    }
+    table
+}
+
+/// A serial console knows no width and says 0.
+fn no_columns(table: &Table) -> bool {
+    table.width() == Some(0)
+}
+
 /// One row a run.
 pub(crate) fn headline(runs: &[RunResults]) -> String {
-    let mut table = Table::new();
-    table.load_style(presets::UTF8_FULL_CONDENSED).set_content_arrangement(ContentArrangement::Dynamic);
+    let mut table = fitted();
     let both = runs.iter().any(|run| run.summary.flows.intra.count > 0 && run.summary.flows.inter.count > 0);
     let fair = runs.iter().any(|run| run.summary.fairness.jain_mean.is_some());
     let mut header = vec!["run", "done", "FCT mean", "FCT p99"];

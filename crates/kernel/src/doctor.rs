@@ -122,7 +122,9 @@ fn privileges() -> Check {
 /// The kernel's configuration, from where distributions keep it.
 fn kernel_config() -> Option<String> {
     let release = text("/proc/sys/kernel/osrelease");
-    if let Ok(config) = fs::read_to_string(format!("/boot/config-{}", release.trim())) {
+    let release = release.trim();
+    let places = [format!("/boot/config-{release}"), format!("/lib/modules/{release}/config")];
+    if let Some(config) = places.iter().find_map(|place| fs::read_to_string(place).ok()) {
         return Some(config);
     }
     // zcat rather than a library for one file that is only looked at.
@@ -142,7 +144,7 @@ const OPTIONS: [(&str, &str); 5] = [
 fn options(config: Option<&str>) -> Vec<Check> {
     const NAME: &str = "kernel options";
     let Some(config) = config else {
-        return vec![Check::note(NAME, "no /boot/config or /proc/config.gz to read", "")];
+        return vec![Check::note(NAME, "not in /boot, /lib/modules or /proc/config.gz", "")];
     };
     let is_set = |option: &str| {
         config.lines().any(|line| line.strip_prefix(option).is_some_and(|rest| rest == "=y" || rest == "=m"))

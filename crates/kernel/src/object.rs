@@ -8,7 +8,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use libbpf_rs::{MapCore as _, MapFlags, Object, ObjectBuilder, OpenObject, PrintLevel};
 
 use crate::host::Config;
-use crate::{Error, Row};
+use crate::{BUILD, Error, Row};
 
 macro_rules! rows {
     ($($name:literal => $law:ident, $ecn:literal;)*) => {
@@ -28,16 +28,19 @@ fn bytes(row: &Row) -> &'static [u8] {
     OBJECTS.iter().find(|(name, _)| *name == row.name).map_or(&[], |(_, bytes)| bytes)
 }
 
-/// Writes the object of each law into a directory, as `LAW.bpf.o`: what a build on a machine without clang takes
-/// (`NARROWS_BPF_OBJECTS`).
+/// Writes the object of each law into a directory, as `LAW.bpf.o`, and beside them `sources`, which tells what they
+/// were built from: what a build on a machine without clang takes (`NARROWS_BPF_OBJECTS`).
 ///
 /// # Errors
 /// When a file cannot be written.
 pub fn export(directory: &Path) -> Result<(), Error> {
     fs::create_dir_all(directory).map_err(|error| Error::io("create", directory, error))?;
-    for (name, bytes) in OBJECTS {
-        let path = directory.join(format!("{name}.bpf.o"));
-        let written = fs::File::create(&path).and_then(|mut file| file.write_all(bytes).and_then(|()| file.sync_all()));
+    let objects = OBJECTS.iter().map(|(name, bytes)| (format!("{name}.bpf.o"), bytes.to_vec()));
+    let sources = ("sources".to_owned(), format!("{BUILD}\n").into_bytes());
+    for (name, bytes) in objects.chain([sources]) {
+        let path = directory.join(name);
+        let written =
+            fs::File::create(&path).and_then(|mut file| file.write_all(&bytes).and_then(|()| file.sync_all()));
         written.map_err(|error| Error::io("write", path, error))?;
     }
     Ok(())

@@ -13,12 +13,18 @@ use laws::{Ack, Acted, Configured, ControlLaw, Loss, Notification, Path, Permit}
 use sim::{FlowId, FlowSpec, HostConfig, SeriesConfig, Setup, Start};
 use units::{Bytes, Frac, Rate, Span, Time};
 
+/// What each flow was told, and its path.
+type Notes = Arc<Mutex<Vec<(Path, Vec<Call>)>>>;
+
+/// By flow: its path, and what its law was told.
+type Notes = Arc<Mutex<Vec<(Path, Vec<Call>)>>>;
+
 /// A law and a note of all that it is told.
 struct Noted<L> {
     law: L,
     calls: Vec<Call>,
     path: Path,
-    notes: Arc<Mutex<Vec<(Path, Vec<Call>)>>>,
+    notes: Notes,
 }
 
 impl<L: ControlLaw> ControlLaw for Noted<L> {
@@ -97,7 +103,7 @@ fn traces<L: Configured + std::fmt::Debug + Send>(name: &str) {
         eprintln!("skipped: traces of {name} need root and the kernel's type information");
         return;
     }
-    let notes = Arc::new(Mutex::new(Vec::new()));
+    let notes = Notes::default();
     let setup = setup();
     let make = |_: &FlowSpec, path: &Path| {
         let law = L::configured(path, L::Params::for_path(path));

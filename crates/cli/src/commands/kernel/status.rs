@@ -3,7 +3,6 @@
 use std::io::{IsTerminal as _, Write as _};
 use std::time::Duration;
 
-use comfy_table::{ContentArrangement, Table, presets};
 use kernel::Socket;
 use kernel::host::Config;
 use kernel::pins::{Pinned, pinned};
@@ -90,8 +89,7 @@ fn told(law: &Pinned, config: &Config) -> Vec<String> {
 }
 
 fn table(sockets: &[Socket]) -> String {
-    let mut table = Table::new();
-    table.load_style(presets::UTF8_FULL_CONDENSED).set_content_arrangement(ContentArrangement::Dynamic);
+    let mut table = crate::table::fitted();
     table.set_header([
         "from",
         "to",
