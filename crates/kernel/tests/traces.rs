@@ -16,9 +16,6 @@ use units::{Bytes, Frac, Rate, Span, Time};
 /// What each flow was told, and its path.
 type Notes = Arc<Mutex<Vec<(Path, Vec<Call>)>>>;
 
-/// By flow: its path, and what its law was told.
-type Notes = Arc<Mutex<Vec<(Path, Vec<Call>)>>>;
-
 /// A law and a note of all that it is told.
 struct Noted<L> {
     law: L,
