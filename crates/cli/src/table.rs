@@ -38,9 +38,14 @@ pub(crate) fn headline(runs: &[RunResults]) -> String {
     let mut table = fitted();
     let both = runs.iter().any(|run| run.summary.flows.intra.count > 0 && run.summary.flows.inter.count > 0);
     let fair = runs.iter().any(|run| run.summary.fairness.jain_mean.is_some());
+    // Programs on real packets send for as long as they like: their rate and their round trip are what tells them apart.
+    let real = runs.iter().any(|run| run.summary.emulator.is_some());
     let mut header = vec!["run", "done", "FCT mean", "FCT p99"];
     if both {
         header.extend(["intra mean", "intra p99", "inter mean", "inter p99"]);
+    }
+    if real {
+        header.extend(["goodput", "RTT mean"]);
     }
     header.extend(["slowdown p99", "drops", "resent", "timeouts", "marks", "longest queue"]);
     if fair {
@@ -61,6 +66,10 @@ pub(crate) fn headline(runs: &[RunResults]) -> String {
                 row.extend([fct(cell, "mean"), fct(cell, "p99")]);
             }
         }
+        if real {
+            row.push(format!("{:.0} Mb/s", flows.all.goodput_bps as f64 / 1e6));
+            row.push(mean_rtt(run).map_or("-".into(), time));
+        }
         row.extend([
             flows.all.slowdown.p99.map_or("-".into(), |slowdown| format!("{slowdown:.2}")),
             it.network.drops.to_string(),
@@ -79,6 +88,13 @@ pub(crate) fn headline(runs: &[RunResults]) -> String {
     }
     let note = if fair { "\nJain: of what flows got in the last interval in which all were active.\n" } else { "\n" };
     format!("{table}{note}")
+}
+
+/// The mean over all samples of flows of the smoothed round trip, in nanoseconds.
+fn mean_rtt(run: &RunResults) -> Option<f64> {
+    let rows = &run.rates.rows;
+    let sum: u64 = rows.iter().map(|row| row.srtt_ns).sum();
+    (!rows.is_empty()).then(|| sum as f64 / rows.len() as f64)
 }
 
 /// What the emulator measured of itself, a line a run; nothing for runs that were simulated.
