@@ -17,6 +17,7 @@ mod namespace;
 mod outcome;
 pub mod packet;
 mod pcapng;
+mod processors;
 mod router;
 mod run;
 mod socket_calls;

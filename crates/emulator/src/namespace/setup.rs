@@ -7,6 +7,7 @@ use std::path::Path;
 use super::ip::ip_batch;
 use super::{HostPlan, NamespaceOptions};
 use crate::Error;
+use crate::processors::steer_received;
 use crate::tun::{DEVICE, Tun};
 
 /// Packets that may wait to be read. The kernel drops what finds it full, so that it must not be.
@@ -44,6 +45,9 @@ pub(super) fn set_up(plan: &HostPlan, options: &NamespaceOptions) -> Result<Tun,
     if let Some(name) = &options.congestion {
         set_congestion(name, acks)?;
     }
+    // Last, because the thread's mounts change. Without it the router is late where receivers have much to do, which it
+    // measures.
+    let _ = steer_received();
     Ok(tun)
 }
 

@@ -17,6 +17,7 @@ use crate::clock::{Clock, late_ns};
 use crate::lateness::Recorder;
 use crate::packet::{render, whole_segment};
 use crate::pcapng::Captures;
+use crate::processors::keep_router;
 use crate::sys::{self, Waited};
 use crate::tun::Tun;
 
@@ -103,6 +104,8 @@ impl Worker {
     pub(super) fn run(mut self) -> Result<RouterOutcome, Error> {
         // Without, timers are up to 50 us late; that is measured, like all lateness.
         let _ = sys::sharpen_timers();
+        // Where it cannot be kept there, hosts' kernels share its processor.
+        let _ = keep_router();
         let real_time = self.real_time && sys::schedule_real_time(PRIORITY).is_ok();
         let locked = real_time && sys::lock_memory().is_ok();
         let mut busy = Busy::new(self.clock);
