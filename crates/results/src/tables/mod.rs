@@ -31,6 +31,11 @@ impl Taker<'_> {
         }
     }
 
+    /// Whether there is such a column: older results lack those that came later.
+    fn has(&self, name: &str) -> bool {
+        self.frame.columns.iter().any(|(column, _)| column == name)
+    }
+
     /// Whole numbers that are not negative.
     fn naturals(&mut self, name: &str) -> Result<Vec<u64>, Error> {
         let Column::Int(values) = self.take(name)? else { return Err(self.wrong(name, "is not of type INT64")) };
@@ -150,6 +155,18 @@ mod tests {
             }
             assert_eq!(made, documented(file), "{file}");
         }
+    }
+
+    #[test]
+    fn ports_from_before_rates_were_written_are_read() {
+        let table = testbed::results().ports;
+        assert!(table.ports.iter().all(|port| port.rate_bps == Some(10_000_000_000)));
+        let (mut frame, mut bytes) = (table.frame(), Vec::new());
+        frame.columns.retain(|(name, _)| name != "rate_bps");
+        crate::parquet::write(&frame, &mut bytes).unwrap();
+        let old = PortTable::read(bytes, Path::new("ports.parquet")).unwrap();
+        assert_eq!(old.rows, table.rows);
+        assert!(old.ports.iter().all(|port| port.rate_bps.is_none()));
     }
 
     /// Rows as pandas or another reader would spoil them, then read.

@@ -21,6 +21,8 @@ pub struct Port {
     pub class: LinkClass,
     /// Whether it leads to a host to which some flow goes.
     pub receiver: bool,
+    /// What it sends at, in bits per second; none in results from before it was written.
+    pub rate_bps: Option<u64>,
 }
 
 /// A port's queues at one time.
@@ -62,6 +64,7 @@ impl PortTable {
                     name: setup.network.link_name(sample.link),
                     class: link.class,
                     receiver: matches!(to, NodeKind::Host(host) if receivers.contains(&host.0)),
+                    rate_bps: Some(setup.network.port(sample.link).config().rate.bps()),
                 });
                 table.ports.len() as u32 - 1
             });
@@ -91,12 +94,13 @@ impl PortTable {
     pub(crate) fn frame(&self) -> Frame {
         let rows = || self.rows.iter();
         let port = |row: &PortRow| &self.ports[row.port as usize];
-        let columns: [(&str, Column); 7] = [
+        let columns: [(&str, Column); 8] = [
             ("time_ns", ints(rows().map(|row| row.time_ns))),
             ("link", ints(rows().map(|row| port(row).link.into()))),
             ("name", Column::Text(rows().map(|row| port(row).name.as_str()).collect())),
             ("class", Column::Text(rows().map(|row| port(row).class.name()).collect())),
             ("receiver", Column::Flag(rows().map(|row| port(row).receiver).collect())),
+            ("rate_bps", opt_ints(rows().map(|row| port(row).rate_bps))),
             ("queue_bytes", ints(rows().map(|row| row.queue_bytes))),
             ("phantom_bytes", opt_ints(rows().map(|row| row.phantom_bytes))),
         ];
@@ -108,6 +112,7 @@ impl PortTable {
         let (time, link) = (take.naturals("time_ns")?, take.numbers("link")?);
         let (name, class) = (take.texts("name")?, take.texts("class")?);
         let receiver = take.flags("receiver")?;
+        let rate = if take.has("rate_bps") { take.opt_naturals("rate_bps")? } else { vec![None; time.len()] };
         let (queue, phantom) = (take.naturals("queue_bytes")?, take.opt_naturals("phantom_bytes")?);
         let mut table = Self::default();
         let mut places = BTreeMap::new();
@@ -116,7 +121,7 @@ impl PortTable {
                 .ok_or_else(|| take.wrong("class", format!("row {row}: no class of links `{}`", class.get(row))))?;
             let port = *places.entry(link[row]).or_insert_with(|| {
                 let name = name.get(row).to_owned();
-                table.ports.push(Port { link: link[row], name, class, receiver: receiver[row] });
+                table.ports.push(Port { link: link[row], name, class, receiver: receiver[row], rate_bps: rate[row] });
                 table.ports.len() as u32 - 1
             });
             table.rows.push(PortRow { time_ns: time[row], port, queue_bytes: queue[row], phantom_bytes: phantom[row] });
