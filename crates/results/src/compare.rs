@@ -108,18 +108,36 @@ impl Comparison {
 /// Compares two sets of runs, by id; two sets of one run each are compared whatever their ids. `tolerance` is a
 /// share, 0.05 for 5 %.
 pub fn compare(before: &[&Summary], after: &[&Summary], tolerance: f64) -> Comparison {
-    if let ([before], [after]) = (before, after) {
-        let pairs = vec![pair(before, after, tolerance)];
-        return Comparison { tolerance, pairs, only_before: Vec::new(), only_after: Vec::new() };
-    }
-    let missing = |from: &[&Summary], other: &[&Summary]| {
-        let alone = from.iter().filter(|one| !other.iter().any(|two| two.run == one.run));
-        alone.map(|summary| summary.run.clone()).collect()
-    };
-    let both = before.iter().filter_map(|one| Some((one, after.iter().find(|two| two.run == one.run)?)));
+    let matched = matched(before, after, |summary| &summary.run);
     Comparison {
         tolerance,
-        pairs: both.map(|(one, two)| pair(one, two, tolerance)).collect(),
+        pairs: matched.pairs.into_iter().map(|(one, two)| pair(one, two, tolerance)).collect(),
+        only_before: matched.only_before,
+        only_after: matched.only_after,
+    }
+}
+
+/// Runs of two sets that belong together.
+pub(crate) struct Matched<'a, T> {
+    /// In the order of the first set.
+    pub(crate) pairs: Vec<(&'a T, &'a T)>,
+    /// Ids of runs that only the first set has.
+    pub(crate) only_before: Vec<String>,
+    /// Ids of runs that only the second set has.
+    pub(crate) only_after: Vec<String>,
+}
+
+/// Matches runs by id; two sets of one run each match whatever their ids.
+pub(crate) fn matched<'a, T>(before: &[&'a T], after: &[&'a T], id: impl Fn(&T) -> &str) -> Matched<'a, T> {
+    if let ([before], [after]) = (before, after) {
+        return Matched { pairs: vec![(before, after)], only_before: Vec::new(), only_after: Vec::new() };
+    }
+    let find = |one: &T, among: &[&'a T]| among.iter().copied().find(|two| id(two) == id(one));
+    let missing = |from: &[&T], other: &[&'a T]| {
+        from.iter().filter(|one| find(one, other).is_none()).map(|one| id(one).to_owned()).collect()
+    };
+    Matched {
+        pairs: before.iter().filter_map(|&one| Some((one, find(one, after)?))).collect(),
         only_before: missing(before, after),
         only_after: missing(after, before),
     }

@@ -78,6 +78,33 @@ pub enum Error {
         /// What is wrong.
         reason: String,
     },
+    /// A window of time in which there is nothing to see.
+    #[error(
+        "the window of time from {from_ms} ms to {to_ms} ms is empty: the runs `{run}` have {ended_ms} ms in common"
+    )]
+    EmptyWindow {
+        /// The run.
+        run: String,
+        /// Its beginning in milliseconds.
+        from_ms: f64,
+        /// Its end in milliseconds.
+        to_ms: f64,
+        /// When the first of the two runs ended, in milliseconds.
+        ended_ms: f64,
+    },
+    /// Runs whose flows and ports were not sampled, at least not in that time.
+    #[error(
+        "of the runs `{run}` no flow and no port was sampled between {from_ms} ms and {to_ms} ms; `[series]` in the \
+         scenario chooses what is"
+    )]
+    NotSampled {
+        /// The run.
+        run: String,
+        /// The window's beginning in milliseconds.
+        from_ms: f64,
+        /// Its end in milliseconds.
+        to_ms: f64,
+    },
 }
 
 impl Error {

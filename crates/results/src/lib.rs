@@ -15,6 +15,7 @@ mod input;
 mod ordered;
 mod parquet;
 pub mod series;
+pub mod sides;
 mod stats;
 pub mod store;
 pub mod summary;
