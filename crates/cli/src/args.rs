@@ -32,7 +32,7 @@ pub(crate) enum Command {
     Bench(BenchCommand),
     /// Write the report of a results directory again, from its results alone: without claims and replay command.
     Report(ReportArgs),
-    /// Compare two results directories; exit code 3 if the second is worse or lacks a run.
+    /// Compare two results directories; exit code 3 if the second is worse or lacks a run. With --flows: flow by flow.
     Compare(CompareArgs),
     /// Bring in another simulator's files.
     #[command(subcommand)]
@@ -247,17 +247,51 @@ pub(crate) struct ReportArgs {
 }
 
 #[derive(Args, Debug)]
+#[command(
+    after_help = "With --flows this is a view and not a gate: the last column says where the target holds, and the exit code \
+    is 0 whatever the differences. Flows of one law, class and base round trip (within 5 %) are interchangeable, so their mean \
+    is a row, too.\n\nExamples:\n  narrows compare out/last-week out/today\n  narrows compare out/simulated out/emulated \
+    --flows --from 20s"
+)]
 pub(crate) struct CompareArgs {
     /// The results to hold the others against.
     pub(crate) before: PathBuf,
     /// The other results.
     pub(crate) after: PathBuf,
     /// The largest relative difference that counts as none.
-    #[arg(long, value_name = "SHARE", default_value_t = 0.05, allow_negative_numbers = true)]
+    #[arg(long, value_name = "SHARE", default_value_t = 0.05, allow_negative_numbers = true, conflicts_with = "flows")]
     pub(crate) tolerance: f64,
     /// As JSON.
     #[arg(long)]
     pub(crate) json: bool,
+    /// Flow by flow over a window of time instead: rates, round trips, mean queues. Never fails on a difference.
+    #[arg(long)]
+    pub(crate) flows: bool,
+    #[command(flatten)]
+    pub(crate) sides: SidesArgs,
+}
+
+/// What `compare --flows` takes.
+#[derive(Args, Debug)]
+pub(crate) struct SidesArgs {
+    /// Where the window of time begins. Default: after a third of the shorter run.
+    #[arg(long, value_name = "TIME", requires = "flows")]
+    pub(crate) from: Option<String>,
+    /// Where it ends. Default: where the shorter run does.
+    #[arg(long, value_name = "TIME", requires = "flows")]
+    pub(crate) to: Option<String>,
+    /// Write the tables to a file as Markdown, too.
+    #[arg(long, value_name = "FILE", requires = "flows")]
+    pub(crate) page: Option<PathBuf>,
+    /// The target for rates: the largest relative difference.
+    #[arg(long, value_name = "SHARE", default_value_t = 0.1, requires = "flows", allow_negative_numbers = true)]
+    pub(crate) rate_tolerance: f64,
+    /// The target for mean queueing delays: the largest relative difference.
+    #[arg(long, value_name = "SHARE", default_value_t = 0.15, requires = "flows", allow_negative_numbers = true)]
+    pub(crate) delay_tolerance: f64,
+    /// A difference of mean queueing delays that is within the target whatever its share.
+    #[arg(long, value_name = "TIME", default_value = "500us", requires = "flows")]
+    pub(crate) delay_floor: String,
 }
 
 #[derive(Subcommand, Debug)]

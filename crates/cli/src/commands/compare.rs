@@ -12,12 +12,10 @@ use crate::exit::{Failure, print};
 use crate::table::{bytes, count, time};
 
 pub(crate) fn compare(args: &CompareArgs) -> Result<(), Failure> {
-    if !(0.0..=10.0).contains(&args.tolerance) {
-        return Err(Failure::Input(format!(
-            "error: --tolerance {} is not a relative difference from 0 to 10, such as 0.05 for 5 %",
-            args.tolerance
-        )));
+    if args.flows {
+        return super::sides::compare(args);
     }
+    share("--tolerance", args.tolerance)?;
     let before = load_all(&args.before)?;
     let after = load_all(&args.after)?;
     let summaries = |runs: &'_ [RunResults]| runs.iter().map(|run| run.summary.clone()).collect::<Vec<_>>();
@@ -25,14 +23,7 @@ pub(crate) fn compare(args: &CompareArgs) -> Result<(), Failure> {
     let comparison =
         compare_summaries(&before.iter().collect::<Vec<_>>(), &after.iter().collect::<Vec<_>>(), args.tolerance);
     if comparison.pairs.is_empty() {
-        return Err(Failure::Input(format!(
-            "error: `{before}` and `{after}` have no run in common\n  only in `{before}`: {}\n  only in `{after}`: {}\nhelp: runs are \
-             matched by name, which is the scheme and the grid point; compare results of the same scenario",
-            comparison.only_before.join("; "),
-            comparison.only_after.join("; "),
-            before = args.before.display(),
-            after = args.after.display(),
-        )));
+        return Err(nothing_in_common(args, &comparison.only_before, &comparison.only_after));
     }
     if args.json {
         let json = serde_json::to_value(&comparison).map_err(anyhow::Error::from)?;
@@ -44,6 +35,27 @@ pub(crate) fn compare(args: &CompareArgs) -> Result<(), Failure> {
         return Err(Failure::Regression(what_is_worse(&comparison)));
     }
     Ok(())
+}
+
+/// A relative difference, or what is wrong with it.
+pub(super) fn share(option: &str, value: f64) -> Result<f64, Failure> {
+    if (0.0..=10.0).contains(&value) {
+        return Ok(value);
+    }
+    Err(Failure::Input(format!(
+        "error: {option} {value} is not a relative difference from 0 to 10, such as 0.05 for 5 %"
+    )))
+}
+
+pub(super) fn nothing_in_common(args: &CompareArgs, only_before: &[String], only_after: &[String]) -> Failure {
+    Failure::Input(format!(
+        "error: `{before}` and `{after}` have no run in common\n  only in `{before}`: {}\n  only in `{after}`: {}\nhelp: runs are \
+         matched by name, which is the scheme and the grid point; compare results of the same scenario",
+        only_before.join("; "),
+        only_after.join("; "),
+        before = args.before.display(),
+        after = args.after.display(),
+    ))
 }
 
 /// What is worse, in a line.

@@ -24,6 +24,7 @@ pub(crate) mod meta;
 pub(crate) mod report;
 pub(crate) mod reproduce;
 pub(crate) mod run;
+pub(crate) mod sides;
 
 use std::io::IsTerminal;
 

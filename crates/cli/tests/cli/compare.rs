@@ -86,3 +86,72 @@ fn damaged_results() {
     std::fs::remove_file(scratch.path("a/manifest.json")).unwrap();
     scratch.narrows("report a").fails(2, &["`a` is not a directory of Narrows results", "no manifest.json"]);
 }
+
+#[test]
+fn two_results_flow_by_flow() {
+    let scratch = Scratch::new("flows");
+    scratch.write("one.toml", ONE);
+    scratch.narrows("run one.toml --quiet --out a").ok();
+    scratch.narrows("run one.toml --quiet --out b --set topology.rate=50Gbps").ok();
+
+    let same = scratch.narrows("compare a a --flows --from 0ms --to 20us").ok();
+    for part in [
+        "dctcp: DCTCP, 0 ns to 20.00 us",
+        "A (simulator)",
+        "flow 0",
+        "mean of flows 0 to 3",
+        "queueing delay",
+        "Jain's index",
+        "Target: rates within 10 %, mean queueing delays within 15 % or 500.0 us.",
+    ] {
+        assert!(same.out.contains(part), "no `{part}` in {same}");
+    }
+    assert!(same.out.contains("holds") && !same.out.contains(" no "), "{same}");
+
+    // Half the rate is beyond the target, and no failure. The defaults' window is when flows are active.
+    let other = scratch.narrows("compare a b --flows --page fragment.md --delay-floor 1us").ok();
+    let rate = other.out.lines().find(|line| line.contains("mean of flows 0 to 3")).unwrap();
+    assert!(rate.contains(" no "), "{rate}");
+    let page = scratch.read("fragment.md");
+    assert!(page.starts_with("| DCTCP, ") && page.contains("| mean of flows 0 to 3 | "), "{page}");
+    assert!(page.lines().all(|line| line.is_empty() || line.starts_with('|') && line.ends_with('|')), "{page}");
+
+    let json = scratch.narrows("compare a b --flows --json").ok().json();
+    assert_eq!(keys(&json), ["target", "runs", "only_a", "only_b"]);
+    let run = &json["runs"][0];
+    assert_eq!((&run["a_host"], run["flows"].as_array().unwrap().len()), (&"simulator".into(), 4));
+    let group = &run["groups"][0];
+    assert_eq!(
+        (&group["flows"], &group["rate_holds"]),
+        (&serde_json::json!([0, 1, 2, 3]), &serde_json::json!(false)),
+        "{group:#}"
+    );
+    let halved = group["rate_bps"]["relative"].as_f64().unwrap();
+    assert!((-0.6..-0.2).contains(&halved), "{halved}");
+    let lenient = scratch.narrows("compare a b --flows --json --rate-tolerance 2").ok().json();
+    assert_eq!(lenient["runs"][0]["groups"][0]["rate_holds"], true);
+}
+
+#[test]
+fn what_flow_by_flow_refuses() {
+    let scratch = Scratch::new("refused-flows");
+    scratch.write("one.toml", ONE);
+    scratch.narrows("run one.toml --quiet --out a").ok();
+    for (line, parts) in [
+        ("--flows --from 1s", &["the window of time from 1000 ms", "is empty"][..]),
+        ("--flows --from soon", &["--from"]),
+        ("--flows --rate-tolerance -1", &["--rate-tolerance -1 is not a relative difference"]),
+        ("--flows --delay-floor 3", &["--delay-floor"]),
+        ("--flows --tolerance 1", &["--tolerance", "--flows"]),
+        ("--page x.md", &["--flows"]),
+        ("--flows --page no/where.md", &["cannot write `no/where.md`"]),
+    ] {
+        scratch.narrows(&format!("compare a a {line}")).fails(2, parts);
+    }
+    scratch.narrows("run one.toml --quiet --out bare --set series.flows=0 --set series.ports=[]").ok();
+    scratch.narrows("compare bare bare --flows").fails(2, &["no flow and no port was sampled", "[series]"]);
+    scratch.write("grid.toml", GRID);
+    scratch.narrows("run grid.toml --quiet --out some --scheme uno").ok();
+    scratch.narrows("run grid.toml --quiet --out others --scheme mixed").ok();
+    scratch.narrows("compare some others --flows").fails(2, &["`some`", "`others`", "no run in common"]);
+}

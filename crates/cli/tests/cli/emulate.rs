@@ -204,6 +204,32 @@ fn a_scenario_runs_both_ways_and_the_results_are_compared() {
 }
 
 #[test]
+fn simulated_and_real_packets_flow_by_flow() {
+    let scratch = pair("sides");
+    let _alone = alone();
+    if !can() {
+        return;
+    }
+    // One flow that is there throughout: an empty link of 200 Mb/s, of which payload is 193 Mb/s.
+    let same = "pair.toml --scheme cubic --quiet --set stop=3s --set traffic.0.flows.0.size=1GB";
+    scratch.narrows(&format!("emulate {same} --out real")).ok();
+    scratch.narrows(&format!("run {same} --out simulated")).ok();
+    let json = scratch.narrows("compare simulated real --flows --json --page page.md").ok().json();
+    let run = &json["runs"][0];
+    assert_eq!((&run["a_host"], &run["b_host"]), (&"simulator".into(), &"emulator".into()));
+    let flow = &run["flows"][0];
+    for side in ["a", "b"] {
+        let rate = flow["rate_bps"][side].as_f64().unwrap();
+        assert!((120e6..194e6).contains(&rate), "{side}: {flow:#}");
+        // 10.2 ms and a queue of at most as much.
+        let rtt = flow["rtt_ns"][side].as_f64().unwrap();
+        assert!((10e6..25e6).contains(&rtt), "{side}: {flow:#}");
+        assert!(run["ports"][0]["delay_ns"][side].as_f64().unwrap() <= 11e6, "{run:#}");
+    }
+    assert!(scratch.read("page.md").contains("| simulator | emulator |"));
+}
+
+#[test]
 fn over_ipv6() {
     let scratch = pair("ipv6");
     let _alone = alone();

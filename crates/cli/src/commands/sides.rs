@@ -1,0 +1,260 @@
+//! `narrows compare --flows`: the same runs by two hosts, flow by flow.
+
+use std::fmt::Write as _;
+
+use comfy_table::{Cell, CellAlignment, Table, presets};
+use results::Host;
+use results::sides::{Asked, FlowSides, RunSides, SideBySide, Sides, Target, side_by_side};
+use results::store::load_all;
+use scenario::argument;
+
+use super::compare::{nothing_in_common, share};
+use crate::args::{CompareArgs, SidesArgs};
+use crate::exit::{Failure, print};
+use crate::table::{bytes, time};
+
+pub(crate) fn compare(args: &CompareArgs) -> Result<(), Failure> {
+    let (asked, target) = (asked(&args.sides)?, target(&args.sides)?);
+    let (a, b) = (load_all(&args.before)?, load_all(&args.after)?);
+    let sides = side_by_side(&a, &b, asked, target)?;
+    if sides.runs.is_empty() {
+        return Err(nothing_in_common(args, &sides.only_a, &sides.only_b));
+    }
+    if let Some(path) = &args.sides.page {
+        std::fs::write(path, page(&sides)).map_err(|error| Failure::file("write", path, &error))?;
+    }
+    if args.json {
+        let json = serde_json::to_value(&sides).map_err(anyhow::Error::from)?;
+        return print(&format!("{json:#}"));
+    }
+    print(&describe(&sides))
+}
+
+fn asked(args: &SidesArgs) -> Result<Asked, Failure> {
+    let read = |option: &str, text: &Option<String>| text.as_ref().map(|text| argument::span(option, text)).transpose();
+    Ok(Asked { from: read("--from", &args.from)?, to: read("--to", &args.to)? })
+}
+
+fn target(args: &SidesArgs) -> Result<Target, Failure> {
+    let floor = argument::span("--delay-floor", &args.delay_floor)?;
+    Ok(Target {
+        rate: share("--rate-tolerance", args.rate_tolerance)?,
+        delay: share("--delay-tolerance", args.delay_tolerance)?,
+        delay_floor_ns: floor.unsigned_ps() as f64 / 1e3,
+    })
+}
+
+/// What a row is counted in.
+#[derive(Clone, Copy)]
+enum Unit {
+    Rate,
+    Time,
+    Bytes,
+    Index,
+    PerSecond,
+}
+
+/// One row of a table, as text.
+struct Row {
+    what: String,
+    base_rtt: String,
+    measure: &'static str,
+    a: String,
+    b: String,
+    difference: String,
+    holds: &'static str,
+}
+
+impl Row {
+    fn new(what: &str, measure: &'static str, unit: Unit, it: &Sides, holds: Option<bool>) -> Self {
+        let value = |value: Option<f64>| value.map_or("-".into(), |value| shown(unit, value));
+        let holds = holds.map_or("", |holds| if holds { "holds" } else { "no" });
+        let (a, b) = (value(it.a), value(it.b));
+        Self { what: what.to_owned(), base_rtt: String::new(), measure, a, b, difference: difference(unit, it), holds }
+    }
+
+    fn texts(&self) -> [&str; 7] {
+        [&self.what, &self.base_rtt, self.measure, &self.a, &self.b, &self.difference, self.holds]
+    }
+}
+
+/// All rows of a run: flows, groups of them, and the run's own.
+fn rows(run: &RunSides) -> Vec<Row> {
+    let mut rows = Vec::new();
+    let mut flow = |what: &str, it: &FlowSides| {
+        let base_rtt = time(it.base_rtt_ns);
+        let rate = Row::new(what, "rate", Unit::Rate, &it.rate_bps, it.rate_holds);
+        rows.push(Row { base_rtt, ..rate });
+        rows.push(Row::new("", "round trip", Unit::Time, &it.rtt_ns, None));
+    };
+    for it in &run.flows {
+        flow(&format!("flow {}", numbers(&it.flows)), it);
+    }
+    for it in &run.groups {
+        flow(&format!("mean of flows {}", numbers(&it.flows)), it);
+    }
+    for port in &run.ports {
+        rows.push(Row::new(&port.name, "queue", Unit::Bytes, &port.queue_bytes, None));
+        rows.push(Row::new("", "queueing delay", Unit::Time, &port.delay_ns, port.delay_holds));
+    }
+    rows.push(Row::new("all", "drops a second", Unit::PerSecond, &run.drops_per_s, None));
+    rows.push(Row::new("", "marks a second", Unit::PerSecond, &run.marks_per_s, None));
+    rows.push(Row::new("", "Jain's index", Unit::Index, &run.jain, None));
+    rows.retain(|row| row.a != "-" || row.b != "-");
+    rows
+}
+
+/// `0 to 3, 7`.
+fn numbers(flows: &[u32]) -> String {
+    let mut text = String::new();
+    let mut rest = flows;
+    while let [first, ..] = rest {
+        let run = rest.iter().zip(*first..).take_while(|&(&flow, next)| flow == next).count();
+        let comma = if text.is_empty() { "" } else { ", " };
+        let _ = match run {
+            1 => write!(text, "{comma}{first}"),
+            2 => write!(text, "{comma}{first}, {}", rest[1]),
+            _ => write!(text, "{comma}{first} to {}", rest[run - 1]),
+        };
+        rest = &rest[run..];
+    }
+    text
+}
+
+fn shown(unit: Unit, value: f64) -> String {
+    match unit {
+        Unit::Rate => match value {
+            value if value < 1e6 => format!("{:.1} kb/s", value / 1e3),
+            value if value < 1e9 => format!("{:.1} Mb/s", value / 1e6),
+            value => format!("{:.3} Gb/s", value / 1e9),
+        },
+        Unit::Time => time(value),
+        Unit::Bytes => bytes(value.round() as u64),
+        Unit::Index => format!("{value:.3}"),
+        Unit::PerSecond => format!("{value:.1}"),
+    }
+}
+
+/// In percent, and of times in milliseconds, too, or in what is fine enough to see it.
+fn difference(unit: Unit, it: &Sides) -> String {
+    // Rounded before, so that next to nothing is +0.0 and not -0.0.
+    let percent = it.relative.map(|relative| format!("{:+.1} %", (relative * 1e3).round() / 10.0 + 0.0));
+    let ms = it.difference.map(|ns| match ns.abs() {
+        small if small < 10_000.0 => format!("{}{}", if ns < 0.0 { '-' } else { '+' }, time(small)),
+        _ => format!("{:+.2} ms", ns / 1e6),
+    });
+    match (unit, ms, percent) {
+        (Unit::Time, Some(ms), Some(percent)) => format!("{ms}, {percent}"),
+        (Unit::Time, Some(ms), None) => ms,
+        (Unit::Index, ..) => it.difference.map_or(String::new(), |difference| format!("{difference:+.3}")),
+        (_, _, percent) => percent.unwrap_or_default(),
+    }
+}
+
+/// The run and the window: `GEMINI, 20.00 s to 60.00 s`.
+fn title(run: &RunSides) -> String {
+    format!("{}, {} to {}", run.label, time(run.from_ns), time(run.to_ns))
+}
+
+/// What the columns are called: what ran them, and if that is the same, which is which.
+fn hosts(run: &RunSides) -> [String; 2] {
+    let (a, b): (Host, Host) = (run.a_host, run.b_host);
+    if a == b { [format!("A ({a})"), format!("B ({b})")] } else { [a.to_string(), b.to_string()] }
+}
+
+fn describe(sides: &SideBySide) -> String {
+    let mut text = String::new();
+    for run in &sides.runs {
+        let [a, b] = hosts(run);
+        let name = if run.a == run.b { run.a.clone() } else { format!("{} against {}", run.b, run.a) };
+        let _ = writeln!(text, "{name}: {}", title(run));
+        let mut table = Table::new();
+        table.load_style(presets::UTF8_FULL_CONDENSED);
+        table.set_header(["", "base RTT", "mean", &a, &b, "difference", "target"]);
+        for row in rows(run) {
+            table.add_row(row.texts().into_iter().enumerate().map(|(column, text)| {
+                let right = matches!(column, 1 | 3..=5);
+                Cell::new(text).set_alignment(if right { CellAlignment::Right } else { CellAlignment::Left })
+            }));
+        }
+        let _ = writeln!(text, "{table}\n");
+    }
+    let Target { rate, delay, delay_floor_ns } = sides.target;
+    let _ = writeln!(
+        text,
+        "Target: rates within {} %, mean queueing delays within {} % or {}. Drops and marks are of the whole run.",
+        rate * 100.0,
+        delay * 100.0,
+        time(delay_floor_ns),
+    );
+    for (which, runs) in [("A", &sides.only_a), ("B", &sides.only_b)] {
+        if !runs.is_empty() {
+            let _ = writeln!(text, "only in {which}: {}", runs.join("; "));
+        }
+    }
+    text
+}
+
+/// The tables as Markdown, and nothing else: the corner of each says which run it is.
+fn page(sides: &SideBySide) -> String {
+    let mut text = String::new();
+    for run in &sides.runs {
+        let [a, b] = hosts(run);
+        let _ = writeln!(text, "| {} | base RTT | mean | {a} | {b} | difference | target |", escaped(&title(run)));
+        text.push_str("|---|--:|---|--:|--:|--:|---|\n");
+        for row in rows(run) {
+            let cells = row.texts().map(escaped);
+            let _ = writeln!(text, "| {} |", cells.join(" | "));
+        }
+        text.push('\n');
+    }
+    text
+}
+
+/// Text that stays text in a cell of a Markdown table.
+fn escaped(text: &str) -> String {
+    let mut made = String::new();
+    for letter in text.chars() {
+        if matches!(letter, '|' | '\\' | '`' | '*' | '_' | '[' | ']' | '<' | '>') {
+            made.push('\\');
+        }
+        made.push(letter);
+    }
+    made
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_of_flows_are_joined() {
+        assert_eq!(numbers(&[0, 1, 2, 3, 7, 9, 10]), "0 to 3, 7, 9, 10");
+        assert_eq!((numbers(&[4]), numbers(&[])), ("4".into(), String::new()));
+    }
+
+    #[test]
+    fn differences_are_in_percent_and_in_milliseconds() {
+        let it = Sides { a: Some(4e6), b: Some(5e6), difference: Some(1e6), relative: Some(0.25) };
+        assert_eq!(difference(Unit::Time, &it), "+1.00 ms, +25.0 %");
+        assert_eq!(difference(Unit::Rate, &it), "+25.0 %");
+        assert_eq!(difference(Unit::Rate, &Sides { relative: Some(-1e-6), ..it }), "+0.0 %");
+        let small = Sides { difference: Some(-1_500.0), ..it };
+        assert_eq!(difference(Unit::Time, &small), "-1.50 us, +25.0 %");
+        let from_nothing = Sides { a: Some(0.0), b: Some(5e6), difference: Some(5e6), relative: None };
+        assert_eq!(
+            (difference(Unit::Time, &from_nothing), difference(Unit::Bytes, &from_nothing)),
+            ("+5.00 ms".into(), String::new())
+        );
+        assert_eq!(difference(Unit::Time, &Sides::default()), "");
+        assert_eq!(
+            [9.9e5, 1.162e8, 1e9].map(|rate| shown(Unit::Rate, rate)),
+            ["990.0 kb/s", "116.2 Mb/s", "1.000 Gb/s"]
+        );
+    }
+
+    #[test]
+    fn a_name_does_not_end_a_cell() {
+        assert_eq!(escaped("a|b>c_d"), "a\\|b\\>c\\_d");
+    }
+}
