@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Makes the tables of docs/src/sim-to-real.md: runs the scenarios of scenarios/sim-to-real simulated, then as real
-# packets, and puts the two side by side. Needs root and a quiet machine, and takes about 12 minutes.
+# packets, and puts the two side by side. Needs root and a quiet machine, and takes about 9 minutes.
 #   cargo build --release -p narrows --features bpf && sudo env PATH="$PWD/target/release:$PATH" docs/sim-to-real.sh
 #
 #   NARROWS  the program; by default the `narrows` that the PATH finds first
@@ -22,7 +22,7 @@ if [ -n "${SET:-}" ]; then
   settings=(--set "$SET")
 fi
 if [ "$(id -u)" != 0 ]; then
-  echo "real packets need root; about 12 minutes with it" >&2
+  echo "real packets need root; about 9 minutes with it" >&2
   exit 2
 fi
 if ! command -v "$narrows" > /dev/null; then
