@@ -33,7 +33,8 @@ pub struct Report {
     pub delivered_us: u64,
     /// When the newest packet left that is known to have arrived (`rack.mstamp`).
     pub newest_us: u64,
-    /// The round trip of the newest packet (`rs->rtt_us`); zero or less is none.
+    /// The round trip of the newest packet (`rs->rtt_us`), from time stamps where it was sent twice; zero or less is
+    /// none.
     pub rtt_us: i64,
     /// The smoothed round trip (`srtt_us`, in eighths of a microsecond).
     pub srtt_eighths_us: u64,
@@ -194,8 +195,16 @@ impl<L: Configured> Flow<L> {
         self.marked = self.marked.saturating_add(marked);
         // Between the departure of the newest packet and now, this much was delivered.
         let since = (report.delivered as u32).wrapping_sub(report.prior_delivered as u32);
-        // Without a sample (Karn's rule: the packet was sent twice) the smoothed round trip stands in.
-        let rtt_us = if report.rtt_us > 0 { report.rtt_us as u64 } else { report.srtt_eighths_us >> 3 };
+        // A sample of the clock is no shorter than the time since the newest packet left. One of time stamps, which the
+        // kernel takes where packets were sent twice, may be: it counts milliseconds, and a base round trip that is too
+        // short is never forgotten. Without a sample (Karn's rule) the smoothed round trip stands in.
+        let rtt_us = if report.rtt_us > 0 {
+            let since_sent = report.now_us.saturating_sub(report.sent_us);
+            let sample = report.rtt_us as u64;
+            if sample > since_sent { sample } else { since_sent }
+        } else {
+            report.srtt_eighths_us >> 3
+        };
         let rtt = span_us(rtt_us);
         if self.base_rtt_is_given == 0 && report.rtt_us > 0 && rtt < self.base_rtt {
             self.base_rtt = rtt;
@@ -225,8 +234,9 @@ impl<L: Configured> Flow<L> {
         let timeout = report.timeout != 0;
         self.episodes += 1;
         self.timeouts += u64::from(timeout);
-        // The kernel keeps no departure time of the newest lost packet. It left before the newest packet that
-        // arrived. A timeout inside an episode belongs to it: its packets left before the law was told.
+        // The kernel keeps no departure time of the newest lost packet. Where recovery begins, it left before the
+        // newest packet that arrived; where a timeout strikes, after it, and that time stands in. A timeout inside an
+        // episode belongs to it: its packets left before the law was told.
         let sent_us = if report.in_recovery != 0 { self.episode_us.saturating_sub(1) } else { report.newest_us };
         self.episode_us = report.now_us;
         self.law.on_loss(&Loss {

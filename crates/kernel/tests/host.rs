@@ -1,0 +1,85 @@
+//! What a law is told of a socket, where the kernel's own numbers need to be understood. No kernel is needed.
+
+use kernel::host::{Flow, Report};
+use kernel::{Row, Settings};
+use laws::{ControlLaw, Gemini};
+use units::Span;
+
+const MSS: u64 = 1_448;
+/// The path of these tests: 1.9 ms.
+const RTT_US: u64 = 1_900;
+
+/// A flow that began with a handshake of the path's round trip.
+fn flow() -> Flow<Gemini> {
+    let config = Settings::default().config(Row::of_name("gemini").unwrap()).unwrap();
+    Flow::new(&config, &report(10_000, 1, RTT_US as i64))
+}
+
+/// What is read of a socket at `now_us`, `delivered` packets after it was made, whose newest left a round trip ago.
+fn report(now_us: u64, delivered: u64, rtt_us: i64) -> Report {
+    Report {
+        now_us,
+        sent_us: now_us - RTT_US,
+        delivered_us: now_us - RTT_US,
+        newest_us: now_us - RTT_US,
+        rtt_us,
+        srtt_eighths_us: 8 * RTT_US,
+        mss: MSS,
+        delivered,
+        prior_delivered: 1,
+        window: 10,
+        most_out: 10,
+        ..Report::default()
+    }
+}
+
+/// The law's own base round trip.
+fn base_rtt_ns(law: &impl ControlLaw) -> i64 {
+    let mut base = 0;
+    law.trace(&mut |name, value| {
+        if name == "base_rtt_ns" {
+            base = value;
+        }
+    });
+    base
+}
+
+/// Where packets were sent twice, the kernel takes the round trip from time stamps, which count milliseconds.
+#[test]
+fn a_round_trip_is_no_shorter_than_since_its_packet_left() {
+    let mut flow = flow();
+    flow.acked(&report(20_000, 2, RTT_US as i64));
+    flow.acked(&report(30_000, 3, 1_000));
+    assert_eq!(flow.base_rtt, Span::from_us(RTT_US as i64));
+    assert_eq!(base_rtt_ns(&flow.law), RTT_US as i64 * 1_000);
+}
+
+#[test]
+fn the_least_round_trip_is_the_base() {
+    let mut flow = flow();
+    let sooner = Report { sent_us: 20_000 - 1_500, ..report(20_000, 2, 1_500) };
+    flow.acked(&sooner);
+    assert_eq!(flow.base_rtt, Span::from_us(1_500));
+    flow.acked(&report(30_000, 3, 2_500));
+    assert_eq!(flow.base_rtt, Span::from_us(1_500));
+    assert_eq!(base_rtt_ns(&flow.law), 1_500_000);
+}
+
+/// The kernel's counts are of 32 bits.
+#[test]
+fn counts_go_round() {
+    let config = Settings::default().config(Row::of_name("gemini").unwrap()).unwrap();
+    let most = u64::from(u32::MAX);
+    let first = Report { delivered_ce: most, ..report(10_000, most - 1, RTT_US as i64) };
+    let mut flow = Flow::<Gemini>::new(&config, &first);
+    let next = Report { delivered_ce: 1, prior_delivered: most, ..report(20_000, 3, RTT_US as i64) };
+    flow.acked(&next);
+    assert_eq!((flow.delivered.get(), flow.marked.get()), (5 * MSS, 2 * MSS));
+}
+
+#[test]
+fn what_brings_nothing_new_is_not_told() {
+    let mut flow = flow();
+    flow.acked(&report(20_000, 1, RTT_US as i64));
+    assert_eq!(flow.acks, 0);
+}
