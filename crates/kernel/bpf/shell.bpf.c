@@ -54,6 +54,7 @@ struct sock_common {
 struct sock {
 	struct sock_common __sk_common;
 	unsigned long sk_pacing_rate;
+	unsigned long sk_max_pacing_rate;
 	__u32 sk_pacing_status;
 } KERNEL;
 
@@ -117,6 +118,7 @@ struct tcp_congestion_ops {
 	char name[16];
 	__u32 flags;
 	void (*init)(struct sock *sk);
+	void (*release)(struct sock *sk);
 };
 
 struct bpf_iter_meta {
@@ -205,6 +207,14 @@ struct {
 	__type(value, struct narrows_config);
 } config SEC(".maps");
 
+// How many sockets found no memory for a flow, and run without the law.
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, __u64);
+} refused SEC(".maps");
+
 // A flow without a socket, and the call to make: for tests.
 struct trial {
 	struct narrows_slot slot;
@@ -219,7 +229,6 @@ struct {
 } trials SEC(".maps");
 
 // ---- From the socket, to the socket. ----
-
 
 static __always_inline void read_socket(struct Report *report, struct tcp_sock *tp)
 {
@@ -240,9 +249,12 @@ static __always_inline void apply(struct sock *sk, struct tcp_sock *tp, const st
 {
 	__u32 window = verdict->window_packets;
 	__u32 most = tp->snd_cwnd_clamp;
+	__u64 pace = verdict->pacing_bytes_per_s;
+	__u64 fastest = sk->sk_max_pacing_rate;
 
 	tp->snd_cwnd = window < most ? window : most;
-	sk->sk_pacing_rate = verdict->pacing_bytes_per_s;
+	// SO_MAX_PACING_RATE holds for every law.
+	sk->sk_pacing_rate = pace < fastest ? pace : fastest;
 	if (verdict->pacing_bytes_per_s != ~0ULL && sk->sk_pacing_status == SK_PACING_NONE)
 		sk->sk_pacing_status = SK_PACING_NEEDED;
 }
@@ -252,25 +264,51 @@ static __always_inline struct storage *storage_of(struct sock *sk)
 	return bpf_sk_storage_get(&flows, sk, 0, 0);
 }
 
+static __always_inline void begin(struct sock *sk, struct tcp_sock *tp, struct storage *storage)
+{
+	__u32 zero = 0;
+	struct narrows_config *settings = bpf_map_lookup_elem(&config, &zero);
+
+	if (!settings)
+		return;
+	read_socket(&storage->slot.report, tp);
+	narrows_begin(&storage->slot, settings);
+	storage->began = 1;
+	tp->snd_ssthresh = TCP_INFINITE_SSTHRESH;
+	apply(sk, tp, &storage->slot.verdict);
+}
+
 // ---- Hooks. ----
 
+// A law is told its path when it begins, so it waits for the first round trip where the handshake has left none: the
+// SYN-ACK was sent twice, the server took the data of the SYN (TCP Fast Open), or the law was chosen before the
+// answer came. The kernel's initial window holds until then.
 SEC("struct_ops")
 void BPF_PROG(hook_init, struct sock *sk)
 {
 	struct tcp_sock *tp = (struct tcp_sock *)sk;
 	struct storage *storage = bpf_sk_storage_get(&flows, sk, 0, BPF_SK_STORAGE_GET_F_CREATE);
 	__u32 zero = 0;
-	struct narrows_config *settings = bpf_map_lookup_elem(&config, &zero);
+	__u64 *count;
 
-	if (!storage || !settings)
+	if (!storage) {
+		count = bpf_map_lookup_elem(&refused, &zero);
+		if (count)
+			__sync_fetch_and_add(count, 1);
 		return;
-	read_socket(&storage->slot.report, tp);
-	narrows_begin(&storage->slot, settings);
+	}
 	storage->prior_rcv_nxt = tp->rcv_nxt;
 	storage->congestion_seen = 0;
-	storage->began = 1;
-	tp->snd_ssthresh = TCP_INFINITE_SSTHRESH;
-	apply(sk, tp, &storage->slot.verdict);
+	storage->began = 0;
+	if (tp->srtt_us)
+		begin(sk, tp, storage);
+}
+
+// The socket closes, or another law was chosen for it: what is listed are sockets that run this one.
+SEC("struct_ops")
+void BPF_PROG(hook_release, struct sock *sk)
+{
+	bpf_sk_storage_delete(&flows, sk);
 }
 
 SEC("struct_ops")
@@ -280,8 +318,13 @@ void BPF_PROG(hook_cong_control, struct sock *sk, __u32 ack, int flag, const str
 	struct storage *storage = storage_of(sk);
 	struct Report *report;
 
-	if (!storage || !storage->began)
+	if (!storage)
 		return;
+	if (!storage->began) {
+		if (tp->srtt_us)
+			begin(sk, tp, storage);
+		return;
+	}
 	report = &storage->slot.report;
 	read_socket(report, tp);
 	report->delivered_us = rs->prior_mstamp;
@@ -395,6 +438,7 @@ int choose(struct bpf_sock_ops *ctx)
 SEC(".struct_ops.link")
 struct tcp_congestion_ops law = {
 	.init = (void *)hook_init,
+	.release = (void *)hook_release,
 	.cong_control = (void *)hook_cong_control,
 	.set_state = (void *)hook_set_state,
 	.ssthresh = (void *)hook_ssthresh,

@@ -8,7 +8,7 @@ use std::path::Path;
 
 use libbpf_rs::{Link, MapCore as _, Object};
 
-use crate::sockets::{Socket, list};
+use crate::sockets::{COUNT, Socket, list, refused};
 use crate::{Error, Row, Settings, object};
 
 /// Lists the sockets of a law.
@@ -84,6 +84,17 @@ impl Loaded {
     /// When the kernel cannot list them.
     pub fn sockets(&self) -> Result<Vec<Socket>, Error> {
         self.watch()?.sockets()
+    }
+
+    /// How many sockets found no memory for a flow, and run without the law: the initial window, for ever.
+    ///
+    /// # Errors
+    /// When the kernel does not say.
+    pub fn refused(&self) -> Result<u64, Error> {
+        let map = self.object.maps().find(|map| map.name() == "refused");
+        let map =
+            map.ok_or_else(|| Error::Failed { action: COUNT, reason: "the object has no map `refused`".into() })?;
+        refused(&map)
     }
 
     /// What lists its sockets, also from another thread, for as long as it is kept.

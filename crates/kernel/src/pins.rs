@@ -13,7 +13,7 @@ use libbpf_rs::{MapCore as _, MapFlags, MapHandle, Program};
 
 use crate::host::Config;
 use crate::places::{Place, Taken};
-use crate::sockets::{Socket, list};
+use crate::sockets::{COUNT, Socket, list, refused};
 use crate::{BUILD, Error, Loaded, Row, rows};
 
 /// Where the kernel's BPF file system belongs.
@@ -68,7 +68,7 @@ fn pin_all(loaded: &mut Loaded, places: &[Place], folder: &Path, mut undo: Undo)
     loaded.link.pin(folder.join("law")).map_err(failed)?;
     for mut map in loaded.object.maps_mut() {
         let name = map.name().to_string_lossy().into_owned();
-        if name == "flows" || name == "config" {
+        if ["flows", "config", "refused"].contains(&&*name) {
             map.pin(folder.join(name)).map_err(failed)?;
         }
     }
@@ -180,6 +180,15 @@ impl Pinned {
         let flows =
             MapHandle::from_pinned_path(self.folder.join("flows")).map_err(|error| failed(error.to_string()))?;
         list(self.row, program.as_fd(), flows.as_fd())
+    }
+
+    /// How many sockets found no memory for a flow, and run without the law: the initial window, for ever.
+    ///
+    /// # Errors
+    /// When the pinned map cannot be read.
+    pub fn refused(&self) -> Result<u64, Error> {
+        let map = MapHandle::from_pinned_path(self.folder.join("refused"));
+        refused(&map.map_err(|error| Error::Failed { action: COUNT, reason: error.to_string() })?)
     }
 
     /// Puts every place back as it was and takes the law out. Sockets that run it keep it until they close. Says what

@@ -8,6 +8,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::os::fd::{AsRawFd as _, BorrowedFd, FromRawFd as _, OwnedFd};
 
 use laws::{Acted, Configured};
+use libbpf_rs::{MapCore, MapFlags};
 use units::{Bytes, Span};
 
 use crate::host::{FLOW_WORDS, Flow, Report, Verdict};
@@ -91,6 +92,17 @@ const ENTRY: usize = size_of::<Slot>() + size_of::<Record>();
 const IPV4: u32 = 2;
 /// ECN was agreed on (`TCP_ECN_MODE_RFC3168`).
 const ECN_AGREED: u32 = 1;
+
+/// What [`refused`] does, for errors.
+pub(crate) const COUNT: &str = "count the sockets without the law";
+
+/// Reads the shell's count of sockets that run without the law.
+pub(crate) fn refused(map: &impl MapCore) -> Result<u64, Error> {
+    let failed = |reason: String| Error::Failed { action: COUNT, reason };
+    let bytes = map.lookup(&0u32.to_ne_bytes(), MapFlags::ANY).map_err(|error| failed(error.to_string()))?;
+    let bytes = bytes.and_then(|bytes| bytes.try_into().ok()).ok_or_else(|| failed("it is no number".into()))?;
+    Ok(u64::from_ne_bytes(bytes))
+}
 
 /// Runs the iterator over the map.
 pub(crate) fn list(row: &Row, program: BorrowedFd<'_>, flows: BorrowedFd<'_>) -> Result<Vec<Socket>, Error> {

@@ -6,7 +6,7 @@
 use std::fs::{self, File};
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
-use std::os::fd::AsRawFd;
+use std::os::fd::{AsRawFd, FromRawFd};
 use std::process::Command;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -16,7 +16,7 @@ use std::time::Duration;
 use kernel::places::{Place, Taken};
 use kernel::{Error, Loaded, Row, Settings};
 use laws::catalog::Value;
-use units::Frac;
+use units::{Frac, Span};
 
 /// Names of congestion controls are the whole machine's, and what is left behind is counted: one test at a time.
 static TURN: Mutex<()> = Mutex::new(());
@@ -83,6 +83,49 @@ fn ip(arguments: &[&str]) {
     assert!(output.status.success(), "ip {arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
 }
 
+/// Does something on a thread inside a namespace.
+fn inside<T: Send>(netns: &Netns, act: impl FnOnce() -> T + Send) -> T {
+    let file = File::open(format!("/run/netns/{}", netns.0)).expect("the namespace");
+    let enter = || {
+        // SAFETY: a valid descriptor; only this thread enters.
+        assert_eq!(unsafe { libc::setns(file.as_raw_fd(), libc::CLONE_NEWNET) }, 0, "root enters");
+        act()
+    };
+    thread::scope(|scope| scope.spawn(enter).join().expect("it does not panic"))
+}
+
+/// A listener on a namespace's loopback under a law, which must stand before the SYN: it becomes the default.
+fn listen(netns: &Netns, law: &str) -> TcpListener {
+    inside(netns, || {
+        fs::write("/proc/sys/net/ipv4/tcp_congestion_control", law).expect("a law for all namespaces");
+        TcpListener::bind("127.0.0.1:0").expect("a port")
+    })
+}
+
+/// Both ends of a connection over a namespace's loopback, under a law.
+fn connected(netns: &Netns, law: &str) -> (TcpStream, TcpStream) {
+    let listener = listen(netns, law);
+    let address = listener.local_addr().expect("bound");
+    let to = inside(netns, || TcpStream::connect(address)).expect("a connection");
+    (to, listener.accept().expect("a connection").0)
+}
+
+/// Sets a socket's option.
+fn set<T>(socket: &impl AsRawFd, level: i32, option: i32, value: &T) {
+    let length = size_of::<T>() as libc::socklen_t;
+    // SAFETY: the option is read from `value`, which is as long as is said.
+    let result = unsafe { libc::setsockopt(socket.as_raw_fd(), level, option, (&raw const *value).cast(), length) };
+    assert_eq!(result, 0, "option {option}: {}", std::io::Error::last_os_error());
+}
+
+/// Sends so many bytes and waits until they have arrived.
+fn carry(to: &mut TcpStream, from: &mut TcpStream, length: usize) {
+    thread::scope(|scope| {
+        scope.spawn(|| from.read_exact(&mut vec![0; length]).expect("the bytes"));
+        to.write_all(&vec![0; length]).expect("the flow goes on");
+    });
+}
+
 /// A connection over a namespace's loopback that sends until told to stop, under a law of that name.
 struct Transfer {
     stop: Arc<AtomicBool>,
@@ -92,34 +135,24 @@ struct Transfer {
 impl Transfer {
     fn start(netns: &Netns, law: &str) -> Self {
         let stop = Arc::new(AtomicBool::new(false));
-        let (name, law, told) = (netns.0.clone(), law.to_owned(), Arc::clone(&stop));
-        let begin = thread::spawn(move || {
-            let file = File::open(format!("/run/netns/{name}")).expect("the namespace");
-            // SAFETY: a valid descriptor; only this thread enters.
-            assert_eq!(unsafe { libc::setns(file.as_raw_fd(), libc::CLONE_NEWNET) }, 0, "root enters");
-            // The listener's law must stand before the SYN: the namespace's default.
-            fs::write("/proc/sys/net/ipv4/tcp_congestion_control", law).expect("a law for all namespaces");
-            let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
-            let mut to = TcpStream::connect(listener.local_addr().expect("bound")).expect("a connection");
-            let (mut from, _) = listener.accept().expect("a connection");
-            let sender = thread::spawn(move || {
-                let bytes = vec![0; 1 << 16];
-                while !told.load(Ordering::Relaxed) {
-                    to.write_all(&bytes).expect("the flow goes on");
-                    thread::sleep(Duration::from_millis(1));
-                }
-                0
-            });
-            let receiver = thread::spawn(move || {
-                let (mut bytes, mut all) = (vec![0; 1 << 16], 0);
-                while let Ok(some @ 1..) = from.read(&mut bytes) {
-                    all += some as u64;
-                }
-                all
-            });
-            vec![sender, receiver]
+        let (mut to, mut from) = connected(netns, law);
+        let told = Arc::clone(&stop);
+        let sender = thread::spawn(move || {
+            let bytes = vec![0; 1 << 16];
+            while !told.load(Ordering::Relaxed) {
+                to.write_all(&bytes).expect("the flow goes on");
+                thread::sleep(Duration::from_millis(1));
+            }
+            0
         });
-        Self { stop, threads: begin.join().expect("the flow begins") }
+        let receiver = thread::spawn(move || {
+            let (mut bytes, mut all) = (vec![0; 1 << 16], 0);
+            while let Ok(some @ 1..) = from.read(&mut bytes) {
+                all += some as u64;
+            }
+            all
+        });
+        Self { stop, threads: vec![sender, receiver] }
     }
 
     /// Ends it and says how much arrived.
@@ -230,4 +263,101 @@ fn a_place_gets_back_what_it_had() {
     assert_eq!(now(), before);
     let missing = Taken::take(&Place::Netns("there-is-none".into()), law.tcp_name()).unwrap_err();
     assert!(missing.to_string().contains("/run/netns/there-is-none"), "{missing}");
+}
+
+#[test]
+fn sockets_without_memory_for_the_law_are_counted() {
+    let Some(_turn) = turn() else { return };
+    let netns = Netns::new("mem");
+    let law = load("gemini");
+    drop(connected(&netns, law.tcp_name()));
+    assert_eq!(law.refused().expect("a count"), 0);
+    let optmem = "/proc/sys/net/core/optmem_max";
+    let is_own = inside(&netns, || fs::write(optmem, "300").is_ok());
+    if !is_own {
+        eprintln!("skipped: before Linux 6.8 {optmem} is the whole machine's");
+        return;
+    }
+    let (mut to, mut from) = connected(&netns, law.tcp_name());
+    assert_eq!(law.refused().expect("a count"), 2, "both ends");
+    carry(&mut to, &mut from, 1 << 20);
+    assert!(law.sockets().expect("the kernel lists them").is_empty());
+}
+
+#[test]
+fn a_socket_that_chooses_another_law_is_no_longer_listed() {
+    let Some(_turn) = turn() else { return };
+    let netns = Netns::new("oth");
+    let law = load("dctcp");
+    let (mut to, mut from) = connected(&netns, law.tcp_name());
+    carry(&mut to, &mut from, 1 << 20);
+    let listed = || law.sockets().expect("the kernel lists them").len();
+    assert_eq!(listed(), 2);
+    set(&to, libc::IPPROTO_TCP, libc::TCP_CONGESTION, b"reno");
+    assert_eq!(listed(), 1, "the other end still runs it");
+    carry(&mut to, &mut from, 1 << 20);
+    // And back: the law begins anew.
+    let name: [u8; 15] = std::array::from_fn(|at| law.tcp_name().as_bytes().get(at).copied().unwrap_or(0));
+    set(&to, libc::IPPROTO_TCP, libc::TCP_CONGESTION, &name);
+    carry(&mut to, &mut from, 1 << 20);
+    let port = to.local_addr().expect("connected").port();
+    let sockets = law.sockets().expect("the kernel lists them");
+    let socket = sockets.into_iter().find(|socket| socket.local.port() == port).expect("it is listed again");
+    let state = socket.law.expect("it has begun");
+    assert!(socket.acked.get() > 2 << 20 && state.delivered.get() < 2 << 20, "{}: {state:?}", socket.acked);
+}
+
+#[test]
+fn a_socket_s_own_limit_of_its_pace_holds() {
+    let Some(_turn) = turn() else { return };
+    let netns = Netns::new("pac");
+    let law = load("unocc");
+    let (mut to, mut from) = connected(&netns, law.tcp_name());
+    set(&to, libc::SOL_SOCKET, libc::SO_MAX_PACING_RATE, &1_000_000_000u64);
+    carry(&mut to, &mut from, 1 << 20);
+    // Of `struct tcp_info`: up to `tcpi_pacing_rate`.
+    let (mut info, mut length) = ([0u8; 112], 112);
+    let place = info.as_mut_ptr().cast();
+    // SAFETY: the kernel writes at most `length` bytes to `info`, which is as long.
+    let result = unsafe { libc::getsockopt(to.as_raw_fd(), libc::IPPROTO_TCP, libc::TCP_INFO, place, &raw mut length) };
+    assert_eq!((result, length), (0, 112));
+    assert_eq!(u64::from_ne_bytes(info[104..].try_into().expect("8 bytes")), 1_000_000_000);
+}
+
+#[test]
+fn a_law_waits_for_a_round_trip_where_the_handshake_has_none() {
+    let Some(_turn) = turn() else { return };
+    let netns = Netns::new("tfo");
+    let law = load("unocc");
+    // TCP Fast Open without cookies: the server has a connection before it has a round trip.
+    inside(&netns, || fs::write("/proc/sys/net/ipv4/tcp_fastopen", "1543").expect("fast open"));
+    let listener = listen(&netns, law.tcp_name());
+    let address = listener.local_addr().expect("bound");
+    let mut to = inside(&netns, || {
+        // SAFETY: the arguments are numbers; the descriptor that comes back is nobody else's.
+        let socket = unsafe {
+            let socket = libc::socket(libc::AF_INET, libc::SOCK_STREAM | libc::SOCK_CLOEXEC, 0);
+            TcpStream::from_raw_fd(socket)
+        };
+        set(&socket, libc::IPPROTO_TCP, libc::TCP_FASTOPEN_CONNECT, &1);
+        let at = libc::sockaddr_in {
+            sin_family: libc::AF_INET as u16,
+            sin_port: address.port().to_be(),
+            sin_addr: libc::in_addr { s_addr: u32::from_ne_bytes([127, 0, 0, 1]) },
+            sin_zero: [0; 8],
+        };
+        let length = size_of::<libc::sockaddr_in>() as libc::socklen_t;
+        // SAFETY: an address as long as is said.
+        assert_eq!(unsafe { libc::connect(socket.as_raw_fd(), (&raw const at).cast(), length) }, 0);
+        socket
+    });
+    to.write_all(&[1]).expect("with the SYN");
+    let mut from = listener.accept().expect("a connection").0;
+    from.read_exact(&mut [0]).expect("the byte");
+    let server = |socket: &kernel::Socket| socket.local.port() == address.port();
+    let state = || law.sockets().expect("the kernel lists them").into_iter().find(server).expect("it is listed").law;
+    assert_eq!(state(), None, "it has sent nothing yet");
+    carry(&mut from, &mut to, 1 << 20);
+    let base = state().expect("it has begun").base_rtt;
+    assert!(!base.is_zero() && base < Span::from_ms(1), "a loopback's round trip, not the one of none: {base}");
 }

@@ -31,6 +31,26 @@ pub(super) struct Provided {
     loaded: Vec<kernel::Loaded>,
 }
 
+impl Provided {
+    /// What is odd about how the laws ran.
+    #[cfg(feature = "bpf")]
+    pub(super) fn warnings(&self) -> Vec<String> {
+        let refused = |law: &kernel::Loaded| match law.refused() {
+            Ok(0) => None,
+            Ok(sockets) => Some(format!("{}: {}", law.tcp_name(), crate::commands::kernel::without_law(sockets))),
+            Err(error) => Some(error.to_string()),
+        };
+        self.loaded.iter().filter_map(refused).collect()
+    }
+
+    /// What is odd about how the laws ran: the kernel's own have nothing to say.
+    #[cfg(not(feature = "bpf"))]
+    #[expect(clippy::unused_self, reason = "as where there are laws of ours")]
+    pub(super) fn warnings(&self) -> Vec<String> {
+        Vec::new()
+    }
+}
+
 /// Refuses what the kernel has no form of, without loading anything.
 pub(super) fn check(run: &Run, built: &BuiltRun) -> Result<(), Failure> {
     for (law, _) in plan(built) {

@@ -112,7 +112,8 @@ impl Host for Emulation<'_> {
         if emulated.outcome.interrupted || interrupted() {
             return Err(Failure::Interrupted(String::new()));
         }
-        let info = self.info(info, &built, &emulated);
+        let mut info = self.info(info, &built, &emulated);
+        info.warnings.extend(provided.warnings());
         Ok(RunResults::new(&info, &program(), &emulated.setup, &emulated.outcome, times)?)
     }
 }

@@ -65,6 +65,10 @@ fn page(args: &KernelStatusArgs) -> Result<String, Failure> {
             told(law, &config).join(", "),
             sockets.len(),
         ));
+        let refused = law.refused()?;
+        if refused > 0 {
+            parts.push(format!("  warning: {}", super::without_law(refused)));
+        }
         if !sockets.is_empty() {
             parts.push(table(&sockets));
         }
@@ -144,6 +148,7 @@ fn as_json(law: &Pinned) -> Result<Value, Failure> {
         "line_rate_bps": config.line_rate.bps(),
         "base_rtt_ns": if config.base_rtt.is_zero() { Value::Null } else { config.base_rtt.ns().into() },
         "intra_rtt_ns": config.intra_rtt.ns(),
+        "refused": law.refused()?,
         "sockets": sockets,
     }))
 }
