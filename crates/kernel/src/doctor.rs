@@ -183,7 +183,7 @@ fn ecn(value: &str) -> Check {
         "0" => Check::note(
             NAME,
             "0: only where a law asks for it",
-            "laws ask for it on both ends; the listener must run the law, or tcp_ecn=1, before the SYN arrives",
+            "laws ask for it on both ends; the listener must run the law before the SYN arrives",
         ),
         "1" => Check::good(NAME, "1: asked for and agreed to"),
         "2" => Check::good(NAME, "2: agreed to; laws ask for it themselves"),

@@ -137,7 +137,44 @@ mod with_bpf {
         let law = &status["laws"][0];
         assert_eq!((&law["law"], &law["tcp_name"]), (&"gemini".into(), &name.as_str().into()));
         assert_eq!(law["line_rate_bps"], 1_000_000_000);
+        assert_eq!(law["refused"], 0);
         assert!(!available().contains(&name));
+    }
+
+    #[test]
+    fn sockets_without_the_law_are_counted() {
+        if !can() || !Command::new("perl").arg("-v").output().is_ok_and(|it| it.status.success()) {
+            return skipped(
+                "sockets_without_the_law_are_counted",
+                "laws in the kernel need root, its type information and unshare; the connection is perl's",
+            );
+        }
+        let scratch = Scratch::new("kernel-refused");
+        let name = name('r');
+        let ran = alone(
+            &scratch,
+            &format!(
+                "ip link set lo up
+                 $NARROWS kernel load dctcp --as {name} --default || exit 9
+                 $NARROWS kernel status
+                 echo 300 2>/dev/null > /proc/sys/net/core/optmem_max || exit 77
+                 perl -MIO::Socket::INET -e '
+                     $l = IO::Socket::INET->new(Listen => 1, LocalAddr => \"127.0.0.1:5000\") or die;
+                     $c = IO::Socket::INET->new(\"127.0.0.1:5000\") or die;
+                     $l->accept or die' || exit 8
+                 $NARROWS kernel status
+                 $NARROWS kernel status --json > status.json
+                 $NARROWS kernel unload dctcp"
+            ),
+        );
+        if ran.code == 77 {
+            return skipped("sockets_without_the_law_are_counted", "before Linux 6.8 optmem_max is the whole machine's");
+        }
+        assert_eq!(ran.code, 0, "{}{}", ran.out, ran.err);
+        let warnings: Vec<&str> = ran.out.lines().filter(|line| line.contains("warning")).collect();
+        assert!(matches!(warnings[..], [one] if one.contains("2 sockets run or ran without the law")), "{}", ran.out);
+        let status: serde_json::Value = serde_json::from_str(&scratch.read("status.json")).unwrap();
+        assert_eq!(status["laws"][0]["refused"], 2);
     }
 
     #[test]
