@@ -48,10 +48,12 @@ pub fn pin(mut loaded: Loaded, places: &[Place]) -> Result<bool, Error> {
     let law = loaded.row.name;
     let mounted = mount()?;
     let folder = root().join(law);
-    if folder.exists() {
-        return Err(Error::AlreadyLoaded { law: law.to_owned() });
-    }
-    fs::create_dir_all(&folder).map_err(|error| Error::io("create", &folder, error))?;
+    fs::create_dir_all(root()).map_err(|error| Error::io("create", root(), error))?;
+    // Made here and by nobody else: what another process pins at the same time is not undone below.
+    fs::create_dir(&folder).map_err(|error| match error.kind() {
+        io::ErrorKind::AlreadyExists => Error::AlreadyLoaded { law: law.to_owned() },
+        _ => Error::io("create", &folder, error),
+    })?;
     let undo = Undo { folder: folder.clone(), tcp_name: loaded.tcp_name().to_owned(), places: Vec::new(), kept: false };
     let undo = pin_all(&mut loaded, places, &folder, undo)?;
     let lines: Vec<String> =

@@ -67,7 +67,7 @@ impl Taken {
         let restored = match &self.place {
             Place::Default => swap_back(tcp_name, &self.before),
             Place::Netns(name) => in_netns(name, || swap_back(tcp_name, &self.before)).and_then(|result| result),
-            Place::Route(_) => ip_route("replace", &self.before).map(drop),
+            Place::Route(prefix) => route_back(prefix, tcp_name, &self.before),
             Place::Cgroup(_) => Ok(()),
         };
         restored.err().map(|error| format!("{}: {error}", self.place))
@@ -140,21 +140,38 @@ fn change_route(prefix: &str, tcp_name: &str) -> Result<String, Error> {
             reason: format!("`ip route show {prefix}` names {} routes, not one", shown.lines().count()),
         });
     };
-    let words: Vec<&str> = before.split_whitespace().collect();
-    let mut bare = Vec::new();
-    let mut skip = false;
-    for word in words {
-        // What is only shown, or replaced.
-        if skip || matches!(word, "linkdown" | "dead") {
-            skip = false;
-        } else if word == "congctl" {
-            skip = true;
+    let before = replaceable(before);
+    ip_route("replace", &format!("{} congctl {tcp_name}", without_congctl(&before)))?;
+    Ok(before)
+}
+
+/// Puts a route back, if it is still there with the law.
+fn route_back(prefix: &str, tcp_name: &str, before: &str) -> Result<(), Error> {
+    let shown = ip_route("show", prefix)?;
+    let words: Vec<&str> = shown.split_whitespace().collect();
+    if words.windows(2).any(|pair| pair == ["congctl", tcp_name]) {
+        ip_route("replace", before)?;
+    }
+    Ok(())
+}
+
+/// A route as `ip route show` has it, without what is only shown.
+fn replaceable(shown: &str) -> String {
+    let words: Vec<&str> = shown.split_whitespace().filter(|word| !matches!(*word, "linkdown" | "dead")).collect();
+    words.join(" ")
+}
+
+fn without_congctl(route: &str) -> String {
+    let mut words = Vec::new();
+    let mut rest = route.split_whitespace();
+    while let Some(word) = rest.next() {
+        if word == "congctl" {
+            rest.next();
         } else {
-            bare.push(word);
+            words.push(word);
         }
     }
-    ip_route("replace", &format!("{} congctl {tcp_name}", bare.join(" ")))?;
-    Ok(before.replace(" linkdown", "").replace(" dead", ""))
+    words.join(" ")
 }
 
 fn ip_route(verb: &str, route: &str) -> Result<String, Error> {
@@ -185,5 +202,13 @@ mod tests {
         }
         assert_eq!(Taken::of_line("elsewhere\tx\ty"), None);
         assert_eq!(Taken::of_line("default"), None);
+    }
+
+    #[test]
+    fn a_route_keeps_all_but_its_law_and_its_state() {
+        let shown = "10.1.0.0/16 dev deadline0 scope link congctl reno linkdown mtu 1400 dead";
+        let route = replaceable(shown);
+        assert_eq!(route, "10.1.0.0/16 dev deadline0 scope link congctl reno mtu 1400");
+        assert_eq!(without_congctl(&route), "10.1.0.0/16 dev deadline0 scope link mtu 1400");
     }
 }

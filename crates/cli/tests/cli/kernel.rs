@@ -168,7 +168,10 @@ mod with_bpf {
             ),
         );
         if ran.code == 77 {
-            return skipped("sockets_without_the_law_are_counted", "before Linux 6.8 optmem_max is the whole machine's");
+            return skipped(
+                "sockets_without_the_law_are_counted",
+                "before Linux 6.8 optmem_max is the whole machine's",
+            );
         }
         assert_eq!(ran.code, 0, "{}{}", ran.out, ran.err);
         let warnings: Vec<&str> = ran.out.lines().filter(|line| line.contains("warning")).collect();
@@ -202,6 +205,39 @@ mod with_bpf {
         assert!(!ran.out.contains("narrows") && !ran.out.contains(&name), "{}", ran.out);
         assert!(ran.err.contains("/run/netns/there-is-none") && ran.err.contains("203.0.113.0/24"), "{}", ran.err);
         assert!(!available().contains(&name));
+    }
+
+    #[test]
+    fn a_route_is_put_back_unless_it_is_another_by_then() {
+        if !can() {
+            return skipped(
+                "a_route_is_put_back_unless_it_is_another_by_then",
+                "laws in the kernel need root, its type information and unshare",
+            );
+        }
+        let scratch = Scratch::new("kernel-route");
+        let name = name('q');
+        let ran = alone(
+            &scratch,
+            &format!(
+                "ip link set lo up
+                 ip route add 203.0.113.0/24 dev lo mtu 1400 || exit 9
+                 $NARROWS kernel load dctcp --as {name} --route 203.0.113.0/24 || exit 8
+                 echo route with $(ip route show 203.0.113.0/24)
+                 $NARROWS kernel unload dctcp || exit 7
+                 echo route back $(ip route show 203.0.113.0/24)
+                 $NARROWS kernel load dctcp --as {name} --route 203.0.113.0/24 || exit 6
+                 ip route del 203.0.113.0/24
+                 $NARROWS kernel unload dctcp || exit 5
+                 echo route gone $(ip route show 203.0.113.0/24)"
+            ),
+        );
+        assert_eq!(ran.code, 0, "{}{}", ran.out, ran.err);
+        let routes: Vec<&str> = ran.out.lines().filter_map(|line| line.strip_prefix("route ")).map(str::trim).collect();
+        let [with, back, gone] = routes[..] else { panic!("{}", ran.out) };
+        assert!(with.contains(&format!("congctl {name}")) && with.contains("mtu 1400"), "{with}");
+        assert!(!back.contains("congctl") && back.contains("mtu 1400"), "{back}");
+        assert_eq!(gone, "gone", "what was deleted is not made again");
     }
 
     #[test]
