@@ -4,6 +4,18 @@ use units::{Span, Time};
 
 use crate::sys;
 
+/// What says what time it is.
+pub(crate) trait Now {
+    /// The time now.
+    fn now(&self) -> Time;
+}
+
+impl Now for Clock {
+    fn now(&self) -> Time {
+        self.now()
+    }
+}
+
 /// A clock whose [`Time::ZERO`] is when it was started. Copies agree; any thread may read one.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Clock {

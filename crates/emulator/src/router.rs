@@ -117,7 +117,7 @@ pub fn start(hosts: &Hosts, config: &RouterConfig) -> Result<Running, Error> {
         watched: captures.as_ref().map_or(&[], Captures::links),
         mtu: hosts.mtu(),
     });
-    let output = Output::new(clock, tuns, captures);
+    let output = Output::new(clock, clock.realtime_ns, tuns, captures);
     let worker = Worker { clock, stop: stop.clone(), plane, output, real_time: config.real_time };
     let thread = std::thread::Builder::new()
         .name("router".into())

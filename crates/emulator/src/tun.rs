@@ -45,6 +45,12 @@ impl Tun {
         Ok(Self { file, udp_segmentation })
     }
 
+    /// A device that is something else, for tests: whatever keeps packets apart.
+    #[cfg(test)]
+    pub(crate) fn of(file: File) -> Self {
+        Self { file, udp_segmentation: true }
+    }
+
     /// Whether the kernel leaves the segmentation of UDP to the device.
     pub fn has_udp_segmentation(&self) -> bool {
         self.udp_segmentation

@@ -26,7 +26,7 @@ const MEMORY: usize = 2 << 30;
 
 /// A host's card is given no more while this much waits in it, which is never so little that the card falls idle
 /// before the router looks again.
-const CARD_PS: u64 = 100_000_000;
+pub(super) const CARD_PS: u64 = 100_000_000;
 
 /// What takes part in what happens in the network.
 pub(crate) trait Observer {

@@ -13,7 +13,7 @@ use super::frames::LONGEST;
 use super::outcome::{RouterOutcome, bottleneck};
 use super::plane::{Departure, Observer, Plane};
 use crate::Error;
-use crate::clock::{Clock, late_ns};
+use crate::clock::{Now, late_ns};
 use crate::lateness::Recorder;
 use crate::packet::{render, whole_segment};
 use crate::pcapng::Captures;
@@ -34,11 +34,11 @@ const TURN: usize = 16;
 const PRIORITY: i32 = 50;
 
 /// What the thread works with.
-pub(super) struct Worker {
-    pub(super) clock: Clock,
+pub(super) struct Worker<C> {
+    pub(super) clock: C,
     pub(super) stop: Arc<AtomicBool>,
     pub(super) plane: Plane,
-    pub(super) output: Output,
+    pub(super) output: Output<C>,
     pub(super) real_time: bool,
 }
 
@@ -52,10 +52,12 @@ struct Device {
 }
 
 /// Where packets go.
-pub(super) struct Output {
+pub(super) struct Output<C> {
     devices: Vec<Device>,
-    clock: Clock,
+    clock: C,
     captures: Option<Captures>,
+    /// Nanoseconds between 1970 and time zero.
+    zero_ns: u64,
     /// For headers, and for whole segments.
     scratch: Vec<u8>,
     lateness: Recorder,
@@ -63,12 +65,13 @@ pub(super) struct Output {
     unwritable: u64,
 }
 
-impl Output {
-    pub(super) fn new(clock: Clock, tuns: Vec<Tun>, captures: Option<Captures>) -> Self {
+impl<C> Output<C> {
+    pub(super) fn new(clock: C, zero_ns: u64, tuns: Vec<Tun>, captures: Option<Captures>) -> Self {
         Self {
             devices: tuns.into_iter().map(|tun| Device { tun, ready: true, gone: false }).collect(),
             clock,
             captures,
+            zero_ns,
             scratch: Vec::new(),
             lateness: Recorder::new(),
             written: 0,
@@ -77,7 +80,7 @@ impl Output {
     }
 }
 
-impl Observer for Output {
+impl<C: Now> Observer for Output<C> {
     fn deliver(&mut self, delivery: Delivery) {
         let Delivery { host, due_ps, frame, headers, segments, marked } = delivery;
         let payload = render(frame, headers, segments, marked, &mut self.scratch);
@@ -95,11 +98,11 @@ impl Observer for Output {
         let Departure { link, time_ps, frame, headers, segment, marked } = departure;
         let Some(captures) = &mut self.captures else { return };
         whole_segment(frame, headers, segment, marked, &mut self.scratch);
-        captures.record(link, self.clock.realtime_ns + Time::from_ps(time_ps).ns(), &self.scratch);
+        captures.record(link, self.zero_ns + Time::from_ps(time_ps).ns(), &self.scratch);
     }
 }
 
-impl Worker {
+impl<C: Now + Copy> Worker<C> {
     /// Routes until it is told to stop.
     pub(super) fn run(mut self) -> Result<RouterOutcome, Error> {
         // Without, timers are up to 50 us late; that is measured, like all lateness.
@@ -159,7 +162,7 @@ impl Worker {
     }
 
     /// Reads what hosts send whose cards take it. Returns how many packets, and whether there may be more.
-    fn read_hosts(&mut self, now: Time, buffer: &mut Vec<u8>) -> (u64, bool) {
+    fn read_hosts(&mut self, mut now: Time, buffer: &mut Vec<u8>) -> (u64, bool) {
         let (mut packets, mut more) = (0, false);
         for host in 0..self.output.devices.len() {
             let id = HostId(host as u32);
@@ -177,9 +180,9 @@ impl Worker {
                         // Not the time of before the read: what was delivered since, or a moment in which this
                         // thread did not run, may have made the host send only now, and a packet that leaves before
                         // it was sent shortens a round trip below what the path takes.
-                        let now_ps = self.clock.now().ps();
-                        self.plane.advance(now_ps, &mut self.output);
-                        self.plane.accept(id, now_ps, buffer, length, &mut self.output);
+                        now = self.clock.now();
+                        self.plane.advance(now.ps(), &mut self.output);
+                        self.plane.accept(id, now.ps(), buffer, length, &mut self.output);
                         packets += 1;
                     }
                     // Nothing now, or an error: the wait tells whether the device is gone.
@@ -212,7 +215,6 @@ impl Worker {
             device.ready |= result.readable() || result.failed();
             device.gone |= result.failed();
         }
-        // Hosts whose cards were full may have had something all the time.
         Ok(())
     }
 }
@@ -225,18 +227,19 @@ impl Observer for Silent {
 }
 
 /// How much processor time the thread takes.
-struct Busy {
-    clock: Clock,
+struct Busy<C> {
+    clock: C,
     began_ns: u64,
     second: (Time, u64),
     /// The most in any second.
     busiest: Span,
 }
 
-impl Busy {
-    fn new(clock: Clock) -> Self {
+impl<C: Now> Busy<C> {
+    fn new(clock: C) -> Self {
         let began_ns = sys::thread_cpu_ns();
-        Self { clock, began_ns, second: (clock.now(), began_ns), busiest: Span::ZERO }
+        let second = (clock.now(), began_ns);
+        Self { clock, began_ns, second, busiest: Span::ZERO }
     }
 
     fn look(&mut self, now: Time) {
@@ -254,5 +257,130 @@ impl Busy {
 
     fn total(&self) -> Span {
         Span::from_ns((sys::thread_cpu_ns() - self.began_ns) as i64)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::Cell;
+    use std::fs::File;
+    use std::os::fd::OwnedFd;
+    use std::os::unix::net::UnixDatagram;
+
+    use fabric::topology::{SingleSwitch, single_switch};
+    use fabric::{PortConfig, Routes};
+    use sim::SeriesConfig;
+    use units::Rate;
+
+    use super::super::plane::{CARD_PS, Parts};
+    use super::*;
+    use crate::namespace::{Addresses, plan};
+    use crate::packet::sample::Sample;
+
+    /// A clock of which each look takes a while, as if the thread did not run in between.
+    #[derive(Clone, Copy)]
+    struct Slow<'a> {
+        looks: &'a Cell<u32>,
+        look: Span,
+    }
+
+    impl Now for Slow<'_> {
+        fn now(&self) -> Time {
+            self.looks.set(self.looks.get() + 1);
+            Time::ZERO + self.look.times(self.looks.get())
+        }
+    }
+
+    const RATE: Rate = Rate::from_gbps(1);
+    const DELAY: Span = Span::from_us(10);
+
+    /// A worker between three hosts on a switch, and the hosts' ends of their devices.
+    fn worker(clock: Slow<'_>) -> (Worker<Slow<'_>>, Vec<UnixDatagram>) {
+        let port = PortConfig::new(RATE, DELAY);
+        let network = single_switch(&SingleSwitch { hosts: vec![(port, port); 3] }).unwrap();
+        let plane = Plane::new(&Parts {
+            network: &network,
+            routes: &Routes::new(&network).unwrap(),
+            addresses: &Addresses::new(&plan(&network).unwrap()),
+            seed: 1,
+            coalesce: Span::ZERO,
+            series: &SeriesConfig::default(),
+            watched: &[],
+            mtu: 1500,
+        });
+        let (ends, tuns) = (0..3)
+            .map(|_| {
+                let (host, device) = UnixDatagram::pair().unwrap();
+                for end in [&host, &device] {
+                    end.set_nonblocking(true).unwrap();
+                }
+                (host, Tun::of(File::from(OwnedFd::from(device))))
+            })
+            .unzip();
+        let output = Output::new(clock, 0, tuns, None);
+        (Worker { clock, stop: Arc::default(), plane, output, real_time: false }, ends)
+    }
+
+    /// A packet of 100 bytes for the host of that number, counted from 1.
+    fn packet(to: u8) -> Vec<u8> {
+        let sample = Sample { source: 9, destination: (0, to), ..Sample::default() };
+        let payload = vec![0; 100 - sample.payload_at()];
+        Sample { payload, ..sample }.frame()
+    }
+
+    /// When a host's card falls idle.
+    fn idle_at_ps(worker: &Worker<Slow>, host: u32) -> u64 {
+        worker.plane.card_takes_ps(HostId(host)) + CARD_PS
+    }
+
+    /// What a host sends because of what it was just given cannot leave before that.
+    #[test]
+    fn a_packet_leaves_when_it_was_read() {
+        let looks = Cell::new(0);
+        let look = Span::from_us(300);
+        let (mut worker, ends) = worker(Slow { looks: &looks, look });
+        ends[0].send(&packet(2)).unwrap();
+        let before = worker.clock.now();
+        let (packets, more) = worker.read_hosts(before, &mut vec![0; LONGEST]);
+        assert_eq!((packets, more), (1, false));
+        // 100 bytes take 800 ns.
+        assert_eq!(idle_at_ps(&worker, 0), (before + look + Span::from_ns(800)).ps());
+    }
+
+    /// What is due by the time of a packet is done before the packet is taken in, though it was not when the round
+    /// began: the order is that of the times.
+    #[test]
+    fn what_is_due_goes_before_what_is_read() {
+        let looks = Cell::new(0);
+        let (mut worker, ends) = worker(Slow { looks: &looks, look: Span::from_us(300) });
+        ends[0].send(&packet(3)).unwrap();
+        worker.read_hosts(worker.clock.now(), &mut vec![0; LONGEST]);
+        assert!(ends[2].recv(&mut [0; 200]).is_err(), "it is on its way");
+        ends[1].send(&packet(3)).unwrap();
+        worker.sleep(worker.clock.now(), &mut Vec::new()).unwrap();
+        worker.read_hosts(worker.clock.now(), &mut vec![0; LONGEST]);
+        assert!(ends[2].recv(&mut [0; 200]).is_ok(), "the first one has arrived before the second one left");
+        assert_eq!(worker.output.written, 1);
+    }
+
+    #[test]
+    fn one_host_does_not_keep_others_waiting() {
+        let looks = Cell::new(0);
+        let (mut worker, ends) = worker(Slow { looks: &looks, look: Span::from_us(10) });
+        for _ in 0..50 {
+            ends[0].send(&packet(3)).unwrap();
+        }
+        ends[1].send(&packet(3)).unwrap();
+        let mut buffer = vec![0; LONGEST];
+        let (packets, more) = worker.read_hosts(worker.clock.now(), &mut buffer);
+        assert_eq!((packets, more), (TURN as u64 + 1, true));
+        // Later than a card holds, whose times are all that is asked for.
+        assert!(idle_at_ps(&worker, 1) > CARD_PS, "the other host had its turn");
+        let mut read = packets;
+        while read < 51 {
+            let (packets, _) = worker.read_hosts(worker.clock.now(), &mut buffer);
+            assert!(packets > 0, "{read} of 51 read, and no more come");
+            read += packets;
+        }
     }
 }
