@@ -724,6 +724,8 @@
     const fact = (name, value) => facts.push(el('li', {}, name ? `${name} ` : '', el('b', {}, value)));
     if (runs.length) fact('', plural(runs.length, 'run'));
     if (report.scale) fact('scale', report.scale);
+    const hosts = [...new Set(runs.map((r) => r.summary?.host).filter(Boolean))];
+    if (hosts.length) fact('run by', hosts.map((h) => ({ simulator: 'the simulator', emulator: 'the emulator, with real packets' }[h] || h)).join(' and '));
     const seeds = [...new Set(runs.map((r) => r.summary?.seed).filter((s) => s != null))];
     if (seeds.length) fact(seeds.length === 1 ? 'seed' : 'seeds', seeds.length <= 4 ? seeds.join(', ') : String(seeds.length));
     const names = [...new Set(runs.map((r) => r.summary?.scenario).filter(Boolean))];
@@ -761,6 +763,7 @@
     const engine = (key) => (r) => r.summary.engine[key] ?? null;
     const columns = [
       { key: 'run', label: 'run', name: true, get: (r) => r.label },
+      { key: 'host', label: 'run by', get: (r) => r.summary.host ?? null },
       { key: 'seed', label: 'seed', kind: 'number', get: (r) => r.summary.seed ?? null },
       { key: 'events', label: 'events', kind: 'count', get: engine('events') },
       { key: 'wall', label: 'wall clock', kind: 'ns', get: (r) => (r.summary.engine.wall_s == null ? null : r.summary.engine.wall_s * 1e9) },
@@ -768,7 +771,7 @@
       { key: 'speed', label: 'packet-hops/s', kind: 'count', get: engine('packet_hops_per_s') },
       { key: 'rss', label: 'peak memory', kind: 'bytes', get: engine('peak_rss_bytes') },
     ].filter((c) => c.name || engines.some((r) => c.get(r) != null));
-    footer.append(el('details', {}, el('summary', {}, 'What each run cost to simulate'), table(columns, engines, { caption: 'Cost of each run' }).node));
+    footer.append(el('details', {}, el('summary', {}, 'What each run cost'), table(columns, engines, { caption: 'Cost of each run' }).node));
   }
 
   // ---------------------------------------------------------------- sections

@@ -39,7 +39,7 @@ pub fn render(data: &ReportData) -> String {
         let id = section.id();
         put(&["<section id=\"", id, "\" data-testid=\"section-", id, "\" aria-labelledby=\"", id, "-title\">"]);
         put(&["<h2 id=\"", id, "-title\">", section.title(), "</h2>"]);
-        put(&["<p class=\"lead\">", section.lead(), "</p><div class=\"body\"></div></section>\n"]);
+        put(&["<p class=\"lead\">", section.lead(data), "</p><div class=\"body\"></div></section>\n"]);
     }
     put(&["</main>\n<footer id=\"provenance\" data-testid=\"provenance\"></footer>\n"]);
     put(&["<script type=\"application/json\" id=\"report-data\">", &json, "</script>\n"]);
@@ -138,7 +138,7 @@ impl Section {
         }
     }
 
-    fn lead(self) -> &'static str {
+    fn lead(self, data: &ReportData) -> &'static str {
         match self {
             Section::Warnings => "These runs need care before a number below is believed.",
             Section::Results => "One row a run. A dot and bold type mark the best of a column.",
@@ -151,7 +151,11 @@ impl Section {
             Section::Queues => "Bytes waiting at the sampled ports: solid is the real queue, dashed the phantom queue.",
             Section::Traces => "What the laws told about their own state, one panel a run.",
             Section::Links => "Totals of each link in each direction.",
-            Section::Scenario => "Every default spelled out: this is what was simulated.",
+            Section::Scenario => "Every default spelled out: this is what was run.",
+            Section::Replay if data.runs.iter().any(|run| run.summary["host"] == "emulator") => {
+                "The same version, scenario and seed send the same flows. Real packets are a measurement: numbers differ \
+                 from one to the next."
+            }
             Section::Replay => "The same version, scenario and seed give the same results, bit for bit.",
         }
     }
@@ -302,6 +306,15 @@ mod tests {
     fn all_sections_with_everything_and_none_with_nothing() {
         assert_eq!(sections(&everything()), Section::ALL);
         assert_eq!(sections(&ReportData::default()), []);
+    }
+
+    #[test]
+    fn only_simulations_promise_the_same_bits() {
+        let mut data = everything();
+        assert!(render(&data).contains("bit for bit"));
+        data.runs[1].summary["host"] = json!("emulator");
+        let page = render(&data);
+        assert!(!page.contains("bit for bit") && page.contains("Real packets are a measurement"));
     }
 
     #[test]

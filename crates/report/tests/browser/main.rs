@@ -20,8 +20,9 @@ type Sample = fn() -> ReportData;
 
 const LAPTOP: (u32, u32) = (1366, 768);
 
-const TESTS: [(&str, Test); 17] = [
+const TESTS: [(&str, Test); 18] = [
     ("every_section_is_drawn", every_section_is_drawn),
+    ("the_host_is_named", the_host_is_named),
     ("absent_data_leaves_no_section", absent_data_leaves_no_section),
     ("class_tabs_change_the_distribution", class_tabs_change_the_distribution),
     ("legend_hides_a_series", legend_hides_a_series),
@@ -165,6 +166,28 @@ section-traces,section-links,section-scenario,section-replay'",
     page.check("verdicts", "document.querySelectorAll('#claims tbody .chip.reproduced').length === 2")?;
     page.check("scenario", "document.querySelector('#scenario pre').textContent.startsWith('name = \"uno/fig8\"')")?;
     page.check("provenance", "document.querySelector('footer').textContent.includes('narrows 0.1.0')")?;
+    page.close()
+}
+
+/// Who ran the runs stands at the top, and beside each of them at the bottom.
+fn the_host_is_named(browser: &mut Browser) -> Outcome {
+    let mut data = sample::mixed();
+    data.runs.truncate(2);
+    data.runs.iter_mut().for_each(|run| run.summary["host"] = json!("simulator"));
+    let mut page = open(browser, "simulated", &data, "light")?;
+    page.check("one host", "document.querySelector('.facts').textContent.includes('run by the simulator')")?;
+    page.check("no other", "!document.querySelector('.facts').textContent.includes('emulator')")?;
+    page.close()?;
+
+    data.runs[1].summary["host"] = json!("emulator");
+    let mut page = open(browser, "both", &data, "light")?;
+    let both = "the simulator and the emulator, with real packets";
+    page.check("both", &format!("document.querySelector('.facts').textContent.includes('{both}')"))?;
+    page.check(
+        "each run's",
+        "['simulator', 'emulator'].every((host, at) => \
+         document.querySelectorAll('footer tbody tr')[at].textContent.includes(host))",
+    )?;
     page.close()
 }
 
