@@ -4,10 +4,12 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 static INTERRUPTED: AtomicBool = AtomicBool::new(false);
 
-/// Begins to listen. A second Ctrl-C ends the process at once.
+/// Begins to listen. A second Ctrl-C ends the process at once, but for emulated hosts, which would stay.
 pub(crate) fn listen() {
     let handler = || {
         if INTERRUPTED.swap(true, Ordering::Relaxed) {
+            #[cfg(target_os = "linux")]
+            emulator::Hosts::abandon();
             std::process::exit(130);
         }
     };

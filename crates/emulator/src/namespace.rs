@@ -6,6 +6,7 @@ mod ip;
 mod plan;
 mod setup;
 
+use std::collections::BTreeSet;
 use std::ffi::OsStr;
 use std::fmt::Write as _;
 use std::fs::{self, File};
@@ -129,13 +130,15 @@ impl Hosts {
         inside(&self.host(host)?.namespace, f)
     }
 
-    /// A program to be run in a host's namespace, where `/etc/hosts` names the hosts.
+    /// A program to be run in a host's namespace, where `/etc/hosts` names the hosts. It is killed when the thread that
+    /// starts it ends, however it does; what the program itself starts is not.
     ///
     /// # Errors
     /// When there is no such host.
     pub fn command(&self, host: HostId, program: impl AsRef<OsStr>) -> Result<Command, Error> {
         let mut command = Command::new("ip");
         command.args(["netns", "exec", &self.host(host)?.name.0]).arg(program);
+        sys::end_with_parent(&mut command);
         Ok(command)
     }
 
@@ -145,15 +148,10 @@ impl Hosts {
     /// When a namespace cannot be removed.
     pub fn clean_stale() -> Result<Vec<String>, Error> {
         let mut left: Vec<(u32, Vec<String>)> = claim::claimants().into_iter().map(|it| (it, Vec::new())).collect();
-        for directory in [NAMESPACES, OVERLAYS] {
-            let Ok(entries) = fs::read_dir(directory) else { continue };
-            for name in entries.flatten().filter_map(|entry| entry.file_name().into_string().ok()) {
-                let Some(process) = claim::process_of(&name) else { continue };
-                match left.iter_mut().find(|it| it.0 == process) {
-                    Some((_, names)) if names.contains(&name) => {}
-                    Some((_, names)) => names.push(name),
-                    None => left.push((process, vec![name])),
-                }
+        for (process, name) in existing() {
+            match left.iter_mut().find(|it| it.0 == process) {
+                Some((_, names)) => names.push(name),
+                None => left.push((process, vec![name])),
             }
         }
         let mut removed = Vec::new();
@@ -166,6 +164,15 @@ impl Hosts {
         }
         removed.sort();
         Ok(removed)
+    }
+
+    /// Removes this process's set, as far as it can be, before whoever has it drops it: for a process that is to end at
+    /// once.
+    pub fn abandon() {
+        for (_, name) in existing().into_iter().filter(|it| it.0 == std::process::id()) {
+            let _ = remove(&name);
+        }
+        claim::give_up();
     }
 
     pub(crate) fn all(&self) -> impl Iterator<Item = &Host> {
@@ -203,6 +210,13 @@ impl Drop for Name {
         // What cannot be removed now is stale as soon as this process ends, and is found then.
         let _ = remove(&self.0);
     }
+}
+
+/// The names of sets' namespaces and overlays, each once, and the processes that they are named for.
+fn existing() -> BTreeSet<(u32, String)> {
+    let entries = [NAMESPACES, OVERLAYS].into_iter().filter_map(|directory| fs::read_dir(directory).ok());
+    let names = entries.flatten().flatten().filter_map(|entry| entry.file_name().into_string().ok());
+    names.filter_map(|name| Some((claim::process_of(&name)?, name))).collect()
 }
 
 /// Removes a namespace's name and overlay, as far as they are there.

@@ -6,6 +6,8 @@
 use std::fs::File;
 use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd};
+use std::os::unix::process::CommandExt;
+use std::process::Command;
 use std::time::Duration;
 
 /// Nanoseconds of the monotonic clock.
@@ -38,6 +40,14 @@ fn checked(result: libc::c_int) -> io::Result<libc::c_int> {
 pub(crate) fn enter_network(namespace: &File) -> io::Result<()> {
     // SAFETY: setns takes a descriptor, open for the length of the call, and changes the calling thread alone.
     checked(unsafe { libc::setns(namespace.as_raw_fd(), libc::CLONE_NEWNET) }).map(drop)
+}
+
+/// Lets a program be killed when the thread that starts it ends.
+pub(crate) fn end_with_parent(command: &mut Command) {
+    // SAFETY: between fork and exec this makes one system call, which takes numbers and changes the new process alone.
+    unsafe {
+        command.pre_exec(|| checked(libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL as libc::c_ulong)).map(drop));
+    }
 }
 
 /// One descriptor to wait for, and whether it can be read.

@@ -327,6 +327,71 @@ fn an_interrupt_removes_everything() {
     }
 }
 
+/// Whether a program with this argument runs.
+fn runs(argument: &str) -> bool {
+    let processes = std::fs::read_dir("/proc").unwrap().flatten();
+    let mut lines = processes.filter_map(|it| std::fs::read(it.path().join("cmdline")).ok());
+    lines.any(|line| line.split(|&byte| byte == 0).any(|word| word == argument.as_bytes()))
+}
+
+fn wait_until(what: &str, mut holds: impl FnMut() -> bool) {
+    let mut looks = 0;
+    while !holds() {
+        looks += 1;
+        assert!(looks < 1_000, "not after 20 s: {what}");
+        std::thread::sleep(std::time::Duration::from_millis(20));
+    }
+}
+
+/// Starts an emulation whose server and command have arguments of their own, and waits until both run.
+fn started(scratch: &Scratch, server: &str, command: &str) -> std::process::Child {
+    let with = format!("right.host0=sleep {server}");
+    let line = ["emulate", "pair.toml", "--scheme", "cubic", "--out", "out", "--with", &with, "--", "sleep", command];
+    let child = scratch.command(line).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    wait_until("both programs run", || runs(server) && runs(command));
+    child
+}
+
+#[test]
+fn a_second_interrupt_ends_it_at_once_and_removes_everything() {
+    let _alone = alone();
+    if !can() {
+        return;
+    }
+    let scratch = pair("twice");
+    let [server, command] = [1, 2].map(|it| format!("{}.{it}", 1_000_000 + std::process::id()));
+    let mut child = started(&scratch, &server, &command);
+    let process = nix::unistd::Pid::from_raw(child.id().cast_signed());
+    // The command does not hear of it, and is waited for. Signals that wait are one.
+    let mut ended = None;
+    wait_until("it ends", || {
+        nix::sys::signal::kill(process, nix::sys::signal::Signal::SIGINT).unwrap();
+        ended = child.try_wait().unwrap();
+        ended.is_some()
+    });
+    assert_eq!(ended.unwrap().code(), Some(130));
+    assert_eq!(left_behind(), [""; 0]);
+    wait_until("its programs are gone", || !runs(&server) && !runs(&command));
+}
+
+#[test]
+fn programs_do_not_outlive_a_killed_emulation() {
+    let _alone = alone();
+    if !can() {
+        return;
+    }
+    let scratch = pair("killed");
+    let [server, command] = [3, 4].map(|it| format!("{}.{it}", 1_000_000 + std::process::id()));
+    let mut child = started(&scratch, &server, &command);
+    child.kill().unwrap();
+    child.wait().unwrap();
+    wait_until("its programs are gone", || !runs(&server) && !runs(&command));
+    // What it could not remove, the next one does.
+    assert!(!left_behind().is_empty());
+    emulator::preflight().unwrap();
+    assert_eq!(left_behind(), [""; 0]);
+}
+
 fn interrupted(line: &str) {
     let scratch = pair("stopped");
     scratch.write("endless.toml", &PAIR.replace("10MB", "5TB").replace("4s", "100s"));

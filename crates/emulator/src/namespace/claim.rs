@@ -40,9 +40,14 @@ impl Claim {
 
 impl Drop for Claim {
     fn drop(&mut self) {
-        // Nothing is lost if this fails: the lock goes with the process, and the next search removes the file.
         let _ = fs::remove_file(&self.path);
     }
+}
+
+/// Gives back this process's claim, if it has one. Nothing is lost if this fails, as in [`Claim::drop`]: the lock goes
+/// with the process, and the next search removes the file.
+pub(super) fn give_up() {
+    let _ = fs::remove_file(path_of(std::process::id()));
 }
 
 /// Runs `clean` if the process of that number is no more, holding its claim meanwhile.

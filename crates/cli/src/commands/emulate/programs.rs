@@ -22,6 +22,10 @@ const UNTIL_LISTENING: Duration = Duration::from_secs(1);
 /// How long programs have to end when they are asked to.
 const TO_END: Duration = Duration::from_secs(2);
 
+/// Runs a command, and beside it what ends the whole group when nobody holds the other end of standard input any more:
+/// a process that is killed drops nothing.
+const WATCHED: &str = r#"exec 3<&0 </dev/null; { read -r _ <&3; kill -s KILL 0; } & exec 3<&-; eval "$1""#;
+
 const LOOK: Duration = Duration::from_millis(10);
 
 /// A host by its name, or its number.
@@ -45,7 +49,7 @@ pub(super) fn run(hosts: &Hosts, built: &BuiltRun, args: &EmulateArgs) -> Result
     let mut servers = Vec::new();
     for (name, command) in &args.with {
         let mut shell = hosts.command(host(network, name)?, "sh")?;
-        shell.args(["-c", command]).stdin(Stdio::null()).stdout(Stdio::null());
+        shell.args(["-c", WATCHED, "sh", command]).stdin(Stdio::piped()).stdout(Stdio::null());
         let mut server = Server::start(&mut shell, command)?;
         server.wait_until_it_listens()?;
         servers.push(server);
@@ -88,7 +92,8 @@ fn to_the_end(command: &mut Command, program: &OsStr) -> Result<ExitStatus, Fail
     }
 }
 
-/// A program in the background with all that it starts; ended when dropped.
+/// A program in the background with all that it starts; ended when dropped, or when this process ends. The child's
+/// standard input is what it is watched by.
 struct Server<'a> {
     child: Child,
     command: &'a str,
