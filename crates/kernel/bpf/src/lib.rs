@@ -22,6 +22,7 @@ macro_rules! rows {
 include!("../../src/table.rs");
 
 const _: () = assert!(size_of::<Flow<ThisLaw>>() <= FLOW_WORDS * 8, "the law does not fit the socket storage");
+const _: () = assert!(align_of::<Flow<ThisLaw>>() <= 8, "socket storage is aligned to words");
 const _: () = assert!(size_of::<Config>() == 8 * CONFIG_WORDS, "the shell's map is of another size");
 
 /// As in the shell.
@@ -47,8 +48,13 @@ pub struct narrows_call {
     words: [u64; 16],
 }
 
+/// The flow in a slot, which has begun.
+///
+/// # Safety
+/// `slot` points to a whole value, which nothing else changes while the flow is used: the kernel holds the socket.
 #[inline(always)]
 unsafe fn flow<'a>(slot: *mut narrows_slot) -> &'a mut Flow<ThisLaw> {
+    // SAFETY: the caller's; a flow fits its words, and eight bytes align it.
     unsafe { &mut *(&raw mut (*slot).flow).cast() }
 }
 
@@ -58,6 +64,7 @@ unsafe fn flow<'a>(slot: *mut narrows_slot) -> &'a mut Flow<ThisLaw> {
 /// Both point to whole values, as the verifier has checked.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn narrows_begin(slot: *mut narrows_slot, config: *const narrows_config) {
+    // SAFETY: the caller's.
     unsafe {
         let place = (&raw mut (*slot).flow).cast::<Flow<ThisLaw>>();
         Flow::begin(place, &*config.cast(), &(*slot).report);
@@ -71,6 +78,7 @@ pub unsafe extern "C" fn narrows_begin(slot: *mut narrows_slot, config: *const n
 /// As [`narrows_begin`].
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn narrows_acked(slot: *mut narrows_slot) {
+    // SAFETY: the caller's.
     unsafe {
         flow(slot).acked(&(*slot).report);
         (*slot).verdict = flow(slot).verdict();
@@ -83,6 +91,7 @@ pub unsafe extern "C" fn narrows_acked(slot: *mut narrows_slot) {
 /// As [`narrows_begin`].
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn narrows_lost(slot: *mut narrows_slot) {
+    // SAFETY: the caller's.
     unsafe {
         flow(slot).lost(&(*slot).report);
         (*slot).verdict = flow(slot).verdict();
@@ -95,6 +104,7 @@ pub unsafe extern "C" fn narrows_lost(slot: *mut narrows_slot) {
 /// As [`narrows_begin`]; the words are a valid [`Ack`].
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn narrows_law_ack(slot: *mut narrows_slot, call: *const narrows_call) {
+    // SAFETY: the caller's.
     unsafe {
         flow(slot).law.on_ack(&*call.cast::<Ack>());
         (*slot).verdict = flow(slot).verdict();
@@ -107,6 +117,7 @@ pub unsafe extern "C" fn narrows_law_ack(slot: *mut narrows_slot, call: *const n
 /// As [`narrows_begin`]; the words are a valid [`Loss`].
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn narrows_law_loss(slot: *mut narrows_slot, call: *const narrows_call) {
+    // SAFETY: the caller's.
     unsafe {
         flow(slot).law.on_loss(&*call.cast::<Loss>());
         (*slot).verdict = flow(slot).verdict();
@@ -119,6 +130,7 @@ pub unsafe extern "C" fn narrows_law_loss(slot: *mut narrows_slot, call: *const 
 /// As [`narrows_begin`].
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn narrows_law_base_rtt(slot: *mut narrows_slot, call: *const narrows_call) {
+    // SAFETY: the caller's.
     unsafe {
         flow(slot).law.on_notification(&Notification::BaseRtt(Span::from_ps((*call).words[0] as i64)));
         (*slot).verdict = flow(slot).verdict();
