@@ -126,7 +126,7 @@ mod bpf {
         for stale in assemblies(&deps) {
             fs::remove_file(&stale).unwrap_or_else(|error| fail(&format!("{}: {error}", stale.display())));
         }
-        touch(&crate_dir.join("src/lib.rs"), &work);
+        forget(&work);
         run(&mut cargo, "the law is compiled with `-Z build-std=core`, which needs `rustup component add rust-src`");
         let made = assemblies(&deps);
         let [source] = made.as_slice() else {
@@ -141,7 +141,7 @@ mod bpf {
     }
 
     /// Cargo does not run the compiler again for a law that it has compiled before; the assembly is wanted anew.
-    fn touch(_source: &Path, work: &Path) {
+    fn forget(work: &Path) {
         let fingerprints = work.join(TARGET).join("release/.fingerprint");
         let Ok(entries) = fs::read_dir(fingerprints) else { return };
         for entry in entries.flatten() {
