@@ -97,6 +97,16 @@ pub(crate) fn print(text: &str) -> Result<(), Failure> {
     }
 }
 
+/// Prints a text on standard output, and says whether anyone still reads there: for what would go on for ever.
+#[cfg_attr(not(feature = "bpf"), allow(dead_code, reason = "only a law in the kernel is watched"))]
+pub(crate) fn printed(text: &str) -> Result<bool, Failure> {
+    match write_text(&mut io::stdout().lock(), text) {
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(false),
+        Err(error) => Err(Failure::Run(anyhow::anyhow!("cannot write to standard output: {error}"))),
+        Ok(()) => Ok(true),
+    }
+}
+
 /// Says something on standard error. Where that cannot be written, nobody is left to be told.
 pub(crate) fn tell(text: &str) {
     let _ = write_text(&mut io::stderr().lock(), text);

@@ -22,7 +22,7 @@ pub enum Error {
     #[error("{law}: the kernel refused the program: {reason}")]
     Refused { law: String, reason: String },
     #[error(
-        "a congestion control named `{name}` is registered already; `narrows kernel status` shows who, `narrows kernel unload` removes it"
+        "a congestion control named `{name}` is registered already: by the kernel itself, or held by a running command (`--hold`, `narrows emulate`); `--as NAME` gives the law another name"
     )]
     NameTaken { name: String },
     #[error("`{name}` is over the kernel's 15 bytes for a name")]
@@ -33,6 +33,8 @@ pub enum Error {
     AlreadyLoaded { law: String },
     #[error("cannot {action} {path}: {source}")]
     Io { action: &'static str, path: PathBuf, source: io::Error },
+    #[error("the law cannot be used there, {place}: {reason}")]
+    NoPlace { place: String, reason: String },
     #[error("cannot {action}: {reason}")]
     Failed { action: &'static str, reason: String },
 }

@@ -26,7 +26,7 @@ mod error;
 
 pub use error::Error;
 #[cfg(feature = "bpf")]
-pub use loaded::{Loaded, Watch};
+pub use loaded::{Loaded, Watch, registered};
 #[cfg(feature = "bpf")]
 pub use object::export;
 pub use rows::{Row, rows};

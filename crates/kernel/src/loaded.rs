@@ -52,15 +52,12 @@ impl Loaded {
     /// has the name already. Nothing is left behind then.
     pub fn load(row: &'static Row, settings: &Settings, tcp_name: Option<&str>) -> Result<Self, Error> {
         let config = settings.config(row)?;
-        // SAFETY: geteuid cannot fail and touches no memory.
-        if unsafe { libc::geteuid() } != 0 {
-            return Err(Error::NotRoot);
-        }
+        need_root()?;
         if !Path::new(BTF).exists() {
             return Err(Error::NoBtf);
         }
         let tcp_name = tcp_name.unwrap_or(row.tcp_name);
-        if available()?.iter().any(|name| name == tcp_name) {
+        if registered()?.iter().any(|name| name == tcp_name) {
             return Err(Error::NameTaken { name: tcp_name.to_owned() });
         }
         let mut object = object::load(row, tcp_name, &config)?;
@@ -118,20 +115,26 @@ impl Loaded {
     /// When the directory is no cgroup of version 2 or takes no program.
     pub fn choose_in_cgroup(&self, cgroup: &Path) -> Result<Link, Error> {
         let folder = fs::File::open(cgroup).map_err(|error| Error::io("open", cgroup, error))?;
-        let failed = |reason: String| Error::Failed { action: "choose the law in a cgroup", reason };
+        let failed = |reason: String| Error::NoPlace { place: format!("cgroup {}", cgroup.display()), reason };
         let program = self.object.progs_mut().find(|program| program.name() == "choose");
         let program = program.ok_or_else(|| failed("the object has no `choose`".into()))?;
-        program.attach_cgroup(folder.as_raw_fd()).map_err(|error| {
-            failed(format!("{}: {error}; it must be a directory of the cgroup2 file system", cgroup.display()))
-        })
+        program
+            .attach_cgroup(folder.as_raw_fd())
+            .map_err(|error| failed(format!("{error}; it must be a directory of the cgroup2 file system")))
     }
+}
+
+/// Laws, and what is pinned of them, are root's.
+pub(crate) fn need_root() -> Result<(), Error> {
+    // SAFETY: geteuid cannot fail and touches no memory.
+    if unsafe { libc::geteuid() } == 0 { Ok(()) } else { Err(Error::NotRoot) }
 }
 
 /// The names of the congestion controls that the kernel has now.
 ///
 /// # Errors
 /// When the kernel does not say.
-pub(crate) fn available() -> Result<Vec<String>, Error> {
+pub fn registered() -> Result<Vec<String>, Error> {
     let text = fs::read_to_string(AVAILABLE).map_err(|error| Error::io("read", AVAILABLE, error))?;
     Ok(text.split_whitespace().map(str::to_owned).collect())
 }

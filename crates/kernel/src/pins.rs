@@ -12,6 +12,7 @@ use std::path::{Path, PathBuf};
 use libbpf_rs::{MapCore as _, MapFlags, MapHandle, Program};
 
 use crate::host::Config;
+use crate::loaded::need_root;
 use crate::places::{Place, Taken};
 use crate::sockets::{COUNT, Socket, list, refused};
 use crate::{BUILD, Error, Loaded, Row, rows};
@@ -133,6 +134,7 @@ impl Pinned {
     }
 
     fn open(row: &'static Row) -> Result<Self, Error> {
+        need_root()?;
         let note = note(row.name);
         let text = match fs::read_to_string(&note) {
             Ok(text) => text,

@@ -135,10 +135,11 @@ fn change_route(prefix: &str, tcp_name: &str) -> Result<String, Error> {
     let shown = ip_route("show", prefix)?;
     let mut lines = shown.lines().map(str::trim).filter(|line| !line.is_empty());
     let (Some(before), None) = (lines.next(), lines.next()) else {
-        return Err(Error::Failed {
-            action: "choose the law on a route",
-            reason: format!("`ip route show {prefix}` names {} routes, not one", shown.lines().count()),
-        });
+        let reason = match shown.lines().count() {
+            0 => "there is no such route; `ip route add` it first".to_owned(),
+            many => format!("`ip route show {prefix}` names {many} routes, not one"),
+        };
+        return Err(Error::NoPlace { place: format!("route {prefix}"), reason });
     };
     let before = replaceable(before);
     ip_route("replace", &format!("{} congctl {tcp_name}", without_congctl(&before)))?;
@@ -175,7 +176,7 @@ fn without_congctl(route: &str) -> String {
 }
 
 fn ip_route(verb: &str, route: &str) -> Result<String, Error> {
-    let failed = |reason: String| Error::Failed { action: "choose the law on a route", reason };
+    let failed = |reason: String| Error::NoPlace { place: format!("route {route}"), reason };
     let output = Command::new("ip").args(["route", verb]).args(route.split_whitespace()).output();
     let output = output.map_err(|error| failed(format!("`ip` of iproute2: {error}")))?;
     if !output.status.success() {

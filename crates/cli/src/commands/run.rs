@@ -72,12 +72,15 @@ fn show(finished: &Finished, common: &Common) -> Result<(), Failure> {
 
 /// The command line that gives these results again, quoted for a shell where it must be.
 pub(crate) fn replay_line(mut words: Vec<String>, common: &Common) -> String {
+    // A program and its arguments stay last.
+    let program = words.iter().position(|word| word == "--").map_or_else(Vec::new, |at| words.split_off(at));
     for (key, value) in &common.set {
         words.extend(["--set".to_owned(), format!("{key}={value}")]);
     }
     if let Some(seed) = common.seed {
         words.extend(["--seed".to_owned(), seed.to_string()]);
     }
+    words.extend(program);
     let quote = |word: &String| {
         let plain = word.chars().all(|c| c.is_ascii_alphanumeric() || "-_./=,:+@%".contains(c));
         if plain && !word.is_empty() { word.clone() } else { format!("'{}'", word.replace('\'', r"'\''")) }

@@ -16,6 +16,14 @@ use crate::table::{bytes, time};
 pub(crate) fn compare(args: &CompareArgs) -> Result<(), Failure> {
     let (asked, target) = (asked(&args.sides)?, target(&args.sides)?);
     let (a, b) = (load_all(&args.before)?, load_all(&args.after)?);
+    if let (Some(one), Some(other)) = (a.first(), b.first()) {
+        let (one, other) = (&one.manifest.scenario, &other.manifest.scenario);
+        if one != other {
+            return Err(Failure::Input(format!(
+                "error: these are results of different scenarios, `{one}` and `{other}`; flows are compared by number"
+            )));
+        }
+    }
     let sides = side_by_side(&a, &b, asked, target)?;
     if sides.runs.is_empty() {
         return Err(nothing_in_common(args, &sides.only_a, &sides.only_b));

@@ -128,7 +128,7 @@ mod with_bpf {
             "k 75000 B",
             "GEMINI is out of the kernel",
             "gone 2",
-            "no law is loaded",
+            "no law is loaded to stay",
         ] {
             assert!(ran.out.contains(expected), "no `{expected}` in\n{}", ran.out);
         }
@@ -201,7 +201,7 @@ mod with_bpf {
             ),
         );
         let codes: Vec<&str> = ran.out.lines().filter(|line| line.starts_with("code")).collect();
-        assert_eq!(codes, ["code 2", "code 1", "code 1"], "{}{}", ran.out, ran.err);
+        assert_eq!(codes, ["code 2", "code 2", "code 2"], "{}{}", ran.out, ran.err);
         assert!(!ran.out.contains("narrows") && !ran.out.contains(&name), "{}", ran.out);
         assert!(ran.err.contains("/run/netns/there-is-none") && ran.err.contains("203.0.113.0/24"), "{}", ran.err);
         assert!(!available().contains(&name));
@@ -238,6 +238,42 @@ mod with_bpf {
         assert!(with.contains(&format!("congctl {name}")) && with.contains("mtu 1400"), "{with}");
         assert!(!back.contains("congctl") && back.contains("mtu 1400"), "{back}");
         assert_eq!(gone, "gone", "what was deleted is not made again");
+    }
+
+    #[test]
+    fn a_holder_that_is_ended_puts_back_what_was_there() {
+        if !can() {
+            return skipped(
+                "a_holder_that_is_ended_puts_back_what_was_there",
+                "laws in the kernel need root and unshare",
+            );
+        }
+        let scratch = Scratch::new("kernel-term");
+        let name = name('d');
+        let ran = alone(
+            &scratch,
+            &format!(
+                "cat /proc/sys/net/ipv4/tcp_congestion_control
+                 $NARROWS kernel load mprdma --as {name} --hold --default >held & holder=$!
+                 until [ -s held ]; do sleep 0.05; done
+                 cat /proc/sys/net/ipv4/tcp_congestion_control
+                 kill -TERM $holder; wait $holder
+                 cat /proc/sys/net/ipv4/tcp_congestion_control"
+            ),
+        );
+        let lines: Vec<&str> = ran.out.lines().collect();
+        assert_eq!((lines[0], lines[1]), (lines[2], name.as_str()), "{}{}", ran.out, ran.err);
+        assert!(!available().contains(&name));
+    }
+
+    #[test]
+    fn watching_ends_with_its_reader() {
+        if !can() {
+            return skipped("watching_ends_with_its_reader", "laws in the kernel need root and unshare");
+        }
+        let ran =
+            alone(&Scratch::new("watch"), "(timeout 20 $NARROWS kernel status --watch; echo code $? >&2) | head -1");
+        assert!(ran.err.contains("code 0"), "{}{}", ran.out, ran.err);
     }
 
     #[test]

@@ -48,6 +48,10 @@ fn replay(args: &EmulateArgs) -> Vec<String> {
             words.push(option.to_owned());
         }
     }
+    if !args.command.is_empty() {
+        words.push("--".to_owned());
+        words.extend(args.command.iter().map(|word| word.to_string_lossy().into_owned()));
+    }
     words
 }
 

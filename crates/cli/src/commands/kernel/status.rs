@@ -9,7 +9,7 @@ use kernel::pins::{Pinned, pinned};
 use serde_json::{Value, json};
 
 use crate::args::KernelStatusArgs;
-use crate::exit::{Failure, print};
+use crate::exit::{Failure, print, printed};
 use crate::interrupt::interrupted;
 
 /// How often `--watch` looks.
@@ -32,8 +32,8 @@ pub(crate) fn status(args: &KernelStatusArgs) -> Result<(), Failure> {
             // To the top, each line cleared to its end, and what is below cleared.
             let _ = write!(std::io::stdout(), "\x1b[H{}\x1b[J", page.replace('\n', "\x1b[K\n") + "\x1b[K\n");
             let _ = std::io::stdout().flush();
-        } else {
-            print(&page)?;
+        } else if !printed(&page)? {
+            return Ok(());
         }
         std::thread::sleep(PERIOD);
     }
@@ -50,7 +50,13 @@ fn chosen(args: &KernelStatusArgs) -> Result<Vec<Pinned>, Failure> {
 fn page(args: &KernelStatusArgs) -> Result<String, Failure> {
     let laws = chosen(args)?;
     if laws.is_empty() {
-        return Ok("no law is loaded; `narrows kernel load LAW` loads one".to_owned());
+        let held: Vec<String> = kernel::registered()?.into_iter().filter(|name| name.starts_with("narrows_")).collect();
+        let held = if held.is_empty() {
+            String::new()
+        } else {
+            format!("\na running command holds, and takes out at its end: {}", held.join(", "))
+        };
+        return Ok(format!("no law is loaded to stay; `narrows kernel load LAW` loads one{held}"));
     }
     let mut parts = Vec::new();
     for law in &laws {
