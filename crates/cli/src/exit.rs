@@ -89,16 +89,10 @@ impl From<emulator::Error> for Failure {
 /// Prints a text on standard output. A reader that has gone, which is its right, changes nothing: the work goes on
 /// and the command ends as it would have.
 pub(crate) fn print(text: &str) -> Result<(), Failure> {
-    match write_text(&mut io::stdout().lock(), text) {
-        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
-            Err(Failure::Run(anyhow::anyhow!("cannot write to standard output: {error}")))
-        }
-        _ => Ok(()),
-    }
+    printed(text).map(drop)
 }
 
 /// Prints a text on standard output, and says whether anyone still reads there: for what would go on for ever.
-#[cfg_attr(not(feature = "bpf"), allow(dead_code, reason = "only a law in the kernel is watched"))]
 pub(crate) fn printed(text: &str) -> Result<bool, Failure> {
     match write_text(&mut io::stdout().lock(), text) {
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(false),
