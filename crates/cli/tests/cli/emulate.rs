@@ -239,11 +239,11 @@ fn over_ipv6() {
     let sizes = "--set host.payload=1428 --set host.header=72 --set host.ack_size=72";
     let ran = scratch.narrows(&format!("emulate pair.toml --ipv6 --scheme cubic --out out --json {sizes}")).ok();
     let json = ran.json();
-    assert_eq!(
-        (&json["flows"]["all"]["completed"], &json["warnings"]),
-        (&2.into(), &serde_json::json!([])),
-        "{json:#}"
-    );
+    assert_eq!(json["flows"]["all"]["completed"], 2, "{json:#}");
+    // A machine with other work may be late, and says so; nothing else is wrong.
+    let warnings = json["warnings"].as_array().unwrap();
+    let bottleneck = &json["emulator"]["bottleneck"];
+    assert!(warnings.iter().all(|it| it == bottleneck), "{warnings:?}");
 }
 
 #[test]
