@@ -55,7 +55,12 @@ fn main() -> Result<(), Box<dyn Error>> {
         routes: &routes,
         seed: 1,
         coalesce: Span::from_us(number("coalesce_us", COALESCE.ns() as u64 / 1000)? as i64),
-        series: SeriesConfig { interval: Span::from_ms(10), ports: links.clone(), flows: Vec::new() },
+        series: SeriesConfig {
+            interval: Span::from_ms(10),
+            ports: links.clone(),
+            flows: Vec::new(),
+            switches: Vec::new(),
+        },
         pcap: text("capture").zip(inter).map(|(path, link)| (*link, path.into())).into_iter().collect(),
         real_time: number("real_time", 1)? == 1,
     };

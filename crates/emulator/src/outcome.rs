@@ -48,6 +48,7 @@ fn stats(info: &TcpInfo) -> FlowStats {
         timeouts: info.total_rto.into(),
         spurious: info.dsack_dups.into(),
         marked: Bytes::new(u64::from(info.delivered_ce) * u64::from(info.snd_mss)),
+        ..FlowStats::default()
     }
 }
 
@@ -145,7 +146,18 @@ pub(crate) fn of_traffic(
     let mut flow_samples: Vec<FlowSample> = samples.rows.iter().filter_map(sample).collect();
     flow_samples.sort_by_key(|it| (it.time, it.flow));
     let engine = engine(&links, &flows);
-    Outcome { flows, links, port_samples, flow_samples, ended: end.ended, interrupted: end.interrupted, engine }
+    Outcome {
+        flows,
+        links,
+        port_samples,
+        flow_samples,
+        ended: end.ended,
+        interrupted: end.interrupted,
+        engine,
+        switches: Vec::new(),
+        deadlock: Vec::new(),
+        switch_samples: Vec::new(),
+    }
 }
 
 /// The flows of programs: every direction of a TCP connection between two hosts that sent more than an initial
@@ -202,7 +214,15 @@ pub(crate) fn of_programs(
         let reached = rows.iter().find(|row| row.socket.info.bytes_acked == info.bytes_acked).map(|row| row.time);
         let completed = reached.filter(|_| over).map_or(Time::NEVER, |time| time.max(started));
         let delivered = Bytes::new(size);
-        let spec = FlowSpec { src, dst, size: delivered, start: Start::At(started), kind: kind as u16 };
+        let spec = FlowSpec {
+            src,
+            dst,
+            size: delivered,
+            start: Start::At(started),
+            kind: kind as u16,
+            class: 1,
+            on_ramp: false,
+        };
         let acted = known.acted(rows[0].socket.local, rows[0].socket.peer);
         let outcome = FlowOutcome { started, completed, delivered, stats: stats(&info), acted };
         seen.push((spec, outcome, rows));
@@ -225,7 +245,18 @@ pub(crate) fn of_programs(
     setup.flows = seen.iter().map(|(spec, ..)| *spec).collect();
     setup.series.flows = (0..seen.len() as u32).map(FlowId).collect();
     setup.stop = ended;
-    let outcome = Outcome { flows, links, port_samples, flow_samples, ended, interrupted: false, engine };
+    let outcome = Outcome {
+        flows,
+        links,
+        port_samples,
+        flow_samples,
+        ended,
+        interrupted: false,
+        engine,
+        switches: Vec::new(),
+        deadlock: Vec::new(),
+        switch_samples: Vec::new(),
+    };
     Seen { setup, outcome, congestion, small }
 }
 

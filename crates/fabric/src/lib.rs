@@ -13,6 +13,7 @@ mod plain;
 mod port;
 mod queued;
 mod routing;
+mod shared;
 pub mod topology;
 
 pub use ideal::{base_one_way, base_rtt, ideal_completion};
@@ -22,3 +23,4 @@ pub use plain::{Passage, PlainPort};
 pub use port::{Arrival, Ecn, InService, MarkAt, Phantom, PhantomQueue, PortConfig, PortError, PortParams, SLOWEST};
 pub use queued::{Item, QueuedPort};
 pub use routing::{Routes, RoutesFrom, path_hash};
+pub use shared::{CLASSES, Gate, Limit, Pfc, Switch, headroom};

@@ -3,7 +3,7 @@
 use thiserror::Error;
 use units::Rate;
 
-use crate::{PortConfig, PortError, PortParams};
+use crate::{PortConfig, PortError, PortParams, Switch};
 
 /// A host or switch, numbered from 0, the nodes of one datacenter together.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -98,6 +98,8 @@ pub struct Node {
     pub datacenter: u16,
     /// Its name in results, such as `dc0.pod1.edge2`.
     pub name: String,
+    /// The buffer that its ports share, if they do; never of a host.
+    pub switch: Option<Switch>,
 }
 
 /// A directed link.
@@ -241,13 +243,18 @@ impl Builder {
         self.node(kind, datacenter, name.into())
     }
 
-    /// Adds a switch. Returns its handle for [`Builder::connect`].
+    /// Adds a switch whose ports have queues of their own. Returns its handle for [`Builder::connect`].
     pub fn switch(&mut self, datacenter: u16, name: impl Into<String>) -> u32 {
         self.node(NodeKind::Switch, datacenter, name.into())
     }
 
+    /// Lets the ports of a switch share one buffer.
+    pub fn share(&mut self, switch: u32, config: Switch) {
+        self.nodes[switch as usize].switch = Some(config);
+    }
+
     fn node(&mut self, kind: NodeKind, datacenter: u16, name: String) -> u32 {
-        self.nodes.push(Node { kind, datacenter, name });
+        self.nodes.push(Node { kind, datacenter, name, switch: None });
         self.nodes.len() as u32 - 1
     }
 

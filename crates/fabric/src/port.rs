@@ -4,6 +4,7 @@ use thiserror::Error;
 use units::{Bytes, Frac, Rate, Serializer, Span, mix64};
 
 use crate::Marker;
+use crate::shared::{Gate, Limit};
 
 /// When a queue marks: RED's two thresholds. Equal thresholds are a step.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -71,6 +72,8 @@ pub struct PortConfig {
     pub in_service: InService,
     /// The part of packets lost at random on the link.
     pub loss: Frac,
+    /// What packets that come in here may hold of the buffer of the switch whose port this is, where it shares one.
+    pub gate: Gate,
 }
 
 impl PortConfig {
@@ -86,6 +89,7 @@ impl PortConfig {
             mark_at: MarkAt::Enqueue,
             in_service: InService::Remainder,
             loss: Frac::ZERO,
+            gate: Gate { off: Limit::Alpha(Frac::ratio(1, 8)), hysteresis: Bytes::new(3_072), headroom: Bytes::ZERO },
         }
     }
 

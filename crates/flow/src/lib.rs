@@ -15,4 +15,4 @@ mod rtt;
 mod sender;
 
 pub use receiver::{Receiver, Reply};
-pub use sender::{AckHeader, FlowConfig, FlowStats, Segment, SendState, Sender};
+pub use sender::{AckHeader, FlowConfig, FlowStats, Recovery, Segment, SendState, Sender};

@@ -47,6 +47,18 @@ impl FlowConfig {
     }
 }
 
+/// How losses are found and mended.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Recovery {
+    /// What is missing is sent again.
+    Selective,
+    /// The receiver takes packets in order only and asks for the rest again, from what it misses on.
+    GoBackN {
+        /// It asks for the same packet once in this time.
+        nack_interval: Span,
+    },
+}
+
 /// A packet to send.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Segment {
@@ -99,6 +111,12 @@ pub struct FlowStats {
     pub spurious: u64,
     /// Acknowledged payload that was marked.
     pub marked: Bytes,
+    /// Times that the receiver asked for packets again.
+    pub nacks: u32,
+    /// Notifications of congestion, from the receiver or from switches.
+    pub cnps: u64,
+    /// How long the flow was held at the edge.
+    pub held: Span,
 }
 
 /// The sending end of one flow under the law `L`.
@@ -325,6 +343,7 @@ impl<L: ControlLaw> Sender<L> {
                 send_elapsed: record.send_elapsed(),
                 app_limited: record.app_limited,
                 cookie,
+                hops: &[],
             });
             self.permit = self.law.permit();
         }

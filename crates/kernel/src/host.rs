@@ -225,6 +225,7 @@ impl<L: Configured> Flow<L> {
             // receiver's window, or the send buffer.
             app_limited: report.app_limited != 0 || report.window >> 1 >= report.most_out,
             cookie: Cookie::NONE,
+            hops: &[],
         });
     }
 

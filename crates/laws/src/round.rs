@@ -72,7 +72,7 @@ mod tests {
     use crate::testbed::{PATH, ack};
     use proptest::prelude::*;
 
-    fn acked(delivered_at_send: u64, delivered: u64, marked: u64) -> Ack {
+    fn acked(delivered_at_send: u64, delivered: u64, marked: u64) -> Ack<'static> {
         let (delivered_at_send, delivered) = (Bytes::new(delivered_at_send), Bytes::new(delivered));
         Ack { delivered, delivered_at_send, marked: Bytes::new(marked), ..ack(&PATH, 0) }
     }

@@ -25,13 +25,30 @@ pub struct Sent {
     pub retransmission: bool,
 }
 
+/// What one port on the way reported of itself when the packet left it (in-band network telemetry).
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+#[repr(C)]
+pub struct Hop {
+    /// When, by the port's clock.
+    pub time: Time,
+    /// All bytes that the port had sent before this packet; only differences mean something.
+    pub sent: Bytes,
+    /// Bytes that waited in the port when the packet left it.
+    pub queue: Bytes,
+    /// The port's line rate.
+    pub rate: Rate,
+}
+
+/// The most hops that a packet reports. A law hears of no hop at all of a packet that passed more.
+pub const MOST_HOPS: usize = 8;
+
 /// An acknowledgement of one packet, or of several consecutive ones whose marks are alike.
 ///
 /// Rounds, epochs and rate samples need no bookkeeping in the host: [`Ack::sent_at`] and
 /// [`Ack::delivered_at_send`] say what was known when the acked packet left.
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
-pub struct Ack {
+pub struct Ack<'a> {
     /// When the acknowledgement arrived.
     pub now: Time,
     /// When the (newest) acked packet last left.
@@ -56,6 +73,8 @@ pub struct Ack {
     pub app_limited: bool,
     /// What [`ControlLaw::on_sent`](crate::ControlLaw::on_sent) answered for this packet.
     pub cookie: Cookie,
+    /// What the ports that the acked packet passed reported, in order; empty without telemetry.
+    pub hops: &'a [Hop],
 }
 
 /// Why the host holds a packet for lost.
@@ -89,9 +108,28 @@ pub struct Loss {
 /// A signal that is neither an acknowledgement nor a loss.
 #[derive(Clone, Copy, Debug)]
 #[non_exhaustive]
-pub enum Notification {
+pub enum Notification<'a> {
     /// The base round-trip time is now known to be this: the path has changed.
     BaseRtt(Span),
+    /// The receiver met marks (DCQCN's congestion notification packet).
+    Cnp {
+        /// When it arrived.
+        now: Time,
+    },
+    /// A switch near the source asks for less (LSCC's direct CNP).
+    DirectCnp {
+        /// When it arrived.
+        now: Time,
+    },
+    /// A switch near the source reports the ports up to itself (HPCC*'s direct INT).
+    DirectInt {
+        /// When it arrived.
+        now: Time,
+        /// When the packet that it answers left.
+        sent_at: Time,
+        /// The ports, the last of them the pseudo queue with the rate that was fed back.
+        hops: &'a [Hop],
+    },
 }
 
 /// What the law permits. All limits hold at once.

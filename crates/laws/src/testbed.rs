@@ -26,7 +26,7 @@ pub(crate) const PATH: Path = Path {
 pub(crate) const LONG_PATH: Path = Path { base_rtt: Span::from_ms(2), ..PATH };
 
 /// A packet acknowledged one base round trip after it left, at `now_us`, without a mark.
-pub(crate) fn ack(path: &Path, now_us: u64) -> Ack {
+pub(crate) fn ack(path: &Path, now_us: u64) -> Ack<'static> {
     let now = Time::from_us(1_000_000 + now_us);
     Ack {
         now,
@@ -41,11 +41,12 @@ pub(crate) fn ack(path: &Path, now_us: u64) -> Ack {
         send_elapsed: path.base_rtt,
         app_limited: false,
         cookie: Cookie::NONE,
+        hops: &[],
     }
 }
 
 /// The same, marked.
-pub(crate) fn marked(path: &Path, now_us: u64) -> Ack {
+pub(crate) fn marked(path: &Path, now_us: u64) -> Ack<'static> {
     Ack { marked: path.mss, ..ack(path, now_us) }
 }
 
@@ -64,7 +65,7 @@ pub(crate) fn loss(sent_us: u64, now_us: u64, cause: LossCause) -> Loss {
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Event {
     Sent(Sent),
-    Ack(Ack),
+    Ack(Ack<'static>),
     Loss(Loss),
 }
 
@@ -110,6 +111,7 @@ pub(crate) fn history() -> impl Strategy<Value = Vec<Event>> {
                         send_elapsed: rtt,
                         app_limited,
                         cookie: Cookie::NONE,
+                        hops: &[],
                     })
                 }
             });
@@ -144,7 +146,7 @@ struct Flow<L> {
 }
 
 enum Arrival {
-    Ack(Ack),
+    Ack(Ack<'static>),
     Loss(Loss),
     Wake,
 }
@@ -280,12 +282,13 @@ impl<L: ControlLaw> Bed<L> {
                 send_elapsed: now.since(flow.first_sent),
                 app_limited: false,
                 cookie,
+                hops: &[],
             };
             self.enqueue(index, sent);
         }
     }
 
-    fn enqueue(&mut self, index: usize, mut ack: Ack) {
+    fn enqueue(&mut self, index: usize, mut ack: Ack<'static>) {
         let (now, base_rtt) = (self.now, self.flows[index].base_rtt);
         let backlog = self.link.rate.bytes_in(self.busy_until.since(now));
         self.backlog = (self.backlog.0.max(backlog), self.backlog.1.min(backlog));

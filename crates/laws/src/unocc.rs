@@ -169,7 +169,7 @@ impl ControlLaw for UnoCc {
     /// A new base RTT moves the reading of delay, the pace and the period of Quick Adapt. Everything that was set
     /// in BDPs keeps its bytes.
     fn on_notification(&mut self, notification: &Notification) {
-        let Notification::BaseRtt(base_rtt) = notification;
+        let Notification::BaseRtt(base_rtt) = notification else { return };
         self.base_rtt = *base_rtt;
     }
 
@@ -228,7 +228,7 @@ mod tests {
     }
 
     /// A packet acknowledged with `queueing` over the base RTT; it left when `marked(&PATH, us)`'s did.
-    fn queued(us: u64, queueing: Span) -> Ack {
+    fn queued(us: u64, queueing: Span) -> Ack<'static> {
         let ack = marked(&PATH, us);
         Ack { now: ack.now + queueing, rtt: ack.rtt + queueing, ..ack }
     }

@@ -74,14 +74,22 @@ pub(crate) fn bins() -> Vec<SizeBin> {
 }
 
 fn spec(src: u32, dst: u32, size: u64, kind: u16) -> FlowSpec {
-    FlowSpec { src: HostId(src), dst: HostId(dst), size: Bytes::new(size), start: Start::At(Time::ZERO), kind }
+    FlowSpec {
+        src: HostId(src),
+        dst: HostId(dst),
+        size: Bytes::new(size),
+        start: Start::At(Time::ZERO),
+        kind,
+        class: 1,
+        on_ramp: false,
+    }
 }
 
 fn setup(network: Network, flows: Vec<FlowSpec>) -> Setup {
     let routes = Routes::new(&network).unwrap();
     let series = SeriesConfig::default();
     let (stop, intra_rtt) = (Time::from_ms(500), Span::from_us(14));
-    Setup { network, routes, flows, host: HostConfig::default(), series, seed: 1, stop, intra_rtt }
+    Setup { network, routes, flows, host: HostConfig::default(), series, seed: 1, stop, intra_rtt, modules: Vec::new() }
 }
 
 fn info(setup: &Setup, laws: &[&str]) -> RunInfo {
@@ -142,7 +150,8 @@ pub(crate) fn two_datacenters() -> (RunInfo, Setup, Outcome) {
     // Law names come in the order of flows: the first flow here runs kind 0.
     setup.flows.rotate_right(1);
     let ports = (0..setup.network.links().len() as u32).map(LinkId).collect();
-    setup.series = SeriesConfig { interval: Span::from_us(50), ports, flows: (0..5).map(FlowId).collect() };
+    setup.series =
+        SeriesConfig { interval: Span::from_us(50), ports, flows: (0..5).map(FlowId).collect(), switches: Vec::new() };
     let mut info = info(&setup, &["dctcp", "gemini"]);
     info.requests = vec![vec![FlowId(3), FlowId(4)]];
     let outcome = run(&setup, 1);
@@ -167,7 +176,7 @@ pub(crate) fn mesh() -> (RunInfo, Setup, Outcome) {
     let mut setup = setup(network, flows.collect());
     let ports = (0..setup.network.links().len() as u32).map(LinkId).collect();
     let all = (0..setup.flows.len() as u32).map(FlowId).collect();
-    setup.series = SeriesConfig { interval: Span::from_us(50), ports, flows: all };
+    setup.series = SeriesConfig { interval: Span::from_us(50), ports, flows: all, switches: Vec::new() };
     let outcome = run(&setup, 1);
     (info(&setup, &["dctcp", "gemini"]), setup, outcome)
 }

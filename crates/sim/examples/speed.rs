@@ -36,7 +36,15 @@ fn main() {
                 _ if mix64(src.into()).is_multiple_of(5) => (src + 128) % hosts,
                 _ => src / 128 * 128 + (src + 37) % 128,
             };
-            FlowSpec { src: HostId(src), dst: HostId(other), size, start: Start::At(Time::ZERO), kind: 0 }
+            FlowSpec {
+                src: HostId(src),
+                dst: HostId(other),
+                size,
+                start: Start::At(Time::ZERO),
+                kind: 0,
+                class: 1,
+                on_ramp: false,
+            }
         })
         .collect();
     let routes = Routes::new(&network).unwrap();
@@ -50,6 +58,7 @@ fn main() {
         seed: 1,
         stop: Time::from_ms(100),
         intra_rtt: Span::from_us(14),
+        modules: Vec::new(),
     };
     #[allow(clippy::disallowed_methods)] // An example may take the time.
     let began = std::time::Instant::now();

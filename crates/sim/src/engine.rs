@@ -230,5 +230,16 @@ fn gather<L: ControlLaw>(
     let all_done = flows.iter().all(|flow| flow.completed.is_set());
     let last = flows.iter().map(|flow| flow.completed).filter(|time| time.is_set()).max();
     let ended = if all_done { last.unwrap_or(ended) } else { ended };
-    Outcome { flows, links, port_samples, flow_samples, ended, interrupted, engine }
+    Outcome {
+        flows,
+        links,
+        switches: Vec::new(),
+        deadlock: Vec::new(),
+        port_samples,
+        switch_samples: Vec::new(),
+        flow_samples,
+        ended,
+        interrupted,
+        engine,
+    }
 }

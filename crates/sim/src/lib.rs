@@ -25,7 +25,9 @@ mod series;
 mod setup;
 
 pub use engine::{Progress, run};
-pub use outcome::{EngineStats, FlowOutcome, LinkOutcome, Outcome};
-pub use packet::Packet;
-pub use series::{FlowSample, PortSample, SeriesConfig};
-pub use setup::{FlowId, FlowSpec, HostConfig, Paths, Setup, Spray, Start};
+pub use outcome::{EngineStats, FlowOutcome, LinkOutcome, Outcome, SwitchOutcome};
+pub use packet::{Kind, Packet, Report};
+pub use series::{FlowSample, PortSample, SeriesConfig, SwitchSample};
+pub use setup::{
+    Clocks, Cnp, FlowId, FlowSpec, HostConfig, Module, ModuleSpec, OnRampConfig, Paths, Setup, Spray, Start,
+};

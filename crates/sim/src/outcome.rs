@@ -1,10 +1,11 @@
 //! What a run gives.
 
+use fabric::{LinkId, NodeId};
 use flow::FlowStats;
 use laws::Acted;
-use units::{Bytes, Time};
+use units::{Bytes, Span, Time};
 
-use crate::series::{FlowSample, PortSample};
+use crate::series::{FlowSample, PortSample, SwitchSample};
 
 /// What became of one flow.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -36,6 +37,23 @@ pub struct LinkOutcome {
     pub marks: u64,
     /// The longest queue.
     pub max_queue: Bytes,
+    /// Times that the other end paused the port.
+    pub pauses: u64,
+    /// For how long, one class counted.
+    pub paused: Span,
+}
+
+/// What became of a switch that shares its buffer.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct SwitchOutcome {
+    /// Which.
+    pub node: NodeId,
+    /// The most that its buffer held.
+    pub max_buffer: Bytes,
+    /// Packets dropped though they came in over a link that could be paused: its headroom was too small.
+    pub headroom_drops: u64,
+    /// Reports, notifications and messages that its controllers sent.
+    pub messages: u64,
 }
 
 /// How much work the engine did.
@@ -60,8 +78,14 @@ pub struct Outcome {
     pub flows: Vec<FlowOutcome>,
     /// By [`fabric::LinkId`].
     pub links: Vec<LinkOutcome>,
+    /// Of switches that share their buffer, in order.
+    pub switches: Vec<SwitchOutcome>,
+    /// Ports that waited for each other in a circle when the run ended: a deadlock. Empty if none did.
+    pub deadlock: Vec<LinkId>,
     /// In order of time, then link.
     pub port_samples: Vec<PortSample>,
+    /// In order of time, then switch.
+    pub switch_samples: Vec<SwitchSample>,
     /// In order of time, then flow.
     pub flow_samples: Vec<FlowSample>,
     /// The simulated time at the end: the last completion, or the stop.

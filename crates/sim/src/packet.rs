@@ -2,6 +2,15 @@
 
 use fabric::{Arrival, Item, Passage};
 
+/// Where the reports of the ports that a packet has passed lie, if it has any (INT).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Report(pub(crate) u32);
+
+impl Report {
+    /// None.
+    pub const NONE: Self = Self(0);
+}
+
 /// A data packet or an acknowledgement.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct Packet {
@@ -24,12 +33,55 @@ pub struct Packet {
     /// Of an acknowledgement: how many packets, ending with `seq`.
     pub covers: u8,
     pub(crate) flags: u8,
+    /// What it is, if neither data nor an acknowledgement, and its class.
+    pub(crate) kind_and_class: u8,
+}
+
+/// What a packet is.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+#[repr(u8)]
+pub enum Kind {
+    /// Data, or an acknowledgement of it.
+    #[default]
+    Transfer,
+    /// A receiver's word that something is missing; else an acknowledgement.
+    Nack,
+    /// A receiver's word that marks came.
+    Cnp,
+    /// A switch's word that the source is to send less.
+    DirectCnp,
+    /// A switch's report of the ports that a packet has passed so far.
+    DirectInt,
+    /// When a packet came, by the receiver's clock.
+    OrAck,
+    /// Pauses a class on the link's other direction.
+    Pause,
+    /// Ends a pause.
+    Resume,
+    /// A rate from the far end of a long-haul link to the near one.
+    Feedback,
 }
 
 const ACK: u8 = 1;
 const MARKED: u8 = 2;
 const ASK: u8 = 4;
 const LOST: u8 = 8;
+
+impl Kind {
+    /// By number; the numbers left over mean nothing.
+    const ALL: [Self; 32] = {
+        let mut all = [Self::Transfer; 32];
+        all[Self::Nack as usize] = Self::Nack;
+        all[Self::Cnp as usize] = Self::Cnp;
+        all[Self::DirectCnp as usize] = Self::DirectCnp;
+        all[Self::DirectInt as usize] = Self::DirectInt;
+        all[Self::OrAck as usize] = Self::OrAck;
+        all[Self::Pause as usize] = Self::Pause;
+        all[Self::Resume as usize] = Self::Resume;
+        all[Self::Feedback as usize] = Self::Feedback;
+        all
+    };
+}
 
 impl Packet {
     /// Whether it is an acknowledgement.
@@ -48,6 +100,24 @@ impl Packet {
     #[inline]
     pub fn asks(&self) -> bool {
         self.flags & ASK != 0
+    }
+
+    /// What it is.
+    #[inline]
+    pub fn kind(&self) -> Kind {
+        Kind::ALL[usize::from(self.kind_and_class >> 3)]
+    }
+
+    /// Its class at ports that have several: 0 is control.
+    #[inline(always)]
+    pub fn class(&self) -> u8 {
+        self.kind_and_class & 7
+    }
+
+    /// Says what it is, and its class, under 8.
+    #[inline]
+    pub fn classify(&mut self, kind: Kind, class: u8) {
+        self.kind_and_class = (kind as u8) << 3 | class & 7;
     }
 
     pub(crate) fn set_ack(&mut self) {

@@ -5,7 +5,7 @@ use laws::{ControlLaw, Path};
 
 use crate::host::{Context, Hosts, Trigger, Wire};
 use crate::layout::Layout;
-use crate::packet::Packet;
+use crate::packet::{Packet, Report};
 use crate::plane::Plane;
 use crate::setup::{FlowSpec, Setup};
 
@@ -128,7 +128,7 @@ impl<L: ControlLaw> Partition<L> {
                 let packet = self.plane.pop(fifo);
                 self.received += 1;
                 let mut card = Card { plane: &mut self.plane, node, link, setup: context.setup };
-                self.hosts.on_packet(host, &packet, context, &mut card);
+                self.hosts.on_packet(host, &packet, Report::NONE, context, &mut card);
             } else {
                 let mut card = Card { plane: &mut self.plane, node, link, setup: context.setup };
                 self.hosts.on_local(host, local, context, &mut card);

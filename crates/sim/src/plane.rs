@@ -2,7 +2,7 @@
 //! sampling, loss by chance, lazily served queues.
 
 use fabric::{Arrival, LinkId, NodeId, NodeKind, PlainPort, PortParams, QueuedPort};
-use units::{Bytes, Span, Time, mix64};
+use units::{Bytes, Rate, Span, Time, mix64};
 
 use crate::fifo::Fifos;
 use crate::layout::Layout;
@@ -345,6 +345,7 @@ impl Plane {
             losses: self.specials.get(self.special_of[link] as usize).map_or(0, |special| special.losses),
             marks: egress.marks,
             max_queue: setup.network.params()[egress.params as usize].bytes_in(egress.max_backlog_ps),
+            ..LinkOutcome::default()
         })
     }
 
@@ -384,7 +385,15 @@ impl Special {
                 let port = &links.egress[link].port;
                 (port.queue(params, due), port.phantom().occupancy(params, due))
             };
-            samples.push(PortSample { time: Time::from_ps(due), link: LinkId(first_link + self.link), queue, phantom });
+            samples.push(PortSample {
+                time: Time::from_ps(due),
+                link: LinkId(first_link + self.link),
+                queue,
+                phantom,
+                ingress: Bytes::ZERO,
+                pseudo: Bytes::ZERO,
+                feedback: Rate::MAX,
+            });
         }
     }
 }

@@ -1,7 +1,7 @@
 //! Sampled series. Sampling costs nothing where it is off.
 
-use fabric::LinkId;
-use units::{Bytes, Span, Time};
+use fabric::{LinkId, NodeId};
+use units::{Bytes, Rate, Span, Time};
 
 use crate::setup::FlowId;
 
@@ -14,6 +14,19 @@ pub struct SeriesConfig {
     pub ports: Vec<LinkId>,
     /// Flows whose rate and window are sampled.
     pub flows: Vec<FlowId>,
+    /// Switches whose shared buffer is sampled.
+    pub switches: Vec<NodeId>,
+}
+
+/// A switch's shared buffer at one time.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct SwitchSample {
+    /// When.
+    pub time: Time,
+    /// Which switch.
+    pub node: NodeId,
+    /// Bytes that wait in it.
+    pub buffer: Bytes,
 }
 
 /// A port's queues at one time.
@@ -27,6 +40,12 @@ pub struct PortSample {
     pub queue: Bytes,
     /// Bytes in the phantom queue; 0 where there is none.
     pub phantom: Bytes,
+    /// Bytes that came in over this port's cable and wait in the switch; 0 where it does not share its buffer.
+    pub ingress: Bytes,
+    /// LSCC's pseudo queue; 0 where there is none.
+    pub pseudo: Bytes,
+    /// The rate that LSCC's far end last fed back; [`Rate::MAX`] where there is none.
+    pub feedback: Rate,
 }
 
 /// A flow at one time.

@@ -1,6 +1,7 @@
 //! What a run is told: the network, the flows, how hosts behave, what to sample.
 
 use fabric::{HostId, LinkId, Network, Routes, base_one_way, base_rtt, ideal_completion};
+use flow::Recovery;
 use units::{Bytes, Rate, Span, Time};
 
 use crate::series::SeriesConfig;
@@ -31,6 +32,62 @@ pub struct FlowSpec {
     pub start: Start,
     /// A number for whoever makes the laws: which law this flow runs.
     pub kind: u16,
+    /// The class of its packets at switches that share their buffer, 1 to 7. Where a port lets control go first, its
+    /// acknowledgements and notifications are of class 0 there.
+    pub class: u8,
+    /// Whether it is held at the edge, as [`HostConfig::on_ramp`] says.
+    pub on_ramp: bool,
+}
+
+/// Notification packets of receivers that meet marks (DCQCN's notification point).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Cnp {
+    /// At most one in this time for each flow.
+    pub interval: Span,
+    /// Bytes on the wire.
+    pub size: u32,
+}
+
+/// How flows are held at the edge on one-way delay.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct OnRampConfig {
+    /// The rule.
+    pub params: laws::on_ramp::Params,
+    /// Packets that one OR-ACK answers, at least 1.
+    pub ack_every: u32,
+    /// Size of an OR-ACK on the wire, in bytes.
+    pub ack_size: u32,
+    /// Whether a flow starts with what the last OR-ACK from its receiver said to its host.
+    pub memory: bool,
+}
+
+/// How the clocks of hosts are off: each by a constant drawn anew at every synchronisation, and by a drift since.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct Clocks {
+    /// Standard deviation of the offset right after a synchronisation (Gaussian).
+    pub sigma: Span,
+    /// Standard deviation of a clock's drift, in parts per billion.
+    pub drift_ppb: u32,
+    /// Time between synchronisations; none: never after the first, at time zero.
+    pub resync: Option<Span>,
+}
+
+/// A controller in a switch.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct ModuleSpec {
+    /// The switch's port: towards the long haul.
+    pub link: LinkId,
+    /// What it does.
+    pub module: Module,
+}
+
+/// What controllers in switches there are.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Module {
+    /// LSCC's rate calculation, for what comes in over the long haul.
+    RateCalculation(laws::lscc::CalculationParams),
+    /// LSCC's rate limiting, for what leaves over the long haul.
+    RateLimiting(laws::lscc::LimitingParams),
 }
 
 /// How a flow's packets choose among equal paths.
@@ -72,6 +129,21 @@ pub struct HostConfig {
     pub rto_max: Span,
     /// Whether laws are told of timeouts.
     pub timeouts_cut: bool,
+    /// How losses are found and mended.
+    pub recovery: Recovery,
+    /// Whether receivers answer marks by packets of their own.
+    pub cnp: Option<Cnp>,
+    /// Holding packets at the edge.
+    pub on_ramp: Option<OnRampConfig>,
+    /// Clocks, where one-way delays are measured.
+    pub clocks: Clocks,
+    /// Payload that a host hands to its card at once and holds as one (GSO), in bytes; a packet if less.
+    pub segment: u32,
+    /// Payload of one flow that may lie between the law and the card (TCP small queues); none: nothing waits there,
+    /// the card asks flows in turn.
+    pub small_queue: Option<Bytes>,
+    /// Whether packets ask the ports that they pass to report themselves.
+    pub int: bool,
 }
 
 impl Default for HostConfig {
@@ -87,6 +159,13 @@ impl Default for HostConfig {
             rto_min: None,
             rto_max: Span::from_s(4),
             timeouts_cut: true,
+            recovery: Recovery::Selective,
+            cnp: None,
+            on_ramp: None,
+            clocks: Clocks::default(),
+            segment: 0,
+            small_queue: None,
+            int: false,
         }
     }
 }
@@ -102,6 +181,8 @@ pub struct Setup {
     pub flows: Vec<FlowSpec>,
     /// How hosts behave.
     pub host: HostConfig,
+    /// Controllers in switches.
+    pub modules: Vec<ModuleSpec>,
     /// What to sample.
     pub series: SeriesConfig,
     /// Everything random hangs on this.

@@ -49,7 +49,7 @@ fn marked_pipe(
     let link = bottleneck(&setup.network);
     // Less than a packet's time and no multiple of it.
     let interval = port.rate.time_for(Bytes::new(3_001));
-    setup.series = SeriesConfig { interval, ports: vec![link], flows: vec![] };
+    setup.series = SeriesConfig { interval, ports: vec![link], flows: vec![], switches: Vec::new() };
     let outcome = run(&setup, kind, settings);
     let queue = Queue::of(&outcome, link, Time::ZERO + run_time.over(3));
     (setup, queue)
@@ -170,7 +170,8 @@ impl TwoGroups {
         let flows = (0..8).map(|i| flow(i, 8 + i, MANY)).collect();
         let mut setup = setup(network, flows, Time::ZERO + run_time);
         let interval = run_time.over(100);
-        setup.series = SeriesConfig { interval, ports: vec![], flows: (0..8).map(FlowId).collect() };
+        setup.series =
+            SeriesConfig { interval, ports: vec![], flows: (0..8).map(FlowId).collect(), switches: Vec::new() };
         let settings = [
             ("k", Value::Bytes(Bytes::new(k * PACKET as u64))),
             ("h_min", Value::Fraction(Frac::ZERO)),
@@ -301,8 +302,12 @@ fn a_phantom_queue_leaves_its_headroom() {
         let network = pipes(port, Rate::from_gbps(100), 4_160, &trips.map(Span::from_us));
         let mut setup = setup(network, vec![flow(0, 2, MANY), flow(1, 3, MANY)], Time::from_ms(100));
         let link = bottleneck(&setup.network);
-        setup.series =
-            SeriesConfig { interval: Span::from_us(2), ports: vec![link], flows: vec![FlowId(0), FlowId(1)] };
+        setup.series = SeriesConfig {
+            interval: Span::from_us(2),
+            ports: vec![link],
+            flows: vec![FlowId(0), FlowId(1)],
+            switches: Vec::new(),
+        };
         // From less than the link on, so that the start is no incast.
         let outcome = run(&setup, Kind::UnoCc, &[("initial_bdp", Value::Fraction(Frac::millionths(400_000)))]);
         let (from, to) = (Time::from_ms(40), Time::from_ms(99));

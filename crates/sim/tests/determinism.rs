@@ -52,7 +52,7 @@ fn four_datacenters_give_the_same_bits_at_any_number_of_threads() {
     setup.host = HostConfig { spray: Spray::PerPacket(64), ..setup.host };
     let ports = (0..setup.network.links().len() as u32).map(fabric::LinkId).collect();
     let flows = (0..20).map(FlowId).collect();
-    setup.series = SeriesConfig { interval: Span::from_us(10), ports, flows };
+    setup.series = SeriesConfig { interval: Span::from_us(10), ports, flows, switches: Vec::new() };
     for kind in [Kind::UnoCc, Kind::Bbr] {
         assert_same(&setup, kind);
     }
@@ -86,7 +86,7 @@ proptest! {
         let ports = (0..case.setup.network.links().len() as u32).map(fabric::LinkId).collect();
         let flows = (0..case.setup.flows.len() as u32).map(FlowId).collect();
         let interval = Span::from_ns(interval_ns);
-        let setup = Setup { series: SeriesConfig { interval, ports, flows }, ..case.setup };
+        let setup = Setup { series: SeriesConfig { interval, ports, flows, switches: Vec::new() }, ..case.setup };
         let seen = sim::run(&setup, 1, &factory, &mut |_| true);
         prop_assert!((&seen.flows, &seen.links) == (&unseen.flows, &unseen.links));
         // A flow that lasts two intervals meets a sampling time.

@@ -37,7 +37,7 @@ fn a_duplicate_leaves_what_is_held_back_its_transmission_and_path() {
     for (time_ps, (seq, attempt, entropy)) in (1_000u64..).zip(data) {
         let mut packet = Packet::default();
         (packet.time_ps, packet.seq, packet.attempt, packet.entropy) = (time_ps, seq, attempt, entropy);
-        hosts.on_packet(0, &packet, &context, &mut wire);
+        hosts.on_packet(0, &packet, sim::Report::NONE, &context, &mut wire);
     }
     hosts.on_local(0, hosts.next_ps(0, 0), &context, &mut wire);
     let seen: Vec<_> = wire.0.iter().map(|ack| (ack.seq, ack.covers, ack.attempt, ack.entropy)).collect();

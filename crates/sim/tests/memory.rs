@@ -58,6 +58,8 @@ fn crowd(flows: u32, active: u32) -> Setup {
         size: Bytes::new(1_000),
         start: Start::At(Time::ZERO + apart.times(index)),
         kind: 0,
+        class: 1,
+        on_ramp: false,
     };
     setup(network, (0..flows).map(flow).collect(), Time::from_ms(100_000))
 }

@@ -333,7 +333,15 @@ impl Plane {
         while let Some(due_ps) = self.samples.due(now_ps) {
             for &link in &self.samples.ports {
                 let (queue, phantom) = self.ports[link.index()].queues(self.network.port(link), due_ps);
-                self.samples.taken.push(PortSample { time: Time::from_ps(due_ps), link, queue, phantom });
+                self.samples.taken.push(PortSample {
+                    time: Time::from_ps(due_ps),
+                    link,
+                    queue,
+                    phantom,
+                    ingress: units::Bytes::ZERO,
+                    pseudo: units::Bytes::ZERO,
+                    feedback: units::Rate::MAX,
+                });
             }
         }
     }

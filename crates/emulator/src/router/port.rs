@@ -151,6 +151,7 @@ impl Port {
             losses: self.losses,
             marks: self.marks,
             max_queue: params.bytes_in(self.max_backlog_ps),
+            ..LinkOutcome::default()
         }
     }
 }

@@ -349,7 +349,12 @@ fn queues_are_sampled_at_their_times() {
         addresses: &Addresses::new(&plan(&network).unwrap()),
         seed: SEED,
         coalesce: Span::ZERO,
-        series: &SeriesConfig { interval: Span::from_us(10), ports: vec![port], flows: Vec::new() },
+        series: &SeriesConfig {
+            interval: Span::from_us(10),
+            ports: vec![port],
+            flows: Vec::new(),
+            switches: Vec::new(),
+        },
         watched: &[],
         mtu: MTU,
     });

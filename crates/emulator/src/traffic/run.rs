@@ -315,11 +315,19 @@ mod tests {
         let routes = Routes::new(&network).unwrap();
         let host = HostConfig::default();
         let series = SeriesConfig::default();
-        Setup { network, routes, flows, host, series, seed: 1, stop, intra_rtt: Span::ZERO }
+        Setup { network, routes, flows, host, series, seed: 1, stop, intra_rtt: Span::ZERO, modules: Vec::new() }
     }
 
     fn flow(src: u32, size: u64, start: Start) -> FlowSpec {
-        FlowSpec { src: HostId(src), dst: HostId(1 - src), size: Bytes::new(size), start, kind: 0 }
+        FlowSpec {
+            src: HostId(src),
+            dst: HostId(1 - src),
+            size: Bytes::new(size),
+            start,
+            kind: 0,
+            class: 1,
+            on_ramp: false,
+        }
     }
 
     fn run(range: u8, setup: &Setup) -> TrafficEnd {

@@ -19,7 +19,7 @@ pub(crate) fn law(kind: Kind) -> Law {
 
 /// 1,000 acknowledgements, one a packet of a flow at line rate. Every fourth round trip has a queue: round trips grow to twice
 /// the base, and half of the packets are marked.
-pub(crate) fn acks() -> Vec<Ack> {
+pub(crate) fn acks() -> Vec<Ack<'static>> {
     let gap = PATH.line_rate.time_for(PATH.mss);
     let a_trip = PATH.bdp().get() / PATH.mss.get();
     let ack = |index: u64| {
@@ -40,6 +40,7 @@ pub(crate) fn acks() -> Vec<Ack> {
             send_elapsed: PATH.base_rtt,
             app_limited: false,
             cookie: Cookie::NONE,
+            hops: &[],
         }
     };
     (0..1_000).map(ack).collect()

@@ -210,6 +210,7 @@ impl FlowTable {
                     timeouts: timeouts[row],
                     spurious: spurious[row],
                     marked: Bytes::new(marked[row]),
+                    ..FlowStats::default()
                 },
                 acted: Acted {
                     increases: increases[row],

@@ -94,7 +94,15 @@ impl Run {
                     }
                     DraftStart::After(flow) => Start::After(FlowId(first + flow)),
                 };
-                flows.push(FlowSpec { src: draft.src, dst: draft.dst, size: draft.size, start, kind: class as u16 });
+                flows.push(FlowSpec {
+                    src: draft.src,
+                    dst: draft.dst,
+                    size: draft.size,
+                    start,
+                    kind: class as u16,
+                    class: 1,
+                    on_ramp: false,
+                });
                 classes.push(class);
                 traffic.push(entry_number);
             }
@@ -119,6 +127,7 @@ impl Run {
             routes,
             flows,
             host,
+            modules: Vec::new(),
             series,
             seed: config.seed,
             stop: Time::from_ps(config.stop.unsigned_ps()),

@@ -49,7 +49,7 @@ pub(crate) fn series(
             .label(format!("at most {MOST_SAMPLES}: choose fewer flows or ports"))
             .help(format!("or lengthen `interval`, now {}, or shorten `stop`, now {stop}", it.interval)));
     }
-    Ok(SeriesConfig { interval: it.interval, ports, flows: chosen })
+    Ok(SeriesConfig { interval: it.interval, ports, flows: chosen, switches: Vec::new() })
 }
 
 /// More would not fit the memory of an ordinary machine.

@@ -178,6 +178,7 @@ impl Host {
             rto_min: self.rto_min.value(),
             rto_max: self.rto_max,
             timeouts_cut: self.timeouts_cut,
+            ..HostConfig::default()
         }
     }
 

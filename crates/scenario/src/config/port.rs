@@ -476,6 +476,7 @@ impl PortSettings {
                 ServiceView::Excluded => InService::Excluded,
             },
             loss,
+            gate: fabric::Gate::default(),
         })
     }
 }

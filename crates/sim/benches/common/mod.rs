@@ -28,6 +28,8 @@ pub(crate) fn permutation(control_priority: bool) -> Setup {
         size: Bytes::new(1 << 20),
         start: Start::At(Time::ZERO),
         kind: 0,
+        class: 1,
+        on_ramp: false,
     };
     Setup {
         routes: Routes::new(&network).expect("the tree is connected"),
@@ -38,6 +40,7 @@ pub(crate) fn permutation(control_priority: bool) -> Setup {
         seed: 1,
         stop: Time::from_ms(100),
         intra_rtt: Span::from_us(14),
+        modules: Vec::new(),
     }
 }
 

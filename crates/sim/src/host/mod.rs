@@ -11,11 +11,11 @@ use std::collections::{BinaryHeap, VecDeque};
 
 use fabric::HostId;
 use flow::{AckHeader, FlowStats, SendState, Sender};
-use laws::{Acted, ControlLaw, Path};
+use laws::{Acted, ControlLaw, Hop, Path};
 use units::{Bytes, Span, Time, below, mix64};
 
 use crate::outcome::FlowOutcome;
-use crate::packet::Packet;
+use crate::packet::{Packet, Report};
 use crate::series::{FlowSample, Ticks};
 use crate::setup::{FlowId, FlowSpec, Setup, Spray, Start};
 
@@ -31,6 +31,20 @@ pub trait Wire {
     fn idle_at_ps(&self) -> u64;
     /// Sends a packet that is handed over at `packet.time_ps`.
     fn transmit(&mut self, packet: Packet);
+    /// The same with the report that it carries back.
+    fn transmit_with(&mut self, packet: Packet, report: Report) {
+        self.forget(report);
+        self.transmit(packet);
+    }
+    /// What the ports that a packet passed reported, in order.
+    fn hops(&self, report: Report) -> &[Hop] {
+        let _ = report;
+        &[]
+    }
+    /// A report is read, or lost.
+    fn forget(&mut self, report: Report) {
+        let _ = report;
+    }
 }
 
 /// Everything that hosts read and never change.
@@ -203,9 +217,11 @@ impl<L: ControlLaw> Hosts<L> {
         &mut self,
         host: usize,
         packet: &Packet,
+        report: Report,
         context: &Context<F>,
         wire: &mut impl Wire,
     ) {
+        let _ = report;
         debug_assert!(packet.time_ps >= self.states[host].now_ps, "an arrival in the past");
         self.states[host].now_ps = packet.time_ps;
         if packet.is_ack() {

@@ -13,7 +13,15 @@ use units::{Bytes, Rate, Span, Time};
 
 /// A flow that starts at 0.
 pub(crate) fn flow(src: u32, dst: u32, size: u64) -> FlowSpec {
-    FlowSpec { src: HostId(src), dst: HostId(dst), size: Bytes::new(size), start: Start::At(Time::ZERO), kind: 0 }
+    FlowSpec {
+        src: HostId(src),
+        dst: HostId(dst),
+        size: Bytes::new(size),
+        start: Start::At(Time::ZERO),
+        kind: 0,
+        class: 1,
+        on_ramp: false,
+    }
 }
 
 /// A setup with the default host.
@@ -28,6 +36,7 @@ pub(crate) fn setup(network: Network, flows: Vec<FlowSpec>, stop: Time) -> Setup
         seed: 1,
         stop,
         intra_rtt: Span::from_us(14),
+        modules: Vec::new(),
     };
     setup.intra_rtt = setup.flows.iter().map(|f| setup.paths(f.src, f.dst, setup.host.mss).base_rtt).min().unwrap();
     setup

@@ -160,6 +160,7 @@ impl<'a, L: ControlLaw, F: Fn(&FlowSpec, &Path) -> L> Oracle<'a, L, F> {
             self.hosts.on_packet(
                 host.index(),
                 &packet,
+                sim::Report::NONE,
                 &self.context,
                 &mut Card { idle_at, serializer, sent: &mut sent },
             );

@@ -104,7 +104,17 @@ pub(crate) fn case() -> impl Strategy<Value = Case> {
             };
             let series = SeriesConfig::default();
             let stop = Time::from_ms(20_000);
-            let setup = Setup { network, routes, flows: specs, host, series, seed, stop, intra_rtt: Span::from_us(14) };
+            let setup = Setup {
+                network,
+                routes,
+                flows: specs,
+                host,
+                series,
+                seed,
+                stop,
+                intra_rtt: Span::from_us(14),
+                modules: Vec::new(),
+            };
             Case { setup, kind: Kind::ALL[kind] }
         },
     )
