@@ -23,4 +23,4 @@ pub use plain::{Passage, PlainPort};
 pub use port::{Arrival, Ecn, InService, MarkAt, Phantom, PhantomQueue, PortConfig, PortError, PortParams, SLOWEST};
 pub use queued::{Item, QueuedPort};
 pub use routing::{Routes, RoutesFrom, path_hash};
-pub use shared::{CLASSES, Gate, Limit, Pfc, Switch, headroom};
+pub use shared::{CLASSES, Departure, Framed, Gate, Limit, Outlet, Pfc, SharedSwitch, Switch, headroom, kept};

@@ -163,6 +163,15 @@ impl Network {
         &self.params
     }
 
+    /// The same with the ports of switches sharing a buffer where `config` says so.
+    #[must_use]
+    pub fn sharing(mut self, config: impl Fn(&Node) -> Option<Switch>) -> Self {
+        for node in self.nodes.iter_mut().filter(|node| node.kind == NodeKind::Switch) {
+            node.switch = config(node);
+        }
+        self
+    }
+
     /// A link's port settings.
     pub fn port(&self, link: LinkId) -> &PortParams {
         &self.params[self.links[link.index()].params as usize]

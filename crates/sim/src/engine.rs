@@ -3,10 +3,12 @@
 //! An epoch is as long as the shortest link between partitions, so that nothing sent in it arrives in it: the
 //! partitions run apart and exchange packets at its end. Which thread runs a partition changes nothing.
 
+use std::collections::BTreeMap;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Barrier, Mutex, PoisonError};
 
+use fabric::LinkId;
 use laws::{ControlLaw, Path};
 use units::Time;
 
@@ -210,7 +212,8 @@ fn gather<L: ControlLaw>(
     let ended = Time::from_ps(ended_ps);
     let mut flows = vec![never_started(); setup.flows.len()];
     let mut links: Vec<LinkOutcome> = Vec::with_capacity(setup.network.links().len());
-    let (mut port_samples, mut flow_samples) = (Vec::new(), Vec::new());
+    let (mut port_samples, mut switch_samples, mut flow_samples) = (Vec::new(), Vec::new(), Vec::new());
+    let (mut switches, mut held_back) = (Vec::new(), Vec::new());
     let mut engine =
         EngineStats { partitions: partitions.len() as u32, threads: threads as u32, ..EngineStats::default() };
     for partition in &mut partitions {
@@ -219,13 +222,18 @@ fn gather<L: ControlLaw>(
             flows[flow as usize] = outcome;
         }
         flow_samples.append(&mut partition.hosts.samples);
-        port_samples.append(&mut partition.plane.finish(ended_ps, setup));
-        links.extend(partition.plane.outcomes(setup));
+        let (mut of_ports, mut of_switches) = partition.plane.finish(ended_ps, setup);
+        port_samples.append(&mut of_ports);
+        switch_samples.append(&mut of_switches);
+        links.extend(partition.plane.outcomes(ended_ps, setup));
+        switches.extend(partition.plane.switches());
+        held_back.append(&mut partition.plane.held_back(setup));
         engine.events += partition.plane.forwarded + partition.host_events;
         engine.data_packets += partition.hosts.data_packets;
     }
     engine.packet_hops = links.iter().map(|link| link.packets).sum();
     port_samples.sort_by_key(|sample| (sample.time, sample.link));
+    switch_samples.sort_by_key(|sample| (sample.time, sample.node));
     flow_samples.sort_by_key(|sample| (sample.time, sample.flow));
     let all_done = flows.iter().all(|flow| flow.completed.is_set());
     let last = flows.iter().map(|flow| flow.completed).filter(|time| time.is_set()).max();
@@ -233,13 +241,51 @@ fn gather<L: ControlLaw>(
     Outcome {
         flows,
         links,
-        switches: Vec::new(),
-        deadlock: Vec::new(),
+        switches,
+        deadlock: deadlock(setup, &held_back),
         port_samples,
-        switch_samples: Vec::new(),
+        switch_samples,
         flow_samples,
         ended,
         interrupted,
         engine,
     }
+}
+
+/// Ports that wait for each other in a circle. `held_back` has (a port that the other end pauses, a port of the same
+/// switch whose other end it pauses in turn): the port at that other end waits for the first.
+fn deadlock(setup: &Setup, held_back: &[(LinkId, LinkId)]) -> Vec<LinkId> {
+    // The packets that `port` holds back came in over the other direction of `cable`.
+    let waits_for = |link: LinkId| {
+        let of = held_back.iter().filter(move |(_, cable)| setup.network.links()[cable.index()].reverse == link);
+        of.map(|&(port, _)| port)
+    };
+    // A walk that comes back to where it was: depth first, each port once.
+    let mut state: BTreeMap<LinkId, bool> = BTreeMap::new();
+    for &(start, _) in held_back {
+        if state.contains_key(&start) {
+            continue;
+        }
+        let mut path: Vec<(LinkId, Vec<LinkId>)> = vec![(start, waits_for(start).collect())];
+        state.insert(start, true);
+        while let Some((link, left)) = path.last_mut() {
+            let Some(next) = left.pop() else {
+                state.insert(*link, false);
+                path.pop();
+                continue;
+            };
+            match state.get(&next) {
+                Some(true) => {
+                    let from = path.iter().position(|(link, _)| *link == next).unwrap_or(0);
+                    return path[from..].iter().map(|(link, _)| *link).collect();
+                }
+                Some(false) => {}
+                None => {
+                    state.insert(next, true);
+                    path.push((next, waits_for(next).collect()));
+                }
+            }
+        }
+    }
+    Vec::new()
 }

@@ -9,6 +9,7 @@
 
 #![forbid(unsafe_code)]
 
+mod controllers;
 mod engine;
 mod fifo;
 pub mod host;
@@ -20,9 +21,11 @@ mod packet;
 mod partition;
 mod plane;
 
+mod reports;
 mod schedule;
 mod series;
 mod setup;
+mod shared;
 
 pub use engine::{Progress, run};
 pub use outcome::{EngineStats, FlowOutcome, LinkOutcome, Outcome, SwitchOutcome};

@@ -5,7 +5,8 @@ use fabric::{Arrival, HostId, Passage, PlainPort, PortParams, RoutesFrom, path_h
 
 use crate::fifo::Fifos;
 use crate::merge::{DONE, Merge, follow};
-use crate::packet::Packet;
+use crate::packet::{Packet, Report};
+use crate::reports::{Record, Reports};
 use crate::schedule::Schedule;
 
 /// The port that feeds a link, where the link leads, and its counters: one cache line.
@@ -60,6 +61,8 @@ pub(crate) struct Mail {
     pub(crate) fifo: u32,
     pub(crate) node: u32,
     pub(crate) packets: Vec<Packet>,
+    /// What each carries, where packets carry reports.
+    pub(crate) records: Vec<Option<Box<Record>>>,
 }
 
 /// Ports and links, apart from what decides where packets go.
@@ -70,6 +73,8 @@ pub(crate) struct Links {
     pub(crate) fifos: Fifos,
     pub(crate) outboxes: Vec<Mail>,
     pub(crate) schedule: Schedule,
+    /// Where packets carry reports.
+    pub(crate) reports: Option<Reports>,
 }
 
 impl Egress {
@@ -159,7 +164,7 @@ impl Links {
         params: &[PortParams],
         backlogged: &mut Vec<u32>,
     ) -> (Stopped, u64) {
-        let Self { egress, overtaken, fifos, outboxes, schedule } = self;
+        let Self { egress, overtaken, fifos, outboxes, schedule, .. } = self;
         let egress = &mut egress[..];
         let mut fifos = fifos.parts();
         let mut forwarded = 0;
@@ -290,10 +295,25 @@ impl Links {
     /// A packet is on its way.
     #[inline(always)]
     pub(crate) fn depart(&mut self, link: usize, packet: Packet) {
+        self.depart_with(link, packet, Report::NONE);
+    }
+
+    /// A packet is on its way, with what it carries.
+    #[inline(always)]
+    pub(crate) fn depart_with(&mut self, link: usize, packet: Packet, report: Report) {
         let egress = &self.egress[link];
         if egress.away {
-            self.outboxes[egress.target as usize].packets.push(packet);
-        } else if self.fifos.push(egress.target as usize, packet) {
+            let mail = &mut self.outboxes[egress.target as usize];
+            mail.packets.push(packet);
+            if let Some(reports) = &mut self.reports {
+                mail.records.push(reports.take(report));
+            }
+            return;
+        }
+        if let Some(reports) = &mut self.reports {
+            reports.push(egress.target as usize, report);
+        }
+        if self.fifos.push(egress.target as usize, packet) {
             self.schedule.activate(egress.node as usize, packet.time_ps);
         }
     }

@@ -120,6 +120,12 @@ impl Packet {
         self.kind_and_class = (kind as u8) << 3 | class & 7;
     }
 
+    /// Whether it is data of a flow.
+    #[inline(always)]
+    pub fn is_data(&self) -> bool {
+        self.flags & ACK == 0 && self.kind_and_class >> 3 == 0
+    }
+
     pub(crate) fn set_ack(&mut self) {
         self.flags |= ACK;
     }
@@ -128,6 +134,11 @@ impl Packet {
     #[inline]
     pub fn mark(&mut self, marked: bool) {
         self.flags = self.flags_if(marked);
+    }
+
+    /// Takes its mark off.
+    pub(crate) fn unmark(&mut self) {
+        self.flags &= !MARKED;
     }
 
     /// Its flags once it is marked, or not.
@@ -158,15 +169,15 @@ impl Packet {
         self
     }
 
-    /// The packet as a port sees it, arriving now. Acknowledgements are not ECN-capable.
+    /// The packet as a port sees it, arriving now. Only data is ECN-capable; all else is control.
     #[inline(always)]
     pub fn arrival(&self) -> Arrival {
-        let ack = self.is_ack();
+        let data = self.is_data();
         Arrival {
             now_ps: self.time_ps,
             size: self.size.into(),
-            ecn_capable: !ack,
-            control: ack,
+            ecn_capable: data,
+            control: !data,
             // Another transmission comes at another time, an acknowledgement at another port.
             identity: u64::from(self.flow) << 32 | u64::from(self.seq),
         }

@@ -1,7 +1,7 @@
 //! One partition: the switches and hosts of one datacenter, run window by window.
 
 use fabric::{HostId, NodeKind};
-use laws::{ControlLaw, Path};
+use laws::{ControlLaw, Hop, Path};
 
 use crate::host::{Context, Hosts, Trigger, Wire};
 use crate::layout::Layout;
@@ -43,6 +43,23 @@ impl Wire for Card<'_> {
     #[inline]
     fn transmit(&mut self, packet: Packet) {
         self.plane.enqueue(self.node, self.link, packet, self.setup);
+    }
+
+    #[inline]
+    fn transmit_with(&mut self, packet: Packet, report: Report) {
+        self.plane.enqueue_with(self.node, self.link, packet, report, self.setup);
+    }
+
+    #[inline]
+    fn hops(&self, report: Report) -> &[Hop] {
+        self.plane.hops(report)
+    }
+
+    #[inline]
+    fn forget(&mut self, report: Report) {
+        if let Some(reports) = self.plane.reports() {
+            reports.forget(report);
+        }
     }
 }
 
@@ -125,10 +142,10 @@ impl<L: ControlLaw> Partition<L> {
             }
             self.host_events += 1;
             if arrival <= local {
-                let packet = self.plane.pop(fifo);
+                let (packet, report) = self.plane.pop(fifo);
                 self.received += 1;
                 let mut card = Card { plane: &mut self.plane, node, link, setup: context.setup };
-                self.hosts.on_packet(host, &packet, Report::NONE, context, &mut card);
+                self.hosts.on_packet(host, &packet, report, context, &mut card);
             } else {
                 let mut card = Card { plane: &mut self.plane, node, link, setup: context.setup };
                 self.hosts.on_local(host, local, context, &mut card);

@@ -2,17 +2,20 @@
 //! sampling, loss by chance, lazily served queues.
 
 use fabric::{Arrival, LinkId, NodeId, NodeKind, PlainPort, PortParams, QueuedPort};
+use laws::Hop;
 use units::{Bytes, Rate, Span, Time, mix64};
 
 use crate::fifo::Fifos;
 use crate::layout::Layout;
 use crate::links::{Chooser, Egress, Links, Mail, Mode, NO_FIFO, Overtaken, Salts, Stopped};
 use crate::merge::{DONE, Entrants, Merge, Tree, follow};
-use crate::outcome::LinkOutcome;
-use crate::packet::Packet;
+use crate::outcome::{LinkOutcome, SwitchOutcome};
+use crate::packet::{Packet, Report};
+use crate::reports::Reports;
 use crate::schedule::Schedule;
-use crate::series::{PortSample, Ticks};
+use crate::series::{PortSample, SwitchSample, Ticks};
 use crate::setup::Setup;
+use crate::shared::{Around, SharedNode, classes_in_use};
 
 /// What few ports have; looked at only where [`Mode::Special`].
 struct Special {
@@ -38,8 +41,13 @@ pub(crate) struct Plane {
     specials: Vec<Special>,
     /// Of each link, its place in `specials`.
     special_of: Vec<u32>,
+    /// Switches that share their buffer.
+    shared: Vec<SharedNode>,
+    /// Of each node, its place in `shared`.
+    shared_of: Vec<u32>,
     entrants: Entrants,
     samples: Vec<PortSample>,
+    switch_samples: Vec<SwitchSample>,
     pub(crate) forwarded: u64,
 }
 
@@ -59,17 +67,19 @@ impl Plane {
             let (fifo, node) = (layout.fifo_of[link as usize], it.to.0 - layout.node_start[to]);
             let away = to != index;
             if away {
-                outboxes.push(Mail { to, fifo, node, packets: Vec::new() });
+                outboxes.push(Mail { to, fifo, node, packets: Vec::new(), records: Vec::new() });
             }
             // A host hands its card one packet at a time, so its port is plain whatever is configured.
             let from_host = matches!(network.nodes()[it.from.index()].kind, NodeKind::Host(_));
             let config = network.port(LinkId(link)).config();
             let ordered = !from_host && config.is_plain_but_for_order();
-            let lazy = !from_host && !config.is_plain() && !ordered;
+            let shared = shares(setup, it.from);
+            let ordered = ordered && !shared;
+            let lazy = !from_host && !shared && !config.is_plain() && !ordered;
             overtaken.push(Overtaken { served_ps: 0, fifo: if ordered { fifos } else { NO_FIFO }, listed: false });
             fifos += u32::from(ordered);
             let sampled = setup.series.interval > Span::ZERO && setup.series.ports.contains(&LinkId(link));
-            let special = lazy || sampled || !config.loss.is_zero();
+            let special = !shared && (lazy || sampled || !config.loss.is_zero());
             if special {
                 special_of[(link - first_link) as usize] = specials.len() as u32;
                 let interval = if sampled { setup.series.interval } else { Span::ZERO };
@@ -99,6 +109,15 @@ impl Plane {
             });
         }
         let nodes = (end_node - first_node) as usize;
+        let salts = Salts { seed: mix64(setup.seed), first_link };
+        let (mut shared, mut shared_of) = (Vec::new(), vec![u32::MAX; nodes]);
+        let classes = classes_in_use(setup);
+        for node in first_node..end_node {
+            if shares(setup, NodeId(node)) {
+                shared_of[(node - first_node) as usize] = shared.len() as u32;
+                shared.push(SharedNode::new(NodeId(node), first_link, salts, classes, setup));
+            }
+        }
         Self {
             first_node,
             first_link,
@@ -113,12 +132,16 @@ impl Plane {
                 fifos: Fifos::new(fifos as usize),
                 outboxes,
                 schedule: Schedule::new(nodes, window_ps),
+                reports: setup.host.int.then(|| Reports::new(fifos as usize)),
             },
             params: network.params().to_vec(),
             specials,
             special_of,
             entrants: Entrants::default(),
+            shared,
+            shared_of,
             samples: Vec::new(),
+            switch_samples: Vec::new(),
             forwarded: 0,
         }
     }
@@ -143,8 +166,20 @@ impl Plane {
     }
 
     #[inline]
-    pub(crate) fn pop(&mut self, fifo: usize) -> Packet {
-        self.links.fifos.pop(fifo)
+    pub(crate) fn pop(&mut self, fifo: usize) -> (Packet, Report) {
+        let report = self.links.reports.as_mut().map_or(Report::NONE, |reports| reports.pop(fifo));
+        (self.links.fifos.pop(fifo), report)
+    }
+
+    /// The reports that packets carry, where they do.
+    #[inline]
+    pub(crate) fn reports(&mut self) -> Option<&mut Reports> {
+        self.links.reports.as_mut()
+    }
+
+    #[inline]
+    pub(crate) fn hops(&self, report: Report) -> &[Hop] {
+        self.links.reports.as_ref().map_or(&[], |reports| reports.hops(report))
     }
 
     #[inline]
@@ -164,6 +199,7 @@ impl Plane {
 
     /// Merges a switch's inputs in the order (time, input) and forwards what arrives from `start` to `end`.
     pub(crate) fn run_switch(&mut self, node: usize, start: u64, end: u64, setup: &Setup) {
+        let shared = self.shared_of[node];
         let (first, past) = (self.inputs[node].0 as usize, self.inputs[node].1 as usize);
         let mut entrants = std::mem::take(&mut self.entrants);
         entrants.clear();
@@ -175,6 +211,14 @@ impl Plane {
             } else {
                 next = next.min(head);
             }
+        }
+        if shared != u32::MAX {
+            self.run_shared(node, shared as usize, &mut entrants, (first, start, end), setup);
+            next = entrants.inputs().map(|input| self.links.fifos.head(input)).fold(next, u64::min);
+            next = next.min(self.shared[shared as usize].next_ps());
+            self.entrants = entrants;
+            self.links.schedule.activate(node, next);
+            return;
         }
         match entrants.tree() {
             Tree::One(mut tree, winner) => self.forward_all(&mut tree, winner, node, (start, end), setup),
@@ -192,6 +236,42 @@ impl Plane {
             }
         }
         self.links.schedule.activate(node, next);
+    }
+
+    /// Runs a window of a switch that shares its buffer.
+    fn run_shared(
+        &mut self,
+        node: usize,
+        place: usize,
+        entrants: &mut Entrants,
+        window: (usize, u64, u64),
+        setup: &Setup,
+    ) {
+        let (it, mut around) = self.around(node, place, setup);
+        let arrived = match entrants.tree() {
+            Tree::One(mut tree, winner) => it.run(&mut tree, winner, window, &mut around),
+            Tree::Few(mut tree, winner) => it.run(&mut tree, winner, window, &mut around),
+            Tree::Some(mut tree, winner) => it.run(&mut tree, winner, window, &mut around),
+            Tree::Many(tree, winner) => it.run(tree, winner, window, &mut around),
+        };
+        it.finish(window.2, &mut around);
+        self.forwarded += arrived;
+    }
+
+    /// A switch that shares its buffer, and what it works on.
+    fn around<'a>(&'a mut self, node: usize, place: usize, setup: &'a Setup) -> (&'a mut SharedNode, Around<'a>) {
+        let routes = setup.routes.from(NodeId(self.first_node + node as u32));
+        let salts = self.salts();
+        let around = Around {
+            chooser: Chooser { routes, switch_salt: self.switch_salt[node], first_link: self.first_link },
+            salts,
+            links: &mut self.links,
+            params: &self.params,
+            setup,
+            port_samples: &mut self.samples,
+            switch_samples: &mut self.switch_samples,
+        };
+        (&mut self.shared[place], around)
     }
 
     /// Forwards packets in the order of a tree. What the hot loop cannot do it leaves to here.
@@ -234,6 +314,23 @@ impl Plane {
                     winner = tree.replace(turn, if head < end { follow(turn, head - start) } else { DONE });
                 }
             }
+        }
+    }
+
+    /// Queues a packet that a host sends at `packet.time_ps`, with what it carries. Packets that carry something are
+    /// sent by hosts whose ports are plain.
+    #[inline(always)]
+    pub(crate) fn enqueue_with(&mut self, node: usize, link: usize, packet: Packet, report: Report, setup: &Setup) {
+        let salt = self.salt(link);
+        let arrival = packet.arrival();
+        let egress = &mut self.links.egress[link];
+        if egress.mode != Mode::Plain || report == Report::NONE {
+            if let Some(reports) = &mut self.links.reports {
+                reports.forget(report);
+            }
+            self.enqueue(node, link, packet, setup);
+        } else if let Some(passage) = egress.admit(&self.params[egress.params as usize], salt, &arrival) {
+            self.links.depart_with(link, packet.passed(passage), report);
         }
     }
 
@@ -320,16 +417,22 @@ impl Plane {
 
     /// Takes what has been sent to other partitions.
     pub(crate) fn take_mail(&mut self) -> impl Iterator<Item = Mail> + '_ {
-        self.links
-            .outboxes
-            .iter_mut()
-            .filter(|mail| !mail.packets.is_empty())
-            .map(|mail| Mail { packets: std::mem::take(&mut mail.packets), ..*mail })
+        self.links.outboxes.iter_mut().filter(|mail| !mail.packets.is_empty()).map(|mail| Mail {
+            packets: std::mem::take(&mut mail.packets),
+            records: std::mem::take(&mut mail.records),
+            ..*mail
+        })
     }
 
     /// Puts packets from another partition on their link here.
     pub(crate) fn deliver(&mut self, mail: Mail) {
+        let mut records = mail.records.into_iter();
         for packet in mail.packets {
+            if let Some(reports) = &mut self.links.reports {
+                let record = records.next().flatten();
+                let report = record.map_or(Report::NONE, |record| reports.insert(*record));
+                reports.push(mail.fifo as usize, report);
+            }
             if self.links.fifos.push(mail.fifo as usize, packet) {
                 self.links.schedule.activate_between(mail.node as usize, packet.time_ps);
             }
@@ -337,26 +440,63 @@ impl Plane {
     }
 
     /// The links' outcomes, in order, from the partition's first link on.
-    pub(crate) fn outcomes<'a>(&'a self, setup: &'a Setup) -> impl Iterator<Item = LinkOutcome> + 'a {
-        self.links.egress.iter().enumerate().map(|(link, egress)| LinkOutcome {
-            packets: egress.packets,
-            bytes: Bytes::new(egress.bytes),
-            drops: egress.drops.into(),
-            losses: self.specials.get(self.special_of[link] as usize).map_or(0, |special| special.losses),
-            marks: egress.marks,
-            max_queue: setup.network.params()[egress.params as usize].bytes_in(egress.max_backlog_ps),
-            ..LinkOutcome::default()
+    pub(crate) fn outcomes<'a>(&'a self, ended_ps: u64, setup: &'a Setup) -> impl Iterator<Item = LinkOutcome> + 'a {
+        self.links.egress.iter().enumerate().map(move |(link, egress)| {
+            let from = setup.network.links()[self.first_link as usize + link].from;
+            let mut outcome = LinkOutcome {
+                packets: egress.packets,
+                bytes: Bytes::new(egress.bytes),
+                drops: egress.drops.into(),
+                losses: self.specials.get(self.special_of[link] as usize).map_or(0, |special| special.losses),
+                marks: egress.marks,
+                max_queue: setup.network.params()[egress.params as usize].bytes_in(egress.max_backlog_ps),
+                ..LinkOutcome::default()
+            };
+            let place = self.shared_of[(from.0 - self.first_node) as usize];
+            if let Some(shared) = self.shared.get(place as usize) {
+                let (losses, max_queue, pauses, paused_ps) = shared.link(link, ended_ps);
+                (outcome.losses, outcome.max_queue) = (losses, max_queue);
+                (outcome.pauses, outcome.paused) = (pauses, Span::from_ps(paused_ps as i64));
+            }
+            outcome
         })
     }
 
-    /// Samples every chosen port up to the end of the run, and gives all samples.
-    pub(crate) fn finish(&mut self, end: u64, setup: &Setup) -> Vec<PortSample> {
+    /// What became of switches that share their buffer.
+    pub(crate) fn switches(&self) -> impl Iterator<Item = SwitchOutcome> + '_ {
+        self.shared.iter().map(SharedNode::outcome)
+    }
+
+    /// Ports that wait for the other end and make senders wait in turn: (port, port of the senders' cable).
+    pub(crate) fn held_back(&self, setup: &Setup) -> Vec<(LinkId, LinkId)> {
+        self.shared.iter().flat_map(|shared| shared.held_back(setup)).collect()
+    }
+
+    /// Samples every chosen port and switch up to the end of the run, and gives all samples.
+    pub(crate) fn finish(&mut self, end: u64, setup: &Setup) -> (Vec<PortSample>, Vec<SwitchSample>) {
         for special in 0..self.specials.len() {
             let salt = self.salt(self.specials[special].link as usize);
             self.specials[special].sample(&mut self.links, end, setup, salt, self.first_link, &mut self.samples);
         }
-        std::mem::take(&mut self.samples)
+        for node in 0..self.shared_of.len() {
+            let place = self.shared_of[node] as usize;
+            if place < self.shared.len() {
+                let (it, mut around) = self.around(node, place, setup);
+                it.finish(end, &mut around);
+            }
+        }
+        (std::mem::take(&mut self.samples), std::mem::take(&mut self.switch_samples))
     }
+}
+
+/// Whether the ports of a node share one buffer, or act as if they did.
+fn shares(setup: &Setup, node: NodeId) -> bool {
+    let it = &setup.network.nodes()[node.index()];
+    let controlled = || {
+        let out = setup.network.links_out(node);
+        setup.modules.iter().any(|module| out.contains(&module.link.0))
+    };
+    it.kind == NodeKind::Switch && (it.switch.is_some() || setup.host.int || controlled())
 }
 
 impl Special {

@@ -14,11 +14,11 @@ pub(crate) struct Case {
     pub(crate) kind: Kind,
 }
 
-fn port() -> impl Strategy<Value = PortConfig> {
+fn port(buffer: BoxedStrategy<u64>) -> impl Strategy<Value = PortConfig> {
     let phantom = proptest::option::of((20_000..400_000u64, 500_000..1_000_000u64));
     let ecn = proptest::option::of((5_000..60_000u64, 0..60_000u64, 1..=100u64));
     let lazy = (any::<bool>(), any::<bool>(), 0..3u8);
-    (10_000..150_000u64, ecn, phantom, lazy, prop_oneof![3 => Just(0), 1 => 1..30_000u64]).prop_map(
+    (buffer, ecn, phantom, lazy, prop_oneof![3 => Just(0), 1 => 1..30_000u64]).prop_map(
         |(buffer, ecn, phantom, (control_priority, dequeue, in_service), loss_ppm)| PortConfig {
             buffer: Bytes::new(buffer),
             ecn: ecn.map(|(min, span, percent)| Ecn {
@@ -40,41 +40,48 @@ fn port() -> impl Strategy<Value = PortConfig> {
     )
 }
 
-fn network() -> impl Strategy<Value = Network> {
+fn network(buffer: BoxedStrategy<u64>) -> impl Strategy<Value = Network> {
     let delay = || prop_oneof![Just(1_000_000i64), 1..3_000_000i64, 20_000_000..200_000_000i64];
     let delays = (delay(), delay(), delay());
-    (port(), port(), 0..4u8, delays, 1..5usize).prop_map(|(port, bottleneck, which, (nic, inside, haul), hosts)| {
-        let nic = PortConfig::new(Rate::from_gbps(10), Span::from_ps(nic));
-        let port = PortConfig { delay: Span::from_ps(inside), ..port };
-        let haul = Span::from_ps(haul);
-        match which {
-            0 => single_switch(&SingleSwitch { hosts: vec![(nic, port); hosts + 1] }).unwrap(),
-            1 | 2 => dumbbell(&Dumbbell {
-                left: vec![(nic, port); hosts],
-                right: vec![(nic, PortConfig { rate: Rate::from_gbps(7), ..port }); hosts],
-                bottleneck: PortConfig { delay: haul, ..bottleneck },
-                two_datacenters: which == 1,
-            })
-            .unwrap(),
-            _ => {
-                let trees = FatTrees::uno(port, haul);
-                let inter = trees.inter.iter().cloned().map(|mut links| {
-                    links.port = PortConfig { delay: haul, ..bottleneck };
-                    links.count = 2;
-                    links
-                });
-                let inter = inter.collect();
-                FatTrees { k: 2, hosts_per_edge: 2, nic, border_links_per_core: 2, inter, ..trees }.build().unwrap()
+    (port(buffer.clone()), port(buffer), 0..4u8, delays, 1..5usize).prop_map(
+        |(port, bottleneck, which, (nic, inside, haul), hosts)| {
+            let nic = PortConfig::new(Rate::from_gbps(10), Span::from_ps(nic));
+            let port = PortConfig { delay: Span::from_ps(inside), ..port };
+            let haul = Span::from_ps(haul);
+            match which {
+                0 => single_switch(&SingleSwitch { hosts: vec![(nic, port); hosts + 1] }).unwrap(),
+                1 | 2 => dumbbell(&Dumbbell {
+                    left: vec![(nic, port); hosts],
+                    right: vec![(nic, PortConfig { rate: Rate::from_gbps(7), ..port }); hosts],
+                    bottleneck: PortConfig { delay: haul, ..bottleneck },
+                    two_datacenters: which == 1,
+                })
+                .unwrap(),
+                _ => {
+                    let trees = FatTrees::uno(port, haul);
+                    let inter = trees.inter.iter().cloned().map(|mut links| {
+                        links.port = PortConfig { delay: haul, ..bottleneck };
+                        links.count = 2;
+                        links
+                    });
+                    let inter = inter.collect();
+                    FatTrees { k: 2, hosts_per_edge: 2, nic, border_links_per_core: 2, inter, ..trees }.build().unwrap()
+                }
             }
-        }
-    })
+        },
+    )
 }
 
 /// Anything that can be simulated in a moment. All flows can end before the stop.
 pub(crate) fn case() -> impl Strategy<Value = Case> {
+    case_with((10_000..150_000u64).boxed())
+}
+
+/// The same, with buffers of ports from here.
+pub(crate) fn case_with(buffer: BoxedStrategy<u64>) -> impl Strategy<Value = Case> {
     let flows = proptest::collection::vec((any::<u32>(), any::<u32>(), 1..400_000u64, 0..300u64, 0..5u8), 1..12);
     let host = (prop_oneof![Just(1000u32), Just(4096)], 1..4u8, any::<bool>(), any::<bool>());
-    (network(), flows, host, 0..Kind::ALL.len(), any::<u64>()).prop_map(
+    (network(buffer), flows, host, 0..Kind::ALL.len(), any::<u64>()).prop_map(
         |(network, flows, (mss, ack_every, spray, timeouts_cut), kind, seed)| {
             let hosts = network.hosts().len() as u32;
             let specs: Vec<FlowSpec> = (0u32..)

@@ -3,6 +3,13 @@
 
 use units::{Bytes, Frac, Rate, Span};
 
+mod earliest;
+mod pool;
+mod switch;
+
+pub use pool::kept;
+pub use switch::{Departure, Framed, Outlet, SharedSwitch};
+
 /// Classes of a port: 0 is control, strictly first; 1 to 7 are data, in turn.
 pub const CLASSES: usize = 8;
 

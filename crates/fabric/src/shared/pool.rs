@@ -1,0 +1,236 @@
+//! The accounts of a shared buffer: who holds how much of it, and for whom there is room.
+//!
+//! A packet that lies in the switch is booked on the cable and class that it came in by: first on what is reserved
+//! there, then on the part that all share as long as the threshold lets it, then on the cable's headroom. What leaves
+//! frees headroom first, then the shared part, then the reserve.
+
+use units::Bytes;
+
+use super::{CLASSES, Gate, Limit, Switch};
+
+/// What packets of one cable and class hold.
+#[derive(Clone, Copy, Default, Debug)]
+struct Account {
+    /// Of reserve and shared part together.
+    used: u64,
+    headroom: u64,
+    /// Whether the sender at the cable's other end is paused.
+    paused: bool,
+}
+
+/// Where a packet that arrived goes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Room {
+    /// It is booked.
+    Booked,
+    /// Nowhere.
+    None,
+}
+
+#[derive(Debug)]
+pub(super) struct Pool {
+    /// Of the buffer, what is neither reserve nor headroom.
+    shared: u64,
+    shared_used: u64,
+    /// All that is booked.
+    held: u64,
+    most_held: u64,
+    reserve: u64,
+    pauses: bool,
+    gates: Vec<Gate>,
+    accounts: Vec<[Account; CLASSES]>,
+}
+
+impl Pool {
+    /// The buffer of a switch with these cables. `classes` is how many data classes have a reserve and headroom.
+    pub(super) fn new(switch: &Switch, gates: Vec<Gate>, classes: u64) -> Self {
+        let kept = kept(switch, &gates, classes);
+        Self {
+            shared: switch.buffer.get().saturating_sub(kept.get()),
+            shared_used: 0,
+            held: 0,
+            most_held: 0,
+            reserve: switch.reserve.get(),
+            pauses: switch.pfc.is_some(),
+            accounts: vec![[Account::default(); CLASSES]; gates.len()],
+            gates,
+        }
+    }
+
+    /// What is left of the shared part.
+    pub(super) fn free(&self) -> u64 {
+        self.shared - self.shared_used
+    }
+
+    pub(super) fn held(&self) -> Bytes {
+        Bytes::new(self.held)
+    }
+
+    pub(super) fn most_held(&self) -> Bytes {
+        Bytes::new(self.most_held)
+    }
+
+    /// What is booked on a cable, all classes.
+    pub(super) fn held_by(&self, port: usize) -> Bytes {
+        Bytes::new(self.accounts[port].iter().map(|it| it.used + it.headroom).sum())
+    }
+
+    /// What a class of a cable may hold of the shared part now.
+    fn threshold(&self, port: usize, shared_by: u64) -> u64 {
+        match self.gates[port].off {
+            // A fixed threshold promises no bytes that others hold already.
+            Limit::Bytes(bytes) => bytes.get().min(shared_by + self.free()),
+            Limit::Alpha(alpha) => alpha.of(self.free()),
+        }
+    }
+
+    /// Books a packet that arrives.
+    #[inline]
+    pub(super) fn arrive(&mut self, port: usize, class: usize, size: u64) -> Room {
+        let account = self.accounts[port][class];
+        let before = account.used.saturating_sub(self.reserve);
+        let after = (account.used + size).saturating_sub(self.reserve);
+        let fits = after <= self.threshold(port, before) && after - before <= self.free();
+        if fits || after == 0 {
+            self.accounts[port][class].used += size;
+            self.shared_used += after - before;
+        } else if self.pauses && account.headroom + size <= self.gates[port].headroom.get() {
+            self.accounts[port][class].headroom += size;
+        } else {
+            return Room::None;
+        }
+        self.held += size;
+        self.most_held = self.most_held.max(self.held);
+        Room::Booked
+    }
+
+    /// Frees what a packet held.
+    #[inline]
+    pub(super) fn depart(&mut self, port: usize, class: usize, size: u64) {
+        let account = &mut self.accounts[port][class];
+        let of_headroom = size.min(account.headroom);
+        account.headroom -= of_headroom;
+        let before = account.used.saturating_sub(self.reserve);
+        account.used -= size - of_headroom;
+        self.shared_used -= before - account.used.saturating_sub(self.reserve);
+        self.held -= size;
+    }
+
+    /// Whether the sender at a cable's other end is to be paused now. Then it counts as paused.
+    #[inline]
+    pub(super) fn pauses(&mut self, port: usize, class: usize) -> bool {
+        if !self.pauses || self.accounts[port][class].paused {
+            return false;
+        }
+        let account = self.accounts[port][class];
+        let shared = account.used.saturating_sub(self.reserve);
+        let pauses = account.headroom > 0 || shared >= self.threshold(port, shared);
+        self.accounts[port][class].paused = pauses;
+        pauses
+    }
+
+    /// Whether a paused sender is to go on now. Then it counts as going.
+    #[inline]
+    pub(super) fn resumes(&mut self, port: usize, class: usize) -> bool {
+        let account = self.accounts[port][class];
+        if !account.paused || account.headroom > 0 {
+            return false;
+        }
+        let shared = account.used.saturating_sub(self.reserve);
+        let resumes = shared == 0 || shared + self.gates[port].hysteresis.get() <= self.threshold(port, shared);
+        self.accounts[port][class].paused = !resumes;
+        resumes
+    }
+
+    /// Whether the sender at a cable's other end is paused.
+    pub(super) fn is_paused(&self, port: usize, class: usize) -> bool {
+        self.accounts[port][class].paused
+    }
+}
+
+/// What a switch keeps for reserves and headroom; its buffer must be larger.
+pub fn kept(switch: &Switch, gates: &[Gate], classes: u64) -> Bytes {
+    let headroom: u128 = gates.iter().map(|gate| u128::from(gate.headroom.get())).sum();
+    let headroom = if switch.pfc.is_some() { headroom } else { 0 };
+    let reserve = u128::from(switch.reserve.get()) * gates.len() as u128;
+    Bytes::new(u64::try_from((headroom + reserve) * u128::from(classes)).unwrap_or(u64::MAX))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Pfc;
+    use proptest::prelude::*;
+    use units::Frac;
+
+    fn switch(buffer: u64, pfc: bool) -> Switch {
+        Switch {
+            buffer: Bytes::new(buffer),
+            reserve: Bytes::new(1_000),
+            egress_alpha: None,
+            pfc: pfc.then_some(Pfc { frame: 64, relay: false }),
+            int: false,
+        }
+    }
+
+    fn gate(off: Limit) -> Gate {
+        Gate { off, hysteresis: Bytes::new(500), headroom: Bytes::new(4_000) }
+    }
+
+    #[test]
+    fn reserve_then_shared_then_headroom() {
+        // 20,000 - 2 x (1,000 + 4,000) leaves 10,000 to share, of which one may have what is left (alpha 1).
+        let mut pool = Pool::new(&switch(20_000, true), vec![gate(Limit::Alpha(Frac::ONE)); 2], 1);
+        assert_eq!(pool.arrive(0, 1, 1_000), Room::Booked);
+        assert_eq!((pool.free(), pool.pauses(0, 1)), (10_000, false));
+        assert_eq!(pool.arrive(0, 1, 5_000), Room::Booked);
+        // It has 5,000 and 5,000 are left: at its threshold.
+        assert_eq!((pool.free(), pool.pauses(0, 1), pool.pauses(0, 1)), (5_000, true, false));
+        assert_eq!(pool.arrive(0, 1, 3_000), Room::Booked);
+        assert_eq!(pool.arrive(0, 1, 3_000), Room::None);
+        assert_eq!((pool.free(), pool.held(), pool.held_by(0)), (5_000, Bytes::new(9_000), Bytes::new(9_000)));
+        // Headroom goes first.
+        pool.depart(0, 1, 3_000);
+        assert!((pool.free(), pool.resumes(0, 1)) == (5_000, false));
+        pool.depart(0, 1, 250);
+        assert!((pool.free(), pool.resumes(0, 1)) == (5_250, true));
+        assert!(!pool.resumes(0, 1) && !pool.is_paused(0, 1));
+        pool.depart(0, 1, 5_750);
+        assert_eq!((pool.free(), pool.held()), (10_000, Bytes::ZERO));
+    }
+
+    #[test]
+    fn a_fixed_threshold_is_no_promise_of_what_others_hold() {
+        let mut pool = Pool::new(&switch(12_000, false), vec![gate(Limit::Bytes(Bytes::new(8_000))); 2], 1);
+        assert_eq!(pool.arrive(0, 1, 9_000), Room::Booked);
+        assert_eq!(pool.arrive(0, 1, 1), Room::None);
+        assert_eq!((pool.arrive(1, 1, 3_000), pool.arrive(1, 1, 1)), (Room::Booked, Room::None));
+    }
+
+    proptest! {
+        /// Whatever comes and goes, books balance and the buffer is never overbooked.
+        #[test]
+        fn books_balance(moves in proptest::collection::vec((0..3usize, 1..3usize, 1..3_000u64, any::<bool>()), 0..300)) {
+            let mut pool = Pool::new(&switch(60_000, true), vec![gate(Limit::Alpha(Frac::ratio(1, 2))); 3], 2);
+            let mut inside: Vec<(usize, usize, u64)> = Vec::new();
+            for (port, class, size, leaves) in moves {
+                if leaves && !inside.is_empty() {
+                    let (port, class, size) = inside.remove(size as usize % inside.len());
+                    pool.depart(port, class, size);
+                    pool.resumes(port, class);
+                } else if pool.arrive(port, class, size) == Room::Booked {
+                    inside.push((port, class, size));
+                    pool.pauses(port, class);
+                }
+                let held: u64 = inside.iter().map(|it| it.2).sum();
+                prop_assert_eq!(pool.held().get(), held);
+                prop_assert_eq!((0..3).map(|port| pool.held_by(port).get()).sum::<u64>(), held);
+                prop_assert!(held <= 60_000 && pool.shared_used <= pool.shared);
+            }
+            for (port, class, size) in inside {
+                pool.depart(port, class, size);
+            }
+            prop_assert!(pool.held().is_zero() && pool.shared_used == 0);
+        }
+    }
+}

@@ -1,0 +1,415 @@
+//! A switch whose ports share one buffer. Every decision of the switch depends on all its ports, so it is replayed as
+//! a whole, in the order (time, port), before anything of it is read: a hop is one arrival and one decision.
+//!
+//! A packet leaves the buffer when its service begins. Packets of class 0 (control) lie in a buffer of their own that
+//! has no limit: they are few, and nothing pauses them.
+
+use std::collections::VecDeque;
+
+use units::Bytes;
+
+use super::earliest::{Earliest, NEVER};
+use super::pool::{Pool, Room};
+use super::{CLASSES, Switch};
+use crate::port::{Arrival, InService, MarkAt, PhantomQueue, PortParams, draw};
+use crate::{Item, Passage};
+
+/// What such a switch carries.
+pub trait Framed: Item {
+    /// The packet's class at a port: 0 is control.
+    fn class(&self, control_first: bool) -> u8;
+    /// A pause frame for a class, or one that ends the pause.
+    fn frame(pause: bool, class: u8, size: u32, now_ps: u64) -> Self;
+}
+
+/// A packet's service begins.
+#[derive(Clone, Copy, Debug)]
+pub struct Departure {
+    /// The port that it leaves by.
+    pub port: usize,
+    /// The port that it came in by, unless the switch made it.
+    pub from: Option<usize>,
+    /// When, in picoseconds.
+    pub begins_ps: u64,
+    /// When it arrives at the link's end, and whether it was marked here.
+    pub passage: Passage,
+    /// Bytes that the port had sent before it.
+    pub sent: Bytes,
+    /// Bytes that wait in the port, it taken off.
+    pub queue: Bytes,
+}
+
+/// Where packets go.
+pub trait Outlet<P> {
+    /// A packet's service begins.
+    fn depart(&mut self, item: P, departure: &Departure);
+    /// A packet found no room on its way to `port`. `lossless` if its sender could have been paused in time.
+    fn drop(&mut self, item: P, port: usize, lossless: bool);
+}
+
+#[derive(Debug)]
+struct Waiting<P> {
+    item: P,
+    service_ps: u64,
+    size: u32,
+    /// The port that it came in by; [`NOWHERE`] if the switch made it or nothing is booked for it.
+    from: u16,
+    booked: bool,
+    marked: bool,
+}
+
+const NOWHERE: u16 = u16::MAX;
+
+#[derive(Debug)]
+struct Port<P> {
+    params: PortParams,
+    /// What randomness at this port hangs on.
+    salt: u64,
+    queues: [VecDeque<Waiting<P>>; CLASSES],
+    /// Service time of what waits, by class.
+    waiting_ps: [u64; CLASSES],
+    waiting: [u64; CLASSES],
+    waiting_bytes: u64,
+    idle_at_ps: u64,
+    in_service_ps: u64,
+    sent_bytes: u64,
+    most_waiting: u64,
+    phantom: PhantomQueue,
+    /// Classes with something that waits, and classes that the other end pauses: a bit each.
+    filled: u8,
+    paused: u8,
+    /// The data class that was served last.
+    last: u8,
+    pauses: u64,
+    paused_since_ps: u64,
+    paused_ps: u64,
+}
+
+/// The switch.
+#[derive(Debug)]
+pub struct SharedSwitch<P> {
+    config: Switch,
+    pool: Pool,
+    ports: Vec<Port<P>>,
+    /// When each port that may serve something decides what.
+    next: Earliest,
+    headroom_drops: u64,
+}
+
+impl<P: Framed> SharedSwitch<P> {
+    /// A switch with these ports and, of each, what its randomness hangs on. `classes` is how many data classes are in
+    /// use: each has its reserve and headroom.
+    pub fn new(config: Switch, ports: impl Iterator<Item = (PortParams, u64)>, classes: u64) -> Self {
+        let ports: Vec<Port<P>> = ports.map(|(params, salt)| Port::new(params, salt)).collect();
+        let gates = ports.iter().map(|port| port.params.config.gate).collect();
+        Self {
+            config,
+            pool: Pool::new(&config, gates, classes),
+            next: Earliest::new(ports.len()),
+            ports,
+            headroom_drops: 0,
+        }
+    }
+
+    /// A packet that came in by `from` (or was made here) at `packet.now_ps` is to leave by `to`. Every earlier decision
+    /// is replayed first.
+    #[inline]
+    pub fn arrive(&mut self, from: Option<usize>, to: usize, packet: &Arrival, item: P, out: &mut impl Outlet<P>) {
+        self.advance(packet.now_ps, out);
+        let now_ps = packet.now_ps;
+        let class = usize::from(item.class(self.ports[to].params.config.control_priority)) % CLASSES;
+        let size = u64::from(packet.size);
+        let booked = match from {
+            Some(from) if class != 0 => {
+                let over = self
+                    .config
+                    .egress_alpha
+                    .is_some_and(|alpha| self.ports[to].waiting[class] + size > alpha.of(self.pool.free()));
+                if over || self.pool.arrive(from, class, size) == Room::None {
+                    let lossless = self.config.pfc.is_some() && !over;
+                    self.headroom_drops += u64::from(lossless);
+                    out.drop(item, to, lossless);
+                    return;
+                }
+                if self.pool.pauses(from, class) && !self.relays(from, class) {
+                    self.send_frame(from, class, true, now_ps, out);
+                }
+                true
+            }
+            _ => false,
+        };
+        let from = from.map_or(NOWHERE, |from| from as u16);
+        self.enqueue(
+            to,
+            class,
+            packet,
+            Waiting { item, service_ps: 0, size: packet.size, from, booked, marked: false },
+            out,
+        );
+    }
+
+    fn enqueue(
+        &mut self,
+        to: usize,
+        class: usize,
+        packet: &Arrival,
+        mut waiting: Waiting<P>,
+        out: &mut impl Outlet<P>,
+    ) {
+        let now_ps = packet.now_ps;
+        let port = &mut self.ports[to];
+        waiting.service_ps = port.params.serializer.time_for(waiting.size);
+        let phantom = port.params.phantom.as_ref();
+        waiting.marked = phantom.is_some_and(|phantom| port.phantom.add(phantom, port.salt, packet));
+        if port.params.config.mark_at == MarkAt::Enqueue {
+            let backlog = port.waiting_ps[class] + port.in_service(now_ps);
+            waiting.marked |= port.params.ecn.marks(backlog, || draw(port.salt, packet));
+        }
+        waiting.marked &= packet.ecn_capable;
+        port.push(class, waiting);
+        if port.paused >> class & 1 == 1 {
+            return;
+        }
+        if port.idle_at_ps < now_ps {
+            self.serve(to, now_ps, out);
+        } else if self.next.time_of(to) == NEVER {
+            self.next.set(to, self.ports[to].idle_at_ps);
+        }
+    }
+
+    /// The other end of a port pauses a class, or lets it go on, at `now_ps`.
+    pub fn on_frame(&mut self, port: usize, class: u8, pause: bool, now_ps: u64, out: &mut impl Outlet<P>) {
+        self.advance(now_ps, out);
+        let bit = 1 << (class % CLASSES as u8);
+        let it = &mut self.ports[port];
+        let before = it.paused;
+        it.paused = if pause { before | bit } else { before & !bit };
+        if it.paused != 0 && before == 0 {
+            it.pauses += 1;
+            it.paused_since_ps = now_ps;
+        } else if it.paused == 0 && before != 0 {
+            it.paused_ps += now_ps - it.paused_since_ps;
+        }
+        let at = if it.eligible() == 0 { NEVER } else { it.idle_at_ps.max(now_ps) };
+        self.next.set(port, at);
+        if self.config.pfc.is_some_and(|pfc| pfc.relay) && before != self.ports[port].paused {
+            // A relay passes it on, unless its own buffer asks for the same.
+            for other in (0..self.ports.len()).filter(|&other| other != port) {
+                if !self.pool.is_paused(other, usize::from(class)) {
+                    self.send_frame(other, usize::from(class), pause, now_ps, out);
+                }
+            }
+        }
+    }
+
+    /// Whether a relay has passed a pause of a class on to the other end of a port.
+    fn relays(&self, port: usize, class: usize) -> bool {
+        let relay = self.config.pfc.is_some_and(|pfc| pfc.relay);
+        relay && self.ports.iter().enumerate().any(|(other, it)| other != port && it.paused >> class & 1 == 1)
+    }
+
+    /// Replays every decision taken before `until_ps`.
+    #[inline]
+    pub fn advance(&mut self, until_ps: u64, out: &mut impl Outlet<P>) {
+        loop {
+            let port = self.next.port();
+            let at = self.next.time_of(port);
+            if at >= until_ps {
+                return;
+            }
+            self.serve(port, at, out);
+        }
+    }
+
+    /// When the switch decides next by itself; `u64::MAX` if nothing waits that may leave.
+    #[inline]
+    pub fn next_ps(&self) -> u64 {
+        self.next.time()
+    }
+
+    /// Takes the next packet of a port into service. There is one that may leave.
+    #[inline]
+    fn serve(&mut self, index: usize, at_ps: u64, out: &mut impl Outlet<P>) {
+        let port = &mut self.ports[index];
+        let Some((class, waiting)) = port.pop() else { return };
+        port.in_service_ps = waiting.service_ps;
+        port.idle_at_ps = at_ps + waiting.service_ps;
+        let mut marked = waiting.marked;
+        if port.params.config.mark_at == MarkAt::Dequeue {
+            let at = Arrival { now_ps: at_ps, ..waiting.item.arrival() };
+            marked |= port.params.ecn.marks(port.waiting_ps[class], || draw(port.salt, &at));
+            marked |= port.params.phantom.as_ref().is_some_and(|it| port.phantom.asks(it, port.salt, &at));
+            marked &= at.ecn_capable;
+        }
+        let departure = Departure {
+            port: index,
+            from: (waiting.from != NOWHERE).then_some(usize::from(waiting.from)),
+            begins_ps: at_ps,
+            passage: Passage { arrives_ps: port.idle_at_ps + port.params.delay_ps, marked },
+            sent: Bytes::new(port.sent_bytes),
+            queue: Bytes::new(port.waiting_bytes),
+        };
+        port.sent_bytes += u64::from(waiting.size);
+        let next = if port.eligible() == 0 { NEVER } else { port.idle_at_ps };
+        self.next.set(index, next);
+        out.depart(waiting.item, &departure);
+        if waiting.booked {
+            let from = usize::from(waiting.from);
+            self.pool.depart(from, class, waiting.size.into());
+            if self.pool.resumes(from, class) && !self.relays(from, class) {
+                self.send_frame(from, class, false, at_ps, out);
+            }
+        }
+    }
+
+    /// Sends a pause frame, or the one that ends the pause, to the other end of a port: before all that waits there.
+    #[cold]
+    fn send_frame(&mut self, port: usize, class: usize, pause: bool, now_ps: u64, out: &mut impl Outlet<P>) {
+        let Some(pfc) = self.config.pfc else { return };
+        let item = P::frame(pause, class as u8, pfc.frame, now_ps);
+        let arrival = Arrival { now_ps, ..item.arrival() };
+        let waiting = Waiting { item, service_ps: 0, size: pfc.frame, from: NOWHERE, booked: false, marked: false };
+        self.enqueue(port, 0, &arrival, waiting, out);
+    }
+
+    /// What the buffer holds.
+    pub fn held(&self) -> Bytes {
+        self.pool.held()
+    }
+
+    /// The most that it has held.
+    pub fn most_held(&self) -> Bytes {
+        self.pool.most_held()
+    }
+
+    /// What came in by a port and waits.
+    pub fn held_by(&self, port: usize) -> Bytes {
+        self.pool.held_by(port)
+    }
+
+    /// What waits in a port.
+    pub fn queue(&self, port: usize) -> Bytes {
+        Bytes::new(self.ports[port].waiting_bytes)
+    }
+
+    /// The most that has waited in a port.
+    pub fn most_queued(&self, port: usize) -> Bytes {
+        Bytes::new(self.ports[port].most_waiting)
+    }
+
+    /// The phantom queue of a port.
+    pub fn phantom(&self, port: usize, now_ps: u64) -> Bytes {
+        self.ports[port].phantom.occupancy(&self.ports[port].params, now_ps)
+    }
+
+    /// Bytes that a port has sent.
+    pub fn sent(&self, port: usize) -> Bytes {
+        Bytes::new(self.ports[port].sent_bytes)
+    }
+
+    /// How often the other end has paused a port, and for how long until `now_ps`, in picoseconds.
+    pub fn pauses(&self, port: usize, now_ps: u64) -> (u64, u64) {
+        let it = &self.ports[port];
+        let lasting = if it.paused == 0 { 0 } else { now_ps.saturating_sub(it.paused_since_ps) };
+        (it.pauses, it.paused_ps + lasting)
+    }
+
+    /// Packets dropped though their senders could be paused: their headroom was too small.
+    pub fn headroom_drops(&self) -> u64 {
+        self.headroom_drops
+    }
+
+    /// Ports that hold packets back because the other end pauses them, with the cables that those packets came in by
+    /// and whose senders are paused in turn: (port, cable), the same pair once.
+    pub fn held_back(&self) -> Vec<(usize, usize)> {
+        let mut pairs = Vec::new();
+        for (index, port) in self.ports.iter().enumerate() {
+            for class in (0..CLASSES).filter(|&class| port.paused >> class & 1 == 1) {
+                for waiting in port.queues[class].iter().filter(|it| it.booked) {
+                    let from = usize::from(waiting.from);
+                    if self.pool.is_paused(from, class) && !pairs.contains(&(index, from)) {
+                        pairs.push((index, from));
+                    }
+                }
+            }
+        }
+        pairs
+    }
+}
+
+impl<P> Port<P> {
+    fn new(params: PortParams, salt: u64) -> Self {
+        Self {
+            params,
+            salt,
+            queues: [const { VecDeque::new() }; CLASSES],
+            waiting_ps: [0; CLASSES],
+            waiting: [0; CLASSES],
+            waiting_bytes: 0,
+            idle_at_ps: 0,
+            in_service_ps: 0,
+            sent_bytes: 0,
+            most_waiting: 0,
+            phantom: PhantomQueue::default(),
+            filled: 0,
+            paused: 0,
+            last: 0,
+            pauses: 0,
+            paused_since_ps: 0,
+            paused_ps: 0,
+        }
+    }
+
+    /// Classes that have something and may send it.
+    #[inline]
+    fn eligible(&self) -> u8 {
+        self.filled & !self.paused
+    }
+
+    #[inline]
+    fn push(&mut self, class: usize, waiting: Waiting<P>) {
+        self.filled |= 1 << class;
+        self.waiting_ps[class] += waiting.service_ps;
+        self.waiting[class] += u64::from(waiting.size);
+        self.waiting_bytes += u64::from(waiting.size);
+        self.most_waiting = self.most_waiting.max(self.waiting_bytes);
+        self.queues[class].push_back(waiting);
+    }
+
+    /// Takes the first packet of the class whose turn it is: control, else the data classes in turn.
+    #[inline]
+    fn pop(&mut self) -> Option<(usize, Waiting<P>)> {
+        let eligible = self.eligible();
+        if eligible == 0 {
+            return None;
+        }
+        let class = if eligible & 1 == 1 {
+            0
+        } else {
+            // The first class after the last one served, around.
+            let later = eligible & u8::MAX.checked_shl(u32::from(self.last) + 1).unwrap_or(0);
+            let class = if later == 0 { eligible } else { later }.trailing_zeros();
+            self.last = class as u8;
+            class as usize
+        };
+        let waiting = self.queues[class].pop_front()?;
+        if self.queues[class].is_empty() {
+            self.filled &= !(1 << class);
+        }
+        self.waiting_ps[class] -= waiting.service_ps;
+        self.waiting[class] -= u64::from(waiting.size);
+        self.waiting_bytes -= u64::from(waiting.size);
+        Some((class, waiting))
+    }
+
+    /// How the packet in service counts in the backlog.
+    #[inline]
+    fn in_service(&self, now_ps: u64) -> u64 {
+        let remainder = self.idle_at_ps.saturating_sub(now_ps);
+        match self.params.config.in_service {
+            InService::Remainder => remainder,
+            InService::Whole if remainder > 0 => self.in_service_ps,
+            InService::Whole | InService::Excluded => 0,
+        }
+    }
+}

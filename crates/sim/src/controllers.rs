@@ -1,0 +1,230 @@
+//! Controllers in border switches: LSCC's two (Long et al., §III). Here is what a switch tells them and what they send; the
+//! arithmetic is in `laws::lscc`.
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+
+use fabric::{LinkId, SharedSwitch};
+use laws::Hop;
+use laws::lscc::{CalculationParams, FlowEntry, LimitingParams, RateCalculation, RateLimiting};
+use units::{Bytes, Rate, Time};
+
+use crate::packet::{Kind, Packet, Report};
+use crate::reports::{Record, Reports};
+use crate::setup::{Module, Setup};
+use crate::shared::Carried;
+
+/// A packet that a controller sends: by this port, or by the route to its host.
+pub(crate) struct Act {
+    pub(crate) to: Option<usize>,
+    pub(crate) carried: Carried,
+}
+
+/// The controllers of one switch.
+#[derive(Default)]
+pub(crate) struct Controllers {
+    calculations: Vec<Calculation>,
+    limitings: Vec<Limiting>,
+    messages: u64,
+}
+
+/// At the far end of a long haul: measures what comes in by a port, and feeds a rate back.
+struct Calculation {
+    port: usize,
+    params: CalculationParams,
+    state: RateCalculation,
+    drained: u64,
+    next_ps: u64,
+}
+
+/// At the near end: tells sources of what leaves by a port.
+struct Limiting {
+    port: usize,
+    /// Where its switch is.
+    datacenter: u16,
+    params: LimitingParams,
+    state: RateLimiting,
+    /// By flow.
+    table: BTreeMap<u32, FlowEntry>,
+    notify_ps: u64,
+    reset_ps: u64,
+}
+
+/// Bytes of a feedback message on the wire: a minimum Ethernet frame.
+const FEEDBACK_SIZE: u16 = 64;
+
+impl Controllers {
+    /// Those of the switch with these links out.
+    pub(crate) fn new(setup: &Setup, out: Range<u32>) -> Self {
+        let mut it = Self::default();
+        for spec in setup.modules.iter().filter(|spec| out.contains(&spec.link.0)) {
+            let port = (spec.link.0 - out.start) as usize;
+            match spec.module {
+                Module::RateCalculation(params) => it.calculations.push(Calculation {
+                    port,
+                    params,
+                    state: RateCalculation::new(params),
+                    drained: 0,
+                    next_ps: params.period.unsigned_ps(),
+                }),
+                Module::RateLimiting(params) => it.limitings.push(Limiting {
+                    port,
+                    datacenter: datacenter_of(setup, spec.link),
+                    params,
+                    state: RateLimiting::new(params, setup.network.port(LinkId(spec.link.0)).config().rate),
+                    table: BTreeMap::new(),
+                    notify_ps: if params.telemetry { u64::MAX } else { params.interval.unsigned_ps() },
+                    reset_ps: params.reset.unsigned_ps(),
+                }),
+            }
+        }
+        it
+    }
+
+    pub(crate) fn any(&self) -> bool {
+        !self.limitings.is_empty()
+    }
+
+    pub(crate) fn messages(&self) -> u64 {
+        self.messages
+    }
+
+    /// When the next timer is due.
+    #[inline]
+    pub(crate) fn next_ps(&self) -> u64 {
+        let calculation = self.calculations.iter().map(|it| it.next_ps).min().unwrap_or(u64::MAX);
+        let limiting = self.limitings.iter().map(|it| it.notify_ps.min(it.reset_ps)).min().unwrap_or(u64::MAX);
+        calculation.min(limiting)
+    }
+
+    /// The switch has sent on so many bytes of what came in by a port.
+    #[inline]
+    pub(crate) fn drained(&mut self, from: usize, bytes: u64) {
+        for it in self.calculations.iter_mut().filter(|it| it.port == from) {
+            it.drained += bytes;
+        }
+    }
+
+    /// The time of [`Controllers::next_ps`] has come.
+    pub(crate) fn on_timer(&mut self, now_ps: u64, switch: &SharedSwitch<Carried>, setup: &Setup) -> Vec<Act> {
+        let now = Time::from_ps(now_ps);
+        let mut acts = Vec::new();
+        for it in self.calculations.iter_mut().filter(|it| it.next_ps <= now_ps) {
+            let drained = Bytes::new(std::mem::take(&mut it.drained));
+            let rate = it.state.update(switch.held_by(it.port), drained);
+            it.next_ps += it.params.period.unsigned_ps();
+            acts.push(Act { to: Some(it.port), carried: feedback(rate, now_ps) });
+        }
+        for it in &mut self.limitings {
+            if it.notify_ps <= now_ps {
+                it.notify_ps += it.params.interval.unsigned_ps();
+                if it.state.over(now) {
+                    let params = &it.params;
+                    acts.extend(it.table.iter_mut().filter_map(|(&flow, entry)| {
+                        let packet = to_source(Kind::DirectCnp, flow, params.size, now_ps, setup);
+                        let told = Act { to: None, carried: Carried { packet, report: Report::NONE } };
+                        entry.should_notify(params).then_some(told)
+                    }));
+                }
+            }
+            if it.reset_ps <= now_ps {
+                it.reset_ps += it.params.reset.unsigned_ps();
+                it.table.retain(|_, entry| entry.reset());
+            }
+        }
+        self.messages += acts.len() as u64;
+        acts
+    }
+
+    /// A rate has come back over the cable of a port.
+    pub(crate) fn on_feedback(&mut self, from: usize, packet: &Packet) {
+        let rate = Rate::from_bps(u64::from(packet.cumulative) << 32 | u64::from(packet.seq));
+        for it in self.limitings.iter_mut().filter(|it| it.port == from) {
+            it.state.set_rate(Time::from_ps(packet.time_ps), rate);
+        }
+    }
+
+    /// A packet passes from one port to another. What is marked here is the table's to tell: the mark is taken off.
+    pub(crate) fn on_packet(
+        &mut self,
+        from: usize,
+        to: usize,
+        carried: &mut Carried,
+        setup: &Setup,
+        reports: Option<&mut Reports>,
+    ) -> Vec<Act> {
+        let packet = &mut carried.packet;
+        let now = Time::from_ps(packet.time_ps);
+        let mut acts = Vec::new();
+        let Some(it) = self.limitings.iter_mut().find(|it| it.port == if packet.is_data() { to } else { from }) else {
+            return acts;
+        };
+        let spec = &setup.flows[packet.flow as usize];
+        if setup.network.datacenter_of(spec.src) != it.datacenter {
+            return acts;
+        }
+        if !packet.is_data() {
+            if packet.kind() == Kind::Cnp {
+                it.table.entry(packet.flow).or_default().on_cnp();
+            }
+            return acts;
+        }
+        let size = Bytes::new(packet.size.into());
+        it.state.arrive(now, size);
+        if !it.params.telemetry {
+            it.table.entry(packet.flow).or_default().on_data(size, packet.is_marked());
+            packet.unmark();
+            return acts;
+        }
+        if let Some(reports) = reports {
+            // The reports so far go back with the pseudo queue as their last hop, and the packet starts anew.
+            let mut record = Record::default();
+            reports.hops(carried.report).iter().for_each(|&hop| record.add(hop));
+            reports.forget(carried.report);
+            carried.report = Report::NONE;
+            record.add(Hop {
+                time: now,
+                sent: it.state.drained(now),
+                queue: it.state.occupancy(now),
+                rate: it.state.rate(),
+            });
+            let mut direct = to_source(Kind::DirectInt, packet.flow, it.params.size, packet.time_ps, setup);
+            (direct.seq, direct.attempt) = (packet.seq, packet.attempt);
+            acts.push(Act { to: None, carried: Carried { packet: direct, report: reports.insert(record) } });
+            self.messages += 1;
+        }
+        acts
+    }
+
+    /// The pseudo queue of a port and the rate that drains it, if it has one.
+    pub(crate) fn pseudo(&self, port: usize, now_ps: u64) -> Option<(Bytes, Rate)> {
+        let it = self.limitings.iter().find(|it| it.port == port)?;
+        Some((it.state.occupancy(Time::from_ps(now_ps)), it.state.rate()))
+    }
+}
+
+fn datacenter_of(setup: &Setup, link: LinkId) -> u16 {
+    let from = setup.network.links()[link.index()].from;
+    setup.network.nodes()[from.index()].datacenter
+}
+
+/// A rate on its way back, before all else.
+fn feedback(rate: Rate, now_ps: u64) -> Carried {
+    let mut packet = Packet {
+        time_ps: now_ps,
+        cumulative: (rate.bps() >> 32) as u32,
+        seq: rate.bps() as u32,
+        size: FEEDBACK_SIZE,
+        ..Packet::default()
+    };
+    packet.classify(Kind::Feedback, 0);
+    Carried { packet, report: Report::NONE }
+}
+
+/// A packet of a switch to the source of a flow.
+fn to_source(kind: Kind, flow: u32, size: u32, now_ps: u64, setup: &Setup) -> Packet {
+    let spec = &setup.flows[flow as usize];
+    let mut packet = Packet { time_ps: now_ps, flow, dst: spec.src.0, size: size as u16, ..Packet::default() };
+    packet.classify(kind, spec.class);
+    packet
+}

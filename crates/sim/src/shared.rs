@@ -1,0 +1,343 @@
+//! Switches that share their buffer among their ports: a window of one of them.
+//!
+//! All that happens in such a switch depends on all its ports, so it is run as a whole: arrivals, pauses, its controllers'
+//! timers and samples in order of time, and before each of them every decision of the ports that comes first.
+
+use fabric::{CLASSES, Departure, Framed, LinkId, NodeId, Outlet, PortParams, SharedSwitch, Switch};
+use laws::Hop;
+use units::{Bytes, Rate, Time};
+
+use crate::controllers::{Act, Controllers};
+use crate::links::{Chooser, Links, Salts};
+use crate::merge::{DONE, Merge, follow};
+use crate::packet::{Kind, Packet, Report};
+use crate::series::{PortSample, SwitchSample, Ticks};
+use crate::setup::Setup;
+
+/// A packet and what it carries.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Carried {
+    pub(crate) packet: Packet,
+    pub(crate) report: Report,
+}
+
+impl fabric::Item for Carried {
+    #[inline]
+    fn arrival(&self) -> fabric::Arrival {
+        self.packet.arrival()
+    }
+}
+
+impl Framed for Carried {
+    #[inline]
+    fn class(&self, control_first: bool) -> u8 {
+        match self.packet.kind() {
+            Kind::Pause | Kind::Resume | Kind::Feedback => 0,
+            _ if control_first && !self.packet.is_data() => 0,
+            _ => self.packet.class().max(1),
+        }
+    }
+
+    fn frame(pause: bool, class: u8, size: u32, now_ps: u64) -> Self {
+        let mut packet = Packet { time_ps: now_ps, size: size as u16, ..Packet::default() };
+        packet.classify(if pause { Kind::Pause } else { Kind::Resume }, class);
+        Self { packet, report: Report::NONE }
+    }
+}
+
+/// One such switch.
+pub(crate) struct SharedNode {
+    switch: SharedSwitch<Carried>,
+    /// The partition's number of its first link out.
+    first_link: usize,
+    /// Whether its ports report themselves to data.
+    reports: bool,
+    /// By input: the port of the same cable.
+    port_of: Vec<u16>,
+    controllers: Controllers,
+    ticks: Ticks,
+    sampled: Vec<u16>,
+    samples_buffer: bool,
+    node: NodeId,
+    /// Of each port: packets that its link lost by chance.
+    losses: Vec<u64>,
+}
+
+/// What a switch has when none is configured but it must act as one, to report or to control: no limit.
+pub(crate) const UNLIMITED: Switch =
+    Switch { buffer: Bytes::MAX, reserve: Bytes::ZERO, egress_alpha: None, pfc: None, int: true };
+
+/// Where packets of a switch go: its links.
+struct Leaving<'a> {
+    links: &'a mut Links,
+    controllers: &'a mut Controllers,
+    losses: &'a mut [u64],
+    params: &'a [PortParams],
+    first_link: usize,
+    reports: bool,
+    salts: Salts,
+}
+
+impl Outlet<Carried> for Leaving<'_> {
+    #[inline]
+    fn depart(&mut self, item: Carried, departure: &Departure) {
+        let Carried { packet, mut report } = item;
+        let link = self.first_link + departure.port;
+        let egress = &mut self.links.egress[link];
+        egress.count(packet.size.into(), departure.passage);
+        let params = &self.params[egress.params as usize];
+        if let Some(from) = departure.from {
+            self.controllers.drained(from, packet.size.into());
+        }
+        let at = Packet { time_ps: departure.begins_ps, ..packet };
+        if params.loses(self.salts.of(link), &at.arrival()) {
+            self.losses[departure.port] += 1;
+            self.forget(report);
+            return;
+        }
+        if self.reports
+            && packet.is_data()
+            && let Some(reports) = &mut self.links.reports
+        {
+            let hop = Hop {
+                time: Time::from_ps(departure.begins_ps),
+                sent: departure.sent,
+                queue: departure.queue,
+                rate: params.config().rate,
+            };
+            reports.add(&mut report, hop);
+        }
+        self.links.depart_with(link, packet.passed(departure.passage), report);
+    }
+
+    fn drop(&mut self, item: Carried, port: usize, _: bool) {
+        let egress = &mut self.links.egress[self.first_link + port];
+        egress.drops = egress.drops.saturating_add(1);
+        self.forget(item.report);
+    }
+}
+
+impl Leaving<'_> {
+    fn forget(&mut self, report: Report) {
+        if let Some(reports) = &mut self.links.reports {
+            reports.forget(report);
+        }
+    }
+}
+
+/// What a window of such a switch works on, beside itself.
+pub(crate) struct Around<'a> {
+    pub(crate) links: &'a mut Links,
+    pub(crate) params: &'a [PortParams],
+    pub(crate) chooser: Chooser<'a>,
+    pub(crate) salts: Salts,
+    pub(crate) setup: &'a Setup,
+    pub(crate) port_samples: &'a mut Vec<PortSample>,
+    pub(crate) switch_samples: &'a mut Vec<SwitchSample>,
+}
+
+impl SharedNode {
+    /// The switch of a node, in a partition with this first link.
+    pub(crate) fn new(node: NodeId, first_link: u32, salts: Salts, classes: u64, setup: &Setup) -> Self {
+        let network = &setup.network;
+        let config = network.nodes()[node.index()].switch.unwrap_or(UNLIMITED);
+        let out = network.links_out(node);
+        let ports = out.clone().map(|link| {
+            let local = (link - first_link) as usize;
+            (network.port(LinkId(link)).clone(), salts.of(local))
+        });
+        let inputs = network.links().iter().filter(|link| link.to == node);
+        let port_of = inputs.map(|link| (link.reverse.0 - out.start) as u16).collect();
+        let sampling = setup.series.interval;
+        let sampled: Vec<u16> = out
+            .clone()
+            .filter(|&link| setup.series.ports.contains(&LinkId(link)))
+            .map(|link| (link - out.start) as u16)
+            .collect();
+        let samples_buffer = setup.series.switches.contains(&node);
+        let samples = !sampled.is_empty() || samples_buffer;
+        let interval = if samples { sampling } else { units::Span::ZERO };
+        Self {
+            switch: SharedSwitch::new(config, ports, classes),
+            first_link: (out.start - first_link) as usize,
+            reports: setup.host.int && config.int,
+            port_of,
+            controllers: Controllers::new(setup, out.clone()),
+            ticks: Ticks::new(interval, 0),
+            sampled,
+            samples_buffer,
+            node,
+            losses: vec![0; out.len()],
+        }
+    }
+
+    /// When the switch acts by itself.
+    pub(crate) fn next_ps(&self) -> u64 {
+        self.switch.next_ps().min(self.controllers.next_ps())
+    }
+
+    /// Handles all arrivals of a window that a tree gives. Gives how many there were.
+    pub(crate) fn run(
+        &mut self,
+        tree: &mut impl Merge,
+        mut winner: u64,
+        (first_input, start, end): (usize, u64, u64),
+        around: &mut Around,
+    ) -> u64 {
+        let mut arrived = 0;
+        while winner != DONE {
+            let input = tree.input(winner);
+            let packet = around.links.fifos.pop(input);
+            let report = around.links.reports.as_mut().map_or(Report::NONE, |reports| reports.pop(input));
+            let head = around.links.fifos.head(input);
+            winner = tree.replace(winner, if head < end { follow(winner, head - start) } else { DONE });
+            arrived += 1;
+            let from = usize::from(self.port_of[input - first_input]);
+            self.act_until(packet.time_ps + 1, around);
+            self.on_packet(from, Carried { packet, report }, around);
+        }
+        arrived
+    }
+
+    /// Everything that the switch does by itself before `end`.
+    pub(crate) fn finish(&mut self, end: u64, around: &mut Around) {
+        self.act_until(end, around);
+        let (switch, mut leaving) = self.split(around);
+        switch.advance(end, &mut leaving);
+    }
+
+    fn split<'a>(&'a mut self, around: &'a mut Around<'_>) -> (&'a mut SharedSwitch<Carried>, Leaving<'a>) {
+        let leaving = Leaving {
+            links: around.links,
+            controllers: &mut self.controllers,
+            losses: &mut self.losses,
+            params: around.params,
+            first_link: self.first_link,
+            reports: self.reports,
+            salts: around.salts,
+        };
+        (&mut self.switch, leaving)
+    }
+
+    /// Samples and timers that are due before `until_ps`, in order of time.
+    #[inline]
+    fn act_until(&mut self, until_ps: u64, around: &mut Around) {
+        if self.ticks.are_due(until_ps) || self.controllers.next_ps() < until_ps {
+            self.act(until_ps, around);
+        }
+    }
+
+    #[cold]
+    fn act(&mut self, until_ps: u64, around: &mut Around) {
+        loop {
+            let timer = self.controllers.next_ps();
+            if let Some(due) = self.ticks.due(until_ps.min(timer)) {
+                self.sample(due, around);
+            } else if timer < until_ps {
+                {
+                    let (switch, mut leaving) = self.split(around);
+                    switch.advance(timer, &mut leaving);
+                }
+                let acts = self.controllers.on_timer(timer, &self.switch, around.setup);
+                self.perform(acts, around);
+            } else {
+                return;
+            }
+        }
+    }
+
+    #[inline]
+    fn on_packet(&mut self, from: usize, mut carried: Carried, around: &mut Around) {
+        let now_ps = carried.packet.time_ps;
+        match carried.packet.kind() {
+            Kind::Pause | Kind::Resume => {
+                let pause = carried.packet.kind() == Kind::Pause;
+                let (switch, mut leaving) = self.split(around);
+                switch.on_frame(from, carried.packet.class(), pause, now_ps, &mut leaving);
+                return;
+            }
+            Kind::Feedback => {
+                self.controllers.on_feedback(from, &carried.packet);
+                return;
+            }
+            _ => {}
+        }
+        let to = around.chooser.link(&carried.packet) - self.first_link;
+        if self.controllers.any() {
+            let acts = self.controllers.on_packet(from, to, &mut carried, around.setup, around.links.reports.as_mut());
+            self.perform(acts, around);
+        }
+        let arrival = carried.packet.arrival();
+        let (switch, mut leaving) = self.split(around);
+        switch.arrive(Some(from), to, &arrival, carried, &mut leaving);
+    }
+
+    /// Sends what controllers want sent.
+    fn perform(&mut self, acts: Vec<Act>, around: &mut Around) {
+        for Act { to, carried } in acts {
+            let to = to.unwrap_or_else(|| around.chooser.link(&carried.packet) - self.first_link);
+            let arrival = carried.packet.arrival();
+            let (switch, mut leaving) = self.split(around);
+            switch.arrive(None, to, &arrival, carried, &mut leaving);
+        }
+    }
+
+    fn sample(&mut self, due: u64, around: &mut Around) {
+        {
+            let (switch, mut leaving) = self.split(around);
+            switch.advance(due, &mut leaving);
+        }
+        let time = Time::from_ps(due);
+        let out = around.setup.network.links_out(self.node);
+        for &port in &self.sampled {
+            let port = usize::from(port);
+            let (pseudo, feedback) = self.controllers.pseudo(port, due).unwrap_or((Bytes::ZERO, Rate::MAX));
+            around.port_samples.push(PortSample {
+                time,
+                link: LinkId(out.start + port as u32),
+                queue: self.switch.queue(port),
+                phantom: self.switch.phantom(port, due),
+                ingress: self.switch.held_by(port),
+                pseudo,
+                feedback,
+            });
+        }
+        if self.samples_buffer {
+            around.switch_samples.push(SwitchSample { time, node: self.node, buffer: self.switch.held() });
+        }
+    }
+
+    /// What there is to say of it at the end of the run.
+    pub(crate) fn outcome(&self) -> crate::outcome::SwitchOutcome {
+        crate::outcome::SwitchOutcome {
+            node: self.node,
+            max_buffer: self.switch.most_held(),
+            headroom_drops: self.switch.headroom_drops(),
+            messages: self.controllers.messages(),
+        }
+    }
+
+    /// Of a link out (by the partition's number): losses, longest queue, pauses and their time until `end_ps`.
+    pub(crate) fn link(&self, link: usize, end_ps: u64) -> (u64, Bytes, u64, u64) {
+        let port = link - self.first_link;
+        let (pauses, paused_ps) = self.switch.pauses(port, end_ps);
+        (self.losses[port], self.switch.most_queued(port), pauses, paused_ps)
+    }
+
+    /// Ports that wait for the other end and make their own senders wait: (link out, link out of the same cable as those
+    /// senders), by the network's numbers.
+    pub(crate) fn held_back(&self, setup: &Setup) -> Vec<(LinkId, LinkId)> {
+        let first = setup.network.links_out(self.node).start;
+        let link = |port: usize| LinkId(first + port as u32);
+        self.switch.held_back().into_iter().map(|(port, from)| (link(port), link(from))).collect()
+    }
+}
+
+/// How many data classes flows use, at least one.
+pub(crate) fn classes_in_use(setup: &Setup) -> u64 {
+    let mut used = [false; CLASSES];
+    for flow in &setup.flows {
+        used[usize::from(flow.class) % CLASSES] = true;
+    }
+    (used.iter().filter(|&&used| used).count() as u64).max(1)
+}
