@@ -89,8 +89,7 @@ impl Outlet<Carried> for Leaving<'_> {
         if let Some(from) = departure.from {
             self.controllers.drained(from, packet.size.into());
         }
-        let at = Packet { time_ps: departure.begins_ps, ..packet };
-        if params.loses(self.salts.of(link), &at.arrival()) {
+        if params.loses(self.salts.of(link), &packet.arrival()) {
             self.losses[departure.port] += 1;
             self.forget(report);
             return;
