@@ -162,7 +162,7 @@ impl<P: Framed> SharedSwitch<P> {
         let phantom = port.params.phantom.as_ref();
         waiting.marked = phantom.is_some_and(|phantom| port.phantom.add(phantom, port.salt, packet));
         if port.params.config.mark_at == MarkAt::Enqueue {
-            let backlog = port.waiting_ps[class] + port.in_service(now_ps);
+            let backlog = port.before(class) + port.in_service(now_ps);
             waiting.marked |= port.params.ecn.marks(backlog, || draw(port.salt, packet));
         }
         waiting.marked &= packet.ecn_capable;
@@ -237,7 +237,7 @@ impl<P: Framed> SharedSwitch<P> {
         let mut marked = waiting.marked;
         if port.params.config.mark_at == MarkAt::Dequeue {
             let at = Arrival { now_ps: at_ps, ..waiting.item.arrival() };
-            marked |= port.params.ecn.marks(port.waiting_ps[class], || draw(port.salt, &at));
+            marked |= port.params.ecn.marks(port.before(class), || draw(port.salt, &at));
             marked |= port.params.phantom.as_ref().is_some_and(|it| port.phantom.asks(it, port.salt, &at));
             marked &= at.ecn_capable;
         }
@@ -400,6 +400,12 @@ impl<P> Port<P> {
         self.waiting[class] -= u64::from(waiting.size);
         self.waiting_bytes -= u64::from(waiting.size);
         Some((class, waiting))
+    }
+
+    /// Service time of what waits in a class, and of the control packets that go before it: the queue that marks.
+    #[inline]
+    fn before(&self, class: usize) -> u64 {
+        self.waiting_ps[class] + if class == 0 { 0 } else { self.waiting_ps[0] }
     }
 
     /// How the packet in service counts in the backlog.
