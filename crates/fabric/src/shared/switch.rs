@@ -237,7 +237,7 @@ impl<P: Framed> SharedSwitch<P> {
         let mut marked = waiting.marked;
         if port.params.config.mark_at == MarkAt::Dequeue {
             let at = Arrival { now_ps: at_ps, ..waiting.item.arrival() };
-            marked |= port.params.ecn.marks(port.before(class), || draw(port.salt, &at));
+            marked = port.params.ecn.marks(port.before(class), || draw(port.salt, &at));
             marked |= port.params.phantom.as_ref().is_some_and(|it| port.phantom.asks(it, port.salt, &at));
             marked &= at.ecn_capable;
         }
