@@ -32,7 +32,7 @@ pub(crate) struct Controllers {
 struct Calculation {
     port: usize,
     params: CalculationParams,
-    state: RateCalculation,
+    state: RateCalculation<Vec<i64>>,
     drained: u64,
     next_ps: u64,
 }
@@ -44,10 +44,11 @@ struct Limiting {
     datacenter: u16,
     params: LimitingParams,
     state: RateLimiting,
-    /// By flow.
-    table: BTreeMap<u32, FlowEntry>,
+    /// All bytes that have joined the pseudo queue.
+    arrived: Bytes,
+    /// By flow, with when it was last heard of.
+    table: BTreeMap<u32, (FlowEntry, u64)>,
     notify_ps: u64,
-    reset_ps: u64,
 }
 
 /// Bytes of a feedback message on the wire: a minimum Ethernet frame.
@@ -63,7 +64,7 @@ impl Controllers {
                 Module::RateCalculation(params) => it.calculations.push(Calculation {
                     port,
                     params,
-                    state: RateCalculation::new(params),
+                    state: RateCalculation::new(params, vec![0; params.entries()]),
                     drained: 0,
                     next_ps: params.period.unsigned_ps(),
                 }),
@@ -71,10 +72,10 @@ impl Controllers {
                     port,
                     datacenter: datacenter_of(setup, spec.link),
                     params,
-                    state: RateLimiting::new(params, setup.network.port(LinkId(spec.link.0)).config().rate),
+                    state: RateLimiting::new(&params, setup.network.port(spec.link).config().rate, Time::ZERO),
+                    arrived: Bytes::ZERO,
                     table: BTreeMap::new(),
                     notify_ps: if params.telemetry { u64::MAX } else { params.interval.unsigned_ps() },
-                    reset_ps: params.reset.unsigned_ps(),
                 }),
             }
         }
@@ -93,7 +94,7 @@ impl Controllers {
     #[inline]
     pub(crate) fn next_ps(&self) -> u64 {
         let calculation = self.calculations.iter().map(|it| it.next_ps).min().unwrap_or(u64::MAX);
-        let limiting = self.limitings.iter().map(|it| it.notify_ps.min(it.reset_ps)).min().unwrap_or(u64::MAX);
+        let limiting = self.limitings.iter().map(|it| it.notify_ps).min().unwrap_or(u64::MAX);
         calculation.min(limiting)
     }
 
@@ -118,18 +119,18 @@ impl Controllers {
         for it in &mut self.limitings {
             if it.notify_ps <= now_ps {
                 it.notify_ps += it.params.interval.unsigned_ps();
+                // A flow that is not heard of for that long is forgotten: most have ended.
+                let idle_ps = it.params.reset.unsigned_ps();
+                it.table.retain(|_, (_, heard_ps)| *heard_ps + idle_ps > now_ps);
                 if it.state.over(now) {
                     let params = &it.params;
-                    acts.extend(it.table.iter_mut().filter_map(|(&flow, entry)| {
-                        let packet = to_source(Kind::DirectCnp, flow, params.size, now_ps, setup);
-                        let told = Act { to: None, carried: Carried { packet, report: Report::NONE } };
-                        entry.should_notify(params).then_some(told)
-                    }));
+                    acts.extend(it.table.iter_mut().filter(|(_, (entry, _))| entry.is_chosen(now, params)).map(
+                        |(&flow, _)| {
+                            let packet = to_source(Kind::DirectCnp, flow, params.size, now_ps, setup);
+                            Act { to: None, carried: Carried { packet, report: Report::NONE } }
+                        },
+                    ));
                 }
-            }
-            if it.reset_ps <= now_ps {
-                it.reset_ps += it.params.reset.unsigned_ps();
-                it.table.retain(|_, entry| entry.reset());
             }
         }
         self.messages += acts.len() as u64;
@@ -165,14 +166,15 @@ impl Controllers {
         }
         if !packet.is_data() {
             if packet.kind() == Kind::Cnp {
-                it.table.entry(packet.flow).or_default().on_cnp();
+                it.entry(packet).on_cnp(now);
             }
             return acts;
         }
         let size = Bytes::new(packet.size.into());
         it.state.arrive(now, size);
+        it.arrived = it.arrived.saturating_add(size);
         if !it.params.telemetry {
-            it.table.entry(packet.flow).or_default().on_data(size, packet.is_marked());
+            it.entry(packet).on_data(now, size, packet.is_marked());
             packet.unmark();
             return acts;
         }
@@ -182,12 +184,8 @@ impl Controllers {
             reports.hops(carried.report).iter().for_each(|&hop| record.add(hop));
             reports.forget(carried.report);
             carried.report = Report::NONE;
-            record.add(Hop {
-                time: now,
-                sent: it.state.drained(now),
-                queue: it.state.occupancy(now),
-                rate: it.state.rate(),
-            });
+            let queue = it.state.occupancy(now);
+            record.add(Hop { time: now, sent: it.arrived.saturating_sub(queue), queue, rate: it.state.rate() });
             let mut direct = to_source(Kind::DirectInt, packet.flow, it.params.size, packet.time_ps, setup);
             (direct.seq, direct.attempt) = (packet.seq, packet.attempt);
             acts.push(Act { to: None, carried: Carried { packet: direct, report: reports.insert(record) } });
@@ -200,6 +198,15 @@ impl Controllers {
     pub(crate) fn pseudo(&self, port: usize, now_ps: u64) -> Option<(Bytes, Rate)> {
         let it = self.limitings.iter().find(|it| it.port == port)?;
         Some((it.state.occupancy(Time::from_ps(now_ps)), it.state.rate()))
+    }
+}
+
+impl Limiting {
+    /// The table's entry of a packet's flow.
+    fn entry(&mut self, packet: &Packet) -> &mut FlowEntry {
+        let (entry, heard_ps) = self.table.entry(packet.flow).or_default();
+        *heard_ps = packet.time_ps;
+        entry
     }
 }
 
