@@ -27,6 +27,16 @@ fn main() {
     let trees = FatTrees::uno(port, Span::from_us(990));
     let trees = if which == "permutation" { FatTrees { datacenters: 1, ..trees } } else { trees };
     let network = trees.build().unwrap();
+    let shared = args.get(5).is_some_and(|word| word == "shared");
+    let pfc = fabric::Pfc { frame: 64, relay: false };
+    let switch = fabric::Switch {
+        buffer: Bytes::new(32 << 20),
+        reserve: Bytes::new(4_096),
+        egress_alpha: None,
+        pfc: Some(pfc),
+        int: true,
+    };
+    let network = if shared { network.sharing(|_| Some(switch)) } else { network };
     let hosts = network.hosts().len() as u32;
     let size = Bytes::new(if which == "permutation" { mib << 20 } else { mib << 19 });
     let flows = (0..hosts)
@@ -48,7 +58,8 @@ fn main() {
         })
         .collect();
     let routes = Routes::new(&network).unwrap();
-    let host = HostConfig { spray: Spray::PerPacket(256), ..HostConfig::default() };
+    let int = args.get(6).is_some_and(|word| word == "int");
+    let host = HostConfig { spray: Spray::PerPacket(256), int, ..HostConfig::default() };
     let setup = Setup {
         network,
         routes,

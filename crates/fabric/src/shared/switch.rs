@@ -166,13 +166,14 @@ impl<P: Framed> SharedSwitch<P> {
             waiting.marked |= port.params.ecn.marks(backlog, || draw(port.salt, packet));
         }
         waiting.marked &= packet.ecn_capable;
-        port.push(class, waiting);
-        if port.paused >> class & 1 == 1 {
+        let held_back = port.paused >> class & 1 == 1;
+        if !held_back && port.idle_at_ps < now_ps && port.eligible() == 0 {
+            // Nothing that may leave waits before it.
+            self.serve(to, class, waiting, now_ps, out);
             return;
         }
-        if port.idle_at_ps < now_ps {
-            self.serve(to, now_ps, out);
-        } else if self.next.time_of(to) == NEVER {
+        port.push(class, waiting);
+        if !held_back && self.next.time_of(to) == NEVER {
             self.next.set(to, self.ports[to].idle_at_ps);
         }
     }
@@ -217,7 +218,9 @@ impl<P: Framed> SharedSwitch<P> {
             if at >= until_ps {
                 return;
             }
-            self.serve(port, at, out);
+            if let Some((class, waiting)) = self.ports[port].pop() {
+                self.serve(port, class, waiting, at, out);
+            }
         }
     }
 
@@ -227,11 +230,10 @@ impl<P: Framed> SharedSwitch<P> {
         self.next.time()
     }
 
-    /// Takes the next packet of a port into service. There is one that may leave.
+    /// Takes a packet into service at a port that is idle at `at_ps`.
     #[inline]
-    fn serve(&mut self, index: usize, at_ps: u64, out: &mut impl Outlet<P>) {
+    fn serve(&mut self, index: usize, class: usize, waiting: Waiting<P>, at_ps: u64, out: &mut impl Outlet<P>) {
         let port = &mut self.ports[index];
-        let Some((class, waiting)) = port.pop() else { return };
         port.in_service_ps = waiting.service_ps;
         port.idle_at_ps = at_ps + waiting.service_ps;
         let mut marked = waiting.marked;
@@ -251,7 +253,9 @@ impl<P: Framed> SharedSwitch<P> {
         };
         port.sent_bytes += u64::from(waiting.size);
         let next = if port.eligible() == 0 { NEVER } else { port.idle_at_ps };
-        self.next.set(index, next);
+        if next != self.next.time_of(index) {
+            self.next.set(index, next);
+        }
         out.depart(waiting.item, &departure);
         if waiting.booked {
             let from = usize::from(waiting.from);
