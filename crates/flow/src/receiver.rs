@@ -136,6 +136,7 @@ impl Receiver {
     }
 
     /// Answers a packet that is not the next one where no other is taken.
+    #[inline(never)]
     fn refuse(&mut self, now: Time, seq: u32, marked: bool) -> [Option<Reply>; 2] {
         // The answer's cumulative number settles what is pending, so its marks go first.
         let flushed = self.flush();
@@ -152,6 +153,7 @@ impl Receiver {
     }
 
     /// Notes a packet while some are missing. Returns whether it was new.
+    #[inline]
     fn record_out_of_order(&mut self, seq: u32) -> bool {
         if seq < self.next {
             return false;

@@ -16,6 +16,7 @@ use super::{AckHeader, Sender};
 use crate::records::State;
 
 impl<L: ControlLaw> Sender<L> {
+    #[inline(never)]
     pub(super) fn on_ack_in_order(&mut self, now: Time, ack: &AckHeader, hops: &[Hop]) {
         self.cumulative = self.cumulative.max(ack.cumulative);
         let settled = self.records.first()..ack.cumulative.min(self.records.end());
@@ -46,16 +47,18 @@ impl<L: ControlLaw> Sender<L> {
     }
 
     /// The receiver misses the packet of the cumulative number: it and all that left after it go again.
+    #[inline(never)]
     pub fn on_nack(&mut self, now: Time, nack: &AckHeader) {
         self.stats.nacks += 1;
-        let is_old = nack.cumulative < self.records.first();
-        self.on_ack(now, &AckHeader { marked: false, ..*nack }, &[]);
-        if self.in_order && !is_old {
+        // Of an old one the first packet that is missing has been acknowledged since.
+        if self.in_order && nack.cumulative >= self.records.first() {
+            self.on_ack_in_order(now, &AckHeader { marked: false, ..*nack }, &[]);
             self.go_back(now, LossCause::Nack);
         }
     }
 
     /// Sends everything again from the first packet that is not acknowledged.
+    #[inline(never)]
     fn go_back(&mut self, now: Time, cause: LossCause) {
         let (mut lost, mut newest) = (Bytes::ZERO, Time::ZERO);
         self.lost.clear();
@@ -83,6 +86,7 @@ impl<L: ControlLaw> Sender<L> {
         (record.state == State::InFlight).then_some((first, record.sent_at))
     }
 
+    #[inline(never)]
     pub(super) fn on_timeout_in_order(&mut self, now: Time) {
         let Some((_, sent_at)) = self.oldest_in_order() else { return };
         if sent_at.max(self.delivered_time) + self.timeout() > now {

@@ -501,9 +501,6 @@ impl<L: ControlLaw> Sender<L> {
     /// The outstanding packet that left first, and when that was.
     #[inline]
     fn oldest(&mut self) -> Option<(u32, Time)> {
-        if self.in_order {
-            return self.oldest_in_order();
-        }
         self.scan = self.scan.max(self.records.first());
         while self.scan < self.records.end() {
             let record = self.records.get(self.scan);
@@ -578,7 +575,8 @@ impl<L: ControlLaw> Sender<L> {
     pub fn next_timer(&mut self) -> Time {
         let timeout = self.timeout();
         let heard = self.delivered_time;
-        let retransmission = self.oldest().map_or(Time::NEVER, |(_, sent_at)| sent_at.max(heard) + timeout);
+        let oldest = if self.in_order { self.oldest_in_order() } else { self.oldest() };
+        let retransmission = oldest.map_or(Time::NEVER, |(_, sent_at)| sent_at.max(heard) + timeout);
         retransmission.min(self.law.next_timer())
     }
 

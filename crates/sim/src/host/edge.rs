@@ -15,14 +15,19 @@ use std::collections::VecDeque;
 
 use flow::{Handover, Hold, Segment, SendState, Sender};
 use laws::ControlLaw;
-use units::{Rate, Time};
+use units::{Bytes, Rate, Time};
 
 use super::Active;
+use crate::setup::HostConfig;
 
 /// What few flows have.
 pub(super) struct Edge {
     pub(super) hold: Option<Hold>,
-    /// Of the segment on its way to the card.
+    /// Payload of a segment; 0 where packets go alone.
+    segment: u32,
+    /// Payload that may still follow in the segment on its way to the card.
+    segment_left: u32,
+    /// Of that segment.
     handover: Handover,
     /// The limit of what may wait; 0 if nothing does.
     limit: u64,
@@ -34,15 +39,22 @@ pub(super) struct Edge {
 }
 
 impl Edge {
-    pub(super) fn new(hold: Option<Hold>, small_queue: u64) -> Self {
-        Self {
-            hold,
-            handover: Handover::default(),
-            limit: small_queue,
-            waiting: VecDeque::new(),
-            waiting_bytes: 0,
-            paced_ps: 0,
-        }
+    /// What a flow has between its law and the card; none for most.
+    pub(super) fn new<L: ControlLaw>(hold: Option<Hold>, host: &HostConfig, sender: &Sender<L>) -> Option<Box<Self>> {
+        let segment = if host.segment > host.mss { host.segment } else { 0 };
+        let limit = host.small_queue.map_or(0, Bytes::get);
+        (hold.is_some() || segment > 0 || limit > 0 || sender.retimes()).then(|| {
+            Box::new(Self {
+                hold,
+                segment,
+                segment_left: 0,
+                handover: Handover::default(),
+                limit,
+                waiting: VecDeque::new(),
+                waiting_bytes: 0,
+                paced_ps: 0,
+            })
+        })
     }
 
     /// Lets the law release what there is room for.
@@ -68,7 +80,11 @@ impl Edge {
         }
     }
 
+    #[inline(never)]
     fn poll<L: ControlLaw>(&mut self, sender: &mut Sender<L>, now: Time) -> SendState {
+        if self.segment_left > 0 && self.goes_on(sender) {
+            return SendState::Now;
+        }
         self.release(sender, now);
         let own = if self.waiting.is_empty() { sender.poll(now) } else { SendState::Now };
         let until = self.hold.as_ref().map_or(Time::ZERO, Hold::until);
@@ -78,25 +94,51 @@ impl Edge {
             own => own,
         }
     }
+
+    /// Takes the packet that [`Edge::poll`] allowed.
+    #[inline(never)]
+    fn take<L: ControlLaw>(&mut self, sender: &mut Sender<L>, now: Time, clock_ns: impl FnOnce() -> u32) -> Segment {
+        let segment = self.waiting.pop_front().unwrap_or_else(|| sender.send(now));
+        self.waiting_bytes = self.waiting_bytes.saturating_sub(segment.bytes.into());
+        if let Some(hold) = &mut self.hold {
+            if self.segment_left == 0 {
+                self.handover = hold.hand_over(now, clock_ns());
+            }
+            hold.on_sent(segment.seq, segment.attempt, self.handover);
+        }
+        segment
+    }
+
+    /// Whether the flow keeps its turn after a packet of `bytes`, for more of the same segment.
+    #[inline(never)]
+    fn keeps_turn<L: ControlLaw>(&mut self, sender: &mut Sender<L>, bytes: u32) -> bool {
+        if self.segment_left == 0 {
+            let window = || sender.permit().window.saturating_sub(sender.in_flight()).get();
+            let released = if self.waiting.is_empty() { window() } else { self.waiting_bytes };
+            self.segment_left = u64::from(self.segment.saturating_sub(bytes)).min(released) as u32;
+        } else {
+            self.segment_left = self.segment_left.saturating_sub(bytes);
+        }
+        self.goes_on(sender)
+    }
+
+    /// Whether there is a next packet for the segment; if not, it ends.
+    fn goes_on<L: ControlLaw>(&mut self, sender: &mut Sender<L>) -> bool {
+        let next = self.waiting.front().map(|segment| segment.bytes).or_else(|| sender.next_bytes());
+        if next.is_none_or(|bytes| bytes > self.segment_left) {
+            self.segment_left = 0;
+        }
+        self.segment_left > 0
+    }
 }
 
 impl<L: ControlLaw> Active<L> {
     /// Whether a packet may go to the card at `now`.
     #[inline(always)]
     pub(super) fn poll(&mut self, now: Time) -> SendState {
-        if self.segment_left > 0 && self.goes_on() {
-            return SendState::Now;
-        }
         match &mut self.edge {
             None => self.sender.poll(now),
             Some(edge) => edge.poll(&mut self.sender, now),
-        }
-    }
-
-    /// Lets the law release packets, where they wait under it.
-    pub(super) fn release(&mut self, now: Time) {
-        if let Some(edge) = &mut self.edge {
-            edge.release(&mut self.sender, now);
         }
     }
 
@@ -105,46 +147,20 @@ impl<L: ControlLaw> Active<L> {
     pub(super) fn take(&mut self, now: Time, clock_ns: impl FnOnce() -> u32) -> Segment {
         match &mut self.edge {
             None => self.sender.send(now),
-            Some(_) => self.take_from_edge(now, clock_ns),
+            Some(edge) => edge.take(&mut self.sender, now, clock_ns),
         }
     }
 
-    fn take_from_edge(&mut self, now: Time, clock_ns: impl FnOnce() -> u32) -> Segment {
-        let Some(edge) = &mut self.edge else { return self.sender.send(now) };
-        let segment = edge.waiting.pop_front().unwrap_or_else(|| self.sender.send(now));
-        edge.waiting_bytes = edge.waiting_bytes.saturating_sub(segment.bytes.into());
-        if let Some(hold) = &mut edge.hold {
-            if self.segment_left == 0 {
-                edge.handover = hold.hand_over(now, clock_ns());
-            }
-            hold.on_sent(segment.seq, segment.attempt, edge.handover);
-        }
-        segment
+    /// Whether the flow keeps its turn after a packet of `bytes`.
+    #[inline(always)]
+    pub(super) fn keeps_turn(&mut self, bytes: u32) -> bool {
+        self.edge.as_mut().is_some_and(|edge| edge.keeps_turn(&mut self.sender, bytes))
     }
 
-    /// Counts a packet of `bytes` that has gone to the card, where segments have up to `most`. Gives whether the flow
-    /// keeps its turn.
-    #[inline(never)]
-    pub(super) fn keeps_turn(&mut self, bytes: u32, most: u32) -> bool {
-        self.segment_left = if self.segment_left == 0 {
-            let released = match &self.edge {
-                Some(edge) if !edge.waiting.is_empty() => edge.waiting_bytes,
-                _ => self.sender.permit().window.saturating_sub(self.sender.in_flight()).get(),
-            };
-            u64::from(most.saturating_sub(bytes)).min(released) as u32
-        } else {
-            self.segment_left.saturating_sub(bytes)
-        };
-        self.goes_on()
-    }
-
-    /// Whether there is a next packet for the segment; if not, it ends.
-    fn goes_on(&mut self) -> bool {
-        let waits = self.edge.as_ref().and_then(|edge| edge.waiting.front());
-        let next = waits.map(|segment| segment.bytes).or_else(|| self.sender.next_bytes());
-        if next.is_none_or(|bytes| bytes > self.segment_left) {
-            self.segment_left = 0;
+    /// Lets the law release packets, where they wait under it.
+    pub(super) fn release(&mut self, now: Time) {
+        if let Some(edge) = &mut self.edge {
+            edge.release(&mut self.sender, now);
         }
-        self.segment_left > 0
     }
 }

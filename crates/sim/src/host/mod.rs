@@ -18,7 +18,7 @@ use units::{Bytes, Span, Time, below, mix64};
 use crate::outcome::FlowOutcome;
 use crate::packet::{Kind, Packet, Report};
 use crate::series::{FlowSample, Ticks};
-use crate::setup::{FlowId, FlowSpec, HostConfig, Setup, Spray, Start};
+use crate::setup::{FlowId, FlowSpec, Setup, Spray, Start};
 
 mod clocks;
 mod edge;
@@ -120,8 +120,6 @@ struct Active<L> {
     entropy: u16,
     queued: Queued,
     class: u8,
-    /// Payload that may still follow in the segment on its way to the card.
-    segment_left: u32,
     /// When the flow's timer fires that is not outdated.
     armed_ps: u64,
     /// What few flows have.
@@ -367,8 +365,7 @@ impl<L: ControlLaw> Hosts<L> {
         };
         let mut sender = Sender::new(config, (context.make_law)(spec, &path), now);
         let hold = self.hold(host, spec, now, setup);
-        let small_queue = setup.host.small_queue.map_or(0, Bytes::get);
-        let has_edge = hold.is_some() || small_queue > 0 || sender.retimes();
+        let edge = Edge::new(hold, &setup.host, &sender);
         // No timeout can come sooner; then it is asked again.
         let first_timer = now + config.rto_min;
         let interval = if context.samples(flow) { setup.series.interval } else { Span::ZERO };
@@ -385,9 +382,8 @@ impl<L: ControlLaw> Hosts<L> {
             entropy: mix64(setup.seed ^ mix64(u64::from(flow) ^ 0x4543_4d50)) as u16,
             queued: Queued::Nowhere,
             class: spec.class,
-            segment_left: 0,
             armed_ps,
-            edge: has_edge.then(|| Box::new(Edge::new(hold, small_queue))),
+            edge,
             started: now,
             ticks: Ticks::new(interval, now.ps()),
             sent: Bytes::ZERO,
@@ -459,8 +455,7 @@ impl<L: ControlLaw> Hosts<L> {
                     let packet = active.next_packet(now, context.setup);
                     self.data_packets += 1;
                     wire.transmit(packet);
-                    let HostConfig { segment, mss, header, .. } = context.setup.host;
-                    if segment > mss && active.keeps_turn(u32::from(packet.size) - header, segment) {
+                    if active.keeps_turn(u32::from(packet.size) - context.setup.host.header) {
                         active.queued = Queued::Ready;
                         it.ready.push_front((slot, flow));
                     } else {

@@ -87,14 +87,19 @@ impl HostState {
     }
 
     /// Sends an acknowledgement or a notification, unless its class is paused.
-    #[inline]
+    #[inline(always)]
     pub(super) fn answer(&mut self, packet: Packet, report: Report, wire: &mut impl Wire) {
         if self.paused != 0 && self.is_paused(if self.control_first { 0 } else { packet.class() }) {
-            self.pauses.get_or_insert_default().answers.push_back((packet, report));
+            self.keep_answer(packet, report);
         } else if report == Report::NONE {
             wire.transmit(packet);
         } else {
             wire.transmit_with(packet, report);
         }
+    }
+
+    #[cold]
+    fn keep_answer(&mut self, packet: Packet, report: Report) {
+        self.pauses.get_or_insert_default().answers.push_back((packet, report));
     }
 }
