@@ -244,6 +244,10 @@ impl ControlLaw for Hpcc {
 
     fn on_loss(&mut self, _: &Loss) {}
 
+    fn retimes(&self) -> bool {
+        true
+    }
+
     fn on_notification(&mut self, notification: &Notification) {
         if let Notification::DirectInt { now, sent_at, hops } = notification
             && self.settings.near_loop

@@ -11,7 +11,7 @@ use std::collections::{BTreeMap, BinaryHeap, VecDeque};
 
 use fabric::HostId;
 use flow::{FlowStats, Hold, SendState, Sender};
-use laws::on_ramp::{Mark, OnRamp};
+use laws::on_ramp::{Memory, OnRamp};
 use laws::{Acted, ControlLaw, Hop, Path};
 use units::{Bytes, Span, Time, below, mix64};
 
@@ -150,9 +150,8 @@ struct HostState {
     /// Whether the card lets control go first: then acknowledgements and notifications are of class 0 here.
     control_first: bool,
     pauses: Option<Box<Pauses>>,
-    /// Of each destination, when the last OR-ACK came from there and what one-way delay it told; where flows start with
-    /// that.
-    delays: BTreeMap<u32, (Time, Span)>,
+    /// Of each destination, what the last OR-ACK from there left behind; where flows start with that.
+    memories: BTreeMap<u32, Memory>,
 }
 
 const NO_SLOT: u32 = u32::MAX;
@@ -392,15 +391,12 @@ impl<L: ControlLaw> Hosts<L> {
         self.states[host].queue(slot, active, now);
     }
 
-    /// The hold of a flow that has one. It starts with what the last OR-ACK from its destination said, as if that had
-    /// answered this flow then.
+    /// The hold of a flow that has one. It starts with what the last OR-ACK from its destination left.
     fn hold(&self, host: usize, spec: &FlowSpec, now: Time, setup: &Setup) -> Option<Hold> {
         let config = setup.host.on_ramp.filter(|_| spec.on_ramp)?;
-        let mut on_ramp = OnRamp::new(config.params);
-        if let Some(&(at, delay)) = self.states[host].delays.get(&spec.dst.0) {
-            on_ramp.on_or_ack(at, delay, Mark::default());
-        }
-        Some(Hold::new(on_ramp, now))
+        let memory = self.states[host].memories.get(&spec.dst.0);
+        let remembering = |&last| OnRamp::remembering(config.params, now, last);
+        Some(Hold::new(memory.map_or_else(|| OnRamp::new(config.params), remembering)))
     }
 
     fn on_timer(&mut self, host: usize, slot: u32, now: Time, spray: Spray) {
