@@ -1,0 +1,134 @@
+//! The shim between a flow and its card that holds packets at the edge: On-Ramp, under any law.
+//! Liu et al., "Breaking the Transience-Equilibrium Nexus" (NSDI 2021), §3, §4.1. When to hold is `laws::on_ramp`'s; here
+//! is what a sender must remember for it: of each transmission the time at which it was handed over, by its own clock,
+//! until its OR-ACK brings the time at which it came, by the receiver's.
+//!
+//! A lost OR-ACK is harmless: a later one takes its place, and what is remembered of all before it is dropped.
+
+use alloc::collections::VecDeque;
+
+use laws::on_ramp::{Mark, Memory, OnRamp};
+use units::{Span, Time};
+
+/// The state of things when something was handed to the card: a packet, or several at once.
+#[derive(Clone, Copy, Default, Debug)]
+pub struct Handover {
+    clock_ns: u32,
+    mark: Mark,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Sent {
+    seq: u32,
+    attempt: u8,
+    handover: Handover,
+}
+
+/// One flow's hold.
+#[derive(Debug)]
+pub struct Hold {
+    on_ramp: OnRamp,
+    /// Transmissions of which nothing was heard, in the order they left.
+    sent: VecDeque<Sent>,
+    delay: Span,
+}
+
+impl Hold {
+    /// The hold of a flow that has sent nothing.
+    pub fn new(on_ramp: OnRamp) -> Self {
+        Self { on_ramp, sent: VecDeque::new(), delay: Span::ZERO }
+    }
+
+    /// Until when nothing of the flow may leave (`t_NextPkt`).
+    #[inline]
+    pub fn until(&self) -> Time {
+        self.on_ramp.hold_until()
+    }
+
+    /// What is to be remembered of all that is handed to the card at `now`, `clock_ns` by the sender's clock, which wraps.
+    pub fn hand_over(&self, now: Time, clock_ns: u32) -> Handover {
+        Handover { clock_ns, mark: self.on_ramp.mark(now) }
+    }
+
+    /// A packet leaves.
+    pub fn on_sent(&mut self, seq: u32, attempt: u8, handover: Handover) {
+        self.sent.push_back(Sent { seq, attempt, handover });
+    }
+
+    /// An OR-ACK arrives: this transmission came at `clock_ns` by the receiver's clock, which wraps. The one-way delay is
+    /// what the two clocks say (within 2.1 s, and negative where they are off by more than it). Says nothing where the
+    /// transmission is not known any more.
+    pub fn on_or_ack(&mut self, now: Time, seq: u32, attempt: u8, clock_ns: u32) {
+        let Some(place) = self.sent.iter().position(|sent| (sent.seq, sent.attempt) == (seq, attempt)) else { return };
+        let handover = self.sent[place].handover;
+        self.sent.drain(..=place);
+        self.delay = Span::from_ns(clock_ns.wrapping_sub(handover.clock_ns).cast_signed().into());
+        self.on_ramp.on_or_ack(now, self.delay, handover.mark);
+    }
+
+    /// What to leave to the next flow to the same destination.
+    pub fn memory(&self) -> Memory {
+        self.on_ramp.memory()
+    }
+
+    /// For how long the flow has been held up to `now`, whether it had something to send or not.
+    pub fn held(&self, now: Time) -> Span {
+        self.on_ramp.paused(now)
+    }
+
+    /// Its state by name, for plots.
+    pub fn trace(&self, now: Time, emit: &mut dyn FnMut(&'static str, i64)) {
+        emit("owd_ns", self.delay.ns());
+        emit("held_ns", self.held(now).ns());
+        emit("hold_until_ns", self.until().ns().cast_signed());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use laws::on_ramp::Params;
+    use units::Frac;
+
+    fn hold() -> Hold {
+        let params = Params { threshold: Span::from_us(10), gain: Frac::ratio(1, 16), strawman: true };
+        Hold::new(OnRamp::new(params))
+    }
+
+    /// Sends packets 0 to 4 at 0 to 4 us, the sender's clock about to wrap.
+    fn sent() -> Hold {
+        let mut hold = hold();
+        for seq in 0..5 {
+            let now = Time::from_us(seq.into());
+            let handover = hold.hand_over(now, (u32::MAX - 1_000).wrapping_add(seq * 1_000));
+            hold.on_sent(seq, 1, handover);
+        }
+        hold
+    }
+
+    #[test]
+    fn delays_are_differences_of_clocks_that_wrap() {
+        let mut hold = sent();
+        let mut delay = |us, seq, clock_ns| {
+            hold.on_or_ack(Time::from_us(us), seq, 1, clock_ns);
+            (hold.delay.ns(), hold.until())
+        };
+        assert_eq!(delay(20, 0, u32::MAX - 500), (500, Time::ZERO));
+        // The receiver's clock is behind.
+        assert_eq!(delay(21, 1, u32::MAX - 500), (-500, Time::ZERO));
+        // 15 us: 5 over the threshold.
+        assert_eq!(delay(30, 2, 999 + 15_000), (15_000, Time::from_us(35)));
+        // Held again, from 34 to 38: time that is held twice counts once.
+        assert_eq!(delay(34, 3, 1_999 + 14_000), (14_000, Time::from_us(38)));
+        assert_eq!([33, 50].map(|us| hold.held(Time::from_us(us))), [4, 8].map(Span::from_us));
+    }
+
+    #[test]
+    fn what_left_before_an_answered_packet_is_forgotten() {
+        let mut hold = sent();
+        for (seq, attempt, left) in [(3, 1, 1), (2, 1, 1), (3, 1, 1), (4, 2, 1), (4, 1, 0)] {
+            hold.on_or_ack(Time::from_us(20), seq, attempt, 0);
+            assert_eq!(hold.sent.len(), left, "{seq}");
+        }
+    }
+}
