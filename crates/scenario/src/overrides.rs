@@ -33,6 +33,10 @@ const RIVALS: &[(&str, &[&str])] = &[
     ("inter", &["law"]),
     ("start", &["after"]),
     ("after", &["start"]),
+    ("alpha", &["xoff"]),
+    ("xoff", &["alpha"]),
+    ("hysteresis", &["xon"]),
+    ("xon", &["hysteresis"]),
 ];
 
 /// A dotted path and where it stands.

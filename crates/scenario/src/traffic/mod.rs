@@ -12,7 +12,7 @@ use units::{Bytes, Rate, Span};
 pub use poisson::Arrivals;
 
 use crate::build::survey::Survey;
-use crate::config::{HostRef, Long, Traffic};
+use crate::config::{HostRef, HostSet, Long, Traffic};
 use crate::decode::At;
 use crate::error::{Fault, Origin};
 use crate::inputs::Inputs;
@@ -127,6 +127,28 @@ impl Ground<'_> {
         }
         Err(Fault::new(origin, format!("there is no host {index}: the network has {count}"))
             .label(format!("expected 0 to {}", count - 1)))
+    }
+
+    /// By host: whether it is in the set.
+    pub(crate) fn members(&self, at: &At<HostSet>) -> Result<Vec<bool>, Fault> {
+        let count = self.network.hosts().len();
+        let members: Vec<bool> = match &at.value {
+            HostSet::All => vec![true; count],
+            HostSet::Even => (0..count).map(|host| host.is_multiple_of(2)).collect(),
+            HostSet::Odd => (0..count).map(|host| !host.is_multiple_of(2)).collect(),
+            &HostSet::Range(low, high) => {
+                self.host_at(high - 1, at.origin)?;
+                (0..count).map(|host| (low as usize..high as usize).contains(&host)).collect()
+            }
+            HostSet::Listed(hosts) => {
+                let mut members = vec![false; count];
+                for host in hosts {
+                    members[self.host_of(host)?.index()] = true;
+                }
+                members
+            }
+        };
+        if members.contains(&true) { Ok(members) } else { Err(Fault::new(at.origin, "no host").label("nobody")) }
     }
 
     fn two_hosts(&self, src: &At<HostRef>, dst: &At<HostRef>) -> Result<(HostId, HostId), Fault> {
