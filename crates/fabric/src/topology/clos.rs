@@ -100,7 +100,7 @@ impl Clos {
             ));
         }
         let mut builder = Builder::default();
-        let borders: Vec<u32> = (0..self.datacenters).map(|dc| self.tree(&mut builder, dc)).collect();
+        let borders: Vec<u32> = (0..self.datacenters).filter_map(|dc| self.tree(&mut builder, dc)).collect();
         for low in 0..self.datacenters {
             for high in low + 1..self.datacenters {
                 let pair: Vec<_> = self.inter.iter().filter(|links| links.between == (low, high)).collect();
@@ -118,8 +118,8 @@ impl Clos {
         Ok(builder)
     }
 
-    /// One tree; returns its border switch.
-    fn tree(&self, builder: &mut Builder, dc: u16) -> u32 {
+    /// One tree; returns its border switch, which a lone tree lacks.
+    fn tree(&self, builder: &mut Builder, dc: u16) -> Option<u32> {
         let cores: Vec<u32> = (0..self.cores).map(|core| builder.switch(dc, format!("dc{dc}.core{core}"))).collect();
         let part = usize::from(self.cores / self.aggregations);
         let mut racks = self.racks.iter().cycle();
@@ -152,15 +152,15 @@ impl Clos {
                 tops = aggregations;
             }
         }
-        let border = builder.switch(dc, format!("dc{dc}.border"));
-        if self.datacenters > 1 {
+        (self.datacenters > 1).then(|| {
+            let border = builder.switch(dc, format!("dc{dc}.border"));
             for &top in &tops {
                 for _ in 0..self.border_links {
                     builder.connect(top, border, LinkClass::Border, self.border, self.border);
                 }
             }
-        }
-        border
+            border
+        })
     }
 }
 
@@ -194,6 +194,7 @@ mod tests {
         assert_eq!(network.hosts().len(), 320);
         let switches = |part: &str| network.nodes().iter().filter(|node| node.name.contains(part)).count();
         assert_eq!((switches("edge"), switches("agg"), switches("core")), (20, 20, 16));
+        assert_eq!(switches("border"), 0, "a lone tree needs none");
         // 320 hosts, 20 racks to 4 aggregations each, 20 aggregations to 4 cores each; two directions.
         assert_eq!(network.links().len(), 2 * (320 + 80 + 80));
         let routes = Routes::new(&network).unwrap();

@@ -135,7 +135,7 @@ impl Run {
         }
         let series = series::series(&config.series, &network, &receivers, flows.len(), *config.stop, &mut warnings)?;
         let laws = LawPlan::new(config, scheme, &network)?;
-        let lines = switches::lines(config, scheme, &network, &flows)?;
+        let lines = switches::lines(config, scheme, &network)?;
         if sharing.is_none() && config.port.says_gate() {
             warnings.push(
                 "[port] says how cables share the buffer of a switch, but no switch shares: there is no [switch]"

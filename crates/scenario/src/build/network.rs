@@ -81,7 +81,7 @@ impl Parts<'_> {
             let own = toward_border.headroom.saturating_add(toward_far.headroom);
             let long = Headroom::Bdp(crate::quantity::Decimal::ONE).bytes(&far);
             let buffer = match swing.buffer {
-                Auto::Auto => own.saturating_add(long),
+                Auto::Auto => own.times(self.config.data_classes()).saturating_add(long),
                 Auto::Set(bytes) => bytes,
             };
             let near_gate = Gate { headroom: Headroom::Auto.bytes(&near), ..port.gate };

@@ -2,7 +2,7 @@
 
 use fabric::{Gate, LinkClass, LinkId, Network, NodeId, NodeKind};
 use laws::lscc::{CalculationParams, LimitingParams};
-use sim::{FlowSpec, Module, ModuleSpec};
+use sim::{Module, ModuleSpec};
 use units::{Bytes, Rate, Span};
 
 use crate::config::{Auto, Config, Lscc, OffOr, Scheme, Switch, SwitchOver, SwitchSettings, Tier};
@@ -155,17 +155,8 @@ pub struct SwitchLine {
 }
 
 /// The switches that share, alike ones together; or the fault of one whose buffer is too small for what it keeps.
-pub(crate) fn lines(
-    config: &Config,
-    scheme: &Scheme,
-    network: &Network,
-    flows: &[FlowSpec],
-) -> Result<Vec<SwitchLine>, Fault> {
-    let mut classes = [false; fabric::CLASSES];
-    for flow in flows {
-        classes[usize::from(flow.class)] = true;
-    }
-    let used = classes.iter().filter(|&&used| used).count() as u64;
+pub(crate) fn lines(config: &Config, scheme: &Scheme, network: &Network) -> Result<Vec<SwitchLine>, Fault> {
+    let used = config.data_classes();
     let mut lines: Vec<SwitchLine> = Vec::new();
     for (index, node) in network.nodes().iter().enumerate() {
         let (NodeKind::Switch, Some(switch)) = (node.kind, node.switch) else { continue };
@@ -174,13 +165,13 @@ pub(crate) fn lines(
         let (mut headroom, mut ports) = (Bytes::ZERO, 0);
         for link in network.links_out(id) {
             let gate = (network.links()[link as usize].class, network.port(LinkId(link)).config().gate);
-            headroom = headroom.saturating_add(times(gate.1.headroom, used));
+            headroom = headroom.saturating_add(gate.1.headroom.times(used));
             ports += 1;
             if !gates.contains(&gate) {
                 gates.push(gate);
             }
         }
-        let reserved = times(switch.reserve, used.saturating_mul(ports as u64));
+        let reserved = switch.reserve.times(used.saturating_mul(ports as u64));
         let kept = headroom.saturating_add(reserved);
         if switch.buffer != Bytes::MAX && kept >= switch.buffer {
             return Err(too_small(config, scheme, tier(network, id), &node.name, [headroom, reserved, switch.buffer]));
@@ -195,11 +186,6 @@ pub(crate) fn lines(
     }
     lines.sort_by_key(|line| line.tier);
     Ok(lines)
-}
-
-/// So many times as much, not above [`Bytes::MAX`].
-fn times(bytes: Bytes, count: u64) -> Bytes {
-    Bytes::new(bytes.get().saturating_mul(count))
 }
 
 fn too_small(

@@ -20,15 +20,15 @@ table! {
     Lscc {
         /// Time between two rates (T).
         period: At<Span>;
-        /// The ingress queue that the far end aims at (Q_ref).
+        /// The ingress queue that the far end aims at (`Q_ref`).
         q_ref: At<Bytes>;
         /// The most that two rates in turn differ by (delta R).
         delta_r: Rate;
-        /// The lowest rate fed back (R_min).
+        /// The lowest rate fed back (`R_min`).
         r_min: At<Rate> = At::default_of(Rate::from_mbps(100));
-        /// The highest rate fed back (R_max); by default the long-haul link's.
+        /// The highest rate fed back (`R_max`); by default the long-haul link's.
         r_max: Option<At<Rate>> = None;
-        /// The near end's pseudo queue over which sources are told (Q*_ref); by default `q_ref`.
+        /// The near end's pseudo queue over which sources are told (`Q*_ref`); by default `q_ref`.
         near_q_ref: Option<Bytes> = None;
         /// Least time between two notifications of one flow.
         interval: At<Span> = At::default_of(Span::from_us(50));

@@ -115,6 +115,12 @@ impl Config {
         self.host.check(false)
     }
 
+    /// How many classes of packets there are.
+    pub(crate) fn data_classes(&self) -> u64 {
+        let classes: std::collections::BTreeSet<u8> = self.traffic.iter().map(|entry| entry.treatment().0).collect();
+        classes.len() as u64
+    }
+
     /// Fills in defaults that hang on other tables.
     pub(crate) fn fill(&mut self) {
         if self.switch.is_some() {
