@@ -18,6 +18,11 @@ use laws::{Ack, Law, Permit};
 #[bench::bbr(common::law(Kind::Bbr), common::acks())]
 #[bench::cubic(common::law(Kind::Cubic), common::acks())]
 #[bench::newreno(common::law(Kind::NewReno), common::acks())]
+#[bench::dcqcn(common::law(Kind::Dcqcn), common::acks())]
+#[bench::timely(common::law(Kind::Timely), common::acks())]
+#[bench::hpcc(common::law(Kind::Hpcc), common::acks())]
+#[bench::dctcp_rate(common::law(Kind::DctcpRate), common::acks())]
+#[bench::line_rate(common::law(Kind::LineRate), common::acks())]
 #[bench::fixed(common::law(Kind::Fixed), common::acks())]
 fn steps(law: Law, acks: Vec<Ack>) -> Permit {
     common::steps(law, black_box(&acks))

@@ -3,8 +3,10 @@
 use core::error::Error;
 use core::fmt;
 
-use crate::{Bbr, Cubic, Dctcp, Fixed, Gemini, Law, MpRdma, NewReno, Path, UnoCc};
-use crate::{bbr, cubic, dctcp, fixed, gemini, mprdma, newreno, unocc};
+use crate::{
+    Bbr, Cubic, Dcqcn, Dctcp, DctcpRate, Fixed, Gemini, Hpcc, Law, LineRate, MpRdma, NewReno, Path, Timely, UnoCc,
+};
+use crate::{bbr, cubic, dcqcn, dctcp, dctcp_rate, fixed, gemini, hpcc, line_rate, mprdma, newreno, timely, unocc};
 
 pub use crate::params::{MOST as MOST_PARAMS, ParamInfo, Parameters, Quantity, Value};
 
@@ -27,6 +29,16 @@ pub enum Kind {
     NewReno,
     /// A constant window.
     Fixed,
+    /// DCQCN's reaction point.
+    Dcqcn,
+    /// TIMELY.
+    Timely,
+    /// HPCC and HPCC*.
+    Hpcc,
+    /// DCTCP as a rate.
+    DctcpRate,
+    /// No control at all.
+    LineRate,
 }
 
 /// What there is to say about a law.
@@ -48,8 +60,21 @@ pub struct LawInfo {
 
 impl Kind {
     /// All of them.
-    pub const ALL: [Self; 8] =
-        [Self::UnoCc, Self::Gemini, Self::Dctcp, Self::MpRdma, Self::Bbr, Self::Cubic, Self::NewReno, Self::Fixed];
+    pub const ALL: [Self; 13] = [
+        Self::UnoCc,
+        Self::Gemini,
+        Self::Dctcp,
+        Self::MpRdma,
+        Self::Bbr,
+        Self::Cubic,
+        Self::NewReno,
+        Self::Dcqcn,
+        Self::Timely,
+        Self::Hpcc,
+        Self::DctcpRate,
+        Self::LineRate,
+        Self::Fixed,
+    ];
 
     /// The law of that name, as in files.
     pub fn from_name(name: &str) -> Option<Self> {
@@ -67,6 +92,11 @@ impl Kind {
             Self::Cubic => &CUBIC,
             Self::NewReno => &NEWRENO,
             Self::Fixed => &FIXED,
+            Self::Dcqcn => &DCQCN,
+            Self::Timely => &TIMELY,
+            Self::Hpcc => &HPCC,
+            Self::DctcpRate => &DCTCP_RATE,
+            Self::LineRate => &LINE_RATE,
         }
     }
 }
@@ -139,6 +169,51 @@ const NEWRENO: LawInfo = LawInfo {
     source: "RFC 5681, §3; RFC 6582; RFC 8511 for marks",
     signals: "loss, ECN if switched on",
     params: newreno::Params::TABLE,
+};
+
+const DCQCN: LawInfo = LawInfo {
+    name: "dcqcn",
+    title: "DCQCN",
+    summary: "cuts the rate at each notification of marks, then recovers by timer and byte counter",
+    source: "Zhu et al. (SIGCOMM 2015), §3; variants of HPCC's simulator",
+    signals: "congestion notifications, direct ones too; ECN in acknowledgements if switched on",
+    params: dcqcn::Params::TABLE,
+};
+
+const TIMELY: LawInfo = LawInfo {
+    name: "timely",
+    title: "TIMELY",
+    summary: "moves the rate against the gradient of the RTT",
+    source: "Mittal et al. (SIGCOMM 2015), §4, Algorithm 1; variants of HPCC's simulator",
+    signals: "delay",
+    params: timely::Params::TABLE,
+};
+
+const HPCC: LawInfo = LawInfo {
+    name: "hpcc",
+    title: "HPCC",
+    summary: "keeps what is in flight on every link under its bandwidth-delay product; HPCC* with a loop near the source",
+    source: "Li et al. (SIGCOMM 2019), §3, Algorithm 1; LSCC, §III-D",
+    signals: "in-band telemetry, direct telemetry if switched on",
+    params: hpcc::Params::TABLE,
+};
+
+const DCTCP_RATE: LawInfo = LawInfo {
+    name: "dctcp-rate",
+    title: "DCTCP as a rate",
+    summary: "cuts a rate in proportion to the fraction of marked packets, from line rate on",
+    source: "HPCC's simulator; equations of Alizadeh et al. (SIGCOMM 2010), §3",
+    signals: "ECN",
+    params: dctcp_rate::Params::TABLE,
+};
+
+const LINE_RATE: LawInfo = LawInfo {
+    name: "line-rate",
+    title: "Line rate",
+    summary: "sends at line rate whatever happens: only flow control holds it back",
+    source: "none",
+    signals: "none",
+    params: line_rate::Params::TABLE,
 };
 
 const FIXED: LawInfo = LawInfo {
@@ -233,6 +308,11 @@ pub fn build<'a>(kind: Kind, path: &Path, settings: &[(&'a str, Value)]) -> Resu
         Kind::Cubic => make!(Cubic, cubic),
         Kind::NewReno => make!(NewReno, newreno),
         Kind::Fixed => make!(Fixed, fixed),
+        Kind::Dcqcn => make!(Dcqcn, dcqcn),
+        Kind::Timely => make!(Timely, timely),
+        Kind::Hpcc => make!(Hpcc, hpcc),
+        Kind::DctcpRate => make!(DctcpRate, dctcp_rate),
+        Kind::LineRate => make!(LineRate, line_rate),
     })
 }
 
@@ -256,6 +336,11 @@ pub fn words<'a>(kind: Kind, path: &Path, settings: impl Iterator<Item = (&'a st
         Kind::Cubic => make!(cubic),
         Kind::NewReno => make!(newreno),
         Kind::Fixed => make!(fixed),
+        Kind::Dcqcn => make!(dcqcn),
+        Kind::Timely => make!(timely),
+        Kind::Hpcc => make!(hpcc),
+        Kind::DctcpRate => make!(dctcp_rate),
+        Kind::LineRate => make!(line_rate),
     }
 }
 
@@ -310,6 +395,11 @@ mod tests {
             Kind::Cubic => include_str!("../../../docs/src/laws/cubic.md"),
             Kind::NewReno => include_str!("../../../docs/src/laws/newreno.md"),
             Kind::Fixed => include_str!("../../../docs/src/laws/fixed.md"),
+            Kind::Dcqcn => include_str!("../../../docs/src/laws/dcqcn.md"),
+            Kind::Timely => include_str!("../../../docs/src/laws/timely.md"),
+            Kind::Hpcc => include_str!("../../../docs/src/laws/hpcc.md"),
+            Kind::DctcpRate => include_str!("../../../docs/src/laws/dctcp-rate.md"),
+            Kind::LineRate => include_str!("../../../docs/src/laws/line-rate.md"),
         }
     }
 
@@ -384,6 +474,11 @@ mod tests {
         check::<cubic::Params>();
         check::<newreno::Params>();
         check::<fixed::Params>();
+        check::<dcqcn::Params>();
+        check::<timely::Params>();
+        check::<hpcc::Params>();
+        check::<dctcp_rate::Params>();
+        check::<line_rate::Params>();
     }
 
     #[test]
@@ -394,12 +489,13 @@ mod tests {
     }
 
     #[test]
-    fn timeouts_collapse_all_but_uno_and_fixed() {
+    fn timeouts_collapse_all_but_uno_fixed_and_the_laws_of_lossless_networks() {
         for kind in Kind::ALL {
             let mut law = made(kind, &PATH, &[]);
             let before = law.permit().window;
             law.on_loss(&loss(0, 100, LossCause::Timeout));
-            let kept = matches!(kind, Kind::UnoCc | Kind::Fixed);
+            let lossless = [Kind::Dcqcn, Kind::Timely, Kind::Hpcc, Kind::DctcpRate, Kind::LineRate].contains(&kind);
+            let kept = lossless || matches!(kind, Kind::UnoCc | Kind::Fixed);
             assert_eq!(law.permit().window, if kept { before } else { PATH.mss }, "{}", kind.info().name);
         }
     }

@@ -12,12 +12,18 @@ mod params;
 
 pub mod bbr;
 pub mod catalog;
+pub mod cnp;
 pub mod cubic;
+pub mod dcqcn;
 pub mod dctcp;
+pub mod dctcp_rate;
 mod episode;
 pub mod fixed;
 pub mod gemini;
+pub mod hpcc;
 mod law;
+mod limits;
+pub mod line_rate;
 pub mod lscc;
 pub mod mprdma;
 pub mod newreno;
@@ -27,22 +33,28 @@ mod signal;
 mod slow_start;
 #[cfg(test)]
 mod testbed;
+pub mod timely;
 pub mod unocc;
 mod window;
 
 pub use bbr::Bbr;
 pub use cubic::Cubic;
+pub use dcqcn::Dcqcn;
 pub use dctcp::Dctcp;
+pub use dctcp_rate::DctcpRate;
 pub use episode::{Episode, Response};
 pub use fixed::Fixed;
 pub use gemini::Gemini;
+pub use hpcc::Hpcc;
 pub use law::{Configured, Law};
+pub use line_rate::LineRate;
 pub use mprdma::MpRdma;
 pub use newreno::NewReno;
 pub use on_ramp::OnRamp;
 pub use round::Round;
 pub use signal::{Ack, Cookie, Hop, Loss, LossCause, MOST_HOPS, Notification, Path, Permit, Sent};
 pub use slow_start::SlowStart;
+pub use timely::Timely;
 pub use unocc::UnoCc;
 pub use window::Window;
 

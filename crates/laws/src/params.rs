@@ -293,7 +293,7 @@ pub(crate) use {parameters, quantity_type};
 
 /// Ranges that several laws share.
 pub(crate) mod range {
-    use units::{Bytes, Frac, Span};
+    use units::{Bytes, Frac, Rate, Span};
 
     use crate::{Path, Window};
 
@@ -309,6 +309,12 @@ pub(crate) mod range {
     pub(crate) const SHORT: Span = Span::from_ns(1);
     /// The longest.
     pub(crate) const LONG: Span = Span::from_s(1_000);
+    /// No rate.
+    pub(crate) const STILL: Rate = Rate::ZERO;
+    /// The lowest rate that a flow may be limited to.
+    pub(crate) const SLOW: Rate = Rate::from_bps(1_000);
+    /// The highest.
+    pub(crate) const FAST: Rate = Rate::from_gbps(100_000);
     /// The initial window of RFC 6928, in packets.
     pub(crate) const fn ten_packets(path: &Path) -> Bytes {
         path.mss.times(10)

@@ -1,0 +1,83 @@
+//! DCQCN's notification point: when a receiver tells the sender of marks.
+//! Zhu et al., "Congestion Control for Large-Scale RDMA Deployments" (SIGCOMM 2015), §3.1.
+
+use units::{Span, Time};
+
+/// One flow's notifications: at most one an interval, and only for marked packets.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Generator {
+    interval: Span,
+    next: Time, // none before this
+}
+
+impl Generator {
+    /// The paper's interval (N).
+    pub const INTERVAL: Span = Span::from_us(50);
+
+    /// A flow of which no packet has arrived yet. An `interval` of 0 answers each marked packet.
+    pub const fn new(interval: Span) -> Self {
+        Self { interval, next: Time::ZERO }
+    }
+
+    /// A data packet arrives. Says whether a notification goes out now: for the first marked packet at once, for a
+    /// later one if none went out for an interval. Marks in between are not remembered.
+    pub fn on_data(&mut self, now: Time, marked: bool) -> bool {
+        let tells = marked && now >= self.next;
+        if tells {
+            self.next = now.saturating_add(self.interval);
+        }
+        tells
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    extern crate std;
+
+    use super::*;
+    use proptest::prelude::*;
+    use std::vec::Vec;
+
+    #[test]
+    fn the_first_mark_is_told_at_once_then_one_an_interval() {
+        let mut generator = Generator::new(Generator::INTERVAL);
+        let told: Vec<u64> = (0..200).filter(|&us| generator.on_data(Time::from_us(us), us >= 7)).collect();
+        assert_eq!(told, [7, 57, 107, 157]);
+    }
+
+    #[test]
+    fn marks_between_are_forgotten() {
+        let mut generator = Generator::new(Span::from_us(50));
+        assert!(generator.on_data(Time::from_us(0), true));
+        assert!(!generator.on_data(Time::from_us(49), true));
+        assert!(!generator.on_data(Time::from_us(60), false));
+        assert!(generator.on_data(Time::from_us(61), true));
+    }
+
+    #[test]
+    fn without_an_interval_each_mark_is_told() {
+        let mut generator = Generator::new(Span::ZERO);
+        assert!((0..5).all(|_| generator.on_data(Time::from_us(1), true)));
+        assert!(!generator.on_data(Time::from_us(2), false));
+    }
+
+    proptest! {
+        #[test]
+        fn never_two_within_an_interval(
+            interval in 0..1_000i64, gaps in proptest::collection::vec((0..2_000i64, any::<bool>()), 1..100),
+        ) {
+            let interval = Span::from_ns(interval);
+            let mut generator = Generator::new(interval);
+            let (mut now, mut last) = (Time::ZERO, None::<Time>);
+            for (gap, marked) in gaps {
+                now += Span::from_ns(gap);
+                let due = last.is_none_or(|last| now.since(last) >= interval);
+                let told = generator.on_data(now, marked);
+                prop_assert_eq!(told, marked && due);
+                if told {
+                    last = Some(now);
+                }
+            }
+        }
+    }
+}

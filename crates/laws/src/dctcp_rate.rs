@@ -1,0 +1,126 @@
+//! DCTCP as HPCC's authors simulate it: a rate instead of a window, at line rate from the first packet.
+//! Source: alibaba-edu/High-Precision-Congestion-Control, `HandleAckDctcp`; the equations are those of Alizadeh et
+//! al., SIGCOMM 2010, §3, with the rate in the window's place. [`Dctcp`](crate::Dctcp) is the paper's own.
+//!
+//! Losses change nothing: the network is taken to be lossless.
+
+use units::{Bytes, Frac, Rate};
+
+use crate::limits::Limits;
+use crate::params::{parameters, range};
+use crate::{Ack, Acted, ControlLaw, Loss, Path, Permit, Round};
+
+parameters! { path;
+    /// Rate at which a flow starts and over which it never is.
+    line_rate: Rate = path.line_rate, "narrowest link of the path", range::SLOW, range::FAST;
+    /// The lowest rate.
+    min_rate: Rate = Rate::from_mbps(100), "100 Mb/s", range::SLOW, range::FAST;
+    /// Weight of the newest round in the average marked fraction (g).
+    ewma_gain: Fraction = Frac::ratio(1, 16), "1/16", Frac::ZERO, Frac::ONE;
+    /// What a round trip without a cut adds.
+    additive: Rate = Rate::of(path.mss, path.base_rtt), "1 packet a base RTT", range::STILL, range::FAST;
+    /// Whether a window limits what is in flight.
+    windowed: Switch = true, "on", false, true;
+    /// That window, at line rate.
+    window: Bytes = path.bdp(), "1 own BDP", range::BYTE, range::WINDOW;
+    /// Whether the window shrinks with the rate.
+    window_scales: Switch = true, "on", false, true;
+}
+
+/// The law.
+#[derive(Clone, PartialEq, Eq, Debug)]
+#[repr(C)]
+pub struct DctcpRate {
+    limits: Limits,
+    gain: Frac,
+    additive: Rate,
+    rate: Rate,
+    alpha: Frac, // EWMA of the marked fraction, starts at 1
+    round: Round,
+    batch: u64,               // packets in flight when the round began, and one; 0 before the first
+    marked: u64,              // packets, since `alpha` last moved
+    cut_until: Option<Bytes>, // no cut again for packets that left with less delivered (CWR)
+    acted: Acted,
+}
+
+impl DctcpRate {
+    /// A flow on `path`.
+    pub fn new(path: &Path, params: Params) -> Self {
+        let limits = Limits::new(path, params.line_rate, params.min_rate).with_window(
+            params.windowed,
+            params.window,
+            params.window_scales,
+        );
+        Self {
+            limits,
+            gain: params.ewma_gain,
+            additive: params.additive,
+            rate: limits.line(),
+            alpha: Frac::ONE,
+            round: Round::new(),
+            batch: 0,
+            marked: 0,
+            cut_until: None,
+            acted: Acted::default(),
+        }
+    }
+
+    fn packets(&self, bytes: Bytes) -> u64 {
+        bytes.get() / self.limits.mss().get()
+    }
+
+    /// A round is over: F is the marked packets over those in flight when it began, and one.
+    fn average(&mut self, ack: &Ack) {
+        if self.batch == 0 {
+            self.batch = self.packets(ack.delivered.saturating_add(ack.in_flight)) + 1;
+            return;
+        }
+        // alpha <- (1 - g) * alpha + g * F          (eq. 1)
+        let fraction = Frac::ratio(self.marked, self.batch).min(Frac::ONE);
+        self.alpha = self.alpha.ewma(fraction, self.gain);
+        self.marked = 0;
+        self.batch = self.packets(ack.in_flight) + 1;
+    }
+}
+
+impl ControlLaw for DctcpRate {
+    fn on_ack(&mut self, ack: &Ack) {
+        self.marked += ack.marked.get().div_ceil(self.limits.mss().get());
+        let round_over = self.round.is_over(ack);
+        if round_over {
+            self.average(ack);
+            self.round.restart(ack);
+        }
+        if self.cut_until.is_some_and(|until| ack.delivered_at_send >= until) {
+            self.cut_until = None;
+        }
+        if self.cut_until.is_some() {
+            return;
+        }
+        let before = self.rate;
+        if !ack.marked.is_zero() {
+            // R <- R * (1 - alpha / 2)               (eq. 2)
+            self.rate = self.limits.clamp(self.rate.scaled(self.alpha.half().complement()));
+            self.cut_until = Some(ack.delivered);
+            self.acted.cuts += u64::from(self.rate < before);
+        } else if round_over {
+            self.rate = self.limits.raised(self.rate, self.additive);
+            self.acted.increases += u64::from(self.rate > before);
+        }
+    }
+
+    fn on_loss(&mut self, _: &Loss) {}
+
+    fn permit(&self) -> Permit {
+        self.limits.permit(self.rate)
+    }
+
+    fn acted(&self) -> Acted {
+        self.acted
+    }
+
+    fn trace(&self, emit: &mut dyn FnMut(&'static str, i64)) {
+        emit("alpha_ppm", self.alpha.ppm() as i64);
+        emit("rate_bps", self.rate.bps() as i64);
+    }
+}

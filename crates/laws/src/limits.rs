@@ -1,0 +1,99 @@
+//! What holds for every law that sets a rate: the line, the least rate, and the window that may go with it.
+
+use units::{Bytes, Rate};
+
+use crate::{Path, Permit, Window};
+
+/// The bounds of a rate, and how it is permitted.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[repr(C)]
+pub(crate) struct Limits {
+    line: Rate,
+    floor: Rate,
+    window: Bytes, // at line rate
+    mss: u32,
+    windowed: bool,
+    scales: bool,
+}
+
+impl Limits {
+    /// Rates from `floor` to `line`, and no window.
+    pub(crate) fn new(path: &Path, line: Rate, floor: Rate) -> Self {
+        let line = line.max(Rate::from_bps(1));
+        let floor = floor.min(line).max(Rate::from_bps(1));
+        let mss = path.mss.get().min(u64::from(u32::MAX)).max(1) as u32;
+        Self { line, floor, window: Window::LIMIT, mss, windowed: false, scales: false }
+    }
+
+    /// The same with a window of `window`, which `scales` with the rate or stays.
+    pub(crate) fn with_window(self, windowed: bool, window: Bytes, scales: bool) -> Self {
+        Self { window, windowed, scales, ..self }
+    }
+
+    /// The rate at which a flow starts and over which it never is.
+    pub(crate) fn line(&self) -> Rate {
+        self.line
+    }
+
+    /// Payload of a full packet, at least 1 byte.
+    pub(crate) fn mss(&self) -> Bytes {
+        Bytes::new(self.mss.into())
+    }
+
+    /// The nearest rate within bounds.
+    #[inline]
+    pub(crate) fn clamp(&self, rate: Rate) -> Rate {
+        rate.min(self.line).max(self.floor)
+    }
+
+    /// `rate + by`, within bounds.
+    #[inline]
+    pub(crate) fn raised(&self, rate: Rate, by: Rate) -> Rate {
+        self.clamp(Rate::from_bps(rate.bps().saturating_add(by.bps())))
+    }
+
+    /// A window W = BDP * R / line, or BDP, or none (HPCC's simulator: `HAS_WIN`, `VAR_WIN`); never under a packet.
+    #[inline]
+    pub(crate) fn permit(&self, rate: Rate) -> Permit {
+        let window = if !self.windowed {
+            Window::LIMIT
+        } else if self.scales {
+            self.window.ratio(rate.bps(), self.line.bps())
+        } else {
+            self.window
+        };
+        Permit { window: window.max(self.mss()).min(Window::LIMIT), pacing: rate }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testbed::PATH;
+    use proptest::prelude::*;
+
+    #[test]
+    fn a_window_follows_its_rate_or_stays() {
+        let limits = Limits::new(&PATH, PATH.line_rate, Rate::from_mbps(10));
+        let rate = Rate::from_gbps(25);
+        assert_eq!(limits.permit(rate), Permit { window: Window::LIMIT, pacing: rate });
+        let scaled = limits.with_window(true, PATH.bdp(), true);
+        assert_eq!(scaled.permit(rate), Permit { window: Bytes::new(43_750), pacing: rate });
+        assert_eq!(scaled.permit(Rate::from_mbps(10)).window, PATH.mss);
+        let fixed = limits.with_window(true, PATH.bdp(), false);
+        assert_eq!(fixed.permit(rate), Permit { window: PATH.bdp(), pacing: rate });
+    }
+
+    proptest! {
+        #[test]
+        fn rates_and_windows_stay_within_bounds(line: u64, floor: u64, rate: u64, by: u64, window: u64, scales: bool) {
+            let limits = Limits::new(&PATH, Rate::from_bps(line), Rate::from_bps(floor))
+                .with_window(true, Bytes::new(window), scales);
+            for rate in [limits.clamp(Rate::from_bps(rate)), limits.raised(Rate::from_bps(rate), Rate::from_bps(by))] {
+                prop_assert!(rate <= limits.line() && rate >= limits.floor && !rate.is_zero());
+                let permit = limits.permit(rate);
+                prop_assert!(permit.window >= PATH.mss && permit.window <= Window::LIMIT);
+            }
+        }
+    }
+}

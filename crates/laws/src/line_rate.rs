@@ -1,0 +1,45 @@
+//! Line rate: no congestion control, as where only flow control (PFC) holds senders back.
+
+use units::Rate;
+
+use crate::limits::Limits;
+use crate::params::{parameters, range};
+use crate::{Ack, Acted, ControlLaw, Loss, Path, Permit};
+
+parameters! { path;
+    /// The rate.
+    line_rate: Rate = path.line_rate, "narrowest link of the path", range::SLOW, range::FAST;
+    /// Whether a window limits what is in flight.
+    windowed: Switch = false, "off", false, true;
+    /// That window.
+    window: Bytes = path.bdp(), "1 own BDP", range::BYTE, range::WINDOW;
+}
+
+/// The law.
+#[derive(Clone, PartialEq, Eq, Debug)]
+#[repr(C)]
+pub struct LineRate {
+    limits: Limits,
+}
+
+impl LineRate {
+    /// A flow on `path`.
+    pub fn new(path: &Path, params: Params) -> Self {
+        let limits = Limits::new(path, params.line_rate, Rate::ZERO);
+        Self { limits: limits.with_window(params.windowed, params.window, false) }
+    }
+}
+
+impl ControlLaw for LineRate {
+    fn on_ack(&mut self, _: &Ack) {}
+
+    fn on_loss(&mut self, _: &Loss) {}
+
+    fn permit(&self) -> Permit {
+        self.limits.permit(self.limits.line())
+    }
+
+    fn acted(&self) -> Acted {
+        Acted::default()
+    }
+}

@@ -1,0 +1,168 @@
+//! TIMELY: a rate that follows the gradient of the RTT.
+//! Mittal et al., "TIMELY: RTT-based Congestion Control for the Datacenter" (SIGCOMM 2015), §4.3, Algorithm 1.
+//!
+//! The defaults are the paper's. HPCC's authors simulate it with one step a round trip and with hyperactive increase
+//! below `T_low` too: `per_round`, `hyper_below_low`. Losses and marks change nothing.
+
+use units::{Bytes, Frac, Rate, Span};
+
+use crate::limits::Limits;
+use crate::params::{parameters, range};
+use crate::{Ack, Acted, ControlLaw, Loss, Path, Permit, Round};
+
+parameters! { path;
+    /// Rate at which a flow starts and over which it never is.
+    line_rate: Rate = path.line_rate, "narrowest link of the path", range::SLOW, range::FAST;
+    /// The lowest rate.
+    min_rate: Rate = Rate::from_mbps(10), "10 Mb/s", range::SLOW, range::FAST;
+    /// Additive increase (delta).
+    additive: Rate = Rate::from_mbps(10), "10 Mb/s", range::STILL, range::FAST;
+    /// Hyperactive increase (N times delta).
+    hyper: Rate = Rate::from_mbps(50), "50 Mb/s, five times the paper's delta", range::STILL, range::FAST;
+    /// Increases in a row after which they are hyperactive.
+    hyper_after: Count = 5, "5", 0, 1_000_000;
+    /// Whether increases below `t_low` count for that and become hyperactive too.
+    hyper_below_low: Switch = false, "off", false, true;
+    /// Multiplicative decrease (beta).
+    beta: Fraction = Frac::millionths(800_000), "0.8", Frac::ZERO, Frac::ONE;
+    /// Weight of the newest difference of RTTs (alpha).
+    ewma_gain: Fraction = Frac::millionths(875_000), "0.875", Frac::ZERO, Frac::ONE;
+    /// RTT under which the rate grows whatever the gradient (T_low).
+    t_low: Span = Span::from_us(50), "50 us", Span::ZERO, range::LONG;
+    /// RTT over which it is cut whatever the gradient (T_high).
+    t_high: Span = Span::from_us(500), "500 us", Span::ZERO, range::LONG;
+    /// What the gradient is divided by (minRTT).
+    min_rtt: Span = Span::from_us(20), "20 us", range::SHORT, range::LONG;
+    /// Payload acknowledged between two steps; 0 for a step each acknowledgement.
+    segment: Bytes = Bytes::new(65_536), "64 KiB", Bytes::ZERO, range::WINDOW;
+    /// Whether there is one step a round trip instead.
+    per_round: Switch = false, "off", false, true;
+    /// Whether a window limits what is in flight.
+    windowed: Switch = false, "off", false, true;
+    /// That window, at line rate.
+    window: Bytes = path.bdp(), "1 own BDP", range::BYTE, range::WINDOW;
+    /// Whether the window shrinks with the rate.
+    window_scales: Switch = true, "on", false, true;
+}
+
+/// The law.
+#[derive(Clone, PartialEq, Eq, Debug)]
+#[repr(C)]
+pub struct Timely {
+    params: Params,
+    limits: Limits,
+    rate: Rate,
+    last_rtt: Option<Span>,
+    difference: Span, // EWMA of differences of RTTs
+    increases: u64,   // in a row
+    pending: Bytes,   // acknowledged since the last step
+    round: Round,
+    acted: Acted,
+}
+
+impl Timely {
+    /// A flow on `path`.
+    pub fn new(path: &Path, params: Params) -> Self {
+        let limits = Limits::new(path, params.line_rate, params.min_rate).with_window(
+            params.windowed,
+            params.window,
+            params.window_scales,
+        );
+        Self {
+            params,
+            limits,
+            rate: limits.line(),
+            last_rtt: None,
+            difference: Span::ZERO,
+            increases: 0,
+            pending: Bytes::ZERO,
+            round: Round::new(),
+            acted: Acted::default(),
+        }
+    }
+
+    /// Whether `ack` completes what one step waits for.
+    fn is_due(&mut self, ack: &Ack) -> bool {
+        if self.params.per_round {
+            let over = self.round.is_over(ack);
+            if over {
+                self.round.restart(ack);
+            }
+            return over;
+        }
+        self.pending = self.pending.saturating_add(ack.acked);
+        let due = self.pending >= self.params.segment && !ack.acked.is_zero();
+        if due {
+            self.pending = Bytes::ZERO;
+        }
+        due
+    }
+
+    /// Algorithm 1 for the RTT of a completed segment.
+    fn step(&mut self, rtt: Span) {
+        let Some(last) = self.last_rtt.replace(rtt) else { return };
+        // rtt_diff <- (1 - alpha) * rtt_diff + alpha * (new_rtt - prev_rtt)
+        let newest = Span::from_ps(rtt.ps().saturating_sub(last.ps()));
+        let gain = self.params.ewma_gain;
+        let (kept, added) = (scaled(self.difference, gain.complement()), scaled(newest, gain));
+        self.difference = Span::from_ps(kept.ps().saturating_add(added.ps()));
+        if rtt < self.params.t_low {
+            self.increase(self.params.hyper_below_low);
+        } else if rtt > self.params.t_high {
+            // rate <- rate * (1 - beta * (1 - T_high / new_rtt))
+            let excess = Frac::ratio(self.params.t_high.unsigned_ps(), rtt.unsigned_ps()).complement();
+            self.cut(self.params.beta * excess);
+        } else if self.difference <= Span::ZERO {
+            self.increase(true);
+        } else {
+            // rate <- rate * (1 - beta * normalized_gradient), the gradient being rtt_diff / minRTT
+            let gradient = Frac::ratio(self.difference.unsigned_ps(), self.params.min_rtt.unsigned_ps());
+            self.cut(self.params.beta * gradient);
+        }
+    }
+
+    /// rate <- rate + delta, or + N * delta after enough of these in a row; `counts` says whether this is one.
+    fn increase(&mut self, counts: bool) {
+        let hyper = counts && self.increases >= self.params.hyper_after;
+        let before = self.rate;
+        self.rate = self.limits.raised(before, if hyper { self.params.hyper } else { self.params.additive });
+        self.increases = self.increases.saturating_add(u64::from(counts));
+        self.acted.increases += u64::from(self.rate > before);
+    }
+
+    fn cut(&mut self, by: Frac) {
+        let before = self.rate;
+        self.rate = self.limits.clamp(before.scaled(by.complement()));
+        self.increases = 0;
+        self.acted.cuts += u64::from(self.rate < before);
+    }
+}
+
+/// `span * by` with its sign, towards zero.
+fn scaled(span: Span, by: Frac) -> Span {
+    let ps = by.of(span.ps().unsigned_abs()).min(i64::MAX as u64) as i64;
+    Span::from_ps(if span < Span::ZERO { -ps } else { ps })
+}
+
+impl ControlLaw for Timely {
+    fn on_ack(&mut self, ack: &Ack) {
+        if self.is_due(ack) {
+            self.step(ack.rtt);
+        }
+    }
+
+    fn on_loss(&mut self, _: &Loss) {}
+
+    fn permit(&self) -> Permit {
+        self.limits.permit(self.rate)
+    }
+
+    fn acted(&self) -> Acted {
+        self.acted
+    }
+
+    fn trace(&self, emit: &mut dyn FnMut(&'static str, i64)) {
+        emit("rate_bps", self.rate.bps() as i64);
+        emit("rtt_ns", (self.last_rtt.unwrap_or(Span::ZERO).unsigned_ps() / 1_000) as i64);
+    }
+}
