@@ -22,8 +22,8 @@ mod tests {
     use super::*;
     use crate::config::{
         Cable, Clos, CustomTopology, Dumbbell, FatTrees, Flow, Host, Incast, InterPair, List, Long, Lscc, NodeSpec,
-        OnRampTable, Permutation, PfcTable, PhantomTable, Poisson, Port, Red, Scale, Scheme, Series, SingleSwitch,
-        Step, SwingTable, Switch,
+        OnRampTable, Permutation, PfcTable, PhantomTable, Poisson, Port, Red, Requests, Scale, Scheme, Series,
+        SingleSwitch, Step, SwingTable, Switch,
     };
 
     const BEGIN: &str =
@@ -81,6 +81,7 @@ mod tests {
         section::<Long>(&mut out, "`[[traffic]]` with `kind = \"long\"`");
         section::<Permutation>(&mut out, "`[[traffic]]` with `kind = \"permutation\"`");
         section::<Poisson>(&mut out, "`[[traffic]]` with `kind = \"poisson\"`");
+        section::<Requests>(&mut out, "`[[traffic]]` with `kind = \"requests\"`");
         section::<List>(&mut out, "`[[traffic]]` with `kind = \"list\"`");
         section::<Flow>(&mut out, "A flow of a list");
         section::<Series>(&mut out, "`[series]`");

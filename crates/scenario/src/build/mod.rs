@@ -36,6 +36,8 @@ pub struct BuiltRun {
     pub classes: Vec<FlowClass>,
     /// By flow: the entry of `[[traffic]]` that it came from.
     pub traffic: Vec<u16>,
+    /// Flows that are complete together: one request.
+    pub requests: Vec<Vec<FlowId>>,
     /// What is odd but not wrong.
     pub warnings: Vec<String>,
     /// What there is to say about the run before it runs.
@@ -93,6 +95,7 @@ impl Run {
 
         let (mut flows, mut classes, mut traffic) = (Vec::new(), Vec::new(), Vec::new());
         let (mut receivers, mut warnings, mut arrivals) = (Vec::new(), Vec::new(), Vec::new());
+        let mut requests = Vec::new();
         let mut late = 0;
         for (index, entry) in config.traffic.iter().enumerate() {
             let made = make(entry, index, &ground)?;
@@ -122,6 +125,8 @@ impl Run {
                 classes.push(class);
                 traffic.push(entry_number);
             }
+            let of_request = |(low, high): (u32, u32)| (first + low..first + high).map(FlowId).collect();
+            requests.extend(made.requests.into_iter().map(of_request));
             receivers.extend(made.receivers);
             arrivals.extend(made.arrivals);
             warnings.extend(made.warnings);
@@ -136,7 +141,7 @@ impl Run {
         let series = series::series(&config.series, &network, &receivers, flows.len(), *config.stop, &mut warnings)?;
         let laws = LawPlan::new(config, scheme, &network)?;
         let lines = switches::lines(config, scheme, &network)?;
-        if sharing.is_none() && config.port.says_gate() {
+        if sharing.is_none() && config.switch.is_none() && config.port.says_gate() {
             warnings.push(
                 "[port] says how cables share the buffer of a switch, but no switch shares: there is no [switch]"
                     .into(),
@@ -156,6 +161,6 @@ impl Run {
             stop: Time::from_ps(config.stop.unsigned_ps()),
             intra_rtt,
         };
-        Ok(BuiltRun { setup, laws, classes, traffic, warnings, report })
+        Ok(BuiltRun { setup, laws, classes, traffic, requests, warnings, report })
     }
 }

@@ -34,7 +34,8 @@ pub use topology::{
     Cable, Clos, CustomTopology, Dumbbell, EachHost, FatTrees, InterPair, NodeSpec, NodeWord, SingleSwitch, Topology,
 };
 pub use traffic::{
-    DataClass, Flow, HostRef, HostSet, Incast, List, Long, Permutation, Poisson, Ratio, RatioOf, Scope, Traffic,
+    DataClass, Flow, HostRef, HostSet, Incast, List, Long, Permutation, Poisson, Ratio, RatioOf, Requests, Scope,
+    Traffic,
 };
 
 /// The `schema` that this code reads.

@@ -120,6 +120,8 @@ kinds! {
         Permutation(Permutation) = "permutation",
         /// Random arrivals.
         Poisson(Poisson) = "poisson",
+        /// Random requests, each answered by several hosts at once.
+        Requests(Requests) = "requests",
         /// Flow by flow.
         List(List) = "list",
     }
@@ -275,6 +277,32 @@ table! {
 }
 
 table! {
+    /// `kind = "requests"`: at random times a random host asks others, which all answer at once: incasts as a load. A request is complete with its last flow.
+    Requests {
+        /// Its name in results.
+        name: Option<String> = None;
+        /// The class of its packets at switches that share their buffer, 1 to 7.
+        class: DataClass = DataClass(1);
+        /// Whether these flows are held by On-Ramp where `[host]` has it.
+        on_ramp: bool = true;
+        /// How many answer a request: other hosts, drawn anew each time.
+        fanout: At<NonZeroU32>;
+        /// Size of each answer.
+        size: At<Bytes>;
+        /// Mean utilisation of the hosts' links by these answers, over 0 and up to 1.
+        load: At<Decimal>;
+        /// Who asks and answers.
+        among: At<HostSet> = At::default_of(HostSet::All);
+        /// When arrivals begin.
+        start: Span = Span::ZERO;
+        /// Requests arrive for this long. Either this or `requests`.
+        window: Option<At<Span>> = None;
+        /// So many requests arrive.
+        requests: Option<At<NonZeroU32>> = None;
+    }
+}
+
+table! {
     /// `kind = "list"`: flows one by one, from a file or from here.
     List {
         /// Its name in results.
@@ -316,6 +344,7 @@ impl Traffic {
             Self::Long(it) => (it.class, it.on_ramp),
             Self::Permutation(it) => (it.class, it.on_ramp),
             Self::Poisson(it) => (it.class, it.on_ramp),
+            Self::Requests(it) => (it.class, it.on_ramp),
             Self::List(it) => (it.class, it.on_ramp),
         };
         (class.0, on_ramp)
@@ -328,6 +357,7 @@ impl Traffic {
             Self::Long(it) => (&it.name, "long"),
             Self::Permutation(it) => (&it.name, "permutation"),
             Self::Poisson(it) => (&it.name, "poisson"),
+            Self::Requests(it) => (&it.name, "requests"),
             Self::List(it) => (&it.name, "list"),
         };
         name.as_deref().unwrap_or(kind)

@@ -4,6 +4,7 @@ mod incast;
 mod list;
 mod permutation;
 mod poisson;
+mod requests;
 
 use fabric::{HostId, Network, Routes};
 use sim::HostConfig;
@@ -54,6 +55,8 @@ pub(crate) struct Made {
     pub(crate) receivers: Vec<HostId>,
     pub(crate) arrivals: Vec<Arrivals>,
     pub(crate) warnings: Vec<String>,
+    /// Flows that are complete together: from one place among those of the entry up to, but without, another.
+    pub(crate) requests: Vec<(u32, u32)>,
 }
 
 /// Makes the flows of the entry numbered `index`.
@@ -64,6 +67,7 @@ pub(crate) fn make(traffic: &At<Traffic>, index: usize, ground: &Ground<'_>) -> 
         Traffic::Long(it) => long(it, ground),
         Traffic::Permutation(it) => permutation::make(it, draws, ground),
         Traffic::Poisson(it) => poisson::make(it, index, draws, ground),
+        Traffic::Requests(it) => requests::make(it, draws, ground),
         Traffic::List(it) => list::make(it, ground),
     };
     let made = made.map_err(|fault| fault.at_least(traffic.origin))?;
@@ -72,6 +76,7 @@ pub(crate) fn make(traffic: &At<Traffic>, index: usize, ground: &Ground<'_>) -> 
             Traffic::Incast(_) => "set `intra`, `inter` or both to a number of senders",
             Traffic::Long(_) | Traffic::List(_) => "list at least one flow, or remove the entry",
             Traffic::Permutation(_) => "with this `scope`, no host has another one to send to",
+            Traffic::Requests(_) => "let requests arrive for longer, or set `requests` to their number",
             Traffic::Poisson(_) => "let flows arrive for longer, or set `flows` to their number",
         };
         return Err(Fault::new(traffic.origin, "this traffic has zero flows").label("zero flows").help(help));
