@@ -128,6 +128,19 @@ fn lscc_stands_at_both_ends_of_every_long_haul() {
 }
 
 #[test]
+fn reports_cost_bytes_and_need_switches_that_give_them() {
+    let built = built("hpcc-star");
+    let host = built.setup.host;
+    assert!(host.int);
+    assert_eq!((host.header, host.ack_size), (90, 88));
+    assert!(built.setup.network.nodes().iter().filter_map(|node| node.switch).all(|switch| switch.int));
+    let limiting = |module: &sim::ModuleSpec| matches!(module.module, Module::RateLimiting(it) if it.telemetry);
+    assert!(built.setup.modules.iter().any(limiting));
+    let error = run(&[("schemes.hpcc-star.switch", "\"off\"")], "hpcc-star").unwrap_err();
+    assert!(error.contains("needs [switch]") && error.contains("INT"), "{error}");
+}
+
+#[test]
 fn swings_relays_hold_a_round_trip() {
     let built = built("swing");
     let network = &built.setup.network;

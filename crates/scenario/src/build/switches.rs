@@ -20,6 +20,21 @@ pub(crate) struct Sharing<'a> {
 impl<'a> Sharing<'a> {
     /// None where no switch shares.
     pub(crate) fn new(config: &'a Config, scheme: &'a Scheme) -> Result<Option<Self>, Fault> {
+        let sharing = Self::asked(config, scheme)?;
+        if sharing.is_none() && scheme.reads_reports() {
+            let law = [scheme.law, scheme.intra, scheme.inter].into_iter().flatten().next();
+            let origin = law.map_or(Origin::NOWHERE, |law| law.origin);
+            return Err(Fault::new(
+                origin,
+                "this scheme reads what ports report (INT), and only ports of switches that share a buffer do",
+            )
+            .label("needs [switch]")
+            .help("add a table [switch], for instance with buffer = \"32MiB\" and pfc = true"));
+        }
+        Ok(sharing)
+    }
+
+    fn asked(config: &'a Config, scheme: &'a Scheme) -> Result<Option<Self>, Fault> {
         let asked = scheme.reads_reports();
         let over = match &scheme.switch {
             Some(OffOr::Off) => return Ok(None),
