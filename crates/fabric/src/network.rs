@@ -3,6 +3,7 @@
 use thiserror::Error;
 use units::Rate;
 
+use crate::topology::Relay;
 use crate::{PortConfig, PortError, PortParams, Switch};
 
 /// A host or switch, numbered from 0, the nodes of one datacenter together.
@@ -220,6 +221,16 @@ impl Network {
         format!("{name}#{place}")
     }
 
+    /// Lets the ports of switches share their buffers, as `of` says of each that does not yet.
+    pub fn share(&mut self, mut of: impl FnMut(&Self, NodeId) -> Option<Switch>) {
+        for node in 0..self.nodes.len() {
+            let it = &self.nodes[node];
+            if it.kind == NodeKind::Switch && it.switch.is_none() {
+                self.nodes[node].switch = of(self, NodeId(node as u32));
+            }
+        }
+    }
+
     /// The summed rate of all links of a class out of one datacenter.
     pub fn capacity(&self, class: LinkClass, datacenter: u16) -> Rate {
         let of_class = |link: &&Link| link.class == class && self.nodes[link.from.index()].datacenter == datacenter;
@@ -275,6 +286,30 @@ impl Builder {
         };
         let classes = [class_from(a), class_from(b)];
         self.cables.push(Cable { ends: [a, b], classes, ports: [there, back] });
+    }
+
+    /// Puts a relay at each end of every cable of class [`LinkClass::Inter`]: a short cable of class
+    /// [`LinkClass::Border`] to the switch that was there, the long haul between the relays. `of` says, of the port
+    /// that fed the cable, what becomes of it.
+    pub fn relays(&mut self, of: impl Fn(&PortConfig) -> Relay) {
+        let long_hauls = |cable: &Cable| cable.classes == [LinkClass::Inter; 2];
+        let (cut, kept): (Vec<Cable>, Vec<Cable>) = std::mem::take(&mut self.cables).into_iter().partition(long_hauls);
+        self.cables = kept;
+        let mut of_datacenter = std::collections::BTreeMap::new();
+        for Cable { ends, ports, .. } in cut {
+            let mut side = |end: usize| {
+                let datacenter = self.nodes[ends[end] as usize].datacenter;
+                let count: &mut u32 = of_datacenter.entry(datacenter).or_default();
+                let node = self.switch(datacenter, format!("dc{datacenter}.relay{count}"));
+                *count += 1;
+                let relay = of(&ports[end]);
+                self.share(node, relay.switch);
+                self.connect(ends[end], node, LinkClass::Border, relay.short[0], relay.short[1]);
+                (node, relay.long)
+            };
+            let (near, far) = (side(0), side(1));
+            self.connect(near.0, far.0, LinkClass::Inter, near.1, far.1);
+        }
     }
 
     /// Numbers everything: nodes by datacenter, links by the node that they leave, both else as they were added.

@@ -25,7 +25,7 @@ mod traffic;
 mod tree;
 mod write;
 
-pub use build::{BuiltRun, ClassLoad, FlowClass, LawPlan, Report, RttRange};
+pub use build::{BuiltRun, ClassLoad, FlowClass, LawPlan, Report, RttRange, SwitchLine};
 pub use check::{CheckReport, CheckedRun, check};
 pub use config::Config;
 pub use decode::{At, Named};
@@ -34,7 +34,7 @@ pub use error::{Diagnostic, Error, Origin, Place, nearest};
 pub use inputs::Input;
 pub use load::{AppliedScale, Scenario, load, parse};
 pub use overrides::Overrides;
-pub use quantity::{Decimal, Share};
+pub use quantity::{Decimal, Drift, Share};
 pub use run::Run;
 pub use schema::json_schema;
 pub use traffic::Arrivals;

@@ -155,7 +155,8 @@ fn grid(root: &Node, most: usize) -> Result<Vec<Point>, Fault> {
             let name = if shared { path.full() } else { path.last().to_owned() };
             values.push((name, plain(value)));
         }
-        let config = Config::decode(&laid)?;
+        let mut config = Config::decode(&laid)?;
+        config.fill();
         config.check()?;
         points.push(Point { values, config: Arc::new(config) });
     }

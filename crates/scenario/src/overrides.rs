@@ -25,7 +25,8 @@ const RIVALS: &[(&str, &[&str])] = &[
     ("oversubscription", &["edge_rate"]),
     ("delay", &["rtt"]),
     ("rtt", &["delay"]),
-    ("window", &["flows"]),
+    ("window", &["flows", "requests"]),
+    ("requests", &["window"]),
     ("flows", &["window", "file"]),
     ("file", &["flows"]),
     ("law", &["intra", "inter"]),
@@ -33,6 +34,10 @@ const RIVALS: &[(&str, &[&str])] = &[
     ("inter", &["law"]),
     ("start", &["after"]),
     ("after", &["start"]),
+    ("alpha", &["xoff"]),
+    ("xoff", &["alpha"]),
+    ("hysteresis", &["xon"]),
+    ("xon", &["hysteresis"]),
 ];
 
 /// A dotted path and where it stands.

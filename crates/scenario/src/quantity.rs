@@ -205,10 +205,14 @@ const RATES: Units = &[
     ("Tb/s", 1_000_000_000_000),
 ];
 
+const DRIFTS: Units = &[("ppb", 1), ("ppm", 1_000)];
+
 /// The longest time that files hold: 10^6 s, a tenth of what a [`Span`] does.
 const LONGEST_PS: u64 = 1_000_000_000_000_000_000;
 /// The largest size that files hold: 16 TiB, 2^32 packets of 4 KiB.
 const LARGEST: u64 = 1 << 44;
+/// The largest drift of a clock: a tenth.
+const MOST_DRIFT: u64 = 100_000_000;
 /// The lowest rate: a packet of 64 KiB lasts half a second, and the simulator's arithmetic holds it.
 const SLOWEST: u64 = 1_000_000;
 /// The highest rate: 2^43 b/s, the range that `units` states.
@@ -333,6 +337,23 @@ impl Field for Rate {
     }
     fn schema() -> Json {
         json!({ "type": "string", "pattern": r"^[0-9][0-9_.eE]* ?([kKMGT]?bps|[kMGT]?b/s)$" })
+    }
+}
+
+/// How far off a clock's rate is, in parts per billion.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Drift(pub u32);
+
+impl Field for Drift {
+    const EXPECTS: &'static str = "a drift such as \"20ppm\" or \"100ppb\"";
+    fn decode(node: &Node) -> Result<Self, Fault> {
+        with_unit::<Self>(node, DRIFTS, MOST_DRIFT).map(|ppb| Self(ppb as u32))
+    }
+    fn encode(&self) -> Value {
+        Value::string(if self.0 == 0 { "0ppb".into() } else { written(self.0.into(), DRIFTS) })
+    }
+    fn schema() -> Json {
+        json!({ "type": "string", "pattern": r"^[0-9][0-9_.eE]* ?pp[bm]$" })
     }
 }
 

@@ -21,8 +21,9 @@ mod tests {
 
     use super::*;
     use crate::config::{
-        Cable, CustomTopology, Dumbbell, FatTrees, Flow, Host, Incast, InterPair, List, Long, NodeSpec, Permutation,
-        PhantomTable, Poisson, Port, Red, Scale, Scheme, Series, SingleSwitch, Step,
+        Cable, Clos, CustomTopology, Dumbbell, FatTrees, Flow, Host, Incast, InterPair, List, Long, Lscc, NodeSpec,
+        OnRampTable, Permutation, PfcTable, PhantomTable, Poisson, Port, Red, Requests, Scale, Scheme, Series,
+        SingleSwitch, Step, SwingTable, Switch,
     };
 
     const BEGIN: &str =
@@ -59,6 +60,7 @@ mod tests {
         section::<Config>(&mut out, "The file");
         section::<FatTrees>(&mut out, "`[topology]` with `kind = \"fat-trees\"`");
         section::<InterPair>(&mut out, "`[[topology.inter]]`");
+        section::<Clos>(&mut out, "`[topology]` with `kind = \"clos\"`");
         section::<Dumbbell>(&mut out, "`[topology]` with `kind = \"dumbbell\"`");
         section::<SingleSwitch>(&mut out, "`[topology]` with `kind = \"single-switch\"`");
         section::<CustomTopology>(&mut out, "`[topology]` with `kind = \"custom\"`");
@@ -68,12 +70,18 @@ mod tests {
         section::<Red>(&mut out, "`ecn` by RED");
         section::<Step>(&mut out, "`ecn` by a step");
         section::<PhantomTable>(&mut out, "`phantom`");
+        section::<Switch>(&mut out, "`[switch]`");
+        section::<PfcTable>(&mut out, "`pfc`");
         section::<Host>(&mut out, "`[host]`");
+        section::<OnRampTable>(&mut out, "`[host.on_ramp]`");
         section::<Scheme>(&mut out, "`[schemes.NAME]`");
+        section::<Lscc>(&mut out, "`[schemes.NAME.lscc]`");
+        section::<SwingTable>(&mut out, "`swing`");
         section::<Incast>(&mut out, "`[[traffic]]` with `kind = \"incast\"`");
         section::<Long>(&mut out, "`[[traffic]]` with `kind = \"long\"`");
         section::<Permutation>(&mut out, "`[[traffic]]` with `kind = \"permutation\"`");
         section::<Poisson>(&mut out, "`[[traffic]]` with `kind = \"poisson\"`");
+        section::<Requests>(&mut out, "`[[traffic]]` with `kind = \"requests\"`");
         section::<List>(&mut out, "`[[traffic]]` with `kind = \"list\"`");
         section::<Flow>(&mut out, "A flow of a list");
         section::<Series>(&mut out, "`[series]`");

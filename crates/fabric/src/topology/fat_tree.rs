@@ -3,18 +3,8 @@
 
 use units::{Bytes, Rate, Span};
 
-use crate::{Builder, LinkClass, Network, NetworkError, PortConfig};
-
-/// The cables between the borders of two datacenters.
-#[derive(Clone, Debug)]
-pub struct InterLinks {
-    /// The two datacenters, the lower number first.
-    pub between: (u16, u16),
-    /// How many run in parallel.
-    pub count: u16,
-    /// The port at each end, propagation delay included.
-    pub port: PortConfig,
-}
+use super::clos::{Clos, InterLinks, RackHosts};
+use crate::{Builder, Network, NetworkError, PortConfig};
 
 /// Fat trees joined at their borders.
 #[derive(Clone, Debug)]
@@ -48,6 +38,14 @@ impl FatTrees {
     /// # Errors
     /// When k is odd or zero, a count is zero, a pair of datacenters has no link, or a port is invalid.
     pub fn build(&self) -> Result<Network, NetworkError> {
+        self.lay()?.finish()
+    }
+
+    /// The nodes and cables, not yet numbered.
+    ///
+    /// # Errors
+    /// As [`FatTrees::build`], but for ports.
+    pub fn lay(&self) -> Result<Builder, NetworkError> {
         let shape = |what: String| Err(NetworkError::Shape(what));
         if self.k < 2 || !self.k.is_multiple_of(2) {
             return shape(format!("a fat tree's k is even and at least 2, not {}", self.k));
@@ -55,59 +53,22 @@ impl FatTrees {
         if self.hosts_per_edge == 0 || self.datacenters == 0 {
             return shape("a fat tree has at least one datacenter and one host an edge switch".into());
         }
-        let mut builder = Builder::default();
-        let borders: Vec<u32> = (0..self.datacenters).map(|dc| self.tree(&mut builder, dc)).collect();
-        for low in 0..self.datacenters {
-            for high in low + 1..self.datacenters {
-                let pair: Vec<_> = self.inter.iter().filter(|links| links.between == (low, high)).collect();
-                if pair.is_empty() {
-                    return shape(format!("datacenters {low} and {high} have no long-haul link"));
-                }
-                for links in pair {
-                    for _ in 0..links.count {
-                        let (a, b) = (borders[low as usize], borders[high as usize]);
-                        builder.connect(a, b, LinkClass::Inter, links.port, links.port);
-                    }
-                }
-            }
-        }
-        builder.finish()
-    }
-
-    /// One tree; returns its border switch.
-    fn tree(&self, builder: &mut Builder, dc: u16) -> u32 {
         let half = self.k / 2;
-        let cores: Vec<u32> = (0..half * half).map(|core| builder.switch(dc, format!("dc{dc}.core{core}"))).collect();
-        let mut host = 0;
-        for pod in 0..self.k {
-            let aggregations: Vec<u32> =
-                (0..half).map(|agg| builder.switch(dc, format!("dc{dc}.pod{pod}.agg{agg}"))).collect();
-            for edge in 0..half {
-                let switch = builder.switch(dc, format!("dc{dc}.pod{pod}.edge{edge}"));
-                for _ in 0..self.hosts_per_edge {
-                    let node = builder.host(dc, format!("dc{dc}.host{host}"));
-                    builder.connect(node, switch, LinkClass::Host, self.nic, self.host);
-                    host += 1;
-                }
-                for &aggregation in &aggregations {
-                    builder.connect(switch, aggregation, LinkClass::Edge, self.edge, self.edge);
-                }
-            }
-            for (place, &aggregation) in aggregations.iter().enumerate() {
-                for &core in &cores[place * half as usize..(place + 1) * half as usize] {
-                    builder.connect(aggregation, core, LinkClass::Core, self.core, self.core);
-                }
-            }
+        Clos {
+            datacenters: self.datacenters,
+            pods: self.k,
+            edges: half,
+            aggregations: half,
+            cores: half * half,
+            racks: vec![vec![RackHosts { count: self.hosts_per_edge, nic: self.nic, port: self.host }]],
+            edge: self.edge,
+            edge_links: 1,
+            core: self.core,
+            border: self.border,
+            border_links: self.border_links_per_core,
+            inter: self.inter.clone(),
         }
-        let border = builder.switch(dc, format!("dc{dc}.border"));
-        if self.datacenters > 1 {
-            for &core in &cores {
-                for _ in 0..self.border_links_per_core {
-                    builder.connect(core, border, LinkClass::Border, self.border, self.border);
-                }
-            }
-        }
-        border
+        .lay()
     }
 
     /// Uno's network: two 8-ary trees, 100 Gb/s everywhere, 1 us a link, eight cables between the borders and
@@ -132,7 +93,7 @@ impl FatTrees {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{HostId, Routes, base_rtt};
+    use crate::{HostId, LinkClass, Routes, base_rtt};
 
     #[test]
     fn unos_network_has_its_sizes_and_round_trips() {

@@ -1,7 +1,9 @@
 //! Ready-made networks. Every figure is a parameter; each function only says how the parts are joined.
 
+mod clos;
 mod fat_tree;
 mod simple;
 
-pub use fat_tree::{FatTrees, InterLinks};
-pub use simple::{Dumbbell, SingleSwitch, dumbbell, single_switch};
+pub use clos::{Clos, InterLinks, RackHosts, Relay};
+pub use fat_tree::FatTrees;
+pub use simple::{Dumbbell, SingleSwitch, dumbbell, lay_dumbbell, single_switch};

@@ -41,6 +41,11 @@ pub fn single_switch(it: &SingleSwitch) -> Result<Network, NetworkError> {
 /// # Errors
 /// When a port is invalid or there are fewer than two hosts.
 pub fn dumbbell(it: &Dumbbell) -> Result<Network, NetworkError> {
+    lay_dumbbell(it).finish()
+}
+
+/// A dumbbell's nodes and cables, not yet numbered.
+pub fn lay_dumbbell(it: &Dumbbell) -> Builder {
     let mut builder = Builder::default();
     let far = u16::from(it.two_datacenters);
     let switches = [builder.switch(0, "left"), builder.switch(far, "right")];
@@ -53,5 +58,5 @@ pub fn dumbbell(it: &Dumbbell) -> Result<Network, NetworkError> {
     }
     let class = if it.two_datacenters { LinkClass::Inter } else { LinkClass::Other };
     builder.connect(switches[0], switches[1], class, it.bottleneck, it.bottleneck);
-    builder.finish()
+    builder
 }

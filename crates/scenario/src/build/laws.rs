@@ -1,6 +1,6 @@
 //! Which law each flow runs, with its parameters.
 
-use fabric::LinkClass;
+use fabric::{LinkClass, LinkId, Network};
 use laws::catalog::{Kind, Value, build};
 use laws::{Law, Path};
 use sim::FlowSpec;
@@ -35,7 +35,11 @@ pub struct LawPlan {
 }
 
 impl LawPlan {
-    pub(crate) fn new(config: &Config, scheme: &Scheme) -> Result<Self, Fault> {
+    pub(crate) fn new(config: &Config, scheme: &Scheme, network: &Network) -> Result<Self, Fault> {
+        let of_hosts = || network.links().iter().enumerate().filter(|(_, link)| link.class == LinkClass::Host);
+        let rate = |index: usize| network.port(LinkId(index as u32)).config().rate;
+        let common = of_hosts().next().map(|(first, _)| rate(first));
+        let common = common.filter(|&common| of_hosts().all(|(index, _)| rate(index) == common));
         let (intra, inter) = scheme.laws()?;
         let settings = |law: Kind| -> Result<_, Fault> {
             let mut settings = Vec::new();
@@ -47,7 +51,8 @@ impl LawPlan {
                         let port = config.port.settings(LinkClass::Host, scheme.port.as_ref());
                         let fault =
                             || Fault::new(at.origin, "the scheme's ports towards hosts do not mark on their queue");
-                        let min = port.ecn_min().ok_or_else(|| fault().label("there is no threshold to follow"))?;
+                        let min =
+                            port.ecn_min(common).ok_or_else(|| fault().label("there is no threshold to follow"))?;
                         let value = Value::Bytes(min);
                         if !param.allows(value) {
                             return Err(fault().label(format!("a threshold of {min} is out of range")));

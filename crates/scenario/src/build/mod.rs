@@ -5,6 +5,7 @@ mod network;
 mod report;
 mod series;
 pub(crate) mod survey;
+mod switches;
 
 use fabric::Routes;
 use sim::{FlowId, FlowSpec, Setup, Start};
@@ -13,13 +14,16 @@ use units::{Span, Time};
 pub use laws::{FlowClass, LawPlan};
 pub use report::{ClassLoad, Report};
 pub use survey::RttRange;
+pub use switches::SwitchLine;
 
 use crate::Error;
 use crate::config::{Host, Scheme};
 use crate::error::Fault;
 use crate::run::Run;
 use crate::traffic::{DraftStart, Ground, make};
+use network::Parts;
 use survey::Survey;
+use switches::Sharing;
 
 /// A run, ready for the simulator.
 #[derive(Clone, Debug)]
@@ -32,6 +36,8 @@ pub struct BuiltRun {
     pub classes: Vec<FlowClass>,
     /// By flow: the entry of `[[traffic]]` that it came from.
     pub traffic: Vec<u16>,
+    /// Flows that are complete together: one request.
+    pub requests: Vec<Vec<FlowId>>,
     /// What is odd but not wrong.
     pub warnings: Vec<String>,
     /// What there is to say about the run before it runs.
@@ -51,20 +57,31 @@ impl Run {
         let config = &*self.config;
         let nobody = || Fault::new(config.schemes.origin, format!("no scheme `{}`", self.scheme));
         let scheme: &Scheme = config.schemes.get(&self.scheme).ok_or_else(nobody)?;
+        let int = scheme.reads_reports();
         let host: Host = config.host.with(scheme.host.as_ref());
-        host.check()?;
-        let host = host.config();
+        host.check(int)?;
+        let host = host.config(int);
+        let sharing = Sharing::new(config, scheme)?;
         let topology = |error: fabric::NetworkError| Fault::new(config.topology.origin, error.to_string());
-        let network = |rtt| network::network(config, scheme.port.as_ref(), rtt);
+        let network =
+            |rtt| Parts { config, scheme, sharing: sharing.as_ref(), packet: host.mss + host.header, rtt }.network();
         // Round trips do not hang on buffers, but buffers may hang on round trips.
         let bare = network(Span::ZERO)?;
         let routes = Routes::new(&bare).map_err(topology)?;
         let survey = Survey::new(&bare, &routes, &host);
         let longest =
             [true, false].into_iter().filter_map(|inside| survey.base_rtt(inside)).map(|range| range.max).max();
-        let network = match longest {
+        let mut network = match longest {
             Some(rtt) if config.port.asks_for_bdp(scheme.port.as_ref()) => network(rtt)?,
             _ => bare,
+        };
+        if let Some(sharing) = &sharing {
+            sharing.lay(&mut network);
+        }
+        let longest_inter = survey.base_rtt(false).map(|range| range.max);
+        let modules = match &scheme.lscc {
+            Some(lscc) => switches::modules(lscc, &network, longest_inter)?,
+            None => Vec::new(),
         };
         let ground = Ground {
             network: &network,
@@ -78,9 +95,11 @@ impl Run {
 
         let (mut flows, mut classes, mut traffic) = (Vec::new(), Vec::new(), Vec::new());
         let (mut receivers, mut warnings, mut arrivals) = (Vec::new(), Vec::new(), Vec::new());
+        let mut requests = Vec::new();
         let mut late = 0;
         for (index, entry) in config.traffic.iter().enumerate() {
             let made = make(entry, index, &ground)?;
+            let (data_class, may_hold) = entry.treatment();
             let first = flows.len() as u32;
             let entry_number =
                 u16::try_from(index).map_err(|_| Fault::new(entry.origin, "over 65,536 entries of traffic"))?;
@@ -100,12 +119,14 @@ impl Run {
                     size: draft.size,
                     start,
                     kind: class as u16,
-                    class: 1,
-                    on_ramp: false,
+                    class: data_class,
+                    on_ramp: may_hold && host.on_ramp.is_some(),
                 });
                 classes.push(class);
                 traffic.push(entry_number);
             }
+            let of_request = |(low, high): (u32, u32)| (first + low..first + high).map(FlowId).collect();
+            requests.extend(made.requests.into_iter().map(of_request));
             receivers.extend(made.receivers);
             arrivals.extend(made.arrivals);
             warnings.extend(made.warnings);
@@ -118,8 +139,15 @@ impl Run {
             ));
         }
         let series = series::series(&config.series, &network, &receivers, flows.len(), *config.stop, &mut warnings)?;
-        let laws = LawPlan::new(config, scheme)?;
-        let report = Report::new(&network, &survey, &flows, arrivals);
+        let laws = LawPlan::new(config, scheme, &network)?;
+        let lines = switches::lines(config, scheme, &network)?;
+        if sharing.is_none() && config.switch.is_none() && config.port.says_gate() {
+            warnings.push(
+                "[port] says how cables share the buffer of a switch, but no switch shares: there is no [switch]"
+                    .into(),
+            );
+        }
+        let report = Report::new(&network, &survey, &flows, arrivals, lines);
         let intra_rtt = [report.intra_rtt.map(|range| range.max), report.inter_rtt.map(|range| range.min)];
         let intra_rtt = intra_rtt.into_iter().flatten().next().unwrap_or(Span::ZERO);
         let setup = Setup {
@@ -127,12 +155,12 @@ impl Run {
             routes,
             flows,
             host,
-            modules: Vec::new(),
+            modules,
             series,
             seed: config.seed,
             stop: Time::from_ps(config.stop.unsigned_ps()),
             intra_rtt,
         };
-        Ok(BuiltRun { setup, laws, classes, traffic, warnings, report })
+        Ok(BuiltRun { setup, laws, classes, traffic, requests, warnings, report })
     }
 }

@@ -1,10 +1,12 @@
 //! From `[topology]` and `[port]` to a network, with delays solved from the round trips asked for.
 
-use fabric::{Builder, LinkClass, Network, NetworkError, PortConfig, topology};
-use units::{Rate, Serializer, Span};
+use fabric::{Builder, Gate, Limit, LinkClass, Network, NetworkError, PortConfig, topology};
+use units::{Bytes, Frac, Rate, Serializer, Span};
 
+use super::switches::Sharing;
 use crate::config::{
-    Config, CustomTopology, Dumbbell, EachHost, FatTrees, Host, InterPair, NodeWord, PortOver, SingleSwitch, Topology,
+    Auto, CablePorts, Clos, Config, CustomTopology, Dumbbell, EachHost, FatTrees, Headroom, Host, InterPair, NodeWord,
+    PortPatch, Scheme, SingleSwitch, SwingTable, Topology,
 };
 use crate::decode::At;
 use crate::error::Fault;
@@ -13,31 +15,99 @@ use crate::error::Fault;
 const MOST_HOSTS: u64 = 200_000;
 const MOST_LINKS: u64 = 2_000_000;
 
-/// The ports of a scheme, and the sizes that round trips are stated for.
-struct Parts<'a> {
-    config: &'a Config,
-    over: Option<&'a PortOver>,
+/// What a network is built from.
+pub(crate) struct Parts<'a> {
+    pub(crate) config: &'a Config,
+    pub(crate) scheme: &'a Scheme,
+    /// The switches that share their buffers, if any do.
+    pub(crate) sharing: Option<&'a Sharing<'a>>,
+    /// The largest packet on the wire.
+    pub(crate) packet: u32,
     /// The longest base round trip, which buffers may be multiples of.
-    rtt: Span,
-}
-
-/// Builds a scheme's network. Buffers that are multiples of a bandwidth-delay product take it with `rtt`.
-pub(crate) fn network(config: &Config, over: Option<&PortOver>, rtt: Span) -> Result<Network, Fault> {
-    let parts = Parts { config, over, rtt };
-    match &config.topology.value {
-        Topology::FatTrees(it) => parts.fat_trees(it),
-        Topology::Dumbbell(it) => parts.dumbbell(it),
-        Topology::SingleSwitch(it) => parts.single_switch(it),
-        Topology::Custom(it) => parts.custom(it),
-    }
+    pub(crate) rtt: Span,
 }
 
 impl Parts<'_> {
+    /// Builds a scheme's network.
+    pub(crate) fn network(&self) -> Result<Network, Fault> {
+        let mut builder = match &self.config.topology.value {
+            Topology::FatTrees(it) => self.fat_trees(it),
+            Topology::Clos(it) => self.clos(it),
+            Topology::Dumbbell(it) => self.dumbbell(it),
+            Topology::SingleSwitch(it) => return self.single_switch(it),
+            Topology::Custom(it) => self.custom(it),
+        }?;
+        if let Some(swing) = self.scheme.swing.as_ref() {
+            self.relays(swing, &mut builder)?;
+        }
+        self.finished(builder.finish())
+    }
+
+    fn cable(&self, rate: Rate, delay: Span) -> CablePorts {
+        let pfc = self.sharing.and_then(Sharing::pfc);
+        CablePorts { rate, delay, rtt: self.rtt, packet: self.packet, pfc }
+    }
+
     fn port(&self, class: LinkClass, rate: Rate, delay: Span) -> Result<PortConfig, Fault> {
-        self.config.port.settings(class, self.over).config(rate, delay, self.rtt)
+        self.port_with(class, None, rate, delay)
+    }
+
+    fn port_with(
+        &self,
+        class: LinkClass,
+        patch: Option<&PortPatch>,
+        rate: Rate,
+        delay: Span,
+    ) -> Result<PortConfig, Fault> {
+        let settings = self.config.port.settings(class, self.scheme.port.as_ref()).with(patch);
+        settings.config(&self.cable(rate, delay))
+    }
+
+    /// Puts SWING's relays into the long hauls.
+    fn relays(&self, swing: &SwingTable, builder: &mut Builder) -> Result<(), Fault> {
+        let delay = over_zero(swing.delay)?;
+        let Some(pfc) = self.sharing.and_then(Sharing::pfc) else {
+            return Err(Fault::new(self.scheme.swing.origin, "SWING's relays pass pauses on, and nothing pauses here")
+                .label("needs [switch] with pfc = true")
+                .help("add a table [switch] with pfc = true"));
+        };
+        builder.relays(|port| {
+            let (near, far) = (self.cable(port.rate, delay), self.cable(port.rate, port.delay));
+            let gate = |headroom| Gate { off: Limit::Alpha(Frac::ONE), hysteresis: Bytes::ZERO, headroom };
+            // A relay neither marks nor drops before its buffer is full.
+            let bare = PortConfig { buffer: Bytes::MAX, ecn: None, phantom: None, ..*port };
+            let toward_border = gate(Headroom::Auto.bytes(&near));
+            let toward_far = gate(swing.headroom.bytes(&far));
+            let own = toward_border.headroom.saturating_add(toward_far.headroom);
+            let long = Headroom::Bdp(crate::quantity::Decimal::ONE).bytes(&far);
+            let buffer = match swing.buffer {
+                Auto::Auto => own.times(self.config.data_classes()).saturating_add(long),
+                Auto::Set(bytes) => bytes,
+            };
+            let near_gate = Gate { headroom: Headroom::Auto.bytes(&near), ..port.gate };
+            topology::Relay {
+                switch: fabric::Switch {
+                    buffer,
+                    reserve: Bytes::ZERO,
+                    egress_alpha: None,
+                    pfc: Some(fabric::Pfc { relay: true, ..pfc }),
+                    int: false,
+                },
+                short: [
+                    PortConfig { delay, loss: Frac::ZERO, gate: near_gate, ..*port },
+                    PortConfig { delay, loss: Frac::ZERO, gate: toward_border, ..bare },
+                ],
+                long: PortConfig { gate: toward_far, ..bare },
+            }
+        });
+        Ok(())
     }
 
     fn finished(&self, built: Result<Network, NetworkError>) -> Result<Network, Fault> {
+        built.map_err(|error| Fault::new(self.config.topology.origin, error.to_string()))
+    }
+
+    fn laid(&self, built: Result<Builder, NetworkError>) -> Result<Builder, Fault> {
         built.map_err(|error| Fault::new(self.config.topology.origin, error.to_string()))
     }
 
@@ -58,7 +128,7 @@ impl Parts<'_> {
         rates.iter().map(|&rate| Serializer::new(rate)).map(|port| port.time_for(data) + port.time_for(ack)).sum()
     }
 
-    fn fat_trees(&self, it: &FatTrees) -> Result<Network, Fault> {
+    fn fat_trees(&self, it: &FatTrees) -> Result<Builder, Fault> {
         let rates = Rates::of(it)?;
         let half = u64::from(it.k.get() / 2);
         let per_edge = it.hosts_per_edge.map_or(it.k.get() / 2, std::num::NonZeroU16::get);
@@ -96,7 +166,63 @@ impl Parts<'_> {
             border_links_per_core: it.border_links_per_core.get(),
             inter,
         };
-        self.finished(built.build())
+        self.laid(built.lay())
+    }
+
+    fn clos(&self, it: &Clos) -> Result<Builder, Fault> {
+        let counts = it.hosts();
+        let trees = u64::from(it.datacenters.get());
+        let hosts: u64 = counts.iter().map(|&count| u64::from(count)).sum();
+        let [pods, tors, aggs] = [it.pods, it.tors, it.aggs].map(|count| u64::from(count.get()));
+        let up = pods * aggs * (tors * u64::from(it.edge_links.get()) + u64::from(*it.cores) / aggs);
+        let tops = if *it.cores == 0 { aggs } else { u64::from(*it.cores) };
+        let between = trees * u64::from(it.inter_links.get());
+        self.limit(trees * hosts, trees * (hosts + up + tops * u64::from(it.border_links.get()) + between))?;
+
+        let delay = over_zero(it.link_delay)?;
+        let rates = it.host_rate.as_ref().map_or(EachHost::Same(it.rate), |rates| rates.value.clone());
+        let mut racks = Vec::with_capacity(counts.len());
+        let mut first = 0;
+        for count in counts {
+            let mut rack: Vec<topology::RackHosts> = Vec::new();
+            for host in first..first + usize::from(count) {
+                let rate = rates.of(host).unwrap_or(it.rate);
+                match rack.last_mut() {
+                    Some(last) if last.nic.rate == rate => last.count += 1,
+                    _ => rack.push(topology::RackHosts {
+                        count: 1,
+                        nic: Host::nic(rate, delay),
+                        port: self.port(LinkClass::Host, rate, delay)?,
+                    }),
+                }
+            }
+            first += usize::from(count);
+            racks.push(rack);
+        }
+        let mut inter = Vec::new();
+        for low in 0..it.datacenters.get() {
+            for high in low + 1..it.datacenters.get() {
+                let rate = it.inter_rate.unwrap_or(it.rate);
+                let port = self.port(LinkClass::Inter, rate, over_zero(it.inter_delay)?)?;
+                inter.push(topology::InterLinks { between: (low, high), count: it.inter_links.get(), port });
+            }
+        }
+        let port = |class, rate: Option<Rate>| self.port(class, rate.unwrap_or(it.rate), delay);
+        let built = topology::Clos {
+            datacenters: it.datacenters.get(),
+            pods: it.pods.get(),
+            edges: it.tors.get(),
+            aggregations: it.aggs.get(),
+            cores: *it.cores,
+            racks,
+            edge: port(LinkClass::Edge, it.edge_rate)?,
+            edge_links: it.edge_links.get(),
+            core: port(LinkClass::Core, it.core_rate)?,
+            border: port(LinkClass::Border, it.border_rate)?,
+            border_links: it.border_links.get(),
+            inter,
+        };
+        self.laid(built.lay())
     }
 
     /// The delay of links inside: as given, or so that a round trip between pods is as asked.
@@ -130,7 +256,7 @@ impl Parts<'_> {
         solve(rtt, sending + 16 * link_delay.unsigned_ps(), 2)
     }
 
-    fn dumbbell(&self, it: &Dumbbell) -> Result<Network, Fault> {
+    fn dumbbell(&self, it: &Dumbbell) -> Result<Builder, Fault> {
         let left = usize::from(it.left.get());
         let all = left + usize::from(it.right.get());
         self.limit(all as u64, all as u64)?;
@@ -138,7 +264,7 @@ impl Parts<'_> {
         let mut hosts = self.hosts(all, &rates, &it.host_delay)?;
         let right = hosts.split_off(left);
         let class = if it.two_datacenters { LinkClass::Inter } else { LinkClass::Other };
-        self.finished(topology::dumbbell(&topology::Dumbbell {
+        Ok(topology::lay_dumbbell(&topology::Dumbbell {
             left: hosts,
             right,
             bottleneck: self.port(class, *it.rate, over_zero(it.delay)?)?,
@@ -166,7 +292,7 @@ impl Parts<'_> {
         (0..count).map(ports).collect()
     }
 
-    fn custom(&self, it: &CustomTopology) -> Result<Network, Fault> {
+    fn custom(&self, it: &CustomTopology) -> Result<Builder, Fault> {
         let links: u64 = it.links.iter().map(|cable| u64::from(cable.parallel.get())).sum();
         self.limit(it.nodes.len() as u64, links)?;
         if let Some(node) = it.nodes.iter().find(|node| node.datacenter == u16::MAX) {
@@ -197,13 +323,13 @@ impl Parts<'_> {
             let delay = over_zero(cable.delay)?;
             let port_of = |kind| match kind {
                 NodeWord::Host => Ok(Host::nic(cable.rate, delay)),
-                NodeWord::Switch => self.port(class, cable.rate, delay),
+                NodeWord::Switch => self.port_with(class, cable.port.as_ref(), cable.rate, delay),
             };
             for _ in 0..cable.parallel.get() {
                 builder.connect(*a, *b, class, port_of(from.kind)?, port_of(to.kind)?);
             }
         }
-        self.finished(builder.finish())
+        Ok(builder)
     }
 }
 

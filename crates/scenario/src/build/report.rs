@@ -5,6 +5,7 @@ use sim::FlowSpec;
 use units::{Bytes, Rate};
 
 use super::survey::{RttRange, Survey};
+use super::switches::SwitchLine;
 use crate::traffic::Arrivals;
 
 /// A run's size, its round trips and its load.
@@ -30,6 +31,8 @@ pub struct Report {
     pub loads: Vec<ClassLoad>,
     /// Rates of random arrivals.
     pub arrivals: Vec<Arrivals>,
+    /// Switches that share their buffers, alike ones together.
+    pub shared: Vec<SwitchLine>,
 }
 
 /// The links of one class and what crosses them.
@@ -48,7 +51,13 @@ pub struct ClassLoad {
 }
 
 impl Report {
-    pub(crate) fn new(network: &Network, survey: &Survey, flows: &[FlowSpec], arrivals: Vec<Arrivals>) -> Self {
+    pub(crate) fn new(
+        network: &Network,
+        survey: &Survey,
+        flows: &[FlowSpec],
+        arrivals: Vec<Arrivals>,
+        shared: Vec<SwitchLine>,
+    ) -> Self {
         let mut loads = Vec::new();
         for class in LinkClass::ALL {
             let links = network.links().iter().filter(|link| link.class == class).count();
@@ -76,6 +85,7 @@ impl Report {
             payload: flows.iter().map(|flow| flow.size).fold(Bytes::ZERO, Bytes::saturating_add),
             loads,
             arrivals,
+            shared,
         }
     }
 }

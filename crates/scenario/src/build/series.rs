@@ -1,10 +1,10 @@
 //! Which ports and flows are sampled.
 
-use fabric::{HostId, LinkClass, LinkId, Network, NodeId};
+use fabric::{HostId, LinkClass, LinkId, Network, NodeId, NodeKind};
 use sim::{FlowId, SeriesConfig};
 use units::Span;
 
-use crate::config::{FlowChoice, Series};
+use crate::config::{FlowChoice, Series, Tier};
 use crate::decode::At;
 use crate::error::Fault;
 
@@ -27,6 +27,16 @@ pub(crate) fn series(
     }
     ports.sort_unstable();
     ports.dedup();
+    let mut switches = Vec::new();
+    for name in &it.switches {
+        let found = switches_named(name, network)?;
+        if found.is_empty() {
+            warnings.push(format!("series: no switch that shares its buffer answers to \"{}\"", name.value));
+        }
+        switches.extend(found);
+    }
+    switches.sort_unstable();
+    switches.dedup();
     let chosen: Vec<FlowId> = match &it.flows.value {
         FlowChoice::All => (0..flows as u32).map(FlowId).collect(),
         FlowChoice::None => Vec::new(),
@@ -39,17 +49,18 @@ pub(crate) fn series(
             ids.iter().map(|&id| FlowId(id)).collect()
         }
     };
-    if it.interval.is_zero() && !(ports.is_empty() && chosen.is_empty()) {
-        warnings.push("series: ports or flows are chosen, but `interval` is zero, so nothing is sampled".into());
+    if it.interval.is_zero() && !(ports.is_empty() && switches.is_empty() && chosen.is_empty()) {
+        warnings
+            .push("series: ports, switches or flows are chosen, but `interval` is zero, so nothing is sampled".into());
     }
-    let samples = (ports.len() + chosen.len()) as u64;
+    let samples = (ports.len() + switches.len() + chosen.len()) as u64;
     let samples = samples.saturating_mul(stop.unsigned_ps().checked_div(it.interval.unsigned_ps()).unwrap_or(0));
     if samples > MOST_SAMPLES {
         return Err(Fault::new(it.flows.origin, format!("[series] would take up to {samples} samples by the stop"))
             .label(format!("at most {MOST_SAMPLES}: choose fewer flows or ports"))
             .help(format!("or lengthen `interval`, now {}, or shorten `stop`, now {stop}", it.interval)));
     }
-    Ok(SeriesConfig { interval: it.interval, ports, flows: chosen, switches: Vec::new() })
+    Ok(SeriesConfig { interval: it.interval, ports, flows: chosen, switches })
 }
 
 /// More would not fit the memory of an ordinary machine.
@@ -79,6 +90,31 @@ fn named(name: &At<String>, network: &Network, receivers: &[HostId]) -> Result<V
             .help("a port is named `from>to`, `class:inter` or `receiver`"));
     }
     Ok(found)
+}
+
+/// Switches by name, by tier, or all, as far as they share their buffers.
+fn switches_named(name: &At<String>, network: &Network) -> Result<Vec<NodeId>, Fault> {
+    let nodes = network.nodes();
+    let sharing = || (0..nodes.len() as u32).map(NodeId).filter(|node| nodes[node.index()].switch.is_some());
+    if name.value == "all" {
+        return Ok(sharing().collect());
+    }
+    if let Some(word) = name.strip_prefix("tier:") {
+        let tier = Tier::ALL.into_iter().find(|tier| tier.name() == word).ok_or_else(|| {
+            Fault::new(name.origin, format!("unknown tier `{word}`"))
+                .label("unknown tier")
+                .suggest(word, Tier::ALL.map(Tier::name))
+        })?;
+        return Ok(sharing().filter(|&node| super::switches::tier(network, node) == tier).collect());
+    }
+    let switches = || nodes.iter().enumerate().filter(|(_, node)| node.kind == NodeKind::Switch);
+    match switches().find(|(_, node)| node.name == name.value) {
+        Some((index, node)) => Ok(node.switch.iter().map(|_| NodeId(index as u32)).collect()),
+        None => Err(Fault::new(name.origin, format!("unknown switch `{}`", name.value))
+            .label("unknown switch")
+            .suggest(name, switches().map(|(_, node)| node.name.as_str()).take(MOST_SUGGESTED))
+            .help("a switch is named as in results, or `tier:border`, or `all`")),
+    }
 }
 
 /// Networks of more links suggest no names.

@@ -102,27 +102,35 @@ impl Survey {
         range
     }
 
-    /// The links of a class that a random flow crosses on average, in units of 2^-32: its source any host that has a
-    /// destination, its destination any in the same datacenter (or any in another).
-    pub(crate) fn mean_links(&self, inside: bool, class: LinkClass) -> u64 {
+    /// The links of a class that a random flow crosses on average, in units of 2^-32: its source any host of `from`
+    /// that has a destination, its destination any of `to` in the same datacenter (or any in another).
+    pub(crate) fn mean_links(&self, inside: bool, class: LinkClass, from: &[bool], to: &[bool]) -> u64 {
+        let count = |group: &Group, in_from: bool, in_to: bool| {
+            let is = |host: &&HostId| (!in_from || from[host.index()]) && (!in_to || to[host.index()]);
+            group.hosts.iter().filter(is).count() as u128
+        };
+        let receivers: Vec<u128> = self.groups.iter().map(|group| count(group, false, true)).collect();
         let mut sources = 0u128;
         let mut sum = 0u128;
-        for (a, from) in self.groups.iter().enumerate() {
-            let own = from.hosts.len() as u128;
-            let (mut destinations, mut links) = (0u128, 0u128);
-            for (b, to) in self.groups.iter().enumerate() {
-                if (from.datacenter == to.datacenter) != inside {
-                    continue;
+        for (a, group) in self.groups.iter().enumerate() {
+            let both = count(group, true, true);
+            // Those who may receive, too, are no destinations of their own.
+            for (own, itself) in [(both, 1), (count(group, true, false) - both, 0)] {
+                let (mut destinations, mut links) = (0u128, 0u128);
+                for (b, other) in self.groups.iter().enumerate() {
+                    if own == 0 || (group.datacenter == other.datacenter) != inside {
+                        continue;
+                    }
+                    let count = receivers[b] - if a == b { itself } else { 0 };
+                    destinations += count;
+                    if let Some(pair) = self.pairs[a * self.groups.len() + b] {
+                        links += count * u128::from(pair.links[class as usize]);
+                    }
                 }
-                let count = to.hosts.len() as u128 - u128::from(a == b);
-                destinations += count;
-                if let Some(pair) = self.pairs[a * self.groups.len() + b] {
-                    links += count * u128::from(pair.links[class as usize]);
+                if let Some(mean) = ((own * links) << 32).checked_div(destinations) {
+                    sources += own;
+                    sum += mean;
                 }
-            }
-            if let Some(mean) = ((own * links) << 32).checked_div(destinations) {
-                sources += own;
-                sum += mean;
             }
         }
         (sum / sources.max(1)) as u64

@@ -3,48 +3,14 @@
 use std::num::{NonZeroU8, NonZeroU16, NonZeroU32};
 
 use fabric::PortConfig;
-use serde_json::{Value as Json, json};
-use sim::{HostConfig, Spray};
-use units::Span;
+use flow::Recovery;
+use sim::{Clocks, Cnp, HostConfig, OnRampConfig, Spray};
+use units::{Bytes, Span};
 
-use crate::decode::{At, Field, table, words};
+use super::{Auto, OffOr};
+use crate::decode::{At, table, words};
 use crate::error::Fault;
-use crate::tree::{Node, Value};
-
-/// A value, or what fits the path.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Auto<T> {
-    /// What fits the path.
-    Auto,
-    /// This.
-    Set(T),
-}
-
-impl<T: Copy> Auto<T> {
-    /// The value, if one is set.
-    pub fn value(self) -> Option<T> {
-        match self {
-            Self::Auto => None,
-            Self::Set(value) => Some(value),
-        }
-    }
-}
-
-impl Field for Auto<Span> {
-    const EXPECTS: &'static str = "\"auto\" or a time such as \"20us\"";
-    fn decode(node: &Node) -> Result<Self, Fault> {
-        if node.as_str() == Some("auto") { Ok(Self::Auto) } else { Span::decode(node).map(Self::Set) }
-    }
-    fn encode(&self) -> Value {
-        match self {
-            Self::Auto => Value::string("auto"),
-            Self::Set(span) => span.encode(),
-        }
-    }
-    fn schema() -> Json {
-        json!({ "oneOf": [{ "const": "auto" }, Span::schema()] })
-    }
-}
+use crate::quantity::{Decimal, Drift, Share};
 
 words! {
     /// How packets choose among equal paths.
@@ -71,6 +37,39 @@ const ENTROPIES: NonZeroU16 = match NonZeroU16::new(256) {
     None => NonZeroU16::MIN,
 };
 
+words! {
+    /// How losses are mended.
+    RecoveryWord, "\"selective\" or \"go-back-n\"" {
+        /// What is missing is sent again.
+        Selective = "selective",
+        /// All from the first missing packet on is sent again.
+        GoBackN = "go-back-n",
+    }
+}
+
+const OR_ACK: NonZeroU16 = match NonZeroU16::new(78) {
+    Some(size) => size,
+    None => NonZeroU16::MIN,
+};
+
+table! {
+    /// On-Ramp: a flow waits at its host while its packets' one-way delay is over a threshold, under any law.
+    OnRampTable {
+        /// One-way delays over this pause the flow (T).
+        threshold: At<Span>;
+        /// Weight of the newest measurement in the correction for the lag of feedback (g), over 0.
+        gain: At<Share> = At::default_of(Share(Decimal::new(625, 4)));
+        /// Whether pauses are not corrected for the lag of feedback (the paper's equation 2).
+        strawman: bool = false;
+        /// Packets that one OR-ACK answers.
+        ack_every: NonZeroU32 = NonZeroU32::MIN;
+        /// Size of an OR-ACK on the wire, in bytes.
+        ack_size: NonZeroU16 = OR_ACK;
+        /// Whether a flow starts with what the last OR-ACK from its receiver said to its host.
+        memory: bool = false;
+    }
+}
+
 table! {
     /// How all hosts behave.
     Host {
@@ -96,6 +95,28 @@ table! {
         rto_max: Span = Span::from_s(4);
         /// Whether laws are told of timeouts.
         timeouts_cut: bool = true;
+        /// `selective`: what is missing is sent again. `go-back-n`: receivers take packets in order only and ask for the rest again.
+        recovery: RecoveryWord = RecoveryWord::Selective;
+        /// With `go-back-n`: a receiver asks for the same packet once in this time.
+        nack_interval: Span = Span::from_us(500);
+        /// Least time between two notifications (CNP) of a flow, which receivers send on marks, or `off`.
+        cnp: At<OffOr<Span>> = At::default_of(OffOr::Off);
+        /// Size of such a notification on the wire, in bytes.
+        cnp_size: NonZeroU16 = ACK_SIZE;
+        /// Payload that a flow hands to the card at once and that is held as one (GSO); a packet if less.
+        segment: At<Bytes> = At::default_of(Bytes::ZERO);
+        /// Payload of one flow that may lie between law and card (TCP small queues). `off`: the card asks flows in turn.
+        small_queue: OffOr<Bytes> = OffOr::Off;
+        /// Standard deviation of hosts' clocks right after a synchronisation.
+        clock_sigma: Span = Span::ZERO;
+        /// Standard deviation of the clocks' drift.
+        clock_drift: Drift = Drift(0);
+        /// Time between synchronisations; `off`: never after the first, at time zero.
+        clock_resync: At<OffOr<Span>> = At::default_of(OffOr::Off);
+        /// Holding flows at the edge, or `off`.
+        on_ramp: OffOr<OnRampTable> = OffOr::Off;
+        /// Bytes that reports of ports (INT) add to each data packet and each acknowledgement where a law reads them.
+        int_header: At<u32> = At::default_of(42);
     }
 }
 
@@ -124,16 +145,75 @@ table! {
         rto_max: Option<Span> = None;
         /// As in `[host]`.
         timeouts_cut: Option<bool> = None;
+        /// As in `[host]`.
+        recovery: Option<RecoveryWord> = None;
+        /// As in `[host]`.
+        nack_interval: Option<Span> = None;
+        /// As in `[host]`.
+        cnp: Option<At<OffOr<Span>>> = None;
+        /// As in `[host]`.
+        cnp_size: Option<NonZeroU16> = None;
+        /// As in `[host]`.
+        segment: Option<At<Bytes>> = None;
+        /// As in `[host]`.
+        small_queue: Option<OffOr<Bytes>> = None;
+        /// As in `[host]`.
+        clock_sigma: Option<Span> = None;
+        /// As in `[host]`.
+        clock_drift: Option<Drift> = None;
+        /// As in `[host]`.
+        clock_resync: Option<At<OffOr<Span>>> = None;
+        /// As in `[host]`; replaces it whole.
+        on_ramp: Option<OffOr<OnRampTable>> = None;
+        /// As in `[host]`.
+        int_header: Option<At<u32>> = None;
+    }
+}
+
+impl OnRampTable {
+    /// As the simulator takes it.
+    fn config(&self) -> OnRampConfig {
+        let params =
+            laws::on_ramp::Params { threshold: *self.threshold, gain: self.gain.0.frac(), strawman: self.strawman };
+        OnRampConfig {
+            params,
+            ack_every: self.ack_every.get(),
+            ack_size: self.ack_size.get().into(),
+            memory: self.memory,
+        }
     }
 }
 
 impl Host {
-    pub(crate) fn check(&self) -> Result<(), Fault> {
-        let wire = u64::from(self.payload.get()) + u64::from(*self.header);
+    /// Refuses what single values cannot show; `int` is whether packets carry reports of ports.
+    pub(crate) fn check(&self, int: bool) -> Result<(), Fault> {
+        let reports = if int { *self.int_header } else { 0 };
+        let wire = u64::from(self.payload.get()) + u64::from(*self.header) + u64::from(reports);
         if wire > 65_535 {
-            return Err(Fault::new(self.payload.origin, format!("a packet of {wire} B on the wire is over 65535 B"))
-                .label("payload and header are at most 65535 together")
-                .at_least(self.header.origin));
+            let fault = Fault::new(self.payload.origin, format!("a packet of {wire} B on the wire is over 65535 B"));
+            let keys = if int { "payload, header and int_header" } else { "payload and header" };
+            let fault = fault.label(format!("{keys} are at most 65535 together"));
+            return Err(fault.at_least(self.header.origin).at_least(self.int_header.origin));
+        }
+        if u64::from(self.ack_size.get()) + u64::from(reports) > 65_535 {
+            return Err(Fault::new(self.ack_size.origin, "an acknowledgement with its reports is over 65535 B")
+                .label("ack_size and int_header are at most 65535 together")
+                .at_least(self.int_header.origin));
+        }
+        if u32::try_from(self.segment.get()).is_err() {
+            return Err(Fault::new(self.segment.origin, format!("a segment of {}", *self.segment))
+                .label("expected at most 4294967295 bytes"));
+        }
+        if let Some(it) = self.on_ramp.as_ref()
+            && it.gain.0.is_zero()
+        {
+            return Err(Fault::new(it.gain.origin, "a gain of 0 never learns").label("expected over 0, up to 1"));
+        }
+        for time in [self.cnp, self.clock_resync] {
+            if time.value().is_some_and(Span::is_zero) {
+                return Err(Fault::new(time.origin, "once in no time at all is endlessly often")
+                    .label("expected a time over zero, or \"off\""));
+            }
         }
         Ok(())
     }
@@ -143,7 +223,7 @@ impl Host {
         let mut host = self.clone();
         let Some(patch) = patch else { return host };
         macro_rules! take {
-            ($($key:ident),*) => {$(if let Some(value) = patch.$key { host.$key = value; })*};
+            ($($key:ident),*) => {$(if let Some(value) = &patch.$key { host.$key = value.clone(); })*};
         }
         take!(
             payload,
@@ -156,17 +236,29 @@ impl Host {
             reordering,
             rto_min,
             rto_max,
-            timeouts_cut
+            timeouts_cut,
+            recovery,
+            nack_interval,
+            cnp,
+            cnp_size,
+            segment,
+            small_queue,
+            clock_sigma,
+            clock_drift,
+            clock_resync,
+            on_ramp,
+            int_header
         );
         host
     }
 
-    /// As the simulator takes it.
-    pub(crate) fn config(&self) -> HostConfig {
+    /// As the simulator takes it; `int` is whether packets carry reports of ports.
+    pub(crate) fn config(&self, int: bool) -> HostConfig {
+        let reports = if int { *self.int_header } else { 0 };
         HostConfig {
             mss: self.payload.get(),
-            header: *self.header,
-            ack_size: u32::from(self.ack_size.get()),
+            header: *self.header + reports,
+            ack_size: u32::from(self.ack_size.get()) + reports,
             ack_every: self.ack_every.get(),
             ack_delay: self.ack_delay.value(),
             spray: match self.path {
@@ -178,7 +270,20 @@ impl Host {
             rto_min: self.rto_min.value(),
             rto_max: self.rto_max,
             timeouts_cut: self.timeouts_cut,
-            ..HostConfig::default()
+            recovery: match self.recovery {
+                RecoveryWord::Selective => Recovery::Selective,
+                RecoveryWord::GoBackN => Recovery::GoBackN { nack_interval: self.nack_interval },
+            },
+            cnp: self.cnp.value().map(|interval| Cnp { interval, size: self.cnp_size.get().into() }),
+            on_ramp: self.on_ramp.as_ref().map(OnRampTable::config),
+            clocks: Clocks {
+                sigma: self.clock_sigma,
+                drift_ppb: self.clock_drift.0,
+                resync: self.clock_resync.value(),
+            },
+            segment: self.segment.get() as u32,
+            small_queue: self.small_queue.value(),
+            int,
         }
     }
 

@@ -1,10 +1,13 @@
 //! What a scenario file says, as types: each table is one definition with its defaults and its documentation.
 
+mod choice;
 mod grid;
 mod host;
+mod lscc;
 mod port;
 mod scheme;
 mod series;
+mod switch;
 mod topology;
 mod traffic;
 
@@ -14,19 +17,26 @@ use crate::decode::{At, Named, table};
 use crate::error::Fault;
 use crate::tree::Node;
 
+pub use choice::{Auto, OffOr};
 pub use grid::{GridValues, Scale};
-pub use host::{Auto, Host, HostPatch, PathChoice};
+pub use host::{Host, HostPatch, OnRampTable, PathChoice, RecoveryWord};
+pub use lscc::{Lscc, Swing, SwingTable};
+pub(crate) use port::CablePorts;
 pub use port::{
-    Buffer, Ecn, MarkTime, Phantom, PhantomTable, Port, PortOver, PortPatch, PortSettings, Red, ServiceView, Step,
-    Threshold,
+    Buffer, Ecn, Headroom, MarkTime, Off, Phantom, PhantomTable, Port, PortOver, PortPatch, PortSettings, Red, Resume,
+    ServiceView, Step, Threshold,
 };
 pub(crate) use scheme::law_setting;
 pub use scheme::{LawParams, Scheme, Setting};
 pub use series::{FlowChoice, Series, SizeRange};
+pub use switch::{PfcSetting, PfcTable, Pool, Switch, SwitchOver, SwitchPatch, SwitchSettings, Tier};
 pub use topology::{
-    Cable, CustomTopology, Dumbbell, EachHost, FatTrees, InterPair, NodeSpec, NodeWord, SingleSwitch, Topology,
+    Cable, Clos, CustomTopology, Dumbbell, EachHost, FatTrees, InterPair, NodeSpec, NodeWord, SingleSwitch, Topology,
 };
-pub use traffic::{Flow, HostRef, Incast, List, Long, Permutation, Poisson, Ratio, RatioOf, Scope, Traffic};
+pub use traffic::{
+    DataClass, Flow, HostRef, HostSet, Incast, List, Long, Permutation, Poisson, Ratio, RatioOf, Requests, Scope,
+    Traffic,
+};
 
 /// The `schema` that this code reads.
 pub const SCHEMA: u64 = 1;
@@ -50,6 +60,8 @@ table! {
         topology: At<Topology>;
         /// The ports of switches.
         port: Port = crate::decode::Field::decode(&Node::empty_table())?;
+        /// Switches whose ports share one buffer; without it every port has a queue of its own.
+        switch: Option<Switch> = None;
         /// The hosts.
         host: Host = crate::decode::Field::decode(&Node::empty_table())?;
         /// What is compared: each scheme is a run. At least one.
@@ -100,7 +112,21 @@ impl Config {
             scheme.check().map_err(|fault| fault.at_least(name.origin))?;
         }
         self.topology.check()?;
-        self.host.check()
+        self.port.check()?;
+        self.host.check(false)
+    }
+
+    /// How many classes of packets there are.
+    pub(crate) fn data_classes(&self) -> u64 {
+        let classes: std::collections::BTreeSet<u8> = self.traffic.iter().map(|entry| entry.treatment().0).collect();
+        classes.len() as u64
+    }
+
+    /// Fills in defaults that hang on other tables.
+    pub(crate) fn fill(&mut self) {
+        if self.switch.is_some() {
+            self.port.share();
+        }
     }
 }
 

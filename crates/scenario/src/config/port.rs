@@ -1,11 +1,12 @@
 //! `[port]`: buffers and marking of switch ports, by link class and by scheme.
 
-use fabric::{InService, LinkClass, MarkAt, PortConfig};
+use fabric::{Gate, InService, Limit, LinkClass, MarkAt, PortConfig};
 use serde_json::{Value as Json, json};
 use units::{Bytes, Frac, Rate, Span};
 
+use super::topology::either;
 use crate::decode::{At, Field, table, unexpected, words};
-use crate::error::Fault;
+use crate::error::{Fault, Origin};
 use crate::quantity::{Decimal, Share};
 use crate::tree::{Node, Value};
 
@@ -31,6 +32,13 @@ impl Buffer {
         }
     }
 }
+
+/// The multiple of what is left of a shared buffer that a cable's packets may hold, if nothing else is said.
+const ALPHA: Decimal = Decimal::new(125, 3);
+/// How much less is held when a sender resumes, if nothing else is said.
+const HYSTERESIS: Bytes = Bytes::new(3_072);
+/// The largest `alpha`.
+const MOST_ALPHA: u64 = 1_024;
 
 /// The longest time that a full buffer takes to drain: a mistake beyond it.
 const LONGEST_BUFFER: Span = Span::from_s(100);
@@ -69,22 +77,32 @@ pub enum Threshold {
     Bytes(Bytes),
     /// As a share of the queue's size.
     Share(Decimal),
+    /// What the port sends in this time at its line rate.
+    Time(Span),
 }
 
 impl Threshold {
-    fn of(self, size: Bytes) -> Bytes {
+    fn of(self, size: Bytes, rate: Rate) -> Bytes {
         match self {
             Self::Bytes(bytes) => bytes,
             Self::Share(share) => Bytes::new(share.of(size.get())),
+            Self::Time(span) => rate.bytes_in(span),
         }
     }
 }
 
 impl Field for Threshold {
-    const EXPECTS: &'static str = "a percentage of the queue's size such as \"25%\", or a size such as \"100KB\"";
+    const EXPECTS: &'static str = "a percentage of the queue's size such as \"25%\", a size such as \"100KB\", or a time of the port's line rate such as \"32us\"";
     fn decode(node: &Node) -> Result<Self, Fault> {
         if node.as_str().is_some_and(|text| text.ends_with('%')) {
             return Share::decode(node).map(|share| Self::Share(share.0));
+        }
+        if node.as_str().is_some_and(|text| text.ends_with('s')) {
+            return match Span::decode(node)? {
+                span if span > LONGEST_BUFFER => Err(Fault::new(node.origin, format!("a queue that lasts {span}"))
+                    .label(format!("expected at most {LONGEST_BUFFER}"))),
+                span => Ok(Self::Time(span)),
+            };
         }
         match node.value {
             Value::String(_) | Value::Integer(_) => Bytes::decode(node).map(Self::Bytes),
@@ -96,6 +114,7 @@ impl Field for Threshold {
             Self::Bytes(bytes) => bytes.encode(),
             // A share has at most 16 digits after the point as a percentage.
             Self::Share(share) => Value::string(percentage(*share)),
+            Self::Time(span) => span.encode(),
         }
     }
     fn schema() -> Json {
@@ -227,6 +246,55 @@ impl Field for Phantom {
     }
 }
 
+/// Room for what arrives after a pause was sent.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Headroom {
+    /// What may still arrive over the cable, if its switch pauses at all.
+    Auto,
+    /// This much.
+    Bytes(Bytes),
+    /// So many times what the cable carries in its round trip.
+    Bdp(Decimal),
+}
+
+impl Headroom {
+    /// In bytes, of a cable.
+    pub(crate) fn bytes(self, cable: &CablePorts) -> Bytes {
+        match self {
+            Self::Auto => cable.pfc.map_or(Bytes::ZERO, |pfc| {
+                fabric::headroom(cable.rate, cable.rate, cable.delay, cable.packet, pfc.frame)
+            }),
+            Self::Bytes(bytes) => bytes,
+            Self::Bdp(times) => Bytes::new(times.of(cable.rate.bytes_in(cable.delay.times(2)).get())),
+        }
+    }
+}
+
+impl Field for Headroom {
+    const EXPECTS: &'static str = "\"auto\", a size such as \"100KB\", or a multiple such as \"bdp\" or \"1.5bdp\"";
+    fn decode(node: &Node) -> Result<Self, Fault> {
+        if node.as_str() == Some("auto") {
+            return Ok(Self::Auto);
+        }
+        match Buffer::decode(node) {
+            Ok(Buffer::Bdp(times)) => Ok(Self::Bdp(times)),
+            Ok(Buffer::Bytes(bytes)) => Ok(Self::Bytes(bytes)),
+            Ok(Buffer::Unlimited) | Err(_) => Err(unexpected::<Self>(node)),
+        }
+    }
+    fn encode(&self) -> Value {
+        match self {
+            Self::Auto => Value::string("auto"),
+            Self::Bytes(bytes) => bytes.encode(),
+            Self::Bdp(times) => Buffer::Bdp(*times).encode(),
+        }
+    }
+    fn schema() -> Json {
+        let bdp = json!({ "type": "string", "pattern": r"^([0-9.]+ ?)?bdp$" });
+        json!({ "oneOf": [{ "const": "auto" }, bdp, Bytes::schema()] })
+    }
+}
+
 words! {
     /// When marking is decided.
     MarkTime, "\"enqueue\" or \"dequeue\"" {
@@ -266,6 +334,16 @@ table! {
         in_service: ServiceView = ServiceView::Remainder;
         /// Share of packets that a link loses by chance, under 1.
         loss: At<Share> = At::default_of(Share(Decimal::ZERO));
+        /// With `[switch]`: what came in over the cable may hold this many times what is left of the shared part; then its sender is paused, or what comes is dropped. Either this or `xoff`.
+        alpha: Option<At<Decimal>> = None;
+        /// With `[switch]`: the same limit in bytes. By default `alpha = 0.125`.
+        xoff: Option<At<Bytes>> = None;
+        /// With `[switch]`: the sender resumes when that much less is held. Either this or `xon`.
+        hysteresis: Option<At<Bytes>> = None;
+        /// With `[switch]` and `xoff`: the sender resumes when no more than this is held. By default `hysteresis = 3072`.
+        xon: Option<At<Bytes>> = None;
+        /// With `[switch]` and `pfc`: room for what arrives after a pause was sent, for each data class in use. `auto`: what the cable may bring; `bdp`: what it carries in its own round trip.
+        headroom: Headroom = Headroom::Auto;
         /// Other settings for ports towards hosts.
         host: Option<PortPatch> = None;
         /// Other settings for ports between edge and aggregation.
@@ -298,6 +376,16 @@ table! {
         in_service: Option<ServiceView> = None;
         /// As in `[port]`.
         loss: Option<At<Share>> = None;
+        /// As in `[port]`; takes the place of `xoff`.
+        alpha: Option<At<Decimal>> = None;
+        /// As in `[port]`; takes the place of `alpha`.
+        xoff: Option<At<Bytes>> = None;
+        /// As in `[port]`; takes the place of `xon`.
+        hysteresis: Option<At<Bytes>> = None;
+        /// As in `[port]`; takes the place of `hysteresis`.
+        xon: Option<At<Bytes>> = None;
+        /// As in `[port]`.
+        headroom: Option<Headroom> = None;
         /// For ports towards hosts.
         host: Option<PortPatch> = None;
         /// For ports between edge and aggregation.
@@ -330,6 +418,16 @@ table! {
         in_service: Option<ServiceView> = None;
         /// As in `[port]`.
         loss: Option<At<Share>> = None;
+        /// As in `[port]`; takes the place of `xoff`.
+        alpha: Option<At<Decimal>> = None;
+        /// As in `[port]`; takes the place of `alpha`.
+        xoff: Option<At<Bytes>> = None;
+        /// As in `[port]`; takes the place of `xon`.
+        hysteresis: Option<At<Bytes>> = None;
+        /// As in `[port]`; takes the place of `hysteresis`.
+        xon: Option<At<Bytes>> = None;
+        /// As in `[port]`.
+        headroom: Option<Headroom> = None;
     }
 }
 
@@ -344,15 +442,98 @@ pub struct PortSettings {
     pub mark_at: MarkTime,
     pub in_service: ServiceView,
     pub loss: At<Share>,
+    pub off: Off,
+    pub resume: Resume,
+    pub headroom: Headroom,
+}
+
+/// When a cable's packets hold too much of a shared buffer.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub enum Off {
+    /// By a multiple of what is left.
+    Alpha(At<Decimal>),
+    /// By bytes.
+    Bytes(At<Bytes>),
+}
+
+/// When its sender resumes.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub enum Resume {
+    /// When so much less is held.
+    Less(At<Bytes>),
+    /// When no more than this is held.
+    At(At<Bytes>),
+}
+
+/// A cable's two ports as far as one hangs on the other.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct CablePorts {
+    /// The rate in both directions.
+    pub(crate) rate: Rate,
+    /// The propagation delay.
+    pub(crate) delay: Span,
+    /// The longest base round trip of the network.
+    pub(crate) rtt: Span,
+    /// The largest packet on the wire.
+    pub(crate) packet: u32,
+    /// Pauses, where switches send them.
+    pub(crate) pfc: Option<fabric::Pfc>,
 }
 
 macro_rules! lay_over {
     ($settings:expr, $patch:expr) => {
-        lay_over!($settings, $patch, buffer ecn phantom control_priority mark_at in_service loss)
+        lay_over!($settings, $patch, buffer ecn phantom control_priority mark_at in_service loss headroom);
+        lay_gate!($settings, $patch);
     };
     ($settings:expr, $patch:expr, $($key:ident)*) => {
         $(if let Some(value) = &$patch.$key { $settings.$key = value.clone(); })*
     };
+}
+
+/// Keys that take each other's place.
+macro_rules! lay_gate {
+    ($settings:expr, $patch:expr) => {
+        if let Some(alpha) = $patch.alpha {
+            $settings.off = Off::Alpha(alpha);
+        } else if let Some(bytes) = $patch.xoff {
+            $settings.off = Off::Bytes(bytes);
+        }
+        if let Some(bytes) = $patch.hysteresis {
+            $settings.resume = Resume::Less(bytes);
+        } else if let Some(bytes) = $patch.xon {
+            $settings.resume = Resume::At(bytes);
+        }
+    };
+}
+
+/// Refuses keys of one table that say the same.
+macro_rules! check_gate {
+    ($table:expr) => {
+        either($table.alpha.as_ref(), "alpha", $table.xoff.as_ref(), "xoff")
+            .and_then(|()| either($table.hysteresis.as_ref(), "hysteresis", $table.xon.as_ref(), "xon"))
+    };
+}
+
+macro_rules! check_tables {
+    ($table:expr) => {{
+        check_gate!($table)?;
+        let classes = [&$table.host, &$table.edge, &$table.core, &$table.border, &$table.inter, &$table.other];
+        classes.into_iter().flatten().try_for_each(|patch| check_gate!(patch))
+    }};
+}
+
+impl PortOver {
+    /// Refuses keys that say the same.
+    pub(crate) fn check(&self) -> Result<(), Fault> {
+        check_tables!(self)
+    }
+}
+
+impl PortPatch {
+    /// Refuses keys that say the same.
+    pub(crate) fn check(&self) -> Result<(), Fault> {
+        check_gate!(self)
+    }
 }
 
 macro_rules! of_class {
@@ -370,6 +551,30 @@ macro_rules! of_class {
 }
 
 impl Port {
+    /// Refuses keys that say the same.
+    pub(crate) fn check(&self) -> Result<(), Fault> {
+        check_tables!(self)
+    }
+
+    /// Fills in what stands in for a default where switches share their buffers: ports then have no limit of their
+    /// own.
+    pub(crate) fn share(&mut self) {
+        if self.buffer.origin == Origin::NOWHERE {
+            self.buffer.value = Buffer::Unlimited;
+        }
+        if self.alpha.is_none() && self.xoff.is_none() {
+            self.alpha = Some(At::default_of(ALPHA));
+        }
+        if self.hysteresis.is_none() && self.xon.is_none() {
+            self.hysteresis = Some(At::default_of(HYSTERESIS));
+        }
+    }
+
+    /// Whether the file says something that only switches with a shared buffer heed.
+    pub(crate) fn says_gate(&self) -> bool {
+        self.alpha.is_some() || self.xoff.is_some() || self.hysteresis.is_some() || self.xon.is_some()
+    }
+
     /// Whether some buffer is a multiple of a bandwidth-delay product.
     pub(crate) fn asks_for_bdp(&self, over: Option<&PortOver>) -> bool {
         LinkClass::ALL.into_iter().any(|class| matches!(self.settings(class, over).buffer.value, Buffer::Bdp(_)))
@@ -386,7 +591,11 @@ impl Port {
             mark_at: self.mark_at,
             in_service: self.in_service,
             loss: self.loss,
+            off: Off::Alpha(At::default_of(ALPHA)),
+            resume: Resume::Less(At::default_of(HYSTERESIS)),
+            headroom: self.headroom,
         };
+        lay_gate!(settings, self);
         if let Some(over) = over {
             lay_over!(settings, over);
         }
@@ -401,20 +610,57 @@ impl Port {
 }
 
 impl PortSettings {
-    /// The queue at which marking begins, if the port marks on its real queue and that is known without its rate.
-    pub(crate) fn ecn_min(&self) -> Option<Bytes> {
+    /// With the settings of one cable.
+    pub(crate) fn with(mut self, patch: Option<&PortPatch>) -> Self {
+        if let Some(patch) = patch {
+            lay_over!(self, patch);
+        }
+        self
+    }
+
+    /// The queue at which marking begins, if the port marks on its real queue and that is known: a time is only where
+    /// all such ports have one `rate`.
+    pub(crate) fn ecn_min(&self, rate: Option<Rate>) -> Option<Bytes> {
         let (min, ..) = self.ecn.thresholds()?;
         match (min.value, self.buffer.value) {
             (Threshold::Share(_), Buffer::Bdp(_)) => None,
-            (min, Buffer::Bytes(size)) => Some(min.of(size)),
-            (min, Buffer::Bdp(_) | Buffer::Unlimited) => Some(min.of(Bytes::ZERO)),
+            (Threshold::Time(span), _) => rate.map(|rate| rate.bytes_in(span)),
+            (min, Buffer::Bytes(size)) => Some(min.of(size, Rate::MAX)),
+            (min, Buffer::Bdp(_) | Buffer::Unlimited) => Some(min.of(Bytes::ZERO, Rate::MAX)),
         }
     }
 
-    /// As the simulator takes it, in a network whose longest base round trip is `rtt`.
-    pub(crate) fn config(&self, rate: Rate, delay: Span, rtt: Span) -> Result<PortConfig, Fault> {
+    /// What packets of a cable may hold of a shared buffer.
+    fn gate(&self, cable: &CablePorts) -> Result<Gate, Fault> {
+        let off = match self.off {
+            Off::Alpha(alpha) if alpha.is_zero() || alpha.of(1) > MOST_ALPHA => {
+                return Err(Fault::new(alpha.origin, format!("packets may hold {} times what is left", *alpha))
+                    .label(format!("expected over 0, up to {MOST_ALPHA}")));
+            }
+            Off::Alpha(alpha) => Limit::Alpha(alpha.frac()),
+            Off::Bytes(bytes) => Limit::Bytes(*bytes),
+        };
+        let hysteresis = match (self.resume, self.off) {
+            (Resume::Less(bytes), _) => *bytes,
+            (Resume::At(xon), Off::Bytes(xoff)) if *xon > *xoff => {
+                return Err(Fault::new(xon.origin, format!("senders would resume at {} but pause at {}", *xon, *xoff))
+                    .label(format!("expected at most `xoff`, {}", *xoff)));
+            }
+            (Resume::At(xon), Off::Bytes(xoff)) => *xoff - *xon,
+            (Resume::At(xon), Off::Alpha(_)) => {
+                return Err(Fault::new(xon.origin, "`xon` needs `xoff`: a multiple of what is left is no size")
+                    .label("without `xoff`")
+                    .help("beside `alpha`, say how much less is held: hysteresis = \"3KiB\""));
+            }
+        };
+        Ok(Gate { off, hysteresis, headroom: self.headroom.bytes(cable) })
+    }
+
+    /// As the simulator takes it.
+    pub(crate) fn config(&self, cable: &CablePorts) -> Result<PortConfig, Fault> {
+        let &CablePorts { rate, delay, rtt, .. } = cable;
         let marks = |(min, max, probability): (At<Threshold>, At<Threshold>, Share), size: Bytes| {
-            let (low, high) = (min.of(size), max.of(size));
+            let (low, high) = (min.of(size, rate), max.of(size, rate));
             if low > high {
                 return Err(Fault::new(min.origin, format!("marking would begin at {low} and be certain from {high}"))
                     .label(format!("expected at most {high}"))
@@ -435,7 +681,8 @@ impl PortSettings {
             let relative = [thresholds.0, thresholds.1].into_iter().find(|at| matches!(at.value, Threshold::Share(_)));
             match (size, relative) {
                 (None, Some(at)) => Err(Fault::new(at.origin, "a percentage of an unlimited buffer is no threshold")
-                    .label("expected a size")
+                    .label("expected a size, or a time")
+                    .help("with [switch] ports have no buffer of their own by default: give ecn = { min = \"100KB\", max = \"400KB\" }, or \"off\"")
                     .at_least(self.buffer.origin)),
                 (size, _) => marks(thresholds, size.unwrap_or(Bytes::ZERO)),
             }
@@ -476,7 +723,7 @@ impl PortSettings {
                 ServiceView::Excluded => InService::Excluded,
             },
             loss,
-            gate: fabric::Gate::default(),
+            gate: self.gate(cable)?,
         })
     }
 }

@@ -9,7 +9,7 @@ use crate::error::{Fault, Origin};
 use crate::quantity::Decimal;
 use crate::tree::{Node, Value};
 
-use super::{HostPatch, PortOver};
+use super::{HostPatch, Lscc, OffOr, PortOver, Swing, SwitchOver};
 
 impl Field for Kind {
     const EXPECTS: &'static str = "the name of a law such as \"unocc\"";
@@ -72,6 +72,12 @@ table! {
         port: Option<PortOver> = None;
         /// What changes in `[host]`.
         host: Option<HostPatch> = None;
+        /// What changes in `[switch]`; `off`: every port has a queue of its own.
+        switch: Option<OffOr<SwitchOver>> = None;
+        /// LSCC's controllers at long-haul links, under any law.
+        lscc: Option<Lscc> = None;
+        /// SWING's relays in long-haul links, under any law.
+        swing: At<Swing> = At::default_of(Swing::Off);
         /// Parameters by law: `[schemes.uno.params.unocc]`. `narrows laws` lists them.
         params: At<Named<LawParams>> = At::default_of(Named::default());
     }
@@ -129,9 +135,30 @@ impl Scheme {
                     .suggest(name, names));
             }
         }
+        if let Some(port) = &self.port {
+            port.check()?;
+        }
+        if let Some(lscc) = &self.lscc {
+            lscc.check()?;
+            if self.swing.as_ref().is_some() {
+                return Err(
+                    Fault::new(lscc.period.origin, "a scheme has either `lscc` or `swing`").label("and also `swing`")
+                );
+            }
+        }
         own.into_iter().try_for_each(|law| self.settings(law).map(drop))
     }
+
+    /// Whether packets carry reports of ports: a law or LSCC's HPCC* reads them.
+    pub(crate) fn reads_reports(&self) -> bool {
+        let reads = |law: Kind| READS_REPORTS.contains(&law.info().name);
+        let laws = self.laws().is_ok_and(|(intra, inter)| reads(intra) || reads(inter));
+        laws || self.lscc.as_ref().is_some_and(|lscc| lscc.telemetry)
+    }
 }
+
+/// Laws that read the reports of ports.
+const READS_REPORTS: [&str; 1] = ["hpcc"];
 
 /// Reads one parameter of a law.
 pub(crate) fn law_setting(law: Kind, name: &At<String>, node: &Node) -> Result<Setting, Fault> {

@@ -6,6 +6,7 @@ use fabric::LinkClass;
 use serde_json::{Value as Json, json};
 use units::{Rate, Span};
 
+use super::PortPatch;
 use crate::decode::{At, Field, kinds, table, unexpected, words};
 use crate::error::Fault;
 use crate::quantity::Decimal;
@@ -23,6 +24,8 @@ kinds! {
     Topology {
         /// Fat trees with border switches.
         FatTrees(FatTrees) = "fat-trees",
+        /// Trees of any shape, and leaf-spine networks.
+        Clos(Clos) = "clos",
         /// Two switches.
         Dumbbell(Dumbbell) = "dumbbell",
         /// One switch.
@@ -85,6 +88,46 @@ table! {
         delay: Option<At<Span>> = None;
         /// Base RTT between the two: solves `delay`.
         rtt: Option<At<Span>> = None;
+    }
+}
+
+table! {
+    /// `kind = "clos"`: trees of three tiers or two. Each edge switch (top of rack) is joined to every aggregation switch of its pod; the first aggregation switch of every pod to the first of equal parts of the core switches, the second to the second, and so on. Without core switches and with one pod it is a leaf-spine network, whose spines are its aggregation switches. Several trees have a border switch each, joined to every core switch (without core: every spine), the borders in a full mesh.
+    Clos {
+        /// How many trees, all alike.
+        datacenters: NonZeroU16 = count(1);
+        /// Pods of a tree.
+        pods: NonZeroU16 = count(1);
+        /// Racks, each with an edge switch, of a pod.
+        tors: NonZeroU16;
+        /// Aggregation switches of a pod.
+        aggs: NonZeroU16;
+        /// Core switches of a tree, a multiple of `aggs`; needed where there are several pods.
+        cores: At<u16> = At::default_of(0);
+        /// Hosts of a rack, one number or a list with one for each rack of a tree.
+        hosts_per_tor: At<EachHost<NonZeroU16>>;
+        /// Rate of every link that has no rate of its own.
+        rate: Rate = Rate::from_gbps(100);
+        /// Rate of each host's link, one or a list with one for each host of a tree; by default `rate`.
+        host_rate: Option<At<EachHost<Rate>>> = None;
+        /// Rate of links between edge and aggregation; by default `rate`.
+        edge_rate: Option<Rate> = None;
+        /// Parallel links from an edge to an aggregation switch.
+        edge_links: NonZeroU16 = NonZeroU16::MIN;
+        /// Rate of links between aggregation and core; by default `rate`.
+        core_rate: Option<Rate> = None;
+        /// Rate of links between core and border; by default `rate`.
+        border_rate: Option<Rate> = None;
+        /// Parallel links from each core switch (without core: each spine) to the border switch.
+        border_links: NonZeroU16 = NonZeroU16::MIN;
+        /// Propagation delay of every link inside a datacenter, over zero.
+        link_delay: At<Span> = At::default_of(Span::from_us(1));
+        /// Rate of each link between datacenters; by default `rate`.
+        inter_rate: Option<Rate> = None;
+        /// Parallel links between every two borders.
+        inter_links: NonZeroU16 = NonZeroU16::MIN;
+        /// Propagation delay of links between datacenters, over zero.
+        inter_delay: At<Span> = At::default_of(Span::from_ms(1));
     }
 }
 
@@ -232,11 +275,18 @@ table! {
         class: Option<LinkClass> = None;
         /// How many run in parallel.
         parallel: NonZeroU16 = NonZeroU16::MIN;
+        /// Other settings for its ports, laid over all others.
+        port: Option<PortPatch> = None;
     }
 }
 
 /// Refuses two keys that say the same.
-fn either<T, U>(one: Option<&At<T>>, name: &str, other: Option<&At<U>>, other_name: &str) -> Result<(), Fault> {
+pub(super) fn either<T, U>(
+    one: Option<&At<T>>,
+    name: &str,
+    other: Option<&At<U>>,
+    other_name: &str,
+) -> Result<(), Fault> {
     match (one, other) {
         (Some(_), Some(other)) => {
             Err(Fault::new(other.origin, format!("`{name}` and `{other_name}` say the same: give one"))
@@ -251,6 +301,7 @@ impl Topology {
     pub(crate) fn check(&self) -> Result<(), Fault> {
         match self {
             Self::FatTrees(it) => it.check(),
+            Self::Clos(it) => it.check(),
             Self::Dumbbell(it) => {
                 let hosts = usize::from(it.left.get()) + usize::from(it.right.get());
                 if let Some(rate) = &it.host_rate {
@@ -304,6 +355,44 @@ impl FatTrees {
     }
 }
 
+impl Clos {
+    /// Racks of a tree.
+    fn racks(&self) -> usize {
+        usize::from(self.pods.get()) * usize::from(self.tors.get())
+    }
+
+    /// The number of hosts of each rack of a tree.
+    pub(crate) fn hosts(&self) -> Vec<u16> {
+        (0..self.racks()).filter_map(|rack| self.hosts_per_tor.of(rack).map(NonZeroU16::get)).collect()
+    }
+
+    fn check(&self) -> Result<(), Fault> {
+        let racks = self.racks();
+        if let EachHost::Each(values) = &self.hosts_per_tor.value
+            && values.len() != racks
+        {
+            let message = format!("{} numbers for {racks} racks of a tree", values.len());
+            return Err(
+                Fault::new(self.hosts_per_tor.origin, message).label(format!("expected one number, or {racks}"))
+            );
+        }
+        if let Some(rates) = &self.host_rate {
+            EachHost::check(rates, self.hosts().into_iter().map(usize::from).sum())?;
+        }
+        let (cores, aggs, pods) = (*self.cores, self.aggs.get(), self.pods.get());
+        if cores == 0 && pods > 1 {
+            return Err(Fault::new(self.cores.origin, format!("{pods} pods have no core switches that join them"))
+                .label("expected a multiple of `aggs`")
+                .help(format!("give cores = {aggs}, or any multiple of it")));
+        }
+        if !cores.is_multiple_of(aggs) {
+            let message = format!("{cores} core switches are no multiple of the {aggs} aggregation switches of a pod");
+            return Err(Fault::new(self.cores.origin, message).label("expected a multiple of `aggs`"));
+        }
+        Ok(())
+    }
+}
+
 impl CustomTopology {
     fn check(&self) -> Result<(), Fault> {
         let mut names: Vec<&str> = self.nodes.iter().map(|node| node.name.as_str()).collect();
@@ -330,6 +419,9 @@ impl CustomTopology {
             }
             if a == b {
                 return Err(Fault::new(b.origin, "a link joins two different nodes").label("the same node"));
+            }
+            if let Some(patch) = &cable.port {
+                patch.check()?;
             }
         }
         Ok(())

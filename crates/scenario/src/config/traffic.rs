@@ -40,6 +40,75 @@ impl Field for HostRef {
     }
 }
 
+/// The class of a flow's packets at switches: 1 to 7.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct DataClass(pub u8);
+
+impl Field for DataClass {
+    const EXPECTS: &'static str = "a whole number from 1 to 7";
+    fn decode(node: &Node) -> Result<Self, Fault> {
+        match node.value {
+            Value::Integer(class @ 1..=7) => Ok(Self(class as u8)),
+            _ => Err(unexpected::<Self>(node)),
+        }
+    }
+    fn encode(&self) -> Value {
+        Value::Integer(self.0.into())
+    }
+    fn schema() -> Json {
+        json!({ "type": "integer", "minimum": 1, "maximum": 7 })
+    }
+}
+
+/// Some of the hosts.
+#[derive(Clone, PartialEq, Debug)]
+pub enum HostSet {
+    /// Every one.
+    All,
+    /// Those with even numbers.
+    Even,
+    /// Those with odd numbers.
+    Odd,
+    /// From one number up to, but without, another.
+    Range(u32, u32),
+    /// These.
+    Listed(Vec<At<HostRef>>),
+}
+
+impl Field for HostSet {
+    const EXPECTS: &'static str =
+        "\"all\", \"even\", \"odd\", a range of numbers such as \"0..16\", or an array of hosts";
+    fn decode(node: &Node) -> Result<Self, Fault> {
+        match &node.value {
+            Value::Array(_) => Vec::decode(node).map(Self::Listed),
+            Value::String(word) => match word.as_str() {
+                "all" => Ok(Self::All),
+                "even" => Ok(Self::Even),
+                "odd" => Ok(Self::Odd),
+                range => range
+                    .split_once("..")
+                    .and_then(|(low, high)| Some((low.trim().parse().ok()?, high.trim().parse().ok()?)))
+                    .filter(|(low, high)| low < high)
+                    .map(|(low, high)| Self::Range(low, high))
+                    .ok_or_else(|| unexpected::<Self>(node)),
+            },
+            _ => Err(unexpected::<Self>(node)),
+        }
+    }
+    fn encode(&self) -> Value {
+        match self {
+            Self::All => Value::string("all"),
+            Self::Even => Value::string("even"),
+            Self::Odd => Value::string("odd"),
+            Self::Range(low, high) => Value::string(format!("{low}..{high}")),
+            Self::Listed(hosts) => hosts.encode(),
+        }
+    }
+    fn schema() -> Json {
+        json!({ "oneOf": [{ "type": "string" }, Vec::<HostRef>::schema()] })
+    }
+}
+
 kinds! {
     /// What is sent.
     Traffic {
@@ -51,6 +120,8 @@ kinds! {
         Permutation(Permutation) = "permutation",
         /// Random arrivals.
         Poisson(Poisson) = "poisson",
+        /// Random requests, each answered by several hosts at once.
+        Requests(Requests) = "requests",
         /// Flow by flow.
         List(List) = "list",
     }
@@ -61,6 +132,10 @@ table! {
     Incast {
         /// Its name in results.
         name: Option<String> = None;
+        /// The class of its packets at switches that share their buffer, 1 to 7.
+        class: DataClass = DataClass(1);
+        /// Whether these flows are held by On-Ramp where `[host]` has it.
+        on_ramp: bool = true;
         /// Who receives.
         receiver: At<HostRef> = At::default_of(HostRef::Index(0));
         /// Senders in the receiver's datacenter.
@@ -81,6 +156,10 @@ table! {
     Long {
         /// Its name in results.
         name: Option<String> = None;
+        /// The class of its packets at switches that share their buffer, 1 to 7.
+        class: DataClass = DataClass(1);
+        /// Whether these flows are held by On-Ramp where `[host]` has it.
+        on_ramp: bool = true;
         /// Pairs of sender and receiver.
         flows: At<Vec<At<Vec<At<HostRef>>>>>;
         /// Size of each flow; by default more than its links carry until the stop.
@@ -109,6 +188,10 @@ table! {
     Permutation {
         /// Its name in results.
         name: Option<String> = None;
+        /// The class of its packets at switches that share their buffer, 1 to 7.
+        class: DataClass = DataClass(1);
+        /// Whether these flows are held by On-Ramp where `[host]` has it.
+        on_ramp: bool = true;
         /// Where receivers are.
         scope: At<Scope> = At::default_of(Scope::Any);
         /// Size of each flow.
@@ -164,6 +247,10 @@ table! {
     Poisson {
         /// Its name in results.
         name: Option<String> = None;
+        /// The class of its packets at switches that share their buffer, 1 to 7.
+        class: DataClass = DataClass(1);
+        /// Whether these flows are held by On-Ramp where `[host]` has it.
+        on_ramp: bool = true;
         /// Sizes of flows inside a datacenter: the name of a shipped distribution or a file beside the scenario.
         intra: Option<At<String>> = None;
         /// Sizes of flows between datacenters.
@@ -176,6 +263,10 @@ table! {
         ratio: Option<At<Ratio>> = None;
         /// What `ratio` counts.
         ratio_of: RatioOf = RatioOf::Flows;
+        /// Who sends; `load` then speaks of the links that these hosts' flows can cross.
+        from: At<HostSet> = At::default_of(HostSet::All);
+        /// Who receives.
+        to: At<HostSet> = At::default_of(HostSet::All);
         /// When arrivals begin.
         start: Span = Span::ZERO;
         /// Flows arrive for this long. Either this or `flows`.
@@ -186,10 +277,40 @@ table! {
 }
 
 table! {
+    /// `kind = "requests"`: at random times a random host asks others, which all answer at once: incasts as a load. A request is complete with its last flow.
+    Requests {
+        /// Its name in results.
+        name: Option<String> = None;
+        /// The class of its packets at switches that share their buffer, 1 to 7.
+        class: DataClass = DataClass(1);
+        /// Whether these flows are held by On-Ramp where `[host]` has it.
+        on_ramp: bool = true;
+        /// How many answer a request: other hosts, drawn anew each time.
+        fanout: At<NonZeroU32>;
+        /// Size of each answer.
+        size: At<Bytes>;
+        /// Mean utilisation of the hosts' links by these answers, over 0 and up to 1.
+        load: At<Decimal>;
+        /// Who asks and answers.
+        among: At<HostSet> = At::default_of(HostSet::All);
+        /// When arrivals begin.
+        start: Span = Span::ZERO;
+        /// Requests arrive for this long. Either this or `requests`.
+        window: Option<At<Span>> = None;
+        /// So many requests arrive.
+        requests: Option<At<NonZeroU32>> = None;
+    }
+}
+
+table! {
     /// `kind = "list"`: flows one by one, from a file or from here.
     List {
         /// Its name in results.
         name: Option<String> = None;
+        /// The class of its packets at switches that share their buffer, 1 to 7.
+        class: DataClass = DataClass(1);
+        /// Whether these flows are held by On-Ramp where `[host]` has it.
+        on_ramp: bool = true;
         /// A CSV file beside the scenario: `start,src,dst,bytes[,after]`. Either this or `flows`.
         file: Option<At<String>> = None;
         /// The flows.
@@ -216,6 +337,19 @@ table! {
 }
 
 impl Traffic {
+    /// The class of its packets, and whether On-Ramp may hold its flows.
+    pub(crate) fn treatment(&self) -> (u8, bool) {
+        let (class, on_ramp) = match self {
+            Self::Incast(it) => (it.class, it.on_ramp),
+            Self::Long(it) => (it.class, it.on_ramp),
+            Self::Permutation(it) => (it.class, it.on_ramp),
+            Self::Poisson(it) => (it.class, it.on_ramp),
+            Self::Requests(it) => (it.class, it.on_ramp),
+            Self::List(it) => (it.class, it.on_ramp),
+        };
+        (class.0, on_ramp)
+    }
+
     /// Its name in results: its own, or its kind.
     pub fn name(&self) -> &str {
         let (name, kind) = match self {
@@ -223,6 +357,7 @@ impl Traffic {
             Self::Long(it) => (&it.name, "long"),
             Self::Permutation(it) => (&it.name, "permutation"),
             Self::Poisson(it) => (&it.name, "poisson"),
+            Self::Requests(it) => (&it.name, "requests"),
             Self::List(it) => (&it.name, "list"),
         };
         name.as_deref().unwrap_or(kind)

@@ -4,6 +4,7 @@ mod incast;
 mod list;
 mod permutation;
 mod poisson;
+mod requests;
 
 use fabric::{HostId, Network, Routes};
 use sim::HostConfig;
@@ -12,7 +13,7 @@ use units::{Bytes, Rate, Span};
 pub use poisson::Arrivals;
 
 use crate::build::survey::Survey;
-use crate::config::{HostRef, Long, Traffic};
+use crate::config::{HostRef, HostSet, Long, Traffic};
 use crate::decode::At;
 use crate::error::{Fault, Origin};
 use crate::inputs::Inputs;
@@ -54,6 +55,8 @@ pub(crate) struct Made {
     pub(crate) receivers: Vec<HostId>,
     pub(crate) arrivals: Vec<Arrivals>,
     pub(crate) warnings: Vec<String>,
+    /// Flows that are complete together: from one place among those of the entry up to, but without, another.
+    pub(crate) requests: Vec<(u32, u32)>,
 }
 
 /// Makes the flows of the entry numbered `index`.
@@ -64,6 +67,7 @@ pub(crate) fn make(traffic: &At<Traffic>, index: usize, ground: &Ground<'_>) -> 
         Traffic::Long(it) => long(it, ground),
         Traffic::Permutation(it) => permutation::make(it, draws, ground),
         Traffic::Poisson(it) => poisson::make(it, index, draws, ground),
+        Traffic::Requests(it) => requests::make(it, draws, ground),
         Traffic::List(it) => list::make(it, ground),
     };
     let made = made.map_err(|fault| fault.at_least(traffic.origin))?;
@@ -72,6 +76,7 @@ pub(crate) fn make(traffic: &At<Traffic>, index: usize, ground: &Ground<'_>) -> 
             Traffic::Incast(_) => "set `intra`, `inter` or both to a number of senders",
             Traffic::Long(_) | Traffic::List(_) => "list at least one flow, or remove the entry",
             Traffic::Permutation(_) => "with this `scope`, no host has another one to send to",
+            Traffic::Requests(_) => "let requests arrive for longer, or set `requests` to their number",
             Traffic::Poisson(_) => "let flows arrive for longer, or set `flows` to their number",
         };
         return Err(Fault::new(traffic.origin, "this traffic has zero flows").label("zero flows").help(help));
@@ -127,6 +132,28 @@ impl Ground<'_> {
         }
         Err(Fault::new(origin, format!("there is no host {index}: the network has {count}"))
             .label(format!("expected 0 to {}", count - 1)))
+    }
+
+    /// By host: whether it is in the set.
+    pub(crate) fn members(&self, at: &At<HostSet>) -> Result<Vec<bool>, Fault> {
+        let count = self.network.hosts().len();
+        let members: Vec<bool> = match &at.value {
+            HostSet::All => vec![true; count],
+            HostSet::Even => (0..count).map(|host| host.is_multiple_of(2)).collect(),
+            HostSet::Odd => (0..count).map(|host| !host.is_multiple_of(2)).collect(),
+            &HostSet::Range(low, high) => {
+                self.host_at(high - 1, at.origin)?;
+                (0..count).map(|host| (low as usize..high as usize).contains(&host)).collect()
+            }
+            HostSet::Listed(hosts) => {
+                let mut members = vec![false; count];
+                for host in hosts {
+                    members[self.host_of(host)?.index()] = true;
+                }
+                members
+            }
+        };
+        if members.contains(&true) { Ok(members) } else { Err(Fault::new(at.origin, "no host").label("nobody")) }
     }
 
     fn two_hosts(&self, src: &At<HostRef>, dst: &At<HostRef>) -> Result<(HostId, HostId), Fault> {

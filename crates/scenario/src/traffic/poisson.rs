@@ -1,11 +1,11 @@
 //! Poisson arrivals at a stated load of a stated link class.
 
-use fabric::{HostId, LinkClass, Network};
+use fabric::{HostId, LinkClass, LinkId, Network};
 use units::{Bytes, Rate, Span};
 
 use super::{Draft, DraftStart, Ground, Made};
 use crate::build::FlowClass;
-use crate::config::{Poisson, Ratio, RatioOf};
+use crate::config::{HostSet, Poisson, Ratio, RatioOf};
 use crate::decode::At;
 use crate::distribution::Distribution;
 use crate::error::Fault;
@@ -41,10 +41,21 @@ struct Part {
     sources: Vec<HostId>,
 }
 
+/// Who may send and who may receive, by host.
+struct Ends {
+    from: Vec<bool>,
+    to: Vec<bool>,
+    /// Whether that is everyone.
+    all: bool,
+}
+
 pub(crate) fn make(it: &Poisson, index: usize, draws: Draws, ground: &Ground<'_>) -> Result<Made, Fault> {
-    let parts = parts(it, ground)?;
-    let gap = mean_gap(it, &parts, ground)?;
-    let mut made = Made { arrivals: arrivals(index, &parts, gap, ground), ..Made::default() };
+    let all = it.from.value == HostSet::All && it.to.value == HostSet::All;
+    let ends = Ends { from: ground.members(&it.from)?, to: ground.members(&it.to)?, all };
+    let places = Places::new(ground.network, &ends.to);
+    let parts = parts(it, &ends, &places, ground)?;
+    let gap = mean_gap(it, &parts, &ends, ground)?;
+    let mut made = Made { arrivals: arrivals(index, &parts, gap, &ends, ground), ..Made::default() };
     for class in LinkClass::ALL {
         let all: u64 = made
             .arrivals
@@ -62,19 +73,18 @@ pub(crate) fn make(it: &Poisson, index: usize, draws: Draws, ground: &Ground<'_>
             ));
         }
     }
-    made.flows = flows(it, &parts, gap, draws, ground)?;
+    made.flows = flows(it, &parts, gap, draws, &places, ground)?;
     Ok(made)
 }
 
-fn parts(it: &Poisson, ground: &Ground<'_>) -> Result<Vec<Part>, Fault> {
-    let places = Places::new(ground.network);
+fn parts(it: &Poisson, ends: &Ends, places: &Places, ground: &Ground<'_>) -> Result<Vec<Part>, Fault> {
     let mut parts = Vec::new();
     for (class, name) in [(FlowClass::Intra, &it.intra), (FlowClass::Inter, &it.inter)] {
         let Some(name) = name else { continue };
         let sizes = Distribution::named(name, ground.inputs)?;
         let sources: Vec<HostId> = (0..ground.network.hosts().len() as u32)
             .map(HostId)
-            .filter(|&host| places.count(host, class) > 0)
+            .filter(|&host| ends.from[host.index()] && places.count(host, class) > 0)
             .collect();
         if sources.is_empty() {
             return Err(Fault::new(name.origin, format!("no host has a partner for {} flows here", class.name()))
@@ -114,11 +124,22 @@ fn shares(ratio: Ratio, of: RatioOf, sizes: [&Distribution; 2]) -> [u64; 2] {
 }
 
 /// Mean time between arrivals, in units of 2^-20 ps.
-fn mean_gap(it: &Poisson, parts: &[Part], ground: &Ground<'_>) -> Result<u128, Fault> {
+fn mean_gap(it: &Poisson, parts: &[Part], ends: &Ends, ground: &Ground<'_>) -> Result<u128, Fault> {
     let class = *it.load_of;
-    let capacity = capacity(ground.network, class);
+    let capacity = if ends.all {
+        capacity(ground.network, class)
+    } else {
+        ends.capacity(ground.network, class).ok_or_else(|| {
+            Fault::new(
+                it.load_of.origin,
+                format!("which links of class `{}` these hosts load is not known", class.name()),
+            )
+            .label("expected \"nic\", \"host\" or \"inter\"")
+            .help("with `from` or `to`, load_of = \"nic\" counts the senders' links, \"host\" the receivers'")
+        })?
+    };
     // Payload on links of the class for one arrival, in units of 2^-16 bytes, each link counted.
-    let crossing: u128 = parts.iter().map(|part| part.crossing(class, ground)).sum();
+    let crossing: u128 = parts.iter().map(|part| part.crossing(class, ends, ground)).sum();
     if capacity == 0 || crossing == 0 {
         let what = if capacity == 0 { "there is no link" } else { "no flow of this traffic crosses a link" };
         return Err(Fault::new(it.load_of.origin, format!("{what} of class `{}`", class.name()))
@@ -154,14 +175,14 @@ fn capacity(network: &Network, class: LinkClass) -> u64 {
 
 impl Part {
     /// Payload on links of a class for one arrival of any part, in units of 2^-16 bytes, each link counted.
-    fn crossing(&self, class: LinkClass, ground: &Ground<'_>) -> u128 {
-        let links = ground.survey.mean_links(self.class == FlowClass::Intra, class);
+    fn crossing(&self, class: LinkClass, ends: &Ends, ground: &Ground<'_>) -> u128 {
+        let links = ground.survey.mean_links(self.class == FlowClass::Intra, class, &ends.from, &ends.to);
         let per_flow = (u128::from(self.sizes.mean_bits()) * u128::from(links)) >> 32;
         (per_flow * u128::from(self.share)) >> 32
     }
 }
 
-fn arrivals(traffic: usize, parts: &[Part], gap: u128, ground: &Ground<'_>) -> Vec<Arrivals> {
+fn arrivals(traffic: usize, parts: &[Part], gap: u128, ends: &Ends, ground: &Ground<'_>) -> Vec<Arrivals> {
     let gap = gap.max(1);
     let of_part = |part: &Part| {
         // 10^15 ps in 1000 s, times 2^20 for the gap's unit, times a share in 2^-32.
@@ -171,7 +192,8 @@ fn arrivals(traffic: usize, parts: &[Part], gap: u128, ground: &Ground<'_>) -> V
             let capacity = capacity(ground.network, class);
             (capacity > 0).then(|| {
                 // Bytes a gap, 2^-16, to bits per second, times 10^6.
-                let bps_ppm = part.crossing(class, ground).saturating_mul(8_000_000_000_000 << 4) / gap * 1_000_000;
+                let bps_ppm =
+                    part.crossing(class, ends, ground).saturating_mul(8_000_000_000_000 << 4) / gap * 1_000_000;
                 (class, (bps_ppm / u128::from(capacity)) as u64)
             })
         });
@@ -190,7 +212,14 @@ fn arrivals(traffic: usize, parts: &[Part], gap: u128, ground: &Ground<'_>) -> V
 /// Draws of one arrival: time, class, source, destination, size.
 const DRAWS: u64 = 5;
 
-fn flows(it: &Poisson, parts: &[Part], gap: u128, draws: Draws, ground: &Ground<'_>) -> Result<Vec<Draft>, Fault> {
+fn flows(
+    it: &Poisson,
+    parts: &[Part],
+    gap: u128,
+    draws: Draws,
+    places: &Places,
+    ground: &Ground<'_>,
+) -> Result<Vec<Draft>, Fault> {
     let (most, end_ps) = match (it.flows, it.window) {
         (Some(flows), None) if u128::from(flows.get()) > MOST_FLOWS => {
             return Err(Fault::new(flows.origin, format!("{} flows in one entry", flows.get()))
@@ -214,7 +243,6 @@ fn flows(it: &Poisson, parts: &[Part], gap: u128, draws: Draws, ground: &Ground<
             );
         }
     };
-    let places = Places::new(ground.network);
     let mut flows = Vec::new();
     let mut at = 0u128; // in units of 2^-(20 + 40) ps: 2^68 ps fit
     for arrival in 0..most {
@@ -255,37 +283,72 @@ fn flows(it: &Poisson, parts: &[Part], gap: u128, draws: Draws, ground: &Ground<
     Ok(flows)
 }
 
-/// The hosts by datacenter: where destinations are drawn from.
+impl Ends {
+    /// The summed rate of the links of a class that these flows can cross, where that is plain: senders' links,
+    /// receivers' links, and links from a datacenter of senders to one of receivers.
+    fn capacity(&self, network: &Network, class: LinkClass) -> Option<u64> {
+        let rate = |link: LinkId| network.port(link).config().rate.bps();
+        let hosts = |members: &[bool]| {
+            let ids = (0..members.len() as u32).map(HostId);
+            ids.filter(|host| members[host.index()]).collect::<Vec<_>>()
+        };
+        let up = |host: HostId| network.uplink(host);
+        match class {
+            LinkClass::Nic => Some(hosts(&self.from).into_iter().map(|host| rate(up(host))).sum()),
+            LinkClass::Host => {
+                let down = |host| network.links()[up(host).index()].reverse;
+                Some(hosts(&self.to).into_iter().map(|host| rate(down(host))).sum())
+            }
+            LinkClass::Inter => {
+                let datacenters = |members| {
+                    let of = hosts(members).into_iter().map(|host| network.datacenter_of(host));
+                    of.collect::<std::collections::BTreeSet<_>>()
+                };
+                let (from, to) = (datacenters(&self.from), datacenters(&self.to));
+                let datacenter = |node: fabric::NodeId| network.nodes()[node.index()].datacenter;
+                let links = network.links().iter().enumerate().filter(|(_, link)| {
+                    link.class == class && from.contains(&datacenter(link.from)) && to.contains(&datacenter(link.to))
+                });
+                Some(links.map(|(index, _)| rate(LinkId(index as u32))).sum())
+            }
+            LinkClass::Edge | LinkClass::Core | LinkClass::Border | LinkClass::Other => None,
+        }
+    }
+}
+
+/// The hosts that may receive, by datacenter: where destinations are drawn from.
 struct Places {
     order: Vec<HostId>,
-    /// Where each host is in `order`.
-    place: Vec<usize>,
+    /// Where each host is in `order`, if it is.
+    place: Vec<Option<usize>>,
     /// Where its datacenter begins there, and its number of hosts.
     home: Vec<(usize, usize)>,
 }
 
 impl Places {
-    fn new(network: &Network) -> Self {
+    fn new(network: &Network, to: &[bool]) -> Self {
         let hosts = network.hosts().len();
-        let mut order: Vec<HostId> = (0..hosts as u32).map(HostId).collect();
+        let mut order: Vec<HostId> = (0..hosts as u32).map(HostId).filter(|host| to[host.index()]).collect();
         order.sort_by_key(|&host| network.datacenter_of(host));
-        let (mut place, mut home) = (vec![0; hosts], vec![(0, 0); hosts]);
+        let mut place = vec![None; hosts];
+        let mut parts = vec![(0, 0); usize::from(network.datacenters())];
         let mut start = 0;
         for part in order.chunk_by(|&a, &b| network.datacenter_of(a) == network.datacenter_of(b)) {
             for (offset, host) in part.iter().enumerate() {
-                place[host.index()] = start + offset;
-                home[host.index()] = (start, part.len());
+                place[host.index()] = Some(start + offset);
             }
+            parts[usize::from(network.datacenter_of(part[0]))] = (start, part.len());
             start += part.len();
         }
-        Self { order, place, home }
+        let home = |host| parts[usize::from(network.datacenter_of(HostId(host)))];
+        Self { order, place, home: (0..hosts as u32).map(home).collect() }
     }
 
     /// How many destinations a host has.
     fn count(&self, src: HostId, class: FlowClass) -> usize {
         let (_, own) = self.home[src.index()];
         match class {
-            FlowClass::Intra => own - 1,
+            FlowClass::Intra => own - usize::from(self.place[src.index()].is_some()),
             FlowClass::Inter => self.order.len() - own,
         }
     }
@@ -293,9 +356,10 @@ impl Places {
     /// One of them.
     fn destination(&self, src: HostId, class: FlowClass, choice: usize) -> HostId {
         let (start, own) = self.home[src.index()];
-        let (first, skipped, past) = match class {
-            FlowClass::Intra => (start, self.place[src.index()], 1),
-            FlowClass::Inter => (0, start, own),
+        let (first, skipped, past) = match (class, self.place[src.index()]) {
+            (FlowClass::Intra, Some(place)) => (start, place, 1),
+            (FlowClass::Intra, None) => (start, 0, 0),
+            (FlowClass::Inter, _) => (0, start, own),
         };
         let at = first + choice;
         self.order[if at >= skipped { at + past } else { at }]

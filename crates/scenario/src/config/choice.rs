@@ -1,0 +1,93 @@
+//! A value or a word in its place.
+
+use serde_json::{Value as Json, json};
+use units::{Bytes, Span};
+
+use super::host::OnRampTable;
+use super::switch::SwitchOver;
+use crate::decode::Field;
+use crate::error::Fault;
+use crate::quantity::Decimal;
+use crate::tree::{Node, Value};
+
+/// A value, or what fits the path.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Auto<T> {
+    /// What fits the path.
+    Auto,
+    /// This.
+    Set(T),
+}
+
+impl<T: Copy> Auto<T> {
+    /// The value, if one is set.
+    pub fn value(self) -> Option<T> {
+        match self {
+            Self::Auto => None,
+            Self::Set(value) => Some(value),
+        }
+    }
+}
+
+/// A value, or nothing.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum OffOr<T> {
+    /// Nothing.
+    Off,
+    /// This.
+    On(T),
+}
+
+impl<T> OffOr<T> {
+    /// The value, if there is one.
+    pub fn as_ref(&self) -> Option<&T> {
+        match self {
+            Self::Off => None,
+            Self::On(value) => Some(value),
+        }
+    }
+}
+
+impl<T: Copy> OffOr<T> {
+    /// The value, if there is one.
+    pub fn value(self) -> Option<T> {
+        match self {
+            Self::Off => None,
+            Self::On(value) => Some(value),
+        }
+    }
+}
+
+macro_rules! or_word {
+    ($($choice:ident<$type:ty> as $none:ident or $some:ident, $word:literal, $expects:literal;)*) => {$(
+        impl Field for $choice<$type> {
+            const EXPECTS: &'static str = $expects;
+            fn decode(node: &Node) -> Result<Self, Fault> {
+                if node.as_str() == Some($word) {
+                    return Ok(Self::$none);
+                }
+                <$type>::decode(node).map(Self::$some)
+            }
+            fn encode(&self) -> Value {
+                match self {
+                    Self::$none => Value::string($word),
+                    Self::$some(value) => value.encode(),
+                }
+            }
+            fn schema() -> Json {
+                json!({ "oneOf": [{ "const": $word }, <$type>::schema()] })
+            }
+        }
+    )*};
+}
+
+or_word! {
+    Auto<Span> as Auto or Set, "auto", "\"auto\" or a time such as \"20us\"";
+    Auto<Bytes> as Auto or Set, "auto", "\"auto\" or a size such as \"1MB\"";
+    Auto<bool> as Auto or Set, "auto", "\"auto\", true or false";
+    OffOr<Span> as Off or On, "off", "\"off\" or a time such as \"50us\"";
+    OffOr<Bytes> as Off or On, "off", "\"off\" or a size such as \"64KB\"";
+    OffOr<Decimal> as Off or On, "off", "\"off\" or a number such as 0.5";
+    OffOr<OnRampTable> as Off or On, "off", "\"off\" or { threshold = \"30us\" }";
+    OffOr<SwitchOver> as Off or On, "off", "\"off\" or a table with keys of [switch]";
+}

@@ -1,0 +1,115 @@
+//! `[schemes.*.lscc]` and `[schemes.*.swing]`: what stands at the ends of long-haul links.
+
+use std::num::NonZeroU32;
+
+use serde_json::{Value as Json, json};
+use units::{Bytes, Rate, Span};
+
+use super::{Auto, Headroom};
+use crate::decode::{At, Field, table, unexpected};
+use crate::error::Fault;
+use crate::tree::{Node, Value};
+
+const NOTIFICATION: NonZeroU32 = match NonZeroU32::new(64) {
+    Some(size) => size,
+    None => NonZeroU32::MIN,
+};
+
+table! {
+    /// LSCC: at every long-haul link, the far end calculates a rate from its ingress queue and feeds it back, the near end tells sources to send less. Needs `[switch]`.
+    Lscc {
+        /// Time between two rates (T).
+        period: At<Span>;
+        /// The ingress queue that the far end aims at (`Q_ref`).
+        q_ref: At<Bytes>;
+        /// The most that two rates in turn differ by (delta R).
+        delta_r: Rate;
+        /// The lowest rate fed back (`R_min`).
+        r_min: At<Rate> = At::default_of(Rate::from_mbps(100));
+        /// The highest rate fed back (`R_max`); by default the long-haul link's.
+        r_max: Option<At<Rate>> = None;
+        /// The near end's pseudo queue over which sources are told (`Q*_ref`); by default `q_ref`.
+        near_q_ref: Option<Bytes> = None;
+        /// Least time between two notifications of one flow.
+        interval: At<Span> = At::default_of(Span::from_us(50));
+        /// Flows that have sent less than this are told whether marked or not. `auto`: what the fastest host sends in the longest base RTT between datacenters.
+        long_flow: Auto<Bytes> = Auto::Auto;
+        /// Time after which the near end forgets marks; by default `period`.
+        reset: Option<At<Span>> = None;
+        /// Size of a notification on the wire, in bytes.
+        size: NonZeroU32 = NOTIFICATION;
+        /// Whether sources get the reports of ports (INT) instead of notifications (HPCC*).
+        telemetry: bool = false;
+    }
+}
+
+impl Lscc {
+    /// Refuses what single values cannot show.
+    pub(crate) fn check(&self) -> Result<(), Fault> {
+        let times = [Some(self.period), Some(self.interval), self.reset];
+        if let Some(zero) = times.into_iter().flatten().find(|at| at.is_zero()) {
+            return Err(
+                Fault::new(zero.origin, "once in no time at all is endlessly often").label("expected a time over zero")
+            );
+        }
+        match self.r_max {
+            Some(most) if *most < *self.r_min => {
+                let message = format!("the lowest rate, {}, is over the highest, {}", *self.r_min, *most);
+                Err(Fault::new(self.r_min.origin, message).label("expected at most `r_max`").at_least(most.origin))
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+table! {
+    /// SWING, as we read its published description: at each end of each long-haul link stands a relay that passes pauses and resumes on and holds what arrives meanwhile. Needs `[switch]` with `pfc`.
+    SwingTable {
+        /// Propagation delay between a border switch and its relay.
+        delay: At<Span> = At::default_of(Span::from_us(1));
+        /// A relay's buffer. `auto`: its headroom, and what the long-haul link carries in its round trip.
+        buffer: Auto<Bytes> = Auto::Auto;
+        /// A relay's headroom towards the long haul, as `headroom` of `[port]`.
+        headroom: Headroom = Headroom::Bdp(crate::quantity::Decimal::ONE);
+    }
+}
+
+/// Relays, or none.
+#[derive(Clone, PartialEq, Debug)]
+pub enum Swing {
+    /// None.
+    Off,
+    /// These.
+    On(SwingTable),
+}
+
+impl Swing {
+    /// The relays, if there are any.
+    pub fn as_ref(&self) -> Option<&SwingTable> {
+        match self {
+            Self::Off => None,
+            Self::On(table) => Some(table),
+        }
+    }
+}
+
+impl Field for Swing {
+    const EXPECTS: &'static str = "true, false or { delay = \"1us\", headroom = \"bdp\" }";
+    fn decode(node: &Node) -> Result<Self, Fault> {
+        match node.value {
+            Value::Boolean(false) => Ok(Self::Off),
+            Value::Boolean(true) => SwingTable::decode(&Node::empty_table()).map(Self::On),
+            Value::Table(_) => SwingTable::decode(node).map(Self::On),
+            _ => Err(unexpected::<Self>(node)),
+        }
+    }
+    fn encode(&self) -> Value {
+        match self {
+            Self::Off => Value::Boolean(false),
+            Self::On(table) => table.encode(),
+        }
+    }
+    fn schema() -> Json {
+        json!({ "oneOf": [{ "type": "boolean" }, SwingTable::schema()] })
+    }
+}

@@ -1,0 +1,266 @@
+//! `[switch]`: a buffer that all ports of a switch share, pauses, and reports of ports; by tier and by scheme.
+
+use std::num::NonZeroU32;
+
+use serde_json::{Value as Json, json};
+use units::Bytes;
+
+use super::{Auto, OffOr};
+use crate::decode::{At, Field, table, unexpected};
+use crate::error::Fault;
+use crate::quantity::Decimal;
+use crate::tree::{Node, Value};
+
+/// The room of a whole switch.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Pool {
+    /// This much.
+    Bytes(Bytes),
+    /// Without limit.
+    Unlimited,
+}
+
+impl Pool {
+    /// In bytes; [`Bytes::MAX`] without limit.
+    pub fn bytes(self) -> Bytes {
+        match self {
+            Self::Bytes(bytes) => bytes,
+            Self::Unlimited => Bytes::MAX,
+        }
+    }
+}
+
+impl Field for Pool {
+    const EXPECTS: &'static str = "a size such as \"32MiB\", or \"unlimited\"";
+    fn decode(node: &Node) -> Result<Self, Fault> {
+        if node.as_str() == Some("unlimited") { Ok(Self::Unlimited) } else { Bytes::decode(node).map(Self::Bytes) }
+    }
+    fn encode(&self) -> Value {
+        match self {
+            Self::Bytes(bytes) => bytes.encode(),
+            Self::Unlimited => Value::string("unlimited"),
+        }
+    }
+    fn schema() -> Json {
+        json!({ "oneOf": [{ "const": "unlimited" }, Bytes::schema()] })
+    }
+}
+
+const FRAME: NonZeroU32 = match NonZeroU32::new(64) {
+    Some(size) => size,
+    None => NonZeroU32::MIN,
+};
+
+table! {
+    /// Priority flow control (IEEE 802.1Qbb).
+    PfcTable {
+        /// Size of a pause frame on the wire, in bytes.
+        frame: NonZeroU32 = FRAME;
+        /// Whether the switches are relays: they pass pauses on, and ask for none themselves before their buffer would overflow.
+        relay: bool = false;
+    }
+}
+
+/// Priority flow control, or none.
+#[derive(Clone, PartialEq, Debug)]
+pub enum PfcSetting {
+    /// None: a packet that finds no room is dropped.
+    Off,
+    /// This.
+    On(PfcTable),
+}
+
+impl PfcSetting {
+    /// As the simulator takes it.
+    pub(crate) fn config(&self) -> Option<fabric::Pfc> {
+        match self {
+            Self::Off => None,
+            Self::On(table) => Some(fabric::Pfc { frame: table.frame.get(), relay: table.relay }),
+        }
+    }
+}
+
+impl Field for PfcSetting {
+    const EXPECTS: &'static str = "true, false or { frame = 64, relay = false }";
+    fn decode(node: &Node) -> Result<Self, Fault> {
+        match node.value {
+            Value::Boolean(false) => Ok(Self::Off),
+            Value::Boolean(true) => PfcTable::decode(&Node::empty_table()).map(Self::On),
+            Value::Table(_) => PfcTable::decode(node).map(Self::On),
+            _ => Err(unexpected::<Self>(node)),
+        }
+    }
+    fn encode(&self) -> Value {
+        match self {
+            Self::Off => Value::Boolean(false),
+            Self::On(table) => table.encode(),
+        }
+    }
+    fn schema() -> Json {
+        json!({ "oneOf": [{ "type": "boolean" }, PfcTable::schema()] })
+    }
+}
+
+table! {
+    /// Switches whose ports share one buffer. Without this table every port has a queue of its own.
+    Switch {
+        /// Room for all packets that wait in a switch.
+        buffer: At<Pool> = At::default_of(Pool::Bytes(Bytes::new(32 << 20)));
+        /// Of that, kept for each ingress port and data class in use.
+        reserve: At<Bytes> = At::default_of(Bytes::new(4_096));
+        /// A packet is dropped where its egress queue holds this many times what is left of the shared part, or `off`.
+        egress_alpha: OffOr<Decimal> = OffOr::Off;
+        /// Whether switches pause who sends to them; else what finds no room is dropped.
+        pfc: PfcSetting = PfcSetting::Off;
+        /// Whether ports report themselves to packets that ask (INT). `auto`: if a law of the scheme reads reports.
+        int: Auto<bool> = Auto::Auto;
+        /// Other settings for switches that hosts hang from and that touch no link between datacenters.
+        edge: Option<SwitchPatch> = None;
+        /// Other settings for switches between edge and core.
+        aggregation: Option<SwitchPatch> = None;
+        /// Other settings for all other switches.
+        core: Option<SwitchPatch> = None;
+        /// Other settings for switches at the links between datacenters.
+        border: Option<SwitchPatch> = None;
+    }
+}
+
+table! {
+    /// What a scheme changes of `[switch]`: the same keys, without defaults.
+    SwitchOver {
+        /// As in `[switch]`.
+        buffer: Option<At<Pool>> = None;
+        /// As in `[switch]`.
+        reserve: Option<At<Bytes>> = None;
+        /// As in `[switch]`.
+        egress_alpha: Option<OffOr<Decimal>> = None;
+        /// As in `[switch]`.
+        pfc: Option<PfcSetting> = None;
+        /// As in `[switch]`.
+        int: Option<Auto<bool>> = None;
+        /// For switches that hosts hang from.
+        edge: Option<SwitchPatch> = None;
+        /// For switches between edge and core.
+        aggregation: Option<SwitchPatch> = None;
+        /// For all other switches.
+        core: Option<SwitchPatch> = None;
+        /// For switches at the links between datacenters.
+        border: Option<SwitchPatch> = None;
+    }
+}
+
+table! {
+    /// Settings of one tier of switches: keys of `[switch]`, without defaults.
+    SwitchPatch {
+        /// As in `[switch]`.
+        buffer: Option<At<Pool>> = None;
+        /// As in `[switch]`.
+        reserve: Option<At<Bytes>> = None;
+        /// As in `[switch]`.
+        egress_alpha: Option<OffOr<Decimal>> = None;
+        /// As in `[switch]`.
+        int: Option<Auto<bool>> = None;
+    }
+}
+
+/// Where a switch stands.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum Tier {
+    /// Hosts hang from it.
+    Edge,
+    /// Between edge and core.
+    Aggregation,
+    /// None of the others.
+    Core,
+    /// At a link between datacenters.
+    Border,
+    /// A relay in such a link.
+    Relay,
+}
+
+impl Tier {
+    /// Every tier.
+    pub const ALL: [Self; 5] = [Self::Edge, Self::Aggregation, Self::Core, Self::Border, Self::Relay];
+
+    /// Its name in files.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Edge => "edge",
+            Self::Aggregation => "aggregation",
+            Self::Core => "core",
+            Self::Border => "border",
+            Self::Relay => "relay",
+        }
+    }
+}
+
+/// The settings of one tier, nothing left open.
+#[derive(Clone, PartialEq, Debug)]
+#[allow(missing_docs)]
+pub struct SwitchSettings {
+    pub buffer: At<Pool>,
+    pub reserve: At<Bytes>,
+    pub egress_alpha: OffOr<Decimal>,
+    pub pfc: PfcSetting,
+    pub int: Auto<bool>,
+}
+
+macro_rules! lay_over {
+    ($settings:expr, $patch:expr, $($key:ident)*) => {
+        $(if let Some(value) = &$patch.$key { $settings.$key = value.clone(); })*
+    };
+}
+
+macro_rules! of_tier {
+    ($table:expr, $tier:expr) => {
+        match $tier {
+            Tier::Edge => $table.edge.as_ref(),
+            Tier::Aggregation => $table.aggregation.as_ref(),
+            Tier::Core => $table.core.as_ref(),
+            Tier::Border => $table.border.as_ref(),
+            Tier::Relay => None,
+        }
+    };
+}
+
+impl Switch {
+    /// With every default.
+    pub(crate) fn of_defaults() -> Result<Self, Fault> {
+        Self::decode(&Node::empty_table())
+    }
+
+    /// The settings of a tier under a scheme: the file's, the scheme's, the file's for the tier, the scheme's for the
+    /// tier, each over those before.
+    pub fn settings(&self, tier: Tier, over: Option<&SwitchOver>) -> SwitchSettings {
+        let mut settings = SwitchSettings {
+            buffer: self.buffer,
+            reserve: self.reserve,
+            egress_alpha: self.egress_alpha,
+            pfc: self.pfc.clone(),
+            int: self.int,
+        };
+        if let Some(over) = over {
+            lay_over!(settings, over, buffer reserve egress_alpha pfc int);
+        }
+        if let Some(patch) = of_tier!(self, tier) {
+            lay_over!(settings, patch, buffer reserve egress_alpha int);
+        }
+        if let Some(patch) = over.and_then(|over| of_tier!(over, tier)) {
+            lay_over!(settings, patch, buffer reserve egress_alpha int);
+        }
+        settings
+    }
+}
+
+impl SwitchSettings {
+    /// As the simulator takes it; `asked` is whether packets ask for reports.
+    pub(crate) fn config(&self, asked: bool) -> fabric::Switch {
+        fabric::Switch {
+            buffer: self.buffer.bytes(),
+            reserve: *self.reserve,
+            egress_alpha: self.egress_alpha.value().map(Decimal::frac),
+            pfc: self.pfc.config(),
+            int: self.int.value().unwrap_or(asked),
+        }
+    }
+}

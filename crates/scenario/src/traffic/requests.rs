@@ -1,0 +1,124 @@
+//! Requests at random times, each answered by several hosts at once: incasts as a load.
+
+use fabric::HostId;
+use units::{Bytes, Rate, Span};
+
+use super::{Draft, DraftStart, Ground, Made};
+use crate::config::Requests;
+use crate::error::Fault;
+use crate::random::{Draws, EXPONENTIAL_BITS, exponential};
+
+/// More flows than this are a mistake.
+const MOST_FLOWS: u64 = 50_000_000;
+
+pub(crate) fn make(it: &Requests, draws: Draws, ground: &Ground<'_>) -> Result<Made, Fault> {
+    let size = ground.size(it.size)?;
+    let members = ground.members(&it.among)?;
+    let hosts: Vec<HostId> = (0..members.len() as u32).map(HostId).filter(|host| members[host.index()]).collect();
+    let fanout = it.fanout.get() as usize;
+    if fanout >= hosts.len() {
+        return Err(Fault::new(
+            it.fanout.origin,
+            format!("{fanout} senders and a receiver, but {} hosts", hosts.len()),
+        )
+        .label(format!("expected at most {}", hosts.len() - 1)));
+    }
+    let gap = mean_gap(it, size, &hosts, ground)?;
+    let (most, end_ps) = end(it, gap)?;
+
+    let mut made = Made::default();
+    let mut at = 0u128; // in units of 2^-(20 + 40) ps: 2^68 ps fit
+    // Draws of a request: its time, its receiver, its senders.
+    let each = 2 + u64::from(it.fanout.get());
+    for request in 0..most {
+        at = at.saturating_add(gap.saturating_mul(u128::from(exponential(draws.at(request * each)))));
+        let ps = at >> (20 + EXPONENTIAL_BITS);
+        if ps >= end_ps {
+            break;
+        }
+        let start = i64::try_from(ps + u128::from(it.start.unsigned_ps())).unwrap_or(i64::MAX);
+        let receiver = draws.below(request * each + 1, hosts.len());
+        let first = made.flows.len() as u32;
+        for sender in senders(fanout, hosts.len() - 1, |n, place| draws.below(request * each + 2 + place, n)) {
+            // The receiver is none of them: places from its own on are one further.
+            let src = hosts[sender + usize::from(sender >= receiver)];
+            let start = DraftStart::At(Span::from_ps(start));
+            made.flows.push(Draft { src, dst: hosts[receiver], size, start });
+        }
+        made.requests.push((first, made.flows.len() as u32));
+    }
+    Ok(made)
+}
+
+/// Mean time between requests, in units of 2^-20 ps.
+fn mean_gap(it: &Requests, size: Bytes, hosts: &[HostId], ground: &Ground<'_>) -> Result<u128, Fault> {
+    let rate = |&host: &HostId| ground.network.port(ground.network.uplink(host)).config().rate.bps();
+    let capacity: u64 = hosts.iter().map(rate).sum();
+    let load_ppm = u128::from(it.load.of(1_000_000));
+    if it.load.exceeds_one() || load_ppm == 0 {
+        let asked = u64::try_from(u128::from(capacity) * load_ppm / 1_000_000).unwrap_or(u64::MAX);
+        let message = format!("{} of the hosts' {} is {}", *it.load, Rate::from_bps(capacity), Rate::from_bps(asked));
+        return Err(Fault::new(it.load.origin, message).label("expected over 0, up to 1 (100 %)"));
+    }
+    // gap = bits / (load * capacity). A request is under 2^44 * 2^32 bytes: bits in 2^-20 ps saturate at worst.
+    let bits = u128::from(size.get()) * u128::from(it.fanout.get()) * 8;
+    let bits_ps = bits.saturating_mul(1_000_000_000_000 << 20);
+    Ok(bits_ps.saturating_mul(1_000_000) / (load_ppm * u128::from(capacity)))
+}
+
+/// How many requests there are at most, and when they end.
+fn end(it: &Requests, gap: u128) -> Result<(u64, u128), Fault> {
+    let most = MOST_FLOWS / u64::from(it.fanout.get());
+    match (it.requests, it.window) {
+        (Some(requests), None) if u64::from(requests.get()) > most => {
+            Err(Fault::new(requests.origin, format!("{} requests of {} flows", requests.get(), it.fanout.get()))
+                .label(format!("expected at most {MOST_FLOWS} flows")))
+        }
+        (Some(requests), None) => Ok((requests.get().into(), u128::MAX)),
+        (None, Some(window)) => {
+            let expected = (u128::from(window.unsigned_ps()) << 20) / gap.max(1);
+            if expected > u128::from(most) {
+                return Err(Fault::new(window.origin, format!("about {expected} requests would arrive in this time"))
+                    .label(format!("expected a shorter window: at most {MOST_FLOWS} flows")));
+            }
+            Ok((u64::MAX, u128::from(window.unsigned_ps())))
+        }
+        (Some(_), Some(window)) => {
+            Err(Fault::new(window.origin, "`window` and `requests` both say when arrivals end: give one"))
+        }
+        (None, None) => {
+            Err(Fault::new(it.load.origin, "this traffic never ends").help("give window = \"20ms\" or requests = 500"))
+        }
+    }
+}
+
+/// So many different places of `of`, in random order: the first steps of a shuffle, of which only what moved is kept.
+fn senders(count: usize, of: usize, draw: impl Fn(usize, u64) -> usize) -> Vec<usize> {
+    let mut moved = std::collections::BTreeMap::new();
+    let mut chosen = Vec::with_capacity(count);
+    for place in 0..count {
+        let other = place + draw(of - place, place as u64);
+        let here = moved.get(&place).copied().unwrap_or(place);
+        chosen.push(moved.insert(other, here).unwrap_or(other));
+    }
+    chosen
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn senders_differ(of in 1usize..200, part in 0usize..200, seed: u64) {
+            let draws = Draws::new(seed, 0);
+            let count = part.min(of);
+            let mut chosen = senders(count, of, |n, place| draws.below(place, n));
+            chosen.sort_unstable();
+            chosen.dedup();
+            prop_assert_eq!(chosen.len(), count);
+            prop_assert!(chosen.iter().all(|&place| place < of));
+        }
+    }
+}
