@@ -225,7 +225,7 @@ fn gather<L: ControlLaw>(
         let (mut of_ports, mut of_switches) = partition.plane.finish(ended_ps, setup);
         port_samples.append(&mut of_ports);
         switch_samples.append(&mut of_switches);
-        links.extend(partition.plane.outcomes(ended_ps, setup));
+        links.extend(partition.links(ended, setup));
         switches.extend(partition.plane.switches());
         held_back.append(&mut partition.plane.held_back(setup));
         engine.events += partition.plane.forwarded + partition.host_events;

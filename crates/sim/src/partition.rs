@@ -5,9 +5,11 @@ use laws::{ControlLaw, Hop, Path};
 
 use crate::host::{Context, Hosts, Trigger, Wire};
 use crate::layout::Layout;
+use crate::outcome::LinkOutcome;
 use crate::packet::{Packet, Report};
 use crate::plane::Plane;
 use crate::setup::{FlowSpec, Setup};
+use units::Time;
 
 const NO_HOST: u32 = u32::MAX;
 
@@ -126,6 +128,16 @@ impl<L: ControlLaw> Partition<L> {
             }
             self.plane.schedule().finish_window();
         }
+    }
+
+    /// The links' outcomes, in order, with the pauses of hosts' cards.
+    pub(crate) fn links(&self, ended: Time, setup: &Setup) -> Vec<LinkOutcome> {
+        let mut links: Vec<LinkOutcome> = self.plane.outcomes(ended.ps(), setup).collect();
+        for (host, &node) in self.node_of.iter().enumerate() {
+            let (card, _) = self.plane.host_ports(node as usize, setup);
+            (links[card].pauses, links[card].paused) = self.hosts.pauses(host, ended);
+        }
+        links
     }
 
     /// Runs a host to `end`: an arrival goes before the host's own starts, timers and sends of the same time.

@@ -218,12 +218,22 @@ impl Setup {
         let rates = there.iter().map(|&link| self.network.port(link).config().rate);
         // The first link of a path is a host's card, which packets do not wait at: they are handed over one by one.
         let queues = there.iter().skip(1).chain(back.iter().skip(1));
-        let waits = queues.map(|&link| self.network.port(link).config().longest_wait());
+        let waits = queues.map(|&link| self.longest_wait(link));
         Paths {
             base_rtt: base_rtt(&self.network, &there, &back, payload + self.host.header, self.host.ack_size),
             line_rate: rates.fold(Rate::MAX, Rate::min),
             hops: there.len() as u32,
             longest_wait: waits.sum(),
+        }
+    }
+
+    /// The longest that a packet can wait at a port: what its queue holds, or the whole buffer of its switch where that
+    /// is shared. A pause may be longer.
+    fn longest_wait(&self, link: LinkId) -> Option<Span> {
+        let port = self.network.port(link).config();
+        match self.network.nodes()[self.network.links()[link.index()].from.index()].switch {
+            Some(switch) => (switch.buffer != Bytes::MAX).then(|| port.rate.time_for(switch.buffer)),
+            None => port.longest_wait(),
         }
     }
 
