@@ -473,8 +473,8 @@ mod tests {
             };
             let mut now = 7u64;
             for (scale, gap) in gaps {
-                // Marks do not come in the same picosecond as a timer.
-                now += (gap >> (3 * scale).min(18)) * 1_000_000 / 1_000 * 1_000 + 1;
+                // Marks do not come in the same picosecond as a timer, which is a whole number of nanoseconds later.
+                now += (gap >> (3 * scale)) * 1_000 + 1;
                 reference.run(now);
                 cnp(&mut law, Time::from_ps(now));
                 reference.cnp(now);
