@@ -99,6 +99,7 @@ impl Dcqcn {
     }
 
     fn on_cnp(&mut self, now: Time) {
+        self.on_timer(now); // what was due, so that a look at the flag is never skipped
         let first = !self.alpha_due.is_set();
         if first {
             self.rate = self.limits.clamp(self.rate.scaled(self.params.rate_on_first_cnp));
@@ -390,6 +391,15 @@ mod tests {
         let alpha = (255.0_f64 / 256.0).powi(4);
         assert!((law.rate.bps() as f64 / (100e9 * (1.0 - alpha / 2.0)) - 1.0).abs() < 1e-8);
         assert_eq!((law.target, law.next_timer()), (Rate::from_gbps(100), Time::from_ns(314_001)));
+    }
+
+    #[test]
+    fn a_notification_at_the_moment_of_a_cut_does_not_put_it_off() {
+        let mut law = law(simulated);
+        let marks = |law: &mut Dcqcn, ns| law.on_notification(&Notification::Cnp { now: Time::from_ns(ns) });
+        marks(&mut law, 0);
+        marks(&mut law, 4_001);
+        assert_eq!((law.acted.cuts, law.next_timer()), (1, Time::from_ns(8_001)));
     }
 
     #[test]
