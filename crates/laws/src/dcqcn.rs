@@ -99,6 +99,7 @@ impl Dcqcn {
     }
 
     fn on_cnp(&mut self, now: Time) {
+        self.on_timer(now); // what was due, so that a look at the flag is never skipped
         let first = !self.alpha_due.is_set();
         if first {
             self.rate = self.limits.clamp(self.rate.scaled(self.params.rate_on_first_cnp));
@@ -393,6 +394,15 @@ mod tests {
     }
 
     #[test]
+    fn a_notification_at_the_moment_of_a_cut_does_not_put_it_off() {
+        let mut law = law(simulated);
+        let marks = |law: &mut Dcqcn, ns| law.on_notification(&Notification::Cnp { now: Time::from_ns(ns) });
+        marks(&mut law, 0);
+        marks(&mut law, 4_001);
+        assert_eq!((law.acted.cuts, law.next_timer()), (1, Time::from_ns(8_001)));
+    }
+
+    #[test]
     fn a_window_follows() {
         let mut law = law(|params| params.windowed = true);
         assert_eq!(law.permit().window, PATH.bdp());
@@ -473,8 +483,8 @@ mod tests {
             };
             let mut now = 7u64;
             for (scale, gap) in gaps {
-                // Marks do not come in the same picosecond as a timer.
-                now += (gap >> (3 * scale).min(18)) * 1_000_000 / 1_000 * 1_000 + 1;
+                // Marks do not come in the same picosecond as a timer, which is a whole number of nanoseconds later.
+                now += (gap >> (3 * scale)) * 1_000 + 1;
                 reference.run(now);
                 cnp(&mut law, Time::from_ps(now));
                 reference.cnp(now);

@@ -181,7 +181,7 @@ mod tests {
         Time::from_us(n)
     }
 
-    /// Eq. 2: t_NextPkt = t_Now + O - T, whatever was paused before.
+    /// Eq. 2: `t_NextPkt = t_Now + O - T`, whatever was paused before.
     #[test]
     fn the_strawman_pauses_again_for_the_same_queue() {
         let mut flow = OnRamp::new(Params { strawman: true, ..PARAMS });
