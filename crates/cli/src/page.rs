@@ -2,7 +2,7 @@
 
 use report::{Claim, FlowRate, Link, PortQueue, ReportData, Verdict};
 use results::claims::Judgement;
-use results::series::{distributions, queues, rates, traces};
+use results::series::{buffers, distributions, queues, rates, traces};
 use results::{RunResults, SizeBin};
 
 pub(crate) use results::store::REPORT;
@@ -73,6 +73,7 @@ fn one(run: &RunResults, bins: &[SizeBin], samples: usize) -> report::Run {
             rate_bps: flow.rate_bps,
         }
     };
+    let made_buffers = buffers(&run.switches, samples);
     let port = |port: results::series::PortQueue| PortQueue {
         name: port.name,
         queue_bytes: port.queue_bytes,
@@ -93,6 +94,8 @@ fn one(run: &RunResults, bins: &[SizeBin], samples: usize) -> report::Run {
         losses: link.losses,
         marks: link.marks,
         max_queue_bytes: link.max_queue_bytes,
+        pauses: link.pauses,
+        pause_ns: link.pause_ns,
     };
     report::Run {
         id: run.manifest.run.clone(),
@@ -109,6 +112,10 @@ fn one(run: &RunResults, bins: &[SizeBin], samples: usize) -> report::Run {
         queues: (!made_queues.time_ns.is_empty()).then(|| report::Queues {
             time_ns: made_queues.time_ns,
             ports: made_queues.ports.into_iter().map(port).collect(),
+        }),
+        buffers: (!made_buffers.time_ns.is_empty()).then(|| report::Queues {
+            time_ns: made_buffers.time_ns,
+            ports: made_buffers.ports.into_iter().map(port).collect(),
         }),
         traces: traces(&run.rates, samples).into_iter().map(trace).collect(),
         links: run.summary.network.links.iter().map(link).collect(),

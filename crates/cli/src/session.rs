@@ -212,7 +212,7 @@ impl Session<'_> {
             laws: [FlowClass::Intra, FlowClass::Inter]
                 .map(|class| built.laws.law(class).0.info().name.to_owned())
                 .into(),
-            requests: Vec::new(),
+            requests: built.requests.clone(),
             fairness_window: built.report.inter_rtt.or(built.report.intra_rtt).map_or(units::Span::ZERO, |rtt| rtt.max),
             resolved,
             inputs: self.scenario.inputs().into_iter().map(hash).collect(),

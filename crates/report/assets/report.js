@@ -699,6 +699,23 @@
     { key: 'marks', group: 'Network', label: 'marks', kind: 'count', long: 'Packets marked by ECN', get: net('ecn_marks') },
     { key: 'max_queue', group: 'Network', label: 'max queue', kind: 'bytes', best: 'low', long: 'Longest queue', get: net('max_queue_bytes') },
   );
+  // What few runs have gets a column only where some run has it.
+  if (runs.some((run) => cellOf(run, 'requests'))) {
+    for (const [stat, word] of [['mean', 'mean'], ['p99', '99th percentile']]) {
+      METRICS.push({ key: `fct_${stat}_requests`, group: 'Requests', label: stat, kind: 'ns', best: 'low', first: stat === 'mean', long: `Request completion time ${word}`, cls: 'requests',
+        get: (run) => cellOf(run, 'requests')?.fct_ns?.[stat] ?? null, unfit: (run) => unfinished(run, 'requests') });
+    }
+  }
+  if (runs.some((run) => net('pfc_pauses')(run) > 0)) {
+    METRICS.push(
+      { key: 'pfc_pauses', group: 'Pauses', label: 'count', kind: 'count', best: 'low', first: true, long: 'Pauses by flow control', get: net('pfc_pauses') },
+      { key: 'pfc_pause', group: 'Pauses', label: 'together', kind: 'ns', best: 'low', long: 'Pauses together', get: net('pfc_pause_ns') },
+      { key: 'host_pause', group: 'Pauses', label: 'a host', kind: 'ns', best: 'low', long: 'Pause of a host, on average', get: net('host_pause_ns') },
+    );
+  }
+  if (runs.some((run) => net('max_buffer_bytes')(run) > 0)) {
+    METRICS.push({ key: 'max_buffer', group: 'Buffers', label: 'fullest', kind: 'bytes', best: 'low', first: true, long: 'Most held by a shared buffer', get: net('max_buffer_bytes') });
+  }
   const TABLE_METRICS = METRICS.slice();
   // Only the grid plot offers these.
   slowMetrics('mean', 'mean', '', THREE);
@@ -708,7 +725,7 @@
     timeMetrics('p99', '99th percentile', '', [name]);
     slowMetrics('p99', '99th percentile', '', [name]);
   }
-  for (const name of ['requests', 'collectives']) {
+  for (const name of ['collectives']) {
     timeMetrics('mean', 'mean', '', [name]);
     timeMetrics('p99', '99th percentile', '', [name]);
   }
@@ -738,7 +755,7 @@
 
   function drawBar() {
     const links = [...document.querySelectorAll('main > section')].map((s) =>
-      el('a', { href: `#${s.id}` }, { warnings: 'Warnings', sweep: 'Grid', distributions: 'Completion times', rates: 'Rates', queues: 'Queues', traces: 'Laws', claims: 'Claims', scenario: 'Scenario' }[s.id] || s.querySelector('h2').textContent));
+      el('a', { href: `#${s.id}` }, { warnings: 'Warnings', sweep: 'Grid', distributions: 'Completion times', rates: 'Rates', queues: 'Queues', buffers: 'Buffers', pauses: 'Pauses', traces: 'Laws', claims: 'Claims', scenario: 'Scenario' }[s.id] || s.querySelector('h2').textContent));
     const inner = el('div', {}, el('div', { class: 'links' }, links));
     for (const key of axes) {
       const options = valuesOf(key).map((v) => [showValue(v), showValue(v)]);
@@ -1089,15 +1106,20 @@
 
   // --- queues
 
-  const queues = { hidden: null, common: true };
+  // Ports' queues and switches' buffers are drawn alike: `key` is where a run has them.
+  const QUEUES = { key: 'queues', word: 'queue', longest: 'longest sampled real queue', none: 'No queues were sampled here.', panel: 'queue-panel', state: { hidden: null, common: true } };
+  const BUFFERS = { key: 'buffers', word: 'buffer', longest: 'most sampled', none: 'No buffers were sampled here.', panel: 'buffer-panel', state: { hidden: null, common: true } };
+  const drawQueues = (body, id) => drawHeld(QUEUES, body, id);
+  const drawBuffers = (body, id) => drawHeld(BUFFERS, body, id);
   const most = (list) => (list || []).reduce((m, v) => (v > m ? v : m), 0);
 
-  function drawQueues(body, id) {
-    const members = shownRuns((r) => r.queues && some(r.queues.time_ns) && some(r.queues.ports));
-    if (!members.length) { body.append(el('p', { class: 'none' }, 'No queues were sampled here.')); return; }
+  function drawHeld(what, body, id) {
+    const { key, state: queues } = what;
+    const members = shownRuns((r) => r[key] && some(r[key].time_ns) && some(r[key].ports));
+    if (!members.length) { body.append(el('p', { class: 'none' }, what.none)); return; }
     const again = () => redraws.find((r) => r.id === id).go();
-    const ports = [...new Set(runs.flatMap((r) => (r.queues ? r.queues.ports.map((p) => p.name) : [])))];
-    const heights = new Map(ports.map((name) => [name, Math.max(0, ...runs.flatMap((r) => (r.queues ? r.queues.ports.filter((p) => p.name === name).map((p) => most(p.queue_bytes)) : [])))]));
+    const ports = [...new Set(runs.flatMap((r) => (r[key] ? r[key].ports.map((p) => p.name) : [])))];
+    const heights = new Map(ports.map((name) => [name, Math.max(0, ...runs.flatMap((r) => (r[key] ? r[key].ports.filter((p) => p.name === name).map((p) => most(p.queue_bytes)) : [])))]));
     if (!queues.hidden) { // many ports: open on the eight that were fullest
       const byHeight = ports.slice().sort((a, b) => heights.get(b) - heights.get(a));
       queues.hidden = new Set(byHeight.slice(8).map((n) => `port:${n}`));
@@ -1106,7 +1128,7 @@
     const visible = (s) => !queues.hidden.has(`port:${s.port}`) && !queues.hidden.has(`kind:${s.phantom ? 'phantom' : 'real'}`);
     const drawn = [];
     const refresh = () => { for (const [u, list] of drawn) u.batch(() => list.forEach((s, i) => { if (u.series[i + 1].show !== visible(s)) u.setSeries(i + 1, { show: visible(s) }); })); };
-    const phantoms = members.some((r) => r.queues.ports.some((p) => some(p.phantom_bytes)));
+    const phantoms = members.some((r) => r[key].ports.some((p) => some(p.phantom_bytes)));
 
     const top = el('div', { class: 'tools' });
     top.append(legend(ports.map((name) => ({ key: `port:${name}`, label: name, colour: colour(name) })), queues.hidden, refresh));
@@ -1114,35 +1136,52 @@
     if (members.length > 1) top.append(el('span', { class: 'push' }), commonBox(queues, again));
     body.append(top);
 
-    const span = overlap(members.map((r) => [r.queues.time_ns[0], lastOf(r.queues.time_ns)]));
-    const peakOf = (run) => Math.max(...run.queues.ports.map((p) => Math.max(most(p.queue_bytes), most(p.phantom_bytes))));
+    const span = overlap(members.map((r) => [r[key].time_ns[0], lastOf(r[key].time_ns)]));
+    const peakOf = (run) => Math.max(...run[key].ports.map((p) => Math.max(most(p.queue_bytes), most(p.phantom_bytes))));
     const peak = Math.max(1, ...members.map(peakOf));
     const t = unitFor('ns', span[1]);
     const b = unitFor('bytes', peak);
     const grid = panels(members.length);
     body.append(grid);
     for (const run of members) {
-      const time = run.queues.time_ns;
+      const time = run[key].time_ns;
       const range = queues.common ? span : [time[0], lastOf(time)];
-      const list = run.queues.ports.flatMap((p) => [
+      const list = run[key].ports.flatMap((p) => [
         { port: p.name, phantom: false, values: p.queue_bytes, label: phantoms ? `${p.name}, real` : p.name },
         ...(some(p.phantom_bytes) ? [{ port: p.name, phantom: true, values: p.phantom_bytes, label: `${p.name}, phantom` }] : []),
       ]);
       const box = plotBox(220);
-      const real = Math.max(...run.queues.ports.map((p) => most(p.queue_bytes)));
-      grid.append(el('div', { class: 'panel', 'data-testid': 'queue-panel' }, el('header', {}, el('h3', {}, titleOf(run)), el('p', {}, `longest sampled real queue ${show('bytes', real)}`)), box));
+      const real = Math.max(...run[key].ports.map((p) => most(p.queue_bytes)));
+      grid.append(el('div', { class: 'panel', 'data-testid': what.panel }, el('header', {}, el('h3', {}, titleOf(run)), el('p', {}, `${what.longest} ${show('bytes', real)}`)), box));
       later(() => {
         if (!box.isConnected) return; // a control was used before this was drawn
         const u = draw(box, {
-          section: id, title: `${run.label}: queues`, height: 220, sync: 'queues',
+          section: id, title: `${run.label}: ${key}`, height: 220, sync: key,
           data: [time.map((v) => v / t.div), ...list.map((s) => time.map((_, i) => (s.values[i] == null ? null : s.values[i] / b.div)))],
           series: list.map((s) => ({ label: s.label, colour: colour(s.port), dash: s.phantom ? [6, 4] : [], width: s.phantom ? 1.4 : 1.6, show: visible(s) })),
           x: { label: `time (${t.unit})`, range: [range[0] / t.div, range[1] / t.div], read: (v) => `at ${show('ns', v * t.div)}` },
-          y: { label: `queue (${b.unit})`, range: queues.common ? [0, (peak / b.div) * 1.05] : undefined, read: (v) => show('bytes', v * b.div) },
+          y: { label: `${what.word} (${b.unit})`, range: queues.common ? [0, (peak / b.div) * 1.05] : undefined, read: (v) => show('bytes', v * b.div) },
         });
         drawn.push([u, list]);
       });
     }
+  }
+
+  // --- pauses
+
+  function drawPauses(body) {
+    const rows = shownRuns((r) => net('pfc_pauses')(r) > 0).flatMap((r) => Object.entries(net('pfc_pauses_by_tier')(r) || {})
+      .filter(([, pauses]) => pauses > 0)
+      .map(([tier, pauses]) => ({ r, tier, pauses, ns: (net('pfc_pause_ns_by_tier')(r) || {})[tier] ?? null })));
+    if (!rows.length) { body.append(el('p', { class: 'none' }, 'No port was paused here.')); return; }
+    const columns = [
+      { key: 'run', label: 'run', name: true, get: (row) => row.r.label },
+      { key: 'tier', label: 'class of ports', get: (row) => row.tier },
+      { key: 'pauses', label: 'pauses', kind: 'count', get: (row) => row.pauses },
+      { key: 'ns', label: 'paused together', kind: 'ns', get: (row) => row.ns },
+      { key: 'mean', label: 'mean pause', kind: 'ns', get: (row) => (row.ns == null ? null : row.ns / row.pauses) },
+    ];
+    body.append(el('div', { class: 'scroll' }, table(columns, rows, { testid: 'pauses-table', caption: 'Pauses by class of ports' }).node));
   }
 
   // --- traces
@@ -1232,6 +1271,10 @@
       { key: 'losses', label: 'losses', kind: 'count', title: 'Packets taken by random loss', get: of('losses') },
       { key: 'marks', label: 'marks', kind: 'count', get: of('marks') },
       { key: 'max_queue_bytes', label: 'max queue', kind: 'bytes', get: of('max_queue_bytes') },
+      ...(rows.some(({ link }) => link.pauses > 0) ? [
+        { key: 'pauses', label: 'pauses', kind: 'count', title: 'Times that the other end paused it', get: of('pauses') },
+        { key: 'pause_ns', label: 'paused', kind: 'ns', get: of('pause_ns') },
+      ] : []),
     ];
     const t = table(columns, rows, { testid: 'links-table', sort: { key: 'utilisation', descending: true }, limit: 25, rowsWord: 'link', caption: 'Links' });
     const wanted = () => {
@@ -1286,6 +1329,8 @@
   section('distributions', drawDistributions);
   section('rates', drawRates);
   section('queues', drawQueues);
+  section('buffers', drawBuffers);
+  section('pauses', drawPauses);
   section('traces', drawTraces);
   section('links', drawLinks);
   section('scenario', drawScenario);

@@ -87,6 +87,8 @@ pub struct Run {
     pub rates: Option<Rates>,
     /// Queue lengths of ports over time.
     pub queues: Option<Queues>,
+    /// Shared buffers of switches over time: a switch takes a port's place.
+    pub buffers: Option<Queues>,
     /// What laws told about their own state over time.
     pub traces: Vec<Trace>,
     /// Totals of links or ports.
@@ -100,7 +102,7 @@ pub type Point = (f64, f64);
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Distribution {
-    /// `all`, `intra`, `inter`, or the name of one of the scenario's size bins.
+    /// `all`, `intra`, `inter`, `requests`, or the name of one of the scenario's size bins.
     pub class: String,
     /// Completion time in nanoseconds and cumulative share.
     pub fct_ns: Vec<Point>,
@@ -190,4 +192,8 @@ pub struct Link {
     pub marks: u64,
     /// Its longest queue in bytes.
     pub max_queue_bytes: u64,
+    /// Times that the other end paused it.
+    pub pauses: u64,
+    /// For how long.
+    pub pause_ns: u64,
 }

@@ -1,6 +1,6 @@
 //! The page around the data: head, the sections that have something to show, and the inlined assets.
 
-use crate::data::{ReportData, Run};
+use crate::data::{Queues, ReportData, Run};
 use serde::Serialize;
 use serde_json::Value;
 
@@ -48,6 +48,11 @@ pub fn render(data: &ReportData) -> String {
     html
 }
 
+/// Whether there is something to draw.
+fn holds(queues: &Queues) -> bool {
+    !queues.time_ns.is_empty() && !queues.ports.is_empty()
+}
+
 fn page_title(data: &ReportData) -> &str {
     if data.title.is_empty() { "Narrows report" } else { &data.title }
 }
@@ -62,6 +67,8 @@ enum Section {
     Distributions,
     Rates,
     Queues,
+    Buffers,
+    Pauses,
     Traces,
     Links,
     Scenario,
@@ -69,7 +76,7 @@ enum Section {
 }
 
 impl Section {
-    const ALL: [Section; 11] = [
+    const ALL: [Section; 13] = [
         Section::Warnings,
         Section::Results,
         Section::Claims,
@@ -77,6 +84,8 @@ impl Section {
         Section::Distributions,
         Section::Rates,
         Section::Queues,
+        Section::Buffers,
+        Section::Pauses,
         Section::Traces,
         Section::Links,
         Section::Scenario,
@@ -96,9 +105,9 @@ impl Section {
             Section::Rates => {
                 any(|run| run.rates.as_ref().is_some_and(|r| !r.time_ns.is_empty() && !r.flows.is_empty()))
             }
-            Section::Queues => {
-                any(|run| run.queues.as_ref().is_some_and(|q| !q.time_ns.is_empty() && !q.ports.is_empty()))
-            }
+            Section::Queues => any(|run| run.queues.as_ref().is_some_and(holds)),
+            Section::Buffers => any(|run| run.buffers.as_ref().is_some_and(holds)),
+            Section::Pauses => any(|run| run.summary["network"]["pfc_pauses"].as_u64().is_some_and(|count| count > 0)),
             Section::Traces => any(|run| run.traces.iter().any(|trace| !trace.time_ns.is_empty())),
             Section::Links => any(|run| !run.links.is_empty()),
             Section::Scenario => !data.scenario_toml.is_empty(),
@@ -115,6 +124,8 @@ impl Section {
             Section::Distributions => "distributions",
             Section::Rates => "rates",
             Section::Queues => "queues",
+            Section::Buffers => "buffers",
+            Section::Pauses => "pauses",
             Section::Traces => "traces",
             Section::Links => "links",
             Section::Scenario => "scenario",
@@ -131,6 +142,8 @@ impl Section {
             Section::Distributions => "How long flows took",
             Section::Rates => "Who gets the bandwidth",
             Section::Queues => "Queues over time",
+            Section::Buffers => "Shared buffers over time",
+            Section::Pauses => "Pauses",
             Section::Traces => "Inside the control laws",
             Section::Links => "Links",
             Section::Scenario => "Resolved scenario",
@@ -149,6 +162,8 @@ impl Section {
                 "Sending rate of each flow, one panel a run, with Jain’s fairness index below (1 is an equal split)."
             }
             Section::Queues => "Bytes waiting at the sampled ports: solid is the real queue, dashed the phantom queue.",
+            Section::Buffers => "Bytes waiting in each sampled switch, all its ports together.",
+            Section::Pauses => "How often and for how long ports were paused by flow control, by where they lie.",
             Section::Traces => "What the laws told about their own state, one panel a run.",
             Section::Links => "Totals of each link in each direction.",
             Section::Scenario => "Every default spelled out: this is what was run.",
@@ -246,7 +261,7 @@ fn escape_html(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::data::{Claim, Distribution, FlowRate, Link, PortQueue, Queues, Rates, Trace, Verdict};
+    use crate::data::{Claim, Distribution, FlowRate, Link, PortQueue, Rates, Trace, Verdict};
     use serde_json::json;
 
     fn run_with_everything() -> Run {
@@ -254,7 +269,7 @@ mod tests {
             id: "a".into(),
             label: "A".into(),
             point: vec![("scheme".into(), json!("uno")), ("load".into(), json!(0.4))],
-            summary: json!({ "schema": 1, "seed": 1 }),
+            summary: json!({ "schema": 1, "seed": 1, "network": { "pfc_pauses": 2 } }),
             warnings: vec!["never acted".into()],
             distributions: vec![Distribution {
                 class: "all".into(),
@@ -269,6 +284,10 @@ mod tests {
             queues: Some(Queues {
                 time_ns: vec![0, 1],
                 ports: vec![PortQueue { name: "p".into(), queue_bytes: vec![0, 9], phantom_bytes: vec![] }],
+            }),
+            buffers: Some(Queues {
+                time_ns: vec![0],
+                ports: vec![PortQueue { name: "s".into(), queue_bytes: vec![9], phantom_bytes: vec![] }],
             }),
             traces: vec![Trace { flow: 3, name: "cwnd_bytes".into(), time_ns: vec![0], values: vec![4096.0] }],
             links: vec![Link { name: "l".into(), utilisation: 0.5, ..Link::default() }],
@@ -320,7 +339,7 @@ mod tests {
     #[test]
     fn each_section_goes_with_its_data() {
         type Remove = fn(&mut ReportData);
-        let cases: [(Section, Remove); 10] = [
+        let cases: [(Section, Remove); 12] = [
             (Section::Warnings, |d| {
                 d.warnings.clear();
                 d.runs.iter_mut().for_each(|r| r.warnings.clear());
@@ -335,6 +354,8 @@ mod tests {
             }),
             (Section::Rates, |d| d.runs.iter_mut().for_each(|r| r.rates = Some(Rates::default()))),
             (Section::Queues, |d| d.runs.iter_mut().for_each(|r| r.queues = None)),
+            (Section::Buffers, |d| d.runs.iter_mut().for_each(|r| r.buffers = None)),
+            (Section::Pauses, |d| d.runs.iter_mut().for_each(|r| r.summary["network"]["pfc_pauses"] = json!(0))),
             (Section::Traces, |d| d.runs.iter_mut().for_each(|r| r.traces[0].time_ns.clear())),
             (Section::Links, |d| d.runs.iter_mut().for_each(|r| r.links.clear())),
             (Section::Scenario, |d| d.scenario_toml.clear()),

@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 use crate::input::{Class, SizeBin};
 use crate::stats;
 use crate::summary;
-use crate::tables::{FlowRow, FlowTable, PortTable, RateTable};
+use crate::tables::{FlowRow, FlowTable, PortTable, RateTable, SwitchTable};
+use units::{Span, Time};
 
 /// Most points of a distribution.
 pub const CDF_POINTS: usize = 400;
@@ -80,7 +81,7 @@ pub struct Trace {
     pub values: Vec<f64>,
 }
 
-/// The distributions of all classes that have completed flows: `all`, `intra`, `inter`, and the size bins.
+/// The distributions of all classes that have completed flows: `all`, `intra`, `inter`, the size bins, and `requests`.
 pub fn distributions(flows: &FlowTable, bins: &[SizeBin]) -> Vec<Distribution> {
     let mut made = Vec::new();
     let mut add = |class: &str, wanted: &dyn Fn(&FlowRow) -> bool| {
@@ -98,7 +99,29 @@ pub fn distributions(flows: &FlowTable, bins: &[SizeBin]) -> Vec<Distribution> {
     for bin in bins {
         add(&bin.name, &|row| bin.contains(row.size));
     }
+    made.extend(requests(flows));
     made
+}
+
+/// How long requests took, if any is complete: from the first flow's start to the last one's end, over the slowest
+/// flow's ideal time.
+fn requests(flows: &FlowTable) -> Option<Distribution> {
+    let mut requests: BTreeMap<u32, (Time, Time, Span)> = BTreeMap::new();
+    for row in &flows.rows {
+        let Some(request) = row.request else { continue };
+        let entry = requests.entry(request).or_insert((row.started, row.completed, row.ideal));
+        // `NEVER` is later than any time: a request with an open flow is open.
+        *entry = (entry.0.min(row.started), entry.1.max(row.completed), entry.2.max(row.ideal));
+    }
+    let done = || requests.values().filter(|(_, completed, _)| completed.is_set());
+    let took = |&(started, completed, _): &(Time, Time, Span)| completed.since(started).unsigned_ps();
+    let fct: Vec<f64> = done().map(|it| stats::ns(took(it))).collect();
+    if fct.is_empty() {
+        return None;
+    }
+    let slowdown = done().filter(|it| it.2 > Span::ZERO).map(|it| took(it) as f64 / it.2.ps() as f64).collect();
+    let slowdown = cdf(slowdown, CDF_POINTS);
+    Some(Distribution { class: "requests".into(), fct_ns: cdf(fct, CDF_POINTS), slowdown })
 }
 
 /// The cumulative distribution of `values` in at most `most` points (at least 2): one a distinct value if those are
@@ -177,6 +200,22 @@ pub fn queues(ports: &PortTable, most: usize) -> Queues {
     Queues { time_ns, ports: queues }
 }
 
+/// Shared buffers in at most about `most` points, as [`queues`]: a switch takes a port's place.
+pub fn buffers(switches: &SwitchTable, most: usize) -> Queues {
+    let times = distinct(switches.rows.iter().map(|row| row.time_ns));
+    let step = times.len().div_ceil(most.max(1)).max(1);
+    let time_ns: Vec<u64> = times.iter().copied().step_by(step).collect();
+    let empty =
+        |name: &String| PortQueue { name: name.clone(), queue_bytes: vec![0; time_ns.len()], phantom_bytes: Vec::new() };
+    let mut buffers: Vec<PortQueue> = switches.names.iter().map(empty).collect();
+    for row in &switches.rows {
+        let place = time_ns.partition_point(|&time| time <= row.time_ns).saturating_sub(1);
+        let held = &mut buffers[row.switch as usize].queue_bytes[place];
+        *held = (*held).max(row.buffer_bytes);
+    }
+    Queues { time_ns, ports: buffers }
+}
+
 /// What laws told of themselves, and the window (`cwnd_bytes`) and round trip (`srtt_ns`), for each flow, in at most
 /// about `most` points each.
 pub fn traces(rates: &RateTable, most: usize) -> Vec<Trace> {
@@ -218,6 +257,18 @@ fn distinct(times: impl Iterator<Item = u64>) -> Vec<u64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_thinned_buffer_keeps_its_peaks() {
+        let row = |time_ns, switch, buffer_bytes| crate::tables::SwitchRow { time_ns, switch, buffer_bytes };
+        let rows = vec![row(1, 0, 5), row(2, 0, 9), row(2, 1, 1), row(3, 0, 2), row(4, 1, 3)];
+        let table = SwitchTable { names: vec!["a".into(), "b".into()], rows };
+        let made = buffers(&table, 2);
+        assert_eq!(made.time_ns, [1, 3]);
+        let heights: Vec<&[u64]> = made.ports.iter().map(|port| port.queue_bytes.as_slice()).collect();
+        assert_eq!(heights, [&[9, 2], &[1, 3]]);
+        assert_eq!(buffers(&SwitchTable::default(), 2), Queues::default());
+    }
     use crate::testbed;
     use proptest::prelude::*;
 
@@ -292,7 +343,7 @@ mod tests {
     fn classes_without_completed_flows_have_no_distribution() {
         let run = testbed::results();
         let classes: Vec<String> = distributions(&run.flows, &testbed::bins()).into_iter().map(|it| it.class).collect();
-        assert_eq!(classes, ["all", "intra", "inter", "small", "large"]);
+        assert_eq!(classes, ["all", "intra", "inter", "small", "large", "requests"]);
         assert!(distributions(&FlowTable::default(), &[]).is_empty());
     }
 }

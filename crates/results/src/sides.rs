@@ -428,7 +428,15 @@ mod tests {
                 rate_bps: Some(100_000_000),
             }],
             rows: (0..30)
-                .map(|tick| PortRow { time_ns: tick * 100_000_000, port: 0, queue_bytes: queue, phantom_bytes: None })
+                .map(|tick| PortRow {
+                    time_ns: tick * 100_000_000,
+                    port: 0,
+                    queue_bytes: queue,
+                    phantom_bytes: None,
+                    ingress_bytes: None,
+                    pseudo_bytes: None,
+                    feedback_bps: None,
+                })
                 .collect(),
         };
         run

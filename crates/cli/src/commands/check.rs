@@ -3,7 +3,9 @@
 use std::fmt::Write as _;
 
 use comfy_table::{Table, presets};
-use scenario::{CheckedRun, Overrides};
+use fabric::{Gate, Limit};
+use scenario::{CheckedRun, Overrides, SwitchLine};
+use units::Bytes;
 
 use crate::args::CheckArgs;
 use crate::exit::{Failure, print};
@@ -60,6 +62,12 @@ fn one(run: &CheckedRun) -> String {
         }
     }
     let _ = writeln!(text, "  {}, {} of payload", count(report.flows, "flow"), bytes(report.payload.get()));
+    for line in &report.shared {
+        let _ = writeln!(text, "  {}", sharing(line));
+        for (class, gate) in &line.gates {
+            let _ = writeln!(text, "    {}", gate_line(class.name(), gate, line.switch.pfc.is_some()));
+        }
+    }
     for arrivals in &report.arrivals {
         let _ = writeln!(
             text,
@@ -93,4 +101,39 @@ fn one(run: &CheckedRun) -> String {
         let _ = writeln!(text, "  warning: {warning}");
     }
     text
+}
+
+/// How a kind of switch shares its buffer.
+fn sharing(line: &SwitchLine) -> String {
+    let pauses = match line.switch.pfc {
+        Some(pfc) if pfc.relay => "relays pauses",
+        Some(_) => "pauses",
+        None => "drops",
+    };
+    let size = |size: Bytes| if size == Bytes::MAX { "unlimited".to_owned() } else { bytes(size.get()) };
+    let int = if line.switch.int { ", reports its ports (INT)" } else { "" };
+    format!(
+        "{} of tier {}: buffer {}, of which {} headroom, {} reserve, {} shared by {}; {pauses}{int}",
+        count(line.count, "switch"),
+        line.tier.name(),
+        size(line.switch.buffer),
+        bytes(line.headroom.get()),
+        bytes(line.reserved.get()),
+        size(line.shared),
+        count(line.ports, "port"),
+    )
+}
+
+/// What a cable may hold.
+fn gate_line(class: &str, gate: &Gate, pauses: bool) -> String {
+    let off = match gate.off {
+        Limit::Bytes(size) => bytes(size.get()),
+        Limit::Alpha(alpha) => format!("{} of what is left", alpha.bits() as f64 / (1u64 << 32) as f64),
+    };
+    let resumes = bytes(gate.hysteresis.get());
+    if pauses {
+        format!("{class}: pauses at {off}, resumes at {resumes} less; headroom {}", bytes(gate.headroom.get()))
+    } else {
+        format!("{class}: drops at {off}")
+    }
 }

@@ -154,11 +154,18 @@ pub enum Subject {
     Drops(String),
     /// `law.KEY`.
     Law(&'static str),
-    /// `queue("PORTS").STAT` or `phantom("PORTS").STAT`.
+    /// `network.pfc_pauses_by_tier.TIER` or `network.pfc_pause_by_tier.TIER`.
+    Pauses {
+        /// Which of the two.
+        key: &'static str,
+        /// The class of links.
+        tier: String,
+    },
+    /// `queue("PORTS").STAT`, or the same of another of [`names::SAMPLED`].
     Queue {
-        /// `queue` or `phantom`.
+        /// Which of them.
         which: &'static str,
-        /// Which ports.
+        /// Which ports, or, of `buffer`, which switches.
         ports: String,
         /// Which number of it.
         stat: &'static str,
@@ -168,7 +175,10 @@ pub enum Subject {
 /// The words of the language.
 pub mod names {
     /// Parts of a run that are no classes of flows.
-    pub const PARTS: [&str; 5] = ["fairness", "network", "law", "queue", "phantom"];
+    pub const PARTS: [&str; 9] =
+        ["fairness", "network", "law", "queue", "phantom", "ingress", "pseudo", "feedback", "buffer"];
+    /// Of sampled ports, and of sampled switches.
+    pub const SAMPLED: [&str; 6] = ["queue", "phantom", "ingress", "pseudo", "feedback", "buffer"];
     /// Of a class of flows, with a statistic.
     pub const SPREADS: [&str; 2] = ["fct", "slowdown"];
     /// Of a class of flows, alone.
@@ -178,7 +188,7 @@ pub mod names {
     /// After `fairness`.
     pub const FAIRNESS: [&str; 3] = ["jain_mean", "jain_final", "converged_at"];
     /// After `network`.
-    pub const NETWORK: [&str; 9] = [
+    pub const NETWORK: [&str; 16] = [
         "data_packets",
         "packet_hops",
         "drops",
@@ -187,8 +197,17 @@ pub mod names {
         "timeouts",
         "pfc_pauses",
         "pfc_pause",
+        "host_pause",
+        "nacks",
+        "cnps",
+        "held",
+        "headroom_drops",
+        "messages",
+        "max_buffer",
         "max_queue",
     ];
+    /// After `network`, before a class of links.
+    pub const PAUSES: [&str; 2] = ["pfc_pauses_by_tier", "pfc_pause_by_tier"];
     /// After `law`.
     pub const LAW: [&str; 6] = ["increases", "cuts", "loss_cuts", "emergencies", "holds", "credits"];
 }
@@ -284,6 +303,7 @@ impl fmt::Display for Metric {
             Subject::Fairness(key) => write!(f, "{run}.fairness.{key}"),
             Subject::Network(key) => write!(f, "{run}.network.{key}"),
             Subject::Drops(tier) => write!(f, "{run}.network.drops_by_tier.{}", name_text(tier)),
+            Subject::Pauses { key, tier } => write!(f, "{run}.network.{key}.{}", name_text(tier)),
             Subject::Law(key) => write!(f, "{run}.law.{key}"),
             Subject::Queue { which, ports, stat } => write!(f, "{run}.{which}({}).{stat}", quoted(ports)),
         }

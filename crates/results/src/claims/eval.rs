@@ -8,11 +8,13 @@ use super::ast::{Check, Comparison, Expr, Function, Metric, Operator, Order, Sub
 use super::quantity::{Dimension, Value};
 use crate::store::RunResults;
 use crate::summary::{Cell, Summary, spread};
-use crate::tables::PortTable;
+use crate::tables::{PortRow, PortTable, SwitchTable};
 
-/// Runs by id, with their summaries and, where they are at hand, their port samples.
+/// Runs by id, with their summaries and, where they are at hand, their samples of ports and switches.
 #[derive(Clone, Default, Debug)]
-pub struct Runs<'a>(BTreeMap<&'a str, (&'a Summary, Option<&'a PortTable>)>);
+pub struct Runs<'a>(BTreeMap<&'a str, (&'a Summary, Option<Samples<'a>>)>);
+
+type Samples<'a> = (&'a PortTable, &'a SwitchTable);
 
 impl<'a> Runs<'a> {
     /// Runs of which only summaries are at hand.
@@ -22,7 +24,7 @@ impl<'a> Runs<'a> {
 
     /// Whole runs.
     pub fn of_results(runs: impl IntoIterator<Item = &'a RunResults>) -> Self {
-        let entry = |run: &'a RunResults| (run.summary.run.as_str(), (&run.summary, Some(&run.ports)));
+        let entry = |run: &'a RunResults| (run.summary.run.as_str(), (&run.summary, Some((&run.ports, &run.switches))));
         Self(runs.into_iter().map(entry).collect())
     }
 
@@ -140,7 +142,7 @@ fn compares(comparison: &Comparison, runs: &Runs<'_>) -> Result<bool, EvalError>
 }
 
 fn measured(metric: &Metric, runs: &Runs<'_>) -> Result<Value, EvalError> {
-    let Some(&(summary, ports)) = runs.0.get(metric.run.as_str()) else {
+    let Some(&(summary, samples)) = runs.0.get(metric.run.as_str()) else {
         let known: Vec<&str> = runs.ids().collect();
         return Err(EvalError::NoRun { run: metric.run.clone(), known: known.join("; ") });
     };
@@ -188,6 +190,13 @@ fn measured(metric: &Metric, runs: &Runs<'_>) -> Result<Value, EvalError> {
                 "timeouts" => count(it.timeouts),
                 "pfc_pauses" => count(it.pfc_pauses),
                 "pfc_pause" => Ok(Value::ns(it.pfc_pause_ns as f64)),
+                "host_pause" => Ok(Value::ns(it.host_pause_ns)),
+                "nacks" => count(it.nacks),
+                "cnps" => count(it.cnps),
+                "held" => Ok(Value::ns(it.held_ns as f64)),
+                "headroom_drops" => count(it.headroom_drops),
+                "messages" => count(it.messages),
+                "max_buffer" => Ok(Value::bytes(it.max_buffer_bytes as f64)),
                 _ => Ok(Value::bytes(it.max_queue_bytes as f64)),
             }
         }
@@ -197,21 +206,40 @@ fn measured(metric: &Metric, runs: &Runs<'_>) -> Result<Value, EvalError> {
             let found = tiers.get(tier).map(|&drops| Value::number(drops as f64));
             found.ok_or_else(|| missing(format!("no class of links `{tier}`; there are {}", known())))
         }
+        Subject::Pauses { key, tier } => {
+            let pauses = &summary.network.pfc_pauses_by_tier;
+            let lengths = &summary.network.pfc_pause_ns_by_tier;
+            let found = if *key == "pfc_pauses_by_tier" {
+                pauses.get(tier).map(|&count| Value::number(count as f64))
+            } else {
+                lengths.get(tier).map(|&ns| Value::ns(ns as f64))
+            };
+            let known = || pauses.iter().map(|(name, _)| name).collect::<Vec<_>>().join(", ");
+            found.ok_or_else(|| missing(format!("no class of links `{tier}`; there are {}", known())))
+        }
         Subject::Law(key) => {
             let entries = summary.law.acted.entries();
             let found = entries.iter().find(|(name, _)| name == key);
             found.map(|&(_, times)| Value::number(times as f64)).ok_or_else(|| missing("is not counted".into()))
         }
         Subject::Queue { which, ports: choice, stat } => {
-            let ports = ports.ok_or_else(|| missing("the run's port samples are not at hand".into()))?;
-            let rows = ports.chosen(choice);
-            let bytes: Vec<f64> = if *which == "queue" {
-                rows.iter().map(|row| row.queue_bytes as f64).collect()
-            } else {
-                rows.iter().filter_map(|row| row.phantom_bytes).map(|bytes| bytes as f64).collect()
+            let (ports, switches) =
+                samples.ok_or_else(|| missing("the run's port samples are not at hand".into()))?;
+            let of_ports = |of: fn(&PortRow) -> Option<u64>| {
+                ports.chosen(choice).iter().filter_map(of).map(|value| value as f64).collect::<Vec<f64>>()
             };
-            let found = spread(bytes).get(stat).flatten();
-            found.map(Value::bytes).ok_or_else(|| missing(format!("no samples of the ports `{choice}`")))
+            let values = match *which {
+                "queue" => of_ports(|row| Some(row.queue_bytes)),
+                "phantom" => of_ports(|row| row.phantom_bytes),
+                "ingress" => of_ports(|row| row.ingress_bytes),
+                "pseudo" => of_ports(|row| row.pseudo_bytes),
+                "feedback" => of_ports(|row| row.feedback_bps),
+                _ => switches.chosen(choice).iter().map(|row| row.buffer_bytes as f64).collect(),
+            };
+            let of = if *which == "buffer" { "switches" } else { "ports" };
+            let found = spread(values).get(stat).flatten();
+            let value = |found| if *which == "feedback" { Value::bps(found) } else { Value::bytes(found) };
+            found.map(value).ok_or_else(|| missing(format!("no samples of the {of} `{choice}`")))
         }
     }
 }

@@ -324,7 +324,7 @@ impl<'a> Parser<'a> {
             run = format!("{run},{point}");
         }
         self.need(".")?;
-        let (part, quoted) = self.name("all, intra, inter, a size bin, fairness, network, law, queue or phantom")?;
+        let (part, quoted) = self.name("all, intra, inter, a size bin, fairness, network, law, queue, phantom, ingress, pseudo, feedback or buffer")?;
         let word = names::PARTS.into_iter().find(|&known| !quoted && known == part);
         let subject = match word {
             Some("fairness") => {
@@ -340,13 +340,17 @@ impl<'a> Parser<'a> {
                 if self.word("drops_by_tier") {
                     self.need(".")?;
                     Subject::Drops(self.name("a class of links, or random")?.0)
+                } else if let Some(key) = names::PAUSES.into_iter().find(|key| self.word(key)) {
+                    self.need(".")?;
+                    Subject::Pauses { key, tier: self.name("a class of links")?.0 }
                 } else {
                     Subject::Network(self.one_of("a total of the network", &names::NETWORK)?)
                 }
             }
             Some(which) => {
                 self.need("(")?;
-                let (ports, _) = self.name("ports in quotes, such as \"receiver\"")?;
+                let what = if which == "buffer" { "switches in quotes, such as \"all\"" } else { "ports in quotes, such as \"receiver\"" };
+                let (ports, _) = self.name(what)?;
                 self.need(")")?;
                 self.need(".")?;
                 Subject::Queue { which, ports, stat: self.one_of("a statistic", &names::STATS)? }

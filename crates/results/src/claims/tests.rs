@@ -49,6 +49,9 @@ fn checks_hold_or_not() {
         "a.inter.goodput * a.inter.fct.max > 1MB",
         "4MB / a.inter.fct.max > 1Gbps",
         "a.network.max_queue <= 1MiB",
+        "a.network.pfc_pause == 0s and a.network.pfc_pause_by_tier.inter == 0s and a.network.pfc_pauses_by_tier.host == 0",
+        "a.network.host_pause == 0s and a.network.nacks + a.network.cnps + a.network.messages == 0",
+        "a.network.held == 0s and a.network.max_buffer == 0B and a.network.headroom_drops == 0",
     ] {
         assert!(held(text), "{text}");
     }
@@ -84,6 +87,11 @@ fn what_has_no_value_says_why() {
         ("min(1ms, 1Gbps) < 1ms", "`1Gbps` is a rate: they cannot be compared"),
         ("1 / (1 - 1) < 1", "`1 / (1 - 1)` divides by zero"),
         ("a.queue(\"nowhere\").max < 1B", "no samples of the ports `nowhere`"),
+        ("a.ingress(\"receiver\").max < 1B", "no samples of the ports `receiver`"),
+        ("a.pseudo(\"receiver\").max < 1B", "no samples of the ports `receiver`"),
+        ("a.feedback(\"receiver\").mean < 1Gbps", "no samples of the ports `receiver`"),
+        ("a.buffer(\"all\").p95 < 10MB", "no samples of the switches `all`"),
+        ("a.network.pfc_pause_by_tier.sky < 1s", "no class of links `sky`"),
         ("a.network.drops_by_tier.spine < 1", "no class of links `spine`; there are nic, host"),
         ("1 > 2 and c.all.count == 1", "there is no run `c`"),
     ];
@@ -243,8 +251,9 @@ fn metric() -> impl Strategy<Value = Expr> {
         1 => word(&names::FAIRNESS).prop_map(Subject::Fairness),
         1 => word(&names::NETWORK).prop_map(Subject::Network),
         1 => any_name().prop_map(Subject::Drops),
+        1 => (word(&names::PAUSES), any_name()).prop_map(|(key, tier)| Subject::Pauses { key, tier }),
         1 => word(&names::LAW).prop_map(Subject::Law),
-        1 => (word(&["queue", "phantom"]), any_name(), stat())
+        1 => (word(&names::SAMPLED), any_name(), stat())
             .prop_map(|(which, ports, stat)| Subject::Queue { which, ports, stat }),
     ];
     (run, subject).prop_map(|(run, subject)| Expr::Metric(Metric { run, subject }))

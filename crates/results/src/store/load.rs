@@ -8,10 +8,10 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use super::manifest::{self, GRID, GridManifest, MANIFEST, Manifest, PROGRAM, RUN};
-use super::{FLOWS, PORTS, RATES, RUNS, RunResults, SUMMARY, sha256};
+use super::{FLOWS, PORTS, RATES, RUNS, RunResults, SUMMARY, SWITCHES, sha256};
 use crate::Error;
 use crate::summary::{self, Summary};
-use crate::tables::{FlowTable, PortTable, RateTable};
+use crate::tables::{FlowTable, PortTable, RateTable, SwitchTable};
 
 /// Reads the directory of one run.
 ///
@@ -96,11 +96,18 @@ fn load_run(directory: &Path, manifest: Value) -> Result<RunResults, Error> {
     let (flows, flows_path) = read_table(FLOWS)?;
     let (ports, ports_path) = read_table(PORTS)?;
     let (rates, rates_path) = read_table(RATES)?;
+    let switches = if manifest.files.iter().any(|file| file.name == SWITCHES) {
+        let (bytes, path) = read_table(SWITCHES)?;
+        SwitchTable::read(bytes, &path)?
+    } else {
+        SwitchTable::default()
+    };
     Ok(RunResults {
         summary,
         flows: FlowTable::read(flows, &flows_path)?,
         ports: PortTable::read(ports, &ports_path)?,
         rates: RateTable::read(rates, &rates_path)?,
+        switches,
         manifest,
     })
 }
@@ -180,6 +187,19 @@ mod tests {
         for (at, threads) in (1..).zip([1, 2, 3, 8]) {
             assert!(tables(at, threads) == first, "{threads} threads");
         }
+    }
+
+    #[test]
+    fn samples_of_switches_have_their_own_file() {
+        let scratch = Scratch::new("switches");
+        let mut run = testbed::results();
+        run.switches.names.push("dc0.border".into());
+        let row = |time_ns| crate::tables::SwitchRow { time_ns, switch: 0, buffer_bytes: 7 };
+        run.switches.rows.extend([row(1), row(2)]);
+        let target = scratch.path().join("run");
+        write_run(&target, &run).unwrap();
+        assert!(scratch.names("run").iter().any(|name| name == SWITCHES));
+        assert_eq!(load(&target).unwrap().switches, run.switches);
     }
 
     #[test]

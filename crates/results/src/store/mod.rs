@@ -18,7 +18,7 @@ pub use staging::Staging;
 
 use crate::input::{EngineTimes, Program, RunInfo};
 use crate::summary::{Summary, summarise};
-use crate::tables::{FlowTable, PortTable, RateTable};
+use crate::tables::{FlowTable, PortTable, RateTable, SwitchTable};
 use crate::{Error, parquet};
 
 /// The name of a run's summary.
@@ -29,6 +29,8 @@ pub const FLOWS: &str = "flows.parquet";
 pub const PORTS: &str = "ports.parquet";
 /// The name of a run's table of flow samples.
 pub const RATES: &str = "rates.parquet";
+/// The name of a run's table of samples of shared buffers, where there are any.
+pub const SWITCHES: &str = "switches.parquet";
 
 /// The name of a report.
 pub const REPORT: &str = "report.html";
@@ -48,6 +50,8 @@ pub struct RunResults {
     pub ports: PortTable,
     /// Sampled flows.
     pub rates: RateTable,
+    /// Sampled switches.
+    pub switches: SwitchTable,
 }
 
 impl RunResults {
@@ -66,7 +70,8 @@ impl RunResults {
         let rates = RateTable::new(outcome);
         let summary = summarise(info, setup, outcome, &flows, &rates, times);
         let manifest = Manifest::new(info, program, setup.seed);
-        Ok(Self { manifest, summary, flows, ports: PortTable::new(setup, outcome), rates })
+        let (ports, switches) = (PortTable::new(setup, outcome), SwitchTable::new(setup, outcome));
+        Ok(Self { manifest, summary, flows, ports, rates, switches })
     }
 
     /// Writes all files. `folder` is empty for a run alone, or its place in the directory of a grid
@@ -79,7 +84,10 @@ impl RunResults {
         let mut manifest = self.manifest.clone();
         manifest.files.clear();
         staging.text(&at(SUMMARY), &self.summary.to_json())?;
-        for (name, frame) in [(FLOWS, self.flows.frame()), (PORTS, self.ports.frame()), (RATES, self.rates.frame())] {
+        let tables = [(FLOWS, self.flows.frame()), (PORTS, self.ports.frame()), (RATES, self.rates.frame())];
+        // Few runs sample switches: the others leave the files that they always left.
+        let switches = (!self.switches.rows.is_empty()).then(|| (SWITCHES, self.switches.frame()));
+        for (name, frame) in tables.into_iter().chain(switches) {
             let mut hash = Sha256::new();
             staging.file(&at(name), |out| {
                 parquet::write(&frame, &mut Hashed { out, hash: &mut hash }).map_err(io::Error::other)

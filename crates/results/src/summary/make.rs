@@ -127,13 +127,36 @@ mod tests {
             "timeouts",
             "pfc_pauses",
             "pfc_pause_ns",
+            "pfc_pauses_by_tier",
+            "pfc_pause_ns_by_tier",
+            "host_pause_ns",
+            "nacks",
+            "cnps",
+            "held_ns",
             "max_queue_bytes",
+            "max_buffer_bytes",
+            "headroom_drops",
+            "messages",
+            "deadlock",
             "links",
+            "switches",
         ];
         assert_eq!(keys(&json["network"]), network);
         let tiers = ["nic", "host", "edge", "core", "border", "inter", "other", "random"];
         assert_eq!(keys(&json["network"]["drops_by_tier"]), tiers);
-        let link = ["name", "class", "utilisation", "packets", "bytes", "drops", "losses", "marks", "max_queue_bytes"];
+        let link = [
+            "name",
+            "class",
+            "utilisation",
+            "packets",
+            "bytes",
+            "drops",
+            "losses",
+            "marks",
+            "max_queue_bytes",
+            "pauses",
+            "pause_ns",
+        ];
         assert_eq!(keys(&json["network"]["links"][0]), link);
         assert_eq!(keys(&json["credits"]), ["sent", "used", "dropped", "wasted"]);
         assert_eq!(keys(&json["fairness"]), ["jain_mean", "jain_final", "converged_at_ns"]);

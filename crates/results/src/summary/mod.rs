@@ -21,6 +21,8 @@ use crate::ordered::Ordered;
 pub const SCHEMA: u64 = 1;
 /// Most links that a summary lists.
 pub const LINKS_LISTED: usize = 64;
+/// Most switches that a summary lists.
+pub const SWITCHES_LISTED: usize = 64;
 
 /// A run in numbers.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
@@ -143,10 +145,56 @@ pub struct NetworkTotals {
     pub pfc_pauses: u64,
     /// Their length together.
     pub pfc_pause_ns: u64,
+    /// Pauses by class of link.
+    #[serde(default)]
+    pub pfc_pauses_by_tier: Ordered<u64>,
+    /// Their length by class of link.
+    #[serde(default)]
+    pub pfc_pause_ns_by_tier: Ordered<u64>,
+    /// For how long hosts were paused, on average over all hosts.
+    #[serde(default)]
+    pub host_pause_ns: f64,
+    /// Times that receivers asked for packets again.
+    #[serde(default)]
+    pub nacks: u64,
+    /// Notifications of congestion that sources got, from receivers or from switches.
+    #[serde(default)]
+    pub cnps: u64,
+    /// For how long flows were held at the edge, all together.
+    #[serde(default)]
+    pub held_ns: u64,
     /// The longest queue of any port.
     pub max_queue_bytes: u64,
+    /// The most that a shared buffer held.
+    #[serde(default)]
+    pub max_buffer_bytes: u64,
+    /// Packets dropped that pauses should have saved.
+    #[serde(default)]
+    pub headroom_drops: u64,
+    /// Messages of controllers in switches.
+    #[serde(default)]
+    pub messages: u64,
+    /// Ports that waited for each other in a circle at the end; empty if none did.
+    #[serde(default)]
+    pub deadlock: Vec<String>,
     /// The lossiest and the busiest links, the busiest first.
     pub links: Vec<LinkTotals>,
+    /// Switches that share their buffers, the fullest first.
+    #[serde(default)]
+    pub switches: Vec<SwitchTotals>,
+}
+
+/// A switch that shares its buffer.
+#[derive(Clone, PartialEq, Eq, Default, Debug, Serialize, Deserialize)]
+pub struct SwitchTotals {
+    /// Its name.
+    pub name: String,
+    /// The most that its buffer held.
+    pub max_buffer_bytes: u64,
+    /// Packets dropped that pauses should have saved.
+    pub headroom_drops: u64,
+    /// Messages of its controllers.
+    pub messages: u64,
 }
 
 /// One link in one direction.
@@ -170,6 +218,12 @@ pub struct LinkTotals {
     pub marks: u64,
     /// The longest queue.
     pub max_queue_bytes: u64,
+    /// Times that the other end paused it.
+    #[serde(default)]
+    pub pauses: u64,
+    /// For how long.
+    #[serde(default)]
+    pub pause_ns: u64,
 }
 
 /// Credits of credit-based laws; zeros where there are none.

@@ -1,16 +1,23 @@
 //! Totals of links.
 
-use fabric::{LinkClass, LinkId};
-use sim::{Outcome, Setup};
+use std::cmp::Reverse;
 
-use super::{LINKS_LISTED, LinkTotals, NetworkTotals};
+use fabric::{LinkClass, LinkId};
+use sim::{LinkOutcome, Outcome, Setup, SwitchOutcome};
+use units::Span;
+
+use super::{LINKS_LISTED, LinkTotals, NetworkTotals, SWITCHES_LISTED, SwitchTotals};
 use crate::ordered::Ordered;
 
 /// Totals of all links, and the links worth a line.
 pub(crate) fn totals(setup: &Setup, outcome: &Outcome) -> NetworkTotals {
-    let of_class = |class: LinkClass| {
+    let of = |class: LinkClass| {
         let links = setup.network.links().iter().zip(&outcome.links);
-        links.filter(|(link, _)| link.class == class).map(|(_, it)| it.drops).sum::<u64>()
+        links.filter(move |(link, _)| link.class == class).map(|(_, it)| it)
+    };
+    let of_class = |class: LinkClass| of(class).map(|it| it.drops).sum::<u64>();
+    let by_class = |value: &dyn Fn(LinkClass) -> u64| {
+        Ordered(LinkClass::ALL.map(|class| (class.name().to_owned(), value(class))).to_vec())
     };
     let losses = outcome.links.iter().map(|link| link.losses).sum::<u64>();
     let tiers = LinkClass::ALL.map(|class| (class.name(), of_class(class)));
@@ -24,11 +31,45 @@ pub(crate) fn totals(setup: &Setup, outcome: &Outcome) -> NetworkTotals {
         ecn_marks: outcome.links.iter().map(|link| link.marks).sum(),
         retransmits: outcome.flows.iter().map(|flow| flow.stats.retransmits).sum(),
         timeouts: outcome.flows.iter().map(|flow| u64::from(flow.stats.timeouts)).sum(),
-        pfc_pauses: 0,
-        pfc_pause_ns: 0,
+        pfc_pauses: outcome.links.iter().map(|link| link.pauses).sum(),
+        pfc_pause_ns: paused_ns(outcome.links.iter()),
+        pfc_pauses_by_tier: by_class(&|class| of(class).map(|link| link.pauses).sum()),
+        pfc_pause_ns_by_tier: by_class(&|class| paused_ns(of(class))),
+        host_pause_ns: paused_ns(of(LinkClass::Nic)) as f64 / setup.network.hosts().len().max(1) as f64,
+        nacks: outcome.flows.iter().map(|flow| u64::from(flow.stats.nacks)).sum(),
+        cnps: outcome.flows.iter().map(|flow| flow.stats.cnps).sum(),
+        held_ns: ns(outcome.flows.iter().map(|flow| flow.stats.held)),
         max_queue_bytes: outcome.links.iter().map(|link| link.max_queue.get()).max().unwrap_or(0),
+        max_buffer_bytes: outcome.switches.iter().map(|switch| switch.max_buffer.get()).max().unwrap_or(0),
+        headroom_drops: outcome.switches.iter().map(|switch| switch.headroom_drops).sum(),
+        messages: outcome.switches.iter().map(|switch| switch.messages).sum(),
+        deadlock: outcome.deadlock.iter().map(|&link| setup.network.link_name(link)).collect(),
         links: links(setup, outcome),
+        switches: switches(setup, outcome),
     }
+}
+
+/// Times added as picoseconds and only then cut to nanoseconds.
+fn ns(times: impl Iterator<Item = Span>) -> u64 {
+    let ps: u128 = times.map(|time| u128::from(time.unsigned_ps())).sum();
+    u64::try_from(ps / 1_000).unwrap_or(u64::MAX)
+}
+
+fn paused_ns<'a>(links: impl Iterator<Item = &'a LinkOutcome>) -> u64 {
+    ns(links.map(|link| link.paused))
+}
+
+/// Up to [`SWITCHES_LISTED`] switches, those that dropped what they should not first, then the fullest.
+fn switches(setup: &Setup, outcome: &Outcome) -> Vec<SwitchTotals> {
+    let mut order: Vec<&SwitchOutcome> = outcome.switches.iter().collect();
+    order.sort_by_key(|it| (Reverse(it.headroom_drops), Reverse(it.max_buffer), it.node));
+    let one = |it: &SwitchOutcome| SwitchTotals {
+        name: setup.network.nodes()[it.node.index()].name.clone(),
+        max_buffer_bytes: it.max_buffer.get(),
+        headroom_drops: it.headroom_drops,
+        messages: it.messages,
+    };
+    order.into_iter().take(SWITCHES_LISTED).map(one).collect()
 }
 
 /// Up to half of [`LINKS_LISTED`] links that lost most, then the busiest that are not among them; the busiest first.
@@ -43,7 +84,7 @@ fn links(setup: &Setup, outcome: &Outcome) -> Vec<LinkTotals> {
     let mut busiest: Vec<u32> = (0..outcome.links.len() as u32).filter(used).collect();
     busiest.sort_unstable_by(busier);
     let mut lossy: Vec<u32> = busiest.iter().copied().filter(|&link| lost(link) > 0).collect();
-    lossy.sort_by_key(|&link| std::cmp::Reverse(lost(link)));
+    lossy.sort_by_key(|&link| Reverse(lost(link)));
     lossy.truncate(LINKS_LISTED / 2);
     let mut listed = lossy.clone();
     listed.extend(busiest.into_iter().filter(|link| !lossy.contains(link)).take(LINKS_LISTED - lossy.len()));
@@ -66,6 +107,8 @@ fn line(setup: &Setup, outcome: &Outcome, link: LinkId) -> LinkTotals {
         losses: it.losses,
         marks: it.marks,
         max_queue_bytes: it.max_queue.get(),
+        pauses: it.pauses,
+        pause_ns: it.paused.unsigned_ps() / 1_000,
     }
 }
 
@@ -73,6 +116,38 @@ fn line(setup: &Setup, outcome: &Outcome, link: LinkId) -> LinkTotals {
 mod tests {
     use super::*;
     use crate::testbed;
+    use fabric::NodeId;
+    use units::Bytes;
+
+    #[test]
+    fn pauses_and_buffers_are_added_up() {
+        let (setup, mut outcome) = testbed::fat_tree();
+        let of_class = |class| setup.network.links().iter().position(|link| link.class == class).unwrap();
+        let (nic, core) = (of_class(LinkClass::Nic), of_class(LinkClass::Core));
+        (outcome.links[nic].pauses, outcome.links[nic].paused) = (2, Span::from_ps(3_700));
+        (outcome.links[core].pauses, outcome.links[core].paused) = (5, Span::from_ps(2_800));
+        let node = |index, held, headroom_drops| SwitchOutcome {
+            node: NodeId(index),
+            max_buffer: Bytes::new(held),
+            headroom_drops,
+            messages: 7,
+        };
+        outcome.switches = vec![node(0, 100, 0), node(1, 300, 0), node(2, 1, 4)];
+        outcome.deadlock = vec![LinkId(core as u32)];
+        (outcome.flows[0].stats.nacks, outcome.flows[0].stats.cnps) = (3, 9);
+        outcome.flows[0].stats.held = Span::from_us(2);
+        let totals = totals(&setup, &outcome);
+        // 3.7 ns and 2.8 ns are 6.5 ns.
+        assert_eq!((totals.pfc_pauses, totals.pfc_pause_ns), (7, 6));
+        assert_eq!(totals.pfc_pauses_by_tier.get("core"), Some(&5));
+        assert_eq!(totals.pfc_pause_ns_by_tier.get("nic"), Some(&3));
+        assert!((totals.host_pause_ns * setup.network.hosts().len() as f64 - 3.0).abs() < 1e-9);
+        assert_eq!((totals.nacks, totals.cnps, totals.held_ns), (3, 9, 2_000));
+        assert_eq!((totals.max_buffer_bytes, totals.headroom_drops, totals.messages), (300, 4, 21));
+        assert_eq!(totals.deadlock, [setup.network.link_name(LinkId(core as u32))]);
+        let order: Vec<u64> = totals.switches.iter().map(|it| it.max_buffer_bytes).collect();
+        assert_eq!(order, [1, 300, 100]);
+    }
 
     #[test]
     fn tiers_add_up_and_the_lossiest_links_are_listed() {

@@ -132,7 +132,7 @@ impl FlowTable {
         let ns = |of: fn(&FlowRow) -> Span| Column::Real(rows().map(|row| stats::ns(of(row).unsigned_ps())).collect());
         let start = |row: &FlowRow| row.started.is_set().then(|| stats::ns(row.started.ps()));
         let fct = |row: &FlowRow| row.fct().map(|fct| stats::ns(fct.unsigned_ps()));
-        let columns: [(&str, Column); 22] = [
+        let columns: [(&str, Column); 25] = [
             ("flow", count(|row| row.flow.into())),
             ("src", count(|row| row.src.into())),
             ("dst", count(|row| row.dst.into())),
@@ -151,6 +151,9 @@ impl FlowTable {
             ("retransmits", count(|row| row.stats.retransmits)),
             ("timeouts", count(|row| row.stats.timeouts.into())),
             ("spurious", count(|row| row.stats.spurious)),
+            ("nacks", count(|row| row.stats.nacks.into())),
+            ("cnps", count(|row| row.stats.cnps)),
+            ("held_ns", ns(|row| row.stats.held)),
             ("increases", count(|row| row.acted.increases)),
             ("cuts", count(|row| row.acted.cuts)),
             ("loss_cuts", count(|row| row.acted.loss_cuts)),
@@ -172,6 +175,9 @@ impl FlowTable {
         let [packets, retransmits, spurious] =
             [take.naturals("packets")?, take.naturals("retransmits")?, take.naturals("spurious")?];
         let timeouts = take.numbers("timeouts")?;
+        let nacks = if take.has("nacks") { take.numbers("nacks")? } else { vec![0; count] };
+        let cnps = if take.has("cnps") { take.naturals("cnps")? } else { vec![0; count] };
+        let held = if take.has("held_ns") { take.opt_ps("held_ns")? } else { vec![None; count] };
         let [increases, cuts, loss_cuts, emergencies] = [
             take.naturals("increases")?,
             take.naturals("cuts")?,
@@ -210,7 +216,9 @@ impl FlowTable {
                     timeouts: timeouts[row],
                     spurious: spurious[row],
                     marked: Bytes::new(marked[row]),
-                    ..FlowStats::default()
+                    nacks: nacks[row],
+                    cnps: cnps[row],
+                    held: span(held[row]),
                 },
                 acted: Acted {
                     increases: increases[row],

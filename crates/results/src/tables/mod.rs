@@ -1,14 +1,17 @@
-//! The tables of a run: one row a flow, one a sample of a port's queue, one a sample of a flow.
+//! The tables of a run: one row a flow, one a sample of a port's queue, of a flow, of a
+//! switch's buffer.
 
 mod flows;
 mod ports;
 mod rates;
+mod switches;
 
 use std::path::{Path, PathBuf};
 
 pub use flows::{FlowRow, FlowTable};
 pub use ports::{Port, PortRow, PortTable};
 pub use rates::{RateRow, RateTable};
+pub use switches::{SwitchRow, SwitchTable};
 
 use crate::Error;
 use crate::frame::{Column, Frame, Texts};
@@ -144,6 +147,7 @@ mod tests {
             (crate::store::FLOWS, run.flows.frame()),
             (crate::store::PORTS, run.ports.frame()),
             (crate::store::RATES, run.rates.frame()),
+            (crate::store::SWITCHES, run.switches.frame()),
         ] {
             let mut made: Vec<(String, String)> = Vec::new();
             for (name, column) in &frame.columns {

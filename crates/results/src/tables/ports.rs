@@ -3,8 +3,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
-use fabric::{LinkClass, NodeKind};
-use sim::{Outcome, Setup};
+use fabric::{LinkClass, LinkId, NodeKind};
+use sim::{Module, ModuleSpec, Outcome, Setup};
+use units::Rate;
 
 use super::{Taker, ints, opt_ints};
 use crate::Error;
@@ -36,6 +37,12 @@ pub struct PortRow {
     pub queue_bytes: u64,
     /// Bytes in the phantom queue, where there is one.
     pub phantom_bytes: Option<u64>,
+    /// Bytes that came in over the port's cable and wait in the switch, where it shares its buffer.
+    pub ingress_bytes: Option<u64>,
+    /// Bytes in LSCC's pseudo queue, where there is one.
+    pub pseudo_bytes: Option<u64>,
+    /// The rate that LSCC's far end last fed back, where there is one.
+    pub feedback_bps: Option<u64>,
 }
 
 /// All samples of ports.
@@ -53,6 +60,12 @@ impl PortTable {
     /// What was sampled of ports.
     pub fn new(setup: &Setup, outcome: &Outcome) -> Self {
         let receivers: BTreeSet<u32> = setup.flows.iter().map(|flow| flow.dst.0).collect();
+        let limiting = |module: &&ModuleSpec| matches!(module.module, Module::RateLimiting(_));
+        let pseudo: BTreeSet<LinkId> = setup.modules.iter().filter(limiting).map(|module| module.link).collect();
+        let shares = |link: LinkId| {
+            let from = setup.network.links()[link.index()].from;
+            setup.network.nodes()[from.index()].switch.is_some()
+        };
         let mut table = Self::default();
         let mut places = BTreeMap::new();
         for sample in &outcome.port_samples {
@@ -74,6 +87,9 @@ impl PortTable {
                 port,
                 queue_bytes: sample.queue.get(),
                 phantom_bytes: phantom,
+                ingress_bytes: shares(sample.link).then(|| sample.ingress.get()),
+                pseudo_bytes: pseudo.contains(&sample.link).then(|| sample.pseudo.get()),
+                feedback_bps: (sample.feedback != Rate::MAX).then(|| sample.feedback.bps()),
             });
         }
         table
@@ -94,7 +110,7 @@ impl PortTable {
     pub(crate) fn frame(&self) -> Frame {
         let rows = || self.rows.iter();
         let port = |row: &PortRow| &self.ports[row.port as usize];
-        let columns: [(&str, Column); 8] = [
+        let columns: [(&str, Column); 11] = [
             ("time_ns", ints(rows().map(|row| row.time_ns))),
             ("link", ints(rows().map(|row| port(row).link.into()))),
             ("name", Column::Text(rows().map(|row| port(row).name.as_str()).collect())),
@@ -103,6 +119,9 @@ impl PortTable {
             ("rate_bps", opt_ints(rows().map(|row| port(row).rate_bps))),
             ("queue_bytes", ints(rows().map(|row| row.queue_bytes))),
             ("phantom_bytes", opt_ints(rows().map(|row| row.phantom_bytes))),
+            ("ingress_bytes", opt_ints(rows().map(|row| row.ingress_bytes))),
+            ("pseudo_bytes", opt_ints(rows().map(|row| row.pseudo_bytes))),
+            ("feedback_bps", opt_ints(rows().map(|row| row.feedback_bps))),
         ];
         Frame { name: NAME, columns: columns.map(|(name, column)| (name.to_owned(), column)).to_vec() }
     }
@@ -114,6 +133,11 @@ impl PortTable {
         let receiver = take.flags("receiver")?;
         let rate = if take.has("rate_bps") { take.opt_naturals("rate_bps")? } else { vec![None; time.len()] };
         let (queue, phantom) = (take.naturals("queue_bytes")?, take.opt_naturals("phantom_bytes")?);
+        let later = ["ingress_bytes", "pseudo_bytes", "feedback_bps"].map(|name| {
+            if take.has(name) { take.opt_naturals(name) } else { Ok(vec![None; time.len()]) }
+        });
+        let [ingress, pseudo, feedback] = later;
+        let (ingress, pseudo, feedback) = (ingress?, pseudo?, feedback?);
         let mut table = Self::default();
         let mut places = BTreeMap::new();
         for row in 0..time.len() {
@@ -124,7 +148,15 @@ impl PortTable {
                 table.ports.push(Port { link: link[row], name, class, receiver: receiver[row], rate_bps: rate[row] });
                 table.ports.len() as u32 - 1
             });
-            table.rows.push(PortRow { time_ns: time[row], port, queue_bytes: queue[row], phantom_bytes: phantom[row] });
+            table.rows.push(PortRow {
+                time_ns: time[row],
+                port,
+                queue_bytes: queue[row],
+                phantom_bytes: phantom[row],
+                ingress_bytes: ingress[row],
+                pseudo_bytes: pseudo[row],
+                feedback_bps: feedback[row],
+            });
         }
         Ok(table)
     }
