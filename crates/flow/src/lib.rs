@@ -9,10 +9,12 @@
 
 extern crate alloc;
 
+mod hold;
 mod receiver;
 mod records;
 mod rtt;
 mod sender;
 
+pub use hold::{Handover, Hold};
 pub use receiver::{Receiver, Reply};
 pub use sender::{AckHeader, FlowConfig, FlowStats, Recovery, Segment, SendState, Sender};

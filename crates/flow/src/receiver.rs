@@ -1,6 +1,11 @@
 //! The receiving end of a flow: which packets have come, and which acknowledgement answers each.
 
+use alloc::boxed::Box;
 use alloc::collections::VecDeque;
+
+use units::{Span, Time};
+
+use crate::Recovery;
 
 /// An acknowledgement to send.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -13,6 +18,8 @@ pub struct Reply {
     pub cumulative: u32,
     /// Whether the packets covered were marked (ECN).
     pub marked: bool,
+    /// Whether it asks for everything from `cumulative` on again. Then it covers nothing: `seq` is what came instead.
+    pub nack: bool,
 }
 
 /// The receiving end of one flow.
@@ -20,6 +27,10 @@ pub struct Reply {
 /// Acknowledges every `ack_every`th packet in order, and at once when order or marking changes (the rule of
 /// RFC 8257 §3.2, without which the sender would miscount marks), when the sender asks, on duplicates, and at
 /// the end of the flow.
+///
+/// Under [`Recovery::GoBackN`] what comes out of order is refused, and asked for again at most once in an interval for
+/// the same missing packet. Duplicates are acknowledged, lest a lost acknowledgement hang the flow; the ns-3 RDMA
+/// simulators answer nothing there.
 #[derive(Debug)]
 pub struct Receiver {
     total: u32,
@@ -31,11 +42,21 @@ pub struct Receiver {
     ack_every: u8,
     pending: u8,
     pending_marked: bool,
+    /// Set where packets are taken in order only.
+    asking: Option<Box<Asking>>,
+}
+
+/// When a receiver asks for a missing packet again.
+#[derive(Debug)]
+struct Asking {
+    interval: Span,
+    missing: u32,
+    again: Time,
 }
 
 impl Receiver {
     /// A receiver of `total` packets that acknowledges one in `ack_every` (at least 1).
-    pub fn new(total: u32, ack_every: u8) -> Self {
+    pub fn new(total: u32, ack_every: u8, recovery: Recovery) -> Self {
         Self {
             total,
             next: 0,
@@ -44,6 +65,12 @@ impl Receiver {
             ack_every: ack_every.max(1),
             pending: 0,
             pending_marked: false,
+            asking: match recovery {
+                Recovery::Selective => None,
+                Recovery::GoBackN { nack_interval } => {
+                    Some(Box::new(Asking { interval: nack_interval, missing: 0, again: Time::ZERO }))
+                }
+            },
         }
     }
 
@@ -57,26 +84,29 @@ impl Receiver {
         self.next == self.total
     }
 
-    /// Packet `seq` arrives. `ask` is the sender's wish for an acknowledgement at once. The first reply goes
+    /// Packet `seq` arrives at `now`. `ask` is the sender's wish for an acknowledgement at once. The first reply goes
     /// before the second: a change of marks or order flushes what was pending.
     #[inline]
-    pub fn on_data(&mut self, seq: u32, marked: bool, ask: bool) -> [Option<Reply>; 2] {
+    pub fn on_data(&mut self, now: Time, seq: u32, marked: bool, ask: bool) -> [Option<Reply>; 2] {
         let expected = self.next;
         let in_order = seq == expected;
         if in_order && self.early == 0 {
             self.next += 1;
+        } else if self.asking.is_some() {
+            return self.refuse(now, seq, marked);
         } else if !self.record_out_of_order(seq) {
             // A duplicate: its acknowledgement was lost, or it was sent again needlessly.
-            return [None, Some(Reply { seq, covers: 1, cumulative: self.next, marked })];
+            return [None, Some(Reply { seq, covers: 1, cumulative: self.next, marked, nack: false })];
         }
         if self.ack_every == 1 {
-            return [None, Some(Reply { seq, covers: 1, cumulative: self.next, marked })];
+            return [None, Some(Reply { seq, covers: 1, cumulative: self.next, marked, nack: false })];
         }
         let mut flushed = None;
         if self.pending > 0 && (marked != self.pending_marked || !in_order) {
             // What is pending came in order, so it ends just below `expected`.
             let covers = core::mem::take(&mut self.pending);
-            flushed = Some(Reply { seq: expected - 1, covers, cumulative: expected, marked: self.pending_marked });
+            let (seq, marked) = (expected - 1, self.pending_marked);
+            flushed = Some(Reply { seq, covers, cumulative: expected, marked, nack: false });
         }
         self.pending += 1;
         self.pending_marked = marked;
@@ -85,7 +115,7 @@ impl Receiver {
         let at_once = ask || irregular || self.next == self.total;
         if at_once || self.pending >= self.ack_every {
             let covers = core::mem::take(&mut self.pending);
-            return [flushed, Some(Reply { seq, covers, cumulative: self.next, marked })];
+            return [flushed, Some(Reply { seq, covers, cumulative: self.next, marked, nack: false })];
         }
         [flushed, None]
     }
@@ -101,10 +131,29 @@ impl Receiver {
     pub fn flush(&mut self) -> Option<Reply> {
         let covers = core::mem::take(&mut self.pending);
         // What is pending came in order, so it ends just below `next`.
-        (covers > 0).then(|| Reply { seq: self.next - 1, covers, cumulative: self.next, marked: self.pending_marked })
+        let (cumulative, marked) = (self.next, self.pending_marked);
+        (covers > 0).then(|| Reply { seq: cumulative - 1, covers, cumulative, marked, nack: false })
+    }
+
+    /// Answers a packet that is not the next one where no other is taken.
+    #[inline(never)]
+    fn refuse(&mut self, now: Time, seq: u32, marked: bool) -> [Option<Reply>; 2] {
+        // The answer's cumulative number settles what is pending, so its marks go first.
+        let flushed = self.flush();
+        let answer = Reply { seq, covers: 1, cumulative: self.next, marked, nack: false };
+        if seq < self.next {
+            return [flushed, Some(answer)];
+        }
+        let Some(asking) = &mut self.asking else { return [flushed, None] };
+        if asking.missing == self.next && now < asking.again {
+            return [flushed, None];
+        }
+        (asking.missing, asking.again) = (self.next, now.saturating_add(asking.interval));
+        [flushed, Some(Reply { nack: true, ..answer })]
     }
 
     /// Notes a packet while some are missing. Returns whether it was new.
+    #[inline]
     fn record_out_of_order(&mut self, seq: u32) -> bool {
         if seq < self.next {
             return false;
@@ -143,31 +192,53 @@ mod tests {
     use proptest::prelude::*;
 
     fn replies(receiver: &mut Receiver, seq: u32, marked: bool, ask: bool) -> Vec<Reply> {
-        receiver.on_data(seq, marked, ask).into_iter().flatten().collect()
+        receiver.on_data(Time::ZERO, seq, marked, ask).into_iter().flatten().collect()
     }
 
     #[test]
     fn delayed_acknowledgements_flush_on_a_change_of_marks() {
-        let mut receiver = Receiver::new(100, 4);
+        let mut receiver = Receiver::new(100, 4, Recovery::Selective);
         assert!(replies(&mut receiver, 0, false, false).is_empty());
         assert!(replies(&mut receiver, 1, false, false).is_empty());
         let flushed = replies(&mut receiver, 2, true, false);
-        assert_eq!(flushed, [Reply { seq: 1, covers: 2, cumulative: 2, marked: false }]);
+        assert_eq!(flushed, [Reply { seq: 1, covers: 2, cumulative: 2, marked: false, nack: false }]);
         let asked = replies(&mut receiver, 3, true, true);
-        assert_eq!(asked, [Reply { seq: 3, covers: 2, cumulative: 4, marked: true }]);
+        assert_eq!(asked, [Reply { seq: 3, covers: 2, cumulative: 4, marked: true, nack: false }]);
         assert!(replies(&mut receiver, 4, false, false).is_empty() && receiver.holds_back());
-        assert_eq!(receiver.flush(), Some(Reply { seq: 4, covers: 1, cumulative: 5, marked: false }));
+        assert_eq!(receiver.flush(), Some(Reply { seq: 4, covers: 1, cumulative: 5, marked: false, nack: false }));
         assert_eq!(receiver.flush(), None);
     }
 
     #[test]
     fn a_hole_is_answered_at_once() {
-        let mut receiver = Receiver::new(100, 4);
+        let mut receiver = Receiver::new(100, 4, Recovery::Selective);
         replies(&mut receiver, 0, false, false);
         let two = replies(&mut receiver, 2, false, false);
-        assert_eq!(two[0], Reply { seq: 0, covers: 1, cumulative: 1, marked: false });
-        assert_eq!(two[1], Reply { seq: 2, covers: 1, cumulative: 1, marked: false });
+        assert_eq!(two[0], Reply { seq: 0, covers: 1, cumulative: 1, marked: false, nack: false });
+        assert_eq!(two[1], Reply { seq: 2, covers: 1, cumulative: 1, marked: false, nack: false });
         assert_eq!(replies(&mut receiver, 1, false, false)[0].cumulative, 3);
+    }
+
+    /// Out of order under go-back-N: one request an interval and missing packet; duplicates are acknowledged.
+    #[test]
+    fn what_is_out_of_order_is_asked_for_again_now_and_then() {
+        let mut receiver = Receiver::new(10, 2, Recovery::GoBackN { nack_interval: Span::from_us(5) });
+        let mut at = |us, seq, marked| receiver.on_data(Time::from_us(us), seq, marked, false);
+        let ack = |seq, covers, cumulative, marked| Some(Reply { seq, covers, cumulative, marked, nack: false });
+        let nack = |seq, cumulative| Some(Reply { seq, covers: 1, cumulative, marked: false, nack: true });
+        assert_eq!(at(0, 0, true), [None, None]);
+        // What is pending is acknowledged first, with its mark.
+        assert_eq!(at(1, 2, false), [ack(0, 1, 1, true), nack(2, 1)]);
+        assert_eq!(at(2, 3, false), [None, None]);
+        assert_eq!(at(5, 4, false), [None, None]);
+        assert_eq!(at(6, 5, false), [None, nack(5, 1)]);
+        assert_eq!(at(7, 1, false), [None, None]);
+        assert_eq!(at(7, 0, false), [ack(1, 1, 2, false), ack(0, 1, 2, false)]);
+        // Another packet is missing: asked for at once.
+        assert_eq!(at(8, 3, false), [None, nack(3, 2)]);
+        assert_eq!(at(9, 2, false), [None, None]);
+        assert_eq!(at(9, 3, false), [None, ack(3, 2, 4, false)]);
+        assert_eq!(receiver.received(), 4);
     }
 
     proptest! {
@@ -177,7 +248,7 @@ mod tests {
         fn any_order_is_counted_once(
             total in 1..300u32, picks in proptest::collection::vec((any::<u32>(), any::<bool>()), 1..900), every in 1..5u8
         ) {
-            let mut receiver = Receiver::new(total, every);
+            let mut receiver = Receiver::new(total, every, Recovery::Selective);
             let mut have = alloc::vec![false; total as usize];
             let mut acked = alloc::vec![0u32; total as usize];
             let rest: Vec<_> = (0..total).map(|seq| (seq, false)).collect();

@@ -3,7 +3,7 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-use flow::{AckHeader, FlowConfig, FlowStats, Receiver, Segment, SendState, Sender};
+use flow::{AckHeader, FlowConfig, FlowStats, Receiver, Recovery, Segment, SendState, Sender};
 use laws::catalog::{Kind, Value, build};
 use laws::{ControlLaw, Law, Path};
 use proptest::prelude::*;
@@ -31,12 +31,13 @@ struct Flow {
     window: u64,
     paced: bool,
     kind: Kind,
+    recovery: Recovery,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 enum Event {
     Data { seq: u32, attempt: u8, ask: bool },
-    Ack { seq: u32, covers: u8, cumulative: u32, marked: bool, attempt: u8 },
+    Ack { seq: u32, covers: u8, cumulative: u32, marked: bool, attempt: u8, nack: bool },
 }
 
 /// What happened besides what the sender counts.
@@ -111,9 +112,10 @@ fn transfer(flow: Flow, channel: Channel) -> Result<Tally, TestCaseError> {
         rto_min: channel.base_rtt.times(2) + channel.jitter.times(2),
         rto_max: Span::from_s(1),
         timeouts_cut: true,
+        recovery: flow.recovery,
     };
     let mut sender = Sender::new(config, law, Time::ZERO);
-    let mut receiver = Receiver::new(flow.packets, flow.ack_every);
+    let mut receiver = Receiver::new(flow.packets, flow.ack_every, flow.recovery);
     let mut world = World { channel, now: Time::ZERO, events: BinaryHeap::new(), count: 0, tally: Tally::default() };
     let mut acked = vec![false; flow.packets as usize];
     let mut steps = 0u32;
@@ -145,14 +147,28 @@ fn transfer(flow: Flow, channel: Channel) -> Result<Tally, TestCaseError> {
             Event::Data { seq, attempt, ask } => {
                 world.count += 1;
                 let marked = world.chance(channel.marks, 4);
-                for reply in receiver.on_data(seq, marked, ask).into_iter().flatten() {
-                    let (seq, covers, cumulative) = (reply.seq, reply.covers, reply.cumulative);
-                    world.carry(Event::Ack { seq, covers, cumulative, marked: reply.marked, attempt });
+                for reply in receiver.on_data(world.now, seq, marked, ask).into_iter().flatten() {
+                    let (seq, covers, cumulative, nack) = (reply.seq, reply.covers, reply.cumulative, reply.nack);
+                    world.carry(Event::Ack { seq, covers, cumulative, marked: reply.marked, attempt, nack });
                 }
             }
-            Event::Ack { seq, covers, cumulative, marked, attempt } => {
-                sender.on_ack(world.now, &AckHeader { seq, covers, cumulative, marked, attempt });
-                acked[(seq + 1 - u32::from(covers)) as usize..=seq as usize].fill(true);
+            Event::Ack { seq, covers, cumulative, marked, attempt, nack } => {
+                let header = AckHeader { seq, covers, cumulative, marked, attempt };
+                let before = sender.delivered();
+                if nack {
+                    sender.on_nack(world.now, &header);
+                } else {
+                    sender.on_ack(world.now, &header, &[]);
+                }
+                let came = acked.iter().filter(|&&came| came).count();
+                if flow.recovery == Recovery::Selective {
+                    acked[(seq + 1 - u32::from(covers)) as usize..=seq as usize].fill(true);
+                } else {
+                    acked[..cumulative as usize].fill(true);
+                    let news = (came..cumulative as usize)
+                        .map(|seq| if seq + 1 == flow.packets as usize { flow.last } else { MSS });
+                    prop_assert_eq!(sender.delivered() - before, Bytes::new(news.map(u64::from).sum()));
+                }
             }
         }
     }
@@ -184,7 +200,10 @@ fn any_kind() -> impl Strategy<Value = Kind> {
 
 fn flow(kind: impl Strategy<Value = Kind>) -> impl Strategy<Value = Flow> {
     (1..400u32, 1..=MSS, 1..=8u8, 1..100_000u64, any::<bool>(), kind).prop_map(
-        |(packets, last, ack_every, window, paced, kind)| Flow { packets, last, ack_every, window, paced, kind },
+        |(packets, last, ack_every, window, paced, kind)| {
+            let recovery = Recovery::Selective;
+            Flow { packets, last, ack_every, window, paced, kind, recovery }
+        },
     )
 }
 
@@ -218,5 +237,21 @@ proptest! {
     fn reordering_and_duplicates_alone_cost_nothing(flow in flow(Just(Kind::Fixed)), channel in channel(Just(0u64))) {
         let tally = transfer(flow, channel)?;
         prop_assert_eq!((tally.stats.retransmits, tally.stats.timeouts, tally.stats.spurious), (0, 0, 0));
+    }
+
+    /// Go-back-N over a channel that loses and duplicates but keeps the order, under every law: the flow ends, and each
+    /// byte is acknowledged once, when the cumulative number passes it.
+    #[test]
+    fn every_flow_ends_going_back(flow in flow(any_kind()), channel in channel(0..400u64), nack_us in 0..5_000i64) {
+        let recovery = Recovery::GoBackN { nack_interval: Span::from_us(nack_us) };
+        transfer(Flow { recovery, ..flow }, Channel { jitter: Span::ZERO, ..channel })?;
+    }
+
+    /// Without a loss nothing is asked for again and no timer strikes.
+    #[test]
+    fn in_order_nothing_is_asked_for_again(flow in flow(Just(Kind::Fixed)), channel in channel(Just(0u64))) {
+        let recovery = Recovery::GoBackN { nack_interval: Span::ZERO };
+        let tally = transfer(Flow { recovery, ..flow }, Channel { jitter: Span::ZERO, ..channel })?;
+        prop_assert_eq!((tally.stats.retransmits, tally.stats.timeouts, tally.stats.nacks), (0, 0, 0));
     }
 }

@@ -1,6 +1,6 @@
 //! An acknowledgement that brings nothing new can still say that all has come.
 
-use flow::{AckHeader, FlowConfig, SendState, Sender};
+use flow::{AckHeader, FlowConfig, Recovery, SendState, Sender};
 use laws::{Ack, Acted, ControlLaw, Loss, Permit};
 use units::{Bytes, Span, Time};
 
@@ -34,6 +34,7 @@ fn the_answer_to_a_duplicate_ends_the_flow() {
         rto_min: rtt.times(2),
         rto_max: Span::from_s(4),
         timeouts_cut: true,
+        recovery: Recovery::Selective,
     };
     let mut sender = Sender::new(config, Open, Time::ZERO);
     let mut now = Time::ZERO;
@@ -48,10 +49,10 @@ fn the_answer_to_a_duplicate_ends_the_flow() {
         sender.send(now);
     }
     now += Span::from_us(1);
-    sender.on_ack(now, &AckHeader { seq: 0, covers: 1, cumulative: 1, marked: false, attempt: 1 });
+    sender.on_ack(now, &AckHeader { seq: 0, covers: 1, cumulative: 1, marked: false, attempt: 1 }, &[]);
     assert!(!sender.is_complete());
     now += Span::from_us(1);
-    sender.on_ack(now, &AckHeader { seq: 0, covers: 1, cumulative: 2, marked: false, attempt: 2 });
+    sender.on_ack(now, &AckHeader { seq: 0, covers: 1, cumulative: 2, marked: false, attempt: 2 }, &[]);
     assert!(sender.is_complete());
     assert_eq!((sender.delivered(), sender.in_flight()), (Bytes::new(2_000), Bytes::ZERO));
 }

@@ -1,6 +1,6 @@
 //! The law hears of every byte, also where an acknowledgement repeats its newest packet.
 
-use flow::{AckHeader, FlowConfig, SendState, Sender};
+use flow::{AckHeader, FlowConfig, Recovery, SendState, Sender};
 use laws::{Ack, Acted, ControlLaw, Loss, Permit};
 use units::{Bytes, Span, Time};
 
@@ -40,14 +40,15 @@ fn an_acknowledgement_whose_newest_packet_is_known_still_counts() {
         rto_min: rtt.times(2),
         rto_max: Span::from_s(4),
         timeouts_cut: true,
+        recovery: Recovery::Selective,
     };
     let mut sender = Sender::new(config, Counts::default(), Time::ZERO);
     while sender.poll(Time::ZERO) == SendState::Now {
         sender.send(Time::ZERO);
     }
     let now = Time::ZERO + rtt;
-    sender.on_ack(now, &AckHeader { seq: 2, covers: 1, cumulative: 3, marked: false, attempt: 1 });
-    sender.on_ack(now, &AckHeader { seq: 2, covers: 3, cumulative: 3, marked: true, attempt: 1 });
+    sender.on_ack(now, &AckHeader { seq: 2, covers: 1, cumulative: 3, marked: false, attempt: 1 }, &[]);
+    sender.on_ack(now, &AckHeader { seq: 2, covers: 3, cumulative: 3, marked: true, attempt: 1 }, &[]);
     assert_eq!((sender.law().acked, sender.law().marked), (Bytes::new(3_000), Bytes::new(2_000)));
     assert_eq!((sender.delivered(), sender.stats().spurious), (Bytes::new(3_000), 0));
 }

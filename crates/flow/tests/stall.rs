@@ -1,6 +1,6 @@
 //! A window lost whole does not come back a packet at a time.
 
-use flow::{AckHeader, FlowConfig, SendState, Sender};
+use flow::{AckHeader, FlowConfig, Recovery, SendState, Sender};
 use laws::{Ack, Acted, ControlLaw, Loss, Permit};
 use units::{Bytes, Span, Time};
 
@@ -34,6 +34,7 @@ fn a_lost_window_larger_than_what_is_permitted_next_is_given_up_in_two_timeouts(
         rto_min: rtt.times(2),
         rto_max: Span::from_s(4),
         timeouts_cut: true,
+        recovery: Recovery::Selective,
     };
     let mut sender = Sender::new(config, Shrinks(1_000), Time::ZERO);
     let mut now = Time::ZERO;
@@ -43,7 +44,7 @@ fn a_lost_window_larger_than_what_is_permitted_next_is_given_up_in_two_timeouts(
         now += Span::from_ns(100);
     }
     assert_eq!(sender.stats().packets_sent, 1_000);
-    sender.on_ack(now, &AckHeader { seq: 0, covers: 1, cumulative: 1, marked: false, attempt: 1 });
+    sender.on_ack(now, &AckHeader { seq: 0, covers: 1, cumulative: 1, marked: false, attempt: 1 }, &[]);
     while sender.poll(now) == SendState::Blocked {
         now = sender.next_timer();
         sender.on_timer(now);

@@ -95,6 +95,10 @@ impl ControlLaw for Law {
         inside!(self, law => law.permit())
     }
 
+    fn retimes(&self) -> bool {
+        inside!(self, law => law.retimes())
+    }
+
     fn acted(&self) -> Acted {
         inside!(self, law => law.acted())
     }

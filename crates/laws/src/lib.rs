@@ -95,6 +95,12 @@ pub trait ControlLaw {
     /// What may be sent now.
     fn permit(&self) -> Permit;
 
+    /// Whether a new rate moves a packet that waits for its time already (HPCC in ns-3); else it counts from the next
+    /// packet on. Must not change while the flow lasts.
+    fn retimes(&self) -> bool {
+        false
+    }
+
     /// How often the law has acted.
     fn acted(&self) -> Acted;
 

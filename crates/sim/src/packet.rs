@@ -3,7 +3,7 @@
 use fabric::{Arrival, Item, Passage};
 
 /// Where the reports of the ports that a packet has passed lie, if it has any (INT).
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct Report(pub(crate) u32);
 
 impl Report {
@@ -106,6 +106,12 @@ impl Packet {
     #[inline]
     pub fn kind(&self) -> Kind {
         Kind::ALL[usize::from(self.kind_and_class >> 3)]
+    }
+
+    /// Whether it is neither data nor an acknowledgement.
+    #[inline(always)]
+    pub(crate) fn is_signal(&self) -> bool {
+        self.kind_and_class > 7
     }
 
     /// Its class at ports that have several: 0 is control.

@@ -1,6 +1,6 @@
 //! A flow in steady state: for each acknowledgement another packet.
 
-use flow::{AckHeader, FlowConfig, Receiver, Segment, Sender};
+use flow::{AckHeader, FlowConfig, Receiver, Recovery, Segment, Sender};
 use laws::catalog::{Kind, Value, build};
 use laws::{Law, Path};
 use units::{Bytes, Rate, Span, Time, mix64};
@@ -35,10 +35,11 @@ impl Steady {
             rto_min: Span::from_s(1_000),
             rto_max: Span::from_s(4_000),
             timeouts_cut: true,
+            recovery: Recovery::Selective,
         };
         let now = Time::from_us(1);
         let mut sender = Sender::new(config, law, now);
-        let receiver = Receiver::new(config.packets(), 1);
+        let receiver = Receiver::new(config.packets(), 1, Recovery::Selective);
         let in_flight = std::array::from_fn(|_| sender.send(now));
         Self { sender, receiver, in_flight, now, steps: 0, reorders }
     }
@@ -48,7 +49,7 @@ impl Steady {
     pub(crate) fn step(&mut self) {
         let place = if self.reorders { mix64(self.steps) } else { self.steps };
         let it = &mut self.in_flight[place as usize % WINDOW];
-        let [_, reply] = self.receiver.on_data(it.seq, false, it.ask);
+        let [_, reply] = self.receiver.on_data(self.now, it.seq, false, it.ask);
         let reply = reply.expect("every packet is acknowledged");
         self.now += Span::from_ns(330);
         let ack = AckHeader {
@@ -58,7 +59,7 @@ impl Steady {
             marked: reply.marked,
             attempt: it.attempt,
         };
-        self.sender.on_ack(self.now, &ack);
+        self.sender.on_ack(self.now, &ack, &[]);
         std::hint::black_box(self.sender.poll(self.now));
         *it = self.sender.send(self.now);
         self.steps += 1;

@@ -7,23 +7,31 @@
 //! Hosts know no engine: one carries packets to them, tells the time, and takes what they send over a [`Wire`].
 
 use std::cmp::Reverse;
-use std::collections::{BinaryHeap, VecDeque};
+use std::collections::{BTreeMap, BinaryHeap, VecDeque};
 
 use fabric::HostId;
-use flow::{AckHeader, FlowStats, SendState, Sender};
+use flow::{FlowStats, Hold, SendState, Sender};
+use laws::on_ramp::{Mark, OnRamp};
 use laws::{Acted, ControlLaw, Hop, Path};
 use units::{Bytes, Span, Time, below, mix64};
 
 use crate::outcome::FlowOutcome;
-use crate::packet::{Packet, Report};
+use crate::packet::{Kind, Packet, Report};
 use crate::series::{FlowSample, Ticks};
 use crate::setup::{FlowId, FlowSpec, Setup, Spray, Start};
 
+mod clocks;
+mod edge;
+mod pauses;
 mod policy;
 mod receiving;
+mod signals;
 
+use edge::Edge;
+use pauses::Pauses;
 use policy::flow_config;
 use receiving::Receiving;
+use signals::header;
 
 /// A host's network card.
 pub trait Wire {
@@ -101,6 +109,8 @@ enum Queued {
     Nowhere,
     Ready,
     Paced,
+    /// Its class is paused.
+    Parked,
 }
 
 struct Active<L> {
@@ -109,6 +119,11 @@ struct Active<L> {
     dst: u32,
     entropy: u16,
     queued: Queued,
+    class: u8,
+    /// When the flow's timer fires that is not outdated.
+    armed_ps: u64,
+    /// What few flows have.
+    edge: Option<Box<Edge>>,
     started: Time,
     ticks: Ticks,
     sent: Bytes,
@@ -119,17 +134,25 @@ struct HostState {
     now_ps: u64,
     /// When the first of `timers`, `flushes` and `starts` is due, kept here so that asking costs one load.
     alarm_ps: u64,
-    /// Slots of flows that may send now, in turn.
-    ready: VecDeque<u32>,
+    /// (slot, flow) of flows that may send now, in turn.
+    ready: VecDeque<(u32, u32)>,
     /// Flows that may send later: (time, flow, slot). Here and below the flow breaks ties: which slot it has hangs on
     /// the order in which nodes ran.
     paced: BinaryHeap<Reverse<(u64, u32, u32)>>,
-    /// (time, flow, slot); one a flow, asked again when it fires.
+    /// (time, flow, slot); one a flow, asked again when it fires. Outdated where a law has called for an earlier one.
     timers: BinaryHeap<Reverse<(u64, u32, u32)>>,
     /// (time, flow, slot) of acknowledgements held back; empty where every packet is acknowledged.
     flushes: BinaryHeap<Reverse<(u64, u32, u32)>>,
     /// (time, flow).
     starts: BinaryHeap<Reverse<(u64, u32)>>,
+    /// The classes that are paused, one bit each.
+    paused: u8,
+    /// Whether the card lets control go first: then acknowledgements and notifications are of class 0 here.
+    control_first: bool,
+    pauses: Option<Box<Pauses>>,
+    /// Of each destination, when the last OR-ACK came from there and what one-way delay it told; where flows start with
+    /// that.
+    delays: BTreeMap<u32, (Time, Span)>,
 }
 
 const NO_SLOT: u32 = u32::MAX;
@@ -161,8 +184,9 @@ impl<L: ControlLaw> Hosts<L> {
         for (index, id) in ids.iter().enumerate() {
             local[id.index()] = index as u32;
         }
-        let mut states: Vec<HostState> =
-            ids.iter().map(|_| HostState { alarm_ps: u64::MAX, ..HostState::default() }).collect();
+        let control_first = |id: &HostId| setup.network.port(setup.network.uplink(*id)).config().control_priority;
+        let state = |id| HostState { alarm_ps: u64::MAX, control_first: control_first(id), ..HostState::default() };
+        let mut states: Vec<HostState> = ids.iter().map(state).collect();
         let mut open = 0;
         for (flow, spec) in (0u32..).zip(&setup.flows) {
             let host = local[spec.src.index()];
@@ -221,18 +245,23 @@ impl<L: ControlLaw> Hosts<L> {
         context: &Context<F>,
         wire: &mut impl Wire,
     ) {
-        let _ = report;
         debug_assert!(packet.time_ps >= self.states[host].now_ps, "an arrival in the past");
         self.states[host].now_ps = packet.time_ps;
-        if packet.is_ack() {
-            self.on_ack(host, packet, context);
+        if packet.is_signal() {
+            self.on_signal(host, packet, report, context, wire);
+        } else if packet.is_ack() {
+            let hops = if report == Report::NONE { &[] } else { wire.hops(report) };
+            self.on_ack(host, packet, hops, context);
+            if report != Report::NONE {
+                wire.forget(report);
+            }
         } else {
-            self.on_data(host, packet, context, wire);
+            self.on_data(host, packet, report, context, wire);
         }
     }
 
     #[inline]
-    fn on_ack<F: Fn(&FlowSpec, &Path) -> L>(&mut self, host: usize, packet: &Packet, context: &Context<F>) {
+    fn on_ack<F>(&mut self, host: usize, packet: &Packet, hops: &[Hop], context: &Context<F>) {
         let slot = self.sender_of[packet.flow as usize];
         if slot == NO_SLOT {
             return;
@@ -240,20 +269,11 @@ impl<L: ControlLaw> Hosts<L> {
         let now = Time::from_ps(packet.time_ps);
         let Some(active) = &mut self.senders[slot as usize] else { return };
         active.sample(now, &mut self.samples);
-        active.sender.on_ack(
-            now,
-            &AckHeader {
-                seq: packet.seq,
-                covers: packet.covers,
-                cumulative: packet.cumulative,
-                marked: packet.is_marked(),
-                attempt: packet.attempt,
-            },
-        );
+        active.sender.on_ack(now, &header(packet), hops);
         if active.sender.is_complete() {
             self.complete(slot, now, context);
-        } else if active.queued == Queued::Nowhere {
-            self.states[host].queue(slot, active, now);
+        } else {
+            self.states[host].heard(slot, active, now);
         }
     }
 
@@ -262,7 +282,7 @@ impl<L: ControlLaw> Hosts<L> {
         self.sender_of[active.flow as usize] = NO_SLOT;
         self.free_senders.push(slot);
         self.open -= 1;
-        self.outcomes.push((active.flow, active.outcome(now)));
+        self.outcomes.push((active.flow, active.outcome(now, now)));
         let src = context.setup.flows[active.flow as usize].src;
         for flow in context.dependents_of(active.flow) {
             let target = context.setup.flows[flow as usize].src;
@@ -313,14 +333,17 @@ impl<L: ControlLaw> Hosts<L> {
                 break;
             }
             self.states[host].timers.pop();
-            self.on_timer(host, slot, flow, now, context.setup.host.spray);
+            let is_due = self.senders[slot as usize].as_ref().is_some_and(|it| (it.flow, it.armed_ps) == (flow, time));
+            if is_due {
+                self.on_timer(host, slot, now, context.setup.host.spray);
+            }
         }
         while let Some(&Reverse((time, flow, slot))) = self.states[host].flushes.peek() {
             if time > now_ps {
                 break;
             }
             self.states[host].flushes.pop();
-            self.flush(now_ps, slot, flow, context.setup, wire);
+            self.flush(host, slot, flow, context.setup, wire);
         }
         let it = &mut self.states[host];
         let timer = it.timers.peek().map_or(u64::MAX, |Reverse((time, _, _))| *time);
@@ -341,6 +364,8 @@ impl<L: ControlLaw> Hosts<L> {
             mss: Bytes::new(setup.host.mss.into()),
         };
         let mut sender = Sender::new(config, (context.make_law)(spec, &path), now);
+        let hold = self.hold(host, spec, now, setup);
+        let edge = Edge::new(hold, &setup.host, &sender);
         // No timeout can come sooner; then it is asked again.
         let first_timer = now + config.rto_min;
         let interval = if context.samples(flow) { setup.series.interval } else { Span::ZERO };
@@ -348,13 +373,17 @@ impl<L: ControlLaw> Hosts<L> {
             self.senders.push(None);
             self.senders.len() as u32 - 1
         });
-        self.states[host].timers.push(Reverse((first_timer.min(sender.next_timer()).ps(), flow, slot)));
+        let armed_ps = first_timer.min(sender.next_timer()).max(now).ps();
+        self.states[host].timers.push(Reverse((armed_ps, flow, slot)));
         let active = self.senders[slot as usize].insert(Active {
             sender,
             flow,
             dst: spec.dst.0,
             entropy: mix64(setup.seed ^ mix64(u64::from(flow) ^ 0x4543_4d50)) as u16,
             queued: Queued::Nowhere,
+            class: spec.class,
+            armed_ps,
+            edge,
             started: now,
             ticks: Ticks::new(interval, now.ps()),
             sent: Bytes::ZERO,
@@ -363,27 +392,36 @@ impl<L: ControlLaw> Hosts<L> {
         self.states[host].queue(slot, active, now);
     }
 
-    fn on_timer(&mut self, host: usize, slot: u32, flow: u32, now: Time, spray: Spray) {
-        let Some(active) = &mut self.senders[slot as usize] else { return };
-        if active.flow != flow {
-            return;
+    /// The hold of a flow that has one. It starts with what the last OR-ACK from its destination said, as if that had
+    /// answered this flow then.
+    fn hold(&self, host: usize, spec: &FlowSpec, now: Time, setup: &Setup) -> Option<Hold> {
+        let config = setup.host.on_ramp.filter(|_| spec.on_ramp)?;
+        let mut on_ramp = OnRamp::new(config.params);
+        if let Some(&(at, delay)) = self.states[host].delays.get(&spec.dst.0) {
+            on_ramp.on_or_ack(at, delay, Mark::default());
         }
+        Some(Hold::new(on_ramp, now))
+    }
+
+    fn on_timer(&mut self, host: usize, slot: u32, now: Time, spray: Spray) {
+        let Some(active) = &mut self.senders[slot as usize] else { return };
         active.sample(now, &mut self.samples);
-        if active.sender.next_timer() <= now {
+        let strikes = active.sender.next_timer() <= now;
+        if strikes {
             let timeouts = active.sender.stats().timeouts;
             active.sender.on_timer(now);
             if active.sender.stats().timeouts > timeouts && spray == Spray::AfterTimeout {
                 active.entropy = active.next_entropy();
-            }
-            if active.queued == Queued::Nowhere {
-                self.states[host].queue(slot, active, now);
             }
         }
         // Nothing in flight, so nothing to wait for: look again when something could have been.
         let idle = now + active.sender.smoothed_rtt();
         let next = active.sender.next_timer();
         let again = if next.is_set() { next } else { idle };
-        self.states[host].timers.push(Reverse((again.ps(), flow, slot)));
+        self.states[host].arm(slot, active, again.ps());
+        if strikes {
+            self.states[host].heard(slot, active, now);
+        }
     }
 
     #[inline]
@@ -396,30 +434,36 @@ impl<L: ControlLaw> Hosts<L> {
             it.paced.pop();
             if let Some(active) = &mut self.senders[slot as usize]
                 && (active.flow, active.queued) == (flow, Queued::Paced)
+                && active.edge.as_ref().is_none_or(|edge| edge.paced_ps == time)
             {
-                active.queued = Queued::Ready;
-                it.ready.push_back(slot);
+                it.make_ready(slot, active);
             }
         }
-        while let Some(slot) = it.ready.pop_front() {
+        while let Some((slot, flow)) = it.ready.pop_front() {
             let Some(active) = &mut self.senders[slot as usize] else { continue };
-            if active.queued != Queued::Ready {
+            if (active.flow, active.queued) != (flow, Queued::Ready) {
+                continue;
+            }
+            if it.paused != 0 && it.is_paused(active.class) {
+                it.park(slot, active);
                 continue;
             }
             active.queued = Queued::Nowhere;
-            match active.sender.poll(now) {
+            match active.poll(now) {
                 SendState::Now => {
                     active.sample(now, &mut self.samples);
                     let packet = active.next_packet(now, context.setup);
                     self.data_packets += 1;
                     wire.transmit(packet);
-                    it.queue(slot, active, now);
+                    if active.keeps_turn(u32::from(packet.size) - context.setup.host.header) {
+                        active.queued = Queued::Ready;
+                        it.ready.push_front((slot, flow));
+                    } else {
+                        it.queue(slot, active, now);
+                    }
                     return;
                 }
-                SendState::At(time) => {
-                    active.queued = Queued::Paced;
-                    it.paced.push(Reverse((time.ps(), active.flow, slot)));
-                }
+                SendState::At(time) => it.pace(slot, active, time),
                 SendState::Blocked => {}
             }
         }
@@ -429,7 +473,7 @@ impl<L: ControlLaw> Hosts<L> {
     pub fn finish(&mut self, now: Time) {
         for active in self.senders.iter_mut().flatten() {
             active.sample(now, &mut self.samples);
-            self.outcomes.push((active.flow, active.outcome(Time::NEVER)));
+            self.outcomes.push((active.flow, active.outcome(Time::NEVER, now)));
         }
     }
 }
@@ -438,24 +482,72 @@ impl HostState {
     /// Puts a flow where it waits to send, if it may send at all.
     #[inline]
     fn queue<L: ControlLaw>(&mut self, slot: u32, active: &mut Active<L>, now: Time) {
-        active.queued = match active.sender.poll(now) {
-            SendState::Now => {
-                self.ready.push_back(slot);
-                Queued::Ready
+        match active.poll(now) {
+            SendState::Now => self.make_ready(slot, active),
+            SendState::At(time) => self.pace(slot, active, time),
+            SendState::Blocked => active.queued = Queued::Nowhere,
+        }
+    }
+
+    #[inline(always)]
+    fn make_ready<L>(&mut self, slot: u32, active: &mut Active<L>) {
+        active.queued = Queued::Ready;
+        self.ready.push_back((slot, active.flow));
+    }
+
+    #[inline(always)]
+    fn pace<L>(&mut self, slot: u32, active: &mut Active<L>, time: Time) {
+        active.queued = Queued::Paced;
+        self.paced.push(Reverse((time.ps(), active.flow, slot)));
+        if let Some(edge) = &mut active.edge {
+            edge.paced_ps = time.ps();
+        }
+    }
+
+    /// A flow's sender has heard something: it may be able to send, or at another time, and its law may want to be woken
+    /// earlier.
+    #[inline(always)]
+    fn heard<L: ControlLaw>(&mut self, slot: u32, active: &mut Active<L>, now: Time) {
+        let timer_ps = active.sender.law_timer().ps();
+        if timer_ps < active.armed_ps {
+            self.arm(slot, active, timer_ps);
+        }
+        if active.queued == Queued::Nowhere {
+            self.queue(slot, active, now);
+        } else if active.edge.is_some() {
+            self.requeue(slot, active, now);
+        }
+    }
+
+    /// Sets a flow's timer; the one that was set before is outdated.
+    fn arm<L>(&mut self, slot: u32, active: &mut Active<L>, time_ps: u64) {
+        active.armed_ps = time_ps.max(self.now_ps);
+        self.timers.push(Reverse((active.armed_ps, active.flow, slot)));
+        self.alarm_ps = self.alarm_ps.min(active.armed_ps);
+    }
+
+    /// Moves a flow that waits already, where its time can change.
+    #[inline(never)]
+    fn requeue<L: ControlLaw>(&mut self, slot: u32, active: &mut Active<L>, now: Time) {
+        active.release(now);
+        if active.queued != Queued::Paced {
+            return;
+        }
+        match active.poll(now) {
+            SendState::Now => self.make_ready(slot, active),
+            SendState::At(time) if active.edge.as_ref().is_some_and(|edge| edge.paced_ps != time.ps()) => {
+                self.pace(slot, active, time);
             }
-            SendState::At(time) => {
-                self.paced.push(Reverse((time.ps(), active.flow, slot)));
-                Queued::Paced
-            }
-            SendState::Blocked => Queued::Nowhere,
-        };
+            SendState::At(_) | SendState::Blocked => {}
+        }
     }
 }
 
 impl<L: ControlLaw> Active<L> {
     #[inline]
     fn next_packet(&mut self, now: Time, setup: &Setup) -> Packet {
-        let segment = self.sender.send(now);
+        let flow = self.flow as usize;
+        let segment = self.take(now, || setup.clock_ns(setup.flows[flow].src, now));
         self.sent += Bytes::new(segment.bytes.into());
         let entropy = match setup.host.spray {
             Spray::PerFlow | Spray::AfterTimeout => self.entropy,
@@ -474,6 +566,7 @@ impl<L: ControlLaw> Active<L> {
             attempt: segment.attempt,
             ..Packet::default()
         };
+        packet.classify(Kind::Transfer, self.class);
         packet.set_ask(segment.ask);
         packet
     }
@@ -490,6 +583,9 @@ impl<L: ControlLaw> Active<L> {
         while let Some(due) = self.ticks.due(now.ps()) {
             let mut trace = Vec::new();
             self.sender.law().trace(&mut |name, value| trace.push((name, value)));
+            if let Some(hold) = self.hold() {
+                hold.trace(Time::from_ps(due), &mut |name, value| trace.push((name, value)));
+            }
             samples.push(FlowSample {
                 time: Time::from_ps(due),
                 flow: FlowId(self.flow),
@@ -507,12 +603,18 @@ impl<L: ControlLaw> Active<L> {
         mix64(u64::from(self.entropy) << 32 | u64::from(self.flow)) as u16
     }
 
-    fn outcome(&self, completed: Time) -> FlowOutcome {
+    fn hold(&self) -> Option<&Hold> {
+        self.edge.as_ref()?.hold.as_ref()
+    }
+
+    /// What became of it up to `now`.
+    fn outcome(&self, completed: Time, now: Time) -> FlowOutcome {
+        let held = self.hold().map_or(Span::ZERO, |hold| hold.held(now));
         FlowOutcome {
             started: self.started,
             completed,
             delivered: self.sender.delivered(),
-            stats: *self.sender.stats(),
+            stats: FlowStats { held, ..*self.sender.stats() },
             acted: self.sender.law().acted(),
         }
     }

@@ -27,5 +27,6 @@ pub(super) fn flow_config(setup: &Setup, spec: &FlowSpec) -> FlowConfig {
         // A timeout before any answer can come would resend for ever.
         rto_max: host.rto_max.max(rto_min).max(paths.base_rtt + margin),
         timeouts_cut: host.timeouts_cut,
+        recovery: host.recovery,
     }
 }

@@ -3,9 +3,10 @@
 use std::cmp::Reverse;
 
 use flow::{Receiver, Reply};
+use units::{Span, Time};
 
-use super::{Context, Hosts, NO_SLOT, Wire};
-use crate::packet::Packet;
+use super::{Context, HostState, Hosts, NO_SLOT, Wire};
+use crate::packet::{Kind, Packet, Report};
 use crate::setup::{FlowSpec, Setup};
 
 /// The receiver has everything and is gone.
@@ -20,53 +21,113 @@ pub(super) struct Receiving {
     /// When what is held back is sent; `u64::MAX` if nothing is.
     flush_at_ps: u64,
     ack_delay_ps: u64,
+    notes: Option<Box<Notes>>,
+}
+
+/// What a receiver keeps for answers that are no acknowledgements, and for reports.
+#[derive(Default)]
+struct Notes {
+    notifier: Notifier,
+    /// Data packets since the last OR-ACK.
+    unanswered: u32,
+    /// What the ports reported that the packet held back passed.
+    report: Report,
+}
+
+/// When marks are worth a notification: DCQCN's notification point, at most one in an interval.
+#[derive(Default)]
+struct Notifier {
+    again: Time,
+}
+
+impl Notifier {
+    /// A marked packet has come. Gives whether the sender is to be told.
+    fn on_mark(&mut self, now: Time, interval: Span) -> bool {
+        let tells = now >= self.again;
+        if tells {
+            self.again = now.saturating_add(interval);
+        }
+        tells
+    }
 }
 
 impl<L> Hosts<L> {
     #[inline]
-    pub(super) fn on_data<F>(&mut self, host: usize, packet: &Packet, context: &Context<F>, wire: &mut impl Wire) {
-        let spec = &context.setup.flows[packet.flow as usize];
+    pub(super) fn on_data<F>(
+        &mut self,
+        host: usize,
+        packet: &Packet,
+        report: Report,
+        context: &Context<F>,
+        wire: &mut impl Wire,
+    ) {
+        let setup = context.setup;
+        let spec = &setup.flows[packet.flow as usize];
         let mut slot = self.receiver_of[packet.flow as usize];
         if slot == NO_SLOT {
-            slot = self.new_receiver(packet, spec, context.setup);
+            slot = self.new_receiver(packet, spec, setup);
         }
+        let state = &mut self.states[host];
         if slot == DONE {
-            let cumulative = packets_of(spec, context.setup);
-            let reply = Reply { seq: packet.seq, covers: 1, cumulative, marked: packet.is_marked() };
-            wire.transmit(acknowledgement(packet, reply, packet.time_ps, context.setup));
+            let (cumulative, marked) = (packets_of(spec, setup), packet.is_marked());
+            let reply = Reply { seq: packet.seq, covers: 1, cumulative, marked, nack: false };
+            state.answer(acknowledgement(packet, reply, packet.time_ps, setup), report, wire);
             return;
         }
         let Some(it) = &mut self.receivers[slot as usize] else { return };
-        let replies = it.receiver.on_data(packet.seq, packet.is_marked(), packet.asks());
+        if let Some(notes) = &mut it.notes {
+            notes.answer_apart(packet, spec, setup, state, wire);
+        }
+        let now = Time::from_ps(packet.time_ps);
+        let replies = it.receiver.on_data(now, packet.seq, packet.is_marked(), packet.asks());
         if let Some(flushed) = replies[0] {
-            wire.transmit(acknowledgement(&it.held_back, flushed, packet.time_ps, context.setup));
+            let report = it.take_report();
+            state.answer(acknowledgement(&it.held_back, flushed, packet.time_ps, setup), report, wire);
         }
         if let Some(reply) = replies[1] {
-            wire.transmit(acknowledgement(packet, reply, packet.time_ps, context.setup));
+            // A request to send again is about another packet than the one that came.
+            let goes = if reply.nack { Report::NONE } else { report };
+            forget(if reply.nack { report } else { Report::NONE }, wire);
+            state.answer(acknowledgement(packet, reply, packet.time_ps, setup), goes, wire);
+        }
+        if setup.host.ack_every == 1 && !it.receiver.is_complete() {
+            if replies[1].is_none() {
+                forget(report, wire);
+            }
+            return;
+        }
+        let holds_back = it.receiver.holds_back();
+        if replies[1].is_none() {
+            // The newest of what is held back, or refused.
+            if holds_back {
+                it.held_back = *packet;
+                let older = it.notes.as_mut().map(|notes| std::mem::replace(&mut notes.report, report));
+                forget(older.unwrap_or(report), wire);
+            } else {
+                forget(report, wire);
+            }
+        }
+        if !holds_back {
+            forget(it.take_report(), wire);
         }
         if it.receiver.is_complete() {
             self.receivers[slot as usize] = None;
             self.free_receivers.push(slot);
             self.receiver_of[packet.flow as usize] = DONE;
-        } else if context.setup.host.ack_every > 1 {
-            if replies[1].is_none() {
-                it.held_back = *packet;
-            }
-            if !it.receiver.holds_back() {
-                it.flush_at_ps = u64::MAX;
-            } else if it.flush_at_ps == u64::MAX || replies[0].is_some() {
-                it.flush_at_ps = packet.time_ps + it.ack_delay_ps;
-                let state = &mut self.states[host];
-                state.flushes.push(Reverse((it.flush_at_ps, packet.flow, slot)));
-                state.alarm_ps = state.alarm_ps.min(it.flush_at_ps);
-            }
+        } else if !holds_back {
+            it.flush_at_ps = u64::MAX;
+        } else if it.flush_at_ps == u64::MAX || replies[0].is_some() {
+            it.flush_at_ps = packet.time_ps + it.ack_delay_ps;
+            state.flushes.push(Reverse((it.flush_at_ps, packet.flow, slot)));
+            state.alarm_ps = state.alarm_ps.min(it.flush_at_ps);
         }
     }
 
     fn new_receiver(&mut self, packet: &Packet, spec: &FlowSpec, setup: &Setup) -> u32 {
-        let ack_delay_ps = if setup.host.ack_every > 1 {
-            let quarter = || setup.paths(spec.src, spec.dst, setup.host.mss).base_rtt.over(4);
-            setup.host.ack_delay.unwrap_or_else(quarter).unsigned_ps()
+        let host = &setup.host;
+        let ack_delay_ps = if host.ack_every > 1 {
+            let quarter = || setup.paths(spec.src, spec.dst, host.mss).base_rtt.over(4);
+            host.ack_delay.unwrap_or_else(quarter).unsigned_ps()
         } else {
             0
         };
@@ -74,27 +135,75 @@ impl<L> Hosts<L> {
             self.receivers.push(None);
             self.receivers.len() as u32 - 1
         });
+        let takes_notes = host.cnp.is_some() || host.int || host.on_ramp.is_some() && spec.on_ramp;
         self.receivers[slot as usize] = Some(Receiving {
-            receiver: Receiver::new(packets_of(spec, setup), setup.host.ack_every),
+            receiver: Receiver::new(packets_of(spec, setup), host.ack_every, host.recovery),
             flow: packet.flow,
             held_back: *packet,
             flush_at_ps: u64::MAX,
             ack_delay_ps,
+            notes: takes_notes.then(Box::default),
         });
         self.receiver_of[packet.flow as usize] = slot;
         slot
     }
 
     /// Sends an acknowledgement that was held back, if it still is.
-    pub(super) fn flush(&mut self, now_ps: u64, slot: u32, flow: u32, setup: &Setup, wire: &mut impl Wire) {
+    pub(super) fn flush(&mut self, host: usize, slot: u32, flow: u32, setup: &Setup, wire: &mut impl Wire) {
+        let state = &mut self.states[host];
         let Some(it) = &mut self.receivers[slot as usize] else { return };
-        if it.flow != flow || it.flush_at_ps != now_ps {
+        if it.flow != flow || it.flush_at_ps != state.now_ps {
             return;
         }
         it.flush_at_ps = u64::MAX;
         if let Some(reply) = it.receiver.flush() {
-            wire.transmit(acknowledgement(&it.held_back, reply, now_ps, setup));
+            let report = it.take_report();
+            state.answer(acknowledgement(&it.held_back, reply, state.now_ps, setup), report, wire);
         }
+    }
+}
+
+impl Receiving {
+    fn take_report(&mut self) -> Report {
+        self.notes.as_mut().map_or(Report::NONE, |notes| std::mem::replace(&mut notes.report, Report::NONE))
+    }
+}
+
+impl Notes {
+    /// Answers a packet by others than acknowledgements, before it is acknowledged: the network card does that (On-Ramp's
+    /// §4.1, DCQCN's notification point), and the flow's last acknowledgement ends what could use the answer.
+    fn answer_apart(
+        &mut self,
+        packet: &Packet,
+        spec: &FlowSpec,
+        setup: &Setup,
+        state: &mut HostState,
+        wire: &mut impl Wire,
+    ) {
+        let now = Time::from_ps(packet.time_ps);
+        if let Some(cnp) = setup.host.cnp
+            && packet.is_marked()
+            && self.notifier.on_mark(now, cnp.interval)
+        {
+            state.answer(signal(packet, spec, Kind::Cnp, cnp.size), Report::NONE, wire);
+        }
+        if let Some(on_ramp) = setup.host.on_ramp
+            && spec.on_ramp
+        {
+            self.unanswered += 1;
+            if self.unanswered >= on_ramp.ack_every || packet.seq + 1 == packets_of(spec, setup) {
+                self.unanswered = 0;
+                let answer = signal(packet, spec, Kind::OrAck, on_ramp.ack_size);
+                let clock_ns = setup.clock_ns(spec.dst, now);
+                state.answer(Packet { cumulative: clock_ns, ..answer }, Report::NONE, wire);
+            }
+        }
+    }
+}
+
+fn forget(report: Report, wire: &mut impl Wire) {
+    if report != Report::NONE {
+        wire.forget(report);
     }
 }
 
@@ -117,7 +226,25 @@ fn acknowledgement(packet: &Packet, reply: Reply, now_ps: u64, setup: &Setup) ->
         covers: reply.covers,
         ..Packet::default()
     };
+    ack.classify(if reply.nack { Kind::Nack } else { Kind::Transfer }, packet.class());
     ack.set_ack();
     ack.mark(reply.marked);
     ack
+}
+
+/// A packet about a data packet, on the way of its acknowledgement.
+fn signal(packet: &Packet, spec: &FlowSpec, kind: Kind, size: u32) -> Packet {
+    let mut signal = Packet {
+        time_ps: packet.time_ps,
+        flow: packet.flow,
+        seq: packet.seq,
+        dst: spec.src.0,
+        entropy: packet.entropy,
+        size: size as u16,
+        attempt: packet.attempt,
+        ..Packet::default()
+    };
+    signal.classify(kind, packet.class());
+    signal.set_ack();
+    signal
 }

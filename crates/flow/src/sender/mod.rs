@@ -9,10 +9,14 @@
 //!
 //! A cumulative acknowledgement never acknowledges by itself, because the packet's own acknowledgement, still
 //! on another path, carries its mark and its round trip. It only saves a packet from being held for lost.
+//!
+//! All of this is [`Recovery::Selective`]; the other way to recover is in `go_back_n`.
+
+mod go_back_n;
 
 use alloc::collections::VecDeque;
 
-use laws::{Ack, ControlLaw, Loss, LossCause, Permit, Sent};
+use laws::{Ack, ControlLaw, Hop, Loss, LossCause, Notification, Permit, Sent};
 use units::{Bytes, Rate, Span, Time};
 
 use crate::records::{Record, Records, State};
@@ -35,6 +39,8 @@ pub struct FlowConfig {
     pub rto_max: Span,
     /// Whether the law is told of timeouts. If not, a timeout only resends.
     pub timeouts_cut: bool,
+    /// How losses are found and mended. The receiver's interval is of no concern here.
+    pub recovery: Recovery,
 }
 
 impl FlowConfig {
@@ -115,8 +121,19 @@ pub struct FlowStats {
     pub nacks: u32,
     /// Notifications of congestion, from the receiver or from switches.
     pub cnps: u64,
-    /// How long the flow was held at the edge.
+    /// How long the flow was held at the edge. Counted where it is held, outside of the sender.
     pub held: Span,
+}
+
+/// Whom an acknowledgement answers, of what it newly acknowledges.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Answers {
+    /// The newest packet's last transmission.
+    This,
+    /// An earlier transmission of it.
+    Another,
+    /// The acknowledgement's own packet is not the newest one.
+    Others,
 }
 
 /// The sending end of one flow under the law `L`.
@@ -143,6 +160,12 @@ pub struct Sender<L> {
     /// When the newest packet left that is known to have arrived.
     newest_arrived: Time,
     cumulative: u32,
+    /// Payload of the packet that left last.
+    last_sent: u32,
+    /// [`Recovery::GoBackN`].
+    in_order: bool,
+    /// What the law says of itself: [`ControlLaw::retimes`].
+    retimes: bool,
     next_send: Time,
     rtt: RttEstimator,
     reordering: Span,
@@ -156,6 +179,9 @@ impl<L: ControlLaw> Sender<L> {
         let full = u64::from(packets - 1) * u64::from(config.mss);
         Self {
             permit: law.permit(),
+            retimes: law.retimes(),
+            in_order: config.recovery != Recovery::Selective,
+            last_sent: 0,
             law,
             packets,
             last_bytes: (config.size.get() - full) as u32,
@@ -203,6 +229,34 @@ impl<L: ControlLaw> Sender<L> {
         self.in_flight
     }
 
+    /// Whether a new rate moves the packet that waits for its time already.
+    #[inline]
+    pub fn retimes(&self) -> bool {
+        self.retimes
+    }
+
+    /// What the law last permitted.
+    #[inline]
+    pub fn permit(&self) -> Permit {
+        self.permit
+    }
+
+    /// When the law itself wants to be woken; part of [`Sender::next_timer`]. Unlike the rest of that it can come
+    /// nearer, whenever the law hears something.
+    #[inline]
+    pub fn law_timer(&self) -> Time {
+        self.law.next_timer()
+    }
+
+    /// Whether this transmission is the last one of its packet and neither acknowledged nor held for lost.
+    pub fn is_outstanding(&self, seq: u32, attempt: u8) -> bool {
+        self.record(seq).is_some_and(|record| record.state == State::InFlight && record.attempt == attempt)
+    }
+
+    fn record(&self, seq: u32) -> Option<&Record> {
+        (self.records.first() <= seq && seq < self.records.end()).then(|| self.records.get(seq))
+    }
+
     /// The smoothed round trip.
     pub fn smoothed_rtt(&self) -> Span {
         self.rtt.smoothed()
@@ -219,9 +273,9 @@ impl<L: ControlLaw> Sender<L> {
         if self.next_send > now { SendState::At(self.next_send) } else { SendState::Now }
     }
 
-    /// The size of the packet that would go next: a lost one first.
+    /// The payload of the packet that would go next, a lost one first; none if there is nothing to send.
     #[inline]
-    fn next_bytes(&mut self) -> Option<u32> {
+    pub fn next_bytes(&mut self) -> Option<u32> {
         while let Some(&seq) = self.lost.front() {
             if self.still_lost(seq) {
                 return Some(self.bytes_of(seq));
@@ -262,7 +316,9 @@ impl<L: ControlLaw> Sender<L> {
             self.records.push(record);
         } else {
             *self.records.get_mut(seq) = record;
-            self.resent.push_back((seq, attempt));
+            if !self.in_order {
+                self.resent.push_back((seq, attempt));
+            }
             self.stats.retransmits += 1;
         }
         let size = Bytes::new(bytes.into());
@@ -271,6 +327,7 @@ impl<L: ControlLaw> Sender<L> {
         let retransmission = attempt != 1;
         let cookie = self.law.on_sent(&Sent { now, bytes: size, in_flight: self.in_flight, retransmission });
         self.records.set_cookie(seq, cookie);
+        self.last_sent = bytes;
 
         let permit = self.permit;
         if permit.pacing != Rate::MAX {
@@ -287,9 +344,13 @@ impl<L: ControlLaw> Sender<L> {
         Segment { seq, bytes, attempt, ask }
     }
 
-    /// An acknowledgement arrives.
+    /// An acknowledgement arrives, with what the ports reported that its packet passed.
     #[inline]
-    pub fn on_ack(&mut self, now: Time, ack: &AckHeader) {
+    pub fn on_ack(&mut self, now: Time, ack: &AckHeader, hops: &[Hop]) {
+        if self.in_order {
+            self.on_ack_in_order(now, ack, hops);
+            return;
+        }
         self.cumulative = self.cumulative.max(ack.cumulative);
         let mut acked = Bytes::ZERO;
         let mut newest = None;
@@ -310,47 +371,103 @@ impl<L: ControlLaw> Sender<L> {
             self.settle_if_all_came();
             return;
         }
-        self.delivered += acked;
-        self.rtt.progress();
-        if ack.marked {
-            self.stats.marked += acked;
-        }
-        if let Some((seq, record)) = newest {
-            let cookie = self.records.cookie(seq);
-            // The acknowledgement says which transmission of its own packet came, and when an older one than the
-            // record's left is forgotten: no time is taken from any other.
-            let known = seq == ack.seq && record.attempt == ack.attempt;
-            let rtt = if known { now.since(record.sent_at) } else { self.rtt.smoothed() };
-            let sent_at = now - rtt;
-            if known {
-                self.rtt.sample(rtt);
-                self.flight_began = self.flight_began.max(sent_at);
-                self.newest_arrived = self.newest_arrived.max(sent_at);
-            } else if seq == ack.seq {
-                self.stats.spurious += 1;
-                self.tolerate_more();
-            }
-            self.law.on_ack(&Ack {
-                now,
-                sent_at,
-                rtt,
-                acked,
-                marked: if ack.marked { acked } else { Bytes::ZERO },
-                in_flight: self.in_flight,
-                delivered: self.delivered,
-                delivered_at_send: record.delivered,
-                delivered_time_at_send: record.delivered_time,
-                send_elapsed: record.send_elapsed(),
-                app_limited: record.app_limited,
-                cookie,
-                hops: &[],
-            });
-            self.permit = self.law.permit();
+        let marked = if ack.marked { acked } else { Bytes::ZERO };
+        if let Some((seq, record)) = newest
+            && self.tell_of_ack(now, ack, seq, record, acked, marked, hops) == Answers::Another
+        {
+            self.tolerate_more();
         }
         self.delivered_time = now;
         self.records.trim();
         self.find_reordered_losses(now);
         self.settle_if_all_came();
+    }
+
+    /// Counts what an acknowledgement acknowledges and tells the law. `record` is of the newest packet of that, `seq`.
+    #[expect(clippy::too_many_arguments, reason = "what one acknowledgement says")]
+    #[inline(always)]
+    fn tell_of_ack(
+        &mut self,
+        now: Time,
+        ack: &AckHeader,
+        seq: u32,
+        record: Record,
+        acked: Bytes,
+        marked: Bytes,
+        hops: &[Hop],
+    ) -> Answers {
+        self.delivered += acked;
+        self.rtt.progress();
+        self.stats.marked += marked;
+        let cookie = self.records.cookie(seq);
+        // The acknowledgement says which transmission of its own packet came, and when an older one than the
+        // record's left is forgotten: no time is taken from any other.
+        let answers = match (seq == ack.seq, record.attempt == ack.attempt) {
+            (true, true) => Answers::This,
+            (true, false) => Answers::Another,
+            (false, _) => Answers::Others,
+        };
+        let rtt = if answers == Answers::This { now.since(record.sent_at) } else { self.rtt.smoothed() };
+        let sent_at = now - rtt;
+        if answers == Answers::This {
+            self.rtt.sample(rtt);
+            self.flight_began = self.flight_began.max(sent_at);
+            self.newest_arrived = self.newest_arrived.max(sent_at);
+        } else if answers == Answers::Another {
+            self.stats.spurious += 1;
+        }
+        self.law.on_ack(&Ack {
+            now,
+            sent_at,
+            rtt,
+            acked,
+            marked,
+            in_flight: self.in_flight,
+            delivered: self.delivered,
+            delivered_at_send: record.delivered,
+            delivered_time_at_send: record.delivered_time,
+            send_elapsed: record.send_elapsed(),
+            app_limited: record.app_limited,
+            cookie,
+            hops,
+        });
+        self.read_permit();
+        answers
+    }
+
+    /// Another signal arrives.
+    pub fn on_notification(&mut self, notification: &Notification) {
+        if matches!(notification, Notification::Cnp { .. } | Notification::DirectCnp { .. }) {
+            self.stats.cnps += 1;
+        }
+        self.law.on_notification(notification);
+        self.read_permit();
+    }
+
+    /// A switch reports the ports that a transmission of packet `seq` has passed so far. Where that is not the last
+    /// transmission, or the packet is settled, the report is old news and says nothing: no time is known for it.
+    pub fn on_direct_int(&mut self, now: Time, seq: u32, attempt: u8, hops: &[Hop]) {
+        if let Some(record) = self.record(seq).filter(|record| record.attempt == attempt) {
+            let sent_at = record.sent_at;
+            self.on_notification(&Notification::DirectInt { now, sent_at, hops });
+        }
+    }
+
+    /// What the law permits may have changed.
+    #[inline(always)]
+    fn read_permit(&mut self) {
+        let permit = self.law.permit();
+        if self.retimes && permit.pacing != self.permit.pacing {
+            self.retime(permit.pacing);
+        }
+        self.permit = permit;
+    }
+
+    /// Paces the next packet from the last one as if that had left at the new rate.
+    fn retime(&mut self, pacing: Rate) {
+        let gap =
+            |rate: Rate| if rate == Rate::MAX { Span::ZERO } else { rate.time_for(Bytes::new(self.last_sent.into())) };
+        self.next_send = self.next_send.saturating_add(gap(pacing) - gap(self.permit.pacing));
     }
 
     /// Once every byte has come, the flow is done, though some acknowledgements are still away or lost.
@@ -442,7 +559,7 @@ impl<L: ControlLaw> Sender<L> {
         }
         if cause == LossCause::Reordered || self.config.timeouts_cut {
             self.law.on_loss(&Loss { now, sent_at: newest, lost, in_flight: self.in_flight, cause });
-            self.permit = self.law.permit();
+            self.read_permit();
         }
     }
 
@@ -453,12 +570,13 @@ impl<L: ControlLaw> Sender<L> {
     }
 
     /// When [`Sender::on_timer`] wants to be called next. It moves with every acknowledgement (RFC 6298 §5.3), so a
-    /// host keeps one timer a flow and asks again when it fires.
+    /// host keeps one timer a flow and asks again when it fires; only [`Sender::law_timer`] can come nearer.
     #[inline]
     pub fn next_timer(&mut self) -> Time {
         let timeout = self.timeout();
         let heard = self.delivered_time;
-        let retransmission = self.oldest().map_or(Time::NEVER, |(_, sent_at)| sent_at.max(heard) + timeout);
+        let oldest = if self.in_order { self.oldest_in_order() } else { self.oldest() };
+        let retransmission = oldest.map_or(Time::NEVER, |(_, sent_at)| sent_at.max(heard) + timeout);
         retransmission.min(self.law.next_timer())
     }
 
@@ -466,7 +584,11 @@ impl<L: ControlLaw> Sender<L> {
     pub fn on_timer(&mut self, now: Time) {
         if self.law.next_timer() <= now {
             self.law.on_timer(now);
-            self.permit = self.law.permit();
+            self.read_permit();
+        }
+        if self.in_order {
+            self.on_timeout_in_order(now);
+            return;
         }
         let timeout = self.timeout();
         let heard = self.delivered_time;

@@ -1,0 +1,99 @@
+//! Go-back-N: the receiver takes packets in order only, so an acknowledgement settles every packet below its cumulative
+//! number, and what is lost takes all that left after it along. RDMA's reliable connections, as the public ns-3 RDMA
+//! simulators have them (alibaba-edu/High-Precision-Congestion-Control): a NACK sends the sender back, each one that
+//! comes, though a window that is already being sent again may be under way; the receiver bounds how often.
+//!
+//! Two things differ from there. A retransmission timer goes back, too; without it a lost tail would hang the flow. And
+//! the receiver acknowledges duplicates, where there it is silent; without that a lost last acknowledgement would.
+//!
+//! Of what one acknowledgement settles, only the packets that it covers can be marked: of others, whose own
+//! acknowledgements were lost, nothing is known.
+
+use laws::{ControlLaw, Hop, Loss, LossCause};
+use units::{Bytes, Time};
+
+use super::{AckHeader, Sender};
+use crate::records::State;
+
+impl<L: ControlLaw> Sender<L> {
+    #[inline(never)]
+    pub(super) fn on_ack_in_order(&mut self, now: Time, ack: &AckHeader, hops: &[Hop]) {
+        self.cumulative = self.cumulative.max(ack.cumulative);
+        let settled = self.records.first()..ack.cumulative.min(self.records.end());
+        if settled.is_empty() {
+            return;
+        }
+        let covered = ack.seq + 1 - u32::from(ack.covers)..=ack.seq;
+        let (mut acked, mut marked) = (Bytes::ZERO, Bytes::ZERO);
+        for seq in settled.clone() {
+            let bytes = Bytes::new(self.bytes_of(seq).into());
+            let record = self.records.get_mut(seq);
+            match record.state {
+                State::Acked => continue,
+                State::InFlight => self.in_flight -= bytes,
+                State::Lost => self.stats.spurious += 1,
+            }
+            record.state = State::Acked;
+            acked += bytes;
+            if ack.marked && covered.contains(&seq) {
+                marked += bytes;
+            }
+        }
+        let newest = if settled.contains(&ack.seq) { ack.seq } else { settled.end - 1 };
+        let record = *self.records.get(newest);
+        self.tell_of_ack(now, ack, newest, record, acked, marked, hops);
+        self.delivered_time = now;
+        self.records.trim();
+    }
+
+    /// The receiver misses the packet of the cumulative number: it and all that left after it go again.
+    #[inline(never)]
+    pub fn on_nack(&mut self, now: Time, nack: &AckHeader) {
+        self.stats.nacks += 1;
+        // Of an old one the first packet that is missing has been acknowledged since.
+        if self.in_order && nack.cumulative >= self.records.first() {
+            self.on_ack_in_order(now, &AckHeader { marked: false, ..*nack }, &[]);
+            self.go_back(now, LossCause::Nack);
+        }
+    }
+
+    /// Sends everything again from the first packet that is not acknowledged.
+    #[inline(never)]
+    fn go_back(&mut self, now: Time, cause: LossCause) {
+        let (mut lost, mut newest) = (Bytes::ZERO, Time::ZERO);
+        self.lost.clear();
+        for seq in self.records.first()..self.records.end() {
+            let bytes = Bytes::new(self.bytes_of(seq).into());
+            let record = self.records.get_mut(seq);
+            if record.state == State::InFlight {
+                record.state = State::Lost;
+                newest = newest.max(record.sent_at);
+                lost += bytes;
+            }
+            self.lost.push_back(seq);
+        }
+        self.in_flight -= lost;
+        if !lost.is_zero() && (cause != LossCause::Timeout || self.config.timeouts_cut) {
+            self.law.on_loss(&Loss { now, sent_at: newest, lost, in_flight: self.in_flight, cause });
+            self.read_permit();
+        }
+    }
+
+    /// What goes again goes in order, so the oldest outstanding packet is the first one, or there is none.
+    pub(super) fn oldest_in_order(&self) -> Option<(u32, Time)> {
+        let first = self.records.first();
+        let record = self.record(first)?;
+        (record.state == State::InFlight).then_some((first, record.sent_at))
+    }
+
+    #[inline(never)]
+    pub(super) fn on_timeout_in_order(&mut self, now: Time) {
+        let Some((_, sent_at)) = self.oldest_in_order() else { return };
+        if sent_at.max(self.delivered_time) + self.timeout() > now {
+            return;
+        }
+        self.stats.timeouts += 1;
+        self.rtt.back_off();
+        self.go_back(now, LossCause::Timeout);
+    }
+}

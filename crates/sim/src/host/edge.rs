@@ -1,0 +1,166 @@
+//! What few flows have between their law and the card: a hold on one-way delay, a small queue, segments, and packets
+//! that are timed anew when the rate changes.
+//!
+//! - **Hold** ([`Hold`], On-Ramp): nothing leaves before it ends. Where the law paces, the next packet leaves at
+//!   `max(t_NextTx, t_NextPkt)` (Liu et al., §4.1, "Behavior after a pause ends", (2)).
+//! - **Small queue** (TCP small queues; the same place, (1)): a law that only has a window releases packets up to a limit
+//!   into a queue of the flow, as soon as the window lets it; they are in flight for the law from then on, and its round
+//!   trips count the wait. Holds and turns act on what waits. A law that paces has its pacer under the queue, so for it
+//!   nothing waits: its packets are released as they leave. What waits and is held for lost meanwhile is not sent.
+//! - **Segment** (GSO): a flow whose turn has come keeps it for several packets, as many as its window, or what waits,
+//!   lets go at its beginning; neither its pacing nor a hold cuts in. On-Ramp's time stamp is the segment's. The card
+//!   still gets packet by packet, so a paused class stops in mid-segment, and acknowledgements go in between.
+
+use std::collections::VecDeque;
+
+use flow::{Handover, Hold, Segment, SendState, Sender};
+use laws::ControlLaw;
+use units::{Bytes, Rate, Time};
+
+use super::Active;
+use crate::setup::HostConfig;
+
+/// What few flows have.
+pub(super) struct Edge {
+    pub(super) hold: Option<Hold>,
+    /// Payload of a segment; 0 where packets go alone.
+    segment: u32,
+    /// Payload that may still follow in the segment on its way to the card.
+    segment_left: u32,
+    /// Of that segment.
+    handover: Handover,
+    /// The limit of what may wait; 0 if nothing does.
+    limit: u64,
+    /// Packets that the law has released.
+    waiting: VecDeque<Segment>,
+    waiting_bytes: u64,
+    /// The time at which the flow waits to be asked; older entries for it mean nothing.
+    pub(super) paced_ps: u64,
+}
+
+impl Edge {
+    /// What a flow has between its law and the card; none for most.
+    pub(super) fn new<L: ControlLaw>(hold: Option<Hold>, host: &HostConfig, sender: &Sender<L>) -> Option<Box<Self>> {
+        let segment = if host.segment > host.mss { host.segment } else { 0 };
+        let limit = host.small_queue.map_or(0, Bytes::get);
+        (hold.is_some() || segment > 0 || limit > 0 || sender.retimes()).then(|| {
+            Box::new(Self {
+                hold,
+                segment,
+                segment_left: 0,
+                handover: Handover::default(),
+                limit,
+                waiting: VecDeque::new(),
+                waiting_bytes: 0,
+                paced_ps: 0,
+            })
+        })
+    }
+
+    /// Lets the law release what there is room for.
+    fn release<L: ControlLaw>(&mut self, sender: &mut Sender<L>, now: Time) {
+        while let Some(waits) = self.waiting.front() {
+            if sender.is_outstanding(waits.seq, waits.attempt) {
+                break;
+            }
+            self.waiting_bytes -= u64::from(waits.bytes);
+            self.waiting.pop_front();
+        }
+        if self.limit == 0 || sender.permit().pacing != Rate::MAX {
+            return;
+        }
+        while let Some(next) = sender.next_bytes() {
+            let bytes = u64::from(next);
+            let has_room = self.waiting_bytes + bytes <= self.limit || self.waiting.is_empty();
+            if !has_room || sender.poll(now) != SendState::Now {
+                break;
+            }
+            self.waiting.push_back(sender.send(now));
+            self.waiting_bytes += bytes;
+        }
+    }
+
+    #[inline(never)]
+    fn poll<L: ControlLaw>(&mut self, sender: &mut Sender<L>, now: Time) -> SendState {
+        if self.segment_left > 0 && self.goes_on(sender) {
+            return SendState::Now;
+        }
+        self.release(sender, now);
+        let own = if self.waiting.is_empty() { sender.poll(now) } else { SendState::Now };
+        let until = self.hold.as_ref().map_or(Time::ZERO, Hold::until);
+        match own {
+            SendState::Now if until > now => SendState::At(until),
+            SendState::At(time) => SendState::At(time.max(until)),
+            own => own,
+        }
+    }
+
+    /// Takes the packet that [`Edge::poll`] allowed.
+    #[inline(never)]
+    fn take<L: ControlLaw>(&mut self, sender: &mut Sender<L>, now: Time, clock_ns: impl FnOnce() -> u32) -> Segment {
+        let segment = self.waiting.pop_front().unwrap_or_else(|| sender.send(now));
+        self.waiting_bytes = self.waiting_bytes.saturating_sub(segment.bytes.into());
+        if let Some(hold) = &mut self.hold {
+            if self.segment_left == 0 {
+                self.handover = hold.hand_over(now, clock_ns());
+            }
+            hold.on_sent(segment.seq, segment.attempt, self.handover);
+        }
+        segment
+    }
+
+    /// Whether the flow keeps its turn after a packet of `bytes`, for more of the same segment.
+    #[inline(never)]
+    fn keeps_turn<L: ControlLaw>(&mut self, sender: &mut Sender<L>, bytes: u32) -> bool {
+        if self.segment_left == 0 {
+            let window = || sender.permit().window.saturating_sub(sender.in_flight()).get();
+            let released = if self.waiting.is_empty() { window() } else { self.waiting_bytes };
+            self.segment_left = u64::from(self.segment.saturating_sub(bytes)).min(released) as u32;
+        } else {
+            self.segment_left = self.segment_left.saturating_sub(bytes);
+        }
+        self.goes_on(sender)
+    }
+
+    /// Whether there is a next packet for the segment; if not, it ends.
+    fn goes_on<L: ControlLaw>(&mut self, sender: &mut Sender<L>) -> bool {
+        let next = self.waiting.front().map(|segment| segment.bytes).or_else(|| sender.next_bytes());
+        if next.is_none_or(|bytes| bytes > self.segment_left) {
+            self.segment_left = 0;
+        }
+        self.segment_left > 0
+    }
+}
+
+impl<L: ControlLaw> Active<L> {
+    /// Whether a packet may go to the card at `now`.
+    #[inline(always)]
+    pub(super) fn poll(&mut self, now: Time) -> SendState {
+        match &mut self.edge {
+            None => self.sender.poll(now),
+            Some(edge) => edge.poll(&mut self.sender, now),
+        }
+    }
+
+    /// Takes the packet that [`Active::poll`] allowed. `clock_ns` is the host's clock.
+    #[inline(always)]
+    pub(super) fn take(&mut self, now: Time, clock_ns: impl FnOnce() -> u32) -> Segment {
+        match &mut self.edge {
+            None => self.sender.send(now),
+            Some(edge) => edge.take(&mut self.sender, now, clock_ns),
+        }
+    }
+
+    /// Whether the flow keeps its turn after a packet of `bytes`.
+    #[inline(always)]
+    pub(super) fn keeps_turn(&mut self, bytes: u32) -> bool {
+        self.edge.as_mut().is_some_and(|edge| edge.keeps_turn(&mut self.sender, bytes))
+    }
+
+    /// Lets the law release packets, where they wait under it.
+    pub(super) fn release(&mut self, now: Time) {
+        if let Some(edge) = &mut self.edge {
+            edge.release(&mut self.sender, now);
+        }
+    }
+}

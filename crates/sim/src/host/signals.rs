@@ -1,0 +1,83 @@
+//! Packets that are neither data nor acknowledgements: requests to send again, notifications, OR-ACKs, pauses.
+
+use flow::AckHeader;
+use laws::{ControlLaw, Hop, Notification, Path};
+use units::Time;
+
+use super::{Active, Context, Hosts, NO_SLOT, Wire};
+use crate::packet::{Kind, Packet, Report};
+use crate::setup::FlowSpec;
+
+impl<L: ControlLaw> Hosts<L> {
+    #[inline(never)]
+    pub(super) fn on_signal<F: Fn(&FlowSpec, &Path) -> L>(
+        &mut self,
+        host: usize,
+        packet: &Packet,
+        report: Report,
+        context: &Context<F>,
+        wire: &mut impl Wire,
+    ) {
+        let it = &mut self.states[host];
+        match packet.kind() {
+            Kind::Pause => it.pause(packet.class()),
+            Kind::Resume => it.resume(packet.class(), &mut self.senders, wire),
+            Kind::Transfer | Kind::Feedback => {}
+            Kind::Nack | Kind::Cnp | Kind::DirectCnp | Kind::DirectInt | Kind::OrAck => {
+                let hops = if report == Report::NONE { &[] } else { wire.hops(report) };
+                self.tell_sender(host, packet, hops, context);
+            }
+        }
+        if report != Report::NONE {
+            wire.forget(report);
+        }
+    }
+
+    fn tell_sender<F>(&mut self, host: usize, packet: &Packet, hops: &[Hop], context: &Context<F>) {
+        let slot = self.sender_of[packet.flow as usize];
+        if slot == NO_SLOT {
+            return;
+        }
+        let now = Time::from_ps(packet.time_ps);
+        let Some(active) = &mut self.senders[slot as usize] else { return };
+        active.sample(now, &mut self.samples);
+        match packet.kind() {
+            Kind::Nack => active.sender.on_nack(now, &header(packet)),
+            Kind::Cnp => active.sender.on_notification(&Notification::Cnp { now }),
+            Kind::DirectCnp => active.sender.on_notification(&Notification::DirectCnp { now }),
+            Kind::DirectInt => active.sender.on_direct_int(now, packet.seq, packet.attempt, hops),
+            Kind::OrAck => {
+                let delay = active.on_or_ack(now, packet);
+                let remembers = context.setup.host.on_ramp.is_some_and(|on_ramp| on_ramp.memory);
+                if let (Some(delay), true) = (delay, remembers) {
+                    self.states[host].delays.insert(active.dst, (now, delay));
+                }
+            }
+            Kind::Transfer | Kind::Pause | Kind::Resume | Kind::Feedback => {}
+        }
+        if active.sender.is_complete() {
+            self.complete(slot, now, context);
+        } else {
+            self.states[host].heard(slot, active, now);
+        }
+    }
+}
+
+impl<L> Active<L> {
+    fn on_or_ack(&mut self, now: Time, packet: &Packet) -> Option<units::Span> {
+        let hold = self.edge.as_mut()?.hold.as_mut()?;
+        hold.on_or_ack(now, packet.seq, packet.attempt, packet.cumulative)
+    }
+}
+
+/// What an acknowledgement, or a request to send again, says.
+#[inline(always)]
+pub(super) fn header(packet: &Packet) -> AckHeader {
+    AckHeader {
+        seq: packet.seq,
+        covers: packet.covers,
+        cumulative: packet.cumulative,
+        marked: packet.is_marked(),
+        attempt: packet.attempt,
+    }
+}
