@@ -213,7 +213,7 @@ fn gather<L: ControlLaw>(
     let mut flows = vec![never_started(); setup.flows.len()];
     let mut links: Vec<LinkOutcome> = Vec::with_capacity(setup.network.links().len());
     let (mut port_samples, mut switch_samples, mut flow_samples) = (Vec::new(), Vec::new(), Vec::new());
-    let (mut switches, mut held_back) = (Vec::new(), Vec::new());
+    let (mut switches, mut held_back, mut pauses_of_hosts) = (Vec::new(), Vec::new(), Vec::new());
     let mut engine =
         EngineStats { partitions: partitions.len() as u32, threads: threads as u32, ..EngineStats::default() };
     for partition in &mut partitions {
@@ -226,10 +226,15 @@ fn gather<L: ControlLaw>(
         port_samples.append(&mut of_ports);
         switch_samples.append(&mut of_switches);
         links.extend(partition.plane.outcomes(ended_ps, setup));
+        pauses_of_hosts.extend(partition.pauses(ended));
         switches.extend(partition.plane.switches());
         held_back.append(&mut partition.plane.held_back(setup));
         engine.events += partition.plane.forwarded + partition.host_events;
         engine.data_packets += partition.hosts.data_packets;
+    }
+    for (host, pauses, paused) in pauses_of_hosts {
+        let link = &mut links[setup.network.uplink(host).index()];
+        (link.pauses, link.paused) = (pauses, paused);
     }
     engine.packet_hops = links.iter().map(|link| link.packets).sum();
     port_samples.sort_by_key(|sample| (sample.time, sample.link));

@@ -2,6 +2,7 @@
 
 use fabric::{HostId, NodeKind};
 use laws::{ControlLaw, Hop, Path};
+use units::{Span, Time};
 
 use crate::host::{Context, Hosts, Trigger, Wire};
 use crate::layout::Layout;
@@ -106,6 +107,15 @@ impl<L: ControlLaw> Partition<L> {
         let host = self.local_of[setup.flows[trigger.flow.0 as usize].src.index()] as usize;
         self.hosts.add_start(host, trigger);
         self.wake(host);
+    }
+
+    /// The pauses of this partition's hosts until `ended`: how many, and for how long.
+    pub(crate) fn pauses(&self, ended: Time) -> Vec<(HostId, u64, Span)> {
+        let of_host = |(host, &local): (u32, &u32)| {
+            let (pauses, paused) = self.hosts.pauses(local as usize, ended);
+            (HostId(host), pauses, paused)
+        };
+        (0u32..).zip(&self.local_of).filter(|(_, local)| **local != NO_HOST).map(of_host).collect()
     }
 
     /// Runs every window that begins before `until_ps`; what arrives from `until_ps` on stays.

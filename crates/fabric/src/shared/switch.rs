@@ -185,8 +185,8 @@ impl<P: Framed> SharedSwitch<P> {
         let it = &mut self.ports[port];
         let before = it.paused;
         it.paused = if pause { before | bit } else { before & !bit };
+        it.pauses += u64::from(it.paused & !before != 0);
         if it.paused != 0 && before == 0 {
-            it.pauses += 1;
             it.paused_since_ps = now_ps;
         } else if it.paused == 0 && before != 0 {
             it.paused_ps += now_ps - it.paused_since_ps;
@@ -314,7 +314,8 @@ impl<P: Framed> SharedSwitch<P> {
         Bytes::new(self.ports[port].sent_bytes)
     }
 
-    /// How often the other end has paused a port, and for how long until `now_ps`, in picoseconds.
+    /// How often the other end has paused a class of a port, and for how long until `now_ps` at least one class was
+    /// paused, in picoseconds.
     pub fn pauses(&self, port: usize, now_ps: u64) -> (u64, u64) {
         let it = &self.ports[port];
         let lasting = if it.paused == 0 { 0 } else { now_ps.saturating_sub(it.paused_since_ps) };
