@@ -37,9 +37,9 @@ pub struct LinkOutcome {
     pub marks: u64,
     /// The longest queue.
     pub max_queue: Bytes,
-    /// Times that the other end paused the port.
+    /// Times that the other end paused a class of the port that was not paused.
     pub pauses: u64,
-    /// For how long, one class counted.
+    /// For how long at least one class was paused.
     pub paused: Span,
 }
 

@@ -2,6 +2,7 @@
 
 use fabric::{HostId, NodeKind};
 use laws::{ControlLaw, Hop, Path};
+use units::Time;
 
 use crate::host::{Context, Hosts, Trigger, Wire};
 use crate::layout::Layout;
@@ -9,7 +10,6 @@ use crate::outcome::LinkOutcome;
 use crate::packet::{Packet, Report};
 use crate::plane::Plane;
 use crate::setup::{FlowSpec, Setup};
-use units::Time;
 
 const NO_HOST: u32 = u32::MAX;
 

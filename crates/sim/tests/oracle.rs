@@ -20,7 +20,7 @@ proptest! {
         // Both end at the same time, so counters agree too.
         let setup = sim::Setup { stop: Time::from_us(stop_us), ..case.setup };
         let factory = common::law(case.kind, &[]);
-        let (flows, links) = Oracle::new(&setup, &factory).run();
+        let (flows, links, _) = Oracle::new(&setup, &factory).run();
         let outcome = sim::run(&setup, 2, &factory, &mut |_| true);
         for (flow, (slow, fast)) in flows.iter().zip(&outcome.flows).enumerate() {
             match slow {
@@ -53,7 +53,7 @@ fn flows_of_one_pace_take_turns_by_their_numbers() {
     let setup = common::setup(network, [early, late].concat(), Time::from_ms(1));
     let settings = [("window", Value::Bytes(Bytes::new(40_960))), ("paced", Value::Switch(true))];
     let factory = common::law(Kind::Fixed, &settings);
-    let (flows, _) = Oracle::new(&setup, &factory).run();
+    let (flows, ..) = Oracle::new(&setup, &factory).run();
     let outcome = sim::run(&setup, 1, &factory, &mut |_| true);
     assert_eq!(flows.into_iter().flatten().collect::<Vec<_>>(), outcome.flows);
     assert!(outcome.flows[2].completed < outcome.flows[3].completed);
@@ -74,7 +74,7 @@ fn links_of_twenty_seconds_keep_the_order() {
         .collect();
     let setup = common::setup(network, flows, Time::from_ms(3_000_000));
     let factory = common::law(laws::catalog::Kind::Dctcp, &[]);
-    let (flows, _) = Oracle::new(&setup, &factory).run();
+    let (flows, ..) = Oracle::new(&setup, &factory).run();
     let outcome = sim::run(&setup, 1, &factory, &mut |_| true);
     assert_eq!(flows.into_iter().flatten().collect::<Vec<_>>(), outcome.flows);
 }

@@ -185,8 +185,8 @@ impl<P: Framed> SharedSwitch<P> {
         let it = &mut self.ports[port];
         let before = it.paused;
         it.paused = if pause { before | bit } else { before & !bit };
+        it.pauses += u64::from(it.paused & !before != 0);
         if it.paused != 0 && before == 0 {
-            it.pauses += 1;
             it.paused_since_ps = now_ps;
         } else if it.paused == 0 && before != 0 {
             it.paused_ps += now_ps - it.paused_since_ps;
@@ -252,6 +252,9 @@ impl<P: Framed> SharedSwitch<P> {
             queue: Bytes::new(port.waiting_bytes),
         };
         port.sent_bytes += u64::from(waiting.size);
+        if class != 0 {
+            port.last = class as u8;
+        }
         let next = if port.eligible() == 0 { NEVER } else { port.idle_at_ps };
         if next != self.next.time_of(index) {
             self.next.set(index, next);
@@ -311,7 +314,8 @@ impl<P: Framed> SharedSwitch<P> {
         Bytes::new(self.ports[port].sent_bytes)
     }
 
-    /// How often the other end has paused a port, and for how long until `now_ps`, in picoseconds.
+    /// How often the other end has paused a class of a port, and for how long until `now_ps` at least one class was
+    /// paused, in picoseconds.
     pub fn pauses(&self, port: usize, now_ps: u64) -> (u64, u64) {
         let it = &self.ports[port];
         let lasting = if it.paused == 0 { 0 } else { now_ps.saturating_sub(it.paused_since_ps) };
@@ -392,9 +396,7 @@ impl<P> Port<P> {
         } else {
             // The first class after the last one served, around.
             let later = eligible & u8::MAX.checked_shl(u32::from(self.last) + 1).unwrap_or(0);
-            let class = if later == 0 { eligible } else { later }.trailing_zeros();
-            self.last = class as u8;
-            class as usize
+            (if later == 0 { eligible } else { later }).trailing_zeros() as usize
         };
         let waiting = self.queues[class].pop_front()?;
         if self.queues[class].is_empty() {
@@ -421,5 +423,90 @@ impl<P> Port<P> {
             InService::Whole if remainder > 0 => self.in_service_ps,
             InService::Whole | InService::Excluded => 0,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Gate, Limit, Pfc, PortConfig};
+    use units::{Rate, Span};
+
+    /// Of a class, and a pause or a resume if that is so.
+    #[derive(Clone, Copy, Debug)]
+    struct Thing {
+        class: u8,
+        pause: Option<bool>,
+        at: Arrival,
+    }
+
+    impl Item for Thing {
+        fn arrival(&self) -> Arrival {
+            self.at
+        }
+    }
+
+    impl Framed for Thing {
+        fn class(&self, _: bool) -> u8 {
+            if self.pause.is_some() { 0 } else { self.class }
+        }
+
+        fn frame(pause: bool, class: u8, size: u32, now_ps: u64) -> Self {
+            Self { pause: Some(pause), ..thing(class, size, now_ps) }
+        }
+    }
+
+    fn thing(class: u8, size: u32, now_ps: u64) -> Thing {
+        let at = Arrival { now_ps, size, ecn_capable: true, control: false, identity: 0 };
+        Thing { class, pause: None, at }
+    }
+
+    /// What left: (when its service began, port, what); and what was dropped: (port, whether lossless).
+    #[derive(Default)]
+    struct Log {
+        left: Vec<(u64, usize, Thing)>,
+        dropped: Vec<(usize, bool)>,
+    }
+
+    impl Outlet<Thing> for Log {
+        fn depart(&mut self, item: Thing, departure: &Departure) {
+            self.left.push((departure.begins_ps, departure.port, item));
+        }
+        fn drop(&mut self, _: Thing, port: usize, lossless: bool) {
+            self.dropped.push((port, lossless));
+        }
+    }
+
+    impl Log {
+        /// The frames that left: (when, port, whether pause).
+        fn frames(&self) -> Vec<(u64, usize, bool)> {
+            self.left.iter().filter_map(|(at, port, it)| it.pause.map(|pause| (*at, *port, pause))).collect()
+        }
+    }
+
+    const OPEN: Switch = Switch { buffer: Bytes::MAX, reserve: Bytes::ZERO, egress_alpha: None, pfc: None, int: false };
+
+    /// A switch with ports of 8 Gb/s: a byte a nanosecond.
+    fn switch(config: Switch, ports: usize, port: impl Fn(&mut PortConfig)) -> SharedSwitch<Thing> {
+        let mut it = PortConfig::new(Rate::from_gbps(8), Span::from_us(1));
+        port(&mut it);
+        let params = PortParams::new(&it).unwrap();
+        SharedSwitch::new(config, (0..ports as u64).map(|port| (params.clone(), port)), 2)
+    }
+
+    fn arrive(it: &mut SharedSwitch<Thing>, from: usize, to: usize, thing: Thing, log: &mut Log) {
+        it.arrive(Some(from), to, &thing.at, thing, log);
+    }
+
+    /// A packet that leaves at once has had its class's turn, like one that waited.
+    #[test]
+    fn classes_take_turns_from_the_first_packet_on() {
+        let (mut it, mut log) = (switch(OPEN, 2, |_| {}), Log::default());
+        for (now_ps, class) in [(1, 1), (2, 1), (3, 2), (4, 1), (5, 2)] {
+            arrive(&mut it, 0, 1, thing(class, 1_000, now_ps), &mut log);
+        }
+        it.advance(u64::MAX - 1, &mut log);
+        let classes: Vec<u8> = log.left.iter().map(|(.., it)| it.class).collect();
+        assert_eq!(classes, [1, 2, 1, 2, 1]);
     }
 }

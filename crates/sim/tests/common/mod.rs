@@ -3,6 +3,7 @@
 
 pub(crate) mod oracle;
 pub(crate) mod random;
+pub(crate) mod slow_switch;
 
 use fabric::topology::{Dumbbell, dumbbell};
 use fabric::{HostId, Network, PortConfig, Routes};

@@ -1,5 +1,6 @@
 //! The oracle: one global queue of events, two events a hop (service ends, packet arrives), ports that really hold
-//! packets. Slow, simple, and written without the engine; it shares with it only the hosts.
+//! packets. Slow, simple, and written without the engine; it shares with it only the hosts. Switches that share their
+//! buffer are in `slow_switch`.
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
@@ -7,8 +8,13 @@ use std::collections::{BinaryHeap, VecDeque};
 use fabric::{Arrival, InService, LinkId, MarkAt, Marker, NodeId, NodeKind, path_hash};
 use laws::{ControlLaw, Path};
 use sim::host::{Context, Hosts, Wire};
-use sim::{FlowOutcome, FlowSpec, LinkOutcome, Packet, Setup};
+use sim::{FlowOutcome, FlowSpec, LinkOutcome, Packet, Setup, SwitchOutcome};
 use units::{Bytes, Serializer, Time, mix64};
+
+use super::slow_switch::{SlowSwitch, Wish};
+
+/// What a phantom queue's chances hang on, beside what the port's do.
+pub(crate) const PHANTOM: u64 = 0x5048_414e_544f_4d00;
 
 #[derive(PartialEq, Eq, PartialOrd, Ord, Clone, Copy)]
 enum What {
@@ -34,6 +40,8 @@ pub(crate) struct Oracle<'a, L, F> {
     context: Context<'a, F>,
     hosts: Hosts<L>,
     ports: Vec<Port>,
+    /// By node.
+    switches: Vec<Option<SlowSwitch<'a>>>,
     /// (time, what, order of scheduling), with packets beside.
     events: BinaryHeap<Reverse<(u64, What, u64)>>,
     packets: std::collections::BTreeMap<u64, Packet>,
@@ -60,8 +68,12 @@ impl<'a, L: ControlLaw, F: Fn(&FlowSpec, &Path) -> L> Oracle<'a, L, F> {
     pub(crate) fn new(setup: &'a Setup, make_law: &'a F) -> Self {
         let ids: Vec<_> = (0..setup.network.hosts().len() as u32).map(fabric::HostId).collect();
         let ports = setup.network.links().iter().map(|_| Port::default()).collect();
+        let shares = |(index, node): (usize, &fabric::Node)| {
+            node.switch.map(|config| SlowSwitch::new(setup, NodeId(index as u32), config))
+        };
         let mut oracle = Self {
             setup,
+            switches: setup.network.nodes().iter().enumerate().map(shares).collect(),
             context: Context::new(setup, make_law),
             hosts: Hosts::new(&ids, setup),
             ports,
@@ -75,8 +87,8 @@ impl<'a, L: ControlLaw, F: Fn(&FlowSpec, &Path) -> L> Oracle<'a, L, F> {
         oracle
     }
 
-    /// Runs to the stop; gives flows and links.
-    pub(crate) fn run(mut self) -> (Vec<Option<FlowOutcome>>, Vec<LinkOutcome>) {
+    /// Runs to the stop; gives flows, links, and switches that share their buffer.
+    pub(crate) fn run(mut self) -> (Vec<Option<FlowOutcome>>, Vec<LinkOutcome>, Vec<SwitchOutcome>) {
         let stop = self.setup.stop.ps();
         while let Some(Reverse((now, what, serial))) = self.events.pop() {
             if now >= stop {
@@ -87,7 +99,14 @@ impl<'a, L: ControlLaw, F: Fn(&FlowSpec, &Path) -> L> Oracle<'a, L, F> {
                     let packet = self.packets.remove(&serial).unwrap();
                     self.arrive(LinkId(link), packet);
                 }
-                What::ServiceEnds(link) => self.service_ends(LinkId(link), now),
+                What::ServiceEnds(link) => {
+                    let node = self.setup.network.links()[link as usize].from;
+                    if self.switches[node.index()].is_some() {
+                        self.switch(node, |it, wishes| it.decide(LinkId(link), now, wishes));
+                    } else {
+                        self.service_ends(LinkId(link), now);
+                    }
+                }
                 What::HostWakes(host) => self.host_wakes(host, now),
             }
         }
@@ -100,8 +119,37 @@ impl<'a, L: ControlLaw, F: Fn(&FlowSpec, &Path) -> L> Oracle<'a, L, F> {
             let params = self.setup.network.port(LinkId(link));
             LinkOutcome { max_queue: params.bytes_in(port.max_backlog), ..port.counters }
         });
-        let links = links.collect();
-        (flows, links)
+        let mut links: Vec<LinkOutcome> = links.collect();
+        for it in self.switches.iter().flatten() {
+            let first = self.setup.network.links_out(it.outcome().node).start as usize;
+            for (port, outcome) in it.links(stop).into_iter().enumerate() {
+                links[first + port] = outcome;
+            }
+        }
+        for host in 0..self.setup.network.hosts().len() {
+            let link = self.setup.network.uplink(fabric::HostId(host as u32));
+            let link = &mut links[link.index()];
+            (link.pauses, link.paused) = self.hosts.pauses(host, Time::from_ps(stop));
+        }
+        (flows, links, self.switches.iter().flatten().map(SlowSwitch::outcome).collect())
+    }
+
+    /// Lets a switch that shares its buffer act, and does what it wants.
+    fn switch(&mut self, node: NodeId, acts: impl FnOnce(&mut SlowSwitch<'a>, &mut Vec<Wish>)) {
+        let mut wishes = Vec::new();
+        acts(self.switches[node.index()].as_mut().unwrap(), &mut wishes);
+        for wish in wishes {
+            match wish {
+                Wish::Decides(link, time) => {
+                    self.at(time, What::ServiceEnds(link.0));
+                }
+                Wish::Leaves(link, mut packet, ends) => {
+                    packet.time_ps = ends + self.setup.network.port(link).config().delay.unsigned_ps();
+                    let serial = self.at(packet.time_ps, What::Arrive(link.0));
+                    self.packets.insert(serial, packet);
+                }
+            }
+        }
     }
 
     fn at(&mut self, time: u64, what: What) -> u64 {
@@ -171,7 +219,14 @@ impl<'a, L: ControlLaw, F: Fn(&FlowSpec, &Path) -> L> Oracle<'a, L, F> {
         let from = self.setup.routes.from(NodeId(to.0));
         let ports = from.ports(fabric::HostId(packet.dst));
         let hash = path_hash(salt, packet.flow, packet.entropy);
-        self.enqueue(ports[units::below(hash, ports.len() as u32) as usize], packet);
+        let out = ports[units::below(hash, ports.len() as u32) as usize];
+        if self.switches[to.index()].is_some() {
+            let reverse = self.setup.network.links()[link.index()].reverse;
+            let from = (reverse.0 - self.setup.network.links_out(to).start) as usize;
+            self.switch(to, |it, wishes| it.arrive(from, out, packet, wishes));
+        } else if !matches!(packet.kind(), sim::Kind::Pause | sim::Kind::Resume) {
+            self.enqueue(out, packet);
+        }
     }
 
     fn enqueue(&mut self, link: LinkId, packet: Packet) {
@@ -196,7 +251,7 @@ impl<'a, L: ControlLaw, F: Fn(&FlowSpec, &Path) -> L> Oracle<'a, L, F> {
         if let Some(phantom) = &config.phantom {
             let drain = Serializer::new(config.rate.scaled(phantom.drain));
             let backlog = port.phantom_empty_at.saturating_sub(now);
-            marked = marker(&phantom.ecn, drain).marks(backlog, || draw(salt ^ 0x5048_414e_544f_4d00, &arrival));
+            marked = marker(&phantom.ecn, drain).marks(backlog, || draw(salt ^ PHANTOM, &arrival));
             let full = drain.long_time_for(phantom.size);
             port.phantom_empty_at = now + (backlog + drain.time_for(packet.size.into())).min(full);
         }
@@ -216,7 +271,7 @@ impl<'a, L: ControlLaw, F: Fn(&FlowSpec, &Path) -> L> Oracle<'a, L, F> {
         marked &= arrival.ecn_capable;
         // Counted once its way through the port is known.
         if is_nic || config.is_plain() || config.is_plain_but_for_order() {
-            count(port, &packet, marked);
+            count(&mut port.counters, &packet, marked);
             port.counters.losses += u64::from(self.setup.network.port(link).loses(salt, &arrival));
         }
         let entry = (packet, marked);
@@ -246,13 +301,13 @@ impl<'a, L: ControlLaw, F: Fn(&FlowSpec, &Path) -> L> Oracle<'a, L, F> {
             if let Some(phantom) = &config.phantom {
                 let drain = Serializer::new(config.rate.scaled(phantom.drain));
                 let backlog = port.phantom_empty_at.saturating_sub(now);
-                marked |= marker(&phantom.ecn, drain).marks(backlog, || draw(salt ^ 0x5048_414e_544f_4d00, &arrival));
+                marked |= marker(&phantom.ecn, drain).marks(backlog, || draw(salt ^ PHANTOM, &arrival));
             }
         }
         // The link's loss is drawn with the time at which the packet came to the port.
         let lost = self.setup.network.port(link).loses(salt, &packet.arrival());
         if !is_nic && !config.is_plain() && !config.is_plain_but_for_order() {
-            count(port, &packet, marked);
+            count(&mut port.counters, &packet, marked);
             port.counters.losses += u64::from(lost);
         }
         port.service_ends = now + serializer.time_for(packet.size.into());
@@ -273,24 +328,24 @@ impl<'a, L: ControlLaw, F: Fn(&FlowSpec, &Path) -> L> Oracle<'a, L, F> {
     }
 }
 
-fn count(port: &mut Port, packet: &Packet, marked: bool) {
-    port.counters.packets += 1;
-    port.counters.bytes += Bytes::new(packet.size.into());
-    port.counters.marks += u64::from(marked);
+pub(crate) fn count(link: &mut LinkOutcome, packet: &Packet, marked: bool) {
+    link.packets += 1;
+    link.bytes += Bytes::new(packet.size.into());
+    link.marks += u64::from(marked);
 }
 
-fn salt(setup: &Setup, link: LinkId) -> u64 {
+pub(crate) fn salt(setup: &Setup, link: LinkId) -> u64 {
     mix64(setup.seed) ^ u64::from(link.0) << 20
 }
 
-fn draw(salt: u64, arrival: &Arrival) -> u64 {
+pub(crate) fn draw(salt: u64, arrival: &Arrival) -> u64 {
     mix64(arrival.identity ^ mix64(salt ^ arrival.now_ps))
 }
 
-fn buffer_ps(buffer: Bytes, serializer: Serializer) -> u64 {
+pub(crate) fn buffer_ps(buffer: Bytes, serializer: Serializer) -> u64 {
     if buffer == Bytes::MAX { u64::MAX } else { serializer.long_time_for(buffer) }
 }
 
-fn marker(ecn: &fabric::Ecn, serializer: Serializer) -> Marker {
+pub(crate) fn marker(ecn: &fabric::Ecn, serializer: Serializer) -> Marker {
     Marker::new(serializer.long_time_for(ecn.min), serializer.long_time_for(ecn.max), ecn.max_probability)
 }

@@ -1,7 +1,7 @@
 //! Random networks, hosts, laws and flows.
 
 use fabric::topology::{Dumbbell, FatTrees, SingleSwitch, dumbbell, single_switch};
-use fabric::{Ecn, InService, MarkAt, Network, Phantom, PortConfig, Routes};
+use fabric::{Ecn, Gate, InService, Limit, MarkAt, Network, Pfc, Phantom, PortConfig, Routes, Switch};
 use laws::catalog::Kind;
 use proptest::prelude::*;
 use sim::{FlowId, FlowSpec, HostConfig, SeriesConfig, Setup, Spray, Start};
@@ -18,8 +18,8 @@ fn port(buffer: BoxedStrategy<u64>) -> impl Strategy<Value = PortConfig> {
     let phantom = proptest::option::of((20_000..400_000u64, 500_000..1_000_000u64));
     let ecn = proptest::option::of((5_000..60_000u64, 0..60_000u64, 1..=100u64));
     let lazy = (any::<bool>(), any::<bool>(), 0..3u8);
-    (buffer, ecn, phantom, lazy, prop_oneof![3 => Just(0), 1 => 1..30_000u64]).prop_map(
-        |(buffer, ecn, phantom, (control_priority, dequeue, in_service), loss_ppm)| PortConfig {
+    (buffer, ecn, phantom, lazy, prop_oneof![3 => Just(0), 1 => 1..30_000u64], gate()).prop_map(
+        |(buffer, ecn, phantom, (control_priority, dequeue, in_service), loss_ppm, gate)| PortConfig {
             buffer: Bytes::new(buffer),
             ecn: ecn.map(|(min, span, percent)| Ecn {
                 min: Bytes::new(min),
@@ -35,6 +35,7 @@ fn port(buffer: BoxedStrategy<u64>) -> impl Strategy<Value = PortConfig> {
             mark_at: if dequeue { MarkAt::Dequeue } else { MarkAt::Enqueue },
             in_service: [InService::Remainder, InService::Whole, InService::Excluded][in_service as usize],
             loss: Frac::millionths(loss_ppm),
+            gate,
             ..PortConfig::new(Rate::from_gbps(10), Span::from_us(1))
         },
     )
@@ -125,4 +126,61 @@ pub(crate) fn case_with(buffer: BoxedStrategy<u64>) -> impl Strategy<Value = Cas
             Case { setup, kind: Kind::ALL[kind] }
         },
     )
+}
+
+/// A gate: of no use to ports with queues of their own.
+fn gate() -> impl Strategy<Value = Gate> {
+    let headroom = prop_oneof![Just(0), 0..20_000u64, 20_000..100_000u64];
+    (limit(), prop_oneof![Just(0), 0..10_000u64], headroom).prop_map(|(off, hysteresis, headroom)| Gate {
+        off,
+        hysteresis: Bytes::new(hysteresis),
+        headroom: Bytes::new(headroom),
+    })
+}
+
+/// A limit of a gate, from a packet to more than the buffer.
+fn limit() -> impl Strategy<Value = Limit> {
+    prop_oneof![
+        (1_000..80_000u64).prop_map(|bytes| Limit::Bytes(Bytes::new(bytes))),
+        (1..400u64).prop_map(|percent| Limit::Alpha(Frac::ratio(percent, 100))),
+    ]
+}
+
+/// How a switch shares its buffer: small, and now and then smaller than what it keeps.
+fn switch() -> impl Strategy<Value = Switch> {
+    let pfc = proptest::option::weighted(0.7, (prop_oneof![Just(64u32), 64..600u32], any::<bool>()));
+    let egress_alpha = proptest::option::weighted(0.3, 5..400u64);
+    (10_000..400_000u64, prop_oneof![Just(0), 0..9_000u64], egress_alpha, pfc).prop_map(
+        |(buffer, reserve, egress_alpha, pfc)| Switch {
+            buffer: Bytes::new(buffer),
+            reserve: Bytes::new(reserve),
+            egress_alpha: egress_alpha.map(|percent| Frac::ratio(percent, 100)),
+            pfc: pfc.map(|(frame, relay)| Pfc { frame, relay }),
+            int: false,
+        },
+    )
+}
+
+/// Runs over switches that share small buffers, of two kinds and some with queues of their own, with flows of several
+/// classes and ports that let in by several gates.
+pub(crate) fn sharing_case() -> impl Strategy<Value = Case> {
+    let buffer = prop_oneof![3 => Just(u64::MAX), 1 => 20_000..150_000u64].boxed();
+    let kinds = (switch(), switch(), prop_oneof![3 => Just(0u64), 1 => any::<u64>()]);
+    (case_with(buffer), kinds, 1..4u8).prop_map(|(case, (switch, second, mix), classes)| {
+        let mut setup = case.setup;
+        let place = std::cell::Cell::new(0);
+        let kind = |_: &fabric::Node| {
+            place.set(place.get() + 1);
+            match mix >> (2 * place.get()) & 3 {
+                0 | 1 => Some(switch),
+                2 => Some(second),
+                _ => None,
+            }
+        };
+        setup.network = setup.network.sharing(kind);
+        for (index, flow) in (0u8..).zip(&mut setup.flows) {
+            flow.class = 1 + index % classes;
+        }
+        Case { setup, ..case }
+    })
 }
