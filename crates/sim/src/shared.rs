@@ -63,7 +63,7 @@ pub(crate) struct SharedNode {
     losses: Vec<u64>,
 }
 
-/// What a switch has when none is configured but it must act as one, to report or to control: no limit.
+/// What a switch has when none is configured but it must act as one, to report or to control: no limit but its ports'.
 pub(crate) const UNLIMITED: Switch =
     Switch { buffer: Bytes::MAX, reserve: Bytes::ZERO, egress_alpha: None, pfc: None, int: true };
 
