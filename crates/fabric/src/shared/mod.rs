@@ -29,7 +29,8 @@ pub struct Switch {
     pub int: bool,
 }
 
-/// Priority flow control of a switch.
+/// Priority flow control of a switch. Hosts and all switches that share their buffer, with PFC or without, heed pauses;
+/// switches whose ports have queues of their own do not.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Pfc {
     /// Size of a pause frame on the wire, in bytes.
