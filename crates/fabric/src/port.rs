@@ -58,7 +58,8 @@ pub struct PortConfig {
     pub rate: Rate,
     /// Propagation delay.
     pub delay: Span,
-    /// Bytes that may wait, the packet in service included; [`Bytes::MAX`] is unlimited.
+    /// Bytes that may wait, the packet in service included; [`Bytes::MAX`] is unlimited. Where ports share a buffer this
+    /// is a limit of its own, for data classes: what is over it is dropped, PFC or not.
     pub buffer: Bytes,
     /// Marking on the real queue.
     pub ecn: Option<Ecn>,

@@ -490,7 +490,7 @@ impl Plane {
 }
 
 /// Whether the ports of a node share one buffer, or act as if they did.
-fn shares(setup: &Setup, node: NodeId) -> bool {
+pub(crate) fn shares(setup: &Setup, node: NodeId) -> bool {
     let it = &setup.network.nodes()[node.index()];
     let controlled = || {
         let out = setup.network.links_out(node);

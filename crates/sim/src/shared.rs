@@ -3,7 +3,7 @@
 //! All that happens in such a switch depends on all its ports, so it is run as a whole: arrivals, pauses, its controllers'
 //! timers and samples in order of time, and before each of them every decision of the ports that comes first.
 
-use fabric::{CLASSES, Departure, Framed, LinkId, NodeId, Outlet, PortParams, SharedSwitch, Switch};
+use fabric::{CLASSES, Departure, Framed, LinkId, NodeId, NodeKind, Outlet, PortParams, SharedSwitch, Switch};
 use laws::Hop;
 use units::{Bytes, Rate, Time};
 
@@ -11,6 +11,7 @@ use crate::controllers::{Act, Controllers};
 use crate::links::{Chooser, Links, Salts};
 use crate::merge::{DONE, Merge, follow};
 use crate::packet::{Kind, Packet, Report};
+use crate::plane::shares;
 use crate::series::{PortSample, SwitchSample, Ticks};
 use crate::setup::Setup;
 
@@ -59,13 +60,38 @@ pub(crate) struct SharedNode {
     sampled: Vec<u16>,
     samples_buffer: bool,
     node: NodeId,
+    others: Vec<OtherEnd>,
     /// Of each port: packets that its link lost by chance.
     losses: Vec<u64>,
 }
 
-/// What a switch has when none is configured but it must act as one, to report or to control: no limit.
+/// What a switch has when none is configured but it must act as one, to report or to control: no limit but its ports'.
 pub(crate) const UNLIMITED: Switch =
     Switch { buffer: Bytes::MAX, reserve: Bytes::ZERO, egress_alpha: None, pfc: None, int: true };
+
+/// What the other end of a port's cable knows. What it does not know ends with the link: a plain switch would take it for
+/// a packet to pass on.
+struct OtherEnd {
+    pauses: bool,
+    controllers: bool,
+}
+
+impl OtherEnd {
+    fn of(link: LinkId, setup: &Setup) -> Self {
+        let to = setup.network.links()[link.index()].to;
+        let node = &setup.network.nodes()[to.index()];
+        let is_host = node.kind != NodeKind::Switch;
+        Self { pauses: is_host || node.switch.is_some(), controllers: is_host || shares(setup, to) }
+    }
+
+    fn hears(&self, kind: Kind) -> bool {
+        match kind {
+            Kind::Pause | Kind::Resume => self.pauses,
+            Kind::Feedback => self.controllers,
+            _ => true,
+        }
+    }
+}
 
 /// Where packets of a switch go: its links.
 struct Leaving<'a> {
@@ -75,6 +101,7 @@ struct Leaving<'a> {
     params: &'a [PortParams],
     first_link: usize,
     reports: bool,
+    others: &'a [OtherEnd],
     salts: Salts,
 }
 
@@ -92,6 +119,9 @@ impl Outlet<Carried> for Leaving<'_> {
         if params.loses(self.salts.of(link), &packet.arrival()) {
             self.losses[departure.port] += 1;
             self.forget(report);
+            return;
+        }
+        if packet.is_signal() && !self.others[departure.port].hears(packet.kind()) {
             return;
         }
         if self.reports
@@ -166,6 +196,7 @@ impl SharedNode {
             sampled,
             samples_buffer,
             node,
+            others: out.clone().map(|link| OtherEnd::of(LinkId(link), setup)).collect(),
             losses: vec![0; out.len()],
         }
     }
@@ -213,6 +244,7 @@ impl SharedNode {
             params: around.params,
             first_link: self.first_link,
             reports: self.reports,
+            others: &self.others,
             salts: around.salts,
         };
         (&mut self.switch, leaving)

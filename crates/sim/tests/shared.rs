@@ -2,25 +2,38 @@
 
 mod common;
 
-use common::random::case_with;
-use fabric::Switch;
+use common::random::{case, case_with};
+use fabric::{Gate, Switch};
+use laws::catalog::Kind;
 use proptest::prelude::*;
 use sim::Setup;
 use units::{Bytes, Time};
 
-/// No limit, no pauses.
+/// No limit but the ports', no pauses.
 const OPEN: Switch = Switch { buffer: Bytes::MAX, reserve: Bytes::ZERO, egress_alpha: None, pfc: None, int: false };
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 200, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 120, ..ProptestConfig::default() })]
 
     /// A switch that shares what has no limit is a switch with queues of its own, to the picosecond.
     #[test]
-    fn without_a_limit_sharing_changes_nothing(case in case_with(Just(u64::MAX).boxed()), stop_us in 100..5_000u64) {
-        let plain = Setup { stop: Time::from_us(stop_us), ..case.setup };
-        let shared = Setup { network: plain.network.clone().sharing(|_| Some(OPEN)), ..plain.clone() };
-        let factory = common::law(case.kind, &[]);
-        let [plain, shared] = [plain, shared].map(|setup| sim::run(&setup, 2, &factory, &mut |_| true));
-        prop_assert_eq!(plain.flows, shared.flows);
+    fn without_a_limit_sharing_changes_nothing(case in case_with(Just(u64::MAX).boxed(), Just(Gate::default()).boxed()), stop_us in 100..5_000u64) {
+        assert_same(Setup { stop: Time::from_us(stop_us), ..case.setup }, case.kind)?;
     }
+
+    /// The same with a limit for each port.
+    #[test]
+    fn ports_that_share_keep_their_own_limits(case in case(), stop_us in 100..5_000u64) {
+        let all_alike = case.setup.network.params().iter().all(|port| !port.config().control_priority);
+        prop_assume!(all_alike, "control has no limit where a buffer is shared");
+        assert_same(Setup { stop: Time::from_us(stop_us), ..case.setup }, case.kind)?;
+    }
+}
+
+fn assert_same(plain: Setup, kind: Kind) -> Result<(), TestCaseError> {
+    let shared = Setup { network: plain.network.clone().sharing(|_| Some(OPEN)), ..plain.clone() };
+    let factory = common::law(kind, &[]);
+    let [plain, shared] = [plain, shared].map(|setup| sim::run(&setup, 2, &factory, &mut |_| true));
+    prop_assert_eq!(plain.flows, shared.flows);
+    Ok(())
 }

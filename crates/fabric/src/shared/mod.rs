@@ -18,10 +18,10 @@ pub const CLASSES: usize = 8;
 pub struct Switch {
     /// All packets that wait in it lie here.
     pub buffer: Bytes,
-    /// Of that, kept for each ingress port and data class.
+    /// Of that, kept for each ingress port and data class in use.
     pub reserve: Bytes,
-    /// A packet finds no room where its egress queue holds this many times what is left of the shared part; none has
-    /// no such limit.
+    /// A packet finds no room where its class's queue at the port that it is to leave by would, with it, hold more than
+    /// this many times what is left of the shared part; it is dropped, PFC or not. None has no such limit.
     pub egress_alpha: Option<Frac>,
     /// Pausing; without it packets that find no room are dropped.
     pub pfc: Option<Pfc>,
@@ -29,22 +29,30 @@ pub struct Switch {
     pub int: bool,
 }
 
-/// Priority flow control of a switch.
+/// Priority flow control of a switch. Hosts and all switches that share their buffer, with PFC or without, heed pauses;
+/// switches whose ports have queues of their own do not.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Pfc {
     /// Size of a pause frame on the wire, in bytes.
     pub frame: u32,
-    /// A relay: it passes on the pauses and resumes that it receives to all its other ports, and asks for none itself
-    /// before its buffer would overflow.
+    /// A relay: while the other end of one of its ports pauses a class, it pauses that class at all its other ports.
+    /// Beside that it asks for pauses like every switch, where gates say so: by a relay's, only before its buffer would
+    /// overflow.
     pub relay: bool,
 }
 
-/// What packets that came over one cable may hold of the shared buffer of the switch at its end.
+/// What packets of one class that came over one cable may hold of the shared buffer of the switch at its end.
+///
+/// What lies in the switch counts on the cable and class that it came by: first on the reserve, then on the shared part,
+/// and what finds no room there on the headroom. What leaves frees headroom first, then the shared part, then the reserve.
+/// Whether a sender is to be paused is looked at when one of its packets has come in, whether it may go on when one has
+/// left: not when packets of others change what is left of the shared part.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Gate {
-    /// Over this they are not let in any more, or, with PFC, their sender is paused.
+    /// With PFC their sender is paused once they hold this much of the shared part, or some of the headroom. What would
+    /// hold more than this (or finds nothing left of the shared part) goes to the headroom; without PFC it is dropped.
     pub off: Limit,
-    /// The sender resumes when they hold this much less than `off`, or nothing.
+    /// The sender resumes when they hold this much less than `off`, or nothing, of the shared part, and no headroom.
     pub hysteresis: Bytes,
     /// Room beside the shared part for what arrives after a pause was sent, for each data class in use.
     pub headroom: Bytes,
@@ -53,7 +61,7 @@ pub struct Gate {
 /// A threshold of a shared buffer.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Limit {
-    /// So many bytes.
+    /// So many bytes, or all that is left where that is less.
     Bytes(Bytes),
     /// So many times what is left of the shared part (a dynamic threshold).
     Alpha(Frac),

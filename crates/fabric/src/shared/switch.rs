@@ -1,8 +1,13 @@
 //! A switch whose ports share one buffer. Every decision of the switch depends on all its ports, so it is replayed as
 //! a whole, in the order (time, port), before anything of it is read: a hop is one arrival and one decision.
 //!
-//! A packet leaves the buffer when its service begins. Packets of class 0 (control) lie in a buffer of their own that
+//! A packet that arrives needs room even if it leaves at once. It leaves the buffer when its service begins. Packets of class 0 (control) lie in a buffer of their own that
 //! has no limit: they are few, and nothing pauses them.
+//!
+//! What happens at one time happens in this order: arrivals, by input link; then decisions of ports, by port. So a port
+//! that falls idle, or is resumed, when packets arrive chooses among those, too.
+//!
+//! What marks a packet is its own class's queue and the control packets before it.
 
 use std::collections::VecDeque;
 
@@ -43,7 +48,8 @@ pub struct Departure {
 pub trait Outlet<P> {
     /// A packet's service begins.
     fn depart(&mut self, item: P, departure: &Departure);
-    /// A packet found no room on its way to `port`. `lossless` if its sender could have been paused in time.
+    /// A packet found no room on its way to `port`. `lossless` if its sender could have been paused in time: the port's
+    /// own limits are met by no pause.
     fn drop(&mut self, item: P, port: usize, lossless: bool);
 }
 
@@ -121,10 +127,7 @@ impl<P: Framed> SharedSwitch<P> {
         let size = u64::from(packet.size);
         let booked = match from {
             Some(from) if class != 0 => {
-                let over = self
-                    .config
-                    .egress_alpha
-                    .is_some_and(|alpha| self.ports[to].waiting[class] + size > alpha.of(self.pool.free()));
+                let over = self.ports[to].is_full(packet) || self.is_over(to, class, size);
                 if over || self.pool.arrive(from, class, size) == Room::None {
                     let lossless = self.config.pfc.is_some() && !over;
                     self.headroom_drops += u64::from(lossless);
@@ -146,6 +149,13 @@ impl<P: Framed> SharedSwitch<P> {
             Waiting { item, service_ps: 0, size: packet.size, from, booked, marked: false },
             out,
         );
+    }
+
+    /// Whether a packet would make an egress queue longer than what is left of the shared part lets it be.
+    #[inline]
+    fn is_over(&self, to: usize, class: usize, size: u64) -> bool {
+        let limit = self.config.egress_alpha.map(|alpha| alpha.of(self.pool.free()));
+        limit.is_some_and(|limit| self.ports[to].waiting[class] + size > limit)
     }
 
     fn enqueue(
@@ -194,11 +204,19 @@ impl<P: Framed> SharedSwitch<P> {
         let at = if it.eligible() == 0 { NEVER } else { it.idle_at_ps.max(now_ps) };
         self.next.set(port, at);
         if self.config.pfc.is_some_and(|pfc| pfc.relay) && before != self.ports[port].paused {
-            // A relay passes it on, unless its own buffer asks for the same.
-            for other in (0..self.ports.len()).filter(|&other| other != port) {
-                if !self.pool.is_paused(other, usize::from(class)) {
-                    self.send_frame(other, usize::from(class), pause, now_ps, out);
-                }
+            self.pass_on(port, usize::from(class) % CLASSES, pause, now_ps, out);
+        }
+    }
+
+    /// A relay passes a pause or a resume on to those other ends that are not at rest for another reason: its own buffer
+    /// asks for it, or a third port is paused, too.
+    #[cold]
+    fn pass_on(&mut self, port: usize, class: usize, pause: bool, now_ps: u64, out: &mut impl Outlet<P>) {
+        let paused = |index: usize, it: &Port<P>| index != port && it.paused >> class & 1 == 1;
+        for other in (0..self.ports.len()).filter(|&other| other != port) {
+            let third = self.ports.iter().enumerate().any(|(index, it)| index != other && paused(index, it));
+            if !third && !self.pool.is_paused(other, class) {
+                self.send_frame(other, class, pause, now_ps, out);
             }
         }
     }
@@ -368,6 +386,16 @@ impl<P> Port<P> {
         }
     }
 
+    /// Whether the port's own buffer has no room for a packet.
+    #[inline]
+    fn is_full(&self, packet: &Arrival) -> bool {
+        if self.params.buffer_ps == u64::MAX {
+            return false;
+        }
+        let backlog = self.waiting_ps.iter().sum::<u64>() + self.idle_at_ps.saturating_sub(packet.now_ps);
+        backlog + self.params.serializer.time_for(packet.size) > self.params.buffer_ps
+    }
+
     /// Classes that have something and may send it.
     #[inline]
     fn eligible(&self) -> u8 {
@@ -429,7 +457,7 @@ impl<P> Port<P> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Gate, Limit, Pfc, PortConfig};
+    use crate::{Pfc, PortConfig};
     use units::{Rate, Span};
 
     /// Of a class, and a pause or a resume if that is so.
@@ -508,5 +536,42 @@ mod tests {
         it.advance(u64::MAX - 1, &mut log);
         let classes: Vec<u8> = log.left.iter().map(|(.., it)| it.class).collect();
         assert_eq!(classes, [1, 2, 1, 2, 1]);
+    }
+    /// A relay of three cables: what arrives over the third may be for either of the others, so it rests while one of
+    /// them is paused.
+    #[test]
+    fn a_relay_passes_a_resume_on_when_no_other_port_is_paused() {
+        let pfc = Pfc { frame: 64, relay: true };
+        let (mut it, mut log) = (switch(Switch { pfc: Some(pfc), ..OPEN }, 3, |_| {}), Log::default());
+        let steps = [(0, true), (1, true), (0, false), (0, false), (1, false)];
+        for (step, (port, pause)) in (1..).zip(steps) {
+            it.on_frame(port, 1, pause, step * 1_000_000, &mut log);
+            it.advance((step + 1) * 1_000_000, &mut log);
+        }
+        // 2 hears of the first pause and the last resume only; 0 and 1 hear of each other.
+        let us = |us: u64| us * 1_000_000;
+        let expected = [
+            (us(1), 1, true),
+            (us(1), 2, true),
+            (us(2), 0, true),
+            (us(3), 1, false),
+            (us(5), 0, false),
+            (us(5), 2, false),
+        ];
+        assert_eq!(log.frames(), expected);
+        assert_eq!((it.pauses(0, us(9)), it.pauses(1, us(9))), ((1, us(2)), (1, us(3))));
+    }
+
+    /// A port's own limit holds in a switch that shares its buffer, and pauses do not help against it.
+    #[test]
+    fn a_port_keeps_its_own_limit() {
+        let config = Switch { pfc: Some(Pfc { frame: 64, relay: false }), ..OPEN };
+        let mut it = switch(config, 2, |port| port.buffer = Bytes::new(2_500));
+        let mut log = Log::default();
+        // At 500 ns half of the first packet is left: 500 + 1,000 wait, and 1,001 more are too many.
+        for (now_ps, size) in [(1, 1_000), (2, 1_000), (500_001, 1_001), (500_001, 1_000)] {
+            arrive(&mut it, 0, 1, thing(1, size, now_ps), &mut log);
+        }
+        assert_eq!((log.dropped, it.headroom_drops(), it.queue(1)), (vec![(1, false)], 0, Bytes::new(2_000)));
     }
 }

@@ -14,11 +14,11 @@ pub(crate) struct Case {
     pub(crate) kind: Kind,
 }
 
-fn port(buffer: BoxedStrategy<u64>) -> impl Strategy<Value = PortConfig> {
+fn port(buffer: BoxedStrategy<u64>, gate: BoxedStrategy<Gate>) -> impl Strategy<Value = PortConfig> {
     let phantom = proptest::option::of((20_000..400_000u64, 500_000..1_000_000u64));
     let ecn = proptest::option::of((5_000..60_000u64, 0..60_000u64, 1..=100u64));
     let lazy = (any::<bool>(), any::<bool>(), 0..3u8);
-    (buffer, ecn, phantom, lazy, prop_oneof![3 => Just(0), 1 => 1..30_000u64], gate()).prop_map(
+    (buffer, ecn, phantom, lazy, prop_oneof![3 => Just(0), 1 => 1..30_000u64], gate).prop_map(
         |(buffer, ecn, phantom, (control_priority, dequeue, in_service), loss_ppm, gate)| PortConfig {
             buffer: Bytes::new(buffer),
             ecn: ecn.map(|(min, span, percent)| Ecn {
@@ -41,10 +41,10 @@ fn port(buffer: BoxedStrategy<u64>) -> impl Strategy<Value = PortConfig> {
     )
 }
 
-fn network(buffer: BoxedStrategy<u64>) -> impl Strategy<Value = Network> {
+fn network(buffer: BoxedStrategy<u64>, gate: BoxedStrategy<Gate>) -> impl Strategy<Value = Network> {
     let delay = || prop_oneof![Just(1_000_000i64), 1..3_000_000i64, 20_000_000..200_000_000i64];
     let delays = (delay(), delay(), delay());
-    (port(buffer.clone()), port(buffer), 0..4u8, delays, 1..5usize).prop_map(
+    (port(buffer.clone(), gate.clone()), port(buffer, gate), 0..4u8, delays, 1..5usize).prop_map(
         |(port, bottleneck, which, (nic, inside, haul), hosts)| {
             let nic = PortConfig::new(Rate::from_gbps(10), Span::from_ps(nic));
             let port = PortConfig { delay: Span::from_ps(inside), ..port };
@@ -75,14 +75,14 @@ fn network(buffer: BoxedStrategy<u64>) -> impl Strategy<Value = Network> {
 
 /// Anything that can be simulated in a moment. All flows can end before the stop.
 pub(crate) fn case() -> impl Strategy<Value = Case> {
-    case_with((10_000..150_000u64).boxed())
+    case_with((10_000..150_000u64).boxed(), Just(Gate::default()).boxed())
 }
 
-/// The same, with buffers of ports from here.
-pub(crate) fn case_with(buffer: BoxedStrategy<u64>) -> impl Strategy<Value = Case> {
+/// The same, with buffers and gates of ports from here.
+pub(crate) fn case_with(buffer: BoxedStrategy<u64>, gate: BoxedStrategy<Gate>) -> impl Strategy<Value = Case> {
     let flows = proptest::collection::vec((any::<u32>(), any::<u32>(), 1..400_000u64, 0..300u64, 0..5u8), 1..12);
     let host = (prop_oneof![Just(1000u32), Just(4096)], 1..4u8, any::<bool>(), any::<bool>());
-    (network(buffer), flows, host, 0..Kind::ALL.len(), any::<u64>()).prop_map(
+    (network(buffer, gate), flows, host, 0..Kind::ALL.len(), any::<u64>()).prop_map(
         |(network, flows, (mss, ack_every, spray, timeouts_cut), kind, seed)| {
             let hosts = network.hosts().len() as u32;
             let specs: Vec<FlowSpec> = (0u32..)
@@ -166,7 +166,7 @@ fn switch() -> impl Strategy<Value = Switch> {
 pub(crate) fn sharing_case() -> impl Strategy<Value = Case> {
     let buffer = prop_oneof![3 => Just(u64::MAX), 1 => 20_000..150_000u64].boxed();
     let kinds = (switch(), switch(), prop_oneof![3 => Just(0u64), 1 => any::<u64>()]);
-    (case_with(buffer), kinds, 1..4u8).prop_map(|(case, (switch, second, mix), classes)| {
+    (case_with(buffer, gate().boxed()), kinds, 1..4u8).prop_map(|(case, (switch, second, mix), classes)| {
         let mut setup = case.setup;
         let place = std::cell::Cell::new(0);
         let kind = |_: &fabric::Node| {
