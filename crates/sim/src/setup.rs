@@ -227,14 +227,14 @@ impl Setup {
         }
     }
 
-    /// The longest that a packet can wait at a port: what its queue holds, or the whole buffer of its switch where that
-    /// is shared. A pause may be longer.
+    /// The longest that a packet can wait at a port: what its queue holds, and no more than the whole buffer of its
+    /// switch where that is shared. A pause may be longer.
     fn longest_wait(&self, link: LinkId) -> Option<Span> {
         let port = self.network.port(link).config();
-        match self.network.nodes()[self.network.links()[link.index()].from.index()].switch {
-            Some(switch) => (switch.buffer != Bytes::MAX).then(|| port.rate.time_for(switch.buffer)),
-            None => port.longest_wait(),
-        }
+        let switch = self.network.nodes()[self.network.links()[link.index()].from.index()].switch;
+        let shared =
+            switch.filter(|switch| switch.buffer != Bytes::MAX).map(|switch| port.rate.time_for(switch.buffer));
+        port.longest_wait().into_iter().chain(shared).min()
     }
 
     /// The time from a packet's first bit sent to its last bit received with empty queues; zero on one host.
