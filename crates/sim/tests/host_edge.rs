@@ -14,9 +14,9 @@ use units::{Bytes, Rate, Span, Time};
 
 const MSS: u64 = 4_096;
 
-fn on_ramp(threshold: Span) -> Option<OnRampConfig> {
+fn on_ramp(threshold: Span) -> OnRampConfig {
     let params = Params { threshold, gain: Params::GAIN, strawman: false };
-    Some(OnRampConfig { params, ack_every: 1, ack_size: 78, memory: false })
+    OnRampConfig { params, ack_every: 1, ack_size: 78, memory: false }
 }
 
 /// `senders` hosts that send to one over a switch at 10 Gb/s.
@@ -46,7 +46,7 @@ fn trace(outcome: &Outcome, name: &str) -> Vec<i64> {
 fn a_one_way_delay_is_the_paths_and_the_clocks() {
     for sigma in [Span::ZERO, Span::from_us(100)] {
         let mut setup = incast(1, 100 * MSS);
-        setup.host.on_ramp = on_ramp(Span::from_ms(1));
+        setup.host.on_ramp = Some(on_ramp(Span::from_ms(1)));
         setup.host.clocks = Clocks { sigma, ..Clocks::default() };
         setup.series.interval = Span::from_us(20);
         setup.series.flows = vec![FlowId(0)];
@@ -92,7 +92,7 @@ fn a_hold_keeps_the_queue_near_its_threshold() {
     for paced in [false, true] {
         let free = incast(2, 2_000 * MSS);
         let mut held = free.clone();
-        held.host.on_ramp = on_ramp(Span::from_us(40));
+        held.host.on_ramp = Some(on_ramp(Span::from_us(40)));
         let (free_run, held_run) = (fixed(&free, 256, paced), fixed(&held, 256, paced));
         let queues = (queue(&free_run, &free) / 4_160, queue(&held_run, &held) / 4_160);
         // Two packets come for each that goes, so a delay of 40 us, 12 packets, is heard of when it has doubled.
@@ -113,7 +113,7 @@ fn a_hold_keeps_the_queue_near_its_threshold() {
 #[test]
 fn only_the_flows_chosen_are_held() {
     let mut setup = incast(10, 100 * MSS);
-    setup.host.on_ramp = on_ramp(Span::from_us(40));
+    setup.host.on_ramp = Some(on_ramp(Span::from_us(40)));
     let all = fixed(&setup, 64, false);
     for flow in &mut setup.flows[5..] {
         flow.on_ramp = false;
@@ -132,8 +132,7 @@ fn a_new_flow_remembers() {
         let mut setup = incast(10, 200 * MSS);
         let late = FlowSpec { start: Start::At(Time::from_us(600)), size: Bytes::new(MSS), ..setup.flows[0] };
         setup.flows.push(late);
-        let on_ramp = on_ramp(Span::from_us(20));
-        setup.host.on_ramp = on_ramp.map(|on_ramp| OnRampConfig { memory, ..on_ramp });
+        setup.host.on_ramp = Some(OnRampConfig { memory, ..on_ramp(Span::from_us(20)) });
         let outcome = fixed(&setup, 64, false);
         assert!(outcome.flows.iter().all(|flow| flow.completed.is_set()));
         // Its own OR-ACK comes just before its acknowledgement.
@@ -235,7 +234,7 @@ fn acknowledge(setup: &Setup, flow: u32, seq: u32, time_ps: u64) -> sim::Packet 
 #[test]
 fn what_is_held_waits_in_the_small_queue() {
     let mut setup = incast(10, 200 * MSS);
-    setup.host.on_ramp = on_ramp(Span::from_us(40));
+    setup.host.on_ramp = Some(on_ramp(Span::from_us(40)));
     let without = fixed(&setup, 16, false);
     setup.host.small_queue = Some(Bytes::new(8 * MSS));
     setup.series.interval = Span::from_us(10);

@@ -4,15 +4,16 @@
 mod common;
 mod host_support;
 
-use fabric::{HostId, PortConfig};
+use fabric::{Ecn, HostId, MarkAt, PortConfig};
 use flow::Recovery;
 use host_support::{Kept, Told, Witness};
 use laws::{Hop, LossCause, Path};
 use sim::host::{Context, Hosts};
 use sim::{Cnp, FlowSpec, HostConfig, Kind, Packet, Report, Setup};
-use units::{Rate, Span, Time};
+use units::{Bytes, Frac, Rate, Span, Time};
 
 const US: u64 = 1_000_000;
+const RATE: Rate = Rate::from_gbps(100);
 
 /// Two hosts on each side; hosts 0 and 1 send to 2 and 3.
 fn setup(flows: Vec<FlowSpec>, control_priority: bool) -> Setup {
@@ -142,6 +143,7 @@ fn answers_of_a_paused_class_wait_and_leave_first() {
 fn a_request_goes_back_to_what_is_missing() {
     let mut it = setup(vec![common::flow(0, 2, 10 * 4_096)], false);
     it.host.recovery = Recovery::GoBackN { nack_interval: Span::from_us(500) };
+    it.host.rto_min = Some(Span::from_us(20));
     let witness = Witness::new(6 * 4_096);
     let law = |_: &FlowSpec, _: &Path| witness.clone();
     let context = Context::new(&it, &law);
@@ -256,7 +258,7 @@ fn a_new_rate_moves_the_packet_that_waits_where_the_law_says_so() {
     for (retimes, next_ns) in [(false, 4_096), (true, 2_048)] {
         let it = setup(vec![common::flow(0, 2, 1 << 20)], false);
         let rates = Some((Rate::from_gbps(8), Rate::from_gbps(16)));
-        let witness = Witness { retimes, rates, ..Witness::new(1 << 20) };
+        let witness = Witness { rates, retimes, ..Witness::new(1 << 20) };
         let law = |_: &FlowSpec, _: &Path| witness.clone();
         let context = Context::new(&it, &law);
         let mut bench = Bench::new(0, &context);
@@ -265,4 +267,29 @@ fn a_new_rate_moves_the_packet_that_waits_where_the_law_says_so() {
         let times: Vec<_> = bench.wire.packets.iter().map(|packet| packet.time_ps / 1_000).collect();
         assert_eq!(times[..3], [0, next_ns, next_ns + 2_048], "retimes: {retimes}");
     }
+}
+
+/// DCQCN lives on notifications and on timers that it starts at the first: two flows of line rate share a port that marks,
+/// fill it, and keep its queue small.
+#[test]
+fn dcqcn_is_told_and_woken() {
+    let ecn = Ecn { min: Bytes::new(100_000), max: Bytes::new(400_000), max_probability: Frac::ratio(1, 5) };
+    let port = PortConfig { ecn: Some(ecn), mark_at: MarkAt::Dequeue, ..PortConfig::new(RATE, Span::from_us(1)) };
+    let nic = PortConfig::new(RATE, Span::from_us(1));
+    let shape = fabric::topology::SingleSwitch { hosts: vec![(nic, port); 3] };
+    let network = fabric::topology::single_switch(&shape).unwrap();
+    let flows = vec![common::flow(1, 0, 4_000_000), common::flow(2, 0, 4_000_000)];
+    let mut it = common::setup(network, flows, Time::from_ms(20));
+    it.host = HostConfig { mss: 1_000, header: 48, rto_min: Some(Span::from_ms(4)), ..it.host };
+    let deaf = common::run(&it, laws::catalog::Kind::Dcqcn, &[]);
+    it.host.cnp = Some(Cnp { interval: Span::from_us(50), size: 60 });
+    let told = common::run(&it, laws::catalog::Kind::Dcqcn, &[]);
+    assert!(deaf.flows.iter().all(|flow| flow.stats.cnps == 0));
+    for flow in &told.flows {
+        let intervals = flow.completed.since(flow.started).unsigned_ps() / 50_000_000 + 1;
+        assert!((2..=intervals).contains(&flow.stats.cnps), "{flow:?}");
+        assert!(flow.acted.cuts > 0 && flow.acted.increases > 0, "{flow:?}");
+    }
+    let queue = |outcome: &sim::Outcome| outcome.links.iter().map(|link| link.max_queue.get()).max().unwrap();
+    assert!(queue(&told) < queue(&deaf) / 2);
 }

@@ -464,6 +464,7 @@ impl<L: ControlLaw> Sender<L> {
     }
 
     /// Paces the next packet from the last one as if that had left at the new rate.
+    #[inline(never)]
     fn retime(&mut self, pacing: Rate) {
         let gap =
             |rate: Rate| if rate == Rate::MAX { Span::ZERO } else { rate.time_for(Bytes::new(self.last_sent.into())) };

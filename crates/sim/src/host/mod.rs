@@ -449,9 +449,10 @@ impl<L: ControlLaw> Hosts<L> {
                 SendState::Now => {
                     active.sample(now, &mut self.samples);
                     let packet = active.next_packet(now, context.setup);
+                    let size = packet.size;
                     self.data_packets += 1;
                     wire.transmit(packet);
-                    if active.keeps_turn(u32::from(packet.size) - context.setup.host.header) {
+                    if active.keeps_turn(size, context.setup) {
                         active.queued = Queued::Ready;
                         it.ready.push_front((slot, flow));
                     } else {
@@ -542,8 +543,7 @@ impl HostState {
 impl<L: ControlLaw> Active<L> {
     #[inline]
     fn next_packet(&mut self, now: Time, setup: &Setup) -> Packet {
-        let flow = self.flow as usize;
-        let segment = self.take(now, || setup.clock_ns(setup.flows[flow].src, now));
+        let segment = self.take(now, setup);
         self.sent += Bytes::new(segment.bytes.into());
         let entropy = match setup.host.spray {
             Spray::PerFlow | Spray::AfterTimeout => self.entropy,
