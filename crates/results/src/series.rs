@@ -205,8 +205,11 @@ pub fn buffers(switches: &SwitchTable, most: usize) -> Queues {
     let times = distinct(switches.rows.iter().map(|row| row.time_ns));
     let step = times.len().div_ceil(most.max(1)).max(1);
     let time_ns: Vec<u64> = times.iter().copied().step_by(step).collect();
-    let empty =
-        |name: &String| PortQueue { name: name.clone(), queue_bytes: vec![0; time_ns.len()], phantom_bytes: Vec::new() };
+    let empty = |name: &String| PortQueue {
+        name: name.clone(),
+        queue_bytes: vec![0; time_ns.len()],
+        phantom_bytes: Vec::new(),
+    };
     let mut buffers: Vec<PortQueue> = switches.names.iter().map(empty).collect();
     for row in &switches.rows {
         let place = time_ns.partition_point(|&time| time <= row.time_ns).saturating_sub(1);

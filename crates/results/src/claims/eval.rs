@@ -223,8 +223,7 @@ fn measured(metric: &Metric, runs: &Runs<'_>) -> Result<Value, EvalError> {
             found.map(|&(_, times)| Value::number(times as f64)).ok_or_else(|| missing("is not counted".into()))
         }
         Subject::Queue { which, ports: choice, stat } => {
-            let (ports, switches) =
-                samples.ok_or_else(|| missing("the run's port samples are not at hand".into()))?;
+            let (ports, switches) = samples.ok_or_else(|| missing("the run's port samples are not at hand".into()))?;
             let of_ports = |of: fn(&PortRow) -> Option<u64>| {
                 ports.chosen(choice).iter().filter_map(of).map(|value| value as f64).collect::<Vec<f64>>()
             };

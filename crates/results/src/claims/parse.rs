@@ -349,7 +349,11 @@ impl<'a> Parser<'a> {
             }
             Some(which) => {
                 self.need("(")?;
-                let what = if which == "buffer" { "switches in quotes, such as \"all\"" } else { "ports in quotes, such as \"receiver\"" };
+                let what = if which == "buffer" {
+                    "switches in quotes, such as \"all\""
+                } else {
+                    "ports in quotes, such as \"receiver\""
+                };
                 let (ports, _) = self.name(what)?;
                 self.need(")")?;
                 self.need(".")?;

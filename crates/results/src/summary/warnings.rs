@@ -125,8 +125,7 @@ mod tests {
         outcome.flows[1].stats.held = Span::from_ns(1);
         outcome.flows[0].stats.cnps = 1;
         outcome.links[3].pauses = 1;
-        let messages =
-            sim::SwitchOutcome { node: NodeId(0), max_buffer: Bytes::ZERO, headroom_drops: 0, messages: 1 };
+        let messages = sim::SwitchOutcome { node: NodeId(0), max_buffer: Bytes::ZERO, headroom_drops: 0, messages: 1 };
         outcome.switches = vec![messages];
         assert_eq!(silent_mechanisms(&setup, &outcome), Vec::<String>::new());
     }

@@ -133,9 +133,8 @@ impl PortTable {
         let receiver = take.flags("receiver")?;
         let rate = if take.has("rate_bps") { take.opt_naturals("rate_bps")? } else { vec![None; time.len()] };
         let (queue, phantom) = (take.naturals("queue_bytes")?, take.opt_naturals("phantom_bytes")?);
-        let later = ["ingress_bytes", "pseudo_bytes", "feedback_bps"].map(|name| {
-            if take.has(name) { take.opt_naturals(name) } else { Ok(vec![None; time.len()]) }
-        });
+        let later = ["ingress_bytes", "pseudo_bytes", "feedback_bps"]
+            .map(|name| if take.has(name) { take.opt_naturals(name) } else { Ok(vec![None; time.len()]) });
         let [ingress, pseudo, feedback] = later;
         let (ingress, pseudo, feedback) = (ingress?, pseudo?, feedback?);
         let mut table = Self::default();
