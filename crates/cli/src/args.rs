@@ -298,6 +298,21 @@ pub(crate) struct SidesArgs {
 pub(crate) enum ImportCommand {
     /// A connection matrix (.cm), and a topology (.topo) if there is one, of htsim.
     Htsim(ImportHtsimArgs),
+    /// A topology, flows and, if there is one, a configuration of HPCC's ns-3 simulator.
+    Hpcc(ImportHpccArgs),
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct ImportHpccArgs {
+    /// The topology.
+    pub(crate) topology: PathBuf,
+    /// The flows.
+    pub(crate) flows: PathBuf,
+    /// The configuration.
+    pub(crate) config: Option<PathBuf>,
+    /// The scenario file to write; an earlier one is replaced.
+    #[arg(short, long, value_name = "FILE")]
+    pub(crate) output: PathBuf,
 }
 
 #[derive(Args, Debug)]

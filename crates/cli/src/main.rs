@@ -39,6 +39,7 @@ fn dispatch(command: Command) -> Result<(), Failure> {
         Command::Bench(BenchCommand::Engine(args)) => commands::bench::engine(&args),
         Command::Report(args) => commands::report::report(&args),
         Command::Import(ImportCommand::Htsim(args)) => commands::import::htsim(&args),
+        Command::Import(ImportCommand::Hpcc(args)) => commands::import::hpcc(&args),
         Command::Kernel(command) => commands::kernel::kernel(command),
         Command::Reproduce(args) => commands::reproduce::reproduce(&args),
         Command::Compare(args) => commands::compare::compare(&args),

@@ -2,32 +2,59 @@
 
 use std::path::Path;
 
-use scenario::import::{Names, import_htsim};
+use scenario::import::{HpccNames, Imported, Names, import_hpcc, import_htsim};
 
-use crate::args::ImportHtsimArgs;
+use crate::args::{ImportHpccArgs, ImportHtsimArgs};
 use crate::exit::{Failure, print, tell};
 use crate::session::replace;
 
 pub(crate) fn htsim(args: &ImportHtsimArgs) -> Result<(), Failure> {
-    let read = |path: &Path| std::fs::read_to_string(path).map_err(|error| Failure::file("read", path, &error));
     let matrix = read(&args.matrix)?;
     let topology = args.topology.as_deref().map(read).transpose()?;
-    let shown = |path: &Path| path.display().to_string();
-    let name = args.output.file_stem().map_or("imported".into(), |stem| scenario_name(&stem.to_string_lossy()));
+    let name = named(&args.output);
     let names = Names {
         scenario: &name,
         matrix: &shown(&args.matrix),
         topology: &args.topology.as_deref().map(shown).unwrap_or_default(),
     };
-    let imported = import_htsim(&matrix, topology.as_deref(), &names)?;
-    let write = |path: &Path, text: &str| {
+    write(&args.output, import_htsim(&matrix, topology.as_deref(), &names)?)
+}
+
+pub(crate) fn hpcc(args: &ImportHpccArgs) -> Result<(), Failure> {
+    let (topology, flows) = (read(&args.topology)?, read(&args.flows)?);
+    let config = args.config.as_deref().map(read).transpose()?;
+    let name = named(&args.output);
+    let names = HpccNames {
+        scenario: &name,
+        topology: &shown(&args.topology),
+        flows: &shown(&args.flows),
+        config: &args.config.as_deref().map(shown).unwrap_or_default(),
+    };
+    write(&args.output, import_hpcc(&topology, &flows, config.as_deref(), &names)?)
+}
+
+fn read(path: &Path) -> Result<String, Failure> {
+    std::fs::read_to_string(path).map_err(|error| Failure::file("read", path, &error))
+}
+
+fn shown(path: &Path) -> String {
+    path.display().to_string()
+}
+
+fn named(output: &Path) -> String {
+    output.file_stem().map_or("imported".into(), |stem| scenario_name(&stem.to_string_lossy()))
+}
+
+/// Writes the scenario and what belongs beside it, and says what differs from the original.
+fn write(output: &Path, imported: Imported) -> Result<(), Failure> {
+    let one = |path: &Path, text: &str| {
         replace(path, text)?;
         print(&format!("wrote {}", path.display()))
     };
     if let Some((file, text)) = &imported.flows {
-        write(&args.output.with_file_name(file), text)?;
+        one(&output.with_file_name(file), text)?;
     }
-    write(&args.output, &imported.toml)?;
+    one(output, &imported.toml)?;
     for note in imported.notes {
         tell(&format!("note: {note}"));
     }

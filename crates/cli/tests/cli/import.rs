@@ -81,3 +81,24 @@ fn mistakes() {
     scratch.narrows("import htsim a.cm").fails(2, &["--output"]);
     assert_eq!(scratch.tree(), before);
 }
+
+const HPCC_TOPOLOGY: &str = "5 1 4\n4\n0 4 100Gbps 1us 0\n1 4 100Gbps 1us 0\n2 4 100Gbps 1us 0\n3 4 100Gbps 1us 0\n";
+
+#[test]
+fn files_of_hpccs_simulator_are_imported_and_checked() {
+    let scratch = Scratch::new("import-hpcc");
+    scratch.write("topology.txt", HPCC_TOPOLOGY);
+    scratch.write("flow.txt", "2\n0 3 3 100 1000000 0.001\n1 3 3 100 1000000 0.001\n");
+    scratch.write("config.txt", "CC_MODE 8\nRATE_AI 50Mb/s\nKMIN_MAP 1 100000000000 300\nKMAX_MAP 1 100000000000 300\nPMAX_MAP 1 100000000000 1.0\nBUFFER_SIZE 32\nENABLE_TRACE 1\n");
+    let ran = scratch.narrows("import hpcc topology.txt flow.txt config.txt -o made.toml").ok();
+    assert_eq!(ran.out, "wrote made.toml\n");
+    ran.says(&["note: ", "ENABLE_TRACE", "retransmission timer"]);
+    let checked = scratch.narrows("check made.toml").ok();
+    for part in ["1 switch of tier edge", "pauses at 0.125 of what is left", "headroom 38 kB", "buffer 33.6 MB"] {
+        assert!(checked.out.contains(part), "{part}: {}", checked.out);
+    }
+    scratch.narrows("import hpcc topology.txt flow.txt -o bare.toml").ok();
+    scratch.narrows("check bare.toml --quiet").ok();
+    scratch.write("bad.txt", "1\n0 4 3 100 5 0\n");
+    scratch.narrows("import hpcc topology.txt bad.txt -o bad.toml").fails(2, &["bad.txt:2:3", "node 4 is a switch"]);
+}

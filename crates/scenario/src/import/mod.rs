@@ -1,5 +1,6 @@
 //! Other simulators' files as scenarios.
 
+mod hpcc;
 mod matrix;
 mod topology;
 
@@ -11,6 +12,7 @@ use crate::error::{Fault, Origin, Sources};
 use crate::quantity::write_span;
 use crate::tree::{Node, Value};
 use crate::write::to_toml;
+pub use hpcc::{HpccNames, import_hpcc};
 use matrix::{Matrix, StartAt};
 
 /// Names that an import needs.

@@ -1,0 +1,92 @@
+//! The simulator's flows: how many, then a flow a line.
+
+use units::Span;
+
+use super::Words;
+use super::topology::Topology;
+use crate::error::{Fault, Origin};
+use crate::quantity::Decimal;
+
+/// A flow as the file has it.
+pub(super) struct Flow {
+    pub(super) src: u32,
+    pub(super) dst: u32,
+    /// Its priority group.
+    pub(super) group: u32,
+    pub(super) bytes: u64,
+    pub(super) start: Span,
+}
+
+/// The six words of a line.
+type Line<'a> = [(&'a str, Origin); 6];
+
+pub(super) fn read(
+    text: &str,
+    source: u32,
+    topology: &Topology,
+    payload: u32,
+    notes: &mut Vec<String>,
+) -> Result<Vec<Flow>, Fault> {
+    let mut words = Words::new(text, source);
+    let count: u32 = words.at_most(50_000_000, "the number of flows")?;
+    let nodes = topology.switch.len() as u32;
+    let mut lines: Vec<(u32, u32, Line<'_>)> = Vec::new();
+    for _ in 0..count {
+        let (src, dst) = (words.node(nodes)?, words.node(nodes)?);
+        for end in [src, dst] {
+            if topology.switch[end.0 as usize] {
+                return Err(Fault::new(end.1, format!("node {} is a switch", end.0)).label("expected a host"));
+            }
+        }
+        if src.0 == dst.0 {
+            return Err(Fault::new(dst.1, "a flow goes to another host").label("the sender itself"));
+        }
+        let mut line = [("", src.1); 6];
+        for (place, what) in (2..6).zip(["a priority group", "a port", "a size", "a start in seconds"]) {
+            line[place] = words.needed(what)?;
+        }
+        lines.push((src.0, dst.0, line));
+    }
+    if lines.is_empty() {
+        return Err(Fault::new(Origin::new(source, 0..0), "the file has zero flows"));
+    }
+    // The older simulator's lines: group, packets, start, stop. Ports are small and whole, starts have a point.
+    let older = lines.iter().any(|(_, _, line)| {
+        line[4].0.contains('.') || line[3].0.parse::<u64>().is_ok_and(|number| number > u64::from(u16::MAX))
+    });
+    let [size_at, start_at] = if older { [3, 4] } else { [4, 5] };
+    if older {
+        notes.push(format!(
+            "lines are of the older form: priority group, packets of {payload} B, start, stop; stops are left out"
+        ));
+    } else {
+        notes.push("flows' ports are left out: paths are chosen by another hash than the simulator's".into());
+    }
+    let mut flows = Vec::with_capacity(lines.len());
+    let mut finer = false;
+    for (src, dst, line) in lines {
+        let group = parsed::<u32>(line[2], "a priority group")?;
+        let size = parsed::<u64>(line[size_at], "a size")?;
+        let bytes = size.saturating_mul(if older { payload.into() } else { 1 });
+        if bytes == 0 || bytes > 1 << 44 {
+            return Err(Fault::new(line[size_at].1, format!("a flow of {bytes} B")).label("expected 1 B to 16 TiB"));
+        }
+        let start = parsed::<Decimal>(line[start_at], "a start in seconds")?;
+        let ps = start.of(1_000_000_000_000);
+        finer |= Decimal::new(ps.min(1 << 62), 12) != start;
+        let start = i64::try_from(ps).ok().filter(|&ps| ps <= 1_000_000_000_000_000_000).map(Span::from_ps);
+        let start = start.ok_or_else(|| Fault::new(line[start_at].1, "a start beyond 10^6 s").label("too late"))?;
+        flows.push(Flow { src, dst, group, bytes, start });
+    }
+    if finer {
+        notes.push("fractions of picoseconds in starts are cut off".into());
+    }
+    notes.push("starts are exact; the simulator's may be a nanosecond early, because it reads them as doubles".into());
+    Ok(flows)
+}
+
+fn parsed<T: std::str::FromStr>(word: (&str, Origin), what: &str) -> Result<T, Fault> {
+    word.0.parse().map_err(|_| {
+        Fault::new(word.1, format!("expected {what}, found `{}`", word.0)).label(format!("expected {what}"))
+    })
+}

@@ -1,0 +1,482 @@
+//! Files of HPCC's ns-3 simulator (alibaba-edu/High-Precision-Congestion-Control), which On-Ramp's and LSCC's
+//! simulations build on: a topology, flows and a configuration.
+
+mod config;
+mod flows;
+mod topology;
+
+use std::collections::BTreeMap;
+use std::fmt::Write;
+
+use units::{Bytes, Rate, Span};
+
+use super::{Imported, MOST_INLINE};
+use crate::Error;
+use crate::decode::Field;
+use crate::error::{Fault, Origin, Sources};
+use crate::quantity::{Decimal, write_span};
+use crate::tree::{Node, Value};
+use crate::write::to_toml;
+use config::Config;
+use flows::Flow;
+use topology::{Link, Topology};
+
+/// The files' names, for messages, and the scenario's.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct HpccNames<'a> {
+    /// The new scenario's.
+    pub scenario: &'a str,
+    /// The topology's file.
+    pub topology: &'a str,
+    /// The flows' file.
+    pub flows: &'a str,
+    /// The configuration's file.
+    pub config: &'a str,
+}
+
+/// Words in order, each with its place: the simulator does not heed lines.
+struct Words<'a> {
+    text: &'a str,
+    source: u32,
+    at: usize,
+}
+
+impl<'a> Words<'a> {
+    fn new(text: &'a str, source: u32) -> Self {
+        Self { text, source, at: 0 }
+    }
+
+    fn next(&mut self) -> Option<(&'a str, Origin)> {
+        let rest = &self.text[self.at..];
+        let start = self.at + (rest.len() - rest.trim_start().len());
+        let word = self.text[start..].split_whitespace().next()?;
+        self.at = start + word.len();
+        Some((word, Origin::new(self.source, start..self.at)))
+    }
+
+    fn needed(&mut self, what: &str) -> Result<(&'a str, Origin), Fault> {
+        let end = self.text.trim_end().len();
+        self.next().ok_or_else(|| {
+            let last = Origin::new(self.source, end.saturating_sub(1)..end);
+            Fault::new(last, format!("the file ends where {what} is expected")).label("the file ends here")
+        })
+    }
+
+    fn number<T: std::str::FromStr>(&mut self, what: &str) -> Result<T, Fault> {
+        let (word, origin) = self.needed(what)?;
+        let bad = || Fault::new(origin, format!("expected {what}, found `{word}`")).label("not such a number");
+        word.parse().map_err(|_| bad())
+    }
+
+    fn at_most(&mut self, most: u32, what: &str) -> Result<u32, Fault> {
+        let before = self.at;
+        let number = self.number(what)?;
+        if number > most {
+            let origin = Origin::new(self.source, before..self.at);
+            return Err(Fault::new(origin, format!("{what} is {number}")).label(format!("expected at most {most}")));
+        }
+        Ok(number)
+    }
+
+    /// A node's number under `nodes`.
+    fn node(&mut self, nodes: u32) -> Result<(u32, Origin), Fault> {
+        let (word, origin) = self.needed("a node")?;
+        match word.parse() {
+            Ok(node) if node < nodes => Ok((node, origin)),
+            _ => Err(Fault::new(origin, format!("expected a node's number, found `{word}`"))
+                .label(format!("expected 0 to {}", i64::from(nodes) - 1))),
+        }
+    }
+}
+
+/// Makes a scenario from a topology, flows and, if there is one, a configuration.
+///
+/// # Errors
+/// When a file is malformed, or says what a scenario cannot: links that go down, HPCC-PINT, hosts with several links.
+pub fn import_hpcc(
+    topology: &str,
+    flows: &str,
+    config: Option<&str>,
+    names: &HpccNames<'_>,
+) -> Result<Imported, Error> {
+    let mut sources = Sources::default();
+    let topology = (topology, sources.add(names.topology, topology));
+    let flows = (flows, sources.add(names.flows, flows));
+    let config = config.map(|text| (text, sources.add(names.config, text)));
+    imported(topology, flows, config, names).map_err(|fault| sources.explain(fault))
+}
+
+fn imported(
+    topology: (&str, u32),
+    flows: (&str, u32),
+    config: Option<(&str, u32)>,
+    names: &HpccNames<'_>,
+) -> Result<Imported, Fault> {
+    let mut notes = Vec::new();
+    let configured = config.is_some();
+    let config = config.map_or_else(|| Ok(Config::default()), |(text, source)| config::read(text, source))?;
+    let network = topology::read(topology.0, topology.1, &mut notes)?;
+    let payload = config.count("PACKET_PAYLOAD_SIZE", 1_000)?.max(1);
+    let flows = flows::read(flows.0, flows.1, &network, payload, &mut notes)?;
+
+    let scheme = scheme(&config, &network, payload, configured, &mut notes)?;
+    let ports = Ports::new(&config, &network, configured)?;
+    let stop = config.time("SIMULATOR_STOP_TIME", Span::from_ps(3_010_000_000_000), 1_000_000_000_000)?;
+    if network.links.iter().any(|link| ports.loses(link)) {
+        notes.push("losses by chance are of ports of switches; hosts' own ports lose nothing".into());
+    }
+    ignored(&config, &mut notes)?;
+
+    let (traffic, file) = traffic(&network, &flows, names, &mut notes);
+    let root = Value::table([
+        ("schema", Value::Integer(1)),
+        ("name", Value::string(names.scenario)),
+        ("title", Value::string(format!("imported from HPCC's simulator: {}, {}", names.topology, names.flows))),
+        ("description", Value::string(notes.join(". "))),
+        ("stop", stop.encode()),
+        ("topology", ports.topology(&network)),
+        ("switch", switch(&config)?),
+        ("port", ports.table()),
+        ("host", host(payload, scheme.mode)),
+        ("schemes", Value::table([(scheme.law, scheme.table)])),
+        ("traffic", traffic),
+    ]);
+    Ok(Imported { toml: to_toml(&root), flows: file, notes })
+}
+
+/// What runs.
+struct SchemeOf {
+    law: &'static str,
+    mode: u32,
+    table: Value,
+}
+
+fn scheme(
+    config: &Config,
+    network: &Topology,
+    payload: u32,
+    configured: bool,
+    notes: &mut Vec<String>,
+) -> Result<SchemeOf, Fault> {
+    let mode = config.count("CC_MODE", 1)?;
+    let law = match mode {
+        0 => "line-rate",
+        1 => "dcqcn",
+        3 => "hpcc",
+        7 => "timely",
+        8 => "dctcp-rate",
+        _ => {
+            let origin = config.place("CC_MODE").unwrap_or(Origin::NOWHERE);
+            return Err(Fault::new(origin, format!("CC_MODE {mode} is no law that is known here"))
+                .label("expected 1 (DCQCN), 3 (HPCC), 7 (TIMELY), 8 (DCTCP) or 0 (none)"));
+        }
+    };
+    if !configured {
+        notes.push("no configuration was given: DCQCN with this project's parameters, marking from 32 us to 128 us of each port's rate, 32 MiB a switch".into());
+        return Ok(SchemeOf { law, mode, table: Value::table([("law", Value::string(law))]) });
+    }
+    let float = |number: Decimal| number.encode();
+    let us = |key, default| config.time(key, Span::from_ns(default), 1_000_000).map(|span| span.encode());
+    let rate = |key, default| config.rate(key, Rate::from_mbps(default)).map(|rate| rate.encode());
+    let flag = |key, default| config.switch(key, default).map(Value::Boolean);
+    let gain = float(config.decimal("EWMA_GAIN", Decimal::new(625, 4))?);
+
+    let mut params: Vec<(&str, Value)> = Vec::new();
+    if mode != 0 {
+        params.push(("min_rate", rate("MIN_RATE", 100)?));
+    }
+    match mode {
+        1 => params.extend([
+            ("alpha_gain", gain),
+            ("alpha_timer", us("ALPHA_RESUME_INTERVAL", 55_000)?),
+            ("decrease_interval", us("RATE_DECREASE_INTERVAL", 4_000)?),
+            ("increase_timer", us("RP_TIMER", 1_500_000)?),
+            ("byte_counter", Value::string("0B")),
+            ("fast_recovery_stages", config.count("FAST_RECOVERY_TIMES", 5)?.encode()),
+            ("additive", rate("RATE_AI", 5)?),
+            ("hyper", rate("RATE_HAI", 50)?),
+            ("clamp_target", flag("CLAMP_TARGET_RATE", false)?),
+            ("cnp_from_acks", Value::Boolean(true)),
+        ]),
+        3 => params.extend([
+            ("utilisation", float(config.decimal("U_TARGET", Decimal::new(95, 2))?)),
+            ("max_stage", config.count("MI_THRESH", 5)?.encode()),
+            ("additive", rate("RATE_AI", 5)?),
+            ("fast_react", flag("FAST_REACT", true)?),
+        ]),
+        7 => params.extend([
+            ("additive", rate("RATE_AI", 5)?),
+            ("hyper", rate("RATE_HAI", 50)?),
+            ("hyper_after", Value::Integer(5)),
+            ("hyper_below_low", Value::Boolean(true)),
+            ("per_round", Value::Boolean(true)),
+        ]),
+        8 => params.extend([("ewma_gain", gain), ("additive", rate("DCTCP_RATE_AI", 1_000)?)]),
+        _ => {}
+    }
+    let windowed = config.switch("HAS_WIN", true)?;
+    params.push(("windowed", Value::Boolean(windowed)));
+    if windowed && mode != 0 {
+        params.push(("window_scales", flag("VAR_WIN", false)?));
+    }
+    if config.switch("GLOBAL_T", true)? {
+        let largest = network.largest(payload);
+        if windowed {
+            params.push(("window", Value::Integer(i64::try_from(largest.bdp).unwrap_or(i64::MAX))));
+        }
+        if mode == 3 {
+            params.push(("base_rtt", largest.rtt.encode()));
+        }
+        notes.push(format!(
+            "GLOBAL_T: every flow has the longest base round trip, {}, and the largest window, {} B",
+            largest.rtt, largest.bdp
+        ));
+    }
+    let table = Value::table([("law", Value::string(law)), ("params", Value::table([(law, Value::table(params))]))]);
+    Ok(SchemeOf { law, mode, table })
+}
+
+/// How hosts behave there.
+fn host(payload: u32, mode: u32) -> Value {
+    // 14 B for the link, 20 for IP, 8 for UDP, 6 of its own; TIMELY adds a timestamp. An acknowledgement has 46 B and
+    // is padded to 60, and HPCC's reports come on top of the 46.
+    Value::table([
+        ("payload", payload.encode()),
+        ("header", Value::Integer(if mode == 7 { 56 } else { 48 })),
+        ("ack_size", Value::Integer(if mode == 3 { 46 } else { 60 })),
+        ("int_header", Value::Integer(42)),
+        ("recovery", Value::string("go-back-n")),
+        ("nack_interval", Value::string("500us")),
+        ("timeouts_cut", Value::Boolean(false)),
+    ])
+}
+
+fn switch(config: &Config) -> Result<Value, Fault> {
+    let mebibytes = config.count("BUFFER_SIZE", 32)?;
+    Ok(Value::table([
+        ("buffer", Bytes::new(u64::from(mebibytes) << 20).encode()),
+        ("reserve", Value::Integer(4_096)),
+        ("pfc", Value::table([("frame", Value::Integer(43))])),
+    ]))
+}
+
+/// What was not taken over, to be said.
+fn ignored(config: &Config, notes: &mut Vec<String>) -> Result<(), Fault> {
+    let mut note = |said: bool, text: &str| {
+        if said {
+            notes.push(text.into());
+        }
+    };
+    note(config.count("L2_ACK_INTERVAL", 1)? != 1, "L2_ACK_INTERVAL is taken as 1: other values do not work there");
+    note(
+        config.switch("L2_BACK_TO_ZERO", false)?,
+        "L2_BACK_TO_ZERO is left out: receivers ask for the rest from what they miss on",
+    );
+    note(config.switch("MULTI_RATE", false)?, "MULTI_RATE is left out: a flow has one rate, not one a hop");
+    note(
+        config.switch("SAMPLE_FEEDBACK", false)?,
+        "SAMPLE_FEEDBACK is left out: every acknowledgement carries reports",
+    );
+    note(config.count("INT_MULTI", 1)? != 1, "INT_MULTI is left out: reports are exact");
+    note(!config.switch("RATE_BOUND", true)?, "RATE_BOUND 0 is left out: rates are kept");
+    note(true, "the simulator has no retransmission timer; here one mends what a lost tail would hang");
+    let known: Vec<&str> =
+        config.ignored.iter().map(String::as_str).filter(|key| !config.unknown().contains(key)).collect();
+    note(!known.is_empty(), &format!("without effect here: {}", known.join(", ")));
+    let unknown = config.unknown();
+    note(!unknown.is_empty(), &format!("unknown keys were left out: {}", unknown.join(", ")));
+    Ok(())
+}
+
+/// The settings of ports by class, and of cables that differ.
+struct Ports {
+    /// By class name and kind of cable; the kind that most cables of the class have is the class's.
+    of_class: BTreeMap<&'static str, Kind>,
+    settings: BTreeMap<Kind, Value>,
+    default_loss: Decimal,
+}
+
+/// What the settings of a cable's ports hang on: rate, delay in picoseconds, loss.
+type Kind = (u64, u64, String);
+
+impl Ports {
+    fn new(config: &Config, network: &Topology, configured: bool) -> Result<Self, Fault> {
+        let default_loss = config.decimal("ERROR_RATE_PER_LINK", Decimal::ZERO)?;
+        let mut ports = Self { of_class: BTreeMap::new(), settings: BTreeMap::new(), default_loss };
+        let nic = network.nic_rate();
+        let mut counts: BTreeMap<(&'static str, Kind), usize> = BTreeMap::new();
+        for link in &network.links {
+            let kind = ports.kind(link);
+            *counts.entry((class(network, link), kind.clone())).or_default() += 1;
+            if !ports.settings.contains_key(&kind) {
+                let settings = ports.of(config, link, nic, configured)?;
+                ports.settings.insert(kind, settings);
+            }
+        }
+        for ((class, kind), count) in &counts {
+            let best = ports.of_class.get(class).map_or(0, |best| counts[&(*class, best.clone())]);
+            if *count > best {
+                ports.of_class.insert(class, kind.clone());
+            }
+        }
+        Ok(ports)
+    }
+
+    fn loss(&self, link: &Link) -> Decimal {
+        if link.loss.is_zero() { self.default_loss } else { link.loss }
+    }
+
+    fn loses(&self, link: &Link) -> bool {
+        !self.loss(link).is_zero()
+    }
+
+    fn kind(&self, link: &Link) -> Kind {
+        (link.rate.bps(), link.delay.unsigned_ps(), self.loss(link).to_string())
+    }
+
+    /// The keys of `[port]` for a cable.
+    fn of(&self, config: &Config, link: &Link, nic: Rate, configured: bool) -> Result<Value, Fault> {
+        // alpha is 1/8, doubled with each doubling of the rate over the card's, up to 1.
+        let (mut shift, mut rate) = (3u32, link.rate.bps());
+        while rate > nic.bps() && shift > 0 {
+            shift -= 1;
+            rate /= 2;
+        }
+        let alpha = [Decimal::ONE, Decimal::new(5, 1), Decimal::new(25, 2), Decimal::new(125, 3)][shift as usize];
+        // Three one-way products of rate and delay, cut to bytes before they are tripled.
+        let ns = link.delay.unsigned_ps() / 1_000;
+        let headroom = u128::from(link.rate.bps()) * u128::from(ns) / 8 / 1_000_000_000 * 3;
+        let ecn = if !configured {
+            marking(Value::string("32us"), Value::string("128us"), Decimal::new(2, 1))
+        } else if config.switch("ENABLE_QCN", true)? {
+            let of = |map: &BTreeMap<u64, Decimal>, key: &str| {
+                map.get(&link.rate.bps()).copied().ok_or_else(|| {
+                    let origin = config.maps.unwrap_or(Origin::NOWHERE);
+                    Fault::new(origin, format!("{key} has no entry for links of {} bit/s", link.rate.bps()))
+                        .label("needs one for each link rate")
+                })
+            };
+            let size = |kilobytes: Decimal| Bytes::new(kilobytes.of(1_000)).encode();
+            let (min, max) = (of(&config.kmin, "KMIN_MAP")?, of(&config.kmax, "KMAX_MAP")?);
+            marking(size(min), size(max), of(&config.pmax, "PMAX_MAP")?)
+        } else {
+            Value::string("off")
+        };
+        Ok(Value::table([
+            ("alpha", alpha.encode()),
+            ("headroom", Value::Integer(i64::try_from(headroom).unwrap_or(i64::MAX))),
+            ("ecn", ecn),
+            ("loss", if self.loses(link) { self.loss(link).encode() } else { Value::Absent }),
+        ]))
+    }
+
+    /// `[port]`.
+    fn table(&self) -> Value {
+        let mut entries = vec![
+            ("hysteresis", Value::Integer(3_072)),
+            ("ecn", Value::string("off")),
+            ("mark_at", Value::string("dequeue")),
+            ("in_service", Value::string("excluded")),
+        ];
+        entries.extend(self.of_class.iter().map(|(class, kind)| (*class, self.settings[kind].clone())));
+        Value::table(entries)
+    }
+
+    /// `[topology]`.
+    fn topology(&self, network: &Topology) -> Value {
+        let mut nodes = Vec::new();
+        for node in 0..network.switch.len() as u32 {
+            let datacenter = network.datacenter[node as usize];
+            let kind = if network.switch[node as usize] { "switch" } else { "host" };
+            nodes.push(Node::made(Value::table([
+                ("name", Value::string(network.name(node))),
+                ("kind", Value::string(kind)),
+                ("datacenter", if datacenter == 0 { Value::Absent } else { datacenter.encode() }),
+            ])));
+        }
+        let cable = |link: &Link| {
+            let class = class(network, link);
+            let kind = self.kind(link);
+            let own =
+                if self.of_class.get(class) == Some(&kind) { Value::Absent } else { self.settings[&kind].clone() };
+            Node::made(Value::table([
+                ("between", link.ends.map(|end| network.name(end)).to_vec().encode()),
+                ("rate", link.rate.encode()),
+                ("delay", link.delay.encode()),
+                ("class", Value::string(class)),
+                ("port", own),
+            ]))
+        };
+        Value::table([
+            ("kind", Value::string("custom")),
+            ("nodes", Value::Array(nodes)),
+            ("links", Value::Array(network.links.iter().map(cable).collect())),
+        ])
+    }
+}
+
+fn marking(min: Value, max: Value, probability: Decimal) -> Value {
+    Value::table([("min", min), ("max", max), ("probability", probability.encode())])
+}
+
+/// The class of a link: at a host, between datacenters, or between switches.
+fn class(network: &Topology, link: &Link) -> &'static str {
+    let [a, b] = link.ends.map(|end| end as usize);
+    if !network.switch[a] || !network.switch[b] {
+        "host"
+    } else if network.datacenter[a] != network.datacenter[b] {
+        "inter"
+    } else {
+        "other"
+    }
+}
+
+/// The entries of `[[traffic]]`, one a priority group, and the file beside the scenario if there are many flows.
+fn traffic(
+    network: &Topology,
+    flows: &[Flow],
+    names: &HpccNames<'_>,
+    notes: &mut Vec<String>,
+) -> (Value, Option<(String, String)>) {
+    let groups: std::collections::BTreeSet<u32> = flows.iter().map(|flow| flow.group).collect();
+    let outside = groups.iter().any(|group| !(1..=7).contains(group));
+    if outside {
+        notes.push("flows of priority groups but 1 to 7 are of class 1 here: class 0 is for control".into());
+    }
+    let class = |group: u32| if (1..=7).contains(&group) { Value::Integer(group.into()) } else { Value::Integer(1) };
+    if groups.len() == 1 && flows.len() > MOST_INLINE {
+        let mut text = String::from("start,src,dst,bytes\n");
+        for flow in flows {
+            let (src, dst) = (network.name(flow.src), network.name(flow.dst));
+            let _ = writeln!(text, "{},{src},{dst},{}", write_span(flow.start), flow.bytes);
+        }
+        let file = format!("{}.flows.csv", names.scenario);
+        let entry = Value::table([
+            ("kind", Value::string("list")),
+            ("class", class(flows[0].group)),
+            ("file", Value::string(&file)),
+        ]);
+        return (Value::Array(vec![Node::made(entry)]), Some((file, text)));
+    }
+    if groups.len() > 1 {
+        notes.push("flows are numbered by priority group, then in the order of the file".into());
+    }
+    let one = |flow: &Flow| {
+        Node::made(Value::table([
+            ("start", flow.start.encode()),
+            ("src", Value::string(network.name(flow.src))),
+            ("dst", Value::string(network.name(flow.dst))),
+            ("size", Value::Integer(flow.bytes as i64)),
+        ]))
+    };
+    let entry = |group: &u32| {
+        let list = flows.iter().filter(|flow| flow.group == *group).map(one).collect();
+        Node::made(Value::table([
+            ("kind", Value::string("list")),
+            ("name", if groups.len() > 1 { Value::string(format!("group{group}")) } else { Value::Absent }),
+            ("class", class(*group)),
+            ("flows", Value::Array(list)),
+        ]))
+    };
+    (Value::Array(groups.iter().map(entry).collect()), None)
+}
