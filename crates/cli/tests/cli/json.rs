@@ -29,7 +29,8 @@ pub(crate) fn is_summary(it: &Value) {
     is_cell(&it["requests"]);
     is_cell(&it["collectives"]);
     let network = "data_packets packet_hops drops drops_by_tier ecn_marks retransmits timeouts pfc_pauses pfc_pause_ns \
-                   max_queue_bytes links";
+                   pfc_pauses_by_tier pfc_pause_ns_by_tier host_pause_ns nacks cnps held_ns max_queue_bytes \
+                   max_buffer_bytes headroom_drops messages deadlock links switches";
     assert_eq!(keys(&it["network"]).join(" "), network);
     assert!(it["network"]["links"].as_array().is_some_and(|links| !links.is_empty()));
     assert_eq!(keys(&it["credits"]), ["sent", "used", "dropped", "wasted"]);

@@ -20,8 +20,9 @@ type Sample = fn() -> ReportData;
 
 const LAPTOP: (u32, u32) = (1366, 768);
 
-const TESTS: [(&str, Test); 18] = [
+const TESTS: [(&str, Test); 19] = [
     ("every_section_is_drawn", every_section_is_drawn),
+    ("shared_buffers_and_pauses_are_drawn", shared_buffers_and_pauses_are_drawn),
     ("the_host_is_named", the_host_is_named),
     ("absent_data_leaves_no_section", absent_data_leaves_no_section),
     ("class_tabs_change_the_distribution", class_tabs_change_the_distribution),
@@ -143,6 +144,45 @@ fn picture_sum(section: &str) -> String {
 /// How many pixels of each canvas of a section are painted.
 fn painted(section: &str) -> String {
     pixels(section, "let n = 0; for (let i = 3; i < d.length; i += 4) n += d[i] > 0 ? 1 : 0; return n;")
+}
+
+/// Two schemes of [`sample::mixed`] on switches that share their buffers and pause.
+fn lossless() -> ReportData {
+    let mut data = sample::mixed();
+    data.runs.truncate(2);
+    for run in &mut data.runs {
+        let mut queues = run.queues.clone().unwrap_or_default();
+        for (port, name) in queues.ports.iter_mut().zip(["dc0.border", "dc1.border"]) {
+            port.name = name.into();
+            port.phantom_bytes.clear();
+        }
+        queues.ports.truncate(2);
+        run.buffers = Some(queues);
+        run.summary["requests"] = run.summary["flows"]["all"].clone();
+        let network = &mut run.summary["network"];
+        network["pfc_pauses"] = serde_json::json!(12);
+        network["pfc_pause_ns"] = serde_json::json!(34_000);
+        network["pfc_pauses_by_tier"] = serde_json::json!({ "nic": 8, "host": 0, "inter": 4 });
+        network["pfc_pause_ns_by_tier"] = serde_json::json!({ "nic": 30_000, "host": 0, "inter": 4_000 });
+        network["host_pause_ns"] = serde_json::json!(1_875.5);
+        network["max_buffer_bytes"] = serde_json::json!(9_000_000);
+        run.links[0].pauses = 4;
+        run.links[0].pause_ns = 4_000;
+    }
+    data
+}
+
+fn shared_buffers_and_pauses_are_drawn(browser: &mut Browser) -> Outcome {
+    let mut page = open(browser, "lossless", &lossless(), "light")?;
+    page.check("a plot a run", &format!("{}.length === 2", plots("buffers")))?;
+    page.check("painted", &format!("{}.every((n) => n > 1000)", painted("buffers")))?;
+    page.check("queues are drawn, too", &format!("{}.length === 2", plots("queues")))?;
+    page.check("two classes a run", "document.querySelectorAll('[data-testid=pauses-table] tbody tr').length === 4")?;
+    let table = "document.querySelector('[data-testid=results-table]').textContent";
+    for words in ["Requests", "Pauses", "Buffers"] {
+        page.check(words, &format!("{table}.includes('{words}')"))?;
+    }
+    page.check("of a link", "document.querySelector('[data-testid=links-table]').textContent.includes('pauses')")
 }
 
 fn every_section_is_drawn(browser: &mut Browser) -> Outcome {

@@ -214,6 +214,7 @@ fn incast(scheme: usize, flow_count: usize, samples: usize) -> Run {
             .collect(),
         rates: Some(Rates { time_ns: time_ns.clone(), flows, jain }),
         queues: Some(Queues { time_ns, ports }),
+        buffers: None,
         traces,
         links: links(scheme, &mut noise),
     }
@@ -276,6 +277,7 @@ fn links(scheme: usize, noise: &mut Noise) -> Vec<Link> {
         losses: 0,
         marks: [88_112, 41_233, 18_204][scheme],
         max_queue_bytes: 1_048_576,
+        ..Link::default()
     }];
     for i in 0..8 {
         let share = noise.next();
@@ -288,6 +290,7 @@ fn links(scheme: usize, noise: &mut Noise) -> Vec<Link> {
             losses: (4.0 * share) as u64,
             marks: (800.0 * share) as u64,
             max_queue_bytes: (220_000.0 * share) as u64,
+            ..Link::default()
         });
     }
     for i in 0..32 {
@@ -301,6 +304,7 @@ fn links(scheme: usize, noise: &mut Noise) -> Vec<Link> {
             losses: 0,
             marks: (900.0 * share) as u64,
             max_queue_bytes: (90_000.0 * share) as u64,
+            ..Link::default()
         });
     }
     links

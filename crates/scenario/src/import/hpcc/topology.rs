@@ -103,16 +103,18 @@ pub(super) fn read(text: &str, source: u32, notes: &mut Vec<String>) -> Result<T
     Ok(Topology { switch, links, datacenter })
 }
 
+/// The node that stands for a node's part; the way to it is halved.
+fn root(part: &mut [usize], mut node: usize) -> usize {
+    while part[node] != node {
+        part[node] = part[part[node]];
+        node = part[node];
+    }
+    node
+}
+
 /// What long links separate, if each part has a host.
 fn datacenters(switch: &[bool], links: &[Link], notes: &mut Vec<String>) -> Vec<u16> {
     let mut part: Vec<usize> = (0..switch.len()).collect();
-    fn root(part: &mut [usize], mut node: usize) -> usize {
-        while part[node] != node {
-            part[node] = part[part[node]];
-            node = part[node];
-        }
-        node
-    }
     for link in links.iter().filter(|link| link.delay < LONG_HAUL) {
         let [a, b] = link.ends.map(|end| root(&mut part, end as usize));
         part[a.max(b)] = a.min(b);
@@ -158,7 +160,9 @@ impl Topology {
             neighbours[a as usize].push((b, *link));
             neighbours[b as usize].push((a, *link));
         }
-        neighbours.iter_mut().for_each(|list| list.sort_by_key(|entry| entry.0));
+        for list in &mut neighbours {
+            list.sort_by_key(|entry| entry.0);
+        }
         let (mut rtt, mut bdp) = (0u128, 0u128);
         for host in (0..self.switch.len() as u32).filter(|&node| !self.switch[node as usize]) {
             // Delay and sending time in nanoseconds, and the narrowest link, along the first shortest path found.
