@@ -113,6 +113,7 @@ fn transfer(flow: Flow, channel: Channel) -> Result<Tally, TestCaseError> {
         rto_max: Span::from_s(1),
         timeouts_cut: true,
         recovery: flow.recovery,
+        paced_header: 0,
     };
     let mut sender = Sender::new(config, law, Time::ZERO);
     let mut receiver = Receiver::new(flow.packets, flow.ack_every, flow.recovery);

@@ -35,6 +35,7 @@ fn the_answer_to_a_duplicate_ends_the_flow() {
         rto_max: Span::from_s(4),
         timeouts_cut: true,
         recovery: Recovery::Selective,
+        paced_header: 0,
     };
     let mut sender = Sender::new(config, Open, Time::ZERO);
     let mut now = Time::ZERO;

@@ -41,6 +41,7 @@ fn an_acknowledgement_whose_newest_packet_is_known_still_counts() {
         rto_max: Span::from_s(4),
         timeouts_cut: true,
         recovery: Recovery::Selective,
+        paced_header: 0,
     };
     let mut sender = Sender::new(config, Counts::default(), Time::ZERO);
     while sender.poll(Time::ZERO) == SendState::Now {

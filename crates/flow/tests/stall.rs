@@ -35,6 +35,7 @@ fn a_lost_window_larger_than_what_is_permitted_next_is_given_up_in_two_timeouts(
         rto_max: Span::from_s(4),
         timeouts_cut: true,
         recovery: Recovery::Selective,
+        paced_header: 0,
     };
     let mut sender = Sender::new(config, Shrinks(1_000), Time::ZERO);
     let mut now = Time::ZERO;

@@ -131,6 +131,8 @@ pub struct HostConfig {
     pub timeouts_cut: bool,
     /// How losses are found and mended.
     pub recovery: Recovery,
+    /// Whether pacing counts headers, as network cards that pace do; else a law's rate is one of payload.
+    pub pace_headers: bool,
     /// Whether receivers answer marks by packets of their own.
     pub cnp: Option<Cnp>,
     /// Holding packets at the edge.
@@ -160,6 +162,7 @@ impl Default for HostConfig {
             rto_max: Span::from_s(4),
             timeouts_cut: true,
             recovery: Recovery::Selective,
+            pace_headers: false,
             cnp: None,
             on_ramp: None,
             clocks: Clocks::default(),

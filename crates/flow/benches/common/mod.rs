@@ -36,6 +36,7 @@ impl Steady {
             rto_max: Span::from_s(4_000),
             timeouts_cut: true,
             recovery: Recovery::Selective,
+            paced_header: 0,
         };
         let now = Time::from_us(1);
         let mut sender = Sender::new(config, law, now);

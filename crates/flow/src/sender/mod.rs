@@ -41,6 +41,8 @@ pub struct FlowConfig {
     pub timeouts_cut: bool,
     /// How losses are found and mended. The receiver's interval is of no concern here.
     pub recovery: Recovery,
+    /// Bytes that each packet counts for beside its payload where sending is paced: its header, or none.
+    pub paced_header: u32,
 }
 
 impl FlowConfig {
@@ -331,7 +333,7 @@ impl<L: ControlLaw> Sender<L> {
 
         let permit = self.permit;
         if permit.pacing != Rate::MAX {
-            let gap = permit.pacing.time_for(size);
+            let gap = permit.pacing.time_for(Bytes::new(u64::from(bytes + self.config.paced_header)));
             // A packet that the network card held back does not slow the ones behind it.
             self.next_send = (self.next_send + gap).max(now);
         }
@@ -466,8 +468,8 @@ impl<L: ControlLaw> Sender<L> {
     /// Paces the next packet from the last one as if that had left at the new rate.
     #[inline(never)]
     fn retime(&mut self, pacing: Rate) {
-        let gap =
-            |rate: Rate| if rate == Rate::MAX { Span::ZERO } else { rate.time_for(Bytes::new(self.last_sent.into())) };
+        let last = Bytes::new(u64::from(self.last_sent + self.config.paced_header));
+        let gap = |rate: Rate| if rate == Rate::MAX { Span::ZERO } else { rate.time_for(last) };
         self.next_send = self.next_send.saturating_add(gap(pacing) - gap(self.permit.pacing));
     }
 

@@ -47,6 +47,16 @@ words! {
     }
 }
 
+words! {
+    /// What a pacing rate counts.
+    PaceWord, "\"payload\" or \"wire\"" {
+        /// Payload alone.
+        Payload = "payload",
+        /// Headers too.
+        Wire = "wire",
+    }
+}
+
 const OR_ACK: NonZeroU16 = match NonZeroU16::new(78) {
     Some(size) => size,
     None => NonZeroU16::MIN,
@@ -99,6 +109,8 @@ table! {
         recovery: RecoveryWord = RecoveryWord::Selective;
         /// With `go-back-n`: a receiver asks for the same packet once in this time.
         nack_interval: Span = Span::from_us(500);
+        /// What a law's pacing rate counts. `payload`: payload alone. `wire`: headers too, as network cards that pace do.
+        pace: PaceWord = PaceWord::Payload;
         /// Least time between two notifications (CNP) of a flow, which receivers send on marks, or `off`.
         cnp: At<OffOr<Span>> = At::default_of(OffOr::Off);
         /// Size of such a notification on the wire, in bytes.
@@ -149,6 +161,8 @@ table! {
         recovery: Option<RecoveryWord> = None;
         /// As in `[host]`.
         nack_interval: Option<Span> = None;
+        /// As in `[host]`.
+        pace: Option<PaceWord> = None;
         /// As in `[host]`.
         cnp: Option<At<OffOr<Span>>> = None;
         /// As in `[host]`.
@@ -239,6 +253,7 @@ impl Host {
             timeouts_cut,
             recovery,
             nack_interval,
+            pace,
             cnp,
             cnp_size,
             segment,
@@ -274,6 +289,7 @@ impl Host {
                 RecoveryWord::Selective => Recovery::Selective,
                 RecoveryWord::GoBackN => Recovery::GoBackN { nack_interval: self.nack_interval },
             },
+            pace_headers: self.pace == PaceWord::Wire,
             cnp: self.cnp.value().map(|interval| Cnp { interval, size: self.cnp_size.get().into() }),
             on_ramp: self.on_ramp.as_ref().map(OnRampTable::config),
             clocks: Clocks {

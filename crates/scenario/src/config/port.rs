@@ -562,6 +562,10 @@ impl Port {
         if self.buffer.origin == Origin::NOWHERE {
             self.buffer.value = Buffer::Unlimited;
         }
+        // The default thresholds are shares of a limit that is not there.
+        if self.ecn.thresholds().is_some_and(|(min, max, _)| [min, max].iter().all(|it| it.origin == Origin::NOWHERE)) {
+            self.ecn = Ecn::Off;
+        }
         if self.alpha.is_none() && self.xoff.is_none() {
             self.alpha = Some(At::default_of(ALPHA));
         }

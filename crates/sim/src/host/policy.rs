@@ -35,5 +35,6 @@ pub(super) fn flow_config(setup: &Setup, spec: &FlowSpec) -> FlowConfig {
         rto_max: host.rto_max.max(rto_min).max(paths.base_rtt + margin),
         timeouts_cut: host.timeouts_cut,
         recovery: host.recovery,
+        paced_header: if host.pace_headers { host.header } else { 0 },
     }
 }
