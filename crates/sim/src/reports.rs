@@ -58,9 +58,20 @@ impl Reports {
     #[inline]
     pub(crate) fn add(&mut self, report: &mut Report, hop: Hop) {
         if *report == Report::NONE {
-            *report = self.insert(Record::default());
+            *report = self.begin();
         }
         self.records[report.0 as usize].add(hop);
+    }
+
+    /// A report of no port yet.
+    #[inline]
+    fn begin(&mut self) -> Report {
+        if let Some(place) = self.free.pop() {
+            // What the last one said is written over, hop by hop.
+            self.records[place as usize].len = 0;
+            return Report(place);
+        }
+        self.insert(Record::default())
     }
 
     #[inline]

@@ -106,7 +106,7 @@ struct Leaving<'a> {
 }
 
 impl Outlet<Carried> for Leaving<'_> {
-    #[inline]
+    #[inline(always)]
     fn depart(&mut self, item: Carried, departure: &Departure) {
         let Carried { packet, mut report } = item;
         let link = self.first_link + departure.port;
@@ -236,6 +236,7 @@ impl SharedNode {
         switch.advance(end, &mut leaving);
     }
 
+    #[inline(always)]
     fn split<'a>(&'a mut self, around: &'a mut Around<'_>) -> (&'a mut SharedSwitch<Carried>, Leaving<'a>) {
         let leaving = Leaving {
             links: around.links,
@@ -277,7 +278,7 @@ impl SharedNode {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     fn on_packet(&mut self, from: usize, mut carried: Carried, around: &mut Around) {
         let now_ps = carried.packet.time_ps;
         match carried.packet.kind() {

@@ -38,6 +38,7 @@ struct Workload {
 const PERMUTATION: &str = include_str!("../../scenarios/bench-permutation.toml");
 const MIXED: &str = include_str!("../../scenarios/bench-mixed.toml");
 const POISSON: &str = include_str!("../../scenarios/bench-poisson.toml");
+const LOSSLESS: &str = include_str!("../../scenarios/bench-lossless.toml");
 
 fn workloads(scaling: bool) -> Vec<Workload> {
     let plain = [("permutation", PERMUTATION), ("mixed", MIXED), ("poisson", POISSON)];
@@ -47,6 +48,7 @@ fn workloads(scaling: bool) -> Vec<Workload> {
     for (name, text) in plain {
         all.push(Workload { name: format!("{name}-priority"), text, set: vec![priority.clone()] });
     }
+    all.push(Workload { name: "lossless".into(), text: LOSSLESS, set: Vec::new() });
     if scaling {
         // The same load a host: every host sends 4 MiB, in trees of 32, 256 and 2048 hosts.
         for k in [4, 8, 16] {

@@ -119,7 +119,7 @@ impl<P: Framed> SharedSwitch<P> {
 
     /// A packet that came in by `from` (or was made here) at `packet.now_ps` is to leave by `to`. Every earlier decision
     /// is replayed first.
-    #[inline]
+    #[inline(always)]
     pub fn arrive(&mut self, from: Option<usize>, to: usize, packet: &Arrival, item: P, out: &mut impl Outlet<P>) {
         self.advance(packet.now_ps, out);
         let now_ps = packet.now_ps;
@@ -158,6 +158,7 @@ impl<P: Framed> SharedSwitch<P> {
         limit.is_some_and(|limit| self.ports[to].waiting[class] + size > limit)
     }
 
+    #[inline(always)]
     fn enqueue(
         &mut self,
         to: usize,
@@ -249,7 +250,7 @@ impl<P: Framed> SharedSwitch<P> {
     }
 
     /// Takes a packet into service at a port that is idle at `at_ps`.
-    #[inline]
+    #[inline(always)]
     fn serve(&mut self, index: usize, class: usize, waiting: Waiting<P>, at_ps: u64, out: &mut impl Outlet<P>) {
         let port = &mut self.ports[index];
         port.in_service_ps = waiting.service_ps;
