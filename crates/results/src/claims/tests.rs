@@ -30,6 +30,33 @@ fn refused(text: &str) -> String {
 }
 
 #[test]
+fn shared_buffers_and_feedback_can_be_asked_for() {
+    let mut run = testbed::results();
+    for (row, value) in run.ports.rows.iter_mut().zip(1u64..) {
+        (row.ingress_bytes, row.pseudo_bytes, row.feedback_bps) = (Some(value), Some(2 * value), Some(1_000 * value));
+    }
+    let count = run.ports.rows.len() as u64;
+    run.switches.names = vec!["dc0.border".into(), "dc1.core0".into()];
+    let row = |switch, buffer_bytes| crate::tables::SwitchRow { time_ns: 0, switch, buffer_bytes };
+    run.switches.rows = vec![row(0, 100), row(0, 300), row(1, 900)];
+    run.summary.network.pfc_pause_ns_by_tier = crate::Ordered(vec![("inter".into(), 5_000)]);
+    let every = run.ports.ports.iter().map(|port| port.class.name()).collect::<std::collections::BTreeSet<_>>();
+    let most = |which: &str| {
+        let parts: Vec<String> = every.iter().map(|class| format!("a.{which}(\"class:{class}\").max")).collect();
+        format!("max({})", parts.join(", "))
+    };
+    for text in [
+        format!("{} == {count}B", most("ingress")),
+        format!("{} == {}B", most("pseudo"), 2 * count),
+        format!("{} == {}bps", most("feedback"), 1_000 * count),
+        "a.buffer(\"all\").max == 900B and a.buffer(\"*.border\").mean == 200B".to_owned(),
+        "a.buffer(\"dc1.core0\").p50 == 900B and a.network.pfc_pause_by_tier.inter == 5us".to_owned(),
+    ] {
+        assert!(holds(&check(&text).unwrap(), &Runs::of_results([&run])).unwrap(), "{text}");
+    }
+}
+
+#[test]
 fn checks_hold_or_not() {
     for text in [
         "a.all.fct.p99 <= 0.5 * b[load=0.4].all.fct.p99",
