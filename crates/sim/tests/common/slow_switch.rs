@@ -255,7 +255,13 @@ impl<'a> SlowSwitch<'a> {
             self.serve(to, class, lying, now, wishes);
             return;
         }
-        port.queues[class].push_back(lying);
+        let is_frame = |it: &Lying| matches!(it.packet.kind(), Kind::Pause | Kind::Resume);
+        if is_frame(&lying) {
+            let frames = port.queues[0].iter().filter(|it| is_frame(it)).count();
+            port.queues[0].insert(frames, lying);
+        } else {
+            port.queues[class].push_back(lying);
+        }
         let queue =
             port.queues.iter().flatten().map(|it| Bytes::new(it.packet.size.into())).fold(Bytes::ZERO, |a, b| a + b);
         port.counters.max_queue = port.counters.max_queue.max(queue);
