@@ -7,7 +7,7 @@
 
 use alloc::collections::VecDeque;
 
-use laws::on_ramp::{Mark, OnRamp};
+use laws::on_ramp::{Mark, Memory, OnRamp};
 use units::{Span, Time};
 
 /// The state of things when something was handed to the card: a packet, or several at once.
@@ -30,16 +30,13 @@ pub struct Hold {
     on_ramp: OnRamp,
     /// Transmissions of which nothing was heard, in the order they left.
     sent: VecDeque<Sent>,
-    /// How long it has been held, up to `counted_to`.
-    held: Span,
-    counted_to: Time,
     delay: Span,
 }
 
 impl Hold {
-    /// The hold of a flow that starts at `now`.
-    pub fn new(on_ramp: OnRamp, now: Time) -> Self {
-        Self { on_ramp, sent: VecDeque::new(), held: Span::ZERO, counted_to: now, delay: Span::ZERO }
+    /// The hold of a flow that has sent nothing.
+    pub fn new(on_ramp: OnRamp) -> Self {
+        Self { on_ramp, sent: VecDeque::new(), delay: Span::ZERO }
     }
 
     /// Until when nothing of the flow may leave (`t_NextPkt`).
@@ -58,25 +55,25 @@ impl Hold {
         self.sent.push_back(Sent { seq, attempt, handover });
     }
 
-    /// An OR-ACK arrives: this transmission came at `clock_ns` by the receiver's clock, which wraps. Gives the one-way
-    /// delay as the two clocks have it (within 2.1 s, and negative where they are off by more than it); none where the
+    /// An OR-ACK arrives: this transmission came at `clock_ns` by the receiver's clock, which wraps. The one-way delay is
+    /// what the two clocks say (within 2.1 s, and negative where they are off by more than it). Says nothing where the
     /// transmission is not known any more.
-    pub fn on_or_ack(&mut self, now: Time, seq: u32, attempt: u8, clock_ns: u32) -> Option<Span> {
-        let place = self.sent.iter().position(|sent| (sent.seq, sent.attempt) == (seq, attempt))?;
+    pub fn on_or_ack(&mut self, now: Time, seq: u32, attempt: u8, clock_ns: u32) {
+        let Some(place) = self.sent.iter().position(|sent| (sent.seq, sent.attempt) == (seq, attempt)) else { return };
         let handover = self.sent[place].handover;
         self.sent.drain(..=place);
-        let delay = Span::from_ns(clock_ns.wrapping_sub(handover.clock_ns).cast_signed().into());
-        self.held = self.held(now);
-        self.counted_to = now;
-        self.on_ramp.on_or_ack(now, delay, handover.mark);
-        self.delay = delay;
-        Some(delay)
+        self.delay = Span::from_ns(clock_ns.wrapping_sub(handover.clock_ns).cast_signed().into());
+        self.on_ramp.on_or_ack(now, self.delay, handover.mark);
+    }
+
+    /// What to leave to the next flow to the same destination.
+    pub fn memory(&self) -> Memory {
+        self.on_ramp.memory()
     }
 
     /// For how long the flow has been held up to `now`, whether it had something to send or not.
     pub fn held(&self, now: Time) -> Span {
-        let since = now.min(self.until()).since(self.counted_to);
-        if since > Span::ZERO { self.held + since } else { self.held }
+        self.on_ramp.paused(now)
     }
 
     /// Its state by name, for plots.
@@ -95,7 +92,7 @@ mod tests {
 
     fn hold() -> Hold {
         let params = Params { threshold: Span::from_us(10), gain: Frac::ratio(1, 16), strawman: true };
-        Hold::new(OnRamp::new(params), Time::ZERO)
+        Hold::new(OnRamp::new(params))
     }
 
     /// Sends packets 0 to 4 at 0 to 4 us, the sender's clock about to wrap.
@@ -112,27 +109,26 @@ mod tests {
     #[test]
     fn delays_are_differences_of_clocks_that_wrap() {
         let mut hold = sent();
-        assert_eq!(hold.on_or_ack(Time::from_us(20), 0, 1, u32::MAX - 500), Some(Span::from_ns(500)));
-        assert_eq!(hold.until(), Time::ZERO);
+        let mut delay = |us, seq, clock_ns| {
+            hold.on_or_ack(Time::from_us(us), seq, 1, clock_ns);
+            (hold.delay.ns(), hold.until())
+        };
+        assert_eq!(delay(20, 0, u32::MAX - 500), (500, Time::ZERO));
         // The receiver's clock is behind.
-        assert_eq!(hold.on_or_ack(Time::from_us(21), 1, 1, u32::MAX - 500), Some(Span::from_ns(-500)));
+        assert_eq!(delay(21, 1, u32::MAX - 500), (-500, Time::ZERO));
         // 15 us: 5 over the threshold.
-        assert_eq!(hold.on_or_ack(Time::from_us(30), 2, 1, 999 + 15_000), Some(Span::from_us(15)));
-        assert_eq!(hold.until(), Time::from_us(35));
-        assert_eq!(hold.held(Time::from_us(33)), Span::from_us(3));
-        assert_eq!(hold.held(Time::from_us(50)), Span::from_us(5));
+        assert_eq!(delay(30, 2, 999 + 15_000), (15_000, Time::from_us(35)));
         // Held again, from 34 to 38: time that is held twice counts once.
-        assert_eq!(hold.on_or_ack(Time::from_us(34), 3, 1, 1_999 + 14_000), Some(Span::from_us(14)));
-        assert_eq!(hold.held(Time::from_us(50)), Span::from_us(8));
+        assert_eq!(delay(34, 3, 1_999 + 14_000), (14_000, Time::from_us(38)));
+        assert_eq!([33, 50].map(|us| hold.held(Time::from_us(us))), [4, 8].map(Span::from_us));
     }
 
     #[test]
     fn what_left_before_an_answered_packet_is_forgotten() {
         let mut hold = sent();
-        assert!(hold.on_or_ack(Time::from_us(20), 3, 1, 0).is_some());
-        assert!(hold.on_or_ack(Time::from_us(21), 2, 1, 0).is_none(), "late");
-        assert!(hold.on_or_ack(Time::from_us(21), 3, 1, 0).is_none(), "twice");
-        assert!(hold.on_or_ack(Time::from_us(22), 4, 2, 0).is_none(), "never sent");
-        assert!(hold.on_or_ack(Time::from_us(23), 4, 1, 0).is_some());
+        for (seq, attempt, left) in [(3, 1, 1), (2, 1, 1), (3, 1, 1), (4, 2, 1), (4, 1, 0)] {
+            hold.on_or_ack(Time::from_us(20), seq, attempt, 0);
+            assert_eq!(hold.sent.len(), left, "{seq}");
+        }
     }
 }

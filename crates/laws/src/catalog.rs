@@ -586,4 +586,18 @@ mod tests {
             }
         }
     }
+    #[test]
+    fn zz_print() {
+        for kind in Kind::ALL {
+            std::println!("## {}", kind.info().name);
+            for param in kind.info().params {
+                let quantity = format!("{:?}", param.quantity).to_lowercase();
+                let range = match param.quantity {
+                    Quantity::Switch => "on or off".to_string(),
+                    _ => format!("{} to {}", param.lowest, param.highest),
+                };
+                std::println!("| `{}` | {quantity} | {} | {range} | {} |", param.name, param.default, param.doc);
+            }
+        }
+    }
 }

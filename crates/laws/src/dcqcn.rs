@@ -31,9 +31,9 @@ parameters! { path;
     byte_counter: Bytes = Bytes::new(10_000_000), "10 MB", Bytes::ZERO, range::WINDOW;
     /// Increases after a cut that only go back towards the rate before it (F).
     fast_recovery_stages: Count = 5, "5", 0, 1_000_000;
-    /// Additive increase of the target (R_AI).
+    /// Additive increase of the target (`R_AI`).
     additive: Rate = Rate::from_mbps(40), "40 Mb/s", range::STILL, range::FAST;
-    /// Hyper increase of the target (R_HAI).
+    /// Hyper increase of the target (`R_HAI`).
     hyper: Rate = Rate::from_mbps(400), "400 Mb/s, ten times R_AI", range::STILL, range::FAST;
     /// Whether a cut makes the rate before it the target even if there was no increase since the last one.
     clamp_target: Switch = true, "on", false, true;
@@ -244,5 +244,251 @@ impl ControlLaw for Dcqcn {
         emit("alpha_ppm", self.alpha.ppm() as i64);
         emit("rate_bps", self.rate.bps() as i64);
         emit("target_bps", self.target.bps() as i64);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    extern crate std;
+
+    use super::*;
+    use crate::Window;
+    use crate::testbed::{PATH, ack, marked};
+    use proptest::prelude::*;
+    use std::vec::Vec;
+
+    fn law(change: impl Fn(&mut Params)) -> Dcqcn {
+        let mut params = Params::for_path(&PATH);
+        change(&mut params);
+        Dcqcn::new(&PATH, params)
+    }
+
+    /// HPCC's simulator at 100 Gb/s, `run.py --cc dcqcn`.
+    fn simulated(params: &mut Params) {
+        params.min_rate = Rate::from_gbps(1);
+        params.alpha_timer = Span::from_us(1);
+        params.decrease_interval = Span::from_us(4);
+        params.increase_timer = Span::from_us(300);
+        params.byte_counter = Bytes::ZERO;
+        params.fast_recovery_stages = 1;
+        params.additive = Rate::from_mbps(20);
+        params.hyper = Rate::from_mbps(200);
+        params.clamp_target = false;
+        params.cnp_from_acks = true;
+    }
+
+    fn cnp(law: &mut Dcqcn, now: Time) {
+        wake(law, now);
+        law.on_notification(&Notification::Cnp { now });
+    }
+
+    fn wake(law: &mut Dcqcn, now: Time) {
+        while law.next_timer() <= now {
+            law.on_timer(law.next_timer());
+        }
+    }
+
+    /// Rates in units of 10 kb/s at each firing of the timer until `end`.
+    fn rates(law: &mut Dcqcn, end: u64) -> Vec<(u64, u64)> {
+        let mut seen = Vec::new();
+        while law.next_timer() <= Time::from_us(end) {
+            let now = law.next_timer();
+            law.on_timer(now);
+            seen.push((now.ns() / 1_000, law.rate.bps() / 10_000));
+        }
+        seen
+    }
+
+    #[test]
+    fn nothing_happens_without_notifications() {
+        let mut law = law(|_| {});
+        assert_eq!(law.permit(), Permit { window: Window::LIMIT, pacing: Rate::from_gbps(100) });
+        assert_eq!(law.next_timer(), Time::NEVER);
+        law.on_sent(&Sent { now: Time::ZERO, bytes: Bytes::new(1 << 30), in_flight: PATH.mss, retransmission: false });
+        law.on_ack(&marked(&PATH, 0));
+        assert_eq!((law.rate, law.acted), (Rate::from_gbps(100), Acted::default()));
+    }
+
+    /// The paper's first rounds, by hand: two notifications 50 us apart halve twice, then recovery by timer only.
+    #[test]
+    fn the_first_rounds() {
+        let mut law = law(|params| params.byte_counter = Bytes::ZERO);
+        cnp(&mut law, Time::from_us(0));
+        assert_eq!((law.rate, law.target), (Rate::from_gbps(50), Rate::from_gbps(100)));
+        cnp(&mut law, Time::from_us(50));
+        assert_eq!((law.rate, law.target, law.alpha), (Rate::from_gbps(25), Rate::from_gbps(50), Frac::ONE));
+        // Five halvings of the way to 50 Gb/s, then 50.04 Gb/s, then twice 400 Mb/s more.
+        let expected = [
+            (105, 3_750_000),
+            (160, 4_375_000),
+            (215, 4_687_500),
+            (270, 4_843_750),
+            (325, 4_921_875),
+            (380, 4_962_937),
+            (435, 5_003_468),
+            (490, 5_043_734),
+        ];
+        assert_eq!(rates(&mut law, 490), expected);
+        assert_eq!(law.target, Rate::from_mbps(50_840));
+        // alpha decayed at 105, 160, ... 985: 17 times by 1/256 until the notification at 1 ms, which then adds 1/256.
+        cnp(&mut law, Time::from_ms(1));
+        let decayed = (255.0_f64 / 256.0).powi(17);
+        assert!((law.alpha.ppm() as f64 / 1e6 - (decayed * 255.0 / 256.0 + 1.0 / 256.0)).abs() < 2e-6);
+        assert_eq!(law.acted.cuts, 3);
+    }
+
+    #[test]
+    fn hyper_increase_needs_both_counters() {
+        let mut law = law(|_| {});
+        let send = |law: &mut Dcqcn| {
+            let bytes = Bytes::new(10_000_000);
+            law.on_sent(&Sent { now: Time::ZERO, bytes, in_flight: PATH.mss, retransmission: false });
+            law.on_ack(&ack(&PATH, 0));
+        };
+        cnp(&mut law, Time::from_us(0));
+        cnp(&mut law, Time::from_us(1));
+        cnp(&mut law, Time::from_us(2));
+        // Five increases by timer, and the sixth is additive; the counters are at 6 and 0.
+        wake(&mut law, Time::from_us(2 + 6 * 55));
+        assert_eq!(law.target, Rate::from_mbps(25_040));
+        // The byte counter's first to seventh are additive as well; only then are both over F.
+        for n in 2..=7 {
+            send(&mut law);
+            assert_eq!(law.target, Rate::from_mbps(25_000 + n * 40));
+        }
+        send(&mut law);
+        assert_eq!((law.byte_stage, law.target), (7, Rate::from_mbps(25_680)));
+    }
+
+    #[test]
+    fn a_direct_notification_is_a_notification() {
+        let mut law = law(|_| {});
+        law.on_notification(&Notification::DirectCnp { now: Time::ZERO });
+        assert_eq!(law.rate, Rate::from_gbps(50));
+        law.on_notification(&Notification::BaseRtt(Span::from_us(1)));
+        assert_eq!(law.acted.cuts, 1);
+    }
+
+    #[test]
+    fn the_timer_rests_at_line_rate() {
+        let mut law = law(simulated);
+        cnp(&mut law, Time::ZERO);
+        wake(&mut law, Time::from_ms(100));
+        assert_eq!(law.next_timer(), Time::NEVER);
+        assert!(law.rate.bps() >= 99_999_999_998, "{}", law.rate);
+        cnp(&mut law, Time::from_ms(101));
+        assert!(law.next_timer() <= Time::from_ms(101) + Span::from_us(4));
+    }
+
+    /// The simulator by hand: the first cut comes 4.001 us after the first mark, when alpha has moved four times.
+    #[test]
+    fn the_simulator_s_first_cut() {
+        let mut law = law(simulated);
+        law.on_ack(&Ack { now: Time::from_us(10), ..marked(&PATH, 0) });
+        assert_eq!((law.next_timer(), law.rate), (Time::from_ns(14_001), Rate::from_gbps(100)));
+        law.on_timer(Time::from_ns(14_001));
+        let alpha = (255.0_f64 / 256.0).powi(4);
+        assert!((law.rate.bps() as f64 / (100e9 * (1.0 - alpha / 2.0)) - 1.0).abs() < 1e-8);
+        assert_eq!((law.target, law.next_timer()), (Rate::from_gbps(100), Time::from_ns(314_001)));
+    }
+
+    #[test]
+    fn a_window_follows() {
+        let mut law = law(|params| params.windowed = true);
+        assert_eq!(law.permit().window, PATH.bdp());
+        cnp(&mut law, Time::ZERO);
+        assert_eq!(law.permit().window, Bytes::new(87_500));
+    }
+
+    /// The simulator's reaction point as it is written: every timer runs, in floats.
+    struct Reference {
+        alpha: f64,
+        rate: u64,
+        target: u64,
+        stage: u32,
+        flags: (bool, bool),
+        timers: [Option<u64>; 3], // increase, alpha, decrease, in ps
+    }
+
+    impl Reference {
+        fn cnp(&mut self, now: u64) {
+            self.flags = (true, true);
+            if self.timers[1].is_none() {
+                self.alpha = 1.0;
+                self.flags.0 = false;
+                self.timers[1] = Some(now + 1_000_000);
+                self.timers[2] = Some(now + 4_001_000);
+                self.target = self.rate;
+            }
+        }
+
+        fn run(&mut self, until: u64) {
+            loop {
+                let due = (0..3).filter_map(|i| self.timers[i].map(|at| (at, i))).min();
+                let Some((now, timer)) = due.filter(|due| due.0 <= until) else { return };
+                match timer {
+                    0 => {
+                        if self.stage > 0 {
+                            let step = if self.stage == 1 { 20_000_000 } else { 200_000_000 };
+                            self.target = (self.target + step).min(100_000_000_000);
+                        }
+                        self.rate = self.rate / 2 + self.target / 2;
+                        self.stage += 1;
+                        self.timers[0] = Some(now + 300_000_000);
+                    }
+                    1 => {
+                        self.alpha = self.alpha * 255.0 / 256.0 + if self.flags.0 { 1.0 / 256.0 } else { 0.0 };
+                        self.flags.0 = false;
+                        self.timers[1] = Some(now + 1_000_000);
+                    }
+                    _ => {
+                        self.timers[2] = Some(now + 4_000_000);
+                        if self.flags.1 {
+                            if self.stage != 0 {
+                                self.target = self.rate;
+                            }
+                            self.rate = ((self.rate as f64 * (1.0 - self.alpha / 2.0)) as u64).max(1_000_000_000);
+                            self.stage = 0;
+                            self.flags.1 = false;
+                            self.timers[0] = Some(now + 300_000_000);
+                        }
+                    }
+                }
+            }
+        }
+    }
+
+    proptest! {
+        /// Timers that rest make no difference: bursts of marks and silences of up to 2 ms.
+        #[test]
+        fn follows_the_simulator(gaps in proptest::collection::vec((0..7u32, 1..2_000_000u64), 1..200)) {
+            let mut law = law(simulated);
+            let mut reference = Reference {
+                alpha: 1.0,
+                rate: 100_000_000_000,
+                target: 100_000_000_000,
+                stage: 0,
+                flags: (false, false),
+                timers: [None; 3],
+            };
+            let mut now = 7u64;
+            for (scale, gap) in gaps {
+                // Marks do not come in the same picosecond as a timer.
+                now += (gap >> (3 * scale).min(18)) * 1_000_000 / 1_000 * 1_000 + 1;
+                reference.run(now);
+                cnp(&mut law, Time::from_ps(now));
+                reference.cnp(now);
+                let error = law.rate.bps().abs_diff(reference.rate) as f64 / reference.rate as f64;
+                prop_assert!(error < 1e-6, "{} against {}", law.rate.bps(), reference.rate);
+                prop_assert!(law.rate >= Rate::from_gbps(1) && law.rate <= PATH.line_rate);
+            }
+        }
+
+        #[test]
+        fn ticks_stay_on_their_grid(due in 0..1u64 << 40, period in 1..1i64 << 30, now in 0..1u64 << 50) {
+            let tick = next_tick(Time::from_ps(due), Span::from_ps(period), Time::from_ps(now)).ps();
+            prop_assert!(tick > now && (tick == due || tick <= now + period as u64));
+            prop_assert_eq!(tick.abs_diff(due) % period as u64, 0);
+        }
     }
 }

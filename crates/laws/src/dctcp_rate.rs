@@ -124,3 +124,72 @@ impl ControlLaw for DctcpRate {
         emit("rate_bps", self.rate.bps() as i64);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testbed::{PATH, ack};
+
+    const MSS: u64 = 4_096;
+
+    fn law() -> DctcpRate {
+        DctcpRate::new(&PATH, Params::for_path(&PATH))
+    }
+
+    /// Packet number `packet` is acknowledged; it left when `before` packets had been, and `behind` are in flight.
+    fn acked(packet: u64, before: u64, behind: u64, marked: bool) -> Ack<'static> {
+        Ack {
+            marked: Bytes::new(if marked { MSS } else { 0 }),
+            in_flight: Bytes::new(behind * MSS),
+            delivered: Bytes::new((packet + 1) * MSS),
+            delivered_at_send: Bytes::new(before * MSS),
+            ..ack(&PATH, packet)
+        }
+    }
+
+    #[test]
+    fn starts_at_line_rate_with_a_bdp() {
+        assert_eq!(law().permit(), Permit { window: Bytes::new(175_000), pacing: Rate::from_gbps(100) });
+        // 4096 B in 14 us.
+        assert_eq!(law().additive.bps(), 2_340_571_428);
+    }
+
+    /// The simulator's first rounds, by hand: ten packets in flight, the 4th to 6th marked.
+    #[test]
+    fn the_first_rounds() {
+        let mut law = law();
+        law.on_ack(&acked(0, 0, 9, false));
+        // The first round began: 10 packets sent, and one. What it adds is over line rate already.
+        assert_eq!((law.batch, law.rate), (11, Rate::from_gbps(100)));
+        for packet in 1..10 {
+            law.on_ack(&acked(packet, 0, 9, (3..6).contains(&packet)));
+        }
+        // The first mark cut by alpha / 2 = 1/2, the others of that flight by nothing.
+        assert_eq!((law.rate, law.acted.cuts, law.marked), (Rate::from_gbps(50), 1, 3));
+        // Packet 10 left after packet 0 was acknowledged: F = 3/11, alpha = 15/16 + 3/176 = 168/176. The cut was at
+        // packet 3, of which nothing that left before is past: no increase yet.
+        law.on_ack(&acked(10, 1, 9, false));
+        assert_eq!((law.alpha.ppm(), law.batch, law.marked), (954_545, 10, 0));
+        assert_eq!(law.rate, Rate::from_gbps(50));
+        // Packets 11 and 12 left before the cut, packet 13 when 4 were acknowledged: no longer held, but no round ends.
+        for packet in 11..20 {
+            law.on_ack(&acked(packet, packet - 9, 9, false));
+        }
+        assert_eq!((law.rate, law.cut_until), (Rate::from_gbps(50), None));
+        // The round that began at packet 10 ends with packet 20: alpha * 15/16, and one packet a round trip more.
+        law.on_ack(&acked(20, 11, 9, false));
+        assert_eq!((law.alpha.ppm(), law.rate.bps()), (894_886, 52_340_571_428));
+        // A mark now cuts by 894,886 / 2 millionths.
+        law.on_ack(&acked(21, 12, 9, true));
+        assert_eq!(law.rate.bps() / 1_000_000, 28_921);
+    }
+
+    #[test]
+    fn never_under_the_least_rate() {
+        let mut law = law();
+        for packet in 0..1_000 {
+            law.on_ack(&acked(packet, packet, 0, true));
+        }
+        assert_eq!(law.permit(), Permit { window: PATH.mss, pacing: Rate::from_mbps(100) });
+    }
+}

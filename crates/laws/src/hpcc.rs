@@ -20,8 +20,8 @@ parameters! { path;
     utilisation: Fraction = Frac::millionths(950_000), "0.95", Frac::millionths(10_000), Frac::ONE;
     /// Additive steps in a row before a multiplicative one (maxStage); 0 for multiplicative steps only.
     max_stage: Count = 5, "5", 0, 1_000_000;
-    /// Additive increase (W_AI over T).
-    additive: Rate = path.line_rate.scaled(Frac::ratio(1, 2_000)), "1/2000 of the narrowest link: (1 - eta) / N for N = 100 flows", range::STILL, range::FAST;
+    /// Additive increase (`W_AI` over T).
+    additive: Rate = Rate::from_bps(path.line_rate.bps() / 2_000), "1/2000 of the narrowest link: (1 - eta) / N for N = 100 flows", range::STILL, range::FAST;
     /// Round trip by which queues and averages are measured (T).
     base_rtt: Span = path.base_rtt, "own base RTT", range::SHORT, range::LONG;
     /// Whether every acknowledgement changes the rate, from the reference that each round trip sets.
@@ -148,7 +148,7 @@ struct Measured {
 }
 
 /// Algorithm 1, `MeasureInflight`, lines 2 to 7. Nothing if some port's counters ran backwards: another path, or
-/// reports out of order. A port that says the same thing again counts for nothing.
+/// reports out of order. A port that says the same thing again counts for nothing; where all do, nothing is measured.
 fn measure<'a>(ports: impl Iterator<Item = (&'a Report, &'a Hop)>, rtt: Span) -> Option<Measured> {
     let mut fullest = Measured { in_flight: Frac::ZERO, over: Span::ZERO };
     for (last, hop) in ports {
@@ -164,7 +164,7 @@ fn measure<'a>(ports: impl Iterator<Item = (&'a Report, &'a Hop)>, rtt: Span) ->
             fullest = Measured { in_flight, over };
         }
     }
-    Some(fullest)
+    (!fullest.over.is_zero()).then_some(fullest)
 }
 
 impl Hpcc {
@@ -244,6 +244,10 @@ impl ControlLaw for Hpcc {
 
     fn on_loss(&mut self, _: &Loss) {}
 
+    fn retimes(&self) -> bool {
+        true
+    }
+
     fn on_notification(&mut self, notification: &Notification) {
         if let Notification::DirectInt { now, sent_at, hops } = notification
             && self.settings.near_loop
@@ -266,6 +270,256 @@ impl ControlLaw for Hpcc {
         if self.settings.near_loop {
             emit("near_in_flight_ppm", self.near.in_flight.ppm().min(i64::MAX as u64) as i64);
             emit("near_rate_bps", self.near.rate.bps() as i64);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    extern crate std;
+
+    use super::*;
+    use crate::testbed::{PATH, ack, jain};
+    use proptest::prelude::*;
+    use std::vec::Vec;
+    use units::Time;
+
+    fn law(change: impl Fn(&mut Params)) -> Hpcc {
+        let mut params = Params::for_path(&PATH);
+        change(&mut params);
+        Hpcc::new(&PATH, params)
+    }
+
+    fn hop(ns: u64, sent: u64, queue: u64) -> Hop {
+        Hop { time: Time::from_ns(ns), sent: Bytes::new(sent), queue: Bytes::new(queue), rate: PATH.line_rate }
+    }
+
+    /// An acknowledgement of a packet that left when `before` was delivered, where `delivered` is now.
+    fn tell(law: &mut Hpcc, hops: &[Hop], before: u64, delivered: u64) -> f64 {
+        law.on_ack(&Ack {
+            delivered: Bytes::new(delivered),
+            delivered_at_send: Bytes::new(before),
+            hops,
+            ..ack(&PATH, 0)
+        });
+        law.rate().bps() as f64 / 1e9
+    }
+
+    fn near(a: f64, b: f64) -> bool {
+        (a - b).abs() < 1e-6 * b
+    }
+
+    /// Algorithm 1 by hand: T = 14 us, B T = 175,000 B, `W_AI` over T = 50 Mb/s.
+    #[test]
+    fn the_first_rounds() {
+        let mut law = law(|_| {});
+        assert_eq!(law.permit(), Permit { window: Bytes::new(175_000), pacing: Rate::from_gbps(100) });
+        // The first acknowledgement only leaves its report.
+        assert!(near(tell(&mut law, &[hop(1_000, 5_000_000, 40_000)], 0, 4_096), 100.0));
+        // A round trip later the link was busy all the time, and 17,500 B waited at the lower end: u = 1 + 0.1. Then
+        // U = u, since tau = T, and R = 100 / (1.1 / 0.95) + 0.05.
+        let first = tell(&mut law, &[hop(15_000, 5_175_000, 17_500)], 4_096, 8_192);
+        assert!(near(first, 86.413_636_36), "{first}");
+        assert!(near(law.far.in_flight.ppm() as f64, 1_100_000.0));
+        // 1.4 us later, in the same round: half busy, no queue: u = 0.5, U = 0.9 * 1.1 + 0.1 * 0.5 = 1.04. From the
+        // same reference: R = R^c / (1.04 / 0.95) + 0.05.
+        let second = tell(&mut law, &[hop(16_400, 5_183_750, 0)], 4_096, 12_288);
+        assert!(near(second, 86.413_636_36 * 0.95 / 1.04 + 0.05), "{second}");
+        assert!(near(law.far.reference.bps() as f64 / 1e9, first));
+        // The same again replaces that rate and is not on top of it: U = 0.9 * 1.04 + 0.05 = 0.986.
+        let third = tell(&mut law, &[hop(17_800, 5_192_500, 0)], 4_096, 16_384);
+        assert!(near(third, 86.413_636_36 * 0.95 / 0.986 + 0.05), "{third}");
+        // U = 0.9 * 0.986 + 0.05 = 0.9374 is under eta: R^c + 0.05, and a round is over.
+        let fourth = tell(&mut law, &[hop(19_200, 5_201_250, 0)], 8_192, 20_480);
+        assert!(near(fourth, 86.463_636_36), "{fourth}");
+        assert_eq!((law.far.stage, law.permit().window), (1, Bytes::new(151_311)));
+        assert_eq!((law.acted.cuts, law.acted.increases), (2, 2));
+    }
+
+    /// After `max_stage` additive rounds an idle link is seized at once.
+    #[test]
+    fn five_additive_rounds_then_a_multiplicative_one() {
+        let mut law = law(|_| {});
+        tell(&mut law, &[hop(0, 0, 0)], 0, 1);
+        // Three round trips at u = 2 bring 100 down to 100 * (0.475)^3 and a little.
+        for n in 1..=3 {
+            tell(&mut law, &[hop(n * 14_000, n * 350_000, 0)], n, n + 1);
+        }
+        let start = law.rate().bps();
+        for n in 1..=6 {
+            let rate = tell(&mut law, &[hop(42_000 + n * 14_000, 1_050_000 + n * 17_500, 0)], 10 + n, 11 + n);
+            if n <= 5 {
+                assert_eq!(law.rate().bps(), start + n * 50_000_000);
+            } else {
+                assert!(near(rate, 100.0), "U = 0.1 asks for 9.5 times as much: {rate}");
+            }
+        }
+    }
+
+    #[test]
+    fn the_fullest_link_counts() {
+        let mut law = law(|params| params.max_stage = 0);
+        tell(&mut law, &[hop(0, 0, 0), hop(500, 0, 35_000)], 0, 1);
+        tell(&mut law, &[hop(14_000, 87_500, 0), hop(14_500, 175_000, 70_000)], 1, 2);
+        assert!(near(law.far.in_flight.ppm() as f64, 1_200_000.0));
+    }
+
+    #[test]
+    fn without_fast_reaction_only_rounds_count() {
+        let mut law = law(|params| params.fast_react = false);
+        tell(&mut law, &[hop(0, 0, 0)], 0, 1);
+        assert!(near(tell(&mut law, &[hop(1_000, 500_000, 0)], 0, 2), 100.0));
+        // Measured against the report of the last round: 1.2 over 14 us.
+        tell(&mut law, &[hop(14_000, 210_000, 0)], 1, 3);
+        assert!(near(law.far.in_flight.ppm() as f64, 1_200_000.0));
+    }
+
+    #[test]
+    fn another_path_begins_anew() {
+        let mut law = law(|_| {});
+        tell(&mut law, &[hop(0, 0, 0)], 0, 1);
+        for hops in [
+            // Longer, silent, counters behind, clock behind.
+            &[hop(14_000, 400_000, 0), hop(15_000, 400_000, 0)][..],
+            &[],
+            &[hop(28_000, 300_000, 0), hop(29_000, 800_000, 0)],
+            &[hop(20_000, 900_000, 0), hop(30_000, 900_000, 0)],
+            // The same once more.
+            &[hop(20_000, 900_000, 0), hop(30_000, 900_000, 0)],
+        ] {
+            tell(&mut law, hops, 100, 200);
+            assert!(near(law.rate().bps() as f64 / 1e9, 100.0), "{hops:?}");
+        }
+        tell(&mut law, &[hop(34_000, 1_250_000, 0), hop(44_000, 1_000_000, 0)], 200, 300);
+        assert!(law.rate() < Rate::from_gbps(50));
+    }
+
+    #[test]
+    fn the_near_loop_holds_where_it_asks_for_less() {
+        let direct = |law: &mut Hpcc, sent_us: u64, now_us: u64, hops: &[Hop]| {
+            let (now, sent_at) = (Time::from_us(now_us), Time::from_us(sent_us));
+            law.on_notification(&Notification::DirectInt { now, sent_at, hops });
+            law.rate().bps() as f64 / 1e9
+        };
+        let pseudo = |ns, sent, queue| Hop { rate: Rate::from_gbps(40), ..hop(ns, sent, queue) };
+        let mut law = law(|params| params.near_loop = true);
+        direct(&mut law, 0, 14, &[hop(0, 0, 0), pseudo(100, 0, 0)]);
+        // The pseudo queue drains at 40 Gb/s and gets 60: u = 1.5 without what waits. R* = 100 / (1.5 / 0.95) + 0.05.
+        let rate = direct(&mut law, 14, 28, &[hop(14_000, 105_000, 0), pseudo(14_100, 105_000, 35_000)]);
+        assert!(near(rate, 63.383_333_33), "{rate}");
+        // The far loop finds its ports half idle, and may not raise the rate.
+        tell(&mut law, &[hop(0, 0, 0)], 0, 1);
+        tell(&mut law, &[hop(14_000, 87_500, 0)], 1, 2);
+        assert!(near(law.rate().bps() as f64 / 1e9, rate) && law.far.rate == Rate::from_gbps(100));
+        // A report of the same flight does not move the reference; one of the next does.
+        let reference = law.near.reference;
+        direct(&mut law, 20, 30, &[hop(15_000, 112_500, 0), pseudo(15_100, 112_500, 37_500)]);
+        assert_eq!(law.near.reference, reference);
+        direct(&mut law, 28, 42, &[hop(16_000, 120_000, 0), pseudo(16_100, 120_000, 40_000)]);
+        assert!(law.near.reference < reference);
+        // The far loop takes over where it is stricter.
+        tell(&mut law, &[hop(28_000, 787_500, 175_000)], 2, 3);
+        assert_eq!(law.rate(), law.far.rate);
+        assert!(law.far.rate < law.near.rate);
+
+        let mut plain = self::law(|_| {});
+        direct(&mut plain, 0, 14, &[hop(0, 0, 0)]);
+        assert!(near(direct(&mut plain, 14, 28, &[hop(14_000, 900_000, 0)]), 100.0));
+    }
+
+    #[test]
+    fn loops_share_their_memory() {
+        let hops = |n: usize, ns, sent| -> Vec<Hop> { (0..n).map(|_| hop(ns, sent, 0)).collect() };
+        let mut law = law(|params| params.near_loop = true);
+        let direct = |law: &mut Hpcc, us, hops: &[Hop]| {
+            let now = Time::from_us(us);
+            law.on_notification(&Notification::DirectInt { now, sent_at: now, hops });
+        };
+        tell(&mut law, &hops(4, 0, 0), 0, 1);
+        direct(&mut law, 0, &hops(5, 0, 0));
+        assert_eq!((law.far.ports, law.near.ports), (4, 5));
+        tell(&mut law, &hops(4, 14_000, 350_000), 1, 2);
+        direct(&mut law, 14, &hops(5, 14_000, 262_500));
+        assert_eq!((law.far.in_flight.ppm(), law.near.in_flight.ppm()), (2_000_000, 1_500_000));
+        // A sixth port of the near loop does not fit.
+        direct(&mut law, 28, &hops(6, 28_000, 262_500));
+        assert_eq!(law.near.ports, 5);
+    }
+
+    /// Four flows over one link, each a round trip at a time: full at eta and a little, shared alike.
+    #[test]
+    fn flows_fill_eta_and_share() {
+        let mut flows: Vec<Hpcc> = (0..4).map(|_| law(|_| {})).collect();
+        let rates = [70.0, 20.0, 8.0, 2.0];
+        for (flow, rate) in flows.iter_mut().zip(rates) {
+            tell(flow, &[hop(0, 0, 0)], 0, 1);
+            flow.far.rate = Rate::from_bps((rate * 1e9) as u64);
+            flow.far.reference = flow.far.rate;
+        }
+        let mut sent = 0;
+        for round in 1..3_000u64 {
+            sent += flows.iter().map(|flow| flow.rate().bytes_in(PATH.base_rtt).get()).sum::<u64>();
+            for flow in &mut flows {
+                tell(flow, &[hop(round * 14_000, sent, 0)], round, round + 1);
+            }
+        }
+        let shares: Vec<f64> = flows.iter().map(|flow| flow.rate().bps() as f64 / 1e9).collect();
+        let sum: f64 = shares.iter().sum();
+        assert!((95.0..96.5).contains(&sum), "{shares:?}");
+        assert!(jain(&shares) > 0.999, "{shares:?}");
+    }
+
+    proptest! {
+        #[test]
+        fn reports_are_packed_without_loss(
+            time: u64, sent: u64, queue in 0..1u64 << 40, gap in 0..1u64 << 43, more in 0..1u64 << 43,
+        ) {
+            let of = |time, sent| Hop {
+                time: Time::from_ps(time), sent: Bytes::new(sent), queue: Bytes::new(queue), rate: Rate::ZERO,
+            };
+            let report = Report::of(&of(time, sent));
+            prop_assert_eq!(report.queue().get(), queue);
+            let later = report.until(&of(time.wrapping_add(gap), sent.wrapping_add(more)));
+            prop_assert_eq!(later, Some((Span::from_ps(gap as i64), Bytes::new(more))));
+            prop_assert_eq!(report.until(&of(time.wrapping_sub(gap + 1), sent)), None);
+        }
+
+        /// Whatever ports say: rates between least and line, windows between a packet and a BDP.
+        #[test]
+        fn permits_are_sane_after_any_reports(
+            reports in proptest::collection::vec(
+                (any::<bool>(), 0..10usize, 0..1u64 << 36, 0..1u64 << 30, any::<u64>(), any::<u64>(), any::<bool>()),
+                1..200,
+            ),
+            max_stage in 0..6u64,
+        ) {
+            let mut law = law(|params| {
+                params.near_loop = true;
+                params.max_stage = max_stage;
+            });
+            let (mut time, mut sent) = (0u64, 0u64);
+            for (near, ports, gap, more, queue, rate, round) in reports {
+                time += gap;
+                sent += more;
+                let hop = Hop {
+                    time: Time::from_ps(time),
+                    sent: Bytes::new(sent),
+                    queue: Bytes::new(queue >> (gap % 64)),
+                    rate: Rate::from_bps(rate >> (more % 64)),
+                };
+                let hops = [hop; 10];
+                let hops = &hops[..ports];
+                if near {
+                    let (now, sent_at) = (Time::from_ps(time), Time::from_ps(if round { time } else { 0 }));
+                    law.on_notification(&Notification::DirectInt { now, sent_at, hops });
+                } else {
+                    tell(&mut law, hops, if round { sent } else { 0 }, sent);
+                }
+                let permit = law.permit();
+                prop_assert!(permit.pacing >= Rate::from_mbps(10) && permit.pacing <= PATH.line_rate);
+                prop_assert!(permit.window >= PATH.mss && permit.window <= PATH.bdp());
+            }
+            law.trace(&mut |name, value| assert!(!name.is_empty() && value >= 0, "{name} {value}"));
         }
     }
 }

@@ -43,3 +43,28 @@ impl ControlLaw for LineRate {
         Acted::default()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testbed::{PATH, loss, marked};
+    use crate::{LossCause, Window};
+    use units::Bytes;
+
+    #[test]
+    fn nothing_slows_it() {
+        let mut law = LineRate::new(&PATH, Params::for_path(&PATH));
+        let before = law.permit();
+        assert_eq!(before, Permit { window: Window::LIMIT, pacing: Rate::from_gbps(100) });
+        law.on_ack(&marked(&PATH, 0));
+        law.on_loss(&loss(0, 1, LossCause::Timeout));
+        assert_eq!((law.permit(), law.acted()), (before, Acted::default()));
+    }
+
+    #[test]
+    fn a_window_holds_on_request() {
+        let params = Params { windowed: true, line_rate: Rate::from_gbps(40), ..Params::for_path(&PATH) };
+        let permit = Permit { window: Bytes::new(175_000), pacing: Rate::from_gbps(40) };
+        assert_eq!(LineRate::new(&PATH, params).permit(), permit);
+    }
+}

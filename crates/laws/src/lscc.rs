@@ -225,3 +225,247 @@ impl FlowEntry {
         tells
     }
 }
+
+#[cfg(test)]
+mod tests {
+    extern crate std;
+
+    use super::*;
+    use proptest::prelude::*;
+    use std::vec;
+    use std::vec::Vec;
+
+    const T: Span = Span::from_us(200);
+
+    /// §IV-B: 200 Gb/s, 1 ms, T = 200 us, `delta R` = 1 Gb/s, `Q_ref` = 2 MB.
+    const PARAMS: CalculationParams = CalculationParams {
+        period: T,
+        reference: Bytes::new(2_000_000),
+        step: Rate::from_gbps(1),
+        lowest: Rate::from_gbps(1),
+        highest: Rate::from_gbps(200),
+        lag: Span::from_ms(2),
+    };
+
+    const FREE: CalculationParams =
+        CalculationParams { step: Rate::MAX, lowest: Rate::ZERO, highest: Rate::MAX, ..PARAMS };
+
+    fn far(params: CalculationParams) -> RateCalculation<Vec<i64>> {
+        RateCalculation::new(params, vec![7; params.entries()])
+    }
+
+    /// Eq. 9: with rates that take effect at once when they arrive, and no limits, the queue is `Q_ref` and the
+    /// difference of what the bottleneck passed in the last N + 1 periods and in the N + 1 before, 2D earlier; to the
+    /// byte.
+    fn follows_eq_9(params: CalculationParams, drained: &[u64], slack: u64) -> Result<(), TestCaseError> {
+        let n = params.entries();
+        let mut controller = far(params);
+        let mut rates = Vec::<Rate>::new();
+        let mut queue = params.reference.get() as i64;
+        for (k, &out) in drained.iter().enumerate() {
+            // R computed one period and 2D ago is what came in during this period. Before: as much as goes out.
+            let came = if k > n { rates[k - 1 - n].bytes_in(params.period).get() } else { out };
+            queue += came as i64 - out as i64;
+            prop_assert!(queue > 0, "the test is for queues that never empty");
+            rates.push(controller.update(Bytes::new(queue as u64), Bytes::new(out)));
+            if k > 2 * n + 1 {
+                let before: u64 = (1..=n + 1).map(|j| drained[k - n - j]).sum();
+                let lately: u64 = (0..=n).map(|j| drained[k - j]).sum();
+                let expected = params.reference.get() as i64 + before as i64 - lately as i64;
+                prop_assert!(queue.abs_diff(expected) <= slack, "{queue} instead of {expected} in period {k}");
+            }
+        }
+        Ok(())
+    }
+
+    #[test]
+    fn a_step_of_the_bottleneck_moves_the_queue_as_eq_9_has_it() {
+        // 40 Gb/s for 30 periods, then 30 Gb/s: 250,000 B less a period, for 2D + T = 11 periods of excess.
+        let drained: Vec<u64> = (0..100).map(|k| if k < 30 { 1_000_000 } else { 750_000 }).collect();
+        follows_eq_9(FREE, &drained, 0).unwrap();
+        let mut controller = far(FREE);
+        let rates: Vec<u64> = drained
+            .iter()
+            .map(|&out| controller.update(FREE.reference, Bytes::new(out)).bps() / 1_000_000_000)
+            .collect();
+        // Where the queue is as it should be and nothing is on its way, the rate is the bottleneck's.
+        assert_eq!((rates[0], rates[29]), (40, 40));
+    }
+
+    /// Algorithm 1 by hand, N = 2.
+    #[test]
+    fn the_list_remembers_what_is_on_its_way() {
+        let mut controller = far(CalculationParams { lag: Span::from_us(400), ..FREE });
+        let gbps = |rate: Rate| rate.bps() as f64 / 1e9;
+        // 250 kB over the reference are 10 Gb/s for a period; the bottleneck passed 40 Gb/s.
+        assert!((gbps(controller.update(Bytes::new(2_250_000), Bytes::new(1_000_000))) - 30.0).abs() < 1e-9);
+        assert_eq!(controller.list, [10_000_000_000, 0]);
+        // The same queue again: the 10 Gb/s are on their way already.
+        assert!((gbps(controller.update(Bytes::new(2_250_000), Bytes::new(1_000_000))) - 40.0).abs() < 1e-9);
+        // 250 kB under: 10 on its way to drain it further, so 20 more than the bottleneck.
+        assert!((gbps(controller.update(Bytes::new(1_750_000), Bytes::new(1_000_000))) - 60.0).abs() < 1e-9);
+        assert_eq!((controller.list.as_slice(), controller.sent), (&[-20_000_000_000, 0][..], -20_000_000_000));
+    }
+
+    #[test]
+    fn rates_are_limited_and_the_list_has_the_limited_ones() {
+        let mut controller = far(PARAMS);
+        assert_eq!(controller.last(), Rate::from_gbps(200));
+        // The bottleneck stands still: 1 Gb/s less each period, from R_max on.
+        for n in 1..=5 {
+            assert_eq!(controller.update(Bytes::new(90_000_000), Bytes::ZERO), Rate::from_gbps(200 - n));
+        }
+        assert_eq!(controller.list[..5], [199, 198, 197, 196, 195].map(|gbps: i64| -gbps * 1_000_000_000));
+        for _ in 0..1_000 {
+            controller.update(Bytes::new(9_000_000_000), Bytes::ZERO);
+        }
+        assert_eq!(controller.last(), Rate::from_gbps(1));
+        for _ in 0..1_000 {
+            controller.update(Bytes::ZERO, Bytes::new(5_000_000));
+        }
+        assert_eq!(controller.last(), Rate::from_gbps(200));
+    }
+
+    #[test]
+    fn entries_round_up() {
+        let entries = |lag_us, period_us| {
+            CalculationParams { lag: Span::from_us(lag_us), period: Span::from_us(period_us), ..PARAMS }.entries()
+        };
+        assert_eq!([entries(2_000, 200), entries(2_001, 200), entries(100, 200), entries(0, 200)], [10, 11, 1, 1]);
+        assert_eq!((entries(200_000, 50), entries(1, 0)), (4_000, 1));
+    }
+
+    #[test]
+    fn a_list_of_nothing_is_survived() {
+        let mut controller = RateCalculation::new(PARAMS, [0i64; 0]);
+        assert_eq!(controller.update(Bytes::ZERO, Bytes::ZERO), Rate::from_gbps(199));
+    }
+
+    const NEAR: LimitingParams = LimitingParams {
+        reference: Bytes::new(2_000_000),
+        interval: Span::from_us(50),
+        long_flow: Bytes::new(1_000_000),
+        reset: Span::from_us(200),
+        size: 64,
+        telemetry: false,
+    };
+
+    #[test]
+    fn the_pseudo_queue_is_what_the_rate_does_not_pass() {
+        let mut pseudo = RateLimiting::new(&NEAR, Rate::MAX, Time::ZERO);
+        pseudo.arrive(Time::from_us(1), Bytes::new(1_000));
+        // No rate has come yet: it passes everything.
+        assert_eq!(pseudo.occupancy(Time::from_us(2)), Bytes::ZERO);
+        pseudo.set_rate(Time::from_us(2), Rate::from_gbps(50));
+        // 100 Gb/s come, half stays.
+        for packet in 0..4_000 {
+            pseudo.arrive(Time::from_us(2) + Span::from_ns(80 * packet), Bytes::new(1_000));
+        }
+        let last = Time::from_us(2) + Span::from_ns(80 * 3_999);
+        assert_eq!(pseudo.occupancy(last), Bytes::new(4_000_000 - 3_999 * 500));
+        assert!(pseudo.over(last));
+        assert_eq!(pseudo.occupancy(last + Span::from_ns(80)), Bytes::new(2_000_000));
+        assert!(pseudo.over(last + Span::from_ns(80)) && !pseudo.over(last + Span::from_ns(81)));
+        // It never owes.
+        assert_eq!(pseudo.occupancy(Time::from_ms(9)), Bytes::ZERO);
+        pseudo.arrive(Time::from_ms(10), Bytes::new(3_000_000));
+        pseudo.set_rate(Time::from_ms(10), Rate::ZERO);
+        assert_eq!(pseudo.occupancy(Time::from_ms(99)), Bytes::new(3_000_000));
+    }
+
+    #[test]
+    fn parts_of_bytes_are_not_lost() {
+        // 7 B each 11 ns, and 8 * 7 / 11 Gb/s: what comes goes.
+        let mut pseudo = RateLimiting::new(&NEAR, Rate::from_bps(8 * 7_000_000_000 / 11), Time::ZERO);
+        for packet in 0..1_000_000 {
+            pseudo.arrive(Time::from_ns(11 * packet), Bytes::new(7));
+            assert!(pseudo.occupancy(Time::from_ns(11 * packet)) <= Bytes::new(8 + packet / 10_000));
+        }
+    }
+
+    #[test]
+    fn short_and_marked_flows_are_told_once_an_interval() {
+        let (us, data) = (Time::from_us, Bytes::new(400_000));
+        let mut flow = FlowEntry::new();
+        // Short: told whether marked or not.
+        flow.on_data(us(0), data, false);
+        assert!(flow.should_notify(us(0), &NEAR) && !flow.should_notify(us(49), &NEAR));
+        assert!(flow.should_notify(us(50), &NEAR));
+        // Long and not marked: left alone.
+        flow.on_data(us(60), data, false);
+        flow.on_data(us(60), data, false);
+        assert_eq!(flow.sent(), Bytes::new(1_200_000));
+        assert!(!flow.should_notify(us(200), &NEAR));
+        // Marked by a switch of this datacenter, or notified from the other: told until the table forgets.
+        flow.on_data(us(300), data, true);
+        assert!(flow.should_notify(us(300), &NEAR) && flow.should_notify(us(499), &NEAR));
+        assert!(!flow.should_notify(us(549), &NEAR));
+        flow.on_cnp(us(600));
+        assert!(flow.should_notify(us(600), &NEAR));
+        assert!(flow.is_chosen(us(649), &NEAR) && !flow.should_notify(us(649), &NEAR));
+    }
+
+    proptest! {
+        /// 30 to 50 Gb/s, at random.
+        #[test]
+        fn the_queue_follows_eq_9_to_the_byte(drained in proptest::collection::vec(750_000..1_250_000u64, 30..200)) {
+            follows_eq_9(CalculationParams { reference: Bytes::new(20_000_000), ..FREE }, &drained, 0)?;
+        }
+
+        /// Also where a byte a period is no whole number of bits a second: a byte of rounding a period on its way.
+        #[test]
+        fn the_queue_follows_eq_9_with_odd_periods(
+            drained in proptest::collection::vec(750_000..1_250_000u64, 60..200), ns in 190_000..210_000i64,
+        ) {
+            let params = CalculationParams { period: Span::from_ns(ns), reference: Bytes::new(20_000_000), ..FREE };
+            follows_eq_9(params, &drained, 2 * params.entries() as u64)?;
+        }
+
+        #[test]
+        fn rates_stay_within_limits(
+            steps in proptest::collection::vec((any::<u64>(), any::<u64>(), 0..64u32), 1..100), free: bool,
+        ) {
+            let params = if free { FREE } else { PARAMS };
+            let mut controller = far(params);
+            for (queue, drained, shift) in steps {
+                let last = controller.last();
+                let rate = controller.update(Bytes::new(queue >> shift), Bytes::new(drained >> shift));
+                prop_assert!(rate >= params.lowest && rate <= params.highest);
+                prop_assert!(rate.bps().abs_diff(last.bps()) <= params.step.bps());
+            }
+        }
+
+        /// 400 Gb/s and 100 ms: no product is too large.
+        #[test]
+        fn the_longest_haul_is_exact(drained in proptest::collection::vec(5_000_000..10_000_000u64, 1_100..1_200)) {
+            let params = CalculationParams {
+                lag: Span::from_ms(100), reference: Bytes::new(10_000_000_000), ..FREE
+            };
+            follows_eq_9(params, &drained, 0)?;
+        }
+
+        #[test]
+        fn the_pseudo_queue_matches_exact_arithmetic(
+            steps in proptest::collection::vec((0..1_000_000u64, 0..10_000u64, any::<bool>()), 1..300),
+        ) {
+            let mut pseudo = RateLimiting::new(&NEAR, Rate::from_gbps(10), Time::ZERO);
+            // Bits times picoseconds in a second.
+            let (mut exact, mut rate, mut now) = (0u128, 10_000_000_000u64, 0u64);
+            for (gap, bytes, changes) in steps {
+                now += gap;
+                exact = exact.saturating_sub(u128::from(gap) * u128::from(rate));
+                let time = Time::from_ps(now);
+                if changes {
+                    rate = bytes * 10_000_000;
+                    pseudo.set_rate(time, Rate::from_bps(rate));
+                } else {
+                    exact += u128::from(bytes) * 8_000_000_000_000;
+                    pseudo.arrive(time, Bytes::new(bytes));
+                }
+                // Each change of the rate rounds by a byte at most, each arrival by a picosecond's worth.
+                let bytes = (exact / 8_000_000_000_000) as u64;
+                prop_assert!(pseudo.occupancy(time).get().abs_diff(bytes) <= 310);
+            }
+        }
+    }
+}

@@ -113,8 +113,8 @@ impl OnRamp {
         }
     }
 
-    /// beta_m = (O_B - O_G) / P_BG, from 0 to 1; beta <- (1 - g) * beta + g * beta_m if P_BG > 0 (eq. 3). B is the
-    /// packet acknowledged before this one, G this one, and P_BG the pause between their departures.
+    /// `beta_m = (O_B - O_G) / P_BG`, from 0 to 1; beta <- (1 - g) * beta + g * `beta_m` if `P_BG` > 0 (eq. 3). B is the
+    /// packet acknowledged before this one, G this one, and `P_BG` the pause between their departures.
     fn learn(&mut self, delay: Span, mark: Mark) {
         if let Some((last_delay, last_paused)) = self.last.replace((delay, mark.paused)) {
             let pause = minus(mark.paused, last_paused);
@@ -164,4 +164,137 @@ fn minus(a: Span, b: Span) -> Span {
 /// That share of a span; a negative span counts as 0.
 fn share(part: Frac, span: Span) -> Span {
     Span::from_ps(part.of(span.unsigned_ps()).min(i64::MAX as u64) as i64)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    const PARAMS: Params = Params { threshold: Span::from_us(16), gain: Params::GAIN, strawman: false };
+
+    fn us(n: i64) -> Span {
+        Span::from_us(n)
+    }
+
+    fn at(n: u64) -> Time {
+        Time::from_us(n)
+    }
+
+    /// Eq. 2: t_NextPkt = t_Now + O - T, whatever was paused before.
+    #[test]
+    fn the_strawman_pauses_again_for_the_same_queue() {
+        let mut flow = OnRamp::new(Params { strawman: true, ..PARAMS });
+        let mark = flow.mark(at(0));
+        flow.on_or_ack(at(100), us(16), mark);
+        assert_eq!((flow.hold_until(), flow.holds()), (Time::ZERO, 0));
+        flow.on_or_ack(at(100), us(46), mark);
+        assert_eq!(flow.hold_until(), at(130));
+        // Sent before the pause, acknowledged in it: the pause starts over.
+        flow.on_or_ack(at(120), us(46), mark);
+        assert_eq!((flow.hold_until(), flow.holds()), (at(150), 2));
+        // A negative delay, of clocks that are off, pauses nothing.
+        flow.on_or_ack(at(121), us(-5), mark);
+        assert_eq!(flow.hold_until(), at(150));
+    }
+
+    /// Eq. 4 with beta = 1: the pause since the packet left counts as drained.
+    #[test]
+    fn the_final_version_takes_the_pause_since_departure_off() {
+        let mut flow = OnRamp::new(PARAMS);
+        let (black, green) = (flow.mark(at(90)), flow.mark(at(95)));
+        flow.on_or_ack(at(100), us(46), black);
+        assert_eq!(flow.hold_until(), at(130));
+        // At 120 the flow has paused 20 of the 30 us: 46 - 20 - 16 = 10 us are left. That is the same end.
+        flow.on_or_ack(at(120), us(46), green);
+        assert_eq!((flow.hold_until(), flow.holds()), (at(130), 2));
+        // At 140 all 30 us are over: 46 - 30 = 16 is not over the threshold.
+        flow.on_or_ack(at(140), us(46), green);
+        assert_eq!((flow.hold_until(), flow.paused(at(200))), (at(130), us(30)));
+    }
+
+    /// Eq. 3: B left before a pause of 30 us, G after it; the delay fell by 15 us: `beta_m` = 1/2.
+    #[test]
+    fn beta_is_measured_between_packets_acknowledged_in_turn() {
+        let mut flow = OnRamp::new(PARAMS);
+        let black = flow.mark(at(90));
+        flow.on_or_ack(at(100), us(46), black);
+        let green = flow.mark(at(131));
+        assert_eq!(green, Mark { paused: us(30) });
+        flow.on_or_ack(at(150), us(31), green);
+        // 15/16 + 1/16 * 1/2 = 31/32, and 31 us - 16 us more: no pause since G left.
+        assert_eq!((flow.beta().ppm(), flow.hold_until()), (968_750, at(165)));
+        // No pause between them: nothing measured.
+        flow.on_or_ack(at(151), us(100), green);
+        assert_eq!(flow.beta().ppm(), 968_750);
+        // A delay that grew counts as 0, one that fell by more than the pause as 1.
+        let risen = flow.mark(at(160));
+        assert_eq!(risen.paused, us(40));
+        flow.on_or_ack(at(170), us(200), risen);
+        assert_eq!(flow.beta().ppm(), 908_203);
+        let fallen = flow.mark(at(180));
+        flow.on_or_ack(at(190), us(1), fallen);
+        assert_eq!(flow.beta().ppm(), 913_940);
+        // Acknowledged out of order, P_BG is negative: nothing measured.
+        flow.on_or_ack(at(191), us(1), black);
+        assert_eq!(flow.beta().ppm(), 913_940);
+    }
+
+    #[test]
+    fn only_asserted_time_counts() {
+        let mut flow = OnRamp::new(PARAMS);
+        flow.on_or_ack(at(100), us(46), Mark::default());
+        assert_eq!(flow.paused(at(110)), us(10));
+        assert_eq!(flow.paused(at(130)), us(30));
+        assert_eq!(flow.paused(at(1_000)), us(30));
+        // The next hold lasts from its own OR-ACK on.
+        let mark = flow.mark(at(1_000));
+        flow.on_or_ack(at(1_010), us(26), mark);
+        assert_eq!((flow.hold_until(), flow.paused(at(1_015)), flow.paused(at(2_000))), (at(1_020), us(35), us(40)));
+    }
+
+    #[test]
+    fn a_new_flow_remembers_the_last_one() {
+        let mut last = OnRamp::new(PARAMS).starting_at(Frac::HALF);
+        last.on_or_ack(at(100), us(46), Mark::default());
+        let next = OnRamp::remembering(PARAMS, at(110), last.memory());
+        assert_eq!((next.hold_until(), next.beta(), next.holds()), (at(130), Frac::HALF, 1));
+        assert_eq!((next.paused(at(110)), next.paused(at(200))), (Span::ZERO, us(20)));
+        let late = OnRamp::remembering(PARAMS, at(500), last.memory());
+        assert_eq!((late.holds(), late.paused(at(600))), (0, Span::ZERO));
+    }
+
+    #[test]
+    fn thresholds() {
+        assert_eq!(threshold(us(5), us(6)), us(16));
+        assert_eq!(threshold(Span::MAX, us(6)), Span::MAX);
+    }
+
+    proptest! {
+        /// Packets leave and are acknowledged in any order, with any delays.
+        #[test]
+        fn pauses_are_counted_once(
+            steps in proptest::collection::vec((0..200u64, -100..500i64, 0..20usize, any::<bool>()), 1..100),
+            strawman: bool,
+        ) {
+            let mut flow = OnRamp::new(Params { strawman, ..PARAMS });
+            let mut marks = [Mark::default(); 20];
+            let mut now = Time::ZERO;
+            // Time in which a hold was in force, counted step by step.
+            let mut held = Span::ZERO;
+            for (gap, delay, slot, leaves) in steps {
+                let next = now + us(gap as i64);
+                held = Span::from_ps(held.ps() + next.min(flow.hold_until().max(now)).since(now).ps());
+                now = next;
+                prop_assert_eq!(flow.paused(now), held);
+                if leaves {
+                    marks[slot] = flow.mark(now);
+                } else {
+                    flow.on_or_ack(now, us(delay), marks[slot]);
+                    prop_assert!(flow.hold_until() <= now.saturating_add(us(delay.max(0))).max(flow.hold_until()));
+                }
+                prop_assert!(flow.beta() <= Frac::ONE);
+            }
+        }
+    }
 }

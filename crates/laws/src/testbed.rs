@@ -12,7 +12,7 @@ use std::vec::Vec;
 use proptest::prelude::*;
 use units::{Bytes, Frac, Rate, Span, Time};
 
-use crate::{Ack, ControlLaw, Cookie, Loss, LossCause, Path, Sent};
+use crate::{Ack, ControlLaw, Cookie, Loss, LossCause, Notification, Path, Sent};
 
 /// 100 Gb/s, 14 us inside, a flow inside.
 pub(crate) const PATH: Path = Path {
@@ -67,11 +67,20 @@ pub(crate) enum Event {
     Sent(Sent),
     Ack(Ack<'static>),
     Loss(Loss),
+    Cnp(Time),
+    Timer(Time),
 }
 
 impl Event {
     pub(crate) fn tell(&self, law: &mut impl ControlLaw) {
         match self {
+            Event::Cnp(now) => law.on_notification(&Notification::Cnp { now: *now }),
+            Event::Timer(now) => {
+                if law.next_timer() <= *now {
+                    law.on_timer(*now);
+                    assert!(law.next_timer() > *now);
+                }
+            }
             Event::Sent(sent) => drop(law.on_sent(sent)),
             Event::Ack(ack) => law.on_ack(ack),
             Event::Loss(loss) => law.on_loss(loss),
@@ -81,7 +90,7 @@ impl Event {
 
 /// Any history of a flow: times and delivered counts only grow, the rest is arbitrary.
 pub(crate) fn history() -> impl Strategy<Value = Vec<Event>> {
-    let entry = (0..8u8, 0..3_000_000_000u64, 1..100_000_000_000u64, 0..1u64 << 22, any::<bool>(), any::<bool>());
+    let entry = (0..10u8, 0..3_000_000_000u64, 1..100_000_000_000u64, 0..1u64 << 22, any::<bool>(), any::<bool>());
     proptest::collection::vec(entry, 1..300).prop_map(|entries| {
         let (mut now, mut delivered) = (Time::from_us(1_000_000), Bytes::ZERO);
         let mut events = Vec::new();
@@ -91,6 +100,8 @@ pub(crate) fn history() -> impl Strategy<Value = Vec<Event>> {
             let bytes = Bytes::new(bytes);
             events.push(match kind {
                 0 => Event::Sent(Sent { now, bytes, in_flight: bytes, retransmission: flag }),
+                8 => Event::Cnp(now),
+                9 => Event::Timer(now),
                 1 | 2 => {
                     let cause = [LossCause::Reordered, LossCause::Timeout, LossCause::Nack][gap as usize % 3];
                     Event::Loss(Loss { now, sent_at: now - rtt, lost: bytes, in_flight: bytes, cause })

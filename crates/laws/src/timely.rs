@@ -27,11 +27,11 @@ parameters! { path;
     beta: Fraction = Frac::millionths(800_000), "0.8", Frac::ZERO, Frac::ONE;
     /// Weight of the newest difference of RTTs (alpha).
     ewma_gain: Fraction = Frac::millionths(875_000), "0.875", Frac::ZERO, Frac::ONE;
-    /// RTT under which the rate grows whatever the gradient (T_low).
+    /// RTT under which the rate grows whatever the gradient (`T_low`).
     t_low: Span = Span::from_us(50), "50 us", Span::ZERO, range::LONG;
-    /// RTT over which it is cut whatever the gradient (T_high).
+    /// RTT over which it is cut whatever the gradient (`T_high`).
     t_high: Span = Span::from_us(500), "500 us", Span::ZERO, range::LONG;
-    /// What the gradient is divided by (minRTT).
+    /// What the gradient is divided by (`minRTT`).
     min_rtt: Span = Span::from_us(20), "20 us", range::SHORT, range::LONG;
     /// Payload acknowledged between two steps; 0 for a step each acknowledgement.
     segment: Bytes = Bytes::new(65_536), "64 KiB", Bytes::ZERO, range::WINDOW;
@@ -164,5 +164,99 @@ impl ControlLaw for Timely {
     fn trace(&self, emit: &mut dyn FnMut(&'static str, i64)) {
         emit("rate_bps", self.rate.bps() as i64);
         emit("rtt_ns", (self.last_rtt.unwrap_or(Span::ZERO).unsigned_ps() / 1_000) as i64);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testbed::{PATH, ack};
+    use crate::{Permit, Window};
+    use proptest::prelude::*;
+
+    /// Steps with every acknowledgement.
+    fn law(change: impl Fn(&mut Params)) -> Timely {
+        let mut params = Params { segment: Bytes::ZERO, ..Params::for_path(&PATH) };
+        change(&mut params);
+        Timely::new(&PATH, params)
+    }
+
+    fn tell(law: &mut Timely, rtt_us: i64) -> u64 {
+        law.on_ack(&Ack { rtt: Span::from_us(rtt_us), ..ack(&PATH, 0) });
+        law.rate.bps() / 10_000
+    }
+
+    /// Algorithm 1 by hand, in units of 10 kb/s. Within 1 of it: fractions round down.
+    #[test]
+    fn the_first_rounds() {
+        let mut law = law(|_| {});
+        assert_eq!(law.permit(), Permit { window: Window::LIMIT, pacing: Rate::from_gbps(100) });
+        assert_eq!(tell(&mut law, 100), 10_000_000);
+        // rtt_diff = 7/8 of 16 us = 14 us; gradient 0.7; the rate falls by 0.8 * 0.7 = 0.56.
+        assert!(tell(&mut law, 116).abs_diff(4_400_000) <= 1);
+        // rtt_diff = 14 / 8 = 1.75 us; gradient 0.0875; by 0.07.
+        assert!(tell(&mut law, 116).abs_diff(4_092_000) <= 1);
+        // rtt_diff = 1.75 / 8 - 14 us < 0, and negative from here on: five times 10 Mb/s, then 50 Mb/s.
+        for n in 1..=5 {
+            assert!(tell(&mut law, 100).abs_diff(4_092_000 + n * 1_000) <= 1);
+        }
+        assert!(tell(&mut law, 100).abs_diff(4_102_000) <= 1);
+        // Under T_low: delta, whatever came before.
+        assert!(tell(&mut law, 40).abs_diff(4_103_000) <= 1);
+        // Over T_high: by 0.8 * (1 - 500 / 1000) = 0.4.
+        assert!(tell(&mut law, 1_000).abs_diff(2_461_800) <= 1);
+        assert_eq!(law.acted, Acted { increases: 7, cuts: 3, ..Acted::default() });
+    }
+
+    #[test]
+    fn the_simulator_s_increase_is_hyperactive_below_t_low_too() {
+        let mut law = law(|params| params.hyper_below_low = true);
+        tell(&mut law, 40);
+        tell(&mut law, 1_000);
+        let before = law.rate.bps();
+        for _ in 0..5 {
+            tell(&mut law, 40);
+        }
+        assert_eq!(law.rate.bps() - before, 50_000_000);
+        tell(&mut law, 40);
+        assert_eq!(law.rate.bps() - before, 100_000_000);
+    }
+
+    #[test]
+    fn steps_once_a_segment_or_once_a_round_trip() {
+        let mut by_segment = Timely::new(&PATH, Params::for_path(&PATH));
+        let mut by_round = law(|params| params.per_round = true);
+        // The first segment of 16 packets only gives an RTT, the second cuts.
+        for packet in 0..32 {
+            assert_eq!(by_segment.acted.cuts, 0);
+            by_segment.on_ack(&Ack { rtt: Span::from_ms(1), ..ack(&PATH, packet) });
+        }
+        assert_eq!(by_segment.acted.cuts, 1);
+        // A round trip is 175,000 B, 42.7 packets: rounds end with packets 1, 44, 87, and the first gives an RTT only.
+        for packet in 1..100 {
+            by_round.on_ack(&Ack { rtt: Span::from_ms(1), ..ack(&PATH, packet) });
+        }
+        assert_eq!(by_round.acted.cuts, 2);
+    }
+
+    #[test]
+    fn a_steep_gradient_stops_at_the_least_rate() {
+        let mut law = law(|_| {});
+        tell(&mut law, 60);
+        tell(&mut law, 400);
+        assert_eq!(law.rate, Rate::from_mbps(10));
+    }
+
+    proptest! {
+        #[test]
+        fn stays_between_least_and_line(rtts in proptest::collection::vec(0..10_000_000_000_000i64, 1..200)) {
+            let mut law = law(|params| params.windowed = true);
+            for rtt in rtts {
+                law.on_ack(&Ack { rtt: Span::from_ps(rtt), ..ack(&PATH, 0) });
+                let permit = law.permit();
+                prop_assert!(permit.pacing >= Rate::from_mbps(10) && permit.pacing <= PATH.line_rate);
+                prop_assert!(permit.window >= PATH.mss && permit.window <= PATH.bdp());
+            }
+        }
     }
 }

@@ -9,6 +9,11 @@ pub struct Report(pub(crate) u32);
 impl Report {
     /// None.
     pub const NONE: Self = Self(0);
+
+    /// The one that a [`Wire`](crate::host::Wire) knows by this number, over 0.
+    pub const fn numbered(number: u32) -> Self {
+        Self(number)
+    }
 }
 
 /// A data packet or an acknowledgement.

@@ -299,7 +299,7 @@ impl<L: ControlLaw> Sender<L> {
     ///
     /// # Panics
     /// If there is nothing to send.
-    #[inline]
+    #[inline(always)]
     pub fn send(&mut self, now: Time) -> Segment {
         let bytes = self.next_bytes().expect("poll said that a packet may go");
         if self.in_flight.is_zero() {
@@ -464,6 +464,7 @@ impl<L: ControlLaw> Sender<L> {
     }
 
     /// Paces the next packet from the last one as if that had left at the new rate.
+    #[inline(never)]
     fn retime(&mut self, pacing: Rate) {
         let gap =
             |rate: Rate| if rate == Rate::MAX { Span::ZERO } else { rate.time_for(Bytes::new(self.last_sent.into())) };

@@ -18,7 +18,7 @@ use laws::ControlLaw;
 use units::{Bytes, Rate, Time};
 
 use super::Active;
-use crate::setup::HostConfig;
+use crate::setup::{HostConfig, Setup};
 
 /// What few flows have.
 pub(super) struct Edge {
@@ -75,7 +75,7 @@ impl Edge {
             if !has_room || sender.poll(now) != SendState::Now {
                 break;
             }
-            self.waiting.push_back(sender.send(now));
+            self.waiting.push_back(send(sender, now));
             self.waiting_bytes += bytes;
         }
     }
@@ -97,12 +97,12 @@ impl Edge {
 
     /// Takes the packet that [`Edge::poll`] allowed.
     #[inline(never)]
-    fn take<L: ControlLaw>(&mut self, sender: &mut Sender<L>, now: Time, clock_ns: impl FnOnce() -> u32) -> Segment {
-        let segment = self.waiting.pop_front().unwrap_or_else(|| sender.send(now));
+    fn take<L: ControlLaw>(&mut self, sender: &mut Sender<L>, now: Time, flow: u32, setup: &Setup) -> Segment {
+        let segment = self.waiting.pop_front().unwrap_or_else(|| send(sender, now));
         self.waiting_bytes = self.waiting_bytes.saturating_sub(segment.bytes.into());
         if let Some(hold) = &mut self.hold {
             if self.segment_left == 0 {
-                self.handover = hold.hand_over(now, clock_ns());
+                self.handover = hold.hand_over(now, setup.clock_ns(setup.flows[flow as usize].src, now));
             }
             hold.on_sent(segment.seq, segment.attempt, self.handover);
         }
@@ -132,6 +132,12 @@ impl Edge {
     }
 }
 
+/// Apart, so that the plain way alone has it inline.
+#[inline(never)]
+fn send<L: ControlLaw>(sender: &mut Sender<L>, now: Time) -> Segment {
+    sender.send(now)
+}
+
 impl<L: ControlLaw> Active<L> {
     /// Whether a packet may go to the card at `now`.
     #[inline(always)]
@@ -142,19 +148,22 @@ impl<L: ControlLaw> Active<L> {
         }
     }
 
-    /// Takes the packet that [`Active::poll`] allowed. `clock_ns` is the host's clock.
+    /// Takes the packet that [`Active::poll`] allowed.
     #[inline(always)]
-    pub(super) fn take(&mut self, now: Time, clock_ns: impl FnOnce() -> u32) -> Segment {
+    pub(super) fn take(&mut self, now: Time, setup: &Setup) -> Segment {
         match &mut self.edge {
             None => self.sender.send(now),
-            Some(edge) => edge.take(&mut self.sender, now, clock_ns),
+            Some(edge) => edge.take(&mut self.sender, now, self.flow, setup),
         }
     }
 
-    /// Whether the flow keeps its turn after a packet of `bytes`.
+    /// Whether the flow keeps its turn after a packet of `size` bytes on the wire.
     #[inline(always)]
-    pub(super) fn keeps_turn(&mut self, bytes: u32) -> bool {
-        self.edge.as_mut().is_some_and(|edge| edge.keeps_turn(&mut self.sender, bytes))
+    pub(super) fn keeps_turn(&mut self, size: u16, setup: &Setup) -> bool {
+        match &mut self.edge {
+            None => false,
+            Some(edge) => edge.keeps_turn(&mut self.sender, u32::from(size) - setup.host.header),
+        }
     }
 
     /// Lets the law release packets, where they wait under it.

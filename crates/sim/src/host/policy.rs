@@ -1,8 +1,14 @@
 //! What a host decides about a flow before it starts: the bounds that follow from its path.
 
-use flow::FlowConfig;
+use flow::{FlowConfig, Recovery};
+use units::Span;
 
 use crate::setup::{FlowSpec, Setup, Spray};
+
+/// The least that a flow under go-back-N waits beyond its base round trip before it sends everything again: what the
+/// RDMA simulators that have such a timeout wait (conweave's `L2Timeout`). Where ports are paused a packet can be as late
+/// as it likes, and a needless timeout sends a whole window again.
+const GO_BACK_N_MARGIN: Span = Span::from_ms(4);
 
 /// What the host decides about a flow: the bounds that follow from its path (see [`crate::HostConfig`]).
 pub(super) fn flow_config(setup: &Setup, spec: &FlowSpec) -> FlowConfig {
@@ -17,6 +23,7 @@ pub(super) fn flow_config(setup: &Setup, spec: &FlowSpec) -> FlowConfig {
         (Spray::PerPacket(_), None) => host.rto_max,
     });
     let margin = paths.longest_wait.unwrap_or(quarter).max(quarter);
+    let margin = if host.recovery == Recovery::Selective { margin } else { margin.max(GO_BACK_N_MARGIN) };
     let rto_min = host.rto_min.unwrap_or(paths.base_rtt + margin);
     FlowConfig {
         size: spec.size,

@@ -3,7 +3,8 @@
 use std::cmp::Reverse;
 
 use flow::{Receiver, Reply};
-use units::{Span, Time};
+use laws::cnp::Generator;
+use units::Time;
 
 use super::{Context, HostState, Hosts, NO_SLOT, Wire};
 use crate::packet::{Kind, Packet, Report};
@@ -25,30 +26,13 @@ pub(super) struct Receiving {
 }
 
 /// What a receiver keeps for answers that are no acknowledgements, and for reports.
-#[derive(Default)]
 struct Notes {
-    notifier: Notifier,
+    /// When marks are worth a notification.
+    notifier: Option<Generator>,
     /// Data packets since the last OR-ACK.
     unanswered: u32,
     /// What the ports reported that the packet held back passed.
     report: Report,
-}
-
-/// When marks are worth a notification: DCQCN's notification point, at most one in an interval.
-#[derive(Default)]
-struct Notifier {
-    again: Time,
-}
-
-impl Notifier {
-    /// A marked packet has come. Gives whether the sender is to be told.
-    fn on_mark(&mut self, now: Time, interval: Span) -> bool {
-        let tells = now >= self.again;
-        if tells {
-            self.again = now.saturating_add(interval);
-        }
-        tells
-    }
 }
 
 impl<L> Hosts<L> {
@@ -142,7 +126,10 @@ impl<L> Hosts<L> {
             held_back: *packet,
             flush_at_ps: u64::MAX,
             ack_delay_ps,
-            notes: takes_notes.then(Box::default),
+            notes: takes_notes.then(|| {
+                let notifier = host.cnp.map(|cnp| Generator::new(cnp.interval));
+                Box::new(Notes { notifier, unanswered: 0, report: Report::NONE })
+            }),
         });
         self.receiver_of[packet.flow as usize] = slot;
         slot
@@ -181,10 +168,8 @@ impl Notes {
         wire: &mut impl Wire,
     ) {
         let now = Time::from_ps(packet.time_ps);
-        if let Some(cnp) = setup.host.cnp
-            && packet.is_marked()
-            && self.notifier.on_mark(now, cnp.interval)
-        {
+        let tells = self.notifier.as_mut().is_some_and(|notifier| notifier.on_data(now, packet.is_marked()));
+        if let (Some(cnp), true) = (setup.host.cnp, tells) {
             state.answer(signal(packet, spec, Kind::Cnp, cnp.size), Report::NONE, wire);
         }
         if let Some(on_ramp) = setup.host.on_ramp

@@ -4,7 +4,7 @@ use flow::AckHeader;
 use laws::{ControlLaw, Hop, Notification, Path};
 use units::Time;
 
-use super::{Active, Context, Hosts, NO_SLOT, Wire};
+use super::{Context, Hosts, NO_SLOT, Wire};
 use crate::packet::{Kind, Packet, Report};
 use crate::setup::FlowSpec;
 
@@ -47,10 +47,10 @@ impl<L: ControlLaw> Hosts<L> {
             Kind::DirectCnp => active.sender.on_notification(&Notification::DirectCnp { now }),
             Kind::DirectInt => active.sender.on_direct_int(now, packet.seq, packet.attempt, hops),
             Kind::OrAck => {
-                let delay = active.on_or_ack(now, packet);
-                let remembers = context.setup.host.on_ramp.is_some_and(|on_ramp| on_ramp.memory);
-                if let (Some(delay), true) = (delay, remembers) {
-                    self.states[host].delays.insert(active.dst, (now, delay));
+                let Some(hold) = active.edge.as_mut().and_then(|edge| edge.hold.as_mut()) else { return };
+                hold.on_or_ack(now, packet.seq, packet.attempt, packet.cumulative);
+                if context.setup.host.on_ramp.is_some_and(|on_ramp| on_ramp.memory) {
+                    self.states[host].memories.insert(active.dst, hold.memory());
                 }
             }
             Kind::Transfer | Kind::Pause | Kind::Resume | Kind::Feedback => {}
@@ -60,13 +60,6 @@ impl<L: ControlLaw> Hosts<L> {
         } else {
             self.states[host].heard(slot, active, now);
         }
-    }
-}
-
-impl<L> Active<L> {
-    fn on_or_ack(&mut self, now: Time, packet: &Packet) -> Option<units::Span> {
-        let hold = self.edge.as_mut()?.hold.as_mut()?;
-        hold.on_or_ack(now, packet.seq, packet.attempt, packet.cumulative)
     }
 }
 

@@ -1,0 +1,82 @@
+//! The fast engine against the slow one where hosts do more than send and acknowledge: go-back-N, notifications, holds
+//! on one-way delay, segments, small queues. Both share the hosts; what they must agree on is when hosts are asked.
+
+mod common;
+
+use common::oracle::Oracle;
+use common::random::case;
+use flow::Recovery;
+use laws::on_ramp::Params;
+use proptest::prelude::*;
+use sim::{Clocks, Cnp, HostConfig, OnRampConfig};
+use units::{Bytes, Frac, Span, Time};
+
+fn on_ramp() -> impl Strategy<Value = OnRampConfig> {
+    (1..200i64, any::<bool>(), 1..12u32, any::<bool>()).prop_map(|(threshold_us, strawman, ack_every, memory)| {
+        let params = Params { threshold: Span::from_us(threshold_us), gain: Frac::ratio(1, 16), strawman };
+        OnRampConfig { params, ack_every, ack_size: 78, memory }
+    })
+}
+
+/// What hosts do besides; laid over the host of a random case.
+fn host() -> impl Strategy<Value = HostConfig> {
+    let nack = proptest::option::of(0..600i64);
+    let cnp = proptest::option::of(1..60i64);
+    let clocks = (0..2_000i64, 0..50_000u32, proptest::option::of(1..1_000i64));
+    let small_queue = proptest::option::of(1..200_000u64);
+    (nack, cnp, proptest::option::of(on_ramp()), clocks, 0..65_536u32, small_queue).prop_map(
+        |(nack, cnp, on_ramp, (sigma_ns, drift_ppb, resync_us), segment, small_queue)| HostConfig {
+            recovery: nack.map_or(Recovery::Selective, |us| Recovery::GoBackN { nack_interval: Span::from_us(us) }),
+            cnp: cnp.map(|us| Cnp { interval: Span::from_us(us), size: 60 }),
+            on_ramp,
+            clocks: Clocks { sigma: Span::from_ns(sigma_ns), drift_ppb, resync: resync_us.map(Span::from_us) },
+            segment: if segment % 2 == 0 { 0 } else { segment },
+            small_queue: small_queue.map(Bytes::new),
+            ..HostConfig::default()
+        },
+    )
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 200, ..ProptestConfig::default() })]
+
+    #[test]
+    fn the_engine_agrees_with_two_events_a_hop(case in case(), host in host(), stop_us in 100..5_000u64) {
+        let mut setup = sim::Setup { stop: Time::from_us(stop_us), ..case.setup };
+        let HostConfig { recovery, cnp, on_ramp, clocks, segment, small_queue, .. } = host;
+        setup.host = HostConfig { recovery, cnp, on_ramp, clocks, segment, small_queue, ..setup.host };
+        for (index, flow) in setup.flows.iter_mut().enumerate() {
+            flow.on_ramp = index % 3 > 0;
+            flow.class = 1 + index as u8 % 7;
+        }
+        let factory = common::law(case.kind, &[]);
+        let (flows, links) = Oracle::new(&setup, &factory).run();
+        let outcome = sim::run(&setup, 2, &factory, &mut |_| true);
+        for (flow, (slow, fast)) in flows.iter().zip(&outcome.flows).enumerate() {
+            match slow {
+                Some(slow) => prop_assert_eq!(slow, fast, "flow {}", flow),
+                None => prop_assert!(!fast.started.is_set(), "flow {} should not have started", flow),
+            }
+        }
+        if outcome.flows.iter().any(|flow| !flow.completed.is_set()) {
+            for (link, (slow, fast)) in links.iter().zip(&outcome.links).enumerate() {
+                prop_assert_eq!(slow, fast, "link {}", setup.network.link_name(fabric::LinkId(link as u32)));
+            }
+        }
+    }
+
+    /// Whatever hosts do besides, every flow ends.
+    #[test]
+    fn every_flow_ends(case in case(), host in host()) {
+        let mut setup = case.setup;
+        let HostConfig { recovery, cnp, on_ramp, clocks, segment, small_queue, .. } = host;
+        setup.host = HostConfig { recovery, cnp, on_ramp, clocks, segment, small_queue, ..setup.host };
+        for flow in &mut setup.flows {
+            flow.on_ramp = true;
+        }
+        let outcome = sim::run(&setup, 1, common::law(case.kind, &[]), &mut |_| true);
+        for (flow, it) in outcome.flows.iter().enumerate() {
+            prop_assert!(it.completed.is_set() && it.delivered == setup.flows[flow].size, "flow {}: {:?}", flow, it);
+        }
+    }
+}
