@@ -50,7 +50,7 @@ proptest! {
             flow.class = 1 + index as u8 % 7;
         }
         let factory = common::law(case.kind, &[]);
-        let (flows, links) = Oracle::new(&setup, &factory).run();
+        let (flows, links, _) = Oracle::new(&setup, &factory).run();
         let outcome = sim::run(&setup, 2, &factory, &mut |_| true);
         for (flow, (slow, fast)) in flows.iter().zip(&outcome.flows).enumerate() {
             match slow {

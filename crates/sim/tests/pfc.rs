@@ -269,7 +269,7 @@ fn lossless() -> impl Strategy<Value = Setup> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 150, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 2000, ..ProptestConfig::default() })]
 
     /// With the headroom that a cable needs nothing is dropped, whatever is sent, and all of it arrives.
     #[test]

@@ -124,6 +124,8 @@ struct HostState {
     starts: BinaryHeap<Reverse<(u64, u32)>>,
     /// The classes that are paused, one bit each.
     paused: u8,
+    /// The classes of answers that wait in `pauses`.
+    answering: u8,
     /// Whether the card lets control go first: then acknowledgements and notifications are of class 0 here.
     control_first: bool,
     pauses: Option<Box<Pauses>>,

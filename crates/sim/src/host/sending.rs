@@ -7,6 +7,7 @@ use laws::ControlLaw;
 use units::{Bytes, Span, Time, below, mix64};
 
 use super::edge::Edge;
+use super::pauses::ANSWERS;
 use super::{Context, HostState, Hosts, Wire};
 use crate::outcome::FlowOutcome;
 use crate::packet::{Kind, Packet};
@@ -56,7 +57,12 @@ impl<L: ControlLaw> Hosts<L> {
             }
         }
         while let Some((slot, flow)) = it.ready.pop_front() {
-            let Some(active) = &mut self.senders[slot as usize] else { continue };
+            let Some(active) = self.senders.get_mut(slot as usize).and_then(Option::as_mut) else {
+                if (slot, flow) == ANSWERS && it.send_answer(wire) {
+                    return;
+                }
+                continue;
+            };
             if (active.flow, active.queued) != (flow, Queued::Ready) {
                 continue;
             }
