@@ -4,7 +4,7 @@ mod common;
 
 use common::random::{case, sharing_case};
 use fabric::topology::{Dumbbell, FatTrees, dumbbell};
-use fabric::{Ecn, Gate, Limit, LinkId, Pfc, Phantom, PortConfig, Switch};
+use fabric::{Ecn, Gate, Limit, LinkId, NodeKind, Pfc, Phantom, PortConfig, Switch};
 use laws::catalog::Kind;
 use laws::lscc::{CalculationParams, LimitingParams};
 use proptest::prelude::*;
@@ -179,6 +179,21 @@ proptest! {
         let switches = (0..setup.network.nodes().len() as u32).map(fabric::NodeId).collect();
         setup.series = SeriesConfig { interval: Span::from_us(7), ports: links, flows: Vec::new(), switches };
         assert_same(&setup, case.kind);
+    }
+
+    /// Reports are carried beside packets: flows that do not read them do the same.
+    #[test]
+    fn reports_change_no_result(case in sharing_case(), stop_us in 100..5_000u64) {
+        let all_share = case.setup.network.nodes().iter().all(|node| node.kind != NodeKind::Switch || node.switch.is_some());
+        prop_assume!(all_share && case.kind != Kind::Hpcc);
+        let stop = Time::from_us(stop_us);
+        let [unseen, seen] = [false, true].map(|int| {
+            let network = case.setup.network.clone().sharing(|node| node.switch.map(|it| Switch { int, ..it }));
+            let mut setup = Setup { stop, network, ..case.setup.clone() };
+            setup.host.int = int;
+            sim::run(&setup, 2, common::law(case.kind, &[]), &mut |_| true)
+        });
+        prop_assert_eq!(unseen, seen);
     }
 
     #[test]
