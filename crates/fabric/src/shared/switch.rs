@@ -352,15 +352,18 @@ impl<P: Framed> SharedSwitch<P> {
         self.headroom_drops
     }
 
-    /// Ports that hold packets back because the other end pauses them, with the cables that those packets came in by
-    /// and whose senders are paused in turn: (port, cable), the same pair once.
+    /// Ports that the other end pauses, with the cables whose senders this makes wait in turn: (port, cable), the same
+    /// pair once. A cable's sender waits where its packets are held back and have it paused; at a relay, in any case.
     pub fn held_back(&self) -> Vec<(usize, usize)> {
+        let relays = self.config.pfc.is_some_and(|pfc| pfc.relay);
         let mut pairs = Vec::new();
         for (index, port) in self.ports.iter().enumerate() {
             for class in (0..CLASSES).filter(|&class| port.paused >> class & 1 == 1) {
-                for waiting in port.queues[class].iter().filter(|it| it.booked) {
-                    let from = usize::from(waiting.from);
-                    if self.pool.is_paused(from, class) && !pairs.contains(&(index, from)) {
+                let lying = port.queues[class].iter().filter(|it| it.booked).map(|it| usize::from(it.from));
+                let waiting = lying.filter(|&from| self.pool.is_paused(from, class));
+                let others = (0..self.ports.len()).filter(|&other| relays && other != index);
+                for from in waiting.chain(others) {
+                    if !pairs.contains(&(index, from)) {
                         pairs.push((index, from));
                     }
                 }
