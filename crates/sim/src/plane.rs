@@ -435,7 +435,7 @@ impl Plane {
         for packet in mail.packets {
             if let Some(reports) = &mut self.links.reports {
                 let record = records.next().flatten();
-                let report = record.map_or(Report::NONE, |record| reports.insert(*record));
+                let report = record.map_or(Report::NONE, |record| reports.insert(&record));
                 reports.push(mail.fifo as usize, report);
             }
             if self.links.fifos.push(mail.fifo as usize, packet) {

@@ -58,18 +58,18 @@ impl Reports {
     #[inline]
     pub(crate) fn add(&mut self, report: &mut Report, hop: Hop) {
         if *report == Report::NONE {
-            *report = self.insert(Record::default());
+            *report = self.insert(&Record::default());
         }
         self.records[report.0 as usize].add(hop);
     }
 
     #[inline]
-    pub(crate) fn insert(&mut self, record: Record) -> Report {
+    pub(crate) fn insert(&mut self, record: &Record) -> Report {
         if let Some(place) = self.free.pop() {
-            self.records[place as usize] = record;
+            self.records[place as usize] = *record;
             return Report(place);
         }
-        self.records.push(record);
+        self.records.push(*record);
         Report(u32::try_from(self.records.len() - 1).expect("under 2^32 packets in flight"))
     }
 
