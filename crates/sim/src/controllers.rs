@@ -188,7 +188,7 @@ impl Controllers {
             record.add(Hop { time: now, sent: it.arrived.saturating_sub(queue), queue, rate: it.state.rate() });
             let mut direct = to_source(Kind::DirectInt, packet.flow, it.params.size, packet.time_ps, setup);
             (direct.seq, direct.attempt) = (packet.seq, packet.attempt);
-            acts.push(Act { to: None, carried: Carried { packet: direct, report: reports.insert(record) } });
+            acts.push(Act { to: None, carried: Carried { packet: direct, report: reports.insert(&record) } });
             self.messages += 1;
         }
         acts

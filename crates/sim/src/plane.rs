@@ -112,10 +112,15 @@ impl Plane {
         let salts = Salts { seed: mix64(setup.seed), first_link };
         let (mut shared, mut shared_of) = (Vec::new(), vec![u32::MAX; nodes]);
         let classes = classes_in_use(setup);
+        let mut schedule = Schedule::new(nodes, window_ps);
         for node in first_node..end_node {
             if shares(setup, NodeId(node)) {
-                shared_of[(node - first_node) as usize] = shared.len() as u32;
-                shared.push(SharedNode::new(NodeId(node), first_link, salts, classes, setup));
+                let it = SharedNode::new(NodeId(node), first_link, salts, classes, setup);
+                let place = (node - first_node) as usize;
+                // Controllers act before the first packet comes.
+                schedule.activate_between(place, it.next_ps());
+                shared_of[place] = shared.len() as u32;
+                shared.push(it);
             }
         }
         Self {
@@ -131,7 +136,7 @@ impl Plane {
                 overtaken,
                 fifos: Fifos::new(fifos as usize),
                 outboxes,
-                schedule: Schedule::new(nodes, window_ps),
+                schedule,
                 reports: setup.host.int.then(|| Reports::new(fifos as usize)),
             },
             params: network.params().to_vec(),
@@ -430,7 +435,7 @@ impl Plane {
         for packet in mail.packets {
             if let Some(reports) = &mut self.links.reports {
                 let record = records.next().flatten();
-                let report = record.map_or(Report::NONE, |record| reports.insert(*record));
+                let report = record.map_or(Report::NONE, |record| reports.insert(&record));
                 reports.push(mail.fifo as usize, report);
             }
             if self.links.fifos.push(mail.fifo as usize, packet) {

@@ -71,16 +71,16 @@ impl Reports {
             self.records[place as usize].len = 0;
             return Report(place);
         }
-        self.insert(Record::default())
+        self.insert(&Record::default())
     }
 
     #[inline]
-    pub(crate) fn insert(&mut self, record: Record) -> Report {
+    pub(crate) fn insert(&mut self, record: &Record) -> Report {
         if let Some(place) = self.free.pop() {
-            self.records[place as usize] = record;
+            self.records[place as usize] = *record;
             return Report(place);
         }
-        self.records.push(record);
+        self.records.push(*record);
         Report(u32::try_from(self.records.len() - 1).expect("under 2^32 packets in flight"))
     }
 

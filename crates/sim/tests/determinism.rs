@@ -2,12 +2,13 @@
 
 mod common;
 
-use common::random::case;
-use fabric::topology::FatTrees;
-use fabric::{Ecn, Phantom, PortConfig};
+use common::random::{case, sharing_case};
+use fabric::topology::{Dumbbell, FatTrees, dumbbell};
+use fabric::{Ecn, Gate, Limit, LinkId, NodeKind, Pfc, Phantom, PortConfig, Switch};
 use laws::catalog::Kind;
+use laws::lscc::{CalculationParams, LimitingParams};
 use proptest::prelude::*;
-use sim::{FlowId, HostConfig, SeriesConfig, Setup, Spray, Start};
+use sim::{FlowId, FlowSpec, HostConfig, Module, ModuleSpec, SeriesConfig, Setup, Spray, Start};
 use units::{Bytes, Frac, Rate, Span, Time};
 
 fn assert_same(setup: &Setup, kind: Kind) {
@@ -58,6 +59,68 @@ fn four_datacenters_give_the_same_bits_at_any_number_of_threads() {
     }
 }
 
+/// LSCC's two controllers at every link between datacenters.
+fn controllers(setup: &Setup, telemetry: bool) -> Vec<ModuleSpec> {
+    let mut modules = Vec::new();
+    let datacenter = |node: fabric::NodeId| setup.network.nodes()[node.index()].datacenter;
+    for (index, link) in (0u32..).zip(setup.network.links()) {
+        if datacenter(link.from) == datacenter(link.to) {
+            continue;
+        }
+        let port = setup.network.port(LinkId(index)).config();
+        let calculation = CalculationParams {
+            period: Span::from_us(20),
+            reference: Bytes::new(30_000),
+            step: Rate::from_gbps(1),
+            lowest: Rate::from_mbps(500),
+            highest: port.rate,
+            lag: port.delay.times(2),
+        };
+        let limiting = LimitingParams {
+            reference: Bytes::new(20_000),
+            interval: Span::from_us(30),
+            long_flow: Bytes::new(100_000),
+            reset: Span::from_us(200),
+            size: 64,
+            telemetry,
+        };
+        for module in [Module::RateCalculation(calculation), Module::RateLimiting(limiting)] {
+            modules.push(ModuleSpec { link: LinkId(index), module });
+        }
+    }
+    modules
+}
+
+/// A long haul between two datacenters whose switches share buffers, pause, report and have controllers: all of it acts.
+#[test]
+fn controllers_at_a_long_haul_give_the_same_bits_at_any_number_of_threads() {
+    let gate = Gate { off: Limit::Bytes(Bytes::new(40_000)), headroom: Bytes::new(200_000), ..Gate::default() };
+    let ecn = Ecn { min: Bytes::new(10_000), max: Bytes::new(40_000), max_probability: Frac::HALF };
+    let edge = PortConfig { gate, ecn: Some(ecn), ..PortConfig::new(Rate::from_gbps(10), Span::from_us(1)) };
+    let narrow = PortConfig { rate: Rate::from_gbps(4), ..edge };
+    let bottleneck = PortConfig { delay: Span::from_us(100), rate: Rate::from_gbps(20), ..edge };
+    let it =
+        Dumbbell { left: vec![(edge, edge); 4], right: vec![(edge, narrow); 4], bottleneck, two_datacenters: true };
+    for int in [false, true] {
+        let pfc = Some(Pfc { frame: 64, relay: false });
+        let switch = Switch { buffer: Bytes::new(6 << 20), reserve: Bytes::new(4_000), egress_alpha: None, pfc, int };
+        let network = dumbbell(&it).unwrap().sharing(|_| Some(switch));
+        let flows = (0..8).map(|src| FlowSpec {
+            class: 1 + (src % 3) as u8,
+            ..common::flow(src % 4, 4 + (src / 2 + 1) % 4, 3_000_000)
+        });
+        let mut setup = common::setup(network, flows.collect(), Time::from_ms(20));
+        setup.host.int = int;
+        setup.modules = controllers(&setup, int);
+        let kind = if int { Kind::Hpcc } else { Kind::Fixed };
+        assert_same(&setup, kind);
+        let outcome = sim::run(&setup, 2, common::law(kind, &[]), &mut |_| true);
+        assert!(outcome.switches.iter().all(|it| it.messages > 0), "{:?}", outcome.switches);
+        assert!(int || outcome.links.iter().any(|it| it.pauses > 0));
+        assert!(outcome.flows.iter().all(|flow| flow.completed.is_set()));
+    }
+}
+
 /// A law that fails fails the run, at any number of threads, and leaves no thread waiting for the one that died.
 #[test]
 fn a_law_that_panics_ends_the_run() {
@@ -96,6 +159,41 @@ proptest! {
         for sample in &seen.port_samples {
             prop_assert!(sample.queue <= unseen.links[sample.link.index()].max_queue, "{:?}", sample);
         }
+    }
+
+    /// Shared buffers, pauses, reports and controllers.
+    #[test]
+    fn any_run_over_shared_buffers_gives_the_same_bits(
+        case in sharing_case(),
+        int in any::<bool>(),
+        controlled in any::<bool>(),
+        stop_us in 100..5_000u64,
+    ) {
+        let mut setup = Setup { stop: Time::from_us(stop_us), ..case.setup };
+        setup.host.int = int;
+        setup.network = setup.network.clone().sharing(|node| node.switch.map(|it| Switch { int, ..it }));
+        if controlled {
+            setup.modules = controllers(&setup, int);
+        }
+        let links = (0..setup.network.links().len() as u32).map(LinkId).collect();
+        let switches = (0..setup.network.nodes().len() as u32).map(fabric::NodeId).collect();
+        setup.series = SeriesConfig { interval: Span::from_us(7), ports: links, flows: Vec::new(), switches };
+        assert_same(&setup, case.kind);
+    }
+
+    /// Reports are carried beside packets: flows that do not read them do the same.
+    #[test]
+    fn reports_change_no_result(case in sharing_case(), stop_us in 100..5_000u64) {
+        let all_share = case.setup.network.nodes().iter().all(|node| node.kind != NodeKind::Switch || node.switch.is_some());
+        prop_assume!(all_share && case.kind != Kind::Hpcc);
+        let stop = Time::from_us(stop_us);
+        let [unseen, seen] = [false, true].map(|int| {
+            let network = case.setup.network.clone().sharing(|node| node.switch.map(|it| Switch { int, ..it }));
+            let mut setup = Setup { stop, network, ..case.setup.clone() };
+            setup.host.int = int;
+            sim::run(&setup, 2, common::law(case.kind, &[]), &mut |_| true)
+        });
+        prop_assert_eq!(unseen, seen);
     }
 
     #[test]

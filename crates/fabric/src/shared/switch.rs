@@ -1,6 +1,9 @@
 //! A switch whose ports share one buffer. Every decision of the switch depends on all its ports, so it is replayed as
 //! a whole, in the order (time, port), before anything of it is read: a hop is one arrival and one decision.
 //!
+//! A port sends frames first (pauses and resumes, in their order), then control, then data classes in turn, one packet
+//! each.
+//!
 //! A packet that arrives needs room even if it leaves at once. It leaves the buffer when its service begins. Packets of class 0 (control) lie in a buffer of their own that
 //! has no limit: they are few, and nothing pauses them.
 //!
@@ -81,6 +84,8 @@ struct Port<P> {
     sent_bytes: u64,
     most_waiting: u64,
     phantom: PhantomQueue,
+    /// How many frames wait: they are first among control.
+    frames: usize,
     /// Classes with something that waits, and classes that the other end pauses: a bit each.
     filled: u8,
     paused: u8,
@@ -295,7 +300,9 @@ impl<P: Framed> SharedSwitch<P> {
         let item = P::frame(pause, class as u8, pfc.frame, now_ps);
         let arrival = Arrival { now_ps, ..item.arrival() };
         let waiting = Waiting { item, service_ps: 0, size: pfc.frame, from: NOWHERE, booked: false, marked: false };
+        let waited = self.ports[port].queues[0].len();
         self.enqueue(port, 0, &arrival, waiting, out);
+        self.ports[port].put_first(waited);
     }
 
     /// What the buffer holds.
@@ -346,15 +353,18 @@ impl<P: Framed> SharedSwitch<P> {
         self.headroom_drops
     }
 
-    /// Ports that hold packets back because the other end pauses them, with the cables that those packets came in by
-    /// and whose senders are paused in turn: (port, cable), the same pair once.
+    /// Ports that the other end pauses, with the cables whose senders this makes wait in turn: (port, cable), the same
+    /// pair once. A cable's sender waits where its packets are held back and have it paused; at a relay, in any case.
     pub fn held_back(&self) -> Vec<(usize, usize)> {
+        let relays = self.config.pfc.is_some_and(|pfc| pfc.relay);
         let mut pairs = Vec::new();
         for (index, port) in self.ports.iter().enumerate() {
             for class in (0..CLASSES).filter(|&class| port.paused >> class & 1 == 1) {
-                for waiting in port.queues[class].iter().filter(|it| it.booked) {
-                    let from = usize::from(waiting.from);
-                    if self.pool.is_paused(from, class) && !pairs.contains(&(index, from)) {
+                let lying = port.queues[class].iter().filter(|it| it.booked).map(|it| usize::from(it.from));
+                let waiting = lying.filter(|&from| self.pool.is_paused(from, class));
+                let others = (0..self.ports.len()).filter(|&other| relays && other != index);
+                for from in waiting.chain(others) {
+                    if !pairs.contains(&(index, from)) {
                         pairs.push((index, from));
                     }
                 }
@@ -378,6 +388,7 @@ impl<P> Port<P> {
             sent_bytes: 0,
             most_waiting: 0,
             phantom: PhantomQueue::default(),
+            frames: 0,
             filled: 0,
             paused: 0,
             last: 0,
@@ -413,6 +424,14 @@ impl<P> Port<P> {
         self.queues[class].push_back(waiting);
     }
 
+    /// A frame has come to a control queue of so many: if it waits, it goes before all that is no frame.
+    fn put_first(&mut self, waited: usize) {
+        if self.queues[0].len() > waited {
+            self.queues[0].make_contiguous()[self.frames..].rotate_right(1);
+            self.frames += 1;
+        }
+    }
+
     /// Takes the first packet of the class whose turn it is: control, else the data classes in turn.
     #[inline]
     fn pop(&mut self) -> Option<(usize, Waiting<P>)> {
@@ -428,6 +447,9 @@ impl<P> Port<P> {
             (if later == 0 { eligible } else { later }).trailing_zeros() as usize
         };
         let waiting = self.queues[class].pop_front()?;
+        if class == 0 {
+            self.frames = self.frames.saturating_sub(1);
+        }
         if self.queues[class].is_empty() {
             self.filled &= !(1 << class);
         }
@@ -561,6 +583,22 @@ mod tests {
         ];
         assert_eq!(log.frames(), expected);
         assert_eq!((it.pauses(0, us(9)), it.pauses(1, us(9))), ((1, us(2)), (1, us(3))));
+    }
+
+    /// Frames go in their order before all that waits, control included.
+    #[test]
+    fn frames_go_first() {
+        let config = Switch { pfc: Some(Pfc { frame: 64, relay: true }), ..OPEN };
+        let (mut it, mut log) = (switch(config, 2, |_| {}), Log::default());
+        for (now_ps, class) in [(1, 1), (2, 1), (3, 0), (4, 0)] {
+            let packet = thing(class, 1_000, now_ps);
+            it.arrive(Some(0), 1, &packet.at, packet, &mut log);
+        }
+        it.on_frame(0, 3, true, 5, &mut log);
+        it.on_frame(0, 3, false, 6, &mut log);
+        it.advance(u64::MAX - 1, &mut log);
+        let order: Vec<(u8, Option<bool>)> = log.left.iter().map(|(.., it)| (it.class, it.pause)).collect();
+        assert_eq!(order, [(1, None), (3, Some(true)), (3, Some(false)), (0, None), (0, None), (1, None)]);
     }
 
     /// A port's own limit holds in a switch that shares its buffer, and pauses do not help against it.

@@ -301,7 +301,7 @@ impl<L: ControlLaw> Sender<L> {
     ///
     /// # Panics
     /// If there is nothing to send.
-    #[inline]
+    #[inline(always)]
     pub fn send(&mut self, now: Time) -> Segment {
         let bytes = self.next_bytes().expect("poll said that a packet may go");
         if self.in_flight.is_zero() {

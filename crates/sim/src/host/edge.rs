@@ -75,7 +75,7 @@ impl Edge {
             if !has_room || sender.poll(now) != SendState::Now {
                 break;
             }
-            self.waiting.push_back(sender.send(now));
+            self.waiting.push_back(send(sender, now));
             self.waiting_bytes += bytes;
         }
     }
@@ -98,7 +98,7 @@ impl Edge {
     /// Takes the packet that [`Edge::poll`] allowed.
     #[inline(never)]
     fn take<L: ControlLaw>(&mut self, sender: &mut Sender<L>, now: Time, flow: u32, setup: &Setup) -> Segment {
-        let segment = self.waiting.pop_front().unwrap_or_else(|| sender.send(now));
+        let segment = self.waiting.pop_front().unwrap_or_else(|| send(sender, now));
         self.waiting_bytes = self.waiting_bytes.saturating_sub(segment.bytes.into());
         if let Some(hold) = &mut self.hold {
             if self.segment_left == 0 {
@@ -130,6 +130,12 @@ impl Edge {
         }
         self.segment_left > 0
     }
+}
+
+/// Apart, so that the plain way alone has it inline.
+#[inline(never)]
+fn send<L: ControlLaw>(sender: &mut Sender<L>, now: Time) -> Segment {
+    sender.send(now)
 }
 
 impl<L: ControlLaw> Active<L> {

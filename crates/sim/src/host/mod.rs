@@ -1,8 +1,9 @@
 //! The hosts of one partition: which flow's packet goes next, what answers a packet, timers and flow starts.
 //!
 //! A host gives its card a packet only when the card is idle, round robin among the flows that may send, so a
-//! flow's packet never waits behind another flow's burst in the host. Acknowledgements go to the card at once
-//! and so pass all data that has not begun.
+//! flow's packet never waits behind another flow's burst in the host. Acknowledgements and notifications go to the card
+//! at once and so pass all data that has not begun, unless their class is paused (`pauses`). What few flows have between
+//! their law and the card is in `edge`.
 //!
 //! Hosts know no engine: one carries packets to them, tells the time, and takes what they send over a [`Wire`].
 
@@ -10,13 +11,13 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap, VecDeque};
 
 use fabric::HostId;
-use flow::{FlowStats, Hold, SendState, Sender};
+use flow::{FlowStats, Hold, Sender};
 use laws::on_ramp::{Memory, OnRamp};
 use laws::{Acted, ControlLaw, Hop, Path};
-use units::{Bytes, Span, Time, below, mix64};
+use units::{Bytes, Span, Time, mix64};
 
 use crate::outcome::FlowOutcome;
-use crate::packet::{Kind, Packet, Report};
+use crate::packet::{Packet, Report};
 use crate::series::{FlowSample, Ticks};
 use crate::setup::{FlowId, FlowSpec, Setup, Spray, Start};
 
@@ -25,12 +26,14 @@ mod edge;
 mod pauses;
 mod policy;
 mod receiving;
+mod sending;
 mod signals;
 
 use edge::Edge;
 use pauses::Pauses;
 use policy::flow_config;
 use receiving::Receiving;
+use sending::{Active, Queued};
 use signals::header;
 
 /// A host's network card.
@@ -103,32 +106,6 @@ pub struct Trigger {
     pub time: Time,
 }
 
-/// Where a sending flow waits.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Queued {
-    Nowhere,
-    Ready,
-    Paced,
-    /// Its class is paused.
-    Parked,
-}
-
-struct Active<L> {
-    sender: Sender<L>,
-    flow: u32,
-    dst: u32,
-    entropy: u16,
-    queued: Queued,
-    class: u8,
-    /// When the flow's timer fires that is not outdated.
-    armed_ps: u64,
-    /// What few flows have.
-    edge: Option<Box<Edge>>,
-    started: Time,
-    ticks: Ticks,
-    sent: Bytes,
-}
-
 #[derive(Default)]
 struct HostState {
     now_ps: u64,
@@ -147,6 +124,8 @@ struct HostState {
     starts: BinaryHeap<Reverse<(u64, u32)>>,
     /// The classes that are paused, one bit each.
     paused: u8,
+    /// The classes of answers that wait in `pauses`.
+    answering: u8,
     /// Whether the card lets control go first: then acknowledgements and notifications are of class 0 here.
     control_first: bool,
     pauses: Option<Box<Pauses>>,
@@ -155,6 +134,7 @@ struct HostState {
 }
 
 const NO_SLOT: u32 = u32::MAX;
+
 /// The hosts of one partition, numbered locally.
 pub struct Hosts<L> {
     states: Vec<HostState>,
@@ -420,198 +400,11 @@ impl<L: ControlLaw> Hosts<L> {
         }
     }
 
-    #[inline]
-    fn send_one<F>(&mut self, host: usize, now: Time, context: &Context<F>, wire: &mut impl Wire) {
-        let it = &mut self.states[host];
-        while let Some(&Reverse((time, flow, slot))) = it.paced.peek() {
-            if time > now.ps() {
-                break;
-            }
-            it.paced.pop();
-            if let Some(active) = &mut self.senders[slot as usize]
-                && (active.flow, active.queued) == (flow, Queued::Paced)
-                && active.edge.as_ref().is_none_or(|edge| edge.paced_ps == time)
-            {
-                it.make_ready(slot, active);
-            }
-        }
-        while let Some((slot, flow)) = it.ready.pop_front() {
-            let Some(active) = &mut self.senders[slot as usize] else { continue };
-            if (active.flow, active.queued) != (flow, Queued::Ready) {
-                continue;
-            }
-            if it.paused != 0 && it.is_paused(active.class) {
-                it.park(slot, active);
-                continue;
-            }
-            active.queued = Queued::Nowhere;
-            match active.poll(now) {
-                SendState::Now => {
-                    active.sample(now, &mut self.samples);
-                    let packet = active.next_packet(now, context.setup);
-                    let size = packet.size;
-                    self.data_packets += 1;
-                    wire.transmit(packet);
-                    if active.keeps_turn(size, context.setup) {
-                        active.queued = Queued::Ready;
-                        it.ready.push_front((slot, flow));
-                    } else {
-                        it.queue(slot, active, now);
-                    }
-                    return;
-                }
-                SendState::At(time) => it.pace(slot, active, time),
-                SendState::Blocked => {}
-            }
-        }
-    }
-
     /// Ends the run: flows that are still open are given as they stand.
     pub fn finish(&mut self, now: Time) {
         for active in self.senders.iter_mut().flatten() {
             active.sample(now, &mut self.samples);
             self.outcomes.push((active.flow, active.outcome(Time::NEVER, now)));
-        }
-    }
-}
-
-impl HostState {
-    /// Puts a flow where it waits to send, if it may send at all.
-    #[inline]
-    fn queue<L: ControlLaw>(&mut self, slot: u32, active: &mut Active<L>, now: Time) {
-        match active.poll(now) {
-            SendState::Now => self.make_ready(slot, active),
-            SendState::At(time) => self.pace(slot, active, time),
-            SendState::Blocked => active.queued = Queued::Nowhere,
-        }
-    }
-
-    #[inline(always)]
-    fn make_ready<L>(&mut self, slot: u32, active: &mut Active<L>) {
-        active.queued = Queued::Ready;
-        self.ready.push_back((slot, active.flow));
-    }
-
-    #[inline(always)]
-    fn pace<L>(&mut self, slot: u32, active: &mut Active<L>, time: Time) {
-        active.queued = Queued::Paced;
-        self.paced.push(Reverse((time.ps(), active.flow, slot)));
-        if let Some(edge) = &mut active.edge {
-            edge.paced_ps = time.ps();
-        }
-    }
-
-    /// A flow's sender has heard something: it may be able to send, or at another time, and its law may want to be woken
-    /// earlier.
-    #[inline(always)]
-    fn heard<L: ControlLaw>(&mut self, slot: u32, active: &mut Active<L>, now: Time) {
-        let timer_ps = active.sender.law_timer().ps();
-        if timer_ps < active.armed_ps {
-            self.arm(slot, active, timer_ps);
-        }
-        if active.queued == Queued::Nowhere {
-            self.queue(slot, active, now);
-        } else if active.edge.is_some() {
-            self.requeue(slot, active, now);
-        }
-    }
-
-    /// Sets a flow's timer; the one that was set before is outdated.
-    fn arm<L>(&mut self, slot: u32, active: &mut Active<L>, time_ps: u64) {
-        active.armed_ps = time_ps.max(self.now_ps);
-        self.timers.push(Reverse((active.armed_ps, active.flow, slot)));
-        self.alarm_ps = self.alarm_ps.min(active.armed_ps);
-    }
-
-    /// Moves a flow that waits already, where its time can change.
-    #[inline(never)]
-    fn requeue<L: ControlLaw>(&mut self, slot: u32, active: &mut Active<L>, now: Time) {
-        active.release(now);
-        if active.queued != Queued::Paced {
-            return;
-        }
-        match active.poll(now) {
-            SendState::Now => self.make_ready(slot, active),
-            SendState::At(time) if active.edge.as_ref().is_some_and(|edge| edge.paced_ps != time.ps()) => {
-                self.pace(slot, active, time);
-            }
-            SendState::At(_) | SendState::Blocked => {}
-        }
-    }
-}
-
-impl<L: ControlLaw> Active<L> {
-    #[inline]
-    fn next_packet(&mut self, now: Time, setup: &Setup) -> Packet {
-        let segment = self.take(now, setup);
-        self.sent += Bytes::new(segment.bytes.into());
-        let entropy = match setup.host.spray {
-            Spray::PerFlow | Spray::AfterTimeout => self.entropy,
-            Spray::PerPacket(entropies) => {
-                let packet = u64::from(segment.seq) << 8 | u64::from(segment.attempt);
-                below(mix64(mix64(setup.seed ^ u64::from(self.flow)) ^ packet), entropies.into()) as u16
-            }
-        };
-        let mut packet = Packet {
-            time_ps: now.ps(),
-            flow: self.flow,
-            seq: segment.seq,
-            dst: self.dst,
-            entropy,
-            size: (segment.bytes + setup.host.header) as u16,
-            attempt: segment.attempt,
-            ..Packet::default()
-        };
-        packet.classify(Kind::Transfer, self.class);
-        packet.set_ask(segment.ask);
-        packet
-    }
-
-    #[inline(always)]
-    fn sample(&mut self, now: Time, samples: &mut Vec<FlowSample>) {
-        if self.ticks.are_due(now.ps()) {
-            self.take_samples(now, samples);
-        }
-    }
-
-    #[cold]
-    fn take_samples(&mut self, now: Time, samples: &mut Vec<FlowSample>) {
-        while let Some(due) = self.ticks.due(now.ps()) {
-            let mut trace = Vec::new();
-            self.sender.law().trace(&mut |name, value| trace.push((name, value)));
-            if let Some(hold) = self.hold() {
-                hold.trace(Time::from_ps(due), &mut |name, value| trace.push((name, value)));
-            }
-            samples.push(FlowSample {
-                time: Time::from_ps(due),
-                flow: FlowId(self.flow),
-                sent: self.sent,
-                delivered: self.sender.delivered(),
-                window: self.sender.law().permit().window,
-                rtt: self.sender.smoothed_rtt(),
-                trace,
-            });
-        }
-    }
-
-    /// Another entropy: what a load balancer does to a flow whose path it gives up.
-    fn next_entropy(&self) -> u16 {
-        mix64(u64::from(self.entropy) << 32 | u64::from(self.flow)) as u16
-    }
-
-    fn hold(&self) -> Option<&Hold> {
-        self.edge.as_ref()?.hold.as_ref()
-    }
-
-    /// What became of it up to `now`.
-    fn outcome(&self, completed: Time, now: Time) -> FlowOutcome {
-        let held = self.hold().map_or(Span::ZERO, |hold| hold.held(now));
-        FlowOutcome {
-            started: self.started,
-            completed,
-            delivered: self.sender.delivered(),
-            stats: FlowStats { held, ..*self.sender.stats() },
-            acted: self.sender.law().acted(),
         }
     }
 }

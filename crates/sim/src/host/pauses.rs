@@ -1,15 +1,18 @@
 //! Priority flow control at a host: the switch at the other end of its cable pauses classes of its card.
 //!
 //! A flow of a paused class is not asked to send: it waits apart, and comes back in turn. Acknowledgements and
-//! notifications of a paused class wait in the host and leave when it resumes, before data. What the card was given
-//! before is not called back; that is at most one packet and the acknowledgements behind it.
+//! notifications of a paused class wait in the host and leave when it resumes, before data, each when the card is idle.
+//! What the card was given before is not called back; that is at most one packet and the acknowledgements behind it.
 
 use std::collections::VecDeque;
 
 use units::Span;
 
-use super::{Active, HostState, Hosts, Queued, Wire};
+use super::{Active, HostState, Hosts, NO_SLOT, Queued, Wire};
 use crate::packet::{Packet, Report};
+
+/// The turn of answers that waited: no flow's.
+pub(super) const ANSWERS: (u32, u32) = (NO_SLOT, NO_SLOT);
 
 /// What pauses have done to a host; made at the first.
 #[derive(Default)]
@@ -53,7 +56,7 @@ impl HostState {
         self.paused |= 1 << class;
     }
 
-    pub(super) fn resume<L>(&mut self, class: u8, senders: &mut [Option<Active<L>>], wire: &mut impl Wire) {
+    pub(super) fn resume<L>(&mut self, class: u8, senders: &mut [Option<Active<L>>]) {
         if !self.is_paused(class) {
             return;
         }
@@ -62,10 +65,8 @@ impl HostState {
         if self.paused == 0 {
             pauses.paused_ps += self.now_ps - pauses.since_ps;
         }
-        let (flows, answers) = (std::mem::take(&mut pauses.flows), std::mem::take(&mut pauses.answers));
-        for (packet, report) in answers {
-            self.answer(Packet { time_ps: self.now_ps, ..packet }, report, wire);
-        }
+        let flows = std::mem::take(&mut pauses.flows);
+        self.call_answers();
         for (slot, flow) in flows {
             let Some(active) = &mut senders[slot as usize] else { continue };
             if (active.flow, active.queued) != (flow, Queued::Parked) {
@@ -86,20 +87,57 @@ impl HostState {
         self.pauses.get_or_insert_default().flows.push_back((slot, active.flow));
     }
 
-    /// Sends an acknowledgement or a notification, unless its class is paused.
+    /// Sends an acknowledgement or a notification, unless its class is paused or others of its class wait.
     #[inline(always)]
     pub(super) fn answer(&mut self, packet: Packet, report: Report, wire: &mut impl Wire) {
-        if self.paused != 0 && self.is_paused(if self.control_first { 0 } else { packet.class() }) {
+        let waits = self.paused | self.answering;
+        if waits != 0 && waits >> self.class_of(&packet) & 1 != 0 {
             self.keep_answer(packet, report);
-        } else if report == Report::NONE {
-            wire.transmit(packet);
         } else {
-            wire.transmit_with(packet, report);
+            hand_over(packet, report, wire);
         }
+    }
+
+    /// The class of an answer at this host.
+    #[inline(always)]
+    fn class_of(&self, packet: &Packet) -> u8 {
+        if self.control_first { 0 } else { packet.class() }
     }
 
     #[cold]
     fn keep_answer(&mut self, packet: Packet, report: Report) {
+        self.answering |= 1 << self.class_of(&packet);
         self.pauses.get_or_insert_default().answers.push_back((packet, report));
+    }
+
+    /// Gives answers the next turn, if one may leave. They take turns like packets of flows: what the card has could not
+    /// be called back at the next pause.
+    fn call_answers(&mut self) {
+        if self.answering & !self.paused != 0 && self.ready.front() != Some(&ANSWERS) {
+            self.ready.push_front(ANSWERS);
+        }
+    }
+
+    /// The answers' turn has come: sends the first that may leave. Gives whether there was one.
+    #[cold]
+    pub(super) fn send_answer(&mut self, wire: &mut impl Wire) -> bool {
+        let Some(pauses) = &mut self.pauses else { return false };
+        let (paused, control_first) = (self.paused, self.control_first);
+        let class_of = |packet: &Packet| if control_first { 0 } else { packet.class() };
+        let place = pauses.answers.iter().position(|(packet, _)| paused >> class_of(packet) & 1 == 0);
+        let Some((packet, report)) = place.and_then(|place| pauses.answers.remove(place)) else { return false };
+        self.answering = pauses.answers.iter().fold(0, |classes, (packet, _)| classes | 1 << class_of(packet));
+        hand_over(Packet { time_ps: self.now_ps, ..packet }, report, wire);
+        self.call_answers();
+        true
+    }
+}
+
+#[inline(always)]
+fn hand_over(packet: Packet, report: Report, wire: &mut impl Wire) {
+    if report == Report::NONE {
+        wire.transmit(packet);
+    } else {
+        wire.transmit_with(packet, report);
     }
 }

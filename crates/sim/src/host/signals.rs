@@ -21,7 +21,7 @@ impl<L: ControlLaw> Hosts<L> {
         let it = &mut self.states[host];
         match packet.kind() {
             Kind::Pause => it.pause(packet.class()),
-            Kind::Resume => it.resume(packet.class(), &mut self.senders, wire),
+            Kind::Resume => it.resume(packet.class(), &mut self.senders),
             Kind::Transfer | Kind::Feedback => {}
             Kind::Nack | Kind::Cnp | Kind::DirectCnp | Kind::DirectInt | Kind::OrAck => {
                 let hops = if report == Report::NONE { &[] } else { wire.hops(report) };

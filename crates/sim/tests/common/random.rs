@@ -148,7 +148,7 @@ fn limit() -> impl Strategy<Value = Limit> {
 
 /// How a switch shares its buffer: small, and now and then smaller than what it keeps.
 fn switch() -> impl Strategy<Value = Switch> {
-    let pfc = proptest::option::weighted(0.7, (prop_oneof![Just(64u32), 64..600u32], any::<bool>()));
+    let pfc = proptest::option::weighted(0.85, (prop_oneof![Just(64u32), 64..600u32], any::<bool>()));
     let egress_alpha = proptest::option::weighted(0.3, 5..400u64);
     (10_000..400_000u64, prop_oneof![Just(0), 0..9_000u64], egress_alpha, pfc).prop_map(
         |(buffer, reserve, egress_alpha, pfc)| Switch {

@@ -211,7 +211,7 @@ impl<'a> SlowSwitch<'a> {
         it.stopped[class] = stops;
         match (was_stopped, it.stopped.contains(&true)) {
             (false, true) => it.stopped_since = now,
-            (true, false) => it.counters.paused = it.counters.paused + Span::from_ps((now - it.stopped_since) as i64),
+            (true, false) => it.counters.paused += Span::from_ps((now - it.stopped_since) as i64),
             _ => {}
         }
         wishes.push(Wish::Decides(self.link(port), now.max(self.ports[port].busy_until)));
@@ -252,10 +252,16 @@ impl<'a> SlowSwitch<'a> {
         let at_once =
             port.busy_until < now && !port.stopped[class] && !(0..CLASSES).any(|class| may_leave(port, class));
         if at_once {
-            self.serve(to, class, lying, now, wishes);
+            self.serve(to, class, &lying, now, wishes);
             return;
         }
-        port.queues[class].push_back(lying);
+        let is_frame = |it: &Lying| matches!(it.packet.kind(), Kind::Pause | Kind::Resume);
+        if is_frame(&lying) {
+            let frames = port.queues[0].iter().filter(|it| is_frame(it)).count();
+            port.queues[0].insert(frames, lying);
+        } else {
+            port.queues[class].push_back(lying);
+        }
         let queue =
             port.queues.iter().flatten().map(|it| Bytes::new(it.packet.size.into())).fold(Bytes::ZERO, |a, b| a + b);
         port.counters.max_queue = port.counters.max_queue.max(queue);
@@ -281,17 +287,17 @@ impl<'a> SlowSwitch<'a> {
             if !it.stopped[class]
                 && let Some(lying) = it.queues[class].pop_front()
             {
-                self.serve(port, class, lying, now, wishes);
+                self.serve(port, class, &lying, now, wishes);
                 return;
             }
         }
     }
 
-    fn serve(&mut self, port: usize, class: usize, lying: Lying, now: u64, wishes: &mut Vec<Wish>) {
+    fn serve(&mut self, port: usize, class: usize, lying: &Lying, now: u64, wishes: &mut Vec<Wish>) {
         let (config, link) = (self.port_config(port), self.link(port));
         let serializer = Serializer::new(config.rate);
         let salt = salt(self.setup, link);
-        let Lying { mut packet, booked, mut marked } = lying;
+        let Lying { mut packet, booked, mut marked } = *lying;
         let came = fabric::Item::arrival(&packet);
         if config.mark_at == MarkAt::Dequeue {
             let at = Arrival { now_ps: now, ..came };
