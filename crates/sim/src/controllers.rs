@@ -26,6 +26,8 @@ pub(crate) struct Controllers {
     calculations: Vec<Calculation>,
     limitings: Vec<Limiting>,
     messages: u64,
+    /// When the next timer is due.
+    next_ps: u64,
 }
 
 /// At the far end of a long haul: measures what comes in by a port, and feeds a rate back.
@@ -79,6 +81,7 @@ impl Controllers {
                 }),
             }
         }
+        it.find_next();
         it
     }
 
@@ -91,11 +94,15 @@ impl Controllers {
     }
 
     /// When the next timer is due.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn next_ps(&self) -> u64 {
-        let calculation = self.calculations.iter().map(|it| it.next_ps).min().unwrap_or(u64::MAX);
-        let limiting = self.limitings.iter().map(|it| it.notify_ps).min().unwrap_or(u64::MAX);
-        calculation.min(limiting)
+        self.next_ps
+    }
+
+    fn find_next(&mut self) {
+        let calculation = self.calculations.iter().map(|it| it.next_ps);
+        let limiting = self.limitings.iter().map(|it| it.notify_ps);
+        self.next_ps = calculation.chain(limiting).min().unwrap_or(u64::MAX);
     }
 
     /// The switch has sent on so many bytes of what came in by a port.
@@ -134,6 +141,7 @@ impl Controllers {
             }
         }
         self.messages += acts.len() as u64;
+        self.find_next();
         acts
     }
 

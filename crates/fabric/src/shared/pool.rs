@@ -38,6 +38,8 @@ pub(super) struct Pool {
     reserve: u64,
     pauses: bool,
     gates: Vec<Gate>,
+    /// Of each gate: with less of the shared part left its threshold is nothing, and even what is reserved pauses.
+    least_free: Vec<u64>,
     accounts: Vec<[Account; CLASSES]>,
 }
 
@@ -53,6 +55,7 @@ impl Pool {
             reserve: switch.reserve.get(),
             pauses: switch.pfc.is_some(),
             accounts: vec![[Account::default(); CLASSES]; gates.len()],
+            least_free: gates.iter().map(|gate| least_free(gate.off)).collect(),
             gates,
         }
     }
@@ -85,13 +88,23 @@ impl Pool {
     }
 
     /// Books a packet that arrives.
-    #[inline]
+    #[inline(always)]
     pub(super) fn arrive(&mut self, port: usize, class: usize, size: u64) -> Room {
+        let account = &mut self.accounts[port][class];
+        let after = (account.used + size).saturating_sub(self.reserve);
+        if after > 0 {
+            return self.arrive_beyond_reserve(port, class, size);
+        }
+        account.used += size;
+        self.hold(size);
+        Room::Booked
+    }
+
+    fn arrive_beyond_reserve(&mut self, port: usize, class: usize, size: u64) -> Room {
         let account = self.accounts[port][class];
         let before = account.used.saturating_sub(self.reserve);
         let after = (account.used + size).saturating_sub(self.reserve);
-        let fits = after <= self.threshold(port, before) && after - before <= self.free();
-        if fits || after == 0 {
+        if after <= self.threshold(port, before) && after - before <= self.free() {
             self.accounts[port][class].used += size;
             self.shared_used += after - before;
         } else if self.pauses && account.headroom + size <= self.gates[port].headroom.get() {
@@ -99,9 +112,14 @@ impl Pool {
         } else {
             return Room::None;
         }
+        self.hold(size);
+        Room::Booked
+    }
+
+    #[inline(always)]
+    fn hold(&mut self, size: u64) {
         self.held += size;
         self.most_held = self.most_held.max(self.held);
-        Room::Booked
     }
 
     /// Frees what a packet held.
@@ -117,11 +135,17 @@ impl Pool {
     }
 
     /// Whether the sender at a cable's other end is to be paused now. Then it counts as paused.
-    #[inline]
+    #[inline(always)]
     pub(super) fn pauses(&mut self, port: usize, class: usize) -> bool {
-        if !self.pauses || self.accounts[port][class].paused {
+        let account = self.accounts[port][class];
+        let little = account.used <= self.reserve && account.headroom == 0;
+        if !self.pauses || account.paused || little && self.free() >= self.least_free[port] {
             return false;
         }
+        self.crosses(port, class)
+    }
+
+    fn crosses(&mut self, port: usize, class: usize) -> bool {
         let account = self.accounts[port][class];
         let shared = account.used.saturating_sub(self.reserve);
         let pauses = account.headroom > 0 || shared >= self.threshold(port, shared);
@@ -145,6 +169,16 @@ impl Pool {
     /// Whether the sender at a cable's other end is paused.
     pub(super) fn is_paused(&self, port: usize, class: usize) -> bool {
         self.accounts[port][class].paused
+    }
+}
+
+/// The least that must be left of the shared part for a threshold over zero.
+fn least_free(off: Limit) -> u64 {
+    match off {
+        Limit::Bytes(bytes) => 1 + if bytes.is_zero() { u64::MAX - 1 } else { 0 },
+        // alpha * free is at least 1 from 1 / alpha on, rounded up.
+        Limit::Alpha(alpha) if alpha.bits() > 0 => (1u64 << 32).div_ceil(alpha.bits()),
+        Limit::Alpha(_) => u64::MAX,
     }
 }
 
