@@ -1,6 +1,6 @@
 //! Packets on links: one in-order FIFO a link, each a ring in one shared store, packets by value.
 
-use crate::packet::Packet;
+use crate::packet::{Packet, Report};
 
 /// A link's ring: `size` places of the store from `base` on, a power of two.
 #[derive(Clone, Copy, Default)]
@@ -20,17 +20,20 @@ pub(crate) struct Fifos {
     /// When each link's first packet arrives; `u64::MAX` for an empty link.
     heads: Vec<u64>,
     store: Vec<Packet>,
+    /// What each packet of the store carries; empty where packets carry nothing.
+    beside: Vec<Report>,
     /// Parts of the store that rings have outgrown, by the logarithm of their size.
     outgrown: Vec<Vec<u32>>,
 }
 
 impl Fifos {
-    pub(crate) fn new(links: usize) -> Self {
+    pub(crate) fn new(links: usize, carry: bool) -> Self {
         let store = vec![Packet::default(); links * FIRST_SIZE as usize];
         let ring = |link| Ring { base: link as u32 * FIRST_SIZE, mask: FIRST_SIZE - 1, head: 0, len: 0 };
         Self {
             rings: (0..links).map(ring).collect(),
             heads: vec![u64::MAX; links],
+            beside: vec![Report::NONE; if carry { store.len() } else { 0 }],
             store,
             outgrown: vec![Vec::new(); 32],
         }
@@ -64,6 +67,29 @@ impl Fifos {
         was_empty
     }
 
+    /// The same with what it carries.
+    #[inline(always)]
+    pub(crate) fn push_with(&mut self, link: usize, packet: Packet, report: Report) -> bool {
+        if self.rings[link].is_full() {
+            self.grow(link);
+        }
+        let (place, was_empty) = self.parts().reserve(link, packet.time_ps);
+        self.store[place] = packet;
+        if let Some(beside) = self.beside.get_mut(place) {
+            *beside = report;
+        }
+        was_empty
+    }
+
+    /// Takes the first packet off a link that is not empty, with what it carries.
+    #[inline(always)]
+    pub(crate) fn pop_with(&mut self, link: usize) -> (Packet, Report) {
+        let mut parts = self.parts();
+        let (place, &packet) = parts.first(link);
+        parts.drop_first(link);
+        (packet, self.beside.get(place).copied().unwrap_or(Report::NONE))
+    }
+
     /// Takes the first packet off a link that is not empty.
     #[inline(always)]
     pub(crate) fn pop(&mut self, link: usize) -> Packet {
@@ -87,10 +113,17 @@ impl Fifos {
         let base = self.outgrown[size.ilog2() as usize].pop().unwrap_or_else(|| {
             let base = u32::try_from(self.store.len()).expect("under 2^32 packets on the links of a partition");
             self.store.resize(self.store.len() + size as usize, Packet::default());
+            if !self.beside.is_empty() {
+                self.beside.resize(self.store.len(), Report::NONE);
+            }
             base
         });
         for place in 0..old.len {
-            self.store[(base + place) as usize] = self.store[(old.base + ((old.head + place) & old.mask)) as usize];
+            let from = (old.base + ((old.head + place) & old.mask)) as usize;
+            self.store[(base + place) as usize] = self.store[from];
+            if !self.beside.is_empty() {
+                self.beside[(base + place) as usize] = self.beside[from];
+            }
         }
         self.outgrown[(size / 2).ilog2() as usize].push(old.base);
         self.rings[link] = Ring { base, mask: size - 1, head: 0, len: old.len };
@@ -187,7 +220,7 @@ mod tests {
     proptest! {
         #[test]
         fn each_link_keeps_its_order(steps in proptest::collection::vec((0..3usize, any::<bool>()), 1..500)) {
-            let mut fifos = Fifos::new(3);
+            let mut fifos = Fifos::new(3, false);
             let mut model: [VecDeque<u64>; 3] = Default::default();
             for (time, (link, push)) in steps.into_iter().enumerate() {
                 if push {

@@ -310,10 +310,7 @@ impl Links {
             }
             return;
         }
-        if let Some(reports) = &mut self.reports {
-            reports.push(egress.target as usize, report);
-        }
-        if self.fifos.push(egress.target as usize, packet) {
+        if self.fifos.push_with(egress.target as usize, packet, report) {
             self.schedule.activate(egress.node as usize, packet.time_ps);
         }
     }

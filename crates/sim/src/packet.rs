@@ -14,6 +14,31 @@ impl Report {
     pub const fn numbered(number: u32) -> Self {
         Self(number)
     }
+
+    /// How many reports it has where it has had too many to count any.
+    pub(crate) const TOO_MANY: u32 = 15;
+
+    /// The one at this place, under 2^28, with so many reports.
+    #[inline(always)]
+    pub(crate) fn new(place: u32, len: u32) -> Self {
+        Self(place << 4 | len)
+    }
+
+    #[inline(always)]
+    pub(crate) fn place(self) -> usize {
+        (self.0 >> 4) as usize
+    }
+
+    #[inline(always)]
+    pub(crate) fn len(self) -> usize {
+        (self.0 & 15) as usize
+    }
+
+    /// One report more.
+    #[inline(always)]
+    pub(crate) fn lengthen(&mut self) {
+        self.0 += u32::from(self.0 & 15 < Self::TOO_MANY);
+    }
 }
 
 /// A data packet or an acknowledgement.

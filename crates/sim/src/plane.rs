@@ -134,10 +134,10 @@ impl Plane {
             links: Links {
                 egress,
                 overtaken,
-                fifos: Fifos::new(fifos as usize),
+                fifos: Fifos::new(fifos as usize, setup.host.int),
                 outboxes,
                 schedule,
-                reports: setup.host.int.then(|| Reports::new(fifos as usize)),
+                reports: setup.host.int.then(Reports::new),
             },
             params: network.params().to_vec(),
             specials,
@@ -172,8 +172,7 @@ impl Plane {
 
     #[inline]
     pub(crate) fn pop(&mut self, fifo: usize) -> (Packet, Report) {
-        let report = self.links.reports.as_mut().map_or(Report::NONE, |reports| reports.pop(fifo));
-        (self.links.fifos.pop(fifo), report)
+        self.links.fifos.pop_with(fifo)
     }
 
     /// The reports that packets carry, where they do.
@@ -433,12 +432,11 @@ impl Plane {
     pub(crate) fn deliver(&mut self, mail: Mail) {
         let mut records = mail.records.into_iter();
         for packet in mail.packets {
-            if let Some(reports) = &mut self.links.reports {
-                let record = records.next().flatten();
-                let report = record.map_or(Report::NONE, |record| reports.insert(&record));
-                reports.push(mail.fifo as usize, report);
-            }
-            if self.links.fifos.push(mail.fifo as usize, packet) {
+            let report = match (&mut self.links.reports, records.next().flatten()) {
+                (Some(reports), Some(record)) => reports.insert(&record),
+                _ => Report::NONE,
+            };
+            if self.links.fifos.push_with(mail.fifo as usize, packet, report) {
                 self.links.schedule.activate_between(mail.node as usize, packet.time_ps);
             }
         }

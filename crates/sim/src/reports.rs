@@ -1,7 +1,5 @@
-//! What ports report to packets (INT): beside the packets, in a slab of one partition. A packet's place in a link's FIFO
-//! says which report is its own: each FIFO has a second one, of places in the slab, where packets carry reports at all.
-
-use std::collections::VecDeque;
+//! What ports report to packets (INT): beside the packets, in a slab of one partition. Where packets carry reports at all,
+//! each has a [`Report`] beside it in its link's FIFO, which says where its own reports lie and how many there are.
 
 use laws::{Hop, MOST_HOPS};
 
@@ -12,87 +10,71 @@ use crate::packet::Report;
 pub(crate) struct Record {
     hops: [Hop; MOST_HOPS],
     /// Over [`MOST_HOPS`]: there were more, and none counts.
-    len: u8,
+    len: u32,
 }
 
 impl Record {
     pub(crate) fn add(&mut self, hop: Hop) {
-        if let Some(free) = self.hops.get_mut(usize::from(self.len)) {
+        if let Some(free) = self.hops.get_mut(self.len as usize) {
             *free = hop;
         }
-        self.len = self.len.saturating_add(1);
-    }
-
-    pub(crate) fn hops(&self) -> &[Hop] {
-        self.hops.get(..usize::from(self.len)).unwrap_or(&[])
+        self.len = (self.len + 1).min(Report::TOO_MANY);
     }
 }
 
 /// All reports of a partition.
 pub(crate) struct Reports {
     /// The first means none.
-    records: Vec<Record>,
+    records: Vec<[Hop; MOST_HOPS]>,
     free: Vec<u32>,
-    /// Of each FIFO: the reports of the packets in it, in order.
-    rings: Vec<VecDeque<u32>>,
 }
 
 impl Reports {
-    pub(crate) fn new(fifos: usize) -> Self {
-        Self { records: vec![Record::default()], free: Vec::new(), rings: vec![VecDeque::new(); fifos] }
+    pub(crate) fn new() -> Self {
+        Self { records: vec![Default::default()], free: Vec::new() }
     }
 
-    /// A packet joins a FIFO.
-    #[inline]
-    pub(crate) fn push(&mut self, fifo: usize, report: Report) {
-        self.rings[fifo].push_back(report.0);
-    }
-
-    /// The first packet of a FIFO leaves it.
-    #[inline]
-    pub(crate) fn pop(&mut self, fifo: usize) -> Report {
-        Report(self.rings[fifo].pop_front().unwrap_or(0))
-    }
-
-    /// A port adds its own report to a packet's; a packet without any gets one.
-    #[inline]
+    /// A port adds its own report to a packet's; a packet without any gets one. What lies there is written and not
+    /// read: most of it is far from the processor.
+    #[inline(always)]
     pub(crate) fn add(&mut self, report: &mut Report, hop: Hop) {
         if *report == Report::NONE {
-            *report = self.begin();
+            *report = Report::new(self.place(), 0);
         }
-        self.records[report.0 as usize].add(hop);
+        if let Some(free) = self.records[report.place()].get_mut(report.len()) {
+            *free = hop;
+        }
+        report.lengthen();
     }
 
-    /// A report of no port yet.
+    /// A free place. What the last one said there is written over, hop by hop.
     #[inline]
-    fn begin(&mut self) -> Report {
+    fn place(&mut self) -> u32 {
         if let Some(place) = self.free.pop() {
-            // What the last one said is written over, hop by hop.
-            self.records[place as usize].len = 0;
-            return Report(place);
+            return place;
         }
-        self.insert(&Record::default())
+        self.records.push(Default::default());
+        u32::try_from(self.records.len() - 1)
+            .ok()
+            .filter(|&place| place < 1 << 28)
+            .expect("under 2^28 packets in flight")
     }
 
-    #[inline]
     pub(crate) fn insert(&mut self, record: &Record) -> Report {
-        if let Some(place) = self.free.pop() {
-            self.records[place as usize] = *record;
-            return Report(place);
-        }
-        self.records.push(*record);
-        Report(u32::try_from(self.records.len() - 1).expect("under 2^32 packets in flight"))
+        let place = self.place();
+        self.records[place as usize] = record.hops;
+        Report::new(place, record.len)
     }
 
     #[inline]
     pub(crate) fn hops(&self, report: Report) -> &[Hop] {
-        self.records[report.0 as usize].hops()
+        self.records[report.place()].get(..report.len()).unwrap_or(&[])
     }
 
     #[inline]
     pub(crate) fn forget(&mut self, report: Report) {
         if report != Report::NONE {
-            self.free.push(report.0);
+            self.free.push(report.place() as u32);
         }
     }
 
@@ -101,7 +83,7 @@ impl Reports {
         if report == Report::NONE {
             return None;
         }
-        self.free.push(report.0);
-        Some(Box::new(self.records[report.0 as usize]))
+        self.forget(report);
+        Some(Box::new(Record { hops: self.records[report.place()], len: report.len() as u32 }))
     }
 }

@@ -217,8 +217,7 @@ impl SharedNode {
         let mut arrived = 0;
         while winner != DONE {
             let input = tree.input(winner);
-            let packet = around.links.fifos.pop(input);
-            let report = around.links.reports.as_mut().map_or(Report::NONE, |reports| reports.pop(input));
+            let (packet, report) = around.links.fifos.pop_with(input);
             let head = around.links.fifos.head(input);
             winner = tree.replace(winner, if head < end { follow(winner, head - start) } else { DONE });
             arrived += 1;
