@@ -161,24 +161,56 @@ pub enum Subject {
         /// The class of links.
         tier: String,
     },
-    /// `queue("PORTS").STAT`, or the same of another of [`names::SAMPLED`].
+    /// `queue("PORTS").STAT` or `queue("PORTS", FROM, TO).STAT`, or the same of another of [`names::SAMPLED`].
     Queue {
         /// Which of them.
         which: &'static str,
-        /// Which ports, or, of `buffer`, which switches.
+        /// Which ports, or, of `buffer`, which switches, or, of `rate`, which flows.
         ports: String,
+        /// Which samples; all if none.
+        window: Option<Window>,
         /// Which number of it.
         stat: &'static str,
     },
 }
 
+/// A stretch of simulated time, both ends in it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Window {
+    /// Its start.
+    pub from_ns: u64,
+    /// Its end.
+    pub to_ns: u64,
+}
+
+impl Window {
+    /// Whether a sample counts.
+    pub const fn has(self, time_ns: u64) -> bool {
+        self.from_ns <= time_ns && time_ns <= self.to_ns
+    }
+}
+
+impl fmt::Display for Window {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let time = |ns: u64| match ns {
+            _ if ns.is_multiple_of(1_000_000_000) => format!("{}s", ns / 1_000_000_000),
+            _ if ns.is_multiple_of(1_000_000) => format!("{}ms", ns / 1_000_000),
+            _ if ns.is_multiple_of(1_000) => format!("{}us", ns / 1_000),
+            _ => format!("{ns}ns"),
+        };
+        write!(f, "{}, {}", time(self.from_ns), time(self.to_ns))
+    }
+}
+
 /// The words of the language.
 pub mod names {
     /// Parts of a run that are no classes of flows.
-    pub const PARTS: [&str; 9] =
-        ["fairness", "network", "law", "queue", "phantom", "ingress", "pseudo", "feedback", "buffer"];
-    /// Of sampled ports, and of sampled switches.
-    pub const SAMPLED: [&str; 6] = ["queue", "phantom", "ingress", "pseudo", "feedback", "buffer"];
+    pub const PARTS: [&str; 10] =
+        ["fairness", "network", "law", "queue", "phantom", "ingress", "pseudo", "feedback", "buffer", "rate"];
+    /// Of sampled ports, of sampled switches, and of sampled flows.
+    pub const SAMPLED: [&str; 7] = ["queue", "phantom", "ingress", "pseudo", "feedback", "buffer", "rate"];
+    /// Of samples.
+    pub const SAMPLE_STATS: [&str; 8] = ["mean", "min", "p10", "p50", "p90", "p95", "p99", "max"];
     /// Of a class of flows, with a statistic.
     pub const SPREADS: [&str; 2] = ["fct", "slowdown"];
     /// Of a class of flows, alone.
@@ -305,7 +337,13 @@ impl fmt::Display for Metric {
             Subject::Drops(tier) => write!(f, "{run}.network.drops_by_tier.{}", name_text(tier)),
             Subject::Pauses { key, tier } => write!(f, "{run}.network.{key}.{}", name_text(tier)),
             Subject::Law(key) => write!(f, "{run}.law.{key}"),
-            Subject::Queue { which, ports, stat } => write!(f, "{run}.{which}({}).{stat}", quoted(ports)),
+            Subject::Queue { which, ports, window, stat } => {
+                write!(f, "{run}.{which}({}", quoted(ports))?;
+                if let Some(window) = window {
+                    write!(f, ", {window}")?;
+                }
+                write!(f, ").{stat}")
+            }
         }
     }
 }

@@ -4,17 +4,18 @@ use std::collections::BTreeMap;
 
 use thiserror::Error;
 
-use super::ast::{Check, Comparison, Expr, Function, Metric, Operator, Order, Subject};
+use super::ast::{Check, Comparison, Expr, Function, Metric, Operator, Order, Subject, Window};
 use super::quantity::{Dimension, Value};
+use crate::stats;
 use crate::store::RunResults;
-use crate::summary::{Cell, Summary, spread};
-use crate::tables::{PortRow, PortTable, SwitchTable};
+use crate::summary::{Cell, Summary};
+use crate::tables::{PortRow, PortTable, RateTable, SwitchTable};
 
-/// Runs by id, with their summaries and, where they are at hand, their samples of ports and switches.
+/// Runs by id, with their summaries and, where they are at hand, their samples of ports, switches and flows.
 #[derive(Clone, Default, Debug)]
 pub struct Runs<'a>(BTreeMap<&'a str, (&'a Summary, Option<Samples<'a>>)>);
 
-type Samples<'a> = (&'a PortTable, &'a SwitchTable);
+type Samples<'a> = (&'a PortTable, &'a SwitchTable, &'a RateTable);
 
 impl<'a> Runs<'a> {
     /// Runs of which only summaries are at hand.
@@ -24,7 +25,8 @@ impl<'a> Runs<'a> {
 
     /// Whole runs.
     pub fn of_results(runs: impl IntoIterator<Item = &'a RunResults>) -> Self {
-        let entry = |run: &'a RunResults| (run.summary.run.as_str(), (&run.summary, Some((&run.ports, &run.switches))));
+        let samples = |run: &'a RunResults| (&run.ports, &run.switches, &run.rates);
+        let entry = |run: &'a RunResults| (run.summary.run.as_str(), (&run.summary, Some(samples(run))));
         Self(runs.into_iter().map(entry).collect())
     }
 
@@ -222,10 +224,13 @@ fn measured(metric: &Metric, runs: &Runs<'_>) -> Result<Value, EvalError> {
             let found = entries.iter().find(|(name, _)| name == key);
             found.map(|&(_, times)| Value::number(times as f64)).ok_or_else(|| missing("is not counted".into()))
         }
-        Subject::Queue { which, ports: choice, stat } => {
-            let (ports, switches) = samples.ok_or_else(|| missing("the run's port samples are not at hand".into()))?;
+        Subject::Queue { which, ports: choice, window, stat } => {
+            let (ports, switches, rates) =
+                samples.ok_or_else(|| missing("the run's port samples are not at hand".into()))?;
+            let counts = |time_ns: u64| window.is_none_or(|window| window.has(time_ns));
             let of_ports = |of: fn(&PortRow) -> Option<u64>| {
-                ports.chosen(choice).iter().filter_map(of).map(|value| value as f64).collect::<Vec<f64>>()
+                let rows = ports.chosen(choice).into_iter().filter(|row| counts(row.time_ns));
+                rows.filter_map(|row| of(&row)).map(|value| value as f64).collect::<Vec<f64>>()
             };
             let values = match *which {
                 "queue" => of_ports(|row| Some(row.queue_bytes)),
@@ -233,14 +238,69 @@ fn measured(metric: &Metric, runs: &Runs<'_>) -> Result<Value, EvalError> {
                 "ingress" => of_ports(|row| row.ingress_bytes),
                 "pseudo" => of_ports(|row| row.pseudo_bytes),
                 "feedback" => of_ports(|row| row.feedback_bps),
-                _ => switches.chosen(choice).iter().map(|row| row.buffer_bytes as f64).collect(),
+                "rate" => {
+                    let wanted = flows_of(choice).ok_or_else(|| {
+                        missing(format!(
+                            "`{choice}` is no choice of flows; it is all, a number or a range such as 0..4"
+                        ))
+                    })?;
+                    rates_of(rates, wanted, *window)
+                }
+                _ => {
+                    let rows = switches.chosen(choice).into_iter().filter(|row| counts(row.time_ns));
+                    rows.map(|row| row.buffer_bytes as f64).collect()
+                }
             };
-            let of = if *which == "buffer" { "switches" } else { "ports" };
-            let found = spread(values).get(stat).flatten();
-            let value = |found| if *which == "feedback" { Value::bps(found) } else { Value::bytes(found) };
+            let of = match *which {
+                "buffer" => "switches",
+                "rate" => "flows",
+                _ => "ports",
+            };
+            let found = sampled(values, stat);
+            let is_rate = matches!(*which, "feedback" | "rate");
+            let value = |found| if is_rate { Value::bps(found) } else { Value::bytes(found) };
             found.map(value).ok_or_else(|| missing(format!("no samples of the {of} `{choice}`")))
         }
     }
+}
+
+/// A statistic of samples, percentiles by nearest rank; none of none.
+fn sampled(mut values: Vec<f64>, stat: &str) -> Option<f64> {
+    let percent = match stat {
+        "mean" => return stats::mean_real(&values),
+        "min" => 0,
+        "max" => 100,
+        other => other.strip_prefix('p')?.parse().ok()?,
+    };
+    values.sort_unstable_by(f64::total_cmp);
+    stats::nearest_rank(&values, percent)
+}
+
+/// The flows that `all`, `3` or `0..4` names.
+fn flows_of(choice: &str) -> Option<std::ops::Range<u32>> {
+    if choice == "all" {
+        return Some(0..u32::MAX);
+    }
+    match choice.split_once("..") {
+        Some((from, to)) => Some(from.parse().ok()?..to.parse().ok()?),
+        None => choice.parse().ok().map(|flow: u32| flow..flow.saturating_add(1)),
+    }
+}
+
+/// Payload acknowledged between every two samples in turn of a flow that lie in the window, in bits a second.
+fn rates_of(rates: &RateTable, wanted: std::ops::Range<u32>, window: Option<Window>) -> Vec<f64> {
+    let mut last: BTreeMap<u32, (u64, u64)> = BTreeMap::new();
+    let mut values = Vec::new();
+    let counts = |time_ns: u64| window.is_none_or(|window| window.has(time_ns));
+    for row in rates.rows.iter().filter(|row| wanted.contains(&row.flow) && counts(row.time_ns)) {
+        let now = (row.time_ns, row.delivered_bytes);
+        if let Some((then, before)) = last.insert(row.flow, now)
+            && row.time_ns > then
+        {
+            values.push(row.delivered_bytes.saturating_sub(before) as f64 * 8e9 / (row.time_ns - then) as f64);
+        }
+    }
+    values
 }
 
 fn cell_of<'a>(metric: &Metric, summary: &'a Summary, class: &str) -> Result<&'a Cell, EvalError> {

@@ -2,8 +2,10 @@
 
 use std::fmt;
 
-use super::ast::{Check, Comparison, Expr, Function, Metric, Operator, Order, Subject, is_name, names, normal_point};
-use super::quantity::Unit;
+use super::ast::{
+    Check, Comparison, Expr, Function, Metric, Operator, Order, Subject, Window, is_name, names, normal_point,
+};
+use super::quantity::{Dimension, Unit};
 
 /// The longest text of an expression: every walk over its tree is no deeper than this.
 pub const LONGEST: usize = 1_000;
@@ -309,6 +311,35 @@ impl<'a> Parser<'a> {
         }
     }
 
+    /// Two times, such as `20ms, 50ms`.
+    fn window(&mut self) -> Parsed<Window> {
+        self.rest();
+        let start = self.at;
+        let from_ns = self.time()?;
+        self.need(",")?;
+        let to_ns = self.time()?;
+        if to_ns < from_ns {
+            return self.wrong(start..self.at, "this ends before it begins");
+        }
+        Ok(Window { from_ns, to_ns })
+    }
+
+    /// A time in whole nanoseconds.
+    fn time(&mut self) -> Parsed<u64> {
+        const WHAT: &str = "a time such as 20ms";
+        if !self.rest().starts_with(|c: char| c.is_ascii_digit()) {
+            return self.expected(WHAT);
+        }
+        let start = self.at;
+        if let Expr::Literal(amount, Some(unit)) = self.literal()?
+            && let time = unit.of(amount)
+            && time.dimension == Dimension::TIME
+        {
+            return Ok(time.amount.round() as u64);
+        }
+        self.wrong(start..self.at, format!("expected {WHAT}"))
+    }
+
     fn metric(&mut self) -> Parsed<Metric> {
         let (mut run, _) = self.name("a run's name")?;
         if self.sign("[") {
@@ -324,7 +355,7 @@ impl<'a> Parser<'a> {
             run = format!("{run},{point}");
         }
         self.need(".")?;
-        let (part, quoted) = self.name("all, intra, inter, a size bin, fairness, network, law, queue, phantom, ingress, pseudo, feedback or buffer")?;
+        let (part, quoted) = self.name("all, intra, inter, a size bin, fairness, network, law, queue, phantom, ingress, pseudo, feedback, buffer or rate")?;
         let word = names::PARTS.into_iter().find(|&known| !quoted && known == part);
         let subject = match word {
             Some("fairness") => {
@@ -349,15 +380,16 @@ impl<'a> Parser<'a> {
             }
             Some(which) => {
                 self.need("(")?;
-                let what = if which == "buffer" {
-                    "switches in quotes, such as \"all\""
-                } else {
-                    "ports in quotes, such as \"receiver\""
+                let what = match which {
+                    "buffer" => "switches in quotes, such as \"all\"",
+                    "rate" => "flows in quotes, such as \"all\", \"0\" or \"0..4\"",
+                    _ => "ports in quotes, such as \"receiver\"",
                 };
                 let (ports, _) = self.name(what)?;
+                let window = if self.sign(",") { Some(self.window()?) } else { None };
                 self.need(")")?;
                 self.need(".")?;
-                Subject::Queue { which, ports, stat: self.one_of("a statistic", &names::STATS)? }
+                Subject::Queue { which, ports, window, stat: self.one_of("a statistic", &names::SAMPLE_STATS)? }
             }
             None => {
                 self.need(".")?;

@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 use serde_json::{Value as Json, json};
 
-use super::ast::{Function, Operator, Order, Subject, names};
+use super::ast::{Function, Operator, Order, Subject, Window, names};
 use super::*;
 use crate::store::RunResults;
 use crate::testbed;
@@ -84,6 +84,58 @@ fn checks_hold_or_not() {
     }
     for text in ["a.all.count != 5", "a.all.count == 5 and a.all.count < 5", "1 > 1", "1 >= 2", "2 <= 1"] {
         assert!(!held(text), "{text}");
+    }
+}
+
+/// Samples of two flows each ms: one of 8 Mb/s, the other twice that from 3 ms on; and of a port, 1, 2, 3... bytes.
+#[test]
+fn samples_are_chosen_by_time() {
+    let mut results = runs();
+    let run = &mut results[0];
+    let rate = |time_ns, flow, delivered_bytes| crate::tables::RateRow {
+        time_ns,
+        flow,
+        sent_bytes: 0,
+        delivered_bytes,
+        window_bytes: None,
+        srtt_ns: 0,
+    };
+    let rows = (0..6).flat_map(|ms| {
+        [rate(ms * 1_000_000, 0, ms * 1_000), rate(ms * 1_000_000, 3, ms * 1_000 + ms.saturating_sub(3) * 1_000)]
+    });
+    run.rates = crate::tables::RateTable { rows: rows.collect(), traces: Vec::new() };
+    let first = run.ports.rows[0];
+    run.ports.rows =
+        (0..10u64).map(|ms| crate::tables::PortRow { time_ns: ms * 1_000_000, queue_bytes: ms + 1, ..first }).collect();
+    let name = run.ports.ports[first.port as usize].name.clone();
+    let runs = Runs::of_results(&results);
+    for text in [
+        "a.rate('all').min == 8Mbps and a.rate('all').max == 16Mbps and a.rate('0').max == 8Mbps",
+        "a.rate('3', 0s, 3ms).max == 8Mbps and a.rate('3', 3ms, 5ms).min == 16Mbps and a.rate('3', 0s, 5ms).mean < 12Mbps",
+        "a.rate('0..3').max == 8Mbps and a.rate('1..4').max == 16Mbps",
+        "a.queue('PORT', 2ms, 4ms).min == 3B and a.queue('PORT', 2ms, 4ms).max == 5B and a.queue('PORT', 2ms, 2ms).mean == 3B",
+        "a.queue('PORT').p10 == 1B and a.queue('PORT').p90 == 9B and a.queue('PORT', 2500us, 1s).min == 4B",
+    ] {
+        let text = text.replace("PORT", &name);
+        assert!(holds(&check(&text).unwrap(), &runs).unwrap(), "{text}");
+    }
+    for (text, message) in [
+        ("a.rate('x').max > 1bps", "`x` is no choice of flows"),
+        ("a.rate('7').max > 1bps", "no samples of the flows `7`"),
+        ("a.rate('0', 10ms, 20ms).max > 1bps", "no samples of the flows `0`"),
+        ("a.buffer('all', 0s, 1s).max > 1B", "no samples of the switches `all`"),
+    ] {
+        let said = holds(&check(text).unwrap(), &runs).unwrap_err().to_string();
+        assert!(said.contains(message), "{text}: {said}");
+    }
+    for (text, message) in [
+        ("a.rate('0', 5, 7ms).max > 1bps", "expected a time such as 20ms"),
+        ("a.rate('0', 5ms).max > 1bps", "expected `,`"),
+        ("a.rate('0', 7ms, 5ms).max > 1bps", "this ends before it begins"),
+        ("a.rate('0', x, 5ms).max > 1bps", "expected a time such as 20ms"),
+    ] {
+        let said = check(text).unwrap_err().to_string();
+        assert!(said.contains(message), "{text}: {said}");
     }
 }
 
@@ -280,10 +332,15 @@ fn metric() -> impl Strategy<Value = Expr> {
         1 => any_name().prop_map(Subject::Drops),
         1 => (word(&names::PAUSES), any_name()).prop_map(|(key, tier)| Subject::Pauses { key, tier }),
         1 => word(&names::LAW).prop_map(Subject::Law),
-        1 => (word(&names::SAMPLED), any_name(), stat())
-            .prop_map(|(which, ports, stat)| Subject::Queue { which, ports, stat }),
+        1 => (word(&names::SAMPLED), any_name(), window(), word(&names::SAMPLE_STATS))
+            .prop_map(|(which, ports, window, stat)| Subject::Queue { which, ports, window, stat }),
     ];
     (run, subject).prop_map(|(run, subject)| Expr::Metric(Metric { run, subject }))
+}
+
+fn window() -> impl Strategy<Value = Option<Window>> {
+    let time = || prop_oneof![0..1u64 << 50, (0..1_000u64).prop_map(|ms| ms * 1_000_000)];
+    prop::option::of((time(), time()).prop_map(|(a, b)| Window { from_ns: a.min(b), to_ns: a.max(b) }))
 }
 
 fn any_expr() -> impl Strategy<Value = Expr> {

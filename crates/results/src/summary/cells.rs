@@ -97,7 +97,7 @@ fn spread_ns(mut ps: Vec<u64>) -> Spread {
     Spread { mean, p50: at(50), p90: at(90), p95: at(95), p99: at(99), max: at(100) }
 }
 
-pub(crate) fn spread(mut values: Vec<f64>) -> Spread {
+fn spread(mut values: Vec<f64>) -> Spread {
     let mean = stats::mean_real(&values);
     values.sort_unstable_by(f64::total_cmp);
     let at = |percent| stats::nearest_rank(&values, percent);

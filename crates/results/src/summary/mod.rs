@@ -8,7 +8,6 @@ mod warnings;
 
 use serde::{Deserialize, Serialize};
 
-pub(crate) use cells::spread;
 pub use cells::{bin_cells, cell};
 pub(crate) use fairness::jain_points;
 pub use fairness::{CONVERGED, fairness};
