@@ -167,24 +167,59 @@ pub enum Subject {
         which: &'static str,
         /// Which ports, or, of `buffer`, which switches.
         ports: String,
+        /// Of the samples of this time only.
+        window: Option<Window>,
         /// Which number of it.
         stat: &'static str,
     },
+    /// `flows(FROM, TO).KEY`: what the sampled flows got in that time.
+    Flows {
+        /// The time.
+        window: Window,
+        /// Which number of it.
+        key: &'static str,
+    },
+}
+
+/// A span of simulated time: samples after `from_ns` and up to `to_ns` are in it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Window {
+    /// Its beginning.
+    pub from_ns: u64,
+    /// Its end, later than that.
+    pub to_ns: u64,
+}
+
+impl Window {
+    /// Whether a sample is in it.
+    pub const fn has(self, time_ns: u64) -> bool {
+        self.from_ns < time_ns && time_ns <= self.to_ns
+    }
+}
+
+impl fmt::Display for Window {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}ns, {}ns", self.from_ns, self.to_ns)
+    }
 }
 
 /// The words of the language.
 pub mod names {
     /// Parts of a run that are no classes of flows.
-    pub const PARTS: [&str; 9] =
-        ["fairness", "network", "law", "queue", "phantom", "ingress", "pseudo", "feedback", "buffer"];
+    pub const PARTS: [&str; 10] =
+        ["fairness", "network", "law", "flows", "queue", "phantom", "ingress", "pseudo", "feedback", "buffer"];
     /// Of sampled ports, and of sampled switches.
     pub const SAMPLED: [&str; 6] = ["queue", "phantom", "ingress", "pseudo", "feedback", "buffer"];
     /// Of a class of flows, with a statistic.
     pub const SPREADS: [&str; 2] = ["fct", "slowdown"];
     /// Of a class of flows, alone.
     pub const TOTALS: [&str; 3] = ["goodput", "count", "completed"];
-    /// Of times and queues.
+    /// Of times.
     pub const STATS: [&str; 6] = crate::summary::Spread::STATS;
+    /// Of samples: also small percentiles, to tell whether a queue runs dry.
+    pub const SAMPLE_STATS: [&str; 10] = ["mean", "p50", "p90", "p95", "p99", "max", "min", "p1", "p5", "p10"];
+    /// After `flows`: the rate of all together, and Jain's index.
+    pub const FLOWS: [&str; 2] = ["rate", "jain"];
     /// After `fairness`.
     pub const FAIRNESS: [&str; 3] = ["jain_mean", "jain_final", "converged_at"];
     /// After `network`.
@@ -305,7 +340,11 @@ impl fmt::Display for Metric {
             Subject::Drops(tier) => write!(f, "{run}.network.drops_by_tier.{}", name_text(tier)),
             Subject::Pauses { key, tier } => write!(f, "{run}.network.{key}.{}", name_text(tier)),
             Subject::Law(key) => write!(f, "{run}.law.{key}"),
-            Subject::Queue { which, ports, stat } => write!(f, "{run}.{which}({}).{stat}", quoted(ports)),
+            Subject::Queue { which, ports, window: None, stat } => write!(f, "{run}.{which}({}).{stat}", quoted(ports)),
+            Subject::Queue { which, ports, window: Some(window), stat } => {
+                write!(f, "{run}.{which}({}, {window}).{stat}", quoted(ports))
+            }
+            Subject::Flows { window, key } => write!(f, "{run}.flows({window}).{key}"),
         }
     }
 }

@@ -4,17 +4,18 @@ use std::collections::BTreeMap;
 
 use thiserror::Error;
 
-use super::ast::{Check, Comparison, Expr, Function, Metric, Operator, Order, Subject};
+use super::ast::{Check, Comparison, Expr, Function, Metric, Operator, Order, Subject, Window};
 use super::quantity::{Dimension, Value};
+use crate::stats;
 use crate::store::RunResults;
 use crate::summary::{Cell, Summary, spread};
-use crate::tables::{PortRow, PortTable, SwitchTable};
+use crate::tables::{PortRow, PortTable, RateTable, SwitchTable};
 
-/// Runs by id, with their summaries and, where they are at hand, their samples of ports and switches.
+/// Runs by id, with their summaries and, where they are at hand, their samples of ports, switches and flows.
 #[derive(Clone, Default, Debug)]
 pub struct Runs<'a>(BTreeMap<&'a str, (&'a Summary, Option<Samples<'a>>)>);
 
-type Samples<'a> = (&'a PortTable, &'a SwitchTable);
+type Samples<'a> = (&'a PortTable, &'a SwitchTable, &'a RateTable);
 
 impl<'a> Runs<'a> {
     /// Runs of which only summaries are at hand.
@@ -24,7 +25,8 @@ impl<'a> Runs<'a> {
 
     /// Whole runs.
     pub fn of_results(runs: impl IntoIterator<Item = &'a RunResults>) -> Self {
-        let entry = |run: &'a RunResults| (run.summary.run.as_str(), (&run.summary, Some((&run.ports, &run.switches))));
+        let samples = |run: &'a RunResults| (&run.ports, &run.switches, &run.rates);
+        let entry = |run: &'a RunResults| (run.summary.run.as_str(), (&run.summary, Some(samples(run))));
         Self(runs.into_iter().map(entry).collect())
     }
 
@@ -222,10 +224,26 @@ fn measured(metric: &Metric, runs: &Runs<'_>) -> Result<Value, EvalError> {
             let found = entries.iter().find(|(name, _)| name == key);
             found.map(|&(_, times)| Value::number(times as f64)).ok_or_else(|| missing("is not counted".into()))
         }
-        Subject::Queue { which, ports: choice, stat } => {
-            let (ports, switches) = samples.ok_or_else(|| missing("the run's port samples are not at hand".into()))?;
+        Subject::Flows { window, key } => {
+            let (_, _, rates) = samples.ok_or_else(|| missing("the run's samples of flows are not at hand".into()))?;
+            let got = got_in(rates, *window);
+            let (sum, squares) = got.values().fold((0.0, 0.0), |(sum, squares), &bytes| {
+                let bytes = bytes as f64;
+                (sum + bytes, squares + bytes * bytes)
+            });
+            match *key {
+                _ if got.is_empty() => Err(missing("no flow was sampled then".into())),
+                "rate" => Ok(Value::bps(sum * 8e9 / (window.to_ns - window.from_ns) as f64)),
+                _ if squares > 0.0 => Ok(Value::number(sum * sum / (got.len() as f64 * squares))),
+                _ => Err(missing("the flows got nothing then".into())),
+            }
+        }
+        Subject::Queue { which, ports: choice, window, stat } => {
+            let (ports, switches, _) = samples.ok_or_else(|| missing("the run's port samples are not at hand".into()))?;
             let of_ports = |of: fn(&PortRow) -> Option<u64>| {
-                ports.chosen(choice).iter().filter_map(of).map(|value| value as f64).collect::<Vec<f64>>()
+                let rows = ports.chosen(choice);
+                let rows = rows.iter().filter(|row| window.is_none_or(|window| window.has(row.time_ns)));
+                rows.filter_map(of).map(|value| value as f64).collect::<Vec<f64>>()
             };
             let values = match *which {
                 "queue" => of_ports(|row| Some(row.queue_bytes)),
@@ -233,14 +251,45 @@ fn measured(metric: &Metric, runs: &Runs<'_>) -> Result<Value, EvalError> {
                 "ingress" => of_ports(|row| row.ingress_bytes),
                 "pseudo" => of_ports(|row| row.pseudo_bytes),
                 "feedback" => of_ports(|row| row.feedback_bps),
-                _ => switches.chosen(choice).iter().map(|row| row.buffer_bytes as f64).collect(),
+                _ => {
+                    let rows = switches.chosen(choice);
+                    let rows = rows.iter().filter(|row| window.is_none_or(|window| window.has(row.time_ns)));
+                    rows.map(|row| row.buffer_bytes as f64).collect()
+                }
             };
             let of = if *which == "buffer" { "switches" } else { "ports" };
-            let found = spread(values).get(stat).flatten();
+            let found = sample(values, stat);
             let value = |found| if *which == "feedback" { Value::bps(found) } else { Value::bytes(found) };
             found.map(value).ok_or_else(|| missing(format!("no samples of the {of} `{choice}`")))
         }
     }
+}
+
+/// One of [`super::ast::names::SAMPLE_STATS`].
+fn sample(mut values: Vec<f64>, stat: &str) -> Option<f64> {
+    let percent = match stat {
+        "min" => 0, // number 1 at the least
+        "p1" => 1,
+        "p5" => 5,
+        "p10" => 10,
+        _ => return spread(values).get(stat).flatten(),
+    };
+    values.sort_unstable_by(f64::total_cmp);
+    stats::nearest_rank(&values, percent)
+}
+
+/// What was acknowledged to each flow that was sampled in the window: up to its last sample there, since its last one
+/// up to the beginning.
+fn got_in(rates: &RateTable, window: Window) -> BTreeMap<u32, u64> {
+    let (mut before, mut got) = (BTreeMap::new(), BTreeMap::new());
+    for row in rates.rows.iter().take_while(|row| row.time_ns <= window.to_ns) {
+        if row.time_ns <= window.from_ns {
+            before.insert(row.flow, row.delivered_bytes);
+        } else {
+            got.insert(row.flow, row.delivered_bytes.saturating_sub(before.get(&row.flow).copied().unwrap_or(0)));
+        }
+    }
+    got
 }
 
 fn cell_of<'a>(metric: &Metric, summary: &'a Summary, class: &str) -> Result<&'a Cell, EvalError> {

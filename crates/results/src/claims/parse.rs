@@ -2,8 +2,8 @@
 
 use std::fmt;
 
-use super::ast::{Check, Comparison, Expr, Function, Metric, Operator, Order, Subject, is_name, names, normal_point};
-use super::quantity::Unit;
+use super::ast::{Check, Comparison, Expr, Function, Metric, Operator, Order, Subject, Window, is_name, names, normal_point};
+use super::quantity::{Dimension, Unit};
 
 /// The longest text of an expression: every walk over its tree is no deeper than this.
 pub const LONGEST: usize = 1_000;
@@ -309,6 +309,34 @@ impl<'a> Parser<'a> {
         }
     }
 
+    /// `FROM, TO`.
+    fn window(&mut self) -> Parsed<Window> {
+        let from_ns = self.time()?;
+        self.need(",")?;
+        self.rest();
+        let start = self.at;
+        let to_ns = self.time()?;
+        if to_ns <= from_ns {
+            return self.wrong(start..self.at, "the window ends before it begins");
+        }
+        Ok(Window { from_ns, to_ns })
+    }
+
+    /// A time, in whole nanoseconds.
+    fn time(&mut self) -> Parsed<u64> {
+        const WHAT: &str = "a time such as 20ms";
+        if !self.rest().starts_with(|c: char| c.is_ascii_digit()) {
+            return self.expected(WHAT);
+        }
+        let start = self.at;
+        match self.literal()? {
+            Expr::Literal(amount, Some(unit)) if unit.of(amount).dimension == Dimension::TIME => {
+                Ok(unit.of(amount).amount.round() as u64)
+            }
+            _ => self.wrong(start..self.at, format!("expected {WHAT}")),
+        }
+    }
+
     fn metric(&mut self) -> Parsed<Metric> {
         let (mut run, _) = self.name("a run's name")?;
         if self.sign("[") {
@@ -324,7 +352,7 @@ impl<'a> Parser<'a> {
             run = format!("{run},{point}");
         }
         self.need(".")?;
-        let (part, quoted) = self.name("all, intra, inter, a size bin, fairness, network, law, queue, phantom, ingress, pseudo, feedback or buffer")?;
+        let (part, quoted) = self.name("all, intra, inter, a size bin, fairness, network, law, flows, queue, phantom, ingress, pseudo, feedback or buffer")?;
         let word = names::PARTS.into_iter().find(|&known| !quoted && known == part);
         let subject = match word {
             Some("fairness") => {
@@ -347,6 +375,13 @@ impl<'a> Parser<'a> {
                     Subject::Network(self.one_of("a total of the network", &names::NETWORK)?)
                 }
             }
+            Some("flows") => {
+                self.need("(")?;
+                let window = self.window()?;
+                self.need(")")?;
+                self.need(".")?;
+                Subject::Flows { window, key: self.one_of("a measure of sampled flows", &names::FLOWS)? }
+            }
             Some(which) => {
                 self.need("(")?;
                 let what = if which == "buffer" {
@@ -355,9 +390,10 @@ impl<'a> Parser<'a> {
                     "ports in quotes, such as \"receiver\""
                 };
                 let (ports, _) = self.name(what)?;
+                let window = if self.sign(",") { Some(self.window()?) } else { None };
                 self.need(")")?;
                 self.need(".")?;
-                Subject::Queue { which, ports, stat: self.one_of("a statistic", &names::STATS)? }
+                Subject::Queue { which, ports, window, stat: self.one_of("a statistic", &names::SAMPLE_STATS)? }
             }
             None => {
                 self.need(".")?;

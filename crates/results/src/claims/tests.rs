@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 use serde_json::{Value as Json, json};
 
-use super::ast::{Function, Operator, Order, Subject, names};
+use super::ast::{Function, Operator, Order, Subject, Window, names};
 use super::*;
 use crate::store::RunResults;
 use crate::testbed;
@@ -41,6 +41,8 @@ fn checks_hold_or_not() {
         "a.network.drops == 0 and a.network.drops_by_tier.inter + a.network.drops_by_tier.\"random\" == 0",
         "a.queue(\"receiver\").max >= 300KB and a.queue(\"receiver\").mean < a.queue(\"receiver\").p99",
         "a.phantom(\"class:inter\").max > 0B",
+        "a.queue(\"receiver\").min <= a.queue(\"receiver\").p5 and a.queue(\"receiver\").p10 <= a.queue(\"receiver\").p50",
+        "a.queue(\"receiver\", 0ns, 1s).max == a.queue(\"receiver\").max",
         "a.queue(\"left>right\").max < 100KiB",
         "abs(1 - 3) == 2 and min(3, 1, 2) == 1 and max(1ms, 2ms) == 2ms",
         "1 - 2 - 3 == -4 and 8 / 4 / 2 == 1 and 1 + 2 * 3 == 7 and (1 + 2) * 3 == 9 and --1 == 1",
@@ -58,6 +60,30 @@ fn checks_hold_or_not() {
     for text in ["a.all.count != 5", "a.all.count == 5 and a.all.count < 5", "1 > 1", "1 >= 2", "2 <= 1"] {
         assert!(!held(text), "{text}");
     }
+}
+
+#[test]
+fn windows_cut_samples() {
+    let results = runs();
+    let (rates, end) = (&results[0].rates.rows, results[0].rates.rows.last().unwrap().time_ns);
+    // A flow that was sampled at 0 only is not in the window.
+    let later = rates.iter().filter(|row| row.time_ns > 0);
+    let flows: std::collections::BTreeSet<u32> = later.map(|row| row.flow).collect();
+    let last = |flow| rates.iter().rev().find(|row| row.flow == flow).unwrap().delivered_bytes as f64;
+    let got: Vec<f64> = flows.into_iter().map(last).collect();
+    let sum: f64 = got.iter().sum();
+    let jain = sum * sum / (got.len() as f64 * got.iter().map(|bytes| bytes * bytes).sum::<f64>());
+    let of = |text: &str| value(&expression(text).unwrap(), &Runs::of_results(&results)).unwrap().amount;
+    let near = |a: f64, b: f64| assert!((a - b).abs() <= 1e-9 * b.abs(), "{a} {b}");
+    near(of(&format!("a.flows(0ns, {end}ns).rate * {end}ns")), sum * 8.0);
+    near(of(&format!("a.flows(0ns, {end}ns).jain")), jain);
+    let half = end / 100_000 * 50_000;
+    let parts = format!("a.flows(0ns, {half}ns).rate * {half}ns + a.flows({half}ns, {end}ns).rate * {}ns", end - half);
+    assert!(of(&parts) <= sum * 8.0 * (1.0 + 1e-9));
+    let largest = format!("max(a.queue(receiver, 0ns, {half}ns).max, a.queue(receiver, {half}ns, {end}ns).max)");
+    near(of(&largest), of(&format!("a.queue(receiver, 0ns, {end}ns).max")));
+    assert!(refused("a.queue(receiver, 1000s, 1001s).max < 1B").contains("no samples of the ports"));
+    assert!(refused("a.flows(1000s, 1001s).rate < 1bps").contains("no flow was sampled then"));
 }
 
 #[test]
@@ -126,6 +152,10 @@ fn errors_point_at_the_column() {
         ("(1 < 2", 4, "expected `)`"),
         ("1e999 < 2", 1, "this number is too large"),
         ("a.queue(receiver.max < 1", 17, "expected `)`"),
+        ("a.queue(receiver, 3).max < 1", 19, "expected a time such as 20ms"),
+        ("a.queue(receiver, 3ms).max < 1", 22, "expected `,`"),
+        ("a.flows(3ms, 2ms).rate < 1", 14, "the window ends before it begins"),
+        ("a.flows(0ms, 2ms).rte < 1", 19, "expected a measure of sampled flows: rate, jain"),
         ("1 < 2 < 3", 7, "expected `and`, an operator or the end"),
     ];
     for (text, column, message) in cases {
@@ -242,6 +272,10 @@ fn any_name() -> impl Strategy<Value = String> {
     prop_oneof![4 => "[a-zA-Z_][a-zA-Z0-9_]{0,6}", 1 => "[ -~é]{1,8}", 1 => word(&names::PARTS).prop_map(String::from)]
 }
 
+fn window() -> impl Strategy<Value = Window> {
+    (0..1u64 << 40, 1..1u64 << 40).prop_map(|(from_ns, length)| Window { from_ns, to_ns: from_ns + length })
+}
+
 fn metric() -> impl Strategy<Value = Expr> {
     let run = prop_oneof![3 => any_name(), 1 => "[a-z+]{1,4},[a-z]{1,3}=[0-9]\\.[0-9](,x=[a-z ]{1,3})?"];
     let (class, metric, stat) = (any_name, word(&names::SPREADS), || word(&names::STATS));
@@ -253,8 +287,9 @@ fn metric() -> impl Strategy<Value = Expr> {
         1 => any_name().prop_map(Subject::Drops),
         1 => (word(&names::PAUSES), any_name()).prop_map(|(key, tier)| Subject::Pauses { key, tier }),
         1 => word(&names::LAW).prop_map(Subject::Law),
-        1 => (word(&names::SAMPLED), any_name(), stat())
-            .prop_map(|(which, ports, stat)| Subject::Queue { which, ports, stat }),
+        1 => (word(&names::SAMPLED), any_name(), prop::option::of(window()), word(&names::SAMPLE_STATS))
+            .prop_map(|(which, ports, window, stat)| Subject::Queue { which, ports, window, stat }),
+        1 => (window(), word(&names::FLOWS)).prop_map(|(window, key)| Subject::Flows { window, key }),
     ];
     (run, subject).prop_map(|(run, subject)| Expr::Metric(Metric { run, subject }))
 }
