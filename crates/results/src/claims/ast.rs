@@ -172,6 +172,13 @@ pub enum Subject {
         /// Which number of it.
         stat: &'static str,
     },
+    /// `flows(FROM, TO).KEY`: what the sampled flows got in that time.
+    Flows {
+        /// The time.
+        window: Window,
+        /// Which number of it.
+        key: &'static str,
+    },
 }
 
 /// A stretch of simulated time, both ends in it.
@@ -205,18 +212,20 @@ impl fmt::Display for Window {
 /// The words of the language.
 pub mod names {
     /// Parts of a run that are no classes of flows.
-    pub const PARTS: [&str; 10] =
-        ["fairness", "network", "law", "queue", "phantom", "ingress", "pseudo", "feedback", "buffer", "rate"];
+    pub const PARTS: [&str; 11] =
+        ["fairness", "network", "law", "flows", "queue", "phantom", "ingress", "pseudo", "feedback", "buffer", "rate"];
     /// Of sampled ports, of sampled switches, and of sampled flows.
     pub const SAMPLED: [&str; 7] = ["queue", "phantom", "ingress", "pseudo", "feedback", "buffer", "rate"];
-    /// Of samples.
-    pub const SAMPLE_STATS: [&str; 8] = ["mean", "min", "p10", "p50", "p90", "p95", "p99", "max"];
     /// Of a class of flows, with a statistic.
     pub const SPREADS: [&str; 2] = ["fct", "slowdown"];
     /// Of a class of flows, alone.
     pub const TOTALS: [&str; 3] = ["goodput", "count", "completed"];
-    /// Of times and queues.
+    /// Of times.
     pub const STATS: [&str; 6] = crate::summary::Spread::STATS;
+    /// Of samples: also small percentiles, to tell whether a queue runs dry.
+    pub const SAMPLE_STATS: [&str; 10] = ["mean", "p50", "p90", "p95", "p99", "max", "min", "p1", "p5", "p10"];
+    /// After `flows`: the rate of all together, and Jain's index.
+    pub const FLOWS: [&str; 2] = ["rate", "jain"];
     /// After `fairness`.
     pub const FAIRNESS: [&str; 3] = ["jain_mean", "jain_final", "converged_at"];
     /// After `network`.
@@ -344,6 +353,7 @@ impl fmt::Display for Metric {
                 }
                 write!(f, ").{stat}")
             }
+            Subject::Flows { window, key } => write!(f, "{run}.flows({window}).{key}"),
         }
     }
 }

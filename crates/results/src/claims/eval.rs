@@ -224,6 +224,20 @@ fn measured(metric: &Metric, runs: &Runs<'_>) -> Result<Value, EvalError> {
             let found = entries.iter().find(|(name, _)| name == key);
             found.map(|&(_, times)| Value::number(times as f64)).ok_or_else(|| missing("is not counted".into()))
         }
+        Subject::Flows { window, key } => {
+            let (_, _, rates) = samples.ok_or_else(|| missing("the run's samples of flows are not at hand".into()))?;
+            let got = got_in(rates, *window);
+            let (sum, squares) = got.values().fold((0.0, 0.0), |(sum, squares), &bytes| {
+                let bytes = bytes as f64;
+                (sum + bytes, squares + bytes * bytes)
+            });
+            match *key {
+                _ if got.is_empty() => Err(missing("no flow was sampled then".into())),
+                "rate" => Ok(Value::bps(sum * 8e9 / (window.to_ns - window.from_ns) as f64)),
+                _ if squares > 0.0 => Ok(Value::number(sum * sum / (got.len() as f64 * squares))),
+                _ => Err(missing("the flows got nothing then".into())),
+            }
+        }
         Subject::Queue { which, ports: choice, window, stat } => {
             let (ports, switches, rates) =
                 samples.ok_or_else(|| missing("the run's port samples are not at hand".into()))?;
@@ -301,6 +315,20 @@ fn rates_of(rates: &RateTable, wanted: std::ops::Range<u32>, window: Option<Wind
         }
     }
     values
+}
+
+/// What was acknowledged to each flow that was sampled in the window: up to its last sample there, since its last one
+/// up to the beginning.
+fn got_in(rates: &RateTable, window: Window) -> BTreeMap<u32, u64> {
+    let (mut before, mut got) = (BTreeMap::new(), BTreeMap::new());
+    for row in rates.rows.iter().take_while(|row| row.time_ns <= window.to_ns) {
+        if row.time_ns <= window.from_ns {
+            before.insert(row.flow, row.delivered_bytes);
+        } else {
+            got.insert(row.flow, row.delivered_bytes.saturating_sub(before.get(&row.flow).copied().unwrap_or(0)));
+        }
+    }
+    got
 }
 
 fn cell_of<'a>(metric: &Metric, summary: &'a Summary, class: &str) -> Result<&'a Cell, EvalError> {

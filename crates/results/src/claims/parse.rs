@@ -318,7 +318,7 @@ impl<'a> Parser<'a> {
         let from_ns = self.time()?;
         self.need(",")?;
         let to_ns = self.time()?;
-        if to_ns < from_ns {
+        if to_ns <= from_ns {
             return self.wrong(start..self.at, "this ends before it begins");
         }
         Ok(Window { from_ns, to_ns })
@@ -355,7 +355,7 @@ impl<'a> Parser<'a> {
             run = format!("{run},{point}");
         }
         self.need(".")?;
-        let (part, quoted) = self.name("all, intra, inter, a size bin, fairness, network, law, queue, phantom, ingress, pseudo, feedback, buffer or rate")?;
+        let (part, quoted) = self.name("all, intra, inter, a size bin, fairness, network, law, flows, queue, phantom, ingress, pseudo, feedback, buffer or rate")?;
         let word = names::PARTS.into_iter().find(|&known| !quoted && known == part);
         let subject = match word {
             Some("fairness") => {
@@ -377,6 +377,13 @@ impl<'a> Parser<'a> {
                 } else {
                     Subject::Network(self.one_of("a total of the network", &names::NETWORK)?)
                 }
+            }
+            Some("flows") => {
+                self.need("(")?;
+                let window = self.window()?;
+                self.need(")")?;
+                self.need(".")?;
+                Subject::Flows { window, key: self.one_of("a measure of sampled flows", &names::FLOWS)? }
             }
             Some(which) => {
                 self.need("(")?;

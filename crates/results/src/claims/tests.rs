@@ -68,6 +68,8 @@ fn checks_hold_or_not() {
         "a.network.drops == 0 and a.network.drops_by_tier.inter + a.network.drops_by_tier.\"random\" == 0",
         "a.queue(\"receiver\").max >= 300KB and a.queue(\"receiver\").mean < a.queue(\"receiver\").p99",
         "a.phantom(\"class:inter\").max > 0B",
+        "a.queue(\"receiver\").min <= a.queue(\"receiver\").p5 and a.queue(\"receiver\").p10 <= a.queue(\"receiver\").p50",
+        "a.queue(\"receiver\", 0ns, 1s).max == a.queue(\"receiver\").max",
         "a.queue(\"left>right\").max < 100KiB",
         "abs(1 - 3) == 2 and min(3, 1, 2) == 1 and max(1ms, 2ms) == 2ms",
         "1 - 2 - 3 == -4 and 8 / 4 / 2 == 1 and 1 + 2 * 3 == 7 and (1 + 2) * 3 == 9 and --1 == 1",
@@ -140,6 +142,30 @@ fn samples_are_chosen_by_time() {
 }
 
 #[test]
+fn windows_cut_samples() {
+    let results = runs();
+    let (rates, end) = (&results[0].rates.rows, results[0].rates.rows.last().unwrap().time_ns);
+    // A flow that was sampled at 0 only is not in the window.
+    let later = rates.iter().filter(|row| row.time_ns > 0);
+    let flows: std::collections::BTreeSet<u32> = later.map(|row| row.flow).collect();
+    let last = |flow| rates.iter().rev().find(|row| row.flow == flow).unwrap().delivered_bytes as f64;
+    let got: Vec<f64> = flows.into_iter().map(last).collect();
+    let sum: f64 = got.iter().sum();
+    let jain = sum * sum / (got.len() as f64 * got.iter().map(|bytes| bytes * bytes).sum::<f64>());
+    let of = |text: &str| value(&expression(text).unwrap(), &Runs::of_results(&results)).unwrap().amount;
+    let near = |a: f64, b: f64| assert!((a - b).abs() <= 1e-9 * b.abs(), "{a} {b}");
+    near(of(&format!("a.flows(0ns, {end}ns).rate * {end}ns")), sum * 8.0);
+    near(of(&format!("a.flows(0ns, {end}ns).jain")), jain);
+    let half = end / 100_000 * 50_000;
+    let parts = format!("a.flows(0ns, {half}ns).rate * {half}ns + a.flows({half}ns, {end}ns).rate * {}ns", end - half);
+    assert!(of(&parts) <= sum * 8.0 * (1.0 + 1e-9));
+    let largest = format!("max(a.queue(receiver, 0ns, {half}ns).max, a.queue(receiver, {half}ns, {end}ns).max)");
+    near(of(&largest), of(&format!("a.queue(receiver, 0ns, {end}ns).max")));
+    assert!(refused("a.queue(receiver, 1000s, 1001s).max < 1B").contains("no samples of the ports"));
+    assert!(refused("a.flows(1000s, 1001s).rate < 1bps").contains("no flow was sampled then"));
+}
+
+#[test]
 fn never_is_later_than_any_time() {
     let mut results = runs();
     results[1].summary.fairness.converged_at_ns = None;
@@ -205,6 +231,10 @@ fn errors_point_at_the_column() {
         ("(1 < 2", 4, "expected `)`"),
         ("1e999 < 2", 1, "this number is too large"),
         ("a.queue(receiver.max < 1", 17, "expected `)`"),
+        ("a.queue(receiver, 3).max < 1", 19, "expected a time such as 20ms"),
+        ("a.queue(receiver, 3ms).max < 1", 22, "expected `,`"),
+        ("a.flows(3ms, 2ms).rate < 1", 14, "this ends before it begins"),
+        ("a.flows(0ms, 2ms).rte < 1", 19, "expected a measure of sampled flows: rate, jain"),
         ("1 < 2 < 3", 7, "expected `and`, an operator or the end"),
     ];
     for (text, column, message) in cases {
@@ -321,6 +351,11 @@ fn any_name() -> impl Strategy<Value = String> {
     prop_oneof![4 => "[a-zA-Z_][a-zA-Z0-9_]{0,6}", 1 => "[ -~é]{1,8}", 1 => word(&names::PARTS).prop_map(String::from)]
 }
 
+fn window() -> impl Strategy<Value = Window> {
+    let time = || prop_oneof![0..1u64 << 50, (0..1_000u64).prop_map(|ms| ms * 1_000_000)];
+    (time(), time()).prop_map(|(a, b)| Window { from_ns: a.min(b), to_ns: a.max(b) + 1 })
+}
+
 fn metric() -> impl Strategy<Value = Expr> {
     let run = prop_oneof![3 => any_name(), 1 => "[a-z+]{1,4},[a-z]{1,3}=[0-9]\\.[0-9](,x=[a-z ]{1,3})?"];
     let (class, metric, stat) = (any_name, word(&names::SPREADS), || word(&names::STATS));
@@ -332,15 +367,11 @@ fn metric() -> impl Strategy<Value = Expr> {
         1 => any_name().prop_map(Subject::Drops),
         1 => (word(&names::PAUSES), any_name()).prop_map(|(key, tier)| Subject::Pauses { key, tier }),
         1 => word(&names::LAW).prop_map(Subject::Law),
-        1 => (word(&names::SAMPLED), any_name(), window(), word(&names::SAMPLE_STATS))
+        1 => (window(), word(&names::FLOWS)).prop_map(|(window, key)| Subject::Flows { window, key }),
+        1 => (word(&names::SAMPLED), any_name(), prop::option::of(window()), word(&names::SAMPLE_STATS))
             .prop_map(|(which, ports, window, stat)| Subject::Queue { which, ports, window, stat }),
     ];
     (run, subject).prop_map(|(run, subject)| Expr::Metric(Metric { run, subject }))
-}
-
-fn window() -> impl Strategy<Value = Option<Window>> {
-    let time = || prop_oneof![0..1u64 << 50, (0..1_000u64).prop_map(|ms| ms * 1_000_000)];
-    prop::option::of((time(), time()).prop_map(|(a, b)| Window { from_ns: a.min(b), to_ns: a.max(b) }))
 }
 
 fn any_expr() -> impl Strategy<Value = Expr> {
