@@ -232,7 +232,9 @@ fn measured(metric: &Metric, runs: &Runs<'_>) -> Result<Value, EvalError> {
                 (sum + bytes, squares + bytes * bytes)
             });
             match *key {
-                _ if got.is_empty() => Err(missing("no flow was sampled then".into())),
+                _ if got.is_empty() || window.from_ns == window.to_ns => {
+                    Err(missing("no flow was sampled then".into()))
+                }
                 "rate" => Ok(Value::bps(sum * 8e9 / (window.to_ns - window.from_ns) as f64)),
                 _ if squares > 0.0 => Ok(Value::number(sum * sum / (got.len() as f64 * squares))),
                 _ => Err(missing("the flows got nothing then".into())),

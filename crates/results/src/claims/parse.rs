@@ -318,7 +318,7 @@ impl<'a> Parser<'a> {
         let from_ns = self.time()?;
         self.need(",")?;
         let to_ns = self.time()?;
-        if to_ns <= from_ns {
+        if to_ns < from_ns {
             return self.wrong(start..self.at, "this ends before it begins");
         }
         Ok(Window { from_ns, to_ns })
