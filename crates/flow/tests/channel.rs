@@ -114,6 +114,8 @@ fn transfer(flow: Flow, channel: Channel) -> Result<Tally, TestCaseError> {
         timeouts_cut: true,
         recovery: flow.recovery,
         paced_header: 0,
+        overshoots: false,
+        catches_up: true,
     };
     let mut sender = Sender::new(config, law, Time::ZERO);
     let mut receiver = Receiver::new(flow.packets, flow.ack_every, flow.recovery);

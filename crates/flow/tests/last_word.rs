@@ -36,6 +36,8 @@ fn the_answer_to_a_duplicate_ends_the_flow() {
         timeouts_cut: true,
         recovery: Recovery::Selective,
         paced_header: 0,
+        overshoots: false,
+        catches_up: true,
     };
     let mut sender = Sender::new(config, Open, Time::ZERO);
     let mut now = Time::ZERO;

@@ -42,6 +42,8 @@ fn an_acknowledgement_whose_newest_packet_is_known_still_counts() {
         timeouts_cut: true,
         recovery: Recovery::Selective,
         paced_header: 0,
+        overshoots: false,
+        catches_up: true,
     };
     let mut sender = Sender::new(config, Counts::default(), Time::ZERO);
     while sender.poll(Time::ZERO) == SendState::Now {

@@ -36,6 +36,8 @@ fn a_lost_window_larger_than_what_is_permitted_next_is_given_up_in_two_timeouts(
         timeouts_cut: true,
         recovery: Recovery::Selective,
         paced_header: 0,
+        overshoots: false,
+        catches_up: true,
     };
     let mut sender = Sender::new(config, Shrinks(1_000), Time::ZERO);
     let mut now = Time::ZERO;

@@ -133,6 +133,13 @@ pub struct HostConfig {
     pub recovery: Recovery,
     /// Whether pacing counts headers, as network cards that pace do; else a law's rate is one of payload.
     pub pace_headers: bool,
+    /// Whether pacing makes up for packets that left late: see [`flow::FlowConfig::catches_up`].
+    pub catches_up: bool,
+    /// Whether windows may be overshot by a part of a packet.
+    pub overshoots: bool,
+    /// In which units reports of ports come, as a multiple of the HPCC simulator's: 128 bytes sent, 80 bytes that wait,
+    /// and whole nanoseconds; 0 reports exactly.
+    pub int_multi: u32,
     /// Whether receivers answer marks by packets of their own.
     pub cnp: Option<Cnp>,
     /// Holding packets at the edge.
@@ -163,6 +170,9 @@ impl Default for HostConfig {
             timeouts_cut: true,
             recovery: Recovery::Selective,
             pace_headers: false,
+            catches_up: true,
+            overshoots: false,
+            int_multi: 0,
             cnp: None,
             on_ramp: None,
             clocks: Clocks::default(),

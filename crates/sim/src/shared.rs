@@ -101,6 +101,7 @@ struct Leaving<'a> {
     params: &'a [PortParams],
     first_link: usize,
     reports: bool,
+    int_multi: u32,
     others: &'a [OtherEnd],
     salts: Salts,
 }
@@ -134,6 +135,7 @@ impl Outlet<Carried> for Leaving<'_> {
                 queue: departure.queue,
                 rate: params.config().rate,
             };
+            let hop = if self.int_multi == 0 { hop } else { in_units(hop, self.int_multi) };
             reports.add(&mut report, hop);
         }
         self.links.depart_with(link, packet.passed(departure.passage), report);
@@ -151,6 +153,18 @@ impl Leaving<'_> {
         if let Some(reports) = &mut self.links.reports {
             reports.forget(report);
         }
+    }
+}
+
+/// A report as the HPCC simulator's packets have room for it.
+#[cold]
+fn in_units(hop: Hop, multi: u32) -> Hop {
+    let down = |value: u64, unit: u64| value - value % unit;
+    Hop {
+        time: Time::from_ps(down(hop.time.ps(), 1_000)),
+        sent: Bytes::new(down(hop.sent.get(), 128 * u64::from(multi))),
+        queue: Bytes::new(down(hop.queue.get(), 80 * u64::from(multi))),
+        rate: hop.rate,
     }
 }
 
@@ -244,6 +258,7 @@ impl SharedNode {
             params: around.params,
             first_link: self.first_link,
             reports: self.reports,
+            int_multi: around.setup.host.int_multi,
             others: &self.others,
             salts: around.salts,
         };

@@ -37,6 +37,8 @@ impl Steady {
             timeouts_cut: true,
             recovery: Recovery::Selective,
             paced_header: 0,
+            overshoots: false,
+            catches_up: true,
         };
         let now = Time::from_us(1);
         let mut sender = Sender::new(config, law, now);

@@ -43,6 +43,11 @@ pub struct FlowConfig {
     pub recovery: Recovery,
     /// Bytes that each packet counts for beside its payload where sending is paced: its header, or none.
     pub paced_header: u32,
+    /// Whether a packet may leave as long as the window is not full, though it does not fit any more.
+    pub overshoots: bool,
+    /// Whether packets that left late, held back by window or card, are made up for: pacing counts from when they could
+    /// have left. If not, it counts from when they left.
+    pub catches_up: bool,
 }
 
 impl FlowConfig {
@@ -269,10 +274,18 @@ impl<L: ControlLaw> Sender<L> {
     pub fn poll(&mut self, now: Time) -> SendState {
         let Some(bytes) = self.next_bytes() else { return SendState::Blocked };
         // One packet may always be in flight, or a window under a packet would stop the flow.
-        if self.in_flight + Bytes::new(bytes.into()) > self.permit.window && !self.in_flight.is_zero() {
+        if self.is_full(bytes, self.permit.window) && !self.in_flight.is_zero() {
             return SendState::Blocked;
         }
         if self.next_send > now { SendState::At(self.next_send) } else { SendState::Now }
+    }
+
+    /// Whether a window has no room for a packet.
+    #[inline(always)]
+    fn is_full(&self, bytes: u32, window: Bytes) -> bool {
+        // A packet that does not fit counts as one byte where windows may be overshot.
+        let bytes = if self.config.overshoots { 1 } else { bytes };
+        self.in_flight + Bytes::new(bytes.into()) > window
     }
 
     /// The payload of the packet that would go next, a lost one first; none if there is nothing to send.
@@ -335,10 +348,11 @@ impl<L: ControlLaw> Sender<L> {
         if permit.pacing != Rate::MAX {
             let gap = permit.pacing.time_for(Bytes::new(u64::from(bytes + self.config.paced_header)));
             // A packet that the network card held back does not slow the ones behind it.
-            self.next_send = (self.next_send + gap).max(now);
+            let from = if self.config.catches_up { self.next_send } else { now };
+            self.next_send = (from + gap).max(now);
         }
         let ask = if let Some(next) = self.next_bytes() {
-            self.in_flight + Bytes::new(next.into()) > permit.window
+            self.is_full(next, permit.window)
         } else {
             self.records.get_mut(seq).app_limited = self.in_flight < permit.window;
             true

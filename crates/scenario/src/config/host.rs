@@ -48,6 +48,16 @@ words! {
 }
 
 words! {
+    /// When a window is full.
+    WindowWord, "\"strict\" or \"overshoot\"" {
+        /// When the next packet does not fit.
+        Strict = "strict",
+        /// When no byte fits.
+        Overshoot = "overshoot",
+    }
+}
+
+words! {
     /// What a pacing rate counts.
     PaceWord, "\"payload\" or \"wire\"" {
         /// Payload alone.
@@ -111,6 +121,10 @@ table! {
         nack_interval: Span = Span::from_us(500);
         /// What a law's pacing rate counts. `payload`: payload alone. `wire`: headers too, as network cards that pace do.
         pace: PaceWord = PaceWord::Payload;
+        /// Whether pacing makes up for packets that a full window or a busy card held back.
+        catch_up: bool = true;
+        /// `strict`: a packet leaves if it fits the window. `overshoot`: as long as the window is not full, as in HPCC's simulator.
+        window_check: WindowWord = WindowWord::Strict;
         /// Least time between two notifications (CNP) of a flow, which receivers send on marks, or `off`.
         cnp: At<OffOr<Span>> = At::default_of(OffOr::Off);
         /// Size of such a notification on the wire, in bytes.
@@ -129,6 +143,8 @@ table! {
         on_ramp: OffOr<OnRampTable> = OffOr::Off;
         /// Bytes that reports of ports (INT) add to each data packet and each acknowledgement where a law reads them.
         int_header: At<u32> = At::default_of(42);
+        /// Reports of ports in HPCC's simulator's units, this many times 128 bytes sent and 80 bytes that wait, and in whole nanoseconds; 0: exact.
+        int_multi: u32 = 0;
     }
 }
 
@@ -164,6 +180,10 @@ table! {
         /// As in `[host]`.
         pace: Option<PaceWord> = None;
         /// As in `[host]`.
+        catch_up: Option<bool> = None;
+        /// As in `[host]`.
+        window_check: Option<WindowWord> = None;
+        /// As in `[host]`.
         cnp: Option<At<OffOr<Span>>> = None;
         /// As in `[host]`.
         cnp_size: Option<NonZeroU16> = None;
@@ -181,6 +201,8 @@ table! {
         on_ramp: Option<OffOr<OnRampTable>> = None;
         /// As in `[host]`.
         int_header: Option<At<u32>> = None;
+        /// As in `[host]`.
+        int_multi: Option<u32> = None;
     }
 }
 
@@ -254,6 +276,8 @@ impl Host {
             recovery,
             nack_interval,
             pace,
+            catch_up,
+            window_check,
             cnp,
             cnp_size,
             segment,
@@ -262,7 +286,8 @@ impl Host {
             clock_drift,
             clock_resync,
             on_ramp,
-            int_header
+            int_header,
+            int_multi
         );
         host
     }
@@ -290,6 +315,9 @@ impl Host {
                 RecoveryWord::GoBackN => Recovery::GoBackN { nack_interval: self.nack_interval },
             },
             pace_headers: self.pace == PaceWord::Wire,
+            catches_up: self.catch_up,
+            overshoots: self.window_check == WindowWord::Overshoot,
+            int_multi: self.int_multi,
             cnp: self.cnp.value().map(|interval| Cnp { interval, size: self.cnp_size.get().into() }),
             on_ramp: self.on_ramp.as_ref().map(OnRampTable::config),
             clocks: Clocks {

@@ -36,5 +36,7 @@ pub(super) fn flow_config(setup: &Setup, spec: &FlowSpec) -> FlowConfig {
         timeouts_cut: host.timeouts_cut,
         recovery: host.recovery,
         paced_header: if host.pace_headers { host.header } else { 0 },
+        overshoots: host.overshoots,
+        catches_up: host.catches_up,
     }
 }

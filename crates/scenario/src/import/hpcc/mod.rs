@@ -137,7 +137,7 @@ fn imported(
         ("topology", ports.topology(&network)),
         ("switch", switch(&config)?),
         ("port", ports.table()),
-        ("host", host(payload, scheme.mode)),
+        ("host", host(payload, scheme.mode, if scheme.mode == 3 { config.count("INT_MULTI", 1)? } else { 0 })),
         ("schemes", Value::table([(scheme.law, scheme.table)])),
         ("traffic", traffic),
     ]);
@@ -237,7 +237,7 @@ fn scheme(
 }
 
 /// How hosts behave there.
-fn host(payload: u32, mode: u32) -> Value {
+fn host(payload: u32, mode: u32, multi: u32) -> Value {
     // 14 B for the link, 20 for IP, 8 for UDP, 6 of its own; TIMELY adds a timestamp. An acknowledgement has 46 B and
     // is padded to 60, and HPCC's reports come on top of the 46.
     Value::table([
@@ -245,6 +245,10 @@ fn host(payload: u32, mode: u32) -> Value {
         ("header", Value::Integer(if mode == 7 { 56 } else { 48 })),
         ("ack_size", Value::Integer(if mode == 3 { 46 } else { 60 })),
         ("int_header", Value::Integer(42)),
+        ("int_multi", Value::Integer(multi.into())),
+        ("pace", Value::string("wire")),
+        ("catch_up", Value::Boolean(false)),
+        ("window_check", Value::string("overshoot")),
         ("recovery", Value::string("go-back-n")),
         ("nack_interval", Value::string("500us")),
         ("timeouts_cut", Value::Boolean(false)),
@@ -277,7 +281,6 @@ fn ignored(config: &Config, notes: &mut Vec<String>) -> Result<(), Fault> {
         config.switch("SAMPLE_FEEDBACK", false)?,
         "SAMPLE_FEEDBACK is left out: every acknowledgement carries reports",
     );
-    note(config.count("INT_MULTI", 1)? != 1, "INT_MULTI is left out: reports are exact");
     note(!config.switch("RATE_BOUND", true)?, "RATE_BOUND 0 is left out: rates are kept");
     note(true, "the simulator has no retransmission timer; here one mends what a lost tail would hang");
     let known: Vec<&str> =
