@@ -239,7 +239,8 @@ fn measured(metric: &Metric, runs: &Runs<'_>) -> Result<Value, EvalError> {
             }
         }
         Subject::Queue { which, ports: choice, window, stat } => {
-            let (ports, switches, _) = samples.ok_or_else(|| missing("the run's port samples are not at hand".into()))?;
+            let (ports, switches, _) =
+                samples.ok_or_else(|| missing("the run's port samples are not at hand".into()))?;
             let of_ports = |of: fn(&PortRow) -> Option<u64>| {
                 let rows = ports.chosen(choice);
                 let rows = rows.iter().filter(|row| window.is_none_or(|window| window.has(row.time_ns)));

@@ -2,7 +2,9 @@
 
 use std::fmt;
 
-use super::ast::{Check, Comparison, Expr, Function, Metric, Operator, Order, Subject, Window, is_name, names, normal_point};
+use super::ast::{
+    Check, Comparison, Expr, Function, Metric, Operator, Order, Subject, Window, is_name, names, normal_point,
+};
 use super::quantity::{Dimension, Unit};
 
 /// The longest text of an expression: every walk over its tree is no deeper than this.
