@@ -451,6 +451,8 @@ impl<P> Port<P> {
             self.frames = self.frames.saturating_sub(1);
         }
         if self.queues[class].is_empty() {
+            // Its places are used from the first again: those are near the processor.
+            self.queues[class].clear();
             self.filled &= !(1 << class);
         }
         self.waiting_ps[class] -= waiting.service_ps;
