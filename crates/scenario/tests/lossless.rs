@@ -263,3 +263,19 @@ fn requests_are_groups_of_flows_from_different_hosts() {
     assert!(build(&[("traffic.0.window", "1ns")]).unwrap_err().contains("zero flows"));
     assert!(build(&[("traffic.0.among", "even")]).unwrap_err().contains("25 hosts"));
 }
+
+#[test]
+fn controllers_act_before_the_first_packet() {
+    // Without flows LSCC feeds back 2 MB a round trip and a period on average, 7.3 Gb/s, and swings around that.
+    let set = [
+        ("traffic", "[{ kind = \"long\", flows = [[0, 16]], size = \"1MB\", start = \"100ms\" }]"),
+        ("series", "{ interval = \"10ms\", ports = [\"class:inter\"] }"),
+        ("schemes.lscc.lscc.q_ref", "\"2MB\""),
+        ("stop", "\"101ms\""),
+    ];
+    let built = run(&set, "lscc").unwrap();
+    let outcome = sim::run(&built.setup, 1, |flow, path| built.laws.make(flow, path), &mut |_| true);
+    let late = outcome.port_samples.iter().filter(|sample| sample.time >= units::Time::from_ms(60));
+    let rates: Vec<u64> = late.map(|sample| sample.feedback.bps()).collect();
+    assert!(rates.len() >= 8 && rates.iter().all(|&bps| bps < 20_000_000_000), "{rates:?}");
+}

@@ -123,7 +123,7 @@ impl Plane {
                 shared.push(it);
             }
         }
-        Self {
+        let mut plane = Self {
             first_node,
             first_link,
             window_ps,
@@ -148,6 +148,18 @@ impl Plane {
             samples: Vec::new(),
             switch_samples: Vec::new(),
             forwarded: 0,
+        };
+        plane.wake();
+        plane
+    }
+
+    /// Switches whose controllers act by themselves do so before the first packet, too.
+    fn wake(&mut self) {
+        for (node, &shared) in self.shared_of.iter().enumerate().filter(|(_, shared)| **shared != u32::MAX) {
+            let next = self.shared[shared as usize].next_ps();
+            if next != u64::MAX {
+                self.links.schedule.activate_between(node, next);
+            }
         }
     }
 
