@@ -53,6 +53,9 @@ struct Limiting {
     notify_ps: u64,
 }
 
+/// Resets after which a silent flow is forgotten.
+const REMEMBERED: u64 = 64;
+
 /// Bytes of a feedback message on the wire: a minimum Ethernet frame.
 const FEEDBACK_SIZE: u16 = 64;
 
@@ -126,17 +129,23 @@ impl Controllers {
         for it in &mut self.limitings {
             if it.notify_ps <= now_ps {
                 it.notify_ps += it.params.interval.unsigned_ps();
-                // A flow that is not heard of for that long is forgotten: most have ended.
-                let idle_ps = it.params.reset.unsigned_ps();
-                it.table.retain(|_, (_, heard_ps)| *heard_ps + idle_ps > now_ps);
+                // A flow that has not been heard of for a reset is not told: most have ended. What it has sent is
+                // remembered for longer: it may only be paused.
+                let reset_ps = it.params.reset.unsigned_ps();
+                it.table.retain(|_, (_, heard_ps)| *heard_ps + reset_ps.saturating_mul(REMEMBERED) > now_ps);
                 if it.state.over(now) {
                     let params = &it.params;
-                    acts.extend(it.table.iter_mut().filter(|(_, (entry, _))| entry.is_chosen(now, params)).map(
-                        |(&flow, _)| {
-                            let packet = to_source(Kind::DirectCnp, flow, params.size, now_ps, setup);
-                            Act { to: None, carried: Carried { packet, report: Report::NONE } }
-                        },
-                    ));
+                    acts.extend(
+                        it.table
+                            .iter()
+                            .filter(|(_, (entry, heard_ps))| {
+                                *heard_ps + reset_ps > now_ps && entry.is_chosen(now, params)
+                            })
+                            .map(|(&flow, _)| {
+                                let packet = to_source(Kind::DirectCnp, flow, params.size, now_ps, setup);
+                                Act { to: None, carried: Carried { packet, report: Report::NONE } }
+                            }),
+                    );
                 }
             }
         }

@@ -59,7 +59,6 @@ pub trait Outlet<P> {
 #[derive(Debug)]
 struct Waiting<P> {
     item: P,
-    service_ps: u64,
     size: u32,
     /// The port that it came in by; [`NOWHERE`] if the switch made it or nothing is booked for it.
     from: u16,
@@ -147,13 +146,7 @@ impl<P: Framed> SharedSwitch<P> {
             _ => false,
         };
         let from = from.map_or(NOWHERE, |from| from as u16);
-        self.enqueue(
-            to,
-            class,
-            packet,
-            Waiting { item, service_ps: 0, size: packet.size, from, booked, marked: false },
-            out,
-        );
+        self.enqueue(to, class, packet, Waiting { item, size: packet.size, from, booked, marked: false }, out);
     }
 
     /// Whether a packet would make an egress queue longer than what is left of the shared part lets it be.
@@ -174,7 +167,6 @@ impl<P: Framed> SharedSwitch<P> {
     ) {
         let now_ps = packet.now_ps;
         let port = &mut self.ports[to];
-        waiting.service_ps = port.params.serializer.time_for(waiting.size);
         let phantom = port.params.phantom.as_ref();
         waiting.marked = phantom.is_some_and(|phantom| port.phantom.add(phantom, port.salt, packet));
         if port.params.config.mark_at == MarkAt::Enqueue {
@@ -258,8 +250,8 @@ impl<P: Framed> SharedSwitch<P> {
     #[inline(always)]
     fn serve(&mut self, index: usize, class: usize, waiting: Waiting<P>, at_ps: u64, out: &mut impl Outlet<P>) {
         let port = &mut self.ports[index];
-        port.in_service_ps = waiting.service_ps;
-        port.idle_at_ps = at_ps + waiting.service_ps;
+        port.in_service_ps = port.params.serializer.time_for(waiting.size);
+        port.idle_at_ps = at_ps + port.in_service_ps;
         let mut marked = waiting.marked;
         if port.params.config.mark_at == MarkAt::Dequeue {
             let at = Arrival { now_ps: at_ps, ..waiting.item.arrival() };
@@ -299,7 +291,7 @@ impl<P: Framed> SharedSwitch<P> {
         let Some(pfc) = self.config.pfc else { return };
         let item = P::frame(pause, class as u8, pfc.frame, now_ps);
         let arrival = Arrival { now_ps, ..item.arrival() };
-        let waiting = Waiting { item, service_ps: 0, size: pfc.frame, from: NOWHERE, booked: false, marked: false };
+        let waiting = Waiting { item, size: pfc.frame, from: NOWHERE, booked: false, marked: false };
         let waited = self.ports[port].queues[0].len();
         self.enqueue(port, 0, &arrival, waiting, out);
         self.ports[port].put_first(waited);
@@ -417,7 +409,7 @@ impl<P> Port<P> {
     #[inline]
     fn push(&mut self, class: usize, waiting: Waiting<P>) {
         self.filled |= 1 << class;
-        self.waiting_ps[class] += waiting.service_ps;
+        self.waiting_ps[class] += self.params.serializer.time_for(waiting.size);
         self.waiting[class] += u64::from(waiting.size);
         self.waiting_bytes += u64::from(waiting.size);
         self.most_waiting = self.most_waiting.max(self.waiting_bytes);
@@ -455,7 +447,7 @@ impl<P> Port<P> {
             self.queues[class].clear();
             self.filled &= !(1 << class);
         }
-        self.waiting_ps[class] -= waiting.service_ps;
+        self.waiting_ps[class] -= self.params.serializer.time_for(waiting.size);
         self.waiting[class] -= u64::from(waiting.size);
         self.waiting_bytes -= u64::from(waiting.size);
         Some((class, waiting))
