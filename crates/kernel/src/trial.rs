@@ -21,7 +21,7 @@ pub enum Call {
     /// The kernel reports an episode of loss.
     Lost(Report),
     /// The law's own acknowledgement, as the simulator makes it.
-    LawAck(Ack),
+    LawAck(Ack<'static>),
     /// The law's own loss.
     LawLoss(Loss),
     /// The law's own notification of a new base round trip.
