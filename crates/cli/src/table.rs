@@ -40,7 +40,13 @@ pub(crate) fn headline(runs: &[RunResults]) -> String {
     let fair = runs.iter().any(|run| run.summary.fairness.jain_mean.is_some());
     // Programs on real packets send for as long as they like: their rate and their round trip are what tells them apart.
     let real = runs.iter().any(|run| run.summary.emulator.is_some());
+    let asked = runs.iter().any(|run| run.summary.requests.count > 0);
+    let shared = runs.iter().any(|run| !run.summary.network.switches.is_empty());
+    let paused = runs.iter().any(|run| run.summary.network.pfc_pauses > 0);
     let mut header = vec!["run", "done", "FCT mean", "FCT p99"];
+    if asked {
+        header.extend(["request mean", "request p99"]);
+    }
     if both {
         header.extend(["intra mean", "intra p99", "inter mean", "inter p99"]);
     }
@@ -48,6 +54,12 @@ pub(crate) fn headline(runs: &[RunResults]) -> String {
         header.extend(["goodput", "RTT mean"]);
     }
     header.extend(["slowdown p99", "drops", "resent", "timeouts", "marks", "longest queue"]);
+    if shared {
+        header.push("fullest buffer");
+    }
+    if paused {
+        header.extend(["pauses", "host paused"]);
+    }
     if fair {
         header.extend(["Jain", "fair from"]);
     }
@@ -61,6 +73,9 @@ pub(crate) fn headline(runs: &[RunResults]) -> String {
             fct(&flows.all, "mean"),
             fct(&flows.all, "p99"),
         ];
+        if asked {
+            row.extend([fct(&it.requests, "mean"), fct(&it.requests, "p99")]);
+        }
         if both {
             for cell in [&flows.intra, &flows.inter] {
                 row.extend([fct(cell, "mean"), fct(cell, "p99")]);
@@ -78,6 +93,12 @@ pub(crate) fn headline(runs: &[RunResults]) -> String {
             it.network.ecn_marks.to_string(),
             bytes(it.network.max_queue_bytes),
         ]);
+        if shared {
+            row.push(bytes(it.network.max_buffer_bytes));
+        }
+        if paused {
+            row.extend([it.network.pfc_pauses.to_string(), time(it.network.host_pause_ns)]);
+        }
         if fair {
             row.push(it.fairness.jain_final.map_or("-".into(), |jain| format!("{jain:.3}")));
             row.push(it.fairness.converged_at_ns.map_or("never".into(), |ns| time(ns as f64)));
