@@ -470,8 +470,8 @@ impl Plane {
         self.shared.iter().map(SharedNode::outcome)
     }
 
-    /// Ports that wait for the other end and make senders wait in turn: (port, port of the senders' cable).
-    pub(crate) fn held_back(&self, setup: &Setup) -> Vec<(LinkId, LinkId)> {
+    /// Ports that wait for the other end and make senders wait in turn: (port, port of the senders' cable, class).
+    pub(crate) fn held_back(&self, setup: &Setup) -> Vec<(LinkId, LinkId, u8)> {
         self.shared.iter().flat_map(|shared| shared.held_back(setup)).collect()
     }
 

@@ -371,11 +371,11 @@ impl SharedNode {
     }
 
     /// Ports that wait for the other end and make their own senders wait: (link out, link out of the same cable as those
-    /// senders), by the network's numbers.
-    pub(crate) fn held_back(&self, setup: &Setup) -> Vec<(LinkId, LinkId)> {
+    /// senders, class), by the network's numbers.
+    pub(crate) fn held_back(&self, setup: &Setup) -> Vec<(LinkId, LinkId, u8)> {
         let first = setup.network.links_out(self.node).start;
         let link = |port: usize| LinkId(first + port as u32);
-        self.switch.held_back().into_iter().map(|(port, from)| (link(port), link(from))).collect()
+        self.switch.held_back().into_iter().map(|(port, from, class)| (link(port), link(from), class)).collect()
     }
 }
 

@@ -353,24 +353,25 @@ impl<P: Framed> SharedSwitch<P> {
         self.headroom_drops
     }
 
-    /// Ports that the other end pauses, with the cables whose senders this makes wait in turn: (port, cable), the same
-    /// pair once. A cable's sender waits where its packets are held back and have it paused; at a relay, in any case.
-    pub fn held_back(&self) -> Vec<(usize, usize)> {
+    /// Ports that the other end pauses, with the cables whose senders this makes wait in turn: (port, cable, class), each
+    /// once. A cable's sender waits where its packets are held back and have it paused; at a relay, in any case.
+    pub fn held_back(&self) -> Vec<(usize, usize, u8)> {
         let relays = self.config.pfc.is_some_and(|pfc| pfc.relay);
-        let mut pairs = Vec::new();
+        let mut held = Vec::new();
         for (index, port) in self.ports.iter().enumerate() {
             for class in (0..CLASSES).filter(|&class| port.paused >> class & 1 == 1) {
                 let lying = port.queues[class].iter().filter(|it| it.booked).map(|it| usize::from(it.from));
                 let waiting = lying.filter(|&from| self.pool.is_paused(from, class));
                 let others = (0..self.ports.len()).filter(|&other| relays && other != index);
                 for from in waiting.chain(others) {
-                    if !pairs.contains(&(index, from)) {
-                        pairs.push((index, from));
+                    let it = (index, from, class as u8);
+                    if !held.contains(&it) {
+                        held.push(it);
                     }
                 }
             }
         }
-        pairs
+        held
     }
 }
 
