@@ -142,7 +142,7 @@ fn too_little_headroom_is_counted() {
     assert_eq!(outcome.switches[1].max_buffer.get(), 5_000 + 64);
     // Without pauses all that finds no room is dropped, and is no fault of headroom.
     let open = Switch { pfc: None, ..pausing(1 << 20) };
-    setup.network = setup.network.sharing(|_| Some(open));
+    setup.network = setup.network.sharing(|_, _| Some(open));
     let outcome = run(&setup, 1);
     let drops = outcome.switches.iter().map(|it| it.headroom_drops).collect::<Vec<_>>();
     // Packets 4 to 7 find 3,000 bytes before them.
@@ -283,15 +283,14 @@ fn lossless() -> impl Strategy<Value = Setup> {
                 FlowSpec { class: 1 + index % classes, start, ..flow(src, dst, size) }
             });
             let mut setup = common::setup(network, flows.collect(), Time::from_ms(2_000));
-            let kept = |node: &fabric::Node, setup: &Setup| {
-                let id = setup.network.nodes().iter().position(|it| it.name == node.name).unwrap();
-                let of = setup.network.links_out(fabric::NodeId(id as u32));
-                let gates: Vec<Gate> = of.map(|link| setup.network.port(LinkId(link)).config().gate).collect();
+            let kept = |network: &Network, node| {
+                let of = network.links_out(node);
+                let gates: Vec<Gate> = of.map(|link| network.port(LinkId(link)).config().gate).collect();
                 let config = Switch { reserve: Bytes::new(reserve), ..pausing(0) };
                 let kept = fabric::kept(&config, &gates, classes.into());
                 Switch { buffer: kept + Bytes::new(shared), ..config }
             };
-            setup.network = setup.network.clone().sharing(|node| Some(kept(node, &setup)));
+            setup.network = setup.network.sharing(|network, node| Some(kept(network, node)));
             setup.host.mss = mss;
             setup.host.rto_min = Some(Span::from_ms(20));
             setup

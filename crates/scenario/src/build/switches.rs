@@ -58,12 +58,12 @@ impl<'a> Sharing<'a> {
         self.table.settings(tier, self.over)
     }
 
-    /// Lets the switches of a network share their buffers.
-    pub(crate) fn lay(&self, network: &mut Network) {
-        network.share(|network, node| {
-            let settings = self.settings(tier(network, node));
-            Some(settings.config(self.asked))
-        });
+    /// Lets the switches of a network share their buffers; relays do already, in their own way.
+    pub(crate) fn lay(&self, network: Network) -> Network {
+        network.sharing(|network, node| {
+            let settings = || self.settings(tier(network, node)).config(self.asked);
+            Some(network.nodes()[node.index()].switch.unwrap_or_else(settings))
+        })
     }
 }
 
