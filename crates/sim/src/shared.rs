@@ -119,7 +119,7 @@ impl Outlet<Carried> for Leaving<'_> {
         }
         if params.loses(self.salts.of(link), &packet.arrival()) {
             self.losses[departure.port] += 1;
-            self.forget(report);
+            self.links.forget(report);
             return;
         }
         if packet.is_signal() && !self.others[departure.port].hears(packet.kind()) {
@@ -144,15 +144,7 @@ impl Outlet<Carried> for Leaving<'_> {
     fn drop(&mut self, item: Carried, port: usize, _: bool) {
         let egress = &mut self.links.egress[self.first_link + port];
         egress.drops = egress.drops.saturating_add(1);
-        self.forget(item.report);
-    }
-}
-
-impl Leaving<'_> {
-    fn forget(&mut self, report: Report) {
-        if let Some(reports) = &mut self.links.reports {
-            reports.forget(report);
-        }
+        self.links.forget(item.report);
     }
 }
 

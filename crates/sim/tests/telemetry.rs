@@ -111,6 +111,18 @@ fn a_queue_is_reported_as_it_is_left_behind() {
     }
 }
 
+/// Looking at a host's card changes nothing of what it sends; a card that loses everything loses reports, too.
+#[test]
+fn a_sampled_card_sends_reports_back() {
+    let full = Rate::from_gbps(8);
+    let mut setup = line(full, false, vec![flow(0, 2, 3 * 936)]);
+    let expected = told(&setup, 1);
+    assert!(expected[&0].iter().all(|hops| hops.len() == 2));
+    let cards = (0..4).map(|host| setup.network.uplink(fabric::HostId(host))).collect();
+    setup.series = sim::SeriesConfig { interval: Span::from_us(1), ports: cards, ..setup.series };
+    assert_eq!(told(&setup, 1), expected);
+}
+
 /// Switches that are not to report do not, and their packets carry nothing; the others do.
 #[test]
 fn only_switches_that_report_are_in_it() {
