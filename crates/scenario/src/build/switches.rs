@@ -127,7 +127,7 @@ pub(crate) fn modules(lscc: &Lscc, network: &Network, longest_rtt: Option<Span>)
             interval: *lscc.interval,
             long_flow,
             reset: lscc.reset.map_or(*lscc.period, |at: At<Span>| *at),
-            size: lscc.size.get(),
+            size: lscc.size.get().into(),
             telemetry: lscc.telemetry,
         };
         let calculation = CalculationParams {
