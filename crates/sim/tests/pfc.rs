@@ -130,6 +130,36 @@ fn a_pause_and_a_resume_take_their_time() {
     }
 }
 
+/// Switch a has queues of its own and heeds nothing: pauses and rates for it end with the link. Were they passed on they
+/// would come to host 0, and pause its card.
+#[test]
+fn what_a_plain_switch_does_not_know_ends_with_the_link() {
+    let mut setup = line(100_000);
+    setup.network = setup.network.sharing(|network, node| {
+        let it = &network.nodes()[node.index()];
+        (it.name == "b").then_some(it.switch).flatten()
+    });
+    let [card, ab, ba, last] = ["h0>a", "a>b", "b>a", "a>h0"].map(|name| link(&setup.network, name));
+    let params = laws::lscc::CalculationParams {
+        period: Span::from_us(10),
+        reference: Bytes::new(1_000),
+        step: Rate::from_gbps(1),
+        lowest: Rate::from_mbps(1),
+        highest: Rate::from_gbps(8),
+        lag: Span::from_us(2),
+    };
+    setup.modules = vec![sim::ModuleSpec { link: ba, module: sim::Module::RateCalculation(params) }];
+    let outcome = run(&setup, 1);
+    assert!(outcome.flows.iter().all(|flow| flow.completed.is_set() && flow.stats.retransmits == 0));
+    let rates = outcome.switches.iter().map(|it| it.messages).sum::<u64>();
+    assert!(rates > 5, "{rates}");
+    // A packet of flow 1 and 8 acknowledgements; over b's link also a pause, at 7 us, and a resume, when 2,000 bytes are
+    // left of packets 1 to 7, at 54.
+    let packets = [ba, last].map(|link| outcome.links[link.index()].packets);
+    assert_eq!(packets, [9 + 2 + rates, 9]);
+    assert_eq!([card, ab].map(|link| outcome.links[link.index()].pauses), [0, 0]);
+}
+
 /// The same with 2,500 bytes of headroom: packets 4 and 5 fit in, packet 6 does not.
 #[test]
 fn too_little_headroom_is_counted() {
