@@ -4,8 +4,8 @@
 //! A port sends frames first (pauses and resumes, in their order), then control, then data classes in turn, one packet
 //! each.
 //!
-//! A packet that arrives needs room even if it leaves at once. It leaves the buffer when its service begins. Packets of class 0 (control) lie in a buffer of their own that
-//! has no limit: they are few, and nothing pauses them.
+//! A packet that arrives needs room even if it leaves at once. It leaves the buffer when its service begins. Packets of
+//! class 0 (control) lie in a buffer of their own that has no limit: they are few, and nothing pauses them.
 //!
 //! What happens at one time happens in this order: arrivals, by input link; then decisions of ports, by port. So a port
 //! that falls idle, or is resumed, when packets arrive chooses among those, too.
@@ -561,6 +561,7 @@ mod tests {
         let classes: Vec<u8> = log.left.iter().map(|(.., it)| it.class).collect();
         assert_eq!(classes, [1, 2, 1, 2, 1]);
     }
+
     /// A relay of three cables: what arrives over the third may be for either of the others, so it rests while one of
     /// them is paused.
     #[test]
