@@ -164,15 +164,6 @@ impl Network {
         &self.params
     }
 
-    /// The same with the ports of switches sharing a buffer where `config` says so.
-    #[must_use]
-    pub fn sharing(mut self, config: impl Fn(&Node) -> Option<Switch>) -> Self {
-        for node in self.nodes.iter_mut().filter(|node| node.kind == NodeKind::Switch) {
-            node.switch = config(node);
-        }
-        self
-    }
-
     /// A link's port settings.
     pub fn port(&self, link: LinkId) -> &PortParams {
         &self.params[self.links[link.index()].params as usize]
@@ -221,14 +212,15 @@ impl Network {
         format!("{name}#{place}")
     }
 
-    /// Lets the ports of switches share their buffers, as `of` says of each that does not yet.
-    pub fn share(&mut self, mut of: impl FnMut(&Self, NodeId) -> Option<Switch>) {
+    /// The same with the ports of each switch sharing a buffer, or not, as `of` says; asked in order of nodes.
+    #[must_use]
+    pub fn sharing(mut self, mut of: impl FnMut(&Self, NodeId) -> Option<Switch>) -> Self {
         for node in 0..self.nodes.len() {
-            let it = &self.nodes[node];
-            if it.kind == NodeKind::Switch && it.switch.is_none() {
-                self.nodes[node].switch = of(self, NodeId(node as u32));
+            if self.nodes[node].kind == NodeKind::Switch {
+                self.nodes[node].switch = of(&self, NodeId(node as u32));
             }
         }
+        self
     }
 
     /// The summed rate of all links of a class out of one datacenter.

@@ -3,7 +3,8 @@
 //! is what a sender must remember for it: of each transmission the time at which it was handed over, by its own clock,
 //! until its OR-ACK brings the time at which it came, by the receiver's.
 //!
-//! A lost OR-ACK is harmless: a later one takes its place, and what is remembered of all before it is dropped.
+//! A lost OR-ACK is harmless: a later one takes its place, and what is remembered of all before it is dropped. Where none
+//! comes, what is acknowledged is forgotten.
 
 use alloc::collections::VecDeque;
 
@@ -50,8 +51,12 @@ impl Hold {
         Handover { clock_ns, mark: self.on_ramp.mark(now) }
     }
 
-    /// A packet leaves.
-    pub fn on_sent(&mut self, seq: u32, attempt: u8, handover: Handover) {
+    /// A packet leaves, where all below `unsettled` are acknowledged. Of those nothing is remembered any more: an OR-ACK
+    /// leaves before the acknowledgement, so theirs are lost. That bounds what is remembered by what is in flight.
+    pub fn on_sent(&mut self, seq: u32, attempt: u8, handover: Handover, unsettled: u32) {
+        while self.sent.front().is_some_and(|sent| sent.seq < unsettled) {
+            self.sent.pop_front();
+        }
         self.sent.push_back(Sent { seq, attempt, handover });
     }
 
@@ -101,7 +106,7 @@ mod tests {
         for seq in 0..5 {
             let now = Time::from_us(seq.into());
             let handover = hold.hand_over(now, (u32::MAX - 1_000).wrapping_add(seq * 1_000));
-            hold.on_sent(seq, 1, handover);
+            hold.on_sent(seq, 1, handover, 0);
         }
         hold
     }
@@ -121,6 +126,24 @@ mod tests {
         // Held again, from 34 to 38: time that is held twice counts once.
         assert_eq!(delay(34, 3, 1_999 + 14_000), (14_000, Time::from_us(38)));
         assert_eq!([33, 50].map(|us| hold.held(Time::from_us(us))), [4, 8].map(Span::from_us));
+    }
+
+    #[test]
+    fn without_any_or_ack_no_more_is_remembered_than_is_in_flight() {
+        let mut hold = hold();
+        let handover = hold.hand_over(Time::ZERO, 0);
+        for seq in 0..1_000u32 {
+            hold.on_sent(seq, 1, handover, seq.saturating_sub(10));
+            assert!(hold.sent.len() <= 11, "{seq}");
+        }
+        // Packet 990 is missing, goes again and is acknowledged at last.
+        for seq in 1_000..1_020 {
+            hold.on_sent(seq, 1, handover, 990);
+        }
+        hold.on_sent(990, 2, handover, 990);
+        assert_eq!(hold.sent.len(), 31);
+        hold.on_sent(1_020, 1, handover, 1_020);
+        assert_eq!(hold.sent.len(), 1);
     }
 
     #[test]

@@ -54,6 +54,8 @@ pub struct LawInfo {
     pub source: &'static str,
     /// What it listens to.
     pub signals: &'static str,
+    /// Whether it reads the reports of ports (INT), so that packets must carry them.
+    pub reads_reports: bool,
     /// What can be set.
     pub params: &'static [ParamInfo],
 }
@@ -114,6 +116,7 @@ const UNOCC: LawInfo = LawInfo {
     summary: "AIMD on marks at the granularity of the intra-datacenter RTT for all flows, with Quick Adapt",
     source: "Uno (SC 2025), §4.1, Algorithm 1",
     signals: "ECN, delay, acknowledged bytes",
+    reads_reports: false,
     params: unocc::Params::TABLE,
 };
 
@@ -123,6 +126,7 @@ const GEMINI: LawInfo = LawInfo {
     summary: "AIMD on marks inside a datacenter and on delay between them, both scaled with the BDP",
     source: "Zeng et al. (ICNP 2019; journal version), §III, Algorithm 1",
     signals: "ECN, delay, loss",
+    reads_reports: false,
     params: gemini::Params::TABLE,
 };
 
@@ -132,6 +136,7 @@ const DCTCP: LawInfo = LawInfo {
     summary: "cuts the window in proportion to the fraction of marked bytes",
     source: "Alizadeh et al. (SIGCOMM 2010), §3; RFC 8257",
     signals: "ECN, loss",
+    reads_reports: false,
     params: dctcp::Params::TABLE,
 };
 
@@ -141,6 +146,7 @@ const MPRDMA: LawInfo = LawInfo {
     summary: "one packet more a round trip, half a packet less a marked packet",
     source: "Lu et al. (NSDI 2018), congestion control and multi-path ACK-clocking",
     signals: "ECN, loss",
+    reads_reports: false,
     params: mprdma::Params::TABLE,
 };
 
@@ -150,6 +156,7 @@ const BBR: LawInfo = LawInfo {
     summary: "paces at the measured bandwidth and keeps about two measured BDPs in flight (version 1)",
     source: "Cardwell et al. (ACM Queue 2016); draft-cardwell-iccrg-bbr-congestion-control-00",
     signals: "delivery rate, delay, timeout",
+    reads_reports: false,
     params: bbr::Params::TABLE,
 };
 
@@ -159,6 +166,7 @@ const CUBIC: LawInfo = LawInfo {
     summary: "grows as a cubic function of the time since the last cut",
     source: "RFC 9438, §4; RFC 8511 for marks",
     signals: "loss, ECN if switched on",
+    reads_reports: false,
     params: cubic::Params::TABLE,
 };
 
@@ -168,6 +176,7 @@ const NEWRENO: LawInfo = LawInfo {
     summary: "one packet more a round trip, half the window at a loss",
     source: "RFC 5681, §3; RFC 6582; RFC 8511 for marks",
     signals: "loss, ECN if switched on",
+    reads_reports: false,
     params: newreno::Params::TABLE,
 };
 
@@ -177,6 +186,7 @@ const DCQCN: LawInfo = LawInfo {
     summary: "cuts the rate at each notification of marks, then recovers by timer and byte counter",
     source: "Zhu et al. (SIGCOMM 2015), §3; variants of HPCC's simulator",
     signals: "congestion notifications, direct ones too; ECN in acknowledgements if switched on",
+    reads_reports: false,
     params: dcqcn::Params::TABLE,
 };
 
@@ -186,6 +196,7 @@ const TIMELY: LawInfo = LawInfo {
     summary: "moves the rate against the gradient of the RTT",
     source: "Mittal et al. (SIGCOMM 2015), §4, Algorithm 1; variants of HPCC's simulator",
     signals: "delay",
+    reads_reports: false,
     params: timely::Params::TABLE,
 };
 
@@ -195,6 +206,7 @@ const HPCC: LawInfo = LawInfo {
     summary: "keeps what is in flight on every link under its bandwidth-delay product; HPCC* with a loop near the source",
     source: "Li et al. (SIGCOMM 2019), §3, Algorithm 1; LSCC, §III-D",
     signals: "in-band telemetry, direct telemetry if switched on",
+    reads_reports: true,
     params: hpcc::Params::TABLE,
 };
 
@@ -204,6 +216,7 @@ const DCTCP_RATE: LawInfo = LawInfo {
     summary: "cuts a rate in proportion to the fraction of marked packets, from line rate on",
     source: "HPCC's simulator; equations of Alizadeh et al. (SIGCOMM 2010), §3",
     signals: "ECN",
+    reads_reports: false,
     params: dctcp_rate::Params::TABLE,
 };
 
@@ -213,6 +226,7 @@ const LINE_RATE: LawInfo = LawInfo {
     summary: "sends at line rate whatever happens: only flow control holds it back",
     source: "none",
     signals: "none",
+    reads_reports: false,
     params: line_rate::Params::TABLE,
 };
 
@@ -222,6 +236,7 @@ const FIXED: LawInfo = LawInfo {
     summary: "a constant window, whatever happens: a baseline and an aid to tests",
     source: "none",
     signals: "none",
+    reads_reports: false,
     params: fixed::Params::TABLE,
 };
 

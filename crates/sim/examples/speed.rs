@@ -36,7 +36,7 @@ fn main() {
         pfc: Some(pfc),
         int: true,
     };
-    let network = if shared { network.sharing(|_| Some(switch)) } else { network };
+    let network = if shared { network.sharing(|_, _| Some(switch)) } else { network };
     let hosts = network.hosts().len() as u32;
     let size = Bytes::new(if which == "permutation" { mib << 20 } else { mib << 19 });
     let flows = (0..hosts)

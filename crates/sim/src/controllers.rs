@@ -182,7 +182,8 @@ impl Controllers {
             return acts;
         }
         if !packet.is_data() {
-            if packet.kind() == Kind::Cnp {
+            // Without notifications nobody would read the table, or clear it.
+            if packet.kind() == Kind::Cnp && !it.params.telemetry {
                 it.entry(packet).on_cnp(now);
             }
             return acts;

@@ -252,40 +252,74 @@ fn gather<L: ControlLaw>(
     }
 }
 
-/// Ports that wait for each other in a circle. `held_back` has (a port that the other end pauses, a port of the same
-/// switch whose other end it pauses in turn): the port at that other end waits for the first.
-fn deadlock(setup: &Setup, held_back: &[(LinkId, LinkId)]) -> Vec<LinkId> {
+/// Ports that wait for each other in a circle of one class. `held_back` has (a port that the other end pauses, a port of
+/// the same switch whose other end it pauses in turn, the class): the port at that other end waits for the first.
+fn deadlock(setup: &Setup, held_back: &[(LinkId, LinkId, u8)]) -> Vec<LinkId> {
     // The packets that `port` holds back came in over the other direction of `cable`.
-    let waits_for = |link: LinkId| {
-        let of = held_back.iter().filter(move |(_, cable)| setup.network.links()[cable.index()].reverse == link);
-        of.map(|&(port, _)| port)
+    let waits_for = |(link, class): (LinkId, u8)| -> Vec<(LinkId, u8)> {
+        let reverse = |cable: LinkId| setup.network.links()[cable.index()].reverse;
+        let of = held_back.iter().filter(|&&(_, cable, of)| (reverse(cable), of) == (link, class));
+        of.map(|&(port, ..)| (port, class)).collect()
     };
     // A walk that comes back to where it was: depth first, each port once.
-    let mut state: BTreeMap<LinkId, bool> = BTreeMap::new();
-    for &(start, _) in held_back {
+    let mut state: BTreeMap<(LinkId, u8), bool> = BTreeMap::new();
+    for &(start, _, class) in held_back {
+        let start = (start, class);
         if state.contains_key(&start) {
             continue;
         }
-        let mut path: Vec<(LinkId, Vec<LinkId>)> = vec![(start, waits_for(start).collect())];
+        let mut path = vec![(start, waits_for(start))];
         state.insert(start, true);
-        while let Some((link, left)) = path.last_mut() {
+        while let Some((at, left)) = path.last_mut() {
             let Some(next) = left.pop() else {
-                state.insert(*link, false);
+                state.insert(*at, false);
                 path.pop();
                 continue;
             };
             match state.get(&next) {
                 Some(true) => {
-                    let from = path.iter().position(|(link, _)| *link == next).unwrap_or(0);
-                    return path[from..].iter().map(|(link, _)| *link).collect();
+                    let from = path.iter().position(|(at, _)| *at == next).unwrap_or(0);
+                    return path[from..].iter().map(|((link, _), _)| *link).collect();
                 }
                 Some(false) => {}
                 None => {
                     state.insert(next, true);
-                    path.push((next, waits_for(next).collect()));
+                    path.push((next, waits_for(next)));
                 }
             }
         }
     }
     Vec::new()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::setup::HostConfig;
+    use fabric::{PortConfig, Routes, topology};
+    use units::{Rate, Span};
+
+    /// Two ports that wait for each other: a circle where they hold back one class, none where each holds back another.
+    #[test]
+    fn a_circle_is_of_one_class() {
+        let port = PortConfig::new(Rate::from_gbps(8), Span::from_us(1));
+        let network = topology::single_switch(&topology::SingleSwitch { hosts: vec![(port, port); 2] }).unwrap();
+        let setup = Setup {
+            routes: Routes::new(&network).unwrap(),
+            network,
+            flows: Vec::new(),
+            host: HostConfig::default(),
+            modules: Vec::new(),
+            series: crate::SeriesConfig::default(),
+            seed: 0,
+            stop: Time::ZERO,
+            intra_rtt: Span::ZERO,
+        };
+        let [a, b] = [LinkId(0), LinkId(1)];
+        let back = |link: LinkId| setup.network.links()[link.index()].reverse;
+        let found = |classes: [u8; 2]| deadlock(&setup, &[(a, back(b), classes[0]), (b, back(a), classes[1])]);
+        assert_eq!(found([1, 1]).len(), 2);
+        assert_eq!((found([1, 2]), found([2, 1])), (Vec::new(), Vec::new()));
+        assert_eq!(deadlock(&setup, &[(a, back(b), 1), (b, back(a), 2), (b, back(a), 1)]).len(), 2);
+    }
 }

@@ -315,6 +315,14 @@ impl Links {
         }
     }
 
+    /// What a packet carried is lost with it.
+    #[inline]
+    pub(crate) fn forget(&mut self, report: Report) {
+        if let Some(reports) = &mut self.reports {
+            reports.forget(report);
+        }
+    }
+
     /// A packet's service has begun: it is on its way, unless the link loses it.
     #[inline(always)]
     pub(crate) fn depart_or_lose(

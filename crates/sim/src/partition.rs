@@ -49,7 +49,7 @@ impl Wire for Card<'_> {
 
     #[inline]
     fn transmit_with(&mut self, packet: Packet, report: Report) {
-        self.plane.enqueue_with(self.node, self.link, packet, report, self.setup);
+        self.plane.enqueue_with(self.link, packet, report, self.setup);
     }
 
     #[inline]
@@ -59,9 +59,7 @@ impl Wire for Card<'_> {
 
     #[inline]
     fn forget(&mut self, report: Report) {
-        if let Some(reports) = self.plane.reports() {
-            reports.forget(report);
-        }
+        self.plane.forget(report);
     }
 }
 

@@ -187,10 +187,10 @@ impl Plane {
         self.links.fifos.pop_with(fifo)
     }
 
-    /// The reports that packets carry, where they do.
+    /// A report is read, or lost.
     #[inline]
-    pub(crate) fn reports(&mut self) -> Option<&mut Reports> {
-        self.links.reports.as_mut()
+    pub(crate) fn forget(&mut self, report: Report) {
+        self.links.forget(report);
     }
 
     #[inline]
@@ -333,19 +333,26 @@ impl Plane {
         }
     }
 
-    /// Queues a packet that a host sends at `packet.time_ps`, with what it carries. Packets that carry something are
-    /// sent by hosts whose ports are plain.
+    /// Queues a packet that a host sends at `packet.time_ps`, with what it carries. A host's card is at most sampled, or
+    /// loses by chance: it serves in order.
     #[inline(always)]
-    pub(crate) fn enqueue_with(&mut self, node: usize, link: usize, packet: Packet, report: Report, setup: &Setup) {
+    pub(crate) fn enqueue_with(&mut self, link: usize, packet: Packet, report: Report, setup: &Setup) {
         let salt = self.salt(link);
         let arrival = packet.arrival();
-        let egress = &mut self.links.egress[link];
-        if egress.mode != Mode::Plain || report == Report::NONE {
-            if let Some(reports) = &mut self.links.reports {
-                reports.forget(report);
+        if self.links.egress[link].mode == Mode::Special {
+            let special = &mut self.specials[self.special_of[link] as usize];
+            debug_assert!(special.lazy.is_none(), "a card serves in order");
+            if special.ticks.are_due(arrival.now_ps) {
+                special.sample(&mut self.links, arrival.now_ps, setup, salt, self.first_link, &mut self.samples);
             }
-            self.enqueue(node, link, packet, setup);
-        } else if let Some(passage) = egress.admit(&self.params[egress.params as usize], salt, &arrival) {
+        }
+        let egress = &mut self.links.egress[link];
+        let params = &self.params[egress.params as usize];
+        let Some(passage) = egress.admit(params, salt, &arrival) else { return self.links.forget(report) };
+        if egress.mode == Mode::Special && params.loses(salt, &arrival) {
+            self.specials[self.special_of[link] as usize].losses += 1;
+            self.links.forget(report);
+        } else {
             self.links.depart_with(link, packet.passed(passage), report);
         }
     }
@@ -482,8 +489,8 @@ impl Plane {
         self.shared.iter().map(SharedNode::outcome)
     }
 
-    /// Ports that wait for the other end and make senders wait in turn: (port, port of the senders' cable).
-    pub(crate) fn held_back(&self, setup: &Setup) -> Vec<(LinkId, LinkId)> {
+    /// Ports that wait for the other end and make senders wait in turn: (port, port of the senders' cable, class).
+    pub(crate) fn held_back(&self, setup: &Setup) -> Vec<(LinkId, LinkId, u8)> {
         self.shared.iter().flat_map(|shared| shared.held_back(setup)).collect()
     }
 

@@ -122,7 +122,8 @@ pub struct HostConfig {
     /// lost by timeouts only.
     pub reordering: Option<Span>,
     /// Lower bound of the retransmission timeout; none chooses the base round trip with every queue of the path
-    /// full, or 5/4 of the base round trip if that is more or queues have no limit.
+    /// full, or 5/4 of the base round trip if that is more or queues have no limit; under go-back-N at least 4 ms more
+    /// than the base round trip, because a paused packet is late and not lost.
     pub rto_min: Option<Span>,
     /// Upper bound of the retransmission timeout; never under what `rto_min` would be if none were given, because a
     /// timeout that strikes before an answer can come resends for ever.

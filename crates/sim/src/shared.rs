@@ -119,7 +119,7 @@ impl Outlet<Carried> for Leaving<'_> {
         }
         if params.loses(self.salts.of(link), &packet.arrival()) {
             self.losses[departure.port] += 1;
-            self.forget(report);
+            self.links.forget(report);
             return;
         }
         if packet.is_signal() && !self.others[departure.port].hears(packet.kind()) {
@@ -144,15 +144,7 @@ impl Outlet<Carried> for Leaving<'_> {
     fn drop(&mut self, item: Carried, port: usize, _: bool) {
         let egress = &mut self.links.egress[self.first_link + port];
         egress.drops = egress.drops.saturating_add(1);
-        self.forget(item.report);
-    }
-}
-
-impl Leaving<'_> {
-    fn forget(&mut self, report: Report) {
-        if let Some(reports) = &mut self.links.reports {
-            reports.forget(report);
-        }
+        self.links.forget(item.report);
     }
 }
 
@@ -371,11 +363,11 @@ impl SharedNode {
     }
 
     /// Ports that wait for the other end and make their own senders wait: (link out, link out of the same cable as those
-    /// senders), by the network's numbers.
-    pub(crate) fn held_back(&self, setup: &Setup) -> Vec<(LinkId, LinkId)> {
+    /// senders, class), by the network's numbers.
+    pub(crate) fn held_back(&self, setup: &Setup) -> Vec<(LinkId, LinkId, u8)> {
         let first = setup.network.links_out(self.node).start;
         let link = |port: usize| LinkId(first + port as u32);
-        self.switch.held_back().into_iter().map(|(port, from)| (link(port), link(from))).collect()
+        self.switch.held_back().into_iter().map(|(port, from, class)| (link(port), link(from), class)).collect()
     }
 }
 

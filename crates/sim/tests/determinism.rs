@@ -104,7 +104,7 @@ fn controllers_at_a_long_haul_give_the_same_bits_at_any_number_of_threads() {
     for int in [false, true] {
         let pfc = Some(Pfc { frame: 64, relay: false });
         let switch = Switch { buffer: Bytes::new(6 << 20), reserve: Bytes::new(4_000), egress_alpha: None, pfc, int };
-        let network = dumbbell(&it).unwrap().sharing(|_| Some(switch));
+        let network = dumbbell(&it).unwrap().sharing(|_, _| Some(switch));
         let flows = (0..8).map(|src| FlowSpec {
             class: 1 + (src % 3) as u8,
             ..common::flow(src % 4, 4 + (src / 2 + 1) % 4, 3_000_000)
@@ -171,7 +171,7 @@ proptest! {
     ) {
         let mut setup = Setup { stop: Time::from_us(stop_us), ..case.setup };
         setup.host.int = int;
-        setup.network = setup.network.clone().sharing(|node| node.switch.map(|it| Switch { int, ..it }));
+        setup.network = setup.network.clone().sharing(|network, node| network.nodes()[node.index()].switch.map(|it| Switch { int, ..it }));
         if controlled {
             setup.modules = controllers(&setup, int);
         }
@@ -188,7 +188,7 @@ proptest! {
         prop_assume!(all_share && case.kind != Kind::Hpcc);
         let stop = Time::from_us(stop_us);
         let [unseen, seen] = [false, true].map(|int| {
-            let network = case.setup.network.clone().sharing(|node| node.switch.map(|it| Switch { int, ..it }));
+            let network = case.setup.network.clone().sharing(|network, node| network.nodes()[node.index()].switch.map(|it| Switch { int, ..it }));
             let mut setup = Setup { stop, network, ..case.setup.clone() };
             setup.host.int = int;
             sim::run(&setup, 2, common::law(case.kind, &[]), &mut |_| true)

@@ -130,6 +130,36 @@ fn a_pause_and_a_resume_take_their_time() {
     }
 }
 
+/// Switch a has queues of its own and heeds nothing: pauses and rates for it end with the link. Were they passed on they
+/// would come to host 0, and pause its card.
+#[test]
+fn what_a_plain_switch_does_not_know_ends_with_the_link() {
+    let mut setup = line(100_000);
+    setup.network = setup.network.sharing(|network, node| {
+        let it = &network.nodes()[node.index()];
+        (it.name == "b").then_some(it.switch).flatten()
+    });
+    let [card, ab, ba, last] = ["h0>a", "a>b", "b>a", "a>h0"].map(|name| link(&setup.network, name));
+    let params = laws::lscc::CalculationParams {
+        period: Span::from_us(10),
+        reference: Bytes::new(1_000),
+        step: Rate::from_gbps(1),
+        lowest: Rate::from_mbps(1),
+        highest: Rate::from_gbps(8),
+        lag: Span::from_us(2),
+    };
+    setup.modules = vec![sim::ModuleSpec { link: ba, module: sim::Module::RateCalculation(params) }];
+    let outcome = run(&setup, 1);
+    assert!(outcome.flows.iter().all(|flow| flow.completed.is_set() && flow.stats.retransmits == 0));
+    let rates = outcome.switches.iter().map(|it| it.messages).sum::<u64>();
+    assert!(rates > 5, "{rates}");
+    // A packet of flow 1 and 8 acknowledgements; over b's link also a pause, at 7 us, and a resume, when 2,000 bytes are
+    // left of packets 1 to 7, at 54.
+    let packets = [ba, last].map(|link| outcome.links[link.index()].packets);
+    assert_eq!(packets, [9 + 2 + rates, 9]);
+    assert_eq!([card, ab].map(|link| outcome.links[link.index()].pauses), [0, 0]);
+}
+
 /// The same with 2,500 bytes of headroom: packets 4 and 5 fit in, packet 6 does not.
 #[test]
 fn too_little_headroom_is_counted() {
@@ -142,7 +172,7 @@ fn too_little_headroom_is_counted() {
     assert_eq!(outcome.switches[1].max_buffer.get(), 5_000 + 64);
     // Without pauses all that finds no room is dropped, and is no fault of headroom.
     let open = Switch { pfc: None, ..pausing(1 << 20) };
-    setup.network = setup.network.sharing(|_| Some(open));
+    setup.network = setup.network.sharing(|_, _| Some(open));
     let outcome = run(&setup, 1);
     let drops = outcome.switches.iter().map(|it| it.headroom_drops).collect::<Vec<_>>();
     // Packets 4 to 7 find 3,000 bytes before them.
@@ -283,15 +313,14 @@ fn lossless() -> impl Strategy<Value = Setup> {
                 FlowSpec { class: 1 + index % classes, start, ..flow(src, dst, size) }
             });
             let mut setup = common::setup(network, flows.collect(), Time::from_ms(2_000));
-            let kept = |node: &fabric::Node, setup: &Setup| {
-                let id = setup.network.nodes().iter().position(|it| it.name == node.name).unwrap();
-                let of = setup.network.links_out(fabric::NodeId(id as u32));
-                let gates: Vec<Gate> = of.map(|link| setup.network.port(LinkId(link)).config().gate).collect();
+            let kept = |network: &Network, node| {
+                let of = network.links_out(node);
+                let gates: Vec<Gate> = of.map(|link| network.port(LinkId(link)).config().gate).collect();
                 let config = Switch { reserve: Bytes::new(reserve), ..pausing(0) };
                 let kept = fabric::kept(&config, &gates, classes.into());
                 Switch { buffer: kept + Bytes::new(shared), ..config }
             };
-            setup.network = setup.network.clone().sharing(|node| Some(kept(node, &setup)));
+            setup.network = setup.network.sharing(|network, node| Some(kept(network, node)));
             setup.host.mss = mss;
             setup.host.rto_min = Some(Span::from_ms(20));
             setup

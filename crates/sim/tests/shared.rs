@@ -31,7 +31,7 @@ proptest! {
 }
 
 fn assert_same(plain: Setup, kind: Kind) -> Result<(), TestCaseError> {
-    let shared = Setup { network: plain.network.clone().sharing(|_| Some(OPEN)), ..plain.clone() };
+    let shared = Setup { network: plain.network.clone().sharing(|_, _| Some(OPEN)), ..plain.clone() };
     let factory = common::law(kind, &[]);
     let [plain, shared] = [plain, shared].map(|setup| sim::run(&setup, 2, &factory, &mut |_| true));
     prop_assert_eq!(plain.flows, shared.flows);

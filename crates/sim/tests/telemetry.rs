@@ -49,7 +49,7 @@ fn line(between: Rate, apart: bool, flows: Vec<FlowSpec>) -> Setup {
     let sides = vec![(edge, edge); 2];
     let bottleneck = PortConfig { rate: between, ..edge };
     let it = Dumbbell { left: sides.clone(), right: sides, bottleneck, two_datacenters: apart };
-    let network = dumbbell(&it).unwrap().sharing(|_| Some(SWITCH));
+    let network = dumbbell(&it).unwrap().sharing(|_, _| Some(SWITCH));
     let mut setup = common::setup(network, flows, Time::from_ms(1));
     setup.host.mss = 936;
     setup.host.rto_min = Some(Span::from_ms(1));
@@ -111,13 +111,27 @@ fn a_queue_is_reported_as_it_is_left_behind() {
     }
 }
 
+/// Looking at a host's card changes nothing of what it sends; a card that loses everything loses reports, too.
+#[test]
+fn a_sampled_card_sends_reports_back() {
+    let full = Rate::from_gbps(8);
+    let mut setup = line(full, false, vec![flow(0, 2, 3 * 936)]);
+    let expected = told(&setup, 1);
+    assert!(expected[&0].iter().all(|hops| hops.len() == 2));
+    let cards = (0..4).map(|host| setup.network.uplink(fabric::HostId(host))).collect();
+    setup.series = sim::SeriesConfig { interval: Span::from_us(1), ports: cards, ..setup.series };
+    assert_eq!(told(&setup, 1), expected);
+}
+
 /// Switches that are not to report do not, and their packets carry nothing; the others do.
 #[test]
 fn only_switches_that_report_are_in_it() {
     let full = Rate::from_gbps(8);
     let mut setup = line(full, true, vec![flow(0, 2, 936)]);
-    let left = |node: &fabric::Node| node.datacenter == 0;
-    setup.network = setup.network.sharing(|node| Some(Switch { int: left(node), ..SWITCH }));
+    setup.network = setup.network.sharing(|network, node| {
+        let int = network.nodes()[node.index()].datacenter == 0;
+        Some(Switch { int, ..SWITCH })
+    });
     assert_eq!(told(&setup, 2)[&0], [[hop(2_000, 0, 0, full)]]);
     setup.host.int = false;
     assert_eq!(told(&setup, 2)[&0], [[]]);

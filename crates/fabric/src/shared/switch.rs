@@ -4,8 +4,8 @@
 //! A port sends frames first (pauses and resumes, in their order), then control, then data classes in turn, one packet
 //! each.
 //!
-//! A packet that arrives needs room even if it leaves at once. It leaves the buffer when its service begins. Packets of class 0 (control) lie in a buffer of their own that
-//! has no limit: they are few, and nothing pauses them.
+//! A packet that arrives needs room even if it leaves at once. It leaves the buffer when its service begins. Packets of
+//! class 0 (control) lie in a buffer of their own that has no limit: they are few, and nothing pauses them.
 //!
 //! What happens at one time happens in this order: arrivals, by input link; then decisions of ports, by port. So a port
 //! that falls idle, or is resumed, when packets arrive chooses among those, too.
@@ -345,24 +345,25 @@ impl<P: Framed> SharedSwitch<P> {
         self.headroom_drops
     }
 
-    /// Ports that the other end pauses, with the cables whose senders this makes wait in turn: (port, cable), the same
-    /// pair once. A cable's sender waits where its packets are held back and have it paused; at a relay, in any case.
-    pub fn held_back(&self) -> Vec<(usize, usize)> {
+    /// Ports that the other end pauses, with the cables whose senders this makes wait in turn: (port, cable, class), each
+    /// once. A cable's sender waits where its packets are held back and have it paused; at a relay, in any case.
+    pub fn held_back(&self) -> Vec<(usize, usize, u8)> {
         let relays = self.config.pfc.is_some_and(|pfc| pfc.relay);
-        let mut pairs = Vec::new();
+        let mut held = Vec::new();
         for (index, port) in self.ports.iter().enumerate() {
             for class in (0..CLASSES).filter(|&class| port.paused >> class & 1 == 1) {
                 let lying = port.queues[class].iter().filter(|it| it.booked).map(|it| usize::from(it.from));
                 let waiting = lying.filter(|&from| self.pool.is_paused(from, class));
                 let others = (0..self.ports.len()).filter(|&other| relays && other != index);
                 for from in waiting.chain(others) {
-                    if !pairs.contains(&(index, from)) {
-                        pairs.push((index, from));
+                    let it = (index, from, class as u8);
+                    if !held.contains(&it) {
+                        held.push(it);
                     }
                 }
             }
         }
-        pairs
+        held
     }
 }
 
@@ -554,6 +555,7 @@ mod tests {
         let classes: Vec<u8> = log.left.iter().map(|(.., it)| it.class).collect();
         assert_eq!(classes, [1, 2, 1, 2, 1]);
     }
+
     /// A relay of three cables: what arrives over the third may be for either of the others, so it rests while one of
     /// them is paused.
     #[test]

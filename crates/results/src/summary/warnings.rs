@@ -107,7 +107,7 @@ mod tests {
         let pfc = Some(fabric::Pfc { frame: 64, relay: false });
         let switch =
             fabric::Switch { buffer: Bytes::new(1 << 20), reserve: Bytes::ZERO, egress_alpha: None, pfc, int: false };
-        setup.network.share(|_, _| Some(switch));
+        setup.network = setup.network.sharing(|_, _| Some(switch));
         let params = laws::lscc::LimitingParams {
             reference: Bytes::ZERO,
             interval: Span::from_us(1),

@@ -71,13 +71,14 @@ impl Run {
         let survey = Survey::new(&bare, &routes, &host);
         let longest =
             [true, false].into_iter().filter_map(|inside| survey.base_rtt(inside)).map(|range| range.max).max();
-        let mut network = match longest {
+        let network = match longest {
             Some(rtt) if config.port.asks_for_bdp(scheme.port.as_ref()) => network(rtt)?,
             _ => bare,
         };
-        if let Some(sharing) = &sharing {
-            sharing.lay(&mut network);
-        }
+        let network = match &sharing {
+            Some(sharing) => sharing.lay(network),
+            None => network,
+        };
         let longest_inter = survey.base_rtt(false).map(|range| range.max);
         let modules = match &scheme.lscc {
             Some(lscc) => switches::modules(lscc, &network, longest_inter)?,

@@ -58,12 +58,12 @@ impl<'a> Sharing<'a> {
         self.table.settings(tier, self.over)
     }
 
-    /// Lets the switches of a network share their buffers.
-    pub(crate) fn lay(&self, network: &mut Network) {
-        network.share(|network, node| {
-            let settings = self.settings(tier(network, node));
-            Some(settings.config(self.asked))
-        });
+    /// Lets the switches of a network share their buffers; relays do already, in their own way.
+    pub(crate) fn lay(&self, network: Network) -> Network {
+        network.sharing(|network, node| {
+            let settings = || self.settings(tier(network, node)).config(self.asked);
+            Some(network.nodes()[node.index()].switch.unwrap_or_else(settings))
+        })
     }
 }
 
@@ -127,7 +127,7 @@ pub(crate) fn modules(lscc: &Lscc, network: &Network, longest_rtt: Option<Span>)
             interval: *lscc.interval,
             long_flow,
             reset: lscc.reset.map_or(*lscc.period, |at: At<Span>| *at),
-            size: lscc.size.get(),
+            size: lscc.size.get().into(),
             telemetry: lscc.telemetry,
         };
         let calculation = CalculationParams {

@@ -109,7 +109,7 @@ table! {
         entropies: NonZeroU16 = ENTROPIES;
         /// Reordering tolerance before a packet counts as lost. `auto`: a quarter of the base RTT, and with `spray` at least the longest wait in all queues of the path.
         reordering: Auto<Span> = Auto::Auto;
-        /// Least retransmission timeout. `auto`: the base RTT with every queue of the path full, or 5/4 of the base RTT if that is more.
+        /// Least retransmission timeout. `auto`: the base RTT with every queue of the path full, or 5/4 of the base RTT if that is more; with `go-back-n` at least the base RTT and 4 ms.
         rto_min: Auto<Span> = Auto::Auto;
         /// Largest retransmission timeout.
         rto_max: Span = Span::from_s(4);

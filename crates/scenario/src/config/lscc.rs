@@ -1,6 +1,6 @@
 //! `[schemes.*.lscc]` and `[schemes.*.swing]`: what stands at the ends of long-haul links.
 
-use std::num::NonZeroU32;
+use std::num::NonZeroU16;
 
 use serde_json::{Value as Json, json};
 use units::{Bytes, Rate, Span};
@@ -10,9 +10,9 @@ use crate::decode::{At, Field, table, unexpected};
 use crate::error::Fault;
 use crate::tree::{Node, Value};
 
-const NOTIFICATION: NonZeroU32 = match NonZeroU32::new(64) {
+const NOTIFICATION: NonZeroU16 = match NonZeroU16::new(64) {
     Some(size) => size,
-    None => NonZeroU32::MIN,
+    None => NonZeroU16::MIN,
 };
 
 table! {
@@ -37,7 +37,7 @@ table! {
         /// Time after which the near end forgets marks; by default `period`.
         reset: Option<At<Span>> = None;
         /// Size of a notification on the wire, in bytes.
-        size: NonZeroU32 = NOTIFICATION;
+        size: NonZeroU16 = NOTIFICATION;
         /// Whether sources get the reports of ports (INT) instead of notifications (HPCC*).
         telemetry: bool = false;
     }

@@ -151,14 +151,11 @@ impl Scheme {
 
     /// Whether packets carry reports of ports: a law or LSCC's HPCC* reads them.
     pub(crate) fn reads_reports(&self) -> bool {
-        let reads = |law: Kind| READS_REPORTS.contains(&law.info().name);
+        let reads = |law: Kind| law.info().reads_reports;
         let laws = self.laws().is_ok_and(|(intra, inter)| reads(intra) || reads(inter));
         laws || self.lscc.as_ref().is_some_and(|lscc| lscc.telemetry)
     }
 }
-
-/// Laws that read the reports of ports.
-const READS_REPORTS: [&str; 1] = ["hpcc"];
 
 /// Reads one parameter of a law.
 pub(crate) fn law_setting(law: Kind, name: &At<String>, node: &Node) -> Result<Setting, Fault> {

@@ -1,6 +1,6 @@
 //! `[switch]`: a buffer that all ports of a switch share, pauses, and reports of ports; by tier and by scheme.
 
-use std::num::NonZeroU32;
+use std::num::NonZeroU16;
 
 use serde_json::{Value as Json, json};
 use units::Bytes;
@@ -46,16 +46,16 @@ impl Field for Pool {
     }
 }
 
-const FRAME: NonZeroU32 = match NonZeroU32::new(64) {
+const FRAME: NonZeroU16 = match NonZeroU16::new(64) {
     Some(size) => size,
-    None => NonZeroU32::MIN,
+    None => NonZeroU16::MIN,
 };
 
 table! {
     /// Priority flow control (IEEE 802.1Qbb).
     PfcTable {
         /// Size of a pause frame on the wire, in bytes.
-        frame: NonZeroU32 = FRAME;
+        frame: NonZeroU16 = FRAME;
         /// Whether the switches are relays: they pass pauses on, and ask for none themselves before their buffer would overflow.
         relay: bool = false;
     }
@@ -75,7 +75,7 @@ impl PfcSetting {
     pub(crate) fn config(&self) -> Option<fabric::Pfc> {
         match self {
             Self::Off => None,
-            Self::On(table) => Some(fabric::Pfc { frame: table.frame.get(), relay: table.relay }),
+            Self::On(table) => Some(fabric::Pfc { frame: table.frame.get().into(), relay: table.relay }),
         }
     }
 }

@@ -104,7 +104,7 @@ impl Edge {
             if self.segment_left == 0 {
                 self.handover = hold.hand_over(now, setup.clock_ns(setup.flows[flow as usize].src, now));
             }
-            hold.on_sent(segment.seq, segment.attempt, self.handover);
+            hold.on_sent(segment.seq, segment.attempt, self.handover, sender.first_unsettled());
         }
         segment
     }

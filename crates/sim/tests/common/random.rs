@@ -168,10 +168,10 @@ pub(crate) fn sharing_case() -> impl Strategy<Value = Case> {
     let kinds = (switch(), switch(), prop_oneof![3 => Just(0u64), 1 => any::<u64>()]);
     (case_with(buffer, gate().boxed()), kinds, 1..4u8).prop_map(|(case, (switch, second, mix), classes)| {
         let mut setup = case.setup;
-        let place = std::cell::Cell::new(0);
-        let kind = |_: &fabric::Node| {
-            place.set(place.get() + 1);
-            match mix >> (2 * place.get()) & 3 {
+        let mut place = 0;
+        let kind = |_: &fabric::Network, _| {
+            place += 1;
+            match mix >> (2 * place) & 3 {
                 0 | 1 => Some(switch),
                 2 => Some(second),
                 _ => None,
