@@ -6,7 +6,6 @@ use crate::input::{Class, SizeBin};
 use crate::stats;
 use crate::summary;
 use crate::tables::{FlowRow, FlowTable, PortTable, RateTable, SwitchTable};
-use units::{Span, Time};
 
 /// Most points of a distribution.
 pub const CDF_POINTS: usize = 400;
@@ -17,7 +16,7 @@ pub type Point = (f64, f64);
 /// How long the flows of one class took.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Distribution {
-    /// `all`, `intra`, `inter`, or a size bin.
+    /// `all`, `intra`, `inter`, a size bin, or `requests`.
     pub class: String,
     /// Completion times in nanoseconds.
     pub fct_ns: Vec<Point>,
@@ -103,25 +102,12 @@ pub fn distributions(flows: &FlowTable, bins: &[SizeBin]) -> Vec<Distribution> {
     made
 }
 
-/// How long requests took, if any is complete: from the first flow's start to the last one's end, over the slowest
-/// flow's ideal time.
+/// How long requests took, if any is complete, also over their ideal times.
 fn requests(flows: &FlowTable) -> Option<Distribution> {
-    let mut requests: BTreeMap<u32, (Time, Time, Span)> = BTreeMap::new();
-    for row in &flows.rows {
-        let Some(request) = row.request else { continue };
-        let entry = requests.entry(request).or_insert((row.started, row.completed, row.ideal));
-        // `NEVER` is later than any time: a request with an open flow is open.
-        *entry = (entry.0.min(row.started), entry.1.max(row.completed), entry.2.max(row.ideal));
-    }
-    let done = || requests.values().filter(|(_, completed, _)| completed.is_set());
-    let took = |&(started, completed, _): &(Time, Time, Span)| completed.since(started).unsigned_ps();
-    let fct: Vec<f64> = done().map(|it| stats::ns(took(it))).collect();
-    if fct.is_empty() {
-        return None;
-    }
-    let slowdown = done().filter(|it| it.2 > Span::ZERO).map(|it| took(it) as f64 / it.2.ps() as f64).collect();
-    let slowdown = cdf(slowdown, CDF_POINTS);
-    Some(Distribution { class: "requests".into(), fct_ns: cdf(fct, CDF_POINTS), slowdown })
+    let (fct, slowdown): (Vec<f64>, Vec<Option<f64>>) =
+        crate::summary::requests(flows).filter_map(|it| it.took()).map(|(ps, slow)| (stats::ns(ps), slow)).unzip();
+    let slowdown = cdf(slowdown.into_iter().flatten().collect(), CDF_POINTS);
+    (!fct.is_empty()).then(|| Distribution { class: "requests".into(), fct_ns: cdf(fct, CDF_POINTS), slowdown })
 }
 
 /// The cumulative distribution of `values` in at most `most` points (at least 2): one a distinct value if those are

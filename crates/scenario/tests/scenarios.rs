@@ -163,6 +163,8 @@ fn incast_senders_are_spread_and_never_the_receiver() {
         );
         let built = built(&read(&small(PAIR, &traffic)));
         let mut senders: Vec<u32> = built.setup.flows.iter().map(|flow| flow.src.0).collect();
+        let request = (0..(intra + inter) as u32).map(sim::FlowId).collect::<Vec<_>>();
+        assert_eq!(built.requests, [request], "all of them are one request");
         assert!(built.setup.flows.iter().all(|flow| flow.dst.0 == 5 && flow.src.0 != 5));
         assert_eq!(senders.iter().filter(|&&host| host < 16).count(), intra);
         assert_eq!(

@@ -10,11 +10,19 @@ use crate::tables::{FlowRow, FlowTable};
 
 /// One thing that completes: a flow, or a group of flows.
 #[derive(Clone, Copy, Debug)]
-struct Task {
+pub(crate) struct Task {
     started: Time,
     completed: Time,
     ideal: Span,
     delivered: Bytes,
+}
+
+impl Task {
+    /// How long it took, in picoseconds, if it is complete, and over its ideal time, if that is known.
+    pub(crate) fn took(&self) -> Option<(u64, Option<f64>)> {
+        let ps = self.completed.is_set().then(|| self.completed.since(self.started).unsigned_ps())?;
+        Some((ps, (self.ideal > Span::ZERO).then(|| ps as f64 / self.ideal.ps() as f64)))
+    }
 }
 
 impl From<&FlowRow> for Task {
@@ -38,9 +46,14 @@ pub(crate) fn class_cell(flows: &FlowTable, ended: Time, class: Class) -> Cell {
     cell(flows, ended, |row| row.class == class)
 }
 
-/// The numbers of requests. A request lasts from its first flow's start to its last flow's completion; its ideal
-/// time is its slowest flow's.
+/// The numbers of requests.
 pub(crate) fn request_cell(flows: &FlowTable, ended: Time) -> Cell {
+    of_tasks(requests(flows), ended)
+}
+
+/// The requests. One lasts from its first flow's start to its last flow's completion; its ideal time is its slowest
+/// flow's.
+pub(crate) fn requests(flows: &FlowTable) -> impl Iterator<Item = Task> {
     let count = flows.rows.iter().filter_map(|row| row.request).max().map_or(0, |last| last as usize + 1);
     let mut requests: Vec<Option<Task>> = vec![None; count];
     for row in &flows.rows {
@@ -58,7 +71,7 @@ pub(crate) fn request_cell(flows: &FlowTable, ended: Time) -> Cell {
             },
         });
     }
-    of_tasks(requests.into_iter().flatten(), ended)
+    requests.into_iter().flatten()
 }
 
 fn of_tasks(tasks: impl Iterator<Item = Task>, ended: Time) -> Cell {
@@ -69,17 +82,14 @@ fn of_tasks(tasks: impl Iterator<Item = Task>, ended: Time) -> Cell {
         cell.count += 1;
         first = first.min(task.started);
         delivered = delivered.saturating_add(task.delivered.get());
-        if !task.completed.is_set() {
+        let Some((ps, over_ideal)) = task.took() else {
             open |= task.started.is_set();
             continue;
-        }
+        };
         cell.completed += 1;
         last = last.max(task.completed);
-        let ps = task.completed.since(task.started).unsigned_ps();
         fct_ps.push(ps);
-        if task.ideal > Span::ZERO {
-            slowdown.push(ps as f64 / task.ideal.ps() as f64);
-        }
+        slowdown.extend(over_ideal);
     }
     let last = if open { ended } else { last };
     if first.is_set() && last > first {

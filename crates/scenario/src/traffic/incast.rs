@@ -26,7 +26,9 @@ pub(crate) fn make(it: &Incast, ground: &Ground<'_>) -> Result<Made, Fault> {
         flows.push(Draft { src, dst: receiver, size, start: DraftStart::At(start) });
         start = later(start, it.stagger);
     }
-    Ok(Made { flows, receivers: vec![receiver], ..Made::default() })
+    // All together are one request: it is complete with the last.
+    let requests = if flows.is_empty() { Vec::new() } else { vec![(0, flows.len() as u32)] };
+    Ok(Made { flows, receivers: vec![receiver], requests, ..Made::default() })
 }
 
 /// Chooses senders: one a group while groups last, evenly over all of them (so over pods), then the second host of
