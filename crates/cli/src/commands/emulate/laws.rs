@@ -12,8 +12,16 @@ const fn own_of_kernel(law: Kind) -> Option<&'static str> {
         Kind::Cubic => Some("cubic"),
         Kind::Bbr => Some("bbr"),
         Kind::NewReno => Some("reno"),
-        Kind::Gemini | Kind::UnoCc | Kind::Dctcp | Kind::MpRdma | Kind::Fixed => None,
-        Kind::Dcqcn | Kind::Timely | Kind::Hpcc | Kind::DctcpRate | Kind::LineRate => None,
+        Kind::Gemini
+        | Kind::UnoCc
+        | Kind::Dctcp
+        | Kind::MpRdma
+        | Kind::Dcqcn
+        | Kind::Timely
+        | Kind::Hpcc
+        | Kind::DctcpRate
+        | Kind::LineRate
+        | Kind::Fixed => None,
     }
 }
 
