@@ -34,7 +34,7 @@ impl CalculationParams {
 pub struct LimitingParams {
     /// The pseudo queue over which sources are told (`Q*_ref`).
     pub reference: Bytes,
-    /// The least time between two notifications of one flow.
+    /// The least time between two notifications of one flow: sources are told this often, all chosen flows at once.
     pub interval: Span,
     /// Flows that have sent less than this are told whether marked or not (the threshold of Algorithm 2).
     pub long_flow: Bytes,
@@ -180,13 +180,12 @@ impl RateLimiting {
 pub struct FlowEntry {
     sent: Bytes,             // TxBytes
     marked_at: Option<Time>, // CNP
-    told_at: Option<Time>,
 }
 
 impl FlowEntry {
     /// A flow not yet seen.
     pub const fn new() -> Self {
-        Self { sent: Bytes::ZERO, marked_at: None, told_at: None }
+        Self { sent: Bytes::ZERO, marked_at: None }
     }
 
     /// A data packet of the flow passes (lines 14 to 17), marked by a switch of this datacenter or not. The caller
@@ -212,17 +211,6 @@ impl FlowEntry {
     pub fn is_chosen(&self, now: Time, params: &LimitingParams) -> bool {
         let marked = self.marked_at.is_some_and(|at| now < at.saturating_add(params.reset));
         marked || self.sent < params.long_flow
-    }
-
-    /// Whether to tell the flow's source now that the pseudo queue is over its reference: the flow is chosen, and was
-    /// not told within the interval. The entry takes it as done.
-    pub fn should_notify(&mut self, now: Time, params: &LimitingParams) -> bool {
-        let rested = self.told_at.is_none_or(|at| now >= at.saturating_add(params.interval));
-        let tells = rested && self.is_chosen(now, params);
-        if tells {
-            self.told_at = Some(now);
-        }
-        tells
     }
 }
 
@@ -384,25 +372,23 @@ mod tests {
     }
 
     #[test]
-    fn short_and_marked_flows_are_told_once_an_interval() {
+    fn short_and_marked_flows_are_told() {
         let (us, data) = (Time::from_us, Bytes::new(400_000));
         let mut flow = FlowEntry::new();
         // Short: told whether marked or not.
         flow.on_data(us(0), data, false);
-        assert!(flow.should_notify(us(0), &NEAR) && !flow.should_notify(us(49), &NEAR));
-        assert!(flow.should_notify(us(50), &NEAR));
+        flow.on_data(us(1), data, false);
+        assert!(flow.is_chosen(us(1), &NEAR) && flow.is_chosen(us(900), &NEAR));
         // Long and not marked: left alone.
         flow.on_data(us(60), data, false);
-        flow.on_data(us(60), data, false);
         assert_eq!(flow.sent(), Bytes::new(1_200_000));
-        assert!(!flow.should_notify(us(200), &NEAR));
+        assert!(!flow.is_chosen(us(200), &NEAR));
         // Marked by a switch of this datacenter, or notified from the other: told until the table forgets.
         flow.on_data(us(300), data, true);
-        assert!(flow.should_notify(us(300), &NEAR) && flow.should_notify(us(499), &NEAR));
-        assert!(!flow.should_notify(us(549), &NEAR));
+        assert!(flow.is_chosen(us(300), &NEAR) && flow.is_chosen(us(499), &NEAR));
+        assert!(!flow.is_chosen(us(500), &NEAR));
         flow.on_cnp(us(600));
-        assert!(flow.should_notify(us(600), &NEAR));
-        assert!(flow.is_chosen(us(649), &NEAR) && !flow.should_notify(us(649), &NEAR));
+        assert!(flow.is_chosen(us(799), &NEAR) && !flow.is_chosen(us(800), &NEAR));
     }
 
     proptest! {

@@ -150,6 +150,12 @@ impl Packet {
         self.kind_and_class & 7
     }
 
+    /// Whether it pauses a class, or lets it go on.
+    #[inline]
+    pub fn is_frame(&self) -> bool {
+        matches!(self.kind(), Kind::Pause | Kind::Resume)
+    }
+
     /// Says what it is, and its class, under 8.
     #[inline]
     pub fn classify(&mut self, kind: Kind, class: u8) {

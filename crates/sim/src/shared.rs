@@ -117,7 +117,8 @@ impl Outlet<Carried> for Leaving<'_> {
         if let Some(from) = departure.from {
             self.controllers.drained(from, packet.size.into());
         }
-        if params.loses(self.salts.of(link), &packet.arrival()) {
+        // A real pause runs out and is renewed; here it lasts until the frame that ends it, so none is lost.
+        if params.loses(self.salts.of(link), &packet.arrival()) && !packet.is_frame() {
             self.losses[departure.port] += 1;
             self.links.forget(report);
             return;

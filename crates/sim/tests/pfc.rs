@@ -50,12 +50,17 @@ fn run(setup: &Setup, threads: usize) -> Outcome {
 /// Host 0, switch a, switch b, host 1 behind a link of a tenth of the rate, and host 2 at b. What comes from a is let
 /// into b by a gate of 3,000 bytes, 1,000 of hysteresis.
 fn line(headroom: u64) -> Setup {
+    lossy_line(headroom, Frac::ZERO)
+}
+
+/// The same where the link from b to a loses a share of its packets by chance.
+fn lossy_line(headroom: u64, loss: Frac) -> Setup {
     let mut builder = Builder::default();
     let [a, b] = ["a", "b"].map(|name| builder.switch(0, name));
     let hosts = ["h0", "h1", "h2"].map(|name| builder.host(0, name));
     let slow = PortConfig { rate: Rate::from_mbps(800), ..port(wide()) };
     builder.connect(hosts[0], a, LinkClass::Host, port(wide()), port(wide()));
-    builder.connect(a, b, LinkClass::Other, port(wide()), port(gate(3_000, 1_000, headroom)));
+    builder.connect(a, b, LinkClass::Other, port(wide()), PortConfig { loss, ..port(gate(3_000, 1_000, headroom)) });
     builder.connect(b, hosts[1], LinkClass::Host, slow, port(wide()));
     builder.connect(b, hosts[2], LinkClass::Host, port(wide()), port(wide()));
     builder.share(a, pausing(1 << 20));
@@ -158,6 +163,19 @@ fn what_a_plain_switch_does_not_know_ends_with_the_link() {
     let packets = [ba, last].map(|link| outcome.links[link.index()].packets);
     assert_eq!(packets, [9 + 2 + rates, 9]);
     assert_eq!([card, ab].map(|link| outcome.links[link.index()].pauses), [0, 0]);
+}
+
+/// A link that loses packets by chance loses no resume: a pause without an end would hang all flows behind it.
+#[test]
+fn chance_loses_no_frames() {
+    for seed in 0..20 {
+        let mut setup = lossy_line(100_000, Frac::ratio(1, 2));
+        (setup.seed, setup.stop) = (seed, Time::from_ms(1_000));
+        let outcome = run(&setup, 1);
+        let [ab, ba] = ["a>b", "b>a"].map(|name| outcome.links[link(&setup.network, name).index()]);
+        assert!(ab.pauses > 0 && ba.losses > 0, "seed {seed}");
+        assert!(outcome.flows.iter().all(|flow| flow.completed.is_set()), "seed {seed}");
+    }
 }
 
 /// The same with 2,500 bytes of headroom: packets 4 and 5 fit in, packet 6 does not.

@@ -1,6 +1,7 @@
 //! What a scenario file says, as types: each table is one definition with its defaults and its documentation.
 
 mod choice;
+mod gate;
 mod grid;
 mod host;
 mod lscc;
@@ -18,13 +19,14 @@ use crate::error::Fault;
 use crate::tree::Node;
 
 pub use choice::{Auto, OffOr};
+pub(crate) use gate::CablePorts;
+pub use gate::{Headroom, Off, Resume};
 pub use grid::{GridValues, Scale};
 pub use host::{Host, HostPatch, OnRampTable, PathChoice, RecoveryWord};
 pub use lscc::{Lscc, Swing, SwingTable};
-pub(crate) use port::CablePorts;
 pub use port::{
-    Buffer, Ecn, Headroom, MarkTime, Off, Phantom, PhantomTable, Port, PortOver, PortPatch, PortSettings, Red, Resume,
-    ServiceView, Step, Threshold,
+    Buffer, Ecn, MarkTime, Phantom, PhantomTable, Port, PortOver, PortPatch, PortSettings, Red, ServiceView, Step,
+    Threshold,
 };
 pub(crate) use scheme::law_setting;
 pub use scheme::{LawParams, Scheme, Setting};

@@ -1,9 +1,10 @@
 //! `[port]`: buffers and marking of switch ports, by link class and by scheme.
 
-use fabric::{Gate, InService, Limit, LinkClass, MarkAt, PortConfig};
+use fabric::{InService, LinkClass, MarkAt, PortConfig};
 use serde_json::{Value as Json, json};
 use units::{Bytes, Frac, Rate, Span};
 
+use super::gate::{ALPHA, CablePorts, HYSTERESIS, Headroom, Off, Resume, gate};
 use super::topology::either;
 use crate::decode::{At, Field, table, unexpected, words};
 use crate::error::{Fault, Origin};
@@ -32,13 +33,6 @@ impl Buffer {
         }
     }
 }
-
-/// The multiple of what is left of a shared buffer that a cable's packets may hold, if nothing else is said.
-const ALPHA: Decimal = Decimal::new(125, 3);
-/// How much less is held when a sender resumes, if nothing else is said.
-const HYSTERESIS: Bytes = Bytes::new(3_072);
-/// The largest `alpha`.
-const MOST_ALPHA: u64 = 1_024;
 
 /// The longest time that a full buffer takes to drain: a mistake beyond it.
 const LONGEST_BUFFER: Span = Span::from_s(100);
@@ -246,55 +240,6 @@ impl Field for Phantom {
     }
 }
 
-/// Room for what arrives after a pause was sent.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Headroom {
-    /// What may still arrive over the cable, if its switch pauses at all.
-    Auto,
-    /// This much.
-    Bytes(Bytes),
-    /// So many times what the cable carries in its round trip.
-    Bdp(Decimal),
-}
-
-impl Headroom {
-    /// In bytes, of a cable.
-    pub(crate) fn bytes(self, cable: &CablePorts) -> Bytes {
-        match self {
-            Self::Auto => cable.pfc.map_or(Bytes::ZERO, |pfc| {
-                fabric::headroom(cable.rate, cable.rate, cable.delay, cable.packet, pfc.frame)
-            }),
-            Self::Bytes(bytes) => bytes,
-            Self::Bdp(times) => Bytes::new(times.of(cable.rate.bytes_in(cable.delay.times(2)).get())),
-        }
-    }
-}
-
-impl Field for Headroom {
-    const EXPECTS: &'static str = "\"auto\", a size such as \"100KB\", or a multiple such as \"bdp\" or \"1.5bdp\"";
-    fn decode(node: &Node) -> Result<Self, Fault> {
-        if node.as_str() == Some("auto") {
-            return Ok(Self::Auto);
-        }
-        match Buffer::decode(node) {
-            Ok(Buffer::Bdp(times)) => Ok(Self::Bdp(times)),
-            Ok(Buffer::Bytes(bytes)) => Ok(Self::Bytes(bytes)),
-            Ok(Buffer::Unlimited) | Err(_) => Err(unexpected::<Self>(node)),
-        }
-    }
-    fn encode(&self) -> Value {
-        match self {
-            Self::Auto => Value::string("auto"),
-            Self::Bytes(bytes) => bytes.encode(),
-            Self::Bdp(times) => Buffer::Bdp(*times).encode(),
-        }
-    }
-    fn schema() -> Json {
-        let bdp = json!({ "type": "string", "pattern": r"^([0-9.]+ ?)?bdp$" });
-        json!({ "oneOf": [{ "const": "auto" }, bdp, Bytes::schema()] })
-    }
-}
-
 words! {
     /// When marking is decided.
     MarkTime, "\"enqueue\" or \"dequeue\"" {
@@ -445,39 +390,6 @@ pub struct PortSettings {
     pub off: Off,
     pub resume: Resume,
     pub headroom: Headroom,
-}
-
-/// When a cable's packets hold too much of a shared buffer.
-#[derive(Clone, Copy, PartialEq, Debug)]
-pub enum Off {
-    /// By a multiple of what is left.
-    Alpha(At<Decimal>),
-    /// By bytes.
-    Bytes(At<Bytes>),
-}
-
-/// When its sender resumes.
-#[derive(Clone, Copy, PartialEq, Debug)]
-pub enum Resume {
-    /// When so much less is held.
-    Less(At<Bytes>),
-    /// When no more than this is held.
-    At(At<Bytes>),
-}
-
-/// A cable's two ports as far as one hangs on the other.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct CablePorts {
-    /// The rate in both directions.
-    pub(crate) rate: Rate,
-    /// The propagation delay.
-    pub(crate) delay: Span,
-    /// The longest base round trip of the network.
-    pub(crate) rtt: Span,
-    /// The largest packet on the wire.
-    pub(crate) packet: u32,
-    /// Pauses, where switches send them.
-    pub(crate) pfc: Option<fabric::Pfc>,
 }
 
 macro_rules! lay_over {
@@ -634,32 +546,6 @@ impl PortSettings {
         }
     }
 
-    /// What packets of a cable may hold of a shared buffer.
-    fn gate(&self, cable: &CablePorts) -> Result<Gate, Fault> {
-        let off = match self.off {
-            Off::Alpha(alpha) if alpha.is_zero() || alpha.of(1) > MOST_ALPHA => {
-                return Err(Fault::new(alpha.origin, format!("packets may hold {} times what is left", *alpha))
-                    .label(format!("expected over 0, up to {MOST_ALPHA}")));
-            }
-            Off::Alpha(alpha) => Limit::Alpha(alpha.frac()),
-            Off::Bytes(bytes) => Limit::Bytes(*bytes),
-        };
-        let hysteresis = match (self.resume, self.off) {
-            (Resume::Less(bytes), _) => *bytes,
-            (Resume::At(xon), Off::Bytes(xoff)) if *xon > *xoff => {
-                return Err(Fault::new(xon.origin, format!("senders would resume at {} but pause at {}", *xon, *xoff))
-                    .label(format!("expected at most `xoff`, {}", *xoff)));
-            }
-            (Resume::At(xon), Off::Bytes(xoff)) => *xoff - *xon,
-            (Resume::At(xon), Off::Alpha(_)) => {
-                return Err(Fault::new(xon.origin, "`xon` needs `xoff`: a multiple of what is left is no size")
-                    .label("without `xoff`")
-                    .help("beside `alpha`, say how much less is held: hysteresis = \"3KiB\""));
-            }
-        };
-        Ok(Gate { off, hysteresis, headroom: self.headroom.bytes(cable) })
-    }
-
     /// As the simulator takes it.
     pub(crate) fn config(&self, cable: &CablePorts) -> Result<PortConfig, Fault> {
         let &CablePorts { rate, delay, rtt, .. } = cable;
@@ -727,7 +613,7 @@ impl PortSettings {
                 ServiceView::Excluded => InService::Excluded,
             },
             loss,
-            gate: self.gate(cable)?,
+            gate: gate(self.off, self.resume, self.headroom, cable)?,
         })
     }
 }

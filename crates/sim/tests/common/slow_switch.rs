@@ -312,7 +312,7 @@ impl<'a> SlowSwitch<'a> {
             marked &= at.ecn_capable;
         }
         let service = self.service(port, &packet);
-        let lost = self.setup.network.port(link).loses(salt, &came);
+        let lost = !packet.is_frame() && self.setup.network.port(link).loses(salt, &came);
         let it = &mut self.ports[port];
         (it.busy_until, it.serving) = (now + service, service);
         if class > 0 {

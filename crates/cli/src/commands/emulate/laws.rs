@@ -16,12 +16,12 @@ const fn own_of_kernel(law: Kind) -> Option<&'static str> {
         | Kind::UnoCc
         | Kind::Dctcp
         | Kind::MpRdma
-        | Kind::Fixed
         | Kind::Dcqcn
         | Kind::Timely
         | Kind::Hpcc
         | Kind::DctcpRate
-        | Kind::LineRate => None,
+        | Kind::LineRate
+        | Kind::Fixed => None,
     }
 }
 
