@@ -20,8 +20,8 @@ pub enum Call {
     Acked(Report),
     /// The kernel reports an episode of loss.
     Lost(Report),
-    /// The law's own acknowledgement, as the simulator makes it.
-    LawAck(Ack),
+    /// The law's own acknowledgement, as the simulator makes it; without reports of ports, which cannot be copied to it.
+    LawAck(Ack<'static>),
     /// The law's own loss.
     LawLoss(Loss),
     /// The law's own notification of a new base round trip.

@@ -91,7 +91,7 @@ impl Socket {
 }
 
 /// A report of the law's own kind, as wild as its types allow within what the simulator may say.
-fn law_ack(chance: &mut Chance, now: &mut Time) -> Ack {
+fn law_ack(chance: &mut Chance, now: &mut Time) -> Ack<'static> {
     *now += Span::from_ps(chance.up_to(1 << 30, 44) as i64);
     let rtt = Span::from_ps(1 + chance.up_to(1 << 35, 42) as i64);
     let acked = Bytes::new(chance.up_to(9_000, 40));
@@ -109,6 +109,7 @@ fn law_ack(chance: &mut Chance, now: &mut Time) -> Ack {
         send_elapsed: Span::from_ps(chance.up_to(1 << 34, 40) as i64),
         app_limited: chance.one_in(10),
         cookie: Cookie::NONE,
+        hops: &[],
     }
 }
 

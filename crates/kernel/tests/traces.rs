@@ -26,7 +26,7 @@ struct Noted<L> {
 
 impl<L: ControlLaw> ControlLaw for Noted<L> {
     fn on_ack(&mut self, ack: &Ack) {
-        self.calls.push(Call::LawAck(*ack));
+        self.calls.push(Call::LawAck(Ack { hops: &[], ..*ack }));
         self.law.on_ack(ack);
     }
 
@@ -79,9 +79,12 @@ fn setup() -> Setup {
         size: Bytes::new(1 << 40),
         start: Start::At(Time::from_us(u64::from(pair))),
         kind: 0,
+        class: 1,
+        on_ramp: false,
     };
     let host = HostConfig { mss: 1448, header: 52, ack_size: 52, ..HostConfig::default() };
     let mut setup = Setup {
+        modules: Vec::new(),
         network,
         routes,
         flows: (0..8).map(flow).collect(),
