@@ -20,7 +20,7 @@ pub enum Call {
     Acked(Report),
     /// The kernel reports an episode of loss.
     Lost(Report),
-    /// The law's own acknowledgement, as the simulator makes it.
+    /// The law's own acknowledgement, as the simulator makes it; without reports of ports, which cannot be copied to it.
     LawAck(Ack<'static>),
     /// The law's own loss.
     LawLoss(Loss),

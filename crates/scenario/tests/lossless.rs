@@ -178,6 +178,10 @@ fn mistakes_are_said_where_they_stand() {
     said(&[("port.inter.xon", "6MB")], "resume at");
     said(&[("port.inter.alpha", "0.5")], "`xon` needs `xoff`");
     said(&[("port.alpha", "0")], "times what is left");
+    said(&[("port.alpha", "1024.5")], "times what is left");
+    said(&[("switch.egress_alpha", "0")], "every packet is dropped");
+    said(&[("switch.border.egress_alpha", "0.0")], "every packet is dropped");
+    said(&[("switch.pfc", "{ frame = 65536 }")], "65535");
     said(&[("host.cnp", "0us")], "endlessly often");
     said(&[("host.clock_drift", "5")], "ppm");
     said(&[("traffic.0.class", "8")], "from 1 to 7");

@@ -21,6 +21,9 @@ impl<'a> Sharing<'a> {
     /// None where no switch shares.
     pub(crate) fn new(config: &'a Config, scheme: &'a Scheme) -> Result<Option<Self>, Fault> {
         let sharing = Self::asked(config, scheme)?;
+        if let Some(sharing) = &sharing {
+            Tier::ALL.into_iter().try_for_each(|tier| sharing.settings(tier).check())?;
+        }
         if sharing.is_none() && scheme.reads_reports() {
             let law = [scheme.law, scheme.intra, scheme.inter].into_iter().flatten().next();
             let origin = law.map_or(Origin::NOWHERE, |law| law.origin);

@@ -109,7 +109,7 @@ table! {
         /// Of that, kept for each ingress port and data class in use.
         reserve: At<Bytes> = At::default_of(Bytes::new(4_096));
         /// A packet is dropped where its egress queue holds this many times what is left of the shared part, or `off`.
-        egress_alpha: OffOr<Decimal> = OffOr::Off;
+        egress_alpha: At<OffOr<Decimal>> = At::default_of(OffOr::Off);
         /// Whether switches pause who sends to them; else what finds no room is dropped.
         pfc: PfcSetting = PfcSetting::Off;
         /// Whether ports report themselves to packets that ask (INT). `auto`: if a law of the scheme reads reports.
@@ -133,7 +133,7 @@ table! {
         /// As in `[switch]`.
         reserve: Option<At<Bytes>> = None;
         /// As in `[switch]`.
-        egress_alpha: Option<OffOr<Decimal>> = None;
+        egress_alpha: Option<At<OffOr<Decimal>>> = None;
         /// As in `[switch]`.
         pfc: Option<PfcSetting> = None;
         /// As in `[switch]`.
@@ -157,7 +157,7 @@ table! {
         /// As in `[switch]`.
         reserve: Option<At<Bytes>> = None;
         /// As in `[switch]`.
-        egress_alpha: Option<OffOr<Decimal>> = None;
+        egress_alpha: Option<At<OffOr<Decimal>>> = None;
         /// As in `[switch]`.
         int: Option<Auto<bool>> = None;
     }
@@ -200,7 +200,7 @@ impl Tier {
 pub struct SwitchSettings {
     pub buffer: At<Pool>,
     pub reserve: At<Bytes>,
-    pub egress_alpha: OffOr<Decimal>,
+    pub egress_alpha: At<OffOr<Decimal>>,
     pub pfc: PfcSetting,
     pub int: Auto<bool>,
 }
@@ -253,6 +253,15 @@ impl Switch {
 }
 
 impl SwitchSettings {
+    /// Refuses what passes nothing.
+    pub(crate) fn check(&self) -> Result<(), Fault> {
+        if self.egress_alpha.value().is_some_and(Decimal::is_zero) {
+            return Err(Fault::new(self.egress_alpha.origin, "with `egress_alpha` 0 every packet is dropped")
+                .label("expected over 0, or \"off\""));
+        }
+        Ok(())
+    }
+
     /// As the simulator takes it; `asked` is whether packets ask for reports.
     pub(crate) fn config(&self, asked: bool) -> fabric::Switch {
         fabric::Switch {
