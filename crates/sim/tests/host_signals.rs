@@ -293,27 +293,3 @@ fn dcqcn_is_told_and_woken() {
     let queue = |outcome: &sim::Outcome| outcome.links.iter().map(|link| link.max_queue.get()).max().unwrap();
     assert!(queue(&told) < queue(&deaf) / 2);
 }
-
-/// A flow that is paused before its first packet looks at its timer now and then, not once a round trip; and once it
-/// sends, its timeout is in time.
-#[test]
-fn a_paused_flow_hardly_looks_at_its_timer() {
-    let mut it = setup(vec![common::flow(0, 2, 4_096)], false);
-    it.host.rto_min = Some(Span::from_ms(1));
-    let law = |_: &FlowSpec, _: &Path| Witness::new(1 << 20);
-    let context = Context::new(&it, &law);
-    let mut bench = Bench::new(0, &context);
-    bench.hosts.on_packet(0, &signal(Kind::Pause, 1, 0), Report::NONE, &context, &mut bench.wire);
-    let mut looks = 0;
-    while bench.hosts.next_ps(0, bench.wire.idle_at) < 20_500 * US {
-        let next = bench.hosts.next_ps(0, bench.wire.idle_at);
-        bench.hosts.on_local(0, next, &context, &mut bench.wire);
-        looks += 1;
-    }
-    assert_eq!((bench.sent(), looks), (vec![], 21), "the start, and once a millisecond");
-    bench.arrive(signal(Kind::Resume, 1, 20_500 * US), Report::NONE);
-    bench.run(21_499 * US);
-    assert_eq!(bench.sent(), [(0, 0)]);
-    bench.run(21_501 * US);
-    assert_eq!(bench.sent(), [(0, 0)]);
-}

@@ -390,8 +390,8 @@ impl<L: ControlLaw> Hosts<L> {
                 active.entropy = active.next_entropy();
             }
         }
-        // With nothing in flight, what leaves from now on can time out no sooner than this.
-        let idle = now + active.sender.least_timeout();
+        // Nothing in flight, so nothing to wait for: look again when something could have been.
+        let idle = now + active.sender.smoothed_rtt();
         let next = active.sender.next_timer();
         let again = if next.is_set() { next } else { idle };
         self.states[host].arm(slot, active, again.ps());
