@@ -40,7 +40,8 @@ pub(crate) fn headline(runs: &[RunResults]) -> String {
     let fair = runs.iter().any(|run| run.summary.fairness.jain_mean.is_some());
     // Programs on real packets send for as long as they like: their rate and their round trip are what tells them apart.
     let real = runs.iter().any(|run| run.summary.emulator.is_some());
-    let asked = runs.iter().any(|run| run.summary.requests.count > 0);
+    // Of one request, all that there is to say is when its last flow ended.
+    let asked = runs.iter().any(|run| run.summary.requests.count > 1);
     let shared = runs.iter().any(|run| !run.summary.network.switches.is_empty());
     let paused = runs.iter().any(|run| run.summary.network.pfc_pauses > 0);
     let mut header = vec!["run", "done", "FCT mean", "FCT p99"];

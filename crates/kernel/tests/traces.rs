@@ -93,7 +93,6 @@ fn setup() -> Setup {
         seed: 1,
         stop: Time::from_ms(400),
         intra_rtt: Span::ZERO,
-        modules: Vec::new(),
     };
     setup.intra_rtt = setup.paths(HostId(0), HostId(8), 1448).base_rtt;
     setup

@@ -261,11 +261,6 @@ impl<L: ControlLaw> Sender<L> {
         self.records.first()
     }
 
-    /// The least time from a packet's departure to its timeout.
-    pub fn least_timeout(&self) -> Span {
-        self.config.rto_min.max(self.config.base_rtt)
-    }
-
     /// Whether this transmission is the last one of its packet and neither acknowledged nor held for lost.
     pub fn is_outstanding(&self, seq: u32, attempt: u8) -> bool {
         self.record(seq).is_some_and(|record| record.state == State::InFlight && record.attempt == attempt)
