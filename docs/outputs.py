@@ -40,8 +40,9 @@ def block(body: str, directory: str) -> str:
 def page(path: Path, update: bool, slow: bool) -> bool:
     text = path.read_text()
     with tempfile.TemporaryDirectory() as directory:
-        # The papers are looked for where a command runs.
-        (Path(directory) / "papers").symlink_to(ROOT / "papers")
+        # The papers are looked for where a command runs, and some pages speak of the repository's root.
+        for name in ("papers", "scenarios"):
+            (Path(directory) / name).symlink_to(ROOT / name)
 
         def replaced(match: re.Match[str]) -> str:
             language, body = match.groups()
