@@ -157,7 +157,9 @@ impl Section {
             Section::Results => "One row a run. A dot and bold type mark the best of a column.",
             Section::Claims => "What the paper states beside what was measured here.",
             Section::Sweep => "One metric of each run against its place in the grid, one line a scheme.",
-            Section::Distributions => "Share of flows that finished within a time. Further left and steeper is better.",
+            Section::Distributions => {
+                "Share of all flows that finished within a time. Further left and steeper is better; a curve that ends below 1 is of a run in which flows did not finish."
+            }
             Section::Rates => {
                 "Sending rate of each flow, one panel a run, with Jain’s fairness index below (1 is an equal split)."
             }

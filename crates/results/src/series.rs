@@ -87,8 +87,14 @@ pub fn distributions(flows: &FlowTable, bins: &[SizeBin]) -> Vec<Distribution> {
         let rows = || flows.rows.iter().filter(|row| wanted(row));
         let fct: Vec<f64> = rows().filter_map(FlowRow::fct).map(|fct| stats::ns(fct.unsigned_ps())).collect();
         if !fct.is_empty() {
+            // Of all flows: those that did not end keep the curve from reaching 1.
+            let finished = fct.len() as f64 / rows().count() as f64;
             let slowdown = cdf(rows().filter_map(FlowRow::slowdown).collect(), CDF_POINTS);
-            made.push(Distribution { class: class.to_owned(), fct_ns: cdf(fct, CDF_POINTS), slowdown });
+            made.push(Distribution {
+                class: class.to_owned(),
+                fct_ns: scaled(cdf(fct, CDF_POINTS), finished),
+                slowdown: scaled(slowdown, finished),
+            });
         }
     };
     add("all", &|_| true);
@@ -108,6 +114,12 @@ fn requests(flows: &FlowTable) -> Option<Distribution> {
         crate::summary::requests(flows).filter_map(|it| it.took()).map(|(ps, slow)| (stats::ns(ps), slow)).unzip();
     let slowdown = cdf(slowdown.into_iter().flatten().collect(), CDF_POINTS);
     (!fct.is_empty()).then(|| Distribution { class: "requests".into(), fct_ns: cdf(fct, CDF_POINTS), slowdown })
+}
+
+/// A distribution of a part of all.
+fn scaled(mut points: Vec<Point>, part: f64) -> Vec<Point> {
+    points.iter_mut().for_each(|point| point.1 *= part);
+    points
 }
 
 /// The cumulative distribution of `values` in at most `most` points (at least 2): one a distinct value if those are

@@ -7,8 +7,9 @@ mod series;
 pub(crate) mod survey;
 mod switches;
 
-use fabric::Routes;
-use sim::{FlowId, FlowSpec, Setup, Start};
+use ::laws::catalog::{Kind, Value as LawValue};
+use fabric::{Network, PortParams, Routes};
+use sim::{FlowId, FlowSpec, HostConfig, Setup, Start};
 use units::{Span, Time};
 
 pub use laws::{FlowClass, LawPlan};
@@ -142,6 +143,7 @@ impl Run {
         let series = series::series(&config.series, &network, &receivers, flows.len(), *config.stop, &mut warnings)?;
         let laws = LawPlan::new(config, scheme, &network)?;
         let lines = switches::lines(config, scheme, &network)?;
+        warnings.extend(deaf(&network, &host, &laws));
         if sharing.is_none() && config.switch.is_none() && config.port.says_gate() {
             warnings.push(
                 "[port] says how cables share the buffer of a switch, but no switch shares: there is no [switch]"
@@ -164,4 +166,34 @@ impl Run {
         };
         Ok(BuiltRun { setup, laws, classes, traffic, requests, warnings, report })
     }
+}
+
+/// Laws that listen for what nothing here says.
+fn deaf(network: &Network, host: &HostConfig, laws: &LawPlan) -> Vec<String> {
+    let marks =
+        network.params().iter().map(PortParams::config).any(|port| port.ecn.is_some() || port.phantom.is_some());
+    let mut said = Vec::new();
+    for class in [FlowClass::Intra, FlowClass::Inter] {
+        let (law, params) = laws.law(class);
+        let name = law.info().name;
+        let told = match law {
+            Kind::Dcqcn => {
+                let from_acks = params.contains(&("cnp_from_acks", LawValue::Switch(true)));
+                if host.cnp.is_none() && !from_acks {
+                    said.push(format!(
+                        "the law {name} listens to notifications of congestion, but receivers send none: give [host] \
+                         cnp = \"50us\""
+                    ));
+                }
+                true
+            }
+            _ => law.info().signals.starts_with("ECN"),
+        };
+        if told && !marks {
+            said.push(format!("the law {name} listens to marks, but no port marks: give [port] ecn"));
+        }
+    }
+    said.sort();
+    said.dedup();
+    said
 }

@@ -34,6 +34,16 @@ impl<'a> Sharing<'a> {
             .label("needs [switch]")
             .help("add a table [switch], for instance with buffer = \"32MiB\" and pfc = true"));
         }
+        if let Some(sharing) = &sharing
+            && scheme.reads_reports()
+            && Tier::ALL.into_iter().all(|tier| !sharing.settings(tier).config(true).int)
+        {
+            return Err(Fault::new(
+                Origin::NOWHERE,
+                "this scheme reads what ports report (INT), and no switch reports: [switch] has int = false",
+            )
+            .help("leave `int` out: it is \"auto\" then"));
+        }
         Ok(sharing)
     }
 
