@@ -118,7 +118,9 @@ fn requests(flows: &FlowTable) -> Option<Distribution> {
 
 /// A distribution of a part of all.
 fn scaled(mut points: Vec<Point>, part: f64) -> Vec<Point> {
-    points.iter_mut().for_each(|point| point.1 *= part);
+    for point in &mut points {
+        point.1 *= part;
+    }
     points
 }
 
