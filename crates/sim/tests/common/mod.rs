@@ -9,7 +9,9 @@ use fabric::topology::{Dumbbell, dumbbell};
 use fabric::{HostId, Network, PortConfig, Routes};
 use laws::catalog::{Kind, Value, build};
 use laws::{Law, Path};
-use sim::{FlowSpec, HostConfig, Outcome, SeriesConfig, Setup, Start};
+use proptest::prelude::*;
+use proptest::test_runner::TestCaseError;
+use sim::{FlowOutcome, FlowSpec, HostConfig, LinkOutcome, Outcome, SeriesConfig, Setup, Start};
 use units::{Bytes, Rate, Span, Time};
 
 /// A flow that starts at 0.
@@ -58,4 +60,26 @@ pub(crate) fn law<'a>(kind: Kind, settings: &'a [(&'a str, Value)]) -> impl Fn(&
 /// Runs on one thread.
 pub(crate) fn run(setup: &Setup, kind: Kind, settings: &[(&str, Value)]) -> Outcome {
     sim::run(setup, 1, law(kind, settings), &mut |_| true)
+}
+
+/// The engine's flows and links are the oracle's.
+pub(crate) fn agree(
+    setup: &Setup,
+    flows: &[Option<FlowOutcome>],
+    links: &[LinkOutcome],
+    fast: &Outcome,
+) -> Result<(), TestCaseError> {
+    for (flow, (slow, fast)) in flows.iter().zip(&fast.flows).enumerate() {
+        match slow {
+            Some(slow) => prop_assert_eq!(slow, fast, "flow {}", flow),
+            None => prop_assert!(!fast.started.is_set(), "flow {} should not have started", flow),
+        }
+    }
+    // Once all flows are done the engine may end before the stop, with strays on the way.
+    if fast.flows.iter().any(|flow| !flow.completed.is_set()) {
+        for (link, (slow, fast)) in links.iter().zip(&fast.links).enumerate() {
+            prop_assert_eq!(slow, fast, "link {}", setup.network.link_name(fabric::LinkId(link as u32)));
+        }
+    }
+    Ok(())
 }
