@@ -4,8 +4,9 @@ use serde_json::{Value as Json, json};
 use units::{Bytes, Span};
 
 use super::host::OnRampTable;
-use super::switch::SwitchOver;
-use crate::decode::Field;
+use super::lscc::SwingTable;
+use super::switch::{PfcTable, SwitchOver};
+use crate::decode::{Field, unexpected};
 use crate::error::Fault;
 use crate::quantity::Decimal;
 use crate::tree::{Node, Value};
@@ -90,4 +91,35 @@ or_word! {
     OffOr<Decimal> as Off or On, "off", "\"off\" or a number such as 0.5";
     OffOr<OnRampTable> as Off or On, "off", "\"off\" or { threshold = \"30us\" }";
     OffOr<SwitchOver> as Off or On, "off", "\"off\" or a table with keys of [switch]";
+}
+
+/// `true` is a table of defaults, `false` is off.
+macro_rules! or_table {
+    ($($table:ty, $expects:literal;)*) => {$(
+        impl Field for OffOr<$table> {
+            const EXPECTS: &'static str = $expects;
+            fn decode(node: &Node) -> Result<Self, Fault> {
+                match node.value {
+                    Value::Boolean(false) => Ok(Self::Off),
+                    Value::Boolean(true) => <$table>::decode(&Node::empty_table()).map(Self::On),
+                    Value::Table(_) => <$table>::decode(node).map(Self::On),
+                    _ => Err(unexpected::<Self>(node)),
+                }
+            }
+            fn encode(&self) -> Value {
+                match self {
+                    Self::Off => Value::Boolean(false),
+                    Self::On(table) => table.encode(),
+                }
+            }
+            fn schema() -> Json {
+                json!({ "oneOf": [{ "type": "boolean" }, <$table>::schema()] })
+            }
+        }
+    )*};
+}
+
+or_table! {
+    SwingTable, "true, false or { delay = \"1us\", headroom = \"bdp\" }";
+    PfcTable, "true, false or { frame = 64, relay = false }";
 }

@@ -2,13 +2,11 @@
 
 use std::num::NonZeroU16;
 
-use serde_json::{Value as Json, json};
 use units::{Bytes, Rate, Span};
 
 use super::{Auto, Headroom};
-use crate::decode::{At, Field, table, unexpected};
+use crate::decode::{At, table};
 use crate::error::Fault;
-use crate::tree::{Node, Value};
 
 const NOTIFICATION: NonZeroU16 = match NonZeroU16::new(64) {
     Some(size) => size,
@@ -71,45 +69,5 @@ table! {
         buffer: Auto<Bytes> = Auto::Auto;
         /// A relay's headroom towards the long haul, as `headroom` of `[port]`.
         headroom: Headroom = Headroom::Bdp(crate::quantity::Decimal::ONE);
-    }
-}
-
-/// Relays, or none.
-#[derive(Clone, PartialEq, Debug)]
-pub enum Swing {
-    /// None.
-    Off,
-    /// These.
-    On(SwingTable),
-}
-
-impl Swing {
-    /// The relays, if there are any.
-    pub fn as_ref(&self) -> Option<&SwingTable> {
-        match self {
-            Self::Off => None,
-            Self::On(table) => Some(table),
-        }
-    }
-}
-
-impl Field for Swing {
-    const EXPECTS: &'static str = "true, false or { delay = \"1us\", headroom = \"bdp\" }";
-    fn decode(node: &Node) -> Result<Self, Fault> {
-        match node.value {
-            Value::Boolean(false) => Ok(Self::Off),
-            Value::Boolean(true) => SwingTable::decode(&Node::empty_table()).map(Self::On),
-            Value::Table(_) => SwingTable::decode(node).map(Self::On),
-            _ => Err(unexpected::<Self>(node)),
-        }
-    }
-    fn encode(&self) -> Value {
-        match self {
-            Self::Off => Value::Boolean(false),
-            Self::On(table) => table.encode(),
-        }
-    }
-    fn schema() -> Json {
-        json!({ "oneOf": [{ "type": "boolean" }, SwingTable::schema()] })
     }
 }

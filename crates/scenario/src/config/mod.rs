@@ -23,7 +23,7 @@ pub(crate) use gate::CablePorts;
 pub use gate::{Headroom, Off, Resume};
 pub use grid::{GridValues, Scale};
 pub use host::{Host, HostPatch, OnRampTable, PathChoice, RecoveryWord};
-pub use lscc::{Lscc, Swing, SwingTable};
+pub use lscc::{Lscc, SwingTable};
 pub use port::{
     Buffer, Ecn, MarkTime, Phantom, PhantomTable, Port, PortOver, PortPatch, PortSettings, Red, ServiceView, Step,
     Threshold,
@@ -31,7 +31,7 @@ pub use port::{
 pub(crate) use scheme::law_setting;
 pub use scheme::{LawParams, Scheme, Setting};
 pub use series::{FlowChoice, Series, SizeRange};
-pub use switch::{PfcSetting, PfcTable, Pool, Switch, SwitchOver, SwitchPatch, SwitchSettings, Tier};
+pub use switch::{PfcTable, Pool, Switch, SwitchOver, SwitchPatch, SwitchSettings, Tier};
 pub use topology::{
     Cable, Clos, CustomTopology, Dumbbell, EachHost, FatTrees, InterPair, NodeSpec, NodeWord, SingleSwitch, Topology,
 };

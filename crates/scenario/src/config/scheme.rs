@@ -9,7 +9,7 @@ use crate::error::{Fault, Origin};
 use crate::quantity::Decimal;
 use crate::tree::{Node, Value};
 
-use super::{HostPatch, Lscc, OffOr, PortOver, Swing, SwitchOver};
+use super::{HostPatch, Lscc, OffOr, PortOver, SwingTable, SwitchOver};
 
 impl Field for Kind {
     const EXPECTS: &'static str = "the name of a law such as \"unocc\"";
@@ -77,7 +77,7 @@ table! {
         /// LSCC's controllers at long-haul links, under any law.
         lscc: Option<Lscc> = None;
         /// SWING's relays in long-haul links, under any law.
-        swing: At<Swing> = At::default_of(Swing::Off);
+        swing: At<OffOr<SwingTable>> = At::default_of(OffOr::Off);
         /// Parameters by law: `[schemes.uno.params.unocc]`. `narrows laws` lists them.
         params: At<Named<LawParams>> = At::default_of(Named::default());
     }

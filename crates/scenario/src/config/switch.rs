@@ -6,7 +6,7 @@ use serde_json::{Value as Json, json};
 use units::Bytes;
 
 use super::{Auto, OffOr};
-use crate::decode::{At, Field, table, unexpected};
+use crate::decode::{At, Field, table};
 use crate::error::Fault;
 use crate::quantity::Decimal;
 use crate::tree::{Node, Value};
@@ -61,43 +61,10 @@ table! {
     }
 }
 
-/// Priority flow control, or none.
-#[derive(Clone, PartialEq, Debug)]
-pub enum PfcSetting {
-    /// None: a packet that finds no room is dropped.
-    Off,
-    /// This.
-    On(PfcTable),
-}
-
-impl PfcSetting {
+impl OffOr<PfcTable> {
     /// As the simulator takes it.
     pub(crate) fn config(&self) -> Option<fabric::Pfc> {
-        match self {
-            Self::Off => None,
-            Self::On(table) => Some(fabric::Pfc { frame: table.frame.get().into(), relay: table.relay }),
-        }
-    }
-}
-
-impl Field for PfcSetting {
-    const EXPECTS: &'static str = "true, false or { frame = 64, relay = false }";
-    fn decode(node: &Node) -> Result<Self, Fault> {
-        match node.value {
-            Value::Boolean(false) => Ok(Self::Off),
-            Value::Boolean(true) => PfcTable::decode(&Node::empty_table()).map(Self::On),
-            Value::Table(_) => PfcTable::decode(node).map(Self::On),
-            _ => Err(unexpected::<Self>(node)),
-        }
-    }
-    fn encode(&self) -> Value {
-        match self {
-            Self::Off => Value::Boolean(false),
-            Self::On(table) => table.encode(),
-        }
-    }
-    fn schema() -> Json {
-        json!({ "oneOf": [{ "type": "boolean" }, PfcTable::schema()] })
+        self.as_ref().map(|table| fabric::Pfc { frame: table.frame.get().into(), relay: table.relay })
     }
 }
 
@@ -111,7 +78,7 @@ table! {
         /// A packet is dropped where its egress queue holds this many times what is left of the shared part, or `off`.
         egress_alpha: At<OffOr<Decimal>> = At::default_of(OffOr::Off);
         /// Whether switches pause who sends to them; else what finds no room is dropped.
-        pfc: PfcSetting = PfcSetting::Off;
+        pfc: OffOr<PfcTable> = OffOr::Off;
         /// Whether ports report themselves to packets that ask (INT). `auto`: if a law of the scheme reads reports.
         int: Auto<bool> = Auto::Auto;
         /// Other settings for switches that hosts hang from and that touch no link between datacenters.
@@ -135,7 +102,7 @@ table! {
         /// As in `[switch]`.
         egress_alpha: Option<At<OffOr<Decimal>>> = None;
         /// As in `[switch]`.
-        pfc: Option<PfcSetting> = None;
+        pfc: Option<OffOr<PfcTable>> = None;
         /// As in `[switch]`.
         int: Option<Auto<bool>> = None;
         /// For switches that hosts hang from.
@@ -201,7 +168,7 @@ pub struct SwitchSettings {
     pub buffer: At<Pool>,
     pub reserve: At<Bytes>,
     pub egress_alpha: At<OffOr<Decimal>>,
-    pub pfc: PfcSetting,
+    pub pfc: OffOr<PfcTable>,
     pub int: Auto<bool>,
 }
 
