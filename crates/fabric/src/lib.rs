@@ -7,8 +7,10 @@
 #![forbid(unsafe_code)]
 
 mod ideal;
+mod losses;
 mod mark;
 mod network;
+mod outages;
 mod plain;
 mod port;
 mod queued;
@@ -17,8 +19,10 @@ mod shared;
 pub mod topology;
 
 pub use ideal::{base_one_way, base_rtt, ideal_completion};
+pub use losses::{Bursts, Losses, MOST_IN_GROUP};
 pub use mark::Marker;
 pub use network::{Builder, HostId, Link, LinkClass, LinkId, Network, NetworkError, Node, NodeId, NodeKind};
+pub use outages::Outages;
 pub use plain::{Passage, PlainPort};
 pub use port::{Arrival, Ecn, InService, MarkAt, Phantom, PhantomQueue, PortConfig, PortError, PortParams, SLOWEST};
 pub use queued::{Item, QueuedPort};

@@ -1,10 +1,12 @@
 //! A network as a graph: hosts and switches, directed links, and where each lies.
 
+use std::collections::BTreeMap;
+
 use thiserror::Error;
 use units::Rate;
 
 use crate::topology::Relay;
-use crate::{PortConfig, PortError, PortParams, Switch};
+use crate::{Outages, PortConfig, PortError, PortParams, Switch};
 
 /// A host or switch, numbered from 0, the nodes of one datacenter together.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -146,6 +148,8 @@ pub struct Network {
     out_start: Vec<u32>,
     hosts: Vec<NodeId>,
     datacenters: u16,
+    /// Of few links.
+    outages: BTreeMap<LinkId, Outages>,
 }
 
 impl Network {
@@ -221,6 +225,23 @@ impl Network {
             }
         }
         self
+    }
+
+    /// The same with a link that is down at times.
+    #[must_use]
+    pub fn with_outages(mut self, link: LinkId, outages: Outages) -> Self {
+        self.outages.insert(link, outages);
+        self
+    }
+
+    /// When a link is down; none if it never is.
+    pub fn outages(&self, link: LinkId) -> Option<&Outages> {
+        self.outages.get(&link)
+    }
+
+    /// The links that are down at times.
+    pub fn failing(&self) -> impl Iterator<Item = (LinkId, &Outages)> + '_ {
+        self.outages.iter().map(|(&link, outages)| (link, outages))
     }
 
     /// The summed rate of all links of a class out of one datacenter.
@@ -374,6 +395,6 @@ impl Builder {
             }
         }
         let datacenters = nodes.iter().map(|node| node.datacenter + 1).max().unwrap_or(1);
-        Ok(Network { nodes, links, params, out_start, hosts, datacenters })
+        Ok(Network { nodes, links, params, out_start, hosts, datacenters, outages: BTreeMap::new() })
     }
 }

@@ -4,6 +4,7 @@ use thiserror::Error;
 use units::{Bytes, Frac, Rate, Serializer, Span, mix64};
 
 use crate::Marker;
+use crate::losses::Bursts;
 use crate::shared::{Gate, Limit};
 
 /// When a queue marks: RED's two thresholds. Equal thresholds are a step.
@@ -73,6 +74,8 @@ pub struct PortConfig {
     pub in_service: InService,
     /// The part of packets lost at random on the link.
     pub loss: Frac,
+    /// Packets lost at random on the link, several of a group at once.
+    pub bursts: Option<Bursts>,
     /// What packets that come in here may hold of the buffer of the switch whose port this is, where it shares one.
     pub gate: Gate,
 }
@@ -90,6 +93,7 @@ impl PortConfig {
             mark_at: MarkAt::Enqueue,
             in_service: InService::Remainder,
             loss: Frac::ZERO,
+            bursts: None,
             gate: Gate { off: Limit::Alpha(Frac::ratio(1, 8)), hysteresis: Bytes::new(3_072), headroom: Bytes::ZERO },
         }
     }
@@ -97,6 +101,11 @@ impl PortConfig {
     /// Whether departures are known at enqueue, so that one number is the whole queue.
     pub fn is_plain(&self) -> bool {
         !self.control_priority && self.mark_at == MarkAt::Enqueue && self.in_service == InService::Remainder
+    }
+
+    /// Whether chance plays a part on the link.
+    pub fn loses(&self) -> bool {
+        !self.loss.is_zero() || self.bursts.is_some()
     }
 
     /// Whether the port is plain but for order: what it queues, marks and drops does not depend on what goes first.
@@ -129,6 +138,12 @@ pub enum PortError {
     TooLong { bytes: Bytes, rate: Rate },
     #[error("a link cannot lose every packet")]
     LosesAll,
+    #[error("losses come in groups of 1 to 64 packets, not of {group}")]
+    Group { group: u32 },
+    #[error("a group of {group} packets cannot lose {lost}")]
+    MoreThanGroup { group: u32, lost: u32 },
+    #[error("the probabilities of losses in a group sum up to more than one")]
+    OverOne,
 }
 
 /// A packet as a port sees it.
@@ -183,6 +198,9 @@ impl PortParams {
         if config.loss >= Frac::ONE {
             return Err(PortError::LosesAll);
         }
+        if let Some(bursts) = &config.bursts {
+            bursts.check()?;
+        }
         let serializer = Serializer::new(config.rate);
         let phantom = config.phantom.as_ref().map(|phantom| PhantomParams::new(phantom, config.rate)).transpose()?;
         Ok(Self {
@@ -218,9 +236,9 @@ impl PortParams {
         self.serializer.bytes_in(ps)
     }
 
-    /// Whether the link loses this packet, by chance.
+    /// Whether the link loses this packet, by a chance of its own. [`crate::Losses`] knows of bursts, too.
     #[inline]
-    pub fn loses(&self, salt: u64, packet: &Arrival) -> bool {
+    pub(crate) fn loses(&self, salt: u64, packet: &Arrival) -> bool {
         self.loss != 0 && (draw(!salt, packet) >> 32) < self.loss
     }
 }

@@ -1,10 +1,10 @@
 //! Shortest-path routing with equal-cost choices, looked up by index.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
-use units::{below, mix64};
+use units::{Time, below, mix64};
 
-use crate::{HostId, LinkId, Network, NetworkError, NodeId, NodeKind};
+use crate::{HostId, Link, LinkId, Network, NetworkError, NodeId, NodeKind};
 
 /// What chooses among equal ports at a switch: a hash of the flow, of its entropy and of the switch.
 #[inline]
@@ -24,6 +24,8 @@ pub struct Routes {
     /// Of each host: the column of its switch, and which host of it it is.
     seats: Vec<(u16, u16)>,
     ports: Vec<LinkId>,
+    /// What holds instead from some time on, in order.
+    later: Vec<(Time, Routes)>,
 }
 
 /// Equal ports: `len` of them from place `first` of the list of ports on. If `len` is 0, the destination hangs
@@ -69,6 +71,14 @@ impl Routes {
     /// # Errors
     /// When some host cannot reach another, or the network is too large for the table's 16-bit entries.
     pub fn new(network: &Network) -> Result<Self, NetworkError> {
+        Self::without(network, &BTreeSet::new())
+    }
+
+    /// Finds all shortest paths that avoid some links.
+    ///
+    /// # Errors
+    /// See [`Routes::new`].
+    pub fn without(network: &Network, avoided: &BTreeSet<LinkId>) -> Result<Self, NetworkError> {
         let nodes = network.nodes();
         let mut row = vec![u32::MAX; nodes.len()];
         let mut rows = 0;
@@ -109,7 +119,7 @@ impl Routes {
             let here = Group::new(ports.len(), 0, &nodes[target.index()].name)?;
             table[row[target.index()] as usize * columns + column] = here;
             ports.extend_from_slice(&hosts_of[column]);
-            let distance = distances(network, target);
+            let distance = distances(network, target, avoided);
             for (node, it) in nodes.iter().enumerate() {
                 if it.kind != NodeKind::Switch || NodeId(node as u32) == target {
                     continue;
@@ -119,6 +129,7 @@ impl Routes {
                     .filter(|&link| {
                         let to = network.links()[link as usize].to;
                         nodes[to.index()].kind == NodeKind::Switch
+                            && !avoided.contains(&LinkId(link))
                             && distance[to.index()] != u32::MAX
                             && distance[to.index()] + 1 == distance[node]
                     })
@@ -139,9 +150,37 @@ impl Routes {
                 table[row[node] as usize * columns + column] = group;
             }
         }
-        let routes = Self { table, columns, row, seats, ports };
+        let routes = Self { table, columns, row, seats, ports, later: Vec::new() };
         routes.check(network, &attached)?;
         Ok(routes)
+    }
+
+    /// The same until a time, from which on others hold; later than any that was given before.
+    #[must_use]
+    pub fn until(mut self, time: Time, others: Self) -> Self {
+        debug_assert!(self.later.last().is_none_or(|&(last, _)| last < time));
+        self.later.push((time, others));
+        self
+    }
+
+    /// The routes that hold at a time.
+    #[inline]
+    pub fn at(&self, time_ps: u64) -> &Self {
+        if self.later.is_empty() {
+            return self;
+        }
+        let past = self.later.partition_point(|(from, _)| from.ps() <= time_ps);
+        past.checked_sub(1).map_or(self, |last| &self.later[last].1)
+    }
+
+    /// The first change of routes after `from_ps` and before `until_ps`.
+    #[inline]
+    pub fn change_between(&self, from_ps: u64, until_ps: u64) -> Option<u64> {
+        if self.later.is_empty() {
+            return None;
+        }
+        let past = self.later.partition_point(|(from, _)| from.ps() <= from_ps);
+        self.later.get(past).map(|(from, _)| from.ps()).filter(|&from| from < until_ps)
     }
 
     fn check(&self, network: &Network, attached: &[NodeId]) -> Result<(), NetworkError> {
@@ -222,15 +261,18 @@ fn entry(count: usize, what: impl FnOnce() -> String) -> Result<u16, NetworkErro
     fits.ok_or_else(|| NetworkError::Shape(format!("over 65,534 {}", what())))
 }
 
-/// The number of links from every node to `target`, through switches only.
-fn distances(network: &Network, target: NodeId) -> Vec<u32> {
+/// The number of links from every node to `target`, through switches only, and not over those avoided.
+fn distances(network: &Network, target: NodeId, avoided: &BTreeSet<LinkId>) -> Vec<u32> {
     let mut distance = vec![u32::MAX; network.nodes().len()];
     distance[target.index()] = 0;
     let mut queue = VecDeque::from([target]);
     while let Some(node) = queue.pop_front() {
         for link in network.links_out(node) {
             // Cables run both ways, so the links out of a node lead to those with links into it.
-            let other = network.links()[link as usize].to;
+            let Link { to: other, reverse, .. } = network.links()[link as usize];
+            if avoided.contains(&reverse) {
+                continue;
+            }
             if distance[other.index()] == u32::MAX {
                 distance[other.index()] = distance[node.index()] + 1;
                 if network.nodes()[other.index()].kind == NodeKind::Switch {
@@ -261,6 +303,36 @@ mod tests {
             builder.connect(switches[0], switches[1], LinkClass::Other, port, port);
         }
         builder.finish().unwrap()
+    }
+
+    /// Of two cables one is avoided in one direction from 5 us on: only that direction changes, and only then.
+    #[test]
+    fn routes_change_and_avoid_one_direction() {
+        let network = network(2, 0);
+        let cables: Vec<LinkId> = (0..network.links().len() as u32)
+            .map(LinkId)
+            .filter(|link| network.links()[link.index()].class == LinkClass::Other)
+            .collect();
+        let gone = cables[0];
+        let avoiding = Routes::without(&network, &BTreeSet::from([gone])).unwrap();
+        let routes = Routes::new(&network).unwrap().until(Time::from_us(5), avoiding);
+        let (from, to) = (network.links()[gone.index()].from, network.links()[gone.index()].to);
+        let host_at = |switch: NodeId| {
+            let hosts = (0..2).map(HostId);
+            hosts.into_iter().find(|&host| network.links()[network.uplink(host).index()].to == switch).unwrap()
+        };
+        let at = |us: u64, at: NodeId, towards: NodeId| {
+            routes.at(Time::from_us(us).ps() - 1).from(at).ports(host_at(towards)).to_vec()
+        };
+        assert_eq!((at(5, from, to).len(), at(5, to, from).len()), (2, 2));
+        assert!(at(6, from, to).len() == 1 && !at(6, from, to).contains(&gone));
+        assert_eq!(at(6, to, from).len(), 2);
+        let change = Time::from_us(5).ps();
+        assert_eq!(routes.change_between(change - 1, change + 1), Some(change));
+        assert_eq!(routes.change_between(change, u64::MAX), None);
+        let both: BTreeSet<LinkId> =
+            cables.iter().copied().filter(|link| network.links()[link.index()].from == from).collect();
+        assert!(matches!(Routes::without(&network, &both), Err(NetworkError::Unreachable { .. })));
     }
 
     #[test]

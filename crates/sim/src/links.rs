@@ -1,7 +1,9 @@
 //! Ports and the links behind them: what happens to a packet once its port is chosen, and the hot loop that chooses
 //! ports and moves packets as long as nothing special is met.
 
-use fabric::{Arrival, HostId, Passage, PlainPort, PortParams, RoutesFrom, path_hash};
+use std::collections::BTreeMap;
+
+use fabric::{Arrival, HostId, Losses, Outages, Passage, PlainPort, PortParams, RoutesFrom, path_hash};
 
 use crate::fifo::Fifos;
 use crate::merge::{DONE, Merge, follow};
@@ -75,6 +77,16 @@ pub(crate) struct Links {
     pub(crate) schedule: Schedule,
     /// Where packets carry reports.
     pub(crate) reports: Option<Reports>,
+    /// Links that are down at times. Plain ports have none.
+    pub(crate) failing: BTreeMap<u32, Failing>,
+}
+
+/// A link that is down at times.
+pub(crate) struct Failing {
+    pub(crate) outages: Outages,
+    pub(crate) delay_ps: u64,
+    /// Packets that were on the way then, or sent.
+    pub(crate) lost: u64,
 }
 
 impl Egress {
@@ -228,14 +240,13 @@ impl Links {
         arrival: &Arrival,
         params: &PortParams,
         salt: u64,
-        losses: &mut u64,
+        losses: Option<&mut Losses>,
         backlogged: &mut Vec<u32>,
     ) {
         let egress = &mut self.egress[link];
         let idle_at_ps = egress.port.idle_at_ps();
         let Some(passage) = egress.admit(params, salt, arrival) else { return };
-        if params.loses(salt, arrival) {
-            *losses += 1;
+        if losses.is_some_and(|losses| losses.loses(params, salt, arrival)) {
             packet.set_lost();
         }
         packet.mark(passage.marked);
@@ -301,6 +312,10 @@ impl Links {
     /// A packet is on its way, with what it carries.
     #[inline(always)]
     pub(crate) fn depart_with(&mut self, link: usize, packet: Packet, report: Report) {
+        if !self.failing.is_empty() && self.is_cut(link, &packet) {
+            self.forget(report);
+            return;
+        }
         let egress = &self.egress[link];
         if egress.away {
             let mail = &mut self.outboxes[egress.target as usize];
@@ -313,6 +328,16 @@ impl Links {
         if self.fifos.push_with(egress.target as usize, packet, report) {
             self.schedule.activate(egress.node as usize, packet.time_ps);
         }
+    }
+
+    /// Whether the link is down while a packet's last bit is on it. A pause frame is repeated until it comes through, so
+    /// none is lost; see [`crate::shared`].
+    #[cold]
+    fn is_cut(&mut self, link: usize, packet: &Packet) -> bool {
+        let Some(failing) = self.failing.get_mut(&(link as u32)) else { return false };
+        let cut = !packet.is_frame() && failing.outages.cut(packet.time_ps - failing.delay_ps, packet.time_ps);
+        failing.lost += u64::from(cut);
+        cut
     }
 
     /// What a packet carried is lost with it.
@@ -332,11 +357,9 @@ impl Links {
         passage: Passage,
         params: &PortParams,
         salt: u64,
-        losses: &mut u64,
+        losses: &mut Losses,
     ) {
-        if params.loses(salt, &packet.arrival()) {
-            *losses += 1;
-        } else {
+        if !losses.loses(params, salt, &packet.arrival()) {
             self.depart(link, packet.passed(passage));
         }
     }

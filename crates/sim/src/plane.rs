@@ -1,13 +1,15 @@
 //! The data plane of one partition: its switches, window by window, and what few ports need beside the hot loop:
 //! sampling, loss by chance, lazily served queues.
 
-use fabric::{Arrival, LinkId, NodeId, NodeKind, PlainPort, PortParams, QueuedPort};
+use std::collections::BTreeMap;
+
+use fabric::{Arrival, LinkId, Losses, NodeId, NodeKind, PlainPort, PortParams, QueuedPort};
 use laws::Hop;
 use units::{Bytes, Rate, Span, Time, mix64};
 
 use crate::fifo::Fifos;
 use crate::layout::Layout;
-use crate::links::{Chooser, Egress, Links, Mail, Mode, NO_FIFO, Overtaken, Salts, Stopped};
+use crate::links::{Chooser, Egress, Failing, Links, Mail, Mode, NO_FIFO, Overtaken, Salts, Stopped};
 use crate::merge::{DONE, Entrants, Merge, Tree, follow};
 use crate::outcome::{LinkOutcome, SwitchOutcome};
 use crate::packet::{Packet, Report};
@@ -23,7 +25,7 @@ struct Special {
     /// Set where the port is served lazily.
     lazy: Option<QueuedPort<Packet>>,
     ticks: Ticks,
-    losses: u64,
+    losses: Losses,
 }
 
 pub(crate) struct Plane {
@@ -79,7 +81,8 @@ impl Plane {
             overtaken.push(Overtaken { served_ps: 0, fifo: if ordered { fifos } else { NO_FIFO }, listed: false });
             fifos += u32::from(ordered);
             let sampled = setup.series.interval > Span::ZERO && setup.series.ports.contains(&LinkId(link));
-            let special = !shared && (lazy || sampled || !config.loss.is_zero());
+            let fails = network.outages(LinkId(link)).is_some();
+            let special = !shared && (lazy || sampled || fails || config.loses());
             if special {
                 special_of[(link - first_link) as usize] = specials.len() as u32;
                 let interval = if sampled { setup.series.interval } else { Span::ZERO };
@@ -87,7 +90,7 @@ impl Plane {
                     link: link - first_link,
                     lazy: lazy.then(QueuedPort::default),
                     ticks: Ticks::new(interval, 0),
-                    losses: 0,
+                    losses: Losses::default(),
                 });
             }
             egress.push(Egress {
@@ -138,6 +141,7 @@ impl Plane {
                 outboxes,
                 schedule,
                 reports: setup.host.int.then(Reports::new),
+                failing: failing(setup, first_link..end_link),
             },
             params: network.params().to_vec(),
             specials,
@@ -214,7 +218,17 @@ impl Plane {
     }
 
     /// Merges a switch's inputs in the order (time, input) and forwards what arrives from `start` to `end`.
-    pub(crate) fn run_switch(&mut self, node: usize, start: u64, end: u64, setup: &Setup) {
+    #[inline]
+    pub(crate) fn run_switch(&mut self, node: usize, mut start: u64, end: u64, setup: &Setup) {
+        while let Some(change) = setup.routes.change_between(start, end) {
+            self.run_on_routes(node, start, change, setup);
+            start = change;
+        }
+        self.run_on_routes(node, start, end, setup);
+    }
+
+    /// The same over a time in which routes do not change.
+    fn run_on_routes(&mut self, node: usize, start: u64, end: u64, setup: &Setup) {
         let shared = self.shared_of[node];
         let (first, past) = (self.inputs[node].0 as usize, self.inputs[node].1 as usize);
         let mut entrants = std::mem::take(&mut self.entrants);
@@ -263,7 +277,7 @@ impl Plane {
         window: (usize, u64, u64),
         setup: &Setup,
     ) {
-        let (it, mut around) = self.around(node, place, setup);
+        let (it, mut around) = self.around(node, place, window.1, setup);
         let arrived = match entrants.tree() {
             Tree::One(mut tree, winner) => it.run(&mut tree, winner, window, &mut around),
             Tree::Few(mut tree, winner) => it.run(&mut tree, winner, window, &mut around),
@@ -274,9 +288,15 @@ impl Plane {
         self.forwarded += arrived;
     }
 
-    /// A switch that shares its buffer, and what it works on.
-    fn around<'a>(&'a mut self, node: usize, place: usize, setup: &'a Setup) -> (&'a mut SharedNode, Around<'a>) {
-        let routes = setup.routes.from(NodeId(self.first_node + node as u32));
+    /// A switch that shares its buffer, and what it works on from a time on.
+    fn around<'a>(
+        &'a mut self,
+        node: usize,
+        place: usize,
+        from_ps: u64,
+        setup: &'a Setup,
+    ) -> (&'a mut SharedNode, Around<'a>) {
+        let routes = setup.routes.at(from_ps).from(NodeId(self.first_node + node as u32));
         let salts = self.salts();
         let around = Around {
             chooser: Chooser { routes, switch_salt: self.switch_salt[node], first_link: self.first_link },
@@ -300,7 +320,7 @@ impl Plane {
         (start, end): (u64, u64),
         setup: &Setup,
     ) {
-        let routes = setup.routes.from(NodeId(self.first_node + node as u32));
+        let routes = setup.routes.at(start).from(NodeId(self.first_node + node as u32));
         let chooser = Chooser { routes, switch_salt: self.switch_salt[node], first_link: self.first_link };
         let salts = self.salts();
         while winner != DONE {
@@ -349,8 +369,8 @@ impl Plane {
         let egress = &mut self.links.egress[link];
         let params = &self.params[egress.params as usize];
         let Some(passage) = egress.admit(params, salt, &arrival) else { return self.links.forget(report) };
-        if egress.mode == Mode::Special && params.loses(salt, &arrival) {
-            self.specials[self.special_of[link] as usize].losses += 1;
+        let loses = |special: &mut Special| special.losses.loses(params, salt, &arrival);
+        if egress.mode == Mode::Special && loses(&mut self.specials[self.special_of[link] as usize]) {
             self.links.forget(report);
         } else {
             self.links.depart_with(link, packet.passed(passage), report);
@@ -376,7 +396,7 @@ impl Plane {
         let salt = self.salt(link);
         let params = &self.params[self.links.egress[link].params as usize];
         if self.links.egress[link].mode != Mode::Special {
-            self.links.enqueue_ordered(link, packet, arrival, params, salt, &mut 0, &mut self.backlogged[node]);
+            self.links.enqueue_ordered(link, packet, arrival, params, salt, None, &mut self.backlogged[node]);
             return;
         }
         let special = &mut self.specials[self.special_of[link] as usize];
@@ -387,7 +407,7 @@ impl Plane {
         let Some(lazy) = &mut special.lazy else {
             if self.links.overtaken[link].fifo != NO_FIFO {
                 let backlogged = &mut self.backlogged[node];
-                self.links.enqueue_ordered(link, packet, arrival, params, salt, losses, backlogged);
+                self.links.enqueue_ordered(link, packet, arrival, params, salt, Some(losses), backlogged);
                 return;
             }
             let egress = &mut self.links.egress[link];
@@ -469,7 +489,7 @@ impl Plane {
                 packets: egress.packets,
                 bytes: Bytes::new(egress.bytes),
                 drops: egress.drops.into(),
-                losses: self.specials.get(self.special_of[link] as usize).map_or(0, |special| special.losses),
+                losses: self.specials.get(self.special_of[link] as usize).map_or(0, |special| special.losses.count()),
                 marks: egress.marks,
                 max_queue: setup.network.params()[egress.params as usize].bytes_in(egress.max_backlog_ps),
                 ..LinkOutcome::default()
@@ -480,6 +500,7 @@ impl Plane {
                 (outcome.losses, outcome.max_queue) = (losses, max_queue);
                 (outcome.pauses, outcome.paused) = (pauses, Span::from_ps(paused_ps as i64));
             }
+            outcome.losses += self.links.failing.get(&(link as u32)).map_or(0, |failing| failing.lost);
             outcome
         })
     }
@@ -503,12 +524,22 @@ impl Plane {
         for node in 0..self.shared_of.len() {
             let place = self.shared_of[node] as usize;
             if place < self.shared.len() {
-                let (it, mut around) = self.around(node, place, setup);
+                let (it, mut around) = self.around(node, place, end, setup);
                 it.finish(end, &mut around);
             }
         }
         (std::mem::take(&mut self.samples), std::mem::take(&mut self.switch_samples))
     }
+}
+
+/// The links of a range that are down at times, by their number there.
+fn failing(setup: &Setup, range: std::ops::Range<u32>) -> BTreeMap<u32, Failing> {
+    let inside = setup.network.failing().filter(|(link, _)| range.contains(&link.0));
+    let failing = inside.map(|(link, outages)| {
+        let delay_ps = setup.network.port(link).delay_ps();
+        (link.0 - range.start, Failing { outages: outages.clone(), delay_ps, lost: 0 })
+    });
+    failing.collect()
 }
 
 /// Whether the ports of a node share one buffer, or act as if they did.

@@ -3,7 +3,7 @@
 //! All that happens in such a switch depends on all its ports, so it is run as a whole: arrivals, pauses, its controllers'
 //! timers and samples in order of time, and before each of them every decision of the ports that comes first.
 
-use fabric::{CLASSES, Departure, Framed, LinkId, NodeId, NodeKind, Outlet, PortParams, SharedSwitch, Switch};
+use fabric::{CLASSES, Departure, Framed, LinkId, Losses, NodeId, NodeKind, Outlet, PortParams, SharedSwitch, Switch};
 use laws::Hop;
 use units::{Bytes, Rate, Time};
 
@@ -62,7 +62,7 @@ pub(crate) struct SharedNode {
     node: NodeId,
     others: Vec<OtherEnd>,
     /// Of each port: packets that its link lost by chance.
-    losses: Vec<u64>,
+    losses: Vec<Losses>,
 }
 
 /// What a switch has when none is configured but it must act as one, to report or to control: no limit but its ports'.
@@ -97,7 +97,7 @@ impl OtherEnd {
 struct Leaving<'a> {
     links: &'a mut Links,
     controllers: &'a mut Controllers,
-    losses: &'a mut [u64],
+    losses: &'a mut [Losses],
     params: &'a [PortParams],
     first_link: usize,
     reports: bool,
@@ -118,8 +118,7 @@ impl Outlet<Carried> for Leaving<'_> {
             self.controllers.drained(from, packet.size.into());
         }
         // A real pause runs out and is renewed; here it lasts until the frame that ends it, so none is lost.
-        if params.loses(self.salts.of(link), &packet.arrival()) && !packet.is_frame() {
-            self.losses[departure.port] += 1;
+        if !packet.is_frame() && self.losses[departure.port].loses(params, self.salts.of(link), &packet.arrival()) {
             self.links.forget(report);
             return;
         }
@@ -204,7 +203,7 @@ impl SharedNode {
             samples_buffer,
             node,
             others: out.clone().map(|link| OtherEnd::of(LinkId(link), setup)).collect(),
-            losses: vec![0; out.len()],
+            losses: vec![Losses::default(); out.len()],
         }
     }
 
@@ -360,7 +359,7 @@ impl SharedNode {
     pub(crate) fn link(&self, link: usize, end_ps: u64) -> (u64, Bytes, u64, u64) {
         let port = link - self.first_link;
         let (pauses, paused_ps) = self.switch.pauses(port, end_ps);
-        (self.losses[port], self.switch.most_queued(port), pauses, paused_ps)
+        (self.losses[port].count(), self.switch.most_queued(port), pauses, paused_ps)
     }
 
     /// Ports that wait for the other end and make their own senders wait: (link out, link out of the same cable as those

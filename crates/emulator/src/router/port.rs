@@ -1,6 +1,6 @@
 //! A port of the network with its counters: `fabric`'s, as the simulator has it.
 
-use fabric::{Arrival, Item, Passage, PlainPort, PortParams, QueuedPort};
+use fabric::{Arrival, Item, Losses, Passage, PlainPort, PortParams, QueuedPort};
 use sim::LinkOutcome;
 use units::Bytes;
 
@@ -50,7 +50,7 @@ pub(crate) struct Port {
     packets: u64,
     bytes: u64,
     drops: u64,
-    losses: u64,
+    losses: Losses,
     marks: u64,
     max_backlog_ps: u64,
 }
@@ -68,7 +68,7 @@ pub(crate) struct Left {
 impl Port {
     pub(crate) fn new(plain: bool, salt: u64) -> Self {
         let queue = if plain { Queue::Plain(PlainPort::default()) } else { Queue::Lazy(QueuedPort::default()) };
-        Self { queue, salt, packets: 0, bytes: 0, drops: 0, losses: 0, marks: 0, max_backlog_ps: 0 }
+        Self { queue, salt, packets: 0, bytes: 0, drops: 0, losses: Losses::default(), marks: 0, max_backlog_ps: 0 }
     }
 
     /// A segment arrives. What leaves goes to `left`, which is empty, this one or others; returns
@@ -113,8 +113,7 @@ impl Port {
             self.bytes += u64::from(it.segment.size);
             self.marks += u64::from(it.passage.marked);
             it.segment.marked |= it.passage.marked;
-            it.lost = params.loses(self.salt, &it.segment.arrival());
-            self.losses += u64::from(it.lost);
+            it.lost = self.losses.loses(params, self.salt, &it.segment.arrival());
         }
     }
 
@@ -148,7 +147,7 @@ impl Port {
             packets: self.packets,
             bytes: Bytes::new(self.bytes),
             drops: self.drops,
-            losses: self.losses,
+            losses: self.losses.count(),
             marks: self.marks,
             max_queue: params.bytes_in(self.max_backlog_ps),
             ..LinkOutcome::default()

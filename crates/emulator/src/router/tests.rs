@@ -1,8 +1,8 @@
 //! The plane against `fabric`'s ports fed directly, in virtual time: no root, no clock.
 
 use fabric::{
-    Arrival, Builder, Ecn, HostId, InService, Item, LinkClass, LinkId, MarkAt, Network, Passage, Phantom, PlainPort,
-    PortConfig, QueuedPort, Routes,
+    Arrival, Builder, Ecn, HostId, InService, Item, LinkClass, LinkId, Losses, MarkAt, Network, Passage, Phantom,
+    PlainPort, PortConfig, QueuedPort, Routes,
 };
 use proptest::prelude::*;
 use sim::SeriesConfig;
@@ -201,9 +201,10 @@ fn feed(network: &Network, link: LinkId, arriving: Vec<Packet>, card: bool) -> (
         port.advance(params, salt, u64::MAX, &mut leave);
     }
     let sent = out.len();
+    let mut losses = Losses::default();
     let kept: Vec<Packet> = out
         .into_iter()
-        .filter(|(packet, _)| !params.loses(salt, &packet.arrival()))
+        .filter(|(packet, _)| !losses.loses(params, salt, &packet.arrival()))
         .map(|(packet, passage)| Packet {
             now_ps: passage.arrives_ps,
             marked: packet.marked | passage.marked,

@@ -5,7 +5,7 @@
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 
-use fabric::{Arrival, InService, LinkId, MarkAt, Marker, NodeId, NodeKind, path_hash};
+use fabric::{Arrival, InService, LinkId, Losses, MarkAt, Marker, NodeId, NodeKind, path_hash};
 use laws::{ControlLaw, Path};
 use sim::host::{Context, Hosts, Wire};
 use sim::{FlowOutcome, FlowSpec, LinkOutcome, Packet, Setup, SwitchOutcome};
@@ -24,14 +24,18 @@ enum What {
     HostWakes(u32),
 }
 
+/// A packet, whether it is marked, and whether the link loses it, where that is decided.
+type Waiting = (Packet, bool, Option<bool>);
+
 #[derive(Default)]
 struct Port {
-    control: VecDeque<(Packet, bool)>,
-    data: VecDeque<(Packet, bool)>,
+    control: VecDeque<Waiting>,
+    data: VecDeque<Waiting>,
     in_service: Option<Packet>,
     service_ends: u64,
     phantom_empty_at: u64,
     counters: LinkOutcome,
+    losses: Losses,
     max_backlog: u64,
 }
 
@@ -117,13 +121,15 @@ impl<'a, L: ControlLaw, F: Fn(&FlowSpec, &Path) -> L> Oracle<'a, L, F> {
         }
         let links = (0u32..).zip(&self.ports).map(|(link, port)| {
             let params = self.setup.network.port(LinkId(link));
-            LinkOutcome { max_queue: params.bytes_in(port.max_backlog), ..port.counters }
+            let losses = port.counters.losses + port.losses.count();
+            LinkOutcome { max_queue: params.bytes_in(port.max_backlog), losses, ..port.counters }
         });
         let mut links: Vec<LinkOutcome> = links.collect();
         for it in self.switches.iter().flatten() {
             let first = self.setup.network.links_out(it.outcome().node).start as usize;
             for (port, outcome) in it.links(stop).into_iter().enumerate() {
-                links[first + port] = outcome;
+                let cut = links[first + port].losses;
+                links[first + port] = LinkOutcome { losses: outcome.losses + cut, ..outcome };
             }
         }
         for host in 0..self.setup.network.hosts().len() {
@@ -145,6 +151,10 @@ impl<'a, L: ControlLaw, F: Fn(&FlowSpec, &Path) -> L> Oracle<'a, L, F> {
                 }
                 Wish::Leaves(link, mut packet, ends) => {
                     packet.time_ps = ends + self.setup.network.port(link).config().delay.unsigned_ps();
+                    if cut(self.setup, link, &packet, ends) {
+                        self.ports[link.index()].counters.losses += 1;
+                        continue;
+                    }
                     let serial = self.at(packet.time_ps, What::Arrive(link.0));
                     self.packets.insert(serial, packet);
                 }
@@ -170,7 +180,7 @@ impl<'a, L: ControlLaw, F: Fn(&FlowSpec, &Path) -> L> Oracle<'a, L, F> {
     fn idle_at(&self, up: LinkId) -> u64 {
         let port = &self.ports[up.index()];
         let serializer = Serializer::new(self.setup.network.port(up).config().rate);
-        let waiting: u64 = port.data.iter().map(|(packet, _)| serializer.time_for(packet.size.into())).sum();
+        let waiting: u64 = port.data.iter().map(|(packet, ..)| serializer.time_for(packet.size.into())).sum();
         port.service_ends + waiting
     }
 
@@ -216,7 +226,7 @@ impl<'a, L: ControlLaw, F: Fn(&FlowSpec, &Path) -> L> Oracle<'a, L, F> {
             return;
         }
         let salt = mix64(self.setup.seed ^ mix64(u64::from(to.0)));
-        let from = self.setup.routes.from(NodeId(to.0));
+        let from = self.setup.routes.at(packet.time_ps).from(NodeId(to.0));
         let ports = from.ports(fabric::HostId(packet.dst));
         let hash = path_hash(salt, packet.flow, packet.entropy);
         let out = ports[units::below(hash, ports.len() as u32) as usize];
@@ -241,7 +251,7 @@ impl<'a, L: ControlLaw, F: Fn(&FlowSpec, &Path) -> L> Oracle<'a, L, F> {
         let salt = salt(self.setup, link);
         let port = &mut self.ports[link.index()];
         let now = arrival.now_ps;
-        let waiting: u64 = port.control.iter().chain(&port.data).map(|(packet, _)| service(packet)).sum();
+        let waiting: u64 = port.control.iter().chain(&port.data).map(|(packet, ..)| service(packet)).sum();
         let remainder = if port.in_service.is_some() { port.service_ends - now } else { 0 };
         if waiting + remainder + service(&packet) > buffer_ps(config.buffer, serializer) {
             port.counters.drops += 1;
@@ -270,11 +280,12 @@ impl<'a, L: ControlLaw, F: Fn(&FlowSpec, &Path) -> L> Oracle<'a, L, F> {
         }
         marked &= arrival.ecn_capable;
         // Counted once its way through the port is known.
+        let mut lost = None;
         if is_nic || config.is_plain() || config.is_plain_but_for_order() {
             count(&mut port.counters, &packet, marked);
-            port.counters.losses += u64::from(self.setup.network.port(link).loses(salt, &arrival));
+            lost = Some(port.losses.loses(self.setup.network.port(link), salt, &arrival));
         }
-        let entry = (packet, marked);
+        let entry = (packet, marked, lost);
         if config.control_priority && !is_nic && arrival.control {
             port.control.push_back(entry);
         } else {
@@ -292,11 +303,13 @@ impl<'a, L: ControlLaw, F: Fn(&FlowSpec, &Path) -> L> Oracle<'a, L, F> {
         let serializer = Serializer::new(config.rate);
         let salt = salt(self.setup, link);
         let port = &mut self.ports[link.index()];
-        let Some((mut packet, mut marked)) = port.control.pop_front().or_else(|| port.data.pop_front()) else { return };
+        let Some((mut packet, mut marked, lost)) = port.control.pop_front().or_else(|| port.data.pop_front()) else {
+            return;
+        };
         let arrival = Arrival { now_ps: now, ..packet.arrival() };
         if config.mark_at == MarkAt::Dequeue && !is_nic && arrival.ecn_capable {
             let waiting: u64 =
-                port.control.iter().chain(&port.data).map(|(packet, _)| serializer.time_for(packet.size.into())).sum();
+                port.control.iter().chain(&port.data).map(|(packet, ..)| serializer.time_for(packet.size.into())).sum();
             marked = config.ecn.is_some_and(|ecn| marker(&ecn, serializer).marks(waiting, || draw(salt, &arrival)));
             if let Some(phantom) = &config.phantom {
                 let drain = Serializer::new(config.rate.scaled(phantom.drain));
@@ -305,17 +318,18 @@ impl<'a, L: ControlLaw, F: Fn(&FlowSpec, &Path) -> L> Oracle<'a, L, F> {
             }
         }
         // The link's loss is drawn with the time at which the packet came to the port.
-        let lost = self.setup.network.port(link).loses(salt, &packet.arrival());
-        if !is_nic && !config.is_plain() && !config.is_plain_but_for_order() {
+        let lost = lost.unwrap_or_else(|| {
             count(&mut port.counters, &packet, marked);
-            port.counters.losses += u64::from(lost);
-        }
+            port.losses.loses(self.setup.network.port(link), salt, &packet.arrival())
+        });
         port.service_ends = now + serializer.time_for(packet.size.into());
         packet.mark(marked);
         port.in_service = Some(packet);
         let ends = port.service_ends;
-        if !lost {
-            packet.time_ps = ends + config.delay.unsigned_ps();
+        packet.time_ps = ends + config.delay.unsigned_ps();
+        let cut = cut(self.setup, link, &packet, ends);
+        port.counters.losses = port.counters.losses + u64::from(cut && !lost);
+        if !lost && !cut {
             let serial = self.at(packet.time_ps, What::Arrive(link.0));
             self.packets.insert(serial, packet);
         }
@@ -326,6 +340,14 @@ impl<'a, L: ControlLaw, F: Fn(&FlowSpec, &Path) -> L> Oracle<'a, L, F> {
         self.ports[link.index()].in_service = None;
         self.serve(link, now);
     }
+}
+
+/// Whether a link is down while the last bit of a packet that it has sent by `ends` is on it.
+fn cut(setup: &Setup, link: LinkId, packet: &Packet, ends: u64) -> bool {
+    let down = |outages: &fabric::Outages| {
+        outages.spans().any(|(from, until)| from.ps() <= packet.time_ps && ends < until.ps())
+    };
+    !packet.is_frame() && setup.network.outages(link).is_some_and(down)
 }
 
 pub(crate) fn count(link: &mut LinkOutcome, packet: &Packet, marked: bool) {

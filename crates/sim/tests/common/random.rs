@@ -1,7 +1,12 @@
 //! Random networks, hosts, laws and flows.
 
+use std::collections::BTreeSet;
+
 use fabric::topology::{Dumbbell, FatTrees, SingleSwitch, dumbbell, single_switch};
-use fabric::{Ecn, Gate, InService, Limit, MarkAt, Network, Pfc, Phantom, PortConfig, Routes, Switch};
+use fabric::{
+    Bursts, Ecn, Gate, InService, Limit, LinkId, MarkAt, Network, NodeKind, Outages, Pfc, Phantom, PortConfig, Routes,
+    Switch,
+};
 use laws::catalog::Kind;
 use proptest::prelude::*;
 use sim::{FlowId, FlowSpec, HostConfig, SeriesConfig, Setup, Spray, Start};
@@ -18,8 +23,15 @@ fn port(buffer: BoxedStrategy<u64>, gate: BoxedStrategy<Gate>) -> impl Strategy<
     let phantom = proptest::option::of((20_000..400_000u64, 500_000..1_000_000u64));
     let ecn = proptest::option::of((5_000..60_000u64, 0..60_000u64, 1..=100u64));
     let lazy = (any::<bool>(), any::<bool>(), 0..3u8);
-    (buffer, ecn, phantom, lazy, prop_oneof![3 => Just(0), 1 => 1..30_000u64], gate).prop_map(
-        |(buffer, ecn, phantom, (control_priority, dequeue, in_service), loss_ppm, gate)| PortConfig {
+    let bursts = proptest::option::weighted(0.15, (1..20u32, 0..40_000u64));
+    let chances = (prop_oneof![3 => Just(0), 1 => 1..30_000u64], bursts);
+    (buffer, ecn, phantom, lazy, chances, gate).prop_map(
+        |(buffer, ecn, phantom, (control_priority, dequeue, in_service), (loss_ppm, bursts), gate)| PortConfig {
+            bursts: bursts.map(|(group, ppm)| {
+                let mut losses = [Frac::ZERO; fabric::MOST_IN_GROUP];
+                losses[(group as usize - 1).min(2)] = Frac::millionths(ppm);
+                Bursts { group, losses }
+            }),
             buffer: Bytes::new(buffer),
             ecn: ecn.map(|(min, span, percent)| Ecn {
                 min: Bytes::new(min),
@@ -97,7 +109,7 @@ pub(crate) fn case_with(buffer: BoxedStrategy<u64>, gate: BoxedStrategy<Gate>) -
                     FlowSpec { start, ..super::flow(src, dst, size) }
                 })
                 .collect();
-            let routes = Routes::new(&network).unwrap();
+            let (network, routes) = failing(network, seed);
             let host = HostConfig {
                 mss,
                 ack_every,
@@ -126,6 +138,35 @@ pub(crate) fn case_with(buffer: BoxedStrategy<u64>, gate: BoxedStrategy<Gate>) -
             Case { setup, kind: Kind::ALL[kind] }
         },
     )
+}
+
+/// The same network, every third time with a link between switches that is down for a while, or now and then, and
+/// routes that avoid it somewhat later, where there are others.
+fn failing(network: Network, seed: u64) -> (Network, Routes) {
+    let between = |&link: &LinkId| {
+        let it = &network.links()[link.index()];
+        [it.from, it.to].iter().all(|node| network.nodes()[node.index()].kind == NodeKind::Switch)
+    };
+    let links: Vec<LinkId> = (0..network.links().len() as u32).map(LinkId).filter(between).collect();
+    let routes = Routes::new(&network).unwrap();
+    if links.is_empty() || seed % 3 != 0 {
+        return (network, routes);
+    }
+    let link = links[(seed / 3) as usize % links.len()];
+    let (first, long) = (1 + seed / 7 % 400, 1 + seed / 11 % 3_000);
+    let times = 1 + seed / 13 % 3;
+    let at = |nth: u64| Time::from_ns(1_000 * first + nth * 2 * 1_000 * long);
+    let outages = Outages::new((0..times).map(|nth| (at(nth), at(nth) + Span::from_us(long as i64))));
+    let learned = at(0) + Span::from_ns((seed / 17 % 100_000) as i64);
+    let avoiding = Routes::without(&network, &BTreeSet::from([link]));
+    let routes = match avoiding {
+        Ok(avoiding) => {
+            let back = learned + Span::from_us(1 + (times * 2 * long) as i64);
+            routes.clone().until(learned, avoiding).until(back, routes)
+        }
+        Err(_) => routes,
+    };
+    (network.with_outages(link, outages), routes)
 }
 
 /// A gate: of no use to ports with queues of their own.

@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
-use fabric::{Arrival, CLASSES, InService, Limit, LinkId, MarkAt, NodeId, PortConfig, Switch};
+use fabric::{Arrival, CLASSES, InService, Limit, LinkId, Losses, MarkAt, NodeId, PortConfig, Switch};
 use sim::{Kind, LinkOutcome, Packet, Setup, SwitchOutcome};
 use units::{Bytes, Serializer, Span};
 
@@ -28,6 +28,7 @@ struct Port {
     stopped: [bool; CLASSES],
     stopped_since: u64,
     phantom_empty_at: u64,
+    losses: Losses,
     counters: LinkOutcome,
 }
 
@@ -312,14 +313,14 @@ impl<'a> SlowSwitch<'a> {
             marked &= at.ecn_capable;
         }
         let service = self.service(port, &packet);
-        let lost = !packet.is_frame() && self.setup.network.port(link).loses(salt, &came);
+        let params = self.setup.network.port(link);
         let it = &mut self.ports[port];
+        let lost = !packet.is_frame() && it.losses.loses(params, salt, &came);
         (it.busy_until, it.serving) = (now + service, service);
         if class > 0 {
             it.turn = class;
         }
         count(&mut it.counters, &packet, marked);
-        it.counters.losses += u64::from(lost);
         let size = u64::from(packet.size);
         packet.mark(marked);
         if !lost {
@@ -352,7 +353,8 @@ impl<'a> SlowSwitch<'a> {
     pub(crate) fn links(&self, end: u64) -> Vec<LinkOutcome> {
         let link = |port: &Port| {
             let lasting = if port.stopped.contains(&true) { end - port.stopped_since } else { 0 };
-            LinkOutcome { paused: port.counters.paused + Span::from_ps(lasting as i64), ..port.counters }
+            let paused = port.counters.paused + Span::from_ps(lasting as i64);
+            LinkOutcome { paused, losses: port.losses.count(), ..port.counters }
         };
         self.ports.iter().map(link).collect()
     }

@@ -1,0 +1,181 @@
+//! What a link loses by chance: each packet alone, or several of a group of packets at once.
+
+use units::{Frac, below, mix64};
+
+use crate::port::{Arrival, PortError, PortParams};
+
+/// The most losses in a group that [`Bursts`] tells apart.
+pub const MOST_IN_GROUP: usize = 8;
+
+/// Losses that come together, by groups of data packets that follow each other: measured so between regions of a cloud in
+/// Uno (SC 2025), Table 1, with groups of 10.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Bursts {
+    /// Data packets of a group, from 1 to 64.
+    pub group: u32,
+    /// The probability that a group loses one packet, two, and so on. Their sum is at most one.
+    pub losses: [Frac; MOST_IN_GROUP],
+}
+
+/// What one link has lost by chance, and what it needs to know of packets before.
+#[derive(Clone, Copy, Default, Debug)]
+pub struct Losses {
+    count: u64,
+    /// Data packets so far, where losses come in bursts.
+    passed: u64,
+}
+
+impl Losses {
+    /// Packets lost so far.
+    pub fn count(&self) -> u64 {
+        self.count
+    }
+
+    /// Whether the link loses this packet; called once a packet, in the order in which they pass.
+    #[inline]
+    pub fn loses(&mut self, params: &PortParams, salt: u64, packet: &Arrival) -> bool {
+        let mut lost = params.loses(salt, packet);
+        if let Some(bursts) = &params.config().bursts
+            && !packet.control
+        {
+            let (group, place) = (self.passed / u64::from(bursts.group), self.passed % u64::from(bursts.group));
+            self.passed += 1;
+            lost |= bursts.loses(mix64(salt ^ mix64(group ^ 0x4255_5253_5453)), place as u32);
+        }
+        self.count += u64::from(lost);
+        lost
+    }
+}
+
+impl Bursts {
+    /// # Errors
+    /// When a value is out of its range.
+    pub(crate) fn check(&self) -> Result<(), PortError> {
+        let group = self.group;
+        if !(1..=64).contains(&group) {
+            return Err(PortError::Group { group });
+        }
+        let beyond = (1..).zip(&self.losses).find(|(lost, probability)| *lost > group && !probability.is_zero());
+        if let Some((lost, _)) = beyond {
+            return Err(PortError::MoreThanGroup { group, lost });
+        }
+        if self.losses.iter().map(|probability| probability.bits()).sum::<u64>() > Frac::ONE.bits() {
+            return Err(PortError::OverOne);
+        }
+        Ok(())
+    }
+
+    /// Whether the group whose chance is `drawn` loses the packet at this place of it.
+    fn loses(&self, drawn: u64, place: u32) -> bool {
+        let mut lost = self.lost_of(drawn);
+        if lost == 0 {
+            return false;
+        }
+        // Each subset of that size is as likely as any other: each place is taken with what is left to take among what is
+        // left.
+        for at in 0..=place {
+            let taken = below(mix64(drawn ^ u64::from(at + 1)), self.group - at) < lost;
+            if at == place {
+                return taken;
+            }
+            lost -= u32::from(taken);
+        }
+        false
+    }
+
+    /// How many packets the group loses.
+    fn lost_of(&self, drawn: u64) -> u32 {
+        let mut up_to = 0;
+        for (lost, probability) in (1..).zip(&self.losses) {
+            up_to += probability.bits();
+            if (drawn >> 32) < up_to {
+                return lost;
+            }
+        }
+        0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::PortConfig;
+    use units::{Rate, Span};
+
+    /// Uno's Table 1: losses in chunks of 10 packets, of 320 million chunks each.
+    const SETUP_1: [u64; 4] = [97_403, 23_984, 5_007, 0];
+    /// The average loss rate that the text gives, 1.22e-5, leaves some 7,000 losses for chunks of four and more.
+    const SETUP_2: [u64; 4] = [12_785, 7_262, 1_560, 1_763];
+
+    fn of_table(counts: [u64; 4]) -> Bursts {
+        let mut losses = [Frac::ZERO; MOST_IN_GROUP];
+        for (probability, count) in losses.iter_mut().zip(counts) {
+            *probability = Frac::ratio(count, 320_000_000);
+        }
+        Bursts { group: 10, losses }
+    }
+
+    fn packet(nth: u64, control: bool) -> Arrival {
+        Arrival { now_ps: nth * 1_000, size: 2_048, ecn_capable: true, control, identity: nth }
+    }
+
+    /// How many groups of `groups` lose one packet, two, ..., and how many packets are lost.
+    fn survey(bursts: Bursts, groups: u64) -> ([u64; 5], u64) {
+        let config = PortConfig { bursts: Some(bursts), ..PortConfig::new(Rate::from_gbps(100), Span::from_us(1)) };
+        let params = PortParams::new(&config).unwrap();
+        let mut it = Losses::default();
+        let mut of = [0; 5];
+        for group in 0..groups {
+            let lost = (0..10).filter(|place| it.loses(&params, 7, &packet(group * 10 + place, false))).count();
+            of[lost] += 1;
+        }
+        (of, it.count())
+    }
+
+    /// Both setups of the table, a hundred times as likely, over four million chunks: each count within four standard
+    /// deviations, and so is the loss rate.
+    #[test]
+    fn bursts_are_as_likely_as_in_the_table() {
+        for counts in [SETUP_1, SETUP_2] {
+            let groups = 4_000_000;
+            let (of, lost) = survey(of_table(counts.map(|count| count * 100)), groups);
+            let mut losses = 0;
+            for (lost, count) in (1..).zip(counts) {
+                let expected = count * 100 * groups / 320_000_000;
+                losses += lost * expected;
+                assert!(
+                    of[lost as usize].abs_diff(expected).pow(2) <= 16 * (expected + 1),
+                    "{lost}: {of:?}, not {expected}"
+                );
+            }
+            assert_eq!(of.iter().sum::<u64>(), groups);
+            assert!(lost.abs_diff(losses) * 50 <= losses, "{lost} losses, not {losses}");
+        }
+    }
+
+    /// Any packets of a group may be those that are lost, and control does not count.
+    #[test]
+    fn places_are_alike() {
+        let mut losses = [Frac::ZERO; MOST_IN_GROUP];
+        losses[1] = Frac::ONE;
+        let config = PortConfig {
+            bursts: Some(Bursts { group: 5, losses }),
+            ..PortConfig::new(Rate::from_gbps(100), Span::from_us(1))
+        };
+        let params = PortParams::new(&config).unwrap();
+        let mut it = Losses::default();
+        let mut at = [0u64; 5];
+        for group in 0..20_000 {
+            let mut lost = 0;
+            for place in 0..5 {
+                assert!(!it.loses(&params, 3, &packet(group, true)));
+                if it.loses(&params, 3, &packet(group * 5 + place, false)) {
+                    at[place as usize] += 1;
+                    lost += 1;
+                }
+            }
+            assert_eq!(lost, 2);
+        }
+        assert!(at.iter().all(|count| count.abs_diff(8_000) < 300), "{at:?}");
+    }
+}

@@ -1,0 +1,65 @@
+//! When a link is down.
+
+use units::Time;
+
+/// Times at which a link is down: what would arrive over it then, or was on its way, is lost. The port in front of it
+/// knows nothing of it and goes on serving.
+#[derive(Clone, PartialEq, Eq, Default, Debug)]
+pub struct Outages {
+    /// From one time up to, but without, another; in order and apart.
+    spans: Vec<(u64, u64)>,
+}
+
+impl Outages {
+    /// Down from the first time of each pair up to, but without, the second one. They may come in any order, and overlap.
+    pub fn new(spans: impl IntoIterator<Item = (Time, Time)>) -> Self {
+        let mut sorted: Vec<(u64, u64)> = spans
+            .into_iter()
+            .map(|(from, until)| (from.ps(), until.ps()))
+            .filter(|(from, until)| from < until)
+            .collect();
+        sorted.sort_unstable();
+        let mut spans: Vec<(u64, u64)> = Vec::new();
+        for (from, until) in sorted {
+            match spans.last_mut() {
+                Some(last) if from <= last.1 => last.1 = last.1.max(until),
+                _ => spans.push((from, until)),
+            }
+        }
+        Self { spans }
+    }
+
+    /// Whether the link is down at any time from `from_ps` to `until_ps`, both included.
+    #[inline]
+    pub fn cut(&self, from_ps: u64, until_ps: u64) -> bool {
+        let next = self.spans.partition_point(|&(_, until)| until <= from_ps);
+        self.spans.get(next).is_some_and(|&(from, _)| from <= until_ps)
+    }
+
+    /// The times at which it goes down and comes up again, in order.
+    pub fn spans(&self) -> impl Iterator<Item = (Time, Time)> + '_ {
+        self.spans.iter().map(|&(from, until)| (Time::from_ps(from), Time::from_ps(until)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        /// Any spans, in any order: the same as looking at each alone.
+        #[test]
+        fn a_cut_is_found(spans in proptest::collection::vec((0..50u64, 0..20u64), 0..8), from in 0..60u64, long in 0..30u64) {
+            let spans: Vec<(u64, u64)> = spans.into_iter().map(|(from, long)| (from, from + long)).collect();
+            let outages = Outages::new(spans.iter().map(|&(from, until)| (Time::from_ps(from), Time::from_ps(until))));
+            let down = |time: u64| spans.iter().any(|&(from, until)| from <= time && time < until);
+            prop_assert_eq!(outages.cut(from, from + long), (from..=from + long).any(down));
+            let mut last = None;
+            for (from, until) in outages.spans() {
+                prop_assert!(from < until && last.is_none_or(|last| last < from));
+                last = Some(until);
+            }
+        }
+    }
+}
