@@ -213,6 +213,7 @@ impl Session<'_> {
                 .map(|class| built.laws.law(class).0.info().name.to_owned())
                 .into(),
             requests: built.requests.clone(),
+            collectives: built.collectives.clone(),
             fairness_window: built.report.inter_rtt.or(built.report.intra_rtt).map_or(units::Span::ZERO, |rtt| rtt.max),
             resolved,
             inputs: self.scenario.inputs().into_iter().map(hash).collect(),

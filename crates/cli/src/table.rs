@@ -42,11 +42,15 @@ pub(crate) fn headline(runs: &[RunResults]) -> String {
     let real = runs.iter().any(|run| run.summary.emulator.is_some());
     // Of one request, all that there is to say is when its last flow ended.
     let asked = runs.iter().any(|run| run.summary.requests.count > 1);
+    let collective = runs.iter().any(|run| run.summary.collectives.count > 0);
     let shared = runs.iter().any(|run| !run.summary.network.switches.is_empty());
     let paused = runs.iter().any(|run| run.summary.network.pfc_pauses > 0);
     let mut header = vec!["run", "done", "FCT mean", "FCT p99"];
     if asked {
         header.extend(["request mean", "request p99"]);
+    }
+    if collective {
+        header.extend(["allreduce mean", "allreduce p99", "over ideal"]);
     }
     if both {
         header.extend(["intra mean", "intra p99", "inter mean", "inter p99"]);
@@ -76,6 +80,11 @@ pub(crate) fn headline(runs: &[RunResults]) -> String {
         ];
         if asked {
             row.extend([fct(&it.requests, "mean"), fct(&it.requests, "p99")]);
+        }
+        if collective {
+            let it = &it.collectives;
+            let slowdown = it.slowdown.mean.map_or("-".into(), |slowdown| format!("{slowdown:.2}"));
+            row.extend([fct(it, "mean"), fct(it, "p99"), slowdown]);
         }
         if both {
             for cell in [&flows.intra, &flows.inter] {

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use crate::input::{Class, SizeBin};
 use crate::stats;
 use crate::summary;
+use crate::summary::Task;
 use crate::tables::{FlowRow, FlowTable, PortTable, RateTable, SwitchTable};
 
 /// Most points of a distribution.
@@ -16,7 +17,7 @@ pub type Point = (f64, f64);
 /// How long the flows of one class took.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Distribution {
-    /// `all`, `intra`, `inter`, a size bin, or `requests`.
+    /// `all`, `intra`, `inter`, a size bin, `requests` or `collectives`.
     pub class: String,
     /// Completion times in nanoseconds.
     pub fct_ns: Vec<Point>,
@@ -80,7 +81,8 @@ pub struct Trace {
     pub values: Vec<f64>,
 }
 
-/// The distributions of all classes that have completed flows: `all`, `intra`, `inter`, the size bins, and `requests`.
+/// The distributions of all classes that have completed flows: `all`, `intra`, `inter`, the size bins, `requests`
+/// and `collectives`.
 pub fn distributions(flows: &FlowTable, bins: &[SizeBin]) -> Vec<Distribution> {
     let mut made = Vec::new();
     let mut add = |class: &str, wanted: &dyn Fn(&FlowRow) -> bool| {
@@ -104,16 +106,17 @@ pub fn distributions(flows: &FlowTable, bins: &[SizeBin]) -> Vec<Distribution> {
     for bin in bins {
         add(&bin.name, &|row| bin.contains(row.size));
     }
-    made.extend(requests(flows));
+    made.extend(tasks("requests", crate::summary::requests(flows)));
+    made.extend(tasks("collectives", crate::summary::collectives(flows)));
     made
 }
 
-/// How long requests took, if any is complete, also over their ideal times.
-fn requests(flows: &FlowTable) -> Option<Distribution> {
+/// How long groups of flows took, if any is complete, also over their ideal times.
+fn tasks(class: &str, tasks: impl Iterator<Item = Task>) -> Option<Distribution> {
     let (fct, slowdown): (Vec<f64>, Vec<Option<f64>>) =
-        crate::summary::requests(flows).filter_map(|it| it.took()).map(|(ps, slow)| (stats::ns(ps), slow)).unzip();
+        tasks.filter_map(|it| it.took()).map(|(ps, slow)| (stats::ns(ps), slow)).unzip();
     let slowdown = cdf(slowdown.into_iter().flatten().collect(), CDF_POINTS);
-    (!fct.is_empty()).then(|| Distribution { class: "requests".into(), fct_ns: cdf(fct, CDF_POINTS), slowdown })
+    (!fct.is_empty()).then(|| Distribution { class: class.into(), fct_ns: cdf(fct, CDF_POINTS), slowdown })
 }
 
 /// A distribution of a part of all.

@@ -17,6 +17,8 @@ pub enum Start {
     At(Time),
     /// When another flow is complete: one-way delay later if that ends on another host.
     After(FlowId),
+    /// So long after all of another flow has come to this flow's sender, who is that flow's receiver.
+    OnReceipt(FlowId, Span),
 }
 
 /// One flow.

@@ -66,7 +66,7 @@ impl Connected<'_> {
         for (flow, spec) in setup.flows.iter().enumerate() {
             match spec.start {
                 Start::At(time) => starts.push(Reverse((time, flow))),
-                Start::After(other) => followers[other.0 as usize].push(flow),
+                Start::After(other) | Start::OnReceipt(other, _) => followers[other.0 as usize].push(flow),
             }
         }
         let flows = setup.flows.iter().map(|spec| Flow::new(spec.size.get())).collect();
@@ -245,8 +245,11 @@ impl Loop<'_> {
         }
         let setup = self.made.traffic.setup;
         for follower in std::mem::take(&mut self.followers[flow]) {
-            let news = setup.one_way(setup.flows[flow].src, setup.flows[follower].src);
-            self.starts.push(Reverse((completed + news, follower)));
+            let later = match setup.flows[follower].start {
+                Start::OnReceipt(_, after) => after,
+                _ => setup.one_way(setup.flows[flow].src, setup.flows[follower].src),
+            };
+            self.starts.push(Reverse((completed + later, follower)));
         }
     }
 

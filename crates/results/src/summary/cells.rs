@@ -51,18 +51,35 @@ pub(crate) fn request_cell(flows: &FlowTable, ended: Time) -> Cell {
     of_tasks(requests(flows), ended)
 }
 
+/// The numbers of collective operations.
+pub(crate) fn collective_cell(flows: &FlowTable, ended: Time) -> Cell {
+    of_tasks(collectives(flows), ended)
+}
+
 /// The requests. One lasts from its first flow's start to its last flow's completion; its ideal time is its slowest
 /// flow's.
 pub(crate) fn requests(flows: &FlowTable) -> impl Iterator<Item = Task> {
-    let count = flows.rows.iter().filter_map(|row| row.request).max().map_or(0, |last| last as usize + 1);
-    let mut requests: Vec<Option<Task>> = vec![None; count];
-    for row in &flows.rows {
-        let Some(request) = row.request else { continue };
+    together(flows, |row| Some((row.request?, Task::from(row))))
+}
+
+/// The collective operations. One lasts from its first flow's start to its last flow's completion; its ideal time is that
+/// of its longest chain of flows, each in its ideal time.
+pub(crate) fn collectives(flows: &FlowTable) -> impl Iterator<Item = Task> {
+    together(flows, |row| {
         let flow = Task::from(row);
-        let place = &mut requests[request as usize];
+        Some((row.collective?, Task { ideal: row.ideal_start + flow.ideal, ..flow }))
+    })
+}
+
+/// Flows that complete together, by the number of their group.
+fn together(flows: &FlowTable, of: impl Fn(&FlowRow) -> Option<(u32, Task)>) -> impl Iterator<Item = Task> {
+    let count = flows.rows.iter().filter_map(&of).map(|(group, _)| group).max().map_or(0, |last| last as usize + 1);
+    let mut groups: Vec<Option<Task>> = vec![None; count];
+    for (group, flow) in flows.rows.iter().filter_map(of) {
+        let place = &mut groups[group as usize];
         *place = Some(match *place {
             None => flow,
-            // `NEVER` is later than any time: a request with an open flow is open.
+            // `NEVER` is later than any time: a group with an open flow is open.
             Some(rest) => Task {
                 started: rest.started.min(flow.started),
                 completed: rest.completed.max(flow.completed),
@@ -71,7 +88,7 @@ pub(crate) fn requests(flows: &FlowTable) -> impl Iterator<Item = Task> {
             },
         });
     }
-    requests.into_iter().flatten()
+    groups.into_iter().flatten()
 }
 
 fn of_tasks(tasks: impl Iterator<Item = Task>, ended: Time) -> Cell {
@@ -182,6 +199,23 @@ mod tests {
         assert_eq!((cell.count, cell.completed, cell.fct_ns.max), (2, 1, Some(10_000.0)));
         assert_eq!(cell.slowdown.max, Some(5.0));
         assert_eq!(cell.goodput_bps, 1_000_000_000);
+    }
+
+    /// Two chains: the ideal time is the end of the longer one.
+    #[test]
+    fn a_collective_is_measured_against_its_longest_chain() {
+        let step = |flow: u32, start, ideal, ideal_start| FlowRow {
+            collective: Some(0),
+            started: Time::from_us(100 + start),
+            completed: Time::from_us(100 + start + 6),
+            ideal: Span::from_us(ideal),
+            ideal_start: Span::from_us(ideal_start),
+            ..flow_row(flow)
+        };
+        let rows = vec![step(0, 0, 4, 0), step(1, 0, 3, 0), step(2, 5, 4, 2), step(3, 6, 4, 3), flow_row(4)];
+        let cell = collective_cell(&table(rows), Time::from_us(900));
+        assert_eq!((cell.count, cell.fct_ns.max), (1, Some(12_000.0)));
+        assert_eq!(cell.slowdown.max, Some(12.0 / 7.0));
     }
 
     #[test]

@@ -2,7 +2,7 @@
 
 use sim::{Outcome, Setup};
 
-use super::cells::{class_cell, request_cell};
+use super::cells::{class_cell, collective_cell, request_cell};
 use super::{
     Actions, Credits, Engine, Flows, LawTotals, SCHEMA, Summary, bin_cells, cell, fairness, network, warnings,
 };
@@ -43,7 +43,7 @@ pub fn summarise(
             sizes: bin_cells(flows, ended, &info.sizes),
         },
         requests: request_cell(flows, ended),
-        collectives: super::Cell::default(),
+        collectives: collective_cell(flows, ended),
         network: network::totals(setup, outcome),
         credits: Credits::default(),
         fairness: fairness(rates, flows, setup.series.flows.len(), window_ns),

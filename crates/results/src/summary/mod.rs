@@ -8,7 +8,7 @@ mod warnings;
 
 use serde::{Deserialize, Serialize};
 
-pub(crate) use cells::requests;
+pub(crate) use cells::{Task, collectives, requests};
 pub use cells::{bin_cells, cell};
 pub(crate) use fairness::jain_points;
 pub use fairness::{CONVERGED, fairness};

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use flow::FlowStats;
 use laws::Acted;
-use sim::{Outcome, Setup};
+use sim::{FlowId, Outcome, Setup, Start};
 use units::{Bytes, Span, Time};
 
 use super::{Taker, ints, opt_ints};
@@ -27,6 +27,10 @@ pub struct FlowRow {
     pub law: u32,
     /// The request that it is part of.
     pub request: Option<u32>,
+    /// The collective operation that it is part of.
+    pub collective: Option<u32>,
+    /// When it would start, from the beginning of its collective operation, if each flow of that took its ideal time.
+    pub ideal_start: Span,
     /// Payload.
     pub size: Bytes,
     /// When it started; [`Time::NEVER`] if it did not.
@@ -69,6 +73,22 @@ pub struct FlowTable {
 
 const NAME: &str = "flows";
 
+/// By flow: the group that it is part of.
+fn groups(groups: &[Vec<FlowId>], flows: usize, what: &str) -> Result<Vec<Option<u32>>, Error> {
+    let mut group_of = vec![None; flows];
+    for (group, members) in groups.iter().enumerate() {
+        for member in members {
+            match group_of.get_mut(member.0 as usize) {
+                Some(place) => *place = Some(group as u32),
+                None => {
+                    return Err(Error::Mismatch { what: format!("{what} {group} has flow {} of {flows}", member.0) });
+                }
+            }
+        }
+    }
+    Ok(group_of)
+}
+
 impl FlowTable {
     /// What became of a run's flows.
     ///
@@ -81,15 +101,8 @@ impl FlowTable {
             let (classes, outcomes) = (info.classes.len(), outcome.flows.len());
             return Err(mismatch(format!("{flows} flows, {classes} classes, {outcomes} outcomes")));
         }
-        let mut request_of = vec![None; flows];
-        for (request, members) in info.requests.iter().enumerate() {
-            for member in members {
-                match request_of.get_mut(member.0 as usize) {
-                    Some(place) => *place = Some(request as u32),
-                    None => return Err(mismatch(format!("request {request} has flow {} of {flows}", member.0))),
-                }
-            }
-        }
+        let request_of = groups(&info.requests, flows, "request")?;
+        let collective_of = groups(&info.collectives, flows, "collective")?;
         let mut table = Self { rows: Vec::with_capacity(flows), laws: Vec::new() };
         let mut law_of: Vec<Option<u32>> = vec![None; info.laws.len()];
         for (flow, (spec, it)) in setup.flows.iter().zip(&outcome.flows).enumerate() {
@@ -97,6 +110,15 @@ impl FlowTable {
             let name = info.laws.get(kind).ok_or_else(|| mismatch(format!("flow {flow}'s kind {kind} has no law")))?;
             let law = *law_of[kind].get_or_insert_with(|| table.law(name));
             let payload = spec.size.get().min(setup.host.mss.into()) as u32;
+            let ideal = setup.ideal(spec);
+            let ideal_start = match spec.start {
+                Start::OnReceipt(other, after) if collective_of[flow].is_some() => {
+                    let before = table.rows.get(other.0 as usize).filter(|row| row.collective == collective_of[flow]);
+                    let back = setup.one_way(spec.src, setup.flows[other.0 as usize].src);
+                    before.map_or(Span::ZERO, |row| row.ideal_start + row.ideal - back + after)
+                }
+                _ => Span::ZERO,
+            };
             table.rows.push(FlowRow {
                 flow: flow as u32,
                 src: spec.src.0,
@@ -104,10 +126,12 @@ impl FlowTable {
                 class: info.classes[flow],
                 law,
                 request: request_of[flow],
+                collective: collective_of[flow],
+                ideal_start,
                 size: spec.size,
                 started: it.started,
                 completed: it.completed,
-                ideal: setup.ideal(spec),
+                ideal,
                 base_rtt: setup.paths(spec.src, spec.dst, payload).base_rtt,
                 delivered: it.delivered,
                 stats: it.stats,
@@ -132,13 +156,15 @@ impl FlowTable {
         let ns = |of: fn(&FlowRow) -> Span| Column::Real(rows().map(|row| stats::ns(of(row).unsigned_ps())).collect());
         let start = |row: &FlowRow| row.started.is_set().then(|| stats::ns(row.started.ps()));
         let fct = |row: &FlowRow| row.fct().map(|fct| stats::ns(fct.unsigned_ps()));
-        let columns: [(&str, Column); 25] = [
+        let columns: [(&str, Column); 27] = [
             ("flow", count(|row| row.flow.into())),
             ("src", count(|row| row.src.into())),
             ("dst", count(|row| row.dst.into())),
             ("class", Column::Text(rows().map(|row| row.class.name()).collect())),
             ("law", Column::Text(rows().map(law).collect())),
             ("request", opt_ints(rows().map(|row| row.request.map(u64::from)))),
+            ("collective", opt_ints(rows().map(|row| row.collective.map(u64::from)))),
+            ("ideal_start_ns", ns(|row| row.ideal_start)),
             ("size_bytes", count(|row| row.size.get())),
             ("start_ns", Column::OptReal(rows().map(start).collect())),
             ("fct_ns", Column::OptReal(rows().map(fct).collect())),
@@ -168,6 +194,8 @@ impl FlowTable {
         let (flow, src, dst) = (take.numbers("flow")?, take.numbers("src")?, take.numbers("dst")?);
         let (class, law) = (take.texts("class")?, take.texts("law")?);
         let request = take.opt_naturals("request")?;
+        let collective = if take.has("collective") { take.opt_naturals("collective")? } else { vec![None; count] };
+        let ideal_start = if take.has("ideal_start_ns") { take.opt_ps("ideal_start_ns")? } else { vec![None; count] };
         let (start, fct) = (take.opt_ps("start_ns")?, take.opt_ps("fct_ns")?);
         let (ideal, base_rtt) = (take.opt_ps("ideal_ns")?, take.opt_ps("base_rtt_ns")?);
         let [size, delivered, marked] =
@@ -204,6 +232,8 @@ impl FlowTable {
                     .ok_or_else(|| take.wrong("class", format!("row {row}: `{name}` is neither intra nor inter")))?,
                 law: law.rows[row],
                 request: request[row].map(|request| request as u32),
+                collective: collective[row].map(|collective| collective as u32),
+                ideal_start: span(ideal_start[row]),
                 size: Bytes::new(size[row]),
                 started,
                 completed,

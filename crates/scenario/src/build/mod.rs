@@ -1,5 +1,6 @@
 //! From a run's settings to what the simulator takes.
 
+mod failures;
 mod laws;
 mod network;
 mod report;
@@ -39,6 +40,8 @@ pub struct BuiltRun {
     pub traffic: Vec<u16>,
     /// Flows that are complete together: one request.
     pub requests: Vec<Vec<FlowId>>,
+    /// Flows of one collective operation.
+    pub collectives: Vec<Vec<FlowId>>,
     /// What is odd but not wrong.
     pub warnings: Vec<String>,
     /// What there is to say about the run before it runs.
@@ -80,6 +83,7 @@ impl Run {
             Some(sharing) => sharing.lay(network),
             None => network,
         };
+        let (network, routes) = failures::failing(&config.failure, network, routes, *config.stop, config.seed)?;
         let longest_inter = survey.base_rtt(false).map(|range| range.max);
         let modules = match &scheme.lscc {
             Some(lscc) => switches::modules(lscc, &network, longest_inter)?,
@@ -97,7 +101,7 @@ impl Run {
 
         let (mut flows, mut classes, mut traffic) = (Vec::new(), Vec::new(), Vec::new());
         let (mut receivers, mut warnings, mut arrivals) = (Vec::new(), Vec::new(), Vec::new());
-        let mut requests = Vec::new();
+        let (mut requests, mut collectives) = (Vec::new(), Vec::new());
         let mut late = 0;
         for (index, entry) in config.traffic.iter().enumerate() {
             let made = make(entry, index, &ground)?;
@@ -114,6 +118,7 @@ impl Run {
                         Start::At(Time::from_ps(span.unsigned_ps()))
                     }
                     DraftStart::After(flow) => Start::After(FlowId(first + flow)),
+                    DraftStart::OnReceipt(flow, after) => Start::OnReceipt(FlowId(first + flow), after),
                 };
                 flows.push(FlowSpec {
                     src: draft.src,
@@ -127,8 +132,9 @@ impl Run {
                 classes.push(class);
                 traffic.push(entry_number);
             }
-            let of_request = |(low, high): (u32, u32)| (first + low..first + high).map(FlowId).collect();
-            requests.extend(made.requests.into_iter().map(of_request));
+            let together = |(low, high): (u32, u32)| (first + low..first + high).map(FlowId).collect();
+            requests.extend(made.requests.into_iter().map(together));
+            collectives.extend(made.collectives.into_iter().map(together));
             receivers.extend(made.receivers);
             arrivals.extend(made.arrivals);
             warnings.extend(made.warnings);
@@ -164,7 +170,7 @@ impl Run {
             stop: Time::from_ps(config.stop.unsigned_ps()),
             intra_rtt,
         };
-        Ok(BuiltRun { setup, laws, classes, traffic, requests, warnings, report })
+        Ok(BuiltRun { setup, laws, classes, traffic, requests, collectives, warnings, report })
     }
 }
 

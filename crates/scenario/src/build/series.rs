@@ -19,7 +19,7 @@ pub(crate) fn series(
 ) -> Result<SeriesConfig, Fault> {
     let mut ports = Vec::new();
     for name in &it.ports {
-        let found = named(name, network, receivers)?;
+        let found = ports_named(name, network, receivers)?;
         if found.is_empty() {
             warnings.push(format!("series: no port answers to \"{}\"", name.value));
         }
@@ -67,7 +67,8 @@ pub(crate) fn series(
 /// More would not fit the memory of an ordinary machine.
 const MOST_SAMPLES: u64 = 200_000_000;
 
-fn named(name: &At<String>, network: &Network, receivers: &[HostId]) -> Result<Vec<LinkId>, Fault> {
+/// The ports that a name stands for; none if a class has none.
+pub(crate) fn ports_named(name: &At<String>, network: &Network, receivers: &[HostId]) -> Result<Vec<LinkId>, Fault> {
     if name.value == "receiver" {
         return Ok(receivers.iter().map(|&host| network.links()[network.uplink(host).index()].reverse).collect());
     }

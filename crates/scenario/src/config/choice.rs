@@ -3,6 +3,7 @@
 use serde_json::{Value as Json, json};
 use units::{Bytes, Span};
 
+use super::failure::BurstTable;
 use super::host::OnRampTable;
 use super::lscc::SwingTable;
 use super::switch::{PfcTable, SwitchOver};
@@ -90,6 +91,7 @@ or_word! {
     OffOr<Bytes> as Off or On, "off", "\"off\" or a size such as \"64KB\"";
     OffOr<Decimal> as Off or On, "off", "\"off\" or a number such as 0.5";
     OffOr<OnRampTable> as Off or On, "off", "\"off\" or { threshold = \"30us\" }";
+    OffOr<BurstTable> as Off or On, "off", "\"off\" or { rates = [0.0003, 0.00007] }";
     OffOr<SwitchOver> as Off or On, "off", "\"off\" or a table with keys of [switch]";
 }
 

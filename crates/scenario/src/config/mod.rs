@@ -1,6 +1,7 @@
 //! What a scenario file says, as types: each table is one definition with its defaults and its documentation.
 
 mod choice;
+mod failure;
 mod gate;
 mod grid;
 mod host;
@@ -19,6 +20,7 @@ use crate::error::Fault;
 use crate::tree::Node;
 
 pub use choice::{Auto, OffOr};
+pub use failure::{BurstTable, Failure};
 pub(crate) use gate::CablePorts;
 pub use gate::{Headroom, Off, Resume};
 pub use grid::{GridValues, Scale};
@@ -36,8 +38,8 @@ pub use topology::{
     Cable, Clos, CustomTopology, Dumbbell, EachHost, FatTrees, InterPair, NodeSpec, NodeWord, SingleSwitch, Topology,
 };
 pub use traffic::{
-    DataClass, Flow, HostRef, HostSet, Incast, List, Long, Permutation, Poisson, Ratio, RatioOf, Requests, Scope,
-    Traffic,
+    Allreduce, DataClass, Flow, HostRef, HostSet, Incast, List, Long, Pattern, Permutation, Poisson, Ratio, RatioOf,
+    Requests, Scope, Traffic,
 };
 
 /// The `schema` that this code reads.
@@ -70,6 +72,8 @@ table! {
         schemes: At<Named<Scheme>>;
         /// What is sent: each entry makes flows, all in one run. At least one.
         traffic: At<Vec<At<Traffic>>>;
+        /// Links that fail.
+        failure: Vec<At<Failure>> = Vec::new();
         /// What is sampled.
         series: Series = crate::decode::Field::decode(&Node::empty_table())?;
         /// Flow-size bins of the summary by name, each from its lower end up to, but without, its upper end.
@@ -113,6 +117,7 @@ impl Config {
             check_name(name, "a scheme's name")?;
             scheme.check().map_err(|fault| fault.at_least(name.origin))?;
         }
+        self.failure.iter().try_for_each(|failure| failure.check())?;
         self.topology.check()?;
         self.port.check()?;
         self.host.check(false)

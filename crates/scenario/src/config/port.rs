@@ -4,6 +4,8 @@ use fabric::{InService, LinkClass, MarkAt, PortConfig};
 use serde_json::{Value as Json, json};
 use units::{Bytes, Frac, Rate, Span};
 
+use super::choice::OffOr;
+use super::failure::BurstTable;
 use super::gate::{ALPHA, CablePorts, HYSTERESIS, Headroom, Off, Resume, gate};
 use super::topology::either;
 use crate::decode::{At, Field, table, unexpected, words};
@@ -279,6 +281,8 @@ table! {
         in_service: ServiceView = ServiceView::Remainder;
         /// Share of packets that a link loses by chance, under 1.
         loss: At<Share> = At::default_of(Share(Decimal::ZERO));
+        /// Losses by chance that come together, beside `loss`.
+        loss_bursts: OffOr<BurstTable> = OffOr::Off;
         /// With `[switch]`: what came in over the cable may hold this many times what is left of the shared part; then its sender is paused, or what comes is dropped. Either this or `xoff`.
         alpha: Option<At<Decimal>> = None;
         /// With `[switch]`: the same limit in bytes. By default `alpha = 0.125`.
@@ -321,6 +325,8 @@ table! {
         in_service: Option<ServiceView> = None;
         /// As in `[port]`.
         loss: Option<At<Share>> = None;
+        /// As in `[port]`; replaces it whole.
+        loss_bursts: Option<OffOr<BurstTable>> = None;
         /// As in `[port]`; takes the place of `xoff`.
         alpha: Option<At<Decimal>> = None;
         /// As in `[port]`; takes the place of `alpha`.
@@ -363,6 +369,8 @@ table! {
         in_service: Option<ServiceView> = None;
         /// As in `[port]`.
         loss: Option<At<Share>> = None;
+        /// As in `[port]`; replaces it whole.
+        loss_bursts: Option<OffOr<BurstTable>> = None;
         /// As in `[port]`; takes the place of `xoff`.
         alpha: Option<At<Decimal>> = None;
         /// As in `[port]`; takes the place of `alpha`.
@@ -387,6 +395,7 @@ pub struct PortSettings {
     pub mark_at: MarkTime,
     pub in_service: ServiceView,
     pub loss: At<Share>,
+    pub loss_bursts: OffOr<BurstTable>,
     pub off: Off,
     pub resume: Resume,
     pub headroom: Headroom,
@@ -394,7 +403,7 @@ pub struct PortSettings {
 
 macro_rules! lay_over {
     ($settings:expr, $patch:expr) => {
-        lay_over!($settings, $patch, buffer ecn phantom control_priority mark_at in_service loss headroom);
+        lay_over!($settings, $patch, buffer ecn phantom control_priority mark_at in_service loss loss_bursts headroom);
         lay_gate!($settings, $patch);
     };
     ($settings:expr, $patch:expr, $($key:ident)*) => {
@@ -507,6 +516,7 @@ impl Port {
             mark_at: self.mark_at,
             in_service: self.in_service,
             loss: self.loss,
+            loss_bursts: self.loss_bursts.clone(),
             off: Off::Alpha(At::default_of(ALPHA)),
             resume: Resume::Less(At::default_of(HYSTERESIS)),
             headroom: self.headroom,
@@ -613,6 +623,7 @@ impl PortSettings {
                 ServiceView::Excluded => InService::Excluded,
             },
             loss,
+            bursts: self.loss_bursts.as_ref().map(BurstTable::bursts).transpose()?,
             gate: gate(self.off, self.resume, self.headroom, cable)?,
         })
     }

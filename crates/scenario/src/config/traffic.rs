@@ -122,6 +122,8 @@ kinds! {
         Poisson(Poisson) = "poisson",
         /// Random requests, each answered by several hosts at once.
         Requests(Requests) = "requests",
+        /// Iterations of allreduce.
+        Allreduce(Allreduce) = "allreduce",
         /// Flow by flow.
         List(List) = "list",
     }
@@ -302,6 +304,46 @@ table! {
     }
 }
 
+words! {
+    /// Who sends to whom in an allreduce.
+    Pattern, "\"ring\" or \"pairs\"" {
+        /// Each rank to the next one of its group, in `2(n - 1)` steps of an n-th of the data each.
+        Ring = "ring",
+        /// Each rank to its counterpart in the other half of its group and back: a half to reduce, then a half that is reduced.
+        Pairs = "pairs",
+    }
+}
+
+table! {
+    /// `kind = "allreduce"`: a training job. In each iteration the ranks of a group sum up what each of them has: they reduce and scatter it, then gather all of it. A group begins an iteration when it has ended the last one and has computed for a while; an iteration of a group is one collective in results.
+    Allreduce {
+        /// Its name in results.
+        name: Option<String> = None;
+        /// The class of its packets at switches that share their buffer, 1 to 7.
+        class: DataClass = DataClass(1);
+        /// Whether these flows are held by On-Ramp where `[host]` has it.
+        on_ramp: bool = true;
+        /// The groups: the ranks of each, in order. Either this or `count`.
+        groups: Option<At<Vec<At<Vec<At<HostRef>>>>>> = None;
+        /// So many groups, of which each has as many ranks from each of two datacenters: spread over edge switches and pods.
+        count: Option<At<NonZeroU32>> = None;
+        /// Ranks of a group from each datacenter, with `count`.
+        ranks: At<NonZeroU32> = At::default_of(NonZeroU32::MIN);
+        /// Who sends to whom.
+        pattern: Pattern = Pattern::Ring;
+        /// What each rank has, in bytes.
+        size: At<Bytes>;
+        /// If given, what each rank has differs from iteration to iteration, evenly from `size` to this, drawn by the seed.
+        size_to: Option<At<Bytes>> = None;
+        /// How many there are.
+        iterations: At<NonZeroU32> = At::default_of(NonZeroU32::MIN);
+        /// How long a rank computes between two of them.
+        compute: Span = Span::ZERO;
+        /// When the first one begins.
+        start: Span = Span::ZERO;
+    }
+}
+
 table! {
     /// `kind = "list"`: flows one by one, from a file or from here.
     List {
@@ -345,6 +387,7 @@ impl Traffic {
             Self::Permutation(it) => (it.class, it.on_ramp),
             Self::Poisson(it) => (it.class, it.on_ramp),
             Self::Requests(it) => (it.class, it.on_ramp),
+            Self::Allreduce(it) => (it.class, it.on_ramp),
             Self::List(it) => (it.class, it.on_ramp),
         };
         (class.0, on_ramp)
@@ -358,6 +401,7 @@ impl Traffic {
             Self::Permutation(it) => (&it.name, "permutation"),
             Self::Poisson(it) => (&it.name, "poisson"),
             Self::Requests(it) => (&it.name, "requests"),
+            Self::Allreduce(it) => (&it.name, "allreduce"),
             Self::List(it) => (&it.name, "list"),
         };
         name.as_deref().unwrap_or(kind)

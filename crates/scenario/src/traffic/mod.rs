@@ -1,5 +1,6 @@
 //! From `[[traffic]]` to flows.
 
+mod allreduce;
 mod incast;
 mod list;
 mod permutation;
@@ -35,6 +36,8 @@ pub(crate) enum DraftStart {
     At(Span),
     /// After the flow at this place among those of its entry.
     After(u32),
+    /// So long after the flow at this place among those of its entry has come.
+    OnReceipt(u32, Span),
 }
 
 /// What traffic is made for.
@@ -57,6 +60,8 @@ pub(crate) struct Made {
     pub(crate) warnings: Vec<String>,
     /// Flows that are complete together: from one place among those of the entry up to, but without, another.
     pub(crate) requests: Vec<(u32, u32)>,
+    /// Flows of one collective operation: likewise.
+    pub(crate) collectives: Vec<(u32, u32)>,
 }
 
 /// Makes the flows of the entry numbered `index`.
@@ -68,6 +73,7 @@ pub(crate) fn make(traffic: &At<Traffic>, index: usize, ground: &Ground<'_>) -> 
         Traffic::Permutation(it) => permutation::make(it, draws, ground),
         Traffic::Poisson(it) => poisson::make(it, index, draws, ground),
         Traffic::Requests(it) => requests::make(it, draws, ground),
+        Traffic::Allreduce(it) => allreduce::make(it, draws, ground),
         Traffic::List(it) => list::make(it, ground),
     };
     let made = made.map_err(|fault| fault.at_least(traffic.origin))?;
@@ -76,6 +82,7 @@ pub(crate) fn make(traffic: &At<Traffic>, index: usize, ground: &Ground<'_>) -> 
             Traffic::Incast(_) => "set `intra`, `inter` or both to a number of senders",
             Traffic::Long(_) | Traffic::List(_) => "list at least one flow, or remove the entry",
             Traffic::Permutation(_) => "with this `scope`, no host has another one to send to",
+            Traffic::Allreduce(_) => "give `groups`, or `count`",
             Traffic::Requests(_) => "let requests arrive for longer, or set `requests` to their number",
             Traffic::Poisson(_) => "let flows arrive for longer, or set `flows` to their number",
         };

@@ -64,32 +64,46 @@ pub struct Context<'a, F> {
     pub setup: &'a Setup,
     /// Makes each flow's law.
     pub make_law: &'a F,
-    /// Flows that start after another: (the other, the flow), sorted.
+    /// Flows that start when another is complete: (the other, the flow), sorted.
     dependents: Vec<(u32, u32)>,
+    /// Flows that start when another has come: the same, and how long after.
+    on_receipt: Vec<(u32, u32, Span)>,
     sampled: Vec<bool>,
 }
 
 impl<'a, F> Context<'a, F> {
     /// Indexes a setup.
     pub fn new(setup: &'a Setup, make_law: &'a F) -> Self {
-        let mut dependents: Vec<(u32, u32)> = (0u32..)
-            .zip(&setup.flows)
-            .filter_map(|(flow, spec)| match spec.start {
-                Start::After(FlowId(other)) => Some((other, flow)),
-                Start::At(_) => None,
-            })
-            .collect();
+        let (mut dependents, mut on_receipt) = (Vec::new(), Vec::new());
+        for (flow, spec) in (0u32..).zip(&setup.flows) {
+            match spec.start {
+                Start::At(_) => {}
+                Start::After(FlowId(other)) => dependents.push((other, flow)),
+                Start::OnReceipt(FlowId(other), after) => {
+                    debug_assert_eq!(setup.flows[other as usize].dst, spec.src, "only its receiver knows");
+                    on_receipt.push((other, flow, after));
+                }
+            }
+        }
         dependents.sort_unstable();
+        on_receipt.sort_unstable();
         let mut sampled = vec![false; if setup.series.flows.is_empty() { 0 } else { setup.flows.len() }];
         for flow in &setup.series.flows {
             sampled[flow.0 as usize] = true;
         }
-        Self { setup, make_law, dependents, sampled }
+        Self { setup, make_law, dependents, on_receipt, sampled }
     }
 
     fn dependents_of(&self, flow: u32) -> impl Iterator<Item = u32> + '_ {
         let first = self.dependents.partition_point(|&(other, _)| other < flow);
         self.dependents[first..].iter().take_while(move |&&(other, _)| other == flow).map(|&(_, flow)| flow)
+    }
+
+    /// The flows that wait for this one to come, and how long after.
+    fn on_receipt_of(&self, flow: u32) -> impl Iterator<Item = (u32, Span)> + '_ {
+        let first = self.on_receipt.partition_point(|&(other, ..)| other < flow);
+        let waiting = self.on_receipt[first..].iter().take_while(move |&&(other, ..)| other == flow);
+        waiting.map(|&(_, flow, after)| (flow, after))
     }
 
     fn samples(&self, flow: u32) -> bool {

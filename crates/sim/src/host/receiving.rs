@@ -98,6 +98,11 @@ impl<L> Hosts<L> {
             self.receivers[slot as usize] = None;
             self.free_receivers.push(slot);
             self.receiver_of[packet.flow as usize] = DONE;
+            for (flow, after) in context.on_receipt_of(packet.flow) {
+                let time_ps = (now + after).ps();
+                state.starts.push(Reverse((time_ps, flow)));
+                state.alarm_ps = state.alarm_ps.min(time_ps);
+            }
         } else if !holds_back {
             it.flush_at_ps = u64::MAX;
         } else if it.flush_at_ps == u64::MAX || replies[0].is_some() {

@@ -97,12 +97,19 @@ pub(crate) fn case_with(buffer: BoxedStrategy<u64>, gate: BoxedStrategy<Gate>) -
     (network(buffer, gate), flows, host, 0..Kind::ALL.len(), any::<u64>()).prop_map(
         |(network, flows, (mss, ack_every, spray, timeouts_cut), kind, seed)| {
             let hosts = network.hosts().len() as u32;
+            let mut last_dst = 0;
             let specs: Vec<FlowSpec> = (0u32..)
                 .zip(flows)
                 .map(|(index, (src, other, size, start_us, after))| {
-                    let src = src % hosts;
+                    // Every tenth is the answer to the one before.
+                    let answers = index > 0 && start_us % 10 == 0;
+                    let src = if answers { last_dst } else { src % hosts };
                     let dst = (src + 1 + other % (hosts - 1)) % hosts;
+                    last_dst = dst;
                     let start = match index.checked_sub(1) {
+                        Some(previous) if answers => {
+                            Start::OnReceipt(FlowId(previous), Span::from_us(start_us as i64 % 3))
+                        }
                         Some(previous) if after == 0 => Start::After(FlowId(previous)),
                         _ => Start::At(Time::from_us(start_us)),
                     };

@@ -139,6 +139,7 @@ impl Emulation<'_> {
             info.classes = emulated.setup.flows.iter().map(class).collect();
             info.laws.clone_from(&emulated.congestion);
             info.requests.clear();
+            info.collectives.clear();
             // Those of the scenario's traffic, which was not run.
             info.warnings.clear();
         }

@@ -1,0 +1,126 @@
+//! From `[[failure]]` to links that are down at times, and routes that avoid them.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use fabric::{LinkId, Network, Outages, Routes};
+use units::{Span, Time};
+
+use super::series::ports_named;
+use crate::config::Failure;
+use crate::decode::At;
+use crate::error::Fault;
+use crate::random::Draws;
+
+/// One failure may take its links down so often.
+const MOST_TIMES: i64 = 10_000;
+/// Routes may change so often in a run.
+const MOST_CHANGES: usize = 1_000;
+
+/// Draws of failures are not those of traffic, which are numbered by its entries.
+const DRAWS: u64 = 1 << 32;
+
+/// The same network with links that fail, and routes that learn of it.
+pub(crate) fn failing(
+    failures: &[At<Failure>],
+    mut network: Network,
+    mut routes: Routes,
+    stop: Span,
+    seed: u64,
+) -> Result<(Network, Routes), Fault> {
+    let mut down: BTreeMap<LinkId, Vec<(Time, Time)>> = BTreeMap::new();
+    let mut known = Vec::new();
+    for (index, failure) in failures.iter().enumerate() {
+        let links = links(failure, index as u64, &network, seed)?;
+        let times = times(failure, stop)?;
+        for &link in &links {
+            down.entry(link).or_default().extend(&times);
+        }
+        if let Some(after) = failure.reroute {
+            let learned = |time: Time| time.saturating_add(*after);
+            let times = times.iter().map(|&(from, until)| (learned(from), learned(until)));
+            known.push((after, Outages::new(times), links));
+        }
+    }
+    for (link, times) in down {
+        network = network.with_outages(link, Outages::new(times));
+    }
+    for (time, after, avoided) in changes(&known, stop)? {
+        let others = Routes::without(&network, &avoided).map_err(|error| {
+            Fault::new(after.origin, format!("once routes avoid what is down: {error}"))
+                .label("no way is left")
+                .help("without `reroute` packets go on into the failed links")
+        })?;
+        routes = routes.until(time, others);
+    }
+    Ok((network, routes))
+}
+
+/// The links that fail, in order.
+fn links(failure: &At<Failure>, index: u64, network: &Network, seed: u64) -> Result<Vec<LinkId>, Fault> {
+    let mut links = Vec::new();
+    for name in failure.ports.iter() {
+        let found = ports_named(name, network, &[])?;
+        if found.is_empty() {
+            return Err(Fault::new(name.origin, format!("no link answers to \"{}\"", name.value)).label("no link"));
+        }
+        links.extend(found);
+    }
+    let reverse = |link: LinkId| network.links()[link.index()].reverse;
+    if failure.both {
+        // A cable counts once, whichever of its directions is named.
+        links.iter_mut().for_each(|link| *link = (*link).min(reverse(*link)));
+    }
+    links.sort_unstable();
+    links.dedup();
+    if let Some(count) = failure.count {
+        let wanted = count.get() as usize;
+        if wanted > links.len() {
+            return Err(Fault::new(count.origin, format!("{wanted} links fail of {}", links.len()))
+                .label(format!("expected at most {}", links.len())));
+        }
+        let draws = Draws::new(seed, DRAWS + index);
+        for place in 0..wanted {
+            let other = place + draws.below(place as u64, links.len() - place);
+            links.swap(place, other);
+        }
+        links.truncate(wanted);
+    }
+    if failure.both {
+        links.extend(links.clone().into_iter().map(reverse));
+    }
+    links.sort_unstable();
+    Ok(links)
+}
+
+/// When they are down, up to the stop.
+fn times(failure: &At<Failure>, stop: Span) -> Result<Vec<(Time, Time)>, Fault> {
+    let time = |ps: i64| Time::from_ps(ps.unsigned_abs());
+    let (at, until) = (failure.at.ps(), failure.until.map_or(i64::MAX, |until| until.ps()));
+    let Some(every) = failure.every else { return Ok(vec![(time(at), time(until))]) };
+    let repeats = (stop.ps() - at).max(0) / every.ps() + 1;
+    if repeats > MOST_TIMES {
+        return Err(Fault::new(every.origin, format!("links would fail {repeats} times by the stop, {stop}"))
+            .label(format!("at most {MOST_TIMES} times")));
+    }
+    Ok((0..repeats).map(|nth| nth * every.ps()).map(|later| (time(at + later), time(until + later))).collect())
+}
+
+type Change = (Time, At<Span>, BTreeSet<LinkId>);
+
+/// When routes change before the stop, which failure's delay made them, and what they avoid from then on.
+fn changes(known: &[(At<Span>, Outages, Vec<LinkId>)], stop: Span) -> Result<Vec<Change>, Fault> {
+    let mut at: BTreeMap<Time, At<Span>> = BTreeMap::new();
+    for (after, outages, _) in known {
+        at.extend(outages.spans().flat_map(|(from, until)| [from, until]).map(|time| (time, *after)));
+    }
+    at.retain(|time, _| time.ps() < stop.unsigned_ps());
+    if let (true, Some(after)) = (at.len() > MOST_CHANGES, at.values().next()) {
+        return Err(Fault::new(after.origin, format!("routes would change {} times", at.len()))
+            .label(format!("at most {MOST_CHANGES} times")));
+    }
+    let avoided = |time: Time| {
+        let known = known.iter().filter(|(_, outages, _)| outages.cut(time.ps(), time.ps()));
+        known.flat_map(|(_, _, links)| links.iter().copied()).collect()
+    };
+    Ok(at.into_iter().map(|(time, after)| (time, after, avoided(time))).collect())
+}

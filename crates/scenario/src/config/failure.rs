@@ -1,0 +1,94 @@
+//! What goes wrong on links: `[[failure]]`, and `loss_bursts` of `[port]`.
+
+use std::num::NonZeroU32;
+
+use fabric::{Bursts, MOST_IN_GROUP};
+use units::{Frac, Span};
+
+use crate::decode::{At, table};
+use crate::error::Fault;
+use crate::quantity::Share;
+
+table! {
+    /// `[[failure]]`: links that are down for some time. What is on its way over such a link or is sent over it is lost; ports and routes know nothing of it, but for `reroute`.
+    Failure {
+        /// Which links, in one direction: named as in results, such as `dc0.border0>dc1.border0#3`, or by class: `class:inter`.
+        ports: At<Vec<At<String>>>;
+        /// Only so many of them, drawn by the seed.
+        count: Option<At<NonZeroU32>> = None;
+        /// Whether the way back over the same cables is down, too.
+        both: bool = true;
+        /// When they go down.
+        at: Span = Span::ZERO;
+        /// When they come up again; never if not given.
+        until: Option<At<Span>> = None;
+        /// They go down again each time this has passed: flapping.
+        every: Option<At<Span>> = None;
+        /// After this time routes avoid a link that is down, and after this time they take it again. If not given, routes never learn of it.
+        reroute: Option<At<Span>> = None;
+    }
+}
+
+impl Failure {
+    /// Refuses what single values cannot show.
+    pub(crate) fn check(&self) -> Result<(), Fault> {
+        if let Some(until) = self.until
+            && *until <= self.at
+        {
+            return Err(Fault::new(
+                until.origin,
+                format!("links would come up at {} and go down at {}", *until, self.at),
+            )
+            .label("expected a time after `at`"));
+        }
+        let Some(every) = self.every else { return Ok(()) };
+        match self.until {
+            None => Err(Fault::new(every.origin, "links that never come up do not go down again")
+                .label("needs `until`, the first time that they come up")),
+            Some(until) if until.ps() - self.at.ps() >= every.ps() => {
+                let down = Span::from_ps(until.ps() - self.at.ps());
+                Err(Fault::new(every.origin, format!("links down for {down} every {} never come up", *every))
+                    .label(format!("expected over {down}")))
+            }
+            Some(_) => Ok(()),
+        }
+    }
+}
+
+table! {
+    /// Losses that come together: each group of data packets that follow each other at a port loses one packet, two, ..., with these probabilities.
+    BurstTable {
+        /// Data packets of a group, from 1 to 64.
+        group: At<NonZeroU32> = At::default_of(TEN);
+        /// The probability that exactly one packet of a group is lost, exactly two, and so on; up to 8 numbers, together at most 1.
+        rates: At<Vec<At<Share>>>;
+    }
+}
+
+const TEN: NonZeroU32 = match NonZeroU32::new(10) {
+    Some(ten) => ten,
+    None => NonZeroU32::MIN,
+};
+
+impl BurstTable {
+    /// As the simulator takes it.
+    pub(crate) fn bursts(&self) -> Result<Bursts, Fault> {
+        let group = self.group.get();
+        if group > 64 {
+            return Err(Fault::new(self.group.origin, format!("a group of {group} packets")).label("expected 1 to 64"));
+        }
+        let most = (group as usize).min(MOST_IN_GROUP);
+        if self.rates.len() > most {
+            let message = format!("{} probabilities for groups of {group} packets", self.rates.len());
+            return Err(Fault::new(self.rates.origin, message).label(format!("expected at most {most}")));
+        }
+        let mut losses = [Frac::ZERO; MOST_IN_GROUP];
+        for (loss, share) in losses.iter_mut().zip(self.rates.iter()) {
+            *loss = share.0.frac();
+        }
+        if losses.iter().map(|loss| loss.bits()).sum::<u64>() > Frac::ONE.bits() {
+            return Err(Fault::new(self.rates.origin, "these probabilities sum up to more than 1").label("over 1"));
+        }
+        Ok(Bursts { group, losses })
+    }
+}

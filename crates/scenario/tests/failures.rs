@@ -1,0 +1,144 @@
+//! `[[failure]]`, `loss_bursts` and `kind = "allreduce"`: what they build, and what is said when they are wrong.
+#![allow(clippy::unwrap_used)]
+
+use fabric::{HostId, LinkClass};
+use scenario::{BuiltRun, Error, Overrides, parse};
+use sim::{FlowId, Start};
+use units::{Bytes, Frac, Span, Time};
+
+const PAIR: &str = "name = \"t\"\nstop = \"10ms\"\n[topology]\nkind = \"fat-trees\"\nk = 4\ninter_rtt = \"2ms\"\n[schemes.a]\n\
+                    law = \"dctcp\"\n";
+const SENT: &str = "[[traffic]]\nkind = \"long\"\nflows = [[0, 20]]\nsize = \"1MB\"\n";
+
+fn build(more: &str) -> Result<BuiltRun, Error> {
+    parse(&format!("{PAIR}{more}"), "test.toml", &Overrides::default())
+        .and_then(|scenario| scenario.runs()[0].build())
+}
+
+#[track_caller]
+fn built(more: &str) -> BuiltRun {
+    build(more).unwrap_or_else(|error| panic!("{error}"))
+}
+
+#[track_caller]
+fn refused(more: &str, parts: &[&str]) {
+    let text = build(more).expect_err(more).to_string();
+    for part in parts {
+        assert!(text.contains(part), "no `{part}` in\n{text}");
+    }
+}
+
+#[test]
+fn cables_fail_both_ways_and_routes_avoid_them() {
+    let failure = "[[failure]]\nports = [\"class:inter\"]\ncount = 1\nat = \"1ms\"\nuntil = \"3ms\"\nreroute = \"500us\"\n";
+    let built = built(&format!("{SENT}{failure}"));
+    let network = &built.setup.network;
+    let failing: Vec<_> = network.failing().collect();
+    assert_eq!(failing.len(), 2);
+    assert_eq!(network.links()[failing[0].0.index()].reverse, failing[1].0);
+    assert_eq!(failing[0].1.spans().collect::<Vec<_>>(), [(Time::from_ms(1), Time::from_ms(3))]);
+    // Routes at the border change at 1.5 ms, and back at 3.5 ms.
+    let border = network.links()[failing[0].0.index()].from;
+    let towards = (0..network.hosts().len() as u32).map(HostId);
+    let other = network.links()[failing[0].0.index()].to;
+    let far = towards.clone().find(|&host| network.datacenter_of(host) == network.nodes()[other.index()].datacenter);
+    let ways = |us: u64| built.setup.routes.at(Time::from_us(us).ps()).from(border).ports(far.unwrap()).len();
+    let all = network.links().iter().filter(|link| link.class == LinkClass::Inter).count() / 2;
+    assert_eq!([1_400, 1_500, 3_499, 3_500].map(ways), [all, all - 1, all - 1, all]);
+}
+
+#[test]
+fn links_flap_until_the_stop() {
+    let failure = "[[failure]]\nports = [\"class:inter\"]\nboth = false\nat = \"1ms\"\nuntil = \"2ms\"\nevery = \"4ms\"\n";
+    let built = built(&format!("{SENT}{failure}"));
+    for (_, outages) in built.setup.network.failing() {
+        let down: Vec<_> = outages.spans().map(|(from, _)| from).collect();
+        assert_eq!(down, [Time::from_ms(1), Time::from_ms(5), Time::from_ms(9)]);
+    }
+}
+
+#[test]
+fn wrong_failures_are_explained() {
+    let failure = |keys: &str| format!("{SENT}[[failure]]\n{keys}\n");
+    refused(&failure("ports = [\"class:intre\"]"), &["unknown link class `intre`", "inter"]);
+    refused(&failure("ports = [\"class:other\"]"), &["no link answers to \"class:other\""]);
+    refused(&failure("ports = [\"class:inter\"]\ncount = 99"), &["99 links fail of", "expected at most"]);
+    refused(&failure("ports = [\"class:inter\"]\nat = \"2ms\"\nuntil = \"1ms\""), &["expected a time after `at`"]);
+    refused(&failure("ports = [\"class:inter\"]\nevery = \"1ms\""), &["needs `until`"]);
+    refused(
+        &failure("ports = [\"class:inter\"]\nuntil = \"2ms\"\nevery = \"1ms\""),
+        &["links down for 2ms every 1ms never come up"],
+    );
+    refused(
+        &failure("ports = [\"class:inter\"]\nreroute = \"1ms\""),
+        &["once routes avoid what is down", "no way is left"],
+    );
+}
+
+#[test]
+fn losses_come_in_bursts() {
+    let port = "[port]\nloss_bursts = { rates = [0.0003, 0.000075] }\n[port.inter]\nloss_bursts = \"off\"\n";
+    let built = built(&format!("{port}{SENT}"));
+    for link in built.setup.network.links() {
+        let bursts = built.setup.network.params()[usize::from(link.params)].config().bursts;
+        if link.class == LinkClass::Edge {
+            let bursts = bursts.unwrap();
+            assert_eq!((bursts.group, bursts.losses[1]), (10, Frac::millionths(75)));
+        } else if link.class == LinkClass::Inter {
+            assert_eq!(bursts, None);
+        }
+    }
+    let wrong = |table: &str| format!("[port]\nloss_bursts = {table}\n{SENT}");
+    refused(&wrong("{ group = 65, rates = [0.1] }"), &["a group of 65 packets", "1 to 64"]);
+    refused(&wrong("{ group = 1, rates = [0.1, 0.1] }"), &["2 probabilities for groups of 1 packets", "at most 1"]);
+    refused(&wrong("{ rates = [0.6, 0.6] }"), &["sum up to more than 1"]);
+    refused(&wrong("true"), &["\"off\" or { rates"]);
+}
+
+/// Two ranks: a half each way, then a half each way; the next iteration begins a while after the last has come.
+#[test]
+fn an_allreduce_of_two_is_two_exchanges() {
+    let job = "[[traffic]]\nkind = \"allreduce\"\ngroups = [[0, 20]]\nsize = \"1MB\"\niterations = 2\ncompute = \"5us\"\n";
+    let built = built(job);
+    let flows = &built.setup.flows;
+    assert_eq!(built.collectives.len(), 2);
+    assert_eq!(built.collectives[1], [4, 5, 6, 7].map(FlowId));
+    assert!(flows.iter().all(|flow| flow.size == Bytes::new(500_000)));
+    let at = |flow: usize| flows[flow].start;
+    assert_eq!((at(0), at(1)), (Start::At(Time::ZERO), Start::At(Time::ZERO)));
+    assert_eq!((at(2), at(3)), (Start::OnReceipt(FlowId(1), Span::ZERO), Start::OnReceipt(FlowId(0), Span::ZERO)));
+    assert_eq!(at(4), Start::OnReceipt(FlowId(3), Span::from_us(5)));
+    // Who answers is who received.
+    for flow in flows {
+        if let Start::OnReceipt(before, _) = flow.start {
+            assert_eq!(flows[before.0 as usize].dst, flow.src);
+        }
+    }
+}
+
+#[test]
+fn rings_and_pairs_span_the_datacenters() {
+    let job = |more: &str| format!("[[traffic]]\nkind = \"allreduce\"\ncount = 2\nranks = 2\nsize = \"1MB\"\n{more}");
+    let ring = built(&job("pattern = \"ring\""));
+    // Four ranks: six steps of four quarters, two groups.
+    assert_eq!(ring.setup.flows.len(), 48);
+    assert!(ring.setup.flows.iter().all(|flow| flow.size == Bytes::new(250_000)));
+    let pairs = built(&job("pattern = \"pairs\"\nsize_to = \"3MB\"\niterations = 8"));
+    assert_eq!(pairs.setup.flows.len(), 8 * 16);
+    let network = &pairs.setup.network;
+    assert!(pairs.setup.flows.iter().all(|flow| network.datacenter_of(flow.src) != network.datacenter_of(flow.dst)));
+    let sizes: std::collections::BTreeSet<Bytes> = pairs.setup.flows.iter().map(|flow| flow.size).collect();
+    assert!(sizes.len() == 8 && sizes.iter().all(|size| (500_000..=1_500_000).contains(&size.get())), "{sizes:?}");
+}
+
+#[test]
+fn wrong_jobs_are_explained() {
+    let job = |keys: &str| format!("[[traffic]]\nkind = \"allreduce\"\nsize = \"1MB\"\n{keys}\n");
+    refused(&job(""), &["neither `groups` nor `count`"]);
+    refused(&job("count = 1\ngroups = [[0, 1]]"), &["give one"]);
+    refused(&job("groups = [[0]]"), &["group 0 has 1 ranks", "at least two"]);
+    refused(&job("groups = [[0, 1, 0]]"), &["group 0 has a host twice"]);
+    refused(&job("groups = [[0, 1, 2]]\npattern = \"pairs\""), &["an even number"]);
+    refused(&job("count = 99"), &["99 groups of 1 ranks, but 16 hosts", "expected at most 16"]);
+    refused(&job("groups = [[0, 1]]\nsize_to = \"1KB\""), &["expected at least `size`"]);
+}

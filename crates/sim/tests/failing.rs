@@ -1,0 +1,96 @@
+//! Links that are down at times, routes that learn of it, and flows that answer others.
+#![allow(clippy::unwrap_used)]
+
+mod common;
+
+use std::collections::BTreeSet;
+
+use common::{flow, pipe, run, setup};
+use fabric::{Builder, LinkClass, LinkId, Network, Outages, PortConfig, Routes};
+use laws::catalog::{Kind, Value};
+use sim::{FlowId, FlowSpec, Setup, Start};
+use units::{Bytes, Rate, Span, Time};
+
+/// Two hosts and one link of 10 Gb/s and 100 us between them.
+fn line(size: u64) -> Setup {
+    let bottleneck = PortConfig::new(Rate::from_gbps(10), Span::from_us(100));
+    setup(pipe(1, bottleneck, Rate::from_gbps(100), Span::from_us(1)), vec![flow(0, 1, size)], Time::from_ms(100))
+}
+
+/// The link between the switches, away from host 0.
+fn between(network: &Network) -> LinkId {
+    let others = (0..network.links().len() as u32).map(LinkId).filter(|link| {
+        network.links()[link.index()].class == LinkClass::Other || network.links()[link.index()].class == LinkClass::Inter
+    });
+    let switch = network.links()[network.uplink(fabric::HostId(0)).index()].to;
+    others.into_iter().find(|link| network.links()[link.index()].from == switch).unwrap()
+}
+
+/// A paced flow of full packets, and a link that is down for exactly 500 us of its delay: it loses the packets whose last bit
+/// is on it then, and no others.
+#[test]
+fn what_is_on_a_link_when_it_goes_down_is_lost() {
+    let mut setup = line(8 << 20);
+    let (from, until) = (Time::from_us(1_000), Time::from_us(1_500));
+    let link = between(&setup.network);
+    setup.network = setup.network.with_outages(link, Outages::new([(from, until)]));
+    let outcome = run(&setup, Kind::Fixed, &[("window", Value::Bytes(Bytes::new(1 << 30)))]);
+    // A packet of 4,160 B lasts 3.328 us: what ends its service from 900 us up to 1,500 us is lost.
+    let lost = outcome.links[link.index()].losses;
+    assert!((179..=181).contains(&lost), "{lost}");
+    assert_eq!(outcome.flows[0].stats.retransmits, lost);
+    assert!(outcome.flows[0].completed.is_set());
+}
+
+/// Two switches with two cables between them; a flow on the one that fails.
+fn two_ways(reroute: Option<Span>) -> Setup {
+    let port = PortConfig::new(Rate::from_gbps(10), Span::from_us(5));
+    let mut builder = Builder::default();
+    let switches = [builder.switch(0, "a"), builder.switch(0, "b")];
+    for host in 0..2 {
+        let node = builder.host(0, format!("host{host}"));
+        builder.connect(node, switches[host], LinkClass::Host, port, port);
+    }
+    for _ in 0..2 {
+        builder.connect(switches[0], switches[1], LinkClass::Other, port, port);
+    }
+    let network = builder.finish().unwrap();
+    let mut setup = setup(network, vec![flow(0, 1, 4 << 20)], Time::from_ms(200));
+    let outcome = run(&setup, Kind::Dctcp, &[]);
+    let used = (0..setup.network.links().len() as u32)
+        .map(LinkId)
+        .filter(|link| setup.network.links()[link.index()].class == LinkClass::Other)
+        .max_by_key(|link| outcome.links[link.index()].bytes)
+        .unwrap();
+    let failed = Time::from_us(500);
+    if let Some(reroute) = reroute {
+        let without = Routes::without(&setup.network, &BTreeSet::from([used])).unwrap();
+        setup.routes = setup.routes.until(failed + reroute, without);
+    }
+    setup.network = setup.network.with_outages(used, Outages::new([(failed, Time::NEVER)]));
+    setup
+}
+
+#[test]
+fn routes_learn_of_a_failure_after_a_while() {
+    let blind = run(&two_ways(None), Kind::Dctcp, &[]);
+    assert!(!blind.flows[0].completed.is_set() && blind.flows[0].delivered > Bytes::ZERO);
+    let mut last = Time::ZERO;
+    for ms in [1, 10, 50] {
+        let outcome = run(&two_ways(Some(Span::from_ms(ms))), Kind::Dctcp, &[]);
+        let completed = outcome.flows[0].completed;
+        assert!(completed.is_set() && completed > last && completed > Time::from_ms(ms as u64), "{completed}");
+        last = completed;
+    }
+}
+
+/// A flow that answers another starts so long after the last packet has come, and not an acknowledgement later.
+#[test]
+fn an_answer_starts_when_all_has_come() {
+    let mut setup = line(41_000);
+    let answer = FlowSpec { start: Start::OnReceipt(FlowId(0), Span::from_us(7)), ..flow(1, 0, 1_000) };
+    setup.flows.push(answer);
+    let outcome = run(&setup, Kind::Fixed, &[("window", Value::Bytes(Bytes::new(1 << 30)))]);
+    let back = setup.one_way(answer.src, answer.dst);
+    assert_eq!(outcome.flows[1].started, outcome.flows[0].completed - back + Span::from_us(7));
+}
