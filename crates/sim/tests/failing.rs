@@ -20,7 +20,8 @@ fn line(size: u64) -> Setup {
 /// The link between the switches, away from host 0.
 fn between(network: &Network) -> LinkId {
     let others = (0..network.links().len() as u32).map(LinkId).filter(|link| {
-        network.links()[link.index()].class == LinkClass::Other || network.links()[link.index()].class == LinkClass::Inter
+        network.links()[link.index()].class == LinkClass::Other
+            || network.links()[link.index()].class == LinkClass::Inter
     });
     let switch = network.links()[network.uplink(fabric::HostId(0)).index()].to;
     others.into_iter().find(|link| network.links()[link.index()].from == switch).unwrap()
@@ -87,7 +88,7 @@ fn routes_learn_of_a_failure_after_a_while() {
 /// A flow that answers another starts so long after the last packet has come, and not an acknowledgement later.
 #[test]
 fn an_answer_starts_when_all_has_come() {
-    let mut setup = line(41_000);
+    let mut setup = line(40_960);
     let answer = FlowSpec { start: Start::OnReceipt(FlowId(0), Span::from_us(7)), ..flow(1, 0, 1_000) };
     setup.flows.push(answer);
     let outcome = run(&setup, Kind::Fixed, &[("window", Value::Bytes(Bytes::new(1 << 30)))]);
