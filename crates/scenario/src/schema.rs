@@ -21,9 +21,9 @@ mod tests {
 
     use super::*;
     use crate::config::{
-        Cable, Clos, CustomTopology, Dumbbell, FatTrees, Flow, Host, Incast, InterPair, List, Long, Lscc, NodeSpec,
-        OnRampTable, Permutation, PfcTable, PhantomTable, Poisson, Port, Red, Requests, Scale, Scheme, Series,
-        SingleSwitch, Step, SwingTable, Switch,
+        Allreduce, BurstTable, Cable, Clos, CustomTopology, Dumbbell, Failure, FatTrees, Flow, Host, Incast, InterPair,
+        List, Long, Lscc, NodeSpec, OnRampTable, Permutation, PfcTable, PhantomTable, Poisson, Port, Red, Requests,
+        Scale, Scheme, Series, SingleSwitch, Step, SwingTable, Switch,
     };
 
     const BEGIN: &str =
@@ -70,6 +70,7 @@ mod tests {
         section::<Red>(&mut out, "`ecn` by RED");
         section::<Step>(&mut out, "`ecn` by a step");
         section::<PhantomTable>(&mut out, "`phantom`");
+        section::<BurstTable>(&mut out, "`loss_bursts`");
         section::<Switch>(&mut out, "`[switch]`");
         section::<PfcTable>(&mut out, "`pfc`");
         section::<Host>(&mut out, "`[host]`");
@@ -82,8 +83,10 @@ mod tests {
         section::<Permutation>(&mut out, "`[[traffic]]` with `kind = \"permutation\"`");
         section::<Poisson>(&mut out, "`[[traffic]]` with `kind = \"poisson\"`");
         section::<Requests>(&mut out, "`[[traffic]]` with `kind = \"requests\"`");
+        section::<Allreduce>(&mut out, "`[[traffic]]` with `kind = \"allreduce\"`");
         section::<List>(&mut out, "`[[traffic]]` with `kind = \"list\"`");
         section::<Flow>(&mut out, "A flow of a list");
+        section::<Failure>(&mut out, "`[[failure]]`");
         section::<Series>(&mut out, "`[series]`");
         section::<Scale>(&mut out, "`[scale.NAME]`");
         out

@@ -215,7 +215,7 @@ fn poisson_meets_its_load_and_its_ratio() {
     assert!(load.arrivals_ppm.abs_diff(250_000) < 5, "{}", load.arrivals_ppm);
     let starts = built.setup.flows.iter().map(|flow| match flow.start {
         sim::Start::At(at) => at,
-        sim::Start::After(_) => Time::NEVER,
+        sim::Start::After(_) | sim::Start::OnReceipt(..) => Time::NEVER,
     });
     assert!(starts.clone().is_sorted() && starts.max() < Some(Time::from_ms(2_000)));
     // Each flow between datacenters brings four inside, and each crosses one link towards a host: 5 times the payload

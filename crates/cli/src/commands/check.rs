@@ -62,6 +62,10 @@ fn one(run: &CheckedRun) -> String {
         }
     }
     let _ = writeln!(text, "  {}, {} of payload", count(report.flows, "flow"), bytes(report.payload.get()));
+    if report.failing > 0 {
+        let (links, times) = (count(report.failing, "directed link"), count(report.outages, "time"));
+        let _ = writeln!(text, "  {links} fail, {times} in all");
+    }
     for line in &report.shared {
         let _ = writeln!(text, "  {}", sharing(line));
         for (class, gate) in &line.gates {

@@ -247,7 +247,7 @@ impl Plane {
         }
         match self.next[link as usize] {
             Next::Switch(switch) => {
-                let port = self.choose(switch, segment.frame);
+                let port = self.choose(switch, segment.frame, segment.arrived_ps);
                 self.enqueue(port.index(), segment, observer);
             }
             Next::Host(host) => {
@@ -261,10 +261,10 @@ impl Plane {
     }
 
     /// A switch's port for a packet: of the equal ones, the same for all packets of a flow.
-    fn choose(&self, switch: NodeId, frame: u32) -> LinkId {
+    fn choose(&self, switch: NodeId, frame: u32, now_ps: u64) -> LinkId {
         let frame = self.frames.get(frame);
         let (flow, entropy) = (frame.headers.flow as u32, (frame.headers.flow >> 32) as u16);
-        self.routes.from(switch).port(frame.to, path_hash(self.switch_salt[switch.index()], flow, entropy))
+        self.routes.at(now_ps).from(switch).port(frame.to, path_hash(self.switch_salt[switch.index()], flow, entropy))
     }
 
     fn enqueue(&mut self, link: usize, segment: Segment, observer: &mut impl Observer) {
@@ -313,7 +313,13 @@ impl Plane {
                     marked: segment.marked,
                 });
             }
-            if lost {
+            let delay_ps = self.network.port(LinkId(link as u32)).delay_ps();
+            let cut = |outages: &fabric::Outages| outages.cut(passage.arrives_ps - delay_ps, passage.arrives_ps);
+            let cut = !lost && self.network.outages(LinkId(link as u32)).is_some_and(cut);
+            if cut {
+                self.ports[link].lose();
+            }
+            if lost || cut {
                 self.frames.release(segment.frame, 1);
                 continue;
             }

@@ -51,6 +51,8 @@ pub(crate) struct Port {
     bytes: u64,
     drops: u64,
     losses: Losses,
+    /// Lost because the link was down.
+    cut: u64,
     marks: u64,
     max_backlog_ps: u64,
 }
@@ -68,7 +70,17 @@ pub(crate) struct Left {
 impl Port {
     pub(crate) fn new(plain: bool, salt: u64) -> Self {
         let queue = if plain { Queue::Plain(PlainPort::default()) } else { Queue::Lazy(QueuedPort::default()) };
-        Self { queue, salt, packets: 0, bytes: 0, drops: 0, losses: Losses::default(), marks: 0, max_backlog_ps: 0 }
+        Self {
+            queue,
+            salt,
+            packets: 0,
+            bytes: 0,
+            drops: 0,
+            losses: Losses::default(),
+            cut: 0,
+            marks: 0,
+            max_backlog_ps: 0,
+        }
     }
 
     /// A segment arrives. What leaves goes to `left`, which is empty, this one or others; returns
@@ -104,6 +116,11 @@ impl Port {
             });
         }
         self.count(params, left);
+    }
+
+    /// The link is down and loses a segment that left.
+    pub(crate) fn lose(&mut self) {
+        self.cut += 1;
     }
 
     /// Counts what leaves, and lets chance take its part.
@@ -147,7 +164,7 @@ impl Port {
             packets: self.packets,
             bytes: Bytes::new(self.bytes),
             drops: self.drops,
-            losses: self.losses.count(),
+            losses: self.losses.count() + self.cut,
             marks: self.marks,
             max_queue: params.bytes_in(self.max_backlog_ps),
             ..LinkOutcome::default()

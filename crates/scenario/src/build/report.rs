@@ -33,6 +33,10 @@ pub struct Report {
     pub arrivals: Vec<Arrivals>,
     /// Switches that share their buffers, alike ones together.
     pub shared: Vec<SwitchLine>,
+    /// Links that are down at times.
+    pub failing: usize,
+    /// How often they go down, each counted.
+    pub outages: usize,
 }
 
 /// The links of one class and what crosses them.
@@ -86,6 +90,8 @@ impl Report {
             loads,
             arrivals,
             shared,
+            failing: network.failing().count(),
+            outages: network.failing().map(|(_, outages)| outages.spans().count()).sum(),
         }
     }
 }
