@@ -204,7 +204,7 @@ mod tests {
     /// Two chains: the ideal time is the end of the longer one.
     #[test]
     fn a_collective_is_measured_against_its_longest_chain() {
-        let step = |flow: u32, start, ideal, ideal_start| FlowRow {
+        let step = |flow: u32, start: u64, ideal, ideal_start| FlowRow {
             collective: Some(0),
             started: Time::from_us(100 + start),
             completed: Time::from_us(100 + start + 6),
