@@ -140,7 +140,8 @@ impl Run {
                 *config.stop
             ));
         }
-        let series = series::series(&config.series, &network, &receivers, flows.len(), *config.stop, &mut warnings)?;
+        let series =
+            series::series(&config.series, &network, &receivers, &host, flows.len(), *config.stop, &mut warnings)?;
         let laws = LawPlan::new(config, scheme, &network)?;
         let lines = switches::lines(config, scheme, &network)?;
         warnings.extend(deaf(&network, &host, &laws));
