@@ -63,6 +63,7 @@ pub fn summarise(
         },
         emulator: info.emulator.clone(),
         warnings,
+        notes: warnings::notes(info, setup, outcome),
     }
 }
 
@@ -114,6 +115,7 @@ mod tests {
             "engine",
             "emulator",
             "warnings",
+            "notes",
         ];
         assert_eq!(keys(&json), top);
         assert_eq!(keys(&json["flows"]), ["all", "intra", "inter", "sizes"]);
@@ -204,7 +206,7 @@ mod tests {
         assert_eq!(keys(&json["emulator"]), emulator);
         // Results from before there was a choice are read as simulated ones.
         let mut old: Value = serde_json::from_str(&testbed::results().summary.to_json()).unwrap();
-        for key in ["host", "emulator", "predicts"] {
+        for key in ["host", "emulator", "predicts", "notes"] {
             old.as_object_mut().unwrap().remove(key);
         }
         let old: Summary = serde_json::from_value(old).unwrap();

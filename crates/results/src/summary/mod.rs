@@ -66,6 +66,9 @@ pub struct Summary {
     pub emulator: Option<Emulator>,
     /// What a reader must know before believing the numbers.
     pub warnings: Vec<String>,
+    /// What is worth a word and is nothing to doubt the numbers for.
+    #[serde(default)]
+    pub notes: Vec<String>,
 }
 
 /// Flows by class and by size.
