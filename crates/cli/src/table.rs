@@ -151,18 +151,20 @@ fn name(run: &RunResults) -> String {
     if point.is_empty() { run.manifest.label.clone() } else { format!("{}, {point}", run.manifest.label) }
 }
 
-/// Warnings of all runs, each said once with the runs that it is about.
+/// Warnings of all runs, then notes, each said once with the runs that it is about.
 pub(crate) fn warnings(runs: &[RunResults]) -> Vec<String> {
-    let mut seen: Vec<(&str, Vec<&str>)> = Vec::new();
-    for run in runs {
-        for warning in &run.summary.warnings {
-            match seen.iter_mut().find(|(text, _)| text == warning) {
-                Some((_, names)) => names.push(&run.manifest.run),
-                None => seen.push((warning, vec![&run.manifest.run])),
+    let mut seen: Vec<(&str, &str, Vec<&str>)> = Vec::new();
+    for (word, of) in
+        [("warning", (|it| &it.warnings) as fn(&summary::Summary) -> &Vec<String>), ("note", |it| &it.notes)]
+    {
+        for (run, said) in runs.iter().flat_map(|run| of(&run.summary).iter().map(move |said| (run, said))) {
+            match seen.iter_mut().find(|(known, text, _)| (*known, *text) == (word, said)) {
+                Some((.., names)) => names.push(&run.manifest.run),
+                None => seen.push((word, said, vec![&run.manifest.run])),
             }
         }
     }
-    seen.into_iter().map(|(text, names)| format!("warning: {}: {text}", names.join("; "))).collect()
+    seen.into_iter().map(|(word, text, names)| format!("{word}: {}: {text}", names.join("; "))).collect()
 }
 
 /// Nanoseconds in a unit that leaves three or four digits.

@@ -59,7 +59,7 @@ fn main() -> Result<(), Box<dyn Error>> {
             interval: Span::from_ms(10),
             ports: links.clone(),
             flows: Vec::new(),
-            switches: Vec::new(),
+            ..SeriesConfig::default()
         },
         pcap: text("capture").zip(inter).map(|(path, link)| (*link, path.into())).into_iter().collect(),
         real_time: number("real_time", 1)? == 1,

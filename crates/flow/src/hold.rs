@@ -31,13 +31,13 @@ pub struct Hold {
     on_ramp: OnRamp,
     /// Transmissions of which nothing was heard, in the order they left.
     sent: VecDeque<Sent>,
-    delay: Span,
+    delay: Option<Span>,
 }
 
 impl Hold {
     /// The hold of a flow that has sent nothing.
     pub fn new(on_ramp: OnRamp) -> Self {
-        Self { on_ramp, sent: VecDeque::new(), delay: Span::ZERO }
+        Self { on_ramp, sent: VecDeque::new(), delay: None }
     }
 
     /// Until when nothing of the flow may leave (`t_NextPkt`).
@@ -67,8 +67,14 @@ impl Hold {
         let Some(place) = self.sent.iter().position(|sent| (sent.seq, sent.attempt) == (seq, attempt)) else { return };
         let handover = self.sent[place].handover;
         self.sent.drain(..=place);
-        self.delay = Span::from_ns(clock_ns.wrapping_sub(handover.clock_ns).cast_signed().into());
-        self.on_ramp.on_or_ack(now, self.delay, handover.mark);
+        let delay = Span::from_ns(clock_ns.wrapping_sub(handover.clock_ns).cast_signed().into());
+        self.delay = Some(delay);
+        self.on_ramp.on_or_ack(now, delay, handover.mark);
+    }
+
+    /// The one-way delay that the last OR-ACK brought; none before the first.
+    pub fn delay(&self) -> Option<Span> {
+        self.delay
     }
 
     /// What to leave to the next flow to the same destination.
@@ -83,7 +89,7 @@ impl Hold {
 
     /// Its state by name, for plots.
     pub fn trace(&self, now: Time, emit: &mut dyn FnMut(&'static str, i64)) {
-        emit("owd_ns", self.delay.ns());
+        emit("owd_ns", self.delay.unwrap_or(Span::ZERO).ns());
         emit("held_ns", self.held(now).ns());
         emit("hold_until_ns", self.until().ns().cast_signed());
     }
@@ -116,15 +122,15 @@ mod tests {
         let mut hold = sent();
         let mut delay = |us, seq, clock_ns| {
             hold.on_or_ack(Time::from_us(us), seq, 1, clock_ns);
-            (hold.delay.ns(), hold.until())
+            (hold.delay().map(Span::ns), hold.until())
         };
-        assert_eq!(delay(20, 0, u32::MAX - 500), (500, Time::ZERO));
+        assert_eq!(delay(20, 0, u32::MAX - 500), (Some(500), Time::ZERO));
         // The receiver's clock is behind.
-        assert_eq!(delay(21, 1, u32::MAX - 500), (-500, Time::ZERO));
+        assert_eq!(delay(21, 1, u32::MAX - 500), (Some(-500), Time::ZERO));
         // 15 us: 5 over the threshold.
-        assert_eq!(delay(30, 2, 999 + 15_000), (15_000, Time::from_us(35)));
+        assert_eq!(delay(30, 2, 999 + 15_000), (Some(15_000), Time::from_us(35)));
         // Held again, from 34 to 38: time that is held twice counts once.
-        assert_eq!(delay(34, 3, 1_999 + 14_000), (14_000, Time::from_us(38)));
+        assert_eq!(delay(34, 3, 1_999 + 14_000), (Some(14_000), Time::from_us(38)));
         assert_eq!([33, 50].map(|us| hold.held(Time::from_us(us))), [4, 8].map(Span::from_us));
     }
 

@@ -1190,7 +1190,8 @@
   function drawTraces(body, id) {
     const useful = (r) => (r.traces || []).filter((x) => some(x.time_ns));
     const names = [...new Set(runs.flatMap((r) => useful(r).map((x) => x.name)))];
-    if (!names.includes(traces.name)) traces.name = names[0];
+    // Of laws that set a rate, the rate says most.
+    if (!names.includes(traces.name)) traces.name = names.includes('rate_bps') ? 'rate_bps' : names[0];
     const tools = el('div', { class: 'tools' });
     tools.append(names.length <= 8
       ? choice('Value', names.map((n) => [n, wordsOfName(n)]), traces.name, (v) => { traces.name = v; traces.log = null; redraws.find((r) => r.id === id).go(); }, 'trace-tabs')

@@ -153,8 +153,12 @@ pub(crate) fn two_datacenters() -> (RunInfo, Setup, Outcome) {
     // Law names come in the order of flows: the first flow here runs kind 0.
     setup.flows.rotate_right(1);
     let ports = (0..setup.network.links().len() as u32).map(LinkId).collect();
-    setup.series =
-        SeriesConfig { interval: Span::from_us(50), ports, flows: (0..5).map(FlowId).collect(), switches: Vec::new() };
+    setup.series = SeriesConfig {
+        interval: Span::from_us(50),
+        ports,
+        flows: (0..5).map(FlowId).collect(),
+        ..SeriesConfig::default()
+    };
     let mut info = info(&setup, &["dctcp", "gemini"]);
     info.requests = vec![vec![FlowId(3), FlowId(4)]];
     let outcome = run(&setup, 1);
@@ -179,7 +183,7 @@ pub(crate) fn mesh() -> (RunInfo, Setup, Outcome) {
     let mut setup = setup(network, flows.collect());
     let ports = (0..setup.network.links().len() as u32).map(LinkId).collect();
     let all = (0..setup.flows.len() as u32).map(FlowId).collect();
-    setup.series = SeriesConfig { interval: Span::from_us(50), ports, flows: all, switches: Vec::new() };
+    setup.series = SeriesConfig { interval: Span::from_us(50), ports, flows: all, ..SeriesConfig::default() };
     let outcome = run(&setup, 1);
     (info(&setup, &["dctcp", "gemini"]), setup, outcome)
 }

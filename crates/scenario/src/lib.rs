@@ -37,5 +37,5 @@ pub use overrides::Overrides;
 pub use quantity::{Decimal, Drift, Share};
 pub use run::Run;
 pub use schema::json_schema;
-pub use traffic::Arrivals;
+pub use traffic::{Arrivals, Requested};
 pub use tree::{Entry, Node, Value};

@@ -313,3 +313,14 @@ fn more_than_memory_holds() {
     says(&text, &["flows"]);
     says(&message("stop", "series = { interval = \"1ps\", flows = \"all\" }\nstop"), &["samples", "interval", "stop"]);
 }
+
+#[test]
+fn predictors_need_switches_that_pass_notes_on() {
+    let chosen = |with: &str| message("[port]", &format!("[series]\npredictors = \"all\"\n{with}[port]"));
+    says(&chosen(""), &["file.toml:8:14", "needs [switch]"]);
+    let both =
+        GOOD.replace("law = \"unocc\"", "law = \"hpcc\"").replace("[schemes.uno.params.unocc]\nalpha = 0.001\n", "");
+    let both = both.replace("[port]", "[switch]\nbuffer = \"32MiB\"\n[series]\npredictors = 1\n[port]");
+    let error = parse(&both, "x", &Overrides::default()).and_then(|it| it.runs()[0].build()).unwrap_err().to_string();
+    says(&error, &["predictors = 1", "INT"]);
+}

@@ -93,7 +93,7 @@ fn losses_come_in_bursts() {
     refused(&wrong("{ group = 65, rates = [0.1] }"), &["a group of 65 packets", "1 to 64"]);
     refused(&wrong("{ group = 1, rates = [0.1, 0.1] }"), &["2 probabilities for groups of 1 packets", "at most 1"]);
     refused(&wrong("{ rates = [0.6, 0.6] }"), &["sum up to more than 1"]);
-    refused(&wrong("true"), &["`rates`"]);
+    refused(&wrong("true"), &["\"off\" or a table such as { rates"]);
 }
 
 /// Two ranks: a half each way, then a half each way; the next iteration begins a while after the last has come.

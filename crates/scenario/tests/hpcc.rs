@@ -148,13 +148,16 @@ fn long_links_separate_datacenters_and_cables_may_differ() {
     assert_eq!(toward(">host2").ecn.unwrap().min, Bytes::new(400_000));
     assert_eq!((toward(">host5").loss, toward(">host4").loss), (Frac::ratio(1, 100), Frac::ZERO));
     // The headroom of the long haul alone is more than such a switch has: the simulator's arithmetic wraps, here it is said.
-    let small = parse(
-        &import(topology, "1\n2 4 3 100 1000 0.1\n", Some(&config.replace("SIZE 64", "SIZE 16"))).unwrap().toml,
-        "made.toml",
-        &Overrides::default(),
-    );
-    let error = small.unwrap().runs()[0].build().unwrap_err().to_string();
-    assert!(error.contains("headroom") && error.contains("switch1"), "{error}");
+    let tried = |config: Option<&str>| import(topology, "1\n2 4 3 100 1000 0.1\n", config).map(|_| ());
+    let error = tried(Some(&config.replace("SIZE 64", "SIZE 16"))).unwrap_err();
+    // 18.75 MB and 37.5 kB, and 4 kB for each of two ports.
+    for part in ["config.txt:31:13", "node 6 keeps 18795692 B", "at least 18 (MiB)"] {
+        assert!(error.contains(part), "{part}: {error}");
+    }
+    assert_eq!(tried(Some(&config.replace("SIZE 64", "SIZE 18"))), Ok(()));
+    assert!(tried(Some(&config.replace("SIZE 64", "SIZE 0"))).unwrap_err().contains("a buffer of 0 B"));
+    let error = import(&topology.replace("500us", "5ms"), "1\n2 4 3 100 1000 0.1\n", None).unwrap_err();
+    assert!(error.contains("give one with BUFFER_SIZE"), "{error}");
 }
 
 #[test]
@@ -208,10 +211,17 @@ fn mistakes_name_file_line_and_value() {
     said(&fat, FLOWS, Some(&CONFIG.replace("RATE_AI 50Mb/s", "RATE_AI fast")), &["config.txt:12:9", "fast"]);
     said(&fat, FLOWS, Some(&CONFIG.replace("U_TARGET 0.95", "U_TARGET x")), &["U_TARGET", "`x`"]);
     said(&fat, FLOWS, Some(&CONFIG.replace("LINK_DOWN 0 0 0", "LINK_DOWN 5 1 2")), &["go down"]);
-    said(&fat, FLOWS, Some(&CONFIG.replace("400000000000 1600", "40000000000 1600")), &["KMIN_MAP", "400000000000"]);
+    said(&fat, FLOWS, Some(&CONFIG.replace("400000000000 1600", "40000000000 1600")), &["config.txt:29:1", "KMIN_MAP"]);
+    said(&fat, FLOWS, Some(&CONFIG.replace("400000000000 6400", "40000000000 6400")), &["config.txt:28:1", "KMAX_MAP"]);
+    said(&fat, FLOWS, Some(&CONFIG.replace("400000000000 0.2", "400000000000 1.2")), &["config.txt:30:42", "0 to 1"]);
+    said(&fat, FLOWS, Some(&CONFIG.replace("400000000000 1600", "400000000000 16000")), &["config.txt:29:42", "6400"]);
+    said(&fat, FLOWS, Some(&CONFIG.replace("400000000000 1600", "400000000000 x")), &["config.txt:29:42", "`x`"]);
+    said(&fat, FLOWS, Some("CC_MODE 3\n"), &["no KMIN_MAP"]);
     said(&fat, FLOWS, Some("cc_mode 3\n"), &["config.txt:1:1", "did you mean `CC_MODE`"]);
-    let unknown = import(&fat, FLOWS, Some(&format!("{CONFIG}MY_KEY 3\n"))).unwrap();
-    assert!(unknown.notes.iter().any(|note| note.contains("unknown keys") && note.contains("MY_KEY")));
+    said(&fat, FLOWS, Some(&format!("{CONFIG}MY_KEY 3\n")), &["config.txt:32:1", "`MY_KEY` is no key"]);
+    said(&fat, FLOWS, Some(&CONFIG.replace("KMAX_MAP", "KMAX_MAPS")), &["config.txt:28:1", "did you mean `KMAX_MAP`"]);
+    let silent = import(&fat, FLOWS, Some(&CONFIG.replace("CC_MODE 3 ", ""))).unwrap();
+    assert!(silent.notes.iter().any(|note| note.contains("no CC_MODE: DCQCN")), "{:?}", silent.notes);
 }
 
 #[test]

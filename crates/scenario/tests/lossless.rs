@@ -95,7 +95,7 @@ fn hosts_have_what_the_scheme_gives_them() {
     assert_eq!(host.clocks.sigma, Span::from_ns(200));
     assert_eq!((host.clocks.drift_ppb, host.clocks.resync), (1_500, Some(Span::from_s(2))));
     let on_ramp = host.on_ramp.unwrap();
-    assert_eq!((on_ramp.params.threshold, on_ramp.params.gain), (Span::from_us(30), Frac::ratio(1, 16)));
+    assert_eq!((on_ramp.params.threshold, on_ramp.params.gain), (Span::from_us(1_100), Frac::ratio(1, 16)));
     assert_eq!((on_ramp.ack_every, on_ramp.ack_size), (1, 78));
     for (flow, &entry) in built.setup.flows.iter().zip(&built.traffic) {
         assert_eq!((flow.class, flow.on_ramp), if entry == 0 { (3, true) } else { (1, false) });
@@ -156,6 +156,10 @@ fn swings_relays_hold_a_round_trip() {
     assert!(border.headroom < Bytes::new(1_000_000), "its long haul is 1 us now: {}", border.headroom);
     let error = run(&[("switch.pfc", "false")], "swing").unwrap_err();
     assert!(error.contains("pfc = true"), "{error}");
+    let one = "name = \"t\"\n[topology]\nkind = \"single-switch\"\nhosts = 4\nrate = \"10Gbps\"\n[switch]\npfc = true\n\
+               [schemes.a]\nlaw = \"dctcp\"\nswing = true\n[[traffic]]\nkind = \"permutation\"\nsize = \"1MB\"\n";
+    let error = with(one, &[]).unwrap().runs()[0].build().unwrap_err().to_string();
+    assert!(error.contains("test.toml:10:9") && error.contains("two datacenters"), "{error}");
 }
 
 #[test]
@@ -195,6 +199,40 @@ fn mistakes_are_said_where_they_stand() {
     said(&[("port.ecn", "{ min = \"10%\", max = \"20%\" }")], "unlimited buffer");
     let error = parse(&LOSSLESS.replace("alpha = 0.125", "alpha = 0.125\nxoff = 5"), "t", &Overrides::default());
     assert!(error.unwrap_err().to_string().contains("say the same"));
+}
+
+#[test]
+fn what_contradicts_itself_is_refused_or_warned_of() {
+    let error = run(
+        &[("schemes.hpcc-star.lscc.telemetry", "false"), ("schemes.hpcc-star.params.hpcc.near_loop", "true")],
+        "hpcc-star",
+    )
+    .map(drop)
+    .unwrap_err();
+    assert!(error.contains("`near_loop`") && error.contains("telemetry = true"), "{error}");
+    // Between datacenters an empty path takes over a millisecond.
+    let held = |threshold: &str| {
+        let on_ramp = format!("{{ threshold = \"{threshold}\" }}");
+        let warnings = run(&[("host.on_ramp", &on_ramp)], "pfc").unwrap().warnings;
+        warnings.into_iter().filter(|said| said.contains("On-Ramp's threshold")).collect::<Vec<_>>()
+    };
+    assert_eq!(held("100ms"), Vec::<String>::new());
+    let said = held("100us");
+    assert!(said[0].contains("100.000 us, is below") && said[0].contains("50 of 50 flows, up to 1.009 ms"), "{said:?}");
+}
+
+#[test]
+fn every_accepted_value_is_named() {
+    let said = |set: &[(&str, &str)], parts: &[&str]| {
+        let error = run(set, "pfc").unwrap_err();
+        for part in parts {
+            assert!(error.contains(part), "{part}: {error}");
+        }
+    };
+    said(&[("host.cnp", "\"never\"")], &["expected \"off\" or a time such as \"50us\"", "never"]);
+    said(&[("host.on_ramp", "true")], &["expected \"off\" or a table such as { threshold"]);
+    said(&[("host.on_ramp", "{ threshhold = \"1us\" }")], &["did you mean `threshold`"]);
+    said(&[("host.small_queue", "\"all\"")], &["expected \"off\" or a size"]);
 }
 
 #[test]
@@ -249,6 +287,10 @@ fn requests_are_groups_of_flows_from_different_hosts() {
     };
     let built = build(&[]).unwrap();
     assert_eq!((built.requests.len(), built.setup.flows.len()), (2_000, 80_000));
+    // 2 % of 50 times 10 Gb/s, in requests of 80 KB.
+    let said = &built.report.requested[0];
+    assert_eq!((said.count, said.fanout, said.per_1000_s), (2_000, 40, 15_625_000));
+    assert_eq!(said.offered, Rate::from_gbps(10));
     for request in &built.requests {
         let flows: Vec<_> = request.iter().map(|flow| built.setup.flows[flow.0 as usize]).collect();
         let mut senders: Vec<_> = flows.iter().map(|flow| flow.src).collect();

@@ -17,6 +17,7 @@ use crate::layout::{Layout, lookaheads};
 use crate::links::Mail;
 use crate::outcome::{EngineStats, LinkOutcome, Outcome};
 use crate::partition::Partition;
+use crate::predictions::Predictions;
 use crate::setup::{FlowSpec, Setup};
 
 /// Windows of an epoch where no other partition limits it: often enough to see that all flows are done.
@@ -214,6 +215,7 @@ fn gather<L: ControlLaw>(
     let mut links: Vec<LinkOutcome> = Vec::with_capacity(setup.network.links().len());
     let (mut port_samples, mut switch_samples, mut flow_samples) = (Vec::new(), Vec::new(), Vec::new());
     let (mut switches, mut held_back) = (Vec::new(), Vec::new());
+    let mut predictions = Predictions::default();
     let mut engine =
         EngineStats { partitions: partitions.len() as u32, threads: threads as u32, ..EngineStats::default() };
     for partition in &mut partitions {
@@ -222,6 +224,7 @@ fn gather<L: ControlLaw>(
             flows[flow as usize] = outcome;
         }
         flow_samples.append(&mut partition.hosts.samples);
+        predictions.merge(&partition.hosts.predictions);
         let (mut of_ports, mut of_switches) = partition.plane.finish(ended_ps, setup);
         port_samples.append(&mut of_ports);
         switch_samples.append(&mut of_switches);
@@ -246,6 +249,7 @@ fn gather<L: ControlLaw>(
         port_samples,
         switch_samples,
         flow_samples,
+        predictions,
         ended,
         interrupted,
         engine,

@@ -20,6 +20,7 @@ mod outcome;
 mod packet;
 mod partition;
 mod plane;
+mod predictions;
 
 mod reports;
 mod schedule;
@@ -30,6 +31,7 @@ mod shared;
 pub use engine::{Progress, run};
 pub use outcome::{EngineStats, FlowOutcome, LinkOutcome, Outcome, SwitchOutcome};
 pub use packet::{Kind, Packet, Report};
+pub use predictions::{Pairs, Predictions};
 pub use series::{FlowSample, PortSample, SeriesConfig, SwitchSample};
 pub use setup::{
     Clocks, Cnp, FlowId, FlowSpec, HostConfig, Module, ModuleSpec, OnRampConfig, Paths, Setup, Spray, Start,

@@ -5,6 +5,7 @@ use flow::FlowStats;
 use laws::Acted;
 use units::{Bytes, Span, Time};
 
+use crate::predictions::Predictions;
 use crate::series::{FlowSample, PortSample, SwitchSample};
 
 /// What became of one flow.
@@ -88,6 +89,8 @@ pub struct Outcome {
     pub switch_samples: Vec<SwitchSample>,
     /// In order of time, then flow.
     pub flow_samples: Vec<FlowSample>,
+    /// How well senders could predict delays, where asked for.
+    pub predictions: Predictions,
     /// The simulated time at the end: the last completion, or the stop.
     pub ended: Time,
     /// Whether the caller ended the run before its time.

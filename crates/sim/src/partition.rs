@@ -53,6 +53,10 @@ impl Wire for Card<'_> {
     }
 
     #[inline]
+    fn note(&mut self, note: Hop) -> Report {
+        self.plane.note(note)
+    }
+    #[inline]
     fn hops(&self, report: Report) -> &[Hop] {
         self.plane.hops(report)
     }

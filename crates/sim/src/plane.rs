@@ -137,10 +137,10 @@ impl Plane {
             links: Links {
                 egress,
                 overtaken,
-                fifos: Fifos::new(fifos as usize, setup.host.int),
+                fifos: Fifos::new(fifos as usize, setup.carries_reports()),
                 outboxes,
                 schedule,
-                reports: setup.host.int.then(Reports::new),
+                reports: setup.carries_reports().then(Reports::new),
                 failing: failing(setup, first_link..end_link),
             },
             params: network.params().to_vec(),
@@ -189,6 +189,15 @@ impl Plane {
     #[inline]
     pub(crate) fn pop(&mut self, fifo: usize) -> (Packet, Report) {
         self.links.fifos.pop_with(fifo)
+    }
+
+    /// What goes beside a packet from its sender on.
+    pub(crate) fn note(&mut self, note: Hop) -> Report {
+        let mut report = Report::NONE;
+        if let Some(reports) = &mut self.links.reports {
+            reports.add(&mut report, note);
+        }
+        report
     }
 
     /// A report is read, or lost.
@@ -549,7 +558,7 @@ pub(crate) fn shares(setup: &Setup, node: NodeId) -> bool {
         let out = setup.network.links_out(node);
         setup.modules.iter().any(|module| out.contains(&module.link.0))
     };
-    it.kind == NodeKind::Switch && (it.switch.is_some() || setup.host.int || controlled())
+    it.kind == NodeKind::Switch && (it.switch.is_some() || setup.carries_reports() || controlled())
 }
 
 impl Special {

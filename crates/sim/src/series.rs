@@ -16,6 +16,9 @@ pub struct SeriesConfig {
     pub flows: Vec<FlowId>,
     /// Switches whose shared buffer is sampled.
     pub switches: Vec<NodeId>,
+    /// Flows whose packets' delays are compared with what was known when they left: see [`crate::Predictions`]. Has no
+    /// interval. Takes no effect where packets carry reports of ports.
+    pub predictors: Vec<FlowId>,
 }
 
 /// A switch's shared buffer at one time.

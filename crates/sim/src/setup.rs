@@ -224,6 +224,11 @@ pub struct Paths {
 }
 
 impl Setup {
+    /// Whether something goes beside packets: reports of ports, or what their senders knew.
+    pub(crate) fn carries_reports(&self) -> bool {
+        self.host.int || !self.series.predictors.is_empty()
+    }
+
     fn first_path(&self, from: HostId, to: HostId) -> Vec<LinkId> {
         self.routes.path(&self.network, from, to, |_, _| 0)
     }

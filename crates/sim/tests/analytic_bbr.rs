@@ -29,8 +29,12 @@ fn share(rate: Rate, rtt: Span, n: u16, run_time: Span) -> Shared {
     let mut setup = setup(network, flows, Time::ZERO + run_time);
     let link = bottleneck(&setup.network);
     let interval = run_time.over(10_000);
-    setup.series =
-        SeriesConfig { interval, ports: vec![link], flows: (0..n.into()).map(FlowId).collect(), switches: Vec::new() };
+    setup.series = SeriesConfig {
+        interval,
+        ports: vec![link],
+        flows: (0..n.into()).map(FlowId).collect(),
+        ..SeriesConfig::default()
+    };
     // Flows that probe in step would see each other's probes as their own.
     let seed = |spec: &FlowSpec| [("cycle_seed", Value::Count(spec.kind.into()))];
     let outcome = sim::run(&setup, 1, |spec, path| build(Kind::Bbr, path, &seed(spec)).unwrap(), &mut |_| true);

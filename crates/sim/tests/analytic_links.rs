@@ -45,7 +45,7 @@ fn a_flow_fills_its_link_to_its_headers_or_sends_a_window_a_round_trip() {
             let (from, to) = (Time::ZERO + base.times(2), Time::ZERO + base.times(2 + trips));
             setup.stop = to + Span::from_us(1);
             setup.series =
-                SeriesConfig { interval: base, ports: vec![], flows: vec![sim::FlowId(0)], switches: Vec::new() };
+                SeriesConfig { interval: base, ports: vec![], flows: vec![sim::FlowId(0)], ..SeriesConfig::default() };
             let full = rate.bps() as f64 * seconds(base) / 8.0 * share;
             let packets = (full * fill / f64::from(mss)).ceil();
             let window = Bytes::new(if fill > 1.0 { 1 << 40 } else { packets as u64 * u64::from(mss) });

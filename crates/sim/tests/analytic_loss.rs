@@ -20,7 +20,7 @@ fn alone(kind: Kind, rate: Rate, rtt: Span, buffer: f64, run_time: Span, interva
     let network = pipes(port, Rate::from_bps(rate.bps() * 2), 4_160, &[rtt]);
     let mut setup = setup(network, vec![flow(0, 1, MANY)], Time::ZERO + run_time);
     let link = bottleneck(&setup.network);
-    setup.series = SeriesConfig { interval, ports: vec![link], flows: vec![FlowId(0)], switches: Vec::new() };
+    setup.series = SeriesConfig { interval, ports: vec![link], flows: vec![FlowId(0)], ..SeriesConfig::default() };
     let outcome = run(&setup, kind, &[]);
     (setup, outcome)
 }
@@ -111,7 +111,7 @@ fn newreno_under_random_loss_has_mathis_window() {
         let mut setup = setup(network.unwrap(), flows, Time::ZERO + run_time);
         let interval = run_time.over(20);
         setup.series =
-            SeriesConfig { interval, ports: vec![], flows: (0..3).map(FlowId).collect(), switches: Vec::new() };
+            SeriesConfig { interval, ports: vec![], flows: (0..3).map(FlowId).collect(), ..SeriesConfig::default() };
         let outcome = run(&setup, Kind::NewReno, &[]);
         for host in 0..3u32 {
             let rate = goodput(&outcome, host, Time::ZERO + interval, Time::ZERO + interval.times(19));
@@ -137,7 +137,8 @@ fn rivals(kind: Kind, ecn: bool, rtts: &[Span], run_time: Span) -> Vec<f64> {
     let flows = (0..n).map(|i| FlowSpec { start: start(i), ..flow(i, n + i, MANY) }).collect();
     let mut setup = setup(network, flows, Time::ZERO + run_time);
     let interval = run_time.over(100);
-    setup.series = SeriesConfig { interval, ports: vec![], flows: (0..n).map(FlowId).collect(), switches: Vec::new() };
+    setup.series =
+        SeriesConfig { interval, ports: vec![], flows: (0..n).map(FlowId).collect(), ..SeriesConfig::default() };
     let outcome = run(&setup, kind, &[]);
     (0..n).map(|f| goodput(&outcome, f, Time::ZERO + interval.times(20), Time::ZERO + interval.times(99))).collect()
 }

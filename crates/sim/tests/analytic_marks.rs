@@ -49,7 +49,7 @@ fn marked_pipe(
     let link = bottleneck(&setup.network);
     // Less than a packet's time and no multiple of it.
     let interval = port.rate.time_for(Bytes::new(3_001));
-    setup.series = SeriesConfig { interval, ports: vec![link], flows: vec![], switches: Vec::new() };
+    setup.series = SeriesConfig { interval, ports: vec![link], flows: vec![], ..SeriesConfig::default() };
     let outcome = run(&setup, kind, settings);
     let queue = Queue::of(&outcome, link, Time::ZERO + run_time.over(3));
     (setup, queue)
@@ -171,7 +171,7 @@ impl TwoGroups {
         let mut setup = setup(network, flows, Time::ZERO + run_time);
         let interval = run_time.over(100);
         setup.series =
-            SeriesConfig { interval, ports: vec![], flows: (0..8).map(FlowId).collect(), switches: Vec::new() };
+            SeriesConfig { interval, ports: vec![], flows: (0..8).map(FlowId).collect(), ..SeriesConfig::default() };
         let settings = [
             ("k", Value::Bytes(Bytes::new(k * PACKET as u64))),
             ("h_min", Value::Fraction(Frac::ZERO)),
@@ -306,7 +306,7 @@ fn a_phantom_queue_leaves_its_headroom() {
             interval: Span::from_us(2),
             ports: vec![link],
             flows: vec![FlowId(0), FlowId(1)],
-            switches: Vec::new(),
+            ..SeriesConfig::default()
         };
         // From less than the link on, so that the start is no incast.
         let outcome = run(&setup, Kind::UnoCc, &[("initial_bdp", Value::Fraction(Frac::millionths(400_000)))]);

@@ -53,10 +53,13 @@ fn four_datacenters_give_the_same_bits_at_any_number_of_threads() {
     setup.host = HostConfig { spray: Spray::PerPacket(64), ..setup.host };
     let ports = (0..setup.network.links().len() as u32).map(fabric::LinkId).collect();
     let flows = (0..20).map(FlowId).collect();
-    setup.series = SeriesConfig { interval: Span::from_us(10), ports, flows, switches: Vec::new() };
+    setup.series = SeriesConfig { interval: Span::from_us(10), ports, flows, ..SeriesConfig::default() };
     for kind in [Kind::UnoCc, Kind::Bbr] {
         assert_same(&setup, kind);
     }
+    // What senders knew goes with packets from one partition to another.
+    setup.series.predictors = (0..count).map(FlowId).collect();
+    assert_same(&setup, Kind::UnoCc);
 }
 
 /// LSCC's two controllers at every link between datacenters.
@@ -149,7 +152,7 @@ proptest! {
         let ports = (0..case.setup.network.links().len() as u32).map(fabric::LinkId).collect();
         let flows = (0..case.setup.flows.len() as u32).map(FlowId).collect();
         let interval = Span::from_ns(interval_ns);
-        let setup = Setup { series: SeriesConfig { interval, ports, flows, switches: Vec::new() }, ..case.setup };
+        let setup = Setup { series: SeriesConfig { interval, ports, flows, ..SeriesConfig::default() }, ..case.setup };
         let seen = sim::run(&setup, 1, &factory, &mut |_| true);
         prop_assert!((&seen.flows, &seen.links) == (&unseen.flows, &unseen.links));
         // A flow that lasts two intervals meets a sampling time.
@@ -177,7 +180,7 @@ proptest! {
         }
         let links = (0..setup.network.links().len() as u32).map(LinkId).collect();
         let switches = (0..setup.network.nodes().len() as u32).map(fabric::NodeId).collect();
-        setup.series = SeriesConfig { interval: Span::from_us(7), ports: links, flows: Vec::new(), switches };
+        setup.series = SeriesConfig { interval: Span::from_us(7), ports: links, flows: Vec::new(), switches, ..SeriesConfig::default() };
         assert_same(&setup, case.kind);
     }
 

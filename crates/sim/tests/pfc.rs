@@ -94,7 +94,8 @@ fn a_pause_and_a_resume_take_their_time() {
     let [ab, ba, slow] = ["a>b", "b>a", "b>h1"].map(|name| link(&setup.network, name));
     let interval = Span::from_ns(500);
     let switches = vec![setup.network.links()[ba.index()].from];
-    setup.series = SeriesConfig { interval, ports: vec![ab, ba, slow], flows: Vec::new(), switches };
+    setup.series =
+        SeriesConfig { interval, ports: vec![ab, ba, slow], flows: Vec::new(), switches, ..SeriesConfig::default() };
     let outcome = run(&setup, 1);
 
     let it = outcome.links[ab.index()];

@@ -84,6 +84,19 @@ fn one(run: &CheckedRun) -> String {
             arrivals.offered,
         );
     }
+    for it in &report.requested {
+        let _ = writeln!(
+            text,
+            "  traffic {}: {}, {}.{:03} a second, each answered by {} with {} each, {} offered",
+            it.traffic,
+            count(it.count, "request"),
+            it.per_1000_s / 1000,
+            it.per_1000_s % 1000,
+            count(it.fanout as usize, "host"),
+            bytes(it.size.get()),
+            it.offered,
+        );
+    }
     let mut table = Table::new();
     table.load_style(presets::UTF8_FULL_CONDENSED);
     table.set_header(["link class", "links", "capacity", "payload that crosses", "mean load by arrivals"]);

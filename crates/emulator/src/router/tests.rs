@@ -354,7 +354,7 @@ fn queues_are_sampled_at_their_times() {
             interval: Span::from_us(10),
             ports: vec![port],
             flows: Vec::new(),
-            switches: Vec::new(),
+            ..SeriesConfig::default()
         },
         watched: &[],
         mtu: MTU,

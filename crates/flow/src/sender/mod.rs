@@ -270,6 +270,13 @@ impl<L: ControlLaw> Sender<L> {
         (self.records.first() <= seq && seq < self.records.end()).then(|| self.records.get(seq))
     }
 
+    /// The round trip that an acknowledgement of this transmission measures, before it is processed; none where the
+    /// packet has been sent again since or is acknowledged.
+    pub fn round_trip(&self, now: Time, seq: u32, attempt: u8) -> Option<Span> {
+        let record = self.record(seq).filter(|record| record.state != State::Acked && record.attempt == attempt)?;
+        Some(now.since(record.sent_at))
+    }
+
     /// The smoothed round trip.
     pub fn smoothed_rtt(&self) -> Span {
         self.rtt.smoothed()

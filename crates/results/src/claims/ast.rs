@@ -148,6 +148,8 @@ pub enum Subject {
     },
     /// `fairness.KEY`.
     Fairness(&'static str),
+    /// `predicts.KEY`: what goes with the next packet's one-way delay.
+    Predicts(&'static str),
     /// `network.KEY`.
     Network(&'static str),
     /// `network.drops_by_tier.TIER`.
@@ -212,8 +214,10 @@ impl fmt::Display for Window {
 /// The words of the language.
 pub mod names {
     /// Parts of a run that are no classes of flows.
-    pub const PARTS: [&str; 11] =
-        ["fairness", "network", "law", "flows", "queue", "phantom", "ingress", "pseudo", "feedback", "buffer", "rate"];
+    pub const PARTS: [&str; 12] = [
+        "fairness", "predicts", "network", "law", "flows", "queue", "phantom", "ingress", "pseudo", "feedback",
+        "buffer", "rate",
+    ];
     /// Of sampled ports, of sampled switches, and of sampled flows.
     pub const SAMPLED: [&str; 7] = ["queue", "phantom", "ingress", "pseudo", "feedback", "buffer", "rate"];
     /// Of a class of flows, with a statistic.
@@ -228,6 +232,8 @@ pub mod names {
     pub const FLOWS: [&str; 2] = ["rate", "jain"];
     /// After `fairness`.
     pub const FAIRNESS: [&str; 3] = ["jain_mean", "jain_final", "converged_at"];
+    /// After `predicts`.
+    pub const PREDICTS: [&str; 2] = ["owd", "rtt"];
     /// After `network`.
     pub const NETWORK: [&str; 16] = [
         "data_packets",
@@ -342,6 +348,7 @@ impl fmt::Display for Metric {
             Subject::Spread { class: of, metric, stat } => write!(f, "{run}.{}.{metric}.{stat}", class(of)),
             Subject::Class { class: of, metric } => write!(f, "{run}.{}.{metric}", class(of)),
             Subject::Fairness(key) => write!(f, "{run}.fairness.{key}"),
+            Subject::Predicts(key) => write!(f, "{run}.predicts.{key}"),
             Subject::Network(key) => write!(f, "{run}.network.{key}"),
             Subject::Drops(tier) => write!(f, "{run}.network.drops_by_tier.{}", name_text(tier)),
             Subject::Pauses { key, tier } => write!(f, "{run}.network.{key}.{}", name_text(tier)),

@@ -181,6 +181,14 @@ fn measured(metric: &Metric, runs: &Runs<'_>) -> Result<Value, EvalError> {
                 _ => Err(none()),
             }
         }
+        Subject::Predicts(key) => {
+            let it = if *key == "owd" { summary.predicts.owd } else { summary.predicts.rtt };
+            let none = || match it.packets {
+                0 => "no packet was compared; `[series] predictors` chooses flows, and `owd` needs `host.on_ramp`",
+                _ => "nothing varied",
+            };
+            it.r.map(Value::number).ok_or_else(|| missing(none().into()))
+        }
         Subject::Network(key) => {
             let it = &summary.network;
             match *key {

@@ -355,12 +355,16 @@ impl<'a> Parser<'a> {
             run = format!("{run},{point}");
         }
         self.need(".")?;
-        let (part, quoted) = self.name("all, intra, inter, a size bin, fairness, network, law, flows, queue, phantom, ingress, pseudo, feedback, buffer or rate")?;
+        let (part, quoted) = self.name("all, intra, inter, a size bin, fairness, predicts, network, law, flows, queue, phantom, ingress, pseudo, feedback, buffer or rate")?;
         let word = names::PARTS.into_iter().find(|&known| !quoted && known == part);
         let subject = match word {
             Some("fairness") => {
                 self.need(".")?;
                 Subject::Fairness(self.one_of("a measure of fairness", &names::FAIRNESS)?)
+            }
+            Some("predicts") => {
+                self.need(".")?;
+                Subject::Predicts(self.one_of("what predicts a delay", &names::PREDICTS)?)
             }
             Some("law") => {
                 self.need(".")?;

@@ -30,6 +30,20 @@ fn refused(text: &str) -> String {
 }
 
 #[test]
+fn correlations_can_be_asked_for_where_something_varied() {
+    let mut run = testbed::results();
+    let ask = |run: &RunResults, text: &str| {
+        let expr = expression(&format!("'{}'.predicts.{text}", run.summary.run)).unwrap();
+        value(&expr, &Runs::of_summaries([&run.summary])).map(|value| value.amount).map_err(|error| error.to_string())
+    };
+    assert!(ask(&run, "owd").unwrap_err().contains("[series] predictors"));
+    run.summary.predicts.owd = crate::summary::Correlation { packets: 9, r: Some(-0.5) };
+    run.summary.predicts.rtt.packets = 9;
+    assert_eq!(ask(&run, "owd"), Ok(-0.5));
+    assert!(ask(&run, "rtt").unwrap_err().contains("nothing varied"));
+}
+
+#[test]
 fn shared_buffers_and_feedback_can_be_asked_for() {
     let mut run = testbed::results();
     for (row, value) in run.ports.rows.iter_mut().zip(1u64..) {
@@ -363,6 +377,7 @@ fn metric() -> impl Strategy<Value = Expr> {
         4 => (class(), metric, stat()).prop_map(|(class, metric, stat)| Subject::Spread { class, metric, stat }),
         1 => (class(), word(&names::TOTALS)).prop_map(|(class, metric)| Subject::Class { class, metric }),
         1 => word(&names::FAIRNESS).prop_map(Subject::Fairness),
+        1 => word(&names::PREDICTS).prop_map(Subject::Predicts),
         1 => word(&names::NETWORK).prop_map(Subject::Network),
         1 => any_name().prop_map(Subject::Drops),
         1 => (word(&names::PAUSES), any_name()).prop_map(|(key, tier)| Subject::Pauses { key, tier }),

@@ -4,7 +4,8 @@ use sim::{Outcome, Setup};
 
 use super::cells::{class_cell, collective_cell, request_cell};
 use super::{
-    Actions, Credits, Engine, Flows, LawTotals, SCHEMA, Summary, bin_cells, cell, fairness, network, warnings,
+    Actions, Correlation, Credits, Engine, Flows, LawTotals, Predicts, SCHEMA, Summary, bin_cells, cell, fairness,
+    network, warnings,
 };
 use crate::input::{Class, EngineTimes, RunInfo};
 use crate::ordered::Ordered;
@@ -47,6 +48,10 @@ pub fn summarise(
         network: network::totals(setup, outcome),
         credits: Credits::default(),
         fairness: fairness(rates, flows, setup.series.flows.len(), window_ns),
+        predicts: Predicts {
+            owd: Correlation::of(&outcome.predictions.owd),
+            rtt: Correlation::of(&outcome.predictions.rtt),
+        },
         law,
         engine: Engine {
             events: outcome.engine.events,
@@ -58,6 +63,7 @@ pub fn summarise(
         },
         emulator: info.emulator.clone(),
         warnings,
+        notes: warnings::notes(info, setup, outcome),
     }
 }
 
@@ -104,10 +110,12 @@ mod tests {
             "network",
             "credits",
             "fairness",
+            "predicts",
             "law",
             "engine",
             "emulator",
             "warnings",
+            "notes",
         ];
         assert_eq!(keys(&json), top);
         assert_eq!(keys(&json["flows"]), ["all", "intra", "inter", "sizes"]);
@@ -160,6 +168,10 @@ mod tests {
         assert_eq!(keys(&json["network"]["links"][0]), link);
         assert_eq!(keys(&json["credits"]), ["sent", "used", "dropped", "wasted"]);
         assert_eq!(keys(&json["fairness"]), ["jain_mean", "jain_final", "converged_at_ns"]);
+        assert_eq!(
+            (keys(&json["predicts"]), keys(&json["predicts"]["owd"])),
+            (vec!["owd", "rtt"], vec!["packets", "r"])
+        );
         assert_eq!(keys(&json["law"]), ["name", "acted", "by_law"]);
         let engine = ["events", "wall_s", "cpu_s", "threads", "packet_hops_per_s", "peak_rss_bytes"];
         assert_eq!(keys(&json["engine"]), engine);
@@ -194,7 +206,7 @@ mod tests {
         assert_eq!(keys(&json["emulator"]), emulator);
         // Results from before there was a choice are read as simulated ones.
         let mut old: Value = serde_json::from_str(&testbed::results().summary.to_json()).unwrap();
-        for key in ["host", "emulator"] {
+        for key in ["host", "emulator", "predicts", "notes"] {
             old.as_object_mut().unwrap().remove(key);
         }
         let old: Summary = serde_json::from_value(old).unwrap();

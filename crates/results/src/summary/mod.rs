@@ -54,6 +54,9 @@ pub struct Summary {
     pub credits: Credits,
     /// How evenly sampled flows shared.
     pub fairness: Fairness,
+    /// How well senders could predict delays, where the scenario asks.
+    #[serde(default)]
+    pub predicts: Predicts,
     /// What laws did.
     pub law: LawTotals,
     /// What the run cost: of a simulated run, the one part that differs between machines, threads and repetitions.
@@ -63,6 +66,9 @@ pub struct Summary {
     pub emulator: Option<Emulator>,
     /// What a reader must know before believing the numbers.
     pub warnings: Vec<String>,
+    /// What is worth a word and is nothing to doubt the numbers for.
+    #[serde(default)]
+    pub notes: Vec<String>,
 }
 
 /// Flows by class and by size.
@@ -248,6 +254,33 @@ pub struct Fairness {
     /// From when on it was at least [`CONVERGED`] as long as all sampled flows were active.
     #[serde(deserialize_with = "Option::deserialize")]
     pub converged_at_ns: Option<u64>,
+}
+
+/// How the one-way delays of packets go with what their senders had heard when they left.
+#[derive(Clone, Copy, PartialEq, Default, Debug, Serialize, Deserialize)]
+pub struct Predicts {
+    /// With the one-way delay that the last OR-ACK brought, by the hosts' clocks.
+    pub owd: Correlation,
+    /// With the last round trip that was measured.
+    pub rtt: Correlation,
+}
+
+/// Pearson's correlation.
+#[derive(Clone, Copy, PartialEq, Default, Debug, Serialize, Deserialize)]
+pub struct Correlation {
+    /// Packets compared.
+    pub packets: u64,
+    /// Its coefficient, -1 to 1; null where nothing varies, or nothing was compared.
+    #[serde(deserialize_with = "Option::deserialize")]
+    pub r: Option<f64>,
+}
+
+impl Correlation {
+    fn of(pairs: &sim::Pairs) -> Self {
+        let [xx, xy, yy] = pairs.about_means().map(|sum| sum as f64);
+        let r = (xx > 0.0 && yy > 0.0).then(|| xy / (xx.sqrt() * yy.sqrt()));
+        Self { packets: pairs.count, r }
+    }
 }
 
 /// What laws did.

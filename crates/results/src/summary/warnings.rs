@@ -1,6 +1,9 @@
 //! What a reader must know before believing the numbers.
 
-use sim::{Outcome, Setup};
+use std::collections::BTreeSet;
+
+use fabric::{Gate, Limit, LinkId};
+use sim::{Outcome, Setup, SwitchOutcome};
 use units::Bytes;
 
 use crate::input::{Host, RunInfo};
@@ -47,6 +50,13 @@ pub(crate) fn warnings(
     if lost > 0 {
         said.push(format!("{lost} packets were dropped that pauses should have saved: some headroom is too small"));
     }
+    let beside = dropped_beside(setup, outcome);
+    if beside > 0 {
+        said.push(format!(
+            "{beside} packets were dropped at a limit of the port that they were to leave by (`buffer` of [port], \
+             `egress_alpha`), which pauses know nothing of"
+        ));
+    }
     let count = flows.rows.len();
     let never = flows.rows.iter().filter(|row| !row.started.is_set()).count();
     let open = flows.rows.iter().filter(|row| row.started.is_set() && !row.completed.is_set()).count();
@@ -70,8 +80,7 @@ fn silent_mechanisms(setup: &Setup, outcome: &Outcome) -> Vec<String> {
     if setup.host.on_ramp.is_some() && held > 0 && outcome.flows.iter().all(|flow| flow.stats.held.is_zero()) {
         said.push(format!("On-Ramp never acted: none of the {held} flows under it was ever held"));
     }
-    let pausing = setup.network.nodes().iter().filter(|node| node.switch.is_some_and(|it| it.pfc.is_some())).count();
-    if pausing > 0 && outcome.links.iter().all(|link| link.pauses == 0) {
+    if never_paused(setup, outcome) && came_near(setup, outcome) {
         said.push("priority flow control never acted: no port was ever paused".into());
     }
     if !setup.modules.is_empty() && outcome.switches.iter().all(|switch| switch.messages == 0) {
@@ -81,6 +90,49 @@ fn silent_mechanisms(setup: &Setup, outcome: &Outcome) -> Vec<String> {
         said.push("notifications (CNP) are on, and no source ever got one".into());
     }
     said
+}
+
+/// What is worth a word and is nothing to doubt the numbers for.
+pub(crate) fn notes(info: &RunInfo, setup: &Setup, outcome: &Outcome) -> Vec<String> {
+    let quiet = info.host() == Host::Simulator && never_paused(setup, outcome) && !came_near(setup, outcome);
+    let said = "priority flow control had nothing to do: no buffer came to half of what pauses a port";
+    quiet.then(|| said.to_owned()).into_iter().collect()
+}
+
+/// Whether switches pause who sends to them, and none ever did.
+fn never_paused(setup: &Setup, outcome: &Outcome) -> bool {
+    let pauses = setup.network.nodes().iter().any(|node| node.switch.is_some_and(|it| it.pfc.is_some()));
+    pauses && outcome.links.iter().all(|link| link.pauses == 0)
+}
+
+/// Whether the buffer of a switch that pauses ever held half of what its lowest threshold was then.
+fn came_near(setup: &Setup, outcome: &Outcome) -> bool {
+    let classes = setup.flows.iter().map(|flow| flow.class).collect::<BTreeSet<u8>>().len() as u64;
+    outcome.switches.iter().any(|it| {
+        let Some(switch) = setup.network.nodes()[it.node.index()].switch.filter(|switch| switch.pfc.is_some()) else {
+            return false;
+        };
+        let links = setup.network.links_out(it.node).map(LinkId);
+        let gates: Vec<Gate> = links.map(|link| setup.network.port(link).config().gate).collect();
+        let shared = switch.buffer.saturating_sub(fabric::kept(&switch, &gates, classes));
+        let left = shared.saturating_sub(it.max_buffer).get();
+        let lowest = gates.iter().map(|gate| match gate.off {
+            Limit::Bytes(bytes) => bytes.get(),
+            Limit::Alpha(alpha) => alpha.of(left),
+        });
+        lowest.min().is_some_and(|lowest| it.max_buffer.get() >= lowest / 2)
+    })
+}
+
+/// Packets that switches which pause dropped for another limit than their shared buffer.
+fn dropped_beside(setup: &Setup, outcome: &Outcome) -> u64 {
+    let pausing =
+        |it: &&SwitchOutcome| setup.network.nodes()[it.node.index()].switch.is_some_and(|it| it.pfc.is_some());
+    let drops = |it: &SwitchOutcome| -> u64 {
+        let all: u64 = setup.network.links_out(it.node).map(|link| outcome.links[link as usize].drops).sum();
+        all.saturating_sub(it.headroom_drops)
+    };
+    outcome.switches.iter().filter(pausing).map(drops).sum()
 }
 
 /// What is in flight on the flow's path at line rate.
@@ -117,6 +169,14 @@ mod tests {
             telemetry: false,
         };
         setup.modules = vec![sim::ModuleSpec { link: LinkId(0), module: sim::Module::RateLimiting(params) }];
+        let quiet = sim::SwitchOutcome { node: NodeId(0), max_buffer: Bytes::ZERO, headroom_drops: 0, messages: 0 };
+        outcome.switches = vec![quiet];
+        let (info, ..) = testbed::two_datacenters();
+        assert_eq!(silent_mechanisms(&setup, &outcome).len(), 3);
+        assert!(notes(&info, &setup, &outcome)[0].contains("nothing to do"));
+        // An eighth of what is left of a mebibyte less its reserves: 117 kB with an empty buffer.
+        outcome.switches[0].max_buffer = Bytes::new(80_000);
+        assert_eq!(notes(&info, &setup, &outcome), Vec::<String>::new());
         let said = silent_mechanisms(&setup, &outcome);
         for (said, part) in said.iter().zip(["none of the 1 flows", "no port", "LSCC", "CNP"]) {
             assert!(said.contains(part), "{said}");
@@ -128,6 +188,27 @@ mod tests {
         let messages = sim::SwitchOutcome { node: NodeId(0), max_buffer: Bytes::ZERO, headroom_drops: 0, messages: 1 };
         outcome.switches = vec![messages];
         assert_eq!(silent_mechanisms(&setup, &outcome), Vec::<String>::new());
+    }
+
+    #[test]
+    fn drops_at_a_port_and_drops_of_the_buffer_are_told_apart() {
+        let (info, mut setup, mut outcome) = testbed::two_datacenters();
+        let pfc = Some(fabric::Pfc { frame: 64, relay: false });
+        let switch =
+            fabric::Switch { buffer: Bytes::new(1 << 20), reserve: Bytes::ZERO, egress_alpha: None, pfc, int: false };
+        setup.network = setup.network.sharing(|_, _| Some(switch));
+        let node = setup.network.nodes().iter().position(|node| node.switch.is_some()).unwrap() as u32;
+        let out = setup.network.links_out(NodeId(node)).start as usize;
+        for (drops, headroom_drops, parts) in [(7, 7, 1), (7, 0, 1), (7, 4, 2)] {
+            outcome.links[out].drops = drops;
+            let max_buffer = Bytes::new(1 << 20);
+            outcome.switches = vec![sim::SwitchOutcome { node: NodeId(node), max_buffer, headroom_drops, messages: 0 }];
+            let said = testbed::results_of(&info, &setup, &outcome).summary.warnings;
+            let said: Vec<&String> = said.iter().filter(|said| said.contains("packets were dropped")).collect();
+            assert_eq!(said.len(), parts, "{said:?}");
+            let beside = said.iter().any(|said| said.starts_with(&format!("{} packets", drops - headroom_drops)));
+            assert_eq!(beside && said.last().unwrap().contains("egress_alpha"), drops > headroom_drops);
+        }
     }
 
     #[test]

@@ -9,7 +9,7 @@ pub(crate) mod survey;
 mod switches;
 
 use ::laws::catalog::{Kind, Value as LawValue};
-use fabric::{Network, PortParams, Routes};
+use fabric::{LinkClass, Network, PortParams, Routes};
 use sim::{FlowId, FlowSpec, HostConfig, Setup, Start};
 use units::{Span, Time};
 
@@ -83,6 +83,13 @@ impl Run {
             Some(sharing) => sharing.lay(network),
             None => network,
         };
+        if scheme.swing.as_ref().is_some() && network.links().iter().all(|link| link.class != LinkClass::Inter) {
+            return Err(Fault::new(
+                scheme.swing.origin,
+                "SWING's relays stand in links between datacenters, and there is none",
+            )
+            .label("needs a topology with two datacenters"));
+        }
         let (network, routes) = failures::failing(&config.failure, network, routes, *config.stop, config.seed)?;
         let longest_inter = survey.base_rtt(false).map(|range| range.max);
         let modules = match &scheme.lscc {
@@ -101,7 +108,7 @@ impl Run {
 
         let (mut flows, mut classes, mut traffic) = (Vec::new(), Vec::new(), Vec::new());
         let (mut receivers, mut warnings, mut arrivals) = (Vec::new(), Vec::new(), Vec::new());
-        let (mut requests, mut collectives) = (Vec::new(), Vec::new());
+        let (mut requests, mut requested, mut collectives) = (Vec::new(), Vec::new(), Vec::new());
         let mut late = 0;
         for (index, entry) in config.traffic.iter().enumerate() {
             let made = make(entry, index, &ground)?;
@@ -137,6 +144,7 @@ impl Run {
             collectives.extend(made.collectives.into_iter().map(together));
             receivers.extend(made.receivers);
             arrivals.extend(made.arrivals);
+            requested.extend(made.requested);
             warnings.extend(made.warnings);
         }
         if late > 0 {
@@ -146,17 +154,19 @@ impl Run {
                 *config.stop
             ));
         }
-        let series = series::series(&config.series, &network, &receivers, flows.len(), *config.stop, &mut warnings)?;
+        let series =
+            series::series(&config.series, &network, &receivers, &host, flows.len(), *config.stop, &mut warnings)?;
         let laws = LawPlan::new(config, scheme, &network)?;
         let lines = switches::lines(config, scheme, &network)?;
         warnings.extend(deaf(&network, &host, &laws));
+        warnings.extend(always_held(&flows, &host, &survey));
         if sharing.is_none() && config.switch.is_none() && config.port.says_gate() {
             warnings.push(
                 "[port] says how cables share the buffer of a switch, but no switch shares: there is no [switch]"
                     .into(),
             );
         }
-        let report = Report::new(&network, &survey, &flows, arrivals, lines);
+        let report = Report::new(&network, &survey, &flows, (arrivals, requested), lines);
         let intra_rtt = [report.intra_rtt.map(|range| range.max), report.inter_rtt.map(|range| range.min)];
         let intra_rtt = intra_rtt.into_iter().flatten().next().unwrap_or(Span::ZERO);
         let setup = Setup {
@@ -172,6 +182,21 @@ impl Run {
         };
         Ok(BuiltRun { setup, laws, classes, traffic, requests, collectives, warnings, report })
     }
+}
+
+/// On-Ramp's threshold under the delay of an empty path.
+fn always_held(flows: &[FlowSpec], host: &HostConfig, survey: &Survey) -> Option<String> {
+    let threshold = host.on_ramp?.params.threshold;
+    let held: Vec<&FlowSpec> = flows.iter().filter(|flow| flow.on_ramp).collect();
+    let over = |flow: &&FlowSpec| survey.one_way(flow.src, flow.dst).filter(|&delay| delay > threshold);
+    let delays: Vec<Span> = held.iter().filter_map(over).collect();
+    let longest = delays.iter().max()?;
+    Some(format!(
+        "On-Ramp's threshold, {threshold}, is below the base one-way delay of {} of {} flows, up to {longest}: each of their \
+         packets holds them, with empty queues, too",
+        delays.len(),
+        held.len()
+    ))
 }
 
 /// Laws that listen for what nothing here says.

@@ -6,7 +6,7 @@ use units::{Bytes, Rate};
 
 use super::survey::{RttRange, Survey};
 use super::switches::SwitchLine;
-use crate::traffic::Arrivals;
+use crate::traffic::{Arrivals, Requested};
 
 /// A run's size, its round trips and its load.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -31,6 +31,8 @@ pub struct Report {
     pub loads: Vec<ClassLoad>,
     /// Rates of random arrivals.
     pub arrivals: Vec<Arrivals>,
+    /// Rates of requests.
+    pub requested: Vec<Requested>,
     /// Switches that share their buffers, alike ones together.
     pub shared: Vec<SwitchLine>,
     /// Links that are down at times.
@@ -59,7 +61,7 @@ impl Report {
         network: &Network,
         survey: &Survey,
         flows: &[FlowSpec],
-        arrivals: Vec<Arrivals>,
+        (arrivals, requested): (Vec<Arrivals>, Vec<Requested>),
         shared: Vec<SwitchLine>,
     ) -> Self {
         let mut loads = Vec::new();
@@ -89,6 +91,7 @@ impl Report {
             payload: flows.iter().map(|flow| flow.size).fold(Bytes::ZERO, Bytes::saturating_add),
             loads,
             arrivals,
+            requested,
             shared,
             failing: network.failing().count(),
             outages: network.failing().map(|(_, outages)| outages.spans().count()).sum(),

@@ -1,7 +1,7 @@
 //! Which ports and flows are sampled.
 
 use fabric::{HostId, LinkClass, LinkId, Network, NodeId, NodeKind};
-use sim::{FlowId, SeriesConfig};
+use sim::{FlowId, HostConfig, SeriesConfig};
 use units::Span;
 
 use crate::config::{FlowChoice, Series, Tier};
@@ -13,6 +13,7 @@ pub(crate) fn series(
     it: &Series,
     network: &Network,
     receivers: &[HostId],
+    host: &HostConfig,
     flows: usize,
     stop: Span,
     warnings: &mut Vec<String>,
@@ -38,18 +39,19 @@ pub(crate) fn series(
     }
     switches.sort_unstable();
     switches.dedup();
-    let chosen: Vec<FlowId> = match &it.flows.value {
-        FlowChoice::All => (0..flows as u32).map(FlowId).collect(),
-        FlowChoice::None => Vec::new(),
-        FlowChoice::First(count) => (0..(*count).min(flows as u32)).map(FlowId).collect(),
-        FlowChoice::Listed(ids) => {
-            if let Some(id) = ids.iter().find(|&&id| id as usize >= flows) {
-                return Err(Fault::new(it.flows.origin, format!("there is no flow {id}: the run has {flows}"))
-                    .label(format!("expected 0 to {}", flows - 1)));
-            }
-            ids.iter().map(|&id| FlowId(id)).collect()
-        }
-    };
+    let chosen = flows_chosen(&it.flows, flows)?;
+    let predictors = flows_chosen(&it.predictors, flows)?;
+    if !predictors.is_empty() && host.int {
+        return Err(Fault::new(it.predictors.origin, "packets carry the reports of ports already (INT)")
+            .label("predictors cannot be compared under this scheme's laws"));
+    }
+    if !predictors.is_empty() && network.nodes().iter().any(|it| it.kind == NodeKind::Switch && it.switch.is_none()) {
+        return Err(Fault::new(
+            it.predictors.origin,
+            "only switches that share a buffer pass on what lies beside packets",
+        )
+        .label("needs [switch]"));
+    }
     if it.interval.is_zero() && !(ports.is_empty() && switches.is_empty() && chosen.is_empty()) {
         warnings
             .push("series: ports, switches or flows are chosen, but `interval` is zero, so nothing is sampled".into());
@@ -61,11 +63,26 @@ pub(crate) fn series(
             .label(format!("at most {MOST_SAMPLES}: choose fewer flows or ports"))
             .help(format!("or lengthen `interval`, now {}, or shorten `stop`, now {stop}", it.interval)));
     }
-    Ok(SeriesConfig { interval: it.interval, ports, flows: chosen, switches })
+    Ok(SeriesConfig { interval: it.interval, ports, flows: chosen, switches, predictors })
 }
 
 /// More would not fit the memory of an ordinary machine.
 const MOST_SAMPLES: u64 = 200_000_000;
+
+fn flows_chosen(choice: &At<FlowChoice>, flows: usize) -> Result<Vec<FlowId>, Fault> {
+    Ok(match &choice.value {
+        FlowChoice::All => (0..flows as u32).map(FlowId).collect(),
+        FlowChoice::None => Vec::new(),
+        FlowChoice::First(count) => (0..(*count).min(flows as u32)).map(FlowId).collect(),
+        FlowChoice::Listed(ids) => {
+            if let Some(id) = ids.iter().find(|&&id| id as usize >= flows) {
+                return Err(Fault::new(choice.origin, format!("there is no flow {id}: the run has {flows}"))
+                    .label(format!("expected 0 to {}", flows - 1)));
+            }
+            ids.iter().map(|&id| FlowId(id)).collect()
+        }
+    })
+}
 
 /// The ports that a name stands for; none if a class has none.
 pub(crate) fn ports_named(name: &At<String>, network: &Network, receivers: &[HostId]) -> Result<Vec<LinkId>, Fault> {

@@ -81,6 +81,12 @@ impl Survey {
         self.pairs[at].map_or(0, |pair| pair.links[class as usize])
     }
 
+    /// How long a full packet takes from one host to another with empty queues; none on one host.
+    pub(crate) fn one_way(&self, from: HostId, to: HostId) -> Option<Span> {
+        let at = self.group_of[from.index()] as usize * self.groups.len() + self.group_of[to.index()] as usize;
+        self.pairs[at].map(|pair| pair.data)
+    }
+
     /// Base round trips between hosts of one datacenter, or of two.
     pub(crate) fn base_rtt(&self, inside: bool) -> Option<RttRange> {
         let mut range: Option<RttRange> = None;

@@ -68,7 +68,12 @@ macro_rules! or_word {
                 if node.as_str() == Some($word) {
                     return Ok(Self::$none);
                 }
-                <$type>::decode(node).map(Self::$some)
+                let read = <$type>::decode(node).map(Self::$some);
+                // A table says better what is wrong in it; else the word is accepted, too.
+                read.map_err(|fault| match node.value {
+                    Value::Table(_) => fault,
+                    _ => fault.label(concat!("expected ", $expects)),
+                })
             }
             fn encode(&self) -> Value {
                 match self {
@@ -90,8 +95,8 @@ or_word! {
     OffOr<Span> as Off or On, "off", "\"off\" or a time such as \"50us\"";
     OffOr<Bytes> as Off or On, "off", "\"off\" or a size such as \"64KB\"";
     OffOr<Decimal> as Off or On, "off", "\"off\" or a number such as 0.5";
-    OffOr<OnRampTable> as Off or On, "off", "\"off\" or { threshold = \"30us\" }";
-    OffOr<BurstTable> as Off or On, "off", "\"off\" or { rates = [0.0003, 0.00007] }";
+    OffOr<OnRampTable> as Off or On, "off", "\"off\" or a table such as { threshold = \"30us\" }";
+    OffOr<BurstTable> as Off or On, "off", "\"off\" or a table such as { rates = [0.0003, 0.00007] }";
     OffOr<SwitchOver> as Off or On, "off", "\"off\" or a table with keys of [switch]";
 }
 

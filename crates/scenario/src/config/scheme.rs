@@ -146,7 +146,21 @@ impl Scheme {
                 );
             }
         }
-        own.into_iter().try_for_each(|law| self.settings(law).map(drop))
+        let silent = !self.lscc.as_ref().is_some_and(|lscc| lscc.telemetry);
+        for law in own {
+            let settings = self.settings(law)?;
+            let near = settings
+                .iter()
+                .find(|(name, setting, _)| name == "near_loop" && *setting == Setting::Value(LawValue::Switch(true)));
+            if let (Some((_, _, at)), true) = (near, silent) {
+                return Err(Fault::new(
+                    at.origin,
+                    "`near_loop` hears of LSCC's near end, and nothing here tells of it",
+                )
+                .label("needs `lscc` with telemetry = true"));
+            }
+        }
+        Ok(())
     }
 
     /// Whether packets carry reports of ports: a law or LSCC's HPCC* reads them.

@@ -56,6 +56,8 @@ table! {
         switches: Vec<At<String>> = Vec::new();
         /// Flows whose rate and window are sampled.
         flows: At<FlowChoice> = At::default_of(FlowChoice::None);
+        /// Flows of whose packets the one-way delay is compared with what their senders had heard when they left: the last one-way delay that On-Ramp measured, and the last round trip. Needs `[switch]` and no interval; not where ports report themselves (INT).
+        predictors: At<FlowChoice> = At::default_of(FlowChoice::None);
     }
 }
 

@@ -12,6 +12,7 @@ use sim::HostConfig;
 use units::{Bytes, Rate, Span};
 
 pub use poisson::Arrivals;
+pub use requests::Requested;
 
 use crate::build::survey::Survey;
 use crate::config::{HostRef, HostSet, Long, Traffic};
@@ -57,6 +58,7 @@ pub(crate) struct Made {
     pub(crate) flows: Vec<Draft>,
     pub(crate) receivers: Vec<HostId>,
     pub(crate) arrivals: Vec<Arrivals>,
+    pub(crate) requested: Option<Requested>,
     pub(crate) warnings: Vec<String>,
     /// Flows that are complete together: from one place among those of the entry up to, but without, another.
     pub(crate) requests: Vec<(u32, u32)>,
@@ -72,7 +74,7 @@ pub(crate) fn make(traffic: &At<Traffic>, index: usize, ground: &Ground<'_>) -> 
         Traffic::Long(it) => long(it, ground),
         Traffic::Permutation(it) => permutation::make(it, draws, ground),
         Traffic::Poisson(it) => poisson::make(it, index, draws, ground),
-        Traffic::Requests(it) => requests::make(it, draws, ground),
+        Traffic::Requests(it) => requests::make(it, index, draws, ground),
         Traffic::Allreduce(it) => allreduce::make(it, draws, ground),
         Traffic::List(it) => list::make(it, ground),
     };

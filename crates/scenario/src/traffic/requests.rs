@@ -11,7 +11,24 @@ use crate::random::{Draws, EXPONENTIAL_BITS, exponential};
 /// More flows than this are a mistake.
 const MOST_FLOWS: u64 = 50_000_000;
 
-pub(crate) fn make(it: &Requests, draws: Draws, ground: &Ground<'_>) -> Result<Made, Fault> {
+/// How often requests are made.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Requested {
+    /// The traffic entry, from 0.
+    pub traffic: usize,
+    /// How many there are.
+    pub count: usize,
+    /// Requests per 1000 seconds, in the whole network.
+    pub per_1000_s: u64,
+    /// Hosts that answer each.
+    pub fanout: u32,
+    /// Size of an answer.
+    pub size: Bytes,
+    /// Payload per second, in the whole network.
+    pub offered: Rate,
+}
+
+pub(crate) fn make(it: &Requests, traffic: usize, draws: Draws, ground: &Ground<'_>) -> Result<Made, Fault> {
     let size = ground.size(it.size)?;
     let members = ground.members(&it.among)?;
     let hosts: Vec<HostId> = (0..members.len() as u32).map(HostId).filter(|host| members[host.index()]).collect();
@@ -47,6 +64,12 @@ pub(crate) fn make(it: &Requests, draws: Draws, ground: &Ground<'_>) -> Result<M
         }
         made.requests.push((first, made.flows.len() as u32));
     }
+    // gap is in units of 2^-20 ps.
+    let per_1000_s = u64::try_from((1_000_000_000_000_000u128 << 20) / gap.max(1)).unwrap_or(u64::MAX);
+    let fanout = it.fanout.get();
+    let bits = u128::from(per_1000_s) * u128::from(size.get()) * u128::from(fanout) * 8 / 1_000;
+    let offered = Rate::from_bps(u64::try_from(bits).unwrap_or(u64::MAX));
+    made.requested = Some(Requested { traffic, count: made.requests.len(), per_1000_s, fanout, size, offered });
     Ok(made)
 }
 

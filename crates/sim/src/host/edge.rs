@@ -15,9 +15,10 @@ use std::collections::VecDeque;
 
 use flow::{Handover, Hold, Segment, SendState, Sender};
 use laws::ControlLaw;
-use units::{Bytes, Rate, Time};
+use units::{Bytes, Rate, Span, Time};
 
 use super::Active;
+use crate::packet::Packet;
 use crate::setup::{HostConfig, Setup};
 
 /// What few flows have.
@@ -34,16 +35,25 @@ pub(super) struct Edge {
     /// Packets that the law has released.
     waiting: VecDeque<Segment>,
     waiting_bytes: u64,
+    /// Whether what is known goes beside its packets.
+    pub(super) notes: bool,
+    /// The last round trip that an acknowledgement measured, where that is.
+    pub(super) last_rtt: Option<Span>,
     /// The time at which the flow waits to be asked; older entries for it mean nothing.
     pub(super) paced_ps: u64,
 }
 
 impl Edge {
     /// What a flow has between its law and the card; none for most.
-    pub(super) fn new<L: ControlLaw>(hold: Option<Hold>, host: &HostConfig, sender: &Sender<L>) -> Option<Box<Self>> {
+    pub(super) fn new<L: ControlLaw>(
+        hold: Option<Hold>,
+        host: &HostConfig,
+        sender: &Sender<L>,
+        notes: bool,
+    ) -> Option<Box<Self>> {
         let segment = if host.segment > host.mss { host.segment } else { 0 };
         let limit = host.small_queue.map_or(0, Bytes::get);
-        (hold.is_some() || segment > 0 || limit > 0 || sender.retimes()).then(|| {
+        (hold.is_some() || segment > 0 || limit > 0 || notes || sender.retimes()).then(|| {
             Box::new(Self {
                 hold,
                 segment,
@@ -52,9 +62,18 @@ impl Edge {
                 limit,
                 waiting: VecDeque::new(),
                 waiting_bytes: 0,
+                notes,
+                last_rtt: None,
                 paced_ps: 0,
             })
         })
+    }
+
+    /// Remembers the round trip that an acknowledgement is about to tell the sender.
+    pub(super) fn measure<L: ControlLaw>(&mut self, sender: &Sender<L>, now: Time, packet: &Packet) {
+        if self.notes {
+            self.last_rtt = sender.round_trip(now, packet.seq, packet.attempt).or(self.last_rtt);
+        }
     }
 
     /// Lets the law release what there is room for.

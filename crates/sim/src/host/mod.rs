@@ -18,6 +18,7 @@ use units::{Bytes, Span, Time, mix64};
 
 use crate::outcome::FlowOutcome;
 use crate::packet::{Packet, Report};
+use crate::predictions::Predictions;
 use crate::series::{FlowSample, Ticks};
 use crate::setup::{FlowId, FlowSpec, Setup, Spray, Start};
 
@@ -25,6 +26,7 @@ mod clocks;
 mod edge;
 mod pauses;
 mod policy;
+mod predictors;
 mod receiving;
 mod sending;
 mod signals;
@@ -46,6 +48,11 @@ pub trait Wire {
     fn transmit_with(&mut self, packet: Packet, report: Report) {
         self.forget(report);
         self.transmit(packet);
+    }
+    /// Puts something beside a packet that is about to be sent; nothing where packets carry nothing.
+    fn note(&mut self, note: Hop) -> Report {
+        let _ = note;
+        Report::NONE
     }
     /// What the ports that a packet passed reported, in order.
     fn hops(&self, report: Report) -> &[Hop] {
@@ -69,6 +76,8 @@ pub struct Context<'a, F> {
     /// Flows that start when another has come: the same, and how long after.
     on_receipt: Vec<(u32, u32, Span)>,
     sampled: Vec<bool>,
+    /// Empty where no flow's packets are compared.
+    predicted: Vec<bool>,
 }
 
 impl<'a, F> Context<'a, F> {
@@ -87,11 +96,15 @@ impl<'a, F> Context<'a, F> {
         }
         dependents.sort_unstable();
         on_receipt.sort_unstable();
-        let mut sampled = vec![false; if setup.series.flows.is_empty() { 0 } else { setup.flows.len() }];
-        for flow in &setup.series.flows {
-            sampled[flow.0 as usize] = true;
-        }
-        Self { setup, make_law, dependents, on_receipt, sampled }
+        let chosen = |flows: &[FlowId]| {
+            let mut chosen = vec![false; if flows.is_empty() { 0 } else { setup.flows.len() }];
+            for flow in flows {
+                chosen[flow.0 as usize] = true;
+            }
+            chosen
+        };
+        let predicted = if setup.host.int { Vec::new() } else { chosen(&setup.series.predictors) };
+        Self { setup, make_law, dependents, on_receipt, sampled: chosen(&setup.series.flows), predicted }
     }
 
     fn dependents_of(&self, flow: u32) -> impl Iterator<Item = u32> + '_ {
@@ -108,6 +121,10 @@ impl<'a, F> Context<'a, F> {
 
     fn samples(&self, flow: u32) -> bool {
         self.sampled.get(flow as usize).copied().unwrap_or(false)
+    }
+
+    fn predicts(&self, flow: u32) -> bool {
+        self.predicted.get(flow as usize).copied().unwrap_or(false)
     }
 }
 
@@ -168,6 +185,8 @@ pub struct Hosts<L> {
     pub open: u64,
     /// Data packets sent.
     pub data_packets: u64,
+    /// What senders knew when packets left that arrived here, and how long those took.
+    pub predictions: Predictions,
 }
 
 impl<L: ControlLaw> Hosts<L> {
@@ -206,6 +225,7 @@ impl<L: ControlLaw> Hosts<L> {
             triggers: Vec::new(),
             open,
             data_packets: 0,
+            predictions: Predictions::default(),
         }
     }
 
@@ -249,6 +269,12 @@ impl<L: ControlLaw> Hosts<L> {
                 wire.forget(report);
             }
         } else {
+            let report = if report != Report::NONE && !context.predicted.is_empty() {
+                self.compare(packet, report, wire);
+                Report::NONE
+            } else {
+                report
+            };
             self.on_data(host, packet, report, context, wire);
         }
     }
@@ -262,6 +288,9 @@ impl<L: ControlLaw> Hosts<L> {
         let now = Time::from_ps(packet.time_ps);
         let Some(active) = &mut self.senders[slot as usize] else { return };
         active.sample(now, &mut self.samples);
+        if let Some(edge) = &mut active.edge {
+            edge.measure(&active.sender, now, packet);
+        }
         active.sender.on_ack(now, &header(packet), hops);
         if active.sender.is_complete() {
             self.complete(slot, now, context);
@@ -358,7 +387,7 @@ impl<L: ControlLaw> Hosts<L> {
         };
         let mut sender = Sender::new(config, (context.make_law)(spec, &path), now);
         let hold = self.hold(host, spec, now, setup);
-        let edge = Edge::new(hold, &setup.host, &sender);
+        let edge = Edge::new(hold, &setup.host, &sender, context.predicts(flow));
         // No timeout can come sooner; then it is asked again.
         let first_timer = now + config.rto_min;
         let interval = if context.samples(flow) { setup.series.interval } else { Span::ZERO };

@@ -77,7 +77,10 @@ impl<L: ControlLaw> Hosts<L> {
                     let packet = active.next_packet(now, context.setup);
                     let size = packet.size;
                     self.data_packets += 1;
-                    wire.transmit(packet);
+                    match &active.edge {
+                        Some(edge) if edge.notes => active.transmit_noted(now, packet, wire),
+                        _ => wire.transmit(packet),
+                    }
                     if active.keeps_turn(size, context.setup) {
                         active.queued = Queued::Ready;
                         it.ready.push_front((slot, flow));

@@ -14,15 +14,20 @@ use crate::tree::{Node, Value};
 #[derive(Default)]
 pub(super) struct Config {
     values: BTreeMap<&'static str, (String, Origin)>,
-    /// By link rate in bits per second.
-    pub(super) kmin: BTreeMap<u64, Decimal>,
-    pub(super) kmax: BTreeMap<u64, Decimal>,
-    pub(super) pmax: BTreeMap<u64, Decimal>,
-    /// Where the maps stand.
-    pub(super) maps: Option<Origin>,
-    /// Keys that say nothing here, and those that nobody knows.
-    pub(super) ignored: Vec<String>,
+    maps: BTreeMap<&'static str, Map>,
+    /// Keys that say nothing here.
+    pub(super) ignored: Vec<&'static str>,
 }
+
+/// A threshold or probability for each link rate.
+struct Map {
+    place: Origin,
+    /// By link rate in bits per second.
+    entries: BTreeMap<u64, (Decimal, Origin)>,
+}
+
+/// The keys of maps.
+const MAPS: [&str; 3] = ["KMIN_MAP", "KMAX_MAP", "PMAX_MAP"];
 
 /// Keys that change what is simulated.
 const HEEDED: [&str; 28] = [
@@ -93,15 +98,19 @@ pub(super) fn read(text: &str, source: u32) -> Result<Config, Fault> {
     let mut words = Words::new(&plain, source);
     let mut config = Config::default();
     while let Some((key, origin)) = words.next() {
-        match key {
-            "KMIN_MAP" | "KMAX_MAP" | "PMAX_MAP" => {
-                config.maps.get_or_insert(origin);
-                let map = config.map(key);
-                for _ in 0..words.number::<u32>("how many link rates follow")? {
-                    let rate = words.number::<u64>("a link rate in bits per second")?;
-                    map.insert(rate, words.number::<Decimal>("a threshold or probability")?);
-                }
+        if let Some(map) = MAPS.into_iter().find(|map| *map == key) {
+            let mut entries = BTreeMap::new();
+            for _ in 0..words.number::<u32>("how many link rates follow")? {
+                let rate = words.number::<u64>("a link rate in bits per second")?;
+                let (word, place) = words.needed("a threshold or probability")?;
+                let bad = || Fault::new(place, format!("expected a threshold or probability, found `{word}`"));
+                let value = word.parse().map_err(|()| bad().label("not such a number"))?;
+                entries.insert(rate, (value, place));
             }
+            config.maps.insert(map, Map { place: origin, entries });
+            continue;
+        }
+        match key {
             "LINK_DOWN" => {
                 let time: u64 = words.number("a time")?;
                 let _: (u32, u32) = (words.number("a node")?, words.number("a node")?);
@@ -113,13 +122,14 @@ pub(super) fn read(text: &str, source: u32) -> Result<Config, Fault> {
                 let value = words.needed("a value")?;
                 if let Some(known) = HEEDED.into_iter().find(|known| *known == key) {
                     config.values.insert(known, (value.0.to_owned(), value.1));
+                } else if let Some(known) = IGNORED.into_iter().find(|known| *known == key) {
+                    config.ignored.push(known);
                 } else {
-                    config.ignored.push(key.to_owned());
-                    if !IGNORED.contains(&key) && !key.starts_with(|c: char| c.is_ascii_uppercase()) {
-                        return Err(Fault::new(origin, format!("`{key}` is no key of a configuration"))
-                            .label("expected a key such as CC_MODE")
-                            .suggest(key, HEEDED));
-                    }
+                    let known = HEEDED.into_iter().chain(IGNORED).chain(MAPS).chain(["LINK_DOWN"]);
+                    return Err(Fault::new(origin, format!("`{key}` is no key of a configuration"))
+                        .label("expected a key such as CC_MODE")
+                        .suggest(key, known)
+                        .help("a key that the simulator does not read either has to be taken out"));
                 }
             }
         }
@@ -128,22 +138,21 @@ pub(super) fn read(text: &str, source: u32) -> Result<Config, Fault> {
 }
 
 impl Config {
-    fn map(&mut self, key: &str) -> &mut BTreeMap<u64, Decimal> {
-        match key {
-            "KMIN_MAP" => &mut self.kmin,
-            "KMAX_MAP" => &mut self.kmax,
-            _ => &mut self.pmax,
-        }
+    /// A map's entry for links of this rate, and where it stands.
+    pub(super) fn mapped(&self, key: &'static str, rate: Rate) -> Result<(Decimal, Origin), Fault> {
+        let Some(map) = self.maps.get(key) else {
+            return Err(Fault::new(Origin::NOWHERE, format!("the configuration has no {key}"))
+                .help("it needs one entry for each rate of links; ENABLE_QCN 0 marks nothing"));
+        };
+        map.entries.get(&rate.bps()).copied().ok_or_else(|| {
+            Fault::new(map.place, format!("{key} has no entry for links of {} bit/s", rate.bps()))
+                .label("needs one for each link rate")
+        })
     }
 
     /// Whether there is a key, and where its value stands.
     pub(super) fn place(&self, key: &str) -> Option<Origin> {
         self.values.get(key).map(|value| value.1)
-    }
-
-    /// The keys that it left out as unknown, beside those that are known to say nothing here.
-    pub(super) fn unknown(&self) -> Vec<&str> {
-        self.ignored.iter().map(String::as_str).filter(|key| !IGNORED.contains(key)).collect()
     }
 
     fn parsed<T>(&self, key: &str, default: T, what: &str, parse: impl Fn(&str) -> Option<T>) -> Result<T, Fault> {

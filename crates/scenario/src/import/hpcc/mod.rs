@@ -5,7 +5,7 @@ mod config;
 mod flows;
 mod topology;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 
 use units::{Bytes, Rate, Span};
@@ -14,6 +14,7 @@ use super::{Imported, MOST_INLINE};
 use crate::Error;
 use crate::decode::Field;
 use crate::error::{Fault, Origin, Sources};
+use crate::overrides::Overrides;
 use crate::quantity::{Decimal, write_span};
 use crate::tree::{Node, Value};
 use crate::write::to_toml;
@@ -121,14 +122,15 @@ fn imported(
 
     let scheme = scheme(&config, &network, payload, configured, &mut notes)?;
     let ports = Ports::new(&config, &network, configured)?;
+    roomy(&config, &network, &flows, configured)?;
     let stop = config.time("SIMULATOR_STOP_TIME", Span::from_ps(3_010_000_000_000), 1_000_000_000_000)?;
     if network.links.iter().any(|link| ports.loses(link)) {
         notes.push("losses by chance are of ports of switches; hosts' own ports lose nothing".into());
     }
     ignored(&config, &mut notes)?;
 
-    let (traffic, file) = traffic(&network, &flows, names, &mut notes);
-    let root = Value::table([
+    let (made, file) = traffic(&network, &flows, names, &mut notes);
+    let rest = [
         ("schema", Value::Integer(1)),
         ("name", Value::string(names.scenario)),
         ("title", Value::string(format!("imported from HPCC's simulator: {}, {}", names.topology, names.flows))),
@@ -139,9 +141,19 @@ fn imported(
         ("port", ports.table()),
         ("host", host(payload, scheme.mode, if scheme.mode == 3 { config.count("INT_MULTI", 1)? } else { 0 })),
         ("schemes", Value::table([(scheme.law, scheme.table)])),
-        ("traffic", traffic),
-    ]);
-    Ok(Imported { toml: to_toml(&root), flows: file, notes })
+    ];
+    let with = |traffic: Value| to_toml(&Value::table(rest.clone().into_iter().chain([("traffic", traffic)])));
+    let toml = with(made);
+    // Where flows are in a file of their own, its first flow stands for them: it has been read already.
+    let checked = match &file {
+        Some(_) => with(traffic(&network, &flows[..1], names, &mut Vec::new()).0),
+        None => toml.clone(),
+    };
+    let built = crate::parse(&checked, names.scenario, &Overrides::default()).and_then(|it| it.runs()[0].build());
+    match built {
+        Ok(_) => Ok(Imported { toml, flows: file, notes }),
+        Err(error) => Err(Fault::new(Origin::NOWHERE, "what these files say is no scenario").help(error.to_string())),
+    }
 }
 
 /// What runs.
@@ -167,13 +179,17 @@ fn scheme(
         8 => "dctcp-rate",
         _ => {
             let origin = config.place("CC_MODE").unwrap_or(Origin::NOWHERE);
-            return Err(Fault::new(origin, format!("CC_MODE {mode} is no law that is known here"))
+            let pint = if mode == 10 { " (HPCC-PINT)" } else { "" };
+            return Err(Fault::new(origin, format!("CC_MODE {mode}{pint} is no law that is known here"))
                 .label("expected 1 (DCQCN), 3 (HPCC), 7 (TIMELY), 8 (DCTCP) or 0 (none)"));
         }
     };
     if !configured {
         notes.push("no configuration was given: DCQCN with this project's parameters, marking from 32 us to 128 us of each port's rate, 32 MiB a switch".into());
         return Ok(SchemeOf { law, mode, table: Value::table([("law", Value::string(law))]) });
+    }
+    if config.place("CC_MODE").is_none() {
+        notes.push("the configuration has no CC_MODE: DCQCN, as there".into());
     }
     let float = |number: Decimal| number.encode();
     let us = |key, default| config.time(key, Span::from_ns(default), 1_000_000).map(|span| span.encode());
@@ -255,11 +271,52 @@ fn host(payload: u32, mode: u32, multi: u32) -> Value {
     ])
 }
 
+/// MiB of buffer in a switch.
+fn mebibytes(config: &Config) -> Result<u64, Fault> {
+    config.count("BUFFER_SIZE", 32).map(u64::from)
+}
+
+/// Kept for each port and class, in bytes.
+const RESERVE: u64 = 4_096;
+
+/// Three one-way products of rate and delay, cut to bytes before they are tripled.
+fn headroom(link: &Link) -> u128 {
+    let ns = link.delay.unsigned_ps() / 1_000;
+    u128::from(link.rate.bps()) * u128::from(ns) / 8 / 1_000_000_000 * 3
+}
+
+/// Refuses buffers that the headrooms of a switch's cables and its reserves leave nothing of: there the simulator's
+/// thresholds wrap around.
+fn roomy(config: &Config, network: &Topology, flows: &[Flow], configured: bool) -> Result<(), Fault> {
+    let buffer = u128::from(mebibytes(config)? << 20);
+    let classes: BTreeSet<u32> = flows.iter().map(|flow| class_of(flow.group)).collect();
+    let mut kept = vec![0u128; network.switch.len()];
+    for link in &network.links {
+        for end in link.ends {
+            kept[end as usize] += (headroom(link) + u128::from(RESERVE)) * classes.len() as u128;
+        }
+    }
+    let fullest = (0..network.switch.len()).filter(|&node| network.switch[node]).max_by_key(|&node| kept[node]);
+    let Some((node, kept)) = fullest.map(|node| (node, kept[node])).filter(|&(_, kept)| kept >= buffer) else {
+        return Ok(());
+    };
+    let message = format!(
+        "node {node} keeps {kept} B for its headrooms and reserves, which leaves nothing of a buffer of {buffer} B"
+    );
+    let fault = Fault::new(config.place("BUFFER_SIZE").unwrap_or(Origin::NOWHERE), message)
+        .label(format!("expected at least {} (MiB)", (kept >> 20) + 1))
+        .help("the headroom of a cable is three times its rate times its delay; in the simulator thresholds wrap around where it does not fit, and nothing is ever paused");
+    Err(if configured {
+        fault
+    } else {
+        fault.help("without a configuration switches have 32 MiB: give one with BUFFER_SIZE")
+    })
+}
+
 fn switch(config: &Config) -> Result<Value, Fault> {
-    let mebibytes = config.count("BUFFER_SIZE", 32)?;
     Ok(Value::table([
-        ("buffer", Bytes::new(u64::from(mebibytes) << 20).encode()),
-        ("reserve", Value::Integer(4_096)),
+        ("buffer", Bytes::new(mebibytes(config)? << 20).encode()),
+        ("reserve", Value::Integer(RESERVE as i64)),
         ("pfc", Value::table([("frame", Value::Integer(43))])),
     ]))
 }
@@ -283,11 +340,7 @@ fn ignored(config: &Config, notes: &mut Vec<String>) -> Result<(), Fault> {
     );
     note(!config.switch("RATE_BOUND", true)?, "RATE_BOUND 0 is left out: rates are kept");
     note(true, "the simulator has no retransmission timer; here one mends what a lost tail would hang");
-    let known: Vec<&str> =
-        config.ignored.iter().map(String::as_str).filter(|key| !config.unknown().contains(key)).collect();
-    note(!known.is_empty(), &format!("without effect here: {}", known.join(", ")));
-    let unknown = config.unknown();
-    note(!unknown.is_empty(), &format!("unknown keys were left out: {}", unknown.join(", ")));
+    note(!config.ignored.is_empty(), &format!("without effect here: {}", config.ignored.join(", ")));
     Ok(())
 }
 
@@ -346,28 +399,26 @@ impl Ports {
             rate /= 2;
         }
         let alpha = [Decimal::ONE, Decimal::new(5, 1), Decimal::new(25, 2), Decimal::new(125, 3)][shift as usize];
-        // Three one-way products of rate and delay, cut to bytes before they are tripled.
-        let ns = link.delay.unsigned_ps() / 1_000;
-        let headroom = u128::from(link.rate.bps()) * u128::from(ns) / 8 / 1_000_000_000 * 3;
         let ecn = if !configured {
             marking(Value::string("32us"), Value::string("128us"), Decimal::new(2, 1))
         } else if config.switch("ENABLE_QCN", true)? {
-            let of = |map: &BTreeMap<u64, Decimal>, key: &str| {
-                map.get(&link.rate.bps()).copied().ok_or_else(|| {
-                    let origin = config.maps.unwrap_or(Origin::NOWHERE);
-                    Fault::new(origin, format!("{key} has no entry for links of {} bit/s", link.rate.bps()))
-                        .label("needs one for each link rate")
-                })
-            };
-            let size = |kilobytes: Decimal| Bytes::new(kilobytes.of(1_000)).encode();
-            let (min, max) = (of(&config.kmin, "KMIN_MAP")?, of(&config.kmax, "KMAX_MAP")?);
-            marking(size(min), size(max), of(&config.pmax, "PMAX_MAP")?)
+            let [min, max, most] = ["KMIN_MAP", "KMAX_MAP", "PMAX_MAP"].map(|key| config.mapped(key, link.rate));
+            let ((min, place), (max, _), (most, chance)) = (min?, max?, most?);
+            let [low, high] = [min, max].map(|kilobytes| Bytes::new(kilobytes.of(1_000)));
+            if low > high {
+                return Err(Fault::new(place, format!("the lower threshold, {min}, is over the upper one, {max}"))
+                    .label("expected at most the entry of KMAX_MAP"));
+            }
+            if most.of(1_000_000) > 1_000_000 {
+                return Err(Fault::new(chance, format!("{most} is no probability")).label("expected 0 to 1"));
+            }
+            marking(low.encode(), high.encode(), most)
         } else {
             Value::string("off")
         };
         Ok(Value::table([
             ("alpha", alpha.encode()),
-            ("headroom", Value::Integer(i64::try_from(headroom).unwrap_or(i64::MAX))),
+            ("headroom", Value::Integer(i64::try_from(headroom(link)).unwrap_or(i64::MAX))),
             ("ecn", ecn),
             ("loss", if self.loses(link) { self.loss(link).encode() } else { Value::Absent }),
         ]))
@@ -434,6 +485,11 @@ fn class(network: &Topology, link: &Link) -> &'static str {
     }
 }
 
+/// The class of a priority group: class 0 is for control.
+fn class_of(group: u32) -> u32 {
+    if (1..=7).contains(&group) { group } else { 1 }
+}
+
 /// The entries of `[[traffic]]`, one a priority group, and the file beside the scenario if there are many flows.
 fn traffic(
     network: &Topology,
@@ -441,12 +497,12 @@ fn traffic(
     names: &HpccNames<'_>,
     notes: &mut Vec<String>,
 ) -> (Value, Option<(String, String)>) {
-    let groups: std::collections::BTreeSet<u32> = flows.iter().map(|flow| flow.group).collect();
+    let groups: BTreeSet<u32> = flows.iter().map(|flow| flow.group).collect();
     let outside = groups.iter().any(|group| !(1..=7).contains(group));
     if outside {
         notes.push("flows of priority groups but 1 to 7 are of class 1 here: class 0 is for control".into());
     }
-    let class = |group: u32| if (1..=7).contains(&group) { Value::Integer(group.into()) } else { Value::Integer(1) };
+    let class = |group: u32| Value::Integer(class_of(group).into());
     if groups.len() == 1 && flows.len() > MOST_INLINE {
         let mut text = String::from("start,src,dst,bytes\n");
         for flow in flows {
