@@ -43,6 +43,7 @@ pub(crate) fn headline(runs: &[RunResults]) -> String {
     // Of one request, all that there is to say is when its last flow ended.
     let asked = runs.iter().any(|run| run.summary.requests.count > 1);
     let shared = runs.iter().any(|run| !run.summary.network.switches.is_empty());
+    let coded = runs.iter().any(|run| run.summary.network.parity_packets > 0);
     let paused = runs.iter().any(|run| run.summary.network.pfc_pauses > 0);
     let mut header = vec!["run", "done", "FCT mean", "FCT p99"];
     if asked {
@@ -55,6 +56,9 @@ pub(crate) fn headline(runs: &[RunResults]) -> String {
         header.extend(["goodput", "RTT mean"]);
     }
     header.extend(["slowdown p99", "drops", "resent", "timeouts", "marks", "longest queue"]);
+    if coded {
+        header.extend(["parity", "recovered", "asked"]);
+    }
     if shared {
         header.push("fullest buffer");
     }
@@ -94,6 +98,12 @@ pub(crate) fn headline(runs: &[RunResults]) -> String {
             it.network.ecn_marks.to_string(),
             bytes(it.network.max_queue_bytes),
         ]);
+        if coded {
+            let network = &it.network;
+            row.extend(
+                [network.parity_packets, network.recovered_blocks, network.nacks].map(|count| count.to_string()),
+            );
+        }
         if shared {
             row.push(bytes(it.network.max_buffer_bytes));
         }

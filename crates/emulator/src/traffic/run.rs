@@ -327,6 +327,7 @@ mod tests {
             kind: 0,
             class: 1,
             on_ramp: false,
+            coded: false,
         }
     }
 

@@ -229,7 +229,7 @@ pub mod names {
     /// After `fairness`.
     pub const FAIRNESS: [&str; 3] = ["jain_mean", "jain_final", "converged_at"];
     /// After `network`.
-    pub const NETWORK: [&str; 16] = [
+    pub const NETWORK: [&str; 18] = [
         "data_packets",
         "packet_hops",
         "drops",
@@ -241,6 +241,8 @@ pub mod names {
         "host_pause",
         "nacks",
         "cnps",
+        "parity_packets",
+        "recovered_blocks",
         "held",
         "headroom_drops",
         "messages",
