@@ -44,6 +44,7 @@ pub(crate) fn headline(runs: &[RunResults]) -> String {
     let asked = runs.iter().any(|run| run.summary.requests.count > 1);
     let collective = runs.iter().any(|run| run.summary.collectives.count > 0);
     let shared = runs.iter().any(|run| !run.summary.network.switches.is_empty());
+    let coded = runs.iter().any(|run| run.summary.network.parity_packets > 0);
     let paused = runs.iter().any(|run| run.summary.network.pfc_pauses > 0);
     let mut header = vec!["run", "done", "FCT mean", "FCT p99"];
     if asked {
@@ -59,6 +60,9 @@ pub(crate) fn headline(runs: &[RunResults]) -> String {
         header.extend(["goodput", "RTT mean"]);
     }
     header.extend(["slowdown p99", "drops", "resent", "timeouts", "marks", "longest queue"]);
+    if coded {
+        header.extend(["parity", "recovered", "asked"]);
+    }
     if shared {
         header.push("fullest buffer");
     }
@@ -103,6 +107,12 @@ pub(crate) fn headline(runs: &[RunResults]) -> String {
             it.network.ecn_marks.to_string(),
             bytes(it.network.max_queue_bytes),
         ]);
+        if coded {
+            let network = &it.network;
+            row.extend(
+                [network.parity_packets, network.recovered_blocks, network.nacks].map(|count| count.to_string()),
+            );
+        }
         if shared {
             row.push(bytes(it.network.max_buffer_bytes));
         }

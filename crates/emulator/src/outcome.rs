@@ -223,6 +223,7 @@ pub(crate) fn of_programs(
             kind: kind as u16,
             class: 1,
             on_ramp: false,
+            coded: false,
         };
         let acted = known.acted(rows[0].socket.local, rows[0].socket.peer);
         let outcome = FlowOutcome { started, completed, delivered, stats: stats(&info), acted };

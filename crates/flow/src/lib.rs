@@ -1,5 +1,5 @@
 //! One flow between two hosts, without input, output or bytes: which packet goes next and when
-//! ([`Sender`]), and what is answered to a packet ([`Receiver`]).
+//! ([`Sender`]), which path it takes ([`PathChoice`]), and what is answered to a packet ([`Receiver`]).
 //!
 //! A flow is a number of equal packets, the last one shorter; a sequence number counts packets. The host gives
 //! the time and carries the packets; the law ([`laws::ControlLaw`]) says how much may leave.
@@ -9,12 +9,18 @@
 
 extern crate alloc;
 
+mod blocks;
 mod hold;
+mod paths;
 mod receiver;
 mod records;
 mod rtt;
 mod sender;
+mod tracker;
 
+pub use blocks::{Blocks, Code, MOST_PACKETS};
 pub use hold::{Handover, Hold};
+pub use paths::{PathChoice, Plb, UnoLb};
 pub use receiver::{Receiver, Reply};
-pub use sender::{AckHeader, FlowConfig, FlowStats, Recovery, Segment, SendState, Sender};
+pub use sender::{AckHeader, FlowConfig, FlowStats, Recovery, Segment, SendState, Sender, SenderCoding};
+pub use tracker::BlockNack;

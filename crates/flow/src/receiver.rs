@@ -5,7 +5,8 @@ use alloc::collections::VecDeque;
 
 use units::{Span, Time};
 
-use crate::Recovery;
+use crate::tracker::Tracker;
+use crate::{BlockNack, Blocks, Recovery};
 
 /// An acknowledgement to send.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -14,7 +15,7 @@ pub struct Reply {
     pub seq: u32,
     /// How many consecutive packets, ending with `seq`, it acknowledges; their marks are alike.
     pub covers: u8,
-    /// Every packet below this has come.
+    /// Every packet below this has come, or was given back by its block.
     pub cumulative: u32,
     /// Whether the packets covered were marked (ECN).
     pub marked: bool,
@@ -31,6 +32,8 @@ pub struct Reply {
 /// Under [`Recovery::GoBackN`] what comes out of order is refused, and asked for again at most once in an interval for
 /// the same missing packet. Duplicates are acknowledged, lest a lost acknowledgement hang the flow; the ns-3 RDMA
 /// simulators answer nothing there.
+///
+/// Of a coded flow every packet of a block counts as come once enough of them have ([`Receiver::coded`]).
 #[derive(Debug)]
 pub struct Receiver {
     total: u32,
@@ -44,6 +47,8 @@ pub struct Receiver {
     pending_marked: bool,
     /// Set where packets are taken in order only.
     asking: Option<Box<Asking>>,
+    /// Set where the flow is coded.
+    tracker: Option<Box<Tracker>>,
 }
 
 /// When a receiver asks for a missing packet again.
@@ -71,6 +76,39 @@ impl Receiver {
                     Some(Box::new(Asking { interval: nack_interval, missing: 0, again: Time::ZERO }))
                 }
             },
+            tracker: None,
+        }
+    }
+
+    /// A receiver of a coded flow. A block is asked for `block_timer` after its first packet, and, if `subflows` is over 0,
+    /// as soon as gaps in that many subflows show that it cannot be given back: only where each keeps its order.
+    pub fn coded(blocks: Blocks, ack_every: u8, block_timer: Span, subflows: u8) -> Self {
+        let tracker = Some(Box::new(Tracker::new(blocks, block_timer, subflows)));
+        Self { tracker, ..Self::new(blocks.total(), ack_every, Recovery::Selective) }
+    }
+
+    /// When the first timer of a block ends; [`Time::NEVER`] if none runs.
+    pub fn block_alarm(&mut self) -> Time {
+        self.tracker.as_mut().map_or(Time::NEVER, |tracker| tracker.alarm())
+    }
+
+    /// The next request for a block that is due at `now`: to be asked until there is none, when [`Receiver::block_alarm`]
+    /// says so and after each packet of a coded flow.
+    pub fn next_nack(&mut self, now: Time) -> Option<BlockNack> {
+        self.tracker.as_mut()?.next_nack(now)
+    }
+
+    /// Of a coded flow: packet `seq` came, for the first time or not.
+    #[inline(never)]
+    fn track(&mut self, now: Time, seq: u32, is_new: bool) {
+        let Some(tracker) = &mut self.tracker else { return };
+        let spare = if is_new { tracker.on_new(now, seq) } else { None };
+        tracker.find_gaps(seq);
+        let Some((first, spare)) = spare else { return };
+        for place in 0..64 {
+            if spare >> place & 1 != 0 {
+                self.record_out_of_order(first + place);
+            }
         }
     }
 
@@ -95,8 +133,12 @@ impl Receiver {
         } else if self.asking.is_some() {
             return self.refuse(now, seq, marked);
         } else if !self.record_out_of_order(seq) {
+            self.track(now, seq, false);
             // A duplicate: its acknowledgement was lost, or it was sent again needlessly.
             return [None, Some(Reply { seq, covers: 1, cumulative: self.next, marked, nack: false })];
+        }
+        if self.tracker.is_some() {
+            self.track(now, seq, true);
         }
         if self.ack_every == 1 {
             return [None, Some(Reply { seq, covers: 1, cumulative: self.next, marked, nack: false })];

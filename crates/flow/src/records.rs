@@ -12,7 +12,9 @@ pub(crate) enum State {
     InFlight,
     /// Held for lost, waiting to be sent again.
     Lost,
-    /// The receiver has it.
+    /// Held for lost, and sent again only if its block needs it.
+    Missing,
+    /// The receiver has it, or needs it no more.
     Acked,
 }
 

@@ -81,6 +81,7 @@ fn setup() -> Setup {
         kind: 0,
         class: 1,
         on_ramp: false,
+        coded: false,
     };
     let host = HostConfig { mss: 1448, header: 52, ack_size: 52, ..HostConfig::default() };
     let mut setup = Setup {

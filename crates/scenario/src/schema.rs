@@ -21,9 +21,9 @@ mod tests {
 
     use super::*;
     use crate::config::{
-        Allreduce, BurstTable, Cable, Clos, CustomTopology, Dumbbell, Failure, FatTrees, Flow, Host, Incast, InterPair,
-        List, Long, Lscc, NodeSpec, OnRampTable, Permutation, PfcTable, PhantomTable, Poisson, Port, Red, Requests,
-        Scale, Scheme, Series, SingleSwitch, Step, SwingTable, Switch,
+        Allreduce, BurstTable, Cable, Clos, CodingTable, CustomTopology, Dumbbell, Failure, FatTrees, Flow, Host,
+        Incast, InterPair, List, Long, Lscc, NodeSpec, OnRampTable, Permutation, PfcTable, PhantomTable, PlbTable,
+        Poisson, Port, Red, Requests, Scale, Scheme, Series, SingleSwitch, Step, SwingTable, Switch, UnoLbTable,
     };
 
     const BEGIN: &str =
@@ -74,6 +74,9 @@ mod tests {
         section::<Switch>(&mut out, "`[switch]`");
         section::<PfcTable>(&mut out, "`pfc`");
         section::<Host>(&mut out, "`[host]`");
+        section::<UnoLbTable>(&mut out, "`path` with `kind = \"unolb\"`");
+        section::<PlbTable>(&mut out, "`path` with `kind = \"plb\"`");
+        section::<CodingTable>(&mut out, "`[host.coding]`");
         section::<OnRampTable>(&mut out, "`[host.on_ramp]`");
         section::<Scheme>(&mut out, "`[schemes.NAME]`");
         section::<Lscc>(&mut out, "`[schemes.NAME.lscc]`");

@@ -2,8 +2,9 @@
 
 use fabric::topology::FatTrees;
 use fabric::{Ecn, HostId, LinkClass, Phantom, PortConfig, Routes};
+use flow::PathChoice;
 use laws::catalog::{Kind, build};
-use sim::{FlowSpec, HostConfig, SeriesConfig, Setup, Spray, Start};
+use sim::{FlowSpec, HostConfig, SeriesConfig, Setup, Start};
 use units::{Bytes, Frac, Rate, Span, Time, mix64};
 
 fn main() {
@@ -54,12 +55,13 @@ fn main() {
                 kind: 0,
                 class: 1,
                 on_ramp: false,
+                coded: false,
             }
         })
         .collect();
     let routes = Routes::new(&network).unwrap();
     let int = args.get(6).is_some_and(|word| word == "int");
-    let host = HostConfig { spray: Spray::PerPacket(256), int, ..HostConfig::default() };
+    let host = HostConfig { path: PathChoice::PerPacket(256), int, ..HostConfig::default() };
     let setup = Setup {
         network,
         routes,

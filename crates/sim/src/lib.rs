@@ -29,10 +29,11 @@ mod setup;
 mod shared;
 
 pub use engine::{Progress, run};
+pub use flow::{Code, PathChoice, Plb, UnoLb};
 pub use outcome::{EngineStats, FlowOutcome, LinkOutcome, Outcome, SwitchOutcome};
 pub use packet::{Kind, Packet, Report};
 pub use predictions::{Pairs, Predictions};
 pub use series::{FlowSample, PortSample, SeriesConfig, SwitchSample};
 pub use setup::{
-    Clocks, Cnp, FlowId, FlowSpec, HostConfig, Module, ModuleSpec, OnRampConfig, Paths, Setup, Spray, Start,
+    Clocks, Cnp, Coding, FlowId, FlowSpec, HostConfig, Module, ModuleSpec, OnRampConfig, Paths, Setup, Start,
 };

@@ -1,6 +1,7 @@
 //! A packet on its way: 32 bytes, moved by value.
 
 use fabric::{Arrival, Item, Passage};
+use flow::{BlockNack, MOST_PACKETS};
 
 /// Where the reports of the ports that a packet has passed lie, if it has any (INT).
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
@@ -90,6 +91,9 @@ pub enum Kind {
     Resume,
     /// A rate from the far end of a long-haul link to the near one.
     Feedback,
+    /// A receiver's request for packets of a block: `seq` is the block's number, and `cumulative`, `attempt` and `covers`
+    /// are the bits of the packets that are missing, from the lowest on.
+    BlockNack,
 }
 
 const ACK: u8 = 1;
@@ -109,6 +113,7 @@ impl Kind {
         all[Self::Pause as usize] = Self::Pause;
         all[Self::Resume as usize] = Self::Resume;
         all[Self::Feedback as usize] = Self::Feedback;
+        all[Self::BlockNack as usize] = Self::BlockNack;
         all
     };
 }
@@ -199,6 +204,21 @@ impl Packet {
         self.flags |= LOST;
     }
 
+    /// Makes it ask for packets of a block.
+    pub(crate) fn set_block_nack(&mut self, nack: &BlockNack) {
+        const { assert!(MOST_PACKETS as u32 <= u32::BITS + 2 * u8::BITS) };
+        self.seq = nack.block;
+        self.cumulative = nack.missing as u32;
+        self.attempt = (nack.missing >> 32) as u8;
+        self.covers = (nack.missing >> 40) as u8;
+    }
+
+    /// What packets of which block it asks for, if it does.
+    pub(crate) fn block_nack(&self) -> BlockNack {
+        let missing = u64::from(self.covers) << 40 | u64::from(self.attempt) << 32 | u64::from(self.cumulative);
+        BlockNack { block: self.seq, missing }
+    }
+
     pub(crate) fn set_ask(&mut self, ask: bool) {
         self.flags |= if ask { ASK } else { 0 };
     }
@@ -240,5 +260,15 @@ mod tests {
     #[test]
     fn a_packet_in_flight_costs_32_bytes_here() {
         assert_eq!(size_of::<Packet>(), 32);
+    }
+
+    #[test]
+    fn a_request_for_a_block_keeps_every_bit() {
+        for missing in [0, 1, (1 << MOST_PACKETS) - 1, 0x8765_4321_0fed & ((1 << MOST_PACKETS) - 1)] {
+            let nack = BlockNack { block: 77, missing };
+            let mut packet = Packet::default();
+            packet.set_block_nack(&nack);
+            assert_eq!(packet.block_nack(), nack);
+        }
     }
 }

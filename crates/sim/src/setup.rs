@@ -1,7 +1,7 @@
 //! What a run is told: the network, the flows, how hosts behave, what to sample.
 
 use fabric::{HostId, LinkId, Network, Routes, base_one_way, base_rtt, ideal_completion};
-use flow::Recovery;
+use flow::{Blocks, Code, PathChoice, Recovery};
 use units::{Bytes, Rate, Span, Time};
 
 use crate::series::SeriesConfig;
@@ -39,6 +39,8 @@ pub struct FlowSpec {
     pub class: u8,
     /// Whether it is held at the edge, as [`HostConfig::on_ramp`] says.
     pub on_ramp: bool,
+    /// Whether it is coded, as [`HostConfig::coding`] says.
+    pub coded: bool,
 }
 
 /// Notification packets of receivers that meet marks (DCQCN's notification point).
@@ -92,15 +94,18 @@ pub enum Module {
     RateLimiting(laws::lscc::LimitingParams),
 }
 
-/// How a flow's packets choose among equal paths.
+/// Erasure coding (Bonato et al., "Uno", SC 2025, §4.2).
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Spray {
-    /// One entropy a flow: ECMP.
-    PerFlow,
-    /// One entropy a flow, and another one after each of its retransmission timeouts.
-    AfterTimeout,
-    /// Each packet draws one of this many entropies: random packet spraying.
-    PerPacket(u16),
+pub struct Coding {
+    /// The blocks of a flow.
+    pub code: Code,
+    /// How long after a block's first packet its receiver asks for it; none: the longest wait in all queues of the way
+    /// there, or the base round trip where a queue has no limit, and the time that a block takes on the narrowest link.
+    pub block_timer: Option<Span>,
+    /// Whether gaps in subflows ask, too: where each keeps its order, so not under [`PathChoice::PerPacket`].
+    pub gaps: bool,
+    /// Whether senders send again without being asked: [`flow::SenderCoding::eager`].
+    pub eager: bool,
 }
 
 /// How all hosts behave.
@@ -118,10 +123,12 @@ pub struct HostConfig {
     /// base round trip.
     pub ack_delay: Option<Span>,
     /// Path choice.
-    pub spray: Spray,
-    /// Reordering tolerance; none chooses a quarter of the base round trip, and, where packets are sprayed, at
-    /// least the longest wait in all queues of the path. Sprayed over queues without a limit, packets are held for
-    /// lost by timeouts only.
+    pub path: PathChoice,
+    /// Erasure coding of flows that ask for it; only with [`Recovery::Selective`].
+    pub coding: Option<Coding>,
+    /// Reordering tolerance; none chooses a quarter of the base round trip, and, where packets are sprayed or take turns on
+    /// subflows, at least the longest wait in all queues of the path. Then, over queues without a limit, packets are held
+    /// for lost by timeouts only.
     pub reordering: Option<Span>,
     /// Lower bound of the retransmission timeout; none chooses the base round trip with every queue of the path
     /// full, or 5/4 of the base round trip if that is more or queues have no limit; under go-back-N at least 4 ms more
@@ -166,7 +173,8 @@ impl Default for HostConfig {
             ack_size: 64,
             ack_every: 1,
             ack_delay: None,
-            spray: Spray::PerFlow,
+            path: PathChoice::PerFlow,
+            coding: None,
             reordering: None,
             rto_min: None,
             rto_max: Span::from_s(4),
@@ -221,6 +229,8 @@ pub struct Paths {
     /// The longest that a packet can wait in all queues of switches there, and its acknowledgement back; none where
     /// a queue has no limit.
     pub longest_wait: Option<Span>,
+    /// The same on the way there alone.
+    pub longest_wait_there: Option<Span>,
 }
 
 impl Setup {
@@ -238,14 +248,38 @@ impl Setup {
         let (there, back) = (self.first_path(src, dst), self.first_path(dst, src));
         let rates = there.iter().map(|&link| self.network.port(link).config().rate);
         // The first link of a path is a host's card, which packets do not wait at: they are handed over one by one.
-        let queues = there.iter().skip(1).chain(back.iter().skip(1));
-        let waits = queues.map(|&link| self.longest_wait(link));
+        let waits = |links: &[LinkId]| links.iter().skip(1).map(|&link| self.longest_wait(link)).sum::<Option<Span>>();
+        let longest_wait_there = waits(&there);
         Paths {
             base_rtt: base_rtt(&self.network, &there, &back, payload + self.host.header, self.host.ack_size),
             line_rate: rates.fold(Rate::MAX, Rate::min),
             hops: there.len() as u32,
-            longest_wait: waits.sum(),
+            longest_wait: longest_wait_there.zip(waits(&back)).map(|(there, back)| there + back),
+            longest_wait_there,
         }
+    }
+
+    /// The blocks of a flow that is coded.
+    pub fn blocks(&self, flow: &FlowSpec) -> Option<Blocks> {
+        let coding = self.host.coding.filter(|_| flow.coded)?;
+        Some(Blocks::new(flow.size, self.host.mss, &coding.code))
+    }
+
+    /// How long a receiver waits for a block of a flow that is coded: see [`Coding::block_timer`].
+    pub fn block_timer(&self, flow: &FlowSpec) -> Option<Span> {
+        let coding = self.host.coding.filter(|_| flow.coded)?;
+        Some(coding.block_timer.unwrap_or_else(|| {
+            let paths = self.paths(flow.src, flow.dst, self.host.mss);
+            let packets = u64::from(coding.code.data) + u64::from(coding.code.parity);
+            let block = Bytes::new(packets * u64::from(self.host.mss + self.host.header));
+            paths.longest_wait_there.unwrap_or(paths.base_rtt) + paths.line_rate.time_for(block)
+        }))
+    }
+
+    /// How many packets a flow has, parity included.
+    pub fn packets(&self, flow: &FlowSpec) -> u32 {
+        let packets = || flow.size.get().div_ceil(self.host.mss.into()) as u32;
+        self.blocks(flow).map_or_else(packets, |blocks| blocks.total())
     }
 
     /// The longest that a packet can wait at a port: what its queue holds, and no more than the whole buffer of its

@@ -8,8 +8,9 @@ use analytic_support::{PACKET, PAYLOAD, Queue, bottleneck, goodput, jain, off, p
 use common::{flow, run, setup};
 use fabric::topology::{Dumbbell, FatTrees, InterLinks, SingleSwitch, dumbbell, single_switch};
 use fabric::{HostId, PortConfig};
+use flow::PathChoice;
 use laws::catalog::{Kind, Value};
-use sim::{FlowId, FlowSpec, HostConfig, Outcome, SeriesConfig, Setup, Spray, Start};
+use sim::{FlowId, FlowSpec, HostConfig, Outcome, SeriesConfig, Setup, Start};
 use units::{Bytes, Frac, Rate, Span, Time};
 
 const MANY: u64 = 1 << 40;
@@ -293,7 +294,7 @@ fn assert_spraying_loses_nothing(buffer: Bytes) {
     let flows = pairs.map(|(src, dst)| flow(src, dst, 4_000_000)).to_vec();
     for entropies in [4, 64, 4_096] {
         let mut setup = setup(trees.build().unwrap(), flows.clone(), Time::from_ms(1_000));
-        setup.host.spray = Spray::PerPacket(entropies);
+        setup.host.path = PathChoice::PerPacket(entropies);
         let outcome = run(&setup, Kind::Fixed, &[("window", Value::Bytes(Bytes::new(400_000)))]);
         let drops: u64 = outcome.links.iter().map(|link| link.drops).sum();
         let longest = outcome.links.iter().map(|link| link.max_queue).max().unwrap();
@@ -322,7 +323,7 @@ fn a_flow_that_repaths_leaves_a_bad_link() {
         outcome.flows.iter().map(|end| end.completed.since(end.started)).max().unwrap()
     };
     let kept = slowest(&setup);
-    setup.host.spray = Spray::AfterTimeout;
+    setup.host.path = PathChoice::AfterTimeout;
     let left = slowest(&setup);
     assert!(left.times(3) < kept, "{left} after repathing, {kept} without");
 }

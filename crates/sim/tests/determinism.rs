@@ -5,10 +5,11 @@ mod common;
 use common::random::{case, sharing_case};
 use fabric::topology::{Dumbbell, FatTrees, dumbbell};
 use fabric::{Ecn, Gate, Limit, LinkId, NodeKind, Pfc, Phantom, PortConfig, Switch};
+use flow::PathChoice;
 use laws::catalog::Kind;
 use laws::lscc::{CalculationParams, LimitingParams};
 use proptest::prelude::*;
-use sim::{FlowId, FlowSpec, HostConfig, Module, ModuleSpec, SeriesConfig, Setup, Spray, Start};
+use sim::{FlowId, FlowSpec, HostConfig, Module, ModuleSpec, SeriesConfig, Setup, Start};
 use units::{Bytes, Frac, Rate, Span, Time};
 
 fn assert_same(setup: &Setup, kind: Kind) {
@@ -50,7 +51,7 @@ fn four_datacenters_give_the_same_bits_at_any_number_of_threads() {
         flows.push(sim::FlowSpec { start: Start::After(FlowId(index)), src: spec.dst, dst: spec.src, ..spec });
     }
     let mut setup = common::setup(network, flows, Time::from_ms(200));
-    setup.host = HostConfig { spray: Spray::PerPacket(64), ..setup.host };
+    setup.host = HostConfig { path: PathChoice::PerPacket(64), ..setup.host };
     let ports = (0..setup.network.links().len() as u32).map(fabric::LinkId).collect();
     let flows = (0..20).map(FlowId).collect();
     setup.series = SeriesConfig { interval: Span::from_us(10), ports, flows, ..SeriesConfig::default() };

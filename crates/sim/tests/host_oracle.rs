@@ -4,7 +4,7 @@
 mod common;
 
 use common::oracle::Oracle;
-use common::random::case;
+use common::random::{case, recover};
 use flow::Recovery;
 use laws::on_ramp::Params;
 use proptest::prelude::*;
@@ -44,7 +44,8 @@ proptest! {
     fn the_engine_agrees_with_two_events_a_hop(case in case(), host in host(), stop_us in 100..5_000u64) {
         let mut setup = sim::Setup { stop: Time::from_us(stop_us), ..case.setup };
         let HostConfig { recovery, cnp, on_ramp, clocks, segment, small_queue, .. } = host;
-        setup.host = HostConfig { recovery, cnp, on_ramp, clocks, segment, small_queue, ..setup.host };
+        setup.host = HostConfig { cnp, on_ramp, clocks, segment, small_queue, ..setup.host };
+        recover(&mut setup, recovery);
         for (index, flow) in setup.flows.iter_mut().enumerate() {
             flow.on_ramp = index % 3 > 0;
             flow.class = 1 + index as u8 % 7;
@@ -60,7 +61,8 @@ proptest! {
     fn every_flow_ends(case in case(), host in host()) {
         let mut setup = case.setup;
         let HostConfig { recovery, cnp, on_ramp, clocks, segment, small_queue, .. } = host;
-        setup.host = HostConfig { recovery, cnp, on_ramp, clocks, segment, small_queue, ..setup.host };
+        setup.host = HostConfig { cnp, on_ramp, clocks, segment, small_queue, ..setup.host };
+        recover(&mut setup, recovery);
         for flow in &mut setup.flows {
             flow.on_ramp = true;
         }

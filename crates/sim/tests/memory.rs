@@ -60,6 +60,7 @@ fn crowd(flows: u32, active: u32) -> Setup {
         kind: 0,
         class: 1,
         on_ramp: false,
+        coded: false,
     };
     setup(network, (0..flows).map(flow).collect(), Time::from_ms(100_000))
 }

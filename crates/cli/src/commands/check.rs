@@ -4,7 +4,8 @@ use std::fmt::Write as _;
 
 use comfy_table::{Table, presets};
 use fabric::{Gate, Limit};
-use scenario::{CheckedRun, Overrides, SwitchLine};
+use scenario::{CheckedRun, CodingLine, Overrides, SwitchLine};
+use sim::PathChoice;
 use units::Bytes;
 
 use crate::args::CheckArgs;
@@ -66,6 +67,12 @@ fn one(run: &CheckedRun) -> String {
         let (links, times) = (count(report.failing, "directed link"), count(report.outages, "time"));
         let _ = writeln!(text, "  {links} fail, {times} in all");
     }
+    if let Some(paths) = paths(report.path) {
+        let _ = writeln!(text, "  {paths}");
+    }
+    if let Some(it) = &report.coding {
+        let _ = writeln!(text, "  {}", coding(it));
+    }
     for line in &report.shared {
         let _ = writeln!(text, "  {}", sharing(line));
         for (class, gate) in &line.gates {
@@ -118,6 +125,43 @@ fn one(run: &CheckedRun) -> String {
         let _ = writeln!(text, "  warning: {warning}");
     }
     text
+}
+
+/// How flows choose paths, where they do more than keep or spray.
+fn paths(path: PathChoice) -> Option<String> {
+    match path {
+        PathChoice::PerFlow | PathChoice::AfterTimeout | PathChoice::PerPacket(_) => None,
+        PathChoice::UnoLb(it) => {
+            let recent = it.recent.map_or("a base round trip".to_owned(), |span| span.to_string());
+            let rule = if it.random {
+                "silent ones draw another path".to_owned()
+            } else {
+                format!("a bad one takes the path of one acknowledged within {recent}")
+            };
+            Some(format!("paths: {} in turn (UnoLB); {rule}", count(it.subflows.into(), "subflow")))
+        }
+        PathChoice::Plb(it) => Some(format!(
+            "paths: PLB, another one after {} over {:.0} % marked when idle, after {} at once",
+            count(it.idle_rounds as usize, "round trip"),
+            100.0 * it.threshold.bits() as f64 / (1u64 << 32) as f64,
+            it.rounds,
+        )),
+    }
+}
+
+/// How flows are coded.
+fn coding(it: &CodingLine) -> String {
+    let code = it.coding.code;
+    let tail = code.tail.map_or(String::new(), |tail| format!(", of the last {} of a flow", bytes(tail.get())));
+    let gaps = if it.coding.gaps { " or by gaps" } else { "" };
+    format!(
+        "{} coded, blocks of {} data and {} parity packets{tail}: {}; a block is asked for after {}{gaps}",
+        count(it.flows, "flow"),
+        code.data,
+        code.parity,
+        count(it.parity as usize, "parity packet"),
+        it.block_timer,
+    )
 }
 
 /// How a kind of switch shares its buffer.

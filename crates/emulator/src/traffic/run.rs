@@ -330,6 +330,7 @@ mod tests {
             kind: 0,
             class: 1,
             on_ramp: false,
+            coded: false,
         }
     }
 

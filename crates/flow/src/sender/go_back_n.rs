@@ -31,7 +31,7 @@ impl<L: ControlLaw> Sender<L> {
             match record.state {
                 State::Acked => continue,
                 State::InFlight => self.in_flight -= bytes,
-                State::Lost => self.stats.spurious += 1,
+                State::Lost | State::Missing => self.stats.spurious += 1,
             }
             record.state = State::Acked;
             acked += bytes;
@@ -73,9 +73,8 @@ impl<L: ControlLaw> Sender<L> {
             self.lost.push_back(seq);
         }
         self.in_flight -= lost;
-        if !lost.is_zero() && (cause != LossCause::Timeout || self.config.timeouts_cut) {
-            self.law.on_loss(&Loss { now, sent_at: newest, lost, in_flight: self.in_flight, cause });
-            self.read_permit();
+        if !lost.is_zero() {
+            self.tell_of_loss(&Loss { now, sent_at: newest, lost, in_flight: self.in_flight, cause });
         }
     }
 
@@ -92,8 +91,8 @@ impl<L: ControlLaw> Sender<L> {
         if sent_at.max(self.delivered_time) + self.timeout() > now {
             return;
         }
-        self.stats.timeouts += 1;
-        self.rtt.back_off();
+        // Whatever subflow it was: with subflows little comes in order.
+        self.count_timeout(now, 1);
         self.go_back(now, LossCause::Timeout);
     }
 }

@@ -10,17 +10,24 @@
 //! A cumulative acknowledgement never acknowledges by itself, because the packet's own acknowledgement, still
 //! on another path, carries its mark and its round trip. It only saves a packet from being held for lost.
 //!
-//! All of this is [`Recovery::Selective`]; the other way to recover is in `go_back_n`.
+//! All of this is [`Recovery::Selective`]; the other way to recover is in `go_back_n`, and what erasure coding changes in
+//! `coded`.
 
+mod coded;
 mod go_back_n;
+mod ledger;
 
+use alloc::boxed::Box;
 use alloc::collections::VecDeque;
 
 use laws::{Ack, ControlLaw, Hop, Loss, LossCause, Notification, Permit, Sent};
 use units::{Bytes, Rate, Span, Time};
 
+use crate::blocks::{Blocks, Code};
+use crate::paths::{PathChoice, Paths};
 use crate::records::{Record, Records, State};
 use crate::rtt::RttEstimator;
+use ledger::Ledger;
 
 /// What a host decides about a flow before it starts.
 #[derive(Clone, Copy, Debug)]
@@ -48,16 +55,43 @@ pub struct FlowConfig {
     /// Whether packets that left late, held back by window or card, are made up for: pacing counts from when they could
     /// have left. If not, it counts from when they left.
     pub catches_up: bool,
+    /// Erasure coding; none: every packet is needed. Only with [`Recovery::Selective`].
+    pub coding: Option<SenderCoding>,
+    /// Which paths its packets take.
+    pub paths: PathChoice,
+    /// What chance hangs on, with `number`.
+    pub seed: u64,
+    /// The flow's number.
+    pub number: u32,
 }
 
 impl FlowConfig {
-    /// How many packets the flow has.
+    /// How many packets the flow has, parity included.
     ///
     /// # Panics
     /// If that is more than 2^32 - 1: 17 TB at 4 KiB.
     pub fn packets(&self) -> u32 {
-        u32::try_from(self.size.get().div_ceil(u64::from(self.mss))).expect("a flow has under 2^32 packets")
+        match self.blocks() {
+            None => {
+                u32::try_from(self.size.get().div_ceil(u64::from(self.mss))).expect("a flow has under 2^32 packets")
+            }
+            Some(blocks) => blocks.total(),
+        }
     }
+
+    fn blocks(&self) -> Option<Blocks> {
+        self.coding.map(|coding| Blocks::new(self.size, self.mss, &coding.code))
+    }
+}
+
+/// What a sender must know of a coded flow.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct SenderCoding {
+    /// Its blocks.
+    pub code: Code,
+    /// Whether packets are sent again as soon as more of a block are held for lost than it has parity; if not, when the
+    /// receiver asks or a timeout strikes. Ours; the paper has only the latter.
+    pub eager: bool,
 }
 
 /// How losses are found and mended.
@@ -92,7 +126,7 @@ pub struct AckHeader {
     pub seq: u32,
     /// How many consecutive packets, ending with `seq`.
     pub covers: u8,
-    /// Every packet below this has come.
+    /// Every packet below this has come, or was given back by its block.
     pub cumulative: u32,
     /// Whether the covered packets were marked.
     pub marked: bool,
@@ -130,6 +164,10 @@ pub struct FlowStats {
     pub cnps: u64,
     /// How long the flow was held at the edge. Counted where it is held, outside of the sender.
     pub held: Span,
+    /// Parity packets sent, retransmissions included.
+    pub parity: u64,
+    /// Blocks that parity completed: when enough packets were acknowledged, some of its data was not.
+    pub recovered: u64,
 }
 
 /// Whom an acknowledgement answers, of what it newly acknowledges.
@@ -151,6 +189,9 @@ pub struct Sender<L> {
     permit: Permit,
     config: FlowConfig,
     packets: u32,
+    /// Packets that are not full: the first, and how many, each of `last_bytes`.
+    short: u32,
+    short_count: u32,
     last_bytes: u32,
     records: Records,
     /// First transmissions below this are settled or sent again; the oldest outstanding one is here or above.
@@ -160,6 +201,7 @@ pub struct Sender<L> {
     /// Lost packets that wait to be sent again.
     lost: VecDeque<u32>,
     in_flight: Bytes,
+    /// Acknowledged, parity included.
     delivered: Bytes,
     delivered_time: Time,
     /// When the packet left whose acknowledgement came last: the flight's beginning.
@@ -177,13 +219,19 @@ pub struct Sender<L> {
     rtt: RttEstimator,
     reordering: Span,
     stats: FlowStats,
+    paths: Paths,
+    /// Of a coded flow.
+    ledger: Option<Box<Ledger>>,
 }
 
 impl<L: ControlLaw> Sender<L> {
     /// A flow that starts at `now`.
     pub fn new(config: FlowConfig, law: L, now: Time) -> Self {
         let packets = config.packets();
-        let full = u64::from(packets - 1) * u64::from(config.mss);
+        let blocks = config.blocks();
+        let short = blocks.map_or(packets - 1..packets, |blocks| blocks.short());
+        let ledger = blocks.zip(config.coding).map(|(blocks, coding)| Box::new(Ledger::new(blocks, coding.eager)));
+        debug_assert!(ledger.is_none() || config.recovery == Recovery::Selective);
         Self {
             permit: law.permit(),
             retimes: law.retimes(),
@@ -191,7 +239,9 @@ impl<L: ControlLaw> Sender<L> {
             last_sent: 0,
             law,
             packets,
-            last_bytes: (config.size.get() - full) as u32,
+            short: short.start,
+            short_count: short.end - short.start,
+            last_bytes: ((config.size.get() - 1) % u64::from(config.mss) + 1) as u32,
             records: Records::new(),
             scan: 0,
             resent: VecDeque::new(),
@@ -206,14 +256,22 @@ impl<L: ControlLaw> Sender<L> {
             rtt: RttEstimator::new(config.base_rtt, config.rto_min, config.rto_max),
             reordering: config.reordering,
             stats: FlowStats::default(),
+            paths: Paths::new(config.paths, config.seed, config.number, config.base_rtt, now),
+            ledger,
             config,
         }
     }
 
-    /// Whether every byte is acknowledged.
+    /// Whether every byte is acknowledged, or given back by its block.
     #[inline]
     pub fn is_complete(&self) -> bool {
-        self.delivered == self.config.size
+        self.delivered() == self.config.size
+    }
+
+    /// The entropy of a transmission that leaves now: what switches choose its path by.
+    #[inline]
+    pub fn entropy(&self, seq: u32, attempt: u8) -> u16 {
+        self.paths.entropy(seq, attempt)
     }
 
     /// The law that decides.
@@ -226,9 +284,13 @@ impl<L: ControlLaw> Sender<L> {
         &self.stats
     }
 
-    /// Payload acknowledged.
+    /// Payload acknowledged, or given back by its block; parity counts nothing.
+    #[inline]
     pub fn delivered(&self) -> Bytes {
-        self.delivered
+        match &self.ledger {
+            None => self.delivered,
+            Some(ledger) => ledger.delivered(),
+        }
     }
 
     /// Payload sent and neither acknowledged nor held for lost.
@@ -320,7 +382,7 @@ impl<L: ControlLaw> Sender<L> {
 
     #[inline]
     fn bytes_of(&self, seq: u32) -> u32 {
-        if seq + 1 == self.packets { self.last_bytes } else { self.config.mss }
+        if seq.wrapping_sub(self.short) < self.short_count { self.last_bytes } else { self.config.mss }
     }
 
     /// Sends the packet that [`Sender::poll`] allowed.
@@ -333,6 +395,7 @@ impl<L: ControlLaw> Sender<L> {
         if self.in_flight.is_zero() {
             self.flight_began = now;
             self.delivered_time = now;
+            self.paths.on_idle();
         }
         let (seq, attempt) = match self.lost.pop_front() {
             Some(seq) => (seq, self.records.get(seq).attempt.wrapping_add(1)),
@@ -352,6 +415,9 @@ impl<L: ControlLaw> Sender<L> {
         let size = Bytes::new(bytes.into());
         self.in_flight += size;
         self.stats.packets_sent += 1;
+        if let Some(ledger) = &self.ledger {
+            self.stats.parity += u64::from(ledger.blocks().is_parity(seq));
+        }
         let retransmission = attempt != 1;
         let cookie = self.law.on_sent(&Sent { now, bytes: size, in_flight: self.in_flight, retransmission });
         self.records.set_cookie(seq, cookie);
@@ -390,11 +456,18 @@ impl<L: ControlLaw> Sender<L> {
             match record.state {
                 State::Acked => continue,
                 State::InFlight => self.in_flight -= bytes,
-                State::Lost => self.stats.spurious += 1,
+                State::Lost | State::Missing => self.stats.spurious += 1,
             }
+            let was = record.state;
             record.state = State::Acked;
             acked += bytes;
             newest = Some((seq, *record));
+            if self.ledger.is_some() {
+                self.count_in_block(seq, was);
+            }
+        }
+        if self.ledger.is_some() {
+            self.settle_whole_blocks();
         }
         if acked.is_zero() {
             self.settle_if_all_came();
@@ -445,7 +518,7 @@ impl<L: ControlLaw> Sender<L> {
         } else if answers == Answers::Another {
             self.stats.spurious += 1;
         }
-        self.law.on_ack(&Ack {
+        let acked = Ack {
             now,
             sent_at,
             rtt,
@@ -459,7 +532,11 @@ impl<L: ControlLaw> Sender<L> {
             app_limited: record.app_limited,
             cookie,
             hops,
-        });
+        };
+        self.law.on_ack(&acked);
+        if answers == Answers::This && self.paths.listens() {
+            self.paths.on_ack(&acked, seq, record.attempt);
+        }
         self.read_permit();
         answers
     }
@@ -517,11 +594,15 @@ impl<L: ControlLaw> Sender<L> {
     fn settle(&mut self, seq: u32) {
         let bytes = Bytes::new(self.bytes_of(seq).into());
         let record = self.records.get_mut(seq);
-        if record.state == State::InFlight {
+        let was = record.state;
+        if was == State::InFlight {
             self.in_flight -= bytes;
         }
         record.state = State::Acked;
         self.delivered += bytes;
+        if self.ledger.is_some() {
+            self.count_in_block(seq, was);
+        }
     }
 
     fn tolerate_more(&mut self) {
@@ -563,33 +644,60 @@ impl<L: ControlLaw> Sender<L> {
         self.lose_while(now, LossCause::Reordered, |sent_at| sent_at + reordering < newest_arrived);
     }
 
-    /// Holds outstanding packets for lost, oldest first, while `gone` says so of the time they left.
+    /// Holds outstanding packets for lost, oldest first, while `gone` says so of the time they left. Gives the subflows
+    /// that lost them, one bit each; none if nothing is lost.
     #[inline]
-    fn lose_while(&mut self, now: Time, cause: LossCause, gone: impl Fn(Time) -> bool) {
+    fn lose_while(&mut self, now: Time, cause: LossCause, gone: impl Fn(Time) -> bool) -> u64 {
         let mut lost = Bytes::ZERO;
         let mut newest = Time::ZERO;
+        let mut subflows = 0;
         while let Some((seq, sent_at)) = self.oldest() {
             if !gone(sent_at) {
                 break;
             }
-            if seq < self.cumulative {
+            if seq < self.came_below() {
                 self.settle(seq);
                 continue;
             }
-            let bytes = Bytes::new(self.bytes_of(seq).into());
-            self.records.get_mut(seq).state = State::Lost;
-            self.in_flight -= bytes;
-            self.lost.push_back(seq);
-            lost += bytes;
+            subflows |= self.lose(now, seq);
+            lost += Bytes::new(self.bytes_of(seq).into());
             newest = newest.max(sent_at);
         }
         if lost.is_zero() {
             self.records.trim();
-            return;
+        } else {
+            self.tell_of_loss(&Loss { now, sent_at: newest, lost, in_flight: self.in_flight, cause });
         }
-        if cause == LossCause::Reordered || self.config.timeouts_cut {
-            self.law.on_loss(&Loss { now, sent_at: newest, lost, in_flight: self.in_flight, cause });
+        subflows
+    }
+
+    /// Holds a packet in flight for lost. Gives its subflow as a bit.
+    fn lose(&mut self, now: Time, seq: u32) -> u64 {
+        self.in_flight -= Bytes::new(self.bytes_of(seq).into());
+        let record = self.records.get_mut(seq);
+        record.state = State::Lost;
+        let subflow = self.paths.subflow_bit(seq, record.attempt);
+        if self.ledger.as_ref().is_some_and(|ledger| ledger.blocks().block_of(seq).is_some()) {
+            self.miss_in_block(now, seq);
+        } else {
+            self.lost.push_back(seq);
+        }
+        subflow
+    }
+
+    fn tell_of_loss(&mut self, loss: &Loss) {
+        if loss.cause != LossCause::Timeout || self.config.timeouts_cut {
+            self.law.on_loss(loss);
             self.read_permit();
+        }
+    }
+
+    /// Every packet below this has come itself.
+    fn came_below(&self) -> u32 {
+        match &self.ledger {
+            None => self.cumulative,
+            // Below the receiver's number some may only have been given back, and the law must hear that they were lost.
+            Some(ledger) => self.cumulative.min(ledger.blocks().head()),
         }
     }
 
@@ -607,7 +715,8 @@ impl<L: ControlLaw> Sender<L> {
         let heard = self.delivered_time;
         let oldest = if self.in_order { self.oldest_in_order() } else { self.oldest() };
         let retransmission = oldest.map_or(Time::NEVER, |(_, sent_at)| sent_at.max(heard) + timeout);
-        retransmission.min(self.law.next_timer())
+        let block = self.ledger.as_mut().map_or(Time::NEVER, |ledger| ledger.waits_since().saturating_add(timeout));
+        retransmission.min(block).min(self.law.next_timer())
     }
 
     /// The time of [`Sender::next_timer`] has come.
@@ -620,11 +729,27 @@ impl<L: ControlLaw> Sender<L> {
             self.on_timeout_in_order(now);
             return;
         }
+        let subflows = self.lose_overdue(now);
+        if self.ledger.is_some() {
+            self.resend_overdue(now, subflows);
+        } else if subflows != 0 {
+            self.count_timeout(now, subflows);
+        }
+    }
+
+    fn count_timeout(&mut self, now: Time, subflows: u64) {
+        self.stats.timeouts += 1;
+        self.rtt.back_off();
+        self.paths.on_timeout(now, subflows);
+    }
+
+    /// Holds for lost what a retransmission timeout strikes, if it is time. Gives the subflows that lost it, one bit each.
+    fn lose_overdue(&mut self, now: Time) -> u64 {
         let timeout = self.timeout();
         let heard = self.delivered_time;
-        let Some((_, sent_at)) = self.oldest() else { return };
+        let Some((_, sent_at)) = self.oldest() else { return 0 };
         if sent_at.max(heard) + timeout > now {
-            return;
+            return 0;
         }
         // Where a packet that left later has arrived, time has proved the older one lost (RFC 8985 §6.2, step 5):
         // the path works, and this is no timeout. Acknowledgements alone cannot prove it when no packet left long
@@ -632,18 +757,13 @@ impl<L: ControlLaw> Sender<L> {
         let overdue = self.rtt.smoothed() + self.reordering;
         let newest_arrived = self.newest_arrived;
         self.lose_while(now, LossCause::Reordered, |sent_at| sent_at < newest_arrived && sent_at + overdue <= now);
-        let Some((_, sent_at)) = self.oldest() else { return };
+        let Some((_, sent_at)) = self.oldest() else { return 0 };
         if sent_at.max(heard) + timeout > now {
-            return;
+            return 0;
         }
         // One is overdue, so the rest need only be older than a round trip and its reordering (RFC 8985 §6.3). Were
         // they to wait for a timeout each, backed off by the one before, a window lost whole and larger than what
         // the law then permits would come back a packet at a time and ever more slowly.
-        let waiting = self.lost.len();
-        self.lose_while(now, LossCause::Timeout, |sent_at| sent_at + overdue <= now);
-        if self.lost.len() > waiting {
-            self.stats.timeouts += 1;
-            self.rtt.back_off();
-        }
+        self.lose_while(now, LossCause::Timeout, |sent_at| sent_at + overdue <= now)
     }
 }

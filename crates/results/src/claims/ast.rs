@@ -235,7 +235,7 @@ pub mod names {
     /// After `predicts`.
     pub const PREDICTS: [&str; 2] = ["owd", "rtt"];
     /// After `network`.
-    pub const NETWORK: [&str; 16] = [
+    pub const NETWORK: [&str; 18] = [
         "data_packets",
         "packet_hops",
         "drops",
@@ -247,6 +247,8 @@ pub mod names {
         "host_pause",
         "nacks",
         "cnps",
+        "parity_packets",
+        "recovered_blocks",
         "held",
         "headroom_drops",
         "messages",

@@ -203,6 +203,8 @@ fn measured(metric: &Metric, runs: &Runs<'_>) -> Result<Value, EvalError> {
                 "host_pause" => Ok(Value::ns(it.host_pause_ns)),
                 "nacks" => count(it.nacks),
                 "cnps" => count(it.cnps),
+                "parity_packets" => count(it.parity_packets),
+                "recovered_blocks" => count(it.recovered_blocks),
                 "held" => Ok(Value::ns(it.held_ns as f64)),
                 "headroom_drops" => count(it.headroom_drops),
                 "messages" => count(it.messages),

@@ -140,6 +140,8 @@ mod tests {
             "host_pause_ns",
             "nacks",
             "cnps",
+            "parity_packets",
+            "recovered_blocks",
             "held_ns",
             "max_queue_bytes",
             "max_buffer_bytes",

@@ -166,6 +166,12 @@ pub struct NetworkTotals {
     /// Notifications of congestion that sources got, from receivers or from switches.
     #[serde(default)]
     pub cnps: u64,
+    /// Parity packets of erasure-coded flows, retransmissions included.
+    #[serde(default)]
+    pub parity_packets: u64,
+    /// Blocks that were complete by their parity before all of their data was acknowledged.
+    #[serde(default)]
+    pub recovered_blocks: u64,
     /// For how long flows were held at the edge, all together.
     #[serde(default)]
     pub held_ns: u64,

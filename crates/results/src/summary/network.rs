@@ -38,6 +38,8 @@ pub(crate) fn totals(setup: &Setup, outcome: &Outcome) -> NetworkTotals {
         host_pause_ns: paused_ns(of(LinkClass::Nic)) as f64 / setup.network.hosts().len().max(1) as f64,
         nacks: outcome.flows.iter().map(|flow| u64::from(flow.stats.nacks)).sum(),
         cnps: outcome.flows.iter().map(|flow| flow.stats.cnps).sum(),
+        parity_packets: outcome.flows.iter().map(|flow| flow.stats.parity).sum(),
+        recovered_blocks: outcome.flows.iter().map(|flow| flow.stats.recovered).sum(),
         held_ns: ns(outcome.flows.iter().map(|flow| flow.stats.held)),
         max_queue_bytes: outcome.links.iter().map(|link| link.max_queue.get()).max().unwrap_or(0),
         max_buffer_bytes: outcome.switches.iter().map(|switch| switch.max_buffer.get()).max().unwrap_or(0),
@@ -136,6 +138,7 @@ mod tests {
         outcome.deadlock = vec![LinkId(core as u32)];
         (outcome.flows[0].stats.nacks, outcome.flows[0].stats.cnps) = (3, 9);
         outcome.flows[0].stats.held = Span::from_us(2);
+        (outcome.flows[0].stats.parity, outcome.flows[0].stats.recovered) = (42, 5);
         let totals = totals(&setup, &outcome);
         // 3.7 ns and 2.8 ns are 6.5 ns.
         assert_eq!((totals.pfc_pauses, totals.pfc_pause_ns), (7, 6));
@@ -143,6 +146,7 @@ mod tests {
         assert_eq!(totals.pfc_pause_ns_by_tier.get("nic"), Some(&3));
         assert!((totals.host_pause_ns * setup.network.hosts().len() as f64 - 3.0).abs() < 1e-9);
         assert_eq!((totals.nacks, totals.cnps, totals.held_ns), (3, 9, 2_000));
+        assert_eq!((totals.parity_packets, totals.recovered_blocks), (42, 5));
         assert_eq!((totals.max_buffer_bytes, totals.headroom_drops, totals.messages), (300, 4, 21));
         assert_eq!(totals.deadlock, [setup.network.link_name(LinkId(core as u32))]);
         let order: Vec<u64> = totals.switches.iter().map(|it| it.max_buffer_bytes).collect();

@@ -156,7 +156,7 @@ impl FlowTable {
         let ns = |of: fn(&FlowRow) -> Span| Column::Real(rows().map(|row| stats::ns(of(row).unsigned_ps())).collect());
         let start = |row: &FlowRow| row.started.is_set().then(|| stats::ns(row.started.ps()));
         let fct = |row: &FlowRow| row.fct().map(|fct| stats::ns(fct.unsigned_ps()));
-        let columns: [(&str, Column); 27] = [
+        let columns: [(&str, Column); 29] = [
             ("flow", count(|row| row.flow.into())),
             ("src", count(|row| row.src.into())),
             ("dst", count(|row| row.dst.into())),
@@ -180,6 +180,8 @@ impl FlowTable {
             ("nacks", count(|row| row.stats.nacks.into())),
             ("cnps", count(|row| row.stats.cnps)),
             ("held_ns", ns(|row| row.stats.held)),
+            ("parity_packets", count(|row| row.stats.parity)),
+            ("recovered_blocks", count(|row| row.stats.recovered)),
             ("increases", count(|row| row.acted.increases)),
             ("cuts", count(|row| row.acted.cuts)),
             ("loss_cuts", count(|row| row.acted.loss_cuts)),
@@ -205,6 +207,9 @@ impl FlowTable {
         let timeouts = take.numbers("timeouts")?;
         let nacks = if take.has("nacks") { take.numbers("nacks")? } else { vec![0; count] };
         let cnps = if take.has("cnps") { take.naturals("cnps")? } else { vec![0; count] };
+        let [parity, recovered] = ["parity_packets", "recovered_blocks"]
+            .map(|name| if take.has(name) { take.naturals(name) } else { Ok(vec![0; count]) });
+        let (parity, recovered) = (parity?, recovered?);
         let held = if take.has("held_ns") { take.opt_ps("held_ns")? } else { vec![None; count] };
         let [increases, cuts, loss_cuts, emergencies] = [
             take.naturals("increases")?,
@@ -249,6 +254,8 @@ impl FlowTable {
                     nacks: nacks[row],
                     cnps: cnps[row],
                     held: span(held[row]),
+                    parity: parity[row],
+                    recovered: recovered[row],
                 },
                 acted: Acted {
                     increases: increases[row],

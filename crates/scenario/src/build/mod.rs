@@ -10,11 +10,12 @@ mod switches;
 
 use ::laws::catalog::{Kind, Value as LawValue};
 use fabric::{LinkClass, Network, PortParams, Routes};
+use flow::Blocks;
 use sim::{FlowId, FlowSpec, HostConfig, Setup, Start};
 use units::{Span, Time};
 
 pub use laws::{FlowClass, LawPlan};
-pub use report::{ClassLoad, Report};
+pub use report::{ClassLoad, CodingLine, Report};
 pub use survey::RttRange;
 pub use switches::SwitchLine;
 
@@ -64,6 +65,8 @@ impl Run {
         let int = scheme.reads_reports();
         let host: Host = config.host.with(scheme.host.as_ref());
         host.check(int)?;
+        let coding = host.coding.clone();
+        let coding_scope = coding.as_ref().map_or("", |it| it.scope.name());
         let host = host.config(int);
         let sharing = Sharing::new(config, scheme)?;
         let topology = |error: fabric::NetworkError| Fault::new(config.topology.origin, error.to_string());
@@ -127,6 +130,13 @@ impl Run {
                     DraftStart::After(flow) => Start::After(FlowId(first + flow)),
                     DraftStart::OnReceipt(flow, after) => Start::OnReceipt(FlowId(first + flow), after),
                 };
+                let coded = coding.as_ref().is_some_and(|coding| coding.scope.has(same));
+                if let Some(it) = host.coding.filter(|_| coded)
+                    && Blocks::checked(draft.size, host.mss, &it.code).is_none()
+                {
+                    let what = format!("a flow of {} has over 4294967295 packets with its parity", draft.size);
+                    return Err(Fault::new(coding.origin, what).label("expected less parity, or larger packets"));
+                }
                 flows.push(FlowSpec {
                     src: draft.src,
                     dst: draft.dst,
@@ -135,6 +145,7 @@ impl Run {
                     kind: class as u16,
                     class: data_class,
                     on_ramp: may_hold && host.on_ramp.is_some(),
+                    coded,
                 });
                 classes.push(class);
                 traffic.push(entry_number);
@@ -166,7 +177,7 @@ impl Run {
                     .into(),
             );
         }
-        let report = Report::new(&network, &survey, &flows, (arrivals, requested), lines);
+        let mut report = Report::new(&network, &survey, &flows, (arrivals, requested), lines);
         let intra_rtt = [report.intra_rtt.map(|range| range.max), report.inter_rtt.map(|range| range.min)];
         let intra_rtt = intra_rtt.into_iter().flatten().next().unwrap_or(Span::ZERO);
         let setup = Setup {
@@ -180,6 +191,10 @@ impl Run {
             stop: Time::from_ps(config.stop.unsigned_ps()),
             intra_rtt,
         };
+        (report.path, report.coding) = (setup.host.path, CodingLine::new(&setup));
+        if setup.host.coding.is_some() && report.coding.is_none() {
+            warnings.push(format!("[host] coding is for {} flows, and there are none", coding_scope));
+        }
         Ok(BuiltRun { setup, laws, classes, traffic, requests, collectives, warnings, report })
     }
 }

@@ -1,8 +1,8 @@
 //! What there is to say about a run before it runs.
 
 use fabric::{LinkClass, Network};
-use sim::FlowSpec;
-use units::{Bytes, Rate};
+use sim::{Coding, FlowSpec, PathChoice, Setup};
+use units::{Bytes, Rate, Span};
 
 use super::survey::{RttRange, Survey};
 use super::switches::SwitchLine;
@@ -39,6 +39,37 @@ pub struct Report {
     pub failing: usize,
     /// How often they go down, each counted.
     pub outages: usize,
+    /// How flows choose paths.
+    pub path: PathChoice,
+    /// Coded flows, if there are any.
+    pub coding: Option<CodingLine>,
+}
+
+/// What there is to say of coded flows.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct CodingLine {
+    /// How they are coded.
+    pub coding: Coding,
+    /// How many there are.
+    pub flows: usize,
+    /// How many parity packets they send if nothing is lost.
+    pub parity: u64,
+    /// How long the receiver of the first of them waits for a block.
+    pub block_timer: Span,
+}
+
+impl CodingLine {
+    /// Of a setup's flows.
+    pub(super) fn new(setup: &Setup) -> Option<Self> {
+        let coded = || setup.flows.iter().filter(|flow| flow.coded);
+        let parity = |flow| setup.blocks(flow).map_or(0, |it| u64::from(it.count()) * u64::from(it.parity()));
+        Some(Self {
+            coding: setup.host.coding?,
+            flows: coded().count(),
+            parity: coded().map(parity).sum(),
+            block_timer: setup.block_timer(coded().next()?)?,
+        })
+    }
 }
 
 /// The links of one class and what crosses them.
@@ -95,6 +126,8 @@ impl Report {
             shared,
             failing: network.failing().count(),
             outages: network.failing().map(|(_, outages)| outages.spans().count()).sum(),
+            path: PathChoice::PerFlow,
+            coding: None,
         }
     }
 }

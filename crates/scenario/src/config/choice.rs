@@ -3,6 +3,7 @@
 use serde_json::{Value as Json, json};
 use units::{Bytes, Span};
 
+use super::coding::CodingTable;
 use super::failure::BurstTable;
 use super::host::OnRampTable;
 use super::lscc::SwingTable;
@@ -127,6 +128,7 @@ macro_rules! or_table {
 }
 
 or_table! {
+    CodingTable, "true, false or { data = 8, parity = 2 }";
     SwingTable, "true, false or { delay = \"1us\", headroom = \"bdp\" }";
     PfcTable, "true, false or { frame = 64, relay = false }";
 }

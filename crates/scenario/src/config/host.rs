@@ -4,25 +4,13 @@ use std::num::{NonZeroU8, NonZeroU16, NonZeroU32};
 
 use fabric::PortConfig;
 use flow::Recovery;
-use sim::{Clocks, Cnp, HostConfig, OnRampConfig, Spray};
+use sim::{Clocks, Cnp, HostConfig, OnRampConfig};
 use units::{Bytes, Span};
 
-use super::{Auto, OffOr};
+use super::{Auto, CodingTable, OffOr, Paths};
 use crate::decode::{At, table, words};
 use crate::error::Fault;
 use crate::quantity::{Decimal, Drift, Share};
-
-words! {
-    /// How packets choose among equal paths.
-    PathChoice, "\"ecmp\", \"repath\" or \"spray\"" {
-        /// One path a flow, by a hash.
-        Ecmp = "ecmp",
-        /// One path a flow, another one after each timeout.
-        Repath = "repath",
-        /// Each packet its own.
-        Spray = "spray",
-    }
-}
 
 const PAYLOAD: NonZeroU32 = match NonZeroU32::new(4096) {
     Some(payload) => payload,
@@ -103,11 +91,13 @@ table! {
         ack_every: NonZeroU8 = NonZeroU8::MIN;
         /// How long an acknowledgement may be held back where `ack_every` is over 1. `auto`: a quarter of the base RTT.
         ack_delay: Auto<Span> = Auto::Auto;
-        /// `ecmp`: one path a flow. `repath`: one path a flow, another one after each of its timeouts. `spray`: each packet draws its own.
-        path: PathChoice = PathChoice::Ecmp;
+        /// `ecmp`: one path a flow. `repath`: one path a flow, another one after each of its timeouts. `spray`: each packet draws its own (RPS). `unolb`: subflows in turn, each with a path that it leaves when it is bad. `plb`: one path a flow, another one when it is congested. The last two also as tables with a `kind`.
+        path: Paths = Paths::Ecmp;
         /// How many paths `spray` draws from.
         entropies: NonZeroU16 = ENTROPIES;
-        /// Reordering tolerance before a packet counts as lost. `auto`: a quarter of the base RTT, and with `spray` at least the longest wait in all queues of the path.
+        /// Erasure coding of flows: `true` for 8 data and 2 parity packets a block between datacenters, `false`, or a table.
+        coding: At<OffOr<CodingTable>> = At::default_of(OffOr::Off);
+        /// Reordering tolerance before a packet counts as lost. `auto`: a quarter of the base RTT, and with `spray` and `unolb` at least the longest wait in all queues of the path.
         reordering: Auto<Span> = Auto::Auto;
         /// Least retransmission timeout. `auto`: the base RTT with every queue of the path full, or 5/4 of the base RTT if that is more; with `go-back-n` at least the base RTT and 4 ms.
         rto_min: Auto<Span> = Auto::Auto;
@@ -162,9 +152,11 @@ table! {
         /// As in `[host]`.
         ack_delay: Option<Auto<Span>> = None;
         /// As in `[host]`.
-        path: Option<PathChoice> = None;
+        path: Option<Paths> = None;
         /// As in `[host]`.
         entropies: Option<NonZeroU16> = None;
+        /// As in `[host]`; replaces it whole.
+        coding: Option<At<OffOr<CodingTable>>> = None;
         /// As in `[host]`.
         reordering: Option<Auto<Span>> = None;
         /// As in `[host]`.
@@ -245,6 +237,10 @@ impl Host {
         {
             return Err(Fault::new(it.gain.origin, "a gain of 0 never learns").label("expected over 0, up to 1"));
         }
+        self.path.check()?;
+        if let Some(coding) = self.coding.as_ref() {
+            coding.check(self.coding.origin, self.recovery(), self.path.choice(self.entropies))?;
+        }
         for time in [self.cnp, self.clock_resync] {
             if time.value().is_some_and(Span::is_zero) {
                 return Err(Fault::new(time.origin, "once in no time at all is endlessly often")
@@ -269,6 +265,7 @@ impl Host {
             ack_delay,
             path,
             entropies,
+            coding,
             reordering,
             rto_min,
             rto_max,
@@ -301,19 +298,13 @@ impl Host {
             ack_size: u32::from(self.ack_size.get()) + reports,
             ack_every: self.ack_every.get(),
             ack_delay: self.ack_delay.value(),
-            spray: match self.path {
-                PathChoice::Ecmp => Spray::PerFlow,
-                PathChoice::Repath => Spray::AfterTimeout,
-                PathChoice::Spray => Spray::PerPacket(self.entropies.get()),
-            },
+            path: self.path.choice(self.entropies),
+            coding: self.coding.as_ref().map(CodingTable::config),
             reordering: self.reordering.value(),
             rto_min: self.rto_min.value(),
             rto_max: self.rto_max,
             timeouts_cut: self.timeouts_cut,
-            recovery: match self.recovery {
-                RecoveryWord::Selective => Recovery::Selective,
-                RecoveryWord::GoBackN => Recovery::GoBackN { nack_interval: self.nack_interval },
-            },
+            recovery: self.recovery(),
             pace_headers: self.pace == PaceWord::Wire,
             catches_up: self.catch_up,
             overshoots: self.window_check == WindowWord::Overshoot,
@@ -328,6 +319,13 @@ impl Host {
             segment: self.segment.get() as u32,
             small_queue: self.small_queue.value(),
             int,
+        }
+    }
+
+    fn recovery(&self) -> Recovery {
+        match self.recovery {
+            RecoveryWord::Selective => Recovery::Selective,
+            RecoveryWord::GoBackN => Recovery::GoBackN { nack_interval: self.nack_interval },
         }
     }
 

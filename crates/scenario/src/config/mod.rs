@@ -1,11 +1,13 @@
 //! What a scenario file says, as types: each table is one definition with its defaults and its documentation.
 
 mod choice;
+mod coding;
 mod failure;
 mod gate;
 mod grid;
 mod host;
 mod lscc;
+mod paths;
 mod port;
 mod scheme;
 mod series;
@@ -20,12 +22,14 @@ use crate::error::Fault;
 use crate::tree::Node;
 
 pub use choice::{Auto, OffOr};
+pub use coding::{CodingTable, NackWord, ResendWord};
 pub use failure::{BurstTable, Failure};
 pub(crate) use gate::CablePorts;
 pub use gate::{Headroom, Off, Resume};
 pub use grid::{GridValues, Scale};
-pub use host::{Host, HostPatch, OnRampTable, PathChoice, RecoveryWord};
+pub use host::{Host, HostPatch, OnRampTable, RecoveryWord};
 pub use lscc::{Lscc, SwingTable};
+pub use paths::{PathTable, PathWord, Paths, PlbTable, RerouteWord, UnoLbTable};
 pub use port::{
     Buffer, Ecn, MarkTime, Phantom, PhantomTable, Port, PortOver, PortPatch, PortSettings, Red, ServiceView, Step,
     Threshold,

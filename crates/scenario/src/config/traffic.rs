@@ -185,6 +185,17 @@ words! {
     }
 }
 
+impl Scope {
+    /// Whether a flow that stays inside its datacenter, or does not, is meant.
+    pub(crate) fn has(self, inside: bool) -> bool {
+        match self {
+            Self::Intra => inside,
+            Self::Inter => !inside,
+            Self::Any => true,
+        }
+    }
+}
+
 table! {
     /// `kind = "permutation"`: every host sends to one other and receives from one other, drawn by the seed.
     Permutation {

@@ -2,9 +2,10 @@
 
 use fabric::topology::FatTrees;
 use fabric::{Ecn, HostId, Phantom, PortConfig, Routes};
+use flow::PathChoice;
 use laws::catalog::{Kind, build};
 use laws::{Law, Path};
-use sim::{FlowSpec, HostConfig, Outcome, SeriesConfig, Setup, Spray, Start};
+use sim::{FlowSpec, HostConfig, Outcome, SeriesConfig, Setup, Start};
 use units::{Bytes, Frac, Rate, Span, Time};
 
 /// Every host of one 16-host tree sends 1 MiB to another, sprayed, with RED and phantom queues on every port: 4,096
@@ -30,12 +31,13 @@ pub(crate) fn permutation(control_priority: bool) -> Setup {
         kind: 0,
         class: 1,
         on_ramp: false,
+        coded: false,
     };
     Setup {
         routes: Routes::new(&network).expect("the tree is connected"),
         network,
         flows: (0..16).map(flow).collect(),
-        host: HostConfig { spray: Spray::PerPacket(256), ..HostConfig::default() },
+        host: HostConfig { path: PathChoice::PerPacket(256), ..HostConfig::default() },
         series: SeriesConfig::default(),
         seed: 1,
         stop: Time::from_ms(100),

@@ -14,13 +14,13 @@ use fabric::HostId;
 use flow::{FlowStats, Hold, Sender};
 use laws::on_ramp::{Memory, OnRamp};
 use laws::{Acted, ControlLaw, Hop, Path};
-use units::{Bytes, Span, Time, mix64};
+use units::{Bytes, Span, Time};
 
 use crate::outcome::FlowOutcome;
 use crate::packet::{Packet, Report};
 use crate::predictions::Predictions;
 use crate::series::{FlowSample, Ticks};
-use crate::setup::{FlowId, FlowSpec, Setup, Spray, Start};
+use crate::setup::{FlowId, FlowSpec, Setup, Start};
 
 mod clocks;
 mod edge;
@@ -140,7 +140,7 @@ pub struct Trigger {
 #[derive(Default)]
 struct HostState {
     now_ps: u64,
-    /// When the first of `timers`, `flushes` and `starts` is due, kept here so that asking costs one load.
+    /// When the first of `timers`, `flushes`, `blocks` and `starts` is due, kept here so that asking costs one load.
     alarm_ps: u64,
     /// (slot, flow) of flows that may send now, in turn.
     ready: VecDeque<(u32, u32)>,
@@ -151,6 +151,8 @@ struct HostState {
     timers: BinaryHeap<Reverse<(u64, u32, u32)>>,
     /// (time, flow, slot) of acknowledgements held back; empty where every packet is acknowledged.
     flushes: BinaryHeap<Reverse<(u64, u32, u32)>>,
+    /// (time, flow, slot) of receivers that wait for a block; at most one a coded flow.
+    blocks: BinaryHeap<Reverse<(u64, u32, u32)>>,
     /// (time, flow).
     starts: BinaryHeap<Reverse<(u64, u32)>>,
     /// The classes that are paused, one bit each.
@@ -333,7 +335,7 @@ impl<L: ControlLaw> Hosts<L> {
         }
     }
 
-    /// Does what is due of starts, timers and acknowledgements held back, in this order.
+    /// Does what is due of starts, timers, acknowledgements held back and blocks waited for, in this order.
     #[inline(never)]
     fn ring<F: Fn(&FlowSpec, &Path) -> L>(
         &mut self,
@@ -357,7 +359,7 @@ impl<L: ControlLaw> Hosts<L> {
             self.states[host].timers.pop();
             let is_due = self.senders[slot as usize].as_ref().is_some_and(|it| (it.flow, it.armed_ps) == (flow, time));
             if is_due {
-                self.on_timer(host, slot, now, context.setup.host.spray);
+                self.on_timer(host, slot, now);
             }
         }
         while let Some(&Reverse((time, flow, slot))) = self.states[host].flushes.peek() {
@@ -367,17 +369,25 @@ impl<L: ControlLaw> Hosts<L> {
             self.states[host].flushes.pop();
             self.flush(host, slot, flow, context.setup, wire);
         }
+        while let Some(&Reverse((time, flow, slot))) = self.states[host].blocks.peek() {
+            if time > now_ps {
+                break;
+            }
+            self.states[host].blocks.pop();
+            self.on_block_timer(host, slot, flow, context.setup, wire);
+        }
         let it = &mut self.states[host];
         let timer = it.timers.peek().map_or(u64::MAX, |Reverse((time, _, _))| *time);
         let start = it.starts.peek().map_or(u64::MAX, |Reverse((time, _))| *time);
         let flush = it.flushes.peek().map_or(u64::MAX, |Reverse((time, _, _))| *time);
-        it.alarm_ps = timer.min(start).min(flush);
+        let block = it.blocks.peek().map_or(u64::MAX, |Reverse((time, _, _))| *time);
+        it.alarm_ps = timer.min(start).min(flush).min(block);
     }
 
     fn start<F: Fn(&FlowSpec, &Path) -> L>(&mut self, host: usize, flow: u32, now: Time, context: &Context<F>) {
         let setup = context.setup;
         let spec = &setup.flows[flow as usize];
-        let config = flow_config(setup, spec);
+        let config = flow_config(setup, spec, flow);
         let paths = setup.paths(spec.src, spec.dst, setup.host.mss);
         let path = Path {
             base_rtt: paths.base_rtt,
@@ -401,7 +411,6 @@ impl<L: ControlLaw> Hosts<L> {
             sender,
             flow,
             dst: spec.dst.0,
-            entropy: mix64(setup.seed ^ mix64(u64::from(flow) ^ 0x4543_4d50)) as u16,
             queued: Queued::Nowhere,
             class: spec.class,
             armed_ps,
@@ -422,16 +431,12 @@ impl<L: ControlLaw> Hosts<L> {
         Some(Hold::new(memory.map_or_else(|| OnRamp::new(config.params), remembering)))
     }
 
-    fn on_timer(&mut self, host: usize, slot: u32, now: Time, spray: Spray) {
+    fn on_timer(&mut self, host: usize, slot: u32, now: Time) {
         let Some(active) = &mut self.senders[slot as usize] else { return };
         active.sample(now, &mut self.samples);
         let strikes = active.sender.next_timer() <= now;
         if strikes {
-            let timeouts = active.sender.stats().timeouts;
             active.sender.on_timer(now);
-            if active.sender.stats().timeouts > timeouts && spray == Spray::AfterTimeout {
-                active.entropy = active.next_entropy();
-            }
         }
         // Nothing in flight, so nothing to wait for: look again when something could have been.
         let idle = now + active.sender.smoothed_rtt();

@@ -1,9 +1,9 @@
 //! What a host decides about a flow before it starts: the bounds that follow from its path.
 
-use flow::{FlowConfig, Recovery};
+use flow::{FlowConfig, PathChoice, Recovery, SenderCoding};
 use units::Span;
 
-use crate::setup::{FlowSpec, Setup, Spray};
+use crate::setup::{FlowSpec, Setup};
 
 /// The least that a flow under go-back-N waits beyond its base round trip before it sends everything again: what the
 /// RDMA simulators that have such a timeout wait (conweave's `L2Timeout`). Where ports are paused a packet can be as late
@@ -11,16 +11,16 @@ use crate::setup::{FlowSpec, Setup, Spray};
 const GO_BACK_N_MARGIN: Span = Span::from_ms(4);
 
 /// What the host decides about a flow: the bounds that follow from its path (see [`crate::HostConfig`]).
-pub(super) fn flow_config(setup: &Setup, spec: &FlowSpec) -> FlowConfig {
+pub(super) fn flow_config(setup: &Setup, spec: &FlowSpec, number: u32) -> FlowConfig {
     let host = &setup.host;
     // A flow of less than a packet has a shorter round trip; its estimator starts from that.
     let payload = spec.size.get().min(host.mss.into()) as u32;
     let paths = setup.paths(spec.src, spec.dst, payload);
     let quarter = paths.base_rtt.over(4);
-    let reordering = host.reordering.unwrap_or(match (host.spray, paths.longest_wait) {
-        (Spray::PerFlow | Spray::AfterTimeout, _) => quarter,
-        (Spray::PerPacket(_), Some(wait)) => quarter.max(wait),
-        (Spray::PerPacket(_), None) => host.rto_max,
+    let reordering = host.reordering.unwrap_or(match (host.path, paths.longest_wait) {
+        (PathChoice::PerFlow | PathChoice::AfterTimeout | PathChoice::Plb(_), _) => quarter,
+        (PathChoice::PerPacket(_) | PathChoice::UnoLb(_), Some(wait)) => quarter.max(wait),
+        (PathChoice::PerPacket(_) | PathChoice::UnoLb(_), None) => host.rto_max,
     });
     let margin = paths.longest_wait.unwrap_or(quarter).max(quarter);
     let margin = if host.recovery == Recovery::Selective { margin } else { margin.max(GO_BACK_N_MARGIN) };
@@ -38,5 +38,12 @@ pub(super) fn flow_config(setup: &Setup, spec: &FlowSpec) -> FlowConfig {
         paced_header: if host.pace_headers { host.header } else { 0 },
         overshoots: host.overshoots,
         catches_up: host.catches_up,
+        coding: host
+            .coding
+            .filter(|_| spec.coded)
+            .map(|coding| SenderCoding { code: coding.code, eager: coding.eager }),
+        paths: host.path,
+        seed: setup.seed,
+        number,
     }
 }

@@ -2,7 +2,7 @@
 
 use std::cmp::Reverse;
 
-use flow::{Receiver, Reply};
+use flow::{PathChoice, Receiver, Reply};
 use laws::cnp::Generator;
 use units::Time;
 
@@ -27,6 +27,10 @@ pub(super) struct Receiving {
 
 /// What a receiver keeps for answers that are no acknowledgements, and for reports.
 struct Notes {
+    /// Of a coded flow: the newest packet, whose way back requests for blocks take.
+    newest: Option<Packet>,
+    /// When the first block's timer ends, as far as it is in the host's heap; `u64::MAX` if it is not.
+    blocks_at_ps: u64,
     /// When marks are worth a notification.
     notifier: Option<Generator>,
     /// Data packets since the last OR-ACK.
@@ -53,7 +57,7 @@ impl<L> Hosts<L> {
         }
         let state = &mut self.states[host];
         if slot == DONE {
-            let (cumulative, marked) = (packets_of(spec, setup), packet.is_marked());
+            let (cumulative, marked) = (setup.packets(spec), packet.is_marked());
             let reply = Reply { seq: packet.seq, covers: 1, cumulative, marked, nack: false };
             state.answer(acknowledgement(packet, reply, packet.time_ps, setup), report, wire);
             return;
@@ -73,6 +77,9 @@ impl<L> Hosts<L> {
             let goes = if reply.nack { Report::NONE } else { report };
             forget(if reply.nack { report } else { Report::NONE }, wire);
             state.answer(acknowledgement(packet, reply, packet.time_ps, setup), goes, wire);
+        }
+        if spec.coded {
+            it.ask_for_blocks(Some(packet), slot, state, setup, wire);
         }
         if setup.host.ack_every == 1 && !it.receiver.is_complete() {
             if replies[1].is_none() {
@@ -124,16 +131,29 @@ impl<L> Hosts<L> {
             self.receivers.push(None);
             self.receivers.len() as u32 - 1
         });
-        let takes_notes = host.cnp.is_some() || host.int || host.on_ramp.is_some() && spec.on_ramp;
+        let on_ramp = host.on_ramp.is_some() && spec.on_ramp;
+        let takes_notes = host.cnp.is_some() || host.int || on_ramp || spec.coded;
+        let receiver = match (setup.blocks(spec), setup.block_timer(spec)) {
+            (Some(blocks), Some(timer)) => {
+                let subflows = match host.path {
+                    _ if host.coding.is_none_or(|coding| !coding.gaps) => 0,
+                    PathChoice::PerPacket(_) => 0,
+                    PathChoice::UnoLb(it) => it.subflows,
+                    PathChoice::PerFlow | PathChoice::AfterTimeout | PathChoice::Plb(_) => 1,
+                };
+                Receiver::coded(blocks, host.ack_every, timer, subflows)
+            }
+            _ => Receiver::new(setup.packets(spec), host.ack_every, host.recovery),
+        };
         self.receivers[slot as usize] = Some(Receiving {
-            receiver: Receiver::new(packets_of(spec, setup), host.ack_every, host.recovery),
+            receiver,
             flow: packet.flow,
             held_back: *packet,
             flush_at_ps: u64::MAX,
             ack_delay_ps,
             notes: takes_notes.then(|| {
                 let notifier = host.cnp.map(|cnp| Generator::new(cnp.interval));
-                Box::new(Notes { notifier, unanswered: 0, report: Report::NONE })
+                Box::new(Notes { newest: None, blocks_at_ps: u64::MAX, notifier, unanswered: 0, report: Report::NONE })
             }),
         });
         self.receiver_of[packet.flow as usize] = slot;
@@ -153,9 +173,47 @@ impl<L> Hosts<L> {
             state.answer(acknowledgement(&it.held_back, reply, state.now_ps, setup), report, wire);
         }
     }
+
+    /// The timer of a block ends, if the receiver is still the one that set it.
+    pub(super) fn on_block_timer(&mut self, host: usize, slot: u32, flow: u32, setup: &Setup, wire: &mut impl Wire) {
+        let state = &mut self.states[host];
+        let Some(it) = self.receivers[slot as usize].as_mut().filter(|it| it.flow == flow) else { return };
+        let Some(notes) = it.notes.as_mut().filter(|notes| notes.blocks_at_ps == state.now_ps) else { return };
+        notes.blocks_at_ps = u64::MAX;
+        it.ask_for_blocks(None, slot, state, setup, wire);
+    }
 }
 
 impl Receiving {
+    /// Asks for the blocks that are to be asked for now, `packet` having come, and sets the timer of the next one.
+    #[inline(never)]
+    fn ask_for_blocks(
+        &mut self,
+        packet: Option<&Packet>,
+        slot: u32,
+        state: &mut HostState,
+        setup: &Setup,
+        wire: &mut impl Wire,
+    ) {
+        let Some(notes) = &mut self.notes else { return };
+        notes.newest = packet.copied().or(notes.newest);
+        let Some(newest) = notes.newest else { return };
+        let now = Time::from_ps(state.now_ps);
+        let spec = &setup.flows[self.flow as usize];
+        while let Some(nack) = self.receiver.next_nack(now) {
+            let about = Packet { time_ps: state.now_ps, ..newest };
+            let mut request = signal(&about, spec, Kind::BlockNack, setup.host.ack_size);
+            request.set_block_nack(&nack);
+            state.answer(request, Report::NONE, wire);
+        }
+        let alarm_ps = self.receiver.block_alarm().ps();
+        if alarm_ps < notes.blocks_at_ps {
+            notes.blocks_at_ps = alarm_ps;
+            state.blocks.push(Reverse((alarm_ps, self.flow, slot)));
+            state.alarm_ps = state.alarm_ps.min(alarm_ps);
+        }
+    }
+
     fn take_report(&mut self) -> Report {
         self.notes.as_mut().map_or(Report::NONE, |notes| std::mem::replace(&mut notes.report, Report::NONE))
     }
@@ -181,7 +239,7 @@ impl Notes {
             && spec.on_ramp
         {
             self.unanswered += 1;
-            if self.unanswered >= on_ramp.ack_every || packet.seq + 1 == packets_of(spec, setup) {
+            if self.unanswered >= on_ramp.ack_every || packet.seq + 1 == setup.packets(spec) {
                 self.unanswered = 0;
                 let answer = signal(packet, spec, Kind::OrAck, on_ramp.ack_size);
                 let clock_ns = setup.clock_ns(spec.dst, now);
@@ -195,10 +253,6 @@ fn forget(report: Report, wire: &mut impl Wire) {
     if report != Report::NONE {
         wire.forget(report);
     }
-}
-
-fn packets_of(spec: &FlowSpec, setup: &Setup) -> u32 {
-    spec.size.get().div_ceil(setup.host.mss.into()) as u32
 }
 
 /// The acknowledgement of a data packet, on the path that the packet's entropy gives.

@@ -4,7 +4,7 @@ use std::cmp::Reverse;
 
 use flow::{FlowStats, Hold, SendState, Sender};
 use laws::ControlLaw;
-use units::{Bytes, Span, Time, below, mix64};
+use units::{Bytes, Span, Time};
 
 use super::edge::Edge;
 use super::pauses::ANSWERS;
@@ -12,7 +12,7 @@ use super::{Context, HostState, Hosts, Wire};
 use crate::outcome::FlowOutcome;
 use crate::packet::{Kind, Packet};
 use crate::series::{FlowSample, Ticks};
-use crate::setup::{FlowId, Setup, Spray};
+use crate::setup::{FlowId, Setup};
 
 /// Where a sending flow waits.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -28,7 +28,6 @@ pub(super) struct Active<L> {
     pub(super) sender: Sender<L>,
     pub(super) flow: u32,
     pub(super) dst: u32,
-    pub(super) entropy: u16,
     pub(super) queued: Queued,
     pub(super) class: u8,
     /// When the flow's timer fires that is not outdated.
@@ -166,19 +165,12 @@ impl<L: ControlLaw> Active<L> {
     fn next_packet(&mut self, now: Time, setup: &Setup) -> Packet {
         let segment = self.take(now, setup);
         self.sent += Bytes::new(segment.bytes.into());
-        let entropy = match setup.host.spray {
-            Spray::PerFlow | Spray::AfterTimeout => self.entropy,
-            Spray::PerPacket(entropies) => {
-                let packet = u64::from(segment.seq) << 8 | u64::from(segment.attempt);
-                below(mix64(mix64(setup.seed ^ u64::from(self.flow)) ^ packet), entropies.into()) as u16
-            }
-        };
         let mut packet = Packet {
             time_ps: now.ps(),
             flow: self.flow,
             seq: segment.seq,
             dst: self.dst,
-            entropy,
+            entropy: self.sender.entropy(segment.seq, segment.attempt),
             size: (segment.bytes + setup.host.header) as u16,
             attempt: segment.attempt,
             ..Packet::default()
@@ -213,11 +205,6 @@ impl<L: ControlLaw> Active<L> {
                 trace,
             });
         }
-    }
-
-    /// Another entropy: what a load balancer does to a flow whose path it gives up.
-    pub(super) fn next_entropy(&self) -> u16 {
-        mix64(u64::from(self.entropy) << 32 | u64::from(self.flow)) as u16
     }
 
     fn hold(&self) -> Option<&Hold> {

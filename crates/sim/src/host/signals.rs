@@ -23,7 +23,7 @@ impl<L: ControlLaw> Hosts<L> {
             Kind::Pause => it.pause(packet.class()),
             Kind::Resume => it.resume(packet.class(), &mut self.senders),
             Kind::Transfer | Kind::Feedback => {}
-            Kind::Nack | Kind::Cnp | Kind::DirectCnp | Kind::DirectInt | Kind::OrAck => {
+            Kind::Nack | Kind::BlockNack | Kind::Cnp | Kind::DirectCnp | Kind::DirectInt | Kind::OrAck => {
                 let hops = if report == Report::NONE { &[] } else { wire.hops(report) };
                 self.tell_sender(host, packet, hops, context);
             }
@@ -43,6 +43,7 @@ impl<L: ControlLaw> Hosts<L> {
         active.sample(now, &mut self.samples);
         match packet.kind() {
             Kind::Nack => active.sender.on_nack(now, &header(packet)),
+            Kind::BlockNack => active.sender.on_block_nack(now, &packet.block_nack()),
             Kind::Cnp => active.sender.on_notification(&Notification::Cnp { now }),
             Kind::DirectCnp => active.sender.on_notification(&Notification::DirectCnp { now }),
             Kind::DirectInt => active.sender.on_direct_int(now, packet.seq, packet.attempt, hops),

@@ -24,6 +24,7 @@ pub(crate) fn flow(src: u32, dst: u32, size: u64) -> FlowSpec {
         kind: 0,
         class: 1,
         on_ramp: false,
+        coded: false,
     }
 }
 

@@ -7,9 +7,10 @@ use fabric::{
     Bursts, Ecn, Gate, InService, Limit, LinkId, MarkAt, Network, NodeKind, Outages, Pfc, Phantom, PortConfig, Routes,
     Switch,
 };
+use flow::{Code, PathChoice, Plb, Recovery, UnoLb};
 use laws::catalog::Kind;
 use proptest::prelude::*;
-use sim::{FlowId, FlowSpec, HostConfig, SeriesConfig, Setup, Spray, Start};
+use sim::{Coding, FlowId, FlowSpec, HostConfig, SeriesConfig, Setup, Start};
 use units::{Bytes, Frac, Rate, Span, Time};
 
 /// A random run and the law that all its flows use.
@@ -85,6 +86,44 @@ fn network(buffer: BoxedStrategy<u64>, gate: BoxedStrategy<Gate>) -> impl Strate
     )
 }
 
+fn path() -> impl Strategy<Value = PathChoice> {
+    let unolb = (1..=16u8, proptest::option::of(1..3_000i64), any::<bool>());
+    let plb = (0..=100u64, 1..4u32, 1..13u32);
+    prop_oneof![
+        Just(PathChoice::PerFlow),
+        Just(PathChoice::AfterTimeout),
+        Just(PathChoice::PerPacket(16)),
+        unolb.prop_map(|(subflows, recent_us, random)| {
+            PathChoice::UnoLb(UnoLb { subflows, recent: recent_us.map(Span::from_us), random })
+        }),
+        plb.prop_map(|(percent, idle_rounds, rounds)| {
+            PathChoice::Plb(Plb { threshold: Frac::ratio(percent, 100), idle_rounds, rounds })
+        }),
+    ]
+}
+
+fn coding() -> impl Strategy<Value = Option<Coding>> {
+    let code = (1..=12u8, 1..=4u8, proptest::option::weighted(0.3, 1..200_000u64));
+    let coding = (code, proptest::option::of(1..3_000i64), any::<bool>(), any::<bool>());
+    proptest::option::weighted(0.4, coding).prop_map(|coding| {
+        coding.map(|((data, parity, tail), timer_us, gaps, eager)| Coding {
+            code: Code { data, parity, tail: tail.map(Bytes::new) },
+            block_timer: timer_us.map(Span::from_us),
+            gaps,
+            eager,
+        })
+    })
+}
+
+/// Makes all hosts recover in this way. Flows are coded under selective recovery alone.
+pub(crate) fn recover(setup: &mut Setup, recovery: Recovery) {
+    setup.host.recovery = recovery;
+    if recovery != Recovery::Selective {
+        setup.host.coding = None;
+        setup.flows.iter_mut().for_each(|flow| flow.coded = false);
+    }
+}
+
 /// Anything that can be simulated in a moment. All flows can end before the stop.
 pub(crate) fn case() -> impl Strategy<Value = Case> {
     case_with((10_000..150_000u64).boxed(), Just(Gate::default()).boxed())
@@ -93,9 +132,9 @@ pub(crate) fn case() -> impl Strategy<Value = Case> {
 /// The same, with buffers and gates of ports from here.
 pub(crate) fn case_with(buffer: BoxedStrategy<u64>, gate: BoxedStrategy<Gate>) -> impl Strategy<Value = Case> {
     let flows = proptest::collection::vec((any::<u32>(), any::<u32>(), 1..400_000u64, 0..300u64, 0..5u8), 1..12);
-    let host = (prop_oneof![Just(1000u32), Just(4096)], 1..4u8, any::<bool>(), any::<bool>());
+    let host = (prop_oneof![Just(1000u32), Just(4096)], 1..4u8, path(), any::<bool>(), coding());
     (network(buffer, gate), flows, host, 0..Kind::ALL.len(), any::<u64>()).prop_map(
-        |(network, flows, (mss, ack_every, spray, timeouts_cut), kind, seed)| {
+        |(network, flows, (mss, ack_every, path, timeouts_cut, coding), kind, seed)| {
             let hosts = network.hosts().len() as u32;
             let mut last_dst = 0;
             let specs: Vec<FlowSpec> = (0u32..)
@@ -113,7 +152,9 @@ pub(crate) fn case_with(buffer: BoxedStrategy<u64>, gate: BoxedStrategy<Gate>) -
                         Some(previous) if after == 0 => Start::After(FlowId(previous)),
                         _ => Start::At(Time::from_us(start_us)),
                     };
-                    FlowSpec { start, ..super::flow(src, dst, size) }
+                    // Where flows are coded, three in four are.
+                    let coded = coding.is_some() && index % 4 > 0;
+                    FlowSpec { start, coded, ..super::flow(src, dst, size) }
                 })
                 .collect();
             let (network, routes) = failing(network, seed);
@@ -121,11 +162,8 @@ pub(crate) fn case_with(buffer: BoxedStrategy<u64>, gate: BoxedStrategy<Gate>) -
                 mss,
                 ack_every,
                 timeouts_cut,
-                spray: match (spray, seed % 3) {
-                    (true, _) => Spray::PerPacket(16),
-                    (false, 0) => Spray::AfterTimeout,
-                    (false, _) => Spray::PerFlow,
-                },
+                path,
+                coding,
                 rto_max: Span::from_ms(50),
                 ..HostConfig::default()
             };

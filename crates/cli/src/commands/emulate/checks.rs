@@ -3,7 +3,7 @@
 use emulator::RouterOutcome;
 use fabric::LinkId;
 use scenario::BuiltRun;
-use sim::{Setup, Spray};
+use sim::{PathChoice, Setup};
 use units::{Rate, Span};
 
 use crate::args::EmulateArgs;
@@ -29,12 +29,19 @@ pub(super) fn refuse(built: &BuiltRun, args: &EmulateArgs) -> Result<(), Failure
     if hosts > MOST_HOSTS {
         return refused(format!("[topology] has {hosts} hosts, and at most {MOST_HOSTS} are emulated"));
     }
-    if let Spray::PerPacket(_) = setup.host.spray {
-        return refused(
-            "`host.path` is \"spray\", and the kernel's TCP takes packets that come out of order for lost; \"ecmp\" is \
+    let out_of_order = match setup.host.path {
+        PathChoice::PerPacket(_) => Some("spray"),
+        PathChoice::UnoLb(_) => Some("unolb"),
+        PathChoice::PerFlow | PathChoice::AfterTimeout | PathChoice::Plb(_) => None,
+    };
+    if let Some(path) = out_of_order {
+        return refused(format!(
+            "`host.path` is \"{path}\", and the kernel's TCP takes packets that come out of order for lost; \"ecmp\" is \
              accepted, as in --set host.path=ecmp"
-                .to_owned(),
-        );
+        ));
+    }
+    if args.command.is_empty() && setup.flows.iter().any(|flow| flow.coded) {
+        return refused("`host.coding` is on, and the kernel's TCP codes nothing; --set host.coding=false".to_owned());
     }
     let flows = setup.flows.len();
     if args.command.is_empty() && flows > emulator::MOST_FLOWS {
@@ -81,8 +88,11 @@ pub(super) fn warnings(built: &BuiltRun, args: &EmulateArgs) -> Vec<String> {
             list(real)
         ));
     }
-    if own_traffic && setup.host.spray == Spray::AfterTimeout {
+    if own_traffic && setup.host.path == PathChoice::AfterTimeout {
         said.push("`host.path` is \"repath\", and the kernel's TCP stays on its path after a timeout".to_owned());
+    }
+    if own_traffic && matches!(setup.host.path, PathChoice::Plb(_)) {
+        said.push("`host.path` is \"plb\", and the kernel's TCP stays on its path under these laws".to_owned());
     }
     said.extend(super::laws::unheard(built));
     said

@@ -1,0 +1,385 @@
+//! Which of the equal paths each packet of a flow takes. Switches choose by a hash of a packet's flow and entropy, so an
+//! entropy is a path's name.
+//!
+//! - **ECMP**: one entropy a flow; `AfterTimeout` draws another one after each retransmission timeout.
+//! - **RPS**, random packet spraying (Dixit et al., "On the Impact of Packet Spraying in Data Center Networks", INFOCOM 2013):
+//!   each transmission draws one.
+//! - **PLB** (Qureshi et al., "PLB: Congestion Signals are Simple and Effective for Network Load Balancing", SIGCOMM 2022, §3):
+//!   one entropy a flow, and another one when the path is congested. A round trip is congested if more than a share `K` of
+//!   what was acknowledged in it was marked. After `N` such rounds in a row the path is changed at the next time that nothing
+//!   is in flight, where that reorders nothing; after `M` it is changed at once, and so it is after a timeout. The pause of
+//!   changes after a timeout is not modelled.
+//! - **`UnoLB`** (Bonato et al., "Uno", SC 2025, §4.2, Algorithm 2): packets go round robin over subflows, each with an entropy;
+//!   on a request for a block or on a timeout, at most once a base round trip, a subflow that lost a packet takes the entropy
+//!   of a random one that had acknowledgements lately. Of several that did, the one that was silent longest (the paper has
+//!   a single packet there). If none had, it draws a new one: the paper is silent, and a path that nobody tried is worth no
+//!   less than one that is dead.
+//!
+//! The subflow of a transmission is `seq + attempt - 1` modulo their number, so what is sent for the first time goes round robin,
+//! what is sent again takes the subflow after the one that lost it, and neither packets nor records need to carry it.
+
+use alloc::boxed::Box;
+use alloc::vec::Vec;
+
+use laws::{Ack, Round};
+use units::{Frac, Span, Time, below, mix64};
+
+/// How a flow's packets choose among equal paths.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum PathChoice {
+    /// One entropy a flow: ECMP.
+    PerFlow,
+    /// One entropy a flow, and another one after each of its retransmission timeouts.
+    AfterTimeout,
+    /// Each packet draws one of this many entropies: random packet spraying.
+    PerPacket(u16),
+    /// Round robin over subflows that leave bad paths.
+    UnoLb(UnoLb),
+    /// One entropy a flow, and another one when its path is congested.
+    Plb(Plb),
+}
+
+/// Parameters of `UnoLB`.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct UnoLb {
+    /// Subflows (n), 1 to 64.
+    pub subflows: u8,
+    /// An acknowledgement within this time is recent; none: one base round trip.
+    pub recent: Option<Span>,
+    /// As the published simulator does: every subflow that was silent for half a base round trip draws an entropy,
+    /// instead of one taking that of another subflow.
+    pub random: bool,
+}
+
+/// Parameters of PLB.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Plb {
+    /// A round trip in which more than this share was marked is congested (K).
+    pub threshold: Frac,
+    /// After so many congested rounds in a row the path is changed when nothing is in flight (N), at least 1.
+    pub idle_rounds: u32,
+    /// After so many it is changed at once (M), at least 1.
+    pub rounds: u32,
+}
+
+const ECMP: u64 = 0x4543_4d50;
+const SUBFLOW: u64 = 0x5355_4246;
+
+/// The paths of one flow.
+#[derive(Debug)]
+pub(crate) struct Paths {
+    /// What chance hangs on.
+    salt: u64,
+    flow: u32,
+    /// The flow's, where it has one at a time.
+    entropy: u16,
+    rule: Rule,
+}
+
+#[derive(Debug)]
+enum Rule {
+    PerFlow,
+    AfterTimeout,
+    PerPacket(u16),
+    UnoLb(Box<Subflows>),
+    Plb(Box<PlbState>),
+}
+
+#[derive(Debug)]
+struct Subflows {
+    random: bool,
+    recent: Span,
+    base_rtt: Span,
+    all: Vec<Subflow>,
+    rerouted: Option<Time>,
+    /// Draws so far.
+    draws: u64,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Subflow {
+    entropy: u16,
+    /// Since when it has this entropy.
+    since: Time,
+    /// When the last packet was acknowledged that it sent with this entropy; the flow's start if none was.
+    heard: Option<Time>,
+}
+
+#[derive(Debug)]
+struct PlbState {
+    plb: Plb,
+    round: Round,
+    /// Congested rounds in a row.
+    congested: u32,
+}
+
+impl Paths {
+    /// The paths of flow number `flow`, which starts at `now`.
+    pub(crate) fn new(choice: PathChoice, seed: u64, flow: u32, base_rtt: Span, now: Time) -> Self {
+        let salt = mix64(seed ^ u64::from(flow));
+        let rule = match choice {
+            PathChoice::PerFlow => Rule::PerFlow,
+            PathChoice::AfterTimeout => Rule::AfterTimeout,
+            PathChoice::PerPacket(entropies) => Rule::PerPacket(entropies),
+            PathChoice::UnoLb(it) => {
+                let mut subflows = Subflows {
+                    random: it.random,
+                    recent: it.recent.unwrap_or(base_rtt),
+                    base_rtt,
+                    all: Vec::new(),
+                    rerouted: None,
+                    draws: 0,
+                };
+                for _ in 0..it.subflows.clamp(1, 64) {
+                    let entropy = subflows.draw(salt);
+                    subflows.all.push(Subflow { entropy, since: now, heard: None });
+                }
+                Rule::UnoLb(Box::new(subflows))
+            }
+            PathChoice::Plb(plb) => Rule::Plb(Box::new(PlbState { plb, round: Round::new(), congested: 0 })),
+        };
+        Self { salt, flow, entropy: mix64(seed ^ mix64(u64::from(flow) ^ ECMP)) as u16, rule }
+    }
+
+    /// The entropy of a transmission that leaves now.
+    #[inline]
+    pub(crate) fn entropy(&self, seq: u32, attempt: u8) -> u16 {
+        match &self.rule {
+            Rule::PerFlow | Rule::AfterTimeout | Rule::Plb(_) => self.entropy,
+            Rule::PerPacket(entropies) => {
+                let packet = u64::from(seq) << 8 | u64::from(attempt);
+                below(mix64(self.salt ^ packet), (*entropies).into()) as u16
+            }
+            Rule::UnoLb(it) => it.all[it.of(seq, attempt)].entropy,
+        }
+    }
+
+    /// Whether acknowledgements matter.
+    #[inline(always)]
+    pub(crate) fn listens(&self) -> bool {
+        matches!(self.rule, Rule::UnoLb(_) | Rule::Plb(_))
+    }
+
+    /// The subflow of a transmission as one bit; of no use where there are none.
+    pub(crate) fn subflow_bit(&self, seq: u32, attempt: u8) -> u64 {
+        if let Rule::UnoLb(it) = &self.rule { 1 << it.of(seq, attempt) } else { 1 }
+    }
+
+    /// A transmission is acknowledged, as the law is told.
+    #[inline(never)]
+    pub(crate) fn on_ack(&mut self, ack: &Ack, seq: u32, attempt: u8) {
+        match &mut self.rule {
+            Rule::UnoLb(it) => {
+                let subflow = it.of(seq, attempt);
+                let it = &mut it.all[subflow];
+                if ack.sent_at >= it.since {
+                    it.heard = Some(ack.now);
+                }
+            }
+            Rule::Plb(it) => {
+                it.round.count(ack);
+                if !it.round.is_over(ack) {
+                    return;
+                }
+                let congested = it.round.marked_fraction() > it.plb.threshold;
+                it.congested = if congested { it.congested + 1 } else { 0 };
+                it.round.restart(ack);
+                if it.congested >= it.plb.rounds {
+                    self.change();
+                }
+            }
+            Rule::PerFlow | Rule::AfterTimeout | Rule::PerPacket(_) => {}
+        }
+    }
+
+    /// A packet is about to leave while none is in flight.
+    pub(crate) fn on_idle(&mut self) {
+        if let Rule::Plb(it) = &self.rule
+            && it.congested >= it.plb.idle_rounds
+        {
+            self.change();
+        }
+    }
+
+    /// A retransmission timeout lost packets of these subflows, one bit each.
+    pub(crate) fn on_timeout(&mut self, now: Time, subflows: u64) {
+        match self.rule {
+            Rule::AfterTimeout | Rule::Plb(_) => self.change(),
+            Rule::UnoLb(_) => self.on_nack(now, subflows),
+            Rule::PerFlow | Rule::PerPacket(_) => {}
+        }
+    }
+
+    /// A block cannot be given back, because packets of these subflows, one bit each, were lost.
+    pub(crate) fn on_nack(&mut self, now: Time, subflows: u64) {
+        if let Rule::UnoLb(it) = &mut self.rule {
+            it.reroute(now, subflows, self.salt);
+        }
+    }
+
+    /// Another entropy for the whole flow.
+    fn change(&mut self) {
+        self.entropy = mix64(u64::from(self.entropy) << 32 | u64::from(self.flow)) as u16;
+        if let Rule::Plb(it) = &mut self.rule {
+            it.congested = 0;
+        }
+    }
+}
+
+impl Subflows {
+    fn of(&self, seq: u32, attempt: u8) -> usize {
+        (seq as usize + usize::from(attempt.wrapping_sub(1))) % self.all.len()
+    }
+
+    fn draw(&mut self, salt: u64) -> u16 {
+        self.draws += 1;
+        mix64(salt ^ mix64(self.draws ^ SUBFLOW)) as u16
+    }
+
+    fn reroute(&mut self, now: Time, lost: u64, salt: u64) {
+        if self.rerouted.is_some_and(|last| now.since(last) <= self.base_rtt) {
+            return;
+        }
+        let heard_within = |it: &Subflow, span: Span| it.heard.is_some_and(|heard| now.since(heard) <= span);
+        if self.random {
+            let silent = self.base_rtt.over(2);
+            for subflow in 0..self.all.len() {
+                if !heard_within(&self.all[subflow], silent) {
+                    let entropy = self.draw(salt);
+                    self.all[subflow] = Subflow { entropy, since: now, heard: None };
+                    self.rerouted = Some(now);
+                }
+            }
+            return;
+        }
+        let silence = |&subflow: &usize| self.all[subflow].heard;
+        let Some(bad) = (0..self.all.len()).filter(|&subflow| lost >> subflow & 1 != 0).min_by_key(silence) else {
+            return;
+        };
+        let good = |&subflow: &usize| subflow != bad && heard_within(&self.all[subflow], self.recent);
+        let alive: Vec<usize> = (0..self.all.len()).filter(good).collect();
+        let drawn = self.draw(salt);
+        let entropy = match u32::try_from(alive.len()) {
+            Ok(0) | Err(_) => drawn,
+            Ok(count) => self.all[alive[below(mix64(salt ^ self.draws), count) as usize]].entropy,
+        };
+        self.all[bad] = Subflow { entropy, since: now, heard: None };
+        self.rerouted = Some(now);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use laws::Cookie;
+    use units::Bytes;
+
+    const RTT: Span = Span::from_us(100);
+
+    fn us(us: u64) -> Time {
+        Time::from_us(us)
+    }
+
+    fn paths(choice: PathChoice) -> Paths {
+        Paths::new(choice, 1, 7, RTT, Time::ZERO)
+    }
+
+    fn unolb(subflows: u8, random: bool) -> Paths {
+        paths(PathChoice::UnoLb(UnoLb { subflows, recent: None, random }))
+    }
+
+    /// A packet that left at `sent_us` is acknowledged a round trip later.
+    fn ack(sent_us: u64, delivered_at_send: u64, marked: u64) -> Ack<'static> {
+        Ack {
+            now: us(sent_us) + RTT,
+            sent_at: us(sent_us),
+            rtt: RTT,
+            acked: Bytes::new(100),
+            marked: Bytes::new(marked),
+            in_flight: Bytes::ZERO,
+            delivered: Bytes::new(delivered_at_send + 100),
+            delivered_at_send: Bytes::new(delivered_at_send),
+            delivered_time_at_send: Time::ZERO,
+            send_elapsed: Span::ZERO,
+            app_limited: false,
+            cookie: Cookie::NONE,
+            hops: &[],
+        }
+    }
+
+    fn entropies(paths: &Paths, subflows: u32) -> Vec<u16> {
+        (0..subflows).map(|seq| paths.entropy(seq, 1)).collect()
+    }
+
+    #[test]
+    fn packets_go_round_robin_and_again_on_the_next_subflow() {
+        let it = unolb(4, false);
+        let own = entropies(&it, 4);
+        assert_eq!((it.entropy(6, 1), it.entropy(6, 2), it.entropy(6, 3)), (own[2], own[3], own[0]));
+        assert_eq!((it.entropy(0, 255), it.entropy(0, 0)), (own[2], own[3]));
+        assert_eq!(it.subflow_bit(6, 2), 1 << 3);
+    }
+
+    #[test]
+    fn a_bad_subflow_takes_a_path_that_was_heard_of_once_a_round_trip() {
+        let mut it = unolb(4, false);
+        let before = entropies(&it, 4);
+        // Subflow 1 was heard of within a round trip, subflow 3 is older, 0 and 2 never were.
+        it.on_ack(&ack(0, 0, 0), 3, 1);
+        it.on_ack(&ack(150, 0, 0), 1, 1);
+        it.on_nack(us(320), 0b1100);
+        let after = entropies(&it, 4);
+        assert_eq!(after, [before[0], before[1], before[1], before[3]], "the silent one of the two moves");
+        it.on_timeout(us(420), 0b0001);
+        assert_eq!(entropies(&it, 4), after, "one base round trip has not passed");
+        // A packet that left on the old path says nothing of the new one.
+        it.on_ack(&ack(319, 0, 0), 2, 1);
+        it.on_timeout(us(421), 0b0001);
+        let last = entropies(&it, 4);
+        assert_eq!(last[1..], after[1..]);
+        assert!(!after.contains(&last[0]), "nobody was heard of, so it draws");
+    }
+
+    #[test]
+    fn as_published_all_silent_subflows_draw() {
+        let mut it = unolb(4, true);
+        let before = entropies(&it, 4);
+        it.on_ack(&ack(0, 0, 0), 3, 1);
+        it.on_ack(&ack(55, 0, 0), 1, 1);
+        it.on_nack(us(160), 0b0010);
+        let after = entropies(&it, 4);
+        let changed: Vec<usize> = (0..4).filter(|&subflow| before[subflow] != after[subflow]).collect();
+        assert_eq!(changed, [0, 2, 3]);
+    }
+
+    #[test]
+    fn plb_leaves_a_congested_path_when_idle_or_at_last_at_once() {
+        let mut it = paths(PathChoice::Plb(Plb { threshold: Frac::HALF, idle_rounds: 3, rounds: 5 }));
+        let first = it.entropy(0, 1);
+        let mut round = 0;
+        let mut rounds = |it: &mut Paths, count: u64, marked: u64| {
+            for _ in 0..count {
+                it.on_ack(&ack(round, round * 100, marked), 0, 1);
+                round += 1;
+            }
+        };
+        // Half is not more than half.
+        rounds(&mut it, 20, 50);
+        rounds(&mut it, 2, 51);
+        it.on_idle();
+        assert_eq!(it.entropy(0, 1), first);
+        rounds(&mut it, 1, 51);
+        it.on_idle();
+        let second = it.entropy(0, 1);
+        assert_ne!(second, first);
+        rounds(&mut it, 4, 100);
+        rounds(&mut it, 1, 0);
+        rounds(&mut it, 4, 100);
+        assert_eq!(it.entropy(0, 1), second, "a round without marks breaks the row");
+        rounds(&mut it, 1, 100);
+        assert_ne!(it.entropy(0, 1), second);
+        let third = it.entropy(0, 1);
+        it.on_timeout(us(0), 1);
+        assert_ne!(it.entropy(0, 1), third);
+    }
+}

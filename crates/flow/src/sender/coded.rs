@@ -1,0 +1,149 @@
+//! What erasure coding changes in a sender. Bonato et al., "Uno" (SC 2025), §4.2.
+//!
+//! A packet held for lost leaves the flight, and the law hears of it, as in any flow. But it is sent again only when its
+//! block needs it: when the receiver asks for the block, when a retransmission timeout strikes, when a block has waited that
+//! long for a request that may be lost, or, where the sender is eager, at once. What is sent again is just enough to make the
+//! block whole, its first missing packets.
+//!
+//! A request names packets. Those that left less than a base round trip ago are not meant: the request left before they could
+//! have come. The others are lost, whatever the sender thought.
+//!
+//! The receiver's cumulative number passes what blocks gave back, so it settles blocks, but does not show which packets
+//! came: a packet whose acknowledgement alone was lost counts as lost for the law.
+
+use laws::{ControlLaw, Loss, LossCause};
+use units::{Bytes, Time};
+
+use super::Sender;
+use crate::records::State;
+use crate::tracker::BlockNack;
+
+impl<L: ControlLaw> Sender<L> {
+    /// Settles the blocks of which the receiver says that they are whole.
+    #[inline(never)]
+    pub(super) fn settle_whole_blocks(&mut self) {
+        if let Some(ledger) = &mut self.ledger {
+            ledger.forget_below(self.records.first());
+        }
+        while let Some(block) = self.ledger.as_mut().and_then(|ledger| ledger.next_whole(self.cumulative)) {
+            self.settle_block(block);
+        }
+    }
+
+    /// A packet that `was` in this state is acknowledged.
+    #[inline(never)]
+    pub(super) fn count_in_block(&mut self, seq: u32, was: State) {
+        let bytes = self.bytes_of(seq);
+        if was == State::Missing {
+            // It was late, and nothing else will show it.
+            self.tolerate_more();
+        }
+        if let Some(block) = self.ledger.as_mut().and_then(|ledger| ledger.on_acked(seq, bytes, was)) {
+            self.settle_block(block);
+        }
+    }
+
+    /// The receiver has a block: none of its packets is sent again.
+    fn settle_block(&mut self, block: u32) {
+        let Some(ledger) = &mut self.ledger else { return };
+        let Some(recovered) = ledger.settle(block) else { return };
+        self.stats.recovered += u64::from(recovered);
+        let packets = ledger.blocks().packets(block);
+        for seq in packets.start.max(self.records.first())..packets.end.min(self.records.end()) {
+            let record = self.records.get_mut(seq);
+            if matches!(record.state, State::Missing | State::Lost) {
+                record.state = State::Acked;
+            }
+        }
+    }
+
+    /// A packet in flight, of a block, is held for lost.
+    #[inline(never)]
+    pub(super) fn miss_in_block(&mut self, now: Time, seq: u32) {
+        let Some(ledger) = &mut self.ledger else { return };
+        let Some(block) = ledger.blocks().block_of(seq) else { return };
+        self.records.get_mut(seq).state = ledger.on_missing(now, block);
+        if ledger.is_eager() {
+            self.resend_asked(now, block);
+        }
+    }
+
+    /// Sends again what a block needs, and leaves the path that took it.
+    fn resend_asked(&mut self, now: Time, block: u32) {
+        let subflows = self.resend_block(block);
+        if subflows != 0 {
+            self.paths.on_nack(now, subflows);
+        }
+    }
+
+    /// Sends again what a block needs. Gives the subflows that lost its missing packets, one bit each; none if it needs none.
+    fn resend_block(&mut self, block: u32) -> u64 {
+        let Some(ledger) = &mut self.ledger else { return 0 };
+        let packets = ledger.blocks().packets(block);
+        let mut excess = ledger.take_excess(block);
+        if excess == 0 {
+            return 0;
+        }
+        let mut subflows = 0;
+        for seq in packets.start.max(self.records.first())..packets.end.min(self.records.end()) {
+            let record = self.records.get_mut(seq);
+            if matches!(record.state, State::Missing | State::Lost) {
+                subflows |= self.paths.subflow_bit(seq, record.attempt);
+            }
+            if record.state == State::Missing && excess > 0 {
+                record.state = State::Lost;
+                self.lost.push_back(seq);
+                excess -= 1;
+            }
+        }
+        debug_assert_eq!(excess, 0, "block {block} misses fewer packets than were counted");
+        subflows
+    }
+
+    /// The receiver cannot give back a block.
+    #[inline(never)]
+    pub fn on_block_nack(&mut self, now: Time, nack: &BlockNack) {
+        self.stats.nacks += 1;
+        let Some(blocks) = self.ledger.as_ref().map(|ledger| *ledger.blocks()) else { return };
+        if nack.block >= blocks.count() {
+            return;
+        }
+        let packets = blocks.packets(nack.block);
+        let (mut lost, mut newest) = (Bytes::ZERO, Time::ZERO);
+        for seq in packets.start.max(self.records.first())..packets.end.min(self.records.end()) {
+            let record = *self.records.get(seq);
+            let named = nack.missing >> (seq - packets.start) & 1 != 0;
+            if named && record.state == State::InFlight && record.sent_at + self.config.base_rtt <= now {
+                self.lose(now, seq);
+                lost += Bytes::new(self.bytes_of(seq).into());
+                newest = newest.max(record.sent_at);
+            }
+        }
+        if !lost.is_zero() {
+            let cause = LossCause::Nack;
+            self.tell_of_loss(&Loss { now, sent_at: newest, lost, in_flight: self.in_flight, cause });
+        }
+        self.resend_asked(now, nack.block);
+        self.records.trim();
+    }
+
+    /// Sends again what blocks need that have waited for a request as long as a timeout, and, when a timeout struck and
+    /// these `subflows` lost packets, what any block needs.
+    #[inline(never)]
+    pub(super) fn resend_overdue(&mut self, now: Time, mut subflows: u64) {
+        let timeout = self.timeout();
+        let mut resent = 0;
+        loop {
+            let Some(ledger) = &mut self.ledger else { return };
+            let since = ledger.waits_since();
+            let due = since != Time::NEVER && (subflows != 0 || since.saturating_add(timeout) <= now);
+            let Some(block) = ledger.next_waiting(since).filter(|_| due) else { break };
+            resent |= self.resend_block(block);
+        }
+        subflows |= resent;
+        if subflows != 0 {
+            self.count_timeout(now, subflows);
+        }
+        self.records.trim();
+    }
+}

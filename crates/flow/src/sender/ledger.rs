@@ -1,0 +1,159 @@
+//! What the sender of a coded flow knows of its blocks: how many packets of each are acknowledged and how many are held for
+//! lost, which are settled, and which wait for the receiver's request.
+//!
+//! A block is settled when enough of its packets are acknowledged to give it back, or the receiver says that it is whole. It
+//! needs packets again only when more of it are missing than it has parity, and then as many as that is more: what was not
+//! sent yet, is on its way or is acknowledged can still come to `data` packets otherwise.
+
+use alloc::collections::VecDeque;
+
+use units::{Bytes, Time};
+
+use crate::blocks::Blocks;
+use crate::records::State;
+
+#[derive(Clone, Copy, Debug)]
+struct Count {
+    acked: u8,
+    /// Held for lost, and not to be sent again so far.
+    missing: u8,
+    settled: bool,
+    /// Whether it is among those that wait.
+    waits: bool,
+    /// Its data that is not delivered; at most 48 packets of 64 KiB.
+    owed: u32,
+}
+
+/// The blocks of one flow as its sender knows them.
+#[derive(Debug)]
+pub(super) struct Ledger {
+    blocks: Blocks,
+    eager: bool,
+    /// The first block of `counts`: of those before, all packets are settled.
+    first: u32,
+    counts: VecDeque<Count>,
+    /// The first block that the receiver has not said to be whole.
+    told: u32,
+    delivered: Bytes,
+    /// Blocks that miss too many packets, since when, in that order; some are out of date.
+    waiting: VecDeque<(u32, Time)>,
+}
+
+impl Ledger {
+    pub(super) fn new(blocks: Blocks, eager: bool) -> Self {
+        let (counts, waiting) = (VecDeque::new(), VecDeque::new());
+        Self { blocks, eager, first: 0, counts, told: 0, delivered: Bytes::ZERO, waiting }
+    }
+
+    pub(super) fn blocks(&self) -> &Blocks {
+        &self.blocks
+    }
+
+    /// Data acknowledged, or given back by its block.
+    pub(super) fn delivered(&self) -> Bytes {
+        self.delivered
+    }
+
+    /// Forgets blocks whose packets all lie below `seq`.
+    pub(super) fn forget_below(&mut self, seq: u32) {
+        while !self.counts.is_empty() && self.blocks.packets(self.first).end <= seq {
+            self.counts.pop_front();
+            self.first += 1;
+        }
+        if self.counts.is_empty() {
+            self.first = self.first.max(self.blocks.block_of(seq).unwrap_or(0));
+        }
+    }
+
+    /// The next block that ends at `seq` or below and was not given before.
+    pub(super) fn next_whole(&mut self, seq: u32) -> Option<u32> {
+        self.told = self.told.max(self.first);
+        (self.told < self.blocks.count() && self.blocks.packets(self.told).end <= seq).then(|| {
+            self.told += 1;
+            self.told - 1
+        })
+    }
+
+    fn count(&mut self, block: u32) -> Option<&mut Count> {
+        let place = block.checked_sub(self.first)? as usize;
+        while self.counts.len() <= place {
+            let owed = self.blocks.payload(self.first + self.counts.len() as u32);
+            self.counts.push_back(Count { acked: 0, missing: 0, settled: false, waits: false, owed });
+        }
+        self.counts.get_mut(place)
+    }
+
+    /// A packet of `bytes` that `was` in this state is acknowledged. Gives its block if that makes it whole.
+    pub(super) fn on_acked(&mut self, seq: u32, bytes: u32, was: State) -> Option<u32> {
+        let Some(block) = self.blocks.block_of(seq) else {
+            self.delivered += Bytes::new(bytes.into());
+            return None;
+        };
+        let (needed, is_parity) = (self.blocks.data(block), self.blocks.is_parity(seq));
+        let it = self.count(block)?;
+        it.missing -= u8::from(was == State::Missing);
+        it.acked += 1;
+        if it.settled {
+            return None;
+        }
+        let whole = it.acked == needed;
+        if !is_parity {
+            it.owed -= bytes;
+            self.delivered += Bytes::new(bytes.into());
+        }
+        whole.then_some(block)
+    }
+
+    /// Settles a block. Gives whether it was not and some of its data was missing; none if it was settled before.
+    pub(super) fn settle(&mut self, block: u32) -> Option<bool> {
+        let it = self.count(block).filter(|it| !it.settled)?;
+        let owed = core::mem::take(&mut it.owed);
+        (it.settled, it.missing, it.waits) = (true, 0, false);
+        self.delivered += Bytes::new(owed.into());
+        Some(owed > 0)
+    }
+
+    /// A packet in flight is held for lost. Gives the state that it has then.
+    pub(super) fn on_missing(&mut self, now: Time, block: u32) -> State {
+        let (parity, eager) = (self.blocks.parity(), self.eager);
+        let Some(it) = self.count(block).filter(|it| !it.settled) else { return State::Acked };
+        it.missing += 1;
+        if it.missing > parity && !eager && !it.waits {
+            it.waits = true;
+            self.waiting.push_back((block, now));
+        }
+        State::Missing
+    }
+
+    /// Whether packets are sent again without being asked for.
+    pub(super) fn is_eager(&self) -> bool {
+        self.eager
+    }
+
+    /// How many packets of a block must be sent again: they count as missing no more, and it waits no more.
+    pub(super) fn take_excess(&mut self, block: u32) -> u8 {
+        let parity = self.blocks.parity();
+        let Some(it) = self.count(block) else { return 0 };
+        let excess = it.missing.saturating_sub(parity);
+        it.missing -= excess;
+        it.waits = false;
+        excess
+    }
+
+    /// Since when the first block waits for the receiver to ask; [`Time::NEVER`] if none does.
+    pub(super) fn waits_since(&mut self) -> Time {
+        while let Some(&(block, since)) = self.waiting.front() {
+            let first = self.first;
+            if block >= first && self.count(block).is_some_and(|it| it.waits) {
+                return since;
+            }
+            self.waiting.pop_front();
+        }
+        Time::NEVER
+    }
+
+    /// The next block that waits since `time` or longer; it is to be sent again.
+    pub(super) fn next_waiting(&mut self, time: Time) -> Option<u32> {
+        (self.waits_since() <= time && !self.waiting.is_empty()).then(|| self.waiting[0].0)
+    }
+}

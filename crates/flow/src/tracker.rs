@@ -1,0 +1,219 @@
+//! What a receiver knows of the blocks of a coded flow: what came of each, which it has whole, and when to ask for one.
+//! Bonato et al., "Uno" (SC 2025), §4.2.
+//!
+//! A block's timer runs from its first packet. If it ends before enough packets have come, the block is asked for, with
+//! the packets that are missing; the next packet of it that comes sets the timer again (the paper is silent on what
+//! follows a request; its published simulator does this).
+//!
+//! Beside timers, gaps can ask, which is ours: each subflow keeps its order, so a packet of which a later one has come on
+//! the same subflow is missing, and a block that misses more packets than it has parity is asked for at once. A
+//! packet's subflow is `seq` modulo their number ([`crate::paths`]). One that was sent again may come on another, which only
+//! proves more: whatever was before it left long ago.
+
+use alloc::collections::VecDeque;
+use alloc::vec::Vec;
+
+use units::{Span, Time};
+
+use crate::Blocks;
+
+/// A receiver's request for packets of a block that it cannot give back.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct BlockNack {
+    /// The block's number.
+    pub block: u32,
+    /// The packets that are missing, one bit each from the block's first on.
+    pub missing: u64,
+}
+
+#[derive(Clone, Copy, Default, Debug)]
+struct Open {
+    /// One bit a packet.
+    came: u64,
+    /// By gaps.
+    gone: u64,
+    /// Of those, what was asked for.
+    named: u64,
+    timed: bool,
+    whole: bool,
+}
+
+/// The blocks of one flow as its receiver knows them.
+#[derive(Debug)]
+pub(crate) struct Tracker {
+    blocks: Blocks,
+    timer: Span,
+    /// The first block of `open`: all before it are whole.
+    first: u32,
+    open: VecDeque<Open>,
+    /// Timers in the order in which they end: they are all as long.
+    timers: VecDeque<(Time, u32)>,
+    /// By subflow: the first packet after the last that came. Empty where gaps do not ask.
+    after_last: Vec<u32>,
+    /// What gaps ask for.
+    asked: VecDeque<BlockNack>,
+}
+
+impl Tracker {
+    /// Blocks of which nothing came; `subflows` whose gaps ask, or 0.
+    pub(crate) fn new(blocks: Blocks, timer: Span, subflows: u8) -> Self {
+        let after_last = (0..u32::from(subflows)).collect();
+        Self {
+            blocks,
+            timer,
+            first: 0,
+            open: VecDeque::new(),
+            timers: VecDeque::new(),
+            after_last,
+            asked: VecDeque::new(),
+        }
+    }
+
+    fn open(&mut self, block: u32) -> Option<&mut Open> {
+        let place = block.checked_sub(self.first)? as usize;
+        if place >= self.open.len() {
+            self.open.resize(place + 1, Open::default());
+        }
+        self.open.get_mut(place)
+    }
+
+    /// A packet comes for the first time. Gives the packets that its block does not need any more, one bit each from the
+    /// block's first on, if this one makes it whole.
+    pub(crate) fn on_new(&mut self, now: Time, seq: u32) -> Option<(u32, u64)> {
+        let block = self.blocks.block_of(seq)?;
+        let needed = u32::from(self.blocks.data(block));
+        let packets = self.blocks.packets(block);
+        let end = now.saturating_add(self.timer);
+        let it = self.open(block)?;
+        it.came |= 1 << (seq - packets.start);
+        if it.came.count_ones() == needed {
+            it.whole = true;
+            let spare = !it.came & mask(packets.len());
+            while self.open.front().is_some_and(|it| it.whole) {
+                self.open.pop_front();
+                self.first += 1;
+            }
+            return Some((packets.start, spare));
+        }
+        if !it.timed {
+            it.timed = true;
+            self.timers.push_back((end, block));
+        }
+        None
+    }
+
+    /// What a packet, new or not, says of those before it on its subflow.
+    pub(crate) fn find_gaps(&mut self, seq: u32) {
+        let Some(subflows) = u32::try_from(self.after_last.len()).ok().filter(|&subflows| subflows > 0) else { return };
+        let place = (seq % subflows) as usize;
+        let mut gone = self.after_last[place];
+        while gone < seq {
+            self.miss(gone);
+            gone += subflows;
+        }
+        self.after_last[place] = self.after_last[place].max(seq + subflows);
+    }
+
+    /// Something later came on the subflow of packet `seq`, and that was not known before.
+    fn miss(&mut self, seq: u32) {
+        let Some(block) = self.blocks.block_of(seq) else { return };
+        let (first, parity) = (self.blocks.packets(block).start, u32::from(self.blocks.parity()));
+        let Some(it) = self.open(block).filter(|it| !it.whole) else { return };
+        it.gone |= 1 << (seq - first);
+        let missing = it.gone & !it.came;
+        if missing.count_ones() > parity && missing & !it.named != 0 {
+            it.named |= missing;
+            self.asked.push_back(BlockNack { block, missing });
+        }
+    }
+
+    /// The next request that is due at `now`.
+    pub(crate) fn next_nack(&mut self, now: Time) -> Option<BlockNack> {
+        while let Some(asked) = self.asked.pop_front() {
+            let missing = self.open(asked.block).filter(|it| !it.whole).map(|it| asked.missing & !it.came);
+            if let Some(missing) = missing {
+                return Some(BlockNack { missing, ..asked });
+            }
+        }
+        if self.alarm() > now {
+            return None;
+        }
+        let (_, block) = self.timers.pop_front()?;
+        let all = mask(self.blocks.packets(block).len());
+        let it = self.open(block)?;
+        it.timed = false;
+        Some(BlockNack { block, missing: !it.came & all })
+    }
+
+    /// When the first timer ends.
+    pub(crate) fn alarm(&mut self) -> Time {
+        while let Some(&(end, block)) = self.timers.front() {
+            if self.open(block).is_some_and(|it| !it.whole) {
+                return end;
+            }
+            self.timers.pop_front();
+        }
+        Time::NEVER
+    }
+}
+
+fn mask(packets: usize) -> u64 {
+    (1 << packets) - 1
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Code;
+    use units::Bytes;
+
+    fn tracker(subflows: u8) -> Tracker {
+        let code = Code { data: 4, parity: 2, tail: None };
+        Tracker::new(Blocks::new(Bytes::new(12), 1, &code), Span::from_us(10), subflows)
+    }
+
+    fn us(us: u64) -> Time {
+        Time::from_us(us)
+    }
+
+    #[test]
+    fn a_block_is_asked_for_when_its_timer_ends_and_again_after_the_next_packet() {
+        let mut it = tracker(0);
+        assert_eq!((it.on_new(us(1), 1), it.on_new(us(4), 7), it.alarm()), (None, None, us(11)));
+        assert_eq!(it.next_nack(us(10)), None);
+        assert_eq!(it.next_nack(us(11)), Some(BlockNack { block: 0, missing: 0b11_1101 }));
+        assert_eq!((it.next_nack(us(11)), it.alarm()), (None, us(14)));
+        assert_eq!(it.on_new(us(12), 0), None);
+        assert_eq!(it.next_nack(us(14)), Some(BlockNack { block: 1, missing: 0b11_1101 }));
+        assert_eq!(it.alarm(), us(22));
+        // Whole before its timer ends: 2 and 5 are not needed.
+        assert_eq!(it.on_new(us(13), 3), None);
+        assert_eq!(it.on_new(us(13), 4), Some((0, 0b10_0100)));
+        assert_eq!((it.alarm(), it.next_nack(us(90))), (Time::NEVER, None));
+    }
+
+    #[test]
+    fn gaps_ask_as_soon_as_a_block_cannot_be_whole() {
+        let mut it = tracker(3);
+        for seq in [0, 1, 7] {
+            it.on_new(us(0), seq);
+            it.find_gaps(seq);
+        }
+        // 4 is missing: 7 has come on its subflow.
+        assert_eq!(it.next_nack(us(0)), None);
+        for seq in [8, 9] {
+            it.on_new(us(0), seq);
+            it.find_gaps(seq);
+        }
+        // So are 2 and 5, and 3 and 6 of the next block.
+        assert_eq!(it.next_nack(us(0)), Some(BlockNack { block: 0, missing: 0b11_0100 }));
+        // 3 was found after that, and has not been asked for.
+        assert_eq!(it.next_nack(us(0)), Some(BlockNack { block: 0, missing: 0b11_1100 }));
+        assert_eq!(it.next_nack(us(0)), None);
+        // It comes again, and so tells nothing new; then it is whole.
+        it.on_new(us(1), 2);
+        it.find_gaps(2);
+        assert_eq!(it.next_nack(us(1)), None);
+        assert_eq!(it.on_new(us(1), 4), Some((0, 0b10_1000)));
+    }
+}

@@ -1,0 +1,333 @@
+//! A sender and a receiver joined by a channel that reorders, duplicates and loses both ways, in virtual time.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+use flow::{
+    AckHeader, BlockNack, Blocks, Code, FlowConfig, FlowStats, PathChoice, Receiver, Recovery, Segment, SendState,
+    Sender, SenderCoding,
+};
+use laws::catalog::{Kind, Value, build};
+use laws::{Ack, Acted, ControlLaw, Cookie, Law, Loss, Notification, Path, Permit, Sent};
+use proptest::prelude::*;
+use units::{Bytes, Rate, Span, Time, mix64};
+
+pub(crate) const MSS: u32 = 1_000;
+
+/// What the channel does to packets, data and acknowledgements alike. Chances are in parts of 1,000.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Channel {
+    pub(crate) base_rtt: Span,
+    /// Each packet is up to this much late, each by its own chance: reordering.
+    pub(crate) jitter: Span,
+    pub(crate) loss: u64,
+    /// Of each block so many packets are lost at most, and at least this less one, when they are sent for the first time.
+    pub(crate) block_loss: u64,
+    pub(crate) duplication: u64,
+    pub(crate) marks: u64,
+    pub(crate) seed: u64,
+}
+
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Flow {
+    /// Data packets.
+    pub(crate) packets: u32,
+    pub(crate) last: u32,
+    pub(crate) ack_every: u8,
+    pub(crate) window: u64,
+    pub(crate) paced: bool,
+    pub(crate) kind: Kind,
+    pub(crate) recovery: Recovery,
+    pub(crate) coding: Option<Coding>,
+    pub(crate) paths: PathChoice,
+}
+
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Coding {
+    pub(crate) code: Code,
+    pub(crate) eager: bool,
+    pub(crate) timer: Span,
+    /// Whose gaps ask, or 0.
+    pub(crate) subflows: u8,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+enum Event {
+    Data { seq: u32, attempt: u8, ask: bool },
+    Ack { seq: u32, covers: u8, cumulative: u32, marked: bool, attempt: u8, nack: bool },
+    BlockNack { block: u32, missing: u64 },
+}
+
+/// What happened besides what the sender counts.
+#[derive(Clone, Copy, Default, Debug)]
+pub(crate) struct Tally {
+    pub(crate) stats: FlowStats,
+    pub(crate) lost_data: u64,
+    pub(crate) lost_acks: u64,
+    pub(crate) ended: Time,
+}
+
+/// A law, and what it is told, in bytes.
+struct Spy {
+    law: Law,
+    sent: u64,
+    lost: u64,
+}
+
+impl ControlLaw for Spy {
+    fn on_sent(&mut self, sent: &Sent) -> Cookie {
+        self.sent += sent.bytes.get();
+        self.law.on_sent(sent)
+    }
+
+    fn on_ack(&mut self, ack: &Ack) {
+        self.law.on_ack(ack);
+    }
+
+    fn on_loss(&mut self, loss: &Loss) {
+        self.lost += loss.lost.get();
+        self.law.on_loss(loss);
+    }
+
+    fn on_notification(&mut self, notification: &Notification) {
+        self.law.on_notification(notification);
+    }
+
+    fn on_timer(&mut self, now: Time) {
+        self.law.on_timer(now);
+    }
+
+    fn next_timer(&self) -> Time {
+        self.law.next_timer()
+    }
+
+    fn permit(&self) -> Permit {
+        self.law.permit()
+    }
+
+    fn retimes(&self) -> bool {
+        self.law.retimes()
+    }
+
+    fn acted(&self) -> Acted {
+        self.law.acted()
+    }
+}
+
+struct World {
+    channel: Channel,
+    now: Time,
+    events: BinaryHeap<Reverse<(Time, u64, Event)>>,
+    count: u64,
+    tally: Tally,
+    blocks: Option<Blocks>,
+}
+
+impl World {
+    fn chance(&self, of: u64, salt: u64) -> bool {
+        mix64(self.channel.seed ^ mix64(self.count << 8 | salt)) % 1_000 < of
+    }
+
+    /// Sends a packet one way, once or twice; each copy is lost or late by its own chance.
+    fn carry(&mut self, event: Event) {
+        let copies = 1 + u64::from(self.chance(self.channel.duplication, 1));
+        let mut arriving = 0;
+        for _ in 0..copies {
+            self.count += 1;
+            if self.chance(self.channel.loss, 2) || self.block_loses(event) {
+                continue;
+            }
+            let jitter = self.channel.jitter.unsigned_ps();
+            let late = mix64(self.channel.seed ^ mix64(self.count << 8 | 3)) % (jitter + 1);
+            let arrives = self.now + self.channel.base_rtt.over(2) + Span::from_ps(late as i64);
+            self.events.push(Reverse((arrives, self.count, event)));
+            arriving += 1;
+        }
+        match event {
+            Event::Data { .. } => self.tally.lost_data += u64::from(arriving == 0),
+            Event::Ack { .. } | Event::BlockNack { .. } => self.tally.lost_acks += u64::from(arriving == 0),
+        }
+    }
+
+    /// Whether it is one of those that its block loses.
+    fn block_loses(&self, event: Event) -> bool {
+        let (Event::Data { seq, attempt: 1, .. }, Some(blocks)) = (event, self.blocks) else { return false };
+        let Some(block) = blocks.block_of(seq).filter(|_| self.channel.block_loss > 0) else { return false };
+        let draw = |of: u64| mix64(self.channel.seed ^ mix64(u64::from(block) << 32 | of));
+        let loses = self.channel.block_loss - draw(u64::MAX) % 2;
+        let mut order: Vec<u32> = blocks.packets(block).collect();
+        order.sort_by_key(|&seq| draw(u64::from(seq)));
+        order.iter().take(loses as usize).any(|&lost| lost == seq)
+    }
+}
+
+/// What one transmission may not do.
+fn check_sent(sender: &Sender<Spy>, segment: &Segment, acked: &[bool]) -> Result<(), TestCaseError> {
+    prop_assert!(!acked[segment.seq as usize], "packet {} was sent again though acknowledged", segment.seq);
+    let (in_flight, window) = (sender.in_flight(), sender.law().permit().window);
+    let alone = in_flight == Bytes::new(segment.bytes.into());
+    prop_assert!(in_flight <= window || alone, "{in_flight} in flight, {window} permitted");
+    Ok(())
+}
+
+/// Runs a flow to its end.
+pub(crate) fn transfer(flow: Flow, channel: Channel) -> Result<Tally, TestCaseError> {
+    let size = Bytes::new(u64::from(flow.packets - 1) * u64::from(MSS) + u64::from(flow.last));
+    let path = Path {
+        base_rtt: channel.base_rtt,
+        intra_rtt: channel.base_rtt,
+        line_rate: Rate::from_gbps(1),
+        mss: Bytes::new(MSS.into()),
+    };
+    let fixed = [("window", Value::Bytes(Bytes::new(flow.window))), ("paced", Value::Switch(flow.paced))];
+    let law = build(flow.kind, &path, if flow.kind == Kind::Fixed { &fixed } else { &[] }).expect("the settings hold");
+    let config = FlowConfig {
+        size,
+        mss: MSS,
+        base_rtt: channel.base_rtt,
+        // As a host has them: nothing in the channel is later than this.
+        reordering: channel.jitter.times(2) + channel.base_rtt.over(4),
+        rto_min: channel.base_rtt.times(2) + channel.jitter.times(2),
+        rto_max: Span::from_s(1),
+        timeouts_cut: true,
+        recovery: flow.recovery,
+        paced_header: 0,
+        overshoots: false,
+        catches_up: true,
+        coding: flow.coding.map(|coding| SenderCoding { code: coding.code, eager: coding.eager }),
+        paths: flow.paths,
+        seed: 1,
+        number: 0,
+    };
+    let packets = config.packets() as usize;
+    let blocks = flow.coding.map(|coding| Blocks::new(size, MSS, &coding.code));
+    let mut sender = Sender::new(config, Spy { law, sent: 0, lost: 0 }, Time::ZERO);
+    let mut receiver = match (flow.coding, blocks) {
+        (Some(coding), Some(blocks)) => Receiver::coded(blocks, flow.ack_every, coding.timer, coding.subflows),
+        _ => Receiver::new(flow.packets, flow.ack_every, flow.recovery),
+    };
+    let (events, tally) = (BinaryHeap::new(), Tally::default());
+    let mut world = World { channel, now: Time::ZERO, events, count: 0, tally, blocks };
+    let (mut acked, mut came) = (vec![false; packets], vec![false; packets]);
+    // Of each packet the last transmission and its size; acknowledged while in flight, in bytes.
+    let mut last = vec![(0u8, 0u32); packets];
+    let mut acked_in_flight = 0u64;
+    let mut steps = 0u32;
+    while !sender.is_complete() {
+        steps += 1;
+        prop_assert!(steps < 2_000_000, "the flow does not end: {:?}", sender.stats());
+        let may_send = sender.poll(world.now);
+        if may_send == SendState::Now {
+            let segment = sender.send(world.now);
+            check_sent(&sender, &segment, &acked)?;
+            last[segment.seq as usize] = (segment.attempt, segment.bytes);
+            world.carry(Event::Data { seq: segment.seq, attempt: segment.attempt, ask: segment.ask });
+            continue;
+        }
+        let paced = if let SendState::At(time) = may_send { time } else { Time::NEVER };
+        let timer = sender.next_timer();
+        let arrival = world.events.peek().map_or(Time::NEVER, |Reverse((time, ..))| *time);
+        let alarm = receiver.block_alarm();
+        let next = paced.min(timer).min(arrival).min(alarm);
+        prop_assert!(next.is_set(), "nothing will ever happen: {:?}", sender.stats());
+        world.now = world.now.max(next);
+        // In a head, packets may be taken as arrived though nothing acknowledged them.
+        if blocks.is_some_and(|blocks| blocks.head() == 0) && sender.delivered() < size {
+            let in_flight = sender.in_flight().get();
+            prop_assert_eq!(sender.law().sent, acked_in_flight + sender.law().lost + in_flight, "conservation");
+        }
+        if arrival > next {
+            if alarm <= world.now {
+                while let Some(nack) = receiver.next_nack(world.now) {
+                    world.carry(Event::BlockNack { block: nack.block, missing: nack.missing });
+                }
+            }
+            if timer <= world.now {
+                sender.on_timer(world.now);
+                prop_assert!(sender.next_timer() > world.now, "the timer does not move on");
+            }
+            continue;
+        }
+        let Some(Reverse((_, _, event))) = world.events.pop() else { continue };
+        match event {
+            Event::Data { seq, attempt, ask } => {
+                world.count += 1;
+                came[seq as usize] = true;
+                let marked = world.chance(channel.marks, 4);
+                for reply in receiver.on_data(world.now, seq, marked, ask).into_iter().flatten() {
+                    let (seq, covers, cumulative, nack) = (reply.seq, reply.covers, reply.cumulative, reply.nack);
+                    world.carry(Event::Ack { seq, covers, cumulative, marked: reply.marked, attempt, nack });
+                }
+                while let Some(nack) = receiver.next_nack(world.now) {
+                    world.carry(Event::BlockNack { block: nack.block, missing: nack.missing });
+                }
+            }
+            Event::BlockNack { block, missing } => sender.on_block_nack(world.now, &BlockNack { block, missing }),
+            Event::Ack { seq, covers, cumulative, marked, attempt, nack } => {
+                let header = AckHeader { seq, covers, cumulative, marked, attempt };
+                let before = sender.delivered();
+                let covered = (seq + 1 - u32::from(covers))..=seq;
+                let outstanding = covered.map(|seq| (seq, last[seq as usize]));
+                let outstanding = outstanding.filter(|&(seq, (attempt, _))| sender.is_outstanding(seq, attempt));
+                acked_in_flight += outstanding.map(|(_, (_, bytes))| u64::from(bytes)).sum::<u64>();
+                if nack {
+                    sender.on_nack(world.now, &header);
+                } else {
+                    sender.on_ack(world.now, &header, &[]);
+                }
+                let known = acked.iter().filter(|&&acked| acked).count();
+                if flow.recovery == Recovery::Selective {
+                    acked[(seq + 1 - u32::from(covers)) as usize..=seq as usize].fill(true);
+                } else {
+                    acked[..cumulative as usize].fill(true);
+                    let news = (known..cumulative as usize)
+                        .map(|seq| if seq + 1 == flow.packets as usize { flow.last } else { MSS });
+                    prop_assert_eq!(sender.delivered() - before, Bytes::new(news.map(u64::from).sum()));
+                }
+            }
+        }
+    }
+    prop_assert_eq!(sender.delivered(), size);
+    prop_assert!(receiver.is_complete(), "acknowledged more than came");
+    let stats = *sender.stats();
+    if let Some(blocks) = blocks {
+        prop_assert!(came[..blocks.head() as usize].iter().all(|&came| came));
+        for block in 0..blocks.count() {
+            let packets = blocks.packets(block);
+            let of_block = came[packets.start as usize..packets.end as usize].iter().filter(|&&came| came).count();
+            prop_assert!(of_block >= usize::from(blocks.data(block)), "block {block} cannot be given back");
+        }
+    } else {
+        prop_assert_eq!(sender.in_flight(), Bytes::ZERO);
+        prop_assert_eq!(stats.packets_sent, u64::from(flow.packets) + stats.retransmits);
+    }
+    Ok(Tally { stats, ended: world.now, ..world.tally })
+}
+
+pub(crate) fn channel(loss: impl Strategy<Value = u64>) -> impl Strategy<Value = Channel> {
+    let rtt = prop_oneof![Just(Span::from_us(14)), Just(Span::from_ms(2)), Just(Span::from_ms(100))];
+    (rtt, 0..=200u32, loss, 0..200u64, 0..1_000u64, any::<u64>()).prop_map(
+        |(base_rtt, jitter_percent, loss, duplication, marks, seed)| Channel {
+            base_rtt,
+            jitter: base_rtt.times(jitter_percent).over(100),
+            loss,
+            block_loss: 0,
+            duplication,
+            marks,
+            seed,
+        },
+    )
+}
+
+pub(crate) fn any_kind() -> impl Strategy<Value = Kind> {
+    (0..Kind::ALL.len()).prop_map(|index| Kind::ALL[index])
+}
+
+pub(crate) fn flow(kind: impl Strategy<Value = Kind>) -> impl Strategy<Value = Flow> {
+    (1..400u32, 1..=MSS, 1..=8u8, 1..100_000u64, any::<bool>(), kind).prop_map(
+        |(packets, last, ack_every, window, paced, kind)| {
+            let (recovery, paths) = (Recovery::Selective, PathChoice::PerFlow);
+            Flow { packets, last, ack_every, window, paced, kind, recovery, coding: None, paths }
+        },
+    )
+}

@@ -1,0 +1,164 @@
+//! `path` of `[host]`: how a flow's packets choose among equal paths.
+
+use std::num::{NonZeroU8, NonZeroU16, NonZeroU32};
+
+use flow::{PathChoice, Plb, UnoLb};
+use serde_json::{Value as Json, json};
+use units::Span;
+
+use super::Auto;
+use crate::decode::{At, Field, kinds, table, unexpected, words};
+use crate::error::Fault;
+use crate::quantity::{Decimal, Share};
+use crate::tree::{Node, Value};
+
+/// The most subflows.
+const MOST_SUBFLOWS: u8 = 64;
+
+const SUBFLOWS: NonZeroU8 = match NonZeroU8::new(10) {
+    Some(subflows) => subflows,
+    None => NonZeroU8::MIN,
+};
+const IDLE_ROUNDS: NonZeroU32 = match NonZeroU32::new(3) {
+    Some(rounds) => rounds,
+    None => NonZeroU32::MIN,
+};
+const ROUNDS: NonZeroU32 = match NonZeroU32::new(12) {
+    Some(rounds) => rounds,
+    None => NonZeroU32::MIN,
+};
+
+words! {
+    /// A way of choosing paths, with its defaults.
+    PathWord, "\"ecmp\", \"repath\", \"spray\", \"unolb\", \"plb\" or a table such as { kind = \"unolb\", subflows = 8 }" {
+        /// One path a flow, by a hash.
+        Ecmp = "ecmp",
+        /// One path a flow, another one after each timeout.
+        Repath = "repath",
+        /// Each packet its own.
+        Spray = "spray",
+        /// Subflows in turn.
+        UnoLb = "unolb",
+        /// One path a flow, another one when it is congested.
+        Plb = "plb",
+    }
+}
+
+words! {
+    /// Where a bad subflow goes.
+    RerouteWord, "\"acked\" or \"random\"" {
+        /// Onto the path of one that was acknowledged lately.
+        Acked = "acked",
+        /// Anywhere.
+        Random = "random",
+    }
+}
+
+table! {
+    /// Uno's load balancer (Algorithm 2): a flow's packets go round robin over subflows, each on a path of its own; a request for a block or a timeout moves one that lost a packet, at most once in a base RTT.
+    UnoLbTable {
+        /// Subflows (n), 1 to 64.
+        subflows: At<NonZeroU8> = At::default_of(SUBFLOWS);
+        /// How recent an acknowledgement on another subflow must be for a bad one to take its path. `auto`: one base RTT.
+        recent: Auto<Span> = Auto::Auto;
+        /// `acked`: a bad subflow takes the path of a random one that had recent acknowledgements. `random`: every subflow that had none for half a base RTT draws a path, as in Uno's published simulator.
+        reroute: RerouteWord = RerouteWord::Acked;
+    }
+}
+
+table! {
+    /// PLB: one path a flow, and another one after congested round trips in a row, and after a timeout.
+    PlbTable {
+        /// A round trip in which more than this share was marked is congested (K).
+        threshold: Share = Share(Decimal::new(5, 1));
+        /// Congested round trips in a row after which the path is changed when nothing is in flight (N).
+        idle_rounds: NonZeroU32 = IDLE_ROUNDS;
+        /// Congested round trips in a row after which it is changed at once (M).
+        rounds: NonZeroU32 = ROUNDS;
+    }
+}
+
+kinds! {
+    /// A way of choosing paths, with its settings.
+    PathTable {
+        /// Subflows in turn.
+        UnoLb(UnoLbTable) = "unolb",
+        /// One path a flow, another one when it is congested.
+        Plb(PlbTable) = "plb",
+    }
+}
+
+/// How packets choose among equal paths.
+#[derive(Clone, PartialEq, Debug)]
+pub enum Paths {
+    /// One path a flow.
+    Ecmp,
+    /// One path a flow, another one after each timeout.
+    Repath,
+    /// Each packet its own.
+    Spray,
+    /// By this.
+    Table(PathTable),
+}
+
+impl Field for Paths {
+    const EXPECTS: &'static str = PathWord::EXPECTS;
+    fn decode(node: &Node) -> Result<Self, Fault> {
+        let defaults = Node::empty_table();
+        match &node.value {
+            Value::Table(_) => PathTable::decode(node).map(Self::Table),
+            Value::String(_) => Ok(match PathWord::decode(node)? {
+                PathWord::Ecmp => Self::Ecmp,
+                PathWord::Repath => Self::Repath,
+                PathWord::Spray => Self::Spray,
+                PathWord::UnoLb => Self::Table(PathTable::UnoLb(UnoLbTable::decode(&defaults)?)),
+                PathWord::Plb => Self::Table(PathTable::Plb(PlbTable::decode(&defaults)?)),
+            }),
+            _ => Err(unexpected::<Self>(node)),
+        }
+    }
+    fn encode(&self) -> Value {
+        match self {
+            Self::Ecmp => PathWord::Ecmp.encode(),
+            Self::Repath => PathWord::Repath.encode(),
+            Self::Spray => PathWord::Spray.encode(),
+            Self::Table(table) => table.encode(),
+        }
+    }
+    fn schema() -> Json {
+        json!({ "oneOf": [PathWord::schema(), PathTable::schema()] })
+    }
+}
+
+impl Paths {
+    /// Refuses what single values cannot show.
+    pub(super) fn check(&self) -> Result<(), Fault> {
+        match self {
+            Self::Table(PathTable::UnoLb(it)) if it.subflows.get() > MOST_SUBFLOWS => {
+                let subflows = it.subflows;
+                Err(Fault::new(subflows.origin, format!("{} subflows are too many", subflows.get()))
+                    .label(format!("expected 1 to {MOST_SUBFLOWS}")))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// As the simulator takes it; `entropies` is how many paths sprayed packets draw from.
+    pub(super) fn choice(&self, entropies: NonZeroU16) -> PathChoice {
+        match self {
+            Self::Ecmp => PathChoice::PerFlow,
+            Self::Repath => PathChoice::AfterTimeout,
+            Self::Spray => PathChoice::PerPacket(entropies.get()),
+            Self::Table(PathTable::UnoLb(it)) => PathChoice::UnoLb(UnoLb {
+                subflows: it.subflows.get(),
+                recent: it.recent.value(),
+                random: it.reroute == RerouteWord::Random,
+            }),
+            Self::Table(PathTable::Plb(it)) => PathChoice::Plb(Plb {
+                threshold: it.threshold.0.frac(),
+                idle_rounds: it.idle_rounds.get(),
+                rounds: it.rounds.get(),
+            }),
+        }
+    }
+}

@@ -1,0 +1,102 @@
+//! `path` and `coding` of `[host]`: words, tables, which flows, and what is refused.
+
+use flow::{Code, PathChoice, Plb, UnoLb};
+use scenario::{BuiltRun, Error, Overrides, parse};
+use units::{Bytes, Frac, Span};
+
+const FILE: &str = r#"
+name = "t"
+stop = "10ms"
+[topology]
+kind = "dumbbell"
+left = 2
+right = 2
+two_datacenters = true
+rate = "100Gbps"
+[port]
+buffer = "1MiB"
+[schemes.uno]
+law = "unocc"
+[[traffic]]
+kind = "list"
+flows = [{ from = 0, to = 1, size = "1MB" }, { from = 0, to = 2, size = "1MB" }]
+"#;
+
+fn built(set: &[(&str, &str)]) -> Result<BuiltRun, Error> {
+    let set = set.iter().map(|&(key, value)| (key.to_owned(), value.to_owned())).collect();
+    let overrides = Overrides { set, ..Overrides::default() };
+    parse(FILE, "file.toml", &overrides).and_then(|scenario| scenario.runs()[0].build())
+}
+
+fn path(value: &str) -> PathChoice {
+    built(&[("host.path", value)]).unwrap().setup.host.path
+}
+
+#[test]
+fn paths_are_words_or_tables() {
+    assert_eq!(path("ecmp"), PathChoice::PerFlow);
+    assert_eq!(path("repath"), PathChoice::AfterTimeout);
+    assert_eq!(path("spray"), PathChoice::PerPacket(256));
+    let unolb = UnoLb { subflows: 10, recent: None, random: false };
+    assert_eq!(path("unolb"), PathChoice::UnoLb(unolb));
+    let recent = Some(Span::from_us(30));
+    let table = r#"{ kind = "unolb", subflows = 4, recent = "30us", reroute = "random" }"#;
+    assert_eq!(path(table), PathChoice::UnoLb(UnoLb { subflows: 4, recent, random: true }));
+    assert_eq!(path("plb"), PathChoice::Plb(Plb { threshold: Frac::HALF, idle_rounds: 3, rounds: 12 }));
+    let plb = Plb { threshold: Frac::ratio(1, 4), idle_rounds: 1, rounds: 12 };
+    assert_eq!(path(r#"{ kind = "plb", threshold = 0.25, idle_rounds = 1 }"#), PathChoice::Plb(plb));
+}
+
+#[test]
+fn flows_between_datacenters_are_coded() {
+    let coded = |set: &[(&str, &str)]| built(set).unwrap().setup.flows.iter().map(|it| it.coded).collect::<Vec<_>>();
+    assert_eq!(coded(&[]), [false, false]);
+    assert_eq!(coded(&[("host.coding", "true")]), [false, true]);
+    assert_eq!(coded(&[("host.coding", "{ scope = \"any\" }")]), [true, true]);
+    let it = built(&[("host.coding", "true")]).unwrap();
+    let line = it.report.coding.unwrap();
+    assert_eq!(line.coding.code, Code { data: 8, parity: 2, tail: None });
+    // 245 packets are 31 blocks. Of the three ports there the host's own holds nothing back: two waits of 1 MiB, and ten
+    // packets on the link.
+    assert_eq!((line.flows, line.parity), (1, 62));
+    let of = |bytes| units::Rate::from_gbps(100).time_for(Bytes::new(bytes));
+    let slack = line.block_timer - of(2 << 20) - of(10 * 4_160);
+    assert!(slack.ps().abs() < 1_000, "{}", line.block_timer);
+    assert!(built(&[("host.coding", "{ scope = \"intra\" }")]).unwrap().warnings.is_empty());
+    let nobody =
+        [("host.coding", "{ scope = \"intra\" }"), ("traffic.0.flows", "[{ from = 0, to = 2, size = \"1MB\" }]")];
+    assert!(built(&nobody).unwrap().warnings[0].contains("coding is for intra flows, and there are none"));
+}
+
+#[test]
+fn a_late_start_and_other_ways_to_ask() {
+    let table = r#"{ data = 4, parity = 1, tail = "100KB", block_timer = "640us", nack = "gaps", resend = "known" }"#;
+    let coding = built(&[("host.coding", table)]).unwrap().setup.host.coding.unwrap();
+    assert_eq!(coding.code, Code { data: 4, parity: 1, tail: Some(Bytes::new(100_000)) });
+    assert_eq!((coding.block_timer, coding.gaps, coding.eager), (Some(Span::from_us(640)), true, true));
+}
+
+#[test]
+fn what_cannot_be_is_refused() {
+    let refused = |set: &[(&str, &str)], parts: &[&str]| {
+        let message = built(set).expect_err(parts[0]).to_string();
+        for part in parts {
+            assert!(message.contains(part), "no `{part}` in\n{message}");
+        }
+    };
+    refused(&[("host.path", "flowlet")], &["host.path", "flowlet", "\"unolb\""]);
+    refused(&[("host.path", "{ kind = \"unolb\", subflows = 65 }")], &["65 subflows", "1 to 64"]);
+    refused(&[("host.path", "{ kind = \"unolb\", subflow = 8 }")], &["unknown key `subflow`", "subflows"]);
+    refused(&[("host.coding", "{ data = 40, parity = 9 }")], &["49 packets", "at most 48"]);
+    refused(&[("host.coding", "{ data = 0 }")], &["0 is out of range", "1 to 255"]);
+    refused(&[("host.coding", "{ tail = \"0B\" }")], &["tail of nothing"]);
+    refused(&[("host.coding", "true"), ("host.recovery", "go-back-n")], &["go-back-n", "recovery = \"selective\""]);
+    let gaps = [("host.coding", "{ nack = \"gaps\" }"), ("host.path", "spray")];
+    refused(&gaps, &["sprayed packets keep no order", "\"timer\""]);
+    let huge = [
+        ("host.coding", "{ data = 1, parity = 47 }"),
+        ("host.payload", "1"),
+        ("traffic.0.flows", "[{ from = 0, to = 2, size = \"1GB\" }]"),
+    ];
+    refused(&huge, &["a flow of 1", "4294967295 packets"]);
+}
