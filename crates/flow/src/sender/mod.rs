@@ -13,6 +13,8 @@
 //! All of this is [`Recovery::Selective`]; the other way to recover is in `go_back_n`.
 
 mod go_back_n;
+#[cfg(test)]
+mod work;
 
 use alloc::collections::VecDeque;
 
