@@ -10,11 +10,13 @@
 extern crate alloc;
 
 mod hold;
+mod noise;
 mod receiver;
 mod records;
 mod rtt;
 mod sender;
 
 pub use hold::{Handover, Hold};
+pub use noise::Noise;
 pub use receiver::{Receiver, Reply};
 pub use sender::{AckHeader, FlowConfig, FlowStats, Recovery, Segment, SendState, Sender};

@@ -3,7 +3,7 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-use flow::{AckHeader, FlowConfig, FlowStats, Receiver, Recovery, Segment, SendState, Sender};
+use flow::{AckHeader, FlowConfig, FlowStats, Noise, Receiver, Recovery, Segment, SendState, Sender};
 use laws::catalog::{Kind, Value, build};
 use laws::{ControlLaw, Law, Path};
 use proptest::prelude::*;
@@ -116,6 +116,7 @@ fn transfer(flow: Flow, channel: Channel) -> Result<Tally, TestCaseError> {
         paced_header: 0,
         overshoots: false,
         catches_up: true,
+        noise: Noise::NONE,
     };
     let mut sender = Sender::new(config, law, Time::ZERO);
     let mut receiver = Receiver::new(flow.packets, flow.ack_every, flow.recovery);

@@ -1,6 +1,6 @@
 //! An acknowledgement that brings nothing new can still say that all has come.
 
-use flow::{AckHeader, FlowConfig, Recovery, SendState, Sender};
+use flow::{AckHeader, FlowConfig, Noise, Recovery, SendState, Sender};
 use laws::{Ack, Acted, ControlLaw, Loss, Permit};
 use units::{Bytes, Span, Time};
 
@@ -38,6 +38,7 @@ fn the_answer_to_a_duplicate_ends_the_flow() {
         paced_header: 0,
         overshoots: false,
         catches_up: true,
+        noise: Noise::NONE,
     };
     let mut sender = Sender::new(config, Open, Time::ZERO);
     let mut now = Time::ZERO;

@@ -1,6 +1,6 @@
 //! The law hears of every byte, also where an acknowledgement repeats its newest packet.
 
-use flow::{AckHeader, FlowConfig, Recovery, SendState, Sender};
+use flow::{AckHeader, FlowConfig, Noise, Recovery, SendState, Sender};
 use laws::{Ack, Acted, ControlLaw, Loss, Permit};
 use units::{Bytes, Span, Time};
 
@@ -44,6 +44,7 @@ fn an_acknowledgement_whose_newest_packet_is_known_still_counts() {
         paced_header: 0,
         overshoots: false,
         catches_up: true,
+        noise: Noise::NONE,
     };
     let mut sender = Sender::new(config, Counts::default(), Time::ZERO);
     while sender.poll(Time::ZERO) == SendState::Now {

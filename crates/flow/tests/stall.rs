@@ -1,6 +1,6 @@
 //! A window lost whole does not come back a packet at a time.
 
-use flow::{AckHeader, FlowConfig, Recovery, SendState, Sender};
+use flow::{AckHeader, FlowConfig, Noise, Recovery, SendState, Sender};
 use laws::{Ack, Acted, ControlLaw, Loss, Permit};
 use units::{Bytes, Span, Time};
 
@@ -38,6 +38,7 @@ fn a_lost_window_larger_than_what_is_permitted_next_is_given_up_in_two_timeouts(
         paced_header: 0,
         overshoots: false,
         catches_up: true,
+        noise: Noise::NONE,
     };
     let mut sender = Sender::new(config, Shrinks(1_000), Time::ZERO);
     let mut now = Time::ZERO;

@@ -1,6 +1,6 @@
 //! A flow in steady state: for each acknowledgement another packet.
 
-use flow::{AckHeader, FlowConfig, Receiver, Recovery, Segment, Sender};
+use flow::{AckHeader, FlowConfig, Noise, Receiver, Recovery, Segment, Sender};
 use laws::catalog::{Kind, Value, build};
 use laws::{Law, Path};
 use units::{Bytes, Rate, Span, Time, mix64};
@@ -39,6 +39,7 @@ impl Steady {
             paced_header: 0,
             overshoots: false,
             catches_up: true,
+            noise: Noise::NONE,
         };
         let now = Time::from_us(1);
         let mut sender = Sender::new(config, law, now);

@@ -21,6 +21,7 @@ use alloc::collections::VecDeque;
 use laws::{Ack, ControlLaw, Hop, Loss, LossCause, Notification, Permit, Sent};
 use units::{Bytes, Rate, Span, Time};
 
+use crate::noise::Noise;
 use crate::records::{Record, Records, State};
 use crate::rtt::RttEstimator;
 
@@ -50,6 +51,8 @@ pub struct FlowConfig {
     /// Whether packets that left late, held back by window or card, are made up for: pacing counts from when they could
     /// have left. If not, it counts from when they left.
     pub catches_up: bool,
+    /// What the law hears of a round trip beyond the truth.
+    pub noise: Noise,
 }
 
 impl FlowConfig {
@@ -440,10 +443,11 @@ impl<L: ControlLaw> Sender<L> {
         } else if answers == Answers::Another {
             self.stats.spurious += 1;
         }
+        let noisy = answers == Answers::This && self.config.noise.most > Span::ZERO;
         self.law.on_ack(&Ack {
             now,
             sent_at,
-            rtt,
+            rtt: if noisy { rtt + self.config.noise.of(seq, record.attempt) } else { rtt },
             acked,
             marked,
             in_flight: self.in_flight,

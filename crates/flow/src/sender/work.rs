@@ -10,7 +10,7 @@ use std::println;
 use units::{Bytes, Rate, Span, Time, mix64};
 
 use super::{AckHeader, FlowConfig, Recovery, SendState, Sender};
-use crate::Receiver;
+use crate::{Noise, Receiver};
 
 const MSS: u32 = 1_000;
 
@@ -43,6 +43,7 @@ fn transfer(window: u32, loss: u64, late: u64) -> Work {
         paced_header: 0,
         overshoots: false,
         catches_up: false,
+        noise: Noise::NONE,
     };
     let mut sender = Sender::new(config, law, Time::ZERO);
     let mut receiver = Receiver::new(config.packets(), 1, Recovery::Selective);

@@ -77,7 +77,7 @@ impl Run {
             _ => bare,
         };
         let network = match &sharing {
-            Some(sharing) => sharing.lay(network),
+            Some(sharing) => sharing.lay(network).map_err(topology)?,
             None => network,
         };
         let longest_inter = survey.base_rtt(false).map(|range| range.max);

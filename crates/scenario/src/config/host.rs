@@ -145,6 +145,8 @@ table! {
         int_header: At<u32> = At::default_of(42);
         /// Reports of ports in HPCC's simulator's units, this many times 128 bytes sent and 80 bytes that wait, and in whole nanoseconds; 0: exact.
         int_multi: u32 = 0;
+        /// Up to so much is added, evenly distributed, to each round trip that a law hears of: an error of measurement.
+        rtt_noise: Span = Span::ZERO;
     }
 }
 
@@ -203,6 +205,8 @@ table! {
         int_header: Option<At<u32>> = None;
         /// As in `[host]`.
         int_multi: Option<u32> = None;
+        /// As in `[host]`.
+        rtt_noise: Option<Span> = None;
     }
 }
 
@@ -287,7 +291,8 @@ impl Host {
             clock_resync,
             on_ramp,
             int_header,
-            int_multi
+            int_multi,
+            rtt_noise
         );
         host
     }
@@ -328,6 +333,7 @@ impl Host {
             segment: self.segment.get() as u32,
             small_queue: self.small_queue.value(),
             int,
+            rtt_noise: self.rtt_noise,
         }
     }
 

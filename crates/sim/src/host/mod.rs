@@ -334,7 +334,7 @@ impl<L: ControlLaw> Hosts<L> {
     fn start<F: Fn(&FlowSpec, &Path) -> L>(&mut self, host: usize, flow: u32, now: Time, context: &Context<F>) {
         let setup = context.setup;
         let spec = &setup.flows[flow as usize];
-        let config = flow_config(setup, spec);
+        let config = flow_config(setup, flow, spec);
         let paths = setup.paths(spec.src, spec.dst, setup.host.mss);
         let path = Path {
             base_rtt: paths.base_rtt,

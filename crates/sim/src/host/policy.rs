@@ -1,7 +1,7 @@
 //! What a host decides about a flow before it starts: the bounds that follow from its path.
 
-use flow::{FlowConfig, Recovery};
-use units::Span;
+use flow::{FlowConfig, Noise, Recovery};
+use units::{Span, mix64};
 
 use crate::setup::{FlowSpec, Setup, Spray};
 
@@ -10,8 +10,11 @@ use crate::setup::{FlowSpec, Setup, Spray};
 /// as it likes, and a needless timeout sends a whole window again.
 const GO_BACK_N_MARGIN: Span = Span::from_ms(4);
 
+/// Keeps the chance of noise apart from all other chances of a flow.
+const NOISE: u64 = 0x4e4f_4953;
+
 /// What the host decides about a flow: the bounds that follow from its path (see [`crate::HostConfig`]).
-pub(super) fn flow_config(setup: &Setup, spec: &FlowSpec) -> FlowConfig {
+pub(super) fn flow_config(setup: &Setup, flow: u32, spec: &FlowSpec) -> FlowConfig {
     let host = &setup.host;
     // A flow of less than a packet has a shorter round trip; its estimator starts from that.
     let payload = spec.size.get().min(host.mss.into()) as u32;
@@ -38,5 +41,6 @@ pub(super) fn flow_config(setup: &Setup, spec: &FlowSpec) -> FlowConfig {
         paced_header: if host.pace_headers { host.header } else { 0 },
         overshoots: host.overshoots,
         catches_up: host.catches_up,
+        noise: Noise { most: host.rtt_noise, seed: mix64(setup.seed ^ mix64(u64::from(flow) ^ NOISE)) },
     }
 }
