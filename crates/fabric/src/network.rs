@@ -244,6 +244,37 @@ impl Network {
         self.outages.iter().map(|(&link, outages)| (link, outages))
     }
 
+    /// The same with no port of the switches marking that `of` names; asked in order of nodes.
+    ///
+    /// # Errors
+    /// When there are too many different ports.
+    pub fn without_marks(mut self, mut of: impl FnMut(&Self, NodeId) -> bool) -> Result<Self, NetworkError> {
+        for node in 0..self.nodes.len() {
+            let id = NodeId(node as u32);
+            if self.nodes[node].kind != NodeKind::Switch || !of(&self, id) {
+                continue;
+            }
+            for link in self.links_out(id) {
+                let config = PortConfig { ecn: None, phantom: None, ..*self.port(LinkId(link)).config() };
+                let index = match self.params.iter().position(|known| *known.config() == config) {
+                    Some(index) => index,
+                    None => {
+                        let (from, to) = (id, self.links[link as usize].to);
+                        let made = PortParams::new(&config).map_err(|source| NetworkError::Port {
+                            from: self.nodes[from.index()].name.clone(),
+                            to: self.nodes[to.index()].name.clone(),
+                            source,
+                        })?;
+                        self.params.push(made);
+                        self.params.len() - 1
+                    }
+                };
+                self.links[link as usize].params = u16::try_from(index).map_err(|_| NetworkError::TooManyParams)?;
+            }
+        }
+        Ok(self)
+    }
+
     /// The summed rate of all links of a class out of one datacenter.
     pub fn capacity(&self, class: LinkClass, datacenter: u16) -> Rate {
         let of_class = |link: &&Link| link.class == class && self.nodes[link.from.index()].datacenter == datacenter;

@@ -11,6 +11,7 @@ extern crate alloc;
 
 mod blocks;
 mod hold;
+mod noise;
 mod paths;
 mod receiver;
 mod records;
@@ -20,6 +21,7 @@ mod tracker;
 
 pub use blocks::{Blocks, Code, MOST_PACKETS};
 pub use hold::{Handover, Hold};
+pub use noise::Noise;
 pub use paths::{PathChoice, Plb, UnoLb};
 pub use receiver::{Receiver, Reply};
 pub use sender::{AckHeader, FlowConfig, FlowStats, Recovery, Segment, SendState, Sender, SenderCoding};

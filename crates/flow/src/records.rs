@@ -62,11 +62,21 @@ pub(crate) struct Records {
     cookies: Vec<Cookie>,
     first: u32,
     end: u32,
+    /// How often a record was looked at: what work a test counts.
+    #[cfg(test)]
+    looks: core::cell::Cell<u64>,
 }
 
 impl Records {
     pub(crate) fn new() -> Self {
-        Self { ring: Vec::new(), cookies: Vec::new(), first: 0, end: 0 }
+        Self {
+            ring: Vec::new(),
+            cookies: Vec::new(),
+            first: 0,
+            end: 0,
+            #[cfg(test)]
+            looks: core::cell::Cell::new(0),
+        }
     }
 
     pub(crate) fn first(&self) -> u32 {
@@ -77,7 +87,14 @@ impl Records {
         self.end
     }
 
+    #[cfg(test)]
+    pub(crate) fn looks(&self) -> u64 {
+        self.looks.get()
+    }
+
     fn slot(&self, seq: u32) -> usize {
+        #[cfg(test)]
+        self.looks.set(self.looks.get() + 1);
         debug_assert!(self.first <= seq && seq < self.end, "{seq} is not in {}..{}", self.first, self.end);
         seq as usize & (self.ring.len() - 1)
     }

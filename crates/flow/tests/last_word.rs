@@ -1,6 +1,6 @@
 //! An acknowledgement that brings nothing new can still say that all has come.
 
-use flow::{AckHeader, FlowConfig, PathChoice, Recovery, SendState, Sender};
+use flow::{AckHeader, FlowConfig, Noise, PathChoice, Recovery, SendState, Sender};
 use laws::{Ack, Acted, ControlLaw, Loss, Permit};
 use units::{Bytes, Span, Time};
 
@@ -42,6 +42,7 @@ fn the_answer_to_a_duplicate_ends_the_flow() {
         paths: PathChoice::PerFlow,
         seed: 1,
         number: 0,
+        noise: Noise::NONE,
     };
     let mut sender = Sender::new(config, Open, Time::ZERO);
     let mut now = Time::ZERO;

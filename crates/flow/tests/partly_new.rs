@@ -1,6 +1,6 @@
 //! The law hears of every byte, also where an acknowledgement repeats its newest packet.
 
-use flow::{AckHeader, FlowConfig, PathChoice, Recovery, SendState, Sender};
+use flow::{AckHeader, FlowConfig, Noise, PathChoice, Recovery, SendState, Sender};
 use laws::{Ack, Acted, ControlLaw, Loss, Permit};
 use units::{Bytes, Span, Time};
 
@@ -48,6 +48,7 @@ fn an_acknowledgement_whose_newest_packet_is_known_still_counts() {
         paths: PathChoice::PerFlow,
         seed: 1,
         number: 0,
+        noise: Noise::NONE,
     };
     let mut sender = Sender::new(config, Counts::default(), Time::ZERO);
     while sender.poll(Time::ZERO) == SendState::Now {

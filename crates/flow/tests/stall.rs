@@ -1,6 +1,6 @@
 //! A window lost whole does not come back a packet at a time.
 
-use flow::{AckHeader, FlowConfig, PathChoice, Recovery, SendState, Sender};
+use flow::{AckHeader, FlowConfig, Noise, PathChoice, Recovery, SendState, Sender};
 use laws::{Ack, Acted, ControlLaw, Loss, Permit};
 use units::{Bytes, Span, Time};
 
@@ -42,6 +42,7 @@ fn a_lost_window_larger_than_what_is_permitted_next_is_given_up_in_two_timeouts(
         paths: PathChoice::PerFlow,
         seed: 1,
         number: 0,
+        noise: Noise::NONE,
     };
     let mut sender = Sender::new(config, Shrinks(1_000), Time::ZERO);
     let mut now = Time::ZERO;

@@ -4,9 +4,12 @@ use core::error::Error;
 use core::fmt;
 
 use crate::{
-    Bbr, Cubic, Dcqcn, Dctcp, DctcpRate, Fixed, Gemini, Hpcc, Law, LineRate, MpRdma, NewReno, Path, Timely, UnoCc,
+    Bbr, Copa, Cubic, Dcqcn, Dctcp, DctcpRate, Fixed, Gemini, Hpcc, Law, LineRate, MpRdma, NewReno, Path, Timely,
+    UnoCc, Vegas,
 };
-use crate::{bbr, cubic, dcqcn, dctcp, dctcp_rate, fixed, gemini, hpcc, line_rate, mprdma, newreno, timely, unocc};
+use crate::{
+    bbr, copa, cubic, dcqcn, dctcp, dctcp_rate, fixed, gemini, hpcc, line_rate, mprdma, newreno, timely, unocc, vegas,
+};
 
 pub use crate::params::{MOST as MOST_PARAMS, ParamInfo, Parameters, Quantity, Value};
 
@@ -27,6 +30,10 @@ pub enum Kind {
     Cubic,
     /// `NewReno`.
     NewReno,
+    /// Vegas.
+    Vegas,
+    /// Copa.
+    Copa,
     /// A constant window.
     Fixed,
     /// DCQCN's reaction point.
@@ -62,7 +69,7 @@ pub struct LawInfo {
 
 impl Kind {
     /// All of them.
-    pub const ALL: [Self; 13] = [
+    pub const ALL: [Self; 15] = [
         Self::UnoCc,
         Self::Gemini,
         Self::Dctcp,
@@ -70,6 +77,8 @@ impl Kind {
         Self::Bbr,
         Self::Cubic,
         Self::NewReno,
+        Self::Vegas,
+        Self::Copa,
         Self::Dcqcn,
         Self::Timely,
         Self::Hpcc,
@@ -93,6 +102,8 @@ impl Kind {
             Self::Bbr => &BBR,
             Self::Cubic => &CUBIC,
             Self::NewReno => &NEWRENO,
+            Self::Vegas => &VEGAS,
+            Self::Copa => &COPA,
             Self::Fixed => &FIXED,
             Self::Dcqcn => &DCQCN,
             Self::Timely => &TIMELY,
@@ -178,6 +189,26 @@ const NEWRENO: LawInfo = LawInfo {
     signals: "loss, ECN if switched on",
     reads_reports: false,
     params: newreno::Params::TABLE,
+};
+
+const VEGAS: LawInfo = LawInfo {
+    name: "vegas",
+    title: "Vegas",
+    summary: "keeps a few packets of its own in the queue, by the smallest RTT of each round trip",
+    source: "Brakmo et al. (SIGCOMM 1994), §3; the form of Linux's tcp_vegas",
+    signals: "delay, loss",
+    reads_reports: false,
+    params: vegas::Params::TABLE,
+};
+
+const COPA: LawInfo = LawInfo {
+    name: "copa",
+    title: "Copa",
+    summary: "aims at a rate of one over delta times the queueing delay",
+    source: "Arun and Balakrishnan (NSDI 2018), §2",
+    signals: "delay, timeout; loss where it competes",
+    reads_reports: false,
+    params: copa::Params::TABLE,
 };
 
 const DCQCN: LawInfo = LawInfo {
@@ -322,6 +353,8 @@ pub fn build<'a>(kind: Kind, path: &Path, settings: &[(&'a str, Value)]) -> Resu
         Kind::Bbr => make!(Bbr, bbr),
         Kind::Cubic => make!(Cubic, cubic),
         Kind::NewReno => make!(NewReno, newreno),
+        Kind::Vegas => make!(Vegas, vegas),
+        Kind::Copa => make!(Copa, copa),
         Kind::Fixed => make!(Fixed, fixed),
         Kind::Dcqcn => make!(Dcqcn, dcqcn),
         Kind::Timely => make!(Timely, timely),
@@ -350,6 +383,8 @@ pub fn words<'a>(kind: Kind, path: &Path, settings: impl Iterator<Item = (&'a st
         Kind::Bbr => make!(bbr),
         Kind::Cubic => make!(cubic),
         Kind::NewReno => make!(newreno),
+        Kind::Vegas => make!(vegas),
+        Kind::Copa => make!(copa),
         Kind::Fixed => make!(fixed),
         Kind::Dcqcn => make!(dcqcn),
         Kind::Timely => make!(timely),
@@ -409,6 +444,8 @@ mod tests {
             Kind::Bbr => include_str!("../../../docs/src/laws/bbr.md"),
             Kind::Cubic => include_str!("../../../docs/src/laws/cubic.md"),
             Kind::NewReno => include_str!("../../../docs/src/laws/newreno.md"),
+            Kind::Vegas => include_str!("../../../docs/src/laws/vegas.md"),
+            Kind::Copa => include_str!("../../../docs/src/laws/copa.md"),
             Kind::Fixed => include_str!("../../../docs/src/laws/fixed.md"),
             Kind::Dcqcn => include_str!("../../../docs/src/laws/dcqcn.md"),
             Kind::Timely => include_str!("../../../docs/src/laws/timely.md"),
@@ -488,6 +525,8 @@ mod tests {
         check::<bbr::Params>();
         check::<cubic::Params>();
         check::<newreno::Params>();
+        check::<vegas::Params>();
+        check::<copa::Params>();
         check::<fixed::Params>();
         check::<dcqcn::Params>();
         check::<timely::Params>();
@@ -517,7 +556,7 @@ mod tests {
 
     #[test]
     fn an_unused_window_does_not_grow() {
-        for kind in [Kind::Gemini, Kind::Dctcp, Kind::MpRdma, Kind::Cubic, Kind::NewReno] {
+        for kind in [Kind::Gemini, Kind::Dctcp, Kind::MpRdma, Kind::Cubic, Kind::NewReno, Kind::Vegas, Kind::Copa] {
             for app_limited in [false, true] {
                 let mut law = made(kind, &PATH, &[]);
                 let before = law.permit().window;

@@ -1,9 +1,9 @@
 //! Cubic: the window follows a cubic function of the time since the last cut.
-//! RFC 9438. Left out: `HyStart`, spurious-congestion detection (§4.9) and pacing. W(t + RTT) uses the RTT of the
-//! acknowledgement at hand. Marks cut like a loss, once an episode, with a factor of their own (RFC 8511) where
+//! RFC 9438. Left out: `HyStart++` and spurious-congestion detection (§4.9). W(t + RTT) uses the RTT of the
+//! acknowledgement at hand. Pacing, where `paced` is on, is Linux's for TCP under its FQ. Marks cut like a loss, once an episode, with a factor of their own (RFC 8511) where
 //! `ecn` is on. State is over 104 bytes with 64-bit windows, so a kernel needs socket storage for it.
 
-use units::{Bytes, Frac, Span, Time, cube_root, mul_div, mul_saturating};
+use units::{Bytes, Frac, Rate, Span, Time, cube_root, mul_div, mul_saturating};
 
 use crate::params::{parameters, range};
 use crate::window::share;
@@ -22,11 +22,18 @@ parameters! { path;
     fast_convergence: Switch = true, "on", false, true;
     /// Whether the window is never under what AIMD with the same cut would have (§4.3).
     reno_friendly: Switch = true, "on", false, true;
+    /// Whether packets are spread over the smoothed RTT: at twice window / RTT below half the threshold, else at 1.2 times.
+    paced: Switch = false, "off", false, true;
     /// Whether marks cut the window.
     ecn: Switch = false, "off", false, true;
     /// Share of the window that is left after a mark (beta of RFC 8511).
     ecn_beta: Fraction = Frac::millionths(850_000), "0.85", Frac::ZERO, Frac::ONE;
 }
+
+/// Pacing over window / smoothed RTT while the window is under half the threshold, and then (Linux's
+/// `tcp_pacing_ss_ratio` and `tcp_pacing_ca_ratio`).
+const PACING_IN_SLOW_START: Frac = Frac::from_bits(2 << 32);
+const PACING: Frac = Frac::millionths(1_200_000);
 
 /// The law.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -40,6 +47,7 @@ pub struct Cubic {
     cwnd_prior: Bytes, // the window before the last cut
     curve: Option<Curve>,
     last_ack: Time,
+    smoothed: Span, // srtt; zero before the first sample
     acted: Acted,
 }
 
@@ -66,6 +74,7 @@ impl Cubic {
             cwnd_prior: Bytes::ZERO,
             curve: None,
             last_ack: Time::ZERO,
+            smoothed: Span::ZERO,
             acted: Acted::default(),
         }
     }
@@ -136,6 +145,11 @@ impl ControlLaw for Cubic {
     fn on_ack(&mut self, ack: &Ack) {
         let since = ack.now.since(self.last_ack);
         self.last_ack = ack.now;
+        if self.params.paced {
+            // srtt <- 7/8 srtt + 1/8 rtt (RFC 6298)
+            let before = if self.smoothed.is_zero() { ack.rtt } else { self.smoothed };
+            self.smoothed = before - before.over(8) + ack.rtt.over(8);
+        }
         if self.params.ecn && !ack.marked.is_zero() && self.episode.begins(ack.sent_at, ack.now) {
             self.remember();
             Response::Cut.apply(&mut self.window, &mut self.slow_start, self.params.ecn_beta);
@@ -173,7 +187,14 @@ impl ControlLaw for Cubic {
     }
 
     fn permit(&self) -> Permit {
-        Permit::window(self.window.bytes())
+        let window = self.window.bytes();
+        // The initial window is not paced: no RTT is known yet.
+        if self.smoothed.is_zero() {
+            return Permit::window(window);
+        }
+        let doubling = window < self.slow_start.threshold().ratio(1, 2);
+        let rate = Rate::of(window, self.smoothed).scaled(if doubling { PACING_IN_SLOW_START } else { PACING });
+        Permit { window, pacing: rate.max(Rate::from_bps(1)) }
     }
 
     fn acted(&self) -> Acted {
@@ -251,6 +272,34 @@ mod tests {
         // Fast convergence: a flow that lost before it was back gives up 15 % more.
         law.on_loss(&loss(30, 50, LossCause::Reordered));
         assert_eq!(law.w_max, Bytes::new(28_671).scaled(Frac::millionths(850_000)));
+    }
+
+    /// A cut of 0.2 instead of 0.3, as some papers reckon: AIMD's increase is then 3 * 0.2 / 1.8 packets (eq. 4).
+    #[test]
+    fn the_cut_is_a_setting() {
+        let mut law = law(&PATH, |params| params.beta = Frac::millionths(800_000));
+        law.on_loss(&loss(0, 20, LossCause::Reordered));
+        assert_eq!(law.permit().window, PATH.mss.times(10).scaled(Frac::millionths(800_000)));
+        law.on_loss(&loss(30, 50, LossCause::Reordered));
+        // Fast convergence: (1 + beta) / 2.
+        assert_eq!(law.w_max, PATH.mss.times(10).scaled(Frac::millionths(800_000)).scaled(Frac::millionths(900_000)));
+        assert!(reno_alpha(law.params.beta).ppm().abs_diff(333_333) <= 1);
+        assert!(reno_alpha(Frac::millionths(700_000)).ppm().abs_diff(529_411) <= 1);
+    }
+
+    #[test]
+    fn paces_where_switched_on() {
+        let mut law = law(&PATH, |params| params.paced = true);
+        assert_eq!(law.permit(), Permit::window(PATH.mss.times(10)));
+        law.on_ack(&ack(&PATH, 0));
+        let even = Rate::of(PATH.mss.times(11), PATH.base_rtt);
+        assert_eq!(law.permit().pacing, even.scaled(PACING_IN_SLOW_START));
+        law.on_loss(&loss(0, 20, LossCause::Reordered));
+        let even = Rate::of(law.permit().window, PATH.base_rtt);
+        assert_eq!(law.permit().pacing, even.scaled(PACING));
+        // An eighth of the way to a round trip twice as long.
+        law.on_ack(&Ack { acked: Bytes::ZERO, rtt: Span::from_us(28), ..ack(&PATH, 60) });
+        assert_eq!(law.smoothed, Span::from_ns(15_750));
     }
 
     #[test]

@@ -217,6 +217,35 @@ mod tests {
         assert!(dctcp.factor.ppm().abs_diff(500_000) <= 1);
     }
 
+    /// Table IV and §III-C on the testbeds of §IV-A: K = 50 packets per Gb/s; h = H C RTT within 0.1 to 5; F = 4K / (C RTT + K).
+    #[test]
+    fn the_testbeds_have_the_paper_s_steps() {
+        let path = |gbps, us| Path { base_rtt: Span::from_us(us), line_rate: Rate::from_gbps(gbps), ..GIGABIT };
+        for (gbps, us, packets, factor) in [
+            (1, 200, 0.1, 3.0),       // 0.024 packets; a BDP of 16.7 packets
+            (1, 8_000, 0.96, 0.2791), // "h = 1 when C = 1 Gbps and RTT = 8 ms"
+            (1, 10_000, 1.2, 0.2264),
+            (1, 100_000, 5.0, 0.0239), // 12 packets
+            (10, 200, 0.24, 3.0),
+            (10, 10_000, 5.0, 0.2264),
+        ] {
+            let law = law(&path(gbps, us), |_| {});
+            assert_eq!(law.params.k, Bytes::new(50 * 1_500 * gbps));
+            assert_eq!(law.step, Bytes::new((packets * 1_500.0) as u64), "{gbps} Gb/s, {us} us");
+            assert!(
+                (law.factor.ppm() as f64 / 1e6 - factor).abs() < 1e-4,
+                "{gbps} Gb/s, {us} us: {}",
+                law.factor.ppm()
+            );
+        }
+        // Appendix A: with DCTCP's guideline K = C RTT / 7 the factor is DCTCP's half, at any RTT.
+        for us in [200, 10_000] {
+            let path = path(1, us);
+            let dctcp = self::law(&path, |params| params.k = path.bdp().ratio(1, 7));
+            assert!(dctcp.factor.ppm().abs_diff(500_000) <= 20, "{}", dctcp.factor.ppm());
+        }
+    }
+
     #[test]
     fn the_increase_is_bounded() {
         // 14 us at 100 Gb/s: 0.168 packets. 2 ms: 24 packets, bounded to 5. Ten times shorter than 14 us: 0.1.

@@ -4,8 +4,12 @@ use units::Time;
 
 use crate::params::Parameters;
 use crate::{Ack, Acted, ControlLaw, Cookie, Loss, Notification, Path, Permit, Sent};
-use crate::{Bbr, Cubic, Dcqcn, Dctcp, DctcpRate, Fixed, Gemini, Hpcc, LineRate, MpRdma, NewReno, Timely, UnoCc};
-use crate::{bbr, cubic, dcqcn, dctcp, dctcp_rate, fixed, gemini, hpcc, line_rate, mprdma, newreno, timely, unocc};
+use crate::{
+    Bbr, Copa, Cubic, Dcqcn, Dctcp, DctcpRate, Fixed, Gemini, Hpcc, LineRate, MpRdma, NewReno, Timely, UnoCc, Vegas,
+};
+use crate::{
+    bbr, copa, cubic, dcqcn, dctcp, dctcp_rate, fixed, gemini, hpcc, line_rate, mprdma, newreno, timely, unocc, vegas,
+};
 
 /// Any of the laws. [`catalog::build`](crate::catalog::build) makes one from its name and settings.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -24,6 +28,10 @@ pub enum Law {
     Cubic(Cubic),
     /// `NewReno`.
     NewReno(NewReno),
+    /// Vegas.
+    Vegas(Vegas),
+    /// Copa.
+    Copa(Copa),
     /// A constant window.
     Fixed(Fixed),
     /// DCQCN's reaction point.
@@ -49,6 +57,8 @@ macro_rules! inside {
             Law::Bbr($law) => $call,
             Law::Cubic($law) => $call,
             Law::NewReno($law) => $call,
+            Law::Vegas($law) => $call,
+            Law::Copa($law) => $call,
             Law::Fixed($law) => $call,
             Law::Dcqcn($law) => $call,
             Law::Timely($law) => $call,
@@ -132,7 +142,7 @@ macro_rules! configured {
 
 configured! {
     UnoCc in unocc, Gemini in gemini, Dctcp in dctcp, MpRdma in mprdma, Bbr in bbr, Cubic in cubic, NewReno in newreno,
-    Fixed in fixed, Dcqcn in dcqcn, Timely in timely, Hpcc in hpcc, DctcpRate in dctcp_rate, LineRate in line_rate
+    Vegas in vegas, Copa in copa, Fixed in fixed, Dcqcn in dcqcn, Timely in timely, Hpcc in hpcc, DctcpRate in dctcp_rate, LineRate in line_rate
 }
 
 #[cfg(test)]
@@ -150,6 +160,8 @@ mod tests {
             ("Bbr", size_of::<Bbr>()),
             ("Cubic", size_of::<Cubic>()),
             ("NewReno", size_of::<NewReno>()),
+            ("Vegas", size_of::<Vegas>()),
+            ("Copa", size_of::<Copa>()),
             ("Fixed", size_of::<Fixed>()),
             ("Dcqcn", size_of::<Dcqcn>()),
             ("Timely", size_of::<Timely>()),

@@ -13,6 +13,7 @@ mod params;
 pub mod bbr;
 pub mod catalog;
 pub mod cnp;
+pub mod copa;
 pub mod cubic;
 pub mod dcqcn;
 pub mod dctcp;
@@ -28,6 +29,7 @@ pub mod lscc;
 pub mod mprdma;
 pub mod newreno;
 pub mod on_ramp;
+mod recent;
 mod round;
 mod signal;
 mod slow_start;
@@ -35,9 +37,11 @@ mod slow_start;
 mod testbed;
 pub mod timely;
 pub mod unocc;
+pub mod vegas;
 mod window;
 
 pub use bbr::Bbr;
+pub use copa::Copa;
 pub use cubic::Cubic;
 pub use dcqcn::Dcqcn;
 pub use dctcp::Dctcp;
@@ -56,6 +60,7 @@ pub use signal::{Ack, Cookie, Hop, Loss, LossCause, MOST_HOPS, Notification, Pat
 pub use slow_start::SlowStart;
 pub use timely::Timely;
 pub use unocc::UnoCc;
+pub use vegas::Vegas;
 pub use window::Window;
 
 use units::Time;

@@ -68,6 +68,21 @@ fn switches_share_by_tier_and_scheme() {
 }
 
 #[test]
+fn switches_of_a_tier_may_not_mark() {
+    let network = run(&[("switch.border.marks", "false")], "lossy").unwrap().setup.network;
+    let mut told_apart = [0; 2];
+    for (index, link) in network.links().iter().enumerate() {
+        let (from, marks) = (&network.nodes()[link.from.index()], network.port(LinkId(index as u32)).config().ecn);
+        if from.kind == NodeKind::Switch {
+            let border = from.name.ends_with("border");
+            assert_eq!(marks.is_none(), border, "{}", network.link_name(LinkId(index as u32)));
+            told_apart[usize::from(border)] += 1;
+        }
+    }
+    assert!(told_apart.into_iter().all(|ports| ports > 4), "{told_apart:?}");
+}
+
+#[test]
 fn cables_have_their_gates() {
     let network = built("pfc").setup.network;
     let core = port(&network, LinkClass::Core);

@@ -163,6 +163,8 @@ pub struct HostConfig {
     pub small_queue: Option<Bytes>,
     /// Whether packets ask the ports that they pass to report themselves.
     pub int: bool,
+    /// Up to so much is added, by chance, to each round trip that a law hears of ([`flow::Noise`]).
+    pub rtt_noise: Span,
 }
 
 impl Default for HostConfig {
@@ -190,6 +192,7 @@ impl Default for HostConfig {
             segment: 0,
             small_queue: None,
             int: false,
+            rtt_noise: Span::ZERO,
         }
     }
 }

@@ -22,7 +22,10 @@ struct Shared {
 }
 
 fn share(rate: Rate, rtt: Span, n: u16, run_time: Span) -> Shared {
-    let buffer = Bytes::new(4 * rate.bytes_in(rtt).get());
+    share_over(Bytes::new(4 * rate.bytes_in(rtt).get()), rate, rtt, n, run_time)
+}
+
+fn share_over(buffer: Bytes, rate: Rate, rtt: Span, n: u16, run_time: Span) -> Shared {
     let port = PortConfig { buffer, ..PortConfig::new(rate, Span::ZERO) };
     let network = pipes(port, Rate::from_bps(rate.bps() * 2), 4_160, &vec![rtt; n.into()]);
     let flows = (0..n).map(|i| FlowSpec { kind: i, ..flow(i.into(), u32::from(n + i), 1 << 40) }).collect();
@@ -103,4 +106,39 @@ fn two_bbr_flows_share_and_queue_a_bdp() {
         assert!(it.utilisation > 0.97);
         assert!(off(it.queue.mean(), it.pipe) < 0.15);
     }
+}
+
+// With next to no buffer what a probe sends beyond the pipe is lost: a quarter of a BDP in a cycle. The drain after it
+// ends when no more than a BDP is in flight as the sender knows it. It leaves 3/4 of the rate, while all of it is
+// acknowledged and a quarter is found lost, so it lasts half a round trip and costs an eighth of a BDP. A cycle is then
+// 7.5 round trips, in which 7.625 BDPs are sent: losses are 0.25 / 7.625 = 3.3 % of what is sent, the utilisation is
+// 7.375 / 7.5 = 98.3 %. Tolerance: a drain as long as a whole round trip (3.2 %, 96.9 %) or none at all (3.4 %, 100 %).
+// Startup doubles until three flat round trips have passed, and is over after twenty.
+#[test]
+fn bbr_without_a_buffer_loses_what_it_probes() {
+    let (rate, rtt) = (Rate::from_gbps(10), Span::from_ms(100));
+    let it = share_over(Bytes::new(200_000), rate, rtt, 1, Span::from_ms(9_000));
+    // From 30 % of the run on: 2.7 s.
+    let samples: Vec<_> = it.outcome.flow_samples.iter().filter(|s| s.time.ps() >= 2_700_000_000_000).collect();
+    let trace = |s: &sim::FlowSample, name| s.trace.iter().find(|t| t.0 == name).unwrap().1 as f64;
+    let payload_rate = rate.bps() as f64 * PAYLOAD / PACKET;
+    let estimates: Vec<f64> = samples.iter().map(|s| trace(s, "bandwidth_bps") / payload_rate).collect();
+    let (least, most) =
+        (estimates.iter().copied().fold(f64::MAX, f64::min), estimates.iter().copied().fold(0.0, f64::max));
+    println!("bandwidth estimate {least:.4} to {most:.4} of the payload's rate");
+    assert!(least > 0.99 && most < 1.01);
+    // The window is two BDPs, and never what holds the flow back.
+    let bdp = rate.bytes_in(rtt).get() as f64 * PAYLOAD / PACKET;
+    for sample in &samples {
+        assert!(off(sample.window.get() as f64, 2.0 * bdp) < 0.02, "{}", sample.window);
+    }
+    assert!((0.969..=1.0).contains(&it.utilisation), "{}", it.utilisation);
+    // What startup loses cancels out between two runs.
+    let sooner = share_over(Bytes::new(200_000), rate, rtt, 1, Span::from_ms(4_500));
+    let [long, short] = [&it, &sooner].map(|run| run.outcome.flows[0].stats);
+    let lost = (long.retransmits - short.retransmits) as f64 / (long.packets_sent - short.packets_sent) as f64;
+    println!("{:.2} % lost, {} packets in startup and soon after", 100.0 * lost, short.retransmits);
+    assert!((0.031..0.035).contains(&lost), "{lost}");
+    // Losses are found by later arrivals: none takes a timeout.
+    assert_eq!(long.timeouts, 0);
 }

@@ -2,7 +2,8 @@
 //! pods; and, where there are several trees, a border switch each, the borders joined in a full mesh of long-haul
 //! links. A k-ary fat tree is one kind ([`crate::topology::FatTrees`]), the network of HPCC's and On-Ramp's
 //! simulations another (Li et al., SIGCOMM 2019, §5.1: 5 pods of 4 racks and 4 aggregation switches, 16 cores, 16
-//! hosts a rack). With one pod and no core it is a leaf-spine network, whose spines are its aggregation switches.
+//! hosts a rack). With one pod and no core it is a leaf-spine network, whose spines are its aggregation switches; without
+//! these, racks hang from the border directly (GEMINI's testbed: Zeng et al., ToN 2022, Fig. 3).
 
 use crate::{Builder, LinkClass, Network, NetworkError, PortConfig, Switch};
 
@@ -48,7 +49,8 @@ pub struct Clos {
     pub pods: u16,
     /// Racks, each with its edge switch, of one pod, at least 1.
     pub edges: u16,
-    /// Aggregation switches of one pod, at least 1, each joined to every edge switch of its pod.
+    /// Aggregation switches of one pod, each joined to every edge switch of its pod. None: the edge switches of several
+    /// datacenters of one pod are joined to their border.
     pub aggregations: u16,
     /// Core switches of one tree: a multiple of `aggregations`. The first aggregation switch of every pod is joined to
     /// the first of so many equal parts of them, the second to the second. None: one pod only.
@@ -61,7 +63,7 @@ pub struct Clos {
     pub edge_links: u16,
     /// Ports between aggregation and core switches.
     pub core: PortConfig,
-    /// Ports between core switches (aggregation switches, where there is no core) and the border.
+    /// Ports between core switches (where there are none aggregation switches, or else edge switches) and the border.
     pub border: PortConfig,
     /// Parallel cables from each of these to the border.
     pub border_links: u16,
@@ -84,8 +86,11 @@ impl Clos {
     /// As [`Clos::build`], but for ports.
     pub fn lay(&self) -> Result<Builder, NetworkError> {
         let shape = |what: String| Err(NetworkError::Shape(what));
-        if self.datacenters == 0 || self.pods == 0 || self.edges == 0 || self.aggregations == 0 {
-            return shape("a tree has at least one datacenter, pod, edge switch and aggregation switch".into());
+        if self.datacenters == 0 || self.pods == 0 || self.edges == 0 {
+            return shape("a tree has at least one datacenter, pod and edge switch".into());
+        }
+        if self.aggregations == 0 && (self.datacenters == 1 || self.pods > 1 || self.cores > 0) {
+            return shape("racks without aggregation switches are joined by the borders of several datacenters".into());
         }
         if self.racks.is_empty() || self.edge_links == 0 {
             return shape("a tree has at least one rack, and a cable up from it".into());
@@ -93,7 +98,7 @@ impl Clos {
         if self.cores == 0 && self.pods > 1 {
             return shape(format!("{} pods have no core switches that join them", self.pods));
         }
-        if !self.cores.is_multiple_of(self.aggregations) {
+        if self.aggregations > 0 && !self.cores.is_multiple_of(self.aggregations) {
             return shape(format!(
                 "{} core switches are no multiple of a pod's {} aggregation switches",
                 self.cores, self.aggregations
@@ -121,7 +126,7 @@ impl Clos {
     /// One tree; returns its border switch, which a lone tree lacks.
     fn tree(&self, builder: &mut Builder, dc: u16) -> Option<u32> {
         let cores: Vec<u32> = (0..self.cores).map(|core| builder.switch(dc, format!("dc{dc}.core{core}"))).collect();
-        let part = usize::from(self.cores / self.aggregations);
+        let part = usize::from(self.cores.checked_div(self.aggregations).unwrap_or(0));
         let mut racks = self.racks.iter().cycle();
         let mut host = 0;
         let mut tops = cores.clone();
@@ -142,13 +147,16 @@ impl Clos {
                         builder.connect(switch, aggregation, LinkClass::Edge, self.edge, self.edge);
                     }
                 }
+                if aggregations.is_empty() {
+                    tops.push(switch);
+                }
             }
             for (place, &aggregation) in aggregations.iter().enumerate() {
                 for &core in &cores[place * part..(place + 1) * part] {
                     builder.connect(aggregation, core, LinkClass::Core, self.core, self.core);
                 }
             }
-            if cores.is_empty() {
+            if cores.is_empty() && !aggregations.is_empty() {
                 tops = aggregations;
             }
         }
@@ -231,6 +239,18 @@ mod tests {
         assert_eq!(two.nodes().iter().filter(|node| node.kind == NodeKind::Switch).count(), 2 * (4 + 4 + 1));
     }
 
+    /// GEMINI's testbed: two racks a datacenter, both joined to the border.
+    #[test]
+    fn racks_may_hang_from_the_border() {
+        let network = Clos { pods: 1, edges: 2, aggregations: 0, cores: 0, ..hpcc(2) }.build().unwrap();
+        assert_eq!((network.hosts().len(), network.nodes().len()), (64, 64 + 2 * 3));
+        let routes = Routes::new(&network).unwrap();
+        let hops = |a, b| routes.path(&network, HostId(a), HostId(b), |_, _| 0).len();
+        assert_eq!((hops(0, 15), hops(0, 16), hops(0, 32)), (2, 4, 5));
+        let border = network.links().iter().filter(|link| link.class == LinkClass::Border).count();
+        assert_eq!(border, 2 * 2 * 2);
+    }
+
     #[test]
     fn tiers_that_do_not_fit_are_refused() {
         let refusal = |it: Clos| it.build().unwrap_err().to_string();
@@ -238,6 +258,8 @@ mod tests {
         assert!(refusal(Clos { cores: 0, ..hpcc(1) }).contains("5 pods"));
         assert!(refusal(Clos { edges: 0, ..hpcc(1) }).contains("at least one"));
         assert!(refusal(hpcc(3)).contains("datacenters 1 and 2"));
+        assert!(refusal(Clos { aggregations: 0, ..hpcc(2) }).contains("without aggregation"));
+        assert!(refusal(Clos { aggregations: 0, pods: 1, cores: 0, ..hpcc(1) }).contains("without aggregation"));
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! A flow in steady state: for each acknowledgement another packet.
 
-use flow::{AckHeader, FlowConfig, PathChoice, Receiver, Recovery, Segment, Sender};
+use flow::{AckHeader, FlowConfig, Noise, PathChoice, Receiver, Recovery, Segment, Sender};
 use laws::catalog::{Kind, Value, build};
 use laws::{Law, Path};
 use units::{Bytes, Rate, Span, Time, mix64};
@@ -43,6 +43,7 @@ impl Steady {
             paths: PathChoice::PerFlow,
             seed: 1,
             number: 0,
+            noise: Noise::NONE,
         };
         let now = Time::from_us(1);
         let mut sender = Sender::new(config, law, now);

@@ -16,6 +16,8 @@
 mod coded;
 mod go_back_n;
 mod ledger;
+#[cfg(test)]
+mod work;
 
 use alloc::boxed::Box;
 use alloc::collections::VecDeque;
@@ -24,6 +26,7 @@ use laws::{Ack, ControlLaw, Hop, Loss, LossCause, Notification, Permit, Sent};
 use units::{Bytes, Rate, Span, Time};
 
 use crate::blocks::{Blocks, Code};
+use crate::noise::Noise;
 use crate::paths::{PathChoice, Paths};
 use crate::records::{Record, Records, State};
 use crate::rtt::RttEstimator;
@@ -63,6 +66,8 @@ pub struct FlowConfig {
     pub seed: u64,
     /// The flow's number.
     pub number: u32,
+    /// What the law hears of a round trip beyond the truth.
+    pub noise: Noise,
 }
 
 impl FlowConfig {
@@ -518,10 +523,11 @@ impl<L: ControlLaw> Sender<L> {
         } else if answers == Answers::Another {
             self.stats.spurious += 1;
         }
+        let noisy = answers == Answers::This && self.config.noise.most > Span::ZERO;
         let acked = Ack {
             now,
             sent_at,
-            rtt,
+            rtt: if noisy { rtt + self.config.noise.of(seq, record.attempt) } else { rtt },
             acked,
             marked,
             in_flight: self.in_flight,

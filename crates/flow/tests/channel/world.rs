@@ -4,8 +4,8 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 use flow::{
-    AckHeader, BlockNack, Blocks, Code, FlowConfig, FlowStats, PathChoice, Receiver, Recovery, Segment, SendState,
-    Sender, SenderCoding,
+    AckHeader, BlockNack, Blocks, Code, FlowConfig, FlowStats, Noise, PathChoice, Receiver, Recovery, Segment,
+    SendState, Sender, SenderCoding,
 };
 use laws::catalog::{Kind, Value, build};
 use laws::{Ack, Acted, ControlLaw, Cookie, Law, Loss, Notification, Path, Permit, Sent};
@@ -194,6 +194,7 @@ pub(crate) fn transfer(flow: Flow, channel: Channel) -> Result<Tally, TestCaseEr
         paced_header: 0,
         overshoots: false,
         catches_up: true,
+        noise: Noise::NONE,
         coding: flow.coding.map(|coding| SenderCoding { code: coding.code, eager: coding.eager }),
         paths: flow.paths,
         seed: 1,

@@ -83,7 +83,7 @@ impl Run {
             _ => bare,
         };
         let network = match &sharing {
-            Some(sharing) => sharing.lay(network),
+            Some(sharing) => sharing.lay(network).map_err(topology)?,
             None => network,
         };
         if scheme.swing.as_ref().is_some() && network.links().iter().all(|link| link.class != LinkClass::Inter) {

@@ -173,9 +173,10 @@ impl Parts<'_> {
         let counts = it.hosts();
         let trees = u64::from(it.datacenters.get());
         let hosts: u64 = counts.iter().map(|&count| u64::from(count)).sum();
-        let [pods, tors, aggs] = [it.pods, it.tors, it.aggs].map(|count| u64::from(count.get()));
-        let up = pods * aggs * (tors * u64::from(it.edge_links.get()) + u64::from(*it.cores) / aggs);
-        let tops = if *it.cores == 0 { aggs } else { u64::from(*it.cores) };
+        let [pods, tors] = [it.pods, it.tors].map(|count| u64::from(count.get()));
+        let (aggs, cores) = (u64::from(*it.aggs), u64::from(*it.cores));
+        let up = pods * (aggs * tors * u64::from(it.edge_links.get()) + cores);
+        let tops = [cores, aggs, tors].into_iter().find(|&count| count > 0).unwrap_or(0);
         let between = trees * u64::from(it.inter_links.get());
         self.limit(trees * hosts, trees * (hosts + up + tops * u64::from(it.border_links.get()) + between))?;
 
@@ -212,7 +213,7 @@ impl Parts<'_> {
             datacenters: it.datacenters.get(),
             pods: it.pods.get(),
             edges: it.tors.get(),
-            aggregations: it.aggs.get(),
+            aggregations: *it.aggs,
             cores: *it.cores,
             racks,
             edge: port(LinkClass::Edge, it.edge_rate)?,

@@ -1,6 +1,6 @@
 //! Switches whose ports share a buffer: which they are, what stands in long hauls, and whether the buffer suffices.
 
-use fabric::{Gate, LinkClass, LinkId, Network, NodeId, NodeKind};
+use fabric::{Gate, LinkClass, LinkId, Network, NetworkError, NodeId, NodeKind};
 use laws::lscc::{CalculationParams, LimitingParams};
 use sim::{Module, ModuleSpec};
 use units::{Bytes, Rate, Span};
@@ -71,12 +71,14 @@ impl<'a> Sharing<'a> {
         self.table.settings(tier, self.over)
     }
 
-    /// Lets the switches of a network share their buffers; relays do already, in their own way.
-    pub(crate) fn lay(&self, network: Network) -> Network {
-        network.sharing(|network, node| {
+    /// Lets the switches of a network share their buffers; relays do already, in their own way. Takes the marks from
+    /// those that are not to set any.
+    pub(crate) fn lay(&self, network: Network) -> Result<Network, NetworkError> {
+        let network = network.without_marks(|network, node| !self.settings(tier(network, node)).marks)?;
+        Ok(network.sharing(|network, node| {
             let settings = || self.settings(tier(network, node)).config(self.asked);
             Some(network.nodes()[node.index()].switch.unwrap_or_else(settings))
-        })
+        }))
     }
 }
 

@@ -135,6 +135,8 @@ table! {
         int_header: At<u32> = At::default_of(42);
         /// Reports of ports in HPCC's simulator's units, this many times 128 bytes sent and 80 bytes that wait, and in whole nanoseconds; 0: exact.
         int_multi: u32 = 0;
+        /// Up to so much is added, evenly distributed, to each round trip that a law hears of: an error of measurement.
+        rtt_noise: Span = Span::ZERO;
     }
 }
 
@@ -195,6 +197,8 @@ table! {
         int_header: Option<At<u32>> = None;
         /// As in `[host]`.
         int_multi: Option<u32> = None;
+        /// As in `[host]`.
+        rtt_noise: Option<Span> = None;
     }
 }
 
@@ -284,7 +288,8 @@ impl Host {
             clock_resync,
             on_ramp,
             int_header,
-            int_multi
+            int_multi,
+            rtt_noise
         );
         host
     }
@@ -319,6 +324,7 @@ impl Host {
             segment: self.segment.get() as u32,
             small_queue: self.small_queue.value(),
             int,
+            rtt_noise: self.rtt_noise,
         }
     }
 

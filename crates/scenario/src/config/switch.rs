@@ -81,6 +81,8 @@ table! {
         pfc: OffOr<PfcTable> = OffOr::Off;
         /// Whether ports report themselves to packets that ask (INT). `auto`: if a law of the scheme reads reports.
         int: Auto<bool> = Auto::Auto;
+        /// Whether ports of these switches mark; with false none does, whatever `[port]` says.
+        marks: bool = true;
         /// Other settings for switches that hosts hang from and that touch no link between datacenters.
         edge: Option<SwitchPatch> = None;
         /// Other settings for switches between edge and core.
@@ -105,6 +107,8 @@ table! {
         pfc: Option<OffOr<PfcTable>> = None;
         /// As in `[switch]`.
         int: Option<Auto<bool>> = None;
+        /// As in `[switch]`.
+        marks: Option<bool> = None;
         /// For switches that hosts hang from.
         edge: Option<SwitchPatch> = None;
         /// For switches between edge and core.
@@ -127,6 +131,8 @@ table! {
         egress_alpha: Option<At<OffOr<Decimal>>> = None;
         /// As in `[switch]`.
         int: Option<Auto<bool>> = None;
+        /// As in `[switch]`.
+        marks: Option<bool> = None;
     }
 }
 
@@ -170,6 +176,7 @@ pub struct SwitchSettings {
     pub egress_alpha: At<OffOr<Decimal>>,
     pub pfc: OffOr<PfcTable>,
     pub int: Auto<bool>,
+    pub marks: bool,
 }
 
 macro_rules! lay_over {
@@ -205,15 +212,16 @@ impl Switch {
             egress_alpha: self.egress_alpha,
             pfc: self.pfc.clone(),
             int: self.int,
+            marks: self.marks,
         };
         if let Some(over) = over {
-            lay_over!(settings, over, buffer reserve egress_alpha pfc int);
+            lay_over!(settings, over, buffer reserve egress_alpha pfc int marks);
         }
         if let Some(patch) = of_tier!(self, tier) {
-            lay_over!(settings, patch, buffer reserve egress_alpha int);
+            lay_over!(settings, patch, buffer reserve egress_alpha int marks);
         }
         if let Some(patch) = over.and_then(|over| of_tier!(over, tier)) {
-            lay_over!(settings, patch, buffer reserve egress_alpha int);
+            lay_over!(settings, patch, buffer reserve egress_alpha int marks);
         }
         settings
     }

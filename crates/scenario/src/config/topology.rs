@@ -92,7 +92,7 @@ table! {
 }
 
 table! {
-    /// `kind = "clos"`: trees of three tiers or two. Each edge switch (top of rack) is joined to every aggregation switch of its pod; the first aggregation switch of every pod to the first of equal parts of the core switches, the second to the second, and so on. Without core switches and with one pod it is a leaf-spine network, whose spines are its aggregation switches. Several trees have a border switch each, joined to every core switch (without core: every spine), the borders in a full mesh.
+    /// `kind = "clos"`: trees of three tiers or two. Each edge switch (top of rack) is joined to every aggregation switch of its pod; the first aggregation switch of every pod to the first of equal parts of the core switches, the second to the second, and so on. Without core switches and with one pod it is a leaf-spine network, whose spines are its aggregation switches. Several trees have a border switch each, joined to every core switch (without core: every spine, and without these every edge switch), the borders in a full mesh.
     Clos {
         /// How many trees, all alike.
         datacenters: NonZeroU16 = count(1);
@@ -100,8 +100,8 @@ table! {
         pods: NonZeroU16 = count(1);
         /// Racks, each with an edge switch, of a pod.
         tors: NonZeroU16;
-        /// Aggregation switches of a pod.
-        aggs: NonZeroU16;
+        /// Aggregation switches of a pod; 0, where several trees have one pod and no core, joins edge switches to the border.
+        aggs: At<u16>;
         /// Core switches of a tree, a multiple of `aggs`; needed where there are several pods.
         cores: At<u16> = At::default_of(0);
         /// Hosts of a rack, one number or a list with one for each rack of a tree.
@@ -379,13 +379,18 @@ impl Clos {
         if let Some(rates) = &self.host_rate {
             EachHost::check(rates, self.hosts().into_iter().map(usize::from).sum())?;
         }
-        let (cores, aggs, pods) = (*self.cores, self.aggs.get(), self.pods.get());
+        let (cores, aggs, pods) = (*self.cores, *self.aggs, self.pods.get());
+        if aggs == 0 && (self.datacenters.get() == 1 || pods > 1 || cores > 0) {
+            return Err(Fault::new(self.aggs.origin, "no aggregation switch joins the edge switches of a pod")
+                .label("expected 1 or more")
+                .help("0 is for several datacenters of one pod without core switches, whose border joins them"));
+        }
         if cores == 0 && pods > 1 {
             return Err(Fault::new(self.cores.origin, format!("{pods} pods have no core switches that join them"))
                 .label("expected a multiple of `aggs`")
                 .help(format!("give cores = {aggs}, or any multiple of it")));
         }
-        if !cores.is_multiple_of(aggs) {
+        if aggs > 0 && !cores.is_multiple_of(aggs) {
             let message = format!("{cores} core switches are no multiple of the {aggs} aggregation switches of a pod");
             return Err(Fault::new(self.cores.origin, message).label("expected a multiple of `aggs`"));
         }

@@ -1,7 +1,7 @@
 //! What a host decides about a flow before it starts: the bounds that follow from its path.
 
-use flow::{FlowConfig, PathChoice, Recovery, SenderCoding};
-use units::Span;
+use flow::{FlowConfig, Noise, PathChoice, Recovery, SenderCoding};
+use units::{Span, mix64};
 
 use crate::setup::{FlowSpec, Setup};
 
@@ -9,6 +9,9 @@ use crate::setup::{FlowSpec, Setup};
 /// RDMA simulators that have such a timeout wait (conweave's `L2Timeout`). Where ports are paused a packet can be as late
 /// as it likes, and a needless timeout sends a whole window again.
 const GO_BACK_N_MARGIN: Span = Span::from_ms(4);
+
+/// Keeps the chance of noise apart from all other chances of a flow.
+const NOISE: u64 = 0x4e4f_4953;
 
 /// What the host decides about a flow: the bounds that follow from its path (see [`crate::HostConfig`]).
 pub(super) fn flow_config(setup: &Setup, spec: &FlowSpec, number: u32) -> FlowConfig {
@@ -45,5 +48,6 @@ pub(super) fn flow_config(setup: &Setup, spec: &FlowSpec, number: u32) -> FlowCo
         paths: host.path,
         seed: setup.seed,
         number,
+        noise: Noise { most: host.rtt_noise, seed: mix64(setup.seed ^ mix64(u64::from(number) ^ NOISE)) },
     }
 }

@@ -12,10 +12,12 @@ const fn own_of_kernel(law: Kind) -> Option<&'static str> {
         Kind::Cubic => Some("cubic"),
         Kind::Bbr => Some("bbr"),
         Kind::NewReno => Some("reno"),
+        Kind::Vegas => Some("vegas"),
         Kind::Gemini
         | Kind::UnoCc
         | Kind::Dctcp
         | Kind::MpRdma
+        | Kind::Copa
         | Kind::Dcqcn
         | Kind::Timely
         | Kind::Hpcc

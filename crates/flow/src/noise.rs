@@ -1,0 +1,42 @@
+//! An error in round trips, as an experiment adds it on purpose (GEMINI, Table V: Zeng et al., ToN 2022, §IV-B).
+
+use units::{Span, mix64, mul_div};
+
+/// An error of measurement: up to so much is added to each round trip that the law hears of, evenly distributed. Losses
+/// and timeouts are found by the truth.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Noise {
+    /// The most; zero for none.
+    pub most: Span,
+    /// What chance hangs on, of this flow.
+    pub seed: u64,
+}
+
+impl Noise {
+    /// The truth.
+    pub const NONE: Self = Self { most: Span::ZERO, seed: 0 };
+
+    /// What is added for the acknowledgement of a transmission.
+    pub(crate) fn of(self, seq: u32, attempt: u8) -> Span {
+        let hash = mix64(self.seed ^ mix64(u64::from(seq) << 8 | u64::from(attempt)));
+        Span::from_ps(mul_div(hash, self.most.unsigned_ps(), u64::MAX) as i64)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn is_even_over_its_range_and_hangs_on_flow_and_packet() {
+        let noise = Noise { most: Span::from_ms(2), seed: 7 };
+        let of = |noise: Noise| (0..10_000).map(move |seq| noise.of(seq, 1));
+        assert!(of(noise).all(|span| Span::ZERO <= span && span <= Span::from_ms(2)));
+        let mean = of(noise).sum::<Span>().over(10_000);
+        assert!(Span::from_us(980) < mean && mean < Span::from_us(1_020), "{mean}");
+        let under = of(noise).filter(|&span| span < Span::from_us(200)).count();
+        assert!((900..1_100).contains(&under), "{under} of 10,000 in the lowest tenth");
+        assert!(noise.of(3, 1) != noise.of(3, 2) && noise.of(3, 1) != Noise { seed: 8, ..noise }.of(3, 1));
+        assert_eq!(Noise::NONE.of(3, 1), Span::ZERO);
+    }
+}

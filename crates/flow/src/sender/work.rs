@@ -1,0 +1,110 @@
+//! What an acknowledgement costs, in records looked at: the same however much is in flight.
+
+extern crate std;
+
+use laws::Fixed;
+use laws::Path;
+use laws::fixed::Params;
+use std::collections::VecDeque;
+use std::println;
+use units::{Bytes, Rate, Span, Time, mix64};
+
+use super::{AckHeader, FlowConfig, Recovery, SendState, Sender};
+use crate::{Noise, PathChoice, Receiver};
+
+const MSS: u32 = 1_000;
+
+/// What a transfer took.
+struct Work {
+    /// Mean over all acknowledgements.
+    mean: f64,
+    /// Sum of the hundred dearest, over a hundred.
+    dearest: f64,
+    retransmits: u64,
+}
+
+/// Sends four windows of `window` packets over a pipe that delivers a packet each microsecond a round trip later, and
+/// loses `loss` in a million by chance, retransmissions too. `late` in a million are 20 us late, so that what is held for lost
+/// may come after all.
+fn transfer(window: u32, loss: u64, late: u64) -> Work {
+    let base_rtt = Span::from_us(i64::from(window));
+    let path = Path { base_rtt, intra_rtt: base_rtt, line_rate: Rate::from_gbps(8), mss: Bytes::new(MSS.into()) };
+    let size = Bytes::new(u64::from(MSS) * u64::from(window)).times(4);
+    let law = Fixed::new(&path, Params { window: Bytes::new(u64::from(MSS) * u64::from(window)), paced: false });
+    let config = FlowConfig {
+        size,
+        mss: MSS,
+        base_rtt,
+        reordering: Span::from_us(10),
+        rto_min: base_rtt.times(2),
+        rto_max: Span::from_s(4),
+        timeouts_cut: false,
+        recovery: Recovery::Selective,
+        paced_header: 0,
+        overshoots: false,
+        catches_up: false,
+        noise: Noise::NONE,
+        coding: None,
+        paths: PathChoice::PerFlow,
+        seed: 1,
+        number: 0,
+    };
+    let mut sender = Sender::new(config, law, Time::ZERO);
+    let mut receiver = Receiver::new(config.packets(), 1, Recovery::Selective);
+    // In order of arrival at the sender: (when, acknowledgement); late ones in a list of their own.
+    let (mut acks, mut late_acks) = (VecDeque::new(), VecDeque::new());
+    let (mut now, mut link_idle, mut count) = (Time::ZERO, Time::ZERO, 0u64);
+    let mut costs = std::vec::Vec::new();
+    while !sender.is_complete() {
+        while sender.poll(now) == SendState::Now {
+            let segment = sender.send(now);
+            link_idle = link_idle.max(now) + Span::from_us(1);
+            count += 1;
+            let chance = mix64(count) % 1_000_000;
+            if chance < loss {
+                continue;
+            }
+            let is_late = chance < loss + late;
+            let at = link_idle + base_rtt + if is_late { Span::from_us(20) } else { Span::ZERO };
+            let queue = if is_late { &mut late_acks } else { &mut acks };
+            queue.push_back((at, segment));
+        }
+        let take = |queue: &VecDeque<(Time, _)>| queue.front().map_or(Time::NEVER, |arrival| arrival.0);
+        let (soon, later) = (take(&acks), take(&late_acks));
+        let timer = sender.next_timer();
+        now = soon.min(later).min(timer).max(now);
+        if timer <= now && timer < soon.min(later) {
+            sender.on_timer(now);
+            continue;
+        }
+        let queue = if soon <= later { &mut acks } else { &mut late_acks };
+        let Some((_, segment)) = queue.pop_front() else { continue };
+        for reply in receiver.on_data(now, segment.seq, false, segment.ask).into_iter().flatten() {
+            let before = sender.records.looks();
+            let (seq, covers, cumulative, marked) = (reply.seq, reply.covers, reply.cumulative, reply.marked);
+            sender.on_ack(now, &AckHeader { seq, covers, cumulative, marked, attempt: segment.attempt }, &[]);
+            costs.push(sender.records.looks() - before);
+        }
+    }
+    let mean = costs.iter().sum::<u64>() as f64 / costs.len() as f64;
+    costs.sort_unstable();
+    let dearest = costs[costs.len() - 100..].iter().sum::<u64>() as f64 / 100.0;
+    Work { mean, dearest, retransmits: sender.stats().retransmits }
+}
+
+/// A hundred times as much in flight costs no more an acknowledgement, with losses and with packets that are late. One
+/// acknowledgement may find many settled, but all of them together look at each record a few times.
+#[test]
+fn an_acknowledgement_costs_the_same_however_much_is_in_flight() {
+    for (loss, late) in [(0, 0), (1_000, 0), (20_000, 5_000), (200_000, 20_000)] {
+        let [few, many] = [500, 50_000].map(|window| transfer(window, loss, late));
+        println!(
+            "{loss} and {late} ppm: {:.2} looks an acknowledgement with 500 in flight, {:.2} with 50,000 ({} sent again)",
+            few.mean, many.mean, many.retransmits
+        );
+        assert!(many.retransmits >= loss * 200_000 / 1_000_000, "{}", many.retransmits);
+        assert!(many.mean < 1.2 * few.mean, "{} against {}", many.mean, few.mean);
+        assert!(many.mean < 20.0, "{}", many.mean);
+        println!("dearest hundred: {:.0} and {:.0}", few.dearest, many.dearest);
+    }
+}

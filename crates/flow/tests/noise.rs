@@ -1,0 +1,60 @@
+//! An error of measurement is for the law alone.
+
+use flow::{AckHeader, FlowConfig, Noise, PathChoice, Recovery, SendState, Sender};
+use laws::{Ack, Acted, ControlLaw, Loss, Permit};
+use units::{Bytes, Span, Time};
+
+/// Remembers the shortest and the longest round trip that it heard of.
+struct Ears(Span, Span);
+
+impl ControlLaw for Ears {
+    fn on_ack(&mut self, ack: &Ack) {
+        (self.0, self.1) = (self.0.min(ack.rtt), self.1.max(ack.rtt));
+    }
+
+    fn on_loss(&mut self, _: &Loss) {}
+
+    fn permit(&self) -> Permit {
+        Permit::window(Bytes::MAX)
+    }
+
+    fn acted(&self) -> Acted {
+        Acted::default()
+    }
+}
+
+#[test]
+fn the_law_hears_noise_and_the_timer_does_not() {
+    let rtt = Span::from_us(100);
+    let config = FlowConfig {
+        size: Bytes::new(100_000),
+        mss: 1_000,
+        base_rtt: rtt,
+        reordering: rtt.over(4),
+        rto_min: rtt,
+        rto_max: Span::from_s(4),
+        timeouts_cut: true,
+        recovery: Recovery::Selective,
+        paced_header: 0,
+        overshoots: false,
+        catches_up: true,
+        noise: Noise { most: Span::from_us(50), seed: 3 },
+        coding: None,
+        paths: PathChoice::PerFlow,
+        seed: 1,
+        number: 0,
+    };
+    let mut sender = Sender::new(config, Ears(Span::MAX, Span::ZERO), Time::ZERO);
+    while sender.poll(Time::ZERO) == SendState::Now {
+        sender.send(Time::ZERO);
+    }
+    let now = Time::ZERO + rtt;
+    for seq in 0..100 {
+        sender.on_ack(now, &AckHeader { seq, covers: 1, cumulative: seq + 1, marked: false, attempt: 1 }, &[]);
+    }
+    let Ears(least, most) = *sender.law();
+    assert!(rtt <= least && least < rtt + Span::from_us(3), "{least}");
+    assert!(rtt + Span::from_us(47) < most && most <= rtt + Span::from_us(50), "{most}");
+    assert_eq!(sender.smoothed_rtt(), rtt);
+    assert!(sender.is_complete());
+}
