@@ -17,7 +17,7 @@ FEATURES = $(shell if $(CAN_BUILD_BPF); then echo --features bpf; fi)
 
 RELEASE = narrows-$(shell sed -n 's/^version = "\(.*\)"/\1/p' Cargo.toml)-$(shell uname -m)-linux
 
-.PHONY: demo test check-format toolchain lint unit kernels book licences browser bench build dist clean help
+.PHONY: demo test check-format toolchain lint unit arm kernels book licences browser bench build dist clean help
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "%-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -28,7 +28,7 @@ demo: build ## build, run the demo, print its table, say where the report is
 build: ## build the narrows command
 	@$(CARGO) build --release --locked -p narrows $(FEATURES)
 
-test: toolchain check-format lint browser unit kernels book licences ## every check
+test: toolchain check-format lint browser unit arm kernels book licences ## every check
 
 check-format:
 	$(CARGO) fmt --all --check
@@ -36,11 +36,25 @@ check-format:
 lint:
 	$(CARGO) clippy --workspace --all-targets --locked $(FEATURES) -- -D warnings
 	$(if $(FEATURES),$(CARGO) clippy --workspace --all-targets --locked -- -D warnings)
+	$(CARGO) clippy -p narrows-codes --no-default-features --locked -- -D warnings
 
 unit:
 	$(CARGO) test --workspace --locked $(FEATURES)
 	$(CARGO) test --release --locked -p narrows-sim --test analytic_marks -- --ignored
 	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --workspace --no-deps --locked --quiet $(FEATURES)
+
+# The compiler links for this target by itself.
+ARM = aarch64-unknown-linux-musl
+CAN_RUN_ARM := { command -v qemu-aarch64 && rustc --print target-libdir --target $(ARM) | xargs test -d; } >/dev/null 2>&1
+
+arm: ## check the erasure codes' NEON engine, under QEMU
+	@$(CAN_RUN_ARM) || { rustup target add $(ARM) >/dev/null 2>&1; \
+	  [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null && apt-get update -qq && \
+	  DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends qemu-user >/dev/null; } || true
+	@if $(CAN_RUN_ARM); then CARGO_TARGET_AARCH64_UNKNOWN_LINUX_MUSL_LINKER=rust-lld \
+	  CARGO_TARGET_AARCH64_UNKNOWN_LINUX_MUSL_RUNNER=qemu-aarch64 \
+	  $(CARGO) test -p narrows-codes --tests --target $(ARM) --locked; \
+	else echo "skipped: the NEON engine needs qemu-aarch64 and rustup's target $(ARM); not all are here"; fi
 
 # Without these the laws are not built for the kernel, and all the rest is.
 toolchain:

@@ -27,7 +27,7 @@ pub(crate) enum Command {
     Reproduce(ReproduceArgs),
     /// List the control laws and their parameters.
     Laws(LawsArgs),
-    /// Measure the engine.
+    /// Measure the engine, or the erasure codes.
     #[command(subcommand)]
     Bench(BenchCommand),
     /// Write the report of a results directory again, from its results alone: without claims and replay command.
@@ -213,6 +213,25 @@ pub(crate) struct LawsArgs {
 pub(crate) enum BenchCommand {
     /// Packet-hops per second on three fixed workloads, each also with acknowledgements first, with one thread and two.
     Engine(BenchEngineArgs),
+    /// Bytes of data per second that erasure codes protect and repair, on one core, with every kind of vector
+    /// instructions that it has: from caches, and from 256 MiB of memory.
+    Codes(BenchCodesArgs),
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct BenchCodesArgs {
+    /// Only workloads whose name contains this, as in 8+2-4096-avx2-hot.
+    #[arg(long, default_value = "")]
+    pub(crate) only: String,
+    /// Only this engine: naive, portable, neon, avx2, gfni-256 or gfni-512. Default: all that run here but naive.
+    #[arg(long)]
+    pub(crate) engine: Option<codes::Engine>,
+    /// Runs of each workload, 2 ms each; the best is given.
+    #[arg(long, default_value_t = 25, value_parser = clap::value_parser!(u16).range(1..=1000))]
+    pub(crate) runs: u16,
+    /// As JSON.
+    #[arg(long)]
+    pub(crate) json: bool,
 }
 
 #[derive(Args, Debug)]

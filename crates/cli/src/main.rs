@@ -37,6 +37,7 @@ fn dispatch(command: Command) -> Result<(), Failure> {
         Command::Check(args) => commands::check::check(&args),
         Command::Laws(args) => commands::laws::laws(&args),
         Command::Bench(BenchCommand::Engine(args)) => commands::bench::engine(&args),
+        Command::Bench(BenchCommand::Codes(args)) => commands::bench::codes(&args),
         Command::Report(args) => commands::report::report(&args),
         Command::Import(ImportCommand::Htsim(args)) => commands::import::htsim(&args),
         Command::Import(ImportCommand::Hpcc(args)) => commands::import::hpcc(&args),

@@ -140,6 +140,11 @@ fn arguments() {
     scratch.narrows("run good.toml --out out --threads 0").fails(2, &["--threads", "1..=1024"]);
     scratch.narrows("runn good.toml").fails(2, &["unrecognized subcommand 'runn'", "'run'"]);
     scratch.narrows("bench engine --only nothing").fails(2, &["no workload", "`nothing`", "permutation", "mixed"]);
+    scratch.narrows("bench codes --only nothing").fails(2, &["no workload", "`nothing`", "8+2-1400-"]);
+    scratch.narrows("bench codes --engine sse").fails(2, &["'sse'", "no such engine", "portable, neon, avx2"]);
+    let foreign = if cfg!(target_arch = "x86_64") { "neon" } else { "avx2" };
+    let line = format!("bench codes --engine {foreign}");
+    scratch.narrows(&line).fails(2, &[&format!("the engine {foreign} does not run on this processor")]);
     assert_eq!(scratch.tree(), before);
 }
 

@@ -2,13 +2,14 @@
 
 use crate::support::{ONE, Scratch, keys};
 
-const COMMANDS: [&str; 12] = [
+const COMMANDS: [&str; 13] = [
     "demo",
     "run",
     "check",
     "reproduce",
     "laws",
     "bench engine",
+    "bench codes",
     "report",
     "compare",
     "import htsim",

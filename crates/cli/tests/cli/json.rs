@@ -105,6 +105,32 @@ fn of_the_engine_benchmark() {
 }
 
 #[test]
+fn of_the_benchmark_of_codes() {
+    let scratch = Scratch::new("json");
+    let ran = scratch.narrows("bench codes --json --engine portable --only 4096-portable-hot --runs 1").ok();
+    let bench = ran.json();
+    assert_eq!(keys(&bench), ["schema", "workloads"]);
+    let rows = bench["workloads"].as_array().unwrap();
+    let codes: Vec<_> = rows.iter().map(|row| (row["data"].as_u64(), row["parity"].as_u64())).collect();
+    let expected = [(8, 2), (8, 1), (16, 4), (32, 8)].map(|(data, parity)| (Some(data), Some(parity)));
+    assert_eq!(codes, expected);
+    let named = "name engine cache data parity packet_bytes encode_bytes_per_s stream_bytes_per_s \
+                 repair_one_bytes_per_s repair_two_bytes_per_s";
+    for row in rows {
+        assert_eq!(keys(row).join(" "), named);
+        assert_eq!((&row["engine"], &row["cache"]), (&"portable".into(), &"hot".into()));
+        for key in &keys(row)[3..9] {
+            assert!(row[*key].as_f64().is_some_and(|value| value > 0.0), "{key}: {row}");
+        }
+        // A code with one parity packet repairs one loss.
+        assert_eq!(row["repair_two_bytes_per_s"].is_null(), row["parity"] == 1, "{row}");
+    }
+    assert_eq!(rows[0]["name"], "8+2-4096-portable-hot");
+    assert_eq!(ran.err, "");
+    assert!(scratch.tree().is_empty());
+}
+
+#[test]
 fn of_the_laws() {
     let scratch = Scratch::new("json");
     let laws = scratch.narrows("laws --json").ok().json();

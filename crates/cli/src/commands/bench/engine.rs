@@ -35,10 +35,10 @@ struct Workload {
     set: Vec<(String, String)>,
 }
 
-const PERMUTATION: &str = include_str!("../../scenarios/bench-permutation.toml");
-const MIXED: &str = include_str!("../../scenarios/bench-mixed.toml");
-const POISSON: &str = include_str!("../../scenarios/bench-poisson.toml");
-const LOSSLESS: &str = include_str!("../../scenarios/bench-lossless.toml");
+const PERMUTATION: &str = include_str!("../../../scenarios/bench-permutation.toml");
+const MIXED: &str = include_str!("../../../scenarios/bench-mixed.toml");
+const POISSON: &str = include_str!("../../../scenarios/bench-poisson.toml");
+const LOSSLESS: &str = include_str!("../../../scenarios/bench-lossless.toml");
 
 fn workloads(scaling: bool) -> Vec<Workload> {
     let plain = [("permutation", PERMUTATION), ("mixed", MIXED), ("poisson", POISSON)];

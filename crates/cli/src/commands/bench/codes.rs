@@ -1,0 +1,270 @@
+//! `narrows bench codes`: how fast erasure codes are, on one thread.
+//!
+//! Rates are of a block's data, whether it is read or repaired: (8,2) with 4,096 bytes moves 32,768 bytes a block. Hot is
+//! one block over and over; cold goes through 256 MiB of blocks, which no cache holds.
+
+use std::hint::black_box;
+use std::time::Duration;
+
+use codes::{Code, Decoder, Encoder, Engine};
+use comfy_table::{Cell, CellAlignment};
+use serde::Serialize;
+use serde_json::json;
+
+use crate::args::BenchCodesArgs;
+use crate::clock::Stopwatch;
+use crate::exit::{Failure, print};
+use crate::table::fitted;
+
+/// Data and parity packets, bytes a packet.
+const SHAPES: [(usize, usize, usize); 6] =
+    [(8, 2, 1_400), (8, 2, 4_096), (8, 2, 8_900), (8, 1, 4_096), (16, 4, 4_096), (32, 8, 4_096)];
+/// How long one run is measured, at least: less than a time slice, so that some runs are whole on a busy machine.
+const WINDOW: Duration = Duration::from_millis(2);
+/// Blocks between two looks at the clock.
+const BATCH: usize = 32;
+/// What packets are aligned to, and how far apart they are besides: they do not all begin at one place of the cache.
+const LINE: usize = 64;
+const RING: usize = 256 << 20;
+
+/// One code, packet size, engine and cache; the shape of `bench codes --json`.
+#[derive(Clone, Debug, Serialize)]
+struct Measured {
+    name: String,
+    engine: &'static str,
+    cache: &'static str,
+    data: usize,
+    parity: usize,
+    packet_bytes: usize,
+    encode_bytes_per_s: f64,
+    /// Parity made from one packet at a time.
+    stream_bytes_per_s: f64,
+    repair_one_bytes_per_s: f64,
+    /// There is none where a code repairs one loss only.
+    repair_two_bytes_per_s: Option<f64>,
+}
+
+#[derive(Clone, Copy)]
+struct Workload {
+    engine: Engine,
+    shape: (usize, usize, usize),
+    cold: bool,
+}
+
+impl Workload {
+    fn cache(self) -> &'static str {
+        if self.cold { "cold" } else { "hot" }
+    }
+
+    fn name(self) -> String {
+        let (data, parity, bytes) = self.shape;
+        format!("{data}+{parity}-{bytes}-{}-{}", self.engine, self.cache())
+    }
+}
+
+pub(crate) fn codes(args: &BenchCodesArgs) -> Result<(), Failure> {
+    let engines: Vec<Engine> = match args.engine {
+        Some(engine) => vec![engine],
+        // The naive one is there to be right, and would take most of the time.
+        None => Engine::available().filter(|&engine| engine != Engine::Naive).collect(),
+    };
+    let all = SHAPES.iter().flat_map(|&shape| {
+        let both = move |engine| [false, true].map(|cold| Workload { engine, shape, cold });
+        engines.iter().copied().flat_map(both)
+    });
+    let chosen: Vec<Workload> = all.filter(|workload| workload.name().contains(&args.only)).collect();
+    if chosen.is_empty() {
+        let example = Workload { engine: Engine::fastest(), shape: SHAPES[0], cold: false }.name();
+        let only = &args.only;
+        return Err(Failure::Input(format!("error: no workload's name contains `{only}`; they are as `{example}`")));
+    }
+    let mut rows = Vec::new();
+    for workload in chosen {
+        if crate::interrupt::interrupted() {
+            return Err(Failure::Interrupted("nothing is reported".to_owned()));
+        }
+        rows.push(measure(workload, args.runs).map_err(|error| Failure::Input(format!("error: {error}")))?);
+    }
+    if args.json {
+        return print(&format!("{:#}", json!({ "schema": 1, "workloads": rows })));
+    }
+    print(&table(&rows))
+}
+
+fn measure(workload: Workload, runs: u16) -> Result<Measured, codes::Error> {
+    let Workload { engine, shape: (data, parity, length), cold } = workload;
+    let code = Code::with_engine(data, parity, engine)?;
+    let mut ring = Ring::new(code.packets(), length, cold);
+    let bytes = data * length;
+
+    let mut blocks = ring.blocks(|place| place >= data);
+    let encode = rate(&mut blocks, bytes, runs, |block| code.encode(&block.present, &mut block.written))?;
+    let mut encoder = Encoder::new(code.clone());
+    let stream = rate(&mut blocks, bytes, runs, |block| {
+        encoder.clear();
+        block.present.iter().enumerate().try_for_each(|(index, packet)| encoder.push(index, packet))?;
+        black_box(encoder.parity()?.count());
+        Ok(())
+    })?;
+    let mut repair = |lost: usize| {
+        let mut decoder = Decoder::new(code.clone());
+        let mut blocks = ring.blocks(|place| place < lost);
+        rate(&mut blocks, bytes, runs, |block| decoder.repair(&block.arrived, &mut block.written))
+    };
+    let one = repair(1)?;
+    let two = if parity > 1 { Some(repair(2)?) } else { None };
+    Ok(Measured {
+        name: workload.name(),
+        engine: engine.name(),
+        cache: workload.cache(),
+        data,
+        parity,
+        packet_bytes: length,
+        encode_bytes_per_s: encode,
+        stream_bytes_per_s: stream,
+        repair_one_bytes_per_s: one,
+        repair_two_bytes_per_s: two,
+    })
+}
+
+/// Bytes a second, in the best of several runs: what disturbs a run only ever makes it slower.
+fn rate(
+    blocks: &mut [Block<'_>],
+    bytes: usize,
+    runs: u16,
+    mut work: impl FnMut(&mut Block<'_>) -> Result<(), codes::Error>,
+) -> Result<f64, codes::Error> {
+    let (mut best, mut next) = (0.0_f64, 0);
+    for _ in 0..runs {
+        let (clock, mut done) = (Stopwatch::start(), 0);
+        let took = loop {
+            for _ in 0..BATCH {
+                work(&mut blocks[next])?;
+                black_box(&blocks[next].written);
+                next = if next + 1 == blocks.len() { 0 } else { next + 1 };
+            }
+            done += BATCH * bytes;
+            let took = clock.elapsed();
+            if took >= WINDOW {
+                break took;
+            }
+        };
+        best = best.max(done as f64 / took.as_secs_f64());
+    }
+    Ok(best)
+}
+
+/// Memory for one block, or for more than caches hold.
+struct Ring {
+    bytes: Vec<u8>,
+    packets: usize,
+    length: usize,
+}
+
+/// A block's packets: those that are written, and the others, alone and in their places.
+struct Block<'a> {
+    present: Vec<&'a [u8]>,
+    arrived: Vec<Option<&'a [u8]>>,
+    written: Vec<&'a mut [u8]>,
+}
+
+impl Ring {
+    fn new(packets: usize, length: usize, cold: bool) -> Self {
+        let block = packets * Self::stride(length);
+        let blocks = if cold { RING / block } else { 1 };
+        Self { bytes: vec![1; blocks * block + LINE], packets, length }
+    }
+
+    fn stride(length: usize) -> usize {
+        length.next_multiple_of(LINE) + LINE
+    }
+
+    fn blocks(&mut self, is_written: impl Fn(usize) -> bool) -> Vec<Block<'_>> {
+        let start = self.bytes.as_ptr().align_offset(LINE).min(LINE);
+        let stride = Self::stride(self.length);
+        let blocks = self.bytes[start..].chunks_exact_mut(self.packets * stride);
+        let block = |bytes| {
+            let mut block = Block { present: Vec::new(), arrived: Vec::new(), written: Vec::new() };
+            let packets = <[u8]>::chunks_exact_mut(bytes, stride).map(|packet| &mut packet[..self.length]);
+            for (place, packet) in packets.enumerate() {
+                if is_written(place) {
+                    block.written.push(packet);
+                    block.arrived.push(None);
+                } else {
+                    block.present.push(packet);
+                    block.arrived.push(Some(packet));
+                }
+            }
+            block
+        };
+        blocks.map(block).collect()
+    }
+}
+
+fn table(rows: &[Measured]) -> String {
+    let mut table = fitted();
+    table.set_header([
+        "code",
+        "packet B",
+        "cache",
+        "engine",
+        "encode GB/s",
+        "one by one GB/s",
+        "repair 1 GB/s",
+        "repair 2 GB/s",
+    ]);
+    let rate = |rate: f64| format!("{:.1}", rate / 1e9);
+    for row in rows {
+        let numbers = [
+            rate(row.encode_bytes_per_s),
+            rate(row.stream_bytes_per_s),
+            rate(row.repair_one_bytes_per_s),
+            row.repair_two_bytes_per_s.map_or(String::new(), rate),
+        ];
+        let numbers = numbers.map(|number| Cell::new(number).set_alignment(CellAlignment::Right));
+        let bytes = Cell::new(row.packet_bytes).set_alignment(CellAlignment::Right);
+        let code = format!("({},{})", row.data, row.parity);
+        let what = [Cell::new(code), bytes, Cell::new(row.cache), Cell::new(row.engine)];
+        table.add_row(what.into_iter().chain(numbers));
+    }
+    table.to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What is measured is what it says: parity of the data, and data from parity.
+    #[test]
+    fn blocks_are_encoded_and_repaired() {
+        let code = Code::new(8, 2).unwrap();
+        let mut ring = Ring::new(10, 100, false);
+        for (place, byte) in ring.bytes.iter_mut().enumerate() {
+            *byte = (place / 7) as u8;
+        }
+        let mut blocks = ring.blocks(|place| place >= 8);
+        assert_eq!(blocks.len(), 1);
+        let sent: Vec<Vec<u8>> = blocks[0].present.iter().map(|packet| packet.to_vec()).collect();
+        assert!(sent.len() == 8 && sent[0] != sent[1]);
+        rate(&mut blocks, 800, 1, |block| code.encode(&block.present, &mut block.written)).unwrap();
+        for lost in 1..=2 {
+            for packet in &mut ring.blocks(|place| place < lost)[0].written {
+                packet.fill(0);
+            }
+            let mut decoder = Decoder::new(code.clone());
+            let mut blocks = ring.blocks(|place| place < lost);
+            rate(&mut blocks, 800, 1, |block| decoder.repair(&block.arrived, &mut block.written)).unwrap();
+            for (repaired, sent) in blocks[0].written.iter().zip(&sent) {
+                assert_eq!(*repaired, sent);
+            }
+        }
+    }
+
+    #[test]
+    fn a_cold_ring_is_larger_than_caches() {
+        let mut ring = Ring::new(40, 4_096, true);
+        let blocks = ring.blocks(|place| place == 39);
+        assert!(blocks.len() * 40 * 4_096 > 240 << 20);
+        assert!(blocks.iter().all(|block| block.present.len() == 39 && block.written.len() == 1));
+    }
+}

@@ -1,0 +1,253 @@
+//! What multiplies packets by coefficients and adds them up: one naive engine, and one for each kind of vector.
+//!
+//! All give the same bytes. The fast ones are one algorithm ([`kernel`]) over different vectors; a file an engine says
+//! only what its vectors can do.
+
+#[cfg(target_arch = "x86_64")]
+mod avx2;
+#[cfg(target_arch = "x86_64")]
+mod gfni256;
+#[cfg(target_arch = "x86_64")]
+mod gfni512;
+mod kernel;
+pub(crate) mod naive;
+#[cfg(target_arch = "aarch64")]
+mod neon;
+mod portable;
+
+use alloc::vec::Vec;
+use core::fmt;
+use core::ops::DerefMut;
+use core::str::FromStr;
+
+use crate::encoder::Buffer;
+use crate::error::Error;
+use crate::field;
+
+/// Has this processor the features? Without `std` nobody can be asked: only what the build was told of counts.
+macro_rules! has {
+    ($($feature:tt),+) => {{
+        #[cfg(all(feature = "std", target_arch = "x86_64"))]
+        let has = $(std::arch::is_x86_feature_detected!($feature))&&+;
+        #[cfg(all(feature = "std", target_arch = "aarch64"))]
+        let has = $(std::arch::is_aarch64_feature_detected!($feature))&&+;
+        #[cfg(not(feature = "std"))]
+        let has = $(cfg!(target_feature = $feature))&&+;
+        has
+    }};
+}
+
+/// An implementation of the code's arithmetic. The results are the same bytes with every one.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[non_exhaustive]
+pub enum Engine {
+    /// Byte by byte by the definition of the field: what the others are checked against.
+    Naive,
+    /// Shifts and XORs on arrays, for any processor.
+    Portable,
+    /// x86-64 with AVX2: products of half bytes looked up by `VPSHUFB`, 32 bytes at a time.
+    Avx2,
+    /// x86-64 with GFNI and AVX2: `VGF2P8AFFINEQB`, 32 bytes at a time.
+    Gfni256,
+    /// x86-64 with GFNI and AVX-512F: `VGF2P8AFFINEQB`, 64 bytes at a time.
+    Gfni512,
+    /// 64-bit Arm: products of half bytes looked up by `TBL`, 16 bytes at a time.
+    Neon,
+}
+
+impl Engine {
+    /// All engines of all processors, the slowest first.
+    pub const ALL: [Self; 6] = [Self::Naive, Self::Portable, Self::Neon, Self::Avx2, Self::Gfni256, Self::Gfni512];
+    pub(crate) const NAMES: &str = "naive, portable, neon, avx2, gfni-256, gfni-512";
+
+    /// Its name, as [`Engine::from_str`] takes it.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Naive => "naive",
+            Self::Portable => "portable",
+            Self::Avx2 => "avx2",
+            Self::Gfni256 => "gfni-256",
+            Self::Gfni512 => "gfni-512",
+            Self::Neon => "neon",
+        }
+    }
+
+    /// Does it run here? Without the feature `std` only what the compiler may use anyway counts as being here.
+    pub fn is_available(self) -> bool {
+        match self {
+            Self::Naive | Self::Portable => true,
+            #[cfg(target_arch = "x86_64")]
+            Self::Avx2 => has!("avx2"),
+            #[cfg(target_arch = "x86_64")]
+            Self::Gfni256 => has!("avx2", "gfni"),
+            #[cfg(target_arch = "x86_64")]
+            Self::Gfni512 => has!("avx512f", "gfni"),
+            #[cfg(target_arch = "aarch64")]
+            Self::Neon => has!("neon"),
+            #[cfg(not(target_arch = "x86_64"))]
+            Self::Avx2 | Self::Gfni256 | Self::Gfni512 => false,
+            #[cfg(not(target_arch = "aarch64"))]
+            Self::Neon => false,
+        }
+    }
+
+    /// The engines that run here, the slowest first.
+    pub fn available() -> impl Iterator<Item = Self> {
+        Self::ALL.into_iter().filter(|engine| engine.is_available())
+    }
+
+    /// The fastest that runs here.
+    pub fn fastest() -> Self {
+        Self::available().last().unwrap_or(Self::Portable)
+    }
+}
+
+impl fmt::Display for Engine {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
+    }
+}
+
+impl FromStr for Engine {
+    type Err = Error;
+
+    fn from_str(name: &str) -> Result<Self, Error> {
+        Self::ALL.into_iter().find(|engine| engine.name() == name).ok_or(Error::EngineName)
+    }
+}
+
+/// What can be had more cheaply than by multiplying everything.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Pattern {
+    General,
+    /// The first row is all ones: a XOR.
+    Plain,
+    /// Two rows, ones and the powers of two: a XOR, and Horner's rule with doublings.
+    Powers,
+}
+
+/// A matrix of coefficients in the form that its engine wants, column by column.
+///
+/// A form is made only where its engine runs ([`Matrix::new`]): having one is the proof that its instructions exist.
+#[derive(Clone, Debug)]
+enum Form {
+    Naive(Vec<u8>),
+    Portable(Vec<u8>),
+    #[cfg(target_arch = "x86_64")]
+    Avx2(Vec<[u8; 32]>),
+    #[cfg(target_arch = "x86_64")]
+    Gfni256(Vec<u64>),
+    #[cfg(target_arch = "x86_64")]
+    Gfni512(Vec<u64>),
+    #[cfg(target_arch = "aarch64")]
+    Neon(Vec<[u8; 32]>),
+}
+
+/// What is to be multiplied with packets: a row an output, a column a source.
+#[derive(Clone, Debug)]
+pub(crate) struct Matrix {
+    form: Form,
+    rows: usize,
+    columns: usize,
+    pattern: Pattern,
+}
+
+/// Where an output may be. Only these two: unsafe code relies on their lengths not changing by themselves.
+pub(crate) trait Bytes: DerefMut<Target = [u8]> {}
+
+impl Bytes for &mut [u8] {}
+impl Bytes for Buffer {}
+
+/// Sources and outputs of one multiplication, all of one length.
+struct Job<'a, T, B> {
+    /// Coefficients of the sources, column by column.
+    tables: &'a [T],
+    rows: usize,
+    pattern: Pattern,
+    sources: &'a [&'a [u8]],
+    outputs: &'a mut [B],
+    /// Add to what the outputs hold, instead of overwriting it.
+    add: bool,
+}
+
+impl Matrix {
+    /// `rows` x `columns` of `coefficient(row, column)`, for an engine that must be available.
+    pub(crate) fn new(
+        engine: Engine,
+        rows: usize,
+        columns: usize,
+        coefficient: impl Fn(usize, usize) -> u8,
+    ) -> Result<Self, Error> {
+        if !engine.is_available() {
+            return Err(Error::Engine { engine });
+        }
+        let all = || (0..columns).flat_map(|column| (0..rows).map(move |row| (row, column)));
+        let bytes = all().map(|(row, column)| coefficient(row, column));
+        #[cfg(target_arch = "x86_64")]
+        let affine = || all().map(|(row, column)| field::AFFINE[usize::from(coefficient(row, column))]).collect();
+        #[cfg(any(target_arch = "x86_64", target_arch = "aarch64"))]
+        let nibbles = || all().map(|(row, column)| field::NIBBLES[usize::from(coefficient(row, column))]).collect();
+        let form = match engine {
+            Engine::Naive => Form::Naive(bytes.collect()),
+            Engine::Portable => Form::Portable(bytes.collect()),
+            #[cfg(target_arch = "x86_64")]
+            Engine::Avx2 => Form::Avx2(nibbles()),
+            #[cfg(target_arch = "x86_64")]
+            Engine::Gfni256 => Form::Gfni256(affine()),
+            #[cfg(target_arch = "x86_64")]
+            Engine::Gfni512 => Form::Gfni512(affine()),
+            #[cfg(target_arch = "aarch64")]
+            Engine::Neon => Form::Neon(nibbles()),
+            #[cfg(not(target_arch = "x86_64"))]
+            Engine::Avx2 | Engine::Gfni256 | Engine::Gfni512 => return Err(Error::Engine { engine }),
+            #[cfg(not(target_arch = "aarch64"))]
+            Engine::Neon => return Err(Error::Engine { engine }),
+        };
+        let plain = rows > 0 && (0..columns).all(|column| coefficient(0, column) == 1);
+        let powers = rows == 2 && (0..columns).all(|column| coefficient(1, column) == field::power_of_two(column));
+        let pattern = match (plain, powers) {
+            (true, true) => Pattern::Powers,
+            (true, false) => Pattern::Plain,
+            _ => Pattern::General,
+        };
+        Ok(Self { form, rows, columns, pattern })
+    }
+
+    /// Each output becomes the sum of the sources times its row. Numbers and lengths were checked by the caller.
+    pub(crate) fn multiply(&self, sources: &[&[u8]], outputs: &mut [&mut [u8]]) {
+        debug_assert_eq!(sources.len(), self.columns);
+        self.run(0, self.pattern, sources, outputs, false);
+    }
+
+    /// Each output becomes, or grows by (`add`), the source times its row's entry in `column`.
+    pub(crate) fn multiply_column<B: Bytes>(&self, column: usize, source: &[u8], outputs: &mut [B], add: bool) {
+        debug_assert!(column < self.columns);
+        let pattern = if self.pattern == Pattern::General { Pattern::General } else { Pattern::Plain };
+        self.run(column, pattern, &[source], outputs, add);
+    }
+
+    fn run<B: Bytes>(&self, column: usize, pattern: Pattern, sources: &[&[u8]], outputs: &mut [B], add: bool) {
+        let rows = self.rows;
+        debug_assert_eq!(outputs.len(), rows);
+        if rows == 0 {
+            return;
+        }
+        macro_rules! job {
+            ($tables:expr) => {
+                Job { tables: $tables.get(column * rows..).unwrap_or(&[]), rows, pattern, sources, outputs, add }
+            };
+        }
+        match &self.form {
+            Form::Naive(bytes) => naive::run(job!(bytes)),
+            Form::Portable(bytes) => portable::run(job!(bytes)),
+            #[cfg(target_arch = "x86_64")]
+            Form::Avx2(nibbles) => avx2::run(job!(nibbles)),
+            #[cfg(target_arch = "x86_64")]
+            Form::Gfni256(affine) => gfni256::run(job!(affine)),
+            #[cfg(target_arch = "x86_64")]
+            Form::Gfni512(affine) => gfni512::run(job!(affine)),
+            #[cfg(target_arch = "aarch64")]
+            Form::Neon(nibbles) => neon::run(job!(nibbles)),
+        }
+    }
+}

@@ -1,0 +1,32 @@
+//! By the definition of the field, byte by byte, with no table: what every other engine is checked against.
+
+use super::{Bytes, Job};
+use crate::field::REDUCTION;
+
+pub(super) fn run<B: Bytes>(job: Job<'_, u8, B>) {
+    let Job { tables, rows, sources, outputs, add, .. } = job;
+    for (row, output) in outputs.iter_mut().enumerate() {
+        for (at, byte) in output.iter_mut().enumerate() {
+            let columns = sources.iter().zip(tables.chunks_exact(rows));
+            let sum = columns.fold(0, |sum, (source, column)| sum ^ multiply(column[row], source[at]));
+            *byte = if add { *byte ^ sum } else { sum };
+        }
+    }
+}
+
+/// The product of two polynomials over GF(2), reduced: shift, add, take x^8 away.
+pub(crate) fn multiply(a: u8, b: u8) -> u8 {
+    let (mut product, mut shifted, mut rest) = (0, a, b);
+    while rest != 0 {
+        if rest & 1 != 0 {
+            product ^= shifted;
+        }
+        let carries = shifted & 0x80 != 0;
+        shifted <<= 1;
+        if carries {
+            shifted ^= REDUCTION;
+        }
+        rest >>= 1;
+    }
+    product
+}

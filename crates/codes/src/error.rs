@@ -1,0 +1,117 @@
+//! What can be wrong with what a caller gives.
+
+use thiserror::Error;
+
+use crate::engine::Engine;
+
+/// Which packets of a block an error speaks of.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Role {
+    /// What is protected.
+    Data,
+    /// What is sent besides.
+    Parity,
+    /// All of a block: first data, then parity.
+    Block,
+    /// The places that lost data is written to.
+    Repaired,
+}
+
+impl core::fmt::Display for Role {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.write_str(match self {
+            Self::Data => "data",
+            Self::Parity => "parity",
+            Self::Block => "block",
+            Self::Repaired => "repaired",
+        })
+    }
+}
+
+/// Why nothing was coded. Outputs are not written when there is an error.
+#[derive(Clone, PartialEq, Eq, Debug, Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// No code has these numbers of packets.
+    #[error(
+        "{data} data and {parity} parity packets: a block has at least one of each and at most {} in all",
+        crate::MAX_PACKETS
+    )]
+    Shape {
+        /// Data packets a block.
+        data: usize,
+        /// Parity packets a block.
+        parity: usize,
+    },
+    /// Too many or too few packets in an argument.
+    #[error("{given} {role} packets given where this block has {expected}")]
+    Count {
+        /// Which argument.
+        role: Role,
+        /// How many there were.
+        given: usize,
+        /// How many there must be.
+        expected: usize,
+    },
+    /// A packet that is not as long as the others.
+    #[error(
+        "{role} packet {index} has {given} bytes where the block's first has {expected}; pad packets to one length"
+    )]
+    Length {
+        /// Which argument.
+        role: Role,
+        /// Its place there, from 0.
+        index: usize,
+        /// Its length in bytes.
+        given: usize,
+        /// The length in bytes of the others.
+        expected: usize,
+    },
+    /// A block has no packet of this number.
+    #[error("no {role} packet {index}: they are numbered from 0 to {}", .count.saturating_sub(1))]
+    Index {
+        /// Which packets.
+        role: Role,
+        /// What was asked for.
+        index: usize,
+        /// How many there are.
+        count: usize,
+    },
+    /// A packet was given to an encoder for the second time.
+    #[error("data packet {index} of this block was already given")]
+    Twice {
+        /// Its number.
+        index: usize,
+    },
+    /// An encoder has not seen all data of its block.
+    #[error("{given} of the block's {expected} data packets were given; parity needs them all")]
+    Unfinished {
+        /// How many were given.
+        given: usize,
+        /// How many there must be.
+        expected: usize,
+    },
+    /// More is lost than the code can repair.
+    #[error("{present} packets of the block are present and {needed} are needed")]
+    Lost {
+        /// How many are there.
+        present: usize,
+        /// How many data packets a block has.
+        needed: usize,
+    },
+    /// A repair was planned with a packet that is not there.
+    #[error("packet {index} is missing, and this repair was planned with it")]
+    Missing {
+        /// Its number in the block.
+        index: usize,
+    },
+    /// This processor, or this build, does not have the engine's instructions.
+    #[error("the engine {engine} does not run on this processor")]
+    Engine {
+        /// Which.
+        engine: Engine,
+    },
+    /// There is no engine of this name.
+    #[error("no such engine; there are {}", Engine::NAMES)]
+    EngineName,
+}

@@ -1,0 +1,56 @@
+//! Systematic MDS erasure codes for small blocks of packets: k data packets, m parity packets, any k of the k + m
+//! give the data.
+//!
+//! A block's data is sent as it is, and its parity after it. [`Code::encode`] makes all parity of a block at once,
+//! [`Encoder`] as its packets come by. [`Decoder`] repairs a block of which at least k packets arrived; it keeps what
+//! it worked out for a pattern of losses, so that a repair costs what an encoding does. [`Plan`] is that, for whoever
+//! keeps it himself.
+//!
+//! Packets of a block have one length; who sends packets of several pads them with zeros to the longest and says in
+//! them how long they are. A last block with fewer data packets has the [shortened](Code::shortened) code.
+//!
+//! ```
+//! use codes::{Code, Decoder};
+//!
+//! # fn main() -> Result<(), codes::Error> {
+//! let code = Code::new(3, 2)?;
+//! let data: [&[u8]; 3] = [b"first", b"other", b"third"];
+//! let (mut p, mut q) = ([0; 5], [0; 5]);
+//! code.encode(&data, &mut [&mut p, &mut q])?;
+//!
+//! // The first packet and a parity packet are lost.
+//! let arrived = [None, Some(data[1]), Some(data[2]), None, Some(&q[..])];
+//! let mut first = [0; 5];
+//! Decoder::new(code).repair(&arrived, &mut [&mut first])?;
+//! assert_eq!(&first, b"first");
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! The arithmetic is GF(2^8)'s. Which [`Engine`] does it is chosen at run time, from what the processor has, if the
+//! feature `std` (on by default) is; else when it is compiled. The crate needs an allocator and nothing else.
+//! Nothing here panics on what it is given, and every error says what was wrong. There are no checksums: a packet that
+//! was changed on its way is taken for what was sent.
+
+#![no_std]
+
+extern crate alloc;
+#[cfg(feature = "std")]
+extern crate std;
+
+mod code;
+mod decoder;
+mod encoder;
+mod engine;
+mod error;
+mod field;
+mod generator;
+mod plan;
+
+pub use code::Code;
+pub use decoder::Decoder;
+pub use encoder::Encoder;
+pub use engine::Engine;
+pub use error::{Error, Role};
+pub use generator::MAX_PACKETS;
+pub use plan::Plan;

@@ -1,0 +1,95 @@
+//! The repair of one pattern of losses, worked out once.
+
+use alloc::vec::Vec;
+
+use crate::code::{Code, check_count, check_lengths};
+use crate::engine::Matrix;
+use crate::error::{Error, Role};
+use crate::generator::solve;
+
+/// How the lost data packets of a block follow from packets that arrived. Made by [`Code::plan`], for any number of
+/// blocks with the same losses.
+#[derive(Clone, Debug)]
+pub struct Plan {
+    packets: usize,
+    sources: Vec<usize>,
+    lost: Vec<usize>,
+    matrix: Matrix,
+}
+
+impl Plan {
+    pub(crate) fn new(code: &Code, present: &[bool]) -> Result<Self, Error> {
+        check_count(Role::Block, present.len(), code.packets())?;
+        let (data, parity) = present.split_at(code.data());
+        let lost: Vec<usize> = places(data, false).collect();
+        // The first ones are used, because the very first costs only XORs.
+        let used: Vec<usize> = places(parity, true).take(lost.len()).collect();
+        if used.len() < lost.len() {
+            let present = code.data() - lost.len() + used.len();
+            return Err(Error::Lost { present, needed: code.data() });
+        }
+        let mut sources: Vec<usize> = places(data, true).collect();
+        let coefficients = solve(&sources, &lost, &used);
+        sources.extend(used.iter().map(|parity| code.data() + parity));
+        let columns = sources.len();
+        let matrix =
+            Matrix::new(code.engine(), lost.len(), columns, |row, column| coefficients[row * columns + column])?;
+        Ok(Self { packets: code.packets(), sources, lost, matrix })
+    }
+
+    /// The packets that are read, numbered as in the block: all data that is present, and parity for what is lost.
+    pub fn sources(&self) -> &[usize] {
+        &self.sources
+    }
+
+    /// The data packets that are repaired, in ascending order.
+    pub fn lost(&self) -> &[usize] {
+        &self.lost
+    }
+
+    /// Writes the lost data packets to `repaired`, in ascending order. `block` has the packets that arrived, each in
+    /// its place; those that are not among [`Plan::sources`] are not looked at.
+    ///
+    /// # Errors
+    /// [`Error::Count`] if `block` or `repaired` has another number of packets; [`Error::Missing`] if a source is not
+    /// there; [`Error::Length`] if sources and repaired packets are not of one length. Then nothing is written.
+    pub fn repair(&self, block: &[Option<&[u8]>], repaired: &mut [&mut [u8]]) -> Result<(), Error> {
+        check_count(Role::Block, block.len(), self.packets)?;
+        check_count(Role::Repaired, repaired.len(), self.lost.len())?;
+        if self.lost.is_empty() {
+            return Ok(());
+        }
+        // Most blocks are small; clearing places for the largest would take as long as repairing one.
+        if self.sources.len() <= 32 {
+            self.repair_from(&mut [&[][..]; 32], block, repaired)
+        } else {
+            self.repair_from(&mut [&[][..]; crate::MAX_PACKETS], block, repaired)
+        }
+    }
+
+    fn repair_from<'a>(
+        &self,
+        places: &mut [&'a [u8]],
+        block: &[Option<&'a [u8]>],
+        repaired: &mut [&mut [u8]],
+    ) -> Result<(), Error> {
+        let sources = &mut places[..self.sources.len()];
+        for (source, &index) in sources.iter_mut().zip(&self.sources) {
+            *source = block.get(index).copied().flatten().ok_or(Error::Missing { index })?;
+        }
+        let expected = sources.first().map_or(0, |packet| packet.len());
+        for (packet, &index) in sources.iter().zip(&self.sources) {
+            if packet.len() != expected {
+                return Err(Error::Length { role: Role::Block, index, given: packet.len(), expected });
+            }
+        }
+        check_lengths(Role::Repaired, repaired.iter().map(|packet| packet.len()), expected)?;
+        self.matrix.multiply(sources, repaired);
+        Ok(())
+    }
+}
+
+/// Where `flags` are `wanted`.
+fn places(flags: &[bool], wanted: bool) -> impl Iterator<Item = usize> {
+    flags.iter().enumerate().filter(move |&(_, &flag)| flag == wanted).map(|(place, _)| place)
+}
