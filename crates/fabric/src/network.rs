@@ -256,20 +256,8 @@ impl Network {
             }
             for link in self.links_out(id) {
                 let config = PortConfig { ecn: None, phantom: None, ..*self.port(LinkId(link)).config() };
-                let index = match self.params.iter().position(|known| *known.config() == config) {
-                    Some(index) => index,
-                    None => {
-                        let (from, to) = (id, self.links[link as usize].to);
-                        let made = PortParams::new(&config).map_err(|source| NetworkError::Port {
-                            from: self.nodes[from.index()].name.clone(),
-                            to: self.nodes[to.index()].name.clone(),
-                            source,
-                        })?;
-                        self.params.push(made);
-                        self.params.len() - 1
-                    }
-                };
-                self.links[link as usize].params = u16::try_from(index).map_err(|_| NetworkError::TooManyParams)?;
+                let to = self.links[link as usize].to;
+                self.links[link as usize].params = kind_of(&mut self.params, &config, [id, to], &self.nodes)?;
             }
         }
         Ok(self)
@@ -282,6 +270,25 @@ impl Network {
             self.links.iter().filter(of_class).map(|link| self.params[link.params as usize].config().rate.bps());
         Rate::from_bps(total.sum())
     }
+}
+
+/// The place of a port's settings among the distinct ones, where they are put if they are new.
+fn kind_of(
+    params: &mut Vec<PortParams>,
+    port: &PortConfig,
+    ends: [NodeId; 2],
+    nodes: &[Node],
+) -> Result<u16, NetworkError> {
+    let known = params.iter().position(|known| known.config() == port);
+    let index = if let Some(index) = known {
+        index
+    } else {
+        let name = |end: NodeId| nodes[end.index()].name.clone();
+        let made = PortParams::new(port);
+        params.push(made.map_err(|source| NetworkError::Port { from: name(ends[0]), to: name(ends[1]), source })?);
+        params.len() - 1
+    };
+    u16::try_from(index).map_err(|_| NetworkError::TooManyParams)
 }
 
 /// Collects nodes and cables, then numbers them.
@@ -391,24 +398,13 @@ impl Builder {
             let it = &self.cables[cable];
             let to = number[it.ends[1 - direction] as usize];
             let port = &it.ports[direction];
-            let known = params.iter().position(|known| known.config() == port);
-            let index = if let Some(index) = known {
-                index
-            } else {
-                let made = PortParams::new(port).map_err(|source| NetworkError::Port {
-                    from: nodes[from as usize].name.clone(),
-                    to: nodes[to as usize].name.clone(),
-                    source,
-                })?;
-                params.push(made);
-                params.len() - 1
-            };
+            let kind = kind_of(&mut params, port, [NodeId(from), NodeId(to)], &nodes)?;
             out_start[from as usize + 1] += 1;
             links.push(Link {
                 from: NodeId(from),
                 to: NodeId(to),
                 class: it.classes[direction],
-                params: u16::try_from(index).map_err(|_| NetworkError::TooManyParams)?,
+                params: kind,
                 reverse: LinkId(place[cable][1 - direction]),
             });
         }

@@ -1,4 +1,4 @@
-//! An error in round trips, as an experiment adds it on purpose (GEMINI, Table V: Zeng et al., ToN 2022, §IV-B).
+//! An error in round trips, as an experiment adds it on purpose (GEMINI, Table V: Zeng et al., §IV-B).
 
 use units::{Span, mix64, mul_div};
 

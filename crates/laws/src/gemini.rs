@@ -231,18 +231,19 @@ mod tests {
         ] {
             let law = law(&path(gbps, us), |_| {});
             assert_eq!(law.params.k, Bytes::new(50 * 1_500 * gbps));
-            assert_eq!(law.step, Bytes::new((packets * 1_500.0) as u64), "{gbps} Gb/s, {us} us");
+            // To a byte: fractions round down.
+            assert!((law.step.get() as f64 - packets * 1_500.0).abs() <= 1.0, "{gbps} Gb/s, {us} us: {}", law.step);
             assert!(
                 (law.factor.ppm() as f64 / 1e6 - factor).abs() < 1e-4,
                 "{gbps} Gb/s, {us} us: {}",
                 law.factor.ppm()
             );
         }
-        // Appendix A: with DCTCP's guideline K = C RTT / 7 the factor is DCTCP's half, at any RTT.
+        // Appendix A: with DCTCP's guideline K = C RTT / 7 the factor is DCTCP's half, at any RTT; K in whole bytes.
         for us in [200, 10_000] {
             let path = path(1, us);
             let dctcp = self::law(&path, |params| params.k = path.bdp().ratio(1, 7));
-            assert!(dctcp.factor.ppm().abs_diff(500_000) <= 20, "{}", dctcp.factor.ppm());
+            assert!(dctcp.factor.ppm().abs_diff(500_000) <= 100, "{}", dctcp.factor.ppm());
         }
     }
 

@@ -3,7 +3,7 @@
 //! links. A k-ary fat tree is one kind ([`crate::topology::FatTrees`]), the network of HPCC's and On-Ramp's
 //! simulations another (Li et al., SIGCOMM 2019, §5.1: 5 pods of 4 racks and 4 aggregation switches, 16 cores, 16
 //! hosts a rack). With one pod and no core it is a leaf-spine network, whose spines are its aggregation switches; without
-//! these, racks hang from the border directly (GEMINI's testbed: Zeng et al., ToN 2022, Fig. 3).
+//! these, racks hang from the border directly (GEMINI's testbed: Zeng et al., Fig. 3).
 
 use crate::{Builder, LinkClass, Network, NetworkError, PortConfig, Switch};
 
