@@ -133,9 +133,10 @@ impl<L: ControlLaw> Sender<L> {
     }
 
     /// Sends again what blocks need that have waited for a request as long as a timeout, and, when a timeout struck and
-    /// these `subflows` lost packets, what any block needs.
+    /// these `subflows` lost packets, what any block needs. A request that does not come says nothing of the path, so it
+    /// doubles no timeout: blocks that were lost together would each do so.
     #[inline(never)]
-    pub(super) fn resend_overdue(&mut self, now: Time, mut subflows: u64) {
+    pub(super) fn resend_overdue(&mut self, now: Time, subflows: u64) {
         let timeout = self.timeout();
         let mut resent = 0;
         loop {
@@ -143,11 +144,14 @@ impl<L: ControlLaw> Sender<L> {
             let since = ledger.waits_since();
             let due = since != Time::NEVER && (subflows != 0 || since.saturating_add(timeout) <= now);
             let Some(block) = ledger.next_waiting(since).filter(|_| due) else { break };
+            ledger.on_asked(block);
             resent |= self.resend_block(block);
         }
-        subflows |= resent;
         if subflows != 0 {
-            self.count_timeout(now, subflows);
+            self.count_timeout(now, subflows | resent);
+        } else if resent != 0 {
+            self.stats.timeouts += 1;
+            self.paths.on_timeout(now, resent);
         }
         self.records.trim();
     }
