@@ -19,7 +19,7 @@ buffer = "1MiB"
 law = "unocc"
 [[traffic]]
 kind = "list"
-flows = [{ from = 0, to = 1, size = "1MB" }, { from = 0, to = 2, size = "1MB" }]
+flows = [{ src = 0, dst = 1, size = "1MB" }, { src = 0, dst = 2, size = "1MB" }]
 "#;
 
 fn built(set: &[(&str, &str)]) -> Result<BuiltRun, Error> {
@@ -64,7 +64,7 @@ fn flows_between_datacenters_are_coded() {
     assert!(slack.ps().abs() < 1_000, "{}", line.block_timer);
     assert!(built(&[("host.coding", "{ scope = \"intra\" }")]).unwrap().warnings.is_empty());
     let nobody =
-        [("host.coding", "{ scope = \"intra\" }"), ("traffic.0.flows", "[{ from = 0, to = 2, size = \"1MB\" }]")];
+        [("host.coding", "{ scope = \"intra\" }"), ("traffic.0.flows", "[{ src = 0, dst = 2, size = \"1MB\" }]")];
     assert!(built(&nobody).unwrap().warnings[0].contains("coding is for intra flows, and there are none"));
 }
 
@@ -96,7 +96,7 @@ fn what_cannot_be_is_refused() {
     let huge = [
         ("host.coding", "{ data = 1, parity = 47 }"),
         ("host.payload", "1"),
-        ("traffic.0.flows", "[{ from = 0, to = 2, size = \"1GB\" }]"),
+        ("traffic.0.flows", "[{ src = 0, dst = 2, size = \"1GB\" }]"),
     ];
     refused(&huge, &["a flow of 1", "4294967295 packets"]);
 }

@@ -141,10 +141,10 @@ fn a_new_flow_remembers() {
 }
 
 /// Lets a host with two flows send until `end`; gives (flow, number, time in ns) of what left.
-fn sent(host: HostConfig, window: u64, end: u64) -> Vec<(u32, u32, u64)> {
+fn sent(host: &HostConfig, window: u64, end: u64) -> Vec<(u32, u32, u64)> {
     let mut setup = incast(1, 20 * MSS);
     setup.flows = vec![setup.flows[0], FlowSpec { size: Bytes::new(5 * MSS), ..setup.flows[0] }];
-    setup.host = host;
+    setup.host = *host;
     let law = |_: &FlowSpec, _: &Path| Witness::new(window * MSS);
     let context = Context::new(&setup, &law);
     let mut hosts = Hosts::new(&[HostId(1)], &setup);
@@ -159,7 +159,7 @@ fn sent(host: HostConfig, window: u64, end: u64) -> Vec<(u32, u32, u64)> {
 fn segments_leave_whole_and_in_turn() {
     let host = |segment| HostConfig { segment, ..HostConfig::default() };
     let order = |segment, window| -> Vec<_> {
-        sent(host(segment), window, 1_500_000).iter().map(|&(flow, seq, _)| (flow, seq)).collect()
+        sent(&host(segment), window, 1_500_000).iter().map(|&(flow, seq, _)| (flow, seq)).collect()
     };
     assert_eq!(order(0, 3), [(0, 0), (1, 0), (0, 1), (1, 1), (0, 2), (1, 2)]);
     // Three packets and a bit are three packets; a flow that has no more ends its segment.
@@ -167,7 +167,7 @@ fn segments_leave_whole_and_in_turn() {
     assert_eq!(order(13_000, 7)[8..], [(0, 5), (1, 3), (1, 4), (0, 6)]);
     // A window under a segment ends it, too.
     assert_eq!(order(13_000, 2), [(0, 0), (0, 1), (1, 0), (1, 1)]);
-    let times: Vec<_> = sent(host(13_000), 7, 1_500_000).iter().map(|&(_, _, ns)| ns).collect();
+    let times: Vec<_> = sent(&host(13_000), 7, 1_500_000).iter().map(|&(_, _, ns)| ns).collect();
     assert_eq!(times, (0..12).map(|packet| packet * 100).collect::<Vec<_>>(), "back to back");
 }
 

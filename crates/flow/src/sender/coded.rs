@@ -5,8 +5,9 @@
 //! long for a request that may be lost, or, where the sender is eager, at once. What is sent again is just enough to make the
 //! block whole, its first missing packets.
 //!
-//! A request names packets. Those that left less than a base round trip ago are not meant: the request left before they could
-//! have come. The others are lost, whatever the sender thought.
+//! A request stands until its block is whole: what else is lost of it is sent again at once where it is needed, since the
+//! receiver asks again only when something came. A request names packets. Those that left less than a base round trip ago are
+//! not meant: the request left before they could have come. The others are lost, whatever the sender thought.
 //!
 //! The receiver's cumulative number passes what blocks gave back, so it settles blocks, but does not show which packets
 //! came: a packet whose acknowledgement alone was lost counts as lost for the law.
@@ -63,7 +64,7 @@ impl<L: ControlLaw> Sender<L> {
         let Some(ledger) = &mut self.ledger else { return };
         let Some(block) = ledger.blocks().block_of(seq) else { return };
         self.records.get_mut(seq).state = ledger.on_missing(now, block);
-        if ledger.is_eager() {
+        if ledger.is_eager(block) {
             self.resend_asked(now, block);
         }
     }
@@ -105,8 +106,12 @@ impl<L: ControlLaw> Sender<L> {
     pub fn on_block_nack(&mut self, now: Time, nack: &BlockNack) {
         self.stats.nacks += 1;
         let Some(blocks) = self.ledger.as_ref().map(|ledger| *ledger.blocks()) else { return };
-        if nack.block >= blocks.count() {
+        if nack.block >= blocks.count() || blocks.packets(nack.block).start >= self.records.end() {
             return;
+        }
+        if let Some(ledger) = &mut self.ledger {
+            ledger.forget_below(self.records.first());
+            ledger.on_asked(nack.block);
         }
         let packets = blocks.packets(nack.block);
         let (mut lost, mut newest) = (Bytes::ZERO, Time::ZERO);
@@ -128,9 +133,10 @@ impl<L: ControlLaw> Sender<L> {
     }
 
     /// Sends again what blocks need that have waited for a request as long as a timeout, and, when a timeout struck and
-    /// these `subflows` lost packets, what any block needs.
+    /// these `subflows` lost packets, what any block needs. A request that does not come says nothing of the path, so it
+    /// doubles no timeout: blocks that were lost together would each do so.
     #[inline(never)]
-    pub(super) fn resend_overdue(&mut self, now: Time, mut subflows: u64) {
+    pub(super) fn resend_overdue(&mut self, now: Time, subflows: u64) {
         let timeout = self.timeout();
         let mut resent = 0;
         loop {
@@ -138,11 +144,14 @@ impl<L: ControlLaw> Sender<L> {
             let since = ledger.waits_since();
             let due = since != Time::NEVER && (subflows != 0 || since.saturating_add(timeout) <= now);
             let Some(block) = ledger.next_waiting(since).filter(|_| due) else { break };
+            ledger.on_asked(block);
             resent |= self.resend_block(block);
         }
-        subflows |= resent;
         if subflows != 0 {
-            self.count_timeout(now, subflows);
+            self.count_timeout(now, subflows | resent);
+        } else if resent != 0 {
+            self.stats.timeouts += 1;
+            self.paths.on_timeout(now, resent);
         }
         self.records.trim();
     }

@@ -20,6 +20,8 @@ struct Count {
     settled: bool,
     /// Whether it is among those that wait.
     waits: bool,
+    /// Whether the receiver has asked for it: it waits no more, whatever else is lost of it.
+    asked: bool,
     /// Its data that is not delivered; at most 48 packets of 64 KiB.
     owed: u32,
 }
@@ -78,7 +80,7 @@ impl Ledger {
         let place = block.checked_sub(self.first)? as usize;
         while self.counts.len() <= place {
             let owed = self.blocks.payload(self.first + self.counts.len() as u32);
-            self.counts.push_back(Count { acked: 0, missing: 0, settled: false, waits: false, owed });
+            self.counts.push_back(Count { acked: 0, missing: 0, settled: false, waits: false, asked: false, owed });
         }
         self.counts.get_mut(place)
     }
@@ -118,16 +120,23 @@ impl Ledger {
         let (parity, eager) = (self.blocks.parity(), self.eager);
         let Some(it) = self.count(block).filter(|it| !it.settled) else { return State::Acked };
         it.missing += 1;
-        if it.missing > parity && !eager && !it.waits {
+        if it.missing > parity && !eager && !it.asked && !it.waits {
             it.waits = true;
             self.waiting.push_back((block, now));
         }
         State::Missing
     }
 
-    /// Whether packets are sent again without being asked for.
-    pub(super) fn is_eager(&self) -> bool {
-        self.eager
+    /// The receiver asks for a block.
+    pub(super) fn on_asked(&mut self, block: u32) {
+        if let Some(it) = self.count(block) {
+            it.asked = true;
+        }
+    }
+
+    /// Whether packets of a block are sent again as soon as it needs them.
+    pub(super) fn is_eager(&mut self, block: u32) -> bool {
+        self.eager || self.count(block).is_some_and(|it| it.asked)
     }
 
     /// How many packets of a block must be sent again: they count as missing no more, and it waits no more.

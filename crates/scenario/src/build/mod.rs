@@ -193,7 +193,7 @@ impl Run {
         };
         (report.path, report.coding) = (setup.host.path, CodingLine::new(&setup));
         if setup.host.coding.is_some() && report.coding.is_none() {
-            warnings.push(format!("[host] coding is for {} flows, and there are none", coding_scope));
+            warnings.push(format!("[host] coding is for {coding_scope} flows, and there are none"));
         }
         Ok(BuiltRun { setup, laws, classes, traffic, requests, collectives, warnings, report })
     }

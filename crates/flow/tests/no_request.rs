@@ -1,0 +1,69 @@
+//! Requests for blocks that never come double no timeout.
+
+use flow::{AckHeader, Code, FlowConfig, PathChoice, Recovery, SendState, Sender, SenderCoding};
+use laws::{Ack, Acted, ControlLaw, Loss, Permit};
+use units::{Bytes, Span, Time};
+
+/// Lets everything leave until the first loss, and then a packet at a time.
+struct Shuts(Bytes);
+
+impl ControlLaw for Shuts {
+    fn on_ack(&mut self, _: &Ack) {}
+
+    fn on_loss(&mut self, _: &Loss) {
+        self.0 = Bytes::new(1);
+    }
+
+    fn permit(&self) -> Permit {
+        Permit::window(self.0)
+    }
+
+    fn acted(&self) -> Acted {
+        Acted::default()
+    }
+}
+
+/// Twelve blocks are found to miss too much, one after another, while the flight is far over the window; nothing more
+/// comes. Each waits a timeout for a request. What is still in flight is struck a timeout after the last acknowledgement
+/// all the same.
+#[test]
+fn blocks_that_wait_in_vain_do_not_hold_up_the_flight() {
+    let rtt = Span::from_us(100);
+    let config = FlowConfig {
+        size: Bytes::new(8 * 40 * 1_000),
+        mss: 1_000,
+        base_rtt: rtt,
+        reordering: Span::from_us(10),
+        rto_min: rtt.times(2),
+        rto_max: Span::from_s(4),
+        timeouts_cut: true,
+        recovery: Recovery::Selective,
+        paced_header: 0,
+        overshoots: false,
+        catches_up: true,
+        coding: Some(SenderCoding { code: Code { data: 8, parity: 2, tail: None }, eager: false }),
+        paths: PathChoice::PerFlow,
+        seed: 1,
+        number: 0,
+    };
+    let mut sender = Sender::new(config, Shuts(Bytes::MAX), Time::ZERO);
+    let mut now = Time::ZERO;
+    while sender.poll(now) == SendState::Now {
+        sender.send(now);
+        now += Span::from_us(1);
+    }
+    // The last packet of each of the first twelve blocks and one later one are acknowledged, in turn.
+    for block in 0..14u32 {
+        let seq = 10 * block + 9;
+        now = Time::ZERO + rtt + Span::from_us(u64::from(seq).cast_signed());
+        sender.on_ack(now, &AckHeader { seq, covers: 1, cumulative: 0, marked: false, attempt: 1 }, &[]);
+    }
+    let (heard, in_flight) = (now, sender.in_flight());
+    assert!(in_flight > Bytes::new(200_000), "{in_flight}");
+    while sender.in_flight() == in_flight && sender.poll(now) != SendState::Now {
+        now = sender.next_timer();
+        assert!(now < heard + rtt.times(10), "nothing leaves until {now}, {:?}", sender.stats());
+        sender.on_timer(now);
+    }
+    assert!(sender.stats().timeouts > 5, "{:?}", sender.stats());
+}
