@@ -6,6 +6,7 @@
 
 #![forbid(unsafe_code)]
 
+mod credit;
 mod ideal;
 mod mark;
 mod network;
@@ -16,6 +17,7 @@ mod routing;
 mod shared;
 pub mod topology;
 
+pub use credit::{CreditError, CreditGate, CreditParams, CreditQueue, Offered};
 pub use ideal::{base_one_way, base_rtt, ideal_completion};
 pub use mark::Marker;
 pub use network::{Builder, HostId, Link, LinkClass, LinkId, Network, NetworkError, Node, NodeId, NodeKind};

@@ -4,6 +4,7 @@ use thiserror::Error;
 use units::{Bytes, Frac, Rate, Serializer, Span, mix64};
 
 use crate::Marker;
+use crate::credit::{CreditError, CreditParams, CreditQueue};
 use crate::shared::{Gate, Limit};
 
 /// When a queue marks: RED's two thresholds. Equal thresholds are a step.
@@ -75,6 +76,9 @@ pub struct PortConfig {
     pub loss: Frac,
     /// What packets that come in here may hold of the buffer of the switch whose port this is, where it shares one.
     pub gate: Gate,
+    /// A queue of their own for credits, let out at a rate; without it they are control packets like others. A port of a
+    /// switch that shares its buffer has none.
+    pub credits: Option<CreditQueue>,
 }
 
 impl PortConfig {
@@ -91,17 +95,23 @@ impl PortConfig {
             in_service: InService::Remainder,
             loss: Frac::ZERO,
             gate: Gate { off: Limit::Alpha(Frac::ratio(1, 8)), hysteresis: Bytes::new(3_072), headroom: Bytes::ZERO },
+            credits: None,
         }
     }
 
     /// Whether departures are known at enqueue, so that one number is the whole queue.
     pub fn is_plain(&self) -> bool {
-        !self.control_priority && self.mark_at == MarkAt::Enqueue && self.in_service == InService::Remainder
+        !self.control_priority && self.decides_at_once()
     }
 
     /// Whether the port is plain but for order: what it queues, marks and drops does not depend on what goes first.
     pub fn is_plain_but_for_order(&self) -> bool {
-        self.control_priority && self.mark_at == MarkAt::Enqueue && self.in_service == InService::Remainder
+        self.control_priority && self.decides_at_once()
+    }
+
+    /// Whether what it queues, marks and drops is known when a packet comes.
+    fn decides_at_once(&self) -> bool {
+        self.mark_at == MarkAt::Enqueue && self.in_service == InService::Remainder && self.credits.is_none()
     }
 
     /// The longest that a packet can wait here; none where the buffer is unlimited.
@@ -129,6 +139,8 @@ pub enum PortError {
     TooLong { bytes: Bytes, rate: Rate },
     #[error("a link cannot lose every packet")]
     LosesAll,
+    #[error(transparent)]
+    Credits(#[from] CreditError),
 }
 
 /// A packet as a port sees it.
@@ -142,6 +154,10 @@ pub struct Arrival {
     pub ecn_capable: bool,
     /// Whether it belongs to the control class (acknowledgements).
     pub control: bool,
+    /// Whether it is a credit, for which ports may have a queue of their own.
+    pub credit: bool,
+    /// Whether it is dropped before others: an over-provisioned credit, or data sent without a credit.
+    pub expendable: bool,
     /// What makes it differ from every other packet: the source of its chances.
     pub identity: u64,
 }
@@ -155,6 +171,7 @@ pub struct PortParams {
     pub(crate) ecn: Marker,
     pub(crate) phantom: Option<PhantomParams>,
     pub(crate) loss: u64,
+    pub(crate) credits: Option<CreditParams>,
     pub(crate) config: PortConfig,
 }
 
@@ -192,6 +209,7 @@ impl PortParams {
             ecn: config.ecn.map_or(Ok(Marker::NEVER), |ecn| marker(&ecn, config.rate, serializer))?,
             phantom,
             loss: config.loss.bits(),
+            credits: config.credits.map(|credits| CreditParams::new(&credits, serializer)).transpose()?,
             config: *config,
         })
     }
@@ -199,6 +217,11 @@ impl PortParams {
     /// The configuration it was made from.
     pub fn config(&self) -> &PortConfig {
         &self.config
+    }
+
+    /// Its credit queue, if it has one.
+    pub fn credits(&self) -> Option<&CreditParams> {
+        self.credits.as_ref()
     }
 
     /// How long a packet's service takes, in picoseconds.
