@@ -4,9 +4,13 @@ use core::error::Error;
 use core::fmt;
 
 use crate::{
-    Bbr, Cubic, Dcqcn, Dctcp, DctcpRate, Fixed, Gemini, Hpcc, Law, LineRate, MpRdma, NewReno, Path, Timely, UnoCc,
+    Bbr, Cubic, Dcqcn, Dctcp, DctcpRate, ExpressPass, Fixed, FlashPass, Gemini, Hpcc, Law, LineRate, MpRdma, NewReno,
+    Path, Timely, UnoCc,
 };
-use crate::{bbr, cubic, dcqcn, dctcp, dctcp_rate, fixed, gemini, hpcc, line_rate, mprdma, newreno, timely, unocc};
+use crate::{
+    bbr, cubic, dcqcn, dctcp, dctcp_rate, expresspass, fixed, flashpass, gemini, hpcc, line_rate, mprdma, newreno,
+    timely, unocc,
+};
 
 pub use crate::params::{MOST as MOST_PARAMS, ParamInfo, Parameters, Quantity, Value};
 
@@ -39,6 +43,10 @@ pub enum Kind {
     DctcpRate,
     /// No control at all.
     LineRate,
+    /// `ExpressPass`.
+    ExpressPass,
+    /// FlashPass.
+    FlashPass,
 }
 
 /// What there is to say about a law.
@@ -62,7 +70,7 @@ pub struct LawInfo {
 
 impl Kind {
     /// All of them.
-    pub const ALL: [Self; 13] = [
+    pub const ALL: [Self; 15] = [
         Self::UnoCc,
         Self::Gemini,
         Self::Dctcp,
@@ -74,6 +82,8 @@ impl Kind {
         Self::Timely,
         Self::Hpcc,
         Self::DctcpRate,
+        Self::ExpressPass,
+        Self::FlashPass,
         Self::LineRate,
         Self::Fixed,
     ];
@@ -99,6 +109,8 @@ impl Kind {
             Self::Hpcc => &HPCC,
             Self::DctcpRate => &DCTCP_RATE,
             Self::LineRate => &LINE_RATE,
+            Self::ExpressPass => &EXPRESSPASS,
+            Self::FlashPass => &FLASHPASS,
         }
     }
 }
@@ -230,6 +242,26 @@ const LINE_RATE: LawInfo = LawInfo {
     params: line_rate::Params::TABLE,
 };
 
+const EXPRESSPASS: LawInfo = LawInfo {
+    name: "expresspass",
+    title: "ExpressPass",
+    summary: "receivers send credits at a rate that follows their loss, senders a packet for each",
+    source: "Cho et al. (SIGCOMM 2017), §3; kaist-ina/ns2-xpass",
+    signals: "loss of credits",
+    reads_reports: false,
+    params: expresspass::Params::TABLE,
+};
+
+const FLASHPASS: LawInfo = LawInfo {
+    name: "flashpass",
+    title: "FlashPass",
+    summary: "senders rehearse data by emulation packets, and send it a constant time after them",
+    source: "Zeng et al. (ICNP 2021), §III, Algorithm 1",
+    signals: "loss of emulation packets",
+    reads_reports: false,
+    params: flashpass::Params::TABLE,
+};
+
 const FIXED: LawInfo = LawInfo {
     name: "fixed",
     title: "Fixed window",
@@ -328,6 +360,8 @@ pub fn build<'a>(kind: Kind, path: &Path, settings: &[(&'a str, Value)]) -> Resu
         Kind::Hpcc => make!(Hpcc, hpcc),
         Kind::DctcpRate => make!(DctcpRate, dctcp_rate),
         Kind::LineRate => make!(LineRate, line_rate),
+        Kind::ExpressPass => make!(ExpressPass, expresspass),
+        Kind::FlashPass => make!(FlashPass, flashpass),
     })
 }
 
@@ -356,6 +390,8 @@ pub fn words<'a>(kind: Kind, path: &Path, settings: impl Iterator<Item = (&'a st
         Kind::Hpcc => make!(hpcc),
         Kind::DctcpRate => make!(dctcp_rate),
         Kind::LineRate => make!(line_rate),
+        Kind::ExpressPass => make!(expresspass),
+        Kind::FlashPass => make!(flashpass),
     }
 }
 
@@ -415,6 +451,8 @@ mod tests {
             Kind::Hpcc => include_str!("../../../docs/src/laws/hpcc.md"),
             Kind::DctcpRate => include_str!("../../../docs/src/laws/dctcp-rate.md"),
             Kind::LineRate => include_str!("../../../docs/src/laws/line-rate.md"),
+            Kind::ExpressPass => include_str!("../../../docs/src/laws/expresspass.md"),
+            Kind::FlashPass => include_str!("../../../docs/src/laws/flashpass.md"),
         }
     }
 
@@ -494,6 +532,8 @@ mod tests {
         check::<hpcc::Params>();
         check::<dctcp_rate::Params>();
         check::<line_rate::Params>();
+        check::<expresspass::Params>();
+        check::<flashpass::Params>();
     }
 
     #[test]
@@ -504,12 +544,14 @@ mod tests {
     }
 
     #[test]
-    fn timeouts_collapse_all_but_uno_fixed_and_the_laws_of_lossless_networks() {
+    fn timeouts_collapse_all_but_uno_fixed_and_the_laws_of_lossless_networks_and_of_credits() {
         for kind in Kind::ALL {
             let mut law = made(kind, &PATH, &[]);
             let before = law.permit().window;
             law.on_loss(&loss(0, 100, LossCause::Timeout));
-            let lossless = [Kind::Dcqcn, Kind::Timely, Kind::Hpcc, Kind::DctcpRate, Kind::LineRate].contains(&kind);
+            let credited = [Kind::ExpressPass, Kind::FlashPass].contains(&kind);
+            let lossless =
+                [Kind::Dcqcn, Kind::Timely, Kind::Hpcc, Kind::DctcpRate, Kind::LineRate].contains(&kind) || credited;
             let kept = lossless || matches!(kind, Kind::UnoCc | Kind::Fixed);
             assert_eq!(law.permit().window, if kept { before } else { PATH.mss }, "{}", kind.info().name);
         }

@@ -13,12 +13,15 @@ mod params;
 pub mod bbr;
 pub mod catalog;
 pub mod cnp;
+pub mod credits;
 pub mod cubic;
 pub mod dcqcn;
 pub mod dctcp;
 pub mod dctcp_rate;
 mod episode;
+pub mod expresspass;
 pub mod fixed;
+pub mod flashpass;
 pub mod gemini;
 pub mod hpcc;
 mod law;
@@ -43,7 +46,9 @@ pub use dcqcn::Dcqcn;
 pub use dctcp::Dctcp;
 pub use dctcp_rate::DctcpRate;
 pub use episode::{Episode, Response};
+pub use expresspass::ExpressPass;
 pub use fixed::Fixed;
+pub use flashpass::FlashPass;
 pub use gemini::Gemini;
 pub use hpcc::Hpcc;
 pub use law::{Configured, Law};
@@ -58,7 +63,9 @@ pub use timely::Timely;
 pub use unocc::UnoCc;
 pub use window::Window;
 
-use units::Time;
+use units::{Rate, Time};
+
+use credits::Credits;
 
 /// How much a flow may send, decided from what its host reports.
 ///
@@ -99,6 +106,16 @@ pub trait ControlLaw {
     /// packet on. Must not change while the flow lasts.
     fn retimes(&self) -> bool {
         false
+    }
+
+    /// How credits schedule the flow; none for most. Must not change while the flow lasts.
+    fn credits(&self) -> Option<Credits> {
+        None
+    }
+
+    /// The rate of credits, or of emulation packets, on the wire, where there are any.
+    fn credit_rate(&self) -> Rate {
+        Rate::ZERO
     }
 
     /// How often the law has acted.
