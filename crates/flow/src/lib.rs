@@ -9,6 +9,7 @@
 
 extern crate alloc;
 
+pub mod credits;
 mod hold;
 mod receiver;
 mod records;
