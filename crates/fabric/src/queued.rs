@@ -204,6 +204,13 @@ impl<P: Item> QueuedPort<P> {
         self.waiting_ps > 0 || !self.credits.is_empty()
     }
 
+    /// When the port takes the next packet into service if nothing more comes, in picoseconds; `u64::MAX` if none waits.
+    pub fn next_service_ps(&self, params: &PortParams) -> u64 {
+        let data = if self.waiting_ps > 0 { self.idle_at_ps } else { u64::MAX };
+        let credit = params.credits.as_ref().and_then(|credits| self.credits.eligible_ps(credits));
+        credit.map_or(data, |eligible_ps| eligible_ps.max(self.idle_at_ps).min(data))
+    }
+
     /// Credits that wait.
     pub fn credits_waiting(&self) -> usize {
         self.credits.len()

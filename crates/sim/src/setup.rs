@@ -154,6 +154,9 @@ pub struct HostConfig {
     pub small_queue: Option<Bytes>,
     /// Whether packets ask the ports that they pass to report themselves.
     pub int: bool,
+    /// The longest that an emulation packet and its echo take between any two hosts, waits included; none chooses twice the
+    /// flow's own base round trip.
+    pub longest_echo: Option<Span>,
 }
 
 impl Default for HostConfig {
@@ -180,6 +183,7 @@ impl Default for HostConfig {
             segment: 0,
             small_queue: None,
             int: false,
+            longest_echo: None,
         }
     }
 }

@@ -1,7 +1,10 @@
 //! What a host decides about a flow before it starts: the bounds that follow from its path.
 
+use flow::credits::CreditConfig;
 use flow::{FlowConfig, Recovery};
-use units::Span;
+use laws::Path;
+use laws::credits::Credits;
+use units::{Bytes, Span};
 
 use crate::setup::{FlowSpec, Setup, Spray};
 
@@ -38,5 +41,32 @@ pub(super) fn flow_config(setup: &Setup, spec: &FlowSpec) -> FlowConfig {
         paced_header: if host.pace_headers { host.header } else { 0 },
         overshoots: host.overshoots,
         catches_up: host.catches_up,
+    }
+}
+
+/// What a host knows of a flow that credits schedule.
+pub(super) fn credit_config(setup: &Setup, path: &Path, credits: Credits) -> CreditConfig {
+    // A probe finds losses only on the path that the data took.
+    let early_start = credits.early_start && !matches!(setup.host.spray, Spray::PerPacket(_));
+    CreditConfig {
+        credits: Credits { early_start, ..credits },
+        longest: setup.host.longest_echo.unwrap_or(path.base_rtt.times(2)),
+        base_rtt: path.base_rtt,
+        line_rate: path.line_rate,
+        mss: setup.host.mss,
+        header: setup.host.header,
+    }
+}
+
+impl Setup {
+    /// What a flow's law may know of its path.
+    pub(super) fn law_path(&self, spec: &FlowSpec) -> Path {
+        let paths = self.paths(spec.src, spec.dst, self.host.mss);
+        Path {
+            base_rtt: paths.base_rtt,
+            intra_rtt: self.intra_rtt,
+            line_rate: paths.line_rate,
+            mss: Bytes::new(self.host.mss.into()),
+        }
     }
 }

@@ -78,6 +78,9 @@ impl<L: ControlLaw> Hosts<L> {
                     let size = packet.size;
                     self.data_packets += 1;
                     wire.transmit(packet);
+                    if active.edge.is_some() {
+                        it.call(active, now);
+                    }
                     if active.keeps_turn(size, context.setup) {
                         active.queued = Queued::Ready;
                         it.ready.push_front((slot, flow));
@@ -132,6 +135,9 @@ impl HostState {
         } else if active.edge.is_some() {
             self.requeue(slot, active, now);
         }
+        if active.edge.is_some() {
+            self.call(active, now);
+        }
     }
 
     /// Sets a flow's timer; the one that was set before is outdated.
@@ -182,6 +188,9 @@ impl<L: ControlLaw> Active<L> {
         };
         packet.classify(Kind::Transfer, self.class);
         packet.set_ask(segment.ask);
+        if self.edge.is_some() {
+            self.label(&mut packet);
+        }
         packet
     }
 
@@ -230,6 +239,7 @@ impl<L: ControlLaw> Active<L> {
             delivered: self.sender.delivered(),
             stats: FlowStats { held, ..*self.sender.stats() },
             acted: self.sender.law().acted(),
+            credits: self.credit_stats(completed.is_set()),
         }
     }
 }
