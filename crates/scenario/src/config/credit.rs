@@ -25,7 +25,7 @@ table! {
         /// Credits that may be spared (over-provisioned ones) are dropped where so many wait, or more.
         threshold: u32 = 2;
         /// Bytes of credits that may leave at once after a silence, at least one credit of 84 bytes.
-        burst: At<Bytes> = At::default_of(Bytes::new(840));
+        burst: At<Bytes> = At::default_of(Bytes::new(168));
         /// Data sent without a credit is dropped where the queue of data holds so many full packets, or more; `off`: it is treated like other data.
         unscheduled: OffOr<u32> = OffOr::On(2);
     }
@@ -44,7 +44,7 @@ pub enum CreditChoice {
 
 impl Field for CreditChoice {
     const EXPECTS: &'static str =
-        "\"auto\", \"off\" or { limit = 8, threshold = 2, burst = \"840B\", unscheduled = 2 }";
+        "\"auto\", \"off\" or { limit = 8, threshold = 2, burst = \"168B\", unscheduled = 2 }";
     fn decode(node: &Node) -> Result<Self, Fault> {
         match &node.value {
             Value::String(word) if word == "auto" => Ok(Self::Auto),
