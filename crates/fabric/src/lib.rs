@@ -6,6 +6,7 @@
 
 #![forbid(unsafe_code)]
 
+mod credit;
 mod ideal;
 mod losses;
 mod mark;
@@ -18,6 +19,7 @@ mod routing;
 mod shared;
 pub mod topology;
 
+pub use credit::{CreditError, CreditGate, CreditParams, CreditQueue, Offered};
 pub use ideal::{base_one_way, base_rtt, ideal_completion};
 pub use losses::{Bursts, Losses, MOST_IN_GROUP};
 pub use mark::Marker;

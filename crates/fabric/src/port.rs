@@ -4,6 +4,7 @@ use thiserror::Error;
 use units::{Bytes, Frac, Rate, Serializer, Span, mix64};
 
 use crate::Marker;
+use crate::credit::{CreditError, CreditParams, CreditQueue};
 use crate::losses::Bursts;
 use crate::shared::{Gate, Limit};
 
@@ -78,6 +79,9 @@ pub struct PortConfig {
     pub bursts: Option<Bursts>,
     /// What packets that come in here may hold of the buffer of the switch whose port this is, where it shares one.
     pub gate: Gate,
+    /// A queue of their own for credits, let out at a rate; without it they are control packets like others. A port of a
+    /// switch that shares its buffer has none.
+    pub credits: Option<CreditQueue>,
 }
 
 impl PortConfig {
@@ -95,12 +99,13 @@ impl PortConfig {
             loss: Frac::ZERO,
             bursts: None,
             gate: Gate { off: Limit::Alpha(Frac::ratio(1, 8)), hysteresis: Bytes::new(3_072), headroom: Bytes::ZERO },
+            credits: None,
         }
     }
 
     /// Whether departures are known at enqueue, so that one number is the whole queue.
     pub fn is_plain(&self) -> bool {
-        !self.control_priority && self.mark_at == MarkAt::Enqueue && self.in_service == InService::Remainder
+        !self.control_priority && self.decides_at_once()
     }
 
     /// Whether chance plays a part on the link.
@@ -110,7 +115,12 @@ impl PortConfig {
 
     /// Whether the port is plain but for order: what it queues, marks and drops does not depend on what goes first.
     pub fn is_plain_but_for_order(&self) -> bool {
-        self.control_priority && self.mark_at == MarkAt::Enqueue && self.in_service == InService::Remainder
+        self.control_priority && self.decides_at_once()
+    }
+
+    /// Whether what it queues, marks and drops is known when a packet comes.
+    fn decides_at_once(&self) -> bool {
+        self.mark_at == MarkAt::Enqueue && self.in_service == InService::Remainder && self.credits.is_none()
     }
 
     /// The longest that a packet can wait here; none where the buffer is unlimited.
@@ -144,6 +154,8 @@ pub enum PortError {
     MoreThanGroup { group: u32, lost: u32 },
     #[error("the probabilities of losses in a group sum up to more than one")]
     OverOne,
+    #[error(transparent)]
+    Credits(#[from] CreditError),
 }
 
 /// A packet as a port sees it.
@@ -157,6 +169,10 @@ pub struct Arrival {
     pub ecn_capable: bool,
     /// Whether it belongs to the control class (acknowledgements).
     pub control: bool,
+    /// Whether it is a credit, for which ports may have a queue of their own.
+    pub credit: bool,
+    /// Whether it is dropped before others: an over-provisioned credit, or data sent without a credit.
+    pub expendable: bool,
     /// What makes it differ from every other packet: the source of its chances.
     pub identity: u64,
 }
@@ -170,6 +186,7 @@ pub struct PortParams {
     pub(crate) ecn: Marker,
     pub(crate) phantom: Option<PhantomParams>,
     pub(crate) loss: u64,
+    pub(crate) credits: Option<CreditParams>,
     pub(crate) config: PortConfig,
 }
 
@@ -210,6 +227,7 @@ impl PortParams {
             ecn: config.ecn.map_or(Ok(Marker::NEVER), |ecn| marker(&ecn, config.rate, serializer))?,
             phantom,
             loss: config.loss.bits(),
+            credits: config.credits.map(|credits| CreditParams::new(&credits, serializer)).transpose()?,
             config: *config,
         })
     }
@@ -217,6 +235,11 @@ impl PortParams {
     /// The configuration it was made from.
     pub fn config(&self) -> &PortConfig {
         &self.config
+    }
+
+    /// Its credit queue, if it has one.
+    pub fn credits(&self) -> Option<&CreditParams> {
+        self.credits.as_ref()
     }
 
     /// How long a packet's service takes, in picoseconds.

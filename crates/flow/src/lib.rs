@@ -10,6 +10,7 @@
 extern crate alloc;
 
 mod blocks;
+pub mod credits;
 mod hold;
 mod noise;
 mod paths;

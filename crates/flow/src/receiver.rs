@@ -117,6 +117,11 @@ impl Receiver {
         self.next + self.early
     }
 
+    /// Every packet below this has come.
+    pub fn cumulative(&self) -> u32 {
+        self.next
+    }
+
     /// Whether every packet has come.
     pub fn is_complete(&self) -> bool {
         self.next == self.total

@@ -4,11 +4,12 @@ use core::error::Error;
 use core::fmt;
 
 use crate::{
-    Bbr, Copa, Cubic, Dcqcn, Dctcp, DctcpRate, Fixed, Gemini, Hpcc, Law, LineRate, MpRdma, NewReno, Path, Timely,
-    UnoCc, Vegas,
+    Bbr, Copa, Cubic, Dcqcn, Dctcp, DctcpRate, ExpressPass, Fixed, FlashPass, Gemini, Hpcc, Law, LineRate, MpRdma,
+    NewReno, Path, Timely, UnoCc, Vegas,
 };
 use crate::{
-    bbr, copa, cubic, dcqcn, dctcp, dctcp_rate, fixed, gemini, hpcc, line_rate, mprdma, newreno, timely, unocc, vegas,
+    bbr, copa, cubic, dcqcn, dctcp, dctcp_rate, expresspass, fixed, flashpass, gemini, hpcc, line_rate, mprdma,
+    newreno, timely, unocc, vegas,
 };
 
 pub use crate::params::{MOST as MOST_PARAMS, ParamInfo, Parameters, Quantity, Value};
@@ -46,6 +47,10 @@ pub enum Kind {
     DctcpRate,
     /// No control at all.
     LineRate,
+    /// `ExpressPass`.
+    ExpressPass,
+    /// FlashPass.
+    FlashPass,
 }
 
 /// What there is to say about a law.
@@ -69,7 +74,7 @@ pub struct LawInfo {
 
 impl Kind {
     /// All of them.
-    pub const ALL: [Self; 15] = [
+    pub const ALL: [Self; 17] = [
         Self::UnoCc,
         Self::Gemini,
         Self::Dctcp,
@@ -83,6 +88,8 @@ impl Kind {
         Self::Timely,
         Self::Hpcc,
         Self::DctcpRate,
+        Self::ExpressPass,
+        Self::FlashPass,
         Self::LineRate,
         Self::Fixed,
     ];
@@ -90,6 +97,11 @@ impl Kind {
     /// The law of that name, as in files.
     pub fn from_name(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|kind| kind.info().name == name)
+    }
+
+    /// Whether credits schedule its flows ([`ControlLaw::credits`](crate::ControlLaw::credits)).
+    pub const fn sends_credits(self) -> bool {
+        matches!(self, Self::ExpressPass | Self::FlashPass)
     }
 
     /// What there is to say about it.
@@ -110,6 +122,8 @@ impl Kind {
             Self::Hpcc => &HPCC,
             Self::DctcpRate => &DCTCP_RATE,
             Self::LineRate => &LINE_RATE,
+            Self::ExpressPass => &EXPRESSPASS,
+            Self::FlashPass => &FLASHPASS,
         }
     }
 }
@@ -261,6 +275,26 @@ const LINE_RATE: LawInfo = LawInfo {
     params: line_rate::Params::TABLE,
 };
 
+const EXPRESSPASS: LawInfo = LawInfo {
+    name: "expresspass",
+    title: "ExpressPass",
+    summary: "receivers send credits at a rate that follows their loss, senders a packet for each",
+    source: "Cho et al. (SIGCOMM 2017), §3; kaist-ina/ns2-xpass",
+    signals: "loss of credits",
+    reads_reports: false,
+    params: expresspass::Params::TABLE,
+};
+
+const FLASHPASS: LawInfo = LawInfo {
+    name: "flashpass",
+    title: "FlashPass",
+    summary: "senders rehearse data by emulation packets, and send it a constant time after them",
+    source: "Zeng et al. (ICNP 2021), §III, Algorithm 1",
+    signals: "loss of emulation packets",
+    reads_reports: false,
+    params: flashpass::Params::TABLE,
+};
+
 const FIXED: LawInfo = LawInfo {
     name: "fixed",
     title: "Fixed window",
@@ -361,6 +395,8 @@ pub fn build<'a>(kind: Kind, path: &Path, settings: &[(&'a str, Value)]) -> Resu
         Kind::Hpcc => make!(Hpcc, hpcc),
         Kind::DctcpRate => make!(DctcpRate, dctcp_rate),
         Kind::LineRate => make!(LineRate, line_rate),
+        Kind::ExpressPass => make!(ExpressPass, expresspass),
+        Kind::FlashPass => make!(FlashPass, flashpass),
     })
 }
 
@@ -391,6 +427,8 @@ pub fn words<'a>(kind: Kind, path: &Path, settings: impl Iterator<Item = (&'a st
         Kind::Hpcc => make!(hpcc),
         Kind::DctcpRate => make!(dctcp_rate),
         Kind::LineRate => make!(line_rate),
+        Kind::ExpressPass => make!(expresspass),
+        Kind::FlashPass => make!(flashpass),
     }
 }
 
@@ -452,6 +490,8 @@ mod tests {
             Kind::Hpcc => include_str!("../../../docs/src/laws/hpcc.md"),
             Kind::DctcpRate => include_str!("../../../docs/src/laws/dctcp-rate.md"),
             Kind::LineRate => include_str!("../../../docs/src/laws/line-rate.md"),
+            Kind::ExpressPass => include_str!("../../../docs/src/laws/expresspass.md"),
+            Kind::FlashPass => include_str!("../../../docs/src/laws/flashpass.md"),
         }
     }
 
@@ -533,6 +573,8 @@ mod tests {
         check::<hpcc::Params>();
         check::<dctcp_rate::Params>();
         check::<line_rate::Params>();
+        check::<expresspass::Params>();
+        check::<flashpass::Params>();
     }
 
     #[test]
@@ -543,12 +585,14 @@ mod tests {
     }
 
     #[test]
-    fn timeouts_collapse_all_but_uno_fixed_and_the_laws_of_lossless_networks() {
+    fn timeouts_collapse_all_but_uno_fixed_and_the_laws_of_lossless_networks_and_of_credits() {
         for kind in Kind::ALL {
             let mut law = made(kind, &PATH, &[]);
             let before = law.permit().window;
             law.on_loss(&loss(0, 100, LossCause::Timeout));
-            let lossless = [Kind::Dcqcn, Kind::Timely, Kind::Hpcc, Kind::DctcpRate, Kind::LineRate].contains(&kind);
+            let credited = [Kind::ExpressPass, Kind::FlashPass].contains(&kind);
+            let lossless =
+                [Kind::Dcqcn, Kind::Timely, Kind::Hpcc, Kind::DctcpRate, Kind::LineRate].contains(&kind) || credited;
             let kept = lossless || matches!(kind, Kind::UnoCc | Kind::Fixed);
             assert_eq!(law.permit().window, if kept { before } else { PATH.mss }, "{}", kind.info().name);
         }

@@ -1,14 +1,17 @@
 //! The closed set of laws, dispatched inline: what hosts run by default.
 
-use units::Time;
+use units::{Rate, Time};
 
+use crate::credits::Credits;
 use crate::params::Parameters;
 use crate::{Ack, Acted, ControlLaw, Cookie, Loss, Notification, Path, Permit, Sent};
 use crate::{
-    Bbr, Copa, Cubic, Dcqcn, Dctcp, DctcpRate, Fixed, Gemini, Hpcc, LineRate, MpRdma, NewReno, Timely, UnoCc, Vegas,
+    Bbr, Copa, Cubic, Dcqcn, Dctcp, DctcpRate, ExpressPass, Fixed, FlashPass, Gemini, Hpcc, LineRate, MpRdma, NewReno,
+    Timely, UnoCc, Vegas,
 };
 use crate::{
-    bbr, copa, cubic, dcqcn, dctcp, dctcp_rate, fixed, gemini, hpcc, line_rate, mprdma, newreno, timely, unocc, vegas,
+    bbr, copa, cubic, dcqcn, dctcp, dctcp_rate, expresspass, fixed, flashpass, gemini, hpcc, line_rate, mprdma,
+    newreno, timely, unocc, vegas,
 };
 
 /// Any of the laws. [`catalog::build`](crate::catalog::build) makes one from its name and settings.
@@ -44,6 +47,10 @@ pub enum Law {
     DctcpRate(DctcpRate),
     /// No control at all.
     LineRate(LineRate),
+    /// `ExpressPass`.
+    ExpressPass(ExpressPass),
+    /// FlashPass.
+    FlashPass(FlashPass),
 }
 
 /// Evaluates `$call` with `$law` as the law inside `$any`.
@@ -65,6 +72,8 @@ macro_rules! inside {
             Law::Hpcc($law) => $call,
             Law::DctcpRate($law) => $call,
             Law::LineRate($law) => $call,
+            Law::ExpressPass($law) => $call,
+            Law::FlashPass($law) => $call,
         }
     };
 }
@@ -109,6 +118,14 @@ impl ControlLaw for Law {
         inside!(self, law => law.retimes())
     }
 
+    fn credits(&self) -> Option<Credits> {
+        inside!(self, law => law.credits())
+    }
+
+    fn credit_rate(&self) -> Rate {
+        inside!(self, law => law.credit_rate())
+    }
+
     fn acted(&self) -> Acted {
         inside!(self, law => law.acted())
     }
@@ -142,7 +159,8 @@ macro_rules! configured {
 
 configured! {
     UnoCc in unocc, Gemini in gemini, Dctcp in dctcp, MpRdma in mprdma, Bbr in bbr, Cubic in cubic, NewReno in newreno,
-    Vegas in vegas, Copa in copa, Fixed in fixed, Dcqcn in dcqcn, Timely in timely, Hpcc in hpcc, DctcpRate in dctcp_rate, LineRate in line_rate
+    Vegas in vegas, Copa in copa, Fixed in fixed, Dcqcn in dcqcn, Timely in timely, Hpcc in hpcc, DctcpRate in dctcp_rate, LineRate in line_rate,
+    ExpressPass in expresspass, FlashPass in flashpass
 }
 
 #[cfg(test)]
@@ -168,6 +186,8 @@ mod tests {
             ("Hpcc", size_of::<Hpcc>()),
             ("DctcpRate", size_of::<DctcpRate>()),
             ("LineRate", size_of::<LineRate>()),
+            ("ExpressPass", size_of::<ExpressPass>()),
+            ("FlashPass", size_of::<FlashPass>()),
             ("Law", size_of::<Law>()),
             ("Ack", size_of::<Ack>()),
         ];

@@ -14,12 +14,15 @@ pub mod bbr;
 pub mod catalog;
 pub mod cnp;
 pub mod copa;
+pub mod credits;
 pub mod cubic;
 pub mod dcqcn;
 pub mod dctcp;
 pub mod dctcp_rate;
 mod episode;
+pub mod expresspass;
 pub mod fixed;
+pub mod flashpass;
 pub mod gemini;
 pub mod hpcc;
 mod law;
@@ -47,7 +50,9 @@ pub use dcqcn::Dcqcn;
 pub use dctcp::Dctcp;
 pub use dctcp_rate::DctcpRate;
 pub use episode::{Episode, Response};
+pub use expresspass::ExpressPass;
 pub use fixed::Fixed;
+pub use flashpass::FlashPass;
 pub use gemini::Gemini;
 pub use hpcc::Hpcc;
 pub use law::{Configured, Law};
@@ -63,7 +68,9 @@ pub use unocc::UnoCc;
 pub use vegas::Vegas;
 pub use window::Window;
 
-use units::Time;
+use units::{Rate, Time};
+
+use credits::Credits;
 
 /// How much a flow may send, decided from what its host reports.
 ///
@@ -104,6 +111,16 @@ pub trait ControlLaw {
     /// packet on. Must not change while the flow lasts.
     fn retimes(&self) -> bool {
         false
+    }
+
+    /// How credits schedule the flow; none for most. Must not change while the flow lasts.
+    fn credits(&self) -> Option<Credits> {
+        None
+    }
+
+    /// The rate of credits, or of emulation packets, on the wire, where there are any.
+    fn credit_rate(&self) -> Rate {
+        Rate::ZERO
     }
 
     /// How often the law has acted.

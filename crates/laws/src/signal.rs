@@ -130,6 +130,22 @@ pub enum Notification<'a> {
         /// The ports, the last of them the pseudo queue with the rate that was fed back.
         hops: &'a [Hop],
     },
+    /// A sender asks the receiver, whose law this is, for credits.
+    Request {
+        /// How many packets it has to send.
+        packets: u32,
+    },
+    /// A round trip of credits, or of emulation packets, is over.
+    Credits {
+        /// Those of which it is now known what became of them.
+        sent: u64,
+        /// Those of them that came back: as credits at the sender, as data at the receiver. At most `sent`.
+        returned: u64,
+        /// How long it took.
+        elapsed: Span,
+        /// The round trip of credit and data, smoothed.
+        rtt: Span,
+    },
 }
 
 /// What the law permits. All limits hold at once.

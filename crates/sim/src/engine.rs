@@ -12,7 +12,7 @@ use fabric::LinkId;
 use laws::{ControlLaw, Path};
 use units::Time;
 
-use crate::host::{Context, Trigger, never_started};
+use crate::host::{Context, Elsewhere, Trigger, never_started};
 use crate::layout::{Layout, lookaheads};
 use crate::links::Mail;
 use crate::outcome::{EngineStats, LinkOutcome, Outcome};
@@ -214,6 +214,7 @@ fn gather<L: ControlLaw>(
     let mut flows = vec![never_started(); setup.flows.len()];
     let mut links: Vec<LinkOutcome> = Vec::with_capacity(setup.network.links().len());
     let (mut port_samples, mut switch_samples, mut flow_samples) = (Vec::new(), Vec::new(), Vec::new());
+    let mut elsewhere: Vec<(u32, Elsewhere)> = Vec::new();
     let (mut switches, mut held_back) = (Vec::new(), Vec::new());
     let mut predictions = Predictions::default();
     let mut engine =
@@ -223,6 +224,7 @@ fn gather<L: ControlLaw>(
         for (flow, outcome) in std::mem::take(&mut partition.hosts.outcomes) {
             flows[flow as usize] = outcome;
         }
+        elsewhere.extend(std::mem::take(&mut partition.hosts.elsewhere));
         flow_samples.append(&mut partition.hosts.samples);
         predictions.merge(&partition.hosts.predictions);
         let (mut of_ports, mut of_switches) = partition.plane.finish(ended_ps, setup);
@@ -233,6 +235,9 @@ fn gather<L: ControlLaw>(
         held_back.append(&mut partition.plane.held_back(setup));
         engine.events += partition.plane.forwarded + partition.host_events;
         engine.data_packets += partition.hosts.data_packets;
+    }
+    for (flow, counts) in elsewhere {
+        counts.add_to(&mut flows[flow as usize]);
     }
     engine.packet_hops = links.iter().map(|link| link.packets).sum();
     port_samples.sort_by_key(|sample| (sample.time, sample.link));

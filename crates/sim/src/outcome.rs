@@ -2,6 +2,7 @@
 
 use fabric::{LinkId, NodeId};
 use flow::FlowStats;
+use flow::credits::CreditStats;
 use laws::Acted;
 use units::{Bytes, Span, Time};
 
@@ -21,6 +22,9 @@ pub struct FlowOutcome {
     pub stats: FlowStats,
     /// How often its law acted.
     pub acted: Acted,
+    /// What became of its credits, where they schedule it. Those still in hand when a run ends are neither used nor wasted,
+    /// and those on the way not received.
+    pub credits: CreditStats,
 }
 
 /// What became of one link.
@@ -32,6 +36,11 @@ pub struct LinkOutcome {
     pub bytes: Bytes,
     /// Packets that found no room.
     pub drops: u64,
+    /// Of those, packets sent without a credit that made room for others.
+    pub unscheduled_drops: u64,
+    /// Credits and emulation packets that found no room in the credit queue, or only on the far side of its threshold; the
+    /// host's own queue counts at its card. Not among `drops`.
+    pub credit_drops: u64,
     /// Packets that the link lost by chance.
     pub losses: u64,
     /// Packets marked.

@@ -49,11 +49,14 @@ pub struct Packet {
     pub time_ps: u64,
     /// Its flow.
     pub flow: u32,
-    /// Its number in the flow; of an acknowledgement, the newest packet acknowledged.
+    /// Its number in the flow; of an acknowledgement, the newest packet acknowledged; of a credit, an emulation packet or an
+    /// echo, the credit's number.
     pub seq: u32,
     /// The host that it is for.
     pub dst: u32,
-    /// Of an acknowledgement: every packet below has come.
+    /// Of an acknowledgement: every packet below has come. Of data: one more than the number of the credit that it answers,
+    /// or 0. Of an emulation packet: when it left, by its host's clock. Of an echo: which emulation packets came. Of a
+    /// request: for how many packets.
     pub cumulative: u32,
     /// What chooses among equal paths, with the flow.
     pub entropy: u16,
@@ -94,12 +97,25 @@ pub enum Kind {
     /// A receiver's request for packets of a block: `seq` is the block's number, and `cumulative`, `attempt` and `covers`
     /// are the bits of the packets that are missing, from the lowest on.
     BlockNack,
+    /// Asks a receiver for credits (`ExpressPass`).
+    Request,
+    /// Asks it for no more.
+    Stop,
+    /// Lets the sender send a packet.
+    Credit,
+    /// Rehearses a packet on its path (`FlashPass`).
+    Emulation,
+    /// A receiver's word which emulation packets came.
+    Echo,
+    /// The last of an early start, and its answer.
+    Probe,
 }
 
 const ACK: u8 = 1;
 const MARKED: u8 = 2;
 const ASK: u8 = 4;
 const LOST: u8 = 8;
+const EXPENDABLE: u8 = 16;
 
 impl Kind {
     /// By number; the numbers left over mean nothing.
@@ -114,6 +130,12 @@ impl Kind {
         all[Self::Resume as usize] = Self::Resume;
         all[Self::Feedback as usize] = Self::Feedback;
         all[Self::BlockNack as usize] = Self::BlockNack;
+        all[Self::Request as usize] = Self::Request;
+        all[Self::Stop as usize] = Self::Stop;
+        all[Self::Credit as usize] = Self::Credit;
+        all[Self::Emulation as usize] = Self::Emulation;
+        all[Self::Echo as usize] = Self::Echo;
+        all[Self::Probe as usize] = Self::Probe;
         all
     };
 }
@@ -165,6 +187,25 @@ impl Packet {
     #[inline]
     pub fn classify(&mut self, kind: Kind, class: u8) {
         self.kind_and_class = (kind as u8) << 3 | class & 7;
+    }
+
+    /// Whether it is one that ports may have a credit queue for.
+    #[inline(always)]
+    pub fn is_credit(&self) -> bool {
+        let kind = self.kind_and_class >> 3;
+        kind == Kind::Credit as u8 || kind == Kind::Emulation as u8
+    }
+
+    /// Whether it is dropped before others.
+    #[inline(always)]
+    pub fn is_expendable(&self) -> bool {
+        self.flags & EXPENDABLE != 0
+    }
+
+    /// Says whether it is dropped before others.
+    #[inline]
+    pub fn set_expendable(&mut self, expendable: bool) {
+        self.flags |= if expendable { EXPENDABLE } else { 0 };
     }
 
     /// Whether it is data of a flow.
@@ -231,7 +272,13 @@ impl Packet {
         self
     }
 
-    /// The packet as a port sees it, arriving now. Only data is ECN-capable; all else is control.
+    /// Whether it goes in line with data though it is none: a probe finds out what became of the data before it.
+    #[inline(always)]
+    fn is_probe(&self) -> bool {
+        self.kind_and_class >> 3 == Kind::Probe as u8 && !self.is_ack()
+    }
+
+    /// The packet as a port sees it, arriving now. Only data is ECN-capable; all else but a probe is control.
     #[inline(always)]
     pub fn arrival(&self) -> Arrival {
         let data = self.is_data();
@@ -239,7 +286,9 @@ impl Packet {
             now_ps: self.time_ps,
             size: self.size.into(),
             ecn_capable: data,
-            control: !data,
+            control: !data && !self.is_probe(),
+            credit: self.is_credit(),
+            expendable: self.is_expendable(),
             // Another transmission comes at another time, an acknowledgement at another port.
             identity: u64::from(self.flow) << 32 | u64::from(self.seq),
         }

@@ -138,6 +138,7 @@ impl<L: ControlLaw> Partition<L> {
         for (host, &node) in self.node_of.iter().enumerate() {
             let (card, _) = self.plane.host_ports(node as usize, setup);
             (links[card].pauses, links[card].paused) = self.hosts.pauses(host, ended);
+            links[card].credit_drops = self.hosts.credit_drops(host);
         }
         links
     }

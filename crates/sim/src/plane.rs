@@ -26,6 +26,8 @@ struct Special {
     lazy: Option<QueuedPort<Packet>>,
     ticks: Ticks,
     losses: Losses,
+    unscheduled_drops: u64,
+    credit_drops: u64,
 }
 
 pub(crate) struct Plane {
@@ -91,6 +93,8 @@ impl Plane {
                     lazy: lazy.then(QueuedPort::default),
                     ticks: Ticks::new(interval, 0),
                     losses: Losses::default(),
+                    unscheduled_drops: 0,
+                    credit_drops: 0,
                 });
             }
             egress.push(Egress {
@@ -269,10 +273,7 @@ impl Plane {
         next = entrants.inputs().map(|input| self.links.fifos.head(input)).fold(next, u64::min);
         self.entrants = entrants;
         if !self.backlogged[node].is_empty() {
-            self.serve_backlog(node, end, setup);
-            if !self.backlogged[node].is_empty() {
-                next = next.min(end);
-            }
+            next = next.min(self.serve_backlog(node, end, setup));
         }
         self.links.schedule.activate(node, next);
     }
@@ -432,9 +433,12 @@ impl Plane {
             links.depart_or_lose(link, packet, passage, params, salt, losses);
         });
         let egress = &mut self.links.egress[link];
-        if refused.is_some() {
+        if refused.is_some() && arrival.credit && params.credits().is_some() {
+            special.credit_drops += 1;
+        } else if refused.is_some() {
             egress.drops = egress.drops.saturating_add(1);
-        } else {
+            special.unscheduled_drops += u64::from(arrival.expendable && params.credits().is_some());
+        } else if !(arrival.credit && params.credits().is_some()) {
             egress.max_backlog_ps = egress.max_backlog_ps.max(lazy.held_ps(arrival.now_ps));
         }
         if lazy.has_waiting() && !waited && !self.backlogged[node].contains(&(link as u32)) {
@@ -442,15 +446,21 @@ impl Plane {
         }
     }
 
-    /// Replays the service of a node's lazy ports to the end of its window, after all that the window enqueued.
-    fn serve_backlog(&mut self, node: usize, end: u64, setup: &Setup) {
+    /// Replays the service of a node's lazy ports to the end of its window, after all that the window enqueued. Gives when
+    /// the first of those at which packets still wait decides next.
+    fn serve_backlog(&mut self, node: usize, end: u64, setup: &Setup) -> u64 {
+        let mut next = u64::MAX;
         let mut backlogged = std::mem::take(&mut self.backlogged[node]);
         backlogged.retain(|&link| {
             let link = link as usize;
             let salt = self.salt(link);
             let params = &self.params[self.links.egress[link].params as usize];
             if self.links.overtaken[link].fifo != NO_FIFO {
-                return self.links.serve_ordered(link, params, end);
+                let waits = self.links.serve_ordered(link, params, end);
+                if waits {
+                    next = next.min(self.links.overtaken[link].served_ps);
+                }
+                return waits;
             }
             let special = &mut self.specials[self.special_of[link] as usize];
             if special.ticks.are_due(end) {
@@ -462,9 +472,12 @@ impl Plane {
                 links.egress[link].count(packet.size.into(), passage);
                 links.depart_or_lose(link, packet, passage, params, salt, losses);
             });
+            next = next.min(lazy.next_service_ps(params));
             lazy.has_waiting()
         });
         self.backlogged[node] = backlogged;
+        debug_assert!(next >= end, "a decision was left out");
+        next
     }
 
     /// Takes what has been sent to other partitions.
@@ -498,11 +511,15 @@ impl Plane {
                 packets: egress.packets,
                 bytes: Bytes::new(egress.bytes),
                 drops: egress.drops.into(),
-                losses: self.specials.get(self.special_of[link] as usize).map_or(0, |special| special.losses.count()),
                 marks: egress.marks,
                 max_queue: setup.network.params()[egress.params as usize].bytes_in(egress.max_backlog_ps),
                 ..LinkOutcome::default()
             };
+            if let Some(special) = self.specials.get(self.special_of[link] as usize) {
+                outcome.losses = special.losses.count();
+                outcome.unscheduled_drops = special.unscheduled_drops;
+                outcome.credit_drops = special.credit_drops;
+            }
             let place = self.shared_of[(from.0 - self.first_node) as usize];
             if let Some(shared) = self.shared.get(place as usize) {
                 let (losses, max_queue, pauses, paused_ps) = shared.link(link, ended_ps);

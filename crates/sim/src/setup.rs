@@ -165,6 +165,9 @@ pub struct HostConfig {
     pub int: bool,
     /// Up to so much is added, by chance, to each round trip that a law hears of ([`flow::Noise`]).
     pub rtt_noise: Span,
+    /// The longest that an emulation packet and its echo take between any two hosts, waits included; none chooses twice the
+    /// flow's own base round trip.
+    pub longest_echo: Option<Span>,
 }
 
 impl Default for HostConfig {
@@ -193,6 +196,7 @@ impl Default for HostConfig {
             small_queue: None,
             int: false,
             rtt_noise: Span::ZERO,
+            longest_echo: None,
         }
     }
 }

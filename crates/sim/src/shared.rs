@@ -34,7 +34,7 @@ impl Framed for Carried {
     fn class(&self, control_first: bool) -> u8 {
         match self.packet.kind() {
             Kind::Pause | Kind::Resume | Kind::Feedback => 0,
-            _ if control_first && !self.packet.is_data() => 0,
+            _ if control_first && self.packet.arrival().control => 0,
             _ => self.packet.class().max(1),
         }
     }

@@ -31,6 +31,8 @@ impl Item for Segment {
             size: self.size.into(),
             ecn_capable: self.ecn_capable,
             control: self.control,
+            credit: false,
+            expendable: false,
             identity: self.identity,
         }
     }

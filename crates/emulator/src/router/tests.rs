@@ -173,7 +173,7 @@ struct Packet {
 impl Item for Packet {
     fn arrival(&self) -> Arrival {
         let Self { now_ps, identity, size, control, ecn_capable, .. } = *self;
-        Arrival { now_ps, size, ecn_capable, control, identity }
+        Arrival { now_ps, size, ecn_capable, control, credit: false, expendable: false, identity }
     }
 }
 

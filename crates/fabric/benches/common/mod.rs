@@ -33,7 +33,7 @@ impl Item for Packet {
     #[inline]
     fn arrival(&self) -> Arrival {
         let Self { now_ps, identity, size, control } = *self;
-        Arrival { now_ps, size, ecn_capable: !control, control, identity }
+        Arrival { now_ps, size, ecn_capable: !control, control, credit: false, expendable: false, identity }
     }
 }
 

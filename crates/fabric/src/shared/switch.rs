@@ -503,7 +503,8 @@ mod tests {
     }
 
     fn thing(class: u8, size: u32, now_ps: u64) -> Thing {
-        let at = Arrival { now_ps, size, ecn_capable: true, control: false, identity: 0 };
+        let at =
+            Arrival { now_ps, size, ecn_capable: true, control: false, credit: false, expendable: false, identity: 0 };
         Thing { class, pause: None, at }
     }
 

@@ -78,6 +78,13 @@ impl<L: ControlLaw> Sender<L> {
         }
     }
 
+    /// Of what left before a probe all that came has been acknowledged, or asked for again.
+    pub(super) fn on_probe_answer_in_order(&mut self, now: Time, sent_at: Time) {
+        if self.oldest_in_order().is_some_and(|(seq, left)| left <= sent_at && seq >= self.cumulative) {
+            self.go_back(now, LossCause::Reordered);
+        }
+    }
+
     /// What goes again goes in order, so the oldest outstanding packet is the first one, or there is none.
     pub(super) fn oldest_in_order(&self) -> Option<(u32, Time)> {
         let first = self.records.first();

@@ -381,6 +381,20 @@ impl<L: ControlLaw> Sender<L> {
         (seq < self.packets).then(|| self.bytes_of(seq))
     }
 
+    /// Packets that wait to be sent: lost ones, and those that never were. Lost ones that came after all may still be
+    /// counted while others wait.
+    pub fn waiting(&mut self) -> u32 {
+        match self.next_bytes() {
+            None => 0,
+            Some(_) => self.lost.len() as u32 + (self.packets - self.records.end()),
+        }
+    }
+
+    /// Whether a lost packet waits to be sent again.
+    pub fn has_lost(&mut self) -> bool {
+        self.next_bytes().is_some() && !self.lost.is_empty()
+    }
+
     fn still_lost(&self, seq: u32) -> bool {
         seq >= self.records.first() && self.records.get(seq).state == State::Lost
     }
@@ -563,6 +577,19 @@ impl<L: ControlLaw> Sender<L> {
             let sent_at = record.sent_at;
             self.on_notification(&Notification::DirectInt { now, sent_at, hops });
         }
+    }
+
+    /// The receiver answers a probe that left at `sent_at`, on the path of the data and behind it, and has every packet
+    /// below `cumulative`: all that left before it and is not acknowledged is lost.
+    pub fn on_probe_answer(&mut self, now: Time, sent_at: Time, cumulative: u32) {
+        self.cumulative = self.cumulative.max(cumulative);
+        if self.in_order {
+            self.on_probe_answer_in_order(now, sent_at);
+        } else {
+            self.newest_arrived = self.newest_arrived.max(sent_at);
+            self.lose_while(now, LossCause::Reordered, |left| left <= sent_at);
+        }
+        self.settle_if_all_came();
     }
 
     /// What the law permits may have changed.

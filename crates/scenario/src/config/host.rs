@@ -325,6 +325,7 @@ impl Host {
             small_queue: self.small_queue.value(),
             int,
             rtt_noise: self.rtt_noise,
+            longest_echo: None,
         }
     }
 

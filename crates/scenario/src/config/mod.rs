@@ -2,6 +2,7 @@
 
 mod choice;
 mod coding;
+mod credit;
 mod failure;
 mod gate;
 mod grid;
@@ -17,12 +18,14 @@ mod traffic;
 
 use units::Span;
 
-use crate::decode::{At, Named, table};
+pub(crate) use crate::decode::At;
+use crate::decode::{Named, table};
 use crate::error::Fault;
 use crate::tree::Node;
 
 pub use choice::{Auto, OffOr};
 pub use coding::{CodingTable, NackWord, ResendWord};
+pub use credit::{CreditChoice, CreditQueueTable};
 pub use failure::{BurstTable, Failure};
 pub(crate) use gate::CablePorts;
 pub use gate::{Headroom, Off, Resume};

@@ -5,6 +5,7 @@ use serde_json::{Value as Json, json};
 use units::{Bytes, Frac, Rate, Span};
 
 use super::choice::OffOr;
+use super::credit::CreditChoice;
 use super::failure::BurstTable;
 use super::gate::{ALPHA, CablePorts, HYSTERESIS, Headroom, Off, Resume, gate};
 use super::topology::either;
@@ -283,6 +284,8 @@ table! {
         loss: At<Share> = At::default_of(Share(Decimal::ZERO));
         /// Losses by chance that come together, beside `loss`.
         loss_bursts: OffOr<BurstTable> = OffOr::Off;
+        /// A queue of credits beside that of data, in hosts too. `auto`: where the scheme's laws send credits.
+        credit_queue: CreditChoice = CreditChoice::Auto;
         /// With `[switch]`: what came in over the cable may hold this many times what is left of the shared part; then its sender is paused, or what comes is dropped. Either this or `xoff`.
         alpha: Option<At<Decimal>> = None;
         /// With `[switch]`: the same limit in bytes. By default `alpha = 0.125`.
@@ -327,6 +330,8 @@ table! {
         loss: Option<At<Share>> = None;
         /// As in `[port]`; replaces it whole.
         loss_bursts: Option<OffOr<BurstTable>> = None;
+        /// As in `[port]`; replaces it whole.
+        credit_queue: Option<CreditChoice> = None;
         /// As in `[port]`; takes the place of `xoff`.
         alpha: Option<At<Decimal>> = None;
         /// As in `[port]`; takes the place of `alpha`.
@@ -500,6 +505,11 @@ impl Port {
         self.alpha.is_some() || self.xoff.is_some() || self.hysteresis.is_some() || self.xon.is_some()
     }
 
+    /// The queue of credits under a scheme.
+    pub(crate) fn credit_queue<'a>(&'a self, over: Option<&'a PortOver>) -> &'a CreditChoice {
+        over.and_then(|over| over.credit_queue.as_ref()).unwrap_or(&self.credit_queue)
+    }
+
     /// Whether some buffer is a multiple of a bandwidth-delay product.
     pub(crate) fn asks_for_bdp(&self, over: Option<&PortOver>) -> bool {
         LinkClass::ALL.into_iter().any(|class| matches!(self.settings(class, over).buffer.value, Buffer::Bdp(_)))
@@ -625,6 +635,7 @@ impl PortSettings {
             loss,
             bursts: self.loss_bursts.as_ref().map(BurstTable::bursts).transpose()?,
             gate: gate(self.off, self.resume, self.headroom, cable)?,
+            credits: None,
         })
     }
 }

@@ -1,5 +1,5 @@
-//! What few flows have between their law and the card: a hold on one-way delay, a small queue, segments, and packets
-//! that are timed anew when the rate changes.
+//! What few flows have between their law and the card: a hold on one-way delay, a small queue, segments, packets that are
+//! timed anew when the rate changes, and credits (`credits`).
 //!
 //! - **Hold** ([`Hold`], On-Ramp): nothing leaves before it ends. Where the law paces, the next packet leaves at
 //!   `max(t_NextTx, t_NextPkt)` (Liu et al., §4.1, "Behavior after a pause ends", (2)).
@@ -13,17 +13,21 @@
 
 use std::collections::VecDeque;
 
+use flow::credits::Scheduled;
 use flow::{Handover, Hold, Segment, SendState, Sender};
 use laws::ControlLaw;
 use units::{Bytes, Rate, Span, Time};
 
 use super::Active;
+use super::credits::Credited;
 use crate::packet::Packet;
 use crate::setup::{HostConfig, Setup};
 
 /// What few flows have.
 pub(super) struct Edge {
     pub(super) hold: Option<Hold>,
+    /// What credits let go, where they do; then nothing else does.
+    pub(super) credited: Option<Credited>,
     /// Payload of a segment; 0 where packets go alone.
     segment: u32,
     /// Payload that may still follow in the segment on its way to the card.
@@ -47,15 +51,18 @@ impl Edge {
     /// What a flow has between its law and the card; none for most.
     pub(super) fn new<L: ControlLaw>(
         hold: Option<Hold>,
+        scheduled: Option<Scheduled>,
         host: &HostConfig,
         sender: &Sender<L>,
         notes: bool,
     ) -> Option<Box<Self>> {
+        let credited = scheduled.map(Credited::new);
         let segment = if host.segment > host.mss { host.segment } else { 0 };
         let limit = host.small_queue.map_or(0, Bytes::get);
-        (hold.is_some() || segment > 0 || limit > 0 || notes || sender.retimes()).then(|| {
+        (hold.is_some() || credited.is_some() || segment > 0 || limit > 0 || notes || sender.retimes()).then(|| {
             Box::new(Self {
                 hold,
+                credited,
                 segment,
                 segment_left: 0,
                 handover: Handover::default(),
@@ -85,7 +92,7 @@ impl Edge {
             self.waiting_bytes -= u64::from(waits.bytes);
             self.waiting.pop_front();
         }
-        if self.limit == 0 || sender.permit().pacing != Rate::MAX {
+        if self.limit == 0 || self.credited.is_some() || sender.permit().pacing != Rate::MAX {
             return;
         }
         while let Some(next) = sender.next_bytes() {
@@ -105,7 +112,13 @@ impl Edge {
             return SendState::Now;
         }
         self.release(sender, now);
-        let own = if self.waiting.is_empty() { sender.poll(now) } else { SendState::Now };
+        let own = if let Some(credited) = &mut self.credited {
+            credited.scheduled.poll(sender, now)
+        } else if self.waiting.is_empty() {
+            sender.poll(now)
+        } else {
+            SendState::Now
+        };
         let until = self.hold.as_ref().map_or(Time::ZERO, Hold::until);
         match own {
             SendState::Now if until > now => SendState::At(until),
@@ -117,7 +130,10 @@ impl Edge {
     /// Takes the packet that [`Edge::poll`] allowed.
     #[inline(never)]
     fn take<L: ControlLaw>(&mut self, sender: &mut Sender<L>, now: Time, flow: u32, setup: &Setup) -> Segment {
-        let segment = self.waiting.pop_front().unwrap_or_else(|| send(sender, now));
+        let segment = match &mut self.credited {
+            Some(credited) => credited.take(sender, now),
+            None => self.waiting.pop_front().unwrap_or_else(|| send(sender, now)),
+        };
         self.waiting_bytes = self.waiting_bytes.saturating_sub(segment.bytes.into());
         if let Some(hold) = &mut self.hold {
             if self.segment_left == 0 {
@@ -131,6 +147,9 @@ impl Edge {
     /// Whether the flow keeps its turn after a packet of `bytes`, for more of the same segment.
     #[inline(never)]
     fn keeps_turn<L: ControlLaw>(&mut self, sender: &mut Sender<L>, bytes: u32) -> bool {
+        if self.credited.is_some() {
+            return false;
+        }
         if self.segment_left == 0 {
             let window = || sender.permit().window.saturating_sub(sender.in_flight()).get();
             let released = if self.waiting.is_empty() { window() } else { self.waiting_bytes };

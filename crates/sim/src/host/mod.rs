@@ -10,7 +10,8 @@
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap, VecDeque};
 
-use fabric::HostId;
+use fabric::{HostId, LinkId};
+use flow::credits::{CreditStats, Scheduled};
 use flow::{FlowStats, Hold, Sender};
 use laws::on_ramp::{Memory, OnRamp};
 use laws::{Acted, ControlLaw, Hop, Path};
@@ -23,6 +24,7 @@ use crate::series::{FlowSample, Ticks};
 use crate::setup::{FlowId, FlowSpec, Setup, Start};
 
 mod clocks;
+mod credits;
 mod edge;
 mod pauses;
 mod policy;
@@ -31,9 +33,11 @@ mod receiving;
 mod sending;
 mod signals;
 
+pub use credits::Elsewhere;
+use credits::{Answering, HostCredits};
 use edge::Edge;
 use pauses::Pauses;
-use policy::flow_config;
+use policy::{credit_config, flow_config};
 use receiving::Receiving;
 use sending::{Active, Queued};
 use signals::header;
@@ -137,10 +141,10 @@ pub struct Trigger {
     pub time: Time,
 }
 
-#[derive(Default)]
 struct HostState {
     now_ps: u64,
-    /// When the first of `timers`, `flushes`, `blocks` and `starts` is due, kept here so that asking costs one load.
+    /// When the first of `timers`, `flushes`, `blocks`, `starts` and what credits need is due, kept here so that asking costs
+    /// one load.
     alarm_ps: u64,
     /// (slot, flow) of flows that may send now, in turn.
     ready: VecDeque<(u32, u32)>,
@@ -162,8 +166,34 @@ struct HostState {
     /// Whether the card lets control go first: then acknowledgements and notifications are of class 0 here.
     control_first: bool,
     pauses: Option<Box<Pauses>>,
+    /// The host's card.
+    uplink: LinkId,
+    /// What credits need; made with the first.
+    credits: Option<Box<HostCredits>>,
     /// Of each destination, what the last OR-ACK from there left behind; where flows start with that.
     memories: BTreeMap<u32, Memory>,
+}
+
+impl HostState {
+    fn new(uplink: LinkId, setup: &Setup) -> Self {
+        Self {
+            now_ps: 0,
+            alarm_ps: u64::MAX,
+            ready: VecDeque::new(),
+            paced: BinaryHeap::new(),
+            timers: BinaryHeap::new(),
+            flushes: BinaryHeap::new(),
+            blocks: BinaryHeap::new(),
+            starts: BinaryHeap::new(),
+            paused: 0,
+            answering: 0,
+            control_first: setup.network.port(uplink).config().control_priority,
+            pauses: None,
+            uplink,
+            credits: None,
+            memories: BTreeMap::new(),
+        }
+    }
 }
 
 const NO_SLOT: u32 = u32::MAX;
@@ -177,8 +207,12 @@ pub struct Hosts<L> {
     free_receivers: Vec<u32>,
     sender_of: Vec<u32>,
     receiver_of: Vec<u32>,
+    /// By flow: what receivers here do for credits.
+    answering: BTreeMap<u32, Answering<L>>,
     /// Flows that have ended: (flow, outcome).
     pub outcomes: Vec<(u32, FlowOutcome)>,
+    /// What was counted of flows' credits elsewhere than at their senders.
+    pub elsewhere: BTreeMap<u32, Elsewhere>,
     /// Samples of flows, in no order.
     pub samples: Vec<FlowSample>,
     /// Flows to start, for the engine to deliver.
@@ -198,8 +232,7 @@ impl<L: ControlLaw> Hosts<L> {
         for (index, id) in ids.iter().enumerate() {
             local[id.index()] = index as u32;
         }
-        let control_first = |id: &HostId| setup.network.port(setup.network.uplink(*id)).config().control_priority;
-        let state = |id| HostState { alarm_ps: u64::MAX, control_first: control_first(id), ..HostState::default() };
+        let state = |id: &HostId| HostState::new(setup.network.uplink(*id), setup);
         let mut states: Vec<HostState> = ids.iter().map(state).collect();
         let mut open = 0;
         for (flow, spec) in (0u32..).zip(&setup.flows) {
@@ -222,7 +255,9 @@ impl<L: ControlLaw> Hosts<L> {
             free_receivers: Vec::new(),
             sender_of: vec![NO_SLOT; setup.flows.len()],
             receiver_of: vec![NO_SLOT; setup.flows.len()],
+            answering: BTreeMap::new(),
             outcomes: Vec::new(),
+            elsewhere: BTreeMap::new(),
             samples: Vec::new(),
             triggers: Vec::new(),
             open,
@@ -376,28 +411,26 @@ impl<L: ControlLaw> Hosts<L> {
             self.states[host].blocks.pop();
             self.on_block_timer(host, slot, flow, context.setup, wire);
         }
+        let credits = self.ring_credits(host, now, context.setup, wire);
         let it = &mut self.states[host];
         let timer = it.timers.peek().map_or(u64::MAX, |Reverse((time, _, _))| *time);
         let start = it.starts.peek().map_or(u64::MAX, |Reverse((time, _))| *time);
         let flush = it.flushes.peek().map_or(u64::MAX, |Reverse((time, _, _))| *time);
         let block = it.blocks.peek().map_or(u64::MAX, |Reverse((time, _, _))| *time);
-        it.alarm_ps = timer.min(start).min(flush).min(block);
+        it.alarm_ps = timer.min(start).min(flush).min(block).min(credits);
     }
 
     fn start<F: Fn(&FlowSpec, &Path) -> L>(&mut self, host: usize, flow: u32, now: Time, context: &Context<F>) {
         let setup = context.setup;
         let spec = &setup.flows[flow as usize];
-        let config = flow_config(setup, spec, flow);
-        let paths = setup.paths(spec.src, spec.dst, setup.host.mss);
-        let path = Path {
-            base_rtt: paths.base_rtt,
-            intra_rtt: setup.intra_rtt,
-            line_rate: paths.line_rate,
-            mss: Bytes::new(setup.host.mss.into()),
-        };
-        let mut sender = Sender::new(config, (context.make_law)(spec, &path), now);
+        let path = setup.law_path(spec);
+        let law = (context.make_law)(spec, &path);
+        let config = flow_config(setup, spec, flow, law.credits().is_some());
+        let mut sender = Sender::new(config, law, now);
         let hold = self.hold(host, spec, now, setup);
-        let edge = Edge::new(hold, &setup.host, &sender, context.predicts(flow));
+        let scheduled =
+            sender.law().credits().map(|credits| Scheduled::new(credit_config(setup, flow, &path, credits), now));
+        let edge = Edge::new(hold, scheduled, &setup.host, &sender, context.predicts(flow));
         // No timeout can come sooner; then it is asked again.
         let first_timer = now + config.rto_min;
         let interval = if context.samples(flow) { setup.series.interval } else { Span::ZERO };
@@ -421,6 +454,7 @@ impl<L: ControlLaw> Hosts<L> {
         });
         self.sender_of[flow as usize] = slot;
         self.states[host].queue(slot, active, now);
+        self.states[host].call(active, now);
     }
 
     /// The hold of a flow that has one. It starts with what the last OR-ACK from its destination left.
@@ -454,6 +488,7 @@ impl<L: ControlLaw> Hosts<L> {
             active.sample(now, &mut self.samples);
             self.outcomes.push((active.flow, active.outcome(Time::NEVER, now)));
         }
+        self.finish_answering();
     }
 }
 
@@ -465,5 +500,6 @@ pub(crate) fn never_started() -> FlowOutcome {
         delivered: Bytes::ZERO,
         stats: FlowStats::default(),
         acted: Acted::default(),
+        credits: CreditStats::default(),
     }
 }

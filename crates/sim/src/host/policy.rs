@@ -1,7 +1,10 @@
 //! What a host decides about a flow before it starts: the bounds that follow from its path.
 
+use flow::credits::CreditConfig;
 use flow::{FlowConfig, Noise, PathChoice, Recovery, SenderCoding};
-use units::{Span, mix64};
+use laws::Path;
+use laws::credits::Credits;
+use units::{Bytes, Span, mix64};
 
 use crate::setup::{FlowSpec, Setup};
 
@@ -14,7 +17,8 @@ const GO_BACK_N_MARGIN: Span = Span::from_ms(4);
 const NOISE: u64 = 0x4e4f_4953;
 
 /// What the host decides about a flow: the bounds that follow from its path (see [`crate::HostConfig`]).
-pub(super) fn flow_config(setup: &Setup, spec: &FlowSpec, number: u32) -> FlowConfig {
+/// Credits may leave a sender silent at any time, so a flow that they schedule allows for acknowledgements that are held back.
+pub(super) fn flow_config(setup: &Setup, spec: &FlowSpec, number: u32, credited: bool) -> FlowConfig {
     let host = &setup.host;
     // A flow of less than a packet has a shorter round trip; its estimator starts from that.
     let payload = spec.size.get().min(host.mss.into()) as u32;
@@ -26,6 +30,8 @@ pub(super) fn flow_config(setup: &Setup, spec: &FlowSpec, number: u32) -> FlowCo
         (PathChoice::PerPacket(_) | PathChoice::UnoLb(_), None) => host.rto_max,
     });
     let margin = paths.longest_wait.unwrap_or(quarter).max(quarter);
+    let held_back = host.ack_delay.unwrap_or(quarter);
+    let margin = if credited && host.ack_every > 1 { margin + held_back } else { margin };
     let margin = if host.recovery == Recovery::Selective { margin } else { margin.max(GO_BACK_N_MARGIN) };
     let rto_min = host.rto_min.unwrap_or(paths.base_rtt + margin);
     FlowConfig {
@@ -49,5 +55,34 @@ pub(super) fn flow_config(setup: &Setup, spec: &FlowSpec, number: u32) -> FlowCo
         seed: setup.seed,
         number,
         noise: Noise { most: host.rtt_noise, seed: mix64(setup.seed ^ mix64(u64::from(number) ^ NOISE)) },
+    }
+}
+
+/// What a host knows of a flow that credits schedule.
+pub(super) fn credit_config(setup: &Setup, flow: u32, path: &Path, credits: Credits) -> CreditConfig {
+    // A probe finds losses only on the path that the data took.
+    let one_path = !matches!(setup.host.path, PathChoice::PerPacket(_) | PathChoice::UnoLb(_));
+    let early_start = credits.early_start && one_path;
+    CreditConfig {
+        credits: Credits { early_start, ..credits },
+        longest: setup.host.longest_echo.unwrap_or(path.base_rtt.times(2)),
+        base_rtt: path.base_rtt,
+        line_rate: path.line_rate,
+        mss: setup.host.mss,
+        header: setup.host.header,
+        salt: mix64(setup.seed ^ mix64(u64::from(flow) ^ 0x4352_4544_4954)),
+    }
+}
+
+impl Setup {
+    /// What a flow's law may know of its path.
+    pub(super) fn law_path(&self, spec: &FlowSpec) -> Path {
+        let paths = self.paths(spec.src, spec.dst, self.host.mss);
+        Path {
+            base_rtt: paths.base_rtt,
+            intra_rtt: self.intra_rtt,
+            line_rate: paths.line_rate,
+            mss: Bytes::new(self.host.mss.into()),
+        }
     }
 }

@@ -3,6 +3,7 @@
 use std::cmp::Reverse;
 
 use flow::{PathChoice, Receiver, Reply};
+use laws::ControlLaw;
 use laws::cnp::Generator;
 use units::Time;
 
@@ -11,7 +12,7 @@ use crate::packet::{Kind, Packet, Report};
 use crate::setup::{FlowSpec, Setup};
 
 /// The receiver has everything and is gone.
-const DONE: u32 = u32::MAX - 1;
+pub(super) const DONE: u32 = u32::MAX - 1;
 
 /// The receiving end of a flow, and what it takes to answer later.
 pub(super) struct Receiving {
@@ -39,7 +40,7 @@ struct Notes {
     report: Report,
 }
 
-impl<L> Hosts<L> {
+impl<L: ControlLaw> Hosts<L> {
     #[inline]
     pub(super) fn on_data<F>(
         &mut self,
@@ -54,6 +55,9 @@ impl<L> Hosts<L> {
         let mut slot = self.receiver_of[packet.flow as usize];
         if slot == NO_SLOT {
             slot = self.new_receiver(packet, spec, setup);
+        }
+        if packet.cumulative > 0 {
+            self.on_scheduled(packet);
         }
         let state = &mut self.states[host];
         if slot == DONE {
@@ -110,6 +114,9 @@ impl<L> Hosts<L> {
                 state.starts.push(Reverse((time_ps, flow)));
                 state.alarm_ps = state.alarm_ps.min(time_ps);
             }
+            if !self.answering.is_empty() {
+                self.end_answering(host, packet.flow, wire);
+            }
         } else if !holds_back {
             it.flush_at_ps = u64::MAX;
         } else if it.flush_at_ps == u64::MAX || replies[0].is_some() {
@@ -158,6 +165,23 @@ impl<L> Hosts<L> {
         });
         self.receiver_of[packet.flow as usize] = slot;
         slot
+    }
+
+    /// Sends what is held back of a flow's acknowledgements now. Gives the number below which every packet has come.
+    pub(super) fn flush_now(&mut self, host: usize, flow: u32, setup: &Setup, wire: &mut impl Wire) -> u32 {
+        match self.receiver_of[flow as usize] {
+            NO_SLOT => 0,
+            DONE => setup.packets(&setup.flows[flow as usize]),
+            slot => {
+                let Some(it) = &mut self.receivers[slot as usize] else { return 0 };
+                let cumulative = it.receiver.cumulative();
+                if it.receiver.holds_back() {
+                    it.flush_at_ps = self.states[host].now_ps;
+                    self.flush(host, slot, flow, setup, wire);
+                }
+                cumulative
+            }
+        }
     }
 
     /// Sends an acknowledgement that was held back, if it still is.
@@ -274,6 +298,13 @@ fn acknowledgement(packet: &Packet, reply: Reply, now_ps: u64, setup: &Setup) ->
     ack.set_ack();
     ack.mark(reply.marked);
     ack
+}
+
+/// The acknowledgement of all of a flow's packets, in answer to a packet that is no data.
+pub(super) fn last_acknowledgement(packet: &Packet, spec: &FlowSpec, setup: &Setup) -> Packet {
+    let cumulative = setup.packets(spec);
+    let reply = Reply { seq: cumulative - 1, covers: 1, cumulative, marked: false, nack: false };
+    acknowledgement(packet, reply, packet.time_ps, setup)
 }
 
 /// A packet about a data packet, on the way of its acknowledgement.

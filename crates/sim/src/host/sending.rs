@@ -80,6 +80,9 @@ impl<L: ControlLaw> Hosts<L> {
                         Some(edge) if edge.notes => active.transmit_noted(now, packet, wire),
                         _ => wire.transmit(packet),
                     }
+                    if active.edge.is_some() {
+                        it.call(active, now);
+                    }
                     if active.keeps_turn(size, context.setup) {
                         active.queued = Queued::Ready;
                         it.ready.push_front((slot, flow));
@@ -134,6 +137,9 @@ impl HostState {
         } else if active.edge.is_some() {
             self.requeue(slot, active, now);
         }
+        if active.edge.is_some() {
+            self.call(active, now);
+        }
     }
 
     /// Sets a flow's timer; the one that was set before is outdated.
@@ -177,6 +183,9 @@ impl<L: ControlLaw> Active<L> {
         };
         packet.classify(Kind::Transfer, self.class);
         packet.set_ask(segment.ask);
+        if self.edge.is_some() {
+            self.label(&mut packet);
+        }
         packet
     }
 
@@ -220,6 +229,7 @@ impl<L: ControlLaw> Active<L> {
             delivered: self.sender.delivered(),
             stats: FlowStats { held, ..*self.sender.stats() },
             acted: self.sender.law().acted(),
+            credits: self.credit_stats(completed.is_set()),
         }
     }
 }

@@ -23,6 +23,9 @@ impl<L: ControlLaw> Hosts<L> {
             Kind::Pause => it.pause(packet.class()),
             Kind::Resume => it.resume(packet.class(), &mut self.senders),
             Kind::Transfer | Kind::Feedback => {}
+            Kind::Request | Kind::Stop | Kind::Emulation => self.on_credit_signal(host, packet, context, wire),
+            Kind::Probe if !packet.is_ack() => self.answer_probe(host, packet, context.setup, wire),
+            Kind::Credit | Kind::Echo | Kind::Probe => self.on_credits(host, packet, context),
             Kind::Nack | Kind::BlockNack | Kind::Cnp | Kind::DirectCnp | Kind::DirectInt | Kind::OrAck => {
                 let hops = if report == Report::NONE { &[] } else { wire.hops(report) };
                 self.tell_sender(host, packet, hops, context);
@@ -54,7 +57,7 @@ impl<L: ControlLaw> Hosts<L> {
                     self.states[host].memories.insert(active.dst, hold.memory());
                 }
             }
-            Kind::Transfer | Kind::Pause | Kind::Resume | Kind::Feedback => {}
+            _ => {}
         }
         if active.sender.is_complete() {
             self.complete(slot, now, context);

@@ -5,7 +5,7 @@
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 
-use fabric::{Arrival, InService, LinkId, Losses, MarkAt, Marker, NodeId, NodeKind, path_hash};
+use fabric::{Arrival, CreditQueue, InService, LinkId, Losses, MarkAt, Marker, NodeId, NodeKind, path_hash};
 use laws::{ControlLaw, Path};
 use sim::host::{Context, Hosts, Wire};
 use sim::{FlowOutcome, FlowSpec, LinkOutcome, Packet, Setup, SwitchOutcome};
@@ -21,6 +21,8 @@ enum What {
     /// Input link first: it breaks ties.
     Arrive(u32),
     ServiceEnds(u32),
+    /// The port's bucket may let its first credit out.
+    Tokens(u32),
     HostWakes(u32),
 }
 
@@ -31,12 +33,33 @@ type Waiting = (Packet, bool, Option<bool>);
 struct Port {
     control: VecDeque<Waiting>,
     data: VecDeque<Waiting>,
+    credits: VecDeque<Packet>,
+    bucket: Bucket,
     in_service: Option<Packet>,
     service_ends: u64,
     phantom_empty_at: u64,
     counters: LinkOutcome,
     losses: Losses,
     max_backlog: u64,
+}
+
+/// Tokens, in the time of the link that a credit stands for, as they were at a time.
+#[derive(Default)]
+struct Bucket {
+    at: u64,
+    missing: u64,
+}
+
+impl Bucket {
+    /// What is missing of a full bucket at a time.
+    fn missing(&self, now: u64) -> u64 {
+        self.missing.saturating_sub(now - self.at)
+    }
+}
+
+/// Time of credits as time of the link, rounded up.
+fn of_link(queue: &CreditQueue, ps: u64) -> u64 {
+    (ps * u64::from(queue.credit + queue.data)).div_ceil(queue.credit.into())
 }
 
 pub(crate) struct Oracle<'a, L, F> {
@@ -111,6 +134,11 @@ impl<'a, L: ControlLaw, F: Fn(&FlowSpec, &Path) -> L> Oracle<'a, L, F> {
                         self.service_ends(LinkId(link), now);
                     }
                 }
+                What::Tokens(link) => {
+                    if self.ports[link as usize].in_service.is_none() {
+                        self.serve(LinkId(link), now);
+                    }
+                }
                 What::HostWakes(host) => self.host_wakes(host, now),
             }
         }
@@ -118,6 +146,11 @@ impl<'a, L: ControlLaw, F: Fn(&FlowSpec, &Path) -> L> Oracle<'a, L, F> {
         let mut flows = vec![None; self.setup.flows.len()];
         for &(flow, outcome) in &self.hosts.outcomes {
             flows[flow as usize] = Some(outcome);
+        }
+        for (&flow, counts) in &self.hosts.elsewhere {
+            if let Some(flow) = &mut flows[flow as usize] {
+                counts.add_to(flow);
+            }
         }
         let links = (0u32..).zip(&self.ports).map(|(link, port)| {
             let params = self.setup.network.port(LinkId(link));
@@ -136,6 +169,7 @@ impl<'a, L: ControlLaw, F: Fn(&FlowSpec, &Path) -> L> Oracle<'a, L, F> {
             let link = self.setup.network.uplink(fabric::HostId(host as u32));
             let link = &mut links[link.index()];
             (link.pauses, link.paused) = self.hosts.pauses(host, Time::from_ps(stop));
+            link.credit_drops = self.hosts.credit_drops(host);
         }
         (flows, links, self.switches.iter().flatten().map(SlowSwitch::outcome).collect())
     }
@@ -253,8 +287,36 @@ impl<'a, L: ControlLaw, F: Fn(&FlowSpec, &Path) -> L> Oracle<'a, L, F> {
         let now = arrival.now_ps;
         let waiting: u64 = port.control.iter().chain(&port.data).map(|(packet, ..)| service(packet)).sum();
         let remainder = if port.in_service.is_some() { port.service_ends - now } else { 0 };
+        if let Some(queue) = config.credits.filter(|_| !is_nic) {
+            if arrival.credit {
+                // One that finds everything idle and its tokens there never waits.
+                let idle = port.in_service.is_none() && port.credits.is_empty();
+                let bucket = bucket_ps(&queue, serializer);
+                let cost = of_link(&queue, service(&packet)).min(bucket);
+                let at_once = idle && port.bucket.missing(now) + cost <= bucket;
+                let room = if arrival.expendable { queue.threshold.min(queue.limit) } else { queue.limit };
+                if !at_once && port.credits.len() >= room as usize {
+                    port.counters.credit_drops += 1;
+                    return;
+                }
+                port.credits.push_back(packet);
+                // Where others wait, the bucket's event is under way; a decision at this very time comes after all arrivals.
+                if idle {
+                    self.serve(link, now);
+                }
+                return;
+            }
+            let limit = queue.unscheduled.map_or(u64::MAX, |bytes| serializer.long_time_for(bytes));
+            if arrival.expendable && waiting + remainder >= limit {
+                port.counters.drops += 1;
+                port.counters.unscheduled_drops += 1;
+                return;
+            }
+        }
         if waiting + remainder + service(&packet) > buffer_ps(config.buffer, serializer) {
             port.counters.drops += 1;
+            let credits = config.credits.is_some() && !is_nic;
+            port.counters.unscheduled_drops += u64::from(credits && arrival.expendable);
             return;
         }
         let mut marked = false;
@@ -302,6 +364,11 @@ impl<'a, L: ControlLaw, F: Fn(&FlowSpec, &Path) -> L> Oracle<'a, L, F> {
         let is_nic = self.setup.network.links()[link.index()].class == fabric::LinkClass::Nic;
         let serializer = Serializer::new(config.rate);
         let salt = salt(self.setup, link);
+        if let Some(queue) = config.credits.filter(|_| !is_nic)
+            && self.serve_credit(link, now, &queue)
+        {
+            return;
+        }
         let port = &mut self.ports[link.index()];
         let Some((mut packet, mut marked, lost)) = port.control.pop_front().or_else(|| port.data.pop_front()) else {
             return;
@@ -326,14 +393,46 @@ impl<'a, L: ControlLaw, F: Fn(&FlowSpec, &Path) -> L> Oracle<'a, L, F> {
         packet.mark(marked);
         port.in_service = Some(packet);
         let ends = port.service_ends;
-        packet.time_ps = ends + config.delay.unsigned_ps();
+        self.leave(link, packet, ends, lost);
+    }
+
+    /// A packet's last bit leaves a port, to arrive, to be lost, or to be cut off.
+    fn leave(&mut self, link: LinkId, mut packet: Packet, ends: u64, lost: bool) {
+        packet.time_ps = ends + self.setup.network.port(link).config().delay.unsigned_ps();
         let cut = cut(self.setup, link, &packet, ends);
-        port.counters.losses = port.counters.losses + u64::from(cut && !lost);
+        self.ports[link.index()].counters.losses += u64::from(cut && !lost);
         if !lost && !cut {
             let serial = self.at(packet.time_ps, What::Arrive(link.0));
             self.packets.insert(serial, packet);
         }
         self.at(ends, What::ServiceEnds(link.0));
+    }
+
+    /// Lets the first credit out, if its tokens are there; or asks to be called when they are, if nothing else waits.
+    fn serve_credit(&mut self, link: LinkId, now: u64, queue: &CreditQueue) -> bool {
+        let params = self.setup.network.port(link);
+        let serializer = Serializer::new(params.config().rate);
+        let salt = salt(self.setup, link);
+        let port = &mut self.ports[link.index()];
+        let Some(&first) = port.credits.front() else { return false };
+        let service = serializer.time_for(first.size.into());
+        let bucket = bucket_ps(queue, serializer);
+        let cost = of_link(queue, service).min(bucket);
+        let over = (port.bucket.missing(now) + cost).saturating_sub(bucket);
+        if over > 0 {
+            if port.control.is_empty() && port.data.is_empty() {
+                self.at(now + over, What::Tokens(link.0));
+            }
+            return false;
+        }
+        port.bucket = Bucket { at: now, missing: port.bucket.missing(now) + cost };
+        port.credits.pop_front();
+        let lost = port.losses.loses(params, salt, &first.arrival());
+        count(&mut port.counters, &first, false);
+        port.service_ends = now + service;
+        port.in_service = Some(first);
+        self.leave(link, first, now + service, lost);
+        true
     }
 
     fn service_ends(&mut self, link: LinkId, now: u64) {
@@ -362,6 +461,10 @@ pub(crate) fn salt(setup: &Setup, link: LinkId) -> u64 {
 
 pub(crate) fn draw(salt: u64, arrival: &Arrival) -> u64 {
     mix64(arrival.identity ^ mix64(salt ^ arrival.now_ps))
+}
+
+fn bucket_ps(queue: &CreditQueue, serializer: Serializer) -> u64 {
+    of_link(queue, serializer.long_time_for(queue.burst))
 }
 
 pub(crate) fn buffer_ps(buffer: Bytes, serializer: Serializer) -> u64 {

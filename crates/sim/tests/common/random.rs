@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 
 use fabric::topology::{Dumbbell, FatTrees, SingleSwitch, dumbbell, single_switch};
 use fabric::{
-    Bursts, Ecn, Gate, InService, Limit, LinkId, MarkAt, Network, NodeKind, Outages, Pfc, Phantom, PortConfig, Routes,
-    Switch,
+    Bursts, CreditQueue, Ecn, Gate, InService, Limit, LinkId, MarkAt, Network, NodeKind, Outages, Pfc, Phantom,
+    PortConfig, Routes, Switch,
 };
 use flow::{Code, PathChoice, Plb, Recovery, UnoLb};
 use laws::catalog::Kind;
@@ -20,46 +20,71 @@ pub(crate) struct Case {
     pub(crate) kind: Kind,
 }
 
-fn port(buffer: BoxedStrategy<u64>, gate: BoxedStrategy<Gate>) -> impl Strategy<Value = PortConfig> {
+fn port(
+    buffer: BoxedStrategy<u64>,
+    gate: BoxedStrategy<Gate>,
+    credits: BoxedStrategy<Option<CreditQueue>>,
+) -> impl Strategy<Value = PortConfig> {
     let phantom = proptest::option::of((20_000..400_000u64, 500_000..1_000_000u64));
     let ecn = proptest::option::of((5_000..60_000u64, 0..60_000u64, 1..=100u64));
-    let lazy = (any::<bool>(), any::<bool>(), 0..3u8);
+    let lazy = (any::<bool>(), any::<bool>(), 0..3u8, credits);
     let bursts = proptest::option::weighted(0.15, (1..20u32, 0..40_000u64));
     let chances = (prop_oneof![3 => Just(0), 1 => 1..30_000u64], bursts);
     (buffer, ecn, phantom, lazy, chances, gate).prop_map(
-        |(buffer, ecn, phantom, (control_priority, dequeue, in_service), (loss_ppm, bursts), gate)| PortConfig {
-            bursts: bursts.map(|(group, ppm)| {
-                let mut losses = [Frac::ZERO; fabric::MOST_IN_GROUP];
-                losses[(group as usize - 1).min(2)] = Frac::millionths(ppm);
-                Bursts { group, losses }
-            }),
-            buffer: Bytes::new(buffer),
-            ecn: ecn.map(|(min, span, percent)| Ecn {
-                min: Bytes::new(min),
-                max: Bytes::new(min + span),
-                max_probability: Frac::ratio(percent, 100),
-            }),
-            phantom: phantom.map(|(size, drain)| Phantom {
-                size: Bytes::new(size),
-                drain: Frac::millionths(drain),
-                ecn: Ecn { min: Bytes::new(size / 4), max: Bytes::new(size / 2), max_probability: Frac::ONE },
-            }),
-            control_priority,
-            mark_at: if dequeue { MarkAt::Dequeue } else { MarkAt::Enqueue },
-            in_service: [InService::Remainder, InService::Whole, InService::Excluded][in_service as usize],
-            loss: Frac::millionths(loss_ppm),
-            gate,
-            ..PortConfig::new(Rate::from_gbps(10), Span::from_us(1))
+        |(buffer, ecn, phantom, (control_priority, dequeue, in_service, credits), (loss_ppm, bursts), gate)| {
+            PortConfig {
+                bursts: bursts.map(|(group, ppm)| {
+                    let mut losses = [Frac::ZERO; fabric::MOST_IN_GROUP];
+                    losses[(group as usize - 1).min(2)] = Frac::millionths(ppm);
+                    Bursts { group, losses }
+                }),
+                buffer: Bytes::new(buffer),
+                ecn: ecn.map(|(min, span, percent)| Ecn {
+                    min: Bytes::new(min),
+                    max: Bytes::new(min + span),
+                    max_probability: Frac::ratio(percent, 100),
+                }),
+                phantom: phantom.map(|(size, drain)| Phantom {
+                    size: Bytes::new(size),
+                    drain: Frac::millionths(drain),
+                    ecn: Ecn { min: Bytes::new(size / 4), max: Bytes::new(size / 2), max_probability: Frac::ONE },
+                }),
+                control_priority,
+                mark_at: if dequeue { MarkAt::Dequeue } else { MarkAt::Enqueue },
+                in_service: [InService::Remainder, InService::Whole, InService::Excluded][in_service as usize],
+                loss: Frac::millionths(loss_ppm),
+                gate,
+                credits,
+                ..PortConfig::new(Rate::from_gbps(10), Span::from_us(1))
+            }
         },
     )
 }
 
-fn network(buffer: BoxedStrategy<u64>, gate: BoxedStrategy<Gate>) -> impl Strategy<Value = Network> {
+/// No credit queue, the usual one, or any.
+fn credits() -> impl Strategy<Value = Option<CreditQueue>> {
+    let any = (1..12u32, 0..12u32, 64..200u32, 84..2_000u64, proptest::option::of(0..20_000u64));
+    let any = any.prop_map(|(limit, threshold, credit, burst, unscheduled)| CreditQueue {
+        limit,
+        threshold,
+        credit,
+        burst: Bytes::new(burst.max(credit.into())),
+        unscheduled: unscheduled.map(Bytes::new),
+        ..CreditQueue::usual()
+    });
+    prop_oneof![2 => Just(None), 1 => Just(Some(CreditQueue::usual())), 1 => any.prop_map(Some)]
+}
+
+fn network(
+    buffer: BoxedStrategy<u64>,
+    gate: BoxedStrategy<Gate>,
+    credits: BoxedStrategy<Option<CreditQueue>>,
+) -> impl Strategy<Value = Network> {
     let delay = || prop_oneof![Just(1_000_000i64), 1..3_000_000i64, 20_000_000..200_000_000i64];
     let delays = (delay(), delay(), delay());
-    (port(buffer.clone(), gate.clone()), port(buffer, gate), 0..4u8, delays, 1..5usize).prop_map(
-        |(port, bottleneck, which, (nic, inside, haul), hosts)| {
-            let nic = PortConfig::new(Rate::from_gbps(10), Span::from_ps(nic));
+    (port(buffer.clone(), gate.clone(), credits.clone()), port(buffer, gate, credits), 0..4u8, delays, 1..5usize)
+        .prop_map(|(port, bottleneck, which, (nic, inside, haul), hosts)| {
+            let nic = PortConfig { credits: port.credits, ..PortConfig::new(Rate::from_gbps(10), Span::from_ps(nic)) };
             let port = PortConfig { delay: Span::from_ps(inside), ..port };
             let haul = Span::from_ps(haul);
             match which {
@@ -82,8 +107,7 @@ fn network(buffer: BoxedStrategy<u64>, gate: BoxedStrategy<Gate>) -> impl Strate
                     FatTrees { k: 2, hosts_per_edge: 2, nic, border_links_per_core: 2, inter, ..trees }.build().unwrap()
                 }
             }
-        },
-    )
+        })
 }
 
 fn path() -> impl Strategy<Value = PathChoice> {
@@ -119,21 +143,30 @@ fn coding() -> impl Strategy<Value = Option<Coding>> {
 pub(crate) fn recover(setup: &mut Setup, recovery: Recovery) {
     setup.host.recovery = recovery;
     if recovery != Recovery::Selective {
-        setup.host.coding = None;
-        setup.flows.iter_mut().for_each(|flow| flow.coded = false);
+        uncoded(setup);
     }
+}
+
+/// Codes no flow.
+fn uncoded(setup: &mut Setup) {
+    setup.host.coding = None;
+    setup.flows.iter_mut().for_each(|flow| flow.coded = false);
 }
 
 /// Anything that can be simulated in a moment. All flows can end before the stop.
 pub(crate) fn case() -> impl Strategy<Value = Case> {
-    case_with((10_000..150_000u64).boxed(), Just(Gate::default()).boxed())
+    case_with((10_000..150_000u64).boxed(), Just(Gate::default()).boxed(), credits().boxed())
 }
 
-/// The same, with buffers and gates of ports from here.
-pub(crate) fn case_with(buffer: BoxedStrategy<u64>, gate: BoxedStrategy<Gate>) -> impl Strategy<Value = Case> {
+/// The same, with buffers, gates and credit queues of ports from here.
+pub(crate) fn case_with(
+    buffer: BoxedStrategy<u64>,
+    gate: BoxedStrategy<Gate>,
+    credits: BoxedStrategy<Option<CreditQueue>>,
+) -> impl Strategy<Value = Case> {
     let flows = proptest::collection::vec((any::<u32>(), any::<u32>(), 1..400_000u64, 0..300u64, 0..5u8), 1..12);
     let host = (prop_oneof![Just(1000u32), Just(4096)], 1..4u8, path(), any::<bool>(), coding());
-    (network(buffer, gate), flows, host, 0..Kind::ALL.len(), any::<u64>()).prop_map(
+    (network(buffer, gate, credits), flows, host, 0..Kind::ALL.len(), any::<u64>()).prop_map(
         |(network, flows, (mss, ack_every, path, timeouts_cut, coding), kind, seed)| {
             let hosts = network.hosts().len() as u32;
             let mut last_dst = 0;
@@ -169,7 +202,7 @@ pub(crate) fn case_with(buffer: BoxedStrategy<u64>, gate: BoxedStrategy<Gate>) -
             };
             let series = SeriesConfig::default();
             let stop = Time::from_ms(20_000);
-            let setup = Setup {
+            let mut setup = Setup {
                 network,
                 routes,
                 flows: specs,
@@ -180,7 +213,11 @@ pub(crate) fn case_with(buffer: BoxedStrategy<u64>, gate: BoxedStrategy<Gate>) -
                 intra_rtt: Span::from_us(14),
                 modules: Vec::new(),
             };
-            Case { setup, kind: Kind::ALL[kind] }
+            let kind = Kind::ALL[kind];
+            if kind.sends_credits() {
+                uncoded(&mut setup);
+            }
+            Case { setup, kind }
         },
     )
 }
@@ -252,21 +289,23 @@ fn switch() -> impl Strategy<Value = Switch> {
 pub(crate) fn sharing_case() -> impl Strategy<Value = Case> {
     let buffer = prop_oneof![3 => Just(u64::MAX), 1 => 20_000..150_000u64].boxed();
     let kinds = (switch(), switch(), prop_oneof![3 => Just(0u64), 1 => any::<u64>()]);
-    (case_with(buffer, gate().boxed()), kinds, 1..4u8).prop_map(|(case, (switch, second, mix), classes)| {
-        let mut setup = case.setup;
-        let mut place = 0;
-        let kind = |_: &fabric::Network, _| {
-            place += 1;
-            match mix >> (2 * place) & 3 {
-                0 | 1 => Some(switch),
-                2 => Some(second),
-                _ => None,
+    (case_with(buffer, gate().boxed(), Just(None).boxed()), kinds, 1..4u8).prop_map(
+        |(case, (switch, second, mix), classes)| {
+            let mut setup = case.setup;
+            let mut place = 0;
+            let kind = |_: &fabric::Network, _| {
+                place += 1;
+                match mix >> (2 * place) & 3 {
+                    0 | 1 => Some(switch),
+                    2 => Some(second),
+                    _ => None,
+                }
+            };
+            setup.network = setup.network.sharing(kind);
+            for (index, flow) in (0u8..).zip(&mut setup.flows) {
+                flow.class = 1 + index % classes;
             }
-        };
-        setup.network = setup.network.sharing(kind);
-        for (index, flow) in (0u8..).zip(&mut setup.flows) {
-            flow.class = 1 + index % classes;
-        }
-        Case { setup, ..case }
-    })
+            Case { setup, ..case }
+        },
+    )
 }

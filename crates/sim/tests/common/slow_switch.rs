@@ -86,7 +86,7 @@ impl<'a> SlowSwitch<'a> {
     fn class(&self, port: usize, packet: &Packet) -> usize {
         match packet.kind() {
             Kind::Pause | Kind::Resume | Kind::Feedback => 0,
-            _ if self.port_config(port).control_priority && !packet.is_data() => 0,
+            _ if self.port_config(port).control_priority && packet.arrival().control => 0,
             _ => usize::from(packet.class()).max(1),
         }
     }

@@ -1,0 +1,303 @@
+//! The credit queue of a port: a short FIFO that a token bucket lets out at the rate at which full data packets could
+//! follow. Cho et al., "Credit-Scheduled Delay-Bounded Congestion Control for Datacenters" (SIGCOMM 2017), §3; Zeng et
+//! al., "FlashPass" (ICNP 2021), §II-C, §III-B, §III-C.
+//!
+//! A credit of 84 bytes stands for a packet of 1538 bytes, so credits get 84/(84+1538) of the link: one credit in the
+//! time of 1622 bytes. Credits that may be spared are dropped from a threshold on, the others when the queue is full.
+//! What has come in is never pushed out.
+
+use std::collections::VecDeque;
+
+use thiserror::Error;
+use units::{Bytes, Serializer};
+
+/// How a port treats credits.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct CreditQueue {
+    /// Credits that may wait, at least 1.
+    pub limit: u32,
+    /// Credits that may be spared are dropped where so many wait, or more.
+    pub threshold: u32,
+    /// Bytes of a credit on the wire, at least 1.
+    pub credit: u32,
+    /// Bytes on the wire of the packet that it stands for.
+    pub data: u32,
+    /// What the token bucket holds: bytes of credits that may leave at once after a silence, at least one credit.
+    pub burst: Bytes,
+    /// Data that may be spared (sent without a credit) is dropped where the queue holds this much, or more; none treats
+    /// it like other data.
+    pub unscheduled: Option<Bytes>,
+}
+
+impl CreditQueue {
+    /// FlashPass's queue (§IV-A: 8 packets, threshold 2) for credits of 84 bytes and packets of 1538, with a bucket of two
+    /// credits. The `ExpressPass` simulator's holds ten: that lets two flows that start together send 20 packets at twice
+    /// the rate, of which 9.5 wait, where `FlashPass` reports at most 6 (§II-C).
+    pub const fn usual() -> Self {
+        Self {
+            limit: 8,
+            threshold: 2,
+            credit: 84,
+            data: 1_538,
+            burst: Bytes::new(168),
+            unscheduled: Some(Bytes::new(3_076)),
+        }
+    }
+}
+
+/// Why a credit queue cannot be built.
+#[derive(Clone, PartialEq, Eq, Debug, Error)]
+#[allow(missing_docs)]
+pub enum CreditError {
+    #[error("a credit queue has room for at least one credit of at least one byte")]
+    Empty,
+    #[error("a bucket of {burst} never lets a credit of {credit} B out")]
+    Bucket { burst: Bytes, credit: u32 },
+    #[error("a bucket of {burst} lasts over a second")]
+    TooLong { burst: Bytes },
+}
+
+/// A [`CreditQueue`] in picoseconds of the link.
+#[derive(Clone, Copy, Debug)]
+pub struct CreditParams {
+    serializer: Serializer,
+    limit: usize,
+    threshold: usize,
+    /// A byte of a credit stands for `whole / part` bytes of the link.
+    whole: u64,
+    part: u64,
+    burst_ps: u64,
+    pub(crate) unscheduled_ps: u64,
+}
+
+/// A bucket of a second or more is a mistake.
+const LONGEST_PS: u64 = 1 << 40;
+
+impl CreditParams {
+    /// Prepares a configuration for a link.
+    ///
+    /// # Errors
+    /// When a value is out of its range; see [`CreditError`].
+    pub fn new(config: &CreditQueue, serializer: Serializer) -> Result<Self, CreditError> {
+        let (limit, credit) = (config.limit, config.credit);
+        if limit == 0 || credit == 0 {
+            return Err(CreditError::Empty);
+        }
+        if config.burst < Bytes::new(credit.into()) {
+            return Err(CreditError::Bucket { burst: config.burst, credit });
+        }
+        let mut params = Self {
+            serializer,
+            limit: limit as usize,
+            threshold: config.threshold as usize,
+            whole: u64::from(credit) + u64::from(config.data),
+            part: credit.into(),
+            burst_ps: 0,
+            unscheduled_ps: config.unscheduled.map_or(u64::MAX, |bytes| serializer.long_time_for(bytes)),
+        };
+        let burst_ps = serializer.long_time_for(config.burst);
+        if burst_ps > LONGEST_PS || config.data > 1 << 20 {
+            return Err(CreditError::TooLong { burst: config.burst });
+        }
+        params.burst_ps = params.of_link(burst_ps);
+        Ok(params)
+    }
+
+    /// Time of credits as time of the link, rounded up: under 2^40 times 2^21, so the product fits.
+    fn of_link(&self, ps: u64) -> u64 {
+        (ps * self.whole).div_ceil(self.part)
+    }
+
+    /// What a credit of `size` bytes takes out of the bucket: the time in which its tokens flow back.
+    fn cost_ps(&self, size: u32) -> u64 {
+        self.of_link(self.serializer.time_for(size)).min(self.burst_ps)
+    }
+}
+
+/// The credit queue's state: what waits, and one number for the bucket, the time at which it will be full again.
+#[derive(Debug)]
+pub struct CreditGate<P> {
+    /// With sizes on the wire.
+    waiting: VecDeque<(P, u32)>,
+    full_at_ps: u64,
+}
+
+impl<P> Default for CreditGate<P> {
+    fn default() -> Self {
+        Self { waiting: VecDeque::new(), full_at_ps: 0 }
+    }
+}
+
+impl<P> CreditGate<P> {
+    /// Whether no credit waits.
+    #[inline]
+    pub fn is_empty(&self) -> bool {
+        self.waiting.is_empty()
+    }
+
+    /// How many credits wait.
+    pub fn len(&self) -> usize {
+        self.waiting.len()
+    }
+
+    /// From when on the bucket lets the first credit that waits out, in picoseconds; none if none waits.
+    #[inline]
+    pub fn eligible_ps(&self, params: &CreditParams) -> Option<u64> {
+        self.waiting.front().map(|&(_, size)| self.lets_out_ps(params, size))
+    }
+
+    /// From when on the bucket lets a credit of `size` bytes out.
+    fn lets_out_ps(&self, params: &CreditParams, size: u32) -> u64 {
+        self.full_at_ps.saturating_sub(params.burst_ps - params.cost_ps(size))
+    }
+
+    /// Whether a credit that comes at `now_ps` and finds none waiting may leave at once.
+    #[inline]
+    pub(crate) fn passes(&self, params: &CreditParams, size: u32, now_ps: u64) -> bool {
+        self.is_empty() && self.lets_out_ps(params, size) <= now_ps
+    }
+
+    /// A credit comes and waits. Returned if there is no room for it: for one that may be spared only below the
+    /// threshold.
+    #[inline]
+    pub fn push(&mut self, params: &CreditParams, item: P, size: u32, expendable: bool) -> Option<P> {
+        let room = if expendable { params.threshold.min(params.limit) } else { params.limit };
+        if self.waiting.len() >= room {
+            return Some(item);
+        }
+        self.waiting.push_back((item, size));
+        None
+    }
+
+    /// Takes the first credit that waits, which leaves at `now_ps`: not before it is eligible.
+    #[inline]
+    pub fn pop(&mut self, params: &CreditParams, now_ps: u64) -> Option<(P, u32)> {
+        let (item, size) = self.waiting.pop_front()?;
+        self.spend(params, size, now_ps);
+        Some((item, size))
+    }
+
+    /// A credit of `size` bytes leaves at `now_ps`.
+    #[inline]
+    pub(crate) fn spend(&mut self, params: &CreditParams, size: u32, now_ps: u64) {
+        debug_assert!(self.lets_out_ps(params, size) <= now_ps, "a credit leaves without tokens");
+        self.full_at_ps = self.full_at_ps.max(now_ps) + params.cost_ps(size);
+    }
+
+    /// A credit comes to a place where nothing but the bucket holds it back. It leaves at once, or waits, or is
+    /// returned because there is no room.
+    pub fn offer(&mut self, params: &CreditParams, now_ps: u64, item: P, size: u32, expendable: bool) -> Offered<P> {
+        if self.passes(params, size, now_ps) {
+            self.spend(params, size, now_ps);
+            return Offered::Leaves(item);
+        }
+        self.push(params, item, size, expendable).map_or(Offered::Waits, Offered::Refused)
+    }
+}
+
+/// What becomes of a credit that is offered.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Offered<P> {
+    /// It leaves now.
+    Leaves(P),
+    /// It waits for tokens.
+    Waits,
+    /// There is no room.
+    Refused(P),
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use units::Rate;
+
+    fn params(config: &CreditQueue) -> CreditParams {
+        CreditParams::new(config, Serializer::new(Rate::from_gbps(10))).unwrap()
+    }
+
+    /// Plays credits, (gap in ps, expendable), and gives when each left, and how many were refused.
+    fn play(config: &CreditQueue, credits: &[(u64, bool)]) -> (Vec<u64>, usize) {
+        let (params, mut gate) = (params(config), CreditGate::default());
+        let (mut now, mut left, mut refused) = (0, Vec::new(), 0);
+        let release = |gate: &mut CreditGate<usize>, until: u64, left: &mut Vec<u64>| {
+            while let Some(at) = gate.eligible_ps(&params).filter(|&at| at <= until) {
+                let at = at.max(left.last().copied().unwrap_or(0));
+                gate.pop(&params, at);
+                left.push(at);
+            }
+        };
+        for (index, &(gap, expendable)) in credits.iter().enumerate() {
+            now += gap;
+            release(&mut gate, now, &mut left);
+            match gate.offer(&params, now, index, config.credit, expendable) {
+                Offered::Leaves(_) => left.push(now),
+                Offered::Waits => {}
+                Offered::Refused(_) => refused += 1,
+            }
+        }
+        release(&mut gate, u64::MAX, &mut left);
+        assert!(gate.is_empty());
+        (left, refused)
+    }
+
+    /// 1622 bytes at 10 Gb/s last 1297.6 ns: ten credits at once from a full bucket, then one in that time; eight wait.
+    #[test]
+    fn a_credit_passes_in_the_time_of_its_packet_and_itself() {
+        let ten = CreditQueue { burst: Bytes::new(840), ..CreditQueue::usual() };
+        let (left, refused) = play(&ten, &[(1_000, false); 30][..]);
+        // Thirty within 30 ns: the tokens that flow back meanwhile let none out.
+        assert_eq!((left.len(), refused), (18, 12));
+        assert_eq!(left[..10], std::array::from_fn::<u64, 10, _>(|index| 1_000 * (index as u64 + 1)));
+        for (index, pair) in left[10..].windows(2).enumerate() {
+            assert_eq!(pair[1] - pair[0], 1_297_600, "{index}");
+        }
+        // The first of them leaves when ten costs less the bucket have flowed back since the first credit.
+        assert_eq!(left[10], 1_000 + 1_297_600);
+    }
+
+    #[test]
+    fn what_may_be_spared_waits_only_under_the_threshold() {
+        let config = CreditQueue { burst: Bytes::new(84), ..CreditQueue::usual() };
+        // One leaves, two wait; then expendable ones are refused and ordinary ones still find room for six.
+        let credits: Vec<_> = [true; 6].into_iter().chain([false; 10]).map(|expendable| (0, expendable)).collect();
+        let (left, refused) = play(&config, &credits);
+        assert_eq!((left.len(), refused), (1 + 2 + 6, 3 + 4));
+    }
+
+    #[test]
+    fn what_the_arithmetic_does_not_hold_is_refused() {
+        let usual = CreditQueue::usual();
+        let refusal = |config| CreditParams::new(&config, Serializer::new(Rate::from_mbps(1))).err();
+        assert_eq!(refusal(usual), None);
+        assert_eq!(refusal(CreditQueue { limit: 0, ..usual }), Some(CreditError::Empty));
+        assert_eq!(refusal(CreditQueue { credit: 0, ..usual }), Some(CreditError::Empty));
+        let burst = Bytes::new(83);
+        assert_eq!(refusal(CreditQueue { burst, ..usual }), Some(CreditError::Bucket { burst, credit: 84 }));
+        let burst = Bytes::new(1 << 20);
+        assert_eq!(refusal(CreditQueue { burst, ..usual }), Some(CreditError::TooLong { burst }));
+    }
+
+    proptest! {
+        /// Over any interval no more leaves than the bucket and the rate give; all that is not refused leaves, in order.
+        #[test]
+        fn the_rate_holds_over_any_interval(
+            credits in proptest::collection::vec((0..4_000_000u64, any::<bool>()), 1..300),
+            burst in 84..2_000u64, limit in 1..12u32, threshold in 0..12u32,
+        ) {
+            let config = CreditQueue { limit, threshold, burst: Bytes::new(burst), ..CreditQueue::usual() };
+            let (left, refused) = play(&config, &credits);
+            prop_assert_eq!(left.len() + refused, credits.len());
+            for (first, &from) in left.iter().enumerate() {
+                for (last, &to) in left.iter().enumerate().skip(first) {
+                    // Bytes of credits in [from, to], against the bucket and 84/1622 of 1.25 bytes a nanosecond; costs
+                    // are rounded up, so no picosecond is given away.
+                    let bytes = (last - first + 1) as u128 * 84;
+                    let room = u128::from(burst) * 800 * 1_622 / 84 + 2 + u128::from(to - from);
+                    prop_assert!(bytes * 800 * 1_622 / 84 <= room, "{} bytes in {} ps", bytes, to - from);
+                }
+            }
+            prop_assert!(left.is_sorted());
+        }
+    }
+}

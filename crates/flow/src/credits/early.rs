@@ -1,0 +1,46 @@
+//! The early start: data at line rate for the first round trip, before any credit can come (Aeolus: Hu et al., SIGCOMM
+//! 2020; `FlashPass` §III-C). What leaves so is dropped before scheduled data, and a probe behind the last of it finds out
+//! what was.
+
+use units::{Bytes, Rate, Time};
+
+use super::CreditConfig;
+
+#[derive(Debug)]
+pub(super) struct Early {
+    until: Time,
+    next: Time,
+    has_sent: bool,
+}
+
+impl Early {
+    pub(super) fn new(now: Time, config: &CreditConfig) -> Self {
+        Self { until: now + config.base_rtt, next: now, has_sent: false }
+    }
+
+    /// When the next packet may leave without a credit.
+    pub(super) fn next(&self) -> Time {
+        if self.next < self.until { self.next } else { Time::NEVER }
+    }
+
+    /// A packet of `size` bytes on the wire leaves.
+    pub(super) fn on_sent(&mut self, now: Time, size: u32, line_rate: Rate) {
+        self.has_sent = true;
+        self.next = now + line_rate.time_for(Bytes::new(size.into()));
+    }
+
+    /// A credit has come.
+    pub(super) fn end(&mut self) {
+        self.until = Time::ZERO;
+    }
+
+    /// When it is over: now, once there is nothing more to send.
+    pub(super) fn ends(&self, has_data: bool, now: Time) -> Time {
+        let ends = if self.next < self.until { self.until } else { now };
+        if has_data { ends } else { now }
+    }
+
+    pub(super) fn has_sent(&self) -> bool {
+        self.has_sent
+    }
+}

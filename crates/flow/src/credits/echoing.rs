@@ -1,0 +1,72 @@
+//! The receiver of emulation packets: which of them it echoes, and when. `FlashPass` §III-B: it waits for more credits of the
+//! same flow where the time stamps leave time.
+//!
+//! An echo names the newest emulation packet and, by a bit each, those of the 31 before it that came since the last echo, so
+//! it needs no list; the sender knows when each left. Credits are held back for half of what is left of the oldest one's
+//! wait at most, once the way back is taken off: the other half is for what may still delay the echo.
+
+use units::{Span, Time};
+
+/// What an echo says.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Echo {
+    /// The newest emulation packet.
+    pub newest: u32,
+    /// Bit `i`: emulation packet `newest - i` came.
+    pub map: u32,
+}
+
+impl Echo {
+    /// How many emulation packets it echoes.
+    pub fn count(&self) -> u32 {
+        self.map.count_ones()
+    }
+}
+
+/// The receiver's part of a flow whose sender emulates.
+#[derive(Debug)]
+pub struct Echoing {
+    /// `T_wait`; none: echoes go at once.
+    wait: Option<Span>,
+    held: Option<Echo>,
+    flush_at: Time,
+}
+
+impl Echoing {
+    /// A flow whose data waits so long after its emulation; none answers each emulation packet at once.
+    pub fn new(wait: Option<Span>) -> Self {
+        Self { wait, held: None, flush_at: Time::NEVER }
+    }
+
+    /// When [`Echoing::flush`] wants to be called.
+    pub fn next_action(&self) -> Time {
+        self.flush_at
+    }
+
+    /// An emulation packet comes that took `delay` by the hosts' clocks. Gives the echoes to send, in order.
+    pub fn on_emulation(&mut self, now: Time, number: u32, delay: Span) -> [Option<Echo>; 2] {
+        // What its number is over the newest held back; an older or equal one never comes on a path that keeps order.
+        let room = self.held.map_or(Some(0), |held| number.checked_sub(held.newest));
+        let full = match (self.held, room) {
+            (Some(held), Some(over)) if over > 0 && over <= held.map.leading_zeros() => None,
+            (held, _) => held,
+        };
+        if full.is_some() {
+            self.flush();
+        }
+        let map = self.held.map_or(1, |held| held.map << (number - held.newest) | 1);
+        self.held = Some(Echo { newest: number, map });
+        let left = self.wait.map_or(Span::ZERO, |wait| wait - delay - delay);
+        if left <= Span::ZERO || map >> 31 != 0 {
+            return [full, self.flush()];
+        }
+        self.flush_at = self.flush_at.min(now + left.over(2));
+        [full, None]
+    }
+
+    /// What is held back, now.
+    pub fn flush(&mut self) -> Option<Echo> {
+        self.flush_at = Time::NEVER;
+        self.held.take()
+    }
+}

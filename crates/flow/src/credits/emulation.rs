@@ -1,0 +1,130 @@
+//! The sender's emulation packets: when one leaves, whether it may be spared, and what its echo is worth. `FlashPass`
+//! §III-B, §III-C.
+
+use alloc::collections::VecDeque;
+
+use units::{Frac, Rate, Span, Time};
+
+use super::{CreditConfig, Echo, Jitter};
+
+/// A round of emulation packets that is over: how many, how many came back, how long it took.
+pub(super) type Round = (u64, u64, Span);
+
+#[derive(Debug)]
+pub(super) struct Emulation {
+    /// `T_wait`; none: data leaves when its credit comes.
+    wait: Option<Span>,
+    /// After this time an emulation packet is not waited for any more.
+    given_up: Span,
+    jitter: Jitter,
+    /// `max_target_loss`, where over-provisioning is on.
+    over_provisioning: Option<Frac>,
+    next: Time,
+    /// The next one's number.
+    number: u32,
+    /// When each left whose fate is not known, the first of them number `first`.
+    out: VecDeque<Time>,
+    first: u32,
+    /// The round is over when the fate of all below is known: of one that left after it began.
+    round_end: u32,
+    round_began: Time,
+    /// Of the round: emulation packets whose fate became known, and those of them that came back.
+    sent: u64,
+    returned: u64,
+    /// Whether credits could come from the round's beginning on.
+    judged: bool,
+}
+
+impl Emulation {
+    pub(super) fn new(config: &CreditConfig, over_provisioning: Option<Frac>, jitter: Jitter, now: Time) -> Self {
+        let (wait, longest) = (config.wait(), config.longest);
+        Self {
+            wait,
+            given_up: wait.unwrap_or(longest).max(longest),
+            jitter,
+            over_provisioning,
+            next: now,
+            number: 0,
+            out: VecDeque::new(),
+            first: 0,
+            round_end: 1,
+            round_began: now,
+            sent: 0,
+            returned: 0,
+            judged: false,
+        }
+    }
+
+    /// When the next one leaves: none while credits in hand cover the demand.
+    pub(super) fn next(&self, uncovered: u32) -> Time {
+        if uncovered > 0 { self.next } else { Time::NEVER }
+    }
+
+    /// One leaves at `now`. Gives its number and whether it is over-provisioned: those on their way cover what of the
+    /// demand is left.
+    pub(super) fn send(&mut self, now: Time, rate: Rate, uncovered: u32) -> (u32, bool) {
+        while self.out.front().is_some_and(|&left| left + self.given_up < now) {
+            self.settle(false);
+        }
+        if self.out.is_empty() {
+            self.begin_round(now, false);
+        }
+        // C_expected >= E_out * (1 - max_target_loss)                                             (eq. 2)
+        let expected = |loss: Frac| loss.complement().of(self.out.len() as u64);
+        let expendable = self.over_provisioning.is_some_and(|loss| expected(loss) >= uncovered.into());
+        let number = self.number;
+        self.number += 1;
+        self.out.push_back(now);
+        self.next = now + self.jitter.gap(rate, number);
+        (number, expendable)
+    }
+
+    /// One has passed the host's own queue.
+    pub(super) fn on_left(&mut self, number: u32, now: Time) {
+        if let Some(left) = number.checked_sub(self.first).and_then(|place| self.out.get_mut(place as usize)) {
+            *left = now;
+        }
+    }
+
+    /// The fate of the oldest one is known. Gives when it left.
+    fn settle(&mut self, returned: bool) -> Option<Time> {
+        let left = self.out.pop_front()?;
+        self.first += 1;
+        self.sent += 1;
+        self.returned += u64::from(returned);
+        Some(left)
+    }
+
+    /// A round begins with the next emulation packet.
+    fn begin_round(&mut self, now: Time, judged: bool) {
+        (self.sent, self.returned, self.judged) = (0, 0, judged);
+        (self.round_began, self.round_end) = (now, self.number + 1);
+    }
+
+    /// An echo comes: `credit` is called with each credit's number and the time for which it is meant. Emulation packets
+    /// and echoes keep their order, so what is older and not echoed is lost. Gives the round if it is over and judged.
+    pub(super) fn on_echo(&mut self, now: Time, echo: Echo, mut credit: impl FnMut(u32, Time)) -> Option<Round> {
+        // What had been given up comes after all: nothing is known of its time any more.
+        for back in (0..32u32).rev().filter(|back| echo.map >> back & 1 != 0) {
+            let number = echo.newest.wrapping_sub(back);
+            if number < self.first {
+                credit(number, Time::ZERO);
+            }
+        }
+        while self.first <= echo.newest {
+            let (number, back) = (self.first, echo.newest - self.first);
+            let returned = back < 32 && echo.map >> back & 1 != 0;
+            let Some(left) = self.settle(returned) else { break };
+            if returned {
+                credit(number, self.wait.map_or(now, |wait| left + wait));
+            }
+        }
+        if self.first < self.round_end {
+            return None;
+        }
+        let round = (self.sent, self.returned, now.since(self.round_began));
+        let judged = self.judged;
+        self.begin_round(now, true);
+        judged.then_some(round)
+    }
+}

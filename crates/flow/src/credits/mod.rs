@@ -1,0 +1,350 @@
+//! Credit-scheduled flows: a packet leaves for a credit, and credits come from an emulation of the data beside it.
+//! `FlashPass` (Zeng et al., ICNP 2021, §III) and `ExpressPass` (Cho et al., SIGCOMM 2017, §3), with Aeolus's early start
+//! (Hu et al., SIGCOMM 2020) where it is on.
+//!
+//! [`Scheduled`] is the sender's part: it keeps the credits in hand and asks the [`Sender`] for a packet only when one is
+//! due. The sender keeps the sequence space, finds losses and ends the flow; what is lost goes first, like everything that
+//! waits for a credit. The receiver's part is [`Echoing`] (`FlashPass`) or [`Crediting`] (`ExpressPass`).
+
+mod crediting;
+mod early;
+mod echoing;
+mod emulation;
+mod requests;
+
+use alloc::collections::VecDeque;
+
+use laws::credits::CREDIT_SIZE;
+use laws::credits::{Credits, Driver, Wait};
+use laws::{ControlLaw, Notification};
+use units::{Bytes, Frac, Rate, Span, Time, mix64, mul_div};
+
+pub use crediting::Crediting;
+pub use echoing::{Echo, Echoing};
+
+use crate::{Segment, SendState, Sender};
+use early::Early;
+use emulation::Emulation;
+use requests::Requests;
+
+/// What a host knows of a credit-scheduled flow when it starts.
+#[derive(Clone, Copy, Debug)]
+pub struct CreditConfig {
+    /// What the flow's law says.
+    pub credits: Credits,
+    /// The longest that an emulation packet and its echo take anywhere in the network.
+    pub longest: Span,
+    /// The flow's base round trip.
+    pub base_rtt: Span,
+    /// The narrowest link of its path.
+    pub line_rate: Rate,
+    /// Payload of a full packet.
+    pub mss: u32,
+    /// Header of a data packet.
+    pub header: u32,
+    /// What makes the flow's jitter another than that of other flows.
+    pub salt: u64,
+}
+
+impl CreditConfig {
+    /// How long after its emulation packet a packet leaves (`T_wait`); none: when its credit comes.
+    pub fn wait(&self) -> Option<Span> {
+        match self.credits.driver {
+            Driver::Sender { wait: Wait::Longest, .. } => Some(self.longest),
+            Driver::Sender { wait: Wait::For(span), .. } => Some(span),
+            Driver::Sender { wait: Wait::Nothing, .. } | Driver::Receiver { .. } => None,
+        }
+    }
+}
+
+/// How unevenly credits are spaced, so that flows of one rate do not fall in step and one of them finds every queue full.
+#[derive(Clone, Copy, Debug)]
+struct Jitter {
+    most: Frac,
+    salt: u64,
+}
+
+impl Jitter {
+    /// The time from credit `number` to the next one: that of an even pace times a number between 1 - most and 1 + most.
+    fn gap(self, rate: Rate, number: u32) -> Span {
+        let even = rate.time_for(Bytes::new(CREDIT_SIZE.into()));
+        let chance = Frac::from_bits(mix64(self.salt ^ u64::from(number)) >> 32);
+        let factor = self.most.complement() + self.most * chance + self.most * chance;
+        Span::from_ps(mul_div(even.unsigned_ps(), factor.bits(), Frac::ONE.bits()).max(1).cast_signed())
+    }
+}
+
+/// What became of a flow's credits.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct CreditStats {
+    /// Credits (`ExpressPass`), or emulation packets (`FlashPass`), that their source offered to its own credit queue.
+    pub sent: u64,
+    /// Of those, emulation packets that might be spared: over-provisioned ones.
+    pub over_provisioned: u64,
+    /// Credits that came to the sender.
+    pub received: u64,
+    /// Of those, credits for which a packet left.
+    pub used: u64,
+    /// Of those, credits for which there was nothing to send. The rest was in hand when the run ended.
+    pub wasted: u64,
+    /// Of the credits received, those that came after the time for which they were meant.
+    pub late: u64,
+    /// Data packets sent without a credit.
+    pub unscheduled: u64,
+}
+
+impl CreditStats {
+    /// Counts of another part of the same flow, added.
+    pub fn add(&mut self, other: &Self) {
+        self.sent += other.sent;
+        self.over_provisioned += other.over_provisioned;
+        self.received += other.received;
+        self.used += other.used;
+        self.wasted += other.wasted;
+        self.late += other.late;
+        self.unscheduled += other.unscheduled;
+    }
+}
+
+/// What a sender sends beside data.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Signal {
+    /// Asks for credits for so many packets.
+    Request {
+        /// How many.
+        packets: u32,
+    },
+    /// Asks for no more credits.
+    Stop,
+    /// An emulation packet, to be offered to the host's credit queue.
+    Emulation {
+        /// Its number.
+        number: u32,
+        /// Whether it is over-provisioned: dropped first.
+        expendable: bool,
+    },
+    /// The last word of an early start: what left before it and is not acknowledged when its answer comes is lost.
+    Probe,
+}
+
+/// A packet that leaves.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Scheduling {
+    /// What of the flow.
+    pub segment: Segment,
+    /// The number of the credit that it answers; none: it leaves without one.
+    pub credit: Option<u32>,
+}
+
+/// A credit in hand.
+#[derive(Clone, Copy, Debug)]
+struct Held {
+    due: Time,
+    number: u32,
+}
+
+#[derive(Debug)]
+enum Side {
+    Emulates(Emulation),
+    Asks(Requests),
+}
+
+/// The sender's part of a credit-scheduled flow.
+#[derive(Debug)]
+pub struct Scheduled {
+    config: CreditConfig,
+    /// By the time for which they are meant.
+    hand: VecDeque<Held>,
+    early: Option<Early>,
+    /// When the probe left whose answer is awaited.
+    probed: Option<Time>,
+    side: Side,
+    stats: CreditStats,
+}
+
+impl Scheduled {
+    /// A flow that starts at `now`.
+    pub fn new(config: CreditConfig, now: Time) -> Self {
+        let side = match config.credits.driver {
+            Driver::Sender { over_provisioning, jitter, .. } => Side::Emulates(Emulation::new(
+                &config,
+                over_provisioning,
+                Jitter { most: jitter, salt: config.salt },
+                now,
+            )),
+            Driver::Receiver { retry, .. } => Side::Asks(Requests::new(retry, now)),
+        };
+        Self {
+            early: config.credits.early_start.then(|| Early::new(now, &config)),
+            config,
+            hand: VecDeque::new(),
+            probed: None,
+            side,
+            stats: CreditStats::default(),
+        }
+    }
+
+    /// Whose packets emulate data.
+    pub fn driver(&self) -> Driver {
+        self.config.credits.driver
+    }
+
+    /// What became of the credits, up to now.
+    pub fn stats(&self) -> &CreditStats {
+        &self.stats
+    }
+
+    /// The counts of a flow that is complete: what is in hand is wasted.
+    pub fn final_stats(&self) -> CreditStats {
+        CreditStats { wasted: self.stats.wasted + self.hand.len() as u64, ..self.stats }
+    }
+
+    /// Packets that wait to be sent: the remaining demand, as far as it lies in the send buffer where that tells it.
+    fn demand<L: ControlLaw>(&self, sender: &mut Sender<L>) -> u32 {
+        let waiting = sender.waiting();
+        let Some(buffer) = self.config.credits.send_buffer else { return waiting };
+        // The application keeps the buffer full; what is in flight lies in it until it is acknowledged.
+        let packets = buffer.saturating_sub(sender.in_flight().get()) / u64::from(self.config.mss);
+        // A buffer under a packet holds one.
+        let packets = packets.max(u64::from(sender.in_flight().is_zero()));
+        waiting.min(u32::try_from(packets).unwrap_or(u32::MAX))
+    }
+
+    /// What of the demand no credit in hand covers.
+    fn uncovered<L: ControlLaw>(&self, sender: &mut Sender<L>) -> u32 {
+        self.demand(sender).saturating_sub(self.hand.len() as u32)
+    }
+
+    /// Whether a packet may leave at `now`. Credits whose time comes while there is nothing to send are wasted.
+    pub fn poll<L: ControlLaw>(&mut self, sender: &mut Sender<L>, now: Time) -> SendState {
+        let has_data = self.demand(sender) > 0;
+        while !has_data && self.hand.front().is_some_and(|held| held.due <= now) {
+            self.hand.pop_front();
+            self.stats.wasted += 1;
+        }
+        let credit = self.hand.front().map_or(Time::NEVER, |held| held.due);
+        let early = self.early.as_ref().filter(|_| has_data && !sender.has_lost()).map_or(Time::NEVER, Early::next);
+        let next = credit.min(early);
+        match (next <= now, next.is_set()) {
+            (true, _) => SendState::Now,
+            (false, true) => SendState::At(next),
+            (false, false) => SendState::Blocked,
+        }
+    }
+
+    /// Takes the packet that [`Scheduled::poll`] allowed.
+    pub fn take<L: ControlLaw>(&mut self, sender: &mut Sender<L>, now: Time) -> Scheduling {
+        let credit = match self.hand.front() {
+            Some(held) if held.due <= now => {
+                let number = held.number;
+                self.hand.pop_front();
+                self.stats.used += 1;
+                Some(number)
+            }
+            _ => None,
+        };
+        let segment = sender.send(now);
+        if let (None, Some(early)) = (credit, &mut self.early) {
+            early.on_sent(now, segment.bytes + self.config.header, self.config.line_rate);
+            self.stats.unscheduled += 1;
+        }
+        Scheduling { segment, credit }
+    }
+
+    /// When [`Scheduled::act`] wants to be called, as things stand at `now`.
+    pub fn next_action<L: ControlLaw>(&self, sender: &mut Sender<L>, now: Time) -> Time {
+        let uncovered = self.uncovered(sender);
+        let own = match &self.side {
+            Side::Emulates(emulation) => emulation.next(uncovered),
+            Side::Asks(requests) => requests.next(uncovered, sender.smoothed_rtt()),
+        };
+        let early = self.early.as_ref().map_or(Time::NEVER, |early| early.ends(self.demand(sender) > 0, now));
+        own.min(early).max(now)
+    }
+
+    /// What to send beside data at `now`, one at a time until there is nothing.
+    pub fn act<L: ControlLaw>(&mut self, sender: &mut Sender<L>, now: Time) -> Option<Signal> {
+        let demand = self.demand(sender);
+        if let Some(early) = &self.early
+            && early.ends(demand > 0, now) <= now
+        {
+            let has_sent = early.has_sent();
+            self.early = None;
+            if has_sent {
+                self.probed = Some(now);
+                return Some(Signal::Probe);
+            }
+        }
+        let uncovered = demand.saturating_sub(self.hand.len() as u32);
+        match &mut self.side {
+            Side::Emulates(emulation) => {
+                if emulation.next(uncovered) > now {
+                    return None;
+                }
+                let (number, expendable) = emulation.send(now, sender.law().credit_rate(), uncovered);
+                self.stats.sent += 1;
+                self.stats.over_provisioned += u64::from(expendable);
+                Some(Signal::Emulation { number, expendable })
+            }
+            Side::Asks(requests) => requests.act(now, uncovered, sender.smoothed_rtt()),
+        }
+    }
+
+    /// An emulation packet leaves the host at `now`: the time from which its packet's is counted.
+    pub fn on_left(&mut self, number: u32, now: Time) {
+        if let Side::Emulates(emulation) = &mut self.side {
+            emulation.on_left(number, now);
+        }
+    }
+
+    /// The receiver echoes emulation packets.
+    pub fn on_echo<L: ControlLaw>(&mut self, sender: &mut Sender<L>, now: Time, echo: Echo) {
+        self.end_early();
+        let Side::Emulates(emulation) = &mut self.side else { return };
+        let (hand, stats) = (&mut self.hand, &mut self.stats);
+        let round = emulation.on_echo(now, echo, |number, due| {
+            stats.received += 1;
+            stats.late += u64::from(due < now);
+            if due < now {
+                hand.push_front(Held { due, number });
+            } else {
+                hand.push_back(Held { due, number });
+            }
+        });
+        if let Some((sent, returned, elapsed)) = round {
+            let rtt = sender.smoothed_rtt();
+            sender.on_notification(&Notification::Credits { sent, returned, elapsed, rtt });
+        }
+    }
+
+    /// A credit of the receiver comes.
+    pub fn on_credit<L: ControlLaw>(&mut self, sender: &mut Sender<L>, now: Time, number: u32) {
+        let uncovered = self.uncovered(sender);
+        self.end_early();
+        let Side::Asks(requests) = &mut self.side else { return };
+        self.stats.received += 1;
+        if uncovered > 0 {
+            self.hand.push_back(Held { due: now, number });
+        } else {
+            self.stats.wasted += 1;
+        }
+        requests.on_credit(now, uncovered.saturating_sub(1), sender.smoothed_rtt());
+    }
+
+    /// A credit has come: nothing leaves without one any more.
+    fn end_early(&mut self) {
+        if let Some(early) = &mut self.early {
+            early.end();
+        }
+    }
+
+    /// The receiver answers the probe.
+    pub fn on_probe_answer<L: ControlLaw>(&mut self, sender: &mut Sender<L>, now: Time, cumulative: u32) {
+        if let Some(sent_at) = self.probed.take() {
+            sender.on_probe_answer(now, sent_at, cumulative);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,72 @@
+//! The sender of a flow whose receiver sends credits: it asks for them, and asks to stop. `ExpressPass` §3 and its
+//! simulator: a stop when nothing is left, or when the credits of the last round trip are as many as the packets left, and
+//! again once a round trip while credits still come.
+
+use alloc::collections::VecDeque;
+
+use units::{Span, Time};
+
+use super::Signal;
+
+#[derive(Debug)]
+pub(super) struct Requests {
+    retry: Span,
+    /// When to ask where the receiver is not known to send credits.
+    ask_at: Time,
+    /// Whether the last word was a stop.
+    stopped: bool,
+    wants_stop: bool,
+    /// Not before this.
+    stop_again: Time,
+    heard: Time,
+    /// When the credits of the last round trip came.
+    recent: VecDeque<Time>,
+}
+
+impl Requests {
+    pub(super) fn new(retry: Span, now: Time) -> Self {
+        Self {
+            retry,
+            ask_at: now,
+            stopped: false,
+            wants_stop: false,
+            stop_again: now,
+            heard: now,
+            recent: VecDeque::new(),
+        }
+    }
+
+    /// When there is something to say: a stop at once, a request when the last one has gone unanswered, or when no credit
+    /// has come for a round trip after a stop.
+    pub(super) fn next(&self, uncovered: u32, rtt: Span) -> Time {
+        let ask = match (uncovered, self.stopped) {
+            (0, _) => Time::NEVER,
+            (_, true) => self.heard.max(self.stop_again - rtt) + rtt,
+            (_, false) => self.ask_at,
+        };
+        if self.wants_stop { self.stop_again } else { ask }
+    }
+
+    pub(super) fn act(&mut self, now: Time, uncovered: u32, rtt: Span) -> Option<Signal> {
+        if self.next(uncovered, rtt) > now {
+            return None;
+        }
+        if self.wants_stop {
+            (self.wants_stop, self.stopped, self.stop_again) = (false, true, now + rtt);
+            return Some(Signal::Stop);
+        }
+        (self.stopped, self.ask_at) = (false, now.saturating_add(self.retry));
+        Some(Signal::Request { packets: uncovered })
+    }
+
+    /// A credit comes, and leaves `left` packets that none covers.
+    pub(super) fn on_credit(&mut self, now: Time, left: u32, rtt: Span) {
+        self.heard = now;
+        self.ask_at = now.saturating_add(self.retry);
+        self.recent.push_back(now);
+        while self.recent.front().is_some_and(|&came| came + rtt < now) {
+            self.recent.pop_front();
+        }
+        self.wants_stop = now >= self.stop_again && (left == 0 || self.recent.len() >= left as usize);
+    }
+}

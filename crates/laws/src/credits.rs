@@ -1,0 +1,58 @@
+//! What a credit-scheduled transport is told beside a rate: who sends credits, and which parts of the mechanism are on.
+
+use units::{Frac, Span};
+
+/// Bytes of a credit, and of an emulation packet, on the wire: the smallest Ethernet frame with preamble and gap.
+pub const CREDIT_SIZE: u32 = 84;
+
+/// Bytes on the wire beside the payload of the packet that a credit stands for: 1538 with 1460 of payload.
+pub const DATA_HEADER: u32 = 78;
+
+/// How credits schedule a flow.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Credits {
+    /// Whose packets emulate data.
+    pub driver: Driver,
+    /// Whether data leaves at line rate, without credits, for the first round trip (Aeolus).
+    pub early_start: bool,
+    /// The size of the buffer that the application writes into, where the demand is what lies there; none: the flow's
+    /// size is known.
+    pub send_buffer: Option<u64>,
+}
+
+/// Whose packets emulate data.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Driver {
+    /// The receiver's credits on the reverse path, each answered by a packet (`ExpressPass`).
+    Receiver {
+        /// Each gap between credits is drawn from the even one times 1 minus this to 1 plus this; at most 1.
+        jitter: Frac,
+        /// A request that no credit follows is repeated after this time.
+        retry: Span,
+        /// Whether no more credits are sent than packets were asked for.
+        stops_at_demand: bool,
+    },
+    /// The sender's emulation packets on the data's own path, echoed by the receiver (`FlashPass`).
+    Sender {
+        /// As of a receiver's credits.
+        jitter: Frac,
+        /// How data is timed.
+        wait: Wait,
+        /// The share of emulation packets that may be lost before those on their way do not cover the demand any more
+        /// (`max_target_loss` of equation 2); none: all are ordinary.
+        over_provisioning: Option<Frac>,
+        /// Whether the receiver answers several emulation packets at once where there is time.
+        batches: bool,
+    },
+}
+
+/// When data leaves for which a credit has come.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Wait {
+    /// When the credit comes.
+    Nothing,
+    /// As long after the emulation packet as the network's slowest credit may take.
+    Longest,
+    /// This long after the emulation packet (`T_wait`).
+    For(Span),
+}

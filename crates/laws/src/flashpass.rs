@@ -1,0 +1,240 @@
+//! FlashPass: emulation packets rehearse data in the same direction, and data leaves a constant time after the emulation
+//! packet whose credit came back. Zeng et al., "FlashPass: Proactive Congestion Control for Shallow-buffered WAN"
+//! (ICNP 2021), §III-B, Algorithm 1.
+//!
+//! Here is the rate of emulation packets; what is done with them is in the flow, as [`FlashPass::credits`] says. A loss of
+//! data says nothing to it: credits have scheduled what is sent.
+
+use units::{Bytes, Frac, Rate, Span, mul_div};
+
+use crate::credits::{CREDIT_SIZE, Credits, DATA_HEADER, Driver, Wait};
+use crate::params::{parameters, range};
+use crate::{Ack, Acted, ControlLaw, Loss, Notification, Path, Permit, Window};
+
+parameters! { path;
+    /// The rate at which emulation packets start and over which they never are (`max_emulation_rate`).
+    max_rate: Rate = credit_rate(path), "84/(162 B + payload) of the narrowest link", range::SLOW, range::FAST;
+    /// Loss of emulation packets under which the rate grows.
+    min_target_loss: Fraction = Frac::millionths(10_000), "0.01", Frac::ZERO, Frac::ONE;
+    /// Loss of emulation packets over which the rate is cut.
+    max_target_loss: Fraction = Frac::millionths(100_000), "0.1", Frac::ZERO, Frac::ONE;
+    /// Whether the rate is controlled (Algorithm 1); off: it stays at its largest.
+    feedback: Switch = true, "on", false, true;
+    /// Whether data waits until its exact time (`T + T_wait`); off: it leaves when its credit comes.
+    timed: Switch = true, "on", false, true;
+    /// That wait (`T_wait`); 0: the longest base RTT of the network and the longest waits of emulation packets on its way.
+    wait: Span = Span::ZERO, "0", Span::ZERO, range::LONG;
+    /// Whether emulation packets beyond the demand are marked to be dropped first (over-provisioning).
+    over_provisioning: Switch = true, "on", false, true;
+    /// Whether the receiver answers several emulation packets at once where there is time.
+    batches: Switch = true, "on", false, true;
+    /// How unevenly emulation packets are spaced: gaps are drawn from 1 minus to 1 plus this.
+    jitter: Fraction = Frac::millionths(100_000), "0.1", Frac::ZERO, Frac::ONE;
+    /// Whether data leaves at line rate, without credits, for the first round trip (Aeolus).
+    early_start: Switch = true, "on", false, true;
+    /// What the application's send buffer holds, where the demand is read off there; 0: the flow's size is known.
+    send_buffer: Bytes = Bytes::ZERO, "0", Bytes::ZERO, range::WINDOW;
+}
+
+/// The largest rate of credits on a path: 84/(84+1538) of its narrowest link with 1460 bytes of payload.
+pub(crate) const fn credit_rate(path: &Path) -> Rate {
+    let whole = path.mss.get().saturating_add((CREDIT_SIZE + DATA_HEADER) as u64);
+    Rate::from_bps(mul_div(path.line_rate.bps(), CREDIT_SIZE as u64, whole))
+}
+
+/// One credit in a round trip: the least rate of credits.
+pub(crate) fn slowest(rtt: Span) -> Rate {
+    Rate::of(Bytes::new(CREDIT_SIZE.into()), rtt)
+}
+
+/// The law.
+#[derive(Clone, PartialEq, Eq, Debug)]
+#[repr(C)]
+pub struct FlashPass {
+    params: Params,
+    rate: Rate,
+    floor: Rate,
+    acted: Acted,
+}
+
+impl FlashPass {
+    /// A flow on `path`.
+    pub fn new(path: &Path, params: Params) -> Self {
+        let max_rate = params.max_rate.max(Rate::from_bps(1));
+        let floor = slowest(path.base_rtt).min(max_rate).max(Rate::from_bps(1));
+        Self { params: Params { max_rate, ..params }, rate: max_rate, floor, acted: Acted::default() }
+    }
+
+    /// The credits of a round trip are in: Algorithm 1.
+    fn on_round(&mut self, sent: u64, returned: u64, elapsed: Span) {
+        if sent == 0 || !self.params.feedback {
+            return;
+        }
+        let Params { min_target_loss, max_target_loss, max_rate, .. } = self.params;
+        // loss_rate = 1 - #_credit_in / #_emulation_out                                           (line 1)
+        let kept = Frac::ratio(returned.min(sent), sent);
+        let loss = kept.complement();
+        let before = self.rate;
+        if loss > max_target_loss {
+            // cur_rate = cur_rate * (1 - loss_rate) * (1 + min_target_loss)                       (line 4)
+            // The rate of those packets, that is, times (1 - loss_rate): the rate at which credits came. In the round
+            // after a cut the losses are still those of the rate before, and must not cut again.
+            let came = Rate::of(Bytes::new(u64::from(CREDIT_SIZE).saturating_mul(returned)), elapsed);
+            self.rate = self.rate.min(came.scaled(Frac::ONE + min_target_loss));
+        } else if loss < min_target_loss {
+            // cur_rate = cur_rate * (1 + max_target_loss)                                         (line 6)
+            self.rate = self.rate.scaled(Frac::ONE + max_target_loss);
+        }
+        self.rate = self.rate.min(max_rate).max(self.floor);
+        self.acted.increases += u64::from(self.rate > before);
+        self.acted.cuts += u64::from(self.rate < before);
+    }
+}
+
+impl ControlLaw for FlashPass {
+    fn on_ack(&mut self, _: &Ack) {}
+
+    fn on_loss(&mut self, _: &Loss) {}
+
+    fn on_notification(&mut self, notification: &Notification) {
+        if let Notification::Credits { sent, returned, elapsed, .. } = *notification {
+            self.on_round(sent, returned, elapsed);
+        }
+    }
+
+    /// Credits hold data back; the law itself does not.
+    fn permit(&self) -> Permit {
+        Permit::window(Window::LIMIT)
+    }
+
+    fn credits(&self) -> Option<Credits> {
+        let params = &self.params;
+        let wait = if !params.timed {
+            Wait::Nothing
+        } else if params.wait.is_zero() {
+            Wait::Longest
+        } else {
+            Wait::For(params.wait)
+        };
+        let over_provisioning = params.over_provisioning.then_some(params.max_target_loss);
+        Some(Credits {
+            driver: Driver::Sender { jitter: params.jitter, wait, over_provisioning, batches: params.batches },
+            early_start: params.early_start,
+            send_buffer: (!params.send_buffer.is_zero()).then_some(params.send_buffer.get()),
+        })
+    }
+
+    fn credit_rate(&self) -> Rate {
+        self.rate
+    }
+
+    fn acted(&self) -> Acted {
+        self.acted
+    }
+
+    fn trace(&self, emit: &mut dyn FnMut(&'static str, i64)) {
+        emit("emulation_bps", self.rate.bps().cast_signed());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testbed::PATH;
+    use proptest::prelude::*;
+
+    /// 10 Gb/s, 40 ms, 1460 bytes of payload.
+    const WAN: Path = Path {
+        base_rtt: Span::from_ms(40),
+        intra_rtt: Span::from_ms(40),
+        line_rate: Rate::from_gbps(10),
+        mss: Bytes::new(1_460),
+    };
+
+    /// A round in which so many were sent at the law's rate.
+    fn credits(law: &FlashPass, sent: u64, returned: u64) -> Notification<'static> {
+        let elapsed = law.rate.time_for(Bytes::new(84 * sent));
+        Notification::Credits { sent, returned, elapsed, rtt: Span::from_ms(40) }
+    }
+
+    #[test]
+    fn the_steps_of_algorithm_1() {
+        let mut law = FlashPass::new(&WAN, Params::for_path(&WAN));
+        // 10^10 * 84 / 1622.
+        assert_eq!(law.credit_rate(), Rate::from_bps(517_879_161));
+        let mut after = |sent, returned| {
+            let round = credits(&law, sent, returned);
+            law.on_notification(&round);
+            law.credit_rate().bps()
+        };
+        // A loss of 1/2: * 0.5 * 1.01; fractions are rounded down.
+        assert!(after(1_000, 500).abs_diff(261_528_976) <= 2);
+        // Between 1% and 10%, both ends included, nothing changes.
+        assert!(after(1_000, 990).abs_diff(261_528_976) <= 2);
+        assert!(after(1_000, 901).abs_diff(261_528_976) <= 2);
+        // Under 1%: * 1.1, up to the maximum.
+        assert!(after(1_000, 991).abs_diff(287_681_873) <= 4);
+        for _ in 0..7 {
+            after(1_000, 1_000);
+        }
+        assert_eq!(after(0, 0), 517_879_161);
+        // All is lost: one packet of 84 bytes in 40 ms is left, 16.8 kb/s.
+        assert_eq!(after(1_000, 0), 16_800);
+        assert_eq!(law.acted(), Acted { increases: 8, cuts: 2, ..Acted::default() });
+    }
+
+    /// Half of 1000 packets is lost, and half of the 1000 that had left when that was known: one cut.
+    #[test]
+    fn a_loss_is_answered_once() {
+        let mut law = FlashPass::new(&WAN, Params::for_path(&WAN));
+        let round = credits(&law, 1_000, 500);
+        law.on_notification(&round);
+        let cut = law.credit_rate();
+        law.on_notification(&round);
+        assert_eq!((law.credit_rate(), law.acted().cuts), (cut, 1));
+    }
+
+    #[test]
+    fn parts_are_switched_off() {
+        let all = Params::for_path(&WAN);
+        let credits_of = |params| FlashPass::new(&WAN, params).credits().unwrap();
+        let Driver::Sender { wait, over_provisioning, batches, .. } = credits_of(all).driver else { panic!() };
+        assert_eq!((wait, over_provisioning, batches), (Wait::Longest, Some(all.max_target_loss), true));
+        assert!(credits_of(all).early_start && credits_of(all).send_buffer.is_none());
+        let none = Params {
+            feedback: false,
+            timed: false,
+            over_provisioning: false,
+            batches: false,
+            jitter: Frac::ZERO,
+            early_start: false,
+            send_buffer: Bytes::new(1 << 20),
+            ..all
+        };
+        let driver =
+            Driver::Sender { jitter: Frac::ZERO, wait: Wait::Nothing, over_provisioning: None, batches: false };
+        assert_eq!(credits_of(none), Credits { driver, early_start: false, send_buffer: Some(1 << 20) });
+        let mut law = FlashPass::new(&WAN, none);
+        law.on_notification(&credits(&law, 1_000, 0));
+        assert_eq!(law.credit_rate(), none.max_rate);
+        let timed = Params { wait: Span::from_ms(40), ..all };
+        let Driver::Sender { wait, .. } = credits_of(timed).driver else { panic!() };
+        assert_eq!(wait, Wait::For(Span::from_ms(40)));
+    }
+
+    proptest! {
+        #[test]
+        fn the_rate_stays_within_bounds(rounds in proptest::collection::vec((0..2_000u64, 0..2_000u64), 0..100)) {
+            let mut law = FlashPass::new(&PATH, Params::for_path(&PATH));
+            for (sent, returned) in rounds {
+                let before = law.credit_rate();
+                law.on_notification(&credits(&law, sent, returned));
+                let rate = law.credit_rate();
+                prop_assert!(rate <= law.params.max_rate && rate >= law.floor);
+                // What comes back whole never slows; what is lost whole never speeds up.
+                prop_assert!(returned < sent || rate >= before);
+                prop_assert!(sent == 0 || returned > 0 || rate <= before);
+            }
+        }
+    }
+}

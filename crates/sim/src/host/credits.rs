@@ -1,0 +1,487 @@
+//! Credits at hosts: a host's own credit queue, who acts when, and the packets of both ends ([`flow::credits`]).
+//!
+//! A host's card is pulled and holds no queue, so the credit queue of its port lies here: credits and emulation packets pass
+//! it, and then go to the card at once, like acknowledgements. An emulation packet is stamped when it passes: its data
+//! leaves `T_wait` after that. All else that credits need, requests, stops, echoes and probes, goes to the card directly.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+use fabric::{CreditGate, CreditParams, Offered};
+use flow::Segment;
+use flow::Sender;
+use flow::credits::{CreditStats, Crediting, Echo, Echoing, Scheduled, Signal};
+use laws::credits::{CREDIT_SIZE, Driver};
+use laws::{Acted, ControlLaw, Path};
+use units::{Span, Time};
+
+use super::policy::credit_config;
+use super::receiving::{DONE, last_acknowledgement};
+use super::sending::Active;
+use super::{Context, HostState, Hosts, NO_SLOT, Wire};
+use crate::outcome::FlowOutcome;
+use crate::packet::{Kind, Packet, Report};
+use crate::setup::{FlowSpec, Setup};
+
+/// Bytes that each further time stamp adds to an echo.
+const STAMP: u32 = 4;
+
+/// What a host keeps for credits.
+#[derive(Default)]
+pub(super) struct HostCredits {
+    queue: CreditGate<Packet>,
+    drops: u64,
+    /// (time, flow, end) of ends that want to act; outdated where they have asked for an earlier time.
+    agenda: BinaryHeap<Reverse<(u64, u32, End)>>,
+}
+
+/// An end of a flow.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum End {
+    Sender,
+    Receiver,
+}
+
+/// The sending end.
+pub(super) struct Credited {
+    pub(super) scheduled: Scheduled,
+    /// When it acts; `u64::MAX` if nothing calls for it.
+    called_ps: u64,
+    /// The credit of the packet that was taken last, and whether credits are the receiver's.
+    credit: Option<u32>,
+    by_receiver: bool,
+}
+
+/// The receiving end.
+pub(super) struct Answering<L> {
+    part: Part<L>,
+    called_ps: u64,
+    /// Of the packets that it sends.
+    template: Packet,
+}
+
+enum Part<L> {
+    Credits(Crediting<L>),
+    Echoes(Echoing),
+}
+
+/// What was counted of a flow elsewhere than at its sender.
+#[derive(Clone, Copy, Default, Debug)]
+pub struct Elsewhere {
+    credits: CreditStats,
+    acted: Acted,
+}
+
+impl Elsewhere {
+    /// Adds it to the flow's outcome.
+    pub fn add_to(&self, flow: &mut FlowOutcome) {
+        flow.credits.add(&self.credits);
+        flow.acted.increases += self.acted.increases;
+        flow.acted.cuts += self.acted.cuts;
+        flow.acted.loss_cuts += self.acted.loss_cuts;
+        flow.acted.emergencies += self.acted.emergencies;
+    }
+}
+
+impl Credited {
+    pub(super) fn new(scheduled: Scheduled) -> Self {
+        let by_receiver = matches!(scheduled.driver(), Driver::Receiver { .. });
+        Self { scheduled, called_ps: u64::MAX, credit: None, by_receiver }
+    }
+
+    /// Takes the packet that was allowed.
+    pub(super) fn take<L: ControlLaw>(&mut self, sender: &mut Sender<L>, now: Time) -> Segment {
+        let taken = self.scheduled.take(sender, now);
+        self.credit = taken.credit;
+        taken.segment
+    }
+}
+
+impl<L: ControlLaw> Active<L> {
+    fn credited(&mut self) -> Option<&mut Credited> {
+        self.edge.as_mut()?.credited.as_mut()
+    }
+
+    /// What it sends beside data at `now`, one at a time.
+    fn act(&mut self, now: Time) -> Option<Signal> {
+        self.edge.as_mut()?.credited.as_mut()?.scheduled.act(&mut self.sender, now)
+    }
+
+    /// Says in a packet which credit lets it go, or that none does.
+    pub(super) fn label(&mut self, packet: &mut Packet) {
+        let Some(credited) = self.credited() else { return };
+        match credited.credit {
+            Some(number) if credited.by_receiver => packet.cumulative = number.wrapping_add(1),
+            Some(_) => {}
+            None => packet.set_expendable(true),
+        }
+    }
+
+    pub(super) fn credit_stats(&self, complete: bool) -> CreditStats {
+        let credited = self.edge.as_ref().and_then(|edge| edge.credited.as_ref());
+        credited.map_or(CreditStats::default(), |it| {
+            if complete { it.scheduled.final_stats() } else { *it.scheduled.stats() }
+        })
+    }
+
+    /// A packet to the receiver that is no data.
+    fn signal(&self, kind: Kind, now: Time, setup: &Setup) -> Packet {
+        let mut packet = Packet {
+            time_ps: now.ps(),
+            flow: self.flow,
+            dst: self.dst,
+            entropy: self.sender.entropy(0, 1),
+            size: if kind == Kind::Emulation { CREDIT_SIZE as u16 } else { setup.host.ack_size as u16 },
+            ..Packet::default()
+        };
+        packet.classify(kind, self.class);
+        packet
+    }
+}
+
+impl HostState {
+    /// A sending end may want to act at another time.
+    #[inline]
+    pub(super) fn call<L: ControlLaw>(&mut self, active: &mut Active<L>, now: Time) {
+        let (flow, sender) = (active.flow, &mut active.sender);
+        let Some(credited) = active.edge.as_mut().and_then(|edge| edge.credited.as_mut()) else { return };
+        let next_ps = credited.scheduled.next_action(sender, now).ps();
+        if next_ps < credited.called_ps {
+            credited.called_ps = next_ps;
+            self.put_down(next_ps, flow, End::Sender);
+        }
+    }
+
+    fn put_down(&mut self, time_ps: u64, flow: u32, end: End) {
+        self.credits.get_or_insert_default().agenda.push(Reverse((time_ps, flow, end)));
+        self.alarm_ps = self.alarm_ps.min(time_ps);
+    }
+
+    /// A credit or an emulation packet comes to the host's queue at `now`. Returned if it leaves at once.
+    fn offer(&mut self, packet: Packet, setup: &Setup) -> Option<Packet> {
+        let Some(params) = setup.network.port(self.uplink).credits() else { return Some(packet) };
+        let credits = self.credits.get_or_insert_default();
+        match credits.queue.offer(params, self.now_ps, packet, packet.size.into(), packet.is_expendable()) {
+            Offered::Leaves(packet) => return Some(packet),
+            Offered::Waits => {
+                let next_ps = credits.queue.eligible_ps(params).unwrap_or(u64::MAX);
+                self.alarm_ps = self.alarm_ps.min(next_ps);
+            }
+            Offered::Refused(_) => credits.drops += 1,
+        }
+        None
+    }
+
+    /// The first that waits in the host's queue, if it may leave now.
+    fn release(&mut self, params: &CreditParams) -> Option<Packet> {
+        let queue = &mut self.credits.as_mut()?.queue;
+        queue.eligible_ps(params).filter(|&time_ps| time_ps <= self.now_ps)?;
+        queue.pop(params, self.now_ps).map(|(packet, _)| packet)
+    }
+
+    /// A credit or an emulation packet leaves the host's queue.
+    fn depart(&mut self, mut packet: Packet, setup: &Setup, wire: &mut impl Wire) {
+        packet.time_ps = self.now_ps;
+        if packet.kind() == Kind::Emulation {
+            let src = setup.flows[packet.flow as usize].src;
+            packet.cumulative = setup.clock_ns(src, Time::from_ps(self.now_ps));
+        }
+        self.answer(packet, Report::NONE, wire);
+    }
+
+    /// When credits next want the host; `u64::MAX` if never.
+    fn next_credit_ps(&self, setup: &Setup) -> u64 {
+        let Some(credits) = &self.credits else { return u64::MAX };
+        let params = setup.network.port(self.uplink).credits();
+        let queue_ps = params.and_then(|params| credits.queue.eligible_ps(params)).unwrap_or(u64::MAX);
+        credits.agenda.peek().map_or(u64::MAX, |Reverse((time, ..))| *time).min(queue_ps)
+    }
+}
+
+impl<L> Hosts<L> {
+    /// Credits that a host's own queue had no room for.
+    pub fn credit_drops(&self, host: usize) -> u64 {
+        self.states[host].credits.as_ref().map_or(0, |credits| credits.drops)
+    }
+}
+
+impl<L: ControlLaw> Hosts<L> {
+    /// Does what is due of credits. Gives when more is.
+    pub(super) fn ring_credits(&mut self, host: usize, now: Time, setup: &Setup, wire: &mut impl Wire) -> u64 {
+        if self.states[host].credits.is_none() {
+            return u64::MAX;
+        }
+        if let Some(params) = setup.network.port(self.states[host].uplink).credits() {
+            while let Some(packet) = self.states[host].release(params) {
+                self.left(&packet, now);
+                self.states[host].depart(packet, setup, wire);
+            }
+        }
+        while let Some(credits) = &mut self.states[host].credits
+            && let Some(&Reverse((time_ps, flow, end))) = credits.agenda.peek()
+            && time_ps <= now.ps()
+        {
+            credits.agenda.pop();
+            match end {
+                End::Sender => self.act_as_sender(host, flow, time_ps, now, setup, wire),
+                End::Receiver => self.act_as_receiver(host, flow, time_ps, now, setup, wire),
+            }
+        }
+        self.states[host].next_credit_ps(setup)
+    }
+
+    /// An emulation packet leaves its host.
+    fn left(&mut self, packet: &Packet, now: Time) {
+        if packet.kind() != Kind::Emulation {
+            return;
+        }
+        if let Some(active) = self.sender(packet.flow)
+            && let Some(credited) = active.credited()
+        {
+            credited.scheduled.on_left(packet.seq, now);
+        }
+    }
+
+    fn sender(&mut self, flow: u32) -> Option<&mut Active<L>> {
+        let slot = self.sender_of[flow as usize];
+        if slot == NO_SLOT { None } else { self.senders[slot as usize].as_mut() }
+    }
+
+    fn act_as_sender(&mut self, host: usize, flow: u32, time_ps: u64, now: Time, setup: &Setup, wire: &mut impl Wire) {
+        let slot = self.sender_of[flow as usize];
+        let Some(active) = self.senders.get_mut(slot as usize).and_then(Option::as_mut) else { return };
+        let state = &mut self.states[host];
+        match active.credited() {
+            Some(credited) if credited.called_ps == time_ps => credited.called_ps = u64::MAX,
+            _ => return,
+        }
+        active.sample(now, &mut self.samples);
+        while let Some(signal) = active.act(now) {
+            match signal {
+                Signal::Request { packets } => {
+                    let packet = active.signal(Kind::Request, now, setup);
+                    state.answer(Packet { cumulative: packets, ..packet }, Report::NONE, wire);
+                }
+                Signal::Stop => state.answer(active.signal(Kind::Stop, now, setup), Report::NONE, wire),
+                Signal::Probe => state.answer(active.signal(Kind::Probe, now, setup), Report::NONE, wire),
+                Signal::Emulation { number, expendable } => {
+                    let mut packet = Packet { seq: number, ..active.signal(Kind::Emulation, now, setup) };
+                    packet.set_expendable(expendable);
+                    if let Some(packet) = state.offer(packet, setup) {
+                        state.depart(packet, setup, wire);
+                    }
+                }
+            }
+        }
+        state.call(active, now);
+    }
+
+    fn act_as_receiver(
+        &mut self,
+        host: usize,
+        flow: u32,
+        time_ps: u64,
+        now: Time,
+        setup: &Setup,
+        wire: &mut impl Wire,
+    ) {
+        let Some(it) = self.answering.get_mut(&flow).filter(|it| it.called_ps == time_ps) else { return };
+        it.called_ps = u64::MAX;
+        let state = &mut self.states[host];
+        match &mut it.part {
+            Part::Credits(crediting) => {
+                while let Some(number) = crediting.act(now) {
+                    let credit = it.template.about(Kind::Credit, CREDIT_SIZE);
+                    if let Some(packet) = state.offer(Packet { seq: number, time_ps: now.ps(), ..credit }, setup) {
+                        state.depart(packet, setup, wire);
+                    }
+                }
+            }
+            Part::Echoes(echoing) => {
+                if echoing.next_action() <= now
+                    && let Some(echo) = echoing.flush()
+                {
+                    state.answer(it.template.echo(echo, now), Report::NONE, wire);
+                }
+            }
+        }
+        state.call_back(flow, it);
+    }
+
+    /// A request, a stop or an emulation packet arrives.
+    pub(super) fn on_credit_signal<F: Fn(&FlowSpec, &Path) -> L>(
+        &mut self,
+        host: usize,
+        packet: &Packet,
+        context: &Context<F>,
+        wire: &mut impl Wire,
+    ) {
+        let (setup, now) = (context.setup, Time::from_ps(packet.time_ps));
+        let spec = &setup.flows[packet.flow as usize];
+        let complete = self.receiver_of[packet.flow as usize] == DONE;
+        if complete && packet.kind() == Kind::Emulation {
+            // The way of the data was kept free: its sender is told, whatever it does with that.
+            let echo = Echo { newest: packet.seq, map: 1 };
+            self.states[host].answer(Packet::back(packet, spec).echo(echo, now), Report::NONE, wire);
+        }
+        if complete {
+            // Who still asks has missed the last acknowledgements.
+            if packet.kind() == Kind::Request {
+                self.states[host].answer(last_acknowledgement(packet, spec, setup), Report::NONE, wire);
+            }
+            return;
+        }
+        let it = self.answering.entry(packet.flow).or_insert_with(|| {
+            let part = answering_part(packet.flow, spec, context);
+            Answering { part, called_ps: u64::MAX, template: Packet::back(packet, spec) }
+        });
+        match (&mut it.part, packet.kind()) {
+            (Part::Credits(crediting), Kind::Request) => crediting.on_request(now, packet.cumulative),
+            (Part::Credits(crediting), Kind::Stop) => crediting.stop(),
+            (Part::Echoes(echoing), Kind::Emulation) => {
+                let clock_ns = setup.clock_ns(spec.dst, now);
+                let delay = Span::from_ns(clock_ns.wrapping_sub(packet.cumulative).cast_signed().into());
+                for echo in echoing.on_emulation(now, packet.seq, delay).into_iter().flatten() {
+                    self.states[host].answer(it.template.echo(echo, now), Report::NONE, wire);
+                }
+            }
+            _ => {}
+        }
+        self.states[host].call_back(packet.flow, it);
+    }
+
+    /// Data arrives that answers a credit.
+    pub(super) fn on_scheduled(&mut self, packet: &Packet) {
+        if let Some(it) = self.answering.get_mut(&packet.flow)
+            && let Part::Credits(crediting) = &mut it.part
+        {
+            crediting.on_data(Time::from_ps(packet.time_ps), packet.cumulative - 1);
+        }
+    }
+
+    /// A flow's receiver has everything.
+    pub(super) fn end_answering(&mut self, host: usize, flow: u32, wire: &mut impl Wire) {
+        let Some(mut it) = self.answering.remove(&flow) else { return };
+        if let Part::Echoes(echoing) = &mut it.part
+            && let Some(echo) = echoing.flush()
+        {
+            let now = Time::from_ps(self.states[host].now_ps);
+            self.states[host].answer(it.template.echo(echo, now), Report::NONE, wire);
+        }
+        self.count(flow, &it);
+    }
+
+    /// Counts what a receiving end did.
+    fn count(&mut self, flow: u32, it: &Answering<L>) {
+        let Part::Credits(crediting) = &it.part else { return };
+        let (sent, acted) = crediting.stats();
+        let elsewhere = self.elsewhere.entry(flow).or_default();
+        elsewhere.credits.add(&CreditStats { sent, ..CreditStats::default() });
+        elsewhere.acted = acted;
+    }
+
+    /// The run ends.
+    pub(super) fn finish_answering(&mut self) {
+        for (flow, it) in std::mem::take(&mut self.answering) {
+            self.count(flow, &it);
+        }
+    }
+
+    /// Answers a probe, after all that was held back before it.
+    pub(super) fn answer_probe(&mut self, host: usize, packet: &Packet, setup: &Setup, wire: &mut impl Wire) {
+        let spec = &setup.flows[packet.flow as usize];
+        let cumulative = self.flush_now(host, packet.flow, setup, wire);
+        let mut answer = Packet::back(packet, spec).about(Kind::Probe, setup.host.ack_size);
+        answer.set_ack();
+        self.states[host].answer(Packet { cumulative, time_ps: packet.time_ps, ..answer }, Report::NONE, wire);
+    }
+
+    /// Credits come to their sender, or the answer to a probe.
+    pub(super) fn on_credits<F>(&mut self, host: usize, packet: &Packet, context: &Context<F>) {
+        let now = Time::from_ps(packet.time_ps);
+        let echo = Echo { newest: packet.seq, map: packet.cumulative };
+        let slot = self.sender_of[packet.flow as usize];
+        let Some(active) = self.senders.get_mut(slot as usize).and_then(Option::as_mut) else {
+            // They come too late to be of use.
+            let wasted = match packet.kind() {
+                Kind::Credit => 1,
+                Kind::Echo => echo.count().into(),
+                _ => 0,
+            };
+            let credits = CreditStats { received: wasted, wasted, ..CreditStats::default() };
+            self.elsewhere.entry(packet.flow).or_default().credits.add(&credits);
+            return;
+        };
+        active.sample(now, &mut self.samples);
+        let Some(credited) = active.edge.as_mut().and_then(|edge| edge.credited.as_mut()) else { return };
+        match packet.kind() {
+            Kind::Credit => credited.scheduled.on_credit(&mut active.sender, now, packet.seq),
+            Kind::Echo => credited.scheduled.on_echo(&mut active.sender, now, echo),
+            _ => credited.scheduled.on_probe_answer(&mut active.sender, now, packet.cumulative),
+        }
+        if active.sender.is_complete() {
+            self.complete(slot, now, context);
+        } else {
+            self.states[host].heard(slot, active, now);
+        }
+    }
+}
+
+impl HostState {
+    /// A receiving end may want to act at another time.
+    fn call_back<L: ControlLaw>(&mut self, flow: u32, it: &mut Answering<L>) {
+        let next = match &it.part {
+            Part::Credits(crediting) => crediting.next_action(),
+            Part::Echoes(echoing) => echoing.next_action(),
+        };
+        if next.is_set() && next.ps() < it.called_ps {
+            it.called_ps = next.ps();
+            self.put_down(next.ps(), flow, End::Receiver);
+        }
+    }
+}
+
+/// The receiving end of a flow, as its law says.
+fn answering_part<L: ControlLaw, F: Fn(&FlowSpec, &Path) -> L>(
+    flow: u32,
+    spec: &FlowSpec,
+    context: &Context<F>,
+) -> Part<L> {
+    let setup = context.setup;
+    let path = setup.law_path(spec);
+    let law = (context.make_law)(spec, &path);
+    let credits = law.credits();
+    match credits.map(|credits| credits.driver) {
+        Some(Driver::Receiver { jitter, stops_at_demand, .. }) => {
+            let salt = credits.map_or(0, |credits| credit_config(setup, flow, &path, credits).salt);
+            Part::Credits(Crediting::new(law, jitter, stops_at_demand, path.base_rtt, salt))
+        }
+        Some(Driver::Sender { batches, .. }) => {
+            let wait = credits.and_then(|credits| credit_config(setup, flow, &path, credits).wait());
+            Part::Echoes(Echoing::new(wait.filter(|_| batches)))
+        }
+        None => Part::Echoes(Echoing::new(None)),
+    }
+}
+
+impl Packet {
+    /// A packet back to where another came from, on its way as far as that hangs on entropy.
+    fn back(packet: &Self, spec: &FlowSpec) -> Self {
+        let mut back = Self { flow: packet.flow, dst: spec.src.0, entropy: packet.entropy, ..Self::default() };
+        back.classify(Kind::Transfer, packet.class());
+        back
+    }
+
+    /// The same, of a kind and a size.
+    fn about(mut self, kind: Kind, size: u32) -> Self {
+        self.classify(kind, self.class());
+        Self { size: size as u16, ..self }
+    }
+
+    /// The same as an echo.
+    fn echo(self, echo: Echo, now: Time) -> Self {
+        let size = CREDIT_SIZE + STAMP * (echo.count() - 1);
+        let packet = self.about(Kind::Echo, size);
+        Self { time_ps: now.ps(), seq: echo.newest, cumulative: echo.map, ..packet }
+    }
+}
