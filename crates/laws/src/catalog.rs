@@ -93,6 +93,11 @@ impl Kind {
         Self::ALL.into_iter().find(|kind| kind.info().name == name)
     }
 
+    /// Whether credits schedule its flows ([`ControlLaw::credits`](crate::ControlLaw::credits)).
+    pub const fn sends_credits(self) -> bool {
+        matches!(self, Self::ExpressPass | Self::FlashPass)
+    }
+
     /// What there is to say about it.
     pub const fn info(self) -> &'static LawInfo {
         match self {

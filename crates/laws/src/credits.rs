@@ -34,6 +34,8 @@ pub enum Driver {
     },
     /// The sender's emulation packets on the data's own path, echoed by the receiver (`FlashPass`).
     Sender {
+        /// As of a receiver's credits.
+        jitter: Frac,
         /// How data is timed.
         wait: Wait,
         /// The share of emulation packets that may be lost before those on their way do not cover the demand any more

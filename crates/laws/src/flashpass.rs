@@ -5,7 +5,7 @@
 //! Here is the rate of emulation packets; what is done with them is in the flow, as [`FlashPass::credits`] says. A loss of
 //! data says nothing to it: credits have scheduled what is sent.
 
-use units::{Frac, Rate, mul_div};
+use units::{Bytes, Frac, Rate, Span, mul_div};
 
 use crate::credits::{CREDIT_SIZE, Credits, DATA_HEADER, Driver, Wait};
 use crate::params::{parameters, range};
@@ -23,15 +23,17 @@ parameters! { path;
     /// Whether data waits until its exact time (`T + T_wait`); off: it leaves when its credit comes.
     timed: Switch = true, "on", false, true;
     /// That wait (`T_wait`); 0: the longest base RTT of the network and the longest waits of emulation packets on its way.
-    wait: Span = units::Span::ZERO, "0", units::Span::ZERO, range::LONG;
+    wait: Span = Span::ZERO, "0", Span::ZERO, range::LONG;
     /// Whether emulation packets beyond the demand are marked to be dropped first (over-provisioning).
     over_provisioning: Switch = true, "on", false, true;
     /// Whether the receiver answers several emulation packets at once where there is time.
     batches: Switch = true, "on", false, true;
+    /// How unevenly emulation packets are spaced: gaps are drawn from 1 minus to 1 plus this.
+    jitter: Fraction = Frac::millionths(100_000), "0.1", Frac::ZERO, Frac::ONE;
     /// Whether data leaves at line rate, without credits, for the first round trip (Aeolus).
     early_start: Switch = true, "on", false, true;
     /// What the application's send buffer holds, where the demand is read off there; 0: the flow's size is known.
-    send_buffer: Bytes = units::Bytes::ZERO, "0", units::Bytes::ZERO, range::WINDOW;
+    send_buffer: Bytes = Bytes::ZERO, "0", Bytes::ZERO, range::WINDOW;
 }
 
 /// The largest rate of credits on a path: 84/(84+1538) of its narrowest link with 1460 bytes of payload.
@@ -41,8 +43,8 @@ pub(crate) const fn credit_rate(path: &Path) -> Rate {
 }
 
 /// One credit in a round trip: the least rate of credits.
-pub(crate) fn slowest(rtt: units::Span) -> Rate {
-    Rate::of(units::Bytes::new(CREDIT_SIZE.into()), rtt)
+pub(crate) fn slowest(rtt: Span) -> Rate {
+    Rate::of(Bytes::new(CREDIT_SIZE.into()), rtt)
 }
 
 /// The law.
@@ -64,7 +66,7 @@ impl FlashPass {
     }
 
     /// The credits of a round trip are in: Algorithm 1.
-    fn on_round(&mut self, sent: u64, returned: u64) {
+    fn on_round(&mut self, sent: u64, returned: u64, elapsed: Span) {
         if sent == 0 || !self.params.feedback {
             return;
         }
@@ -75,7 +77,10 @@ impl FlashPass {
         let before = self.rate;
         if loss > max_target_loss {
             // cur_rate = cur_rate * (1 - loss_rate) * (1 + min_target_loss)                       (line 4)
-            self.rate = self.rate.scaled(kept).scaled(Frac::ONE + min_target_loss);
+            // The rate of those packets, that is, times (1 - loss_rate): the rate at which credits came. In the round
+            // after a cut the losses are still those of the rate before, and must not cut again.
+            let came = Rate::of(Bytes::new(u64::from(CREDIT_SIZE).saturating_mul(returned)), elapsed);
+            self.rate = self.rate.min(came.scaled(Frac::ONE + min_target_loss));
         } else if loss < min_target_loss {
             // cur_rate = cur_rate * (1 + max_target_loss)                                         (line 6)
             self.rate = self.rate.scaled(Frac::ONE + max_target_loss);
@@ -92,8 +97,8 @@ impl ControlLaw for FlashPass {
     fn on_loss(&mut self, _: &Loss) {}
 
     fn on_notification(&mut self, notification: &Notification) {
-        if let Notification::Credits { sent, returned, .. } = *notification {
-            self.on_round(sent, returned);
+        if let Notification::Credits { sent, returned, elapsed, .. } = *notification {
+            self.on_round(sent, returned, elapsed);
         }
     }
 
@@ -113,7 +118,7 @@ impl ControlLaw for FlashPass {
         };
         let over_provisioning = params.over_provisioning.then_some(params.max_target_loss);
         Some(Credits {
-            driver: Driver::Sender { wait, over_provisioning, batches: params.batches },
+            driver: Driver::Sender { jitter: params.jitter, wait, over_provisioning, batches: params.batches },
             early_start: params.early_start,
             send_buffer: (!params.send_buffer.is_zero()).then_some(params.send_buffer.get()),
         })
@@ -137,7 +142,6 @@ mod tests {
     use super::*;
     use crate::testbed::PATH;
     use proptest::prelude::*;
-    use units::{Bytes, Span};
 
     /// 10 Gb/s, 40 ms, 1460 bytes of payload.
     const WAN: Path = Path {
@@ -147,8 +151,10 @@ mod tests {
         mss: Bytes::new(1_460),
     };
 
-    fn credits(sent: u64, returned: u64) -> Notification<'static> {
-        Notification::Credits { sent, returned, elapsed: Span::from_ms(40), rtt: Span::from_ms(40) }
+    /// A round in which so many were sent at the law's rate.
+    fn credits(law: &FlashPass, sent: u64, returned: u64) -> Notification<'static> {
+        let elapsed = law.rate.time_for(Bytes::new(84 * sent));
+        Notification::Credits { sent, returned, elapsed, rtt: Span::from_ms(40) }
     }
 
     #[test]
@@ -157,7 +163,8 @@ mod tests {
         // 10^10 * 84 / 1622.
         assert_eq!(law.credit_rate(), Rate::from_bps(517_879_161));
         let mut after = |sent, returned| {
-            law.on_notification(&credits(sent, returned));
+            let round = credits(&law, sent, returned);
+            law.on_notification(&round);
             law.credit_rate().bps()
         };
         // A loss of 1/2: * 0.5 * 1.01; fractions are rounded down.
@@ -176,11 +183,22 @@ mod tests {
         assert_eq!(law.acted(), Acted { increases: 8, cuts: 2, ..Acted::default() });
     }
 
+    /// Half of 1000 packets is lost, and half of the 1000 that had left when that was known: one cut.
+    #[test]
+    fn a_loss_is_answered_once() {
+        let mut law = FlashPass::new(&WAN, Params::for_path(&WAN));
+        let round = credits(&law, 1_000, 500);
+        law.on_notification(&round);
+        let cut = law.credit_rate();
+        law.on_notification(&round);
+        assert_eq!((law.credit_rate(), law.acted().cuts), (cut, 1));
+    }
+
     #[test]
     fn parts_are_switched_off() {
         let all = Params::for_path(&WAN);
         let credits_of = |params| FlashPass::new(&WAN, params).credits().unwrap();
-        let Driver::Sender { wait, over_provisioning, batches } = credits_of(all).driver else { panic!() };
+        let Driver::Sender { wait, over_provisioning, batches, .. } = credits_of(all).driver else { panic!() };
         assert_eq!((wait, over_provisioning, batches), (Wait::Longest, Some(all.max_target_loss), true));
         assert!(credits_of(all).early_start && credits_of(all).send_buffer.is_none());
         let none = Params {
@@ -188,14 +206,16 @@ mod tests {
             timed: false,
             over_provisioning: false,
             batches: false,
+            jitter: Frac::ZERO,
             early_start: false,
             send_buffer: Bytes::new(1 << 20),
             ..all
         };
-        let driver = Driver::Sender { wait: Wait::Nothing, over_provisioning: None, batches: false };
+        let driver =
+            Driver::Sender { jitter: Frac::ZERO, wait: Wait::Nothing, over_provisioning: None, batches: false };
         assert_eq!(credits_of(none), Credits { driver, early_start: false, send_buffer: Some(1 << 20) });
         let mut law = FlashPass::new(&WAN, none);
-        law.on_notification(&credits(1_000, 0));
+        law.on_notification(&credits(&law, 1_000, 0));
         assert_eq!(law.credit_rate(), none.max_rate);
         let timed = Params { wait: Span::from_ms(40), ..all };
         let Driver::Sender { wait, .. } = credits_of(timed).driver else { panic!() };
@@ -208,7 +228,7 @@ mod tests {
             let mut law = FlashPass::new(&PATH, Params::for_path(&PATH));
             for (sent, returned) in rounds {
                 let before = law.credit_rate();
-                law.on_notification(&credits(sent, returned));
+                law.on_notification(&credits(&law, sent, returned));
                 let rate = law.credit_rate();
                 prop_assert!(rate <= law.params.max_rate && rate >= law.floor);
                 // What comes back whole never slows; what is lost whole never speeds up.

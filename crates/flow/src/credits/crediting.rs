@@ -3,18 +3,17 @@
 
 use alloc::collections::VecDeque;
 
-use laws::credits::CREDIT_SIZE;
 use laws::{Acted, ControlLaw, Notification};
-use units::{Bytes, Frac, Span, Time, mix64, mul_div};
+use units::{Frac, Span, Time};
+
+use super::Jitter;
 
 /// The receiver's part of a flow whose receiver sends credits, under the law `L`.
 #[derive(Debug)]
 pub struct Crediting<L> {
     law: L,
-    jitter: Frac,
+    jitter: Jitter,
     stops_at_demand: bool,
-    /// What the jitter hangs on.
-    salt: u64,
     active: bool,
     next: Time,
     /// Credits that may still be sent, where there is a limit.
@@ -37,9 +36,8 @@ impl<L: ControlLaw> Crediting<L> {
     pub fn new(law: L, jitter: Frac, stops_at_demand: bool, base_rtt: Span, salt: u64) -> Self {
         Self {
             law,
-            jitter,
+            jitter: Jitter { most: jitter, salt },
             stops_at_demand,
-            salt,
             active: false,
             next: Time::NEVER,
             left: 0,
@@ -115,16 +113,8 @@ impl<L: ControlLaw> Crediting<L> {
         if self.stops_at_demand && self.left == 0 {
             self.stop();
         } else {
-            self.next = now + self.gap(number);
+            self.next = now + self.jitter.gap(self.law.credit_rate(), number);
         }
         Some(number)
-    }
-
-    /// The time to the next credit: even gaps times a number between 1 - jitter and 1 + jitter.
-    fn gap(&self, number: u32) -> Span {
-        let even = self.law.credit_rate().time_for(Bytes::new(CREDIT_SIZE.into()));
-        let chance = Frac::from_bits(mix64(self.salt ^ u64::from(number)) >> 32);
-        let factor = self.jitter.complement() + self.jitter * chance + self.jitter * chance;
-        Span::from_ps(mul_div(even.unsigned_ps(), factor.bits(), Frac::ONE.bits()).max(1).cast_signed())
     }
 }

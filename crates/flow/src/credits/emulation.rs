@@ -3,10 +3,9 @@
 
 use alloc::collections::VecDeque;
 
-use laws::credits::CREDIT_SIZE;
-use units::{Bytes, Frac, Rate, Span, Time};
+use units::{Frac, Rate, Span, Time};
 
-use super::Echo;
+use super::{CreditConfig, Echo, Jitter};
 
 /// A round of emulation packets that is over: how many, how many came back, how long it took.
 pub(super) type Round = (u64, u64, Span);
@@ -17,6 +16,7 @@ pub(super) struct Emulation {
     wait: Option<Span>,
     /// After this time an emulation packet is not waited for any more.
     given_up: Span,
+    jitter: Jitter,
     /// `max_target_loss`, where over-provisioning is on.
     over_provisioning: Option<Frac>,
     next: Time,
@@ -25,18 +25,23 @@ pub(super) struct Emulation {
     /// When each left whose fate is not known, the first of them number `first`.
     out: VecDeque<Time>,
     first: u32,
-    /// The round is over when the fate of all below is known.
+    /// The round is over when the fate of all below is known: of one that left after it began.
     round_end: u32,
     round_began: Time,
+    /// Of the round: emulation packets whose fate became known, and those of them that came back.
     sent: u64,
     returned: u64,
+    /// Whether credits could come from the round's beginning on.
+    judged: bool,
 }
 
 impl Emulation {
-    pub(super) fn new(wait: Option<Span>, longest: Span, over_provisioning: Option<Frac>, now: Time) -> Self {
+    pub(super) fn new(config: &CreditConfig, over_provisioning: Option<Frac>, jitter: Jitter, now: Time) -> Self {
+        let (wait, longest) = (config.wait(), config.longest);
         Self {
             wait,
             given_up: wait.unwrap_or(longest).max(longest),
+            jitter,
             over_provisioning,
             next: now,
             number: 0,
@@ -46,6 +51,7 @@ impl Emulation {
             round_began: now,
             sent: 0,
             returned: 0,
+            judged: false,
         }
     }
 
@@ -60,13 +66,16 @@ impl Emulation {
         while self.out.front().is_some_and(|&left| left + self.given_up < now) {
             self.settle(false);
         }
+        if self.out.is_empty() {
+            self.begin_round(now, false);
+        }
         // C_expected >= E_out * (1 - max_target_loss)                                             (eq. 2)
         let expected = |loss: Frac| loss.complement().of(self.out.len() as u64);
         let expendable = self.over_provisioning.is_some_and(|loss| expected(loss) >= uncovered.into());
         let number = self.number;
         self.number += 1;
         self.out.push_back(now);
-        self.next = now + rate.time_for(Bytes::new(CREDIT_SIZE.into()));
+        self.next = now + self.jitter.gap(rate, number);
         (number, expendable)
     }
 
@@ -86,14 +95,20 @@ impl Emulation {
         Some(left)
     }
 
+    /// A round begins with the next emulation packet.
+    fn begin_round(&mut self, now: Time, judged: bool) {
+        (self.sent, self.returned, self.judged) = (0, 0, judged);
+        (self.round_began, self.round_end) = (now, self.number + 1);
+    }
+
     /// An echo comes: `credit` is called with each credit's number and the time for which it is meant. Emulation packets
-    /// and echoes keep their order, so what is older and not echoed is lost. Gives the round if it is over.
+    /// and echoes keep their order, so what is older and not echoed is lost. Gives the round if it is over and judged.
     pub(super) fn on_echo(&mut self, now: Time, echo: Echo, mut credit: impl FnMut(u32, Time)) -> Option<Round> {
         // What had been given up comes after all: nothing is known of its time any more.
         for back in (0..32u32).rev().filter(|back| echo.map >> back & 1 != 0) {
             let number = echo.newest.wrapping_sub(back);
             if number < self.first {
-                credit(number, now);
+                credit(number, Time::ZERO);
             }
         }
         while self.first <= echo.newest {
@@ -108,7 +123,8 @@ impl Emulation {
             return None;
         }
         let round = (self.sent, self.returned, now.since(self.round_began));
-        (self.sent, self.returned, self.round_began, self.round_end) = (0, 0, now, self.number + 1);
-        Some(round)
+        let judged = self.judged;
+        self.begin_round(now, true);
+        judged.then_some(round)
     }
 }

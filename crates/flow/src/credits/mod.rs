@@ -14,9 +14,10 @@ mod requests;
 
 use alloc::collections::VecDeque;
 
+use laws::credits::CREDIT_SIZE;
 use laws::credits::{Credits, Driver, Wait};
 use laws::{ControlLaw, Notification};
-use units::{Rate, Span, Time};
+use units::{Bytes, Frac, Rate, Span, Time, mix64, mul_div};
 
 pub use crediting::Crediting;
 pub use echoing::{Echo, Echoing};
@@ -41,6 +42,8 @@ pub struct CreditConfig {
     pub mss: u32,
     /// Header of a data packet.
     pub header: u32,
+    /// What makes the flow's jitter another than that of other flows.
+    pub salt: u64,
 }
 
 impl CreditConfig {
@@ -51,6 +54,23 @@ impl CreditConfig {
             Driver::Sender { wait: Wait::For(span), .. } => Some(span),
             Driver::Sender { wait: Wait::Nothing, .. } | Driver::Receiver { .. } => None,
         }
+    }
+}
+
+/// How unevenly credits are spaced, so that flows of one rate do not fall in step and one of them finds every queue full.
+#[derive(Clone, Copy, Debug)]
+struct Jitter {
+    most: Frac,
+    salt: u64,
+}
+
+impl Jitter {
+    /// The time from credit `number` to the next one: that of an even pace times a number between 1 - most and 1 + most.
+    fn gap(self, rate: Rate, number: u32) -> Span {
+        let even = rate.time_for(Bytes::new(CREDIT_SIZE.into()));
+        let chance = Frac::from_bits(mix64(self.salt ^ u64::from(number)) >> 32);
+        let factor = self.most.complement() + self.most * chance + self.most * chance;
+        Span::from_ps(mul_div(even.unsigned_ps(), factor.bits(), Frac::ONE.bits()).max(1).cast_signed())
     }
 }
 
@@ -146,9 +166,12 @@ impl Scheduled {
     /// A flow that starts at `now`.
     pub fn new(config: CreditConfig, now: Time) -> Self {
         let side = match config.credits.driver {
-            Driver::Sender { over_provisioning, .. } => {
-                Side::Emulates(Emulation::new(config.wait(), config.longest, over_provisioning, now))
-            }
+            Driver::Sender { over_provisioning, jitter, .. } => Side::Emulates(Emulation::new(
+                &config,
+                over_provisioning,
+                Jitter { most: jitter, salt: config.salt },
+                now,
+            )),
             Driver::Receiver { retry, .. } => Side::Asks(Requests::new(retry, now)),
         };
         Self {
@@ -282,7 +305,11 @@ impl Scheduled {
         let round = emulation.on_echo(now, echo, |number, due| {
             stats.received += 1;
             stats.late += u64::from(due < now);
-            hand.push_back(Held { due, number });
+            if due < now {
+                hand.push_front(Held { due, number });
+            } else {
+                hand.push_back(Held { due, number });
+            }
         });
         if let Some((sent, returned, elapsed)) = round {
             let rtt = sender.smoothed_rtt();

@@ -1,1 +1,231 @@
+//! Both ends by hand: 10 Gb/s, a round trip of 1 ms, packets of 1460 bytes of payload.
 
+extern crate std;
+
+use super::*;
+use crate::{FlowConfig, Recovery};
+use laws::catalog::{Kind, Value as Setting, build};
+use laws::{Law, Path};
+use std::vec::Vec;
+
+const PATH: Path = Path {
+    base_rtt: Span::from_ms(1),
+    intra_rtt: Span::from_ms(1),
+    line_rate: Rate::from_gbps(10),
+    mss: Bytes::new(1_460),
+};
+
+fn flow(kind: Kind, packets: u64, settings: &[(&str, Setting)]) -> (Scheduled, Sender<Law>) {
+    let law = build(kind, &PATH, settings).unwrap();
+    let config = CreditConfig {
+        credits: law.credits().unwrap(),
+        longest: Span::from_us(1_200),
+        base_rtt: PATH.base_rtt,
+        line_rate: PATH.line_rate,
+        mss: 1_460,
+        header: 78,
+        salt: 7,
+    };
+    let sender = Sender::new(
+        FlowConfig {
+            size: Bytes::new(packets * 1_460),
+            mss: 1_460,
+            base_rtt: PATH.base_rtt,
+            reordering: Span::from_us(250),
+            rto_min: Span::from_ms(2),
+            rto_max: Span::from_s(4),
+            timeouts_cut: true,
+            recovery: Recovery::Selective,
+            paced_header: 0,
+            overshoots: false,
+            catches_up: true,
+        },
+        law,
+        Time::ZERO,
+    );
+    (Scheduled::new(config, Time::ZERO), sender)
+}
+
+const EVEN: (&str, Setting) = ("jitter", Setting::Fraction(Frac::ZERO));
+const LATE_START: (&str, Setting) = ("early_start", Setting::Switch(false));
+
+/// What is sent beside data from `now` up to `until`: (time, what).
+fn act(flow: &mut Scheduled, sender: &mut Sender<Law>, mut now: Time, until: Time) -> Vec<(Time, Signal)> {
+    let mut said = Vec::new();
+    loop {
+        now = now.max(flow.next_action(sender, now));
+        if now > until {
+            return said;
+        }
+        while let Some(signal) = flow.act(sender, now) {
+            said.push((now, signal));
+        }
+    }
+}
+
+/// Ten packets: an emulation packet every 1297.6 ns. With 12 on their way 12 * 0.9 = 10.8 credits are expected, with 11 it
+/// is 9.9: the first 12 are ordinary. Their echo covers the flow and ends them; data leaves 1200 us after each.
+#[test]
+fn emulation_packets_are_ordinary_until_those_on_their_way_cover_the_demand() {
+    let (mut flow, mut sender) = flow(Kind::FlashPass, 10, &[EVEN, LATE_START]);
+    let said = act(&mut flow, &mut sender, Time::ZERO, Time::from_us(20));
+    assert_eq!(said.len(), 16);
+    for (index, &(at, signal)) in (0u32..).zip(&said) {
+        assert_eq!(signal, Signal::Emulation { number: index, expendable: index >= 12 });
+        // The law's rate is cut to whole bits a second, so a gap is 1297.6 ns and under a picosecond.
+        assert!(at.ps().abs_diff(u64::from(index) * 1_297_600) <= u64::from(index), "{index} at {at}");
+    }
+    assert_eq!(flow.poll(&mut sender, Time::from_us(20)), SendState::Blocked);
+    // The host's queue held number 1 back.
+    flow.on_left(1, Time::from_us(3));
+    // 0 to 9 but for 5 came; then 10 and 11.
+    flow.on_echo(&mut sender, Time::from_us(1_020), Echo { newest: 9, map: 0b11_1110_1111 });
+    flow.on_echo(&mut sender, Time::from_us(1_030), Echo { newest: 10, map: 1 });
+    assert_eq!(flow.next_action(&mut sender, Time::from_us(1_030)), Time::NEVER);
+    let first = Time::from_us(1_200);
+    assert_eq!(flow.poll(&mut sender, Time::from_us(1_030)), SendState::At(first));
+    assert_eq!(flow.poll(&mut sender, first), SendState::Now);
+    assert_eq!(flow.take(&mut sender, first).credit, Some(0));
+    assert_eq!(flow.poll(&mut sender, first), SendState::At(Time::from_us(1_203)));
+    // An echo that is late: its data leaves at once, and first.
+    flow.on_echo(&mut sender, Time::from_us(1_300), Echo { newest: 13, map: 1 });
+    let sent: Vec<_> = (0..9).map(|_| flow.take(&mut sender, Time::from_us(1_300)).credit.unwrap()).collect();
+    assert_eq!(sent, [13, 1, 2, 3, 4, 6, 7, 8, 9]);
+    // One credit is left and nothing to send.
+    assert_eq!(flow.poll(&mut sender, Time::from_us(1_300)), SendState::Blocked);
+    let stats = flow.stats();
+    assert_eq!((stats.sent, stats.received, stats.used, stats.wasted, stats.late), (16, 11, 10, 1, 1));
+    assert_eq!(stats.over_provisioned, 4);
+}
+
+/// A round is over when the fate is known of a packet that left after it began: the law hears of all since the last one.
+/// The first round has no credits to be judged by.
+#[test]
+fn rounds_are_counted_in_emulation_packets() {
+    let (mut flow, mut sender) = flow(Kind::FlashPass, 10_000, &[EVEN, LATE_START]);
+    let us = Time::from_us;
+    let rate = |sender: &Sender<Law>| sender.law().credit_rate().bps();
+    let full = rate(&sender);
+    // 771 leave in the first millisecond. That number 0 came back ends the first round.
+    act(&mut flow, &mut sender, Time::ZERO, us(1_000));
+    flow.on_echo(&mut sender, us(1_000), Echo { newest: 0, map: 1 });
+    // Every second of them comes back. The round ends with number 771, the first that left in it.
+    act(&mut flow, &mut sender, us(1_000), us(1_100));
+    for newest in (2..=770).step_by(2) {
+        flow.on_echo(&mut sender, us(1_100), Echo { newest, map: 1 });
+        assert_eq!(rate(&sender), full, "{newest}");
+    }
+    flow.on_echo(&mut sender, us(2_000), Echo { newest: 772, map: 1 });
+    // 386 of 772 in a millisecond: 84 * 8 * 386 * 1000 bits a second, and a hundredth.
+    assert!(rate(&sender).abs_diff(259_392_000 / 100 * 101) <= 10, "{}", rate(&sender));
+}
+
+#[test]
+fn an_early_start_ends_with_its_round_trip_and_a_probe() {
+    let (mut flow, mut sender) = flow(Kind::FlashPass, 10_000, &[EVEN]);
+    let mut now = Time::ZERO;
+    while let State::At(next) | State::Now(next) = state(&mut flow, &mut sender, now) {
+        now = next;
+        assert_eq!(flow.take(&mut sender, now).credit, None);
+    }
+    // 1538 bytes last 1230.4 ns: 813 in a millisecond.
+    assert_eq!(flow.stats().unscheduled, 813);
+    let said = act(&mut flow, &mut sender, Time::from_ms(1), Time::from_us(1_001));
+    let probes: Vec<_> = said.iter().filter(|(_, signal)| *signal == Signal::Probe).collect();
+    assert_eq!(probes, [&(Time::from_ms(1), Signal::Probe)]);
+    // Of all that left nothing was acknowledged: it is lost, and waits for credits.
+    flow.on_probe_answer(&mut sender, Time::from_us(2_000), 0);
+    assert!(sender.has_lost() && sender.waiting() == 10_000);
+}
+
+/// [`SendState`] with the time at which a packet may go.
+enum State {
+    Now(Time),
+    At(Time),
+    Never,
+}
+
+fn state(flow: &mut Scheduled, sender: &mut Sender<Law>, now: Time) -> State {
+    match flow.poll(sender, now) {
+        SendState::Now => State::Now(now),
+        SendState::At(at) => State::At(at),
+        SendState::Blocked => State::Never,
+    }
+}
+
+/// A request at once; a stop once the credits of a round trip are as many as packets are left; again a round trip later.
+#[test]
+fn a_sender_asks_and_stops() {
+    let (mut flow, mut sender) = flow(Kind::ExpressPass, 4, &[]);
+    assert_eq!(
+        act(&mut flow, &mut sender, Time::ZERO, Time::from_ms(99)),
+        [(Time::ZERO, Signal::Request { packets: 4 })]
+    );
+    let again = Time::from_ms(100);
+    assert_eq!(flow.act(&mut sender, again), Some(Signal::Request { packets: 4 }));
+    let mut credit = |us, number| {
+        let now = Time::from_us(us);
+        flow.on_credit(&mut sender, now, number);
+        let taken = (flow.poll(&mut sender, now) == SendState::Now).then(|| flow.take(&mut sender, now).credit);
+        (taken, flow.act(&mut sender, now))
+    };
+    assert_eq!(credit(101_000, 0), (Some(Some(0)), None));
+    // Two are left, and two came within a round trip.
+    assert_eq!(credit(101_010, 1), (Some(Some(1)), Some(Signal::Stop)));
+    assert_eq!(credit(101_020, 3), (Some(Some(3)), None));
+    assert_eq!(credit(101_030, 4), (Some(Some(4)), None));
+    assert_eq!(credit(101_040, 5), (None, None));
+    assert_eq!(credit(102_011, 6), (None, Some(Signal::Stop)));
+    let stats = flow.stats();
+    assert_eq!((stats.received, stats.used, stats.wasted), (6, 4, 2));
+}
+
+/// Echoes wait for half of what is left of T_wait, or for 32; a gap of more than the map holds sends what is held.
+#[test]
+fn echoes_are_batched_while_there_is_time() {
+    let mut echoing = Echoing::new(Some(Span::from_us(1_200)));
+    let delay = Span::from_us(500);
+    assert_eq!(echoing.on_emulation(Time::from_us(500), 0, delay), [None, None]);
+    assert_eq!(echoing.next_action(), Time::from_us(600));
+    assert_eq!(echoing.on_emulation(Time::from_us(510), 3, delay), [None, None]);
+    assert_eq!(echoing.next_action(), Time::from_us(600));
+    let held = Echo { newest: 3, map: 0b1001 };
+    assert_eq!(echoing.on_emulation(Time::from_us(520), 34, delay), [Some(held), None]);
+    assert_eq!(echoing.flush(), Some(Echo { newest: 34, map: 1 }));
+    for number in 40..71 {
+        assert_eq!(echoing.on_emulation(Time::from_us(530), number, delay), [None, None]);
+    }
+    let full = Echo { newest: 71, map: u32::MAX };
+    assert_eq!(echoing.on_emulation(Time::from_us(540), 71, delay), [None, Some(full)]);
+    // No time is left, or none is asked for.
+    let late = Echo { newest: 72, map: 1 };
+    assert_eq!(echoing.on_emulation(Time::from_us(600), 72, Span::from_us(600)), [None, Some(late)]);
+    assert_eq!(Echoing::new(None).on_emulation(Time::ZERO, 72, Span::ZERO), [None, Some(late)]);
+}
+
+/// Credits at half of the maximum for a flow of many packets; gaps in what data brings back are losses.
+#[test]
+fn a_receiver_paces_credits_and_counts_gaps() {
+    let law = build(Kind::ExpressPass, &PATH, &[]).unwrap();
+    let mut crediting = Crediting::new(law, Frac::ZERO, true, PATH.base_rtt, 7);
+    assert_eq!(crediting.next_action(), Time::NEVER);
+    crediting.on_request(Time::from_us(500), 1_000);
+    let mut times = Vec::new();
+    while crediting.next_action() < Time::from_us(1_400) {
+        let now = crediting.next_action();
+        times.push((crediting.act(now).unwrap(), now));
+    }
+    // 84 bytes at 258.9 Mb/s last 2595.2 ns.
+    assert_eq!(times[0], (0, Time::from_us(500)));
+    assert!(times.windows(2).all(|pair| pair[1].1.since(pair[0].1).ps().abs_diff(2_595_200) <= 20));
+    // Every second one is answered; the update comes with the first credit a round trip after the start.
+    for number in (1..300).step_by(2) {
+        crediting.on_data(Time::from_us(1_500), number);
+    }
+    let (_, before) = crediting.stats();
+    let now = Time::from_us(1_510);
+    assert_eq!(crediting.act(now), Some(times.len() as u32));
+    assert_eq!((before.cuts, crediting.stats().1.cuts), (0, 1));
+    crediting.stop();
+    assert_eq!(crediting.act(Time::from_ms(5)), None);
+}

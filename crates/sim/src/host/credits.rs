@@ -13,7 +13,7 @@ use flow::Sender;
 use flow::credits::{CreditStats, Crediting, Echo, Echoing, Scheduled, Signal};
 use laws::credits::{CREDIT_SIZE, Driver};
 use laws::{Acted, ControlLaw, Path};
-use units::{Span, Time, mix64};
+use units::{Span, Time};
 
 use super::policy::credit_config;
 use super::receiving::{DONE, last_acknowledgement};
@@ -453,11 +453,11 @@ fn answering_part<L: ControlLaw, F: Fn(&FlowSpec, &Path) -> L>(
     let credits = law.credits();
     match credits.map(|credits| credits.driver) {
         Some(Driver::Receiver { jitter, stops_at_demand, .. }) => {
-            let salt = mix64(setup.seed ^ mix64(u64::from(flow) ^ 0x4352_4544_4954));
+            let salt = credits.map_or(0, |credits| credit_config(setup, flow, &path, credits).salt);
             Part::Credits(Crediting::new(law, jitter, stops_at_demand, path.base_rtt, salt))
         }
         Some(Driver::Sender { batches, .. }) => {
-            let wait = credits.and_then(|credits| credit_config(setup, &path, credits).wait());
+            let wait = credits.and_then(|credits| credit_config(setup, flow, &path, credits).wait());
             Part::Echoes(Echoing::new(wait.filter(|_| batches)))
         }
         None => Part::Echoes(Echoing::new(None)),

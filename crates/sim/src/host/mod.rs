@@ -368,11 +368,13 @@ impl<L: ControlLaw> Hosts<L> {
     fn start<F: Fn(&FlowSpec, &Path) -> L>(&mut self, host: usize, flow: u32, now: Time, context: &Context<F>) {
         let setup = context.setup;
         let spec = &setup.flows[flow as usize];
-        let config = flow_config(setup, spec);
         let path = setup.law_path(spec);
-        let mut sender = Sender::new(config, (context.make_law)(spec, &path), now);
+        let law = (context.make_law)(spec, &path);
+        let config = flow_config(setup, spec, law.credits().is_some());
+        let mut sender = Sender::new(config, law, now);
         let hold = self.hold(host, spec, now, setup);
-        let scheduled = sender.law().credits().map(|credits| Scheduled::new(credit_config(setup, &path, credits), now));
+        let scheduled =
+            sender.law().credits().map(|credits| Scheduled::new(credit_config(setup, flow, &path, credits), now));
         let edge = Edge::new(hold, scheduled, &setup.host, &sender);
         // No timeout can come sooner; then it is asked again.
         let first_timer = now + config.rto_min;

@@ -4,7 +4,7 @@ use flow::credits::CreditConfig;
 use flow::{FlowConfig, Recovery};
 use laws::Path;
 use laws::credits::Credits;
-use units::{Bytes, Span};
+use units::{Bytes, Span, mix64};
 
 use crate::setup::{FlowSpec, Setup, Spray};
 
@@ -14,7 +14,8 @@ use crate::setup::{FlowSpec, Setup, Spray};
 const GO_BACK_N_MARGIN: Span = Span::from_ms(4);
 
 /// What the host decides about a flow: the bounds that follow from its path (see [`crate::HostConfig`]).
-pub(super) fn flow_config(setup: &Setup, spec: &FlowSpec) -> FlowConfig {
+/// Credits may leave a sender silent at any time, so a flow that they schedule allows for acknowledgements that are held back.
+pub(super) fn flow_config(setup: &Setup, spec: &FlowSpec, credited: bool) -> FlowConfig {
     let host = &setup.host;
     // A flow of less than a packet has a shorter round trip; its estimator starts from that.
     let payload = spec.size.get().min(host.mss.into()) as u32;
@@ -26,6 +27,8 @@ pub(super) fn flow_config(setup: &Setup, spec: &FlowSpec) -> FlowConfig {
         (Spray::PerPacket(_), None) => host.rto_max,
     });
     let margin = paths.longest_wait.unwrap_or(quarter).max(quarter);
+    let held_back = host.ack_delay.unwrap_or(quarter);
+    let margin = if credited && host.ack_every > 1 { margin + held_back } else { margin };
     let margin = if host.recovery == Recovery::Selective { margin } else { margin.max(GO_BACK_N_MARGIN) };
     let rto_min = host.rto_min.unwrap_or(paths.base_rtt + margin);
     FlowConfig {
@@ -45,7 +48,7 @@ pub(super) fn flow_config(setup: &Setup, spec: &FlowSpec) -> FlowConfig {
 }
 
 /// What a host knows of a flow that credits schedule.
-pub(super) fn credit_config(setup: &Setup, path: &Path, credits: Credits) -> CreditConfig {
+pub(super) fn credit_config(setup: &Setup, flow: u32, path: &Path, credits: Credits) -> CreditConfig {
     // A probe finds losses only on the path that the data took.
     let early_start = credits.early_start && !matches!(setup.host.spray, Spray::PerPacket(_));
     CreditConfig {
@@ -55,6 +58,7 @@ pub(super) fn credit_config(setup: &Setup, path: &Path, credits: Credits) -> Cre
         line_rate: path.line_rate,
         mss: setup.host.mss,
         header: setup.host.header,
+        salt: mix64(setup.seed ^ mix64(u64::from(flow) ^ 0x4352_4544_4954)),
     }
 }
 
