@@ -8,6 +8,7 @@ use std::net::{IpAddr, SocketAddr};
 
 use fabric::HostId;
 use flow::FlowStats;
+use flow::credits::CreditStats;
 use laws::Acted;
 use sim::{EngineStats, FlowId, FlowOutcome, FlowSample, FlowSpec, LinkOutcome, Outcome, PortSample, Setup, Start};
 use units::{Bytes, Span, Time};
@@ -128,6 +129,7 @@ pub(crate) fn of_traffic(
             delivered: it.delivered,
             stats: stats(&it.info),
             acted: ends.get(&flow).map_or_else(Acted::default, |&(local, peer)| known.acted(local, peer)),
+            credits: CreditStats::default(),
         })
         .collect();
     let chosen: BTreeSet<FlowId> = setup.series.flows.iter().copied().collect();
@@ -224,7 +226,8 @@ pub(crate) fn of_programs(
             on_ramp: false,
         };
         let acted = known.acted(rows[0].socket.local, rows[0].socket.peer);
-        let outcome = FlowOutcome { started, completed, delivered, stats: stats(&info), acted };
+        let outcome =
+            FlowOutcome { started, completed, delivered, stats: stats(&info), acted, credits: CreditStats::default() };
         seen.push((spec, outcome, rows));
     }
     seen.sort_by_key(|(spec, outcome, _)| (outcome.started, spec.src, spec.dst));

@@ -1,5 +1,6 @@
 //! From a run's settings to what the simulator takes.
 
+mod credits;
 mod laws;
 mod network;
 mod report;
@@ -61,11 +62,16 @@ impl Run {
         let int = scheme.reads_reports();
         let host: Host = config.host.with(scheme.host.as_ref());
         host.check(int)?;
-        let host = host.config(int);
         let sharing = Sharing::new(config, scheme)?;
+        credits::check(scheme, &host, sharing.is_some())?;
+        let mut host = host.config(int);
+        let sends_credits = scheme.credit_law().is_some();
+        let queue = config.port.credit_queue(scheme.port.as_ref()).config(host.mss + host.header, sends_credits)?;
         let topology = |error: fabric::NetworkError| Fault::new(config.topology.origin, error.to_string());
-        let network =
-            |rtt| Parts { config, scheme, sharing: sharing.as_ref(), packet: host.mss + host.header, rtt }.network();
+        let network = |rtt| {
+            Parts { config, scheme, sharing: sharing.as_ref(), packet: host.mss + host.header, rtt, credits: queue }
+                .network()
+        };
         // Round trips do not hang on buffers, but buffers may hang on round trips.
         let bare = network(Span::ZERO)?;
         let routes = Routes::new(&bare).map_err(topology)?;
@@ -80,6 +86,7 @@ impl Run {
             Some(sharing) => sharing.lay(network),
             None => network,
         };
+        host.longest_echo = sends_credits.then(|| credits::longest_echo(&network, &survey, queue)).flatten();
         let longest_inter = survey.base_rtt(false).map(|range| range.max);
         let modules = match &scheme.lscc {
             Some(lscc) => switches::modules(lscc, &network, longest_inter)?,
@@ -142,8 +149,14 @@ impl Run {
         }
         let series = series::series(&config.series, &network, &receivers, flows.len(), *config.stop, &mut warnings)?;
         let laws = LawPlan::new(config, scheme, &network)?;
+        if let Some(law) = scheme.credit_law() {
+            credits::check_symmetry(&network, &routes, &flows, &laws, law.origin)?;
+        }
         let lines = switches::lines(config, scheme, &network)?;
         warnings.extend(deaf(&network, &host, &laws));
+        if sends_credits && queue.is_none() {
+            warnings.push("a law sends credits, but ports have no queue for them: [port] credit_queue is off".into());
+        }
         if sharing.is_none() && config.switch.is_none() && config.port.says_gate() {
             warnings.push(
                 "[port] says how cables share the buffer of a switch, but no switch shares: there is no [switch]"

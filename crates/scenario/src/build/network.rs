@@ -1,6 +1,6 @@
 //! From `[topology]` and `[port]` to a network, with delays solved from the round trips asked for.
 
-use fabric::{Builder, Gate, Limit, LinkClass, Network, NetworkError, PortConfig, topology};
+use fabric::{Builder, CreditQueue, Gate, Limit, LinkClass, Network, NetworkError, PortConfig, topology};
 use units::{Bytes, Frac, Rate, Serializer, Span};
 
 use super::switches::Sharing;
@@ -25,6 +25,8 @@ pub(crate) struct Parts<'a> {
     pub(crate) packet: u32,
     /// The longest base round trip, which buffers may be multiples of.
     pub(crate) rtt: Span,
+    /// The queue of credits that all ports have.
+    pub(crate) credits: Option<CreditQueue>,
 }
 
 impl Parts<'_> {
@@ -60,7 +62,12 @@ impl Parts<'_> {
         delay: Span,
     ) -> Result<PortConfig, Fault> {
         let settings = self.config.port.settings(class, self.scheme.port.as_ref()).with(patch);
-        settings.config(&self.cable(rate, delay))
+        Ok(PortConfig { credits: self.credits, ..settings.config(&self.cable(rate, delay))? })
+    }
+
+    /// A host's own port.
+    fn nic(&self, rate: Rate, delay: Span) -> PortConfig {
+        PortConfig { credits: self.credits, ..Host::nic(rate, delay) }
     }
 
     /// Puts SWING's relays into the long hauls.
@@ -158,7 +165,7 @@ impl Parts<'_> {
             datacenters: it.datacenters.get(),
             k: it.k.get(),
             hosts_per_edge: per_edge,
-            nic: Host::nic(rates.host, link_delay),
+            nic: self.nic(rates.host, link_delay),
             host: self.port(LinkClass::Host, rates.host, link_delay)?,
             edge: self.port(LinkClass::Edge, rates.edge, link_delay)?,
             core: self.port(LinkClass::Core, rates.core, link_delay)?,
@@ -191,7 +198,7 @@ impl Parts<'_> {
                     Some(last) if last.nic.rate == rate => last.count += 1,
                     _ => rack.push(topology::RackHosts {
                         count: 1,
-                        nic: Host::nic(rate, delay),
+                        nic: self.nic(rate, delay),
                         port: self.port(LinkClass::Host, rate, delay)?,
                     }),
                 }
@@ -287,7 +294,7 @@ impl Parts<'_> {
         let ports = |host| {
             let rate = rates.of(host).unwrap_or(Rate::from_gbps(100));
             let delay = over_zero(At { value: delays.of(host).unwrap_or(Span::ZERO), origin: delays.origin })?;
-            Ok((Host::nic(rate, delay), self.port(LinkClass::Host, rate, delay)?))
+            Ok((self.nic(rate, delay), self.port(LinkClass::Host, rate, delay)?))
         };
         (0..count).map(ports).collect()
     }
@@ -322,7 +329,7 @@ impl Parts<'_> {
             let class = cable.class.unwrap_or(default);
             let delay = over_zero(cable.delay)?;
             let port_of = |kind| match kind {
-                NodeWord::Host => Ok(Host::nic(cable.rate, delay)),
+                NodeWord::Host => Ok(self.nic(cable.rate, delay)),
                 NodeWord::Switch => self.port_with(class, cable.port.as_ref(), cable.rate, delay),
             };
             for _ in 0..cable.parallel.get() {

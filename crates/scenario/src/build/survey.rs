@@ -81,6 +81,11 @@ impl Survey {
         self.pairs[at].map_or(0, |pair| pair.links[class as usize])
     }
 
+    /// The most links that a packet crosses from one host to another.
+    pub(crate) fn most_links(&self) -> u16 {
+        self.pairs.iter().flatten().map(|pair| pair.links.iter().sum()).max().unwrap_or(0)
+    }
+
     /// Base round trips between hosts of one datacenter, or of two.
     pub(crate) fn base_rtt(&self, inside: bool) -> Option<RttRange> {
         let mut range: Option<RttRange> = None;

@@ -88,6 +88,7 @@ or_word! {
     Auto<bool> as Auto or Set, "auto", "\"auto\", true or false";
     OffOr<Span> as Off or On, "off", "\"off\" or a time such as \"50us\"";
     OffOr<Bytes> as Off or On, "off", "\"off\" or a size such as \"64KB\"";
+    OffOr<u32> as Off or On, "off", "\"off\" or a whole number";
     OffOr<Decimal> as Off or On, "off", "\"off\" or a number such as 0.5";
     OffOr<OnRampTable> as Off or On, "off", "\"off\" or { threshold = \"30us\" }";
     OffOr<SwitchOver> as Off or On, "off", "\"off\" or a table with keys of [switch]";

@@ -328,6 +328,7 @@ impl Host {
             segment: self.segment.get() as u32,
             small_queue: self.small_queue.value(),
             int,
+            longest_echo: None,
         }
     }
 

@@ -1,6 +1,7 @@
 //! What a scenario file says, as types: each table is one definition with its defaults and its documentation.
 
 mod choice;
+mod credit;
 mod gate;
 mod grid;
 mod host;
@@ -14,11 +15,13 @@ mod traffic;
 
 use units::Span;
 
-use crate::decode::{At, Named, table};
+pub(crate) use crate::decode::At;
+use crate::decode::{Named, table};
 use crate::error::Fault;
 use crate::tree::Node;
 
 pub use choice::{Auto, OffOr};
+pub use credit::{CreditChoice, CreditQueueTable};
 pub(crate) use gate::CablePorts;
 pub use gate::{Headroom, Off, Resume};
 pub use grid::{GridValues, Scale};

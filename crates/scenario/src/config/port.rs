@@ -4,6 +4,7 @@ use fabric::{InService, LinkClass, MarkAt, PortConfig};
 use serde_json::{Value as Json, json};
 use units::{Bytes, Frac, Rate, Span};
 
+use super::credit::CreditChoice;
 use super::gate::{ALPHA, CablePorts, HYSTERESIS, Headroom, Off, Resume, gate};
 use super::topology::either;
 use crate::decode::{At, Field, table, unexpected, words};
@@ -279,6 +280,8 @@ table! {
         in_service: ServiceView = ServiceView::Remainder;
         /// Share of packets that a link loses by chance, under 1.
         loss: At<Share> = At::default_of(Share(Decimal::ZERO));
+        /// A queue of credits beside that of data, in hosts too. `auto`: where the scheme's laws send credits.
+        credit_queue: CreditChoice = CreditChoice::Auto;
         /// With `[switch]`: what came in over the cable may hold this many times what is left of the shared part; then its sender is paused, or what comes is dropped. Either this or `xoff`.
         alpha: Option<At<Decimal>> = None;
         /// With `[switch]`: the same limit in bytes. By default `alpha = 0.125`.
@@ -321,6 +324,8 @@ table! {
         in_service: Option<ServiceView> = None;
         /// As in `[port]`.
         loss: Option<At<Share>> = None;
+        /// As in `[port]`; replaces it whole.
+        credit_queue: Option<CreditChoice> = None;
         /// As in `[port]`; takes the place of `xoff`.
         alpha: Option<At<Decimal>> = None;
         /// As in `[port]`; takes the place of `alpha`.
@@ -491,6 +496,11 @@ impl Port {
         self.alpha.is_some() || self.xoff.is_some() || self.hysteresis.is_some() || self.xon.is_some()
     }
 
+    /// The queue of credits under a scheme.
+    pub(crate) fn credit_queue<'a>(&'a self, over: Option<&'a PortOver>) -> &'a CreditChoice {
+        over.and_then(|over| over.credit_queue.as_ref()).unwrap_or(&self.credit_queue)
+    }
+
     /// Whether some buffer is a multiple of a bandwidth-delay product.
     pub(crate) fn asks_for_bdp(&self, over: Option<&PortOver>) -> bool {
         LinkClass::ALL.into_iter().any(|class| matches!(self.settings(class, over).buffer.value, Buffer::Bdp(_)))
@@ -614,6 +624,7 @@ impl PortSettings {
             },
             loss,
             gate: gate(self.off, self.resume, self.headroom, cable)?,
+            credits: None,
         })
     }
 }

@@ -1,0 +1,89 @@
+//! What credit-scheduled laws need of a network, and what they cannot live with.
+
+use std::collections::BTreeSet;
+
+use fabric::{CreditQueue, HostId, Network, Routes};
+use laws::catalog::Kind;
+use sim::FlowSpec;
+use units::{Bytes, Span};
+
+use super::LawPlan;
+use super::laws::FlowClass;
+use super::survey::Survey;
+use crate::config::{At, Host, PathChoice, Scheme};
+use crate::error::{Fault, Origin};
+
+/// Refuses a scheme whose credits could not emulate its data.
+pub(crate) fn check(scheme: &Scheme, host: &Host, shares: bool) -> Result<(), Fault> {
+    let Some(law) = scheme.credit_law() else { return Ok(()) };
+    let fault = |what: &str| Fault::new(law.origin, format!("{} {what}", law.info().title));
+    if host.path != PathChoice::Ecmp {
+        return Err(fault("needs its credits and its data on one path")
+            .label("sends credits")
+            .help("give [host] path = \"ecmp\""));
+    }
+    if shares || scheme.reads_reports() {
+        return Err(fault("needs ports with queues of their own, for data and for credits")
+            .label("sends credits")
+            .help("give the scheme switch = \"off\", and no law that reads reports of ports"));
+    }
+    Ok(())
+}
+
+/// Refuses `ExpressPass` where the way back of a flow might be another than its way there reversed: where equal paths are
+/// chosen by hashes, credits and data do not meet the same ports. `origin` is the law's.
+pub(crate) fn check_symmetry(
+    network: &Network,
+    routes: &Routes,
+    flows: &[FlowSpec],
+    laws: &LawPlan,
+    origin: Origin,
+) -> Result<(), Fault> {
+    let mut seen: BTreeSet<(HostId, HostId)> = BTreeSet::new();
+    for flow in flows {
+        let class = if flow.kind == FlowClass::Intra as u16 { FlowClass::Intra } else { FlowClass::Inter };
+        let ends = [(flow.src, flow.dst), (flow.dst, flow.src)];
+        if laws.law(class).0 != Kind::ExpressPass || !seen.insert(ends[0]) {
+            continue;
+        }
+        for (src, dst) in ends {
+            let mut several = false;
+            routes.path(network, src, dst, |_, ports| {
+                several |= ports > 1;
+                0
+            });
+            if several {
+                let name = |host: HostId| &network.nodes()[network.hosts()[host.index()].index()].name;
+                let what = format!(
+                    "ExpressPass needs credits on the reverse of the data's path, but there are several paths from {} to {}",
+                    name(src),
+                    name(dst)
+                );
+                return Err(Fault::new(origin, what)
+                    .label("needs one path")
+                    .help("choose a topology with one path between hosts, or law = \"flashpass\""));
+            }
+        }
+    }
+    Ok(())
+}
+
+/// The longest that an emulation packet and its echo take: the longest base round trip, and on the way there the longest
+/// wait in every credit queue.
+pub(crate) fn longest_echo(network: &Network, survey: &Survey, queue: Option<CreditQueue>) -> Option<Span> {
+    let ranges = [true, false].into_iter().filter_map(|inside| survey.base_rtt(inside));
+    let longest = ranges.map(|range| range.max).max()?;
+    let slowest = network.params().iter().map(|port| port.config().rate).min()?;
+    let waits = queue.map_or(Span::ZERO, |queue| {
+        slowest.time_for(Bytes::new(u64::from(queue.credit) + u64::from(queue.data))).times(queue.limit)
+    });
+    Some(longest + waits.times(survey.most_links().into()))
+}
+
+impl Scheme {
+    /// The law that sends credits, if one does.
+    pub(crate) fn credit_law(&self) -> Option<At<Kind>> {
+        let laws = [self.law, self.intra, self.inter].into_iter().flatten();
+        laws.into_iter().find(|law| law.sends_credits())
+    }
+}

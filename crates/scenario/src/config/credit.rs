@@ -1,0 +1,98 @@
+//! `credit_queue` of `[port]`: the queue of credits that ports have.
+
+use std::num::NonZeroU32;
+
+use fabric::CreditQueue;
+use laws::credits::CREDIT_SIZE;
+use serde_json::{Value as Json, json};
+use units::Bytes;
+
+use super::OffOr;
+use crate::decode::{At, Field, table, unexpected};
+use crate::error::Fault;
+use crate::tree::{Node, Value};
+
+const PACKETS: NonZeroU32 = match NonZeroU32::new(8) {
+    Some(packets) => packets,
+    None => NonZeroU32::MIN,
+};
+
+table! {
+    /// A queue of credits: let out at the rate at which full data packets could follow, 84/(84+1538) of the link for packets of 1538 bytes on the wire.
+    CreditQueueTable {
+        /// Credits that may wait.
+        limit: NonZeroU32 = PACKETS;
+        /// Credits that may be spared (over-provisioned ones) are dropped where so many wait, or more.
+        threshold: u32 = 2;
+        /// Bytes of credits that may leave at once after a silence, at least one credit of 84 bytes.
+        burst: At<Bytes> = At::default_of(Bytes::new(168));
+        /// Data sent without a credit is dropped where the queue of data holds so many full packets, or more; `off`: it is treated like other data.
+        unscheduled: OffOr<u32> = OffOr::On(2);
+    }
+}
+
+/// A queue of credits, none, or one where a law sends credits.
+#[derive(Clone, PartialEq, Debug)]
+pub enum CreditChoice {
+    /// The usual one where the scheme's laws send credits, none else.
+    Auto,
+    /// None.
+    Off,
+    /// This one.
+    On(CreditQueueTable),
+}
+
+impl Field for CreditChoice {
+    const EXPECTS: &'static str =
+        "\"auto\", \"off\" or { limit = 8, threshold = 2, burst = \"168B\", unscheduled = 2 }";
+    fn decode(node: &Node) -> Result<Self, Fault> {
+        match &node.value {
+            Value::String(word) if word == "auto" => Ok(Self::Auto),
+            Value::String(word) if word == "off" => Ok(Self::Off),
+            Value::Table(_) => CreditQueueTable::decode(node).map(Self::On),
+            _ => Err(unexpected::<Self>(node)),
+        }
+    }
+    fn encode(&self) -> Value {
+        match self {
+            Self::Auto => Value::string("auto"),
+            Self::Off => Value::string("off"),
+            Self::On(table) => table.encode(),
+        }
+    }
+    fn schema() -> Json {
+        json!({ "oneOf": [{ "const": "auto" }, { "const": "off" }, CreditQueueTable::schema()] })
+    }
+}
+
+impl CreditChoice {
+    /// The queue as the simulator takes it, where a full data packet has `data` bytes on the wire and the scheme's laws
+    /// send credits, or not.
+    pub(crate) fn config(&self, data: u32, credits: bool) -> Result<Option<CreditQueue>, Fault> {
+        let table = match self {
+            Self::Auto if credits => CreditQueueTable::decode(&Node::empty_table())?,
+            Self::Auto | Self::Off => return Ok(None),
+            Self::On(table) => table.clone(),
+        };
+        let (credit, burst) = (CREDIT_SIZE, table.burst);
+        if burst.get() < u64::from(credit) {
+            return Err(Fault::new(
+                burst.origin,
+                format!("a bucket of {} never lets a credit of {credit} B out", *burst),
+            )
+            .label(format!("expected at least {credit} B")));
+        }
+        if burst.get() > 1 << 16 {
+            return Err(Fault::new(burst.origin, format!("a bucket of {}", *burst)).label("expected at most 65536 B"));
+        }
+        let unscheduled = table.unscheduled.value().map(|packets| Bytes::new(u64::from(packets) * u64::from(data)));
+        Ok(Some(CreditQueue {
+            limit: table.limit.get(),
+            threshold: table.threshold,
+            credit,
+            data,
+            burst: *burst,
+            unscheduled,
+        }))
+    }
+}
