@@ -61,6 +61,10 @@ pub(crate) fn headline(runs: &[RunResults]) -> String {
     if paused {
         header.extend(["pauses", "host paused"]);
     }
+    let credited = runs.iter().any(|run| run.summary.credits.sent > 0);
+    if credited {
+        header.extend(["credits used", "wasted", "dropped"]);
+    }
     if fair {
         header.extend(["Jain", "fair from"]);
     }
@@ -99,6 +103,9 @@ pub(crate) fn headline(runs: &[RunResults]) -> String {
         }
         if paused {
             row.extend([it.network.pfc_pauses.to_string(), time(it.network.host_pause_ns)]);
+        }
+        if credited {
+            row.extend([it.credits.used, it.credits.wasted, it.credits.dropped].map(|count| count.to_string()));
         }
         if fair {
             row.push(it.fairness.jain_final.map_or("-".into(), |jain| format!("{jain:.3}")));

@@ -148,6 +148,8 @@ pub enum Subject {
     },
     /// `fairness.KEY`.
     Fairness(&'static str),
+    /// `credits.KEY`.
+    Credits(&'static str),
     /// `network.KEY`.
     Network(&'static str),
     /// `network.drops_by_tier.TIER`.
@@ -212,8 +214,10 @@ impl fmt::Display for Window {
 /// The words of the language.
 pub mod names {
     /// Parts of a run that are no classes of flows.
-    pub const PARTS: [&str; 11] =
-        ["fairness", "network", "law", "flows", "queue", "phantom", "ingress", "pseudo", "feedback", "buffer", "rate"];
+    pub const PARTS: [&str; 12] = [
+        "fairness", "network", "law", "credits", "flows", "queue", "phantom", "ingress", "pseudo", "feedback",
+        "buffer", "rate",
+    ];
     /// Of sampled ports, of sampled switches, and of sampled flows.
     pub const SAMPLED: [&str; 7] = ["queue", "phantom", "ingress", "pseudo", "feedback", "buffer", "rate"];
     /// Of a class of flows, with a statistic.
@@ -246,6 +250,18 @@ pub mod names {
         "messages",
         "max_buffer",
         "max_queue",
+    ];
+    /// After `credits`.
+    pub const CREDITS: [&str; 9] = [
+        "sent",
+        "used",
+        "dropped",
+        "wasted",
+        "received",
+        "over_provisioned",
+        "late",
+        "unscheduled",
+        "unscheduled_drops",
     ];
     /// After `network`, before a class of links.
     pub const PAUSES: [&str; 2] = ["pfc_pauses_by_tier", "pfc_pause_by_tier"];
@@ -342,6 +358,7 @@ impl fmt::Display for Metric {
             Subject::Spread { class: of, metric, stat } => write!(f, "{run}.{}.{metric}.{stat}", class(of)),
             Subject::Class { class: of, metric } => write!(f, "{run}.{}.{metric}", class(of)),
             Subject::Fairness(key) => write!(f, "{run}.fairness.{key}"),
+            Subject::Credits(key) => write!(f, "{run}.credits.{key}"),
             Subject::Network(key) => write!(f, "{run}.network.{key}"),
             Subject::Drops(tier) => write!(f, "{run}.network.drops_by_tier.{}", name_text(tier)),
             Subject::Pauses { key, tier } => write!(f, "{run}.network.{key}.{}", name_text(tier)),

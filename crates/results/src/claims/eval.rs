@@ -219,6 +219,10 @@ fn measured(metric: &Metric, runs: &Runs<'_>) -> Result<Value, EvalError> {
             let known = || pauses.iter().map(|(name, _)| name).collect::<Vec<_>>().join(", ");
             found.ok_or_else(|| missing(format!("no class of links `{tier}`; there are {}", known())))
         }
+        Subject::Credits(key) => {
+            let found = summary.credits.entries().into_iter().find(|(name, _)| name == key);
+            found.map(|(_, value)| Value::number(value as f64)).ok_or_else(|| missing("is not counted".into()))
+        }
         Subject::Law(key) => {
             let entries = summary.law.acted.entries();
             let found = entries.iter().find(|(name, _)| name == key);

@@ -355,7 +355,7 @@ impl<'a> Parser<'a> {
             run = format!("{run},{point}");
         }
         self.need(".")?;
-        let (part, quoted) = self.name("all, intra, inter, a size bin, fairness, network, law, flows, queue, phantom, ingress, pseudo, feedback, buffer or rate")?;
+        let (part, quoted) = self.name("all, intra, inter, a size bin, fairness, network, law, credits, flows, queue, phantom, ingress, pseudo, feedback, buffer or rate")?;
         let word = names::PARTS.into_iter().find(|&known| !quoted && known == part);
         let subject = match word {
             Some("fairness") => {
@@ -365,6 +365,10 @@ impl<'a> Parser<'a> {
             Some("law") => {
                 self.need(".")?;
                 Subject::Law(self.one_of("what a law does", &names::LAW)?)
+            }
+            Some("credits") => {
+                self.need(".")?;
+                Subject::Credits(self.one_of("a count of credits", &names::CREDITS)?)
             }
             Some("network") => {
                 self.need(".")?;

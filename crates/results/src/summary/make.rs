@@ -1,5 +1,6 @@
 //! From a run to its summary.
 
+use flow::credits::CreditStats;
 use sim::{Outcome, Setup};
 
 use super::cells::{class_cell, request_cell};
@@ -21,7 +22,7 @@ pub fn summarise(
     times: EngineTimes,
 ) -> Summary {
     let ended = outcome.ended;
-    let law = law_totals(flows);
+    let law = law_totals(flows, outcome);
     let acted: Vec<Actions> = law.by_law.0.iter().map(|&(_, acted)| acted).collect();
     let mut warnings: Vec<String> = info.emulator.iter().filter_map(|it| it.bottleneck.clone()).collect();
     warnings.extend(warnings::warnings(info, setup, outcome, flows, &acted));
@@ -45,7 +46,7 @@ pub fn summarise(
         requests: request_cell(flows, ended),
         collectives: super::Cell::default(),
         network: network::totals(setup, outcome),
-        credits: Credits::default(),
+        credits: credits(outcome),
         fairness: fairness(rates, flows, setup.series.flows.len(), window_ns),
         law,
         engine: Engine {
@@ -61,12 +62,33 @@ pub fn summarise(
     }
 }
 
-fn law_totals(flows: &FlowTable) -> LawTotals {
+fn credits(outcome: &Outcome) -> Credits {
+    let mut all = CreditStats::default();
+    outcome.flows.iter().for_each(|flow| all.add(&flow.credits));
+    Credits {
+        sent: all.sent,
+        used: all.used,
+        dropped: outcome.links.iter().map(|link| link.credit_drops).sum(),
+        wasted: all.wasted,
+        received: all.received,
+        over_provisioned: all.over_provisioned,
+        late: all.late,
+        unscheduled: all.unscheduled,
+        unscheduled_drops: outcome.links.iter().map(|link| link.unscheduled_drops).sum(),
+    }
+}
+
+fn law_totals(flows: &FlowTable, outcome: &Outcome) -> LawTotals {
     let mut by_law = vec![Actions::default(); flows.laws.len()];
     let mut all = Actions::default();
     for row in &flows.rows {
         all.add(&row.acted);
         by_law[row.law as usize].add(&row.acted);
+    }
+    // Rows are flows, in order.
+    for (row, flow) in flows.rows.iter().zip(&outcome.flows) {
+        all.credits += flow.credits.used;
+        by_law[row.law as usize].credits += flow.credits.used;
     }
     let by_law = flows.laws.iter().cloned().zip(by_law).collect();
     LawTotals { name: flows.laws.join("+"), acted: all, by_law: Ordered(by_law) }
@@ -158,7 +180,7 @@ mod tests {
             "pause_ns",
         ];
         assert_eq!(keys(&json["network"]["links"][0]), link);
-        assert_eq!(keys(&json["credits"]), ["sent", "used", "dropped", "wasted"]);
+        assert_eq!(keys(&json["credits"]), Credits::default().entries().map(|(name, _)| name));
         assert_eq!(keys(&json["fairness"]), ["jain_mean", "jain_final", "converged_at_ns"]);
         assert_eq!(keys(&json["law"]), ["name", "acted", "by_law"]);
         let engine = ["events", "wall_s", "cpu_s", "threads", "packet_hops_per_s", "peak_rss_bytes"];

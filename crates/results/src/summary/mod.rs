@@ -228,12 +228,47 @@ pub struct LinkTotals {
 
 /// Credits of credit-based laws; zeros where there are none.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug, Serialize, Deserialize)]
-#[allow(missing_docs)]
 pub struct Credits {
+    /// Credits, or emulation packets, that their sources offered to their own credit queues.
     pub sent: u64,
+    /// Credits that came to senders and let a packet go.
     pub used: u64,
+    /// Credits that found no room in a credit queue, hosts' own included.
     pub dropped: u64,
+    /// Credits that came to senders and were not used, because there was nothing to send.
     pub wasted: u64,
+    /// Credits that came to senders: those used, those wasted, and those still in hand at the end.
+    #[serde(default)]
+    pub received: u64,
+    /// Of those sent, emulation packets that might be spared.
+    #[serde(default)]
+    pub over_provisioned: u64,
+    /// Of those received, credits that came after the time for which they were meant.
+    #[serde(default)]
+    pub late: u64,
+    /// Data packets sent without a credit.
+    #[serde(default)]
+    pub unscheduled: u64,
+    /// Of those, packets that ports dropped to keep room for others, or for want of room; among the network's drops.
+    #[serde(default)]
+    pub unscheduled_drops: u64,
+}
+
+impl Credits {
+    /// Names and values.
+    pub fn entries(&self) -> [(&'static str, u64); 9] {
+        [
+            ("sent", self.sent),
+            ("used", self.used),
+            ("dropped", self.dropped),
+            ("wasted", self.wasted),
+            ("received", self.received),
+            ("over_provisioned", self.over_provisioned),
+            ("late", self.late),
+            ("unscheduled", self.unscheduled),
+            ("unscheduled_drops", self.unscheduled_drops),
+        ]
+    }
 }
 
 /// How evenly sampled flows shared; see [`fairness`].

@@ -21,6 +21,8 @@ const fn own_of_kernel(law: Kind) -> Option<&'static str> {
         | Kind::Hpcc
         | Kind::DctcpRate
         | Kind::LineRate
+        | Kind::ExpressPass
+        | Kind::FlashPass
         | Kind::Fixed => None,
     }
 }
