@@ -180,7 +180,7 @@ fn a_sender_asks_and_stops() {
     assert_eq!((stats.received, stats.used, stats.wasted), (6, 4, 2));
 }
 
-/// Echoes wait for half of what is left of T_wait, or for 32; a gap of more than the map holds sends what is held.
+/// Echoes wait for half of what is left of `T_wait`, or for 32; a gap of more than the map holds sends what is held.
 #[test]
 fn echoes_are_batched_while_there_is_time() {
     let mut echoing = Echoing::new(Some(Span::from_us(1_200)));
