@@ -116,7 +116,15 @@ mod tests {
     }
 
     fn packet(nth: u64, control: bool) -> Arrival {
-        Arrival { now_ps: nth * 1_000, size: 2_048, ecn_capable: true, control, identity: nth }
+        Arrival {
+            now_ps: nth * 1_000,
+            size: 2_048,
+            ecn_capable: true,
+            control,
+            credit: false,
+            expendable: false,
+            identity: nth,
+        }
     }
 
     /// How many groups of `groups` lose one packet, two, ..., and how many packets are lost.

@@ -1,6 +1,6 @@
 //! Requests for blocks that never come double no timeout.
 
-use flow::{AckHeader, Code, FlowConfig, PathChoice, Recovery, SendState, Sender, SenderCoding};
+use flow::{AckHeader, Code, FlowConfig, Noise, PathChoice, Recovery, SendState, Sender, SenderCoding};
 use laws::{Ack, Acted, ControlLaw, Loss, Permit};
 use units::{Bytes, Span, Time};
 
@@ -41,6 +41,7 @@ fn blocks_that_wait_in_vain_do_not_hold_up_the_flight() {
         paced_header: 0,
         overshoots: false,
         catches_up: true,
+        noise: Noise::NONE,
         coding: Some(SenderCoding { code: Code { data: 8, parity: 2, tail: None }, eager: false }),
         paths: PathChoice::PerFlow,
         seed: 1,

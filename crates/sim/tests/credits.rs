@@ -164,7 +164,7 @@ fn parts_of_flashpass_are_switched_off() {
     assert_eq!(sum(&single, |it| it.credits.late), 0);
 }
 
-/// A flow alone starts at line rate: it is done a round trip, or T_wait, earlier, and the probe finds no loss.
+/// A flow alone starts at line rate: it is done a round trip, or `T_wait`, earlier, and the probe finds no loss.
 #[test]
 fn an_early_start_saves_the_wait_for_the_first_credit() {
     let us = Span::from_us;

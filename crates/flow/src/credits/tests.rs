@@ -3,7 +3,7 @@
 extern crate std;
 
 use super::*;
-use crate::{FlowConfig, Recovery};
+use crate::{FlowConfig, Noise, PathChoice, Recovery};
 use laws::catalog::{Kind, Value as Setting, build};
 use laws::{Law, Path};
 use std::vec::Vec;
@@ -39,6 +39,11 @@ fn flow(kind: Kind, packets: u64, settings: &[(&str, Setting)]) -> (Scheduled, S
             paced_header: 0,
             overshoots: false,
             catches_up: true,
+            noise: Noise::NONE,
+            coding: None,
+            paths: PathChoice::PerFlow,
+            seed: 1,
+            number: 0,
         },
         law,
         Time::ZERO,
@@ -180,7 +185,7 @@ fn a_sender_asks_and_stops() {
     assert_eq!((stats.received, stats.used, stats.wasted), (6, 4, 2));
 }
 
-/// Echoes wait for half of what is left of T_wait, or for 32; a gap of more than the map holds sends what is held.
+/// Echoes wait for half of what is left of `T_wait`, or for 32; a gap of more than the map holds sends what is held.
 #[test]
 fn echoes_are_batched_while_there_is_time() {
     let mut echoing = Echoing::new(Some(Span::from_us(1_200)));

@@ -354,21 +354,26 @@ impl<'a, L: ControlLaw, F: Fn(&FlowSpec, &Path) -> L> Oracle<'a, L, F> {
             port.data.push_back(entry);
         }
         port.max_backlog = port.max_backlog.max(waiting + remainder + service(&packet));
+        // A credit whose tokens are there at this very time comes after what arrives at it.
         if port.in_service.is_none() {
-            self.serve(link, now);
+            self.serve_other(link, now);
         }
     }
 
+    /// A free port takes the next packet: a credit with tokens before all else.
     fn serve(&mut self, link: LinkId, now: u64) {
+        let is_nic = self.setup.network.links()[link.index()].class == fabric::LinkClass::Nic;
+        let queue = self.setup.network.port(link).config().credits.filter(|_| !is_nic);
+        if queue.is_none_or(|queue| !self.serve_credit(link, now, &queue)) {
+            self.serve_other(link, now);
+        }
+    }
+
+    fn serve_other(&mut self, link: LinkId, now: u64) {
         let config = *self.setup.network.port(link).config();
         let is_nic = self.setup.network.links()[link.index()].class == fabric::LinkClass::Nic;
         let serializer = Serializer::new(config.rate);
         let salt = salt(self.setup, link);
-        if let Some(queue) = config.credits.filter(|_| !is_nic)
-            && self.serve_credit(link, now, &queue)
-        {
-            return;
-        }
         let port = &mut self.ports[link.index()];
         let Some((mut packet, mut marked, lost)) = port.control.pop_front().or_else(|| port.data.pop_front()) else {
             return;

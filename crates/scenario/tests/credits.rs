@@ -1,0 +1,105 @@
+//! Schemes whose laws send credits: one word gives ports, hosts and the wait; what cannot work is refused.
+
+use fabric::{CreditQueue, LinkClass, LinkId, NodeKind};
+use scenario::{BuiltRun, Overrides, parse};
+use units::{Bytes, Span};
+
+const DUMBBELL: &str = r#"
+name = "t"
+stop = "10ms"
+[topology]
+kind = "dumbbell"
+left = 2
+right = 1
+rate = "10Gbps"
+delay = "10ms"
+[host]
+payload = 1460
+header = 78
+ack_size = 84
+[schemes.one]
+law = "flashpass"
+[[traffic]]
+kind = "incast"
+receiver = 2
+intra = 2
+size = "1MB"
+"#;
+
+const TREE: &str = r#"
+name = "t"
+stop = "10ms"
+[topology]
+kind = "fat-trees"
+k = 4
+[schemes.one]
+law = "expresspass"
+[[traffic]]
+kind = "long"
+flows = [[0, 15]]
+size = "1MB"
+"#;
+
+fn run(text: &str, set: &[(&str, &str)]) -> Result<BuiltRun, String> {
+    let set = set.iter().map(|&(key, value)| (key.to_owned(), value.to_owned())).collect();
+    let scenario = parse(text, "test.toml", &Overrides { set, ..Overrides::default() });
+    scenario.and_then(|scenario| scenario.runs()[0].build()).map_err(|error| error.to_string())
+}
+
+fn queues(built: &BuiltRun) -> Vec<Option<CreditQueue>> {
+    let network = &built.setup.network;
+    (0..network.links().len()).map(|link| network.port(LinkId(link as u32)).config().credits).collect()
+}
+
+#[test]
+fn a_law_of_credits_brings_queues_and_its_wait() {
+    let built = run(DUMBBELL, &[]).unwrap();
+    assert!(queues(&built).iter().all(|queue| *queue == Some(CreditQueue::usual())), "{:?}", queues(&built));
+    // 20 ms and 8 us of propagation, the packet and its acknowledgement over three links; then eight credits in each of
+    // three queues, each the time of 1622 bytes.
+    let sending = 3 * (1_230_400 + 67_200);
+    let expected = Span::from_us(20_008) - Span::from_us(4) + Span::from_ps(sending + 3 * 8 * 1_297_600);
+    let longest = built.setup.host.longest_echo.unwrap();
+    assert!((longest - expected).ps().abs() < 1_000, "{longest}, not {expected}");
+    // Other laws have neither.
+    let built = run(DUMBBELL, &[("schemes.one.law", "cubic")]).unwrap();
+    assert!(queues(&built).iter().all(Option::is_none) && built.setup.host.longest_echo.is_none());
+}
+
+#[test]
+fn queues_are_as_the_file_says() {
+    let set = [("port.credit_queue", r#"{ limit = 4, threshold = 1, burst = "840B", unscheduled = "off" }"#)];
+    let built = run(DUMBBELL, &set).unwrap();
+    let expected =
+        CreditQueue { limit: 4, threshold: 1, burst: Bytes::new(840), unscheduled: None, ..CreditQueue::usual() };
+    assert!(queues(&built).iter().all(|queue| *queue == Some(expected)));
+    let built = run(DUMBBELL, &[("port.credit_queue", "off")]).unwrap();
+    assert!(queues(&built).iter().all(Option::is_none));
+    assert!(built.warnings.iter().any(|warning| warning.contains("no queue for them")), "{:?}", built.warnings);
+    // A packet of another size is another share of the link.
+    let built = run(DUMBBELL, &[("host.payload", "4096")]).unwrap();
+    assert_eq!(queues(&built)[0].map(|queue| (queue.data, queue.unscheduled)), Some((4_174, Some(Bytes::new(8_348)))));
+}
+
+#[test]
+fn what_cannot_work_is_refused() {
+    let cases = [
+        (DUMBBELL, ("host.path", "spray"), "FlashPass needs its credits and its data on one path"),
+        (DUMBBELL, ("switch.buffer", "1MiB"), "ports with queues of their own"),
+        (DUMBBELL, ("port.credit_queue", r#"{ burst = "83B" }"#), "never lets a credit of 84 B out"),
+        (DUMBBELL, ("port.credit_queue", "{ limit = 0 }"), "out of range"),
+        (DUMBBELL, ("port.credit_queue", "on"), "expected \"auto\", \"off\""),
+        (TREE, ("seed", "1"), "there are several paths from host"),
+    ];
+    for (text, set, expected) in cases {
+        let said = run(text, &[set]).expect_err(expected);
+        let expected = expected.replace("from host", "from dc0.host0");
+        assert!(said.contains(&expected), "{said}");
+    }
+    // FlashPass's emulation packets take the data's path, whichever it is, and one path is enough for ExpressPass.
+    assert!(run(TREE, &[("schemes.one.law", "flashpass")]).is_ok());
+    let built = run(DUMBBELL, &[("schemes.one.law", "expresspass")]).unwrap();
+    let hosts = built.setup.network.nodes().iter().filter(|node| matches!(node.kind, NodeKind::Host(_))).count();
+    let cards = built.setup.network.links().iter().filter(|link| link.class == LinkClass::Nic).count();
+    assert_eq!((hosts, cards), (3, 3));
+}
