@@ -289,13 +289,20 @@ fn lossless() -> impl Strategy<Value = Setup> {
     (switches, rest, flows, prop_oneof![Just(936u32), Just(4_096)]).prop_map(
         |(switches, (off, hysteresis, reserve, shared, control_priority, classes), flows, mss)| {
             let packet = mss + 64;
+            // Frames of other classes may go before one: with as much hysteresis as a packet and one rate both ways a class
+            // turns at most twice while a packet is sent. Else there is no bound, and one class it is.
+            let hysteresis = if classes > 1 { hysteresis.max(packet.into()) } else { hysteresis };
+            let others = Bytes::new(u64::from(classes - 1) * 4 * u64::from(FRAME));
             let end = |(gbps, back_gbps, delay_ns): (u64, u64, i64)| {
                 let (rate, delay) = (Rate::from_gbps(gbps), Span::from_ns(delay_ns));
-                let headroom = headroom(Rate::from_gbps(back_gbps), rate, delay, packet, FRAME);
+                let headroom = headroom(Rate::from_gbps(back_gbps), rate, delay, packet, FRAME) + others;
                 let gate = Gate { off, hysteresis: Bytes::new(hysteresis), headroom };
                 PortConfig { gate, control_priority, ..PortConfig::new(rate, delay) }
             };
-            let ends = |(gbps, back, delay): (u64, u64, i64)| (end((gbps, back, delay)), end((back, gbps, delay)));
+            let ends = |(gbps, back, delay): (u64, u64, i64)| {
+                let back = if classes > 1 { gbps } else { back };
+                (end((gbps, back, delay)), end((back, gbps, delay)))
+            };
             let mut builder = Builder::default();
             let mut hosts = 0;
             let mut previous = None;

@@ -77,7 +77,8 @@ impl Default for Gate {
 /// that has begun and takes its time, both ways take the link's delay, and the sender ends the packet that it has begun.
 ///
 /// `rate` is the sender's, `back` the rate of the link that the frame takes; `packet` is the largest packet on the wire.
-/// Not in it: frames of other classes that go before this one, and acknowledgements that pile up in a host whose card is
+/// Not in it: frames of other classes that go before this one (a class that turns often, with little hysteresis, towards a
+/// slower link can send many), and acknowledgements that pile up in a host whose card is
 /// slower than what comes to it.
 pub fn headroom(rate: Rate, back: Rate, delay: Span, packet: u32, frame: u32) -> Bytes {
     let packet = Bytes::new(packet.into());
