@@ -10,8 +10,9 @@
 //!   is in flight, where that reorders nothing; after `M` it is changed at once, and so it is after a timeout. The pause of
 //!   changes after a timeout is not modelled.
 //! - **`UnoLB`** (Bonato et al., "Uno", SC 2025, §4.2, Algorithm 2): packets go round robin over subflows, each with an entropy;
-//!   on a request for a block or on a timeout, at most once a base round trip, a subflow that lost a packet takes the entropy
-//!   of a random one that had acknowledgements lately. Of several that did, the one that was silent longest (the paper has
+//!   on a request for a block or on a timeout (of a flow that is not coded: when a packet is held for lost, because the
+//!   paper's simulator finds every loss by a timeout), at most once a base round trip, a subflow that lost a packet takes the
+//!   entropy of a random one that had acknowledgements lately. Of several that did, the one that was silent longest (the paper has
 //!   a single packet there). If none had, it draws a new one: the paper is silent, and a path that nobody tried is worth no
 //!   less than one that is dead.
 //!
@@ -208,6 +209,11 @@ impl Paths {
             Rule::UnoLb(_) => self.on_nack(now, subflows),
             Rule::PerFlow | Rule::PerPacket(_) => {}
         }
+    }
+
+    /// Packets of these subflows, one bit each, are held for lost, and will be sent again.
+    pub(crate) fn on_lost(&mut self, now: Time, subflows: u64) {
+        self.on_nack(now, subflows);
     }
 
     /// A block cannot be given back, because packets of these subflows, one bit each, were lost.

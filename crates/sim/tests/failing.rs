@@ -7,8 +7,9 @@ use std::collections::BTreeSet;
 
 use common::{flow, pipe, run, setup};
 use fabric::{Builder, LinkClass, LinkId, Network, Outages, PortConfig, Routes};
+use flow::{Code, PathChoice, UnoLb};
 use laws::catalog::{Kind, Value};
-use sim::{FlowId, FlowSpec, Setup, Start};
+use sim::{Coding, FlowId, FlowSpec, Setup, Start};
 use units::{Bytes, Rate, Span, Time};
 
 /// Two hosts and one link of 10 Gb/s and 100 us between them.
@@ -82,6 +83,33 @@ fn routes_learn_of_a_failure_after_a_while() {
         let completed = outcome.flows[0].completed;
         assert!(completed.is_set() && completed > last && completed > Time::from_ms(ms as u64), "{completed}");
         last = completed;
+    }
+}
+
+/// One of two cables is dead from the start, and no route learns of it: half of what is sprayed is lost to the end. Subflows
+/// leave the dead cable one a round trip, with coding and without, and then nothing is lost any more.
+#[test]
+fn subflows_leave_a_dead_path() {
+    let lost = |path: PathChoice, coded: bool| {
+        let mut setup = two_ways(None);
+        let failed = setup.network.failing().map(|(link, _)| link).next().unwrap();
+        setup.network = setup.network.with_outages(failed, Outages::new([(Time::ZERO, Time::NEVER)]));
+        setup.host.path = path;
+        setup.host.reordering = Some(Span::from_us(300));
+        if coded {
+            let code = Code { data: 8, parity: 2, tail: None };
+            setup.host.coding = Some(Coding { code, block_timer: Some(Span::from_us(50)), gaps: false, eager: false });
+            setup.flows[0].coded = true;
+        }
+        let outcome = run(&setup, Kind::Fixed, &[("window", Value::Bytes(Bytes::new(200_000)))]);
+        assert!(outcome.flows[0].completed.is_set());
+        outcome.links[failed.index()].losses
+    };
+    let sprayed = lost(PathChoice::PerPacket(16), false);
+    assert!(sprayed > 700, "{sprayed} of 1,024 packets and their acknowledgements");
+    for coded in [false, true] {
+        let unolb = lost(PathChoice::UnoLb(UnoLb { subflows: 8, recent: None, random: false }), coded);
+        assert!((1..400).contains(&unolb), "{unolb}, coded: {coded}");
     }
 }
 

@@ -674,7 +674,11 @@ impl<L: ControlLaw> Sender<L> {
     fn find_reordered_losses(&mut self, now: Time) {
         let reordering = self.reordering;
         let newest_arrived = self.newest_arrived;
-        self.lose_while(now, LossCause::Reordered, |sent_at| sent_at + reordering < newest_arrived);
+        let subflows = self.lose_while(now, LossCause::Reordered, |sent_at| sent_at + reordering < newest_arrived);
+        // A coded flow leaves a path when it must send again.
+        if subflows != 0 && self.ledger.is_none() {
+            self.paths.on_lost(now, subflows);
+        }
     }
 
     /// Holds outstanding packets for lost, oldest first, while `gone` says so of the time they left. Gives the subflows
