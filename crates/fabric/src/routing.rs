@@ -199,7 +199,7 @@ impl Routes {
     #[inline]
     pub fn from(&self, switch: NodeId) -> RoutesFrom<'_> {
         let row = self.row[switch.index()] as usize * self.columns;
-        RoutesFrom { row: &self.table[row..row + self.columns], routes: self }
+        RoutesFrom { row: &self.table[row..row + self.columns], seats: &self.seats, ports: &self.ports }
     }
 
     /// The links from one host to another, where `pick(switch, n)` chooses among equal ports.
@@ -227,7 +227,8 @@ impl Routes {
 #[derive(Clone, Copy, Debug)]
 pub struct RoutesFrom<'a> {
     row: &'a [Group],
-    routes: &'a Routes,
+    seats: &'a [(u16, u16)],
+    ports: &'a [LinkId],
 }
 
 impl RoutesFrom<'_> {
@@ -235,23 +236,23 @@ impl RoutesFrom<'_> {
     /// one port: cheaper than a branch that nothing predicts.
     #[inline]
     pub fn port(&self, host: HostId, hash: u64) -> LinkId {
-        let (column, place) = self.routes.seats[host.index()];
+        let (column, place) = self.seats[host.index()];
         let group = self.row[usize::from(column)];
         // One of the two is 0; a sum, because which one is not to be predicted either.
         let chosen = below(hash, group.len());
         let place = u32::from(place) * u32::from(group.len() == 0);
-        self.routes.ports[(group.first() + chosen + place) as usize]
+        self.ports[(group.first() + chosen + place) as usize]
     }
 
     /// All ports on shortest paths to `host`.
     pub fn ports(&self, host: HostId) -> &[LinkId] {
-        let (column, place) = self.routes.seats[host.index()];
+        let (column, place) = self.seats[host.index()];
         let group = self.row[usize::from(column)];
         let (first, len) = match group.len() {
             0 => (group.first() as usize + usize::from(place), 1),
             len => (group.first() as usize, len as usize),
         };
-        &self.routes.ports[first..first + len]
+        &self.ports[first..first + len]
     }
 }
 
