@@ -68,7 +68,9 @@ fn links(failure: &At<Failure>, index: u64, network: &Network, seed: u64) -> Res
     let reverse = |link: LinkId| network.links()[link.index()].reverse;
     if failure.both {
         // A cable counts once, whichever of its directions is named.
-        links.iter_mut().for_each(|link| *link = (*link).min(reverse(*link)));
+        for link in &mut links {
+            *link = (*link).min(reverse(*link));
+        }
     }
     links.sort_unstable();
     links.dedup();
