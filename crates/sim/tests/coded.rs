@@ -27,7 +27,7 @@ fn lone(packets: u64, loss_ppm: u64, coding: Option<Coding>) -> Setup {
         loss: Frac::millionths(loss_ppm),
         ..PortConfig::new(Rate::from_gbps(10), Span::from_us(998))
     };
-    let network = pipe(1, bottleneck, Rate::from_gbps(10), Span::from_us(1));
+    let network = pipe(1, &bottleneck, Rate::from_gbps(10), Span::from_us(1));
     let coded = FlowSpec { coded: coding.is_some(), ..flow(0, 1, packets * MSS) };
     let mut it = setup(network, vec![coded], Time::from_ms(10_000));
     it.host.coding = coding;
