@@ -107,9 +107,9 @@ fn unknown_to_real_packets(setup: &Setup, own_traffic: bool) -> Vec<&'static str
     let host = &setup.host;
     let switches = setup.network.nodes().iter().any(|node| node.switch.is_some());
     let all = [
-        (switches, "[switch], whose ports share a buffer and pause"),
+        (switches, "[switch]"),
         (!setup.modules.is_empty(), "controllers in switches"),
-        (own_traffic && setup.flows.iter().any(|flow| flow.on_ramp), "`host.on_ramp`, which holds flows"),
+        (own_traffic && setup.flows.iter().any(|flow| flow.on_ramp), "`host.on_ramp`"),
         (own_traffic && host.rtt_noise > Span::ZERO, "`host.rtt_noise`"),
         (own_traffic && host.cnp.is_some(), "`host.cnp`"),
     ];
