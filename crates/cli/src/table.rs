@@ -36,106 +36,118 @@ fn no_columns(table: &Table) -> bool {
 /// One row a run.
 pub(crate) fn headline(runs: &[RunResults]) -> String {
     let mut table = fitted();
-    let both = runs.iter().any(|run| run.summary.flows.intra.count > 0 && run.summary.flows.inter.count > 0);
-    let fair = runs.iter().any(|run| run.summary.fairness.jain_mean.is_some());
-    // Programs on real packets send for as long as they like: their rate and their round trip are what tells them apart.
-    let real = runs.iter().any(|run| run.summary.emulator.is_some());
-    // Of one request, all that there is to say is when its last flow ended.
-    let asked = runs.iter().any(|run| run.summary.requests.count > 1);
-    let collective = runs.iter().any(|run| run.summary.collectives.count > 0);
-    let shared = runs.iter().any(|run| !run.summary.network.switches.is_empty());
-    let coded = runs.iter().any(|run| run.summary.network.parity_packets > 0);
-    let paused = runs.iter().any(|run| run.summary.network.pfc_pauses > 0);
-    let mut header = vec!["run", "done", "FCT mean", "FCT p99"];
-    if asked {
-        header.extend(["request mean", "request p99"]);
-    }
-    if collective {
-        header.extend(["allreduce mean", "allreduce p99", "over ideal"]);
-    }
-    if both {
-        header.extend(["intra mean", "intra p99", "inter mean", "inter p99"]);
-    }
-    if real {
-        header.extend(["goodput", "RTT mean"]);
-    }
-    header.extend(["slowdown p99", "drops", "resent", "timeouts", "marks", "longest queue"]);
-    if coded {
-        header.extend(["parity", "recovered", "asked"]);
-    }
-    if shared {
-        header.push("fullest buffer");
-    }
-    if paused {
-        header.extend(["pauses", "host paused"]);
-    }
-    let credited = runs.iter().any(|run| run.summary.credits.sent > 0);
-    if credited {
-        header.extend(["credits used", "wasted", "dropped"]);
-    }
-    if fair {
-        header.extend(["Jain", "fair from"]);
-    }
-    table.set_header(header.into_iter().map(Cell::new));
+    let columns = columns(runs);
+    table.set_header(std::iter::once("run").chain(columns.iter().map(|(title, _)| *title)).map(Cell::new));
     for run in runs {
-        let it = &run.summary;
-        let flows = &it.flows;
-        let fct = |cell: &summary::Cell, stat: &str| cell.fct_ns.get(stat).flatten().map_or("-".into(), time);
-        let mut row = vec![
-            format!("{}/{}", flows.all.completed, flows.all.count),
-            fct(&flows.all, "mean"),
-            fct(&flows.all, "p99"),
-        ];
-        if asked {
-            row.extend([fct(&it.requests, "mean"), fct(&it.requests, "p99")]);
-        }
-        if collective {
-            let it = &it.collectives;
-            let slowdown = it.slowdown.mean.map_or("-".into(), |slowdown| format!("{slowdown:.2}"));
-            row.extend([fct(it, "mean"), fct(it, "p99"), slowdown]);
-        }
-        if both {
-            for cell in [&flows.intra, &flows.inter] {
-                row.extend([fct(cell, "mean"), fct(cell, "p99")]);
-            }
-        }
-        if real {
-            row.push(format!("{:.0} Mb/s", flows.all.goodput_bps as f64 / 1e6));
-            row.push(mean_rtt(run).map_or("-".into(), time));
-        }
-        row.extend([
-            flows.all.slowdown.p99.map_or("-".into(), |slowdown| format!("{slowdown:.2}")),
-            it.network.drops.to_string(),
-            it.network.retransmits.to_string(),
-            it.network.timeouts.to_string(),
-            it.network.ecn_marks.to_string(),
-            bytes(it.network.max_queue_bytes),
-        ]);
-        if coded {
-            let network = &it.network;
-            row.extend(
-                [network.parity_packets, network.recovered_blocks, network.nacks].map(|count| count.to_string()),
-            );
-        }
-        if shared {
-            row.push(bytes(it.network.max_buffer_bytes));
-        }
-        if paused {
-            row.extend([it.network.pfc_pauses.to_string(), time(it.network.host_pause_ns)]);
-        }
-        if credited {
-            row.extend([it.credits.used, it.credits.wasted, it.credits.dropped].map(|count| count.to_string()));
-        }
-        if fair {
-            row.push(it.fairness.jain_final.map_or("-".into(), |jain| format!("{jain:.3}")));
-            row.push(it.fairness.converged_at_ns.map_or("never".into(), |ns| time(ns as f64)));
-        }
-        let name = if it.run == run.manifest.label { it.run.clone() } else { name(run) };
-        let cells = row.into_iter().map(|text| Cell::new(text).set_alignment(CellAlignment::Right));
+        let name = if run.summary.run == run.manifest.label { run.summary.run.clone() } else { name(run) };
+        let cells = columns.iter().map(|(_, cell)| Cell::new(cell(run)).set_alignment(CellAlignment::Right));
         table.add_row(std::iter::once(Cell::new(name)).chain(cells));
     }
+    let fair = runs.iter().any(|run| run.summary.fairness.jain_mean.is_some());
     let note = if fair { "\nJain: of what flows got in the last interval in which all were active.\n" } else { "\n" };
     format!("{table}{note}")
+}
+
+/// A title, and what it says of a run.
+type Column = (&'static str, fn(&RunResults) -> String);
+
+/// What there is to say of these runs: what none of them has is left out.
+fn columns(runs: &[RunResults]) -> Vec<Column> {
+    let any = |has: fn(&summary::Summary) -> bool| runs.iter().any(|run| has(&run.summary));
+    let mut columns: Vec<Column> = vec![
+        ("done", |run| format!("{}/{}", run.summary.flows.all.completed, run.summary.flows.all.count)),
+        ("FCT mean", |run| fct(&run.summary.flows.all, "mean")),
+        ("FCT p99", |run| fct(&run.summary.flows.all, "p99")),
+    ];
+    let mut add = |is_there: bool, more: &[Column]| columns.extend(more.iter().filter(|_| is_there));
+    // Of one request, all that there is to say is when its last flow ended.
+    add(
+        any(|it| it.requests.count > 1),
+        &[
+            ("request mean", |run| fct(&run.summary.requests, "mean")),
+            ("request p99", |run| fct(&run.summary.requests, "p99")),
+        ],
+    );
+    add(
+        any(|it| it.collectives.count > 0),
+        &[
+            ("allreduce mean", |run| fct(&run.summary.collectives, "mean")),
+            ("allreduce p99", |run| fct(&run.summary.collectives, "p99")),
+            ("over ideal", |run| ratio(run.summary.collectives.slowdown.mean)),
+        ],
+    );
+    add(
+        any(|it| it.flows.intra.count > 0 && it.flows.inter.count > 0),
+        &[
+            ("intra mean", |run| fct(&run.summary.flows.intra, "mean")),
+            ("intra p99", |run| fct(&run.summary.flows.intra, "p99")),
+            ("inter mean", |run| fct(&run.summary.flows.inter, "mean")),
+            ("inter p99", |run| fct(&run.summary.flows.inter, "p99")),
+        ],
+    );
+    // Programs on real packets send for as long as they like: their rate and their round trip are what tells them apart.
+    add(
+        any(|it| it.emulator.is_some()),
+        &[
+            ("goodput", |run| format!("{:.0} Mb/s", run.summary.flows.all.goodput_bps as f64 / 1e6)),
+            ("RTT mean", |run| mean_rtt(run).map_or("-".into(), time)),
+        ],
+    );
+    add(
+        true,
+        &[
+            ("slowdown p99", |run| ratio(run.summary.flows.all.slowdown.p99)),
+            ("drops", |run| run.summary.network.drops.to_string()),
+            ("resent", |run| run.summary.network.retransmits.to_string()),
+            ("timeouts", |run| run.summary.network.timeouts.to_string()),
+            ("marks", |run| run.summary.network.ecn_marks.to_string()),
+            ("longest queue", |run| bytes(run.summary.network.max_queue_bytes)),
+        ],
+    );
+    add(
+        any(|it| it.network.parity_packets > 0),
+        &[
+            ("parity", |run| run.summary.network.parity_packets.to_string()),
+            ("recovered", |run| run.summary.network.recovered_blocks.to_string()),
+            ("asked", |run| run.summary.network.nacks.to_string()),
+        ],
+    );
+    add(
+        any(|it| !it.network.switches.is_empty()),
+        &[("fullest buffer", |run| bytes(run.summary.network.max_buffer_bytes))],
+    );
+    add(
+        any(|it| it.network.pfc_pauses > 0),
+        &[
+            ("pauses", |run| run.summary.network.pfc_pauses.to_string()),
+            ("host paused", |run| time(run.summary.network.host_pause_ns)),
+        ],
+    );
+    add(
+        any(|it| it.credits.sent > 0),
+        &[
+            ("credits used", |run| run.summary.credits.used.to_string()),
+            ("wasted", |run| run.summary.credits.wasted.to_string()),
+            ("dropped", |run| run.summary.credits.dropped.to_string()),
+        ],
+    );
+    add(
+        any(|it| it.fairness.jain_mean.is_some()),
+        &[
+            ("Jain", |run| run.summary.fairness.jain_final.map_or("-".into(), |jain| format!("{jain:.3}"))),
+            ("fair from", |run| run.summary.fairness.converged_at_ns.map_or("never".into(), |ns| time(ns as f64))),
+        ],
+    );
+    columns
+}
+
+/// A statistic of completion times.
+fn fct(cell: &summary::Cell, stat: &str) -> String {
+    cell.fct_ns.get(stat).flatten().map_or("-".into(), time)
+}
+
+fn ratio(value: Option<f64>) -> String {
+    value.map_or("-".into(), |value| format!("{value:.2}"))
 }
 
 /// The mean over all samples of flows of the smoothed round trip, in nanoseconds.

@@ -1,6 +1,6 @@
 //! Requests for blocks that never come double no timeout.
 
-use flow::{AckHeader, Code, FlowConfig, Noise, PathChoice, Recovery, SendState, Sender, SenderCoding};
+use flow::{AckHeader, Code, FlowConfig, SendState, Sender, SenderCoding};
 use laws::{Ack, Acted, ControlLaw, Loss, Permit};
 use units::{Bytes, Span, Time};
 
@@ -30,22 +30,9 @@ impl ControlLaw for Shuts {
 fn blocks_that_wait_in_vain_do_not_hold_up_the_flight() {
     let rtt = Span::from_us(100);
     let config = FlowConfig {
-        size: Bytes::new(8 * 40 * 1_000),
-        mss: 1_000,
-        base_rtt: rtt,
         reordering: Span::from_us(10),
-        rto_min: rtt.times(2),
-        rto_max: Span::from_s(4),
-        timeouts_cut: true,
-        recovery: Recovery::Selective,
-        paced_header: 0,
-        overshoots: false,
-        catches_up: true,
-        noise: Noise::NONE,
         coding: Some(SenderCoding { code: Code { data: 8, parity: 2, tail: None }, eager: false }),
-        paths: PathChoice::PerFlow,
-        seed: 1,
-        number: 0,
+        ..FlowConfig::new(Bytes::new(8 * 40 * 1_000), 1_000, rtt)
     };
     let mut sender = Sender::new(config, Shuts(Bytes::MAX), Time::ZERO);
     let mut now = Time::ZERO;

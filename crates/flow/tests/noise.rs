@@ -1,6 +1,6 @@
 //! An error of measurement is for the law alone.
 
-use flow::{AckHeader, FlowConfig, Noise, PathChoice, Recovery, SendState, Sender};
+use flow::{AckHeader, FlowConfig, Noise, SendState, Sender};
 use laws::{Ack, Acted, ControlLaw, Loss, Permit};
 use units::{Bytes, Span, Time};
 
@@ -27,22 +27,9 @@ impl ControlLaw for Ears {
 fn the_law_hears_noise_and_the_timer_does_not() {
     let rtt = Span::from_us(100);
     let config = FlowConfig {
-        size: Bytes::new(100_000),
-        mss: 1_000,
-        base_rtt: rtt,
-        reordering: rtt.over(4),
         rto_min: rtt,
-        rto_max: Span::from_s(4),
-        timeouts_cut: true,
-        recovery: Recovery::Selective,
-        paced_header: 0,
-        overshoots: false,
-        catches_up: true,
         noise: Noise { most: Span::from_us(50), seed: 3 },
-        coding: None,
-        paths: PathChoice::PerFlow,
-        seed: 1,
-        number: 0,
+        ..FlowConfig::new(Bytes::new(100_000), 1_000, rtt)
     };
     let mut sender = Sender::new(config, Ears(Span::MAX, Span::ZERO), Time::ZERO);
     while sender.poll(Time::ZERO) == SendState::Now {

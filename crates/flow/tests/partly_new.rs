@@ -1,6 +1,6 @@
 //! The law hears of every byte, also where an acknowledgement repeats its newest packet.
 
-use flow::{AckHeader, FlowConfig, Noise, PathChoice, Recovery, SendState, Sender};
+use flow::{AckHeader, FlowConfig, SendState, Sender};
 use laws::{Ack, Acted, ControlLaw, Loss, Permit};
 use units::{Bytes, Span, Time};
 
@@ -32,24 +32,7 @@ impl ControlLaw for Counts {
 #[test]
 fn an_acknowledgement_whose_newest_packet_is_known_still_counts() {
     let rtt = Span::from_us(100);
-    let config = FlowConfig {
-        size: Bytes::new(4_000),
-        mss: 1_000,
-        base_rtt: rtt,
-        reordering: rtt.over(4),
-        rto_min: rtt.times(2),
-        rto_max: Span::from_s(4),
-        timeouts_cut: true,
-        recovery: Recovery::Selective,
-        paced_header: 0,
-        overshoots: false,
-        catches_up: true,
-        coding: None,
-        paths: PathChoice::PerFlow,
-        seed: 1,
-        number: 0,
-        noise: Noise::NONE,
-    };
+    let config = FlowConfig::new(Bytes::new(4_000), 1_000, rtt);
     let mut sender = Sender::new(config, Counts::default(), Time::ZERO);
     while sender.poll(Time::ZERO) == SendState::Now {
         sender.send(Time::ZERO);

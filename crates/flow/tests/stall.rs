@@ -1,6 +1,6 @@
 //! A window lost whole does not come back a packet at a time.
 
-use flow::{AckHeader, FlowConfig, Noise, PathChoice, Recovery, SendState, Sender};
+use flow::{AckHeader, FlowConfig, SendState, Sender};
 use laws::{Ack, Acted, ControlLaw, Loss, Permit};
 use units::{Bytes, Span, Time};
 
@@ -26,24 +26,7 @@ impl ControlLaw for Shrinks {
 #[test]
 fn a_lost_window_larger_than_what_is_permitted_next_is_given_up_in_two_timeouts() {
     let rtt = Span::from_us(100);
-    let config = FlowConfig {
-        size: Bytes::new(2_000_000),
-        mss: 1_000,
-        base_rtt: rtt,
-        reordering: rtt.over(4),
-        rto_min: rtt.times(2),
-        rto_max: Span::from_s(4),
-        timeouts_cut: true,
-        recovery: Recovery::Selective,
-        paced_header: 0,
-        overshoots: false,
-        catches_up: true,
-        coding: None,
-        paths: PathChoice::PerFlow,
-        seed: 1,
-        number: 0,
-        noise: Noise::NONE,
-    };
+    let config = FlowConfig::new(Bytes::new(2_000_000), 1_000, rtt);
     let mut sender = Sender::new(config, Shrinks(1_000), Time::ZERO);
     let mut now = Time::ZERO;
     // A thousand packets over a round trip; only the first arrives.

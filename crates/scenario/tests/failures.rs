@@ -63,6 +63,7 @@ fn wrong_failures_are_explained() {
     let failure = |keys: &str| format!("{SENT}[[failure]]\n{keys}\n");
     refused(&failure("ports = [\"class:intre\"]"), &["unknown link class `intre`", "inter"]);
     refused(&failure("ports = [\"class:other\"]"), &["no link answers to \"class:other\""]);
+    refused(&failure("ports = []"), &["a failure of no link", "class:inter"]);
     refused(&failure("ports = [\"class:inter\"]\ncount = 99"), &["99 links fail of", "expected at most"]);
     refused(&failure("ports = [\"class:inter\"]\nat = \"2ms\"\nuntil = \"1ms\""), &["expected a time after `at`"]);
     refused(&failure("ports = [\"class:inter\"]\nevery = \"1ms\""), &["needs `until`"]);
@@ -74,6 +75,13 @@ fn wrong_failures_are_explained() {
         &failure("ports = [\"class:inter\"]\nreroute = \"1ms\""),
         &["once routes avoid what is down", "no way is left"],
     );
+}
+
+#[test]
+fn a_failure_after_the_stop_is_warned_of() {
+    let warned = |at: &str| built(&format!("{SENT}[[failure]]\nports = [\"class:inter\"]\nat = \"{at}\"\n")).warnings;
+    assert!(warned("10ms").iter().any(|it| it.contains("failure.0 begins at 10.000 ms")), "{:?}", warned("10ms"));
+    assert_eq!(warned("9ms"), [""; 0]);
 }
 
 #[test]

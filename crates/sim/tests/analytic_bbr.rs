@@ -27,7 +27,7 @@ fn share(rate: Rate, rtt: Span, n: u16, run_time: Span) -> Shared {
 
 fn share_over(buffer: Bytes, rate: Rate, rtt: Span, n: u16, run_time: Span) -> Shared {
     let port = PortConfig { buffer, ..PortConfig::new(rate, Span::ZERO) };
-    let network = pipes(port, Rate::from_bps(rate.bps() * 2), 4_160, &vec![rtt; n.into()]);
+    let network = pipes(&port, Rate::from_bps(rate.bps() * 2), 4_160, &vec![rtt; n.into()]);
     let flows = (0..n).map(|i| FlowSpec { kind: i, ..flow(i.into(), u32::from(n + i), 1 << 40) }).collect();
     let mut setup = setup(network, flows, Time::ZERO + run_time);
     let link = bottleneck(&setup.network);

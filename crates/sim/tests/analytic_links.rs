@@ -35,7 +35,7 @@ fn a_flow_fills_its_link_to_its_headers_or_sends_a_window_a_round_trip() {
         let share = f64::from(mss) / f64::from(mss + header);
         let wire = u64::from(mss + header);
         for fill in [0.5, 1.0, f64::INFINITY] {
-            let network = pipes(PortConfig::new(rate, Span::ZERO), rate, wire, &[rtt]);
+            let network = pipes(&PortConfig::new(rate, Span::ZERO), rate, wire, &[rtt]);
             let mut setup = setup(network, vec![flow(0, 1, 1 << 40)], Time::NEVER);
             setup.host = HostConfig { mss, header, ..setup.host };
             let base = setup.paths(HostId(0), HostId(1), mss).base_rtt;
@@ -135,9 +135,9 @@ proptest! {
 }
 
 // Sixteen senders at line rate into one port, which is sixteen times too much.
-fn overloaded_incast(port: PortConfig) -> (Setup, sim::Outcome) {
+fn overloaded_incast(port: &PortConfig) -> (Setup, sim::Outcome) {
     let nic = PortConfig::new(Rate::from_gbps(100), Span::from_us(1));
-    let network = single_switch(&SingleSwitch { hosts: vec![(nic, port); 17] }).unwrap();
+    let network = single_switch(&SingleSwitch { hosts: vec![(nic, *port); 17] }).unwrap();
     let setup = setup(network, (1..17).map(|src| flow(src, 0, 2_000_000)).collect(), Time::from_us(400));
     let outcome = run(&setup, Kind::Fixed, &[HUGE]);
     (setup, outcome)
@@ -156,7 +156,7 @@ fn an_overloaded_queue_is_as_long_as_its_buffer_and_not_a_byte_longer() {
         PortConfig { in_service: InService::Whole, ..plain },
         PortConfig { in_service: InService::Excluded, control_priority: true, mark_at: MarkAt::Dequeue, ..plain },
     ] {
-        let (setup, outcome) = overloaded_incast(port);
+        let (setup, outcome) = overloaded_incast(&port);
         // The port towards host 0 answers the link out of it.
         let uplink = setup.network.uplink(HostId(0));
         let link = &outcome.links[setup.network.links()[uplink.index()].reverse.index()];
@@ -173,7 +173,7 @@ fn an_overloaded_queue_is_as_long_as_its_buffer_and_not_a_byte_longer() {
 #[test]
 fn a_burst_queues_what_the_rates_leave_over() {
     let edge = PortConfig::new(Rate::from_gbps(40), Span::from_us(1));
-    let network = common::pipe(1, PortConfig::new(Rate::from_gbps(10), Span::from_us(1)), edge.rate, edge.delay);
+    let network = common::pipe(1, &PortConfig::new(Rate::from_gbps(10), Span::from_us(1)), edge.rate, edge.delay);
     let setup = setup(network, vec![flow(0, 1, 4_096 * 1_000)], Time::from_ms(20));
     let outcome = run(&setup, Kind::Fixed, &[HUGE]);
     let link = &outcome.links[bottleneck(&setup.network).index()];

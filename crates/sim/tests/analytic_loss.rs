@@ -18,7 +18,7 @@ const MANY: u64 = 1 << 40;
 // One long flow over a drop-tail buffer of `buffer` packets, sampled every `interval`.
 fn alone(kind: Kind, rate: Rate, rtt: Span, buffer: f64, run_time: Span, interval: Span) -> (Setup, Outcome) {
     let port = PortConfig { buffer: Bytes::new((buffer * PACKET) as u64), ..PortConfig::new(rate, Span::ZERO) };
-    let network = pipes(port, Rate::from_bps(rate.bps() * 2), 4_160, &[rtt]);
+    let network = pipes(&port, Rate::from_bps(rate.bps() * 2), 4_160, &[rtt]);
     let mut setup = setup(network, vec![flow(0, 1, MANY)], Time::ZERO + run_time);
     let link = bottleneck(&setup.network);
     setup.series = SeriesConfig { interval, ports: vec![link], flows: vec![FlowId(0)], ..SeriesConfig::default() };
@@ -132,7 +132,7 @@ fn rivals(kind: Kind, ecn: bool, rtts: &[Span], run_time: Span) -> Vec<f64> {
     let rate = Rate::from_gbps(1);
     let buffer = Bytes::new((60.0 * PACKET) as u64);
     let port = PortConfig { buffer, ecn: ecn.then(|| step(20)), ..PortConfig::new(rate, Span::ZERO) };
-    let network = pipes(port, Rate::from_gbps(4), 4_160, rtts);
+    let network = pipes(&port, Rate::from_gbps(4), 4_160, rtts);
     let n = rtts.len() as u32;
     let start = |i: u32| Start::At(Time::from_us(u64::from(i) * 5_137));
     let flows = (0..n).map(|i| FlowSpec { start: start(i), ..flow(i, n + i, MANY) }).collect();
@@ -226,7 +226,7 @@ fn timeouts_back_off_by_doubling() {
     let rate = Rate::from_gbps(10);
     for rtt in [Span::from_us(14), Span::from_ms(100)] {
         let port = PortConfig { loss: Frac::millionths(500_000), ..PortConfig::new(rate, Span::ZERO) };
-        let network = pipes(port, rate, 4_160, &[rtt]);
+        let network = pipes(&port, rate, 4_160, &[rtt]);
         // Each alone.
         let rto_max = rtt.times(40);
         let start = |i: u32| Start::At(Time::ZERO + rto_max.times(50 * i));
@@ -332,7 +332,7 @@ fn a_flow_that_repaths_leaves_a_bad_link() {
 #[test]
 fn a_largest_timeout_under_the_round_trip_is_raised() {
     let port = PortConfig::new(Rate::from_gbps(10), Span::from_ms(5));
-    let network = common::pipe(1, port, Rate::from_gbps(10), Span::from_us(1));
+    let network = common::pipe(1, &port, Rate::from_gbps(10), Span::from_us(1));
     let mut setup = setup(network, vec![flow(0, 1, 1_000_000)], Time::from_ms(1_000));
     setup.host.rto_max = Span::from_us(100);
     let outcome = run(&setup, Kind::Fixed, &[]);

@@ -38,7 +38,7 @@ fn marked_pipe(
     kind: Kind,
     settings: &[(&str, Value)],
     n: u32,
-    port: PortConfig,
+    port: &PortConfig,
     rtt: Span,
     run_time: Span,
 ) -> (Setup, Queue) {
@@ -67,7 +67,7 @@ fn dctcp_saws_as_its_paper_says() {
         let port = PortConfig { ecn: Some(step(k)), ..PortConfig::new(Rate::from_gbps(10), Span::ZERO) };
         let settings = [("ewma_gain", Value::Fraction(Frac::ratio(1, gain)))];
         let rtt = Span::from_us(1_500);
-        let (setup, queue) = marked_pipe(Kind::Dctcp, &settings, n, port, rtt, Span::from_ms(2_400));
+        let (setup, queue) = marked_pipe(Kind::Dctcp, &settings, n, &port, rtt, Span::from_ms(2_400));
         let tooth = queue.sawtooth();
         let (pipe, n, k) = (pipe_packets(&setup, 0), f64::from(n), k as f64);
         let amplitude = tooth.peak - tooth.valley;
@@ -115,7 +115,7 @@ fn geminis_smallest_queue_is_equation_9s() {
         let port = PortConfig { ecn: Some(step(k)), ..PortConfig::new(Rate::from_gbps(10), Span::ZERO) };
         let rtt = Span::from_us(us);
         let run_time = Span::from_us(us * 1_000);
-        let (setup, queue) = marked_pipe(Kind::Gemini, &gemini(k as f64, h), n, port, rtt, run_time);
+        let (setup, queue) = marked_pipe(Kind::Gemini, &gemini(k as f64, h), n, &port, rtt, run_time);
         let tooth = queue.sawtooth();
         let (pipe, n, k, h) = (pipe_packets(&setup, 0), f64::from(n), k as f64, h as f64);
         let factor = 4.0 * k / (pipe + k);
@@ -148,7 +148,7 @@ fn gemini_runs_dry_beyond_theorem_1() {
         let own = times * k as f64 * pipe / (pipe + k as f64 - times * k as f64);
         let rtt = Span::from_us(3_994);
         let settings = gemini(own, h);
-        let (_, queue) = marked_pipe(Kind::Gemini, &settings, n, port, rtt, Span::from_ms(3_000));
+        let (_, queue) = marked_pipe(Kind::Gemini, &settings, n, &port, rtt, Span::from_ms(3_000));
         let used = queue.busy();
         println!("F times {times}: smallest queue {:.1}, utilisation {used:.4}", queue.quantile(0.0));
         assert!(if dry { used < 0.998 } else { used > 1.0 - 1e-9 });
@@ -166,7 +166,7 @@ impl TwoGroups {
         let port = PortConfig { ecn: Some(step(k)), ..PortConfig::new(Rate::from_gbps(10), Span::ZERO) };
         let mut rtts = vec![short; 4];
         rtts.extend([short.times(ratio); 4]);
-        let network = pipes(port, Rate::from_gbps(40), 4_160, &rtts);
+        let network = pipes(&port, Rate::from_gbps(40), 4_160, &rtts);
         let flows = (0..8).map(|i| flow(i, 8 + i, MANY)).collect();
         let mut setup = setup(network, flows, Time::ZERO + run_time);
         let interval = run_time.over(100);
@@ -276,7 +276,7 @@ fn a_phantom_queue_fills_at_the_difference_of_rates() {
     // C RTT is 120.2 packets, of which 108.2 would drain.
     for packets in [60, 105, 108, 109, 112, 118] {
         let port = phantom_port(Frac::millionths(900_000), threshold, threshold);
-        let network = pipes(port, Rate::from_gbps(100), 4_160, &[rtt]);
+        let network = pipes(&port, Rate::from_gbps(100), 4_160, &[rtt]);
         let setup = setup(network, vec![flow(0, 1, MANY)], Time::ZERO + run_time);
         let window = ("window", Value::Bytes(Bytes::new(packets * 4_096)));
         let outcome = run(&setup, Kind::Fixed, &[window, ("paced", Value::Switch(true))]);
@@ -299,7 +299,7 @@ fn a_phantom_queue_fills_at_the_difference_of_rates() {
 fn a_phantom_queue_leaves_its_headroom() {
     for (drain, trips) in [(500_000, [14, 14]), (700_000, [14, 14]), (900_000, [14, 14]), (900_000, [14, 2_000])] {
         let port = phantom_port(Frac::millionths(drain), 448_000, 13_440_000);
-        let network = pipes(port, Rate::from_gbps(100), 4_160, &trips.map(Span::from_us));
+        let network = pipes(&port, Rate::from_gbps(100), 4_160, &trips.map(Span::from_us));
         let mut setup = setup(network, vec![flow(0, 2, MANY), flow(1, 3, MANY)], Time::from_ms(100));
         let link = bottleneck(&setup.network);
         setup.series = SeriesConfig {

@@ -7,7 +7,7 @@ use fabric::PortConfig;
 use fabric::topology::FatTrees;
 use flow::{Code, PathChoice, Plb, UnoLb};
 use laws::catalog::{Kind, Value};
-use sim::{Coding, FlowSpec, Outcome, Setup};
+use sim::{Coding, FlowId, FlowSpec, Outcome, Setup, Start};
 use units::{Bytes, Frac, Rate, Span, Time};
 
 const MSS: u64 = 4_096;
@@ -27,7 +27,7 @@ fn lone(packets: u64, loss_ppm: u64, coding: Option<Coding>) -> Setup {
         loss: Frac::millionths(loss_ppm),
         ..PortConfig::new(Rate::from_gbps(10), Span::from_us(998))
     };
-    let network = pipe(1, bottleneck, Rate::from_gbps(10), Span::from_us(1));
+    let network = pipe(1, &bottleneck, Rate::from_gbps(10), Span::from_us(1));
     let coded = FlowSpec { coded: coding.is_some(), ..flow(0, 1, packets * MSS) };
     let mut it = setup(network, vec![coded], Time::from_ms(10_000));
     it.host.coding = coding;
@@ -89,6 +89,24 @@ fn a_tail_alone_can_be_coded() {
     let code = Code { tail: Some(Bytes::new(80 * MSS)), ..coding().code };
     let outcome = fixed(&lone(800, 0, Some(Coding { code, ..coding() })), 1 << 30).flows[0];
     assert_eq!((outcome.stats.packets_sent, outcome.stats.parity), (820, 20));
+}
+
+/// Who answers does so once its blocks are whole: it waits neither for the last block's parity nor for what others gave back.
+#[test]
+fn an_answer_starts_when_the_blocks_are_whole() {
+    for loss_ppm in [0, 10_000] {
+        let mut setup = lone(800, loss_ppm, Some(coding()));
+        let answer = FlowSpec { start: Start::OnReceipt(FlowId(0), Span::from_us(7)), ..flow(1, 0, 1_000) };
+        setup.flows.push(answer);
+        let outcome = fixed(&setup, 1 << 30);
+        let started = outcome.flows[1].started;
+        let back = setup.one_way(answer.src, answer.dst);
+        let known = outcome.flows[0].completed - back + Span::from_us(7);
+        // The packet that completes it is acknowledged at once; only that acknowledgement may be lost.
+        assert!(if loss_ppm == 0 { started == known } else { started <= known }, "{started}, not {known}");
+        assert!(outcome.flows[0].stats.recovered > 0 || loss_ppm == 0);
+        assert!(outcome.flows[1].completed.is_set());
+    }
 }
 
 /// Two datacenters, losses everywhere, every choice of paths: the same bits at any number of threads.

@@ -15,7 +15,7 @@ use units::{Bytes, Rate, Span, Time};
 /// Two hosts and one link of 10 Gb/s and 100 us between them.
 fn line(size: u64) -> Setup {
     let bottleneck = PortConfig::new(Rate::from_gbps(10), Span::from_us(100));
-    setup(pipe(1, bottleneck, Rate::from_gbps(100), Span::from_us(1)), vec![flow(0, 1, size)], Time::from_ms(100))
+    setup(pipe(1, &bottleneck, Rate::from_gbps(100), Span::from_us(1)), vec![flow(0, 1, size)], Time::from_ms(100))
 }
 
 /// The link between the switches, away from host 0.
@@ -49,9 +49,9 @@ fn two_ways(reroute: Option<Span>) -> Setup {
     let port = PortConfig::new(Rate::from_gbps(10), Span::from_us(5));
     let mut builder = Builder::default();
     let switches = [builder.switch(0, "a"), builder.switch(0, "b")];
-    for host in 0..2 {
+    for (host, switch) in switches.into_iter().enumerate() {
         let node = builder.host(0, format!("host{host}"));
-        builder.connect(node, switches[host], LinkClass::Host, port, port);
+        builder.connect(node, switch, LinkClass::Host, port, port);
     }
     for _ in 0..2 {
         builder.connect(switches[0], switches[1], LinkClass::Other, port, port);

@@ -26,7 +26,7 @@ impl Wire for Kept {
 #[test]
 fn a_duplicate_leaves_what_is_held_back_its_transmission_and_path() {
     let port = PortConfig::new(Rate::from_gbps(100), Span::from_us(1));
-    let network = common::pipe(1, port, Rate::from_gbps(100), Span::from_us(1));
+    let network = common::pipe(1, &port, Rate::from_gbps(100), Span::from_us(1));
     let mut setup = common::setup(network, vec![common::flow(0, 1, 1_000_000)], Time::from_ms(1));
     setup.host = HostConfig { ack_every: 4, ..setup.host };
     let law = common::law(Kind::Dctcp, &[]);

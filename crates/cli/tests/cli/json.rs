@@ -17,8 +17,8 @@ fn is_cell(value: &Value) {
 
 #[track_caller]
 pub(crate) fn is_summary(it: &Value) {
-    let all = "schema scenario run label host seed ended_ns flows requests collectives network credits fairness law engine \
-               emulator warnings";
+    let all = "schema scenario run label host seed ended_ns flows requests collectives network credits fairness predicts \
+               law engine emulator warnings notes";
     assert_eq!(keys(it).join(" "), all);
     assert_eq!(it["schema"], 1);
     assert_eq!(keys(&it["flows"]), ["all", "intra", "inter", "sizes"]);
@@ -28,12 +28,15 @@ pub(crate) fn is_summary(it: &Value) {
     it["flows"]["sizes"].as_object().unwrap().values().for_each(is_cell);
     is_cell(&it["requests"]);
     is_cell(&it["collectives"]);
-    let network = "data_packets packet_hops drops drops_by_tier ecn_marks retransmits timeouts pfc_pauses pfc_pause_ns \
-                   pfc_pauses_by_tier pfc_pause_ns_by_tier host_pause_ns nacks cnps held_ns max_queue_bytes \
-                   max_buffer_bytes headroom_drops messages deadlock links switches";
+    let network = "data_packets packet_hops drops drops_by_tier ecn_marks retransmits timeouts \
+                   pfc_pauses pfc_pause_ns pfc_pauses_by_tier pfc_pause_ns_by_tier host_pause_ns nacks \
+                   cnps parity_packets recovered_blocks held_ns max_queue_bytes max_buffer_bytes \
+                   headroom_drops messages deadlock links switches";
     assert_eq!(keys(&it["network"]).join(" "), network);
     assert!(it["network"]["links"].as_array().is_some_and(|links| !links.is_empty()));
-    assert_eq!(keys(&it["credits"]), ["sent", "used", "dropped", "wasted"]);
+    let credits = "sent used dropped wasted received over_provisioned late unscheduled unscheduled_drops";
+    assert_eq!(keys(&it["credits"]).join(" "), credits);
+    assert_eq!((keys(&it["predicts"]), keys(&it["predicts"]["owd"])), (vec!["owd", "rtt"], vec!["packets", "r"]));
     assert_eq!(keys(&it["fairness"]), ["jain_mean", "jain_final", "converged_at_ns"]);
     assert_eq!(keys(&it["law"]), ["name", "acted", "by_law"]);
     assert_eq!(keys(&it["law"]["acted"]), ACTED);

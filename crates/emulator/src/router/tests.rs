@@ -19,7 +19,7 @@ const MTU: u16 = 1520;
 const SENDERS: u8 = 3;
 
 /// Three hosts on one switch, a fourth behind another: every packet passes its card, `middle` and the last port.
-fn network(middle: PortConfig) -> Network {
+fn network(middle: &PortConfig) -> Network {
     let edge = PortConfig::new(Rate::from_gbps(4), Span::from_us(1));
     let mut builder = Builder::default();
     let (left, right) = (builder.switch(0, "left"), builder.switch(1, "right"));
@@ -27,7 +27,7 @@ fn network(middle: PortConfig) -> Network {
         let host = builder.host(datacenter, name);
         builder.connect(host, switch, LinkClass::Host, edge, edge);
     }
-    builder.connect(left, right, LinkClass::Inter, middle, middle);
+    builder.connect(left, right, LinkClass::Inter, *middle, *middle);
     builder.finish().unwrap()
 }
 
@@ -259,7 +259,7 @@ proptest! {
         load in loads(),
         looks in prop::collection::vec(0u64..2_000_000_000, 0..20),
     ) {
-        let network = network(middle);
+        let network = network(&middle);
         let (expected, drops, lost) = reference(&network, &load);
         let ran = run(&network, &load, Span::ZERO, &looks);
         let link = ran.links[link(&network, "left", "right").index()];
@@ -275,7 +275,7 @@ proptest! {
     /// Coalescing changes when segments are handed over, by no more than it may, and nothing else.
     #[test]
     fn coalescing_only_delays(middle in middles(), load in loads(), looks in prop::collection::vec(0u64..2_000_000_000, 0..20)) {
-        let network = network(middle);
+        let network = network(&middle);
         let coalesce = Span::from_us(100);
         let alone = run(&network, &load, Span::ZERO, &looks);
         let together = run(&network, &load, coalesce, &looks);
@@ -304,7 +304,7 @@ proptest! {
 
 #[test]
 fn a_packet_whose_segments_share_their_fate_is_delivered_whole() {
-    let network = network(PortConfig::new(Rate::from_gbps(4), Span::from_ms(1)));
+    let network = network(&PortConfig::new(Rate::from_gbps(4), Span::from_ms(1)));
     let sample = Sample { payload: vec![5; 14_480], ..Sample::default() };
     let ran = run(&network, &[(0, 0, sample)], Span::from_us(100), &[]);
     assert_eq!(ran.seen.deliveries.iter().map(|it| it.1).collect::<Vec<_>>(), [10]);
@@ -312,7 +312,7 @@ fn a_packet_whose_segments_share_their_fate_is_delivered_whole() {
 
 #[test]
 fn what_cannot_be_passed_on_is_counted() {
-    let network = network(PortConfig::new(Rate::from_gbps(1), Span::from_ms(1)));
+    let network = network(&PortConfig::new(Rate::from_gbps(1), Span::from_ms(1)));
     let routes = Routes::new(&network).unwrap();
     let mut plane = Plane::new(&Parts {
         network: &network,
@@ -341,7 +341,7 @@ fn what_cannot_be_passed_on_is_counted() {
 #[test]
 fn queues_are_sampled_at_their_times() {
     let middle = PortConfig::new(Rate::from_gbps(1), Span::from_us(50));
-    let network = network(middle);
+    let network = network(&middle);
     let routes = Routes::new(&network).unwrap();
     let port = link(&network, "left", "right");
     let mut plane = Plane::new(&Parts {

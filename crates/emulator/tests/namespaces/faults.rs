@@ -18,7 +18,7 @@ fn ip(arguments: &[&str]) {
 
 #[test]
 fn nothing_is_left_when_dropped() {
-    let Some(set) = set(middle()) else { return };
+    let Some(set) = set(&middle()) else { return };
     let router = set.route(Vec::new());
     set.transfer(100_000);
     // Two namespaces, two overlays of /etc, one claim.
@@ -32,7 +32,7 @@ fn nothing_is_left_when_dropped() {
 #[test]
 fn nothing_is_left_after_a_panic() {
     let panicked = catch_unwind(AssertUnwindSafe(|| {
-        let Some(set) = set(middle()) else { return };
+        let Some(set) = set(&middle()) else { return };
         let _router = set.route(Vec::new());
         set.transfer(10_000);
         let _ = set.hosts.enter(ALICE, || panic!("on purpose"));
@@ -46,7 +46,7 @@ fn nothing_is_left_after_a_panic() {
 
 #[test]
 fn a_second_set_is_refused() {
-    let Some(set) = set(middle()) else { return };
+    let Some(set) = set(&middle()) else { return };
     assert!(matches!(Hosts::create(&set.network, &options()), Err(Error::Busy)));
     // And takes nothing of the first with it.
     let router = set.route(Vec::new());
@@ -58,23 +58,23 @@ fn a_second_set_is_refused() {
 fn an_mtu_under_ipv6s_is_refused() {
     let _turn = turn();
     let options = emulator::NamespaceOptions { mtu: 1279, ..options() };
-    assert!(matches!(Hosts::create(&network(middle()), &options), Err(Error::Mtu { mtu: 1279 })));
+    assert!(matches!(Hosts::create(&network(&middle()), &options), Err(Error::Mtu { mtu: 1279 })));
 }
 
 #[test]
 fn an_unknown_congestion_control_leaves_nothing() {
-    let Some(first) = set(middle()) else { return };
+    let Some(first) = set(&middle()) else { return };
     drop(first);
     let _turn = turn();
     let options = emulator::NamespaceOptions { congestion: Some("nonesuch".into()), ..options() };
-    let error = Hosts::create(&network(middle()), &options).unwrap_err();
+    let error = Hosts::create(&network(&middle()), &options).unwrap_err();
     assert!(matches!(&error, Error::Congestion { name, .. } if name == "nonesuch"), "{error}");
     assert_eq!(left_by_this(), Vec::<String>::new());
 }
 
 #[test]
 fn a_namespaces_name_deleted_does_not_end_the_emulation() {
-    let Some(set) = set(middle()) else { return };
+    let Some(set) = set(&middle()) else { return };
     let router = set.route(Vec::new());
     ip(&["netns", "delete", set.hosts.namespace(BOB).unwrap()]);
     // The namespace lives on without its name.
@@ -87,7 +87,7 @@ fn a_namespaces_name_deleted_does_not_end_the_emulation() {
 
 #[test]
 fn a_device_deleted_is_out_of_reach_and_nothing_else() {
-    let Some(set) = set(middle()) else { return };
+    let Some(set) = set(&middle()) else { return };
     let router = set.route(Vec::new());
     set.hosts.enter(BOB, || ip(&["link", "delete", DEVICE])).unwrap();
     let ping = set.hosts.enter(ALICE, || {
@@ -108,7 +108,7 @@ fn process_to_be_killed() {
     if std::env::var_os("NARROWS_TO_BE_KILLED").is_none() {
         return;
     }
-    let Some(set) = set(middle()) else { return };
+    let Some(set) = set(&middle()) else { return };
     let _router = set.route(Vec::new());
     println!("\nready");
     loop {
@@ -119,7 +119,7 @@ fn process_to_be_killed() {
 #[test]
 fn what_a_killed_process_left_is_found() {
     // This process's own turn, because its hosts must not be mistaken for stale ones either.
-    let Some(own) = set(middle()) else { return };
+    let Some(own) = set(&middle()) else { return };
     let mut child = Command::new(std::env::current_exe().unwrap())
         .args(["--exact", "faults::process_to_be_killed", "--nocapture"])
         .env("NARROWS_TO_BE_KILLED", "1")

@@ -25,7 +25,7 @@ pub(crate) fn middle() -> PortConfig {
     PortConfig { buffer: Bytes::new(500_000), ..PortConfig::new(Rate::from_mbps(200), Span::from_ms(5)) }
 }
 
-pub(crate) fn network(middle: PortConfig) -> Network {
+pub(crate) fn network(middle: &PortConfig) -> Network {
     let edge = PortConfig::new(Rate::from_gbps(1), Span::from_us(1));
     let mut builder = Builder::default();
     let (left, right) = (builder.switch(0, "left"), builder.switch(1, "right"));
@@ -33,7 +33,7 @@ pub(crate) fn network(middle: PortConfig) -> Network {
         let host = builder.host(datacenter, name);
         builder.connect(host, switch, LinkClass::Host, edge, edge);
     }
-    builder.connect(left, right, LinkClass::Inter, middle, middle);
+    builder.connect(left, right, LinkClass::Inter, *middle, *middle);
     builder.finish().unwrap()
 }
 
@@ -54,7 +54,7 @@ pub(crate) fn turn() -> MutexGuard<'static, ()> {
 }
 
 /// The hosts, or none, with a word about it, where they cannot be made.
-pub(crate) fn set(middle: PortConfig) -> Option<Set> {
+pub(crate) fn set(middle: &PortConfig) -> Option<Set> {
     set_of(network(middle))
 }
 

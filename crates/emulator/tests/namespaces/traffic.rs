@@ -73,7 +73,7 @@ fn answer(listener: TcpListener) -> JoinHandle<()> {
 
 #[test]
 fn tcp_of_both_families_takes_the_links_round_trip() {
-    let Some(set) = set(middle()) else { return };
+    let Some(set) = set(&middle()) else { return };
     let router = set.route(Vec::new());
     let clock = Clock::start();
     for address in [IpAddr::from(set.plan(BOB).v4), set.plan(BOB).v6.into()] {
@@ -98,7 +98,7 @@ fn tcp_of_both_families_takes_the_links_round_trip() {
 
 #[test]
 fn bytes_come_whole_through_losses() {
-    let Some(set) = set(PortConfig { loss: Frac::ratio(1, 100), ..middle() }) else { return };
+    let Some(set) = set(&PortConfig { loss: Frac::ratio(1, 100), ..middle() }) else { return };
     let router = set.route(Vec::new());
     set.transfer(3_000_000);
     let outcome = router.stop().unwrap();
@@ -112,7 +112,7 @@ fn bytes_come_whole_through_losses() {
 #[test]
 fn marks_are_seen_by_the_receiver() {
     let step = Ecn { min: Bytes::new(30_000), max: Bytes::new(30_000), max_probability: Frac::ONE };
-    let Some(set) = set(PortConfig { ecn: Some(step), ..middle() }) else { return };
+    let Some(set) = set(&PortConfig { ecn: Some(step), ..middle() }) else { return };
     let router = set.route(Vec::new());
     set.transfer(10_000_000);
     let seen = set.counter(BOB, "InCEPkts");
@@ -127,7 +127,7 @@ fn marks_are_seen_by_the_receiver() {
 
 #[test]
 fn datagrams_cut_by_the_device_come_apart() {
-    let Some(set) = set(middle()) else { return };
+    let Some(set) = set(&middle()) else { return };
     let router = set.route(Vec::new());
     for (from, to) in [
         (IpAddr::from(set.plan(ALICE).v4), IpAddr::from(set.plan(BOB).v4)),
@@ -180,7 +180,7 @@ fn many_hosts_in_two_datacenters_reach_one_another() {
 
 #[test]
 fn hosts_know_one_another_by_name() {
-    let Some(set) = set(middle()) else { return };
+    let Some(set) = set(&middle()) else { return };
     let output = set.hosts.command(ALICE, "cat").unwrap().arg("/etc/hosts").output().unwrap();
     let names = String::from_utf8(output.stdout).unwrap();
     for line in ["10.198.0.1 alice", "fd6e:6172::1:1 bob", "127.0.0.1 localhost"] {
@@ -190,7 +190,7 @@ fn hosts_know_one_another_by_name() {
 
 #[test]
 fn captures_show_whole_packets_at_scheduled_times() {
-    let Some(set) = set(middle()) else { return };
+    let Some(set) = set(&middle()) else { return };
     let path = std::env::temp_dir().join(format!("narrows-capture-{}.pcapng", std::process::id()));
     let router = set.route(vec![(set.link("left>right"), path.clone())]);
     set.transfer(500_000);
@@ -216,7 +216,7 @@ fn captures_show_whole_packets_at_scheduled_times() {
 
 #[test]
 fn garbage_from_inside_is_counted_and_harms_no_one() {
-    let Some(set) = set(middle()) else { return };
+    let Some(set) = set(&middle()) else { return };
     let router = set.route(Vec::new());
     let taken = set.hosts.enter(ALICE, || {
         let raw = Raw::open(DEVICE);

@@ -1,6 +1,6 @@
 //! A flow in steady state: for each acknowledgement another packet.
 
-use flow::{AckHeader, FlowConfig, Noise, PathChoice, Receiver, Recovery, Segment, Sender};
+use flow::{AckHeader, FlowConfig, Receiver, Recovery, Segment, Sender};
 use laws::catalog::{Kind, Value, build};
 use laws::{Law, Path};
 use units::{Bytes, Rate, Span, Time, mix64};
@@ -27,23 +27,11 @@ impl Steady {
         let window = Value::Bytes(Bytes::new(WINDOW as u64 * u64::from(MSS)));
         let law = build(Kind::Fixed, &path, &[("window", window)]).expect("the window holds");
         let config = FlowConfig {
-            size: Bytes::new(u64::from(u32::MAX) * u64::from(MSS)),
-            mss: MSS,
-            base_rtt: rtt,
             // Nothing is ever lost.
             reordering: Span::from_s(1_000),
             rto_min: Span::from_s(1_000),
             rto_max: Span::from_s(4_000),
-            timeouts_cut: true,
-            recovery: Recovery::Selective,
-            paced_header: 0,
-            overshoots: false,
-            catches_up: true,
-            coding: None,
-            paths: PathChoice::PerFlow,
-            seed: 1,
-            number: 0,
-            noise: Noise::NONE,
+            ..FlowConfig::new(Bytes::new(u64::from(u32::MAX) * u64::from(MSS)), MSS, rtt)
         };
         let now = Time::from_us(1);
         let mut sender = Sender::new(config, law, now);

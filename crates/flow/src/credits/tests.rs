@@ -3,7 +3,7 @@
 extern crate std;
 
 use super::*;
-use crate::{FlowConfig, Noise, PathChoice, Recovery};
+use crate::FlowConfig;
 use laws::catalog::{Kind, Value as Setting, build};
 use laws::{Law, Path};
 use std::vec::Vec;
@@ -26,28 +26,7 @@ fn flow(kind: Kind, packets: u64, settings: &[(&str, Setting)]) -> (Scheduled, S
         header: 78,
         salt: 7,
     };
-    let sender = Sender::new(
-        FlowConfig {
-            size: Bytes::new(packets * 1_460),
-            mss: 1_460,
-            base_rtt: PATH.base_rtt,
-            reordering: Span::from_us(250),
-            rto_min: Span::from_ms(2),
-            rto_max: Span::from_s(4),
-            timeouts_cut: true,
-            recovery: Recovery::Selective,
-            paced_header: 0,
-            overshoots: false,
-            catches_up: true,
-            noise: Noise::NONE,
-            coding: None,
-            paths: PathChoice::PerFlow,
-            seed: 1,
-            number: 0,
-        },
-        law,
-        Time::ZERO,
-    );
+    let sender = Sender::new(FlowConfig::new(Bytes::new(packets * 1_460), 1_460, PATH.base_rtt), law, Time::ZERO);
     (Scheduled::new(config, Time::ZERO), sender)
 }
 

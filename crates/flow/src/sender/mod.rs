@@ -71,6 +71,29 @@ pub struct FlowConfig {
 }
 
 impl FlowConfig {
+    /// A flow over one path with nothing special: a tolerance of a quarter of the base round trip, timeouts from two of them
+    /// to 4 s that cut, selective recovery, payload alone paced and late packets made up for; no coding, no noise.
+    pub const fn new(size: Bytes, mss: u32, base_rtt: Span) -> Self {
+        Self {
+            size,
+            mss,
+            base_rtt,
+            reordering: base_rtt.over(4),
+            rto_min: base_rtt.times(2),
+            rto_max: Span::from_s(4),
+            timeouts_cut: true,
+            recovery: Recovery::Selective,
+            paced_header: 0,
+            overshoots: false,
+            catches_up: true,
+            coding: None,
+            paths: PathChoice::PerFlow,
+            seed: 1,
+            number: 0,
+            noise: Noise::NONE,
+        }
+    }
+
     /// How many packets the flow has, parity included.
     ///
     /// # Panics

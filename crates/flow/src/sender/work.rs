@@ -10,7 +10,7 @@ use std::println;
 use units::{Bytes, Rate, Span, Time, mix64};
 
 use super::{AckHeader, FlowConfig, Recovery, SendState, Sender};
-use crate::{Noise, PathChoice, Receiver};
+use crate::Receiver;
 
 const MSS: u32 = 1_000;
 
@@ -32,22 +32,10 @@ fn transfer(window: u32, loss: u64, late: u64) -> Work {
     let size = Bytes::new(u64::from(MSS) * u64::from(window)).times(4);
     let law = Fixed::new(&path, Params { window: Bytes::new(u64::from(MSS) * u64::from(window)), paced: false });
     let config = FlowConfig {
-        size,
-        mss: MSS,
-        base_rtt,
         reordering: Span::from_us(10),
-        rto_min: base_rtt.times(2),
-        rto_max: Span::from_s(4),
         timeouts_cut: false,
-        recovery: Recovery::Selective,
-        paced_header: 0,
-        overshoots: false,
         catches_up: false,
-        noise: Noise::NONE,
-        coding: None,
-        paths: PathChoice::PerFlow,
-        seed: 1,
-        number: 0,
+        ..FlowConfig::new(size, MSS, base_rtt)
     };
     let mut sender = Sender::new(config, law, Time::ZERO);
     let mut receiver = Receiver::new(config.packets(), 1, Recovery::Selective);

@@ -4,8 +4,8 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 use flow::{
-    AckHeader, BlockNack, Blocks, Code, FlowConfig, FlowStats, Noise, PathChoice, Receiver, Recovery, Segment,
-    SendState, Sender, SenderCoding,
+    AckHeader, BlockNack, Blocks, Code, FlowConfig, FlowStats, PathChoice, Receiver, Recovery, Segment, SendState,
+    Sender, SenderCoding,
 };
 use laws::catalog::{Kind, Value, build};
 use laws::{Ack, Acted, ControlLaw, Cookie, Law, Loss, Notification, Path, Permit, Sent};
@@ -182,23 +182,14 @@ pub(crate) fn transfer(flow: Flow, channel: Channel) -> Result<Tally, TestCaseEr
     let fixed = [("window", Value::Bytes(Bytes::new(flow.window))), ("paced", Value::Switch(flow.paced))];
     let law = build(flow.kind, &path, if flow.kind == Kind::Fixed { &fixed } else { &[] }).expect("the settings hold");
     let config = FlowConfig {
-        size,
-        mss: MSS,
-        base_rtt: channel.base_rtt,
         // As a host has them: nothing in the channel is later than this.
         reordering: channel.jitter.times(2) + channel.base_rtt.over(4),
         rto_min: channel.base_rtt.times(2) + channel.jitter.times(2),
         rto_max: Span::from_s(1),
-        timeouts_cut: true,
         recovery: flow.recovery,
-        paced_header: 0,
-        overshoots: false,
-        catches_up: true,
-        noise: Noise::NONE,
         coding: flow.coding.map(|coding| SenderCoding { code: coding.code, eager: coding.eager }),
         paths: flow.paths,
-        seed: 1,
-        number: 0,
+        ..FlowConfig::new(size, MSS, channel.base_rtt)
     };
     let packets = config.packets() as usize;
     let blocks = flow.coding.map(|coding| Blocks::new(size, MSS, &coding.code));

@@ -55,8 +55,19 @@ pub(crate) fn failing(
     Ok((network, routes))
 }
 
+/// What is odd about failures: those that the run does not live to see.
+pub(crate) fn too_late(failures: &[At<Failure>], stop: Span) -> impl Iterator<Item = String> + '_ {
+    (0..).zip(failures).filter(move |(_, failure)| failure.at >= stop).map(move |(index, failure)| {
+        format!("failure.{index} begins at {}, and the run stops at {stop}: no link fails by it", failure.at)
+    })
+}
+
 /// The links that fail, in order.
 fn links(failure: &At<Failure>, index: u64, network: &Network, seed: u64) -> Result<Vec<LinkId>, Fault> {
+    if failure.ports.is_empty() {
+        return Err(Fault::new(failure.ports.origin, "a failure of no link")
+            .label("expected names of links or classes, such as \"class:inter\""));
+    }
     let mut links = Vec::new();
     for name in failure.ports.iter() {
         let found = ports_named(name, network, &[])?;
@@ -68,7 +79,9 @@ fn links(failure: &At<Failure>, index: u64, network: &Network, seed: u64) -> Res
     let reverse = |link: LinkId| network.links()[link.index()].reverse;
     if failure.both {
         // A cable counts once, whichever of its directions is named.
-        links.iter_mut().for_each(|link| *link = (*link).min(reverse(*link)));
+        for link in &mut links {
+            *link = (*link).min(reverse(*link));
+        }
     }
     links.sort_unstable();
     links.dedup();

@@ -181,6 +181,7 @@ impl Run {
         let lines = switches::lines(config, scheme, &network)?;
         warnings.extend(deaf(&network, &host, &laws));
         warnings.extend(always_held(&flows, &host, &survey));
+        warnings.extend(failures::too_late(&config.failure, *config.stop));
         if sends_credits && queue.is_none() {
             warnings.push("a law sends credits, but ports have no queue for them: [port] credit_queue is off".into());
         }

@@ -20,7 +20,7 @@ pub(crate) fn step(packets: u64) -> Ecn {
 /// Two switches, one link of `bottleneck`'s kind between them, and a pair of hosts for each of `rtts`, whose base
 /// round trip with packets of `data` bytes on the wire and acknowledgements of 64 it is. The bottleneck's own delay is
 /// ignored.
-pub(crate) fn pipes(bottleneck: PortConfig, edge_rate: Rate, data: u64, rtts: &[Span]) -> Network {
+pub(crate) fn pipes(bottleneck: &PortConfig, edge_rate: Rate, data: u64, rtts: &[Span]) -> Network {
     let service = |rate: Rate| rate.time_for(Bytes::new(data)) + rate.time_for(Bytes::new(64));
     let fixed = service(edge_rate).times(2) + service(bottleneck.rate);
     let one_way = |rtt: Span| (rtt - fixed).over(2);
@@ -31,7 +31,7 @@ pub(crate) fn pipes(bottleneck: PortConfig, edge_rate: Rate, data: u64, rtts: &[
     let far_side = |rtt| edge(one_way(rtt) - near.times(2));
     let left = rtts.iter().map(|&rtt| (far_side(rtt), far_side(rtt))).collect();
     let right = rtts.iter().map(|_| (edge(near), edge(near))).collect();
-    let bottleneck = PortConfig { delay: near, ..bottleneck };
+    let bottleneck = PortConfig { delay: near, ..*bottleneck };
     dumbbell(&Dumbbell { left, right, bottleneck, two_datacenters: false }).unwrap()
 }
 

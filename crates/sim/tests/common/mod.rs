@@ -48,10 +48,10 @@ pub(crate) fn setup(network: Network, flows: Vec<FlowSpec>, stop: Time) -> Setup
 }
 
 /// `pairs` hosts on each side of one link, everything else unlimited.
-pub(crate) fn pipe(pairs: usize, bottleneck: PortConfig, edge_rate: Rate, edge_delay: Span) -> Network {
+pub(crate) fn pipe(pairs: usize, bottleneck: &PortConfig, edge_rate: Rate, edge_delay: Span) -> Network {
     let edge = PortConfig::new(edge_rate, edge_delay);
     let side = vec![(edge, edge); pairs];
-    dumbbell(&Dumbbell { left: side.clone(), right: side, bottleneck, two_datacenters: false }).unwrap()
+    dumbbell(&Dumbbell { left: side.clone(), right: side, bottleneck: *bottleneck, two_datacenters: false }).unwrap()
 }
 
 /// A factory for one law with settings.

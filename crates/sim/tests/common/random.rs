@@ -231,7 +231,7 @@ fn failing(network: Network, seed: u64) -> (Network, Routes) {
     };
     let links: Vec<LinkId> = (0..network.links().len() as u32).map(LinkId).filter(between).collect();
     let routes = Routes::new(&network).unwrap();
-    if links.is_empty() || seed % 3 != 0 {
+    if links.is_empty() || !seed.is_multiple_of(3) {
         return (network, routes);
     }
     let link = links[(seed / 3) as usize % links.len()];

@@ -94,8 +94,26 @@ pub(super) fn warnings(built: &BuiltRun, args: &EmulateArgs) -> Vec<String> {
     if own_traffic && matches!(setup.host.path, PathChoice::Plb(_)) {
         said.push("`host.path` is \"plb\", and the kernel's TCP stays on its path under these laws".to_owned());
     }
+    let unknown = unknown_to_real_packets(setup, own_traffic);
+    if !unknown.is_empty() {
+        said.push(format!("real packets know nothing of {}: the simulator is another network", unknown.join(", ")));
+    }
     said.extend(super::laws::unheard(built));
     said
+}
+
+/// What a scenario asks for that makes no difference here.
+fn unknown_to_real_packets(setup: &Setup, own_traffic: bool) -> Vec<&'static str> {
+    let host = &setup.host;
+    let switches = setup.network.nodes().iter().any(|node| node.switch.is_some());
+    let all = [
+        (switches, "[switch]"),
+        (!setup.modules.is_empty(), "controllers in switches"),
+        (own_traffic && setup.flows.iter().any(|flow| flow.on_ramp), "`host.on_ramp`"),
+        (own_traffic && host.rtt_noise > Span::ZERO, "`host.rtt_noise`"),
+        (own_traffic && host.cnp.is_some(), "`host.cnp`"),
+    ];
+    all.into_iter().filter_map(|(asked, what)| asked.then_some(what)).collect()
 }
 
 /// The rates of the narrowest links of all flows' paths, each link once: more than the flows can get together.
