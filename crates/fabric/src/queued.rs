@@ -33,6 +33,8 @@ pub struct QueuedPort<P> {
     idle_at_ps: u64,
     /// Service time of the packet in service.
     in_service_ps: u64,
+    /// Whether that is a credit.
+    serves_credit: bool,
     phantom: PhantomQueue,
     /// Credits that wait, beside the buffer: a credit with tokens goes before all else, and without them it waits though
     /// the port is idle.
@@ -47,6 +49,7 @@ impl<P> Default for QueuedPort<P> {
             waiting_ps: 0,
             idle_at_ps: 0,
             in_service_ps: 0,
+            serves_credit: false,
             phantom: PhantomQueue::default(),
             credits: CreditGate::default(),
         }
@@ -163,6 +166,7 @@ impl<P: Item> QueuedPort<P> {
     /// Takes a credit into service at the time the port falls idle. Credits are neither marked nor in a phantom queue.
     fn serve_credit(&mut self, item: P, size: u32, params: &PortParams, out: &mut impl FnMut(P, Passage)) {
         self.in_service_ps = params.serializer.time_for(size);
+        self.serves_credit = true;
         self.idle_at_ps += self.in_service_ps;
         out(item, Passage { arrives_ps: self.idle_at_ps + params.delay_ps, marked: false });
     }
@@ -172,6 +176,7 @@ impl<P: Item> QueuedPort<P> {
     fn serve(&mut self, mut next: Waiting<P>, params: &PortParams, salt: u64, out: &mut impl FnMut(P, Passage)) {
         let begins_ps = self.idle_at_ps;
         self.in_service_ps = next.service_ps;
+        self.serves_credit = false;
         self.idle_at_ps = begins_ps + next.service_ps;
         if params.config.mark_at == MarkAt::Dequeue {
             let at = Arrival { now_ps: begins_ps, ..next.item.arrival() };
@@ -221,10 +226,10 @@ impl<P: Item> QueuedPort<P> {
         self.idle_at_ps
     }
 
-    /// What the buffer holds at a time, the remainder of the packet in service included. Exact only once
-    /// service has been replayed to that time.
+    /// What the buffer holds at a time, the remainder of the packet in service included, but for a credit, which has a queue
+    /// of its own. Exact only once service has been replayed to that time.
     pub fn queue(&self, params: &PortParams, now_ps: u64) -> Bytes {
-        params.bytes_in(self.held_ps(now_ps))
+        params.bytes_in(if self.serves_credit { self.waiting_ps } else { self.held_ps(now_ps) })
     }
 
     /// The phantom queue.
