@@ -14,125 +14,24 @@
 //! `coded`.
 
 mod coded;
+mod config;
 mod go_back_n;
 mod ledger;
+mod losses;
 #[cfg(test)]
 mod work;
 
 use alloc::boxed::Box;
 use alloc::collections::VecDeque;
 
-use laws::{Ack, ControlLaw, Hop, Loss, LossCause, Notification, Permit, Sent};
+use laws::{Ack, ControlLaw, Hop, LossCause, Notification, Permit, Sent};
 use units::{Bytes, Rate, Span, Time};
 
-use crate::blocks::{Blocks, Code};
-use crate::noise::Noise;
-use crate::paths::{PathChoice, Paths};
+use crate::paths::Paths;
 use crate::records::{Record, Records, State};
 use crate::rtt::RttEstimator;
+pub use config::{FlowConfig, Recovery, SenderCoding};
 use ledger::Ledger;
-
-/// What a host decides about a flow before it starts.
-#[derive(Clone, Copy, Debug)]
-pub struct FlowConfig {
-    /// Payload of the whole flow; at least 1 byte.
-    pub size: Bytes,
-    /// Payload of a full packet; at least 1 byte.
-    pub mss: u32,
-    /// Round trip with empty queues: the estimator's start.
-    pub base_rtt: Span,
-    /// How much later a packet must have left than a missing one to prove it lost.
-    pub reordering: Span,
-    /// Lower bound of the retransmission timeout.
-    pub rto_min: Span,
-    /// Upper bound of the retransmission timeout.
-    pub rto_max: Span,
-    /// Whether the law is told of timeouts. If not, a timeout only resends.
-    pub timeouts_cut: bool,
-    /// How losses are found and mended. The receiver's interval is of no concern here.
-    pub recovery: Recovery,
-    /// Bytes that each packet counts for beside its payload where sending is paced: its header, or none.
-    pub paced_header: u32,
-    /// Whether a packet may leave as long as the window is not full, though it does not fit any more.
-    pub overshoots: bool,
-    /// Whether packets that left late, held back by window or card, are made up for: pacing counts from when they could
-    /// have left. If not, it counts from when they left.
-    pub catches_up: bool,
-    /// Erasure coding; none: every packet is needed. Only with [`Recovery::Selective`].
-    pub coding: Option<SenderCoding>,
-    /// Which paths its packets take.
-    pub paths: PathChoice,
-    /// What chance hangs on, with `number`.
-    pub seed: u64,
-    /// The flow's number.
-    pub number: u32,
-    /// What the law hears of a round trip beyond the truth.
-    pub noise: Noise,
-}
-
-impl FlowConfig {
-    /// A flow over one path with nothing special: a tolerance of a quarter of the base round trip, timeouts from two of them
-    /// to 4 s that cut, selective recovery, payload alone paced and late packets made up for; no coding, no noise.
-    pub const fn new(size: Bytes, mss: u32, base_rtt: Span) -> Self {
-        Self {
-            size,
-            mss,
-            base_rtt,
-            reordering: base_rtt.over(4),
-            rto_min: base_rtt.times(2),
-            rto_max: Span::from_s(4),
-            timeouts_cut: true,
-            recovery: Recovery::Selective,
-            paced_header: 0,
-            overshoots: false,
-            catches_up: true,
-            coding: None,
-            paths: PathChoice::PerFlow,
-            seed: 1,
-            number: 0,
-            noise: Noise::NONE,
-        }
-    }
-
-    /// How many packets the flow has, parity included.
-    ///
-    /// # Panics
-    /// If that is more than 2^32 - 1: 17 TB at 4 KiB.
-    pub fn packets(&self) -> u32 {
-        match self.blocks() {
-            None => {
-                u32::try_from(self.size.get().div_ceil(u64::from(self.mss))).expect("a flow has under 2^32 packets")
-            }
-            Some(blocks) => blocks.total(),
-        }
-    }
-
-    fn blocks(&self) -> Option<Blocks> {
-        self.coding.map(|coding| Blocks::new(self.size, self.mss, &coding.code))
-    }
-}
-
-/// What a sender must know of a coded flow.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct SenderCoding {
-    /// Its blocks.
-    pub code: Code,
-    /// Whether packets are sent again as soon as more of a block are held for lost than it has parity; if not, when the
-    /// receiver asks or a timeout strikes. Ours; the paper has only the latter.
-    pub eager: bool,
-}
-
-/// How losses are found and mended.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Recovery {
-    /// What is missing is sent again.
-    Selective,
-    /// The receiver takes packets in order only and asks for the rest again, from what it misses on.
-    GoBackN {
-        /// It asks for the same packet once in this time.
-        nack_interval: Span,
-    },
-}
 
 /// A packet to send.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -665,102 +564,6 @@ impl<L: ControlLaw> Sender<L> {
         self.reordering = self.reordering.times(2).min(self.rtt.smoothed().max(self.config.reordering));
     }
 
-    /// The outstanding packet that left first, and when that was.
-    #[inline]
-    fn oldest(&mut self) -> Option<(u32, Time)> {
-        self.scan = self.scan.max(self.records.first());
-        while self.scan < self.records.end() {
-            let record = self.records.get(self.scan);
-            if record.state == State::InFlight && record.attempt == 1 {
-                break;
-            }
-            self.scan += 1;
-        }
-        let first = (self.scan < self.records.end()).then(|| (self.scan, self.records.get(self.scan).sent_at));
-        if self.resent.is_empty() {
-            return first;
-        }
-        while let Some(&(seq, attempt)) = self.resent.front() {
-            if seq >= self.records.first() {
-                let record = self.records.get(seq);
-                if record.state == State::InFlight && record.attempt == attempt {
-                    let again = (seq, record.sent_at);
-                    return Some(first.map_or(again, |first| if first.1 <= again.1 { first } else { again }));
-                }
-            }
-            self.resent.pop_front();
-        }
-        first
-    }
-
-    #[inline]
-    fn find_reordered_losses(&mut self, now: Time) {
-        let reordering = self.reordering;
-        let newest_arrived = self.newest_arrived;
-        let subflows = self.lose_while(now, LossCause::Reordered, |sent_at| sent_at + reordering < newest_arrived);
-        // A coded flow leaves a path when it must send again.
-        if subflows != 0 && self.ledger.is_none() {
-            self.paths.on_lost(now, subflows);
-        }
-    }
-
-    /// Holds outstanding packets for lost, oldest first, while `gone` says so of the time they left. Gives the subflows
-    /// that lost them, one bit each; none if nothing is lost.
-    #[inline]
-    fn lose_while(&mut self, now: Time, cause: LossCause, gone: impl Fn(Time) -> bool) -> u64 {
-        let mut lost = Bytes::ZERO;
-        let mut newest = Time::ZERO;
-        let mut subflows = 0;
-        while let Some((seq, sent_at)) = self.oldest() {
-            if !gone(sent_at) {
-                break;
-            }
-            if seq < self.came_below() {
-                self.settle(seq);
-                continue;
-            }
-            subflows |= self.lose(now, seq);
-            lost += Bytes::new(self.bytes_of(seq).into());
-            newest = newest.max(sent_at);
-        }
-        if lost.is_zero() {
-            self.records.trim();
-        } else {
-            self.tell_of_loss(&Loss { now, sent_at: newest, lost, in_flight: self.in_flight, cause });
-        }
-        subflows
-    }
-
-    /// Holds a packet in flight for lost. Gives its subflow as a bit.
-    fn lose(&mut self, now: Time, seq: u32) -> u64 {
-        self.in_flight -= Bytes::new(self.bytes_of(seq).into());
-        let record = self.records.get_mut(seq);
-        record.state = State::Lost;
-        let subflow = self.paths.subflow_bit(seq, record.attempt);
-        if self.ledger.as_ref().is_some_and(|ledger| ledger.blocks().block_of(seq).is_some()) {
-            self.miss_in_block(now, seq);
-        } else {
-            self.lost.push_back(seq);
-        }
-        subflow
-    }
-
-    fn tell_of_loss(&mut self, loss: &Loss) {
-        if loss.cause != LossCause::Timeout || self.config.timeouts_cut {
-            self.law.on_loss(loss);
-            self.read_permit();
-        }
-    }
-
-    /// Every packet below this has come itself.
-    fn came_below(&self) -> u32 {
-        match &self.ledger {
-            None => self.cumulative,
-            // Below the receiver's number some may only have been given back, and the law must hear that they were lost.
-            Some(ledger) => self.cumulative.min(ledger.blocks().head()),
-        }
-    }
-
     /// The retransmission timeout, never shorter than it takes later packets to prove one lost.
     #[inline]
     fn timeout(&self) -> Span {
@@ -801,29 +604,5 @@ impl<L: ControlLaw> Sender<L> {
         self.stats.timeouts += 1;
         self.rtt.back_off();
         self.paths.on_timeout(now, subflows);
-    }
-
-    /// Holds for lost what a retransmission timeout strikes, if it is time. Gives the subflows that lost it, one bit each.
-    fn lose_overdue(&mut self, now: Time) -> u64 {
-        let timeout = self.timeout();
-        let heard = self.delivered_time;
-        let Some((_, sent_at)) = self.oldest() else { return 0 };
-        if sent_at.max(heard) + timeout > now {
-            return 0;
-        }
-        // Where a packet that left later has arrived, time has proved the older one lost (RFC 8985 §6.2, step 5):
-        // the path works, and this is no timeout. Acknowledgements alone cannot prove it when no packet left long
-        // enough after it, as in a burst shorter than the tolerance.
-        let overdue = self.rtt.smoothed() + self.reordering;
-        let newest_arrived = self.newest_arrived;
-        self.lose_while(now, LossCause::Reordered, |sent_at| sent_at < newest_arrived && sent_at + overdue <= now);
-        let Some((_, sent_at)) = self.oldest() else { return 0 };
-        if sent_at.max(heard) + timeout > now {
-            return 0;
-        }
-        // One is overdue, so the rest need only be older than a round trip and its reordering (RFC 8985 §6.3). Were
-        // they to wait for a timeout each, backed off by the one before, a window lost whole and larger than what
-        // the law then permits would come back a packet at a time and ever more slowly.
-        self.lose_while(now, LossCause::Timeout, |sent_at| sent_at + overdue <= now)
     }
 }

@@ -1,0 +1,109 @@
+//! What a host decides about a flow before it starts.
+
+use units::{Bytes, Span};
+
+use crate::blocks::{Blocks, Code};
+use crate::noise::Noise;
+use crate::paths::PathChoice;
+
+/// What a host decides about a flow before it starts.
+#[derive(Clone, Copy, Debug)]
+pub struct FlowConfig {
+    /// Payload of the whole flow; at least 1 byte.
+    pub size: Bytes,
+    /// Payload of a full packet; at least 1 byte.
+    pub mss: u32,
+    /// Round trip with empty queues: the estimator's start.
+    pub base_rtt: Span,
+    /// How much later a packet must have left than a missing one to prove it lost.
+    pub reordering: Span,
+    /// Lower bound of the retransmission timeout.
+    pub rto_min: Span,
+    /// Upper bound of the retransmission timeout.
+    pub rto_max: Span,
+    /// Whether the law is told of timeouts. If not, a timeout only resends.
+    pub timeouts_cut: bool,
+    /// How losses are found and mended. The receiver's interval is of no concern here.
+    pub recovery: Recovery,
+    /// Bytes that each packet counts for beside its payload where sending is paced: its header, or none.
+    pub paced_header: u32,
+    /// Whether a packet may leave as long as the window is not full, though it does not fit any more.
+    pub overshoots: bool,
+    /// Whether packets that left late, held back by window or card, are made up for: pacing counts from when they could
+    /// have left. If not, it counts from when they left.
+    pub catches_up: bool,
+    /// Erasure coding; none: every packet is needed. Only with [`Recovery::Selective`].
+    pub coding: Option<SenderCoding>,
+    /// Which paths its packets take.
+    pub paths: PathChoice,
+    /// What chance hangs on, with `number`.
+    pub seed: u64,
+    /// The flow's number.
+    pub number: u32,
+    /// What the law hears of a round trip beyond the truth.
+    pub noise: Noise,
+}
+
+impl FlowConfig {
+    /// A flow over one path with nothing special: a tolerance of a quarter of the base round trip, timeouts from two of them
+    /// to 4 s that cut, selective recovery, payload alone paced and late packets made up for; no coding, no noise.
+    pub const fn new(size: Bytes, mss: u32, base_rtt: Span) -> Self {
+        Self {
+            size,
+            mss,
+            base_rtt,
+            reordering: base_rtt.over(4),
+            rto_min: base_rtt.times(2),
+            rto_max: Span::from_s(4),
+            timeouts_cut: true,
+            recovery: Recovery::Selective,
+            paced_header: 0,
+            overshoots: false,
+            catches_up: true,
+            coding: None,
+            paths: PathChoice::PerFlow,
+            seed: 1,
+            number: 0,
+            noise: Noise::NONE,
+        }
+    }
+
+    /// How many packets the flow has, parity included.
+    ///
+    /// # Panics
+    /// If that is more than 2^32 - 1: 17 TB at 4 KiB.
+    pub fn packets(&self) -> u32 {
+        match self.blocks() {
+            None => {
+                u32::try_from(self.size.get().div_ceil(u64::from(self.mss))).expect("a flow has under 2^32 packets")
+            }
+            Some(blocks) => blocks.total(),
+        }
+    }
+
+    pub(super) fn blocks(&self) -> Option<Blocks> {
+        self.coding.map(|coding| Blocks::new(self.size, self.mss, &coding.code))
+    }
+}
+
+/// What a sender must know of a coded flow.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct SenderCoding {
+    /// Its blocks.
+    pub code: Code,
+    /// Whether packets are sent again as soon as more of a block are held for lost than it has parity; if not, when the
+    /// receiver asks or a timeout strikes. Ours; the paper has only the latter.
+    pub eager: bool,
+}
+
+/// How losses are found and mended.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Recovery {
+    /// What is missing is sent again.
+    Selective,
+    /// The receiver takes packets in order only and asks for the rest again, from what it misses on.
+    GoBackN {
+        /// It asks for the same packet once in this time.
+        nack_interval: Span,
+    },
+}
