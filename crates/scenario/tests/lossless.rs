@@ -89,7 +89,7 @@ fn cables_have_their_gates() {
     assert_eq!(core.buffer, Bytes::MAX, "a shared buffer leaves ports without a limit of their own");
     assert_eq!((core.gate.off, core.gate.hysteresis), (Limit::Alpha(Frac::ratio(1, 8)), Bytes::new(3_072)));
     // Twice 1 us, a packet of 1048 B and a frame of 64 B at 100 Gb/s, and two packets.
-    let expected = fabric::headroom(core.rate, core.rate, core.delay, 1_048, 64);
+    let expected = fabric::headroom(core.rate, core.rate, core.delay, 1_048, 64, 1);
     assert_eq!(core.gate.headroom, expected);
     assert!((25_000..30_000).contains(&expected.get()), "{expected}");
     let inter = port(&network, LinkClass::Inter);

@@ -7,7 +7,6 @@ use common::flow;
 use fabric::{Builder, Gate, Limit, LinkClass, LinkId, Network, NodeKind, Pfc, PortConfig, Switch, headroom};
 use laws::catalog::{Kind, Value};
 use proptest::prelude::*;
-use proptest::test_runner::RngSeed;
 use sim::{FlowSpec, Outcome, SeriesConfig, Setup, Start};
 use units::{Bytes, Frac, Rate, Span, Time};
 
@@ -290,14 +289,10 @@ fn lossless() -> impl Strategy<Value = Setup> {
     (switches, rest, flows, prop_oneof![Just(936u32), Just(4_096)]).prop_map(
         |(switches, (off, hysteresis, reserve, shared, control_priority, classes), flows, mss)| {
             let packet = mss + 64;
-            // Frames go out one by one. A class that pauses and resumes needs its hysteresis to come and go, which takes longer
-            // than its two frames where the hysteresis is this; then few wait at a time, of its own and of other classes.
-            let hysteresis = hysteresis + u64::from(packet + 2 * FRAME * 40) * u64::from(classes);
             let end = |(gbps, back_gbps, delay_ns): (u64, u64, i64)| {
                 let (rate, delay) = (Rate::from_gbps(gbps), Span::from_ns(delay_ns));
                 let back = Rate::from_gbps(back_gbps);
-                let before = rate.time_for(Bytes::new(u64::from(4 * FRAME) * u64::from(classes)));
-                let headroom = headroom(back, rate, delay, packet, FRAME) + back.bytes_in(before);
+                let headroom = headroom(back, rate, delay, packet, FRAME, classes.into());
                 let gate = Gate { off, hysteresis: Bytes::new(hysteresis), headroom };
                 PortConfig { gate, control_priority, ..PortConfig::new(rate, delay) }
             };
@@ -354,9 +349,7 @@ fn lossless() -> impl Strategy<Value = Setup> {
 }
 
 proptest! {
-    // Always the same cases: where a limit is smaller than a packet, or the shared part runs out, a class turns with every
-    // packet, and frames wait behind each other. Of ten thousand random cases one drops a packet for that.
-    #![proptest_config(ProptestConfig { cases: 1000, rng_seed: RngSeed::Fixed(802), ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 1000, ..ProptestConfig::default() })]
 
     /// With the headroom that a cable needs nothing is dropped, whatever is sent, and all of it arrives.
     #[test]

@@ -73,16 +73,16 @@ impl Default for Gate {
     }
 }
 
-/// What may still arrive over a cable after a switch has decided to pause its sender: the pause frame waits for a packet
-/// that has begun and takes its time, both ways take the link's delay, and the sender ends the packet that it has begun.
+/// What may still arrive of a class over a cable after a switch has decided to pause its sender: the pause frame waits for
+/// a packet that has begun and for one frame of each other class, and takes its time; both ways take the link's delay; and
+/// the sender ends the packet that it has begun.
 ///
-/// `rate` is the sender's, `back` the rate of the link that the frame takes; `packet` is the largest packet on the wire.
-/// Not in it: frames of other classes that go before this one (a class that turns often, with little hysteresis, towards a
-/// slower link can send many), and acknowledgements that pile up in a host whose card is
-/// slower than what comes to it.
-pub fn headroom(rate: Rate, back: Rate, delay: Span, packet: u32, frame: u32) -> Bytes {
-    let packet = Bytes::new(packet.into());
-    let until_paused = delay.times(2) + back.time_for(packet) + back.time_for(Bytes::new(frame.into()));
+/// `rate` is the sender's, `back` the rate of the link that the frame takes; `packet` is the largest packet on the wire;
+/// `classes` is how many data classes there are. Not in it: acknowledgements that pile up in a host whose card is slower
+/// than what comes to it.
+pub fn headroom(rate: Rate, back: Rate, delay: Span, packet: u32, frame: u32, classes: u64) -> Bytes {
+    let (packet, frames) = (Bytes::new(packet.into()), Bytes::new(frame.into()).times(classes));
+    let until_paused = delay.times(2) + back.time_for(packet) + back.time_for(frames);
     // The packet that met the threshold may lie in the headroom itself.
     rate.bytes_in(until_paused) + packet.times(2)
 }

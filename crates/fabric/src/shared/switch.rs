@@ -1,7 +1,7 @@
 //! A switch whose ports share one buffer. Every decision of the switch depends on all its ports, so it is replayed as
 //! a whole, in the order (time, port), before anything of it is read: a hop is one arrival and one decision.
 //!
-//! A port sends frames first (pauses and resumes, in their order), then control, then data classes in turn, one packet
+//! A port sends frames first (pauses and resumes, one a class: the last word), then control, then data classes in turn, one packet
 //! each.
 //!
 //! A packet that arrives needs room even if it leaves at once. It leaves the buffer when its service begins. Packets of
@@ -83,8 +83,8 @@ struct Port<P> {
     sent_bytes: u64,
     most_waiting: u64,
     phantom: PhantomQueue,
-    /// How many frames wait: they are first among control.
-    frames: usize,
+    /// The classes that the waiting frames are of, each once: they are first among control.
+    frames: VecDeque<u8>,
     /// Classes with something that waits, and classes that the other end pauses: a bit each.
     filled: u8,
     paused: u8,
@@ -285,16 +285,22 @@ impl<P: Framed> SharedSwitch<P> {
         }
     }
 
-    /// Sends a pause frame, or the one that ends the pause, to the other end of a port: before all that waits there.
+    /// Sends a pause frame, or the one that ends the pause, to the other end of a port: before all that waits there. A
+    /// frame of the class that still waits says what is true now instead.
     #[cold]
     fn send_frame(&mut self, port: usize, class: usize, pause: bool, now_ps: u64, out: &mut impl Outlet<P>) {
         let Some(pfc) = self.config.pfc else { return };
         let item = P::frame(pause, class as u8, pfc.frame, now_ps);
+        let it = &mut self.ports[port];
+        if let Some(place) = it.frames.iter().position(|&waits| usize::from(waits) == class) {
+            it.queues[0][place].item = item;
+            return;
+        }
         let arrival = Arrival { now_ps, ..item.arrival() };
         let waiting = Waiting { item, size: pfc.frame, from: NOWHERE, booked: false, marked: false };
-        let waited = self.ports[port].queues[0].len();
+        let waited = it.queues[0].len();
         self.enqueue(port, 0, &arrival, waiting, out);
-        self.ports[port].put_first(waited);
+        self.ports[port].put_first(waited, class);
     }
 
     /// What the buffer holds.
@@ -381,7 +387,7 @@ impl<P> Port<P> {
             sent_bytes: 0,
             most_waiting: 0,
             phantom: PhantomQueue::default(),
-            frames: 0,
+            frames: VecDeque::new(),
             filled: 0,
             paused: 0,
             last: 0,
@@ -417,11 +423,11 @@ impl<P> Port<P> {
         self.queues[class].push_back(waiting);
     }
 
-    /// A frame has come to a control queue of so many: if it waits, it goes before all that is no frame.
-    fn put_first(&mut self, waited: usize) {
+    /// A frame of a class has come to a control queue of so many: if it waits, it goes before all that is no frame.
+    fn put_first(&mut self, waited: usize, class: usize) {
         if self.queues[0].len() > waited {
-            self.queues[0].make_contiguous()[self.frames..].rotate_right(1);
-            self.frames += 1;
+            self.queues[0].make_contiguous()[self.frames.len()..].rotate_right(1);
+            self.frames.push_back(class as u8);
         }
     }
 
@@ -441,7 +447,7 @@ impl<P> Port<P> {
         };
         let waiting = self.queues[class].pop_front()?;
         if class == 0 {
-            self.frames = self.frames.saturating_sub(1);
+            self.frames.pop_front();
         }
         if self.queues[class].is_empty() {
             // Its places are used from the first again: those are near the processor.
@@ -582,7 +588,7 @@ mod tests {
         assert_eq!((it.pauses(0, us(9)), it.pauses(1, us(9))), ((1, us(2)), (1, us(3))));
     }
 
-    /// Frames go in their order before all that waits, control included.
+    /// Frames go before all that waits, control included: one a class, with its last word.
     #[test]
     fn frames_go_first() {
         let config = Switch { pfc: Some(Pfc { frame: 64, relay: true }), ..OPEN };
@@ -592,10 +598,11 @@ mod tests {
             it.arrive(Some(0), 1, &packet.at, packet, &mut log);
         }
         it.on_frame(0, 3, true, 5, &mut log);
-        it.on_frame(0, 3, false, 6, &mut log);
+        it.on_frame(0, 4, true, 6, &mut log);
+        it.on_frame(0, 3, false, 7, &mut log);
         it.advance(u64::MAX - 1, &mut log);
         let order: Vec<(u8, Option<bool>)> = log.left.iter().map(|(.., it)| (it.class, it.pause)).collect();
-        assert_eq!(order, [(1, None), (3, Some(true)), (3, Some(false)), (0, None), (0, None), (1, None)]);
+        assert_eq!(order, [(1, None), (3, Some(false)), (4, Some(true)), (0, None), (0, None), (1, None)]);
     }
 
     /// A port's own limit holds in a switch that shares its buffer, and pauses do not help against it.

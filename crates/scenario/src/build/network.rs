@@ -47,7 +47,7 @@ impl Parts<'_> {
 
     fn cable(&self, rate: Rate, delay: Span) -> CablePorts {
         let pfc = self.sharing.and_then(Sharing::pfc);
-        CablePorts { rate, delay, rtt: self.rtt, packet: self.packet, pfc }
+        CablePorts { rate, delay, rtt: self.rtt, packet: self.packet, pfc, classes: self.config.data_classes() }
     }
 
     fn port(&self, class: LinkClass, rate: Rate, delay: Span) -> Result<PortConfig, Fault> {

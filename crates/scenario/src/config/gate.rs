@@ -34,7 +34,7 @@ impl Headroom {
     pub(crate) fn bytes(self, cable: &CablePorts) -> Bytes {
         match self {
             Self::Auto => cable.pfc.map_or(Bytes::ZERO, |pfc| {
-                fabric::headroom(cable.rate, cable.rate, cable.delay, cable.packet, pfc.frame)
+                fabric::headroom(cable.rate, cable.rate, cable.delay, cable.packet, pfc.frame, cable.classes)
             }),
             Self::Bytes(bytes) => bytes,
             Self::Bdp(times) => Bytes::new(times.of(cable.rate.bytes_in(cable.delay.times(2)).get())),
@@ -98,6 +98,8 @@ pub(crate) struct CablePorts {
     pub(crate) packet: u32,
     /// Pauses, where switches send them.
     pub(crate) pfc: Option<fabric::Pfc>,
+    /// How many data classes there are.
+    pub(crate) classes: u64,
 }
 
 /// What packets of a cable may hold of a shared buffer.

@@ -257,7 +257,12 @@ impl<'a> SlowSwitch<'a> {
             return;
         }
         let is_frame = |it: &Lying| matches!(it.packet.kind(), Kind::Pause | Kind::Resume);
-        if is_frame(&lying) {
+        let of_class = |it: &&mut Lying| is_frame(it) && it.packet.class() == lying.packet.class();
+        if is_frame(&lying)
+            && let Some(waits) = port.queues[0].iter_mut().find(of_class)
+        {
+            *waits = lying;
+        } else if is_frame(&lying) {
             let frames = port.queues[0].iter().filter(|it| is_frame(it)).count();
             port.queues[0].insert(frames, lying);
         } else {
