@@ -196,6 +196,9 @@ pub(crate) struct ReproduceArgs {
     /// Write the claims and verdicts as a Markdown page, too.
     #[arg(long, value_name = "FILE")]
     pub(crate) page: Option<PathBuf>,
+    /// Do all runs, also those that this very program has finished before and that are still in the directory for results.
+    #[arg(long)]
+    pub(crate) anew: bool,
     #[command(flatten)]
     pub(crate) common: Common,
 }

@@ -6,6 +6,7 @@ mod commands;
 mod exit;
 mod interrupt;
 mod page;
+mod place;
 mod progress;
 mod session;
 mod table;

@@ -5,16 +5,17 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
 use results::claims::{Claim, Judgement, Runs};
-use results::store::{self, GridManifest, MANIFEST, RUNS, SUMMARY, Staging, run_folder, write_run};
+use results::store;
 use results::{Class, Program, RunInfo, RunResults, SizeBin};
 use scenario::{BuiltRun, FlowClass, Run, Scenario};
 use serde_json::Value;
 
 use crate::clock::Stopwatch;
 use crate::commands::threads;
-use crate::exit::Failure;
+use crate::exit::{Failure, tell};
 use crate::interrupt::interrupted;
 use crate::page::{self, Page};
+use crate::place::Place;
 use crate::progress::Board;
 
 /// What a run runs on.
@@ -86,6 +87,8 @@ pub(crate) struct Session<'a> {
     pub(crate) replay: Vec<String>,
     /// What to judge by the runs, for the report.
     pub(crate) claims: &'a [Claim],
+    /// Whether runs that an earlier session finished are taken as they are.
+    pub(crate) resume: bool,
 }
 
 /// Finished runs and where they lie.
@@ -114,12 +117,21 @@ impl Session<'_> {
     /// before stay on disk.
     pub(crate) fn run(&self) -> Result<Finished, Failure> {
         let runs = self.chosen()?;
+        let alone = runs.len() == 1;
+        let mut seeds = Vec::with_capacity(runs.len());
         // Everything is built once before the first run, so that no mistake shows up after minutes.
         for run in &runs {
-            self.host.check(run, &run.build()?)?;
+            let built = run.build()?;
+            self.host.check(run, &built)?;
+            seeds.push(self.resume.then(|| (self.info(run, &built), built.setup.seed)));
         }
-        let alone = runs.len() == 1;
-        let place = Place::new(&self.out, alone)?;
+        let earlier: Vec<Option<RunResults>> =
+            seeds.iter().map(|it| Place::earlier(&self.out, alone, &it.as_ref()?.0, it.as_ref()?.1)).collect();
+        let kept = earlier.iter().flatten().count();
+        if kept > 0 && !self.quiet {
+            tell(&format!("{kept} of {} finished before: kept", crate::table::count(runs.len(), "run")));
+        }
+        let place = Place::new(&self.out, alone, earlier.iter().flatten())?;
         let names: Vec<String> = runs.iter().map(|run| run.id.clone()).collect();
         let board = Board::new(self.quiet, &names);
         let threads = threads(self.threads);
@@ -128,8 +140,8 @@ impl Session<'_> {
         let together = runs.len() >= threads && !self.host.one_at_a_time();
         let (workers, inside) = if together { (workers, 1) } else { (1, threads) };
 
-        let todo: Mutex<VecDeque<usize>> = Mutex::new((0..runs.len()).collect());
-        let done: Mutex<Vec<Option<RunResults>>> = Mutex::new(runs.iter().map(|_| None).collect());
+        let todo: Mutex<VecDeque<usize>> = Mutex::new((0..runs.len()).filter(|&run| earlier[run].is_none()).collect());
+        let done: Mutex<Vec<Option<RunResults>>> = Mutex::new(earlier);
         let failed: Mutex<Option<Failure>> = Mutex::new(None);
         let work = || {
             loop {
@@ -255,68 +267,6 @@ fn size_bins(run: &Run) -> Vec<SizeBin> {
 
 fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-/// The directory that results go to. A lone run is written at its end as a whole; of several, each is written when
-/// it is finished, and the grid's own files last.
-struct Place {
-    out: PathBuf,
-    alone: bool,
-}
-
-impl Place {
-    /// Finds out now, not after the runs, whether results can be written.
-    fn new(out: &Path, alone: bool) -> Result<Self, Failure> {
-        let staging = Staging::new(out)?;
-        if alone {
-            return Ok(Self { out: out.to_path_buf(), alone });
-        }
-        // Earlier results go as a whole: an empty directory takes their place.
-        let out = staging.target().to_path_buf();
-        staging.commit()?;
-        let runs = out.join(RUNS);
-        std::fs::create_dir(&runs).map_err(|source| results::Error::Io { action: "create", path: runs, source })?;
-        Ok(Self { out, alone })
-    }
-
-    /// A run is finished.
-    fn keep(&self, run: &RunResults) -> Result<(), Failure> {
-        if self.alone {
-            return Ok(());
-        }
-        Ok(write_run(&self.out.join(run_folder(&run.manifest.run)), run)?)
-    }
-
-    /// Not all runs were finished: those that were stay, and nothing else. The failure says what is left.
-    fn abandon(&self, failure: Failure, finished: usize, all: usize) -> Failure {
-        let runs = self.out.join(RUNS);
-        if !self.alone && finished == 0 {
-            // These remove nothing but empty directories.
-            let _ = std::fs::remove_dir(&runs).and_then(|()| std::fs::remove_dir(&self.out));
-        }
-        match failure {
-            Failure::Interrupted(_) if finished == 0 => Failure::Interrupted("no run was finished".to_owned()),
-            Failure::Interrupted(_) => {
-                Failure::Interrupted(format!("{finished} of {all} runs were finished and are in `{}`", runs.display()))
-            }
-            failure => failure,
-        }
-    }
-
-    /// All runs are finished.
-    fn finish(&self, scenario: &str, runs: &[RunResults], page: &Page) -> Result<(), Failure> {
-        let html = page::render(page, runs);
-        if let (true, [run]) = (self.alone, runs) {
-            let mut staging = Staging::new(&self.out)?;
-            run.write(&mut staging, "")?;
-            staging.text(page::REPORT, &html)?;
-            return Ok(staging.commit()?);
-        }
-        let manifest = GridManifest::new(&program(), scenario, runs.iter().map(|run| run.manifest.run.as_str()));
-        replace(&self.out.join(page::REPORT), &html)?;
-        replace(&self.out.join(SUMMARY), &grid_json(runs))?;
-        replace(&self.out.join(MANIFEST), &manifest.to_json())
-    }
 }
 
 /// The summary of several runs.

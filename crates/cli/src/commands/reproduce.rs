@@ -175,8 +175,12 @@ fn run(figure: Figure, args: &ReproduceArgs) -> Result<Reproduced, Failure> {
         quiet: args.common.quiet || args.common.json,
         replay: vec![replay],
         claims: &figure.claims,
+        resume: !args.anew,
     };
-    let finished = session.run()?;
+    let finished = session.run().map_err(|failure| match failure {
+        Failure::Interrupted(what) => Failure::Interrupted(format!("{what}; the same command goes on from there")),
+        failure => failure,
+    })?;
     let runs = finished.runs.into_iter().map(|run: RunResults| run.summary).collect();
     Ok(Reproduced { figure, judgements: finished.judgements, runs, out: finished.out })
 }

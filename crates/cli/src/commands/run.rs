@@ -44,6 +44,7 @@ pub(crate) fn all_of(
         quiet: common.quiet || common.json,
         replay: vec![replay_line(replay, common)],
         claims: &[],
+        resume: false,
     };
     let finished = session.run()?;
     show(&finished, common)

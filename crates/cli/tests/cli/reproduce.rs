@@ -133,3 +133,29 @@ fn what_cannot_be_judged_is_refused_before_anything_runs() {
     scratch.narrows("reproduce tiny/fig8 --scale huge").fails(2, &["'huge'", "paper, quick"]);
     assert_eq!(scratch.tree(), before);
 }
+
+#[test]
+fn finished_runs_are_kept() {
+    let scratch = Scratch::new("reproduce");
+    let two = format!("{ONE}[grid]\n\"traffic.0.size\" = [\"4KiB\", \"8KiB\"]\n[scale.quick]\n");
+    scratch.write("papers/tiny/fig1.toml", &two);
+    let again = |with: &str| scratch.narrows(&format!("reproduce tiny --threads 1 {with}")).ok();
+    let kept = |said: &crate::support::Ran| said.err.lines().find(|line| line.contains("kept")).map(str::to_owned);
+    let runs = "out/reproduce/quick/tiny/fig1/runs";
+    let flows = || std::fs::read(scratch.path(&format!("{runs}/dctcp,size=8KiB/flows.parquet"))).unwrap();
+    assert_eq!(kept(&again("")), None);
+    let first = flows();
+    assert_eq!(kept(&again("")).as_deref(), Some("2 of 2 runs finished before: kept"));
+    assert!(kept(&again("--json")).is_none());
+    // One is gone, one is of another seed, one is damaged: each is done anew, and the others are not.
+    std::fs::remove_dir_all(scratch.path(&format!("{runs}/dctcp,size=8KiB"))).unwrap();
+    assert_eq!(kept(&again("")).as_deref(), Some("1 of 2 runs finished before: kept"));
+    assert_eq!(flows(), first);
+    std::fs::write(scratch.path(&format!("{runs}/dctcp,size=8KiB/flows.parquet")), "").unwrap();
+    assert_eq!(kept(&again("")).as_deref(), Some("1 of 2 runs finished before: kept"));
+    assert_eq!(flows(), first);
+    assert_eq!(kept(&again("--seed 2")), None);
+    assert_eq!(kept(&again("")), None);
+    assert_eq!(kept(&again("--anew")), None);
+    assert_eq!(flows(), first);
+}

@@ -83,6 +83,25 @@ fn an_interrupt_leaves_finished_runs_whole() {
     }
 }
 
+#[cfg(target_os = "linux")]
+#[test]
+fn an_interrupted_reproduction_goes_on() {
+    let scratch = Scratch::new("interrupt");
+    scratch.write("papers/tiny/fig1.toml", &format!("{ENDLESS}[scale.quick]\n"));
+    let line = "reproduce tiny --threads 1 --out out";
+    for kept in [false, true] {
+        let child = start(&scratch, line);
+        let first = scratch.path("out/tiny/fig1").join(FIRST.trim_start_matches("out/"));
+        while !listens(&child) || !first.join("manifest.json").exists() {
+            std::thread::yield_now();
+        }
+        signal(&child, Signal::SIGINT);
+        let said = end(child, line).fails(130, &["1 of 2 runs were finished", "the same command goes on from there"]);
+        assert_eq!(said.err.contains("1 of 2 runs finished before: kept"), kept, "{said}");
+        assert_eq!(partials(&scratch), [""; 0]);
+    }
+}
+
 /// Whether the program catches SIGINT by now.
 #[cfg(target_os = "linux")]
 fn listens(child: &Child) -> bool {

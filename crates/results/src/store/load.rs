@@ -25,6 +25,14 @@ pub fn load(directory: &Path) -> Result<RunResults, Error> {
     }
 }
 
+/// Reads the manifest of one run.
+///
+/// # Errors
+/// When it is no directory of a run, or the manifest is damaged or of another version.
+pub fn manifest_of(directory: &Path) -> Result<Manifest, Error> {
+    decode(open_manifest(directory)?, &directory.join(MANIFEST))
+}
+
 /// Reads the directory of one run or of a grid of runs, in the grid's order.
 ///
 /// # Errors

@@ -78,6 +78,11 @@ impl Manifest {
             resolved: info.resolved.clone(),
         }
     }
+
+    /// Whether this is of the run that the program would do by this description and seed: then it would leave the same.
+    pub fn is_of(&self, info: &RunInfo, program: &Program, seed: u64) -> bool {
+        Self { files: self.files.clone(), ..Self::new(info, program, seed) } == *self
+    }
 }
 
 /// The manifest of a directory with several runs.

@@ -12,7 +12,7 @@ use serde::Serialize;
 use sha2::{Digest, Sha256};
 use sim::{Outcome, Setup};
 
-pub use load::{load, load_all};
+pub use load::{load, load_all, manifest_of};
 pub use manifest::{FileHash, GridManifest, MANIFEST, Manifest, RunEntry};
 pub use staging::Staging;
 
