@@ -1,6 +1,6 @@
 //! From results to the report's data.
 
-use report::{Claim, FlowRate, Link, PortQueue, ReportData, Verdict};
+use report::{AverageRow, Averages, Claim, FlowRate, Link, PortQueue, ReportData, Verdict};
 use results::claims::Judgement;
 use results::series::{buffers, distributions, queues, rates, traces};
 use results::{RunResults, SizeBin};
@@ -18,6 +18,7 @@ pub(crate) struct Page {
     pub(crate) scenario_toml: String,
     pub(crate) replay: Vec<String>,
     pub(crate) claims: Vec<Claim>,
+    pub(crate) averages: Vec<Averages>,
     pub(crate) bins: Vec<SizeBin>,
 }
 
@@ -32,6 +33,7 @@ pub(crate) fn render(page: &Page, runs: &[RunResults]) -> String {
         replay: page.replay.clone(),
         warnings: Vec::new(),
         claims: page.claims.clone(),
+        averages: page.averages.clone(),
         runs: runs.iter().map(|run| one(run, &page.bins, SAMPLES / runs.len().clamp(1, 5))).collect(),
     })
 }
@@ -54,6 +56,19 @@ pub(crate) fn claim(figure: &str, it: &Judgement) -> Claim {
         verdict,
         note,
     }
+}
+
+/// A table of averages.
+pub(crate) fn averages(it: &results::averages::Table) -> Averages {
+    let part = |part: &results::averages::Part| {
+        let row = |(index, row): (usize, &results::averages::Row)| AverageRow {
+            label: row.label.clone(),
+            cells: row.cells.iter().map(|cell| cell.map(|cell| (cell.mean.amount, cell.to_string()))).collect(),
+            best: part.best.iter().map(|best| *best == Some(index)).collect(),
+        };
+        (part.point.clone(), part.rows.iter().enumerate().map(row).collect())
+    };
+    Averages { title: it.title.clone(), columns: it.columns.clone(), parts: it.parts.iter().map(part).collect() }
 }
 
 fn one(run: &RunResults, bins: &[SizeBin], samples: usize) -> report::Run {

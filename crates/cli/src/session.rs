@@ -4,6 +4,7 @@ use std::collections::VecDeque;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
+use results::averages::{Table, TableSpec};
 use results::claims::{Claim, Judgement, Runs};
 use results::store;
 use results::{Class, Program, RunInfo, RunResults, SizeBin};
@@ -96,12 +97,23 @@ pub(crate) struct Finished {
     pub(crate) runs: Vec<RunResults>,
     /// In the order of the session's claims.
     pub(crate) judgements: Vec<Judgement>,
+    /// The scenario's tables of averages.
+    pub(crate) tables: Vec<Table>,
     pub(crate) out: PathBuf,
 }
 
 /// What a scenario's `[paper]` says under a key.
 pub(crate) fn paper_key(scenario: &Scenario, key: &str) -> Option<String> {
     scenario.config.paper.as_ref()?.get(key)?.as_str().map(str::to_owned)
+}
+
+/// What a scenario's `[[table]]` entries ask for.
+pub(crate) fn tables(scenario: &Scenario) -> Result<Vec<TableSpec>, Failure> {
+    let read = |node: &scenario::Node| {
+        TableSpec::from_json(&node.to_json())
+            .map_err(|error| Failure::Input(format!("error: scenario `{}`: {error}", scenario.config.name.as_str())))
+    };
+    scenario.config.table.iter().map(read).collect()
 }
 
 /// This program, for manifests.
@@ -117,6 +129,7 @@ impl Session<'_> {
     /// before stay on disk.
     pub(crate) fn run(&self) -> Result<Finished, Failure> {
         let runs = self.chosen()?;
+        let tables = tables(self.scenario)?;
         let alone = runs.len() == 1;
         let mut seeds = Vec::with_capacity(runs.len());
         // Everything is built once before the first run, so that no mistake shows up after minutes.
@@ -178,6 +191,7 @@ impl Session<'_> {
         let bins = runs.first().map(size_bins).unwrap_or_default();
         let runs = Runs::of_results(&finished);
         let judgements: Vec<Judgement> = self.claims.iter().map(|claim| claim.judge(&runs)).collect();
+        let tables: Vec<Table> = tables.iter().map(|table| self.named(table.of(&finished))).collect();
         let figure = paper_key(self.scenario, "figure").map_or_else(String::new, |figure| format!("Fig. {figure}"));
         let page = Page {
             title: self.scenario.config.title.clone(),
@@ -186,10 +200,21 @@ impl Session<'_> {
             scenario_toml: self.scenario.resolved_toml(),
             replay: self.replay.clone(),
             claims: judgements.iter().map(|it| page::claim(&figure, it)).collect(),
+            averages: tables.iter().map(page::averages).collect(),
             bins,
         };
         place.finish(&self.scenario.config.name, &finished, &page)?;
-        Ok(Finished { runs: finished, judgements, out: self.out.clone() })
+        Ok(Finished { runs: finished, judgements, tables, out: self.out.clone() })
+    }
+
+    /// The table with variants called by their labels.
+    fn named(&self, mut table: Table) -> Table {
+        for (name, variant) in self.scenario.config.variants.iter().filter(|(_, it)| !it.label.is_empty()) {
+            for part in &mut table.parts {
+                part.point = part.point.replace(&format!("variant = {name}"), &variant.label);
+            }
+        }
+        table
     }
 
     fn chosen(&self) -> Result<Vec<Run>, Failure> {
@@ -204,10 +229,6 @@ impl Session<'_> {
     }
 
     fn info(&self, run: &Run, built: &BuiltRun) -> RunInfo {
-        let class = |class: &FlowClass| match class {
-            FlowClass::Intra => Class::Intra,
-            FlowClass::Inter => Class::Inter,
-        };
         let hash = |input: scenario::Input| {
             let name = input.path.file_name().map_or_else(String::new, |name| name.to_string_lossy().into_owned());
             (name, store::sha256(input.text.as_bytes()))
@@ -219,7 +240,7 @@ impl Session<'_> {
             run: run.id.clone(),
             label: run.label.clone(),
             point: point(run),
-            classes: built.classes.iter().map(class).collect(),
+            classes: built.classes.iter().copied().map(class_of).collect(),
             sizes: size_bins(run),
             laws: [FlowClass::Intra, FlowClass::Inter]
                 .map(|class| built.laws.law(class).0.info().name.to_owned())
@@ -241,7 +262,7 @@ fn keep_only_scheme(resolved: &mut Value, scheme: &str) {
         schemes.retain(|name, _| name == scheme);
     }
     if let Some(root) = resolved.as_object_mut() {
-        for key in ["grid", "scale", "claim", "paper"] {
+        for key in ["grid", "variants", "scale", "claim", "paper", "table"] {
             root.remove(key);
         }
     }
@@ -256,9 +277,17 @@ fn point(run: &Run) -> Vec<(String, Value)> {
     std::iter::once(scheme).chain(run.point.iter().map(|(key, text)| (key.clone(), value(text)))).collect()
 }
 
+const fn class_of(class: FlowClass) -> Class {
+    match class {
+        FlowClass::Intra => Class::Intra,
+        FlowClass::Inter => Class::Inter,
+    }
+}
+
 fn size_bins(run: &Run) -> Vec<SizeBin> {
     let bin = |(name, range): &(scenario::At<String>, scenario::config::SizeRange)| SizeBin {
         name: name.value.clone(),
+        class: range.class.map(class_of),
         low: range.low,
         high: range.high,
     };

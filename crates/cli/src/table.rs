@@ -1,5 +1,6 @@
 //! The table that a person reads after a run.
 
+use std::fmt::Write as _;
 use std::io::IsTerminal;
 
 use comfy_table::{Cell, CellAlignment, ContentArrangement, Table, presets};
@@ -46,6 +47,25 @@ pub(crate) fn headline(runs: &[RunResults]) -> String {
     let fair = runs.iter().any(|run| run.summary.fairness.jain_mean.is_some());
     let note = if fair { "\nJain: of what flows got in the last interval in which all were active.\n" } else { "\n" };
     format!("{table}{note}")
+}
+
+/// Tables of averages over seeds, a part after the other.
+pub(crate) fn averages(tables: &[results::averages::Table]) -> String {
+    let mut text = String::new();
+    for it in tables {
+        for part in &it.parts {
+            let mut table = fitted();
+            table.set_header(std::iter::once("").chain(it.columns.iter().map(String::as_str)));
+            for row in &part.rows {
+                let shown = row.cells.iter().map(|cell| cell.map_or_else(|| "-".to_owned(), |cell| cell.to_string()));
+                let cells = shown.map(|cell| Cell::new(cell).set_alignment(CellAlignment::Right));
+                table.add_row(std::iter::once(Cell::new(&row.label)).chain(cells));
+            }
+            let point = if part.point.is_empty() { String::new() } else { format!(", {}", part.point) };
+            let _ = writeln!(text, "{}{point}\n{table}", it.title);
+        }
+    }
+    text
 }
 
 /// A title, and what it says of a run.

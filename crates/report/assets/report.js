@@ -755,7 +755,7 @@
 
   function drawBar() {
     const links = [...document.querySelectorAll('main > section')].map((s) =>
-      el('a', { href: `#${s.id}` }, { warnings: 'Warnings', sweep: 'Grid', distributions: 'Completion times', rates: 'Rates', queues: 'Queues', buffers: 'Buffers', pauses: 'Pauses', traces: 'Laws', claims: 'Claims', scenario: 'Scenario' }[s.id] || s.querySelector('h2').textContent));
+      el('a', { href: `#${s.id}` }, { warnings: 'Warnings', sweep: 'Grid', distributions: 'Completion times', rates: 'Rates', queues: 'Queues', buffers: 'Buffers', pauses: 'Pauses', traces: 'Laws', claims: 'Claims', averages: 'Averages', scenario: 'Scenario' }[s.id] || s.querySelector('h2').textContent));
     const inner = el('div', {}, el('div', { class: 'links' }, links));
     for (const key of axes) {
       const options = valuesOf(key).map((v) => [showValue(v), showValue(v)]);
@@ -858,6 +858,23 @@
       { key: 'verdict', label: 'verdict', get: (c) => Object.keys(VERDICTS).indexOf(c.verdict), cell: (c) => chip(c.verdict) },
     ].filter((c) => c.key !== 'figure' || claims.some((x) => x.figure));
     body.append(el('div', { class: 'scroll claims' }, table(columns, claims, { testid: 'claims-table', caption: 'Claims' }).node));
+  }
+
+  // --- averages over seeds
+
+  function drawAverages(body) {
+    for (const it of report.averages) {
+      body.append(el('h3', {}, it.title));
+      for (const [point, rows] of it.parts) {
+        if (point) body.append(el('p', { class: 'lead' }, point));
+        const columns = [{ key: 'scheme', label: 'scheme', name: true, get: (row) => row.label }];
+        it.columns.forEach((label, i) => columns.push({
+          key: `c${i}`, label, kind: 'count', get: (row) => (row.cells[i] ? row.cells[i][0] : null),
+          cell: (row) => (row.cells[i] ? el('span', { class: row.best[i] ? 'best' : null }, row.cells[i][1]) : DASH),
+        }));
+        body.append(el('div', { class: 'scroll averages' }, table(columns, rows, { testid: 'averages-table', caption: `${it.title} ${point}` }).node));
+      }
+    }
   }
 
   // --- grid
@@ -1326,6 +1343,7 @@
   section('warnings', drawWarnings);
   section('results', drawResults);
   section('claims', drawClaims);
+  section('averages', drawAverages);
   section('sweep', drawSweep);
   section('distributions', drawDistributions);
   section('rates', drawRates);

@@ -23,8 +23,34 @@ pub struct ReportData {
     pub warnings: Vec<String>,
     /// A paper's claims and what was measured.
     pub claims: Vec<Claim>,
+    /// Averages over seeds that the scenario asks for.
+    pub averages: Vec<Averages>,
     /// The runs, in the order in which they are shown.
     pub runs: Vec<Run>,
+}
+
+/// A table of averages over seeds.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Averages {
+    /// Its heading.
+    pub title: String,
+    /// The columns' labels, without the first one's.
+    pub columns: Vec<String>,
+    /// One part a point of the grid: its name, which may be empty, and a row a scheme.
+    pub parts: Vec<(String, Vec<AverageRow>)>,
+}
+
+/// A scheme's averages.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct AverageRow {
+    /// What readers call the scheme.
+    pub label: String,
+    /// Of each column what to sort by and what to show; none where nothing was measured.
+    pub cells: Vec<Option<(f64, String)>>,
+    /// Whether it is the best of a column.
+    pub best: Vec<bool>,
 }
 
 /// One claim of a paper beside what was measured.

@@ -11,5 +11,8 @@
 mod data;
 mod page;
 
-pub use data::{Claim, Distribution, FlowRate, Link, Point, PortQueue, Queues, Rates, ReportData, Run, Trace, Verdict};
+pub use data::{
+    AverageRow, Averages, Claim, Distribution, FlowRate, Link, Point, PortQueue, Queues, Rates, ReportData, Run, Trace,
+    Verdict,
+};
 pub use page::render;

@@ -63,6 +63,7 @@ enum Section {
     Warnings,
     Results,
     Claims,
+    Averages,
     Sweep,
     Distributions,
     Rates,
@@ -76,10 +77,11 @@ enum Section {
 }
 
 impl Section {
-    const ALL: [Section; 13] = [
+    const ALL: [Section; 14] = [
         Section::Warnings,
         Section::Results,
         Section::Claims,
+        Section::Averages,
         Section::Sweep,
         Section::Distributions,
         Section::Rates,
@@ -98,6 +100,7 @@ impl Section {
             Section::Warnings => !data.warnings.is_empty() || any(|run| !run.warnings.is_empty()),
             Section::Results => any(|run| run.summary.is_object()),
             Section::Claims => !data.claims.is_empty(),
+            Section::Averages => !data.averages.is_empty(),
             Section::Sweep => any(|run| run.summary.is_object()) && !axes(data).is_empty(),
             Section::Distributions => {
                 any(|run| run.distributions.iter().any(|d| !d.fct_ns.is_empty() || !d.slowdown.is_empty()))
@@ -120,6 +123,7 @@ impl Section {
             Section::Warnings => "warnings",
             Section::Results => "results",
             Section::Claims => "claims",
+            Section::Averages => "averages",
             Section::Sweep => "sweep",
             Section::Distributions => "distributions",
             Section::Rates => "rates",
@@ -138,6 +142,7 @@ impl Section {
             Section::Warnings => "Read this first",
             Section::Results => "Results",
             Section::Claims => "The paper’s claims",
+            Section::Averages => "Averages over seeds",
             Section::Sweep => "Across the grid",
             Section::Distributions => "How long flows took",
             Section::Rates => "Who gets the bandwidth",
@@ -156,6 +161,10 @@ impl Section {
             Section::Warnings => "These runs need care before a number below is believed.",
             Section::Results => "One row a run. A dot and bold type mark the best of a column.",
             Section::Claims => "What the paper states beside what was measured here.",
+            Section::Averages => {
+                "The mean over all seeds and, behind ±, half of its 95 % confidence interval (Student’s t). A dot and bold type mark \
+                 the best mean of a column."
+            }
             Section::Sweep => "One metric of each run against its place in the grid, one line a scheme.",
             Section::Distributions => {
                 "Share of all flows that finished within a time. Further left and steeper is better; a curve that ends below 1 is of a run in which flows did not finish."
@@ -263,7 +272,7 @@ fn escape_html(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::data::{Claim, Distribution, FlowRate, Link, PortQueue, Rates, Trace, Verdict};
+    use crate::data::{Averages, Claim, Distribution, FlowRate, Link, PortQueue, Rates, Trace, Verdict};
     use serde_json::json;
 
     fn run_with_everything() -> Run {
@@ -307,6 +316,7 @@ mod tests {
             scenario_toml: "seed = 1\n".into(),
             replay: vec!["narrows run x.toml".into()],
             warnings: vec!["w".into()],
+            averages: vec![Averages { title: "A".into(), ..Averages::default() }],
             claims: vec![Claim { id: "c".into(), verdict: Verdict::DirectionOnly, ..Claim::default() }],
             runs: vec![run_with_everything(), other],
         }
@@ -341,12 +351,13 @@ mod tests {
     #[test]
     fn each_section_goes_with_its_data() {
         type Remove = fn(&mut ReportData);
-        let cases: [(Section, Remove); 12] = [
+        let cases: [(Section, Remove); 13] = [
             (Section::Warnings, |d| {
                 d.warnings.clear();
                 d.runs.iter_mut().for_each(|r| r.warnings.clear());
             }),
             (Section::Claims, |d| d.claims.clear()),
+            (Section::Averages, |d| d.averages.clear()),
             (Section::Sweep, |d| d.runs[1].point[1].1 = json!(0.4)),
             (Section::Distributions, |d| {
                 for distribution in d.runs.iter_mut().flat_map(|r| &mut r.distributions) {

@@ -37,11 +37,13 @@ impl fmt::Display for Class {
     }
 }
 
-/// Flows of a range of sizes, reported together.
+/// Flows of a range of sizes, of all classes or of one, reported together.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct SizeBin {
     /// Its name in the summary.
     pub name: String,
+    /// Only flows of this class.
+    pub class: Option<Class>,
     /// The smallest size in it.
     pub low: Bytes,
     /// The smallest size above it, if it has an end.
@@ -49,9 +51,9 @@ pub struct SizeBin {
 }
 
 impl SizeBin {
-    /// Whether a flow of this size is in it.
-    pub fn contains(&self, size: Bytes) -> bool {
-        self.low <= size && self.high.is_none_or(|high| size < high)
+    /// Whether a flow of this size and class is in it.
+    pub fn contains(&self, size: Bytes, class: Class) -> bool {
+        self.low <= size && self.high.is_none_or(|high| size < high) && self.class.is_none_or(|only| only == class)
     }
 }
 

@@ -7,6 +7,7 @@
 
 #![forbid(unsafe_code)]
 
+pub mod averages;
 pub mod claims;
 pub mod compare;
 mod error;

@@ -104,7 +104,7 @@ pub fn distributions(flows: &FlowTable, bins: &[SizeBin]) -> Vec<Distribution> {
         add(class.name(), &|row| row.class == class);
     }
     for bin in bins {
-        add(&bin.name, &|row| bin.contains(row.size));
+        add(&bin.name, &|row| bin.contains(row.size, row.class));
     }
     made.extend(tasks("requests", crate::summary::requests(flows)));
     made.extend(tasks("collectives", crate::summary::collectives(flows)));

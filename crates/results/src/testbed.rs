@@ -70,8 +70,8 @@ pub(crate) fn flow_row(flow: u32) -> FlowRow {
 pub(crate) fn bins() -> Vec<SizeBin> {
     let middle = Bytes::new(1_000_000);
     vec![
-        SizeBin { name: "small".into(), low: Bytes::ZERO, high: Some(middle) },
-        SizeBin { name: "large".into(), low: middle, high: None },
+        SizeBin { name: "small".into(), class: None, low: Bytes::ZERO, high: Some(middle) },
+        SizeBin { name: "large".into(), class: None, low: middle, high: None },
     ]
 }
 

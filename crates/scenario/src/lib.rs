@@ -17,6 +17,7 @@ pub mod import;
 mod inputs;
 mod load;
 mod overrides;
+mod points;
 mod quantity;
 mod random;
 mod run;

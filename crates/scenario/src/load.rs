@@ -8,12 +8,10 @@ use crate::decode::Field;
 use crate::error::{Error, Fault, Origin, Sources, nearest};
 use crate::inputs::{Input, Inputs};
 use crate::overrides::{Overrides, Path, apply_arguments, set};
+use crate::points::{Point, points};
 use crate::run::Run;
-use crate::tree::{Node, Value, parse as parse_tree};
+use crate::tree::{Node, parse as parse_tree};
 use crate::write::to_toml;
-
-/// Combinations of a grid beyond this are a mistake.
-const MOST_POINTS: usize = 10_000;
 
 /// A scenario, read and resolved.
 #[derive(Clone, Debug)]
@@ -33,13 +31,6 @@ pub struct AppliedScale {
     pub name: String,
     /// What was scaled, in words.
     pub note: String,
-}
-
-/// One combination of the grid's values.
-#[derive(Clone, Debug)]
-struct Point {
-    values: Vec<(String, String)>,
-    config: Arc<Config>,
 }
 
 /// Reads a scenario from a file.
@@ -97,7 +88,7 @@ fn read(text: &str, origin: &str, overrides: &Overrides, sources: &mut Sources) 
         let mut root = file.clone();
         let applied = apply_scale(&mut root, scale, sources)?;
         apply_arguments(&mut root, overrides, sources)?;
-        Ok::<_, Fault>((applied, grid(&root, most)?))
+        Ok::<_, Fault>((applied, points(&root, most)?))
     };
     let (scale, points) = lay(overrides.scale.as_deref(), sources, usize::MAX)?;
     let Some(first) = points.first() else { return Err(Fault::new(file.origin, "an empty grid")) };
@@ -123,52 +114,6 @@ fn apply_scale(root: &mut Node, name: Option<&str>, sources: &mut Sources) -> Re
         set(root, &Path::parse(key, key.origin)?, value)?;
     }
     Ok(Some(AppliedScale { name: name.to_owned(), note: scale.note }))
-}
-
-/// Every combination of the grid, the first key changing slowest, up to `most`; one point without values if there is
-/// no grid.
-fn grid(root: &Node, most: usize) -> Result<Vec<Point>, Fault> {
-    let mut axes: Vec<(Path, &[Node], Origin)> = Vec::new();
-    for entry in root.get("grid").and_then(Node::entries).unwrap_or_default() {
-        match &entry.node.value {
-            Value::Array(values) if !values.is_empty() => {
-                axes.push((Path::parse(&entry.key, entry.key_origin)?, values, entry.key_origin));
-            }
-            _ => drop(crate::config::GridValues::decode(&entry.node)?),
-        }
-    }
-    let count = axes.iter().try_fold(1usize, |count, (_, values, _)| count.checked_mul(values.len()));
-    let Some(count) = count.filter(|&count| count <= MOST_POINTS) else {
-        let origin = axes.first().map_or(Origin::NOWHERE, |axis| axis.2);
-        return Err(Fault::new(origin, format!("a grid of over {MOST_POINTS} combinations")));
-    };
-    let mut points = Vec::with_capacity(count.min(most));
-    for number in 0..count.min(most) {
-        let mut laid = root.clone();
-        let mut values = Vec::new();
-        let mut rest = count;
-        for (axis, (path, choices, _)) in axes.iter().enumerate() {
-            rest /= choices.len();
-            let value = &choices[number / rest % choices.len()];
-            set(&mut laid, path, value)?;
-            let shared = axes.iter().enumerate().any(|(other, it)| other != axis && it.0.last() == path.last());
-            let name = if shared { path.full() } else { path.last().to_owned() };
-            values.push((name, plain(value)));
-        }
-        let mut config = Config::decode(&laid)?;
-        config.fill();
-        config.check()?;
-        points.push(Point { values, config: Arc::new(config) });
-    }
-    Ok(points)
-}
-
-/// A value as it appears in a run's name.
-fn plain(node: &Node) -> String {
-    match &node.value {
-        Value::String(text) => text.clone(),
-        value => to_toml(&Value::table([("v", value.clone())])).trim().trim_start_matches("v = ").to_owned(),
-    }
 }
 
 /// A value as part of a file's name.
@@ -205,11 +150,12 @@ impl Scenario {
         self.inputs.all()
     }
 
-    /// Every scheme at every point of the grid.
+    /// Every scheme at every point of the grid, and of the variants.
     pub fn runs(&self) -> Vec<Run> {
         let mut runs = Vec::new();
         for point in &self.points {
-            for (name, scheme) in point.config.schemes.iter() {
+            let runs_here = |name: &str| point.schemes.as_ref().is_none_or(|only| only.iter().any(|it| it == name));
+            for (name, scheme) in point.config.schemes.iter().filter(|(name, _)| runs_here(name)) {
                 let values: Vec<String> =
                     point.values.iter().map(|(key, value)| format!("{key}={}", shown(value))).collect();
                 let id = std::iter::once(name.to_owned()).chain(values).collect::<Vec<_>>().join(",");

@@ -303,6 +303,13 @@ fn grids_and_scales_are_checked_when_read() {
     says(&add("[grid]\n\"traffic.0.size\" = [1, \"2ms\"]"), &["file.toml:14:24", "unit `ms`"]);
     says(&add("[grid]\n\"traffic.0.size\" = 4"), &["file.toml:14:20", "an array of values"]);
     says(&add("[scale.quick]\nset = { \"traffic.0.size\" = \"64Kb\" }"), &["file.toml:14:28", "unit `Kb`"]);
+    let variant = |text: &str| add(&format!("[grid]\nseed = [1, 2]\n[variants.far]\n{text}"));
+    says(&variant("set = { \"topology.kk\" = 4 }"), &["unknown key `kk`"]);
+    says(&variant("set = { seed = 4 }"), &["file.toml:16:9", "[grid] sets `seed`, too", "own `grid`"]);
+    says(&variant("grid = { sed = [4] }"), &["file.toml:16:10", "`sed` is no key of [grid]", "did you mean `seed`?"]);
+    says(&variant("grid = { seed = [] }"), &["file.toml:16:17", "an array of values"]);
+    says(&variant("schemes = [\"un\"]"), &["file.toml:16:12", "no scheme `un`", "did you mean `uno`?"]);
+    says(&add("[sizes]\nfar = \"outer 1MB..\""), &["file.toml:14:7"]);
     let many = format!("[grid]\nseed = {:?}\nstop = {:?}", vec![1; 200], vec!["1ms"; 200]);
     says(&add(&many), &["over 10000 combinations"]);
 }

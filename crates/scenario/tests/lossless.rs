@@ -89,7 +89,7 @@ fn cables_have_their_gates() {
     assert_eq!(core.buffer, Bytes::MAX, "a shared buffer leaves ports without a limit of their own");
     assert_eq!((core.gate.off, core.gate.hysteresis), (Limit::Alpha(Frac::ratio(1, 8)), Bytes::new(3_072)));
     // Twice 1 us, a packet of 1048 B and a frame of 64 B at 100 Gb/s, and two packets.
-    let expected = fabric::headroom(core.rate, core.rate, core.delay, 1_048, 64, 1);
+    let expected = fabric::headroom(core.rate, core.rate, core.delay, 1_048, 64, 2);
     assert_eq!(core.gate.headroom, expected);
     assert!((25_000..30_000).contains(&expected.get()), "{expected}");
     let inter = port(&network, LinkClass::Inter);
@@ -180,7 +180,7 @@ fn swings_relays_hold_a_round_trip() {
 #[test]
 fn a_buffer_too_small_for_its_headroom_is_refused_with_the_numbers() {
     let error = run(&[("switch.border.buffer", "32MiB")], "pfc").unwrap_err();
-    assert!(error.contains("dc0.border") && error.contains("33554432 B") && error.contains("100225664 B"), "{error}");
+    assert!(error.contains("dc0.border") && error.contains("33554432 B") && error.contains("100226176 B"), "{error}");
     assert!(error.contains("[switch] buffer") && error.contains("--set"), "{error}");
     // Two data classes need twice the headroom of one, 50 MB.
     assert!(run(&[("switch.border.buffer", "64MiB")], "pfc").is_err());

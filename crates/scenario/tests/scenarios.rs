@@ -36,6 +36,42 @@ fn the_grid_and_the_schemes_make_runs() {
     assert_eq!(scenario.runs()[2].label, "MPRDMA + BBR");
 }
 
+/// A variant's runs come after the grid's: its keys set, and of each of the grid's keys the first value or its own.
+#[test]
+fn variants_are_more_runs() {
+    let text = format!(
+        "{MIXED}\n[variants.shallow]\nlabel = \"a tenth of the buffers\"\nset = {{ \"port.buffer\" = \"100KiB\" }}\n\
+         [variants.far]\nset = {{ \"topology.inter_rtt\" = \"8ms\", \"schemes.gemini.label\" = \"other\" }}\n\
+         grid = {{ \"traffic.1.load\" = [0.6, 0.5] }}\nschemes = [\"gemini\"]\n"
+    );
+    let scenario = read(&text);
+    let runs = scenario.runs();
+    let ids: Vec<&str> = runs.iter().skip(6).map(|run| run.id.as_str()).collect();
+    let shallow = ["uno", "gemini", "mix"].map(|name| format!("{name},load=0.4,variant=shallow"));
+    let far = ["0.6", "0.5"].map(|load| format!("gemini,load={load},variant=far"));
+    assert_eq!(ids, shallow.iter().chain(&far).map(String::as_str).collect::<Vec<_>>());
+    let buffers = |run: &scenario::Run| run.config.to_toml().contains("buffer = \"100KiB\"");
+    assert_eq!(runs.iter().map(buffers).collect::<Vec<_>>(), [vec![false; 6], vec![true; 3], vec![false; 2]].concat());
+    assert_eq!((runs[9].label.as_str(), runs[7].label.as_str()), ("other", runs[1].label.as_str()));
+    let rtt = runs[10].build().unwrap().report.inter_rtt.unwrap().max;
+    assert_eq!((rtt - Span::from_ms(8)).ps().abs() / 1_000, 0, "{rtt}");
+}
+
+#[test]
+fn sizes_may_be_of_one_class() {
+    let text = MIXED.replace("[sizes]", "[sizes]\nfar = \"inter 1MB..\"\nnear = \"intra ..1MB\"");
+    let sizes = |text: &str| {
+        let scenario = read(text);
+        let sizes: Vec<_> = ["far", "near", "small"].map(|name| *scenario.config.sizes.get(name).unwrap()).into();
+        (sizes, scenario.resolved_toml())
+    };
+    let (found, resolved) = sizes(&text);
+    let classes: Vec<_> = found.iter().map(|range| range.class).collect();
+    assert_eq!(classes, [Some(FlowClass::Inter), Some(FlowClass::Intra), None]);
+    assert_eq!((found[0].low, found[1].low, found[1].high), (Bytes::new(1_000_000), Bytes::ZERO, Some(found[0].low)));
+    assert_eq!(sizes(&resolved).0, found);
+}
+
 #[test]
 fn a_buffer_may_be_a_multiple_of_the_bandwidth_delay_product() {
     let text = small(

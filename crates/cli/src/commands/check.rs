@@ -10,21 +10,26 @@ use units::Bytes;
 
 use crate::args::CheckArgs;
 use crate::exit::{Failure, print};
+use crate::session::tables;
 use crate::table::{bytes, count};
 
 pub(crate) fn check(args: &CheckArgs) -> Result<(), Failure> {
     let overrides = Overrides { set: args.set.clone(), seed: None, scale: args.scale.clone() };
     let mut failures = Vec::new();
     for path in &args.scenarios {
-        let checked = scenario::load(path, &overrides).and_then(|it| Ok((scenario::check(&it)?, it)));
-        match checked {
+        let checked = || {
+            let it = scenario::load(path, &overrides)?;
+            tables(&it)?;
+            Ok::<_, Failure>((scenario::check(&it)?, it))
+        };
+        match checked() {
             Ok((report, it)) if args.resolved => {
                 drop(report);
                 print(&it.resolved_toml())?;
             }
             Ok((report, _)) if !args.quiet => print(&describe(&path.display().to_string(), &report.runs))?,
             Ok(_) => {}
-            Err(error) => failures.push(error.render(super::colour())),
+            Err(error) => failures.push(error.to_string()),
         }
     }
     if failures.is_empty() { Ok(()) } else { Err(Failure::Input(failures.join("\n\n"))) }

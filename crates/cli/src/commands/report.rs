@@ -22,6 +22,7 @@ pub(crate) fn report(args: &ReportArgs) -> Result<(), Failure> {
         scenario_toml: resolved,
         replay: Vec::new(),
         claims: Vec::new(),
+        averages: Vec::new(),
         bins: Vec::new(),
     };
     let out = args.out.clone().unwrap_or_else(|| args.directory.join(page::REPORT));

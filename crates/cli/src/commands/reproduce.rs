@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
 use comfy_table::{Cell, Color};
+use results::averages::Table;
 use results::claims::{Claim, Judgement, Verdict, regressed};
 use results::{RunResults, Summary};
 use scenario::Scenario;
@@ -28,6 +29,7 @@ struct Figure {
 struct Reproduced {
     figure: Figure,
     judgements: Vec<Judgement>,
+    tables: Vec<Table>,
     runs: Vec<Summary>,
     out: PathBuf,
 }
@@ -182,7 +184,7 @@ fn run(figure: Figure, args: &ReproduceArgs) -> Result<Reproduced, Failure> {
         failure => failure,
     })?;
     let runs = finished.runs.into_iter().map(|run: RunResults| run.summary).collect();
-    Ok(Reproduced { figure, judgements: finished.judgements, runs, out: finished.out })
+    Ok(Reproduced { figure, judgements: finished.judgements, tables: finished.tables, runs, out: finished.out })
 }
 
 fn describe(it: &Reproduced, scale: Scale) -> String {
@@ -204,7 +206,7 @@ fn describe(it: &Reproduced, scale: Scale) -> String {
     }
     let report = it.out.join(crate::page::REPORT);
     let claims = if it.judgements.is_empty() { "no claims".to_owned() } else { table.to_string() };
-    format!("{claims}\nreport: {}\n", report.display())
+    format!("{claims}\n{}report: {}\n", crate::table::averages(&it.tables), report.display())
 }
 
 fn with_recorded(claim: &Claim, judged: &Judgement, scale: Scale) -> String {
@@ -295,6 +297,13 @@ fn markdown(done: &[Reproduced], scale: Scale) -> String {
                 clean(&judged.measured),
                 judged.verdict
             );
+        }
+        for table in &it.tables {
+            let _ = writeln!(text, "\n### {}\n{}", clean(&table.title), table.markdown());
+        }
+        // Averages say it in fewer lines.
+        if !it.tables.is_empty() {
+            continue;
         }
         text.push_str("\n| run | flows | FCT mean | FCT p99 | intra mean | intra p99 | inter mean | inter p99 | drops | timeouts |\n");
         text.push_str("|---|---|---|---|---|---|---|---|---|---|\n");

@@ -67,6 +67,7 @@ fn show(finished: &Finished, common: &Common) -> Result<(), Failure> {
         text.push_str(&warning);
         text.push('\n');
     }
+    text.push_str(&table::averages(&finished.tables));
     let report: PathBuf = finished.out.join(crate::page::REPORT);
     print(&format!("{text}report: {}", report.display()))
 }

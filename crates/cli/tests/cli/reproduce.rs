@@ -159,3 +159,30 @@ fn finished_runs_are_kept() {
     assert_eq!(kept(&again("--anew")), None);
     assert_eq!(flows(), first);
 }
+
+#[test]
+fn averages_over_seeds() {
+    let scratch = Scratch::new("reproduce");
+    let table = "[[table]]\ntitle = \"All flows\"\ncolumns = [{ label = \"mean\", value = \"it.all.fct.mean\" }, \
+                 { label = \"ends\", value = \"it.all.completed / it.all.count\" }]\n";
+    let grid = "[grid]\nseed = [1, 2, 3]\n[variants.small]\nlabel = \"small flows\"\nset = { \"traffic.0.size\" = \"1KiB\" }\n";
+    let scenario = format!("{ONE}{grid}{table}[scale.quick]\n");
+    scratch.write("papers/tiny/fig1.toml", &scenario);
+    scratch.write("one.toml", &scenario);
+    let ran = scratch.narrows("reproduce tiny --page page.md").ok();
+    for said in ["All flows", "All flows, small flows", " ± 0", "ends"] {
+        assert!(ran.out.contains(said), "{said}: {ran}");
+    }
+    let page = std::fs::read_to_string(scratch.path("page.md")).unwrap();
+    assert!(page.contains("### All flows\n\n|  | mean | ends |\n| --- | --- | --- |\n| "), "{page}");
+    assert!(page.contains("\nsmall flows:\n") && !page.contains("FCT p99"), "{page}");
+    assert!(scratch.narrows("run one.toml").ok().out.contains("All flows, small flows"));
+    let report = std::fs::read_to_string(scratch.path("out/reproduce/quick/tiny/fig1/report.html")).unwrap();
+    assert!(report.contains("section-averages") && report.contains("small flows"));
+    // A mistake is found before anything runs.
+    scratch.write("one.toml", &scenario.replace("it.all.fct.mean", "dctcp.all.fct.mean"));
+    let said = ["error: scenario `one`: table `All flows`: column `mean`", "`it`"];
+    scratch.narrows("run one.toml --out other").fails(2, &said);
+    scratch.narrows("check one.toml").fails(2, &said);
+    assert!(!scratch.path("other").exists());
+}

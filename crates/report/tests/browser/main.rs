@@ -190,7 +190,7 @@ fn every_section_is_drawn(browser: &mut Browser) -> Outcome {
     page.check(
         "sections, in order",
         "[...document.querySelectorAll('main > section')].map((s) => s.dataset.testid).join() === \
-         'section-warnings,section-results,section-claims,section-distributions,section-rates,section-queues,\
+         'section-warnings,section-results,section-claims,section-averages,section-distributions,section-rates,section-queues,\
 section-traces,section-links,section-scenario,section-replay'",
     )?;
     for (section, count) in [("distributions", 1), ("rates", 6), ("queues", 3), ("traces", 3)] {
@@ -204,6 +204,13 @@ section-traces,section-links,section-scenario,section-replay'",
     page.check("runs", "document.querySelectorAll('#results [data-testid=results-table] tbody tr').length === 3")?;
     page.check("claims", "document.querySelectorAll('#claims tbody tr').length === 5")?;
     page.check("verdicts", "document.querySelectorAll('#claims tbody .chip.reproduced').length === 2")?;
+    page.check("averages", "document.querySelectorAll('#averages tbody tr').length === 4")?;
+    page.check("the best averages", "document.querySelectorAll('#averages .best').length === 2")?;
+    let first = "document.querySelector('#averages tbody th').textContent";
+    page.check("in the schemes' order", &format!("{first} === {}", json!(sample::SCHEMES[0])))?;
+    page.click("#averages [data-key=c0]")?;
+    page.click("#averages [data-key=c0]")?;
+    page.check("by their size", &format!("{first} === {}", json!(sample::SCHEMES[1])))?;
     page.check("scenario", "document.querySelector('#scenario pre').textContent.startsWith('name = \"uno/fig8\"')")?;
     page.check("provenance", "document.querySelector('footer').textContent.includes('narrows 0.1.0')")?;
     page.close()

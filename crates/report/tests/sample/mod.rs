@@ -1,10 +1,13 @@
 //! Invented data in the shape of real results, shared by the example and the tests. The numbers are made up to look
 //! like Uno's Fig. 8 and Fig. 11; nothing was simulated.
 
-use report::{Claim, Distribution, FlowRate, Link, PortQueue, Queues, Rates, ReportData, Run, Trace, Verdict};
+use report::{
+    AverageRow, Averages, Claim, Distribution, FlowRate, Link, PortQueue, Queues, Rates, ReportData, Run, Trace,
+    Verdict,
+};
 use serde_json::{Value, json};
 
-const SCHEMES: [&str; 3] = ["Uno", "GEMINI", "MPRDMA+BBR"];
+pub(crate) const SCHEMES: [&str; 3] = ["Uno", "GEMINI", "MPRDMA+BBR"];
 const LINK_BPS: f64 = 100e9;
 
 /// A small generator of numbers in [0, 1), the same on every machine.
@@ -40,6 +43,7 @@ pub(crate) fn mixed() -> ReportData {
             "Flow size was scaled from 1 GiB to 256 MiB (scale quick); rates and RTTs are the paper's.".into(),
         ],
         claims: claims(),
+        averages: averages(),
         runs,
     }
 }
@@ -308,6 +312,17 @@ fn links(scheme: usize, noise: &mut Noise) -> Vec<Link> {
         });
     }
     links
+}
+
+fn averages() -> Vec<Averages> {
+    let row = |label: &str, mean: f64, best: bool| AverageRow {
+        label: label.into(),
+        cells: vec![Some((mean, format!("{mean} ± 0.2"))), None],
+        best: vec![best, false],
+    };
+    let part = |load: &str| (format!("load = {load}"), vec![row(SCHEMES[0], 10.5, false), row(SCHEMES[1], 2.5, true)]);
+    let columns = vec!["inter p99 slowdown".into(), "requests".into()];
+    vec![Averages { title: "Five seeds".into(), columns, parts: vec![part("0.4"), part("0.8")] }]
 }
 
 fn claims() -> Vec<Claim> {

@@ -30,6 +30,11 @@ impl<'a> Runs<'a> {
         Self(runs.into_iter().map(entry).collect())
     }
 
+    /// One whole run, under another name.
+    pub fn named(name: &'a str, run: &'a RunResults) -> Self {
+        Self([(name, (&run.summary, Some((&run.ports, &run.switches, &run.rates))))].into())
+    }
+
     /// The ids.
     pub fn ids(&self) -> impl Iterator<Item = &str> {
         self.0.keys().copied()

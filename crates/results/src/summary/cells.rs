@@ -38,7 +38,11 @@ pub fn cell(flows: &FlowTable, ended: Time, wanted: impl Fn(&FlowRow) -> bool) -
 
 /// The numbers of each size bin.
 pub fn bin_cells(flows: &FlowTable, ended: Time, bins: &[SizeBin]) -> Ordered<Cell> {
-    Ordered(bins.iter().map(|bin| (bin.name.clone(), cell(flows, ended, |row| bin.contains(row.size)))).collect())
+    Ordered(
+        bins.iter()
+            .map(|bin| (bin.name.clone(), cell(flows, ended, |row| bin.contains(row.size, row.class))))
+            .collect(),
+    )
 }
 
 /// The numbers of a class of flows.
@@ -223,6 +227,7 @@ mod tests {
         let rows = [99, 100, 101].map(|size| FlowRow { size: Bytes::new(size), ..flow_row(0) });
         let bin = |name: &str, low, high| SizeBin {
             name: name.into(),
+            class: None,
             low: Bytes::new(low),
             high: Option::map(high, Bytes::new),
         };
@@ -231,5 +236,8 @@ mod tests {
             cells.iter().map(|(name, cell)| (name, cell.count)).collect::<Vec<_>>(),
             [("small", 1), ("rest", 2)]
         );
+        let rows = [Class::Intra, Class::Inter, Class::Inter].map(|class| FlowRow { class, ..flow_row(0) });
+        let between = SizeBin { class: Some(Class::Inter), ..bin("between", 0, None) };
+        assert_eq!(bin_cells(&table(rows.to_vec()), Time::ZERO, &[between]).0[0].1.count, 2);
     }
 }

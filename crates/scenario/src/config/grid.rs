@@ -1,8 +1,8 @@
-//! `[grid]` and `[scale.*]`: values that replace others.
+//! `[grid]`, `[variants.*]` and `[scale.*]`: values that replace others.
 
 use serde_json::{Value as Json, json};
 
-use crate::decode::{Field, Named, table, unexpected};
+use crate::decode::{At, Field, Named, table, unexpected};
 use crate::error::Fault;
 use crate::tree::{Node, Value};
 
@@ -36,5 +36,19 @@ table! {
         note: String = String::new();
         /// Keys, with dots and array indices as for `--set`, and their values.
         set: Named<Node> = Named::default();
+    }
+}
+
+table! {
+    /// More runs beside the grid's: the same with some keys changed.
+    Variant {
+        /// What is other, in words.
+        label: String = String::new();
+        /// Keys, with dots and array indices as for `--set`, and their values.
+        set: Named<Node> = Named::default();
+        /// The values that keys of `[grid]` take in it. By default each takes its first one.
+        grid: Named<GridValues> = Named::default();
+        /// Only these schemes. By default all.
+        schemes: Option<Vec<At<String>>> = None;
     }
 }

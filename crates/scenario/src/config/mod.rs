@@ -29,7 +29,7 @@ pub use credit::{CreditChoice, CreditQueueTable};
 pub use failure::{BurstTable, Failure};
 pub(crate) use gate::CablePorts;
 pub use gate::{Headroom, Off, Resume};
-pub use grid::{GridValues, Scale};
+pub use grid::{GridValues, Scale, Variant};
 pub use host::{Host, HostPatch, OnRampTable, RecoveryWord};
 pub use lscc::{Lscc, SwingTable};
 pub use paths::{PathTable, PathWord, Paths, PlbTable, RerouteWord, UnoLbTable};
@@ -83,16 +83,21 @@ table! {
         failure: Vec<At<Failure>> = Vec::new();
         /// What is sampled.
         series: Series = crate::decode::Field::decode(&Node::empty_table())?;
-        /// Flow-size bins of the summary by name, each from its lower end up to, but without, its upper end.
+        /// Bins of the summary by name: flows of sizes from a lower end up to, but without, an upper end, of all flows or of
+        /// those inside or between datacenters.
         sizes: Named<SizeRange> = Named::default();
         /// Keys and the values that they take in turn: every combination is a run of every scheme.
         grid: Named<GridValues> = Named::default();
+        /// More runs of every scheme, each with some keys changed.
+        variants: Named<Variant> = Named::default();
         /// Sets of overrides, chosen by `--scale`.
         scale: Named<Scale> = Named::default();
         /// What a paper says of this experiment.
         paper: Option<Node> = None;
         /// Claims to judge.
         claim: Vec<Node> = Vec::new();
+        /// Tables of what runs measured, averaged over seeds.
+        table: Vec<Node> = Vec::new();
     }
 }
 

@@ -3,6 +3,7 @@
 use serde_json::{Value as Json, json};
 use units::{Bytes, Span};
 
+use crate::build::FlowClass;
 use crate::decode::{At, Field, table, unexpected};
 use crate::error::Fault;
 use crate::quantity::write_bytes;
@@ -61,28 +62,25 @@ table! {
     }
 }
 
-/// Flow sizes from `low` up to, but without, `high`.
+/// Flow sizes from `low` up to, but without, `high`, of all flows or of one class.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct SizeRange {
+    /// Only flows of this class.
+    pub class: Option<FlowClass>,
     /// The smallest size in the bin.
     pub low: Bytes,
     /// The smallest size above it, if there is an end.
     pub high: Option<Bytes>,
 }
 
-impl SizeRange {
-    /// Whether a flow of this size is in the bin.
-    pub fn contains(&self, size: Bytes) -> bool {
-        self.low <= size && self.high.is_none_or(|high| size < high)
-    }
-}
-
 impl Field for SizeRange {
-    const EXPECTS: &'static str = "a range of sizes such as \"0..100KB\" or \"1MB..\"";
+    const EXPECTS: &'static str = "a range of sizes such as \"0..100KB\", \"1MB..\" or \"inter 1MB..\"";
     fn decode(node: &Node) -> Result<Self, Fault> {
-        let Some((low, high)) = node.as_str().and_then(|text| text.split_once("..")) else {
-            return Err(unexpected::<Self>(node));
-        };
+        let Some(text) = node.as_str() else { return Err(unexpected::<Self>(node)) };
+        let class =
+            [FlowClass::Intra, FlowClass::Inter].into_iter().find(|class| text.trim().starts_with(class.name()));
+        let range = class.map_or(text, |class| text.trim().trim_start_matches(class.name()));
+        let Some((low, high)) = range.split_once("..") else { return Err(unexpected::<Self>(node)) };
         let read = |text: &str| {
             let value = match text.trim().parse::<i64>() {
                 Ok(bytes) => Value::Integer(bytes),
@@ -97,12 +95,13 @@ impl Field for SizeRange {
                 Fault::new(node.origin, "this range holds no size").label(format!("expected {}", Self::EXPECTS))
             );
         }
-        Ok(Self { low, high })
+        Ok(Self { class, low, high })
     }
     fn encode(&self) -> Value {
-        Value::string(format!("{}..{}", write_bytes(self.low), self.high.map(write_bytes).unwrap_or_default()))
+        let class = self.class.map_or_else(String::new, |class| format!("{} ", class.name()));
+        Value::string(format!("{class}{}..{}", write_bytes(self.low), self.high.map(write_bytes).unwrap_or_default()))
     }
     fn schema() -> Json {
-        json!({ "type": "string", "pattern": r"^.*\.\..*$" })
+        json!({ "type": "string", "pattern": r"^ *(intra|inter)?.*\.\..*$" })
     }
 }

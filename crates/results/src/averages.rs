@@ -1,0 +1,342 @@
+//! Tables of what runs measured: a row a scheme, a part a point of the grid, and in each cell the mean over seeds with
+//! its 95 % confidence interval.
+
+use serde::{Deserialize, Serialize};
+use thiserror::Error;
+
+use crate::claims::{Dimension, Expr, ParseError, Runs, Value, expression, value};
+use crate::store::RunResults;
+
+/// How expressions of a column call the run that they are asked of.
+pub const IT: &str = "it";
+
+/// What a scenario asks for.
+#[derive(Clone, PartialEq, Debug)]
+pub struct TableSpec {
+    /// Its heading.
+    pub title: String,
+    columns: Vec<Column>,
+}
+
+#[derive(Clone, PartialEq, Debug)]
+struct Column {
+    label: String,
+    value: Expr,
+    better: Option<Better>,
+}
+
+/// Which values of a column are better.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Better {
+    /// Small ones.
+    Less,
+    /// Large ones.
+    More,
+}
+
+/// What is wrong with a table in a file.
+#[derive(Clone, PartialEq, Eq, Debug, Error)]
+pub enum TableError {
+    /// It is not of the form of a table.
+    #[error("table `{title}`: {reason}")]
+    Form {
+        /// Its title, or `?`.
+        title: String,
+        /// What is wrong.
+        reason: String,
+    },
+    /// The expression of a column is wrong.
+    #[error("table `{title}`, column `{column}`: {error}")]
+    Expression {
+        /// Its title.
+        title: String,
+        /// The column's label.
+        column: String,
+        /// What is wrong, and where.
+        error: ParseError,
+    },
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Raw {
+    title: String,
+    columns: Vec<RawColumn>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct RawColumn {
+    label: String,
+    value: String,
+    better: Option<Better>,
+}
+
+impl TableSpec {
+    /// A table from a file, as JSON.
+    ///
+    /// # Errors
+    /// When a key is missing, unknown or of the wrong type, or an expression is wrong or asks anything but `it`.
+    pub fn from_json(json: &serde_json::Value) -> Result<Self, TableError> {
+        let title = json.get("title").and_then(serde_json::Value::as_str).unwrap_or("?").to_owned();
+        let form = |reason: String| TableError::Form { title: title.clone(), reason };
+        let raw: Raw = serde_path_to_error::deserialize(json).map_err(|error| form(error.to_string()))?;
+        let column = |raw: RawColumn| {
+            let value = expression(&raw.value).map_err(|error| TableError::Expression {
+                title: title.clone(),
+                column: raw.label.clone(),
+                error,
+            })?;
+            let mut other = None;
+            value.each_metric(&mut |metric| {
+                if metric.run != IT {
+                    other = Some(metric.to_string());
+                }
+            });
+            match other {
+                None => Ok(Column { label: raw.label, value, better: raw.better }),
+                Some(other) => Err(form(format!(
+                    "column `{}` asks for `{other}`; a column is about one run, `{IT}`, as in {IT}.inter.slowdown.p99",
+                    raw.label
+                ))),
+            }
+        };
+        let columns = raw.columns.into_iter().map(column).collect::<Result<Vec<_>, _>>()?;
+        if columns.is_empty() {
+            return Err(form("no columns".into()));
+        }
+        Ok(Self { title: raw.title, columns })
+    }
+
+    /// The table of these runs: parts in the order in which their points come, rows in that of the schemes.
+    pub fn of(&self, runs: &[RunResults]) -> Table {
+        let mut parts: Vec<(String, Schemes<'_>)> = Vec::new();
+        for run in runs {
+            let (point, label) = (point_of(run), &run.manifest.label);
+            let part = place(&mut parts, &point);
+            place(part, label).push(run);
+        }
+        let cell = |column: &Column, runs: &[&RunResults]| {
+            let values = runs.iter().map(|run| value(&column.value, &Runs::named(IT, run)).ok());
+            Mean::of(&values.collect::<Vec<_>>())
+        };
+        let row = |(label, runs): (String, Vec<&RunResults>)| Row {
+            label,
+            cells: self.columns.iter().map(|column| cell(column, &runs)).collect(),
+        };
+        let part = |(point, rows): (String, Schemes<'_>)| {
+            let rows: Vec<Row> = rows.into_iter().map(row).collect();
+            let best = (0..self.columns.len()).map(|place| self.columns[place].best(&rows, place)).collect();
+            Part { point, rows, best }
+        };
+        Table {
+            title: self.title.clone(),
+            columns: self.columns.iter().map(|column| column.label.clone()).collect(),
+            parts: parts.into_iter().map(part).collect(),
+        }
+    }
+}
+
+impl Column {
+    /// The row with the best mean, if a better one can be told and it is not the only one.
+    fn best(&self, rows: &[Row], place: usize) -> Option<usize> {
+        let better = self.better?;
+        let amounts =
+            rows.iter().enumerate().filter_map(|(row, it)| Some((row, it.cells[place].as_ref()?.mean.amount)));
+        let known: Vec<(usize, f64)> = amounts.collect();
+        let (&(first, amount), rest) = known.split_first()?;
+        let best = rest.iter().fold((first, amount), |best, &(row, amount)| {
+            let wins = if better == Better::Less { amount < best.1 } else { amount > best.1 };
+            if wins { (row, amount) } else { best }
+        });
+        let alone = known.iter().filter(|(_, amount)| amount.total_cmp(&best.1).is_eq()).count() == 1;
+        (alone && known.len() > 1).then_some(best.0)
+    }
+}
+
+/// The runs of one point of the grid, by their schemes' labels.
+type Schemes<'a> = Vec<(String, Vec<&'a RunResults>)>;
+
+/// A run's place in the grid but for its scheme and seed.
+fn point_of(run: &RunResults) -> String {
+    let aside = |key: &str| key == "scheme" || key.rsplit('.').next() == Some("seed");
+    let shown = |value: &serde_json::Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+    let parts = run.manifest.point.iter().filter(|(key, _)| !aside(key));
+    parts.map(|(key, value)| format!("{key} = {}", shown(value))).collect::<Vec<_>>().join(", ")
+}
+
+/// The entry of that name, made at the end if there is none.
+fn place<'a, T: Default>(entries: &'a mut Vec<(String, T)>, name: &str) -> &'a mut T {
+    let index = entries.iter().position(|(known, _)| known == name).unwrap_or_else(|| {
+        entries.push((name.to_owned(), T::default()));
+        entries.len() - 1
+    });
+    &mut entries[index].1
+}
+
+/// A table of averages.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Table {
+    /// Its heading.
+    pub title: String,
+    /// The columns' labels.
+    pub columns: Vec<String>,
+    /// One part a point of the grid.
+    pub parts: Vec<Part>,
+}
+
+/// The schemes at one point of the grid.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Part {
+    /// The point, such as `load = 0.4`; empty without a grid.
+    pub point: String,
+    /// One row a scheme.
+    pub rows: Vec<Row>,
+    /// Of each column the row with the best mean, if the column has a better and a worse and one row is alone at it.
+    pub best: Vec<Option<usize>>,
+}
+
+/// A scheme's averages.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Row {
+    /// What readers call the scheme.
+    pub label: String,
+    /// Of each column the mean; none where no run has a value.
+    pub cells: Vec<Option<Mean>>,
+}
+
+/// A mean over seeds.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Mean {
+    /// The mean of the values that there are.
+    pub mean: Value,
+    /// Half of its 95 % confidence interval, by Student's t; none of a single value.
+    pub margin: Option<f64>,
+    /// How many values there are.
+    pub count: usize,
+    /// How many runs have no value.
+    pub missing: usize,
+}
+
+impl Mean {
+    fn of(values: &[Option<Value>]) -> Option<Self> {
+        let known: Vec<Value> = values.iter().flatten().copied().collect();
+        let dimension: Dimension = known.first()?.dimension;
+        let count = known.len();
+        let mean = known.iter().map(|value| value.amount).sum::<f64>() / count as f64;
+        let squares: f64 = known.iter().map(|value| (value.amount - mean).powi(2)).sum();
+        let margin = (count > 1).then(|| {
+            let deviation = (squares / (count - 1) as f64).sqrt();
+            students_t(count - 1) * deviation / (count as f64).sqrt()
+        });
+        Some(Self { mean: Value { amount: mean, dimension }, margin, count, missing: values.len() - count })
+    }
+}
+
+impl std::fmt::Display for Mean {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}", self.mean)?;
+        if let Some(margin) = self.margin {
+            write!(f, " ± {}", Value { amount: margin, ..self.mean })?;
+        }
+        if self.missing > 0 {
+            write!(f, " ({} of {})", self.count, self.count + self.missing)?;
+        }
+        Ok(())
+    }
+}
+
+/// The 97.5 % quantile of Student's t distribution with 1 to 30 degrees of freedom, from the tables; of the normal one
+/// beyond.
+fn students_t(degrees: usize) -> f64 {
+    const QUANTILES: [f64; 30] = [
+        12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228, 2.201, 2.179, 2.160, 2.145, 2.131,
+        2.120, 2.110, 2.101, 2.093, 2.086, 2.080, 2.074, 2.069, 2.064, 2.060, 2.056, 2.052, 2.048, 2.045, 2.042,
+    ];
+    QUANTILES.get(degrees.wrapping_sub(1)).copied().unwrap_or(1.960)
+}
+
+impl Table {
+    /// As Markdown: under each point a table, the best of a column in bold.
+    pub fn markdown(&self) -> String {
+        let clean = |text: &str| text.replace('|', "\\|");
+        let line = |cells: Vec<String>| format!("| {} |\n", cells.join(" | "));
+        let mut text = String::new();
+        for part in &self.parts {
+            if !part.point.is_empty() {
+                text.extend(["\n", &part.point, ":\n"]);
+            }
+            let head = std::iter::once(String::new()).chain(self.columns.iter().map(|column| clean(column)));
+            text.extend(["\n", &line(head.collect()), &line(vec!["---".to_owned(); self.columns.len() + 1])]);
+            for (index, row) in part.rows.iter().enumerate() {
+                let cells = row.cells.iter().zip(&part.best).map(|(cell, best)| {
+                    let shown = cell.map_or_else(|| "-".to_owned(), |cell| cell.to_string());
+                    if *best == Some(index) { format!("**{shown}**") } else { shown }
+                });
+                text.push_str(&line(std::iter::once(clean(&row.label)).chain(cells).collect()));
+            }
+        }
+        text
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testbed;
+    use serde_json::json;
+
+    fn table(columns: &serde_json::Value) -> Result<TableSpec, TableError> {
+        TableSpec::from_json(&json!({ "title": "T", "columns": columns }))
+    }
+
+    #[test]
+    fn a_mean_and_its_interval() {
+        let values = [1.0, 2.0, 3.0, 4.0, 5.0].map(|amount| Some(Value::number(amount)));
+        let it = Mean::of(&values).unwrap();
+        // The deviation is sqrt(2.5); 2.776 * sqrt(2.5 / 5).
+        assert!((it.mean.amount - 3.0).abs() < 1e-12 && (it.margin.unwrap() - 1.962_93).abs() < 1e-4);
+        assert_eq!(it.to_string(), "3 ± 1.963");
+        assert_eq!(Mean::of(&[Some(Value::number(2.0)), None]).unwrap().to_string(), "2 (1 of 2)");
+        assert_eq!(Mean::of(&[None]), None);
+        assert_eq!((students_t(30), students_t(31)), (2.042, 1.960));
+    }
+
+    #[test]
+    fn rows_are_schemes_and_parts_are_points() {
+        let at = |scheme: &str, load: f64, seed: u64, drops: u64| {
+            let mut run = testbed::results();
+            run.manifest.label = scheme.to_uppercase();
+            run.manifest.point.0 =
+                vec![("scheme".into(), json!(scheme)), ("load".into(), json!(load)), ("seed".into(), json!(seed))];
+            run.summary.network.drops = drops;
+            run
+        };
+        let runs = [at("a", 0.4, 1, 3), at("b", 0.4, 1, 1), at("a", 0.8, 1, 1), at("a", 0.4, 2, 5), at("b", 0.4, 2, 1)];
+        let made =
+            table(&json!([{ "label": "lost|", "value": "it.network.drops", "better": "less" }])).unwrap().of(&runs);
+        let points: Vec<_> = made.parts.iter().map(|part| (part.point.as_str(), part.rows.len())).collect();
+        assert_eq!(points, [("load = 0.4", 2), ("load = 0.8", 1)]);
+        let first: Vec<_> =
+            made.parts[0].rows.iter().map(|row| (row.label.as_str(), row.cells[0].unwrap().mean.amount)).collect();
+        assert_eq!(
+            (first, made.parts[0].best[0], made.parts[1].best[0]),
+            (vec![("A", 4.0), ("B", 1.0)], Some(1), None)
+        );
+        let expected = "\nload = 0.4:\n\n|  | lost\\| |\n| --- | --- |\n| A | 4 ± 12.71 |\n| B | **1 ± 0** |\n\
+                        \nload = 0.8:\n\n|  | lost\\| |\n| --- | --- |\n| A | 1 |\n";
+        assert_eq!(made.markdown(), expected);
+    }
+
+    #[test]
+    fn mistakes_are_named() {
+        let wrong = |columns: serde_json::Value| table(&columns).unwrap_err().to_string();
+        assert_eq!(wrong(json!([])), "table `T`: no columns");
+        let other = wrong(json!([{ "label": "x", "value": "uno.network.drops" }]));
+        assert!(other.contains("column `x` asks for `uno.network.drops`") && other.contains("`it`"), "{other}");
+        let bad = wrong(json!([{ "label": "x", "value": "it.inter.fct.p9" }]));
+        assert!(bad.starts_with("table `T`, column `x`: column 14: expected a statistic"), "{bad}");
+        assert!(wrong(json!([{ "label": "x", "value": "1", "best": "less" }])).contains("unknown field `best`"));
+    }
+}
