@@ -57,6 +57,8 @@ pub struct Cnp {
 pub struct OnRampConfig {
     /// The rule.
     pub params: laws::on_ramp::Params,
+    /// Whether the rule's threshold counts from the base one-way delay of a flow's own path, and not from zero.
+    pub over_base: bool,
     /// Packets that one OR-ACK answers, at least 1.
     pub ack_every: u32,
     /// Size of an OR-ACK on the wire, in bytes.
@@ -305,6 +307,14 @@ impl Setup {
             return Span::ZERO;
         }
         base_one_way(&self.network, &self.first_path(src, dst), self.host.ack_size)
+    }
+
+    /// The one-way delay over which a flow is held at the edge, where it can be.
+    pub fn hold_threshold(&self, flow: &FlowSpec) -> Option<Span> {
+        let on_ramp = self.host.on_ramp.filter(|_| flow.on_ramp)?;
+        let path = || self.first_path(flow.src, flow.dst);
+        let base = on_ramp.over_base.then(|| base_one_way(&self.network, &path(), self.host.mss + self.host.header));
+        Some(base.map_or(on_ramp.params.threshold, |base| base + on_ramp.params.threshold))
     }
 
     /// The completion time of a flow alone in the network and limited by nothing but its links.

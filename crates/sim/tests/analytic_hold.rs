@@ -39,7 +39,7 @@ fn case(flows: u32, bottleneck: Rate, delay: Span, threshold: Span, strawman: bo
     let spec = |src| FlowSpec { on_ramp: true, ..common::flow(src, 0, 1 << 40) };
     let mut setup = common::setup(network, (1..=flows).map(spec).collect(), Time::from_ms(20));
     let params = Params { threshold, gain: Params::GAIN, strawman };
-    setup.host.on_ramp = Some(OnRampConfig { params, ack_every: 1, ack_size: 78, memory: false });
+    setup.host.on_ramp = Some(OnRampConfig { params, over_base: false, ack_every: 1, ack_size: 78, memory: false });
     setup.host.rto_min = Some(Span::from_s(1));
     let up = setup.network.uplink(fabric::HostId(0));
     let down = setup.network.links()[up.index()].reverse;
@@ -158,4 +158,21 @@ fn two_flows_run_the_queue_dry_under_the_strawman_alone() {
     let ((strawman, _), (last, target)) = (queue(true), queue(false));
     assert!(strawman.busy() < 0.9, "{}", strawman.busy());
     assert!(last.busy() >= 1.0 && last.quantile(0.05) > target / 5.0, "{} {}", last.busy(), last.quantile(0.05));
+}
+
+/// A threshold over the base delay of the path is the same as that delay and the threshold.
+#[test]
+fn a_threshold_may_count_from_the_base_delay() {
+    let bottleneck = Rate::from_gbps(1);
+    let over = Span::from_us(30);
+    let absolute = |threshold| case(2, bottleneck, Span::from_us(20), threshold, false);
+    let expected = absolute(absolute(over).base + over).run();
+    let mut it = absolute(over);
+    let on_ramp = it.setup.host.on_ramp.unwrap();
+    let held = |outcome: &Outcome| outcome.flows.iter().map(|flow| flow.stats.held).sum::<Span>();
+    assert_ne!(it.run().flow_samples, expected.flow_samples, "30 us are less than the base delay");
+    it.setup.host.on_ramp = Some(OnRampConfig { over_base: true, ..on_ramp });
+    let found = it.run();
+    assert_eq!((found.flow_samples, held(&it.run())), (expected.flow_samples.clone(), held(&expected)));
+    assert!(held(&expected) > Span::ZERO);
 }

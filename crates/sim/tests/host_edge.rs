@@ -16,7 +16,7 @@ const MSS: u64 = 4_096;
 
 fn on_ramp(threshold: Span) -> OnRampConfig {
     let params = Params { threshold, gain: Params::GAIN, strawman: false };
-    OnRampConfig { params, ack_every: 1, ack_size: 78, memory: false }
+    OnRampConfig { params, over_base: false, ack_every: 1, ack_size: 78, memory: false }
 }
 
 /// `senders` hosts that send to one over a switch at 10 Gb/s.

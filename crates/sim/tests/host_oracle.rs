@@ -12,10 +12,12 @@ use sim::{Clocks, Cnp, HostConfig, OnRampConfig};
 use units::{Bytes, Frac, Span, Time};
 
 fn on_ramp() -> impl Strategy<Value = OnRampConfig> {
-    (1..200i64, any::<bool>(), 1..12u32, any::<bool>()).prop_map(|(threshold_us, strawman, ack_every, memory)| {
-        let params = Params { threshold: Span::from_us(threshold_us), gain: Frac::ratio(1, 16), strawman };
-        OnRampConfig { params, ack_every, ack_size: 78, memory }
-    })
+    (1..200i64, any::<bool>(), any::<bool>(), 1..12u32, any::<bool>()).prop_map(
+        |(threshold_us, strawman, over_base, ack_every, memory)| {
+            let params = Params { threshold: Span::from_us(threshold_us), gain: Frac::ratio(1, 16), strawman };
+            OnRampConfig { params, over_base, ack_every, ack_size: 78, memory }
+        },
+    )
 }
 
 /// What hosts do besides; laid over the host of a random case.

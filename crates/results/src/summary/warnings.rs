@@ -153,7 +153,8 @@ mod tests {
         let (_, mut setup, mut outcome) = testbed::two_datacenters();
         assert_eq!(silent_mechanisms(&setup, &outcome), Vec::<String>::new());
         let params = laws::on_ramp::Params { threshold: Span::from_us(30), gain: Frac::ratio(1, 16), strawman: false };
-        setup.host.on_ramp = Some(sim::OnRampConfig { params, ack_every: 1, ack_size: 78, memory: false });
+        setup.host.on_ramp =
+            Some(sim::OnRampConfig { params, over_base: false, ack_every: 1, ack_size: 78, memory: false });
         setup.host.cnp = Some(sim::Cnp { interval: Span::from_us(50), size: 64 });
         setup.flows[1].on_ramp = true;
         let pfc = Some(fabric::Pfc { frame: 64, relay: false });

@@ -215,7 +215,8 @@ impl Run {
 
 /// On-Ramp's threshold under the delay of an empty path.
 fn always_held(flows: &[FlowSpec], host: &HostConfig, survey: &Survey) -> Option<String> {
-    let threshold = host.on_ramp?.params.threshold;
+    let on_ramp = host.on_ramp.filter(|on_ramp| !on_ramp.over_base)?;
+    let threshold = on_ramp.params.threshold;
     let held: Vec<&FlowSpec> = flows.iter().filter(|flow| flow.on_ramp).collect();
     let over = |flow: &&FlowSpec| survey.one_way(flow.src, flow.dst).filter(|&delay| delay > threshold);
     let delays: Vec<Span> = held.iter().filter_map(over).collect();

@@ -65,6 +65,9 @@ table! {
     OnRampTable {
         /// One-way delays over this pause the flow (T).
         threshold: At<Span>;
+        /// Whether `threshold` is of the queueing delay: over the base one-way delay of a flow's own path. For paths as unlike
+        /// as those inside and between datacenters.
+        over_base: bool = false;
         /// Weight of the newest measurement in the correction for the lag of feedback (g), over 0.
         gain: At<Share> = At::default_of(Share(Decimal::new(625, 4)));
         /// Whether pauses are not corrected for the lag of feedback (the paper's equation 2).
@@ -209,6 +212,7 @@ impl OnRampTable {
             laws::on_ramp::Params { threshold: *self.threshold, gain: self.gain.0.frac(), strawman: self.strawman };
         OnRampConfig {
             params,
+            over_base: self.over_base,
             ack_every: self.ack_every.get(),
             ack_size: self.ack_size.get().into(),
             memory: self.memory,
