@@ -109,9 +109,19 @@ pub(crate) fn paper_key(scenario: &Scenario, key: &str) -> Option<String> {
 
 /// What a scenario's `[[table]]` entries ask for.
 pub(crate) fn tables(scenario: &Scenario) -> Result<Vec<TableSpec>, Failure> {
+    let who = format!("scenario `{}`", scenario.config.name.as_str());
     let read = |node: &scenario::Node| {
-        TableSpec::from_json(&node.to_json())
-            .map_err(|error| Failure::Input(format!("error: scenario `{}`: {error}", scenario.config.name.as_str())))
+        let table =
+            TableSpec::from_json(&node.to_json()).map_err(|error| Failure::Input(format!("error: {who}: {error}")))?;
+        let variants = &scenario.config.variants;
+        match table.only.iter().flatten().chain(&table.without).find(|name| variants.get(name).is_none()) {
+            None => Ok(table),
+            Some(name) => {
+                let known: Vec<&str> = variants.iter().map(|(name, _)| name).collect();
+                let what = format!("{who}: table `{}`: there is no variant `{name}`", table.title);
+                Err(Failure::unknown(&what, name, &known))
+            }
+        }
     };
     scenario.config.table.iter().map(read).collect()
 }

@@ -15,6 +15,10 @@ pub const IT: &str = "it";
 pub struct TableSpec {
     /// Its heading.
     pub title: String,
+    /// Of variants only these, and not the grid's points.
+    pub only: Option<Vec<String>>,
+    /// Without these variants.
+    pub without: Vec<String>,
     columns: Vec<Column>,
 }
 
@@ -62,6 +66,9 @@ pub enum TableError {
 #[serde(deny_unknown_fields)]
 struct Raw {
     title: String,
+    only: Option<Vec<String>>,
+    #[serde(default)]
+    without: Vec<String>,
     columns: Vec<RawColumn>,
 }
 
@@ -106,13 +113,20 @@ impl TableSpec {
         if columns.is_empty() {
             return Err(form("no columns".into()));
         }
-        Ok(Self { title: raw.title, columns })
+        Ok(Self { title: raw.title, only: raw.only, without: raw.without, columns })
+    }
+
+    /// Whether a run is in it.
+    fn shows(&self, run: &RunResults) -> bool {
+        let variant = run.manifest.point.get("variant").and_then(serde_json::Value::as_str);
+        let named = |names: &[String]| variant.is_some_and(|variant| names.iter().any(|name| name == variant));
+        self.only.as_ref().is_none_or(|only| named(only)) && !named(&self.without)
     }
 
     /// The table of these runs: parts in the order in which their points come, rows in that of the schemes.
     pub fn of(&self, runs: &[RunResults]) -> Table {
         let mut parts: Vec<(String, Schemes<'_>)> = Vec::new();
-        for run in runs {
+        for run in runs.iter().filter(|run| self.shows(run)) {
             let (point, label) = (point_of(run), &run.manifest.label);
             let part = place(&mut parts, &point);
             place(part, label).push(run);
@@ -327,6 +341,20 @@ mod tests {
         let expected = "\nload = 0.4:\n\n|  | lost\\| |\n| --- | --- |\n| A | 4 ± 12.71 |\n| B | **1 ± 0** |\n\
                         \nload = 0.8:\n\n|  | lost\\| |\n| --- | --- |\n| A | 1 |\n";
         assert_eq!(made.markdown(), expected);
+        let column = json!([{ "label": "lost", "value": "it.network.drops" }]);
+        let points = |more: serde_json::Value| {
+            let mut it = json!({ "title": "T", "columns": column });
+            it.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+            let mut runs = vec![at("a", 0.4, 1, 3), at("a", 0.4, 1, 3), at("a", 0.4, 1, 3)];
+            for (run, name) in runs[1..].iter_mut().zip(["far", "near"]) {
+                run.manifest.point.0.push(("variant".into(), json!(name)));
+            }
+            let parts = TableSpec::from_json(&it).unwrap().of(&runs).parts;
+            parts.into_iter().map(|part| part.point.replace("load = 0.4", "")).collect::<Vec<_>>()
+        };
+        assert_eq!(points(json!({})), ["", ", variant = far", ", variant = near"]);
+        assert_eq!(points(json!({ "only": ["near"] })), [", variant = near"]);
+        assert_eq!(points(json!({ "without": ["near"] })), ["", ", variant = far"]);
     }
 
     #[test]

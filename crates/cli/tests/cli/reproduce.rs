@@ -184,5 +184,7 @@ fn averages_over_seeds() {
     let said = ["error: scenario `one`: table `All flows`: column `mean`", "`it`"];
     scratch.narrows("run one.toml --out other").fails(2, &said);
     scratch.narrows("check one.toml").fails(2, &said);
+    scratch.write("one.toml", &scenario.replace("[[table]]\n", "[[table]]\nwithout = [\"smal\"]\n"));
+    scratch.narrows("run one.toml --out other").fails(2, &["table `All flows`: there is no variant `smal`", "`small`"]);
     assert!(!scratch.path("other").exists());
 }
