@@ -2,13 +2,15 @@
 
 use report::{AverageRow, Averages, Claim, FlowRate, Link, PortQueue, ReportData, Verdict};
 use results::claims::Judgement;
-use results::series::{buffers, distributions, queues, rates, traces};
+use results::series::{CDF_POINTS, buffers, distributions, queues, rates, traces};
 use results::{RunResults, SizeBin};
 
 pub(crate) use results::store::REPORT;
 
-/// Most samples of a curve.
+/// Most samples of a curve, shared by the runs.
 const SAMPLES: usize = 1_500;
+/// Points of distributions, shared by the runs: a page of hundreds of runs is to open, too.
+const POINTS: usize = 20_000;
 
 /// What a report says beside its runs.
 pub(crate) struct Page {
@@ -34,7 +36,7 @@ pub(crate) fn render(page: &Page, runs: &[RunResults]) -> String {
         warnings: Vec::new(),
         claims: page.claims.clone(),
         averages: page.averages.clone(),
-        runs: runs.iter().map(|run| one(run, &page.bins, SAMPLES / runs.len().clamp(1, 5))).collect(),
+        runs: runs.iter().map(|run| one(run, &page.bins, runs.len().max(1))).collect(),
     })
 }
 
@@ -71,12 +73,11 @@ pub(crate) fn averages(it: &results::averages::Table) -> Averages {
     Averages { title: it.title.clone(), columns: it.columns.clone(), parts: it.parts.iter().map(part).collect() }
 }
 
-fn one(run: &RunResults, bins: &[SizeBin], samples: usize) -> report::Run {
-    let curves = distributions(&run.flows, bins).into_iter().map(|curve| report::Distribution {
-        class: curve.class,
-        fct_ns: curve.fct_ns,
-        slowdown: curve.slowdown,
-    });
+fn one(run: &RunResults, bins: &[SizeBin], of: usize) -> report::Run {
+    let samples = SAMPLES / of.min(5);
+    let curves = distributions(&run.flows, bins, (POINTS / of).clamp(50, CDF_POINTS))
+        .into_iter()
+        .map(|curve| report::Distribution { class: curve.class, fct_ns: curve.fct_ns, slowdown: curve.slowdown });
     let made_rates = rates(&run.rates, &run.flows, samples);
     let made_queues = queues(&run.ports, samples);
     let flow = |flow: results::series::FlowRate| {

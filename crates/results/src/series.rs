@@ -82,8 +82,8 @@ pub struct Trace {
 }
 
 /// The distributions of all classes that have completed flows: `all`, `intra`, `inter`, the size bins, `requests`
-/// and `collectives`.
-pub fn distributions(flows: &FlowTable, bins: &[SizeBin]) -> Vec<Distribution> {
+/// and `collectives`; each in at most `most` points.
+pub fn distributions(flows: &FlowTable, bins: &[SizeBin], most: usize) -> Vec<Distribution> {
     let mut made = Vec::new();
     let mut add = |class: &str, wanted: &dyn Fn(&FlowRow) -> bool| {
         let rows = || flows.rows.iter().filter(|row| wanted(row));
@@ -91,10 +91,10 @@ pub fn distributions(flows: &FlowTable, bins: &[SizeBin]) -> Vec<Distribution> {
         if !fct.is_empty() {
             // Of all flows: those that did not end keep the curve from reaching 1.
             let finished = fct.len() as f64 / rows().count() as f64;
-            let slowdown = cdf(rows().filter_map(FlowRow::slowdown).collect(), CDF_POINTS);
+            let slowdown = cdf(rows().filter_map(FlowRow::slowdown).collect(), most);
             made.push(Distribution {
                 class: class.to_owned(),
-                fct_ns: scaled(cdf(fct, CDF_POINTS), finished),
+                fct_ns: scaled(cdf(fct, most), finished),
                 slowdown: scaled(slowdown, finished),
             });
         }
@@ -106,17 +106,17 @@ pub fn distributions(flows: &FlowTable, bins: &[SizeBin]) -> Vec<Distribution> {
     for bin in bins {
         add(&bin.name, &|row| bin.contains(row.size, row.class));
     }
-    made.extend(tasks("requests", crate::summary::requests(flows)));
-    made.extend(tasks("collectives", crate::summary::collectives(flows)));
+    made.extend(tasks("requests", crate::summary::requests(flows), most));
+    made.extend(tasks("collectives", crate::summary::collectives(flows), most));
     made
 }
 
 /// How long groups of flows took, if any is complete, also over their ideal times.
-fn tasks(class: &str, tasks: impl Iterator<Item = Task>) -> Option<Distribution> {
+fn tasks(class: &str, tasks: impl Iterator<Item = Task>, most: usize) -> Option<Distribution> {
     let (fct, slowdown): (Vec<f64>, Vec<Option<f64>>) =
         tasks.filter_map(|it| it.took()).map(|(ps, slow)| (stats::ns(ps), slow)).unzip();
-    let slowdown = cdf(slowdown.into_iter().flatten().collect(), CDF_POINTS);
-    (!fct.is_empty()).then(|| Distribution { class: class.into(), fct_ns: cdf(fct, CDF_POINTS), slowdown })
+    let slowdown = cdf(slowdown.into_iter().flatten().collect(), most);
+    (!fct.is_empty()).then(|| Distribution { class: class.into(), fct_ns: cdf(fct, most), slowdown })
 }
 
 /// A distribution of a part of all.
@@ -348,8 +348,9 @@ mod tests {
     #[test]
     fn classes_without_completed_flows_have_no_distribution() {
         let run = testbed::results();
-        let classes: Vec<String> = distributions(&run.flows, &testbed::bins()).into_iter().map(|it| it.class).collect();
+        let classes: Vec<String> =
+            distributions(&run.flows, &testbed::bins(), CDF_POINTS).into_iter().map(|it| it.class).collect();
         assert_eq!(classes, ["all", "intra", "inter", "small", "large", "requests"]);
-        assert!(distributions(&FlowTable::default(), &[]).is_empty());
+        assert!(distributions(&FlowTable::default(), &[], 2).is_empty());
     }
 }

@@ -49,6 +49,9 @@ fn axes(grid: Option<&Node>) -> Result<Vec<Axis>, Fault> {
 /// is no grid.
 pub(crate) fn points(root: &Node, most: usize) -> Result<Vec<Point>, Fault> {
     let all = axes(root.get("grid"))?;
+    if let Some(axis) = all.iter().find(|axis| axis.values.is_empty()) {
+        return Err(Fault::new(axis.origin, "a key of a grid takes some values").label("takes none"));
+    }
     let mut points = combinations(root, &all, most)?;
     for variant in root.get("variants").and_then(Node::entries).unwrap_or_default() {
         points.extend(of_variant(root, variant, &all, most)?);
@@ -81,6 +84,7 @@ fn of_variant(root: &Node, variant: &Entry, all: &[Axis], most: usize) -> Result
         };
         axis.values = own.values;
     }
+    here.retain(|axis| !axis.values.is_empty());
     let mut points = combinations(&laid, &here, most)?;
     for point in &mut points {
         if let Some(unknown) = schemes.iter().flatten().find(|name| point.config.schemes.get(name).is_none()) {

@@ -42,16 +42,18 @@ fn variants_are_more_runs() {
     let text = format!(
         "{MIXED}\n[variants.shallow]\nlabel = \"a tenth of the buffers\"\nset = {{ \"port.buffer\" = \"100KiB\" }}\n\
          [variants.far]\nset = {{ \"topology.inter_rtt\" = \"8ms\", \"schemes.gemini.label\" = \"other\" }}\n\
-         grid = {{ \"traffic.1.load\" = [0.6, 0.5] }}\nschemes = [\"gemini\"]\n"
+         grid = {{ \"traffic.1.load\" = [0.6, 0.5] }}\nschemes = [\"gemini\"]\n[variants.other]\nschemes = [\"uno\"]\n\
+         set = {{ traffic = [{{ kind = \"incast\", intra = 1, size = 1 }}] }}\ngrid = {{ \"traffic.1.load\" = [] }}\n"
     );
     let scenario = read(&text);
     let runs = scenario.runs();
     let ids: Vec<&str> = runs.iter().skip(6).map(|run| run.id.as_str()).collect();
     let shallow = ["uno", "gemini", "mix"].map(|name| format!("{name},load=0.4,variant=shallow"));
     let far = ["0.6", "0.5"].map(|load| format!("gemini,load={load},variant=far"));
-    assert_eq!(ids, shallow.iter().chain(&far).map(String::as_str).collect::<Vec<_>>());
+    let other = ["uno,variant=other".to_owned()];
+    assert_eq!(ids, shallow.iter().chain(&far).chain(&other).map(String::as_str).collect::<Vec<_>>());
     let buffers = |run: &scenario::Run| run.config.to_toml().contains("buffer = \"100KiB\"");
-    assert_eq!(runs.iter().map(buffers).collect::<Vec<_>>(), [vec![false; 6], vec![true; 3], vec![false; 2]].concat());
+    assert_eq!(runs.iter().map(buffers).collect::<Vec<_>>(), [vec![false; 6], vec![true; 3], vec![false; 3]].concat());
     assert_eq!((runs[9].label.as_str(), runs[7].label.as_str()), ("other", runs[1].label.as_str()));
     let rtt = runs[10].build().unwrap().report.inter_rtt.unwrap().max;
     assert_eq!((rtt - Span::from_ms(8)).ps().abs() / 1_000, 0, "{rtt}");

@@ -235,7 +235,8 @@ fn tally(done: &[Reproduced]) -> String {
     let count = |verdict: Verdict| all().filter(|it| it.verdict == verdict).count();
     let parts = Verdict::ALL.map(|verdict| (count(verdict), verdict)).into_iter().filter(|(count, _)| *count > 0);
     let parts: Vec<String> = parts.map(|(count, verdict)| format!("{count} {verdict}")).collect();
-    format!("{}, {}: {}", count_of(done.len(), "figure"), count_of(all().count(), "claim"), parts.join(", "))
+    let parts = if parts.is_empty() { String::new() } else { format!(": {}", parts.join(", ")) };
+    format!("{}, {}{parts}", count_of(done.len(), "figure"), count_of(all().count(), "claim"))
 }
 
 fn as_json(done: &[Reproduced], scale: Scale) -> Value {

@@ -15,7 +15,7 @@ impl Field for GridValues {
 
     fn decode(node: &Node) -> Result<Self, Fault> {
         match &node.value {
-            Value::Array(values) if !values.is_empty() => Ok(Self(values.clone())),
+            Value::Array(values) => Ok(Self(values.clone())),
             _ => Err(unexpected::<Self>(node)),
         }
     }
@@ -25,7 +25,7 @@ impl Field for GridValues {
     }
 
     fn schema() -> Json {
-        json!({ "type": "array", "minItems": 1 })
+        json!({ "type": "array" })
     }
 }
 
@@ -46,7 +46,7 @@ table! {
         label: String = String::new();
         /// Keys, with dots and array indices as for `--set`, and their values.
         set: Named<Node> = Named::default();
-        /// The values that keys of `[grid]` take in it. By default each takes its first one.
+        /// The values that keys of `[grid]` take in it: by default each takes its first one, and with `[]` it is left alone.
         grid: Named<GridValues> = Named::default();
         /// Only these schemes. By default all.
         schemes: Option<Vec<At<String>>> = None;
