@@ -191,7 +191,7 @@ fn echoes_are_batched_while_there_is_time() {
 #[test]
 fn a_receiver_paces_credits_and_counts_gaps() {
     let law = build(Kind::ExpressPass, &PATH, &[]).unwrap();
-    let mut crediting = Crediting::new(law, Frac::ZERO, true, PATH.base_rtt, 7);
+    let mut crediting = Crediting::new(law, Frac::ZERO, true, PATH.base_rtt, PATH.base_rtt, 7);
     assert_eq!(crediting.next_action(), Time::NEVER);
     crediting.on_request(Time::from_us(500), 1_000);
     let mut times = Vec::new();
@@ -212,4 +212,30 @@ fn a_receiver_paces_credits_and_counts_gaps() {
     assert_eq!((before.cuts, crediting.stats().1.cuts), (0, 1));
     crediting.stop();
     assert_eq!(crediting.act(Time::from_ms(5)), None);
+}
+
+/// A path that is down for a second: after four round trips of 1.2 ms credits are lost, the rate falls to one in a round trip,
+/// and no more credits are kept than left in that time. What comes afterwards is heard, and the rate grows again.
+#[test]
+fn credits_without_an_answer_are_given_up() {
+    let law = build(Kind::ExpressPass, &PATH, &[]).unwrap();
+    let mut crediting = Crediting::new(law, Frac::ZERO, false, PATH.base_rtt, Span::from_us(1_200), 7);
+    crediting.on_request(Time::ZERO, 1_000_000);
+    let mut until = |end: Time, answers: bool| {
+        let before = crediting.stats().0;
+        while crediting.next_action() < end {
+            let now = crediting.next_action();
+            let number = crediting.act(now).unwrap();
+            if answers {
+                crediting.on_data(now + PATH.base_rtt, number);
+            }
+        }
+        (crediting.stats().0 - before, crediting.unanswered())
+    };
+    // Half of the maximum, 2595.2 ns each, for 4.8 ms and up to a round trip more; then 995 in as many milliseconds.
+    let (sent, kept) = until(Time::from_ms(1_000), false);
+    assert!((1_850..1_850 + 386 + 1_000).contains(&sent), "{sent}");
+    assert!(kept <= 6, "{kept}");
+    let (sent, kept) = until(Time::from_ms(1_100), true);
+    assert!(sent > 10_000 && kept == 0, "{sent}, {kept}");
 }
