@@ -82,6 +82,23 @@ fn emulation_packets_are_ordinary_until_those_on_their_way_cover_the_demand() {
     assert_eq!(stats.over_provisioned, 4);
 }
 
+/// Ten packets, one round trip, nothing comes back but five of the twelve ordinary ones: with all that is on its way counted,
+/// whatever leaves then is over-provisioned as before, because hundreds of such are on their way. With ordinary ones alone
+/// counted, five are uncovered, and six packets are ordinary until they cover them: 6 * 0.9 = 5.4.
+#[test]
+fn what_may_be_spared_need_not_be_counted_on() {
+    for (counts_spared, ordinary) in [(true, 0), (false, 6)] {
+        let counts = ("counts_spared", Setting::Switch(counts_spared));
+        let fixed = ("feedback", Setting::Switch(false));
+        let (mut flow, mut sender) = flow(Kind::FlashPass, 10, &[EVEN, LATE_START, counts, fixed]);
+        act(&mut flow, &mut sender, Time::ZERO, Time::from_us(1_020));
+        assert_eq!(flow.stats().sent - flow.stats().over_provisioned, 12, "{counts_spared}");
+        flow.on_echo(&mut sender, Time::from_us(1_020), Echo { newest: 11, map: 0b1_1111 });
+        act(&mut flow, &mut sender, Time::from_us(1_020), Time::from_us(1_100));
+        assert_eq!(flow.stats().sent - flow.stats().over_provisioned, 12 + ordinary, "{counts_spared}");
+    }
+}
+
 /// A round is over when the fate is known of a packet that left after it began: the law hears of all since the last one.
 /// The first round has no credits to be judged by.
 #[test]
