@@ -31,6 +31,9 @@ pub enum Driver {
         retry: Span,
         /// Whether no more credits are sent than packets were asked for.
         stops_at_demand: bool,
+        /// Whether the sender asks for no more credits as soon as those of a round trip cover what is left, or only when
+        /// nothing is.
+        stops_ahead: bool,
     },
     /// The sender's emulation packets on the data's own path, echoed by the receiver (`FlashPass`).
     Sender {

@@ -181,6 +181,22 @@ fn a_sender_asks_and_stops() {
     assert_eq!((stats.received, stats.used, stats.wasted), (6, 4, 2));
 }
 
+/// Where it does not stop ahead, the stop comes with the credit for the last packet.
+#[test]
+fn a_sender_stops_when_nothing_is_left() {
+    let (mut flow, mut sender) = flow(Kind::ExpressPass, 4, &[("stops_ahead", Setting::Switch(false))]);
+    act(&mut flow, &mut sender, Time::ZERO, Time::ZERO);
+    let said: Vec<_> = (0..4u32)
+        .map(|number| {
+            let now = Time::from_us(1_000 + 10 * u64::from(number));
+            flow.on_credit(&mut sender, now, number);
+            flow.take(&mut sender, now);
+            flow.act(&mut sender, now)
+        })
+        .collect();
+    assert_eq!(said, [None, None, None, Some(Signal::Stop)]);
+}
+
 /// Echoes wait for half of what is left of `T_wait`, or for 32; a gap of more than the map holds sends what is held.
 #[test]
 fn echoes_are_batched_while_there_is_time() {
