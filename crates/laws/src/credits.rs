@@ -31,6 +31,9 @@ pub enum Driver {
         retry: Span,
         /// Whether no more credits are sent than packets were asked for.
         stops_at_demand: bool,
+        /// Whether the sender asks for no more credits as soon as those of a round trip cover what is left, or only when
+        /// nothing is.
+        stops_ahead: bool,
     },
     /// The sender's emulation packets on the data's own path, echoed by the receiver (`FlashPass`).
     Sender {
@@ -38,12 +41,20 @@ pub enum Driver {
         jitter: Frac,
         /// How data is timed.
         wait: Wait,
-        /// The share of emulation packets that may be lost before those on their way do not cover the demand any more
-        /// (`max_target_loss` of equation 2); none: all are ordinary.
-        over_provisioning: Option<Frac>,
+        /// Which emulation packets are over-provisioned; none: all are ordinary.
+        over_provisioning: Option<OverProvisioning>,
         /// Whether the receiver answers several emulation packets at once where there is time.
         batches: bool,
     },
+}
+
+/// When emulation packets on their way cover the demand, so that more of them may be spared: `FlashPass`'s equation 2.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct OverProvisioning {
+    /// The share of them that may be lost (`max_target_loss`).
+    pub loss: Frac,
+    /// Whether over-provisioned ones count among them (`E_out`), or only ordinary ones.
+    pub counts_spared: bool,
 }
 
 /// When data leaves for which a credit has come.

@@ -35,6 +35,8 @@ parameters! { path;
     retry: Span = Span::from_ms(100), "100 ms", range::SHORT, range::LONG;
     /// Whether receivers send no more credits than packets were asked for.
     stops_at_demand: Switch = false, "off", false, true;
+    /// Whether senders stop credits as soon as those of the last RTT cover the packets left, or only when none is left.
+    stops_ahead: Switch = true, "on", false, true;
     /// Whether data leaves at line rate, without credits, for the first round trip (Aeolus).
     early_start: Switch = false, "off", false, true;
     /// What the application's send buffer holds, where the demand is read off there; 0: the flow's size is known.
@@ -128,9 +130,9 @@ impl ControlLaw for ExpressPass {
     }
 
     fn credits(&self) -> Option<Credits> {
-        let Params { jitter, retry, stops_at_demand, early_start, send_buffer, .. } = self.params;
+        let Params { jitter, retry, stops_at_demand, stops_ahead, early_start, send_buffer, .. } = self.params;
         Some(Credits {
-            driver: Driver::Receiver { jitter, retry, stops_at_demand },
+            driver: Driver::Receiver { jitter, retry, stops_at_demand, stops_ahead },
             early_start,
             send_buffer: (!send_buffer.is_zero()).then_some(send_buffer.get()),
         })

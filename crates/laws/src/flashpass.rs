@@ -7,7 +7,7 @@
 
 use units::{Bytes, Frac, Rate, Span, mul_div};
 
-use crate::credits::{CREDIT_SIZE, Credits, DATA_HEADER, Driver, Wait};
+use crate::credits::{CREDIT_SIZE, Credits, DATA_HEADER, Driver, OverProvisioning, Wait};
 use crate::params::{parameters, range};
 use crate::{Ack, Acted, ControlLaw, Loss, Notification, Path, Permit, Window};
 
@@ -26,6 +26,8 @@ parameters! { path;
     wait: Span = Span::ZERO, "0", Span::ZERO, range::LONG;
     /// Whether emulation packets beyond the demand are marked to be dropped first (over-provisioning).
     over_provisioning: Switch = true, "on", false, true;
+    /// Whether over-provisioned emulation packets count among those that will bring credits (`E_out` of equation 2).
+    counts_spared: Switch = true, "on", false, true;
     /// Whether the receiver answers several emulation packets at once where there is time.
     batches: Switch = true, "on", false, true;
     /// How unevenly emulation packets are spaced: gaps are drawn from 1 minus to 1 plus this.
@@ -116,7 +118,9 @@ impl ControlLaw for FlashPass {
         } else {
             Wait::For(params.wait)
         };
-        let over_provisioning = params.over_provisioning.then_some(params.max_target_loss);
+        let over_provisioning = params
+            .over_provisioning
+            .then_some(OverProvisioning { loss: params.max_target_loss, counts_spared: params.counts_spared });
         Some(Credits {
             driver: Driver::Sender { jitter: params.jitter, wait, over_provisioning, batches: params.batches },
             early_start: params.early_start,
@@ -199,7 +203,12 @@ mod tests {
         let all = Params::for_path(&WAN);
         let credits_of = |params| FlashPass::new(&WAN, params).credits().unwrap();
         let Driver::Sender { wait, over_provisioning, batches, .. } = credits_of(all).driver else { panic!() };
-        assert_eq!((wait, over_provisioning, batches), (Wait::Longest, Some(all.max_target_loss), true));
+        let spared = |counts_spared| Some(OverProvisioning { loss: all.max_target_loss, counts_spared });
+        assert_eq!((wait, over_provisioning, batches), (Wait::Longest, spared(true), true));
+        let Driver::Sender { over_provisioning, .. } = credits_of(Params { counts_spared: false, ..all }).driver else {
+            panic!()
+        };
+        assert_eq!(over_provisioning, spared(false));
         assert!(credits_of(all).early_start && credits_of(all).send_buffer.is_none());
         let none = Params {
             feedback: false,

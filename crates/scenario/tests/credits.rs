@@ -103,3 +103,24 @@ fn what_cannot_work_is_refused() {
     let cards = built.setup.network.links().iter().filter(|link| link.class == LinkClass::Nic).count();
     assert_eq!((hosts, cards), (3, 3));
 }
+
+/// Where sizes are not known a flow has no more on its way than its send buffer holds, until that is acknowledged: 1 MB in a
+/// round trip of 20 ms. Where they are, 20 MB take 16 ms at 10 Gb/s and a few round trips.
+#[test]
+fn a_send_buffer_stands_for_a_size() {
+    let one = [("stop", "10s"), ("traffic.0.intra", "1"), ("traffic.0.size", "20MB"), ("port.ecn", "off")];
+    for law in ["flashpass", "expresspass"] {
+        let took = |buffer: &str| {
+            let key = format!("schemes.one.params.{law}.send_buffer");
+            let set = [&one[..], &[("schemes.one.law", law), (&key, buffer)]].concat();
+            let built = run(DUMBBELL, &set).unwrap();
+            let outcome = sim::run(&built.setup, 1, |flow, path| built.laws.make(flow, path), &mut |_| true);
+            let flow = &outcome.flows[0];
+            assert!(flow.completed.is_set(), "{law}, {buffer}");
+            flow.completed.since(flow.started)
+        };
+        let (known, unknown) = (took("0B"), took("1MB"));
+        assert!(known < Span::from_ms(150), "{law}: {known}");
+        assert!(unknown > Span::from_ms(400), "{law}: {unknown}");
+    }
+}

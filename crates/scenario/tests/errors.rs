@@ -332,3 +332,57 @@ fn predictors_need_switches_that_pass_notes_on() {
     let error = parse(&both, "x", &Overrides::default()).and_then(|it| it.runs()[0].build()).unwrap_err().to_string();
     says(&error, &["predictors = 1", "INT"]);
 }
+
+#[test]
+fn hosts_of_a_switch() {
+    let nodes = |first: &str, second: &str, ends: &str| {
+        let topology = format!(
+            "[topology]\nkind = \"custom\"\nnodes = [\n{{ name = \"s\", kind = \"switch\", hosts = 3, host_rate = \"1Gbps\", \
+             host_delay = \"1us\" }},\n{{ name = \"t\", {first} }},\n{{ name = {second} }}]\n\
+             links = [{{ between = {ends}, rate = \"1Gbps\", delay = \"1us\" }},\n\
+             {{ between = [\"s\", \"x\"], rate = \"1Gbps\", delay = \"1us\" }}]"
+        );
+        let text = GOOD
+            .replace("[topology]\nkind = \"fat-trees\"\nk = 4\nrate = \"100Gbps\"", &topology)
+            .replace("receiver = 3", "receiver = \"s.h2\"");
+        parse(&text, "file.toml", &Overrides::default()).and_then(|scenario| scenario.runs()[0].build())
+    };
+    let (switch, x, ends) = ("kind = \"switch\"", "\"x\", kind = \"switch\"", "[\"s\", \"t\"]");
+    assert!(nodes(switch, x, ends).is_ok());
+    // `s` has no fourth host, and no host `00`.
+    for name in ["s.h3", "s.h00", "s.h"] {
+        assert!(
+            nodes(switch, &x.replacen('x', name, 1), ends).is_err_and(|it| it.to_string().contains("unknown node `x`"))
+        );
+    }
+    let links = "host_rate = \"1Gbps\", host_delay = \"1us\"";
+    let cases = [
+        (format!("kind = \"host\", hosts = 2, {links}"), x, ends, "7:", "no host hangs from another"),
+        ("kind = \"switch\", hosts = 0".into(), x, ends, "7:", "it must be 1 to 65535"),
+        (
+            "kind = \"switch\", hosts = 2, host_rate = \"1Gbps\"".into(),
+            x,
+            ends,
+            "7:40",
+            "needs `host_rate` and `host_delay`",
+        ),
+        (
+            "kind = \"switch\", hosts = 2, host_delay = \"1us\"".into(),
+            x,
+            ends,
+            "7:40",
+            "needs `host_rate` and `host_delay`",
+        ),
+        ("kind = \"switch\", host_delay = \"1us\"".into(), x, ends, "7:", "`host_delay` is of a switch's `hosts`"),
+        ("kind = \"switch\", host_rate = \"1Gbps\"".into(), x, ends, "7:", "`host_rate` is of a switch's `hosts`"),
+        (format!("kind = \"switch\", hosts = 1, {}", links.replace("1us", "0us")), x, ends, "7:", "a delay over zero"),
+        (switch.into(), "\"s.h1\", kind = \"host\"", ends, "8:10", "two nodes are named `s.h1`: one is a host of `s`"),
+        (switch.into(), "\"s\", kind = \"switch\"", ends, "8:10", "two nodes are named `s`"),
+        (switch.into(), x, "[\"s.h1\", \"t\"]", "9:23", "`s.h1` is a host of `s` and has its link"),
+        (switch.into(), x, "[\"s.h4\", \"t\"]", "9:23", "unknown node `s.h4`"),
+    ];
+    for (first, second, ends, place, what) in cases {
+        let said = nodes(&first, second, ends).err().map(|error| error.to_string()).unwrap_or_default();
+        says(&said, &[&format!("file.toml:{place}"), what]);
+    }
+}

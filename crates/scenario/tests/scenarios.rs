@@ -321,6 +321,38 @@ fn custom_networks_and_lists_build() {
     assert_eq!(built.report.loads.iter().find(|load| load.class == fabric::LinkClass::Inter).unwrap().links, 4);
 }
 
+/// Hosts that hang from a switch by their number are those that nodes and links would say.
+#[test]
+fn hosts_hang_from_a_switch_by_their_number() {
+    let traffic = "[[traffic]]\nkind = \"list\"\nflows = [{ src = \"s.h1\", dst = \"t.h0\", size = \"1MB\" }]";
+    let long = "links = [{ between = [\"s\", \"t\"], rate = \"10Gbps\", delay = \"1ms\" }]";
+    let hanging = "[topology]\nkind = \"custom\"\nnodes = [\
+         { name = \"s\", kind = \"switch\", hosts = 2, host_rate = \"1Gbps\", host_delay = \"5us\" }, \
+         { name = \"t\", kind = \"switch\", datacenter = 1, hosts = 1, host_rate = \"2Gbps\", host_delay = \"6us\" }]\n";
+    let cable = |ends: &str, rate: &str, delay: &str| {
+        format!("[[topology.links]]\nbetween = {ends}\nrate = \"{rate}\"\ndelay = \"{delay}\"\n")
+    };
+    let one_by_one = "[topology]\nkind = \"custom\"\nnodes = [{ name = \"s\", kind = \"switch\" }, \
+         { name = \"s.h0\", kind = \"host\" }, { name = \"s.h1\", kind = \"host\" }, \
+         { name = \"t\", kind = \"switch\", datacenter = 1 }, { name = \"t.h0\", kind = \"host\", datacenter = 1 }]\n"
+        .to_owned()
+        + &cable("[\"s.h0\", \"s\"]", "1Gbps", "5us")
+        + &cable("[\"s.h1\", \"s\"]", "1Gbps", "5us")
+        + &cable("[\"t.h0\", \"t\"]", "2Gbps", "6us")
+        + &cable("[\"s\", \"t\"]", "10Gbps", "1ms");
+    let [short, listed] =
+        [format!("{hanging}{long}"), one_by_one].map(|topology| built(&read(&small(&topology, traffic))).setup);
+    let nodes = |setup: &sim::Setup| format!("{:?} {:?}", setup.network.nodes(), setup.network.links());
+    assert_eq!(nodes(&short), nodes(&listed));
+    let ports = |setup: &sim::Setup| -> Vec<_> {
+        let links = 0..setup.network.links().len() as u32;
+        links.map(|link| *setup.network.port(fabric::LinkId(link)).config()).collect()
+    };
+    assert_eq!(ports(&short), ports(&listed));
+    assert_eq!(short.network.hosts().len(), 3);
+    assert_eq!((short.flows[0].src, short.flows[0].dst), (fabric::HostId(1), fabric::HostId(2)));
+}
+
 #[test]
 fn unequal_pairs_and_oversubscription_shape_the_links() {
     let topology = "[topology]\nkind = \"fat-trees\"\nk = 4\ndatacenters = 3\noversubscription = 4\ninter_rtt = \"2ms\"\n\

@@ -4,7 +4,7 @@
 mod common;
 
 use fabric::topology::{Dumbbell, SingleSwitch, dumbbell, single_switch};
-use fabric::{CreditQueue, PortConfig};
+use fabric::{CreditQueue, LinkId, Outages, PortConfig};
 use laws::catalog::{Kind, Value};
 use proptest::prelude::*;
 use sim::{FlowOutcome, FlowSpec, HostConfig, Outcome, Setup, Start};
@@ -216,6 +216,30 @@ fn a_send_buffer_tells_the_demand() {
         assert!(large <= known + us(2_500), "{kind:?}: {large} after {known}");
         assert!(small > known.times(2), "{kind:?}: {small} after {known}");
     }
+}
+
+/// The receiver's link is down for 300 ms of a flow of `ExpressPass`: its credits reach nobody, so fewer leave than in 10 ms at
+/// the rate before. The flow goes on afterwards and ends.
+#[test]
+fn credits_cease_while_the_path_is_down() {
+    let us = Span::from_us;
+    let run = |down: bool| {
+        let mut setup = many_to_one(&[us(500), us(1)], Bytes::MAX, &[(Span::ZERO, 20_000_000)]);
+        if down {
+            let (from, until) = (Time::from_ms(5), Time::from_ms(305));
+            for link in 0..setup.network.links().len() as u32 {
+                setup.network = setup.network.with_outages(LinkId(link), Outages::new([(from, until)]));
+            }
+        }
+        let outcome = common::run(&setup, Kind::ExpressPass, &[]);
+        assert_done(&outcome);
+        outcome
+    };
+    let [up, down] = [false, true].map(run);
+    assert!(down.flows[0].completed > Time::from_ms(305));
+    let more = sum(&down, |it| it.credits.sent).saturating_sub(sum(&up, |it| it.credits.sent));
+    // One lasts 1.3 us at the full rate.
+    assert!(more < 10_000_000 / 1_298, "{more}");
 }
 
 /// Two datacenters, flows both ways, all parts on: the same at any number of threads.

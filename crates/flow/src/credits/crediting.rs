@@ -8,6 +8,10 @@ use units::{Frac, Span, Time};
 
 use super::Jitter;
 
+/// A credit is held for lost when no data has answered it for so many times the longest round trip: the longest of the
+/// network, or the smoothed one of credits and data where queues of data make that longer.
+const LIFE: u32 = 4;
+
 /// The receiver's part of a flow whose receiver sends credits, under the law `L`.
 #[derive(Debug)]
 pub struct Crediting<L> {
@@ -28,12 +32,15 @@ pub struct Crediting<L> {
     lost: u64,
     updated: Time,
     rtt: Span,
+    /// The longest that a credit and its data take where no data waits.
+    longest: Span,
     sent: u64,
 }
 
 impl<L: ControlLaw> Crediting<L> {
-    /// A flow of which nothing has come; `salt` makes its jitter another than that of other flows.
-    pub fn new(law: L, jitter: Frac, stops_at_demand: bool, base_rtt: Span, salt: u64) -> Self {
+    /// A flow of which nothing has come, with the base round trip of its path and the longest of the network, waits of
+    /// credits in their queues included; `salt` makes its jitter another than that of other flows.
+    pub fn new(law: L, jitter: Frac, stops_at_demand: bool, base_rtt: Span, longest: Span, salt: u64) -> Self {
         Self {
             law,
             jitter: Jitter { most: jitter, salt },
@@ -48,6 +55,7 @@ impl<L: ControlLaw> Crediting<L> {
             lost: 0,
             updated: Time::ZERO,
             rtt: base_rtt,
+            longest,
             sent: 0,
         }
     }
@@ -55,6 +63,11 @@ impl<L: ControlLaw> Crediting<L> {
     /// Credits sent, and how often the law acted.
     pub fn stats(&self) -> (u64, Acted) {
         (self.sent, self.law.acted())
+    }
+
+    /// Credits of which it is not known what became of them.
+    pub fn unanswered(&self) -> usize {
+        self.out.len()
     }
 
     /// The sender asks for credits. A request while credits are sent only renews the demand.
@@ -89,6 +102,18 @@ impl<L: ControlLaw> Crediting<L> {
         }
     }
 
+    /// Credits too old to be answered are lost. Without this a path that is down would keep the rate up, and credits in
+    /// memory, for as long as it is.
+    fn give_up(&mut self, now: Time) {
+        let life = self.longest.max(self.rtt).times(LIFE);
+        while self.out.front().is_some_and(|&left| left + life < now) {
+            self.out.pop_front();
+            self.expected += 1;
+            self.lost += 1;
+            self.known += 1;
+        }
+    }
+
     /// When [`Crediting::act`] wants to be called.
     pub fn next_action(&self) -> Time {
         self.next
@@ -99,6 +124,7 @@ impl<L: ControlLaw> Crediting<L> {
         if self.next > now {
             return None;
         }
+        self.give_up(now);
         let elapsed = now.since(self.updated);
         if self.known > 0 && elapsed >= self.rtt {
             let (sent, returned) = (self.known, self.known - self.lost);

@@ -3,12 +3,20 @@
 
 use alloc::collections::VecDeque;
 
-use units::{Frac, Rate, Span, Time};
+use laws::credits::OverProvisioning;
+use units::{Rate, Span, Time};
 
 use super::{CreditConfig, Echo, Jitter};
 
 /// A round of emulation packets that is over: how many, how many came back, how long it took.
 pub(super) type Round = (u64, u64, Span);
+
+/// An emulation packet whose fate is not known.
+#[derive(Debug)]
+struct Out {
+    left: Time,
+    expendable: bool,
+}
 
 #[derive(Debug)]
 pub(super) struct Emulation {
@@ -17,14 +25,15 @@ pub(super) struct Emulation {
     /// After this time an emulation packet is not waited for any more.
     given_up: Span,
     jitter: Jitter,
-    /// `max_target_loss`, where over-provisioning is on.
-    over_provisioning: Option<Frac>,
+    over_provisioning: Option<OverProvisioning>,
     next: Time,
     /// The next one's number.
     number: u32,
-    /// When each left whose fate is not known, the first of them number `first`.
-    out: VecDeque<Time>,
+    /// Those whose fate is not known, the first of them number `first`.
+    out: VecDeque<Out>,
     first: u32,
+    /// How many of them are ordinary.
+    ordinary: u64,
     /// The round is over when the fate of all below is known: of one that left after it began.
     round_end: u32,
     round_began: Time,
@@ -36,7 +45,12 @@ pub(super) struct Emulation {
 }
 
 impl Emulation {
-    pub(super) fn new(config: &CreditConfig, over_provisioning: Option<Frac>, jitter: Jitter, now: Time) -> Self {
+    pub(super) fn new(
+        config: &CreditConfig,
+        over_provisioning: Option<OverProvisioning>,
+        jitter: Jitter,
+        now: Time,
+    ) -> Self {
         let (wait, longest) = (config.wait(), config.longest);
         Self {
             wait,
@@ -47,6 +61,7 @@ impl Emulation {
             number: 0,
             out: VecDeque::new(),
             first: 0,
+            ordinary: 0,
             round_end: 1,
             round_began: now,
             sent: 0,
@@ -63,36 +78,40 @@ impl Emulation {
     /// One leaves at `now`. Gives its number and whether it is over-provisioned: those on their way cover what of the
     /// demand is left.
     pub(super) fn send(&mut self, now: Time, rate: Rate, uncovered: u32) -> (u32, bool) {
-        while self.out.front().is_some_and(|&left| left + self.given_up < now) {
+        while self.out.front().is_some_and(|out| out.left + self.given_up < now) {
             self.settle(false);
         }
         if self.out.is_empty() {
             self.begin_round(now, false);
         }
-        // C_expected >= E_out * (1 - max_target_loss)                                             (eq. 2)
-        let expected = |loss: Frac| loss.complement().of(self.out.len() as u64);
-        let expendable = self.over_provisioning.is_some_and(|loss| expected(loss) >= uncovered.into());
+        let expendable = self.over_provisioning.is_some_and(|it| {
+            let out = if it.counts_spared { self.out.len() as u64 } else { self.ordinary };
+            // C_expected >= E_out * (1 - max_target_loss)                                         (eq. 2)
+            it.loss.complement().of(out) >= uncovered.into()
+        });
         let number = self.number;
         self.number += 1;
-        self.out.push_back(now);
+        self.out.push_back(Out { left: now, expendable });
+        self.ordinary += u64::from(!expendable);
         self.next = now + self.jitter.gap(rate, number);
         (number, expendable)
     }
 
     /// One has passed the host's own queue.
     pub(super) fn on_left(&mut self, number: u32, now: Time) {
-        if let Some(left) = number.checked_sub(self.first).and_then(|place| self.out.get_mut(place as usize)) {
-            *left = now;
+        if let Some(out) = number.checked_sub(self.first).and_then(|place| self.out.get_mut(place as usize)) {
+            out.left = now;
         }
     }
 
     /// The fate of the oldest one is known. Gives when it left.
     fn settle(&mut self, returned: bool) -> Option<Time> {
-        let left = self.out.pop_front()?;
+        let out = self.out.pop_front()?;
+        self.ordinary -= u64::from(!out.expendable);
         self.first += 1;
         self.sent += 1;
         self.returned += u64::from(returned);
-        Some(left)
+        Some(out.left)
     }
 
     /// A round begins with the next emulation packet.

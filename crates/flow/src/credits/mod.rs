@@ -172,7 +172,7 @@ impl Scheduled {
                 Jitter { most: jitter, salt: config.salt },
                 now,
             )),
-            Driver::Receiver { retry, .. } => Side::Asks(Requests::new(retry, now)),
+            Driver::Receiver { retry, stops_ahead, .. } => Side::Asks(Requests::new(retry, stops_ahead, now)),
         };
         Self {
             early: config.credits.early_start.then(|| Early::new(now, &config)),

@@ -11,6 +11,7 @@ use super::Signal;
 #[derive(Debug)]
 pub(super) struct Requests {
     retry: Span,
+    stops_ahead: bool,
     /// When to ask where the receiver is not known to send credits.
     ask_at: Time,
     /// Whether the last word was a stop.
@@ -24,9 +25,10 @@ pub(super) struct Requests {
 }
 
 impl Requests {
-    pub(super) fn new(retry: Span, now: Time) -> Self {
+    pub(super) fn new(retry: Span, stops_ahead: bool, now: Time) -> Self {
         Self {
             retry,
+            stops_ahead,
             ask_at: now,
             stopped: false,
             wants_stop: false,
@@ -67,6 +69,7 @@ impl Requests {
         while self.recent.front().is_some_and(|&came| came + rtt < now) {
             self.recent.pop_front();
         }
-        self.wants_stop = now >= self.stop_again && (left == 0 || self.recent.len() >= left as usize);
+        let covered = self.stops_ahead && self.recent.len() >= left as usize;
+        self.wants_stop = now >= self.stop_again && (left == 0 || covered);
     }
 }

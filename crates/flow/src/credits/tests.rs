@@ -82,6 +82,23 @@ fn emulation_packets_are_ordinary_until_those_on_their_way_cover_the_demand() {
     assert_eq!(stats.over_provisioned, 4);
 }
 
+/// Ten packets, one round trip, nothing comes back but five of the twelve ordinary ones: with all that is on its way counted,
+/// whatever leaves then is over-provisioned as before, because hundreds of such are on their way. With ordinary ones alone
+/// counted, five are uncovered, and six packets are ordinary until they cover them: 6 * 0.9 = 5.4.
+#[test]
+fn what_may_be_spared_need_not_be_counted_on() {
+    for (counts_spared, ordinary) in [(true, 0), (false, 6)] {
+        let counts = ("counts_spared", Setting::Switch(counts_spared));
+        let fixed = ("feedback", Setting::Switch(false));
+        let (mut flow, mut sender) = flow(Kind::FlashPass, 10, &[EVEN, LATE_START, counts, fixed]);
+        act(&mut flow, &mut sender, Time::ZERO, Time::from_us(1_020));
+        assert_eq!(flow.stats().sent - flow.stats().over_provisioned, 12, "{counts_spared}");
+        flow.on_echo(&mut sender, Time::from_us(1_020), Echo { newest: 11, map: 0b1_1111 });
+        act(&mut flow, &mut sender, Time::from_us(1_020), Time::from_us(1_100));
+        assert_eq!(flow.stats().sent - flow.stats().over_provisioned, 12 + ordinary, "{counts_spared}");
+    }
+}
+
 /// A round is over when the fate is known of a packet that left after it began: the law hears of all since the last one.
 /// The first round has no credits to be judged by.
 #[test]
@@ -164,6 +181,22 @@ fn a_sender_asks_and_stops() {
     assert_eq!((stats.received, stats.used, stats.wasted), (6, 4, 2));
 }
 
+/// Where it does not stop ahead, the stop comes with the credit for the last packet.
+#[test]
+fn a_sender_stops_when_nothing_is_left() {
+    let (mut flow, mut sender) = flow(Kind::ExpressPass, 4, &[("stops_ahead", Setting::Switch(false))]);
+    act(&mut flow, &mut sender, Time::ZERO, Time::ZERO);
+    let said: Vec<_> = (0..4u32)
+        .map(|number| {
+            let now = Time::from_us(1_000 + 10 * u64::from(number));
+            flow.on_credit(&mut sender, now, number);
+            flow.take(&mut sender, now);
+            flow.act(&mut sender, now)
+        })
+        .collect();
+    assert_eq!(said, [None, None, None, Some(Signal::Stop)]);
+}
+
 /// Echoes wait for half of what is left of `T_wait`, or for 32; a gap of more than the map holds sends what is held.
 #[test]
 fn echoes_are_batched_while_there_is_time() {
@@ -191,7 +224,7 @@ fn echoes_are_batched_while_there_is_time() {
 #[test]
 fn a_receiver_paces_credits_and_counts_gaps() {
     let law = build(Kind::ExpressPass, &PATH, &[]).unwrap();
-    let mut crediting = Crediting::new(law, Frac::ZERO, true, PATH.base_rtt, 7);
+    let mut crediting = Crediting::new(law, Frac::ZERO, true, PATH.base_rtt, PATH.base_rtt, 7);
     assert_eq!(crediting.next_action(), Time::NEVER);
     crediting.on_request(Time::from_us(500), 1_000);
     let mut times = Vec::new();
@@ -212,4 +245,30 @@ fn a_receiver_paces_credits_and_counts_gaps() {
     assert_eq!((before.cuts, crediting.stats().1.cuts), (0, 1));
     crediting.stop();
     assert_eq!(crediting.act(Time::from_ms(5)), None);
+}
+
+/// A path that is down for a second: after four round trips of 1.2 ms credits are lost, the rate falls to one in a round trip,
+/// and no more credits are kept than left in that time. What comes afterwards is heard, and the rate grows again.
+#[test]
+fn credits_without_an_answer_are_given_up() {
+    let law = build(Kind::ExpressPass, &PATH, &[]).unwrap();
+    let mut crediting = Crediting::new(law, Frac::ZERO, false, PATH.base_rtt, Span::from_us(1_200), 7);
+    crediting.on_request(Time::ZERO, 1_000_000);
+    let mut until = |end: Time, answers: bool| {
+        let before = crediting.stats().0;
+        while crediting.next_action() < end {
+            let now = crediting.next_action();
+            let number = crediting.act(now).unwrap();
+            if answers {
+                crediting.on_data(now + PATH.base_rtt, number);
+            }
+        }
+        (crediting.stats().0 - before, crediting.unanswered())
+    };
+    // Half of the maximum, 2595.2 ns each, for 4.8 ms and up to a round trip more; then 995 in as many milliseconds.
+    let (sent, kept) = until(Time::from_ms(1_000), false);
+    assert!((1_850..1_850 + 386 + 1_000).contains(&sent), "{sent}");
+    assert!(kept <= 6, "{kept}");
+    let (sent, kept) = until(Time::from_ms(1_100), true);
+    assert!(sent > 10_000 && kept == 0, "{sent}, {kept}");
 }

@@ -1,12 +1,14 @@
 //! From `[topology]` and `[port]` to a network, with delays solved from the round trips asked for.
 
+mod custom;
+
 use fabric::{Builder, CreditQueue, Gate, Limit, LinkClass, Network, NetworkError, PortConfig, topology};
 use units::{Bytes, Frac, Rate, Serializer, Span};
 
 use super::switches::Sharing;
 use crate::config::{
-    Auto, CablePorts, Clos, Config, CustomTopology, Dumbbell, EachHost, FatTrees, Headroom, Host, InterPair, NodeWord,
-    PortPatch, Scheme, SingleSwitch, SwingTable, Topology,
+    Auto, CablePorts, Clos, Config, Dumbbell, EachHost, FatTrees, Headroom, Host, InterPair, PortPatch, Scheme,
+    SingleSwitch, SwingTable, Topology,
 };
 use crate::decode::At;
 use crate::error::Fault;
@@ -298,46 +300,6 @@ impl Parts<'_> {
             Ok((self.nic(rate, delay), self.port(LinkClass::Host, rate, delay)?))
         };
         (0..count).map(ports).collect()
-    }
-
-    fn custom(&self, it: &CustomTopology) -> Result<Builder, Fault> {
-        let links: u64 = it.links.iter().map(|cable| u64::from(cable.parallel.get())).sum();
-        self.limit(it.nodes.len() as u64, links)?;
-        if let Some(node) = it.nodes.iter().find(|node| node.datacenter == u16::MAX) {
-            return Err(Fault::new(node.name.origin, "a datacenter's number is at most 65534"));
-        }
-        let mut builder = Builder::default();
-        let mut handles = std::collections::BTreeMap::new();
-        for node in it.nodes.iter() {
-            let handle = match node.kind {
-                NodeWord::Host => builder.host(node.datacenter, node.name.as_str()),
-                NodeWord::Switch => builder.switch(node.datacenter, node.name.as_str()),
-            };
-            handles.insert(node.name.as_str(), (handle, node));
-        }
-        for cable in it.links.iter() {
-            let ends: Vec<_> = cable.between.iter().filter_map(|name| handles.get(name.as_str())).collect();
-            let [(a, from), (b, to)] = ends[..] else {
-                return Err(Fault::new(cable.between.origin, "`between` names two nodes"));
-            };
-            let default = if from.kind == NodeWord::Host || to.kind == NodeWord::Host {
-                LinkClass::Host
-            } else if from.datacenter != to.datacenter {
-                LinkClass::Inter
-            } else {
-                LinkClass::Other
-            };
-            let class = cable.class.unwrap_or(default);
-            let delay = over_zero(cable.delay)?;
-            let port_of = |kind| match kind {
-                NodeWord::Host => Ok(self.nic(cable.rate, delay)),
-                NodeWord::Switch => self.port_with(class, cable.port.as_ref(), cable.rate, delay),
-            };
-            for _ in 0..cable.parallel.get() {
-                builder.connect(*a, *b, class, port_of(from.kind)?, port_of(to.kind)?);
-            }
-        }
-        Ok(builder)
     }
 }
 

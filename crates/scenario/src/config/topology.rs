@@ -1,16 +1,19 @@
 //! `[topology]`: hosts, switches, links.
 
+mod custom;
+
 use std::num::NonZeroU16;
 
 use fabric::LinkClass;
 use serde_json::{Value as Json, json};
 use units::{Rate, Span};
 
-use super::PortPatch;
-use crate::decode::{At, Field, kinds, table, unexpected, words};
+use crate::decode::{At, Field, kinds, table, unexpected};
 use crate::error::Fault;
 use crate::quantity::Decimal;
 use crate::tree::{Node, Value};
+
+pub use custom::{Cable, CustomTopology, NodeSpec, NodeWord};
 
 const fn count(n: u16) -> NonZeroU16 {
     match NonZeroU16::new(n) {
@@ -212,38 +215,6 @@ table! {
     }
 }
 
-table! {
-    /// `kind = "custom"`: any graph. A host has one link, to a switch.
-    CustomTopology {
-        /// Hosts and switches.
-        nodes: At<Vec<NodeSpec>>;
-        /// Links.
-        links: At<Vec<Cable>>;
-    }
-}
-
-words! {
-    /// What a node is.
-    NodeWord, "\"host\" or \"switch\"" {
-        /// An end host.
-        Host = "host",
-        /// A switch.
-        Switch = "switch",
-    }
-}
-
-table! {
-    /// A host or switch.
-    NodeSpec {
-        /// Its name, of which there is one.
-        name: At<String>;
-        /// `host` or `switch`. Hosts are numbered in this order.
-        kind: NodeWord;
-        /// Its datacenter, from 0.
-        datacenter: u16 = 0;
-    }
-}
-
 impl Field for LinkClass {
     const EXPECTS: &'static str = "a link class such as \"inter\"";
     fn decode(node: &Node) -> Result<Self, Fault> {
@@ -259,24 +230,6 @@ impl Field for LinkClass {
     }
     fn schema() -> Json {
         json!({ "enum": Self::ALL.map(Self::name) })
-    }
-}
-
-table! {
-    /// Links between two nodes, in both directions.
-    Cable {
-        /// The two nodes' names.
-        between: At<Vec<At<String>>>;
-        /// Rate.
-        rate: Rate;
-        /// Propagation delay, over zero.
-        delay: At<Span>;
-        /// Where it lies; by default `inter` between datacenters, `host` at a host, else `other`.
-        class: Option<LinkClass> = None;
-        /// How many run in parallel.
-        parallel: NonZeroU16 = NonZeroU16::MIN;
-        /// Other settings for its ports, laid over all others.
-        port: Option<PortPatch> = None;
     }
 }
 
@@ -393,41 +346,6 @@ impl Clos {
         if aggs > 0 && !cores.is_multiple_of(aggs) {
             let message = format!("{cores} core switches are no multiple of the {aggs} aggregation switches of a pod");
             return Err(Fault::new(self.cores.origin, message).label("expected a multiple of `aggs`"));
-        }
-        Ok(())
-    }
-}
-
-impl CustomTopology {
-    fn check(&self) -> Result<(), Fault> {
-        let mut names: Vec<&str> = self.nodes.iter().map(|node| node.name.as_str()).collect();
-        names.sort_unstable();
-        if let Some(pair) = names.windows(2).find(|pair| pair[0] == pair[1])
-            && let Some(second) = self.nodes.iter().filter(|node| node.name.value == pair[0]).nth(1)
-        {
-            return Err(
-                Fault::new(second.name.origin, format!("two nodes are named `{}`", pair[0])).label("used before")
-            );
-        }
-        for cable in self.links.iter() {
-            let [a, b] = cable.between.as_slice() else {
-                return Err(
-                    Fault::new(cable.between.origin, "`between` names two nodes").label("expected [\"a\", \"b\"]")
-                );
-            };
-            for end in [a, b] {
-                if names.binary_search(&end.as_str()).is_err() {
-                    return Err(Fault::new(end.origin, format!("unknown node `{}`", end.value))
-                        .label("unknown node")
-                        .suggest(end, names.iter().copied()));
-                }
-            }
-            if a == b {
-                return Err(Fault::new(b.origin, "a link joins two different nodes").label("the same node"));
-            }
-            if let Some(patch) = &cable.port {
-                patch.check()?;
-            }
         }
         Ok(())
     }

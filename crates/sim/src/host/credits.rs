@@ -450,17 +450,15 @@ fn answering_part<L: ControlLaw, F: Fn(&FlowSpec, &Path) -> L>(
     let setup = context.setup;
     let path = setup.law_path(spec);
     let law = (context.make_law)(spec, &path);
-    let credits = law.credits();
-    match credits.map(|credits| credits.driver) {
-        Some(Driver::Receiver { jitter, stops_at_demand, .. }) => {
-            let salt = credits.map_or(0, |credits| credit_config(setup, flow, &path, credits).salt);
-            Part::Credits(Crediting::new(law, jitter, stops_at_demand, path.base_rtt, salt))
+    let Some(config) = law.credits().map(|credits| credit_config(setup, flow, &path, credits)) else {
+        return Part::Echoes(Echoing::new(None));
+    };
+    match config.credits.driver {
+        Driver::Receiver { jitter, stops_at_demand, .. } => {
+            let (longest, salt) = (config.longest, config.salt);
+            Part::Credits(Crediting::new(law, jitter, stops_at_demand, path.base_rtt, longest, salt))
         }
-        Some(Driver::Sender { batches, .. }) => {
-            let wait = credits.and_then(|credits| credit_config(setup, flow, &path, credits).wait());
-            Part::Echoes(Echoing::new(wait.filter(|_| batches)))
-        }
-        None => Part::Echoes(Echoing::new(None)),
+        Driver::Sender { batches, .. } => Part::Echoes(Echoing::new(config.wait().filter(|_| batches))),
     }
 }
 

@@ -1,0 +1,63 @@
+//! A network from nodes and links given one by one.
+
+use std::collections::BTreeMap;
+
+use fabric::{Builder, LinkClass};
+
+use super::{Parts, over_zero};
+use crate::config::{CustomTopology, NodeWord};
+use crate::error::Fault;
+
+impl Parts<'_> {
+    pub(super) fn custom(&self, it: &CustomTopology) -> Result<Builder, Fault> {
+        let links: u64 = it.links.iter().map(|cable| u64::from(cable.parallel.get())).sum();
+        let mut hanging: u64 = 0;
+        for node in it.nodes.iter() {
+            hanging += node.hanging()?.map_or(0, |(hosts, ..)| u64::from(hosts));
+        }
+        self.limit(it.nodes.len() as u64 + hanging, links + hanging)?;
+        if let Some(node) = it.nodes.iter().find(|node| node.datacenter == u16::MAX) {
+            return Err(Fault::new(node.name.origin, "a datacenter's number is at most 65534"));
+        }
+        let mut builder = Builder::default();
+        let mut handles = BTreeMap::new();
+        for node in it.nodes.iter() {
+            let handle = match node.kind {
+                NodeWord::Host => builder.host(node.datacenter, node.name.as_str()),
+                NodeWord::Switch => builder.switch(node.datacenter, node.name.as_str()),
+            };
+            if let Some((hosts, rate, delay)) = node.hanging()? {
+                let delay = over_zero(delay)?;
+                for number in 0..hosts {
+                    let host = builder.host(node.datacenter, node.host_name(number));
+                    let port = self.port(LinkClass::Host, rate, delay)?;
+                    builder.connect(host, handle, LinkClass::Host, self.nic(rate, delay), port);
+                }
+            }
+            handles.insert(node.name.as_str(), (handle, node));
+        }
+        for cable in it.links.iter() {
+            let ends: Vec<_> = cable.between.iter().filter_map(|name| handles.get(name.as_str())).collect();
+            let [(a, from), (b, to)] = ends[..] else {
+                return Err(Fault::new(cable.between.origin, "`between` names two nodes"));
+            };
+            let default = if from.kind == NodeWord::Host || to.kind == NodeWord::Host {
+                LinkClass::Host
+            } else if from.datacenter != to.datacenter {
+                LinkClass::Inter
+            } else {
+                LinkClass::Other
+            };
+            let class = cable.class.unwrap_or(default);
+            let delay = over_zero(cable.delay)?;
+            let port_of = |kind| match kind {
+                NodeWord::Host => Ok(self.nic(cable.rate, delay)),
+                NodeWord::Switch => self.port_with(class, cable.port.as_ref(), cable.rate, delay),
+            };
+            for _ in 0..cable.parallel.get() {
+                builder.connect(*a, *b, class, port_of(from.kind)?, port_of(to.kind)?);
+            }
+        }
+        Ok(builder)
+    }
+}
