@@ -127,16 +127,16 @@ impl TableSpec {
     pub fn of(&self, runs: &[RunResults]) -> Table {
         let mut parts: Vec<(String, Schemes<'_>)> = Vec::new();
         for run in runs.iter().filter(|run| self.shows(run)) {
-            let (point, label) = (point_of(run), &run.manifest.label);
-            let part = place(&mut parts, &point);
-            place(part, label).push(run);
+            let scheme = run.manifest.point.get("scheme").and_then(serde_json::Value::as_str);
+            let part = place(&mut parts, &point_of(run));
+            place(part, scheme.unwrap_or(&run.manifest.run)).push(run);
         }
         let cell = |column: &Column, runs: &[&RunResults]| {
             let values = runs.iter().map(|run| value(&column.value, &Runs::named(IT, run)).ok());
             Mean::of(&values.collect::<Vec<_>>())
         };
-        let row = |(label, runs): (String, Vec<&RunResults>)| Row {
-            label,
+        let row = |(_, runs): (String, Vec<&RunResults>)| Row {
+            label: runs.first().map_or_else(String::new, |run| run.manifest.label.clone()),
             cells: self.columns.iter().map(|column| cell(column, &runs)).collect(),
         };
         let part = |(point, rows): (String, Schemes<'_>)| {
@@ -169,7 +169,7 @@ impl Column {
     }
 }
 
-/// The runs of one point of the grid, by their schemes' labels.
+/// The runs of one point of the grid, by their schemes' names.
 type Schemes<'a> = Vec<(String, Vec<&'a RunResults>)>;
 
 /// A run's place in the grid but for its scheme and seed.
