@@ -154,7 +154,7 @@ impl<'a, L: ControlLaw, F: Fn(&FlowSpec, &Path) -> L> Oracle<'a, L, F> {
         }
         let links = (0u32..).zip(&self.ports).map(|(link, port)| {
             let params = self.setup.network.port(LinkId(link));
-            let losses = port.counters.losses + port.losses.count();
+            let losses = port.counters.losses + port.losses.count() + self.cut_later(LinkId(link));
             LinkOutcome { max_queue: params.bytes_in(port.max_backlog), losses, ..port.counters }
         });
         let mut links: Vec<LinkOutcome> = links.collect();
@@ -399,6 +399,21 @@ impl<'a, L: ControlLaw, F: Fn(&FlowSpec, &Path) -> L> Oracle<'a, L, F> {
         port.in_service = Some(packet);
         let ends = port.service_ends;
         self.leave(link, packet, ends, lost);
+    }
+
+    /// Packets that wait in a port whose order is that of their arrival, and will leave it while the link is down. The engine
+    /// knows when they leave as soon as they come, and counts them then.
+    fn cut_later(&self, link: LinkId) -> u64 {
+        let (params, port) = (self.setup.network.port(link), &self.ports[link.index()]);
+        let mut ends = port.service_ends;
+        let mut cut_off = 0;
+        for (packet, _, lost) in port.data.iter().filter(|_| params.config().is_plain()) {
+            ends += Serializer::new(params.config().rate).time_for(packet.size.into());
+            let mut leaves = *packet;
+            leaves.time_ps = ends + params.config().delay.unsigned_ps();
+            cut_off += u64::from(*lost == Some(false) && cut(self.setup, link, &leaves, ends));
+        }
+        cut_off
     }
 
     /// A packet's last bit leaves a port, to arrive, to be lost, or to be cut off.

@@ -224,6 +224,15 @@ impl<'a> SlowSwitch<'a> {
     /// A packet joins a port's queue, or leaves at once where nothing is before it.
     fn join(&mut self, to: usize, mut lying: Lying, wishes: &mut Vec<Wish>) {
         let config = self.port_config(to);
+        let is_frame = |it: &Lying| matches!(it.packet.kind(), Kind::Pause | Kind::Resume);
+        let of_class = |it: &&mut Lying| is_frame(it) && it.packet.class() == lying.packet.class();
+        if is_frame(&lying)
+            && let Some(waits) = self.ports[to].queues[0].iter_mut().find(of_class)
+        {
+            // It says what is true now; nothing more is sent.
+            *waits = lying;
+            return;
+        }
         let serializer = Serializer::new(config.rate);
         let salt = salt(self.setup, self.link(to));
         let arrival = fabric::Item::arrival(&lying.packet);
@@ -256,13 +265,7 @@ impl<'a> SlowSwitch<'a> {
             self.serve(to, class, &lying, now, wishes);
             return;
         }
-        let is_frame = |it: &Lying| matches!(it.packet.kind(), Kind::Pause | Kind::Resume);
-        let of_class = |it: &&mut Lying| is_frame(it) && it.packet.class() == lying.packet.class();
-        if is_frame(&lying)
-            && let Some(waits) = port.queues[0].iter_mut().find(of_class)
-        {
-            *waits = lying;
-        } else if is_frame(&lying) {
+        if is_frame(&lying) {
             let frames = port.queues[0].iter().filter(|it| is_frame(it)).count();
             port.queues[0].insert(frames, lying);
         } else {
