@@ -11,6 +11,7 @@ extern crate alloc;
 
 mod blocks;
 pub mod credits;
+mod history;
 mod hold;
 mod noise;
 mod paths;

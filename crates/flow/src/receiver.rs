@@ -5,6 +5,7 @@ use alloc::collections::VecDeque;
 
 use units::{Span, Time};
 
+use crate::history::History;
 use crate::tracker::Tracker;
 use crate::{BlockNack, Blocks, Recovery};
 
@@ -13,7 +14,8 @@ use crate::{BlockNack, Blocks, Recovery};
 pub struct Reply {
     /// The newest packet acknowledged.
     pub seq: u32,
-    /// How many consecutive packets, ending with `seq`, it acknowledges; their marks are alike.
+    /// How many consecutive packets, ending with `seq`, it acknowledges; their marks are alike. With a history
+    /// ([`Receiver::coded`]) it is one, and this has a bit for each of the eight packets before it on its subflow that came.
     pub covers: u8,
     /// Every packet below this has come, or was given back by its block.
     pub cumulative: u32,
@@ -49,6 +51,8 @@ pub struct Receiver {
     asking: Option<Box<Asking>>,
     /// Set where the flow is coded.
     tracker: Option<Box<Tracker>>,
+    /// Set where acknowledgements say what came before.
+    history: Option<Box<History>>,
 }
 
 /// When a receiver asks for a missing packet again.
@@ -77,14 +81,23 @@ impl Receiver {
                 }
             },
             tracker: None,
+            history: None,
         }
     }
 
     /// A receiver of a coded flow. A block is asked for `block_timer` after its first packet, and, if `subflows` is over 0,
-    /// as soon as gaps in that many subflows show that it cannot be given back: only where each keeps its order.
-    pub fn coded(blocks: Blocks, ack_every: u8, block_timer: Span, subflows: u8) -> Self {
+    /// as soon as gaps in that many subflows show that it cannot be given back: only where each keeps its order. If
+    /// `history` is over 0, acknowledgements say what came before on that many subflows; then every packet has its own.
+    pub fn coded(blocks: Blocks, ack_every: u8, block_timer: Span, subflows: u8, history: u8) -> Self {
+        debug_assert!(history == 0 || ack_every == 1);
         let tracker = Some(Box::new(Tracker::new(blocks, block_timer, subflows)));
-        Self { tracker, ..Self::new(blocks.total(), ack_every, Recovery::Selective) }
+        let history = (history > 0).then(|| Box::new(History::new(history.into())));
+        Self { tracker, history, ..Self::new(blocks.total(), ack_every, Recovery::Selective) }
+    }
+
+    /// What the acknowledgement of one packet covers.
+    fn covers(&mut self, seq: u32) -> u8 {
+        self.history.as_mut().map_or(1, |history| history.on_packet(seq))
     }
 
     /// When the first timer of a block ends; [`Time::NEVER`] if none runs.
@@ -140,13 +153,15 @@ impl Receiver {
         } else if !self.record_out_of_order(seq) {
             self.track(now, seq, false);
             // A duplicate: its acknowledgement was lost, or it was sent again needlessly.
-            return [None, Some(Reply { seq, covers: 1, cumulative: self.next, marked, nack: false })];
+            let covers = self.covers(seq);
+            return [None, Some(Reply { seq, covers, cumulative: self.next, marked, nack: false })];
         }
         if self.tracker.is_some() {
             self.track(now, seq, true);
         }
         if self.ack_every == 1 {
-            return [None, Some(Reply { seq, covers: 1, cumulative: self.next, marked, nack: false })];
+            let covers = self.covers(seq);
+            return [None, Some(Reply { seq, covers, cumulative: self.next, marked, nack: false })];
         }
         let mut flushed = None;
         if self.pending > 0 && (marked != self.pending_marked || !in_order) {

@@ -70,10 +70,11 @@ fn flows_between_datacenters_are_coded() {
 
 #[test]
 fn a_late_start_and_other_ways_to_ask() {
-    let table = r#"{ data = 4, parity = 1, tail = "100KB", block_timer = "640us", nack = "gaps", resend = "known" }"#;
+    let table = r#"{ data = 4, parity = 1, tail = "100KB", block_timer = "640us", nack = "gaps", resend = "known", history = true }"#;
     let coding = built(&[("host.coding", table)]).unwrap().setup.host.coding.unwrap();
     assert_eq!(coding.code, Code { data: 4, parity: 1, tail: Some(Bytes::new(100_000)) });
     assert_eq!((coding.block_timer, coding.gaps, coding.eager), (Some(Span::from_us(640)), true, true));
+    assert!(coding.history);
 }
 
 #[test]
@@ -93,6 +94,8 @@ fn what_cannot_be_is_refused() {
     refused(&[("host.coding", "true"), ("host.recovery", "go-back-n")], &["go-back-n", "recovery = \"selective\""]);
     let gaps = [("host.coding", "{ nack = \"gaps\" }"), ("host.path", "spray")];
     refused(&gaps, &["sprayed packets keep no order", "\"timer\""]);
+    let history = [("host.coding", "{ history = true }"), ("host.ack_every", "2")];
+    refused(&history, &["an acknowledgement of one packet", "ack_every = 1"]);
     let huge = [
         ("host.coding", "{ data = 1, parity = 47 }"),
         ("host.payload", "1"),

@@ -108,6 +108,9 @@ pub struct Coding {
     pub gaps: bool,
     /// Whether senders send again without being asked: [`flow::SenderCoding::eager`].
     pub eager: bool,
+    /// Whether acknowledgements say which packets came before theirs: [`flow::SenderCoding::history`]. Then every packet has
+    /// its own.
+    pub history: bool,
 }
 
 /// How all hosts behave.
@@ -272,6 +275,15 @@ impl Setup {
     pub fn blocks(&self, flow: &FlowSpec) -> Option<Blocks> {
         let coding = self.host.coding.filter(|_| flow.coded)?;
         Some(Blocks::new(flow.size, self.host.mss, &coding.code))
+    }
+
+    /// The subflows of which acknowledgements of coded flows say what came before; 0 if they do not.
+    pub(crate) fn history(&self) -> u8 {
+        match self.host.path {
+            _ if self.host.coding.is_none_or(|coding| !coding.history) => 0,
+            PathChoice::UnoLb(it) => it.subflows,
+            _ => 1,
+        }
     }
 
     /// How long a receiver waits for a block of a flow that is coded: see [`Coding::block_timer`].

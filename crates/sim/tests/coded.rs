@@ -13,7 +13,13 @@ use units::{Bytes, Frac, Rate, Span, Time};
 const MSS: u64 = 4_096;
 
 fn coding() -> Coding {
-    Coding { code: Code { data: 8, parity: 2, tail: None }, block_timer: None, gaps: false, eager: false }
+    Coding {
+        code: Code { data: 8, parity: 2, tail: None },
+        block_timer: None,
+        gaps: false,
+        eager: false,
+        history: false,
+    }
 }
 
 fn unolb(random: bool) -> PathChoice {

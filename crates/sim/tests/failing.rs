@@ -98,7 +98,8 @@ fn subflows_leave_a_dead_path() {
         setup.host.reordering = Some(Span::from_us(300));
         if coded {
             let code = Code { data: 8, parity: 2, tail: None };
-            setup.host.coding = Some(Coding { code, block_timer: Some(Span::from_us(50)), gaps: false, eager: false });
+            setup.host.coding =
+                Some(Coding { code, block_timer: Some(Span::from_us(50)), gaps: false, eager: false, history: false });
             setup.flows[0].coded = true;
         }
         let outcome = run(&setup, Kind::Fixed, &[("window", Value::Bytes(Bytes::new(200_000)))]);

@@ -10,13 +10,15 @@
 //! not meant: the request left before they could have come. The others are lost, whatever the sender thought.
 //!
 //! The receiver's cumulative number passes what blocks gave back, so it settles blocks, but does not show which packets
-//! came: a packet whose acknowledgement alone was lost counts as lost for the law.
+//! came: a packet whose acknowledgement alone was lost counts as lost for the law, unless acknowledgements have a history
+//! ([`crate::SenderCoding::history`]).
 
 use laws::{ControlLaw, Loss, LossCause};
 use units::{Bytes, Time};
 
-use super::Sender;
-use crate::records::State;
+use super::{AckHeader, Sender};
+use crate::history;
+use crate::records::{Record, State};
 use crate::tracker::BlockNack;
 
 impl<L: ControlLaw> Sender<L> {
@@ -31,14 +33,43 @@ impl<L: ControlLaw> Sender<L> {
         }
     }
 
+    /// Takes the packets that an acknowledgement says came before its own, and gives their bytes. `newest` is the newest one
+    /// that it newly acknowledges.
+    #[inline(never)]
+    pub(super) fn take_history(&mut self, ack: &AckHeader, newest: &mut Option<(u32, Record)>) -> Bytes {
+        let mut taken = Bytes::ZERO;
+        let subflows = self.config.coding.map_or(1, |coding| coding.history.max(1));
+        for seq in history::came(ack.seq, ack.covers, subflows.into()) {
+            if seq < self.records.first() || self.records.get(seq).state == State::Acked {
+                continue;
+            }
+            let bytes = Bytes::new(self.bytes_of(seq).into());
+            let record = self.records.get_mut(seq);
+            let was = record.state;
+            record.state = State::Acked;
+            newest.get_or_insert((seq, *record));
+            match was {
+                State::InFlight => self.in_flight -= bytes,
+                _ => self.stats.spurious += 1,
+            }
+            taken += bytes;
+            self.settle_in_block(seq, was);
+        }
+        taken
+    }
+
     /// A packet that `was` in this state is acknowledged.
     #[inline(never)]
     pub(super) fn count_in_block(&mut self, seq: u32, was: State) {
-        let bytes = self.bytes_of(seq);
         if was == State::Missing {
             // It was late, and nothing else will show it.
             self.tolerate_more();
         }
+        self.settle_in_block(seq, was);
+    }
+
+    fn settle_in_block(&mut self, seq: u32, was: State) {
+        let bytes = self.bytes_of(seq);
         if let Some(block) = self.ledger.as_mut().and_then(|ledger| ledger.on_acked(seq, bytes, was)) {
             self.settle_block(block);
         }

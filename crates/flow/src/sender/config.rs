@@ -94,6 +94,8 @@ pub struct SenderCoding {
     /// Whether packets are sent again as soon as more of a block are held for lost than it has parity; if not, when the
     /// receiver asks or a timeout strikes. Ours; the paper has only the latter.
     pub eager: bool,
+    /// Of how many subflows acknowledgements say what came before their packet ([`crate::Receiver::coded`]); 0: of none.
+    pub history: u8,
 }
 
 /// How losses are found and mended.

@@ -51,7 +51,7 @@ pub struct Segment {
 pub struct AckHeader {
     /// The newest packet acknowledged.
     pub seq: u32,
-    /// How many consecutive packets, ending with `seq`.
+    /// How many consecutive packets, ending with `seq`; with a history as in [`crate::Reply::covers`].
     pub covers: u8,
     /// Every packet below this has come, or was given back by its block.
     pub cumulative: u32,
@@ -390,7 +390,9 @@ impl<L: ControlLaw> Sender<L> {
         self.cumulative = self.cumulative.max(ack.cumulative);
         let mut acked = Bytes::ZERO;
         let mut newest = None;
-        let first = (ack.seq + 1 - u32::from(ack.covers)).max(self.records.first());
+        let with_history = self.config.coding.is_some_and(|coding| coding.history > 0);
+        let covers = if with_history { 1 } else { u32::from(ack.covers) };
+        let first = (ack.seq + 1 - covers).max(self.records.first());
         for seq in first..=ack.seq {
             let bytes = Bytes::new(self.bytes_of(seq).into());
             let record = self.records.get_mut(seq);
@@ -407,6 +409,10 @@ impl<L: ControlLaw> Sender<L> {
                 self.count_in_block(seq, was);
             }
         }
+        let marked = if ack.marked { acked } else { Bytes::ZERO };
+        if with_history {
+            acked += self.take_history(ack, &mut newest);
+        }
         if self.ledger.is_some() {
             self.settle_whole_blocks();
         }
@@ -414,7 +420,6 @@ impl<L: ControlLaw> Sender<L> {
             self.settle_if_all_came();
             return;
         }
-        let marked = if ack.marked { acked } else { Bytes::ZERO };
         if let Some((seq, record)) = newest
             && self.tell_of_ack(now, ack, seq, record, acked, marked, hops) == Answers::Another
         {

@@ -16,7 +16,13 @@ fn code() -> impl Strategy<Value = Code> {
 }
 
 fn coding(timer: impl Strategy<Value = Span>) -> impl Strategy<Value = Coding> {
-    (code(), any::<bool>(), timer).prop_map(|(code, eager, timer)| Coding { code, eager, timer, subflows: 0 })
+    (code(), any::<bool>(), timer).prop_map(|(code, eager, timer)| Coding {
+        code,
+        eager,
+        timer,
+        subflows: 0,
+        history: 0,
+    })
 }
 
 fn paths() -> impl Strategy<Value = PathChoice> {
@@ -41,9 +47,11 @@ proptest! {
     #[test]
     fn every_flow_ends_over_any_channel(
         flow in flow(any_kind()), channel in channel(0..400u64),
-        coding in coding((1..5_000i64).prop_map(Span::from_us)), subflows in 0..12u8, paths in paths(),
+        coding in coding((1..5_000i64).prop_map(Span::from_us)), subflows in 0..12u8, history in 0..12u8, paths in paths(),
     ) {
-        let tally = transfer(Flow { coding: Some(Coding { subflows, ..coding }), paths, ..flow }, channel)?;
+        let ack_every = if history > 0 { 1 } else { flow.ack_every };
+        let coding = Some(Coding { subflows, history, ..coding });
+        let tally = transfer(Flow { ack_every, coding, paths, ..flow }, channel)?;
         prop_assert!(tally.stats.packets_sent > 0);
     }
 
@@ -71,7 +79,7 @@ proptest! {
         packets in 1..300u32, base in channel(Just(0u64)), code in code(), paths in paths(), eager in any::<bool>(),
     ) {
         let code = Code { tail: None, ..code };
-        let coding = Some(Coding { code, eager, timer: base.jitter + Span::from_us(1), subflows: 0 });
+        let coding = Some(Coding { code, eager, timer: base.jitter + Span::from_us(1), subflows: 0, history: 0 });
         let flow = Flow {
             packets, last: 1_000, ack_every: 1, window: WIDE, paced: false, kind: Kind::Fixed,
             recovery: Recovery::Selective, coding, paths,
@@ -96,7 +104,7 @@ proptest! {
         let channel = Channel { jitter: Span::ZERO, duplication: 0, seed, block_loss: 2 + over, ..base };
         let flow = Flow {
             packets: 8 * blocks, last: 1_000, ack_every: 1, window: WIDE, paced: false, kind: Kind::Fixed,
-            recovery: Recovery::Selective, coding: Some(Coding { code, eager, timer: Span::from_us(1), subflows: 0 }),
+            recovery: Recovery::Selective, coding: Some(Coding { code, eager, timer: Span::from_us(1), subflows: 0, history: 0 }),
             paths: PathChoice::PerFlow,
         };
         let tally = transfer(flow, channel)?;
@@ -108,11 +116,19 @@ proptest! {
 #[test]
 fn gaps_ask_a_round_trip_after_the_loss() {
     let rtt = Span::from_ms(2);
-    let channel =
-        Channel { base_rtt: rtt, jitter: Span::ZERO, loss: 0, block_loss: 4, duplication: 0, marks: 0, seed: 4 };
+    let channel = Channel {
+        base_rtt: rtt,
+        jitter: Span::ZERO,
+        loss: 0,
+        spares_data: false,
+        block_loss: 4,
+        duplication: 0,
+        marks: 0,
+        seed: 4,
+    };
     let ends = |subflows| {
         let code = Code { data: 8, parity: 2, tail: None };
-        let coding = Some(Coding { code, eager: false, timer: NEVER, subflows });
+        let coding = Some(Coding { code, eager: false, timer: NEVER, subflows, history: 0 });
         let paths = PathChoice::UnoLb(UnoLb { subflows: 10, recent: None, random: false });
         let flow = Flow {
             packets: 80,
@@ -133,4 +149,40 @@ fn gaps_ask_a_round_trip_after_the_loss() {
     assert_eq!(silent.stats.nacks, 0);
     assert_eq!(asked.stats.retransmits, asked.lost_data - 2 * 10);
     assert!(asked.ended < silent.ended, "{asked:?} {silent:?}");
+}
+
+/// With a history the law hears of no loss where only acknowledgements are lost; without one, of each.
+#[test]
+fn a_history_makes_up_for_lost_acknowledgements() {
+    let channel = Channel {
+        base_rtt: Span::from_ms(2),
+        jitter: Span::ZERO,
+        loss: 100,
+        spares_data: true,
+        block_loss: 0,
+        duplication: 0,
+        marks: 0,
+        seed: 9,
+    };
+    let told = |history| {
+        let code = Code { data: 8, parity: 2, tail: None };
+        let coding = Some(Coding { code, eager: false, timer: NEVER, subflows: 0, history });
+        let paths = PathChoice::UnoLb(UnoLb { subflows: 10, recent: None, random: false });
+        let flow = Flow {
+            packets: 4_000,
+            last: 1_000,
+            ack_every: 1,
+            window: 500_000,
+            paced: true,
+            kind: Kind::Fixed,
+            recovery: Recovery::Selective,
+            coding,
+            paths,
+        };
+        let tally = transfer(flow, channel).expect("the flow ends");
+        assert!(tally.lost_data == 0 && tally.lost_acks > 400, "{tally:?}");
+        tally.told / 1_000
+    };
+    let (without, with) = (told(0), told(10));
+    assert!(without > 350 && with == 0, "{without} and {with} packets");
 }

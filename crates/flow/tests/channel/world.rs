@@ -21,6 +21,8 @@ pub(crate) struct Channel {
     /// Each packet is up to this much late, each by its own chance: reordering.
     pub(crate) jitter: Span,
     pub(crate) loss: u64,
+    /// Whether only acknowledgements are lost by that chance.
+    pub(crate) spares_data: bool,
     /// Of each block so many packets are lost at most, and at least this less one, when they are sent for the first time.
     pub(crate) block_loss: u64,
     pub(crate) duplication: u64,
@@ -49,6 +51,20 @@ pub(crate) struct Coding {
     pub(crate) timer: Span,
     /// Whose gaps ask, or 0.
     pub(crate) subflows: u8,
+    /// Whose packets acknowledgements tell of, or 0.
+    pub(crate) history: u8,
+}
+
+impl Coding {
+    /// The packets that an acknowledgement acknowledges.
+    fn covered(coding: Option<Self>, seq: u32, covers: u8) -> Vec<u32> {
+        let history = coding.map_or(0, |coding| u32::from(coding.history));
+        if history == 0 {
+            return (seq + 1 - u32::from(covers)..=seq).collect();
+        }
+        let before = (0..8).filter(|back| covers >> back & 1 != 0).map(|back| seq - (back + 1) * history);
+        std::iter::once(seq).chain(before).collect()
+    }
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -64,6 +80,8 @@ pub(crate) struct Tally {
     pub(crate) stats: FlowStats,
     pub(crate) lost_data: u64,
     pub(crate) lost_acks: u64,
+    /// Bytes that the law was told are lost.
+    pub(crate) told: u64,
     pub(crate) ended: Time,
 }
 
@@ -134,7 +152,8 @@ impl World {
         let mut arriving = 0;
         for _ in 0..copies {
             self.count += 1;
-            if self.chance(self.channel.loss, 2) || self.block_loses(event) {
+            let spared = self.channel.spares_data && matches!(event, Event::Data { .. });
+            if !spared && self.chance(self.channel.loss, 2) || self.block_loses(event) {
                 continue;
             }
             let jitter = self.channel.jitter.unsigned_ps();
@@ -187,7 +206,11 @@ pub(crate) fn transfer(flow: Flow, channel: Channel) -> Result<Tally, TestCaseEr
         rto_min: channel.base_rtt.times(2) + channel.jitter.times(2),
         rto_max: Span::from_s(1),
         recovery: flow.recovery,
-        coding: flow.coding.map(|coding| SenderCoding { code: coding.code, eager: coding.eager }),
+        coding: flow.coding.map(|coding| SenderCoding {
+            code: coding.code,
+            eager: coding.eager,
+            history: coding.history,
+        }),
         paths: flow.paths,
         ..FlowConfig::new(size, MSS, channel.base_rtt)
     };
@@ -195,7 +218,9 @@ pub(crate) fn transfer(flow: Flow, channel: Channel) -> Result<Tally, TestCaseEr
     let blocks = flow.coding.map(|coding| Blocks::new(size, MSS, &coding.code));
     let mut sender = Sender::new(config, Spy { law, sent: 0, lost: 0 }, Time::ZERO);
     let mut receiver = match (flow.coding, blocks) {
-        (Some(coding), Some(blocks)) => Receiver::coded(blocks, flow.ack_every, coding.timer, coding.subflows),
+        (Some(coding), Some(blocks)) => {
+            Receiver::coded(blocks, flow.ack_every, coding.timer, coding.subflows, coding.history)
+        }
         _ => Receiver::new(flow.packets, flow.ack_every, flow.recovery),
     };
     let (events, tally) = (BinaryHeap::new(), Tally::default());
@@ -258,8 +283,8 @@ pub(crate) fn transfer(flow: Flow, channel: Channel) -> Result<Tally, TestCaseEr
             Event::Ack { seq, covers, cumulative, marked, attempt, nack } => {
                 let header = AckHeader { seq, covers, cumulative, marked, attempt };
                 let before = sender.delivered();
-                let covered = (seq + 1 - u32::from(covers))..=seq;
-                let outstanding = covered.map(|seq| (seq, last[seq as usize]));
+                let covered = Coding::covered(flow.coding, seq, covers);
+                let outstanding = covered.iter().map(|&seq| (seq, last[seq as usize]));
                 let outstanding = outstanding.filter(|&(seq, (attempt, _))| sender.is_outstanding(seq, attempt));
                 acked_in_flight += outstanding.map(|(_, (_, bytes))| u64::from(bytes)).sum::<u64>();
                 if nack {
@@ -269,7 +294,9 @@ pub(crate) fn transfer(flow: Flow, channel: Channel) -> Result<Tally, TestCaseEr
                 }
                 let known = acked.iter().filter(|&&acked| acked).count();
                 if flow.recovery == Recovery::Selective {
-                    acked[(seq + 1 - u32::from(covers)) as usize..=seq as usize].fill(true);
+                    for &seq in &covered {
+                        acked[seq as usize] = true;
+                    }
                 } else {
                     acked[..cumulative as usize].fill(true);
                     let news = (known..cumulative as usize)
@@ -293,7 +320,7 @@ pub(crate) fn transfer(flow: Flow, channel: Channel) -> Result<Tally, TestCaseEr
         prop_assert_eq!(sender.in_flight(), Bytes::ZERO);
         prop_assert_eq!(stats.packets_sent, u64::from(flow.packets) + stats.retransmits);
     }
-    Ok(Tally { stats, ended: world.now, ..world.tally })
+    Ok(Tally { stats, ended: world.now, told: sender.law().lost, ..world.tally })
 }
 
 pub(crate) fn channel(loss: impl Strategy<Value = u64>) -> impl Strategy<Value = Channel> {
@@ -303,6 +330,7 @@ pub(crate) fn channel(loss: impl Strategy<Value = u64>) -> impl Strategy<Value =
             base_rtt,
             jitter: base_rtt.times(jitter_percent).over(100),
             loss,
+            spares_data: false,
             block_loss: 0,
             duplication,
             marks,

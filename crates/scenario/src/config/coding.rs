@@ -56,12 +56,14 @@ table! {
         nack: At<NackWord> = At::default_of(NackWord::Timer);
         /// `asked`: packets of a block are sent again when the receiver asks or a timeout strikes. `known`: also as soon as the sender holds more for lost than parity makes up for.
         resend: ResendWord = ResendWord::Asked;
+        /// Whether an acknowledgement also says which of the eight packets before its own on the subflow came. Without it, which is the paper's, a packet whose acknowledgement is lost counts as lost for the law.
+        history: At<bool> = At::default_of(false);
     }
 }
 
 impl CodingTable {
     /// Refuses what single values cannot show. `key` is where the table stands.
-    pub(super) fn check(&self, key: Origin, recovery: Recovery, path: PathChoice) -> Result<(), Fault> {
+    pub(super) fn check(&self, key: Origin, recovery: Recovery, path: PathChoice, ack_every: u8) -> Result<(), Fault> {
         let packets = u32::from(self.data.get()) + u32::from(self.parity.get());
         if packets > MOST_PACKETS.into() {
             return Err(Fault::new(self.data.origin, format!("a block of {packets} packets is too large"))
@@ -74,6 +76,13 @@ impl CodingTable {
         if recovery != Recovery::Selective {
             return Err(Fault::new(key, "go-back-n takes packets in order only, so no block can lack one")
                 .label("needs recovery = \"selective\""));
+        }
+        if *self.history && ack_every > 1 {
+            return Err(Fault::new(
+                self.history.origin,
+                "only an acknowledgement of one packet has room for a history",
+            )
+            .label("needs ack_every = 1"));
         }
         if *self.nack == NackWord::Gaps && matches!(path, PathChoice::PerPacket(_)) {
             return Err(Fault::new(self.nack.origin, "sprayed packets keep no order, so gaps show nothing")
@@ -89,6 +98,7 @@ impl CodingTable {
             block_timer: self.block_timer.value(),
             gaps: *self.nack == NackWord::Gaps,
             eager: self.resend == ResendWord::Known,
+            history: *self.history,
         }
     }
 }

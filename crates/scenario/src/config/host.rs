@@ -247,7 +247,8 @@ impl Host {
         }
         self.path.check()?;
         if let Some(coding) = self.coding.as_ref() {
-            coding.check(self.coding.origin, self.recovery(), self.path.choice(self.entropies))?;
+            let path = self.path.choice(self.entropies);
+            coding.check(self.coding.origin, self.recovery(), path, self.ack_every.get())?;
         }
         for time in [self.cnp, self.clock_resync] {
             if time.value().is_some_and(Span::is_zero) {

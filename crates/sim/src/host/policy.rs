@@ -47,10 +47,11 @@ pub(super) fn flow_config(setup: &Setup, spec: &FlowSpec, number: u32, credited:
         paced_header: if host.pace_headers { host.header } else { 0 },
         overshoots: host.overshoots,
         catches_up: host.catches_up,
-        coding: host
-            .coding
-            .filter(|_| spec.coded)
-            .map(|coding| SenderCoding { code: coding.code, eager: coding.eager }),
+        coding: host.coding.filter(|_| spec.coded).map(|coding| SenderCoding {
+            code: coding.code,
+            eager: coding.eager,
+            history: setup.history(),
+        }),
         paths: host.path,
         seed: setup.seed,
         number,

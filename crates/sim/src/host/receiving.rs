@@ -148,7 +148,7 @@ impl<L: ControlLaw> Hosts<L> {
                     PathChoice::UnoLb(it) => it.subflows,
                     PathChoice::PerFlow | PathChoice::AfterTimeout | PathChoice::Plb(_) => 1,
                 };
-                Receiver::coded(blocks, host.ack_every, timer, subflows)
+                Receiver::coded(blocks, host.ack_every, timer, subflows, setup.history())
             }
             _ => Receiver::new(setup.packets(spec), host.ack_every, host.recovery),
         };

@@ -128,13 +128,14 @@ fn path() -> impl Strategy<Value = PathChoice> {
 
 fn coding() -> impl Strategy<Value = Option<Coding>> {
     let code = (1..=12u8, 1..=4u8, proptest::option::weighted(0.3, 1..200_000u64));
-    let coding = (code, proptest::option::of(1..3_000i64), any::<bool>(), any::<bool>());
+    let coding = (code, proptest::option::of(1..3_000i64), any::<bool>(), any::<bool>(), any::<bool>());
     proptest::option::weighted(0.4, coding).prop_map(|coding| {
-        coding.map(|((data, parity, tail), timer_us, gaps, eager)| Coding {
+        coding.map(|((data, parity, tail), timer_us, gaps, eager, history)| Coding {
             code: Code { data, parity, tail: tail.map(Bytes::new) },
             block_timer: timer_us.map(Span::from_us),
             gaps,
             eager,
+            history,
         })
     })
 }
@@ -193,7 +194,7 @@ pub(crate) fn case_with(
             let (network, routes) = failing(network, seed);
             let host = HostConfig {
                 mss,
-                ack_every,
+                ack_every: if coding.is_some_and(|it| it.history) { 1 } else { ack_every },
                 timeouts_cut,
                 path,
                 coding,

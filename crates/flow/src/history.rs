@@ -1,0 +1,90 @@
+//! What an acknowledgement of a coded flow says of the packets before its own, where it does. This is ours.
+//!
+//! Packets of blocks have no cumulative acknowledgement of their own: the receiver's cumulative number passes what blocks gave
+//! back. So a packet whose acknowledgement is lost looks lost, and the law cuts for it. With a history each acknowledgement
+//! has a bit for each of the [`DEPTH`] packets before its own on the same subflow, which keeps its order; it takes the place of
+//! the count of packets covered, which is always one then.
+
+use alloc::vec;
+use alloc::vec::Vec;
+
+/// How many packets back an acknowledgement says something of.
+pub(crate) const DEPTH: u32 = 8;
+
+/// What came on the subflows of one flow, as its receiver knows it. A packet's subflow is `seq` modulo their number.
+#[derive(Debug)]
+pub(crate) struct History {
+    /// By subflow: the packet after the newest that came, counted within the subflow, and a bit for each of those before
+    /// the newest, the nearest lowest.
+    subflows: Vec<(u32, u8)>,
+}
+
+impl History {
+    /// Nothing has come on so many subflows, at least 1.
+    pub(crate) fn new(subflows: u32) -> Self {
+        Self { subflows: vec![(0, 0); subflows as usize] }
+    }
+
+    /// A packet comes. Gives a bit for each packet before it on its subflow that came, the nearest lowest; nothing for one
+    /// that comes after later ones.
+    pub(crate) fn on_packet(&mut self, seq: u32) -> u8 {
+        let count = self.subflows.len() as u32;
+        let Some((next, bits)) = self.subflows.get_mut((seq % count) as usize) else { return 0 };
+        let number = seq / count;
+        if number >= *next {
+            // The newest so far is now one of those before.
+            let came = if *next == 0 { 0 } else { u32::from(*bits) << 1 | 1 };
+            *bits = came.checked_shl(number - *next).map_or(0, |bits| bits as u8);
+            *next = number + 1;
+            return *bits;
+        }
+        let back = *next - 1 - number;
+        if (1..=DEPTH).contains(&back) {
+            *bits |= 1 << (back - 1);
+        }
+        0
+    }
+}
+
+/// The packets that the history of an acknowledgement of `seq` says have come, the newest first.
+pub(crate) fn came(seq: u32, bits: u8, subflows: u32) -> impl Iterator<Item = u32> {
+    let before = (1..=DEPTH).filter(move |back| bits >> (back - 1) & 1 != 0);
+    before.filter_map(move |back| seq.checked_sub(back * subflows))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use alloc::collections::BTreeSet;
+    use proptest::prelude::*;
+
+    #[test]
+    fn each_subflow_has_its_own() {
+        let mut it = History::new(3);
+        let said = [0, 1, 3, 7, 9, 6].map(|seq| it.on_packet(seq));
+        // Before 3: 0. Before 7: not 4, but 1. Before 9: not 6, but 3 and 0. 6 comes late.
+        assert_eq!(said, [0, 0, 0b1, 0b10, 0b110, 0]);
+        assert_eq!(it.on_packet(12), 0b1111);
+        assert_eq!(came(12, 0b1111, 3).collect::<Vec<_>>(), [9, 6, 3, 0]);
+        assert_eq!((it.on_packet(12 + 27), it.on_packet(12 + 60)), (0, 0));
+    }
+
+    proptest! {
+        /// Whatever comes in whatever order, an acknowledgement names what came, and of what is newest all of it.
+        #[test]
+        fn says_what_came(subflows in 1..5u32, seqs in proptest::collection::vec(0..60u32, 1..80)) {
+            let mut it = History::new(subflows);
+            let mut all = BTreeSet::new();
+            for seq in seqs {
+                let newest = all.iter().all(|&known: &u32| known % subflows != seq % subflows || known < seq);
+                let said: BTreeSet<u32> = came(seq, it.on_packet(seq), subflows).collect();
+                prop_assert!(said.is_subset(&all));
+                if newest {
+                    let near = |&&known: &&u32| known % subflows == seq % subflows && known + DEPTH * subflows >= seq;
+                    prop_assert_eq!(said, all.iter().filter(near).copied().collect::<BTreeSet<u32>>());
+                }
+                all.insert(seq);
+            }
+        }
+    }
+}
