@@ -250,9 +250,9 @@ impl Mean {
 
 impl std::fmt::Display for Mean {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "{}", self.mean)?;
-        if let Some(margin) = self.margin {
-            write!(f, " ± {}", Value { amount: margin, ..self.mean })?;
+        match self.margin.filter(|margin| margin.is_finite()) {
+            Some(margin) => f.write_str(&self.mean.within(margin))?,
+            None => write!(f, "{}", self.mean)?,
         }
         if self.missing > 0 {
             write!(f, " ({} of {})", self.count, self.count + self.missing)?;
@@ -311,7 +311,10 @@ mod tests {
         let it = Mean::of(&values).unwrap();
         // The deviation is sqrt(2.5); 2.776 * sqrt(2.5 / 5).
         assert!((it.mean.amount - 3.0).abs() < 1e-12 && (it.margin.unwrap() - 1.962_93).abs() < 1e-4);
-        assert_eq!(it.to_string(), "3 ± 1.963");
+        assert_eq!(it.to_string(), "3.0 ± 2.0");
+        let times = [1_500_000.0, 1_502_000.0, 1_499_000.0].map(|ns| Some(Value::ns(ns)));
+        assert_eq!(Mean::of(&times).unwrap().to_string(), "1.5003 ± 0.0038 ms");
+        assert_eq!(Mean::of(&[Some(Value::number(7.0)); 2]).unwrap().to_string(), "7.000 ± 0.000");
         assert_eq!(Mean::of(&[Some(Value::number(2.0)), None]).unwrap().to_string(), "2 (1 of 2)");
         assert_eq!(Mean::of(&[None]), None);
         assert_eq!((students_t(30), students_t(31)), (2.042, 1.960));
@@ -338,7 +341,7 @@ mod tests {
             (first, made.parts[0].best[0], made.parts[1].best[0]),
             (vec![("A", 4.0), ("B", 1.0)], Some(1), None)
         );
-        let expected = "\nload = 0.4:\n\n|  | lost\\| |\n| --- | --- |\n| A | 4 ± 12.71 |\n| B | **1 ± 0** |\n\
+        let expected = "\nload = 0.4:\n\n|  | lost\\| |\n| --- | --- |\n| A | 4 ± 13 |\n| B | **1.000 ± 0.000** |\n\
                         \nload = 0.8:\n\n|  | lost\\| |\n| --- | --- |\n| A | 1 |\n";
         assert_eq!(made.markdown(), expected);
         let column = json!([{ "label": "lost", "value": "it.network.drops" }]);

@@ -170,7 +170,7 @@ fn averages_over_seeds() {
     scratch.write("papers/tiny/fig1.toml", &scenario);
     scratch.write("one.toml", &scenario);
     let ran = scratch.narrows("reproduce tiny --page page.md").ok();
-    for said in ["All flows", "All flows, small flows", " ± 0", "ends"] {
+    for said in ["All flows", "All flows, small flows", " ± 0.000", "ends"] {
         assert!(ran.out.contains(said), "{said}: {ran}");
     }
     let page = std::fs::read_to_string(scratch.path("page.md")).unwrap();

@@ -127,11 +127,10 @@ impl Value {
 }
 
 /// Prints in the largest unit that leaves a whole part, with four digits.
-impl fmt::Display for Value {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if self.dimension == Dimension::TIME && self.amount.is_infinite() {
-            return f.write_str("never");
-        }
+impl Value {
+    /// The largest unit that is not over the amount, with how many of the value's own units it is; none for plain numbers and
+    /// what no unit measures.
+    fn unit(&self) -> Option<(f64, &'static str)> {
         let scale = |unit: &Unit| unit.times as f64 / unit.over as f64;
         // Powers of ten only, and no time under a nanosecond: picoseconds are for literals.
         let fits = |unit: &&Unit| {
@@ -139,8 +138,26 @@ impl fmt::Display for Value {
         };
         let units = || Unit::ALL.iter().filter(fits);
         let fitting = units().rev().find(|unit| self.amount.abs() >= scale(unit)).or_else(|| units().next());
-        match fitting {
-            Some(unit) => write!(f, "{} {}", digits(self.amount / scale(unit)), unit.name),
+        fitting.map(|unit| (scale(unit), unit.name))
+    }
+
+    /// With half of its confidence interval: two digits of that, and as many of the value as those tell of.
+    pub(crate) fn within(&self, margin: f64) -> String {
+        let (scale, unit) = self.unit().unwrap_or((1.0, ""));
+        let (amount, margin) = (self.amount / scale, margin / scale);
+        let decimals = if margin > 0.0 { (1.0 - margin.log10().floor()).clamp(0.0, 9.0) as usize } else { 3 };
+        let space = if unit.is_empty() { "" } else { " " };
+        format!("{amount:.decimals$} ± {margin:.decimals$}{space}{unit}")
+    }
+}
+
+impl fmt::Display for Value {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.dimension == Dimension::TIME && self.amount.is_infinite() {
+            return f.write_str("never");
+        }
+        match self.unit() {
+            Some((scale, unit)) => write!(f, "{} {unit}", digits(self.amount / scale)),
             None if self.dimension == Dimension::NUMBER => f.write_str(&digits(self.amount)),
             None => write!(f, "{} ({})", digits(self.amount), self.dimension),
         }
