@@ -1,8 +1,8 @@
 //! A switch whose ports share one buffer. Every decision of the switch depends on all its ports, so it is replayed as
 //! a whole, in the order (time, port), before anything of it is read: a hop is one arrival and one decision.
 //!
-//! A port sends frames first (pauses and resumes, one a class: the last word), then control, then data classes in turn, one packet
-//! each.
+//! A port sends frames first (pauses and resumes, one a class: the last word), then control, then data classes in turn,
+//! one packet each.
 //!
 //! A packet that arrives needs room even if it leaves at once. It leaves the buffer when its service begins. Packets of
 //! class 0 (control) lie in a buffer of their own that has no limit: they are few, and nothing pauses them.
