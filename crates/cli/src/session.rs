@@ -141,15 +141,15 @@ impl Session<'_> {
         let runs = self.chosen()?;
         let tables = tables(self.scenario)?;
         let alone = runs.len() == 1;
-        let mut seeds = Vec::with_capacity(runs.len());
+        let mut wanted = Vec::with_capacity(runs.len());
         // Everything is built once before the first run, so that no mistake shows up after minutes.
         for run in &runs {
             let built = run.build()?;
             self.host.check(run, &built)?;
-            seeds.push(self.resume.then(|| (self.info(run, &built), built.setup.seed)));
+            wanted.push(self.resume.then(|| (self.info(run, &built), built.setup.seed)));
         }
         let earlier: Vec<Option<RunResults>> =
-            seeds.iter().map(|it| Place::earlier(&self.out, alone, &it.as_ref()?.0, it.as_ref()?.1)).collect();
+            wanted.iter().map(|it| Place::earlier(&self.out, alone, &it.as_ref()?.0, it.as_ref()?.1)).collect();
         let kept = earlier.iter().flatten().count();
         if kept > 0 && !self.quiet {
             tell(&format!("{kept} of {} finished before: kept", crate::table::count(runs.len(), "run")));

@@ -112,6 +112,21 @@ proptest! {
     }
 }
 
+/// Full packets in turn over ten subflows, paced.
+fn spread(packets: u32, window: u64, coding: Option<Coding>) -> Flow {
+    Flow {
+        packets,
+        last: 1_000,
+        ack_every: 1,
+        window,
+        paced: true,
+        kind: Kind::Fixed,
+        recovery: Recovery::Selective,
+        coding,
+        paths: PathChoice::UnoLb(UnoLb { subflows: 10, recent: None, random: false }),
+    }
+}
+
 /// Gaps tell of every lost block that others follow, long before a timer or a timeout.
 #[test]
 fn gaps_ask_a_round_trip_after_the_loss() {
@@ -129,18 +144,7 @@ fn gaps_ask_a_round_trip_after_the_loss() {
     let ends = |subflows| {
         let code = Code { data: 8, parity: 2, tail: None };
         let coding = Some(Coding { code, eager: false, timer: NEVER, subflows, history: 0 });
-        let paths = PathChoice::UnoLb(UnoLb { subflows: 10, recent: None, random: false });
-        let flow = Flow {
-            packets: 80,
-            last: 1_000,
-            ack_every: 1,
-            window: 50_000,
-            paced: true,
-            kind: Kind::Fixed,
-            recovery: Recovery::Selective,
-            coding,
-            paths,
-        };
+        let flow = spread(80, 50_000, coding);
         transfer(flow, channel).expect("the flow ends")
     };
     let (asked, silent) = (ends(10), ends(0));
@@ -167,18 +171,7 @@ fn a_history_makes_up_for_lost_acknowledgements() {
     let told = |history| {
         let code = Code { data: 8, parity: 2, tail: None };
         let coding = Some(Coding { code, eager: false, timer: NEVER, subflows: 0, history });
-        let paths = PathChoice::UnoLb(UnoLb { subflows: 10, recent: None, random: false });
-        let flow = Flow {
-            packets: 4_000,
-            last: 1_000,
-            ack_every: 1,
-            window: 500_000,
-            paced: true,
-            kind: Kind::Fixed,
-            recovery: Recovery::Selective,
-            coding,
-            paths,
-        };
+        let flow = spread(4_000, 500_000, coding);
         let tally = transfer(flow, channel).expect("the flow ends");
         assert!(tally.lost_data == 0 && tally.lost_acks > 400, "{tally:?}");
         tally.told / 1_000
