@@ -31,7 +31,12 @@ fn blocks_that_wait_in_vain_do_not_hold_up_the_flight() {
     let rtt = Span::from_us(100);
     let config = FlowConfig {
         reordering: Span::from_us(10),
-        coding: Some(SenderCoding { code: Code { data: 8, parity: 2, tail: None }, eager: false, history: 0 }),
+        coding: Some(SenderCoding {
+            code: Code { data: 8, parity: 2, tail: None },
+            eager: false,
+            longest_wait: Span::ZERO,
+            history: 0,
+        }),
         ..FlowConfig::new(Bytes::new(8 * 40 * 1_000), 1_000, rtt)
     };
     let mut sender = Sender::new(config, Shuts(Bytes::MAX), Time::ZERO);

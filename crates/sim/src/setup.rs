@@ -245,6 +245,13 @@ pub struct Paths {
     pub longest_wait_there: Option<Span>,
 }
 
+impl Paths {
+    /// The longest wait on the way there as coded flows reckon with it: a base round trip where a queue has no limit.
+    pub(crate) fn wait_there(&self) -> Span {
+        self.longest_wait_there.unwrap_or(self.base_rtt)
+    }
+}
+
 impl Setup {
     /// Whether something goes beside packets: reports of ports, or what their senders knew.
     pub(crate) fn carries_reports(&self) -> bool {
@@ -293,7 +300,7 @@ impl Setup {
             let paths = self.paths(flow.src, flow.dst, self.host.mss);
             let packets = u64::from(coding.code.data) + u64::from(coding.code.parity);
             let block = Bytes::new(packets * u64::from(self.host.mss + self.host.header));
-            paths.longest_wait_there.unwrap_or(paths.base_rtt) + paths.line_rate.time_for(block)
+            paths.wait_there() + paths.line_rate.time_for(block)
         }))
     }
 

@@ -6,15 +6,17 @@
 //! block whole, its first missing packets.
 //!
 //! A request stands until its block is whole: what else is lost of it is sent again at once where it is needed, since the
-//! receiver asks again only when something came. A request names packets. Those that left less than a base round trip ago are
-//! not meant: the request left before they could have come. The others are lost, whatever the sender thought.
+//! receiver asks again only when something came. A request names packets. Those that left less than a base round trip and the
+//! longest wait in queues ago are not meant: when the request left they could still be on their way. A flow that sends a block
+//! more slowly than its receiver waits for it is asked for packets all the time, and most of them are such. The others are
+//! lost, whatever the sender thought.
 //!
 //! The receiver's cumulative number passes what blocks gave back, so it settles blocks, but does not show which packets
 //! came: a packet whose acknowledgement alone was lost counts as lost for the law, unless acknowledgements have a history
 //! ([`crate::SenderCoding::history`]).
 
 use laws::{ControlLaw, Loss, LossCause};
-use units::{Bytes, Time};
+use units::{Bytes, Span, Time};
 
 use super::{AckHeader, Sender};
 use crate::history;
@@ -145,11 +147,12 @@ impl<L: ControlLaw> Sender<L> {
             ledger.on_asked(nack.block);
         }
         let packets = blocks.packets(nack.block);
+        let underway = self.config.base_rtt + self.config.coding.map_or(Span::ZERO, |coding| coding.longest_wait);
         let (mut lost, mut newest) = (Bytes::ZERO, Time::ZERO);
         for seq in packets.start.max(self.records.first())..packets.end.min(self.records.end()) {
             let record = *self.records.get(seq);
             let named = nack.missing >> (seq - packets.start) & 1 != 0;
-            if named && record.state == State::InFlight && record.sent_at + self.config.base_rtt <= now {
+            if named && record.state == State::InFlight && record.sent_at + underway <= now {
                 self.lose(now, seq);
                 lost += Bytes::new(self.bytes_of(seq).into());
                 newest = newest.max(record.sent_at);

@@ -94,6 +94,9 @@ pub struct SenderCoding {
     /// Whether packets are sent again as soon as more of a block are held for lost than it has parity; if not, when the
     /// receiver asks or a timeout strikes. Ours; the paper has only the latter.
     pub eager: bool,
+    /// How long a packet can wait in all queues on its way: a request says nothing of packets that left less than a base round
+    /// trip and this time ago. Zero where receivers ask on the proof of a gap.
+    pub longest_wait: Span,
     /// Of how many subflows acknowledgements say what came before their packet ([`crate::Receiver::coded`]); 0: of none.
     pub history: u8,
 }

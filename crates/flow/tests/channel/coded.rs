@@ -155,6 +155,27 @@ fn gaps_ask_a_round_trip_after_the_loss() {
     assert!(asked.ended < silent.ended, "{asked:?} {silent:?}");
 }
 
+/// A flow that sends a block more slowly than the receiver waits for it is asked for packets that are only under way: its law
+/// hears of no loss, and nothing is sent again.
+#[test]
+fn a_slow_flow_loses_nothing_by_being_asked() {
+    let channel = Channel {
+        base_rtt: Span::from_ms(2),
+        jitter: Span::from_us(100),
+        loss: 0,
+        spares_data: false,
+        block_loss: 0,
+        duplication: 0,
+        marks: 0,
+        seed: 5,
+    };
+    let code = Code { data: 8, parity: 2, tail: None };
+    let coding = Some(Coding { code, eager: false, timer: Span::from_us(50), subflows: 0, history: 0 });
+    let tally = transfer(spread(800, 3_000, coding), channel).expect("the flow ends");
+    assert!(tally.stats.nacks > 200, "{tally:?}");
+    assert_eq!((tally.told, tally.stats.retransmits), (0, 0), "{tally:?}");
+}
+
 /// With a history the law hears of no loss where only acknowledgements are lost; without one, of each.
 #[test]
 fn a_history_makes_up_for_lost_acknowledgements() {

@@ -209,6 +209,8 @@ pub(crate) fn transfer(flow: Flow, channel: Channel) -> Result<Tally, TestCaseEr
         coding: flow.coding.map(|coding| SenderCoding {
             code: coding.code,
             eager: coding.eager,
+            // The request, too, may be late.
+            longest_wait: if coding.subflows == 0 { channel.jitter.times(2) } else { Span::ZERO },
             history: coding.history,
         }),
         paths: flow.paths,

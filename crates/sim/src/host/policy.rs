@@ -50,6 +50,7 @@ pub(super) fn flow_config(setup: &Setup, spec: &FlowSpec, number: u32, credited:
         coding: host.coding.filter(|_| spec.coded).map(|coding| SenderCoding {
             code: coding.code,
             eager: coding.eager,
+            longest_wait: if coding.gaps { Span::ZERO } else { paths.wait_there() },
             history: setup.history(),
         }),
         paths: host.path,
