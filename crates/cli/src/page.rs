@@ -21,11 +21,10 @@ pub(crate) struct Page {
     pub(crate) replay: Vec<String>,
     pub(crate) claims: Vec<Claim>,
     pub(crate) averages: Vec<Averages>,
-    pub(crate) bins: Vec<SizeBin>,
 }
 
 /// The whole page.
-pub(crate) fn render(page: &Page, runs: &[RunResults]) -> String {
+pub(crate) fn render(page: &Page, runs: Vec<report::Run>) -> String {
     report::render(&ReportData {
         title: page.title.clone(),
         subtitle: page.subtitle.clone(),
@@ -36,7 +35,7 @@ pub(crate) fn render(page: &Page, runs: &[RunResults]) -> String {
         warnings: Vec::new(),
         claims: page.claims.clone(),
         averages: page.averages.clone(),
-        runs: runs.iter().map(|run| one(run, &page.bins, runs.len().max(1))).collect(),
+        runs,
     })
 }
 
@@ -73,7 +72,8 @@ pub(crate) fn averages(it: &results::averages::Table) -> Averages {
     Averages { title: it.title.clone(), columns: it.columns.clone(), parts: it.parts.iter().map(part).collect() }
 }
 
-fn one(run: &RunResults, bins: &[SizeBin], of: usize) -> report::Run {
+/// What the page shows of one of so many runs.
+pub(crate) fn one(run: &RunResults, bins: &[SizeBin], of: usize) -> report::Run {
     let samples = SAMPLES / of.min(5);
     let curves = distributions(&run.flows, bins, (POINTS / of).clamp(50, CDF_POINTS))
         .into_iter()

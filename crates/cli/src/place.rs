@@ -71,8 +71,14 @@ impl Place {
     }
 
     /// All runs are finished.
-    pub(crate) fn finish(&self, scenario: &str, runs: &[RunResults], page: &Page) -> Result<(), Failure> {
-        let html = page::render(page, runs);
+    pub(crate) fn finish(
+        &self,
+        scenario: &str,
+        runs: &[RunResults],
+        page: &Page,
+        shown: Vec<report::Run>,
+    ) -> Result<(), Failure> {
+        let html = page::render(page, shown);
         if let (true, [run]) = (self.alone, runs) {
             let mut staging = Staging::new(&self.out)?;
             run.write(&mut staging, "")?;

@@ -7,6 +7,7 @@ use std::sync::{Mutex, PoisonError};
 use results::averages::{Table, TableSpec};
 use results::claims::{Claim, Judgement, Runs};
 use results::store;
+use results::tables::FlowTable;
 use results::{Class, Program, RunInfo, RunResults, SizeBin};
 use scenario::{BuiltRun, FlowClass, Run, Scenario};
 use serde_json::Value;
@@ -92,6 +93,24 @@ pub(crate) struct Session<'a> {
     pub(crate) resume: bool,
 }
 
+/// A finished run, and what the report shows of it.
+struct Written {
+    results: RunResults,
+    shown: report::Run,
+}
+
+impl Written {
+    /// One of so many runs. Of several, its flows are on disk by now: they are most of what it holds, and all else is made
+    /// of the rest.
+    fn new(mut results: RunResults, bins: &[SizeBin], of: usize) -> Self {
+        let shown = page::one(&results, bins, of);
+        if of > 1 {
+            results.flows = FlowTable::default();
+        }
+        Self { results, shown }
+    }
+}
+
 /// Finished runs and where they lie.
 pub(crate) struct Finished {
     pub(crate) runs: Vec<RunResults>,
@@ -155,6 +174,9 @@ impl Session<'_> {
             tell(&format!("{kept} of {} finished before: kept", crate::table::count(runs.len(), "run")));
         }
         let place = Place::new(&self.out, alone, earlier.iter().flatten())?;
+        let bins = runs.first().map(size_bins).unwrap_or_default();
+        let written = |result: RunResults| Written::new(result, &bins, runs.len());
+        let earlier: Vec<Option<Written>> = earlier.into_iter().map(|it| it.map(written)).collect();
         let names: Vec<String> = runs.iter().map(|run| run.id.clone()).collect();
         let board = Board::new(self.quiet, &names);
         let threads = threads(self.threads);
@@ -164,7 +186,7 @@ impl Session<'_> {
         let (workers, inside) = if together { (workers, 1) } else { (1, threads) };
 
         let todo: Mutex<VecDeque<usize>> = Mutex::new((0..runs.len()).filter(|&run| earlier[run].is_none()).collect());
-        let done: Mutex<Vec<Option<RunResults>>> = Mutex::new(earlier);
+        let done: Mutex<Vec<Option<Written>>> = Mutex::new(earlier);
         let failed: Mutex<Option<Failure>> = Mutex::new(None);
         let work = || {
             loop {
@@ -178,7 +200,7 @@ impl Session<'_> {
                     let (info, others, of_many) = (self.info(run, &built), workers > 1, !alone);
                     self.host.run(One { run, built, info, threads: inside, others, of_many, board: &board })
                 });
-                match result.and_then(|result| place.keep(&result).map(|()| result)) {
+                match result.and_then(|result| place.keep(&result).map(|()| written(result))) {
                     Ok(result) => lock(&done)[index] = Some(result),
                     Err(failure) => {
                         lock(&failed).get_or_insert(failure);
@@ -197,8 +219,8 @@ impl Session<'_> {
             let finished = lock(&done).iter().flatten().count();
             return Err(place.abandon(failure, finished, runs.len()));
         }
-        let finished: Vec<RunResults> = lock(&done).drain(..).flatten().collect();
-        let bins = runs.first().map(size_bins).unwrap_or_default();
+        let (finished, shown): (Vec<RunResults>, Vec<report::Run>) =
+            lock(&done).drain(..).flatten().map(|it| (it.results, it.shown)).unzip();
         let runs = Runs::of_results(&finished);
         let judgements: Vec<Judgement> = self.claims.iter().map(|claim| claim.judge(&runs)).collect();
         let tables: Vec<Table> = tables.iter().map(|table| self.named(table.of(&finished))).collect();
@@ -211,9 +233,8 @@ impl Session<'_> {
             replay: self.replay.clone(),
             claims: judgements.iter().map(|it| page::claim(&figure, it)).collect(),
             averages: tables.iter().map(page::averages).collect(),
-            bins,
         };
-        place.finish(&self.scenario.config.name, &finished, &page)?;
+        place.finish(&self.scenario.config.name, &finished, &page, shown)?;
         Ok(Finished { runs: finished, judgements, tables, out: self.out.clone() })
     }
 
@@ -251,6 +272,8 @@ impl Session<'_> {
             label: run.label.clone(),
             point: point(run),
             classes: built.classes.iter().copied().map(class_of).collect(),
+            traffic: built.traffic.clone(),
+            traffic_names: run.config.traffic.iter().map(|entry| entry.name().to_owned()).collect(),
             sizes: size_bins(run),
             laws: [FlowClass::Intra, FlowClass::Inter]
                 .map(|class| built.laws.law(class).0.info().name.to_owned())
@@ -297,6 +320,7 @@ const fn class_of(class: FlowClass) -> Class {
 fn size_bins(run: &Run) -> Vec<SizeBin> {
     let bin = |(name, range): &(scenario::At<String>, scenario::config::SizeRange)| SizeBin {
         name: name.value.clone(),
+        traffic: range.traffic.clone(),
         class: range.class.map(class_of),
         low: range.low,
         high: range.high,

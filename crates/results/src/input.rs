@@ -37,11 +37,13 @@ impl fmt::Display for Class {
     }
 }
 
-/// Flows of a range of sizes, of all classes or of one, reported together.
-#[derive(Clone, PartialEq, Eq, Debug)]
+/// Flows of a range of sizes, of all traffic and classes or of one, reported together.
+#[derive(Clone, PartialEq, Eq, Default, Debug)]
 pub struct SizeBin {
     /// Its name in the summary.
     pub name: String,
+    /// Only flows of the traffic of this name.
+    pub traffic: Option<String>,
     /// Only flows of this class.
     pub class: Option<Class>,
     /// The smallest size in it.
@@ -51,9 +53,12 @@ pub struct SizeBin {
 }
 
 impl SizeBin {
-    /// Whether a flow of this size and class is in it.
-    pub fn contains(&self, size: Bytes, class: Class) -> bool {
-        self.low <= size && self.high.is_none_or(|high| size < high) && self.class.is_none_or(|only| only == class)
+    /// Whether a flow of this traffic, size and class is in it.
+    pub fn contains(&self, traffic: &str, size: Bytes, class: Class) -> bool {
+        self.low <= size
+            && self.high.is_none_or(|high| size < high)
+            && self.class.is_none_or(|only| only == class)
+            && self.traffic.as_ref().is_none_or(|only| only == traffic)
     }
 }
 
@@ -118,6 +123,10 @@ pub struct RunInfo {
     pub point: Vec<(String, Value)>,
     /// By [`FlowId`].
     pub classes: Vec<Class>,
+    /// By [`FlowId`]: what it is part of, an index into `traffic_names`.
+    pub traffic: Vec<u16>,
+    /// What the scenario calls its traffic. Several may have one name.
+    pub traffic_names: Vec<String>,
     /// Size bins, in the order in which they are shown. They may overlap.
     pub sizes: Vec<SizeBin>,
     /// The names of laws by [`sim::FlowSpec::kind`].

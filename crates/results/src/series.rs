@@ -104,7 +104,7 @@ pub fn distributions(flows: &FlowTable, bins: &[SizeBin], most: usize) -> Vec<Di
         add(class.name(), &|row| row.class == class);
     }
     for bin in bins {
-        add(&bin.name, &|row| bin.contains(row.size, row.class));
+        add(&bin.name, &|row| flows.is_in(row, bin));
     }
     made.extend(tasks("requests", crate::summary::requests(flows), most));
     made.extend(tasks("collectives", crate::summary::collectives(flows), most));

@@ -404,7 +404,11 @@ mod tests {
             delivered: Bytes::new(rate * 3 / 8),
             ..flow_row(flow as u32)
         };
-        run.flows = FlowTable { rows: flows.iter().enumerate().map(row).collect(), laws: vec!["cubic".into()] };
+        run.flows = FlowTable {
+            rows: flows.iter().enumerate().map(row).collect(),
+            laws: vec!["cubic".into()],
+            ..FlowTable::default()
+        };
         run.rates = RateTable::default();
         for tick in 0..30 {
             for (flow, &(_, rate, rtt)) in flows.iter().enumerate() {

@@ -52,6 +52,7 @@ pub(crate) fn flow_row(flow: u32) -> FlowRow {
         src: 0,
         dst: 1,
         class: Class::Intra,
+        traffic: 0,
         law: 0,
         request: None,
         collective: None,
@@ -70,8 +71,8 @@ pub(crate) fn flow_row(flow: u32) -> FlowRow {
 pub(crate) fn bins() -> Vec<SizeBin> {
     let middle = Bytes::new(1_000_000);
     vec![
-        SizeBin { name: "small".into(), class: None, low: Bytes::ZERO, high: Some(middle) },
-        SizeBin { name: "large".into(), class: None, low: middle, high: None },
+        SizeBin { name: "small".into(), high: Some(middle), ..SizeBin::default() },
+        SizeBin { name: "large".into(), low: middle, ..SizeBin::default() },
     ]
 }
 
@@ -106,6 +107,8 @@ fn info(setup: &Setup, laws: &[&str]) -> RunInfo {
         label: "A".into(),
         point: vec![("load".into(), json!("40%"))],
         classes: setup.flows.iter().map(class).collect(),
+        traffic: (0..setup.flows.len()).map(|flow| flow as u16 % 2).collect(),
+        traffic_names: vec!["background".into(), "bursts".into()],
         sizes: bins(),
         laws: laws.iter().map(|&law| law.to_owned()).collect(),
         requests: Vec::new(),

@@ -311,6 +311,7 @@ fn grids_and_scales_are_checked_when_read() {
     says(&add("[grid]\nseed = []"), &["file.toml:14:1", "takes some values"]);
     says(&variant("schemes = [\"un\"]"), &["file.toml:16:12", "no scheme `un`", "did you mean `uno`?"]);
     says(&add("[sizes]\nfar = \"outer 1MB..\""), &["file.toml:14:7"]);
+    says(&add("[sizes]\nfar = \"incats: ..1MB\""), &["file.toml:14:1", "no traffic is called `incats`", "`incast`?"]);
     let many = format!("[grid]\nseed = {:?}\nstop = {:?}", vec![1; 200], vec!["1ms"; 200]);
     says(&add(&many), &["over 10000 combinations"]);
 }

@@ -60,16 +60,19 @@ fn variants_are_more_runs() {
 }
 
 #[test]
-fn sizes_may_be_of_one_class() {
-    let text = MIXED.replace("[sizes]", "[sizes]\nfar = \"inter 1MB..\"\nnear = \"intra ..1MB\"");
+fn sizes_may_be_of_one_class_or_traffic() {
+    let bins = "[sizes]\nfar = \"inter 1MB..\"\nnear = \"intra ..1MB\"\nsome = \"poisson: inter 1MB..\"";
+    let text = MIXED.replace("[sizes]", bins);
     let sizes = |text: &str| {
         let scenario = read(text);
-        let sizes: Vec<_> = ["far", "near", "small"].map(|name| *scenario.config.sizes.get(name).unwrap()).into();
+        let sizes: Vec<_> =
+            ["far", "near", "small", "some"].map(|name| scenario.config.sizes.get(name).unwrap().clone()).into();
         (sizes, scenario.resolved_toml())
     };
     let (found, resolved) = sizes(&text);
     let classes: Vec<_> = found.iter().map(|range| range.class).collect();
-    assert_eq!(classes, [Some(FlowClass::Inter), Some(FlowClass::Intra), None]);
+    assert_eq!(classes, [Some(FlowClass::Inter), Some(FlowClass::Intra), None, Some(FlowClass::Inter)]);
+    assert_eq!((found[0].traffic.as_deref(), found[3].traffic.as_deref()), (None, Some("poisson")));
     assert_eq!((found[0].low, found[1].low, found[1].high), (Bytes::new(1_000_000), Bytes::ZERO, Some(found[0].low)));
     assert_eq!(sizes(&resolved).0, found);
 }

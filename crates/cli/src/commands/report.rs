@@ -23,9 +23,9 @@ pub(crate) fn report(args: &ReportArgs) -> Result<(), Failure> {
         replay: Vec::new(),
         claims: Vec::new(),
         averages: Vec::new(),
-        bins: Vec::new(),
     };
+    let shown = runs.iter().map(|run| page::one(run, &[], runs.len())).collect();
     let out = args.out.clone().unwrap_or_else(|| args.directory.join(page::REPORT));
-    replace(&out, &page::render(&page, &runs))?;
+    replace(&out, &page::render(&page, shown))?;
     print(&format!("wrote {}", out.display()))
 }

@@ -38,11 +38,7 @@ pub fn cell(flows: &FlowTable, ended: Time, wanted: impl Fn(&FlowRow) -> bool) -
 
 /// The numbers of each size bin.
 pub fn bin_cells(flows: &FlowTable, ended: Time, bins: &[SizeBin]) -> Ordered<Cell> {
-    Ordered(
-        bins.iter()
-            .map(|bin| (bin.name.clone(), cell(flows, ended, |row| bin.contains(row.size, row.class))))
-            .collect(),
-    )
+    Ordered(bins.iter().map(|bin| (bin.name.clone(), cell(flows, ended, |row| flows.is_in(row, bin)))).collect())
 }
 
 /// The numbers of a class of flows.
@@ -141,7 +137,7 @@ mod tests {
     use crate::testbed::flow_row;
 
     fn table(rows: Vec<FlowRow>) -> FlowTable {
-        FlowTable { rows, laws: vec!["fixed".into()] }
+        FlowTable { rows, laws: vec!["fixed".into()], ..FlowTable::default() }
     }
 
     #[test]
@@ -227,9 +223,9 @@ mod tests {
         let rows = [99, 100, 101].map(|size| FlowRow { size: Bytes::new(size), ..flow_row(0) });
         let bin = |name: &str, low, high| SizeBin {
             name: name.into(),
-            class: None,
             low: Bytes::new(low),
             high: Option::map(high, Bytes::new),
+            ..SizeBin::default()
         };
         let cells = bin_cells(&table(rows.to_vec()), Time::ZERO, &[bin("small", 0, Some(100)), bin("rest", 100, None)]);
         assert_eq!(
@@ -239,5 +235,10 @@ mod tests {
         let rows = [Class::Intra, Class::Inter, Class::Inter].map(|class| FlowRow { class, ..flow_row(0) });
         let between = SizeBin { class: Some(Class::Inter), ..bin("between", 0, None) };
         assert_eq!(bin_cells(&table(rows.to_vec()), Time::ZERO, &[between]).0[0].1.count, 2);
+        let rows = [0, 1, 1, 1].map(|traffic| FlowRow { traffic, ..flow_row(0) });
+        let named = FlowTable { traffic: vec!["web".into(), "incast".into()], ..table(rows.to_vec()) };
+        let bins = ["web", "incast", "other"].map(|name| SizeBin { traffic: Some(name.into()), ..bin(name, 0, None) });
+        let counts: Vec<u64> = bin_cells(&named, Time::ZERO, &bins).iter().map(|(_, cell)| cell.count).collect();
+        assert_eq!(counts, [1, 3, 0]);
     }
 }

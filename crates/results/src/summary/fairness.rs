@@ -118,7 +118,11 @@ mod tests {
             }
         }
         let flow = |flow| FlowRow { started: Time::ZERO, base_rtt: Span::ZERO, ..flow_row(flow) };
-        let flows = FlowTable { rows: (0..delivered.len() as u32).map(flow).collect(), laws: vec!["x".into()] };
+        let flows = FlowTable {
+            rows: (0..delivered.len() as u32).map(flow).collect(),
+            laws: vec!["x".into()],
+            ..FlowTable::default()
+        };
         (RateTable { rows, traces: Vec::new() }, flows)
     }
 

@@ -9,7 +9,7 @@ use units::{Bytes, Span, Time};
 
 use super::{Taker, ints, opt_ints};
 use crate::frame::{Column, Frame};
-use crate::input::{Class, RunInfo};
+use crate::input::{Class, RunInfo, SizeBin};
 use crate::{Error, stats};
 
 /// One flow.
@@ -23,6 +23,8 @@ pub struct FlowRow {
     pub dst: u32,
     /// Inside a datacenter or between two.
     pub class: Class,
+    /// What it is part of, an index into [`FlowTable::traffic`].
+    pub traffic: u32,
     /// Its law, an index into [`FlowTable::laws`].
     pub law: u32,
     /// The request that it is part of.
@@ -67,11 +69,22 @@ impl FlowRow {
 pub struct FlowTable {
     /// By number.
     pub rows: Vec<FlowRow>,
+    /// The names of traffic, in order of first use.
+    pub traffic: Vec<String>,
     /// The names of laws that flows ran, in order of first use.
     pub laws: Vec<String>,
 }
 
 const NAME: &str = "flows";
+
+/// Where a name is in a list; there from now on.
+fn place_of(names: &mut Vec<String>, name: &str) -> u32 {
+    let place = names.iter().position(|known| known == name).unwrap_or_else(|| {
+        names.push(name.to_owned());
+        names.len() - 1
+    });
+    place as u32
+}
 
 /// By flow: the group that it is part of.
 fn groups(groups: &[Vec<FlowId>], flows: usize, what: &str) -> Result<Vec<Option<u32>>, Error> {
@@ -97,18 +110,25 @@ impl FlowTable {
     pub fn new(info: &RunInfo, setup: &Setup, outcome: &Outcome) -> Result<Self, Error> {
         let flows = setup.flows.len();
         let mismatch = |what: String| Error::Mismatch { what };
-        if info.classes.len() != flows || outcome.flows.len() != flows {
-            let (classes, outcomes) = (info.classes.len(), outcome.flows.len());
-            return Err(mismatch(format!("{flows} flows, {classes} classes, {outcomes} outcomes")));
+        let counts = [info.classes.len(), info.traffic.len(), outcome.flows.len()];
+        if counts != [flows; 3] {
+            let [classes, traffic, outcomes] = counts;
+            let found = format!("{flows} flows, {classes} classes, traffic of {traffic}, {outcomes} outcomes");
+            return Err(mismatch(found));
         }
         let request_of = groups(&info.requests, flows, "request")?;
         let collective_of = groups(&info.collectives, flows, "collective")?;
-        let mut table = Self { rows: Vec::with_capacity(flows), laws: Vec::new() };
+        let mut table = Self { rows: Vec::with_capacity(flows), ..Self::default() };
         let mut law_of: Vec<Option<u32>> = vec![None; info.laws.len()];
+        let mut traffic_of: Vec<Option<u32>> = vec![None; info.traffic_names.len()];
         for (flow, (spec, it)) in setup.flows.iter().zip(&outcome.flows).enumerate() {
             let kind = usize::from(spec.kind);
             let name = info.laws.get(kind).ok_or_else(|| mismatch(format!("flow {flow}'s kind {kind} has no law")))?;
-            let law = *law_of[kind].get_or_insert_with(|| table.law(name));
+            let law = *law_of[kind].get_or_insert_with(|| place_of(&mut table.laws, name));
+            let entry = usize::from(info.traffic[flow]);
+            let name = info.traffic_names.get(entry);
+            let name = name.ok_or_else(|| mismatch(format!("flow {flow}'s traffic {entry} has no name")))?;
+            let traffic = *traffic_of[entry].get_or_insert_with(|| place_of(&mut table.traffic, name));
             let payload = spec.size.get().min(setup.host.mss.into()) as u32;
             let ideal = setup.ideal(spec);
             let ideal_start = match spec.start {
@@ -124,6 +144,7 @@ impl FlowTable {
                 src: spec.src.0,
                 dst: spec.dst.0,
                 class: info.classes[flow],
+                traffic,
                 law,
                 request: request_of[flow],
                 collective: collective_of[flow],
@@ -141,12 +162,10 @@ impl FlowTable {
         Ok(table)
     }
 
-    fn law(&mut self, name: &str) -> u32 {
-        let place = self.laws.iter().position(|known| known == name).unwrap_or_else(|| {
-            self.laws.push(name.to_owned());
-            self.laws.len() - 1
-        });
-        place as u32
+    /// Whether a row is in a bin.
+    pub fn is_in(&self, row: &FlowRow, bin: &SizeBin) -> bool {
+        let traffic = self.traffic.get(row.traffic as usize).map_or("", String::as_str);
+        bin.contains(traffic, row.size, row.class)
     }
 
     pub(crate) fn frame(&self) -> Frame {
@@ -156,11 +175,13 @@ impl FlowTable {
         let ns = |of: fn(&FlowRow) -> Span| Column::Real(rows().map(|row| stats::ns(of(row).unsigned_ps())).collect());
         let start = |row: &FlowRow| row.started.is_set().then(|| stats::ns(row.started.ps()));
         let fct = |row: &FlowRow| row.fct().map(|fct| stats::ns(fct.unsigned_ps()));
-        let columns: [(&str, Column); 29] = [
+        let traffic = |row: &FlowRow| self.traffic.get(row.traffic as usize).map_or("", String::as_str);
+        let columns: [(&str, Column); 30] = [
             ("flow", count(|row| row.flow.into())),
             ("src", count(|row| row.src.into())),
             ("dst", count(|row| row.dst.into())),
             ("class", Column::Text(rows().map(|row| row.class.name()).collect())),
+            ("traffic", Column::Text(rows().map(traffic).collect())),
             ("law", Column::Text(rows().map(law).collect())),
             ("request", opt_ints(rows().map(|row| row.request.map(u64::from)))),
             ("collective", opt_ints(rows().map(|row| row.collective.map(u64::from)))),
@@ -195,6 +216,7 @@ impl FlowTable {
         let count = take.frame.rows();
         let (flow, src, dst) = (take.numbers("flow")?, take.numbers("src")?, take.numbers("dst")?);
         let (class, law) = (take.texts("class")?, take.texts("law")?);
+        let traffic = if take.has("traffic") { Some(take.texts("traffic")?) } else { None };
         let request = take.opt_naturals("request")?;
         let collective = if take.has("collective") { take.opt_naturals("collective")? } else { vec![None; count] };
         let ideal_start = if take.has("ideal_start_ns") { take.opt_ps("ideal_start_ns")? } else { vec![None; count] };
@@ -235,6 +257,7 @@ impl FlowTable {
                 dst: dst[row],
                 class: Class::from_name(name)
                     .ok_or_else(|| take.wrong("class", format!("row {row}: `{name}` is neither intra nor inter")))?,
+                traffic: traffic.as_ref().map_or(0, |traffic| traffic.rows[row]),
                 law: law.rows[row],
                 request: request[row].map(|request| request as u32),
                 collective: collective[row].map(|collective| collective as u32),
@@ -265,6 +288,6 @@ impl FlowTable {
                 },
             });
         }
-        Ok(Self { rows, laws: law.names })
+        Ok(Self { rows, traffic: traffic.map(|it| it.names).unwrap_or_default(), laws: law.names })
     }
 }

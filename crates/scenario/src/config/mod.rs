@@ -83,8 +83,8 @@ table! {
         failure: Vec<At<Failure>> = Vec::new();
         /// What is sampled.
         series: Series = crate::decode::Field::decode(&Node::empty_table())?;
-        /// Bins of the summary by name: flows of sizes from a lower end up to, but without, an upper end, of all flows or of
-        /// those inside or between datacenters.
+        /// Bins of the summary by name: flows of sizes from a lower end up to, but without, an upper end, of all flows, of those
+        /// inside or between datacenters, or of the traffic of a name.
         sizes: Named<SizeRange> = Named::default();
         /// Keys and the values that they take in turn: every combination is a run of every scheme.
         grid: Named<GridValues> = Named::default();
@@ -128,6 +128,13 @@ impl Config {
         for (name, scheme) in &self.schemes.value.0 {
             check_name(name, "a scheme's name")?;
             scheme.check().map_err(|fault| fault.at_least(name.origin))?;
+        }
+        for (bin, range) in &self.sizes.0 {
+            let names = || self.traffic.iter().map(|entry| entry.name());
+            if let Some(name) = range.traffic.as_deref().filter(|&name| names().all(|known| known != name)) {
+                let fault = Fault::new(bin.origin, format!("no traffic is called `{name}`"));
+                return Err(fault.label("unknown traffic").suggest(name, names()));
+            }
         }
         self.failure.iter().try_for_each(|failure| failure.check())?;
         self.topology.check()?;

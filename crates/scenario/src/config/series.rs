@@ -62,9 +62,11 @@ table! {
     }
 }
 
-/// Flow sizes from `low` up to, but without, `high`, of all flows or of one class.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+/// Flow sizes from `low` up to, but without, `high`: of all flows, of some traffic, of one class.
+#[derive(Clone, PartialEq, Eq, Debug)]
 pub struct SizeRange {
+    /// Only flows of the entries of `[[traffic]]` of this name.
+    pub traffic: Option<String>,
     /// Only flows of this class.
     pub class: Option<FlowClass>,
     /// The smallest size in the bin.
@@ -74,9 +76,11 @@ pub struct SizeRange {
 }
 
 impl Field for SizeRange {
-    const EXPECTS: &'static str = "a range of sizes such as \"0..100KB\", \"1MB..\" or \"inter 1MB..\"";
+    const EXPECTS: &'static str =
+        "a range of sizes such as \"0..100KB\", \"1MB..\", \"inter 1MB..\" or \"NAME: ..100KB\" with a traffic's name";
     fn decode(node: &Node) -> Result<Self, Fault> {
         let Some(text) = node.as_str() else { return Err(unexpected::<Self>(node)) };
+        let (traffic, text) = text.rsplit_once(':').map_or((None, text), |(name, rest)| (Some(name.trim()), rest));
         let class =
             [FlowClass::Intra, FlowClass::Inter].into_iter().find(|class| text.trim().starts_with(class.name()));
         let range = class.map_or(text, |class| text.trim().trim_start_matches(class.name()));
@@ -95,13 +99,15 @@ impl Field for SizeRange {
                 Fault::new(node.origin, "this range holds no size").label(format!("expected {}", Self::EXPECTS))
             );
         }
-        Ok(Self { class, low, high })
+        Ok(Self { traffic: traffic.map(str::to_owned), class, low, high })
     }
     fn encode(&self) -> Value {
+        let traffic = self.traffic.as_ref().map_or_else(String::new, |name| format!("{name}: "));
         let class = self.class.map_or_else(String::new, |class| format!("{} ", class.name()));
-        Value::string(format!("{class}{}..{}", write_bytes(self.low), self.high.map(write_bytes).unwrap_or_default()))
+        let (low, high) = (write_bytes(self.low), self.high.map(write_bytes).unwrap_or_default());
+        Value::string(format!("{traffic}{class}{low}..{high}"))
     }
     fn schema() -> Json {
-        json!({ "type": "string", "pattern": r"^ *(intra|inter)?.*\.\..*$" })
+        json!({ "type": "string", "pattern": r"^(.*:)? *(intra|inter)?.*\.\..*$" })
     }
 }

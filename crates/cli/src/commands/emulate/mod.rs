@@ -137,6 +137,8 @@ impl Emulation<'_> {
                 if datacenter(flow.src) == datacenter(flow.dst) { Class::Intra } else { Class::Inter }
             };
             info.classes = emulated.setup.flows.iter().map(class).collect();
+            info.traffic = vec![0; info.classes.len()];
+            info.traffic_names = vec!["command".to_owned()];
             info.laws.clone_from(&emulated.congestion);
             info.requests.clear();
             info.collectives.clear();
