@@ -193,7 +193,7 @@ pub(crate) struct ReproduceArgs {
     /// Write this run's verdicts into the files as the recorded ones.
     #[arg(long)]
     pub(crate) record: bool,
-    /// Write the claims and verdicts as a Markdown page, too.
+    /// Write the claims and verdicts as a Markdown page, too; sections of other figures that it has stay.
     #[arg(long, value_name = "FILE")]
     pub(crate) page: Option<PathBuf>,
     /// Do all runs, also those that this very program has finished before and that are still in the directory for results.

@@ -8,6 +8,7 @@ mod interrupt;
 mod page;
 mod place;
 mod progress;
+mod results_page;
 mod session;
 mod table;
 

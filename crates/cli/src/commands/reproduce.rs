@@ -13,8 +13,8 @@ use toml_edit::{DocumentMut, InlineTable, Item};
 
 use crate::args::{ReproduceArgs, Scale};
 use crate::exit::{Failure, print, tell};
+use crate::results_page::{self, CLAIMS, ResultsPage};
 use crate::session::{Session, Simulator, paper_key, replace, writable};
-use crate::table::count as count_of;
 
 /// One of a paper's files.
 struct Figure {
@@ -55,6 +55,7 @@ pub(crate) fn reproduce(args: &ReproduceArgs) -> Result<(), Failure> {
     // Found out now, not after all runs.
     let recorded = figures.iter().filter(|_| args.record).map(|figure| &figure.path);
     recorded.chain(&args.page).try_for_each(|path| writable(path))?;
+    let mut page = args.page.as_ref().map(|path| ResultsPage::read(path, args.scale.name())).transpose()?;
     let mut done = Vec::new();
     let count = figures.len();
     for (number, figure) in figures.into_iter().enumerate() {
@@ -68,15 +69,17 @@ pub(crate) fn reproduce(args: &ReproduceArgs) -> Result<(), Failure> {
         if args.record {
             record(&it, args.scale)?;
         }
+        if let (Some(page), Some(path)) = (&mut page, &args.page) {
+            let (title, body) = section(&it);
+            page.put(&it.figure.name, &title, &body, natural);
+            page.write(path)?;
+        }
         done.push(it);
     }
     if args.common.json {
         print(&format!("{:#}", as_json(&done, args.scale)))?;
     } else if !args.common.quiet {
         print(&tally(&done))?;
-    }
-    if let Some(page) = &args.page {
-        replace(page, &markdown(&done, args.scale))?;
     }
     let worse = regressions(&done, args.scale);
     if worse.is_empty() || args.record { Ok(()) } else { Err(Failure::Regression(worse.join("\n"))) }
@@ -231,12 +234,8 @@ fn regressions(done: &[Reproduced], scale: Scale) -> Vec<String> {
 }
 
 fn tally(done: &[Reproduced]) -> String {
-    let all = || done.iter().flat_map(|it| &it.judgements);
-    let count = |verdict: Verdict| all().filter(|it| it.verdict == verdict).count();
-    let parts = Verdict::ALL.map(|verdict| (count(verdict), verdict)).into_iter().filter(|(count, _)| *count > 0);
-    let parts: Vec<String> = parts.map(|(count, verdict)| format!("{count} {verdict}")).collect();
-    let parts = if parts.is_empty() { String::new() } else { format!(": {}", parts.join(", ")) };
-    format!("{}, {}{parts}", count_of(done.len(), "figure"), count_of(all().count(), "claim"))
+    let verdicts: Vec<Verdict> = done.iter().flat_map(|it| &it.judgements).map(|it| it.verdict).collect();
+    results_page::tally(done.len(), &verdicts)
 }
 
 fn as_json(done: &[Reproduced], scale: Scale) -> Value {
@@ -266,65 +265,60 @@ fn record(it: &Reproduced, scale: Scale) -> Result<(), Failure> {
     replace(path, &document.to_string())
 }
 
-/// The page of the book that lists what came out.
-fn markdown(done: &[Reproduced], scale: Scale) -> String {
-    let names: Vec<&str> = done.iter().map(|it| it.figure.name.as_str()).collect();
-    let mut text = format!(
-        "# What was reproduced\n\nWritten by `narrows reproduce {} --scale {} --page FILE`, version {}. Verdicts are defined \
-         in [claims](../reference/claims.md).\n\n{}.\n",
-        names.join(" "),
-        scale.name(),
-        env!("CARGO_PKG_VERSION"),
-        tally(done),
+/// A figure's section of the page: what follows its name, and the rest.
+fn section(it: &Reproduced) -> (String, String) {
+    let figure = paper_key(&it.figure.scenario, "figure").map_or_else(String::new, |figure| format!(", Fig. {figure}"));
+    let mut text = format!("{}\n\n", it.figure.scenario.config.title.as_str());
+    if let Some(scale) = &it.figure.scenario.scale {
+        let _ = writeln!(text, "Scaled: {}.\n", scale.note);
+    }
+    if !it.judgements.is_empty() {
+        text.push_str(CLAIMS);
+    }
+    let clean = |text: &str| text.replace('|', "\\|").replace('\n', " ");
+    for judged in &it.judgements {
+        let note = if judged.note.is_empty() { String::new() } else { format!(" ({})", clean(&judged.note)) };
+        let _ = writeln!(
+            text,
+            "| {} | {} | {} | {}{note} |",
+            clean(&judged.text),
+            clean(&judged.paper),
+            clean(&judged.measured),
+            judged.verdict
+        );
+    }
+    for table in &it.tables {
+        let _ = writeln!(text, "\n### {}\n{}", clean(&table.title), table.markdown());
+    }
+    // Averages say it in fewer lines.
+    if it.tables.is_empty() {
+        text.push_str(&runs(&it.runs));
+    }
+    (figure, text)
+}
+
+/// A table of a figure's runs.
+fn runs(runs: &[Summary]) -> String {
+    let mut text = String::from(
+        "\n| run | flows | FCT mean | FCT p99 | intra mean | intra p99 | inter mean | inter p99 | drops | timeouts |\n\
+         |---|---|---|---|---|---|---|---|---|---|\n",
     );
-    for it in done {
-        let figure =
-            paper_key(&it.figure.scenario, "figure").map_or_else(String::new, |figure| format!(", Fig. {figure}"));
-        let _ = writeln!(text, "\n## {}{figure}\n\n{}\n", it.figure.name, it.figure.scenario.config.title);
-        if let Some(scale) = &it.figure.scenario.scale {
-            let _ = writeln!(text, "Scaled: {}.\n", scale.note);
-        }
-        if !it.judgements.is_empty() {
-            text.push_str("| claim | paper | measured | verdict |\n|---|---|---|---|\n");
-        }
-        let clean = |text: &str| text.replace('|', "\\|").replace('\n', " ");
-        for judged in &it.judgements {
-            let note = if judged.note.is_empty() { String::new() } else { format!(" ({})", clean(&judged.note)) };
-            let _ = writeln!(
-                text,
-                "| {} | {} | {} | {}{note} |",
-                clean(&judged.text),
-                clean(&judged.paper),
-                clean(&judged.measured),
-                judged.verdict
-            );
-        }
-        for table in &it.tables {
-            let _ = writeln!(text, "\n### {}\n{}", clean(&table.title), table.markdown());
-        }
-        // Averages say it in fewer lines.
-        if !it.tables.is_empty() {
-            continue;
-        }
-        text.push_str("\n| run | flows | FCT mean | FCT p99 | intra mean | intra p99 | inter mean | inter p99 | drops | timeouts |\n");
-        text.push_str("|---|---|---|---|---|---|---|---|---|---|\n");
-        for run in &it.runs {
-            let cell = |cell: &results::summary::Cell, stat: &str| {
-                cell.fct_ns.get(stat).flatten().map_or_else(|| "-".to_owned(), crate::table::time)
-            };
-            let cells = [&run.flows.all, &run.flows.intra, &run.flows.inter];
-            let times: Vec<String> = cells.iter().flat_map(|class| [cell(class, "mean"), cell(class, "p99")]).collect();
-            let _ = writeln!(
-                text,
-                "| {} | {}/{} | {} | {} | {} |",
-                clean(&run.run),
-                run.flows.all.completed,
-                run.flows.all.count,
-                times.join(" | "),
-                run.network.drops,
-                run.network.timeouts
-            );
-        }
+    for run in runs {
+        let cell = |cell: &results::summary::Cell, stat: &str| {
+            cell.fct_ns.get(stat).flatten().map_or_else(|| "-".to_owned(), crate::table::time)
+        };
+        let cells = [&run.flows.all, &run.flows.intra, &run.flows.inter];
+        let times: Vec<String> = cells.iter().flat_map(|class| [cell(class, "mean"), cell(class, "p99")]).collect();
+        let _ = writeln!(
+            text,
+            "| {} | {}/{} | {} | {} | {} |",
+            run.run.replace('|', "\\|"),
+            run.flows.all.completed,
+            run.flows.all.count,
+            times.join(" | "),
+            run.network.drops,
+            run.network.timeouts
+        );
     }
     text
 }

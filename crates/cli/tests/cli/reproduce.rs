@@ -89,6 +89,12 @@ fn recorded_and_worse() {
     assert!(scratch.read(file).contains("recorded = { quick = \"direction only\", paper = \"direction only\" }"));
     let page = scratch.read("page.md");
     assert!(page.contains("| In a nanosecond \\| or so | 1 ns |") && page.contains("16 KiB instead"), "{page}");
+    // Another figure's section comes beside it.
+    scratch.write("papers/tiny/fig10.toml", &format!("{ONE}[scale.quick]\n"));
+    scratch.narrows("reproduce tiny/fig10 --quiet --page page.md").ok();
+    let both = scratch.read("page.md");
+    assert!(both.contains("2 figures, 3 claims: 1 reproduced") && both.contains("## tiny/fig10"), "{both}");
+    assert!(both.contains(page.split_once("## tiny/fig8").unwrap().1.trim_end()), "{both}");
 
     // As recorded: fine. Better than recorded: fine. Worse than recorded: 3, and what is worse is named.
     scratch.narrows("reproduce tiny/fig8 --quiet").ok();
@@ -124,11 +130,20 @@ fn what_cannot_be_judged_is_refused_before_anything_runs() {
     refused("\"4\"\ncheck", "\"4\"\nchekc", &["fig8-one.toml", "claim `all-end`", "chekc"]);
     refused("[scale.quick]", "[scale.small]", &["no scale `quick`"]);
     scratch.write("papers/tiny/fig8-one.toml", &good);
+    scratch.write("notes.md", "# Notes\n");
+    scratch.write(
+        "paper.md",
+        "# What was reproduced\n\nWritten by `narrows reproduce FIGURE --scale paper --page FILE`\n",
+    );
     let before = scratch.tree();
     let known = ["error: nothing in `papers` is called `unno`", "tiny/fig8-one, tiny/fig10"];
     scratch.narrows("reproduce unno").fails(2, &known);
     scratch.narrows("reproduce tiny/fig1").fails(2, &["`tiny/fig1`"]);
     scratch.narrows("reproduce tiny/fig8 --page no/such/page.md").fails(2, &["cannot write `no/such/page.md`"]);
+    scratch.narrows("reproduce tiny/fig8 --page notes.md").fails(2, &["`notes.md` is not a page", "another file"]);
+    scratch
+        .narrows("reproduce tiny/fig8 --page paper.md")
+        .fails(2, &["`paper.md` has figures of another scale", "`quick`"]);
     scratch.narrows("reproduce tiny/fig8 --page papers").fails(2, &["cannot write `papers`", "directory"]);
     scratch.narrows("reproduce tiny/fig8 --scale huge").fails(2, &["'huge'", "paper, quick"]);
     assert_eq!(scratch.tree(), before);

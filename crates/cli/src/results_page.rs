@@ -1,0 +1,132 @@
+//! The Markdown page of what was reproduced: a section a figure, kept until that figure is run again.
+
+use std::fmt::Write as _;
+use std::path::Path;
+
+use results::claims::Verdict;
+
+use crate::exit::Failure;
+use crate::session::replace;
+use crate::table::count as count_of;
+
+const TITLE: &str = "# What was reproduced\n";
+const SECTION: &str = "\n## ";
+/// The head of a section's claims.
+pub(crate) const CLAIMS: &str = "| claim | paper | measured | verdict |\n|---|---|---|---|\n";
+
+/// The page of one scale.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct ResultsPage {
+    scale: &'static str,
+    /// Figures' names and their sections' text, in order.
+    sections: Vec<(String, String)>,
+}
+
+impl ResultsPage {
+    /// What a file has, if it is there.
+    ///
+    /// # Errors
+    /// When the file is something else, or of another scale.
+    pub(crate) fn read(path: &Path, scale: &'static str) -> Result<Self, Failure> {
+        let text = match std::fs::read_to_string(path) {
+            Ok(text) => text,
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => String::new(),
+            Err(error) => return Err(Failure::file("read", path, &error)),
+        };
+        let refused = |why: &str| {
+            let path = path.display();
+            Failure::Input(format!("error: `{path}` {why}\nhelp: give --page another file, or remove this one"))
+        };
+        let (head, rest) = text.split_once(SECTION).unwrap_or((&text, ""));
+        if !text.is_empty() && !head.starts_with(TITLE) {
+            return Err(refused("is not a page that `narrows reproduce` wrote"));
+        }
+        if !text.is_empty() && !head.contains(&format!("--scale {scale} ")) {
+            return Err(refused(&format!("has figures of another scale than `{scale}`")));
+        }
+        let section = |text: &str| (text.split([',', '\n']).next().unwrap_or_default().to_owned(), text.to_owned());
+        let sections = rest.split(SECTION).filter(|text| !text.is_empty()).map(section).collect();
+        Ok(Self { scale, sections })
+    }
+
+    /// Puts a figure's section in its place: `title` is what follows its name, `order` compares names.
+    pub(crate) fn put<K: Ord>(&mut self, figure: &str, title: &str, body: &str, order: impl Fn(&str) -> K) {
+        self.sections.retain(|(name, _)| name != figure);
+        self.sections.push((figure.to_owned(), format!("{figure}{title}\n\n{}\n", body.trim_end())));
+        self.sections.sort_by_key(|(name, _)| order(name));
+    }
+
+    /// Writes it.
+    pub(crate) fn write(&self, path: &Path) -> Result<(), Failure> {
+        replace(path, &self.text())
+    }
+
+    fn text(&self) -> String {
+        let verdicts: Vec<Verdict> = self.sections.iter().flat_map(|(_, text)| verdicts(text)).collect();
+        let mut page = format!(
+            "{TITLE}\nWritten by `narrows reproduce FIGURE --scale {} --page FILE`: a figure's section stays until that figure is run \
+             again. Verdicts are defined in [claims](../reference/claims.md).\n\n{}.\n",
+            self.scale,
+            tally(self.sections.len(), &verdicts)
+        );
+        for (_, text) in &self.sections {
+            let _ = write!(page, "{SECTION}{}\n", text.trim_end());
+        }
+        page
+    }
+}
+
+/// The verdicts of a section's claims.
+fn verdicts(section: &str) -> Vec<Verdict> {
+    let rows = section.split_once(CLAIMS).map_or("", |(_, rows)| rows);
+    let verdict = |row: &str| {
+        let cell = row.trim_end_matches(" |").rsplit(" | ").next()?;
+        Verdict::ALL.into_iter().find(|verdict| cell.starts_with(&verdict.to_string()))
+    };
+    rows.lines().take_while(|row| row.starts_with("| ")).filter_map(verdict).collect()
+}
+
+/// So many figures, with these verdicts.
+pub(crate) fn tally(figures: usize, verdicts: &[Verdict]) -> String {
+    let count = |verdict: Verdict| verdicts.iter().filter(|&&it| it == verdict).count();
+    let parts = Verdict::ALL.map(|verdict| (count(verdict), verdict)).into_iter().filter(|(count, _)| *count > 0);
+    let parts: Vec<String> = parts.map(|(count, verdict)| format!("{count} {verdict}")).collect();
+    let parts = if parts.is_empty() { String::new() } else { format!(": {}", parts.join(", ")) };
+    format!("{}, {}{parts}", count_of(figures, "figure"), count_of(verdicts.len(), "claim"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn page(sections: &[(&str, &str)]) -> ResultsPage {
+        let mut page = ResultsPage { scale: "paper", sections: Vec::new() };
+        for (name, verdict) in sections {
+            let body = format!(
+                "A title\n\n{CLAIMS}| it \\| holds | 2 | 1 | {verdict} |\n\n| run | drops |\n|---|---|\n| a | 0 |\n"
+            );
+            page.put(name, ", Fig. 1", &body, str::to_owned);
+        }
+        page
+    }
+
+    #[test]
+    fn a_section_stays_until_its_figure_is_run_again() {
+        let folder = std::env::temp_dir().join(format!("narrows-page-{}", std::process::id()));
+        std::fs::create_dir_all(&folder).unwrap();
+        let path = folder.join("page.md");
+        let first = page(&[("p/b", "not reproduced (a note \\| of two)"), ("p/a", "reproduced")]);
+        assert!(first.text().contains("2 figures, 2 claims: 1 reproduced, 1 not reproduced.\n"), "{}", first.text());
+        first.write(&path).unwrap();
+        let mut again = ResultsPage::read(&path, "paper").unwrap();
+        assert_eq!(again.text(), first.text());
+        again.put("p/b", "", &format!("New\n\n{CLAIMS}| x | y | z | direction only |\n"), str::to_owned);
+        let text = again.text();
+        assert!(text.contains("2 figures, 2 claims: 1 reproduced, 1 direction only.\n"), "{text}");
+        assert!(text.find("## p/a, Fig. 1").unwrap() < text.find("## p/b\n\nNew").unwrap() && !text.contains("a note"));
+        assert!(ResultsPage::read(&path, "quick").is_err());
+        std::fs::write(&path, "# Something else\n").unwrap();
+        assert!(ResultsPage::read(&path, "paper").is_err());
+        std::fs::remove_dir_all(&folder).unwrap();
+    }
+}
