@@ -186,6 +186,7 @@ pub struct PortParams {
     pub(crate) ecn: Marker,
     pub(crate) phantom: Option<PhantomParams>,
     pub(crate) loss: u64,
+    loses: bool,
     pub(crate) credits: Option<CreditParams>,
     pub(crate) config: PortConfig,
 }
@@ -227,6 +228,7 @@ impl PortParams {
             ecn: config.ecn.map_or(Ok(Marker::NEVER), |ecn| marker(&ecn, config.rate, serializer))?,
             phantom,
             loss: config.loss.bits(),
+            loses: config.loses(),
             credits: config.credits.map(|credits| CreditParams::new(&credits, serializer)).transpose()?,
             config: *config,
         })
@@ -257,6 +259,12 @@ impl PortParams {
     /// Bytes that last `ps` at the line rate.
     pub fn bytes_in(&self, ps: u64) -> Bytes {
         self.serializer.bytes_in(ps)
+    }
+
+    /// Whether chance plays a part on the link.
+    #[inline(always)]
+    pub fn loses_some(&self) -> bool {
+        self.loses
     }
 
     /// Whether the link loses this packet, by a chance of its own. [`crate::Losses`] knows of bursts, too.

@@ -83,6 +83,12 @@ impl Ticks {
         Self { interval_ps, next_ps }
     }
 
+    /// The next sample time.
+    #[inline(always)]
+    pub(crate) fn next_ps(&self) -> u64 {
+        self.next_ps
+    }
+
     /// Whether a sample time before `now_ps` has passed.
     #[inline(always)]
     pub(crate) fn are_due(&self, now_ps: u64) -> bool {

@@ -32,11 +32,12 @@ impl fabric::Item for Carried {
 impl Framed for Carried {
     #[inline]
     fn class(&self, control_first: bool) -> u8 {
-        match self.packet.kind() {
-            Kind::Pause | Kind::Resume | Kind::Feedback => 0,
-            _ if control_first && self.packet.arrival().control => 0,
-            _ => self.packet.class().max(1),
+        if self.packet.is_signal() && matches!(self.packet.kind(), Kind::Pause | Kind::Resume | Kind::Feedback)
+            || control_first && self.packet.arrival().control
+        {
+            return 0;
         }
+        self.packet.class().max(1)
     }
 
     fn frame(pause: bool, class: u8, size: u32, now_ps: u64) -> Self {
@@ -103,6 +104,7 @@ struct Leaving<'a> {
     reports: bool,
     int_multi: u32,
     others: &'a [OtherEnd],
+    port_of: &'a [u16],
     salts: Salts,
 }
 
@@ -118,7 +120,10 @@ impl Outlet<Carried> for Leaving<'_> {
             self.controllers.drained(from, packet.size.into());
         }
         // A real pause runs out and is renewed; here it lasts until the frame that ends it, so none is lost.
-        if !packet.is_frame() && self.losses[departure.port].loses(params, self.salts.of(link), &packet.arrival()) {
+        if params.loses_some()
+            && !packet.is_frame()
+            && self.losses[departure.port].loses(params, self.salts.of(link), &packet.arrival())
+        {
             self.links.forget(report);
             return;
         }
@@ -145,6 +150,47 @@ impl Outlet<Carried> for Leaving<'_> {
         let egress = &mut self.links.egress[self.first_link + port];
         egress.drops = egress.drops.saturating_add(1);
         self.links.forget(item.report);
+    }
+}
+
+impl Leaving<'_> {
+    /// A packet or a frame comes in by a port.
+    #[inline(always)]
+    fn on_packet(
+        &mut self,
+        switch: &mut SharedSwitch<Carried>,
+        from: usize,
+        mut carried: Carried,
+        chooser: Chooser,
+        setup: &Setup,
+    ) {
+        if carried.packet.is_signal() {
+            let kind = carried.packet.kind();
+            match kind {
+                Kind::Pause | Kind::Resume => {
+                    let now_ps = carried.packet.time_ps;
+                    return switch.on_frame(from, carried.packet.class(), kind == Kind::Pause, now_ps, self);
+                }
+                Kind::Feedback => return self.controllers.on_feedback(from, &carried.packet),
+                _ => {}
+            }
+        }
+        let to = chooser.link(&carried.packet) - self.first_link;
+        if self.controllers.any() {
+            let acts = self.controllers.on_packet(from, to, &mut carried, setup, self.links.reports.as_mut());
+            self.perform(acts, switch, chooser);
+        }
+        let arrival = carried.packet.arrival();
+        switch.arrive(Some(from), to, &arrival, carried, self);
+    }
+
+    /// Sends what controllers want sent.
+    fn perform(&mut self, acts: Vec<Act>, switch: &mut SharedSwitch<Carried>, chooser: Chooser) {
+        for Act { to, carried } in acts {
+            let to = to.unwrap_or_else(|| chooser.link(&carried.packet) - self.first_link);
+            let arrival = carried.packet.arrival();
+            switch.arrive(None, to, &arrival, carried, self);
+        }
     }
 }
 
@@ -222,14 +268,22 @@ impl SharedNode {
     ) -> u64 {
         let mut arrived = 0;
         while winner != DONE {
-            let input = tree.input(winner);
-            let (packet, report) = around.links.fifos.pop_with(input);
-            let head = around.links.fifos.head(input);
-            winner = tree.replace(winner, if head < end { follow(winner, head - start) } else { DONE });
-            arrived += 1;
-            let from = usize::from(self.port_of[input - first_input]);
-            self.act_until(packet.time_ps + 1, around);
-            self.on_packet(from, Carried { packet, report }, around);
+            self.act_until(around.links.fifos.head(tree.input(winner)) + 1, around);
+            let (chooser, setup, samples_ps) = (around.chooser, around.setup, self.ticks.next_ps());
+            let (switch, mut leaving) = self.split(around);
+            // Until the switch acts by itself.
+            while winner != DONE {
+                let input = tree.input(winner);
+                if samples_ps.min(leaving.controllers.next_ps()) <= leaving.links.fifos.head(input) {
+                    break;
+                }
+                let (packet, report) = leaving.links.fifos.pop_with(input);
+                let head = leaving.links.fifos.head(input);
+                winner = tree.replace(winner, if head < end { follow(winner, head - start) } else { DONE });
+                arrived += 1;
+                let from = usize::from(leaving.port_of[input - first_input]);
+                leaving.on_packet(switch, from, Carried { packet, report }, chooser, setup);
+            }
         }
         arrived
     }
@@ -252,6 +306,7 @@ impl SharedNode {
             reports: self.reports,
             int_multi: around.setup.host.int_multi,
             others: &self.others,
+            port_of: &self.port_of,
             salts: around.salts,
         };
         (&mut self.switch, leaving)
@@ -277,46 +332,12 @@ impl SharedNode {
                     switch.advance(timer, &mut leaving);
                 }
                 let acts = self.controllers.on_timer(timer, &self.switch, around.setup);
-                self.perform(acts, around);
+                let chooser = around.chooser;
+                let (switch, mut leaving) = self.split(around);
+                leaving.perform(acts, switch, chooser);
             } else {
                 return;
             }
-        }
-    }
-
-    #[inline(always)]
-    fn on_packet(&mut self, from: usize, mut carried: Carried, around: &mut Around) {
-        let now_ps = carried.packet.time_ps;
-        match carried.packet.kind() {
-            Kind::Pause | Kind::Resume => {
-                let pause = carried.packet.kind() == Kind::Pause;
-                let (switch, mut leaving) = self.split(around);
-                switch.on_frame(from, carried.packet.class(), pause, now_ps, &mut leaving);
-                return;
-            }
-            Kind::Feedback => {
-                self.controllers.on_feedback(from, &carried.packet);
-                return;
-            }
-            _ => {}
-        }
-        let to = around.chooser.link(&carried.packet) - self.first_link;
-        if self.controllers.any() {
-            let acts = self.controllers.on_packet(from, to, &mut carried, around.setup, around.links.reports.as_mut());
-            self.perform(acts, around);
-        }
-        let arrival = carried.packet.arrival();
-        let (switch, mut leaving) = self.split(around);
-        switch.arrive(Some(from), to, &arrival, carried, &mut leaving);
-    }
-
-    /// Sends what controllers want sent.
-    fn perform(&mut self, acts: Vec<Act>, around: &mut Around) {
-        for Act { to, carried } in acts {
-            let to = to.unwrap_or_else(|| around.chooser.link(&carried.packet) - self.first_link);
-            let arrival = carried.packet.arrival();
-            let (switch, mut leaving) = self.split(around);
-            switch.arrive(None, to, &arrival, carried, &mut leaving);
         }
     }
 

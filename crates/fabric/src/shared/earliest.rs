@@ -9,6 +9,8 @@ pub(super) struct Earliest {
     times: Vec<u64>,
     /// The winner of each inner node; the children of `n` are `2 n` and `2 n + 1`, leaves come last.
     winners: Vec<u16>,
+    /// The time of the first.
+    first: u64,
 }
 
 impl Earliest {
@@ -18,7 +20,7 @@ impl Earliest {
         for node in (1..width).rev() {
             winners[node] = if node * 2 >= width { (node * 2 - width) as u16 } else { winners[node * 2] };
         }
-        Self { times: vec![NEVER; width], winners }
+        Self { times: vec![NEVER; width], winners, first: NEVER }
     }
 
     /// The port whose time is first.
@@ -30,7 +32,7 @@ impl Earliest {
     /// Its time.
     #[inline]
     pub(super) fn time(&self) -> u64 {
-        self.times[self.port()]
+        self.first
     }
 
     #[inline]
@@ -53,6 +55,7 @@ impl Earliest {
             self.winners[node] = if right_wins { right } else { left };
             node >>= 1;
         }
+        self.first = self.times[self.port()];
     }
 }
 

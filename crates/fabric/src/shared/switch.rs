@@ -127,11 +127,12 @@ impl<P: Framed> SharedSwitch<P> {
     pub fn arrive(&mut self, from: Option<usize>, to: usize, packet: &Arrival, item: P, out: &mut impl Outlet<P>) {
         self.advance(packet.now_ps, out);
         let now_ps = packet.now_ps;
-        let class = usize::from(item.class(self.ports[to].params.config.control_priority)) % CLASSES;
+        let port = &self.ports[to];
+        let class = usize::from(item.class(port.params.config.control_priority)) % CLASSES;
         let size = u64::from(packet.size);
         let booked = match from {
             Some(from) if class != 0 => {
-                let over = self.ports[to].is_full(packet) || self.is_over(to, class, size);
+                let over = port.is_full(packet) || self.is_over(to, class, size);
                 if over || self.pool.arrive(from, class, size) == Room::None {
                     let lossless = self.config.pfc.is_some() && !over;
                     self.headroom_drops += u64::from(lossless);
@@ -226,14 +227,17 @@ impl<P: Framed> SharedSwitch<P> {
     }
 
     /// Replays every decision taken before `until_ps`.
-    #[inline]
+    #[inline(always)]
     pub fn advance(&mut self, until_ps: u64, out: &mut impl Outlet<P>) {
-        loop {
-            let port = self.next.port();
-            let at = self.next.time_of(port);
-            if at >= until_ps {
-                return;
-            }
+        if self.next.time() < until_ps {
+            self.replay(until_ps, out);
+        }
+    }
+
+    #[inline(never)]
+    fn replay(&mut self, until_ps: u64, out: &mut impl Outlet<P>) {
+        while self.next.time() < until_ps {
+            let (port, at) = (self.next.port(), self.next.time());
             if let Some((class, waiting)) = self.ports[port].pop() {
                 self.serve(port, class, waiting, at, out);
             }
@@ -254,10 +258,10 @@ impl<P: Framed> SharedSwitch<P> {
         port.idle_at_ps = at_ps + port.in_service_ps;
         let mut marked = waiting.marked;
         if port.params.config.mark_at == MarkAt::Dequeue {
-            let at = Arrival { now_ps: at_ps, ..waiting.item.arrival() };
-            marked = port.params.ecn.marks(port.before(class), || draw(port.salt, &at));
-            marked |= port.params.phantom.as_ref().is_some_and(|it| port.phantom.asks(it, port.salt, &at));
-            marked &= at.ecn_capable;
+            let at = || Arrival { now_ps: at_ps, ..waiting.item.arrival() };
+            let mut asked = port.params.ecn.marks(port.before(class), || draw(port.salt, &at()));
+            asked |= port.params.phantom.as_ref().is_some_and(|it| port.phantom.asks(it, port.salt, &at()));
+            marked = asked && waiting.item.arrival().ecn_capable;
         }
         let departure = Departure {
             port: index,
