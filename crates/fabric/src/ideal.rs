@@ -9,7 +9,7 @@ use crate::{LinkId, Network};
 pub fn base_one_way(network: &Network, path: &[LinkId], size: u32) -> Span {
     let hop = |&link: &LinkId| {
         let params = network.port(link);
-        params.serializer.time_for(size) + params.delay_ps
+        params.service_ps(size) + params.delay_ps
     };
     Span::from_ps(path.iter().map(hop).sum::<u64>() as i64)
 }
@@ -41,7 +41,7 @@ pub fn ideal_completion(
     let mut spacing = 0u64;
     for (link, full, last) in hops {
         let params = network.port(link);
-        let (full_ps, last_ps) = (params.serializer.time_for(full), params.serializer.time_for(last));
+        let (full_ps, last_ps) = (params.service_ps(full), params.service_ps(last));
         spacing = spacing.max(full_ps);
         first_at += full_ps;
         let before_leaves = if packets >= 2 { first_at + u64::from(packets - 2) * spacing } else { 0 };

@@ -25,8 +25,19 @@ impl PlainPort {
     /// A packet arrives. `None` if the buffer has no room for it.
     #[inline(always)]
     pub fn enqueue(&mut self, params: &PortParams, salt: u64, packet: &Arrival) -> Option<Passage> {
+        self.take(params, salt, packet, params.service_ps(packet.size))
+    }
+
+    /// The same at a port whose services are not rounded, as all plain ports of switches are: it does not ask.
+    #[inline(always)]
+    pub fn enqueue_exact(&mut self, params: &PortParams, salt: u64, packet: &Arrival) -> Option<Passage> {
+        debug_assert!(params.config.tick.is_none(), "a service would be rounded");
+        self.take(params, salt, packet, params.serializer.time_for(packet.size))
+    }
+
+    #[inline(always)]
+    fn take(&mut self, params: &PortParams, salt: u64, packet: &Arrival, service: u64) -> Option<Passage> {
         let backlog = self.idle_at_ps.saturating_sub(packet.now_ps);
-        let service = params.serializer.time_for(packet.size);
         if backlog + service > params.buffer_ps {
             return None;
         }

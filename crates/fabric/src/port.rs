@@ -1,7 +1,7 @@
 //! How a port is configured, and the form in which the hot path reads it.
 
 use thiserror::Error;
-use units::{Bytes, Frac, Rate, Serializer, Span, mix64};
+use units::{Bytes, Frac, Rate, Serializer, Span, Tick, mix64};
 
 use crate::Marker;
 use crate::credit::{CreditError, CreditParams, CreditQueue};
@@ -82,6 +82,8 @@ pub struct PortConfig {
     /// A queue of their own for credits, let out at a rate; without it they are control packets like others. A port of a
     /// switch that shares its buffer has none.
     pub credits: Option<CreditQueue>,
+    /// The services of packets last whole multiples of this. What waits is counted by its bytes all the same.
+    pub tick: Tick,
 }
 
 impl PortConfig {
@@ -100,6 +102,7 @@ impl PortConfig {
             bursts: None,
             gate: Gate { off: Limit::Alpha(Frac::ratio(1, 8)), hysteresis: Bytes::new(3_072), headroom: Bytes::ZERO },
             credits: None,
+            tick: Tick::NONE,
         }
     }
 
@@ -118,9 +121,18 @@ impl PortConfig {
         self.control_priority && self.decides_at_once()
     }
 
-    /// Whether what it queues, marks and drops is known when a packet comes.
+    /// Whether what it queues, marks and drops is known when a packet comes. Where services are rounded, the time until
+    /// the port falls idle does not say how many bytes wait.
     fn decides_at_once(&self) -> bool {
-        self.mark_at == MarkAt::Enqueue && self.in_service == InService::Remainder && self.credits.is_none()
+        self.mark_at == MarkAt::Enqueue
+            && self.in_service == InService::Remainder
+            && self.credits.is_none()
+            && self.tick.is_none()
+    }
+
+    /// How long the service of a packet lasts.
+    pub fn service(&self, size: u32) -> Span {
+        self.tick.time_for(self.rate, Bytes::new(size.into()))
     }
 
     /// The longest that a packet can wait here; none where the buffer is unlimited.
@@ -247,7 +259,13 @@ impl PortParams {
     /// How long a packet's service takes, in picoseconds.
     #[inline(always)]
     pub fn service_ps(&self, size: u32) -> u64 {
-        self.serializer.time_for(size)
+        if self.config.tick.is_none() { self.serializer.time_for(size) } else { self.service_in_ticks(size) }
+    }
+
+    /// Apart, and divided exactly: a service that lasts a whole number of ticks is not to lose one to rounding.
+    #[cold]
+    fn service_in_ticks(&self, size: u32) -> u64 {
+        self.config.service(size).unsigned_ps()
     }
 
     /// The link's delay, in picoseconds.
@@ -359,5 +377,28 @@ mod tests {
             let slow = PortConfig { phantom: phantom(Frac::from_bits(4)), ..config };
             assert_eq!(refusal(slow), Some(PortError::TooSlow { rate: Rate::from_bps(bps) }));
         }
+    }
+
+    /// A packet of 1048 B counts as 83.84 ns where it waits, and lasts 83 ns.
+    #[test]
+    fn ticks_shorten_services_and_not_queues() {
+        let tick = Tick::new(Span::from_ns(1), true);
+        let port = PortConfig { tick, ..PortConfig::new(Rate::from_gbps(100), Span::from_us(1)) };
+        assert!(!port.is_plain() && !PortConfig { control_priority: true, ..port }.is_plain_but_for_order());
+        let params = PortParams::new(&port).unwrap();
+        assert_eq!([1_048, 60].map(|size| params.service_ps(size)), [83_000, 4_000]);
+        assert_eq!(params.serializer.time_for(1_048), 83_840);
+        let packet = Arrival {
+            now_ps: 5_000,
+            size: 1_048,
+            ecn_capable: true,
+            control: false,
+            credit: false,
+            expendable: false,
+            identity: 1,
+        };
+        let mut plain = crate::PlainPort::default();
+        let passes = [(); 2].map(|()| plain.enqueue(&params, 7, &packet).map(|it| it.arrives_ps));
+        assert_eq!(passes, [Some(1_088_000), Some(1_171_000)]);
     }
 }

@@ -167,7 +167,7 @@ impl<P: Item> QueuedPort<P> {
     fn serve_credit(&mut self, item: P, size: u32, params: &PortParams, out: &mut impl FnMut(P, Passage)) {
         self.in_service_ps = params.serializer.time_for(size);
         self.serves_credit = true;
-        self.idle_at_ps += self.in_service_ps;
+        self.idle_at_ps += params.service_ps(size);
         out(item, Passage { arrives_ps: self.idle_at_ps + params.delay_ps, marked: false });
     }
 
@@ -175,9 +175,11 @@ impl<P: Item> QueuedPort<P> {
     #[inline(always)]
     fn serve(&mut self, mut next: Waiting<P>, params: &PortParams, salt: u64, out: &mut impl FnMut(P, Passage)) {
         let begins_ps = self.idle_at_ps;
+        let lasts_ps =
+            if params.config.tick.is_none() { next.service_ps } else { params.service_ps(next.item.arrival().size) };
         self.in_service_ps = next.service_ps;
         self.serves_credit = false;
-        self.idle_at_ps = begins_ps + next.service_ps;
+        self.idle_at_ps = begins_ps + lasts_ps;
         if params.config.mark_at == MarkAt::Dequeue {
             let at = Arrival { now_ps: begins_ps, ..next.item.arrival() };
             next.marked = params.ecn.marks(self.waiting_ps, || draw(salt, &at));

@@ -86,6 +86,7 @@ fn setup() -> Setup {
     let host = HostConfig { mss: 1448, header: 52, ack_size: 52, ..HostConfig::default() };
     let mut setup = Setup {
         modules: Vec::new(),
+        ties: sim::Ties::default(),
         network,
         routes,
         flows: (0..8).map(flow).collect(),

@@ -93,7 +93,18 @@ fn setup(network: Network, flows: Vec<FlowSpec>) -> Setup {
     let routes = Routes::new(&network).unwrap();
     let series = SeriesConfig::default();
     let (stop, intra_rtt) = (Time::from_ms(500), Span::from_us(14));
-    Setup { network, routes, flows, host: HostConfig::default(), series, seed: 1, stop, intra_rtt, modules: Vec::new() }
+    Setup {
+        network,
+        routes,
+        flows,
+        host: HostConfig::default(),
+        series,
+        seed: 1,
+        stop,
+        intra_rtt,
+        modules: Vec::new(),
+        ties: sim::Ties::default(),
+    }
 }
 
 fn info(setup: &Setup, laws: &[&str]) -> RunInfo {

@@ -21,9 +21,10 @@ mod tests {
 
     use super::*;
     use crate::config::{
-        Allreduce, BurstTable, Cable, Clos, CodingTable, CustomTopology, Dumbbell, Failure, FatTrees, Flow, Host,
-        Incast, InterPair, List, Long, Lscc, NodeSpec, OnRampTable, Permutation, PfcTable, PhantomTable, PlbTable,
-        Poisson, Port, Red, Requests, Scale, Scheme, Series, SingleSwitch, Step, SwingTable, Switch, UnoLbTable,
+        Allreduce, BurstTable, Cable, Clock, Clos, CodingTable, CustomTopology, Dumbbell, Failure, FatTrees, Flow,
+        Host, Incast, InterPair, List, Long, Lscc, NodeSpec, OnRampTable, Permutation, PfcTable, PhantomTable,
+        PlbTable, Poisson, Port, Red, Requests, Scale, Scheme, Series, SingleSwitch, Step, SwingTable, Switch,
+        UnoLbTable,
     };
 
     const BEGIN: &str =
@@ -58,6 +59,7 @@ mod tests {
     fn tables() -> String {
         let mut out = String::new();
         section::<Config>(&mut out, "The file");
+        section::<Clock>(&mut out, "`[clock]`");
         section::<FatTrees>(&mut out, "`[topology]` with `kind = \"fat-trees\"`");
         section::<InterPair>(&mut out, "`[[topology.inter]]`");
         section::<Clos>(&mut out, "`[topology]` with `kind = \"clos\"`");

@@ -54,6 +54,20 @@ fn the_good_file_is_good() {
 }
 
 #[test]
+fn clocks() {
+    let stop = "stop = \"10ms\"\n";
+    let with = |clock: &str| message(stop, &format!("{stop}[clock]\n{clock}\n"));
+    says(&with("tick = \"0s\""), &["dir/file.toml:4", "no time at all", "\"1ns\""]);
+    says(
+        &with("tick = \"1us\""),
+        &["dir/file.toml:4", "4160 B lasts 332.800 ns at 100 Gbps", "a tick of 1.000 us", "expected under 332.800 ns"],
+    );
+    says(&with("whole = \"short\""), &["dir/file.toml:4", "without ticks", "needs tick in [clock]"]);
+    says(&with("ties = \"scheduled\""), &["dir/file.toml:4", "share their buffer", "needs [switch]"]);
+    says(&with("ties = \"first\""), &["\"input\" or \"scheduled\""]);
+}
+
+#[test]
 fn an_unknown_key() {
     let text = message("rate = \"100Gbps\"", "raet = \"100Gbps\"");
     says(

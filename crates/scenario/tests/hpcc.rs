@@ -6,8 +6,8 @@ use fabric::{Limit, LinkClass, LinkId, MarkAt, Network};
 use laws::catalog::{Kind, Value};
 use scenario::import::{HpccNames, Imported, import_hpcc};
 use scenario::{BuiltRun, FlowClass, Overrides, parse};
-use sim::Start;
-use units::{Bytes, Frac, Rate, Span, Time};
+use sim::{Start, Ties};
+use units::{Bytes, Frac, Rate, Span, Tick, Time};
 
 const NAMES: HpccNames<'_> =
     HpccNames { scenario: "made", topology: "fat.txt", flows: "flow.txt", config: "config.txt" };
@@ -96,8 +96,16 @@ fn the_simulators_own_network_is_taken_over_exactly() {
     assert_eq!(param("window"), Value::Bytes(Bytes::new(rtt as u64 * 100 / 8)));
     let host = &setup.host;
     assert!(host.pace_headers && host.overshoots && !host.catches_up && host.int_multi > 1, "{host:?}");
+    assert!(
+        imported.toml.contains("[clock]\ntick = \"1ns\"\nwhole = \"short\"\nties = \"scheduled\"\n"),
+        "{}",
+        imported.toml
+    );
+    let tick = Tick::new(Span::from_ns(1), true);
+    let ports = setup.network.params().iter().map(|port| port.config().tick);
+    assert!(ports.chain([host.tick]).all(|it| it == tick) && setup.ties == Ties::Scheduled);
     let notes = imported.notes.join("\n");
-    for part in ["GLOBAL_T", "TOPOLOGY_FILE", "ACK_HIGH_PRIO", "nanosecond", "retransmission timer"] {
+    for part in ["GLOBAL_T", "TOPOLOGY_FILE", "ACK_HIGH_PRIO", "retransmission timer"] {
         assert!(notes.contains(part), "{part}: {notes}");
     }
 }
@@ -237,4 +245,68 @@ fn no_text_panics() {
         let _ = import(&fat, FLOWS, Some(&CONFIG[..cut]));
     }
     let _ = import("0 0 0", "1\n0 0 0 0 0 0", Some("{{{ KMIN_MAP 9 } é"));
+}
+
+/// What `run.py` of the simulator writes at 100 Gb/s.
+const RUN_PY: &str = "PACKET_PAYLOAD_SIZE 1000\nALPHA_RESUME_INTERVAL 1\nRATE_DECREASE_INTERVAL 4\nCLAMP_TARGET_RATE 0\n\
+RP_TIMER 300\nFAST_RECOVERY_TIMES 1\nMIN_RATE 1000Mb/s\nDCTCP_RATE_AI 615Mb/s\nGLOBAL_T 1\nFAST_REACT 1\nU_TARGET 0.95\n\
+MI_THRESH 0\nINT_MULTI 4\nL2_ACK_INTERVAL 1\nBUFFER_SIZE 32\n";
+
+/// Completion times in nanoseconds of flows of 10 MB from so many hosts to one more host, over a switch with links of
+/// 100 Gb/s and 1 us, that all start at time zero.
+fn incast(senders: u32, law: &str) -> Vec<i64> {
+    let mut topology = format!("{} 1 {}\n{}\n", senders + 2, senders + 1, senders + 1);
+    let mut flows = format!("{senders}\n");
+    for host in 0..=senders {
+        writeln!(topology, "{host} {} 100Gbps 1000ns 0", senders + 1).unwrap();
+    }
+    for host in 0..senders {
+        writeln!(flows, "{host} {senders} 3 {} 10000000 0", 100 + host).unwrap();
+    }
+    let built = built(&import(&topology, &flows, Some(&format!("{RUN_PY}{law}"))).unwrap());
+    let outcome = sim::run(&built.setup, 1, |flow, path| built.laws.make(flow, path), &mut |_| true);
+    outcome.flows.iter().map(|flow| flow.completed.since(flow.started)).map(exact_ns).collect()
+}
+
+/// Whole nanoseconds.
+fn exact_ns(span: Span) -> i64 {
+    assert_eq!(span.ps() % 1_000, 0, "{span}");
+    span.ns()
+}
+
+const DCTCP: &str = "CC_MODE 8\nRATE_AI 615Mb/s\nRATE_HAI 615Mb/s\nEWMA_GAIN 0.0625\nHAS_WIN 1\nVAR_WIN 1\n\
+KMAX_MAP 1 100000000000 300\nKMIN_MAP 1 100000000000 300\nPMAX_MAP 1 100000000000 1.0\n";
+const HPCC: &str = "CC_MODE 3\nRATE_AI 40Mb/s\nRATE_HAI 200Mb/s\nEWMA_GAIN 0.00390625\nHAS_WIN 1\nVAR_WIN 1\n\
+KMAX_MAP 1 100000000000 1600\nKMIN_MAP 1 100000000000 400\nPMAX_MAP 1 100000000000 0.2\n";
+const TIMELY: &str = "CC_MODE 7\nRATE_AI 100Mb/s\nRATE_HAI 500Mb/s\nEWMA_GAIN 0.00390625\nHAS_WIN 0\nVAR_WIN 0\n\
+KMAX_MAP 1 100000000000 1600\nKMIN_MAP 1 100000000000 400\nPMAX_MAP 1 100000000000 0.2\n";
+/// With a step, so that no chance is in it.
+const DCQCN: &str = "CC_MODE 1\nRATE_AI 20Mb/s\nRATE_HAI 200Mb/s\nEWMA_GAIN 0.00390625\nHAS_WIN 0\nVAR_WIN 0\n\
+KMAX_MAP 1 100000000000 400\nKMIN_MAP 1 100000000000 400\nPMAX_MAP 1 100000000000 1.0\n";
+
+/// By hand: 10,000 packets of 1048 B at 83 ns each leave the host without a gap; the last one takes 83 ns more at the
+/// switch, its acknowledgement of 60 B 4 ns at the receiver and 4 ns at the switch; four links of 1 us.
+#[test]
+fn one_sender_takes_what_whole_nanoseconds_say() {
+    let line = |service: i64, ack: i64| 10_000 * service + service + 2 * ack + 4_000;
+    assert_eq!(incast(1, DCTCP), [line(83, 4)]);
+    assert_eq!(incast(1, DCQCN), [line(83, 4)]);
+    // A timestamp of 8 B, 1056 B: 84 ns.
+    assert_eq!(incast(1, TIMELY), [line(84, 4)]);
+}
+
+/// Completion times of a model of the simulator that was written from a description of it, without this project's code.
+/// One nanosecond or two packets the other way round anywhere, and these times are other ones by several percent.
+#[test]
+fn senders_in_step_take_as_long_as_in_the_simulator() {
+    assert_eq!(incast(4, HPCC), [3_353_458, 3_667_390, 2_544_144, 3_684_916]);
+    assert_eq!(incast(4, TIMELY), [3_866_065, 3_775_998, 3_771_462, 3_925_677]);
+    assert_eq!(incast(4, DCQCN), [4_313_537, 4_313_205, 4_311_130, 4_313_620]);
+    assert_eq!(
+        incast(12, DCTCP),
+        [
+            6_871_594, 7_857_800, 8_062_810, 8_558_320, 9_808_964, 9_964_091, 9_941_930, 9_936_701, 9_834_113,
+            9_539_795, 9_451_732, 8_733_284
+        ]
+    );
 }

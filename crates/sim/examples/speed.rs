@@ -72,6 +72,7 @@ fn main() {
         stop: Time::from_ms(100),
         intra_rtt: Span::from_us(14),
         modules: Vec::new(),
+        ties: sim::Ties::default(),
     };
     #[allow(clippy::disallowed_methods)] // An example may take the time.
     let began = std::time::Instant::now();

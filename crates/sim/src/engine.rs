@@ -319,6 +319,7 @@ mod tests {
             flows: Vec::new(),
             host: HostConfig::default(),
             modules: Vec::new(),
+            ties: crate::Ties::default(),
             series: crate::SeriesConfig::default(),
             seed: 0,
             stop: Time::ZERO,

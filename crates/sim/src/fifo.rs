@@ -1,6 +1,7 @@
 //! Packets on links: one in-order FIFO a link, each a ring in one shared store, packets by value.
 
 use crate::packet::{Packet, Report};
+use crate::ties::Since;
 
 /// A link's ring: `size` places of the store from `base` on, a power of two.
 #[derive(Clone, Copy, Default)]
@@ -22,18 +23,22 @@ pub(crate) struct Fifos {
     store: Vec<Packet>,
     /// What each packet of the store carries; empty where packets carry nothing.
     beside: Vec<Report>,
+    /// What is known of what each packet of the store follows from; empty where that does not matter.
+    since: Vec<Since>,
     /// Parts of the store that rings have outgrown, by the logarithm of their size.
     outgrown: Vec<Vec<u32>>,
 }
 
 impl Fifos {
-    pub(crate) fn new(links: usize, carry: bool) -> Self {
+    /// FIFOs of so many links; packets `carry` something, and are `timed` by what they follow from.
+    pub(crate) fn new(links: usize, carry: bool, timed: bool) -> Self {
         let store = vec![Packet::default(); links * FIRST_SIZE as usize];
         let ring = |link| Ring { base: link as u32 * FIRST_SIZE, mask: FIRST_SIZE - 1, head: 0, len: 0 };
         Self {
             rings: (0..links).map(ring).collect(),
             heads: vec![u64::MAX; links],
             beside: vec![Report::NONE; if carry { store.len() } else { 0 }],
+            since: vec![Since::BEGINNING; if timed { store.len() } else { 0 }],
             store,
             outgrown: vec![Vec::new(); 32],
         }
@@ -67,9 +72,9 @@ impl Fifos {
         was_empty
     }
 
-    /// The same with what it carries.
+    /// The same with what it carries, and what is known of what it follows from.
     #[inline(always)]
-    pub(crate) fn push_with(&mut self, link: usize, packet: Packet, report: Report) -> bool {
+    pub(crate) fn push_with(&mut self, link: usize, packet: Packet, report: Report, since: Since) -> bool {
         if self.rings[link].is_full() {
             self.grow(link);
         }
@@ -77,6 +82,9 @@ impl Fifos {
         self.store[place] = packet;
         if let Some(beside) = self.beside.get_mut(place) {
             *beside = report;
+        }
+        if let Some(place) = self.since.get_mut(place) {
+            *place = since;
         }
         was_empty
     }
@@ -88,6 +96,12 @@ impl Fifos {
         let (place, &packet) = parts.first(link);
         parts.drop_first(link);
         (packet, self.beside.get(place).copied().unwrap_or(Report::NONE))
+    }
+
+    /// What is known of what the first packet of a link follows from.
+    pub(crate) fn since(&mut self, link: usize) -> Since {
+        let place = self.parts().first(link).0;
+        self.since.get(place).copied().unwrap_or(Since::BEGINNING)
     }
 
     /// Takes the first packet off a link that is not empty.
@@ -116,6 +130,9 @@ impl Fifos {
             if !self.beside.is_empty() {
                 self.beside.resize(self.store.len(), Report::NONE);
             }
+            if !self.since.is_empty() {
+                self.since.resize(self.store.len(), Since::BEGINNING);
+            }
             base
         });
         for place in 0..old.len {
@@ -123,6 +140,9 @@ impl Fifos {
             self.store[(base + place) as usize] = self.store[from];
             if !self.beside.is_empty() {
                 self.beside[(base + place) as usize] = self.beside[from];
+            }
+            if !self.since.is_empty() {
+                self.since[(base + place) as usize] = self.since[from];
             }
         }
         self.outgrown[(size / 2).ilog2() as usize].push(old.base);
@@ -220,7 +240,7 @@ mod tests {
     proptest! {
         #[test]
         fn each_link_keeps_its_order(steps in proptest::collection::vec((0..3usize, any::<bool>()), 1..500)) {
-            let mut fifos = Fifos::new(3, false);
+            let mut fifos = Fifos::new(3, false, false);
             let mut model: [VecDeque<u64>; 3] = Default::default();
             for (time, (link, push)) in steps.into_iter().enumerate() {
                 if push {

@@ -27,6 +27,7 @@ mod schedule;
 mod series;
 mod setup;
 mod shared;
+mod ties;
 
 pub use engine::{Progress, run};
 pub use flow::{Code, PathChoice, Plb, UnoLb};
@@ -35,5 +36,5 @@ pub use packet::{Kind, Packet, Report};
 pub use predictions::{Pairs, Predictions};
 pub use series::{FlowSample, PortSample, SeriesConfig, SwitchSample};
 pub use setup::{
-    Clocks, Cnp, Coding, FlowId, FlowSpec, HostConfig, Module, ModuleSpec, OnRampConfig, Paths, Setup, Start,
+    Clocks, Cnp, Coding, FlowId, FlowSpec, HostConfig, Module, ModuleSpec, OnRampConfig, Paths, Setup, Start, Ties,
 };

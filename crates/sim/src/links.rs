@@ -10,6 +10,7 @@ use crate::merge::{DONE, Merge, follow};
 use crate::packet::{Packet, Report};
 use crate::reports::{Record, Reports};
 use crate::schedule::Schedule;
+use crate::ties::Since;
 
 /// The port that feeds a link, where the link leads, and its counters: one cache line.
 #[repr(align(64))]
@@ -65,6 +66,8 @@ pub(crate) struct Mail {
     pub(crate) packets: Vec<Packet>,
     /// What each carries, where packets carry reports.
     pub(crate) records: Vec<Option<Box<Record>>>,
+    /// What is known of what each follows from, where that matters.
+    pub(crate) since: Vec<Since>,
 }
 
 /// Ports and links, apart from what decides where packets go.
@@ -77,6 +80,8 @@ pub(crate) struct Links {
     pub(crate) schedule: Schedule,
     /// Where packets carry reports.
     pub(crate) reports: Option<Reports>,
+    /// Where it matters what packets follow from: of the packet that leaves now.
+    pub(crate) since: Option<Since>,
     /// Links that are down at times. Plain ports have none.
     pub(crate) failing: BTreeMap<u32, Failing>,
 }
@@ -93,7 +98,20 @@ impl Egress {
     /// Queues a packet at a plain port, and counts it. `None` if it found no room.
     #[inline(always)]
     pub(crate) fn admit(&mut self, params: &PortParams, salt: u64, arrival: &Arrival) -> Option<Passage> {
-        let Some(passage) = self.port.enqueue(params, salt, arrival) else {
+        let passage = self.port.enqueue(params, salt, arrival);
+        self.counted(arrival, passage)
+    }
+
+    /// The same at a switch.
+    #[inline(always)]
+    fn admit_exact(&mut self, params: &PortParams, salt: u64, arrival: &Arrival) -> Option<Passage> {
+        let passage = self.port.enqueue_exact(params, salt, arrival);
+        self.counted(arrival, passage)
+    }
+
+    #[inline(always)]
+    fn counted(&mut self, arrival: &Arrival, passage: Option<Passage>) -> Option<Passage> {
+        let Some(passage) = passage else {
             self.drops = self.drops.saturating_add(1);
             return None;
         };
@@ -203,7 +221,7 @@ impl Links {
                     turn = tree.replace(turn, if head < end { follow(turn, head - start) } else { DONE });
                     forwarded += 1;
                     let idle_at_ps = port.port.idle_at_ps();
-                    let passage = port.admit(&params[port.params as usize], salts.of(link), &arrival);
+                    let passage = port.admit_exact(&params[port.params as usize], salts.of(link), &arrival);
                     let Some(passage) = passage else { continue };
                     if port.mode == Mode::Ordered {
                         port.mode = Mode::Waiting;
@@ -221,7 +239,9 @@ impl Links {
             let head = fifos.drop_first(input);
             turn = tree.replace(turn, if head < end { follow(turn, head - start) } else { DONE });
             forwarded += 1;
-            let Some(passage) = port.admit(&params[port.params as usize], salts.of(link), &arrival) else { continue };
+            let Some(passage) = port.admit_exact(&params[port.params as usize], salts.of(link), &arrival) else {
+                continue;
+            };
             if port.away {
                 outboxes[target].packets.push(fifos.at(place).passed(passage));
             } else if fifos.pass_on(place, target, passage.arrives_ps, passage.marked) {
@@ -245,7 +265,7 @@ impl Links {
     ) {
         let egress = &mut self.egress[link];
         let idle_at_ps = egress.port.idle_at_ps();
-        let Some(passage) = egress.admit(params, salt, arrival) else { return };
+        let Some(passage) = egress.admit_exact(params, salt, arrival) else { return };
         if losses.is_some_and(|losses| losses.loses(params, salt, arrival)) {
             packet.set_lost();
         }
@@ -323,9 +343,10 @@ impl Links {
             if let Some(reports) = &mut self.reports {
                 mail.records.push(reports.take(report));
             }
+            mail.since.extend(self.since);
             return;
         }
-        if self.fifos.push_with(egress.target as usize, packet, report) {
+        if self.fifos.push_with(egress.target as usize, packet, report, self.since.unwrap_or_default()) {
             self.schedule.activate(egress.node as usize, packet.time_ps);
         }
     }

@@ -9,7 +9,8 @@ use crate::layout::Layout;
 use crate::outcome::LinkOutcome;
 use crate::packet::{Packet, Report};
 use crate::plane::Plane;
-use crate::setup::{FlowSpec, Setup};
+use crate::setup::{FlowSpec, Setup, Ties};
+use crate::ties::HostTies;
 
 const NO_HOST: u32 = u32::MAX;
 
@@ -26,6 +27,8 @@ pub(crate) struct Partition<L> {
     pub(crate) host_events: u64,
     /// The arrivals among them.
     pub(crate) received: u64,
+    /// Of each host here; empty where ties need none.
+    ties: Vec<HostTies>,
 }
 
 /// A host's card: its port in the plane.
@@ -34,6 +37,21 @@ struct Card<'a> {
     node: usize,
     link: usize,
     setup: &'a Setup,
+    ties: Option<&'a mut HostTies>,
+}
+
+impl Card<'_> {
+    /// Takes note of a packet that is about to be put on the card.
+    #[cold]
+    fn note_tie(&mut self, packet: &Packet) {
+        let Some(ties) = &mut self.ties else { return };
+        let begins_ps = self.plane.idle_at_ps(self.link).max(packet.time_ps);
+        let since = ties.leaves(begins_ps, begins_ps + self.plane.service_ps(self.link, packet));
+        if packet.is_data() {
+            ties.sent = Some(packet.flow);
+        }
+        self.plane.follows(since);
+    }
 }
 
 impl Wire for Card<'_> {
@@ -44,11 +62,17 @@ impl Wire for Card<'_> {
 
     #[inline]
     fn transmit(&mut self, packet: Packet) {
+        if self.ties.is_some() {
+            self.note_tie(&packet);
+        }
         self.plane.enqueue(self.node, self.link, packet, self.setup);
     }
 
     #[inline]
     fn transmit_with(&mut self, packet: Packet, report: Report) {
+        if self.ties.is_some() {
+            self.note_tie(&packet);
+        }
         self.plane.enqueue_with(self.link, packet, report, self.setup);
     }
 
@@ -90,7 +114,12 @@ impl<L: ControlLaw> Partition<L> {
             local_of,
             host_events: 0,
             received: 0,
+            ties: Vec::new(),
         };
+        if setup.ties == Ties::Scheduled {
+            let input = |id: &HostId| setup.network.links()[setup.network.uplink(*id).index()].reverse;
+            partition.ties = ids.iter().map(|id| HostTies::new(input(id), setup)).collect();
+        }
         for host in 0..ids.len() {
             partition.wake(host);
         }
@@ -147,6 +176,9 @@ impl<L: ControlLaw> Partition<L> {
     fn run_host<F: Fn(&FlowSpec, &Path) -> L>(&mut self, node: usize, end: u64, context: &Context<F>) {
         let host = self.host_of[node] as usize;
         let (link, fifo) = self.plane.host_ports(node, context.setup);
+        if !self.ties.is_empty() {
+            return self.run_host_by_schedule(node, (link, fifo), end, context);
+        }
         loop {
             let arrival = self.plane.head(fifo);
             let local = self.hosts.next_ps(host, self.plane.idle_at_ps(link));
@@ -159,12 +191,65 @@ impl<L: ControlLaw> Partition<L> {
             if arrival <= local {
                 let (packet, report) = self.plane.pop(fifo);
                 self.received += 1;
-                let mut card = Card { plane: &mut self.plane, node, link, setup: context.setup };
+                let mut card = Card { plane: &mut self.plane, node, link, setup: context.setup, ties: None };
                 self.hosts.on_packet(host, &packet, report, context, &mut card);
             } else {
-                let mut card = Card { plane: &mut self.plane, node, link, setup: context.setup };
+                let mut card = Card { plane: &mut self.plane, node, link, setup: context.setup, ties: None };
                 self.hosts.on_local(host, local, context, &mut card);
             }
+            if !self.hosts.triggers.is_empty() {
+                self.keep_own_triggers(host, context.setup);
+            }
+        }
+    }
+
+    /// The same where what happens at one time does so in the order in which it was scheduled.
+    #[cold]
+    fn run_host_by_schedule<F: Fn(&FlowSpec, &Path) -> L>(
+        &mut self,
+        node: usize,
+        (link, fifo): (usize, usize),
+        end: u64,
+        context: &Context<F>,
+    ) {
+        let host = self.host_of[node] as usize;
+        loop {
+            let arrival = self.plane.head(fifo);
+            let local = self.hosts.next_ps(host, self.plane.idle_at_ps(link));
+            let now = arrival.min(local);
+            if now >= end {
+                self.plane.schedule().activate(node, now);
+                return;
+            }
+            self.host_events += 1;
+            let ties = &mut self.ties[host];
+            ties.advance(now);
+            let arrives = arrival < local
+                || arrival == local && {
+                    let (packet, since) = self.plane.first(fifo);
+                    !ties.goes_first(&packet, since, self.hosts.alarm_ps(host) == now)
+                };
+            if arrives {
+                let (_, since) = self.plane.first(fifo);
+                let (packet, report) = self.plane.pop(fifo);
+                self.received += 1;
+                ties.arrives(&packet, since);
+                let mut card = Card { plane: &mut self.plane, node, link, setup: context.setup, ties: Some(ties) };
+                self.hosts.on_packet(host, &packet, report, context, &mut card);
+                if packet.is_ack() {
+                    self.ties[host].repace(packet.flow, self.hosts.paced_ps(packet.flow), now);
+                }
+            } else {
+                ties.acts(now);
+                let mut card = Card { plane: &mut self.plane, node, link, setup: context.setup, ties: Some(ties) };
+                self.hosts.on_local(host, local, context, &mut card);
+            }
+            let ties = &mut self.ties[host];
+            if let Some(flow) = ties.sent.take() {
+                ties.pace(flow, self.hosts.paced_ps(flow));
+            }
+            let idle_at_ps = self.plane.idle_at_ps(link);
+            ties.ends(now, idle_at_ps <= now && self.hosts.next_ps(host, idle_at_ps) > now);
             if !self.hosts.triggers.is_empty() {
                 self.keep_own_triggers(host, context.setup);
             }

@@ -16,8 +16,9 @@ use crate::packet::{Packet, Report};
 use crate::reports::Reports;
 use crate::schedule::Schedule;
 use crate::series::{PortSample, SwitchSample, Ticks};
-use crate::setup::Setup;
+use crate::setup::{Setup, Ties};
 use crate::shared::{Around, SharedNode, classes_in_use};
+use crate::ties::Since;
 
 /// What few ports have; looked at only where [`Mode::Special`].
 struct Special {
@@ -71,7 +72,7 @@ impl Plane {
             let (fifo, node) = (layout.fifo_of[link as usize], it.to.0 - layout.node_start[to]);
             let away = to != index;
             if away {
-                outboxes.push(Mail { to, fifo, node, packets: Vec::new(), records: Vec::new() });
+                outboxes.push(Mail { to, fifo, node, packets: Vec::new(), records: Vec::new(), since: Vec::new() });
             }
             // A host hands its card one packet at a time, so its port is plain whatever is configured.
             let from_host = matches!(network.nodes()[it.from.index()].kind, NodeKind::Host(_));
@@ -141,10 +142,11 @@ impl Plane {
             links: Links {
                 egress,
                 overtaken,
-                fifos: Fifos::new(fifos as usize, setup.carries_reports()),
+                fifos: Fifos::new(fifos as usize, setup.carries_reports(), setup.ties == Ties::Scheduled),
                 outboxes,
                 schedule,
                 reports: setup.carries_reports().then(Reports::new),
+                since: (setup.ties == Ties::Scheduled).then_some(Since::BEGINNING),
                 failing: failing(setup, first_link..end_link),
             },
             params: network.params().to_vec(),
@@ -177,6 +179,21 @@ impl Plane {
 
     pub(crate) fn window_ps(&self) -> u64 {
         self.window_ps
+    }
+
+    /// Says what is known of what the next packet that leaves follows from.
+    pub(crate) fn follows(&mut self, since: Since) {
+        self.links.since = Some(since);
+    }
+
+    /// How long a packet's service lasts at a port.
+    pub(crate) fn service_ps(&self, link: usize, packet: &Packet) -> u64 {
+        self.params[self.links.egress[link].params as usize].service_ps(packet.size.into())
+    }
+
+    /// The first packet on a link that is not empty, and what is known of what it follows from.
+    pub(crate) fn first(&mut self, fifo: usize) -> (Packet, Since) {
+        (*self.links.fifos.parts().first(fifo).1, self.links.fifos.since(fifo))
     }
 
     /// The card of a host's node and the FIFO of what arrives for it.
@@ -485,19 +502,20 @@ impl Plane {
         self.links.outboxes.iter_mut().filter(|mail| !mail.packets.is_empty()).map(|mail| Mail {
             packets: std::mem::take(&mut mail.packets),
             records: std::mem::take(&mut mail.records),
+            since: std::mem::take(&mut mail.since),
             ..*mail
         })
     }
 
     /// Puts packets from another partition on their link here.
     pub(crate) fn deliver(&mut self, mail: Mail) {
-        let mut records = mail.records.into_iter();
+        let (mut records, mut since) = (mail.records.into_iter(), mail.since.into_iter());
         for packet in mail.packets {
             let report = match (&mut self.links.reports, records.next().flatten()) {
                 (Some(reports), Some(record)) => reports.insert(&record),
                 _ => Report::NONE,
             };
-            if self.links.fifos.push_with(mail.fifo as usize, packet, report) {
+            if self.links.fifos.push_with(mail.fifo as usize, packet, report, since.next().unwrap_or_default()) {
                 self.links.schedule.activate_between(mail.node as usize, packet.time_ps);
             }
         }

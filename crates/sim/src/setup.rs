@@ -2,7 +2,7 @@
 
 use fabric::{HostId, LinkId, Network, Routes, base_one_way, base_rtt, ideal_completion};
 use flow::{Blocks, Code, PathChoice, Recovery};
-use units::{Bytes, Rate, Span, Time};
+use units::{Bytes, Rate, Span, Tick, Time};
 
 use crate::series::SeriesConfig;
 
@@ -152,6 +152,8 @@ pub struct HostConfig {
     pub catches_up: bool,
     /// Whether windows may be overshot by a part of a packet.
     pub overshoots: bool,
+    /// The time between two paced packets is a whole multiple of this. Ports have their own ([`fabric::PortConfig::tick`]).
+    pub tick: Tick,
     /// In which units reports of ports come, as a multiple of the HPCC simulator's: 128 bytes sent, 80 bytes that wait,
     /// and whole nanoseconds; 0 reports exactly.
     pub int_multi: u32,
@@ -193,6 +195,7 @@ impl Default for HostConfig {
             pace_headers: false,
             catches_up: true,
             overshoots: false,
+            tick: Tick::NONE,
             int_multi: 0,
             cnp: None,
             on_ramp: None,
@@ -227,6 +230,19 @@ pub struct Setup {
     pub stop: Time,
     /// The shortest control loop of the network: the base round trip between two hosts of one datacenter.
     pub intra_rtt: Span,
+    /// The order of what happens at one time.
+    pub ties: Ties,
+}
+
+/// In which order a node takes what happens at the same time.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub enum Ties {
+    /// A switch: arrivals by input. A host: arrivals, then what it does by itself.
+    #[default]
+    Input,
+    /// As where all events lie in one queue and those of one time run in the order in which they were scheduled: see
+    /// `crate::ties`. Only at switches that share their buffer, and hosts.
+    Scheduled,
 }
 
 /// What the paths between two hosts give with empty queues.

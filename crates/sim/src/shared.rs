@@ -13,7 +13,8 @@ use crate::merge::{DONE, Merge, follow};
 use crate::packet::{Kind, Packet, Report};
 use crate::plane::shares;
 use crate::series::{PortSample, SwitchSample, Ticks};
-use crate::setup::Setup;
+use crate::setup::{Setup, Ties};
+use crate::ties::SwitchTies;
 
 /// A packet and what it carries.
 #[derive(Clone, Copy, Debug)]
@@ -64,6 +65,7 @@ pub(crate) struct SharedNode {
     others: Vec<OtherEnd>,
     /// Of each port: packets that its link lost by chance.
     losses: Vec<Losses>,
+    ties: Option<Box<SwitchTies>>,
 }
 
 /// What a switch has when none is configured but it must act as one, to report or to control: no limit but its ports'.
@@ -106,6 +108,7 @@ struct Leaving<'a> {
     others: &'a [OtherEnd],
     port_of: &'a [u16],
     salts: Salts,
+    ties: Option<&'a mut SwitchTies>,
 }
 
 impl Outlet<Carried> for Leaving<'_> {
@@ -116,6 +119,10 @@ impl Outlet<Carried> for Leaving<'_> {
         let egress = &mut self.links.egress[link];
         egress.count(packet.size.into(), departure.passage);
         let params = &self.params[egress.params as usize];
+        if let Some(ties) = &mut self.ties {
+            let gone_ps = departure.passage.arrives_ps - params.delay_ps();
+            self.links.since = Some(ties.leaves(departure.port, departure.begins_ps, gone_ps));
+        }
         if let Some(from) = departure.from {
             self.controllers.drained(from, packet.size.into());
         }
@@ -227,8 +234,9 @@ impl SharedNode {
             let local = (link - first_link) as usize;
             (network.port(LinkId(link)).clone(), salts.of(local))
         });
-        let inputs = network.links().iter().filter(|link| link.to == node);
-        let port_of = inputs.map(|link| (link.reverse.0 - out.start) as u16).collect();
+        let inputs = || (0..).map(LinkId).zip(network.links()).filter(|(_, link)| link.to == node);
+        let port_of = inputs().map(|(_, link)| (link.reverse.0 - out.start) as u16).collect();
+        let ties = || SwitchTies::new(inputs().map(|(id, _)| id), out.len(), setup);
         let sampling = setup.series.interval;
         let sampled: Vec<u16> = out
             .clone()
@@ -250,6 +258,7 @@ impl SharedNode {
             node,
             others: out.clone().map(|link| OtherEnd::of(LinkId(link), setup)).collect(),
             losses: vec![Losses::default(); out.len()],
+            ties: (setup.ties == Ties::Scheduled).then(|| Box::new(ties())),
         }
     }
 
@@ -266,6 +275,9 @@ impl SharedNode {
         (first_input, start, end): (usize, u64, u64),
         around: &mut Around,
     ) -> u64 {
+        if self.ties.is_some() {
+            return self.run_by_schedule(tree, winner, (first_input, start, end), around);
+        }
         let mut arrived = 0;
         while winner != DONE {
             self.act_until(around.links.fifos.head(tree.input(winner)) + 1, around);
@@ -283,6 +295,48 @@ impl SharedNode {
                 arrived += 1;
                 let from = usize::from(leaving.port_of[input - first_input]);
                 leaving.on_packet(switch, from, Carried { packet, report }, chooser, setup);
+            }
+        }
+        arrived
+    }
+
+    /// The same where what arrives at one time does so in the order in which it was scheduled.
+    #[cold]
+    fn run_by_schedule(
+        &mut self,
+        tree: &mut impl Merge,
+        mut winner: u64,
+        (first_input, start, end): (usize, u64, u64),
+        around: &mut Around,
+    ) -> u64 {
+        let mut arrived = 0;
+        while winner != DONE {
+            let Some(ties) = &mut self.ties else { return arrived };
+            let mut tied = std::mem::take(&mut ties.tied);
+            let now_ps = around.links.fifos.head(tree.input(winner));
+            while winner != DONE && around.links.fifos.head(tree.input(winner)) == now_ps {
+                let input = tree.input(winner);
+                let since = around.links.fifos.since(input);
+                let (packet, report) = around.links.fifos.pop_with(input);
+                tied.push(ties.arriving(input - first_input, packet, report, since));
+                let head = around.links.fifos.head(input);
+                winner = tree.replace(winner, if head < end { follow(winner, head - start) } else { DONE });
+            }
+            tied.sort_by_key(|it| it.order);
+            for it in tied.drain(..) {
+                arrived += 1;
+                self.act_until(now_ps + 1, around);
+                if let Some(ties) = &mut self.ties {
+                    ties.take(&it);
+                }
+                self.on_packet(
+                    usize::from(self.port_of[it.input]),
+                    Carried { packet: it.packet, report: it.report },
+                    around,
+                );
+            }
+            if let Some(ties) = &mut self.ties {
+                ties.tied = tied;
             }
         }
         arrived
@@ -308,6 +362,7 @@ impl SharedNode {
             others: &self.others,
             port_of: &self.port_of,
             salts: around.salts,
+            ties: self.ties.as_deref_mut(),
         };
         (&mut self.switch, leaving)
     }

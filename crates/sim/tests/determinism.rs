@@ -171,10 +171,12 @@ proptest! {
         case in sharing_case(),
         int in any::<bool>(),
         controlled in any::<bool>(),
+        scheduled in any::<bool>(),
         stop_us in 100..5_000u64,
     ) {
         let mut setup = Setup { stop: Time::from_us(stop_us), ..case.setup };
         setup.host.int = int;
+        setup.ties = if scheduled { sim::Ties::Scheduled } else { sim::Ties::Input };
         setup.network = setup.network.clone().sharing(|network, node| network.nodes()[node.index()].switch.map(|it| Switch { int, ..it }));
         if controlled {
             setup.modules = controllers(&setup, int);

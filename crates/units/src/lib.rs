@@ -20,6 +20,7 @@ mod frac;
 mod math;
 mod mix;
 mod rate;
+mod tick;
 mod time;
 
 pub use bytes::Bytes;
@@ -27,4 +28,5 @@ pub use frac::Frac;
 pub use math::{cube_root, mul_checked, mul_div, mul_saturating, sqrt};
 pub use mix::{below, mix64};
 pub use rate::{Rate, Serializer};
+pub use tick::Tick;
 pub use time::{Span, Time};

@@ -318,7 +318,18 @@ mod tests {
         let routes = Routes::new(&network).unwrap();
         let host = HostConfig::default();
         let series = SeriesConfig::default();
-        Setup { network, routes, flows, host, series, seed: 1, stop, intra_rtt: Span::ZERO, modules: Vec::new() }
+        Setup {
+            network,
+            routes,
+            flows,
+            host,
+            series,
+            seed: 1,
+            stop,
+            intra_rtt: Span::ZERO,
+            modules: Vec::new(),
+            ties: sim::Ties::default(),
+        }
     }
 
     fn flow(src: u32, size: u64, start: Start) -> FlowSpec {

@@ -255,7 +255,7 @@ impl<P: Framed> SharedSwitch<P> {
     fn serve(&mut self, index: usize, class: usize, waiting: Waiting<P>, at_ps: u64, out: &mut impl Outlet<P>) {
         let port = &mut self.ports[index];
         port.in_service_ps = port.params.serializer.time_for(waiting.size);
-        port.idle_at_ps = at_ps + port.in_service_ps;
+        port.idle_at_ps = at_ps + port.params.service_ps(waiting.size);
         let mut marked = waiting.marked;
         if port.params.config.mark_at == MarkAt::Dequeue {
             let at = || Arrival { now_ps: at_ps, ..waiting.item.arrival() };

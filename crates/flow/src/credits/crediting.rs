@@ -4,9 +4,9 @@
 use alloc::collections::VecDeque;
 
 use laws::{Acted, ControlLaw, Notification};
-use units::{Frac, Span, Time};
+use units::{Span, Time};
 
-use super::Jitter;
+use super::Spacing;
 
 /// A credit is held for lost when no data has answered it for so many times the longest round trip: the longest of the
 /// network, or the smoothed one of credits and data where queues of data make that longer.
@@ -16,7 +16,7 @@ const LIFE: u32 = 4;
 #[derive(Debug)]
 pub struct Crediting<L> {
     law: L,
-    jitter: Jitter,
+    spacing: Spacing,
     stops_at_demand: bool,
     active: bool,
     next: Time,
@@ -39,11 +39,11 @@ pub struct Crediting<L> {
 
 impl<L: ControlLaw> Crediting<L> {
     /// A flow of which nothing has come, with the base round trip of its path and the longest of the network, waits of
-    /// credits in their queues included; `salt` makes its jitter another than that of other flows.
-    pub fn new(law: L, jitter: Frac, stops_at_demand: bool, base_rtt: Span, longest: Span, salt: u64) -> Self {
+    /// credits in their queues included.
+    pub fn new(law: L, spacing: Spacing, stops_at_demand: bool, base_rtt: Span, longest: Span) -> Self {
         Self {
             law,
-            jitter: Jitter { most: jitter, salt },
+            spacing,
             stops_at_demand,
             active: false,
             next: Time::NEVER,
@@ -139,7 +139,7 @@ impl<L: ControlLaw> Crediting<L> {
         if self.stops_at_demand && self.left == 0 {
             self.stop();
         } else {
-            self.next = now + self.jitter.gap(self.law.credit_rate(), number);
+            self.next = now + self.spacing.gap(self.law.credit_rate(), number);
         }
         Some(number)
     }

@@ -2,7 +2,7 @@
 //! 2020; `FlashPass` §III-C). What leaves so is dropped before scheduled data, and a probe behind the last of it finds out
 //! what was.
 
-use units::{Bytes, Rate, Time};
+use units::{Bytes, Time};
 
 use super::CreditConfig;
 
@@ -24,9 +24,9 @@ impl Early {
     }
 
     /// A packet of `size` bytes on the wire leaves.
-    pub(super) fn on_sent(&mut self, now: Time, size: u32, line_rate: Rate) {
+    pub(super) fn on_sent(&mut self, now: Time, size: u32, config: &CreditConfig) {
         self.has_sent = true;
-        self.next = now + line_rate.time_for(Bytes::new(size.into()));
+        self.next = now + config.tick.time_for(config.line_rate, Bytes::new(size.into()));
     }
 
     /// A credit has come.

@@ -6,7 +6,7 @@ use alloc::collections::VecDeque;
 use laws::credits::OverProvisioning;
 use units::{Rate, Span, Time};
 
-use super::{CreditConfig, Echo, Jitter};
+use super::{CreditConfig, Echo, Spacing};
 
 /// A round of emulation packets that is over: how many, how many came back, how long it took.
 pub(super) type Round = (u64, u64, Span);
@@ -24,7 +24,7 @@ pub(super) struct Emulation {
     wait: Option<Span>,
     /// After this time an emulation packet is not waited for any more.
     given_up: Span,
-    jitter: Jitter,
+    spacing: Spacing,
     over_provisioning: Option<OverProvisioning>,
     next: Time,
     /// The next one's number.
@@ -48,14 +48,14 @@ impl Emulation {
     pub(super) fn new(
         config: &CreditConfig,
         over_provisioning: Option<OverProvisioning>,
-        jitter: Jitter,
+        spacing: Spacing,
         now: Time,
     ) -> Self {
         let (wait, longest) = (config.wait(), config.longest);
         Self {
             wait,
             given_up: wait.unwrap_or(longest).max(longest),
-            jitter,
+            spacing,
             over_provisioning,
             next: now,
             number: 0,
@@ -93,7 +93,7 @@ impl Emulation {
         self.number += 1;
         self.out.push_back(Out { left: now, expendable });
         self.ordinary += u64::from(!expendable);
-        self.next = now + self.jitter.gap(rate, number);
+        self.next = now + self.spacing.gap(rate, number);
         (number, expendable)
     }
 

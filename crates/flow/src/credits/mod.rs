@@ -17,7 +17,7 @@ use alloc::collections::VecDeque;
 use laws::credits::CREDIT_SIZE;
 use laws::credits::{Credits, Driver, Wait};
 use laws::{ControlLaw, Notification};
-use units::{Bytes, Frac, Rate, Span, Time, mix64, mul_div};
+use units::{Bytes, Frac, Rate, Span, Tick, Time, mix64, mul_div};
 
 pub use crediting::Crediting;
 pub use echoing::{Echo, Echoing};
@@ -42,6 +42,8 @@ pub struct CreditConfig {
     pub mss: u32,
     /// Header of a data packet.
     pub header: u32,
+    /// The time between two credits, or two packets of the early start, is a whole multiple of this.
+    pub tick: Tick,
     /// What makes the flow's jitter another than that of other flows.
     pub salt: u64,
 }
@@ -57,20 +59,25 @@ impl CreditConfig {
     }
 }
 
-/// How unevenly credits are spaced, so that flows of one rate do not fall in step and one of them finds every queue full.
+/// How credits are spaced: unevenly, so that flows of one rate do not fall in step and one of them finds every queue full.
 #[derive(Clone, Copy, Debug)]
-struct Jitter {
-    most: Frac,
-    salt: u64,
+pub struct Spacing {
+    /// The largest part of an even pace that one gap is longer or shorter.
+    pub jitter: Frac,
+    /// Gaps are whole multiples of this, and at least one.
+    pub tick: Tick,
+    /// What makes the flow's jitter another than that of other flows.
+    pub salt: u64,
 }
 
-impl Jitter {
-    /// The time from credit `number` to the next one: that of an even pace times a number between 1 - most and 1 + most.
+impl Spacing {
+    /// The time from credit `number` to the next one: that of an even pace times a number between 1 - jitter and 1 + jitter.
     fn gap(self, rate: Rate, number: u32) -> Span {
         let even = rate.time_for(Bytes::new(CREDIT_SIZE.into()));
         let chance = Frac::from_bits(mix64(self.salt ^ u64::from(number)) >> 32);
-        let factor = self.most.complement() + self.most * chance + self.most * chance;
-        Span::from_ps(mul_div(even.unsigned_ps(), factor.bits(), Frac::ONE.bits()).max(1).cast_signed())
+        let factor = self.jitter.complement() + self.jitter * chance + self.jitter * chance;
+        let gap = Span::from_ps(mul_div(even.unsigned_ps(), factor.bits(), Frac::ONE.bits()).cast_signed());
+        self.tick.floor(gap).max(self.tick.span()).max(Span::from_ps(1))
     }
 }
 
@@ -169,7 +176,7 @@ impl Scheduled {
             Driver::Sender { over_provisioning, jitter, .. } => Side::Emulates(Emulation::new(
                 &config,
                 over_provisioning,
-                Jitter { most: jitter, salt: config.salt },
+                Spacing { jitter, tick: config.tick, salt: config.salt },
                 now,
             )),
             Driver::Receiver { retry, stops_ahead, .. } => Side::Asks(Requests::new(retry, stops_ahead, now)),
@@ -245,7 +252,7 @@ impl Scheduled {
         };
         let segment = sender.send(now);
         if let (None, Some(early)) = (credit, &mut self.early) {
-            early.on_sent(now, segment.bytes + self.config.header, self.config.line_rate);
+            early.on_sent(now, segment.bytes + self.config.header, &self.config);
             self.stats.unscheduled += 1;
         }
         Scheduling { segment, credit }

@@ -24,12 +24,14 @@ fn flow(kind: Kind, packets: u64, settings: &[(&str, Setting)]) -> (Scheduled, S
         line_rate: PATH.line_rate,
         mss: 1_460,
         header: 78,
+        tick: Tick::NONE,
         salt: 7,
     };
     let sender = Sender::new(FlowConfig::new(Bytes::new(packets * 1_460), 1_460, PATH.base_rtt), law, Time::ZERO);
     (Scheduled::new(config, Time::ZERO), sender)
 }
 
+const SPACING: Spacing = Spacing { jitter: Frac::ZERO, tick: Tick::NONE, salt: 7 };
 const EVEN: (&str, Setting) = ("jitter", Setting::Fraction(Frac::ZERO));
 const LATE_START: (&str, Setting) = ("early_start", Setting::Switch(false));
 
@@ -224,7 +226,7 @@ fn echoes_are_batched_while_there_is_time() {
 #[test]
 fn a_receiver_paces_credits_and_counts_gaps() {
     let law = build(Kind::ExpressPass, &PATH, &[]).unwrap();
-    let mut crediting = Crediting::new(law, Frac::ZERO, true, PATH.base_rtt, PATH.base_rtt, 7);
+    let mut crediting = Crediting::new(law, SPACING, true, PATH.base_rtt, PATH.base_rtt);
     assert_eq!(crediting.next_action(), Time::NEVER);
     crediting.on_request(Time::from_us(500), 1_000);
     let mut times = Vec::new();
@@ -252,7 +254,7 @@ fn a_receiver_paces_credits_and_counts_gaps() {
 #[test]
 fn credits_without_an_answer_are_given_up() {
     let law = build(Kind::ExpressPass, &PATH, &[]).unwrap();
-    let mut crediting = Crediting::new(law, Frac::ZERO, false, PATH.base_rtt, Span::from_us(1_200), 7);
+    let mut crediting = Crediting::new(law, SPACING, false, PATH.base_rtt, Span::from_us(1_200));
     crediting.on_request(Time::ZERO, 1_000_000);
     let mut until = |end: Time, answers: bool| {
         let before = crediting.stats().0;

@@ -1,6 +1,6 @@
 //! What a host decides about a flow before it starts.
 
-use units::{Bytes, Span};
+use units::{Bytes, Span, Tick};
 
 use crate::blocks::{Blocks, Code};
 use crate::noise::Noise;
@@ -32,6 +32,8 @@ pub struct FlowConfig {
     /// Whether packets that left late, held back by window or card, are made up for: pacing counts from when they could
     /// have left. If not, it counts from when they left.
     pub catches_up: bool,
+    /// The time between two paced packets is a whole multiple of this.
+    pub tick: Tick,
     /// Erasure coding; none: every packet is needed. Only with [`Recovery::Selective`].
     pub coding: Option<SenderCoding>,
     /// Which paths its packets take.
@@ -46,7 +48,7 @@ pub struct FlowConfig {
 
 impl FlowConfig {
     /// A flow over one path with nothing special: a tolerance of a quarter of the base round trip, timeouts from two of them
-    /// to 4 s that cut, selective recovery, payload alone paced and late packets made up for; no coding, no noise.
+    /// to 4 s that cut, selective recovery, payload alone paced and late packets made up for; no ticks, no coding, no noise.
     pub const fn new(size: Bytes, mss: u32, base_rtt: Span) -> Self {
         Self {
             size,
@@ -60,6 +62,7 @@ impl FlowConfig {
             paced_header: 0,
             overshoots: false,
             catches_up: true,
+            tick: Tick::NONE,
             coding: None,
             paths: PathChoice::PerFlow,
             seed: 1,

@@ -271,6 +271,11 @@ impl<L: ControlLaw> Sender<L> {
         self.rtt.smoothed()
     }
 
+    /// When the next packet may leave by its pace, whatever the window says.
+    pub fn next_send(&self) -> Time {
+        self.next_send
+    }
+
     /// Whether a packet may leave at `now`.
     #[inline]
     pub fn poll(&mut self, now: Time) -> SendState {
@@ -366,7 +371,7 @@ impl<L: ControlLaw> Sender<L> {
 
         let permit = self.permit;
         if permit.pacing != Rate::MAX {
-            let gap = permit.pacing.time_for(Bytes::new(u64::from(bytes + self.config.paced_header)));
+            let gap = self.gap(permit.pacing, bytes);
             // A packet that the network card held back does not slow the ones behind it.
             let from = if self.config.catches_up { self.next_send } else { now };
             self.next_send = (from + gap).max(now);
@@ -532,9 +537,14 @@ impl<L: ControlLaw> Sender<L> {
     /// Paces the next packet from the last one as if that had left at the new rate.
     #[inline(never)]
     fn retime(&mut self, pacing: Rate) {
-        let last = Bytes::new(u64::from(self.last_sent + self.config.paced_header));
-        let gap = |rate: Rate| if rate == Rate::MAX { Span::ZERO } else { rate.time_for(last) };
+        let gap = |rate: Rate| if rate == Rate::MAX { Span::ZERO } else { self.gap(rate, self.last_sent) };
         self.next_send = self.next_send.saturating_add(gap(pacing) - gap(self.permit.pacing));
+    }
+
+    /// From a packet of so much payload to the next one.
+    #[inline(always)]
+    fn gap(&self, rate: Rate, bytes: u32) -> Span {
+        self.config.tick.time_for(rate, Bytes::new(u64::from(bytes + self.config.paced_header)))
     }
 
     /// Once every byte has come, the flow is done, though some acknowledgements are still away or lost.

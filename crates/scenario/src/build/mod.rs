@@ -12,8 +12,8 @@ mod switches;
 use ::laws::catalog::{Kind, Value as LawValue};
 use fabric::{LinkClass, Network, PortParams, Routes};
 use flow::Blocks;
-use sim::{FlowId, FlowSpec, HostConfig, Setup, Start};
-use units::{Span, Time};
+use sim::{FlowId, FlowSpec, HostConfig, Setup, Start, Ties};
+use units::{Bytes, Span, Time};
 
 pub use laws::{FlowClass, LawPlan};
 pub use report::{ClassLoad, CodingLine, Report};
@@ -21,7 +21,7 @@ pub use survey::RttRange;
 pub use switches::SwitchLine;
 
 use crate::Error;
-use crate::config::{Host, Scheme};
+use crate::config::{Config, Host, Scheme};
 use crate::error::Fault;
 use crate::run::Run;
 use crate::traffic::{DraftStart, Ground, make};
@@ -70,7 +70,7 @@ impl Run {
         let coding_scope = coding.as_ref().map_or("", |it| it.scope.name());
         let sharing = Sharing::new(config, scheme)?;
         credits::check(scheme, &host, sharing.is_some())?;
-        let mut host = host.config(int);
+        let mut host = HostConfig { tick: config.clock.tick(), ..host.config(int) };
         let sends_credits = scheme.credit_law().is_some();
         let queue = config.port.credit_queue(scheme.port.as_ref()).config(host.mss + host.header, sends_credits)?;
         let topology = |error: fabric::NetworkError| Fault::new(config.topology.origin, error.to_string());
@@ -80,6 +80,7 @@ impl Run {
         };
         // Round trips do not hang on buffers, but buffers may hang on round trips.
         let bare = network(Span::ZERO)?;
+        ticks_fit(config, &bare, host.mss + host.header)?;
         let routes = Routes::new(&bare).map_err(topology)?;
         let survey = Survey::new(&bare, &routes, &host);
         let longest =
@@ -204,6 +205,7 @@ impl Run {
             seed: config.seed,
             stop: Time::from_ps(config.stop.unsigned_ps()),
             intra_rtt,
+            ties: if config.clock.by_schedule() { Ties::Scheduled } else { Ties::Input },
         };
         (report.path, report.coding) = (setup.host.path, CodingLine::new(&setup));
         if setup.host.coding.is_some() && report.coding.is_none() {
@@ -211,6 +213,19 @@ impl Run {
         }
         Ok(BuiltRun { setup, laws, classes, traffic, requests, collectives, warnings, report })
     }
+}
+
+/// Refuses a clock whose ticks are longer than a packet: a port would send for ever at one time.
+fn ticks_fit(config: &Config, network: &Network, packet: u32) -> Result<(), Fault> {
+    let rates = network.params().iter().map(|port| port.config().rate);
+    let Some(fastest) = rates.max() else { return Ok(()) };
+    let service = fastest.time_for(Bytes::new(packet.into()));
+    let tick = config.clock.tick();
+    if tick.is_none() || !tick.time_for(fastest, Bytes::new(packet.into())).is_zero() {
+        return Ok(());
+    }
+    let what = format!("a packet of {packet} B lasts {service} at {fastest}, not over a tick of {}", tick.span());
+    Err(Fault::new(config.clock.tick.origin, what).label(format!("expected under {service}")))
 }
 
 /// On-Ramp's threshold under the delay of an empty path.

@@ -64,12 +64,13 @@ impl Parts<'_> {
         delay: Span,
     ) -> Result<PortConfig, Fault> {
         let settings = self.config.port.settings(class, self.scheme.port.as_ref()).with(patch);
-        Ok(PortConfig { credits: self.credits, ..settings.config(&self.cable(rate, delay))? })
+        let port = settings.config(&self.cable(rate, delay))?;
+        Ok(PortConfig { credits: self.credits, tick: self.config.clock.tick(), ..port })
     }
 
     /// A host's own port.
     fn nic(&self, rate: Rate, delay: Span) -> PortConfig {
-        PortConfig { credits: self.credits, ..Host::nic(rate, delay) }
+        PortConfig { credits: self.credits, tick: self.config.clock.tick(), ..Host::nic(rate, delay) }
     }
 
     /// Puts SWING's relays into the long hauls.
@@ -134,7 +135,15 @@ impl Parts<'_> {
         let host = &self.config.host;
         let data = host.payload.get() + *host.header;
         let ack = u32::from(host.ack_size.get());
-        rates.iter().map(|&rate| Serializer::new(rate)).map(|port| port.time_for(data) + port.time_for(ack)).sum()
+        let tick = self.config.clock.tick();
+        let one = |rate, size| {
+            if tick.is_none() {
+                Serializer::new(rate).time_for(size)
+            } else {
+                tick.time_for(rate, Bytes::new(size.into())).unsigned_ps()
+            }
+        };
+        rates.iter().map(|&rate| one(rate, data) + one(rate, ack)).sum()
     }
 
     fn fat_trees(&self, it: &FatTrees) -> Result<Builder, Fault> {

@@ -5,7 +5,7 @@ use std::num::{NonZeroU8, NonZeroU16, NonZeroU32};
 use fabric::PortConfig;
 use flow::Recovery;
 use sim::{Clocks, Cnp, HostConfig, OnRampConfig};
-use units::{Bytes, Span};
+use units::{Bytes, Span, Tick};
 
 use super::{Auto, CodingTable, OffOr, Paths};
 use crate::decode::{At, table, words};
@@ -313,6 +313,7 @@ impl Host {
             reordering: self.reordering.value(),
             rto_min: self.rto_min.value(),
             rto_max: self.rto_max,
+            tick: Tick::NONE,
             timeouts_cut: self.timeouts_cut,
             recovery: self.recovery(),
             pace_headers: self.pace == PaceWord::Wire,

@@ -1,6 +1,7 @@
 //! What a scenario file says, as types: each table is one definition with its defaults and its documentation.
 
 mod choice;
+mod clock;
 mod coding;
 mod credit;
 mod failure;
@@ -24,6 +25,7 @@ use crate::error::Fault;
 use crate::tree::Node;
 
 pub use choice::{Auto, OffOr};
+pub use clock::{Clock, TiesWord, WholeWord};
 pub use coding::{CodingTable, NackWord, ResendWord};
 pub use credit::{CreditChoice, CreditQueueTable};
 pub use failure::{BurstTable, Failure};
@@ -67,6 +69,8 @@ table! {
         seed: u64 = 1;
         /// The simulated time at which the run ends even if flows are left.
         stop: At<Span> = At::default_of(Span::from_s(10));
+        /// How simulated time is counted; without it, exactly.
+        clock: Clock = crate::decode::Field::decode(&Node::empty_table())?;
         /// Hosts, switches and links.
         topology: At<Topology>;
         /// The ports of switches.
@@ -116,6 +120,7 @@ impl Config {
                 Fault::new(self.stop.origin, "the run would end before it began").label("expected a time over zero")
             );
         }
+        self.clock.check(self.switch.is_some())?;
         if self.schemes.is_empty() {
             return Err(Fault::new(self.schemes.origin, "no schemes: nothing to run")
                 .help("add a table such as [schemes.uno] with law = \"unocc\""));

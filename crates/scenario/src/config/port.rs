@@ -2,7 +2,7 @@
 
 use fabric::{InService, LinkClass, MarkAt, PortConfig};
 use serde_json::{Value as Json, json};
-use units::{Bytes, Frac, Rate, Span};
+use units::{Bytes, Frac, Rate, Span, Tick};
 
 use super::choice::OffOr;
 use super::credit::CreditChoice;
@@ -636,6 +636,7 @@ impl PortSettings {
             bursts: self.loss_bursts.as_ref().map(BurstTable::bursts).transpose()?,
             gate: gate(self.off, self.resume, self.headroom, cable)?,
             credits: None,
+            tick: Tick::NONE,
         })
     }
 }

@@ -43,6 +43,7 @@ pub(crate) fn permutation(control_priority: bool) -> Setup {
         stop: Time::from_ms(100),
         intra_rtt: Span::from_us(14),
         modules: Vec::new(),
+        ties: sim::Ties::default(),
     }
 }
 

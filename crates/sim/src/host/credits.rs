@@ -10,7 +10,7 @@ use std::collections::BinaryHeap;
 use fabric::{CreditGate, CreditParams, Offered};
 use flow::Segment;
 use flow::Sender;
-use flow::credits::{CreditStats, Crediting, Echo, Echoing, Scheduled, Signal};
+use flow::credits::{CreditStats, Crediting, Echo, Echoing, Scheduled, Signal, Spacing};
 use laws::credits::{CREDIT_SIZE, Driver};
 use laws::{Acted, ControlLaw, Path};
 use units::{Span, Time};
@@ -455,8 +455,8 @@ fn answering_part<L: ControlLaw, F: Fn(&FlowSpec, &Path) -> L>(
     };
     match config.credits.driver {
         Driver::Receiver { jitter, stops_at_demand, .. } => {
-            let (longest, salt) = (config.longest, config.salt);
-            Part::Credits(Crediting::new(law, jitter, stops_at_demand, path.base_rtt, longest, salt))
+            let spacing = Spacing { jitter, tick: config.tick, salt: config.salt };
+            Part::Credits(Crediting::new(law, spacing, stops_at_demand, path.base_rtt, config.longest))
         }
         Driver::Sender { batches, .. } => Part::Echoes(Echoing::new(config.wait().filter(|_| batches))),
     }

@@ -285,6 +285,18 @@ impl<L: ControlLaw> Hosts<L> {
         send.min(it.alarm_ps)
     }
 
+    /// When the first of a host's starts and timers is due; `u64::MAX` if never.
+    pub(crate) fn alarm_ps(&self, host: usize) -> u64 {
+        self.states[host].alarm_ps
+    }
+
+    /// When a flow that is open here and has something left to send may send next by its pace.
+    pub(crate) fn paced_ps(&mut self, flow: u32) -> Option<u64> {
+        let slot = *self.sender_of.get(flow as usize)?;
+        let active = self.senders.get_mut(slot as usize)?.as_mut()?;
+        active.sender.next_bytes().map(|_| active.sender.next_send().ps())
+    }
+
     /// A packet arrives at a host.
     #[inline]
     pub fn on_packet<F: Fn(&FlowSpec, &Path) -> L>(

@@ -47,6 +47,7 @@ pub(super) fn flow_config(setup: &Setup, spec: &FlowSpec, number: u32, credited:
         paced_header: if host.pace_headers { host.header } else { 0 },
         overshoots: host.overshoots,
         catches_up: host.catches_up,
+        tick: host.tick,
         coding: host.coding.filter(|_| spec.coded).map(|coding| SenderCoding {
             code: coding.code,
             eager: coding.eager,
@@ -72,6 +73,7 @@ pub(super) fn credit_config(setup: &Setup, flow: u32, path: &Path, credits: Cred
         line_rate: path.line_rate,
         mss: setup.host.mss,
         header: setup.host.header,
+        tick: setup.host.tick,
         salt: mix64(setup.seed ^ mix64(u64::from(flow) ^ 0x4352_4544_4954)),
     }
 }

@@ -42,6 +42,7 @@ pub(crate) fn setup(network: Network, flows: Vec<FlowSpec>, stop: Time) -> Setup
         stop,
         intra_rtt: Span::from_us(14),
         modules: Vec::new(),
+        ties: sim::Ties::default(),
     };
     setup.intra_rtt = setup.flows.iter().map(|f| setup.paths(f.src, f.dst, setup.host.mss).base_rtt).min().unwrap();
     setup

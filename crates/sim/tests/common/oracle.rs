@@ -5,7 +5,9 @@
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 
-use fabric::{Arrival, CreditQueue, InService, LinkId, Losses, MarkAt, Marker, NodeId, NodeKind, path_hash};
+use fabric::{
+    Arrival, CreditQueue, InService, LinkId, Losses, MarkAt, Marker, NodeId, NodeKind, PortConfig, path_hash,
+};
 use laws::{ControlLaw, Path};
 use sim::host::{Context, Hosts, Wire};
 use sim::{FlowOutcome, FlowSpec, LinkOutcome, Packet, Setup, SwitchOutcome};
@@ -77,7 +79,7 @@ pub(crate) struct Oracle<'a, L, F> {
 
 struct Card<'b> {
     idle_at: u64,
-    serializer: Serializer,
+    config: &'b PortConfig,
     sent: &'b mut Vec<Packet>,
 }
 
@@ -86,7 +88,7 @@ impl Wire for Card<'_> {
         self.idle_at
     }
     fn transmit(&mut self, packet: Packet) {
-        self.idle_at = self.idle_at.max(packet.time_ps) + self.serializer.time_for(packet.size.into());
+        self.idle_at = self.idle_at.max(packet.time_ps) + lasts(self.config, packet.size.into());
         self.sent.push(packet);
     }
 }
@@ -213,8 +215,8 @@ impl<'a, L: ControlLaw, F: Fn(&FlowSpec, &Path) -> L> Oracle<'a, L, F> {
     /// When everything that a host's card holds will have left.
     fn idle_at(&self, up: LinkId) -> u64 {
         let port = &self.ports[up.index()];
-        let serializer = Serializer::new(self.setup.network.port(up).config().rate);
-        let waiting: u64 = port.data.iter().map(|(packet, ..)| serializer.time_for(packet.size.into())).sum();
+        let config = self.setup.network.port(up).config();
+        let waiting: u64 = port.data.iter().map(|(packet, ..)| lasts(config, packet.size.into())).sum();
         port.service_ends + waiting
     }
 
@@ -224,9 +226,9 @@ impl<'a, L: ControlLaw, F: Fn(&FlowSpec, &Path) -> L> Oracle<'a, L, F> {
         if self.hosts.next_ps(host as usize, idle_at) != now {
             return;
         }
-        let serializer = Serializer::new(self.setup.network.port(up).config().rate);
+        let config = self.setup.network.port(up).config();
         let mut sent = Vec::new();
-        self.hosts.on_local(host as usize, now, &self.context, &mut Card { idle_at, serializer, sent: &mut sent });
+        self.hosts.on_local(host as usize, now, &self.context, &mut Card { idle_at, config, sent: &mut sent });
         self.after_host(host, up, sent);
     }
 
@@ -247,14 +249,14 @@ impl<'a, L: ControlLaw, F: Fn(&FlowSpec, &Path) -> L> Oracle<'a, L, F> {
         if let NodeKind::Host(host) = self.setup.network.nodes()[to.index()].kind {
             let up = self.setup.network.uplink(host);
             let idle_at = self.idle_at(up);
-            let serializer = Serializer::new(self.setup.network.port(up).config().rate);
+            let config = self.setup.network.port(up).config();
             let mut sent = Vec::new();
             self.hosts.on_packet(
                 host.index(),
                 &packet,
                 sim::Report::NONE,
                 &self.context,
-                &mut Card { idle_at, serializer, sent: &mut sent },
+                &mut Card { idle_at, config, sent: &mut sent },
             );
             self.after_host(host.0, up, sent);
             return;
@@ -281,7 +283,11 @@ impl<'a, L: ControlLaw, F: Fn(&FlowSpec, &Path) -> L> Oracle<'a, L, F> {
             NodeKind::Host(_)
         );
         let serializer = Serializer::new(config.rate);
-        let service = |packet: &Packet| serializer.time_for(packet.size.into());
+        // What waits at a card counts as long as it will last, what waits at a switch by its bytes.
+        let service = |packet: &Packet| {
+            let size = packet.size.into();
+            if is_nic { lasts(config, size) } else { serializer.time_for(size) }
+        };
         let salt = salt(self.setup, link);
         let port = &mut self.ports[link.index()];
         let now = arrival.now_ps;
@@ -353,7 +359,9 @@ impl<'a, L: ControlLaw, F: Fn(&FlowSpec, &Path) -> L> Oracle<'a, L, F> {
         } else {
             port.data.push_back(entry);
         }
-        port.max_backlog = port.max_backlog.max(waiting + remainder + service(&packet));
+        // A packet that is served at once counts by what is left of its service.
+        let own = if port.in_service.is_some() { service(&packet) } else { lasts(config, packet.size.into()) };
+        port.max_backlog = port.max_backlog.max(waiting + remainder + own);
         // A credit whose tokens are there at this very time comes after what arrives at it.
         if port.in_service.is_none() {
             self.serve_other(link, now);
@@ -394,7 +402,7 @@ impl<'a, L: ControlLaw, F: Fn(&FlowSpec, &Path) -> L> Oracle<'a, L, F> {
             count(&mut port.counters, &packet, marked);
             port.losses.loses(self.setup.network.port(link), salt, &packet.arrival())
         });
-        port.service_ends = now + serializer.time_for(packet.size.into());
+        port.service_ends = now + lasts(&config, packet.size.into());
         packet.mark(marked);
         port.in_service = Some(packet);
         let ends = port.service_ends;
@@ -408,7 +416,7 @@ impl<'a, L: ControlLaw, F: Fn(&FlowSpec, &Path) -> L> Oracle<'a, L, F> {
         let mut ends = port.service_ends;
         let mut cut_off = 0;
         for (packet, _, lost) in port.data.iter().filter(|_| params.config().is_plain()) {
-            ends += Serializer::new(params.config().rate).time_for(packet.size.into());
+            ends += lasts(params.config(), packet.size.into());
             let mut leaves = *packet;
             leaves.time_ps = ends + params.config().delay.unsigned_ps();
             cut_off += u64::from(*lost == Some(false) && cut(self.setup, link, &leaves, ends));
@@ -449,9 +457,10 @@ impl<'a, L: ControlLaw, F: Fn(&FlowSpec, &Path) -> L> Oracle<'a, L, F> {
         port.credits.pop_front();
         let lost = port.losses.loses(params, salt, &first.arrival());
         count(&mut port.counters, &first, false);
-        port.service_ends = now + service;
+        let ends = now + lasts(params.config(), first.size.into());
+        port.service_ends = ends;
         port.in_service = Some(first);
-        self.leave(link, first, now + service, lost);
+        self.leave(link, first, ends, lost);
         true
     }
 
@@ -485,6 +494,17 @@ pub(crate) fn draw(salt: u64, arrival: &Arrival) -> u64 {
 
 fn bucket_ps(queue: &CreditQueue, serializer: Serializer) -> u64 {
     of_link(queue, serializer.long_time_for(queue.burst))
+}
+
+/// How long a packet's service lasts: whole ticks, where there are any, of what its bytes take.
+pub(crate) fn lasts(config: &PortConfig, size: u32) -> u64 {
+    if config.tick.is_none() {
+        return Serializer::new(config.rate).time_for(size);
+    }
+    let tick = config.tick.span().ps() as u128;
+    // A time that is a whole number of short ticks counts as less.
+    let all = u128::from(size) * 8_000_000_000_000 - u128::from(config.tick.is_short());
+    (all / (u128::from(config.rate.bps()) * tick) * tick) as u64
 }
 
 pub(crate) fn buffer_ps(buffer: Bytes, serializer: Serializer) -> u64 {

@@ -11,7 +11,7 @@ use flow::{Code, PathChoice, Plb, Recovery, UnoLb};
 use laws::catalog::Kind;
 use proptest::prelude::*;
 use sim::{Coding, FlowId, FlowSpec, HostConfig, SeriesConfig, Setup, Start};
-use units::{Bytes, Frac, Rate, Span, Time};
+use units::{Bytes, Frac, Rate, Span, Tick, Time};
 
 /// A random run and the law that all its flows use.
 #[derive(Clone, Debug)]
@@ -82,10 +82,16 @@ fn network(
 ) -> impl Strategy<Value = Network> {
     let delay = || prop_oneof![Just(1_000_000i64), 1..3_000_000i64, 20_000_000..200_000_000i64];
     let delays = (delay(), delay(), delay());
-    (port(buffer.clone(), gate.clone(), credits.clone()), port(buffer, gate, credits), 0..4u8, delays, 1..5usize)
-        .prop_map(|(port, bottleneck, which, (nic, inside, haul), hosts)| {
-            let nic = PortConfig { credits: port.credits, ..PortConfig::new(Rate::from_gbps(10), Span::from_ps(nic)) };
-            let port = PortConfig { delay: Span::from_ps(inside), ..port };
+    // Exact; whole nanoseconds; and steps longer than an acknowledgement lasts.
+    let tick = |ns, short| Just(Tick::new(Span::from_ns(ns), short));
+    let ticks = prop_oneof![3 => Just(Tick::NONE), 1 => tick(1, false), 1 => tick(1, true), 1 => tick(100, true)];
+    let ports = (port(buffer.clone(), gate.clone(), credits.clone()), port(buffer, gate, credits));
+    (ports, 0..4u8, delays, 1..5usize, ticks).prop_map(
+        |((port, bottleneck), which, (nic, inside, haul), hosts, tick)| {
+            let nic = PortConfig::new(Rate::from_gbps(10), Span::from_ps(nic));
+            let nic = PortConfig { credits: port.credits, tick, ..nic };
+            let port = PortConfig { delay: Span::from_ps(inside), tick, ..port };
+            let bottleneck = PortConfig { tick, ..bottleneck };
             let haul = Span::from_ps(haul);
             match which {
                 0 => single_switch(&SingleSwitch { hosts: vec![(nic, port); hosts + 1] }).unwrap(),
@@ -107,7 +113,8 @@ fn network(
                     FatTrees { k: 2, hosts_per_edge: 2, nic, border_links_per_core: 2, inter, ..trees }.build().unwrap()
                 }
             }
-        })
+        },
+    )
 }
 
 fn path() -> impl Strategy<Value = PathChoice> {
@@ -198,6 +205,7 @@ pub(crate) fn case_with(
                 timeouts_cut,
                 path,
                 coding,
+                tick: network.params()[0].config().tick,
                 rto_max: Span::from_ms(50),
                 ..HostConfig::default()
             };
@@ -213,6 +221,7 @@ pub(crate) fn case_with(
                 stop,
                 intra_rtt: Span::from_us(14),
                 modules: Vec::new(),
+                ties: sim::Ties::default(),
             };
             let kind = Kind::ALL[kind];
             if kind.sends_credits() {

@@ -7,7 +7,7 @@ use fabric::{Arrival, CLASSES, InService, Limit, LinkId, Losses, MarkAt, NodeId,
 use sim::{Kind, LinkOutcome, Packet, Setup, SwitchOutcome};
 use units::{Bytes, Serializer, Span};
 
-use super::oracle::{PHANTOM, buffer_ps, count, draw, marker, salt};
+use super::oracle::{PHANTOM, buffer_ps, count, draw, lasts, marker, salt};
 
 /// A packet that waits.
 struct Lying {
@@ -21,7 +21,7 @@ struct Lying {
 struct Port {
     queues: [VecDeque<Lying>; CLASSES],
     busy_until: u64,
-    /// How long the packet takes that was served last.
+    /// How long the packet takes that was served last, by its bytes.
     serving: u64,
     /// The data class that was served last.
     turn: usize,
@@ -78,6 +78,7 @@ impl<'a> SlowSwitch<'a> {
         self.setup.network.port(self.link(port)).config()
     }
 
+    /// How long a packet counts where it waits.
     fn service(&self, port: usize, packet: &Packet) -> u64 {
         Serializer::new(self.port_config(port).rate).time_for(packet.size.into())
     }
@@ -320,11 +321,11 @@ impl<'a> SlowSwitch<'a> {
             }
             marked &= at.ecn_capable;
         }
-        let service = self.service(port, &packet);
+        let (serving, service) = (self.service(port, &packet), lasts(config, packet.size.into()));
         let params = self.setup.network.port(link);
         let it = &mut self.ports[port];
         let lost = !packet.is_frame() && it.losses.loses(params, salt, &came);
-        (it.busy_until, it.serving) = (now + service, service);
+        (it.busy_until, it.serving) = (now + service, serving);
         if class > 0 {
             it.turn = class;
         }

@@ -63,7 +63,7 @@ pub(super) fn read(
         notes.push("flows' ports are left out: paths are chosen by another hash than the simulator's".into());
     }
     let mut flows = Vec::with_capacity(lines.len());
-    let mut finer = false;
+    let mut early = 0u64;
     for (src, dst, line) in lines {
         let group = parsed::<u32>(line[2], "a priority group")?;
         let size = parsed::<u64>(line[size_at], "a size")?;
@@ -71,22 +71,48 @@ pub(super) fn read(
         if bytes == 0 || bytes > 1 << 44 {
             return Err(Fault::new(line[size_at].1, format!("a flow of {bytes} B")).label("expected 1 B to 16 TiB"));
         }
-        let start = parsed::<Decimal>(line[start_at], "a start in seconds")?;
-        let ps = start.of(1_000_000_000_000);
-        finer |= Decimal::new(ps.min(1 << 62), 12) != start;
-        let start = i64::try_from(ps).ok().filter(|&ps| ps <= 1_000_000_000_000_000_000).map(Span::from_ps);
-        let start = start.ok_or_else(|| Fault::new(line[start_at].1, "a start beyond 10^6 s").label("too late"))?;
+        let exact = parsed::<Decimal>(line[start_at], "a start in seconds")?;
+        if exact.of(1) > 1_000_000 {
+            return Err(Fault::new(line[start_at].1, "a start beyond 10^6 s").label("too late"));
+        }
+        let start = as_read(parsed(line[start_at], "a start in seconds")?);
+        early += u64::from(Decimal::new(start.unsigned_ps(), 12) != exact);
         flows.push(Flow { src, dst, group, bytes, start });
     }
-    if finer {
-        notes.push("fractions of picoseconds in starts are cut off".into());
+    if early > 0 {
+        notes.push(format!(
+            "{early} flows start up to a nanosecond earlier than the file says, as there: starts are cut to whole nanoseconds, \
+             after a double has been cut to what 64 binary places hold"
+        ));
     }
-    notes.push("starts are exact; the simulator's may be a nanosecond early, because it reads them as doubles".into());
     Ok(flows)
+}
+
+/// A time in seconds, at most 10^6, as the simulator has it: the part after the point in 64 binary places, as far as a
+/// double has them, and then whole nanoseconds, both cut off.
+fn as_read(seconds: f64) -> Span {
+    let whole = seconds.floor();
+    let part = ((seconds - whole) * 2f64.powi(64)) as u64;
+    let ns = (u128::from(part) * 1_000_000_000) >> 64;
+    Span::from_ns(whole as i64 * 1_000_000_000 + ns as i64)
 }
 
 fn parsed<T: std::str::FromStr>(word: (&str, Origin), what: &str) -> Result<T, Fault> {
     word.0.parse().map_err(|_| {
         Fault::new(word.1, format!("expected {what}, found `{}`", word.0)).label(format!("expected {what}"))
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn starts_are_read_as_there() {
+        let starts = [0.0, 0.0002, 0.5, 2.0, 2.000_000_001, 2.5, 0.000_000_1];
+        assert_eq!(
+            starts.map(|start| as_read(start).ns()),
+            [0, 199_999, 500_000_000, 2_000_000_000, 2_000_000_001, 2_500_000_000, 99]
+        );
+    }
 }

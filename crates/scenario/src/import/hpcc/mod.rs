@@ -136,6 +136,7 @@ fn imported(
         ("title", Value::string(format!("imported from HPCC's simulator: {}, {}", names.topology, names.flows))),
         ("description", Value::string(notes.join(". "))),
         ("stop", stop.encode()),
+        ("clock", clock()),
         ("topology", ports.topology(&network)),
         ("switch", switch(&config)?),
         ("port", ports.table()),
@@ -219,6 +220,7 @@ fn scheme(
             ("max_stage", config.count("MI_THRESH", 5)?.encode()),
             ("additive", rate("RATE_AI", 5)?),
             ("fast_react", flag("FAST_REACT", true)?),
+            ("fine", Value::Boolean(true)),
         ]),
         7 => params.extend([
             ("additive", rate("RATE_AI", 5)?),
@@ -250,6 +252,16 @@ fn scheme(
     }
     let table = Value::table([("law", Value::string(law)), ("params", Value::table([(law, Value::table(params))]))]);
     Ok(SchemeOf { law, mode, table })
+}
+
+/// How time is counted there: in whole nanoseconds, cut from floating point, and what falls on one of them in the order in
+/// which it was scheduled.
+fn clock() -> Value {
+    Value::table([
+        ("tick", Value::string("1ns")),
+        ("whole", Value::string("short")),
+        ("ties", Value::string("scheduled")),
+    ])
 }
 
 /// How hosts behave there.

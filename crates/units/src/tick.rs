@@ -1,0 +1,119 @@
+//! Ticks of a clock that counts time in whole steps.
+
+use crate::{Bytes, Rate, Span};
+
+/// The step in which a network counts how long its packets take: ports' services and gaps between paced packets are whole
+/// multiples of it, rounded down. [`Tick::NONE`] is a network whose times are exact.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct Tick {
+    span: Span,
+    short: bool,
+}
+
+impl Tick {
+    /// Exact times.
+    pub const NONE: Self = Self { span: Span::ZERO, short: false };
+
+    /// A tick of `span`, over zero. Where it is `short`, a time that is a whole number of ticks loses one, as in the
+    /// ns-3 of HPCC's simulator: its conversion from floating point cuts off what a double cannot hold.
+    pub const fn new(span: Span, short: bool) -> Self {
+        Self { span, short }
+    }
+
+    /// Whether times are exact.
+    #[inline(always)]
+    pub const fn is_none(self) -> bool {
+        self.span.ps() <= 0
+    }
+
+    /// How long a tick lasts; zero where times are exact.
+    pub const fn span(self) -> Span {
+        self.span
+    }
+
+    /// Whether a time that is a whole number of ticks loses one.
+    pub const fn is_short(self) -> bool {
+        self.short
+    }
+
+    /// How long `bytes` take at `rate`; [`Span::MAX`] if the rate is 0.
+    #[inline]
+    pub const fn time_for(self, rate: Rate, bytes: Bytes) -> Span {
+        let exact = rate.time_for(bytes);
+        if self.is_none() || rate.is_zero() { exact } else { self.counted(exact, rate, bytes) }
+    }
+
+    #[cold]
+    const fn counted(self, exact: Span, rate: Rate, bytes: Bytes) -> Span {
+        let down = self.floor(exact);
+        if !self.short || down.ps() != exact.ps() || down.is_zero() {
+            return down;
+        }
+        // `exact` is rounded down itself. What it leaves is less than the rate, so arithmetic modulo 2^64 has it whole.
+        let all = bytes.get().wrapping_mul(8 * 1_000_000_000_000);
+        let left = all.wrapping_sub(exact.unsigned_ps().wrapping_mul(rate.bps()));
+        if left == 0 { Span::from_ps(down.ps() - self.span.ps()) } else { down }
+    }
+
+    /// The largest multiple of the tick that is not over `span`; a negative span counts as 0.
+    #[inline]
+    pub const fn floor(self, span: Span) -> Span {
+        if self.is_none() {
+            return span;
+        }
+        let ps = span.unsigned_ps();
+        Span::from_ps((ps - ps % self.span.unsigned_ps()) as i64)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    extern crate std;
+    use super::*;
+    use proptest::prelude::*;
+
+    const DOWN: Tick = Tick::new(Span::from_ns(1), false);
+    const SHORT: Tick = Tick::new(Span::from_ns(1), true);
+
+    fn ns(tick: Tick, gbps: u64, bytes: u64) -> i64 {
+        let span = tick.time_for(Rate::from_gbps(gbps), Bytes::new(bytes));
+        assert_eq!(span.ps() % 1_000, 0);
+        span.ns()
+    }
+
+    /// HPCC's simulator at 100 Gb/s: data without and with reports, an acknowledgement without and with them.
+    #[test]
+    fn whole_nanoseconds() {
+        for tick in [DOWN, SHORT] {
+            assert_eq!([1_048, 1_056, 1_090, 60, 88].map(|bytes| ns(tick, 100, bytes)), [83, 84, 87, 4, 7]);
+        }
+        // 1056 B last 8448 ns at 1 Gb/s, 1090 B 218 ns at 40 Gb/s.
+        assert_eq!([ns(DOWN, 1, 1_056), ns(SHORT, 1, 1_056)], [8_448, 8_447]);
+        assert_eq!([ns(DOWN, 40, 1_090), ns(SHORT, 40, 1_090)], [218, 217]);
+        assert_eq!(Tick::NONE.time_for(Rate::from_gbps(100), Bytes::new(1_048)), Span::from_ps(83_840));
+        assert_eq!(SHORT.time_for(Rate::ZERO, Bytes::new(1)), Span::MAX);
+    }
+
+    /// A time that is over a whole number of ticks by less than a picosecond keeps them.
+    #[test]
+    fn only_whole_numbers_lose_a_tick() {
+        let slower = Rate::from_bps(999_999_999);
+        assert_eq!(slower.time_for(Bytes::new(1_056)), Span::from_ps(8_448_000));
+        assert_eq!(SHORT.time_for(slower, Bytes::new(1_056)).ns(), 8_448);
+        let hardly = Rate::from_bps(99_999_999_999_999);
+        assert_eq!(hardly.time_for(Bytes::new(12_500)), Span::from_ns(1));
+        assert_eq!(SHORT.time_for(hardly, Bytes::new(12_500)), Span::from_ns(1));
+    }
+
+    proptest! {
+        #[test]
+        fn is_the_quotient_rounded_down(bps in 1_000_000..800_000_000_000u64, bytes in 1..65_536u64, ps in 1..100_000i64) {
+            let (rate, bytes) = (Rate::from_bps(bps), Bytes::new(bytes));
+            let (all, each) = (u128::from(bytes.get()) * 8_000_000_000_000, u128::from(bps) * ps as u128);
+            let down = Tick::new(Span::from_ps(ps), false).time_for(rate, bytes);
+            prop_assert_eq!(down.ps() as u128, all / each * ps as u128);
+            let below = (all - 1) / each * ps as u128;
+            prop_assert_eq!(Tick::new(Span::from_ps(ps), true).time_for(rate, bytes).ps() as u128, below);
+        }
+    }
+}
