@@ -329,11 +329,10 @@ impl SharedNode {
                 if let Some(ties) = &mut self.ties {
                     ties.take(&it);
                 }
-                self.on_packet(
-                    usize::from(self.port_of[it.input]),
-                    Carried { packet: it.packet, report: it.report },
-                    around,
-                );
+                let (chooser, setup) = (around.chooser, around.setup);
+                let (switch, mut leaving) = self.split(around);
+                let (from, carried) = (leaving.port_of[it.input], Carried { packet: it.packet, report: it.report });
+                leaving.on_packet(switch, from.into(), carried, chooser, setup);
             }
             if let Some(ties) = &mut self.ties {
                 ties.tied = tied;
