@@ -17,20 +17,24 @@ pub(crate) struct Place {
 }
 
 impl Place {
-    /// Finds out now, not after the runs, whether results can be written. Of what is there, only these runs stay.
-    pub(crate) fn new<'a>(
+    /// Finds out now, not after the runs, whether results can be written. Of what is there, only these runs stay; each is
+    /// handed on, with its number, before the next one is asked for.
+    pub(crate) fn new(
         out: &Path,
         alone: bool,
-        kept: impl IntoIterator<Item = &'a RunResults>,
+        kept: impl IntoIterator<Item = (usize, RunResults)>,
+        mut hand_on: impl FnMut(usize, RunResults),
     ) -> Result<Self, Failure> {
         let mut staging = Staging::new(out)?;
         if alone {
+            kept.into_iter().for_each(|(number, run)| hand_on(number, run));
             return Ok(Self { out: out.to_path_buf(), alone });
         }
         // Earlier results go as a whole: what is kept takes their place in one step.
         let out = staging.target().to_path_buf();
-        for run in kept {
+        for (number, run) in kept {
             run.write(&mut staging, &run_folder(&run.manifest.run))?;
+            hand_on(number, run);
         }
         staging.commit()?;
         let runs = out.join(RUNS);

@@ -18,6 +18,8 @@ pub(crate) const CLAIMS: &str = "| claim | paper | measured | verdict |\n|---|--
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) struct ResultsPage {
     scale: &'static str,
+    /// Whether it goes to a file, and not to a pipe or a terminal: that is not read, and gets the page once.
+    pub(crate) is_file: bool,
     /// Figures' names and their sections' text, in order.
     sections: Vec<(String, String)>,
 }
@@ -28,6 +30,9 @@ impl ResultsPage {
     /// # Errors
     /// When the file is something else, or of another scale.
     pub(crate) fn read(path: &Path, scale: &'static str) -> Result<Self, Failure> {
+        if path.metadata().is_ok_and(|it| !it.is_file()) {
+            return Ok(Self { scale, is_file: false, sections: Vec::new() });
+        }
         let text = match std::fs::read_to_string(path) {
             Ok(text) => text,
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => String::new(),
@@ -46,7 +51,7 @@ impl ResultsPage {
         }
         let section = |text: &str| (text.split([',', '\n']).next().unwrap_or_default().to_owned(), text.to_owned());
         let sections = rest.split(SECTION).filter(|text| !text.is_empty()).map(section).collect();
-        Ok(Self { scale, sections })
+        Ok(Self { scale, is_file: true, sections })
     }
 
     /// Puts a figure's section in its place: `title` is what follows its name, `order` compares names.
@@ -70,7 +75,7 @@ impl ResultsPage {
             tally(self.sections.len(), &verdicts)
         );
         for (_, text) in &self.sections {
-            let _ = write!(page, "{SECTION}{}\n", text.trim_end());
+            let _ = writeln!(page, "{SECTION}{}", text.trim_end());
         }
         page
     }
@@ -100,7 +105,7 @@ mod tests {
     use super::*;
 
     fn page(sections: &[(&str, &str)]) -> ResultsPage {
-        let mut page = ResultsPage { scale: "paper", sections: Vec::new() };
+        let mut page = ResultsPage { scale: "paper", is_file: true, sections: Vec::new() };
         for (name, verdict) in sections {
             let body = format!(
                 "A title\n\n{CLAIMS}| it \\| holds | 2 | 1 | {verdict} |\n\n| run | drops |\n|---|---|\n| a | 0 |\n"

@@ -113,6 +113,7 @@ impl Written {
 
 /// Finished runs and where they lie.
 pub(crate) struct Finished {
+    /// Of several, without their flows: those are on disk.
     pub(crate) runs: Vec<RunResults>,
     /// In the order of the session's claims.
     pub(crate) judgements: Vec<Judgement>,
@@ -167,16 +168,18 @@ impl Session<'_> {
             self.host.check(run, &built)?;
             wanted.push(self.resume.then(|| (self.info(run, &built), built.setup.seed)));
         }
-        let earlier: Vec<Option<RunResults>> =
-            wanted.iter().map(|it| Place::earlier(&self.out, alone, &it.as_ref()?.0, it.as_ref()?.1)).collect();
+        let bins = runs.first().map(size_bins).unwrap_or_default();
+        let written = |result: RunResults| Written::new(result, &bins, runs.len());
+        let mut earlier: Vec<Option<Written>> = runs.iter().map(|_| None).collect();
+        let there = wanted.iter().enumerate().filter_map(|(number, it)| {
+            let (info, seed) = it.as_ref()?;
+            Some((number, Place::earlier(&self.out, alone, info, *seed)?))
+        });
+        let place = Place::new(&self.out, alone, there, |number, run| earlier[number] = Some(written(run)))?;
         let kept = earlier.iter().flatten().count();
         if kept > 0 && !self.quiet {
             tell(&format!("{kept} of {} finished before: kept", crate::table::count(runs.len(), "run")));
         }
-        let place = Place::new(&self.out, alone, earlier.iter().flatten())?;
-        let bins = runs.first().map(size_bins).unwrap_or_default();
-        let written = |result: RunResults| Written::new(result, &bins, runs.len());
-        let earlier: Vec<Option<Written>> = earlier.into_iter().map(|it| it.map(written)).collect();
         let names: Vec<String> = runs.iter().map(|run| run.id.clone()).collect();
         let board = Board::new(self.quiet, &names);
         let threads = threads(self.threads);

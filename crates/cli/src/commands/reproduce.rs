@@ -44,10 +44,12 @@ impl Scale {
 }
 
 pub(crate) fn reproduce(args: &ReproduceArgs) -> Result<(), Failure> {
-    if args.record && (!args.common.set.is_empty() || args.common.seed.is_some()) {
-        return Err(Failure::Input(
-            "error: --record keeps the verdicts of the files as they are\nhelp: leave out --set and --seed".into(),
-        ));
+    let changed = !args.common.set.is_empty() || args.common.seed.is_some();
+    let kept = [(args.record, "--record"), (args.page.is_some(), "--page")].into_iter().find(|&(asked, _)| asked);
+    if let Some((_, option)) = kept.filter(|_| changed) {
+        return Err(Failure::Input(format!(
+            "error: {option} keeps the verdicts of the files as they are\nhelp: leave out --set and --seed"
+        )));
     }
     let paths = chosen(&args.papers, &args.what)?;
     // All files are read before the first one runs.
@@ -72,7 +74,9 @@ pub(crate) fn reproduce(args: &ReproduceArgs) -> Result<(), Failure> {
         if let (Some(page), Some(path)) = (&mut page, &args.page) {
             let (title, body) = section(&it);
             page.put(&it.figure.name, &title, &body, natural);
-            page.write(path)?;
+            if page.is_file || number + 1 == count {
+                page.write(path)?;
+            }
         }
         done.push(it);
     }

@@ -6,6 +6,7 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 use fabric::{LinkId, Network, NodeKind};
+use units::Bytes;
 
 #[derive(Debug)]
 pub(crate) struct Alarm {
@@ -78,9 +79,11 @@ impl Ahead {
     /// Over one more link.
     fn over(self, network: &Network, link: usize) -> Self {
         let params = network.port(LinkId(link as u32));
+        // Not that of a port that counts in ticks: it only ever is earlier.
+        let rate = params.config().rate;
         Self {
             delay_ps: self.delay_ps + params.delay_ps(),
-            ps_per_byte: self.ps_per_byte + params.service_ps(1 << 10).div_ceil(1 << 10),
+            ps_per_byte: self.ps_per_byte + rate.time_for(Bytes::new(1 << 10)).unsigned_ps().div_ceil(1 << 10),
         }
     }
 }

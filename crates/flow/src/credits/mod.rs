@@ -64,7 +64,7 @@ impl CreditConfig {
 pub struct Spacing {
     /// The largest part of an even pace that one gap is longer or shorter.
     pub jitter: Frac,
-    /// Gaps are whole multiples of this, and at least one.
+    /// Gaps are whole multiples of this, rounded down, and at least one; one of a whole number of ticks keeps them all.
     pub tick: Tick,
     /// What makes the flow's jitter another than that of other flows.
     pub salt: u64,

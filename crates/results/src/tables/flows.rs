@@ -164,8 +164,12 @@ impl FlowTable {
 
     /// Whether a row is in a bin.
     pub fn is_in(&self, row: &FlowRow, bin: &SizeBin) -> bool {
-        let traffic = self.traffic.get(row.traffic as usize).map_or("", String::as_str);
-        bin.contains(traffic, row.size, row.class)
+        bin.contains(self.traffic_of(row), row.size, row.class)
+    }
+
+    /// The name of what a row is part of; empty in results from before it was kept.
+    fn traffic_of(&self, row: &FlowRow) -> &str {
+        self.traffic.get(row.traffic as usize).map_or("", String::as_str)
     }
 
     pub(crate) fn frame(&self) -> Frame {
@@ -175,13 +179,12 @@ impl FlowTable {
         let ns = |of: fn(&FlowRow) -> Span| Column::Real(rows().map(|row| stats::ns(of(row).unsigned_ps())).collect());
         let start = |row: &FlowRow| row.started.is_set().then(|| stats::ns(row.started.ps()));
         let fct = |row: &FlowRow| row.fct().map(|fct| stats::ns(fct.unsigned_ps()));
-        let traffic = |row: &FlowRow| self.traffic.get(row.traffic as usize).map_or("", String::as_str);
         let columns: [(&str, Column); 30] = [
             ("flow", count(|row| row.flow.into())),
             ("src", count(|row| row.src.into())),
             ("dst", count(|row| row.dst.into())),
             ("class", Column::Text(rows().map(|row| row.class.name()).collect())),
-            ("traffic", Column::Text(rows().map(traffic).collect())),
+            ("traffic", Column::Text(rows().map(|row| self.traffic_of(row)).collect())),
             ("law", Column::Text(rows().map(law).collect())),
             ("request", opt_ints(rows().map(|row| row.request.map(u64::from)))),
             ("collective", opt_ints(rows().map(|row| row.collective.map(u64::from)))),

@@ -12,7 +12,7 @@ mod switches;
 use ::laws::catalog::{Kind, Value as LawValue};
 use fabric::{LinkClass, Network, PortParams, Routes};
 use flow::Blocks;
-use sim::{FlowId, FlowSpec, HostConfig, Setup, Start, Ties};
+use sim::{FlowId, FlowSpec, HostConfig, Setup, Start};
 use units::{Bytes, Span, Time};
 
 pub use laws::{FlowClass, LawPlan};
@@ -69,6 +69,7 @@ impl Run {
         let coding = host.coding.clone();
         let coding_scope = coding.as_ref().map_or("", |it| it.scope.name());
         let sharing = Sharing::new(config, scheme)?;
+        let ties = config.clock.ties(sharing.is_some())?;
         credits::check(scheme, &host, sharing.is_some())?;
         let mut host = HostConfig { tick: config.clock.tick(), ..host.config(int) };
         let sends_credits = scheme.credit_law().is_some();
@@ -205,7 +206,7 @@ impl Run {
             seed: config.seed,
             stop: Time::from_ps(config.stop.unsigned_ps()),
             intra_rtt,
-            ties: if config.clock.by_schedule() { Ties::Scheduled } else { Ties::Input },
+            ties,
         };
         (report.path, report.coding) = (setup.host.path, CodingLine::new(&setup));
         if setup.host.coding.is_some() && report.coding.is_none() {

@@ -1,5 +1,6 @@
 //! `[clock]`: how simulated time is counted.
 
+use sim::Ties;
 use units::{Span, Tick};
 
 use super::OffOr;
@@ -43,8 +44,8 @@ table! {
 }
 
 impl Clock {
-    /// Refuses what single values cannot show; `shares` is whether switches share their buffers.
-    pub(crate) fn check(&self, shares: bool) -> Result<(), Fault> {
+    /// Refuses what single values cannot show.
+    pub(crate) fn check(&self) -> Result<(), Fault> {
         if self.tick.value().is_some_and(Span::is_zero) {
             return Err(Fault::new(self.tick.origin, "a clock whose ticks take no time at all")
                 .label("expected a time such as \"1ns\", or \"off\""));
@@ -54,7 +55,18 @@ impl Clock {
                 .label("needs tick in [clock]")
                 .help("add tick = \"1ns\""));
         }
-        if self.by_schedule() && !shares {
+        Ok(())
+    }
+
+    /// The order of ties. `shares` is whether a scheme's switches share their buffers.
+    ///
+    /// # Errors
+    /// When they do not and the order is that of what was scheduled: only they keep what it hangs on.
+    pub(crate) fn ties(&self, shares: bool) -> Result<Ties, Fault> {
+        if *self.ties == TiesWord::Input {
+            return Ok(Ties::Input);
+        }
+        if !shares {
             return Err(Fault::new(
                 self.ties.origin,
                 "the order of what was scheduled is that of switches that share their buffer",
@@ -62,17 +74,12 @@ impl Clock {
             .label("needs [switch]")
             .help("add a table [switch], or let ties be in the order of inputs"));
         }
-        Ok(())
+        Ok(Ties::Scheduled)
     }
 
     /// The tick.
     pub(crate) fn tick(&self) -> Tick {
         let short = *self.whole == WholeWord::Short;
         self.tick.value().map_or(Tick::NONE, |span| Tick::new(span, short))
-    }
-
-    /// Whether ties are broken by what was scheduled first.
-    pub(crate) fn by_schedule(&self) -> bool {
-        *self.ties == TiesWord::Scheduled
     }
 }

@@ -120,7 +120,7 @@ impl Config {
                 Fault::new(self.stop.origin, "the run would end before it began").label("expected a time over zero")
             );
         }
-        self.clock.check(self.switch.is_some())?;
+        self.clock.check()?;
         if self.schemes.is_empty() {
             return Err(Fault::new(self.schemes.origin, "no schemes: nothing to run")
                 .help("add a table such as [schemes.uno] with law = \"unocc\""));

@@ -81,8 +81,9 @@ pub(super) fn read(
     }
     if early > 0 {
         notes.push(format!(
-            "{early} flows start up to a nanosecond earlier than the file says, as there: starts are cut to whole nanoseconds, \
-             after a double has been cut to what 64 binary places hold"
+            "{early} of {} flows start up to a nanosecond earlier than the file says, as there: starts are cut to whole nanoseconds, \
+             after a double has been cut to what 64 binary places hold",
+            flows.len()
         ));
     }
     Ok(flows)
