@@ -58,6 +58,7 @@ arm: ## check the erasure codes' NEON engine, under QEMU
 
 # Without these the laws are not built for the kernel, and all the rest is.
 toolchain:
+	@$(CAN_BUILD_BPF) || { command -v rustup && rustup component add rust-src; } >/dev/null 2>&1 || true
 	@$(CAN_BUILD_BPF) || { [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null && apt-get update -qq && \
 	  DEBIAN_FRONTEND=noninteractive apt-get install -y -qq clang libelf-dev zlib1g-dev pkg-config >/dev/null; } || true
 	@$(CAN_BUILD_BPF) || \
