@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 use std::path::Path;
 
-use results::claims::Verdict;
+use results::claims::{Judgement, Verdict};
 
 use crate::exit::Failure;
 use crate::session::replace;
@@ -12,7 +12,7 @@ use crate::table::count as count_of;
 const TITLE: &str = "# What was reproduced\n";
 const SECTION: &str = "\n## ";
 /// The head of a section's claims.
-pub(crate) const CLAIMS: &str = "| claim | paper | measured | verdict |\n|---|---|---|---|\n";
+const CLAIMS: &str = "| claim | paper | measured | verdict |\n|---|---|---|---|\n";
 
 /// The page of one scale.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -79,6 +79,22 @@ impl ResultsPage {
         }
         page
     }
+}
+
+/// A text as it stands in a cell of a table.
+pub(crate) fn cell(text: &str) -> String {
+    text.replace('|', "\\|").replace('\n', " ")
+}
+
+/// The claims of a section, as [`verdicts`] reads them; nothing where there are none.
+pub(crate) fn claims(judgements: &[Judgement]) -> String {
+    let mut text = if judgements.is_empty() { String::new() } else { CLAIMS.to_owned() };
+    for it in judgements {
+        let note = if it.note.is_empty() { String::new() } else { format!(" ({})", cell(&it.note)) };
+        let (said, paper, measured) = (cell(&it.text), cell(&it.paper), cell(&it.measured));
+        let _ = writeln!(text, "| {said} | {paper} | {measured} | {}{note} |", it.verdict);
+    }
+    text
 }
 
 /// The verdicts of a section's claims.

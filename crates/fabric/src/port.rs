@@ -130,11 +130,6 @@ impl PortConfig {
             && self.tick.is_none()
     }
 
-    /// How long the service of a packet lasts.
-    pub fn service(&self, size: u32) -> Span {
-        self.tick.time_for(self.rate, Bytes::new(size.into()))
-    }
-
     /// The longest that a packet can wait here; none where the buffer is unlimited.
     pub fn longest_wait(&self) -> Option<Span> {
         (self.buffer != Bytes::MAX).then(|| self.rate.time_for(self.buffer))
@@ -259,13 +254,7 @@ impl PortParams {
     /// How long a packet's service takes, in picoseconds.
     #[inline(always)]
     pub fn service_ps(&self, size: u32) -> u64 {
-        if self.config.tick.is_none() { self.serializer.time_for(size) } else { self.service_in_ticks(size) }
-    }
-
-    /// Apart, and divided exactly: a service that lasts a whole number of ticks is not to lose one to rounding.
-    #[cold]
-    fn service_in_ticks(&self, size: u32) -> u64 {
-        self.config.service(size).unsigned_ps()
+        self.config.tick.service_ps(self.config.rate, self.serializer, size)
     }
 
     /// The link's delay, in picoseconds.

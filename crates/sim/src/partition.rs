@@ -172,6 +172,21 @@ impl<L: ControlLaw> Partition<L> {
         links
     }
 
+    /// When the next packet arrives at a host and when the host acts by itself, if either is before `end`; else its node rests
+    /// until then.
+    #[inline(always)]
+    fn due(&mut self, node: usize, host: usize, (link, fifo): (usize, usize), end: u64) -> Option<(u64, u64)> {
+        let arrival = self.plane.head(fifo);
+        let local = self.hosts.next_ps(host, self.plane.idle_at_ps(link));
+        let now = arrival.min(local);
+        if now >= end {
+            self.plane.schedule().activate(node, now);
+            return None;
+        }
+        self.host_events += 1;
+        Some((arrival, local))
+    }
+
     /// Runs a host to `end`: an arrival goes before the host's own starts, timers and sends of the same time.
     fn run_host<F: Fn(&FlowSpec, &Path) -> L>(&mut self, node: usize, end: u64, context: &Context<F>) {
         let host = self.host_of[node] as usize;
@@ -179,15 +194,7 @@ impl<L: ControlLaw> Partition<L> {
         if !self.ties.is_empty() {
             return self.run_host_by_schedule(node, (link, fifo), end, context);
         }
-        loop {
-            let arrival = self.plane.head(fifo);
-            let local = self.hosts.next_ps(host, self.plane.idle_at_ps(link));
-            let now = arrival.min(local);
-            if now >= end {
-                self.plane.schedule().activate(node, now);
-                return;
-            }
-            self.host_events += 1;
+        while let Some((arrival, local)) = self.due(node, host, (link, fifo), end) {
             if arrival <= local {
                 let (packet, report) = self.plane.pop(fifo);
                 self.received += 1;
@@ -213,24 +220,15 @@ impl<L: ControlLaw> Partition<L> {
         context: &Context<F>,
     ) {
         let host = self.host_of[node] as usize;
-        loop {
-            let arrival = self.plane.head(fifo);
-            let local = self.hosts.next_ps(host, self.plane.idle_at_ps(link));
+        while let Some((arrival, local)) = self.due(node, host, (link, fifo), end) {
             let now = arrival.min(local);
-            if now >= end {
-                self.plane.schedule().activate(node, now);
-                return;
-            }
-            self.host_events += 1;
             let ties = &mut self.ties[host];
             ties.advance(now);
-            let arrives = arrival < local
-                || arrival == local && {
-                    let (packet, since) = self.plane.first(fifo);
-                    !ties.goes_first(&packet, since, self.hosts.alarm_ps(host) == now)
-                };
-            if arrives {
-                let (_, since) = self.plane.first(fifo);
+            let first = (arrival == now).then(|| self.plane.first(fifo));
+            let first = first.filter(|(packet, since)| {
+                arrival < local || !ties.goes_first(packet, *since, self.hosts.alarm_ps(host) == now)
+            });
+            if let Some((_, since)) = first {
                 let (packet, report) = self.plane.pop(fifo);
                 self.received += 1;
                 ties.arrives(&packet, since);

@@ -1,6 +1,6 @@
 //! Ticks of a clock that counts time in whole steps.
 
-use crate::{Bytes, Rate, Span};
+use crate::{Bytes, Rate, Serializer, Span};
 
 /// The step in which a network counts how long its packets take: ports' services and gaps between paced packets are whole
 /// multiples of it, rounded down. [`Tick::NONE`] is a network whose times are exact.
@@ -55,7 +55,20 @@ impl Tick {
         if left == 0 { Span::from_ps(down.ps() - self.span.ps()) } else { down }
     }
 
-    /// The largest multiple of the tick that is not over `span`; a negative span counts as 0.
+    /// How long `size` bytes last at a rate for which there is a serializer, in picoseconds. Where there is no tick this is the
+    /// serializer's time; else it is divided exactly, so that a time of a whole number of ticks loses none to rounding.
+    #[inline(always)]
+    pub const fn service_ps(self, rate: Rate, serializer: Serializer, size: u32) -> u64 {
+        if self.is_none() { serializer.time_for(size) } else { self.whole_service_ps(rate, size) }
+    }
+
+    #[cold]
+    const fn whole_service_ps(self, rate: Rate, size: u32) -> u64 {
+        self.time_for(rate, Bytes::new(size as u64)).unsigned_ps()
+    }
+
+    /// The largest multiple of the tick that is not over `span`, where a negative span counts as 0; `span` itself where
+    /// there is no tick.
     #[inline]
     pub const fn floor(self, span: Span) -> Span {
         if self.is_none() {

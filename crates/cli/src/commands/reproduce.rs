@@ -13,7 +13,7 @@ use toml_edit::{DocumentMut, InlineTable, Item};
 
 use crate::args::{ReproduceArgs, Scale};
 use crate::exit::{Failure, print, tell};
-use crate::results_page::{self, CLAIMS, ResultsPage};
+use crate::results_page::{self, ResultsPage};
 use crate::session::{Session, Simulator, paper_key, replace, writable};
 
 /// One of a paper's files.
@@ -276,23 +276,9 @@ fn section(it: &Reproduced) -> (String, String) {
     if let Some(scale) = &it.figure.scenario.scale {
         let _ = writeln!(text, "Scaled: {}.\n", scale.note);
     }
-    if !it.judgements.is_empty() {
-        text.push_str(CLAIMS);
-    }
-    let clean = |text: &str| text.replace('|', "\\|").replace('\n', " ");
-    for judged in &it.judgements {
-        let note = if judged.note.is_empty() { String::new() } else { format!(" ({})", clean(&judged.note)) };
-        let _ = writeln!(
-            text,
-            "| {} | {} | {} | {}{note} |",
-            clean(&judged.text),
-            clean(&judged.paper),
-            clean(&judged.measured),
-            judged.verdict
-        );
-    }
+    text.push_str(&results_page::claims(&it.judgements));
     for table in &it.tables {
-        let _ = writeln!(text, "\n### {}\n{}", clean(&table.title), table.markdown());
+        let _ = writeln!(text, "\n### {}\n{}", results_page::cell(&table.title), table.markdown());
     }
     // Averages say it in fewer lines.
     if it.tables.is_empty() {
@@ -316,7 +302,7 @@ fn runs(runs: &[Summary]) -> String {
         let _ = writeln!(
             text,
             "| {} | {}/{} | {} | {} | {} |",
-            run.run.replace('|', "\\|"),
+            results_page::cell(&run.run),
             run.flows.all.completed,
             run.flows.all.count,
             times.join(" | "),

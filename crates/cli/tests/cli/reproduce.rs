@@ -95,6 +95,12 @@ fn recorded_and_worse() {
     let both = scratch.read("page.md");
     assert!(both.contains("2 figures, 3 claims: 1 reproduced") && both.contains("## tiny/fig10"), "{both}");
     assert!(both.contains(page.split_once("## tiny/fig8").unwrap().1.trim_end()), "{both}");
+    // A pipe is not read, and gets the page once.
+    let piped = scratch.narrows("reproduce tiny --quiet --page /dev/stdout").ok();
+    assert_eq!(piped.out.matches("# What was reproduced").count(), 1, "{piped}");
+    assert!(piped.out.contains("## tiny/fig8-one") && piped.out.contains("## tiny/fig10"), "{piped}");
+    let refused = scratch.narrows("reproduce tiny/fig8 --quiet --page page.md --set stop=6us");
+    refused.fails(2, &["--page keeps the verdicts", "--set and --seed"]);
 
     // As recorded: fine. Better than recorded: fine. Worse than recorded: 3, and what is worse is named.
     scratch.narrows("reproduce tiny/fig8 --quiet").ok();

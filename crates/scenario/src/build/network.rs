@@ -136,13 +136,7 @@ impl Parts<'_> {
         let data = host.payload.get() + *host.header;
         let ack = u32::from(host.ack_size.get());
         let tick = self.config.clock.tick();
-        let one = |rate, size| {
-            if tick.is_none() {
-                Serializer::new(rate).time_for(size)
-            } else {
-                tick.time_for(rate, Bytes::new(size.into())).unsigned_ps()
-            }
-        };
+        let one = |rate, size| tick.service_ps(rate, Serializer::new(rate), size);
         rates.iter().map(|&rate| one(rate, data) + one(rate, ack)).sum()
     }
 
