@@ -102,7 +102,7 @@ impl Run {
             .label("needs a topology with two datacenters"));
         }
         let (network, routes) = failures::failing(&config.failure, network, routes, *config.stop, config.seed)?;
-        host.longest_echo = sends_credits.then(|| credits::longest_echo(&network, &survey, queue)).flatten();
+        host.longest_echo = sends_credits.then(|| credits::longest_echo(&network, &routes, &host, queue)).flatten();
         let longest_inter = survey.base_rtt(false).map(|range| range.max);
         let modules = match &scheme.lscc {
             Some(lscc) => switches::modules(lscc, &network, longest_inter)?,
