@@ -47,15 +47,34 @@ impl CreditQueue {
 
 /// Why a credit queue cannot be built.
 #[derive(Clone, PartialEq, Eq, Debug, Error)]
-#[allow(missing_docs)]
 pub enum CreditError {
+    /// No room for a credit, or a credit of no bytes.
     #[error("a credit queue has room for at least one credit of at least one byte")]
     Empty,
-    #[error("a bucket of {burst} never lets a credit of {credit} B out")]
-    Bucket { burst: Bytes, credit: u32 },
-    #[error("a bucket of {burst} lasts over a second")]
-    TooLong { burst: Bytes },
+    /// The bucket is smaller than a credit.
+    #[error("a bucket of {burst} never lets a credit of {credit} B out: give it at least as many bytes")]
+    Bucket {
+        /// What the bucket holds.
+        burst: Bytes,
+        /// Bytes of a credit.
+        credit: u32,
+    },
+    /// Filling the bucket takes over 2^40 ps, 1.1 s, of credits at the link's rate.
+    #[error("a bucket of {burst} lasts over a second at the rate of the link: expected less")]
+    TooLong {
+        /// What the bucket holds.
+        burst: Bytes,
+    },
+    /// A credit stands for over a mebibyte.
+    #[error("a credit stands for a packet of {data} B: expected at most {MOST_DATA}")]
+    Data {
+        /// Bytes of the packet on the wire.
+        data: u32,
+    },
 }
+
+/// A packet of more bytes is a mistake.
+const MOST_DATA: u32 = 1 << 20;
 
 /// A [`CreditQueue`] in picoseconds of the link.
 #[derive(Clone, Copy, Debug)]
@@ -86,6 +105,9 @@ impl CreditParams {
         if config.burst < Bytes::new(credit.into()) {
             return Err(CreditError::Bucket { burst: config.burst, credit });
         }
+        if config.data > MOST_DATA {
+            return Err(CreditError::Data { data: config.data });
+        }
         let mut params = Self {
             serializer,
             limit: limit as usize,
@@ -96,7 +118,7 @@ impl CreditParams {
             unscheduled_ps: config.unscheduled.map_or(u64::MAX, |bytes| serializer.long_time_for(bytes)),
         };
         let burst_ps = serializer.long_time_for(config.burst);
-        if burst_ps > LONGEST_PS || config.data > 1 << 20 {
+        if burst_ps > LONGEST_PS {
             return Err(CreditError::TooLong { burst: config.burst });
         }
         params.burst_ps = params.of_link(burst_ps);
@@ -276,6 +298,8 @@ mod tests {
         assert_eq!(refusal(CreditQueue { burst, ..usual }), Some(CreditError::Bucket { burst, credit: 84 }));
         let burst = Bytes::new(1 << 20);
         assert_eq!(refusal(CreditQueue { burst, ..usual }), Some(CreditError::TooLong { burst }));
+        let data = (1 << 20) + 1;
+        assert_eq!(refusal(CreditQueue { data, ..usual }), Some(CreditError::Data { data }));
     }
 
     proptest! {

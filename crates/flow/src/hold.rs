@@ -15,6 +15,8 @@ use units::{Span, Time};
 #[derive(Clone, Copy, Default, Debug)]
 pub struct Handover {
     clock_ns: u32,
+    /// What counts as no delay at all.
+    base: Span,
     mark: Mark,
 }
 
@@ -32,12 +34,18 @@ pub struct Hold {
     /// Transmissions of which nothing was heard, in the order they left.
     sent: VecDeque<Sent>,
     delay: Option<Span>,
+    base: Span,
 }
 
 impl Hold {
-    /// The hold of a flow that has sent nothing.
-    pub fn new(on_ramp: OnRamp) -> Self {
-        Self { on_ramp, sent: VecDeque::new(), delay: None }
+    /// The hold of a flow that has sent nothing. The rule hears of one-way delays as far as they are over `base`.
+    pub fn new(on_ramp: OnRamp, base: Span) -> Self {
+        Self { on_ramp, sent: VecDeque::new(), delay: None, base }
+    }
+
+    /// Another base for what is handed over from now on: routes have changed.
+    pub fn rebase(&mut self, base: Span) {
+        self.base = base;
     }
 
     /// Until when nothing of the flow may leave (`t_NextPkt`).
@@ -48,7 +56,7 @@ impl Hold {
 
     /// What is to be remembered of all that is handed to the card at `now`, `clock_ns` by the sender's clock, which wraps.
     pub fn hand_over(&self, now: Time, clock_ns: u32) -> Handover {
-        Handover { clock_ns, mark: self.on_ramp.mark(now) }
+        Handover { clock_ns, base: self.base, mark: self.on_ramp.mark(now) }
     }
 
     /// A packet leaves, where all below `unsettled` are acknowledged. Of those nothing is remembered any more: an OR-ACK
@@ -69,7 +77,7 @@ impl Hold {
         self.sent.drain(..=place);
         let delay = Span::from_ns(clock_ns.wrapping_sub(handover.clock_ns).cast_signed().into());
         self.delay = Some(delay);
-        self.on_ramp.on_or_ack(now, delay, handover.mark);
+        self.on_ramp.on_or_ack(now, delay - handover.base, handover.mark);
     }
 
     /// The one-way delay that the last OR-ACK brought; none before the first.
@@ -103,7 +111,7 @@ mod tests {
 
     fn hold() -> Hold {
         let params = Params { threshold: Span::from_us(10), gain: Frac::ratio(1, 16), strawman: true };
-        Hold::new(OnRamp::new(params))
+        Hold::new(OnRamp::new(params), Span::ZERO)
     }
 
     /// Sends packets 0 to 4 at 0 to 4 us, the sender's clock about to wrap.

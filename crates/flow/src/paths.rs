@@ -102,7 +102,7 @@ struct Subflow {
     entropy: u16,
     /// Since when it has this entropy.
     since: Time,
-    /// When the last packet was acknowledged that it sent with this entropy; the flow's start if none was.
+    /// When the last packet was acknowledged that it sent with this entropy; none yet if there is none.
     heard: Option<Time>,
 }
 
@@ -206,18 +206,13 @@ impl Paths {
     pub(crate) fn on_timeout(&mut self, now: Time, subflows: u64) {
         match self.rule {
             Rule::AfterTimeout | Rule::Plb(_) => self.change(),
-            Rule::UnoLb(_) => self.on_nack(now, subflows),
+            Rule::UnoLb(_) => self.leave_bad(now, subflows),
             Rule::PerFlow | Rule::PerPacket(_) => {}
         }
     }
 
-    /// Packets of these subflows, one bit each, are held for lost, and will be sent again.
-    pub(crate) fn on_lost(&mut self, now: Time, subflows: u64) {
-        self.on_nack(now, subflows);
-    }
-
-    /// A block cannot be given back, because packets of these subflows, one bit each, were lost.
-    pub(crate) fn on_nack(&mut self, now: Time, subflows: u64) {
+    /// Packets of these subflows, one bit each, were lost and are to be sent again, or their block cannot be given back.
+    pub(crate) fn leave_bad(&mut self, now: Time, subflows: u64) {
         if let Rule::UnoLb(it) = &mut self.rule {
             it.reroute(now, subflows, self.salt);
         }
@@ -333,7 +328,7 @@ mod tests {
         // Subflow 1 was heard of within a round trip, subflow 3 is older, 0 and 2 never were.
         it.on_ack(&ack(0, 0, 0), 3, 1);
         it.on_ack(&ack(150, 0, 0), 1, 1);
-        it.on_nack(us(320), 0b1100);
+        it.leave_bad(us(320), 0b1100);
         let after = entropies(&it, 4);
         assert_eq!(after, [before[0], before[1], before[1], before[3]], "the silent one of the two moves");
         it.on_timeout(us(420), 0b0001);
@@ -352,7 +347,7 @@ mod tests {
         let before = entropies(&it, 4);
         it.on_ack(&ack(0, 0, 0), 3, 1);
         it.on_ack(&ack(55, 0, 0), 1, 1);
-        it.on_nack(us(160), 0b0010);
+        it.leave_bad(us(160), 0b0010);
         let after = entropies(&it, 4);
         let changed: Vec<usize> = (0..4).filter(|&subflow| before[subflow] != after[subflow]).collect();
         assert_eq!(changed, [0, 2, 3]);

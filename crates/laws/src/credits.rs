@@ -1,12 +1,30 @@
 //! What a credit-scheduled transport is told beside a rate: who sends credits, and which parts of the mechanism are on.
 
-use units::{Frac, Span};
+use units::{Bytes, Frac, Rate, Span, mul_div};
+
+use crate::{Path, Permit, Window};
 
 /// Bytes of a credit, and of an emulation packet, on the wire: the smallest Ethernet frame with preamble and gap.
 pub const CREDIT_SIZE: u32 = 84;
 
 /// Bytes on the wire beside the payload of the packet that a credit stands for: 1538 with 1460 of payload.
 pub const DATA_HEADER: u32 = 78;
+
+/// The largest rate of credits on a path: 84/(84+1538) of its narrowest link with 1460 bytes of payload.
+pub(crate) const fn largest_rate(path: &Path) -> Rate {
+    let whole = path.mss.get().saturating_add((CREDIT_SIZE + DATA_HEADER) as u64);
+    Rate::from_bps(mul_div(path.line_rate.bps(), CREDIT_SIZE as u64, whole))
+}
+
+/// The least rate of credits under a largest one: one in a round trip, and never none.
+pub(crate) fn least_rate(rtt: Span, max_rate: Rate) -> Rate {
+    Rate::of(Bytes::new(CREDIT_SIZE.into()), rtt).min(max_rate).max(Rate::from_bps(1))
+}
+
+/// What a law permits whose credits hold data back: all.
+pub(crate) const fn permit() -> Permit {
+    Permit::window(Window::LIMIT)
+}
 
 /// How credits schedule a flow.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -15,9 +33,18 @@ pub struct Credits {
     pub driver: Driver,
     /// Whether data leaves at line rate, without credits, for the first round trip (Aeolus).
     pub early_start: bool,
+    /// Whether a probe follows an early start, to find out what of it was lost.
+    pub probe: bool,
     /// The size of the buffer that the application writes into, where the demand is what lies there; none: the flow's
     /// size is known.
     pub send_buffer: Option<u64>,
+}
+
+impl Credits {
+    /// A law's parameter for [`Credits::send_buffer`], where 0 is none.
+    pub(crate) const fn buffer(size: Bytes) -> Option<u64> {
+        if size.is_zero() { None } else { Some(size.get()) }
+    }
 }
 
 /// Whose packets emulate data.

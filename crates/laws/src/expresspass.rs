@@ -7,14 +7,13 @@
 
 use units::{Bytes, Frac, Rate, Span};
 
-use crate::credits::{CREDIT_SIZE, Credits, Driver};
-use crate::flashpass::{credit_rate, slowest};
+use crate::credits::{CREDIT_SIZE, Credits, Driver, largest_rate, least_rate, permit};
 use crate::params::{parameters, range};
-use crate::{Ack, Acted, ControlLaw, Loss, Notification, Path, Permit, Window};
+use crate::{Ack, Acted, ControlLaw, Loss, Notification, Path, Permit};
 
 parameters! { path;
     /// The rate over which credits never are (`max_rate`).
-    max_rate: Rate = credit_rate(path), "84/(162 B + payload) of the narrowest link", range::SLOW, range::FAST;
+    max_rate: Rate = largest_rate(path), "84/(162 B + payload) of the narrowest link", range::SLOW, range::FAST;
     /// The share of that at which a flow starts (alpha).
     initial: Fraction = Frac::HALF, "0.5", Frac::millionths(1_000), Frac::ONE;
     /// A flow of fewer packets starts at a rate as much lower.
@@ -39,6 +38,8 @@ parameters! { path;
     stops_ahead: Switch = true, "on", false, true;
     /// Whether data leaves at line rate, without credits, for the first round trip (Aeolus).
     early_start: Switch = false, "off", false, true;
+    /// Whether a probe follows an early start and finds what of it was lost (Aeolus); off: later packets or timeouts do.
+    probe: Switch = true, "on", false, true;
     /// What the application's send buffer holds, where the demand is read off there; 0: the flow's size is known.
     send_buffer: Bytes = Bytes::ZERO, "0", Bytes::ZERO, range::WINDOW;
 }
@@ -60,7 +61,7 @@ impl ExpressPass {
     /// A flow on `path`.
     pub fn new(path: &Path, params: Params) -> Self {
         let max_rate = params.max_rate.max(Rate::from_bps(1));
-        let floor = slowest(path.base_rtt).min(max_rate).max(Rate::from_bps(1));
+        let floor = least_rate(path.base_rtt, max_rate);
         let params = Params { max_rate, ..params };
         Self {
             rate: max_rate.scaled(params.initial).max(floor),
@@ -90,7 +91,7 @@ impl ExpressPass {
         let before = self.rate;
         let far = Frac::ratio(self.rate.bps(), max_rate.bps()).complement();
         let target = if target_scales { target_loss * far } else { target_loss };
-        let floor = slowest(rtt).min(max_rate).max(Rate::from_bps(1));
+        let floor = least_rate(rtt, max_rate);
         if Frac::ratio(returned.min(sent), sent).complement() > target {
             // rate = min(rate, what came * (1 + target))
             let came = Rate::of(Bytes::new(u64::from(CREDIT_SIZE) * returned), elapsed);
@@ -124,17 +125,17 @@ impl ControlLaw for ExpressPass {
         }
     }
 
-    /// Credits hold data back; the law itself does not.
     fn permit(&self) -> Permit {
-        Permit::window(Window::LIMIT)
+        permit()
     }
 
     fn credits(&self) -> Option<Credits> {
-        let Params { jitter, retry, stops_at_demand, stops_ahead, early_start, send_buffer, .. } = self.params;
+        let Params { jitter, retry, stops_at_demand, stops_ahead, early_start, probe, send_buffer, .. } = self.params;
         Some(Credits {
             driver: Driver::Receiver { jitter, retry, stops_at_demand, stops_ahead },
             early_start,
-            send_buffer: (!send_buffer.is_zero()).then_some(send_buffer.get()),
+            probe,
+            send_buffer: Credits::buffer(send_buffer),
         })
     }
 

@@ -5,15 +5,15 @@
 //! Here is the rate of emulation packets; what is done with them is in the flow, as [`FlashPass::credits`] says. A loss of
 //! data says nothing to it: credits have scheduled what is sent.
 
-use units::{Bytes, Frac, Rate, Span, mul_div};
+use units::{Bytes, Frac, Rate, Span};
 
-use crate::credits::{CREDIT_SIZE, Credits, DATA_HEADER, Driver, OverProvisioning, Wait};
+use crate::credits::{CREDIT_SIZE, Credits, Driver, OverProvisioning, Wait, largest_rate, least_rate, permit};
 use crate::params::{parameters, range};
-use crate::{Ack, Acted, ControlLaw, Loss, Notification, Path, Permit, Window};
+use crate::{Ack, Acted, ControlLaw, Loss, Notification, Path, Permit};
 
 parameters! { path;
     /// The rate at which emulation packets start and over which they never are (`max_emulation_rate`).
-    max_rate: Rate = credit_rate(path), "84/(162 B + payload) of the narrowest link", range::SLOW, range::FAST;
+    max_rate: Rate = largest_rate(path), "84/(162 B + payload) of the narrowest link", range::SLOW, range::FAST;
     /// Loss of emulation packets under which the rate grows.
     min_target_loss: Fraction = Frac::millionths(10_000), "0.01", Frac::ZERO, Frac::ONE;
     /// Loss of emulation packets over which the rate is cut.
@@ -34,19 +34,10 @@ parameters! { path;
     jitter: Fraction = Frac::millionths(100_000), "0.1", Frac::ZERO, Frac::ONE;
     /// Whether data leaves at line rate, without credits, for the first round trip (Aeolus).
     early_start: Switch = true, "on", false, true;
+    /// Whether a probe follows an early start and finds what of it was lost (Aeolus); off: later packets or timeouts do.
+    probe: Switch = true, "on", false, true;
     /// What the application's send buffer holds, where the demand is read off there; 0: the flow's size is known.
     send_buffer: Bytes = Bytes::ZERO, "0", Bytes::ZERO, range::WINDOW;
-}
-
-/// The largest rate of credits on a path: 84/(84+1538) of its narrowest link with 1460 bytes of payload.
-pub(crate) const fn credit_rate(path: &Path) -> Rate {
-    let whole = path.mss.get().saturating_add((CREDIT_SIZE + DATA_HEADER) as u64);
-    Rate::from_bps(mul_div(path.line_rate.bps(), CREDIT_SIZE as u64, whole))
-}
-
-/// One credit in a round trip: the least rate of credits.
-pub(crate) fn slowest(rtt: Span) -> Rate {
-    Rate::of(Bytes::new(CREDIT_SIZE.into()), rtt)
 }
 
 /// The law.
@@ -63,7 +54,7 @@ impl FlashPass {
     /// A flow on `path`.
     pub fn new(path: &Path, params: Params) -> Self {
         let max_rate = params.max_rate.max(Rate::from_bps(1));
-        let floor = slowest(path.base_rtt).min(max_rate).max(Rate::from_bps(1));
+        let floor = least_rate(path.base_rtt, max_rate);
         Self { params: Params { max_rate, ..params }, rate: max_rate, floor, acted: Acted::default() }
     }
 
@@ -104,9 +95,8 @@ impl ControlLaw for FlashPass {
         }
     }
 
-    /// Credits hold data back; the law itself does not.
     fn permit(&self) -> Permit {
-        Permit::window(Window::LIMIT)
+        permit()
     }
 
     fn credits(&self) -> Option<Credits> {
@@ -124,7 +114,8 @@ impl ControlLaw for FlashPass {
         Some(Credits {
             driver: Driver::Sender { jitter: params.jitter, wait, over_provisioning, batches: params.batches },
             early_start: params.early_start,
-            send_buffer: (!params.send_buffer.is_zero()).then_some(params.send_buffer.get()),
+            probe: params.probe,
+            send_buffer: Credits::buffer(params.send_buffer),
         })
     }
 
@@ -209,7 +200,8 @@ mod tests {
             panic!()
         };
         assert_eq!(over_provisioning, spared(false));
-        assert!(credits_of(all).early_start && credits_of(all).send_buffer.is_none());
+        let Credits { early_start, probe, send_buffer, .. } = credits_of(all);
+        assert_eq!((early_start, probe, send_buffer), (true, true, None));
         let none = Params {
             feedback: false,
             timed: false,
@@ -217,12 +209,13 @@ mod tests {
             batches: false,
             jitter: Frac::ZERO,
             early_start: false,
+            probe: false,
             send_buffer: Bytes::new(1 << 20),
             ..all
         };
         let driver =
             Driver::Sender { jitter: Frac::ZERO, wait: Wait::Nothing, over_provisioning: None, batches: false };
-        assert_eq!(credits_of(none), Credits { driver, early_start: false, send_buffer: Some(1 << 20) });
+        assert_eq!(credits_of(none), Credits { driver, early_start: false, probe: false, send_buffer: Some(1 << 20) });
         let mut law = FlashPass::new(&WAN, none);
         law.on_notification(&credits(&law, 1_000, 0));
         assert_eq!(law.credit_rate(), none.max_rate);

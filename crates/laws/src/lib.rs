@@ -145,3 +145,14 @@ pub struct Acted {
     /// Times an emergency rule struck (Uno's Quick Adapt, BBR's probe of the RTT).
     pub emergencies: u64,
 }
+
+impl Acted {
+    /// What another law did for the same flow, added.
+    pub fn add(&mut self, other: &Self) {
+        let Self { increases, cuts, loss_cuts, emergencies } = other;
+        self.increases += increases;
+        self.cuts += cuts;
+        self.loss_cuts += loss_cuts;
+        self.emergencies += emergencies;
+    }
+}

@@ -180,6 +180,15 @@ pub(crate) fn two_datacenters() -> (RunInfo, Setup, Outcome) {
     (info, setup, outcome)
 }
 
+/// Two hosts and a flow, over links that lose packets in bursts.
+pub(crate) fn lossy() -> Setup {
+    let bursts = Some(fabric::Bursts { group: 10, losses: [Frac::millionths(1_000); fabric::MOST_IN_GROUP] });
+    let port = PortConfig { bursts, ..PortConfig::new(Rate::from_gbps(10), Span::from_us(1)) };
+    let shape =
+        Dumbbell { left: vec![(port, port)], right: vec![(port, port)], bottleneck: port, two_datacenters: false };
+    setup(dumbbell(&shape).unwrap(), vec![spec(0, 1, 100_000, 0)])
+}
+
 /// Eight datacenters in a full mesh, flows of both classes from each host, everything sampled.
 pub(crate) fn mesh() -> (RunInfo, Setup, Outcome) {
     let ecn = Ecn { min: Bytes::new(50_000), max: Bytes::new(150_000), max_probability: Frac::HALF };

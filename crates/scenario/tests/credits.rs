@@ -104,6 +104,59 @@ fn what_cannot_work_is_refused() {
     assert_eq!((hosts, cards), (3, 3));
 }
 
+/// Three datacenters in a ring; the short side fails, and at once routes lead over the third.
+const RING: &str = r#"
+name = "t"
+stop = "1s"
+[topology]
+kind = "custom"
+nodes = [
+    { name = "a", kind = "switch", datacenter = 0, hosts = 2, host_rate = "1Gbps", host_delay = "10us" },
+    { name = "b", kind = "switch", datacenter = 1, hosts = 2, host_rate = "1Gbps", host_delay = "10us" },
+    { name = "c", kind = "switch", datacenter = 2, hosts = 2, host_rate = "1Gbps", host_delay = "10us" },
+]
+links = [
+    { between = ["a", "b"], rate = "10Gbps", delay = "2ms" },
+    { between = ["b", "c"], rate = "10Gbps", delay = "6ms" },
+    { between = ["a", "c"], rate = "10Gbps", delay = "8ms" },
+]
+[host]
+payload = 1460
+header = 78
+ack_size = 84
+[schemes.one]
+law = "flashpass"
+[[traffic]]
+kind = "long"
+flows = [[0, 2]]
+size = "20MB"
+[[failure]]
+ports = ["a>b"]
+at = "10ms"
+reroute = "100us"
+"#;
+
+/// The wait follows from the longest way that routes ever take: 14 ms, where the longest of the first ones has 8. So echoes
+/// come in time over the detour, too. With the wait of the first routes they do not.
+#[test]
+fn a_detour_makes_no_credit_late() {
+    let mut built = run(RING, &[]).unwrap();
+    let longest = built.setup.host.longest_echo.unwrap();
+    assert!(longest > Span::from_us(28_040), "{longest}");
+    let flow =
+        |built: &BuiltRun| sim::run(&built.setup, 1, |flow, path| built.laws.make(flow, path), &mut |_| true).flows[0];
+    let timely = flow(&built);
+    assert!(timely.completed.is_set() && timely.credits.late == 0, "{timely:?}");
+    // 13,699 packets, of which the early start sends 300 or so.
+    assert!(timely.credits.used > 13_000, "{timely:?}");
+    // Where routes never learn of it nothing is longer than 16 ms and the queues.
+    let blind = run(&RING.replace("reroute = \"100us\"", ""), &[]).unwrap();
+    built.setup.host.longest_echo = blind.setup.host.longest_echo;
+    assert!(built.setup.host.longest_echo.unwrap() < longest - Span::from_ms(11));
+    let late = flow(&built);
+    assert!(!late.completed.is_set() && late.credits.late * 2 > late.credits.received, "{late:?}");
+}
+
 /// Where sizes are not known a flow has no more on its way than its send buffer holds, until that is acknowledged: 1 MB in a
 /// round trip of 20 ms. Where they are, 20 MB take 16 ms at 10 Gb/s and a few round trips.
 #[test]

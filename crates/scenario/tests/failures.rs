@@ -62,7 +62,15 @@ fn links_flap_until_the_stop() {
 fn wrong_failures_are_explained() {
     let failure = |keys: &str| format!("{SENT}[[failure]]\n{keys}\n");
     refused(&failure("ports = [\"class:intre\"]"), &["unknown link class `intre`", "inter"]);
-    refused(&failure("ports = [\"class:other\"]"), &["no link answers to \"class:other\""]);
+    refused(
+        &failure("ports = [\"class:other\"]"),
+        &["no link answers to \"class:other\"", "its classes are border, core, edge, host, inter, nic"],
+    );
+    for name in ["receiver", "dc0.nothing>dc0.nowhere"] {
+        let said = build(&failure(&format!("ports = [\"{name}\"]"))).expect_err(name).to_string();
+        assert!(said.contains(&format!("unknown port `{name}`")), "{said}");
+        assert!(said.contains("`from>to` or `class:inter`") && !said.contains("or `receiver`"), "{said}");
+    }
     refused(&failure("ports = []"), &["a failure of no link", "class:inter"]);
     refused(&failure("ports = [\"class:inter\"]\ncount = 99"), &["99 links fail of", "expected at most"]);
     refused(&failure("ports = [\"class:inter\"]\nat = \"2ms\"\nuntil = \"1ms\""), &["expected a time after `at`"]);
@@ -100,7 +108,7 @@ fn losses_come_in_bursts() {
     let wrong = |table: &str| format!("[port]\nloss_bursts = {table}\n{SENT}");
     refused(&wrong("{ group = 65, rates = [0.1] }"), &["a group of 65 packets", "1 to 64"]);
     refused(&wrong("{ group = 1, rates = [0.1, 0.1] }"), &["2 probabilities for groups of 1 packets", "at most 1"]);
-    refused(&wrong("{ rates = [0.6, 0.6] }"), &["sum up to more than 1"]);
+    refused(&wrong("{ rates = [0.6, 0.6] }"), &["sum up to 1.200000", "at most 1"]);
     refused(&wrong("true"), &["\"off\" or a table such as { rates"]);
 }
 

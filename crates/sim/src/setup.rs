@@ -57,7 +57,8 @@ pub struct Cnp {
 pub struct OnRampConfig {
     /// The rule.
     pub params: laws::on_ramp::Params,
-    /// Whether the rule's threshold counts from the base one-way delay of a flow's own path, and not from zero.
+    /// Whether the rule's threshold counts from the base one-way delay of a flow's own path, over the routes that hold when
+    /// a packet leaves, and not from zero.
     pub over_base: bool,
     /// Packets that one OR-ACK answers, at least 1.
     pub ack_every: u32,
@@ -172,8 +173,8 @@ pub struct HostConfig {
     pub int: bool,
     /// Up to so much is added, by chance, to each round trip that a law hears of ([`flow::Noise`]).
     pub rtt_noise: Span,
-    /// The longest that an emulation packet and its echo take between any two hosts, waits included; none chooses twice the
-    /// flow's own base round trip.
+    /// The longest that an emulation packet and its echo take between any two hosts, waits included, over any routes that
+    /// hold at some time; none chooses twice the flow's own base round trip.
     pub longest_echo: Option<Span>,
 }
 
@@ -344,12 +345,14 @@ impl Setup {
         base_one_way(&self.network, &self.first_path(src, dst), self.host.ack_size)
     }
 
-    /// The one-way delay over which a flow is held at the edge, where it can be.
-    pub fn hold_threshold(&self, flow: &FlowSpec) -> Option<Span> {
-        let on_ramp = self.host.on_ramp.filter(|_| flow.on_ramp)?;
-        let path = || self.first_path(flow.src, flow.dst);
-        let base = on_ramp.over_base.then(|| base_one_way(&self.network, &path(), self.host.mss + self.host.header));
-        Some(base.map_or(on_ramp.params.threshold, |base| base + on_ramp.params.threshold))
+    /// What On-Ramp's threshold counts from for what a flow sends at a time: the base one-way delay of a full packet over
+    /// the routes that hold then, or zero, as [`OnRampConfig::over_base`] says.
+    pub fn hold_base(&self, flow: &FlowSpec, at: Time) -> Span {
+        if self.host.on_ramp.is_none_or(|on_ramp| !on_ramp.over_base) {
+            return Span::ZERO;
+        }
+        let path = self.routes.at(at.ps()).path(&self.network, flow.src, flow.dst, |_, _| 0);
+        base_one_way(&self.network, &path, self.host.mss + self.host.header)
     }
 
     /// The completion time of a flow alone in the network and limited by nothing but its links.

@@ -9,8 +9,8 @@ use common::{flow, pipe, run, setup};
 use fabric::{Builder, LinkClass, LinkId, Network, Outages, PortConfig, Routes};
 use flow::{Code, PathChoice, UnoLb};
 use laws::catalog::{Kind, Value};
-use sim::{Coding, FlowId, FlowSpec, Setup, Start};
-use units::{Bytes, Rate, Span, Time};
+use sim::{Coding, FlowId, FlowSpec, OnRampConfig, Setup, Start};
+use units::{Bytes, Frac, Rate, Span, Time};
 
 /// Two hosts and one link of 10 Gb/s and 100 us between them.
 fn line(size: u64) -> Setup {
@@ -112,6 +112,37 @@ fn subflows_leave_a_dead_path() {
         let unolb = lost(PathChoice::UnoLb(UnoLb { subflows: 8, recent: None, random: false }), coded);
         assert!((1..400).contains(&unolb), "{unolb}, coded: {coded}");
     }
+}
+
+/// Where On-Ramp's threshold counts from the base delay, that is of the routes that hold when a packet leaves: a detour of
+/// 400 us is no queue, neither while routes take it nor after.
+#[test]
+fn a_detour_is_no_queue() {
+    let port = |us| PortConfig::new(Rate::from_gbps(10), Span::from_us(us));
+    let mut builder = Builder::default();
+    let switches = ["a", "b", "c"].map(|name| builder.switch(0, name));
+    for (host, switch) in switches.into_iter().take(2).enumerate() {
+        let node = builder.host(0, format!("host{host}"));
+        builder.connect(node, switch, LinkClass::Host, port(1), port(1));
+    }
+    for (from, to, us) in [(0, 1, 50), (1, 2, 225), (0, 2, 225)] {
+        builder.connect(switches[from], switches[to], LinkClass::Other, port(us), port(us));
+    }
+    let mut setup = setup(builder.finish().unwrap(), vec![flow(0, 1, 16 << 20)], Time::from_ms(100));
+    let direct = between(&setup.network);
+    let cable = BTreeSet::from([direct, setup.network.links()[direct.index()].reverse]);
+    let without = Routes::without(&setup.network, &cable).unwrap();
+    let again = Routes::new(&setup.network).unwrap();
+    setup.routes = setup.routes.until(Time::from_ms(3), without).until(Time::from_ms(9), again);
+    let params = laws::on_ramp::Params { threshold: Span::from_us(20), gain: Frac::ratio(1, 16), strawman: true };
+    setup.host.on_ramp = Some(OnRampConfig { params, over_base: true, ack_every: 1, ack_size: 78, memory: false });
+    setup.flows[0].on_ramp = true;
+    let outcome = run(&setup, Kind::Fixed, &[("window", Value::Bytes(Bytes::new(1 << 30)))]);
+    let flow = &outcome.flows[0];
+    assert!(flow.completed > Time::from_ms(10), "{}", flow.completed);
+    // Once for the packets that left a microsecond before the detour began, and once for the queue of 400 us where those on
+    // the detour and those that left after it meet.
+    assert!(flow.stats.held > Span::ZERO && flow.stats.held < Span::from_us(850), "{}", flow.stats.held);
 }
 
 /// A flow that answers another starts so long after the last packet has come, and not an acknowledgement later.

@@ -103,13 +103,14 @@ pub struct CreditStats {
 impl CreditStats {
     /// Counts of another part of the same flow, added.
     pub fn add(&mut self, other: &Self) {
-        self.sent += other.sent;
-        self.over_provisioned += other.over_provisioned;
-        self.received += other.received;
-        self.used += other.used;
-        self.wasted += other.wasted;
-        self.late += other.late;
-        self.unscheduled += other.unscheduled;
+        let Self { sent, over_provisioned, received, used, wasted, late, unscheduled } = other;
+        self.sent += sent;
+        self.over_provisioned += over_provisioned;
+        self.received += received;
+        self.used += used;
+        self.wasted += wasted;
+        self.late += late;
+        self.unscheduled += unscheduled;
     }
 }
 
@@ -275,9 +276,9 @@ impl Scheduled {
         if let Some(early) = &self.early
             && early.ends(demand > 0, now) <= now
         {
-            let has_sent = early.has_sent();
+            let probes = early.has_sent() && self.config.credits.probe;
             self.early = None;
-            if has_sent {
+            if probes {
                 self.probed = Some(now);
                 return Some(Signal::Probe);
             }

@@ -43,7 +43,7 @@ impl Requests {
     pub(super) fn next(&self, uncovered: u32, rtt: Span) -> Time {
         let ask = match (uncovered, self.stopped) {
             (0, _) => Time::NEVER,
-            (_, true) => self.heard.max(self.stop_again - rtt) + rtt,
+            (_, true) => (self.heard + rtt).max(self.stop_again),
             (_, false) => self.ask_at,
         };
         if self.wants_stop { self.stop_again } else { ask }
@@ -71,5 +71,25 @@ impl Requests {
         }
         let covered = self.stops_ahead && self.recent.len() >= left as usize;
         self.wants_stop = now >= self.stop_again && (left == 0 || covered);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A round trip that is longer than the flow is old: the next request is due a round trip after the last credit.
+    #[test]
+    fn a_round_trip_may_be_longer_than_time_has_run() {
+        let (rtt, longer) = (Span::from_us(10), Span::from_ms(5));
+        let mut requests = Requests::new(Span::from_ms(100), true, Time::ZERO);
+        assert_eq!(requests.act(Time::ZERO, 3, rtt), Some(Signal::Request { packets: 3 }));
+        requests.on_credit(Time::from_us(20), 0, rtt);
+        assert_eq!(requests.act(Time::from_us(20), 0, rtt), Some(Signal::Stop));
+        assert_eq!(requests.next(0, longer), Time::NEVER);
+        // As many were lost.
+        assert_eq!(requests.next(2, longer), Time::from_us(20) + longer);
+        assert_eq!(requests.next(2, rtt), Time::from_us(30));
+        assert_eq!(requests.act(Time::from_us(30), 2, rtt), Some(Signal::Request { packets: 2 }));
     }
 }

@@ -141,6 +141,16 @@ fn an_early_start_ends_with_its_round_trip_and_a_probe() {
     assert!(sender.has_lost() && sender.waiting() == 10_000);
 }
 
+/// Without the probe an early start ends as it does otherwise.
+#[test]
+fn an_early_start_may_have_no_probe() {
+    let (mut flow, mut sender) = flow(Kind::FlashPass, 10_000, &[EVEN, ("probe", Setting::Switch(false))]);
+    flow.take(&mut sender, Time::ZERO);
+    let said = act(&mut flow, &mut sender, Time::from_ms(1), Time::from_us(1_001));
+    assert!(!said.is_empty() && said.iter().all(|(_, signal)| *signal != Signal::Probe), "{said:?}");
+    assert!(matches!(state(&mut flow, &mut sender, Time::from_us(1_001)), State::Never));
+}
+
 /// [`SendState`] with the time at which a packet may go.
 enum State {
     Now(Time),

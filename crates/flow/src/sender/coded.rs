@@ -106,7 +106,7 @@ impl<L: ControlLaw> Sender<L> {
     fn resend_asked(&mut self, now: Time, block: u32) {
         let subflows = self.resend_block(block);
         if subflows != 0 {
-            self.paths.on_nack(now, subflows);
+            self.paths.leave_bad(now, subflows);
         }
     }
 

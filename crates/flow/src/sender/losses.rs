@@ -43,7 +43,7 @@ impl<L: ControlLaw> Sender<L> {
         let subflows = self.lose_while(now, LossCause::Reordered, |sent_at| sent_at + reordering < newest_arrived);
         // A coded flow leaves a path when it must send again.
         if subflows != 0 && self.ledger.is_none() {
-            self.paths.on_lost(now, subflows);
+            self.paths.leave_bad(now, subflows);
         }
     }
 

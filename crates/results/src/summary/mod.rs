@@ -371,10 +371,11 @@ impl Actions {
     }
 
     fn add(&mut self, other: &laws::Acted) {
-        self.increases += other.increases;
-        self.cuts += other.cuts;
-        self.loss_cuts += other.loss_cuts;
-        self.emergencies += other.emergencies;
+        let laws::Acted { increases, cuts, loss_cuts, emergencies } = other;
+        self.increases += increases;
+        self.cuts += cuts;
+        self.loss_cuts += loss_cuts;
+        self.emergencies += emergencies;
     }
 }
 

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use fabric::{Gate, Limit, LinkId};
+use flow::credits::CreditStats;
 use sim::{Outcome, Setup, SwitchOutcome};
 use units::Bytes;
 
@@ -88,6 +89,41 @@ fn silent_mechanisms(setup: &Setup, outcome: &Outcome) -> Vec<String> {
     }
     if setup.host.cnp.is_some() && outcome.flows.iter().all(|flow| flow.stats.cnps == 0) {
         said.push("notifications (CNP) are on, and no source ever got one".into());
+    }
+    said.extend(late_credits(outcome));
+    said.extend(silent_losses(setup, outcome));
+    said
+}
+
+/// Credits of which most missed the time for which they were meant.
+fn late_credits(outcome: &Outcome) -> Option<String> {
+    let sum = |count: fn(&CreditStats) -> u64| outcome.flows.iter().map(|flow| count(&flow.credits)).sum::<u64>();
+    let (late, received) = (sum(|it| it.late), sum(|it| it.received));
+    let most = 2 * late > received;
+    most.then(|| {
+        format!("{late} of {received} credits came after the time for which they were meant: they were delayed by more than the wait (`T_wait`) allows")
+    })
+}
+
+/// What was to lose packets and lost none, and what was to mend losses and mended none.
+fn silent_losses(setup: &Setup, outcome: &Outcome) -> Vec<String> {
+    let mut said = Vec::new();
+    let coded = || setup.flows.iter().zip(&outcome.flows).filter(|(flow, _)| flow.coded).map(|(_, it)| it.stats);
+    let (again, recovered) = coded().fold((0, 0), |(again, whole), it| (again + it.retransmits, whole + it.recovered));
+    if again > 0 && recovered == 0 {
+        said.push(format!(
+            "coding never acted: parity gave no block back, and {again} packets of coded flows were sent again"
+        ));
+    }
+    let lost = |links: &[LinkId]| links.iter().map(|link| outcome.links[link.index()].losses).sum::<u64>();
+    let failing: Vec<LinkId> = setup.network.failing().map(|(link, _)| link).collect();
+    if !failing.is_empty() && lost(&failing) == 0 {
+        said.push(format!("[[failure]] never acted: none of the {} links that fail lost a packet", failing.len()));
+    }
+    let all = (0..setup.network.links().len() as u32).map(LinkId);
+    let bursty: Vec<LinkId> = all.filter(|&link| setup.network.port(link).config().bursts.is_some()).collect();
+    if !bursty.is_empty() && lost(&bursty) == 0 {
+        said.push(format!("loss_bursts never acted: none of the {} links that have them lost a packet", bursty.len()));
     }
     said
 }
@@ -189,6 +225,45 @@ mod tests {
         let messages = sim::SwitchOutcome { node: NodeId(0), max_buffer: Bytes::ZERO, headroom_drops: 0, messages: 1 };
         outcome.switches = vec![messages];
         assert_eq!(silent_mechanisms(&setup, &outcome), Vec::<String>::new());
+    }
+
+    #[test]
+    fn credits_that_are_mostly_late_are_named() {
+        let (_, setup, mut outcome) = testbed::two_datacenters();
+        outcome.flows[0].credits = CreditStats { received: 10, late: 4, ..CreditStats::default() };
+        outcome.flows[2].credits = CreditStats { received: 4, late: 3, ..CreditStats::default() };
+        assert_eq!(silent_mechanisms(&setup, &outcome), Vec::<String>::new());
+        outcome.flows[2].credits.late = 4;
+        let said = silent_mechanisms(&setup, &outcome);
+        assert!(said.len() == 1 && said[0].starts_with("8 of 14 credits came after"), "{said:?}");
+    }
+
+    #[test]
+    fn losses_that_never_were_and_parity_that_never_helped_are_named() {
+        let (_, mut setup, mut outcome) = testbed::two_datacenters();
+        setup.flows[1].coded = true;
+        (outcome.flows[0].stats.retransmits, outcome.flows[1].stats.retransmits) = (9, 0);
+        assert_eq!(silent_mechanisms(&setup, &outcome), Vec::<String>::new());
+        outcome.flows[1].stats.retransmits = 3;
+        let ever = fabric::Outages::new([(units::Time::ZERO, units::Time::NEVER)]);
+        setup.network = setup.network.with_outages(LinkId(2), ever);
+        let said = silent_mechanisms(&setup, &outcome);
+        for (said, part) in said.iter().zip(["3 packets of coded flows", "none of the 1 links that fail"]) {
+            assert!(said.contains(part), "{said}");
+        }
+        assert_eq!(said.len(), 2);
+        (outcome.flows[1].stats.recovered, outcome.links[2].losses) = (1, 1);
+        assert_eq!(silent_mechanisms(&setup, &outcome), Vec::<String>::new());
+        let lossy = testbed::lossy();
+        let mut outcome = testbed::run(&lossy, 1);
+        let all = lossy.network.links().len();
+        for link in &mut outcome.links {
+            link.losses = 0;
+        }
+        let said = silent_mechanisms(&lossy, &outcome);
+        assert_eq!(said, [format!("loss_bursts never acted: none of the {all} links that have them lost a packet")]);
+        outcome.links[0].losses = 1;
+        assert_eq!(silent_mechanisms(&lossy, &outcome), Vec::<String>::new());
     }
 
     #[test]

@@ -1,10 +1,11 @@
 //! What credit-scheduled laws need of a network, and what they cannot live with.
 
 use std::collections::BTreeSet;
+use std::iter;
 
 use fabric::{CreditQueue, HostId, Network, Routes};
 use laws::catalog::Kind;
-use sim::FlowSpec;
+use sim::{FlowSpec, HostConfig};
 use units::{Bytes, Span};
 
 use super::LawPlan;
@@ -73,16 +74,25 @@ pub(crate) fn check_symmetry(
     Ok(())
 }
 
-/// The longest that an emulation packet and its echo take: the longest base round trip, and on the way there the longest
-/// wait in every credit queue.
-pub(crate) fn longest_echo(network: &Network, survey: &Survey, queue: Option<CreditQueue>) -> Option<Span> {
-    let ranges = [true, false].into_iter().filter_map(|inside| survey.base_rtt(inside));
-    let longest = ranges.map(|range| range.max).max()?;
+/// The longest that an emulation packet and its echo take over any routes that hold at some time: the longest base round
+/// trip, and on the way there the longest wait in every credit queue.
+pub(crate) fn longest_echo(
+    network: &Network,
+    routes: &Routes,
+    host: &HostConfig,
+    queue: Option<CreditQueue>,
+) -> Option<Span> {
     let slowest = network.params().iter().map(|port| port.config().rate).min()?;
-    let waits = queue.map_or(Span::ZERO, |queue| {
+    let wait = queue.map_or(Span::ZERO, |queue| {
         slowest.time_for(Bytes::new(u64::from(queue.credit) + u64::from(queue.data))).times(queue.limit)
     });
-    Some(longest + waits.times(survey.most_links().into()))
+    let changes = iter::successors(Some(0), |&time_ps| routes.change_between(time_ps, u64::MAX));
+    let longest = changes.filter_map(|time_ps| {
+        let survey = Survey::new(network, routes.at(time_ps), host);
+        let ranges = [true, false].into_iter().filter_map(|inside| survey.base_rtt(inside));
+        Some(ranges.map(|range| range.max).max()? + wait.times(survey.most_links().into()))
+    });
+    longest.max()
 }
 
 impl Scheme {

@@ -70,9 +70,13 @@ fn links(failure: &At<Failure>, index: u64, network: &Network, seed: u64) -> Res
     }
     let mut links = Vec::new();
     for name in failure.ports.iter() {
-        let found = ports_named(name, network, &[])?;
+        let found = ports_named(name, network, None)?;
         if found.is_empty() {
-            return Err(Fault::new(name.origin, format!("no link answers to \"{}\"", name.value)).label("no link"));
+            let classes: BTreeSet<&str> = network.links().iter().map(|link| link.class.name()).collect();
+            let classes: Vec<&str> = classes.into_iter().collect();
+            return Err(Fault::new(name.origin, format!("no link answers to \"{}\"", name.value))
+                .label("this network has no link of that class")
+                .help(format!("its classes are {}", classes.join(", "))));
         }
         links.extend(found);
     }

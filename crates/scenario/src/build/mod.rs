@@ -10,7 +10,7 @@ pub(crate) mod survey;
 mod switches;
 
 use ::laws::catalog::{Kind, Value as LawValue};
-use fabric::{LinkClass, Network, PortParams, Routes};
+use fabric::{HostId, LinkClass, Network, PortParams, Routes};
 use flow::Blocks;
 use sim::{FlowId, FlowSpec, HostConfig, Setup, Start};
 use units::{Bytes, Span, Time};
@@ -21,10 +21,11 @@ pub use survey::RttRange;
 pub use switches::SwitchLine;
 
 use crate::Error;
-use crate::config::{Config, Host, Scheme};
+use crate::config::{CodingTable, Config, Host, OffOr, Scheme};
+use crate::decode::At;
 use crate::error::Fault;
 use crate::run::Run;
-use crate::traffic::{DraftStart, Ground, make};
+use crate::traffic::{Arrivals, DraftStart, Ground, Requested, make};
 use network::Parts;
 use survey::Survey;
 use switches::Sharing;
@@ -102,7 +103,7 @@ impl Run {
             .label("needs a topology with two datacenters"));
         }
         let (network, routes) = failures::failing(&config.failure, network, routes, *config.stop, config.seed)?;
-        host.longest_echo = sends_credits.then(|| credits::longest_echo(&network, &survey, queue)).flatten();
+        host.longest_echo = sends_credits.then(|| credits::longest_echo(&network, &routes, &host, queue)).flatten();
         let longest_inter = survey.base_rtt(false).map(|range| range.max);
         let modules = match &scheme.lscc {
             Some(lscc) => switches::modules(lscc, &network, longest_inter)?,
@@ -118,62 +119,8 @@ impl Run {
             seed: config.seed,
         };
 
-        let (mut flows, mut classes, mut traffic) = (Vec::new(), Vec::new(), Vec::new());
-        let (mut receivers, mut warnings, mut arrivals) = (Vec::new(), Vec::new(), Vec::new());
-        let (mut requests, mut requested, mut collectives) = (Vec::new(), Vec::new(), Vec::new());
-        let mut late = 0;
-        for (index, entry) in config.traffic.iter().enumerate() {
-            let made = make(entry, index, &ground)?;
-            let (data_class, may_hold) = entry.treatment();
-            let first = flows.len() as u32;
-            let entry_number =
-                u16::try_from(index).map_err(|_| Fault::new(entry.origin, "over 65,536 entries of traffic"))?;
-            for draft in made.flows {
-                let same = network.datacenter_of(draft.src) == network.datacenter_of(draft.dst);
-                let class = if same { FlowClass::Intra } else { FlowClass::Inter };
-                let start = match draft.start {
-                    DraftStart::At(span) => {
-                        late += u64::from(span >= *config.stop);
-                        Start::At(Time::from_ps(span.unsigned_ps()))
-                    }
-                    DraftStart::After(flow) => Start::After(FlowId(first + flow)),
-                    DraftStart::OnReceipt(flow, after) => Start::OnReceipt(FlowId(first + flow), after),
-                };
-                let coded = coding.as_ref().is_some_and(|coding| coding.scope.has(same));
-                if let Some(it) = host.coding.filter(|_| coded)
-                    && Blocks::checked(draft.size, host.mss, &it.code).is_none()
-                {
-                    let what = format!("a flow of {} has over 4294967295 packets with its parity", draft.size);
-                    return Err(Fault::new(coding.origin, what).label("expected less parity, or larger packets"));
-                }
-                flows.push(FlowSpec {
-                    src: draft.src,
-                    dst: draft.dst,
-                    size: draft.size,
-                    start,
-                    kind: class as u16,
-                    class: data_class,
-                    on_ramp: may_hold && host.on_ramp.is_some(),
-                    coded,
-                });
-                classes.push(class);
-                traffic.push(entry_number);
-            }
-            let together = |(low, high): (u32, u32)| (first + low..first + high).map(FlowId).collect();
-            requests.extend(made.requests.into_iter().map(together));
-            collectives.extend(made.collectives.into_iter().map(together));
-            receivers.extend(made.receivers);
-            arrivals.extend(made.arrivals);
-            requested.extend(made.requested);
-            warnings.extend(made.warnings);
-        }
-        if late > 0 {
-            warnings.push(format!(
-                "{late} of {} flows would start only at the stop, {}, or later",
-                flows.len(),
-                *config.stop
-            ));
-        }
+        let Drafted { flows, classes, traffic, requests, collectives, receivers, arrivals, requested, mut warnings } =
+            self.flows(&ground, &coding)?;
         let series =
             series::series(&config.series, &network, &receivers, &host, flows.len(), *config.stop, &mut warnings)?;
         let laws = LawPlan::new(config, scheme, &network)?;
@@ -214,6 +161,77 @@ impl Run {
         }
         Ok(BuiltRun { setup, laws, classes, traffic, requests, collectives, warnings, report })
     }
+
+    /// The flows of all entries of traffic.
+    fn flows(&self, ground: &Ground, coding: &At<OffOr<CodingTable>>) -> Result<Drafted, Fault> {
+        let (network, host, stop) = (ground.network, ground.host, ground.stop);
+        let mut all = Drafted::default();
+        let mut late = 0;
+        for (index, entry) in self.config.traffic.iter().enumerate() {
+            let made = make(entry, index, ground)?;
+            let (data_class, may_hold) = entry.treatment();
+            let first = all.flows.len() as u32;
+            let entry_number =
+                u16::try_from(index).map_err(|_| Fault::new(entry.origin, "over 65,536 entries of traffic"))?;
+            for draft in made.flows {
+                let same = network.datacenter_of(draft.src) == network.datacenter_of(draft.dst);
+                let class = if same { FlowClass::Intra } else { FlowClass::Inter };
+                let start = match draft.start {
+                    DraftStart::At(span) => {
+                        late += u64::from(span >= stop);
+                        Start::At(Time::from_ps(span.unsigned_ps()))
+                    }
+                    DraftStart::After(flow) => Start::After(FlowId(first + flow)),
+                    DraftStart::OnReceipt(flow, after) => Start::OnReceipt(FlowId(first + flow), after),
+                };
+                let coded = coding.as_ref().is_some_and(|coding| coding.scope.has(same));
+                if let Some(it) = host.coding.filter(|_| coded)
+                    && Blocks::checked(draft.size, host.mss, &it.code).is_none()
+                {
+                    let what = format!("a flow of {} has over 4294967295 packets with its parity", draft.size);
+                    return Err(Fault::new(coding.origin, what).label("expected less parity, or larger packets"));
+                }
+                all.flows.push(FlowSpec {
+                    src: draft.src,
+                    dst: draft.dst,
+                    size: draft.size,
+                    start,
+                    kind: class as u16,
+                    class: data_class,
+                    on_ramp: may_hold && host.on_ramp.is_some(),
+                    coded,
+                });
+                all.classes.push(class);
+                all.traffic.push(entry_number);
+            }
+            let together = |(low, high): (u32, u32)| (first + low..first + high).map(FlowId).collect();
+            all.requests.extend(made.requests.into_iter().map(together));
+            all.collectives.extend(made.collectives.into_iter().map(together));
+            all.receivers.extend(made.receivers);
+            all.arrivals.extend(made.arrivals);
+            all.requested.extend(made.requested);
+            all.warnings.extend(made.warnings);
+        }
+        if late > 0 {
+            let count = all.flows.len();
+            all.warnings.push(format!("{late} of {count} flows would start only at the stop, {stop}, or later"));
+        }
+        Ok(all)
+    }
+}
+
+/// What entries of traffic make.
+#[derive(Default)]
+struct Drafted {
+    flows: Vec<FlowSpec>,
+    classes: Vec<FlowClass>,
+    traffic: Vec<u16>,
+    requests: Vec<Vec<FlowId>>,
+    collectives: Vec<Vec<FlowId>>,
+    receivers: Vec<HostId>,
+    arrivals: Vec<Arrivals>,
+    requested: Vec<Requested>,
+    warnings: Vec<String>,
 }
 
 /// Refuses a clock whose ticks are longer than a packet: a port would send for ever at one time.

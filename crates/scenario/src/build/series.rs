@@ -20,7 +20,7 @@ pub(crate) fn series(
 ) -> Result<SeriesConfig, Fault> {
     let mut ports = Vec::new();
     for name in &it.ports {
-        let found = ports_named(name, network, receivers)?;
+        let found = ports_named(name, network, Some(receivers))?;
         if found.is_empty() {
             warnings.push(format!("series: no port answers to \"{}\"", name.value));
         }
@@ -84,9 +84,13 @@ fn flows_chosen(choice: &At<FlowChoice>, flows: usize) -> Result<Vec<FlowId>, Fa
     })
 }
 
-/// The ports that a name stands for; none if a class has none.
-pub(crate) fn ports_named(name: &At<String>, network: &Network, receivers: &[HostId]) -> Result<Vec<LinkId>, Fault> {
-    if name.value == "receiver" {
+/// The ports that a name stands for; none if a class has none. `receiver` is a name where `receivers` are given.
+pub(crate) fn ports_named(
+    name: &At<String>,
+    network: &Network,
+    receivers: Option<&[HostId]>,
+) -> Result<Vec<LinkId>, Fault> {
+    if let (Some(receivers), "receiver") = (receivers, name.as_str()) {
         return Ok(receivers.iter().map(|&host| network.links()[network.uplink(host).index()].reverse).collect());
     }
     let all = (0..network.links().len() as u32).map(LinkId);
@@ -106,7 +110,10 @@ pub(crate) fn ports_named(name: &At<String>, network: &Network, receivers: &[Hos
         return Err(Fault::new(name.origin, format!("unknown port `{}`", name.value))
             .label("unknown port")
             .suggest(name, names.iter().map(String::as_str))
-            .help("a port is named `from>to`, `class:inter` or `receiver`"));
+            .help(match receivers {
+                Some(_) => "a port is named `from>to`, `class:inter` or `receiver`",
+                None => "links are named by the ports before them, `from>to` or `class:inter`",
+            }));
     }
     Ok(found)
 }

@@ -86,8 +86,11 @@ impl BurstTable {
         for (loss, share) in losses.iter_mut().zip(self.rates.iter()) {
             *loss = share.0.frac();
         }
-        if losses.iter().map(|loss| loss.bits()).sum::<u64>() > Frac::ONE.bits() {
-            return Err(Fault::new(self.rates.origin, "these probabilities sum up to more than 1").label("over 1"));
+        let sum = Frac::from_bits(losses.iter().map(|loss| loss.bits()).sum());
+        if sum > Frac::ONE {
+            // Millionths are shown, and rounded down.
+            let message = format!("these probabilities sum up to {}", sum + Frac::ratio(1, 2_000_000));
+            return Err(Fault::new(self.rates.origin, message).label("expected at most 1 together"));
         }
         Ok(Bursts { group, losses })
     }

@@ -65,8 +65,8 @@ table! {
     OnRampTable {
         /// One-way delays over this pause the flow (T).
         threshold: At<Span>;
-        /// Whether `threshold` is of the queueing delay: over the base one-way delay of a flow's own path. For paths as unlike
-        /// as those inside and between datacenters.
+        /// Whether `threshold` is of the queueing delay: over the base one-way delay of a flow's own path, over the routes
+        /// that hold when a packet leaves. For paths as unlike as those inside and between datacenters.
         over_base: bool = false;
         /// Weight of the newest measurement in the correction for the lag of feedback (g), over 0.
         gain: At<Share> = At::default_of(Share(Decimal::new(625, 4)));

@@ -76,10 +76,7 @@ impl Elsewhere {
     /// Adds it to the flow's outcome.
     pub fn add_to(&self, flow: &mut FlowOutcome) {
         flow.credits.add(&self.credits);
-        flow.acted.increases += self.acted.increases;
-        flow.acted.cuts += self.acted.cuts;
-        flow.acted.loss_cuts += self.acted.loss_cuts;
-        flow.acted.emergencies += self.acted.emergencies;
+        flow.acted.add(&self.acted);
     }
 }
 

@@ -26,6 +26,8 @@ use crate::setup::{HostConfig, Setup};
 /// What few flows have.
 pub(super) struct Edge {
     pub(super) hold: Option<Hold>,
+    /// Up to when changes of routes are in the hold's base.
+    based_ps: u64,
     /// What credits let go, where they do; then nothing else does.
     pub(super) credited: Option<Credited>,
     /// Payload of a segment; 0 where packets go alone.
@@ -62,6 +64,7 @@ impl Edge {
         (hold.is_some() || credited.is_some() || segment > 0 || limit > 0 || notes || sender.retimes()).then(|| {
             Box::new(Self {
                 hold,
+                based_ps: 0,
                 credited,
                 segment,
                 segment_left: 0,
@@ -137,7 +140,12 @@ impl Edge {
         self.waiting_bytes = self.waiting_bytes.saturating_sub(segment.bytes.into());
         if let Some(hold) = &mut self.hold {
             if self.segment_left == 0 {
-                self.handover = hold.hand_over(now, setup.clock_ns(setup.flows[flow as usize].src, now));
+                let spec = &setup.flows[flow as usize];
+                if setup.routes.change_between(self.based_ps, now.ps() + 1).is_some() {
+                    self.based_ps = now.ps();
+                    hold.rebase(setup.hold_base(spec, now));
+                }
+                self.handover = hold.hand_over(now, setup.clock_ns(spec.src, now));
             }
             hold.on_sent(segment.seq, segment.attempt, self.handover, sender.first_unsettled());
         }

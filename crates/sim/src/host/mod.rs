@@ -471,11 +471,11 @@ impl<L: ControlLaw> Hosts<L> {
 
     /// The hold of a flow that has one. It starts with what the last OR-ACK from its destination left.
     fn hold(&self, host: usize, spec: &FlowSpec, now: Time, setup: &Setup) -> Option<Hold> {
-        let config = setup.host.on_ramp?;
-        let params = laws::on_ramp::Params { threshold: setup.hold_threshold(spec)?, ..config.params };
+        let params = setup.host.on_ramp.filter(|_| spec.on_ramp)?.params;
         let memory = self.states[host].memories.get(&spec.dst.0);
         let remembering = |&last| OnRamp::remembering(params, now, last);
-        Some(Hold::new(memory.map_or_else(|| OnRamp::new(params), remembering)))
+        let on_ramp = memory.map_or_else(|| OnRamp::new(params), remembering);
+        Some(Hold::new(on_ramp, setup.hold_base(spec, now)))
     }
 
     fn on_timer(&mut self, host: usize, slot: u32, now: Time) {

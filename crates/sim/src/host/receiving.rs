@@ -85,44 +85,46 @@ impl<L: ControlLaw> Hosts<L> {
         if spec.coded {
             it.ask_for_blocks(Some(packet), slot, state, setup, wire);
         }
+        let is_answered = replies[1].is_some();
         if setup.host.ack_every == 1 && !it.receiver.is_complete() {
-            if replies[1].is_none() {
+            if !is_answered {
                 forget(report, wire);
             }
             return;
         }
-        let holds_back = it.receiver.holds_back();
-        if replies[1].is_none() {
-            // The newest of what is held back, or refused.
-            if holds_back {
-                it.held_back = *packet;
-                let older = it.notes.as_mut().map(|notes| std::mem::replace(&mut notes.report, report));
-                forget(older.unwrap_or(report), wire);
-            } else {
-                forget(report, wire);
-            }
-        }
-        if !holds_back {
-            forget(it.take_report(), wire);
-        }
+        let holds_back = it.hold_back(packet, report, is_answered, wire);
         if it.receiver.is_complete() {
-            self.receivers[slot as usize] = None;
-            self.free_receivers.push(slot);
-            self.receiver_of[packet.flow as usize] = DONE;
-            for (flow, after) in context.on_receipt_of(packet.flow) {
-                let time_ps = (now + after).ps();
-                state.starts.push(Reverse((time_ps, flow)));
-                state.alarm_ps = state.alarm_ps.min(time_ps);
-            }
-            if !self.answering.is_empty() {
-                self.end_answering(host, packet.flow, wire);
-            }
+            self.finish_receiver(host, slot, packet, context, wire);
         } else if !holds_back {
             it.flush_at_ps = u64::MAX;
         } else if it.flush_at_ps == u64::MAX || replies[0].is_some() {
             it.flush_at_ps = packet.time_ps + it.ack_delay_ps;
             state.flushes.push(Reverse((it.flush_at_ps, packet.flow, slot)));
             state.alarm_ps = state.alarm_ps.min(it.flush_at_ps);
+        }
+    }
+
+    /// A flow's receiver has everything: what waited for that begins.
+    #[inline]
+    fn finish_receiver<F>(
+        &mut self,
+        host: usize,
+        slot: u32,
+        packet: &Packet,
+        context: &Context<F>,
+        wire: &mut impl Wire,
+    ) {
+        self.receivers[slot as usize] = None;
+        self.free_receivers.push(slot);
+        self.receiver_of[packet.flow as usize] = DONE;
+        let state = &mut self.states[host];
+        for (flow, after) in context.on_receipt_of(packet.flow) {
+            let time_ps = (Time::from_ps(packet.time_ps) + after).ps();
+            state.starts.push(Reverse((time_ps, flow)));
+            state.alarm_ps = state.alarm_ps.min(time_ps);
+        }
+        if !self.answering.is_empty() {
+            self.end_answering(host, packet.flow, wire);
         }
     }
 
@@ -236,6 +238,27 @@ impl Receiving {
             state.blocks.push(Reverse((alarm_ps, self.flow, slot)));
             state.alarm_ps = state.alarm_ps.min(alarm_ps);
         }
+    }
+
+    /// Keeps a packet whose acknowledgement is held back, as the newest of those, with its report, and drops the reports that
+    /// no acknowledgement will carry. Gives whether something is held back.
+    #[inline]
+    fn hold_back(&mut self, packet: &Packet, report: Report, is_answered: bool, wire: &mut impl Wire) -> bool {
+        let holds_back = self.receiver.holds_back();
+        if !is_answered {
+            let mut unused = report;
+            if holds_back {
+                self.held_back = *packet;
+                if let Some(notes) = &mut self.notes {
+                    unused = std::mem::replace(&mut notes.report, report);
+                }
+            }
+            forget(unused, wire);
+        }
+        if !holds_back {
+            forget(self.take_report(), wire);
+        }
+        holds_back
     }
 
     fn take_report(&mut self) -> Report {
