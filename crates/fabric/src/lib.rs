@@ -28,5 +28,5 @@ pub use outages::Outages;
 pub use plain::{Passage, PlainPort};
 pub use port::{Arrival, Ecn, InService, MarkAt, Phantom, PhantomQueue, PortConfig, PortError, PortParams, SLOWEST};
 pub use queued::{Item, QueuedPort};
-pub use routing::{Routes, RoutesFrom, path_hash};
+pub use routing::{Routes, RoutesFrom, path_hash, switch_salt};
 pub use shared::{CLASSES, Departure, Framed, Gate, Limit, Outlet, Pfc, SharedSwitch, Switch, headroom, kept};

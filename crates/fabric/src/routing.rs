@@ -6,7 +6,13 @@ use units::{Time, below, mix64};
 
 use crate::{HostId, Link, LinkId, Network, NetworkError, NodeId, NodeKind};
 
-/// What chooses among equal ports at a switch: a hash of the flow, of its entropy and of the switch.
+/// What a switch's choices hang on, besides the packet: the run's seed and which switch it is.
+#[inline]
+pub fn switch_salt(seed: u64, switch: NodeId) -> u64 {
+    mix64(seed ^ mix64(u64::from(switch.0)))
+}
+
+/// What chooses among equal ports at a switch: a hash of the flow, of its entropy and of the switch (see [`switch_salt`]).
 #[inline]
 pub fn path_hash(switch_salt: u64, flow: u32, entropy: u16) -> u64 {
     mix64(switch_salt ^ (u64::from(flow) << 16 | u64::from(entropy)))
@@ -202,6 +208,34 @@ impl Routes {
         RoutesFrom { row: &self.table[row..row + self.columns], seats: &self.seats, ports: &self.ports }
     }
 
+    /// The port of a switch by which packets that go back to the host `from` take the reverse of the way that packets from
+    /// it to `to` come, where `hash(switch)` (see [`path_hash`]) chooses among equal ports. None if their way does not lead
+    /// over the switch, or the reverse of the link by which they come to it is on no shortest path back: as routes change, or
+    /// where they avoid a link in one direction.
+    pub fn back(
+        &self,
+        network: &Network,
+        (from, to): (HostId, HostId),
+        switch: NodeId,
+        hash: impl Fn(NodeId) -> u64,
+    ) -> Option<LinkId> {
+        let ports = self.from(switch).ports(from);
+        if let &[only] = ports {
+            return Some(only);
+        }
+        let mut link = network.uplink(from);
+        loop {
+            let Link { to: at, reverse, .. } = network.links()[link.index()];
+            if at == switch {
+                return ports.contains(&reverse).then_some(reverse);
+            }
+            if network.nodes()[at.index()].kind != NodeKind::Switch {
+                return None;
+            }
+            link = self.from(at).port(to, hash(at));
+        }
+    }
+
     /// The links from one host to another, where `pick(switch, n)` chooses among equal ports.
     pub fn path(
         &self,
@@ -231,7 +265,7 @@ pub struct RoutesFrom<'a> {
     ports: &'a [LinkId],
 }
 
-impl RoutesFrom<'_> {
+impl<'a> RoutesFrom<'a> {
     /// The port on a shortest path to `host` that `hash` (see [`path_hash`]) chooses. Hashed even where there is
     /// one port: cheaper than a branch that nothing predicts.
     #[inline]
@@ -245,7 +279,7 @@ impl RoutesFrom<'_> {
     }
 
     /// All ports on shortest paths to `host`.
-    pub fn ports(&self, host: HostId) -> &[LinkId] {
+    pub fn ports(&self, host: HostId) -> &'a [LinkId] {
         let (column, place) = self.seats[host.index()];
         let group = self.row[usize::from(column)];
         let (first, len) = match group.len() {
@@ -334,6 +368,33 @@ mod tests {
         let both: BTreeSet<LinkId> =
             cables.iter().copied().filter(|link| network.links()[link.index()].from == from).collect();
         assert!(matches!(Routes::without(&network, &both), Err(NetworkError::Unreachable { .. })));
+    }
+
+    /// Whichever of three cables a hash chooses there, it is the one back. Where that is avoided in the direction back there is
+    /// none, and none for a switch that the way there does not pass.
+    #[test]
+    fn the_way_back_is_the_reverse_of_the_way_there() {
+        let network = network(3, 0);
+        let (from, to) = (HostId(0), HostId(1));
+        let [near, far] = [from, to].map(|host| network.links()[network.uplink(host).index()].to);
+        let routes = Routes::new(&network).unwrap();
+        let mut back = BTreeSet::new();
+        for hash in (0..16).map(mix64) {
+            let there = routes.path(&network, from, to, |_, ports| below(hash, ports));
+            let reversed = |link: LinkId| Some(network.links()[link.index()].reverse);
+            assert_eq!(routes.back(&network, (from, to), far, |_| hash), reversed(there[1]));
+            assert_eq!(routes.back(&network, (from, to), near, |_| hash), reversed(there[0]));
+            assert_eq!(routes.back(&network, (to, from), far, |_| hash), Some(there[2]));
+            back.extend(reversed(there[1]));
+        }
+        assert_eq!(back.len(), 3);
+        let gone = back.pop_first().unwrap();
+        let avoiding = Routes::without(&network, &BTreeSet::from([gone])).unwrap();
+        let found = (0..16).map(mix64).map(|hash| avoiding.back(&network, (from, to), far, |_| hash));
+        assert_eq!(found.flatten().collect::<BTreeSet<_>>(), back);
+        assert!((0..16).map(mix64).any(|hash| avoiding.back(&network, (from, to), far, |_| hash).is_none()));
+        // From a host of the far switch to itself nothing passes the near one.
+        assert_eq!(routes.back(&network, (to, to), near, |_| 0), None);
     }
 
     #[test]

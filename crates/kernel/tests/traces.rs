@@ -89,6 +89,7 @@ fn setup() -> Setup {
         ties: sim::Ties::default(),
         network,
         routes,
+        symmetric: false,
         flows: (0..8).map(flow).collect(),
         host,
         series: SeriesConfig::default(),

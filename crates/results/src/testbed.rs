@@ -96,6 +96,7 @@ fn setup(network: Network, flows: Vec<FlowSpec>) -> Setup {
     Setup {
         network,
         routes,
+        symmetric: false,
         flows,
         host: HostConfig::default(),
         series,

@@ -65,6 +65,7 @@ fn main() {
     let setup = Setup {
         network,
         routes,
+        symmetric: false,
         flows,
         host,
         series: SeriesConfig::default(),

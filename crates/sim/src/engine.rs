@@ -316,6 +316,7 @@ mod tests {
         let setup = Setup {
             routes: Routes::new(&network).unwrap(),
             network,
+            symmetric: false,
             flows: Vec::new(),
             host: HostConfig::default(),
             modules: Vec::new(),

@@ -3,13 +3,17 @@
 
 use std::collections::BTreeMap;
 
-use fabric::{Arrival, HostId, Losses, Outages, Passage, PlainPort, PortParams, RoutesFrom, path_hash};
+use fabric::{
+    Arrival, HostId, LinkId, Losses, NodeId, Outages, Passage, PlainPort, PortParams, RoutesFrom, path_hash,
+    switch_salt,
+};
 
 use crate::fifo::Fifos;
 use crate::merge::{DONE, Merge, follow};
 use crate::packet::{Packet, Report};
 use crate::reports::{Record, Reports};
 use crate::schedule::Schedule;
+use crate::setup::Setup;
 use crate::ties::Since;
 
 /// The port that feeds a link, where the link leads, and its counters: one cache line.
@@ -160,14 +164,38 @@ pub(crate) struct Chooser<'a> {
     pub(crate) routes: RoutesFrom<'a>,
     pub(crate) switch_salt: u64,
     pub(crate) first_link: u32,
+    pub(crate) switch: NodeId,
 }
 
 impl Chooser<'_> {
+    /// By a hash, or, of a packet back where [`Setup::symmetric`], the reverse of the way there.
     #[inline(always)]
-    pub(crate) fn link(&self, packet: &Packet) -> usize {
+    pub(crate) fn link(&self, packet: &Packet, setup: &Setup) -> usize {
+        if setup.symmetric
+            && let Some(port) = way_back(self.switch, packet, setup)
+        {
+            return (port.0 - self.first_link) as usize;
+        }
+        self.by_hash(packet)
+    }
+
+    #[inline(always)]
+    fn by_hash(&self, packet: &Packet) -> usize {
         let hash = path_hash(self.switch_salt, packet.flow, packet.entropy);
         (self.routes.port(HostId(packet.dst), hash).0 - self.first_link) as usize
     }
+}
+
+/// The port by which a packet that comes to a switch now and goes to its flow's source takes the reverse of the way there, if
+/// it goes there and there is one. Found anew for each packet: nothing is kept, whatever becomes of routes and entropies.
+#[inline(never)]
+fn way_back(switch: NodeId, packet: &Packet, setup: &Setup) -> Option<LinkId> {
+    let flow = &setup.flows[packet.flow as usize];
+    if packet.dst != flow.src.0 {
+        return None;
+    }
+    let hash = |switch| path_hash(switch_salt(setup.seed, switch), packet.flow, packet.entropy);
+    setup.routes.at(packet.time_ps).back(&setup.network, (flow.src, flow.dst), switch, hash)
 }
 
 /// Why the hot loop ended.
@@ -181,7 +209,7 @@ pub(crate) enum Stopped {
 }
 
 impl Links {
-    /// The hot loop: forwards packets while their ports are plain. Also gives how many it forwarded.
+    /// The hot loop: forwards packets while their ports are plain, each by its hash. Also gives how many it forwarded.
     #[expect(clippy::too_many_arguments, reason = "what the borrow of the plane is split into")]
     #[inline(always)]
     pub(crate) fn forward_while_plain(
@@ -201,7 +229,7 @@ impl Links {
         while turn != DONE {
             let input = tree.input(turn);
             let (place, packet) = fifos.first(input);
-            let link = chooser.link(packet);
+            let link = chooser.by_hash(packet);
             let port = &mut egress[link];
             let arrival = packet.arrival();
             if port.mode != Mode::Plain {

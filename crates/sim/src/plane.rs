@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use fabric::{Arrival, LinkId, Losses, NodeId, NodeKind, PlainPort, PortParams, QueuedPort};
+use fabric::{Arrival, LinkId, Losses, NodeId, NodeKind, PlainPort, PortParams, QueuedPort, switch_salt};
 use laws::Hop;
 use units::{Bytes, Rate, Span, Time, mix64};
 
@@ -136,7 +136,7 @@ impl Plane {
             first_link,
             window_ps,
             seed: mix64(setup.seed),
-            switch_salt: (first_node..end_node).map(|node| mix64(setup.seed ^ mix64(u64::from(node)))).collect(),
+            switch_salt: (first_node..end_node).map(|node| switch_salt(setup.seed, NodeId(node))).collect(),
             inputs,
             backlogged: vec![Vec::new(); nodes],
             links: Links {
@@ -323,10 +323,9 @@ impl Plane {
         from_ps: u64,
         setup: &'a Setup,
     ) -> (&'a mut SharedNode, Around<'a>) {
-        let routes = setup.routes.at(from_ps).from(NodeId(self.first_node + node as u32));
-        let salts = self.salts();
+        let (chooser, salts) = (self.chooser(node, from_ps, setup), self.salts());
         let around = Around {
-            chooser: Chooser { routes, switch_salt: self.switch_salt[node], first_link: self.first_link },
+            chooser,
             salts,
             links: &mut self.links,
             params: &self.params,
@@ -347,9 +346,10 @@ impl Plane {
         (start, end): (u64, u64),
         setup: &Setup,
     ) {
-        let routes = setup.routes.at(start).from(NodeId(self.first_node + node as u32));
-        let chooser = Chooser { routes, switch_salt: self.switch_salt[node], first_link: self.first_link };
-        let salts = self.salts();
+        let (chooser, salts) = (self.chooser(node, start, setup), self.salts());
+        if setup.symmetric {
+            return self.forward_reversing(tree, winner, node, (start, end), (chooser, setup));
+        }
         while winner != DONE {
             let (stopped, forwarded) = self.links.forward_while_plain(
                 tree,
@@ -380,6 +380,34 @@ impl Plane {
         }
     }
 
+    /// The same where packets back take the reverse of the way there.
+    #[inline(never)]
+    fn forward_reversing(
+        &mut self,
+        tree: &mut impl Merge,
+        mut winner: u64,
+        node: usize,
+        (start, end): (u64, u64),
+        (chooser, setup): (Chooser, &Setup),
+    ) {
+        while winner != DONE {
+            let input = tree.input(winner);
+            let packet = self.links.fifos.pop(input);
+            let head = self.links.fifos.head(input);
+            winner = tree.replace(winner, if head < end { follow(winner, head - start) } else { DONE });
+            self.forwarded += 1;
+            self.enqueue(node, chooser.link(&packet, setup), packet, setup);
+        }
+    }
+
+    /// What chooses a switch's ports from a time on, until routes change.
+    #[inline(always)]
+    fn chooser<'a>(&self, node: usize, from_ps: u64, setup: &'a Setup) -> Chooser<'a> {
+        let switch = NodeId(self.first_node + node as u32);
+        let routes = setup.routes.at(from_ps).from(switch);
+        Chooser { routes, switch_salt: self.switch_salt[node], first_link: self.first_link, switch }
+    }
+
     /// Queues a packet that a host sends at `packet.time_ps`, with what it carries. A host's card is at most sampled, or
     /// loses by chance: it serves in order.
     #[inline(always)]
@@ -404,7 +432,7 @@ impl Plane {
         }
     }
 
-    /// Queues a packet that a host sends at `packet.time_ps`.
+    /// Queues a packet that comes to a port at `packet.time_ps`.
     #[inline(always)]
     pub(crate) fn enqueue(&mut self, node: usize, link: usize, packet: Packet, setup: &Setup) {
         let salt = self.salt(link);

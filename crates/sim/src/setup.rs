@@ -217,6 +217,10 @@ pub struct Setup {
     pub network: Network,
     /// Its routes.
     pub routes: Routes,
+    /// Whether packets towards a flow's source (credits, acknowledgements, ...) take the reverse of the path that the flow's
+    /// packets to its destination take with the same entropy ([`Routes::back`]), as `ExpressPass` asks of a network; else
+    /// switches choose for them by a hash like any other.
+    pub symmetric: bool,
     /// The flows by [`FlowId`].
     pub flows: Vec<FlowSpec>,
     /// How hosts behave.

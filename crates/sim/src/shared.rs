@@ -182,19 +182,19 @@ impl Leaving<'_> {
                 _ => {}
             }
         }
-        let to = chooser.link(&carried.packet) - self.first_link;
+        let to = chooser.link(&carried.packet, setup) - self.first_link;
         if self.controllers.any() {
             let acts = self.controllers.on_packet(from, to, &mut carried, setup, self.links.reports.as_mut());
-            self.perform(acts, switch, chooser);
+            self.perform(acts, switch, chooser, setup);
         }
         let arrival = carried.packet.arrival();
         switch.arrive(Some(from), to, &arrival, carried, self);
     }
 
     /// Sends what controllers want sent.
-    fn perform(&mut self, acts: Vec<Act>, switch: &mut SharedSwitch<Carried>, chooser: Chooser) {
+    fn perform(&mut self, acts: Vec<Act>, switch: &mut SharedSwitch<Carried>, chooser: Chooser, setup: &Setup) {
         for Act { to, carried } in acts {
-            let to = to.unwrap_or_else(|| chooser.link(&carried.packet) - self.first_link);
+            let to = to.unwrap_or_else(|| chooser.link(&carried.packet, setup) - self.first_link);
             let arrival = carried.packet.arrival();
             switch.arrive(None, to, &arrival, carried, self);
         }
@@ -386,9 +386,9 @@ impl SharedNode {
                     switch.advance(timer, &mut leaving);
                 }
                 let acts = self.controllers.on_timer(timer, &self.switch, around.setup);
-                let chooser = around.chooser;
+                let (chooser, setup) = (around.chooser, around.setup);
                 let (switch, mut leaving) = self.split(around);
-                leaving.perform(acts, switch, chooser);
+                leaving.perform(acts, switch, chooser, setup);
             } else {
                 return;
             }

@@ -272,6 +272,7 @@ mod tests {
         Setup {
             routes: Routes::new(&network).unwrap(),
             network,
+            symmetric: false,
             flows: Vec::new(),
             host: crate::HostConfig::default(),
             modules: Vec::new(),

@@ -58,6 +58,8 @@ fn four_datacenters_give_the_same_bits_at_any_number_of_threads() {
     for kind in [Kind::UnoCc, Kind::Bbr] {
         assert_same(&setup, kind);
     }
+    setup.symmetric = true;
+    assert_same(&setup, Kind::UnoCc);
     // What senders knew goes with packets from one partition to another.
     setup.series.predictors = (0..count).map(FlowId).collect();
     assert_same(&setup, Kind::UnoCc);

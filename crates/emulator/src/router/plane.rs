@@ -8,7 +8,7 @@
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 
-use fabric::{HostId, LinkId, Network, NodeId, NodeKind, Routes, path_hash};
+use fabric::{HostId, LinkId, Network, NodeId, NodeKind, Routes, path_hash, switch_salt};
 use sim::{LinkOutcome, PortSample, SeriesConfig};
 use units::{Span, Time, mix64};
 
@@ -127,12 +127,12 @@ impl Plane {
         };
         let seed = mix64(parts.seed);
         let hosts = 0..network.hosts().len() as u32;
-        let nodes = 0..network.nodes().len() as u64;
+        let nodes = (0..network.nodes().len() as u32).map(NodeId);
         Self {
             mtu: parts.mtu,
             next: links.iter().map(to).collect(),
             watched: (0..links.len()).map(|link| parts.watched.contains(&LinkId(link as u32))).collect(),
-            switch_salt: nodes.map(|node| mix64(parts.seed ^ mix64(node))).collect(),
+            switch_salt: nodes.map(|node| switch_salt(parts.seed, node)).collect(),
             ports: (0..links.len()).map(|link| Port::new(is_plain(link), seed ^ (link as u64) << 20)).collect(),
             links: vec![VecDeque::new(); links.len()],
             served: vec![false; links.len()],

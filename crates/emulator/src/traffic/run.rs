@@ -321,6 +321,7 @@ mod tests {
         Setup {
             network,
             routes,
+            symmetric: false,
             flows,
             host,
             series,

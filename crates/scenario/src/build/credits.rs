@@ -1,18 +1,17 @@
 //! What credit-scheduled laws need of a network, and what they cannot live with.
 
-use std::collections::BTreeSet;
 use std::iter;
 
-use fabric::{CreditQueue, HostId, Network, Routes};
+use fabric::{CreditQueue, Network, Routes};
 use laws::catalog::Kind;
-use sim::{FlowSpec, HostConfig};
+use sim::HostConfig;
 use units::{Bytes, Span};
 
 use super::LawPlan;
 use super::laws::FlowClass;
 use super::survey::Survey;
 use crate::config::{At, Host, Paths, Scheme};
-use crate::error::{Fault, Origin};
+use crate::error::Fault;
 
 /// Refuses a scheme whose credits could not emulate its data.
 pub(crate) fn check(scheme: &Scheme, host: &Host, shares: bool) -> Result<(), Fault> {
@@ -36,42 +35,9 @@ pub(crate) fn check(scheme: &Scheme, host: &Host, shares: bool) -> Result<(), Fa
     Ok(())
 }
 
-/// Refuses `ExpressPass` where the way back of a flow might be another than its way there reversed: where equal paths are
-/// chosen by hashes, credits and data do not meet the same ports. `origin` is the law's.
-pub(crate) fn check_symmetry(
-    network: &Network,
-    routes: &Routes,
-    flows: &[FlowSpec],
-    laws: &LawPlan,
-    origin: Origin,
-) -> Result<(), Fault> {
-    let mut seen: BTreeSet<(HostId, HostId)> = BTreeSet::new();
-    for flow in flows {
-        let class = if flow.kind == FlowClass::Intra as u16 { FlowClass::Intra } else { FlowClass::Inter };
-        let ends = [(flow.src, flow.dst), (flow.dst, flow.src)];
-        if laws.law(class).0 != Kind::ExpressPass || !seen.insert(ends[0]) {
-            continue;
-        }
-        for (src, dst) in ends {
-            let mut several = false;
-            routes.path(network, src, dst, |_, ports| {
-                several |= ports > 1;
-                0
-            });
-            if several {
-                let name = |host: HostId| &network.nodes()[network.hosts()[host.index()].index()].name;
-                let what = format!(
-                    "ExpressPass needs credits on the reverse of the data's path, but there are several paths from {} to {}",
-                    name(src),
-                    name(dst)
-                );
-                return Err(Fault::new(origin, what)
-                    .label("needs one path")
-                    .help("choose a topology with one path between hosts, or law = \"flashpass\""));
-            }
-        }
-    }
-    Ok(())
+/// Whether a law's credits meet the ports of its data only if the network sends what goes back by the reverse path.
+pub(crate) fn need_symmetry(laws: &LawPlan) -> bool {
+    [FlowClass::Intra, FlowClass::Inter].into_iter().any(|class| laws.law(class).0 == Kind::ExpressPass)
 }
 
 /// The longest that an emulation packet and its echo take over any routes that hold at some time: the longest base round

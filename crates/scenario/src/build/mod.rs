@@ -124,9 +124,6 @@ impl Run {
         let series =
             series::series(&config.series, &network, &receivers, &host, flows.len(), *config.stop, &mut warnings)?;
         let laws = LawPlan::new(config, scheme, &network)?;
-        if let Some(law) = scheme.credit_law() {
-            credits::check_symmetry(&network, &routes, &flows, &laws, law.origin)?;
-        }
         let lines = switches::lines(config, scheme, &network)?;
         warnings.extend(deaf(&network, &host, &laws));
         warnings.extend(always_held(&flows, &host, &survey));
@@ -146,6 +143,7 @@ impl Run {
         let setup = Setup {
             network,
             routes,
+            symmetric: credits::need_symmetry(&laws),
             flows,
             host,
             modules,

@@ -36,6 +36,7 @@ pub(crate) fn permutation(control_priority: bool) -> Setup {
     Setup {
         routes: Routes::new(&network).expect("the tree is connected"),
         network,
+        symmetric: false,
         flows: (0..16).map(flow).collect(),
         host: HostConfig { path: PathChoice::PerPacket(256), ..HostConfig::default() },
         series: SeriesConfig::default(),

@@ -35,6 +35,7 @@ pub(crate) fn setup(network: Network, flows: Vec<FlowSpec>, stop: Time) -> Setup
     let mut setup = Setup {
         network,
         routes,
+        symmetric: false,
         flows,
         host: HostConfig::default(),
         series: SeriesConfig::default(),

@@ -265,7 +265,8 @@ impl<'a, L: ControlLaw, F: Fn(&FlowSpec, &Path) -> L> Oracle<'a, L, F> {
         let from = self.setup.routes.at(packet.time_ps).from(NodeId(to.0));
         let ports = from.ports(fabric::HostId(packet.dst));
         let hash = path_hash(salt, packet.flow, packet.entropy);
-        let out = ports[units::below(hash, ports.len() as u32) as usize];
+        let by_hash = || ports[units::below(hash, ports.len() as u32) as usize];
+        let out = self.reversed(to, &packet).filter(|link| ports.contains(link)).unwrap_or_else(by_hash);
         if self.switches[to.index()].is_some() {
             let reverse = self.setup.network.links()[link.index()].reverse;
             let from = (reverse.0 - self.setup.network.links_out(to).start) as usize;
@@ -273,6 +274,22 @@ impl<'a, L: ControlLaw, F: Fn(&FlowSpec, &Path) -> L> Oracle<'a, L, F> {
         } else if !matches!(packet.kind(), sim::Kind::Pause | sim::Kind::Resume) {
             self.enqueue(out, packet);
         }
+    }
+
+    /// Of a packet on its way back, where the network is symmetric: the whole path of the flow, and there the link that leads
+    /// to this switch, reversed.
+    fn reversed(&self, switch: NodeId, packet: &Packet) -> Option<LinkId> {
+        let flow = &self.setup.flows[packet.flow as usize];
+        if !self.setup.symmetric || packet.dst != flow.src.0 {
+            return None;
+        }
+        let pick = |node: NodeId, ports| {
+            let salt = mix64(self.setup.seed ^ mix64(u64::from(node.0)));
+            units::below(path_hash(salt, packet.flow, packet.entropy), ports)
+        };
+        let path = self.setup.routes.at(packet.time_ps).path(&self.setup.network, flow.src, flow.dst, pick);
+        let links = path.iter().map(|link| &self.setup.network.links()[link.index()]);
+        links.into_iter().find(|link| link.to == switch).map(|link| link.reverse)
     }
 
     fn enqueue(&mut self, link: LinkId, packet: Packet) {
@@ -409,13 +426,18 @@ impl<'a, L: ControlLaw, F: Fn(&FlowSpec, &Path) -> L> Oracle<'a, L, F> {
         self.leave(link, packet, ends, lost);
     }
 
-    /// Packets that wait in a port whose order is that of their arrival, and will leave it while the link is down. The engine
-    /// knows when they leave as soon as they come, and counts them then.
+    /// Packets that wait in a port behind those that came before them alone, and will leave it while the link is down. The
+    /// engine knows when they leave as soon as they come, and counts them then.
     fn cut_later(&self, link: LinkId) -> u64 {
         let (params, port) = (self.setup.network.port(link), &self.ports[link.index()]);
         let mut ends = port.service_ends;
         let mut cut_off = 0;
-        for (packet, _, lost) in port.data.iter().filter(|_| params.config().is_plain()) {
+        let in_order = match params.config() {
+            config if config.is_plain() => Some(&port.data),
+            config if config.is_plain_but_for_order() => Some(&port.control),
+            _ => None,
+        };
+        for (packet, _, lost) in in_order.into_iter().flatten() {
             ends += lasts(params.config(), packet.size.into());
             let mut leaves = *packet;
             leaves.time_ps = ends + params.config().delay.unsigned_ps();

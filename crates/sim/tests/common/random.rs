@@ -86,7 +86,7 @@ fn network(
     let tick = |ns, short| Just(Tick::new(Span::from_ns(ns), short));
     let ticks = prop_oneof![3 => Just(Tick::NONE), 1 => tick(1, false), 1 => tick(1, true), 1 => tick(100, true)];
     let ports = (port(buffer.clone(), gate.clone(), credits.clone()), port(buffer, gate, credits));
-    (ports, 0..4u8, delays, 1..5usize, ticks).prop_map(
+    (ports, 0..5u8, delays, 1..5usize, ticks).prop_map(
         |((port, bottleneck), which, (nic, inside, haul), hosts, tick)| {
             let nic = PortConfig::new(Rate::from_gbps(10), Span::from_ps(nic));
             let nic = PortConfig { credits: port.credits, tick, ..nic };
@@ -110,7 +110,8 @@ fn network(
                         links
                     });
                     let inter = inter.collect();
-                    FatTrees { k: 2, hosts_per_edge: 2, nic, border_links_per_core: 2, inter, ..trees }.build().unwrap()
+                    let (k, hosts_per_edge) = if which == 3 { (2, 2) } else { (4, 1) };
+                    FatTrees { k, hosts_per_edge, nic, border_links_per_core: 2, inter, ..trees }.build().unwrap()
                 }
             }
         },
@@ -173,9 +174,9 @@ pub(crate) fn case_with(
     credits: BoxedStrategy<Option<CreditQueue>>,
 ) -> impl Strategy<Value = Case> {
     let flows = proptest::collection::vec((any::<u32>(), any::<u32>(), 1..400_000u64, 0..300u64, 0..5u8), 1..12);
-    let host = (prop_oneof![Just(1000u32), Just(4096)], 1..4u8, path(), any::<bool>(), coding());
+    let host = (prop_oneof![Just(1000u32), Just(4096)], 1..4u8, (path(), any::<bool>()), any::<bool>(), coding());
     (network(buffer, gate, credits), flows, host, 0..Kind::ALL.len(), any::<u64>()).prop_map(
-        |(network, flows, (mss, ack_every, path, timeouts_cut, coding), kind, seed)| {
+        |(network, flows, (mss, ack_every, (path, symmetric), timeouts_cut, coding), kind, seed)| {
             let hosts = network.hosts().len() as u32;
             let mut last_dst = 0;
             let specs: Vec<FlowSpec> = (0u32..)
@@ -214,6 +215,7 @@ pub(crate) fn case_with(
             let mut setup = Setup {
                 network,
                 routes,
+                symmetric,
                 flows: specs,
                 host,
                 series,
@@ -305,7 +307,7 @@ pub(crate) fn sharing_case() -> impl Strategy<Value = Case> {
             let mut place = 0;
             let kind = |_: &fabric::Network, _| {
                 place += 1;
-                match mix >> (2 * place) & 3 {
+                match mix >> (2 * place % 64) & 3 {
                     0 | 1 => Some(switch),
                     2 => Some(second),
                     _ => None,
