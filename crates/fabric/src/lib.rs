@@ -15,6 +15,7 @@ mod outages;
 mod plain;
 mod port;
 mod queued;
+mod ring;
 mod routing;
 mod shared;
 pub mod topology;

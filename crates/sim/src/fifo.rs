@@ -1,5 +1,7 @@
 //! Packets on links: one in-order FIFO a link, each a ring in one shared store, packets by value.
 
+use fabric::Passage;
+
 use crate::packet::{Packet, Report};
 use crate::ties::Since;
 
@@ -72,14 +74,25 @@ impl Fifos {
         was_empty
     }
 
-    /// The same with what it carries, and what is known of what it follows from.
+    /// Appends a packet as a port let it pass, with what it carries, and what is known of what it follows from. It is copied
+    /// and then changed in its place, as in [`Parts::pass_on`].
     #[inline(always)]
-    pub(crate) fn push_with(&mut self, link: usize, packet: Packet, report: Report, since: Since) -> bool {
+    pub(crate) fn push_passed(
+        &mut self,
+        link: usize,
+        packet: &Packet,
+        passage: Passage,
+        report: Report,
+        since: Since,
+    ) -> bool {
         if self.rings[link].is_full() {
             self.grow(link);
         }
-        let (place, was_empty) = self.parts().reserve(link, packet.time_ps);
-        self.store[place] = packet;
+        let (place, was_empty) = self.parts().reserve(link, passage.arrives_ps);
+        let it = &mut self.store[place];
+        *it = *packet;
+        it.time_ps = passage.arrives_ps;
+        it.mark(passage.marked);
         if let Some(beside) = self.beside.get_mut(place) {
             *beside = report;
         }

@@ -297,16 +297,16 @@ impl Links {
         if losses.is_some_and(|losses| losses.loses(params, salt, arrival)) {
             packet.set_lost();
         }
-        packet.mark(passage.marked);
         let fifo = self.overtaken[link].fifo as usize;
         let waits = !self.fifos.is_empty(fifo) && {
             self.replay(link, params, arrival.now_ps);
             !self.fifos.is_empty(fifo)
         };
+        let mut arrives_ps = passage.arrives_ps;
         if waits && arrival.control {
             let served_ps = &mut self.overtaken[link].served_ps;
             *served_ps += params.service_ps(arrival.size);
-            packet.time_ps = *served_ps + params.delay_ps();
+            arrives_ps = *served_ps + params.delay_ps();
         } else if waits || !arrival.control && idle_at_ps >= arrival.now_ps {
             if !waits {
                 if self.egress[link].mode == Mode::Ordered {
@@ -314,13 +314,12 @@ impl Links {
                 }
                 self.overtaken[link].begin(link, idle_at_ps, backlogged);
             }
+            packet.mark(passage.marked);
             self.fifos.push(fifo, packet);
             return;
-        } else {
-            packet.time_ps = passage.arrives_ps;
         }
         if !packet.is_lost() {
-            self.depart(link, packet);
+            self.depart(link, &packet, Passage { arrives_ps, ..passage });
         }
     }
 
@@ -330,11 +329,10 @@ impl Links {
         let Overtaken { fifo, mut served_ps, .. } = self.overtaken[link];
         let fifo = fifo as usize;
         while served_ps < until_ps && !self.fifos.is_empty(fifo) {
-            let mut packet = self.fifos.pop(fifo);
+            let packet = self.fifos.pop(fifo);
             served_ps = served_ps.max(packet.time_ps) + params.service_ps(packet.size.into());
-            packet.time_ps = served_ps + params.delay_ps();
             if !packet.is_lost() {
-                self.depart(link, packet);
+                self.depart(link, &packet, Passage { arrives_ps: served_ps + params.delay_ps(), marked: false });
             }
         }
         self.overtaken[link].served_ps = served_ps;
@@ -351,40 +349,42 @@ impl Links {
         it.listed
     }
 
-    /// A packet is on its way.
+    /// A packet is on its way, as a port let it pass.
     #[inline(always)]
-    pub(crate) fn depart(&mut self, link: usize, packet: Packet) {
-        self.depart_with(link, packet, Report::NONE);
+    pub(crate) fn depart(&mut self, link: usize, packet: &Packet, passage: Passage) {
+        self.depart_with(link, packet, passage, Report::NONE);
     }
 
     /// A packet is on its way, with what it carries.
     #[inline(always)]
-    pub(crate) fn depart_with(&mut self, link: usize, packet: Packet, report: Report) {
-        if !self.failing.is_empty() && self.is_cut(link, &packet) {
+    pub(crate) fn depart_with(&mut self, link: usize, packet: &Packet, passage: Passage, report: Report) {
+        if !self.failing.is_empty() && self.is_cut(link, packet, passage) {
             self.forget(report);
             return;
         }
         let egress = &self.egress[link];
         if egress.away {
             let mail = &mut self.outboxes[egress.target as usize];
-            mail.packets.push(packet);
+            mail.packets.push(packet.passed(passage));
             if let Some(reports) = &mut self.reports {
                 mail.records.push(reports.take(report));
             }
             mail.since.extend(self.since);
             return;
         }
-        if self.fifos.push_with(egress.target as usize, packet, report, self.since.unwrap_or_default()) {
-            self.schedule.activate(egress.node as usize, packet.time_ps);
+        let since = self.since.unwrap_or_default();
+        if self.fifos.push_passed(egress.target as usize, packet, passage, report, since) {
+            self.schedule.activate(egress.node as usize, passage.arrives_ps);
         }
     }
 
     /// Whether the link is down while a packet's last bit is on it. A pause frame is repeated until it comes through, so
     /// none is lost; see [`crate::shared`].
     #[cold]
-    fn is_cut(&mut self, link: usize, packet: &Packet) -> bool {
+    fn is_cut(&mut self, link: usize, packet: &Packet, passage: Passage) -> bool {
         let Some(failing) = self.failing.get_mut(&(link as u32)) else { return false };
-        let cut = !packet.is_frame() && failing.outages.cut(packet.time_ps - failing.delay_ps, packet.time_ps);
+        let arrives_ps = passage.arrives_ps;
+        let cut = !packet.is_frame() && failing.outages.cut(arrives_ps - failing.delay_ps, arrives_ps);
         failing.lost += u64::from(cut);
         cut
     }
@@ -402,14 +402,14 @@ impl Links {
     pub(crate) fn depart_or_lose(
         &mut self,
         link: usize,
-        packet: Packet,
+        packet: &Packet,
         passage: Passage,
         params: &PortParams,
         salt: u64,
         losses: &mut Losses,
     ) {
         if !losses.loses(params, salt, &packet.arrival()) {
-            self.depart(link, packet.passed(passage));
+            self.depart(link, packet, passage);
         }
     }
 }

@@ -2,8 +2,9 @@
 //! sampling, loss by chance, lazily served queues.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
-use fabric::{Arrival, LinkId, Losses, NodeId, NodeKind, PlainPort, PortParams, QueuedPort, switch_salt};
+use fabric::{Arrival, LinkId, Losses, NodeId, NodeKind, Passage, PlainPort, PortParams, QueuedPort, switch_salt};
 use laws::Hop;
 use units::{Bytes, Rate, Span, Time, mix64};
 
@@ -42,7 +43,7 @@ pub(crate) struct Plane {
     backlogged: Vec<Vec<u32>>,
     links: Links,
     /// The network's port settings, at hand.
-    params: Vec<PortParams>,
+    params: Arc<[PortParams]>,
     specials: Vec<Special>,
     /// Of each link, its place in `specials`.
     special_of: Vec<u32>,
@@ -120,10 +121,11 @@ impl Plane {
         let salts = Salts { seed: mix64(setup.seed), first_link };
         let (mut shared, mut shared_of) = (Vec::new(), vec![u32::MAX; nodes]);
         let classes = classes_in_use(setup);
+        let params: Arc<[PortParams]> = network.params().into();
         let mut schedule = Schedule::new(nodes, window_ps);
         for node in first_node..end_node {
             if shares(setup, NodeId(node)) {
-                let it = SharedNode::new(NodeId(node), first_link, salts, classes, setup);
+                let it = SharedNode::new(NodeId(node), first_link, salts, classes, Arc::clone(&params), setup);
                 let place = (node - first_node) as usize;
                 // Controllers act before the first packet comes.
                 schedule.activate_between(place, it.next_ps());
@@ -149,7 +151,7 @@ impl Plane {
                 since: (setup.ties == Ties::Scheduled).then_some(Since::BEGINNING),
                 failing: failing(setup, first_link..end_link),
             },
-            params: network.params().to_vec(),
+            params,
             specials,
             special_of,
             entrants: Entrants::default(),
@@ -428,7 +430,7 @@ impl Plane {
         if egress.mode == Mode::Special && loses(&mut self.specials[self.special_of[link] as usize]) {
             self.links.forget(report);
         } else {
-            self.links.depart_with(link, packet.passed(passage), report);
+            self.links.depart_with(link, &packet, passage, report);
         }
     }
 
@@ -441,7 +443,7 @@ impl Plane {
         if egress.mode != Mode::Plain {
             self.enqueue_special(node, link, packet, &arrival, setup);
         } else if let Some(passage) = egress.admit(&self.params[egress.params as usize], salt, &arrival) {
-            self.links.depart(link, packet.passed(passage));
+            self.links.depart(link, &packet, passage);
         }
     }
 
@@ -467,7 +469,7 @@ impl Plane {
             }
             let egress = &mut self.links.egress[link];
             if let Some(passage) = egress.admit(params, salt, arrival) {
-                self.links.depart_or_lose(link, packet, passage, params, salt, losses);
+                self.links.depart_or_lose(link, &packet, passage, params, salt, losses);
             }
             return;
         };
@@ -475,7 +477,7 @@ impl Plane {
         let links = &mut self.links;
         let refused = lazy.enqueue(params, salt, arrival, packet, |packet, passage| {
             links.egress[link].count(packet.size.into(), passage);
-            links.depart_or_lose(link, packet, passage, params, salt, losses);
+            links.depart_or_lose(link, &packet, passage, params, salt, losses);
         });
         let egress = &mut self.links.egress[link];
         if refused.is_some() && arrival.credit && params.credits().is_some() {
@@ -515,7 +517,7 @@ impl Plane {
             let Some(lazy) = &mut special.lazy else { return false };
             lazy.advance(params, salt, end, |packet, passage| {
                 links.egress[link].count(packet.size.into(), passage);
-                links.depart_or_lose(link, packet, passage, params, salt, losses);
+                links.depart_or_lose(link, &packet, passage, params, salt, losses);
             });
             next = next.min(lazy.next_service_ps(params));
             lazy.has_waiting()
@@ -543,7 +545,9 @@ impl Plane {
                 (Some(reports), Some(record)) => reports.insert(&record),
                 _ => Report::NONE,
             };
-            if self.links.fifos.push_with(mail.fifo as usize, packet, report, since.next().unwrap_or_default()) {
+            let (passed, since) =
+                (Passage { arrives_ps: packet.time_ps, marked: false }, since.next().unwrap_or_default());
+            if self.links.fifos.push_passed(mail.fifo as usize, &packet, passed, report, since) {
                 self.links.schedule.activate_between(mail.node as usize, packet.time_ps);
             }
         }
@@ -643,7 +647,7 @@ impl Special {
             let (queue, phantom) = if let Some(lazy) = &mut self.lazy {
                 lazy.advance(params, salt, due, |packet, passage| {
                     links.egress[link].count(packet.size.into(), passage);
-                    links.depart_or_lose(link, packet, passage, params, salt, losses);
+                    links.depart_or_lose(link, &packet, passage, params, salt, losses);
                 });
                 (lazy.queue(params, due), lazy.phantom().occupancy(params, due))
             } else {

@@ -3,6 +3,8 @@
 //! All that happens in such a switch depends on all its ports, so it is run as a whole: arrivals, pauses, its controllers'
 //! timers and samples in order of time, and before each of them every decision of the ports that comes first.
 
+use std::sync::Arc;
+
 use fabric::{CLASSES, Departure, Framed, LinkId, Losses, NodeId, NodeKind, Outlet, PortParams, SharedSwitch, Switch};
 use laws::Hop;
 use units::{Bytes, Rate, Time};
@@ -113,8 +115,9 @@ struct Leaving<'a> {
 
 impl Outlet<Carried> for Leaving<'_> {
     #[inline(always)]
-    fn depart(&mut self, item: Carried, departure: &Departure) {
-        let Carried { packet, mut report } = item;
+    fn depart(&mut self, item: &Carried, departure: &Departure) {
+        let Carried { packet, report } = item;
+        let mut report = *report;
         let link = self.first_link + departure.port;
         let egress = &mut self.links.egress[link];
         egress.count(packet.size.into(), departure.passage);
@@ -150,10 +153,10 @@ impl Outlet<Carried> for Leaving<'_> {
             let hop = if self.int_multi == 0 { hop } else { in_units(hop, self.int_multi) };
             reports.add(&mut report, hop);
         }
-        self.links.depart_with(link, packet.passed(departure.passage), report);
+        self.links.depart_with(link, packet, departure.passage, report);
     }
 
-    fn drop(&mut self, item: Carried, port: usize, _: bool) {
+    fn drop(&mut self, item: &Carried, port: usize, _: bool) {
         let egress = &mut self.links.egress[self.first_link + port];
         egress.drops = egress.drops.saturating_add(1);
         self.links.forget(item.report);
@@ -167,7 +170,7 @@ impl Leaving<'_> {
         &mut self,
         switch: &mut SharedSwitch<Carried>,
         from: usize,
-        mut carried: Carried,
+        carried: &mut Carried,
         chooser: Chooser,
         setup: &Setup,
     ) {
@@ -184,7 +187,7 @@ impl Leaving<'_> {
         }
         let to = chooser.link(&carried.packet, setup) - self.first_link;
         if self.controllers.any() {
-            let acts = self.controllers.on_packet(from, to, &mut carried, setup, self.links.reports.as_mut());
+            let acts = self.controllers.on_packet(from, to, carried, setup, self.links.reports.as_mut());
             self.perform(acts, switch, chooser, setup);
         }
         let arrival = carried.packet.arrival();
@@ -196,7 +199,7 @@ impl Leaving<'_> {
         for Act { to, carried } in acts {
             let to = to.unwrap_or_else(|| chooser.link(&carried.packet, setup) - self.first_link);
             let arrival = carried.packet.arrival();
-            switch.arrive(None, to, &arrival, carried, self);
+            switch.arrive(None, to, &arrival, &carried, self);
         }
     }
 }
@@ -226,13 +229,20 @@ pub(crate) struct Around<'a> {
 
 impl SharedNode {
     /// The switch of a node, in a partition with this first link.
-    pub(crate) fn new(node: NodeId, first_link: u32, salts: Salts, classes: u64, setup: &Setup) -> Self {
+    pub(crate) fn new(
+        node: NodeId,
+        first_link: u32,
+        salts: Salts,
+        classes: u64,
+        params: Arc<[PortParams]>,
+        setup: &Setup,
+    ) -> Self {
         let network = &setup.network;
         let config = network.nodes()[node.index()].switch.unwrap_or(UNLIMITED);
         let out = network.links_out(node);
         let ports = out.clone().map(|link| {
             let local = (link - first_link) as usize;
-            (network.port(LinkId(link)).clone(), salts.of(local))
+            (network.links()[link as usize].params.into(), salts.of(local))
         });
         let inputs = || (0..).map(LinkId).zip(network.links()).filter(|(_, link)| link.to == node);
         let port_of = inputs().map(|(_, link)| (link.reverse.0 - out.start) as u16).collect();
@@ -247,7 +257,7 @@ impl SharedNode {
         let samples = !sampled.is_empty() || samples_buffer;
         let interval = if samples { sampling } else { units::Span::ZERO };
         Self {
-            switch: SharedSwitch::new(config, ports, classes),
+            switch: SharedSwitch::new(config, params, ports, classes),
             first_link: (out.start - first_link) as usize,
             reports: setup.host.int && config.int,
             port_of,
@@ -294,7 +304,7 @@ impl SharedNode {
                 winner = tree.replace(winner, if head < end { follow(winner, head - start) } else { DONE });
                 arrived += 1;
                 let from = usize::from(leaving.port_of[input - first_input]);
-                leaving.on_packet(switch, from, Carried { packet, report }, chooser, setup);
+                leaving.on_packet(switch, from, &mut Carried { packet, report }, chooser, setup);
             }
         }
         arrived
@@ -331,8 +341,8 @@ impl SharedNode {
                 }
                 let (chooser, setup) = (around.chooser, around.setup);
                 let (switch, mut leaving) = self.split(around);
-                let (from, carried) = (leaving.port_of[it.input], Carried { packet: it.packet, report: it.report });
-                leaving.on_packet(switch, from.into(), carried, chooser, setup);
+                let (from, mut carried) = (leaving.port_of[it.input], Carried { packet: it.packet, report: it.report });
+                leaving.on_packet(switch, from.into(), &mut carried, chooser, setup);
             }
             if let Some(ties) = &mut self.ties {
                 ties.tied = tied;

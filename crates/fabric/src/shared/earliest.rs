@@ -5,57 +5,55 @@ pub(super) const NEVER: u64 = u64::MAX;
 
 #[derive(Debug)]
 pub(super) struct Earliest {
-    /// By port, padded with [`NEVER`] to a power of two.
-    times: Vec<u64>,
-    /// The winner of each inner node; the children of `n` are `2 n` and `2 n + 1`, leaves come last.
-    winners: Vec<u16>,
-    /// The time of the first.
-    first: u64,
+    /// Of each inner node the first of its leaves, and leaves: the children of `n` are `2 n` and `2 n + 1`, and leaves come
+    /// last, one a port, padded to a power of two.
+    nodes: Vec<(u64, u32)>,
 }
 
 impl Earliest {
     pub(super) fn new(ports: usize) -> Self {
         let width = ports.next_power_of_two().max(2);
-        let mut winners = vec![0; width];
-        for node in (1..width).rev() {
-            winners[node] = if node * 2 >= width { (node * 2 - width) as u16 } else { winners[node * 2] };
+        let mut nodes = vec![(NEVER, 0); width * 2];
+        for port in 0..width {
+            nodes[width + port].1 = port as u32;
         }
-        Self { times: vec![NEVER; width], winners, first: NEVER }
+        for node in (1..width).rev() {
+            nodes[node] = nodes[node * 2];
+        }
+        Self { nodes }
     }
 
     /// The port whose time is first.
     #[inline]
     pub(super) fn port(&self) -> usize {
-        usize::from(self.winners[1])
+        self.nodes[1].1 as usize
     }
 
     /// Its time.
     #[inline]
     pub(super) fn time(&self) -> u64 {
-        self.first
+        self.nodes[1].0
     }
 
     #[inline]
     pub(super) fn time_of(&self, port: usize) -> u64 {
-        self.times[port]
+        self.nodes[self.nodes.len() / 2 + port].0
     }
 
     /// Sets a port's time.
     #[inline]
     pub(super) fn set(&mut self, port: usize, time: u64) {
-        self.times[port] = time;
-        let width = self.winners.len();
-        let mut node = (port + width) >> 1;
-        let pair = port & !1;
-        self.winners[node] = pair as u16 + u16::from(self.times[pair + 1] < self.times[pair]);
-        node >>= 1;
-        while node > 0 {
-            let (left, right) = (self.winners[node * 2], self.winners[node * 2 + 1]);
-            let right_wins = self.times[usize::from(right)] < self.times[usize::from(left)];
-            self.winners[node] = if right_wins { right } else { left };
+        let mut node = self.nodes.len() / 2 + port;
+        let mut first = (time, port as u32);
+        self.nodes[node] = first;
+        // Whom the winner so far meets does not depend on who that is, so the meetings wait for nothing but each other.
+        while node > 1 {
+            let other = self.nodes[node ^ 1];
+            let other_wins = if node & 1 == 1 { other.0 <= first.0 } else { other.0 < first.0 };
+            first = if other_wins { other } else { first };
             node >>= 1;
+            self.nodes[node] = first;
         }
-        self.first = self.times[self.port()];
     }
 }
 

@@ -175,7 +175,8 @@ impl Pool {
 /// The least that must be left of the shared part for a threshold over zero.
 fn least_free(off: Limit) -> u64 {
     match off {
-        Limit::Bytes(bytes) => 1 + if bytes.is_zero() { u64::MAX - 1 } else { 0 },
+        Limit::Bytes(Bytes::ZERO) => u64::MAX,
+        Limit::Bytes(_) => 1,
         // alpha * free is at least 1 from 1 / alpha on, rounded up.
         Limit::Alpha(alpha) if alpha.bits() > 0 => (1u64 << 32).div_ceil(alpha.bits()),
         Limit::Alpha(_) => u64::MAX,

@@ -12,7 +12,7 @@
 //!
 //! What marks a packet is its own class's queue and the control packets before it.
 
-use std::collections::VecDeque;
+use std::sync::Arc;
 
 use units::Bytes;
 
@@ -20,10 +20,11 @@ use super::earliest::{Earliest, NEVER};
 use super::pool::{Pool, Room};
 use super::{CLASSES, Switch};
 use crate::port::{Arrival, InService, MarkAt, PhantomQueue, PortParams, draw};
+use crate::ring::Ring;
 use crate::{Item, Passage};
 
 /// What such a switch carries.
-pub trait Framed: Item {
+pub trait Framed: Item + Copy {
     /// The packet's class at a port: 0 is control.
     fn class(&self, control_first: bool) -> u8;
     /// A pause frame for a class, or one that ends the pause.
@@ -50,15 +51,21 @@ pub struct Departure {
 /// Where packets go.
 pub trait Outlet<P> {
     /// A packet's service begins.
-    fn depart(&mut self, item: P, departure: &Departure);
+    fn depart(&mut self, item: &P, departure: &Departure);
     /// A packet found no room on its way to `port`. `lossless` if its sender could have been paused in time: the port's
     /// own limits are met by no pause.
-    fn drop(&mut self, item: P, port: usize, lossless: bool);
+    fn drop(&mut self, item: &P, port: usize, lossless: bool);
 }
 
-#[derive(Debug)]
+#[derive(Clone, Copy, Debug)]
 struct Waiting<P> {
     item: P,
+    about: About,
+}
+
+/// What a switch knows of a packet in it.
+#[derive(Clone, Copy, Debug)]
+struct About {
     size: u32,
     /// The port that it came in by; [`NOWHERE`] if the switch made it or nothing is booked for it.
     from: u16,
@@ -68,28 +75,43 @@ struct Waiting<P> {
 
 const NOWHERE: u16 = u16::MAX;
 
+/// What waits in a port of one class.
 #[derive(Debug)]
-struct Port<P> {
-    params: PortParams,
-    /// What randomness at this port hangs on.
-    salt: u64,
-    queues: [VecDeque<Waiting<P>>; CLASSES],
-    /// Service time of what waits, by class.
-    waiting_ps: [u64; CLASSES],
-    waiting: [u64; CLASSES],
-    waiting_bytes: u64,
+struct Queue<P> {
+    ring: Ring<Waiting<P>>,
+    service_ps: u64,
+    bytes: u64,
+}
+
+/// What every decision about a port needs.
+#[derive(Debug)]
+#[repr(align(64))]
+struct Service {
     idle_at_ps: u64,
     in_service_ps: u64,
     sent_bytes: u64,
+    waiting_bytes: u64,
     most_waiting: u64,
-    phantom: PhantomQueue,
-    /// The classes that the waiting frames are of, each once: they are first among control.
-    frames: VecDeque<u8>,
+    /// What randomness at this port hangs on.
+    salt: u64,
+    /// Place of the port's settings.
+    params: u32,
     /// Classes with something that waits, and classes that the other end pauses: a bit each.
     filled: u8,
     paused: u8,
     /// The data class that was served last.
     last: u8,
+    /// How many of [`Port::frames`] wait.
+    frames: u8,
+}
+
+#[derive(Debug)]
+struct Port<P> {
+    service: Service,
+    queues: [Queue<P>; CLASSES],
+    phantom: PhantomQueue,
+    /// The classes that the waiting frames are of, each once: they are first among control.
+    frames: [u8; CLASSES],
     pauses: u64,
     paused_since_ps: u64,
     paused_ps: u64,
@@ -100,6 +122,8 @@ struct Port<P> {
 pub struct SharedSwitch<P> {
     config: Switch,
     pool: Pool,
+    /// Settings of ports, each once for all ports that have them.
+    params: Arc<[PortParams]>,
     ports: Vec<Port<P>>,
     /// When each port that may serve something decides what.
     next: Earliest,
@@ -107,15 +131,24 @@ pub struct SharedSwitch<P> {
 }
 
 impl<P: Framed> SharedSwitch<P> {
-    /// A switch with these ports and, of each, what its randomness hangs on. `classes` is how many data classes are in
-    /// use: each has its reserve and headroom.
-    pub fn new(config: Switch, ports: impl Iterator<Item = (PortParams, u64)>, classes: u64) -> Self {
+    /// A switch with these ports: of each the place of its settings and what its randomness hangs on. `classes` is how
+    /// many data classes are in use: each has its reserve and headroom.
+    ///
+    /// # Panics
+    /// If there are no settings at some port's place.
+    pub fn new(
+        config: Switch,
+        params: Arc<[PortParams]>,
+        ports: impl Iterator<Item = (u32, u64)>,
+        classes: u64,
+    ) -> Self {
         let ports: Vec<Port<P>> = ports.map(|(params, salt)| Port::new(params, salt)).collect();
-        let gates = ports.iter().map(|port| port.params.config.gate).collect();
+        let gates = ports.iter().map(|port| params[port.service.params as usize].config.gate).collect();
         Self {
             config,
             pool: Pool::new(&config, gates, classes),
             next: Earliest::new(ports.len()),
+            params,
             ports,
             headroom_drops: 0,
         }
@@ -124,15 +157,16 @@ impl<P: Framed> SharedSwitch<P> {
     /// A packet that came in by `from` (or was made here) at `packet.now_ps` is to leave by `to`. Every earlier decision
     /// is replayed first.
     #[inline(always)]
-    pub fn arrive(&mut self, from: Option<usize>, to: usize, packet: &Arrival, item: P, out: &mut impl Outlet<P>) {
+    pub fn arrive(&mut self, from: Option<usize>, to: usize, packet: &Arrival, item: &P, out: &mut impl Outlet<P>) {
         self.advance(packet.now_ps, out);
         let now_ps = packet.now_ps;
         let port = &self.ports[to];
-        let class = usize::from(item.class(port.params.config.control_priority)) % CLASSES;
+        let params = &self.params[port.service.params as usize];
+        let class = usize::from(item.class(params.config.control_priority)) % CLASSES;
         let size = u64::from(packet.size);
         let booked = match from {
             Some(from) if class != 0 => {
-                let over = port.is_full(packet) || self.is_over(to, class, size);
+                let over = port.is_full(params, packet) || self.is_over(to, class, size);
                 if over || self.pool.arrive(from, class, size) == Room::None {
                     let lossless = self.config.pfc.is_some() && !over;
                     self.headroom_drops += u64::from(lossless);
@@ -147,14 +181,14 @@ impl<P: Framed> SharedSwitch<P> {
             _ => false,
         };
         let from = from.map_or(NOWHERE, |from| from as u16);
-        self.enqueue(to, class, packet, Waiting { item, size: packet.size, from, booked, marked: false }, out);
+        self.enqueue(to, class, packet, item, About { size: packet.size, from, booked, marked: false }, out);
     }
 
     /// Whether a packet would make an egress queue longer than what is left of the shared part lets it be.
     #[inline]
     fn is_over(&self, to: usize, class: usize, size: u64) -> bool {
         let limit = self.config.egress_alpha.map(|alpha| alpha.of(self.pool.free()));
-        limit.is_some_and(|limit| self.ports[to].waiting[class] + size > limit)
+        limit.is_some_and(|limit| self.ports[to].queues[class].bytes + size > limit)
     }
 
     #[inline(always)]
@@ -163,27 +197,29 @@ impl<P: Framed> SharedSwitch<P> {
         to: usize,
         class: usize,
         packet: &Arrival,
-        mut waiting: Waiting<P>,
+        item: &P,
+        mut about: About,
         out: &mut impl Outlet<P>,
     ) {
         let now_ps = packet.now_ps;
         let port = &mut self.ports[to];
-        let phantom = port.params.phantom.as_ref();
-        waiting.marked = phantom.is_some_and(|phantom| port.phantom.add(phantom, port.salt, packet));
-        if port.params.config.mark_at == MarkAt::Enqueue {
-            let backlog = port.before(class) + port.in_service(now_ps);
-            waiting.marked |= port.params.ecn.marks(backlog, || draw(port.salt, packet));
+        let params = &self.params[port.service.params as usize];
+        let salt = port.service.salt;
+        about.marked = params.phantom.as_ref().is_some_and(|phantom| port.phantom.add(phantom, salt, packet));
+        if params.config.mark_at == MarkAt::Enqueue {
+            let backlog = port.before(class) + port.service.in_service(params, now_ps);
+            about.marked |= params.ecn.marks(backlog, || draw(salt, packet));
         }
-        waiting.marked &= packet.ecn_capable;
-        let held_back = port.paused >> class & 1 == 1;
-        if !held_back && port.idle_at_ps < now_ps && port.eligible() == 0 {
+        about.marked &= packet.ecn_capable;
+        let held_back = port.service.paused >> class & 1 == 1;
+        if !held_back && port.service.idle_at_ps < now_ps && port.service.eligible() == 0 {
             // Nothing that may leave waits before it.
-            self.serve(to, class, waiting, now_ps, out);
+            self.serve(to, class, item, about, now_ps, out);
             return;
         }
-        port.push(class, waiting);
+        port.push(params, class, item, about);
         if !held_back && self.next.time_of(to) == NEVER {
-            self.next.set(to, self.ports[to].idle_at_ps);
+            self.next.set(to, self.ports[to].service.idle_at_ps);
         }
     }
 
@@ -192,17 +228,18 @@ impl<P: Framed> SharedSwitch<P> {
         self.advance(now_ps, out);
         let bit = 1 << (class % CLASSES as u8);
         let it = &mut self.ports[port];
-        let before = it.paused;
-        it.paused = if pause { before | bit } else { before & !bit };
-        it.pauses += u64::from(it.paused & !before != 0);
-        if it.paused != 0 && before == 0 {
+        let before = it.service.paused;
+        let paused = if pause { before | bit } else { before & !bit };
+        it.service.paused = paused;
+        it.pauses += u64::from(paused & !before != 0);
+        if paused != 0 && before == 0 {
             it.paused_since_ps = now_ps;
-        } else if it.paused == 0 && before != 0 {
+        } else if paused == 0 && before != 0 {
             it.paused_ps += now_ps - it.paused_since_ps;
         }
-        let at = if it.eligible() == 0 { NEVER } else { it.idle_at_ps.max(now_ps) };
+        let at = if it.service.eligible() == 0 { NEVER } else { it.service.idle_at_ps.max(now_ps) };
         self.next.set(port, at);
-        if self.config.pfc.is_some_and(|pfc| pfc.relay) && before != self.ports[port].paused {
+        if self.config.pfc.is_some_and(|pfc| pfc.relay) && before != paused {
             self.pass_on(port, usize::from(class) % CLASSES, pause, now_ps, out);
         }
     }
@@ -211,7 +248,7 @@ impl<P: Framed> SharedSwitch<P> {
     /// asks for it, or a third port is paused, too.
     #[cold]
     fn pass_on(&mut self, port: usize, class: usize, pause: bool, now_ps: u64, out: &mut impl Outlet<P>) {
-        let paused = |index: usize, it: &Port<P>| index != port && it.paused >> class & 1 == 1;
+        let paused = |index: usize, it: &Port<P>| index != port && it.service.paused >> class & 1 == 1;
         for other in (0..self.ports.len()).filter(|&other| other != port) {
             let third = self.ports.iter().enumerate().any(|(index, it)| index != other && paused(index, it));
             if !third && !self.pool.is_paused(other, class) {
@@ -223,7 +260,7 @@ impl<P: Framed> SharedSwitch<P> {
     /// Whether a relay has passed a pause of a class on to the other end of a port.
     fn relays(&self, port: usize, class: usize) -> bool {
         let relay = self.config.pfc.is_some_and(|pfc| pfc.relay);
-        relay && self.ports.iter().enumerate().any(|(other, it)| other != port && it.paused >> class & 1 == 1)
+        relay && self.ports.iter().enumerate().any(|(other, it)| other != port && it.service.paused >> class & 1 == 1)
     }
 
     /// Replays every decision taken before `until_ps`.
@@ -237,10 +274,18 @@ impl<P: Framed> SharedSwitch<P> {
     #[inline(never)]
     fn replay(&mut self, until_ps: u64, out: &mut impl Outlet<P>) {
         while self.next.time() < until_ps {
-            let (port, at) = (self.next.port(), self.next.time());
-            if let Some((class, waiting)) = self.ports[port].pop() {
-                self.serve(port, class, waiting, at, out);
-            }
+            let (index, at_ps) = (self.next.port(), self.next.time());
+            let port = &mut self.ports[index];
+            let params = &self.params[port.service.params as usize];
+            let Some((class, about)) = port.take_off(params) else { return };
+            let before_ps = port.before(class);
+            let Port { service, queues, phantom, .. } = port;
+            let Some(Waiting { item, .. }) = queues[class].ring.front() else { return };
+            let departure = service.begin(params, *phantom, before_ps, item, about, (index, class, at_ps));
+            self.next.set(index, service.next_ps());
+            out.depart(item, &departure);
+            queues[class].ring.drop_front();
+            self.free(class, about, at_ps, out);
         }
     }
 
@@ -250,39 +295,27 @@ impl<P: Framed> SharedSwitch<P> {
         self.next.time()
     }
 
-    /// Takes a packet into service at a port that is idle at `at_ps`.
+    /// Takes a packet that has not waited into service at a port that is idle at `at_ps`.
     #[inline(always)]
-    fn serve(&mut self, index: usize, class: usize, waiting: Waiting<P>, at_ps: u64, out: &mut impl Outlet<P>) {
+    fn serve(&mut self, index: usize, class: usize, item: &P, about: About, at_ps: u64, out: &mut impl Outlet<P>) {
         let port = &mut self.ports[index];
-        port.in_service_ps = port.params.serializer.time_for(waiting.size);
-        port.idle_at_ps = at_ps + port.params.service_ps(waiting.size);
-        let mut marked = waiting.marked;
-        if port.params.config.mark_at == MarkAt::Dequeue {
-            let at = || Arrival { now_ps: at_ps, ..waiting.item.arrival() };
-            let mut asked = port.params.ecn.marks(port.before(class), || draw(port.salt, &at()));
-            asked |= port.params.phantom.as_ref().is_some_and(|it| port.phantom.asks(it, port.salt, &at()));
-            marked = asked && waiting.item.arrival().ecn_capable;
+        let params = &self.params[port.service.params as usize];
+        let before_ps = port.before(class);
+        let departure = port.service.begin(params, port.phantom, before_ps, item, about, (index, class, at_ps));
+        let next_ps = port.service.next_ps();
+        if next_ps != self.next.time_of(index) {
+            self.next.set(index, next_ps);
         }
-        let departure = Departure {
-            port: index,
-            from: (waiting.from != NOWHERE).then_some(usize::from(waiting.from)),
-            begins_ps: at_ps,
-            passage: Passage { arrives_ps: port.idle_at_ps + port.params.delay_ps, marked },
-            sent: Bytes::new(port.sent_bytes),
-            queue: Bytes::new(port.waiting_bytes),
-        };
-        port.sent_bytes += u64::from(waiting.size);
-        if class != 0 {
-            port.last = class as u8;
-        }
-        let next = if port.eligible() == 0 { NEVER } else { port.idle_at_ps };
-        if next != self.next.time_of(index) {
-            self.next.set(index, next);
-        }
-        out.depart(waiting.item, &departure);
-        if waiting.booked {
-            let from = usize::from(waiting.from);
-            self.pool.depart(from, class, waiting.size.into());
+        out.depart(item, &departure);
+        self.free(class, about, at_ps, out);
+    }
+
+    /// Frees what a packet held that has left.
+    #[inline(always)]
+    fn free(&mut self, class: usize, about: About, at_ps: u64, out: &mut impl Outlet<P>) {
+        if about.booked {
+            let from = usize::from(about.from);
+            self.pool.depart(from, class, about.size.into());
             if self.pool.resumes(from, class) && !self.relays(from, class) {
                 self.send_frame(from, class, false, at_ps, out);
             }
@@ -296,14 +329,14 @@ impl<P: Framed> SharedSwitch<P> {
         let Some(pfc) = self.config.pfc else { return };
         let item = P::frame(pause, class as u8, pfc.frame, now_ps);
         let it = &mut self.ports[port];
-        if let Some(place) = it.frames.iter().position(|&waits| usize::from(waits) == class) {
-            it.queues[0][place].item = item;
+        if let Some(frame) = it.waiting_frame(class) {
+            frame.item = item;
             return;
         }
         let arrival = Arrival { now_ps, ..item.arrival() };
-        let waiting = Waiting { item, size: pfc.frame, from: NOWHERE, booked: false, marked: false };
-        let waited = it.queues[0].len();
-        self.enqueue(port, 0, &arrival, waiting, out);
+        let about = About { size: pfc.frame, from: NOWHERE, booked: false, marked: false };
+        let waited = it.queues[0].ring.len();
+        self.enqueue(port, 0, &arrival, &item, about, out);
         self.ports[port].put_first(waited, class);
     }
 
@@ -324,29 +357,30 @@ impl<P: Framed> SharedSwitch<P> {
 
     /// What waits in a port.
     pub fn queue(&self, port: usize) -> Bytes {
-        Bytes::new(self.ports[port].waiting_bytes)
+        Bytes::new(self.ports[port].service.waiting_bytes)
     }
 
     /// The most that has waited in a port.
     pub fn most_queued(&self, port: usize) -> Bytes {
-        Bytes::new(self.ports[port].most_waiting)
+        Bytes::new(self.ports[port].service.most_waiting)
     }
 
     /// The phantom queue of a port.
     pub fn phantom(&self, port: usize, now_ps: u64) -> Bytes {
-        self.ports[port].phantom.occupancy(&self.ports[port].params, now_ps)
+        let it = &self.ports[port];
+        it.phantom.occupancy(&self.params[it.service.params as usize], now_ps)
     }
 
     /// Bytes that a port has sent.
     pub fn sent(&self, port: usize) -> Bytes {
-        Bytes::new(self.ports[port].sent_bytes)
+        Bytes::new(self.ports[port].service.sent_bytes)
     }
 
     /// How often the other end has paused a class of a port, and for how long until `now_ps` at least one class was
     /// paused, in picoseconds.
     pub fn pauses(&self, port: usize, now_ps: u64) -> (u64, u64) {
         let it = &self.ports[port];
-        let lasting = if it.paused == 0 { 0 } else { now_ps.saturating_sub(it.paused_since_ps) };
+        let lasting = if it.service.paused == 0 { 0 } else { now_ps.saturating_sub(it.paused_since_ps) };
         (it.pauses, it.paused_ps + lasting)
     }
 
@@ -361,8 +395,9 @@ impl<P: Framed> SharedSwitch<P> {
         let relays = self.config.pfc.is_some_and(|pfc| pfc.relay);
         let mut held = Vec::new();
         for (index, port) in self.ports.iter().enumerate() {
-            for class in (0..CLASSES).filter(|&class| port.paused >> class & 1 == 1) {
-                let lying = port.queues[class].iter().filter(|it| it.booked).map(|it| usize::from(it.from));
+            for class in (0..CLASSES).filter(|&class| port.service.paused >> class & 1 == 1) {
+                let lying = port.queues[class].ring.iter().filter(|it| it.about.booked);
+                let lying = lying.map(|it| usize::from(it.about.from));
                 let waiting = lying.filter(|&from| self.pool.is_paused(from, class));
                 let others = (0..self.ports.len()).filter(|&other| relays && other != index);
                 for from in waiting.chain(others) {
@@ -377,24 +412,25 @@ impl<P: Framed> SharedSwitch<P> {
     }
 }
 
-impl<P> Port<P> {
-    fn new(params: PortParams, salt: u64) -> Self {
+impl<P: Framed> Port<P> {
+    fn new(params: u32, salt: u64) -> Self {
         Self {
-            params,
-            salt,
-            queues: [const { VecDeque::new() }; CLASSES],
-            waiting_ps: [0; CLASSES],
-            waiting: [0; CLASSES],
-            waiting_bytes: 0,
-            idle_at_ps: 0,
-            in_service_ps: 0,
-            sent_bytes: 0,
-            most_waiting: 0,
+            service: Service {
+                idle_at_ps: 0,
+                in_service_ps: 0,
+                sent_bytes: 0,
+                waiting_bytes: 0,
+                most_waiting: 0,
+                salt,
+                params,
+                filled: 0,
+                paused: 0,
+                last: 0,
+                frames: 0,
+            },
+            queues: std::array::from_fn(|_| Queue { ring: Ring::default(), service_ps: 0, bytes: 0 }),
             phantom: PhantomQueue::default(),
-            frames: VecDeque::new(),
-            filled: 0,
-            paused: 0,
-            last: 0,
+            frames: [0; CLASSES],
             pauses: 0,
             paused_since_ps: 0,
             paused_ps: 0,
@@ -403,42 +439,52 @@ impl<P> Port<P> {
 
     /// Whether the port's own buffer has no room for a packet.
     #[inline]
-    fn is_full(&self, packet: &Arrival) -> bool {
-        if self.params.buffer_ps == u64::MAX {
+    fn is_full(&self, params: &PortParams, packet: &Arrival) -> bool {
+        if params.buffer_ps == u64::MAX {
             return false;
         }
-        let backlog = self.waiting_ps.iter().sum::<u64>() + self.idle_at_ps.saturating_sub(packet.now_ps);
-        backlog + self.params.serializer.time_for(packet.size) > self.params.buffer_ps
+        let waiting_ps: u64 = self.queues.iter().map(|queue| queue.service_ps).sum();
+        let backlog = waiting_ps + self.service.idle_at_ps.saturating_sub(packet.now_ps);
+        backlog + params.serializer.time_for(packet.size) > params.buffer_ps
     }
 
-    /// Classes that have something and may send it.
-    #[inline]
-    fn eligible(&self) -> u8 {
-        self.filled & !self.paused
+    #[inline(always)]
+    fn push(&mut self, params: &PortParams, class: usize, item: &P, about: About) {
+        let service = &mut self.service;
+        service.filled |= 1 << class;
+        service.waiting_bytes += u64::from(about.size);
+        service.most_waiting = service.most_waiting.max(service.waiting_bytes);
+        let queue = &mut self.queues[class];
+        queue.service_ps += params.serializer.time_for(about.size);
+        queue.bytes += u64::from(about.size);
+        let place = queue.ring.append(|| Waiting { item: *item, about });
+        place.item = *item;
+        place.about = about;
     }
 
-    #[inline]
-    fn push(&mut self, class: usize, waiting: Waiting<P>) {
-        self.filled |= 1 << class;
-        self.waiting_ps[class] += self.params.serializer.time_for(waiting.size);
-        self.waiting[class] += u64::from(waiting.size);
-        self.waiting_bytes += u64::from(waiting.size);
-        self.most_waiting = self.most_waiting.max(self.waiting_bytes);
-        self.queues[class].push_back(waiting);
+    /// The frame of a class, if it waits.
+    fn waiting_frame(&mut self, class: usize) -> Option<&mut Waiting<P>> {
+        let frames = &self.frames[..usize::from(self.service.frames)];
+        let place = frames.iter().position(|&waits| usize::from(waits) == class)?;
+        self.queues[0].ring.get_mut(place)
     }
 
     /// A frame of a class has come to a control queue of so many: if it waits, it goes before all that is no frame.
     fn put_first(&mut self, waited: usize, class: usize) {
-        if self.queues[0].len() > waited {
-            self.queues[0].make_contiguous()[self.frames.len()..].rotate_right(1);
-            self.frames.push_back(class as u8);
+        if self.queues[0].ring.len() > waited {
+            let frames = usize::from(self.service.frames);
+            self.queues[0].ring.move_last_to(frames);
+            self.frames[frames] = class as u8;
+            self.service.frames += 1;
         }
     }
 
-    /// Takes the first packet of the class whose turn it is: control, else the data classes in turn.
-    #[inline]
-    fn pop(&mut self) -> Option<(usize, Waiting<P>)> {
-        let eligible = self.eligible();
+    /// Takes the first packet of the class whose turn it is off the accounts: control, else the data classes in turn. It
+    /// lies where it was until it has left.
+    #[inline(always)]
+    fn take_off(&mut self, params: &PortParams) -> Option<(usize, About)> {
+        let service = &mut self.service;
+        let eligible = service.eligible();
         if eligible == 0 {
             return None;
         }
@@ -446,35 +492,84 @@ impl<P> Port<P> {
             0
         } else {
             // The first class after the last one served, around.
-            let later = eligible & u8::MAX.checked_shl(u32::from(self.last) + 1).unwrap_or(0);
-            (if later == 0 { eligible } else { later }).trailing_zeros() as usize
+            let later = eligible & u8::MAX.checked_shl(u32::from(service.last) + 1).unwrap_or(0);
+            (if later == 0 { eligible } else { later }).trailing_zeros() as usize % CLASSES
         };
-        let waiting = self.queues[class].pop_front()?;
-        if class == 0 {
-            self.frames.pop_front();
+        if class == 0 && service.frames > 0 {
+            self.frames.copy_within(1.., 0);
+            service.frames -= 1;
         }
-        if self.queues[class].is_empty() {
-            // Its places are used from the first again: those are near the processor.
-            self.queues[class].clear();
-            self.filled &= !(1 << class);
+        let queue = &mut self.queues[class];
+        let about = queue.ring.front()?.about;
+        if queue.ring.len() == 1 {
+            service.filled &= !(1 << class);
         }
-        self.waiting_ps[class] -= self.params.serializer.time_for(waiting.size);
-        self.waiting[class] -= u64::from(waiting.size);
-        self.waiting_bytes -= u64::from(waiting.size);
-        Some((class, waiting))
+        queue.service_ps -= params.serializer.time_for(about.size);
+        queue.bytes -= u64::from(about.size);
+        service.waiting_bytes -= u64::from(about.size);
+        Some((class, about))
     }
 
     /// Service time of what waits in a class, and of the control packets that go before it: the queue that marks.
     #[inline]
     fn before(&self, class: usize) -> u64 {
-        self.waiting_ps[class] + if class == 0 { 0 } else { self.waiting_ps[0] }
+        self.queues[class].service_ps + if class == 0 { 0 } else { self.queues[0].service_ps }
+    }
+}
+
+impl Service {
+    /// Classes that have something and may send it.
+    #[inline]
+    fn eligible(&self) -> u8 {
+        self.filled & !self.paused
+    }
+
+    /// When the port decides next.
+    #[inline]
+    fn next_ps(&self) -> u64 {
+        if self.eligible() == 0 { NEVER } else { self.idle_at_ps }
+    }
+
+    /// Takes a packet into service at `at_ps`, when the port is idle and `before_ps` waits that may mark it.
+    #[inline(always)]
+    fn begin(
+        &mut self,
+        params: &PortParams,
+        phantom: PhantomQueue,
+        before_ps: u64,
+        item: &impl Item,
+        about: About,
+        (port, class, at_ps): (usize, usize, u64),
+    ) -> Departure {
+        self.in_service_ps = params.serializer.time_for(about.size);
+        self.idle_at_ps = at_ps + params.service_ps(about.size);
+        let mut marked = about.marked;
+        if params.config.mark_at == MarkAt::Dequeue {
+            let at = || Arrival { now_ps: at_ps, ..item.arrival() };
+            let mut asked = params.ecn.marks(before_ps, || draw(self.salt, &at()));
+            asked |= params.phantom.as_ref().is_some_and(|it| phantom.asks(it, self.salt, &at()));
+            marked = asked && item.arrival().ecn_capable;
+        }
+        let departure = Departure {
+            port,
+            from: (about.from != NOWHERE).then_some(usize::from(about.from)),
+            begins_ps: at_ps,
+            passage: Passage { arrives_ps: self.idle_at_ps + params.delay_ps, marked },
+            sent: Bytes::new(self.sent_bytes),
+            queue: Bytes::new(self.waiting_bytes),
+        };
+        self.sent_bytes += u64::from(about.size);
+        if class != 0 {
+            self.last = class as u8;
+        }
+        departure
     }
 
     /// How the packet in service counts in the backlog.
     #[inline]
-    fn in_service(&self, now_ps: u64) -> u64 {
+    fn in_service(&self, params: &PortParams, now_ps: u64) -> u64 {
         let remainder = self.idle_at_ps.saturating_sub(now_ps);
-        match self.params.config.in_service {
+        match params.config.in_service {
             InService::Remainder => remainder,
             InService::Whole if remainder > 0 => self.in_service_ps,
             InService::Whole | InService::Excluded => 0,
@@ -526,10 +621,10 @@ mod tests {
     }
 
     impl Outlet<Thing> for Log {
-        fn depart(&mut self, item: Thing, departure: &Departure) {
-            self.left.push((departure.begins_ps, departure.port, item));
+        fn depart(&mut self, item: &Thing, departure: &Departure) {
+            self.left.push((departure.begins_ps, departure.port, *item));
         }
-        fn drop(&mut self, _: Thing, port: usize, lossless: bool) {
+        fn drop(&mut self, _: &Thing, port: usize, lossless: bool) {
             self.dropped.push((port, lossless));
         }
     }
@@ -548,11 +643,11 @@ mod tests {
         let mut it = PortConfig::new(Rate::from_gbps(8), Span::from_us(1));
         port(&mut it);
         let params = PortParams::new(&it).unwrap();
-        SharedSwitch::new(config, (0..ports as u64).map(|port| (params.clone(), port)), 2)
+        SharedSwitch::new(config, [params].into(), (0..ports as u64).map(|port| (0, port)), 2)
     }
 
     fn arrive(it: &mut SharedSwitch<Thing>, from: usize, to: usize, thing: Thing, log: &mut Log) {
-        it.arrive(Some(from), to, &thing.at, thing, log);
+        it.arrive(Some(from), to, &thing.at, &thing, log);
     }
 
     /// A packet that leaves at once has had its class's turn, like one that waited.
@@ -599,7 +694,7 @@ mod tests {
         let (mut it, mut log) = (switch(config, 2, |_| {}), Log::default());
         for (now_ps, class) in [(1, 1), (2, 1), (3, 0), (4, 0)] {
             let packet = thing(class, 1_000, now_ps);
-            it.arrive(Some(0), 1, &packet.at, packet, &mut log);
+            it.arrive(Some(0), 1, &packet.at, &packet, &mut log);
         }
         it.on_frame(0, 3, true, 5, &mut log);
         it.on_frame(0, 4, true, 6, &mut log);

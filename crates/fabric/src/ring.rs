@@ -1,0 +1,129 @@
+//! A queue in a ring. What waits is written in its place and read there: taken out by value it would be put together from
+//! parts on the stack, and the next copy would wait for them to leave the store buffer, at every hop.
+
+/// A first-in-first-out queue; its store grows and never shrinks.
+#[derive(Clone, Debug)]
+pub(crate) struct Ring<T> {
+    /// A power of two of places, or none.
+    places: Vec<T>,
+    head: u32,
+    len: u32,
+}
+
+impl<T> Default for Ring<T> {
+    fn default() -> Self {
+        Self { places: Vec::new(), head: 0, len: 0 }
+    }
+}
+
+/// Places of a ring that has held something.
+const FIRST_SIZE: usize = 8;
+
+impl<T: Copy> Ring<T> {
+    #[inline(always)]
+    pub(crate) fn len(&self) -> usize {
+        self.len as usize
+    }
+
+    #[inline(always)]
+    pub(crate) fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    #[inline(always)]
+    fn place(&self, index: u32) -> usize {
+        (self.head.wrapping_add(index) as usize) & (self.places.len().wrapping_sub(1))
+    }
+
+    /// Appends a place to be written, in which something older lies, or `filler`.
+    #[inline(always)]
+    pub(crate) fn append(&mut self, filler: impl FnOnce() -> T) -> &mut T {
+        if self.len() == self.places.len() {
+            self.grow(filler());
+        }
+        let place = self.place(self.len);
+        self.len += 1;
+        &mut self.places[place]
+    }
+
+    /// The first one.
+    #[inline(always)]
+    pub(crate) fn front(&self) -> Option<&T> {
+        if self.is_empty() { None } else { self.places.get(self.place(0)) }
+    }
+
+    /// Drops the first one, of at least one. An empty ring begins at its first place again: it is near the processor.
+    #[inline(always)]
+    pub(crate) fn drop_front(&mut self) {
+        debug_assert!(!self.is_empty());
+        self.len -= 1;
+        self.head = if self.len == 0 { 0 } else { self.head.wrapping_add(1) };
+    }
+
+    /// The one so many places behind the first, if there are so many.
+    pub(crate) fn get_mut(&mut self, index: usize) -> Option<&mut T> {
+        let place = self.place(index as u32);
+        if index < self.len() { self.places.get_mut(place) } else { None }
+    }
+
+    /// Moves the last one forward, to so many places behind the first.
+    pub(crate) fn move_last_to(&mut self, index: usize) {
+        for later in (index as u32 + 1..self.len).rev() {
+            let (a, b) = (self.place(later - 1), self.place(later));
+            self.places.swap(a, b);
+        }
+    }
+
+    /// All, in order.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &T> {
+        (0..self.len).map(|index| &self.places[self.place(index)])
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn grow(&mut self, filler: T) {
+        let mut places: Vec<T> = self.iter().copied().collect();
+        places.resize((self.len() * 2).max(FIRST_SIZE), filler);
+        *self = Self { places, head: 0, len: self.len };
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use std::collections::VecDeque;
+
+    proptest! {
+        #[test]
+        fn does_what_a_deque_does(steps in proptest::collection::vec(0..8usize, 0..300)) {
+            let mut ring = Ring::default();
+            let mut model = VecDeque::new();
+            for (number, step) in steps.into_iter().enumerate() {
+                match step {
+                    0..=2 if !model.is_empty() => {
+                        ring.drop_front();
+                        model.pop_front();
+                    }
+                    3 if !model.is_empty() => {
+                        let to = number % model.len();
+                        ring.move_last_to(to);
+                        let last = model.pop_back().unwrap();
+                        model.insert(to, last);
+                    }
+                    4 => {
+                        let place = number % (model.len() + 1);
+                        prop_assert_eq!(ring.get_mut(place), model.get_mut(place));
+                    }
+                    _ => {
+                        *ring.append(|| 0) = number;
+                        model.push_back(number);
+                    }
+                }
+                prop_assert_eq!(ring.front(), model.front());
+                prop_assert_eq!((ring.len(), ring.is_empty()), (model.len(), model.is_empty()));
+                prop_assert!(ring.iter().eq(model.iter()));
+            }
+        }
+    }
+}
