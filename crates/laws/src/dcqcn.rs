@@ -212,6 +212,10 @@ impl ControlLaw for Dcqcn {
         }
     }
 
+    fn reads_direct_cnps(&self) -> bool {
+        true
+    }
+
     /// Increases before a cut of the same moment: that timer was set earlier.
     fn on_timer(&mut self, now: Time) {
         while self.next_timer() <= now {

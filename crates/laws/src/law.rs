@@ -118,6 +118,10 @@ impl ControlLaw for Law {
         inside!(self, law => law.retimes())
     }
 
+    fn reads_direct_cnps(&self) -> bool {
+        inside!(self, law => law.reads_direct_cnps())
+    }
+
     fn credits(&self) -> Option<Credits> {
         inside!(self, law => law.credits())
     }

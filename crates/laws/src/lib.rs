@@ -113,6 +113,12 @@ pub trait ControlLaw {
         false
     }
 
+    /// Whether it acts on [`Notification::DirectCnp`]; one that does not is told the same as marks. Must not change while the
+    /// flow lasts.
+    fn reads_direct_cnps(&self) -> bool {
+        false
+    }
+
     /// How credits schedule the flow; none for most. Must not change while the flow lasts.
     fn credits(&self) -> Option<Credits> {
         None

@@ -225,6 +225,11 @@ fn what_contradicts_itself_is_refused_or_warned_of() {
     .map(drop)
     .unwrap_err();
     assert!(error.contains("`near_loop`") && error.contains("telemetry = true"), "{error}");
+    let deaf = [("schemes.hpcc-star.lscc.telemetry", "true"), ("schemes.hpcc-star.params.hpcc.near_loop", "false")];
+    let error = run(&deaf, "hpcc-star").map(drop).unwrap_err();
+    assert!(error.contains("no law here reads them") && error.contains("near_loop = true"), "{error}");
+    let error = run(&[("clock", "{ tick = \"1ns\" }")], "pfc").map(drop).unwrap_err();
+    assert!(error.contains("headroom = \"auto\"") && error.contains("give [port] headroom"), "{error}");
     // Between datacenters an empty path takes over a millisecond.
     let held = |threshold: &str| {
         let on_ramp = format!("{{ threshold = \"{threshold}\" }}");
@@ -232,8 +237,23 @@ fn what_contradicts_itself_is_refused_or_warned_of() {
         warnings.into_iter().filter(|said| said.contains("On-Ramp's threshold")).collect::<Vec<_>>()
     };
     assert_eq!(held("100ms"), Vec::<String>::new());
+    assert_eq!(held("auto"), Vec::<String>::new());
+    let clocks = [("host.on_ramp", "{ threshold = \"auto\" }"), ("host.clock_sigma", "3us")];
+    let on_ramp = run(&clocks, "pfc").unwrap().setup.host.on_ramp.unwrap();
+    assert_eq!((on_ramp.params.threshold, on_ramp.over_base), (Span::from_us(6), true));
     let said = held("100us");
     assert!(said[0].contains("100.000 us, is below") && said[0].contains("50 of 50 flows, up to 1.009 ms"), "{said:?}");
+}
+
+/// LSCC's near end tells DCQCN by notifications and others by marks; a law that hears of neither is warned of.
+#[test]
+fn a_law_that_the_near_end_cannot_reach_is_warned_of() {
+    let warned = |law: &str| {
+        let law = format!("\"{law}\"");
+        let warnings = run(&[("schemes.lscc.law", &law), ("schemes.lscc.params", "{}")], "lscc").unwrap().warnings;
+        warnings.iter().any(|said| said.contains("neither notifications nor marks"))
+    };
+    assert!(!warned("dcqcn") && !warned("gemini") && warned("bbr"));
 }
 
 #[test]

@@ -26,6 +26,7 @@ pub(crate) struct Controllers {
     calculations: Vec<Calculation>,
     limitings: Vec<Limiting>,
     messages: u64,
+    notifications: u64,
     /// When the next timer is due.
     next_ps: u64,
 }
@@ -92,8 +93,14 @@ impl Controllers {
         !self.limitings.is_empty()
     }
 
+    /// Messages to other controllers and to sources.
     pub(crate) fn messages(&self) -> u64 {
         self.messages
+    }
+
+    /// Those of them to sources.
+    pub(crate) fn notifications(&self) -> u64 {
+        self.notifications
     }
 
     /// When the next timer is due.
@@ -150,6 +157,7 @@ impl Controllers {
             }
         }
         self.messages += acts.len() as u64;
+        self.notifications += acts.iter().filter(|act| act.to.is_none()).count() as u64;
         self.find_next();
         acts
     }
@@ -208,6 +216,7 @@ impl Controllers {
             (direct.seq, direct.attempt) = (packet.seq, packet.attempt);
             acts.push(Act { to: None, carried: Carried { packet: direct, report: reports.insert(&record) } });
             self.messages += 1;
+            self.notifications += 1;
         }
         acts
     }

@@ -64,6 +64,8 @@ pub struct SwitchOutcome {
     pub headroom_drops: u64,
     /// Reports, notifications and messages that its controllers sent.
     pub messages: u64,
+    /// Those of them that went to sources.
+    pub notifications: u64,
 }
 
 /// How much work the engine did.

@@ -437,6 +437,7 @@ impl SharedNode {
             max_buffer: self.switch.most_held(),
             headroom_drops: self.switch.headroom_drops(),
             messages: self.controllers.messages(),
+            notifications: self.controllers.notifications(),
         }
     }
 

@@ -142,6 +142,8 @@ pub struct Sender<L> {
     in_order: bool,
     /// What the law says of itself: [`ControlLaw::retimes`].
     retimes: bool,
+    /// Until then what is acknowledged counts as marked: a switch asked for less, and the law hears of marks only.
+    asked_until: Time,
     next_send: Time,
     rtt: RttEstimator,
     reordering: Span,
@@ -179,6 +181,7 @@ impl<L: ControlLaw> Sender<L> {
             flight_began: now,
             newest_arrived: Time::ZERO,
             cumulative: 0,
+            asked_until: Time::ZERO,
             next_send: now,
             rtt: RttEstimator::new(config.base_rtt, config.rto_min, config.rto_max),
             reordering: config.reordering,
@@ -475,7 +478,7 @@ impl<L: ControlLaw> Sender<L> {
             sent_at,
             rtt: if noisy { rtt + self.config.noise.of(seq, record.attempt) } else { rtt },
             acked,
-            marked,
+            marked: if now < self.asked_until { acked } else { marked },
             in_flight: self.in_flight,
             delivered: self.delivered,
             delivered_at_send: record.delivered,
@@ -493,10 +496,18 @@ impl<L: ControlLaw> Sender<L> {
         answers
     }
 
-    /// Another signal arrives.
+    /// Another signal arrives. A direct CNP for a law that does not read it is told as marks: all that is acknowledged within
+    /// a round trip counts as marked, as if the switch had marked what is in flight.
     pub fn on_notification(&mut self, notification: &Notification) {
-        if matches!(notification, Notification::Cnp { .. } | Notification::DirectCnp { .. }) {
-            self.stats.cnps += 1;
+        match *notification {
+            Notification::Cnp { .. } => self.stats.cnps += 1,
+            Notification::DirectCnp { now } => {
+                self.stats.cnps += 1;
+                if !self.law.reads_direct_cnps() {
+                    self.asked_until = now + self.rtt.smoothed();
+                }
+            }
+            _ => {}
         }
         self.law.on_notification(notification);
         self.read_permit();

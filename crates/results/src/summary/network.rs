@@ -74,7 +74,8 @@ fn switches(setup: &Setup, outcome: &Outcome) -> Vec<SwitchTotals> {
     order.into_iter().take(SWITCHES_LISTED).map(one).collect()
 }
 
-/// Up to half of [`LINKS_LISTED`] links that lost most, then the busiest that are not among them; the busiest first.
+/// Of [`LINKS_LISTED`] links up to a quarter that lost most and a quarter that were paused longest, then the busiest that are
+/// not among them; the busiest first.
 fn links(setup: &Setup, outcome: &Outcome) -> Vec<LinkTotals> {
     // The busier of two links has the larger share of bytes in what it could have carried: a cross product, exact.
     let rate = |link: u32| u128::from(setup.network.port(LinkId(link)).config().rate.bps());
@@ -85,11 +86,16 @@ fn links(setup: &Setup, outcome: &Outcome) -> Vec<LinkTotals> {
     let used = |&link: &u32| outcome.links[link as usize].packets > 0 || lost(link) > 0;
     let mut busiest: Vec<u32> = (0..outcome.links.len() as u32).filter(used).collect();
     busiest.sort_unstable_by(busier);
-    let mut lossy: Vec<u32> = busiest.iter().copied().filter(|&link| lost(link) > 0).collect();
-    lossy.sort_by_key(|&link| Reverse(lost(link)));
-    lossy.truncate(LINKS_LISTED / 2);
-    let mut listed = lossy.clone();
-    listed.extend(busiest.into_iter().filter(|link| !lossy.contains(link)).take(LINKS_LISTED - lossy.len()));
+    let paused = |link: u32| outcome.links[link as usize].paused.unsigned_ps();
+    let mut listed = Vec::new();
+    for by in [&lost as &dyn Fn(u32) -> u64, &paused] {
+        let mut most: Vec<u32> = busiest.iter().copied().filter(|&link| by(link) > 0).collect();
+        most.sort_by_key(|&link| Reverse(by(link)));
+        most.truncate(LINKS_LISTED / 4);
+        listed.extend(most.into_iter().filter(|link| !listed.contains(link)).collect::<Vec<_>>());
+    }
+    let rest = busiest.into_iter().filter(|link| !listed.contains(link)).take(LINKS_LISTED - listed.len());
+    listed.extend(rest.collect::<Vec<_>>());
     listed.sort_unstable_by(busier);
     listed.into_iter().map(|link| line(setup, outcome, LinkId(link))).collect()
 }
@@ -133,6 +139,7 @@ mod tests {
             max_buffer: Bytes::new(held),
             headroom_drops,
             messages: 7,
+            notifications: 0,
         };
         outcome.switches = vec![node(0, 100, 0), node(1, 300, 0), node(2, 1, 4)];
         outcome.deadlock = vec![LinkId(core as u32)];
@@ -166,6 +173,8 @@ mod tests {
         // The least busy link is the only one that drops.
         outcome.links[0].drops = 3;
         outcome.links[1].losses = 2;
+        // The next one is the only one that is paused.
+        outcome.links[2].paused = Span::from_us(1);
         let totals = totals(&setup, &outcome);
         assert_eq!(totals.drops, 5);
         assert_eq!(totals.drops_by_tier.get("random"), Some(&2));
@@ -174,6 +183,7 @@ mod tests {
         let names: Vec<&str> = totals.links.iter().map(|link| link.name.as_str()).collect();
         assert_eq!(names.last(), Some(&setup.network.link_name(LinkId(0)).as_str()));
         assert_eq!(names[62], setup.network.link_name(LinkId(1)));
+        assert_eq!(names[61], setup.network.link_name(LinkId(2)));
         assert!(totals.links.is_sorted_by(|a, b| a.utilisation >= b.utilisation));
     }
 }

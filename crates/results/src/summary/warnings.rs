@@ -84,8 +84,9 @@ fn silent_mechanisms(setup: &Setup, outcome: &Outcome) -> Vec<String> {
     if never_paused(setup, outcome) && came_near(setup, outcome) {
         said.push("priority flow control never acted: no port was ever paused".into());
     }
-    if !setup.modules.is_empty() && outcome.switches.iter().all(|switch| switch.messages == 0) {
-        said.push("LSCC's controllers never acted: none sent a message".into());
+    let limits = setup.modules.iter().any(|spec| matches!(spec.module, sim::Module::RateLimiting(_)));
+    if limits && outcome.switches.iter().all(|switch| switch.notifications == 0) {
+        said.push("LSCC's near end never acted: it told no source to send less".into());
     }
     if setup.host.cnp.is_some() && outcome.flows.iter().all(|flow| flow.stats.cnps == 0) {
         said.push("notifications (CNP) are on, and no source ever got one".into());
@@ -206,8 +207,15 @@ mod tests {
             telemetry: false,
         };
         setup.modules = vec![sim::ModuleSpec { link: LinkId(0), module: sim::Module::RateLimiting(params) }];
-        let quiet = sim::SwitchOutcome { node: NodeId(0), max_buffer: Bytes::ZERO, headroom_drops: 0, messages: 0 };
-        outcome.switches = vec![quiet];
+        // The far end's messages tell no source anything.
+        let switch = |messages, notifications| sim::SwitchOutcome {
+            node: NodeId(0),
+            max_buffer: Bytes::ZERO,
+            headroom_drops: 0,
+            messages,
+            notifications,
+        };
+        outcome.switches = vec![switch(5, 0)];
         let (info, ..) = testbed::two_datacenters();
         assert_eq!(silent_mechanisms(&setup, &outcome).len(), 3);
         assert!(notes(&info, &setup, &outcome)[0].contains("nothing to do"));
@@ -222,8 +230,7 @@ mod tests {
         outcome.flows[1].stats.held = Span::from_ns(1);
         outcome.flows[0].stats.cnps = 1;
         outcome.links[3].pauses = 1;
-        let messages = sim::SwitchOutcome { node: NodeId(0), max_buffer: Bytes::ZERO, headroom_drops: 0, messages: 1 };
-        outcome.switches = vec![messages];
+        outcome.switches = vec![switch(6, 1)];
         assert_eq!(silent_mechanisms(&setup, &outcome), Vec::<String>::new());
     }
 
@@ -278,7 +285,9 @@ mod tests {
         for (drops, headroom_drops, parts) in [(7, 7, 1), (7, 0, 1), (7, 4, 2)] {
             outcome.links[out].drops = drops;
             let max_buffer = Bytes::new(1 << 20);
-            outcome.switches = vec![sim::SwitchOutcome { node: NodeId(node), max_buffer, headroom_drops, messages: 0 }];
+            let node = NodeId(node);
+            let switch = sim::SwitchOutcome { node, max_buffer, headroom_drops, messages: 0, notifications: 0 };
+            outcome.switches = vec![switch];
             let said = testbed::results_of(&info, &setup, &outcome).summary.warnings;
             let said: Vec<&String> = said.iter().filter(|said| said.contains("packets were dropped")).collect();
             assert_eq!(said.len(), parts, "{said:?}");

@@ -12,7 +12,7 @@ mod switches;
 use ::laws::catalog::{Kind, Value as LawValue};
 use fabric::{HostId, LinkClass, Network, PortParams, Routes};
 use flow::Blocks;
-use sim::{FlowId, FlowSpec, HostConfig, Setup, Start};
+use sim::{FlowId, FlowSpec, HostConfig, Module, ModuleSpec, Setup, Start};
 use units::{Bytes, Span, Time};
 
 pub use laws::{FlowClass, LawPlan};
@@ -125,7 +125,7 @@ impl Run {
             series::series(&config.series, &network, &receivers, &host, flows.len(), *config.stop, &mut warnings)?;
         let laws = LawPlan::new(config, scheme, &network)?;
         let lines = switches::lines(config, scheme, &network)?;
-        warnings.extend(deaf(&network, &host, &laws));
+        warnings.extend(deaf(&network, &host, &laws, &modules));
         warnings.extend(always_held(&flows, &host, &survey));
         warnings.extend(failures::too_late(&config.failure, *config.stop));
         if sends_credits && queue.is_none() {
@@ -261,15 +261,25 @@ fn always_held(flows: &[FlowSpec], host: &HostConfig, survey: &Survey) -> Option
     ))
 }
 
-/// Laws that listen for what nothing here says.
-fn deaf(network: &Network, host: &HostConfig, laws: &LawPlan) -> Vec<String> {
+/// Laws that listen for what nothing here says, and those that do not listen where something is said.
+fn deaf(network: &Network, host: &HostConfig, laws: &LawPlan, modules: &[ModuleSpec]) -> Vec<String> {
+    let notified =
+        modules.iter().any(|spec| matches!(spec.module, Module::RateLimiting(limiting) if !limiting.telemetry));
     let marks =
         network.params().iter().map(PortParams::config).any(|port| port.ecn.is_some() || port.phantom.is_some());
     let mut said = Vec::new();
     for class in [FlowClass::Intra, FlowClass::Inter] {
         let (law, params) = laws.law(class);
         let name = law.info().name;
+        let notified = notified && class == FlowClass::Inter;
+        if notified && law != Kind::Dcqcn && !law.info().signals.contains("ECN") {
+            said.push(format!(
+                "LSCC's near end notifies sources of congestion, and the law {name} hears of neither notifications nor marks"
+            ));
+        }
         let told = match law {
+            // The switch tells it what receivers else would.
+            Kind::Dcqcn if notified => false,
             Kind::Dcqcn => {
                 let from_acks = params.contains(&("cnp_from_acks", LawValue::Switch(true)));
                 if host.cnp.is_none() && !from_acks {

@@ -74,7 +74,7 @@ table! {
         host: Option<HostPatch> = None;
         /// What changes in `[switch]`; `off`: every port has a queue of its own.
         switch: Option<OffOr<SwitchOver>> = None;
-        /// LSCC's controllers at long-haul links, under any law.
+        /// LSCC's controllers at long-haul links, around any law that hears of notifications or of marks.
         lscc: Option<Lscc> = None;
         /// SWING's relays in long-haul links, under any law.
         swing: At<OffOr<SwingTable>> = At::default_of(OffOr::Off);
@@ -147,11 +147,13 @@ impl Scheme {
             }
         }
         let silent = !self.lscc.as_ref().is_some_and(|lscc| lscc.telemetry);
+        let mut heard = false;
         for law in own {
             let settings = self.settings(law)?;
             let near = settings
                 .iter()
                 .find(|(name, setting, _)| name == "near_loop" && *setting == Setting::Value(LawValue::Switch(true)));
+            heard |= near.is_some();
             if let (Some((_, _, at)), true) = (near, silent) {
                 return Err(Fault::new(
                     at.origin,
@@ -159,6 +161,14 @@ impl Scheme {
                 )
                 .label("needs `lscc` with telemetry = true"));
             }
+        }
+        if let (Some(lscc), false, false) = (&self.lscc, silent, heard) {
+            return Err(Fault::new(
+                lscc.period.origin,
+                "LSCC's near end sends reports of ports, and no law here reads them",
+            )
+            .label("has telemetry = true")
+            .help("give it law = \"hpcc\" and params.hpcc.near_loop = true (HPCC*), or telemetry = false"));
         }
         Ok(())
     }

@@ -355,6 +355,7 @@ impl<'a> SlowSwitch<'a> {
             max_buffer: Bytes::new(self.most_held),
             headroom_drops: self.headroom_drops,
             messages: 0,
+            notifications: 0,
         }
     }
 

@@ -1,0 +1,63 @@
+//! A switch that asks for less is heard by every law that hears of marks.
+
+use flow::{AckHeader, FlowConfig, SendState, Sender};
+use laws::{Ack, Acted, ControlLaw, Loss, Notification, Permit};
+use units::{Bytes, Span, Time};
+
+/// Remembers what it was told was marked, and how many notifications it heard.
+#[derive(Default)]
+struct Ears {
+    reads: bool,
+    marked: u64,
+    notifications: u32,
+}
+
+impl ControlLaw for Ears {
+    fn on_ack(&mut self, ack: &Ack) {
+        self.marked += ack.marked.get();
+    }
+
+    fn on_loss(&mut self, _: &Loss) {}
+
+    fn on_notification(&mut self, _: &Notification) {
+        self.notifications += 1;
+    }
+
+    fn permit(&self) -> Permit {
+        Permit::window(Bytes::MAX)
+    }
+
+    fn reads_direct_cnps(&self) -> bool {
+        self.reads
+    }
+
+    fn acted(&self) -> Acted {
+        Acted::default()
+    }
+}
+
+/// What a law hears of a direct CNP after 150 us, where a packet is acknowledged each 10 us from 100 us on.
+fn heard(reads: bool) -> (u64, u32, Bytes) {
+    let rtt = Span::from_us(100);
+    let config = FlowConfig::new(Bytes::new(100_000), 1_000, rtt);
+    let mut sender = Sender::new(config, Ears { reads, ..Ears::default() }, Time::ZERO);
+    for packet in 0..100 {
+        let now = Time::from_us(packet * 10);
+        if packet == 15 {
+            sender.on_notification(&Notification::DirectCnp { now });
+        }
+        if let Some(seq) = (packet as u32).checked_sub(10) {
+            sender.on_ack(now, &AckHeader { seq, covers: 1, cumulative: seq + 1, marked: false, attempt: 1 }, &[]);
+        }
+        assert_eq!(sender.poll(now), SendState::Now);
+        sender.send(now);
+    }
+    (sender.law().marked, sender.law().notifications, sender.stats().marked)
+}
+
+#[test]
+fn a_direct_cnp_is_a_round_trip_of_marks_where_it_is_not_read() {
+    // Packets of 1,000 bytes that were acknowledged from 150 us on and before 250 us.
+    assert_eq!(heard(false), (10_000, 1, Bytes::ZERO));
+    assert_eq!(heard(true), (0, 1, Bytes::ZERO));
+}
