@@ -103,6 +103,8 @@ pub struct Node {
     pub name: String,
     /// The buffer that its ports share, if they do; never of a host.
     pub switch: Option<Switch>,
+    /// Whether it stands at one end of a long haul ([`Builder::relays`]).
+    pub relay: bool,
 }
 
 /// A directed link.
@@ -325,7 +327,7 @@ impl Builder {
     }
 
     fn node(&mut self, kind: NodeKind, datacenter: u16, name: String) -> u32 {
-        self.nodes.push(Node { kind, datacenter, name, switch: None });
+        self.nodes.push(Node { kind, datacenter, name, switch: None, relay: false });
         self.nodes.len() as u32 - 1
     }
 
@@ -353,6 +355,7 @@ impl Builder {
                 let count: &mut u32 = of_datacenter.entry(datacenter).or_default();
                 let node = self.switch(datacenter, format!("dc{datacenter}.relay{count}"));
                 *count += 1;
+                self.nodes[node as usize].relay = true;
                 let relay = of(&ports[end]);
                 self.share(node, relay.switch);
                 self.connect(ends[end], node, LinkClass::Border, relay.short[0], relay.short[1]);

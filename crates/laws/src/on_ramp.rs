@@ -88,7 +88,8 @@ impl OnRamp {
     }
 
     /// The same with another gain to start from, at most 1.
-    pub fn starting_at(self, beta: Frac) -> Self {
+    #[cfg(test)]
+    fn starting_at(self, beta: Frac) -> Self {
         Self { beta: beta.min(Frac::ONE), ..self }
     }
 

@@ -128,7 +128,10 @@ fn each_mode_has_its_law() {
     }
     let bare = import(&fat(), FLOWS, None).unwrap();
     let run = built(&bare);
-    assert_eq!(run.laws.law(FlowClass::Intra).0, Kind::Dcqcn);
+    let (kind, params) = run.laws.law(FlowClass::Intra);
+    assert_eq!(kind, Kind::Dcqcn);
+    assert!(params.contains(&("cnp_from_acks", Value::Switch(true))), "{params:?}");
+    assert!(run.warnings.is_empty(), "{:?}", run.warnings);
     // 100 KB for each 25 Gb/s.
     assert_eq!(port(&run.setup.network, LinkClass::Other).ecn.unwrap().min, Bytes::new(1_600_000));
 }
@@ -200,6 +203,14 @@ fn mistakes_name_file_line_and_value() {
             assert!(error.contains(part), "{part}: {error}");
         }
     };
+    let with = |key: &str, value: &str| {
+        let keep = |line: &&str| !line.starts_with(key);
+        let rest: Vec<&str> = CONFIG.lines().filter(keep).collect();
+        format!("{}\n{key} {value}\n", rest.join("\n"))
+    };
+    said(&fat, FLOWS, Some(&with("U_TARGET", "1.5")), &["config.txt:", "U_TARGET", "expected"]);
+    said(&fat, FLOWS, Some(&with("PACKET_PAYLOAD_SIZE", "70000")), &["config.txt:", "expected 1 to 65445"]);
+    said(&fat, FLOWS, Some(&with("PACKET_PAYLOAD_SIZE", "0")), &["config.txt:", "PACKET_PAYLOAD_SIZE is 0"]);
     said(&fat.replace("0 320 100Gbps", "0 320 100Gbs"), FLOWS, None, &["fat.txt:3:7", "100Gbs", "unit"]);
     said(&fat.replace("0 320 100Gbps", "0 999 100Gbps"), FLOWS, None, &["fat.txt:3:3", "999", "0 to 375"]);
     said(&fat.replace("0 320 100Gbps 1000ns", "0 320 100Gbps 0ns"), FLOWS, None, &["over zero"]);

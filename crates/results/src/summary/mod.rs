@@ -189,7 +189,7 @@ pub struct NetworkTotals {
     /// Ports that waited for each other in a circle at the end; empty if none did.
     #[serde(default)]
     pub deadlock: Vec<String>,
-    /// The lossiest and the busiest links, the busiest first.
+    /// The lossiest, the longest paused and the busiest links, the busiest first.
     pub links: Vec<LinkTotals>,
     /// Switches that share their buffers, the fullest first.
     #[serde(default)]

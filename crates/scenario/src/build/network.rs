@@ -64,8 +64,22 @@ impl Parts<'_> {
         delay: Span,
     ) -> Result<PortConfig, Fault> {
         let settings = self.config.port.settings(class, self.scheme.port.as_ref()).with(patch);
+        self.check_headroom(settings.headroom)?;
         let port = settings.config(&self.cable(rate, delay))?;
         Ok(PortConfig { credits: self.credits, tick: self.config.clock.tick(), ..port })
+    }
+
+    /// Refuses to reckon a headroom by exact times where links are faster than that.
+    fn check_headroom(&self, headroom: Headroom) -> Result<(), Fault> {
+        let tick = &self.config.clock.tick;
+        let pauses = self.sharing.and_then(Sharing::pfc).is_some();
+        if tick.value().is_none() || headroom != Headroom::Auto || !pauses {
+            return Ok(());
+        }
+        let what = "headroom = \"auto\" counts with exact times, and with ticks packets follow each other faster";
+        Err(Fault::new(tick.origin, what)
+            .label("cuts the time that packets take")
+            .help("give [port] headroom in bytes, or as a multiple such as \"1.5bdp\"; or tick = \"off\""))
     }
 
     /// A host's own port.
@@ -76,6 +90,7 @@ impl Parts<'_> {
     /// Puts SWING's relays into the long hauls.
     fn relays(&self, swing: &SwingTable, builder: &mut Builder) -> Result<(), Fault> {
         let delay = over_zero(swing.delay)?;
+        self.check_headroom(Headroom::Auto)?;
         let Some(pfc) = self.sharing.and_then(Sharing::pfc) else {
             return Err(Fault::new(self.scheme.swing.origin, "SWING's relays pass pauses on, and nothing pauses here")
                 .label("needs [switch] with pfc = true")

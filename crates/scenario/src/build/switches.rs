@@ -85,7 +85,7 @@ impl<'a> Sharing<'a> {
 /// Where a switch stands, by the links at it.
 pub(crate) fn tier(network: &Network, node: NodeId) -> Tier {
     let has = |class| network.links_out(node).any(|link| network.links()[link as usize].class == class);
-    if network.nodes()[node.index()].name.contains(".relay") && has(LinkClass::Inter) {
+    if network.nodes()[node.index()].relay {
         Tier::Relay
     } else if has(LinkClass::Inter) || behind_relay(network, node) {
         Tier::Border
@@ -102,7 +102,7 @@ pub(crate) fn tier(network: &Network, node: NodeId) -> Tier {
 fn behind_relay(network: &Network, node: NodeId) -> bool {
     network.links_out(node).any(|link| {
         let to = network.links()[link as usize].to;
-        network.nodes()[to.index()].name.contains(".relay")
+        network.nodes()[to.index()].relay
     })
 }
 
@@ -225,9 +225,10 @@ fn too_small(
     name: &str,
     [headroom, reserved, buffer]: [Bytes; 3],
 ) -> Fault {
-    let of_scheme = scheme.switch.as_ref().and_then(OffOr::as_ref).and_then(|over| over.buffer).map(|at| at.origin);
-    let of_file = config.switch.as_ref().map(|table| table.settings(tier, None).buffer.origin);
-    let origin = of_scheme.or(of_file).unwrap_or(Origin::NOWHERE);
+    let over = scheme.switch.as_ref().and_then(OffOr::as_ref);
+    let of_file = config.switch.as_ref().map(|table| table.settings(tier, over).buffer.origin);
+    let of_scheme = over.and_then(|over| over.buffer).map(|at| at.origin);
+    let origin = of_file.or(of_scheme).unwrap_or(Origin::NOWHERE);
     let message = format!(
         "switch {name} keeps {headroom} of headroom and {reserved} of reserve, which leaves nothing to share of its buffer of {buffer}"
     );

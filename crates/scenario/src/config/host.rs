@@ -63,8 +63,8 @@ const OR_ACK: NonZeroU16 = match NonZeroU16::new(78) {
 table! {
     /// On-Ramp: a flow waits at its host while its packets' one-way delay is over a threshold, under any law.
     OnRampTable {
-        /// One-way delays over this pause the flow (T).
-        threshold: At<Span>;
+        /// One-way delays over this pause the flow (T). `auto`: twice `clock_sigma` over the base one-way delay of a flow's own path.
+        threshold: At<Auto<Span>>;
         /// Whether `threshold` is of the queueing delay: over the base one-way delay of a flow's own path, over the routes
         /// that hold when a packet leaves. For paths as unlike as those inside and between datacenters.
         over_base: bool = false;
@@ -207,12 +207,14 @@ table! {
 
 impl OnRampTable {
     /// As the simulator takes it.
-    fn config(&self) -> OnRampConfig {
-        let params =
-            laws::on_ramp::Params { threshold: *self.threshold, gain: self.gain.0.frac(), strawman: self.strawman };
+    fn config(&self, clock_sigma: Span) -> OnRampConfig {
+        let (threshold, over_base) = match *self.threshold {
+            Auto::Auto => (laws::on_ramp::threshold(clock_sigma, Span::ZERO), true),
+            Auto::Set(span) => (span, self.over_base),
+        };
         OnRampConfig {
-            params,
-            over_base: self.over_base,
+            params: laws::on_ramp::Params { threshold, gain: self.gain.0.frac(), strawman: self.strawman },
+            over_base,
             ack_every: self.ack_every.get(),
             ack_size: self.ack_size.get().into(),
             memory: self.memory,
@@ -321,7 +323,7 @@ impl Host {
             overshoots: self.window_check == WindowWord::Overshoot,
             int_multi: self.int_multi,
             cnp: self.cnp.value().map(|interval| Cnp { interval, size: self.cnp_size.get().into() }),
-            on_ramp: self.on_ramp.as_ref().map(OnRampTable::config),
+            on_ramp: self.on_ramp.as_ref().map(|table| table.config(self.clock_sigma)),
             clocks: Clocks {
                 sigma: self.clock_sigma,
                 drift_ppb: self.clock_drift.0,

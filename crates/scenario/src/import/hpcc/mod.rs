@@ -8,11 +8,13 @@ mod topology;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 
+use ::laws::catalog::Kind as LawKind;
 use units::{Bytes, Rate, Span};
 
 use super::{Imported, MOST_INLINE};
 use crate::Error;
-use crate::decode::Field;
+use crate::config::law_setting;
+use crate::decode::{At, Field};
 use crate::error::{Fault, Origin, Sources};
 use crate::overrides::Overrides;
 use crate::quantity::{Decimal, write_span};
@@ -21,6 +23,9 @@ use crate::write::to_toml;
 use config::Config;
 use flows::Flow;
 use topology::{Link, Topology};
+
+/// The largest payload of a packet: with all headers it is 65535 B on the wire.
+const MOST_PAYLOAD: u32 = 65_535 - 48 - 42;
 
 /// The files' names, for messages, and the scenario's.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -117,7 +122,12 @@ fn imported(
     let configured = config.is_some();
     let config = config.map_or_else(|| Ok(Config::default()), |(text, source)| config::read(text, source))?;
     let network = topology::read(topology.0, topology.1, &mut notes)?;
-    let payload = config.count("PACKET_PAYLOAD_SIZE", 1_000)?.max(1);
+    let payload = config.count("PACKET_PAYLOAD_SIZE", 1_000)?;
+    if !(1..=MOST_PAYLOAD).contains(&payload) {
+        let origin = config.place("PACKET_PAYLOAD_SIZE").unwrap_or(Origin::NOWHERE);
+        return Err(Fault::new(origin, format!("PACKET_PAYLOAD_SIZE is {payload}"))
+            .label(format!("expected 1 to {MOST_PAYLOAD}")));
+    }
     let flows = flows::read(flows.0, flows.1, &network, payload, &mut notes)?;
 
     let scheme = scheme(&config, &network, payload, configured, &mut notes)?;
@@ -172,12 +182,12 @@ fn scheme(
     notes: &mut Vec<String>,
 ) -> Result<SchemeOf, Fault> {
     let mode = config.count("CC_MODE", 1)?;
-    let law = match mode {
-        0 => "line-rate",
-        1 => "dcqcn",
-        3 => "hpcc",
-        7 => "timely",
-        8 => "dctcp-rate",
+    let kind = match mode {
+        0 => LawKind::LineRate,
+        1 => LawKind::Dcqcn,
+        3 => LawKind::Hpcc,
+        7 => LawKind::Timely,
+        8 => LawKind::DctcpRate,
         _ => {
             let origin = config.place("CC_MODE").unwrap_or(Origin::NOWHERE);
             let pint = if mode == 10 { " (HPCC-PINT)" } else { "" };
@@ -185,9 +195,12 @@ fn scheme(
                 .label("expected 1 (DCQCN), 3 (HPCC), 7 (TIMELY), 8 (DCTCP) or 0 (none)"));
         }
     };
+    let law = kind.info().name;
     if !configured {
-        notes.push("no configuration was given: DCQCN with this project's parameters, marking from 32 us to 128 us of each port's rate, 32 MiB a switch".into());
-        return Ok(SchemeOf { law, mode, table: Value::table([("law", Value::string(law))]) });
+        notes.push("no configuration was given: DCQCN with this project's parameters, told by each acknowledgement, marking from 32 us to 128 us of each port's rate, 32 MiB a switch".into());
+        let params = Value::table([("cnp_from_acks", Value::Boolean(true))]);
+        let table = [("law", Value::string(law)), ("params", Value::table([(law, params)]))];
+        return Ok(SchemeOf { law, mode, table: Value::table(table) });
     }
     if config.place("CC_MODE").is_none() {
         notes.push("the configuration has no CC_MODE: DCQCN, as there".into());
@@ -198,58 +211,70 @@ fn scheme(
     let flag = |key, default| config.switch(key, default).map(Value::Boolean);
     let gain = float(config.decimal("EWMA_GAIN", Decimal::new(625, 4))?);
 
-    let mut params: Vec<(&str, Value)> = Vec::new();
+    // The key that says it, the parameter, its value.
+    let mut params: Vec<(&str, &str, Value)> = Vec::new();
     if mode != 0 {
-        params.push(("min_rate", rate("MIN_RATE", 100)?));
+        params.push(("MIN_RATE", "min_rate", rate("MIN_RATE", 100)?));
     }
     match mode {
         1 => params.extend([
-            ("alpha_gain", gain),
-            ("alpha_timer", us("ALPHA_RESUME_INTERVAL", 55_000)?),
-            ("decrease_interval", us("RATE_DECREASE_INTERVAL", 4_000)?),
-            ("increase_timer", us("RP_TIMER", 1_500_000)?),
-            ("byte_counter", Value::string("0B")),
-            ("fast_recovery_stages", config.count("FAST_RECOVERY_TIMES", 5)?.encode()),
-            ("additive", rate("RATE_AI", 5)?),
-            ("hyper", rate("RATE_HAI", 50)?),
-            ("clamp_target", flag("CLAMP_TARGET_RATE", false)?),
-            ("cnp_from_acks", Value::Boolean(true)),
+            ("EWMA_GAIN", "alpha_gain", gain),
+            ("ALPHA_RESUME_INTERVAL", "alpha_timer", us("ALPHA_RESUME_INTERVAL", 55_000)?),
+            ("RATE_DECREASE_INTERVAL", "decrease_interval", us("RATE_DECREASE_INTERVAL", 4_000)?),
+            ("RP_TIMER", "increase_timer", us("RP_TIMER", 1_500_000)?),
+            ("", "byte_counter", Value::string("0B")),
+            ("FAST_RECOVERY_TIMES", "fast_recovery_stages", config.count("FAST_RECOVERY_TIMES", 5)?.encode()),
+            ("RATE_AI", "additive", rate("RATE_AI", 5)?),
+            ("RATE_HAI", "hyper", rate("RATE_HAI", 50)?),
+            ("CLAMP_TARGET_RATE", "clamp_target", flag("CLAMP_TARGET_RATE", false)?),
+            ("", "cnp_from_acks", Value::Boolean(true)),
         ]),
         3 => params.extend([
-            ("utilisation", float(config.decimal("U_TARGET", Decimal::new(95, 2))?)),
-            ("max_stage", config.count("MI_THRESH", 5)?.encode()),
-            ("additive", rate("RATE_AI", 5)?),
-            ("fast_react", flag("FAST_REACT", true)?),
-            ("fine", Value::Boolean(true)),
+            ("U_TARGET", "utilisation", float(config.decimal("U_TARGET", Decimal::new(95, 2))?)),
+            ("MI_THRESH", "max_stage", config.count("MI_THRESH", 5)?.encode()),
+            ("RATE_AI", "additive", rate("RATE_AI", 5)?),
+            ("FAST_REACT", "fast_react", flag("FAST_REACT", true)?),
+            ("", "fine", Value::Boolean(true)),
         ]),
         7 => params.extend([
-            ("additive", rate("RATE_AI", 5)?),
-            ("hyper", rate("RATE_HAI", 50)?),
-            ("hyper_after", Value::Integer(5)),
-            ("hyper_below_low", Value::Boolean(true)),
-            ("per_round", Value::Boolean(true)),
+            ("RATE_AI", "additive", rate("RATE_AI", 5)?),
+            ("RATE_HAI", "hyper", rate("RATE_HAI", 50)?),
+            ("", "hyper_after", Value::Integer(5)),
+            ("", "hyper_below_low", Value::Boolean(true)),
+            ("", "per_round", Value::Boolean(true)),
         ]),
-        8 => params.extend([("ewma_gain", gain), ("additive", rate("DCTCP_RATE_AI", 1_000)?)]),
+        8 => params
+            .extend([("EWMA_GAIN", "ewma_gain", gain), ("DCTCP_RATE_AI", "additive", rate("DCTCP_RATE_AI", 1_000)?)]),
         _ => {}
     }
     let windowed = config.switch("HAS_WIN", true)?;
-    params.push(("windowed", Value::Boolean(windowed)));
+    params.push(("HAS_WIN", "windowed", Value::Boolean(windowed)));
     if windowed && mode != 0 {
-        params.push(("window_scales", flag("VAR_WIN", false)?));
+        params.push(("VAR_WIN", "window_scales", flag("VAR_WIN", false)?));
     }
     if config.switch("GLOBAL_T", true)? {
         let largest = network.largest(payload);
         if windowed {
-            params.push(("window", Value::Integer(i64::try_from(largest.bdp).unwrap_or(i64::MAX))));
+            let window = Value::Integer(i64::try_from(largest.bdp).unwrap_or(i64::MAX));
+            params.push(("GLOBAL_T", "window", window));
         }
         if mode == 3 {
-            params.push(("base_rtt", largest.rtt.encode()));
+            params.push(("GLOBAL_T", "base_rtt", largest.rtt.encode()));
         }
         notes.push(format!(
             "GLOBAL_T: every flow has the longest base round trip, {}, and the largest window, {} B",
             largest.rtt, largest.bdp
         ));
+    } else {
+        notes.push("GLOBAL_T is 0: windows and base round trips are those of each flow's path as they are here".into());
     }
+    for (key, name, value) in &params {
+        let origin = config.place(key).unwrap_or(Origin::NOWHERE);
+        let (name, value) = (At { value: (*name).to_owned(), origin }, Node { value: value.clone(), origin });
+        let said = |fault: Fault| fault.help(format!("{key} of the configuration"));
+        law_setting(kind, &name, &value).map_err(said)?;
+    }
+    let params = params.into_iter().map(|(_, name, value)| (name, value));
     let table = Value::table([("law", Value::string(law)), ("params", Value::table([(law, Value::table(params))]))]);
     Ok(SchemeOf { law, mode, table })
 }
