@@ -20,12 +20,12 @@ pub(crate) fn check(scheme: &Scheme, host: &Host, shares: bool) -> Result<(), Fa
     if host.path != Paths::Ecmp {
         return Err(fault("needs its credits and its data on one path")
             .label("sends credits")
-            .help("give [host] path = \"ecmp\""));
+            .help("give its `host`, or [host] where that has no `path`, path = \"ecmp\""));
     }
     if host.coding.as_ref().is_some() {
         return Err(fault("asks for a credit a packet of data, and has none for parity")
             .label("sends credits")
-            .help("give the scheme host.coding = \"off\""));
+            .help("give the scheme host.coding = false"));
     }
     if shares || scheme.reads_reports() {
         return Err(fault("needs ports with queues of their own, for data and for credits")

@@ -274,7 +274,8 @@ fn deaf(network: &Network, host: &HostConfig, laws: &LawPlan, modules: &[ModuleS
         let notified = notified && class == FlowClass::Inter;
         if notified && law != Kind::Dcqcn && !law.info().signals.contains("ECN") {
             said.push(format!(
-                "LSCC's near end notifies sources of congestion, and the law {name} hears of neither notifications nor marks"
+                "LSCC's near end notifies sources of congestion, and the law {name} hears of neither notifications nor marks: \
+                 DCQCN and laws that read ECN do, and hpcc with near_loop and lscc.telemetry = true"
             ));
         }
         let told = match law {
