@@ -5,6 +5,7 @@ use units::{Bytes, Frac, Rate, Span};
 
 mod earliest;
 mod pool;
+mod port;
 mod switch;
 
 pub use pool::kept;

@@ -1,0 +1,235 @@
+//! A port of a switch that shares its buffer: what waits in it by class, and what its decisions need.
+
+use units::Bytes;
+
+use super::CLASSES;
+use super::earliest::NEVER;
+use super::switch::Departure;
+use crate::port::{Arrival, InService, MarkAt, PhantomQueue, PortParams, draw};
+use crate::ring::Ring;
+use crate::{Item, Passage};
+
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Waiting<P> {
+    pub(super) item: P,
+    pub(super) about: About,
+}
+
+/// What a switch knows of a packet in it.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct About {
+    pub(super) size: u32,
+    /// The port that it came in by; [`NOWHERE`] if the switch made it or nothing is booked for it.
+    pub(super) from: u16,
+    pub(super) booked: bool,
+    pub(super) marked: bool,
+}
+
+pub(super) const NOWHERE: u16 = u16::MAX;
+
+/// What waits in a port of one class.
+#[derive(Debug)]
+pub(super) struct Queue<P> {
+    pub(super) ring: Ring<Waiting<P>>,
+    pub(super) service_ps: u64,
+    pub(super) bytes: u64,
+}
+
+/// What every decision about a port needs.
+#[derive(Debug)]
+#[repr(align(64))]
+pub(super) struct Service {
+    pub(super) idle_at_ps: u64,
+    pub(super) in_service_ps: u64,
+    pub(super) sent_bytes: u64,
+    pub(super) waiting_bytes: u64,
+    pub(super) most_waiting: u64,
+    /// What randomness at this port hangs on.
+    pub(super) salt: u64,
+    /// Place of the port's settings.
+    pub(super) params: u32,
+    /// Classes with something that waits, and classes that the other end pauses: a bit each.
+    pub(super) filled: u8,
+    pub(super) paused: u8,
+    /// The data class that was served last.
+    pub(super) last: u8,
+    /// How many of [`Port::frames`] wait.
+    pub(super) frames: u8,
+}
+
+#[derive(Debug)]
+pub(super) struct Port<P> {
+    pub(super) service: Service,
+    pub(super) queues: [Queue<P>; CLASSES],
+    pub(super) phantom: PhantomQueue,
+    /// The classes that the waiting frames are of, each once: they are first among control.
+    pub(super) frames: [u8; CLASSES],
+    pub(super) pauses: u64,
+    pub(super) paused_since_ps: u64,
+    pub(super) paused_ps: u64,
+}
+
+impl<P: Item + Copy> Port<P> {
+    pub(super) fn new(params: u32, salt: u64) -> Self {
+        Self {
+            service: Service {
+                idle_at_ps: 0,
+                in_service_ps: 0,
+                sent_bytes: 0,
+                waiting_bytes: 0,
+                most_waiting: 0,
+                salt,
+                params,
+                filled: 0,
+                paused: 0,
+                last: 0,
+                frames: 0,
+            },
+            queues: std::array::from_fn(|_| Queue { ring: Ring::default(), service_ps: 0, bytes: 0 }),
+            phantom: PhantomQueue::default(),
+            frames: [0; CLASSES],
+            pauses: 0,
+            paused_since_ps: 0,
+            paused_ps: 0,
+        }
+    }
+
+    /// Whether the port's own buffer has no room for a packet.
+    #[inline]
+    pub(super) fn is_full(&self, params: &PortParams, packet: &Arrival) -> bool {
+        if params.buffer_ps == u64::MAX {
+            return false;
+        }
+        let waiting_ps: u64 = self.queues.iter().map(|queue| queue.service_ps).sum();
+        let backlog = waiting_ps + self.service.idle_at_ps.saturating_sub(packet.now_ps);
+        backlog + params.serializer.time_for(packet.size) > params.buffer_ps
+    }
+
+    #[inline(always)]
+    pub(super) fn push(&mut self, params: &PortParams, class: usize, item: &P, about: About) {
+        let service = &mut self.service;
+        service.filled |= 1 << class;
+        service.waiting_bytes += u64::from(about.size);
+        service.most_waiting = service.most_waiting.max(service.waiting_bytes);
+        let queue = &mut self.queues[class];
+        queue.service_ps += params.serializer.time_for(about.size);
+        queue.bytes += u64::from(about.size);
+        let place = queue.ring.append(|| Waiting { item: *item, about });
+        place.item = *item;
+        place.about = about;
+    }
+
+    /// The frame of a class, if it waits.
+    pub(super) fn waiting_frame(&mut self, class: usize) -> Option<&mut Waiting<P>> {
+        let frames = &self.frames[..usize::from(self.service.frames)];
+        let place = frames.iter().position(|&waits| usize::from(waits) == class)?;
+        self.queues[0].ring.get_mut(place)
+    }
+
+    /// A frame of a class has come to a control queue of so many: if it waits, it goes before all that is no frame.
+    pub(super) fn put_first(&mut self, waited: usize, class: usize) {
+        if self.queues[0].ring.len() > waited {
+            let frames = usize::from(self.service.frames);
+            self.queues[0].ring.move_last_to(frames);
+            self.frames[frames] = class as u8;
+            self.service.frames += 1;
+        }
+    }
+
+    /// Takes the first packet of the class whose turn it is off the accounts: control, else the data classes in turn. It
+    /// lies where it was until it has left.
+    #[inline(always)]
+    pub(super) fn take_off(&mut self, params: &PortParams) -> Option<(usize, About)> {
+        let service = &mut self.service;
+        let eligible = service.eligible();
+        if eligible == 0 {
+            return None;
+        }
+        let class = if eligible & 1 == 1 {
+            0
+        } else {
+            // The first class after the last one served, around.
+            let later = eligible & u8::MAX.checked_shl(u32::from(service.last) + 1).unwrap_or(0);
+            (if later == 0 { eligible } else { later }).trailing_zeros() as usize % CLASSES
+        };
+        if class == 0 && service.frames > 0 {
+            self.frames.copy_within(1.., 0);
+            service.frames -= 1;
+        }
+        let queue = &mut self.queues[class];
+        let about = queue.ring.front()?.about;
+        if queue.ring.len() == 1 {
+            service.filled &= !(1 << class);
+        }
+        queue.service_ps -= params.serializer.time_for(about.size);
+        queue.bytes -= u64::from(about.size);
+        service.waiting_bytes -= u64::from(about.size);
+        Some((class, about))
+    }
+
+    /// Service time of what waits in a class, and of the control packets that go before it: the queue that marks.
+    #[inline]
+    pub(super) fn before(&self, class: usize) -> u64 {
+        self.queues[class].service_ps + if class == 0 { 0 } else { self.queues[0].service_ps }
+    }
+}
+
+impl Service {
+    /// Classes that have something and may send it.
+    #[inline]
+    pub(super) fn eligible(&self) -> u8 {
+        self.filled & !self.paused
+    }
+
+    /// When the port decides next.
+    #[inline]
+    pub(super) fn next_ps(&self) -> u64 {
+        if self.eligible() == 0 { NEVER } else { self.idle_at_ps }
+    }
+
+    /// Takes a packet into service at `at_ps`, when the port is idle and `before_ps` waits that may mark it.
+    #[inline(always)]
+    pub(super) fn begin(
+        &mut self,
+        params: &PortParams,
+        phantom: PhantomQueue,
+        before_ps: u64,
+        item: &impl Item,
+        about: About,
+        (port, class, at_ps): (usize, usize, u64),
+    ) -> Departure {
+        self.in_service_ps = params.serializer.time_for(about.size);
+        self.idle_at_ps = at_ps + params.service_ps(about.size);
+        let mut marked = about.marked;
+        if params.config.mark_at == MarkAt::Dequeue {
+            let at = || Arrival { now_ps: at_ps, ..item.arrival() };
+            let mut asked = params.ecn.marks(before_ps, || draw(self.salt, &at()));
+            asked |= params.phantom.as_ref().is_some_and(|it| phantom.asks(it, self.salt, &at()));
+            marked = asked && item.arrival().ecn_capable;
+        }
+        let departure = Departure {
+            port,
+            from: (about.from != NOWHERE).then_some(usize::from(about.from)),
+            begins_ps: at_ps,
+            passage: Passage { arrives_ps: self.idle_at_ps + params.delay_ps, marked },
+            sent: Bytes::new(self.sent_bytes),
+            queue: Bytes::new(self.waiting_bytes),
+        };
+        self.sent_bytes += u64::from(about.size);
+        if class != 0 {
+            self.last = class as u8;
+        }
+        departure
+    }
+
+    /// How the packet in service counts in the backlog.
+    #[inline]
+    pub(super) fn in_service(&self, params: &PortParams, now_ps: u64) -> u64 {
+        let remainder = self.idle_at_ps.saturating_sub(now_ps);
+        match params.config.in_service {
+            InService::Remainder => remainder,
+            InService::Whole if remainder > 0 => self.in_service_ps,
+            InService::Whole | InService::Excluded => 0,
+        }
+    }
+}
