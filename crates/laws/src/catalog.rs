@@ -64,12 +64,27 @@ pub struct LawInfo {
     pub summary: &'static str,
     /// The paper or standard, and where in it.
     pub source: &'static str,
-    /// What it listens to.
+    /// What it listens to, in words.
     pub signals: &'static str,
+    /// Whether it listens to marks.
+    pub marks: Marks,
+    /// Whether it listens to notifications of congestion, direct ones too.
+    pub notified: bool,
     /// Whether it reads the reports of ports (INT), so that packets must carry them.
     pub reads_reports: bool,
     /// What can be set.
     pub params: &'static [ParamInfo],
+}
+
+/// Whether a law listens to marks in acknowledgements (ECN).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Marks {
+    /// It does not.
+    Deaf,
+    /// It does.
+    Heard,
+    /// Where this parameter of it, a switch, is on.
+    If(&'static str),
 }
 
 impl Kind {
@@ -141,6 +156,8 @@ const UNOCC: LawInfo = LawInfo {
     summary: "AIMD on marks at the granularity of the intra-datacenter RTT for all flows, with Quick Adapt",
     source: "Uno (SC 2025), §4.1, Algorithm 1",
     signals: "ECN, delay, acknowledged bytes",
+    marks: Marks::Heard,
+    notified: false,
     reads_reports: false,
     params: unocc::Params::TABLE,
 };
@@ -151,6 +168,8 @@ const GEMINI: LawInfo = LawInfo {
     summary: "AIMD on marks inside a datacenter and on delay between them, both scaled with the BDP",
     source: "Zeng et al. (ICNP 2019; journal version), §III, Algorithm 1",
     signals: "ECN, delay, loss",
+    marks: Marks::Heard,
+    notified: false,
     reads_reports: false,
     params: gemini::Params::TABLE,
 };
@@ -161,6 +180,8 @@ const DCTCP: LawInfo = LawInfo {
     summary: "cuts the window in proportion to the fraction of marked bytes",
     source: "Alizadeh et al. (SIGCOMM 2010), §3; RFC 8257",
     signals: "ECN, loss",
+    marks: Marks::Heard,
+    notified: false,
     reads_reports: false,
     params: dctcp::Params::TABLE,
 };
@@ -171,6 +192,8 @@ const MPRDMA: LawInfo = LawInfo {
     summary: "one packet more a round trip, half a packet less a marked packet",
     source: "Lu et al. (NSDI 2018), congestion control and multi-path ACK-clocking",
     signals: "ECN, loss",
+    marks: Marks::Heard,
+    notified: false,
     reads_reports: false,
     params: mprdma::Params::TABLE,
 };
@@ -181,6 +204,8 @@ const BBR: LawInfo = LawInfo {
     summary: "paces at the measured bandwidth and keeps about two measured BDPs in flight (version 1)",
     source: "Cardwell et al. (ACM Queue 2016); draft-cardwell-iccrg-bbr-congestion-control-00",
     signals: "delivery rate, delay, timeout",
+    marks: Marks::Deaf,
+    notified: false,
     reads_reports: false,
     params: bbr::Params::TABLE,
 };
@@ -191,6 +216,8 @@ const CUBIC: LawInfo = LawInfo {
     summary: "grows as a cubic function of the time since the last cut",
     source: "RFC 9438, §4; RFC 8511 for marks",
     signals: "loss, ECN if switched on",
+    marks: Marks::If("ecn"),
+    notified: false,
     reads_reports: false,
     params: cubic::Params::TABLE,
 };
@@ -201,6 +228,8 @@ const NEWRENO: LawInfo = LawInfo {
     summary: "one packet more a round trip, half the window at a loss",
     source: "RFC 5681, §3; RFC 6582; RFC 8511 for marks",
     signals: "loss, ECN if switched on",
+    marks: Marks::If("ecn"),
+    notified: false,
     reads_reports: false,
     params: newreno::Params::TABLE,
 };
@@ -211,6 +240,8 @@ const VEGAS: LawInfo = LawInfo {
     summary: "keeps a few packets of its own in the queue, by the smallest RTT of each round trip",
     source: "Brakmo et al. (SIGCOMM 1994), §3; the form of Linux's tcp_vegas",
     signals: "delay, loss",
+    marks: Marks::Deaf,
+    notified: false,
     reads_reports: false,
     params: vegas::Params::TABLE,
 };
@@ -221,6 +252,8 @@ const COPA: LawInfo = LawInfo {
     summary: "aims at a rate of one over delta times the queueing delay",
     source: "Arun and Balakrishnan (NSDI 2018), §2",
     signals: "delay, timeout; loss where it competes",
+    marks: Marks::Deaf,
+    notified: false,
     reads_reports: false,
     params: copa::Params::TABLE,
 };
@@ -231,6 +264,8 @@ const DCQCN: LawInfo = LawInfo {
     summary: "cuts the rate at each notification of marks, then recovers by timer and byte counter",
     source: "Zhu et al. (SIGCOMM 2015), §3; variants of HPCC's simulator",
     signals: "congestion notifications, direct ones too; ECN in acknowledgements if switched on",
+    marks: Marks::If("cnp_from_acks"),
+    notified: true,
     reads_reports: false,
     params: dcqcn::Params::TABLE,
 };
@@ -241,6 +276,8 @@ const TIMELY: LawInfo = LawInfo {
     summary: "moves the rate against the gradient of the RTT",
     source: "Mittal et al. (SIGCOMM 2015), §4, Algorithm 1; variants of HPCC's simulator",
     signals: "delay",
+    marks: Marks::Deaf,
+    notified: false,
     reads_reports: false,
     params: timely::Params::TABLE,
 };
@@ -251,6 +288,8 @@ const HPCC: LawInfo = LawInfo {
     summary: "keeps what is in flight on every link under its bandwidth-delay product; HPCC* with a loop near the source",
     source: "Li et al. (SIGCOMM 2019), §3, Algorithm 1; LSCC, §III-D",
     signals: "in-band telemetry, direct telemetry if switched on",
+    marks: Marks::Deaf,
+    notified: false,
     reads_reports: true,
     params: hpcc::Params::TABLE,
 };
@@ -261,6 +300,8 @@ const DCTCP_RATE: LawInfo = LawInfo {
     summary: "cuts a rate in proportion to the fraction of marked packets, from line rate on",
     source: "HPCC's simulator; equations of Alizadeh et al. (SIGCOMM 2010), §3",
     signals: "ECN",
+    marks: Marks::Heard,
+    notified: false,
     reads_reports: false,
     params: dctcp_rate::Params::TABLE,
 };
@@ -271,6 +312,8 @@ const LINE_RATE: LawInfo = LawInfo {
     summary: "sends at line rate whatever happens: only flow control holds it back",
     source: "none",
     signals: "none",
+    marks: Marks::Deaf,
+    notified: false,
     reads_reports: false,
     params: line_rate::Params::TABLE,
 };
@@ -281,6 +324,8 @@ const EXPRESSPASS: LawInfo = LawInfo {
     summary: "receivers send credits at a rate that follows their loss, senders a packet for each",
     source: "Cho et al. (SIGCOMM 2017), §3; kaist-ina/ns2-xpass",
     signals: "loss of credits",
+    marks: Marks::Deaf,
+    notified: false,
     reads_reports: false,
     params: expresspass::Params::TABLE,
 };
@@ -291,6 +336,8 @@ const FLASHPASS: LawInfo = LawInfo {
     summary: "senders rehearse data by emulation packets, and send it a constant time after them",
     source: "Zeng et al. (ICNP 2021), §III, Algorithm 1",
     signals: "loss of emulation packets",
+    marks: Marks::Deaf,
+    notified: false,
     reads_reports: false,
     params: flashpass::Params::TABLE,
 };
@@ -301,6 +348,8 @@ const FIXED: LawInfo = LawInfo {
     summary: "a constant window, whatever happens: a baseline and an aid to tests",
     source: "none",
     signals: "none",
+    marks: Marks::Deaf,
+    notified: false,
     reads_reports: false,
     params: fixed::Params::TABLE,
 };
@@ -454,8 +503,8 @@ mod tests {
     extern crate std;
 
     use super::*;
-    use crate::testbed::{LONG_PATH, PATH, ack, history, loss};
-    use crate::{Ack, ControlLaw, LossCause, Permit};
+    use crate::testbed::{LONG_PATH, PATH, ack, history, loss, marked};
+    use crate::{Ack, ControlLaw, LossCause, Notification, Permit};
     use proptest::prelude::*;
     use std::format;
     use std::string::ToString;
@@ -471,6 +520,38 @@ mod tests {
 
     fn made(kind: Kind, path: &Path, settings: &[(&str, Value)]) -> Law {
         build(kind, path, settings).unwrap_or_else(|error| panic!("{error}"))
+    }
+
+    /// What a law permits in the end where each packet of 500 is acknowledged as given, with a notification beside it or not.
+    fn permitted(kind: Kind, settings: &[(&str, Value)], marks: bool, notifies: bool) -> Permit {
+        let mut law = made(kind, &LONG_PATH, settings);
+        for now_us in (10..5_010).step_by(10) {
+            let ack = if marks { marked(&LONG_PATH, now_us) } else { ack(&LONG_PATH, now_us) };
+            if law.next_timer() <= ack.now {
+                law.on_timer(ack.now);
+            }
+            if notifies {
+                law.on_notification(&Notification::DirectCnp { now: ack.now });
+            }
+            law.on_ack(&ack);
+        }
+        law.permit()
+    }
+
+    #[test]
+    fn laws_hear_what_is_said_of_them() {
+        for kind in Kind::ALL {
+            let info = kind.info();
+            let heard = |settings: &[(&str, Value)], marks: bool, notifies: bool| {
+                permitted(kind, settings, false, false) != permitted(kind, settings, marks, notifies)
+            };
+            assert_eq!(heard(&[], true, false), info.marks == Marks::Heard, "{}", info.name);
+            if let Marks::If(switch) = info.marks {
+                assert!(heard(&[(switch, Value::Switch(true))], true, false), "{}", info.name);
+            }
+            assert_eq!(heard(&[], false, true), info.notified, "{}", info.name);
+            assert_eq!(made(kind, &PATH, &[]).reads_direct_cnps(), info.notified, "{}", info.name);
+        }
     }
 
     fn page(kind: Kind) -> &'static str {

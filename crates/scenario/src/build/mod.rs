@@ -9,7 +9,7 @@ mod series;
 pub(crate) mod survey;
 mod switches;
 
-use ::laws::catalog::{Kind, Value as LawValue};
+use ::laws::catalog::{Marks, Value as LawValue};
 use fabric::{HostId, LinkClass, Network, PortParams, Routes};
 use flow::Blocks;
 use sim::{FlowId, FlowSpec, HostConfig, Module, ModuleSpec, Setup, Start};
@@ -270,29 +270,29 @@ fn deaf(network: &Network, host: &HostConfig, laws: &LawPlan, modules: &[ModuleS
     let mut said = Vec::new();
     for class in [FlowClass::Intra, FlowClass::Inter] {
         let (law, params) = laws.law(class);
-        let name = law.info().name;
+        let info = law.info();
+        let name = info.name;
+        let hears_marks = match info.marks {
+            Marks::Deaf => false,
+            Marks::Heard => true,
+            Marks::If(switch) => params.contains(&(switch, LawValue::Switch(true))),
+        };
         let notified = notified && class == FlowClass::Inter;
-        if notified && law != Kind::Dcqcn && !law.info().signals.contains("ECN") {
+        if notified && !info.notified && !hears_marks {
             said.push(format!(
                 "LSCC's near end notifies sources of congestion, and the law {name} hears of neither notifications nor marks: \
                  DCQCN and laws that read ECN do, and hpcc with near_loop and lscc.telemetry = true"
             ));
         }
-        let told = match law {
-            // The switch tells it what receivers else would.
-            Kind::Dcqcn if notified => false,
-            Kind::Dcqcn => {
-                let from_acks = params.contains(&("cnp_from_acks", LawValue::Switch(true)));
-                if host.cnp.is_none() && !from_acks {
-                    said.push(format!(
-                        "the law {name} listens to notifications of congestion, but receivers send none: give [host] \
-                         cnp = \"50us\""
-                    ));
-                }
-                true
-            }
-            _ => law.info().signals.starts_with("ECN"),
-        };
+        // Where a switch notifies a source, receivers need not.
+        let by_receivers = info.notified && !notified && !hears_marks;
+        if by_receivers && host.cnp.is_none() {
+            said.push(format!(
+                "the law {name} listens to notifications of congestion, but receivers send none: give [host] \
+                 cnp = \"50us\""
+            ));
+        }
+        let told = hears_marks || by_receivers;
         if told && !marks {
             said.push(format!("the law {name} listens to marks, but no port marks: give [port] ecn"));
         }
