@@ -153,7 +153,8 @@ pub struct HostConfig {
     pub catches_up: bool,
     /// Whether windows may be overshot by a part of a packet.
     pub overshoots: bool,
-    /// The time between two paced packets is a whole multiple of this, rounded down: none where a packet lasts less. Ports have their own ([`fabric::PortConfig::tick`]).
+    /// The time between two paced packets is a whole multiple of this, rounded down: none where a packet lasts less. Ports
+    /// have their own ([`fabric::PortConfig::tick`]).
     pub tick: Tick,
     /// In which units reports of ports come, as a multiple of the HPCC simulator's: 128 bytes sent, 80 bytes that wait,
     /// and whole nanoseconds; 0 reports exactly.
