@@ -175,7 +175,9 @@ fn measure<'a>(ports: impl Iterator<Item = (&'a Report, &'a Hop)>, rtt: Span, fi
         let in_flight = if fine {
             fine_in_flight(*last, hop, over, sent, rtt)
         } else {
-            let waiting = hop.queue.min(last.queue()).fraction_of(hop.rate.bytes_in(rtt));
+            let least = hop.queue.min(last.queue());
+            // Mostly nothing waits, and two divisions are saved.
+            let waiting = if least.is_zero() { Frac::ZERO } else { least.fraction_of(hop.rate.bytes_in(rtt)) };
             waiting + Frac::ratio(Rate::of(sent, over).bps(), hop.rate.bps())
         };
         if in_flight > fullest.in_flight {

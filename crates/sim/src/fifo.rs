@@ -3,6 +3,7 @@
 use fabric::Passage;
 
 use crate::packet::{Packet, Report};
+use crate::prefetch;
 use crate::ties::Since;
 
 /// A link's ring: `size` places of the store from `base` on, a power of two.
@@ -17,12 +18,19 @@ struct Ring {
 /// Places of a new ring.
 const FIRST_SIZE: u32 = 8;
 
+/// A place of the store. Two fill a line of the cache, and none lies in two lines.
+#[derive(Clone, Copy, Default)]
+#[repr(align(32))]
+struct Place(Packet);
+
+const _: () = assert!(size_of::<Place>() == 32);
+
 /// The FIFOs of all links into a partition's nodes.
 pub(crate) struct Fifos {
     rings: Vec<Ring>,
     /// When each link's first packet arrives; `u64::MAX` for an empty link.
     heads: Vec<u64>,
-    store: Vec<Packet>,
+    store: Vec<Place>,
     /// What each packet of the store carries; empty where packets carry nothing.
     beside: Vec<Report>,
     /// What is known of what each packet of the store follows from; empty where that does not matter.
@@ -34,7 +42,7 @@ pub(crate) struct Fifos {
 impl Fifos {
     /// FIFOs of so many links; packets `carry` something, and are `timed` by what they follow from.
     pub(crate) fn new(links: usize, carry: bool, timed: bool) -> Self {
-        let store = vec![Packet::default(); links * FIRST_SIZE as usize];
+        let store = vec![Place::default(); links * FIRST_SIZE as usize];
         let ring = |link| Ring { base: link as u32 * FIRST_SIZE, mask: FIRST_SIZE - 1, head: 0, len: 0 };
         Self {
             rings: (0..links).map(ring).collect(),
@@ -57,6 +65,20 @@ impl Fifos {
         self.heads[link]
     }
 
+    /// Asks for the first packet of a link ahead.
+    #[inline(always)]
+    pub(crate) fn prefetch(&self, link: usize) {
+        prefetch::element(&self.store, self.rings[link].place(0));
+    }
+
+    /// What the packet so many behind the first of a link carries, if it is an acknowledgement.
+    #[inline(always)]
+    pub(crate) fn acknowledged(&self, link: usize, behind: u32) -> Option<Report> {
+        let ring = self.rings[link];
+        let place = ring.place(behind);
+        if ring.len <= behind || !self.store[place].0.is_ack() { None } else { self.beside.get(place).copied() }
+    }
+
     /// Whether nothing is on a link.
     #[inline(always)]
     pub(crate) fn is_empty(&self, link: usize) -> bool {
@@ -70,7 +92,7 @@ impl Fifos {
             self.grow(link);
         }
         let (place, was_empty) = self.parts().reserve(link, packet.time_ps);
-        self.store[place] = packet;
+        self.store[place].0 = packet;
         was_empty
     }
 
@@ -89,10 +111,11 @@ impl Fifos {
             self.grow(link);
         }
         let (place, was_empty) = self.parts().reserve(link, passage.arrives_ps);
-        let it = &mut self.store[place];
+        let flags = packet.flags_if(passage.marked);
+        let it = &mut self.store[place].0;
         *it = *packet;
         it.time_ps = passage.arrives_ps;
-        it.mark(passage.marked);
+        it.flags = flags;
         if let Some(beside) = self.beside.get_mut(place) {
             *beside = report;
         }
@@ -139,7 +162,7 @@ impl Fifos {
         let size = (old.mask + 1) * 2;
         let base = self.outgrown[size.ilog2() as usize].pop().unwrap_or_else(|| {
             let base = u32::try_from(self.store.len()).expect("under 2^32 packets on the links of a partition");
-            self.store.resize(self.store.len() + size as usize, Packet::default());
+            self.store.resize(self.store.len() + size as usize, Place::default());
             if !self.beside.is_empty() {
                 self.beside.resize(self.store.len(), Report::NONE);
             }
@@ -168,13 +191,19 @@ impl Ring {
     fn is_full(self) -> bool {
         self.len > self.mask
     }
+
+    /// The place so many after the first packet's.
+    #[inline(always)]
+    fn place(self, after: u32) -> usize {
+        (self.base + ((self.head + after) & self.mask)) as usize
+    }
 }
 
 /// The FIFOs while none of them grows.
 pub(crate) struct Parts<'a> {
     rings: &'a mut [Ring],
     heads: &'a mut [u64],
-    store: &'a mut [Packet],
+    store: &'a mut [Place],
 }
 
 impl Parts<'_> {
@@ -189,13 +218,13 @@ impl Parts<'_> {
     pub(crate) fn first(&self, link: usize) -> (usize, &Packet) {
         let ring = self.rings[link];
         let place = (ring.base + ring.head) as usize;
-        (place, &self.store[place])
+        (place, &self.store[place].0)
     }
 
     /// The packet at a place.
     #[inline(always)]
     pub(crate) fn at(&self, place: usize) -> Packet {
-        self.store[place]
+        self.store[place].0
     }
 
     /// Takes the first packet off a link that is not empty. Its place stays as it is until the next packet is put
@@ -205,7 +234,8 @@ impl Parts<'_> {
         let ring = &mut self.rings[link];
         ring.head = (ring.head + 1) & ring.mask;
         ring.len -= 1;
-        let next = self.store[(ring.base + ring.head) as usize].time_ps;
+        prefetch::element(self.store, ring.place(2));
+        let next = self.store[(ring.base + ring.head) as usize].0.time_ps;
         let next = if ring.len == 0 { u64::MAX } else { next };
         self.heads[link] = next;
         next
@@ -216,10 +246,11 @@ impl Parts<'_> {
     #[inline(always)]
     fn reserve(&mut self, link: usize, time_ps: u64) -> (usize, bool) {
         let ring = &mut self.rings[link];
-        let place = (ring.base + ((ring.head + ring.len) & ring.mask)) as usize;
+        let place = ring.place(ring.len);
+        prefetch::element(self.store, ring.place(ring.len + 2));
         let was_empty = ring.len == 0;
         let last = (ring.base + (ring.head.wrapping_add(ring.len).wrapping_sub(1) & ring.mask)) as usize;
-        debug_assert!(was_empty || self.store[last].time_ps <= time_ps, "a packet overtakes another on link {link}");
+        debug_assert!(was_empty || self.store[last].0.time_ps <= time_ps, "a packet overtakes another on link {link}");
         ring.len += 1;
         if was_empty {
             self.heads[link] = time_ps;
@@ -235,9 +266,9 @@ impl Parts<'_> {
     #[inline(always)]
     pub(crate) fn pass_on(&mut self, from: usize, link: usize, time_ps: u64, marked: bool) -> bool {
         let (place, was_empty) = self.reserve(link, time_ps);
-        let flags = self.store[from].flags_if(marked);
+        let flags = self.store[from].0.flags_if(marked);
         self.store[place] = self.store[from];
-        let packet = &mut self.store[place];
+        let packet = &mut self.store[place].0;
         packet.time_ps = time_ps;
         packet.flags = flags;
         was_empty

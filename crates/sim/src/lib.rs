@@ -7,7 +7,7 @@
 //!
 //! [`run`] takes a [`Setup`] and a function that makes each flow's law, and gives an [`Outcome`].
 
-#![forbid(unsafe_code)]
+#![deny(unsafe_code)]
 
 mod controllers;
 mod engine;
@@ -21,6 +21,7 @@ mod packet;
 mod partition;
 mod plane;
 mod predictions;
+mod prefetch;
 
 mod reports;
 mod schedule;

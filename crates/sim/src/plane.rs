@@ -214,6 +214,16 @@ impl Plane {
         self.links.fifos.pop_with(fifo)
     }
 
+    /// Asks ahead for what a packet on a host's link, so many behind the first, carries if it is an acknowledgement.
+    #[inline]
+    pub(crate) fn prefetch_report(&self, fifo: usize, behind: u32) {
+        if let Some(reports) = &self.links.reports
+            && let Some(report) = self.links.fifos.acknowledged(fifo, behind)
+        {
+            reports.prefetch(report);
+        }
+    }
+
     /// What goes beside a packet from its sender on.
     pub(crate) fn note(&mut self, note: Hop) -> Report {
         let mut report = Report::NONE;
@@ -270,6 +280,7 @@ impl Plane {
             debug_assert!(head >= start, "an arrival at {head} in a window that began at {start}");
             if head < end {
                 entrants.add(head - start, first + input);
+                self.links.fifos.prefetch(first + input);
             } else {
                 next = next.min(head);
             }

@@ -4,6 +4,7 @@
 use laws::{Hop, MOST_HOPS};
 
 use crate::packet::Report;
+use crate::prefetch;
 
 /// The reports of the ports that one packet has passed.
 #[derive(Clone, Copy, Default)]
@@ -22,16 +23,21 @@ impl Record {
     }
 }
 
+/// The reports of one packet in the slab: no hop lies in two lines of the cache.
+#[derive(Clone, Copy, Default)]
+#[repr(align(64))]
+struct Hops([Hop; MOST_HOPS]);
+
 /// All reports of a partition.
 pub(crate) struct Reports {
     /// The first means none.
-    records: Vec<[Hop; MOST_HOPS]>,
+    records: Vec<Hops>,
     free: Vec<u32>,
 }
 
 impl Reports {
     pub(crate) fn new() -> Self {
-        Self { records: vec![Default::default()], free: Vec::new() }
+        Self { records: vec![Hops::default()], free: Vec::new() }
     }
 
     /// A port adds its own report to a packet's; a packet without any gets one. What lies there is written and not
@@ -41,7 +47,7 @@ impl Reports {
         if *report == Report::NONE {
             *report = Report::new(self.place(), 0);
         }
-        if let Some(free) = self.records[report.place()].get_mut(report.len()) {
+        if let Some(free) = self.records[report.place()].0.get_mut(report.len()) {
             *free = hop;
         }
         report.lengthen();
@@ -53,7 +59,7 @@ impl Reports {
         if let Some(place) = self.free.pop() {
             return place;
         }
-        self.records.push(Default::default());
+        self.records.push(Hops::default());
         u32::try_from(self.records.len() - 1)
             .ok()
             .filter(|&place| place < 1 << 28)
@@ -62,13 +68,29 @@ impl Reports {
 
     pub(crate) fn insert(&mut self, record: &Record) -> Report {
         let place = self.place();
-        self.records[place as usize] = record.hops;
+        self.records[place as usize].0 = record.hops;
         Report::new(place, record.len)
     }
 
     #[inline]
     pub(crate) fn hops(&self, report: Report) -> &[Hop] {
-        self.records[report.place()].get(..report.len()).unwrap_or(&[])
+        self.records[report.place()].0.get(..report.len()).unwrap_or(&[])
+    }
+
+    /// Asks ahead for where the next hop of a report will be written.
+    #[inline(always)]
+    pub(crate) fn prefetch_next(&self, report: Report) {
+        if let Some(hops) = self.records.get(report.place()) {
+            prefetch::element(&hops.0, report.len());
+        }
+    }
+
+    /// Asks ahead for all hops of a report.
+    #[inline]
+    pub(crate) fn prefetch(&self, report: Report) {
+        if let Some(hops) = self.records.get(report.place()) {
+            (0..report.len()).step_by(2).for_each(|hop| prefetch::element(&hops.0, hop));
+        }
     }
 
     #[inline]
@@ -84,6 +106,6 @@ impl Reports {
             return None;
         }
         self.forget(report);
-        Some(Box::new(Record { hops: self.records[report.place()], len: report.len() as u32 }))
+        Some(Box::new(Record { hops: self.records[report.place()].0, len: report.len() as u32 }))
     }
 }

@@ -300,6 +300,9 @@ impl SharedNode {
                     break;
                 }
                 let (packet, report) = leaving.links.fifos.pop_with(input);
+                if let Some(reports) = &leaving.links.reports {
+                    reports.prefetch_next(report);
+                }
                 let head = leaving.links.fifos.head(input);
                 winner = tree.replace(winner, if head < end { follow(winner, head - start) } else { DONE });
                 arrived += 1;

@@ -1,0 +1,34 @@
+//! Asks the processor for memory some time before it is needed. What happens in a window was written in the last one, and
+//! between the two lies more than a core's own caches hold; where the next packet, or the next free place, will be is
+//! known long before it is its turn.
+
+#![expect(unsafe_code, reason = "no safe function asks for memory ahead; `bench engine` shows the gain")]
+
+/// Asks for an element of a slice. Any index will do: one past the end asks for nothing of use, and does nothing.
+#[inline(always)]
+pub(crate) fn element<T>(slice: &[T], index: usize) {
+    let place = slice.as_ptr().wrapping_add(index);
+    #[cfg(target_arch = "x86_64")]
+    // SAFETY: a prefetch neither reads nor writes as the language knows it, and faults at no address.
+    unsafe {
+        use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
+        _mm_prefetch::<_MM_HINT_T0>(place.cast());
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    let _ = place;
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nothing_changes_wherever_it_points() {
+        let slice = [1u64, 2, 3];
+        for index in [0, 2, 3, 1 << 20, usize::MAX / 8] {
+            element(&slice, index);
+            element::<u64>(&[], index);
+        }
+        assert_eq!(slice, [1, 2, 3]);
+    }
+}
