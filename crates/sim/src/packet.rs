@@ -208,10 +208,10 @@ impl Packet {
         self.flags |= if expendable { EXPENDABLE } else { 0 };
     }
 
-    /// Whether it is data of a flow.
+    /// Whether it is data of a flow. Without a branch: what comes next is data or not as it happens.
     #[inline(always)]
     pub fn is_data(&self) -> bool {
-        self.flags & ACK == 0 && self.kind_and_class >> 3 == 0
+        (self.flags & ACK) | (self.kind_and_class >> 3) == 0
     }
 
     pub(crate) fn set_ack(&mut self) {
@@ -275,7 +275,7 @@ impl Packet {
     /// Whether it goes in line with data though it is none: a probe finds out what became of the data before it.
     #[inline(always)]
     fn is_probe(&self) -> bool {
-        self.kind_and_class >> 3 == Kind::Probe as u8 && !self.is_ack()
+        (self.kind_and_class >> 3 == Kind::Probe as u8) & !self.is_ack()
     }
 
     /// The packet as a port sees it, arriving now. Only data is ECN-capable; all else but a probe is control.
@@ -286,7 +286,7 @@ impl Packet {
             now_ps: self.time_ps,
             size: self.size.into(),
             ecn_capable: data,
-            control: !data && !self.is_probe(),
+            control: !data & !self.is_probe(),
             credit: self.is_credit(),
             expendable: self.is_expendable(),
             // Another transmission comes at another time, an acknowledgement at another port.
