@@ -26,7 +26,7 @@ mod traffic;
 mod tree;
 mod write;
 
-pub use build::{BuiltRun, ClassLoad, CodingLine, FlowClass, LawPlan, Report, RttRange, SwitchLine};
+pub use build::{BuiltRun, CableLine, ClassLoad, CodingLine, FlowClass, LawPlan, Report, RttRange, SwitchLine};
 pub use check::{CheckReport, CheckedRun, check};
 pub use config::Config;
 pub use decode::{At, Named};

@@ -3,9 +3,9 @@
 use std::fmt::Write as _;
 
 use comfy_table::{Table, presets};
-use fabric::{Gate, Limit};
-use scenario::{CheckedRun, CodingLine, Overrides, SwitchLine};
-use sim::PathChoice;
+use fabric::Limit;
+use scenario::{CableLine, CheckedRun, CodingLine, Overrides, SwitchLine};
+use sim::{Module, PathChoice};
 use units::Bytes;
 
 use crate::args::CheckArgs;
@@ -80,9 +80,20 @@ fn one(run: &CheckedRun) -> String {
     }
     for line in &report.shared {
         let _ = writeln!(text, "  {}", sharing(line));
-        for (class, gate) in &line.gates {
-            let _ = writeln!(text, "    {}", gate_line(class.name(), gate, line.switch.pfc.is_some()));
+        for cables in &line.gates {
+            let _ = writeln!(text, "    {}", gate_line(cables, line.switch.pfc.is_some()));
         }
+    }
+    if let Some(on_ramp) = &report.on_ramp {
+        let over = if on_ramp.over_base { " more than its empty path's" } else { "" };
+        let _ = writeln!(
+            text,
+            "  On-Ramp: a flow is held while its one-way delay is over {}{over}",
+            on_ramp.params.threshold
+        );
+    }
+    for (module, ports) in &report.modules {
+        let _ = writeln!(text, "  {}", controller(module, *ports));
     }
     for arrivals in &report.arrivals {
         let _ = writeln!(
@@ -190,15 +201,47 @@ fn sharing(line: &SwitchLine) -> String {
     )
 }
 
+/// A controller of LSCC's, at so many ports.
+fn controller(module: &Module, ports: usize) -> String {
+    let at = count(ports, "port");
+    match module {
+        Module::RateCalculation(it) => format!(
+            "LSCC, far end, {at}: a rate every {}, {} on their way (N); {} to {}, by up to {} each time; queue aimed at {}",
+            it.period,
+            it.entries(),
+            it.lowest,
+            it.highest,
+            it.step,
+            bytes(it.reference.get()),
+        ),
+        Module::RateLimiting(it) => format!(
+            "LSCC, near end, {at}: sources are told over a pseudo-queue of {}, every {} at most; flows under {} are told \
+             unmarked, too; marks are kept for {}",
+            bytes(it.reference.get()),
+            it.interval,
+            bytes(it.long_flow.get()),
+            it.reset,
+        ),
+    }
+}
+
 /// What a cable may hold.
-fn gate_line(class: &str, gate: &Gate, pauses: bool) -> String {
+fn gate_line(CableLine { class, gate, may_arrive }: &CableLine, pauses: bool) -> String {
+    let class = class.name();
     let off = match gate.off {
         Limit::Bytes(size) => bytes(size.get()),
         Limit::Alpha(alpha) => format!("{} of what is left", alpha.bits() as f64 / (1u64 << 32) as f64),
     };
     let resumes = bytes(gate.hysteresis.get());
     if pauses {
-        format!("{class}: pauses at {off}, resumes at {resumes} less; headroom {}", bytes(gate.headroom.get()))
+        let headroom = bytes(gate.headroom.get());
+        let short = if gate.headroom < *may_arrive {
+            let lacks = bytes((*may_arrive - gate.headroom).get());
+            format!(", {lacks} less than may still arrive: what finds no room is lost")
+        } else {
+            String::new()
+        };
+        format!("{class}: pauses at {off}, resumes at {resumes} less; headroom {headroom}{short}")
     } else {
         format!("{class}: drops at {off}")
     }

@@ -6,12 +6,26 @@ use serde_json::json;
 use crate::args::LawsArgs;
 use crate::exit::{Failure, print};
 
+/// What works around laws and is none, with the table or key that sets it.
+const AROUND: [(&str, &str); 4] = [
+    ("on-ramp", "[host.on_ramp]"),
+    ("lscc", "`lscc` of a scheme"),
+    ("swing", "`swing` of a scheme"),
+    ("unorc", "[host] coding and path"),
+];
+
 pub(crate) fn laws(args: &LawsArgs) -> Result<(), Failure> {
     let chosen: Vec<&LawInfo> = match &args.law {
         None => Kind::ALL.iter().map(|kind| kind.info()).collect(),
         Some(name) => {
             let known = || Kind::ALL.iter().map(|kind| kind.info().name).collect::<Vec<_>>();
-            let unknown = || Failure::unknown(&format!("no law `{name}`"), name, &known());
+            let around = AROUND.iter().find(|(other, _)| *other == name.to_lowercase().replace('_', "-"));
+            let unknown = || match around {
+                Some((_, set)) => {
+                    Failure::Input(format!("error: `{name}` is no law but works around any: {set} sets it"))
+                }
+                None => Failure::unknown(&format!("no law `{name}`"), name, &known()),
+            };
             vec![Kind::from_name(name).ok_or_else(unknown)?.info()]
         }
     };

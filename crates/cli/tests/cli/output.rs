@@ -112,3 +112,20 @@ fn a_reader_that_has_gone_is_no_error() {
     drop(reader);
     assert_eq!(code(scratch.command(["run", "missing.toml"]).stderr(writer).status().unwrap()), 2);
 }
+
+#[test]
+fn what_is_set_by_itself_is_said_before_a_run() {
+    let scratch = Scratch::new("check-lossless");
+    let file = concat!(env!("CARGO_MANIFEST_DIR"), "/../../papers/lscc/fig8.toml");
+    let set = "--set port.inter.headroom=1MB --set host.on_ramp.threshold=30us";
+    let checked = scratch.narrows(&format!("check {file} {set}")).ok();
+    for part in [
+        "headroom 1.0 MB, 49.0 MB less than may still arrive: what finds no room is lost",
+        "On-Ramp: a flow is held while its one-way delay is over 30.000 us\n",
+        "LSCC, near end, 2 ports: sources are told over a pseudo-queue of 2.0 MB",
+        "LSCC, far end, 2 ports: a rate every 200.000 us, 10 on their way (N); 100 Mbps to 200 Gbps",
+    ] {
+        assert!(checked.out.contains(part), "no `{part}` in {}", checked.out);
+    }
+    scratch.narrows("laws On-Ramp").fails(2, &["`On-Ramp` is no law", "[host.on_ramp] sets it"]);
+}

@@ -18,7 +18,7 @@ use units::{Bytes, Span, Time};
 pub use laws::{FlowClass, LawPlan};
 pub use report::{ClassLoad, CodingLine, Report};
 pub use survey::RttRange;
-pub use switches::SwitchLine;
+pub use switches::{CableLine, SwitchLine};
 
 use crate::Error;
 use crate::config::{CodingTable, Config, Host, OffOr, Scheme};
@@ -124,7 +124,7 @@ impl Run {
         let series =
             series::series(&config.series, &network, &receivers, &host, flows.len(), *config.stop, &mut warnings)?;
         let laws = LawPlan::new(config, scheme, &network)?;
-        let lines = switches::lines(config, scheme, &network)?;
+        let lines = switches::lines(config, scheme, &network, host.mss + host.header)?;
         warnings.extend(deaf(&network, &host, &laws, &modules));
         warnings.extend(always_held(&flows, &host, &survey));
         warnings.extend(failures::too_late(&config.failure, *config.stop));
@@ -154,6 +154,7 @@ impl Run {
             ties,
         };
         (report.path, report.coding) = (setup.host.path, CodingLine::new(&setup));
+        (report.on_ramp, report.modules) = (setup.host.on_ramp, report::counted(&setup.modules));
         if setup.host.coding.is_some() && report.coding.is_none() {
             warnings.push(format!("[host] coding is for {coding_scope} flows, and there are none"));
         }

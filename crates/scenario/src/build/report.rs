@@ -1,7 +1,7 @@
 //! What there is to say about a run before it runs.
 
 use fabric::{LinkClass, Network};
-use sim::{Coding, FlowSpec, PathChoice, Setup};
+use sim::{Coding, FlowSpec, Module, ModuleSpec, OnRampConfig, PathChoice, Setup};
 use units::{Bytes, Rate, Span};
 
 use super::survey::{RttRange, Survey};
@@ -35,6 +35,10 @@ pub struct Report {
     pub requested: Vec<Requested>,
     /// Switches that share their buffers, alike ones together.
     pub shared: Vec<SwitchLine>,
+    /// On-Ramp, where it may hold packets.
+    pub on_ramp: Option<OnRampConfig>,
+    /// Controllers in switches, and of each kind how many there are.
+    pub modules: Vec<(Module, usize)>,
     /// Links that are down at times.
     pub failing: usize,
     /// How often they go down, each counted.
@@ -124,10 +128,24 @@ impl Report {
             arrivals,
             requested,
             shared,
+            on_ramp: None,
+            modules: Vec::new(),
             failing: network.failing().count(),
             outages: network.failing().map(|(_, outages)| outages.spans().count()).sum(),
             path: PathChoice::PerFlow,
             coding: None,
         }
     }
+}
+
+/// Controllers, alike ones once.
+pub(super) fn counted(modules: &[ModuleSpec]) -> Vec<(Module, usize)> {
+    let mut kinds: Vec<(Module, usize)> = Vec::new();
+    for it in modules {
+        match kinds.iter_mut().find(|(module, _)| *module == it.module) {
+            Some((_, count)) => *count += 1,
+            None => kinds.push((it.module, 1)),
+        }
+    }
+    kinds
 }

@@ -1,6 +1,6 @@
 //! Switches whose ports share a buffer: which they are, what stands in long hauls, and whether the buffer suffices.
 
-use fabric::{Gate, LinkClass, LinkId, Network, NetworkError, NodeId, NodeKind};
+use fabric::{Gate, Link, LinkClass, LinkId, Network, NetworkError, NodeId, NodeKind};
 use laws::lscc::{CalculationParams, LimitingParams};
 use sim::{Module, ModuleSpec};
 use units::{Bytes, Rate, Span};
@@ -181,21 +181,42 @@ pub struct SwitchLine {
     /// What is left, for all; [`Bytes::MAX`] without limit.
     pub shared: Bytes,
     /// What cables may hold, by their class, without repetitions.
-    pub gates: Vec<(LinkClass, Gate)>,
+    pub gates: Vec<CableLine>,
+}
+
+/// What cables of one class may hold at a switch.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct CableLine {
+    /// Their class.
+    pub class: LinkClass,
+    /// What is set.
+    pub gate: Gate,
+    /// What may still arrive of a class of packets after the switch has decided to pause it; 0 where nothing pauses.
+    pub may_arrive: Bytes,
 }
 
 /// The switches that share, alike ones together; or the fault of one whose buffer is too small for what it keeps.
-pub(crate) fn lines(config: &Config, scheme: &Scheme, network: &Network) -> Result<Vec<SwitchLine>, Fault> {
+pub(crate) fn lines(
+    config: &Config,
+    scheme: &Scheme,
+    network: &Network,
+    packet: u32,
+) -> Result<Vec<SwitchLine>, Fault> {
     let used = config.data_classes();
     let mut lines: Vec<SwitchLine> = Vec::new();
     for (index, node) in network.nodes().iter().enumerate() {
         let (NodeKind::Switch, Some(switch)) = (node.kind, node.switch) else { continue };
         let id = NodeId(index as u32);
-        let mut gates: Vec<(LinkClass, Gate)> = Vec::new();
+        let mut gates: Vec<CableLine> = Vec::new();
         let (mut headroom, mut ports) = (Bytes::ZERO, 0);
         for link in network.links_out(id) {
-            let gate = (network.links()[link as usize].class, network.port(LinkId(link)).config().gate);
-            headroom = headroom.saturating_add(gate.1.headroom.times(used));
+            let Link { class, reverse, .. } = network.links()[link as usize];
+            let (back, toward) = (network.port(LinkId(link)).config(), network.port(reverse).config());
+            let may_arrive = switch.pfc.map_or(Bytes::ZERO, |pfc| {
+                fabric::headroom(toward.rate, back.rate, toward.delay.max(back.delay), packet, pfc.frame, used)
+            });
+            let gate = CableLine { class, gate: back.gate, may_arrive };
+            headroom = headroom.saturating_add(gate.gate.headroom.times(used));
             ports += 1;
             if !gates.contains(&gate) {
                 gates.push(gate);
@@ -207,7 +228,7 @@ pub(crate) fn lines(config: &Config, scheme: &Scheme, network: &Network) -> Resu
             return Err(too_small(config, scheme, tier(network, id), &node.name, [headroom, reserved, switch.buffer]));
         }
         let shared = if switch.buffer == Bytes::MAX { Bytes::MAX } else { switch.buffer - kept };
-        gates.sort_by_key(|gate| gate.0);
+        gates.sort_by_key(|gate| gate.class);
         let line = SwitchLine { tier: tier(network, id), count: 1, switch, ports, headroom, reserved, shared, gates };
         match lines.iter_mut().find(|other| SwitchLine { count: 1, ..(*other).clone() } == line) {
             Some(known) => known.count += 1,
