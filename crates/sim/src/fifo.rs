@@ -3,7 +3,7 @@
 use fabric::Passage;
 
 use crate::packet::{Packet, Report};
-use crate::prefetch;
+use crate::prefetch::{self, AHEAD};
 use crate::ties::Since;
 
 /// A link's ring: `size` places of the store from `base` on, a power of two.
@@ -18,7 +18,8 @@ struct Ring {
 /// Places of a new ring.
 const FIRST_SIZE: u32 = 8;
 
-/// A place of the store. Two fill a line of the cache, and none lies in two lines.
+/// A place of the store. Two fill a line of the cache, and none lies in two lines. (What is aligned so is copied where the
+/// store grows, not remapped: it grows a few times in a run.)
 #[derive(Clone, Copy, Default)]
 #[repr(align(32))]
 struct Place(Packet);
@@ -234,7 +235,7 @@ impl Parts<'_> {
         let ring = &mut self.rings[link];
         ring.head = (ring.head + 1) & ring.mask;
         ring.len -= 1;
-        prefetch::element(self.store, ring.place(2));
+        prefetch::element(self.store, ring.place(AHEAD));
         let next = self.store[(ring.base + ring.head) as usize].0.time_ps;
         let next = if ring.len == 0 { u64::MAX } else { next };
         self.heads[link] = next;
@@ -247,7 +248,7 @@ impl Parts<'_> {
     fn reserve(&mut self, link: usize, time_ps: u64) -> (usize, bool) {
         let ring = &mut self.rings[link];
         let place = ring.place(ring.len);
-        prefetch::element(self.store, ring.place(ring.len + 2));
+        prefetch::element(self.store, ring.place(ring.len + AHEAD));
         let was_empty = ring.len == 0;
         let last = (ring.base + (ring.head.wrapping_add(ring.len).wrapping_sub(1) & ring.mask)) as usize;
         debug_assert!(was_empty || self.store[last].0.time_ps <= time_ps, "a packet overtakes another on link {link}");

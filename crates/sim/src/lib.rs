@@ -7,8 +7,6 @@
 //!
 //! [`run`] takes a [`Setup`] and a function that makes each flow's law, and gives an [`Outcome`].
 
-#![deny(unsafe_code)]
-
 mod controllers;
 mod engine;
 mod fifo;

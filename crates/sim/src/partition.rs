@@ -9,6 +9,7 @@ use crate::layout::Layout;
 use crate::outcome::LinkOutcome;
 use crate::packet::{Packet, Report};
 use crate::plane::Plane;
+use crate::prefetch::AHEAD;
 use crate::setup::{FlowSpec, Setup, Ties};
 use crate::ties::HostTies;
 
@@ -194,11 +195,11 @@ impl<L: ControlLaw> Partition<L> {
         if !self.ties.is_empty() {
             return self.run_host_by_schedule(node, (link, fifo), end, context);
         }
-        (0..2).for_each(|behind| self.plane.prefetch_report(fifo, behind));
+        (0..AHEAD).for_each(|behind| self.plane.prefetch_report(fifo, behind));
         while let Some((arrival, local)) = self.due(node, host, (link, fifo), end) {
             if arrival <= local {
                 let (packet, report) = self.plane.pop(fifo);
-                self.plane.prefetch_report(fifo, 1);
+                self.plane.prefetch_report(fifo, AHEAD - 1);
                 self.received += 1;
                 let mut card = Card { plane: &mut self.plane, node, link, setup: context.setup, ties: None };
                 self.hosts.on_packet(host, &packet, report, context, &mut card);

@@ -1,15 +1,18 @@
-//! Asks the processor for memory some time before it is needed. What happens in a window was written in the last one, and
-//! between the two lies more than a core's own caches hold; where the next packet, or the next free place, will be is
-//! known long before it is its turn.
+//! Asks the processor for memory some time before it is needed. What arrives in a window was written at least a window
+//! before, and between the two lies more than a core's own caches hold; where the next packet, or the next free place, will
+//! be is known long before it is its turn.
 
-#![expect(unsafe_code, reason = "no safe function asks for memory ahead; `bench engine` shows the gain")]
+#![cfg_attr(target_arch = "x86_64", expect(unsafe_code, reason = "`bench engine` shows the gain: see ARCHITECTURE.md"))]
 
-/// Asks for an element of a slice. Any index will do: one past the end asks for nothing of use, and does nothing.
+/// How many packets ahead: two lie in one line of the cache, so this is the line after the one that is being read.
+pub(crate) const AHEAD: u32 = 2;
+
+/// Asks for an element of a slice. Any index will do: one past the end asks for nothing of use, and changes nothing.
 #[inline(always)]
 pub(crate) fn element<T>(slice: &[T], index: usize) {
     let place = slice.as_ptr().wrapping_add(index);
     #[cfg(target_arch = "x86_64")]
-    // SAFETY: a prefetch neither reads nor writes as the language knows it, and faults at no address.
+    // SAFETY: every x86-64 has SSE, which is all that the call asks for; a prefetch faults at no address.
     unsafe {
         use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
         _mm_prefetch::<_MM_HINT_T0>(place.cast());

@@ -28,6 +28,11 @@ impl Record {
 #[repr(align(64))]
 struct Hops([Hop; MOST_HOPS]);
 
+/// Hops that fill a line of the cache.
+const HOPS_A_LINE: usize = 2;
+
+const _: () = assert!(size_of::<Hop>() * HOPS_A_LINE == 64);
+
 /// All reports of a partition.
 pub(crate) struct Reports {
     /// The first means none.
@@ -77,10 +82,11 @@ impl Reports {
         self.records[report.place()].0.get(..report.len()).unwrap_or(&[])
     }
 
-    /// Asks ahead for where the next hop of a report will be written.
+    /// Asks ahead for where the next hop of a report will be written, as far as can be known.
     #[inline(always)]
     pub(crate) fn prefetch_next(&self, report: Report) {
-        if let Some(hops) = self.records.get(report.place()) {
+        let next = if report == Report::NONE { self.free.last().map_or(0, |&it| it as usize) } else { report.place() };
+        if let Some(hops) = self.records.get(next) {
             prefetch::element(&hops.0, report.len());
         }
     }
@@ -88,9 +94,8 @@ impl Reports {
     /// Asks ahead for all hops of a report.
     #[inline]
     pub(crate) fn prefetch(&self, report: Report) {
-        if let Some(hops) = self.records.get(report.place()) {
-            (0..report.len()).step_by(2).for_each(|hop| prefetch::element(&hops.0, hop));
-        }
+        let hops = self.hops(report);
+        (0..hops.len()).step_by(HOPS_A_LINE).for_each(|hop| prefetch::element(hops, hop));
     }
 
     #[inline]

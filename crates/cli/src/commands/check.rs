@@ -214,6 +214,11 @@ fn controller(module: &Module, ports: usize) -> String {
             it.step,
             bytes(it.reference.get()),
         ),
+        Module::RateLimiting(it) if it.telemetry => {
+            format!(
+                "LSCC, near end, {at}: sources get the reports of ports, and the pseudo-queue, for each data packet"
+            )
+        }
         Module::RateLimiting(it) => format!(
             "LSCC, near end, {at}: sources are told over a pseudo-queue of {}, every {} at most; flows under {} are told \
              unmarked, too; marks are kept for {}",
@@ -235,12 +240,10 @@ fn gate_line(CableLine { class, gate, may_arrive }: &CableLine, pauses: bool) ->
     let resumes = bytes(gate.hysteresis.get());
     if pauses {
         let headroom = bytes(gate.headroom.get());
-        let short = if gate.headroom < *may_arrive {
-            let lacks = bytes((*may_arrive - gate.headroom).get());
-            format!(", {lacks} less than may still arrive: what finds no room is lost")
-        } else {
-            String::new()
-        };
+        let short = may_arrive.filter(|&it| gate.headroom < it).map_or(String::new(), |it| {
+            let lacks = bytes((it - gate.headroom).get());
+            format!(", {lacks} less than may arrive at worst after a pause: packets may be lost")
+        });
         format!("{class}: pauses at {off}, resumes at {resumes} less; headroom {headroom}{short}")
     } else {
         format!("{class}: drops at {off}")

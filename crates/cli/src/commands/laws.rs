@@ -7,11 +7,13 @@ use crate::args::LawsArgs;
 use crate::exit::{Failure, print};
 
 /// What works around laws and is none, with the table or key that sets it.
-const AROUND: [(&str, &str); 4] = [
+const AROUND: [(&str, &str); 6] = [
     ("on-ramp", "[host.on_ramp]"),
     ("lscc", "`lscc` of a scheme"),
     ("swing", "`swing` of a scheme"),
-    ("unorc", "[host] coding and path"),
+    ("unorc", "`coding` and `path` of [host]"),
+    ("unolb", "`path` of [host]"),
+    ("plb", "`path` of [host]"),
 ];
 
 pub(crate) fn laws(args: &LawsArgs) -> Result<(), Failure> {
@@ -21,9 +23,7 @@ pub(crate) fn laws(args: &LawsArgs) -> Result<(), Failure> {
             let known = || Kind::ALL.iter().map(|kind| kind.info().name).collect::<Vec<_>>();
             let around = AROUND.iter().find(|(other, _)| *other == name.to_lowercase().replace('_', "-"));
             let unknown = || match around {
-                Some((_, set)) => {
-                    Failure::Input(format!("error: `{name}` is no law but works around any: {set} sets it"))
-                }
+                Some((_, set)) => Failure::Input(format!("error: `{name}` is no law: it works around one; see {set}")),
                 None => Failure::unknown(&format!("no law `{name}`"), name, &known()),
             };
             vec![Kind::from_name(name).ok_or_else(unknown)?.info()]

@@ -154,7 +154,8 @@ impl Run {
             ties,
         };
         (report.path, report.coding) = (setup.host.path, CodingLine::new(&setup));
-        (report.on_ramp, report.modules) = (setup.host.on_ramp, report::counted(&setup.modules));
+        report.on_ramp = setup.host.on_ramp.filter(|_| setup.flows.iter().any(|flow| flow.on_ramp));
+        report.modules = report::counted(&setup.modules);
         if setup.host.coding.is_some() && report.coding.is_none() {
             warnings.push(format!("[host] coding is for {coding_scope} flows, and there are none"));
         }

@@ -35,7 +35,7 @@ pub struct Report {
     pub requested: Vec<Requested>,
     /// Switches that share their buffers, alike ones together.
     pub shared: Vec<SwitchLine>,
-    /// On-Ramp, where it may hold packets.
+    /// On-Ramp, where it may hold some flow's packets.
     pub on_ramp: Option<OnRampConfig>,
     /// Controllers in switches, and of each kind how many there are.
     pub modules: Vec<(Module, usize)>,

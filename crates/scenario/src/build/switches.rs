@@ -191,8 +191,10 @@ pub struct CableLine {
     pub class: LinkClass,
     /// What is set.
     pub gate: Gate,
-    /// What may still arrive of a class of packets after the switch has decided to pause it; 0 where nothing pauses.
-    pub may_arrive: Bytes,
+    /// The most that may still arrive of a class of packets after the switch has decided to pause it. None where nothing
+    /// pauses, at relays, which pass pauses on before their own buffers ask for them, and with ticks, where it cannot be
+    /// reckoned.
+    pub may_arrive: Option<Bytes>,
 }
 
 /// The switches that share, alike ones together; or the fault of one whose buffer is too small for what it keeps.
@@ -212,9 +214,9 @@ pub(crate) fn lines(
         for link in network.links_out(id) {
             let Link { class, reverse, .. } = network.links()[link as usize];
             let (back, toward) = (network.port(LinkId(link)).config(), network.port(reverse).config());
-            let may_arrive = switch.pfc.map_or(Bytes::ZERO, |pfc| {
-                fabric::headroom(toward.rate, back.rate, toward.delay.max(back.delay), packet, pfc.frame, used)
-            });
+            let pfc = switch.pfc.filter(|pfc| !pfc.relay && switch.buffer != Bytes::MAX && toward.tick.is_none());
+            let may_arrive =
+                pfc.map(|pfc| fabric::headroom(toward.rate, back.rate, toward.delay, packet, pfc.frame, used));
             let gate = CableLine { class, gate: back.gate, may_arrive };
             headroom = headroom.saturating_add(gate.gate.headroom.times(used));
             ports += 1;
