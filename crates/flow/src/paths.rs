@@ -16,8 +16,9 @@
 //!   a single packet there). If none had, it draws a new one: the paper is silent, and a path that nobody tried is worth no
 //!   less than one that is dead.
 //!
-//! The subflow of a transmission is `seq + attempt - 1` modulo their number, so what is sent for the first time goes round robin,
-//! what is sent again takes the subflow after the one that lost it, and neither packets nor records need to carry it.
+//! Under one law the subflow of a transmission is `seq + attempt - 1` modulo their number, so what is sent for the first time
+//! goes round robin, what is sent again takes the subflow after the one that lost it, and nothing needs to carry it. Where each
+//! subflow has a law, the sender chooses by what they permit.
 
 use alloc::boxed::Box;
 use alloc::vec::Vec;
@@ -50,6 +51,8 @@ pub struct UnoLb {
     /// As the published simulator does: every subflow that was silent for half a base round trip draws an entropy,
     /// instead of one taking that of another subflow.
     pub random: bool,
+    /// Whether each subflow has a law of its own, instead of one for the flow.
+    pub own_laws: bool,
 }
 
 /// Parameters of PLB.
@@ -61,6 +64,16 @@ pub struct Plb {
     pub idle_rounds: u32,
     /// After so many it is changed at once (M), at least 1.
     pub rounds: u32,
+}
+
+impl PathChoice {
+    /// How many laws decide for a flow.
+    pub fn laws(&self) -> u8 {
+        match self {
+            Self::UnoLb(it) if it.own_laws => it.subflows,
+            _ => 1,
+        }
+    }
 }
 
 const ECMP: u64 = 0x4543_4d50;
@@ -144,14 +157,14 @@ impl Paths {
 
     /// The entropy of a transmission that leaves now.
     #[inline]
-    pub(crate) fn entropy(&self, seq: u32, attempt: u8) -> u16 {
+    pub(crate) fn entropy(&self, seq: u32, attempt: u8, subflow: u8) -> u16 {
         match &self.rule {
             Rule::PerFlow | Rule::AfterTimeout | Rule::Plb(_) => self.entropy,
             Rule::PerPacket(entropies) => {
                 let packet = u64::from(seq) << 8 | u64::from(attempt);
                 below(mix64(self.salt ^ packet), (*entropies).into()) as u16
             }
-            Rule::UnoLb(it) => it.all[it.of(seq, attempt)].entropy,
+            Rule::UnoLb(it) => it.all[usize::from(subflow)].entropy,
         }
     }
 
@@ -161,18 +174,18 @@ impl Paths {
         matches!(self.rule, Rule::UnoLb(_) | Rule::Plb(_))
     }
 
-    /// The subflow of a transmission as one bit; of no use where there are none.
-    pub(crate) fn subflow_bit(&self, seq: u32, attempt: u8) -> u64 {
-        if let Rule::UnoLb(it) = &self.rule { 1 << it.of(seq, attempt) } else { 1 }
+    /// The subflow of a transmission under one law; 0 where there are none.
+    #[inline]
+    pub(crate) fn subflow(&self, seq: u32, attempt: u8) -> u8 {
+        if let Rule::UnoLb(it) = &self.rule { it.of(seq, attempt) } else { 0 }
     }
 
-    /// A transmission is acknowledged, as the law is told.
+    /// A transmission on this subflow is acknowledged, as the law is told.
     #[inline(never)]
-    pub(crate) fn on_ack(&mut self, ack: &Ack, seq: u32, attempt: u8) {
+    pub(crate) fn on_ack(&mut self, ack: &Ack, subflow: u8) {
         match &mut self.rule {
             Rule::UnoLb(it) => {
-                let subflow = it.of(seq, attempt);
-                let it = &mut it.all[subflow];
+                let it = &mut it.all[usize::from(subflow)];
                 if ack.sent_at >= it.since {
                     it.heard = Some(ack.now);
                 }
@@ -228,8 +241,8 @@ impl Paths {
 }
 
 impl Subflows {
-    fn of(&self, seq: u32, attempt: u8) -> usize {
-        (seq as usize + usize::from(attempt.wrapping_sub(1))) % self.all.len()
+    fn of(&self, seq: u32, attempt: u8) -> u8 {
+        ((seq as usize + usize::from(attempt.wrapping_sub(1))) % self.all.len()) as u8
     }
 
     fn draw(&mut self, salt: u64) -> u16 {
@@ -286,7 +299,7 @@ mod tests {
     }
 
     fn unolb(subflows: u8, random: bool) -> Paths {
-        paths(PathChoice::UnoLb(UnoLb { subflows, recent: None, random }))
+        paths(PathChoice::UnoLb(UnoLb { subflows, recent: None, random, own_laws: false }))
     }
 
     /// A packet that left at `sent_us` is acknowledged a round trip later.
@@ -308,17 +321,22 @@ mod tests {
         }
     }
 
+    /// Under one law.
+    fn entropy(paths: &Paths, seq: u32, attempt: u8) -> u16 {
+        paths.entropy(seq, attempt, paths.subflow(seq, attempt))
+    }
+
     fn entropies(paths: &Paths, subflows: u32) -> Vec<u16> {
-        (0..subflows).map(|seq| paths.entropy(seq, 1)).collect()
+        (0..subflows).map(|seq| entropy(paths, seq, 1)).collect()
     }
 
     #[test]
     fn packets_go_round_robin_and_again_on_the_next_subflow() {
         let it = unolb(4, false);
         let own = entropies(&it, 4);
-        assert_eq!((it.entropy(6, 1), it.entropy(6, 2), it.entropy(6, 3)), (own[2], own[3], own[0]));
-        assert_eq!((it.entropy(0, 255), it.entropy(0, 0)), (own[2], own[3]));
-        assert_eq!(it.subflow_bit(6, 2), 1 << 3);
+        assert_eq!((entropy(&it, 6, 1), entropy(&it, 6, 2), entropy(&it, 6, 3)), (own[2], own[3], own[0]));
+        assert_eq!((entropy(&it, 0, 255), entropy(&it, 0, 0)), (own[2], own[3]));
+        assert_eq!(it.subflow(6, 2), 3);
     }
 
     #[test]
@@ -326,15 +344,15 @@ mod tests {
         let mut it = unolb(4, false);
         let before = entropies(&it, 4);
         // Subflow 1 was heard of within a round trip, subflow 3 is older, 0 and 2 never were.
-        it.on_ack(&ack(0, 0, 0), 3, 1);
-        it.on_ack(&ack(150, 0, 0), 1, 1);
+        it.on_ack(&ack(0, 0, 0), 3);
+        it.on_ack(&ack(150, 0, 0), 1);
         it.leave_bad(us(320), 0b1100);
         let after = entropies(&it, 4);
         assert_eq!(after, [before[0], before[1], before[1], before[3]], "the silent one of the two moves");
         it.on_timeout(us(420), 0b0001);
         assert_eq!(entropies(&it, 4), after, "one base round trip has not passed");
         // A packet that left on the old path says nothing of the new one.
-        it.on_ack(&ack(319, 0, 0), 2, 1);
+        it.on_ack(&ack(319, 0, 0), 2);
         it.on_timeout(us(421), 0b0001);
         let last = entropies(&it, 4);
         assert_eq!(last[1..], after[1..]);
@@ -345,8 +363,8 @@ mod tests {
     fn as_published_all_silent_subflows_draw() {
         let mut it = unolb(4, true);
         let before = entropies(&it, 4);
-        it.on_ack(&ack(0, 0, 0), 3, 1);
-        it.on_ack(&ack(55, 0, 0), 1, 1);
+        it.on_ack(&ack(0, 0, 0), 3);
+        it.on_ack(&ack(55, 0, 0), 1);
         it.leave_bad(us(160), 0b0010);
         let after = entropies(&it, 4);
         let changed: Vec<usize> = (0..4).filter(|&subflow| before[subflow] != after[subflow]).collect();
@@ -356,11 +374,11 @@ mod tests {
     #[test]
     fn plb_leaves_a_congested_path_when_idle_or_at_last_at_once() {
         let mut it = paths(PathChoice::Plb(Plb { threshold: Frac::HALF, idle_rounds: 3, rounds: 5 }));
-        let first = it.entropy(0, 1);
+        let first = entropy(&it, 0, 1);
         let mut round = 0;
         let mut rounds = |it: &mut Paths, count: u64, marked: u64| {
             for _ in 0..count {
-                it.on_ack(&ack(round, round * 100, marked), 0, 1);
+                it.on_ack(&ack(round, round * 100, marked), 0);
                 round += 1;
             }
         };
@@ -368,19 +386,19 @@ mod tests {
         rounds(&mut it, 20, 50);
         rounds(&mut it, 2, 51);
         it.on_idle();
-        assert_eq!(it.entropy(0, 1), first);
+        assert_eq!(entropy(&it, 0, 1), first);
         rounds(&mut it, 1, 51);
         it.on_idle();
-        let second = it.entropy(0, 1);
+        let second = entropy(&it, 0, 1);
         assert_ne!(second, first);
         rounds(&mut it, 4, 100);
         rounds(&mut it, 1, 0);
         rounds(&mut it, 4, 100);
-        assert_eq!(it.entropy(0, 1), second, "a round without marks breaks the row");
+        assert_eq!(entropy(&it, 0, 1), second, "a round without marks breaks the row");
         rounds(&mut it, 1, 100);
-        assert_ne!(it.entropy(0, 1), second);
-        let third = it.entropy(0, 1);
+        assert_ne!(entropy(&it, 0, 1), second);
+        let third = entropy(&it, 0, 1);
         it.on_timeout(us(0), 1);
-        assert_ne!(it.entropy(0, 1), third);
+        assert_ne!(entropy(&it, 0, 1), third);
     }
 }

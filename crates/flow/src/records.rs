@@ -30,6 +30,8 @@ pub(crate) struct Record {
     pub(crate) attempt: u8,
     pub(crate) state: State,
     pub(crate) app_limited: bool,
+    /// Where each subflow has a law: that on which it left.
+    pub(crate) subflow: u8,
 }
 
 impl Record {
@@ -42,6 +44,7 @@ impl Record {
             attempt,
             state: State::InFlight,
             app_limited: false,
+            subflow: 0,
         }
     }
 

@@ -37,11 +37,11 @@ fn paths_are_words_or_tables() {
     assert_eq!(path("ecmp"), PathChoice::PerFlow);
     assert_eq!(path("repath"), PathChoice::AfterTimeout);
     assert_eq!(path("spray"), PathChoice::PerPacket(256));
-    let unolb = UnoLb { subflows: 10, recent: None, random: false };
+    let unolb = UnoLb { subflows: 10, recent: None, random: false, own_laws: false };
     assert_eq!(path("unolb"), PathChoice::UnoLb(unolb));
     let recent = Some(Span::from_us(30));
-    let table = r#"{ kind = "unolb", subflows = 4, recent = "30us", reroute = "random" }"#;
-    assert_eq!(path(table), PathChoice::UnoLb(UnoLb { subflows: 4, recent, random: true }));
+    let table = r#"{ kind = "unolb", subflows = 4, recent = "30us", reroute = "random", laws = "subflow" }"#;
+    assert_eq!(path(table), PathChoice::UnoLb(UnoLb { subflows: 4, recent, random: true, own_laws: true }));
     assert_eq!(path("plb"), PathChoice::Plb(Plb { threshold: Frac::HALF, idle_rounds: 3, rounds: 12 }));
     let plb = Plb { threshold: Frac::ratio(1, 4), idle_rounds: 1, rounds: 12 };
     assert_eq!(path(r#"{ kind = "plb", threshold = 0.25, idle_rounds = 1 }"#), PathChoice::Plb(plb));
@@ -96,6 +96,17 @@ fn what_cannot_be_is_refused() {
     refused(&gaps, &["sprayed packets keep no order", "\"timer\""]);
     let history = [("host.coding", "{ history = true }"), ("host.ack_every", "2")];
     refused(&history, &["an acknowledgement of one packet", "ack_every = 1"]);
+    let own = r#"{ kind = "unolb", laws = "subflow" }"#;
+    for (key, value, why) in [
+        ("host.ack_every", "2", "ack_every = 1"),
+        ("host.recovery", "go-back-n", "recovery = \"selective\""),
+        ("host.segment", "64KB", "segment = \"0B\""),
+    ] {
+        refused(&[("host.path", own), (key, value)], &["a law for each subflow", why]);
+    }
+    for (coding, why) in [("{ history = true }", "history = false"), ("{ nack = \"gaps\" }", "nack = \"timer\"")] {
+        refused(&[("host.path", own), ("host.coding", coding)], &["laws of their own", why]);
+    }
     let huge = [
         ("host.coding", "{ data = 1, parity = 47 }"),
         ("host.payload", "1"),

@@ -23,7 +23,7 @@ fn coding() -> Coding {
 }
 
 fn unolb(random: bool) -> PathChoice {
-    PathChoice::UnoLb(UnoLb { subflows: 10, recent: None, random })
+    PathChoice::UnoLb(UnoLb { subflows: 10, recent: None, random, own_laws: false })
 }
 
 /// One flow of `packets` over a link of 10 Gb/s and 2 ms there and back that loses some.

@@ -109,7 +109,7 @@ fn subflows_leave_a_dead_path() {
     let sprayed = lost(PathChoice::PerPacket(16), false);
     assert!(sprayed > 700, "{sprayed} of 1,024 packets and their acknowledgements");
     for coded in [false, true] {
-        let unolb = lost(PathChoice::UnoLb(UnoLb { subflows: 8, recent: None, random: false }), coded);
+        let unolb = lost(PathChoice::UnoLb(UnoLb { subflows: 8, recent: None, random: false, own_laws: false }), coded);
         assert!((1..400).contains(&unolb), "{unolb}, coded: {coded}");
     }
 }

@@ -154,7 +154,8 @@ fn paths(path: PathChoice) -> Option<String> {
             } else {
                 format!("a bad one takes the path of one acknowledged within {recent}")
             };
-            Some(format!("paths: {} in turn (UnoLB); {rule}", count(it.subflows.into(), "subflow")))
+            let laws = if it.own_laws { ", each with a law of its own," } else { "" };
+            Some(format!("paths: {}{laws} in turn (UnoLB); {rule}", count(it.subflows.into(), "subflow")))
         }
         PathChoice::Plb(it) => Some(format!(
             "paths: PLB, another one after {} over {:.0} % marked when idle, after {} at once",

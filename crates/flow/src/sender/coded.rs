@@ -15,7 +15,7 @@
 //! came: a packet whose acknowledgement alone was lost counts as lost for the law, unless acknowledgements have a history
 //! ([`crate::SenderCoding::history`]).
 
-use laws::{ControlLaw, Loss, LossCause};
+use laws::{ControlLaw, LossCause};
 use units::{Bytes, Span, Time};
 
 use super::{AckHeader, Sender};
@@ -51,7 +51,7 @@ impl<L: ControlLaw> Sender<L> {
             record.state = State::Acked;
             newest.get_or_insert((seq, *record));
             match was {
-                State::InFlight => self.in_flight -= bytes,
+                State::InFlight => self.lane.in_flight -= bytes,
                 _ => self.stats.spurious += 1,
             }
             taken += bytes;
@@ -121,13 +121,14 @@ impl<L: ControlLaw> Sender<L> {
         let mut subflows = 0;
         for seq in packets.start.max(self.records.first())..packets.end.min(self.records.end()) {
             let record = self.records.get_mut(seq);
-            if matches!(record.state, State::Missing | State::Lost) {
-                subflows |= self.paths.subflow_bit(seq, record.attempt);
-            }
-            if record.state == State::Missing && excess > 0 {
+            let Record { state, attempt, .. } = *record;
+            if state == State::Missing && excess > 0 {
                 record.state = State::Lost;
                 self.lost.push_back(seq);
                 excess -= 1;
+            }
+            if matches!(state, State::Missing | State::Lost) {
+                subflows |= 1 << self.subflow(seq, attempt);
             }
         }
         debug_assert_eq!(excess, 0, "block {block} misses fewer packets than were counted");
@@ -148,20 +149,14 @@ impl<L: ControlLaw> Sender<L> {
         }
         let packets = blocks.packets(nack.block);
         let underway = self.config.base_rtt + self.config.coding.map_or(Span::ZERO, |coding| coding.longest_wait);
-        let (mut lost, mut newest) = (Bytes::ZERO, Time::ZERO);
         for seq in packets.start.max(self.records.first())..packets.end.min(self.records.end()) {
             let record = *self.records.get(seq);
             let named = nack.missing >> (seq - packets.start) & 1 != 0;
             if named && record.state == State::InFlight && record.sent_at + underway <= now {
                 self.lose(now, seq);
-                lost += Bytes::new(self.bytes_of(seq).into());
-                newest = newest.max(record.sent_at);
             }
         }
-        if !lost.is_zero() {
-            let cause = LossCause::Nack;
-            self.tell_of_loss(&Loss { now, sent_at: newest, lost, in_flight: self.in_flight, cause });
-        }
+        self.tell_of_losses(now, LossCause::Nack);
         self.resend_asked(now, nack.block);
         self.records.trim();
     }

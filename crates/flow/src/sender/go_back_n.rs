@@ -9,7 +9,7 @@
 //! Of what one acknowledgement settles, only the packets that it covers can be marked: of others, whose own
 //! acknowledgements were lost, nothing is known.
 
-use laws::{ControlLaw, Hop, Loss, LossCause};
+use laws::{ControlLaw, Hop, LossCause};
 use units::{Bytes, Time};
 
 use super::{AckHeader, Sender};
@@ -30,7 +30,7 @@ impl<L: ControlLaw> Sender<L> {
             let record = self.records.get_mut(seq);
             match record.state {
                 State::Acked => continue,
-                State::InFlight => self.in_flight -= bytes,
+                State::InFlight => self.lane.in_flight -= bytes,
                 State::Lost | State::Missing => self.stats.spurious += 1,
             }
             record.state = State::Acked;
@@ -42,7 +42,7 @@ impl<L: ControlLaw> Sender<L> {
         let newest = if settled.contains(&ack.seq) { ack.seq } else { settled.end - 1 };
         let record = *self.records.get(newest);
         self.tell_of_ack(now, ack, newest, record, acked, marked, hops);
-        self.delivered_time = now;
+        self.lane.delivered_time = now;
         self.records.trim();
     }
 
@@ -60,22 +60,17 @@ impl<L: ControlLaw> Sender<L> {
     /// Sends everything again from the first packet that is not acknowledged.
     #[inline(never)]
     fn go_back(&mut self, now: Time, cause: LossCause) {
-        let (mut lost, mut newest) = (Bytes::ZERO, Time::ZERO);
         self.lost.clear();
         for seq in self.records.first()..self.records.end() {
             let bytes = Bytes::new(self.bytes_of(seq).into());
             let record = self.records.get_mut(seq);
             if record.state == State::InFlight {
                 record.state = State::Lost;
-                newest = newest.max(record.sent_at);
-                lost += bytes;
+                self.lane.lose(bytes, record.sent_at);
             }
             self.lost.push_back(seq);
         }
-        self.in_flight -= lost;
-        if !lost.is_zero() {
-            self.tell_of_loss(&Loss { now, sent_at: newest, lost, in_flight: self.in_flight, cause });
-        }
+        self.tell_of_losses(now, cause);
     }
 
     /// Of what left before a probe all that came has been acknowledged, or asked for again.
@@ -95,7 +90,7 @@ impl<L: ControlLaw> Sender<L> {
     #[inline(never)]
     pub(super) fn on_timeout_in_order(&mut self, now: Time) {
         let Some((_, sent_at)) = self.oldest_in_order() else { return };
-        if sent_at.max(self.delivered_time) + self.timeout() > now {
+        if sent_at.max(self.lane.delivered_time) + self.timeout() > now {
             return;
         }
         // Whatever subflow it was: with subflows little comes in order.

@@ -1,7 +1,7 @@
 //! Which packets are held for lost, under [`Recovery::Selective`](super::Recovery): what time proves lost (RACK, RFC 8985), and
 //! what a retransmission timeout strikes.
 
-use laws::{ControlLaw, Loss, LossCause};
+use laws::{ControlLaw, LossCause};
 use units::{Bytes, Time};
 
 use super::Sender;
@@ -51,8 +51,6 @@ impl<L: ControlLaw> Sender<L> {
     /// that lost them, one bit each; none if nothing is lost.
     #[inline]
     pub(super) fn lose_while(&mut self, now: Time, cause: LossCause, gone: impl Fn(Time) -> bool) -> u64 {
-        let mut lost = Bytes::ZERO;
-        let mut newest = Time::ZERO;
         let mut subflows = 0;
         while let Some((seq, sent_at)) = self.oldest() {
             if !gone(sent_at) {
@@ -63,36 +61,30 @@ impl<L: ControlLaw> Sender<L> {
                 continue;
             }
             subflows |= self.lose(now, seq);
-            lost += Bytes::new(self.bytes_of(seq).into());
-            newest = newest.max(sent_at);
         }
-        if lost.is_zero() {
+        if subflows == 0 {
             self.records.trim();
         } else {
-            self.tell_of_loss(&Loss { now, sent_at: newest, lost, in_flight: self.in_flight, cause });
+            self.tell_of_losses(now, cause);
         }
         subflows
     }
 
-    /// Holds a packet in flight for lost. Gives its subflow as a bit.
+    /// Holds a packet in flight for lost, of which its law is still to be told. Gives its subflow as a bit.
     pub(super) fn lose(&mut self, now: Time, seq: u32) -> u64 {
-        self.in_flight -= Bytes::new(self.bytes_of(seq).into());
+        let bytes = Bytes::new(self.bytes_of(seq).into());
+        self.take_lane_of(seq);
         let record = self.records.get_mut(seq);
         record.state = State::Lost;
-        let subflow = self.paths.subflow_bit(seq, record.attempt);
+        let (sent_at, attempt) = (record.sent_at, record.attempt);
+        self.lane.lose(bytes, sent_at);
+        let subflow = 1 << self.subflow(seq, attempt);
         if self.ledger.as_ref().is_some_and(|ledger| ledger.blocks().block_of(seq).is_some()) {
             self.miss_in_block(now, seq);
         } else {
             self.lost.push_back(seq);
         }
         subflow
-    }
-
-    pub(super) fn tell_of_loss(&mut self, loss: &Loss) {
-        if loss.cause != LossCause::Timeout || self.config.timeouts_cut {
-            self.law.on_loss(loss);
-            self.read_permit();
-        }
     }
 
     /// Every packet below this has come itself.
@@ -107,7 +99,7 @@ impl<L: ControlLaw> Sender<L> {
     /// Holds for lost what a retransmission timeout strikes, if it is time. Gives the subflows that lost it, one bit each.
     pub(super) fn lose_overdue(&mut self, now: Time) -> u64 {
         let timeout = self.timeout();
-        let heard = self.delivered_time;
+        let heard = self.heard();
         let Some((_, sent_at)) = self.oldest() else { return 0 };
         if sent_at.max(heard) + timeout > now {
             return 0;

@@ -11,11 +11,12 @@
 //! on another path, carries its mark and its round trip. It only saves a packet from being held for lost.
 //!
 //! All of this is [`Recovery::Selective`]; the other way to recover is in `go_back_n`, and what erasure coding changes in
-//! `coded`.
+//! `coded`; a law for each subflow is in `lanes`.
 
 mod coded;
 mod config;
 mod go_back_n;
+mod lanes;
 mod ledger;
 mod losses;
 #[cfg(test)]
@@ -24,13 +25,14 @@ mod work;
 use alloc::boxed::Box;
 use alloc::collections::VecDeque;
 
-use laws::{Ack, ControlLaw, Hop, LossCause, Notification, Permit, Sent};
+use laws::{Ack, ControlLaw, Hop, LossCause, Notification, Sent};
 use units::{Bytes, Rate, Span, Time};
 
 use crate::paths::Paths;
 use crate::records::{Record, Records, State};
 use crate::rtt::RttEstimator;
 pub use config::{FlowConfig, Recovery, SenderCoding};
+use lanes::{Lane, Lanes};
 use ledger::Ledger;
 
 /// A packet to send.
@@ -111,9 +113,8 @@ enum Answers {
 /// The sending end of one flow under the law `L`.
 #[derive(Debug)]
 pub struct Sender<L> {
-    law: L,
-    /// What the law last permitted.
-    permit: Permit,
+    /// What the law decides and is told of; where each subflow has a law, that of the one in hand.
+    lane: Lane<L>,
     config: FlowConfig,
     packets: u32,
     /// Packets that are not full: the first, and how many, each of `last_bytes`.
@@ -127,30 +128,21 @@ pub struct Sender<L> {
     resent: VecDeque<(u32, u8)>,
     /// Lost packets that wait to be sent again.
     lost: VecDeque<u32>,
-    in_flight: Bytes,
-    /// Acknowledged, parity included.
-    delivered: Bytes,
-    delivered_time: Time,
-    /// When the packet left whose acknowledgement came last: the flight's beginning.
-    flight_began: Time,
     /// When the newest packet left that is known to have arrived.
     newest_arrived: Time,
     cumulative: u32,
-    /// Payload of the packet that left last.
-    last_sent: u32,
     /// [`Recovery::GoBackN`].
     in_order: bool,
     /// What the law says of itself: [`ControlLaw::retimes`].
     retimes: bool,
-    /// Until then what is acknowledged counts as marked: a switch asked for less, and the law hears of marks only.
-    asked_until: Time,
-    next_send: Time,
     rtt: RttEstimator,
     reordering: Span,
     stats: FlowStats,
     paths: Paths,
     /// Of a coded flow.
     ledger: Option<Box<Ledger>>,
+    /// Where each subflow has a law.
+    lanes: Option<Box<Lanes<L>>>,
 }
 
 impl<L: ControlLaw> Sender<L> {
@@ -162,11 +154,9 @@ impl<L: ControlLaw> Sender<L> {
         let ledger = blocks.zip(config.coding).map(|(blocks, coding)| Box::new(Ledger::new(blocks, coding.eager)));
         debug_assert!(ledger.is_none() || config.recovery == Recovery::Selective);
         Self {
-            permit: law.permit(),
             retimes: law.retimes(),
             in_order: config.recovery != Recovery::Selective,
-            last_sent: 0,
-            law,
+            lane: Lane::new(law, now),
             packets,
             short: short.start,
             short_count: short.end - short.start,
@@ -175,19 +165,14 @@ impl<L: ControlLaw> Sender<L> {
             scan: 0,
             resent: VecDeque::new(),
             lost: VecDeque::new(),
-            in_flight: Bytes::ZERO,
-            delivered: Bytes::ZERO,
-            delivered_time: now,
-            flight_began: now,
             newest_arrived: Time::ZERO,
             cumulative: 0,
-            asked_until: Time::ZERO,
-            next_send: now,
             rtt: RttEstimator::new(config.base_rtt, config.rto_min, config.rto_max),
             reordering: config.reordering,
             stats: FlowStats::default(),
             paths: Paths::new(config.paths, config.seed, config.number, config.base_rtt, now),
             ledger,
+            lanes: None,
             config,
         }
     }
@@ -201,12 +186,16 @@ impl<L: ControlLaw> Sender<L> {
     /// The entropy of a transmission that leaves now: what switches choose its path by.
     #[inline]
     pub fn entropy(&self, seq: u32, attempt: u8) -> u16 {
-        self.paths.entropy(seq, attempt)
+        self.paths.entropy(seq, attempt, self.subflow(seq, attempt))
     }
 
-    /// The law that decides.
-    pub fn law(&self) -> &L {
-        &self.law
+    /// The subflow of a transmission: by its number, or, where each has a law, that on which the packet went last.
+    #[inline(always)]
+    fn subflow(&self, seq: u32, attempt: u8) -> u8 {
+        match &self.lanes {
+            None => self.paths.subflow(seq, attempt),
+            Some(_) => self.record(seq).map_or(0, |record| record.subflow),
+        }
     }
 
     /// Counters so far.
@@ -218,33 +207,28 @@ impl<L: ControlLaw> Sender<L> {
     #[inline]
     pub fn delivered(&self) -> Bytes {
         match &self.ledger {
-            None => self.delivered,
+            None => self.sum(|lane| lane.delivered),
             Some(ledger) => ledger.delivered(),
         }
     }
 
     /// Payload sent and neither acknowledged nor held for lost.
     pub fn in_flight(&self) -> Bytes {
-        self.in_flight
+        self.sum(|lane| lane.in_flight)
     }
 
-    /// Whether a new rate moves the packet that waits for its time already.
+    /// Whether what it hears can move a packet nearer that waits for its time already: a new rate does, or another subflow
+    /// may send sooner.
     #[inline]
     pub fn retimes(&self) -> bool {
-        self.retimes
-    }
-
-    /// What the law last permitted.
-    #[inline]
-    pub fn permit(&self) -> Permit {
-        self.permit
+        self.retimes || self.lanes.is_some()
     }
 
     /// When the law itself wants to be woken; part of [`Sender::next_timer`]. Unlike the rest of that it can come
     /// nearer, whenever the law hears something.
     #[inline]
     pub fn law_timer(&self) -> Time {
-        self.law.next_timer()
+        self.first(|lane| lane.law.next_timer())
     }
 
     /// The first packet that is not acknowledged, or has not been sent.
@@ -276,26 +260,35 @@ impl<L: ControlLaw> Sender<L> {
 
     /// When the next packet may leave by its pace, whatever the window says.
     pub fn next_send(&self) -> Time {
-        self.next_send
+        self.first(|lane| lane.next_send)
     }
 
     /// Whether a packet may leave at `now`.
     #[inline]
     pub fn poll(&mut self, now: Time) -> SendState {
         let Some(bytes) = self.next_bytes() else { return SendState::Blocked };
-        // One packet may always be in flight, or a window under a packet would stop the flow.
-        if self.is_full(bytes, self.permit.window) && !self.in_flight.is_zero() {
+        if self.lanes.is_some() {
+            return self.poll_lanes(now, bytes);
+        }
+        if self.is_shut(&self.lane, bytes) {
             return SendState::Blocked;
         }
-        if self.next_send > now { SendState::At(self.next_send) } else { SendState::Now }
+        if self.lane.next_send > now { SendState::At(self.lane.next_send) } else { SendState::Now }
+    }
+
+    /// Whether a packet may not leave, though it were its time. One may always be in flight, or a window under a packet
+    /// would stop the flow.
+    #[inline(always)]
+    fn is_shut(&self, lane: &Lane<L>, bytes: u32) -> bool {
+        self.is_full(lane, bytes) && !lane.in_flight.is_zero()
     }
 
     /// Whether a window has no room for a packet.
     #[inline(always)]
-    fn is_full(&self, bytes: u32, window: Bytes) -> bool {
+    fn is_full(&self, lane: &Lane<L>, bytes: u32) -> bool {
         // A packet that does not fit counts as one byte where windows may be overshot.
         let bytes = if self.config.overshoots { 1 } else { bytes };
-        self.in_flight + Bytes::new(bytes.into()) > window
+        lane.in_flight + Bytes::new(bytes.into()) > lane.permit.window
     }
 
     /// The payload of the packet that would go next, a lost one first; none if there is nothing to send.
@@ -341,17 +334,18 @@ impl<L: ControlLaw> Sender<L> {
     #[inline(always)]
     pub fn send(&mut self, now: Time) -> Segment {
         let bytes = self.next_bytes().expect("poll said that a packet may go");
-        if self.in_flight.is_zero() {
-            self.flight_began = now;
-            self.delivered_time = now;
+        if self.lane.in_flight.is_zero() {
+            self.lane.flight_began = now;
+            self.lane.delivered_time = now;
             self.paths.on_idle();
         }
         let (seq, attempt) = match self.lost.pop_front() {
             Some(seq) => (seq, self.records.get(seq).attempt.wrapping_add(1)),
             None => (self.records.end(), 1),
         };
-        let mut record = Record::new(now, attempt, self.delivered, self.delivered_time);
-        record.set_send_elapsed(now.since(self.flight_began));
+        let mut record = Record::new(now, attempt, self.lane.delivered, self.lane.delivered_time);
+        record.set_send_elapsed(now.since(self.lane.flight_began));
+        record.subflow = self.take_turn();
         if seq == self.records.end() {
             self.records.push(record);
         } else {
@@ -362,27 +356,27 @@ impl<L: ControlLaw> Sender<L> {
             self.stats.retransmits += 1;
         }
         let size = Bytes::new(bytes.into());
-        self.in_flight += size;
+        self.lane.in_flight += size;
         self.stats.packets_sent += 1;
         if let Some(ledger) = &self.ledger {
             self.stats.parity += u64::from(ledger.blocks().is_parity(seq));
         }
         let retransmission = attempt != 1;
-        let cookie = self.law.on_sent(&Sent { now, bytes: size, in_flight: self.in_flight, retransmission });
+        let cookie = self.lane.law.on_sent(&Sent { now, bytes: size, in_flight: self.lane.in_flight, retransmission });
         self.records.set_cookie(seq, cookie);
-        self.last_sent = bytes;
+        self.lane.last_sent = bytes;
 
-        let permit = self.permit;
+        let permit = self.lane.permit;
         if permit.pacing != Rate::MAX {
             let gap = self.gap(permit.pacing, bytes);
             // A packet that the network card held back does not slow the ones behind it.
-            let from = if self.config.catches_up { self.next_send } else { now };
-            self.next_send = (from + gap).max(now);
+            let from = if self.config.catches_up { self.lane.next_send } else { now };
+            self.lane.next_send = (from + gap).max(now);
         }
         let ask = if let Some(next) = self.next_bytes() {
-            self.is_full(next, permit.window)
+            self.are_full(next)
         } else {
-            self.records.get_mut(seq).app_limited = self.in_flight < permit.window;
+            self.records.get_mut(seq).app_limited = self.lane.in_flight < permit.window;
             true
         };
         Segment { seq, bytes, attempt, ask }
@@ -403,10 +397,11 @@ impl<L: ControlLaw> Sender<L> {
         let first = (ack.seq + 1 - covers).max(self.records.first());
         for seq in first..=ack.seq {
             let bytes = Bytes::new(self.bytes_of(seq).into());
+            self.take_lane_of(seq);
             let record = self.records.get_mut(seq);
             match record.state {
                 State::Acked => continue,
-                State::InFlight => self.in_flight -= bytes,
+                State::InFlight => self.lane.in_flight -= bytes,
                 State::Lost | State::Missing => self.stats.spurious += 1,
             }
             let was = record.state;
@@ -433,7 +428,7 @@ impl<L: ControlLaw> Sender<L> {
         {
             self.tolerate_more();
         }
-        self.delivered_time = now;
+        self.lane.delivered_time = now;
         self.records.trim();
         self.find_reordered_losses(now);
         self.settle_if_all_came();
@@ -452,7 +447,7 @@ impl<L: ControlLaw> Sender<L> {
         marked: Bytes,
         hops: &[Hop],
     ) -> Answers {
-        self.delivered += acked;
+        self.lane.delivered += acked;
         self.rtt.progress();
         self.stats.marked += marked;
         let cookie = self.records.cookie(seq);
@@ -467,7 +462,7 @@ impl<L: ControlLaw> Sender<L> {
         let sent_at = now - rtt;
         if answers == Answers::This {
             self.rtt.sample(rtt);
-            self.flight_began = self.flight_began.max(sent_at);
+            self.lane.flight_began = self.lane.flight_began.max(sent_at);
             self.newest_arrived = self.newest_arrived.max(sent_at);
         } else if answers == Answers::Another {
             self.stats.spurious += 1;
@@ -478,9 +473,9 @@ impl<L: ControlLaw> Sender<L> {
             sent_at,
             rtt: if noisy { rtt + self.config.noise.of(seq, record.attempt) } else { rtt },
             acked,
-            marked: if now < self.asked_until { acked } else { marked },
-            in_flight: self.in_flight,
-            delivered: self.delivered,
+            marked: if now < self.lane.asked_until { acked } else { marked },
+            in_flight: self.lane.in_flight,
+            delivered: self.lane.delivered,
             delivered_at_send: record.delivered,
             delivered_time_at_send: record.delivered_time,
             send_elapsed: record.send_elapsed(),
@@ -488,9 +483,9 @@ impl<L: ControlLaw> Sender<L> {
             cookie,
             hops,
         };
-        self.law.on_ack(&acked);
+        self.lane.law.on_ack(&acked);
         if answers == Answers::This && self.paths.listens() {
-            self.paths.on_ack(&acked, seq, record.attempt);
+            self.paths.on_ack(&acked, self.subflow(seq, record.attempt));
         }
         self.read_permit();
         answers
@@ -499,18 +494,10 @@ impl<L: ControlLaw> Sender<L> {
     /// Another signal arrives. A direct CNP for a law that does not read it is told as marks: all that is acknowledged within
     /// a round trip counts as marked, as if the switch had marked what is in flight.
     pub fn on_notification(&mut self, notification: &Notification) {
-        match *notification {
-            Notification::Cnp { .. } => self.stats.cnps += 1,
-            Notification::DirectCnp { now } => {
-                self.stats.cnps += 1;
-                if !self.law.reads_direct_cnps() {
-                    self.asked_until = now + self.rtt.smoothed();
-                }
-            }
-            _ => {}
+        if matches!(notification, Notification::Cnp { .. } | Notification::DirectCnp { .. }) {
+            self.stats.cnps += 1;
         }
-        self.law.on_notification(notification);
-        self.read_permit();
+        self.on_each_lane(|it| it.notify(notification));
     }
 
     /// A switch reports the ports that a transmission of packet `seq` has passed so far. Where that is not the last
@@ -518,7 +505,8 @@ impl<L: ControlLaw> Sender<L> {
     pub fn on_direct_int(&mut self, now: Time, seq: u32, attempt: u8, hops: &[Hop]) {
         if let Some(record) = self.record(seq).filter(|record| record.attempt == attempt) {
             let sent_at = record.sent_at;
-            self.on_notification(&Notification::DirectInt { now, sent_at, hops });
+            self.take_lane_of(seq);
+            self.notify(&Notification::DirectInt { now, sent_at, hops });
         }
     }
 
@@ -538,18 +526,18 @@ impl<L: ControlLaw> Sender<L> {
     /// What the law permits may have changed.
     #[inline(always)]
     fn read_permit(&mut self) {
-        let permit = self.law.permit();
-        if self.retimes && permit.pacing != self.permit.pacing {
+        let permit = self.lane.law.permit();
+        if self.retimes && permit.pacing != self.lane.permit.pacing {
             self.retime(permit.pacing);
         }
-        self.permit = permit;
+        self.lane.permit = permit;
     }
 
     /// Paces the next packet from the last one as if that had left at the new rate.
     #[inline(never)]
     fn retime(&mut self, pacing: Rate) {
-        let gap = |rate: Rate| if rate == Rate::MAX { Span::ZERO } else { self.gap(rate, self.last_sent) };
-        self.next_send = self.next_send.saturating_add(gap(pacing) - gap(self.permit.pacing));
+        let gap = |rate: Rate| if rate == Rate::MAX { Span::ZERO } else { self.gap(rate, self.lane.last_sent) };
+        self.lane.next_send = self.lane.next_send.saturating_add(gap(pacing) - gap(self.lane.permit.pacing));
     }
 
     /// From a packet of so much payload to the next one.
@@ -574,13 +562,14 @@ impl<L: ControlLaw> Sender<L> {
     /// Takes a packet as arrived on the word of a cumulative acknowledgement.
     fn settle(&mut self, seq: u32) {
         let bytes = Bytes::new(self.bytes_of(seq).into());
+        self.take_lane_of(seq);
         let record = self.records.get_mut(seq);
         let was = record.state;
         if was == State::InFlight {
-            self.in_flight -= bytes;
+            self.lane.in_flight -= bytes;
         }
         record.state = State::Acked;
-        self.delivered += bytes;
+        self.lane.delivered += bytes;
         if self.ledger.is_some() {
             self.count_in_block(seq, was);
         }
@@ -601,19 +590,21 @@ impl<L: ControlLaw> Sender<L> {
     #[inline]
     pub fn next_timer(&mut self) -> Time {
         let timeout = self.timeout();
-        let heard = self.delivered_time;
+        let heard = self.heard();
         let oldest = if self.in_order { self.oldest_in_order() } else { self.oldest() };
         let retransmission = oldest.map_or(Time::NEVER, |(_, sent_at)| sent_at.max(heard) + timeout);
         let block = self.ledger.as_mut().map_or(Time::NEVER, |ledger| ledger.waits_since().saturating_add(timeout));
-        retransmission.min(block).min(self.law.next_timer())
+        retransmission.min(block).min(self.law_timer())
     }
 
     /// The time of [`Sender::next_timer`] has come.
     pub fn on_timer(&mut self, now: Time) {
-        if self.law.next_timer() <= now {
-            self.law.on_timer(now);
-            self.read_permit();
-        }
+        self.on_each_lane(|it| {
+            if it.lane.law.next_timer() <= now {
+                it.lane.law.on_timer(now);
+                it.read_permit();
+            }
+        });
         if self.in_order {
             self.on_timeout_in_order(now);
             return;

@@ -31,7 +31,8 @@ fn paths() -> impl Strategy<Value = PathChoice> {
         (1..=64u8, any::<bool>()).prop_map(|(subflows, random)| PathChoice::UnoLb(UnoLb {
             subflows,
             recent: None,
-            random
+            random,
+            own_laws: false,
         })),
     ]
 }
@@ -52,6 +53,17 @@ proptest! {
         let ack_every = if history > 0 { 1 } else { flow.ack_every };
         let coding = Some(Coding { subflows, history, ..coding });
         let tally = transfer(Flow { ack_every, coding, paths, ..flow }, channel)?;
+        prop_assert!(tally.stats.packets_sent > 0);
+    }
+
+    /// The same where each subflow has a law.
+    #[test]
+    fn every_flow_ends_with_a_law_a_subflow(
+        flow in flow(any_kind()), channel in channel(0..400u64),
+        coding in coding((1..5_000i64).prop_map(Span::from_us)), laws in 2..=64u8, random in any::<bool>(),
+    ) {
+        let paths = PathChoice::UnoLb(UnoLb { subflows: laws, recent: None, random, own_laws: true });
+        let tally = transfer(Flow { ack_every: 1, coding: Some(coding), paths, ..flow }, channel)?;
         prop_assert!(tally.stats.packets_sent > 0);
     }
 
@@ -123,7 +135,7 @@ fn spread(packets: u32, window: u64, coding: Option<Coding>) -> Flow {
         kind: Kind::Fixed,
         recovery: Recovery::Selective,
         coding,
-        paths: PathChoice::UnoLb(UnoLb { subflows: 10, recent: None, random: false }),
+        paths: PathChoice::UnoLb(UnoLb { subflows: 10, recent: None, random: false, own_laws: false }),
     }
 }
 

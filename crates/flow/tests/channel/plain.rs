@@ -1,6 +1,6 @@
 //! Flows without coding.
 
-use flow::Recovery;
+use flow::{PathChoice, Recovery, UnoLb};
 use laws::catalog::Kind;
 use proptest::prelude::*;
 use units::Span;
@@ -19,6 +19,17 @@ proptest! {
         // acknowledges every one.
         let lost = tally.lost_data + tally.lost_acks;
         prop_assert!(flow.ack_every > 1 || u64::from(tally.stats.timeouts) <= lost, "{tally:?}");
+    }
+
+    /// The same where each subflow has a law.
+    #[test]
+    fn every_flow_ends_with_a_law_a_subflow(
+        flow in flow(any_kind()), channel in channel(0..400u64), laws in 2..=64u8, random in any::<bool>(),
+    ) {
+        let paths = PathChoice::UnoLb(UnoLb { subflows: laws, recent: None, random, own_laws: true });
+        let tally = transfer(Flow { ack_every: 1, paths, ..flow }, channel)?;
+        let lost = tally.lost_data + tally.lost_acks;
+        prop_assert!(u64::from(tally.stats.timeouts) <= lost, "{tally:?}");
     }
 
     /// Under a constant window each timeout answers at least one loss: no storms. What is sent again was lost, or its

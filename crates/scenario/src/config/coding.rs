@@ -88,6 +88,16 @@ impl CodingTable {
             return Err(Fault::new(self.nack.origin, "sprayed packets keep no order, so gaps show nothing")
                 .label("expected \"timer\" with path = \"spray\""));
         }
+        let by_number = [
+            (*self.history, self.history.origin, "history = false"),
+            (*self.nack == NackWord::Gaps, self.nack.origin, "nack = \"timer\""),
+        ];
+        for (tells_by_number, origin, needed) in by_number {
+            if tells_by_number && path.laws() > 1 {
+                return Err(Fault::new(origin, "a receiver does not know subflows that have laws of their own")
+                    .label(format!("needs {needed}, or laws = \"flow\" in path")));
+            }
+        }
         Ok(())
     }
 

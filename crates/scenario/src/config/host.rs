@@ -247,7 +247,7 @@ impl Host {
         {
             return Err(Fault::new(it.gain.origin, "a gain of 0 never learns").label("expected over 0, up to 1"));
         }
-        self.path.check()?;
+        self.path.check(self.unfit_for_own_laws())?;
         if let Some(coding) = self.coding.as_ref() {
             let path = self.path.choice(self.entropies);
             coding.check(self.coding.origin, self.recovery(), path, self.ack_every.get())?;
@@ -335,6 +335,16 @@ impl Host {
             rtt_noise: self.rtt_noise,
             longest_echo: None,
         }
+    }
+
+    /// What a setting would have to be where each subflow has a law.
+    fn unfit_for_own_laws(&self) -> Option<&'static str> {
+        let unfit = [
+            (self.ack_every.get() > 1, "ack_every = 1"),
+            (self.recovery != RecoveryWord::Selective, "recovery = \"selective\""),
+            (self.segment.get() > self.payload.get().into(), "segment = \"0B\""),
+        ];
+        unfit.into_iter().find_map(|(is_unfit, needed)| is_unfit.then_some(needed))
     }
 
     fn recovery(&self) -> Recovery {

@@ -54,6 +54,16 @@ words! {
     }
 }
 
+words! {
+    /// Who has a law.
+    LawsWord, "\"flow\" or \"subflow\"" {
+        /// The flow.
+        Flow = "flow",
+        /// Each subflow.
+        Subflow = "subflow",
+    }
+}
+
 table! {
     /// Uno's load balancer (Algorithm 2): a flow's packets go round robin over subflows, each on a path of its own; a request for a block or a timeout moves one that lost a packet, at most once in a base RTT.
     UnoLbTable {
@@ -63,6 +73,8 @@ table! {
         recent: Auto<Span> = Auto::Auto;
         /// `acked`: a bad subflow takes the path of a random one that had recent acknowledgements. `random`: every subflow that had none for half a base RTT draws a path, as in Uno's published simulator.
         reroute: RerouteWord = RerouteWord::Acked;
+        /// `flow`: one law decides over all subflows, and packets take them in turn. `subflow`: each has a law of its own, which hears of its packets alone, and packets take the next one in turn that may send: as many as `subflows` flows would have in flight. Needs selective recovery and packets that are acknowledged one by one and leave one by one; not with a block's requests by gaps or a history.
+        laws: At<LawsWord> = At::default_of(LawsWord::Flow);
     }
 }
 
@@ -131,13 +143,18 @@ impl Field for Paths {
 }
 
 impl Paths {
-    /// Refuses what single values cannot show.
-    pub(super) fn check(&self) -> Result<(), Fault> {
-        match self {
-            Self::Table(PathTable::UnoLb(it)) if it.subflows.get() > MOST_SUBFLOWS => {
-                let subflows = it.subflows;
-                Err(Fault::new(subflows.origin, format!("{} subflows are too many", subflows.get()))
-                    .label(format!("expected 1 to {MOST_SUBFLOWS}")))
+    /// Refuses what single values cannot show. `unfit`: what a setting would have to be for a law for each subflow.
+    pub(super) fn check(&self, unfit: Option<&str>) -> Result<(), Fault> {
+        let Self::Table(PathTable::UnoLb(it)) = self else { return Ok(()) };
+        let subflows = it.subflows;
+        if subflows.get() > MOST_SUBFLOWS {
+            return Err(Fault::new(subflows.origin, format!("{} subflows are too many", subflows.get()))
+                .label(format!("expected 1 to {MOST_SUBFLOWS}")));
+        }
+        match unfit {
+            Some(needed) if *it.laws == LawsWord::Subflow => {
+                Err(Fault::new(it.laws.origin, "a law for each subflow deals with each packet alone")
+                    .label(format!("needs {needed}")))
             }
             _ => Ok(()),
         }
@@ -153,6 +170,7 @@ impl Paths {
                 subflows: it.subflows.get(),
                 recent: it.recent.value(),
                 random: it.reroute == RerouteWord::Random,
+                own_laws: *it.laws == LawsWord::Subflow,
             }),
             Self::Table(PathTable::Plb(it)) => PathChoice::Plb(Plb {
                 threshold: it.threshold.0.frac(),

@@ -436,9 +436,14 @@ impl<L: ControlLaw> Hosts<L> {
         let setup = context.setup;
         let spec = &setup.flows[flow as usize];
         let path = setup.law_path(spec);
-        let law = (context.make_law)(spec, &path);
-        let config = flow_config(setup, spec, flow, law.credits().is_some());
-        let mut sender = Sender::new(config, law, now);
+        let law = || (context.make_law)(spec, &path);
+        let first = law();
+        let config = flow_config(setup, spec, flow, first.credits().is_some());
+        let mut sender = Sender::new(config, first, now);
+        let laws = config.paths.laws();
+        if laws > 1 {
+            sender = sender.with_laws((1..laws).map(|_| law()), now);
+        }
         let hold = self.hold(host, spec, now, setup);
         let scheduled =
             sender.law().credits().map(|credits| Scheduled::new(credit_config(setup, flow, &path, credits), now));

@@ -209,7 +209,7 @@ impl<L: ControlLaw> Active<L> {
                 flow: FlowId(self.flow),
                 sent: self.sent,
                 delivered: self.sender.delivered(),
-                window: self.sender.law().permit().window,
+                window: self.sender.permit().window,
                 rtt: self.sender.smoothed_rtt(),
                 trace,
             });
@@ -228,7 +228,7 @@ impl<L: ControlLaw> Active<L> {
             completed,
             delivered: self.sender.delivered(),
             stats: FlowStats { held, ..*self.sender.stats() },
-            acted: self.sender.law().acted(),
+            acted: self.sender.acted(),
             credits: self.credit_stats(completed.is_set()),
         }
     }

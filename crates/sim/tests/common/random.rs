@@ -119,14 +119,14 @@ fn network(
 }
 
 fn path() -> impl Strategy<Value = PathChoice> {
-    let unolb = (1..=16u8, proptest::option::of(1..3_000i64), any::<bool>());
+    let unolb = (1..=16u8, proptest::option::of(1..3_000i64), any::<bool>(), any::<bool>());
     let plb = (0..=100u64, 1..4u32, 1..13u32);
     prop_oneof![
         Just(PathChoice::PerFlow),
         Just(PathChoice::AfterTimeout),
         Just(PathChoice::PerPacket(16)),
-        unolb.prop_map(|(subflows, recent_us, random)| {
-            PathChoice::UnoLb(UnoLb { subflows, recent: recent_us.map(Span::from_us), random })
+        unolb.prop_map(|(subflows, recent_us, random, own_laws)| {
+            PathChoice::UnoLb(UnoLb { subflows, recent: recent_us.map(Span::from_us), random, own_laws })
         }),
         plb.prop_map(|(percent, idle_rounds, rounds)| {
             PathChoice::Plb(Plb { threshold: Frac::ratio(percent, 100), idle_rounds, rounds })
@@ -153,6 +153,14 @@ pub(crate) fn recover(setup: &mut Setup, recovery: Recovery) {
     setup.host.recovery = recovery;
     if recovery != Recovery::Selective {
         uncoded(setup);
+        one_law(setup);
+    }
+}
+
+/// Gives no subflow a law of its own.
+fn one_law(setup: &mut Setup) {
+    if let PathChoice::UnoLb(it) = &mut setup.host.path {
+        it.own_laws = false;
     }
 }
 
@@ -200,9 +208,11 @@ pub(crate) fn case_with(
                 })
                 .collect();
             let (network, routes) = failing(network, seed);
+            let own_laws = path.laws() > 1;
+            let coding = coding.map(|it| Coding { gaps: it.gaps && !own_laws, history: it.history && !own_laws, ..it });
             let host = HostConfig {
                 mss,
-                ack_every: if coding.is_some_and(|it| it.history) { 1 } else { ack_every },
+                ack_every: if own_laws || coding.is_some_and(|it| it.history) { 1 } else { ack_every },
                 timeouts_cut,
                 path,
                 coding,
@@ -228,6 +238,7 @@ pub(crate) fn case_with(
             let kind = Kind::ALL[kind];
             if kind.sends_credits() {
                 uncoded(&mut setup);
+                one_law(&mut setup);
             }
             Case { setup, kind }
         },

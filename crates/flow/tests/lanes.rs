@@ -1,0 +1,164 @@
+//! Where each subflow has a law, it decides for its own packets and hears of them alone.
+
+use std::cell::RefCell;
+use std::rc::Rc;
+
+use flow::{AckHeader, FlowConfig, PathChoice, Segment, SendState, Sender, UnoLb};
+use laws::{Ack, Acted, ControlLaw, Cookie, Loss, Notification, Permit, Sent};
+use units::{Bytes, Rate, Span, Time};
+
+const MSS: u32 = 1_000;
+const RTT: Span = Span::from_us(100);
+
+/// What one law was told.
+#[derive(Clone, Default)]
+struct Told {
+    sent: Vec<u64>,
+    delivered: u64,
+    lost: u64,
+    losses: u32,
+    notifications: u32,
+}
+
+/// A constant window and rate. It knows its own packets again.
+struct Ears {
+    name: u64,
+    permit: Permit,
+    told: Rc<RefCell<Vec<Told>>>,
+}
+
+impl Ears {
+    fn hear(&self, of: impl FnOnce(&mut Told)) {
+        of(&mut self.told.borrow_mut()[self.name as usize]);
+    }
+}
+
+impl ControlLaw for Ears {
+    fn on_sent(&mut self, sent: &Sent) -> Cookie {
+        self.hear(|told| told.sent.push(sent.in_flight.get()));
+        Cookie(self.name)
+    }
+
+    fn on_ack(&mut self, ack: &Ack) {
+        assert_eq!(ack.cookie, Cookie(self.name), "an acknowledgement of another law's packet");
+        self.hear(|told| told.delivered += ack.acked.get());
+        assert_eq!(ack.delivered.get(), self.told.borrow()[self.name as usize].delivered);
+    }
+
+    fn on_loss(&mut self, loss: &Loss) {
+        self.hear(|told| {
+            told.lost += loss.lost.get();
+            told.losses += 1;
+        });
+    }
+
+    fn on_notification(&mut self, _: &Notification) {
+        self.hear(|told| told.notifications += 1);
+    }
+
+    fn permit(&self) -> Permit {
+        self.permit
+    }
+
+    fn acted(&self) -> Acted {
+        Acted { increases: self.name, ..Acted::default() }
+    }
+}
+
+/// A flow of which each subflow has a law of its own, with these windows in packets.
+fn flow(windows: &[u64], pacing: Rate) -> (Sender<Ears>, Rc<RefCell<Vec<Told>>>) {
+    let told = Rc::new(RefCell::new(vec![Told::default(); windows.len()]));
+    let law = |name: usize| Ears {
+        name: name as u64,
+        permit: Permit { window: Bytes::new(windows[name] * u64::from(MSS)), pacing },
+        told: told.clone(),
+    };
+    let paths = PathChoice::UnoLb(UnoLb { subflows: windows.len() as u8, recent: None, random: false, own_laws: true });
+    let config = FlowConfig { paths, ..FlowConfig::new(Bytes::new(100_000), MSS, RTT) };
+    let sender = Sender::new(config, law(0), Time::ZERO).with_laws((1..windows.len()).map(law), Time::ZERO);
+    (sender, told)
+}
+
+/// Sends what may be sent now. Gives each packet with its path.
+fn send_all(sender: &mut Sender<Ears>, now: Time) -> Vec<(Segment, u16)> {
+    let mut sent = Vec::new();
+    while sender.poll(now) == SendState::Now {
+        let segment = sender.send(now);
+        sent.push((segment, sender.entropy(segment.seq, segment.attempt)));
+    }
+    sent
+}
+
+fn acknowledge(sender: &mut Sender<Ears>, now: Time, seq: u32) {
+    sender.on_ack(now, &AckHeader { seq, covers: 1, cumulative: 0, marked: false, attempt: 1 }, &[]);
+}
+
+#[test]
+fn a_full_subflow_is_passed_over() {
+    let (mut sender, told) = flow(&[1, 2, 3], Rate::MAX);
+    let first = send_all(&mut sender, Time::ZERO);
+    // In turn: 0 1 2, 1 2, 2.
+    let paths: Vec<u16> = first.iter().map(|(_, path)| *path).collect();
+    assert_eq!(paths, [0, 1, 2, 1, 2, 2].map(|subflow| paths[subflow]));
+    assert_eq!(
+        first.iter().map(|(segment, _)| segment.ask).collect::<Vec<_>>(),
+        [false, false, false, false, false, true]
+    );
+    let sent = told.borrow().iter().map(|told| told.sent.clone()).collect::<Vec<_>>();
+    assert_eq!(sent, [vec![1_000], vec![1_000, 2_000], vec![1_000, 2_000, 3_000]]);
+    assert_eq!((sender.in_flight(), sender.permit().window), (Bytes::new(6_000), Bytes::new(6_000)));
+    assert_eq!((sender.acted().increases, sender.law().name), (3, 0));
+    // What comes back on a subflow lets that one send, though it is not its turn.
+    acknowledge(&mut sender, Time::from_us(100), 3);
+    let next = send_all(&mut sender, Time::from_us(100));
+    assert_eq!(next.iter().map(|(segment, path)| (segment.seq, *path)).collect::<Vec<_>>(), [(6, paths[1])]);
+    assert_eq!((sender.delivered(), told.borrow()[1].delivered), (Bytes::new(1_000), 1_000));
+}
+
+#[test]
+fn a_loss_is_its_own_laws_and_is_mended_by_another() {
+    let (mut sender, told) = flow(&[2, 2, 2], Rate::MAX);
+    let first = send_all(&mut sender, Time::ZERO);
+    assert_eq!(first.len(), 6);
+    // Packets 1 and 4 went on the second subflow. A packet that left 30 us later is acknowledged at last: 1 and 4 are lost.
+    acknowledge(&mut sender, Time::from_us(30), 0);
+    let later = send_all(&mut sender, Time::from_us(30));
+    assert_eq!(later.iter().map(|(segment, _)| segment.seq).collect::<Vec<_>>(), [6]);
+    for seq in [2, 3, 5] {
+        acknowledge(&mut sender, Time::from_us(100), seq);
+    }
+    acknowledge(&mut sender, Time::from_us(130), 6);
+    let heard: Vec<_> = told.borrow().iter().map(|told| (told.lost, told.losses)).collect();
+    assert_eq!(heard, [(0, 0), (2_000, 1), (0, 0)], "both at once, and to nobody else");
+    // All subflows may send. The second has its turn first, and does not send again what it lost.
+    let again = send_all(&mut sender, Time::from_us(130));
+    let bad = first[1].1;
+    let mended: Vec<_> = again.iter().take_while(|(segment, _)| segment.attempt == 2).collect();
+    assert_eq!(mended.iter().map(|(segment, _)| segment.seq).collect::<Vec<_>>(), [1, 4]);
+    assert!(mended.iter().all(|(_, path)| *path != bad));
+    assert_eq!(told.borrow()[1].delivered, 0);
+}
+
+#[test]
+fn each_subflow_has_its_own_pace() {
+    // A packet each 10 us.
+    let (mut sender, _) = flow(&[2, 9], Rate::from_mbps(800));
+    assert_eq!(send_all(&mut sender, Time::ZERO).len(), 2);
+    assert_eq!(sender.poll(Time::ZERO), SendState::At(Time::from_us(10)));
+    assert_eq!(send_all(&mut sender, Time::from_us(10)).len(), 2);
+    // The first subflow's window is full.
+    assert_eq!(send_all(&mut sender, Time::from_us(20)).len(), 1);
+    assert_eq!((sender.retimes(), sender.next_send()), (true, Time::from_us(20)));
+    acknowledge(&mut sender, Time::from_us(25), 0);
+    assert_eq!(sender.poll(Time::from_us(25)), SendState::Now);
+}
+
+#[test]
+fn what_names_no_packet_all_hear() {
+    let (mut sender, told) = flow(&[1, 1], Rate::MAX);
+    send_all(&mut sender, Time::ZERO);
+    sender.on_notification(&Notification::Cnp { now: Time::ZERO });
+    sender.on_direct_int(Time::ZERO, 1, 1, &[]);
+    let heard: Vec<_> = told.borrow().iter().map(|told| told.notifications).collect();
+    assert_eq!((heard, sender.stats().cnps), (vec![1, 2], 1));
+}

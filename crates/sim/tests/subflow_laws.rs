@@ -1,0 +1,63 @@
+//! One law over all subflows, and a law for each.
+#![allow(clippy::unwrap_used)]
+
+mod common;
+
+use common::{flow, run, setup};
+use fabric::{Builder, Ecn, HostId, LinkClass, PortConfig};
+use flow::{PathChoice, UnoLb};
+use laws::catalog::Kind;
+use sim::{Outcome, Setup};
+use units::{Bytes, Frac, Rate, Span, Time};
+
+const SIZE: u64 = 40 << 20;
+
+/// Two switches, and between them a cable of 10 and one of 1 Gb/s that mark over 50 KB; a flow with eight subflows.
+fn uneven(own_laws: bool) -> Setup {
+    let marks = Ecn { min: Bytes::new(50_000), max: Bytes::new(50_000), max_probability: Frac::ONE };
+    let host = PortConfig::new(Rate::from_gbps(40), Span::from_us(1));
+    let cable = |gbps| PortConfig {
+        ecn: Some(marks),
+        buffer: Bytes::new(500_000),
+        ..PortConfig::new(Rate::from_gbps(gbps), Span::from_us(10))
+    };
+    let mut builder = Builder::default();
+    let switches = [builder.switch(0, "a"), builder.switch(0, "b")];
+    for (number, switch) in switches.into_iter().enumerate() {
+        let node = builder.host(0, format!("host{number}"));
+        builder.connect(node, switch, LinkClass::Host, host, host);
+    }
+    for gbps in [10, 1] {
+        builder.connect(switches[0], switches[1], LinkClass::Other, cable(gbps), cable(gbps));
+    }
+    let mut setup = setup(builder.finish().unwrap(), vec![flow(0, 1, SIZE)], Time::from_ms(1_000));
+    setup.host.path = PathChoice::UnoLb(UnoLb { subflows: 8, recent: None, random: false, own_laws });
+    setup
+}
+
+/// The rate of the flow, and what the two cables carried its way.
+fn outcome(setup: &Setup) -> (Rate, [u64; 2]) {
+    let Outcome { flows, links, .. } = run(setup, Kind::Dctcp, &[]);
+    assert!(flows[0].completed.is_set() && flows[0].delivered == Bytes::new(SIZE));
+    let sender = setup.network.links()[setup.network.uplink(HostId(0)).index()].to;
+    let cables = setup.network.links().iter().zip(&links);
+    let cables: Vec<u64> = cables
+        .filter(|(link, _)| link.class == LinkClass::Other && link.from == sender)
+        .map(|(_, outcome)| outcome.bytes.get())
+        .collect();
+    (Rate::of(Bytes::new(SIZE), flows[0].completed.since(Time::ZERO)), cables.try_into().unwrap())
+}
+
+/// Packets that take subflows in turn are as fast as the slow cable lets them: of eight, so many lie on it, and it carries
+/// that share of all bytes. Laws of their own fill both.
+#[test]
+fn a_law_a_subflow_fills_what_a_slow_path_leaves() {
+    let (one, [fast, slow]) = outcome(&uneven(false));
+    let on_slow = 8 * slow / (fast + slow);
+    assert!((1..8).contains(&on_slow), "{on_slow} of 8 subflows on the slow cable");
+    assert!(one.bps() <= 1_000_000_000 * 8 / on_slow, "{one}");
+    let (own, [fast, slow]) = outcome(&uneven(true));
+    assert!(own > Rate::from_gbps(9), "{own}");
+    assert!(fast > 8 * slow && slow > SIZE / 20, "{fast} and {slow}");
+    println!("one law {one}, a law each {own}");
+}
