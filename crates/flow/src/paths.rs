@@ -51,7 +51,7 @@ pub struct UnoLb {
     /// As the published simulator does: every subflow that was silent for half a base round trip draws an entropy,
     /// instead of one taking that of another subflow.
     pub random: bool,
-    /// Whether each subflow has a law of its own, instead of one for the flow.
+    /// Whether each subflow has a law of its own ([`crate::Sender::with_laws`]), instead of one for the flow.
     pub own_laws: bool,
 }
 
@@ -70,11 +70,14 @@ impl PathChoice {
     /// How many laws decide for a flow.
     pub fn laws(&self) -> u8 {
         match self {
-            Self::UnoLb(it) if it.own_laws => it.subflows,
+            Self::UnoLb(it) if it.own_laws => it.subflows.clamp(1, MOST_SUBFLOWS),
             _ => 1,
         }
     }
 }
+
+/// As many as there are bits in a word.
+const MOST_SUBFLOWS: u8 = 64;
 
 const ECMP: u64 = 0x4543_4d50;
 const SUBFLOW: u64 = 0x5355_4246;
@@ -144,7 +147,7 @@ impl Paths {
                     rerouted: None,
                     draws: 0,
                 };
-                for _ in 0..it.subflows.clamp(1, 64) {
+                for _ in 0..it.subflows.clamp(1, MOST_SUBFLOWS) {
                     let entropy = subflows.draw(salt);
                     subflows.all.push(Subflow { entropy, since: now, heard: None });
                 }

@@ -17,13 +17,17 @@ struct Told {
     delivered: u64,
     lost: u64,
     losses: u32,
+    marked: u64,
     notifications: u32,
+    /// When its timer struck.
+    struck: Vec<Time>,
 }
 
 /// A constant window and rate. It knows its own packets again.
 struct Ears {
     name: u64,
     permit: Permit,
+    timer: Time,
     told: Rc<RefCell<Vec<Told>>>,
 }
 
@@ -41,7 +45,10 @@ impl ControlLaw for Ears {
 
     fn on_ack(&mut self, ack: &Ack) {
         assert_eq!(ack.cookie, Cookie(self.name), "an acknowledgement of another law's packet");
-        self.hear(|told| told.delivered += ack.acked.get());
+        self.hear(|told| {
+            told.delivered += ack.acked.get();
+            told.marked += ack.marked.get();
+        });
         assert_eq!(ack.delivered.get(), self.told.borrow()[self.name as usize].delivered);
     }
 
@@ -54,6 +61,15 @@ impl ControlLaw for Ears {
 
     fn on_notification(&mut self, _: &Notification) {
         self.hear(|told| told.notifications += 1);
+    }
+
+    fn on_timer(&mut self, now: Time) {
+        self.timer = Time::NEVER;
+        self.hear(|told| told.struck.push(now));
+    }
+
+    fn next_timer(&self) -> Time {
+        self.timer
     }
 
     fn permit(&self) -> Permit {
@@ -71,6 +87,7 @@ fn flow(windows: &[u64], pacing: Rate) -> (Sender<Ears>, Rc<RefCell<Vec<Told>>>)
     let law = |name: usize| Ears {
         name: name as u64,
         permit: Permit { window: Bytes::new(windows[name] * u64::from(MSS)), pacing },
+        timer: Time::from_us(10 + 10 * name as u64),
         told: told.clone(),
     };
     let paths = PathChoice::UnoLb(UnoLb { subflows: windows.len() as u8, recent: None, random: false, own_laws: true });
@@ -90,7 +107,16 @@ fn send_all(sender: &mut Sender<Ears>, now: Time) -> Vec<(Segment, u16)> {
 }
 
 fn acknowledge(sender: &mut Sender<Ears>, now: Time, seq: u32) {
-    sender.on_ack(now, &AckHeader { seq, covers: 1, cumulative: 0, marked: false, attempt: 1 }, &[]);
+    acknowledge_marked(sender, now, seq, false);
+}
+
+/// The first transmission of a packet is acknowledged.
+fn acknowledge_marked(sender: &mut Sender<Ears>, now: Time, seq: u32, marked: bool) {
+    sender.on_ack(now, &AckHeader { seq, covers: 1, cumulative: 0, marked, attempt: 1 }, &[]);
+}
+
+fn told_of<T>(told: &RefCell<Vec<Told>>, of: impl Fn(&Told) -> T) -> Vec<T> {
+    told.borrow().iter().map(of).collect()
 }
 
 #[test]
@@ -104,7 +130,7 @@ fn a_full_subflow_is_passed_over() {
         first.iter().map(|(segment, _)| segment.ask).collect::<Vec<_>>(),
         [false, false, false, false, false, true]
     );
-    let sent = told.borrow().iter().map(|told| told.sent.clone()).collect::<Vec<_>>();
+    let sent = told_of(&told, |told| told.sent.clone());
     assert_eq!(sent, [vec![1_000], vec![1_000, 2_000], vec![1_000, 2_000, 3_000]]);
     assert_eq!((sender.in_flight(), sender.permit().window), (Bytes::new(6_000), Bytes::new(6_000)));
     assert_eq!((sender.acted().increases, sender.law().name), (3, 0));
@@ -128,7 +154,7 @@ fn a_loss_is_its_own_laws_and_is_mended_by_another() {
         acknowledge(&mut sender, Time::from_us(100), seq);
     }
     acknowledge(&mut sender, Time::from_us(130), 6);
-    let heard: Vec<_> = told.borrow().iter().map(|told| (told.lost, told.losses)).collect();
+    let heard = told_of(&told, |told| (told.lost, told.losses));
     assert_eq!(heard, [(0, 0), (2_000, 1), (0, 0)], "both at once, and to nobody else");
     // All subflows may send. The second has its turn first, and does not send again what it lost.
     let again = send_all(&mut sender, Time::from_us(130));
@@ -154,11 +180,74 @@ fn each_subflow_has_its_own_pace() {
 }
 
 #[test]
-fn what_names_no_packet_all_hear() {
-    let (mut sender, told) = flow(&[1, 1], Rate::MAX);
+fn a_signal_is_heard_by_the_law_of_its_packet_and_by_all_if_it_names_none() {
+    let (mut sender, told) = flow(&[1, 1, 1], Rate::MAX);
     send_all(&mut sender, Time::ZERO);
-    sender.on_notification(&Notification::Cnp { now: Time::ZERO });
-    sender.on_direct_int(Time::ZERO, 1, 1, &[]);
-    let heard: Vec<_> = told.borrow().iter().map(|told| told.notifications).collect();
-    assert_eq!((heard, sender.stats().cnps), (vec![1, 2], 1));
+    let now = Time::from_us(50);
+    sender.on_cnp(now, 1, 1);
+    assert_eq!(told_of(&told, |told| told.notifications), [0, 1, 0]);
+    sender.on_direct_int(now, 2, 1, &[]);
+    assert_eq!(told_of(&told, |told| told.notifications), [0, 1, 1]);
+    // Of a transmission that is not known any more: all.
+    sender.on_cnp(now, 1, 2);
+    sender.on_notification(&Notification::DirectCnp { now });
+    assert_eq!((told_of(&told, |told| told.notifications), sender.stats().cnps), (vec![2, 3, 3], 3));
+    // None of them reads that, so each hears it as a round trip of marks.
+    for seq in 0..3 {
+        acknowledge(&mut sender, Time::from_us(100), seq);
+    }
+    assert_eq!(told_of(&told, |told| told.marked), [1_000; 3]);
+}
+
+/// A packet was sent again on another subflow, and then its first transmission comes after all: its mark is not the other's.
+#[test]
+fn a_late_packets_mark_is_nobodys() {
+    let (mut sender, told) = flow(&[2, 2], Rate::MAX);
+    send_all(&mut sender, Time::ZERO);
+    acknowledge(&mut sender, Time::from_us(30), 1);
+    send_all(&mut sender, Time::from_us(30));
+    for seq in [2, 3, 4] {
+        acknowledge(&mut sender, Time::from_us(130), seq);
+    }
+    // Packet 0 went on the first subflow and is lost.
+    assert_eq!(told_of(&told, |told| told.lost), [1_000, 0]);
+    let again = send_all(&mut sender, Time::from_us(130))[0].0;
+    assert_eq!((again.seq, again.attempt), (0, 2));
+    acknowledge_marked(&mut sender, Time::from_us(131), 0, true);
+    assert_eq!(told_of(&told, |told| told.marked), [0, 0]);
+    assert_eq!((sender.stats().marked, sender.stats().spurious), (Bytes::new(1_000), 1));
+}
+
+#[test]
+fn each_laws_timer_is_its_own() {
+    let (mut sender, told) = flow(&[1, 1, 1], Rate::MAX);
+    for us in [10, 20, 30] {
+        let now = Time::from_us(us);
+        assert_eq!((sender.law_timer(), sender.next_timer()), (now, now));
+        sender.on_timer(now);
+    }
+    let struck = [10, 20, 30].map(|us| vec![Time::from_us(us)]);
+    assert_eq!((told_of(&told, |told| told.struck.clone()), sender.law_timer()), (struck.to_vec(), Time::NEVER));
+}
+
+/// What idle subflows send does not put off the timeout of what is lost.
+#[test]
+fn a_timeout_runs_from_what_was_last_heard() {
+    let (mut sender, told) = flow(&[1, 1, 1], Rate::from_mbps(80));
+    for law in 0..3 {
+        sender.on_timer(Time::from_us(10 + 10 * law));
+    }
+    assert_eq!(send_all(&mut sender, Time::from_us(30)).len(), 3);
+    let timeout = sender.next_timer();
+    // Nothing comes back; all of it is told to be lost at once, each packet to its law.
+    sender.on_timer(timeout);
+    assert_eq!(told_of(&told, |told| (told.lost, told.losses)), [(1_000, 1); 3]);
+    assert_eq!(sender.stats().timeouts, 1);
+    assert_eq!(send_all(&mut sender, timeout).len(), 3);
+    let second = sender.next_timer();
+    acknowledge(&mut sender, timeout + RTT, 0);
+    assert!(sender.next_timer() < second, "heard, so it backs off no more");
+    let due = sender.next_timer();
+    send_all(&mut sender, timeout + RTT + Span::from_us(10));
+    assert_eq!(sender.next_timer(), due, "packets 1 and 2 are still away");
 }

@@ -62,11 +62,11 @@ pub struct FlowSample {
     pub sent: Bytes,
     /// Payload acknowledged since the flow began.
     pub delivered: Bytes,
-    /// The window that its law permits.
+    /// The window that its law permits; where each subflow has a law, their sum.
     pub window: Bytes,
     /// The smoothed round trip.
     pub rtt: Span,
-    /// The law's own state by name.
+    /// The law's own state by name; where each subflow has a law, that of the first.
     pub trace: Vec<(&'static str, i64)>,
 }
 

@@ -4,7 +4,7 @@
 mod common;
 
 use common::oracle::Oracle;
-use common::random::{case, recover};
+use common::random::{case, one_law, recover};
 use flow::Recovery;
 use laws::on_ramp::Params;
 use proptest::prelude::*;
@@ -48,6 +48,9 @@ proptest! {
         let HostConfig { recovery, cnp, on_ramp, clocks, segment, small_queue, .. } = host;
         setup.host = HostConfig { cnp, on_ramp, clocks, segment, small_queue, ..setup.host };
         recover(&mut setup, recovery);
+        if segment > 0 {
+            one_law(&mut setup);
+        }
         for (index, flow) in setup.flows.iter_mut().enumerate() {
             flow.on_ramp = index % 3 > 0;
             flow.class = 1 + index as u8 % 7;
@@ -65,6 +68,9 @@ proptest! {
         let HostConfig { recovery, cnp, on_ramp, clocks, segment, small_queue, .. } = host;
         setup.host = HostConfig { cnp, on_ramp, clocks, segment, small_queue, ..setup.host };
         recover(&mut setup, recovery);
+        if segment > 0 {
+            one_law(&mut setup);
+        }
         for flow in &mut setup.flows {
             flow.on_ramp = true;
         }

@@ -154,7 +154,7 @@ fn paths(path: PathChoice) -> Option<String> {
             } else {
                 format!("a bad one takes the path of one acknowledged within {recent}")
             };
-            let laws = if it.own_laws { ", each with a law of its own," } else { "" };
+            let laws = if path.laws() > 1 { ", each with a law of its own," } else { "" };
             Some(format!("paths: {}{laws} in turn (UnoLB); {rule}", count(it.subflows.into(), "subflow")))
         }
         PathChoice::Plb(it) => Some(format!(

@@ -5,75 +5,23 @@
 //! subflow's packets alone, as if that were a flow, and decides for it alone: n subflows may send what n flows may. What
 //! names no packet all of them hear.
 //!
-//! A packet goes on the next subflow in turn that may send it; one that is sent again goes on that which lost it only if no
-//! other may. So packets do not belong to subflows by their number, and their records say where they went.
+//! A packet goes on the next subflow in turn that may send it at that moment; one that is sent again goes on that which lost
+//! it only if no other may. So packets do not belong to subflows by their number, and their records say where they went
+//! last. If an earlier transmission comes after all, that one delivers its bytes for the law, and its mark is nobody's.
 //!
-//! The round-trip estimate, the tolerance of reordering and the retransmission timeout stay the flow's: subflows have the
-//! same base round trip, and what is lost shows by what left later on any of them.
+//! The round-trip estimate, the tolerance of reordering and the retransmission timeout stay the flow's: what is lost shows
+//! by what left later on any subflow.
 
 use alloc::boxed::Box;
 use alloc::vec::Vec;
 use core::iter;
 use core::mem;
 
-use laws::{Acted, ControlLaw, Loss, LossCause, Notification, Permit};
+use laws::{Acted, ControlLaw, Permit};
 use units::{Bytes, Rate, Time};
 
-use super::{SendState, Sender};
-
-/// What a law decides, and what it is told of.
-#[derive(Debug)]
-pub(super) struct Lane<L> {
-    pub(super) law: L,
-    /// What the law last permitted.
-    pub(super) permit: Permit,
-    pub(super) in_flight: Bytes,
-    /// Acknowledged, parity included.
-    pub(super) delivered: Bytes,
-    pub(super) delivered_time: Time,
-    /// When the packet left whose acknowledgement came last: the flight's beginning.
-    pub(super) flight_began: Time,
-    /// Until then what is acknowledged counts as marked: a switch asked for less, and the law hears of marks only.
-    pub(super) asked_until: Time,
-    pub(super) next_send: Time,
-    /// Payload of the packet that left last.
-    pub(super) last_sent: u32,
-    /// Held for lost, and the law has not been told.
-    lost: Bytes,
-    /// When the newest of that left.
-    lost_sent_at: Time,
-}
-
-impl<L: ControlLaw> Lane<L> {
-    pub(super) fn new(law: L, now: Time) -> Self {
-        Self {
-            permit: law.permit(),
-            law,
-            in_flight: Bytes::ZERO,
-            delivered: Bytes::ZERO,
-            delivered_time: now,
-            flight_began: now,
-            asked_until: Time::ZERO,
-            next_send: now,
-            last_sent: 0,
-            lost: Bytes::ZERO,
-            lost_sent_at: Time::ZERO,
-        }
-    }
-
-    /// A packet that left at `sent_at` is held for lost.
-    pub(super) fn lose(&mut self, bytes: Bytes, sent_at: Time) {
-        self.in_flight -= bytes;
-        self.lost += bytes;
-        self.lost_sent_at = self.lost_sent_at.max(sent_at);
-    }
-
-    /// What its law is to be told of.
-    fn take_loss(&mut self, now: Time, cause: LossCause) -> Option<Loss> {
-        let (lost, sent_at) = (mem::take(&mut self.lost), mem::replace(&mut self.lost_sent_at, Time::ZERO));
-        (!lost.is_zero()).then_some(Loss { now, sent_at, lost, in_flight: self.in_flight, cause })
-    }
-}
+use super::lane::Lane;
+use super::{Recovery, SendState, Sender};
 
 /// The lanes of a flow of which each subflow has one.
 #[derive(Debug)]
@@ -82,22 +30,27 @@ pub(super) struct Lanes<L> {
     in_hand: u8,
     /// The subflow whose turn is next.
     turn: u8,
+    /// When something was last acknowledged, or the first packet left of a flight.
+    heard: Time,
     /// By subflow; none for the one in hand.
     away: Vec<Option<Lane<L>>>,
 }
 
 impl<L: ControlLaw> Sender<L> {
-    /// Gives each subflow a law of its own: the first has the flow's, and these are the others'. Before the first packet, and
-    /// only under [`crate::PathChoice::UnoLb`] with [`Recovery::Selective`](crate::Recovery::Selective), where each packet is
+    /// Gives each subflow a law of its own: the first has the flow's, and these are the others', so that there are as many as
+    /// [`crate::PathChoice::laws`] says. Before the first packet, and only with [`Recovery::Selective`], where each packet is
     /// acknowledged alone and without a history.
     #[must_use]
     pub fn with_laws(mut self, others: impl IntoIterator<Item = L>, now: Time) -> Self {
-        let away = iter::once(None).chain(others.into_iter().map(|law| Some(Lane::new(law, now)))).collect();
-        self.lanes = Some(Box::new(Lanes { in_hand: 0, turn: 0, away }));
+        let away: Vec<_> = iter::once(None).chain(others.into_iter().map(|law| Some(Lane::new(law, now)))).collect();
+        debug_assert_eq!(away.len(), usize::from(self.config.paths.laws()));
+        debug_assert!(self.config.recovery == Recovery::Selective && self.records.end() == 0);
+        debug_assert!(self.config.coding.is_none_or(|coding| coding.history == 0));
+        self.lanes = Some(Box::new(Lanes { in_hand: 0, turn: 0, heard: now, away }));
         self
     }
 
-    fn count(&self) -> u8 {
+    fn lane_count(&self) -> u8 {
         self.lanes.as_ref().map_or(1, |lanes| lanes.away.len() as u8)
     }
 
@@ -108,11 +61,11 @@ impl<L: ControlLaw> Sender<L> {
 
     /// In order of subflows.
     fn all_lanes(&self) -> impl Iterator<Item = &Lane<L>> {
-        (0..self.count()).map(|subflow| self.lane_of(subflow))
+        (0..self.lane_count()).map(|subflow| self.lane_of(subflow))
     }
 
     #[inline(always)]
-    pub(super) fn sum(&self, of: impl Fn(&Lane<L>) -> Bytes) -> Bytes {
+    pub(super) fn sum_over_lanes(&self, of: impl Fn(&Lane<L>) -> Bytes) -> Bytes {
         match &self.lanes {
             None => of(&self.lane),
             Some(_) => self.all_lanes().map(of).fold(Bytes::ZERO, |sum, bytes| sum + bytes),
@@ -120,19 +73,19 @@ impl<L: ControlLaw> Sender<L> {
     }
 
     #[inline(always)]
-    pub(super) fn first(&self, of: impl Fn(&Lane<L>) -> Time) -> Time {
+    pub(super) fn earliest(&self, of: impl Fn(&Lane<L>) -> Time) -> Time {
         match &self.lanes {
             None => of(&self.lane),
             Some(_) => self.all_lanes().map(of).fold(Time::NEVER, Time::min),
         }
     }
 
-    /// Whether no window has room for a packet.
+    /// Whether a packet may not leave, though it were its time.
     #[inline(always)]
-    pub(super) fn are_full(&self, bytes: u32) -> bool {
+    pub(super) fn all_are_shut(&self, bytes: u32) -> bool {
         match &self.lanes {
-            None => self.is_full(&self.lane, bytes),
-            Some(_) => self.all_lanes().all(|lane| self.is_full(lane, bytes)),
+            None => self.is_shut(&self.lane, bytes),
+            Some(_) => self.all_lanes().all(|lane| self.is_shut(lane, bytes)),
         }
     }
 
@@ -159,15 +112,15 @@ impl<L: ControlLaw> Sender<L> {
             act(self);
             return;
         }
-        for subflow in 0..self.count() {
+        for subflow in 0..self.lane_count() {
             self.take_in_hand(subflow);
             act(self);
         }
     }
 
-    /// The subflow whose lane is in hand; it has had its turn.
-    pub(super) fn take_turn(&mut self) -> u8 {
-        let count = self.count();
+    /// Ends the turn of the subflow whose lane is in hand, and gives that.
+    pub(super) fn end_turn(&mut self) -> u8 {
+        let count = self.lane_count();
         self.lanes.as_mut().map_or(0, |lanes| {
             lanes.turn = (lanes.in_hand + 1) % count;
             lanes.in_hand
@@ -178,7 +131,7 @@ impl<L: ControlLaw> Sender<L> {
     #[inline(never)]
     pub(super) fn poll_lanes(&mut self, now: Time, bytes: u32) -> SendState {
         let Some(lanes) = &self.lanes else { return SendState::Blocked };
-        let (count, turn) = (self.count(), lanes.turn);
+        let (count, turn) = (self.lane_count(), lanes.turn);
         let lost_by = self.lost.front().map(|&seq| self.records.get(seq).subflow);
         let others = (0..count).map(|step| (turn + step) % count).filter(|&subflow| Some(subflow) != lost_by);
         let (mut found, mut soonest) = (None, Time::NEVER);
@@ -200,28 +153,6 @@ impl<L: ControlLaw> Sender<L> {
         if soonest.is_set() { SendState::At(soonest) } else { SendState::Blocked }
     }
 
-    /// Tells the laws of the packets that were held for lost and that they have not heard of.
-    pub(super) fn tell_of_losses(&mut self, now: Time, cause: LossCause) {
-        self.on_each_lane(|it| {
-            let Some(loss) = it.lane.take_loss(now, cause) else { return };
-            if cause != LossCause::Timeout || it.config.timeouts_cut {
-                it.lane.law.on_loss(&loss);
-                it.read_permit();
-            }
-        });
-    }
-
-    /// Another signal arrives for the law in hand.
-    pub(super) fn notify(&mut self, notification: &Notification) {
-        if let Notification::DirectCnp { now } = *notification
-            && !self.lane.law.reads_direct_cnps()
-        {
-            self.lane.asked_until = now + self.rtt.smoothed();
-        }
-        self.lane.law.on_notification(notification);
-        self.read_permit();
-    }
-
     /// The law that decides; where each subflow has one, that of the first.
     pub fn law(&self) -> &L {
         &self.lane_of(0).law
@@ -234,24 +165,29 @@ impl<L: ControlLaw> Sender<L> {
         acted
     }
 
-    /// What the law last permitted, or all of them together.
+    /// What the law last permitted, or all of them together: they pace if one of them does.
     #[inline]
     pub fn permit(&self) -> Permit {
         if self.lanes.is_none() {
             return self.lane.permit;
         }
-        let all = |sum: Permit, lane: &Lane<L>| Permit {
-            window: sum.window.saturating_add(lane.permit.window),
-            pacing: Rate::from_bps(sum.pacing.bps().saturating_add(lane.permit.pacing.bps())),
-        };
-        self.all_lanes().fold(Permit { window: Bytes::ZERO, pacing: Rate::ZERO }, all)
+        let window = self.all_lanes().fold(Bytes::ZERO, |sum, lane| sum.saturating_add(lane.permit.window));
+        let paced = self.all_lanes().map(|lane| lane.permit.pacing).filter(|&pacing| pacing != Rate::MAX);
+        let pacing = paced.map(Rate::bps).reduce(u64::saturating_add).map_or(Rate::MAX, Rate::from_bps);
+        Permit { window, pacing }
     }
 
-    /// When something was last acknowledged.
+    /// Since when the flow waits to hear of what is in flight: something was acknowledged then, or the first packet left.
     pub(super) fn heard(&self) -> Time {
-        match &self.lanes {
-            None => self.lane.delivered_time,
-            Some(_) => self.all_lanes().fold(Time::ZERO, |last, lane| last.max(lane.delivered_time)),
+        self.lanes.as_ref().map_or(self.lane.delivered_time, |lanes| lanes.heard)
+    }
+
+    /// Something is acknowledged on the lane in hand, or the first packet leaves of its flight.
+    #[inline(always)]
+    pub(super) fn hear(&mut self, now: Time) {
+        self.lane.delivered_time = now;
+        if let Some(lanes) = &mut self.lanes {
+            lanes.heard = now;
         }
     }
 }

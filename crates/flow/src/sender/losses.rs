@@ -87,6 +87,17 @@ impl<L: ControlLaw> Sender<L> {
         subflow
     }
 
+    /// Tells the laws of the packets that were held for lost and that they have not heard of.
+    pub(super) fn tell_of_losses(&mut self, now: Time, cause: LossCause) {
+        self.on_each_lane(|it| {
+            let Some(loss) = it.lane.take_loss(now, cause) else { return };
+            if cause != LossCause::Timeout || it.config.timeouts_cut {
+                it.lane.law.on_loss(&loss);
+                it.read_permit();
+            }
+        });
+    }
+
     /// Every packet below this has come itself.
     fn came_below(&self) -> u32 {
         match &self.ledger {

@@ -11,11 +11,12 @@
 //! on another path, carries its mark and its round trip. It only saves a packet from being held for lost.
 //!
 //! All of this is [`Recovery::Selective`]; the other way to recover is in `go_back_n`, and what erasure coding changes in
-//! `coded`; a law for each subflow is in `lanes`.
+//! `coded`. What a law decides and is told of is a [`Lane`]; a law for each subflow is in `lanes`.
 
 mod coded;
 mod config;
 mod go_back_n;
+mod lane;
 mod lanes;
 mod ledger;
 mod losses;
@@ -32,7 +33,8 @@ use crate::paths::Paths;
 use crate::records::{Record, Records, State};
 use crate::rtt::RttEstimator;
 pub use config::{FlowConfig, Recovery, SenderCoding};
-use lanes::{Lane, Lanes};
+use lane::Lane;
+use lanes::Lanes;
 use ledger::Ledger;
 
 /// A packet to send.
@@ -207,14 +209,14 @@ impl<L: ControlLaw> Sender<L> {
     #[inline]
     pub fn delivered(&self) -> Bytes {
         match &self.ledger {
-            None => self.sum(|lane| lane.delivered),
+            None => self.sum_over_lanes(|lane| lane.delivered),
             Some(ledger) => ledger.delivered(),
         }
     }
 
     /// Payload sent and neither acknowledged nor held for lost.
     pub fn in_flight(&self) -> Bytes {
-        self.sum(|lane| lane.in_flight)
+        self.sum_over_lanes(|lane| lane.in_flight)
     }
 
     /// Whether what it hears can move a packet nearer that waits for its time already: a new rate does, or another subflow
@@ -228,7 +230,7 @@ impl<L: ControlLaw> Sender<L> {
     /// nearer, whenever the law hears something.
     #[inline]
     pub fn law_timer(&self) -> Time {
-        self.first(|lane| lane.law.next_timer())
+        self.earliest(|lane| lane.law.next_timer())
     }
 
     /// The first packet that is not acknowledged, or has not been sent.
@@ -260,7 +262,7 @@ impl<L: ControlLaw> Sender<L> {
 
     /// When the next packet may leave by its pace, whatever the window says.
     pub fn next_send(&self) -> Time {
-        self.first(|lane| lane.next_send)
+        self.earliest(|lane| lane.next_send)
     }
 
     /// Whether a packet may leave at `now`.
@@ -327,16 +329,20 @@ impl<L: ControlLaw> Sender<L> {
         if seq.wrapping_sub(self.short) < self.short_count { self.last_bytes } else { self.config.mss }
     }
 
-    /// Sends the packet that [`Sender::poll`] allowed.
+    /// Sends the packet that [`Sender::poll`] allowed; where each subflow has a law, nothing may come between the two.
     ///
     /// # Panics
     /// If there is nothing to send.
     #[inline(always)]
     pub fn send(&mut self, now: Time) -> Segment {
         let bytes = self.next_bytes().expect("poll said that a packet may go");
+        debug_assert!(self.lanes.is_none() || !self.is_shut(&self.lane, bytes) && self.lane.next_send <= now);
         if self.lane.in_flight.is_zero() {
             self.lane.flight_began = now;
             self.lane.delivered_time = now;
+            if self.in_flight().is_zero() {
+                self.hear(now);
+            }
             self.paths.on_idle();
         }
         let (seq, attempt) = match self.lost.pop_front() {
@@ -345,7 +351,7 @@ impl<L: ControlLaw> Sender<L> {
         };
         let mut record = Record::new(now, attempt, self.lane.delivered, self.lane.delivered_time);
         record.set_send_elapsed(now.since(self.lane.flight_began));
-        record.subflow = self.take_turn();
+        record.subflow = self.end_turn();
         if seq == self.records.end() {
             self.records.push(record);
         } else {
@@ -374,7 +380,7 @@ impl<L: ControlLaw> Sender<L> {
             self.lane.next_send = (from + gap).max(now);
         }
         let ask = if let Some(next) = self.next_bytes() {
-            self.are_full(next)
+            self.all_are_shut(next)
         } else {
             self.records.get_mut(seq).app_limited = self.lane.in_flight < permit.window;
             true
@@ -428,7 +434,7 @@ impl<L: ControlLaw> Sender<L> {
         {
             self.tolerate_more();
         }
-        self.lane.delivered_time = now;
+        self.hear(now);
         self.records.trim();
         self.find_reordered_losses(now);
         self.settle_if_all_came();
@@ -473,7 +479,14 @@ impl<L: ControlLaw> Sender<L> {
             sent_at,
             rtt: if noisy { rtt + self.config.noise.of(seq, record.attempt) } else { rtt },
             acked,
-            marked: if now < self.lane.asked_until { acked } else { marked },
+            marked: if now < self.lane.asked_until {
+                acked
+            } else if answers == Answers::Another && self.lanes.is_some() {
+                // Another subflow's packet met it.
+                Bytes::ZERO
+            } else {
+                marked
+            },
             in_flight: self.lane.in_flight,
             delivered: self.lane.delivered,
             delivered_at_send: record.delivered,
@@ -491,13 +504,36 @@ impl<L: ControlLaw> Sender<L> {
         answers
     }
 
-    /// Another signal arrives. A direct CNP for a law that does not read it is told as marks: all that is acknowledged within
-    /// a round trip counts as marked, as if the switch had marked what is in flight.
+    /// The receiver met a mark on a transmission of packet `seq`.
+    pub fn on_cnp(&mut self, now: Time, seq: u32, attempt: u8) {
+        self.stats.cnps += 1;
+        let cnp = Notification::Cnp { now };
+        if self.lanes.is_some() && self.record(seq).is_some_and(|record| record.attempt == attempt) {
+            self.take_lane_of(seq);
+            self.notify(&cnp);
+        } else {
+            self.on_each_lane(|it| it.notify(&cnp));
+        }
+    }
+
+    /// Another signal arrives, which names no packet. A direct CNP for a law that does not read it is told as marks: all that is
+    /// acknowledged within a round trip counts as marked, as if the switch had marked what is in flight.
     pub fn on_notification(&mut self, notification: &Notification) {
-        if matches!(notification, Notification::Cnp { .. } | Notification::DirectCnp { .. }) {
+        if matches!(notification, Notification::DirectCnp { .. }) {
             self.stats.cnps += 1;
         }
         self.on_each_lane(|it| it.notify(notification));
+    }
+
+    /// A signal arrives for the law in hand.
+    fn notify(&mut self, notification: &Notification) {
+        if let Notification::DirectCnp { now } = *notification
+            && !self.lane.law.reads_direct_cnps()
+        {
+            self.lane.asked_until = now + self.rtt.smoothed();
+        }
+        self.lane.law.on_notification(notification);
+        self.read_permit();
     }
 
     /// A switch reports the ports that a transmission of packet `seq` has passed so far. Where that is not the last

@@ -98,6 +98,8 @@ struct Told {
 struct Spy {
     law: Law,
     told: Rc<Cell<Told>>,
+    /// As this law last heard of it. It can be less: what is taken as arrived goes unsaid.
+    in_flight: Bytes,
 }
 
 impl Spy {
@@ -112,15 +114,21 @@ impl ControlLaw for Spy {
     fn on_sent(&mut self, sent: &Sent) -> Cookie {
         let (in_flight, window) = (sent.in_flight, self.law.permit().window);
         assert!(in_flight <= window || in_flight == sent.bytes, "{in_flight} in flight, {window} permitted");
+        assert!(in_flight <= self.in_flight + sent.bytes, "{in_flight} in flight, and before {}", self.in_flight);
+        self.in_flight = in_flight;
         self.hear(|told| told.sent += sent.bytes.get());
         self.law.on_sent(sent)
     }
 
     fn on_ack(&mut self, ack: &Ack) {
+        assert!(ack.in_flight <= self.in_flight, "{} in flight, and before {}", ack.in_flight, self.in_flight);
+        self.in_flight = ack.in_flight;
         self.law.on_ack(ack);
     }
 
     fn on_loss(&mut self, loss: &Loss) {
+        assert!(loss.in_flight + loss.lost <= self.in_flight, "{loss:?}, and before {}", self.in_flight);
+        self.in_flight = loss.in_flight;
         self.hear(|told| told.lost += loss.lost.get());
         self.law.on_loss(loss);
     }
@@ -211,7 +219,11 @@ pub(crate) fn transfer(flow: Flow, channel: Channel) -> Result<Tally, TestCaseEr
     let told = Rc::new(Cell::new(Told::default()));
     let law = || {
         let settings: &[_] = if flow.kind == Kind::Fixed { &fixed } else { &[] };
-        Spy { law: build(flow.kind, &path, settings).expect("the settings hold"), told: told.clone() }
+        Spy {
+            law: build(flow.kind, &path, settings).expect("the settings hold"),
+            told: told.clone(),
+            in_flight: Bytes::ZERO,
+        }
     };
     let config = FlowConfig {
         // As a host has them: nothing in the channel is later than this.

@@ -73,7 +73,7 @@ table! {
         recent: Auto<Span> = Auto::Auto;
         /// `acked`: a bad subflow takes the path of a random one that had recent acknowledgements. `random`: every subflow that had none for half a base RTT draws a path, as in Uno's published simulator.
         reroute: RerouteWord = RerouteWord::Acked;
-        /// `flow`: one law decides over all subflows, and packets take them in turn. `subflow`: each has a law of its own, which hears of its packets alone, and packets take the next one in turn that may send: as many as `subflows` flows would have in flight. Needs selective recovery and packets that are acknowledged one by one and leave one by one; not with a block's requests by gaps or a history.
+        /// `flow`: one law decides over all subflows, and packets take them in turn. `subflow`: each has a law of its own, which hears of its packets alone, and packets take the next one in turn that may send. Together they may have in flight what as many flows may. Needs selective recovery, `ack_every` = 1 and no segments; not with `nack` = "gaps" or a history in `coding`.
         laws: At<LawsWord> = At::default_of(LawsWord::Flow);
     }
 }
@@ -152,7 +152,7 @@ impl Paths {
                 .label(format!("expected 1 to {MOST_SUBFLOWS}")));
         }
         match unfit {
-            Some(needed) if *it.laws == LawsWord::Subflow => {
+            Some(needed) if *it.laws == LawsWord::Subflow && subflows.get() > 1 => {
                 Err(Fault::new(it.laws.origin, "a law for each subflow deals with each packet alone")
                     .label(format!("needs {needed}")))
             }

@@ -47,7 +47,7 @@ impl<L: ControlLaw> Hosts<L> {
         match packet.kind() {
             Kind::Nack => active.sender.on_nack(now, &header(packet)),
             Kind::BlockNack => active.sender.on_block_nack(now, &packet.block_nack()),
-            Kind::Cnp => active.sender.on_notification(&Notification::Cnp { now }),
+            Kind::Cnp => active.sender.on_cnp(now, packet.seq, packet.attempt),
             Kind::DirectCnp => active.sender.on_notification(&Notification::DirectCnp { now }),
             Kind::DirectInt => active.sender.on_direct_int(now, packet.seq, packet.attempt, hops),
             Kind::OrAck => {

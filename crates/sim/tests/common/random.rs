@@ -158,7 +158,7 @@ pub(crate) fn recover(setup: &mut Setup, recovery: Recovery) {
 }
 
 /// Gives no subflow a law of its own.
-fn one_law(setup: &mut Setup) {
+pub(crate) fn one_law(setup: &mut Setup) {
     if let PathChoice::UnoLb(it) = &mut setup.host.path {
         it.own_laws = false;
     }
