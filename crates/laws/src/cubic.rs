@@ -1,10 +1,11 @@
 //! Cubic: the window follows a cubic function of the time since the last cut.
-//! RFC 9438. Left out: `HyStart++` and spurious-congestion detection (§4.9). W(t + RTT) uses the RTT of the
+//! RFC 9438, with RFC 9406's slow start where `hystart` is on. Left out: spurious-congestion detection (§4.9). W(t + RTT) uses the RTT of the
 //! acknowledgement at hand. Pacing, where `paced` is on, is Linux's for TCP under its FQ. Marks cut like a loss, once an episode, with a factor of their own (RFC 8511) where
 //! `ecn` is on. State is over 104 bytes with 64-bit windows, so a kernel needs socket storage for it.
 
 use units::{Bytes, Frac, Rate, Span, Time, cube_root, mul_div, mul_saturating};
 
+use crate::hystart::HyStart;
 use crate::params::{parameters, range};
 use crate::window::share;
 use crate::{Ack, Acted, ControlLaw, Episode, Loss, Path, Permit, Response, SlowStart, Window};
@@ -28,6 +29,8 @@ parameters! { path;
     ecn: Switch = false, "off", false, true;
     /// Share of the window that is left after a mark (beta of RFC 8511).
     ecn_beta: Fraction = Frac::millionths(850_000), "0.85", Frac::ZERO, Frac::ONE;
+    /// Whether the first slow start ends when round trips grow (`HyStart++`, RFC 9406).
+    hystart: Switch = false, "off", false, true;
 }
 
 /// Pacing over window / smoothed RTT while the window is under half the threshold, and then (Linux's
@@ -42,6 +45,7 @@ pub struct Cubic {
     params: Params,
     window: Window,
     slow_start: SlowStart,
+    hystart: HyStart,
     episode: Episode,
     w_max: Bytes, // W_max: the window before the last cut, less if fast convergence says so; 0 if unknown
     cwnd_prior: Bytes, // the window before the last cut
@@ -69,6 +73,7 @@ impl Cubic {
             params,
             window: Window::new(params.initial_window, path.mss, path.bdp().scaled(params.max_bdp)),
             slow_start: SlowStart::new(),
+            hystart: HyStart::new(),
             episode: Episode::new(),
             w_max: Bytes::ZERO,
             cwnd_prior: Bytes::ZERO,
@@ -76,6 +81,21 @@ impl Cubic {
             last_ack: Time::ZERO,
             smoothed: Span::ZERO,
             acted: Acted::default(),
+        }
+    }
+
+    /// Slow start (§4.10). Gives what is left over for congestion avoidance.
+    fn double(&mut self, ack: &Ack) -> Bytes {
+        if !self.params.hystart || !self.slow_start.is_first() {
+            return self.slow_start.grow(&mut self.window, ack.acked);
+        }
+        match self.hystart.on_ack(ack) {
+            Some(acked) => self.slow_start.grow(&mut self.window, acked),
+            None => {
+                // The curve begins where the window is, with K = 0.
+                self.slow_start.leave(&self.window);
+                ack.acked
+            }
         }
     }
 
@@ -164,7 +184,7 @@ impl ControlLaw for Cubic {
             return;
         }
         let before = self.window.bytes();
-        let rest = self.slow_start.grow(&mut self.window, ack.acked);
+        let rest = self.double(ack);
         if !rest.is_zero() {
             self.avoid(ack, rest);
         }
@@ -407,6 +427,32 @@ mod tests {
         assert_eq!(law.permit().window, Bytes::new(40_960).scaled(Frac::millionths(850_000)));
         law.on_ack(&marked(&PATH, 1));
         assert_eq!(law.acted().cuts, 1);
+    }
+
+    /// Round trips of 20 ms instead of 10: seven packets to tell, then a quarter for five rounds, then the curve, flat.
+    #[test]
+    fn the_first_slow_start_ends_early_where_switched_on() {
+        let rounds = |hystart: bool| {
+            let mut law = law(&LONG_PATH, |params| params.hystart = hystart);
+            for number in 1..=7u64 {
+                for nth in 0..8 {
+                    let delivered = Bytes::new(number * 1_000_000 + nth);
+                    let delivered_at_send = Bytes::new(((number - 1) * 1_000_000).saturating_sub(u64::from(nth > 0)));
+                    let rtt = Span::from_ms(if number == 1 { 10 } else { 20 });
+                    law.on_ack(&Ack { rtt, delivered, delivered_at_send, ..ack(&LONG_PATH, number) });
+                }
+            }
+            law
+        };
+        let off = rounds(false);
+        assert_eq!(off.window.bytes(), LONG_PATH.mss.times(10 + 7 * 8));
+        assert!(off.slow_start.is_first());
+        let on = rounds(true);
+        let doubled = LONG_PATH.mss.times(10 + 8 + 7) + LONG_PATH.mss.ratio(1 + 4 * 8, 4);
+        assert_eq!(on.slow_start.threshold(), doubled);
+        assert!(on.window.bytes() >= doubled && on.window.bytes() < doubled + LONG_PATH.mss);
+        let curve = on.curve.as_ref().map(|curve| (curve.k, curve.w_max));
+        assert_eq!(curve, Some((0, doubled)));
     }
 
     #[test]

@@ -25,6 +25,7 @@ pub mod fixed;
 pub mod flashpass;
 pub mod gemini;
 pub mod hpcc;
+mod hystart;
 mod law;
 mod limits;
 pub mod line_rate;

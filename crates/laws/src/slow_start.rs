@@ -18,6 +18,11 @@ impl SlowStart {
         Self { threshold: Bytes::MAX }
     }
 
+    /// Whether nothing has ended the first slow start.
+    pub const fn is_first(&self) -> bool {
+        self.threshold.get() == Bytes::MAX.get()
+    }
+
     /// Whether `window` is still to double.
     pub fn is_on(&self, window: &Window) -> bool {
         window.bytes() < self.threshold
