@@ -134,6 +134,35 @@ fn an_allreduce_of_two_is_two_exchanges() {
     }
 }
 
+/// Two jobs, each with its own ranks, size and start: their iterations follow one another within a job alone.
+#[test]
+fn jobs_run_beside_one_another() {
+    let job = |groups: &str, more: &str| {
+        format!("[[traffic]]\nkind = \"allreduce\"\ngroups = {groups}\niterations = 3\n{more}\n")
+    };
+    let first = job("[[0, 20]]", "size = \"1MB\"");
+    let second = job("[[1, 21]]", "size = \"2MB\"\nstart = \"3ms\"\ncompute = \"5us\"");
+    let built = built(&format!("{first}\n{second}"));
+    assert_eq!(built.collectives.len(), 6);
+    let hosts = built.setup.network.hosts();
+    for (number, collective) in built.collectives.iter().enumerate() {
+        let (ranks, half, begins) = if number < 3 { ([0, 20], 500_000, 0) } else { ([1, 21], 1_000_000, 3) };
+        for id in collective {
+            let flow = &built.setup.flows[id.0 as usize];
+            assert_eq!(flow.size, Bytes::new(half));
+            assert!(ranks.iter().any(|&rank| hosts[rank] == hosts[flow.src.index()]));
+            match flow.start {
+                Start::At(time) => assert_eq!((time, number % 3), (Time::from_ms(begins), 0)),
+                Start::OnReceipt(before, _) => {
+                    let own = if number < 3 { 0..3 } else { 3..6 };
+                    assert!(own.clone().any(|it| built.collectives[it].contains(&before)), "{before:?} is the other's");
+                }
+                Start::After(_) => panic!("{flow:?}"),
+            }
+        }
+    }
+}
+
 #[test]
 fn rings_and_pairs_span_the_datacenters() {
     let job = |more: &str| format!("[[traffic]]\nkind = \"allreduce\"\ncount = 2\nranks = 2\nsize = \"1MB\"\n{more}");
