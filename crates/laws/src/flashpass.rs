@@ -20,6 +20,8 @@ parameters! { path;
     max_target_loss: Fraction = Frac::millionths(100_000), "0.1", Frac::ZERO, Frac::ONE;
     /// Whether the rate is controlled (Algorithm 1); off: it stays at its largest.
     feedback: Switch = true, "on", false, true;
+    /// Whether a cut goes to the rate at which credits came, so that the losses of one rate cut once; off: line 4 of Algorithm 1 to the letter.
+    cuts_once: Switch = true, "on", false, true;
     /// Whether data waits until its exact time (`T + T_wait`); off: it leaves when its credit comes.
     timed: Switch = true, "on", false, true;
     /// That wait (`T_wait`); 0: the longest base RTT of the network and the longest waits of emulation packets on its way.
@@ -63,7 +65,7 @@ impl FlashPass {
         if sent == 0 || !self.params.feedback {
             return;
         }
-        let Params { min_target_loss, max_target_loss, max_rate, .. } = self.params;
+        let Params { min_target_loss, max_target_loss, max_rate, cuts_once, .. } = self.params;
         // loss_rate = 1 - #_credit_in / #_emulation_out                                           (line 1)
         let kept = Frac::ratio(returned.min(sent), sent);
         let loss = kept.complement();
@@ -73,7 +75,8 @@ impl FlashPass {
             // The rate of those packets, that is, times (1 - loss_rate): the rate at which credits came. In the round
             // after a cut the losses are still those of the rate before, and must not cut again.
             let came = Rate::of(Bytes::new(u64::from(CREDIT_SIZE).saturating_mul(returned)), elapsed);
-            self.rate = self.rate.min(came.scaled(Frac::ONE + min_target_loss));
+            let through = if cuts_once { came } else { self.rate.scaled(kept) };
+            self.rate = self.rate.min(through.scaled(Frac::ONE + min_target_loss));
         } else if loss < min_target_loss {
             // cur_rate = cur_rate * (1 + max_target_loss)                                         (line 6)
             self.rate = self.rate.scaled(Frac::ONE + max_target_loss);
@@ -187,6 +190,20 @@ mod tests {
         let cut = law.credit_rate();
         law.on_notification(&round);
         assert_eq!((law.credit_rate(), law.acted().cuts), (cut, 1));
+    }
+
+    /// The same to the letter: two cuts, to 1.01 / 2 of the rate each.
+    #[test]
+    fn to_the_letter_a_loss_is_answered_twice() {
+        let mut law = FlashPass::new(&WAN, Params { cuts_once: false, ..Params::for_path(&WAN) });
+        let round = credits(&law, 1_000, 500);
+        let mut rate = law.credit_rate().bps() as f64;
+        for _ in 0..2 {
+            law.on_notification(&round);
+            rate *= 0.505;
+            assert!((law.credit_rate().bps() as f64 / rate - 1.0).abs() < 1e-6, "{}", law.credit_rate());
+        }
+        assert_eq!(law.acted().cuts, 2);
     }
 
     #[test]
