@@ -72,12 +72,10 @@ impl RunLine<'_> {
         let text = || {
             let simulated = progress.time.ps() as f64 / 1e12;
             let left = if done > 0.001 { format!("{:.0} s left", wall / done - wall) } else { "-".into() };
-            format!(
-                "{:.3} ms simulated, {:.0} times slower than real, {:.1} Mhop/s, {left}",
-                simulated * 1e3,
-                wall / simulated.max(1e-12),
-                progress.packet_hops as f64 / wall / 1e6,
-            )
+            let (times, than) =
+                if simulated < wall { (wall / simulated.max(1e-12), "slower") } else { (simulated / wall, "faster") };
+            let rate = progress.packet_hops as f64 / wall / 1e6;
+            format!("{:.3} ms simulated, {times:.0} times {than} than real, {rate:.1} Mhop/s, {left}", simulated * 1e3)
         };
         self.tell(done, text);
     }

@@ -604,7 +604,7 @@ mod tests {
             for param in kind.info().params {
                 let quantity = format!("{:?}", param.quantity).to_lowercase();
                 let range = match param.quantity {
-                    Quantity::Switch => "on or off".to_string(),
+                    Quantity::Switch => "true or false".to_string(),
                     _ => format!("{} to {}", param.lowest, param.highest),
                 };
                 let row = format!("| `{}` | {quantity} | {} | {range} | {} |", param.name, param.default, param.doc);

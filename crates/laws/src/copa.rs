@@ -33,7 +33,7 @@ parameters! { path;
     /// How long the smallest RTT holds.
     min_rtt_window: Span = Span::from_s(10), "10 s", range::SHORT, range::LONG;
     /// Whether the law competes where a queue never empties, by AIMD on 1/delta (§2.2).
-    competitive: Switch = false, "off", false, true;
+    competitive: Switch = false, "false", false, true;
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

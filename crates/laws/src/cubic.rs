@@ -20,17 +20,17 @@ parameters! { path;
     /// How fast the window grows, in packets per second cubed (C).
     c: Fraction = Frac::millionths(400_000), "0.4", Frac::millionths(1), Frac::from_bits(1_000 << 32);
     /// Whether a flow that is still shrinking gives up more, so that newcomers grow (§4.7).
-    fast_convergence: Switch = true, "on", false, true;
+    fast_convergence: Switch = true, "true", false, true;
     /// Whether the window is never under what AIMD with the same cut would have (§4.3).
-    reno_friendly: Switch = true, "on", false, true;
+    reno_friendly: Switch = true, "true", false, true;
     /// Whether packets are spread over the smoothed RTT: at twice window / RTT below half the threshold, else at 1.2 times.
-    paced: Switch = false, "off", false, true;
+    paced: Switch = false, "false", false, true;
     /// Whether marks cut the window.
-    ecn: Switch = false, "off", false, true;
+    ecn: Switch = false, "false", false, true;
     /// Share of the window that is left after a mark (beta of RFC 8511).
     ecn_beta: Fraction = Frac::millionths(850_000), "0.85", Frac::ZERO, Frac::ONE;
     /// Whether the first slow start ends when round trips grow (`HyStart++`, RFC 9406).
-    hystart: Switch = false, "off", false, true;
+    hystart: Switch = false, "false", false, true;
 }
 
 /// Pacing over window / smoothed RTT while the window is under half the threshold, and then (Linux's

@@ -36,17 +36,17 @@ parameters! { path;
     /// Hyper increase of the target (`R_HAI`).
     hyper: Rate = Rate::from_mbps(400), "400 Mb/s, ten times R_AI", range::STILL, range::FAST;
     /// Whether a cut makes the rate before it the target even if there was no increase since the last one.
-    clamp_target: Switch = true, "on", false, true;
+    clamp_target: Switch = true, "true", false, true;
     /// Share of the rate that is left when the first notification comes, before any cut.
     rate_on_first_cnp: Fraction = Frac::ONE, "1", Frac::ZERO, Frac::ONE;
     /// Whether marked acknowledgements are notifications too.
-    cnp_from_acks: Switch = false, "off", false, true;
+    cnp_from_acks: Switch = false, "false", false, true;
     /// Whether a window limits what is in flight.
-    windowed: Switch = false, "off", false, true;
+    windowed: Switch = false, "false", false, true;
     /// That window, at line rate.
     window: Bytes = path.bdp(), "1 own BDP", range::BYTE, range::WINDOW;
     /// Whether the window shrinks with the rate.
-    window_scales: Switch = true, "on", false, true;
+    window_scales: Switch = true, "true", false, true;
 }
 
 /// The law.

@@ -20,11 +20,11 @@ parameters! { path;
     /// What a round trip without a cut adds.
     additive: Rate = Rate::of(path.mss, path.base_rtt), "1 packet a base RTT", range::STILL, range::FAST;
     /// Whether a window limits what is in flight.
-    windowed: Switch = true, "on", false, true;
+    windowed: Switch = true, "true", false, true;
     /// That window, at line rate.
     window: Bytes = path.bdp(), "1 own BDP", range::BYTE, range::WINDOW;
     /// Whether the window shrinks with the rate.
-    window_scales: Switch = true, "on", false, true;
+    window_scales: Switch = true, "true", false, true;
 }
 
 /// The law.

@@ -27,19 +27,19 @@ parameters! { path;
     /// Loss of credits over which the rate is cut (`target_loss`).
     target_loss: Fraction = Frac::millionths(125_000), "0.125", Frac::ZERO, Frac::ONE;
     /// Whether that is the more the farther the rate is from `max_rate`: times `1 - rate / max_rate`.
-    target_scales: Switch = true, "on", false, true;
+    target_scales: Switch = true, "true", false, true;
     /// How unevenly credits are spaced: gaps are drawn from 1 minus to 1 plus this.
     jitter: Fraction = Frac::millionths(100_000), "0.1", Frac::ZERO, Frac::ONE;
     /// A request that no credit follows is repeated after this time.
     retry: Span = Span::from_ms(100), "100 ms", range::SHORT, range::LONG;
     /// Whether receivers send no more credits than packets were asked for.
-    stops_at_demand: Switch = false, "off", false, true;
+    stops_at_demand: Switch = false, "false", false, true;
     /// Whether senders stop credits as soon as those of the last RTT cover the packets left, or only when none is left.
-    stops_ahead: Switch = true, "on", false, true;
+    stops_ahead: Switch = true, "true", false, true;
     /// Whether data leaves at line rate, without credits, for the first round trip (Aeolus).
-    early_start: Switch = false, "off", false, true;
+    early_start: Switch = false, "false", false, true;
     /// Whether a probe follows an early start and finds what of it was lost (Aeolus); off: later packets or timeouts do.
-    probe: Switch = true, "on", false, true;
+    probe: Switch = true, "true", false, true;
     /// What the application's send buffer holds, where the demand is read off there; 0: the flow's size is known.
     send_buffer: Bytes = Bytes::ZERO, "0", Bytes::ZERO, range::WINDOW;
 }

@@ -9,7 +9,7 @@ parameters! { path;
     /// The window.
     window: Bytes = path.bdp(), "1 own BDP", range::BYTE, range::WINDOW;
     /// Whether packets are spread over the base RTT.
-    paced: Switch = false, "off", false, true;
+    paced: Switch = false, "false", false, true;
 }
 
 /// The law.

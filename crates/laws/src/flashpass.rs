@@ -19,25 +19,25 @@ parameters! { path;
     /// Loss of emulation packets over which the rate is cut.
     max_target_loss: Fraction = Frac::millionths(100_000), "0.1", Frac::ZERO, Frac::ONE;
     /// Whether the rate is controlled (Algorithm 1); off: it stays at its largest.
-    feedback: Switch = true, "on", false, true;
+    feedback: Switch = true, "true", false, true;
     /// Whether a cut goes to the rate at which credits came, so that the losses of one rate cut once; off: line 4 of Algorithm 1 to the letter.
-    cuts_once: Switch = true, "on", false, true;
+    cuts_once: Switch = true, "true", false, true;
     /// Whether data waits until its exact time (`T + T_wait`); off: it leaves when its credit comes.
-    timed: Switch = true, "on", false, true;
+    timed: Switch = true, "true", false, true;
     /// That wait (`T_wait`); 0: the longest base RTT of the network and the longest waits of emulation packets on its way.
     wait: Span = Span::ZERO, "0", Span::ZERO, range::LONG;
     /// Whether emulation packets beyond the demand are marked to be dropped first (over-provisioning).
-    over_provisioning: Switch = true, "on", false, true;
+    over_provisioning: Switch = true, "true", false, true;
     /// Whether over-provisioned emulation packets count among those that will bring credits (`E_out` of equation 2).
-    counts_spared: Switch = true, "on", false, true;
+    counts_spared: Switch = true, "true", false, true;
     /// Whether the receiver answers several emulation packets at once where there is time.
-    batches: Switch = true, "on", false, true;
+    batches: Switch = true, "true", false, true;
     /// How unevenly emulation packets are spaced: gaps are drawn from 1 minus to 1 plus this.
     jitter: Fraction = Frac::millionths(100_000), "0.1", Frac::ZERO, Frac::ONE;
     /// Whether data leaves at line rate, without credits, for the first round trip (Aeolus).
-    early_start: Switch = true, "on", false, true;
+    early_start: Switch = true, "true", false, true;
     /// Whether a probe follows an early start and finds what of it was lost (Aeolus); off: later packets or timeouts do.
-    probe: Switch = true, "on", false, true;
+    probe: Switch = true, "true", false, true;
     /// What the application's send buffer holds, where the demand is read off there; 0: the flow's size is known.
     send_buffer: Bytes = Bytes::ZERO, "0", Bytes::ZERO, range::WINDOW;
 }

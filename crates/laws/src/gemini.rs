@@ -16,7 +16,7 @@ parameters! { path;
     /// Largest window, in own BDPs.
     max_bdp: Fraction = range::UNLIMITED, "no limit", range::TINY, range::UNLIMITED;
     /// Whether packets are spread over the base RTT.
-    paced: Switch = true, "on", false, true;
+    paced: Switch = true, "true", false, true;
     /// Marking threshold that the cut is scaled by (K).
     k: Bytes = path.mss.ratio(path.line_rate.bps(), 20_000_000), "50 packets per Gb/s", Bytes::ZERO, range::WINDOW;
     /// Queueing delay over which the long haul counts as congested (T).

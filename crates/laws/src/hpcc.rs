@@ -25,19 +25,19 @@ parameters! { path;
     /// Round trip by which queues and averages are measured (T).
     base_rtt: Span = path.base_rtt, "own base RTT", range::SHORT, range::LONG;
     /// Whether every acknowledgement changes the rate, from the reference that each round trip sets.
-    fast_react: Switch = true, "on", false, true;
+    fast_react: Switch = true, "true", false, true;
     /// Whether averages have 48 binary places and not 32, next to nothing from the floating point of the authors' simulator.
-    fine: Switch = false, "off", false, true;
+    fine: Switch = false, "false", false, true;
     /// Whether reports of ports near the source drive a second rate, and the smaller of the two holds (HPCC*).
-    near_loop: Switch = false, "off", false, true;
+    near_loop: Switch = false, "false", false, true;
     /// Round trip of that loop.
     near_rtt: Span = path.intra_rtt, "base RTT inside a datacenter", range::SHORT, range::LONG;
     /// Whether a window limits what is in flight.
-    windowed: Switch = true, "on", false, true;
+    windowed: Switch = true, "true", false, true;
     /// That window, at line rate.
     window: Bytes = path.bdp(), "1 own BDP", range::BYTE, range::WINDOW;
     /// Whether the window shrinks with the rate.
-    window_scales: Switch = true, "on", false, true;
+    window_scales: Switch = true, "true", false, true;
 }
 
 /// The law.

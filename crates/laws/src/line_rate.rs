@@ -10,7 +10,7 @@ parameters! { path;
     /// The rate.
     line_rate: Rate = path.line_rate, "narrowest link of the path", range::SLOW, range::FAST;
     /// Whether a window limits what is in flight.
-    windowed: Switch = false, "off", false, true;
+    windowed: Switch = false, "false", false, true;
     /// That window.
     window: Bytes = path.bdp(), "1 own BDP", range::BYTE, range::WINDOW;
 }

@@ -16,7 +16,7 @@ parameters! { path;
     /// Share of the window that is left after a loss (beta).
     beta: Fraction = Frac::HALF, "0.5", Frac::ZERO, Frac::ONE;
     /// Whether marks cut the window.
-    ecn: Switch = false, "off", false, true;
+    ecn: Switch = false, "false", false, true;
     /// Share of the window that is left after a mark (beta of RFC 8511).
     ecn_beta: Fraction = Frac::millionths(800_000), "0.8", Frac::ZERO, Frac::ONE;
 }

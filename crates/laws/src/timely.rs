@@ -22,7 +22,7 @@ parameters! { path;
     /// Increases in a row after which they are hyperactive.
     hyper_after: Count = 5, "5", 0, 1_000_000;
     /// Whether increases below `t_low` count for that and become hyperactive too.
-    hyper_below_low: Switch = false, "off", false, true;
+    hyper_below_low: Switch = false, "false", false, true;
     /// Multiplicative decrease (beta).
     beta: Fraction = Frac::millionths(800_000), "0.8", Frac::ZERO, Frac::ONE;
     /// Weight of the newest difference of RTTs (alpha).
@@ -36,13 +36,13 @@ parameters! { path;
     /// Payload acknowledged between two steps; 0 for a step each acknowledgement.
     segment: Bytes = Bytes::new(65_536), "64 KiB", Bytes::ZERO, range::WINDOW;
     /// Whether there is one step a round trip instead.
-    per_round: Switch = false, "off", false, true;
+    per_round: Switch = false, "false", false, true;
     /// Whether a window limits what is in flight.
-    windowed: Switch = false, "off", false, true;
+    windowed: Switch = false, "false", false, true;
     /// That window, at line rate.
     window: Bytes = path.bdp(), "1 own BDP", range::BYTE, range::WINDOW;
     /// Whether the window shrinks with the rate.
-    window_scales: Switch = true, "on", false, true;
+    window_scales: Switch = true, "true", false, true;
 }
 
 /// The law.

@@ -16,7 +16,7 @@ parameters! { path;
     /// Largest window, in own BDPs.
     max_bdp: Fraction = Frac::ONE, "1", range::TINY, range::UNLIMITED;
     /// Whether packets are spread over the base RTT.
-    paced: Switch = true, "on", false, true;
+    paced: Switch = true, "true", false, true;
     /// Additive increase a round trip, as a share of the own BDP (alpha).
     alpha: Fraction = Frac::millionths(1_000), "0.001", Frac::ZERO, Frac::ONE;
     /// Least time between the ends of two epochs (epoch period).
@@ -30,9 +30,9 @@ parameters! { path;
     /// What a cut is scaled by when only the phantom queue is congested (0.3 in Algorithm 1, line 10).
     md_scale: Fraction = Frac::millionths(300_000), "0.3", Frac::ZERO, Frac::ONE;
     /// Whether that scale multiplies again at each such epoch until the real queue is congested.
-    md_scale_compounds: Switch = false, "off", false, true;
+    md_scale_compounds: Switch = false, "false", false, true;
     /// Whether Quick Adapt acts at all.
-    quick_adapt: Switch = true, "on", false, true;
+    quick_adapt: Switch = true, "true", false, true;
     /// Share of the window under which the bytes acknowledged in a period mean extreme congestion (beta).
     beta: Fraction = Frac::HALF, "0.5", Frac::ZERO, Frac::ONE;
     /// How long Quick Adapt counts, in base RTTs.

@@ -162,7 +162,7 @@ impl Scenario {
                 runs.push(Run {
                     id,
                     scheme: name.to_owned(),
-                    label: scheme.label(),
+                    label: point.config.label_of(name, scheme),
                     point: point.values.clone(),
                     config: Arc::clone(&point.config),
                     inputs: self.inputs.clone(),

@@ -78,6 +78,12 @@ fn one(run: &CheckedRun) -> String {
     if let Some(it) = &report.coding {
         let _ = writeln!(text, "  {}", coding(it));
     }
+    if let Some(wait) = report.data_waits {
+        let _ = writeln!(
+            text,
+            "  FlashPass: data leaves {wait} after the emulation packet whose credit came back (T_wait)"
+        );
+    }
     for line in &report.shared {
         let _ = writeln!(text, "  {}", sharing(line));
         for cables in &line.gates {

@@ -53,7 +53,7 @@ fn one(law: &LawInfo) -> String {
             format!("{:?}", param.quantity).to_lowercase(),
             param.default.to_owned(),
             if param.quantity == Quantity::Switch {
-                "on or off".to_owned()
+                "true or false".to_owned()
             } else {
                 format!("{} to {}", param.lowest, param.highest)
             },

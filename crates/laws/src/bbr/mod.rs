@@ -32,7 +32,7 @@ parameters! { path;
     /// How long the smallest RTT holds.
     min_rtt_window: Span = Span::from_s(10), "10 s", range::SHORT, range::LONG;
     /// Whether the pipe is drained to measure the smallest RTT again when it has aged.
-    probe_rtt: Switch = true, "on", false, true;
+    probe_rtt: Switch = true, "true", false, true;
     /// How long that takes at least.
     probe_rtt_time: Span = Span::from_ms(200), "200 ms", range::SHORT, range::LONG;
     /// Chooses, with the time, the phase in which the gain cycle starts.

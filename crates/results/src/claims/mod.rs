@@ -244,6 +244,8 @@ impl Claim {
             (Err(error), _) => Err(error),
         };
         let measured = match &self.measure {
+            // What a paper gives in per cent is shown so.
+            Some(expr) if self.paper.contains('%') => value(expr, runs).map(|value| value.in_percent()),
             Some(expr) => value(expr, runs).map(|value| value.to_string()),
             None => sides(check, runs),
         };

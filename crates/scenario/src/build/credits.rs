@@ -3,7 +3,7 @@
 use std::iter;
 
 use fabric::{CreditQueue, Network, Routes};
-use laws::catalog::Kind;
+use laws::catalog::{Kind, Value};
 use sim::HostConfig;
 use units::{Bytes, Span};
 
@@ -59,6 +59,20 @@ pub(crate) fn longest_echo(
         Some(ranges.map(|range| range.max).max()? + wait.times(survey.most_links().into()))
     });
     longest.max()
+}
+
+/// How long data waits after the emulation packet whose credit came back; none without a law that times it.
+pub(crate) fn data_waits(laws: &LawPlan, host: &HostConfig) -> Option<Span> {
+    let timed = [FlowClass::Intra, FlowClass::Inter].into_iter().map(|class| laws.law(class));
+    let settings = timed.filter(|(kind, _)| *kind == Kind::FlashPass).map(|(_, settings)| settings);
+    let setting =
+        |settings: &[(&str, Value)], name| settings.iter().find(|(key, _)| *key == name).map(|&(_, value)| value);
+    let wait = |settings: &[(&str, Value)]| match (setting(settings, "timed"), setting(settings, "wait")) {
+        (Some(Value::Switch(false)), _) => None,
+        (_, Some(Value::Span(wait))) if !wait.is_zero() => Some(wait),
+        _ => host.longest_echo,
+    };
+    settings.filter_map(wait).max()
 }
 
 impl Scheme {

@@ -10,7 +10,7 @@ pub(crate) mod survey;
 mod switches;
 
 use ::laws::catalog::{Marks, Value as LawValue};
-use fabric::{HostId, LinkClass, Network, PortParams, Routes};
+use fabric::{HostId, LinkClass, LinkId, Network, NodeKind, PortParams, Routes};
 use flow::Blocks;
 use sim::{FlowId, FlowSpec, HostConfig, Module, ModuleSpec, Setup, Start};
 use units::{Bytes, Span, Time};
@@ -127,6 +127,7 @@ impl Run {
         let lines = switches::lines(config, scheme, &network, host.mss + host.header)?;
         warnings.extend(deaf(&network, &host, &laws, &modules));
         warnings.extend(always_held(&flows, &host, &survey));
+        warnings.extend(too_shallow(&network, &host));
         warnings.extend(failures::too_late(&config.failure, *config.stop));
         if sends_credits && queue.is_none() {
             warnings.push("a law sends credits, but ports have no queue for them: [port] credit_queue is off".into());
@@ -154,6 +155,7 @@ impl Run {
             ties,
         };
         (report.path, report.coding) = (setup.host.path, CodingLine::new(&setup));
+        report.data_waits = credits::data_waits(&laws, &setup.host);
         report.on_ramp = setup.host.on_ramp.filter(|_| setup.flows.iter().any(|flow| flow.on_ramp));
         report.modules = report::counted(&setup.modules);
         if setup.host.coding.is_some() && report.coding.is_none() {
@@ -260,6 +262,23 @@ fn always_held(flows: &[FlowSpec], host: &HostConfig, survey: &Survey) -> Option
          packets holds them, with empty queues, too",
         delays.len(),
         held.len()
+    ))
+}
+
+/// Ports of switches whose buffers no full packet fits in.
+fn too_shallow(network: &Network, host: &HostConfig) -> Option<String> {
+    let packet = Bytes::new(u64::from(host.mss + host.header));
+    let small = |&link: &LinkId| {
+        let from = network.links()[link.index()].from;
+        let is_switch = network.nodes()[from.index()].kind == NodeKind::Switch;
+        is_switch && network.port(link).config().buffer < packet
+    };
+    let mut ports = (0..network.links().len() as u32).map(LinkId).filter(small);
+    let first = ports.next()?;
+    let (buffer, name) = (network.port(first).config().buffer, network.link_name(first));
+    Some(format!(
+        "port {name} and {} others have buffers smaller than a full packet of {packet}, which they drop: {buffer}",
+        ports.count()
     ))
 }
 

@@ -45,6 +45,8 @@ pub struct Report {
     pub outages: usize,
     /// How flows choose paths.
     pub path: PathChoice,
+    /// How long data waits for its exact time, where credits schedule it so (FlashPass's `T_wait`).
+    pub data_waits: Option<Span>,
     /// Coded flows, if there are any.
     pub coding: Option<CodingLine>,
 }
@@ -133,6 +135,7 @@ impl Report {
             failing: network.failing().count(),
             outages: network.failing().map(|(_, outages)| outages.spans().count()).sum(),
             path: PathChoice::PerFlow,
+            data_waits: None,
             coding: None,
         }
     }

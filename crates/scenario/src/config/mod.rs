@@ -106,6 +106,13 @@ table! {
 }
 
 impl Config {
+    /// A scheme's name in tables and plots: its own in the file where laws alone would name several alike.
+    pub(crate) fn label_of(&self, name: &str, scheme: &Scheme) -> String {
+        let label = scheme.label();
+        let alike = self.schemes.iter().filter(|(_, other)| other.label() == label).count() > 1;
+        if scheme.label.is_none() && alike { name.to_owned() } else { label }
+    }
+
     /// Refuses what single values cannot show.
     pub(crate) fn check(&self) -> Result<(), Fault> {
         if self.schema.value != SCHEMA {
