@@ -79,9 +79,24 @@ fn a_law_of_credits_brings_queues_and_its_wait() {
     let expected = Span::from_us(20_008) - Span::from_us(4) + Span::from_ps(sending + 3 * 8 * 1_297_600);
     let longest = built.setup.host.longest_echo.unwrap();
     assert!((longest - expected).ps().abs() < 1_000, "{longest}, not {expected}");
+    assert_eq!(built.report.data_waits, Some(longest));
+    let waits = |params| run(DUMBBELL, &[("schemes.one.params", params)]).unwrap().report.data_waits;
+    assert_eq!(waits("{ flashpass = { wait = \"90ms\" } }"), Some(Span::from_ms(90)));
+    assert_eq!(waits("{ flashpass = { timed = false } }"), None);
     // Other laws have neither.
     let built = run(DUMBBELL, &[("schemes.one.law", "cubic")]).unwrap();
     assert!(queues(&built).iter().all(Option::is_none) && built.setup.host.longest_echo.is_none());
+}
+
+#[test]
+fn a_buffer_that_no_packet_fits_in_is_said() {
+    let warnings = |buffer| run(DUMBBELL, &[("schemes.one.law", "cubic"), ("port.buffer", buffer)]).unwrap().warnings;
+    let said = warnings("1KB");
+    assert!(
+        said.iter().any(|it| it.contains("4 others have buffers smaller than a full packet of 1538 B")),
+        "{said:?}"
+    );
+    assert!(warnings("1538B").is_empty());
 }
 
 #[test]
@@ -227,4 +242,16 @@ fn a_send_buffer_stands_for_a_size() {
         assert!(known < Span::from_ms(150), "{law}: {known}");
         assert!(unknown > Span::from_ms(400), "{law}: {unknown}");
     }
+}
+
+#[test]
+fn schemes_of_one_law_have_their_names() {
+    let labels = |more: &str| {
+        let text = format!("{DUMBBELL}\n{more}");
+        let scenario = parse(&text, "test.toml", &Overrides::default()).unwrap();
+        scenario.runs().into_iter().map(|run| run.label).collect::<Vec<_>>()
+    };
+    assert_eq!(labels("[schemes.two]\nlaw = \"cubic\""), ["FlashPass", "Cubic"]);
+    assert_eq!(labels("[schemes.two]\nlaw = \"flashpass\""), ["one", "two"]);
+    assert_eq!(labels("[schemes.two]\nlaw = \"flashpass\"\nlabel = \"other\""), ["FlashPass", "other"]);
 }

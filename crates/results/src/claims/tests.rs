@@ -301,6 +301,12 @@ fn verdicts() {
     let it = judged(&json!({ "check": better, "measure": "c.all.count" }));
     assert_eq!((it.verdict, it.measured.as_str()), (Verdict::Reproduced, ""));
     assert!(it.note.contains("no run `c`"), "{}", it.note);
+    let share = |paper| {
+        judged(
+            &json!({ "paper": paper, "check": "b[load=0.4].fairness.jain_final > 1", "measure": "b[load=0.4].fairness.jain_final" }),
+        )
+    };
+    assert_eq!((share("99 %").measured.as_str(), share("all").measured.as_str()), ("97 %", "0.97"));
     assert_eq!(judged(&json!({ "check": "0.95 <= b[load=0.4].fairness.jain_final" })).measured, "0.97");
 }
 
