@@ -89,13 +89,12 @@ impl Cubic {
         if !self.params.hystart || !self.slow_start.is_first() {
             return self.slow_start.grow(&mut self.window, ack.acked);
         }
-        match self.hystart.on_ack(ack) {
-            Some(acked) => self.slow_start.grow(&mut self.window, acked),
-            None => {
-                // The curve begins where the window is, with K = 0.
-                self.slow_start.leave(&self.window);
-                ack.acked
-            }
+        if let Some(acked) = self.hystart.on_ack(ack) {
+            self.slow_start.grow(&mut self.window, acked)
+        } else {
+            // The curve begins where the window is, with K = 0.
+            self.slow_start.leave(&self.window);
+            ack.acked
         }
     }
 
