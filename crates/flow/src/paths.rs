@@ -66,18 +66,20 @@ pub struct Plb {
     pub rounds: u32,
 }
 
+impl UnoLb {
+    /// The most subflows: as many as there are bits in a word.
+    pub const MOST_SUBFLOWS: u8 = 64;
+}
+
 impl PathChoice {
     /// How many laws decide for a flow.
     pub fn laws(&self) -> u8 {
         match self {
-            Self::UnoLb(it) if it.own_laws => it.subflows.clamp(1, MOST_SUBFLOWS),
+            Self::UnoLb(it) if it.own_laws => it.subflows.clamp(1, UnoLb::MOST_SUBFLOWS),
             _ => 1,
         }
     }
 }
-
-/// As many as there are bits in a word.
-const MOST_SUBFLOWS: u8 = 64;
 
 const ECMP: u64 = 0x4543_4d50;
 const SUBFLOW: u64 = 0x5355_4246;
@@ -147,7 +149,7 @@ impl Paths {
                     rerouted: None,
                     draws: 0,
                 };
-                for _ in 0..it.subflows.clamp(1, MOST_SUBFLOWS) {
+                for _ in 0..it.subflows.clamp(1, UnoLb::MOST_SUBFLOWS) {
                     let entropy = subflows.draw(salt);
                     subflows.all.push(Subflow { entropy, since: now, heard: None });
                 }

@@ -1,7 +1,8 @@
 //! Cubic: the window follows a cubic function of the time since the last cut.
-//! RFC 9438, with RFC 9406's slow start where `hystart` is on. Left out: spurious-congestion detection (§4.9). W(t + RTT) uses the RTT of the
-//! acknowledgement at hand. Pacing, where `paced` is on, is Linux's for TCP under its FQ. Marks cut like a loss, once an episode, with a factor of their own (RFC 8511) where
-//! `ecn` is on. State is over 104 bytes with 64-bit windows, so a kernel needs socket storage for it.
+//! RFC 9438, with RFC 9406's slow start where `hystart` is on. Left out: spurious-congestion detection (§4.9). W(t + RTT)
+//! uses the RTT of the acknowledgement at hand. Pacing, where `paced` is on, is Linux's for TCP under its FQ. Marks cut like
+//! a loss, once an episode, with a factor of their own (RFC 8511) where `ecn` is on. State is over 104 bytes with 64-bit
+//! windows, so a kernel needs socket storage for it.
 
 use units::{Bytes, Frac, Rate, Span, Time, cube_root, mul_div, mul_saturating};
 

@@ -12,9 +12,6 @@ use crate::error::Fault;
 use crate::quantity::{Decimal, Share};
 use crate::tree::{Node, Value};
 
-/// The most subflows.
-const MOST_SUBFLOWS: u8 = 64;
-
 const SUBFLOWS: NonZeroU8 = match NonZeroU8::new(10) {
     Some(subflows) => subflows,
     None => NonZeroU8::MIN,
@@ -147,9 +144,9 @@ impl Paths {
     pub(super) fn check(&self, unfit: Option<&str>) -> Result<(), Fault> {
         let Self::Table(PathTable::UnoLb(it)) = self else { return Ok(()) };
         let subflows = it.subflows;
-        if subflows.get() > MOST_SUBFLOWS {
+        if subflows.get() > UnoLb::MOST_SUBFLOWS {
             return Err(Fault::new(subflows.origin, format!("{} subflows are too many", subflows.get()))
-                .label(format!("expected 1 to {MOST_SUBFLOWS}")));
+                .label(format!("expected 1 to {}", UnoLb::MOST_SUBFLOWS)));
         }
         match unfit {
             Some(needed) if *it.laws == LawsWord::Subflow && subflows.get() > 1 => {
