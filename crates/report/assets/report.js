@@ -706,6 +706,29 @@
         get: (run) => cellOf(run, 'requests')?.fct_ns?.[stat] ?? null, unfit: (run) => unfinished(run, 'requests') });
     }
   }
+  if (runs.some((run) => cellOf(run, 'collectives'))) {
+    const allreduce = (metric) => ({ group: 'Allreduce', best: 'low', cls: 'collectives', unfit: (run) => unfinished(run, 'collectives'), ...metric });
+    METRICS.push(
+      allreduce({ key: 'fct_mean_collectives', label: 'mean', kind: 'ns', first: true, long: 'Allreduce time mean', get: (run) => cellOf(run, 'collectives')?.fct_ns?.mean ?? null }),
+      allreduce({ key: 'fct_p99_collectives', label: 'p99', kind: 'ns', long: 'Allreduce time 99th percentile', get: (run) => cellOf(run, 'collectives')?.fct_ns?.p99 ?? null }),
+      allreduce({ key: 'slowdown_mean_collectives', label: 'over ideal', kind: 'ratio', long: 'Allreduce time over the ideal one, mean', get: (run) => cellOf(run, 'collectives')?.slowdown?.mean ?? null }),
+    );
+  }
+  if (runs.some((run) => net('parity_packets')(run) > 0)) {
+    METRICS.push(
+      { key: 'parity', group: 'Coding', label: 'parity', kind: 'count', first: true, long: 'Parity packets sent', get: net('parity_packets') },
+      { key: 'recovered', group: 'Coding', label: 'recovered', kind: 'count', long: 'Blocks complete by their parity', get: net('recovered_blocks') },
+      { key: 'nacks', group: 'Coding', label: 'asked', kind: 'count', long: 'Requests for what a block lacks', get: net('nacks') },
+    );
+  }
+  const credits = (key) => (run) => run.summary?.credits?.[key] ?? null;
+  if (runs.some((run) => credits('sent')(run) > 0)) {
+    METRICS.push(
+      { key: 'credits_used', group: 'Credits', label: 'used', kind: 'count', first: true, long: 'Credits that let a packet go', get: credits('used') },
+      { key: 'credits_wasted', group: 'Credits', label: 'wasted', kind: 'count', long: 'Credits that came with nothing to send', get: credits('wasted') },
+      { key: 'credits_dropped', group: 'Credits', label: 'dropped', kind: 'count', long: 'Credits that found no room', get: credits('dropped') },
+    );
+  }
   if (runs.some((run) => net('pfc_pauses')(run) > 0)) {
     METRICS.push(
       { key: 'pfc_pauses', group: 'Pauses', label: 'count', kind: 'count', best: 'low', first: true, long: 'Pauses by flow control', get: net('pfc_pauses') },
@@ -724,10 +747,6 @@
     timeMetrics('mean', 'mean', '', [name]);
     timeMetrics('p99', '99th percentile', '', [name]);
     slowMetrics('p99', '99th percentile', '', [name]);
-  }
-  for (const name of ['collectives']) {
-    timeMetrics('mean', 'mean', '', [name]);
-    timeMetrics('p99', '99th percentile', '', [name]);
   }
   const hasValue = (metric) => runs.some((run) => Number.isFinite(metric.get(run)));
 

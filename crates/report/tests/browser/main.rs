@@ -20,9 +20,10 @@ type Sample = fn() -> ReportData;
 
 const LAPTOP: (u32, u32) = (1366, 768);
 
-const TESTS: [(&str, Test); 19] = [
+const TESTS: [(&str, Test); 20] = [
     ("every_section_is_drawn", every_section_is_drawn),
     ("shared_buffers_and_pauses_are_drawn", shared_buffers_and_pauses_are_drawn),
+    ("what_few_runs_have_gets_columns", what_few_runs_have_gets_columns),
     ("the_host_is_named", the_host_is_named),
     ("absent_data_leaves_no_section", absent_data_leaves_no_section),
     ("class_tabs_change_the_distribution", class_tabs_change_the_distribution),
@@ -183,6 +184,29 @@ fn shared_buffers_and_pauses_are_drawn(browser: &mut Browser) -> Outcome {
         page.check(words, &format!("{table}.includes('{words}')"))?;
     }
     page.check("of a link", "document.querySelector('[data-testid=links-table]').textContent.includes('pauses')")
+}
+
+/// Credits, coding and allreduces have columns, and only where a run has them.
+fn what_few_runs_have_gets_columns(browser: &mut Browser) -> Outcome {
+    let table = "document.querySelector('[data-testid=results-table]').textContent";
+    let words = ["Allreduce", "over ideal", "Coding", "recovered", "Credits", "wasted", "57", "301"];
+    let mut data = sample::mixed();
+    let mut page = open(browser, "without", &data, "light")?;
+    for word in words {
+        page.check(word, &format!("!{table}.includes('{word}')"))?;
+    }
+    page.close()?;
+
+    let summary = &mut data.runs[0].summary;
+    summary["collectives"] = summary["flows"]["all"].clone();
+    summary["network"]["parity_packets"] = json!(2_113);
+    summary["network"]["recovered_blocks"] = json!(57);
+    summary["credits"] = json!({ "sent": 9_000, "used": 8_641, "wasted": 301, "dropped": 58 });
+    let mut page = open(browser, "with", &data, "light")?;
+    for word in words {
+        page.check(word, &format!("{table}.includes('{word}')"))?;
+    }
+    page.close()
 }
 
 fn every_section_is_drawn(browser: &mut Browser) -> Outcome {
