@@ -2,7 +2,7 @@
 
 use laws::Path;
 use laws::catalog::{self, Kind, Value};
-use units::{Bytes, Rate, Span};
+use units::{Rate, Span};
 
 use crate::host::Config;
 use crate::{BUILD, Error, Row};
@@ -27,14 +27,11 @@ impl Default for Settings {
     }
 }
 
-/// Any path: what is set does not depend on it.
-const SOME_PATH: Path = Path { base_rtt: Span::ZERO, intra_rtt: Span::ZERO, line_rate: Rate::ZERO, mss: Bytes::ZERO };
-
 impl Settings {
     /// As flows read it.
     ///
     /// # Errors
-    /// When a parameter is unknown, of another kind or out of range.
+    /// When a parameter is unknown, of another kind, out of range, or over one that must not be under it.
     pub fn config(&self, row: &Row) -> Result<Config, Error> {
         if self.line_rate.is_zero() {
             return Err(Error::NoRate);
@@ -42,6 +39,7 @@ impl Settings {
         for (name, value) in &self.params {
             catalog::check(row.kind.info(), name, *value).map_err(|error| Error::Setting(error.to_string()))?;
         }
+        catalog::check_pairs(row.kind, self.values()).map_err(|error| Error::Setting(error.to_string()))?;
         let mut which = 0;
         for (name, _) in &self.params {
             which |= row.kind.info().params.iter().position(|param| param.name == name).map_or(0, |place| 1 << place);
@@ -56,8 +54,13 @@ impl Settings {
         })
     }
 
+    /// What is set depends on no path.
     fn words(&self, kind: Kind) -> [u64; catalog::MOST_PARAMS] {
-        catalog::words(kind, &SOME_PATH, self.params.iter().map(|(name, value)| (name.as_str(), *value)))
+        catalog::words(kind, &Path::NONE, self.values())
+    }
+
+    fn values(&self) -> impl Iterator<Item = (&str, Value)> {
+        self.params.iter().map(|(name, value)| (name.as_str(), *value))
     }
 }
 
@@ -98,7 +101,7 @@ mod tests {
     use crate::host::{Flow, Report};
     use crate::rows;
     use laws::{ControlLaw, Gemini};
-    use units::Frac;
+    use units::{Bytes, Frac};
 
     #[test]
     fn a_config_survives_the_map() {

@@ -74,6 +74,8 @@ pub struct LawInfo {
     pub reads_reports: bool,
     /// What can be set.
     pub params: &'static [ParamInfo],
+    /// Pairs of parameters, of which the first must not be over the second. Their defaults depend on no path.
+    pub pairs: &'static [(&'static str, &'static str)],
 }
 
 /// Whether a law listens to marks in acknowledgements (ECN).
@@ -160,6 +162,7 @@ const UNOCC: LawInfo = LawInfo {
     notified: false,
     reads_reports: false,
     params: unocc::Params::TABLE,
+    pairs: &[],
 };
 
 const GEMINI: LawInfo = LawInfo {
@@ -172,6 +175,7 @@ const GEMINI: LawInfo = LawInfo {
     notified: false,
     reads_reports: false,
     params: gemini::Params::TABLE,
+    pairs: &[],
 };
 
 const DCTCP: LawInfo = LawInfo {
@@ -184,6 +188,7 @@ const DCTCP: LawInfo = LawInfo {
     notified: false,
     reads_reports: false,
     params: dctcp::Params::TABLE,
+    pairs: &[],
 };
 
 const MPRDMA: LawInfo = LawInfo {
@@ -196,6 +201,7 @@ const MPRDMA: LawInfo = LawInfo {
     notified: false,
     reads_reports: false,
     params: mprdma::Params::TABLE,
+    pairs: &[],
 };
 
 const BBR: LawInfo = LawInfo {
@@ -208,6 +214,7 @@ const BBR: LawInfo = LawInfo {
     notified: false,
     reads_reports: false,
     params: bbr::Params::TABLE,
+    pairs: &[],
 };
 
 const CUBIC: LawInfo = LawInfo {
@@ -220,6 +227,7 @@ const CUBIC: LawInfo = LawInfo {
     notified: false,
     reads_reports: false,
     params: cubic::Params::TABLE,
+    pairs: &[],
 };
 
 const NEWRENO: LawInfo = LawInfo {
@@ -232,6 +240,7 @@ const NEWRENO: LawInfo = LawInfo {
     notified: false,
     reads_reports: false,
     params: newreno::Params::TABLE,
+    pairs: &[],
 };
 
 const VEGAS: LawInfo = LawInfo {
@@ -244,6 +253,7 @@ const VEGAS: LawInfo = LawInfo {
     notified: false,
     reads_reports: false,
     params: vegas::Params::TABLE,
+    pairs: &[("alpha", "beta")],
 };
 
 const COPA: LawInfo = LawInfo {
@@ -256,6 +266,7 @@ const COPA: LawInfo = LawInfo {
     notified: false,
     reads_reports: false,
     params: copa::Params::TABLE,
+    pairs: &[],
 };
 
 const DCQCN: LawInfo = LawInfo {
@@ -268,6 +279,7 @@ const DCQCN: LawInfo = LawInfo {
     notified: true,
     reads_reports: false,
     params: dcqcn::Params::TABLE,
+    pairs: &[],
 };
 
 const TIMELY: LawInfo = LawInfo {
@@ -280,6 +292,7 @@ const TIMELY: LawInfo = LawInfo {
     notified: false,
     reads_reports: false,
     params: timely::Params::TABLE,
+    pairs: &[("t_low", "t_high")],
 };
 
 const HPCC: LawInfo = LawInfo {
@@ -292,6 +305,7 @@ const HPCC: LawInfo = LawInfo {
     notified: false,
     reads_reports: true,
     params: hpcc::Params::TABLE,
+    pairs: &[],
 };
 
 const DCTCP_RATE: LawInfo = LawInfo {
@@ -304,6 +318,7 @@ const DCTCP_RATE: LawInfo = LawInfo {
     notified: false,
     reads_reports: false,
     params: dctcp_rate::Params::TABLE,
+    pairs: &[],
 };
 
 const LINE_RATE: LawInfo = LawInfo {
@@ -316,6 +331,7 @@ const LINE_RATE: LawInfo = LawInfo {
     notified: false,
     reads_reports: false,
     params: line_rate::Params::TABLE,
+    pairs: &[],
 };
 
 const EXPRESSPASS: LawInfo = LawInfo {
@@ -328,6 +344,7 @@ const EXPRESSPASS: LawInfo = LawInfo {
     notified: false,
     reads_reports: false,
     params: expresspass::Params::TABLE,
+    pairs: &[],
 };
 
 const FLASHPASS: LawInfo = LawInfo {
@@ -340,6 +357,7 @@ const FLASHPASS: LawInfo = LawInfo {
     notified: false,
     reads_reports: false,
     params: flashpass::Params::TABLE,
+    pairs: &[("min_target_loss", "max_target_loss")],
 };
 
 const FIXED: LawInfo = LawInfo {
@@ -352,6 +370,7 @@ const FIXED: LawInfo = LawInfo {
     notified: false,
     reads_reports: false,
     params: fixed::Params::TABLE,
+    pairs: &[],
 };
 
 /// A setting that a law cannot take.
@@ -382,6 +401,15 @@ pub enum SettingError<'a> {
         /// What was given.
         got: Value,
     },
+    /// A parameter that is over the one that bounds it.
+    OutOfOrder {
+        /// The law.
+        law: &'static LawInfo,
+        /// The parameter that should be the smaller, and what it is.
+        low: (&'static ParamInfo, Value),
+        /// The parameter that should be the larger, and what it is.
+        high: (&'static ParamInfo, Value),
+    },
 }
 
 impl fmt::Display for SettingError<'_> {
@@ -405,6 +433,11 @@ impl fmt::Display for SettingError<'_> {
             Self::OutOfRange { law, param, got } => {
                 write!(f, "{}'s `{}` is {got}; it must be {} to {}", law.title, param.name, param.lowest, param.highest)
             }
+            Self::OutOfOrder { law, low, high } => write!(
+                f,
+                "{}'s `{}` is {}; it must not be over `{}`, which is {}",
+                law.title, low.0.name, low.1, high.0.name, high.1
+            ),
         }
     }
 }
@@ -494,6 +527,28 @@ pub fn check<'a>(law: &'static LawInfo, name: &'a str, value: Value) -> Result<(
     }
     if !param.allows(value) {
         return Err(SettingError::OutOfRange { law, param, got: value });
+    }
+    Ok(())
+}
+
+/// Whether a law's settings, which [`check`] has passed, fit together ([`LawInfo::pairs`]), with defaults for those
+/// that are not given.
+///
+/// # Errors
+/// If the first parameter of a pair is over the second.
+pub fn check_pairs<'a>(kind: Kind, settings: impl Iterator<Item = (&'a str, Value)>) -> Result<(), SettingError<'a>> {
+    let law = kind.info();
+    let words = words(kind, &Path::NONE, settings);
+    let given = |name: &str| {
+        let place = law.params.iter().position(|param| param.name == name)?;
+        Some((&law.params[place], law.params[place].lowest.of_word(words[place])))
+    };
+    for (low, high) in law.pairs {
+        if let (Some(low), Some(high)) = (given(low), given(high))
+            && !(ParamInfo { highest: high.1, ..*low.0 }).allows(low.1)
+        {
+            return Err(SettingError::OutOfOrder { law, low, high });
+        }
     }
     Ok(())
 }
@@ -624,6 +679,25 @@ mod tests {
         assert_eq!(error.to_string(), "UnoCC's `beta` is 2; it must be 0 to 1");
     }
 
+    #[test]
+    fn settings_that_do_not_fit_together_are_refused() {
+        for kind in Kind::ALL {
+            assert_eq!(check_pairs(kind, [].into_iter()), Ok(()));
+            let info = kind.info();
+            for (low, high) in info.pairs {
+                let [low, high] = [low, high].map(|name| info.param(name).unwrap());
+                let apart = [(low.name, low.highest), (high.name, high.lowest)];
+                let error = check_pairs(kind, apart.into_iter()).unwrap_err();
+                assert!(matches!(error, SettingError::OutOfOrder { low: (found, _), .. } if found == low));
+                assert_eq!(check_pairs(kind, [(low.name, low.lowest)].into_iter()), Ok(()));
+                let alike = [(low.name, low.highest), (high.name, low.highest)];
+                assert_eq!(check_pairs(kind, alike.into_iter()), Ok(()));
+            }
+        }
+        let error = check_pairs(Kind::Vegas, [("alpha", Value::Count(5))].into_iter()).unwrap_err();
+        assert_eq!(error.to_string(), "Vegas's `alpha` is 5; it must not be over `beta`, which is 4");
+    }
+
     /// Every parameter of every law at both ends of its range, as words over another path's defaults.
     #[test]
     fn parameters_can_be_laid_over_defaults() {
@@ -693,9 +767,8 @@ mod tests {
 
     #[test]
     fn a_path_of_nothing_is_survived() {
-        let nothing = Path { base_rtt: Span::ZERO, intra_rtt: Span::ZERO, line_rate: Rate::ZERO, mss: Bytes::ZERO };
         for kind in Kind::ALL {
-            assert!(!made(kind, &nothing, &[]).permit().window.is_zero());
+            assert!(!made(kind, &Path::NONE, &[]).permit().window.is_zero());
         }
     }
 

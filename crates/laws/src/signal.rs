@@ -185,6 +185,10 @@ pub struct Path {
 }
 
 impl Path {
+    /// No path: for what depends on none.
+    pub const NONE: Self =
+        Self { base_rtt: Span::ZERO, intra_rtt: Span::ZERO, line_rate: Rate::ZERO, mss: Bytes::ZERO };
+
     /// The flow's own bandwidth-delay product.
     pub const fn bdp(&self) -> Bytes {
         self.line_rate.bytes_in(self.base_rtt)

@@ -338,6 +338,21 @@ fn more_than_memory_holds() {
 }
 
 #[test]
+fn parameters_that_do_not_fit_together() {
+    let vegas = |params: &str| {
+        let text = GOOD.replace("law = \"unocc\"", "law = \"vegas\"");
+        let text = text.replace("params.unocc]\nalpha = 0.001\n", &format!("params.vegas]\n{params}\n"));
+        parse(&text, "file.toml", &Overrides::default()).map_err(|error| error.to_string())
+    };
+    says(
+        &vegas("alpha = 5").unwrap_err(),
+        &["file.toml:12:9", "must not be over `beta`, which is 4", "`alpha` is over `beta`"],
+    );
+    says(&vegas("beta = 1").unwrap_err(), &["file.toml:12:8", "Vegas's `alpha` is 2"]);
+    assert!(vegas("alpha = 5\nbeta = 5").is_ok());
+}
+
+#[test]
 fn predictors_need_switches_that_pass_notes_on() {
     let chosen = |with: &str| message("[port]", &format!("[series]\npredictors = \"all\"\n{with}[port]"));
     says(&chosen(""), &["file.toml:8:14", "needs [switch]"]);

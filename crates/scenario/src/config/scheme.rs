@@ -1,6 +1,6 @@
 //! `[schemes.*]`: which laws run, their parameters, and what the scheme changes of ports and hosts.
 
-use laws::catalog::{Kind, Quantity, SettingError, Value as LawValue, check};
+use laws::catalog::{Kind, Quantity, SettingError, Value as LawValue, check, check_pairs};
 use serde_json::{Value as Json, json};
 use units::{Bytes, Rate, Span};
 
@@ -120,7 +120,18 @@ impl Scheme {
             let setting = law_setting(law, name, node)?;
             Ok((name.value.clone(), setting, At { value: (), origin: node.origin }))
         };
-        params.0.0.iter().map(read).collect()
+        let settings = params.0.0.iter().map(read).collect::<Result<Vec<_>, Fault>>()?;
+        let values = settings.iter().filter_map(|(name, setting, _)| match setting {
+            Setting::Value(value) => Some((name.as_str(), *value)),
+            Setting::Port => None,
+        });
+        if let Err(error @ SettingError::OutOfOrder { low: (low, _), high: (high, _), .. }) = check_pairs(law, values) {
+            // One of the two at least is the file's, the defaults being in order.
+            let given = settings.iter().find(|(name, ..)| [low.name, high.name].contains(&name.as_str()));
+            let at = given.map_or(Origin::NOWHERE, |(.., at)| at.origin);
+            return Err(Fault::new(at, error.to_string()).label(format!("`{}` is over `{}`", low.name, high.name)));
+        }
+        Ok(settings)
     }
 
     /// Refuses laws and parameters that do not exist.
