@@ -156,6 +156,9 @@ pub(crate) struct CheckArgs {
     /// The scenario files.
     #[arg(required = true)]
     pub(crate) scenarios: Vec<PathBuf>,
+    /// Show only these schemes; all are checked.
+    #[arg(long = "scheme", value_name = "NAME")]
+    pub(crate) schemes: Vec<String>,
     /// Override a key of the scenario.
     #[arg(long = "set", value_name = "KEY=VALUE", value_parser = key_value)]
     pub(crate) set: Vec<(String, String)>,

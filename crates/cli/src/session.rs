@@ -252,14 +252,9 @@ impl Session<'_> {
     }
 
     fn chosen(&self) -> Result<Vec<Run>, Failure> {
-        let runs = self.scenario.runs();
-        for name in self.schemes {
-            if !runs.iter().any(|run| run.scheme == *name) {
-                let known: Vec<&str> = self.scenario.config.schemes.iter().map(|(name, _)| name).collect();
-                return Err(Failure::unknown(&format!("the scenario has no scheme `{name}`"), name, &known));
-            }
-        }
-        Ok(runs.into_iter().filter(|run| self.schemes.is_empty() || self.schemes.contains(&run.scheme)).collect())
+        known_schemes(self.scenario, self.schemes)?;
+        let runs = self.scenario.runs().into_iter();
+        Ok(runs.filter(|run| self.schemes.is_empty() || self.schemes.contains(&run.scheme)).collect())
     }
 
     fn info(&self, run: &Run, built: &BuiltRun) -> RunInfo {
@@ -289,6 +284,15 @@ impl Session<'_> {
             warnings: built.warnings.clone(),
             emulator: None,
         }
+    }
+}
+
+/// Refuses schemes that the scenario does not have.
+pub(crate) fn known_schemes(scenario: &Scenario, wanted: &[String]) -> Result<(), Failure> {
+    let known: Vec<&str> = scenario.config.schemes.iter().map(|(name, _)| name).collect();
+    match wanted.iter().find(|name| !known.contains(&name.as_str())) {
+        Some(name) => Err(Failure::unknown(&format!("the scenario has no scheme `{name}`"), name, &known)),
+        None => Ok(()),
     }
 }
 

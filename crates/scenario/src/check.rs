@@ -15,6 +15,8 @@ pub struct CheckReport {
 pub struct CheckedRun {
     /// The run's identifier.
     pub id: String,
+    /// Its scheme's name in the file.
+    pub scheme: String,
     /// Its scheme's label.
     pub label: String,
     /// Its size, its round trips, its load.
@@ -30,7 +32,8 @@ pub struct CheckedRun {
 pub fn check(scenario: &Scenario) -> Result<CheckReport, Error> {
     let checked = |run: crate::Run| {
         let built = run.build()?;
-        Ok(CheckedRun { id: run.id, label: run.label, report: built.report, warnings: built.warnings })
+        let crate::Run { id, scheme, label, .. } = run;
+        Ok(CheckedRun { id, scheme, label, report: built.report, warnings: built.warnings })
     };
     Ok(CheckReport { runs: scenario.runs().into_iter().map(checked).collect::<Result<_, _>>()? })
 }

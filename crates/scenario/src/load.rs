@@ -102,9 +102,14 @@ fn read(text: &str, origin: &str, overrides: &Overrides, sources: &mut Sources) 
 fn apply_scale(root: &mut Node, name: Option<&str>, sources: &mut Sources) -> Result<Option<AppliedScale>, Fault> {
     let Some(name) = name else { return Ok(None) };
     let scales = root.get("scale").cloned().unwrap_or_else(Node::empty_table);
+    let is_a_paper_s = root.get("paper").is_some();
     let Some(node) = scales.get(name) else {
+        if name == "paper" && is_a_paper_s {
+            return Ok(None);
+        }
         let source = sources.add("--scale", name);
         let names = scales.entries().unwrap_or_default().iter().map(|entry| entry.key.as_str());
+        let names = names.chain(is_a_paper_s.then_some("paper"));
         return Err(Fault::new(Origin::new(source, 0..name.len()), format!("the scenario has no scale `{name}`"))
             .label("unknown scale")
             .suggest(name, names));

@@ -170,6 +170,16 @@ fn a_scale_and_arguments_replace_values() {
 }
 
 #[test]
+fn a_paper_s_file_as_it_stands_is_the_scale_paper() {
+    let overrides = Overrides { scale: Some("paper".into()), ..Overrides::default() };
+    let scenario = parse(MIXED, "test.toml", &overrides).unwrap();
+    assert_eq!((&scenario.scale, &scenario.config), (&None, &read(MIXED).config));
+    let text = MIXED.replace("[paper]\nfigure = \"8\"\nfactor = 1.5\n", "");
+    let refused = parse(&text, "test.toml", &overrides).unwrap_err().to_string();
+    assert!(refused.contains("no scale `paper`") && refused.contains("known: `quick`"), "{refused}");
+}
+
+#[test]
 fn gemini_follows_the_ports_threshold() {
     let run = &read(MIXED).runs()[1];
     let built = run.build().unwrap();

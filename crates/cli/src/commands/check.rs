@@ -10,7 +10,7 @@ use units::Bytes;
 
 use crate::args::CheckArgs;
 use crate::exit::{Failure, print};
-use crate::session::tables;
+use crate::session::{known_schemes, tables};
 use crate::table::{bytes, count};
 
 pub(crate) fn check(args: &CheckArgs) -> Result<(), Failure> {
@@ -19,8 +19,11 @@ pub(crate) fn check(args: &CheckArgs) -> Result<(), Failure> {
     for path in &args.scenarios {
         let checked = || {
             let it = scenario::load(path, &overrides)?;
+            known_schemes(&it, &args.schemes)?;
             tables(&it)?;
-            Ok::<_, Failure>((scenario::check(&it)?, it))
+            let mut report = scenario::check(&it)?;
+            report.runs.retain(|run| args.schemes.is_empty() || args.schemes.contains(&run.scheme));
+            Ok::<_, Failure>((report, it))
         };
         match checked() {
             Ok((report, it)) if args.resolved => {

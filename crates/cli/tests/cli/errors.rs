@@ -136,6 +136,7 @@ fn arguments() {
     scratch
         .narrows("run grid.toml --out out --scheme unno")
         .fails(2, &["no scheme `unno`", "did you mean `uno`?", "uno", "mixed", "cubic"]);
+    scratch.narrows("check grid.toml --scheme unno").fails(2, &["no scheme `unno`", "did you mean `uno`?"]);
     scratch.narrows("run good.toml --out out --scale quick").fails(2, &["no scale `quick`", "--scale:1:1", "^^^^^"]);
     scratch.narrows("run good.toml --out out --threads 0").fails(2, &["--threads", "1..=1024"]);
     scratch.narrows("runn good.toml").fails(2, &["unrecognized subcommand 'runn'", "'run'"]);

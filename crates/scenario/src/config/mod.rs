@@ -94,7 +94,7 @@ table! {
         grid: Named<GridValues> = Named::default();
         /// More runs of every scheme, each with some keys changed.
         variants: Named<Variant> = Named::default();
-        /// Sets of overrides, chosen by `--scale`.
+        /// Sets of overrides, chosen by `--scale`. With a `[paper]`, the file as it stands is the scale `paper`.
         scale: Named<Scale> = Named::default();
         /// What a paper says of this experiment.
         paper: Option<Node> = None;
