@@ -38,7 +38,7 @@ pub struct Pfc {
     pub frame: u32,
     /// A relay: while the other end of one of its ports pauses a class, it pauses that class at all its other ports.
     /// Beside that it asks for pauses like every switch, where gates say so: by a relay's, only before its buffer would
-    /// overflow.
+    /// overflow. In a loop of relays a pause and its resume go round for ever.
     pub relay: bool,
 }
 

@@ -56,7 +56,7 @@ table! {
     PfcTable {
         /// Size of a pause frame on the wire, in bytes.
         frame: NonZeroU16 = FRAME;
-        /// Whether the switches are relays: they pass pauses on, and ask for pauses themselves where `alpha` or `xoff` says so (SWING's relays only before their buffer would overflow).
+        /// Whether the switches are relays: they pass pauses on, and ask for pauses themselves where `alpha` or `xoff` says so (SWING's relays only before their buffer would overflow). In a loop of relays a pause goes round for ever.
         relay: bool = false;
     }
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use fabric::topology::{Dumbbell, FatTrees, SingleSwitch, dumbbell, single_switch};
 use fabric::{
-    Bursts, CreditQueue, Ecn, Gate, InService, Limit, LinkId, MarkAt, Network, NodeKind, Outages, Pfc, Phantom,
+    Bursts, CreditQueue, Ecn, Gate, InService, Limit, LinkId, MarkAt, Network, NodeId, NodeKind, Outages, Pfc, Phantom,
     PortConfig, Routes, Switch,
 };
 use flow::{Code, PathChoice, Plb, Recovery, UnoLb};
@@ -307,6 +307,17 @@ fn switch() -> impl Strategy<Value = Switch> {
     )
 }
 
+/// Whether a switch may be a relay: in a loop of relays a pause and its resume go round for ever.
+fn may_relay(network: &Network, node: NodeId) -> bool {
+    let is_tree = network.links().len() == 2 * (network.nodes().len() - 1);
+    let is_host = |node: NodeId| matches!(network.nodes()[node.index()].kind, NodeKind::Host(_));
+    is_tree || network.links().iter().any(|link| link.from == node && is_host(link.to))
+}
+
+fn without_relay(switch: Switch) -> Switch {
+    Switch { pfc: switch.pfc.map(|pfc| Pfc { relay: false, ..pfc }), ..switch }
+}
+
 /// Runs over switches that share small buffers, of two kinds and some with queues of their own, with flows of several
 /// classes and ports that let in by several gates.
 pub(crate) fn sharing_case() -> impl Strategy<Value = Case> {
@@ -316,13 +327,14 @@ pub(crate) fn sharing_case() -> impl Strategy<Value = Case> {
         |(case, (switch, second, mix), classes)| {
             let mut setup = case.setup;
             let mut place = 0;
-            let kind = |_: &fabric::Network, _| {
+            let kind = |network: &Network, node| {
                 place += 1;
-                match mix >> (2 * place % 64) & 3 {
+                let switch = match mix >> (2 * place % 64) & 3 {
                     0 | 1 => Some(switch),
                     2 => Some(second),
                     _ => None,
-                }
+                };
+                if may_relay(network, node) { switch } else { switch.map(without_relay) }
             };
             setup.network = setup.network.sharing(kind);
             for (index, flow) in (0u8..).zip(&mut setup.flows) {
