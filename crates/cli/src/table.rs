@@ -38,10 +38,15 @@ fn no_columns(table: &Table) -> bool {
 pub(crate) fn headline(runs: &[RunResults]) -> String {
     let mut table = fitted();
     let columns = columns(runs);
-    table.set_header(std::iter::once("run").chain(columns.iter().map(|(title, _)| *title)).map(Cell::new));
+    let jobs = jobs(runs);
+    let titles = columns.iter().map(|(title, _)| (*title).to_owned());
+    let titles = titles.chain(jobs.iter().map(|job| format!("{job} mean")));
+    table.set_header(std::iter::once("run".to_owned()).chain(titles).map(Cell::new));
     for run in runs {
         let name = if run.summary.run == run.manifest.label { run.summary.run.clone() } else { name(run) };
-        let cells = columns.iter().map(|(_, cell)| Cell::new(cell(run)).set_alignment(CellAlignment::Right));
+        let of_job = |job: &&str| run.summary.jobs.get(job).map_or("-".into(), |cell| fct(cell, "mean"));
+        let cells = columns.iter().map(|(_, cell)| cell(run)).chain(jobs.iter().map(of_job));
+        let cells = cells.map(|cell| Cell::new(cell).set_alignment(CellAlignment::Right));
         table.add_row(std::iter::once(Cell::new(name)).chain(cells));
     }
     let fair = runs.iter().any(|run| run.summary.fairness.jain_mean.is_some());
@@ -66,6 +71,17 @@ pub(crate) fn averages(tables: &[results::averages::Table]) -> String {
         }
     }
     text
+}
+
+/// The jobs of all runs, where a run has several.
+fn jobs(runs: &[RunResults]) -> Vec<&str> {
+    let mut jobs = Vec::new();
+    for (job, _) in runs.iter().flat_map(|run| run.summary.jobs.iter()) {
+        if !jobs.contains(&job) {
+            jobs.push(job);
+        }
+    }
+    jobs
 }
 
 /// A title, and what it says of a run.

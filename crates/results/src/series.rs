@@ -17,7 +17,7 @@ pub type Point = (f64, f64);
 /// How long the flows of one class took.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Distribution {
-    /// `all`, `intra`, `inter`, a size bin, `requests` or `collectives`.
+    /// `all`, `intra`, `inter`, a size bin, `requests`, `collectives` or a job.
     pub class: String,
     /// Completion times in nanoseconds.
     pub fct_ns: Vec<Point>,
@@ -81,8 +81,8 @@ pub struct Trace {
     pub values: Vec<f64>,
 }
 
-/// The distributions of all classes that have completed flows: `all`, `intra`, `inter`, the size bins, `requests`
-/// and `collectives`; each in at most `most` points.
+/// The distributions of all classes that have completed flows: `all`, `intra`, `inter`, the size bins, `requests`,
+/// `collectives` and jobs; each in at most `most` points.
 pub fn distributions(flows: &FlowTable, bins: &[SizeBin], most: usize) -> Vec<Distribution> {
     let mut made = Vec::new();
     let mut add = |class: &str, wanted: &dyn Fn(&FlowRow) -> bool| {
@@ -108,6 +108,7 @@ pub fn distributions(flows: &FlowTable, bins: &[SizeBin], most: usize) -> Vec<Di
     }
     made.extend(tasks("requests", crate::summary::requests(flows), most));
     made.extend(tasks("collectives", crate::summary::collectives(flows), most));
+    made.extend(crate::summary::jobs(flows).filter_map(|(name, job)| tasks(name, job, most)));
     made
 }
 

@@ -56,6 +56,11 @@ pub(crate) fn collective_cell(flows: &FlowTable, ended: Time) -> Cell {
     of_tasks(collectives(flows), ended)
 }
 
+/// The same by the name of their traffic, where there are several.
+pub(crate) fn job_cells(flows: &FlowTable, ended: Time) -> Ordered<Cell> {
+    Ordered(jobs(flows).map(|(name, tasks)| (name.to_owned(), of_tasks(tasks, ended))).collect())
+}
+
 /// The requests. One lasts from its first flow's start to its last flow's completion; its ideal time is its slowest
 /// flow's.
 pub(crate) fn requests(flows: &FlowTable) -> impl Iterator<Item = Task> {
@@ -65,10 +70,25 @@ pub(crate) fn requests(flows: &FlowTable) -> impl Iterator<Item = Task> {
 /// The collective operations. One lasts from its first flow's start to its last flow's completion; its ideal time is that
 /// of its longest chain of flows, each in its ideal time.
 pub(crate) fn collectives(flows: &FlowTable) -> impl Iterator<Item = Task> {
-    together(flows, |row| {
-        let flow = Task::from(row);
-        Some((row.collective?, Task { ideal: row.ideal_start + flow.ideal, ..flow }))
-    })
+    together(flows, part_of_collective)
+}
+
+/// The collective operations of each job, which is a name of traffic. Of a single job there is nothing to tell apart:
+/// none.
+pub(crate) fn jobs(flows: &FlowTable) -> impl Iterator<Item = (&str, impl Iterator<Item = Task>)> {
+    let has_some = |traffic| flows.rows.iter().any(|row| row.collective.is_some() && row.traffic == traffic);
+    let mut jobs: Vec<(u32, &str)> = (0..).zip(flows.traffic.iter().map(String::as_str)).collect();
+    jobs.retain(|&(traffic, _)| has_some(traffic));
+    if jobs.len() == 1 {
+        jobs.clear();
+    }
+    let of_job = |traffic| together(flows, move |row| part_of_collective(row).filter(|_| row.traffic == traffic));
+    jobs.into_iter().map(move |(traffic, name)| (name, of_job(traffic)))
+}
+
+fn part_of_collective(row: &FlowRow) -> Option<(u32, Task)> {
+    let flow = Task::from(row);
+    Some((row.collective?, Task { ideal: row.ideal_start + flow.ideal, ..flow }))
 }
 
 /// Flows that complete together, by the number of their group.
@@ -168,6 +188,29 @@ mod tests {
         assert_eq!((both.count, both.completed, both.goodput_bps), (2, 1, 8_000_000_000));
         let all = cell(&table(vec![done, open, never]), Time::from_us(4), |_| true);
         assert_eq!((all.count, all.completed, all.goodput_bps), (3, 1, 4_000_000_000));
+    }
+
+    #[test]
+    fn jobs_are_told_apart_by_the_names_of_their_traffic() {
+        let flow = |traffic, collective: Option<u32>, us| FlowRow {
+            traffic,
+            collective,
+            completed: Time::from_us(us),
+            ideal: Span::from_us(1),
+            ..flow_row(0)
+        };
+        let rows =
+            vec![flow(0, None, 9), flow(1, Some(0), 2), flow(1, Some(0), 4), flow(1, Some(1), 6), flow(2, Some(2), 8)];
+        let names = |names: [&str; 3]| names.map(str::to_owned).to_vec();
+        let two = FlowTable { traffic: names(["web", "llama", "mixtral"]), ..table(rows.clone()) };
+        let cells = job_cells(&two, Time::from_ms(1));
+        let of = |job: &str| cells.get(job).map(|cell| (cell.count, cell.fct_ns.mean));
+        assert_eq!((of("llama"), of("mixtral")), (Some((2, Some(5_000.0))), Some((1, Some(8_000.0)))));
+        assert_eq!(cells.iter().count(), 2);
+        // One job is all that `collectives` has.
+        let one = FlowTable { traffic: names(["web", "llama", "mixtral"]), ..table(rows[..4].to_vec()) };
+        assert_eq!(job_cells(&one, Time::from_ms(1)).iter().count(), 0);
+        assert_eq!(collective_cell(&one, Time::from_ms(1)).count, 2);
     }
 
     #[test]

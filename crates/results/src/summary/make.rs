@@ -3,7 +3,7 @@
 use flow::credits::CreditStats;
 use sim::{Outcome, Setup};
 
-use super::cells::{class_cell, collective_cell, request_cell};
+use super::cells::{class_cell, collective_cell, job_cells, request_cell};
 use super::{
     Actions, Correlation, Credits, Engine, Flows, LawTotals, Predicts, SCHEMA, Summary, bin_cells, cell, fairness,
     network, warnings,
@@ -46,6 +46,7 @@ pub fn summarise(
         },
         requests: request_cell(flows, ended),
         collectives: collective_cell(flows, ended),
+        jobs: job_cells(flows, ended),
         network: network::totals(setup, outcome),
         credits: credits(outcome),
         fairness: fairness(rates, flows, setup.series.flows.len(), window_ns),
@@ -129,6 +130,7 @@ mod tests {
             "flows",
             "requests",
             "collectives",
+            "jobs",
             "network",
             "credits",
             "fairness",

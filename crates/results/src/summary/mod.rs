@@ -8,7 +8,7 @@ mod warnings;
 
 use serde::{Deserialize, Serialize};
 
-pub(crate) use cells::{Task, collectives, requests};
+pub(crate) use cells::{Task, collectives, jobs, requests};
 pub use cells::{bin_cells, cell};
 pub(crate) use fairness::jain_points;
 pub use fairness::{CONVERGED, fairness};
@@ -48,6 +48,9 @@ pub struct Summary {
     pub requests: Cell,
     /// Iterations of collective operations.
     pub collectives: Cell,
+    /// The same by the name of their traffic, where there are several.
+    #[serde(default)]
+    pub jobs: Ordered<Cell>,
     /// Links and packets.
     pub network: NetworkTotals,
     /// Credits of credit-based laws.
@@ -397,7 +400,7 @@ pub struct Engine {
 }
 
 impl Summary {
-    /// The flows of a class: `all`, `intra`, `inter`, `requests`, `collectives`, or a size bin.
+    /// The flows of a class: `all`, `intra`, `inter`, `requests`, `collectives`, a size bin, or a job.
     pub fn class(&self, name: &str) -> Option<&Cell> {
         match name {
             "all" => Some(&self.flows.all),
@@ -405,7 +408,7 @@ impl Summary {
             "inter" => Some(&self.flows.inter),
             "requests" => Some(&self.requests),
             "collectives" => Some(&self.collectives),
-            _ => self.flows.sizes.get(name),
+            _ => self.flows.sizes.get(name).or_else(|| self.jobs.get(name)),
         }
     }
 
@@ -413,7 +416,7 @@ impl Summary {
     pub fn classes(&self) -> impl Iterator<Item = (&str, &Cell)> {
         let fixed = [("all", &self.flows.all), ("intra", &self.flows.intra), ("inter", &self.flows.inter)];
         let last = [("requests", &self.requests), ("collectives", &self.collectives)];
-        fixed.into_iter().chain(self.flows.sizes.iter()).chain(last)
+        fixed.into_iter().chain(self.flows.sizes.iter()).chain(last).chain(self.jobs.iter())
     }
 
     /// As JSON with a final newline, as on disk and on standard output.
