@@ -245,6 +245,17 @@ fn what_contradicts_itself_is_refused_or_warned_of() {
     assert!(said[0].contains("100.000 us, is below") && said[0].contains("50 of 50 flows, up to 1.009 ms"), "{said:?}");
 }
 
+/// SWING's relays stand in a row between two border switches; a fat tree of relays is full of loops.
+#[test]
+fn a_loop_of_relays_is_warned_of() {
+    let warned = |set: &[(&str, &str)], scheme: &str| {
+        let warnings = run(set, scheme).unwrap().warnings;
+        warnings.into_iter().filter(|said| said.contains("closes a loop of relays")).count()
+    };
+    assert_eq!(warned(&[("switch.pfc", "{ relay = true }")], "pfc"), 1);
+    assert_eq!(warned(&[], "pfc") + warned(&[], "swing"), 0);
+}
+
 /// LSCC's near end tells DCQCN by notifications and others by marks; a law that hears of neither is warned of.
 #[test]
 fn a_law_that_the_near_end_cannot_reach_is_warned_of() {

@@ -128,6 +128,7 @@ impl Run {
         warnings.extend(deaf(&network, &host, &laws, &modules));
         warnings.extend(always_held(&flows, &host, &survey));
         warnings.extend(too_shallow(&network, &host));
+        warnings.extend(switches::looped_relays(&network));
         warnings.extend(failures::too_late(&config.failure, *config.stop));
         if sends_credits && queue.is_none() {
             warnings.push("a law sends credits, but ports have no queue for them: [port] credit_queue is off".into());

@@ -106,6 +106,32 @@ fn behind_relay(network: &Network, node: NodeId) -> bool {
     })
 }
 
+/// What is to be said of relays that stand in a loop: each passes on what the one before it passes on.
+pub(crate) fn looped_relays(network: &Network) -> Option<String> {
+    let relays = |node: NodeId| network.nodes()[node.index()].switch.and_then(|it| it.pfc).is_some_and(|pfc| pfc.relay);
+    // Relays that cables have joined so far have one root.
+    let mut parents: Vec<NodeId> = (0..network.nodes().len() as u32).map(NodeId).collect();
+    let root = |parents: &[NodeId], mut node: NodeId| {
+        while parents[node.index()] != node {
+            node = parents[node.index()];
+        }
+        node
+    };
+    let cables = network.links().iter().filter(|it| it.from < it.to && relays(it.from) && relays(it.to));
+    for cable in cables {
+        let [from, to] = [cable.from, cable.to].map(|node| root(&parents, node));
+        if from == to {
+            let names = [cable.from, cable.to].map(|node| &network.nodes()[node.index()].name);
+            return Some(format!(
+                "pfc.relay: the cable between `{}` and `{}` closes a loop of relays; a pause goes round it for ever",
+                names[0], names[1]
+            ));
+        }
+        parents[from.index()] = to;
+    }
+    None
+}
+
 /// LSCC's controllers: at each long-haul link one for what leaves, one for what comes in.
 pub(crate) fn modules(lscc: &Lscc, network: &Network, longest_rtt: Option<Span>) -> Result<Vec<ModuleSpec>, Fault> {
     let fastest = (0..network.hosts().len() as u32).map(|host| {
