@@ -87,7 +87,7 @@ pub(crate) struct DemoArgs {
 pub(crate) struct RunArgs {
     /// The scenario file.
     pub(crate) scenario: PathBuf,
-    /// One of the scenario's scales, such as quick.
+    /// One of the scenario's scales, such as quick; of an experiment also paper, which is the file as it stands.
     #[arg(long)]
     pub(crate) scale: Option<String>,
     /// Run only these schemes.
@@ -106,7 +106,7 @@ pub(crate) struct RunArgs {
 pub(crate) struct EmulateArgs {
     /// The scenario file.
     pub(crate) scenario: PathBuf,
-    /// One of the scenario's scales, such as quick.
+    /// One of the scenario's scales, such as quick; of an experiment also paper, which is the file as it stands.
     #[arg(long)]
     pub(crate) scale: Option<String>,
     /// Run only these schemes.
@@ -156,13 +156,13 @@ pub(crate) struct CheckArgs {
     /// The scenario files.
     #[arg(required = true)]
     pub(crate) scenarios: Vec<PathBuf>,
-    /// Show only these schemes; all are checked.
-    #[arg(long = "scheme", value_name = "NAME")]
+    /// Show only these schemes; all are checked, but for what is odd and not wrong.
+    #[arg(long = "scheme", value_name = "NAME", conflicts_with = "resolved")]
     pub(crate) schemes: Vec<String>,
     /// Override a key of the scenario.
     #[arg(long = "set", value_name = "KEY=VALUE", value_parser = key_value)]
     pub(crate) set: Vec<(String, String)>,
-    /// One of the scenario's scales, such as quick.
+    /// One of the scenario's scales, such as quick; of an experiment also paper, which is the file as it stands.
     #[arg(long)]
     pub(crate) scale: Option<String>,
     /// Print the whole scenario, every default filled in.

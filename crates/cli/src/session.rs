@@ -1,6 +1,6 @@
 //! Running a scenario: every run simulated or emulated, measured, written as soon as it is finished, and shown.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
@@ -252,7 +252,9 @@ impl Session<'_> {
     }
 
     fn chosen(&self) -> Result<Vec<Run>, Failure> {
-        known_schemes(self.scenario, self.schemes)?;
+        if !self.schemes.is_empty() {
+            known_schemes(self.scenario, self.schemes)?;
+        }
         let runs = self.scenario.runs().into_iter();
         Ok(runs.filter(|run| self.schemes.is_empty() || self.schemes.contains(&run.scheme)).collect())
     }
@@ -289,9 +291,13 @@ impl Session<'_> {
 
 /// Refuses schemes that the scenario does not have.
 pub(crate) fn known_schemes(scenario: &Scenario, wanted: &[String]) -> Result<(), Failure> {
-    let known: Vec<&str> = scenario.config.schemes.iter().map(|(name, _)| name).collect();
-    match wanted.iter().find(|name| !known.contains(&name.as_str())) {
-        Some(name) => Err(Failure::unknown(&format!("the scenario has no scheme `{name}`"), name, &known)),
+    // Points of a grid and variants may add some.
+    let known: BTreeSet<String> = scenario.runs().into_iter().map(|run| run.scheme).collect();
+    match wanted.iter().find(|&name| !known.contains(name)) {
+        Some(name) => {
+            let known: Vec<&str> = known.iter().map(String::as_str).collect();
+            Err(Failure::unknown(&format!("the scenario has no scheme `{name}`"), name, &known))
+        }
         None => Ok(()),
     }
 }

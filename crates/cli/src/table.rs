@@ -40,7 +40,7 @@ pub(crate) fn headline(runs: &[RunResults]) -> String {
     let columns = columns(runs);
     let jobs = jobs(runs);
     let titles = columns.iter().map(|(title, _)| (*title).to_owned());
-    let titles = titles.chain(jobs.iter().map(|job| format!("{job} mean")));
+    let titles = titles.chain(jobs.iter().map(|job| format!("job {job} mean")));
     table.set_header(std::iter::once("run".to_owned()).chain(titles).map(Cell::new));
     for run in runs {
         let name = if run.summary.run == run.manifest.label { run.summary.run.clone() } else { name(run) };
@@ -76,7 +76,7 @@ pub(crate) fn averages(tables: &[results::averages::Table]) -> String {
 /// The jobs of all runs, where a run has several.
 fn jobs(runs: &[RunResults]) -> Vec<&str> {
     let mut jobs = Vec::new();
-    for (job, _) in runs.iter().flat_map(|run| run.summary.jobs.iter()) {
+    for (job, _) in runs.iter().flat_map(|run| run.summary.several_jobs()) {
         if !jobs.contains(&job) {
             jobs.push(job);
         }

@@ -31,7 +31,7 @@ impl Settings {
     /// As flows read it.
     ///
     /// # Errors
-    /// When a parameter is unknown, of another kind, out of range, or over one that must not be under it.
+    /// When a parameter is unknown, of another kind, out of range, or over the one that bounds it.
     pub fn config(&self, row: &Row) -> Result<Config, Error> {
         if self.line_rate.is_zero() {
             return Err(Error::NoRate);

@@ -20,7 +20,7 @@ parameters! { path;
     small_flow: Count = 40, "40", 1, 1 << 20;
     /// The largest weight of `max_rate` where the rate grows (`w_max`); it starts there.
     w_max: Fraction = Frac::HALF, "0.5", Frac::millionths(1_000), Frac::ONE;
-    /// The smallest (`w_min`).
+    /// The smallest (`w_min`), at most `w_max`.
     w_min: Fraction = Frac::millionths(10_000), "0.01", Frac::millionths(100), Frac::ONE;
     /// What the weight grows by where the rate has grown before.
     w_step: Fraction = Frac::millionths(50_000), "0.05", Frac::ZERO, Frac::ONE;

@@ -14,7 +14,7 @@ use crate::{Ack, Acted, ControlLaw, Loss, Notification, Path, Permit};
 parameters! { path;
     /// The rate at which emulation packets start and over which they never are (`max_emulation_rate`).
     max_rate: Rate = largest_rate(path), "84/(162 B + payload) of the narrowest link", range::SLOW, range::FAST;
-    /// Loss of emulation packets under which the rate grows.
+    /// Loss of emulation packets under which the rate grows, at most `max_target_loss`.
     min_target_loss: Fraction = Frac::millionths(10_000), "0.01", Frac::ZERO, Frac::ONE;
     /// Loss of emulation packets over which the rate is cut.
     max_target_loss: Fraction = Frac::millionths(100_000), "0.1", Frac::ZERO, Frac::ONE;

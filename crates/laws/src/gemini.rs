@@ -25,7 +25,7 @@ parameters! { path;
     beta: Fraction = Frac::millionths(200_000), "0.2", Frac::ZERO, Frac::ONE;
     /// Additive increase in packets a round trip for each bit of C x RTT, in units of 1e-9 (H).
     h_billionths: Count = 120, "120, for H = 1.2e-7", 0, 1_000_000_000;
-    /// Smallest additive increase, in packets a round trip.
+    /// Smallest additive increase, in packets a round trip, at most `h_max`.
     h_min: Fraction = Frac::millionths(100_000), "0.1", Frac::ZERO, range::UNLIMITED;
     /// Largest additive increase, in packets a round trip.
     h_max: Fraction = Frac::from_bits(5 << 32), "5", Frac::ZERO, range::UNLIMITED;

@@ -61,15 +61,7 @@ pub struct ParamInfo {
 impl ParamInfo {
     /// Whether `value` is of this parameter's kind and within its range.
     pub fn allows(&self, value: Value) -> bool {
-        match (self.lowest, value, self.highest) {
-            (Value::Fraction(low), Value::Fraction(v), Value::Fraction(high)) => low <= v && v <= high,
-            (Value::Span(low), Value::Span(v), Value::Span(high)) => low <= v && v <= high,
-            (Value::Bytes(low), Value::Bytes(v), Value::Bytes(high)) => low <= v && v <= high,
-            (Value::Rate(low), Value::Rate(v), Value::Rate(high)) => low <= v && v <= high,
-            (Value::Count(low), Value::Count(v), Value::Count(high)) => low <= v && v <= high,
-            (Value::Switch(_), Value::Switch(_), Value::Switch(_)) => true,
-            _ => false,
-        }
+        value.quantity() == self.quantity && !self.lowest.is_over(value) && !value.is_over(self.highest)
     }
 }
 
@@ -88,6 +80,18 @@ impl Value {
 }
 
 impl Value {
+    /// Whether this value is larger than another of its kind; values of two kinds, and switches, are not in order.
+    pub fn is_over(self, other: Self) -> bool {
+        match (self, other) {
+            (Self::Fraction(one), Self::Fraction(two)) => one > two,
+            (Self::Span(one), Self::Span(two)) => one > two,
+            (Self::Bytes(one), Self::Bytes(two)) => one > two,
+            (Self::Rate(one), Self::Rate(two)) => one > two,
+            (Self::Count(one), Self::Count(two)) => one > two,
+            _ => false,
+        }
+    }
+
     /// A value of this one's kind from its 64 bits ([`Parameters::words`]).
     pub fn of_word(self, word: u64) -> Self {
         match self {

@@ -27,7 +27,7 @@ parameters! { path;
     beta: Fraction = Frac::millionths(800_000), "0.8", Frac::ZERO, Frac::ONE;
     /// Weight of the newest difference of RTTs (alpha).
     ewma_gain: Fraction = Frac::millionths(875_000), "0.875", Frac::ZERO, Frac::ONE;
-    /// RTT under which the rate grows whatever the gradient (`T_low`).
+    /// RTT under which the rate grows whatever the gradient (`T_low`), at most `t_high`.
     t_low: Span = Span::from_us(50), "50 us", Span::ZERO, range::LONG;
     /// RTT over which it is cut whatever the gradient (`T_high`).
     t_high: Span = Span::from_us(500), "500 us", Span::ZERO, range::LONG;

@@ -22,7 +22,7 @@ parameters! { path;
     initial_window: Bytes = range::ten_packets(path), "10 packets", range::BYTE, range::WINDOW;
     /// Largest window, in own BDPs.
     max_bdp: Fraction = range::UNLIMITED, "no limit", range::TINY, range::UNLIMITED;
-    /// Packets of its own in the queue under which a flow adds one a round trip (alpha).
+    /// Packets of its own in the queue under which a flow adds one a round trip (alpha); at most `beta`.
     alpha: Count = 2, "2", 0, MOST_PACKETS;
     /// Packets of its own in the queue over which a flow takes one away a round trip (beta).
     beta: Count = 4, "4", 0, MOST_PACKETS;

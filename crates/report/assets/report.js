@@ -659,7 +659,7 @@
   const cellOf = (run, cls) => {
     const s = run.summary || {};
     const flows = s.flows || {};
-    const c = cls === 'requests' || cls === 'collectives' ? s[cls] : cls in CLASS_WORDS ? flows[cls] : (flows.sizes || {})[cls] || (s.jobs || {})[cls];
+    const c = cls === 'requests' || cls === 'collectives' ? s[cls] : cls in CLASS_WORDS ? flows[cls] : (flows.sizes || {})[cls];
     return c && (c.count > 0 || c.completed > 0) ? c : null;
   };
   const unfinished = (run, cls) => {
@@ -713,8 +713,12 @@
       allreduce({ key: 'fct_p99_collectives', label: 'p99', kind: 'ns', long: 'Allreduce time 99th percentile', get: (run) => cellOf(run, 'collectives')?.fct_ns?.p99 ?? null }),
       allreduce({ key: 'slowdown_mean_collectives', label: 'over ideal', kind: 'ratio', long: 'Allreduce time over the ideal one, mean', get: (run) => cellOf(run, 'collectives')?.slowdown?.mean ?? null }),
     );
-    for (const job of new Set(runs.flatMap((run) => Object.keys((run.summary || {}).jobs || {})))) {
-      METRICS.push(allreduce({ key: `fct_mean_job_${job}`, label: job, kind: 'ns', long: `Allreduce time mean, ${job}`, get: (run) => cellOf(run, job)?.fct_ns?.mean ?? null, unfit: (run) => unfinished(run, job) }));
+    const jobsOf = (run) => run.summary?.jobs || {};
+    const cellOfJob = (run, job) => (Object.hasOwn(jobsOf(run), job) ? jobsOf(run)[job] : null);
+    const several = runs.map((run) => Object.keys(jobsOf(run))).filter((names) => names.length > 1);
+    for (const job of new Set(several.flat())) {
+      METRICS.push(allreduce({ key: `job_fct_mean_${job}`, label: job, kind: 'ns', long: `Allreduce time mean, job ${job}`, get: (run) => cellOfJob(run, job)?.fct_ns?.mean ?? null,
+        unfit: (run) => { const c = cellOfJob(run, job); return !!c && c.completed < c.count; } }));
     }
   }
   if (runs.some((run) => net('parity_packets')(run) > 0)) {

@@ -128,7 +128,7 @@ pub type Point = (f64, f64);
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Distribution {
-    /// `all`, `intra`, `inter`, `requests`, or the name of one of the scenario's size bins.
+    /// `all`, `intra`, `inter`, `requests`, `collectives`, or the name of a size bin or of a job.
     pub class: String,
     /// Completion time in nanoseconds and cumulative share.
     pub fct_ns: Vec<Point>,

@@ -82,7 +82,7 @@ pub struct Trace {
 }
 
 /// The distributions of all classes that have completed flows: `all`, `intra`, `inter`, the size bins, `requests`,
-/// `collectives` and jobs; each in at most `most` points.
+/// `collectives` and jobs, if there are several; each in at most `most` points.
 pub fn distributions(flows: &FlowTable, bins: &[SizeBin], most: usize) -> Vec<Distribution> {
     let mut made = Vec::new();
     let mut add = |class: &str, wanted: &dyn Fn(&FlowRow) -> bool| {
@@ -108,7 +108,10 @@ pub fn distributions(flows: &FlowTable, bins: &[SizeBin], most: usize) -> Vec<Di
     }
     made.extend(tasks("requests", crate::summary::requests(flows), most));
     made.extend(tasks("collectives", crate::summary::collectives(flows), most));
-    made.extend(crate::summary::jobs(flows).filter_map(|(name, job)| tasks(name, job, most)));
+    let jobs = crate::summary::jobs(flows);
+    if jobs.len() > 1 {
+        made.extend(jobs.filter_map(|(name, job)| tasks(name, job, most)));
+    }
     made
 }
 

@@ -93,23 +93,34 @@ fn read(text: &str, origin: &str, overrides: &Overrides, sources: &mut Sources) 
     let (scale, points) = lay(overrides.scale.as_deref(), sources, usize::MAX)?;
     let Some(first) = points.first() else { return Err(Fault::new(file.origin, "an empty grid")) };
     // A scale that is not chosen today is read all the same, so that it is not found broken when it is.
-    for (name, _) in first.config.scale.iter() {
+    for (name, _) in &first.config.scale.0 {
+        if name.value == PAPER && is_experiment(&file) {
+            let fault = Fault::new(name.origin, "the scale `paper` of an experiment is the file as it stands");
+            return Err(fault.label("expected another name"));
+        }
         lay(Some(name), sources, 1)?;
     }
     Ok((Arc::clone(&first.config), scale, points))
 }
 
+/// The scale that experiments have without a table.
+const PAPER: &str = "paper";
+
+/// Whether a file is for `reproduce`.
+fn is_experiment(root: &Node) -> bool {
+    ["paper", "claim", "table"].iter().any(|key| root.get(key).is_some())
+}
+
 fn apply_scale(root: &mut Node, name: Option<&str>, sources: &mut Sources) -> Result<Option<AppliedScale>, Fault> {
     let Some(name) = name else { return Ok(None) };
     let scales = root.get("scale").cloned().unwrap_or_else(Node::empty_table);
-    let is_a_paper_s = root.get("paper").is_some();
     let Some(node) = scales.get(name) else {
-        if name == "paper" && is_a_paper_s {
+        if name == PAPER && is_experiment(root) {
             return Ok(None);
         }
         let source = sources.add("--scale", name);
         let names = scales.entries().unwrap_or_default().iter().map(|entry| entry.key.as_str());
-        let names = names.chain(is_a_paper_s.then_some("paper"));
+        let names = names.chain(is_experiment(root).then_some(PAPER));
         return Err(Fault::new(Origin::new(source, 0..name.len()), format!("the scenario has no scale `{name}`"))
             .label("unknown scale")
             .suggest(name, names));

@@ -124,14 +124,42 @@ fn an_allreduce_of_two_is_two_exchanges() {
     assert!(flows.iter().all(|flow| flow.size == Bytes::new(500_000)));
     let at = |flow: usize| flows[flow].start;
     assert_eq!((at(0), at(1)), (Start::At(Time::ZERO), Start::At(Time::ZERO)));
-    assert_eq!((at(2), at(3)), (Start::OnReceipt(FlowId(1), Span::ZERO), Start::OnReceipt(FlowId(0), Span::ZERO)));
-    assert_eq!(at(4), Start::OnReceipt(FlowId(3), Span::from_us(5)));
-    // Who answers is who received.
+    let in_turn = |received, begun, after_us| Start::OnReceipt {
+        received: FlowId(received),
+        begun: Some(FlowId(begun)),
+        after: Span::from_us(after_us),
+    };
+    assert_eq!((at(2), at(3)), (in_turn(1, 0, 0), in_turn(0, 1, 0)));
+    assert_eq!((at(4), at(5)), (in_turn(3, 2, 5), in_turn(2, 3, 5)));
+    // Who answers is who received, and who began.
     for flow in flows {
-        if let Start::OnReceipt(before, _) = flow.start {
-            assert_eq!(flows[before.0 as usize].dst, flow.src);
+        if let Start::OnReceipt { received, begun, .. } = flow.start {
+            assert_eq!(flows[received.0 as usize].dst, flow.src);
+            assert_eq!(flows[begun.unwrap().0 as usize].src, flow.src);
         }
     }
+}
+
+/// One direction loses packets, so one rank's data is late again and again. No iteration begins before all of the last but
+/// one has come: ranks whose steps only answered their neighbours' would drift apart.
+#[test]
+fn ranks_stay_together_where_one_direction_is_slow() {
+    let lossy = "[port]\nloss_bursts = { group = 1, rates = [0.02] }\n[port.inter]\nloss_bursts = \"off\"\n";
+    let job = "[[traffic]]\nkind = \"allreduce\"\ngroups = [[0, 20]]\nsize = \"400KB\"\niterations = 30\n";
+    let longer = |text: &str| text.replace("stop = \"10ms\"", "stop = \"20s\"");
+    let scenario = parse(&longer(&format!("{PAIR}{lossy}{job}")), "test.toml", &Overrides::default()).unwrap();
+    let built = scenario.runs()[0].build().unwrap();
+    let outcome = sim::run(&built.setup, 1, |flow, path| built.laws.make(flow, path), &mut |_| true);
+    let flow = |id: &FlowId| &outcome.flows[id.0 as usize];
+    let mut ends = Vec::new();
+    for (number, flows) in built.collectives.iter().enumerate() {
+        let begins = flows.iter().map(|id| flow(id).started).min().unwrap();
+        // An acknowledgement takes a millisecond.
+        let late = number.checked_sub(2).map(|before: usize| ends[before] - Span::from_ms(1));
+        assert!(late.is_none_or(|end| begins >= end), "iteration {number} begins at {begins}");
+        ends.push(flows.iter().map(|id| flow(id).completed).max().unwrap());
+    }
+    assert!(outcome.flows.iter().any(|flow| flow.stats.retransmits > 0) && ends[29].is_set());
 }
 
 /// Two jobs, each with its own ranks, size and start: their iterations follow one another within a job alone.
@@ -153,14 +181,37 @@ fn jobs_run_beside_one_another() {
             assert!(ranks.iter().any(|&rank| hosts[rank] == hosts[flow.src.index()]));
             match flow.start {
                 Start::At(time) => assert_eq!((time, number % 3), (Time::from_ms(begins), 0)),
-                Start::OnReceipt(before, _) => {
+                Start::OnReceipt { received, begun, .. } => {
                     let own = if number < 3 { 0..3 } else { 3..6 };
-                    assert!(own.clone().any(|it| built.collectives[it].contains(&before)), "{before:?} is the other's");
+                    for before in [received, begun.unwrap()] {
+                        assert!(
+                            own.clone().any(|it| built.collectives[it].contains(&before)),
+                            "{before:?} is the other's"
+                        );
+                    }
                 }
                 Start::After(_) => panic!("{flow:?}"),
             }
         }
     }
+}
+
+/// Results call iterations by the job's name.
+#[test]
+fn a_job_may_not_be_called_like_other_flows() {
+    let job = |name: &str| {
+        format!(
+            "[[traffic]]\nkind = \"allreduce\"\ngroups = [[0, 20]]\nsize = \"1MB\"\nname = \"{name}\"\n[sizes]\nsmall = \"0B..1MB\""
+        )
+    };
+    assert_eq!(built(&job("llama")).collectives.len(), 1);
+    for name in ["small", "collectives", "inter"] {
+        refused(&job(name), &[&format!("an allreduce is called `{name}`"), "expected a name that no bin"]);
+    }
+    refused(
+        &job("llama").replace("small =", "intra ="),
+        &["results call other flows `intra`", "expected another name"],
+    );
 }
 
 #[test]

@@ -170,13 +170,16 @@ fn a_scale_and_arguments_replace_values() {
 }
 
 #[test]
-fn a_paper_s_file_as_it_stands_is_the_scale_paper() {
+fn an_experiment_as_it_stands_is_the_scale_paper() {
     let overrides = Overrides { scale: Some("paper".into()), ..Overrides::default() };
     let scenario = parse(MIXED, "test.toml", &overrides).unwrap();
     assert_eq!((&scenario.scale, &scenario.config), (&None, &read(MIXED).config));
-    let text = MIXED.replace("[paper]\nfigure = \"8\"\nfactor = 1.5\n", "");
-    let refused = parse(&text, "test.toml", &overrides).unwrap_err().to_string();
+    let (text, _) = MIXED.split_once("[paper]").unwrap();
+    let refused = parse(text, "test.toml", &overrides).unwrap_err().to_string();
     assert!(refused.contains("no scale `paper`") && refused.contains("known: `quick`"), "{refused}");
+    let text = format!("{MIXED}\n[scale.paper]\nset = {{ seed = 2 }}\n");
+    let refused = parse(&text, "test.toml", &Overrides::default()).unwrap_err().to_string();
+    assert!(refused.contains("the file as it stands") && refused.contains("test.toml:"), "{refused}");
 }
 
 #[test]
@@ -266,7 +269,7 @@ fn poisson_meets_its_load_and_its_ratio() {
     assert!(load.arrivals_ppm.abs_diff(250_000) < 5, "{}", load.arrivals_ppm);
     let starts = built.setup.flows.iter().map(|flow| match flow.start {
         sim::Start::At(at) => at,
-        sim::Start::After(_) | sim::Start::OnReceipt(..) => Time::NEVER,
+        sim::Start::After(_) | sim::Start::OnReceipt { .. } => Time::NEVER,
     });
     assert!(starts.clone().is_sorted() && starts.max() < Some(Time::from_ms(2_000)));
     // Each flow between datacenters brings four inside, and each crosses one link towards a host: 5 times the payload

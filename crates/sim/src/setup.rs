@@ -17,8 +17,16 @@ pub enum Start {
     At(Time),
     /// When another flow is complete: one-way delay later if that ends on another host.
     After(FlowId),
-    /// So long after all of another flow has come to this flow's sender, who is that flow's receiver.
-    OnReceipt(FlowId, Span),
+    /// So long after all of another flow has come to this flow's sender, who is that flow's receiver, and after that sender
+    /// has begun an earlier flow of its own, if one is named.
+    OnReceipt {
+        /// What must have come.
+        received: FlowId,
+        /// What must have begun.
+        begun: Option<FlowId>,
+        /// How long after the later of both.
+        after: Span,
+    },
 }
 
 /// One flow.

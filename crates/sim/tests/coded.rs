@@ -2,12 +2,12 @@
 
 mod common;
 
-use common::{flow, law, pipe, run, setup};
+use common::{answer, flow, law, pipe, run, setup};
 use fabric::PortConfig;
 use fabric::topology::FatTrees;
 use flow::{Code, PathChoice, Plb, UnoLb};
 use laws::catalog::{Kind, Value};
-use sim::{Coding, FlowId, FlowSpec, Outcome, Setup, Start};
+use sim::{Coding, FlowSpec, Outcome, Setup};
 use units::{Bytes, Frac, Rate, Span, Time};
 
 const MSS: u64 = 4_096;
@@ -102,11 +102,11 @@ fn a_tail_alone_can_be_coded() {
 fn an_answer_starts_when_the_blocks_are_whole() {
     for loss_ppm in [0, 10_000] {
         let mut setup = lone(800, loss_ppm, Some(coding()));
-        let answer = FlowSpec { start: Start::OnReceipt(FlowId(0), Span::from_us(7)), ..flow(1, 0, 1_000) };
-        setup.flows.push(answer);
+        let second = FlowSpec { start: answer(0, Span::from_us(7)), ..flow(1, 0, 1_000) };
+        setup.flows.push(second);
         let outcome = fixed(&setup, 1 << 30);
         let started = outcome.flows[1].started;
-        let back = setup.one_way(answer.src, answer.dst);
+        let back = setup.one_way(second.src, second.dst);
         let known = outcome.flows[0].completed - back + Span::from_us(7);
         // The packet that completes it is acknowledged at once; only that acknowledgement may be lost.
         assert!(if loss_ppm == 0 { started == known } else { started <= known }, "{started}, not {known}");

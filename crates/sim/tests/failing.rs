@@ -5,7 +5,7 @@ mod common;
 
 use std::collections::BTreeSet;
 
-use common::{flow, pipe, run, setup};
+use common::{answer, flow, pipe, run, setup};
 use fabric::{Builder, LinkClass, LinkId, Network, Outages, PortConfig, Routes};
 use flow::{Code, PathChoice, UnoLb};
 use laws::catalog::{Kind, Value};
@@ -149,9 +149,32 @@ fn a_detour_is_no_queue() {
 #[test]
 fn an_answer_starts_when_all_has_come() {
     let mut setup = line(40_960);
-    let answer = FlowSpec { start: Start::OnReceipt(FlowId(0), Span::from_us(7)), ..flow(1, 0, 1_000) };
-    setup.flows.push(answer);
+    let second = FlowSpec { start: answer(0, Span::from_us(7)), ..flow(1, 0, 1_000) };
+    setup.flows.push(second);
     let outcome = run(&setup, Kind::Fixed, &[("window", Value::Bytes(Bytes::new(1 << 30)))]);
-    let back = setup.one_way(answer.src, answer.dst);
+    let back = setup.one_way(second.src, second.dst);
     assert_eq!(outcome.flows[1].started, outcome.flows[0].completed - back + Span::from_us(7));
+}
+
+/// A flow that also waits for its turn starts after the later of both: what has come, and its sender's own flow before it.
+#[test]
+fn a_flow_waits_for_its_turn() {
+    for own_starts_us in [0, 10, 5_000] {
+        let own = Time::from_us(own_starts_us);
+        let mut setup = line(40_960);
+        setup.flows.push(FlowSpec { start: Start::At(own), ..flow(1, 0, 1_000_000) });
+        let after = Span::from_us(7);
+        let start = Start::OnReceipt { received: FlowId(0), begun: Some(FlowId(1)), after };
+        setup.flows.push(FlowSpec { start, ..flow(1, 0, 1_000) });
+        // And one that waits for that one's turn, what it waits for beside it having come.
+        let start = Start::OnReceipt { received: FlowId(0), begun: Some(FlowId(2)), after: Span::ZERO };
+        setup.flows.push(FlowSpec { start, ..flow(1, 0, 1_000) });
+        let outcome = run(&setup, Kind::Fixed, &[("window", Value::Bytes(Bytes::new(1 << 30)))]);
+        assert_eq!(outcome.flows[1].started, own);
+        let came = outcome.flows[0].completed - setup.one_way(setup.flows[1].src, setup.flows[1].dst);
+        // Its acknowledgement waits behind what the receiver sends itself.
+        let started = outcome.flows[2].started;
+        assert!(started == own + after || own_starts_us < 5_000 && started <= came + after && started > own + after);
+        assert_eq!(outcome.flows[3].started, started);
+    }
 }

@@ -21,16 +21,16 @@ pub(crate) fn check(args: &CheckArgs) -> Result<(), Failure> {
             let it = scenario::load(path, &overrides)?;
             known_schemes(&it, &args.schemes)?;
             tables(&it)?;
-            let mut report = scenario::check(&it)?;
-            report.runs.retain(|run| args.schemes.is_empty() || args.schemes.contains(&run.scheme));
-            Ok::<_, Failure>((report, it))
+            Ok::<_, Failure>((scenario::check(&it)?, it))
         };
         match checked() {
             Ok((report, it)) if args.resolved => {
                 drop(report);
                 print(&it.resolved_toml())?;
             }
-            Ok((report, _)) if !args.quiet => print(&describe(&path.display().to_string(), &report.runs))?,
+            Ok((report, _)) if !args.quiet => {
+                print(&describe(&path.display().to_string(), &report.runs, &args.schemes))?
+            }
             Ok(_) => {}
             Err(error) => failures.push(error.to_string()),
         }
@@ -38,12 +38,14 @@ pub(crate) fn check(args: &CheckArgs) -> Result<(), Failure> {
     if failures.is_empty() { Ok(()) } else { Err(Failure::Input(failures.join("\n\n"))) }
 }
 
-/// What is the same in all runs is said once.
-fn describe(path: &str, runs: &[CheckedRun]) -> String {
+/// The runs of some schemes, or of all if none is named. What is the same in all runs is said once.
+fn describe(path: &str, runs: &[CheckedRun], schemes: &[String]) -> String {
     let mut text = String::new();
-    let _ = writeln!(text, "{path}: {}", count(runs.len(), "run"));
+    let shown = || runs.iter().filter(|run| schemes.is_empty() || schemes.contains(&run.scheme));
+    let of = if schemes.is_empty() { String::new() } else { format!(", {} of these schemes", shown().count()) };
+    let _ = writeln!(text, "{path}: {}{of}", count(runs.len(), "run"));
     let mut last: Option<&CheckedRun> = None;
-    for run in runs {
+    for run in shown() {
         if last.is_some_and(|last| last.report == run.report && last.warnings == run.warnings) {
             let _ = writeln!(text, "\n{} ({}): as above", run.id, run.label);
             continue;

@@ -39,6 +39,7 @@ mod with_bpf {
             ("kernel load bbr", "`bbr` is not built for the kernel"),
             ("kernel load gemini --param bta=0.1", "did you mean `beta`?"),
             ("kernel load gemini --param beta=2", "it must be 0 to 1"),
+            ("kernel load gemini --param h_min=6", "must not be over `h_max`, which is 5"),
             ("kernel load gemini --param beta", "NAME=VALUE"),
             ("kernel load gemini --line-rate fast", "--line-rate"),
             ("kernel status gemni", "did you mean `gemini`?"),

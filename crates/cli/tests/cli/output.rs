@@ -131,7 +131,7 @@ fn check_shows_controllers_holds_and_headrooms() {
     let text = check("lscc/fig8.toml --set port.inter.headroom=auto".to_owned());
     assert!(!text.contains("less than may arrive") && !text.contains("On-Ramp"), "{text}");
     let text = check("bake-off/haul.toml --scheme hpcc_star --scheme swing".to_owned());
-    assert!(!text.contains("\ndcqcn,load"), "{text}");
+    assert!(!text.contains("\ndcqcn,load") && text.contains(" of these schemes\n"), "{text}");
     let of = |scheme: &str| text.split("\n\n").find(|part| part.starts_with(&format!("{scheme},load=0.4,seed=1 ")));
     let hpcc_star = of("hpcc_star").expect("a run");
     assert!(hpcc_star.contains("near end, 2 ports: sources get the reports of ports"), "{hpcc_star}");

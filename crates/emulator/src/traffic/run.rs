@@ -1,7 +1,7 @@
 //! All flows in one loop: they start, write, read, and end.
 
 use std::cmp::Reverse;
-use std::collections::BinaryHeap;
+use std::collections::{BTreeSet, BinaryHeap};
 use std::io::{ErrorKind, Write};
 use std::net::Shutdown;
 use std::os::fd::AsFd;
@@ -53,6 +53,10 @@ struct Loop<'a> {
     starts: BinaryHeap<Reverse<(Time, usize)>>,
     /// By flow: those that start after it.
     followers: Vec<Vec<usize>>,
+    /// By flow: those that start after it has begun.
+    next_in_turn: Vec<Vec<usize>>,
+    /// Flows that wait for two things, of which one has happened.
+    half_ready: BTreeSet<usize>,
     ended: usize,
     draining: usize,
 }
@@ -63,14 +67,23 @@ impl Connected<'_> {
         let setup = self.traffic.setup;
         let mut starts = BinaryHeap::new();
         let mut followers = vec![Vec::new(); setup.flows.len()];
+        let mut next_in_turn = followers.clone();
         for (flow, spec) in setup.flows.iter().enumerate() {
             match spec.start {
                 Start::At(time) => starts.push(Reverse((time, flow))),
-                Start::After(other) | Start::OnReceipt(other, _) => followers[other.0 as usize].push(flow),
+                Start::After(other) => followers[other.0 as usize].push(flow),
+                Start::OnReceipt { received, begun, .. } => {
+                    followers[received.0 as usize].push(flow);
+                    if let Some(own) = begun {
+                        next_in_turn[own.0 as usize].push(flow);
+                    }
+                }
             }
         }
         let flows = setup.flows.iter().map(|spec| Flow::new(spec.size.get())).collect();
-        let looped = Loop { made: self, clock, flows, starts, followers, ended: 0, draining: 0 };
+        let half_ready = BTreeSet::new();
+        let looped =
+            Loop { made: self, clock, flows, starts, followers, next_in_turn, half_ready, ended: 0, draining: 0 };
         looped.run(setup.stop, watch)
     }
 }
@@ -148,8 +161,21 @@ impl Loop<'_> {
     fn start(&mut self, flow: usize, now: Time) {
         self.flows[flow].phase = Phase::Sending;
         self.flows[flow].end.started = now;
+        for next in std::mem::take(&mut self.next_in_turn[flow]) {
+            self.happened(next, now);
+        }
         self.interest(flow, EpollFlags::EPOLLOUT);
         self.feed(flow);
+    }
+
+    /// What a flow waits for has happened, or one of the two things: it starts, or waits for the other.
+    fn happened(&mut self, flow: usize, now: Time) {
+        let Start::OnReceipt { begun, after, .. } = self.made.traffic.setup.flows[flow].start else { return };
+        if begun.is_some() && self.half_ready.insert(flow) {
+            return;
+        }
+        self.half_ready.remove(&flow);
+        self.starts.push(Reverse((now + after, flow)));
     }
 
     fn interest(&self, flow: usize, events: EpollFlags) {
@@ -245,10 +271,11 @@ impl Loop<'_> {
         }
         let setup = self.made.traffic.setup;
         for follower in std::mem::take(&mut self.followers[flow]) {
-            let later = match setup.flows[follower].start {
-                Start::OnReceipt(_, after) => after,
-                _ => setup.one_way(setup.flows[flow].src, setup.flows[follower].src),
-            };
+            if matches!(setup.flows[follower].start, Start::OnReceipt { .. }) {
+                self.happened(follower, completed);
+                continue;
+            }
+            let later = setup.one_way(setup.flows[flow].src, setup.flows[follower].src);
             self.starts.push(Reverse((completed + later, follower)));
         }
     }

@@ -189,8 +189,22 @@ fn shared_buffers_and_pauses_are_drawn(browser: &mut Browser) -> Outcome {
 /// Credits, coding and allreduces have columns, and only where a run has them.
 fn what_few_runs_have_gets_columns(browser: &mut Browser) -> Outcome {
     let table = "document.querySelector('[data-testid=results-table]').textContent";
-    let words =
-        ["Allreduce", "over ideal", "Coding", "recovered", "Credits", "wasted", "57", "301", "llama", "mixtral"];
+    let words = [
+        "Allreduce",
+        "over ideal",
+        "Coding",
+        "recovered",
+        "Credits",
+        "wasted",
+        "57",
+        "301",
+        "constructor",
+        "mixtral",
+        "parity",
+        "asked",
+        "used",
+        "dropped",
+    ];
     let mut data = sample::mixed();
     let mut page = open(browser, "without", &data, "light")?;
     for word in words {
@@ -200,9 +214,10 @@ fn what_few_runs_have_gets_columns(browser: &mut Browser) -> Outcome {
 
     let summary = &mut data.runs[0].summary;
     summary["collectives"] = summary["flows"]["all"].clone();
-    summary["jobs"] = json!({ "llama": summary["flows"]["all"], "mixtral": summary["flows"]["intra"] });
+    summary["jobs"] = json!({ "constructor": summary["flows"]["all"], "mixtral": summary["flows"]["intra"] });
     summary["network"]["parity_packets"] = json!(2_113);
     summary["network"]["recovered_blocks"] = json!(57);
+    summary["network"]["nacks"] = json!(12);
     summary["credits"] = json!({ "sent": 9_000, "used": 8_641, "wasted": 301, "dropped": 58 });
     let mut page = open(browser, "with", &data, "light")?;
     for word in words {

@@ -1,5 +1,7 @@
 //! Completion times, slowdowns and goodput of groups of flows.
 
+use std::collections::BTreeSet;
+
 use units::{Bytes, Rate, Span, Time};
 
 use super::{Cell, Spread};
@@ -56,7 +58,7 @@ pub(crate) fn collective_cell(flows: &FlowTable, ended: Time) -> Cell {
     of_tasks(collectives(flows), ended)
 }
 
-/// The same by the name of their traffic, where there are several.
+/// The same by the name of their traffic.
 pub(crate) fn job_cells(flows: &FlowTable, ended: Time) -> Ordered<Cell> {
     Ordered(jobs(flows).map(|(name, tasks)| (name.to_owned(), of_tasks(tasks, ended))).collect())
 }
@@ -73,15 +75,12 @@ pub(crate) fn collectives(flows: &FlowTable) -> impl Iterator<Item = Task> {
     together(flows, part_of_collective)
 }
 
-/// The collective operations of each job, which is a name of traffic. Of a single job there is nothing to tell apart:
-/// none.
-pub(crate) fn jobs(flows: &FlowTable) -> impl Iterator<Item = (&str, impl Iterator<Item = Task>)> {
-    let has_some = |traffic| flows.rows.iter().any(|row| row.collective.is_some() && row.traffic == traffic);
-    let mut jobs: Vec<(u32, &str)> = (0..).zip(flows.traffic.iter().map(String::as_str)).collect();
-    jobs.retain(|&(traffic, _)| has_some(traffic));
-    if jobs.len() == 1 {
-        jobs.clear();
-    }
+/// The collective operations of each job, which is a name of traffic.
+pub(crate) fn jobs(flows: &FlowTable) -> impl ExactSizeIterator<Item = (&str, impl Iterator<Item = Task>)> {
+    let is_job: BTreeSet<u32> =
+        flows.rows.iter().filter(|row| row.collective.is_some()).map(|row| row.traffic).collect();
+    let jobs: Vec<(u32, &str)> =
+        is_job.into_iter().filter_map(|job| Some((job, flows.traffic.get(job as usize)?.as_str()))).collect();
     let of_job = |traffic| together(flows, move |row| part_of_collective(row).filter(|_| row.traffic == traffic));
     jobs.into_iter().map(move |(traffic, name)| (name, of_job(traffic)))
 }
@@ -207,10 +206,13 @@ mod tests {
         let of = |job: &str| cells.get(job).map(|cell| (cell.count, cell.fct_ns.mean));
         assert_eq!((of("llama"), of("mixtral")), (Some((2, Some(5_000.0))), Some((1, Some(8_000.0)))));
         assert_eq!(cells.iter().count(), 2);
-        // One job is all that `collectives` has.
-        let one = FlowTable { traffic: names(["web", "llama", "mixtral"]), ..table(rows[..4].to_vec()) };
-        assert_eq!(job_cells(&one, Time::from_ms(1)).iter().count(), 0);
-        assert_eq!(collective_cell(&one, Time::from_ms(1)).count, 2);
+        // One whose second iteration has not ended.
+        let mut open = rows[..4].to_vec();
+        open[3].completed = Time::NEVER;
+        let one = FlowTable { traffic: names(["web", "llama", "mixtral"]), ..table(open) };
+        let cells = job_cells(&one, Time::from_ms(1));
+        let cells: Vec<_> = cells.iter().map(|(name, cell)| (name, cell.count, cell.completed)).collect();
+        assert_eq!(cells, [("llama", 2, 1)]);
     }
 
     #[test]

@@ -48,7 +48,7 @@ pub struct Summary {
     pub requests: Cell,
     /// Iterations of collective operations.
     pub collectives: Cell,
-    /// The same by the name of their traffic, where there are several.
+    /// The same by the name of their traffic. No bin and no class of flows has a job's name.
     #[serde(default)]
     pub jobs: Ordered<Cell>,
     /// Links and packets.
@@ -412,11 +412,16 @@ impl Summary {
         }
     }
 
-    /// All classes by name.
+    /// All classes by name; a job alone is all that `collectives` has, and is left out.
     pub fn classes(&self) -> impl Iterator<Item = (&str, &Cell)> {
         let fixed = [("all", &self.flows.all), ("intra", &self.flows.intra), ("inter", &self.flows.inter)];
         let last = [("requests", &self.requests), ("collectives", &self.collectives)];
-        fixed.into_iter().chain(self.flows.sizes.iter()).chain(last).chain(self.jobs.iter())
+        fixed.into_iter().chain(self.flows.sizes.iter()).chain(last).chain(self.several_jobs())
+    }
+
+    /// The jobs, where there are several.
+    pub fn several_jobs(&self) -> impl Iterator<Item = (&str, &Cell)> {
+        self.jobs.iter().filter(|_| self.jobs.0.len() > 1)
     }
 
     /// As JSON with a final newline, as on disk and on standard output.

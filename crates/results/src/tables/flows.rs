@@ -132,10 +132,13 @@ impl FlowTable {
             let payload = spec.size.get().min(setup.host.mss.into()) as u32;
             let ideal = setup.ideal(spec);
             let ideal_start = match spec.start {
-                Start::OnReceipt(other, after) if collective_of[flow].is_some() => {
-                    let before = table.rows.get(other.0 as usize).filter(|row| row.collective == collective_of[flow]);
-                    let back = setup.one_way(spec.src, setup.flows[other.0 as usize].src);
-                    before.map_or(Span::ZERO, |row| row.ideal_start + row.ideal - back + after)
+                Start::OnReceipt { received, begun, after } if collective_of[flow].is_some() => {
+                    let row = |of: FlowId| table.rows.get(of.0 as usize);
+                    let together = |of| row(of).filter(|row| row.collective == collective_of[flow]);
+                    let back = setup.one_way(spec.src, setup.flows[received.0 as usize].src);
+                    let came = together(received).map(|row| row.ideal_start + row.ideal - back);
+                    let begun = begun.and_then(together).map(|row| row.ideal_start);
+                    came.max(begun).map_or(Span::ZERO, |ready| ready + after)
                 }
                 _ => Span::ZERO,
             };

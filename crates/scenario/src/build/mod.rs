@@ -185,7 +185,11 @@ impl Run {
                         Start::At(Time::from_ps(span.unsigned_ps()))
                     }
                     DraftStart::After(flow) => Start::After(FlowId(first + flow)),
-                    DraftStart::OnReceipt(flow, after) => Start::OnReceipt(FlowId(first + flow), after),
+                    DraftStart::InTurn { received, begun, after } => Start::OnReceipt {
+                        received: FlowId(first + received),
+                        begun: Some(FlowId(first + begun)),
+                        after,
+                    },
                 };
                 let coded = coding.as_ref().is_some_and(|coding| coding.scope.has(same));
                 if let Some(it) = host.coding.filter(|_| coded)

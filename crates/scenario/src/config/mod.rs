@@ -94,7 +94,7 @@ table! {
         grid: Named<GridValues> = Named::default();
         /// More runs of every scheme, each with some keys changed.
         variants: Named<Variant> = Named::default();
-        /// Sets of overrides, chosen by `--scale`. With a `[paper]`, the file as it stands is the scale `paper`.
+        /// Sets of overrides, chosen by `--scale`. Of an experiment (a file with `[paper]`, claims or tables) the file as it stands is the scale `paper`.
         scale: Named<Scale> = Named::default();
         /// What a paper says of this experiment.
         paper: Option<Node> = None;
@@ -142,10 +142,25 @@ impl Config {
             scheme.check().map_err(|fault| fault.at_least(name.origin))?;
         }
         for (bin, range) in &self.sizes.0 {
+            if CLASSES.contains(&bin.as_str()) {
+                let fault = Fault::new(bin.origin, format!("results call other flows `{}`", bin.value));
+                return Err(fault.label("expected another name"));
+            }
             let names = || self.traffic.iter().map(|entry| entry.name());
             if let Some(name) = range.traffic.as_deref().filter(|&name| names().all(|known| known != name)) {
                 let fault = Fault::new(bin.origin, format!("no traffic is called `{name}`"));
                 return Err(fault.label("unknown traffic").suggest(name, names()));
+            }
+        }
+        // Results call iterations of allreduce by these names, and other groups of flows by those.
+        for entry in self.traffic.iter().filter(|entry| matches!(entry.value, Traffic::Allreduce(_))) {
+            let name = entry.name();
+            if CLASSES.contains(&name) || self.sizes.get(name).is_some() {
+                let fault = Fault::new(
+                    entry.origin,
+                    format!("an allreduce is called `{name}`, and so are other flows in results"),
+                );
+                return Err(fault.label("expected a name that no bin of [sizes] and no class has"));
             }
         }
         self.failure.iter().try_for_each(|failure| failure.check())?;
@@ -167,6 +182,9 @@ impl Config {
         }
     }
 }
+
+/// What results call groups of flows whatever the scenario.
+const CLASSES: [&str; 5] = ["all", "intra", "inter", "requests", "collectives"];
 
 /// Names become parts of paths.
 fn check_name(name: &At<String>, what: &str) -> Result<(), Fault> {

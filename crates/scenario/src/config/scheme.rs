@@ -126,7 +126,7 @@ impl Scheme {
             Setting::Port => None,
         });
         if let Err(error @ SettingError::OutOfOrder { low: (low, _), high: (high, _), .. }) = check_pairs(law, values) {
-            // One of the two at least is the file's, the defaults being in order.
+            // One of the two at least is the file's, the defaults being in order; of two, the first is named.
             let given = settings.iter().find(|(name, ..)| [low.name, high.name].contains(&name.as_str()));
             let at = given.map_or(Origin::NOWHERE, |(.., at)| at.origin);
             return Err(Fault::new(at, error.to_string()).label(format!("`{}` is over `{}`", low.name, high.name)));

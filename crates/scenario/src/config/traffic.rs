@@ -326,7 +326,7 @@ words! {
 }
 
 table! {
-    /// `kind = "allreduce"`: a training job. In each iteration the ranks of a group sum up what each of them has: they reduce and scatter it, then gather all of it. A rank begins an iteration when its own part of the last one has come and it has computed for a while, so iterations of a group may overlap; an iteration of a group, from its first flow's start to its last one's end, is one collective in results.
+    /// `kind = "allreduce"`: a training job. In each iteration the ranks of a group sum up what each of them has: they reduce and scatter it, then gather all of it. A rank takes its steps in turn: it begins one when the step before has come from its neighbour and has begun here too, and an iteration when it has computed for a while after that; an iteration of a group, from its first flow's start to its last one's end, is one collective in results.
     Allreduce {
         /// Its name in results.
         name: Option<String> = None;

@@ -2,8 +2,9 @@
 //!
 //! In a ring of n ranks each has n chunks. In step s (of 2(n - 1)) every rank sends the next one the chunk that it got in
 //! the step before: in the first n - 1 steps chunks are summed up on their way (reduce-scatter), in the others the sums go
-//! round (allgather). So a step at a rank begins when the step before has come from its neighbour, and nothing else is
-//! waited for. In pairs two ranks that stand for each other do the same between them, half the data a step.
+//! round (allgather). A rank takes its steps in turn: one begins when the step before has come from its neighbour and has
+//! begun here. So a rank whose data is late holds back the next iteration of all, for it has nothing to add to their sums
+//! yet. In pairs two ranks that stand for each other do the same between them, half the data a step.
 
 use fabric::HostId;
 use units::{Bytes, Span};
@@ -61,8 +62,8 @@ fn add_ring(ring: &[HostId], size: Bytes, it: &Allreduce, before: &mut Option<u3
             let start = match *before {
                 None => DraftStart::At(it.start),
                 Some(before) => {
-                    let from_neighbour = before + (rank + ranks - 1) % ranks;
-                    DraftStart::OnReceipt(from_neighbour, if step == 0 { it.compute } else { Span::ZERO })
+                    let after = if step == 0 { it.compute } else { Span::ZERO };
+                    DraftStart::InTurn { received: before + (rank + ranks - 1) % ranks, begun: before + rank, after }
                 }
             };
             let (src, dst) = (ring[rank as usize], ring[((rank + 1) % ranks) as usize]);

@@ -37,8 +37,15 @@ pub(crate) enum DraftStart {
     At(Span),
     /// After the flow at this place among those of its entry.
     After(u32),
-    /// So long after the flow at this place among those of its entry has come.
-    OnReceipt(u32, Span),
+    /// So long after the flow at one place among those of its entry has come, and the sender's own at another has begun.
+    InTurn {
+        /// What must have come.
+        received: u32,
+        /// What must have begun.
+        begun: u32,
+        /// How long after the later of both.
+        after: Span,
+    },
 }
 
 /// What traffic is made for.

@@ -8,7 +8,7 @@
 //! Hosts know no engine: one carries packets to them, tells the time, and takes what they send over a [`Wire`].
 
 use std::cmp::Reverse;
-use std::collections::{BTreeMap, BinaryHeap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, BinaryHeap, VecDeque};
 
 use fabric::{HostId, LinkId};
 use flow::credits::{CreditStats, Scheduled};
@@ -77,8 +77,10 @@ pub struct Context<'a, F> {
     pub make_law: &'a F,
     /// Flows that start when another is complete: (the other, the flow), sorted.
     dependents: Vec<(u32, u32)>,
-    /// Flows that start when another has come: the same, and how long after.
-    on_receipt: Vec<(u32, u32, Span)>,
+    /// Flows that start when another has come: the same.
+    on_receipt: Vec<(u32, u32)>,
+    /// Flows that start when another has begun: the same.
+    in_turn: Vec<(u32, u32)>,
     sampled: Vec<bool>,
     /// Empty where no flow's packets are compared.
     predicted: Vec<bool>,
@@ -87,19 +89,24 @@ pub struct Context<'a, F> {
 impl<'a, F> Context<'a, F> {
     /// Indexes a setup.
     pub fn new(setup: &'a Setup, make_law: &'a F) -> Self {
-        let (mut dependents, mut on_receipt) = (Vec::new(), Vec::new());
+        let (mut dependents, mut on_receipt, mut in_turn) = (Vec::new(), Vec::new(), Vec::new());
         for (flow, spec) in (0u32..).zip(&setup.flows) {
             match spec.start {
                 Start::At(_) => {}
                 Start::After(FlowId(other)) => dependents.push((other, flow)),
-                Start::OnReceipt(FlowId(other), after) => {
+                Start::OnReceipt { received: FlowId(other), begun, .. } => {
                     debug_assert_eq!(setup.flows[other as usize].dst, spec.src, "only its receiver knows");
-                    on_receipt.push((other, flow, after));
+                    on_receipt.push((other, flow));
+                    if let Some(FlowId(own)) = begun {
+                        debug_assert_eq!(setup.flows[own as usize].src, spec.src, "only its sender knows");
+                        in_turn.push((own, flow));
+                    }
                 }
             }
         }
         dependents.sort_unstable();
         on_receipt.sort_unstable();
+        in_turn.sort_unstable();
         let chosen = |flows: &[FlowId]| {
             let mut chosen = vec![false; if flows.is_empty() { 0 } else { setup.flows.len() }];
             for flow in flows {
@@ -108,19 +115,21 @@ impl<'a, F> Context<'a, F> {
             chosen
         };
         let predicted = if setup.host.int { Vec::new() } else { chosen(&setup.series.predictors) };
-        Self { setup, make_law, dependents, on_receipt, sampled: chosen(&setup.series.flows), predicted }
+        Self { setup, make_law, dependents, on_receipt, in_turn, sampled: chosen(&setup.series.flows), predicted }
     }
 
     fn dependents_of(&self, flow: u32) -> impl Iterator<Item = u32> + '_ {
-        let first = self.dependents.partition_point(|&(other, _)| other < flow);
-        self.dependents[first..].iter().take_while(move |&&(other, _)| other == flow).map(|&(_, flow)| flow)
+        waiting_for(flow, &self.dependents)
     }
 
-    /// The flows that wait for this one to come, and how long after.
-    fn on_receipt_of(&self, flow: u32) -> impl Iterator<Item = (u32, Span)> + '_ {
-        let first = self.on_receipt.partition_point(|&(other, ..)| other < flow);
-        let waiting = self.on_receipt[first..].iter().take_while(move |&&(other, ..)| other == flow);
-        waiting.map(|&(_, flow, after)| (flow, after))
+    /// The flows that wait for this one to come.
+    fn on_receipt_of(&self, flow: u32) -> impl Iterator<Item = u32> + '_ {
+        waiting_for(flow, &self.on_receipt)
+    }
+
+    /// The flows that wait for this one to begin.
+    fn in_turn_after(&self, flow: u32) -> impl Iterator<Item = u32> + '_ {
+        waiting_for(flow, &self.in_turn)
     }
 
     fn samples(&self, flow: u32) -> bool {
@@ -130,6 +139,12 @@ impl<'a, F> Context<'a, F> {
     fn predicts(&self, flow: u32) -> bool {
         self.predicted.get(flow as usize).copied().unwrap_or(false)
     }
+}
+
+/// The flows behind one in a sorted list of which waits for which.
+fn waiting_for(flow: u32, list: &[(u32, u32)]) -> impl Iterator<Item = u32> + '_ {
+    let first = list.partition_point(|&(other, _)| other < flow);
+    list[first..].iter().take_while(move |&&(other, _)| other == flow).map(|&(_, flow)| flow)
 }
 
 /// A flow that starts because another is complete.
@@ -159,6 +174,8 @@ struct HostState {
     blocks: BinaryHeap<Reverse<(u64, u32, u32)>>,
     /// (time, flow).
     starts: BinaryHeap<Reverse<(u64, u32)>>,
+    /// Flows that wait for two things, of which one has happened.
+    half_ready: BTreeSet<u32>,
     /// The classes that are paused, one bit each.
     paused: u8,
     /// The classes of answers that wait in `pauses`.
@@ -175,6 +192,18 @@ struct HostState {
 }
 
 impl HostState {
+    /// What a flow of this host's waits for has happened, or one of the two things: it starts, or waits for the other.
+    fn happened(&mut self, flow: u32, now: Time, setup: &Setup) {
+        let Start::OnReceipt { begun, after, .. } = setup.flows[flow as usize].start else { return };
+        if begun.is_some() && self.half_ready.insert(flow) {
+            return;
+        }
+        self.half_ready.remove(&flow);
+        let time_ps = (now + after).ps();
+        self.starts.push(Reverse((time_ps, flow)));
+        self.alarm_ps = self.alarm_ps.min(time_ps);
+    }
+
     fn new(uplink: LinkId, setup: &Setup) -> Self {
         Self {
             now_ps: 0,
@@ -185,6 +214,7 @@ impl HostState {
             flushes: BinaryHeap::new(),
             blocks: BinaryHeap::new(),
             starts: BinaryHeap::new(),
+            half_ready: BTreeSet::new(),
             paused: 0,
             answering: 0,
             control_first: setup.network.port(uplink).config().control_priority,
@@ -470,8 +500,10 @@ impl<L: ControlLaw> Hosts<L> {
             sent: Bytes::ZERO,
         });
         self.sender_of[flow as usize] = slot;
-        self.states[host].queue(slot, active, now);
-        self.states[host].call(active, now);
+        let state = &mut self.states[host];
+        state.queue(slot, active, now);
+        state.call(active, now);
+        context.in_turn_after(flow).for_each(|next| state.happened(next, now, setup));
     }
 
     /// The hold of a flow that has one. It starts with what the last OR-ACK from its destination left.

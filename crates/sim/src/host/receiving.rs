@@ -118,11 +118,8 @@ impl<L: ControlLaw> Hosts<L> {
         self.free_receivers.push(slot);
         self.receiver_of[packet.flow as usize] = DONE;
         let state = &mut self.states[host];
-        for (flow, after) in context.on_receipt_of(packet.flow) {
-            let time_ps = (Time::from_ps(packet.time_ps) + after).ps();
-            state.starts.push(Reverse((time_ps, flow)));
-            state.alarm_ps = state.alarm_ps.min(time_ps);
-        }
+        let now = Time::from_ps(packet.time_ps);
+        context.on_receipt_of(packet.flow).for_each(|flow| state.happened(flow, now, context.setup));
         if !self.answering.is_empty() {
             self.end_answering(host, packet.flow, wire);
         }

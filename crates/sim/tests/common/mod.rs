@@ -12,8 +12,13 @@ use laws::catalog::{Kind, Value, build};
 use laws::{Law, Path};
 use proptest::prelude::*;
 use proptest::test_runner::TestCaseError;
-use sim::{FlowOutcome, FlowSpec, HostConfig, LinkOutcome, Outcome, SeriesConfig, Setup, Start};
+use sim::{FlowId, FlowOutcome, FlowSpec, HostConfig, LinkOutcome, Outcome, SeriesConfig, Setup, Start};
 use units::{Bytes, Rate, Span, Time};
+
+/// So long after a flow has come.
+pub(crate) fn answer(received: u32, after: Span) -> Start {
+    Start::OnReceipt { received: FlowId(received), begun: None, after }
+}
 
 /// A flow that starts at 0.
 pub(crate) fn flow(src: u32, dst: u32, size: u64) -> FlowSpec {

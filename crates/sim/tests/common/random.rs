@@ -1,6 +1,6 @@
 //! Random networks, hosts, laws and flows.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use fabric::topology::{Dumbbell, FatTrees, SingleSwitch, dumbbell, single_switch};
 use fabric::{
@@ -187,6 +187,7 @@ pub(crate) fn case_with(
         |(network, flows, (mss, ack_every, (path, symmetric), timeouts_cut, coding), kind, seed)| {
             let hosts = network.hosts().len() as u32;
             let mut last_dst = 0;
+            let mut last_of = BTreeMap::new();
             let specs: Vec<FlowSpec> = (0u32..)
                 .zip(flows)
                 .map(|(index, (src, other, size, start_us, after))| {
@@ -196,12 +197,16 @@ pub(crate) fn case_with(
                     let dst = (src + 1 + other % (hosts - 1)) % hosts;
                     last_dst = dst;
                     let start = match index.checked_sub(1) {
-                        Some(previous) if answers => {
-                            Start::OnReceipt(FlowId(previous), Span::from_us(start_us as i64 % 3))
-                        }
+                        // Two in three wait for an earlier flow of their own, too, if there is one.
+                        Some(previous) if answers => Start::OnReceipt {
+                            received: FlowId(previous),
+                            begun: last_of.get(&src).copied().filter(|_| after > 1),
+                            after: Span::from_us(start_us as i64 % 3),
+                        },
                         Some(previous) if after == 0 => Start::After(FlowId(previous)),
                         _ => Start::At(Time::from_us(start_us)),
                     };
+                    last_of.insert(src, FlowId(index));
                     // Where flows are coded, three in four are.
                     let coded = coding.is_some() && index % 4 > 0;
                     FlowSpec { start, coded, ..super::flow(src, dst, size) }
@@ -307,7 +312,8 @@ fn switch() -> impl Strategy<Value = Switch> {
     )
 }
 
-/// Whether a switch may be a relay: in a loop of relays a pause and its resume go round for ever.
+/// Whether a switch may be a relay: in a loop of relays a pause and its resume go round for ever. The networks above are
+/// trees, or have hosts at edge switches alone, of which no two are neighbours.
 fn may_relay(network: &Network, node: NodeId) -> bool {
     let is_tree = network.links().len() == 2 * (network.nodes().len() - 1);
     let is_host = |node: NodeId| matches!(network.nodes()[node.index()].kind, NodeKind::Host(_));
