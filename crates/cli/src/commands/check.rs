@@ -29,7 +29,7 @@ pub(crate) fn check(args: &CheckArgs) -> Result<(), Failure> {
                 print(&it.resolved_toml())?;
             }
             Ok((report, _)) if !args.quiet => {
-                print(&describe(&path.display().to_string(), &report.runs, &args.schemes))?
+                print(&describe(&path.display().to_string(), &report.runs, &args.schemes))?;
             }
             Ok(_) => {}
             Err(error) => failures.push(error.to_string()),
