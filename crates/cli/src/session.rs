@@ -123,8 +123,14 @@ pub(crate) struct Finished {
 }
 
 /// What a scenario's `[paper]` says under a key.
-pub(crate) fn paper_key(scenario: &Scenario, key: &str) -> Option<String> {
+fn paper_key(scenario: &Scenario, key: &str) -> Option<String> {
     scenario.config.paper.as_ref()?.get(key)?.as_str().map(str::to_owned)
+}
+
+/// What a scenario shows of its paper: `Fig. 8`, `Table II`.
+pub(crate) fn figure(scenario: &Scenario) -> Option<String> {
+    let figure = paper_key(scenario, "figure")?;
+    Some(if figure.starts_with("Table") { figure } else { format!("Fig. {figure}") })
 }
 
 /// What a scenario's `[[table]]` entries ask for.
@@ -227,7 +233,7 @@ impl Session<'_> {
         let runs = Runs::of_results(&finished);
         let judgements: Vec<Judgement> = self.claims.iter().map(|claim| claim.judge(&runs)).collect();
         let tables: Vec<Table> = tables.iter().map(|table| self.named(table.of(&finished))).collect();
-        let figure = paper_key(self.scenario, "figure").map_or_else(String::new, |figure| format!("Fig. {figure}"));
+        let figure = figure(self.scenario).unwrap_or_default();
         let page = Page {
             title: self.scenario.config.title.clone(),
             subtitle: self.scenario.config.description.clone(),

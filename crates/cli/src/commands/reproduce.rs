@@ -14,7 +14,7 @@ use toml_edit::{DocumentMut, InlineTable, Item};
 use crate::args::{ReproduceArgs, Scale};
 use crate::exit::{Failure, print, tell};
 use crate::results_page::{self, ResultsPage};
-use crate::session::{Session, Simulator, paper_key, replace, writable};
+use crate::session::{Session, Simulator, figure, replace, writable};
 
 /// One of a paper's files.
 struct Figure {
@@ -271,7 +271,7 @@ fn record(it: &Reproduced, scale: Scale) -> Result<(), Failure> {
 
 /// A figure's section of the page: what follows its name, and the rest.
 fn section(it: &Reproduced) -> (String, String) {
-    let figure = paper_key(&it.figure.scenario, "figure").map_or_else(String::new, |figure| format!(", Fig. {figure}"));
+    let figure = figure(&it.figure.scenario).map_or_else(String::new, |figure| format!(", {figure}"));
     let mut text = format!("{}\n\n", it.figure.scenario.config.title.as_str());
     if let Some(scale) = &it.figure.scenario.scale {
         let _ = writeln!(text, "Scaled: {}.\n", scale.note);
