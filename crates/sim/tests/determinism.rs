@@ -145,7 +145,7 @@ fn a_law_that_panics_ends_the_run() {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 60, ..ProptestConfig::default() })]
+    #![proptest_config(common::cases(60))]
 
     /// Looking changes nothing: with every port and flow sampled, flows and links do the same.
     #[test]

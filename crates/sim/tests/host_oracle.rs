@@ -40,7 +40,7 @@ fn host() -> impl Strategy<Value = HostConfig> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 200, ..ProptestConfig::default() })]
+    #![proptest_config(common::cases(200))]
 
     #[test]
     fn the_engine_agrees_with_two_events_a_hop(case in case(), host in host(), stop_us in 100..5_000u64) {

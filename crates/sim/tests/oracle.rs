@@ -13,7 +13,7 @@ use sim::{FlowSpec, Start};
 use units::{Bytes, Rate, Span, Time};
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 200, ..ProptestConfig::default() })]
+    #![proptest_config(common::cases(200))]
 
     #[test]
     fn the_engine_agrees_with_two_events_a_hop(case in case(), stop_us in 100..5_000u64) {

@@ -13,7 +13,7 @@ use units::{Bytes, Time};
 const OPEN: Switch = Switch { buffer: Bytes::MAX, reserve: Bytes::ZERO, egress_alpha: None, pfc: None, int: false };
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 120, ..ProptestConfig::default() })]
+    #![proptest_config(common::cases(120))]
 
     /// A switch that shares what has no limit is a switch with queues of its own, to the picosecond.
     #[test]

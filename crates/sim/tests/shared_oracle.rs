@@ -9,7 +9,7 @@ use proptest::prelude::*;
 use units::Time;
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 200, ..ProptestConfig::default() })]
+    #![proptest_config(common::cases(200))]
 
     #[test]
     fn shared_buffers_and_pauses_agree_with_two_events_a_hop(case in sharing_case(), stop_us in 100..3_000u64) {

@@ -15,6 +15,12 @@ use proptest::test_runner::TestCaseError;
 use sim::{FlowId, FlowOutcome, FlowSpec, HostConfig, LinkOutcome, Outcome, SeriesConfig, Setup, Start};
 use units::{Bytes, Rate, Span, Time};
 
+/// So many random cases where `NARROWS_ALL_CASES` is set, as `make test` does, and a quarter of them otherwise.
+pub(crate) fn cases(all: u32) -> ProptestConfig {
+    let cases = if std::env::var_os("NARROWS_ALL_CASES").is_some() { all } else { all / 4 };
+    ProptestConfig { cases, ..ProptestConfig::default() }
+}
+
 /// So long after a flow has come.
 pub(crate) fn answer(received: u32, after: Span) -> Start {
     Start::OnReceipt { received: FlowId(received), begun: None, after }
