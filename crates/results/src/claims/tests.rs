@@ -29,6 +29,30 @@ fn refused(text: &str) -> String {
     holds(&check(text).unwrap(), &Runs::of_results(&results)).unwrap_err().to_string()
 }
 
+/// A job is a class of its own. Where it is the only one, tables and comparisons leave it out: it is `collectives` again.
+#[test]
+fn jobs_can_be_asked_for_by_name() {
+    let mut run = testbed::results();
+    let cell = |p99: f64| {
+        let mut cell = run.summary.flows.all.clone();
+        cell.fct_ns.p99 = Some(p99);
+        cell
+    };
+    let jobs = [("llama", 3e6), ("mixtral", 5e6)].map(|(name, p99)| (name.to_owned(), cell(p99)));
+    let listed =
+        |run: &RunResults| run.summary.classes().filter(|(name, _)| ["llama", "mixtral"].contains(name)).count();
+    for count in [1, 2] {
+        run.summary.jobs = crate::ordered::Ordered(jobs[..count].to_vec());
+        assert_eq!(listed(&run), if count == 1 { 0 } else { 2 });
+        let ask = |text: &str| {
+            let expr = expression(&format!("'{}'.{text}", run.summary.run)).unwrap();
+            value(&expr, &Runs::of_summaries([&run.summary])).map(|value| value.amount)
+        };
+        assert_eq!(ask("llama.fct.p99").unwrap(), 3e6);
+        assert_eq!(ask("mixtral.fct.p99").is_ok(), count == 2);
+    }
+}
+
 #[test]
 fn correlations_can_be_asked_for_where_something_varied() {
     let mut run = testbed::results();
