@@ -199,7 +199,8 @@ fn metrics(summary: &Summary) -> Vec<Metric> {
     for (class, cell) in summary.classes().filter(|(_, cell)| cell.count > 0) {
         let Cell { count, completed, fct_ns, slowdown, goodput_bps } = cell;
         add(format!("{class}.count"), Kind::Count, Better::Neither, Some(*count as f64));
-        add(format!("{class}.completed"), Kind::Count, Better::Higher, Some(*completed as f64));
+        add(format!("{class}.completed"), Kind::Count, Better::Neither, Some(*completed as f64));
+        add(format!("{class}.unfinished"), Kind::Count, Better::Lower, Some((count - completed) as f64));
         for (stat, value) in [("mean", fct_ns.mean), ("p50", fct_ns.p50), ("p99", fct_ns.p99), ("max", fct_ns.max)] {
             add(format!("{class}.fct_ns.{stat}"), Kind::Ns, Better::Lower, value);
         }

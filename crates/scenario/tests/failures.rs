@@ -87,7 +87,10 @@ fn wrong_failures_are_explained() {
 
 #[test]
 fn a_failure_after_the_stop_is_warned_of() {
-    let warned = |at: &str| built(&format!("{SENT}[[failure]]\nports = [\"class:inter\"]\nat = \"{at}\"\n")).warnings;
+    let failing = |at: &str| built(&format!("{SENT}[[failure]]\nports = [\"class:inter\"]\nat = \"{at}\"\n"));
+    let warned = |at: &str| failing(at).warnings;
+    assert_eq!((failing("10ms").report.failing, failing("10ms").report.outages), (0, 0));
+    assert!(failing("9ms").report.failing > 0);
     assert!(warned("10ms").iter().any(|it| it.contains("failure.0 begins at 10.000 ms")), "{:?}", warned("10ms"));
     assert_eq!(warned("9ms"), [""; 0]);
 }
@@ -206,8 +209,9 @@ fn a_job_may_not_be_called_like_other_flows() {
     };
     assert_eq!(built(&job("llama")).collectives.len(), 1);
     for name in ["small", "collectives", "inter"] {
-        refused(&job(name), &[&format!("an allreduce is called `{name}`"), "expected a name that no bin"]);
+        refused(&job(name), &[&format!("an allreduce is called `{name}`"), "none of all, intra, inter,"]);
     }
+    refused(&job(""), &["traffic with an empty name"]);
     refused(
         &job("llama").replace("small =", "intra ="),
         &["results call other flows `intra`", "expected another name"],

@@ -48,7 +48,7 @@ fn jobs_can_be_asked_for_by_name() {
             let expr = expression(&format!("'{}'.{text}", run.summary.run)).unwrap();
             value(&expr, &Runs::of_summaries([&run.summary])).map(|value| value.amount)
         };
-        assert_eq!(ask("llama.fct.p99").unwrap(), 3e6);
+        assert!((ask("llama.fct.p99").unwrap() - 3e6).abs() < 1.0);
         assert_eq!(ask("mixtral.fct.p99").is_ok(), count == 2);
     }
 }

@@ -1,6 +1,6 @@
 //! Completion times, slowdowns and goodput of groups of flows.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use units::{Bytes, Rate, Span, Time};
 
@@ -69,10 +69,11 @@ pub(crate) fn requests(flows: &FlowTable) -> impl Iterator<Item = Task> {
     together(flows, |row| Some((row.request?, Task::from(row))))
 }
 
-/// The collective operations. One lasts from its first flow's start to its last flow's completion; its ideal time is that
-/// of its longest chain of flows, each in its ideal time.
+/// The collective operations. One lasts from when the last of its ranks begins, for till then the wait is the last one's, to
+/// its last flow's completion; its ideal time is that of its longest chain of flows, each in its ideal time.
 pub(crate) fn collectives(flows: &FlowTable) -> impl Iterator<Item = Task> {
-    together(flows, part_of_collective)
+    let begins = begins(flows);
+    together(flows, move |row| part_of_collective(row, &begins))
 }
 
 /// The collective operations of each job, which is a name of traffic.
@@ -81,17 +82,39 @@ pub(crate) fn jobs(flows: &FlowTable) -> impl ExactSizeIterator<Item = (&str, im
         flows.rows.iter().filter(|row| row.collective.is_some()).map(|row| row.traffic).collect();
     let jobs: Vec<(u32, &str)> =
         is_job.into_iter().filter_map(|job| Some((job, flows.traffic.get(job as usize)?.as_str()))).collect();
-    let of_job = |traffic| together(flows, move |row| part_of_collective(row).filter(|_| row.traffic == traffic));
+    let begins = begins(flows);
+    let of_job = move |job| together(flows, |row| part_of_collective(row, &begins).filter(|_| row.traffic == job));
     jobs.into_iter().map(move |(traffic, name)| (name, of_job(traffic)))
 }
 
-fn part_of_collective(row: &FlowRow) -> Option<(u32, Task)> {
-    let flow = Task::from(row);
-    Some((row.collective?, Task { ideal: row.ideal_start + flow.ideal, ..flow }))
+/// When the last rank of each collective operation begins: a rank begins with its first flow.
+fn begins(flows: &FlowTable) -> Vec<Time> {
+    let mut ranks: BTreeMap<(u32, u32), Time> = BTreeMap::new();
+    for row in &flows.rows {
+        if let Some(collective) = row.collective {
+            let begins = ranks.entry((collective, row.src)).or_insert(row.started);
+            *begins = row.started.min(*begins);
+        }
+    }
+    let count = ranks.last_key_value().map_or(0, |((last, _), _)| *last as usize + 1);
+    let mut begins = vec![Time::ZERO; count];
+    for ((collective, _), rank) in ranks {
+        begins[collective as usize] = rank.max(begins[collective as usize]);
+    }
+    begins
 }
 
+fn part_of_collective(row: &FlowRow, begins: &[Time]) -> Option<(u32, Task)> {
+    let collective = row.collective?;
+    let started = begins[collective as usize];
+    Some((collective, Task { started, ideal: row.ideal_start + row.ideal, ..Task::from(row) }))
+}
+
+/// Groups of flows, by number; some numbers have none.
+type Groups = std::iter::Flatten<std::vec::IntoIter<Option<Task>>>;
+
 /// Flows that complete together, by the number of their group.
-fn together(flows: &FlowTable, of: impl Fn(&FlowRow) -> Option<(u32, Task)>) -> impl Iterator<Item = Task> {
+fn together(flows: &FlowTable, of: impl Fn(&FlowRow) -> Option<(u32, Task)>) -> Groups {
     let count = flows.rows.iter().filter_map(&of).map(|(group, _)| group).max().map_or(0, |last| last as usize + 1);
     let mut groups: Vec<Option<Task>> = vec![None; count];
     for (group, flow) in flows.rows.iter().filter_map(of) {
@@ -187,6 +210,27 @@ mod tests {
         assert_eq!((both.count, both.completed, both.goodput_bps), (2, 1, 8_000_000_000));
         let all = cell(&table(vec![done, open, never]), Time::from_us(4), |_| true);
         assert_eq!((all.count, all.completed, all.goodput_bps), (3, 1, 4_000_000_000));
+    }
+
+    /// One rank begins at 10 us, the other has only then ended the iteration before, at 40 us: all are done at 90 us.
+    #[test]
+    fn a_collective_lasts_from_its_last_rank_s_begin() {
+        let flow = |src, started_us, completed_us| FlowRow {
+            src,
+            collective: Some(0),
+            started: Time::from_us(started_us),
+            completed: Time::from_us(completed_us),
+            ..flow_row(0)
+        };
+        let rows = vec![flow(0, 10, 30), flow(0, 60, 90), flow(1, 40, 60), flow(1, 45, 70)];
+        let cell = collective_cell(&table(rows.clone()), Time::from_ms(1));
+        assert_eq!((cell.count, cell.completed, cell.fct_ns.max), (1, 1, Some(50_000.0)));
+        // A rank that never begins leaves it open.
+        let mut rows = rows;
+        (rows[2].started, rows[2].completed) = (Time::NEVER, Time::NEVER);
+        (rows[3].started, rows[3].completed) = (Time::NEVER, Time::NEVER);
+        let cell = collective_cell(&table(rows), Time::from_ms(1));
+        assert_eq!((cell.count, cell.completed, cell.fct_ns.max), (1, 0, None));
     }
 
     #[test]

@@ -139,7 +139,8 @@ impl Run {
                     .into(),
             );
         }
-        let mut report = Report::new(&network, &survey, &flows, (arrivals, requested), lines);
+        let mut report =
+            Report::new(&network, &survey, &flows, (arrivals, requested), lines, Time::ZERO + *config.stop);
         let intra_rtt = [report.intra_rtt.map(|range| range.max), report.inter_rtt.map(|range| range.min)];
         let intra_rtt = intra_rtt.into_iter().flatten().next().unwrap_or(Span::ZERO);
         let setup = Setup {

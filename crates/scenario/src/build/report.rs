@@ -1,8 +1,8 @@
 //! What there is to say about a run before it runs.
 
-use fabric::{LinkClass, Network};
+use fabric::{LinkClass, LinkId, Network, Outages};
 use sim::{Coding, FlowSpec, Module, ModuleSpec, OnRampConfig, PathChoice, Setup};
-use units::{Bytes, Rate, Span};
+use units::{Bytes, Rate, Span, Time};
 
 use super::survey::{RttRange, Survey};
 use super::switches::SwitchLine;
@@ -100,7 +100,9 @@ impl Report {
         flows: &[FlowSpec],
         (arrivals, requested): (Vec<Arrivals>, Vec<Requested>),
         shared: Vec<SwitchLine>,
+        stop: Time,
     ) -> Self {
+        let outages = |(_, it): (LinkId, &Outages)| it.spans().filter(|(from, _)| *from < stop).count();
         let mut loads = Vec::new();
         for class in LinkClass::ALL {
             let links = network.links().iter().filter(|link| link.class == class).count();
@@ -132,8 +134,8 @@ impl Report {
             shared,
             on_ramp: None,
             modules: Vec::new(),
-            failing: network.failing().count(),
-            outages: network.failing().map(|(_, outages)| outages.spans().count()).sum(),
+            failing: network.failing().filter(|it| outages(*it) > 0).count(),
+            outages: network.failing().map(outages).sum(),
             path: PathChoice::PerFlow,
             data_waits: None,
             coding: None,

@@ -12,7 +12,7 @@ use crate::quantity::Share;
 table! {
     /// `[[failure]]`: links that are down for some time. What is on its way over such a link or is sent over it is lost; ports and routes know nothing of it, but for `reroute`.
     Failure {
-        /// Which links, in one direction: named as in results, such as `dc0.border0>dc1.border0#3`, or by class: `class:inter`.
+        /// Which links, in one direction: named as in results, such as `dc0.border>dc1.border#3`, or by class: `class:inter`.
         ports: At<Vec<At<String>>>;
         /// Only so many of them, drawn by the seed.
         count: Option<At<NonZeroU32>> = None;

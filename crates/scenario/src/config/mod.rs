@@ -160,8 +160,12 @@ impl Config {
                     entry.origin,
                     format!("an allreduce is called `{name}`, and so are other flows in results"),
                 );
-                return Err(fault.label("expected a name that no bin of [sizes] and no class has"));
+                let help = format!("no bin of [sizes] may have its name, and it is none of {}", CLASSES.join(", "));
+                return Err(fault.label("expected another name").help(help));
             }
+        }
+        if let Some(entry) = self.traffic.iter().find(|entry| entry.name().is_empty()) {
+            return Err(Fault::new(entry.origin, "traffic with an empty name").label("expected a name, or none"));
         }
         self.failure.iter().try_for_each(|failure| failure.check())?;
         self.topology.check()?;

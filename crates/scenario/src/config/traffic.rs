@@ -326,7 +326,7 @@ words! {
 }
 
 table! {
-    /// `kind = "allreduce"`: a training job. In each iteration the ranks of a group sum up what each of them has: they reduce and scatter it, then gather all of it. A rank takes its steps in turn: it begins one when the step before has come from its neighbour and has begun here too, and an iteration when it has computed for a while after that; an iteration of a group, from its first flow's start to its last one's end, is one collective in results.
+    /// `kind = "allreduce"`: a training job. In each iteration the ranks of a group sum up what each of them has: they reduce and scatter it, then gather all of it. A rank takes its steps in turn: it begins one when the step before has come from its neighbour and has begun here too, and an iteration when it has computed for a while after that; an iteration of a group, from when its last rank begins to its last flow's end, is one collective in results.
     Allreduce {
         /// Its name in results.
         name: Option<String> = None;
@@ -336,7 +336,7 @@ table! {
         on_ramp: bool = true;
         /// The groups: the ranks of each, in order. Either this or `count`.
         groups: Option<At<Vec<At<Vec<At<HostRef>>>>>> = None;
-        /// So many groups, of which each has as many ranks from each of two datacenters: spread over edge switches and pods.
+        /// So many groups, of which each has as many ranks from each of the first two datacenters: spread over edge switches and pods.
         count: Option<At<NonZeroU32>> = None;
         /// Ranks of a group from each datacenter, with `count`.
         ranks: At<NonZeroU32> = At::default_of(NonZeroU32::MIN);
