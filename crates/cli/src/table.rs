@@ -7,6 +7,8 @@ use comfy_table::{Cell, CellAlignment, ContentArrangement, Table, presets};
 use results::RunResults;
 use results::summary;
 
+/// The last column of what all allreduces have together.
+const OVER_IDEAL: &str = "over ideal";
 /// Columns of text without a terminal's width to go by.
 const PROSE: u16 = 110;
 
@@ -39,13 +41,18 @@ pub(crate) fn headline(runs: &[RunResults]) -> String {
     let mut table = fitted();
     let columns = columns(runs);
     let jobs = jobs(runs);
-    let titles = columns.iter().map(|(title, _)| (*title).to_owned());
-    let titles = titles.chain(jobs.iter().map(|job| format!("job {job} mean")));
+    // Jobs stand behind what all of them have.
+    let place = columns.iter().position(|(title, _)| *title == OVER_IDEAL).map_or(columns.len(), |place| place + 1);
+    let (columns, rest) = columns.split_at(place);
+    let titles = |columns: &[Column]| columns.iter().map(|(title, _)| (*title).to_owned()).collect::<Vec<_>>();
+    let of_jobs = jobs.iter().map(|job| format!("job {job} mean"));
+    let titles = titles(columns).into_iter().chain(of_jobs).chain(titles(rest));
     table.set_header(std::iter::once("run".to_owned()).chain(titles).map(Cell::new));
     for run in runs {
         let name = if run.summary.run == run.manifest.label { run.summary.run.clone() } else { name(run) };
         let of_job = |job: &&str| run.summary.jobs.get(job).map_or("-".into(), |cell| fct(cell, "mean"));
         let cells = columns.iter().map(|(_, cell)| cell(run)).chain(jobs.iter().map(of_job));
+        let cells = cells.chain(rest.iter().map(|(_, cell)| cell(run)));
         let cells = cells.map(|cell| Cell::new(cell).set_alignment(CellAlignment::Right));
         table.add_row(std::iter::once(Cell::new(name)).chain(cells));
     }
@@ -109,7 +116,7 @@ fn columns(runs: &[RunResults]) -> Vec<Column> {
         &[
             ("allreduce mean", |run| fct(&run.summary.collectives, "mean")),
             ("allreduce p99", |run| fct(&run.summary.collectives, "p99")),
-            ("over ideal", |run| ratio(run.summary.collectives.slowdown.mean)),
+            (OVER_IDEAL, |run| ratio(run.summary.collectives.slowdown.mean)),
         ],
     );
     add(

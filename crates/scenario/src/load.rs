@@ -121,9 +121,10 @@ fn apply_scale(root: &mut Node, name: Option<&str>, sources: &mut Sources) -> Re
         let source = sources.add("--scale", name);
         let names = scales.entries().unwrap_or_default().iter().map(|entry| entry.key.as_str());
         let names = names.chain(is_experiment(root).then_some(PAPER));
-        return Err(Fault::new(Origin::new(source, 0..name.len()), format!("the scenario has no scale `{name}`"))
-            .label("unknown scale")
-            .suggest(name, names));
+        let fault = Fault::new(Origin::new(source, 0..name.len()), format!("the scenario has no scale `{name}`"));
+        let has_none = !is_experiment(root) && scales.entries().unwrap_or_default().is_empty();
+        let fault = if has_none { fault.help("it has none: see `[scale.NAME]` in the reference") } else { fault };
+        return Err(fault.label("unknown scale").suggest(name, names));
     };
     let scale = crate::config::Scale::decode(node)?;
     for (key, value) in &scale.set.0 {
