@@ -5,6 +5,7 @@
 use kernel::host::{Flow, Report};
 use kernel::trial::{Call, Trial, call_natively};
 use kernel::{Row, Settings};
+use laws::catalog::check_pairs;
 use laws::{Ack, Configured, Cookie, Loss, LossCause};
 use units::{Bytes, Rate, Span, Time, mix64};
 
@@ -124,7 +125,7 @@ fn law_loss(chance: &mut Chance, now: &mut Time) -> Loss {
     }
 }
 
-/// Settings with some parameters somewhere in their ranges.
+/// Settings with some parameters at an end of their ranges; those that would be over what bounds them are left out.
 fn settings(row: &Row, chance: &mut Chance) -> Settings {
     let mut params = Vec::new();
     for param in row.kind.info().params {
@@ -132,6 +133,11 @@ fn settings(row: &Row, chance: &mut Chance) -> Settings {
             let value = if chance.one_in(2) { param.lowest } else { param.highest };
             params.push((param.name.to_owned(), value));
         }
+    }
+    if check_pairs(row.kind, params.iter().map(|(name, value)| (name.as_str(), *value))).is_err() {
+        params.retain(|(name, _)| {
+            !row.kind.info().pairs.iter().any(|(low, high)| [*low, *high].contains(&name.as_str()))
+        });
     }
     Settings {
         line_rate: Rate::from_mbps(1 + chance.up_to(100_000, 20)),
