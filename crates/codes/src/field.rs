@@ -10,6 +10,7 @@ const POWERS: [u8; 510] = powers();
 const LOGARITHMS: [u8; 256] = logarithms();
 
 /// For each c the 8 x 8 bit matrix of x -> c x, as `GF2P8AFFINEQB` takes it: byte 7 - i gives bit i.
+#[cfg(any(target_arch = "x86_64", test))]
 pub(crate) static AFFINE: [u64; 256] = affine();
 /// For each c the products of 0 to 15, then those of 0, 16, ... 240.
 pub(crate) static NIBBLES: [[u8; 32]; 256] = nibbles();
@@ -61,6 +62,7 @@ const fn logarithms() -> [u8; 256] {
     table
 }
 
+#[cfg(any(target_arch = "x86_64", test))]
 const fn affine() -> [u64; 256] {
     let mut table = [0; 256];
     let mut c = 0;

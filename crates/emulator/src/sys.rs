@@ -77,7 +77,7 @@ impl Waited {
 /// An interrupting signal ends the wait early and is no error.
 pub(crate) fn wait(descriptors: &mut [Waited], timeout: Option<Duration>) -> io::Result<()> {
     let timeout = timeout.map(|timeout| libc::timespec {
-        tv_sec: timeout.as_secs().min(1 << 30) as libc::time_t,
+        tv_sec: (timeout.as_secs().min(1 << 30) as i32).into(),
         tv_nsec: libc::c_long::from(timeout.subsec_nanos() as i32),
     });
     let timeout = timeout.as_ref().map_or(std::ptr::null(), std::ptr::from_ref);
@@ -99,7 +99,9 @@ pub(crate) fn wait(descriptors: &mut [Waited], timeout: Option<Duration>) -> io:
 
 /// Asks for real-time scheduling (`SCHED_FIFO`) of the calling thread.
 pub(crate) fn schedule_real_time(priority: i32) -> io::Result<()> {
-    let parameters = libc::sched_param { sched_priority: priority };
+    // SAFETY: a sched_param is numbers only, which may all be 0. Some C libraries have more of them than the priority.
+    let mut parameters: libc::sched_param = unsafe { std::mem::zeroed() };
+    parameters.sched_priority = priority;
     // SAFETY: 0 is the calling thread, and `parameters` is a valid sched_param.
     checked(unsafe { libc::sched_setscheduler(0, libc::SCHED_FIFO, &raw const parameters) }).map(drop)
 }
