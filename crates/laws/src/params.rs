@@ -77,9 +77,7 @@ impl Value {
             Self::Switch(_) => Quantity::Switch,
         }
     }
-}
 
-impl Value {
     /// Whether this value is larger than another of its kind; values of two kinds, and switches, are not in order.
     pub fn is_over(self, other: Self) -> bool {
         match (self, other) {

@@ -1,7 +1,7 @@
 //! Every law with its parameters: what scenario files, validation and documentation are made from.
 
-use core::error::Error;
-use core::fmt;
+mod entries;
+mod settings;
 
 use crate::{
     Bbr, Copa, Cubic, Dcqcn, Dctcp, DctcpRate, ExpressPass, Fixed, FlashPass, Gemini, Hpcc, Law, LineRate, MpRdma,
@@ -12,6 +12,7 @@ use crate::{
     newreno, timely, unocc, vegas,
 };
 
+pub use self::settings::{SettingError, check, check_pairs};
 pub use crate::params::{MOST as MOST_PARAMS, ParamInfo, Parameters, Quantity, Value};
 
 /// A law by name.
@@ -124,23 +125,23 @@ impl Kind {
     /// What there is to say about it.
     pub const fn info(self) -> &'static LawInfo {
         match self {
-            Self::UnoCc => &UNOCC,
-            Self::Gemini => &GEMINI,
-            Self::Dctcp => &DCTCP,
-            Self::MpRdma => &MPRDMA,
-            Self::Bbr => &BBR,
-            Self::Cubic => &CUBIC,
-            Self::NewReno => &NEWRENO,
-            Self::Vegas => &VEGAS,
-            Self::Copa => &COPA,
-            Self::Fixed => &FIXED,
-            Self::Dcqcn => &DCQCN,
-            Self::Timely => &TIMELY,
-            Self::Hpcc => &HPCC,
-            Self::DctcpRate => &DCTCP_RATE,
-            Self::LineRate => &LINE_RATE,
-            Self::ExpressPass => &EXPRESSPASS,
-            Self::FlashPass => &FLASHPASS,
+            Self::UnoCc => &entries::UNOCC,
+            Self::Gemini => &entries::GEMINI,
+            Self::Dctcp => &entries::DCTCP,
+            Self::MpRdma => &entries::MPRDMA,
+            Self::Bbr => &entries::BBR,
+            Self::Cubic => &entries::CUBIC,
+            Self::NewReno => &entries::NEWRENO,
+            Self::Vegas => &entries::VEGAS,
+            Self::Copa => &entries::COPA,
+            Self::Fixed => &entries::FIXED,
+            Self::Dcqcn => &entries::DCQCN,
+            Self::Timely => &entries::TIMELY,
+            Self::Hpcc => &entries::HPCC,
+            Self::DctcpRate => &entries::DCTCP_RATE,
+            Self::LineRate => &entries::LINE_RATE,
+            Self::ExpressPass => &entries::EXPRESSPASS,
+            Self::FlashPass => &entries::FLASHPASS,
         }
     }
 }
@@ -151,298 +152,6 @@ impl LawInfo {
         self.params.iter().find(|param| param.name == name)
     }
 }
-
-const UNOCC: LawInfo = LawInfo {
-    name: "unocc",
-    title: "UnoCC",
-    summary: "AIMD on marks at the granularity of the intra-datacenter RTT for all flows, with Quick Adapt",
-    source: "Uno (SC 2025), §4.1, Algorithm 1",
-    signals: "ECN, delay, acknowledged bytes",
-    marks: Marks::Heard,
-    notified: false,
-    reads_reports: false,
-    params: unocc::Params::TABLE,
-    pairs: &[],
-};
-
-const GEMINI: LawInfo = LawInfo {
-    name: "gemini",
-    title: "GEMINI",
-    summary: "AIMD on marks inside a datacenter and on delay between them, both scaled with the BDP",
-    source: "Zeng et al. (ICNP 2019; journal version), §III, Algorithm 1",
-    signals: "ECN, delay, loss",
-    marks: Marks::Heard,
-    notified: false,
-    reads_reports: false,
-    params: gemini::Params::TABLE,
-    pairs: &[("h_min", "h_max")],
-};
-
-const DCTCP: LawInfo = LawInfo {
-    name: "dctcp",
-    title: "DCTCP",
-    summary: "cuts the window in proportion to the fraction of marked bytes",
-    source: "Alizadeh et al. (SIGCOMM 2010), §3; RFC 8257",
-    signals: "ECN, loss",
-    marks: Marks::Heard,
-    notified: false,
-    reads_reports: false,
-    params: dctcp::Params::TABLE,
-    pairs: &[],
-};
-
-const MPRDMA: LawInfo = LawInfo {
-    name: "mprdma",
-    title: "MPRDMA",
-    summary: "one packet more a round trip, half a packet less a marked packet",
-    source: "Lu et al. (NSDI 2018), congestion control and multi-path ACK-clocking",
-    signals: "ECN, loss",
-    marks: Marks::Heard,
-    notified: false,
-    reads_reports: false,
-    params: mprdma::Params::TABLE,
-    pairs: &[],
-};
-
-const BBR: LawInfo = LawInfo {
-    name: "bbr",
-    title: "BBR",
-    summary: "paces at the measured bandwidth and keeps about two measured BDPs in flight (version 1)",
-    source: "Cardwell et al. (ACM Queue 2016); draft-cardwell-iccrg-bbr-congestion-control-00",
-    signals: "delivery rate, delay, timeout",
-    marks: Marks::Deaf,
-    notified: false,
-    reads_reports: false,
-    params: bbr::Params::TABLE,
-    pairs: &[],
-};
-
-const CUBIC: LawInfo = LawInfo {
-    name: "cubic",
-    title: "Cubic",
-    summary: "grows as a cubic function of the time since the last cut",
-    source: "RFC 9438, §4; RFC 8511 for marks",
-    signals: "loss, ECN if switched on",
-    marks: Marks::If("ecn"),
-    notified: false,
-    reads_reports: false,
-    params: cubic::Params::TABLE,
-    pairs: &[],
-};
-
-const NEWRENO: LawInfo = LawInfo {
-    name: "newreno",
-    title: "NewReno",
-    summary: "one packet more a round trip, half the window at a loss",
-    source: "RFC 5681, §3; RFC 6582; RFC 8511 for marks",
-    signals: "loss, ECN if switched on",
-    marks: Marks::If("ecn"),
-    notified: false,
-    reads_reports: false,
-    params: newreno::Params::TABLE,
-    pairs: &[],
-};
-
-const VEGAS: LawInfo = LawInfo {
-    name: "vegas",
-    title: "Vegas",
-    summary: "keeps a few packets of its own in the queue, by the smallest RTT of each round trip",
-    source: "Brakmo et al. (SIGCOMM 1994), §3; the form of Linux's tcp_vegas",
-    signals: "delay, loss",
-    marks: Marks::Deaf,
-    notified: false,
-    reads_reports: false,
-    params: vegas::Params::TABLE,
-    pairs: &[("alpha", "beta")],
-};
-
-const COPA: LawInfo = LawInfo {
-    name: "copa",
-    title: "Copa",
-    summary: "aims at a rate of one over delta times the queueing delay",
-    source: "Arun and Balakrishnan (NSDI 2018), §2",
-    signals: "delay, timeout; loss where it competes",
-    marks: Marks::Deaf,
-    notified: false,
-    reads_reports: false,
-    params: copa::Params::TABLE,
-    pairs: &[],
-};
-
-const DCQCN: LawInfo = LawInfo {
-    name: "dcqcn",
-    title: "DCQCN",
-    summary: "cuts the rate at each notification of marks, then recovers by timer and byte counter",
-    source: "Zhu et al. (SIGCOMM 2015), §3; variants of HPCC's simulator",
-    signals: "congestion notifications, direct ones too; ECN in acknowledgements if switched on",
-    marks: Marks::If("cnp_from_acks"),
-    notified: true,
-    reads_reports: false,
-    params: dcqcn::Params::TABLE,
-    pairs: &[],
-};
-
-const TIMELY: LawInfo = LawInfo {
-    name: "timely",
-    title: "TIMELY",
-    summary: "moves the rate against the gradient of the RTT",
-    source: "Mittal et al. (SIGCOMM 2015), §4, Algorithm 1; variants of HPCC's simulator",
-    signals: "delay",
-    marks: Marks::Deaf,
-    notified: false,
-    reads_reports: false,
-    params: timely::Params::TABLE,
-    pairs: &[("t_low", "t_high")],
-};
-
-const HPCC: LawInfo = LawInfo {
-    name: "hpcc",
-    title: "HPCC",
-    summary: "keeps what is in flight on every link under its bandwidth-delay product; HPCC* with a loop near the source",
-    source: "Li et al. (SIGCOMM 2019), §3, Algorithm 1; LSCC, §III-D",
-    signals: "in-band telemetry, direct telemetry if switched on",
-    marks: Marks::Deaf,
-    notified: false,
-    reads_reports: true,
-    params: hpcc::Params::TABLE,
-    pairs: &[],
-};
-
-const DCTCP_RATE: LawInfo = LawInfo {
-    name: "dctcp-rate",
-    title: "DCTCP as a rate",
-    summary: "cuts a rate in proportion to the fraction of marked packets, from line rate on",
-    source: "HPCC's simulator; equations of Alizadeh et al. (SIGCOMM 2010), §3",
-    signals: "ECN",
-    marks: Marks::Heard,
-    notified: false,
-    reads_reports: false,
-    params: dctcp_rate::Params::TABLE,
-    pairs: &[],
-};
-
-const LINE_RATE: LawInfo = LawInfo {
-    name: "line-rate",
-    title: "Line rate",
-    summary: "sends at line rate whatever happens: only flow control holds it back",
-    source: "none",
-    signals: "none",
-    marks: Marks::Deaf,
-    notified: false,
-    reads_reports: false,
-    params: line_rate::Params::TABLE,
-    pairs: &[],
-};
-
-const EXPRESSPASS: LawInfo = LawInfo {
-    name: "expresspass",
-    title: "ExpressPass",
-    summary: "receivers send credits at a rate that follows their loss, senders a packet for each",
-    source: "Cho et al. (SIGCOMM 2017), §3; kaist-ina/ns2-xpass",
-    signals: "loss of credits",
-    marks: Marks::Deaf,
-    notified: false,
-    reads_reports: false,
-    params: expresspass::Params::TABLE,
-    pairs: &[("w_min", "w_max")],
-};
-
-const FLASHPASS: LawInfo = LawInfo {
-    name: "flashpass",
-    title: "FlashPass",
-    summary: "senders rehearse data by emulation packets, and send it a constant time after them",
-    source: "Zeng et al. (ICNP 2021), §III, Algorithm 1",
-    signals: "loss of emulation packets",
-    marks: Marks::Deaf,
-    notified: false,
-    reads_reports: false,
-    params: flashpass::Params::TABLE,
-    pairs: &[("min_target_loss", "max_target_loss")],
-};
-
-const FIXED: LawInfo = LawInfo {
-    name: "fixed",
-    title: "Fixed window",
-    summary: "a constant window, whatever happens: a baseline and an aid to tests",
-    source: "none",
-    signals: "none",
-    marks: Marks::Deaf,
-    notified: false,
-    reads_reports: false,
-    params: fixed::Params::TABLE,
-    pairs: &[],
-};
-
-/// A setting that a law cannot take.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum SettingError<'a> {
-    /// The law has no parameter of that name.
-    UnknownParam {
-        /// The law.
-        law: &'static LawInfo,
-        /// The name given.
-        name: &'a str,
-    },
-    /// The parameter is of another kind.
-    WrongQuantity {
-        /// The law.
-        law: &'static LawInfo,
-        /// The parameter.
-        param: &'static ParamInfo,
-        /// What was given.
-        got: Value,
-    },
-    /// The value is outside the parameter's range.
-    OutOfRange {
-        /// The law.
-        law: &'static LawInfo,
-        /// The parameter.
-        param: &'static ParamInfo,
-        /// What was given.
-        got: Value,
-    },
-    /// A parameter that is over the one that bounds it.
-    OutOfOrder {
-        /// The law.
-        law: &'static LawInfo,
-        /// The parameter that should be the smaller, and what it is.
-        low: (&'static ParamInfo, Value),
-        /// The parameter that should be the larger, and what it is.
-        high: (&'static ParamInfo, Value),
-    },
-}
-
-impl fmt::Display for SettingError<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::UnknownParam { law, name } => {
-                write!(f, "{} has no parameter `{name}`; it has", law.title)?;
-                for (index, param) in law.params.iter().enumerate() {
-                    write!(f, "{} `{}`", if index == 0 { "" } else { "," }, param.name)?;
-                }
-                Ok(())
-            }
-            Self::WrongQuantity { law, param, got } => write!(
-                f,
-                "{}'s `{}` is {}, but was given {} ({got})",
-                law.title,
-                param.name,
-                param.quantity,
-                got.quantity()
-            ),
-            Self::OutOfRange { law, param, got } => {
-                write!(f, "{}'s `{}` is {got}; it must be {} to {}", law.title, param.name, param.lowest, param.highest)
-            }
-            Self::OutOfOrder { law, low, high } => write!(
-                f,
-                "{}'s `{}` is {}; it must not be over `{}`, which is {}",
-                law.title, low.0.name, low.1, high.0.name, high.1
-            ),
-        }
-    }
-}
-
-impl Error for SettingError<'_> {}
 
 /// Makes the law `kind` for a flow on `path`, with defaults for all that `settings` do not name. Of two settings of
 /// one name the later holds.
@@ -514,45 +223,6 @@ pub fn words<'a>(kind: Kind, path: &Path, settings: impl Iterator<Item = (&'a st
     }
 }
 
-/// Whether a law would take a setting: what [`build`] asks, for those who check files before they run.
-///
-/// # Errors
-/// As [`build`].
-pub fn check<'a>(law: &'static LawInfo, name: &'a str, value: Value) -> Result<(), SettingError<'a>> {
-    let Some(param) = law.param(name) else {
-        return Err(SettingError::UnknownParam { law, name });
-    };
-    if value.quantity() != param.quantity {
-        return Err(SettingError::WrongQuantity { law, param, got: value });
-    }
-    if !param.allows(value) {
-        return Err(SettingError::OutOfRange { law, param, got: value });
-    }
-    Ok(())
-}
-
-/// Whether a law's settings, which [`check`] has passed, fit together ([`LawInfo::pairs`]), with defaults for those
-/// that are not given. [`build`] does not ask: this is for those who check files.
-///
-/// # Errors
-/// If the first parameter of a pair is over the second.
-pub fn check_pairs<'a>(kind: Kind, settings: impl Iterator<Item = (&'a str, Value)>) -> Result<(), SettingError<'a>> {
-    let law = kind.info();
-    let words = words(kind, &Path::NONE, settings);
-    let given = |name: &str| {
-        let place = law.params.iter().position(|param| param.name == name)?;
-        Some((&law.params[place], law.params[place].lowest.of_word(words[place])))
-    };
-    for (low, high) in law.pairs {
-        if let (Some(low), Some(high)) = (given(low), given(high))
-            && low.1.is_over(high.1)
-        {
-            return Err(SettingError::OutOfOrder { law, low, high });
-        }
-    }
-    Ok(())
-}
-
 #[cfg(test)]
 mod tests {
     extern crate std;
@@ -611,23 +281,23 @@ mod tests {
 
     fn page(kind: Kind) -> &'static str {
         match kind {
-            Kind::UnoCc => include_str!("../../../docs/src/laws/unocc.md"),
-            Kind::Gemini => include_str!("../../../docs/src/laws/gemini.md"),
-            Kind::Dctcp => include_str!("../../../docs/src/laws/dctcp.md"),
-            Kind::MpRdma => include_str!("../../../docs/src/laws/mprdma.md"),
-            Kind::Bbr => include_str!("../../../docs/src/laws/bbr.md"),
-            Kind::Cubic => include_str!("../../../docs/src/laws/cubic.md"),
-            Kind::NewReno => include_str!("../../../docs/src/laws/newreno.md"),
-            Kind::Vegas => include_str!("../../../docs/src/laws/vegas.md"),
-            Kind::Copa => include_str!("../../../docs/src/laws/copa.md"),
-            Kind::Fixed => include_str!("../../../docs/src/laws/fixed.md"),
-            Kind::Dcqcn => include_str!("../../../docs/src/laws/dcqcn.md"),
-            Kind::Timely => include_str!("../../../docs/src/laws/timely.md"),
-            Kind::Hpcc => include_str!("../../../docs/src/laws/hpcc.md"),
-            Kind::DctcpRate => include_str!("../../../docs/src/laws/dctcp-rate.md"),
-            Kind::LineRate => include_str!("../../../docs/src/laws/line-rate.md"),
-            Kind::ExpressPass => include_str!("../../../docs/src/laws/expresspass.md"),
-            Kind::FlashPass => include_str!("../../../docs/src/laws/flashpass.md"),
+            Kind::UnoCc => include_str!("../../../../docs/src/laws/unocc.md"),
+            Kind::Gemini => include_str!("../../../../docs/src/laws/gemini.md"),
+            Kind::Dctcp => include_str!("../../../../docs/src/laws/dctcp.md"),
+            Kind::MpRdma => include_str!("../../../../docs/src/laws/mprdma.md"),
+            Kind::Bbr => include_str!("../../../../docs/src/laws/bbr.md"),
+            Kind::Cubic => include_str!("../../../../docs/src/laws/cubic.md"),
+            Kind::NewReno => include_str!("../../../../docs/src/laws/newreno.md"),
+            Kind::Vegas => include_str!("../../../../docs/src/laws/vegas.md"),
+            Kind::Copa => include_str!("../../../../docs/src/laws/copa.md"),
+            Kind::Fixed => include_str!("../../../../docs/src/laws/fixed.md"),
+            Kind::Dcqcn => include_str!("../../../../docs/src/laws/dcqcn.md"),
+            Kind::Timely => include_str!("../../../../docs/src/laws/timely.md"),
+            Kind::Hpcc => include_str!("../../../../docs/src/laws/hpcc.md"),
+            Kind::DctcpRate => include_str!("../../../../docs/src/laws/dctcp-rate.md"),
+            Kind::LineRate => include_str!("../../../../docs/src/laws/line-rate.md"),
+            Kind::ExpressPass => include_str!("../../../../docs/src/laws/expresspass.md"),
+            Kind::FlashPass => include_str!("../../../../docs/src/laws/flashpass.md"),
         }
     }
 
@@ -666,41 +336,6 @@ mod tests {
                 assert!(page(kind).contains(&row), "{}.md needs this row:\n{row}", kind.info().name);
             }
         }
-    }
-
-    #[test]
-    fn bad_settings_are_refused_with_what_would_be_good() {
-        let error = build(Kind::Fixed, &PATH, &[("windw", Value::Count(3))]).unwrap_err();
-        assert_eq!(error.to_string(), "Fixed window has no parameter `windw`; it has `window`, `paced`");
-        let error = build(Kind::UnoCc, &PATH, &[("beta", Value::Switch(true))]).unwrap_err();
-        assert_eq!(error.to_string(), "UnoCC's `beta` is a number, but was given true or false (true)");
-        let two = Value::Fraction(Frac::from_bits(2 << 32));
-        let error = build(Kind::UnoCc, &PATH, &[("alpha", Value::Fraction(Frac::HALF)), ("beta", two)]).unwrap_err();
-        assert_eq!(error.to_string(), "UnoCC's `beta` is 2; it must be 0 to 1");
-    }
-
-    #[test]
-    fn settings_that_do_not_fit_together_are_refused() {
-        for kind in Kind::ALL {
-            assert_eq!(check_pairs(kind, [].into_iter()), Ok(()));
-            let info = kind.info();
-            let defaults = [&PATH, &LONG_PATH].map(|path| words(kind, path, [].into_iter()));
-            for (low, high) in info.pairs {
-                let [low, high] = [low, high].map(|name| {
-                    let place = info.params.iter().position(|param| param.name == *name).unwrap();
-                    assert_eq!(defaults[0][place], defaults[1][place], "{name} depends on the path");
-                    &info.params[place]
-                });
-                let apart = [(low.name, low.highest), (high.name, high.lowest)];
-                let error = check_pairs(kind, apart.into_iter()).unwrap_err();
-                assert!(matches!(error, SettingError::OutOfOrder { low: (found, _), .. } if found == low));
-                assert_eq!(check_pairs(kind, [(low.name, low.lowest)].into_iter()), Ok(()));
-                let alike = [(low.name, low.highest), (high.name, low.highest)];
-                assert_eq!(check_pairs(kind, alike.into_iter()), Ok(()));
-            }
-        }
-        let error = check_pairs(Kind::Vegas, [("alpha", Value::Count(5))].into_iter()).unwrap_err();
-        assert_eq!(error.to_string(), "Vegas's `alpha` is 5; it must not be over `beta`, which is 4");
     }
 
     /// Every parameter of every law at both ends of its range, as words over another path's defaults.

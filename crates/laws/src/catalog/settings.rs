@@ -1,0 +1,164 @@
+//! Whether a law would take its settings.
+
+use core::error::Error;
+use core::fmt;
+
+use super::{Kind, LawInfo, words};
+use crate::Path;
+use crate::params::{ParamInfo, Value};
+
+/// A setting that a law cannot take.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum SettingError<'a> {
+    /// The law has no parameter of that name.
+    UnknownParam {
+        /// The law.
+        law: &'static LawInfo,
+        /// The name given.
+        name: &'a str,
+    },
+    /// The parameter is of another kind.
+    WrongQuantity {
+        /// The law.
+        law: &'static LawInfo,
+        /// The parameter.
+        param: &'static ParamInfo,
+        /// What was given.
+        got: Value,
+    },
+    /// The value is outside the parameter's range.
+    OutOfRange {
+        /// The law.
+        law: &'static LawInfo,
+        /// The parameter.
+        param: &'static ParamInfo,
+        /// What was given.
+        got: Value,
+    },
+    /// A parameter that is over the one that bounds it.
+    OutOfOrder {
+        /// The law.
+        law: &'static LawInfo,
+        /// The parameter that should be the smaller, and what it is.
+        low: (&'static ParamInfo, Value),
+        /// The parameter that should be the larger, and what it is.
+        high: (&'static ParamInfo, Value),
+    },
+}
+
+impl fmt::Display for SettingError<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::UnknownParam { law, name } => {
+                write!(f, "{} has no parameter `{name}`; it has", law.title)?;
+                for (index, param) in law.params.iter().enumerate() {
+                    write!(f, "{} `{}`", if index == 0 { "" } else { "," }, param.name)?;
+                }
+                Ok(())
+            }
+            Self::WrongQuantity { law, param, got } => write!(
+                f,
+                "{}'s `{}` is {}, but was given {} ({got})",
+                law.title,
+                param.name,
+                param.quantity,
+                got.quantity()
+            ),
+            Self::OutOfRange { law, param, got } => {
+                write!(f, "{}'s `{}` is {got}; it must be {} to {}", law.title, param.name, param.lowest, param.highest)
+            }
+            Self::OutOfOrder { law, low, high } => write!(
+                f,
+                "{}'s `{}` is {}; it must not be over `{}`, which is {}",
+                law.title, low.0.name, low.1, high.0.name, high.1
+            ),
+        }
+    }
+}
+
+impl Error for SettingError<'_> {}
+
+/// Whether a law would take a setting: what [`build`] asks, for those who check files before they run.
+///
+/// # Errors
+/// As [`build`].
+pub fn check<'a>(law: &'static LawInfo, name: &'a str, value: Value) -> Result<(), SettingError<'a>> {
+    let Some(param) = law.param(name) else {
+        return Err(SettingError::UnknownParam { law, name });
+    };
+    if value.quantity() != param.quantity {
+        return Err(SettingError::WrongQuantity { law, param, got: value });
+    }
+    if !param.allows(value) {
+        return Err(SettingError::OutOfRange { law, param, got: value });
+    }
+    Ok(())
+}
+
+/// Whether a law's settings, which [`check`] has passed, fit together ([`LawInfo::pairs`]), with defaults for those
+/// that are not given. [`build`] does not ask: this is for those who check files.
+///
+/// # Errors
+/// If the first parameter of a pair is over the second.
+pub fn check_pairs<'a>(kind: Kind, settings: impl Iterator<Item = (&'a str, Value)>) -> Result<(), SettingError<'a>> {
+    let law = kind.info();
+    let words = words(kind, &Path::NONE, settings);
+    let given = |name: &str| {
+        let place = law.params.iter().position(|param| param.name == name)?;
+        Some((&law.params[place], law.params[place].lowest.of_word(words[place])))
+    };
+    for (low, high) in law.pairs {
+        if let (Some(low), Some(high)) = (given(low), given(high))
+            && low.1.is_over(high.1)
+        {
+            return Err(SettingError::OutOfOrder { law, low, high });
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    extern crate std;
+
+    use super::*;
+    use crate::catalog::build;
+    use crate::testbed::{LONG_PATH, PATH};
+    use std::string::ToString;
+    use units::Frac;
+
+    #[test]
+    fn bad_settings_are_refused_with_what_would_be_good() {
+        let error = build(Kind::Fixed, &PATH, &[("windw", Value::Count(3))]).unwrap_err();
+        assert_eq!(error.to_string(), "Fixed window has no parameter `windw`; it has `window`, `paced`");
+        let error = build(Kind::UnoCc, &PATH, &[("beta", Value::Switch(true))]).unwrap_err();
+        assert_eq!(error.to_string(), "UnoCC's `beta` is a number, but was given true or false (true)");
+        let two = Value::Fraction(Frac::from_bits(2 << 32));
+        let error = build(Kind::UnoCc, &PATH, &[("alpha", Value::Fraction(Frac::HALF)), ("beta", two)]).unwrap_err();
+        assert_eq!(error.to_string(), "UnoCC's `beta` is 2; it must be 0 to 1");
+    }
+
+    #[test]
+    fn settings_that_do_not_fit_together_are_refused() {
+        for kind in Kind::ALL {
+            assert_eq!(check_pairs(kind, [].into_iter()), Ok(()));
+            let info = kind.info();
+            let defaults = [&PATH, &LONG_PATH].map(|path| words(kind, path, [].into_iter()));
+            for (low, high) in info.pairs {
+                let [low, high] = [low, high].map(|name| {
+                    let place = info.params.iter().position(|param| param.name == *name).unwrap();
+                    assert_eq!(defaults[0][place], defaults[1][place], "{name} depends on the path");
+                    &info.params[place]
+                });
+                let apart = [(low.name, low.highest), (high.name, high.lowest)];
+                let error = check_pairs(kind, apart.into_iter()).unwrap_err();
+                assert!(matches!(error, SettingError::OutOfOrder { low: (found, _), .. } if found == low));
+                assert_eq!(check_pairs(kind, [(low.name, low.lowest)].into_iter()), Ok(()));
+                let alike = [(low.name, low.highest), (high.name, low.highest)];
+                assert_eq!(check_pairs(kind, alike.into_iter()), Ok(()));
+            }
+        }
+        let error = check_pairs(Kind::Vegas, [("alpha", Value::Count(5))].into_iter()).unwrap_err();
+        assert_eq!(error.to_string(), "Vegas's `alpha` is 5; it must not be over `beta`, which is 4");
+    }
+}
