@@ -258,9 +258,7 @@ impl Session<'_> {
     }
 
     fn chosen(&self) -> Result<Vec<Run>, Failure> {
-        if !self.schemes.is_empty() {
-            known_schemes(self.scenario, self.schemes)?;
-        }
+        known_schemes(self.scenario, self.schemes)?;
         let runs = self.scenario.runs().into_iter();
         Ok(runs.filter(|run| self.schemes.is_empty() || self.schemes.contains(&run.scheme)).collect())
     }
