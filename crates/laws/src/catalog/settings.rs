@@ -78,10 +78,10 @@ impl fmt::Display for SettingError<'_> {
 
 impl Error for SettingError<'_> {}
 
-/// Whether a law would take a setting: what [`build`] asks, for those who check files before they run.
+/// Whether a law would take a setting: what [`build`](super::build) asks, for those who check files before they run.
 ///
 /// # Errors
-/// As [`build`].
+/// As [`build`](super::build).
 pub fn check<'a>(law: &'static LawInfo, name: &'a str, value: Value) -> Result<(), SettingError<'a>> {
     let Some(param) = law.param(name) else {
         return Err(SettingError::UnknownParam { law, name });
@@ -96,7 +96,7 @@ pub fn check<'a>(law: &'static LawInfo, name: &'a str, value: Value) -> Result<(
 }
 
 /// Whether a law's settings, which [`check`] has passed, fit together ([`LawInfo::pairs`]), with defaults for those
-/// that are not given. [`build`] does not ask: this is for those who check files.
+/// that are not given. [`build`](super::build) does not ask: this is for those who check files.
 ///
 /// # Errors
 /// If the first parameter of a pair is over the second.
