@@ -1,6 +1,13 @@
-//! Notes the commit that the program is built from, for manifests; empty outside a checkout.
+//! Notes what the program is built from, for manifests: the commit (empty outside a checkout), and the version of all
+//! that results depend on, which is a hash of its sources. Nobody has to remember to count it up.
 
+use std::path::{Path, PathBuf};
 use std::process::Command;
+
+use sha2::{Digest, Sha256};
+
+/// The crates that decide what a run leaves.
+const ENGINE: [&str; 9] = ["units", "laws", "codes", "flow", "fabric", "sim", "scenario", "results", "emulator"];
 
 fn main() {
     let git = |args: &[&str]| {
@@ -12,4 +19,37 @@ fn main() {
     if let Some(head) = git(&["rev-parse", "--git-path", "logs/HEAD"]) {
         println!("cargo::rerun-if-changed={head}");
     }
+
+    let mut hash = Sha256::new();
+    for name in ENGINE {
+        let sources = Path::new("..").join(name).join("src");
+        println!("cargo::rerun-if-changed={}", sources.display());
+        for path in files(&sources) {
+            add(&mut hash, &path);
+        }
+    }
+    // The versions of libraries.
+    let libraries = Path::new("../../Cargo.lock");
+    println!("cargo::rerun-if-changed={}", libraries.display());
+    add(&mut hash, libraries);
+    let engine = hash.finalize().iter().take(8).fold(0, |number: u64, &byte| number << 8 | u64::from(byte));
+    println!("cargo::rustc-env=NARROWS_ENGINE={engine:016x}");
+}
+
+/// Adds a file's name and text, each with its length.
+fn add(hash: &mut Sha256, path: &Path) {
+    let name = path.to_string_lossy();
+    let text = std::fs::read(path).expect("a source file can be read");
+    for part in [name.as_bytes(), &text] {
+        hash.update((part.len() as u64).to_le_bytes());
+        hash.update(part);
+    }
+}
+
+/// All files below a directory, in order.
+fn files(directory: &Path) -> Vec<PathBuf> {
+    let entries = std::fs::read_dir(directory).expect("the workspace's crates lie side by side");
+    let mut paths: Vec<PathBuf> = entries.map(|entry| entry.expect("an entry").path()).collect();
+    paths.sort_unstable();
+    paths.into_iter().flat_map(|path| if path.is_dir() { files(&path) } else { vec![path] }).collect()
 }

@@ -60,8 +60,8 @@ pub(crate) struct Common {
     /// Override a key of the scenario, as in topology.k=4 or traffic.0.size=64MiB. May be repeated.
     #[arg(long = "set", value_name = "KEY=VALUE", value_parser = key_value)]
     pub(crate) set: Vec<(String, String)>,
-    /// The seed on which everything random hangs.
-    #[arg(long)]
+    /// The seed on which everything random depends.
+    #[arg(long, value_parser = seed)]
     pub(crate) seed: Option<u64>,
     /// Threads; the results are the same at any number. Default: all cores.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
@@ -69,12 +69,18 @@ pub(crate) struct Common {
     /// The directory for results. Default: out/NAME, by the scenario's name; out/reproduce/SCALE for reproduce.
     #[arg(long, value_name = "DIR")]
     pub(crate) out: Option<PathBuf>,
+    /// Do all runs, also those that were finished before and are kept in the directory for results.
+    #[arg(long)]
+    pub(crate) anew: bool,
     /// Print the summary as JSON on standard output, and nothing else there.
     #[arg(long)]
     pub(crate) json: bool,
     /// No progress and no table.
     #[arg(long, short)]
     pub(crate) quiet: bool,
+    /// All columns of the table, however narrow the terminal.
+    #[arg(long)]
+    pub(crate) wide: bool,
 }
 
 #[derive(Args, Debug)]
@@ -115,12 +121,18 @@ pub(crate) struct EmulateArgs {
     /// Override a key of the scenario, as in topology.k=4 or traffic.0.size=64MiB. May be repeated.
     #[arg(long = "set", value_name = "KEY=VALUE", value_parser = key_value)]
     pub(crate) set: Vec<(String, String)>,
-    /// The seed on which marks, losses and the choice of paths hang.
+    /// All columns of the table, however narrow the terminal.
     #[arg(long)]
+    pub(crate) wide: bool,
+    /// The seed on which marks, losses and the choice of paths depend.
+    #[arg(long, value_parser = seed)]
     pub(crate) seed: Option<u64>,
     /// The directory for results. Default: out/NAME-emulated, by the scenario's name.
     #[arg(long, value_name = "DIR")]
     pub(crate) out: Option<PathBuf>,
+    /// Do all runs, also those that an interrupted command has finished.
+    #[arg(long)]
+    pub(crate) anew: bool,
     /// Print the summary as JSON on standard output, and nothing else there.
     #[arg(long)]
     pub(crate) json: bool,
@@ -190,6 +202,9 @@ pub(crate) struct ReproduceArgs {
     /// How large.
     #[arg(long, value_enum, default_value = "quick")]
     pub(crate) scale: Scale,
+    /// Over how many seeds a verdict is. Default: 5 at the quick scale, 3 at the paper's.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=100))]
+    pub(crate) seeds: Option<u64>,
     /// Where the papers' scenario files are.
     #[arg(long, value_name = "DIR", default_value = "papers")]
     pub(crate) papers: PathBuf,
@@ -199,9 +214,6 @@ pub(crate) struct ReproduceArgs {
     /// Write the claims and verdicts as a Markdown page, too; sections of other figures that it has stay.
     #[arg(long, value_name = "FILE")]
     pub(crate) page: Option<PathBuf>,
-    /// Do all runs, also those that this very program has finished before and that are still in the directory for results.
-    #[arg(long)]
-    pub(crate) anew: bool,
     #[command(flatten)]
     pub(crate) common: Common,
 }
@@ -266,7 +278,7 @@ pub(crate) struct BenchEngineArgs {
 pub(crate) struct ReportArgs {
     /// A directory that run, demo or reproduce wrote.
     pub(crate) directory: PathBuf,
-    /// Where to write the page. Default: report.html in the directory.
+    /// Where to write the page. Default: report.html in the directory; of an unfinished set, in its .next.
     #[arg(long, value_name = "FILE")]
     pub(crate) out: Option<PathBuf>,
 }
@@ -438,6 +450,12 @@ fn key_value(text: &str) -> Result<(String, String), String> {
         Some((key, value)) if !key.trim().is_empty() => Ok((key.trim().to_owned(), value.trim().to_owned())),
         _ => Err(format!("`{text}` is not KEY=VALUE, as in topology.k=4")),
     }
+}
+
+/// What files hold at most, too.
+fn seed(text: &str) -> Result<u64, String> {
+    let most = i64::MAX as u64;
+    text.parse().ok().filter(|&seed| seed <= most).ok_or_else(|| format!("a seed is a whole number from 0 to {most}"))
 }
 
 fn host_command(text: &str) -> Result<(String, String), String> {

@@ -68,8 +68,20 @@ impl From<results::Error> for Failure {
     fn from(error: results::Error) -> Self {
         match error {
             results::Error::Mismatch { .. } => Self::Run(error.into()),
+            results::Error::File(error) => error.into(),
             other => Self::Input(format!("error: {other}")),
         }
+    }
+}
+
+/// A file or a directory that cannot be used.
+impl From<files::Error> for Failure {
+    fn from(error: files::Error) -> Self {
+        let help = match &error {
+            files::Error::Held { .. } => "\nhelp: wait until it ends, or name another directory with --out",
+            _ => "",
+        };
+        Self::Input(format!("error: {error}{help}"))
     }
 }
 
@@ -84,6 +96,15 @@ impl From<emulator::Error> for Failure {
             other => Self::Input(format!("error: {other}")),
         }
     }
+}
+
+/// Fails where a run breaks an identity: once everything is written and shown, because its warnings say the same.
+pub(crate) fn sound<'a>(runs: impl IntoIterator<Item = &'a results::Summary>) -> Result<(), Failure> {
+    let broken: Vec<String> = runs
+        .into_iter()
+        .flat_map(|run| run.broken_identities().map(|what| format!("{}, seed {}: {what}", run.run, run.seed)))
+        .collect();
+    if broken.is_empty() { Ok(()) } else { Err(Failure::Run(anyhow::anyhow!(broken.join("\n")))) }
 }
 
 /// Prints a text on standard output. A reader that has gone, which is its right, changes nothing: the work goes on
@@ -112,4 +133,40 @@ fn write_text(out: &mut impl Write, text: &str) -> io::Result<()> {
         out.write_all(b"\n")?;
     }
     out.flush()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use results::Summary;
+
+    /// A run with a broken identity ends a command with exit code 1 and is named; other warnings do not.
+    #[test]
+    fn a_broken_identity_is_a_failed_run() {
+        let summary = |warning: &str| Summary {
+            schema: results::summary::SCHEMA,
+            scenario: "test".into(),
+            run: "uno".into(),
+            label: "Uno".into(),
+            host: results::Host::Simulator,
+            seed: 7,
+            ended_ns: 0.0,
+            flows: results::summary::Flows::default(),
+            requests: results::summary::Cell::default(),
+            collectives: results::summary::Cell::default(),
+            jobs: results::Ordered::default(),
+            network: results::summary::NetworkTotals::default(),
+            credits: results::summary::Credits::default(),
+            fairness: results::summary::Fairness::default(),
+            predicts: results::summary::Predicts::default(),
+            law: results::summary::LawTotals::default(),
+            engine: results::summary::Engine::default(),
+            emulator: None,
+            warnings: vec![warning.into()],
+            notes: Vec::new(),
+        };
+        assert!(sound(&[summary("1 of 2 flows never started")]).is_ok());
+        let failure = sound(&[summary("odd"), summary("broken identity: 1 is 2")]).unwrap_err();
+        assert_eq!((failure.code(), failure.to_string().as_str()), (1, "error: uno, seed 7: broken identity: 1 is 2"));
+    }
 }

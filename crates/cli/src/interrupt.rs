@@ -1,21 +1,27 @@
-//! Ctrl-C ends the run that goes on; finished runs stay.
+//! Ctrl-C ends the run that goes on; finished runs stay. Until a command begins what is worth ending in order, Ctrl-C
+//! ends the program at once: while it reads a file, say.
 
+use std::sync::Once;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 static INTERRUPTED: AtomicBool = AtomicBool::new(false);
 
-/// Begins to listen. A second Ctrl-C ends the process at once, but for emulated hosts, which would stay.
+/// Begins to listen, if nobody did before. A second Ctrl-C ends the process at once, but for emulated hosts, which would
+/// stay.
 pub(crate) fn listen() {
-    let handler = || {
-        if INTERRUPTED.swap(true, Ordering::Relaxed) {
-            #[cfg(target_os = "linux")]
-            emulator::Hosts::abandon();
-            std::process::exit(130);
+    static ONCE: Once = Once::new();
+    ONCE.call_once(|| {
+        let handler = || {
+            if INTERRUPTED.swap(true, Ordering::Relaxed) {
+                #[cfg(target_os = "linux")]
+                emulator::Hosts::abandon();
+                std::process::exit(130);
+            }
+        };
+        if ctrlc::set_handler(handler).is_err() {
+            crate::exit::tell("warning: Ctrl-C ends the program at once, because its handler could not be set");
         }
-    };
-    if ctrlc::set_handler(handler).is_err() {
-        crate::exit::tell("warning: Ctrl-C ends the program at once, because its handler could not be set");
-    }
+    });
 }
 
 pub(crate) fn interrupted() -> bool {

@@ -6,7 +6,6 @@ mod commands;
 mod exit;
 mod interrupt;
 mod page;
-mod place;
 mod progress;
 mod results_page;
 mod session;
@@ -21,7 +20,6 @@ use exit::Failure;
 
 fn main() -> ExitCode {
     let cli = Cli::parse();
-    interrupt::listen();
     match dispatch(cli.command) {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => {

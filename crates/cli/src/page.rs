@@ -1,6 +1,7 @@
 //! From results to the report's data.
 
 use report::{AverageRow, Averages, Claim, FlowRate, Link, PortQueue, ReportData, Verdict};
+use results::causes::{Said, causes};
 use results::claims::Judgement;
 use results::series::{CDF_POINTS, buffers, distributions, queues, rates, traces};
 use results::{RunResults, SizeBin};
@@ -21,10 +22,15 @@ pub(crate) struct Page {
     pub(crate) replay: Vec<String>,
     pub(crate) claims: Vec<Claim>,
     pub(crate) averages: Vec<Averages>,
+    /// What must be read first of the set as a whole.
+    pub(crate) warnings: Vec<String>,
 }
 
 /// The whole page.
 pub(crate) fn render(page: &Page, runs: Vec<report::Run>) -> String {
+    let said: Vec<Said<'_>> =
+        runs.iter().map(|run| Said { run: &run.id, point: &run.point, texts: &run.warnings }).collect();
+    let causes = causes(&said).into_iter().map(|it| report::Cause { runs: it.runs, text: it.text }).collect();
     report::render(&ReportData {
         title: page.title.clone(),
         subtitle: page.subtitle.clone(),
@@ -32,7 +38,8 @@ pub(crate) fn render(page: &Page, runs: Vec<report::Run>) -> String {
         scale: page.scale.clone(),
         scenario_toml: page.scenario_toml.clone(),
         replay: page.replay.clone(),
-        warnings: Vec::new(),
+        warnings: page.warnings.clone(),
+        causes,
         claims: page.claims.clone(),
         averages: page.averages.clone(),
         runs,
@@ -44,6 +51,7 @@ pub(crate) fn claim(figure: &str, it: &Judgement) -> Claim {
     let (verdict, note) = match it.verdict {
         results::claims::Verdict::Reproduced => (Verdict::Reproduced, it.note.clone()),
         results::claims::Verdict::DirectionOnly => (Verdict::DirectionOnly, it.note.clone()),
+        results::claims::Verdict::Undecided => (Verdict::Undecided, it.note.clone()),
         results::claims::Verdict::NotReproduced => (Verdict::NotReproduced, it.note.clone()),
         results::claims::Verdict::Pending => (Verdict::Pending, it.note.clone()),
         results::claims::Verdict::CannotJudge => (Verdict::NotReproduced, format!("cannot be judged: {}", it.note)),
@@ -108,6 +116,9 @@ pub(crate) fn one(run: &RunResults, bins: &[SizeBin], of: usize) -> report::Run 
         packets: link.packets,
         drops: link.drops,
         losses: link.losses,
+        lost_data: link.lost_data,
+        lost_acks: link.lost_acks,
+        lost_credits: link.lost_credits,
         marks: link.marks,
         max_queue_bytes: link.max_queue_bytes,
         pauses: link.pauses,

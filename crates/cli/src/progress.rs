@@ -1,7 +1,8 @@
 //! How far the runs have come: a line that renews itself on a terminal, a plain line now and then elsewhere.
 
+use std::collections::BTreeMap;
 use std::io::IsTerminal;
-use std::sync::Mutex;
+use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
@@ -13,33 +14,100 @@ use crate::clock::Stopwatch;
 /// Where the runs of a command show how far they are.
 pub(crate) struct Board {
     terminal: Option<MultiProgress>,
+    /// Of all runs together, where there are several.
+    total: Option<ProgressBar>,
     quiet: bool,
     width: usize,
-    /// When a plain line was last written.
-    spoke: Mutex<Duration>,
+    state: Mutex<State>,
     clock: Stopwatch,
+}
+
+/// How far the runs are together.
+struct State {
+    /// How many there are, and how many of them an earlier command had finished.
+    runs: usize,
+    kept: usize,
+    started: usize,
+    finished: usize,
+    /// The parts that are done of runs that go on, by the run's number.
+    going: BTreeMap<usize, f64>,
+    /// When a plain line was last written.
+    spoke: Duration,
+}
+
+impl State {
+    /// What is left of the time, if the runs that are left take as long as those so far.
+    fn left(&self, elapsed: Duration) -> Option<Duration> {
+        let done = self.finished as f64 + self.going.values().sum::<f64>();
+        let all = self.runs.saturating_sub(self.kept) as f64;
+        (done > 0.02).then(|| elapsed.mul_f64((all / done - 1.0).max(0.0)))
+    }
+
+    fn left_in_words(&self, elapsed: Duration) -> String {
+        self.left(elapsed).map_or_else(String::new, |left| format!(", about {} left in all", words(left)))
+    }
+}
+
+/// A time as people say it.
+fn words(time: Duration) -> String {
+    match time.as_secs() {
+        seconds @ ..120 => format!("{seconds} s"),
+        seconds @ 120..7200 => format!("{} min", seconds / 60),
+        seconds => format!("{:.1} h", seconds as f64 / 3600.0),
+    }
 }
 
 /// Plain lines come this far apart.
 const PLAIN_EVERY: Duration = Duration::from_secs(10);
 
 impl Board {
-    pub(crate) fn new(quiet: bool, names: &[String]) -> Self {
+    /// For runs of these names, of which so many were finished before.
+    pub(crate) fn new(quiet: bool, names: &[String], kept: usize) -> Self {
         let terminal = (!quiet && std::io::stderr().is_terminal()).then(MultiProgress::new);
         let width = names.iter().map(|name| name.chars().count()).max().unwrap_or(0);
-        Self { terminal, quiet, width, spoke: Mutex::new(Duration::ZERO), clock: Stopwatch::start() }
+        let runs = names.len();
+        let total = terminal.as_ref().filter(|_| runs > 1).map(|terminal| terminal.add(bar(runs as u64)));
+        let state = State { runs, kept, started: kept, finished: 0, going: BTreeMap::new(), spoke: Duration::ZERO };
+        Self { terminal, total, quiet, width, state: Mutex::new(state), clock: Stopwatch::start() }
     }
 
     /// A run begins that ends at `stop_ps` at the latest and has `flows` flows.
     pub(crate) fn run(&self, name: &str, stop_ps: u64, flows: u64) -> RunLine<'_> {
+        let mut state = self.lock();
+        state.started += 1;
+        let number = state.started;
+        let name = if state.runs > 1 { format!("run {number}/{} {name}", state.runs) } else { name.to_owned() };
+        state.going.insert(number, 0.0);
+        let digits = if state.runs > 1 { 6 + 2 * state.runs.to_string().len() } else { 0 };
+        drop(state);
         let bar = self.terminal.as_ref().map(|terminal| {
-            let bar = terminal.add(ProgressBar::new(1000));
-            let style = ProgressStyle::with_template("{prefix} {wide_bar:.cyan/blue} {msg}");
-            bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
-            bar.set_prefix(format!("{name:width$}", width = self.width));
+            let bar = match &self.total {
+                Some(total) => terminal.insert_before(total, bar(1000)),
+                None => terminal.add(bar(1000)),
+            };
+            bar.set_prefix(format!("{name:width$}", width = self.width + digits));
             bar
         });
-        RunLine { board: self, bar, name: name.to_owned(), stop_ps, flows, clock: Stopwatch::start() }
+        RunLine { board: self, bar, name, number, stop_ps, flows, clock: Stopwatch::start() }
+    }
+
+    fn lock(&self) -> std::sync::MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+fn bar(length: u64) -> ProgressBar {
+    let bar = ProgressBar::new(length);
+    let style = ProgressStyle::with_template("{prefix} {wide_bar:.cyan/blue} {msg}");
+    bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
+    bar
+}
+
+impl Drop for Board {
+    fn drop(&mut self) {
+        if let Some(total) = &self.total {
+            total.finish_and_clear();
+        }
     }
 }
 
@@ -48,6 +116,7 @@ pub(crate) struct RunLine<'a> {
     board: &'a Board,
     bar: Option<ProgressBar>,
     name: String,
+    number: usize,
     stop_ps: u64,
     flows: u64,
     clock: Stopwatch,
@@ -84,15 +153,23 @@ impl RunLine<'_> {
         if self.board.quiet {
             return;
         }
+        let now = self.board.clock.elapsed();
+        let mut state = self.board.lock();
+        state.going.insert(self.number, done);
         if let Some(bar) = &self.bar {
+            if let Some(total) = &self.board.total {
+                let over = state.kept + state.finished;
+                total.set_position(over as u64);
+                total.set_message(format!("{over} of {} runs done{}", state.runs, state.left_in_words(now)));
+            }
+            drop(state);
             bar.set_position((done * 1000.0) as u64);
             bar.set_message(text());
-        } else if let Ok(mut spoke) = self.board.spoke.lock() {
-            let now = self.board.clock.elapsed();
-            if now.saturating_sub(*spoke) >= PLAIN_EVERY {
-                *spoke = now;
-                crate::exit::tell(&format!("{}: {}", self.name, text()));
-            }
+        } else if now.saturating_sub(state.spoke) >= PLAIN_EVERY {
+            state.spoke = now;
+            let left = if state.runs > 1 { state.left_in_words(now) } else { String::new() };
+            drop(state);
+            crate::exit::tell(&format!("{}: {}{left}", self.name, text()));
         }
     }
 
@@ -109,5 +186,33 @@ impl Drop for RunLine<'_> {
         if let Some(bar) = &self.bar {
             bar.finish_and_clear();
         }
+        let mut state = self.board.lock();
+        state.going.remove(&self.number);
+        state.finished += 1;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn runs_are_numbered_and_the_whole_grids_time_is_told() {
+        let names: Vec<String> = (0..60).map(|run| format!("uno,load=0.{run}")).collect();
+        let board = Board::new(true, &names, 20);
+        drop(board.run("kept ones are counted", 1, 1));
+        let line = board.run("uno,load=0.4", 1, 1);
+        assert_eq!(line.name, "run 22/60 uno,load=0.4");
+        let mut state = board.lock();
+        assert_eq!((state.finished, state.left(Duration::from_secs(5))), (1, Some(Duration::from_secs(195))));
+        // One and a half of the forty that are to do took 30 s: 38.5 take 770 s.
+        state.going.insert(22, 0.5);
+        assert_eq!(state.left_in_words(Duration::from_secs(30)), ", about 12 min left in all");
+        drop(state);
+        let alone = Board::new(true, &names[..1], 0);
+        assert_eq!(alone.run("uno", 1, 1).name, "uno");
+        assert_eq!(alone.lock().left(Duration::ZERO), Some(Duration::ZERO));
+        let new = Board::new(true, &names, 0);
+        assert_eq!((new.lock().left(Duration::from_secs(9)), words(Duration::from_mins(150))), (None, "2.5 h".into()));
     }
 }

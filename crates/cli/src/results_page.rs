@@ -3,10 +3,10 @@
 use std::fmt::Write as _;
 use std::path::Path;
 
+use files::Limit;
 use results::claims::{Judgement, Verdict};
 
 use crate::exit::Failure;
-use crate::session::replace;
 use crate::table::count as count_of;
 
 const TITLE: &str = "# What was reproduced\n";
@@ -24,6 +24,9 @@ pub(crate) struct ResultsPage {
     sections: Vec<(String, String)>,
 }
 
+/// A page of results.
+const PAGE: Limit = Limit { what: "a page of results", mib: 64 };
+
 impl ResultsPage {
     /// What a file has, if it is there.
     ///
@@ -33,10 +36,9 @@ impl ResultsPage {
         if path.metadata().is_ok_and(|it| !it.is_file()) {
             return Ok(Self { scale, is_file: false, sections: Vec::new() });
         }
-        let text = match std::fs::read_to_string(path) {
-            Ok(text) => text,
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => String::new(),
-            Err(error) => return Err(Failure::file("read", path, &error)),
+        let text = match files::text(path, PAGE) {
+            Err(error) if error.is_missing() => String::new(),
+            text => text?,
         };
         let refused = |why: &str| {
             let path = path.display();
@@ -63,7 +65,7 @@ impl ResultsPage {
 
     /// Writes it.
     pub(crate) fn write(&self, path: &Path) -> Result<(), Failure> {
-        replace(path, &self.text())
+        Ok(files::replace(path, &self.text())?)
     }
 
     fn text(&self) -> String {

@@ -1,12 +1,12 @@
 //! Running a scenario: every run simulated or emulated, measured, written as soon as it is finished, and shown.
 
 use std::collections::{BTreeSet, VecDeque};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
 
 use results::averages::{Table, TableSpec};
-use results::claims::{Claim, Judgement, Runs};
-use results::store;
+use results::claims::{Claim, Judgement, Runs, name_in_claims};
+use results::store::{self, Manifest, Plan, Writer};
 use results::tables::FlowTable;
 use results::{Class, Program, RunInfo, RunResults, SizeBin};
 use scenario::{BuiltRun, FlowClass, Run, Scenario};
@@ -15,15 +15,20 @@ use serde_json::Value;
 use crate::clock::Stopwatch;
 use crate::commands::threads;
 use crate::exit::{Failure, tell};
-use crate::interrupt::interrupted;
+use crate::interrupt::{interrupted, listen};
 use crate::page::{self, Page};
-use crate::place::Place;
 use crate::progress::Board;
 
 /// What a run runs on.
 pub(crate) trait Host: Sync {
     /// Whether runs would disturb each other.
     fn one_at_a_time(&self) -> bool;
+
+    /// Whether the same run leaves the same results, so that those of an earlier one are as good.
+    fn repeats(&self) -> bool;
+
+    /// What was asked of it beside the scenario.
+    fn asked(&self) -> String;
 
     /// Refuses a run that it cannot do, before the first one begins.
     fn check(&self, run: &Run, built: &BuiltRun) -> Result<(), Failure>;
@@ -52,6 +57,14 @@ pub(crate) struct Simulator;
 impl Host for Simulator {
     fn one_at_a_time(&self) -> bool {
         false
+    }
+
+    fn repeats(&self) -> bool {
+        true
+    }
+
+    fn asked(&self) -> String {
+        String::new()
     }
 
     fn check(&self, _: &Run, _: &BuiltRun) -> Result<(), Failure> {
@@ -89,8 +102,8 @@ pub(crate) struct Session<'a> {
     pub(crate) replay: Vec<String>,
     /// What to judge by the runs, for the report.
     pub(crate) claims: &'a [Claim],
-    /// Whether runs that an earlier session finished are taken as they are.
-    pub(crate) resume: bool,
+    /// Whether runs that were finished before are done again.
+    pub(crate) anew: bool,
 }
 
 /// A finished run, and what the report shows of it.
@@ -154,7 +167,11 @@ pub(crate) fn tables(scenario: &Scenario) -> Result<Vec<TableSpec>, Failure> {
 
 /// This program, for manifests.
 pub(crate) fn program() -> Program {
-    Program { version: env!("CARGO_PKG_VERSION").to_owned(), commit: env!("NARROWS_COMMIT").to_owned() }
+    Program {
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+        commit: env!("NARROWS_COMMIT").to_owned(),
+        engine: env!("NARROWS_ENGINE").to_owned(),
+    }
 }
 
 impl Session<'_> {
@@ -165,29 +182,38 @@ impl Session<'_> {
     /// before stay on disk.
     pub(crate) fn run(&self) -> Result<Finished, Failure> {
         let runs = self.chosen()?;
-        let tables = tables(self.scenario)?;
+        let mut tables = tables(self.scenario)?;
+        if tables.is_empty() && !self.claims.is_empty() {
+            tables.push(TableSpec::of_completion_times());
+        }
         let alone = runs.len() == 1;
-        let mut wanted = Vec::with_capacity(runs.len());
+        let mut keys = Vec::with_capacity(runs.len());
         // Everything is built once before the first run, so that no mistake shows up after minutes.
         for run in &runs {
             let built = run.build()?;
             self.host.check(run, &built)?;
-            wanted.push(self.resume.then(|| (self.info(run, &built), built.setup.seed)));
+            keys.push((run.id.clone(), self.info(run, &built).key));
+        }
+        listen();
+        let command = self.replay.first().map_or("narrows", String::as_str);
+        let writer = Writer::new(&self.out, Plan::new(&self.scenario.config.name, command, keys), command)?;
+        if let Some(dead) = writer.taken_over() {
+            tell(&format!("`{}` was held by {dead}, which has ended: taken over", self.out.display()));
         }
         let bins = runs.first().map(size_bins).unwrap_or_default();
         let written = |result: RunResults| Written::new(result, &bins, runs.len());
-        let mut earlier: Vec<Option<Written>> = runs.iter().map(|_| None).collect();
-        let there = wanted.iter().enumerate().filter_map(|(number, it)| {
-            let (info, seed) = it.as_ref()?;
-            Some((number, Place::earlier(&self.out, alone, info, *seed)?))
-        });
-        let place = Place::new(&self.out, alone, there, |number, run| earlier[number] = Some(written(run)))?;
+        let mut earlier: Vec<Option<Written>> = Vec::with_capacity(runs.len());
+        for number in 0..runs.len() {
+            let found = if self.anew { None } else { writer.earlier(number, self.host.repeats())? };
+            earlier.push(found.map(written));
+        }
         let kept = earlier.iter().flatten().count();
         if kept > 0 && !self.quiet {
-            tell(&format!("{kept} of {} finished before: kept", crate::table::count(runs.len(), "run")));
+            let all = crate::table::count(runs.len(), "run");
+            tell(&format!("{kept} of {all} finished before: kept; --anew runs them again"));
         }
         let names: Vec<String> = runs.iter().map(|run| run.id.clone()).collect();
-        let board = Board::new(self.quiet, &names);
+        let board = Board::new(self.quiet, &names, kept);
         let threads = threads(self.threads);
         let workers = threads.min(runs.len());
         // Enough runs: one thread each. Few: all threads for one after the other.
@@ -209,7 +235,7 @@ impl Session<'_> {
                     let (info, others, of_many) = (self.info(run, &built), workers > 1, !alone);
                     self.host.run(One { run, built, info, threads: inside, others, of_many, board: &board })
                 });
-                match result.and_then(|result| place.keep(&result).map(|()| written(result))) {
+                match result.and_then(|result| Ok(writer.keep(&result).map(|()| written(result))?)) {
                     Ok(result) => lock(&done)[index] = Some(result),
                     Err(failure) => {
                         lock(&failed).get_or_insert(failure);
@@ -226,12 +252,14 @@ impl Session<'_> {
         drop(board);
         if let Some(failure) = lock(&failed).take() {
             let finished = lock(&done).iter().flatten().count();
-            return Err(place.abandon(failure, finished, runs.len()));
+            return Err(stopped(failure, finished, runs.len()));
         }
         let (finished, shown): (Vec<RunResults>, Vec<report::Run>) =
             lock(&done).drain(..).flatten().map(|it| (it.results, it.shown)).unzip();
-        let runs = Runs::of_results(&finished);
-        let judgements: Vec<Judgement> = self.claims.iter().map(|claim| claim.judge(&runs)).collect();
+        let in_claims = |run: &RunResults| name_in_claims(&run.summary.run, run.summary.seed);
+        let in_claims: Vec<String> = finished.iter().map(in_claims).collect();
+        let seeds = Runs::by_seed(&finished, &in_claims);
+        let judgements: Vec<Judgement> = self.claims.iter().map(|claim| claim.judge(&seeds)).collect();
         let tables: Vec<Table> = tables.iter().map(|table| self.named(table.of(&finished))).collect();
         let figure = figure(self.scenario).unwrap_or_default();
         let page = Page {
@@ -242,8 +270,9 @@ impl Session<'_> {
             replay: self.replay.clone(),
             claims: judgements.iter().map(|it| page::claim(&figure, it)).collect(),
             averages: tables.iter().map(page::averages).collect(),
+            warnings: Vec::new(),
         };
-        place.finish(&self.scenario.config.name, &finished, &page, shown)?;
+        writer.finish(&program(), &finished, &grid_json(&finished), &page::render(&page, shown))?;
         Ok(Finished { runs: finished, judgements, tables, out: self.out.clone() })
     }
 
@@ -270,7 +299,7 @@ impl Session<'_> {
         };
         let mut resolved = run.config.to_json();
         keep_only_scheme(&mut resolved, &run.scheme);
-        RunInfo {
+        let mut info = RunInfo {
             scenario: self.scenario.config.name.value.clone(),
             run: run.id.clone(),
             label: run.label.clone(),
@@ -286,10 +315,24 @@ impl Session<'_> {
             collectives: built.collectives.clone(),
             fairness_window: built.report.inter_rtt.or(built.report.intra_rtt).map_or(units::Span::ZERO, |rtt| rtt.max),
             resolved,
+            key: String::new(),
             inputs: self.scenario.inputs().into_iter().map(hash).collect(),
             warnings: built.warnings.clone(),
             emulator: None,
-        }
+        };
+        info.key = Manifest::key_of(&info, &program(), built.setup.seed, &self.host.asked());
+        info
+    }
+}
+
+/// Not all runs were finished: says how many are kept.
+fn stopped(failure: Failure, finished: usize, all: usize) -> Failure {
+    let kept = || format!("{finished} of {all} runs were finished and are kept; the same command goes on from there");
+    match failure {
+        Failure::Interrupted(_) if finished == 0 => Failure::Interrupted("no run was finished".to_owned()),
+        Failure::Interrupted(_) => Failure::Interrupted(kept()),
+        Failure::Input(what) if finished > 0 => Failure::Input(format!("{what}\nhelp: {}", kept())),
+        failure => failure,
     }
 }
 
@@ -353,53 +396,4 @@ fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
 pub(crate) fn grid_json(runs: &[RunResults]) -> String {
     let summaries: Vec<Value> = runs.iter().map(|run| serde_json::to_value(&run.summary).unwrap_or_default()).collect();
     format!("{:#}\n", serde_json::json!({ "schema": 1, "runs": summaries }))
-}
-
-/// Writes a file under another name and renames it, so that a reader sees the old one or the new one, whole. A link is
-/// followed; what is no file, such as a terminal or a pipe, is written to.
-pub(crate) fn replace(path: &Path, text: &str) -> Result<(), Failure> {
-    let written = match Beside::new(path) {
-        Some(beside) => beside.write(text).and_then(|()| std::fs::rename(&beside.partial, &beside.target)),
-        None => std::fs::write(path, text),
-    };
-    written.map_err(|error| Failure::file("write", path, &error))
-}
-
-/// Finds out whether a file could be written, and changes nothing.
-pub(crate) fn writable(path: &Path) -> Result<(), Failure> {
-    let tried = match Beside::new(path) {
-        Some(beside) => beside.write(""),
-        None if path.is_dir() => Err(std::io::ErrorKind::IsADirectory.into()),
-        None => Ok(()),
-    };
-    tried.map_err(|error| Failure::file("write", path, &error))
-}
-
-/// A file in the making, removed when dropped unless it was renamed.
-struct Beside {
-    target: PathBuf,
-    partial: PathBuf,
-}
-
-impl Beside {
-    /// Nothing for what is there and is no file.
-    fn new(path: &Path) -> Option<Self> {
-        let target = std::fs::canonicalize(path).unwrap_or_else(|_| path.to_path_buf());
-        if target.metadata().is_ok_and(|metadata| !metadata.is_file()) {
-            return None;
-        }
-        let mut partial = target.clone().into_os_string();
-        partial.push(format!(".partial-{}", std::process::id()));
-        Some(Self { target, partial: partial.into() })
-    }
-
-    fn write(&self, text: &str) -> std::io::Result<()> {
-        std::fs::write(&self.partial, text)
-    }
-}
-
-impl Drop for Beside {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_file(&self.partial);
-    }
 }

@@ -3,8 +3,9 @@
 use std::fmt::Write as _;
 use std::io::IsTerminal;
 
-use comfy_table::{Cell, CellAlignment, ContentArrangement, Table, presets};
+use comfy_table::{Cell, CellAlignment, ColumnConstraint, ContentArrangement, Table, Width, presets};
 use results::RunResults;
+use results::causes::{Said, causes};
 use results::summary;
 
 /// The last column of what all allreduces have together.
@@ -36,9 +37,8 @@ fn no_columns(table: &Table) -> bool {
     table.width() == Some(0)
 }
 
-/// One row a run.
-pub(crate) fn headline(runs: &[RunResults]) -> String {
-    let mut table = fitted();
+/// One row a run; all columns, or of those the most important that the terminal has room for.
+pub(crate) fn headline(runs: &[RunResults], wide: bool) -> String {
     let columns = columns(runs);
     let jobs = jobs(runs);
     // Jobs stand behind what all of them have.
@@ -46,33 +46,106 @@ pub(crate) fn headline(runs: &[RunResults]) -> String {
     let (columns, rest) = columns.split_at(place);
     let titles = |columns: &[Column]| columns.iter().map(|(title, _)| (*title).to_owned()).collect::<Vec<_>>();
     let of_jobs = jobs.iter().map(|job| format!("job {job} mean"));
-    let titles = titles(columns).into_iter().chain(of_jobs).chain(titles(rest));
-    table.set_header(std::iter::once("run".to_owned()).chain(titles).map(Cell::new));
-    for run in runs {
+    let titles: Vec<String> = titles(columns).into_iter().chain(of_jobs).chain(titles(rest)).collect();
+    let row = |run: &RunResults| {
         let name = if run.summary.run == run.manifest.label { run.summary.run.clone() } else { name(run) };
         let of_job = |job: &&str| run.summary.jobs.get(job).map_or("-".into(), |cell| fct(cell, "mean"));
         let cells = columns.iter().map(|(_, cell)| cell(run)).chain(jobs.iter().map(of_job));
-        let cells = cells.chain(rest.iter().map(|(_, cell)| cell(run)));
-        let cells = cells.map(|cell| Cell::new(cell).set_alignment(CellAlignment::Right));
-        table.add_row(std::iter::once(Cell::new(name)).chain(cells));
-    }
+        (name, cells.chain(rest.iter().map(|(_, cell)| cell(run))).collect())
+    };
+    let rows: Vec<(String, Vec<String>)> = runs.iter().map(row).collect();
+    let table = numbers("run", &titles, &rows, if wide { None } else { fitted().width().filter(|&width| width > 0) });
     let fair = runs.iter().any(|run| run.summary.fairness.jain_mean.is_some());
     let note = if fair { "\nJain: of what flows got in the last interval in which all were active.\n" } else { "\n" };
     format!("{table}{note}")
 }
 
+/// The columns that a narrow terminal keeps, the most important first; then all others in their order.
+const ESSENTIAL: [&str; 8] =
+    ["done", "FCT p99", "FCT mean", "goodput", "allreduce mean", "request p99", "slowdown p99", "drops"];
+
+/// A table of numbers with a name for each row, in so many columns of text. Headings stay whole: first they go over
+/// several lines, a word each; then columns are left out, and that is said.
+fn numbers(first: &str, titles: &[String], rows: &[(String, Vec<String>)], width: Option<u16>) -> String {
+    let all: Vec<usize> = (0..titles.len()).collect();
+    let stacked: Vec<String> = titles.iter().map(|title| title.replace(' ', "\n")).collect();
+    let of_text = |text: &str| text.lines().map(|line| line.chars().count()).max().unwrap_or(0);
+    let names = rows.iter().map(|(name, _)| of_text(name)).chain([of_text(first)]).max().unwrap_or(0);
+    let is_fit = |names: usize, shown: &[usize], titles: &[String]| {
+        let of_column = |&column: &usize| {
+            let cells = rows.iter().map(|(_, cells)| of_text(&cells[column])).max().unwrap_or(0);
+            // A blank at either side, and a line.
+            cells.max(of_text(&titles[column])) + 3
+        };
+        width.is_none_or(|width| names + 4 + shown.iter().map(of_column).sum::<usize>() <= width.into())
+    };
+    if is_fit(names, &all, titles) {
+        return drawn(first, titles, rows, &all, None);
+    }
+    let rank = |column: &usize| {
+        let essential = ESSENTIAL.iter().position(|title| *title == titles[*column]);
+        (essential.unwrap_or(ESSENTIAL.len()), *column)
+    };
+    let mut shown = all.clone();
+    shown.sort_by_key(rank);
+    let most = |names: usize| (1..=shown.len()).rev().find(|&many| is_fit(names, &shown[..many], &stacked));
+    // Where not even one column has room beside the names, the names are broken, not the numbers.
+    let whole = most(names);
+    let many = whole.or_else(|| most(LEAST_NAME.into())).unwrap_or(1);
+    shown.truncate(many);
+    shown.sort_unstable();
+    let table = drawn(first, &stacked, rows, &shown, width.filter(|_| whole.is_none()));
+    match titles.len().saturating_sub(shown.len()) {
+        0 => table,
+        left => format!("{table}\n{} not shown for want of room: --wide shows all", count(left, "column")),
+    }
+}
+
+/// Names are not broken into pieces shorter than this.
+const LEAST_NAME: u16 = 12;
+
+/// The table of some columns; with a width, names are broken to fit it.
+fn drawn(
+    first: &str,
+    titles: &[String],
+    rows: &[(String, Vec<String>)],
+    shown: &[usize],
+    width: Option<u16>,
+) -> String {
+    let mut table = Table::new();
+    table.load_style(presets::UTF8_FULL_CONDENSED).set_content_arrangement(ContentArrangement::Disabled);
+    let heads = shown.iter().map(|&column| titles[column].as_str());
+    table.set_header(std::iter::once(first).chain(heads).map(Cell::new));
+    for (name, cells) in rows {
+        let cells = shown.iter().map(|&column| Cell::new(&cells[column]).set_alignment(CellAlignment::Right));
+        table.add_row(std::iter::once(Cell::new(name)).chain(cells));
+    }
+    if let Some(width) = width {
+        table.set_content_arrangement(ContentArrangement::Dynamic).set_width(width);
+        for (place, column) in table.column_iter_mut().enumerate() {
+            // A name in pieces of a letter says nothing: then the table is wider than the terminal.
+            column.set_constraint(if place == 0 {
+                ColumnConstraint::LowerBoundary(Width::Fixed(LEAST_NAME + 2))
+            } else {
+                ColumnConstraint::ContentWidth
+            });
+        }
+    }
+    table.to_string()
+}
+
 /// Tables of averages over seeds, a part after the other.
-pub(crate) fn averages(tables: &[results::averages::Table]) -> String {
+pub(crate) fn averages(tables: &[results::averages::Table], wide: bool) -> String {
+    let width = if wide { None } else { fitted().width().filter(|&width| width > 0) };
     let mut text = String::new();
     for it in tables {
         for part in &it.parts {
-            let mut table = fitted();
-            table.set_header(std::iter::once("").chain(it.columns.iter().map(String::as_str)));
-            for row in &part.rows {
+            let row = |row: &results::averages::Row| {
                 let shown = row.cells.iter().map(|cell| cell.map_or_else(|| "-".to_owned(), |cell| cell.to_string()));
-                let cells = shown.map(|cell| Cell::new(cell).set_alignment(CellAlignment::Right));
-                table.add_row(std::iter::once(Cell::new(&row.label)).chain(cells));
-            }
+                (row.label.clone(), shown.collect())
+            };
+            let rows: Vec<(String, Vec<String>)> = part.rows.iter().map(row).collect();
+            let table = numbers("", &it.columns, &rows, width);
             let point = if part.point.is_empty() { String::new() } else { format!(", {}", part.point) };
             let _ = writeln!(text, "{}{point}\n{table}", it.title);
         }
@@ -148,6 +221,10 @@ fn columns(runs: &[RunResults]) -> Vec<Column> {
         ],
     );
     add(
+        any(|it| data_drops(it).is_some_and(|data| data != it.network.drops)),
+        &[("of data", |run| data_drops(&run.summary).map_or("-".into(), |data| data.to_string()))],
+    );
+    add(
         any(|it| it.network.parity_packets > 0),
         &[
             ("parity", |run| run.summary.network.parity_packets.to_string()),
@@ -185,6 +262,11 @@ fn columns(runs: &[RunResults]) -> Vec<Column> {
 }
 
 /// A statistic of completion times.
+/// Data packets among those lost; none in results from before they were told apart.
+fn data_drops(summary: &summary::Summary) -> Option<u64> {
+    summary.network.drops_by_kind.get("data").copied()
+}
+
 fn fct(cell: &summary::Cell, stat: &str) -> String {
     cell.fct_ns.get(stat).flatten().map_or("-".into(), time)
 }
@@ -205,8 +287,9 @@ pub(crate) fn emulators(runs: &[RunResults]) -> String {
     let line = |run: &RunResults| {
         let it = run.summary.emulator.as_ref()?;
         Some(format!(
-            "{}: real packets under {}; the emulator was late by {} (p50) and {} (p99), {:.0} % of a core{}\n",
+            "{}: {}: real packets under {}; the emulator was late by {} (p50) and {} (p99), {:.0} % of a core{}\n",
             run.manifest.run,
+            it.soundness,
             if it.congestion.is_empty() { "no TCP".to_owned() } else { it.congestion.join(", ") },
             time(it.lateness_p50_ns as f64),
             time(it.lateness_p99_ns as f64),
@@ -223,20 +306,18 @@ fn name(run: &RunResults) -> String {
     if point.is_empty() { run.manifest.label.clone() } else { format!("{}, {point}", run.manifest.label) }
 }
 
-/// Warnings of all runs, then notes, each said once with the runs that it is about.
+/// Warnings of all runs, then notes, by cause.
 pub(crate) fn warnings(runs: &[RunResults]) -> Vec<String> {
-    let mut seen: Vec<(&str, &str, Vec<&str>)> = Vec::new();
-    for (word, of) in
-        [("warning", (|it| &it.warnings) as fn(&summary::Summary) -> &Vec<String>), ("note", |it| &it.notes)]
-    {
-        for (run, said) in runs.iter().flat_map(|run| of(&run.summary).iter().map(move |said| (run, said))) {
-            match seen.iter_mut().find(|(known, text, _)| (*known, *text) == (word, said)) {
-                Some((.., names)) => names.push(&run.manifest.run),
-                None => seen.push((word, said, vec![&run.manifest.run])),
-            }
-        }
-    }
-    seen.into_iter().map(|(word, text, names)| format!("{word}: {}: {text}", names.join("; "))).collect()
+    let of = |word: &str, texts: fn(&summary::Summary) -> &Vec<String>| {
+        let said = runs.iter().map(|it| Said {
+            run: &it.manifest.run,
+            point: &it.manifest.point.0,
+            texts: texts(&it.summary),
+        });
+        let lines = causes(&said.collect::<Vec<_>>()).into_iter();
+        lines.map(|cause| format!("{word}: {cause}")).collect::<Vec<_>>()
+    };
+    [of("warning", |it| &it.warnings), of("note", |it| &it.notes)].concat()
 }
 
 /// Nanoseconds in a unit that leaves three or four digits.
@@ -275,6 +356,34 @@ pub(crate) fn count(n: usize, what: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// As wide as the terminal at most, headings in whole words, and what is left out is said.
+    #[test]
+    fn narrow_terminals_get_the_essentials() {
+        let titles = ["done", "FCT mean", "FCT p99", "intra mean", "slowdown p99", "drops", "longest queue"];
+        let titles: Vec<String> = titles.map(str::to_owned).into();
+        let cells = ["500/500", "12.34 ms", "123.4 ms", "12.34 ms", "12.00", "1234", "1.0 MB"].map(str::to_owned);
+        let named = |name: &str| (name.to_owned(), cells.to_vec());
+        let rows = [named("Uno, load=0.4, seed=1"), named("MPRDMA+BBR, load=0.4, seed=1")];
+        let all = numbers("run", &titles, &rows, None);
+        assert!(titles.iter().all(|title| all.contains(title)) && !all.contains("--wide"), "{all}");
+        let words: Vec<&str> = titles.iter().flat_map(|title| title.split(' ')).collect();
+        for width in [20, 40, 60, 80, 100, 120] {
+            let text = numbers("run", &titles, &rows, Some(width));
+            let drawn = text.lines().filter(|line| !line.contains("--wide")).map(|line| line.chars().count());
+            let widest = drawn.max().unwrap_or(0);
+            assert!(widest <= width.into() || width < 40, "{width}: {widest}\n{text}");
+            let body = text.split('╞').next().unwrap_or_default();
+            let heads = body.split(|c: char| c.is_whitespace() || "┌┬─┐│┆".contains(c)).filter(|word| !word.is_empty());
+            assert!(heads.clone().all(|word| word == "run" || words.contains(&word)), "{width}\n{text}");
+            assert!(
+                heads.clone().any(|word| word == "done") && (text.contains("p99") || width < 40),
+                "{width}\n{text}"
+            );
+        }
+        let sixty = numbers("run", &titles, &rows, Some(60));
+        assert!(!sixty.contains("queue") && sixty.contains("columns not shown for want of room"), "{sixty}");
+    }
 
     #[test]
     fn times_keep_three_digits_or_four() {

@@ -12,11 +12,21 @@
 mod clock;
 pub mod diag;
 mod error;
+#[doc(hidden)]
+pub mod fuzzing {
+    //! What the fuzz targets try and nobody else calls.
+
+    /// How many messages are in what the socket monitor answered.
+    pub fn inet_diag(bytes: &[u8]) -> usize {
+        crate::diag::count_messages(bytes)
+    }
+}
 mod lateness;
 mod namespace;
 mod outcome;
 pub mod packet;
 mod pcapng;
+mod pressure;
 mod processors;
 mod router;
 mod run;
@@ -31,6 +41,7 @@ pub use clock::Clock;
 pub use error::Error;
 pub use lateness::Lateness;
 pub use namespace::{Addresses, HostPlan, Hosts, NamespaceOptions, plan};
+pub use pressure::Pressure;
 pub use router::{COALESCE, Refused, RouterConfig, RouterOutcome, Running, start};
 pub use run::{Emulated, Options, preflight, run_programs, run_traffic};
 pub use traffic::{MOST_FLOWS, Progress, check_congestion};

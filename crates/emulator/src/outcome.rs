@@ -39,7 +39,7 @@ fn network(router: &RouterOutcome, offset: Span) -> (Vec<LinkOutcome>, Vec<PortS
 fn engine(links: &[LinkOutcome], flows: &[FlowOutcome]) -> EngineStats {
     let packet_hops = links.iter().map(|link| link.packets).sum();
     let data_packets = flows.iter().map(|flow| flow.stats.packets_sent).sum();
-    EngineStats { events: packet_hops, packet_hops, data_packets, partitions: 1, threads: 1 }
+    EngineStats { events: packet_hops, packet_hops, data_packets, partitions: 1, threads: 1, ..EngineStats::default() }
 }
 
 fn stats(info: &TcpInfo) -> FlowStats {
@@ -155,6 +155,8 @@ pub(crate) fn of_traffic(
         flow_samples,
         predictions: sim::Predictions::default(),
         ended: end.ended,
+        until: Time::NEVER,
+        lost_of: Vec::new(),
         interrupted: end.interrupted,
         engine,
         switches: Vec::new(),
@@ -257,6 +259,8 @@ pub(crate) fn of_programs(
         flow_samples,
         predictions: sim::Predictions::default(),
         ended,
+        until: Time::NEVER,
+        lost_of: Vec::new(),
         interrupted: false,
         engine,
         switches: Vec::new(),

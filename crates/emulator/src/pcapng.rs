@@ -1,10 +1,12 @@
 //! Packet captures (pcapng) of ports: every segment as it leaves, at the time at which it was due to, with all its
 //! checksums. A thread of its own writes them, so that a slow disk delays no packet; what it cannot keep up with is
-//! counted and missing.
+//! counted and missing. A disk that is full ends the capture and not the run: what was captured stays readable, and
+//! its last mebibytes are given back, so that the run's results have a place.
 
 use std::borrow::Cow;
+use std::collections::VecDeque;
 use std::fs::File;
-use std::io::BufWriter;
+use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread::JoinHandle;
@@ -23,6 +25,9 @@ const BACKLOG: usize = 1 << 16;
 /// Timestamps count units of 10^-9 s.
 const NANOSECONDS: u8 = 9;
 
+/// Of a capture that fails, about so much is given back.
+const GIVEN_BACK: u64 = 8 << 20;
+
 struct Captured {
     file: usize,
     since_1970: Duration,
@@ -34,11 +39,68 @@ struct Captured {
 pub(crate) struct Captures {
     links: Vec<LinkId>,
     sender: SyncSender<Captured>,
-    thread: JoinHandle<Result<(), Error>>,
+    thread: JoinHandle<Missing>,
     missed: u64,
 }
 
-type Writer = PcapNgWriter<BufWriter<File>>;
+/// What captures lack.
+#[derive(Clone, PartialEq, Eq, Default, Debug)]
+pub(crate) struct Missing {
+    /// Packets, because the disk was too slow, or took no more.
+    pub(crate) packets: u64,
+    /// Captures that ended early: file and reason.
+    pub(crate) ended: Vec<String>,
+}
+
+type Writer = PcapNgWriter<Output>;
+
+/// A capture's file: knows where its blocks end, and what the system said.
+struct Output {
+    file: BufWriter<File>,
+    written: u64,
+    failure: Option<io::Error>,
+    /// Ends of blocks, about a mebibyte apart: the last [`GIVEN_BACK`] bytes of them.
+    ends: VecDeque<u64>,
+}
+
+impl Output {
+    /// A block is whole.
+    fn block_ends(&mut self) {
+        if self.ends.back().is_none_or(|last| self.written - last >= 1 << 20) {
+            self.ends.push_back(self.written);
+        }
+        while self.ends.get(1).is_some_and(|second| self.written - second >= GIVEN_BACK) {
+            self.ends.pop_front();
+        }
+    }
+
+    /// Cuts the file where a block ends, and what is given back is free.
+    fn cut(self) -> io::Result<()> {
+        let (file, _) = self.file.into_parts();
+        file.set_len(self.ends.front().copied().unwrap_or(0))
+    }
+}
+
+impl Write for Output {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let result = self.file.write(bytes);
+        match result {
+            Ok(written) => {
+                self.written += written as u64;
+                Ok(written)
+            }
+            Err(error) => {
+                let kind = error.kind();
+                self.failure = Some(error);
+                Err(kind.into())
+            }
+        }
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.file.flush()
+    }
+}
 
 impl Captures {
     /// Opens the files and starts the thread that writes them. None if there are none.
@@ -75,14 +137,15 @@ impl Captures {
         }
     }
 
-    /// Writes what is left and closes the files. Returns how many packets are missing.
+    /// Writes what is left, closes the files and says what is missing in them.
     ///
     /// # Errors
-    /// When a file could not be written.
-    pub(crate) fn finish(self) -> Result<u64, Error> {
+    /// When the thread is gone.
+    pub(crate) fn finish(self) -> Result<Missing, Error> {
         drop(self.sender);
-        self.thread.join().map_err(|_| Error::RouterDied)??;
-        Ok(self.missed)
+        let mut missing = self.thread.join().map_err(|_| Error::RouterDied)?;
+        missing.packets += self.missed;
+        Ok(missing)
     }
 }
 
@@ -92,7 +155,8 @@ fn failed(path: &Path, message: String) -> Error {
 
 fn open(path: &Path, name: &str) -> Result<Writer, Error> {
     let file = File::create(path).map_err(|error| failed(path, error.to_string()))?;
-    let mut writer = PcapNgWriter::new(BufWriter::new(file)).map_err(|error| failed(path, error.to_string()))?;
+    let output = Output { file: BufWriter::new(file), written: 0, failure: None, ends: VecDeque::new() };
+    let mut writer = PcapNgWriter::new(output).map_err(|error| failed(path, error.to_string()))?;
     let interface = InterfaceDescriptionBlock {
         linktype: DataLink::RAW,
         snaplen: 0,
@@ -102,12 +166,20 @@ fn open(path: &Path, name: &str) -> Result<Writer, Error> {
         ],
     };
     writer.write_pcapng_block(interface).map_err(|error| failed(path, error.to_string()))?;
+    writer.get_mut().block_ends();
     Ok(writer)
 }
 
-fn write(receiver: &Receiver<Captured>, mut files: Vec<(Writer, PathBuf)>) -> Result<(), Error> {
+fn write(receiver: &Receiver<Captured>, files: Vec<(Writer, PathBuf)>) -> Missing {
+    let mut missing = Missing::default();
+    let mut files: Vec<(Option<Writer>, PathBuf)> = files.into_iter().map(|(file, path)| (Some(file), path)).collect();
+    let ended = |path: &Path, error: String| format!("the capture {} ended early: {error}", path.display());
     for captured in receiver {
-        let (writer, path) = &mut files[captured.file];
+        let (file, path) = &mut files[captured.file];
+        let Some(writer) = file else {
+            missing.packets += 1;
+            continue;
+        };
         let packet = EnhancedPacketBlock {
             interface_id: 0,
             timestamp: captured.since_1970,
@@ -115,12 +187,25 @@ fn write(receiver: &Receiver<Captured>, mut files: Vec<(Writer, PathBuf)>) -> Re
             data: Cow::Owned(captured.bytes),
             options: Vec::new(),
         };
-        writer.write_pcapng_block(packet).map_err(|error| failed(path, error.to_string()))?;
+        match writer.write_pcapng_block(packet) {
+            Ok(_) => writer.get_mut().block_ends(),
+            Err(error) => {
+                missing.packets += 1;
+                let said = writer.get_mut().failure.take();
+                missing.ended.push(ended(path, said.map_or_else(|| error.to_string(), |said| said.to_string())));
+                // What cannot be cut stays as long as it is.
+                let _ = file.take().map(|writer| writer.into_inner().cut());
+            }
+        }
     }
-    for (writer, path) in files {
-        writer.into_inner().into_inner().map_err(|error| failed(&path, error.to_string()))?;
+    for (file, path) in &mut files {
+        let Some(mut output) = file.take().map(PcapNgWriter::into_inner) else { continue };
+        if let Err(error) = output.flush() {
+            missing.ended.push(ended(path, error.to_string()));
+            let _ = output.cut();
+        }
     }
-    Ok(())
+    missing
 }
 
 #[cfg(test)]
@@ -150,10 +235,48 @@ mod tests {
     }
 
     #[test]
-    fn a_full_disk_is_an_error_at_the_end() {
-        let mut captures = Captures::start(&network(), &[(LinkId(0), "/dev/full".into())]).unwrap().unwrap();
-        captures.record(LinkId(0), 1, &[0x45; 40]);
-        captures.record(LinkId(1), 1, &[0x45; 40]);
-        assert!(matches!(captures.finish(), Err(Error::Capture { .. })));
+    fn a_full_disk_ends_the_capture_and_says_so() {
+        // Found when the file is closed, and when its buffer is full.
+        for packets in [1, 1_000] {
+            let mut captures = Captures::start(&network(), &[(LinkId(0), "/dev/full".into())]).unwrap().unwrap();
+            for _ in 0..packets {
+                captures.record(LinkId(0), 1, &[0x45; 1_500]);
+                captures.record(LinkId(1), 1, &[0x45; 1_500]);
+            }
+            let missing = captures.finish().unwrap();
+            assert_eq!(
+                missing.ended,
+                ["the capture /dev/full ended early: No space left on device (os error 28)"],
+                "{packets}"
+            );
+            assert_eq!(missing.packets > 0, packets > 1);
+        }
+    }
+
+    #[test]
+    fn what_is_cut_ends_with_a_whole_block_and_gives_back_the_rest() {
+        let path = std::env::temp_dir().join(format!("narrows-cut-{}.pcapng", std::process::id()));
+        let mut writer = open(&path, "port").unwrap();
+        for second in 0..20_000 {
+            let data = Cow::Owned(vec![0x45; 1_400]);
+            let timestamp = Duration::from_secs(second);
+            let packet =
+                EnhancedPacketBlock { interface_id: 0, timestamp, original_len: 1_400, data, options: Vec::new() };
+            writer.write_pcapng_block(packet).unwrap();
+            writer.get_mut().block_ends();
+        }
+        let written = writer.get_ref().written;
+        writer.get_mut().flush().unwrap();
+        writer.into_inner().cut().unwrap();
+        let left = std::fs::metadata(&path).unwrap().len();
+        assert!((GIVEN_BACK..GIVEN_BACK + (2 << 20)).contains(&(written - left)), "{written} {left}");
+        let mut reader = pcap_file::pcapng::PcapNgReader::new(File::open(&path).unwrap()).unwrap();
+        let mut blocks = 0;
+        while let Some(block) = reader.next_block() {
+            block.unwrap();
+            blocks += 1;
+        }
+        assert!(blocks > 10_000);
+        std::fs::remove_file(&path).unwrap();
     }
 }

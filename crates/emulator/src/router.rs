@@ -24,6 +24,7 @@ use units::{Span, Time};
 use crate::clock::Clock;
 use crate::namespace::{Addresses, Host, Hosts, inside};
 use crate::pcapng::Captures;
+use crate::pressure::ROUTER;
 use crate::{Error, tun};
 pub use outcome::{Refused, RouterOutcome};
 use plane::{Parts, Plane};
@@ -120,7 +121,7 @@ pub fn start(hosts: &Hosts, config: &RouterConfig) -> Result<Running, Error> {
     let output = Output::new(clock, clock.realtime_ns, tuns, captures);
     let worker = Worker { clock, stop: stop.clone(), plane, output, real_time: config.real_time };
     let thread = std::thread::Builder::new()
-        .name("router".into())
+        .name(ROUTER.into())
         .spawn(|| worker.run())
         .map_err(Error::system("start the router's thread"))?;
     Ok(Running { clock, stop, thread: Some(thread), namespaces, drops_before })

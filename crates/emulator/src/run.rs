@@ -12,6 +12,7 @@ use crate::diag::Sampler;
 use crate::error::Error;
 use crate::namespace::{Hosts, NamespaceOptions};
 use crate::outcome::{Seen, of_programs, of_traffic};
+use crate::pressure::{Pressure, Watch};
 use crate::router::{COALESCE, RouterConfig, RouterOutcome, Running, start};
 use crate::traffic::{Connected, Ground, Progress, Traffic, flow_of};
 use crate::witness::Witness;
@@ -46,6 +47,8 @@ pub struct Emulated {
     pub router: RouterOutcome,
     /// By kind of flow: the kernel's name of its congestion control.
     pub congestion: Vec<String>,
+    /// What the run's threads waited for.
+    pub pressure: Pressure,
     /// What a reader must know before believing the numbers.
     pub notes: Vec<String>,
 }
@@ -112,7 +115,9 @@ pub fn run_traffic(
         Sampler::start(&hosts, clock, setup.series.interval, keep, options.witness.take())
     });
     let sampler = sampler.transpose()?;
+    let pressure = Watch::start();
     let end = made.run(clock, watch);
+    let pressure = pressure.end();
     let samples = sampler.map(Sampler::stop).unwrap_or_default();
     let offset = Span::from_ns((clock.monotonic_ns - router.clock().monotonic_ns) as i64);
     let router = router.stop()?;
@@ -124,7 +129,8 @@ pub fn run_traffic(
         }
     }
     cut_short(samples.cut_short, &mut notes);
-    Ok(Emulated { setup: setup.clone(), outcome, router: lean(router), congestion: options.congestion, notes })
+    let (setup, congestion) = (setup.clone(), options.congestion);
+    Ok(Emulated { setup, outcome, router: lean(router), congestion, pressure, notes })
 }
 
 /// Runs programs in the hosts' namespaces: `work` gets the hosts, and what it does while it runs is measured.
@@ -142,12 +148,14 @@ pub fn run_programs<E: From<Error>>(
     let clock = router.clock();
     let interval = if setup.series.interval.is_zero() { PROGRAM_INTERVAL } else { setup.series.interval };
     let sampler = Sampler::start(&hosts, clock, interval, |_| true, options.witness.take())?;
+    let pressure = Watch::start();
     let worked = work(&hosts);
     // Connections that the programs have closed end when the last of their packets has been answered.
     if worked.is_ok() {
         std::thread::sleep(std::time::Duration::from_nanos(lingering(setup).unsigned_ps() / 1_000));
     }
     let ended = clock.now();
+    let pressure = pressure.end();
     let samples = sampler.stop();
     let router = router.stop()?;
     worked?;
@@ -167,7 +175,7 @@ pub fn run_programs<E: From<Error>>(
     }
     cut_short(samples.cut_short, &mut notes);
     let Seen { setup, outcome, congestion, .. } = seen;
-    Ok(Emulated { setup, outcome, router: lean(router), congestion, notes })
+    Ok(Emulated { setup, outcome, router: lean(router), congestion, pressure, notes })
 }
 
 fn cut_short(samples: bool, notes: &mut Vec<String>) {

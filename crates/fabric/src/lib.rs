@@ -21,7 +21,7 @@ mod shared;
 pub mod topology;
 
 pub use credit::{CreditError, CreditGate, CreditParams, CreditQueue, Offered};
-pub use ideal::{base_one_way, base_rtt, ideal_completion};
+pub use ideal::{Burst, Ways, base_one_way, base_rtt};
 pub use losses::{Bursts, Losses, MOST_IN_GROUP};
 pub use mark::Marker;
 pub use network::{Builder, HostId, Link, LinkClass, LinkId, Network, NetworkError, Node, NodeId, NodeKind};

@@ -169,6 +169,11 @@ impl Routes {
         self
     }
 
+    /// These, and those that hold later.
+    pub(crate) fn tables(&self) -> impl Iterator<Item = &Self> {
+        std::iter::once(self).chain(self.later.iter().map(|(_, routes)| routes))
+    }
+
     /// The routes that hold at a time.
     #[inline]
     pub fn at(&self, time_ps: u64) -> &Self {
@@ -278,10 +283,13 @@ impl<'a> RoutesFrom<'a> {
         self.ports[(group.first() + chosen + place) as usize]
     }
 
-    /// All ports on shortest paths to `host`.
+    /// All ports on shortest paths to `host`; none where no path leads there.
     pub fn ports(&self, host: HostId) -> &'a [LinkId] {
         let (column, place) = self.seats[host.index()];
         let group = self.row[usize::from(column)];
+        if group == NONE {
+            return &[];
+        }
         let (first, len) = match group.len() {
             0 => (group.first() as usize + usize::from(place), 1),
             len => (group.first() as usize, len as usize),

@@ -26,5 +26,7 @@ pub use hold::{Handover, Hold};
 pub use noise::Noise;
 pub use paths::{PathChoice, Plb, UnoLb};
 pub use receiver::{Receiver, Reply};
-pub use sender::{AckHeader, FlowConfig, FlowStats, Recovery, Segment, SendState, Sender, SenderCoding};
+pub use sender::{
+    AckHeader, FlowConfig, FlowStats, LossTimer, Recovery, Segment, SendState, Sender, SenderCoding, TcpConfig,
+};
 pub use tracker::BlockNack;

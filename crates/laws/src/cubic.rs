@@ -1,5 +1,5 @@
 //! Cubic: the window follows a cubic function of the time since the last cut.
-//! RFC 9438, with RFC 9406's slow start where `hystart` is on. Left out: spurious-congestion detection (§4.9). W(t + RTT)
+//! RFC 9438, with RFC 9406's slow start where `hystart` is on, or Linux's where `hystart_train` and `hystart_delay` are. Left out: spurious-congestion detection (§4.9). W(t + RTT)
 //! uses the RTT of the acknowledgement at hand. Pacing, where `paced` is on, is Linux's for TCP under its FQ. Marks cut like
 //! a loss, once an episode, with a factor of their own (RFC 8511) where `ecn` is on. State is over 104 bytes with 64-bit
 //! windows, so a kernel needs socket storage for it.
@@ -7,9 +7,10 @@
 use units::{Bytes, Frac, Rate, Span, Time, cube_root, mul_div, mul_saturating};
 
 use crate::hystart::HyStart;
+use crate::linux_hystart::{Detect, LinuxHyStart};
 use crate::params::{parameters, range};
 use crate::window::share;
-use crate::{Ack, Acted, ControlLaw, Episode, Loss, Path, Permit, Response, SlowStart, Window};
+use crate::{Ack, Acted, ControlLaw, Episode, Loss, Notification, Path, Permit, Response, SlowStart, Window};
 
 parameters! { path;
     /// Initial window.
@@ -32,6 +33,10 @@ parameters! { path;
     ecn_beta: Fraction = Frac::millionths(850_000), "0.85", Frac::ZERO, Frac::ONE;
     /// Whether the first slow start ends when round trips grow (`HyStart++`, RFC 9406).
     hystart: Switch = false, "false", false, true;
+    /// Whether a slow start ends when a train of acknowledgements is as long as half the path (Linux's `HyStart`).
+    hystart_train: Switch = false, "false", false, true;
+    /// Whether a slow start ends when round trips grow by an eighth, at least 4 and at most 16 ms (Linux's `HyStart`).
+    hystart_delay: Switch = false, "false", false, true;
 }
 
 /// Pacing over window / smoothed RTT while the window is under half the threshold, and then (Linux's
@@ -47,6 +52,7 @@ pub struct Cubic {
     window: Window,
     slow_start: SlowStart,
     hystart: HyStart,
+    linux_hystart: LinuxHyStart,
     episode: Episode,
     w_max: Bytes, // W_max: the window before the last cut, less if fast convergence says so; 0 if unknown
     cwnd_prior: Bytes, // the window before the last cut
@@ -75,6 +81,7 @@ impl Cubic {
             window: Window::new(params.initial_window, path.mss, path.bdp().scaled(params.max_bdp)),
             slow_start: SlowStart::new(),
             hystart: HyStart::new(),
+            linux_hystart: LinuxHyStart::new(),
             episode: Episode::new(),
             w_max: Bytes::ZERO,
             cwnd_prior: Bytes::ZERO,
@@ -83,6 +90,31 @@ impl Cubic {
             smoothed: Span::ZERO,
             acted: Acted::default(),
         }
+    }
+
+    const fn has_linux_hystart(&self) -> bool {
+        self.params.hystart_train || self.params.hystart_delay
+    }
+
+    /// Linux's `HyStart` may end slow start before this acknowledgement grows the window.
+    fn detect(&mut self, ack: &Ack) {
+        self.linux_hystart.observe(ack);
+        if !self.slow_start.is_on(&self.window) {
+            return;
+        }
+        let Params { hystart_train: train, hystart_delay: delay, paced, .. } = self.params;
+        let pace = self.pace();
+        if self.linux_hystart.ends(ack, &self.window, pace, Detect { train, delay, paced }) {
+            self.slow_start.leave(&self.window);
+        }
+    }
+
+    /// At which Linux paces, or would.
+    fn pace(&self) -> Rate {
+        let window = self.window.bytes();
+        let doubling = window < self.slow_start.threshold().ratio(1, 2);
+        let rate = Rate::of(window, self.smoothed).scaled(if doubling { PACING_IN_SLOW_START } else { PACING });
+        rate.max(Rate::from_bps(1))
     }
 
     /// Slow start (§4.10). Gives what is left over for congestion avoidance.
@@ -165,10 +197,13 @@ impl ControlLaw for Cubic {
     fn on_ack(&mut self, ack: &Ack) {
         let since = ack.now.since(self.last_ack);
         self.last_ack = ack.now;
-        if self.params.paced {
+        if self.params.paced || self.has_linux_hystart() {
             // srtt <- 7/8 srtt + 1/8 rtt (RFC 6298)
             let before = if self.smoothed.is_zero() { ack.rtt } else { self.smoothed };
             self.smoothed = before - before.over(8) + ack.rtt.over(8);
+        }
+        if self.has_linux_hystart() {
+            self.detect(ack);
         }
         if self.params.ecn && !ack.marked.is_zero() && self.episode.begins(ack.sent_at, ack.now) {
             self.remember();
@@ -203,18 +238,28 @@ impl ControlLaw for Cubic {
             // The next stage begins at its own W_max, with K = 0 (§4.8).
             self.w_max = Bytes::ZERO;
             self.curve = None;
+            // As in Linux's `cubictcp_state`.
+            self.linux_hystart = LinuxHyStart::new();
+        }
+    }
+
+    fn on_notification(&mut self, notification: &Notification) {
+        if let Notification::Idle { idle, timeouts } = *notification {
+            self.slow_start.restart(&mut self.window, self.params.initial_window, timeouts);
+            // Time without enough to send does not count (§5.8).
+            if let Some(curve) = &mut self.curve {
+                curve.began += idle;
+            }
         }
     }
 
     fn permit(&self) -> Permit {
         let window = self.window.bytes();
         // The initial window is not paced: no RTT is known yet.
-        if self.smoothed.is_zero() {
+        if !self.params.paced || self.smoothed.is_zero() {
             return Permit::window(window);
         }
-        let doubling = window < self.slow_start.threshold().ratio(1, 2);
-        let rate = Rate::of(window, self.smoothed).scaled(if doubling { PACING_IN_SLOW_START } else { PACING });
-        Permit { window, pacing: rate.max(Rate::from_bps(1)) }
+        Permit { window, pacing: self.pace() }
     }
 
     fn acted(&self) -> Acted {
@@ -453,6 +498,54 @@ mod tests {
         assert!(on.window.bytes() >= doubled && on.window.bytes() < doubled + LONG_PATH.mss);
         let curve = on.curve.as_ref().map(|curve| (curve.k, curve.w_max));
         assert_eq!(curve, Some((0, doubled)));
+    }
+
+    /// Acknowledgements of one round every 100 us: with a round trip of 2 ms slow start ends over half of that and the allowance.
+    /// The pace is over 60 packets in 2 ms: four segments of 64 KiB take half a millisecond at most, so the end is between
+    /// 1,000 and 1,500 us after the round's beginning.
+    #[test]
+    fn a_train_of_acknowledgements_ends_slow_start_where_switched_on() {
+        let run = |train: bool| {
+            let mut law = law(&LONG_PATH, |params| {
+                params.hystart_train = train;
+                params.initial_window = LONG_PATH.mss.times(60);
+            });
+            for nth in 0..30u64 {
+                let delivered_at_send = Bytes::ZERO;
+                let delivered = Bytes::new(1 + nth);
+                law.on_ack(&Ack { delivered, delivered_at_send, ..ack(&LONG_PATH, 100 * nth) });
+            }
+            law
+        };
+        assert!(run(false).slow_start.is_first());
+        let on = run(true);
+        let packets = on.slow_start.threshold().get() / LONG_PATH.mss.get();
+        assert!((71..=76).contains(&packets), "{packets}");
+        // One round's acknowledgements pace nothing.
+        assert_eq!(on.permit().pacing, Rate::MAX);
+    }
+
+    #[test]
+    fn a_timeout_forgets_the_least_round_trip() {
+        let mut law = law(&LONG_PATH, |params| params.hystart_delay = true);
+        law.on_ack(&ack(&LONG_PATH, 0));
+        assert_ne!(law.linux_hystart, LinuxHyStart::new());
+        law.on_loss(&loss(10_000, 20_000, LossCause::Timeout));
+        assert_eq!(law.linux_hystart, LinuxHyStart::new());
+    }
+
+    #[test]
+    fn idleness_restarts_slow_start_and_stops_the_curve_s_clock() {
+        let mut law = law(&PATH, |params| params.initial_window = PATH.mss.times(4));
+        law.window.set(PATH.mss.times(40));
+        law.on_loss(&loss(0, 20, LossCause::Reordered));
+        law.on_ack(&ack(&PATH, 40));
+        let began = law.curve.as_ref().map(|curve| curve.began);
+        let cwnd = law.window.bytes();
+        law.on_notification(&Notification::Idle { idle: Span::from_ms(3), timeouts: 2 });
+        assert_eq!(law.window.bytes(), cwnd.ratio(1, 4));
+        assert!(law.slow_start.is_on(&law.window));
+        assert_eq!(law.curve.as_ref().map(|curve| curve.began), began.map(|began| began + Span::from_ms(3)));
     }
 
     #[test]

@@ -5,10 +5,10 @@
 //! more than twice as tall as analysed.) Sending is not paced.
 //! State fits 104 bytes without the counters of [`Acted`].
 
-use units::{Frac, Time};
+use units::{Bytes, Frac, Time};
 
 use crate::params::{parameters, range};
-use crate::{Ack, Acted, ControlLaw, Episode, Loss, Path, Permit, Round, SlowStart, Window};
+use crate::{Ack, Acted, ControlLaw, Episode, Loss, Notification, Path, Permit, Round, SlowStart, Window};
 
 parameters! { path;
     /// Initial window.
@@ -24,6 +24,7 @@ parameters! { path;
 #[repr(C)]
 pub struct Dctcp {
     window: Window,
+    initial: Bytes,
     slow_start: SlowStart,
     gain: Frac,
     alpha: Frac, // EWMA of the marked fraction, starts at 1 (RFC 8257 §3.3)
@@ -38,6 +39,7 @@ impl Dctcp {
     pub fn new(path: &Path, params: Params) -> Self {
         Self {
             window: Window::new(params.initial_window, path.mss, path.bdp().scaled(params.max_bdp)),
+            initial: params.initial_window,
             slow_start: SlowStart::new(),
             gain: params.ewma_gain,
             alpha: Frac::ONE,
@@ -76,6 +78,12 @@ impl ControlLaw for Dctcp {
         if response.apply(&mut self.window, &mut self.slow_start, Frac::HALF) {
             self.acted.loss_cuts += 1;
             self.last_cut = loss.now;
+        }
+    }
+
+    fn on_notification(&mut self, notification: &Notification) {
+        if let Notification::Idle { timeouts, .. } = *notification {
+            self.slow_start.restart(&mut self.window, self.initial, timeouts);
         }
     }
 

@@ -18,7 +18,7 @@ parameters! { path;
     /// Whether packets are spread over the base RTT.
     paced: Switch = true, "true", false, true;
     /// Marking threshold that the cut is scaled by (K).
-    k: Bytes = path.mss.ratio(path.line_rate.bps(), 20_000_000), "50 packets per Gb/s", Bytes::ZERO, range::WINDOW;
+    k: Bytes = path.mss.ratio(path.line_rate.bps(), 20_000_000), "50 packets per Gb/s", range::BYTE, range::WINDOW;
     /// Queueing delay over which the long haul counts as congested (T).
     delay_threshold: Span = Span::from_ms(5), "5 ms", Span::ZERO, range::LONG;
     /// Share of the window that a cut for delay takes (beta).

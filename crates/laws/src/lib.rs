@@ -29,6 +29,7 @@ mod hystart;
 mod law;
 mod limits;
 pub mod line_rate;
+mod linux_hystart;
 pub mod lscc;
 pub mod mprdma;
 pub mod newreno;

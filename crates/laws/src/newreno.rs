@@ -3,10 +3,10 @@
 //! Marks count as loss once an episode (RFC 3168) with a cut of their own (RFC 8511) where `ecn` is on.
 //! No pacing. State fits 104 bytes without the counters of [`Acted`].
 
-use units::Frac;
+use units::{Bytes, Frac};
 
 use crate::params::{parameters, range};
-use crate::{Ack, Acted, ControlLaw, Episode, Loss, Path, Permit, Response, SlowStart, Window};
+use crate::{Ack, Acted, ControlLaw, Episode, Loss, Notification, Path, Permit, Response, SlowStart, Window};
 
 parameters! { path;
     /// Initial window.
@@ -26,6 +26,7 @@ parameters! { path;
 #[repr(C)]
 pub struct NewReno {
     window: Window,
+    initial: Bytes,
     slow_start: SlowStart,
     episode: Episode,
     beta: Frac,
@@ -39,6 +40,7 @@ impl NewReno {
     pub fn new(path: &Path, params: Params) -> Self {
         Self {
             window: Window::new(params.initial_window, path.mss, path.bdp().scaled(params.max_bdp)),
+            initial: params.initial_window,
             slow_start: SlowStart::new(),
             episode: Episode::new(),
             beta: params.beta,
@@ -69,6 +71,12 @@ impl ControlLaw for NewReno {
     fn on_loss(&mut self, loss: &Loss) {
         let response = self.episode.respond(loss);
         self.acted.loss_cuts += u64::from(response.apply(&mut self.window, &mut self.slow_start, self.beta));
+    }
+
+    fn on_notification(&mut self, notification: &Notification) {
+        if let Notification::Idle { timeouts, .. } = *notification {
+            self.slow_start.restart(&mut self.window, self.initial, timeouts);
+        }
     }
 
     fn permit(&self) -> Permit {

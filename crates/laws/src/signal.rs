@@ -111,6 +111,13 @@ pub struct Loss {
 pub enum Notification<'a> {
     /// The base round-trip time is now known to be this: the path has changed.
     BaseRtt(Span),
+    /// The sender was idle: it sends again, after a while in which nothing was in flight and nothing was sent.
+    Idle {
+        /// How long.
+        idle: Span,
+        /// Retransmission timeouts that went by within that, at least 1.
+        timeouts: u32,
+    },
     /// The receiver met marks (DCQCN's congestion notification packet).
     Cnp {
         /// When it arrived.

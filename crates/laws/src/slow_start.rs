@@ -51,6 +51,16 @@ impl SlowStart {
     pub fn lower(&mut self, window: &Window, kept: Frac) {
         self.threshold = window.bytes().scaled(kept).max(window.floor().times(2));
     }
+
+    /// The sender was idle for so many retransmission timeouts: each halves the window, down to the `initial` one, and slow
+    /// start brings it back to three quarters of what it was (RFC 2861 §3.1 and Linux's `tcp_cwnd_restart`; RFC 5681 §4.1 goes
+    /// down to the initial window at once).
+    pub fn restart(&mut self, window: &mut Window, initial: Bytes, timeouts: u32) {
+        let cwnd = window.bytes();
+        let halved = Bytes::new(cwnd.get() >> timeouts.min(63));
+        self.threshold = self.threshold.max(cwnd.ratio(3, 4));
+        window.set(halved.max(initial.min(cwnd)));
+    }
 }
 
 impl Default for SlowStart {
@@ -86,6 +96,22 @@ mod tests {
         let mut slow_start = SlowStart::new();
         slow_start.lower(&window, Frac::HALF);
         assert_eq!(slow_start.threshold(), MSS.times(2));
+    }
+
+    #[test]
+    fn idleness_halves_down_to_the_initial_window() {
+        for (timeouts, packets) in [(1, 32), (2, 16), (3, 10), (200, 10)] {
+            let mut window = Window::new(MSS.times(64), MSS, Window::LIMIT);
+            let mut slow_start = SlowStart { threshold: MSS.times(20) };
+            slow_start.restart(&mut window, MSS.times(10), timeouts);
+            assert_eq!((window.bytes(), slow_start.threshold()), (MSS.times(packets), MSS.times(48)));
+        }
+        // A window under the initial one stays, and so does the first slow start.
+        let mut window = Window::new(MSS.times(3), MSS, Window::LIMIT);
+        let mut slow_start = SlowStart::new();
+        slow_start.restart(&mut window, MSS.times(10), 5);
+        assert_eq!(window.bytes(), MSS.times(3));
+        assert!(slow_start.is_first());
     }
 
     #[test]

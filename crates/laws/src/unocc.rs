@@ -24,9 +24,13 @@ parameters! { path;
     /// Weight of the newest epoch in the average marked fraction (gain of E).
     ewma_gain: Fraction = Frac::HALF, "0.5", Frac::ZERO, Frac::ONE;
     /// How strongly marks cut: 4K / (K + own BDP) at a marked fraction of 1 (K).
-    k: Bytes = path.intra_bdp().ratio(1, 7), "1/7 of the intra-datacenter BDP", Bytes::ZERO, range::WINDOW;
+    k: Bytes = path.intra_bdp().ratio(1, 7), "1/7 of the intra-datacenter BDP", range::BYTE, range::WINDOW;
     /// Smallest RTT of an epoch over the base RTT that still means an empty real queue (delay == 0).
     delay_tolerance: Span = path.intra_rtt.times(55).over(1_000), "5.5 % of the intra-datacenter RTT", Span::ZERO, range::LONG;
+    /// The same as a share of the flow's own base RTT; the larger of the two holds.
+    delay_tolerance_share: Fraction = Frac::ZERO, "0", Frac::ZERO, Frac::from_bits(100 << 32);
+    /// Whether the RTT of the packet that ends an epoch is looked at instead of the smallest of the epoch.
+    delay_of_last: Switch = false, "false", false, true;
     /// What a cut is scaled by when only the phantom queue is congested (0.3 in Algorithm 1, line 10).
     md_scale: Fraction = Frac::millionths(300_000), "0.3", Frac::ZERO, Frac::ONE;
     /// Whether that scale multiplies again at each such epoch until the real queue is congested.
@@ -39,6 +43,10 @@ parameters! { path;
     qa_period: Fraction = Frac::millionths(1_050_000), "1.05", Frac::millionths(100_000), Frac::from_bits(100 << 32);
     /// Share of the acknowledged bytes that becomes the window when Quick Adapt strikes.
     qa_keep: Fraction = Frac::ONE, "1", Frac::ZERO, Frac::ONE;
+    /// Whether the pause after a strike lasts until a packet is acknowledged that left after it; off: one base RTT by the clock.
+    qa_pause_by_packet: Switch = true, "true", false, true;
+    /// Whether epochs start over, too, when such a packet ends the pause.
+    qa_restarts_epochs: Switch = false, "false", false, true;
 }
 
 /// The law.
@@ -67,13 +75,14 @@ struct Epoch {
     min_rtt: Span,
 }
 
-/// What was acknowledged in the current period of Quick Adapt.
+/// What was acknowledged in the current period of Quick Adapt. After a strike there is neither QA nor MD for a while.
 #[derive(Clone, PartialEq, Eq, Debug)]
 #[repr(C)]
 struct QuickAdapt {
-    from: Time, // in the future after a strike: until then there is neither QA nor MD
+    from: Time, // when the period began; in a pause by packet when it struck, in one by the clock when that is over
     acked: Bytes,
     app_limited: bool,
+    awaits_packet: bool, // a pause by packet, and none that left at `from` or later is acknowledged yet
 }
 
 impl UnoCc {
@@ -90,14 +99,16 @@ impl UnoCc {
             ewma: Frac::ZERO,
             scale: Frac::ONE,
             epoch: Epoch::begin(Time::NEVER),
-            adapt: QuickAdapt { from: Time::NEVER, acked: Bytes::ZERO, app_limited: false },
+            adapt: QuickAdapt::begin(Time::NEVER),
             acted: Acted::default(),
         }
     }
 
     /// Multiplicative decrease: Algorithm 1, `onEpoch`, in an epoch with marks.
     fn decrease(&mut self, delay: Span) {
-        self.scale = if delay > self.params.delay_tolerance {
+        let share = self.params.delay_tolerance_share.of(self.base_rtt.unsigned_ps());
+        let tolerance = self.params.delay_tolerance.max(Span::from_ps(share as i64));
+        self.scale = if delay > tolerance {
             Frac::ONE
         } else if self.params.md_scale_compounds {
             self.scale * self.params.md_scale
@@ -113,8 +124,9 @@ impl UnoCc {
         // E <- (1 - g) * E + g * F
         let fraction = marked_fraction(self.epoch.marked, self.epoch.acked);
         self.ewma = self.ewma.ewma(fraction, self.params.ewma_gain);
-        if !self.epoch.marked.is_zero() && ack.now >= self.adapt.from {
-            self.decrease(self.epoch.min_rtt - self.base_rtt);
+        if !self.epoch.marked.is_zero() && !self.adapt.pauses(ack.now) {
+            let rtt = if self.params.delay_of_last { ack.rtt } else { self.epoch.min_rtt };
+            self.decrease(rtt - self.base_rtt);
         }
         // T_epoch <- T_epoch + period, but no epoch is shorter than a period after the flow was silent.
         let next = self.epoch.ends + self.params.epoch_period;
@@ -122,10 +134,21 @@ impl UnoCc {
         self.epoch = Epoch::begin(ends);
     }
 
+    /// The round trip that is skipped after a strike is over once a packet is acknowledged that left after it. Before, what is
+    /// heard is the flow before the strike, and then the silence that the strike made.
+    fn end_pause(&mut self, ack: &Ack) {
+        if self.adapt.awaits_packet && ack.sent_at >= self.adapt.from {
+            self.adapt = QuickAdapt::begin(ack.now);
+            if self.params.qa_restarts_epochs {
+                self.epoch = Epoch::begin(ack.now);
+            }
+        }
+    }
+
     /// Quick Adapt: Algorithm 1, `onQA`.
     fn quick_adapt(&mut self, ack: &Ack) {
         let adapt = &mut self.adapt;
-        if ack.now < adapt.from {
+        if adapt.pauses(ack.now) {
             return;
         }
         let period = Span::from_ps(self.params.qa_period.of(self.base_rtt.unsigned_ps()) as i64);
@@ -134,7 +157,11 @@ impl UnoCc {
             if starved && !adapt.app_limited && !ack.app_limited {
                 self.window.set(adapt.acked.scaled(self.params.qa_keep));
                 self.acted.emergencies += 1;
-                *adapt = QuickAdapt::begin(ack.now + self.base_rtt);
+                *adapt = if self.params.qa_pause_by_packet {
+                    QuickAdapt { awaits_packet: true, ..QuickAdapt::begin(ack.now) }
+                } else {
+                    QuickAdapt::begin(ack.now + self.base_rtt)
+                };
                 return;
             }
             *adapt = QuickAdapt::begin(ack.now);
@@ -150,6 +177,7 @@ impl ControlLaw for UnoCc {
             self.epoch.ends = ack.now;
             self.adapt.from = ack.now;
         }
+        self.end_pause(ack);
         if ack.marked.is_zero() {
             // cwnd <- cwnd + alpha * acked / cwnd
             self.acted.increases += u64::from(self.window.increase(self.step, ack.acked));
@@ -206,7 +234,11 @@ impl Epoch {
 
 impl QuickAdapt {
     const fn begin(from: Time) -> Self {
-        Self { from, acked: Bytes::ZERO, app_limited: false }
+        Self { from, acked: Bytes::ZERO, app_limited: false, awaits_packet: false }
+    }
+
+    fn pauses(&self, now: Time) -> bool {
+        self.awaits_packet || now < self.from
     }
 }
 
@@ -298,6 +330,51 @@ mod tests {
     }
 
     #[test]
+    fn the_tolerance_may_be_of_the_flow_s_own_round_trip() {
+        // 5.5 % of 2 ms is 110 us, of 14 us the same 770 ns as the default.
+        let scaled = |path: &Path, share, queueing| {
+            let delay_tolerance_share = Frac::millionths(share);
+            let params = Params { quick_adapt: false, delay_tolerance_share, ..Params::for_path(path) };
+            let mut law = UnoCc::new(path, params);
+            let base_us = path.base_rtt.ns() as u64 / 1_000;
+            for us in [0, 2 * base_us] {
+                let ack = marked(path, us);
+                law.on_ack(&Ack { now: ack.now + queueing, rtt: ack.rtt + queueing, ..ack });
+            }
+            law.scale < Frac::ONE
+        };
+        for (share, queueing_us, gently) in [(0, 1, false), (55_000, 109, true), (55_000, 111, false)] {
+            assert_eq!(scaled(&LONG_PATH, share, Span::from_us(queueing_us)), gently, "{share} ppm, {queueing_us} us");
+        }
+        for (queueing_ns, gently) in [(770, true), (771, false)] {
+            assert_eq!(scaled(&PATH, 55_000, Span::from_ns(queueing_ns)), gently, "{queueing_ns} ns");
+        }
+        // The larger of the two: 1 % of 14 us is under the default.
+        assert!(scaled(&PATH, 10_000, Span::from_ns(770)));
+    }
+
+    #[test]
+    fn the_last_round_trip_may_decide_instead_of_the_least() {
+        for (of_last, queueing_ns, left) in [
+            // The least is 1 us, the last nothing, and the other way round.
+            (false, [1_000, 0], 175_000 - 13_124),
+            (true, [1_000, 0], 175_000 - 13_124),
+            (false, [0, 1_000], 175_000 - 13_124),
+            (true, [0, 1_000], 131_250),
+        ] {
+            let mut law = law(|params| {
+                aimd(params);
+                params.delay_of_last = of_last;
+            });
+            // Both are of the epoch that the second one ends.
+            let [first, last] = queueing_ns.map(Span::from_ns);
+            law.on_ack(&queued(0, first));
+            law.on_ack(&queued(23, last));
+            assert_eq!(law.permit().window, Bytes::new(left), "{of_last}, {queueing_ns:?} ns");
+        }
+    }
+
+    #[test]
     fn a_clean_epoch_cuts_nothing_and_fades_the_average() {
         let mut law = law(aimd);
         law.on_ack(&marked(&PATH, 0));
@@ -356,25 +433,89 @@ mod tests {
 
     #[test]
     fn quick_adapt_falls_to_what_was_acknowledged() {
-        let mut law = law(|_| {});
-        for us in 0..5 {
+        for by_packet in [true, false] {
+            let mut law = law(|params| params.qa_pause_by_packet = by_packet);
+            for us in 0..5 {
+                law.on_ack(&ack(&PATH, us));
+            }
+            // 1.05 x 14 us = 14.7 us after the first ACK, five packets of 43: under half a window.
+            law.on_ack(&marked(&PATH, 14));
+            assert_eq!(law.acted().emergencies, 0);
+            let before_md = law.acted().cuts;
+            law.on_ack(&marked(&PATH, 15));
+            assert_eq!(law.permit().window, Bytes::new(6 * 4_096));
+            assert_eq!(law.acted().emergencies, 1);
+            // Neither QA nor MD until 29 us: a base RTT later, and what arrives then left at the strike, 15 us.
+            for us in 16..29 {
+                law.on_ack(&marked(&PATH, us));
+            }
+            assert_eq!(law.acted().cuts, before_md);
+            assert_eq!(law.acted().emergencies, 1);
+            law.on_ack(&marked(&PATH, 45));
+            assert_eq!(law.acted().cuts, before_md + 1);
+        }
+    }
+
+    /// A packet that left at `sent_us`, acknowledged at `us`.
+    fn late(sent_us: u64, us: u64) -> Ack<'static> {
+        let ack = ack(&PATH, us);
+        let sent_at = Time::from_us(1_000_000 + sent_us);
+        Ack { sent_at, rtt: ack.now.since(sent_at), ..ack }
+    }
+
+    /// A flow that Quick Adapt struck at 15 us, as above, and that heard since of packets that left before that, with marks.
+    /// The last one of them is at 69 us: what was in flight was more than the window, so the flow was silent until 36 us.
+    fn struck(change: impl Fn(&mut Params)) -> UnoCc {
+        let mut law = law(change);
+        for us in [0, 1, 2, 3, 4, 5, 15] {
             law.on_ack(&ack(&PATH, us));
         }
-        // 1.05 x 14 us = 14.7 us after the first ACK, five packets of 43: under half a window.
-        law.on_ack(&marked(&PATH, 14));
-        assert_eq!(law.acted().emergencies, 0);
-        let before_md = law.acted().cuts;
-        law.on_ack(&marked(&PATH, 15));
-        assert_eq!(law.permit().window, Bytes::new(6 * 4_096));
-        assert_eq!(law.acted().emergencies, 1);
-        // For a base RTT neither QA nor MD.
-        for us in 16..29 {
-            law.on_ack(&marked(&PATH, us));
+        assert_eq!((law.acted().emergencies, law.permit().window), (1, Bytes::new(6 * 4_096)));
+        for (sent_us, us, is_marked) in [(3, 20, true), (8, 25, true), (14, 34, true), (14, 35, false), (14, 69, true)]
+        {
+            law.on_ack(&Ack { marked: if is_marked { PATH.mss } else { Bytes::ZERO }, ..late(sent_us, us) });
         }
-        assert_eq!(law.acted().cuts, before_md);
+        law
+    }
+
+    #[test]
+    fn a_pause_by_packet_does_not_hear_its_own_silence() {
+        let mut law = struck(|_| {});
+        // 54 us with five packets, and an epoch with marks that ended at 34 us.
+        assert_eq!((law.acted().emergencies, law.acted().cuts), (1, 0));
+        // The first packet that left after the strike, at 70 us. From then on a full period of 14.7 us counts: at 84 us it is not
+        // over, at 85 us it is, and had four packets, more than half of a window of six.
+        for us in [70, 75, 80, 84] {
+            law.on_ack(&late(us - 34, us));
+        }
+        law.on_ack(&late(51, 85));
         assert_eq!(law.acted().emergencies, 1);
-        law.on_ack(&marked(&PATH, 45));
-        assert_eq!(law.acted().cuts, before_md + 1);
+        assert_eq!(law.adapt, QuickAdapt { acked: PATH.mss, ..QuickAdapt::begin(Time::from_us(1_000_085)) });
+        // The next one has one packet: struck again.
+        law.on_ack(&late(66, 100));
+        assert_eq!((law.acted().emergencies, law.permit().window), (2, Bytes::new(4_096)));
+    }
+
+    /// By the clock the pause is over at 29 us. The epoch that ends at 34 us cuts by a quarter (E = 0.5), and the period of
+    /// 14.7 us hears two packets of six: the silence that the strike made.
+    #[test]
+    fn a_pause_by_the_clock_hears_its_own_silence() {
+        let law = struck(|params| params.qa_pause_by_packet = false);
+        assert_eq!((law.acted().emergencies, law.acted().cuts), (2, 1));
+        assert_eq!(law.permit().window, Bytes::new(2 * 4_096));
+    }
+
+    /// The packet that ends the pause closes the epoch that is open, with the marks from before, and cuts. Where epochs start
+    /// over it begins one instead, as the first acknowledgement of a flow does.
+    #[test]
+    fn epochs_start_over_after_a_strike_on_request_only() {
+        // T_epoch went from 14 us to 28 us at 34 us; now a period more, or the arrival at hand.
+        for (restarts, cuts, ends) in [(false, 1, 42), (true, 0, 70)] {
+            let mut law = struck(|params| params.qa_restarts_epochs = restarts);
+            law.on_ack(&late(36, 70));
+            assert_eq!(law.acted().cuts, cuts);
+            assert_eq!(law.epoch.ends, Time::from_us(1_000_000 + ends));
+        }
     }
 
     #[test]

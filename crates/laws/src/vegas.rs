@@ -9,7 +9,7 @@
 use units::{Frac, Span, Time, mul_div};
 
 use crate::params::{parameters, range};
-use crate::{Ack, Acted, ControlLaw, Episode, Loss, Path, Permit, Round, SlowStart, Window};
+use crate::{Ack, Acted, ControlLaw, Episode, Loss, Notification, Path, Permit, Round, SlowStart, Window};
 
 /// With so few samples in a round trip, or fewer, their smallest says little: one delayed answer would be all of it.
 const FEW: u32 = 2;
@@ -130,6 +130,12 @@ impl ControlLaw for Vegas {
             self.last_loss = loss.now;
             self.round_min_rtt = Span::MAX;
             self.samples = 0;
+        }
+    }
+
+    fn on_notification(&mut self, notification: &Notification) {
+        if let Notification::Idle { timeouts, .. } = *notification {
+            self.slow_start.restart(&mut self.window, self.params.initial_window, timeouts);
         }
     }
 

@@ -27,6 +27,10 @@
     return node;
   }
 
+  // A list as arguments (`Math.max(...list)`) lies on the stack, which a grid's curves overflow.
+  const least = (list) => list.reduce((m, v) => (v < m ? v : m), Infinity);
+  const largest = (list) => list.reduce((m, v) => (v > m ? v : m), -Infinity);
+
   const bodyOf = (id) => document.querySelector(`#${id} > .body`);
 
   // ---------------------------------------------------------------- numbers in words
@@ -193,8 +197,12 @@
   // Plots are drawn one after another between frames, so that a report of forty runs opens at once.
   const queue = [];
   let draining = false;
-  function later(task) {
-    queue.push(task);
+  /** Draws in `place` when its turn comes, unless a control was used before and `place` is gone. */
+  function later(place, task) {
+    queue.push(() => { if (place.isConnected) attempt(place, task); });
+    wake();
+  }
+  function wake() {
     if (!draining) { draining = true; setTimeout(drain, 0); }
   }
   function drain() {
@@ -202,6 +210,15 @@
     while (queue.length && performance.now() < end) queue.shift()();
     if (queue.length) setTimeout(drain, 0);
     else { draining = false; hook.ready = true; }
+  }
+
+  /** Draws a part of the page; one that fails says so where it would be, and the others are drawn. */
+  function attempt(place, draw) {
+    try { draw(); } catch (error) {
+      console.error(error);
+      place.append(el('p', { class: 'failed', role: 'alert', 'data-testid': 'failed' },
+        `This could not be drawn: ${error}. The rest of the page is not affected; the results on disk are whole.`));
+    }
   }
 
   // ---------------------------------------------------------------- plots
@@ -540,7 +557,7 @@
       const value = active && active.dataset.value;
       clearPlots(id);
       body.replaceChildren();
-      render(body, id);
+      attempt(body, () => render(body, id));
       const again = held && body.querySelector(`[data-testid="${CSS.escape(held.dataset.testid)}"]`);
       const next = again && (value === undefined ? again : again.querySelector(`[data-value="${CSS.escape(value)}"]`));
       if (next) next.focus({ preventScroll: true });
@@ -611,8 +628,8 @@
         if (!peers.has(key)) peers.set(key, []);
         peers.get(key).push(v);
       }
-      c.bests = new Map([...peers].filter(([, v]) => Math.min(...v) !== Math.max(...v))
-        .map(([key, v]) => [key, c.best === 'low' ? Math.min(...v) : Math.max(...v)]));
+      c.bests = new Map([...peers].filter(([, v]) => least(v) !== largest(v))
+        .map(([key, v]) => [key, c.best === 'low' ? least(v) : largest(v)]));
     }
 
     const node = el('table', { 'data-testid': o.testid }, o.caption ? el('caption', { class: 'visually-hidden' }, o.caption) : null, thead, tbody);
@@ -637,14 +654,15 @@
         }).map((t) => t[2]);
       }
       const total = shown.length;
-      tbody.replaceChildren(...shown.slice(0, limit).map((row) => el('tr', {}, columns.map((c) => {
+      tbody.replaceChildren();
+      for (const row of shown.slice(0, limit)) tbody.append(el('tr', {}, columns.map((c) => {
         const value = c.get(row);
         const best = !!c.bests && value != null && value === c.bests.get(o.peers ? o.peers(row) : '') && !(c.unfit && c.unfit(row));
         const extra = c.flag ? c.flag(row) : '';
         const classes = [c.kind && !c.name ? 'n' : '', c.first ? 'first' : '', best ? 'best' : '', c.name ? 'name' : '', extra].filter(Boolean).join(' ');
         return el(c.name ? 'th' : 'td', { class: classes || null, scope: c.name ? 'row' : null, title: c.kind && !c.name ? [exact(c.kind, value), best ? '(best)' : ''].filter(Boolean).join(' ') || null : null },
           c.cell ? c.cell(row) : c.kind ? show(c.kind, value) : value ?? DASH);
-      }))));
+      })));
       if (o.rowsWord) {
         more.replaceChildren(total > limit ? `${plural(total, o.rowsWord)}, the first ${limit} shown. ` : plural(total, o.rowsWord),
           total > limit ? el('button', { type: 'button', class: 'plain', onclick: () => { limit = Infinity; fill(); } }, 'Show all') : '');
@@ -693,7 +711,8 @@
     { key: 'jain_final', group: 'Fairness', label: 'Jain', kind: 'jain', best: 'high', first: true, long: 'Jain’s index at the end', get: fair('jain_final') },
     { key: 'converged', group: 'Fairness', label: 'fair from', kind: 'ns', best: 'low', long: 'Time to become fair', get: fair('converged_at_ns'),
       cell: (run) => (fair('converged_at_ns')(run) == null && fair('jain_final')(run) != null ? 'never' : show('ns', fair('converged_at_ns')(run))) },
-    { key: 'drops', group: 'Network', label: 'drops', kind: 'count', best: 'low', first: true, long: 'Packets dropped', get: net('drops') },
+    { key: 'drops', group: 'Network', label: 'drops', kind: 'count', best: 'low', first: true, long: 'Packets lost', get: net('drops') },
+    { key: 'data_drops', group: 'Network', label: 'of data', kind: 'count', best: 'low', long: 'Data packets lost', get: (run) => run.summary?.network?.drops_by_kind?.data ?? null },
     { key: 'retransmits', group: 'Network', label: 'resent', kind: 'count', best: 'low', long: 'Packets retransmitted', get: net('retransmits') },
     { key: 'timeouts', group: 'Network', label: 'timeouts', kind: 'count', best: 'low', long: 'Retransmission timeouts', get: net('timeouts') },
     { key: 'marks', group: 'Network', label: 'marks', kind: 'count', long: 'Packets marked by ECN', get: net('ecn_marks') },
@@ -808,7 +827,7 @@
     const engine = (key) => (r) => r.summary.engine[key] ?? null;
     const columns = [
       { key: 'run', label: 'run', name: true, get: (r) => r.label },
-      { key: 'host', label: 'run by', get: (r) => r.summary.host ?? null },
+      { key: 'host', label: 'run by', get: (r) => (r.summary.emulator ? `${r.summary.host}, ${r.summary.emulator.soundness ?? 'sound'}` : r.summary.host ?? null) },
       { key: 'seed', label: 'seed', kind: 'number', get: (r) => r.summary.seed ?? null },
       { key: 'events', label: 'events', kind: 'count', get: engine('events') },
       { key: 'wall', label: 'wall clock', kind: 'ns', get: (r) => (r.summary.engine.wall_s == null ? null : r.summary.engine.wall_s * 1e9) },
@@ -824,7 +843,7 @@
   function drawWarnings(body) {
     const list = el('ul', {});
     for (const text of report.warnings || []) list.append(el('li', {}, text));
-    for (const run of runs) for (const text of warningsOf(run)) list.append(el('li', {}, el('b', {}, run.label), ': ', text));
+    for (const cause of report.causes || []) list.append(el('li', {}, el('b', {}, cause.runs), ': ', cause.text));
     body.append(list);
   }
 
@@ -864,7 +883,7 @@
     }
   }
 
-  const VERDICTS = dict({ reproduced: ['reproduced', '✓'], 'direction only': ['direction', '≈'], 'not reproduced': ['not', '✗'], pending: ['pending', '…'] });
+  const VERDICTS = dict({ reproduced: ['reproduced', '✓'], 'direction only': ['direction', '≈'], undecided: ['pending', '?'], 'not reproduced': ['not', '✗'], pending: ['pending', '…'] });
   function chip(verdict, text) {
     const [cls, sign] = VERDICTS[verdict] || ['pending', '…'];
     return el('span', { class: `chip ${cls}`, 'data-testid': 'verdict' }, el('span', { 'aria-hidden': 'true' }, sign), text || verdict);
@@ -908,7 +927,7 @@
   // --- grid
 
   const COORD_UNITS = dict({
-    ns: ['ns', 1], us: ['ns', 1e3], 'µs': ['ns', 1e3], ms: ['ns', 1e6], s: ['ns', 1e9],
+    ns: ['ns', 1], us: ['ns', 1e3], '\u00b5s': ['ns', 1e3], '\u03bcs': ['ns', 1e3], ms: ['ns', 1e6], s: ['ns', 1e9],
     B: ['bytes', 1], KB: ['bytes', 1e3], MB: ['bytes', 1e6], GB: ['bytes', 1e9], KiB: ['bytes', 1024], MiB: ['bytes', 1024 ** 2], GiB: ['bytes', 1024 ** 3],
     bps: ['bps', 1], Kbps: ['bps', 1e3], Mbps: ['bps', 1e6], Gbps: ['bps', 1e9], Tbps: ['bps', 1e12], '%': ['pct', 1], '': ['number', 1],
   });
@@ -959,11 +978,10 @@
     }
     const list = [...lines.values()];
     const raw = list.map((l) => l.sums.map(([sum, n]) => (n ? sum / n : null)));
-    const top = Math.max(0, ...raw.flat().filter((v) => v != null));
-    const { div, unit } = unitFor(metric.kind, top);
-    const known = raw.flat().filter((v) => v != null);
+        const known = raw.flat().filter((v) => v != null);
+    const { div, unit } = unitFor(metric.kind, Math.max(0, largest(known)));
     const positive = known.length > 0 && known.every((v) => v > 0);
-    const log = positive && (sweep.log ?? Math.max(...known) / Math.min(...known) > 30);
+    const log = positive && (sweep.log ?? largest(known) / least(known) > 30);
     if (positive) tools.append(choice('Scale', [['lin', 'Linear'], ['log', 'Log']], log ? 'log' : 'lin', (v) => { sweep.log = v === 'log'; again(); }, 'sweep-scale'));
     const hidden = sweep.hidden || (sweep.hidden = new Set());
     let u;
@@ -972,8 +990,7 @@
     const box = plotBox(320);
     body.append(box);
     const readX = (v) => (numeric ? `${sweep.axis} ${brief(kind, v)}` : `${sweep.axis} ${showValue(values[v])}`);
-    later(() => {
-      if (!box.isConnected) return; // a control was used before this was drawn
+    later(box, () => {
       u = draw(box, {
         section: id, title: metric.long, height: 320,
         data: [xs, ...raw.map((line) => line.map((v) => (v == null ? null : v / (log ? 1 : div))))],
@@ -1036,10 +1053,9 @@
     });
     const kind = dist.what === 'fct_ns' ? 'ns' : 'ratio';
     const noun = dist.what === 'fct_ns' ? 'completion time' : 'slowdown: completion time over the ideal';
-    const floor = Math.min(...ys.flat().filter((v) => v != null && v > 0));
+    const floor = least(ys.map((line) => least(line.filter((v) => v != null && v > 0))));
     const about = `${classWord(dist.cls)}: share of flows by ${dist.what === 'fct_ns' ? 'completion time' : 'slowdown'}`;
-    later(() => {
-      if (!box.isConnected) return; // a control was used before this was drawn
+    later(box, () => {
       u = draw(box, {
         section: id, title: about, height: 340, data: [xs, ...ys], stepped: true,
         series: lines.map((l) => ({ label: titleOf(l.run), colour: () => runColour(l.run), dash: l.dash, width: 2, show: !dist.hidden.has(l.run.index) })),
@@ -1056,7 +1072,7 @@
   const some = (list) => Array.isArray(list) && list.length > 0;
   const rates = { hidden: new Set(), common: null }; // common: null follows the values
 
-  const overlap = (ranges) => [Math.min(...ranges.map((r) => r[0])), Math.max(...ranges.map((r) => r[1]))];
+  const overlap = (ranges) => [least(ranges.map((r) => r[0])), largest(ranges.map((r) => r[1]))];
   const lastOf = (list) => list[list.length - 1];
 
   /** Common and own time axes are asked for by a box that sections of small multiples share in looks. */
@@ -1088,9 +1104,9 @@
     const refresh = () => { for (const [u, list] of drawn) u.batch(() => list.forEach((f, i) => { if (u.series[i + 1].show !== visible(f)) u.setSeries(i + 1, { show: visible(f) }); })); };
 
     const peaks = members.map((run) => run.rates.flows.reduce((m, f) => f.rate_bps.reduce((n, v) => (v > n ? v : n), m), 0));
-    const peak = Math.max(...peaks);
+    const peak = largest(peaks);
     // One axis shows which scheme is fair; with eight flows in one run and two hundred in another it shows nothing.
-    if (rates.common == null) rates.common = Math.min(...peaks) * 5 >= peak;
+    if (rates.common == null) rates.common = least(peaks) * 5 >= peak;
 
     const top = el('div', { class: 'tools' });
     const few = flows.size <= 24;
@@ -1126,8 +1142,7 @@
       grid.append(el('div', { class: 'panel', 'data-testid': 'rate-panel' }, el('header', {}, el('h3', {}, titleOf(run)), el('p', {}, words.join(' · '))), box, jbox));
       const x = { label: `time (${t.unit})`, range: [range[0] / t.div, range[1] / t.div], read: (v) => `at ${show('ns', v * t.div)}` };
       const xs = time.map((v) => v / t.div);
-      later(() => {
-        if (!box.isConnected) return; // a control was used before this was drawn
+      later(box, () => {
         const many = list.length > 16;
         const u = draw(box, {
           section: id, title: `${run.label}: sending rates`, height, sync: 'rates',
@@ -1164,7 +1179,7 @@
     if (!members.length) { body.append(el('p', { class: 'none' }, what.none)); return; }
     const again = () => redraws.find((r) => r.id === id).go();
     const ports = [...new Set(runs.flatMap((r) => (r[key] ? r[key].ports.map((p) => p.name) : [])))];
-    const heights = new Map(ports.map((name) => [name, Math.max(0, ...runs.flatMap((r) => (r[key] ? r[key].ports.filter((p) => p.name === name).map((p) => most(p.queue_bytes)) : [])))]));
+    const heights = new Map(ports.map((name) => [name, most(runs.flatMap((r) => (r[key] ? r[key].ports.filter((p) => p.name === name).map((p) => most(p.queue_bytes)) : [])))]));
     if (!queues.hidden) { // many ports: open on the eight that were fullest
       const byHeight = ports.slice().sort((a, b) => heights.get(b) - heights.get(a));
       queues.hidden = new Set(byHeight.slice(8).map((n) => `port:${n}`));
@@ -1182,8 +1197,8 @@
     body.append(top);
 
     const span = overlap(members.map((r) => [r[key].time_ns[0], lastOf(r[key].time_ns)]));
-    const peakOf = (run) => Math.max(...run[key].ports.map((p) => Math.max(most(p.queue_bytes), most(p.phantom_bytes))));
-    const peak = Math.max(1, ...members.map(peakOf));
+    const peakOf = (run) => most(run[key].ports.map((p) => Math.max(most(p.queue_bytes), most(p.phantom_bytes))));
+    const peak = Math.max(1, most(members.map(peakOf)));
     const t = unitFor('ns', span[1]);
     const b = unitFor('bytes', peak);
     const grid = panels(members.length);
@@ -1196,10 +1211,9 @@
         ...(some(p.phantom_bytes) ? [{ port: p.name, phantom: true, values: p.phantom_bytes, label: `${p.name}, phantom` }] : []),
       ]);
       const box = plotBox(220);
-      const real = Math.max(...run[key].ports.map((p) => most(p.queue_bytes)));
+      const real = most(run[key].ports.map((p) => most(p.queue_bytes)));
       grid.append(el('div', { class: 'panel', 'data-testid': what.panel }, el('header', {}, el('h3', {}, titleOf(run)), el('p', {}, `${what.longest} ${show('bytes', real)}`)), box));
-      later(() => {
-        if (!box.isConnected) return; // a control was used before this was drawn
+      later(box, () => {
         const u = draw(box, {
           section: id, title: `${run.label}: ${key}`, height: 220, sync: key,
           data: [time.map((v) => v / t.div), ...list.map((s) => time.map((_, i) => (s.values[i] == null ? null : s.values[i] / b.div)))],
@@ -1263,14 +1277,14 @@
     }
     const all = [...picked.values()].flat();
     const span = overlap(all.map((x) => [x.time_ns[0], lastOf(x.time_ns)]));
-    const peak = Math.max(...all.map((x) => most(x.values)));
+    const peak = most(all.map((x) => most(x.values)));
     const kind = kindOfName(traces.name);
     // Windows of flows inside and across datacenters differ by orders of magnitude.
     const peaks = all.map((x) => most(x.values)).filter((v) => v > 0);
-    const log = peaks.length > 0 && (traces.log ?? Math.max(...peaks) / Math.min(...peaks) > 8);
+    const log = peaks.length > 0 && (traces.log ?? largest(peaks) / least(peaks) > 8);
     if (peaks.length) tools.append(choice('Scale', [['lin', 'Linear'], ['log', 'Log']], log ? 'log' : 'lin', (v) => { traces.log = v === 'log'; redraws.find((r) => r.id === id).go(); }, 'trace-scale'));
     const lows = log ? all.map((x) => x.values.reduce((m, v) => (v > 0 && v < m ? v : m), Infinity)) : [];
-    const range = log ? padLog(Math.max(Math.min(...lows), peak / 1e6), peak) : peak > 0 ? [0, peak * 1.05] : undefined;
+    const range = log ? padLog(Math.max(least(lows), peak / 1e6), peak) : peak > 0 ? [0, peak * 1.05] : undefined;
     const t = unitFor('ns', span[1]);
     const y = log ? { div: 1, unit: '' } : unitFor(kind, peak);
     const grid = panels(members.length);
@@ -1279,8 +1293,7 @@
       const list = picked.get(run);
       const box = plotBox(200);
       grid.append(el('div', { class: 'panel', 'data-testid': 'trace-panel' }, el('header', {}, el('h3', {}, titleOf(run)), el('p', {}, run.summary?.law?.name && run.summary.law.name !== run.label ? run.summary.law.name : '')), box));
-      later(() => {
-        if (!box.isConnected) return; // a control was used before this was drawn
+      later(box, () => {
         // A law's value holds until it tells a new one; times differ from flow to flow.
         const joined = uPlot.join(list.map((x) => [x.time_ns.map((v) => v / t.div), x.values.map((v) => (v == null || (log && v <= 0) ? null : v / y.div))]));
         const u = draw(box, {
@@ -1315,6 +1328,11 @@
       { key: 'packets', label: 'packets', kind: 'count', get: of('packets') },
       { key: 'drops', label: 'drops', kind: 'count', get: of('drops') },
       { key: 'losses', label: 'losses', kind: 'count', title: 'Packets taken by random loss', get: of('losses') },
+      ...(rows.some(({ link }) => (link.lost_data ?? 0) !== (link.drops ?? 0) + (link.losses ?? 0)) ? [
+        { key: 'lost_data', label: 'data', kind: 'count', title: 'Of both, data packets', get: of('lost_data') },
+        { key: 'lost_acks', label: 'acks', kind: 'count', title: 'Of both, acknowledgements', get: of('lost_acks') },
+        { key: 'lost_credits', label: 'credits', kind: 'count', title: 'Of both, credits', get: of('lost_credits') },
+      ] : []),
       { key: 'marks', label: 'marks', kind: 'count', get: of('marks') },
       { key: 'max_queue_bytes', label: 'max queue', kind: 'bytes', get: of('max_queue_bytes') },
       ...(rows.some(({ link }) => link.pauses > 0) ? [
@@ -1366,8 +1384,8 @@
 
   // ---------------------------------------------------------------- all of it
 
-  drawHeader();
-  drawBar();
+  attempt(document.getElementById('top'), drawHeader);
+  attempt(document.getElementById('bar'), drawBar);
   section('warnings', drawWarnings);
   section('results', drawResults);
   section('claims', drawClaims);
@@ -1382,6 +1400,6 @@
   section('links', drawLinks);
   section('scenario', drawScenario);
   section('replay', drawReplay);
-  drawFooter();
-  later(() => {});
+  attempt(document.getElementById('provenance'), drawFooter);
+  wake();
 })();

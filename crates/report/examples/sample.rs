@@ -1,4 +1,4 @@
-//! Writes a sample report: `cargo run -p narrows-report --example sample -- report.html [mixed|grid|large|hostile]`.
+//! Writes a sample report: `cargo run -p narrows-report --example sample -- report.html [mixed|grid|wide-grid|large|hostile]`.
 
 #[path = "../tests/sample/mod.rs"]
 mod sample;
@@ -9,6 +9,7 @@ fn main() -> std::io::Result<()> {
     let data = match arguments.next().as_deref() {
         Some("grid") => sample::grid(),
         Some("large") => sample::large(),
+        Some("wide-grid") => sample::wide_grid(),
         Some("hostile") => sample::hostile(),
         _ => sample::mixed(),
     };

@@ -21,12 +21,24 @@ pub struct ReportData {
     pub replay: Vec<String>,
     /// What the reader must know before believing a number, for the report as a whole.
     pub warnings: Vec<String>,
+    /// What runs warn of, by cause.
+    pub causes: Vec<Cause>,
     /// A paper's claims and what was measured.
     pub claims: Vec<Claim>,
     /// Averages over seeds that the scenario asks for.
     pub averages: Vec<Averages>,
     /// The runs, in the order in which they are shown.
     pub runs: Vec<Run>,
+}
+
+/// What several runs warn of.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Cause {
+    /// How many runs, and which.
+    pub runs: String,
+    /// The warning.
+    pub text: String,
 }
 
 /// A table of averages over seeds.
@@ -82,6 +94,9 @@ pub enum Verdict {
     /// The better scheme is the same, the size of the difference is not.
     #[serde(rename = "direction only")]
     DirectionOnly,
+    /// The seeds do not tell.
+    #[serde(rename = "undecided")]
+    Undecided,
     /// The measured numbers contradict the claim.
     #[serde(rename = "not reproduced")]
     NotReproduced,
@@ -105,7 +120,8 @@ pub struct Run {
     pub point: Vec<(String, Value)>,
     /// The run's `summary.json`.
     pub summary: Value,
-    /// What the reader must know before believing this run's numbers, for instance that a law never acted.
+    /// What the reader must know before believing this run's numbers, for instance that a law never acted. They are
+    /// shown beside the run's name; the list at the top is made of [`ReportData::causes`].
     pub warnings: Vec<String>,
     /// Distributions of completion times, one for each class of flows.
     pub distributions: Vec<Distribution>,
@@ -214,6 +230,12 @@ pub struct Link {
     pub drops: u64,
     /// Packets that random loss took.
     pub losses: u64,
+    /// Of both, data packets.
+    pub lost_data: u64,
+    /// Of both, acknowledgements.
+    pub lost_acks: u64,
+    /// Of both, credits.
+    pub lost_credits: u64,
     /// Packets that it marked.
     pub marks: u64,
     /// Its longest queue in bytes.

@@ -97,7 +97,7 @@ impl Section {
     fn has_data(self, data: &ReportData) -> bool {
         let any = |test: fn(&Run) -> bool| data.runs.iter().any(test);
         match self {
-            Section::Warnings => !data.warnings.is_empty() || any(|run| !run.warnings.is_empty()),
+            Section::Warnings => !data.warnings.is_empty() || !data.causes.is_empty(),
             Section::Results => any(|run| run.summary.is_object()),
             Section::Claims => !data.claims.is_empty(),
             Section::Averages => !data.averages.is_empty(),
@@ -272,7 +272,7 @@ fn escape_html(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::data::{Averages, Claim, Distribution, FlowRate, Link, PortQueue, Rates, Trace, Verdict};
+    use crate::data::{Averages, Cause, Claim, Distribution, FlowRate, Link, PortQueue, Rates, Trace, Verdict};
     use serde_json::json;
 
     fn run_with_everything() -> Run {
@@ -316,6 +316,7 @@ mod tests {
             scenario_toml: "seed = 1\n".into(),
             replay: vec!["narrows run x.toml".into()],
             warnings: vec!["w".into()],
+            causes: vec![Cause { runs: "A".into(), text: "never acted".into() }],
             averages: vec![Averages { title: "A".into(), ..Averages::default() }],
             claims: vec![Claim { id: "c".into(), verdict: Verdict::DirectionOnly, ..Claim::default() }],
             runs: vec![run_with_everything(), other],
@@ -354,7 +355,7 @@ mod tests {
         let cases: [(Section, Remove); 13] = [
             (Section::Warnings, |d| {
                 d.warnings.clear();
-                d.runs.iter_mut().for_each(|r| r.warnings.clear());
+                d.causes.clear();
             }),
             (Section::Claims, |d| d.claims.clear()),
             (Section::Averages, |d| d.averages.clear()),
@@ -386,7 +387,6 @@ mod tests {
     fn one_warning_of_one_run_is_enough() {
         let mut data = everything();
         data.warnings.clear();
-        data.runs[0].warnings.clear();
         assert!(sections(&data).contains(&Section::Warnings));
     }
 

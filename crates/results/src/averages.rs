@@ -116,6 +116,28 @@ impl TableSpec {
         Ok(Self { title: raw.title, only: raw.only, without: raw.without, columns })
     }
 
+    /// What is shown of an experiment that asks for no table: completion times and losses.
+    pub fn of_completion_times() -> Self {
+        let column = |(label, value): (&str, &str)| Column {
+            label: label.to_owned(),
+            value: expression(value).unwrap_or(Expr::Literal(0.0, None)),
+            better: None,
+        };
+        let columns = [
+            ("ended", "it.all.completed / it.all.count"),
+            ("FCT mean", "it.all.fct.mean"),
+            ("FCT p99", "it.all.fct.p99"),
+            ("intra mean", "it.intra.fct.mean"),
+            ("intra p99", "it.intra.fct.p99"),
+            ("inter mean", "it.inter.fct.mean"),
+            ("inter p99", "it.inter.fct.p99"),
+            ("drops", "it.network.drops"),
+            ("timeouts", "it.network.timeouts"),
+        ];
+        let columns = columns.map(column).into();
+        Self { title: "Completion times".to_owned(), only: None, without: Vec::new(), columns }
+    }
+
     /// Whether a run is in it.
     fn shows(&self, run: &RunResults) -> bool {
         let variant = run.manifest.point.get("variant").and_then(serde_json::Value::as_str);
@@ -234,17 +256,36 @@ pub struct Mean {
 }
 
 impl Mean {
-    fn of(values: &[Option<Value>]) -> Option<Self> {
+    pub(crate) fn of(values: &[Option<Value>]) -> Option<Self> {
         let known: Vec<Value> = values.iter().flatten().copied().collect();
         let dimension: Dimension = known.first()?.dimension;
         let count = known.len();
-        let mean = known.iter().map(|value| value.amount).sum::<f64>() / count as f64;
+        // From the first: the mean of equal values is that value, to the last bit.
+        let first = known.first()?.amount;
+        let mean = if known.iter().all(|value| value.amount.is_finite()) {
+            first + known.iter().map(|value| value.amount - first).sum::<f64>() / count as f64
+        } else {
+            // A time that is `never`.
+            known.iter().map(|value| value.amount).sum::<f64>() / count as f64
+        };
         let squares: f64 = known.iter().map(|value| (value.amount - mean).powi(2)).sum();
         let margin = (count > 1).then(|| {
             let deviation = (squares / (count - 1) as f64).sqrt();
             students_t(count - 1) * deviation / (count as f64).sqrt()
         });
         Some(Self { mean: Value { amount: mean, dimension }, margin, count, missing: values.len() - count })
+    }
+}
+
+impl Mean {
+    /// A plain number in per cent; anything else in its unit.
+    pub(crate) fn in_percent(mut self) -> String {
+        if self.mean.dimension != Dimension::NUMBER {
+            return self.to_string();
+        }
+        self.mean.amount *= 100.0;
+        self.margin = self.margin.map(|margin| margin * 100.0);
+        format!("{self} %")
     }
 }
 
@@ -261,14 +302,21 @@ impl std::fmt::Display for Mean {
     }
 }
 
-/// The 97.5 % quantile of Student's t distribution with 1 to 30 degrees of freedom, from the tables; of the normal one
-/// beyond.
+/// The 97.5 % quantile of Student's t distribution, from the tables with 1 to 30 degrees of freedom; beyond, that of the
+/// next lower row, which is never too small.
 fn students_t(degrees: usize) -> f64 {
     const QUANTILES: [f64; 30] = [
         12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228, 2.201, 2.179, 2.160, 2.145, 2.131,
         2.120, 2.110, 2.101, 2.093, 2.086, 2.080, 2.074, 2.069, 2.064, 2.060, 2.056, 2.052, 2.048, 2.045, 2.042,
     ];
-    QUANTILES.get(degrees.wrapping_sub(1)).copied().unwrap_or(1.960)
+    match degrees {
+        0 => f64::INFINITY,
+        1..=30 => QUANTILES[degrees - 1],
+        31..=39 => 2.042,
+        40..=59 => 2.021,
+        60..=119 => 2.000,
+        _ => 1.980,
+    }
 }
 
 impl Table {
@@ -306,6 +354,12 @@ mod tests {
     }
 
     #[test]
+    fn the_table_of_completion_times_reads_its_expressions() {
+        let table = TableSpec::of_completion_times();
+        assert!(table.columns.iter().all(|column| !column.value.is_constant()));
+    }
+
+    #[test]
     fn a_mean_and_its_interval() {
         let values = [1.0, 2.0, 3.0, 4.0, 5.0].map(|amount| Some(Value::number(amount)));
         let it = Mean::of(&values).unwrap();
@@ -317,7 +371,10 @@ mod tests {
         assert_eq!(Mean::of(&[Some(Value::number(7.0)); 2]).unwrap().to_string(), "7.000 ± 0.000");
         assert_eq!(Mean::of(&[Some(Value::number(2.0)), None]).unwrap().to_string(), "2 (1 of 2)");
         assert_eq!(Mean::of(&[None]), None);
-        assert_eq!((students_t(30), students_t(31)), (2.042, 1.960));
+        // Between rows of the tables, the wider interval.
+        assert_eq!((students_t(30), students_t(31), students_t(99)), (2.042, 2.042, 2.000));
+        // Seeds that all say the same have no interval, whatever the last bit of a sum.
+        assert_eq!(Mean::of(&[Some(Value::number(0.97)); 3]).unwrap().margin, Some(0.0));
     }
 
     #[test]

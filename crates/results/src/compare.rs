@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use crate::input::Host;
+use crate::input::{Host, Soundness};
 use crate::summary::{Cell, Summary};
 
 /// What a metric is counted in; also the last word of its name.
@@ -74,6 +74,8 @@ pub struct Pair {
     pub before_host: Host,
     /// What ran the second.
     pub after_host: Host,
+    /// If one of them is not to be believed, why not: the worse verdict.
+    pub unsound: Option<Soundness>,
     /// Their metrics; those that neither measured are left out.
     pub rows: Vec<Row>,
 }
@@ -163,8 +165,14 @@ fn pair(before: &Summary, after: &Summary, tolerance: f64) -> Pair {
             change: change(before, after, better(metric), tolerance),
         })
     });
-    let (before_host, after_host) = (before.host, after.host);
-    Pair { before: before.run.clone(), after: after.run.clone(), before_host, after_host, rows: rows.collect() }
+    Pair {
+        before: before.run.clone(),
+        after: after.run.clone(),
+        before_host: before.host,
+        after_host: after.host,
+        unsound: Soundness::worse(before.emulator.as_ref(), after.emulator.as_ref()),
+        rows: rows.collect(),
+    }
 }
 
 fn change(before: Option<f64>, after: Option<f64>, better: Better, tolerance: f64) -> Change {

@@ -24,12 +24,34 @@ pub enum Error {
         /// What the system says.
         source: io::Error,
     },
-    /// The target holds something that is not results.
-    #[error("will not replace `{}`: {reason}; remove it or choose another directory", path.display())]
+    /// A file that cannot be used, or a directory that another process holds.
+    #[error(transparent)]
+    File(#[from] files::Error),
+    /// The target is no directory.
+    #[error("will not replace `{}`: it is not a directory; choose another name with --out", path.display())]
+    NoDirectory {
+        /// The target.
+        path: PathBuf,
+    },
+    /// The target holds files that Narrows did not write.
+    #[error(
+        "`{}` holds {} that Narrows did not write, and replacing results would lose: {}; move what you want to keep, or \
+         choose another directory with --out", path.display(), counted(*count), listed(named, *count)
+    )]
     Occupied {
         /// The target.
         path: PathBuf,
-        /// What it is.
+        /// The first of them.
+        named: Vec<PathBuf>,
+        /// How many there are.
+        count: usize,
+    },
+    /// A set was about to take another one's place when its writer ended, and this process may not finish that.
+    #[error("`{}` is between old and new results: {reason}", path.display())]
+    Unsettled {
+        /// The directory.
+        path: PathBuf,
+        /// Why it stays so.
         reason: String,
     },
     /// A directory without results.
@@ -107,7 +129,29 @@ pub enum Error {
     },
 }
 
+/// Most files that [`Error::Occupied`] names.
+const NAMED: usize = 5;
+
+fn counted(count: usize) -> String {
+    if count == 1 { "a file".to_owned() } else { format!("{count} files or folders") }
+}
+
+fn listed(paths: &[PathBuf], count: usize) -> String {
+    let names: Vec<String> = paths.iter().map(|path| format!("`{}`", path.display())).collect();
+    names.join(", ") + if count > paths.len() { ", ..." } else { "" }
+}
+
 impl Error {
+    pub(crate) fn occupied(target: &Path, theirs: Vec<PathBuf>) -> Self {
+        let count = theirs.len();
+        let inside = |path: PathBuf| path.strip_prefix(target).map(Path::to_path_buf).unwrap_or(path);
+        Self::Occupied {
+            path: target.to_path_buf(),
+            named: theirs.into_iter().take(NAMED).map(inside).collect(),
+            count,
+        }
+    }
+
     pub(crate) fn io(action: &'static str, path: &Path) -> impl FnOnce(io::Error) -> Self {
         let path = path.to_path_buf();
         move |source| Self::Io { action, path, source }

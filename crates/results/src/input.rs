@@ -106,8 +106,72 @@ pub struct Emulator {
     pub congestion: Vec<String>,
     /// What was run instead of the scenario's traffic, if anything.
     pub command: Option<String>,
+    /// Whether the run is to be believed.
+    #[serde(default)]
+    pub soundness: Soundness,
     /// Why it, and not the network, was the bottleneck, if it was.
     pub bottleneck: Option<String>,
+    /// Why the hosts may have been starved of processors, if they may.
+    #[serde(default)]
+    pub doubts: Vec<String>,
+    /// Of the run's time, in how much somebody on the machine waited for a processor; null where the kernel does not say.
+    #[serde(default)]
+    pub machine_pressure: Option<f64>,
+    /// The same of the run's own control group.
+    #[serde(default)]
+    pub group_pressure: Option<f64>,
+    /// Of the run's time, how much the thread of the hosts waited for a processor that waited longest.
+    #[serde(default)]
+    pub thread_wait: f64,
+    /// The same of the router.
+    #[serde(default)]
+    pub router_wait: f64,
+    /// What a hypervisor took of a processor on average, as a share of the run's time.
+    #[serde(default)]
+    pub stolen: f64,
+}
+
+/// Whether a run on real packets is to be believed.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Soundness {
+    /// Nothing speaks against it.
+    #[default]
+    Sound,
+    /// Its hosts may have been starved of processors.
+    Doubtful,
+    /// The emulator was slower than the network.
+    Bottleneck,
+}
+
+impl fmt::Display for Soundness {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Sound => "sound",
+            Self::Doubtful => "doubtful",
+            Self::Bottleneck => "bottleneck",
+        })
+    }
+}
+
+impl Soundness {
+    /// The worse of two runs' verdicts, if it is worth a word; a simulated run has none.
+    pub fn worse(one: Option<&Emulator>, other: Option<&Emulator>) -> Option<Self> {
+        one.into_iter().chain(other).map(|run| run.soundness).max().filter(|worst| *worst != Self::Sound)
+    }
+}
+
+impl Emulator {
+    /// With the verdict that its figures lead to.
+    #[must_use]
+    pub fn judged(mut self) -> Self {
+        self.soundness = match (&self.bottleneck, self.doubts.is_empty()) {
+            (Some(_), _) => Soundness::Bottleneck,
+            (None, false) => Soundness::Doubtful,
+            (None, true) => Soundness::Sound,
+        };
+        self
+    }
 }
 
 /// What the caller knows of a run.
@@ -140,6 +204,8 @@ pub struct RunInfo {
     pub fairness_window: Span,
     /// Every setting, defaults included.
     pub resolved: Value,
+    /// What knows the run again: [`crate::Manifest::key_of`].
+    pub key: String,
     /// Files that the run was made from: name and SHA-256 in hexadecimal (see [`crate::store::sha256`]).
     pub inputs: Vec<(String, String)>,
     /// What the caller found odd.
@@ -162,6 +228,8 @@ pub struct Program {
     pub version: String,
     /// The commit that it was built from; empty if that is unknown.
     pub commit: String,
+    /// The version of all that results depend on: of two programs of one engine the same run leaves the same files.
+    pub engine: String,
 }
 
 /// What the run cost, measured by the caller.

@@ -8,10 +8,13 @@
 #![forbid(unsafe_code)]
 
 pub mod averages;
+pub mod causes;
 pub mod claims;
 pub mod compare;
 mod error;
 mod frame;
+#[doc(hidden)]
+pub mod fuzzing;
 mod input;
 mod ordered;
 mod parquet;
@@ -23,7 +26,7 @@ pub mod summary;
 pub mod tables;
 
 pub use error::Error;
-pub use input::{Class, Emulator, EngineTimes, Host, Program, RunInfo, SizeBin};
+pub use input::{Class, Emulator, EngineTimes, Host, Program, RunInfo, SizeBin, Soundness};
 pub use ordered::Ordered;
 pub use store::{FileHash, Manifest, RunResults};
 pub use summary::Summary;

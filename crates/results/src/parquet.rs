@@ -2,9 +2,11 @@
 //!
 //! The bytes depend on the table alone: a fixed creator, no times, one compression.
 
-use std::io::Write;
+use std::cell::Cell;
+use std::io::{self, Write};
+use std::panic::AssertUnwindSafe;
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, Once};
 
 use ::parquet::basic::{Compression, LogicalType, Repetition, Type as Physical};
 use ::parquet::column::reader::{ColumnReader, ColumnReaderImpl};
@@ -28,7 +30,20 @@ const TABLE_KEY: &str = "narrows.table";
 const ROWS_A_GROUP: usize = 1 << 18;
 
 /// Writes a table.
-pub(crate) fn write(frame: &Frame, out: &mut (dyn Write + Send)) -> ParquetResult<()> {
+///
+/// # Errors
+/// The output's own, as it is: the library's wrapping says `External: ` before what the system says.
+pub(crate) fn write(frame: &Frame, out: &mut (dyn Write + Send)) -> io::Result<()> {
+    write_table(frame, out).map_err(|error| match error {
+        ParquetError::External(inner) => match inner.downcast::<io::Error>() {
+            Ok(of_output) => *of_output,
+            Err(other) => io::Error::other(other),
+        },
+        other => io::Error::other(other),
+    })
+}
+
+fn write_table(frame: &Frame, out: &mut (dyn Write + Send)) -> ParquetResult<()> {
     let metadata = [(TABLE_KEY, frame.name.to_owned()), (SCHEMA_KEY, SCHEMA.to_string())];
     let metadata = metadata.map(|(key, value)| KeyValue::new(key.to_owned(), value)).to_vec();
     let properties = WriterProperties::builder()
@@ -105,6 +120,34 @@ fn split<T: Copy>(values: &[Option<T>]) -> (Vec<T>, Vec<i16>) {
 
 /// Reads the table `name`. `path` is for messages.
 pub(crate) fn read(name: &'static str, bytes: Vec<u8>, path: &Path) -> Result<Frame, Error> {
+    contained(|| read_table(name, bytes, path)).unwrap_or_else(|| {
+        let reason = "not a readable Parquet file: its parts contradict one another".to_owned();
+        Err(Error::Parquet { path: path.to_path_buf(), reason })
+    })
+}
+
+/// What a call returns; nothing if it panics, which is said nowhere. The library's reader panics on some damaged files.
+fn contained<T>(call: impl FnOnce() -> T) -> Option<T> {
+    thread_local! {
+        static SILENT: Cell<bool> = const { Cell::new(false) };
+    }
+    static HOOK: Once = Once::new();
+    HOOK.call_once(|| {
+        let say = std::panic::take_hook();
+        std::panic::set_hook(Box::new(move |panic| {
+            if !SILENT.get() {
+                say(panic);
+            }
+        }));
+    });
+    SILENT.set(true);
+    // Nothing that the call touched is used after a panic.
+    let result = std::panic::catch_unwind(AssertUnwindSafe(call)).ok();
+    SILENT.set(false);
+    result
+}
+
+fn read_table(name: &'static str, bytes: Vec<u8>, path: &Path) -> Result<Frame, Error> {
     let wrong = |reason: String| Error::Parquet { path: path.to_path_buf(), reason };
     let unreadable = |error: ParquetError| wrong(format!("not a readable Parquet file: {error}"));
     let file = SerializedFileReader::new(::bytes::Bytes::from(bytes)).map_err(unreadable)?;
@@ -233,6 +276,29 @@ mod tests {
             let error = read("any", bytes[..keep].to_vec(), Path::new("x.parquet")).unwrap_err();
             prop_assert!(error.to_string().starts_with("`x.parquet`"), "{}", error);
         }
+    }
+
+    /// A full disk says what the system says, wherever the library notices.
+    #[test]
+    fn the_outputs_own_error_comes_back() {
+        struct Full(usize);
+        impl Write for Full {
+            fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+                self.0 = self.0.checked_sub(bytes.len()).ok_or(io::ErrorKind::StorageFull)?;
+                Ok(bytes.len())
+            }
+            fn flush(&mut self) -> io::Result<()> {
+                Ok(())
+            }
+        }
+        let frame = Frame { name: "any", columns: vec![("a".to_owned(), Column::Int((0..99_999).collect()))] };
+        let all = bytes_of(&frame).len();
+        for room in [0, 10, all / 2, all - 1] {
+            let error = write(&frame, &mut Full(room)).unwrap_err();
+            assert_eq!(error.kind(), io::ErrorKind::StorageFull, "{room}: {error}");
+            assert!(!error.to_string().contains("External"), "{error}");
+        }
+        write(&frame, &mut Full(all)).unwrap();
     }
 
     #[test]

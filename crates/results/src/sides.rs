@@ -12,7 +12,7 @@ use serde::Serialize;
 use units::Span;
 
 use crate::compare::matched;
-use crate::input::Host;
+use crate::input::{Host, Soundness};
 use crate::store::RunResults;
 use crate::tables::{FlowRow, Port, PortRow};
 use crate::{Error, stats};
@@ -126,6 +126,8 @@ pub struct RunSides {
     pub a_host: Host,
     /// What ran the second.
     pub b_host: Host,
+    /// If one of them is not to be believed, why not: the worse verdict.
+    pub unsound: Option<Soundness>,
     /// The window's beginning.
     pub from_ns: f64,
     /// Its end.
@@ -212,6 +214,7 @@ fn one(a: &RunResults, b: &RunResults, asked: Asked, target: Target) -> Result<R
         label: a.summary.label.clone(),
         a_host: a.summary.host,
         b_host: b.summary.host,
+        unsound: Soundness::worse(a.summary.emulator.as_ref(), b.summary.emulator.as_ref()),
         from_ns: window.from,
         to_ns: window.to,
         groups: groups(&flows, &target),

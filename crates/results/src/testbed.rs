@@ -11,7 +11,7 @@ use sim::{FlowId, FlowSpec, HostConfig, Outcome, SeriesConfig, Setup, Start};
 use units::{Bytes, Frac, Rate, Span, Time};
 
 use crate::input::{Class, EngineTimes, Program, RunInfo, SizeBin};
-use crate::store::{RunResults, sha256};
+use crate::store::{Plan, RunResults, Writer, sha256};
 use crate::tables::FlowRow;
 
 /// A directory that is removed with it.
@@ -43,6 +43,13 @@ impl Drop for Scratch {
     fn drop(&mut self) {
         let _ = std::fs::remove_dir_all(&self.0);
     }
+}
+
+/// Puts a run into a directory, as a lone one.
+pub(crate) fn write_run(target: &Path, run: &RunResults) {
+    let plan = Plan::new("scenario", "", [(run.manifest.run.clone(), run.manifest.key.clone())]);
+    let writer = Writer::new(target, plan, "a test").unwrap();
+    writer.finish(&Program::default(), std::slice::from_ref(run), "", "").unwrap();
 }
 
 /// A flow of 1 KB that takes a microsecond.
@@ -127,6 +134,7 @@ fn info(setup: &Setup, laws: &[&str]) -> RunInfo {
         collectives: Vec::new(),
         fairness_window: Span::ZERO,
         resolved: json!({ "name": "test", "seed": 1 }),
+        key: String::new(),
         inputs: vec![("test.toml".into(), sha256(b"test"))],
         warnings: Vec::new(),
         emulator: None,
@@ -234,7 +242,7 @@ pub(crate) fn fat_tree() -> (Setup, Outcome) {
 
 pub(crate) fn results_of(info: &RunInfo, setup: &Setup, outcome: &Outcome) -> RunResults {
     let times = EngineTimes { wall_s: 0.125, cpu_s: 0.1, peak_rss_bytes: 1 << 20 };
-    let program = Program { version: "0.1.0".into(), commit: "abc".into() };
+    let program = Program { version: "0.1.0".into(), commit: "abc".into(), engine: "1".into() };
     RunResults::new(info, &program, setup, outcome, times).unwrap()
 }
 

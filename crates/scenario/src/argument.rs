@@ -7,7 +7,7 @@ use crate::config::Setting;
 use crate::decode::{At, Field};
 use crate::error::{Error, Fault, Origin, Sources};
 use crate::overrides::shifted;
-use crate::tree::{Node, Value, parse_value};
+use crate::tree::parse_argument;
 
 /// A law's parameter from `NAME=VALUE`, as in a scheme's `params`.
 ///
@@ -20,7 +20,8 @@ pub fn law_param(option: &str, law: Kind, text: &str) -> Result<(String, LawValu
                 .label("no `=` here"));
         };
         let at = At { value: name.trim().to_owned(), origin: Origin::new(source, 0..name.len()) };
-        let node = shifted(node(value, source), name.len() + 1);
+        let by = name.len() + 1;
+        let node = shifted(parse_argument(value, source).map_err(|fault| fault.shifted(by))?, by);
         match crate::config::law_setting(law, &at, &node)? {
             Setting::Value(value) => Ok((at.value, value)),
             Setting::Port => {
@@ -35,7 +36,7 @@ pub fn law_param(option: &str, law: Kind, text: &str) -> Result<(String, LawValu
 /// # Errors
 /// When it is none.
 pub fn rate(option: &str, text: &str) -> Result<Rate, Error> {
-    read(option, text, |source| Rate::decode(&node(text, source)))
+    read(option, text, |source| Rate::decode(&parse_argument(text, source)?))
 }
 
 /// An amount of data such as `64KiB`.
@@ -43,7 +44,7 @@ pub fn rate(option: &str, text: &str) -> Result<Rate, Error> {
 /// # Errors
 /// When it is none.
 pub fn bytes(option: &str, text: &str) -> Result<Bytes, Error> {
-    read(option, text, |source| Bytes::decode(&node(text, source)))
+    read(option, text, |source| Bytes::decode(&parse_argument(text, source)?))
 }
 
 /// A span of time such as `20ms`.
@@ -51,19 +52,13 @@ pub fn bytes(option: &str, text: &str) -> Result<Bytes, Error> {
 /// # Errors
 /// When it is none.
 pub fn span(option: &str, text: &str) -> Result<Span, Error> {
-    read(option, text, |source| Span::decode(&node(text, source)))
+    read(option, text, |source| Span::decode(&parse_argument(text, source)?))
 }
 
 fn read<T>(option: &str, text: &str, decode: impl FnOnce(u32) -> Result<T, Fault>) -> Result<T, Error> {
     let mut sources = Sources::default();
     let source = sources.add(option, text);
     decode(source).map_err(|fault| sources.explain(fault))
-}
-
-/// A value as in TOML; what is no TOML value is a string.
-fn node(text: &str, source: u32) -> Node {
-    parse_value(text, source)
-        .unwrap_or_else(|_| Node { value: Value::string(text), origin: Origin::new(source, 0..text.len()) })
 }
 
 #[cfg(test)]
@@ -88,6 +83,8 @@ mod tests {
             ("beta=2", "it must be 0 to 1"),
             ("k=fast", "--param"),
             ("k=port", "only a scenario has ports"),
+            ("k=0", "it must be 1 B to"),
+            ("k=99999999999999999999", "99999999999999999999 is beyond a file's whole numbers"),
             ("k", "NAME=VALUE"),
         ] {
             let error = law_param("--param", Kind::Gemini, text).unwrap_err().to_string();

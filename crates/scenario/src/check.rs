@@ -19,6 +19,8 @@ pub struct CheckedRun {
     pub scheme: String,
     /// Its scheme's label.
     pub label: String,
+    /// Where it lies in the grid: keys and values; empty without a grid.
+    pub point: Vec<(String, String)>,
     /// Its size, its round trips, its load.
     pub report: Report,
     /// What is odd but not wrong.
@@ -32,8 +34,8 @@ pub struct CheckedRun {
 pub fn check(scenario: &Scenario) -> Result<CheckReport, Error> {
     let checked = |run: crate::Run| {
         let built = run.build()?;
-        let crate::Run { id, scheme, label, .. } = run;
-        Ok(CheckedRun { id, scheme, label, report: built.report, warnings: built.warnings })
+        let crate::Run { id, scheme, label, point, .. } = run;
+        Ok(CheckedRun { id, scheme, label, point, report: built.report, warnings: built.warnings })
     };
     Ok(CheckReport { runs: scenario.runs().into_iter().map(checked).collect::<Result<_, _>>()? })
 }

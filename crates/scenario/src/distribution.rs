@@ -1,8 +1,9 @@
 //! Distributions of flow sizes: points `bytes cumulative_percent`, linear between them.
 
-use crate::error::{Fault, Origin, Sources};
+use crate::error::{Fault, Origin, Sources, listed, nearest};
 use crate::quantity::Decimal;
-use crate::{Error, decode::At, inputs::Inputs};
+use crate::{Error, decode::At, inputs::Inputs, kind::Kind};
+use files::BYTE_ORDER_MARK;
 
 /// The distributions that come with this crate; `data/flow-sizes/README.md` says where each is from.
 const SHIPPED: [(&str, &str); 5] = [
@@ -46,9 +47,16 @@ impl Distribution {
         if let Some((_, text)) = SHIPPED.iter().find(|(known, _)| *known == name.value) {
             return Self::read(text, u32::MAX);
         }
-        let (source, text) = inputs
-            .read(name)
-            .map_err(|fault| if name.contains(['.', '/']) { fault } else { fault.suggest(name, Self::shipped()) })?;
+        if !name.contains(['.', '/']) && !inputs.is_there(name) {
+            let message =
+                format!("`{}` is neither a distribution of flow sizes nor a file beside the scenario", **name);
+            let known: Vec<&str> = Self::shipped().collect();
+            let fault = Fault::new(name.origin, message).label("not found");
+            let near = nearest(name, &known).map(|near| format!("did you mean `{near}`?"));
+            let fault = near.map_or(fault.clone(), |near| fault.help(near));
+            return Err(fault.help(format!("distributions that come with the program: {}", listed(&known))));
+        }
+        let (source, text) = inputs.read(name, Kind::Distribution)?;
         Self::read(&text, source)
     }
 
@@ -56,9 +64,10 @@ impl Distribution {
         let mut points: Vec<(u64, u64)> = Vec::new();
         let mut last = Origin::new(source, 0..0);
         let mut start = 0;
+        let blank = |c: char| c.is_whitespace() || c == BYTE_ORDER_MARK;
         for line in text.split_inclusive('\n') {
-            let content = line.split('#').next().unwrap_or_default().trim();
-            let at = start + (line.len() - line.trim_start().len());
+            let content = line.split('#').next().unwrap_or_default().trim_matches(blank);
+            let at = start + (line.len() - line.trim_start_matches(blank).len());
             start += line.len();
             if content.is_empty() {
                 continue;
@@ -154,5 +163,7 @@ mod tests {
         assert!(message("5 10\n10 100\n").contains("not at 0 %"));
         assert!(message("# nothing\n").contains("no points"));
         assert!(message("1 2 3\n").contains("two numbers"));
+        assert!(message("\u{feff}0 0\n10 x\n").contains("d.txt:2:1"));
+        assert!(Distribution::parse("\u{feff}0 0\n10 100\n", "d.txt").is_ok());
     }
 }

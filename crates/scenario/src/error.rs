@@ -5,6 +5,8 @@ use std::sync::Arc;
 use annotate_snippets::{AnnotationKind, Group, Level, Renderer, Snippet};
 use thiserror::Error;
 
+use crate::kind::Kind;
+
 /// Why a scenario cannot be used.
 #[derive(Clone, PartialEq, Eq, Debug, Error)]
 pub enum Error {
@@ -12,13 +14,11 @@ pub enum Error {
     #[error("{0}")]
     Invalid(Box<Diagnostic>),
     /// A file cannot be read.
-    #[error("error: cannot read `{path}`: {reason}")]
-    Unreadable {
-        /// The file.
-        path: String,
-        /// What the system says, and the file that was perhaps meant.
-        reason: String,
-    },
+    #[error("error: {0}")]
+    Unreadable(
+        /// The file, what is wrong with it, and the file that was perhaps meant.
+        String,
+    ),
 }
 
 impl Error {
@@ -26,7 +26,7 @@ impl Error {
     pub fn render(&self, colour: bool) -> String {
         match self {
             Self::Invalid(diagnostic) => diagnostic.render(colour),
-            Self::Unreadable { .. } => self.to_string(),
+            Self::Unreadable(_) => self.to_string(),
         }
     }
 }
@@ -151,6 +151,14 @@ impl Fault {
         }
     }
 
+    /// The same fault, `by` bytes later in its text.
+    pub(crate) fn shifted(mut self, by: usize) -> Self {
+        if self.origin != Origin::NOWHERE {
+            self.origin = self.origin.shifted(by);
+        }
+        self
+    }
+
     /// The same fault, at `origin` if it had no place of its own.
     pub(crate) fn at_least(mut self, origin: Origin) -> Self {
         if self.origin == Origin::NOWHERE {
@@ -175,19 +183,47 @@ pub(crate) fn listed(names: &[&str]) -> String {
 
 /// The texts that a scenario was read from.
 #[derive(Clone, Default, Debug)]
-pub(crate) struct Sources(Vec<(String, Arc<str>)>);
+pub(crate) struct Sources(Vec<Source>);
+
+#[derive(Clone, Debug)]
+struct Source {
+    name: String,
+    text: Arc<str>,
+    /// The kind of file that this was to be, and is not.
+    is_not: Option<Kind>,
+}
 
 impl Sources {
     /// Adds a text; a text over 4 GiB is cut off for display only.
     pub(crate) fn add(&mut self, name: impl Into<String>, text: &str) -> u32 {
-        self.0.push((name.into(), Arc::from(text)));
+        self.0.push(Source { name: name.into(), text: Arc::from(text), is_not: None });
         self.0.len() as u32 - 1
+    }
+
+    /// Adds a file that is to be of a kind. If it is not, nothing of it is ever shown.
+    pub(crate) fn add_file(&mut self, name: impl Into<String>, text: &str, kind: Kind) -> u32 {
+        let source = self.add(name, text);
+        self.expect(source, kind);
+        source
+    }
+
+    /// The text is to be of a kind.
+    pub(crate) fn expect(&mut self, source: u32, kind: Kind) {
+        if let Some(source) = self.0.get_mut(source as usize) {
+            source.is_not = (!kind.fits(&source.name, &source.text)).then_some(kind);
+        }
     }
 
     pub(crate) fn explain(&self, fault: Fault) -> Error {
         let Fault { message, label, help, origin } = fault;
-        let place = self.0.get(origin.source as usize).map(|(file, text)| Place {
-            file: file.clone(),
+        let source = self.0.get(origin.source as usize);
+        if let Some(Source { name, is_not: Some(kind), .. }) = source {
+            let message = format!("`{name}` is not {}", kind.name());
+            let help = vec![kind.expected().to_owned()];
+            return Error::Invalid(Box::new(Diagnostic { message, label: String::new(), help, place: None }));
+        }
+        let place = source.map(|Source { name, text, .. }| Place {
+            file: name.clone(),
             text: Arc::clone(text),
             range: first_line(text, origin),
         });

@@ -4,8 +4,18 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
+use files::Limit;
+
 use crate::decode::At;
 use crate::error::{Fault, Sources};
+use crate::kind::Kind;
+
+/// A scenario file.
+pub const SCENARIO: Limit = Limit { what: "a scenario", mib: 64 };
+/// A list of flows, or a distribution of sizes: twenty million flows.
+pub const LIST: Limit = Limit { what: "a list", mib: 1 << 10 };
+/// A file of another simulator.
+pub const FOREIGN: Limit = Limit { what: "another simulator's file", mib: 1 << 10 };
 
 /// A file that a scenario was made from.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -34,23 +44,30 @@ impl Inputs {
         }
     }
 
-    /// The text of a file and its number among the sources.
-    pub(crate) fn read(&self, name: &At<String>) -> Result<(u32, Arc<str>), Fault> {
+    /// The text of a file and its number among the sources. Where it is not of the kind, errors show nothing of it.
+    pub(crate) fn read(&self, name: &At<String>, kind: Kind) -> Result<(u32, Arc<str>), Fault> {
         let mut files = self.files.lock().unwrap_or_else(PoisonError::into_inner);
+        let sources = || self.sources.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some((source, input)) = files.get(&name.value) {
+            sources().expect(*source, kind);
             return Ok((*source, Arc::clone(&input.text)));
         }
         let path = self.directory.join(&name.value);
-        let text = std::fs::read_to_string(&path).map_err(|error| {
-            Fault::new(name.origin, format!("cannot read `{}`: {error}", path.display()))
+        let text = files::text(&path, LIST).map_err(|error| {
+            Fault::new(name.origin, error.to_string())
                 .label("this file")
                 .help("a path is relative to the scenario's file")
         })?;
         let shown = path.display().to_string();
-        let source = self.sources.lock().unwrap_or_else(PoisonError::into_inner).add(shown, &text);
+        let source = sources().add_file(shown, &text, kind);
         let text: Arc<str> = Arc::from(text);
         files.insert(name.value.clone(), (source, Input { path, text: Arc::clone(&text) }));
         Ok((source, text))
+    }
+
+    /// Whether there is something of that name.
+    pub(crate) fn is_there(&self, name: &str) -> bool {
+        self.directory.join(name).symlink_metadata().is_ok()
     }
 
     /// What was read so far, by name.

@@ -6,7 +6,8 @@ use std::sync::Arc;
 use crate::config::Config;
 use crate::decode::Field;
 use crate::error::{Error, Fault, Origin, Sources, nearest};
-use crate::inputs::{Input, Inputs};
+use crate::inputs::{Input, Inputs, SCENARIO};
+use crate::kind::Kind;
 use crate::overrides::{Overrides, Path, apply_arguments, set};
 use crate::points::{Point, points};
 use crate::run::Run;
@@ -40,12 +41,10 @@ pub struct AppliedScale {
 pub fn load(path: impl AsRef<FilePath>, overrides: &Overrides) -> Result<Scenario, Error> {
     let path = path.as_ref();
     let shown = path.display().to_string();
-    let bytes = std::fs::read(path).map_err(|error| {
-        let near = near_file(path).map_or(String::new(), |near| format!("\nhelp: did you mean `{near}`?"));
-        Error::Unreadable { path: shown.clone(), reason: format!("{error}{near}") }
+    let text = files::text(path, SCENARIO).map_err(|error| {
+        let help = near_file(path).map_or(String::new(), |near| format!("\nhelp: did you mean `{near}`?"));
+        Error::Unreadable(format!("{error}{help}"))
     })?;
-    let text = String::from_utf8(bytes)
-        .map_err(|_| Error::Unreadable { path: shown.clone(), reason: "it is not UTF-8 text".into() })?;
     parse(&text, &shown, overrides)
 }
 
@@ -82,7 +81,7 @@ fn read(text: &str, origin: &str, overrides: &Overrides, sources: &mut Sources) 
     if u32::try_from(text.len()).is_err() {
         return Err(Fault::new(Origin::NOWHERE, "the file is over 4 GiB"));
     }
-    let source = sources.add(origin, text);
+    let source = sources.add_file(origin, text, Kind::Scenario);
     let file = parse_tree(text, source)?;
     let lay = |scale: Option<&str>, sources: &mut Sources, most: usize| {
         let mut root = file.clone();

@@ -2,7 +2,7 @@
 //! checks them and errors point at what set them.
 
 use crate::error::{Fault, Origin, Sources};
-use crate::tree::{Entry, Node, Value, parse_value};
+use crate::tree::{Entry, Node, Value, parse_argument};
 
 /// What replaces values of a file.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
@@ -139,11 +139,8 @@ pub(crate) fn apply_arguments(root: &mut Node, overrides: &Overrides, sources: &
         let source = sources.add("--set", &format!("{key}={text}"));
         let path = Path::parse(key, Origin::new(source, 0..key.len()))?;
         let value_at = key.len() + 1;
-        let value = match parse_value(text, source) {
-            Ok(value) => shifted(value, value_at),
-            Err(_) => Node { value: Value::string(text), origin: Origin::new(source, value_at..value_at + text.len()) },
-        };
-        set(root, &path, &value)?;
+        let value = parse_argument(text, source).map_err(|fault| fault.shifted(value_at))?;
+        set(root, &path, &shifted(value, value_at))?;
     }
     if let Some(seed) = overrides.seed {
         let source = sources.add("--seed", &seed.to_string());

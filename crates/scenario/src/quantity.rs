@@ -33,33 +33,42 @@ impl Decimal {
         self
     }
 
-    /// Reads `12`, `0.35`, `1_000`, `1e-7`: up to 18 digits, up to 18 of them after the point.
+    /// [`Self::read`], where the reason does not matter.
     pub(crate) fn parse(text: &str) -> Option<Self> {
+        Self::read(text).ok()
+    }
+
+    /// Reads `12`, `0.35`, `1_000`, `1e-7`: up to 18 digits, up to 18 of them after the point.
+    fn read(text: &str) -> Result<Self, Unreadable> {
         let text = text.replace('_', "");
         let text = text.strip_prefix('+').unwrap_or(&text);
         let (mantissa, exponent) = match text.split_once(['e', 'E']) {
-            Some((mantissa, exponent)) => (mantissa, exponent.parse::<i32>().ok()?),
+            Some((mantissa, exponent)) => (mantissa, exponent.parse::<i32>().map_err(|_| Unreadable::NoNumber)?),
             None => (text, 0),
         };
         let (whole, part) = mantissa.split_once('.').unwrap_or((mantissa, ""));
         let part = part.trim_end_matches('0');
         let all: String = [whole, part].concat();
         if whole.is_empty() || !all.bytes().all(|b| b.is_ascii_digit()) {
-            return None;
+            return Err(Unreadable::NoNumber);
         }
         let significant = all.trim_start_matches('0');
         if significant.is_empty() {
-            return Some(Self::ZERO);
+            return Ok(Self::ZERO);
         }
         if significant.len() > 18 {
-            return None;
+            return Err(Unreadable::TooLong);
         }
-        let digits: u64 = significant.parse().ok()?;
-        let scale = i32::try_from(part.len()).ok()?.checked_sub(exponent)?;
+        let digits: u64 = significant.parse().map_err(|_| Unreadable::NoNumber)?;
+        let scale = i64::try_from(part.len()).map_err(|_| Unreadable::TooLong)? - i64::from(exponent);
         match u32::try_from(scale) {
-            Ok(scale) if scale <= 18 => Some(Self::new(digits, scale)),
-            Ok(_) => None,
-            Err(_) => Some(Self { digits: digits.checked_mul(10u64.checked_pow(scale.unsigned_abs())?)?, scale: 0 }),
+            Ok(scale) if scale <= 18 => Ok(Self::new(digits, scale)),
+            Ok(_) => Err(Unreadable::TooFine),
+            Err(_) => {
+                let power = u32::try_from(scale.unsigned_abs()).ok().and_then(|up| 10u64.checked_pow(up));
+                let digits = power.and_then(|power| digits.checked_mul(power)).ok_or(Unreadable::TooLarge)?;
+                Ok(Self { digits, scale: 0 })
+            }
         }
     }
 
@@ -105,11 +114,33 @@ impl Decimal {
     }
 }
 
-impl std::str::FromStr for Decimal {
-    type Err = ();
+/// Why a text is no [`Decimal`].
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Unreadable {
+    NoNumber,
+    TooLong,
+    TooFine,
+    TooLarge,
+}
 
-    fn from_str(text: &str) -> Result<Self, ()> {
-        Self::parse(text).ok_or(())
+impl Unreadable {
+    /// What is wrong with a number that is one; nothing for other texts.
+    fn reason(self) -> Option<&'static str> {
+        match self {
+            Self::NoNumber => None,
+            Self::TooLong => Some("has over 18 digits"),
+            Self::TooFine => Some("has over 18 digits after the point"),
+            Self::TooLarge => Some("is over the largest number, 1.8e19"),
+        }
+    }
+
+    /// The fault of a value that cannot be read for this reason.
+    fn fault<T: Field>(self, node: &Node) -> Fault {
+        match self.reason() {
+            Some(reason) => Fault::new(node.origin, format!("{} {reason}", node.written()))
+                .label(format!("expected {}", T::EXPECTS)),
+            None => unexpected::<T>(node),
+        }
     }
 }
 
@@ -128,12 +159,17 @@ impl Field for Decimal {
 
     fn decode(node: &Node) -> Result<Self, Fault> {
         let parsed = match &node.value {
-            Value::Integer(number) => u64::try_from(*number).ok().map(|digits| Self::new(digits, 0)),
-            Value::Float(text) => Self::parse(text),
-            Value::String(text) => text.strip_suffix('%').and_then(|n| Self::parse(n.trim())?.percent()),
+            Value::Integer(number) => {
+                u64::try_from(*number).map(|digits| Self::new(digits, 0)).map_err(|_| Unreadable::NoNumber)
+            }
+            Value::Float(text) => Self::read(text),
+            Value::String(text) => match text.strip_suffix('%') {
+                Some(number) => Self::read(number.trim()).and_then(|it| it.percent().ok_or(Unreadable::TooFine)),
+                None => Err(Unreadable::NoNumber),
+            },
             _ => return Err(unexpected::<Self>(node)),
         };
-        parsed.ok_or_else(|| refuse_negative::<Self>(node).unwrap_or_else(|| unexpected::<Self>(node)))
+        parsed.map_err(|why| refuse_negative::<Self>(node).unwrap_or_else(|| why.fault::<Self>(node)))
     }
 
     fn encode(&self) -> Value {
@@ -158,9 +194,9 @@ impl Field for Share {
     fn decode(node: &Node) -> Result<Self, Fault> {
         let number = Decimal::decode(node)?;
         if number.exceeds_one() {
-            return Err(
-                Fault::new(node.origin, format!("{number} is over 1")).label(format!("expected {}", Self::EXPECTS))
-            );
+            let all = if node.as_str().is_some() { "100%" } else { "1" };
+            return Err(Fault::new(node.origin, format!("{} is over {all}", node.written()))
+                .label(format!("expected {}", Self::EXPECTS)));
         }
         Ok(Self(number))
     }
@@ -175,11 +211,19 @@ impl Field for Share {
 }
 
 /// Names of a unit, then its worth in the base unit. The first name of each worth is the one that is written.
-type Units = &'static [(&'static str, u64)];
+pub(crate) type Units = &'static [(&'static str, u64)];
 
-const TIMES: Units =
-    &[("ps", 1), ("ns", 1_000), ("us", 1_000_000), ("µs", 1_000_000), ("ms", 1_000_000_000), ("s", 1_000_000_000_000)];
-const SIZES: Units = &[
+/// Microseconds by the letter u, by the micro sign (U+00B5) and by the Greek letter (U+03BC), which look alike.
+pub(crate) const TIMES: Units = &[
+    ("ps", 1),
+    ("ns", 1_000),
+    ("us", 1_000_000),
+    ("\u{b5}s", 1_000_000),
+    ("\u{3bc}s", 1_000_000),
+    ("ms", 1_000_000_000),
+    ("s", 1_000_000_000_000),
+];
+pub(crate) const SIZES: Units = &[
     ("B", 1),
     ("KB", 1_000),
     ("kB", 1_000),
@@ -225,7 +269,7 @@ fn with_unit<T: Field>(node: &Node, units: Units, most: u64) -> Result<u64, Faul
         let bare = matches!(node.value, Value::Integer(_) | Value::Float(_));
         return Err(if bare { fault.help("write the unit, and quotes around both") } else { fault });
     };
-    let split = text.find(|c: char| c.is_alphabetic() || c == 'µ').unwrap_or(text.len());
+    let split = number_end(text);
     let (number, unit) = (text[..split].trim(), text[split..].trim());
     let Some(&(_, worth)) = units.iter().find(|(name, _)| *name == unit) else {
         if let Some(fault) = refuse_negative::<T>(node) {
@@ -239,21 +283,79 @@ fn with_unit<T: Field>(node: &Node, units: Units, most: u64) -> Result<u64, Faul
         }
         let what = if unit.is_empty() { "no unit".to_owned() } else { format!("unit `{unit}`") };
         let fault = Fault::new(node.origin, format!("expected {}, found \"{text}\" with {what}", T::EXPECTS));
+        let fault = meant(unit, units).map_or(fault.clone(), |help| fault.help(help));
         return Err(fault.label("wrong unit").help(format!("units: {}", names.join(", "))));
     };
-    let Some(decimal) = Decimal::parse(number) else {
-        return Err(refuse_negative::<T>(node).unwrap_or_else(|| unexpected::<T>(node)));
-    };
+    let decimal =
+        Decimal::read(number).map_err(|why| refuse_negative::<T>(node).unwrap_or_else(|| why.fault::<T>(node)))?;
     let whole = decimal.exactly(worth).filter(|&whole| whole <= most);
     whole.ok_or_else(|| {
         let base = units.first().map_or("", |unit| unit.0);
         let why = if decimal.of(worth) > most || decimal.of(worth) == u64::MAX {
-            format!("\"{text}\" is over the largest value, {most} {base}")
+            format!("\"{text}\" is over the largest value, {}", readable(most, units))
         } else {
             format!("\"{text}\" is finer than 1 {base}")
         };
         Fault::new(node.origin, why).label(format!("expected {}", T::EXPECTS))
     })
+}
+
+/// Where the number of a quantity ends: at its first letter that is no exponent's.
+fn number_end(text: &str) -> usize {
+    let exponent = |at: usize| {
+        let rest = text[at + 1..].trim_start_matches(['+', '-']);
+        text[..at].ends_with(|c: char| c.is_ascii_digit() || c == '.') && rest.starts_with(|c: char| c.is_ascii_digit())
+    };
+    let letters = text.char_indices().filter(|(_, c)| c.is_alphabetic());
+    let mut units = letters.filter(|&(at, c)| !(matches!(c, 'e' | 'E') && exponent(at)));
+    units.next().map_or(text.len(), |(at, _)| at)
+}
+
+/// Which unit was perhaps meant by one that there is not: another case, bits for bytes, or a part of its name.
+fn meant(unit: &str, units: Units) -> Option<String> {
+    let lower = unit.to_lowercase();
+    let (size, rate) = (units == SIZES, units == RATES);
+    if !size && !rate {
+        let (name, _) = units.iter().find(|(name, _)| name.to_lowercase() == lower)?;
+        return Some(format!("did you mean `{name}`?"));
+    }
+    let base = lower.trim_start_matches(['k', 'm', 'g', 't']);
+    let prefix = &lower[..lower.len() - base.len()];
+    let (prefix, base) = match base.strip_prefix('i') {
+        Some(base) if size && !prefix.is_empty() => (format!("{}i", prefix.to_uppercase()), base),
+        _ if prefix == "k" && rate => (prefix.to_owned(), base),
+        _ => (prefix.to_uppercase(), base),
+    };
+    let (base, is_rate) = match base.strip_suffix("/s").or(base.strip_suffix("ps")) {
+        Some(base) => (base, true),
+        None => (base, false),
+    };
+    let bytes = match base {
+        "" => size,
+        "byte" | "bytes" => true,
+        "bit" | "bits" => false,
+        "b" => unit.contains('B'),
+        _ => return None,
+    };
+    let name = format!("{prefix}{}", if size { "B" } else { "bps" });
+    let (name, _) = units.iter().find(|(known, _)| *known == name)?;
+    Some(match (size, is_rate, bytes) {
+        (true, true, _) => format!("`{unit}` is a rate, and a size is in bytes: did you mean `{name}`?"),
+        (true, false, false) => format!("`{unit}` is bits, and a size is in bytes: did you mean `{name}`?"),
+        (false, _, true) => {
+            format!("`{unit}` is bytes, and a rate is in bits a second, eight times as many: did you mean `{name}`?")
+        }
+        _ => format!("did you mean `{name}`?"),
+    })
+}
+
+/// A limit for people: in its largest unit, with three decimals at most, rounded down.
+fn readable(value: u64, units: Units) -> String {
+    let binary = value.is_power_of_two() && units == SIZES;
+    let fits = |&&(_, worth): &&(&str, u64)| worth <= value && (!binary || worth.is_power_of_two());
+    let &(name, worth) = units.iter().rev().filter(fits).max_by_key(|unit| unit.1).unwrap_or(&units[0]);
+    let thousandths = u64::try_from(u128::from(value) * 1_000 / u128::from(worth)).unwrap_or(u64::MAX);
+    format!("{}{name}", Decimal::new(thousandths, 3))
 }
 
 fn refuse_negative<T: Field>(node: &Node) -> Option<Fault> {
@@ -319,7 +421,7 @@ impl Field for Span {
         Value::string(write_span(*self))
     }
     fn schema() -> Json {
-        json!({ "type": "string", "pattern": r"^[0-9][0-9_.eE]* ?(ps|ns|us|µs|ms|s)$" })
+        json!({ "type": "string", "pattern": r"^[0-9][0-9_.eE]* ?(ps|ns|us|\u{b5}s|\u{3bc}s|ms|s)$" })
     }
 }
 
@@ -327,8 +429,10 @@ impl Field for Rate {
     const EXPECTS: &'static str = "a rate such as \"100Gbps\"";
     fn decode(node: &Node) -> Result<Self, Fault> {
         match with_unit::<Self>(node, RATES, FASTEST)? {
-            bps if bps < SLOWEST => Err(Fault::new(node.origin, format!("{} is under 1 Mbps", node.described()))
-                .label("expected at least \"1Mbps\"")),
+            bps if bps < SLOWEST => {
+                Err(Fault::new(node.origin, format!("{} is under the lowest rate, 1Mbps", node.written()))
+                    .label("expected at least \"1Mbps\""))
+            }
             bps => Ok(Self::from_bps(bps)),
         }
     }
@@ -408,6 +512,60 @@ mod tests {
         for text in ["0Gbps", "-10Gbps", "100", "100GB"] {
             assert!(read::<Rate>(text).is_err(), "{text}");
         }
+    }
+
+    #[test]
+    fn all_microseconds_are_read_and_exponents_too() {
+        for text in ["14us", "14\u{b5}s", "14\u{3bc}s", "1.4e1 us", "1.4e-5s", "14E3ns"] {
+            assert_eq!(read::<Span>(text).unwrap(), Span::from_us(14), "{text}");
+        }
+        assert_eq!(read::<Bytes>("1e3B").unwrap(), Bytes::new(1_000));
+    }
+
+    /// What a value is refused with.
+    fn refusal<T: Field + std::fmt::Debug>(value: Value) -> String {
+        let fault = T::decode(&Node::made(value)).unwrap_err();
+        crate::error::Sources::default().explain(fault).to_string()
+    }
+
+    #[test]
+    fn limits_are_said_in_units_that_people_read() {
+        let says = |message: String, part: &str| assert!(message.contains(part), "no `{part}` in {message}");
+        let text = |text: &str| Value::string(text);
+        says(refusal::<Span>(text("2000000s")), "\"2000000s\" is over the largest value, 1000000s");
+        says(refusal::<Bytes>(text("99TiB")), "over the largest value, 16TiB");
+        says(refusal::<Rate>(text("100Tbps")), "over the largest value, 8.796Tbps");
+        says(refusal::<Drift>(text("200000ppm")), "over the largest value, 100000ppm");
+        says(refusal::<Rate>(text("1bps")), "\"1bps\" is under the lowest rate, 1Mbps");
+        says(refusal::<Share>(text("200%")), "\"200%\" is over 100%");
+        says(refusal::<Share>(Value::Float("1.5".into())), "1.5 is over 1");
+        for (number, part) in [
+            ("1e-300", "1e-300 has over 18 digits after the point"),
+            ("1.0000000000000000001", "has over 18 digits"),
+            ("1e300", "is over the largest number"),
+            ("nan", "expected a number such as 0.5, or \"50%\", found the number nan"),
+        ] {
+            says(refusal::<Decimal>(Value::Float(number.into())), part);
+        }
+        says(refusal::<Span>(text("1e-30s")), "\"1e-30s\" has over 18 digits after the point");
+    }
+
+    #[test]
+    fn units_that_were_perhaps_meant_are_named() {
+        let size = |unit| meant(unit, SIZES).unwrap_or_default();
+        assert_eq!(size("Mb"), "`Mb` is bits, and a size is in bytes: did you mean `MB`?");
+        assert_eq!(size("Kibit"), "`Kibit` is bits, and a size is in bytes: did you mean `KiB`?");
+        assert_eq!(size("Gbps"), "`Gbps` is a rate, and a size is in bytes: did you mean `GB`?");
+        assert_eq!((size("mB"), size("M"), size("kbytes")), (size("MB"), size("MB"), "did you mean `KB`?".into()));
+        let rate = |unit| meant(unit, RATES).unwrap_or_default();
+        assert!(rate("GB/s").ends_with("eight times as many: did you mean `Gbps`?") && rate("GB/s") != rate("Gb"));
+        assert_eq!(
+            (rate("gbps"), rate("Gbit/s"), rate("GBPS")),
+            (rate("Gb"), rate("Gb"), rate("GB/s").replace("GB/s", "GBPS"))
+        );
+        assert_eq!((rate("Gb"), rate("k")), ("did you mean `Gbps`?".into(), "did you mean `kbps`?".into()));
+        assert_eq!((meant("MS", TIMES), meant("parsec", TIMES)), (Some("did you mean `ms`?".into()), None));
+        assert_eq!((meant("tub", SIZES), meant("", RATES)), (None, Some("did you mean `bps`?".into())));
     }
 
     #[test]

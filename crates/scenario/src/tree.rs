@@ -95,6 +95,18 @@ impl Node {
         self.value.to_json()
     }
 
+    /// As a file writes it, for messages: `"200%"`, `1e-300`.
+    pub(crate) fn written(&self) -> String {
+        match &self.value {
+            Value::String(text) => format!("\"{text}\""),
+            Value::Integer(number) => number.to_string(),
+            Value::Float(number) => number.clone(),
+            Value::Absent | Value::Boolean(_) | Value::Datetime(_) | Value::Array(_) | Value::Table(_) => {
+                self.described()
+            }
+        }
+    }
+
     /// What it is, for messages: `the string "12 ms"`.
     pub(crate) fn described(&self) -> String {
         match &self.value {
@@ -149,10 +161,12 @@ pub(crate) fn parse(text: &str, source: u32) -> Result<Node, Fault> {
     Ok(Node { value: from_table(table.into_inner(), source)?, origin: Origin::new(source, range) })
 }
 
-/// Parses one value, as on the right of `=`.
-pub(crate) fn parse_value(text: &str, source: u32) -> Result<Node, Fault> {
-    let value = DeValue::parse(text).map_err(|error| syntax(&error, source))?;
-    from_value(value, source)
+/// Parses one value of a command line, as on the right of `=`; what is no TOML value is a string.
+pub(crate) fn parse_argument(text: &str, source: u32) -> Result<Node, Fault> {
+    match DeValue::parse(text) {
+        Ok(value) => from_value(value, source),
+        Err(_) => Ok(Node { value: Value::string(text), origin: Origin::new(source, 0..text.len()) }),
+    }
 }
 
 fn syntax(error: &toml::de::Error, source: u32) -> Fault {
@@ -176,10 +190,13 @@ fn from_value(value: Spanned<DeValue<'_>>, source: u32) -> Result<Node, Fault> {
     let origin = Origin::new(source, value.span());
     let value = match value.into_inner() {
         DeValue::String(text) => Value::String(text.into_owned()),
-        DeValue::Integer(number) => Value::Integer(
-            integer(&number)
-                .ok_or_else(|| Fault::new(origin, format!("the number {} is beyond 64 bits", number.as_str())))?,
-        ),
+        DeValue::Integer(number) => Value::Integer(integer(&number).ok_or_else(|| {
+            Fault::new(origin, format!("the number {number} is beyond a file's whole numbers")).label(format!(
+                "expected {} to {}",
+                i64::MIN,
+                i64::MAX
+            ))
+        })?),
         DeValue::Float(number) => Value::Float(number.as_str().to_owned()),
         DeValue::Boolean(switch) => Value::Boolean(switch),
         DeValue::Datetime(date) => Value::Datetime(date.to_string()),

@@ -92,6 +92,8 @@ fn what_cannot_be_is_refused() {
     refused(&[("host.coding", "{ data = 0 }")], &["0 is out of range", "1 to 255"]);
     refused(&[("host.coding", "{ tail = \"0B\" }")], &["tail of nothing"]);
     refused(&[("host.coding", "true"), ("host.recovery", "go-back-n")], &["go-back-n", "recovery = \"selective\""]);
+    let timer = [("host.loss_timer", "packet"), ("host.recovery", "go-back-n")];
+    refused(&timer, &["no packet has a timer alone", "recovery = \"selective\""]);
     let gaps = [("host.coding", "{ nack = \"gaps\" }"), ("host.path", "spray")];
     refused(&gaps, &["sprayed packets keep no order", "\"timer\""]);
     let history = [("host.coding", "{ history = true }"), ("host.ack_every", "2")];

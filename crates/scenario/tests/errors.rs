@@ -67,6 +67,100 @@ fn clocks() {
     says(&with("ties = \"first\""), &["\"input\" or \"scheduled\""]);
 }
 
+/// Each says what is wrong in the user's words, and nothing that is then refused, too.
+#[test]
+fn values_out_of_range() {
+    let seed = "seed = 99999999999999999999\nstop = \"10ms\"";
+    let beyond = "99999999999999999999 is beyond a file's whole numbers";
+    says(&message("stop = \"10ms\"", seed), &[beyond, "file.toml:2:8", "to 9223372036854775807"]);
+    says(&argument("seed", "99999999999999999999"), &[beyond, "--set:1:6"]);
+    let large = message("k = 4", "k = 1000");
+    says(&large, &["k is even, 2 to 128, not 1000"]);
+    assert!(!large.contains("did you mean"), "{large}");
+    says(&message("k = 4", "k = 70000"), &["k is even, 2 to 128, not 70000"]);
+    says(&message("k = 4", "k = 0"), &["k is even, 2 to 128, not 0"]);
+    says(&argument("topology.k", "127"), &["did you mean 128?"]);
+    says(&message("stop = \"10ms\"", "stop = \"2000000s\""), &["over the largest value, 1000000s"]);
+    for key in ["host.payload", "host.int_header", "host.header"] {
+        says(&argument(key, "-1"), &["-1 is out of range", "to 65535"]);
+    }
+    says(&argument("host.payload", "0"), &["0 is out of range: it must be 1 to 65535"]);
+    says(&argument("host.payload", "65535"), &["65599 B on the wire is over 65535 B"]);
+    says(&argument("port.ecn", "{ step = \"200%\" }"), &["\"200%\" is over 100%", "^^^^^^"]);
+    says(&argument("port.loss", "1e-300"), &["1e-300 has over 18 digits after the point", "^^^^^^"]);
+    says(&message("\"100Gbps\"", "\"1bps\""), &["\"1bps\" is under the lowest rate, 1Mbps"]);
+    let bits = message("size = \"1MiB\"", "size = \"10Mb\"");
+    says(&bits, &["`Mb` is bits, and a size is in bytes: did you mean `MB`?", "units: B, KB"]);
+    let losses = "{ law = \"flashpass\", params.flashpass = { min_target_loss = 0.2 } }";
+    says(&argument("schemes.uno", losses), &["`min_target_loss` is 0.2; it must not be over `max_target_loss`"]);
+    let k = "{ law = \"gemini\", params.gemini = { k = 0 } }";
+    says(&argument("schemes.uno", k), &["GEMINI's `k` is 0 B; it must be 1 B to"]);
+}
+
+/// Marks in per cent need a buffer with a size, whether the file says both, one or neither.
+#[test]
+fn marks_in_per_cent_of_an_unlimited_buffer() {
+    let defaults = argument("port.buffer", "unlimited");
+    says(&defaults, &["25 % of the buffer by default", "--set:1:13", "ecn = \"off\", or limit the buffer"]);
+    let port = "{ buffer = \"unlimited\", ecn = { min = \"1%\", max = \"2%\" } }";
+    let said = argument("port", port);
+    says(&said, &["per cent of an unlimited buffer", "expected a size, or a time", "--set:1:44"]);
+    assert!(!defaults.contains("[switch]") && !said.contains("[switch]"), "{defaults}\n{said}");
+    let shared = "[switch]\nbuffer = \"9MB\"\n[port]\necn = { min = \"1%\", max = \"2%\" }";
+    let shared = message("[port]\nbuffer = \"1MiB\"", shared);
+    says(&shared, &["with [switch] ports have no buffer of their own by default", "file.toml:10"]);
+}
+
+#[test]
+fn delays_in_hosts() {
+    let with = |host: &str, more: &str| message("[port]", &format!("[host]\njitter = {host}\n{more}[port]"));
+    says(&with("{ mean = \"0s\" }", ""), &["file.toml:8", "a mean of nothing", "over zero"]);
+    says(&with("{ mean = \"1us\", distribution = \"gauss\" }", ""), &["\"exponential\" or \"uniform\""]);
+    says(&with("\"1us\"", ""), &["\"off\" or a table such as { mean = \"1us\" }"]);
+    let clock = "[clock]\ntick = \"1ns\"\nties = \"scheduled\"\n[switch]\nbuffer = \"1MiB\"\n";
+    says(&with("{ mean = \"1us\" }", clock), &["file.toml:8", "knows no delays in hosts", "ties = \"scheduled\""]);
+    let text = GOOD.replacen("[port]", "[host]\njitter = { mean = \"2us\", distribution = \"uniform\" }\n[port]", 1);
+    let built = parse(&text, "x", &Overrides::default()).and_then(|scenario| scenario.runs()[0].build()).unwrap();
+    let jitter = built.setup.host.jitter.unwrap();
+    assert_eq!((jitter.mean, jitter.shape), (units::Span::from_us(2), sim::JitterShape::Uniform));
+}
+
+#[test]
+fn what_linux_does() {
+    let with = |host: &str| message("[port]", &format!("[host]\n{host}\n[port]"));
+    says(&with("tcp = \"bsd\""), &["file.toml:8", "\"off\", \"linux\" or a table such as { hystart = false }"]);
+    says(&with("tcp = { hystrat = true }"), &["file.toml:8", "did you mean `hystart`?"]);
+    says(&with("tcp = \"linux\"\nrecovery = \"go-back-n\""), &["file.toml:8", "needs recovery = \"selective\""]);
+    says(&with("fq = true"), &["file.toml:8", "there is none", "needs small_queue"]);
+    let path = "path = { kind = \"unolb\", laws = \"subflow\" }";
+    says(&with(&format!("tcp = \"linux\"\n{path}")), &["file.toml:8", "needs laws = \"flow\" in path"]);
+}
+
+/// `tcp = "linux"` switches Cubic's detectors on, unless the scheme says otherwise; laws without them take the rest.
+#[test]
+fn linux_hosts_switch_on_what_the_scheme_does_not_set() {
+    let built = |host: &str, law: &str| {
+        let text = GOOD.replacen("[port]", &format!("[host]\ntcp = {host}\n[port]"), 1);
+        let text =
+            text.replace("law = \"unocc\"", law).replace("alpha = 0.001", "").replace("[schemes.uno.params.unocc]", "");
+        let built = parse(&text, "x", &Overrides::default()).and_then(|scenario| scenario.runs()[0].build()).unwrap();
+        let on = |name: &str| {
+            let settings = built.laws.law(scenario::FlowClass::Intra).1;
+            settings.iter().find(|(set, _)| *set == name).map(|(_, value)| *value == laws::catalog::Value::Switch(true))
+        };
+        let tcp = built.setup.host.tcp;
+        (on("hystart_train"), on("hystart_delay"), tcp.prr, tcp.idle_restart)
+    };
+    let on = Some(true);
+    assert_eq!(built("\"linux\"", "law = \"cubic\""), (on, on, true, true));
+    assert_eq!(built("{ prr = false }", "law = \"cubic\""), (on, on, false, true));
+    assert_eq!(built("{ hystart = false, idle_restart = false }", "law = \"cubic\""), (None, None, true, false));
+    assert_eq!(built("\"off\"", "law = \"cubic\""), (None, None, false, false));
+    let own = "law = \"cubic\"\nparams.cubic.hystart_train = false";
+    assert_eq!(built("\"linux\"", own), (Some(false), on, true, true));
+    assert_eq!(built("\"linux\"", "law = \"dctcp\""), (None, None, true, true));
+}
+
 #[test]
 fn an_unknown_key() {
     let text = message("rate = \"100Gbps\"", "raet = \"100Gbps\"");
@@ -120,7 +214,7 @@ fn a_negative_rate() {
         &["file.toml:6:8", "\"-100Gbps\" is negative", "a rate such as \"100Gbps\""],
     );
     says(&message("\"100Gbps\"", "-5"), &["file.toml:6:8", "-5 is negative"]);
-    says(&message("\"100Gbps\"", "\"0Gbps\""), &["file.toml:6:8", "under 1 Mbps", "at least"]);
+    says(&message("\"100Gbps\"", "\"0Gbps\""), &["file.toml:6:8", "under the lowest rate, 1Mbps", "at least"]);
 }
 
 #[test]
@@ -208,10 +302,12 @@ fn a_distribution_that_is_broken_or_missing() {
     let text = poisson("inter = \"short.txt\"\nload = 0.5\nwindow = \"1ms\"");
     says(&text, &["short.txt:3:1", "does not reach 100 %: it ends at 99 %", "2000 99", "^^^^^^^"]);
     let text = poisson("inter = \"websaerch\"\nload = 0.5\nwindow = \"1ms\"");
-    says(&text, &["file.toml:15:9", "cannot read", "did you mean `websearch`?"]);
+    says(&text, &["file.toml:15:9", "neither a distribution", "did you mean `websearch`?", "`google-rpc`, `alibaba-"]);
+    let text = poisson("inter = \"zzz\"\nload = 0.5\nwindow = \"1ms\"");
+    says(&text, &["file.toml:15:9", "neither a distribution", "`websearch`, `facebook-hadoop`, "]);
     let text = poisson("inter = \"missing.txt\"\nload = 0.5\nwindow = \"1ms\"");
     says(&text, &["file.toml:15:9", "cannot read", "missing.txt", "relative to the scenario's file"]);
-    says(&poisson("inter = \"binary.txt\"\nload = 0.5\nwindow = \"1ms\""), &["cannot read", "UTF-8"]);
+    says(&poisson("inter = \"binary.txt\"\nload = 0.5\nwindow = \"1ms\""), &["cannot read", "UTF-8", "line 1, byte 1"]);
 }
 
 #[test]
@@ -244,10 +340,7 @@ fn missing_keys_and_wrong_types() {
     );
     says(&message("k = 4", "link_delay = \"0us\""), &["file.toml:5:14", "over zero"]);
     says(&message("buffer = \"1MiB\"", "ecn = { min = \"80%\" }"), &["file.toml:8:15", "expected at most 786432 B"]);
-    says(
-        &message("buffer = \"1MiB\"", "buffer = \"unlimited\""),
-        &["file.toml:8:10", "a percentage of an unlimited buffer"],
-    );
+    says(&message("buffer = \"1MiB\"", "buffer = \"unlimited\""), &["file.toml:8:10", "25 % of the buffer by default"]);
 }
 
 #[test]

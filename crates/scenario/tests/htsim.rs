@@ -119,6 +119,9 @@ fn long_matrices_come_with_a_file() {
 fn what_cannot_be_said_is_refused() {
     refused("Nodes 4\n0->9 start 0 size 1\n", None, &["a.cm:2:1", "expected two different numbers from 0 to 3"]);
     refused("Nodes 4\n0->1 start 0\n", None, &["no size"]);
+    let beyond = "`99999999999` is over 4294967295";
+    refused("Nodes 99999999999\n0->1 start 0 size 1\n", None, &["a.cm:1:7", beyond, "expected at most 4294967295"]);
+    refused("Nodes 4x\n0->1 start 0 size 1\n", None, &["a.cm:1:7", "`Nodes` needs a number, not `4x`"]);
     refused("Nodes 4\n0->1 size 5\n", None, &["never starts"]);
     refused("Nodes 4\nConnections 2\n0->1 start 0 size 5\n", None, &["a.cm:2:1", "`Connections 2`, but there are 1"]);
     refused("Nodes 4\n0->1 start 0 siez 5\n", None, &["a.cm:2:14", "did you mean `size`?"]);

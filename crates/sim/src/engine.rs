@@ -217,6 +217,8 @@ fn gather<L: ControlLaw>(
     let mut elsewhere: Vec<(u32, Elsewhere)> = Vec::new();
     let (mut switches, mut held_back) = (Vec::new(), Vec::new());
     let mut predictions = Predictions::default();
+    let mut lost_of = vec![0; setup.flows.len()];
+    let until = ended;
     let mut engine =
         EngineStats { partitions: partitions.len() as u32, threads: threads as u32, ..EngineStats::default() };
     for partition in &mut partitions {
@@ -235,6 +237,11 @@ fn gather<L: ControlLaw>(
         held_back.append(&mut partition.plane.held_back(setup));
         engine.events += partition.plane.forwarded + partition.host_events;
         engine.data_packets += partition.hosts.data_packets;
+        engine.data_received += partition.hosts.data_received;
+        engine.data_in_flight += partition.plane.data_in_flight() + partition.hosts.data_delayed();
+        for (all, &lost) in lost_of.iter_mut().zip(partition.plane.lost_of()) {
+            *all = u32::saturating_add(*all, lost);
+        }
     }
     for (flow, counts) in elsewhere {
         counts.add_to(&mut flows[flow as usize]);
@@ -249,6 +256,7 @@ fn gather<L: ControlLaw>(
     Outcome {
         flows,
         links,
+        lost_of,
         switches,
         deadlock: deadlock(setup, &held_back),
         port_samples,
@@ -256,6 +264,7 @@ fn gather<L: ControlLaw>(
         flow_samples,
         predictions,
         ended,
+        until,
         interrupted,
         engine,
     }

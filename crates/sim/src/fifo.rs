@@ -135,6 +135,11 @@ impl Fifos {
         (packet, self.beside.get(place).copied().unwrap_or(Report::NONE))
     }
 
+    /// All packets.
+    pub(crate) fn packets(&self) -> impl Iterator<Item = &Packet> {
+        self.rings.iter().flat_map(|ring| (0..ring.len).map(|after| &self.store[ring.place(after)].0))
+    }
+
     /// What is known of what the first packet of a link follows from.
     pub(crate) fn since(&mut self, link: usize) -> Since {
         let place = self.parts().first(link).0;

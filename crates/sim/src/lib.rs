@@ -11,6 +11,7 @@ mod controllers;
 mod engine;
 mod fifo;
 pub mod host;
+mod ideals;
 mod layout;
 mod links;
 mod merge;
@@ -30,7 +31,9 @@ mod ties;
 
 pub use engine::{Progress, run};
 pub use flow::{Code, PathChoice, Plb, UnoLb};
-pub use outcome::{EngineStats, FlowOutcome, LinkOutcome, Outcome, SwitchOutcome};
+pub use host::{Jitter, JitterShape};
+pub use ideals::Ideals;
+pub use outcome::{ByKind, EngineStats, FlowOutcome, LinkOutcome, Outcome, SwitchOutcome};
 pub use packet::{Kind, Packet, Report};
 pub use predictions::{Pairs, Predictions};
 pub use series::{FlowSample, PortSample, SeriesConfig, SwitchSample};

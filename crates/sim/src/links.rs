@@ -10,6 +10,7 @@ use fabric::{
 
 use crate::fifo::Fifos;
 use crate::merge::{DONE, Merge, follow};
+use crate::outcome::ByKind;
 use crate::packet::{Packet, Report};
 use crate::reports::{Record, Reports};
 use crate::schedule::Schedule;
@@ -86,8 +87,33 @@ pub(crate) struct Links {
     pub(crate) reports: Option<Reports>,
     /// Where it matters what packets follow from: of the packet that leaves now.
     pub(crate) since: Option<Since>,
+    pub(crate) toll: Toll,
     /// Links that are down at times. Plain ports have none.
     pub(crate) failing: BTreeMap<u32, Failing>,
+}
+
+/// Packets that were lost. Touched when one is, so that ports stay within their line of the cache and the hot loop pays nothing.
+pub(crate) struct Toll {
+    /// By link.
+    pub(crate) links: Vec<ByKind>,
+    /// By flow: data.
+    pub(crate) flows: Vec<u32>,
+}
+
+impl Toll {
+    pub(crate) fn new(links: usize, flows: usize) -> Self {
+        Self { links: vec![ByKind::default(); links], flows: vec![0; flows] }
+    }
+
+    #[cold]
+    #[inline(never)]
+    pub(crate) fn count(&mut self, link: usize, packet: &Packet) {
+        self.links[link].count(packet);
+        if packet.is_data() {
+            let flow = &mut self.flows[packet.flow as usize];
+            *flow = flow.saturating_add(1);
+        }
+    }
 }
 
 /// A link that is down at times.
@@ -222,7 +248,7 @@ impl Links {
         params: &[PortParams],
         backlogged: &mut Vec<u32>,
     ) -> (Stopped, u64) {
-        let Self { egress, overtaken, fifos, outboxes, schedule, .. } = self;
+        let Self { egress, overtaken, fifos, outboxes, schedule, toll, .. } = self;
         let egress = &mut egress[..];
         let mut fifos = fifos.parts();
         let mut forwarded = 0;
@@ -250,7 +276,10 @@ impl Links {
                     forwarded += 1;
                     let idle_at_ps = port.port.idle_at_ps();
                     let passage = port.admit_exact(&params[port.params as usize], salts.of(link), &arrival);
-                    let Some(passage) = passage else { continue };
+                    let Some(passage) = passage else {
+                        toll.count(link, &fifos.at(place));
+                        continue;
+                    };
                     if port.mode == Mode::Ordered {
                         port.mode = Mode::Waiting;
                         waits.begin(link, idle_at_ps, backlogged);
@@ -268,6 +297,7 @@ impl Links {
             turn = tree.replace(turn, if head < end { follow(turn, head - start) } else { DONE });
             forwarded += 1;
             let Some(passage) = port.admit_exact(&params[port.params as usize], salts.of(link), &arrival) else {
+                toll.count(link, &fifos.at(place));
                 continue;
             };
             if port.away {
@@ -293,8 +323,11 @@ impl Links {
     ) {
         let egress = &mut self.egress[link];
         let idle_at_ps = egress.port.idle_at_ps();
-        let Some(passage) = egress.admit_exact(params, salt, arrival) else { return };
+        let Some(passage) = egress.admit_exact(params, salt, arrival) else {
+            return self.toll.count(link, &packet);
+        };
         if losses.is_some_and(|losses| losses.loses(params, salt, arrival)) {
+            self.toll.count(link, &packet);
             packet.set_lost();
         }
         let fifo = self.overtaken[link].fifo as usize;
@@ -386,6 +419,9 @@ impl Links {
         let arrives_ps = passage.arrives_ps;
         let cut = !packet.is_frame() && failing.outages.cut(arrives_ps - failing.delay_ps, arrives_ps);
         failing.lost += u64::from(cut);
+        if cut {
+            self.toll.count(link, packet);
+        }
         cut
     }
 
@@ -408,7 +444,9 @@ impl Links {
         salt: u64,
         losses: &mut Losses,
     ) {
-        if !losses.loses(params, salt, &packet.arrival()) {
+        if losses.loses(params, salt, &packet.arrival()) {
+            self.toll.count(link, packet);
+        } else {
             self.depart(link, packet, passage);
         }
     }

@@ -6,6 +6,7 @@ use flow::credits::CreditStats;
 use laws::Acted;
 use units::{Bytes, Span, Time};
 
+use crate::packet::{Kind, Packet};
 use crate::predictions::Predictions;
 use crate::series::{FlowSample, PortSample, SwitchSample};
 
@@ -27,6 +28,48 @@ pub struct FlowOutcome {
     pub credits: CreditStats,
 }
 
+/// Packets by what they are.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct ByKind {
+    /// Data.
+    pub data: u64,
+    /// Acknowledgements of data.
+    pub acks: u64,
+    /// Credits and emulation packets.
+    pub credits: u64,
+    /// All else: requests to send again, notifications, echoes, OR-ACKs, messages of controllers.
+    pub signals: u64,
+}
+
+impl ByKind {
+    /// One packet more.
+    pub fn count(&mut self, packet: &Packet) {
+        let kind = if packet.is_data() {
+            &mut self.data
+        } else if packet.is_credit() {
+            &mut self.credits
+        } else if packet.kind() == Kind::Transfer {
+            &mut self.acks
+        } else {
+            &mut self.signals
+        };
+        *kind += 1;
+    }
+
+    /// As many more as there are.
+    pub fn add(&mut self, other: &Self) {
+        self.data += other.data;
+        self.acks += other.acks;
+        self.credits += other.credits;
+        self.signals += other.signals;
+    }
+
+    /// All together.
+    pub fn total(&self) -> u64 {
+        self.data + self.acks + self.credits + self.signals
+    }
+}
+
 /// What became of one link.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct LinkOutcome {
@@ -41,8 +84,10 @@ pub struct LinkOutcome {
     /// Credits and emulation packets that found no room in the credit queue, or only on the far side of its threshold; the
     /// host's own queue counts at its card. Not among `drops`.
     pub credit_drops: u64,
-    /// Packets that the link lost by chance.
+    /// Packets that the link lost by chance, or because it was down.
     pub losses: u64,
+    /// All of `drops` and `losses`, by what they were.
+    pub lost: ByKind,
     /// Packets marked.
     pub marks: u64,
     /// The longest queue.
@@ -77,6 +122,10 @@ pub struct EngineStats {
     pub packet_hops: u64,
     /// Data packets sent, retransmissions included.
     pub data_packets: u64,
+    /// Data packets that came to their hosts; not counted of real packets.
+    pub data_received: u64,
+    /// Data packets that were on the way when the run ended; not counted of real packets.
+    pub data_in_flight: u64,
     /// Partitions that ran apart.
     pub partitions: u32,
     /// Threads that ran them.
@@ -90,6 +139,8 @@ pub struct Outcome {
     pub flows: Vec<FlowOutcome>,
     /// By [`fabric::LinkId`].
     pub links: Vec<LinkOutcome>,
+    /// By [`crate::FlowId`]: data packets of the flow that were lost. Empty where nobody knows.
+    pub lost_of: Vec<u32>,
     /// Of switches that share their buffer, in order.
     pub switches: Vec<SwitchOutcome>,
     /// Ports that waited for each other in a circle when the run ended: a deadlock. Empty if none did.
@@ -104,6 +155,8 @@ pub struct Outcome {
     pub predictions: Predictions,
     /// The simulated time at the end: the last completion, or the stop.
     pub ended: Time,
+    /// Until when links were counted: `ended`, or somewhat later. [`Time::NEVER`] where nobody knows.
+    pub until: Time,
     /// Whether the caller ended the run before its time.
     pub interrupted: bool,
     /// The engine's own counts.

@@ -10,7 +10,7 @@ use units::{Bytes, Rate, Span, Time, mix64};
 
 use crate::fifo::Fifos;
 use crate::layout::Layout;
-use crate::links::{Chooser, Egress, Failing, Links, Mail, Mode, NO_FIFO, Overtaken, Salts, Stopped};
+use crate::links::{Chooser, Egress, Failing, Links, Mail, Mode, NO_FIFO, Overtaken, Salts, Stopped, Toll};
 use crate::merge::{DONE, Entrants, Merge, Tree, follow};
 use crate::outcome::{LinkOutcome, SwitchOutcome};
 use crate::packet::{Packet, Report};
@@ -122,14 +122,11 @@ impl Plane {
         let (mut shared, mut shared_of) = (Vec::new(), vec![u32::MAX; nodes]);
         let classes = classes_in_use(setup);
         let params: Arc<[PortParams]> = network.params().into();
-        let mut schedule = Schedule::new(nodes, window_ps);
+        let schedule = Schedule::new(nodes, window_ps);
         for node in first_node..end_node {
             if shares(setup, NodeId(node)) {
                 let it = SharedNode::new(NodeId(node), first_link, salts, classes, Arc::clone(&params), setup);
-                let place = (node - first_node) as usize;
-                // Controllers act before the first packet comes.
-                schedule.activate_between(place, it.next_ps());
-                shared_of[place] = shared.len() as u32;
+                shared_of[(node - first_node) as usize] = shared.len() as u32;
                 shared.push(it);
             }
         }
@@ -149,6 +146,7 @@ impl Plane {
                 schedule,
                 reports: setup.carries_reports().then(Reports::new),
                 since: (setup.ties == Ties::Scheduled).then_some(Since::BEGINNING),
+                toll: Toll::new((end_link - first_link) as usize, setup.flows.len()),
                 failing: failing(setup, first_link..end_link),
             },
             params,
@@ -165,7 +163,8 @@ impl Plane {
         plane
     }
 
-    /// Switches whose controllers act by themselves do so before the first packet, too.
+    /// Switches whose controllers or samples act by themselves do so before the first packet, too. One without either is not
+    /// scheduled: a run in which nothing is scheduled ends.
     fn wake(&mut self) {
         for (node, &shared) in self.shared_of.iter().enumerate().filter(|(_, shared)| **shared != u32::MAX) {
             let next = self.shared[shared as usize].next_ps();
@@ -436,9 +435,13 @@ impl Plane {
         }
         let egress = &mut self.links.egress[link];
         let params = &self.params[egress.params as usize];
-        let Some(passage) = egress.admit(params, salt, &arrival) else { return self.links.forget(report) };
+        let Some(passage) = egress.admit(params, salt, &arrival) else {
+            self.links.toll.count(link, &packet);
+            return self.links.forget(report);
+        };
         let loses = |special: &mut Special| special.losses.loses(params, salt, &arrival);
         if egress.mode == Mode::Special && loses(&mut self.specials[self.special_of[link] as usize]) {
+            self.links.toll.count(link, &packet);
             self.links.forget(report);
         } else {
             self.links.depart_with(link, &packet, passage, report);
@@ -455,6 +458,8 @@ impl Plane {
             self.enqueue_special(node, link, packet, &arrival, setup);
         } else if let Some(passage) = egress.admit(&self.params[egress.params as usize], salt, &arrival) {
             self.links.depart(link, &packet, passage);
+        } else {
+            self.links.toll.count(link, &packet);
         }
     }
 
@@ -481,6 +486,8 @@ impl Plane {
             let egress = &mut self.links.egress[link];
             if let Some(passage) = egress.admit(params, salt, arrival) {
                 self.links.depart_or_lose(link, &packet, passage, params, salt, losses);
+            } else {
+                self.links.toll.count(link, &packet);
             }
             return;
         };
@@ -493,8 +500,9 @@ impl Plane {
         let egress = &mut self.links.egress[link];
         if refused.is_some() && arrival.credit && params.credits().is_some() {
             special.credit_drops += 1;
-        } else if refused.is_some() {
+        } else if let Some(refused) = refused {
             egress.drops = egress.drops.saturating_add(1);
+            self.links.toll.count(link, &refused);
             special.unscheduled_drops += u64::from(arrival.expendable && params.credits().is_some());
         } else if !(arrival.credit && params.credits().is_some()) {
             egress.max_backlog_ps = egress.max_backlog_ps.max(lazy.held_ps(arrival.now_ps));
@@ -573,6 +581,7 @@ impl Plane {
                 bytes: Bytes::new(egress.bytes),
                 drops: egress.drops.into(),
                 marks: egress.marks,
+                lost: self.links.toll.links[link],
                 max_queue: setup.network.params()[egress.params as usize].bytes_in(egress.max_backlog_ps),
                 ..LinkOutcome::default()
             };
@@ -590,6 +599,19 @@ impl Plane {
             outcome.losses += self.links.failing.get(&(link as u32)).map_or(0, |failing| failing.lost);
             outcome
         })
+    }
+
+    /// Data packets that were lost, by flow.
+    pub(crate) fn lost_of(&self) -> &[u32] {
+        &self.links.toll.flows
+    }
+
+    /// Data packets on links and in switches, but for those that are lost already.
+    pub(crate) fn data_in_flight(&self) -> u64 {
+        let lazy = self.specials.iter().filter_map(|special| special.lazy.as_ref()).flat_map(QueuedPort::waiting);
+        let shared = self.shared.iter().flat_map(SharedNode::waiting);
+        let packets = self.links.fifos.packets().chain(lazy).chain(shared);
+        packets.filter(|packet| packet.is_data() && !packet.is_lost()).count() as u64
     }
 
     /// What became of switches that share their buffer.

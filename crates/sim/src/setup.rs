@@ -1,9 +1,11 @@
 //! What a run is told: the network, the flows, how hosts behave, what to sample.
 
-use fabric::{HostId, LinkId, Network, Routes, base_one_way, base_rtt, ideal_completion};
-use flow::{Blocks, Code, PathChoice, Recovery};
+use fabric::{HostId, LinkId, Network, Routes, base_one_way, base_rtt};
+use flow::{Blocks, Code, LossTimer, PathChoice, Recovery, TcpConfig};
 use units::{Bytes, Rate, Span, Tick, Time};
 
+use crate::host::Jitter;
+use crate::ideals::Ideals;
 use crate::series::SeriesConfig;
 
 /// A flow, numbered from 0 as listed.
@@ -145,7 +147,8 @@ pub struct HostConfig {
     /// for lost by timeouts only.
     pub reordering: Option<Span>,
     /// Lower bound of the retransmission timeout; none chooses the base round trip with every queue of the path
-    /// full, or 5/4 of the base round trip if that is more or queues have no limit; under go-back-N at least 4 ms more
+    /// full, or 5/4 of the base round trip if that is more or queues have no limit, and the longest that `jitter` delays packets
+    /// at both ends; under go-back-N at least 4 ms more
     /// than the base round trip, because a paused packet is late and not lost.
     pub rto_min: Option<Span>,
     /// Upper bound of the retransmission timeout; never under what `rto_min` would be if none were given, because a
@@ -153,6 +156,10 @@ pub struct HostConfig {
     pub rto_max: Span,
     /// Whether laws are told of timeouts.
     pub timeouts_cut: bool,
+    /// What a retransmission timeout counts from. With [`LossTimer::Packet`] it is `rto_min`, and never under 5/4 of the base
+    /// round trip; if that is none, the base round trip with every queue full, on the way there alone where acknowledgements
+    /// go ahead of data on the way back. Only with [`Recovery::Selective`].
+    pub loss_timer: LossTimer,
     /// How losses are found and mended.
     pub recovery: Recovery,
     /// Whether pacing counts headers, as network cards that pace do; else a law's rate is one of payload.
@@ -178,10 +185,18 @@ pub struct HostConfig {
     /// Payload of one flow that may lie between the law and the card (TCP small queues); none: nothing waits there,
     /// the card asks flows in turn.
     pub small_queue: Option<Bytes>,
+    /// Whether a law's pace holds packets back in the small queue, as Linux's FQ does, and not before it. Only with
+    /// `small_queue`.
+    pub fq: bool,
     /// Whether packets ask the ports that they pass to report themselves.
     pub int: bool,
     /// Up to so much is added, by chance, to each round trip that a law hears of ([`flow::Noise`]).
     pub rtt_noise: Span,
+    /// How long packets that came lie in a host before its transport hears of them; none: no time. Not under
+    /// [`Ties::Scheduled`].
+    pub jitter: Option<Jitter>,
+    /// What of Linux's TCP stands between flows and their laws; only with [`Recovery::Selective`] and one law a flow.
+    pub tcp: TcpConfig,
     /// The longest that an emulation packet and its echo take between any two hosts, waits included, over any routes that
     /// hold at some time; none chooses twice the flow's own base round trip.
     pub longest_echo: Option<Span>,
@@ -201,6 +216,7 @@ impl Default for HostConfig {
             rto_min: None,
             rto_max: Span::from_s(4),
             timeouts_cut: true,
+            loss_timer: LossTimer::Flow,
             recovery: Recovery::Selective,
             pace_headers: false,
             catches_up: true,
@@ -212,8 +228,11 @@ impl Default for HostConfig {
             clocks: Clocks::default(),
             segment: 0,
             small_queue: None,
+            fq: false,
             int: false,
             rtt_noise: Span::ZERO,
+            jitter: None,
+            tcp: TcpConfig::default(),
             longest_echo: None,
         }
     }
@@ -308,6 +327,12 @@ impl Setup {
         }
     }
 
+    /// Whether acknowledgements of a flow from `src` to `dst` wait in no queue of data on their way back.
+    pub(crate) fn answers_go_first(&self, src: HostId, dst: HostId) -> bool {
+        let back = self.first_path(dst, src);
+        back.iter().skip(1).all(|&link| self.network.port(link).config().control_priority)
+    }
+
     /// The blocks of a flow that is coded.
     pub fn blocks(&self, flow: &FlowSpec) -> Option<Blocks> {
         let coding = self.host.coding.filter(|_| flow.coded)?;
@@ -368,19 +393,8 @@ impl Setup {
         base_one_way(&self.network, &path, self.host.mss + self.host.header)
     }
 
-    /// The completion time of a flow alone in the network and limited by nothing but its links.
+    /// The least completion time of a flow: see [`Ideals::of`]. Of many flows [`Ideals`] is faster.
     pub fn ideal(&self, flow: &FlowSpec) -> Span {
-        let mss = u64::from(self.host.mss);
-        let packets = flow.size.get().div_ceil(mss);
-        let last = flow.size.get() - (packets - 1) * mss;
-        ideal_completion(
-            &self.network,
-            &self.first_path(flow.src, flow.dst),
-            &self.first_path(flow.dst, flow.src),
-            packets as u32,
-            self.host.mss + self.host.header,
-            last as u32 + self.host.header,
-            self.host.ack_size,
-        )
+        Ideals::new(self).of(flow)
     }
 }

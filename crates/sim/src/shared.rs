@@ -134,6 +134,7 @@ impl Outlet<Carried> for Leaving<'_> {
             && !packet.is_frame()
             && self.losses[departure.port].loses(params, self.salts.of(link), &packet.arrival())
         {
+            self.links.toll.count(link, packet);
             self.links.forget(report);
             return;
         }
@@ -157,8 +158,10 @@ impl Outlet<Carried> for Leaving<'_> {
     }
 
     fn drop(&mut self, item: &Carried, port: usize, _: bool) {
-        let egress = &mut self.links.egress[self.first_link + port];
+        let link = self.first_link + port;
+        let egress = &mut self.links.egress[link];
         egress.drops = egress.drops.saturating_add(1);
+        self.links.toll.count(link, &item.packet);
         self.links.forget(item.report);
     }
 }
@@ -431,6 +434,11 @@ impl SharedNode {
         if self.samples_buffer {
             around.switch_samples.push(SwitchSample { time, node: self.node, buffer: self.switch.held() });
         }
+    }
+
+    /// The packets in it.
+    pub(crate) fn waiting(&self) -> impl Iterator<Item = &Packet> {
+        self.switch.waiting().map(|carried| &carried.packet)
     }
 
     /// What there is to say of it at the end of the run.

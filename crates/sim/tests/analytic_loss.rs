@@ -8,7 +8,7 @@ use analytic_support::{PACKET, PAYLOAD, Queue, bottleneck, goodput, jain, off, p
 use common::{flow, run, setup};
 use fabric::topology::{Dumbbell, FatTrees, InterLinks, SingleSwitch, dumbbell, single_switch};
 use fabric::{HostId, PortConfig};
-use flow::PathChoice;
+use flow::{LossTimer, PathChoice};
 use laws::catalog::{Kind, Value};
 use sim::{FlowId, FlowSpec, HostConfig, Outcome, SeriesConfig, Setup, Start};
 use units::{Bytes, Frac, Rate, Span, Time};
@@ -248,6 +248,47 @@ fn timeouts_back_off_by_doubling() {
         }
         println!("{rtt}: flows by timeouts {seen:?}");
         assert!(seen[0] > 5 && seen[6..].iter().sum::<i32>() > 3);
+    }
+}
+
+// The same where each packet has a timer of a fixed length: RTT + n RTO, to the picosecond, since a host looks when the first
+// one may strike. The least is 5/4 RTT, or a timer would strike before any answer can come.
+#[test]
+fn a_timer_for_each_packet_does_not_back_off() {
+    let rate = Rate::from_gbps(10);
+    let rtt = Span::from_us(14);
+    for (asked, rto) in [(rtt.times(3), rtt.times(3)), (rtt.over(2), rtt + rtt.over(4))] {
+        let port = PortConfig { loss: Frac::millionths(500_000), ..PortConfig::new(rate, Span::ZERO) };
+        let network = pipes(&port, rate, 4_160, &[rtt]);
+        let start = |i: u32| Start::At(Time::from_ms(u64::from(i) * 10));
+        let flows = (0..60).map(|i| FlowSpec { start: start(i), ..flow(0, 1, 4_096) }).collect();
+        let mut setup = setup(network, flows, Time::NEVER);
+        setup.host = HostConfig { loss_timer: LossTimer::Packet, rto_min: Some(asked), ..setup.host };
+        assert_eq!(setup.intra_rtt, rtt);
+        let outcome = run(&setup, Kind::Fixed, &[]);
+        for end in &outcome.flows {
+            let n = end.stats.timeouts;
+            assert_eq!(u64::from(n), end.stats.retransmits);
+            assert_eq!(end.completed.since(end.started), rtt + rto.times(n));
+        }
+        assert!(outcome.flows.iter().any(|end| end.stats.timeouts > 3));
+    }
+}
+
+// Asked for no length, a timer waits for the base RTT with the queue full that a packet meets there, and for the other one
+// only if its acknowledgement must.
+#[test]
+fn a_timer_for_each_packet_knows_the_queues_that_it_waits_for() {
+    let (rate, buffer) = (Rate::from_gbps(10), Bytes::new(50_000));
+    for (control_priority, queues) in [(true, 1), (false, 2)] {
+        let nic = PortConfig { loss: Frac::millionths(999_999), ..PortConfig::new(rate, Span::from_us(1)) };
+        let port = PortConfig { buffer, control_priority, ..PortConfig::new(rate, Span::from_us(1)) };
+        let network = single_switch(&SingleSwitch { hosts: vec![(nic, port); 2] }).unwrap();
+        let mut setup = setup(network, vec![flow(0, 1, 4_096)], Time::from_ms(10));
+        setup.host = HostConfig { loss_timer: LossTimer::Packet, ..setup.host };
+        let rto = setup.paths(HostId(0), HostId(1), 4_096).base_rtt + rate.time_for(buffer).times(queues);
+        let strikes = Span::from_ms(10).unsigned_ps() / rto.unsigned_ps();
+        assert_eq!(u64::from(run(&setup, Kind::Fixed, &[]).flows[0].stats.timeouts), strikes);
     }
 }
 

@@ -30,14 +30,23 @@ proptest! {
             let first_sent = end.stats.packets_sent - end.stats.retransmits;
             prop_assert!((packets - u64::from(spare)..=packets).contains(&first_sent), "{} of {}", first_sent, packets);
             prop_assert!(spec.coded || (end.stats.parity, end.stats.recovered) == (0, 0));
-            // No flow beats an empty network, whose equal paths are equally long here. (Sprayed, a short last packet
-            // need not wait behind the one before it; with fewer acknowledgements, nor its acknowledgement.)
-            if setup.host.path == PathChoice::PerFlow && setup.host.ack_every == 1 {
-                prop_assert!(end.completed.since(end.started) >= setup.ideal(spec));
-            }
+            // No flow beats an empty network.
+            prop_assert!(end.completed.since(end.started) >= setup.ideal(spec), "flow {} under {:?}", flow, case.kind);
             sent += end.stats.packets_sent;
         }
-        prop_assert_eq!(outcome.engine.data_packets, sent);
+        let engine = &outcome.engine;
+        prop_assert_eq!(engine.data_packets, sent);
+        // What was sent came, was lost, or is on the way.
+        let lost: u64 = outcome.links.iter().map(|link| link.lost.data).sum();
+        prop_assert_eq!(sent, engine.data_received + lost + engine.data_in_flight);
+        for ((spec, end), &lost) in setup.flows.iter().zip(&outcome.flows).zip(&outcome.lost_of) {
+            prop_assert!(spec.coded || u64::from(lost) <= end.stats.retransmits, "{} lost", lost);
+        }
+        prop_assert_eq!(lost, outcome.lost_of.iter().map(|&lost| u64::from(lost)).sum::<u64>());
+        prop_assert!(outcome.links.iter().all(|link| link.lost.total() == link.drops + link.losses));
+        let credits = |of: fn(&flow::credits::CreditStats) -> u64| outcome.flows.iter().map(|it| of(&it.credits)).sum::<u64>();
+        let dropped: u64 = outcome.links.iter().map(|link| link.credit_drops + link.lost.credits).sum();
+        prop_assert!(credits(|it| it.received) + dropped <= credits(|it| it.sent), "credits under {:?}", case.kind);
         // Every packet that left a switch, or was dropped there, had come to it: nothing is made on the way.
         let mut balance = vec![0i64; setup.network.nodes().len()];
         for (it, end) in setup.network.links().iter().zip(&outcome.links) {

@@ -215,6 +215,65 @@ fn round_trips_count_the_wait_in_a_small_queue() {
     assert!(four.iter().all(|&rtt| (1_000..=1_800).contains(&rtt)), "{four:?}");
 }
 
+/// A pace of a packet a microsecond, a window of four and answers after one. Where the pacer is in the queue, packets leave at the
+/// same times, but the law releases four at once, so that round trips count up to three microseconds of waiting.
+#[test]
+fn a_pacer_in_the_queue_is_part_of_round_trips() {
+    let run = |fq: bool| {
+        let mut setup = incast(1, 8 * MSS);
+        setup.host.small_queue = Some(Bytes::new(8 * MSS));
+        setup.host.fq = fq;
+        let pace = Rate::of(Bytes::new(MSS), Span::from_us(1));
+        let witness = Witness { rates: Some((pace, pace)), ..Witness::new(4 * MSS) };
+        let law = |_: &FlowSpec, _: &Path| witness.clone();
+        let context = Context::new(&setup, &law);
+        let mut hosts = Hosts::new(&[HostId(1)], &setup);
+        let mut wire = Kept::default();
+        let mut answers = std::collections::VecDeque::new();
+        let mut left = Vec::new();
+        while hosts.open > 0 {
+            let next = hosts.next_ps(0, wire.idle_at);
+            match answers.front() {
+                Some(&(at, flow, seq)) if at <= next => {
+                    answers.pop_front();
+                    let ack = acknowledge(&setup, flow, seq, at);
+                    hosts.on_packet(0, &ack, sim::Report::NONE, &context, &mut wire);
+                }
+                _ => hosts.on_local(0, next, &context, &mut wire),
+            }
+            for packet in wire.packets.drain(..) {
+                left.push(packet.time_ps / 1_000);
+                answers.push_back((packet.time_ps + 1_000_000, packet.flow, packet.seq));
+            }
+        }
+        let told = witness.told.borrow();
+        let rtts = told.iter().map(|told| if let Told::Ack { rtt, .. } = told { rtt.ns() } else { 0 });
+        (left, rtts.collect::<Vec<_>>())
+    };
+    let times: Vec<u64> = (0..8).map(|packet| packet * 1_000).collect();
+    assert_eq!(run(false), (times.clone(), vec![1_000; 8]));
+    assert_eq!(run(true), (times, vec![1_000, 2_000, 3_000, 4_000, 4_000, 4_000, 4_000, 4_000]));
+}
+
+/// A law that paces sees On-Ramp's hold in its round trips only where the pacer is in the queue.
+#[test]
+fn a_pacer_in_the_queue_sees_the_hold() {
+    let mut setup = incast(10, 200 * MSS);
+    setup.host.on_ramp = Some(on_ramp(Span::from_us(40)));
+    setup.host.small_queue = Some(Bytes::new(8 * MSS));
+    setup.series.interval = Span::from_us(10);
+    setup.series.flows = vec![FlowId(0)];
+    let highest = |setup: &Setup| {
+        let outcome = fixed(setup, 16, true);
+        assert!(outcome.flows.iter().all(|flow| flow.completed.is_set() && flow.stats.held > Span::ZERO));
+        outcome.flow_samples.iter().map(|sample| sample.rtt).max().unwrap()
+    };
+    let without = highest(&setup);
+    setup.host.fq = true;
+    let with = highest(&setup);
+    assert!(with > without + Span::from_us(40), "{with} against {without}");
+}
+
 /// The acknowledgement of one packet, as the receiver makes it.
 fn acknowledge(setup: &Setup, flow: u32, seq: u32, time_ps: u64) -> sim::Packet {
     let law = |_: &FlowSpec, _: &Path| Witness::new(0);

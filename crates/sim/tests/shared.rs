@@ -1,13 +1,15 @@
 //! Switches that share their buffer.
+#![allow(clippy::unwrap_used)]
 
 mod common;
 
 use common::random::{Case, case_with};
-use fabric::{Gate, Switch};
+use fabric::topology::{SingleSwitch, single_switch};
+use fabric::{Gate, PortConfig, Switch};
 use laws::catalog::Kind;
 use proptest::prelude::*;
-use sim::Setup;
-use units::{Bytes, Time};
+use sim::{FlowId, Setup, Start};
+use units::{Bytes, Rate, Span, Time};
 
 /// No limit but the ports', no pauses.
 const OPEN: Switch = Switch { buffer: Bytes::MAX, reserve: Bytes::ZERO, egress_alpha: None, pfc: None, int: false };
@@ -41,4 +43,20 @@ fn assert_same(plain: Setup, kind: Kind) -> Result<(), TestCaseError> {
     let [plain, shared] = [plain, shared].map(|setup| sim::run(&setup, 2, &factory, &mut |_| true));
     prop_assert_eq!(plain.flows, shared.flows);
     Ok(())
+}
+
+/// Two flows that wait for each other: nothing is ever scheduled, and the run sees it at the end of its first epoch, whether or
+/// not switches share their buffers.
+#[test]
+fn a_shared_switch_that_has_nothing_to_do_does_not_keep_a_run_going() {
+    let port = PortConfig::new(Rate::from_gbps(100), Span::from_us(1));
+    let plain = single_switch(&SingleSwitch { hosts: vec![(port, port); 2] }).unwrap();
+    let shared = plain.clone().sharing(|_, _| Some(OPEN));
+    let stop = Time::from_ms(60_000);
+    let ended = [plain, shared].map(|network| {
+        let mut flows = vec![common::flow(0, 1, 1_000), common::flow(1, 0, 1_000)];
+        (flows[0].start, flows[1].start) = (Start::After(FlowId(1)), Start::After(FlowId(0)));
+        common::run(&common::setup(network, flows, stop), Kind::Fixed, &[]).ended
+    });
+    assert!(ended[1] == ended[0] && ended[1] < stop, "{ended:?}");
 }

@@ -16,6 +16,7 @@
 #![forbid(unsafe_code)]
 
 mod bytes;
+mod exponential;
 mod frac;
 mod math;
 mod mix;
@@ -24,6 +25,7 @@ mod tick;
 mod time;
 
 pub use bytes::Bytes;
+pub use exponential::{EXPONENTIAL_BITS, exponential};
 pub use frac::Frac;
 pub use math::{cube_root, mul_checked, mul_div, mul_saturating, sqrt};
 pub use mix::{below, mix64};

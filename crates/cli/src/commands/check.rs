@@ -4,7 +4,9 @@ use std::fmt::Write as _;
 
 use comfy_table::{Table, presets};
 use fabric::Limit;
-use scenario::{CableLine, CheckedRun, CodingLine, Overrides, SwitchLine};
+use results::causes::{Said, causes};
+use scenario::{CableLine, CheckedRun, ClassLoad, CodingLine, Overrides, SwitchLine};
+use serde_json::Value;
 use sim::{Module, PathChoice};
 use units::Bytes;
 
@@ -38,78 +40,194 @@ pub(crate) fn check(args: &CheckArgs) -> Result<(), Failure> {
     if failures.is_empty() { Ok(()) } else { Err(Failure::Input(failures.join("\n\n"))) }
 }
 
-/// The runs of some schemes, or of all if none is named. What is the same in all runs is said once.
+/// Lines of what differs between runs, and of warnings: with one run in full, about a screen.
+const MOST_DIFFERENT: usize = 14;
+const MOST_WARNINGS: usize = 6;
+
+/// The runs of some schemes, or of all if none is named: the first in full, then what differs from run to run.
 fn describe(path: &str, runs: &[CheckedRun], schemes: &[String]) -> String {
     let mut text = String::new();
-    let shown = || runs.iter().filter(|run| schemes.is_empty() || schemes.contains(&run.scheme));
-    let of = if schemes.is_empty() { String::new() } else { format!(", {} of these schemes", shown().count()) };
+    let shown: Vec<&CheckedRun> =
+        runs.iter().filter(|run| schemes.is_empty() || schemes.contains(&run.scheme)).collect();
+    let of = if schemes.is_empty() { String::new() } else { format!(", {} of these schemes", shown.len()) };
     let _ = writeln!(text, "{path}: {}{of}", count(runs.len(), "run"));
-    let mut last: Option<&CheckedRun> = None;
-    for run in shown() {
-        if last.is_some_and(|last| last.report == run.report && last.warnings == run.warnings) {
-            let _ = writeln!(text, "\n{} ({}): as above", run.id, run.label);
-            continue;
+    let Some(first) = shown.first() else { return text };
+    let points: Vec<Vec<(String, Value)>> = shown.iter().map(|run| point(run)).collect();
+    if shown.len() > 1 {
+        text.push_str(&extent(&points));
+    }
+    let _ = write!(text, "\n{} ({})\n", first.id, first.label);
+    for line in facts(first).iter().flat_map(|fact| fact.text.lines()).chain(table(first).lines()) {
+        let _ = writeln!(text, "  {line}");
+    }
+    if shown.len() == 1 {
+        for warning in &first.warnings {
+            let _ = writeln!(text, "  warning: {warning}");
         }
-        let _ = write!(text, "\n{} ({})\n{}", run.id, run.label, one(run));
-        last = Some(run);
+        return text;
+    }
+    let all: Vec<Vec<Fact>> = shown.iter().map(|run| facts(run).into_iter().chain([loads(run)]).collect()).collect();
+    let different: Vec<String> = by_topic(&all)
+        .iter()
+        .filter(|groups| groups.len() > 1 || groups[0].1.len() < shown.len())
+        .flat_map(|groups| different(groups, &shown, &points))
+        .collect();
+    if different.is_empty() {
+        text.push_str("\nthe others: as above\n");
+    }
+    cut(&mut text, "\nwhat differs\n", &different, MOST_DIFFERENT);
+    let said: Vec<Said<'_>> =
+        shown.iter().zip(&points).map(|(run, point)| Said { run: &run.id, point, texts: &run.warnings }).collect();
+    let warnings: Vec<String> = causes(&said).iter().map(|cause| format!("warning: {cause}")).collect();
+    cut(&mut text, "\n", &warnings, MOST_WARNINGS);
+    text
+}
+
+/// What is said of one side of a run, and of which.
+struct Fact {
+    topic: String,
+    text: String,
+}
+
+/// Of a topic, each text and the runs that say it.
+type Groups = Vec<(String, Vec<usize>)>;
+
+/// What runs say, by topic: in the order of the first run's, others' behind.
+fn by_topic(all: &[Vec<Fact>]) -> Vec<Groups> {
+    let mut topics: Vec<(&str, Groups)> = Vec::new();
+    for (run, fact) in all.iter().enumerate().flat_map(|(run, facts)| facts.iter().map(move |fact| (run, fact))) {
+        let place = topics.iter().position(|(topic, _)| *topic == fact.topic).unwrap_or_else(|| {
+            topics.push((&fact.topic, Groups::new()));
+            topics.len() - 1
+        });
+        let groups = &mut topics[place].1;
+        match groups.iter_mut().find(|(text, _)| *text == fact.text) {
+            Some((_, runs)) => runs.push(run),
+            None => groups.push((fact.text.clone(), vec![run])),
+        }
+    }
+    topics.into_iter().map(|(_, groups)| groups).collect()
+}
+
+/// What differs: by which keys of the grid, and an example that is not the first run's.
+fn different(groups: &Groups, shown: &[&CheckedRun], points: &[Vec<(String, Value)>]) -> [String; 2] {
+    let mut keys: Vec<&str> = Vec::new();
+    for (key, _) in points.iter().flatten() {
+        if !keys.contains(&key.as_str()) && depends(groups, points, key) {
+            keys.push(key);
+        }
+    }
+    let (text, runs) = groups.iter().rfind(|(_, runs)| !runs.contains(&0)).unwrap_or(&groups[0]);
+    let by = if keys.is_empty() { String::new() } else { format!(" by {}", keys.join(", ")) };
+    let values = if groups.len() > 1 { count(groups.len(), "value") } else { "in some runs only".to_owned() };
+    let first_line = text.lines().next().unwrap_or_default();
+    [format!("{values}{by}; {}:", shown[runs[0]].id), format!("  {first_line}")]
+}
+
+/// Whether two runs that differ in this key alone say different things.
+fn depends(groups: &Groups, points: &[Vec<(String, Value)>], key: &str) -> bool {
+    let said_by = |run: usize| groups.iter().position(|(_, runs)| runs.contains(&run));
+    let mut seen = Vec::new();
+    (0..points.len()).any(|run| {
+        let others: Vec<_> = points[run].iter().filter(|(known, _)| known != key).collect();
+        let said = said_by(run);
+        let other_said = seen.iter().find(|(known, _)| *known == others).map(|(_, said)| *said);
+        seen.push((others, said));
+        other_said.is_some_and(|other| other != said)
+    })
+}
+
+/// Lines under a heading, up to so many; then how many more there are.
+fn cut(text: &mut String, heading: &str, lines: &[String], most: usize) {
+    if lines.is_empty() {
+        return;
+    }
+    text.push_str(heading);
+    for line in lines.iter().take(most) {
+        let _ = writeln!(text, "  {line}");
+    }
+    if lines.len() > most {
+        let more = count(lines.len() - most, "line");
+        let _ = writeln!(text, "  ... {more} more; --scheme NAME shows one scheme alone");
+    }
+}
+
+/// The scheme of a run, and where it lies in the grid.
+fn point(run: &CheckedRun) -> Vec<(String, Value)> {
+    let point = run.point.iter().map(|(key, value)| (key.clone(), Value::from(value.as_str())));
+    std::iter::once(("scheme".to_owned(), Value::from(run.scheme.as_str()))).chain(point).collect()
+}
+
+/// The schemes and the grid's keys with their values, a line each.
+fn extent(points: &[Vec<(String, Value)>]) -> String {
+    let mut keys: Vec<(&str, Vec<&str>)> = Vec::new();
+    for (key, value) in points.iter().flatten() {
+        let value = value.as_str().unwrap_or_default();
+        match keys.iter_mut().find(|(known, _)| known == key) {
+            Some((_, values)) if values.contains(&value) => {}
+            Some((_, values)) => values.push(value),
+            None => keys.push((key, vec![value])),
+        }
+    }
+    let mut text = String::new();
+    for (key, values) in keys {
+        let _ = writeln!(text, "  {key}: {}", values.join(", "));
     }
     text
 }
 
-fn one(run: &CheckedRun) -> String {
+/// What there is to say of a run, without its links' loads.
+fn facts(run: &CheckedRun) -> Vec<Fact> {
     let report = &run.report;
-    let mut text = String::new();
-    let _ = writeln!(
-        text,
-        "  {} and {} in {}, {}",
+    let mut facts = Vec::new();
+    let mut say = |topic: &str, text: String| facts.push(Fact { topic: topic.to_owned(), text });
+    let network = format!(
+        "{} and {} in {}, {}",
         count(report.hosts, "host"),
         count(report.switches, "switch"),
         count(report.datacenters.into(), "datacenter"),
         count(report.links, "directed link"),
     );
+    say("network", network);
     for (name, rtt) in [("inside", report.intra_rtt), ("between", report.inter_rtt)] {
         if let Some(rtt) = rtt {
-            let _ = writeln!(text, "  base round trip {name} datacenters: {} to {}", rtt.min, rtt.max);
+            say(name, format!("base round trip {name} datacenters: {} to {}", rtt.min, rtt.max));
         }
     }
-    let _ = writeln!(text, "  {}, {} of payload", count(report.flows, "flow"), bytes(report.payload.get()));
+    say("flows", format!("{}, {} of payload", count(report.flows, "flow"), bytes(report.payload.get())));
     if report.failing > 0 {
         let (links, times) = (count(report.failing, "directed link"), count(report.outages, "time"));
-        let _ = writeln!(text, "  {links} fail, {times} in all");
+        say("failures", format!("{links} fail, {times} in all"));
     }
     if let Some(paths) = paths(report.path) {
-        let _ = writeln!(text, "  {paths}");
+        say("paths", paths);
     }
     if let Some(it) = &report.coding {
-        let _ = writeln!(text, "  {}", coding(it));
+        say("coding", coding(it));
     }
     if let Some(wait) = report.data_waits {
-        let _ = writeln!(
-            text,
-            "  FlashPass: data leaves {wait} after the emulation packet whose credit came back (T_wait)"
-        );
+        let text = format!("FlashPass: data leaves {wait} after the emulation packet whose credit came back (T_wait)");
+        say("flashpass", text);
     }
     for line in &report.shared {
-        let _ = writeln!(text, "  {}", sharing(line));
-        for cables in &line.gates {
-            let _ = writeln!(text, "    {}", gate_line(cables, line.switch.pfc.is_some()));
-        }
+        let gates = line.gates.iter().map(|cables| format!("\n  {}", gate_line(cables, line.switch.pfc.is_some())));
+        say(&format!("switches {}", line.tier.name()), std::iter::once(sharing(line)).chain(gates).collect());
     }
     if let Some(on_ramp) = &report.on_ramp {
         let over = if on_ramp.over_base { " more than its empty path's" } else { "" };
-        let _ = writeln!(
-            text,
-            "  On-Ramp: a flow is held while its one-way delay is over {}{over}",
-            on_ramp.params.threshold
-        );
+        let threshold = on_ramp.params.threshold;
+        say("on-ramp", format!("On-Ramp: a flow is held while its one-way delay is over {threshold}{over}"));
     }
     for (module, ports) in &report.modules {
-        let _ = writeln!(text, "  {}", controller(module, *ports));
+        let topic = match module {
+            Module::RateCalculation(_) => "far end",
+            Module::RateLimiting(_) => "near end",
+        };
+        say(topic, controller(module, *ports));
     }
     for arrivals in &report.arrivals {
-        let _ = writeln!(
-            text,
-            "  traffic {}: {}.{:03} {} flows a second of {} on average, {} offered",
+        let text = format!(
+            "traffic {}: {}.{:03} {} flows a second of {} on average, {} offered",
             arrivals.traffic,
             arrivals.per_1000_s / 1000,
             arrivals.per_1000_s % 1000,
@@ -117,11 +235,11 @@ fn one(run: &CheckedRun) -> String {
             bytes(arrivals.mean_size.get()),
             arrivals.offered,
         );
+        say(&format!("arrivals {} {}", arrivals.traffic, arrivals.class.name()), text);
     }
     for it in &report.requested {
-        let _ = writeln!(
-            text,
-            "  traffic {}: {}, {}.{:03} a second, each answered by {} with {} each, {} offered",
+        let text = format!(
+            "traffic {}: {}, {}.{:03} a second, each answered by {} with {} each, {} offered",
             it.traffic,
             count(it.count, "request"),
             it.per_1000_s / 1000,
@@ -130,28 +248,40 @@ fn one(run: &CheckedRun) -> String {
             bytes(it.size.get()),
             it.offered,
         );
+        say(&format!("requests {}", it.traffic), text);
     }
+    facts
+}
+
+/// What each class of links carries, as a table.
+fn table(run: &CheckedRun) -> String {
     let mut table = Table::new();
     table.load_style(presets::UTF8_FULL_CONDENSED);
     table.set_header(["link class", "links", "capacity", "payload that crosses", "mean load by arrivals"]);
-    for load in &report.loads {
-        let percent = format!("{:.1} %", load.arrivals_ppm as f64 / 1e4);
-        let percent = if load.arrivals_ppm == 0 { "-".into() } else { percent };
+    for load in &run.report.loads {
         table.add_row([
             load.class.name().to_owned(),
             load.links.to_string(),
             load.capacity.to_string(),
             bytes(load.payload.get()),
-            percent,
+            by_arrivals(load),
         ]);
     }
-    for line in table.to_string().lines() {
-        let _ = writeln!(text, "  {line}");
-    }
-    for warning in &run.warnings {
-        let _ = writeln!(text, "  warning: {warning}");
-    }
-    text
+    table.to_string()
+}
+
+/// The same in a line, for runs in which it differs.
+fn loads(run: &CheckedRun) -> Fact {
+    let class = |load: &ClassLoad| match load.arrivals_ppm {
+        0 => format!("{} {}", load.class.name(), bytes(load.payload.get())),
+        _ => format!("{} {}", load.class.name(), by_arrivals(load)),
+    };
+    let text = format!("links: {}", run.report.loads.iter().map(class).collect::<Vec<_>>().join(", "));
+    Fact { topic: "links".to_owned(), text }
+}
+
+fn by_arrivals(load: &ClassLoad) -> String {
+    if load.arrivals_ppm == 0 { "-".into() } else { format!("{:.1} %", load.arrivals_ppm as f64 / 1e4) }
 }
 
 /// How flows choose paths, where they do more than keep or spray.

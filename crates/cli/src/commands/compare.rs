@@ -1,14 +1,15 @@
 //! `narrows compare`: two directories of results side by side.
 
 use std::fmt::Write as _;
+use std::path::Path;
 
 use comfy_table::{Cell, CellAlignment, Table, presets};
+use results::Host;
 use results::compare::{Change, Comparison, Kind, Pair, Row, compare as compare_summaries};
-use results::store::load_all;
-use results::{Host, RunResults};
+use results::store::{Set, load_set};
 
 use crate::args::CompareArgs;
-use crate::exit::{Failure, print};
+use crate::exit::{Failure, print, tell};
 use crate::table::{bytes, count, time};
 
 pub(crate) fn compare(args: &CompareArgs) -> Result<(), Failure> {
@@ -16,12 +17,15 @@ pub(crate) fn compare(args: &CompareArgs) -> Result<(), Failure> {
         return super::sides::compare(args);
     }
     share("--tolerance", args.tolerance)?;
-    let before = load_all(&args.before)?;
-    let after = load_all(&args.after)?;
-    let summaries = |runs: &'_ [RunResults]| runs.iter().map(|run| run.summary.clone()).collect::<Vec<_>>();
+    let (before, after) = both(args)?;
+    let incomplete = lacking(args, &before, &after);
+    let summaries = |set: &Set| set.runs.iter().map(|run| run.summary.clone()).collect::<Vec<_>>();
     let (before, after) = (summaries(&before), summaries(&after));
     let comparison =
         compare_summaries(&before.iter().collect::<Vec<_>>(), &after.iter().collect::<Vec<_>>(), args.tolerance);
+    if comparison.pairs.is_empty() && !incomplete.is_empty() {
+        return Err(Failure::Regression(incomplete.join("\n")));
+    }
     if comparison.pairs.is_empty() {
         return Err(nothing_in_common(args, &comparison.only_before, &comparison.only_after));
     }
@@ -31,10 +35,47 @@ pub(crate) fn compare(args: &CompareArgs) -> Result<(), Failure> {
     } else {
         print(&describe(&comparison))?;
     }
+    let mut worse = incomplete;
     if comparison.regressed() {
-        return Err(Failure::Regression(what_is_worse(&comparison)));
+        worse.insert(0, what_is_worse(&comparison));
     }
-    Ok(())
+    if worse.is_empty() { Ok(()) } else { Err(Failure::Regression(worse.join("\n"))) }
+}
+
+/// Both sets, with a word on what they lack.
+pub(super) fn both(args: &CompareArgs) -> Result<(Set, Set), Failure> {
+    let read = |directory: &Path| {
+        let set = load_set(directory)?;
+        if let Some(said) = what_it_lacks(directory, &set) {
+            tell(&said);
+        }
+        Ok::<_, Failure>(set)
+    };
+    Ok((read(&args.before)?, read(&args.after)?))
+}
+
+/// The sides that are not whole.
+pub(super) fn lacking(args: &CompareArgs, before: &Set, after: &Set) -> Vec<String> {
+    let sides = [(&args.before, before), (&args.after, after)];
+    let lacks = |(path, set): (&std::path::PathBuf, &Set)| {
+        set.unfinished.as_ref().map(|unfinished| format!("`{}` has {unfinished}", path.display()))
+    };
+    sides.into_iter().filter_map(lacks).collect()
+}
+
+/// What is to be known of a set before its runs are believed to be all.
+pub(super) fn what_it_lacks(directory: &Path, set: &Set) -> Option<String> {
+    let path = directory.display();
+    match (&set.unfinished, &set.beside) {
+        (Some(unfinished), _) => {
+            Some(format!("`{path}` is unfinished: {unfinished}; `{}` goes on with it", unfinished.command))
+        }
+        (None, Some(beside)) => Some(format!(
+            "`{path}`: these are the last whole results; beside them is an unfinished set, {beside}; `{}` goes on with it",
+            beside.command
+        )),
+        (None, None) => None,
+    }
 }
 
 /// A relative difference, or what is wrong with it.
@@ -96,6 +137,11 @@ fn describe(comparison: &Comparison) -> String {
                 Change::Improved => "better",
                 Change::Regressed => "worse",
                 Change::Same | Change::Different => "",
+            };
+            let word = match pair.unsound {
+                Some(unsound) if word.is_empty() => unsound.to_string(),
+                Some(unsound) => format!("{word}, {unsound}"),
+                None => word.to_owned(),
             };
             let ratio = row.ratio.map_or(String::new(), |ratio| format!("{ratio:.3}"));
             let numbers = [value(row.before), value(row.after), ratio];

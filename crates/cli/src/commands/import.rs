@@ -6,7 +6,6 @@ use scenario::import::{HpccNames, Imported, Names, import_hpcc, import_htsim};
 
 use crate::args::{ImportHpccArgs, ImportHtsimArgs};
 use crate::exit::{Failure, print, tell};
-use crate::session::replace;
 
 pub(crate) fn htsim(args: &ImportHtsimArgs) -> Result<(), Failure> {
     let matrix = read(&args.matrix)?;
@@ -34,7 +33,7 @@ pub(crate) fn hpcc(args: &ImportHpccArgs) -> Result<(), Failure> {
 }
 
 fn read(path: &Path) -> Result<String, Failure> {
-    std::fs::read_to_string(path).map_err(|error| Failure::file("read", path, &error))
+    Ok(files::text(path, scenario::FOREIGN)?)
 }
 
 fn shown(path: &Path) -> String {
@@ -48,7 +47,7 @@ fn named(output: &Path) -> String {
 /// Writes the scenario and what belongs beside it, and says what differs from the original.
 fn write(output: &Path, imported: Imported) -> Result<(), Failure> {
     let one = |path: &Path, text: &str| {
-        replace(path, text)?;
+        files::replace(path, text)?;
         print(&format!("wrote {}", path.display()))
     };
     if let Some((file, text)) = &imported.flows {

@@ -1,14 +1,18 @@
 //! `narrows report`: the page of results that are already there.
 
-use results::store::load_all;
+use results::store::{NEXT, load_set};
 
 use crate::args::ReportArgs;
-use crate::exit::{Failure, print};
+use crate::exit::{Failure, print, tell};
 use crate::page::{self, Page};
-use crate::session::replace;
 
 pub(crate) fn report(args: &ReportArgs) -> Result<(), Failure> {
-    let runs = load_all(&args.directory)?;
+    let set = load_set(&args.directory)?;
+    let said = super::compare::what_it_lacks(&args.directory, &set);
+    if let Some(said) = &said {
+        tell(said);
+    }
+    let (runs, whole) = (set.runs, set.unfinished.is_none());
     let first = runs.first().map(|run| &run.manifest);
     let text = |key: &str| {
         let resolved = first.and_then(|manifest| manifest.resolved.get(key));
@@ -23,9 +27,20 @@ pub(crate) fn report(args: &ReportArgs) -> Result<(), Failure> {
         replay: Vec::new(),
         claims: Vec::new(),
         averages: Vec::new(),
+        warnings: said.into_iter().filter(|_| !whole).collect(),
     };
     let shown = runs.iter().map(|run| page::one(run, &[], runs.len())).collect();
-    let out = args.out.clone().unwrap_or_else(|| args.directory.join(page::REPORT));
-    replace(&out, &page::render(&page, shown))?;
+    let html = page::render(&page, shown);
+    let out = match &args.out {
+        Some(out) => out.clone(),
+        // Beside an unfinished set nothing of its report is in the way of the whole one's.
+        None if !whole => args.directory.join(NEXT).join(page::REPORT),
+        None => args.directory.join(page::REPORT),
+    };
+    let _lock = match &args.out {
+        None if whole => Some(files::Lock::take(&args.directory, "narrows report")?),
+        _ => None,
+    };
+    files::replace(&out, &html)?;
     print(&format!("wrote {}", out.display()))
 }

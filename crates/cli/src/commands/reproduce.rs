@@ -1,11 +1,12 @@
 //! `narrows reproduce`: papers' experiments, and their claims judged.
 
+use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
 use comfy_table::{Cell, Color};
 use results::averages::Table;
-use results::claims::{Claim, Judgement, Verdict, regressed};
+use results::claims::{Claim, Judgement, SEED, Verdict, name_in_claims, regressed};
 use results::{RunResults, Summary};
 use scenario::Scenario;
 use serde_json::{Value, json};
@@ -14,7 +15,7 @@ use toml_edit::{DocumentMut, InlineTable, Item};
 use crate::args::{ReproduceArgs, Scale};
 use crate::exit::{Failure, print, tell};
 use crate::results_page::{self, ResultsPage};
-use crate::session::{Session, Simulator, figure, replace, writable};
+use crate::session::{Session, Simulator, figure, program};
 
 /// One of a paper's files.
 struct Figure {
@@ -35,6 +36,14 @@ struct Reproduced {
 }
 
 impl Scale {
+    /// Seeds that a verdict needs.
+    const fn seeds(self) -> u64 {
+        match self {
+            Self::Paper => 3,
+            Self::Quick => 5,
+        }
+    }
+
     const fn name(self) -> &'static str {
         match self {
             Self::Paper => "paper",
@@ -51,13 +60,23 @@ pub(crate) fn reproduce(args: &ReproduceArgs) -> Result<(), Failure> {
             "error: {option} keeps the verdicts of the files as they are\nhelp: leave out --set and --seed"
         )));
     }
+    let seeds = args.seeds.unwrap_or(args.scale.seeds());
+    if let Some((_, option)) = kept.filter(|_| seeds < args.scale.seeds()) {
+        let (scale, needed) = (args.scale.name(), args.scale.seeds());
+        return Err(Failure::Input(format!(
+            "error: {option} keeps verdicts, which are of {needed} seeds or more at the scale `{scale}`; --seeds {seeds} is too few"
+        )));
+    }
     let paths = chosen(&args.papers, &args.what)?;
     // All files are read before the first one runs.
-    let figures = paths.into_iter().map(|(name, path)| read(name, path, args)).collect::<Result<Vec<_>, _>>()?;
+    let figures = paths.into_iter().map(|(name, path)| read(name, path, args, seeds)).collect::<Result<Vec<_>, _>>()?;
     // Found out now, not after all runs.
     let recorded = figures.iter().filter(|_| args.record).map(|figure| &figure.path);
-    recorded.chain(&args.page).try_for_each(|path| writable(path))?;
+    recorded.chain(&args.page).try_for_each(|path| files::writable(path))?;
     let mut page = args.page.as_ref().map(|path| ResultsPage::read(path, args.scale.name())).transpose()?;
+    let root = root(args);
+    std::fs::create_dir_all(&root).map_err(|error| Failure::file("create", &root, &error))?;
+    let _lock = files::Lock::take(&root, &format!("narrows reproduce {}", args.what.join(" ")))?;
     let mut done = Vec::new();
     let count = figures.len();
     for (number, figure) in figures.into_iter().enumerate() {
@@ -66,7 +85,7 @@ pub(crate) fn reproduce(args: &ReproduceArgs) -> Result<(), Failure> {
         }
         let it = run(figure, args)?;
         if !args.common.quiet && !args.common.json {
-            print(&describe(&it, args.scale))?;
+            print(&describe(&it, args.scale, args.common.wide))?;
         }
         if args.record {
             record(&it, args.scale)?;
@@ -85,6 +104,7 @@ pub(crate) fn reproduce(args: &ReproduceArgs) -> Result<(), Failure> {
     } else if !args.common.quiet {
         print(&tally(&done))?;
     }
+    crate::exit::sound(done.iter().flat_map(|it| &it.runs))?;
     let worse = regressions(&done, args.scale);
     if worse.is_empty() || args.record { Ok(()) } else { Err(Failure::Regression(worse.join("\n"))) }
 }
@@ -152,15 +172,32 @@ fn natural(name: &str) -> (String, u32, String) {
     (name[..start].to_owned(), rest[..end].parse().unwrap_or(0), rest[end..].to_owned())
 }
 
-fn read(name: String, path: PathBuf, args: &ReproduceArgs) -> Result<Figure, Failure> {
+/// Reads a file, and has its runs done with so many seeds: its own and those after it. A file whose grid has seeds has
+/// chosen.
+fn read(name: String, path: PathBuf, args: &ReproduceArgs, seeds: u64) -> Result<Figure, Failure> {
     let scale = (args.scale == Scale::Quick).then(|| "quick".to_owned());
-    let overrides = super::run::overrides(&args.common, scale);
-    let scenario = scenario::load(&path, &overrides)?;
+    let mut overrides = super::run::overrides(&args.common, scale);
+    let mut scenario = scenario::load(&path, &overrides)?;
+    if seeds > 1 && !scenario.runs().iter().any(|run| run.point.iter().any(|(key, _)| key == SEED)) {
+        let first = scenario.config.seed;
+        let last = first.checked_add(seeds - 1).filter(|last| i64::try_from(*last).is_ok()).ok_or_else(|| {
+            Failure::Input(format!(
+                "error: {}: there are no {seeds} seeds from {first} on; choose a smaller --seed",
+                path.display()
+            ))
+        })?;
+        let all: Vec<String> = (first..=last).map(|seed| seed.to_string()).collect();
+        overrides.set.push((format!("grid.{SEED}"), format!("[{}]", all.join(", "))));
+        overrides.seed = None;
+        scenario = scenario::load(&path, &overrides)?;
+    }
     let mut claims = Vec::new();
     for node in &scenario.config.claim {
         let claim = Claim::from_json(&node.to_json())
             .map_err(|error| Failure::Input(format!("error: {}: {error}", path.display())))?;
-        let known: Vec<String> = scenario.runs().into_iter().map(|run| run.id).collect();
+        let seed = |run: &scenario::Run| run.point.iter().find(|(key, _)| key == SEED)?.1.parse().ok();
+        let in_claims = |run: scenario::Run| seed(&run).map_or(run.id.clone(), |seed| name_in_claims(&run.id, seed));
+        let known: Vec<String> = scenario.runs().into_iter().map(in_claims).collect();
         if let Some(unknown) = claim.runs().into_iter().find(|run| !known.iter().any(|known| known == run)) {
             let what = format!("{}: claim `{}` speaks of a run `{unknown}`", path.display(), claim.id);
             let known: Vec<&str> = known.iter().map(String::as_str).collect();
@@ -171,10 +208,19 @@ fn read(name: String, path: PathBuf, args: &ReproduceArgs) -> Result<Figure, Fai
     Ok(Figure { name, path, scenario, claims })
 }
 
+/// Where the figures' results go.
+fn root(args: &ReproduceArgs) -> PathBuf {
+    args.common.out.clone().unwrap_or_else(|| Path::new("out").join("reproduce").join(args.scale.name()))
+}
+
 fn run(figure: Figure, args: &ReproduceArgs) -> Result<Reproduced, Failure> {
-    let root = args.common.out.clone().unwrap_or_else(|| Path::new("out").join("reproduce").join(args.scale.name()));
+    let root = root(args);
     let words = ["narrows", "reproduce", figure.name.as_str(), "--scale", args.scale.name()];
-    let replay = super::run::replay_line(words.map(str::to_owned).to_vec(), &args.common);
+    let mut words = words.map(str::to_owned).to_vec();
+    if let Some(seeds) = args.seeds {
+        words.extend(["--seeds".to_owned(), seeds.to_string()]);
+    }
+    let replay = super::run::replay_line(words, &args.common);
     let session = Session {
         scenario: &figure.scenario,
         host: &Simulator,
@@ -184,17 +230,14 @@ fn run(figure: Figure, args: &ReproduceArgs) -> Result<Reproduced, Failure> {
         quiet: args.common.quiet || args.common.json,
         replay: vec![replay],
         claims: &figure.claims,
-        resume: !args.anew,
+        anew: args.common.anew,
     };
-    let finished = session.run().map_err(|failure| match failure {
-        Failure::Interrupted(what) => Failure::Interrupted(format!("{what}; the same command goes on from there")),
-        failure => failure,
-    })?;
+    let finished = session.run()?;
     let runs = finished.runs.into_iter().map(|run: RunResults| run.summary).collect();
     Ok(Reproduced { figure, judgements: finished.judgements, tables: finished.tables, runs, out: finished.out })
 }
 
-fn describe(it: &Reproduced, scale: Scale) -> String {
+fn describe(it: &Reproduced, scale: Scale, wide: bool) -> String {
     let mut table = crate::table::prose();
     table.set_header(["claim", "paper", "measured", "verdict"]);
     let colour = super::colour();
@@ -205,7 +248,7 @@ fn describe(it: &Reproduced, scale: Scale) -> String {
                 Verdict::Reproduced => Color::Green,
                 Verdict::DirectionOnly => Color::Yellow,
                 Verdict::NotReproduced | Verdict::CannotJudge => Color::Red,
-                Verdict::Pending => Color::Grey,
+                Verdict::Undecided | Verdict::Pending => Color::Grey,
             });
         }
         let text = format!("{}: {}", judged.id, judged.text);
@@ -213,7 +256,7 @@ fn describe(it: &Reproduced, scale: Scale) -> String {
     }
     let report = it.out.join(crate::page::REPORT);
     let claims = if it.judgements.is_empty() { "no claims".to_owned() } else { table.to_string() };
-    format!("{claims}\n{}report: {}\n", crate::table::averages(&it.tables), report.display())
+    format!("{claims}\n{}report: {}\n", crate::table::averages(&it.tables, wide), report.display())
 }
 
 fn with_recorded(claim: &Claim, judged: &Judgement, scale: Scale) -> String {
@@ -253,7 +296,7 @@ fn as_json(done: &[Reproduced], scale: Scale) -> Value {
 /// Writes verdicts into the file that the claims came from, and nothing else there.
 fn record(it: &Reproduced, scale: Scale) -> Result<(), Failure> {
     let path = &it.figure.path;
-    let text = std::fs::read_to_string(path).map_err(|error| Failure::file("read", path, &error))?;
+    let text = files::text(path, scenario::SCENARIO)?;
     let mut document: DocumentMut =
         text.parse().map_err(|error| Failure::Input(format!("error: {}: {error}", path.display())))?;
     let Some(claims) = document.get_mut("claim").and_then(Item::as_array_of_tables_mut) else { return Ok(()) };
@@ -266,7 +309,7 @@ fn record(it: &Reproduced, scale: Scale) -> Result<(), Failure> {
             inline.fmt();
         }
     }
-    replace(path, &document.to_string())
+    Ok(files::replace(path, &document.to_string())?)
 }
 
 /// A figure's section of the page: what follows its name, and the rest.
@@ -276,41 +319,15 @@ fn section(it: &Reproduced) -> (String, String) {
     if let Some(scale) = &it.figure.scenario.scale {
         let _ = writeln!(text, "Scaled: {}.\n", scale.note);
     }
+    let seeds = it.runs.iter().map(|run| run.seed).collect::<BTreeSet<_>>().len();
+    let program = program();
+    let seeds = crate::table::count(seeds, "seed");
+    let _ = writeln!(text, "Of {seeds}, by Narrows {}, engine {}.\n", program.version, program.engine);
     text.push_str(&results_page::claims(&it.judgements));
     for table in &it.tables {
         let _ = writeln!(text, "\n### {}\n{}", results_page::cell(&table.title), table.markdown());
     }
-    // Averages say it in fewer lines.
-    if it.tables.is_empty() {
-        text.push_str(&runs(&it.runs));
-    }
     (figure, text)
-}
-
-/// A table of a figure's runs.
-fn runs(runs: &[Summary]) -> String {
-    let mut text = String::from(
-        "\n| run | flows | FCT mean | FCT p99 | intra mean | intra p99 | inter mean | inter p99 | drops | timeouts |\n\
-         |---|---|---|---|---|---|---|---|---|---|\n",
-    );
-    for run in runs {
-        let cell = |cell: &results::summary::Cell, stat: &str| {
-            cell.fct_ns.get(stat).flatten().map_or_else(|| "-".to_owned(), crate::table::time)
-        };
-        let cells = [&run.flows.all, &run.flows.intra, &run.flows.inter];
-        let times: Vec<String> = cells.iter().flat_map(|class| [cell(class, "mean"), cell(class, "p99")]).collect();
-        let _ = writeln!(
-            text,
-            "| {} | {}/{} | {} | {} | {} |",
-            results_page::cell(&run.run),
-            run.flows.all.completed,
-            run.flows.all.count,
-            times.join(" | "),
-            run.network.drops,
-            run.network.timeouts
-        );
-    }
-    text
 }
 
 #[cfg(test)]

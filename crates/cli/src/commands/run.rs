@@ -44,10 +44,11 @@ pub(crate) fn all_of(
         quiet: common.quiet || common.json,
         replay: vec![replay_line(replay, common)],
         claims: &[],
-        resume: false,
+        anew: common.anew,
     };
     let finished = session.run()?;
-    show(&finished, common)
+    show(&finished, common)?;
+    crate::exit::sound(finished.runs.iter().map(|run| &run.summary))
 }
 
 /// Prints the summary as JSON, or a table and where the rest is.
@@ -61,13 +62,13 @@ fn show(finished: &Finished, common: &Common) -> Result<(), Failure> {
     if common.quiet {
         return Ok(());
     }
-    let mut text = table::headline(&finished.runs);
+    let mut text = table::headline(&finished.runs, common.wide);
     text.push_str(&table::emulators(&finished.runs));
     for warning in table::warnings(&finished.runs) {
         text.push_str(&warning);
         text.push('\n');
     }
-    text.push_str(&table::averages(&finished.tables));
+    text.push_str(&table::averages(&finished.tables, common.wide));
     let report: PathBuf = finished.out.join(crate::page::REPORT);
     print(&format!("{text}report: {}", report.display()))
 }
@@ -81,6 +82,9 @@ pub(crate) fn replay_line(mut words: Vec<String>, common: &Common) -> String {
     }
     if let Some(seed) = common.seed {
         words.extend(["--seed".to_owned(), seed.to_string()]);
+    }
+    if let Some(out) = &common.out {
+        words.extend(["--out".to_owned(), out.display().to_string()]);
     }
     words.extend(program);
     let quote = |word: &String| {

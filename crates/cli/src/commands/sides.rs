@@ -3,9 +3,8 @@
 use std::fmt::Write as _;
 
 use comfy_table::{Cell, CellAlignment, Table, presets};
-use results::Host;
 use results::sides::{Asked, FlowSides, RunSides, SideBySide, Sides, Target, side_by_side};
-use results::store::load_all;
+use results::{Host, Soundness};
 use scenario::argument;
 
 use super::compare::{nothing_in_common, share};
@@ -15,7 +14,9 @@ use crate::table::{bytes, time};
 
 pub(crate) fn compare(args: &CompareArgs) -> Result<(), Failure> {
     let (asked, target) = (asked(&args.sides)?, target(&args.sides)?);
-    let (a, b) = (load_all(&args.before)?, load_all(&args.after)?);
+    let (a, b) = super::compare::both(args)?;
+    let incomplete = super::compare::lacking(args, &a, &b);
+    let (a, b) = (a.runs, b.runs);
     if let (Some(one), Some(other)) = (a.first(), b.first()) {
         let (one, other) = (&one.manifest.scenario, &other.manifest.scenario);
         if one != other {
@@ -29,13 +30,15 @@ pub(crate) fn compare(args: &CompareArgs) -> Result<(), Failure> {
         return Err(nothing_in_common(args, &sides.only_a, &sides.only_b));
     }
     if let Some(path) = &args.sides.page {
-        std::fs::write(path, page(&sides)).map_err(|error| Failure::file("write", path, &error))?;
+        files::replace(path, &page(&sides))?;
     }
     if args.json {
         let json = serde_json::to_value(&sides).map_err(anyhow::Error::from)?;
-        return print(&format!("{json:#}"));
+        print(&format!("{json:#}"))?;
+    } else {
+        print(&describe(&sides))?;
     }
-    print(&describe(&sides))
+    if incomplete.is_empty() { Ok(()) } else { Err(Failure::Regression(incomplete.join("\n"))) }
 }
 
 fn asked(args: &SidesArgs) -> Result<Asked, Failure> {
@@ -81,8 +84,14 @@ impl Row {
         Self { what: what.to_owned(), base_rtt: String::new(), measure, a, b, difference: difference(unit, it), holds }
     }
 
-    fn texts(&self) -> [&str; 7] {
-        [&self.what, &self.base_rtt, self.measure, &self.a, &self.b, &self.difference, self.holds]
+    fn texts<'a>(&'a self, target: &'a str) -> [&'a str; 7] {
+        [&self.what, &self.base_rtt, self.measure, &self.a, &self.b, &self.difference, target]
+    }
+
+    /// Whether the target holds, and whether that is to be believed.
+    fn target(&self, unsound: Option<Soundness>) -> String {
+        let words = [self.holds.to_owned(), unsound.map_or_else(String::new, |unsound| unsound.to_string())];
+        words.into_iter().filter(|word| !word.is_empty()).collect::<Vec<_>>().join(", ")
     }
 }
 
@@ -180,7 +189,8 @@ fn describe(sides: &SideBySide) -> String {
         table.load_style(presets::UTF8_FULL_CONDENSED);
         table.set_header(["", "base RTT", "mean", &a, &b, "difference", "target"]);
         for row in rows(run) {
-            table.add_row(row.texts().into_iter().enumerate().map(|(column, text)| {
+            let target = row.target(run.unsound);
+            table.add_row(row.texts(&target).into_iter().enumerate().map(|(column, text)| {
                 let right = matches!(column, 1 | 3..=5);
                 Cell::new(text).set_alignment(if right { CellAlignment::Right } else { CellAlignment::Left })
             }));
@@ -211,7 +221,7 @@ fn page(sides: &SideBySide) -> String {
         let _ = writeln!(text, "| {} | base RTT | mean | {a} | {b} | difference | target |", escaped(&title(run)));
         text.push_str("|---|--:|---|--:|--:|--:|---|\n");
         for row in rows(run) {
-            let cells = row.texts().map(escaped);
+            let cells = row.texts(&row.target(run.unsound)).map(escaped);
             let _ = writeln!(text, "| {} |", cells.join(" | "));
         }
         text.push('\n');

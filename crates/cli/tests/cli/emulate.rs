@@ -134,6 +134,38 @@ fn without_root_it_says_so_in_a_line() {
     }
 }
 
+/// A busy machine starves the hosts, and the run, its table and a comparison with it say so.
+#[test]
+fn starved_hosts_are_doubtful() {
+    let scratch = pair("starved");
+    let _alone = alone();
+    if !can() {
+        return;
+    }
+    let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
+    let busy = || Command::new("sh").args(["-c", "while :; do :; done"]).spawn().unwrap();
+    let mut hogs: Vec<_> = (0..cores * 4).map(|_| busy()).collect();
+    let ran = scratch.narrows("emulate pair.toml --scheme cubic --out real");
+    for hog in &mut hogs {
+        hog.kill().unwrap();
+        hog.wait().unwrap();
+    }
+    let ran = ran.ok();
+    let summary: serde_json::Value = serde_json::from_str(&scratch.read("real/summary.json")).unwrap();
+    let emulator = &summary["emulator"];
+    assert!(emulator["soundness"] != "sound", "{emulator:#}");
+    assert!(!emulator["doubts"].as_array().unwrap().is_empty(), "{emulator:#}");
+    assert!(ran.out.contains("the hosts may have been starved"), "{ran}");
+    scratch.narrows("run pair.toml --scheme cubic --out simulated --quiet").ok();
+    for flows in ["", " --flows"] {
+        let compared = scratch.narrows(&format!("compare simulated real{flows}"));
+        let head = |line: &&str| line.contains("ratio") || line.contains("base RTT");
+        let rows: Vec<&str> = compared.out.lines().filter(|line| line.starts_with('│') && !head(line)).collect();
+        let soundness = emulator["soundness"].as_str().unwrap();
+        assert!(rows.len() > 2 && rows.iter().all(|row| row.contains(soundness)), "{compared}");
+    }
+}
+
 #[cfg(not(feature = "bpf"))]
 #[test]
 fn a_law_that_this_build_cannot_load_is_refused() {
@@ -243,7 +275,9 @@ fn over_ipv6() {
     // A machine with other work may be late, and says so; nothing else is wrong.
     let warnings = json["warnings"].as_array().unwrap();
     let bottleneck = &json["emulator"]["bottleneck"];
-    assert!(warnings.iter().all(|it| it == bottleneck), "{warnings:?}");
+    // A test's machine may be busy.
+    let doubtful = |it: &serde_json::Value| it.as_str().is_some_and(|it| it.starts_with("doubtful, "));
+    assert!(warnings.iter().all(|it| it == bottleneck || doubtful(it)), "{warnings:?}");
 }
 
 #[test]

@@ -103,7 +103,7 @@ fn a_distribution_that_does_not_reach_all() {
 fn a_distribution_that_is_missing() {
     refused_text(
         &poisson("inter = \"websaerch\"\nload = 0.5"),
-        &["cannot read", "bad.toml:12:9", "^^^^^^^^^^^", "did you mean `websearch`?"],
+        &["neither a distribution", "bad.toml:12:9", "^^^^^^^^^^^", "did you mean `websearch`?", "`google-rpc`"],
     );
 }
 
@@ -139,6 +139,10 @@ fn arguments() {
     scratch.narrows("check grid.toml --scheme unno").fails(2, &["no scheme `unno`", "did you mean `uno`?"]);
     scratch.narrows("run good.toml --out out --scale quick").fails(2, &["no scale `quick`", "--scale:1:1", "^^^^^"]);
     scratch.narrows("run good.toml --out out --threads 0").fails(2, &["--threads", "1..=1024"]);
+    for seed in ["99999999999999999999", "9223372036854775808", "-1", "one"] {
+        let line = format!("run good.toml --out out --seed={seed}");
+        scratch.narrows(&line).fails(2, &[&format!("'{seed}'"), "a whole number from 0 to 9223372036854775807"]);
+    }
     scratch.narrows("runn good.toml").fails(2, &["unrecognized subcommand 'runn'", "'run'"]);
     scratch.narrows("bench engine --only nothing").fails(2, &["no workload", "`nothing`", "permutation", "mixed"]);
     scratch.narrows("bench codes --only nothing").fails(2, &["no workload", "`nothing`", "8+2-1400-"]);
@@ -162,9 +166,10 @@ fn files_that_cannot_be_read() {
         line("god.toml").fails(2, &["cannot read `god.toml`: No such file", "did you mean `good.toml`?"]);
         line("directory.toml").fails(2, &["cannot read `directory.toml`", "directory"]);
         line("dangling.toml").fails(2, &["cannot read `dangling.toml`: No such file"]);
-        line("binary.toml").fails(2, &["cannot read `binary.toml`", "UTF-8"]);
+        line("binary.toml").fails(2, &["cannot read `binary.toml`", "UTF-8", "line 1, byte 1", "UTF-16"]);
     }
     scratch.narrows("import htsim missing.cm -o x.toml").fails(2, &["cannot read `missing.cm`: No such file"]);
+    scratch.narrows("import htsim binary.toml -o x.toml").fails(2, &["cannot read `binary.toml`", "UTF-8", "UTF-16"]);
     scratch.narrows("report missing").fails(2, &["`missing` is not a directory of Narrows results: it does not exist"]);
     scratch.narrows("compare good.toml missing").fails(2, &["good.toml"]);
     scratch.narrows("reproduce --papers missing").fails(2, &["cannot list the papers in `missing`", "--papers"]);
@@ -203,7 +208,9 @@ fn what_is_not_results_is_not_replaced() {
     for scenario in ["one", "grid"] {
         for out in ["photos", "other", "folder", "nested", "."] {
             let line = format!("run {scenario}.toml --out {out}");
-            scratch.narrows(&line).fails(2, &["will not replace `", "not Narrows results", "choose another"]);
+            scratch
+                .narrows(&line)
+                .fails(2, &[&format!("error: `{out}` holds "), "that Narrows did not write", "choose another"]);
         }
     }
     assert_eq!(scratch.tree(), before);

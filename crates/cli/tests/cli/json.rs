@@ -29,7 +29,7 @@ pub(crate) fn is_summary(it: &Value) {
     is_cell(&it["requests"]);
     is_cell(&it["collectives"]);
     it["jobs"].as_object().unwrap().values().for_each(is_cell);
-    let network = "data_packets packet_hops drops drops_by_tier ecn_marks retransmits timeouts \
+    let network = "data_packets packet_hops drops drops_by_tier drops_by_kind ecn_marks retransmits timeouts \
                    pfc_pauses pfc_pause_ns pfc_pauses_by_tier pfc_pause_ns_by_tier host_pause_ns nacks \
                    cnps parity_packets recovered_blocks held_ns max_queue_bytes max_buffer_bytes \
                    headroom_drops messages deadlock links switches";

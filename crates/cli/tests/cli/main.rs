@@ -14,6 +14,7 @@ mod itself;
 mod json;
 #[cfg(target_os = "linux")]
 mod kernel;
+mod killed;
 mod output;
 mod reproduce;
 mod stopped;

@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io::Read;
 use std::process::Stdio;
 
-use nix::pty::openpty;
+use nix::pty::{Winsize, openpty};
 
 use crate::support::{GRID, ONE, Scratch, code};
 
@@ -29,7 +29,7 @@ fn a_table_a_warning_and_where_the_rest_is() {
     let scratch = Scratch::new("table");
     scratch.write("grid.toml", GRID);
     let ran = scratch.narrows("run grid.toml --set stop=1ms").ok();
-    for part in ["Uno, load=0.2", "Cubic, load=0.6", "warning: uno,load=0.2; ", "report: out/grid/report.html"] {
+    for part in ["Uno, load=0.2", "Cubic, load=0.6", "warning: all 6 runs", "report: out/grid/report.html"] {
         assert!(ran.out.contains(part), "no `{part}` in {ran}");
     }
     assert_eq!(ran.err, "");
@@ -37,7 +37,13 @@ fn a_table_a_warning_and_where_the_rest_is() {
 
 /// What a command writes to a terminal.
 fn on_a_terminal(scratch: &Scratch, line: &str, no_colour: bool) -> String {
-    let pty = openpty(None, None).unwrap();
+    on_columns(scratch, line, no_colour, None)
+}
+
+/// The same, on a terminal of so many columns.
+fn on_columns(scratch: &Scratch, line: &str, no_colour: bool, columns: Option<u16>) -> String {
+    let size = columns.map(|ws_col| Winsize { ws_row: 24, ws_col, ws_xpixel: 0, ws_ypixel: 0 });
+    let pty = openpty(&size, None).unwrap();
     let mut command = scratch.command(line.split(' '));
     command.stdin(Stdio::null()).stdout(pty.slave.try_clone().unwrap()).stderr(pty.slave).env("TERM", "xterm-256color");
     if no_colour {
@@ -50,6 +56,24 @@ fn on_a_terminal(scratch: &Scratch, line: &str, no_colour: bool) -> String {
     let _ = File::from(pty.master).read_to_end(&mut text);
     child.wait().unwrap();
     String::from_utf8(text).unwrap()
+}
+
+#[test]
+fn a_narrow_terminal_gets_the_essentials() {
+    let scratch = Scratch::new("narrow");
+    scratch.write("grid.toml", GRID);
+    // What stands behind the last line of progress that was cleared.
+    let shown = |line: &str| {
+        let text = on_columns(&scratch, line, true, Some(60)).replace("\r\n", "\n");
+        text.rsplit("\u{1b}[2K").next().unwrap_or_default().to_owned()
+    };
+    let text = shown("run grid.toml");
+    let table: Vec<&str> = text.lines().filter(|line| line.contains(['┆', '─', '╪'])).collect();
+    assert!(table.len() >= 9 && table.iter().all(|line| line.chars().count() <= 60), "{text}");
+    assert!(text.contains("columns not shown for want of room: --wide shows all"), "{text}");
+    assert!(text.contains("done") && text.contains("Cubic, load=0.6") && !text.contains("longest"), "{text}");
+    let wide = shown("run grid.toml --wide");
+    assert!(wide.contains("longest queue") && !wide.contains("--wide"), "{wide}");
 }
 
 #[test]
@@ -130,14 +154,29 @@ fn check_shows_controllers_holds_and_headrooms() {
     }
     let text = check("lscc/fig8.toml --set port.inter.headroom=auto".to_owned());
     assert!(!text.contains("less than may arrive") && !text.contains("On-Ramp"), "{text}");
-    let text = check("bake-off/haul.toml --scheme hpcc_star --scheme swing".to_owned());
-    assert!(!text.contains("\ndcqcn,load") && text.contains(" of these schemes\n"), "{text}");
-    let of = |scheme: &str| text.split("\n\n").find(|part| part.starts_with(&format!("{scheme},load=0.4,seed=1 ")));
-    let hpcc_star = of("hpcc_star").expect("a run");
+    let of = |scheme: &str| check(format!("bake-off/haul.toml --scheme {scheme}"));
+    let hpcc_star = of("hpcc_star");
+    assert!(!hpcc_star.contains("\ndcqcn,load") && hpcc_star.contains(" of these schemes\n"), "{hpcc_star}");
     assert!(hpcc_star.contains("near end, 2 ports: sources get the reports of ports"), "{hpcc_star}");
-    let swing = of("swing").expect("a run");
+    let swing = of("swing");
     let relay = swing.split_once("of tier relay").expect("relays").1.split("of tier").next().unwrap_or_default();
     assert!(relay.contains("inter: pauses at") && !relay.contains("less than may arrive"), "{swing}");
+}
+
+/// One point in full, then what differs: a paper's comparison of hundreds of runs is about a screen.
+#[test]
+fn check_of_a_grid_fits_a_screen() {
+    let scratch = Scratch::new("check-grid");
+    scratch.write("grid.toml", GRID);
+    let text = scratch.narrows("check grid.toml --set stop=1ms").ok().out;
+    let network = text.lines().filter(|line| line.contains(" hosts and ")).count();
+    assert_eq!(network, 1, "{text}");
+    for part in ["\n  load: 0.2, 0.6\n", "\nwhat differs\n", "values by load; uno,load=0.6", "warning: "] {
+        assert!(text.contains(part), "no `{part}` in {text}");
+    }
+    let haul = concat!(env!("CARGO_MANIFEST_DIR"), "/../../papers/bake-off/haul.toml");
+    let text = scratch.narrows(&format!("check {haul}")).ok().out;
+    assert!(text.lines().count() < 60 && text.contains("values by scheme, variant; "), "{text}");
 }
 
 #[test]

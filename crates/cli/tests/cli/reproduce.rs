@@ -60,7 +60,7 @@ fn as_json() {
         assert_eq!(keys(figure), ["paper", "figure", "claims", "runs"]);
         figure["runs"].as_array().unwrap().iter().for_each(is_summary);
         for claim in figure["claims"].as_array().unwrap() {
-            assert_eq!(keys(claim), ["id", "text", "paper", "measured", "verdict", "note"]);
+            assert_eq!(keys(claim), ["id", "text", "paper", "measured", "verdict", "seeds", "note"]);
         }
     }
     assert_eq!(verdicts(&figures[0]), ["reproduced", "direction only", "pending"]);
@@ -160,20 +160,20 @@ fn finished_runs_are_kept() {
     let scratch = Scratch::new("reproduce");
     let two = format!("{ONE}[grid]\n\"traffic.0.size\" = [\"4KiB\", \"8KiB\"]\n[scale.quick]\n");
     scratch.write("papers/tiny/fig1.toml", &two);
-    let again = |with: &str| scratch.narrows(&format!("reproduce tiny --threads 1 {with}")).ok();
+    let again = |with: &str| scratch.narrows(&format!("reproduce tiny --seeds 1 --threads 1 {with}")).ok();
     let kept = |said: &crate::support::Ran| said.err.lines().find(|line| line.contains("kept")).map(str::to_owned);
     let runs = "out/reproduce/quick/tiny/fig1/runs";
     let flows = || std::fs::read(scratch.path(&format!("{runs}/dctcp,size=8KiB/flows.parquet"))).unwrap();
     assert_eq!(kept(&again("")), None);
     let first = flows();
-    assert_eq!(kept(&again("")).as_deref(), Some("2 of 2 runs finished before: kept"));
+    assert_eq!(kept(&again("")).as_deref(), Some("2 of 2 runs finished before: kept; --anew runs them again"));
     assert!(kept(&again("--json")).is_none());
     // One is gone, one is of another seed, one is damaged: each is done anew, and the others are not.
     std::fs::remove_dir_all(scratch.path(&format!("{runs}/dctcp,size=8KiB"))).unwrap();
-    assert_eq!(kept(&again("")).as_deref(), Some("1 of 2 runs finished before: kept"));
+    assert_eq!(kept(&again("")).as_deref(), Some("1 of 2 runs finished before: kept; --anew runs them again"));
     assert_eq!(flows(), first);
     std::fs::write(scratch.path(&format!("{runs}/dctcp,size=8KiB/flows.parquet")), "").unwrap();
-    assert_eq!(kept(&again("")).as_deref(), Some("1 of 2 runs finished before: kept"));
+    assert_eq!(kept(&again("")).as_deref(), Some("1 of 2 runs finished before: kept; --anew runs them again"));
     assert_eq!(flows(), first);
     assert_eq!(kept(&again("--seed 2")), None);
     assert_eq!(kept(&again("")), None);

@@ -6,7 +6,6 @@ use std::process::{Child, Stdio};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 
-use crate::json::is_summary;
 use crate::support::{Ran, Scratch, code};
 
 /// The first run of the grid ends at once, the second one never, for what a test can wait.
@@ -26,7 +25,8 @@ size = "64KiB"
 "traffic.0.size" = ["4KiB", "9TiB"]
 "#;
 
-const FIRST: &str = "out/runs/dctcp,size=4KiB";
+/// Where the first run lies before the set is whole.
+const FIRST: &str = "out/.next/runs/dctcp,size=4KiB";
 
 fn start(scratch: &Scratch, line: &str) -> Child {
     let mut command = scratch.command(line.split(' '));
@@ -73,12 +73,19 @@ fn an_interrupt_leaves_finished_runs_whole() {
         let mut child = start(&scratch, &line);
         first_is_finished(&scratch, &mut child);
         signal(&child, Signal::SIGINT);
-        let said = end(child, &line).fails(130, &["interrupted: 1 of 2 runs were finished", "`", "out/runs`"]);
+        let kept = "interrupted: 1 of 2 runs were finished and are kept; the same command goes on from there";
+        let said = end(child, &line).fails(130, &[kept]);
         assert_eq!(said.err.lines().count(), 1, "{said}");
         assert_eq!(partials(&scratch), [""; 0]);
-        assert!(!scratch.path("out/manifest.json").exists());
-        scratch.narrows("report out").fails(2, &["no manifest.json", "`runs`"]);
-        scratch.narrows(&format!("report {FIRST} --out page.html")).ok();
+        assert!(!scratch.path("out/manifest.json").exists() && !scratch.path("out/.narrows.lock").exists());
+        let lacks = "`out` is unfinished: 1 of 2 runs; missing: dctcp,size=9TiB; `narrows run endless.toml --out out` goes on with it";
+        let report = scratch.narrows("report out").ok().says(&[lacks]);
+        assert!(report.out.contains("wrote out/.next/report.html"), "{report}");
+        assert!(scratch.read("out/.next/report.html").contains("is unfinished: 1 of 2 runs"));
+        scratch.narrows("report out --out page.html").ok().says(&[lacks]);
+        let compared = scratch.narrows("compare out out");
+        assert_eq!(compared.code, 3, "{compared}");
+        compared.says(&["regression: `out` has 1 of 2 runs; missing: dctcp,size=9TiB"]);
         scratch.narrows(&format!("compare {FIRST} {FIRST}")).ok();
     }
 }
@@ -88,7 +95,7 @@ fn an_interrupt_leaves_finished_runs_whole() {
 fn an_interrupted_reproduction_goes_on() {
     let scratch = Scratch::new("interrupt");
     scratch.write("papers/tiny/fig1.toml", &format!("{ENDLESS}[scale.quick]\n"));
-    let line = "reproduce tiny --threads 1 --out out";
+    let line = "reproduce tiny --seeds 1 --threads 1 --out out";
     for kept in [false, true] {
         let child = start(&scratch, line);
         let first = scratch.path("out/tiny/fig1").join(FIRST.trim_start_matches("out/"));
@@ -96,7 +103,7 @@ fn an_interrupted_reproduction_goes_on() {
             std::thread::yield_now();
         }
         signal(&child, Signal::SIGINT);
-        let said = end(child, line).fails(130, &["1 of 2 runs were finished", "the same command goes on from there"]);
+        let said = end(child, line).fails(130, &["1 of 2 runs were finished and are kept; the same command goes on"]);
         assert_eq!(said.err.contains("1 of 2 runs finished before: kept"), kept, "{said}");
         assert_eq!(partials(&scratch), [""; 0]);
     }
@@ -129,31 +136,92 @@ fn an_interrupt_of_the_only_run_leaves_nothing() {
 }
 
 #[test]
-fn a_killed_grid_leaves_finished_runs_and_makes_room() {
+fn a_killed_grid_leaves_finished_runs_and_goes_on() {
     let scratch = Scratch::new("kill");
     scratch.write("endless.toml", ENDLESS);
-    for again in ["run tiny.toml --out out --json", "run alone.toml --out out --json"] {
+    for again in ["run tiny.toml --out out", "run alone.toml --out out"] {
         scratch.write("tiny.toml", &ENDLESS.replace("9TiB", "8KiB"));
         scratch.write("alone.toml", &ENDLESS.replace(", \"9TiB\"", ""));
         let mut child = start(&scratch, "run endless.toml --out out --threads 1");
         first_is_finished(&scratch, &mut child);
+        let holder = child.id();
         signal(&child, Signal::SIGKILL);
         assert_eq!(code(child.wait().unwrap()), 128 + Signal::SIGKILL as i32);
         scratch.narrows(&format!("compare {FIRST} {FIRST}")).ok();
-        scratch.narrows("report out").fails(2, &["no manifest.json"]);
+        scratch.narrows("report out").ok().says(&["is unfinished: 1 of 2 runs"]);
         // What a writer leaves that is killed while it writes.
-        scratch.write("out/runs/dctcp,size=9TiB.partial-1-0/flows.parquet", "half");
-        scratch.write("out/report.html.partial-1", "half");
-        scratch.write("out.partial-1-0/flows.parquet", "half");
+        scratch.write("out/.next/runs/.partial-1-dctcp,size=9TiB/flows.parquet", "half");
+        scratch.write("out/.next/plan.json.partial-1", "half");
 
-        let json = scratch.narrows(again).ok().json();
-        match json.get("runs") {
-            Some(runs) => runs.as_array().unwrap().iter().for_each(is_summary),
-            None => is_summary(&json),
-        }
+        let ran = scratch.narrows(again).ok();
+        let dead = format!("`out` was held by process {holder} on ");
+        let ran = ran.says(&[&dead, ": narrows run endless.toml --out out, which has ended: taken over"]);
+        // The run of 4 KiB is the same in all three.
+        ran.says(&["1 of ", "finished before: kept; --anew runs them again"]);
         assert_eq!(partials(&scratch), [""; 0]);
+        assert!(!scratch.path("out/.next").exists());
         scratch.narrows("report out").ok();
         fs::remove_dir_all(scratch.path("out")).unwrap();
+    }
+}
+
+#[test]
+fn a_directory_has_one_writer() {
+    let scratch = Scratch::new("two");
+    scratch.write("endless.toml", ENDLESS);
+    scratch.write("papers/tiny/fig1.toml", &format!("{ENDLESS}[scale.quick]\n"));
+    for line in ["run endless.toml --out out --threads 1", "reproduce tiny --threads 1 --out out"] {
+        let mut child = start(&scratch, line);
+        wait_for(&mut child, || scratch.path("out/.narrows.lock").metadata().is_ok_and(|lock| lock.len() > 0));
+        let before: Vec<String> = scratch.files("out").into_iter().filter(|name| !name.contains(".partial")).collect();
+        let holder = format!("out` is in use by process {} on ", child.id());
+        let told =
+            scratch.narrows(line).fails(2, &[&holder, ": narrows r", "help: wait until it ends, or name another"]);
+        assert!(told.err.starts_with("error: `"), "{told}");
+        assert!(before.iter().all(|name| scratch.files("out").contains(name)));
+        signal(&child, Signal::SIGKILL);
+        child.wait().unwrap();
+        fs::remove_dir_all(scratch.path("out")).unwrap();
+    }
+}
+
+#[test]
+fn a_changed_file_runs_what_changed() {
+    let scratch = Scratch::new("changed");
+    let grid = ENDLESS.replace("9TiB", "8KiB");
+    scratch.write("grid.toml", &grid);
+    let kept = |line: &str| {
+        let ran = scratch.narrows(&format!("run grid.toml --out out {line}")).ok();
+        let said = ran.err.lines().find(|line| line.contains("finished before"));
+        said.map(|said| said.split(" finished").next().unwrap().to_owned())
+    };
+    assert_eq!(kept(""), None);
+    assert_eq!(kept("").as_deref(), Some("2 of 2 runs"));
+    assert_eq!(kept("--anew"), None);
+    scratch.write("grid.toml", &format!("title = \"Prose moves no number\"\n{grid}"));
+    assert_eq!(kept("").as_deref(), Some("2 of 2 runs"));
+    scratch.write("grid.toml", &grid.replace("\"8KiB\"", "\"8KiB\", \"12KiB\""));
+    assert_eq!(kept("").as_deref(), Some("2 of 3 runs"));
+    assert_eq!(kept("--seed 7"), None);
+    scratch.write("grid.toml", &grid.replace("hosts = 4", "hosts = 5"));
+    assert_eq!(kept("--seed 7"), None);
+}
+
+#[test]
+fn what_a_person_put_there_stops_the_run_and_stays() {
+    let scratch = Scratch::new("thesis");
+    let grid = ENDLESS.replace("9TiB", "8KiB");
+    scratch.write("grid.toml", &grid);
+    scratch.narrows("run grid.toml --quiet --out out").ok();
+    scratch.write("out/thesis/chapter.txt", "mine");
+    scratch.write("out/runs/dctcp,size=4KiB/notes.txt", "mine");
+    let before = scratch.tree();
+    for line in ["run grid.toml --out out", "run grid.toml --out out --anew", "demo --out out", "run grid.toml --out ."]
+    {
+        let said =
+            scratch.narrows(line).fails(2, &["that Narrows did not write", "choose another directory with --out"]);
+        assert!(!line.ends_with(" out") || said.err.contains("`runs/dctcp,size=4KiB/notes.txt`, `thesis`"), "{said}");
+        assert_eq!(scratch.tree(), before);
     }
 }
 

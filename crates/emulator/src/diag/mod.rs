@@ -26,6 +26,11 @@ use message::Message;
 
 pub use message::Socket;
 
+/// For the fuzz targets: how many messages are in what the kernel answered.
+pub(crate) fn count_messages(bytes: &[u8]) -> usize {
+    message::messages(bytes).count()
+}
+
 /// The least time between samples: a dump of a few sockets takes some 20 us a host.
 pub const LEAST_INTERVAL: Span = Span::from_ms(1);
 

@@ -317,7 +317,7 @@ impl Plane {
             let cut = |outages: &fabric::Outages| outages.cut(passage.arrives_ps - delay_ps, passage.arrives_ps);
             let cut = !lost && self.network.outages(LinkId(link as u32)).is_some_and(cut);
             if cut {
-                self.ports[link].lose();
+                self.ports[link].lose(&segment);
             }
             if lost || cut {
                 self.frames.release(segment.frame, 1);

@@ -1,7 +1,7 @@
 //! A port of the network with its counters: `fabric`'s, as the simulator has it.
 
 use fabric::{Arrival, Item, Losses, Passage, PlainPort, PortParams, QueuedPort};
-use sim::LinkOutcome;
+use sim::{ByKind, LinkOutcome};
 use units::Bytes;
 
 /// One packet on the wire, on its way.
@@ -53,6 +53,7 @@ pub(crate) struct Port {
     bytes: u64,
     drops: u64,
     losses: Losses,
+    lost: ByKind,
     /// Lost because the link was down.
     cut: u64,
     marks: u64,
@@ -79,6 +80,7 @@ impl Port {
             bytes: 0,
             drops: 0,
             losses: Losses::default(),
+            lost: ByKind::default(),
             cut: 0,
             marks: 0,
             max_backlog_ps: 0,
@@ -104,6 +106,7 @@ impl Port {
         self.count(params, left);
         let Some(held_ps) = held_ps else {
             self.drops += 1;
+            self.lost_one(arrival.control);
             return false;
         };
         self.max_backlog_ps = self.max_backlog_ps.max(held_ps);
@@ -121,8 +124,15 @@ impl Port {
     }
 
     /// The link is down and loses a segment that left.
-    pub(crate) fn lose(&mut self) {
+    pub(crate) fn lose(&mut self, segment: &Segment) {
         self.cut += 1;
+        self.lost_one(segment.control);
+    }
+
+    /// Counts a segment that was lost: TCP without payload is an acknowledgement.
+    fn lost_one(&mut self, control: bool) {
+        let kind = if control { &mut self.lost.acks } else { &mut self.lost.data };
+        *kind += 1;
     }
 
     /// Counts what leaves, and lets chance take its part.
@@ -133,6 +143,9 @@ impl Port {
             self.marks += u64::from(it.passage.marked);
             it.segment.marked |= it.passage.marked;
             it.lost = self.losses.loses(params, self.salt, &it.segment.arrival());
+            if it.lost {
+                self.lost_one(it.segment.control);
+            }
         }
     }
 
@@ -167,6 +180,7 @@ impl Port {
             bytes: Bytes::new(self.bytes),
             drops: self.drops,
             losses: self.losses.count() + self.cut,
+            lost: self.lost,
             marks: self.marks,
             max_queue: params.bytes_in(self.max_backlog_ps),
             ..LinkOutcome::default()

@@ -138,7 +138,7 @@ impl<C: Now + Copy> Worker<C> {
         }
         let ended = self.clock.now();
         self.plane.advance(ended.ps(), &mut Silent);
-        let capture_missed = self.output.captures.take().map_or(Ok(0), Captures::finish)?;
+        let captures = self.output.captures.take().map(Captures::finish).transpose()?.unwrap_or_default();
         self.plane.refused().unwritable = self.output.unwritable;
         let (links, port_samples, refused) = self.plane.finish();
         let mut outcome = RouterOutcome {
@@ -154,7 +154,8 @@ impl<C: Now + Copy> Worker<C> {
             packets_written: self.output.written,
             refused,
             device_drops: 0,
-            capture_missed,
+            capture_missed: captures.packets,
+            captures_ended: captures.ended,
             bottleneck: None,
         };
         outcome.bottleneck = bottleneck(&outcome);

@@ -305,6 +305,12 @@ impl<P: Framed> SharedSwitch<P> {
         Bytes::new(self.ports[port].service.most_waiting)
     }
 
+    /// All that waits.
+    pub fn waiting(&self) -> impl Iterator<Item = &P> {
+        let queues = self.ports.iter().flat_map(|port| &port.queues);
+        queues.flat_map(|queue| queue.ring.iter().map(|waiting| &waiting.item))
+    }
+
     /// The phantom queue of a port.
     pub fn phantom(&self, port: usize, now_ps: u64) -> Bytes {
         let it = &self.ports[port];

@@ -2,6 +2,7 @@
 
 use units::{Bytes, Span, Tick};
 
+use super::tcp::TcpConfig;
 use crate::blocks::{Blocks, Code};
 use crate::noise::Noise;
 use crate::paths::PathChoice;
@@ -17,12 +18,14 @@ pub struct FlowConfig {
     pub base_rtt: Span,
     /// How much later a packet must have left than a missing one to prove it lost.
     pub reordering: Span,
-    /// Lower bound of the retransmission timeout.
+    /// Lower bound of the retransmission timeout; with [`LossTimer::Packet`] the timeout itself.
     pub rto_min: Span,
     /// Upper bound of the retransmission timeout.
     pub rto_max: Span,
     /// Whether the law is told of timeouts. If not, a timeout only resends.
     pub timeouts_cut: bool,
+    /// What a retransmission timeout counts from. [`LossTimer::Packet`] only with [`Recovery::Selective`].
+    pub loss_timer: LossTimer,
     /// How losses are found and mended. The receiver's interval is of no concern here.
     pub recovery: Recovery,
     /// Bytes that each packet counts for beside its payload where sending is paced: its header, or none.
@@ -32,6 +35,9 @@ pub struct FlowConfig {
     /// Whether packets that left late, held back by window or card, are made up for: pacing counts from when they could
     /// have left. If not, it counts from when they left.
     pub catches_up: bool,
+    /// Whether something below holds packets back by the law's pace ([`Sender::gap_after`](super::Sender::gap_after)): then they
+    /// leave here as soon as the window lets them.
+    pub paced_below: bool,
     /// The time between two paced packets is a whole multiple of this.
     pub tick: Tick,
     /// Erasure coding; none: every packet is needed. Only with [`Recovery::Selective`].
@@ -44,11 +50,13 @@ pub struct FlowConfig {
     pub number: u32,
     /// What the law hears of a round trip beyond the truth.
     pub noise: Noise,
+    /// What of Linux's TCP is on. Only with [`Recovery::Selective`] and one law for the flow.
+    pub tcp: TcpConfig,
 }
 
 impl FlowConfig {
     /// A flow over one path with nothing special: a tolerance of a quarter of the base round trip, timeouts from two of them
-    /// to 4 s that cut, selective recovery, payload alone paced and late packets made up for; no ticks, no coding, no noise.
+    /// to 4 s that cut, selective recovery, payload alone paced and late packets made up for; no ticks, no coding, no noise, nothing of Linux's TCP.
     pub const fn new(size: Bytes, mss: u32, base_rtt: Span) -> Self {
         Self {
             size,
@@ -58,16 +66,19 @@ impl FlowConfig {
             rto_min: base_rtt.times(2),
             rto_max: Span::from_s(4),
             timeouts_cut: true,
+            loss_timer: LossTimer::Flow,
             recovery: Recovery::Selective,
             paced_header: 0,
             overshoots: false,
             catches_up: true,
+            paced_below: false,
             tick: Tick::NONE,
             coding: None,
             paths: PathChoice::PerFlow,
             seed: 1,
             number: 0,
             noise: Noise::NONE,
+            tcp: TcpConfig { prr: false, idle_restart: false },
         }
     }
 
@@ -102,6 +113,15 @@ pub struct SenderCoding {
     pub longest_wait: Span,
     /// Of how many subflows acknowledgements say what came before their packet ([`crate::Receiver::coded`]); 0: of none.
     pub history: u8,
+}
+
+/// What a retransmission timeout counts from.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum LossTimer {
+    /// One timer a flow, which starts again with each acknowledgement, follows the round trips and backs off (RFC 6298).
+    Flow,
+    /// A timer for each packet, [`FlowConfig::rto_min`] from when it left: no estimate, no back-off. It strikes its packet alone.
+    Packet,
 }
 
 /// How losses are found and mended.

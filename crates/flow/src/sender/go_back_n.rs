@@ -90,7 +90,7 @@ impl<L: ControlLaw> Sender<L> {
     #[inline(never)]
     pub(super) fn on_timeout_in_order(&mut self, now: Time) {
         let Some((_, sent_at)) = self.oldest_in_order() else { return };
-        if sent_at.max(self.lane.delivered_time) + self.timeout() > now {
+        if self.times_out(sent_at) > now {
             return;
         }
         // Whatever subflow it was: with subflows little comes in order.

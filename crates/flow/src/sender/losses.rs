@@ -4,7 +4,7 @@
 use laws::{ControlLaw, LossCause};
 use units::{Bytes, Time};
 
-use super::Sender;
+use super::{LossTimer, Sender};
 use crate::records::State;
 
 impl<L: ControlLaw> Sender<L> {
@@ -91,9 +91,13 @@ impl<L: ControlLaw> Sender<L> {
     pub(super) fn tell_of_losses(&mut self, now: Time, cause: LossCause) {
         self.on_each_lane(|it| {
             let Some(loss) = it.lane.take_loss(now, cause) else { return };
+            let before = it.window_before();
             if cause != LossCause::Timeout || it.config.timeouts_cut {
                 it.lane.law.on_loss(&loss);
                 it.read_permit();
+            }
+            if it.tcp.is_some() {
+                it.spread_cut(before, loss.lost, Some(cause));
             }
         });
     }
@@ -109,11 +113,13 @@ impl<L: ControlLaw> Sender<L> {
 
     /// Holds for lost what a retransmission timeout strikes, if it is time. Gives the subflows that lost it, one bit each.
     pub(super) fn lose_overdue(&mut self, now: Time) -> u64 {
-        let timeout = self.timeout();
-        let heard = self.heard();
         let Some((_, sent_at)) = self.oldest() else { return 0 };
-        if sent_at.max(heard) + timeout > now {
+        if self.times_out(sent_at) > now {
             return 0;
+        }
+        if self.config.loss_timer == LossTimer::Packet {
+            let timeout = self.timeout();
+            return self.lose_while(now, LossCause::Timeout, |sent_at| sent_at + timeout <= now);
         }
         // Where a packet that left later has arrived, time has proved the older one lost (RFC 8985 §6.2, step 5):
         // the path works, and this is no timeout. Acknowledgements alone cannot prove it when no packet left long
@@ -122,7 +128,7 @@ impl<L: ControlLaw> Sender<L> {
         let newest_arrived = self.newest_arrived;
         self.lose_while(now, LossCause::Reordered, |sent_at| sent_at < newest_arrived && sent_at + overdue <= now);
         let Some((_, sent_at)) = self.oldest() else { return 0 };
-        if sent_at.max(heard) + timeout > now {
+        if self.times_out(sent_at) > now {
             return 0;
         }
         // One is overdue, so the rest need only be older than a round trip and its reordering (RFC 8985 §6.3). Were

@@ -10,6 +10,8 @@
 //! A cumulative acknowledgement never acknowledges by itself, because the packet's own acknowledgement, still
 //! on another path, carries its mark and its round trip. It only saves a packet from being held for lost.
 //!
+//! With [`LossTimer::Packet`] each packet has a timer of its own instead, of a fixed length from when it left.
+//!
 //! All of this is [`Recovery::Selective`]; the other way to recover is in `go_back_n`, and what erasure coding changes in
 //! `coded`. What a law decides and is told of is a [`Lane`]; a law for each subflow is in `lanes`.
 
@@ -20,6 +22,7 @@ mod lane;
 mod lanes;
 mod ledger;
 mod losses;
+mod tcp;
 #[cfg(test)]
 mod work;
 
@@ -32,10 +35,12 @@ use units::{Bytes, Rate, Span, Time};
 use crate::paths::Paths;
 use crate::records::{Record, Records, State};
 use crate::rtt::RttEstimator;
-pub use config::{FlowConfig, Recovery, SenderCoding};
+pub use config::{FlowConfig, LossTimer, Recovery, SenderCoding};
 use lane::Lane;
 use lanes::Lanes;
 use ledger::Ledger;
+use tcp::Tcp;
+pub use tcp::TcpConfig;
 
 /// A packet to send.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -145,6 +150,8 @@ pub struct Sender<L> {
     ledger: Option<Box<Ledger>>,
     /// Where each subflow has a law.
     lanes: Option<Box<Lanes<L>>>,
+    /// Where something of Linux's TCP is on.
+    tcp: Option<Box<Tcp>>,
 }
 
 impl<L: ControlLaw> Sender<L> {
@@ -154,7 +161,8 @@ impl<L: ControlLaw> Sender<L> {
         let blocks = config.blocks();
         let short = blocks.map_or(packets - 1..packets, |blocks| blocks.short());
         let ledger = blocks.zip(config.coding).map(|(blocks, coding)| Box::new(Ledger::new(blocks, coding.eager)));
-        debug_assert!(ledger.is_none() || config.recovery == Recovery::Selective);
+        let selects = ledger.is_some() || config.loss_timer == LossTimer::Packet || config.tcp != TcpConfig::default();
+        debug_assert!(!selects || config.recovery == Recovery::Selective);
         Self {
             retimes: law.retimes(),
             in_order: config.recovery != Recovery::Selective,
@@ -175,6 +183,7 @@ impl<L: ControlLaw> Sender<L> {
             paths: Paths::new(config.paths, config.seed, config.number, config.base_rtt, now),
             ledger,
             lanes: None,
+            tcp: Tcp::new(config.tcp).map(Box::new),
             config,
         }
     }
@@ -253,6 +262,11 @@ impl<L: ControlLaw> Sender<L> {
     pub fn round_trip(&self, now: Time, seq: u32, attempt: u8) -> Option<Span> {
         let record = self.record(seq).filter(|record| record.state != State::Acked && record.attempt == attempt)?;
         Some(now.since(record.sent_at))
+    }
+
+    /// Payload of a full packet.
+    pub fn mss(&self) -> u32 {
+        self.config.mss
     }
 
     /// The smoothed round trip.
@@ -337,6 +351,9 @@ impl<L: ControlLaw> Sender<L> {
     pub fn send(&mut self, now: Time) -> Segment {
         let bytes = self.next_bytes().expect("poll said that a packet may go");
         debug_assert!(self.lanes.is_none() || !self.is_shut(&self.lane, bytes) && self.lane.next_send <= now);
+        if self.tcp.is_some() {
+            self.restart_if_idle(now);
+        }
         if self.lane.in_flight.is_zero() {
             self.lane.flight_began = now;
             self.lane.delivered_time = now;
@@ -363,6 +380,7 @@ impl<L: ControlLaw> Sender<L> {
         }
         let size = Bytes::new(bytes.into());
         self.lane.in_flight += size;
+        self.note_sent(now, size);
         self.stats.packets_sent += 1;
         if let Some(ledger) = &self.ledger {
             self.stats.parity += u64::from(ledger.blocks().is_parity(seq));
@@ -373,7 +391,7 @@ impl<L: ControlLaw> Sender<L> {
         self.lane.last_sent = bytes;
 
         let permit = self.lane.permit;
-        if permit.pacing != Rate::MAX {
+        if permit.pacing != Rate::MAX && !self.config.paced_below {
             let gap = self.gap(permit.pacing, bytes);
             // A packet that the network card held back does not slow the ones behind it.
             let from = if self.config.catches_up { self.lane.next_send } else { now };
@@ -395,7 +413,11 @@ impl<L: ControlLaw> Sender<L> {
             self.on_ack_in_order(now, ack, hops);
             return;
         }
+        let advanced = ack.cumulative > self.cumulative;
         self.cumulative = self.cumulative.max(ack.cumulative);
+        if self.tcp.is_some() {
+            self.end_reduction();
+        }
         let mut acked = Bytes::ZERO;
         let mut newest = None;
         let with_history = self.config.coding.is_some_and(|coding| coding.history > 0);
@@ -429,6 +451,9 @@ impl<L: ControlLaw> Sender<L> {
             self.settle_if_all_came();
             return;
         }
+        if self.tcp.is_some() {
+            self.note_acked(acked);
+        }
         if let Some((seq, record)) = newest
             && self.tell_of_ack(now, ack, seq, record, acked, marked, hops) == Answers::Another
         {
@@ -438,6 +463,9 @@ impl<L: ControlLaw> Sender<L> {
         self.records.trim();
         self.find_reordered_losses(now);
         self.settle_if_all_came();
+        if self.tcp.is_some() {
+            self.reduce(advanced);
+        }
     }
 
     /// Counts what an acknowledgement acknowledges and tells the law. `record` is of the newest packet of that, `seq`.
@@ -492,11 +520,15 @@ impl<L: ControlLaw> Sender<L> {
             delivered_at_send: record.delivered,
             delivered_time_at_send: record.delivered_time,
             send_elapsed: record.send_elapsed(),
-            app_limited: record.app_limited,
+            app_limited: record.app_limited || self.is_reducing(),
             cookie,
             hops,
         };
+        let before = self.window_before();
         self.lane.law.on_ack(&acked);
+        if before.is_some() && !acked.marked.is_zero() {
+            self.spread_cut(before, Bytes::ZERO, None);
+        }
         if answers == Answers::This && self.paths.listens() {
             self.paths.on_ack(&acked, self.subflow(seq, record.attempt));
         }
@@ -567,6 +599,9 @@ impl<L: ControlLaw> Sender<L> {
             self.retime(permit.pacing);
         }
         self.lane.permit = permit;
+        if let Some(window) = self.reduced_window() {
+            self.lane.permit.window = window;
+        }
     }
 
     /// Paces the next packet from the last one as if that had left at the new rate.
@@ -574,6 +609,12 @@ impl<L: ControlLaw> Sender<L> {
     fn retime(&mut self, pacing: Rate) {
         let gap = |rate: Rate| if rate == Rate::MAX { Span::ZERO } else { self.gap(rate, self.lane.last_sent) };
         self.lane.next_send = self.lane.next_send.saturating_add(gap(pacing) - gap(self.lane.permit.pacing));
+    }
+
+    /// From a packet of so much payload to the next one by the law's pace; no time where it does not pace.
+    pub fn gap_after(&self, bytes: u32) -> Span {
+        let pacing = self.permit().pacing;
+        if pacing == Rate::MAX { Span::ZERO } else { self.gap(pacing, bytes) }
     }
 
     /// From a packet of so much payload to the next one.
@@ -615,10 +656,31 @@ impl<L: ControlLaw> Sender<L> {
         self.reordering = self.reordering.times(2).min(self.rtt.smoothed().max(self.config.reordering));
     }
 
-    /// The retransmission timeout, never shorter than it takes later packets to prove one lost.
+    /// The retransmission timeout; where the flow has one timer, never shorter than it takes later packets to prove one lost.
     #[inline]
     fn timeout(&self) -> Span {
+        if self.config.loss_timer == LossTimer::Packet {
+            return self.config.rto_min;
+        }
         self.rtt.timeout().max(self.rtt.smoothed() + self.reordering)
+    }
+
+    /// When a timeout is over that the oldest packet is under, which left at `sent_at`.
+    #[inline]
+    fn times_out(&self, sent_at: Time) -> Time {
+        let from = match self.config.loss_timer {
+            LossTimer::Flow => sent_at.max(self.heard()),
+            LossTimer::Packet => sent_at,
+        };
+        from + self.timeout()
+    }
+
+    /// How long a packet that is yet to leave waits at least before a timeout strikes it.
+    pub fn least_wait(&self) -> Span {
+        match self.config.loss_timer {
+            LossTimer::Flow => self.rtt.smoothed(),
+            LossTimer::Packet => self.config.rto_min,
+        }
     }
 
     /// When [`Sender::on_timer`] wants to be called next. It moves with every acknowledgement (RFC 6298 §5.3), so a
@@ -626,9 +688,8 @@ impl<L: ControlLaw> Sender<L> {
     #[inline]
     pub fn next_timer(&mut self) -> Time {
         let timeout = self.timeout();
-        let heard = self.heard();
         let oldest = if self.in_order { self.oldest_in_order() } else { self.oldest() };
-        let retransmission = oldest.map_or(Time::NEVER, |(_, sent_at)| sent_at.max(heard) + timeout);
+        let retransmission = oldest.map_or(Time::NEVER, |(_, sent_at)| self.times_out(sent_at));
         let block = self.ledger.as_mut().map_or(Time::NEVER, |ledger| ledger.waits_since().saturating_add(timeout));
         retransmission.min(block).min(self.law_timer())
     }

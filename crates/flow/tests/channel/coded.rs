@@ -1,6 +1,6 @@
 //! Flows whose blocks give back what was lost.
 
-use flow::{Code, PathChoice, Recovery, UnoLb};
+use flow::{Code, LossTimer, PathChoice, Recovery, UnoLb};
 use laws::catalog::Kind;
 use proptest::prelude::*;
 use units::{Bytes, Span};
@@ -67,6 +67,16 @@ proptest! {
         prop_assert!(tally.stats.packets_sent > 0);
     }
 
+    /// The same where each packet has a timer.
+    #[test]
+    fn every_flow_ends_with_a_timer_a_packet(
+        flow in flow(any_kind()), channel in channel(0..400u64),
+        coding in coding((1..5_000i64).prop_map(Span::from_us)), paths in paths(),
+    ) {
+        let tally = transfer(Flow { loss_timer: LossTimer::Packet, coding: Some(coding), paths, ..flow }, channel)?;
+        prop_assert!(tally.stats.packets_sent > 0);
+    }
+
     /// A block that loses no more packets than it has parity is never sent again, whatever comes late: neither where the
     /// whole flow leaves at once and timers wait for the latest packet, nor at any window where no timer ends.
     #[test]
@@ -94,7 +104,7 @@ proptest! {
         let coding = Some(Coding { code, eager, timer: base.jitter + Span::from_us(1), subflows: 0, history: 0 });
         let flow = Flow {
             packets, last: 1_000, ack_every: 1, window: WIDE, paced: false, kind: Kind::Fixed,
-            recovery: Recovery::Selective, coding, paths,
+            recovery: Recovery::Selective, loss_timer: LossTimer::Flow, coding, paths,
         };
         let stats = transfer(flow, base)?.stats;
         let blocks = u64::from(packets.div_ceil(code.data.into()));
@@ -117,7 +127,7 @@ proptest! {
         let flow = Flow {
             packets: 8 * blocks, last: 1_000, ack_every: 1, window: WIDE, paced: false, kind: Kind::Fixed,
             recovery: Recovery::Selective, coding: Some(Coding { code, eager, timer: Span::from_us(1), subflows: 0, history: 0 }),
-            paths: PathChoice::PerFlow,
+            loss_timer: LossTimer::Flow, paths: PathChoice::PerFlow,
         };
         let tally = transfer(flow, channel)?;
         prop_assert_eq!(tally.stats.retransmits, tally.lost_data - 2 * u64::from(blocks));
@@ -134,6 +144,7 @@ fn spread(packets: u32, window: u64, coding: Option<Coding>) -> Flow {
         paced: true,
         kind: Kind::Fixed,
         recovery: Recovery::Selective,
+        loss_timer: LossTimer::Flow,
         coding,
         paths: PathChoice::UnoLb(UnoLb { subflows: 10, recent: None, random: false, own_laws: false }),
     }

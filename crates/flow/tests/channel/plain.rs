@@ -1,6 +1,6 @@
 //! Flows without coding.
 
-use flow::{PathChoice, Recovery, UnoLb};
+use flow::{LossTimer, PathChoice, Recovery, UnoLb};
 use laws::catalog::Kind;
 use proptest::prelude::*;
 use units::Span;
@@ -30,6 +30,14 @@ proptest! {
         let tally = transfer(Flow { ack_every: 1, paths, ..flow }, channel)?;
         let lost = tally.lost_data + tally.lost_acks;
         prop_assert!(u64::from(tally.stats.timeouts) <= lost, "{tally:?}");
+    }
+
+    /// The same where each packet has a timer: it strikes only what was lost, or whose acknowledgement was.
+    #[test]
+    fn every_flow_ends_with_a_timer_a_packet(flow in flow(any_kind()), channel in channel(0..400u64)) {
+        let tally = transfer(Flow { loss_timer: LossTimer::Packet, ..flow }, channel)?;
+        let lost = tally.lost_data + tally.lost_acks;
+        prop_assert!(flow.ack_every > 1 || tally.stats.retransmits <= lost, "{tally:?}");
     }
 
     /// Under a constant window each timeout answers at least one loss: no storms. What is sent again was lost, or its

@@ -6,8 +6,8 @@ use std::collections::BinaryHeap;
 use std::rc::Rc;
 
 use flow::{
-    AckHeader, BlockNack, Blocks, Code, FlowConfig, FlowStats, PathChoice, Receiver, Recovery, SendState, Sender,
-    SenderCoding,
+    AckHeader, BlockNack, Blocks, Code, FlowConfig, FlowStats, LossTimer, PathChoice, Receiver, Recovery, SendState,
+    Sender, SenderCoding,
 };
 use laws::catalog::{Kind, Value, build};
 use laws::{Ack, Acted, ControlLaw, Cookie, Law, Loss, Notification, Path, Permit, Sent};
@@ -42,6 +42,7 @@ pub(crate) struct Flow {
     pub(crate) paced: bool,
     pub(crate) kind: Kind,
     pub(crate) recovery: Recovery,
+    pub(crate) loss_timer: LossTimer,
     pub(crate) coding: Option<Coding>,
     pub(crate) paths: PathChoice,
 }
@@ -231,6 +232,7 @@ pub(crate) fn transfer(flow: Flow, channel: Channel) -> Result<Tally, TestCaseEr
         rto_min: channel.base_rtt.times(2) + channel.jitter.times(2),
         rto_max: Span::from_s(1),
         recovery: flow.recovery,
+        loss_timer: flow.loss_timer,
         coding: flow.coding.map(|coding| SenderCoding {
             code: coding.code,
             eager: coding.eager,
@@ -376,8 +378,8 @@ pub(crate) fn any_kind() -> impl Strategy<Value = Kind> {
 pub(crate) fn flow(kind: impl Strategy<Value = Kind>) -> impl Strategy<Value = Flow> {
     (1..400u32, 1..=MSS, 1..=8u8, 1..100_000u64, any::<bool>(), kind).prop_map(
         |(packets, last, ack_every, window, paced, kind)| {
-            let (recovery, paths) = (Recovery::Selective, PathChoice::PerFlow);
-            Flow { packets, last, ack_every, window, paced, kind, recovery, coding: None, paths }
+            let (recovery, loss_timer, paths) = (Recovery::Selective, LossTimer::Flow, PathChoice::PerFlow);
+            Flow { packets, last, ack_every, window, paced, kind, recovery, loss_timer, coding: None, paths }
         },
     )
 }

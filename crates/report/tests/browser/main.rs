@@ -20,7 +20,7 @@ type Sample = fn() -> ReportData;
 
 const LAPTOP: (u32, u32) = (1366, 768);
 
-const TESTS: [(&str, Test); 20] = [
+const TESTS: [(&str, Test); 22] = [
     ("every_section_is_drawn", every_section_is_drawn),
     ("shared_buffers_and_pauses_are_drawn", shared_buffers_and_pauses_are_drawn),
     ("what_few_runs_have_gets_columns", what_few_runs_have_gets_columns),
@@ -39,6 +39,8 @@ const TESTS: [(&str, Test); 20] = [
     ("hostile_text_stays_text", hostile_text_stays_text),
     ("grid_plots_follow_their_controls", grid_plots_follow_their_controls),
     ("forty_runs_and_two_hundred_flows", forty_runs_and_two_hundred_flows),
+    ("two_hundred_runs_are_drawn", two_hundred_runs_are_drawn),
+    ("a_section_that_fails_leaves_the_others", a_section_that_fails_leaves_the_others),
     ("nothing_sticks_out", nothing_sticks_out),
     ("prints", prints),
 ];
@@ -111,8 +113,12 @@ fn scratch() -> PathBuf {
 
 /// Writes the report and opens it on a laptop's screen.
 fn open<'a>(browser: &'a mut Browser, name: &str, data: &ReportData, scheme: &str) -> Result<Page<'a>, String> {
+    open_html(browser, name, &render(data), scheme)
+}
+
+fn open_html<'a>(browser: &'a mut Browser, name: &str, html: &str, scheme: &str) -> Result<Page<'a>, String> {
     let file = scratch().join(format!("report-{name}-{}.html", std::process::id()));
-    std::fs::write(&file, render(data)).map_err(|error| format!("{}: {error}", file.display()))?;
+    std::fs::write(&file, html).map_err(|error| format!("{}: {error}", file.display()))?;
     let page = browser.open(&file, LAPTOP, scheme);
     // The page is loaded whole; the file is not needed any more.
     let _ = std::fs::remove_file(&file);
@@ -538,6 +544,13 @@ fn hostile_text_stays_text(browser: &mut Browser) -> Outcome {
     page.close()
 }
 
+/// Takes an option of a `select`.
+fn choose(id: &str, value: &str) -> String {
+    format!(
+        "(() => {{ const s = document.querySelector('[data-testid={id}]'); s.value = {value:?}; s.dispatchEvent(new Event('change')); }})()"
+    )
+}
+
 fn grid_plots_follow_their_controls(browser: &mut Browser) -> Outcome {
     let mut page = open(browser, "grid", &sample::grid(), "light")?;
     page.check(
@@ -549,11 +562,6 @@ fn grid_plots_follow_their_controls(browser: &mut Browser) -> Outcome {
         "a slice's runs only",
         &format!("{}.length === 6 && {}[0].total === 3", plots("rates"), plots("distributions")),
     )?;
-    let choose = |id: &str, value: &str| {
-        format!(
-            "(() => {{ const s = document.querySelector('[data-testid={id}]'); s.value = {value:?}; s.dispatchEvent(new Event('change')); }})()"
-        )
-    };
     let before = page.eval(&picture_sum("sweep"))?;
     page.eval(&choose("sweep-metric", "slowdown_p99_inter"))?;
     page.settle()?;
@@ -579,6 +587,53 @@ fn forty_runs_and_two_hundred_flows(browser: &mut Browser) -> Outcome {
     page.check("forty lines", &format!("{}[0].series === 40", plots("distributions")))?;
     page.check("no wider than the window", FITS)?;
     page.close()
+}
+
+/// A grid as large as a paper's: all sections are drawn of one of its points, and of all of them at once.
+fn two_hundred_runs_are_drawn(browser: &mut Browser) -> Outcome {
+    let mut page = open(browser, "wide-grid", &sample::wide_grid(), "light")?;
+    for (load, runs) in [("10%", 20), ("", 200)] {
+        page.eval(&choose("slice-load", load))?;
+        page.wait_for(&format!("{}.length === {runs}", plots("traces")))?;
+        page.check("lines", &format!("{}[0].series === {runs}", plots("distributions")))?;
+        page.check("values", &format!("{}[0].points > {runs} * {runs} * 100", plots("distributions")))?;
+        page.check("rates", &format!("{}.length === 2 * {runs}", plots("rates")))?;
+        page.check("queues", &format!("{}.length === {runs}", plots("queues")))?;
+        page.check("painted", &format!("{}.every((n) => n > 1000)", painted("distributions")))?;
+    }
+    page.check("the grid", &format!("{0}[0].series === 2 && {0}[0].points === 20", plots("sweep")))?;
+    page.eval("document.querySelector('#results .lead .plain').click()")?;
+    page.check("results", "document.querySelectorAll('[data-testid=results-table] tbody tr').length === 200")?;
+    // Of every run all links: more rows than fit on a stack as arguments.
+    page.eval(&choose("links-run", "all"))?;
+    page.eval("document.querySelector('#links .lead .plain').click()")?;
+    page.check("links", "document.querySelectorAll('[data-testid=links-table] tbody tr').length === 200 * 41")?;
+    page.check("nothing failed", "document.querySelector('.failed') === null")?;
+    page.close()
+}
+
+/// A section fails where it stands: at once (a trace without a name) or when its plot's turn comes (a queue without
+/// values). All others are drawn.
+fn a_section_that_fails_leaves_the_others(browser: &mut Browser) -> Outcome {
+    let mut data = sample::mixed();
+    data.runs[0].traces[0].name = "to be null".into();
+    data.runs[1].queues.as_mut().ok_or("no queues")?.ports[0].queue_bytes = vec![987_654_321];
+    let page = render(&data);
+    let damaged = page.replace("\"to be null\"", "null").replace("[987654321]", "null");
+    if damaged.len() != page.len() - "\"to be null\"".len() - "[987654321]".len() + 8 {
+        return Err("the data is written in another way".into());
+    }
+    let mut page = open_html(browser, "damaged", &damaged, "light")?;
+    page.check(
+        "two sections failed",
+        "[...document.querySelectorAll('section:has(.failed)')].map((s) => s.id).join() === 'queues,traces'",
+    )?;
+    page.check("why", "document.querySelector('#traces .failed').textContent.includes('TypeError')")?;
+    page.check("one panel of three", "document.querySelectorAll('#queues .failed').length === 1")?;
+    page.check("the others of its section", &format!("{}.length === 2", plots("queues")))?;
+    page.check("before", &format!("{}.length === 6", plots("rates")))?;
+    page.check("behind", "document.querySelectorAll('[data-testid=links-table] tbody tr').length > 0")?;
+    page.check("at the end", "document.querySelector('#replay pre') !== null")
 }
 
 const FITS: &str = "document.documentElement.scrollWidth <= innerWidth";

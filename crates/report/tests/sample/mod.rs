@@ -2,7 +2,7 @@
 //! like Uno's Fig. 8 and Fig. 11; nothing was simulated.
 
 use report::{
-    AverageRow, Averages, Claim, Distribution, FlowRate, Link, PortQueue, Queues, Rates, ReportData, Run, Trace,
+    AverageRow, Averages, Cause, Claim, Distribution, FlowRate, Link, PortQueue, Queues, Rates, ReportData, Run, Trace,
     Verdict,
 };
 use serde_json::{Value, json};
@@ -42,6 +42,7 @@ pub(crate) fn mixed() -> ReportData {
         warnings: vec![
             "Flow size was scaled from 1 GiB to 256 MiB (scale quick); rates and RTTs are the paper's.".into(),
         ],
+        causes: vec![Cause { runs: SCHEMES[2].into(), text: runs[2].warnings[0].clone() }],
         claims: claims(),
         averages: averages(),
         runs,
@@ -96,6 +97,33 @@ pub(crate) fn large() -> ReportData {
     ReportData { title: "Forty runs".into(), generated_by: "narrows 0.1.0".into(), runs, ..ReportData::default() }
 }
 
+/// Two hundred runs: two schemes at ten loads over ten seeds.
+pub(crate) fn wide_grid() -> ReportData {
+    let mut runs = Vec::new();
+    for load in 1..=10 {
+        for seed in 1..=10 {
+            for (scheme, name) in SCHEMES.iter().enumerate().take(2) {
+                let mut run = incast(scheme, 4, 60);
+                run.id = format!("{name},load={load}0%,seed={seed}");
+                run.label.clone_from(&run.id);
+                run.point = vec![
+                    ("scheme".into(), json!(name)),
+                    ("load".into(), json!(format!("{load}0%"))),
+                    ("seed".into(), json!(seed)),
+                ];
+                run.summary["seed"] = json!(seed);
+                // No two runs have a completion time in common: a curve has values at all curves' places.
+                for curve in &mut run.distributions {
+                    let shift = f64::from(load * 97 + seed * 13) * 1e-3 + scheme as f64 * 0.37;
+                    curve.fct_ns.iter_mut().for_each(|point| point.0 += shift);
+                }
+                runs.push(run);
+            }
+        }
+    }
+    ReportData { title: "Two hundred runs".into(), generated_by: "narrows 0.1.0".into(), runs, ..ReportData::default() }
+}
+
 /// [`mixed`], with text that would break a page which trusts it.
 pub(crate) fn hostile() -> ReportData {
     let mut data = mixed();
@@ -112,6 +140,7 @@ pub(crate) fn hostile() -> ReportData {
     run.id = markup.into();
     run.label = format!("Uno {markup}");
     run.warnings.push(markup.into());
+    data.causes.push(Cause { runs: markup.into(), text: markup.into() });
     run.links[0].name = format!("{markup} __proto__");
     run.links[0].class = "constructor".into();
     run.distributions.push(Distribution {

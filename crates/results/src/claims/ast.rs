@@ -237,10 +237,13 @@ pub mod names {
     /// After `predicts`.
     pub const PREDICTS: [&str; 2] = ["owd", "rtt"];
     /// After `network`.
-    pub const NETWORK: [&str; 18] = [
+    pub const NETWORK: [&str; 21] = [
         "data_packets",
         "packet_hops",
         "drops",
+        "data_drops",
+        "ack_drops",
+        "credit_drops",
         "ecn_marks",
         "retransmits",
         "timeouts",

@@ -8,7 +8,7 @@ use super::ast::{Check, Comparison, Expr, Function, Metric, Operator, Order, Sub
 use super::quantity::{Dimension, Value};
 use crate::stats;
 use crate::store::RunResults;
-use crate::summary::{Cell, Summary};
+use crate::summary::{Cell, NetworkTotals, Summary};
 use crate::tables::{PortRow, PortTable, RateTable, SwitchTable};
 
 /// Runs by id, with their summaries and, where they are at hand, their samples of ports, switches and flows.
@@ -28,6 +28,16 @@ impl<'a> Runs<'a> {
         let samples = |run: &'a RunResults| (&run.ports, &run.switches, &run.rates);
         let entry = |run: &'a RunResults| (run.summary.run.as_str(), (&run.summary, Some(samples(run))));
         Self(runs.into_iter().map(entry).collect())
+    }
+
+    /// Whole runs, those of each seed together: a grid's runs that differ in nothing but `seed` have one name in claims.
+    pub fn by_seed(runs: &'a [RunResults], names: &'a [String]) -> Vec<Self> {
+        let mut seeds: BTreeMap<u64, Self> = BTreeMap::new();
+        for (run, name) in runs.iter().zip(names) {
+            let samples = (&run.ports, &run.switches, &run.rates);
+            seeds.entry(run.summary.seed).or_default().0.insert(name, (&run.summary, Some(samples)));
+        }
+        seeds.into_values().collect()
     }
 
     /// One whole run, under another name.
@@ -113,7 +123,7 @@ fn call(function: Function, args: &[Expr], runs: &Runs<'_>) -> Result<Value, Eva
 }
 
 /// Refuses values of different kinds.
-fn alike(left: &Expr, a: Value, done: &'static str, right: &Expr, b: Value) -> Result<(), EvalError> {
+pub(super) fn alike(left: &Expr, a: Value, done: &'static str, right: &Expr, b: Value) -> Result<(), EvalError> {
     if a.dimension == b.dimension {
         return Ok(());
     }
@@ -196,10 +206,17 @@ fn measured(metric: &Metric, runs: &Runs<'_>) -> Result<Value, EvalError> {
         }
         Subject::Network(key) => {
             let it = &summary.network;
+            let by_kind = |it: &NetworkTotals, kind: &str| {
+                let found = it.drops_by_kind.get(kind).map(|&drops| Value::number(drops as f64));
+                found.ok_or_else(|| missing("the results are from before losses were told apart".into()))
+            };
             match *key {
                 "data_packets" => count(it.data_packets),
                 "packet_hops" => count(it.packet_hops),
                 "drops" => count(it.drops),
+                "data_drops" => by_kind(it, "data"),
+                "ack_drops" => by_kind(it, "acks"),
+                "credit_drops" => by_kind(it, "credits"),
                 "ecn_marks" => count(it.ecn_marks),
                 "retransmits" => count(it.retransmits),
                 "timeouts" => count(it.timeouts),

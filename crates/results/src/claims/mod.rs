@@ -5,6 +5,7 @@ pub mod ast;
 mod eval;
 mod parse;
 mod quantity;
+mod seeds;
 #[cfg(test)]
 mod tests;
 
@@ -18,7 +19,9 @@ pub use ast::{Check, Comparison, Expr, Metric};
 pub use eval::{EvalError, Runs, holds, value};
 pub use parse::{LONGEST, ParseError, check, expression};
 pub use quantity::{Dimension, Unit, Value};
+use seeds::{Answer, answer, mean};
 
+use crate::averages::Mean;
 use crate::ordered::Ordered;
 
 /// One claim of a paper.
@@ -51,6 +54,9 @@ pub enum Verdict {
     /// The check fails and the direction holds.
     #[serde(rename = "direction only")]
     DirectionOnly,
+    /// The seeds do not tell: the interval of what is compared reaches over both sides.
+    #[serde(rename = "undecided")]
+    Undecided,
     /// Neither holds.
     #[serde(rename = "not reproduced")]
     NotReproduced,
@@ -64,14 +70,15 @@ pub enum Verdict {
 
 impl Verdict {
     /// All of them, the best first.
-    pub const ALL: [Self; 5] =
-        [Self::Reproduced, Self::DirectionOnly, Self::NotReproduced, Self::CannotJudge, Self::Pending];
+    pub const ALL: [Self; 6] =
+        [Self::Reproduced, Self::DirectionOnly, Self::Undecided, Self::NotReproduced, Self::CannotJudge, Self::Pending];
 
     /// Its name in files and tables.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Reproduced => "reproduced",
             Self::DirectionOnly => "direction only",
+            Self::Undecided => "undecided",
             Self::NotReproduced => "not reproduced",
             Self::CannotJudge => "cannot judge",
             Self::Pending => "pending",
@@ -85,8 +92,9 @@ impl Verdict {
 
     const fn rank(self) -> u8 {
         match self {
-            Self::Reproduced => 3,
-            Self::DirectionOnly => 2,
+            Self::Reproduced => 4,
+            Self::DirectionOnly => 3,
+            Self::Undecided => 2,
             Self::NotReproduced => 1,
             Self::CannotJudge | Self::Pending => 0,
         }
@@ -113,10 +121,13 @@ pub struct Judgement {
     pub text: String,
     /// What the paper states.
     pub paper: String,
-    /// What was measured, with its unit; empty if nothing was.
+    /// What was measured, with its unit: of several seeds the mean and half of its 95 % confidence interval. Empty if
+    /// nothing was.
     pub measured: String,
     /// The outcome.
     pub verdict: Verdict,
+    /// Over how many seeds.
+    pub seeds: usize,
     /// Why, where the outcome needs a reason; else empty.
     pub note: String,
 }
@@ -220,14 +231,17 @@ impl Claim {
         metrics
     }
 
-    /// Judges it by the runs at hand.
-    pub fn judge(&self, runs: &Runs<'_>) -> Judgement {
+    /// Judges it by the runs at hand: the same runs once a seed, at least one. Of one seed there is no interval, and its
+    /// values decide.
+    pub fn judge(&self, seeds: &[Runs<'_>]) -> Judgement {
+        debug_assert!(!seeds.is_empty());
         let made = |verdict, measured, note| Judgement {
             id: self.id.clone(),
             text: self.text.clone(),
             paper: self.paper.clone(),
             measured,
             verdict,
+            seeds: seeds.len(),
             note,
         };
         let check = match (&self.pending, &self.check) {
@@ -235,23 +249,18 @@ impl Claim {
             (None, None) => return made(Verdict::Pending, String::new(), "it has no check".into()),
             (None, Some(check)) => check,
         };
-        let verdict = match (holds(check, runs), &self.direction) {
-            (Ok(true), _) => Ok(Verdict::Reproduced),
-            (Ok(false), None) => Ok(Verdict::NotReproduced),
-            (Ok(false), Some(direction)) => {
-                holds(direction, runs).map(|holds| if holds { Verdict::DirectionOnly } else { Verdict::NotReproduced })
-            }
-            (Err(error), _) => Err(error),
-        };
         let measured = match &self.measure {
-            // What a paper gives in per cent is shown so.
-            Some(expr) if self.paper.contains('%') => value(expr, runs).map(|value| value.in_percent()),
-            Some(expr) => value(expr, runs).map(|value| value.to_string()),
-            None => sides(check, runs),
+            Some(expr) => mean(expr, seeds).map(|mean| self.shown(mean)),
+            None => sides(check, seeds),
         };
-        let mut notes: Vec<String> = self.metrics().iter().filter_map(|metric| eval::caveat(metric, runs)).collect();
-        notes.dedup();
-        match (verdict, measured) {
+        let mut notes: Vec<String> = Vec::new();
+        for note in self.metrics().iter().flat_map(|metric| seeds.iter().filter_map(|runs| eval::caveat(metric, runs)))
+        {
+            if !notes.contains(&note) {
+                notes.push(note);
+            }
+        }
+        match (self.verdict(check, seeds), measured) {
             (Ok(verdict), Ok(measured)) => made(verdict, measured, notes.join("; ")),
             (Ok(verdict), Err(error)) => {
                 notes.push(error.to_string());
@@ -260,12 +269,34 @@ impl Claim {
             (Err(error), measured) => made(Verdict::CannotJudge, measured.unwrap_or_default(), error.to_string()),
         }
     }
+
+    fn verdict(&self, check: &Check, seeds: &[Runs<'_>]) -> Result<Verdict, EvalError> {
+        let direction = || self.direction.as_ref().map(|direction| answer(direction, seeds)).transpose();
+        Ok(match answer(check, seeds)? {
+            Answer::Holds => Verdict::Reproduced,
+            Answer::Undecided => match direction()? {
+                Some(Answer::Fails) => Verdict::NotReproduced,
+                Some(Answer::Holds | Answer::Undecided) | None => Verdict::Undecided,
+            },
+            Answer::Fails => match direction()? {
+                Some(Answer::Holds) => Verdict::DirectionOnly,
+                Some(Answer::Undecided) => Verdict::Undecided,
+                Some(Answer::Fails) | None => Verdict::NotReproduced,
+            },
+        })
+    }
+
+    /// What a paper gives in per cent is shown so.
+    fn shown(&self, mean: Mean) -> String {
+        let mean = told(mean);
+        if self.paper.contains('%') { mean.in_percent() } else { mean.to_string() }
+    }
 }
 
 /// The values of both sides of each comparison; of one side if the other is constant.
-fn sides(check: &Check, runs: &Runs<'_>) -> Result<String, EvalError> {
+fn sides(check: &Check, seeds: &[Runs<'_>]) -> Result<String, EvalError> {
     let one = |comparison: &Comparison| {
-        let (left, right) = (value(&comparison.left, runs)?, value(&comparison.right, runs)?);
+        let (left, right) = (told(mean(&comparison.left, seeds)?), told(mean(&comparison.right, seeds)?));
         Ok(match (comparison.left.is_constant(), comparison.right.is_constant()) {
             (false, true) => left.to_string(),
             (true, false) => right.to_string(),
@@ -273,4 +304,17 @@ fn sides(check: &Check, runs: &Runs<'_>) -> Result<String, EvalError> {
         })
     };
     Ok(check.all.iter().map(one).collect::<Result<Vec<_>, _>>()?.join("; "))
+}
+
+/// Seeds that all say the same have no interval worth a word.
+fn told(mean: Mean) -> Mean {
+    Mean { margin: mean.margin.filter(|margin| *margin > 0.0), ..mean }
+}
+
+/// The key of a grid over seeds.
+pub const SEED: &str = "seed";
+
+/// What claims call a run: its id without the seed, over which they are judged.
+pub fn name_in_claims(id: &str, seed: u64) -> String {
+    id.split(',').filter(|part| *part != format!("{SEED}={seed}")).collect::<Vec<_>>().join(",")
 }

@@ -141,15 +141,6 @@ impl Value {
         fitting.map(|unit| (scale(unit), unit.name))
     }
 
-    /// A plain number in per cent; anything else in its unit.
-    pub(crate) fn in_percent(&self) -> String {
-        if self.dimension == Dimension::NUMBER {
-            format!("{} %", Self::number(self.amount * 100.0))
-        } else {
-            self.to_string()
-        }
-    }
-
     /// With half of its confidence interval: two digits of that, and as many of the value as those tell of.
     pub(crate) fn within(&self, margin: f64) -> String {
         let (scale, unit) = self.unit().unwrap_or((1.0, ""));

@@ -212,7 +212,7 @@ fn never_is_later_than_any_time() {
     let claim = Claim::from_json(&json!({
         "id": "x", "text": "t", "paper": "20 ms", "check": "b[load=0.4].fairness.converged_at <= 20ms",
     }));
-    let judged = claim.unwrap().judge(&runs);
+    let judged = claim.unwrap().judge(std::slice::from_ref(&runs));
     assert_eq!((judged.verdict, judged.measured.as_str()), (Verdict::NotReproduced, "never"));
     let endless = check("b[load=0.4].fairness.converged_at - b[load=0.4].fairness.converged_at == 0ns").unwrap();
     assert!(holds(&endless, &runs).unwrap_err().to_string().ends_with("is not a number"));
@@ -301,7 +301,7 @@ fn claim(more: &Json) -> Json {
 
 fn judged(more: &Json) -> Judgement {
     let results = runs();
-    Claim::from_json(&claim(more)).unwrap().judge(&Runs::of_results(&results))
+    Claim::from_json(&claim(more)).unwrap().judge(&[Runs::of_results(&results)])
 }
 
 #[test]
@@ -334,12 +334,81 @@ fn verdicts() {
     assert_eq!(judged(&json!({ "check": "0.95 <= b[load=0.4].fairness.jain_final" })).measured, "0.97");
 }
 
+/// The verdict where `a` takes this long in each seed and `b` always 10 ms, of a claim that `a` is faster, or at least no
+/// more than twice as slow.
+fn over_seeds(a_ms: &[f64]) -> Judgement {
+    let mut seeds = Vec::new();
+    for a_ms in a_ms {
+        let mut results = runs();
+        for (run, ms) in results.iter_mut().zip([*a_ms, 10.0]) {
+            run.summary.flows.all.fct_ns.mean = Some(ms * 1e6);
+        }
+        seeds.push(results);
+    }
+    let claim = json!({
+        "check": "a.all.fct.mean < b[load=0.4].all.fct.mean",
+        "direction": "a.all.fct.mean < 2 * b[load=0.4].all.fct.mean",
+        "measure": "a.all.fct.mean",
+    });
+    let runs: Vec<Runs<'_>> = seeds.iter().map(Runs::of_results).collect();
+    Claim::from_json(&self::claim(&claim)).unwrap().judge(&runs)
+}
+
+#[test]
+fn a_verdict_needs_the_whole_interval_on_its_side() {
+    // By hand: the mean of 7, 8, 9 is 8, its margin 4.303 * 1 / sqrt(3) = 2.48, so 5.52 to 10.48 reaches over 10.
+    let it = over_seeds(&[7.0, 8.0, 9.0]);
+    assert_eq!((it.verdict, it.measured.as_str(), it.seeds), (Verdict::Undecided, "8.0 ± 2.5 ms", 3));
+    // 6, 7, 8: 4.52 to 9.48.
+    assert_eq!(over_seeds(&[6.0, 7.0, 8.0]).verdict, Verdict::Reproduced);
+    // 14, 15, 16: 12.52 to 17.48 is above 10 and below 20. 17, 18, 19 reaches over 20; 25, 26, 27 is above it.
+    assert_eq!(over_seeds(&[14.0, 15.0, 16.0]).verdict, Verdict::DirectionOnly);
+    assert_eq!(over_seeds(&[17.0, 18.0, 19.0]).verdict, Verdict::Undecided);
+    assert_eq!(over_seeds(&[25.0, 26.0, 27.0]).verdict, Verdict::NotReproduced);
+    // Seeds that all say the same decide, and so does one.
+    assert_eq!(over_seeds(&[9.9; 3]).verdict, Verdict::Reproduced);
+    assert_eq!(over_seeds(&[9.9]).verdict, Verdict::Reproduced);
+    assert_eq!(over_seeds(&[10.0; 5]).verdict, Verdict::DirectionOnly);
+}
+
+#[test]
+fn what_has_no_difference_is_decided_by_agreement() {
+    let judged = |converged: [Option<u64>; 3]| {
+        let seeds: Vec<_> = converged
+            .map(|at| {
+                let mut results = runs();
+                results[1].summary.fairness.converged_at_ns = at;
+                results
+            })
+            .into();
+        let claim = json!({ "check": "b[load=0.4].fairness.converged_at <= 20ms" });
+        let runs: Vec<Runs<'_>> = seeds.iter().map(Runs::of_results).collect();
+        Claim::from_json(&self::claim(&claim)).unwrap().judge(&runs).verdict
+    };
+    assert_eq!(judged([None; 3]), Verdict::NotReproduced);
+    assert_eq!(judged([None, Some(1_000_000), Some(1_000_000)]), Verdict::Undecided);
+}
+
+#[test]
+fn runs_of_one_seed_are_judged_together() {
+    assert_eq!(name_in_claims("uno,load=0.4,seed=12", 12), "uno,load=0.4");
+    assert_eq!(name_in_claims("uno,seed=12", 1), "uno,seed=12");
+    let mut results = runs();
+    results.extend(runs());
+    for (seed, run) in [1, 1, 2, 2].into_iter().zip(&mut results) {
+        run.summary.seed = seed;
+    }
+    let names: Vec<String> = ["a", "b", "a", "b"].map(str::to_owned).into();
+    let seeds = Runs::by_seed(&results, &names);
+    assert_eq!(seeds.iter().map(|runs| runs.ids().collect::<Vec<_>>()).collect::<Vec<_>>(), [["a", "b"]; 2]);
+}
+
 #[test]
 fn flows_that_did_not_end_are_noted() {
     let mut results = runs();
     results[0].summary.flows.all.completed = 3;
     let claim = Claim::from_json(&claim(&json!({ "check": "a.all.fct.p99 < 1s and a.all.fct.p50 < 1s" }))).unwrap();
-    let it = claim.judge(&Runs::of_results(&results));
+    let it = claim.judge(&[Runs::of_results(&results)]);
     assert_eq!(it.note, "a: 2 of 5 all flows did not end and are left out");
     assert_eq!(claim.runs().into_iter().collect::<Vec<_>>(), ["a"]);
 }

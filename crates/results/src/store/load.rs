@@ -1,14 +1,16 @@
 //! Runs read back.
 
-use std::fs;
-use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
 
+use files::{Limit, Lock};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-use super::manifest::{self, GRID, GridManifest, MANIFEST, Manifest, PROGRAM, RUN};
-use super::{FLOWS, PORTS, RATES, RUNS, RunResults, SUMMARY, SWITCHES, sha256};
+use super::layout::{BUILDING, NEXT, PLAN};
+use super::manifest::{self, GRID, GridManifest, MANIFEST, Manifest, PROGRAM, Plan, RUN};
+use super::settle::{is_unsettled, settle};
+use super::{FLOWS, PORTS, RATES, RunResults, SUMMARY, SWITCHES, sha256};
 use crate::Error;
 use crate::summary::{self, Summary};
 use crate::tables::{FlowTable, PortTable, RateTable, SwitchTable};
@@ -33,21 +35,134 @@ pub fn manifest_of(directory: &Path) -> Result<Manifest, Error> {
     decode(open_manifest(directory)?, &directory.join(MANIFEST))
 }
 
-/// Reads the directory of one run or of a grid of runs, in the grid's order.
-///
-/// # Errors
-/// As [`load`].
-pub fn load_all(directory: &Path) -> Result<Vec<RunResults>, Error> {
-    let value = open_manifest(directory)?;
-    match value["kind"].as_str() {
-        Some(RUN) => Ok(vec![load_run(directory, value)?]),
-        Some(GRID) => {
-            let grid: GridManifest = decode(value, &directory.join(MANIFEST))?;
-            grid.runs.iter().map(|entry| load(&directory.join(&entry.folder))).collect()
+/// The runs of a directory: of the last whole set or, if there is none, the finished ones of a set in the making.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Set {
+    /// The runs, in the set's order.
+    pub runs: Vec<RunResults>,
+    /// What the set lacks; nothing if it is whole.
+    pub unfinished: Option<Unfinished>,
+    /// The set in the making that lies beside these runs, if they are a whole set.
+    pub beside: Option<Unfinished>,
+}
+
+/// A set in the making.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Unfinished {
+    /// How many runs it will have.
+    pub of: usize,
+    /// The runs that are not finished, in the set's order.
+    pub missing: Vec<String>,
+    /// The command that goes on with it.
+    pub command: String,
+}
+
+impl std::fmt::Display for Unfinished {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        const NAMED: usize = 3;
+        let Self { of, missing, .. } = self;
+        if missing.is_empty() {
+            return write!(f, "all {of} runs, not yet put together");
         }
-        _ => Err(not_results(directory, "its manifest is neither that of a run nor of a grid")),
+        let named = missing[..missing.len().min(NAMED)].join("; ");
+        let more = if missing.len() > NAMED { format!(" and {} more", missing.len() - NAMED) } else { String::new() };
+        write!(f, "{} of {of} runs; missing: {named}{more}", of - missing.len())
     }
 }
+
+/// Reads a directory of results. A set that was being put in place when its writer ended is put there first.
+///
+/// # Errors
+/// When it has no results, or a file is missing, damaged or of another version.
+pub fn load_set(directory: &Path) -> Result<Set, Error> {
+    const TRIES: u32 = 20;
+    let manifest = || files::read(&directory.join(MANIFEST), JSON).ok();
+    for _ in 0..TRIES {
+        wait_until_settled(directory)?;
+        let before = manifest();
+        let set = load_settled(directory);
+        // Another set may have taken this one's place meanwhile.
+        if !is_unsettled(directory) && manifest() == before {
+            return set;
+        }
+    }
+    let reason = "other results keep taking the place of those that are read".to_owned();
+    Err(Error::Unsettled { path: directory.to_path_buf(), reason })
+}
+
+fn load_settled(directory: &Path) -> Result<Set, Error> {
+    let plan = plan_of(directory)?;
+    let value = match open_manifest(directory) {
+        Ok(value) => value,
+        Err(error) => {
+            // A manifest that is there and wrong is the user's to know of.
+            let is_missing = !directory.join(MANIFEST).exists();
+            let Some(plan) = plan.filter(|_| is_missing) else { return Err(error) };
+            let runs = finished(directory, &plan).map(|(_, folder)| load(&folder)).collect::<Result<_, _>>()?;
+            return Ok(Set { runs, unfinished: Some(progress(directory, plan)), beside: None });
+        }
+    };
+    let runs = match value["kind"].as_str() {
+        Some(RUN) => vec![load_run(directory, value)?],
+        Some(GRID) => {
+            let grid: GridManifest = decode(value, &directory.join(MANIFEST))?;
+            grid.runs.iter().map(|entry| load(&directory.join(&entry.folder))).collect::<Result<_, _>>()?
+        }
+        _ => return Err(not_results(directory, "its manifest is neither that of a run nor of a grid")),
+    };
+    Ok(Set { runs, unfinished: None, beside: plan.map(|plan| progress(directory, plan)) })
+}
+
+/// The runs of a plan that are finished, and where they lie: while the set is put together, some are in it already.
+fn finished<'a>(directory: &Path, plan: &'a Plan) -> impl Iterator<Item = (&'a manifest::PlannedRun, PathBuf)> {
+    let next = directory.join(NEXT);
+    plan.runs.iter().filter_map(move |run| {
+        let places = [next.join(&run.folder), next.join(BUILDING).join(&run.folder)];
+        let is_run = |folder: &PathBuf| manifest_of(folder).is_ok_and(|manifest| manifest.key == run.key);
+        Some((run, places.into_iter().find(is_run)?))
+    })
+}
+
+fn progress(directory: &Path, plan: Plan) -> Unfinished {
+    let done: Vec<&str> = finished(directory, &plan).map(|(run, _)| run.run.as_str()).collect();
+    let missing = plan.runs.iter().filter(|run| !done.contains(&run.run.as_str()));
+    Unfinished { of: plan.runs.len(), missing: missing.map(|run| run.run.clone()).collect(), command: plan.command }
+}
+
+/// The plan of the set in the making, if there is one.
+fn plan_of(directory: &Path) -> Result<Option<Plan>, Error> {
+    let path = directory.join(NEXT).join(PLAN);
+    let bytes = match files::read(&path, JSON) {
+        Err(error) if error.is_missing() => return Ok(None),
+        bytes => bytes?,
+    };
+    let value = json(&bytes, &path)?;
+    check_schema(&value, manifest::SCHEMA, &path)?;
+    decode(value, &path).map(Some)
+}
+
+/// Another process may be about to put a set in place, which takes it milliseconds; a dead one's work is finished here.
+fn wait_until_settled(directory: &Path) -> Result<(), Error> {
+    const TRIES: u32 = 500;
+    for tried in 0.. {
+        if !is_unsettled(directory) {
+            break;
+        }
+        match Lock::take(directory, "narrows, reading results") {
+            Ok(_lock) => settle(directory)?,
+            Err(files::Error::Held { .. }) if tried < TRIES => std::thread::sleep(Duration::from_millis(10)),
+            Err(error) => {
+                return Err(Error::Unsettled { path: directory.to_path_buf(), reason: error.to_string() });
+            }
+        }
+    }
+    Ok(())
+}
+
+/// A manifest or a summary.
+pub(super) const JSON: Limit = Limit { what: "a summary or manifest", mib: 1 << 10 };
+/// A table.
+const PARQUET: Limit = Limit { what: "a table of results", mib: 64 << 10 };
 
 fn not_results(directory: &Path, reason: &str) -> Error {
     Error::NotResults { path: directory.to_path_buf(), reason: reason.to_owned() }
@@ -55,17 +170,12 @@ fn not_results(directory: &Path, reason: &str) -> Error {
 
 fn open_manifest(directory: &Path) -> Result<Value, Error> {
     let path = directory.join(MANIFEST);
-    let text = match fs::read(&path) {
-        Ok(text) => text,
-        Err(error) if error.kind() == io::ErrorKind::NotFound => {
-            let reason = match directory {
-                _ if !directory.exists() => "it does not exist",
-                _ if directory.join(RUNS).is_dir() => "it has no manifest.json; finished runs may be under `runs`",
-                _ => "it has no manifest.json",
-            };
+    let text = match files::read(&path, JSON) {
+        Err(error) if error.is_missing() => {
+            let reason = if directory.exists() { "it has no manifest.json" } else { "it does not exist" };
             return Err(not_results(directory, reason));
         }
-        Err(error) => return Err(Error::io("read", &path)(error)),
+        text => text?,
     };
     let value = json(&text, &path)?;
     if value["program"] != PROGRAM {
@@ -78,13 +188,13 @@ fn open_manifest(directory: &Path) -> Result<Value, Error> {
 fn load_run(directory: &Path, manifest: Value) -> Result<RunResults, Error> {
     let manifest_path = directory.join(MANIFEST);
     let manifest: Manifest = decode(manifest, &manifest_path)?;
-    let read = |name: &str| {
+    let read = |name: &str, limit: Limit| {
         let path = directory.join(name);
-        fs::read(&path).map(|bytes| (bytes, path.clone())).map_err(Error::io("read", &path))
+        Ok::<_, Error>((files::read(&path, limit)?, path))
     };
     // Parquet's reader trusts its input, so a table must be the one that was written.
     let read_table = |name: &str| {
-        let (bytes, path) = read(name)?;
+        let (bytes, path) = read(name, PARQUET)?;
         let known = manifest.files.iter().find(|file| file.name == name);
         let known = known.ok_or_else(|| Error::Json {
             path: manifest_path.clone(),
@@ -97,7 +207,7 @@ fn load_run(directory: &Path, manifest: Value) -> Result<RunResults, Error> {
         let reason = "is not as it was written: its SHA-256 is not the one in manifest.json".to_owned();
         Err(Error::Parquet { path, reason })
     };
-    let (text, path) = read(SUMMARY)?;
+    let (text, path) = read(SUMMARY, JSON)?;
     let value = json(&text, &path)?;
     check_schema(&value, summary::SCHEMA, &path)?;
     let summary: Summary = decode(value, &path)?;
@@ -149,9 +259,11 @@ fn decode<T: DeserializeOwned>(value: Value, path: &Path) -> Result<T, Error> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::fs;
+
     use crate::input::Program;
-    use crate::store::{Staging, run_folder, write_run};
-    use crate::testbed::{self, Scratch};
+    use crate::store::Writer;
+    use crate::testbed::{self, Scratch, write_run};
 
     /// As before it was written: without the hashes of its files.
     fn forgetful(mut run: RunResults) -> RunResults {
@@ -167,17 +279,17 @@ mod tests {
         let run = testbed::results();
         assert!(!run.ports.rows.is_empty() && !run.rates.rows.is_empty() && !run.rates.traces.is_empty());
         let (one, two) = (scratch.path().join("one"), scratch.path().join("two"));
-        write_run(&one, &run).unwrap();
-        write_run(&two, &run).unwrap();
+        write_run(&one, &run);
+        write_run(&two, &run);
         assert_eq!(
             scratch.names("one"),
-            ["flows.parquet", "manifest.json", "ports.parquet", "rates.parquet", "summary.json"]
+            ["flows.parquet", "manifest.json", "ports.parquet", "rates.parquet", "report.html", "summary.json"]
         );
         for name in scratch.names("one") {
             assert_eq!(fs::read(one.join(&name)).unwrap(), fs::read(two.join(&name)).unwrap(), "{name}");
         }
         assert_eq!(forgetful(load(&one).unwrap()), run);
-        assert_eq!(load_all(&one).unwrap().into_iter().map(forgetful).collect::<Vec<_>>(), [run]);
+        assert_eq!(load_set(&one).unwrap().runs.into_iter().map(forgetful).collect::<Vec<_>>(), [run]);
     }
 
     #[test]
@@ -188,7 +300,7 @@ mod tests {
             let folder = scratch.path().join(at.to_string());
             let outcome = testbed::run(&setup, threads);
             assert_eq!(outcome.engine.threads, threads as u32);
-            write_run(&folder, &testbed::results_of(&info, &setup, &outcome)).unwrap();
+            write_run(&folder, &testbed::results_of(&info, &setup, &outcome));
             [FLOWS, PORTS, RATES].map(|name| fs::read(folder.join(name)).unwrap())
         };
         let first = tables(0, 1);
@@ -205,7 +317,7 @@ mod tests {
         let row = |time_ns| crate::tables::SwitchRow { time_ns, switch: 0, buffer_bytes: 7 };
         run.switches.rows.extend([row(1), row(2)]);
         let target = scratch.path().join("run");
-        write_run(&target, &run).unwrap();
+        write_run(&target, &run);
         assert!(scratch.names("run").iter().any(|name| name == SWITCHES));
         assert_eq!(load(&target).unwrap().switches, run.switches);
     }
@@ -216,30 +328,37 @@ mod tests {
         let (info, setup, outcome) = testbed::one_flow();
         let run = testbed::results_of(&info, &setup, &outcome);
         let target = scratch.path().join("run");
-        write_run(&target, &run).unwrap();
+        write_run(&target, &run);
         assert_eq!(forgetful(load(&target).unwrap()), run);
     }
 
     #[test]
-    fn a_grid_is_read_in_its_order() {
+    fn a_grid_is_read_in_its_order_and_before_it_is_whole() {
         let scratch = Scratch::new("grid");
         let target = scratch.path().join("grid");
         let mut runs = vec![testbed::results(), testbed::results()];
         for (run, id) in runs.iter_mut().zip(["z,load=0.4", "a,load=0.4"]) {
             run.manifest.run = id.into();
             run.summary.run = id.into();
+            run.manifest.key = format!("key of {id}");
         }
-        let mut staging = Staging::new(&target).unwrap();
-        for run in &runs {
-            run.write(&mut staging, &run_folder(&run.manifest.run)).unwrap();
-        }
-        let ids = runs.iter().map(|run| run.manifest.run.as_str());
-        let grid = GridManifest::new(&Program::default(), "scenario", ids);
-        staging.text(MANIFEST, &grid.to_json()).unwrap();
-        staging.commit().unwrap();
-        assert_eq!(load_all(&target).unwrap().into_iter().map(forgetful).collect::<Vec<_>>(), runs);
+        let keys = runs.iter().map(|run| (run.manifest.run.clone(), run.manifest.key.clone()));
+        let writer = Writer::new(&target, Plan::new("scenario", "narrows run x", keys), "narrows run x").unwrap();
+        writer.keep(&runs[1]).unwrap();
+        let set = load_set(&target).unwrap();
+        assert_eq!(set.runs.into_iter().map(forgetful).collect::<Vec<_>>(), runs[1..]);
+        let unfinished = set.unfinished.unwrap();
+        assert_eq!(unfinished.to_string(), "1 of 2 runs; missing: z,load=0.4");
+        assert_eq!(unfinished.command, "narrows run x");
+        writer.keep(&runs[0]).unwrap();
+        writer.finish(&Program::default(), &runs, "{}", "page").unwrap();
+        let set = load_set(&target).unwrap();
+        assert_eq!(set.runs.into_iter().map(forgetful).collect::<Vec<_>>(), runs);
+        assert_eq!((set.unfinished, set.beside), (None, None));
         let error = load(&target).unwrap_err().to_string();
         assert!(error.contains("not that of a single run"), "{error}");
+        drop(writer);
+        assert_eq!(scratch.names("grid"), [MANIFEST, "report.html", "runs", "summary.json"]);
     }
 
     #[test]
@@ -251,7 +370,7 @@ mod tests {
         fs::create_dir(&target).unwrap();
         assert!(message(load(&target)).ends_with("it has no manifest.json"));
         fs::remove_dir(&target).unwrap();
-        write_run(&target, &testbed::results()).unwrap();
+        write_run(&target, &testbed::results());
 
         let edit = |name: &str, from: &str, to: &str| {
             let path = target.join(name);

@@ -14,6 +14,7 @@ pub(crate) const SCHEMA: u64 = 1;
 pub(crate) const PROGRAM: &str = "narrows";
 pub(crate) const RUN: &str = "run";
 pub(crate) const GRID: &str = "grid";
+pub(crate) const UNFINISHED: &str = "unfinished";
 
 /// A run's manifest.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
@@ -28,6 +29,13 @@ pub struct Manifest {
     pub version: String,
     /// The commit that the program was built from; may be empty.
     pub commit: String,
+    /// The version of all that results depend on; manifests of earlier versions do not say.
+    #[serde(default)]
+    pub engine: String,
+    /// What knows the run again: [`Manifest::key_of`]. Simulated runs of one key leave the same tables. Empty in
+    /// manifests of earlier versions.
+    #[serde(default)]
+    pub key: String,
     /// The scenario's name.
     pub scenario: String,
     /// What tells the run from the scenario's others.
@@ -39,7 +47,7 @@ pub struct Manifest {
     pub host: Host,
     /// Where it lies in a grid.
     pub point: Ordered<Value>,
-    /// Everything random hung on this.
+    /// Everything random depends on this.
     pub seed: u64,
     /// The files that it was made from.
     pub inputs: Vec<FileHash>,
@@ -67,6 +75,8 @@ impl Manifest {
             program: PROGRAM.to_owned(),
             version: program.version.clone(),
             commit: program.commit.clone(),
+            engine: program.engine.clone(),
+            key: info.key.clone(),
             scenario: info.scenario.clone(),
             run: info.run.clone(),
             label: info.label.clone(),
@@ -79,9 +89,66 @@ impl Manifest {
         }
     }
 
-    /// Whether this is of the run that the program would do by this description and seed: then it would leave the same.
-    pub fn is_of(&self, info: &RunInfo, program: &Program, seed: u64) -> bool {
-        Self { files: self.files.clone(), ..Self::new(info, program, seed) } == *self
+    /// The key of a run of this description, program and seed: a SHA-256 of all that its results depend on. `asked`
+    /// is what was asked of the host beside the scenario.
+    pub fn key_of(info: &RunInfo, program: &Program, seed: u64, asked: &str) -> String {
+        // Prose moves no number.
+        let mut resolved = info.resolved.clone();
+        if let Some(resolved) = resolved.as_object_mut() {
+            resolved.remove("title");
+            resolved.remove("description");
+        }
+        let RunInfo { scenario, run, label, point, inputs, .. } = info;
+        let all = serde_json::json!([program.engine, asked, scenario, run, label, point, seed, inputs, resolved]);
+        super::sha256(all.to_string().as_bytes())
+    }
+}
+
+/// The runs that a set will have, in its order.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Plan {
+    /// The version of this shape: 1.
+    pub schema: u64,
+    /// `unfinished`.
+    pub kind: String,
+    /// `narrows`.
+    pub program: String,
+    /// The scenario's name.
+    pub scenario: String,
+    /// The command that makes the set, and goes on with it.
+    pub command: String,
+    /// The runs.
+    pub runs: Vec<PlannedRun>,
+}
+
+/// One run of a [`Plan`].
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct PlannedRun {
+    /// What tells it from the others.
+    pub run: String,
+    /// Its directory inside the set's.
+    pub folder: String,
+    /// [`Manifest::key`].
+    pub key: String,
+}
+
+impl Plan {
+    /// A plan of runs, each with its name and [`Manifest::key_of`].
+    pub fn new(scenario: &str, command: &str, runs: impl IntoIterator<Item = (String, String)>) -> Self {
+        let planned = |(run, key): (String, String)| PlannedRun { folder: super::run_folder(&run), run, key };
+        Self {
+            schema: SCHEMA,
+            kind: UNFINISHED.to_owned(),
+            program: PROGRAM.to_owned(),
+            scenario: scenario.to_owned(),
+            command: command.to_owned(),
+            runs: runs.into_iter().map(planned).collect(),
+        }
+    }
+
+    /// Whether the set is one run, whose files lie in the directory itself.
+    pub fn is_alone(&self) -> bool {
+        self.runs.len() == 1
     }
 }
 
@@ -114,22 +181,21 @@ pub struct RunEntry {
 }
 
 impl GridManifest {
-    /// The manifest of a grid of runs, each in its [`run_folder`](super::run_folder).
-    pub fn new<'a>(program: &Program, scenario: &str, runs: impl IntoIterator<Item = &'a str>) -> Self {
-        let entry = |run: &str| RunEntry { run: run.to_owned(), folder: super::run_folder(run) };
+    /// The manifest of the set that a plan asked for.
+    pub fn new(program: &Program, plan: &Plan) -> Self {
+        let entry = |it: &PlannedRun| RunEntry { run: it.run.clone(), folder: it.folder.clone() };
         Self {
             schema: SCHEMA,
             kind: GRID.to_owned(),
             program: PROGRAM.to_owned(),
             version: program.version.clone(),
             commit: program.commit.clone(),
-            scenario: scenario.to_owned(),
-            runs: runs.into_iter().map(entry).collect(),
+            scenario: plan.scenario.clone(),
+            runs: plan.runs.iter().map(entry).collect(),
         }
     }
 
-    /// As JSON, for [`Staging::text`](super::Staging::text) under the name [`MANIFEST`].
-    pub fn to_json(&self) -> String {
+    pub(crate) fn to_json(&self) -> String {
         super::json_text(self)
     }
 }

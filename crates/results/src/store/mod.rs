@@ -1,10 +1,13 @@
-//! Runs on disk. A directory is written beside its target under a temporary name and renamed when it is whole, so
-//! that no half-written run looks like one.
+//! Runs on disk. A new set lies beside the old one until it is whole, so that no half-written run looks like one and
+//! nothing is lost, whatever ends the writer. [`Writer`] has the steps.
 
+mod layout;
 mod load;
 mod manifest;
-mod staging;
+mod settle;
+mod writer;
 
+use std::fs;
 use std::io::{self, Write};
 use std::path::Path;
 
@@ -12,9 +15,10 @@ use serde::Serialize;
 use sha2::{Digest, Sha256};
 use sim::{Outcome, Setup};
 
-pub use load::{load, load_all, manifest_of};
-pub use manifest::{FileHash, GridManifest, MANIFEST, Manifest, RunEntry};
-pub use staging::Staging;
+pub use layout::NEXT;
+pub use load::{Set, Unfinished, load, load_set, manifest_of};
+pub use manifest::{FileHash, GridManifest, MANIFEST, Manifest, Plan, PlannedRun, RunEntry};
+pub use writer::Writer;
 
 use crate::input::{EngineTimes, Program, RunInfo};
 use crate::summary::{Summary, summarise};
@@ -74,28 +78,29 @@ impl RunResults {
         Ok(Self { manifest, summary, flows, ports, rates, switches })
     }
 
-    /// Writes all files. `folder` is empty for a run alone, or its place in the directory of a grid
-    /// (see [`run_folder`]).
-    ///
-    /// # Errors
-    /// When a file cannot be written.
-    pub fn write(&self, staging: &mut Staging, folder: &str) -> Result<(), Error> {
-        let at = |name: &str| if folder.is_empty() { name.to_owned() } else { format!("{folder}/{name}") };
+    /// Writes all files into an empty directory. Errors name them as in `shown`, where they will lie.
+    pub(crate) fn write(&self, directory: &Path, shown: &Path) -> Result<(), Error> {
+        if !directory.is_dir() {
+            fs::create_dir(directory).map_err(Error::io("create", shown))?;
+        }
+        let file = |name: &str, write: &mut dyn FnMut(&mut (dyn Write + Send)) -> io::Result<()>| {
+            files::create_new(&directory.join(name), write).map_err(Error::io("write", &shown.join(name)))
+        };
+        let text = |name: &str, text: &str| file(name, &mut |out| out.write_all(text.as_bytes()));
         let mut manifest = self.manifest.clone();
         manifest.files.clear();
-        staging.text(&at(SUMMARY), &self.summary.to_json())?;
+        text(SUMMARY, &self.summary.to_json())?;
         let tables = [(FLOWS, self.flows.frame()), (PORTS, self.ports.frame()), (RATES, self.rates.frame())];
         // Few runs sample switches: the others leave the files that they always left.
         let switches = (!self.switches.rows.is_empty()).then(|| (SWITCHES, self.switches.frame()));
         for (name, frame) in tables.into_iter().chain(switches) {
             let mut hash = Sha256::new();
-            staging.file(&at(name), |out| {
-                parquet::write(&frame, &mut Hashed { out, hash: &mut hash }).map_err(io::Error::other)
-            })?;
+            file(name, &mut |out| parquet::write(&frame, &mut Hashed { out, hash: &mut hash }))?;
             manifest.files.push(FileHash { name: name.to_owned(), sha256: hexadecimal(&hash.finalize()) });
         }
         // Last: it knows what the others hold.
-        staging.text(&at(MANIFEST), &json_text(&manifest))
+        text(MANIFEST, &json_text(&manifest))?;
+        files::sync_directory(directory).map_err(Error::io("write", shown))
     }
 }
 
@@ -115,16 +120,6 @@ impl Write for Hashed<'_> {
     fn flush(&mut self) -> io::Result<()> {
         self.out.flush()
     }
-}
-
-/// Writes one run to `target`, replacing an earlier one there.
-///
-/// # Errors
-/// When the target is something else, or cannot be written; nothing is left behind then.
-pub fn write_run(target: &Path, run: &RunResults) -> Result<(), Error> {
-    let mut staging = Staging::new(target)?;
-    run.write(&mut staging, "")?;
-    staging.commit()
 }
 
 /// Where a run lies in the directory of a grid: `runs/` and its id, with every character but letters, digits and

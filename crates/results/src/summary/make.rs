@@ -6,7 +6,7 @@ use sim::{Outcome, Setup};
 use super::cells::{class_cell, collective_cell, job_cells, request_cell};
 use super::{
     Actions, Correlation, Credits, Engine, Flows, LawTotals, Predicts, SCHEMA, Summary, bin_cells, cell, fairness,
-    network, warnings,
+    identities, network, warnings,
 };
 use crate::input::{Class, EngineTimes, RunInfo};
 use crate::ordered::Ordered;
@@ -25,7 +25,10 @@ pub fn summarise(
     let ended = outcome.ended;
     let law = law_totals(flows, outcome);
     let acted: Vec<Actions> = law.by_law.0.iter().map(|&(_, acted)| acted).collect();
-    let mut warnings: Vec<String> = info.emulator.iter().filter_map(|it| it.bottleneck.clone()).collect();
+    let mut warnings = identities::broken(info, setup, outcome, flows);
+    warnings.extend(info.emulator.iter().filter_map(|it| it.bottleneck.clone()));
+    let doubts = info.emulator.iter().filter(|it| !it.doubts.is_empty());
+    warnings.extend(doubts.map(|it| format!("doubtful, the hosts may have been starved: {}", it.doubts.join("; "))));
     warnings.extend(warnings::warnings(info, setup, outcome, flows, &acted));
     warnings.extend(info.warnings.iter().cloned());
     let window_ns = info.fairness_window.unsigned_ps().div_ceil(1_000);
@@ -154,6 +157,7 @@ mod tests {
             "packet_hops",
             "drops",
             "drops_by_tier",
+            "drops_by_kind",
             "ecn_marks",
             "retransmits",
             "timeouts",
@@ -186,6 +190,9 @@ mod tests {
             "bytes",
             "drops",
             "losses",
+            "lost_data",
+            "lost_acks",
+            "lost_credits",
             "marks",
             "max_queue_bytes",
             "pauses",
@@ -227,7 +234,14 @@ mod tests {
             "real_time",
             "congestion",
             "command",
+            "soundness",
             "bottleneck",
+            "doubts",
+            "machine_pressure",
+            "group_pressure",
+            "thread_wait",
+            "router_wait",
+            "stolen",
         ];
         assert_eq!(keys(&json["emulator"]), emulator);
         // Results from before there was a choice are read as simulated ones.

@@ -2,6 +2,7 @@
 
 mod cells;
 mod fairness;
+mod identities;
 mod make;
 mod network;
 mod warnings;
@@ -144,6 +145,9 @@ pub struct NetworkTotals {
     pub drops: u64,
     /// Packets that found no room, by class of link, and, as `random`, those lost by chance.
     pub drops_by_tier: Ordered<u64>,
+    /// The same packets by what they were: `data`, `acks`, `credits`, and `other`.
+    #[serde(default)]
+    pub drops_by_kind: Ordered<u64>,
     /// Packets marked; one packet may be marked at several ports.
     pub ecn_marks: u64,
     /// Packets sent again.
@@ -229,6 +233,15 @@ pub struct LinkTotals {
     pub drops: u64,
     /// Packets lost by chance.
     pub losses: u64,
+    /// Of both, data packets.
+    #[serde(default)]
+    pub lost_data: u64,
+    /// Of both, acknowledgements.
+    #[serde(default)]
+    pub lost_acks: u64,
+    /// Of both, credits; those that found no room in a queue of their own are not among them.
+    #[serde(default)]
+    pub lost_credits: u64,
     /// Packets marked.
     pub marks: u64,
     /// The longest queue.
@@ -422,6 +435,11 @@ impl Summary {
     /// The jobs, where there are several.
     pub fn several_jobs(&self) -> impl Iterator<Item = (&str, &Cell)> {
         self.jobs.iter().filter(|_| self.jobs.0.len() > 1)
+    }
+
+    /// The warnings of identities that the run breaks: its numbers are wrong. They are the first of all.
+    pub fn broken_identities(&self) -> impl Iterator<Item = &String> {
+        self.warnings.iter().filter(|warning| identities::is_broken(warning))
     }
 
     /// As JSON with a final newline, as on disk and on standard output.

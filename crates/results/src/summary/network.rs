@@ -3,7 +3,7 @@
 use std::cmp::Reverse;
 
 use fabric::{LinkClass, LinkId};
-use sim::{LinkOutcome, Outcome, Setup, SwitchOutcome};
+use sim::{ByKind, LinkOutcome, Outcome, Setup, SwitchOutcome};
 use units::Span;
 
 use super::{LINKS_LISTED, LinkTotals, NetworkTotals, SWITCHES_LISTED, SwitchTotals};
@@ -28,6 +28,7 @@ pub(crate) fn totals(setup: &Setup, outcome: &Outcome) -> NetworkTotals {
         packet_hops: outcome.engine.packet_hops,
         drops: tiers.iter().map(|&(_, drops)| drops).sum(),
         drops_by_tier: Ordered(tiers),
+        drops_by_kind: by_kind(outcome),
         ecn_marks: outcome.links.iter().map(|link| link.marks).sum(),
         retransmits: outcome.flows.iter().map(|flow| flow.stats.retransmits).sum(),
         timeouts: outcome.flows.iter().map(|flow| u64::from(flow.stats.timeouts)).sum(),
@@ -49,6 +50,14 @@ pub(crate) fn totals(setup: &Setup, outcome: &Outcome) -> NetworkTotals {
         links: links(setup, outcome),
         switches: switches(setup, outcome),
     }
+}
+
+/// What was lost, by what it was.
+fn by_kind(outcome: &Outcome) -> Ordered<u64> {
+    let mut lost = ByKind::default();
+    outcome.links.iter().for_each(|link| lost.add(&link.lost));
+    let kinds = [("data", lost.data), ("acks", lost.acks), ("credits", lost.credits), ("other", lost.signals)];
+    Ordered(kinds.map(|(name, count)| (name.to_owned(), count)).to_vec())
 }
 
 /// Times added as picoseconds and only then cut to nanoseconds.
@@ -113,6 +122,9 @@ fn line(setup: &Setup, outcome: &Outcome, link: LinkId) -> LinkTotals {
         bytes: it.bytes.get(),
         drops: it.drops,
         losses: it.losses,
+        lost_data: it.lost.data,
+        lost_acks: it.lost.acks,
+        lost_credits: it.lost.credits,
         marks: it.marks,
         max_queue_bytes: it.max_queue.get(),
         pauses: it.pauses,

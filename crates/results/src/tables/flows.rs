@@ -4,7 +4,7 @@ use std::path::Path;
 
 use flow::FlowStats;
 use laws::Acted;
-use sim::{FlowId, Outcome, Setup, Start};
+use sim::{FlowId, Ideals, Outcome, Setup, Start};
 use units::{Bytes, Span, Time};
 
 use super::{Taker, ints, opt_ints};
@@ -121,6 +121,7 @@ impl FlowTable {
         let mut table = Self { rows: Vec::with_capacity(flows), ..Self::default() };
         let mut law_of: Vec<Option<u32>> = vec![None; info.laws.len()];
         let mut traffic_of: Vec<Option<u32>> = vec![None; info.traffic_names.len()];
+        let mut ideals = Ideals::new(setup);
         for (flow, (spec, it)) in setup.flows.iter().zip(&outcome.flows).enumerate() {
             let kind = usize::from(spec.kind);
             let name = info.laws.get(kind).ok_or_else(|| mismatch(format!("flow {flow}'s kind {kind} has no law")))?;
@@ -130,12 +131,12 @@ impl FlowTable {
             let name = name.ok_or_else(|| mismatch(format!("flow {flow}'s traffic {entry} has no name")))?;
             let traffic = *traffic_of[entry].get_or_insert_with(|| place_of(&mut table.traffic, name));
             let payload = spec.size.get().min(setup.host.mss.into()) as u32;
-            let ideal = setup.ideal(spec);
+            let ideal = ideals.of(spec);
             let ideal_start = match spec.start {
                 Start::OnReceipt { received, begun, after } if collective_of[flow].is_some() => {
                     let row = |of: FlowId| table.rows.get(of.0 as usize);
                     let together = |of| row(of).filter(|row| row.collective == collective_of[flow]);
-                    let back = setup.one_way(spec.src, setup.flows[received.0 as usize].src);
+                    let back = ideals.back(&setup.flows[received.0 as usize]);
                     let came = together(received).map(|row| row.ideal_start + row.ideal - back);
                     let begun = begun.and_then(together).map(|row| row.ideal_start);
                     came.max(begun).map_or(Span::ZERO, |ready| ready + after)

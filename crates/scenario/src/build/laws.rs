@@ -8,6 +8,9 @@ use sim::FlowSpec;
 use crate::config::{Config, Scheme, Setting};
 use crate::error::Fault;
 
+/// The parameters that `tcp` of `[host]` switches on, of laws that have them.
+const LINUX_HYSTART: [&str; 2] = ["hystart_train", "hystart_delay"];
+
 /// Whether a flow stays inside its datacenter. As a number, a flow's [`FlowSpec::kind`].
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 #[repr(u16)]
@@ -41,6 +44,7 @@ impl LawPlan {
         let common = of_hosts().next().map(|(first, _)| rate(first));
         let common = common.filter(|&common| of_hosts().all(|(index, _)| rate(index) == common));
         let (intra, inter) = scheme.laws()?;
+        let host = config.host.with(scheme.host.as_ref());
         let settings = |law: Kind| -> Result<_, Fault> {
             let mut settings = Vec::new();
             for (name, setting, at) in scheme.settings(law)? {
@@ -61,6 +65,14 @@ impl LawPlan {
                     }
                 };
                 settings.push((param.name, value));
+            }
+            if host.tcp.as_ref().is_some_and(|tcp| tcp.hystart) {
+                for name in LINUX_HYSTART {
+                    let Some(param) = law.info().param(name) else { continue };
+                    if settings.iter().all(|&(set, _)| set != param.name) {
+                        settings.push((param.name, Value::Switch(true)));
+                    }
+                }
             }
             Ok(settings)
         };

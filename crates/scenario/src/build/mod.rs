@@ -12,7 +12,7 @@ mod switches;
 use ::laws::catalog::{Marks, Value as LawValue};
 use fabric::{HostId, LinkClass, LinkId, Network, NodeKind, PortParams, Routes};
 use flow::Blocks;
-use sim::{FlowId, FlowSpec, HostConfig, Module, ModuleSpec, Setup, Start};
+use sim::{FlowId, FlowSpec, HostConfig, Module, ModuleSpec, Setup, Start, Ties};
 use units::{Bytes, Span, Time};
 
 pub use laws::{FlowClass, LawPlan};
@@ -71,6 +71,10 @@ impl Run {
         let coding_scope = coding.as_ref().map_or("", |it| it.scope.name());
         let sharing = Sharing::new(config, scheme)?;
         let ties = config.clock.ties(sharing.is_some())?;
+        if ties == Ties::Scheduled && host.jitter.as_ref().is_some() {
+            return Err(Fault::new(host.jitter.origin, "the order of what was scheduled knows no delays in hosts")
+                .label("not with ties = \"scheduled\" of [clock]"));
+        }
         credits::check(scheme, &host, sharing.is_some())?;
         let mut host = HostConfig { tick: config.clock.tick(), ..host.config(int) };
         let sends_credits = scheme.credit_law().is_some();

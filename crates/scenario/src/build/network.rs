@@ -148,7 +148,7 @@ impl Parts<'_> {
     /// What a full packet there and its acknowledgement back spend on being sent over these links.
     fn sending(&self, rates: &[Rate]) -> u64 {
         let host = &self.config.host;
-        let data = host.payload.get() + *host.header;
+        let data = u32::from(host.payload.get()) + u32::from(*host.header);
         let ack = u32::from(host.ack_size.get());
         let tick = self.config.clock.tick();
         let one = |rate, size| tick.service_ps(rate, Serializer::new(rate), size);

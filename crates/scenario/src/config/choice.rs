@@ -5,7 +5,7 @@ use units::{Bytes, Span};
 
 use super::coding::CodingTable;
 use super::failure::BurstTable;
-use super::host::OnRampTable;
+use super::host::{JitterTable, OnRampTable, TcpTable};
 use super::lscc::SwingTable;
 use super::switch::{PfcTable, SwitchOver};
 use crate::decode::{Field, unexpected};
@@ -98,8 +98,30 @@ or_word! {
     OffOr<u32> as Off or On, "off", "\"off\" or a whole number";
     OffOr<Decimal> as Off or On, "off", "\"off\" or a number such as 0.5";
     OffOr<OnRampTable> as Off or On, "off", "\"off\" or a table such as { threshold = \"30us\" }";
+    OffOr<JitterTable> as Off or On, "off", "\"off\" or a table such as { mean = \"1us\" }";
     OffOr<BurstTable> as Off or On, "off", "\"off\" or a table such as { rates = [0.0003, 0.00007] }";
     OffOr<SwitchOver> as Off or On, "off", "\"off\" or a table with keys of [switch]";
+}
+
+impl Field for OffOr<TcpTable> {
+    const EXPECTS: &'static str = "\"off\", \"linux\" or a table such as { hystart = false }";
+    fn decode(node: &Node) -> Result<Self, Fault> {
+        match (node.as_str(), &node.value) {
+            (Some("off"), _) => Ok(Self::Off),
+            (Some("linux"), _) => TcpTable::decode(&Node::empty_table()).map(Self::On),
+            (_, Value::Table(_)) => TcpTable::decode(node).map(Self::On),
+            _ => Err(unexpected::<Self>(node)),
+        }
+    }
+    fn encode(&self) -> Value {
+        match self {
+            Self::Off => Value::string("off"),
+            Self::On(table) => table.encode(),
+        }
+    }
+    fn schema() -> Json {
+        json!({ "oneOf": [{ "enum": ["off", "linux"] }, TcpTable::schema()] })
+    }
 }
 
 /// `true` is a table of defaults, `false` is off.

@@ -3,8 +3,8 @@
 use std::num::{NonZeroU8, NonZeroU16, NonZeroU32};
 
 use fabric::PortConfig;
-use flow::Recovery;
-use sim::{Clocks, Cnp, HostConfig, OnRampConfig};
+use flow::{LossTimer, Recovery, TcpConfig};
+use sim::{Clocks, Cnp, HostConfig, Jitter, JitterShape, OnRampConfig};
 use units::{Bytes, Span, Tick};
 
 use super::{Auto, CodingTable, OffOr, Paths};
@@ -12,9 +12,9 @@ use crate::decode::{At, table, words};
 use crate::error::Fault;
 use crate::quantity::{Decimal, Drift, Share};
 
-const PAYLOAD: NonZeroU32 = match NonZeroU32::new(4096) {
+const PAYLOAD: NonZeroU16 = match NonZeroU16::new(4096) {
     Some(payload) => payload,
-    None => NonZeroU32::MIN,
+    None => NonZeroU16::MIN,
 };
 const ACK_SIZE: NonZeroU16 = match NonZeroU16::new(64) {
     Some(size) => size,
@@ -32,6 +32,16 @@ words! {
         Selective = "selective",
         /// All from the first missing packet on is sent again.
         GoBackN = "go-back-n",
+    }
+}
+
+words! {
+    /// What a retransmission timeout counts from.
+    LossTimerWord, "\"flow\" or \"packet\"" {
+        /// The flow's last acknowledgement.
+        Flow = "flow",
+        /// Each packet's departure.
+        Packet = "packet",
     }
 }
 
@@ -81,13 +91,55 @@ table! {
     }
 }
 
+words! {
+    /// A distribution of processing delays.
+    JitterWord, "\"exponential\" or \"uniform\"" {
+        /// Exponential.
+        Exponential = "exponential",
+        /// From nothing to twice the mean.
+        Uniform = "uniform",
+    }
+}
+
+table! {
+    /// How long packets that came lie in a host before its transport hears of them, those of one flow in order.
+    JitterTable {
+        /// The mean, over 0.
+        mean: At<Span>;
+        /// `exponential`, or `uniform`: evenly from 0 to twice the mean.
+        distribution: JitterWord = JitterWord::Exponential;
+    }
+}
+
+impl JitterTable {
+    fn config(&self) -> Jitter {
+        let shape = match self.distribution {
+            JitterWord::Exponential => JitterShape::Exponential,
+            JitterWord::Uniform => JitterShape::Uniform,
+        };
+        Jitter { mean: *self.mean, shape }
+    }
+}
+
+table! {
+    /// What Linux's TCP does beside its law: `"linux"` is a table of defaults.
+    TcpTable {
+        /// Linux's `HyStart`: `hystart_train` and `hystart_delay` of Cubic are on where the scheme does not set them.
+        hystart: bool = true;
+        /// A cut, for a loss or marks, is spread over the round trip (PRR).
+        prr: bool = true;
+        /// The window shrinks when a flow was idle: `tcp_slow_start_after_idle`. TCP's laws do it: `cubic`, `newreno`, `dctcp`, `vegas`.
+        idle_restart: bool = true;
+    }
+}
+
 table! {
     /// How all hosts behave.
     Host {
         /// Payload of a full packet, in bytes; with the header at most 65535.
-        payload: At<NonZeroU32> = At::default_of(PAYLOAD);
+        payload: At<NonZeroU16> = At::default_of(PAYLOAD);
         /// Header of a data packet, in bytes.
-        header: At<u32> = At::default_of(64);
+        header: At<u16> = At::default_of(64);
         /// Size of an acknowledgement on the wire, in bytes, 1 to 65535.
         ack_size: At<NonZeroU16> = At::default_of(ACK_SIZE);
         /// Packets that one acknowledgement answers.
@@ -108,6 +160,8 @@ table! {
         rto_max: Span = Span::from_s(4);
         /// Whether laws are told of timeouts.
         timeouts_cut: bool = true;
+        /// `flow`: one timer a flow, which starts again with each acknowledgement, follows the round trips and backs off. `packet`: one for each packet, `rto_min` from when it left (at least 5/4 of the base RTT), for it alone, without back-off; `auto` counts queues of the way back only where acknowledgements wait in them (no `control_priority`).
+        loss_timer: At<LossTimerWord> = At::default_of(LossTimerWord::Flow);
         /// `selective`: what is missing is sent again. `go-back-n`: receivers take packets in order only and ask for the rest again.
         recovery: RecoveryWord = RecoveryWord::Selective;
         /// With `go-back-n`: a receiver asks for the same packet once in this time.
@@ -126,6 +180,8 @@ table! {
         segment: At<Bytes> = At::default_of(Bytes::ZERO);
         /// Payload of one flow that may lie between law and card (TCP small queues). `off`: the card asks flows in turn.
         small_queue: OffOr<Bytes> = OffOr::Off;
+        /// Whether a law's pace holds packets back in the small queue, as Linux's FQ does, and not before it: what they wait there, On-Ramp's hold with it, is part of the round trips that the law hears of. Needs `small_queue`.
+        fq: At<bool> = At::default_of(false);
         /// Standard deviation of hosts' clocks right after a synchronisation.
         clock_sigma: Span = Span::ZERO;
         /// Standard deviation of the clocks' drift.
@@ -135,11 +191,15 @@ table! {
         /// Holding flows at the edge, or `off`.
         on_ramp: OffOr<OnRampTable> = OffOr::Off;
         /// Bytes that reports of ports (INT) add to each data packet and each acknowledgement where a law reads them.
-        int_header: At<u32> = At::default_of(42);
+        int_header: At<u16> = At::default_of(42);
         /// Reports of ports in HPCC's simulator's units, this many times 128 bytes sent and 80 bytes that wait, and in whole nanoseconds; 0: exact.
         int_multi: u32 = 0;
         /// Up to so much is added, evenly distributed, to each round trip that a law hears of: an error of measurement.
         rtt_noise: Span = Span::ZERO;
+        /// How long packets that came lie in a host before its transport hears of them, such as `{ mean = "1us" }`, or `off`. Order within a flow is kept. Not with `ties = "scheduled"`.
+        jitter: At<OffOr<JitterTable>> = At::default_of(OffOr::Off);
+        /// `linux`: what Linux's TCP does beside its law, for laws that it runs as it runs Cubic. A table switches parts of it off, such as `{ hystart = false }`. `off`: nothing of it. Needs `recovery = "selective"`.
+        tcp: At<OffOr<TcpTable>> = At::default_of(OffOr::Off);
     }
 }
 
@@ -147,9 +207,9 @@ table! {
     /// What a scheme changes of `[host]`: the same keys, without defaults.
     HostPatch {
         /// As in `[host]`.
-        payload: Option<At<NonZeroU32>> = None;
+        payload: Option<At<NonZeroU16>> = None;
         /// As in `[host]`.
-        header: Option<At<u32>> = None;
+        header: Option<At<u16>> = None;
         /// As in `[host]`.
         ack_size: Option<At<NonZeroU16>> = None;
         /// As in `[host]`.
@@ -171,6 +231,8 @@ table! {
         /// As in `[host]`.
         timeouts_cut: Option<bool> = None;
         /// As in `[host]`.
+        loss_timer: Option<At<LossTimerWord>> = None;
+        /// As in `[host]`.
         recovery: Option<RecoveryWord> = None;
         /// As in `[host]`.
         nack_interval: Option<Span> = None;
@@ -189,6 +251,8 @@ table! {
         /// As in `[host]`.
         small_queue: Option<OffOr<Bytes>> = None;
         /// As in `[host]`.
+        fq: Option<At<bool>> = None;
+        /// As in `[host]`.
         clock_sigma: Option<Span> = None;
         /// As in `[host]`.
         clock_drift: Option<Drift> = None;
@@ -197,11 +261,15 @@ table! {
         /// As in `[host]`; replaces it whole.
         on_ramp: Option<OffOr<OnRampTable>> = None;
         /// As in `[host]`.
-        int_header: Option<At<u32>> = None;
+        int_header: Option<At<u16>> = None;
         /// As in `[host]`.
         int_multi: Option<u32> = None;
         /// As in `[host]`.
         rtt_noise: Option<Span> = None;
+        /// As in `[host]`; replaces it whole.
+        jitter: Option<At<OffOr<JitterTable>>> = None;
+        /// As in `[host]`; replaces it whole.
+        tcp: Option<At<OffOr<TcpTable>>> = None;
     }
 }
 
@@ -219,6 +287,12 @@ impl OnRampTable {
             ack_size: self.ack_size.get().into(),
             memory: self.memory,
         }
+    }
+}
+
+impl TcpTable {
+    fn config(&self) -> TcpConfig {
+        TcpConfig { prr: self.prr, idle_restart: self.idle_restart }
     }
 }
 
@@ -247,10 +321,39 @@ impl Host {
         {
             return Err(Fault::new(it.gain.origin, "a gain of 0 never learns").label("expected over 0, up to 1"));
         }
+        if *self.loss_timer == LossTimerWord::Packet && self.recovery != RecoveryWord::Selective {
+            return Err(Fault::new(
+                self.loss_timer.origin,
+                "go-back-n sends everything again, so no packet has a timer alone",
+            )
+            .label("needs recovery = \"selective\""));
+        }
         self.path.check(self.unfit_for_own_laws())?;
         if let Some(coding) = self.coding.as_ref() {
             let path = self.path.choice(self.entropies);
             coding.check(self.coding.origin, self.recovery(), path, self.ack_every.get())?;
+        }
+        if *self.fq && self.small_queue.value().is_none() {
+            return Err(Fault::new(self.fq.origin, "FQ holds packets back in the small queue, and there is none")
+                .label("needs small_queue, such as \"256KB\""));
+        }
+        if self.tcp.as_ref().is_some() {
+            let fault = |needed: String| {
+                Fault::new(self.tcp.origin, "Linux's TCP knows which packets came, and has one law a flow")
+                    .label(format!("needs {needed}"))
+            };
+            if self.recovery != RecoveryWord::Selective {
+                return Err(fault("recovery = \"selective\"".to_owned()));
+            }
+            if self.path.choice(self.entropies).laws() > 1 {
+                return Err(fault("laws = \"flow\" in path".to_owned()));
+            }
+        }
+        if let Some(jitter) = self.jitter.as_ref()
+            && *jitter.mean <= Span::ZERO
+        {
+            return Err(Fault::new(jitter.mean.origin, "delays with a mean of nothing are none")
+                .label("expected a time over zero, or jitter = \"off\""));
         }
         for time in [self.cnp, self.clock_resync] {
             if time.value().is_some_and(Span::is_zero) {
@@ -281,6 +384,7 @@ impl Host {
             rto_min,
             rto_max,
             timeouts_cut,
+            loss_timer,
             recovery,
             nack_interval,
             pace,
@@ -290,23 +394,26 @@ impl Host {
             cnp_size,
             segment,
             small_queue,
+            fq,
             clock_sigma,
             clock_drift,
             clock_resync,
             on_ramp,
             int_header,
             int_multi,
-            rtt_noise
+            rtt_noise,
+            jitter,
+            tcp
         );
         host
     }
 
     /// As the simulator takes it; `int` is whether packets carry reports of ports.
     pub(crate) fn config(&self, int: bool) -> HostConfig {
-        let reports = if int { *self.int_header } else { 0 };
+        let reports = if int { u32::from(*self.int_header) } else { 0 };
         HostConfig {
-            mss: self.payload.get(),
-            header: *self.header + reports,
+            mss: self.payload.get().into(),
+            header: u32::from(*self.header) + reports,
             ack_size: u32::from(self.ack_size.get()) + reports,
             ack_every: self.ack_every.get(),
             ack_delay: self.ack_delay.value(),
@@ -317,6 +424,10 @@ impl Host {
             rto_max: self.rto_max,
             tick: Tick::NONE,
             timeouts_cut: self.timeouts_cut,
+            loss_timer: match *self.loss_timer {
+                LossTimerWord::Flow => LossTimer::Flow,
+                LossTimerWord::Packet => LossTimer::Packet,
+            },
             recovery: self.recovery(),
             pace_headers: self.pace == PaceWord::Wire,
             catches_up: self.catch_up,
@@ -331,8 +442,11 @@ impl Host {
             },
             segment: self.segment.get() as u32,
             small_queue: self.small_queue.value(),
+            fq: *self.fq,
             int,
             rtt_noise: self.rtt_noise,
+            jitter: self.jitter.as_ref().map(JitterTable::config),
+            tcp: self.tcp.as_ref().map(TcpTable::config).unwrap_or_default(),
             longest_echo: None,
         }
     }

@@ -32,7 +32,7 @@ pub use failure::{BurstTable, Failure};
 pub(crate) use gate::CablePorts;
 pub use gate::{Headroom, Off, Resume};
 pub use grid::{GridValues, Scale, Variant};
-pub use host::{Host, HostPatch, OnRampTable, RecoveryWord};
+pub use host::{Host, HostPatch, OnRampTable, RecoveryWord, TcpTable};
 pub use lscc::{Lscc, SwingTable};
 pub use paths::{PathTable, PathWord, Paths, PlbTable, RerouteWord, UnoLbTable};
 pub use port::{
@@ -65,7 +65,7 @@ table! {
         title: String = String::new();
         /// More about it.
         description: String = String::new();
-        /// Everything random hangs on this number.
+        /// Everything random depends on this number.
         seed: u64 = 1;
         /// The simulated time at which the run ends even if flows are left.
         stop: At<Span> = At::default_of(Span::from_s(10));

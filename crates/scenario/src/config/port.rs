@@ -566,6 +566,21 @@ impl PortSettings {
         }
     }
 
+    /// The fault of a threshold in per cent of a buffer without limit; the default ones are in per cent, too.
+    fn relative_to_nothing(&self, threshold: At<Threshold>) -> Fault {
+        let said = threshold.origin != Origin::NOWHERE;
+        let (what, label) = if said {
+            ("marks in per cent of an unlimited buffer begin nowhere", "expected a size, or a time")
+        } else {
+            ("marks begin at 25 % of the buffer by default, and an unlimited buffer has no 25 %", "unlimited")
+        };
+        let fault = Fault::new(threshold.origin, what).label(label).at_least(self.buffer.origin);
+        let fault = fault.help("give ecn = { min = \"100KB\", max = \"400KB\" } or ecn = \"off\", or limit the buffer");
+        // With [switch] the limit is the shared buffer's, and nobody wrote `unlimited`.
+        let unsaid = self.buffer.origin == Origin::NOWHERE;
+        if unsaid { fault.help("with [switch] ports have no buffer of their own by default") } else { fault }
+    }
+
     /// As the simulator takes it.
     pub(crate) fn config(&self, cable: &CablePorts) -> Result<PortConfig, Fault> {
         let &CablePorts { rate, delay, rtt, .. } = cable;
@@ -590,10 +605,7 @@ impl PortSettings {
         let ecn = self.ecn.thresholds().map(|thresholds| {
             let relative = [thresholds.0, thresholds.1].into_iter().find(|at| matches!(at.value, Threshold::Share(_)));
             match (size, relative) {
-                (None, Some(at)) => Err(Fault::new(at.origin, "a percentage of an unlimited buffer is no threshold")
-                    .label("expected a size, or a time")
-                    .help("with [switch] ports have no buffer of their own by default: give ecn = { min = \"100KB\", max = \"400KB\" }, or \"off\"")
-                    .at_least(self.buffer.origin)),
+                (None, Some(at)) => Err(self.relative_to_nothing(at)),
                 (size, _) => marks(thresholds, size.unwrap_or(Bytes::ZERO)),
             }
         });

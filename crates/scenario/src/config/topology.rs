@@ -44,7 +44,7 @@ table! {
         /// How many trees.
         datacenters: NonZeroU16 = count(2);
         /// Ports of a switch, even: a tree has k pods of k/2 edge and k/2 aggregation switches and (k/2)^2 core switches.
-        k: At<NonZeroU16> = At::default_of(count(8));
+        k: At<Arity> = At::default_of(Arity(8));
         /// Hosts of one edge switch; by default k/2.
         hosts_per_edge: Option<NonZeroU16> = None;
         /// Rate of every link that has no rate of its own.
@@ -277,14 +277,40 @@ impl Topology {
     }
 }
 
+/// How many ports each switch of a fat tree has.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Arity(u16);
+
+impl Arity {
+    /// As a number.
+    pub const fn get(self) -> u16 {
+        self.0
+    }
+}
+
+impl Field for Arity {
+    const EXPECTS: &'static str = "an even number, 2 to 128";
+    fn decode(node: &Node) -> Result<Self, Fault> {
+        let Value::Integer(k) = node.value else { return Err(unexpected::<Self>(node)) };
+        match k {
+            2..=128 if k % 2 == 0 => Ok(Self(k as u16)),
+            _ => {
+                let fault = Fault::new(node.origin, format!("a fat tree's k is even, 2 to 128, not {k}"))
+                    .label(format!("expected {}", Self::EXPECTS));
+                Err(if (1..128).contains(&k) { fault.help(format!("did you mean {}?", k + 1)) } else { fault })
+            }
+        }
+    }
+    fn encode(&self) -> Value {
+        Value::Integer(self.0.into())
+    }
+    fn schema() -> Json {
+        json!({ "type": "integer", "minimum": 2, "maximum": 128, "multipleOf": 2 })
+    }
+}
+
 impl FatTrees {
     fn check(&self) -> Result<(), Fault> {
-        let k = self.k.get();
-        if !k.is_multiple_of(2) || k > 128 {
-            return Err(Fault::new(self.k.origin, format!("a fat tree's k is even, 2 to 128, not {k}"))
-                .label("expected an even number, 2 to 128")
-                .help(format!("did you mean {}?", k.saturating_add(1).min(128))));
-        }
         either(self.edge_rate.as_ref(), "edge_rate", self.oversubscription.as_ref(), "oversubscription")?;
         either(self.link_delay.as_ref(), "link_delay", self.intra_rtt.as_ref(), "intra_rtt")?;
         either(self.inter_delay.as_ref(), "inter_delay", self.inter_rtt.as_ref(), "inter_rtt")?;

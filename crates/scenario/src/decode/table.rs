@@ -78,11 +78,16 @@ macro_rules! table {
             $($(#[doc = $key_doc])+ pub $key: $type,)*
         }
 
+        impl $name {
+            /// The keys that the table may have.
+            pub(crate) const KEYS: &'static [&'static str] = &[$(stringify!($key)),*];
+        }
+
         impl $crate::decode::Field for $name {
             const EXPECTS: &'static str = "a table";
 
             fn decode(node: &$crate::tree::Node) -> Result<Self, $crate::error::Fault> {
-                let reader = $crate::decode::Reader::new(node, &[$(stringify!($key)),*])?;
+                let reader = $crate::decode::Reader::new(node, Self::KEYS)?;
                 Ok(Self {
                     $($key: match reader.get::<$type>(stringify!($key))? {
                         Some(value) => value,

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use units::Span;
 
-use super::{lines, number};
+use super::{after, lines, number};
 use crate::error::{Fault, Origin};
 use crate::quantity::Decimal;
 
@@ -147,10 +147,9 @@ impl Reading {
 
     /// A start in picoseconds, which may have decimals.
     fn start(&mut self, words: &[(&str, Origin)], at: usize) -> Result<Span, Fault> {
-        let text: String = number(words, at)?;
-        let origin = words.get(at + 1).map_or(Origin::NOWHERE, |word| word.1);
+        let (text, origin) = after(words, at)?;
         let bad = || Fault::new(origin, format!("`{text}` is no start time")).label("expected picoseconds");
-        let decimal = Decimal::parse(&text).ok_or_else(bad)?;
+        let decimal = Decimal::parse(text).ok_or_else(bad)?;
         let ps = decimal.of(1);
         self.fractions |= Decimal::new(ps.min(1 << 62), 0) != decimal;
         i64::try_from(ps).ok().filter(|&ps| ps <= 1_000_000_000_000_000_000).map(Span::from_ps).ok_or_else(bad)

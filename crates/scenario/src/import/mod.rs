@@ -4,14 +4,19 @@ mod hpcc;
 mod matrix;
 mod topology;
 
+pub(crate) use hpcc::is_setting;
+pub(crate) use topology::KEYS as TIERS;
+
 use std::fmt::Write;
 
 use crate::Error;
 use crate::decode::Field;
 use crate::error::{Fault, Origin, Sources};
-use crate::quantity::write_span;
+use crate::kind::Kind;
+use crate::quantity::{Decimal, write_span};
 use crate::tree::{Node, Value};
 use crate::write::to_toml;
+use files::BYTE_ORDER_MARK;
 pub use hpcc::{HpccNames, import_hpcc};
 use matrix::{Matrix, StartAt};
 
@@ -48,8 +53,8 @@ const MOST_INLINE: usize = 1_000;
 /// When a file is malformed, or says what a scenario cannot: triggers that wait for several flows, failures.
 pub fn import_htsim(matrix: &str, topology: Option<&str>, names: &Names<'_>) -> Result<Imported, Error> {
     let mut sources = Sources::default();
-    let matrix_source = sources.add(names.matrix, matrix);
-    let topology = topology.map(|text| (text, sources.add(names.topology, text)));
+    let matrix_source = sources.add_file(names.matrix, matrix, Kind::Matrix);
+    let topology = topology.map(|text| (text, sources.add_file(names.topology, text, Kind::Tiers)));
     imported(matrix, matrix_source, topology, names).map_err(|fault| sources.explain(fault))
 }
 
@@ -111,12 +116,13 @@ fn traffic(matrix: &Matrix, names: &Names<'_>) -> (Value, Option<(String, String
 /// A line's words, each with its place; without comments.
 fn words(line: &str, source: u32, line_start: usize) -> Vec<(&str, Origin)> {
     let content = line.split('#').next().unwrap_or_default();
+    let content_start = content.as_ptr() as usize;
     let place = |word: &str| {
         // A word is a part of `content`, so the difference of their addresses is its place.
-        let at = line_start + (word.as_ptr() as usize - content.as_ptr() as usize);
+        let at = line_start + (word.as_ptr() as usize - content_start);
         Origin::new(source, at..at + word.len())
     };
-    content.split_whitespace().map(|word| (word, place(word))).collect()
+    content.trim_start_matches(BYTE_ORDER_MARK).split_whitespace().map(|word| (word, place(word))).collect()
 }
 
 /// Lines with words, and where each line begins.
@@ -131,11 +137,54 @@ fn lines(text: &str, source: u32) -> impl Iterator<Item = Vec<(&str, Origin)>> {
 }
 
 /// The number after a keyword.
-fn number<T: std::str::FromStr>(words: &[(&str, Origin)], at: usize) -> Result<T, Fault> {
-    let keyword = words[at];
-    let Some((word, origin)) = words.get(at + 1) else {
-        return Err(Fault::new(keyword.1, format!("`{}` needs a number", keyword.0)).label("a number is missing"));
-    };
-    word.parse()
-        .map_err(|_| Fault::new(*origin, format!("`{}` needs a number, not `{word}`", keyword.0)).label("not a number"))
+fn number<T: Number>(words: &[(&str, Origin)], at: usize) -> Result<T, Fault> {
+    let (word, origin) = after(words, at)?;
+    let bad = || Fault::new(origin, format!("`{}` needs a number, not `{word}`", words[at].0)).label("not a number");
+    parsed((word, origin), bad)
+}
+
+/// The word after a keyword that needs a number.
+fn after<'a>(words: &[(&'a str, Origin)], at: usize) -> Result<(&'a str, Origin), Fault> {
+    let (keyword, origin) = words[at];
+    let missing = || Fault::new(origin, format!("`{keyword}` needs a number")).label("a number is missing");
+    words.get(at + 1).copied().ok_or_else(missing)
+}
+
+/// What a word of a file may be read as.
+trait Number: Sized {
+    /// The largest whole number that is read so.
+    const MOST: u64;
+
+    fn read(word: &str) -> Option<Self>;
+}
+
+macro_rules! numbers {
+    ($($type:ty, $most:expr, $read:expr;)*) => {$(
+        impl Number for $type {
+            const MOST: u64 = $most;
+
+            fn read(word: &str) -> Option<Self> {
+                $read(word)
+            }
+        }
+    )*};
+}
+
+numbers! {
+    u32, u32::MAX as u64, |word: &str| word.parse().ok();
+    u64, u64::MAX, |word: &str| word.parse().ok();
+    usize, usize::MAX as u64, |word: &str| word.parse().ok();
+    f64, u64::MAX, |word: &str| word.parse().ok();
+    Decimal, 999_999_999_999_999_999, Decimal::parse;
+}
+
+/// A word as a number: one that is too large is not said to be none, which `bad` says.
+fn parsed<T: Number>((word, origin): (&str, Origin), bad: impl FnOnce() -> Fault) -> Result<T, Fault> {
+    T::read(word).ok_or_else(|| {
+        if word.bytes().all(|byte| byte.is_ascii_digit()) && !word.is_empty() {
+            Fault::new(origin, format!("`{word}` is over {}", T::MOST)).label(format!("expected at most {}", T::MOST))
+        } else {
+            bad()
+        }
+    })
 }

@@ -32,7 +32,7 @@ struct Tree {
     cores: u32,
 }
 
-const KEYS: [&str; 13] = [
+pub(crate) const KEYS: [&str; 13] = [
     "Nodes",
     "Tiers",
     "Podsize",

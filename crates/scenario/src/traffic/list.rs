@@ -1,19 +1,24 @@
 //! Flows one by one, from the scenario or from a CSV file.
 
+use std::borrow::Cow;
+
 use units::{Bytes, Span};
 
 use super::{Draft, DraftStart, Ground, Made, later};
 use crate::config::{Flow, List};
 use crate::decode::{At, Field};
 use crate::error::{Fault, Origin};
+use crate::kind::Kind;
+use crate::quantity::{SIZES, TIMES, Units};
 use crate::tree::{Node, Value};
+use files::BYTE_ORDER_MARK;
 
 pub(crate) fn make(it: &List, ground: &Ground<'_>) -> Result<Made, Fault> {
     let listed;
     let (flows, origin) = match (&it.flows, &it.file) {
         (Some(flows), None) => (&flows.value, flows.origin),
         (None, Some(file)) => {
-            let (source, text) = ground.inputs.read(file)?;
+            let (source, text) = ground.inputs.read(file, Kind::Flows)?;
             listed = read(&text, source)?;
             (&listed, file.origin)
         }
@@ -65,54 +70,169 @@ fn earlier(after: At<u32>, index: usize, flows: &[Flow]) -> Result<u32, Fault> {
 
 const HEADER: &str = "start,src,dst,bytes";
 
+/// What a column of a list holds. A time or size whose unit the header gives has bare numbers in it.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Column {
+    Start(Option<&'static str>),
+    Src,
+    Dst,
+    Size(Option<&'static str>),
+    After,
+}
+
+impl Column {
+    /// The column of that heading: `start`, `start_us`, `bytes`, `size_bytes`, `size_KB`, ...
+    fn named(heading: &str) -> Option<Self> {
+        let unit = |units: Units, name: &str| units.iter().find(|(known, _)| *known == name).map(|(known, _)| *known);
+        match heading {
+            "start" => Some(Self::Start(None)),
+            "src" => Some(Self::Src),
+            "dst" => Some(Self::Dst),
+            "bytes" | "size" => Some(Self::Size(None)),
+            "size_bytes" => Some(Self::Size(Some("B"))),
+            "after" => Some(Self::After),
+            _ => match heading.split_once('_')? {
+                ("start", name) => unit(TIMES, name).map(|unit| Self::Start(Some(unit))),
+                ("size", name) => unit(SIZES, name).map(|unit| Self::Size(Some(unit))),
+                _ => None,
+            },
+        }
+    }
+
+    /// Whether both are of one kind, whatever their units.
+    fn is_like(self, other: Self) -> bool {
+        std::mem::discriminant(&self) == std::mem::discriminant(&other)
+    }
+}
+
+/// The columns by the header, in any order: all but `after` are needed.
+fn columns(cells: &[(Cow<'_, str>, Origin)], line: Origin) -> Result<Vec<Column>, Fault> {
+    let mut columns: Vec<Column> = Vec::with_capacity(cells.len());
+    let help = "a unit may stand in it: start_us, start_s, size_bytes, size_KB";
+    for (heading, origin) in cells {
+        let refused = |what: &str| Fault::new(*origin, what).label(format!("expected {HEADER} or {HEADER},after"));
+        let column =
+            Column::named(heading).ok_or_else(|| refused("this is not the header of a list of flows").help(help))?;
+        if columns.iter().any(|known| known.is_like(column)) {
+            return Err(refused("two columns say the same"));
+        }
+        columns.push(column);
+    }
+    let needed = [Column::Start(None), Column::Src, Column::Dst, Column::Size(None)];
+    if needed.iter().all(|needed| columns.iter().any(|column| column.is_like(*needed))) {
+        return Ok(columns);
+    }
+    Err(Fault::new(line, "this is not the header of a list of flows")
+        .label(format!("expected {HEADER} or {HEADER},after"))
+        .help(help))
+}
+
 /// Reads `start,src,dst,bytes[,after]`: a header, then a flow a line.
-fn read(text: &str, source: u32) -> Result<Vec<Flow>, Fault> {
+pub(crate) fn read(text: &str, source: u32) -> Result<Vec<Flow>, Fault> {
     let mut flows = Vec::new();
-    let mut columns = 0;
+    let mut header: Option<Vec<Column>> = None;
     let mut start = 0;
     for line in text.split_inclusive('\n') {
-        let content = line.trim_end();
-        let origin = Origin::new(source, start..start + content.len());
-        let line_start = start;
+        let marked = line.len() - line.trim_start_matches(BYTE_ORDER_MARK).len();
+        let (content, line_start) = (line[marked..].trim_end(), start + marked);
+        let origin = Origin::new(source, line_start..line_start + content.len());
         start += line.len();
         if content.is_empty() || content.starts_with('#') {
             continue;
         }
-        if columns == 0 {
-            columns = match content.replace(' ', "").as_str() {
-                HEADER => 4,
-                "start,src,dst,bytes,after" => 5,
-                _ => {
-                    return Err(Fault::new(origin, "this is not the header of a list of flows")
-                        .label(format!("expected {HEADER} or {HEADER},after")));
-                }
-            };
+        let cells = cells(content, source, line_start)?;
+        let Some(columns) = &header else {
+            header = Some(columns(&cells, origin)?);
             continue;
-        }
-        let mut cells = Vec::with_capacity(5);
-        let mut at = line_start;
-        for cell in content.split(',') {
-            let trimmed = cell.trim();
-            let from = at + (cell.len() - cell.trim_start().len());
-            cells.push((trimmed, Origin::new(source, from..from + trimmed.len())));
-            at += cell.len() + 1;
-        }
-        if cells.len() != columns {
-            return Err(Fault::new(origin, format!("{} columns where the header has {columns}", cells.len()))
+        };
+        if cells.len() != columns.len() {
+            return Err(Fault::new(origin, format!("{} columns where the header has {}", cells.len(), columns.len()))
                 .label("expected one value a column"));
         }
-        flows.push(Flow {
-            start: optional(cells[0], |cell| Value::string(cell))?,
-            src: required(cells[1], number)?,
-            dst: required(cells[2], number)?,
-            size: required::<At<Bytes>>(cells[3], number)?,
-            after: cells.get(4).map_or(Ok(None), |&cell| optional(cell, number))?,
-        });
+        flows.push(flow(columns, &cells)?);
     }
-    if columns == 0 {
+    if header.is_none() {
         return Err(Fault::new(Origin::new(source, 0..0), "an empty list of flows").label(format!("expected {HEADER}")));
     }
     Ok(flows)
+}
+
+/// The cells of a line, without blanks and quotes around them; two quotes in a quoted cell are one.
+fn cells(line: &str, source: u32, line_start: usize) -> Result<Vec<(Cow<'_, str>, Origin)>, Fault> {
+    let mut cells = Vec::with_capacity(5);
+    let mut at = 0;
+    loop {
+        at += line[at..].len() - line[at..].trim_start().len();
+        let rest = &line[at..];
+        let place = |end: usize| Origin::new(source, line_start + at..line_start + end);
+        let (cell, end) = match rest.strip_prefix('"') {
+            None => {
+                let end = at + rest.find(',').unwrap_or(rest.len());
+                (Cow::from(line[at..end].trim_end()), end)
+            }
+            Some(quoted) => {
+                // Of quotes in pairs the second is skipped together with the first.
+                let mut quotes = quoted.match_indices('"').map(|(place, _)| place).peekable();
+                let mut closing = None;
+                while let Some(place) = quotes.next() {
+                    if quotes.peek() != Some(&(place + 1)) {
+                        closing = Some(place);
+                        break;
+                    }
+                    quotes.next();
+                }
+                let Some(closing) = closing else {
+                    return Err(
+                        Fault::new(place(line.len()), "this quote is not closed").label("expected another `\"`")
+                    );
+                };
+                let after = at + 1 + closing + 1;
+                let end = after + line[after..].find(',').unwrap_or(line[after..].len());
+                if !line[after..end].trim().is_empty() {
+                    return Err(Fault::new(place(end), "a quoted cell goes on behind its quotes")
+                        .label("expected `,` after the second quote"));
+                }
+                (Cow::from(quoted[..closing].trim().replace("\"\"", "\"")), end)
+            }
+        };
+        let shown = if rest.starts_with('"') { end } else { at + cell.len() };
+        cells.push((cell, place(shown)));
+        if end == line.len() {
+            return Ok(cells);
+        }
+        at = end + 1;
+    }
+}
+
+/// The flow that a line says.
+fn flow(columns: &[Column], cells: &[(Cow<'_, str>, Origin)]) -> Result<Flow, Fault> {
+    let cell = |wanted: Column| {
+        let place = columns.iter().position(|column| column.is_like(wanted))?;
+        Some((columns[place], (cells[place].0.as_ref(), cells[place].1)))
+    };
+    let needed = |wanted: Column| cell(wanted).ok_or_else(|| Fault::new(Origin::NOWHERE, "a column is missing"));
+    let start = match needed(Column::Start(None))? {
+        (Column::Start(Some(unit)), text) => optional(text, |text| in_unit(text, unit))?,
+        (_, text) => optional(text, |text| Value::string(text))?,
+    };
+    let size = match needed(Column::Size(None))? {
+        (Column::Size(Some(unit)), text) => required(text, |text| in_unit(text, unit))?,
+        (_, text) => required::<At<Bytes>>(text, number)?,
+    };
+    Ok(Flow {
+        start,
+        src: required(needed(Column::Src)?.1, number)?,
+        dst: required(needed(Column::Dst)?.1, number)?,
+        size,
+        after: cell(Column::After).map_or(Ok(None), |(_, text)| optional(text, number))?,
+    })
+}
+
+/// A bare number in the header's unit. What is none, such as a number with a unit of its own, stays as it is: it is
+/// read, or refused, by its own unit.
+fn in_unit(cell: &str, unit: &str) -> Value {
+    let bare = !cell.contains(char::is_alphabetic) || cell.parse::<f64>().is_ok();
+    Value::string(if bare { format!("{cell}{unit}") } else { cell.to_owned() })
 }
 
 /// A whole number if it is one, else text.
@@ -143,6 +263,26 @@ mod tests {
     }
 
     #[test]
+    fn lists_are_read_as_other_programs_write_them() {
+        let plain = "start,src,dst,bytes,after\n1.5us,0,dc0.host3,1000,\n,1,2,2000,0\n";
+        let same = [
+            format!("\u{feff}{plain}"),
+            plain.replace('\n', "\r\n"),
+            "\"start\",\"src\",\"dst\",\"bytes\",\"after\"\n\"1.5us\", \"0\" ,\"dc0.host3\",\"1000\",\"\"\n\"\",1,2,2000,0\n".into(),
+            "start_us,src,dst,size_bytes,after\n1.5,0,dc0.host3,1000,\n,1,2,2e3,0\n".into(),
+            "start_s,src,dst,size_KB,after\n1.5e-6,0,dc0.host3,1,\n,1,2,2,0\n".into(),
+            "after,size,dst,src,start_\u{3bc}s\n,1000,dc0.host3,0,1.5\n0,2KB,2,1,\n".into(),
+            "start_ms,src,dst,bytes,after\n1500ns,0,dc0.host3,1000,\n,1,2,2000,0\n".into(),
+        ];
+        let expected = read(plain, 0).unwrap();
+        for text in same {
+            assert_eq!(read(&text, 0).unwrap_or_else(|fault| panic!("{text}: {fault:?}")), expected, "{text}");
+        }
+        let quoted = cells("\"a, \"\"b\"\"\" ,c", 0, 0).unwrap();
+        assert_eq!((quoted[0].0.as_ref(), quoted[1].0.as_ref(), quoted.len()), ("a, \"b\"", "c", 2));
+    }
+
+    #[test]
     fn broken_lists_are_refused() {
         for text in [
             "",
@@ -150,6 +290,12 @@ mod tests {
             "start,src,dst,bytes\n1,0,1,10\n",
             "start,src,dst,bytes\n1us,0,1\n",
             "start,src,dst,bytes\n1us,0,1,x\n",
+            "start,src,dst,bytes\n\"1us,0,1,10\n",
+            "start,src,dst,bytes\n\"1us\"x,0,1,10\n",
+            "start_h,src,dst,bytes\n1,0,1,10\n",
+            "start,src,dst,after\n1us,0,1,10\n",
+            "start,start_us,src,dst,bytes\n1us,1,0,1,10\n",
+            "start_us,src,dst,bytes\n0..1,0,1,10\n",
         ] {
             assert!(read(text, 0).is_err(), "{text}");
         }

@@ -7,6 +7,8 @@ mod permutation;
 mod poisson;
 mod requests;
 
+pub(crate) use list::read as read_list;
+
 use fabric::{HostId, Network, Routes};
 use sim::HostConfig;
 use units::{Bytes, Rate, Span};

@@ -1,7 +1,7 @@
 //! Poisson arrivals at a stated load of a stated link class.
 
 use fabric::{HostId, LinkClass, LinkId, Network};
-use units::{Bytes, Rate, Span};
+use units::{Bytes, EXPONENTIAL_BITS, Rate, Span, exponential};
 
 use super::{Draft, DraftStart, Ground, Made};
 use crate::build::FlowClass;
@@ -9,7 +9,7 @@ use crate::config::{HostSet, Poisson, Ratio, RatioOf};
 use crate::decode::At;
 use crate::distribution::Distribution;
 use crate::error::Fault;
-use crate::random::{Draws, EXPONENTIAL_BITS, exponential};
+use crate::random::Draws;
 
 /// More flows than this are a mistake.
 const MOST_FLOWS: u128 = 50_000_000;

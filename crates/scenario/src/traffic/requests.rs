@@ -1,12 +1,12 @@
 //! Requests at random times, each answered by several hosts at once: incasts as a load.
 
 use fabric::HostId;
-use units::{Bytes, Rate, Span};
+use units::{Bytes, EXPONENTIAL_BITS, Rate, Span, exponential};
 
 use super::{Draft, DraftStart, Ground, Made};
 use crate::config::Requests;
 use crate::error::Fault;
-use crate::random::{Draws, EXPONENTIAL_BITS, exponential};
+use crate::random::Draws;
 
 /// More flows than this are a mistake.
 const MOST_FLOWS: u64 = 50_000_000;

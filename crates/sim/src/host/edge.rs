@@ -7,6 +7,10 @@
 //!   into a queue of the flow, as soon as the window lets it; they are in flight for the law from then on, and its round
 //!   trips count the wait. Holds and turns act on what waits. A law that paces has its pacer under the queue, so for it
 //!   nothing waits: its packets are released as they leave. What waits and is held for lost meanwhile is not sent.
+//!   With FQ (`fq`) the pacer is in the queue for a law that paces, too: packets are released as the window lets them, at
+//!   most a millisecond's worth at the law's pace (at least two segments; `tcp_small_queue_check`), and the queue lets them go at
+//!   that pace. So the law's round trips count that wait and On-Ramp's hold. A packet that is late makes up for at most half of
+//!   its own time (`fq_dequeue`). Linux's first burst of ten packets without a pace, FQ's credit, is left out.
 //! - **Segment** (GSO): a flow whose turn has come keeps it for several packets, as many as its window, or what waits,
 //!   lets go at its beginning; neither its pacing nor a hold cuts in. On-Ramp's time stamp is the segment's. The card
 //!   still gets packet by packet, so a paused class stops in mid-segment, and acknowledgements go in between.
@@ -38,6 +42,8 @@ pub(super) struct Edge {
     handover: Handover,
     /// The limit of what may wait; 0 if nothing does.
     limit: u64,
+    /// Where the pacer is in the queue: when it lets the next packet go.
+    fq: Option<Time>,
     /// Packets that the law has released.
     waiting: VecDeque<Segment>,
     waiting_bytes: u64,
@@ -70,6 +76,7 @@ impl Edge {
                 segment_left: 0,
                 handover: Handover::default(),
                 limit,
+                fq: host.fq.then_some(Time::ZERO),
                 waiting: VecDeque::new(),
                 waiting_bytes: 0,
                 notes,
@@ -95,18 +102,38 @@ impl Edge {
             self.waiting_bytes -= u64::from(waits.bytes);
             self.waiting.pop_front();
         }
-        if self.limit == 0 || self.credited.is_some() || sender.permit().pacing != Rate::MAX {
+        let pacing = sender.permit().pacing;
+        if self.limit == 0 || self.credited.is_some() || (pacing != Rate::MAX && self.fq.is_none()) {
             return;
         }
+        let limit = if pacing == Rate::MAX { self.limit } else { self.limit.min(self.paced_limit(pacing, sender)) };
         while let Some(next) = sender.next_bytes() {
             let bytes = u64::from(next);
-            let has_room = self.waiting_bytes + bytes <= self.limit || self.waiting.is_empty();
+            let has_room = self.waiting_bytes + bytes <= limit || self.waiting.is_empty();
             if !has_room || sender.poll(now) != SendState::Now {
                 break;
             }
             self.waiting.push_back(send(sender, now));
             self.waiting_bytes += bytes;
         }
+    }
+
+    /// How much of a paced flow may wait: what leaves in 2^-10 s, and at least two segments.
+    fn paced_limit<L: ControlLaw>(&self, pacing: Rate, sender: &Sender<L>) -> u64 {
+        (pacing.bps() >> 13).max(2 * u64::from(self.segment.max(sender.mss())))
+    }
+
+    /// FQ lets a packet of so much payload go now: when the next one goes.
+    fn pace_next<L: ControlLaw>(&mut self, sender: &Sender<L>, now: Time, bytes: u32) {
+        let Some(next) = &mut self.fq else { return };
+        let gap = sender.gap_after(bytes);
+        *next = if *next > now {
+            // In mid-segment.
+            *next + gap
+        } else {
+            let late = if *next == Time::ZERO { Span::ZERO } else { now.since(*next).min(gap.over(2)) };
+            now + gap - late
+        };
     }
 
     #[inline(never)]
@@ -122,7 +149,7 @@ impl Edge {
         } else {
             SendState::Now
         };
-        let until = self.hold.as_ref().map_or(Time::ZERO, Hold::until);
+        let until = self.hold.as_ref().map_or(Time::ZERO, Hold::until).max(self.fq.unwrap_or(Time::ZERO));
         match own {
             SendState::Now if until > now => SendState::At(until),
             SendState::At(time) => SendState::At(time.max(until)),
@@ -138,6 +165,7 @@ impl Edge {
             None => self.waiting.pop_front().unwrap_or_else(|| send(sender, now)),
         };
         self.waiting_bytes = self.waiting_bytes.saturating_sub(segment.bytes.into());
+        self.pace_next(sender, now, segment.bytes);
         if let Some(hold) = &mut self.hold {
             if self.segment_left == 0 {
                 let spec = &setup.flows[flow as usize];

@@ -26,6 +26,7 @@ use crate::setup::{FlowId, FlowSpec, Setup, Start};
 mod clocks;
 mod credits;
 mod edge;
+mod jitter;
 mod pauses;
 mod policy;
 mod predictors;
@@ -36,6 +37,8 @@ mod signals;
 pub use credits::Elsewhere;
 use credits::{Answering, HostCredits};
 use edge::Edge;
+use jitter::Delayed;
+pub use jitter::{Jitter, JitterShape};
 use pauses::Pauses;
 use policy::{credit_config, flow_config};
 use receiving::Receiving;
@@ -158,7 +161,7 @@ pub struct Trigger {
 
 struct HostState {
     now_ps: u64,
-    /// When the first of `timers`, `flushes`, `blocks`, `starts` and what credits need is due, kept here so that asking costs
+    /// When the first of `timers`, `flushes`, `blocks`, `starts`, `delayed` and what credits need is due, kept here so that asking costs
     /// one load.
     alarm_ps: u64,
     /// (slot, flow) of flows that may send now, in turn.
@@ -187,6 +190,8 @@ struct HostState {
     uplink: LinkId,
     /// What credits need; made with the first.
     credits: Option<Box<HostCredits>>,
+    /// Packets that came and that the transport has not heard of; made with the first, where hosts take their time.
+    delayed: Option<Box<Delayed>>,
     /// Of each destination, what the last OR-ACK from there left behind; where flows start with that.
     memories: BTreeMap<u32, Memory>,
 }
@@ -221,6 +226,7 @@ impl HostState {
             pauses: None,
             uplink,
             credits: None,
+            delayed: None,
             memories: BTreeMap::new(),
         }
     }
@@ -251,6 +257,8 @@ pub struct Hosts<L> {
     pub open: u64,
     /// Data packets sent.
     pub data_packets: u64,
+    /// Data packets that came.
+    pub data_received: u64,
     /// What senders knew when packets left that arrived here, and how long those took.
     pub predictions: Predictions,
 }
@@ -292,6 +300,7 @@ impl<L: ControlLaw> Hosts<L> {
             triggers: Vec::new(),
             open,
             data_packets: 0,
+            data_received: 0,
             predictions: Predictions::default(),
         }
     }
@@ -339,6 +348,22 @@ impl<L: ControlLaw> Hosts<L> {
     ) {
         debug_assert!(packet.time_ps >= self.states[host].now_ps, "an arrival in the past");
         self.states[host].now_ps = packet.time_ps;
+        match &context.setup.host.jitter {
+            Some(jitter) if !packet.is_frame() => self.delay(host, packet, report, jitter, context),
+            _ => self.hear(host, packet, report, context, wire),
+        }
+    }
+
+    /// A host's transport hears of a packet that has come.
+    #[inline]
+    fn hear<F: Fn(&FlowSpec, &Path) -> L>(
+        &mut self,
+        host: usize,
+        packet: &Packet,
+        report: Report,
+        context: &Context<F>,
+        wire: &mut impl Wire,
+    ) {
         if packet.is_signal() {
             self.on_signal(host, packet, report, context, wire);
         } else if packet.is_ack() {
@@ -348,6 +373,7 @@ impl<L: ControlLaw> Hosts<L> {
                 wire.forget(report);
             }
         } else {
+            self.data_received += 1;
             let report = if report != Report::NONE && !context.predicted.is_empty() {
                 self.compare(packet, report, wire);
                 Report::NONE
@@ -412,7 +438,7 @@ impl<L: ControlLaw> Hosts<L> {
         }
     }
 
-    /// Does what is due of starts, timers, acknowledgements held back and blocks waited for, in this order.
+    /// Does what is due of packets that took their time in the host, starts, timers, acknowledgements held back and blocks waited for, in this order.
     #[inline(never)]
     fn ring<F: Fn(&FlowSpec, &Path) -> L>(
         &mut self,
@@ -422,6 +448,7 @@ impl<L: ControlLaw> Hosts<L> {
         wire: &mut impl Wire,
     ) {
         let now_ps = now.ps();
+        self.hear_delayed(host, now, context, wire);
         while let Some(&Reverse((time, flow))) = self.states[host].starts.peek() {
             if time > now_ps {
                 break;
@@ -459,7 +486,8 @@ impl<L: ControlLaw> Hosts<L> {
         let start = it.starts.peek().map_or(u64::MAX, |Reverse((time, _))| *time);
         let flush = it.flushes.peek().map_or(u64::MAX, |Reverse((time, _, _))| *time);
         let block = it.blocks.peek().map_or(u64::MAX, |Reverse((time, _, _))| *time);
-        it.alarm_ps = timer.min(start).min(flush).min(block).min(credits);
+        let heard = it.delayed.as_ref().map_or(u64::MAX, |delayed| delayed.next_ps());
+        it.alarm_ps = timer.min(start).min(flush).min(block).min(credits).min(heard);
     }
 
     fn start<F: Fn(&FlowSpec, &Path) -> L>(&mut self, host: usize, flow: u32, now: Time, context: &Context<F>) {
@@ -523,7 +551,7 @@ impl<L: ControlLaw> Hosts<L> {
             active.sender.on_timer(now);
         }
         // Nothing in flight, so nothing to wait for: look again when something could have been.
-        let idle = now + active.sender.smoothed_rtt();
+        let idle = now + active.sender.least_wait();
         let next = active.sender.next_timer();
         let again = if next.is_set() { next } else { idle };
         self.states[host].arm(slot, active, again.ps());

@@ -1,7 +1,7 @@
 //! What a host decides about a flow before it starts: the bounds that follow from its path.
 
 use flow::credits::CreditConfig;
-use flow::{FlowConfig, Noise, PathChoice, Recovery, SenderCoding};
+use flow::{FlowConfig, LossTimer, Noise, PathChoice, Recovery, SenderCoding};
 use laws::Path;
 use laws::credits::Credits;
 use units::{Bytes, Span, mix64};
@@ -31,9 +31,19 @@ pub(super) fn flow_config(setup: &Setup, spec: &FlowSpec, number: u32, credited:
     });
     let margin = paths.longest_wait.unwrap_or(quarter).max(quarter);
     let held_back = host.ack_delay.unwrap_or(quarter);
+    let margin = margin + host.jitter.map_or(Span::ZERO, |jitter| jitter.longest().times(2));
     let margin = if credited && host.ack_every > 1 { margin + held_back } else { margin };
     let margin = if host.recovery == Recovery::Selective { margin } else { margin.max(GO_BACK_N_MARGIN) };
     let rto_min = host.rto_min.unwrap_or(paths.base_rtt + margin);
+    let rto_min = match host.loss_timer {
+        LossTimer::Flow => rto_min,
+        // It grows with nothing, so it must be long enough for an answer from the start.
+        LossTimer::Packet => {
+            let none_waits_back = host.rto_min.is_none() && setup.answers_go_first(spec.src, spec.dst);
+            let there = paths.longest_wait_there.filter(|_| none_waits_back);
+            there.map_or(rto_min, |there| paths.base_rtt + there).max(paths.base_rtt + quarter)
+        }
+    };
     FlowConfig {
         size: spec.size,
         mss: host.mss,
@@ -43,10 +53,12 @@ pub(super) fn flow_config(setup: &Setup, spec: &FlowSpec, number: u32, credited:
         // A timeout before any answer can come would resend for ever.
         rto_max: host.rto_max.max(rto_min).max(paths.base_rtt + margin),
         timeouts_cut: host.timeouts_cut,
+        loss_timer: host.loss_timer,
         recovery: host.recovery,
         paced_header: if host.pace_headers { host.header } else { 0 },
         overshoots: host.overshoots,
         catches_up: host.catches_up,
+        paced_below: host.fq,
         tick: host.tick,
         coding: host.coding.filter(|_| spec.coded).map(|coding| SenderCoding {
             code: coding.code,
@@ -57,6 +69,7 @@ pub(super) fn flow_config(setup: &Setup, spec: &FlowSpec, number: u32, credited:
         paths: host.path,
         seed: setup.seed,
         number,
+        tcp: host.tcp,
         noise: Noise { most: host.rtt_noise, seed: mix64(setup.seed ^ mix64(u64::from(number) ^ NOISE)) },
     }
 }

@@ -10,7 +10,7 @@ use fabric::{
 };
 use laws::{ControlLaw, Path};
 use sim::host::{Context, Hosts, Wire};
-use sim::{FlowOutcome, FlowSpec, LinkOutcome, Packet, Setup, SwitchOutcome};
+use sim::{ByKind, FlowOutcome, FlowSpec, LinkOutcome, Packet, Setup, SwitchOutcome};
 use units::{Bytes, Serializer, Time, mix64};
 
 use super::slow_switch::{SlowSwitch, Wish};
@@ -156,15 +156,20 @@ impl<'a, L: ControlLaw, F: Fn(&FlowSpec, &Path) -> L> Oracle<'a, L, F> {
         }
         let links = (0u32..).zip(&self.ports).map(|(link, port)| {
             let params = self.setup.network.port(LinkId(link));
-            let losses = port.counters.losses + port.losses.count() + self.cut_later(LinkId(link));
-            LinkOutcome { max_queue: params.bytes_in(port.max_backlog), losses, ..port.counters }
+            let cut = self.cut_later(LinkId(link));
+            let losses = port.counters.losses + port.losses.count() + cut.total();
+            let mut lost = port.counters.lost;
+            lost.add(&cut);
+            LinkOutcome { max_queue: params.bytes_in(port.max_backlog), losses, lost, ..port.counters }
         });
         let mut links: Vec<LinkOutcome> = links.collect();
         for it in self.switches.iter().flatten() {
             let first = self.setup.network.links_out(it.outcome().node).start as usize;
             for (port, outcome) in it.links(stop).into_iter().enumerate() {
-                let cut = links[first + port].losses;
-                links[first + port] = LinkOutcome { losses: outcome.losses + cut, ..outcome };
+                let cut = links[first + port];
+                let mut lost = outcome.lost;
+                lost.add(&cut.lost);
+                links[first + port] = LinkOutcome { losses: outcome.losses + cut.losses, lost, ..outcome };
             }
         }
         for host in 0..self.setup.network.hosts().len() {
@@ -189,6 +194,7 @@ impl<'a, L: ControlLaw, F: Fn(&FlowSpec, &Path) -> L> Oracle<'a, L, F> {
                     packet.time_ps = ends + self.setup.network.port(link).config().delay.unsigned_ps();
                     if cut(self.setup, link, &packet, ends) {
                         self.ports[link.index()].counters.losses += 1;
+                        count_if(true, &mut self.ports[link.index()].counters, &packet);
                         continue;
                     }
                     let serial = self.at(packet.time_ps, What::Arrive(link.0));
@@ -332,12 +338,14 @@ impl<'a, L: ControlLaw, F: Fn(&FlowSpec, &Path) -> L> Oracle<'a, L, F> {
             let limit = queue.unscheduled.map_or(u64::MAX, |bytes| serializer.long_time_for(bytes));
             if arrival.expendable && waiting + remainder >= limit {
                 port.counters.drops += 1;
+                port.counters.lost.count(&packet);
                 port.counters.unscheduled_drops += 1;
                 return;
             }
         }
         if waiting + remainder + service(&packet) > buffer_ps(config.buffer, serializer) {
             port.counters.drops += 1;
+            port.counters.lost.count(&packet);
             let credits = config.credits.is_some() && !is_nic;
             port.counters.unscheduled_drops += u64::from(credits && arrival.expendable);
             return;
@@ -368,7 +376,9 @@ impl<'a, L: ControlLaw, F: Fn(&FlowSpec, &Path) -> L> Oracle<'a, L, F> {
         let mut lost = None;
         if is_nic || config.is_plain() || config.is_plain_but_for_order() {
             count(&mut port.counters, &packet, marked);
-            lost = Some(port.losses.loses(self.setup.network.port(link), salt, &arrival));
+            let loses = port.losses.loses(self.setup.network.port(link), salt, &arrival);
+            count_if(loses, &mut port.counters, &packet);
+            lost = Some(loses);
         }
         let entry = (packet, marked, lost);
         if config.control_priority && !is_nic && arrival.control {
@@ -417,7 +427,9 @@ impl<'a, L: ControlLaw, F: Fn(&FlowSpec, &Path) -> L> Oracle<'a, L, F> {
         // The link's loss is drawn with the time at which the packet came to the port.
         let lost = lost.unwrap_or_else(|| {
             count(&mut port.counters, &packet, marked);
-            port.losses.loses(self.setup.network.port(link), salt, &packet.arrival())
+            let loses = port.losses.loses(self.setup.network.port(link), salt, &packet.arrival());
+            count_if(loses, &mut port.counters, &packet);
+            loses
         });
         port.service_ends = now + lasts(&config, packet.size.into());
         packet.mark(marked);
@@ -428,10 +440,10 @@ impl<'a, L: ControlLaw, F: Fn(&FlowSpec, &Path) -> L> Oracle<'a, L, F> {
 
     /// Packets that wait in a port behind those that came before them alone, and will leave it while the link is down. The
     /// engine knows when they leave as soon as they come, and counts them then.
-    fn cut_later(&self, link: LinkId) -> u64 {
+    fn cut_later(&self, link: LinkId) -> ByKind {
         let (params, port) = (self.setup.network.port(link), &self.ports[link.index()]);
         let mut ends = port.service_ends;
-        let mut cut_off = 0;
+        let mut cut_off = ByKind::default();
         let in_order = match params.config() {
             config if config.is_plain() => Some(&port.data),
             config if config.is_plain_but_for_order() => Some(&port.control),
@@ -441,7 +453,9 @@ impl<'a, L: ControlLaw, F: Fn(&FlowSpec, &Path) -> L> Oracle<'a, L, F> {
             ends += lasts(params.config(), packet.size.into());
             let mut leaves = *packet;
             leaves.time_ps = ends + params.config().delay.unsigned_ps();
-            cut_off += u64::from(*lost == Some(false) && cut(self.setup, link, &leaves, ends));
+            if *lost == Some(false) && cut(self.setup, link, &leaves, ends) {
+                cut_off.count(packet);
+            }
         }
         cut_off
     }
@@ -451,6 +465,7 @@ impl<'a, L: ControlLaw, F: Fn(&FlowSpec, &Path) -> L> Oracle<'a, L, F> {
         packet.time_ps = ends + self.setup.network.port(link).config().delay.unsigned_ps();
         let cut = cut(self.setup, link, &packet, ends);
         self.ports[link.index()].counters.losses += u64::from(cut && !lost);
+        count_if(cut && !lost, &mut self.ports[link.index()].counters, &packet);
         if !lost && !cut {
             let serial = self.at(packet.time_ps, What::Arrive(link.0));
             self.packets.insert(serial, packet);
@@ -478,6 +493,7 @@ impl<'a, L: ControlLaw, F: Fn(&FlowSpec, &Path) -> L> Oracle<'a, L, F> {
         port.bucket = Bucket { at: now, missing: port.bucket.missing(now) + cost };
         port.credits.pop_front();
         let lost = port.losses.loses(params, salt, &first.arrival());
+        count_if(lost, &mut port.counters, &first);
         count(&mut port.counters, &first, false);
         let ends = now + lasts(params.config(), first.size.into());
         port.service_ends = ends;
@@ -498,6 +514,12 @@ fn cut(setup: &Setup, link: LinkId, packet: &Packet, ends: u64) -> bool {
         outages.spans().any(|(from, until)| from.ps() <= packet.time_ps && ends < until.ps())
     };
     !packet.is_frame() && setup.network.outages(link).is_some_and(down)
+}
+
+fn count_if(lost: bool, link: &mut LinkOutcome, packet: &Packet) {
+    if lost {
+        link.lost.count(packet);
+    }
 }
 
 pub(crate) fn count(link: &mut LinkOutcome, packet: &Packet, marked: bool) {

@@ -157,6 +157,7 @@ impl<'a> SlowSwitch<'a> {
         let too_much = self.config.egress_alpha.is_some_and(|alpha| queue + size > alpha.of(self.free()));
         if too_long || too_much {
             self.ports[to].counters.drops += 1;
+            self.ports[to].counters.lost.count(&packet);
             return;
         }
         let held = self.held_by(from, class) - self.headroom_of(from, class);
@@ -168,6 +169,7 @@ impl<'a> SlowSwitch<'a> {
             let lossless = self.config.pfc.is_some();
             if !lossless || headroom > self.port_config(from).gate.headroom.get() {
                 self.ports[to].counters.drops += 1;
+                self.ports[to].counters.lost.count(&packet);
                 self.headroom_drops += u64::from(lossless);
                 return;
             }
@@ -325,6 +327,9 @@ impl<'a> SlowSwitch<'a> {
         let params = self.setup.network.port(link);
         let it = &mut self.ports[port];
         let lost = !packet.is_frame() && it.losses.loses(params, salt, &came);
+        if lost {
+            it.counters.lost.count(&packet);
+        }
         (it.busy_until, it.serving) = (now + service, serving);
         if class > 0 {
             it.turn = class;

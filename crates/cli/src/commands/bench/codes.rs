@@ -78,6 +78,7 @@ pub(crate) fn codes(args: &BenchCodesArgs) -> Result<(), Failure> {
         let only = &args.only;
         return Err(Failure::Input(format!("error: no workload's name contains `{only}`; they are as `{example}`")));
     }
+    crate::interrupt::listen();
     let mut rows = Vec::new();
     for workload in chosen {
         if crate::interrupt::interrupted() {

@@ -90,6 +90,7 @@ pub(crate) fn engine(args: &BenchEngineArgs) -> Result<(), Failure> {
 
 /// The best of several runs: what disturbs a run only ever makes it slower.
 fn best(name: &str, threads: usize, runs: u16) -> Result<Measured, Failure> {
+    crate::interrupt::listen();
     let mut best: Option<Measured> = None;
     for _ in 0..runs {
         if crate::interrupt::interrupted() {

@@ -111,6 +111,7 @@ fn unknown_to_real_packets(setup: &Setup, own_traffic: bool) -> Vec<&'static str
         (!setup.modules.is_empty(), "controllers in switches"),
         (own_traffic && setup.flows.iter().any(|flow| flow.on_ramp), "`host.on_ramp`"),
         (own_traffic && host.rtt_noise > Span::ZERO, "`host.rtt_noise`"),
+        (own_traffic && host.jitter.is_some(), "`host.jitter`"),
         (own_traffic && host.cnp.is_some(), "`host.cnp`"),
     ];
     all.into_iter().filter_map(|(asked, what)| asked.then_some(what)).collect()
@@ -141,11 +142,12 @@ pub(super) fn of_router(router: &RouterOutcome, real_time: bool) -> Vec<String> 
         (refused.no_memory, "found no memory in the emulator"),
         (refused.unwritable, "were not taken by the receiving host's kernel"),
         (router.device_drops, "were dropped by a host's device, because the emulator did not read it in time"),
-        (router.capture_missed, "are missing in captures, because the disk was too slow"),
+        (router.capture_missed, "are missing in captures, because the disk was too slow or full"),
     ] {
         if count > 0 {
             said.push(format!("{count} packets {what}"));
         }
     }
+    said.extend(router.captures_ended.iter().cloned());
     said
 }

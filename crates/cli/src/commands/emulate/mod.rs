@@ -8,7 +8,7 @@ use std::path::PathBuf;
 
 use emulator::{Emulated, Options};
 use fabric::{LinkId, Network};
-use results::{Class, Emulator, RunInfo, RunResults};
+use results::{Class, Emulator, RunInfo, RunResults, Soundness};
 use scenario::{BuiltRun, Run};
 
 use crate::args::{Common, EmulateArgs};
@@ -23,8 +23,10 @@ pub(crate) fn emulate(args: &EmulateArgs) -> Result<(), Failure> {
         seed: args.seed,
         threads: Some(1),
         out: args.out.clone(),
+        anew: args.anew,
         json: args.json,
         quiet: args.quiet,
+        wide: args.wide,
     };
     let scenario = scenario::load(&args.scenario, &super::run::overrides(&common, args.scale.clone()))?;
     let name = scenario.config.name.as_str();
@@ -73,6 +75,15 @@ struct Emulation<'a> {
 impl Host for Emulation<'_> {
     fn one_at_a_time(&self) -> bool {
         true
+    }
+
+    /// Every emulated run is a measurement of its own.
+    fn repeats(&self) -> bool {
+        false
+    }
+
+    fn asked(&self) -> String {
+        replay(self.args).join("\0")
     }
 
     fn check(&self, run: &Run, built: &BuiltRun) -> Result<(), Failure> {
@@ -127,6 +138,11 @@ impl Emulation<'_> {
     fn info(&self, mut info: RunInfo, built: &BuiltRun, emulated: &Emulated) -> RunInfo {
         let router = &emulated.router;
         let ns = |span: units::Span| span.unsigned_ps() / 1_000;
+        let pressure = &emulated.pressure;
+        let of_wall = |span: units::Span| {
+            let share = span.unsigned_ps() as f64 / pressure.wall.unsigned_ps().max(1) as f64;
+            (share * 1e4).round() / 1e4
+        };
         let share = router.cpu.unsigned_ps() as f64 / router.wall.unsigned_ps().max(1) as f64;
         let mut congestion = emulated.congestion.clone();
         congestion.dedup();
@@ -148,7 +164,7 @@ impl Emulation<'_> {
         info.warnings.extend(checks::warnings(built, self.args));
         info.warnings.extend(emulated.notes.iter().cloned());
         info.warnings.extend(checks::of_router(router, !self.args.no_real_time));
-        info.emulator = Some(Emulator {
+        let measured = Emulator {
             lateness_p50_ns: ns(router.lateness.p50),
             lateness_p99_ns: ns(router.lateness.p99),
             lateness_max_ns: ns(router.lateness.max),
@@ -157,7 +173,15 @@ impl Emulation<'_> {
             congestion,
             command: (!self.args.command.is_empty()).then(|| programs::line(self.args)),
             bottleneck: router.bottleneck.clone(),
-        });
+            doubts: pressure.doubts(),
+            machine_pressure: pressure.machine.map(of_wall),
+            group_pressure: pressure.group.map(of_wall),
+            thread_wait: of_wall(pressure.thread),
+            router_wait: of_wall(pressure.router),
+            stolen: of_wall(pressure.stolen),
+            soundness: Soundness::default(),
+        };
+        info.emulator = Some(measured.judged());
         info
     }
 

@@ -9,7 +9,7 @@ use scenario::argument;
 
 use crate::args::{KernelLoadArgs, KernelUnloadArgs};
 use crate::exit::{Failure, print, tell};
-use crate::interrupt::interrupted;
+use crate::interrupt::{interrupted, listen};
 
 pub(crate) fn load(args: &KernelLoadArgs) -> Result<(), Failure> {
     let row = row(&args.law)?;
@@ -52,6 +52,7 @@ fn who(places: &[Place], name: &str) -> String {
 
 /// Keeps the law while this command runs; everything is put back at the end.
 fn hold(loaded: &Loaded, places: &[Place], title: &str) -> Result<(), Failure> {
+    listen();
     let mut held = Held { name: loaded.tcp_name().to_owned(), taken: Vec::new() };
     let mut links = Vec::new();
     for place in places {

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use crate::args::KernelStatusArgs;
 use crate::exit::{Failure, print, printed};
-use crate::interrupt::interrupted;
+use crate::interrupt::{interrupted, listen};
 
 /// How often `--watch` looks.
 const PERIOD: Duration = Duration::from_secs(1);
@@ -26,6 +26,7 @@ pub(crate) fn status(args: &KernelStatusArgs) -> Result<(), Failure> {
     if !args.watch {
         return print(&page(args)?);
     }
+    listen();
     while !interrupted() {
         let page = page(args)?;
         if std::io::stdout().is_terminal() {

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use units::{Rate, Span};
 
-use super::Words;
+use super::{Words, parsed};
 use crate::decode::Field;
 use crate::error::{Fault, Origin};
 use crate::quantity::Decimal;
@@ -83,6 +83,12 @@ const IGNORED: [&str; 18] = [
     "PINT_PROB",
 ];
 
+/// Whether a word is a key of a configuration, in whatever case.
+pub(crate) fn is_setting(word: &str) -> bool {
+    let mut known = HEEDED.iter().chain(&IGNORED).chain(&MAPS);
+    known.any(|key| key.eq_ignore_ascii_case(word))
+}
+
 pub(super) fn read(text: &str, source: u32) -> Result<Config, Fault> {
     // Comments are in braces; blanks in their place keep all places.
     let mut depth = 0;
@@ -104,7 +110,7 @@ pub(super) fn read(text: &str, source: u32) -> Result<Config, Fault> {
                 let rate = words.number::<u64>("a link rate in bits per second")?;
                 let (word, place) = words.needed("a threshold or probability")?;
                 let bad = || Fault::new(place, format!("expected a threshold or probability, found `{word}`"));
-                let value = word.parse().map_err(|()| bad().label("not such a number"))?;
+                let value = parsed((word, place), || bad().label("not such a number"))?;
                 entries.insert(rate, (value, place));
             }
             config.maps.insert(map, Map { place: origin, entries });
@@ -163,7 +169,9 @@ impl Config {
     }
 
     pub(super) fn count(&self, key: &str, default: u32) -> Result<u32, Fault> {
-        self.parsed(key, default, "a whole number", |text| text.parse().ok())
+        let Some((text, origin)) = self.values.get(key) else { return Ok(default) };
+        let what = "expected a whole number";
+        parsed((text, *origin), || Fault::new(*origin, format!("{key} is a whole number, not `{text}`")).label(what))
     }
 
     pub(super) fn switch(&self, key: &str, default: bool) -> Result<bool, Fault> {

@@ -2,8 +2,8 @@
 
 use units::Span;
 
-use super::Words;
 use super::topology::Topology;
+use super::{Number, Words};
 use crate::error::{Fault, Origin};
 use crate::quantity::Decimal;
 
@@ -98,8 +98,8 @@ fn as_read(seconds: f64) -> Span {
     Span::from_ns(whole as i64 * 1_000_000_000 + ns as i64)
 }
 
-fn parsed<T: std::str::FromStr>(word: (&str, Origin), what: &str) -> Result<T, Fault> {
-    word.0.parse().map_err(|_| {
+fn parsed<T: Number>(word: (&str, Origin), what: &str) -> Result<T, Fault> {
+    super::parsed(word, || {
         Fault::new(word.1, format!("expected {what}, found `{}`", word.0)).label(format!("expected {what}"))
     })
 }

@@ -5,22 +5,26 @@ mod config;
 mod flows;
 mod topology;
 
+pub(crate) use config::is_setting;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 
 use ::laws::catalog::Kind as LawKind;
 use units::{Bytes, Rate, Span};
 
-use super::{Imported, MOST_INLINE};
+use super::{Imported, MOST_INLINE, Number, parsed};
 use crate::Error;
 use crate::config::law_setting;
 use crate::decode::{At, Field};
 use crate::error::{Fault, Origin, Sources};
+use crate::kind::Kind as FileKind;
 use crate::overrides::Overrides;
 use crate::quantity::{Decimal, write_span};
 use crate::tree::{Node, Value};
 use crate::write::to_toml;
 use config::Config;
+use files::BYTE_ORDER_MARK;
 use flows::Flow;
 use topology::{Link, Topology};
 
@@ -54,7 +58,8 @@ impl<'a> Words<'a> {
 
     fn next(&mut self) -> Option<(&'a str, Origin)> {
         let rest = &self.text[self.at..];
-        let start = self.at + (rest.len() - rest.trim_start().len());
+        let blank = |c: char| c.is_whitespace() || c == BYTE_ORDER_MARK;
+        let start = self.at + (rest.len() - rest.trim_start_matches(blank).len());
         let word = self.text[start..].split_whitespace().next()?;
         self.at = start + word.len();
         Some((word, Origin::new(self.source, start..self.at)))
@@ -68,10 +73,10 @@ impl<'a> Words<'a> {
         })
     }
 
-    fn number<T: std::str::FromStr>(&mut self, what: &str) -> Result<T, Fault> {
+    fn number<T: Number>(&mut self, what: &str) -> Result<T, Fault> {
         let (word, origin) = self.needed(what)?;
         let bad = || Fault::new(origin, format!("expected {what}, found `{word}`")).label("not such a number");
-        word.parse().map_err(|_| bad())
+        parsed((word, origin), bad)
     }
 
     fn at_most(&mut self, most: u32, what: &str) -> Result<u32, Fault> {
@@ -106,9 +111,9 @@ pub fn import_hpcc(
     names: &HpccNames<'_>,
 ) -> Result<Imported, Error> {
     let mut sources = Sources::default();
-    let topology = (topology, sources.add(names.topology, topology));
-    let flows = (flows, sources.add(names.flows, flows));
-    let config = config.map(|text| (text, sources.add(names.config, text)));
+    let topology = (topology, sources.add_file(names.topology, topology, FileKind::Numbers));
+    let flows = (flows, sources.add_file(names.flows, flows, FileKind::Numbers));
+    let config = config.map(|text| (text, sources.add_file(names.config, text, FileKind::Settings)));
     imported(topology, flows, config, names).map_err(|fault| sources.explain(fault))
 }
 

@@ -1,0 +1,163 @@
+//! Two hundred kills at random times: results are whole at any time, nothing stays in the way, and what is run to its
+//! end is what it would have been.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::process::{Child, Stdio};
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+
+use crate::support::{Scratch, code};
+
+const KILLS: u64 = 200;
+
+const GRID: &str = r#"
+name = "grid"
+stop = "5ms"
+[topology]
+kind = "single-switch"
+hosts = 4
+[schemes.dctcp]
+law = "dctcp"
+[schemes.cubic]
+law = "cubic"
+[[traffic]]
+kind = "incast"
+intra = 3
+size = "64KiB"
+[series]
+interval = "10us"
+flows = "all"
+[grid]
+"traffic.0.size" = ["4KiB", "16KiB"]
+"#;
+
+/// A number that follows from the seed and how many were drawn before.
+struct Draw(u64);
+
+impl Draw {
+    fn below(&mut self, bound: u64) -> u64 {
+        self.0 += 1;
+        units::mix64(self.0) % bound
+    }
+}
+
+/// What a directory holds, without what differs from run to run by design.
+fn contents(scratch: &Scratch, out: &str) -> BTreeMap<String, Vec<u8>> {
+    let bytes = |name: String| {
+        let bytes = fs::read(scratch.path(out).join(&name)).unwrap();
+        let bytes = if name.ends_with("summary.json") {
+            let mut summary: Value = serde_json::from_slice(&bytes).unwrap();
+            strip_engine(&mut summary);
+            summary.to_string().into_bytes()
+        } else {
+            bytes
+        };
+        (name, bytes)
+    };
+    // The page shows how long runs took, and the command line with the directory's name.
+    scratch.files(out).into_iter().filter(|name| !name.ends_with("report.html")).map(bytes).collect()
+}
+
+fn strip_engine(value: &mut Value) {
+    match value.get_mut("runs").and_then(Value::as_array_mut) {
+        Some(runs) => runs.iter_mut().for_each(strip_engine),
+        None => drop(value.as_object_mut().unwrap().shift_remove("engine")),
+    }
+}
+
+fn start(scratch: &Scratch, line: &str) -> Child {
+    scratch.command(line.split(' ')).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap()
+}
+
+/// Ends a process; what it was told if it ended before.
+fn kill(mut child: Child) -> (i32, String) {
+    let _ = child.kill();
+    let output = child.wait_with_output().unwrap();
+    (code(output.status), String::from_utf8(output.stderr).unwrap())
+}
+
+#[test]
+#[expect(clippy::disallowed_methods, reason = "how long a command takes says when to kill the next one")]
+fn two_hundred_kills_lose_nothing() {
+    let scratch = Scratch::new("killed");
+    scratch.write("grid.toml", GRID);
+    scratch.write("other.toml", &GRID.replace("16KiB", "32KiB"));
+    scratch
+        .write("alone.toml", &GRID.split("[grid]").next().unwrap().replace("[schemes.cubic]\nlaw = \"cubic\"\n", ""));
+    scratch.write("papers/tiny/fig1.toml", &format!("{GRID}[scale.quick]\n"));
+    // Where each command's results lie, and what they must be.
+    let kinds = [
+        ("run alone.toml --out mixed", "mixed"),
+        ("run grid.toml --out mixed", "mixed"),
+        ("run other.toml --out mixed", "mixed"),
+        ("run grid.toml --out grid --threads 1", "grid"),
+        ("reproduce tiny --papers papers --out paper", "paper/tiny/fig1"),
+    ];
+    let mut expected = Vec::new();
+    let mut longest = Duration::ZERO;
+    for (line, out) in kinds {
+        let begun = Instant::now();
+        scratch.narrows(line).ok();
+        longest = longest.max(begun.elapsed());
+        expected.push(contents(&scratch, out));
+    }
+    let given = std::env::var("NARROWS_KILL_SEED").ok().and_then(|seed| seed.parse().ok());
+    let seed: u64 = given.unwrap_or_else(|| std::process::id().into());
+    eprintln!("NARROWS_KILL_SEED={seed}");
+    let mut draw = Draw(seed);
+    let (mut killed, mut refused) = (0, 0);
+    while killed < KILLS {
+        let (line, out) = kinds[draw.below(kinds.len() as u64) as usize];
+        let anew = if draw.below(3) == 0 { "" } else { " --anew" };
+        let line = format!("{line}{anew}");
+        let mut children = vec![start(&scratch, &line)];
+        // Now and then a second writer, of the same or of something else in the same place.
+        if draw.below(4) == 0 {
+            let others: Vec<&str> = kinds.iter().filter(|(_, other)| *other == out).map(|(line, _)| *line).collect();
+            children.push(start(&scratch, others[draw.below(others.len() as u64) as usize]));
+        }
+        for child in children {
+            std::thread::sleep(longest.mul_f64(draw.below(1_000) as f64 / 1_000.0));
+            match kill(child) {
+                (137, _) => killed += 1,
+                (0, _) => {}
+                (2, said) if said.contains("is in use by process ") => refused += 1,
+                (code, said) => panic!("seed {seed}: {line} ended with {code}: {said}"),
+            }
+        }
+        // There was a whole set before, so there is one now.
+        let ran = scratch.narrows(&format!("compare {out} {out}"));
+        assert_eq!(ran.code, 0, "seed {seed}, after {killed} kills, {line}: {ran}");
+    }
+    eprintln!("{killed} kills, {refused} second writers refused");
+    for ((line, out), expected) in kinds.into_iter().zip(expected) {
+        scratch.narrows(line).ok();
+        let found = contents(&scratch, out);
+        assert_eq!(found.keys().collect::<Vec<_>>(), expected.keys().collect::<Vec<_>>(), "seed {seed}, {line}");
+        assert!(found == expected, "seed {seed}, {line}: other bytes");
+    }
+    let left: Vec<String> =
+        scratch.tree().into_iter().filter(|path| path.contains(".next") || path.contains(".partial")).collect();
+    assert_eq!(left, [""; 0], "seed {seed}");
+}
+
+/// A file system that takes no more: what was finished stays, and the same command goes on.
+#[test]
+fn a_full_disk_loses_no_finished_run() {
+    let scratch = Scratch::new("full");
+    scratch.write("grid.toml", GRID);
+    // Files of 20 blocks of 512 bytes: small runs fit, those with more samples do not.
+    scratch.write("large.toml", &GRID.replace("\"4KiB\", \"16KiB\"", "\"4KiB\", \"4MiB\"").replace("10us", "1us"));
+    let narrows = env!("CARGO_BIN_EXE_narrows");
+    let limited = format!("trap '' XFSZ; ulimit -f 20; exec {narrows} run large.toml --out out --threads 1");
+    let output =
+        std::process::Command::new("sh").args(["-c", &limited]).current_dir(scratch.path("")).output().unwrap();
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(code(output.status), 2, "{said}");
+    assert!(said.contains("error: cannot write `") && said.contains("File too large"), "{said}");
+    assert!(said.contains("of 4 runs were finished and are kept; the same command goes on from there"), "{said}");
+    let again = scratch.narrows("run large.toml --out out").ok();
+    assert!(again.err.contains("finished before: kept"), "{again}");
+}

@@ -1,0 +1,227 @@
+//! How much the run had to wait for processors: its hosts are the kernel's TCP on this machine, and TCP that gets no
+//! processor sends as if the network were slower. The router watches itself (`bottleneck`); this watches the rest.
+//!
+//! Four things are looked at, each before and after the run: the machine's pressure and that of the run's own group
+//! (`/proc/pressure/cpu`: the time in which somebody could run and did not), the time that each of the run's threads
+//! spent in run queues (`schedstat`), the router's among them, and the time that a hypervisor took away.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::PathBuf;
+
+use units::Span;
+
+use crate::sys;
+
+/// Where the machine says it.
+const MACHINE: &str = "/proc/pressure/cpu";
+/// The router's thread is called so.
+pub(crate) const ROUTER: &str = "router";
+
+/// What the run waited for.
+#[derive(Clone, PartialEq, Eq, Default, Debug)]
+pub struct Pressure {
+    /// How long it was watched.
+    pub wall: Span,
+    /// In how much of that somebody on the machine waited for a processor; none where the kernel does not say.
+    pub machine: Option<Span>,
+    /// The same of the run's own control group.
+    pub group: Option<Span>,
+    /// How long the thread of the run waited for a processor that waited longest, the router apart.
+    pub thread: Span,
+    /// How long the router did.
+    pub router: Span,
+    /// How much a hypervisor took of a processor, on average over them.
+    pub stolen: Span,
+}
+
+/// What is known at one time; later less earlier is what happened between.
+struct Reading {
+    at_ns: i64,
+    machine: Option<u64>,
+    group: Option<u64>,
+    /// By thread: whether it is the router, and nanoseconds in run queues.
+    threads: BTreeMap<u32, (bool, u64)>,
+    stolen_ns: u64,
+}
+
+/// A run that is being watched.
+pub(crate) struct Watch(Reading);
+
+impl Watch {
+    /// Begins. Threads that start later count from their start.
+    pub(crate) fn start() -> Self {
+        Self(Reading::now())
+    }
+
+    /// Ends, while the threads are still there.
+    pub(crate) fn end(self) -> Pressure {
+        between(&self.0, &Reading::now())
+    }
+}
+
+impl Reading {
+    fn now() -> Self {
+        let text = |path: &str| fs::read_to_string(path).unwrap_or_default();
+        let mut threads = BTreeMap::new();
+        for entry in fs::read_dir("/proc/self/task").into_iter().flatten().flatten() {
+            let Some(thread) = entry.file_name().to_str().and_then(|name| name.parse().ok()) else { continue };
+            let inside = |name: &str| fs::read_to_string(entry.path().join(name)).unwrap_or_default();
+            if let Some(waited) = run_delay(&inside("schedstat")) {
+                threads.insert(thread, (inside("comm").trim_end() == ROUTER, waited));
+            }
+        }
+        Self {
+            at_ns: sys::monotonic_ns() as i64,
+            machine: some_total(&text(MACHINE)),
+            group: group_file().and_then(|path| some_total(&fs::read_to_string(path).unwrap_or_default())),
+            threads,
+            stolen_ns: stolen_ns(&text("/proc/stat")).unwrap_or(0),
+        }
+    }
+}
+
+fn between(before: &Reading, after: &Reading) -> Pressure {
+    let micros = |before: Option<u64>, after: Option<u64>| {
+        Some(span_of_ns(after?.saturating_sub(before?).saturating_mul(1_000)))
+    };
+    let waited = |router: bool| {
+        let of = after.threads.iter().filter(|(_, (is_router, _))| *is_router == router);
+        let delay = |(thread, (_, now)): (&u32, &(bool, u64))| {
+            now.saturating_sub(before.threads.get(thread).map_or(0, |(_, then)| *then))
+        };
+        span_of_ns(of.map(delay).max().unwrap_or(0))
+    };
+    Pressure {
+        wall: Span::from_ns(after.at_ns.saturating_sub(before.at_ns)),
+        machine: micros(before.machine, after.machine),
+        group: micros(before.group, after.group),
+        thread: waited(false),
+        router: waited(true),
+        stolen: span_of_ns(after.stolen_ns.saturating_sub(before.stolen_ns)),
+    }
+}
+
+/// Nanoseconds that the kernel counted, as far as a span holds them: 53 days.
+fn span_of_ns(ns: u64) -> Span {
+    const MOST: u64 = i64::MAX as u64 / 1_000;
+    Span::from_ns(ns.min(MOST) as i64)
+}
+
+/// Microseconds of `some` in a file of pressure.
+fn some_total(text: &str) -> Option<u64> {
+    let line = text.lines().find(|line| line.starts_with("some "))?;
+    line.split_whitespace().find_map(|word| word.strip_prefix("total="))?.parse().ok()
+}
+
+/// Nanoseconds in run queues: the second number of `schedstat`.
+fn run_delay(text: &str) -> Option<u64> {
+    text.split_whitespace().nth(1)?.parse().ok()
+}
+
+/// Time that a hypervisor took of a processor on average: the eighth number of all processors' line, in ticks of 10 ms.
+fn stolen_ns(text: &str) -> Option<u64> {
+    let mut lines = text.lines().filter(|line| line.starts_with("cpu"));
+    let ticks: u64 = lines.next()?.split_whitespace().nth(8)?.parse().ok()?;
+    Some(ticks.saturating_mul(10_000_000) / (lines.count() as u64).max(1))
+}
+
+/// The pressure file of this process's control group, where groups are of version 2.
+fn group_file() -> Option<PathBuf> {
+    let groups = fs::read_to_string("/proc/self/cgroup").ok()?;
+    let own = groups.lines().find_map(|line| line.strip_prefix("0::/"))?;
+    let path = PathBuf::from("/sys/fs/cgroup").join(own).join("cpu.pressure");
+    path.exists().then_some(path)
+}
+
+/// Of the run's time, a thread may wait for a processor so much before what it does is not to be believed.
+const THREAD_SHARE: u64 = 50;
+/// The same of the router, which has real-time scheduling and should wait for nobody.
+const ROUTER_SHARE: u64 = 200;
+/// The same of what a hypervisor takes.
+const STOLEN_SHARE: u64 = 50;
+/// Of the run's time, somebody on the machine may wait for a processor in so much.
+const MACHINE_SHARE: u64 = 2;
+
+impl Pressure {
+    /// Why the hosts may have been starved, if they may.
+    pub fn doubts(&self) -> Vec<String> {
+        let wall = self.wall.unsigned_ps().max(1);
+        let share = |span: Span| format!("{:.1} %", span.unsigned_ps() as f64 / wall as f64 * 100.0);
+        let over = |span: Span, part: u64| span.unsigned_ps() > wall / part;
+        let mut doubts = Vec::new();
+        for (span, part, what) in [
+            (Some(self.thread), THREAD_SHARE, "a thread of the hosts waited for a processor in"),
+            (Some(self.router), ROUTER_SHARE, "the router waited for a processor in"),
+            (Some(self.stolen), STOLEN_SHARE, "the hypervisor took processors away for"),
+            (self.group.or(self.machine), MACHINE_SHARE, "processes waited for a processor in"),
+        ] {
+            if let Some(span) = span.filter(|span| over(*span, part)) {
+                doubts.push(format!("{what} {} of the run", share(span)));
+            }
+        }
+        doubts
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_kernels_texts_are_read() {
+        let pressure = "some avg10=1.00 avg60=0.00 avg300=0.00 total=1234\nfull avg10=0.00 total=9\n";
+        assert_eq!(some_total(pressure), Some(1_234));
+        assert_eq!(some_total(""), None);
+        assert_eq!(run_delay("123 456 7\n"), Some(456));
+        assert_eq!(stolen_ns("cpu  1 2 3 4 5 6 7 8 9 10\ncpu0 1\ncpu1 1\nintr 1\n"), Some(40_000_000));
+        assert_eq!(stolen_ns("nothing"), None);
+    }
+
+    #[test]
+    fn what_waits_is_said() {
+        let wall = Span::from_ms(1_000);
+        assert_eq!(Pressure { wall, ..Pressure::default() }.doubts(), [""; 0]);
+        let starved = Pressure {
+            wall,
+            machine: Some(Span::from_ms(800)),
+            group: None,
+            thread: Span::from_ms(100),
+            router: Span::from_ms(10),
+            stolen: Span::from_ms(50),
+        };
+        let said = starved.doubts();
+        assert_eq!(said[0], "a thread of the hosts waited for a processor in 10.0 % of the run");
+        assert_eq!(said.len(), 4);
+        // The group's own pressure is nearer to the run than the machine's.
+        let calm = Pressure { group: Some(Span::ZERO), thread: Span::ZERO, ..starved };
+        assert_eq!(calm.doubts().len(), 2);
+    }
+
+    /// A thread that wants a processor that is taken is seen to wait.
+    #[test]
+    fn a_busy_machine_is_seen() {
+        let watch = Watch::start();
+        let stop = std::sync::atomic::AtomicBool::new(false);
+        let busy = std::thread::available_parallelism().map_or(1, std::num::NonZero::get) * 3;
+        let ended = std::thread::scope(|scope| {
+            for _ in 0..busy {
+                scope.spawn(|| {
+                    while !stop.load(std::sync::atomic::Ordering::Relaxed) {
+                        std::hint::spin_loop();
+                    }
+                });
+            }
+            std::thread::sleep(std::time::Duration::from_millis(300));
+            let ended = watch.end();
+            stop.store(true, std::sync::atomic::Ordering::Relaxed);
+            ended
+        });
+        if Reading::now().threads.is_empty() {
+            eprintln!("SKIPPED a_busy_machine_is_seen: no schedstat here");
+            return;
+        }
+        assert!(ended.wall >= Span::from_ms(290), "{ended:?}");
+        assert!(ended.doubts().iter().any(|doubt| doubt.starts_with("a thread of the hosts waited")), "{ended:?}");
+    }
+}

@@ -1,0 +1,218 @@
+//! The narrowest cut between two switches: the links that bound what all paths together carry (maximum flow, minimum cut).
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+
+use super::Ways;
+use crate::{HostId, LinkId, NodeId};
+
+/// Between which switches, for packets of which size, and to carry how many bits a second.
+pub(super) type Key = (NodeId, NodeId, u32, u64);
+
+/// A link of the cut as a full packet passes it: how long it takes, and the rest of the way from the first switch to the last at
+/// best.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Crossing {
+    pub(super) service_ps: u64,
+    pub(super) way_ps: u64,
+}
+
+/// The least time from the first switch to the last in which so many packets pass a cut: each link has passed as many as fit
+/// into the time that the rest of the way leaves.
+pub(super) fn time_ps(cut: &[Crossing], packets: u64) -> u64 {
+    let passed = |time_ps: u64| -> u64 {
+        cut.iter().map(|link| time_ps.saturating_sub(link.way_ps) / link.service_ps.max(1)).sum()
+    };
+    let alone = cut.iter().map(|link| link.way_ps + packets * link.service_ps).min().unwrap_or(0);
+    let (mut too_short, mut enough) = (0, alone);
+    while too_short + 1 < enough {
+        let middle = too_short + (enough - too_short) / 2;
+        if passed(middle) < packets {
+            too_short = middle;
+        } else {
+            enough = middle;
+        }
+    }
+    enough
+}
+
+/// A link on some way, and how much more of it may be used in either direction.
+struct Edge {
+    link: LinkId,
+    ends: [NodeId; 2],
+    left: [u64; 2],
+}
+
+impl Ways<'_> {
+    /// The narrowest cut between the hosts' switches, for packets of a size; none where it is as wide as the hosts' links.
+    pub(super) fn cut(&mut self, from: HostId, to: HostId, size: u32) -> Option<&[Crossing]> {
+        let (up, down) = self.ends(from, to);
+        let needed = up.config().rate.min(down.config().rate).bps();
+        let (begin, end) = (self.switch_of(from), self.switch_of(to));
+        let key = (begin, end, size, needed);
+        if !self.cuts.contains_key(&key) {
+            let cut = if self.some_way_is_wide(from, to, needed) { None } else { self.find(to, key) };
+            self.cuts.insert(key, cut);
+        }
+        self.cuts[&key].as_deref()
+    }
+
+    /// Whether the first of the ways is as wide as that: so it is in most networks.
+    fn some_way_is_wide(&self, from: HostId, to: HostId, needed: u64) -> bool {
+        let path = self.tables[0].path(self.network, from, to, |_, _| 0);
+        path.iter().all(|&link| self.network.port(link).config().rate.bps() >= needed)
+    }
+
+    fn find(&self, to: HostId, (begin, end, size, needed): Key) -> Option<Vec<Crossing>> {
+        let mut edges = self.edges(begin, end, to);
+        let mut carried = 0;
+        // Each shortest way with something left is filled, until there is none or it is enough.
+        let reached = loop {
+            let (reached, way) = search(&edges, begin, end);
+            if way.is_empty() {
+                break reached;
+            }
+            let more = way.iter().map(|&(edge, side)| edges[edge].left[side]).min().unwrap_or(0);
+            for (edge, side) in way {
+                edges[edge].left[side] -= more;
+                edges[edge].left[1 - side] += more;
+            }
+            carried += more;
+            if carried >= needed {
+                return None;
+            }
+        };
+        let before = self.distances(&edges, begin, size, false);
+        let behind = self.distances(&edges, end, size, true);
+        let crosses = |edge: &&Edge| reached.contains_key(&edge.ends[0]) && !reached.contains_key(&edge.ends[1]);
+        let crossing = |edge: &Edge| {
+            let port = self.network.port(edge.link);
+            let way_ps = before.get(&edge.ends[0])? + port.delay_ps + behind.get(&edge.ends[1])?;
+            Some(Crossing { service_ps: port.service_ps(size), way_ps })
+        };
+        Some(edges.iter().filter(crosses).filter_map(crossing).collect())
+    }
+
+    /// The links on all ways from one switch to another.
+    fn edges(&self, begin: NodeId, end: NodeId, to: HostId) -> Vec<Edge> {
+        let mut edges = Vec::new();
+        let mut met = BTreeSet::from([begin, end]);
+        let mut open = vec![begin];
+        while let Some(at) = open.pop() {
+            for link in self.ports(at, to) {
+                let next = self.network.links()[link.index()].to;
+                edges.push(Edge { link, ends: [at, next], left: [self.network.port(link).config().rate.bps(), 0] });
+                if met.insert(next) {
+                    open.push(next);
+                }
+            }
+        }
+        edges
+    }
+
+    /// The least time of one packet from a switch to all others, or from all others to it.
+    fn distances(&self, edges: &[Edge], from: NodeId, size: u32, back: bool) -> BTreeMap<NodeId, u64> {
+        let mut known = BTreeMap::from([(from, 0)]);
+        loop {
+            let mut changed = false;
+            for edge in edges {
+                let [near, far] = if back { [edge.ends[1], edge.ends[0]] } else { edge.ends };
+                let port = self.network.port(edge.link);
+                let Some(there) = known.get(&near).map(|ps| ps + port.service_ps(size) + port.delay_ps) else {
+                    continue;
+                };
+                if known.get(&far).is_none_or(|&ps| there < ps) {
+                    known.insert(far, there);
+                    changed = true;
+                }
+            }
+            if !changed {
+                return known;
+            }
+        }
+    }
+}
+
+/// A link in one direction: its place among the edges, and the end at which it begins.
+type Step = (usize, usize);
+
+/// The switches that can be reached over links with something left, each with the link by which it was; and the way to the
+/// last one, if it can.
+fn search(edges: &[Edge], begin: NodeId, end: NodeId) -> (BTreeMap<NodeId, Step>, Vec<Step>) {
+    let mut leaving: BTreeMap<NodeId, Vec<Step>> = BTreeMap::new();
+    for (place, edge) in edges.iter().enumerate() {
+        for side in 0..2 {
+            leaving.entry(edge.ends[side]).or_default().push((place, side));
+        }
+    }
+    let mut reached = BTreeMap::from([(begin, (usize::MAX, 0))]);
+    let mut open = VecDeque::from([begin]);
+    while let Some(at) = open.pop_front() {
+        for &(place, side) in leaving.get(&at).into_iter().flatten() {
+            let next = edges[place].ends[1 - side];
+            if edges[place].left[side] > 0 && !reached.contains_key(&next) {
+                reached.insert(next, (place, side));
+                open.push_back(next);
+            }
+        }
+    }
+    let mut way = Vec::new();
+    let mut at = end;
+    while at != begin && reached.contains_key(&at) {
+        let (place, side) = reached[&at];
+        way.push((place, side));
+        at = edges[place].ends[side];
+    }
+    (reached, way)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Builder, Burst, LinkClass, Network, PortConfig, Routes};
+    use units::{Rate, Span};
+
+    /// A host on each of two switches, with links of 100 Gb/s, and cables with these rates (Gb/s) and delays (us) between.
+    fn network(cables: &[(u64, i64)]) -> Network {
+        let port = |gbps, us| PortConfig::new(Rate::from_gbps(gbps), Span::from_us(us));
+        let mut builder = Builder::default();
+        let switches = [builder.switch(0, "a"), builder.switch(0, "b")];
+        for switch in switches {
+            let host = builder.host(0, "host");
+            builder.connect(host, switch, LinkClass::Host, port(100, 1), port(100, 1));
+        }
+        for &(gbps, us) in cables {
+            builder.connect(switches[0], switches[1], LinkClass::Other, port(gbps, us), port(gbps, us));
+        }
+        builder.finish().unwrap()
+    }
+
+    fn times(cables: &[(u64, i64)], burst: &Burst) -> [Span; 2] {
+        let network = network(cables);
+        let routes = Routes::new(&network).unwrap();
+        let mut ways = Ways::new(&network, &routes);
+        let (from, to) = (HostId(0), HostId(1));
+        [ways.arrival(from, to, burst), ways.arrival_over_all(from, to, burst)]
+    }
+
+    /// By hand, with packets of 1,250 bytes: 100 ns at 100 Gb/s, 1 us at 10, 2 us at 5.
+    #[test]
+    fn cables_are_taken_alone_or_together() {
+        let burst = Burst { packets: 9, full: 1_250, last: 1_250 };
+        // The host's 100 ns and 1 us; 9 us and 3 us of delay on the cable of 10 Gb/s; 100 ns and 1 us.
+        let one = Span::from_ns(100 + 1_000 + 9_000 + 3_000 + 100 + 1_000);
+        assert_eq!(times(&[(10, 3)], &burst), [one; 2]);
+        // The best path is the fast cable; with both, 6 packets take it and 3 the slow one: 6 us instead of 9.
+        assert_eq!(times(&[(10, 3), (5, 3)], &burst), [one, one - Span::from_us(3)]);
+        // Over a slow cable that is 5 us longer one packet comes as early as the eighth over the other; 7 us longer, none does.
+        assert_eq!(times(&[(10, 3), (5, 8)], &burst), [one, one - Span::from_us(1)]);
+        assert_eq!(times(&[(10, 3), (5, 10)], &burst), [one; 2]);
+        // A packet alone takes the cable of 10 Gb/s (1 us and 1 us) unless the other's delay is under 1.9 us.
+        let alone = Burst { packets: 1, full: 1_250, last: 1_250 };
+        let ends = Span::from_ns(100 + 1_000 + 100 + 1_000);
+        assert_eq!(times(&[(100, 3), (10, 1)], &alone), [ends + Span::from_us(2); 2]);
+        assert_eq!(times(&[(100, 1), (10, 1)], &alone), [ends + Span::from_ns(1_100); 2]);
+        // As wide as the hosts together: nothing is lost to the cut.
+        let wide = times(&[(50, 3), (50, 3)], &burst)[1];
+        assert_eq!(wide, Span::from_ns(100 + 1_000 + 200 + 3_000 + 900 + 1_000));
+    }
+}

@@ -1,0 +1,289 @@
+//! What a flow would measure alone in the network: base round trip and the least completion time, exact to the
+//! picosecond because they repeat the ports' own arithmetic.
+//!
+//! The least time is a bound that no run beats. Over one path it is that of the best path that routes allow ([`Ways::arrival`]);
+//! where a flow's packets may take several, that of all of them together ([`Ways::arrival_over_all`]).
+
+mod cut;
+
+use std::collections::{BTreeMap, VecDeque};
+
+use units::Span;
+
+use crate::{HostId, LinkId, Network, NodeId, PortParams, Routes};
+
+/// Time from a packet's first bit leaving the sender to its last bit reaching the receiver, queues empty.
+pub fn base_one_way(network: &Network, path: &[LinkId], size: u32) -> Span {
+    let hop = |&link: &LinkId| {
+        let params = network.port(link);
+        params.service_ps(size) + params.delay_ps
+    };
+    Span::from_ps(path.iter().map(hop).sum::<u64>() as i64)
+}
+
+/// Round trip of a packet of `data` bytes on the wire there and its acknowledgement of `ack` bytes back.
+pub fn base_rtt(network: &Network, there: &[LinkId], back: &[LinkId], data: u32, ack: u32) -> Span {
+    base_one_way(network, there, data) + base_one_way(network, back, ack)
+}
+
+/// What a flow sends: sizes are those on the wire.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Burst {
+    /// Packets, at least 1.
+    pub packets: u32,
+    /// The size of all but the last.
+    pub full: u32,
+    /// The size of the last, at most `full`.
+    pub last: u32,
+}
+
+/// The ways that routes allow between hosts, with what was found out about them.
+#[derive(Debug)]
+pub struct Ways<'a> {
+    network: &'a Network,
+    /// All tables that hold at some time.
+    tables: Vec<&'a Routes>,
+    /// By the switch that the destination hangs from.
+    towards: BTreeMap<NodeId, Towards>,
+    cuts: BTreeMap<cut::Key, Option<Vec<cut::Crossing>>>,
+}
+
+/// The ways from switches to one switch. Switches from which all ways are alike are one stage, so a regular tree has as many
+/// stages as it has tiers. Where routes change each switch is a stage, because the ways of all tables together may have loops.
+#[derive(Default, Debug)]
+struct Towards {
+    stage_of: BTreeMap<NodeId, u32>,
+    /// The ports of each stage, with the stages behind them.
+    stages: Vec<Vec<(u16, u32)>>,
+    known: BTreeMap<Vec<(u16, u32)>, u32>,
+}
+
+/// The stage of the destination's switch.
+const END: u32 = 0;
+
+/// How far a burst has come, at best: when the first and the last packet
+///
+/// Store and forward through FIFO ports: the last packet leaves a port when it has arrived and the one before it
+/// has left; equal packets before it are spaced by the slowest port so far.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+struct Front {
+    first: u64,
+    last: u64,
+    spacing: u64,
+}
+
+impl Front {
+    fn over(self, port: &PortParams, burst: &Burst) -> Self {
+        let service_ps = port.service_ps(burst.last);
+        if burst.packets == 1 {
+            return Self { last: self.last + service_ps + port.delay_ps, ..self };
+        }
+        let full_ps = port.service_ps(burst.full);
+        let spacing_ps = self.spacing.max(full_ps);
+        let first_ps = self.first + full_ps;
+        let before_leaves_ps = first_ps + u64::from(burst.packets - 2) * spacing_ps;
+        Self {
+            first: first_ps + port.delay_ps,
+            last: self.last.max(before_leaves_ps) + service_ps + port.delay_ps,
+            spacing: spacing_ps,
+        }
+    }
+
+    /// Whether nothing that can follow is earlier for the other one.
+    fn is_as_good_as(&self, other: &Self) -> bool {
+        self.first <= other.first && self.last <= other.last && self.spacing <= other.spacing
+    }
+}
+
+impl<'a> Ways<'a> {
+    /// The ways over `routes`, at whatever time they hold.
+    pub fn new(network: &'a Network, routes: &'a Routes) -> Self {
+        Self { network, tables: routes.tables().collect(), towards: BTreeMap::new(), cuts: BTreeMap::new() }
+    }
+
+    /// Whether routes change in the run: then the packets of any flow may take several paths.
+    pub fn change(&self) -> bool {
+        self.tables.len() > 1
+    }
+
+    /// The least time from a flow's first bit sent to its last bit received over any one path.
+    pub fn arrival(&mut self, from: HostId, to: HostId, burst: &Burst) -> Span {
+        let (up, down) = self.ends(from, to);
+        let sent = Front::default().over(up, burst);
+        let best = self.fronts(from, to, sent, burst).into_iter().map(|front| front.over(down, burst).last).min();
+        Span::from_ps(best.unwrap_or(0) as i64)
+    }
+
+    /// The same where each packet may take another path. A bound from what must happen: the full packets pass the sender's card
+    /// one after the other, the last one after them; all pass the receiver's port; and they pass the narrowest cut between, where
+    /// that is narrower than both (the maximum flow). Where there is one path only it is that path's time.
+    pub fn arrival_over_all(&mut self, from: HostId, to: HostId, burst: &Burst) -> Span {
+        if burst.packets == 1 || self.is_only_way(from, to) {
+            return self.arrival(from, to, burst);
+        }
+        let (up, down) = self.ends(from, to);
+        let [full, last] = [burst.full, burst.last].map(|size| (up.service_ps(size), down.service_ps(size)));
+        let fulls = u64::from(burst.packets - 1);
+        let [full_way_ps, last_way_ps] = [burst.full, burst.last].map(|size| self.way_ps(from, to, size));
+        // The last full packet, and the last of all, from the card on.
+        let full_ps = fulls * full.0 + full_way_ps + full.1;
+        let last_ps = fulls * full.0 + last.0 + last_way_ps + last.1;
+        // The receiver's port, from the first that can be there on: all full ones, and all.
+        let first_full_ps = full.0 + full_way_ps;
+        let first_ps = first_full_ps.min(fulls * full.0 + last.0 + last_way_ps);
+        let served_ps = (first_full_ps + fulls * full.1).max(first_ps + fulls * full.1 + last.1);
+        let ends_ps = up.delay_ps + down.delay_ps;
+        let mut least_ps = full_ps.max(last_ps).max(served_ps) + ends_ps;
+        let fulls = fulls + u64::from(burst.last == burst.full);
+        let around_ps = full.0 + full.1 + ends_ps;
+        if let Some(cut) = self.cut(from, to, burst.full) {
+            least_ps = least_ps.max(around_ps + cut::time_ps(cut, fulls));
+        }
+        Span::from_ps(least_ps as i64)
+    }
+
+    fn ends(&self, from: HostId, to: HostId) -> (&'a PortParams, &'a PortParams) {
+        let network = self.network;
+        let down = network.links()[network.uplink(to).index()].reverse;
+        (network.port(network.uplink(from)), network.port(down))
+    }
+
+    fn switch_of(&self, host: HostId) -> NodeId {
+        self.network.links()[self.network.uplink(host).index()].to
+    }
+
+    /// The least time of one packet from the first switch to the last.
+    fn way_ps(&mut self, from: HostId, to: HostId, size: u32) -> u64 {
+        let alone = Burst { packets: 1, full: size, last: size };
+        let fronts = self.fronts(from, to, Front::default(), &alone);
+        fronts.iter().map(|front| front.last).min().unwrap_or(0)
+    }
+
+    /// Whether every packet must take the same path.
+    fn is_only_way(&self, from: HostId, to: HostId) -> bool {
+        let mut at = self.switch_of(from);
+        while !self.change() {
+            if at == self.switch_of(to) {
+                return true;
+            }
+            let &[only] = self.tables[0].from(at).ports(to) else { return false };
+            at = self.network.links()[only.index()].to;
+        }
+        false
+    }
+
+    /// The ports by which packets to a host may leave a switch, over all tables.
+    fn ports(&self, at: NodeId, to: HostId) -> Vec<LinkId> {
+        let all = self.tables.iter().flat_map(|table| table.from(at).ports(to));
+        let mut ports: Vec<LinkId> = all.copied().collect();
+        ports.sort_unstable();
+        ports.dedup();
+        ports
+    }
+
+    /// What is best at the switch of `to`, if this is how things are at the switch of `from`: none is as good as another.
+    fn fronts(&mut self, from: HostId, to: HostId, start: Front, burst: &Burst) -> Vec<Front> {
+        let (begin, end) = (self.switch_of(from), self.switch_of(to));
+        let mut towards = self.towards.remove(&end).unwrap_or_else(|| Towards::new(end));
+        self.explore(begin, to, &mut towards);
+        let mut best: Vec<Vec<Front>> = vec![Vec::new(); towards.stages.len()];
+        let first = towards.stage_of[&begin];
+        best[first as usize].push(start);
+        let mut waiting = VecDeque::from([(first, start)]);
+        while let Some((stage, front)) = waiting.pop_front() {
+            if !best[stage as usize].contains(&front) {
+                continue; // outdone since
+            }
+            for &(port, next) in &towards.stages[stage as usize] {
+                let there = front.over(&self.network.params()[usize::from(port)], burst);
+                let known = &mut best[next as usize];
+                if known.iter().any(|other| other.is_as_good_as(&there)) {
+                    continue;
+                }
+                known.retain(|other| !there.is_as_good_as(other));
+                known.push(there);
+                waiting.push_back((next, there));
+            }
+        }
+        self.towards.insert(end, towards);
+        std::mem::take(&mut best[END as usize])
+    }
+
+    /// Finds the stages of all switches on ways from `begin` to `to`.
+    fn explore(&self, begin: NodeId, to: HostId, towards: &mut Towards) {
+        if towards.stage_of.contains_key(&begin) {
+            return;
+        }
+        if self.change() {
+            return self.explore_loops(begin, to, towards);
+        }
+        // A switch is put down once all behind it are.
+        let mut open = vec![begin];
+        while let Some(&at) = open.last() {
+            let behind = self.behind(at, to);
+            let before = open.len();
+            open.extend(behind.iter().map(|&(_, next)| next).filter(|next| !towards.stage_of.contains_key(next)));
+            if open.len() == before {
+                open.pop();
+                towards.put_down(at, &behind);
+            }
+        }
+    }
+
+    /// The same where ways may have loops.
+    fn explore_loops(&self, begin: NodeId, to: HostId, towards: &mut Towards) {
+        let mut met = vec![begin];
+        towards.add(begin);
+        while let Some(at) = met.pop() {
+            let behind = self.behind(at, to);
+            for &(_, next) in &behind {
+                if !towards.stage_of.contains_key(&next) {
+                    towards.add(next);
+                    met.push(next);
+                }
+            }
+            let out = towards.out(&behind);
+            let stage = towards.stage_of[&at];
+            towards.stages[stage as usize] = out;
+        }
+    }
+
+    /// The kinds of ports by which packets to a host may leave a switch, and the switches behind them.
+    fn behind(&self, at: NodeId, to: HostId) -> Vec<(u16, NodeId)> {
+        let link = |link: LinkId| &self.network.links()[link.index()];
+        self.ports(at, to).into_iter().map(|port| (link(port).params, link(port).to)).collect()
+    }
+}
+
+impl Towards {
+    /// The ways to one switch: so far, it alone.
+    fn new(end: NodeId) -> Self {
+        let mut towards = Self::default();
+        towards.add(end);
+        towards
+    }
+
+    /// A switch that is a stage of its own.
+    fn add(&mut self, at: NodeId) {
+        self.stage_of.insert(at, self.stages.len() as u32);
+        self.stages.push(Vec::new());
+    }
+
+    /// A switch from which these ways lead on: of the stage of those from which the same do.
+    fn put_down(&mut self, at: NodeId, behind: &[(u16, NodeId)]) {
+        let out = self.out(behind);
+        let new = self.stages.len() as u32;
+        let stage = *self.known.entry(out.clone()).or_insert(new);
+        if stage == new {
+            self.stages.push(out);
+        }
+        self.stage_of.insert(at, stage);
+    }
+
+    fn out(&self, behind: &[(u16, NodeId)]) -> Vec<(u16, u32)> {
+        let mut out: Vec<(u16, u32)> = behind.iter().map(|(port, next)| (*port, self.stage_of[next])).collect();
+        out.sort_unstable();
+        out.dedup();
+        out
+    }
+}

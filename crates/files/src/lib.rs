@@ -1,0 +1,123 @@
+//! Bounded reads of users' files, atomic writes, and one writer a directory.
+//!
+//! [`read()`] takes regular files of bounded size and nothing else; [`replace`] writes a file that readers see whole or
+//! not at all; [`Lock`] keeps a directory to one writer. This crate knows no format.
+#![forbid(unsafe_code)]
+
+mod lock;
+mod read;
+mod text;
+mod write;
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use thiserror::Error;
+
+pub use lock::{LOCK, Lock};
+pub use read::{Limit, read, text};
+pub use text::{BYTE_ORDER_MARK, utf8};
+pub use write::{create_new, replace, sync_directory, writable};
+
+/// Why a file cannot be used.
+#[derive(Debug, Error)]
+pub enum Error {
+    /// The system refused.
+    #[error("cannot {action} `{}`: {source}", path.display())]
+    Io {
+        /// What was tried: `read`, `write`, ...
+        action: &'static str,
+        /// On what.
+        path: PathBuf,
+        /// What the system says.
+        source: io::Error,
+    },
+    /// A directory, a pipe, a device: nothing that can be read to an end.
+    #[error("cannot read `{}`: it is {kind}; expected a regular file", path.display())]
+    NotRegular {
+        /// The path.
+        path: PathBuf,
+        /// What it is, with its article.
+        kind: &'static str,
+    },
+    /// Larger than its kind may be.
+    #[error("cannot read `{}`: it has {size} bytes; {what} has at most {limit}", path.display())]
+    TooLarge {
+        /// The path.
+        path: PathBuf,
+        /// Its size in bytes.
+        size: u64,
+        /// Its kind, with its article.
+        what: &'static str,
+        /// The limit, with its unit.
+        limit: String,
+    },
+    /// Not UTF-8.
+    #[error("cannot read `{}`: {why}", path.display())]
+    NotText {
+        /// The path.
+        path: PathBuf,
+        /// Where, and what the file seems to be.
+        why: String,
+    },
+    /// A file that lies where the lock would.
+    #[error("`{}` is not a lock that Narrows made; move it away", path.display())]
+    NotOurs {
+        /// The file.
+        path: PathBuf,
+    },
+    /// Another process writes there.
+    #[error("`{}` is in use by {holder}", path.display())]
+    Held {
+        /// The directory.
+        path: PathBuf,
+        /// The process: its number, host and command line.
+        holder: String,
+    },
+}
+
+impl Error {
+    /// Whether there is nothing of this name.
+    pub fn is_missing(&self) -> bool {
+        matches!(self, Self::Io { source, .. } if source.kind() == io::ErrorKind::NotFound)
+    }
+
+    fn io(action: &'static str, path: &Path) -> impl FnOnce(io::Error) -> Self {
+        let path = path.to_path_buf();
+        move |source| Self::Io { action, path, source }
+    }
+}
+
+/// The directory that a path lies in.
+pub fn parent_of(path: &Path) -> &Path {
+    path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."))
+}
+
+#[cfg(test)]
+mod testbed {
+    use std::path::{Path, PathBuf};
+
+    /// A directory of a test's own, removed when the test passes.
+    pub(crate) struct Scratch(PathBuf);
+
+    impl Scratch {
+        pub(crate) fn new(name: &str) -> Self {
+            let path = std::env::temp_dir().join(format!("narrows-files-{name}-{}", std::process::id()));
+            let _ = std::fs::remove_dir_all(&path);
+            std::fs::create_dir_all(&path).unwrap();
+            Self(path)
+        }
+
+        pub(crate) fn path(&self) -> &Path {
+            &self.0
+        }
+    }
+
+    impl Drop for Scratch {
+        fn drop(&mut self) {
+            if !std::thread::panicking() {
+                let _ = std::fs::remove_dir_all(&self.0);
+            }
+        }
+    }
+}

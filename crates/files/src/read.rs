@@ -1,0 +1,120 @@
+//! Reading what somebody names: regular files, of a size that their kind may have.
+
+use std::fs::{File, OpenOptions};
+use std::io::Read;
+use std::os::unix::fs::{FileTypeExt, OpenOptionsExt};
+use std::path::Path;
+
+use crate::Error;
+use crate::text::utf8;
+
+/// The most that a kind of file may hold.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Limit {
+    /// The kind with its article: `a scenario`.
+    pub what: &'static str,
+    /// The most, in MiB.
+    pub mib: u64,
+}
+
+/// Reads a regular file. What would block or never end is refused at once: pipes, terminals, devices, directories.
+///
+/// # Errors
+/// When it is anything else, larger than the limit, or cannot be read.
+pub fn read(path: &Path, limit: Limit) -> Result<Vec<u8>, Error> {
+    // Without waiting: opening a FIFO that nobody writes to would block before it can be looked at.
+    let nonblocking = nix::fcntl::OFlag::O_NONBLOCK.bits();
+    let file = OpenOptions::new().read(true).custom_flags(nonblocking).open(path).map_err(Error::io("read", path))?;
+    let metadata = file.metadata().map_err(Error::io("read", path))?;
+    if let Some(kind) = not_regular(metadata.file_type()) {
+        return Err(Error::NotRegular { path: path.to_path_buf(), kind });
+    }
+    let most = limit.mib << 20;
+    let too_large = |size| Error::TooLarge {
+        path: path.to_path_buf(),
+        size,
+        what: limit.what,
+        limit: format!("{} MiB", limit.mib),
+    };
+    if metadata.len() > most {
+        return Err(too_large(metadata.len()));
+    }
+    // The size is only what the system says now: files grow, and those of /proc have none.
+    let mut bytes = Vec::new();
+    take(&file, most + 1, &mut bytes).map_err(Error::io("read", path))?;
+    if bytes.len() as u64 > most {
+        return Err(too_large(bytes.len() as u64));
+    }
+    Ok(bytes)
+}
+
+fn take(file: &File, most: u64, bytes: &mut Vec<u8>) -> std::io::Result<usize> {
+    file.take(most).read_to_end(bytes)
+}
+
+/// Reads a file of text in UTF-8, which may begin with a [byte-order mark](crate::BYTE_ORDER_MARK).
+///
+/// # Errors
+/// As [`read`], and where it is not UTF-8.
+pub fn text(path: &Path, limit: Limit) -> Result<String, Error> {
+    utf8(read(path, limit)?).map_err(|why| Error::NotText { path: path.to_path_buf(), why })
+}
+
+fn not_regular(kind: std::fs::FileType) -> Option<&'static str> {
+    match kind {
+        kind if kind.is_file() => None,
+        kind if kind.is_dir() => Some("a directory"),
+        kind if kind.is_fifo() => Some("a pipe"),
+        kind if kind.is_socket() => Some("a socket"),
+        kind if kind.is_char_device() => Some("a character device"),
+        kind if kind.is_block_device() => Some("a block device"),
+        _ => Some("something else"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testbed::Scratch;
+
+    const SMALL: Limit = Limit { what: "a test's file", mib: 1 };
+
+    fn said(path: &Path) -> String {
+        text(path, SMALL).unwrap_err().to_string()
+    }
+
+    #[test]
+    fn a_file_up_to_its_limit_is_read() {
+        let scratch = Scratch::new("read-limit");
+        let path = scratch.path().join("file");
+        std::fs::write(&path, vec![b'x'; 1 << 20]).unwrap();
+        assert_eq!(read(&path, SMALL).unwrap().len(), 1 << 20);
+        std::fs::write(&path, vec![b'x'; (1 << 20) + 1]).unwrap();
+        assert!(said(&path).ends_with("it has 1048577 bytes; a test's file has at most 1 MiB"), "{}", said(&path));
+        // It says that it is empty, and is not.
+        assert!(!text(Path::new("/proc/self/status"), SMALL).unwrap().is_empty());
+    }
+
+    #[test]
+    fn what_does_not_end_is_refused_at_once() {
+        let scratch = Scratch::new("read-kinds");
+        assert!(said(scratch.path()).ends_with("it is a directory; expected a regular file"));
+        let fifo = scratch.path().join("fifo");
+        nix::unistd::mkfifo(&fifo, nix::sys::stat::Mode::S_IRWXU).unwrap();
+        // Nobody writes to it, so waiting for it would be for ever.
+        assert!(said(&fifo).ends_with("it is a pipe; expected a regular file"));
+        assert!(said(Path::new("/dev/zero")).ends_with("it is a character device; expected a regular file"));
+        assert!(said(&scratch.path().join("none")).starts_with("cannot read `"));
+    }
+
+    #[test]
+    fn what_is_no_text_is_said_with_its_place() {
+        let scratch = Scratch::new("read-text");
+        let path = scratch.path().join("latin");
+        std::fs::write(&path, b"one\ntwo \xb5s\n").unwrap();
+        let error = said(&path);
+        assert!(error.contains("latin`: it is not UTF-8 text: line 2, byte 5 of the line (offset 8"), "{error}");
+        std::fs::write(&path, "\u{b5}s").unwrap();
+        assert_eq!(text(&path, SMALL).unwrap(), "\u{b5}s");
+    }
+}

@@ -1,0 +1,255 @@
+//! What Linux's TCP does between a flow and its law, each where it is switched on: a reduction that spreads a cut over a
+//! round trip (PRR), and a restart after idleness.
+//!
+//! **PRR** (RFC 6937, RFC 9937; `tcp_cwnd_reduction` in `net/ipv4/tcp_input.c`). When the law cuts its window, for a loss or
+//! for marks, what may be in flight falls to the new window in proportion to what is delivered, until all is acknowledged that had
+//! been sent by then. Without PRR a flow is silent until enough of its old window has drained. Meanwhile the law hears that its
+//! window is not what limits the flow, so it does not grow, as in Linux. Of the two ways to catch up with a window
+//! that is already larger than the flight it takes slow start's reduction bound (SSRB) on acknowledgements that move the
+//! cumulative number and bring no news of losses, else the conservative one (CRB). A timeout ends it.
+//!
+//! **Restart** (RFC 2861 §3.1, RFC 5681 §4.1; `tcp_slow_start_after_idle_check`). A packet that leaves when nothing is
+//! unacknowledged, over a retransmission timeout after the last one, tells the law how long the flow was idle.
+//!
+//! Only with [`Recovery::Selective`](super::Recovery) and one law for the flow. Linux does neither for laws that set windows
+//! by themselves (`cong_control`: BBR).
+
+use laws::{ControlLaw, LossCause, Notification};
+use units::{Bytes, Span, Time, mul_div};
+
+use super::Sender;
+
+/// What of Linux's TCP is on.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct TcpConfig {
+    /// Cuts are spread over a round trip (PRR).
+    pub prr: bool,
+    /// The window shrinks when the flow was idle.
+    pub idle_restart: bool,
+}
+
+/// The state that this takes.
+#[derive(Debug)]
+pub(super) struct Tcp {
+    config: TcpConfig,
+    reduction: Option<Reduction>,
+    /// Payload that the acknowledgement at hand brought.
+    acked: Bytes,
+    /// Whether it told of losses.
+    lost: bool,
+    /// When a packet last left.
+    last_sent: Option<Time>,
+}
+
+impl Tcp {
+    pub(super) fn new(config: TcpConfig) -> Option<Self> {
+        let is_on = config.prr || config.idle_restart;
+        is_on.then_some(Self { config, reduction: None, acked: Bytes::ZERO, lost: false, last_sent: None })
+    }
+}
+
+/// A reduction under way. Names in comments are the RFCs'.
+#[derive(Clone, PartialEq, Eq, Debug)]
+struct Reduction {
+    target: Bytes,    // ssthresh
+    flight: Bytes,    // RecoverFS
+    delivered: Bytes, // prr_delivered
+    out: Bytes,       // prr_out
+    /// The first packet that had not been sent when it began.
+    end: u32,
+    /// What may be in flight (cwnd).
+    window: Bytes,
+}
+
+impl Reduction {
+    /// A window has become `target` while `flight` was out.
+    fn new(target: Bytes, flight: Bytes, end: u32) -> Self {
+        Self { target, flight, delivered: Bytes::ZERO, out: Bytes::ZERO, end, window: Bytes::ZERO }
+    }
+
+    /// So much was delivered, and so much is in flight now. `safe`: the cumulative number moved, and nothing was lost.
+    fn on_delivered(&mut self, delivered: Bytes, in_flight: Bytes, safe: bool, mss: Bytes) {
+        self.delivered += delivered;
+        let more = if in_flight > self.target {
+            // CEIL(prr_delivered * ssthresh / RecoverFS) - prr_out
+            let share = mul_div(self.delivered.get(), self.target.get(), self.flight.get().max(1));
+            Bytes::new(share).saturating_sub(self.out)
+        } else {
+            // MAX(prr_delivered - prr_out, DeliveredData), and a packet more in slow start's bound
+            let bound = self.delivered.saturating_sub(self.out).max(delivered);
+            let bound = if safe { bound + mss } else { bound };
+            bound.min(self.target - in_flight)
+        };
+        // What is lost first goes again at once.
+        let more = if self.out.is_zero() { more.max(mss) } else { more };
+        self.window = in_flight + more;
+    }
+}
+
+impl<L: ControlLaw> Sender<L> {
+    /// Whether a cut is being spread.
+    #[inline(always)]
+    pub(super) fn is_reducing(&self) -> bool {
+        self.tcp.as_ref().is_some_and(|tcp| tcp.reduction.is_some())
+    }
+
+    /// What may be in flight while a cut is being spread.
+    #[inline(always)]
+    pub(super) fn reduced_window(&self) -> Option<Bytes> {
+        Some(self.tcp.as_ref()?.reduction.as_ref()?.window)
+    }
+
+    /// The law's own window, where a cut of it would be spread.
+    #[inline(always)]
+    pub(super) fn window_before(&self) -> Option<Bytes> {
+        self.tcp.as_ref().filter(|tcp| tcp.config.prr).map(|_| self.lane.law.permit().window)
+    }
+
+    /// An acknowledgement arrives: what was sent before a cut may all be acknowledged.
+    pub(super) fn end_reduction(&mut self) {
+        let cumulative = self.cumulative;
+        let Some(tcp) = &mut self.tcp else { return };
+        if tcp.reduction.as_ref().is_some_and(|reduction| cumulative >= reduction.end) {
+            tcp.reduction = None;
+            self.read_permit();
+        }
+    }
+
+    /// It brings so much.
+    pub(super) fn note_acked(&mut self, acked: Bytes) {
+        if let Some(tcp) = &mut self.tcp {
+            (tcp.acked, tcp.lost) = (acked, false);
+        }
+    }
+
+    /// The law has heard of an acknowledgement with marks, or of a loss of so much; before, its window was this. Where it cut that,
+    /// a reduction begins.
+    pub(super) fn spread_cut(&mut self, before: Option<Bytes>, lost: Bytes, cause: Option<LossCause>) {
+        let (end, in_flight) = (self.records.end(), self.lane.in_flight);
+        let target = self.lane.law.permit().window;
+        let Some(tcp) = &mut self.tcp else { return };
+        tcp.lost |= cause.is_some();
+        if cause == Some(LossCause::Timeout) {
+            tcp.reduction = None;
+        } else if before.is_some_and(|before| target < before) {
+            let mut reduction = Reduction::new(target, in_flight + lost + tcp.acked, end);
+            // Where a timer found the loss nothing was delivered, and the first packet goes again all the same.
+            reduction.window = in_flight + Bytes::new(self.config.mss.into());
+            tcp.reduction = Some(reduction);
+        }
+        self.read_permit();
+    }
+
+    /// All that an acknowledgement says is known: what may be in flight while a cut is being spread.
+    pub(super) fn reduce(&mut self, advanced: bool) {
+        let (in_flight, mss) = (self.lane.in_flight, Bytes::new(self.config.mss.into()));
+        let Some(tcp) = &mut self.tcp else { return };
+        if let Some(reduction) = &mut tcp.reduction {
+            reduction.on_delivered(tcp.acked, in_flight, advanced && !tcp.lost, mss);
+            self.read_permit();
+        }
+        self.note_acked(Bytes::ZERO);
+    }
+
+    /// A packet is about to leave: the flow may have been idle.
+    pub(super) fn restart_if_idle(&mut self, now: Time) {
+        let Some(last) = self.tcp.as_ref().filter(|tcp| tcp.config.idle_restart).and_then(|tcp| tcp.last_sent) else {
+            return;
+        };
+        let idle = now.since(last);
+        if self.records.first() == self.records.end()
+            && let Some(timeouts) = timeouts_in(idle, self.timeout())
+        {
+            self.notify(&Notification::Idle { idle, timeouts });
+        }
+    }
+
+    /// So much has left.
+    pub(super) fn note_sent(&mut self, now: Time, bytes: Bytes) {
+        let Some(tcp) = &mut self.tcp else { return };
+        tcp.last_sent = Some(now);
+        if let Some(reduction) = &mut tcp.reduction {
+            reduction.out += bytes;
+        }
+    }
+}
+
+/// How many timeouts shrink a window after so long; none if it was not over one. One less than rounded up, as Linux counts: it
+/// takes one off before it looks.
+fn timeouts_in(idle: Span, timeout: Span) -> Option<u32> {
+    let timeouts = || (idle.unsigned_ps() - 1) / timeout.unsigned_ps().max(1);
+    (idle > timeout).then(|| u32::try_from(timeouts()).unwrap_or(u32::MAX))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MSS: Bytes = Bytes::new(1_000);
+
+    /// 20 packets are out, the first is lost, and the window becomes 10. Each of 19 acknowledgements delivers a packet; all
+    /// that the reduction lets go leaves at once. The share is half a packet each (10 / 20): the lost one goes again with the first,
+    /// then one with every second.
+    #[test]
+    fn half_the_deliveries_let_a_packet_go_and_the_flight_ends_at_the_target() {
+        let mut reduction = Reduction::new(MSS.times(10), MSS.times(20), 20);
+        let mut in_flight = MSS.times(19);
+        let mut sent = [0; 19];
+        for sent in &mut sent {
+            in_flight -= MSS;
+            reduction.on_delivered(MSS, in_flight, false, MSS);
+            while in_flight + MSS <= reduction.window {
+                in_flight += MSS;
+                reduction.out += MSS;
+                *sent += 1;
+            }
+        }
+        // Shares of 0.5, 1, 1.5, ... packets, of which 1 is out after the first: the next goes at 2, the fourth, then one with
+        // every second, 7 with the 14th. The 16th takes the flight to the target; from there one goes for each that came.
+        assert_eq!(sent, [1, 0, 0, 1, 0, 1, 0, 1, 0, 1, 0, 1, 0, 1, 0, 0, 1, 1, 1]);
+        assert_eq!(in_flight, MSS.times(10));
+    }
+
+    /// 20 packets were out, 15 are lost: 4 are in flight after an acknowledgement of one, the target is 10.
+    #[test]
+    fn a_flight_under_the_target_catches_up_by_what_is_delivered() {
+        let begin = || Reduction { out: MSS, ..Reduction::new(MSS.times(10), MSS.times(20), 20) };
+        // Conservative: as much as was delivered. In slow start's bound: a packet more.
+        let mut conservative = begin();
+        conservative.on_delivered(MSS, MSS.times(4), false, MSS);
+        assert_eq!(conservative.window, MSS.times(5));
+        let mut slow_start = begin();
+        slow_start.on_delivered(MSS, MSS.times(4), true, MSS);
+        assert_eq!(slow_start.window, MSS.times(6));
+        // What was delivered and not used may be used later: 6 delivered, 1 out.
+        conservative.on_delivered(MSS.times(5), MSS.times(4), false, MSS);
+        assert_eq!(conservative.window, MSS.times(9));
+        // Never over the target.
+        slow_start.on_delivered(MSS.times(5), MSS.times(8), true, MSS);
+        assert_eq!(slow_start.window, MSS.times(10));
+    }
+
+    #[test]
+    fn the_first_packet_goes_again_whatever_the_share() {
+        let mut reduction = Reduction::new(MSS, MSS.times(100), 100);
+        reduction.on_delivered(MSS, MSS.times(98), false, MSS);
+        assert_eq!(reduction.window, MSS.times(99));
+        reduction.out = MSS;
+        reduction.on_delivered(MSS, MSS.times(97), false, MSS);
+        assert_eq!(reduction.window, MSS.times(97));
+    }
+
+    #[test]
+    fn nothing_is_kept_where_all_is_off() {
+        assert!(Tcp::new(TcpConfig::default()).is_none());
+        assert!(Tcp::new(TcpConfig { prr: true, idle_restart: false }).is_some());
+    }
+
+    #[test]
+    fn timeouts_are_counted_as_linux_counts_them() {
+        let expected = [(1_000, None), (1_001, Some(1)), (2_000, Some(1)), (2_001, Some(2)), (10_000, Some(9))];
+        for (idle_us, timeouts) in expected {
+            assert_eq!(timeouts_in(Span::from_us(idle_us), Span::from_us(1_000)), timeouts, "{idle_us}");
+        }
+    }
+}

@@ -1,0 +1,89 @@
+//! A retransmission timer for each packet: from when it left, of a fixed length, for it alone.
+
+use flow::{AckHeader, FlowConfig, LossTimer, SendState, Sender};
+use laws::{Ack, Acted, ControlLaw, Loss, LossCause, Permit};
+use units::{Bytes, Span, Time};
+
+const MSS: u32 = 1_000;
+const RTT: Span = Span::from_us(100);
+const RTO: Span = Span::from_us(150);
+
+/// Permits everything, and remembers the last loss that it was told of.
+struct Open(Option<Loss>);
+
+impl ControlLaw for Open {
+    fn on_ack(&mut self, _: &Ack) {}
+
+    fn on_loss(&mut self, loss: &Loss) {
+        self.0 = Some(*loss);
+    }
+
+    fn permit(&self) -> Permit {
+        Permit::window(Bytes::MAX)
+    }
+
+    fn acted(&self) -> Acted {
+        Acted::default()
+    }
+}
+
+/// Ten packets, a microsecond apart.
+fn ten(loss_timer: LossTimer) -> Sender<Open> {
+    let config = FlowConfig { loss_timer, rto_min: RTO, ..FlowConfig::new(Bytes::new(10_000), MSS, RTT) };
+    let mut sender = Sender::new(config, Open(None), Time::ZERO);
+    for us in 0..10 {
+        assert_eq!(sender.poll(Time::from_us(us)), SendState::Now);
+        sender.send(Time::from_us(us));
+    }
+    sender
+}
+
+/// Acknowledges all but the first packet, a round trip after each left.
+fn acknowledge_the_rest(sender: &mut Sender<Open>) {
+    for seq in 1..10 {
+        let now = Time::from_us(u64::from(seq)) + RTT;
+        sender.on_ack(now, &AckHeader { seq, covers: 1, cumulative: 0, marked: false, attempt: 1 }, &[]);
+    }
+}
+
+/// The first packet of ten is lost, and no packet left late enough after it to prove that. Its own timer strikes 150 us after
+/// it left. A timer of the flow starts again with each acknowledgement, the last one at 109 us.
+#[test]
+fn acknowledgements_do_not_put_it_off() {
+    for (loss_timer, strikes_us) in [(LossTimer::Packet, 150), (LossTimer::Flow, 109 + 150)] {
+        let mut sender = ten(loss_timer);
+        acknowledge_the_rest(&mut sender);
+        assert_eq!(sender.next_timer(), Time::from_us(strikes_us), "{loss_timer:?}");
+    }
+}
+
+/// All ten are lost, one after another: each timer takes its own packet, and counts as a timeout of which the law is told.
+#[test]
+fn it_strikes_its_packet_alone() {
+    let mut sender = ten(LossTimer::Packet);
+    for seq in 0..10 {
+        let now = Time::from_us(seq) + RTO;
+        assert_eq!(sender.next_timer(), now);
+        sender.on_timer(now);
+        assert_eq!(sender.in_flight(), Bytes::new(1_000 * (9 - seq)));
+        let told = sender.law().0.expect("a loss");
+        assert_eq!((told.lost, told.sent_at, told.cause), (Bytes::new(1_000), Time::from_us(seq), LossCause::Timeout));
+    }
+    assert_eq!(sender.stats().timeouts, 10);
+}
+
+/// What is sent again is under a timer as long as the first, however often, and whatever the round trips.
+#[test]
+fn it_neither_backs_off_nor_follows_round_trips() {
+    let mut sender = ten(LossTimer::Packet);
+    acknowledge_the_rest(&mut sender);
+    for attempt in 1..20 {
+        let now = Time::ZERO + RTO.times(attempt);
+        assert_eq!(sender.next_timer(), now);
+        sender.on_timer(now);
+        let again = sender.send(now);
+        assert_eq!((again.seq, u32::from(again.attempt)), (0, attempt + 1));
+    }
+    assert_eq!((sender.stats().timeouts, sender.stats().retransmits), (19, 19));
+    assert_eq!(sender.least_wait(), RTO);
+}

@@ -1,0 +1,174 @@
+//! What of Linux's TCP stands between a flow and its law: PRR and the restart after idleness.
+
+use std::cell::RefCell;
+use std::rc::Rc;
+
+use flow::{AckHeader, FlowConfig, SendState, Sender, TcpConfig};
+use laws::{Ack, Acted, ControlLaw, Loss, LossCause, Notification, Permit};
+use units::{Bytes, Span, Time};
+
+const MSS: u32 = 1_000;
+const RTT: Span = Span::from_us(100);
+
+/// What the law was told.
+#[derive(Default)]
+struct Told {
+    limited_elsewhere: Vec<bool>,
+    idle: Vec<(Span, u32)>,
+}
+
+/// A window of 20 packets. A loss or a mark halves it.
+struct Halves {
+    window: u64,
+    told: Rc<RefCell<Told>>,
+}
+
+impl ControlLaw for Halves {
+    fn on_ack(&mut self, ack: &Ack) {
+        self.told.borrow_mut().limited_elsewhere.push(ack.app_limited);
+        if !ack.marked.is_zero() && self.window == 20 {
+            self.window /= 2;
+        }
+    }
+
+    fn on_loss(&mut self, loss: &Loss) {
+        self.window = if loss.cause == LossCause::Timeout { 1 } else { self.window / 2 };
+    }
+
+    fn on_notification(&mut self, notification: &Notification) {
+        if let Notification::Idle { idle, timeouts } = *notification {
+            self.told.borrow_mut().idle.push((idle, timeouts));
+            self.window = 4;
+        }
+    }
+
+    fn permit(&self) -> Permit {
+        Permit::window(Bytes::new(u64::from(MSS) * self.window))
+    }
+
+    fn acted(&self) -> Acted {
+        Acted::default()
+    }
+}
+
+struct Flow {
+    sender: Sender<Halves>,
+    told: Rc<RefCell<Told>>,
+    now: Time,
+}
+
+impl Flow {
+    /// Twenty packets have left, a microsecond apart.
+    fn new(tcp: TcpConfig) -> Self {
+        let told = Rc::new(RefCell::new(Told::default()));
+        let law = Halves { window: 20, told: Rc::clone(&told) };
+        let config = FlowConfig { reordering: Span::ZERO, tcp, ..FlowConfig::new(Bytes::new(1_000_000), MSS, RTT) };
+        let mut flow = Self { sender: Sender::new(config, law, Time::ZERO), told, now: Time::ZERO };
+        while flow.sender.poll(flow.now) == SendState::Now {
+            flow.sender.send(flow.now);
+            flow.now += Span::from_us(1);
+        }
+        assert_eq!(flow.sender.stats().packets_sent, 20);
+        flow.now = Time::ZERO + RTT;
+        flow
+    }
+
+    /// A packet is acknowledged, a microsecond after the last. Gives how many leave then.
+    fn ack(&mut self, seq: u32, cumulative: u32, marked: bool) -> u32 {
+        self.now += Span::from_us(1);
+        self.sender.on_ack(self.now, &AckHeader { seq, covers: 1, cumulative, marked, attempt: 1 }, &[]);
+        self.leave()
+    }
+
+    fn leave(&mut self) -> u32 {
+        let before = self.sender.stats().packets_sent;
+        while self.sender.poll(self.now) == SendState::Now {
+            self.sender.send(self.now);
+        }
+        (self.sender.stats().packets_sent - before) as u32
+    }
+}
+
+const PRR: TcpConfig = TcpConfig { prr: true, idle_restart: false };
+const NONE: TcpConfig = TcpConfig { prr: false, idle_restart: false };
+
+/// The first of 20 packets is lost and the window halves. With PRR (RFC 6937) a packet leaves with about every second
+/// acknowledgement; without it none until half of them have come, and then one with each.
+#[test]
+fn prr_spreads_a_cut_over_the_round_trip() {
+    let sent = |tcp| {
+        let mut flow = Flow::new(tcp);
+        let sent: Vec<u32> = (1..20).map(|seq| flow.ack(seq, 0, false)).collect();
+        assert_eq!(flow.sender.in_flight(), Bytes::new(10_000));
+        sent
+    };
+    assert_eq!(sent(PRR), [1, 0, 0, 1, 0, 1, 0, 1, 0, 1, 0, 1, 0, 1, 0, 0, 1, 1, 1]);
+    let without: Vec<u32> = (1..20).map(|nth| u32::from(nth >= 10)).collect();
+    assert_eq!(sent(NONE), without);
+}
+
+/// While a cut is spread the law hears that its window limits nothing. What was sent before the cut is acknowledged at last: the
+/// law's window holds again.
+#[test]
+fn a_law_does_not_grow_while_its_cut_is_spread() {
+    let mut flow = Flow::new(PRR);
+    (1..20).for_each(|seq| {
+        flow.ack(seq, 0, false);
+    });
+    // The first of them brought the loss; after it the reduction was on.
+    let heard = flow.told.borrow().limited_elsewhere.clone();
+    assert_eq!(heard, (1..20).map(|seq| seq > 1).collect::<Vec<_>>());
+    // The lost packet came: the cumulative number is past the 20 packets.
+    flow.now += RTT;
+    flow.sender.on_ack(flow.now, &AckHeader { seq: 0, covers: 1, cumulative: 20, marked: false, attempt: 2 }, &[]);
+    assert_eq!(flow.told.borrow().limited_elsewhere.last(), Some(&false));
+    assert_eq!(flow.sender.permit().window, Bytes::new(10_000));
+}
+
+/// Linux answers marks in the same way (CWR): of 20 in flight one is acknowledged, 19 stay, and the share of one packet is a half.
+#[test]
+fn marks_are_spread_too() {
+    let sent = |tcp| {
+        let mut flow = Flow::new(tcp);
+        (0..12).map(|seq| flow.ack(seq, seq + 1, seq == 0)).collect::<Vec<u32>>()
+    };
+    assert_eq!(sent(PRR), [1, 0, 0, 1, 0, 1, 0, 1, 0, 1, 0, 1]);
+    assert_eq!(sent(NONE), [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 1]);
+}
+
+#[test]
+fn a_timeout_ends_the_reduction() {
+    let mut flow = Flow::new(PRR);
+    flow.ack(1, 0, false);
+    while flow.sender.stats().timeouts == 0 {
+        flow.now = flow.sender.next_timer();
+        flow.sender.on_timer(flow.now);
+    }
+    assert_eq!(flow.sender.permit().window, Bytes::new(MSS.into()));
+}
+
+#[test]
+fn a_flow_that_was_idle_restarts() {
+    for (idle_restart, expected) in [(true, 4), (false, 20)] {
+        let mut flow = Flow::new(TcpConfig { prr: false, idle_restart });
+        for seq in 0..20 {
+            flow.now += Span::from_us(1);
+            let ack = AckHeader { seq, covers: 1, cumulative: seq + 1, marked: false, attempt: 1 };
+            flow.sender.on_ack(flow.now, &ack, &[]);
+        }
+        // The last packet left at 19 us; the timeout is 200 us. Ten of them and one microsecond later: ten halvings.
+        flow.now = Time::ZERO + Span::from_us(19 + 2_000 + 1);
+        assert_eq!(flow.leave(), expected);
+        let told = if idle_restart { vec![(Span::from_us(2_001), 10)] } else { Vec::new() };
+        assert_eq!(flow.told.borrow().idle, told);
+    }
+}
+
+/// What is on the way is no idleness, however long it takes.
+#[test]
+fn a_flow_that_waits_is_not_idle() {
+    let mut flow = Flow::new(TcpConfig { prr: false, idle_restart: true });
+    flow.now = Time::ZERO + Span::from_us(10_000);
+    flow.ack(0, 1, false);
+    assert!(flow.told.borrow().idle.is_empty());
+}

@@ -1,0 +1,185 @@
+//! `HyStart` as Linux has it: slow start ends when a train of acknowledgements is as long as the path, or when round
+//! trips grow.
+//!
+//! Ha and Rhee, "Taming the elephants: New TCP slow start", Computer Networks 55(9), 2011, as in `hystart_update` and
+//! `hystart_ack_delay` of `net/ipv4/tcp_cubic.c`, Linux 5.5 and later. Before 5.5 the clock counted milliseconds and there was
+//! no allowance for segments. Left out: Linux hears no round trips in the first second of a curve, which matters only where
+//! slow start follows idle time. Not RFC 9406's `HyStart++`, which is in `hystart`.
+
+use units::{Bytes, Rate, Span, Time};
+
+use crate::{Ack, Window};
+
+/// Under so many packets nothing ends slow start (`hystart_low_window`).
+const LOW_WINDOW: u64 = 16;
+/// Acknowledgements closer than this are one train (`hystart_ack_delta_us`).
+const ACK_DELTA: Span = Span::from_us(2_000);
+/// Round trips of a round that are seen before one is judged (`HYSTART_MIN_SAMPLES`).
+const MIN_SAMPLES: u32 = 8;
+/// Growth of the round trip that ends slow start: an eighth of the least one within these (`HYSTART_DELAY_MIN`, `_MAX`).
+const DELAY_MIN: Span = Span::from_ms(4);
+const DELAY_MAX: Span = Span::from_ms(16);
+/// What a train is allowed beyond the path, since senders and receivers gather packets: four segments of the largest size
+/// (`sk_gso_max_size`) at the pace of slow start, a millisecond at most.
+const LARGEST_SEGMENTS: Bytes = Bytes::new(4 * 65_536);
+const MOST_ALLOWED: Span = Span::from_ms(1);
+
+/// Which of the two detectors are on (`hystart_detect`), and whether the flow is paced.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Detect {
+    pub(crate) train: bool,
+    pub(crate) delay: bool,
+    pub(crate) paced: bool,
+}
+
+/// What it knows of round trips and of the train. [`Span::MAX`] stands for none.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[repr(C)]
+pub(crate) struct LinuxHyStart {
+    round: Bytes,      // delivered when the round began: it ends with a packet that left after (end_seq)
+    round_began: Time, // round_start
+    last_ack: Time,    // of the train
+    delay_min: Span,
+    current: Span, // curr_rtt
+    samples: u32,  // sample_cnt
+}
+
+impl LinuxHyStart {
+    pub(crate) const fn new() -> Self {
+        let (began, none) = (Time::ZERO, Span::MAX);
+        Self { round: Bytes::ZERO, round_began: began, last_ack: began, delay_min: none, current: none, samples: 0 }
+    }
+
+    /// Any acknowledgement arrives.
+    pub(crate) fn observe(&mut self, ack: &Ack) {
+        self.delay_min = self.delay_min.min(ack.rtt);
+    }
+
+    /// An acknowledgement arrives in slow start, with `window` as it was before. `pace` is what Linux would pace at. Says whether slow
+    /// start is over.
+    pub(crate) fn ends(&mut self, ack: &Ack, window: &Window, pace: Rate, detect: Detect) -> bool {
+        if ack.delivered_at_send >= self.round {
+            self.round = ack.delivered;
+            (self.round_began, self.last_ack) = (ack.now, ack.now);
+            (self.current, self.samples) = (Span::MAX, 0);
+        }
+        if window.bytes() < window.floor().times(LOW_WINDOW) {
+            return false;
+        }
+        let train = detect.train && self.train_is_long(ack.now, pace, detect.paced);
+        let delay = detect.delay && self.delay_grew(ack.rtt);
+        train || delay
+    }
+
+    /// The acknowledgements of a round come one upon the other for as long as half the path takes, one way; with pacing the
+    /// sender itself spreads them over half a round trip, so for as long as all of it takes.
+    fn train_is_long(&mut self, now: Time, pace: Rate, paced: bool) -> bool {
+        if now.since(self.last_ack) > ACK_DELTA {
+            return false;
+        }
+        self.last_ack = now;
+        let allowed = self.delay_min + pace.time_for(LARGEST_SEGMENTS).min(MOST_ALLOWED);
+        now.since(self.round_began) > if paced { allowed } else { allowed.over(2) }
+    }
+
+    /// The least of more than eight round trips is over the least of all by an eighth, at least 4 and at most 16 ms.
+    fn delay_grew(&mut self, rtt: Span) -> bool {
+        self.current = self.current.min(rtt);
+        if self.samples < MIN_SAMPLES {
+            self.samples += 1;
+            return false;
+        }
+        self.current > self.delay_min + self.delay_min.over(8).clamp(DELAY_MIN, DELAY_MAX)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testbed::{LONG_PATH, ack};
+
+    const MSS: Bytes = LONG_PATH.mss;
+    const BOTH: Detect = Detect { train: true, delay: true, paced: false };
+    /// At which the allowance is 50 us: 2 Mbit in 50 us.
+    const FAST: Rate = Rate::from_bps(4 * 65_536 * 8 * 20_000);
+
+    struct Flow {
+        hystart: LinuxHyStart,
+        window: Window,
+        detect: Detect,
+        pace: Rate,
+    }
+
+    impl Flow {
+        fn new(packets: u64, detect: Detect) -> Self {
+            let window = Window::new(MSS.times(packets), MSS, Window::LIMIT);
+            Self { hystart: LinuxHyStart::new(), window, detect, pace: FAST }
+        }
+
+        /// The `nth` acknowledgement of a round, at this time; only the first is of a packet that left after the round before.
+        fn ack(&mut self, round: u64, nth: u64, us: u64, rtt: Span) -> bool {
+            let delivered = Bytes::new(round * 1_000_000 + nth);
+            let delivered_at_send = Bytes::new(((round - 1) * 1_000_000).saturating_sub(u64::from(nth > 0)));
+            let ack = Ack { rtt, delivered, delivered_at_send, ..ack(&LONG_PATH, us) };
+            self.hystart.observe(&ack);
+            self.hystart.ends(&ack, &self.window, self.pace, self.detect)
+        }
+
+        /// When a train of acknowledgements every `gap_us` ends slow start, after the round's beginning; none within 100 ms.
+        fn train(&mut self, gap_us: u64, rtt: Span) -> Option<u64> {
+            (0..=100_000 / gap_us)
+                .map(|nth| (nth, nth * gap_us))
+                .find(|&(nth, us)| self.ack(1, nth, us, rtt))
+                .map(|it| it.1)
+        }
+    }
+
+    /// (10 ms + 50 us) / 2 = 5,025 us; "over" it, so the next of a train of 100 us.
+    #[test]
+    fn a_train_as_long_as_half_the_path_ends_slow_start() {
+        let ten = Span::from_ms(10);
+        assert_eq!(Flow::new(16, BOTH).train(100, ten), Some(5_100));
+        // With pacing the whole of it counts: over 10,050 us.
+        assert_eq!(Flow::new(16, Detect { paced: true, ..BOTH }).train(100, ten), Some(10_100));
+        assert_eq!(Flow::new(16, Detect { train: false, ..BOTH }).train(100, ten), None);
+        assert_eq!(Flow::new(15, BOTH).train(100, ten), None);
+    }
+
+    /// A slow pace allows a millisecond: (10 ms + 1 ms) / 2.
+    #[test]
+    fn the_allowance_for_segments_is_a_millisecond_at_most() {
+        let mut flow = Flow::new(16, BOTH);
+        flow.pace = Rate::from_bps(1_000_000);
+        assert_eq!(flow.train(100, Span::from_ms(10)), Some(5_600));
+    }
+
+    /// 2 ms apart is one train, more is none.
+    #[test]
+    fn a_gap_breaks_a_train() {
+        assert_eq!(Flow::new(16, BOTH).train(2_000, Span::from_ms(10)), Some(6_000));
+        assert_eq!(Flow::new(16, BOTH).train(2_001, Span::from_ms(10)), None);
+    }
+
+    /// Whether a second round with this round trip ends slow start, at its `count`-th acknowledgement. They come all at once.
+    fn grew(base: Span, then: Span, count: u64) -> bool {
+        let mut flow = Flow::new(16, BOTH);
+        assert!(!flow.ack(1, 0, 0, base));
+        (1..count).for_each(|nth| assert!(!flow.ack(2, nth - 1, 500_000, then), "{nth}"));
+        flow.ack(2, count - 1, 500_000, then)
+    }
+
+    #[test]
+    fn the_threshold_of_growth_is_an_eighth_between_4_and_16_ms() {
+        for (base_us, more_us) in [(14, 4_000), (20_000, 4_000), (80_000, 10_000), (300_000, 16_000)] {
+            let base = Span::from_us(base_us);
+            assert!(!grew(base, base + Span::from_us(more_us), 20), "{base}");
+            assert!(grew(base, base + Span::from_us(more_us + 1), 9), "{base}");
+        }
+    }
+
+    #[test]
+    fn eight_round_trips_are_not_enough_to_tell() {
+        assert!(!grew(Span::from_ms(10), Span::from_ms(20), 8));
+        assert!(grew(Span::from_ms(10), Span::from_ms(20), 9));
+    }
+}

@@ -1,0 +1,237 @@
+//! What runs warn of, by cause: each once, with how many runs say it, where they lie in the grid, and one example.
+
+use std::fmt;
+
+use serde_json::Value;
+
+/// A run and what it says.
+#[derive(Clone, Copy, Debug)]
+pub struct Said<'a> {
+    /// What tells the run from the others.
+    pub run: &'a str,
+    /// Where it lies in a grid; empty outside of one.
+    pub point: &'a [(String, Value)],
+    /// Its warnings, or its notes.
+    pub texts: &'a [String],
+}
+
+/// What several runs say of one cause.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Cause {
+    /// How many runs say it, and which.
+    pub runs: String,
+    /// What the first of them says. Of the others only numbers and names of ports may differ.
+    pub text: String,
+}
+
+impl fmt::Display for Cause {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.runs, self.text)
+    }
+}
+
+/// The causes in the order in which they are first said.
+pub fn causes(all: &[Said<'_>]) -> Vec<Cause> {
+    let mut found: Vec<(String, &str, bool, Vec<usize>)> = Vec::new();
+    for (index, said) in all.iter().enumerate() {
+        for text in said.texts {
+            let key = without_numbers(text);
+            match found.iter_mut().find(|(known, ..)| *known == key) {
+                Some((_, first, alike, runs)) => {
+                    *alike &= first == text;
+                    if runs.last() != Some(&index) {
+                        runs.push(index);
+                    }
+                }
+                None => found.push((key, text, true, vec![index])),
+            }
+        }
+    }
+    let cause = |(_, text, alike, runs): (String, &str, bool, Vec<usize>)| {
+        let example = all[runs[0]].run;
+        let runs = match (runs.len(), all.len()) {
+            (1, _) => example.to_owned(),
+            (_, all_of_them) => {
+                let which = which(all, &runs);
+                let of = if runs.len() == all_of_them {
+                    format!("all {all_of_them}")
+                } else {
+                    format!("{} of {all_of_them}", runs.len())
+                };
+                let which = if which.is_empty() { String::new() } else { format!(" ({which})") };
+                let example = if alike { String::new() } else { format!(", for example {example}") };
+                format!("{of} runs{which}{example}")
+            }
+        };
+        Cause { runs, text: text.to_owned() }
+    };
+    found.into_iter().map(cause).collect()
+}
+
+/// Most values of a key of the grid that are named.
+const MOST_NAMED: usize = 6;
+
+/// Where some runs lie: the values of each key that they take, where that is not every value. Nothing for all runs.
+fn which(all: &[Said<'_>], some: &[usize]) -> String {
+    if some.len() == all.len() {
+        return String::new();
+    }
+    if all.iter().all(|said| said.point.is_empty()) {
+        return listed(some.iter().map(|&index| all[index].run.to_owned()).collect());
+    }
+    let mut keys: Vec<&str> = Vec::new();
+    for (key, _) in all.iter().flat_map(|said| said.point) {
+        if !keys.contains(&key.as_str()) {
+            keys.push(key);
+        }
+    }
+    // A run of a variant has a key that others lack.
+    let of =
+        |run: usize, key: &str| all[run].point.iter().find(|(known, _)| known == key).map(|(_, value)| shown(value));
+    let values = |key: &str, runs: &mut dyn Iterator<Item = usize>| {
+        let mut values: Vec<Option<String>> = Vec::new();
+        for value in runs.map(|run| of(run, key)) {
+            if !values.contains(&value) {
+                values.push(value);
+            }
+        }
+        values
+    };
+    let mut parts = Vec::new();
+    let mut meant: Vec<usize> = (0..all.len()).collect();
+    for key in keys {
+        let here = values(key, &mut some.iter().copied());
+        let everywhere = values(key, &mut (0..all.len()));
+        meant.retain(|&run| here.contains(&of(run, key)));
+        if here.len() == everywhere.len() {
+            if everywhere.len() > 1 {
+                parts.push(format!("every {key}"));
+            }
+            continue;
+        }
+        let without = if here.contains(&None) { Some(format!("no {key}")) } else { None };
+        let named: Vec<String> = here.into_iter().flatten().collect();
+        let named = if named.is_empty() { None } else { Some(format!("{key} {}", listed(named))) };
+        parts.push(named.into_iter().chain(without).collect::<Vec<_>>().join(" or "));
+    }
+    let among = if meant.len() > some.len() { "among " } else { "" };
+    format!("{among}{}", parts.join("; "))
+}
+
+fn listed(values: Vec<String>) -> String {
+    let more = values.len().saturating_sub(MOST_NAMED);
+    let text = values.into_iter().take(MOST_NAMED).collect::<Vec<_>>().join(", ");
+    if more > 0 { format!("{text} and {more} more") } else { text }
+}
+
+fn shown(value: &Value) -> String {
+    match value {
+        Value::String(text) => text.clone(),
+        // A grid's whole numbers come as floats.
+        Value::Number(number) => number.as_f64().map_or_else(|| number.to_string(), |number| number.to_string()),
+        Value::Null | Value::Bool(_) | Value::Array(_) | Value::Object(_) => value.to_string(),
+    }
+}
+
+/// A text without what differs from run to run: words with digits, which are numbers and names of ports, and the units
+/// behind them. Several in a row are one.
+fn without_numbers(text: &str) -> String {
+    const UNITS: [&str; 15] =
+        ["ps", "ns", "us", "ms", "s", "B", "kB", "KB", "MB", "GB", "TB", "KiB", "MiB", "Mbps", "Gbps"];
+    let mut words: Vec<&str> = Vec::new();
+    for word in text.split_whitespace() {
+        let bare = word.trim_end_matches([',', ';', ':', '.']);
+        let last_is_number = words.last() == Some(&"#");
+        if bare.contains(|c: char| c.is_ascii_digit()) {
+            if !last_is_number {
+                words.push("#");
+            }
+        } else if !(last_is_number && UNITS.contains(&bare)) {
+            words.push(word);
+        }
+    }
+    words.join(" ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn point(scheme: &str, load: f64, seed: u64) -> Vec<(String, Value)> {
+        vec![("scheme".into(), json!(scheme)), ("load".into(), json!(load)), ("seed".into(), json!(seed as f64))]
+    }
+
+    #[test]
+    fn a_cause_is_said_once_with_its_runs_and_an_example() {
+        let mut runs = Vec::new();
+        for scheme in ["uno", "gemini", "bbr"] {
+            for load in [0.2, 0.4, 0.6] {
+                for seed in 1..=5u64 {
+                    let mut texts = Vec::new();
+                    if load > 0.3 && scheme != "bbr" {
+                        texts.push(format!("{seed} of 500 flows did not end; completion times are of the others"));
+                        let at = if seed > 3 { "1.200 s".to_owned() } else { format!("{seed}0.000 ms") };
+                        texts.push(format!("the run reached its stop at {at} before all flows had ended"));
+                    }
+                    if scheme == "bbr" {
+                        texts.push("the law bbr never acted".into());
+                    }
+                    if (scheme, load, seed) == ("uno", 0.6, 5) {
+                        texts.push("deadlock: in a circle: dc0.edge1>dc0.agg2, dc0.agg2>dc0.edge1".into());
+                    }
+                    runs.push((format!("{scheme},load={load},seed={seed}"), point(scheme, load, seed), texts));
+                }
+            }
+        }
+        let said: Vec<Said<'_>> = runs.iter().map(|(run, point, texts)| Said { run, point, texts }).collect();
+        let lines: Vec<String> = causes(&said).iter().map(ToString::to_string).collect();
+        assert_eq!(
+            lines,
+            [
+                "20 of 45 runs (scheme uno, gemini; load 0.4, 0.6; every seed), for example uno,load=0.4,seed=1: 1 of \
+                 500 flows did not end; completion times are of the others",
+                "20 of 45 runs (scheme uno, gemini; load 0.4, 0.6; every seed), for example uno,load=0.4,seed=1: the \
+                 run reached its stop at 10.000 ms before all flows had ended",
+                "uno,load=0.6,seed=5: deadlock: in a circle: dc0.edge1>dc0.agg2, dc0.agg2>dc0.edge1",
+                "15 of 45 runs (scheme bbr; every load; every seed): the law bbr never acted",
+            ]
+        );
+        // Not every combination of what is named.
+        assert_eq!(which(&said, &[0, 16]), "among scheme uno, gemini; load 0.2; seed 1, 2");
+        assert_eq!(which(&said, &(0..45).collect::<Vec<_>>()), "");
+    }
+
+    #[test]
+    fn runs_without_a_grid_go_by_their_names() {
+        let texts = ["the law never acted".to_owned()];
+        let none: [String; 0] = [];
+        let said = |run, texts| Said { run, point: &[], texts };
+        let all = [said("uno", &texts[..]), said("mixed", &none[..]), said("bbr", &texts[..])];
+        assert_eq!(causes(&all)[0].to_string(), "2 of 3 runs (uno, bbr): the law never acted");
+        assert_eq!(causes(&all[..1])[0].to_string(), "uno: the law never acted");
+        assert_eq!(causes(&[all[0], all[2]])[0].to_string(), "all 2 runs: the law never acted");
+        assert_eq!(causes(&all[1..2]), []);
+    }
+
+    #[test]
+    fn variants_have_a_key_that_others_lack() {
+        let point = |load: f64, variant: Option<&str>| {
+            let variant = variant.map(|name| ("variant".to_owned(), json!(name)));
+            std::iter::once(("load".to_owned(), json!(load))).chain(variant).collect::<Vec<_>>()
+        };
+        let points = [point(0.4, None), point(0.8, None), point(0.4, Some("deep")), point(0.4, Some("far"))];
+        let all: Vec<Said<'_>> = points.iter().map(|point| Said { run: "r", point, texts: &[] }).collect();
+        assert_eq!(which(&all, &[0, 1]), "every load; no variant");
+        assert_eq!(which(&all, &[0, 2]), "load 0.4; variant deep or no variant");
+        assert_eq!(which(&all, &[2, 3]), "load 0.4; variant deep, far");
+        assert_eq!(which(&all, &[0, 3, 1]), "every load; variant far or no variant");
+    }
+
+    #[test]
+    fn many_values_are_not_all_named() {
+        let points: Vec<_> = (0..20).map(|seed| point("uno", 0.5, seed)).collect();
+        let all: Vec<Said<'_>> = points.iter().map(|point| Said { run: "r", point, texts: &[] }).collect();
+        assert_eq!(which(&all, &(0..9).collect::<Vec<_>>()), "seed 0, 1, 2, 3, 4, 5 and 3 more");
+    }
+}

@@ -1,0 +1,81 @@
+//! Judging over seeds: a claim's comparison is a difference between its two sides, measured once a seed, and what counts
+//! is the 95 % confidence interval of that difference (Student's t).
+
+use super::ast::{Check, Comparison, Order};
+use super::eval::{EvalError, Runs, alike, holds, value};
+use crate::averages::Mean;
+use crate::claims::Value;
+
+/// What the seeds say of a comparison or of a check.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Answer {
+    /// The interval is on the side that is claimed.
+    Holds,
+    /// The interval reaches over both sides.
+    Undecided,
+    /// The interval is on the other side.
+    Fails,
+}
+
+/// Whether a check holds: if each of its comparisons does.
+///
+/// # Errors
+/// As [`value`], of any seed; also where an earlier comparison has already failed.
+pub(super) fn answer(check: &Check, seeds: &[Runs<'_>]) -> Result<Answer, EvalError> {
+    let mut all = Answer::Holds;
+    for comparison in &check.all {
+        let one = compared(comparison, seeds)?;
+        all = match (all, one) {
+            (Answer::Fails, _) | (_, Answer::Fails) => Answer::Fails,
+            (Answer::Undecided, _) | (_, Answer::Undecided) => Answer::Undecided,
+            (Answer::Holds, Answer::Holds) => Answer::Holds,
+        };
+    }
+    Ok(all)
+}
+
+fn compared(comparison: &Comparison, seeds: &[Runs<'_>]) -> Result<Answer, EvalError> {
+    let Comparison { left, order, right } = comparison;
+    // By how much it holds, in each seed: over zero, or zero where equal is enough. Equality has no such measure.
+    let mut by: Vec<Option<f64>> = Vec::with_capacity(seeds.len());
+    for runs in seeds {
+        let (a, b) = (value(left, runs)?, value(right, runs)?);
+        alike(left, a, "compared", right, b)?;
+        by.push(match order {
+            Order::AtMost | Order::Below => Some(b.amount - a.amount),
+            Order::AtLeast | Order::Above => Some(a.amount - b.amount),
+            Order::Equal | Order::Unequal => None,
+        });
+    }
+    // Counts that must be equal, and times that are `never`, have no mean difference: all seeds must agree.
+    if by.iter().any(|by| by.is_none_or(|by| !by.is_finite())) {
+        let check = Check { all: vec![comparison.clone()] };
+        let held = seeds.iter().map(|runs| holds(&check, runs)).collect::<Result<Vec<_>, _>>()?;
+        return Ok(match held.iter().filter(|held| **held).count() {
+            count if count == held.len() => Answer::Holds,
+            0 => Answer::Fails,
+            _ => Answer::Undecided,
+        });
+    }
+    let Some(mean) = Mean::of(&by.into_iter().map(|by| by.map(Value::number)).collect::<Vec<_>>()) else {
+        return Ok(Answer::Undecided);
+    };
+    let margin = mean.margin.unwrap_or(0.0);
+    let (low, high) = (mean.mean.amount - margin, mean.mean.amount + margin);
+    let strict = matches!(order, Order::Below | Order::Above);
+    let right_side = |bound: f64| if strict { bound > 0.0 } else { bound >= 0.0 };
+    Ok(match (right_side(low), right_side(high)) {
+        (true, _) => Answer::Holds,
+        (false, true) => Answer::Undecided,
+        (false, false) => Answer::Fails,
+    })
+}
+
+/// The mean of an expression over the seeds, with its interval.
+///
+/// # Errors
+/// As [`value`], of any seed.
+pub(super) fn mean(expr: &super::Expr, seeds: &[Runs<'_>]) -> Result<Mean, EvalError> {
+    let values = seeds.iter().map(|runs| value(expr, runs).map(Some)).collect::<Result<Vec<_>, _>>()?;
+    Mean::of(&values).ok_or_else(|| EvalError::NotANumber { expr: expr.to_string() })
+}

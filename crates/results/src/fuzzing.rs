@@ -1,0 +1,32 @@
+//! What the fuzz targets try and nobody else calls.
+
+use std::path::Path;
+
+use crate::store::{GridManifest, Manifest, Plan};
+use crate::summary::Summary;
+use crate::tables::{FlowTable, PortTable, RateTable, SwitchTable};
+
+/// Reads a summary, a manifest of either kind, a plan. What is read can be written and reads back as itself.
+pub fn json(bytes: &[u8]) {
+    again::<Summary>(bytes);
+    again::<Manifest>(bytes);
+    again::<GridManifest>(bytes);
+    again::<Plan>(bytes);
+}
+
+fn again<T: serde::Serialize + serde::de::DeserializeOwned>(bytes: &[u8]) {
+    if let Ok(read) = serde_json::from_slice::<T>(bytes) {
+        let written = crate::store::json_text(&read);
+        let read: T = serde_json::from_str(&written).unwrap_or_else(|error| panic!("{error}: {written}"));
+        assert_eq!(crate::store::json_text(&read), written);
+    }
+}
+
+/// Reads each of the tables.
+pub fn table(bytes: &[u8]) {
+    let path = Path::new("fuzz.parquet");
+    let _ = FlowTable::read(bytes.to_vec(), path);
+    let _ = PortTable::read(bytes.to_vec(), path);
+    let _ = RateTable::read(bytes.to_vec(), path);
+    let _ = SwitchTable::read(bytes.to_vec(), path);
+}

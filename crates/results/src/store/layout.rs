@@ -1,0 +1,280 @@
+//! What lies where in a directory of results, and what of it is ours.
+//!
+//! ```text
+//! OUT/manifest.json, summary.json, report.html      the last whole set: of one run, with its tables,
+//! OUT/runs/RUN/                                     or of a grid, with a folder a run
+//! OUT/.narrows.lock                                 while somebody writes
+//! OUT/.next/plan.json, .next/runs/RUN/              the set in the making, and its finished runs
+//! OUT/.next/building/, whole/, moving/, old/        the last step, see `settle`
+//! ```
+//!
+//! Files are ours by their names and by the manifest beside them. Only such files are ever removed.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use super::manifest::{MANIFEST, PROGRAM};
+use super::{FLOWS, PORTS, RATES, REPORT, RUNS, SUMMARY, SWITCHES};
+
+/// The set in the making.
+pub const NEXT: &str = ".next";
+/// Which runs that set will have.
+pub(super) const PLAN: &str = "plan.json";
+/// The new set while it is put together.
+pub(super) const BUILDING: &str = "building";
+/// The new set, whole; the old one is in its place, or on its way out.
+pub(super) const WHOLE: &str = "whole";
+/// The new set on its way in; the old one is out.
+pub(super) const MOVING: &str = "moving";
+/// The old set, to be removed.
+pub(super) const OLD: &str = "old";
+
+/// The files of a set, or of a run in it.
+pub(super) const FILES: [&str; 7] = [MANIFEST, SUMMARY, FLOWS, PORTS, RATES, SWITCHES, REPORT];
+
+/// The files in a directory of results that Narrows did not write. Of a directory that holds no results, all.
+///
+/// # Errors
+/// When it cannot be listed.
+pub(super) fn foreign(out: &Path) -> io::Result<Vec<PathBuf>> {
+    let mut found = Vec::new();
+    // While sets are exchanged, the old one's manifest is out first.
+    let ours = is_ours(out) || next_is_ours(out) && is_ours(&out.join(NEXT).join(OLD));
+    for entry in entries(out)? {
+        match entry.name.as_str() {
+            files::LOCK if !entry.is_directory => {}
+            NEXT if entry.is_directory && next_is_ours(out) => of_next(&entry.path, &mut found)?,
+            NEXT if entry.is_directory && holds_nothing(&entry.path)? => {}
+            RUNS if entry.is_directory => of_runs(&entry.path, &mut found)?,
+            name if ours && !entry.is_directory && is_file(name) => {}
+            _ => found.push(entry.path),
+        }
+    }
+    found.sort_unstable();
+    Ok(found)
+}
+
+fn of_next(next: &Path, found: &mut Vec<PathBuf>) -> io::Result<()> {
+    for entry in entries(next)? {
+        match entry.name.as_str() {
+            name if !entry.is_directory
+                && [PLAN, REPORT].iter().any(|file| name == *file || is_partial(name, file)) => {}
+            RUNS if entry.is_directory => of_runs(&entry.path, found)?,
+            BUILDING | WHOLE | MOVING | OLD if entry.is_directory => of_set(&entry.path, found)?,
+            _ => found.push(entry.path),
+        }
+    }
+    Ok(())
+}
+
+/// A set of ours, in whatever state.
+fn of_set(set: &Path, found: &mut Vec<PathBuf>) -> io::Result<()> {
+    for entry in entries(set)? {
+        match entry.name.as_str() {
+            name if !entry.is_directory && is_file(name) => {}
+            // Runs that were put aside one by one lie here, too.
+            _ if entry.is_directory => of_set(&entry.path, found)?,
+            _ => found.push(entry.path),
+        }
+    }
+    Ok(())
+}
+
+fn of_runs(runs: &Path, found: &mut Vec<PathBuf>) -> io::Result<()> {
+    for entry in entries(runs)? {
+        let partial = is_partial_run(&entry.name);
+        if !entry.is_directory {
+            found.push(entry.path);
+            continue;
+        }
+        let ours = partial || is_ours(&entry.path);
+        for inside in entries(&entry.path)? {
+            if !(ours && !inside.is_directory && is_file(&inside.name)) {
+                found.push(inside.path);
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Removes what is ours below a directory, and those directories that are empty then. What else is there stays.
+///
+/// # Errors
+/// When something cannot be removed.
+pub(super) fn remove(directory: &Path) -> io::Result<()> {
+    let mut found = entries(directory)?;
+    // Stopped half-way, what is left is still known as ours.
+    found.sort_by_key(|entry| entry.name == MANIFEST || entry.name == PLAN);
+    for entry in found {
+        if entry.is_directory {
+            remove(&entry.path)?;
+        } else if is_file(&entry.name) || entry.name == PLAN || is_partial(&entry.name, PLAN) {
+            fs::remove_file(&entry.path)?;
+        }
+    }
+    remove_empty(directory)
+}
+
+/// Removes a directory if nothing is in it.
+pub(super) fn remove_empty(directory: &Path) -> io::Result<()> {
+    match fs::remove_dir(directory) {
+        Err(error) if error.kind() == io::ErrorKind::DirectoryNotEmpty => Ok(()),
+        result => result,
+    }
+}
+
+/// Whether the set in the making is one of ours: its plan says so.
+pub(super) fn next_is_ours(out: &Path) -> bool {
+    says_ours(&out.join(NEXT).join(PLAN))
+}
+
+/// Whether there are only directories, and plans that were never written to their end.
+fn holds_nothing(directory: &Path) -> io::Result<bool> {
+    for entry in entries(directory)? {
+        let nothing = if entry.is_directory { holds_nothing(&entry.path)? } else { is_partial(&entry.name, PLAN) };
+        if !nothing {
+            return Ok(false);
+        }
+    }
+    Ok(true)
+}
+
+/// Whether the manifest in a directory is one of ours.
+fn is_ours(directory: &Path) -> bool {
+    says_ours(&directory.join(MANIFEST))
+}
+
+fn says_ours(file: &Path) -> bool {
+    let manifest = files::read(file, super::load::JSON).ok();
+    let manifest = manifest.and_then(|bytes| serde_json::from_slice::<serde_json::Value>(&bytes).ok());
+    manifest.is_some_and(|manifest| manifest["program"] == PROGRAM)
+}
+
+/// A file of a set by its name, whole or half-written.
+fn is_file(name: &str) -> bool {
+    FILES.iter().any(|file| name == *file || is_partial(name, file))
+}
+
+/// The name of a run in the making. A run's own folder has no dot in front.
+pub(super) fn partial_run(folder: &str) -> String {
+    format!("{PARTIAL}{}-{folder}", std::process::id())
+}
+
+/// `.partial-PID-RUN`.
+pub(super) fn is_partial_run(name: &str) -> bool {
+    let pid = name.strip_prefix(PARTIAL).and_then(|rest| rest.split_once('-'));
+    pid.is_some_and(|(pid, _)| !pid.is_empty() && pid.bytes().all(|byte| byte.is_ascii_digit()))
+}
+
+/// What names of runs in the making begin with.
+const PARTIAL: &str = ".partial-";
+
+/// `FILE.partial-PID`.
+fn is_partial(name: &str, file: &str) -> bool {
+    let pid = name.strip_prefix(file).and_then(|rest| rest.strip_prefix(".partial-"));
+    pid.is_some_and(|pid| !pid.is_empty() && pid.bytes().all(|byte| byte.is_ascii_digit()))
+}
+
+/// Something in a directory.
+pub(super) struct Entry {
+    pub(super) name: String,
+    pub(super) path: PathBuf,
+    /// A link to a directory is none: what lies behind it is somebody's.
+    pub(super) is_directory: bool,
+}
+
+/// What is in a directory, in order of names.
+pub(super) fn entries(directory: &Path) -> io::Result<Vec<Entry>> {
+    let entry = |entry: io::Result<fs::DirEntry>| {
+        let entry = entry?;
+        let name = entry.file_name().to_string_lossy().into_owned();
+        Ok(Entry { name, path: entry.path(), is_directory: entry.file_type()?.is_dir() })
+    };
+    let mut found = fs::read_dir(directory)?.map(entry).collect::<io::Result<Vec<_>>>()?;
+    found.sort_unstable_by(|one, other| one.name.cmp(&other.name));
+    Ok(found)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testbed::Scratch;
+
+    const OURS: &str = r#"{ "program": "narrows" }"#;
+
+    fn write(path: &Path, text: &str) {
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, text).unwrap();
+    }
+
+    #[test]
+    fn what_a_person_put_there_is_found_and_survives() {
+        let scratch = Scratch::new("foreign");
+        let out = scratch.path().join("out");
+        for ours in [
+            "manifest.json",
+            "summary.json",
+            "report.html.partial-12",
+            "runs/uno/manifest.json",
+            "runs/uno/flows.parquet",
+            "runs/.partial-3-x/flows.parquet",
+            ".next/plan.json",
+            ".next/runs/uno/manifest.json",
+            ".next/building/runs/uno/flows.parquet",
+            ".next/old/manifest.json",
+        ] {
+            write(&out.join(ours), OURS);
+        }
+        assert_eq!(foreign(&out).unwrap(), [""; 0].map(PathBuf::from));
+        let theirs = [
+            ".next/mine",
+            ".next/old/notes.txt",
+            ".next/runs/uno/mine",
+            "plot.pdf",
+            "report.html.partial-mine",
+            "runs/foo.partial-mine/flows.parquet",
+            "runs/mine",
+            "runs/uno/deep/flows.parquet",
+            "runs/uno/notes.txt",
+            "thesis/chapter.txt",
+        ];
+        for theirs in theirs {
+            write(&out.join(theirs), "mine");
+        }
+        // Directories are named, not what is in them.
+        let named = |name: &str| match name {
+            "runs/uno/deep/flows.parquet" | "thesis/chapter.txt" => out.join(name).parent().unwrap().to_path_buf(),
+            name => out.join(name),
+        };
+        let said: Vec<PathBuf> = theirs.map(named).into();
+        assert_eq!(foreign(&out).unwrap(), said);
+        remove(&out).unwrap();
+        for theirs in theirs.into_iter().filter(|name| !name.ends_with("flows.parquet")) {
+            assert_eq!(fs::read_to_string(out.join(theirs)).unwrap(), "mine", "{theirs}");
+        }
+        assert!(!out.join("runs/uno/flows.parquet").exists() && !out.join(".next/building").exists());
+    }
+
+    #[test]
+    fn without_our_plan_nothing_of_the_next_set_is_ours() {
+        let scratch = Scratch::new("planless");
+        let out = scratch.path().join("out");
+        write(&out.join(".next/plan.json.partial-12"), "half");
+        fs::create_dir_all(out.join(".next/runs")).unwrap();
+        assert_eq!(foreign(&out).unwrap(), [""; 0].map(PathBuf::from));
+        write(&out.join(".next/old/summary.json"), "my data");
+        assert_eq!(foreign(&out).unwrap(), [out.join(".next")]);
+    }
+
+    #[test]
+    fn without_our_manifest_names_prove_nothing() {
+        let scratch = Scratch::new("nameless");
+        let out = scratch.path().join("out");
+        for (file, text) in [("summary.json", ""), ("manifest.json", "{}"), ("runs/a/flows.parquet", "")] {
+            let _ = fs::remove_dir_all(&out);
+            write(&out.join(file), text);
+            assert_eq!(foreign(&out).unwrap(), [out.join(file)], "{file}");
+        }
+    }
+}

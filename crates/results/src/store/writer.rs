@@ -1,0 +1,460 @@
+//! Results in the making: the runs of a set are kept as they finish, and the set takes the old one's place when it is
+//! whole.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use files::{Lock, parent_of};
+
+use super::layout::{self, BUILDING, NEXT, OLD, PLAN, WHOLE, entries, foreign};
+use super::load::{load, manifest_of};
+use super::manifest::{GridManifest, MANIFEST, Plan};
+use super::settle::settle;
+use super::{REPORT, RUNS, RunResults, SUMMARY, json_text, run_folder};
+use crate::Error;
+use crate::input::Program;
+
+/// The writer of a directory of results: the only one as long as it lives.
+#[derive(Debug)]
+pub struct Writer {
+    out: PathBuf,
+    /// Taken until the writer goes.
+    lock: Option<Lock>,
+    /// The first of the directories that were made for it.
+    made: Option<PathBuf>,
+    plan: Plan,
+}
+
+impl Writer {
+    /// Takes a directory for the runs of a plan: one that is not there, is empty, or has results. Parents are made as
+    /// needed; a link to a directory is followed. What is there stays until [`Writer::finish`]. `command` says to
+    /// others who holds it.
+    ///
+    /// # Errors
+    /// When another process holds it, when it has files that Narrows did not write, or when it cannot be written.
+    pub fn new(target: &Path, plan: Plan, command: &str) -> Result<Self, Error> {
+        let out = directory(target)?;
+        let made = out.ancestors().take_while(|path| !path.as_os_str().is_empty() && !path.exists()).last();
+        let made = made.map(Path::to_path_buf);
+        let lock = take(&out, command)?;
+        let writer = Self { out, lock: Some(lock), made, plan };
+        settle(&writer.out)?;
+        let theirs = foreign(&writer.out).map_err(Error::io("read", &writer.out))?;
+        if !theirs.is_empty() {
+            return Err(Error::occupied(&writer.out, theirs));
+        }
+        writer.tidy().map_err(Error::io("write", &writer.out))?;
+        fs::create_dir_all(writer.next().join(RUNS)).map_err(Error::io("create", &writer.out))?;
+        // Says which runs the set will have, to whoever reads before it is whole, and that `.next` is ours.
+        files::replace(&writer.next().join(PLAN), &json_text(&writer.plan))?;
+        // What is kept is on the disk only if its directories are.
+        let made =
+            writer.out.ancestors().take_while(|path| writer.made.as_ref().is_some_and(|made| path.starts_with(made)));
+        for path in made.map(parent_of).chain([writer.out.as_path(), &writer.next()]) {
+            files::sync_directory(path).map_err(Error::io("write", path))?;
+        }
+        Ok(writer)
+    }
+
+    /// The process that held the directory and died before it gave it back, if one did.
+    pub fn taken_over(&self) -> Option<&str> {
+        self.lock.as_ref()?.stale()
+    }
+
+    /// A run that was finished before: the very run of this number, from the set in the making or, if `whole` sets count,
+    /// from the one that it will replace. It is part of the new set then. What cannot be read is not there.
+    ///
+    /// # Errors
+    /// When it cannot be taken over.
+    pub fn earlier(&self, number: usize, whole: bool) -> Result<Option<RunResults>, Error> {
+        let entry = &self.plan.runs[number];
+        let is_same_run = |folder: &PathBuf| manifest_of(folder).is_ok_and(|manifest| manifest.key == entry.key);
+        let here = self.next().join(&entry.folder);
+        let old = [self.out.join(&entry.folder), self.out.clone()];
+        let found = std::iter::once(here.clone()).chain(old.into_iter().filter(|_| whole)).find(is_same_run);
+        let Some(folder) = found else { return Ok(None) };
+        let Ok(run) = load(&folder) else { return Ok(None) };
+        if folder != here && !self.plan.is_alone() {
+            self.put(entry.folder.as_str(), |partial| link_run(&folder, partial))?;
+        }
+        Ok(Some(run))
+    }
+
+    /// A run is finished. Of several it is on the disk when this returns; a lone one is written by [`Writer::finish`].
+    ///
+    /// # Errors
+    /// When it cannot be written.
+    pub fn keep(&self, run: &RunResults) -> Result<(), Error> {
+        if self.plan.is_alone() {
+            return Ok(());
+        }
+        let folder = run_folder(&run.manifest.run);
+        let shown = self.out.join(&folder);
+        self.put(&folder, |partial| run.write(partial, &shown))
+    }
+
+    /// All runs are finished: the set takes the old one's place. `summary` is the grid's, if it is one.
+    ///
+    /// # Errors
+    /// When it cannot be written, or somebody put files into the directory meanwhile. Finished runs are kept then. The old
+    /// results are in their place, or the new ones are on their way in and whoever comes next goes on with that.
+    pub fn finish(&self, program: &Program, runs: &[RunResults], summary: &str, html: &str) -> Result<(), Error> {
+        let theirs = foreign(&self.out).map_err(Error::io("read", &self.out))?;
+        if !theirs.is_empty() {
+            return Err(Error::occupied(&self.out, theirs));
+        }
+        let built = self.build(program, runs, summary, html);
+        if built.is_err() {
+            let _ = self.tidy();
+        }
+        built?;
+        settle(&self.out)?;
+        self.forget().map_err(Error::io("write", &self.out))
+    }
+
+    /// Puts the new set together beside the old one.
+    fn build(&self, program: &Program, runs: &[RunResults], summary: &str, html: &str) -> Result<(), Error> {
+        let building = self.next().join(BUILDING);
+        let text = |name: &str, text: &str| {
+            let written = files::create_new(&building.join(name), |out| out.write_all(text.as_bytes()));
+            written.map_err(Error::io("write", &self.out.join(name)))
+        };
+        fs::create_dir(&building).map_err(Error::io("create", &building))?;
+        if let (true, [run]) = (self.plan.is_alone(), runs) {
+            run.write(&building, &self.out)?;
+        } else {
+            fs::create_dir(building.join(RUNS)).map_err(Error::io("create", &building))?;
+            for entry in &self.plan.runs {
+                let (from, to) = (self.next().join(&entry.folder), building.join(&entry.folder));
+                fs::rename(&from, to).map_err(Error::io("move", &from))?;
+            }
+            text(SUMMARY, summary)?;
+            text(MANIFEST, &GridManifest::new(program, &self.plan).to_json())?;
+        }
+        text(REPORT, html)?;
+        let ready = || {
+            if building.join(RUNS).is_dir() {
+                files::sync_directory(&building.join(RUNS))?;
+            }
+            files::sync_directory(&building)?;
+            fs::rename(&building, self.next().join(WHOLE))?;
+            files::sync_directory(&self.next())
+        };
+        ready().map_err(Error::io("put the results in place in", &self.out))
+    }
+
+    fn next(&self) -> PathBuf {
+        self.out.join(NEXT)
+    }
+
+    /// Removes what lies beside a new set: runs that an unfinished set left and that this one does not have.
+    fn forget(&self) -> io::Result<()> {
+        let next = self.next();
+        // Out of the way first: a run that is removed half-way must not look finished.
+        if next.join(RUNS).is_dir() {
+            fs::rename(next.join(RUNS), next.join(OLD))?;
+        }
+        layout::remove(&next)
+    }
+
+    /// Puts a run among the finished ones. One of another setting that has its name makes room.
+    fn put(&self, folder: &str, write: impl FnOnce(&Path) -> Result<(), Error>) -> Result<(), Error> {
+        let target = self.next().join(folder);
+        let runs = parent_of(&target);
+        let name = target.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        let partial = runs.join(layout::partial_run(&name));
+        let failed = |error: io::Error| Error::io("write", &self.out.join(folder))(error);
+        fs::create_dir_all(runs).and_then(|()| fs::create_dir(&partial)).map_err(failed)?;
+        let done = write(&partial).and_then(|()| {
+            let aside = runs.join(layout::partial_run(&format!("{name}-old")));
+            let exchange = || {
+                let replaces = target.is_dir();
+                if replaces {
+                    fs::rename(&target, &aside)?;
+                }
+                fs::rename(&partial, &target)?;
+                files::sync_directory(runs)?;
+                if replaces { layout::remove(&aside) } else { Ok(()) }
+            };
+            exchange().map_err(failed)
+        });
+        if done.is_err() {
+            let _ = layout::remove(&partial);
+        }
+        done
+    }
+
+    /// Brings what a dead writer left into order: half-written runs go, whole ones are finished runs again.
+    fn tidy(&self) -> io::Result<()> {
+        let next = self.next();
+        let building = next.join(BUILDING);
+        if building.join(RUNS).is_dir() {
+            fs::create_dir_all(next.join(RUNS))?;
+            for run in entries(&building.join(RUNS))? {
+                let back = next.join(RUNS).join(&run.name);
+                if !back.exists() {
+                    fs::rename(&run.path, back)?;
+                }
+            }
+        }
+        let old = [building, next.join(OLD)];
+        old.iter().filter(|path| path.is_dir()).try_for_each(|path| layout::remove(path))?;
+        if next.join(RUNS).is_dir() {
+            for run in entries(&next.join(RUNS))?.iter().filter(|run| layout::is_partial_run(&run.name)) {
+                layout::remove(&run.path)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Drop for Writer {
+    /// Leaves no directory that nothing is in.
+    fn drop(&mut self) {
+        let next = self.next();
+        let unfinished = next.join(RUNS);
+        let empty = |path: &Path| fs::read_dir(path).is_ok_and(|mut entries| entries.next().is_none());
+        if empty(&unfinished) && !next.join(WHOLE).is_dir() && !next.join(BUILDING).is_dir() {
+            let _ = fs::remove_dir(&unfinished).and_then(|()| fs::remove_file(next.join(PLAN)));
+        }
+        let _ = layout::remove_empty(&next);
+        // First the lock, then directories: one that another writer has taken meanwhile is not empty.
+        drop(self.lock.take());
+        if let Some(made) = &self.made {
+            for path in self.out.ancestors().take_while(|path| path.starts_with(made)) {
+                let _ = fs::remove_dir(path);
+            }
+        }
+    }
+}
+
+/// Makes the directory and locks it.
+fn take(out: &Path, command: &str) -> Result<Lock, Error> {
+    let mut tries = 100;
+    loop {
+        fs::create_dir_all(out).map_err(Error::io("create", out))?;
+        match Lock::take(out, command) {
+            // Another writer that left nothing removes the directory that it made.
+            Err(error) if error.is_missing() && tries > 0 => tries -= 1,
+            lock => return Ok(lock?),
+        }
+    }
+}
+
+/// The target, if it is a directory or nothing yet.
+fn directory(target: &Path) -> Result<PathBuf, Error> {
+    match fs::metadata(target) {
+        Ok(metadata) if metadata.is_dir() => Ok(target.to_path_buf()),
+        Ok(_) => Err(Error::NoDirectory { path: target.to_path_buf() }),
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(Error::io("create", target)(error)),
+        Err(_) if target.file_name().is_some() => Ok(target.to_path_buf()),
+        Err(_) => {
+            let source = io::Error::new(io::ErrorKind::InvalidInput, "not a name for a directory");
+            Err(Error::io("create", target)(source))
+        }
+    }
+}
+
+/// A second name for the files of a run, or a copy where the file system has no second names.
+fn link_run(from: &Path, to: &Path) -> Result<(), Error> {
+    for entry in entries(from).map_err(Error::io("read", from))? {
+        // The report of a lone run is not a run's file in a grid.
+        if entry.is_directory || entry.name == REPORT || !layout::FILES.contains(&entry.name.as_str()) {
+            continue;
+        }
+        let to = to.join(&entry.name);
+        fs::hard_link(&entry.path, &to)
+            .or_else(|_| fs::copy(&entry.path, &to).map(|_| ()))
+            .map_err(Error::io("write", &to))?;
+    }
+    files::sync_directory(to).map_err(Error::io("write", to))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::store::load_set;
+    use crate::testbed::{self, Scratch, write_run};
+
+    /// A grid's runs with keys of their own.
+    fn runs(names: &[&str]) -> Vec<RunResults> {
+        let run = |name: &&str| {
+            let mut run = testbed::results();
+            run.manifest.run = (*name).to_owned();
+            run.manifest.key = format!("key of {name}");
+            run
+        };
+        names.iter().map(run).collect()
+    }
+
+    fn writer(target: &Path, runs: &[RunResults]) -> Writer {
+        let keys = runs.iter().map(|run| (run.manifest.run.clone(), run.manifest.key.clone()));
+        Writer::new(target, Plan::new("scenario", "again", keys), "a test").unwrap()
+    }
+
+    /// The names of a directory's runs.
+    fn names(target: &Path) -> Vec<String> {
+        load_set(target).unwrap().runs.into_iter().map(|run| run.manifest.run).collect()
+    }
+
+    #[test]
+    fn old_results_stay_until_the_new_ones_are_whole() {
+        let scratch = Scratch::new("stay");
+        let target = scratch.path().join("out");
+        let (old, new) = (runs(&["a", "b"]), runs(&["b", "c"]));
+        let first = writer(&target, &old);
+        for run in &old {
+            first.keep(run).unwrap();
+        }
+        first.finish(&Program::default(), &old, "{}", "").unwrap();
+        drop(first);
+        let second = writer(&target, &new);
+        // `b` is the same run in both.
+        assert_eq!(second.earlier(0, true).unwrap().unwrap().manifest.run, "b");
+        assert!(second.earlier(1, true).unwrap().is_none());
+        assert_eq!(names(&target), ["a", "b"]);
+        drop(second);
+        let set = load_set(&target).unwrap();
+        assert_eq!(set.beside.unwrap().to_string(), "1 of 2 runs; missing: c");
+        let third = writer(&target, &new);
+        assert!(third.earlier(0, false).unwrap().is_some());
+        third.keep(&new[1]).unwrap();
+        third.finish(&Program::default(), &new, "{}", "").unwrap();
+        drop(third);
+        assert_eq!(names(&target), ["b", "c"]);
+        assert_eq!(scratch.names("out"), ["manifest.json", "report.html", "runs", "summary.json"]);
+    }
+
+    #[test]
+    fn a_set_stopped_while_it_is_put_together_loses_no_run() {
+        let scratch = Scratch::new("together");
+        let target = scratch.path().join("out");
+        let runs = runs(&["a", "b"]);
+        let first = writer(&target, &runs);
+        for run in &runs {
+            first.keep(run).unwrap();
+        }
+        drop(first);
+        let (from, to) = (target.join(NEXT), target.join(NEXT).join(BUILDING));
+        fs::create_dir_all(to.join(RUNS)).unwrap();
+        fs::rename(from.join(run_folder("a")), to.join(run_folder("a"))).unwrap();
+        fs::write(to.join(SUMMARY), "half").unwrap();
+        fs::create_dir(from.join("runs/.partial-7-c")).unwrap();
+        fs::write(from.join("runs/.partial-7-c/flows.parquet"), "half").unwrap();
+        let second = writer(&target, &runs);
+        assert!(second.earlier(0, false).unwrap().is_some() && second.earlier(1, false).unwrap().is_some());
+        assert!(!to.exists() && !from.join("runs/.partial-7-c").exists());
+    }
+
+    #[test]
+    fn what_a_person_made_is_not_replaced() {
+        let scratch = Scratch::new("ours");
+        let target = scratch.path().join("out");
+        let run = testbed::results();
+        let refused = |target: &Path| {
+            let plan = Plan::new("scenario", "", [("a".to_owned(), "key".to_owned())]);
+            Writer::new(target, plan, "a test").unwrap_err().to_string()
+        };
+        write_run(&target, &run);
+        for number in 0..7 {
+            fs::write(target.join(format!("note{number}.txt")), "mine").unwrap();
+        }
+        let said = refused(&target);
+        assert!(said.contains("holds 7 files or folders that Narrows did not write"), "{said}");
+        assert!(said.contains("`note0.txt`, `note1.txt`, `note2.txt`, `note3.txt`, `note4.txt`, ...;"), "{said}");
+        assert!(said.contains("choose another directory with --out"), "{said}");
+        assert!(!target.join(NEXT).exists() && !target.join(files::LOCK).exists());
+
+        let file = scratch.path().join("file");
+        fs::write(&file, "mine").unwrap();
+        assert!(
+            refused(&file).ends_with("file`: it is not a directory; choose another name with --out"),
+            "{}",
+            refused(&file)
+        );
+        assert!(refused(&file.join("inside")).starts_with("cannot create `"));
+        assert!(Writer::new(Path::new(""), Plan::new("", "", []), "").is_err());
+        assert_eq!(fs::read_to_string(&file).unwrap(), "mine");
+    }
+
+    #[test]
+    fn what_is_put_there_meanwhile_stops_the_last_step_and_loses_nothing() {
+        let scratch = Scratch::new("meanwhile");
+        let target = scratch.path().join("out");
+        let old = runs(&["old"]);
+        write_run(&target, &old[0]);
+        let new = runs(&["a", "b"]);
+        let first = writer(&target, &new);
+        for run in &new {
+            first.keep(run).unwrap();
+        }
+        fs::write(target.join("note.txt"), "mine").unwrap();
+        let said = first.finish(&Program::default(), &new, "{}", "").unwrap_err().to_string();
+        assert!(said.contains("`note.txt`"), "{said}");
+        drop(first);
+        assert_eq!(names(&target), ["old"]);
+        fs::remove_file(target.join("note.txt")).unwrap();
+        let second = writer(&target, &new);
+        assert!((0..2).all(|run| second.earlier(run, false).unwrap().is_some()));
+    }
+
+    #[test]
+    fn a_writer_that_leaves_nothing_leaves_no_directory() {
+        let scratch = Scratch::new("nothing");
+        drop(writer(&scratch.path().join("deep/er/out"), &runs(&["a", "b"])));
+        assert_eq!(scratch.names(""), [""; 0]);
+        fs::create_dir(scratch.path().join("mine")).unwrap();
+        drop(writer(&scratch.path().join("mine"), &runs(&["a", "b"])));
+        assert_eq!(scratch.names("mine"), [""; 0]);
+    }
+
+    /// Writers come and go on a directory that each of them makes and removes: never are there two.
+    #[test]
+    fn there_are_never_two_writers() {
+        let scratch = Scratch::new("never-two");
+        let target = scratch.path().join("deep/out");
+        let (inside, taken) = (std::sync::atomic::AtomicU32::new(0), std::sync::atomic::AtomicU32::new(0));
+        let one = || {
+            for _ in 0..200 {
+                let plan = Plan::new("scenario", "", [("a".to_owned(), "key".to_owned())]);
+                let Ok(writer) = Writer::new(&target, plan, "a test") else { continue };
+                taken.fetch_add(1, std::sync::atomic::Ordering::SeqCst);
+                assert_eq!(inside.fetch_add(1, std::sync::atomic::Ordering::SeqCst), 0);
+                inside.fetch_sub(1, std::sync::atomic::Ordering::SeqCst);
+                drop(writer);
+            }
+        };
+        std::thread::scope(|scope| {
+            for _ in 0..3 {
+                scope.spawn(one);
+            }
+        });
+        assert!(taken.into_inner() > 10);
+        assert_eq!(scratch.names(""), [""; 0]);
+    }
+
+    #[test]
+    fn a_run_may_be_called_like_a_partial_one() {
+        let scratch = Scratch::new("called");
+        let target = scratch.path().join("out");
+        let runs = runs(&["x.partial-1", ".partial-1-x"]);
+        let first = writer(&target, &runs);
+        for run in &runs {
+            first.keep(run).unwrap();
+        }
+        drop(first);
+        let second = writer(&target, &runs);
+        assert!((0..2).all(|run| second.earlier(run, false).unwrap().is_some()));
+    }
+
+    #[test]
+    fn a_link_to_a_directory_is_followed() {
+        let scratch = Scratch::new("link");
+        let (real, link) = (scratch.path().join("real"), scratch.path().join("link"));
+        fs::create_dir(&real).unwrap();
+        std::os::unix::fs::symlink(&real, &link).unwrap();
+        write_run(&link, &testbed::results());
+        assert!(real.join(MANIFEST).exists() && link.is_symlink());
+    }
+}

@@ -1,0 +1,73 @@
+//! What is tried with any bytes: by the fuzz targets, and by `tests/fuzzed.rs` with the corpus.
+
+use scenario::import::{HpccNames, Names, import_hpcc, import_htsim};
+use scenario::{Distribution, Error, Overrides, parse};
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+/// Texts with this between them.
+fn parts(bytes: &[u8]) -> Vec<String> {
+    bytes.split(|&byte| byte == 0).map(text).collect()
+}
+
+/// An error can be shown, with and without colour.
+fn shown(error: &Error) {
+    assert!(!error.render(false).is_empty() && !error.render(true).is_empty());
+}
+
+/// What is read can be written, and reads back as itself.
+pub(crate) fn scenario(bytes: &[u8]) {
+    match parse(&text(bytes), "fuzz.toml", &Overrides::default()) {
+        Ok(read) => {
+            let written = read.resolved_toml();
+            match parse(&written, "again.toml", &Overrides::default()) {
+                Ok(again) => assert_eq!(again.resolved_toml(), written),
+                Err(error) => panic!("what was written cannot be read:\n{error}\n{written}"),
+            }
+        }
+        Err(error) => shown(&error),
+    }
+}
+
+/// A list of flows.
+pub(crate) fn flows(bytes: &[u8]) {
+    if let Err(error) = scenario::fuzzing::flows(&text(bytes)) {
+        shown(&error);
+    }
+}
+
+/// A distribution of flow sizes.
+pub(crate) fn distribution(bytes: &[u8]) {
+    if let Err(error) = Distribution::parse(&text(bytes), "fuzz.cdf") {
+        shown(&error);
+    }
+}
+
+/// What is imported can be read.
+pub(crate) fn htsim(bytes: &[u8]) {
+    let parts = parts(bytes);
+    let names = Names { scenario: "fuzz", matrix: "fuzz.cm", topology: "fuzz.topo" };
+    match import_htsim(&parts[0], parts.get(1).map(String::as_str), &names) {
+        Ok(imported) => reads(&imported.toml),
+        Err(error) => shown(&error),
+    }
+}
+
+/// What is imported can be read.
+pub(crate) fn hpcc(bytes: &[u8]) {
+    let parts = parts(bytes);
+    let part = |at: usize| parts.get(at).map_or("", String::as_str);
+    let names = HpccNames { scenario: "fuzz", topology: "topology.txt", flows: "flow.txt", config: "config.txt" };
+    match import_hpcc(part(0), part(1), parts.get(2).map(String::as_str), &names) {
+        Ok(imported) => reads(&imported.toml),
+        Err(error) => shown(&error),
+    }
+}
+
+fn reads(toml: &str) {
+    if let Err(error) = parse(toml, "imported.toml", &Overrides::default()) {
+        panic!("what was imported cannot be read:\n{error}\n{toml}");
+    }
+}

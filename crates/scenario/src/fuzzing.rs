@@ -1,0 +1,16 @@
+//! What the fuzz targets try and nobody else calls.
+
+use crate::Error;
+use crate::error::Sources;
+use crate::kind::Kind;
+use crate::traffic::read_list;
+
+/// Reads a list of flows, and says how many there are.
+///
+/// # Errors
+/// When it is none.
+pub fn flows(text: &str) -> Result<usize, Error> {
+    let mut sources = Sources::default();
+    let source = sources.add_file("flows.csv", text, Kind::Flows);
+    read_list(text, source).map(|flows| flows.len()).map_err(|fault| sources.explain(fault))
+}

@@ -1,0 +1,173 @@
+//! Processing delay of hosts: how long a packet lies between the card that it came in by and the transport that hears of it.
+//!
+//! It is drawn for each packet. Packets of one flow stay in order: one that would be done sooner than the one before it
+//! waits for that. Packets of different flows may pass each other, as on several cores. A pause frame is the card's own and is
+//! not delayed; all else is, so acknowledgements, notifications and one-way delays have it in them. What a host sends is not
+//! delayed.
+
+use std::collections::BTreeMap;
+
+use laws::{ControlLaw, Path};
+use units::{EXPONENTIAL_BITS, Span, Time, exponential, mix64, mul_div};
+
+use super::{Context, Hosts, Wire};
+use crate::packet::{Packet, Report};
+use crate::setup::FlowSpec;
+
+/// A distribution of processing delays.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Jitter {
+    /// Their mean, over zero.
+    pub mean: Span,
+    /// Their shape.
+    pub shape: JitterShape,
+}
+
+/// How processing delays are distributed.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum JitterShape {
+    /// Exponentially.
+    Exponential,
+    /// Evenly between nothing and twice the mean.
+    Uniform,
+}
+
+impl Jitter {
+    /// The delay that 64 random bits stand for.
+    fn of(&self, bits: u64) -> Span {
+        let mean_ps = self.mean.unsigned_ps();
+        let ps = match self.shape {
+            JitterShape::Exponential => mul_div(exponential(bits), mean_ps, 1 << EXPONENTIAL_BITS),
+            JitterShape::Uniform => mul_div(bits, 2 * mean_ps, u64::MAX),
+        };
+        Span::from_ps(ps as i64)
+    }
+
+    /// The longest delay that can be drawn.
+    pub(super) fn longest(&self) -> Span {
+        match self.shape {
+            JitterShape::Exponential => self.of(0),
+            JitterShape::Uniform => self.of(u64::MAX),
+        }
+    }
+}
+
+/// Packets that a host's transport has not heard of yet.
+#[derive(Default)]
+pub(super) struct Delayed {
+    /// By time, and by the order in which they came.
+    packets: BTreeMap<(u64, u64), (Packet, Report)>,
+    /// Of flows with such packets: when the last of them is heard.
+    last_ps: BTreeMap<u32, u64>,
+    came: u64,
+}
+
+impl Delayed {
+    /// A packet comes; `bits` are its chance. Gives when it is heard.
+    fn push(&mut self, packet: Packet, report: Report, jitter: &Jitter, bits: u64) -> u64 {
+        let own_ps = packet.time_ps + jitter.of(bits).unsigned_ps();
+        let last_ps = self.last_ps.entry(packet.flow).or_default();
+        *last_ps = own_ps.max(*last_ps);
+        self.came += 1;
+        self.packets.insert((*last_ps, self.came), (packet, report));
+        *last_ps
+    }
+
+    /// The first packet that is heard by `now_ps`.
+    fn pop(&mut self, now_ps: u64) -> Option<(Packet, Report)> {
+        let (&(time_ps, _), _) = self.packets.first_key_value().filter(|((time_ps, _), _)| *time_ps <= now_ps)?;
+        let (_, (packet, report)) = self.packets.pop_first()?;
+        if self.last_ps.get(&packet.flow) == Some(&time_ps) {
+            self.last_ps.remove(&packet.flow); // what comes from now on is heard from now on
+        }
+        Some((Packet { time_ps, ..packet }, report))
+    }
+
+    pub(super) fn next_ps(&self) -> u64 {
+        self.packets.first_key_value().map_or(u64::MAX, |((time_ps, _), _)| *time_ps)
+    }
+}
+
+impl<L: ControlLaw> Hosts<L> {
+    /// A packet has come to a host's card.
+    #[inline(never)]
+    pub(super) fn delay<F>(
+        &mut self,
+        host: usize,
+        packet: &Packet,
+        report: Report,
+        jitter: &Jitter,
+        context: &Context<F>,
+    ) {
+        let own = u64::from(packet.flow) << 32 | u64::from(packet.seq);
+        let kind = u64::from(packet.kind_and_class) << 16 | u64::from(packet.attempt) << 8 | u64::from(packet.flags);
+        let salt = mix64(context.setup.seed ^ 0x4a49_5454_4552) ^ u64::from(packet.dst);
+        let bits = mix64(mix64(mix64(salt ^ mix64(own)) ^ packet.time_ps) ^ kind);
+        let state = &mut self.states[host];
+        let heard_ps = state.delayed.get_or_insert_default().push(*packet, report, jitter, bits);
+        state.alarm_ps = state.alarm_ps.min(heard_ps);
+    }
+
+    /// The transport hears of what is due.
+    pub(super) fn hear_delayed<F: Fn(&FlowSpec, &Path) -> L>(
+        &mut self,
+        host: usize,
+        now: Time,
+        context: &Context<F>,
+        wire: &mut impl Wire,
+    ) {
+        while let Some(delayed) = &mut self.states[host].delayed
+            && let Some((packet, report)) = delayed.pop(now.ps())
+        {
+            self.hear(host, &packet, report, context, wire);
+        }
+    }
+
+    /// Data packets that transports have not heard of.
+    pub(crate) fn data_delayed(&self) -> u64 {
+        let delayed = self.states.iter().filter_map(|state| state.delayed.as_ref());
+        delayed.flat_map(|it| it.packets.values()).filter(|(packet, _)| packet.is_data()).count() as u64
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// By hand: `-ln(2^-1)` is 0.693 of the mean; half the bits are half of twice the mean.
+    #[test]
+    fn delays_have_their_distribution() {
+        let mean = Span::from_us(1);
+        let exponential = Jitter { mean, shape: JitterShape::Exponential };
+        let uniform = Jitter { mean, shape: JitterShape::Uniform };
+        assert_eq!(exponential.of((1 << 63) - 1).ps(), 693_147);
+        assert_eq!((uniform.of(1 << 63).ps(), uniform.longest()), (1_000_000, mean.times(2)));
+        assert_eq!(exponential.longest().ps(), 44_361_419);
+        for jitter in [exponential, uniform] {
+            let of = |nth: u64| jitter.of(mix64(nth));
+            let measured = (0..20_000).map(of).sum::<Span>().over(20_000);
+            assert!((measured - mean).ps().abs() < 30_000, "{measured} under {jitter:?}");
+            let under = (0..20_000).filter(|&nth| of(nth) < Span::from_ns(200)).count();
+            // 1 - e^-0.2, and a tenth.
+            let theory = if jitter == exponential { 3_625 } else { 2_000 };
+            assert!(under.abs_diff(theory) < 150, "{under} under {jitter:?}");
+        }
+    }
+
+    /// The second packet of a flow waits for the first; another flow's does not. What comes when all have been heard waits for
+    /// none.
+    #[test]
+    fn packets_of_a_flow_stay_in_order() {
+        let jitter = Jitter { mean: Span::from_us(1), shape: JitterShape::Uniform };
+        let packet = |flow, seq, time_ps| Packet { time_ps, flow, seq, ..Packet::default() };
+        let mut delayed = Delayed::default();
+        assert_eq!(delayed.push(packet(0, 0, 0), Report::NONE, &jitter, u64::MAX), 2_000_000);
+        assert_eq!(delayed.push(packet(0, 1, 10), Report::NONE, &jitter, 0), 2_000_000);
+        assert_eq!(delayed.push(packet(1, 0, 20), Report::NONE, &jitter, 0), 20);
+        assert!(delayed.pop(19).is_none());
+        let mut heard = |now_ps| delayed.pop(now_ps).map(|(packet, _)| (packet.flow, packet.seq, packet.time_ps));
+        assert_eq!([heard(20), heard(20)], [Some((1, 0, 20)), None]);
+        assert_eq!([heard(2_000_000), heard(2_000_000)], [Some((0, 0, 2_000_000)), Some((0, 1, 2_000_000))]);
+        assert_eq!(delayed.push(packet(0, 2, 2_000_001), Report::NONE, &jitter, 0), 2_000_001);
+    }
+}

@@ -1,0 +1,59 @@
+//! The least time that a flow can take: what slowdowns are measured against.
+//!
+//! Of a flow alone in the network, limited by nothing but the links that its packets may take. No run beats it, so a slowdown
+//! is at least 1. What a law, a host or another flow does can only make a flow slower; so can losses, parity and further
+//! acknowledgements: of those, only the last one counts.
+
+use fabric::{Burst, Ways};
+use flow::PathChoice;
+use units::Span;
+
+use crate::setup::{FlowSpec, Setup};
+
+/// The ideal times of a run's flows.
+#[derive(Debug)]
+pub struct Ideals<'a> {
+    setup: &'a Setup,
+    ways: Ways<'a>,
+    /// Whether a flow's packets may take several paths.
+    over_all: bool,
+}
+
+impl<'a> Ideals<'a> {
+    /// For the flows of a run.
+    pub fn new(setup: &'a Setup) -> Self {
+        let ways = Ways::new(&setup.network, &setup.routes);
+        // A flow that changes its path has packets on the old and the new one.
+        let over_all = ways.change()
+            || match setup.host.path {
+                PathChoice::PerFlow => false,
+                PathChoice::AfterTimeout | PathChoice::PerPacket(_) | PathChoice::UnoLb(_) | PathChoice::Plb(_) => true,
+            };
+        Self { setup, ways, over_all }
+    }
+
+    /// From the first bit sent to the last bit received.
+    pub fn arrival(&mut self, flow: &FlowSpec) -> Span {
+        let host = &self.setup.host;
+        let mss = u64::from(host.mss);
+        let packets = flow.size.get().div_ceil(mss);
+        let last = flow.size.get() - (packets - 1) * mss;
+        let burst = Burst { packets: packets as u32, full: host.mss + host.header, last: last as u32 + host.header };
+        if self.over_all {
+            self.ways.arrival_over_all(flow.src, flow.dst, &burst)
+        } else {
+            self.ways.arrival(flow.src, flow.dst, &burst)
+        }
+    }
+
+    /// From a flow's receiver to its sender: an acknowledgement.
+    pub fn back(&mut self, flow: &FlowSpec) -> Span {
+        let size = self.setup.host.ack_size;
+        self.ways.arrival(flow.dst, flow.src, &Burst { packets: 1, full: size, last: size })
+    }
+
+    /// From the first bit sent to the last acknowledgement received.
+    pub fn of(&mut self, flow: &FlowSpec) -> Span {
+        self.arrival(flow) + self.back(flow)
+    }
+}
