@@ -1,34 +1,21 @@
-//! The corpus of the fuzz targets, tried by what the targets try. Every input that ever broke something is in it.
+//! The corpora of the fuzz targets, tried by what the targets try.
 
 #[path = "../fuzz/bodies.rs"]
 mod bodies;
-
-use std::path::Path;
-
-/// Tries every file of a target's corpus, in order.
-fn replay(target: &str, body: fn(&[u8])) {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("fuzz/corpus").join(target);
-    let mut files: Vec<_> = std::fs::read_dir(&folder).unwrap().map(|entry| entry.unwrap().path()).collect();
-    files.sort();
-    assert!(files.len() >= 10, "{}: only {} files", folder.display(), files.len());
-    for file in files {
-        let bytes = std::fs::read(&file).unwrap();
-        let tried = std::panic::catch_unwind(|| body(&bytes));
-        assert!(tried.is_ok(), "{}", file.display());
-    }
-}
+#[path = "../../../tests/corpus.rs"]
+mod corpus;
 
 #[test]
 fn json_corpus() {
-    replay("json", bodies::json);
+    corpus::replay(env!("CARGO_MANIFEST_DIR"), "json", bodies::json);
 }
 
 #[test]
 fn table_corpus() {
-    replay("table", bodies::table);
+    corpus::replay(env!("CARGO_MANIFEST_DIR"), "table", bodies::table);
 }
 
 #[test]
 fn claim_corpus() {
-    replay("claim", bodies::claim);
+    corpus::replay(env!("CARGO_MANIFEST_DIR"), "claim", bodies::claim);
 }
