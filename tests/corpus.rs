@@ -3,7 +3,7 @@
 use std::path::Path;
 
 /// Tries every file of a target's corpus, in order: every input that ever broke something is in it.
-pub fn replay(crate_folder: &str, target: &str, body: fn(&[u8])) {
+pub(crate) fn replay(crate_folder: &str, target: &str, body: fn(&[u8])) {
     let folder = Path::new(crate_folder).join("fuzz/corpus").join(target);
     let entries = std::fs::read_dir(&folder).unwrap_or_else(|error| panic!("{}: {error}", folder.display()));
     let mut files: Vec<_> = entries.map(|entry| entry.unwrap().path()).collect();
