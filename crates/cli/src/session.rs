@@ -313,7 +313,9 @@ impl Session<'_> {
                 .into(),
             requests: built.requests.clone(),
             collectives: built.collectives.clone(),
-            fairness_window: built.report.inter_rtt.or(built.report.intra_rtt).map_or(units::Span::ZERO, |rtt| rtt.max),
+            fairness_window: run.config.series.fairness_window.unwrap_or_else(|| {
+                built.report.inter_rtt.or(built.report.intra_rtt).map_or(units::Span::ZERO, |rtt| rtt.max)
+            }),
             resolved,
             key: String::new(),
             inputs: self.scenario.inputs().into_iter().map(hash).collect(),

@@ -238,6 +238,7 @@ fn gather<L: ControlLaw>(
         engine.events += partition.plane.forwarded + partition.host_events;
         engine.data_packets += partition.hosts.data_packets;
         engine.data_received += partition.hosts.data_received;
+        engine.or_acks += partition.hosts.or_acks();
         engine.data_in_flight += partition.plane.data_in_flight() + partition.hosts.data_delayed();
         for (all, &lost) in lost_of.iter_mut().zip(partition.plane.lost_of()) {
             *all = u32::saturating_add(*all, lost);

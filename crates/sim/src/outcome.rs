@@ -126,6 +126,8 @@ pub struct EngineStats {
     pub data_received: u64,
     /// Data packets that were on the way when the run ended; not counted of real packets.
     pub data_in_flight: u64,
+    /// OR-ACKs sent.
+    pub or_acks: u64,
     /// Partitions that ran apart.
     pub partitions: u32,
     /// Threads that ran them.

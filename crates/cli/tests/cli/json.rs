@@ -29,8 +29,8 @@ pub(crate) fn is_summary(it: &Value) {
     is_cell(&it["requests"]);
     is_cell(&it["collectives"]);
     it["jobs"].as_object().unwrap().values().for_each(is_cell);
-    let network = "data_packets packet_hops drops drops_by_tier drops_by_kind ecn_marks retransmits timeouts \
-                   pfc_pauses pfc_pause_ns pfc_pauses_by_tier pfc_pause_ns_by_tier host_pause_ns nacks \
+    let network = "data_packets packet_hops drops drops_by_tier drops_by_kind data_drops_by_tier ecn_marks \
+                   or_acks or_ack_bytes retransmits timeouts pfc_pauses pfc_pause_ns pfc_pauses_by_tier pfc_pause_ns_by_tier host_pause_ns nacks \
                    cnps parity_packets recovered_blocks held_ns max_queue_bytes max_buffer_bytes \
                    headroom_drops messages deadlock links switches";
     assert_eq!(keys(&it["network"]).join(" "), network);
@@ -38,7 +38,7 @@ pub(crate) fn is_summary(it: &Value) {
     let credits = "sent used dropped wasted received over_provisioned late unscheduled unscheduled_drops";
     assert_eq!(keys(&it["credits"]).join(" "), credits);
     assert_eq!((keys(&it["predicts"]), keys(&it["predicts"]["owd"])), (vec!["owd", "rtt"], vec!["packets", "r"]));
-    assert_eq!(keys(&it["fairness"]), ["jain_mean", "jain_final", "converged_at_ns"]);
+    assert_eq!(keys(&it["fairness"]), ["jain_mean", "jain_final", "converged_at_ns", "reached_at_ns", "jain_since"]);
     assert_eq!(keys(&it["law"]), ["name", "acted", "by_law"]);
     assert_eq!(keys(&it["law"]["acted"]), ACTED);
     let engine = ["events", "wall_s", "cpu_s", "threads", "packet_hops_per_s", "peak_rss_bytes"];

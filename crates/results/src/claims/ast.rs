@@ -154,8 +154,13 @@ pub enum Subject {
     Credits(&'static str),
     /// `network.KEY`.
     Network(&'static str),
-    /// `network.drops_by_tier.TIER`.
-    Drops(String),
+    /// `network.drops_by_tier.TIER` or `network.data_drops_by_tier.TIER`.
+    Drops {
+        /// Which of the two.
+        key: &'static str,
+        /// The class of links, or `random`.
+        tier: String,
+    },
     /// `law.KEY`.
     Law(&'static str),
     /// `network.pfc_pauses_by_tier.TIER` or `network.pfc_pause_by_tier.TIER`.
@@ -233,11 +238,11 @@ pub mod names {
     /// After `flows`: the rate of all together, and Jain's index.
     pub const FLOWS: [&str; 2] = ["rate", "jain"];
     /// After `fairness`.
-    pub const FAIRNESS: [&str; 3] = ["jain_mean", "jain_final", "converged_at"];
+    pub const FAIRNESS: [&str; 5] = ["jain_mean", "jain_final", "converged_at", "reached_at", "jain_since"];
     /// After `predicts`.
     pub const PREDICTS: [&str; 2] = ["owd", "rtt"];
     /// After `network`.
-    pub const NETWORK: [&str; 21] = [
+    pub const NETWORK: [&str; 23] = [
         "data_packets",
         "packet_hops",
         "drops",
@@ -245,6 +250,8 @@ pub mod names {
         "ack_drops",
         "credit_drops",
         "ecn_marks",
+        "or_acks",
+        "or_ack_bytes",
         "retransmits",
         "timeouts",
         "pfc_pauses",
@@ -272,6 +279,8 @@ pub mod names {
         "unscheduled",
         "unscheduled_drops",
     ];
+    /// After `network`, before a class of links, or `random`.
+    pub const DROPS: [&str; 2] = ["data_drops_by_tier", "drops_by_tier"];
     /// After `network`, before a class of links.
     pub const PAUSES: [&str; 2] = ["pfc_pauses_by_tier", "pfc_pause_by_tier"];
     /// After `law`.
@@ -370,7 +379,7 @@ impl fmt::Display for Metric {
             Subject::Predicts(key) => write!(f, "{run}.predicts.{key}"),
             Subject::Credits(key) => write!(f, "{run}.credits.{key}"),
             Subject::Network(key) => write!(f, "{run}.network.{key}"),
-            Subject::Drops(tier) => write!(f, "{run}.network.drops_by_tier.{}", name_text(tier)),
+            Subject::Drops { key, tier } => write!(f, "{run}.network.{key}.{}", name_text(tier)),
             Subject::Pauses { key, tier } => write!(f, "{run}.network.{key}.{}", name_text(tier)),
             Subject::Law(key) => write!(f, "{run}.law.{key}"),
             Subject::Queue { which, ports, window, stat } => {

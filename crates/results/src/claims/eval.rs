@@ -189,11 +189,14 @@ fn measured(metric: &Metric, runs: &Runs<'_>) -> Result<Value, EvalError> {
             match *key {
                 "jain_mean" => fair.jain_mean.map(Value::number).ok_or_else(none),
                 "jain_final" => fair.jain_final.map(Value::number).ok_or_else(none),
+                _ if fair.jain_final.is_none() => Err(none()),
+                // 0 of flows that never became fair.
+                "jain_since" => Ok(Value::number(fair.jain_since.unwrap_or(0.0))),
                 // Flows that were together and did not become fair: later than any time.
-                _ if fair.jain_final.is_some() => {
-                    Ok(Value::ns(fair.converged_at_ns.map_or(f64::INFINITY, |ns| ns as f64)))
+                _ => {
+                    let at = if *key == "reached_at" { fair.reached_at_ns } else { fair.converged_at_ns };
+                    Ok(Value::ns(at.map_or(f64::INFINITY, |ns| ns as f64)))
                 }
-                _ => Err(none()),
             }
         }
         Subject::Predicts(key) => {
@@ -218,6 +221,8 @@ fn measured(metric: &Metric, runs: &Runs<'_>) -> Result<Value, EvalError> {
                 "ack_drops" => by_kind(it, "acks"),
                 "credit_drops" => by_kind(it, "credits"),
                 "ecn_marks" => count(it.ecn_marks),
+                "or_acks" => count(it.or_acks),
+                "or_ack_bytes" => Ok(Value::bytes(it.or_ack_bytes as f64)),
                 "retransmits" => count(it.retransmits),
                 "timeouts" => count(it.timeouts),
                 "pfc_pauses" => count(it.pfc_pauses),
@@ -234,8 +239,9 @@ fn measured(metric: &Metric, runs: &Runs<'_>) -> Result<Value, EvalError> {
                 _ => Ok(Value::bytes(it.max_queue_bytes as f64)),
             }
         }
-        Subject::Drops(tier) => {
-            let tiers = &summary.network.drops_by_tier;
+        Subject::Drops { key, tier } => {
+            let network = &summary.network;
+            let tiers = if *key == "drops_by_tier" { &network.drops_by_tier } else { &network.data_drops_by_tier };
             let known = || tiers.iter().map(|(name, _)| name).collect::<Vec<_>>().join(", ");
             let found = tiers.get(tier).map(|&drops| Value::number(drops as f64));
             found.ok_or_else(|| missing(format!("no class of links `{tier}`; there are {}", known())))

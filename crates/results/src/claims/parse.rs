@@ -376,9 +376,9 @@ impl<'a> Parser<'a> {
             }
             Some("network") => {
                 self.need(".")?;
-                if self.word("drops_by_tier") {
+                if let Some(key) = names::DROPS.into_iter().find(|key| self.word(key)) {
                     self.need(".")?;
-                    Subject::Drops(self.name("a class of links, or random")?.0)
+                    Subject::Drops { key, tier: self.name("a class of links, or random")?.0 }
                 } else if let Some(key) = names::PAUSES.into_iter().find(|key| self.word(key)) {
                     self.need(".")?;
                     Subject::Pauses { key, tier: self.name("a class of links")?.0 }

@@ -431,7 +431,8 @@ mod tests {
             }
         });
         assert!(taken.into_inner() > 10);
-        assert_eq!(scratch.names(""), [""; 0]);
+        // The directory itself may stay, empty: whoever left it last need not be who made it.
+        assert!(!target.exists() || names(&target).is_empty());
     }
 
     #[test]

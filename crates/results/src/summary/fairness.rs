@@ -85,10 +85,14 @@ pub fn fairness(rates: &RateTable, flows: &FlowTable, sampled: usize, window_ns:
     let defined: Vec<f64> = points.iter().filter_map(|point| point.index).collect();
     let together: Vec<&JainPoint> = points.iter().filter(|point| sampled >= 2 && point.flows == sampled).collect();
     let fair_tail = together.iter().rev().take_while(|point| point.fair).last();
+    let reached = together.iter().position(|point| point.fair);
+    let since: Vec<f64> = together[reached.unwrap_or(together.len())..].iter().filter_map(|point| point.index).collect();
     Fairness {
         jain_mean: crate::stats::mean_real(&defined),
         jain_final: together.last().and_then(|point| point.index),
         converged_at_ns: fair_tail.map(|point| point.time_ns),
+        reached_at_ns: reached.map(|place| together[place].time_ns),
+        jain_since: crate::stats::mean_real(&since),
     }
 }
 
@@ -134,7 +138,7 @@ mod tests {
         let indices: Vec<_> = jain_points(&rates, &flows, 0).iter().map(|point| point.index.unwrap()).collect();
         assert_eq!(indices, [0.5, 0.9, 1.0, 1.0, 1.0]);
         let fair = fairness(&rates, &flows, 2, 0);
-        assert_eq!(fair.converged_at_ns, Some(30));
+        assert_eq!((fair.converged_at_ns, fair.reached_at_ns, fair.jain_since), (Some(30), Some(30), Some(1.0)));
         assert_eq!((fair.jain_final, fair.jain_mean), (Some(1.0), Some(4.4 / 5.0)));
         // Over two intervals: 200 and 50, 150 and 100, 100 and 100, 100 and 100.
         let points = jain_points(&rates, &flows, 20);
@@ -150,6 +154,8 @@ mod tests {
         let (rates, flows) = sampled(&[&one, &two]);
         let fair = fairness(&rates, &flows, 2, 0);
         assert_eq!((fair.converged_at_ns, fair.jain_final), (None, Some(0.5)));
+        // It was reached, and the mean from then on says what the dip was worth.
+        assert_eq!((fair.reached_at_ns, fair.jain_since), (Some(10), Some(3.5 / 4.0)));
     }
 
     #[test]

@@ -158,7 +158,10 @@ mod tests {
             "drops",
             "drops_by_tier",
             "drops_by_kind",
+            "data_drops_by_tier",
             "ecn_marks",
+            "or_acks",
+            "or_ack_bytes",
             "retransmits",
             "timeouts",
             "pfc_pauses",
@@ -200,7 +203,7 @@ mod tests {
         ];
         assert_eq!(keys(&json["network"]["links"][0]), link);
         assert_eq!(keys(&json["credits"]), Credits::default().entries().map(|(name, _)| name));
-        assert_eq!(keys(&json["fairness"]), ["jain_mean", "jain_final", "converged_at_ns"]);
+        assert_eq!(keys(&json["fairness"]), ["jain_mean", "jain_final", "converged_at_ns", "reached_at_ns", "jain_since"]);
         assert_eq!(
             (keys(&json["predicts"]), keys(&json["predicts"]["owd"])),
             (vec!["owd", "rtt"], vec!["packets", "r"])

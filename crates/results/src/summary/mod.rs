@@ -148,8 +148,17 @@ pub struct NetworkTotals {
     /// The same packets by what they were: `data`, `acks`, `credits`, and `other`.
     #[serde(default)]
     pub drops_by_kind: Ordered<u64>,
+    /// Those of them that were data, by the class of the link that lost them, for want of room or by chance.
+    #[serde(default)]
+    pub data_drops_by_tier: Ordered<u64>,
     /// Packets marked; one packet may be marked at several ports.
     pub ecn_marks: u64,
+    /// OR-ACKs sent.
+    #[serde(default)]
+    pub or_acks: u64,
+    /// Their bytes on the wire.
+    #[serde(default)]
+    pub or_ack_bytes: u64,
     /// Packets sent again.
     pub retransmits: u64,
     /// Retransmission timeouts.
@@ -311,6 +320,12 @@ pub struct Fairness {
     /// From when on it was at least [`CONVERGED`] as long as all sampled flows were active.
     #[serde(deserialize_with = "Option::deserialize")]
     pub converged_at_ns: Option<u64>,
+    /// When it first was at least [`CONVERGED`] with all sampled flows active: a later dip does not move it.
+    #[serde(default)]
+    pub reached_at_ns: Option<u64>,
+    /// The mean of Jain's index from then on, over the intervals in which all sampled flows were active.
+    #[serde(default)]
+    pub jain_since: Option<f64>,
 }
 
 /// How the one-way delays of packets go with what their senders had heard when they left.

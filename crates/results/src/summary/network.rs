@@ -29,7 +29,10 @@ pub(crate) fn totals(setup: &Setup, outcome: &Outcome) -> NetworkTotals {
         drops: tiers.iter().map(|&(_, drops)| drops).sum(),
         drops_by_tier: Ordered(tiers),
         drops_by_kind: by_kind(outcome),
+        data_drops_by_tier: by_class(&|class| of(class).map(|link| link.lost.data).sum()),
         ecn_marks: outcome.links.iter().map(|link| link.marks).sum(),
+        or_acks: outcome.engine.or_acks,
+        or_ack_bytes: outcome.engine.or_acks * setup.host.on_ramp.map_or(0, |on_ramp| u64::from(on_ramp.ack_size)),
         retransmits: outcome.flows.iter().map(|flow| flow.stats.retransmits).sum(),
         timeouts: outcome.flows.iter().map(|flow| u64::from(flow.stats.timeouts)).sum(),
         pfc_pauses: outcome.links.iter().map(|link| link.pauses).sum(),
@@ -184,13 +187,19 @@ mod tests {
         }
         // The least busy link is the only one that drops.
         outcome.links[0].drops = 3;
+        outcome.links[0].lost = ByKind { data: 2, acks: 1, ..ByKind::default() };
         outcome.links[1].losses = 2;
+        outcome.links[1].lost = ByKind { data: 2, ..ByKind::default() };
         // The next one is the only one that is paused.
         outcome.links[2].paused = Span::from_us(1);
         let totals = totals(&setup, &outcome);
         assert_eq!(totals.drops, 5);
         assert_eq!(totals.drops_by_tier.get("random"), Some(&2));
         assert_eq!(totals.drops_by_tier.0.iter().map(|tier| tier.1).sum::<u64>(), 5);
+        assert_eq!(totals.data_drops_by_tier.0.iter().map(|tier| tier.1).sum::<u64>(), 4);
+        let class = |link: usize| setup.network.links()[link].class;
+        let data = totals.data_drops_by_tier.get(class(0).name()).unwrap();
+        assert_eq!(*data, if class(0) == class(1) { 4 } else { 2 });
         assert_eq!(totals.links.len(), LINKS_LISTED);
         let names: Vec<&str> = totals.links.iter().map(|link| link.name.as_str()).collect();
         assert_eq!(names.last(), Some(&setup.network.link_name(LinkId(0)).as_str()));

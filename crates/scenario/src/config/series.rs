@@ -59,6 +59,8 @@ table! {
         flows: At<FlowChoice> = At::default_of(FlowChoice::None);
         /// Flows of whose packets the one-way delay is compared with what their senders had heard when they left: the last one-way delay that On-Ramp measured, and the last round trip. Needs `[switch]` and no interval; not where ports report themselves (INT).
         predictors: At<FlowChoice> = At::default_of(FlowChoice::None);
+        /// Over how much time Jain's index compares what sampled flows got: a whole number of intervals, at least one. If not given, the longest base round trip.
+        fairness_window: Option<Span> = None;
     }
 }
 

@@ -194,6 +194,8 @@ struct HostState {
     delayed: Option<Box<Delayed>>,
     /// Of each destination, what the last OR-ACK from there left behind; where flows start with that.
     memories: BTreeMap<u32, Memory>,
+    /// OR-ACKs sent.
+    or_acks: u64,
 }
 
 impl HostState {
@@ -228,6 +230,7 @@ impl HostState {
             credits: None,
             delayed: None,
             memories: BTreeMap::new(),
+            or_acks: 0,
         }
     }
 }
@@ -558,6 +561,11 @@ impl<L: ControlLaw> Hosts<L> {
         if strikes {
             self.states[host].heard(slot, active, now);
         }
+    }
+
+    /// OR-ACKs that these hosts sent.
+    pub fn or_acks(&self) -> u64 {
+        self.states.iter().map(|state| state.or_acks).sum()
     }
 
     /// Ends the run: flows that are still open are given as they stand.

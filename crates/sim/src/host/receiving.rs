@@ -287,6 +287,7 @@ impl Notes {
                 self.unanswered = 0;
                 let answer = signal(packet, spec, Kind::OrAck, on_ramp.ack_size);
                 let clock_ns = setup.clock_ns(spec.dst, now);
+                state.or_acks += 1;
                 state.answer(Packet { cumulative: clock_ns, ..answer }, Report::NONE, wire);
             }
         }
