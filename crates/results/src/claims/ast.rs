@@ -379,8 +379,9 @@ impl fmt::Display for Metric {
             Subject::Predicts(key) => write!(f, "{run}.predicts.{key}"),
             Subject::Credits(key) => write!(f, "{run}.credits.{key}"),
             Subject::Network(key) => write!(f, "{run}.network.{key}"),
-            Subject::Drops { key, tier } => write!(f, "{run}.network.{key}.{}", name_text(tier)),
-            Subject::Pauses { key, tier } => write!(f, "{run}.network.{key}.{}", name_text(tier)),
+            Subject::Drops { key, tier } | Subject::Pauses { key, tier } => {
+                write!(f, "{run}.network.{key}.{}", name_text(tier))
+            }
             Subject::Law(key) => write!(f, "{run}.law.{key}"),
             Subject::Queue { which, ports, window, stat } => {
                 write!(f, "{run}.{which}({}", quoted(ports))?;

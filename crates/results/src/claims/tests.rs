@@ -14,14 +14,13 @@ fn runs() -> Vec<RunResults> {
     two.summary.run = "b,load=0.4".into();
     let all = &mut two.summary.flows.all;
     all.fct_ns.p99 = all.fct_ns.p99.map(|ns| ns * 2.0);
-    two.summary.fairness =
-        crate::summary::Fairness {
-            jain_mean: Some(0.9),
-            jain_final: Some(0.97),
-            converged_at_ns: Some(12_000_000),
-            reached_at_ns: Some(4_000_000),
-            jain_since: Some(0.96),
-        };
+    two.summary.fairness = crate::summary::Fairness {
+        jain_mean: Some(0.9),
+        jain_final: Some(0.97),
+        converged_at_ns: Some(12_000_000),
+        reached_at_ns: Some(4_000_000),
+        jain_since: Some(0.96),
+    };
     vec![one, two]
 }
 
@@ -265,7 +264,11 @@ fn errors_point_at_the_column() {
         ("a.all.fct.p99 < 1parsec", 18, "no such unit; known are %, ps, ns"),
         ("a.all.fct.p99 < 1 parsec", 19, "expected `and`, an operator or the end"),
         ("a.credits.lost < 1", 11, "expected a count of credits: sent, used, dropped, wasted"),
-        ("a.fairness.jain < 1", 12, "expected a measure of fairness: jain_mean, jain_final, converged_at, reached_at, jain_since"),
+        (
+            "a.fairness.jain < 1",
+            12,
+            "expected a measure of fairness: jain_mean, jain_final, converged_at, reached_at, jain_since",
+        ),
         ("é.all.fct.p99 < 1", 1, "expected a number"),
         ("'é'.all.fct.p99 < $", 19, "expected a number"),
         ("median(1) < 2", 1, "no such function; known are min, max and abs"),
@@ -486,7 +489,7 @@ fn metric() -> impl Strategy<Value = Expr> {
         1 => word(&names::FAIRNESS).prop_map(Subject::Fairness),
         1 => word(&names::PREDICTS).prop_map(Subject::Predicts),
         1 => word(&names::NETWORK).prop_map(Subject::Network),
-        1 => (select(names::DROPS.to_vec()), any_name()).prop_map(|(key, tier)| Subject::Drops { key, tier }),
+        1 => (word(&names::DROPS), any_name()).prop_map(|(key, tier)| Subject::Drops { key, tier }),
         1 => (word(&names::PAUSES), any_name()).prop_map(|(key, tier)| Subject::Pauses { key, tier }),
         1 => word(&names::LAW).prop_map(Subject::Law),
         1 => (window(), word(&names::FLOWS)).prop_map(|(window, key)| Subject::Flows { window, key }),

@@ -86,7 +86,8 @@ pub fn fairness(rates: &RateTable, flows: &FlowTable, sampled: usize, window_ns:
     let together: Vec<&JainPoint> = points.iter().filter(|point| sampled >= 2 && point.flows == sampled).collect();
     let fair_tail = together.iter().rev().take_while(|point| point.fair).last();
     let reached = together.iter().position(|point| point.fair);
-    let since: Vec<f64> = together[reached.unwrap_or(together.len())..].iter().filter_map(|point| point.index).collect();
+    let since: Vec<f64> =
+        together[reached.unwrap_or(together.len())..].iter().filter_map(|point| point.index).collect();
     Fairness {
         jain_mean: crate::stats::mean_real(&defined),
         jain_final: together.last().and_then(|point| point.index),

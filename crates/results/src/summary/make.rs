@@ -203,7 +203,10 @@ mod tests {
         ];
         assert_eq!(keys(&json["network"]["links"][0]), link);
         assert_eq!(keys(&json["credits"]), Credits::default().entries().map(|(name, _)| name));
-        assert_eq!(keys(&json["fairness"]), ["jain_mean", "jain_final", "converged_at_ns", "reached_at_ns", "jain_since"]);
+        assert_eq!(
+            keys(&json["fairness"]),
+            ["jain_mean", "jain_final", "converged_at_ns", "reached_at_ns", "jain_since"]
+        );
         assert_eq!(
             (keys(&json["predicts"]), keys(&json["predicts"]["owd"])),
             (vec!["owd", "rtt"], vec!["packets", "r"])
