@@ -8,7 +8,7 @@
 use units::{Bytes, Frac, Rate, Span, Time, mul_div};
 
 use crate::params::{parameters, range};
-use crate::{Ack, Acted, ControlLaw, Episode, Loss, Path, Permit, Round, SlowStart, Window};
+use crate::{Ack, Acted, ControlLaw, Episode, Loss, Notification, Path, Permit, Round, SlowStart, Window};
 
 parameters! { path;
     /// Initial window.
@@ -160,6 +160,12 @@ impl ControlLaw for Gemini {
         }
     }
 
+    fn on_notification(&mut self, notification: &Notification) {
+        if let Notification::Idle { timeouts, .. } = *notification {
+            self.slow_start.restart(&mut self.window, self.params.initial_window, timeouts);
+        }
+    }
+
     fn permit(&self) -> Permit {
         let window = self.window.bytes();
         match (self.params.paced, self.slow_start.is_on(&self.window)) {
@@ -245,6 +251,16 @@ mod tests {
             let dctcp = self::law(&path, |params| params.k = path.bdp().ratio(1, 7));
             assert!(dctcp.factor.ppm().abs_diff(500_000) <= 100, "{}", dctcp.factor.ppm());
         }
+    }
+
+    #[test]
+    fn idleness_shrinks_the_window_as_linux_does() {
+        let mut law = law(&PATH, |params| params.initial_window = PATH.mss.times(16));
+        law.params.initial_window = PATH.mss.times(3);
+        law.on_notification(&Notification::Idle { idle: Span::from_ms(1), timeouts: 2 });
+        assert_eq!(law.permit().window, PATH.mss.times(4));
+        law.on_notification(&Notification::Idle { idle: Span::from_ms(1), timeouts: 9 });
+        assert_eq!(law.permit().window, PATH.mss.times(3));
     }
 
     #[test]

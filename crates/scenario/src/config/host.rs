@@ -128,7 +128,7 @@ table! {
         hystart: bool = true;
         /// A cut, for a loss or marks, is spread over the round trip (PRR).
         prr: bool = true;
-        /// The window shrinks when a flow was idle: `tcp_slow_start_after_idle`. TCP's laws do it: `cubic`, `newreno`, `dctcp`, `vegas`.
+        /// The window shrinks when a flow was idle: `tcp_slow_start_after_idle`. TCP's laws do it: `cubic`, `newreno`, `dctcp`, `vegas`, `gemini`.
         idle_restart: bool = true;
     }
 }
