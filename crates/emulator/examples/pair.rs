@@ -2,7 +2,7 @@
 //! measured with. Needs root and iperf3.
 //!
 //! `cargo run --release -p narrows-emulator --example pair -- [rate=1000] [rtt=10] [seconds=5] [gso=1] [ipv6=0]
-//! [buffer=1] [flows=1] [real_time=1] [loss=0] [capture=FILE]`: rate in Mb/s, round trip in ms, buffer in
+//! [buffer=1] [flows=1] [join=1] [real_time=1] [loss=0] [capture=FILE]`: rate in Mb/s, round trip in ms, buffer in
 //! bandwidth-delay products, loss in parts per million.
 
 use std::error::Error;
@@ -55,6 +55,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         routes: &routes,
         seed: 1,
         coalesce: Span::from_us(number("coalesce_us", COALESCE.ns() as u64 / 1000)? as i64),
+        join: number("join", 1)? == 1,
         series: SeriesConfig {
             interval: Span::from_ms(10),
             ports: links.clone(),

@@ -3,6 +3,7 @@
 
 mod checksum;
 mod headers;
+mod join;
 mod run;
 #[cfg(test)]
 pub(crate) mod sample;
@@ -12,5 +13,6 @@ mod vnet;
 
 pub use checksum::{fold, replace, sum};
 pub use headers::{Destination, Fault, Headers, Transport};
+pub use join::{is_open, join, joined};
 pub use run::{render, whole_segment};
 pub use vnet::{Segmentation, VNET_LEN, Vnet};

@@ -45,6 +45,8 @@ pub struct RouterConfig<'a> {
     pub seed: u64,
     /// How long segments of one packet are held to be delivered together; [`COALESCE`] is usual.
     pub coalesce: Span,
+    /// Whether packets that a host sent one by one are delivered together, too, where they continue each other.
+    pub join: bool,
     /// Which ports' queues to sample; flows are not the router's matter.
     pub series: SeriesConfig,
     /// What leaves these ports is written to these files, as pcapng.
@@ -114,6 +116,7 @@ pub fn start(hosts: &Hosts, config: &RouterConfig) -> Result<Running, Error> {
         addresses: &Addresses::new(hosts.plan()),
         seed: config.seed,
         coalesce: config.coalesce,
+        join: config.join,
         series: &config.series,
         watched: captures.as_ref().map_or(&[], Captures::links),
         mtu: hosts.mtu(),

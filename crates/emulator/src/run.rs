@@ -196,6 +196,8 @@ fn router_config<'a>(setup: &'a Setup, options: &Options) -> RouterConfig<'a> {
         routes: &setup.routes,
         seed: setup.seed,
         coalesce: COALESCE,
+        // Packets that came together are acknowledged together.
+        join: setup.host.ack_every != 1,
         series,
         pcap: options.pcap.clone(),
         real_time: options.real_time,

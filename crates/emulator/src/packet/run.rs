@@ -6,9 +6,9 @@ use super::checksum::{fold, replace, replace_in_sum, sum};
 use super::headers::{Destination, Headers, Transport};
 use super::vnet::VNET_LEN;
 
-const FIN: u8 = 0x01;
-const PSH: u8 = 0x08;
-const CWR: u8 = 0x80;
+pub(super) const FIN: u8 = 0x01;
+pub(super) const PSH: u8 = 0x08;
+pub(super) const CWR: u8 = 0x80;
 
 /// Writes the headers of the packet that the segments `run` of `frame` are together, the virtio header first, to
 /// `out`, and returns the payload that follows them. With `marked`, it says that it met congestion.
@@ -83,17 +83,17 @@ fn mark(header: &mut [u8], destination: Destination) {
 }
 
 /// Changes a word of an IPv4 header and its checksum with it.
-fn replace_v4(header: &mut [u8], at: usize, new: u16) {
+pub(super) fn replace_v4(header: &mut [u8], at: usize, new: u16) {
     let checksum = replace(word(header, 10), word(header, at), new);
     set_word(header, at, new);
     set_word(header, 10, checksum);
 }
 
-fn word(header: &[u8], at: usize) -> u16 {
+pub(super) fn word(header: &[u8], at: usize) -> u16 {
     u16::from_be_bytes([header[at], header[at + 1]])
 }
 
-fn set_word(header: &mut [u8], at: usize, value: u16) {
+pub(super) fn set_word(header: &mut [u8], at: usize, value: u16) {
     header[at..at + 2].copy_from_slice(&value.to_be_bytes());
 }
 

@@ -1,9 +1,11 @@
 //! The packets that the router holds: one buffer each, however many segments it is cut into, in buffers that are
 //! used again.
 
+use std::collections::BTreeMap;
+
 use fabric::HostId;
 
-use crate::packet::{Headers, VNET_LEN};
+use crate::packet::{Headers, VNET_LEN, is_open, join, joined};
 
 /// The longest that a device gives: an IP packet and the virtio header.
 pub(crate) const LONGEST: usize = VNET_LEN + 65_535;
@@ -34,6 +36,8 @@ pub(crate) struct Frames {
     slots: Vec<Frame>,
     free: Vec<u32>,
     spare: [Vec<Vec<u8>>; CLASSES.len()],
+    /// The newest packet of each flow, as long as others may be put behind it.
+    open: BTreeMap<u64, u32>,
     held: usize,
     limit: usize,
 }
@@ -41,7 +45,7 @@ pub(crate) struct Frames {
 impl Frames {
     /// At most `limit` bytes of buffers are held.
     pub(crate) fn new(limit: usize) -> Self {
-        Self { slots: Vec::new(), free: Vec::new(), spare: Default::default(), held: 0, limit }
+        Self { slots: Vec::new(), free: Vec::new(), spare: Default::default(), open: BTreeMap::new(), held: 0, limit }
     }
 
     /// Keeps the first `length` bytes of `buffer`, which comes back as good as new, with other contents.
@@ -68,6 +72,47 @@ impl Frames {
         Some(self.slots.len() as u32 - 1)
     }
 
+    /// Says that packets may be put behind one that was just kept, if they may, and behind no other of its flow.
+    pub(crate) fn open(&mut self, number: u32) {
+        let frame = &self.slots[number as usize];
+        if is_open(frame.bytes(), &frame.headers) {
+            self.open.insert(frame.headers.flow, number);
+        } else {
+            self.open.remove(&frame.headers.flow);
+        }
+    }
+
+    /// Puts a packet behind the newest of its flow, if it continues that one and there is room. Returns the number of that
+    /// and which of its segments this is.
+    pub(crate) fn join(&mut self, next: &[u8], headers: &Headers) -> Option<(u32, u16)> {
+        let &number = self.open.get(&headers.flow)?;
+        let frame = &mut self.slots[number as usize];
+        let both = joined(frame.bytes(), &frame.headers, next, headers)?;
+        let (from, payload) = (frame.length, &next[VNET_LEN + usize::from(headers.payload_at)..]);
+        let payload = &payload[..headers.payload().into()];
+        let length = from + payload.len();
+        if length > frame.buffer.len() {
+            let class = CLASSES.iter().position(|&size| length <= size)?;
+            let more = CLASSES[class] - frame.buffer.len();
+            if self.held + more > self.limit {
+                return None;
+            }
+            self.held += more;
+            let mut larger = self.spare[class].pop().unwrap_or_else(|| vec![0; CLASSES[class]]);
+            larger[..from].copy_from_slice(frame.bytes());
+            let smaller = std::mem::replace(&mut frame.buffer, larger);
+            if let Some(class) = CLASSES.iter().position(|&size| smaller.len() == size) {
+                self.spare[class].push(smaller);
+            }
+        }
+        frame.buffer[from..length].copy_from_slice(payload);
+        join(&mut frame.buffer, &frame.headers, next, &both);
+        let index = frame.headers.segments();
+        (frame.length, frame.headers, frame.left) = (length, both, frame.left + 1);
+        self.open(number);
+        Some((number, index))
+    }
+
     pub(crate) fn get(&self, number: u32) -> &Frame {
         &self.slots[number as usize]
     }
@@ -79,6 +124,9 @@ impl Frames {
         frame.left -= segments;
         if frame.left > 0 {
             return;
+        }
+        if self.open.get(&frame.headers.flow) == Some(&number) {
+            self.open.remove(&frame.headers.flow);
         }
         let buffer = std::mem::take(&mut frame.buffer);
         if let Some(class) = CLASSES.iter().position(|&size| buffer.len() == size) {

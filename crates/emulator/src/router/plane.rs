@@ -77,6 +77,7 @@ pub(crate) struct Parts<'a> {
     pub(crate) addresses: &'a Addresses,
     pub(crate) seed: u64,
     pub(crate) coalesce: Span,
+    pub(crate) join: bool,
     pub(crate) series: &'a SeriesConfig,
     /// Links whose departures are told.
     pub(crate) watched: &'a [LinkId],
@@ -108,6 +109,8 @@ pub(crate) struct Plane {
     samples: Samples,
     refused: Refused,
     accepted: u64,
+    /// Whether packets that continue each other are kept as one: they may be delivered together.
+    joins: bool,
     /// For [`Port::enqueue`], empty between calls.
     left: Vec<Left>,
 }
@@ -144,6 +147,7 @@ impl Plane {
             samples: Samples::new(parts.series, links.len()),
             refused: Refused::default(),
             accepted: 0,
+            joins: parts.join && !parts.coalesce.is_zero(),
             left: Vec::new(),
             network: network.clone(),
             routes: parts.routes.clone(),
@@ -174,13 +178,22 @@ impl Plane {
             Destination::V6(address) => self.addresses.host_v6(address),
         };
         let Some(to) = to.filter(|&to| to != host) else { return self.refused.unroutable += 1 };
-        let Some(frame) = self.frames.keep(buffer, length, headers, to) else { return self.refused.no_memory += 1 };
+        let continued = if self.joins { self.frames.join(&buffer[..length], &headers) } else { None };
+        let (frame, first) = if let Some(behind) = continued {
+            behind
+        } else {
+            let Some(frame) = self.frames.keep(buffer, length, headers, to) else { return self.refused.no_memory += 1 };
+            if self.joins {
+                self.frames.open(frame);
+            }
+            (frame, 0)
+        };
         let card = self.network.uplink(host).index();
         for index in 0..headers.segments() {
             self.accepted += 1;
             let segment = Segment {
                 frame,
-                index,
+                index: first + index,
                 arrived_ps: now_ps,
                 identity: mix64(headers.flow ^ mix64(self.accepted)),
                 size: headers.wire_length(index),

@@ -123,6 +123,7 @@ fn run(network: &Network, load: &[(u64, u8, Sample)], coalesce: Span, looks: &[u
         addresses: &Addresses::new(&plan(network).unwrap()),
         seed: SEED,
         coalesce,
+        join: true,
         series: &SeriesConfig::default(),
         watched: &[link(network, "left", "right")],
         mtu: MTU,
@@ -272,6 +273,42 @@ proptest! {
         prop_assert_eq!(ran.seen.delivered, expected);
     }
 
+    /// The same of packets that continue each other, with gaps, in any order of time.
+    #[test]
+    fn joining_only_delays(
+        middle in middles(),
+        flows in prop::collection::vec((any::<bool>(), 0u8..3, 1usize..40_000, any::<u32>(), any::<u16>()), 1..4),
+        waits in prop::collection::vec((0u64..30_000_000, 0usize..4, 0u8..20), 1..80),
+        looks in prop::collection::vec(0u64..2_000_000_000, 0..20),
+    ) {
+        let network = network(&middle);
+        let mut trains: Vec<_> = flows.into_iter().zip(0..).map(|((v6, ecn, length, sequence, id), number)| {
+            let payload = (0..length).map(|at| (at * 7) as u8).collect();
+            let whole = Sample { v6, ecn, sequence, id, payload, source: 1, flags: 0x18, ports: (1000 + number, 5201), ..Sample::default() };
+            train(&whole).into_iter()
+        }).collect();
+        let mut now_ps = 0;
+        let mut load = Vec::new();
+        for (wait_ps, flow, skips) in waits {
+            now_ps += wait_ps;
+            let count = trains.len();
+            // Now and then a packet is left out.
+            let packet = trains[flow % count].nth(usize::from(skips == 0));
+            load.extend(packet.map(|packet| (now_ps, 0, packet)));
+        }
+        let (alone, together) = (run(&network, &load, Span::ZERO, &looks), run(&network, &load, Span::from_us(100), &looks));
+        prop_assert_eq!(&together.links, &alone.links);
+        prop_assert_eq!(&together.seen.departed, &alone.seen.departed);
+        prop_assert_eq!(together.held, 0);
+        prop_assert!(together.seen.late_ps < 20_000, "{} ps late", together.seen.late_ps);
+        let sorted = |seen: &Seen| {
+            let mut digests: Vec<u64> = seen.delivered.iter().map(|segment| segment.1).collect();
+            digests.sort_unstable();
+            digests
+        };
+        prop_assert_eq!(sorted(&together.seen), sorted(&alone.seen));
+    }
+
     /// Coalescing changes when segments are handed over, by no more than it may, and nothing else.
     #[test]
     fn coalescing_only_delays(middle in middles(), load in loads(), looks in prop::collection::vec(0u64..2_000_000_000, 0..20)) {
@@ -310,6 +347,71 @@ fn a_packet_whose_segments_share_their_fate_is_delivered_whole() {
     assert_eq!(ran.seen.deliveries.iter().map(|it| it.1).collect::<Vec<_>>(), [10]);
 }
 
+/// A flow's packets, one by one: those that a card would cut the sample into, each left to a card of its own.
+fn train(whole: &Sample) -> Vec<Sample> {
+    let chunks: Vec<&[u8]> = whole.payload.chunks(whole.size.into()).collect();
+    let last = chunks.len() - 1;
+    let one = |(index, chunk): (usize, &&[u8])| Sample {
+        id: whole.id.wrapping_add(index as u16),
+        sequence: whole.sequence.wrapping_add((index * usize::from(whole.size)) as u32),
+        flags: if index == last { whole.flags } else { whole.flags & !0x09 },
+        payload: chunk.to_vec(),
+        ..whole.clone()
+    };
+    chunks.iter().enumerate().map(one).collect()
+}
+
+#[test]
+fn packets_that_continue_each_other_are_delivered_together() {
+    let network = network(&PortConfig::new(Rate::from_gbps(1), Span::from_ms(1)));
+    for (v6, flags, sequence) in [(false, 0x18, 7), (true, 0x18, u32::MAX - 9_000), (false, 0x11, 0), (true, 0x10, 5)] {
+        let whole = Sample { v6, flags, sequence, payload: vec![5; 100_000], ..Sample::default() };
+        let load: Vec<(u64, u8, Sample)> =
+            (0..).step_by(12_000_000).zip(train(&whole)).map(|(ps, it)| (ps, 0, it)).collect();
+        let (alone, together) = (run(&network, &load, Span::ZERO, &[]), run(&network, &load, Span::from_us(100), &[]));
+        assert_eq!(alone.seen.deliveries.len(), 70);
+        // 100 us are eight packets of 12 us; 64 KB begin a new one.
+        let sizes: Vec<u16> = together.seen.deliveries.iter().map(|delivery| delivery.1).collect();
+        assert!(sizes.len() <= 10 && sizes.iter().max() == Some(&9), "{sizes:?}");
+        let bytes = |ran: &Ran| ran.seen.delivered.iter().map(|segment| segment.1).collect::<Vec<_>>();
+        assert_eq!(bytes(&together), bytes(&alone), "the segments are what they were");
+        assert_eq!((together.held, together.links, together.seen.departed), (0, alone.links, alone.seen.departed));
+    }
+}
+
+type Change = fn(&mut Sample);
+
+/// Whatever differs in what a card cannot make up, starts anew.
+#[test]
+fn packets_that_do_not_continue_each_other_stay_apart() {
+    let network = network(&PortConfig::new(Rate::from_gbps(1), Span::from_ms(1)));
+    let whole = Sample { payload: vec![5; 2 * 1448], ..Sample::default() };
+    let changes: [(&str, Change); 9] = [
+        ("a gap", |next| next.sequence += 1),
+        ("an identification", |next| next.id += 1),
+        ("other options", |next| next.tcp_options = 4),
+        ("a mark", |next| next.ecn = 3),
+        ("CWR", |next| next.flags |= 0x80),
+        ("SYN", |next| next.flags |= 2),
+        ("another port", |next| next.ports.0 += 1),
+        ("no payload", |next| next.payload.clear()),
+        ("a longer one", |next| (next.size, next.payload) = (1_449, vec![5; 1_449])),
+    ];
+    for (what, change) in changes {
+        let mut pair = train(&whole);
+        change(&mut pair[1]);
+        let load: Vec<_> = pair.into_iter().map(|sample| (0, 0, sample)).collect();
+        let ran = run(&network, &load, Span::from_us(100), &[]);
+        assert_eq!(ran.seen.deliveries.iter().map(|delivery| delivery.1).collect::<Vec<_>>(), [1, 1], "{what}");
+    }
+    for flags in [0x18, 0x11, 0x14, 0x30] {
+        let mut pair = train(&whole);
+        pair[0].flags = flags;
+        let load: Vec<_> = pair.into_iter().map(|sample| (0, 0, sample)).collect();
+        assert_eq!(run(&network, &load, Span::from_us(100), &[]).seen.deliveries.len(), 2, "{flags:#x}");
+    }
+}
+
 #[test]
 fn what_cannot_be_passed_on_is_counted() {
     let network = network(&PortConfig::new(Rate::from_gbps(1), Span::from_ms(1)));
@@ -320,6 +422,7 @@ fn what_cannot_be_passed_on_is_counted() {
         addresses: &Addresses::new(&plan(&network).unwrap()),
         seed: SEED,
         coalesce: Span::ZERO,
+        join: true,
         series: &SeriesConfig::default(),
         watched: &[],
         mtu: MTU,
@@ -350,6 +453,7 @@ fn queues_are_sampled_at_their_times() {
         addresses: &Addresses::new(&plan(&network).unwrap()),
         seed: SEED,
         coalesce: Span::ZERO,
+        join: true,
         series: &SeriesConfig {
             interval: Span::from_us(10),
             ports: vec![port],

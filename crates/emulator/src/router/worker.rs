@@ -26,6 +26,11 @@ const LOOK_UP: Duration = Duration::from_millis(20);
 /// It sleeps at least so long between two looks at what is due, unless a host sends something: under load one look
 /// does the work of many.
 const BREATH: Duration = Duration::from_micros(20);
+/// Having read so many packets between two sleeps, it is under load: hosts have to wait for its next look, as for a card that
+/// spares its host interrupts, so that it takes in several packets each time it wakes.
+const MANY: u64 = 3;
+/// They wait so long since the last look at most.
+const PAUSE: Duration = Duration::from_micros(30);
 /// How long after a card takes packets again it is looked whether there are any: well before it falls idle.
 const CARD_SLACK_PS: u64 = 50_000_000;
 /// Packets read from one host before it is another's turn.
@@ -120,6 +125,7 @@ impl<C: Now + Copy> Worker<C> {
         while !self.stop.load(Ordering::Relaxed) {
             let woken = self.clock.now();
             busy.look(woken);
+            let read_before = read;
             // Rounds until neither network nor hosts have anything for now.
             loop {
                 let now = self.clock.now();
@@ -131,6 +137,13 @@ impl<C: Now + Copy> Worker<C> {
                 }
             }
             reading.record(late_ns(self.clock.now(), woken.ps()));
+            if read - read_before >= MANY {
+                let past = Duration::from_nanos(late_ns(self.clock.now(), woken.ps()));
+                let rest = PAUSE.saturating_sub(past);
+                if !rest.is_zero() {
+                    sys::wait(&mut [], Some(rest)).map_err(Error::system("wait"))?;
+                }
+            }
             self.sleep(woken, &mut waited)?;
         }
         if locked {
@@ -305,6 +318,7 @@ mod tests {
             addresses: &Addresses::new(&plan(&network).unwrap()),
             seed: 1,
             coalesce: Span::ZERO,
+            join: true,
             series: &SeriesConfig::default(),
             watched: &[],
             mtu: 1500,

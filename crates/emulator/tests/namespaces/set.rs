@@ -79,6 +79,7 @@ impl Set {
             routes: &routes,
             seed: 1,
             coalesce: COALESCE,
+            join: true,
             series: SeriesConfig::default(),
             pcap: captured,
             real_time: false,
