@@ -80,7 +80,7 @@ fn answer(flow: u32, seq: u32, cumulative: u32, time_ps: u64) -> Packet {
     let spec = common::flow(0, 2, 1 << 20);
     let mut it = setup(vec![spec; flow as usize + 1], false);
     if cumulative <= seq {
-        it.host.recovery = Recovery::GoBackN { nack_interval: Span::ZERO };
+        it.host.recovery = Recovery::GoBackN { nack_interval: Span::ZERO, acks: true };
     }
     let law = |_: &FlowSpec, _: &Path| Witness::new(0);
     let context = Context::new(&it, &law);
@@ -142,7 +142,7 @@ fn answers_of_a_paused_class_wait_and_leave_first() {
 #[test]
 fn a_request_goes_back_to_what_is_missing() {
     let mut it = setup(vec![common::flow(0, 2, 10 * 4_096)], false);
-    it.host.recovery = Recovery::GoBackN { nack_interval: Span::from_us(500) };
+    it.host.recovery = Recovery::GoBackN { nack_interval: Span::from_us(500), acks: true };
     it.host.rto_min = Some(Span::from_us(20));
     let witness = Witness::new(6 * 4_096);
     let law = |_: &FlowSpec, _: &Path| witness.clone();
@@ -169,7 +169,7 @@ fn a_request_goes_back_to_what_is_missing() {
     // Nothing more comes: the timer goes back, too.
     bench.run(100 * US);
     assert_eq!(bench.sent()[..3], [(0, 7), (0, 8), (0, 9)]);
-    bench.hosts.finish(Time::from_us(100));
+    bench.hosts.finish(Time::from_us(100), &it);
     let stats = bench.hosts.outcomes[0].1.stats;
     assert_eq!((stats.nacks, stats.timeouts > 0), (1, true), "{stats:?}");
 }
@@ -211,7 +211,7 @@ fn a_law_is_woken_when_it_says() {
     // Retransmission timeouts go on as ever.
     assert!(told[3..].iter().all(|told| matches!(told, Told::Loss { cause: LossCause::Timeout, .. })), "{told:?}");
     assert!(told.len() > 3);
-    bench.hosts.finish(Time::from_us(100));
+    bench.hosts.finish(Time::from_us(100), &it);
     assert_eq!(bench.hosts.outcomes[0].1.stats.cnps, 2);
 }
 

@@ -8,15 +8,14 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 use fabric::{CreditGate, CreditParams, Offered};
-use flow::Segment;
-use flow::Sender;
 use flow::credits::{CreditStats, Crediting, Echo, Echoing, Scheduled, Signal, Spacing};
+use flow::{Recovery, Segment, Sender};
 use laws::credits::{CREDIT_SIZE, Driver};
 use laws::{Acted, ControlLaw, Path};
-use units::{Span, Time};
+use units::{Bytes, Span, Time};
 
 use super::policy::credit_config;
-use super::receiving::{DONE, last_acknowledgement};
+use super::receiving::{DONE, Receiving, last_acknowledgement};
 use super::sending::Active;
 use super::{Context, HostState, Hosts, NO_SLOT, Wire};
 use crate::outcome::FlowOutcome;
@@ -70,6 +69,8 @@ enum Part<L> {
 pub struct Elsewhere {
     credits: CreditStats,
     acted: Acted,
+    /// Payload that came, where the sender is told of it only at the end.
+    came: Bytes,
 }
 
 impl Elsewhere {
@@ -77,6 +78,7 @@ impl Elsewhere {
     pub fn add_to(&self, flow: &mut FlowOutcome) {
         flow.credits.add(&self.credits);
         flow.acted.add(&self.acted);
+        flow.delivered = flow.delivered.max(self.came);
     }
 }
 
@@ -381,6 +383,22 @@ impl<L: ControlLaw> Hosts<L> {
     pub(super) fn finish_answering(&mut self) {
         for (flow, it) in std::mem::take(&mut self.answering) {
             self.count(flow, &it);
+        }
+    }
+
+    /// The run ends: what came of flows whose receivers do not acknowledge.
+    pub(super) fn count_unacknowledged(&mut self, setup: &Setup) {
+        if !matches!(setup.host.recovery, Recovery::GoBackN { acks: false, .. }) {
+            return;
+        }
+        for (flow, (&slot, spec)) in (0..).zip(self.receiver_of.iter().zip(&setup.flows)) {
+            let packets = match slot {
+                NO_SLOT => continue,
+                DONE => setup.packets(spec),
+                slot => self.receivers[slot as usize].as_ref().map_or(0, Receiving::cumulative),
+            };
+            let payload = Bytes::new(u64::from(packets) * u64::from(setup.host.mss));
+            self.elsewhere.entry(flow).or_default().came = payload.min(spec.size);
         }
     }
 

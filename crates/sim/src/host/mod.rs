@@ -561,12 +561,13 @@ impl<L: ControlLaw> Hosts<L> {
     }
 
     /// Ends the run: flows that are still open are given as they stand.
-    pub fn finish(&mut self, now: Time) {
+    pub fn finish(&mut self, now: Time, setup: &Setup) {
         for active in self.senders.iter_mut().flatten() {
             active.sample(now, &mut self.samples);
             self.outcomes.push((active.flow, active.outcome(Time::NEVER, now)));
         }
         self.finish_answering();
+        self.count_unacknowledged(setup);
     }
 }
 

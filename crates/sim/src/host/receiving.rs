@@ -208,6 +208,11 @@ impl<L: ControlLaw> Hosts<L> {
 }
 
 impl Receiving {
+    /// Every packet below this has come.
+    pub(super) fn cumulative(&self) -> u32 {
+        self.receiver.cumulative()
+    }
+
     /// Asks for the blocks that are to be asked for now, `packet` having come, and sets the timer of the next one.
     #[inline(never)]
     fn ask_for_blocks(

@@ -144,7 +144,7 @@ impl<'a, L: ControlLaw, F: Fn(&FlowSpec, &Path) -> L> Oracle<'a, L, F> {
                 What::HostWakes(host) => self.host_wakes(host, now),
             }
         }
-        self.hosts.finish(Time::from_ps(stop));
+        self.hosts.finish(Time::from_ps(stop), self.setup);
         let mut flows = vec![None; self.setup.flows.len()];
         for &(flow, outcome) in &self.hosts.outcomes {
             flows[flow as usize] = Some(outcome);
