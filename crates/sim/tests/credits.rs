@@ -345,9 +345,10 @@ fn credits_give_the_same_bits_at_any_number_of_threads() {
         ..PortConfig::new(Rate::from_gbps(10), Span::from_us(2))
     };
     let bottleneck = PortConfig { delay: Span::from_us(400), ..edge };
-    let it = Dumbbell { left: vec![(edge, edge); 4], right: vec![(edge, edge); 4], bottleneck, two_datacenters: true };
+    let plan =
+        Dumbbell { left: vec![(edge, edge); 4], right: vec![(edge, edge); 4], bottleneck, two_datacenters: true };
     let flows = (0..8).map(|src| common::flow(src, (src + 4) % 8, 1_000_000));
-    let mut setup = common::setup(dumbbell(&it).unwrap(), flows.collect(), Time::from_ms(2_000));
+    let mut setup = common::setup(dumbbell(&plan).unwrap(), flows.collect(), Time::from_ms(2_000));
     setup.host = HostConfig { mss: 1_460, header: 78, ack_every: 4, ..setup.host };
     for kind in [Kind::FlashPass, Kind::ExpressPass] {
         let factory = common::law(kind, &[("early_start", Value::Switch(true))]);

@@ -76,8 +76,8 @@ proptest! {
             flow.on_ramp = true;
         }
         let outcome = sim::run(&setup, 1, common::law(case.kind, &[]), &mut |_| true);
-        for (flow, it) in outcome.flows.iter().enumerate() {
-            prop_assert!(it.completed.is_set() && it.delivered == setup.flows[flow].size, "flow {}: {:?}", flow, it);
+        for (flow, end) in outcome.flows.iter().enumerate() {
+            prop_assert!(end.completed.is_set() && end.delivered == setup.flows[flow].size, "flow {}: {:?}", flow, end);
         }
     }
 }

@@ -696,10 +696,10 @@ impl<L: ControlLaw> Sender<L> {
 
     /// The time of [`Sender::next_timer`] has come.
     pub fn on_timer(&mut self, now: Time) {
-        self.on_each_lane(|it| {
-            if it.lane.law.next_timer() <= now {
-                it.lane.law.on_timer(now);
-                it.read_permit();
+        self.on_each_lane(|sender| {
+            if sender.lane.law.next_timer() <= now {
+                sender.lane.law.on_timer(now);
+                sender.read_permit();
             }
         });
         if self.in_order {
