@@ -131,13 +131,13 @@ mod tests {
     fn survey(bursts: Bursts, groups: u64) -> ([u64; 5], u64) {
         let config = PortConfig { bursts: Some(bursts), ..PortConfig::new(Rate::from_gbps(100), Span::from_us(1)) };
         let params = PortParams::new(&config).unwrap();
-        let mut it = Losses::default();
+        let mut losses = Losses::default();
         let mut of = [0; 5];
         for group in 0..groups {
-            let lost = (0..10).filter(|place| it.loses(&params, 7, &packet(group * 10 + place, false))).count();
+            let lost = (0..10).filter(|place| losses.loses(&params, 7, &packet(group * 10 + place, false))).count();
             of[lost] += 1;
         }
-        (of, it.count())
+        (of, losses.count())
     }
 
     /// Both setups of the table, a hundred times as likely, over four million chunks: each count within four standard
@@ -171,13 +171,13 @@ mod tests {
             ..PortConfig::new(Rate::from_gbps(100), Span::from_us(1))
         };
         let params = PortParams::new(&config).unwrap();
-        let mut it = Losses::default();
+        let mut losses = Losses::default();
         let mut at = [0u64; 5];
         for group in 0..20_000 {
             let mut lost = 0;
             for place in 0..5 {
-                assert!(!it.loses(&params, 3, &packet(group, true)));
-                if it.loses(&params, 3, &packet(group * 5 + place, false)) {
+                assert!(!losses.loses(&params, 3, &packet(group, true)));
+                if losses.loses(&params, 3, &packet(group * 5 + place, false)) {
                     at[place as usize] += 1;
                     lost += 1;
                 }

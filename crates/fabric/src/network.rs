@@ -207,10 +207,10 @@ impl Network {
 
     /// The name of a link: `dc0.edge1>dc0.host3`, with `#n` where cables run in parallel.
     pub fn link_name(&self, link: LinkId) -> String {
-        let it = &self.links[link.index()];
-        let name = format!("{}>{}", self.nodes[it.from.index()].name, self.nodes[it.to.index()].name);
+        let ends = &self.links[link.index()];
+        let name = format!("{}>{}", self.nodes[ends.from.index()].name, self.nodes[ends.to.index()].name);
         let parallel: Vec<u32> =
-            self.links_out(it.from).filter(|&other| self.links[other as usize].to == it.to).collect();
+            self.links_out(ends.from).filter(|&other| self.links[other as usize].to == ends.to).collect();
         if parallel.len() == 1 {
             return name;
         }
@@ -384,9 +384,9 @@ impl Builder {
 
         // Each cable is two directed links: (from, cable, direction).
         let mut directed: Vec<(u32, usize, usize)> = Vec::with_capacity(self.cables.len() * 2);
-        for (cable, it) in self.cables.iter().enumerate() {
-            directed.push((number[it.ends[0] as usize], cable, 0));
-            directed.push((number[it.ends[1] as usize], cable, 1));
+        for (cable, plan) in self.cables.iter().enumerate() {
+            directed.push((number[plan.ends[0] as usize], cable, 0));
+            directed.push((number[plan.ends[1] as usize], cable, 1));
         }
         directed.sort_unstable();
         let mut place = vec![[0u32; 2]; self.cables.len()];
@@ -398,15 +398,15 @@ impl Builder {
         let mut links = Vec::with_capacity(directed.len());
         let mut out_start = vec![0u32; nodes.len() + 1];
         for &(from, cable, direction) in &directed {
-            let it = &self.cables[cable];
-            let to = number[it.ends[1 - direction] as usize];
-            let port = &it.ports[direction];
+            let plan = &self.cables[cable];
+            let to = number[plan.ends[1 - direction] as usize];
+            let port = &plan.ports[direction];
             let kind = kind_of(&mut params, port, [NodeId(from), NodeId(to)], &nodes)?;
             out_start[from as usize + 1] += 1;
             links.push(Link {
                 from: NodeId(from),
                 to: NodeId(to),
-                class: it.classes[direction],
+                class: plan.classes[direction],
                 params: kind,
                 reverse: LinkId(place[cable][1 - direction]),
             });
@@ -415,12 +415,12 @@ impl Builder {
             out_start[node + 1] += out_start[node];
         }
         let mut hosts = vec![NodeId(0); self.hosts as usize];
-        for (node, it) in nodes.iter().enumerate() {
-            if let NodeKind::Host(host) = it.kind {
+        for (node, details) in nodes.iter().enumerate() {
+            if let NodeKind::Host(host) = details.kind {
                 hosts[host.index()] = NodeId(node as u32);
                 let degree = (out_start[node + 1] - out_start[node]) as usize;
                 if degree != 1 {
-                    return Err(NetworkError::HostLinks { host: it.name.clone(), links: degree });
+                    return Err(NetworkError::HostLinks { host: details.name.clone(), links: degree });
                 }
             }
         }

@@ -333,9 +333,9 @@ mod tests {
         let sizes = [67_200u64, 1_230_400];
         let packets = [credit(1, 0), credit(2, 1), data(3, 2), data(4, 3), credit(5, 4), data(6_000_000, 5)];
         for packet in packets {
-            let refused = queued.enqueue(&params, 7, &packet, packet, |it, passage| {
-                let lasts = sizes[usize::from(!it.credit)];
-                began.push((it.identity, passage.arrives_ps - 1_000_000 - lasts));
+            let refused = queued.enqueue(&params, 7, &packet, packet, |item, passage| {
+                let lasts = sizes[usize::from(!item.credit)];
+                began.push((item.identity, passage.arrives_ps - 1_000_000 - lasts));
             });
             assert!(refused.is_none());
         }

@@ -88,8 +88,8 @@ impl Routes {
         let nodes = network.nodes();
         let mut row = vec![u32::MAX; nodes.len()];
         let mut rows = 0;
-        for (node, it) in nodes.iter().enumerate() {
-            if it.kind == NodeKind::Switch {
+        for (node, details) in nodes.iter().enumerate() {
+            if details.kind == NodeKind::Switch {
                 row[node] = rows;
                 rows += 1;
             }
@@ -126,8 +126,8 @@ impl Routes {
             table[row[target.index()] as usize * columns + column] = here;
             ports.extend_from_slice(&hosts_of[column]);
             let distance = distances(network, target, avoided);
-            for (node, it) in nodes.iter().enumerate() {
-                if it.kind != NodeKind::Switch || NodeId(node as u32) == target {
+            for (node, details) in nodes.iter().enumerate() {
+                if details.kind != NodeKind::Switch || NodeId(node as u32) == target {
                     continue;
                 }
                 let next: Vec<LinkId> = network
@@ -148,7 +148,7 @@ impl Routes {
                 let group = if let Some(&known) = groups.get(&next) {
                     known
                 } else {
-                    let made = Group::new(ports.len(), next.len(), &it.name)?;
+                    let made = Group::new(ports.len(), next.len(), &details.name)?;
                     ports.extend_from_slice(&next);
                     groups.insert(next, made);
                     made

@@ -60,24 +60,24 @@ mod tests {
 
     #[test]
     fn each_subflow_has_its_own() {
-        let mut it = History::new(3);
-        let said = [0, 1, 3, 7, 9, 6].map(|seq| it.on_packet(seq));
+        let mut history = History::new(3);
+        let said = [0, 1, 3, 7, 9, 6].map(|seq| history.on_packet(seq));
         // Before 3: 0. Before 7: not 4, but 1. Before 9: not 6, but 3 and 0. 6 comes late.
         assert_eq!(said, [0, 0, 0b1, 0b10, 0b110, 0]);
-        assert_eq!(it.on_packet(12), 0b1111);
+        assert_eq!(history.on_packet(12), 0b1111);
         assert_eq!(came(12, 0b1111, 3).collect::<Vec<_>>(), [9, 6, 3, 0]);
-        assert_eq!((it.on_packet(12 + 27), it.on_packet(12 + 60)), (0, 0));
+        assert_eq!((history.on_packet(12 + 27), history.on_packet(12 + 60)), (0, 0));
     }
 
     proptest! {
         /// Whatever comes in whatever order, an acknowledgement names what came, and of what is newest all of it.
         #[test]
         fn says_what_came(subflows in 1..5u32, seqs in proptest::collection::vec(0..60u32, 1..80)) {
-            let mut it = History::new(subflows);
+            let mut history = History::new(subflows);
             let mut all = BTreeSet::new();
             for seq in seqs {
                 let newest = all.iter().all(|&known: &u32| known % subflows != seq % subflows || known < seq);
-                let said: BTreeSet<u32> = came(seq, it.on_packet(seq), subflows).collect();
+                let said: BTreeSet<u32> = came(seq, history.on_packet(seq), subflows).collect();
                 prop_assert!(said.is_subset(&all));
                 if newest {
                     let near = |&&known: &&u32| known % subflows == seq % subflows && known + DEPTH * subflows >= seq;

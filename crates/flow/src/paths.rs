@@ -75,7 +75,7 @@ impl PathChoice {
     /// How many laws decide for a flow.
     pub fn laws(&self) -> u8 {
         match self {
-            Self::UnoLb(it) if it.own_laws => it.subflows.clamp(1, UnoLb::MOST_SUBFLOWS),
+            Self::UnoLb(unolb) if unolb.own_laws => unolb.subflows.clamp(1, UnoLb::MOST_SUBFLOWS),
             _ => 1,
         }
     }
@@ -140,16 +140,16 @@ impl Paths {
             PathChoice::PerFlow => Rule::PerFlow,
             PathChoice::AfterTimeout => Rule::AfterTimeout,
             PathChoice::PerPacket(entropies) => Rule::PerPacket(entropies),
-            PathChoice::UnoLb(it) => {
+            PathChoice::UnoLb(unolb) => {
                 let mut subflows = Subflows {
-                    random: it.random,
-                    recent: it.recent.unwrap_or(base_rtt),
+                    random: unolb.random,
+                    recent: unolb.recent.unwrap_or(base_rtt),
                     base_rtt,
                     all: Vec::new(),
                     rerouted: None,
                     draws: 0,
                 };
-                for _ in 0..it.subflows.clamp(1, UnoLb::MOST_SUBFLOWS) {
+                for _ in 0..unolb.subflows.clamp(1, UnoLb::MOST_SUBFLOWS) {
                     let entropy = subflows.draw(salt);
                     subflows.all.push(Subflow { entropy, since: now, heard: None });
                 }
@@ -169,7 +169,7 @@ impl Paths {
                 let packet = u64::from(seq) << 8 | u64::from(attempt);
                 below(mix64(self.salt ^ packet), (*entropies).into()) as u16
             }
-            Rule::UnoLb(it) => it.all[usize::from(subflow)].entropy,
+            Rule::UnoLb(unolb) => unolb.all[usize::from(subflow)].entropy,
         }
     }
 
@@ -182,28 +182,28 @@ impl Paths {
     /// The subflow of a transmission under one law; 0 where there are none.
     #[inline]
     pub(crate) fn subflow(&self, seq: u32, attempt: u8) -> u8 {
-        if let Rule::UnoLb(it) = &self.rule { it.of(seq, attempt) } else { 0 }
+        if let Rule::UnoLb(unolb) = &self.rule { unolb.of(seq, attempt) } else { 0 }
     }
 
     /// A transmission on this subflow is acknowledged, as the law is told.
     #[inline(never)]
     pub(crate) fn on_ack(&mut self, ack: &Ack, subflow: u8) {
         match &mut self.rule {
-            Rule::UnoLb(it) => {
-                let it = &mut it.all[usize::from(subflow)];
-                if ack.sent_at >= it.since {
-                    it.heard = Some(ack.now);
+            Rule::UnoLb(unolb) => {
+                let subflow = &mut unolb.all[usize::from(subflow)];
+                if ack.sent_at >= subflow.since {
+                    subflow.heard = Some(ack.now);
                 }
             }
-            Rule::Plb(it) => {
-                it.round.count(ack);
-                if !it.round.is_over(ack) {
+            Rule::Plb(state) => {
+                state.round.count(ack);
+                if !state.round.is_over(ack) {
                     return;
                 }
-                let congested = it.round.marked_fraction() > it.plb.threshold;
-                it.congested = if congested { it.congested + 1 } else { 0 };
-                it.round.restart(ack);
-                if it.congested >= it.plb.rounds {
+                let congested = state.round.marked_fraction() > state.plb.threshold;
+                state.congested = if congested { state.congested + 1 } else { 0 };
+                state.round.restart(ack);
+                if state.congested >= state.plb.rounds {
                     self.change();
                 }
             }
@@ -213,8 +213,8 @@ impl Paths {
 
     /// A packet is about to leave while none is in flight.
     pub(crate) fn on_idle(&mut self) {
-        if let Rule::Plb(it) = &self.rule
-            && it.congested >= it.plb.idle_rounds
+        if let Rule::Plb(state) = &self.rule
+            && state.congested >= state.plb.idle_rounds
         {
             self.change();
         }
@@ -231,16 +231,16 @@ impl Paths {
 
     /// Packets of these subflows, one bit each, were lost and are to be sent again, or their block cannot be given back.
     pub(crate) fn leave_bad(&mut self, now: Time, subflows: u64) {
-        if let Rule::UnoLb(it) = &mut self.rule {
-            it.reroute(now, subflows, self.salt);
+        if let Rule::UnoLb(unolb) = &mut self.rule {
+            unolb.reroute(now, subflows, self.salt);
         }
     }
 
     /// Another entropy for the whole flow.
     fn change(&mut self) {
         self.entropy = mix64(u64::from(self.entropy) << 32 | u64::from(self.flow)) as u16;
-        if let Rule::Plb(it) = &mut self.rule {
-            it.congested = 0;
+        if let Rule::Plb(state) = &mut self.rule {
+            state.congested = 0;
         }
     }
 }
@@ -337,73 +337,73 @@ mod tests {
 
     #[test]
     fn packets_go_round_robin_and_again_on_the_next_subflow() {
-        let it = unolb(4, false);
-        let own = entropies(&it, 4);
-        assert_eq!((entropy(&it, 6, 1), entropy(&it, 6, 2), entropy(&it, 6, 3)), (own[2], own[3], own[0]));
-        assert_eq!((entropy(&it, 0, 255), entropy(&it, 0, 0)), (own[2], own[3]));
-        assert_eq!(it.subflow(6, 2), 3);
+        let paths = unolb(4, false);
+        let own = entropies(&paths, 4);
+        assert_eq!((entropy(&paths, 6, 1), entropy(&paths, 6, 2), entropy(&paths, 6, 3)), (own[2], own[3], own[0]));
+        assert_eq!((entropy(&paths, 0, 255), entropy(&paths, 0, 0)), (own[2], own[3]));
+        assert_eq!(paths.subflow(6, 2), 3);
     }
 
     #[test]
     fn a_bad_subflow_takes_a_path_that_was_heard_of_once_a_round_trip() {
-        let mut it = unolb(4, false);
-        let before = entropies(&it, 4);
+        let mut paths = unolb(4, false);
+        let before = entropies(&paths, 4);
         // Subflow 1 was heard of within a round trip, subflow 3 is older, 0 and 2 never were.
-        it.on_ack(&ack(0, 0, 0), 3);
-        it.on_ack(&ack(150, 0, 0), 1);
-        it.leave_bad(us(320), 0b1100);
-        let after = entropies(&it, 4);
+        paths.on_ack(&ack(0, 0, 0), 3);
+        paths.on_ack(&ack(150, 0, 0), 1);
+        paths.leave_bad(us(320), 0b1100);
+        let after = entropies(&paths, 4);
         assert_eq!(after, [before[0], before[1], before[1], before[3]], "the silent one of the two moves");
-        it.on_timeout(us(420), 0b0001);
-        assert_eq!(entropies(&it, 4), after, "one base round trip has not passed");
+        paths.on_timeout(us(420), 0b0001);
+        assert_eq!(entropies(&paths, 4), after, "one base round trip has not passed");
         // A packet that left on the old path says nothing of the new one.
-        it.on_ack(&ack(319, 0, 0), 2);
-        it.on_timeout(us(421), 0b0001);
-        let last = entropies(&it, 4);
+        paths.on_ack(&ack(319, 0, 0), 2);
+        paths.on_timeout(us(421), 0b0001);
+        let last = entropies(&paths, 4);
         assert_eq!(last[1..], after[1..]);
         assert!(!after.contains(&last[0]), "nobody was heard of, so it draws");
     }
 
     #[test]
     fn as_published_all_silent_subflows_draw() {
-        let mut it = unolb(4, true);
-        let before = entropies(&it, 4);
-        it.on_ack(&ack(0, 0, 0), 3);
-        it.on_ack(&ack(55, 0, 0), 1);
-        it.leave_bad(us(160), 0b0010);
-        let after = entropies(&it, 4);
+        let mut paths = unolb(4, true);
+        let before = entropies(&paths, 4);
+        paths.on_ack(&ack(0, 0, 0), 3);
+        paths.on_ack(&ack(55, 0, 0), 1);
+        paths.leave_bad(us(160), 0b0010);
+        let after = entropies(&paths, 4);
         let changed: Vec<usize> = (0..4).filter(|&subflow| before[subflow] != after[subflow]).collect();
         assert_eq!(changed, [0, 2, 3]);
     }
 
     #[test]
     fn plb_leaves_a_congested_path_when_idle_or_at_last_at_once() {
-        let mut it = paths(PathChoice::Plb(Plb { threshold: Frac::HALF, idle_rounds: 3, rounds: 5 }));
-        let first = entropy(&it, 0, 1);
+        let mut paths = paths(PathChoice::Plb(Plb { threshold: Frac::HALF, idle_rounds: 3, rounds: 5 }));
+        let first = entropy(&paths, 0, 1);
         let mut round = 0;
-        let mut rounds = |it: &mut Paths, count: u64, marked: u64| {
+        let mut rounds = |paths: &mut Paths, count: u64, marked: u64| {
             for _ in 0..count {
-                it.on_ack(&ack(round, round * 100, marked), 0);
+                paths.on_ack(&ack(round, round * 100, marked), 0);
                 round += 1;
             }
         };
         // Half is not more than half.
-        rounds(&mut it, 20, 50);
-        rounds(&mut it, 2, 51);
-        it.on_idle();
-        assert_eq!(entropy(&it, 0, 1), first);
-        rounds(&mut it, 1, 51);
-        it.on_idle();
-        let second = entropy(&it, 0, 1);
+        rounds(&mut paths, 20, 50);
+        rounds(&mut paths, 2, 51);
+        paths.on_idle();
+        assert_eq!(entropy(&paths, 0, 1), first);
+        rounds(&mut paths, 1, 51);
+        paths.on_idle();
+        let second = entropy(&paths, 0, 1);
         assert_ne!(second, first);
-        rounds(&mut it, 4, 100);
-        rounds(&mut it, 1, 0);
-        rounds(&mut it, 4, 100);
-        assert_eq!(entropy(&it, 0, 1), second, "a round without marks breaks the row");
-        rounds(&mut it, 1, 100);
-        assert_ne!(entropy(&it, 0, 1), second);
-        let third = entropy(&it, 0, 1);
-        it.on_timeout(us(0), 1);
-        assert_ne!(entropy(&it, 0, 1), third);
+        rounds(&mut paths, 4, 100);
+        rounds(&mut paths, 1, 0);
+        rounds(&mut paths, 4, 100);
+        assert_eq!(entropy(&paths, 0, 1), second, "a round without marks breaks the row");
+        rounds(&mut paths, 1, 100);
+        assert_ne!(entropy(&paths, 0, 1), second);
+        let third = entropy(&paths, 0, 1);
+        paths.on_timeout(us(0), 1);
+        assert_ne!(entropy(&paths, 0, 1), third);
     }
 }

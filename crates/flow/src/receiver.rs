@@ -33,7 +33,8 @@ pub struct Reply {
 ///
 /// Under [`Recovery::GoBackN`] what comes out of order is refused, and asked for again at most once in an interval for
 /// the same missing packet. Duplicates are acknowledged, lest a lost acknowledgement hang the flow; the ns-3 RDMA
-/// simulators answer nothing there.
+/// simulators answer nothing there. Where it does not acknowledge, it asks, and says that all has come: at the end, and to
+/// duplicates from then on, because that word may be lost.
 ///
 /// Of a coded flow every packet of a block counts as come once enough of them have ([`Receiver::coded`]).
 #[derive(Debug)]
@@ -59,6 +60,8 @@ pub struct Receiver {
 #[derive(Debug)]
 struct Asking {
     interval: Span,
+    /// Whether it answers what comes in order, too.
+    acks: bool,
     missing: u32,
     again: Time,
 }
@@ -76,8 +79,8 @@ impl Receiver {
             pending_marked: false,
             asking: match recovery {
                 Recovery::Selective => None,
-                Recovery::GoBackN { nack_interval } => {
-                    Some(Box::new(Asking { interval: nack_interval, missing: 0, again: Time::ZERO }))
+                Recovery::GoBackN { nack_interval, acks } => {
+                    Some(Box::new(Asking { interval: nack_interval, acks, missing: 0, again: Time::ZERO }))
                 }
             },
             tracker: None,
@@ -159,6 +162,10 @@ impl Receiver {
         if self.tracker.is_some() {
             self.track(now, seq, true);
         }
+        if self.is_silent() {
+            let last = Reply { seq, covers: 1, cumulative: self.next, marked, nack: false };
+            return [None, self.is_complete().then_some(last)];
+        }
         if self.ack_every == 1 {
             let covers = self.covers(seq);
             return [None, Some(Reply { seq, covers, cumulative: self.next, marked, nack: false })];
@@ -197,6 +204,11 @@ impl Receiver {
         (covers > 0).then(|| Reply { seq: cumulative - 1, covers, cumulative, marked, nack: false })
     }
 
+    /// Whether it says only what it misses, and that all has come.
+    fn is_silent(&self) -> bool {
+        self.asking.as_ref().is_some_and(|asking| !asking.acks)
+    }
+
     /// Answers a packet that is not the next one where no other is taken.
     #[inline(never)]
     fn refuse(&mut self, now: Time, seq: u32, marked: bool) -> [Option<Reply>; 2] {
@@ -204,7 +216,7 @@ impl Receiver {
         let flushed = self.flush();
         let answer = Reply { seq, covers: 1, cumulative: self.next, marked, nack: false };
         if seq < self.next {
-            return [flushed, Some(answer)];
+            return [flushed, (self.is_complete() || !self.is_silent()).then_some(answer)];
         }
         let Some(asking) = &mut self.asking else { return [flushed, None] };
         if asking.missing == self.next && now < asking.again {
@@ -284,7 +296,8 @@ mod tests {
     /// Out of order under go-back-N: one request an interval and missing packet; duplicates are acknowledged.
     #[test]
     fn what_is_out_of_order_is_asked_for_again_now_and_then() {
-        let mut receiver = Receiver::new(10, 2, Recovery::GoBackN { nack_interval: Span::from_us(5) });
+        let recovery = Recovery::GoBackN { nack_interval: Span::from_us(5), acks: true };
+        let mut receiver = Receiver::new(10, 2, recovery);
         let mut at = |us, seq, marked| receiver.on_data(Time::from_us(us), seq, marked, false);
         let ack = |seq, covers, cumulative, marked| Some(Reply { seq, covers, cumulative, marked, nack: false });
         let nack = |seq, cumulative| Some(Reply { seq, covers: 1, cumulative, marked: false, nack: true });
@@ -301,6 +314,24 @@ mod tests {
         assert_eq!(at(9, 2, false), [None, None]);
         assert_eq!(at(9, 3, false), [None, ack(3, 2, 4, false)]);
         assert_eq!(receiver.received(), 4);
+    }
+
+    /// Without acknowledgements: a request for each packet that is missing, once in an interval; nothing for what comes in
+    /// order or twice; the last word at the end, and again to whatever comes after it.
+    #[test]
+    fn what_is_not_acknowledged_is_asked_for_and_ended() {
+        let recovery = Recovery::GoBackN { nack_interval: Span::from_us(5), acks: false };
+        for ack_every in [1, 2] {
+            let mut receiver = Receiver::new(4, ack_every, recovery);
+            let mut at = |us, seq| receiver.on_data(Time::from_us(us), seq, true, true)[1];
+            let nack = |seq, cumulative| Some(Reply { seq, covers: 1, cumulative, marked: true, nack: true });
+            let done = |seq| Some(Reply { seq, covers: 1, cumulative: 4, marked: true, nack: false });
+            assert_eq!([at(0, 0), at(1, 0)], [None, None]);
+            assert_eq!([at(2, 2), at(3, 3), at(6, 3), at(7, 3)], [nack(2, 1), None, None, nack(3, 1)]);
+            assert_eq!([at(8, 1), at(9, 3), at(10, 2)], [None, nack(3, 2), None]);
+            assert_eq!([at(11, 3), at(12, 3), at(13, 0)], [done(3), done(3), done(0)]);
+            assert!(receiver.is_complete() && !receiver.holds_back() && receiver.flush().is_none());
+        }
     }
 
     proptest! {

@@ -84,19 +84,19 @@ impl Tracker {
         let needed = u32::from(self.blocks.data(block));
         let packets = self.blocks.packets(block);
         let end = now.saturating_add(self.timer);
-        let it = self.open(block)?;
-        it.came |= 1 << (seq - packets.start);
-        if it.came.count_ones() == needed {
-            it.whole = true;
-            let spare = !it.came & mask(packets.len());
+        let open = self.open(block)?;
+        open.came |= 1 << (seq - packets.start);
+        if open.came.count_ones() == needed {
+            open.whole = true;
+            let spare = !open.came & mask(packets.len());
             while self.open.front().is_some_and(|it| it.whole) {
                 self.open.pop_front();
                 self.first += 1;
             }
             return Some((packets.start, spare));
         }
-        if !it.timed {
-            it.timed = true;
+        if !open.timed {
+            open.timed = true;
             self.timers.push_back((end, block));
         }
         None
@@ -118,11 +118,11 @@ impl Tracker {
     fn miss(&mut self, seq: u32) {
         let Some(block) = self.blocks.block_of(seq) else { return };
         let (first, parity) = (self.blocks.packets(block).start, u32::from(self.blocks.parity()));
-        let Some(it) = self.open(block).filter(|it| !it.whole) else { return };
-        it.gone |= 1 << (seq - first);
-        let missing = it.gone & !it.came;
-        if missing.count_ones() > parity && missing & !it.named != 0 {
-            it.named |= missing;
+        let Some(open) = self.open(block).filter(|it| !it.whole) else { return };
+        open.gone |= 1 << (seq - first);
+        let missing = open.gone & !open.came;
+        if missing.count_ones() > parity && missing & !open.named != 0 {
+            open.named |= missing;
             self.asked.push_back(BlockNack { block, missing });
         }
     }
@@ -140,9 +140,9 @@ impl Tracker {
         }
         let (_, block) = self.timers.pop_front()?;
         let all = mask(self.blocks.packets(block).len());
-        let it = self.open(block)?;
-        it.timed = false;
-        Some(BlockNack { block, missing: !it.came & all })
+        let open = self.open(block)?;
+        open.timed = false;
+        Some(BlockNack { block, missing: !open.came & all })
     }
 
     /// When the first timer ends.
@@ -178,42 +178,42 @@ mod tests {
 
     #[test]
     fn a_block_is_asked_for_when_its_timer_ends_and_again_after_the_next_packet() {
-        let mut it = tracker(0);
-        assert_eq!((it.on_new(us(1), 1), it.on_new(us(4), 7), it.alarm()), (None, None, us(11)));
-        assert_eq!(it.next_nack(us(10)), None);
-        assert_eq!(it.next_nack(us(11)), Some(BlockNack { block: 0, missing: 0b11_1101 }));
-        assert_eq!((it.next_nack(us(11)), it.alarm()), (None, us(14)));
-        assert_eq!(it.on_new(us(12), 0), None);
-        assert_eq!(it.next_nack(us(14)), Some(BlockNack { block: 1, missing: 0b11_1101 }));
-        assert_eq!(it.alarm(), us(22));
+        let mut tracker = tracker(0);
+        assert_eq!((tracker.on_new(us(1), 1), tracker.on_new(us(4), 7), tracker.alarm()), (None, None, us(11)));
+        assert_eq!(tracker.next_nack(us(10)), None);
+        assert_eq!(tracker.next_nack(us(11)), Some(BlockNack { block: 0, missing: 0b11_1101 }));
+        assert_eq!((tracker.next_nack(us(11)), tracker.alarm()), (None, us(14)));
+        assert_eq!(tracker.on_new(us(12), 0), None);
+        assert_eq!(tracker.next_nack(us(14)), Some(BlockNack { block: 1, missing: 0b11_1101 }));
+        assert_eq!(tracker.alarm(), us(22));
         // Whole before its timer ends: 2 and 5 are not needed.
-        assert_eq!(it.on_new(us(13), 3), None);
-        assert_eq!(it.on_new(us(13), 4), Some((0, 0b10_0100)));
-        assert_eq!((it.alarm(), it.next_nack(us(90))), (Time::NEVER, None));
+        assert_eq!(tracker.on_new(us(13), 3), None);
+        assert_eq!(tracker.on_new(us(13), 4), Some((0, 0b10_0100)));
+        assert_eq!((tracker.alarm(), tracker.next_nack(us(90))), (Time::NEVER, None));
     }
 
     #[test]
     fn gaps_ask_as_soon_as_a_block_cannot_be_whole() {
-        let mut it = tracker(3);
+        let mut tracker = tracker(3);
         for seq in [0, 1, 7] {
-            it.on_new(us(0), seq);
-            it.find_gaps(seq);
+            tracker.on_new(us(0), seq);
+            tracker.find_gaps(seq);
         }
         // 4 is missing: 7 has come on its subflow.
-        assert_eq!(it.next_nack(us(0)), None);
+        assert_eq!(tracker.next_nack(us(0)), None);
         for seq in [8, 9] {
-            it.on_new(us(0), seq);
-            it.find_gaps(seq);
+            tracker.on_new(us(0), seq);
+            tracker.find_gaps(seq);
         }
         // So are 2 and 5, and 3 and 6 of the next block.
-        assert_eq!(it.next_nack(us(0)), Some(BlockNack { block: 0, missing: 0b11_0100 }));
+        assert_eq!(tracker.next_nack(us(0)), Some(BlockNack { block: 0, missing: 0b11_0100 }));
         // 3 was found after that, and has not been asked for.
-        assert_eq!(it.next_nack(us(0)), Some(BlockNack { block: 0, missing: 0b11_1100 }));
-        assert_eq!(it.next_nack(us(0)), None);
+        assert_eq!(tracker.next_nack(us(0)), Some(BlockNack { block: 0, missing: 0b11_1100 }));
+        assert_eq!(tracker.next_nack(us(0)), None);
         // It comes again, and so tells nothing new; then it is whole.
-        it.on_new(us(1), 2);
-        it.find_gaps(2);
-        assert_eq!(it.next_nack(us(1)), None);
-        assert_eq!(it.on_new(us(1), 4), Some((0, 0b10_1000)));
+        tracker.on_new(us(1), 2);
+        tracker.find_gaps(2);
+        assert_eq!(tracker.next_nack(us(1)), None);
+        assert_eq!(tracker.on_new(us(1), 4), Some((0, 0b10_1000)));
     }
 }

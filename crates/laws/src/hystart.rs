@@ -83,23 +83,23 @@ mod tests {
 
     /// A round of so many acknowledgements, each with this round trip. Gives by how much the window grew in all; none as
     /// soon as slow start is over.
-    fn round(it: &mut HyStart, number: u64, acks: u64, rtt: Span) -> Option<Bytes> {
+    fn round(hystart: &mut HyStart, number: u64, acks: u64, rtt: Span) -> Option<Bytes> {
         let mut grown = Bytes::ZERO;
         for nth in 0..acks {
             let delivered = Bytes::new(number * 1_000_000 + nth);
             // The first of a round left after the one before began, the others just before that.
             let delivered_at_send = Bytes::new(((number - 1) * 1_000_000).saturating_sub(u64::from(nth > 0)));
-            grown += it.on_ack(&Ack { rtt, delivered, delivered_at_send, ..ack(&LONG_PATH, 0) })?;
+            grown += hystart.on_ack(&Ack { rtt, delivered, delivered_at_send, ..ack(&LONG_PATH, 0) })?;
         }
         Some(grown)
     }
 
     /// Whether a second round with this minimum ends slow start's doubling.
     fn slows(base: Span, then: Span) -> bool {
-        let mut it = HyStart::new();
-        round(&mut it, 1, 8, base);
-        round(&mut it, 2, 8, then);
-        it.is_conservative()
+        let mut hystart = HyStart::new();
+        round(&mut hystart, 1, 8, base);
+        round(&mut hystart, 2, 8, then);
+        hystart.is_conservative()
     }
 
     #[test]
@@ -113,38 +113,38 @@ mod tests {
 
     #[test]
     fn it_takes_eight_round_trips_to_tell() {
-        let mut it = HyStart::new();
+        let mut hystart = HyStart::new();
         let (base, long) = (Span::from_ms(10), Span::from_ms(20));
-        assert_eq!(round(&mut it, 1, 8, base), Some(MSS.times(8)));
-        assert_eq!(round(&mut it, 2, 7, long), Some(MSS.times(7)));
-        assert!(!it.is_conservative());
+        assert_eq!(round(&mut hystart, 1, 8, base), Some(MSS.times(8)));
+        assert_eq!(round(&mut hystart, 2, 7, long), Some(MSS.times(7)));
+        assert!(!hystart.is_conservative());
         // The first of the third round is compared with a last round that was long itself.
-        round(&mut it, 3, 8, long);
-        assert!(!it.is_conservative());
+        round(&mut hystart, 3, 8, long);
+        assert!(!hystart.is_conservative());
     }
 
     #[test]
     fn it_grows_by_a_quarter_for_five_rounds_and_ends() {
-        let mut it = HyStart::new();
+        let mut hystart = HyStart::new();
         let long = Span::from_ms(20);
-        round(&mut it, 1, 8, Span::from_ms(10));
+        round(&mut hystart, 1, 8, Span::from_ms(10));
         // From the eighth on; this round is the first of five.
-        assert_eq!(round(&mut it, 2, 12, long), Some(MSS.times(7) + MSS.ratio(5, 4)));
+        assert_eq!(round(&mut hystart, 2, 12, long), Some(MSS.times(7) + MSS.ratio(5, 4)));
         for number in 3..7 {
-            assert_eq!(round(&mut it, number, 12, long), Some(MSS.times(3)), "round {number}");
+            assert_eq!(round(&mut hystart, number, 12, long), Some(MSS.times(3)), "round {number}");
         }
-        assert_eq!(round(&mut it, 7, 1, long), None);
+        assert_eq!(round(&mut hystart, 7, 1, long), None);
     }
 
     #[test]
     fn jitter_is_forgotten() {
-        let mut it = HyStart::new();
+        let mut hystart = HyStart::new();
         let (base, long) = (Span::from_ms(10), Span::from_ms(20));
-        round(&mut it, 1, 8, base);
-        round(&mut it, 2, 8, long);
-        assert!(it.is_conservative());
-        assert_eq!(round(&mut it, 3, 8, base), Some(MSS.ratio(7, 4) + MSS));
-        assert!(!it.is_conservative() && it.rounds == 0);
-        assert_eq!(round(&mut it, 4, 8, base), Some(MSS.times(8)));
+        round(&mut hystart, 1, 8, base);
+        round(&mut hystart, 2, 8, long);
+        assert!(hystart.is_conservative());
+        assert_eq!(round(&mut hystart, 3, 8, base), Some(MSS.ratio(7, 4) + MSS));
+        assert!(!hystart.is_conservative() && hystart.rounds == 0);
+        assert_eq!(round(&mut hystart, 4, 8, base), Some(MSS.times(8)));
     }
 }

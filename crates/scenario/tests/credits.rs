@@ -133,6 +133,32 @@ fn what_cannot_work_is_refused() {
     assert_eq!((hosts, cards), (3, 3));
 }
 
+/// Receivers that say only what they miss: where credits let flows send, and nothing else needs acknowledgements.
+#[test]
+fn only_credits_do_without_acknowledgements() {
+    let silent = [("host.acks", "nack-only"), ("host.recovery", "go-back-n"), ("host.nack_interval", "200ms")];
+    let with = |set: &[(&'static str, &'static str)]| run(DUMBBELL, &[&silent, set].concat());
+    for law in ["flashpass", "expresspass"] {
+        let built = with(&[("schemes.one.law", law)]).unwrap();
+        let expected = flow::Recovery::GoBackN { nack_interval: Span::from_ms(200), acks: false };
+        assert_eq!(built.setup.host.recovery, expected);
+    }
+    // A scheme may say so itself.
+    let built = run(DUMBBELL, &[("schemes.one.host", r#"{ acks = "nack-only", recovery = "go-back-n" }"#)]).unwrap();
+    assert!(matches!(built.setup.host.recovery, flow::Recovery::GoBackN { acks: false, .. }));
+    let selective = run(DUMBBELL, &[silent[0]]).expect_err("selective");
+    assert!(selective.contains("takes packets in order only") && selective.contains("needs recovery = \"go-back-n\""));
+    for (set, expected) in [
+        (("schemes.one.law", "cubic"), "Cubic sends by what is acknowledged"),
+        (("schemes.one.params", "{ flashpass = { send_buffer = \"20MB\" } }"), "would never empty"),
+        (("series", "{ interval = \"1ms\", flows = \"all\" }"), "series of flows are of what is acknowledged"),
+        (("host.acks", "nacks"), "expected \"all\" or \"nack-only\""),
+    ] {
+        let said = with(&[set]).expect_err(expected);
+        assert!(said.contains(expected), "{said}");
+    }
+}
+
 /// Three datacenters in a ring; the short side fails, and at once routes lead over the third.
 const RING: &str = r#"
 name = "t"

@@ -105,7 +105,7 @@ fn cables_have_their_gates() {
 fn hosts_have_what_the_scheme_gives_them() {
     let built = built("on-ramp");
     let host = built.setup.host;
-    assert_eq!(host.recovery, flow::Recovery::GoBackN { nack_interval: Span::from_us(500) });
+    assert_eq!(host.recovery, flow::Recovery::GoBackN { nack_interval: Span::from_us(500), acks: true });
     assert_eq!(host.cnp, Some(sim::Cnp { interval: Span::from_us(50), size: 64 }));
     assert_eq!(host.clocks.sigma, Span::from_ns(200));
     assert_eq!((host.clocks.drift_ppb, host.clocks.resync), (1_500, Some(Span::from_s(2))));

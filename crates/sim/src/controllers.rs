@@ -63,18 +63,18 @@ const FEEDBACK_SIZE: u16 = 64;
 impl Controllers {
     /// Those of the switch with these links out.
     pub(crate) fn new(setup: &Setup, out: Range<u32>) -> Self {
-        let mut it = Self::default();
+        let mut controllers = Self::default();
         for spec in setup.modules.iter().filter(|spec| out.contains(&spec.link.0)) {
             let port = (spec.link.0 - out.start) as usize;
             match spec.module {
-                Module::RateCalculation(params) => it.calculations.push(Calculation {
+                Module::RateCalculation(params) => controllers.calculations.push(Calculation {
                     port,
                     params,
                     state: RateCalculation::new(params, vec![0; params.entries()]),
                     drained: 0,
                     next_ps: params.period.unsigned_ps(),
                 }),
-                Module::RateLimiting(params) => it.limitings.push(Limiting {
+                Module::RateLimiting(params) => controllers.limitings.push(Limiting {
                     port,
                     datacenter: datacenter_of(setup, spec.link),
                     params,
@@ -85,8 +85,8 @@ impl Controllers {
                 }),
             }
         }
-        it.find_next();
-        it
+        controllers.find_next();
+        controllers
     }
 
     pub(crate) fn any(&self) -> bool {
@@ -118,8 +118,8 @@ impl Controllers {
     /// The switch has sent on so many bytes of what came in by a port.
     #[inline]
     pub(crate) fn drained(&mut self, from: usize, bytes: u64) {
-        for it in self.calculations.iter_mut().filter(|it| it.port == from) {
-            it.drained += bytes;
+        for calculation in self.calculations.iter_mut().filter(|it| it.port == from) {
+            calculation.drained += bytes;
         }
     }
 
@@ -127,23 +127,24 @@ impl Controllers {
     pub(crate) fn on_timer(&mut self, now_ps: u64, switch: &SharedSwitch<Carried>, setup: &Setup) -> Vec<Act> {
         let now = Time::from_ps(now_ps);
         let mut acts = Vec::new();
-        for it in self.calculations.iter_mut().filter(|it| it.next_ps <= now_ps) {
-            let drained = Bytes::new(std::mem::take(&mut it.drained));
-            let rate = it.state.update(switch.held_by(it.port), drained);
-            it.next_ps += it.params.period.unsigned_ps();
-            acts.push(Act { to: Some(it.port), carried: feedback(rate, now_ps) });
+        for calculation in self.calculations.iter_mut().filter(|it| it.next_ps <= now_ps) {
+            let drained = Bytes::new(std::mem::take(&mut calculation.drained));
+            let rate = calculation.state.update(switch.held_by(calculation.port), drained);
+            calculation.next_ps += calculation.params.period.unsigned_ps();
+            acts.push(Act { to: Some(calculation.port), carried: feedback(rate, now_ps) });
         }
-        for it in &mut self.limitings {
-            if it.notify_ps <= now_ps {
-                it.notify_ps += it.params.interval.unsigned_ps();
+        for limiting in &mut self.limitings {
+            if limiting.notify_ps <= now_ps {
+                limiting.notify_ps += limiting.params.interval.unsigned_ps();
                 // A flow that has not been heard of for a reset is not told: most have ended. What it has sent is
                 // remembered for longer: it may only be paused.
-                let reset_ps = it.params.reset.unsigned_ps();
-                it.table.retain(|_, (_, heard_ps)| *heard_ps + reset_ps.saturating_mul(REMEMBERED) > now_ps);
-                if it.state.over(now) {
-                    let params = &it.params;
+                let reset_ps = limiting.params.reset.unsigned_ps();
+                limiting.table.retain(|_, (_, heard_ps)| *heard_ps + reset_ps.saturating_mul(REMEMBERED) > now_ps);
+                if limiting.state.over(now) {
+                    let params = &limiting.params;
                     acts.extend(
-                        it.table
+                        limiting
+                            .table
                             .iter()
                             .filter(|(_, (entry, heard_ps))| {
                                 *heard_ps + reset_ps > now_ps && entry.is_chosen(now, params)
@@ -165,8 +166,8 @@ impl Controllers {
     /// A rate has come back over the cable of a port.
     pub(crate) fn on_feedback(&mut self, from: usize, packet: &Packet) {
         let rate = Rate::from_bps(u64::from(packet.cumulative) << 32 | u64::from(packet.seq));
-        for it in self.limitings.iter_mut().filter(|it| it.port == from) {
-            it.state.set_rate(Time::from_ps(packet.time_ps), rate);
+        for limiting in self.limitings.iter_mut().filter(|it| it.port == from) {
+            limiting.state.set_rate(Time::from_ps(packet.time_ps), rate);
         }
     }
 
@@ -182,25 +183,26 @@ impl Controllers {
         let packet = &mut carried.packet;
         let now = Time::from_ps(packet.time_ps);
         let mut acts = Vec::new();
-        let Some(it) = self.limitings.iter_mut().find(|it| it.port == if packet.is_data() { to } else { from }) else {
+        let Some(limiting) = self.limitings.iter_mut().find(|it| it.port == if packet.is_data() { to } else { from })
+        else {
             return acts;
         };
         let spec = &setup.flows[packet.flow as usize];
-        if setup.network.datacenter_of(spec.src) != it.datacenter {
+        if setup.network.datacenter_of(spec.src) != limiting.datacenter {
             return acts;
         }
         if !packet.is_data() {
             // Without notifications nobody would read the table, or clear it.
-            if packet.kind() == Kind::Cnp && !it.params.telemetry {
-                it.entry(packet).on_cnp(now);
+            if packet.kind() == Kind::Cnp && !limiting.params.telemetry {
+                limiting.entry(packet).on_cnp(now);
             }
             return acts;
         }
         let size = Bytes::new(packet.size.into());
-        it.state.arrive(now, size);
-        it.arrived = it.arrived.saturating_add(size);
-        if !it.params.telemetry {
-            it.entry(packet).on_data(now, size, packet.is_marked());
+        limiting.state.arrive(now, size);
+        limiting.arrived = limiting.arrived.saturating_add(size);
+        if !limiting.params.telemetry {
+            limiting.entry(packet).on_data(now, size, packet.is_marked());
             packet.unmark();
             return acts;
         }
@@ -210,9 +212,14 @@ impl Controllers {
             reports.hops(carried.report).iter().for_each(|&hop| record.add(hop));
             reports.forget(carried.report);
             carried.report = Report::NONE;
-            let queue = it.state.occupancy(now);
-            record.add(Hop { time: now, sent: it.arrived.saturating_sub(queue), queue, rate: it.state.rate() });
-            let mut direct = to_source(Kind::DirectInt, packet.flow, it.params.size, packet.time_ps, setup);
+            let queue = limiting.state.occupancy(now);
+            record.add(Hop {
+                time: now,
+                sent: limiting.arrived.saturating_sub(queue),
+                queue,
+                rate: limiting.state.rate(),
+            });
+            let mut direct = to_source(Kind::DirectInt, packet.flow, limiting.params.size, packet.time_ps, setup);
             (direct.seq, direct.attempt) = (packet.seq, packet.attempt);
             acts.push(Act { to: None, carried: Carried { packet: direct, report: reports.insert(&record) } });
             self.messages += 1;
@@ -223,8 +230,8 @@ impl Controllers {
 
     /// The pseudo queue of a port and the rate that drains it, if it has one.
     pub(crate) fn pseudo(&self, port: usize, now_ps: u64) -> Option<(Bytes, Rate)> {
-        let it = self.limitings.iter().find(|it| it.port == port)?;
-        Some((it.state.occupancy(Time::from_ps(now_ps)), it.state.rate()))
+        let limiting = self.limitings.iter().find(|it| it.port == port)?;
+        Some((limiting.state.occupancy(Time::from_ps(now_ps)), limiting.state.rate()))
     }
 }
 

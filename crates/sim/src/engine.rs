@@ -222,7 +222,7 @@ fn gather<L: ControlLaw>(
     let mut engine =
         EngineStats { partitions: partitions.len() as u32, threads: threads as u32, ..EngineStats::default() };
     for partition in &mut partitions {
-        partition.hosts.finish(ended);
+        partition.hosts.finish(ended, setup);
         for (flow, outcome) in std::mem::take(&mut partition.hosts.outcomes) {
             flows[flow as usize] = outcome;
         }

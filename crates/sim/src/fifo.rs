@@ -113,10 +113,10 @@ impl Fifos {
         }
         let (place, was_empty) = self.parts().reserve(link, passage.arrives_ps);
         let flags = packet.flags_if(passage.marked);
-        let it = &mut self.store[place].0;
-        *it = *packet;
-        it.time_ps = passage.arrives_ps;
-        it.flags = flags;
+        let stored = &mut self.store[place].0;
+        *stored = *packet;
+        stored.time_ps = passage.arrives_ps;
+        stored.flags = flags;
         if let Some(beside) = self.beside.get_mut(place) {
             *beside = report;
         }

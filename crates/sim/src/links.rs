@@ -377,9 +377,9 @@ impl Links {
     /// Replays a port's service to the end of a window. Returns whether data still waits.
     pub(crate) fn serve_ordered(&mut self, link: usize, params: &PortParams, end_ps: u64) -> bool {
         self.replay(link, params, end_ps);
-        let it = &mut self.overtaken[link];
-        it.listed = !self.fifos.is_empty(it.fifo as usize);
-        it.listed
+        let overtaken = &mut self.overtaken[link];
+        overtaken.listed = !self.fifos.is_empty(overtaken.fifo as usize);
+        overtaken.listed
     }
 
     /// A packet is on its way, as a port let it pass.

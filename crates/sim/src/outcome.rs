@@ -17,7 +17,7 @@ pub struct FlowOutcome {
     pub started: Time,
     /// When its last byte was acknowledged; [`Time::NEVER`] if that did not happen.
     pub completed: Time,
-    /// Payload acknowledged.
+    /// Payload acknowledged; where receivers do not acknowledge ([`flow::Recovery::GoBackN`]), payload that came.
     pub delivered: Bytes,
     /// The sender's counters.
     pub stats: FlowStats,

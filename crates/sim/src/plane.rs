@@ -68,18 +68,18 @@ impl Plane {
         let mut overtaken = Vec::new();
         let mut special_of = vec![u32::MAX; (end_link - first_link) as usize];
         for link in first_link..end_link {
-            let it = &network.links()[link as usize];
-            let to = layout.partition_of(it.to);
-            let (fifo, node) = (layout.fifo_of[link as usize], it.to.0 - layout.node_start[to]);
+            let details = &network.links()[link as usize];
+            let to = layout.partition_of(details.to);
+            let (fifo, node) = (layout.fifo_of[link as usize], details.to.0 - layout.node_start[to]);
             let away = to != index;
             if away {
                 outboxes.push(Mail { to, fifo, node, packets: Vec::new(), records: Vec::new(), since: Vec::new() });
             }
             // A host hands its card one packet at a time, so its port is plain whatever is configured.
-            let from_host = matches!(network.nodes()[it.from.index()].kind, NodeKind::Host(_));
+            let from_host = matches!(network.nodes()[details.from.index()].kind, NodeKind::Host(_));
             let config = network.port(LinkId(link)).config();
             let ordered = !from_host && config.is_plain_but_for_order();
-            let shared = shares(setup, it.from);
+            let shared = shares(setup, details.from);
             let ordered = ordered && !shared;
             let lazy = !from_host && !shared && !config.is_plain() && !ordered;
             overtaken.push(Overtaken { served_ps: 0, fifo: if ordered { fifos } else { NO_FIFO }, listed: false });
@@ -108,7 +108,7 @@ impl Plane {
                 drops: 0,
                 target: if away { outboxes.len() as u32 - 1 } else { fifo },
                 node,
-                params: it.params,
+                params: details.params,
                 away,
                 mode: match (special, ordered) {
                     (true, _) => Mode::Special,
@@ -125,9 +125,9 @@ impl Plane {
         let schedule = Schedule::new(nodes, window_ps);
         for node in first_node..end_node {
             if shares(setup, NodeId(node)) {
-                let it = SharedNode::new(NodeId(node), first_link, salts, classes, Arc::clone(&params), setup);
+                let switch = SharedNode::new(NodeId(node), first_link, salts, classes, Arc::clone(&params), setup);
                 shared_of[(node - first_node) as usize] = shared.len() as u32;
-                shared.push(it);
+                shared.push(switch);
             }
         }
         let mut plane = Self {
@@ -316,14 +316,14 @@ impl Plane {
         window: (usize, u64, u64),
         setup: &Setup,
     ) {
-        let (it, mut around) = self.around(node, place, window.1, setup);
+        let (switch, mut around) = self.around(node, place, window.1, setup);
         let arrived = match entrants.tree() {
-            Tree::One(mut tree, winner) => it.run(&mut tree, winner, window, &mut around),
-            Tree::Few(mut tree, winner) => it.run(&mut tree, winner, window, &mut around),
-            Tree::Some(mut tree, winner) => it.run(&mut tree, winner, window, &mut around),
-            Tree::Many(tree, winner) => it.run(tree, winner, window, &mut around),
+            Tree::One(mut tree, winner) => switch.run(&mut tree, winner, window, &mut around),
+            Tree::Few(mut tree, winner) => switch.run(&mut tree, winner, window, &mut around),
+            Tree::Some(mut tree, winner) => switch.run(&mut tree, winner, window, &mut around),
+            Tree::Many(tree, winner) => switch.run(tree, winner, window, &mut around),
         };
-        it.finish(window.2, &mut around);
+        switch.finish(window.2, &mut around);
         self.forwarded += arrived;
     }
 
@@ -633,8 +633,8 @@ impl Plane {
         for node in 0..self.shared_of.len() {
             let place = self.shared_of[node] as usize;
             if place < self.shared.len() {
-                let (it, mut around) = self.around(node, place, end, setup);
-                it.finish(end, &mut around);
+                let (switch, mut around) = self.around(node, place, end, setup);
+                switch.finish(end, &mut around);
             }
         }
         (std::mem::take(&mut self.samples), std::mem::take(&mut self.switch_samples))
@@ -653,12 +653,12 @@ fn failing(setup: &Setup, range: std::ops::Range<u32>) -> BTreeMap<u32, Failing>
 
 /// Whether the ports of a node share one buffer, or act as if they did.
 pub(crate) fn shares(setup: &Setup, node: NodeId) -> bool {
-    let it = &setup.network.nodes()[node.index()];
+    let details = &setup.network.nodes()[node.index()];
     let controlled = || {
         let out = setup.network.links_out(node);
         setup.modules.iter().any(|module| out.contains(&module.link.0))
     };
-    it.kind == NodeKind::Switch && (it.switch.is_some() || setup.carries_reports() || controlled())
+    details.kind == NodeKind::Switch && (details.switch.is_some() || setup.carries_reports() || controlled())
 }
 
 impl Special {

@@ -343,7 +343,7 @@ impl Setup {
     pub(crate) fn history(&self) -> u8 {
         match self.host.path {
             _ if self.host.coding.is_none_or(|coding| !coding.history) => 0,
-            PathChoice::UnoLb(it) => it.subflows,
+            PathChoice::UnoLb(unolb) => unolb.subflows,
             _ => 1,
         }
     }

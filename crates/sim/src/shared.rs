@@ -339,15 +339,16 @@ impl SharedNode {
                 winner = tree.replace(winner, if head < end { follow(winner, head - start) } else { DONE });
             }
             tied.sort_by_key(|it| it.order);
-            for it in tied.drain(..) {
+            for arriving in tied.drain(..) {
                 arrived += 1;
                 self.act_until(now_ps + 1, around);
                 if let Some(ties) = &mut self.ties {
-                    ties.take(&it);
+                    ties.take(&arriving);
                 }
                 let (chooser, setup) = (around.chooser, around.setup);
                 let (switch, mut leaving) = self.split(around);
-                let (from, mut carried) = (leaving.port_of[it.input], Carried { packet: it.packet, report: it.report });
+                let (from, mut carried) =
+                    (leaving.port_of[arriving.input], Carried { packet: arriving.packet, report: arriving.report });
                 leaving.on_packet(switch, from.into(), &mut carried, chooser, setup);
             }
             if let Some(ties) = &mut self.ties {

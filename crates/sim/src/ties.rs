@@ -113,16 +113,16 @@ impl SwitchTies {
 
     /// A packet that arrives by the input of this number, and what it is ordered by.
     pub(crate) fn arriving(&self, input: usize, packet: Packet, report: Report, since: Since) -> Arriving {
-        let it = &self.inputs[input];
-        let order = (it.began_ps(&packet), since, it.last);
+        let link = &self.inputs[input];
+        let order = (link.began_ps(&packet), since, link.last);
         Arriving { input, packet, report, order }
     }
 
     /// A packet's turn has come.
-    pub(crate) fn take(&mut self, it: &Arriving) {
+    pub(crate) fn take(&mut self, arriving: &Arriving) {
         self.arrived += 1;
-        self.inputs[it.input].last = self.arrived;
-        self.event = it.order.1.then(it.order.0);
+        self.inputs[arriving.input].last = self.arrived;
+        self.event = arriving.order.1.then(arriving.order.0);
     }
 
     /// A packet leaves by a port. Gives what is known of what it follows from.
@@ -304,8 +304,8 @@ mod tests {
                 .map(|input| ties.arriving(input, packet(9_000, packets[input].0), Report::NONE, packets[input].1))
                 .collect();
             tied.sort_by_key(|it| it.order);
-            for it in &tied {
-                ties.take(it);
+            for arriving in &tied {
+                ties.take(arriving);
             }
             tied.iter().map(|it| it.input).collect::<Vec<_>>()
         };

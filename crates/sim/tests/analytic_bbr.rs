@@ -66,12 +66,12 @@ fn bbr_alone_fills_the_pipe_and_leaves_the_queue_empty() {
         (Rate::from_gbps(100), Span::from_us(14), Span::from_ms(20)),
         (Rate::from_mbps(400), Span::from_ms(100), Span::from_ms(9_000)),
     ] {
-        let it = share(rate, rtt, 1, run_time);
-        assert!(off(it.utilisation, 1.0) < 1e-3);
-        assert!(it.queue.quantile(0.5) <= f64::max(2.0, it.pipe / 100.0));
-        assert!(it.queue.mean() <= it.pipe / 16.0 + 2.0);
-        assert!(it.queue.quantile(1.0) <= it.pipe / 4.0 + 3.0);
-        assert_eq!(it.outcome.flows[0].stats.retransmits, 0);
+        let shared = share(rate, rtt, 1, run_time);
+        assert!(off(shared.utilisation, 1.0) < 1e-3);
+        assert!(shared.queue.quantile(0.5) <= f64::max(2.0, shared.pipe / 100.0));
+        assert!(shared.queue.mean() <= shared.pipe / 16.0 + 2.0);
+        assert!(shared.queue.quantile(1.0) <= shared.pipe / 4.0 + 3.0);
+        assert_eq!(shared.outcome.flows[0].stats.retransmits, 0);
     }
 }
 
@@ -80,14 +80,14 @@ fn bbr_alone_fills_the_pipe_and_leaves_the_queue_empty() {
 // drain and one to fill again. Tolerance 1.5 % on the utilisation.
 #[test]
 fn bbr_probes_the_round_trip_every_ten_seconds() {
-    let it = share(Rate::from_mbps(10), Span::from_ms(100), 1, Span::from_s(45));
-    assert_eq!(it.outcome.flows[0].acted.emergencies, 4);
-    assert!(off(it.utilisation, 0.97) < 0.015);
+    let shared = share(Rate::from_mbps(10), Span::from_ms(100), 1, Span::from_s(45));
+    assert_eq!(shared.outcome.flows[0].acted.emergencies, 4);
+    assert!(off(shared.utilisation, 0.97) < 0.015);
     // The probe as the link sees it: it rests for most of 200 ms, a little later each time than ten seconds after the
     // last. Sampled are the second to the fourth.
     for probe in 2..=4 {
         let in_probe = |s: &&(f64, f64)| s.1 == 0.0 && (0.0..3.0).contains(&(s.0 - 10.0 * f64::from(probe)));
-        let rests = it.queue.samples.iter().filter(in_probe).count();
+        let rests = shared.queue.samples.iter().filter(in_probe).count();
         println!("probe {probe}: the link rests in {rests} samples of 4.5 ms");
         assert!((20..100).contains(&rests));
     }
@@ -101,10 +101,10 @@ fn two_bbr_flows_share_and_queue_a_bdp() {
         (Rate::from_gbps(10), Span::from_us(100), Span::from_ms(50)),
         (Rate::from_mbps(100), Span::from_ms(20), Span::from_s(30)),
     ] {
-        let it = share(rate, rtt, 2, run_time);
-        assert!(it.jain > 0.95);
-        assert!(it.utilisation > 0.97);
-        assert!(off(it.queue.mean(), it.pipe) < 0.15);
+        let shared = share(rate, rtt, 2, run_time);
+        assert!(shared.jain > 0.95);
+        assert!(shared.utilisation > 0.97);
+        assert!(off(shared.queue.mean(), shared.pipe) < 0.15);
     }
 }
 
@@ -117,9 +117,9 @@ fn two_bbr_flows_share_and_queue_a_bdp() {
 #[test]
 fn bbr_without_a_buffer_loses_what_it_probes() {
     let (rate, rtt) = (Rate::from_gbps(10), Span::from_ms(100));
-    let it = share_over(Bytes::new(200_000), rate, rtt, 1, Span::from_ms(9_000));
+    let shared = share_over(Bytes::new(200_000), rate, rtt, 1, Span::from_ms(9_000));
     // From 30 % of the run on: 2.7 s.
-    let samples: Vec<_> = it.outcome.flow_samples.iter().filter(|s| s.time.ps() >= 2_700_000_000_000).collect();
+    let samples: Vec<_> = shared.outcome.flow_samples.iter().filter(|s| s.time.ps() >= 2_700_000_000_000).collect();
     let trace = |s: &sim::FlowSample, name| s.trace.iter().find(|t| t.0 == name).unwrap().1 as f64;
     let payload_rate = rate.bps() as f64 * PAYLOAD / PACKET;
     let estimates: Vec<f64> = samples.iter().map(|s| trace(s, "bandwidth_bps") / payload_rate).collect();
@@ -132,10 +132,10 @@ fn bbr_without_a_buffer_loses_what_it_probes() {
     for sample in &samples {
         assert!(off(sample.window.get() as f64, 2.0 * bdp) < 0.02, "{}", sample.window);
     }
-    assert!((0.969..=1.0).contains(&it.utilisation), "{}", it.utilisation);
+    assert!((0.969..=1.0).contains(&shared.utilisation), "{}", shared.utilisation);
     // What startup loses cancels out between two runs.
     let sooner = share_over(Bytes::new(200_000), rate, rtt, 1, Span::from_ms(4_500));
-    let [long, short] = [&it, &sooner].map(|run| run.outcome.flows[0].stats);
+    let [long, short] = [&shared, &sooner].map(|run| run.outcome.flows[0].stats);
     let lost = (long.retransmits - short.retransmits) as f64 / (long.packets_sent - short.packets_sent) as f64;
     println!("{:.2} % lost, {} packets in startup and soon after", 100.0 * lost, short.retransmits);
     assert!((0.031..0.035).contains(&lost), "{lost}");

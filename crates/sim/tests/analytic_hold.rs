@@ -167,12 +167,12 @@ fn a_threshold_may_count_from_the_base_delay() {
     let over = Span::from_us(30);
     let absolute = |threshold| case(2, bottleneck, Span::from_us(20), threshold, false);
     let expected = absolute(absolute(over).base + over).run();
-    let mut it = absolute(over);
-    let on_ramp = it.setup.host.on_ramp.unwrap();
+    let mut case = absolute(over);
+    let on_ramp = case.setup.host.on_ramp.unwrap();
     let held = |outcome: &Outcome| outcome.flows.iter().map(|flow| flow.stats.held).sum::<Span>();
-    assert_ne!(it.run().flow_samples, expected.flow_samples, "30 us are less than the base delay");
-    it.setup.host.on_ramp = Some(OnRampConfig { over_base: true, ..on_ramp });
-    let found = it.run();
-    assert_eq!((found.flow_samples, held(&it.run())), (expected.flow_samples.clone(), held(&expected)));
+    assert_ne!(case.run().flow_samples, expected.flow_samples, "30 us are less than the base delay");
+    case.setup.host.on_ramp = Some(OnRampConfig { over_base: true, ..on_ramp });
+    let found = case.run();
+    assert_eq!((found.flow_samples, held(&case.run())), (expected.flow_samples.clone(), held(&expected)));
     assert!(held(&expected) > Span::ZERO);
 }

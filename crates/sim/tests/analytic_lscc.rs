@@ -35,14 +35,14 @@ const SAMPLES: usize = 8_000;
 fn varying_bottleneck() -> (Setup, [LinkId; 2]) {
     let edge = PortConfig::new(LINE, Span::from_us(1));
     let narrow = PortConfig { rate: Rate::from_gbps(20), ..edge };
-    let it = Dumbbell {
+    let plan = Dumbbell {
         left: vec![(edge, edge); SOURCES as usize],
         right: vec![(edge, narrow), (edge, edge)],
         bottleneck: PortConfig { delay: D, ..edge },
         two_datacenters: true,
     };
     let switch = Switch { buffer: Bytes::MAX, reserve: Bytes::ZERO, egress_alpha: None, pfc: None, int: false };
-    let network = dumbbell(&it).unwrap().sharing(|_, _| Some(switch));
+    let network = dumbbell(&plan).unwrap().sharing(|_, _| Some(switch));
     let inter = |(_, link): &(u32, &fabric::Link)| link.class == LinkClass::Inter;
     let near = LinkId((0u32..).zip(network.links()).find(inter).unwrap().0);
     let far = network.links()[near.index()].reverse;
@@ -102,50 +102,50 @@ fn series() -> Series {
     };
     let outcome = sim::run(&setup, 1, make, &mut |_| true);
     let zeros = || vec![0.0; SAMPLES + 1];
-    let mut it = Series { sent: zeros(), delivered: zeros(), queue: zeros(), pseudo: zeros(), rate: zeros() };
+    let mut series = Series { sent: zeros(), delivered: zeros(), queue: zeros(), pseudo: zeros(), rate: zeros() };
     let place = |time: Time| (time.ps() / STEP.unsigned_ps()) as usize;
     let wire = |payload: Bytes| payload.get() as f64 * 4_160.0 / 4_096.0;
     for sample in &outcome.flow_samples {
-        it.sent[place(sample.time)] += wire(sample.sent);
-        it.delivered[place(sample.time)] += wire(sample.delivered);
+        series.sent[place(sample.time)] += wire(sample.sent);
+        series.delivered[place(sample.time)] += wire(sample.delivered);
     }
     for sample in &outcome.port_samples {
         if sample.link == far {
-            it.queue[place(sample.time)] = sample.ingress.get() as f64;
+            series.queue[place(sample.time)] = sample.ingress.get() as f64;
         } else if sample.link == near {
-            it.pseudo[place(sample.time)] = sample.pseudo.get() as f64;
-            it.rate[place(sample.time)] = sample.feedback.bps() as f64;
+            series.pseudo[place(sample.time)] = sample.pseudo.get() as f64;
+            series.rate[place(sample.time)] = sample.feedback.bps() as f64;
         }
     }
-    it
+    series
 }
 
 #[test]
 fn the_far_queue_is_that_of_eq_9_and_what_sources_send_beyond_their_rate() {
-    let it = series();
+    let series = series();
     // In samples: 2D + T; and D with the links beside it, to the near end and, for acknowledgements, back to the sources.
     let (window, away) = (50, 21);
     // Three sums begin and end at samples, each off by what a link passes in one; 1/27 of Q_ref.
     let slack = 3.0 * LINE.bytes_in(STEP).get() as f64;
-    let allowed = |from: usize, to: usize| it.rate[from..to].iter().map(|bps| bps * 5e-6 / 8.0).sum::<f64>();
+    let allowed = |from: usize, to: usize| series.rate[from..to].iter().map(|bps| bps * 5e-6 / 8.0).sum::<f64>();
     let (mut judged, mut off, mut queues) = (0, 0.0, Vec::new());
     for now in (1_000..SAMPLES - 200).step_by(10) {
         let near = now - away;
         // A rate at one of its limits is not what eq. 3 asks for.
-        if it.rate[near] <= 100e6 || it.rate[near] >= LINE.bps() as f64 {
+        if series.rate[near] <= 100e6 || series.rate[near] >= LINE.bps() as f64 {
             continue;
         }
-        let passed = |to: usize| it.delivered[to + away] - it.delivered[to + away - window];
+        let passed = |to: usize| series.delivered[to + away] - series.delivered[to + away - window];
         let eq9 = REFERENCE as f64 + passed(now - window) - passed(now);
-        let beyond = it.sent[near] - it.sent[near - window] - allowed(near - window, near);
-        let error = it.queue[now] - eq9;
+        let beyond = series.sent[near] - series.sent[near - window] - allowed(near - window, near);
+        let error = series.queue[now] - eq9;
         assert!((error - beyond).abs() <= slack, "sample {now}: {error} B off eq. 9, of which {beyond} were sent");
-        let grown = it.pseudo[near] - it.pseudo[near - window];
+        let grown = series.pseudo[near] - series.pseudo[near - window];
         assert!(beyond <= grown + slack / 3.0, "sample {now}: {beyond} B beyond, but Q* grew by {grown}");
-        assert!(error <= it.pseudo[near] + slack, "sample {now}: {error} over eq. 9, Q* {}", it.pseudo[near]);
+        assert!(error <= series.pseudo[near] + slack, "sample {now}: {error} over eq. 9, Q* {}", series.pseudo[near]);
         judged += 1;
         off += error.abs();
-        queues.push(it.queue[now]);
+        queues.push(series.queue[now]);
     }
     // Enough of them, where the queue moves and the sources are far from ideal.
     queues.sort_by(f64::total_cmp);

@@ -35,9 +35,9 @@ fn lone(packets: u64, loss_ppm: u64, coding: Option<Coding>) -> Setup {
     };
     let network = pipe(1, &bottleneck, Rate::from_gbps(10), Span::from_us(1));
     let coded = FlowSpec { coded: coding.is_some(), ..flow(0, 1, packets * MSS) };
-    let mut it = setup(network, vec![coded], Time::from_ms(10_000));
-    it.host.coding = coding;
-    it
+    let mut setup = setup(network, vec![coded], Time::from_ms(10_000));
+    setup.host.coding = coding;
+    setup
 }
 
 fn fixed(setup: &Setup, window: u64) -> Outcome {
@@ -133,13 +133,13 @@ fn coded_flows_give_the_same_bits_at_any_number_of_threads() {
     let plb = PathChoice::Plb(Plb { threshold: Frac::HALF, idle_rounds: 1, rounds: 2 });
     for path in [PathChoice::PerFlow, PathChoice::PerPacket(64), unolb(false), unolb(true), plb] {
         let gaps = !matches!(path, PathChoice::PerPacket(_));
-        let mut it = setup(network.clone(), flows.clone(), Time::from_ms(200));
-        (it.host.path, it.host.coding) = (path, Some(Coding { gaps, ..coding() }));
+        let mut setup = setup(network.clone(), flows.clone(), Time::from_ms(200));
+        (setup.host.path, setup.host.coding) = (path, Some(Coding { gaps, ..coding() }));
         let factory = law(Kind::UnoCc, &[]);
-        let one = sim::run(&it, 1, &factory, &mut |_| true);
+        let one = sim::run(&setup, 1, &factory, &mut |_| true);
         assert!(one.flows.iter().any(|flow| flow.stats.recovered > 0) && one.flows.iter().any(|it| it.stats.nacks > 0));
         for threads in [1, 2, 3] {
-            let mut other = sim::run(&it, threads, &factory, &mut |_| true);
+            let mut other = sim::run(&setup, threads, &factory, &mut |_| true);
             other.engine.threads = one.engine.threads;
             assert!(one == other, "{threads} threads differ from one under {path:?}");
         }

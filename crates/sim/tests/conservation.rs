@@ -49,15 +49,15 @@ proptest! {
         prop_assert!(credits(|it| it.received) + dropped <= credits(|it| it.sent), "credits under {:?}", case.kind);
         // Every packet that left a switch, or was dropped there, had come to it: nothing is made on the way.
         let mut balance = vec![0i64; setup.network.nodes().len()];
-        for (it, end) in setup.network.links().iter().zip(&outcome.links) {
-            balance[it.to.index()] += (end.packets - end.losses) as i64;
-            balance[it.from.index()] -= (end.packets + end.drops) as i64;
+        for (ends, end) in setup.network.links().iter().zip(&outcome.links) {
+            balance[ends.to.index()] += (end.packets - end.losses) as i64;
+            balance[ends.from.index()] -= (end.packets + end.drops) as i64;
         }
         for (node, rest) in setup.network.nodes().iter().zip(balance) {
             prop_assert!(rest >= 0 || node.kind != NodeKind::Switch, "{} made {} packets", node.name, -rest);
         }
-        for (link, (it, end)) in setup.network.links().iter().zip(&outcome.links).enumerate() {
-            let config = setup.network.params()[it.params as usize].config();
+        for (link, (ends, end)) in setup.network.links().iter().zip(&outcome.links).enumerate() {
+            let config = setup.network.params()[ends.params as usize].config();
             let name = setup.network.link_name(fabric::LinkId(link as u32));
             prop_assert!(end.max_queue <= config.buffer, "{} held {}", name, end.max_queue);
             let longest = config.rate.bytes_in(outcome.ended.since(units::Time::ZERO)) + Bytes::new(1 << 20);
@@ -83,8 +83,8 @@ fn extreme_delays_are_exact_too() {
         let sides = vec![(port, port); 2];
         let bottleneck = PortConfig::new(Rate::from_gbps(100), middle);
         for two_datacenters in [false, true] {
-            let it = Dumbbell { left: sides.clone(), right: sides.clone(), bottleneck, two_datacenters };
-            let network = dumbbell(&it).unwrap();
+            let plan = Dumbbell { left: sides.clone(), right: sides.clone(), bottleneck, two_datacenters };
+            let network = dumbbell(&plan).unwrap();
             assert!(Routes::new(&network).is_ok());
             let flows = vec![common::flow(0, 2, 5_000), common::flow(3, 1, 9_000)];
             let setup = common::setup(network, flows, Time::from_ms(1_000_000));

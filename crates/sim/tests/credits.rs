@@ -13,24 +13,32 @@ use units::{Bytes, Frac, Rate, Span, Time};
 /// A full packet on the wire.
 const PACKET: u64 = 1_538;
 
-/// Hosts on one switch of 10 Gb/s with cables of these delays, and ports that hold `buffer` bytes.
-fn network(delays: &[Span], buffer: Bytes) -> fabric::Network {
+/// What data and its credit take of a link.
+const BOTH: u64 = 1_622;
+
+/// Hosts on one switch of this rate with cables of these delays, and ports that hold `buffer` bytes.
+fn network(rate: Rate, delays: &[Span], buffer: Bytes) -> fabric::Network {
     let ports = |&delay: &Span| {
-        let card = PortConfig { credits: Some(CreditQueue::usual()), ..PortConfig::new(Rate::from_gbps(10), delay) };
+        let card = PortConfig { credits: Some(CreditQueue::usual()), ..PortConfig::new(rate, delay) };
         (card, PortConfig { buffer, ..card })
     };
     single_switch(&SingleSwitch { hosts: delays.iter().map(ports).collect() }).unwrap()
 }
 
-/// Flows to the last host: (start, payload), one from each of the others.
+/// Flows to the last host over 10 Gb/s: (start, payload), one from each of the others.
 fn many_to_one(delays: &[Span], buffer: Bytes, flows: &[(Span, u64)]) -> Setup {
+    many_to_one_at(Rate::from_gbps(10), delays, buffer, flows)
+}
+
+/// The same over links of any rate.
+fn many_to_one_at(rate: Rate, delays: &[Span], buffer: Bytes, flows: &[(Span, u64)]) -> Setup {
     let receiver = delays.len() as u32 - 1;
     let flow = |(src, &(start, size)): (u32, &(Span, u64))| FlowSpec {
         start: Start::At(Time::ZERO + start),
         ..common::flow(src, receiver, size)
     };
     let flows: Vec<_> = (0u32..).zip(flows).map(flow).collect();
-    let mut setup = common::setup(network(delays, buffer), flows, Time::from_ms(20_000));
+    let mut setup = common::setup(network(rate, delays, buffer), flows, Time::from_ms(20_000));
     let longest = setup.flows.iter().map(|it| setup.paths(it.src, it.dst, 1_460).base_rtt).max().unwrap();
     setup.host = HostConfig {
         mss: 1_460,
@@ -38,7 +46,7 @@ fn many_to_one(delays: &[Span], buffer: Bytes, flows: &[(Span, u64)]) -> Setup {
         ack_size: 84,
         ack_every: 8,
         // Two credit queues on the way, of eight credits each.
-        longest_echo: Some(longest + Rate::from_gbps(10).time_for(Bytes::new(16 * 1_622)) + Span::from_us(3)),
+        longest_echo: Some(longest + rate.time_for(Bytes::new(16 * BOTH)) + Span::from_us(3)),
         ..HostConfig::default()
     };
     setup
@@ -62,32 +70,116 @@ fn assert_done(outcome: &Outcome) {
     assert!(outcome.flows.iter().all(|flow| flow.completed.is_set()), "{:?}", outcome.flows);
 }
 
-/// Figure 4 of the FlashPass paper at a tenth of its times: RTTs of 4 and 2 ms, credits for 2 ms, and both data at the same
-/// time. n packets of each flow in n times 1622 bytes' time: n (2 * 1538 - 1622) bytes are left.
-#[test]
-fn credits_of_one_path_and_two_round_trips_crush_as_first_principles_say() {
-    let us = Span::from_us;
-    let packets = 1_541;
-    for (kind, settings) in [
-        (Kind::ExpressPass, vec![("initial", Value::Fraction(Frac::ONE)), switch("stops_at_demand", true)]),
-        (Kind::FlashPass, vec![switch("early_start", false)]),
-        // Without its exact time it does not help that the sender emulates.
-        (Kind::FlashPass, vec![switch("early_start", false), switch("timed", false)]),
-    ] {
-        let flows = [(Span::ZERO, packets * 1_460), (us(3_000), packets * 1_460)];
-        let setup = many_to_one(&[us(1_999), us(999), us(1)], Bytes::MAX, &flows);
-        let outcome = common::run(&setup, kind, &settings);
+/// Two flows to one receiver whose credits leave it one after the other at the full rate, and whose data may meet.
+#[derive(Clone, Copy, Debug)]
+struct Crash {
+    rate: Rate,
+    rtts: [Span; 2],
+    packets: [u32; 2],
+    /// When flow 2 starts; flow 1 starts at zero.
+    second: Span,
+}
+
+/// What of a flow happens when it starts.
+#[derive(Clone, Copy, Debug)]
+enum Begins {
+    /// Its sender asks for credits: half a round trip passes before they leave.
+    Asking,
+    /// Its receiver sends the first credit.
+    Crediting,
+}
+
+impl Crash {
+    /// The longest queue, as `docs/src/papers/flashpass.md` derives it.
+    fn queue(&self, begins: Begins) -> u64 {
+        let credit = self.rate.time_for(Bytes::new(BOTH));
+        let data = |flow: usize| {
+            let starts = [Span::ZERO, self.second][flow];
+            let credits = match begins {
+                Begins::Asking => starts + self.rtts[flow].over(2),
+                Begins::Crediting => starts,
+            };
+            let first = credits + self.rtts[flow];
+            (first, first + credit.times(self.packets[flow]))
+        };
+        let [one, two] = [0, 1].map(data);
+        let overlap = (one.1.min(two.1) - one.0.max(two.0)).max(Span::ZERO);
+        overlap.unsigned_ps() * (2 * PACKET - BOTH) / credit.unsigned_ps()
+    }
+
+    /// The longest queue that the simulator has under ExpressPass.
+    fn simulated(&self, begins: Begins) -> u64 {
+        let starts = [Span::ZERO, self.second];
+        let longest = self.rtts[0].max(self.rtts[1]).over(2);
+        let flow = |flow: usize| {
+            let asks = match begins {
+                Begins::Asking => starts[flow],
+                // All of it later, so that nobody asks before time zero.
+                Begins::Crediting => starts[flow] + longest - self.rtts[flow].over(2),
+            };
+            (asks, u64::from(self.packets[flow]) * 1_460)
+        };
+        let receiver = Span::from_us(1);
+        let delays = [self.rtts[0].over(2) - receiver, self.rtts[1].over(2) - receiver, receiver];
+        let setup = many_to_one_at(self.rate, &delays, Bytes::MAX, &[flow(0), flow(1)]);
+        let settings = [("initial", Value::Fraction(Frac::ONE)), switch("stops_at_demand", true)];
+        let outcome = common::run(&setup, Kind::ExpressPass, &settings);
         assert_done(&outcome);
-        let queue = longest_queue(&outcome, &setup);
-        if kind == Kind::ExpressPass {
-            let expected = packets * (2 * PACKET - 1_622);
-            assert!(queue.abs_diff(expected) * 50 <= expected, "{queue}, not {expected}");
-        } else if settings.len() == 1 {
-            assert!(queue <= waits(2) * PACKET, "{queue}");
-        } else {
-            assert!(queue >= 500 * PACKET, "{queue}");
+        // Credits of two flows that met would be lost, and asked for again: a few are, where the second begin as the first end.
+        let (sent, demand) = (sum(&outcome, |flow| flow.credits.sent), self.packets.map(u64::from).iter().sum::<u64>());
+        assert!(sent - demand <= demand / 500, "{self:?}: {sent} credits for {demand} packets");
+        longest_queue(&outcome, &setup)
+    }
+}
+
+/// Two flows crash as derived, in both readings of when a flow starts: the paper's case first, in which the readings differ
+/// by a factor of two.
+#[test]
+fn two_flows_crash_as_derived() {
+    let ms = Span::from_ms;
+    let crash = |gbps, rtts: [i64; 2], packets, second| Crash {
+        rate: Rate::from_gbps(gbps),
+        rtts: rtts.map(ms),
+        packets,
+        second: ms(second),
+    };
+    for (crash, packets) in [
+        (crash(10, [40, 20], [15_413, 15_413], 30), [14_571, 7_285]),
+        (crash(10, [4, 2], [1_541, 1_541], 3), [1_457, 728]),
+        // Data that meets in one reading alone.
+        (crash(10, [40, 20], [3_853, 3_853], 22), [0, 2_185]),
+        (crash(1, [60, 40], [1_000, 1_000], 27), [726, 435]),
+        // Unequal demands.
+        (crash(40, [10, 4], [12_000, 6_000], 9), [5_672, 2_602]),
+    ] {
+        for (begins, packets) in [Begins::Asking, Begins::Crediting].into_iter().zip(packets) {
+            let (derived, queue) = (crash.queue(begins), crash.simulated(begins));
+            assert!((derived / PACKET).abs_diff(packets) <= 2, "{crash:?}, {begins:?}: {derived}");
+            println!("{crash:?}, {begins:?}: {queue} B, derived {derived}");
+            // Two packets that come at once.
+            let few = 2 * PACKET;
+            let tolerated = if derived == 0 { few } else { derived / 50 };
+            assert!(queue.abs_diff(derived) <= tolerated, "{crash:?}, {begins:?}: {queue}, not {derived}");
         }
     }
+}
+
+/// Where data would crash by its credits ([`two_flows_crash_as_derived`], its second case), FlashPass interleaves it.
+/// Without its exact time it does not help that the sender emulates.
+#[test]
+fn an_exact_time_interleaves_what_would_crash() {
+    let us = Span::from_us;
+    let flows = [(Span::ZERO, 1_541 * 1_460), (us(3_000), 1_541 * 1_460)];
+    let setup = many_to_one(&[us(1_999), us(999), us(1)], Bytes::MAX, &flows);
+    let queue = |timed| {
+        let settings = [switch("early_start", false), switch("timed", timed)];
+        let outcome = common::run(&setup, Kind::FlashPass, &settings);
+        assert_done(&outcome);
+        longest_queue(&outcome, &setup)
+    };
+    let [timed, untimed] = [true, false].map(queue);
+    assert!(timed <= waits(2) * PACKET, "{timed}");
+    assert!(untimed >= 500 * PACKET, "{untimed}");
 }
 
 /// Packets that may wait at FlashPass's bottleneck: as many as credits that its queue and its bucket let through at once,
@@ -253,9 +345,10 @@ fn credits_give_the_same_bits_at_any_number_of_threads() {
         ..PortConfig::new(Rate::from_gbps(10), Span::from_us(2))
     };
     let bottleneck = PortConfig { delay: Span::from_us(400), ..edge };
-    let it = Dumbbell { left: vec![(edge, edge); 4], right: vec![(edge, edge); 4], bottleneck, two_datacenters: true };
+    let plan =
+        Dumbbell { left: vec![(edge, edge); 4], right: vec![(edge, edge); 4], bottleneck, two_datacenters: true };
     let flows = (0..8).map(|src| common::flow(src, (src + 4) % 8, 1_000_000));
-    let mut setup = common::setup(dumbbell(&it).unwrap(), flows.collect(), Time::from_ms(2_000));
+    let mut setup = common::setup(dumbbell(&plan).unwrap(), flows.collect(), Time::from_ms(2_000));
     setup.host = HostConfig { mss: 1_460, header: 78, ack_every: 4, ..setup.host };
     for kind in [Kind::FlashPass, Kind::ExpressPass] {
         let factory = common::law(kind, &[("early_start", Value::Switch(true))]);

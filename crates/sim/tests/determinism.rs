@@ -105,12 +105,12 @@ fn controllers_at_a_long_haul_give_the_same_bits_at_any_number_of_threads() {
     let edge = PortConfig { gate, ecn: Some(ecn), ..PortConfig::new(Rate::from_gbps(10), Span::from_us(1)) };
     let narrow = PortConfig { rate: Rate::from_gbps(4), ..edge };
     let bottleneck = PortConfig { delay: Span::from_us(100), rate: Rate::from_gbps(20), ..edge };
-    let it =
+    let plan =
         Dumbbell { left: vec![(edge, edge); 4], right: vec![(edge, narrow); 4], bottleneck, two_datacenters: true };
     for int in [false, true] {
         let pfc = Some(Pfc { frame: 64, relay: false });
         let switch = Switch { buffer: Bytes::new(6 << 20), reserve: Bytes::new(4_000), egress_alpha: None, pfc, int };
-        let network = dumbbell(&it).unwrap().sharing(|_, _| Some(switch));
+        let network = dumbbell(&plan).unwrap().sharing(|_, _| Some(switch));
         let flows = (0..8).map(|src| FlowSpec {
             class: 1 + (src % 3) as u8,
             ..common::flow(src % 4, 4 + (src / 2 + 1) % 4, 3_000_000)

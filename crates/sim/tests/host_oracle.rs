@@ -28,7 +28,8 @@ fn host() -> impl Strategy<Value = HostConfig> {
     let small_queue = proptest::option::of(1..200_000u64);
     (nack, cnp, proptest::option::of(on_ramp()), clocks, 0..65_536u32, small_queue).prop_map(
         |(nack, cnp, on_ramp, (sigma_ns, drift_ppb, resync_us), segment, small_queue)| HostConfig {
-            recovery: nack.map_or(Recovery::Selective, |us| Recovery::GoBackN { nack_interval: Span::from_us(us) }),
+            recovery: nack
+                .map_or(Recovery::Selective, |us| Recovery::GoBackN { nack_interval: Span::from_us(us), acks: true }),
             cnp: cnp.map(|us| Cnp { interval: Span::from_us(us), size: 60 }),
             on_ramp,
             clocks: Clocks { sigma: Span::from_ns(sigma_ns), drift_ppb, resync: resync_us.map(Span::from_us) },
@@ -75,8 +76,8 @@ proptest! {
             flow.on_ramp = true;
         }
         let outcome = sim::run(&setup, 1, common::law(case.kind, &[]), &mut |_| true);
-        for (flow, it) in outcome.flows.iter().enumerate() {
-            prop_assert!(it.completed.is_set() && it.delivered == setup.flows[flow].size, "flow {}: {:?}", flow, it);
+        for (flow, end) in outcome.flows.iter().enumerate() {
+            prop_assert!(end.completed.is_set() && end.delivered == setup.flows[flow].size, "flow {}: {:?}", flow, end);
         }
     }
 }

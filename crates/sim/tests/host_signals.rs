@@ -78,12 +78,12 @@ impl<'a, F: Fn(&FlowSpec, &Path) -> Witness> Bench<'a, F> {
 fn answer(flow: u32, seq: u32, cumulative: u32, time_ps: u64) -> Packet {
     // Made by a receiver, since its flags are its own.
     let spec = common::flow(0, 2, 1 << 20);
-    let mut it = setup(vec![spec; flow as usize + 1], false);
+    let mut setup = setup(vec![spec; flow as usize + 1], false);
     if cumulative <= seq {
-        it.host.recovery = Recovery::GoBackN { nack_interval: Span::ZERO };
+        setup.host.recovery = Recovery::GoBackN { nack_interval: Span::ZERO, acks: true };
     }
     let law = |_: &FlowSpec, _: &Path| Witness::new(0);
-    let context = Context::new(&it, &law);
+    let context = Context::new(&setup, &law);
     let mut bench = Bench::new(2, &context);
     for seq in (0..cumulative.min(seq)).chain([seq]) {
         bench.hosts.on_packet(0, &data(flow, seq, time_ps), Report::NONE, &context, &mut bench.wire);
@@ -94,9 +94,9 @@ fn answer(flow: u32, seq: u32, cumulative: u32, time_ps: u64) -> Packet {
 #[test]
 fn a_paused_class_waits_and_the_others_go_on() {
     let class = |class| FlowSpec { class, ..common::flow(0, 2, 40_960) };
-    let it = setup(vec![class(1), class(2), class(1)], false);
+    let setup = setup(vec![class(1), class(2), class(1)], false);
     let law = |_: &FlowSpec, _: &Path| Witness::new(1 << 20);
-    let context = Context::new(&it, &law);
+    let context = Context::new(&setup, &law);
     let mut bench = Bench::new(0, &context);
     bench.run(250_000);
     assert_eq!(bench.sent(), [(0, 0), (1, 0), (2, 0)]);
@@ -119,9 +119,9 @@ fn a_paused_class_waits_and_the_others_go_on() {
 #[test]
 fn answers_of_a_paused_class_wait_and_leave_first() {
     for control_first in [false, true] {
-        let it = setup(vec![common::flow(0, 2, 1 << 20), common::flow(2, 0, 1 << 20)], control_first);
+        let setup = setup(vec![common::flow(0, 2, 1 << 20), common::flow(2, 0, 1 << 20)], control_first);
         let law = |_: &FlowSpec, _: &Path| Witness::new(1 << 20);
-        let context = Context::new(&it, &law);
+        let context = Context::new(&setup, &law);
         let mut bench = Bench::new(2, &context);
         bench.arrive(signal(Kind::Pause, 1, 0), Report::NONE);
         for seq in 0..3 {
@@ -141,12 +141,12 @@ fn answers_of_a_paused_class_wait_and_leave_first() {
 
 #[test]
 fn a_request_goes_back_to_what_is_missing() {
-    let mut it = setup(vec![common::flow(0, 2, 10 * 4_096)], false);
-    it.host.recovery = Recovery::GoBackN { nack_interval: Span::from_us(500) };
-    it.host.rto_min = Some(Span::from_us(20));
+    let mut setup = setup(vec![common::flow(0, 2, 10 * 4_096)], false);
+    setup.host.recovery = Recovery::GoBackN { nack_interval: Span::from_us(500), acks: true };
+    setup.host.rto_min = Some(Span::from_us(20));
     let witness = Witness::new(6 * 4_096);
     let law = |_: &FlowSpec, _: &Path| witness.clone();
-    let context = Context::new(&it, &law);
+    let context = Context::new(&setup, &law);
     let mut bench = Bench::new(0, &context);
     bench.run(US);
     assert_eq!(bench.sent().len(), 6);
@@ -169,17 +169,17 @@ fn a_request_goes_back_to_what_is_missing() {
     // Nothing more comes: the timer goes back, too.
     bench.run(100 * US);
     assert_eq!(bench.sent()[..3], [(0, 7), (0, 8), (0, 9)]);
-    bench.hosts.finish(Time::from_us(100));
+    bench.hosts.finish(Time::from_us(100), &setup);
     let stats = bench.hosts.outcomes[0].1.stats;
     assert_eq!((stats.nacks, stats.timeouts > 0), (1, true), "{stats:?}");
 }
 
 #[test]
 fn marks_are_notified_once_an_interval() {
-    let mut it = setup(vec![common::flow(0, 2, 1 << 20)], false);
-    it.host.cnp = Some(Cnp { interval: Span::from_us(50), size: 60 });
+    let mut setup = setup(vec![common::flow(0, 2, 1 << 20)], false);
+    setup.host.cnp = Some(Cnp { interval: Span::from_us(50), size: 60 });
     let law = |_: &FlowSpec, _: &Path| Witness::new(0);
-    let context = Context::new(&it, &law);
+    let context = Context::new(&setup, &law);
     let mut bench = Bench::new(2, &context);
     let marked = [(0, false), (1, true), (2, true), (49, true), (50, false), (51, true), (99, true), (101, true)];
     for (seq, (us, is_marked)) in (0..).zip(marked) {
@@ -197,10 +197,10 @@ fn marks_are_notified_once_an_interval() {
 /// A law that sets a timer when it hears of marks is woken then, and not when the flow's old timer fires.
 #[test]
 fn a_law_is_woken_when_it_says() {
-    let it = setup(vec![common::flow(0, 2, 1 << 20)], false);
+    let setup = setup(vec![common::flow(0, 2, 1 << 20)], false);
     let witness = Witness { timer_after: Some(Span::from_ns(1_500)), ..Witness::new(4_096) };
     let law = |_: &FlowSpec, _: &Path| witness.clone();
-    let context = Context::new(&it, &law);
+    let context = Context::new(&setup, &law);
     let mut bench = Bench::new(0, &context);
     bench.arrive(signal(Kind::Cnp, 1, US), Report::NONE);
     bench.arrive(signal(Kind::DirectCnp, 1, 2 * US), Report::NONE);
@@ -211,18 +211,18 @@ fn a_law_is_woken_when_it_says() {
     // Retransmission timeouts go on as ever.
     assert!(told[3..].iter().all(|told| matches!(told, Told::Loss { cause: LossCause::Timeout, .. })), "{told:?}");
     assert!(told.len() > 3);
-    bench.hosts.finish(Time::from_us(100));
+    bench.hosts.finish(Time::from_us(100), &setup);
     assert_eq!(bench.hosts.outcomes[0].1.stats.cnps, 2);
 }
 
 #[test]
 fn reports_come_back_and_none_is_left() {
     // A receiver that acknowledges every second packet: the newer report goes back.
-    let mut it = setup(vec![common::flow(0, 2, 4 * 4_096)], false);
-    it.host = HostConfig { int: true, ack_every: 2, ..it.host };
+    let mut setup = setup(vec![common::flow(0, 2, 4 * 4_096)], false);
+    setup.host = HostConfig { int: true, ack_every: 2, ..setup.host };
     let witness = Witness::new(1 << 20);
     let law = |_: &FlowSpec, _: &Path| witness.clone();
-    let context = Context::new(&it, &law);
+    let context = Context::new(&setup, &law);
     let reports: Vec<_> = (1..6).map(Report::numbered).collect();
     let mut bench = Bench::new(2, &context);
     for (seq, &report) in (0..).zip(&reports[..5]) {
@@ -256,11 +256,11 @@ fn reports_come_back_and_none_is_left() {
 #[test]
 fn a_new_rate_moves_the_packet_that_waits_where_the_law_says_so() {
     for (retimes, next_ns) in [(false, 4_096), (true, 2_048)] {
-        let it = setup(vec![common::flow(0, 2, 1 << 20)], false);
+        let setup = setup(vec![common::flow(0, 2, 1 << 20)], false);
         let rates = Some((Rate::from_gbps(8), Rate::from_gbps(16)));
         let witness = Witness { rates, retimes, ..Witness::new(1 << 20) };
         let law = |_: &FlowSpec, _: &Path| witness.clone();
-        let context = Context::new(&it, &law);
+        let context = Context::new(&setup, &law);
         let mut bench = Bench::new(0, &context);
         bench.arrive(answer(0, 0, 1, US), Report::NONE);
         bench.run(10 * US);
@@ -279,11 +279,11 @@ fn dcqcn_is_told_and_woken() {
     let shape = fabric::topology::SingleSwitch { hosts: vec![(nic, port); 3] };
     let network = fabric::topology::single_switch(&shape).unwrap();
     let flows = vec![common::flow(1, 0, 4_000_000), common::flow(2, 0, 4_000_000)];
-    let mut it = common::setup(network, flows, Time::from_ms(20));
-    it.host = HostConfig { mss: 1_000, header: 48, rto_min: Some(Span::from_ms(4)), ..it.host };
-    let deaf = common::run(&it, laws::catalog::Kind::Dcqcn, &[]);
-    it.host.cnp = Some(Cnp { interval: Span::from_us(50), size: 60 });
-    let told = common::run(&it, laws::catalog::Kind::Dcqcn, &[]);
+    let mut setup = common::setup(network, flows, Time::from_ms(20));
+    setup.host = HostConfig { mss: 1_000, header: 48, rto_min: Some(Span::from_ms(4)), ..setup.host };
+    let deaf = common::run(&setup, laws::catalog::Kind::Dcqcn, &[]);
+    setup.host.cnp = Some(Cnp { interval: Span::from_us(50), size: 60 });
+    let told = common::run(&setup, laws::catalog::Kind::Dcqcn, &[]);
     assert!(deaf.flows.iter().all(|flow| flow.stats.cnps == 0));
     for flow in &told.flows {
         let intervals = flow.completed.since(flow.started).unsigned_ps() / 50_000_000 + 1;

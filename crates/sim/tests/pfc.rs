@@ -98,8 +98,8 @@ fn a_pause_and_a_resume_take_their_time() {
         SeriesConfig { interval, ports: vec![ab, ba, slow], flows: Vec::new(), switches, ..SeriesConfig::default() };
     let outcome = run(&setup, 1);
 
-    let it = outcome.links[ab.index()];
-    assert_eq!((it.pauses, it.paused), (2, Span::from_ns(36_500 + 6_936)));
+    let paused = outcome.links[ab.index()];
+    assert_eq!((paused.pauses, paused.paused), (2, Span::from_ns(36_500 + 6_936)));
     assert_eq!(outcome.links.iter().map(|it| it.pauses).sum::<u64>(), 2);
     let ended = outcome.flows.iter().map(|flow| flow.completed).collect::<Vec<_>>();
     assert_eq!(ended, [Time::from_ns(88_192), Time::from_ns(13_692)]);
@@ -142,8 +142,8 @@ fn a_pause_and_a_resume_take_their_time() {
 fn what_a_plain_switch_does_not_know_ends_with_the_link() {
     let mut setup = line(100_000);
     setup.network = setup.network.sharing(|network, node| {
-        let it = &network.nodes()[node.index()];
-        (it.name == "b").then_some(it.switch).flatten()
+        let node = &network.nodes()[node.index()];
+        (node.name == "b").then_some(node.switch).flatten()
     });
     let [card, ab, ba, last] = ["h0>a", "a>b", "b>a", "a>h0"].map(|name| link(&setup.network, name));
     let params = laws::lscc::CalculationParams {
@@ -302,13 +302,13 @@ fn lossless() -> impl Strategy<Value = Setup> {
             let mut previous = None;
             let mut nodes = Vec::new();
             for (index, (cable, of_hosts)) in switches.into_iter().enumerate() {
-                let it = builder.switch(0, format!("s{index}"));
-                nodes.push(it);
+                let switch = builder.switch(0, format!("s{index}"));
+                nodes.push(switch);
                 if let Some(previous) = previous {
                     let (there, back) = ends(cable);
-                    builder.connect(previous, it, LinkClass::Other, there, back);
+                    builder.connect(previous, switch, LinkClass::Other, there, back);
                 }
-                previous = Some(it);
+                previous = Some(switch);
                 for (gbps, _, delay) in of_hosts {
                     // The answers of a host whose card is slower than what comes to it pile up in the card.
                     let cable = (gbps, gbps, delay);
@@ -317,7 +317,7 @@ fn lossless() -> impl Strategy<Value = Setup> {
                     // The card of a host sends what it is given in order.
                     let (port, card) = ends(cable);
                     let card = PortConfig { control_priority: false, ..card };
-                    builder.connect(it, host, LinkClass::Host, port, card);
+                    builder.connect(switch, host, LinkClass::Host, port, card);
                 }
             }
             if hosts < 2 {
@@ -355,12 +355,12 @@ proptest! {
     #[test]
     fn enough_headroom_drops_nothing(setup in lossless()) {
         let outcome = run(&setup, 1);
-        for (index, it) in outcome.links.iter().enumerate() {
-            prop_assert_eq!(it.drops, 0, "{}", setup.network.link_name(LinkId(index as u32)));
+        for (index, link) in outcome.links.iter().enumerate() {
+            prop_assert_eq!(link.drops, 0, "{}", setup.network.link_name(LinkId(index as u32)));
         }
-        for it in &outcome.switches {
-            let node = &setup.network.nodes()[it.node.index()];
-            prop_assert!(it.headroom_drops == 0 && it.max_buffer <= node.switch.unwrap().buffer);
+        for switch in &outcome.switches {
+            let node = &setup.network.nodes()[switch.node.index()];
+            prop_assert!(switch.headroom_drops == 0 && switch.max_buffer <= node.switch.unwrap().buffer);
         }
         prop_assert!(setup.network.nodes().iter().any(|node| node.kind == NodeKind::Switch));
         for flow in &outcome.flows {

@@ -48,8 +48,8 @@ fn line(between: Rate, apart: bool, flows: Vec<FlowSpec>) -> Setup {
     let edge = PortConfig::new(Rate::from_gbps(8), Span::from_us(1));
     let sides = vec![(edge, edge); 2];
     let bottleneck = PortConfig { rate: between, ..edge };
-    let it = Dumbbell { left: sides.clone(), right: sides, bottleneck, two_datacenters: apart };
-    let network = dumbbell(&it).unwrap().sharing(|_, _| Some(SWITCH));
+    let plan = Dumbbell { left: sides.clone(), right: sides, bottleneck, two_datacenters: apart };
+    let network = dumbbell(&plan).unwrap().sharing(|_, _| Some(SWITCH));
     let mut setup = common::setup(network, flows, Time::from_ms(1));
     setup.host.mss = 936;
     setup.host.rto_min = Some(Span::from_ms(1));

@@ -167,17 +167,17 @@ impl<P: Framed> SharedSwitch<P> {
     pub fn on_frame(&mut self, port: usize, class: u8, pause: bool, now_ps: u64, out: &mut impl Outlet<P>) {
         self.advance(now_ps, out);
         let bit = 1 << (class % CLASSES as u8);
-        let it = &mut self.ports[port];
-        let before = it.service.paused;
+        let target = &mut self.ports[port];
+        let before = target.service.paused;
         let paused = if pause { before | bit } else { before & !bit };
-        it.service.paused = paused;
-        it.pauses += u64::from(paused & !before != 0);
+        target.service.paused = paused;
+        target.pauses += u64::from(paused & !before != 0);
         if paused != 0 && before == 0 {
-            it.paused_since_ps = now_ps;
+            target.paused_since_ps = now_ps;
         } else if paused == 0 && before != 0 {
-            it.paused_ps += now_ps - it.paused_since_ps;
+            target.paused_ps += now_ps - target.paused_since_ps;
         }
-        let at = if it.service.eligible() == 0 { NEVER } else { it.service.idle_at_ps.max(now_ps) };
+        let at = if target.service.eligible() == 0 { NEVER } else { target.service.idle_at_ps.max(now_ps) };
         self.next.set(port, at);
         if self.config.pfc.is_some_and(|pfc| pfc.relay) && before != paused {
             self.pass_on(port, usize::from(class) % CLASSES, pause, now_ps, out);
@@ -268,14 +268,14 @@ impl<P: Framed> SharedSwitch<P> {
     fn send_frame(&mut self, port: usize, class: usize, pause: bool, now_ps: u64, out: &mut impl Outlet<P>) {
         let Some(pfc) = self.config.pfc else { return };
         let item = P::frame(pause, class as u8, pfc.frame, now_ps);
-        let it = &mut self.ports[port];
-        if let Some(frame) = it.waiting_frame(class) {
+        let target = &mut self.ports[port];
+        if let Some(frame) = target.waiting_frame(class) {
             frame.item = item;
             return;
         }
         let arrival = Arrival { now_ps, ..item.arrival() };
         let about = About { size: pfc.frame, from: NOWHERE, booked: false, marked: false };
-        let waited = it.queues[0].ring.len();
+        let waited = target.queues[0].ring.len();
         self.enqueue(port, 0, &arrival, &item, about, out);
         self.ports[port].put_first(waited, class);
     }
@@ -313,8 +313,8 @@ impl<P: Framed> SharedSwitch<P> {
 
     /// The phantom queue of a port.
     pub fn phantom(&self, port: usize, now_ps: u64) -> Bytes {
-        let it = &self.ports[port];
-        it.phantom.occupancy(&self.params[it.service.params as usize], now_ps)
+        let port = &self.ports[port];
+        port.phantom.occupancy(&self.params[port.service.params as usize], now_ps)
     }
 
     /// Bytes that a port has sent.
@@ -325,9 +325,9 @@ impl<P: Framed> SharedSwitch<P> {
     /// How often the other end has paused a class of a port, and for how long until `now_ps` at least one class was
     /// paused, in picoseconds.
     pub fn pauses(&self, port: usize, now_ps: u64) -> (u64, u64) {
-        let it = &self.ports[port];
-        let lasting = if it.service.paused == 0 { 0 } else { now_ps.saturating_sub(it.paused_since_ps) };
-        (it.pauses, it.paused_ps + lasting)
+        let port = &self.ports[port];
+        let lasting = if port.service.paused == 0 { 0 } else { now_ps.saturating_sub(port.paused_since_ps) };
+        (port.pauses, port.paused_ps + lasting)
     }
 
     /// Packets dropped though their senders could be paused: their headroom was too small.
@@ -347,9 +347,9 @@ impl<P: Framed> SharedSwitch<P> {
                 let waiting = lying.filter(|&from| self.pool.is_paused(from, class));
                 let others = (0..self.ports.len()).filter(|&other| relays && other != index);
                 for from in waiting.chain(others) {
-                    let it = (index, from, class as u8);
-                    if !held.contains(&it) {
-                        held.push(it);
+                    let entry = (index, from, class as u8);
+                    if !held.contains(&entry) {
+                        held.push(entry);
                     }
                 }
             }
@@ -421,24 +421,24 @@ mod tests {
 
     /// A switch with ports of 8 Gb/s: a byte a nanosecond.
     fn switch(config: Switch, ports: usize, port: impl Fn(&mut PortConfig)) -> SharedSwitch<Thing> {
-        let mut it = PortConfig::new(Rate::from_gbps(8), Span::from_us(1));
-        port(&mut it);
-        let params = PortParams::new(&it).unwrap();
+        let mut settings = PortConfig::new(Rate::from_gbps(8), Span::from_us(1));
+        port(&mut settings);
+        let params = PortParams::new(&settings).unwrap();
         SharedSwitch::new(config, [params].into(), (0..ports as u64).map(|port| (0, port)), 2)
     }
 
-    fn arrive(it: &mut SharedSwitch<Thing>, from: usize, to: usize, thing: Thing, log: &mut Log) {
-        it.arrive(Some(from), to, &thing.at, &thing, log);
+    fn arrive(switch: &mut SharedSwitch<Thing>, from: usize, to: usize, thing: Thing, log: &mut Log) {
+        switch.arrive(Some(from), to, &thing.at, &thing, log);
     }
 
     /// A packet that leaves at once has had its class's turn, like one that waited.
     #[test]
     fn classes_take_turns_from_the_first_packet_on() {
-        let (mut it, mut log) = (switch(OPEN, 2, |_| {}), Log::default());
+        let (mut switch, mut log) = (switch(OPEN, 2, |_| {}), Log::default());
         for (now_ps, class) in [(1, 1), (2, 1), (3, 2), (4, 1), (5, 2)] {
-            arrive(&mut it, 0, 1, thing(class, 1_000, now_ps), &mut log);
+            arrive(&mut switch, 0, 1, thing(class, 1_000, now_ps), &mut log);
         }
-        it.advance(u64::MAX - 1, &mut log);
+        switch.advance(u64::MAX - 1, &mut log);
         let classes: Vec<u8> = log.left.iter().map(|(.., it)| it.class).collect();
         assert_eq!(classes, [1, 2, 1, 2, 1]);
     }
@@ -448,11 +448,11 @@ mod tests {
     #[test]
     fn a_relay_passes_a_resume_on_when_no_other_port_is_paused() {
         let pfc = Pfc { frame: 64, relay: true };
-        let (mut it, mut log) = (switch(Switch { pfc: Some(pfc), ..OPEN }, 3, |_| {}), Log::default());
+        let (mut switch, mut log) = (switch(Switch { pfc: Some(pfc), ..OPEN }, 3, |_| {}), Log::default());
         let steps = [(0, true), (1, true), (0, false), (0, false), (1, false)];
         for (step, (port, pause)) in (1..).zip(steps) {
-            it.on_frame(port, 1, pause, step * 1_000_000, &mut log);
-            it.advance((step + 1) * 1_000_000, &mut log);
+            switch.on_frame(port, 1, pause, step * 1_000_000, &mut log);
+            switch.advance((step + 1) * 1_000_000, &mut log);
         }
         // 2 hears of the first pause and the last resume only; 0 and 1 hear of each other.
         let us = |us: u64| us * 1_000_000;
@@ -465,22 +465,22 @@ mod tests {
             (us(5), 2, false),
         ];
         assert_eq!(log.frames(), expected);
-        assert_eq!((it.pauses(0, us(9)), it.pauses(1, us(9))), ((1, us(2)), (1, us(3))));
+        assert_eq!((switch.pauses(0, us(9)), switch.pauses(1, us(9))), ((1, us(2)), (1, us(3))));
     }
 
     /// Frames go before all that waits, control included: one a class, with its last word.
     #[test]
     fn frames_go_first() {
         let config = Switch { pfc: Some(Pfc { frame: 64, relay: true }), ..OPEN };
-        let (mut it, mut log) = (switch(config, 2, |_| {}), Log::default());
+        let (mut switch, mut log) = (switch(config, 2, |_| {}), Log::default());
         for (now_ps, class) in [(1, 1), (2, 1), (3, 0), (4, 0)] {
             let packet = thing(class, 1_000, now_ps);
-            it.arrive(Some(0), 1, &packet.at, &packet, &mut log);
+            switch.arrive(Some(0), 1, &packet.at, &packet, &mut log);
         }
-        it.on_frame(0, 3, true, 5, &mut log);
-        it.on_frame(0, 4, true, 6, &mut log);
-        it.on_frame(0, 3, false, 7, &mut log);
-        it.advance(u64::MAX - 1, &mut log);
+        switch.on_frame(0, 3, true, 5, &mut log);
+        switch.on_frame(0, 4, true, 6, &mut log);
+        switch.on_frame(0, 3, false, 7, &mut log);
+        switch.advance(u64::MAX - 1, &mut log);
         let order: Vec<(u8, Option<bool>)> = log.left.iter().map(|(.., it)| (it.class, it.pause)).collect();
         assert_eq!(order, [(1, None), (3, Some(false)), (4, Some(true)), (0, None), (0, None), (1, None)]);
     }
@@ -489,12 +489,12 @@ mod tests {
     #[test]
     fn a_port_keeps_its_own_limit() {
         let config = Switch { pfc: Some(Pfc { frame: 64, relay: false }), ..OPEN };
-        let mut it = switch(config, 2, |port| port.buffer = Bytes::new(2_500));
+        let mut switch = switch(config, 2, |port| port.buffer = Bytes::new(2_500));
         let mut log = Log::default();
         // At 500 ns half of the first packet is left: 500 + 1,000 wait, and 1,001 more are too many.
         for (now_ps, size) in [(1, 1_000), (2, 1_000), (500_001, 1_001), (500_001, 1_000)] {
-            arrive(&mut it, 0, 1, thing(1, size, now_ps), &mut log);
+            arrive(&mut switch, 0, 1, thing(1, size, now_ps), &mut log);
         }
-        assert_eq!((log.dropped, it.headroom_drops(), it.queue(1)), (vec![(1, false)], 0, Bytes::new(2_000)));
+        assert_eq!((log.dropped, switch.headroom_drops(), switch.queue(1)), (vec![(1, false)], 0, Bytes::new(2_000)));
     }
 }

@@ -209,9 +209,9 @@ mod tests {
         let hops = |a, b| routes.path(&network, HostId(a), HostId(b), |_, _| 0).len();
         assert_eq!((hops(0, 15), hops(0, 16), hops(0, 64)), (2, 4, 6));
         // Every core has a cable from one aggregation switch of each pod.
-        for (node, it) in network.nodes().iter().enumerate() {
-            if it.name.contains("core") {
-                assert_eq!(network.links_out(crate::NodeId(node as u32)).len(), 5, "{}", it.name);
+        for (node, details) in network.nodes().iter().enumerate() {
+            if details.name.contains("core") {
+                assert_eq!(network.links_out(crate::NodeId(node as u32)).len(), 5, "{}", details.name);
             }
         }
     }
@@ -221,7 +221,7 @@ mod tests {
         let port = |gbps| PortConfig::new(Rate::from_gbps(gbps), Span::from_us(1));
         let rack = |count| RackHosts { count, nic: port(10), port: port(10) };
         let fast = RackHosts { count: 6, nic: port(100), port: port(100) };
-        let it = Clos {
+        let clos = Clos {
             pods: 1,
             edges: 2,
             aggregations: 3,
@@ -230,7 +230,7 @@ mod tests {
             edge_links: 4,
             ..hpcc(1)
         };
-        let network = it.build().unwrap();
+        let network = clos.build().unwrap();
         assert_eq!(network.hosts().len(), 63);
         assert_eq!(network.port(network.uplink(HostId(62))).config().rate, Rate::from_gbps(100));
         assert_eq!(network.links().iter().filter(|link| link.class == LinkClass::Edge).count(), 2 * 3 * 4 * 2);

@@ -26,10 +26,10 @@ pub struct Dumbbell {
 ///
 /// # Errors
 /// When a port is invalid or there are fewer than two hosts.
-pub fn single_switch(it: &SingleSwitch) -> Result<Network, NetworkError> {
+pub fn single_switch(plan: &SingleSwitch) -> Result<Network, NetworkError> {
     let mut builder = Builder::default();
     let switch = builder.switch(0, "switch");
-    for (index, &(nic, port)) in it.hosts.iter().enumerate() {
+    for (index, &(nic, port)) in plan.hosts.iter().enumerate() {
         let host = builder.host(0, format!("host{index}"));
         builder.connect(host, switch, LinkClass::Host, nic, port);
     }
@@ -40,23 +40,23 @@ pub fn single_switch(it: &SingleSwitch) -> Result<Network, NetworkError> {
 ///
 /// # Errors
 /// When a port is invalid or there are fewer than two hosts.
-pub fn dumbbell(it: &Dumbbell) -> Result<Network, NetworkError> {
-    lay_dumbbell(it).finish()
+pub fn dumbbell(plan: &Dumbbell) -> Result<Network, NetworkError> {
+    lay_dumbbell(plan).finish()
 }
 
 /// A dumbbell's nodes and cables, not yet numbered.
-pub fn lay_dumbbell(it: &Dumbbell) -> Builder {
+pub fn lay_dumbbell(plan: &Dumbbell) -> Builder {
     let mut builder = Builder::default();
-    let far = u16::from(it.two_datacenters);
+    let far = u16::from(plan.two_datacenters);
     let switches = [builder.switch(0, "left"), builder.switch(far, "right")];
-    for (side, hosts) in [&it.left, &it.right].into_iter().enumerate() {
+    for (side, hosts) in [&plan.left, &plan.right].into_iter().enumerate() {
         let (dc, name) = if side == 0 { (0, "left") } else { (far, "right") };
         for (index, &(nic, port)) in hosts.iter().enumerate() {
             let host = builder.host(dc, format!("{name}.host{index}"));
             builder.connect(host, switches[side], LinkClass::Host, nic, port);
         }
     }
-    let class = if it.two_datacenters { LinkClass::Inter } else { LinkClass::Other };
-    builder.connect(switches[0], switches[1], class, it.bottleneck, it.bottleneck);
+    let class = if plan.two_datacenters { LinkClass::Inter } else { LinkClass::Other };
+    builder.connect(switches[0], switches[1], class, plan.bottleneck, plan.bottleneck);
     builder
 }

@@ -44,8 +44,8 @@ impl Steady {
     #[inline]
     pub(crate) fn step(&mut self) {
         let place = if self.reorders { mix64(self.steps) } else { self.steps };
-        let it = &mut self.in_flight[place as usize % WINDOW];
-        let [_, reply] = self.receiver.on_data(self.now, it.seq, false, it.ask);
+        let segment = &mut self.in_flight[place as usize % WINDOW];
+        let [_, reply] = self.receiver.on_data(self.now, segment.seq, false, segment.ask);
         let reply = reply.expect("every packet is acknowledged");
         self.now += Span::from_ns(330);
         let ack = AckHeader {
@@ -53,11 +53,11 @@ impl Steady {
             covers: reply.covers,
             cumulative: reply.cumulative,
             marked: reply.marked,
-            attempt: it.attempt,
+            attempt: segment.attempt,
         };
         self.sender.on_ack(self.now, &ack, &[]);
         std::hint::black_box(self.sender.poll(self.now));
-        *it = self.sender.send(self.now);
+        *segment = self.sender.send(self.now);
         self.steps += 1;
     }
 }

@@ -84,10 +84,10 @@ impl Emulation {
         if self.out.is_empty() {
             self.begin_round(now, false);
         }
-        let expendable = self.over_provisioning.is_some_and(|it| {
-            let out = if it.counts_spared { self.out.len() as u64 } else { self.ordinary };
+        let expendable = self.over_provisioning.is_some_and(|rule| {
+            let out = if rule.counts_spared { self.out.len() as u64 } else { self.ordinary };
             // C_expected >= E_out * (1 - max_target_loss)                                         (eq. 2)
-            it.loss.complement().of(out) >= uncovered.into()
+            rule.loss.complement().of(out) >= uncovered.into()
         });
         let number = self.number;
         self.number += 1;

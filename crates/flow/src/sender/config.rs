@@ -133,5 +133,8 @@ pub enum Recovery {
     GoBackN {
         /// It asks for the same packet once in this time.
         nack_interval: Span,
+        /// Whether it acknowledges what comes. If not, it says what it misses and, once, that all has come, and no more: only
+        /// for flows that something other than acknowledgements lets send, such as credits.
+        acks: bool,
     },
 }

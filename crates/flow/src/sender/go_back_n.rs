@@ -8,11 +8,18 @@
 //!
 //! Of what one acknowledgement settles, only the packets that it covers can be marked: of others, whose own
 //! acknowledgements were lost, nothing is known.
+//!
+//! Where the receiver does not acknowledge (`acks` of [`Recovery::GoBackN`](super::Recovery)), it does as the receiver of
+//! `ExpressPass`'s public simulator (kaist-ina/ns2-xpass): it names the packet that it misses, and no other answer comes.
+//! Silence then says nothing as long as packets leave. So the timer runs from when the last packet of all left, and what it
+//! sends again is that packet: the receiver ends the flow for it, or names what it misses. There, a timer of the receiver
+//! repeats a request that was lost, and a lost last packet is never missed, because a flow ends when its sender has nothing
+//! left; here, one timer covers both, and the receiver says once that all has come.
 
 use laws::{ControlLaw, Hop, LossCause};
 use units::{Bytes, Time};
 
-use super::{AckHeader, Sender};
+use super::{AckHeader, Recovery, Sender};
 use crate::records::State;
 
 impl<L: ControlLaw> Sender<L> {
@@ -73,28 +80,45 @@ impl<L: ControlLaw> Sender<L> {
         self.tell_of_losses(now, cause);
     }
 
-    /// Of what left before a probe all that came has been acknowledged, or asked for again.
+    /// The receiver has every packet below the cumulative number, and of what left before the probe no other came.
     pub(super) fn on_probe_answer_in_order(&mut self, now: Time, sent_at: Time) {
-        if self.oldest_in_order().is_some_and(|(seq, left)| left <= sent_at && seq >= self.cumulative) {
+        // It names no packet of those that it settles, so no round trip is taken from it.
+        let cumulative = self.cumulative;
+        let answer = AckHeader { seq: cumulative, covers: 1, cumulative, marked: false, attempt: 0 };
+        self.on_ack_in_order(now, &answer, &[]);
+        if self.departure(self.records.first()).is_some_and(|left| left <= sent_at) {
             self.go_back(now, LossCause::Reordered);
         }
     }
 
-    /// What goes again goes in order, so the oldest outstanding packet is the first one, or there is none.
-    pub(super) fn oldest_in_order(&self) -> Option<(u32, Time)> {
-        let first = self.records.first();
-        let record = self.record(first)?;
-        (record.state == State::InFlight).then_some((first, record.sent_at))
+    /// When the packet left that a timeout is under; none while no timer runs. What goes again goes in order, so the oldest
+    /// outstanding packet is the first one, or there is none.
+    pub(super) fn timed_in_order(&self) -> Option<Time> {
+        self.departure(if self.is_silent() { self.packets - 1 } else { self.records.first() })
+    }
+
+    /// When a packet left, if it is in flight.
+    fn departure(&self, seq: u32) -> Option<Time> {
+        self.record(seq).filter(|record| record.state == State::InFlight).map(|record| record.sent_at)
+    }
+
+    /// Whether the receiver acknowledges nothing before the end.
+    fn is_silent(&self) -> bool {
+        matches!(self.config.recovery, Recovery::GoBackN { acks: false, .. })
     }
 
     #[inline(never)]
     pub(super) fn on_timeout_in_order(&mut self, now: Time) {
-        let Some((_, sent_at)) = self.oldest_in_order() else { return };
-        if self.times_out(sent_at) > now {
+        if self.timed_in_order().is_none_or(|sent_at| self.times_out(sent_at) > now) {
             return;
         }
         // Whatever subflow it was: with subflows little comes in order.
         self.count_timeout(now, 1);
-        self.go_back(now, LossCause::Timeout);
+        if self.is_silent() {
+            self.lose(now, self.packets - 1);
+            self.tell_of_losses(now, LossCause::Timeout);
+        } else {
+            self.go_back(now, LossCause::Timeout);
+        }
     }
 }

@@ -92,15 +92,15 @@ impl Ledger {
             return None;
         };
         let (needed, is_parity) = (self.blocks.data(block), self.blocks.is_parity(seq));
-        let it = self.count(block)?;
-        it.missing -= u8::from(was == State::Missing);
-        it.acked += 1;
-        if it.settled {
+        let count = self.count(block)?;
+        count.missing -= u8::from(was == State::Missing);
+        count.acked += 1;
+        if count.settled {
             return None;
         }
-        let whole = it.acked == needed;
+        let whole = count.acked == needed;
         if !is_parity {
-            it.owed -= bytes;
+            count.owed -= bytes;
             self.delivered += Bytes::new(bytes.into());
         }
         whole.then_some(block)
@@ -108,9 +108,9 @@ impl Ledger {
 
     /// Settles a block. Gives whether it was not and some of its data was missing; none if it was settled before.
     pub(super) fn settle(&mut self, block: u32) -> Option<bool> {
-        let it = self.count(block).filter(|it| !it.settled)?;
-        let owed = core::mem::take(&mut it.owed);
-        (it.settled, it.missing, it.waits) = (true, 0, false);
+        let count = self.count(block).filter(|it| !it.settled)?;
+        let owed = core::mem::take(&mut count.owed);
+        (count.settled, count.missing, count.waits) = (true, 0, false);
         self.delivered += Bytes::new(owed.into());
         Some(owed > 0)
     }
@@ -118,10 +118,10 @@ impl Ledger {
     /// A packet in flight is held for lost. Gives the state that it has then.
     pub(super) fn on_missing(&mut self, now: Time, block: u32) -> State {
         let (parity, eager) = (self.blocks.parity(), self.eager);
-        let Some(it) = self.count(block).filter(|it| !it.settled) else { return State::Acked };
-        it.missing += 1;
-        if it.missing > parity && !eager && !it.asked && !it.waits {
-            it.waits = true;
+        let Some(count) = self.count(block).filter(|it| !it.settled) else { return State::Acked };
+        count.missing += 1;
+        if count.missing > parity && !eager && !count.asked && !count.waits {
+            count.waits = true;
             self.waiting.push_back((block, now));
         }
         State::Missing
@@ -129,8 +129,8 @@ impl Ledger {
 
     /// The receiver asks for a block.
     pub(super) fn on_asked(&mut self, block: u32) {
-        if let Some(it) = self.count(block) {
-            it.asked = true;
+        if let Some(count) = self.count(block) {
+            count.asked = true;
         }
     }
 
@@ -142,10 +142,10 @@ impl Ledger {
     /// How many packets of a block must be sent again: they count as missing no more, and it waits no more.
     pub(super) fn take_excess(&mut self, block: u32) -> u8 {
         let parity = self.blocks.parity();
-        let Some(it) = self.count(block) else { return 0 };
-        let excess = it.missing.saturating_sub(parity);
-        it.missing -= excess;
-        it.waits = false;
+        let Some(count) = self.count(block) else { return 0 };
+        let excess = count.missing.saturating_sub(parity);
+        count.missing -= excess;
+        count.waits = false;
         excess
     }
 

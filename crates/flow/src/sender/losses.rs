@@ -89,15 +89,15 @@ impl<L: ControlLaw> Sender<L> {
 
     /// Tells the laws of the packets that were held for lost and that they have not heard of.
     pub(super) fn tell_of_losses(&mut self, now: Time, cause: LossCause) {
-        self.on_each_lane(|it| {
-            let Some(loss) = it.lane.take_loss(now, cause) else { return };
-            let before = it.window_before();
-            if cause != LossCause::Timeout || it.config.timeouts_cut {
-                it.lane.law.on_loss(&loss);
-                it.read_permit();
+        self.on_each_lane(|sender| {
+            let Some(loss) = sender.lane.take_loss(now, cause) else { return };
+            let before = sender.window_before();
+            if cause != LossCause::Timeout || sender.config.timeouts_cut {
+                sender.lane.law.on_loss(&loss);
+                sender.read_permit();
             }
-            if it.tcp.is_some() {
-                it.spread_cut(before, loss.lost, Some(cause));
+            if sender.tcp.is_some() {
+                sender.spread_cut(before, loss.lost, Some(cause));
             }
         });
     }

@@ -688,18 +688,18 @@ impl<L: ControlLaw> Sender<L> {
     #[inline]
     pub fn next_timer(&mut self) -> Time {
         let timeout = self.timeout();
-        let oldest = if self.in_order { self.oldest_in_order() } else { self.oldest() };
-        let retransmission = oldest.map_or(Time::NEVER, |(_, sent_at)| self.times_out(sent_at));
+        let timed = if self.in_order { self.timed_in_order() } else { self.oldest().map(|(_, sent_at)| sent_at) };
+        let retransmission = timed.map_or(Time::NEVER, |sent_at| self.times_out(sent_at));
         let block = self.ledger.as_mut().map_or(Time::NEVER, |ledger| ledger.waits_since().saturating_add(timeout));
         retransmission.min(block).min(self.law_timer())
     }
 
     /// The time of [`Sender::next_timer`] has come.
     pub fn on_timer(&mut self, now: Time) {
-        self.on_each_lane(|it| {
-            if it.lane.law.next_timer() <= now {
-                it.lane.law.on_timer(now);
-                it.read_permit();
+        self.on_each_lane(|sender| {
+            if sender.lane.law.next_timer() <= now {
+                sender.lane.law.on_timer(now);
+                sender.read_permit();
             }
         });
         if self.in_order {

@@ -62,14 +62,26 @@ proptest! {
     /// byte is acknowledged once, when the cumulative number passes it.
     #[test]
     fn every_flow_ends_going_back(flow in flow(any_kind()), channel in channel(0..400u64), nack_us in 0..5_000i64) {
-        let recovery = Recovery::GoBackN { nack_interval: Span::from_us(nack_us) };
+        let recovery = Recovery::GoBackN { nack_interval: Span::from_us(nack_us), acks: true };
         transfer(Flow { recovery, ..flow }, Channel { jitter: Span::ZERO, ..channel })?;
+    }
+
+    /// The same where nothing is acknowledged before the end, under a law that needs no acknowledgement. A timer strikes for
+    /// what was lost alone: the last packet, a request, or the last word.
+    #[test]
+    fn every_flow_ends_without_acknowledgements(
+        flow in flow(Just(Kind::ExpressPass)), channel in channel(0..400u64),
+    ) {
+        let recovery = Recovery::GoBackN { nack_interval: channel.base_rtt, acks: false };
+        let tally = transfer(Flow { recovery, ..flow }, Channel { jitter: Span::ZERO, ..channel })?;
+        prop_assert!(u64::from(tally.stats.timeouts) <= tally.lost_data + tally.lost_acks, "{tally:?}");
+        prop_assert!(tally.stats.retransmits > 0 || tally.lost_data == 0, "{tally:?}");
     }
 
     /// Without a loss nothing is asked for again and no timer strikes.
     #[test]
     fn in_order_nothing_is_asked_for_again(flow in flow(Just(Kind::Fixed)), channel in channel(Just(0u64))) {
-        let recovery = Recovery::GoBackN { nack_interval: Span::ZERO };
+        let recovery = Recovery::GoBackN { nack_interval: Span::ZERO, acks: true };
         let tally = transfer(Flow { recovery, ..flow }, Channel { jitter: Span::ZERO, ..channel })?;
         prop_assert_eq!((tally.stats.retransmits, tally.stats.timeouts, tally.stats.nacks), (0, 0, 0));
     }

@@ -10,7 +10,7 @@ use units::{Bytes, Span};
 use super::LawPlan;
 use super::laws::FlowClass;
 use super::survey::Survey;
-use crate::config::{At, Host, Paths, Scheme};
+use crate::config::{AcksWord, At, Config, FlowChoice, Host, Paths, Scheme, Setting};
 use crate::error::Fault;
 
 /// Refuses a scheme whose credits could not emulate its data.
@@ -31,6 +31,35 @@ pub(crate) fn check(scheme: &Scheme, host: &Host, shares: bool) -> Result<(), Fa
         return Err(fault("needs ports with queues of their own, for data and for credits")
             .label("sends credits")
             .help("give the scheme switch = \"off\", and no law that reads reports of ports"));
+    }
+    Ok(())
+}
+
+/// Refuses receivers that do not acknowledge where something needs acknowledgements.
+pub(crate) fn check_acks(config: &Config, scheme: &Scheme, host: &Host) -> Result<(), Fault> {
+    if *host.acks == AcksWord::All {
+        return Ok(());
+    }
+    let (intra, inter) = scheme.laws()?;
+    for law in [intra, inter] {
+        if !law.sends_credits() {
+            return Err(Fault::new(host.acks.origin, format!("{} sends by what is acknowledged", law.info().title))
+                .label("expected \"all\"")
+                .help("acks = \"nack-only\" is for laws whose credits let flows send: expresspass and flashpass"));
+        }
+        let settings = scheme.settings(law)?;
+        let buffer = settings.iter().find(|(name, ..)| name == "send_buffer");
+        if let Some((_, Setting::Value(Value::Bytes(size)), at)) = buffer
+            && !size.is_zero()
+        {
+            return Err(Fault::new(at.origin, "a send buffer holds what is not acknowledged, and would never empty")
+                .label("expected 0, or [host] acks = \"all\""));
+        }
+    }
+    let sampled = &config.series.flows;
+    if **sampled != FlowChoice::None {
+        return Err(Fault::new(sampled.origin, "series of flows are of what is acknowledged, and nothing is")
+            .label("expected \"none\", or [host] acks = \"all\""));
     }
     Ok(())
 }

@@ -76,6 +76,7 @@ impl Run {
                 .label("not with ties = \"scheduled\" of [clock]"));
         }
         credits::check(scheme, &host, sharing.is_some())?;
+        credits::check_acks(config, scheme, &host)?;
         let mut host = HostConfig { tick: config.clock.tick(), ..host.config(int) };
         let sends_credits = scheme.credit_law().is_some();
         let queue = config.port.credit_queue(scheme.port.as_ref()).config(host.mss + host.header, sends_credits)?;

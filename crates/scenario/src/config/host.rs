@@ -36,6 +36,16 @@ words! {
 }
 
 words! {
+    /// What receivers acknowledge.
+    AcksWord, "\"all\" or \"nack-only\"" {
+        /// Every packet.
+        All = "all",
+        /// Nothing: they say what they miss, and once that all has come.
+        NackOnly = "nack-only",
+    }
+}
+
+words! {
     /// What a retransmission timeout counts from.
     LossTimerWord, "\"flow\" or \"packet\"" {
         /// The flow's last acknowledgement.
@@ -166,6 +176,8 @@ table! {
         recovery: RecoveryWord = RecoveryWord::Selective;
         /// With `go-back-n`: a receiver asks for the same packet once in this time.
         nack_interval: Span = Span::from_us(500);
+        /// `all`: receivers acknowledge every packet, `ack_every` at a time. `nack-only`: they say what they miss and, once, that all has come, as in ExpressPass's simulator. Only where credits let flows send; needs `recovery = "go-back-n"`, with a `nack_interval` of a round trip or more.
+        acks: At<AcksWord> = At::default_of(AcksWord::All);
         /// What a law's pacing rate counts. `payload`: payload alone. `wire`: headers too, as network cards that pace do.
         pace: PaceWord = PaceWord::Payload;
         /// Whether pacing makes up for packets that a full window or a busy card held back.
@@ -236,6 +248,8 @@ table! {
         recovery: Option<RecoveryWord> = None;
         /// As in `[host]`.
         nack_interval: Option<Span> = None;
+        /// As in `[host]`.
+        acks: Option<At<AcksWord>> = None;
         /// As in `[host]`.
         pace: Option<PaceWord> = None;
         /// As in `[host]`.
@@ -328,6 +342,10 @@ impl Host {
             )
             .label("needs recovery = \"selective\""));
         }
+        if *self.acks == AcksWord::NackOnly && self.recovery == RecoveryWord::Selective {
+            let what = "a receiver that says only what it misses first takes packets in order only";
+            return Err(Fault::new(self.acks.origin, what).label("needs recovery = \"go-back-n\""));
+        }
         self.path.check(self.unfit_for_own_laws())?;
         if let Some(coding) = self.coding.as_ref() {
             let path = self.path.choice(self.entropies);
@@ -387,6 +405,7 @@ impl Host {
             loss_timer,
             recovery,
             nack_interval,
+            acks,
             pace,
             catch_up,
             window_check,
@@ -464,7 +483,9 @@ impl Host {
     fn recovery(&self) -> Recovery {
         match self.recovery {
             RecoveryWord::Selective => Recovery::Selective,
-            RecoveryWord::GoBackN => Recovery::GoBackN { nack_interval: self.nack_interval },
+            RecoveryWord::GoBackN => {
+                Recovery::GoBackN { nack_interval: self.nack_interval, acks: *self.acks == AcksWord::All }
+            }
         }
     }
 

@@ -8,15 +8,14 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 use fabric::{CreditGate, CreditParams, Offered};
-use flow::Segment;
-use flow::Sender;
 use flow::credits::{CreditStats, Crediting, Echo, Echoing, Scheduled, Signal, Spacing};
+use flow::{Recovery, Segment, Sender};
 use laws::credits::{CREDIT_SIZE, Driver};
 use laws::{Acted, ControlLaw, Path};
-use units::{Span, Time};
+use units::{Bytes, Span, Time};
 
 use super::policy::credit_config;
-use super::receiving::{DONE, last_acknowledgement};
+use super::receiving::{DONE, Receiving, last_acknowledgement};
 use super::sending::Active;
 use super::{Context, HostState, Hosts, NO_SLOT, Wire};
 use crate::outcome::FlowOutcome;
@@ -70,6 +69,8 @@ enum Part<L> {
 pub struct Elsewhere {
     credits: CreditStats,
     acted: Acted,
+    /// Payload that came, where the sender is told of it only at the end.
+    came: Bytes,
 }
 
 impl Elsewhere {
@@ -77,6 +78,7 @@ impl Elsewhere {
     pub fn add_to(&self, flow: &mut FlowOutcome) {
         flow.credits.add(&self.credits);
         flow.acted.add(&self.acted);
+        flow.delivered = flow.delivered.max(self.came);
     }
 }
 
@@ -116,8 +118,8 @@ impl<L: ControlLaw> Active<L> {
 
     pub(super) fn credit_stats(&self, complete: bool) -> CreditStats {
         let credited = self.edge.as_ref().and_then(|edge| edge.credited.as_ref());
-        credited.map_or(CreditStats::default(), |it| {
-            if complete { it.scheduled.final_stats() } else { *it.scheduled.stats() }
+        credited.map_or(CreditStats::default(), |credited| {
+            if complete { credited.scheduled.final_stats() } else { *credited.scheduled.stats() }
         })
     }
 
@@ -282,13 +284,13 @@ impl<L: ControlLaw> Hosts<L> {
         setup: &Setup,
         wire: &mut impl Wire,
     ) {
-        let Some(it) = self.answering.get_mut(&flow).filter(|it| it.called_ps == time_ps) else { return };
-        it.called_ps = u64::MAX;
+        let Some(answering) = self.answering.get_mut(&flow).filter(|it| it.called_ps == time_ps) else { return };
+        answering.called_ps = u64::MAX;
         let state = &mut self.states[host];
-        match &mut it.part {
+        match &mut answering.part {
             Part::Credits(crediting) => {
                 while let Some(number) = crediting.act(now) {
-                    let credit = it.template.about(Kind::Credit, CREDIT_SIZE);
+                    let credit = answering.template.about(Kind::Credit, CREDIT_SIZE);
                     if let Some(packet) = state.offer(Packet { seq: number, time_ps: now.ps(), ..credit }, setup) {
                         state.depart(packet, setup, wire);
                     }
@@ -298,11 +300,11 @@ impl<L: ControlLaw> Hosts<L> {
                 if echoing.next_action() <= now
                     && let Some(echo) = echoing.flush()
                 {
-                    state.answer(it.template.echo(echo, now), Report::NONE, wire);
+                    state.answer(answering.template.echo(echo, now), Report::NONE, wire);
                 }
             }
         }
-        state.call_back(flow, it);
+        state.call_back(flow, answering);
     }
 
     /// A request, a stop or an emulation packet arrives.
@@ -328,29 +330,29 @@ impl<L: ControlLaw> Hosts<L> {
             }
             return;
         }
-        let it = self.answering.entry(packet.flow).or_insert_with(|| {
+        let answering = self.answering.entry(packet.flow).or_insert_with(|| {
             let part = answering_part(packet.flow, spec, context);
             Answering { part, called_ps: u64::MAX, template: Packet::back(packet, spec) }
         });
-        match (&mut it.part, packet.kind()) {
+        match (&mut answering.part, packet.kind()) {
             (Part::Credits(crediting), Kind::Request) => crediting.on_request(now, packet.cumulative),
             (Part::Credits(crediting), Kind::Stop) => crediting.stop(),
             (Part::Echoes(echoing), Kind::Emulation) => {
                 let clock_ns = setup.clock_ns(spec.dst, now);
                 let delay = Span::from_ns(clock_ns.wrapping_sub(packet.cumulative).cast_signed().into());
                 for echo in echoing.on_emulation(now, packet.seq, delay).into_iter().flatten() {
-                    self.states[host].answer(it.template.echo(echo, now), Report::NONE, wire);
+                    self.states[host].answer(answering.template.echo(echo, now), Report::NONE, wire);
                 }
             }
             _ => {}
         }
-        self.states[host].call_back(packet.flow, it);
+        self.states[host].call_back(packet.flow, answering);
     }
 
     /// Data arrives that answers a credit.
     pub(super) fn on_scheduled(&mut self, packet: &Packet) {
-        if let Some(it) = self.answering.get_mut(&packet.flow)
-            && let Part::Credits(crediting) = &mut it.part
+        if let Some(answering) = self.answering.get_mut(&packet.flow)
+            && let Part::Credits(crediting) = &mut answering.part
         {
             crediting.on_data(Time::from_ps(packet.time_ps), packet.cumulative - 1);
         }
@@ -358,19 +360,19 @@ impl<L: ControlLaw> Hosts<L> {
 
     /// A flow's receiver has everything.
     pub(super) fn end_answering(&mut self, host: usize, flow: u32, wire: &mut impl Wire) {
-        let Some(mut it) = self.answering.remove(&flow) else { return };
-        if let Part::Echoes(echoing) = &mut it.part
+        let Some(mut answering) = self.answering.remove(&flow) else { return };
+        if let Part::Echoes(echoing) = &mut answering.part
             && let Some(echo) = echoing.flush()
         {
             let now = Time::from_ps(self.states[host].now_ps);
-            self.states[host].answer(it.template.echo(echo, now), Report::NONE, wire);
+            self.states[host].answer(answering.template.echo(echo, now), Report::NONE, wire);
         }
-        self.count(flow, &it);
+        self.count(flow, &answering);
     }
 
     /// Counts what a receiving end did.
-    fn count(&mut self, flow: u32, it: &Answering<L>) {
-        let Part::Credits(crediting) = &it.part else { return };
+    fn count(&mut self, flow: u32, answering: &Answering<L>) {
+        let Part::Credits(crediting) = &answering.part else { return };
         let (sent, acted) = crediting.stats();
         let elsewhere = self.elsewhere.entry(flow).or_default();
         elsewhere.credits.add(&CreditStats { sent, ..CreditStats::default() });
@@ -379,8 +381,24 @@ impl<L: ControlLaw> Hosts<L> {
 
     /// The run ends.
     pub(super) fn finish_answering(&mut self) {
-        for (flow, it) in std::mem::take(&mut self.answering) {
-            self.count(flow, &it);
+        for (flow, answering) in std::mem::take(&mut self.answering) {
+            self.count(flow, &answering);
+        }
+    }
+
+    /// The run ends: what came of flows whose receivers do not acknowledge.
+    pub(super) fn count_unacknowledged(&mut self, setup: &Setup) {
+        if !matches!(setup.host.recovery, Recovery::GoBackN { acks: false, .. }) {
+            return;
+        }
+        for (flow, (&slot, spec)) in (0..).zip(self.receiver_of.iter().zip(&setup.flows)) {
+            let packets = match slot {
+                NO_SLOT => continue,
+                DONE => setup.packets(spec),
+                slot => self.receivers[slot as usize].as_ref().map_or(0, Receiving::cumulative),
+            };
+            let payload = Bytes::new(u64::from(packets) * u64::from(setup.host.mss));
+            self.elsewhere.entry(flow).or_default().came = payload.min(spec.size);
         }
     }
 
@@ -426,13 +444,13 @@ impl<L: ControlLaw> Hosts<L> {
 
 impl HostState {
     /// A receiving end may want to act at another time.
-    fn call_back<L: ControlLaw>(&mut self, flow: u32, it: &mut Answering<L>) {
-        let next = match &it.part {
+    fn call_back<L: ControlLaw>(&mut self, flow: u32, answering: &mut Answering<L>) {
+        let next = match &answering.part {
             Part::Credits(crediting) => crediting.next_action(),
             Part::Echoes(echoing) => echoing.next_action(),
         };
-        if next.is_set() && next.ps() < it.called_ps {
-            it.called_ps = next.ps();
+        if next.is_set() && next.ps() < answering.called_ps {
+            answering.called_ps = next.ps();
             self.put_down(next.ps(), flow, End::Receiver);
         }
     }

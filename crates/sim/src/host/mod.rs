@@ -283,9 +283,9 @@ impl<L: ControlLaw> Hosts<L> {
             }
             open += 1;
             if let Start::At(time) = spec.start {
-                let it = &mut states[host as usize];
-                it.starts.push(Reverse((time.ps(), flow)));
-                it.alarm_ps = it.alarm_ps.min(time.ps());
+                let state = &mut states[host as usize];
+                state.starts.push(Reverse((time.ps(), flow)));
+                state.alarm_ps = state.alarm_ps.min(time.ps());
             }
         }
         Self {
@@ -310,21 +310,21 @@ impl<L: ControlLaw> Hosts<L> {
 
     /// Lets a flow start at a later time.
     pub fn add_start(&mut self, host: usize, trigger: Trigger) {
-        let it = &mut self.states[host];
-        it.starts.push(Reverse((trigger.time.ps(), trigger.flow.0)));
-        it.alarm_ps = it.alarm_ps.min(trigger.time.ps());
+        let state = &mut self.states[host];
+        state.starts.push(Reverse((trigger.time.ps(), trigger.flow.0)));
+        state.alarm_ps = state.alarm_ps.min(trigger.time.ps());
     }
 
     /// When a host next acts by itself, its card falling idle at `idle_at_ps`; `u64::MAX` if never.
     #[inline]
     pub fn next_ps(&self, host: usize, idle_at_ps: u64) -> u64 {
-        let it = &self.states[host];
-        let send = if it.ready.is_empty() {
-            it.paced.peek().map_or(u64::MAX, |Reverse((time, _, _))| (*time).max(idle_at_ps))
+        let state = &self.states[host];
+        let send = if state.ready.is_empty() {
+            state.paced.peek().map_or(u64::MAX, |Reverse((time, _, _))| (*time).max(idle_at_ps))
         } else {
-            it.now_ps.max(idle_at_ps)
+            state.now_ps.max(idle_at_ps)
         };
-        send.min(it.alarm_ps)
+        send.min(state.alarm_ps)
     }
 
     /// When the first of a host's starts and timers is due; `u64::MAX` if never.
@@ -484,13 +484,13 @@ impl<L: ControlLaw> Hosts<L> {
             self.on_block_timer(host, slot, flow, context.setup, wire);
         }
         let credits = self.ring_credits(host, now, context.setup, wire);
-        let it = &mut self.states[host];
-        let timer = it.timers.peek().map_or(u64::MAX, |Reverse((time, _, _))| *time);
-        let start = it.starts.peek().map_or(u64::MAX, |Reverse((time, _))| *time);
-        let flush = it.flushes.peek().map_or(u64::MAX, |Reverse((time, _, _))| *time);
-        let block = it.blocks.peek().map_or(u64::MAX, |Reverse((time, _, _))| *time);
-        let heard = it.delayed.as_ref().map_or(u64::MAX, |delayed| delayed.next_ps());
-        it.alarm_ps = timer.min(start).min(flush).min(block).min(credits).min(heard);
+        let state = &mut self.states[host];
+        let timer = state.timers.peek().map_or(u64::MAX, |Reverse((time, _, _))| *time);
+        let start = state.starts.peek().map_or(u64::MAX, |Reverse((time, _))| *time);
+        let flush = state.flushes.peek().map_or(u64::MAX, |Reverse((time, _, _))| *time);
+        let block = state.blocks.peek().map_or(u64::MAX, |Reverse((time, _, _))| *time);
+        let heard = state.delayed.as_ref().map_or(u64::MAX, |delayed| delayed.next_ps());
+        state.alarm_ps = timer.min(start).min(flush).min(block).min(credits).min(heard);
     }
 
     fn start<F: Fn(&FlowSpec, &Path) -> L>(&mut self, host: usize, flow: u32, now: Time, context: &Context<F>) {
@@ -569,12 +569,13 @@ impl<L: ControlLaw> Hosts<L> {
     }
 
     /// Ends the run: flows that are still open are given as they stand.
-    pub fn finish(&mut self, now: Time) {
+    pub fn finish(&mut self, now: Time, setup: &Setup) {
         for active in self.senders.iter_mut().flatten() {
             active.sample(now, &mut self.samples);
             self.outcomes.push((active.flow, active.outcome(Time::NEVER, now)));
         }
         self.finish_answering();
+        self.count_unacknowledged(setup);
     }
 }
 

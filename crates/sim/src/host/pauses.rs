@@ -31,9 +31,9 @@ pub(super) struct Pauses {
 impl<L> Hosts<L> {
     /// How often a host's card was paused up to now, each class counted, and the time in which at least one class was.
     pub fn pauses(&self, host: usize, now: units::Time) -> (u64, Span) {
-        let it = &self.states[host];
-        let Some(pauses) = &it.pauses else { return (0, Span::ZERO) };
-        let running = if it.paused == 0 { 0 } else { now.ps().saturating_sub(pauses.since_ps) };
+        let state = &self.states[host];
+        let Some(pauses) = &state.pauses else { return (0, Span::ZERO) };
+        let running = if state.paused == 0 { 0 } else { now.ps().saturating_sub(pauses.since_ps) };
         (pauses.count, Span::from_ps((pauses.paused_ps + running).cast_signed()))
     }
 }

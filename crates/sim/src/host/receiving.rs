@@ -66,15 +66,15 @@ impl<L: ControlLaw> Hosts<L> {
             state.answer(acknowledgement(packet, reply, packet.time_ps, setup), report, wire);
             return;
         }
-        let Some(it) = &mut self.receivers[slot as usize] else { return };
-        if let Some(notes) = &mut it.notes {
+        let Some(receiving) = &mut self.receivers[slot as usize] else { return };
+        if let Some(notes) = &mut receiving.notes {
             notes.answer_apart(packet, spec, setup, state, wire);
         }
         let now = Time::from_ps(packet.time_ps);
-        let replies = it.receiver.on_data(now, packet.seq, packet.is_marked(), packet.asks());
+        let replies = receiving.receiver.on_data(now, packet.seq, packet.is_marked(), packet.asks());
         if let Some(flushed) = replies[0] {
-            let report = it.take_report();
-            state.answer(acknowledgement(&it.held_back, flushed, packet.time_ps, setup), report, wire);
+            let report = receiving.take_report();
+            state.answer(acknowledgement(&receiving.held_back, flushed, packet.time_ps, setup), report, wire);
         }
         if let Some(reply) = replies[1] {
             // A request to send again is about another packet than the one that came.
@@ -83,24 +83,24 @@ impl<L: ControlLaw> Hosts<L> {
             state.answer(acknowledgement(packet, reply, packet.time_ps, setup), goes, wire);
         }
         if spec.coded {
-            it.ask_for_blocks(Some(packet), slot, state, setup, wire);
+            receiving.ask_for_blocks(Some(packet), slot, state, setup, wire);
         }
         let is_answered = replies[1].is_some();
-        if setup.host.ack_every == 1 && !it.receiver.is_complete() {
+        if setup.host.ack_every == 1 && !receiving.receiver.is_complete() {
             if !is_answered {
                 forget(report, wire);
             }
             return;
         }
-        let holds_back = it.hold_back(packet, report, is_answered, wire);
-        if it.receiver.is_complete() {
+        let holds_back = receiving.hold_back(packet, report, is_answered, wire);
+        if receiving.receiver.is_complete() {
             self.finish_receiver(host, slot, packet, context, wire);
         } else if !holds_back {
-            it.flush_at_ps = u64::MAX;
-        } else if it.flush_at_ps == u64::MAX || replies[0].is_some() {
-            it.flush_at_ps = packet.time_ps + it.ack_delay_ps;
-            state.flushes.push(Reverse((it.flush_at_ps, packet.flow, slot)));
-            state.alarm_ps = state.alarm_ps.min(it.flush_at_ps);
+            receiving.flush_at_ps = u64::MAX;
+        } else if receiving.flush_at_ps == u64::MAX || replies[0].is_some() {
+            receiving.flush_at_ps = packet.time_ps + receiving.ack_delay_ps;
+            state.flushes.push(Reverse((receiving.flush_at_ps, packet.flow, slot)));
+            state.alarm_ps = state.alarm_ps.min(receiving.flush_at_ps);
         }
     }
 
@@ -144,7 +144,7 @@ impl<L: ControlLaw> Hosts<L> {
                 let subflows = match host.path {
                     _ if host.coding.is_none_or(|coding| !coding.gaps) => 0,
                     PathChoice::PerPacket(_) => 0,
-                    PathChoice::UnoLb(it) => it.subflows,
+                    PathChoice::UnoLb(unolb) => unolb.subflows,
                     PathChoice::PerFlow | PathChoice::AfterTimeout | PathChoice::Plb(_) => 1,
                 };
                 Receiver::coded(blocks, host.ack_every, timer, subflows, setup.history())
@@ -172,10 +172,10 @@ impl<L: ControlLaw> Hosts<L> {
             NO_SLOT => 0,
             DONE => setup.packets(&setup.flows[flow as usize]),
             slot => {
-                let Some(it) = &mut self.receivers[slot as usize] else { return 0 };
-                let cumulative = it.receiver.cumulative();
-                if it.receiver.holds_back() {
-                    it.flush_at_ps = self.states[host].now_ps;
+                let Some(receiving) = &mut self.receivers[slot as usize] else { return 0 };
+                let cumulative = receiving.receiver.cumulative();
+                if receiving.receiver.holds_back() {
+                    receiving.flush_at_ps = self.states[host].now_ps;
                     self.flush(host, slot, flow, setup, wire);
                 }
                 cumulative
@@ -186,28 +186,33 @@ impl<L: ControlLaw> Hosts<L> {
     /// Sends an acknowledgement that was held back, if it still is.
     pub(super) fn flush(&mut self, host: usize, slot: u32, flow: u32, setup: &Setup, wire: &mut impl Wire) {
         let state = &mut self.states[host];
-        let Some(it) = &mut self.receivers[slot as usize] else { return };
-        if it.flow != flow || it.flush_at_ps != state.now_ps {
+        let Some(receiving) = &mut self.receivers[slot as usize] else { return };
+        if receiving.flow != flow || receiving.flush_at_ps != state.now_ps {
             return;
         }
-        it.flush_at_ps = u64::MAX;
-        if let Some(reply) = it.receiver.flush() {
-            let report = it.take_report();
-            state.answer(acknowledgement(&it.held_back, reply, state.now_ps, setup), report, wire);
+        receiving.flush_at_ps = u64::MAX;
+        if let Some(reply) = receiving.receiver.flush() {
+            let report = receiving.take_report();
+            state.answer(acknowledgement(&receiving.held_back, reply, state.now_ps, setup), report, wire);
         }
     }
 
     /// The timer of a block ends, if the receiver is still the one that set it.
     pub(super) fn on_block_timer(&mut self, host: usize, slot: u32, flow: u32, setup: &Setup, wire: &mut impl Wire) {
         let state = &mut self.states[host];
-        let Some(it) = self.receivers[slot as usize].as_mut().filter(|it| it.flow == flow) else { return };
-        let Some(notes) = it.notes.as_mut().filter(|notes| notes.blocks_at_ps == state.now_ps) else { return };
+        let Some(receiving) = self.receivers[slot as usize].as_mut().filter(|it| it.flow == flow) else { return };
+        let Some(notes) = receiving.notes.as_mut().filter(|notes| notes.blocks_at_ps == state.now_ps) else { return };
         notes.blocks_at_ps = u64::MAX;
-        it.ask_for_blocks(None, slot, state, setup, wire);
+        receiving.ask_for_blocks(None, slot, state, setup, wire);
     }
 }
 
 impl Receiving {
+    /// Every packet below this has come.
+    pub(super) fn cumulative(&self) -> u32 {
+        self.receiver.cumulative()
+    }
+
     /// Asks for the blocks that are to be asked for now, `packet` having come, and sets the timer of the next one.
     #[inline(never)]
     fn ask_for_blocks(

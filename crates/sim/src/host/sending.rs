@@ -42,22 +42,22 @@ pub(super) struct Active<L> {
 impl<L: ControlLaw> Hosts<L> {
     #[inline]
     pub(super) fn send_one<F>(&mut self, host: usize, now: Time, context: &Context<F>, wire: &mut impl Wire) {
-        let it = &mut self.states[host];
-        while let Some(&Reverse((time, flow, slot))) = it.paced.peek() {
+        let state = &mut self.states[host];
+        while let Some(&Reverse((time, flow, slot))) = state.paced.peek() {
             if time > now.ps() {
                 break;
             }
-            it.paced.pop();
+            state.paced.pop();
             if let Some(active) = &mut self.senders[slot as usize]
                 && (active.flow, active.queued) == (flow, Queued::Paced)
                 && active.edge.as_ref().is_none_or(|edge| edge.paced_ps == time)
             {
-                it.make_ready(slot, active);
+                state.make_ready(slot, active);
             }
         }
-        while let Some((slot, flow)) = it.ready.pop_front() {
+        while let Some((slot, flow)) = state.ready.pop_front() {
             let Some(active) = self.senders.get_mut(slot as usize).and_then(Option::as_mut) else {
-                if (slot, flow) == ANSWERS && it.send_answer(wire) {
+                if (slot, flow) == ANSWERS && state.send_answer(wire) {
                     return;
                 }
                 continue;
@@ -65,8 +65,8 @@ impl<L: ControlLaw> Hosts<L> {
             if (active.flow, active.queued) != (flow, Queued::Ready) {
                 continue;
             }
-            if it.paused != 0 && it.is_paused(active.class) {
-                it.park(slot, active);
+            if state.paused != 0 && state.is_paused(active.class) {
+                state.park(slot, active);
                 continue;
             }
             active.queued = Queued::Nowhere;
@@ -81,17 +81,17 @@ impl<L: ControlLaw> Hosts<L> {
                         _ => wire.transmit(packet),
                     }
                     if active.edge.is_some() {
-                        it.call(active, now);
+                        state.call(active, now);
                     }
                     if active.keeps_turn(size, context.setup) {
                         active.queued = Queued::Ready;
-                        it.ready.push_front((slot, flow));
+                        state.ready.push_front((slot, flow));
                     } else {
-                        it.queue(slot, active, now);
+                        state.queue(slot, active, now);
                     }
                     return;
                 }
-                SendState::At(time) => it.pace(slot, active, time),
+                SendState::At(time) => state.pace(slot, active, time),
                 SendState::Blocked => {}
             }
         }

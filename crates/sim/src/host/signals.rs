@@ -18,10 +18,10 @@ impl<L: ControlLaw> Hosts<L> {
         context: &Context<F>,
         wire: &mut impl Wire,
     ) {
-        let it = &mut self.states[host];
+        let state = &mut self.states[host];
         match packet.kind() {
-            Kind::Pause => it.pause(packet.class()),
-            Kind::Resume => it.resume(packet.class(), &mut self.senders),
+            Kind::Pause => state.pause(packet.class()),
+            Kind::Resume => state.resume(packet.class(), &mut self.senders),
             Kind::Transfer | Kind::Feedback => {}
             Kind::Request | Kind::Stop | Kind::Emulation => self.on_credit_signal(host, packet, context, wire),
             Kind::Probe if !packet.is_ack() => self.answer_probe(host, packet, context.setup, wire),

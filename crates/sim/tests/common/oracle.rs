@@ -144,7 +144,7 @@ impl<'a, L: ControlLaw, F: Fn(&FlowSpec, &Path) -> L> Oracle<'a, L, F> {
                 What::HostWakes(host) => self.host_wakes(host, now),
             }
         }
-        self.hosts.finish(Time::from_ps(stop));
+        self.hosts.finish(Time::from_ps(stop), self.setup);
         let mut flows = vec![None; self.setup.flows.len()];
         for &(flow, outcome) in &self.hosts.outcomes {
             flows[flow as usize] = Some(outcome);
@@ -163,9 +163,9 @@ impl<'a, L: ControlLaw, F: Fn(&FlowSpec, &Path) -> L> Oracle<'a, L, F> {
             LinkOutcome { max_queue: params.bytes_in(port.max_backlog), losses, lost, ..port.counters }
         });
         let mut links: Vec<LinkOutcome> = links.collect();
-        for it in self.switches.iter().flatten() {
-            let first = self.setup.network.links_out(it.outcome().node).start as usize;
-            for (port, outcome) in it.links(stop).into_iter().enumerate() {
+        for switch in self.switches.iter().flatten() {
+            let first = self.setup.network.links_out(switch.outcome().node).start as usize;
+            for (port, outcome) in switch.links(stop).into_iter().enumerate() {
                 let cut = links[first + port];
                 let mut lost = outcome.lost;
                 lost.add(&cut.lost);

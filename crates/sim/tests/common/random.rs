@@ -159,8 +159,8 @@ pub(crate) fn recover(setup: &mut Setup, recovery: Recovery) {
 
 /// Gives no subflow a law of its own.
 pub(crate) fn one_law(setup: &mut Setup) {
-    if let PathChoice::UnoLb(it) = &mut setup.host.path {
-        it.own_laws = false;
+    if let PathChoice::UnoLb(unolb) = &mut setup.host.path {
+        unolb.own_laws = false;
     }
 }
 
@@ -254,8 +254,8 @@ pub(crate) fn case_with(
 /// routes that avoid it somewhat later, where there are others.
 fn failing(network: Network, seed: u64) -> (Network, Routes) {
     let between = |&link: &LinkId| {
-        let it = &network.links()[link.index()];
-        [it.from, it.to].iter().all(|node| network.nodes()[node.index()].kind == NodeKind::Switch)
+        let link = &network.links()[link.index()];
+        [link.from, link.to].iter().all(|node| network.nodes()[node.index()].kind == NodeKind::Switch)
     };
     let links: Vec<LinkId> = (0..network.links().len() as u32).map(LinkId).filter(between).collect();
     let routes = Routes::new(&network).unwrap();

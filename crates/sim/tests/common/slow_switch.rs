@@ -209,13 +209,13 @@ impl<'a> SlowSwitch<'a> {
 
     fn stop_or_go(&mut self, port: usize, class: usize, stops: bool, now: u64, wishes: &mut Vec<Wish>) {
         let asked: Vec<bool> = (0..self.ports.len()).map(|cable| self.asks(cable, class)).collect();
-        let it = &mut self.ports[port];
-        let was_stopped = it.stopped.contains(&true);
-        it.counters.pauses += u64::from(stops && !it.stopped[class]);
-        it.stopped[class] = stops;
-        match (was_stopped, it.stopped.contains(&true)) {
-            (false, true) => it.stopped_since = now,
-            (true, false) => it.counters.paused += Span::from_ps((now - it.stopped_since) as i64),
+        let target = &mut self.ports[port];
+        let was_stopped = target.stopped.contains(&true);
+        target.counters.pauses += u64::from(stops && !target.stopped[class]);
+        target.stopped[class] = stops;
+        match (was_stopped, target.stopped.contains(&true)) {
+            (false, true) => target.stopped_since = now,
+            (true, false) => target.counters.paused += Span::from_ps((now - target.stopped_since) as i64),
             _ => {}
         }
         wishes.push(Wish::Decides(self.link(port), now.max(self.ports[port].busy_until)));
@@ -290,14 +290,14 @@ impl<'a> SlowSwitch<'a> {
     /// A port takes the next packet, if it is free and has one that may leave: control first, data classes in turn.
     pub(crate) fn decide(&mut self, link: LinkId, now: u64, wishes: &mut Vec<Wish>) {
         let port = (link.0 - self.first_link) as usize;
-        let it = &mut self.ports[port];
-        if it.busy_until > now {
+        let target = &mut self.ports[port];
+        if target.busy_until > now {
             return;
         }
-        let turns = std::iter::once(0).chain((1..CLASSES).map(|step| (it.turn + step - 1) % (CLASSES - 1) + 1));
+        let turns = std::iter::once(0).chain((1..CLASSES).map(|step| (target.turn + step - 1) % (CLASSES - 1) + 1));
         for class in turns {
-            if !it.stopped[class]
-                && let Some(lying) = it.queues[class].pop_front()
+            if !target.stopped[class]
+                && let Some(lying) = target.queues[class].pop_front()
             {
                 self.serve(port, class, &lying, now, wishes);
                 return;
@@ -325,16 +325,16 @@ impl<'a> SlowSwitch<'a> {
         }
         let (serving, service) = (self.service(port, &packet), lasts(config, packet.size.into()));
         let params = self.setup.network.port(link);
-        let it = &mut self.ports[port];
-        let lost = !packet.is_frame() && it.losses.loses(params, salt, &came);
+        let port = &mut self.ports[port];
+        let lost = !packet.is_frame() && port.losses.loses(params, salt, &came);
         if lost {
-            it.counters.lost.count(&packet);
+            port.counters.lost.count(&packet);
         }
-        (it.busy_until, it.serving) = (now + service, serving);
+        (port.busy_until, port.serving) = (now + service, serving);
         if class > 0 {
-            it.turn = class;
+            port.turn = class;
         }
-        count(&mut it.counters, &packet, marked);
+        count(&mut port.counters, &packet, marked);
         let size = u64::from(packet.size);
         packet.mark(marked);
         if !lost {
