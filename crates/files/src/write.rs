@@ -14,7 +14,7 @@ use crate::{Error, parent_of};
 pub fn replace(path: &Path, text: &str) -> Result<(), Error> {
     let written = || {
         let mut draft = Draft::new(path)?;
-        draft.file().write_all(text.as_bytes())?;
+        draft.write_all(text.as_bytes())?;
         draft.put_over(true)
     };
     written().map_err(Error::io("write", path))
@@ -85,8 +85,8 @@ impl Draft {
     }
 
     /// What is written.
-    pub fn file(&mut self) -> &mut File {
-        &mut self.file
+    pub fn file(&self) -> &File {
+        &self.file
     }
 
     /// Puts the file in place when it is on the disk: of the file that was there at the beginning, or of none.
@@ -115,6 +115,16 @@ impl Draft {
         let directory = parent_of(target).to_path_buf();
         self.names = None;
         sync_directory(&directory)
+    }
+}
+
+impl Write for Draft {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.file.write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.file.flush()
     }
 }
 
@@ -181,7 +191,7 @@ mod tests {
         let path = scratch.path().join("file");
         let draft = |text: &str| {
             let mut draft = Draft::new(&path).unwrap();
-            draft.file().write_all(text.as_bytes()).unwrap();
+            draft.write_all(text.as_bytes()).unwrap();
             draft
         };
         let (first, second) = (draft("first"), draft("second"));

@@ -1,6 +1,6 @@
 //! `narrows reproduce`: papers' experiments, and their claims judged.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
@@ -13,7 +13,8 @@ use serde_json::{Value, json};
 use toml_edit::{DocumentMut, InlineTable, Item};
 
 use crate::args::{ReproduceArgs, Scale};
-use crate::exit::{Failure, print, tell};
+use crate::exit::{Failure, print, tell, tell_of_lock};
+use crate::named_file::outside_of_results;
 use crate::results_page::{self, ResultsPage};
 use crate::session::{Session, Simulator, figure, program};
 
@@ -54,14 +55,13 @@ impl Scale {
 
 pub(crate) fn reproduce(args: &ReproduceArgs) -> Result<(), Failure> {
     let changed = !args.common.set.is_empty() || args.common.seed.is_some();
-    let kept = [(args.record, "--record"), (args.page.is_some(), "--page")].into_iter().find(|&(asked, _)| asked);
-    if let Some((_, option)) = kept.filter(|_| changed) {
+    if let Some(option) = kept(args).filter(|_| changed) {
         return Err(Failure::Input(format!(
             "error: {option} keeps the verdicts of the files as they are\nhelp: leave out --set and --seed"
         )));
     }
     let seeds = args.seeds.unwrap_or(args.scale.seeds());
-    if let Some((_, option)) = kept.filter(|_| seeds < args.scale.seeds()) {
+    if let Some(option) = kept(args).filter(|_| seeds < args.scale.seeds()) {
         let (scale, needed) = (args.scale.name(), args.scale.seeds());
         return Err(Failure::Input(format!(
             "error: {option} keeps verdicts, which are of {needed} seeds or more at the scale `{scale}`; --seeds {seeds} is too few"
@@ -73,10 +73,12 @@ pub(crate) fn reproduce(args: &ReproduceArgs) -> Result<(), Failure> {
     // Found out now, not after all runs.
     let recorded = figures.iter().filter(|_| args.record).map(|figure| &figure.path);
     recorded.chain(&args.page).try_for_each(|path| files::writable(path))?;
+    args.page.iter().try_for_each(|page| outside_of_results(page, "--page"))?;
     let mut page = args.page.as_ref().map(|path| ResultsPage::read(path, args.scale.name())).transpose()?;
     let root = root(args);
     std::fs::create_dir_all(&root).map_err(|error| Failure::file("create", &root, &error))?;
-    let _lock = files::Lock::take(&root, &format!("narrows reproduce {}", args.what.join(" ")))?;
+    let lock = files::Lock::take(&root, &format!("narrows reproduce {}", args.what.join(" ")))?;
+    tell_of_lock(&root, &lock);
     let mut done = Vec::new();
     let count = figures.len();
     for (number, figure) in figures.into_iter().enumerate() {
@@ -178,7 +180,11 @@ fn read(name: String, path: PathBuf, args: &ReproduceArgs, seeds: u64) -> Result
     let scale = (args.scale == Scale::Quick).then(|| "quick".to_owned());
     let mut overrides = super::run::overrides(&args.common, scale);
     let mut scenario = scenario::load(&path, &overrides)?;
-    if seeds > 1 && !scenario.runs().iter().any(|run| run.point.iter().any(|(key, _)| key == SEED)) {
+    let has_seeds = scenario.runs().iter().any(|run| run.point.iter().any(|(key, _)| key == SEED));
+    if has_seeds && args.seeds.is_some() {
+        tell(&format!("`{}` has seeds of its own ([grid] seed): --seeds is not for it", path.display()));
+    }
+    if seeds > 1 && !has_seeds {
         let first = scenario.config.seed;
         let last = first.checked_add(seeds - 1).filter(|last| i64::try_from(*last).is_ok()).ok_or_else(|| {
             Failure::Input(format!(
@@ -195,17 +201,73 @@ fn read(name: String, path: PathBuf, args: &ReproduceArgs, seeds: u64) -> Result
     for node in &scenario.config.claim {
         let claim = Claim::from_json(&node.to_json())
             .map_err(|error| Failure::Input(format!("error: {}: {error}", path.display())))?;
-        let seed = |run: &scenario::Run| run.point.iter().find(|(key, _)| key == SEED)?.1.parse().ok();
-        let in_claims = |run: scenario::Run| seed(&run).map_or(run.id.clone(), |seed| name_in_claims(&run.id, seed));
-        let known: Vec<String> = scenario.runs().into_iter().map(in_claims).collect();
-        if let Some(unknown) = claim.runs().into_iter().find(|run| !known.iter().any(|known| known == run)) {
+        let seeds = seeds_of(&scenario);
+        if let Some(unknown) = claim.runs().into_iter().find(|run| !seeds.contains_key(*run)) {
             let what = format!("{}: claim `{}` speaks of a run `{unknown}`", path.display(), claim.id);
-            let known: Vec<&str> = known.iter().map(String::as_str).collect();
+            let known: Vec<&str> = seeds.keys().map(String::as_str).collect();
             return Err(Failure::unknown(&what, unknown, &known));
         }
         claims.push(claim);
     }
+    let option = kept(args);
+    if let Some(option) = option {
+        enough_seeds(&path, &scenario, &claims, option, args.scale)?;
+    }
     Ok(Figure { name, path, scenario, claims })
+}
+
+/// Refuses to keep verdicts of a file whose own seeds are too few, or not the same for all runs that claims speak of.
+fn enough_seeds(path: &Path, scenario: &Scenario, claims: &[Claim], option: &str, scale: Scale) -> Result<(), Failure> {
+    let seeds = seeds_of(scenario);
+    let all: BTreeSet<u64> = seeds.values().flatten().copied().collect();
+    for claim in claims {
+        for run in claim.runs() {
+            let Some(own) = seeds.get(run) else { continue };
+            let missing: Vec<String> = all.difference(own).map(u64::to_string).collect();
+            let wrong = if own.len() < scale.seeds() as usize {
+                let own = crate::table::count(own.len(), "seed");
+                format!(
+                    "has {own} of its own, and {} or more are needed at the scale `{}`",
+                    scale.seeds(),
+                    scale.name()
+                )
+            } else if missing.is_empty() {
+                continue;
+            } else {
+                format!("lacks the seeds {} that other runs have", missing.join(", "))
+            };
+            return Err(Failure::Input(format!(
+                "error: {option} keeps verdicts, and in `{}` the run `{run}` of claim `{}` {wrong}\nhelp: change `seed` of \
+                 [grid], or leave it out: then every run has the seeds that are needed",
+                path.display(),
+                claim.id
+            )));
+        }
+    }
+    Ok(())
+}
+
+/// The seeds of each run, as claims call it.
+fn seeds_of(scenario: &Scenario) -> BTreeMap<String, BTreeSet<u64>> {
+    let mut seeds: BTreeMap<String, BTreeSet<u64>> = BTreeMap::new();
+    for run in scenario.runs() {
+        let name = own_seed(&run).map_or(run.id.clone(), |seed| name_in_claims(&run.id, seed));
+        seeds.entry(name).or_default().insert(run.config.seed);
+    }
+    seeds
+}
+
+/// The seed of a run that its point in the grid gives it.
+fn own_seed(run: &scenario::Run) -> Option<u64> {
+    run.point.iter().find(|(key, _)| key == SEED)?.1.parse().ok()
+}
+
+/// What keeps this run's verdicts, if anything does.
+fn kept(args: &ReproduceArgs) -> Option<&'static str> {
+    [(args.record, "--record"), (args.page.is_some(), "--page")]
+        .into_iter()
+        .find(|&(asked, _)| asked)
+        .map(|kept| kept.1)
 }
 
 /// Where the figures' results go.
@@ -319,9 +381,12 @@ fn section(it: &Reproduced) -> (String, String) {
     if let Some(scale) = &it.figure.scenario.scale {
         let _ = writeln!(text, "Scaled: {}.\n", scale.note);
     }
-    let seeds = it.runs.iter().map(|run| run.seed).collect::<BTreeSet<_>>().len();
     let program = program();
-    let seeds = crate::table::count(seeds, "seed");
+    let counts: BTreeSet<usize> = seeds_of(&it.figure.scenario).values().map(BTreeSet::len).collect();
+    let seeds = match (counts.first(), counts.last()) {
+        (Some(least), Some(most)) if least < most => format!("{least} to {most} seeds"),
+        (_, most) => crate::table::count(most.copied().unwrap_or_default(), "seed"),
+    };
     let _ = writeln!(text, "Of {seeds}, by Narrows {}, engine {}.\n", program.version, program.engine);
     text.push_str(&results_page::claims(&it.judgements));
     for table in &it.tables {

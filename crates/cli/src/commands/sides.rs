@@ -10,9 +10,11 @@ use scenario::argument;
 use super::compare::{nothing_in_common, share};
 use crate::args::{CompareArgs, SidesArgs};
 use crate::exit::{Failure, print};
+use crate::named_file::{Kind, NamedFile};
 use crate::table::{bytes, time};
 
 pub(crate) fn compare(args: &CompareArgs) -> Result<(), Failure> {
+    let file = args.sides.page.as_ref().map(|path| NamedFile::new(path, Kind::Tables, "--page")).transpose()?;
     let (asked, target) = (asked(&args.sides)?, target(&args.sides)?);
     let (a, b) = super::compare::both(args)?;
     let incomplete = super::compare::lacking(args, &a, &b);
@@ -29,8 +31,8 @@ pub(crate) fn compare(args: &CompareArgs) -> Result<(), Failure> {
     if sides.runs.is_empty() {
         return Err(nothing_in_common(args, &sides.only_a, &sides.only_b));
     }
-    if let Some(path) = &args.sides.page {
-        files::replace(path, &page(&sides))?;
+    if let Some(file) = file {
+        file.write(page(&sides))?;
     }
     if args.json {
         let json = serde_json::to_value(&sides).map_err(anyhow::Error::from)?;
@@ -213,7 +215,7 @@ fn describe(sides: &SideBySide) -> String {
     text
 }
 
-/// The tables as Markdown, and nothing else: the corner of each says which run it is.
+/// The tables as Markdown: the corner of each says which run it is.
 fn page(sides: &SideBySide) -> String {
     let mut text = String::new();
     for run in &sides.runs {
