@@ -307,7 +307,17 @@ impl Session<'_> {
     fn chosen(&self) -> Result<Vec<Run>, Failure> {
         known_schemes(self.scenario, self.schemes)?;
         let runs = self.scenario.runs().into_iter();
-        Ok(runs.filter(|run| self.schemes.is_empty() || self.schemes.contains(&run.scheme)).collect())
+        let runs: Vec<Run> = runs.filter(|run| self.schemes.is_empty() || self.schemes.contains(&run.scheme)).collect();
+        // They would have one place on the disk.
+        let mut known = BTreeSet::new();
+        match runs.iter().find(|run| !known.insert(&run.id)) {
+            None => Ok(runs),
+            Some(twice) => Err(Failure::Input(format!(
+                "error: scenario `{}`: two runs are called `{}`; expected each value of a key of [grid] once",
+                self.scenario.config.name.as_str(),
+                twice.id
+            ))),
+        }
     }
 
     fn info(&self, run: &Run, built: &BuiltRun) -> RunInfo {
