@@ -36,7 +36,7 @@ pub(crate) trait Host: Sync {
     fn check(&self, run: &Run, built: &BuiltRun, of_many: bool) -> Result<(), Failure>;
 
     /// Does a run.
-    fn run(&self, it: One<'_>) -> Result<RunResults, Failure>;
+    fn run(&self, one: One<'_>) -> Result<RunResults, Failure>;
 }
 
 /// A run to be done.

@@ -85,21 +85,21 @@ pub(crate) fn reproduce(args: &ReproduceArgs) -> Result<(), Failure> {
         if !args.common.quiet && !args.common.json {
             tell(&format!("[{}/{count}] {}: {}", number + 1, figure.name, figure.scenario.config.title));
         }
-        let it = run(figure, args)?;
+        let reproduced = run(figure, args)?;
         if !args.common.quiet && !args.common.json {
-            print(&describe(&it, args.scale, args.common.wide))?;
+            print(&describe(&reproduced, args.scale, args.common.wide))?;
         }
         if args.record {
-            record(&it, args.scale)?;
+            record(&reproduced, args.scale)?;
         }
         if let (Some(page), Some(path)) = (&mut page, &args.page) {
-            let (title, body) = section(&it);
-            page.put(&it.figure.name, &title, &body, natural);
+            let (title, body) = section(&reproduced);
+            page.put(&reproduced.figure.name, &title, &body, natural);
             if page.is_file || number + 1 == count {
                 page.write(path)?;
             }
         }
-        done.push(it);
+        done.push(reproduced);
     }
     if args.common.json {
         print(&format!("{:#}", as_json(&done, args.scale)))?;
@@ -299,11 +299,11 @@ fn run(figure: Figure, args: &ReproduceArgs) -> Result<Reproduced, Failure> {
     Ok(Reproduced { figure, judgements: finished.judgements, tables: finished.tables, runs, out: finished.out })
 }
 
-fn describe(it: &Reproduced, scale: Scale, wide: bool) -> String {
+fn describe(reproduced: &Reproduced, scale: Scale, wide: bool) -> String {
     let mut table = crate::table::prose();
     table.set_header(["claim", "paper", "measured", "verdict"]);
     let colour = super::colour();
-    for (claim, judged) in it.figure.claims.iter().zip(&it.judgements) {
+    for (claim, judged) in reproduced.figure.claims.iter().zip(&reproduced.judgements) {
         let mut verdict = Cell::new(with_recorded(claim, judged, scale));
         if colour {
             verdict = verdict.fg(match judged.verdict {
@@ -316,9 +316,9 @@ fn describe(it: &Reproduced, scale: Scale, wide: bool) -> String {
         let text = format!("{}: {}", judged.id, judged.text);
         table.add_row([Cell::new(text), Cell::new(&judged.paper), Cell::new(&judged.measured), verdict]);
     }
-    let report = it.out.join(crate::page::REPORT);
-    let claims = if it.judgements.is_empty() { "no claims".to_owned() } else { table.to_string() };
-    format!("{claims}\n{}report: {}\n", crate::table::averages(&it.tables, wide), report.display())
+    let report = reproduced.out.join(crate::page::REPORT);
+    let claims = if reproduced.judgements.is_empty() { "no claims".to_owned() } else { table.to_string() };
+    format!("{claims}\n{}report: {}\n", crate::table::averages(&reproduced.tables, wide), report.display())
 }
 
 fn with_recorded(claim: &Claim, judged: &Judgement, scale: Scale) -> String {
@@ -330,12 +330,15 @@ fn with_recorded(claim: &Claim, judged: &Judgement, scale: Scale) -> String {
 
 fn regressions(done: &[Reproduced], scale: Scale) -> Vec<String> {
     let mut worse = Vec::new();
-    for it in done {
-        for (claim, judged) in it.figure.claims.iter().zip(&it.judgements) {
+    for reproduced in done {
+        for (claim, judged) in reproduced.figure.claims.iter().zip(&reproduced.judgements) {
             if let Some(&recorded) = claim.recorded.get(scale.name())
                 && regressed(recorded, judged.verdict)
             {
-                worse.push(format!("{} {}: {recorded} before, {} now", it.figure.name, claim.id, judged.verdict));
+                worse.push(format!(
+                    "{} {}: {recorded} before, {} now",
+                    reproduced.figure.name, claim.id, judged.verdict
+                ));
             }
         }
     }
@@ -348,21 +351,21 @@ fn tally(done: &[Reproduced]) -> String {
 }
 
 fn as_json(done: &[Reproduced], scale: Scale) -> Value {
-    let figure = |it: &Reproduced| {
-        let (paper, figure) = it.figure.name.split_once('/').unwrap_or(("", &it.figure.name));
-        json!({ "paper": paper, "figure": figure, "claims": it.judgements, "runs": it.runs })
+    let figure = |reproduced: &Reproduced| {
+        let (paper, figure) = reproduced.figure.name.split_once('/').unwrap_or(("", &reproduced.figure.name));
+        json!({ "paper": paper, "figure": figure, "claims": reproduced.judgements, "runs": reproduced.runs })
     };
     json!({ "schema": 1, "scale": scale.name(), "figures": done.iter().map(figure).collect::<Vec<_>>() })
 }
 
 /// Writes verdicts into the file that the claims came from, and nothing else there.
-fn record(it: &Reproduced, scale: Scale) -> Result<(), Failure> {
-    let path = &it.figure.path;
+fn record(reproduced: &Reproduced, scale: Scale) -> Result<(), Failure> {
+    let path = &reproduced.figure.path;
     let text = files::text(path, scenario::SCENARIO)?;
     let mut document: DocumentMut =
         text.parse().map_err(|error| Failure::Input(format!("error: {}: {error}", path.display())))?;
     let Some(claims) = document.get_mut("claim").and_then(Item::as_array_of_tables_mut) else { return Ok(()) };
-    for (table, judged) in claims.iter_mut().zip(&it.judgements) {
+    for (table, judged) in claims.iter_mut().zip(&reproduced.judgements) {
         let recorded = table.entry("recorded").or_insert_with(|| Item::Value(InlineTable::new().into()));
         if let Some(recorded) = recorded.as_table_like_mut() {
             recorded.insert(scale.name(), toml_edit::value(judged.verdict.name()));
@@ -375,21 +378,21 @@ fn record(it: &Reproduced, scale: Scale) -> Result<(), Failure> {
 }
 
 /// A figure's section of the page: what follows its name, and the rest.
-fn section(it: &Reproduced) -> (String, String) {
-    let figure = figure(&it.figure.scenario).map_or_else(String::new, |figure| format!(", {figure}"));
-    let mut text = format!("{}\n\n", it.figure.scenario.config.title.as_str());
-    if let Some(scale) = &it.figure.scenario.scale {
+fn section(reproduced: &Reproduced) -> (String, String) {
+    let figure = figure(&reproduced.figure.scenario).map_or_else(String::new, |figure| format!(", {figure}"));
+    let mut text = format!("{}\n\n", reproduced.figure.scenario.config.title.as_str());
+    if let Some(scale) = &reproduced.figure.scenario.scale {
         let _ = writeln!(text, "Scaled: {}.\n", scale.note);
     }
     let program = program();
-    let counts: BTreeSet<usize> = seeds_of(&it.figure.scenario).values().map(BTreeSet::len).collect();
+    let counts: BTreeSet<usize> = seeds_of(&reproduced.figure.scenario).values().map(BTreeSet::len).collect();
     let seeds = match (counts.first(), counts.last()) {
         (Some(least), Some(most)) if least < most => format!("{least} to {most} seeds"),
         (_, most) => crate::table::count(most.copied().unwrap_or_default(), "seed"),
     };
     let _ = writeln!(text, "Of {seeds}, by Narrows {}, engine {}.\n", program.version, program.engine);
-    text.push_str(&results_page::claims(&it.judgements));
-    for table in &it.tables {
+    text.push_str(&results_page::claims(&reproduced.judgements));
+    for table in &reproduced.tables {
         let _ = writeln!(text, "\n### {}\n{}", results_page::cell(&table.title), table.markdown());
     }
     (figure, text)
