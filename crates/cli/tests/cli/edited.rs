@@ -25,6 +25,9 @@ size = "64KiB"
 const LINE: &str = "run grid.toml --out out";
 const RUN: &str = "out/runs/dctcp,size=4KiB";
 
+/// What somebody does to a text.
+type Edit = fn(&str) -> String;
+
 fn prepared(name: &str) -> Scratch {
     let scratch = Scratch::new(name);
     scratch.write("grid.toml", GRID);
@@ -39,7 +42,7 @@ fn kept(ran: &Ran) -> Option<&str> {
 #[test]
 fn a_file_of_a_run_is_named_and_the_run_is_done_again() {
     let scratch = prepared("edited");
-    let edits: [(&str, fn(&str) -> String); 4] = [
+    let edits: [(&str, Edit); 4] = [
         ("summary.json", |text| text.replacen("\"completed\": 3", "\"completed\": 2", 1)),
         ("summary.json", |text| text[..text.len() / 2].to_owned()),
         ("manifest.json", |text| text.replacen("\"title\": \"Then\"", "\"title\": \"Mine\"", 1)),
