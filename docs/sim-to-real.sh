@@ -69,7 +69,8 @@ def emulator() -> str:
     return "\n".join(lines)
 
 
-parts = {name: (out / f"{name}.md").read_text().strip() for name in names}
+# Without the last line, a comment by which narrows knows its pages again.
+parts = {name: (out / f"{name}.md").read_text().strip().rpartition("\n<!--")[0].strip() for name in names}
 parts["emulator"] = emulator()
 parts["machine"] = f"Measured with {machine}."
 text = page.read_text()

@@ -145,7 +145,8 @@ pub(crate) struct EmulateArgs {
     /// Start a program on a host before the command, such as a server; it is ended after the command. May be repeated.
     #[arg(long, value_name = "HOST=COMMAND", value_parser = host_command, requires = "command")]
     pub(crate) with: Vec<(String, String)>,
-    /// Write what leaves a port, such as left>right, to a pcapng file. May be repeated.
+    /// Write what leaves a port, such as left>right, to a pcapng file; an earlier capture is replaced, another file is
+    /// not. May be repeated.
     #[arg(long, value_name = "PORT=FILE", value_parser = port_file)]
     pub(crate) pcap: Vec<(String, PathBuf)>,
     /// The most that TCP hands a device at a time, 1500B to 64KiB; a simulated host hands over packet by packet. Default:
@@ -278,7 +279,8 @@ pub(crate) struct BenchEngineArgs {
 pub(crate) struct ReportArgs {
     /// A directory that run, demo or reproduce wrote.
     pub(crate) directory: PathBuf,
-    /// Where to write the page. Default: report.html in the directory; of an unfinished set, in its .next.
+    /// Where to write the page; an earlier report is replaced, another file is not. Default: report.html in the directory;
+    /// of an unfinished set, in its .next.
     #[arg(long, value_name = "FILE")]
     pub(crate) out: Option<PathBuf>,
 }
@@ -317,7 +319,7 @@ pub(crate) struct SidesArgs {
     /// Where it ends. Default: where the shorter run does.
     #[arg(long, value_name = "TIME", requires = "flows")]
     pub(crate) to: Option<String>,
-    /// Write the tables to a file as Markdown, too.
+    /// Write the tables to a file as Markdown, too; an earlier page of them is replaced, another file is not.
     #[arg(long, value_name = "FILE", requires = "flows")]
     pub(crate) page: Option<PathBuf>,
     /// The target for rates: the largest relative difference.
@@ -347,7 +349,7 @@ pub(crate) struct ImportHpccArgs {
     pub(crate) flows: PathBuf,
     /// The configuration.
     pub(crate) config: Option<PathBuf>,
-    /// The scenario file to write; an earlier one is replaced.
+    /// The scenario file to write; an earlier one that nobody edited is replaced, another file is not.
     #[arg(short, long, value_name = "FILE")]
     pub(crate) output: PathBuf,
 }
@@ -358,7 +360,7 @@ pub(crate) struct ImportHtsimArgs {
     pub(crate) matrix: PathBuf,
     /// The topology.
     pub(crate) topology: Option<PathBuf>,
-    /// The scenario file to write; an earlier one is replaced.
+    /// The scenario file to write; an earlier one that nobody edited is replaced, another file is not.
     #[arg(short, long, value_name = "FILE")]
     pub(crate) output: PathBuf,
 }

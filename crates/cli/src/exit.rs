@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::io::{self, Write};
+use std::path::Path;
 
 /// A command's failure and its exit code.
 #[derive(Debug)]
@@ -34,7 +35,7 @@ impl Failure {
     }
 
     /// A file that cannot be read or written as the user asked.
-    pub(crate) fn file(what: &str, path: &std::path::Path, error: &io::Error) -> Self {
+    pub(crate) fn file(what: &str, path: &Path, error: &io::Error) -> Self {
         Self::Input(format!("error: cannot {what} `{}`: {error}", path.display()))
     }
 }
@@ -69,6 +70,9 @@ impl From<results::Error> for Failure {
         match error {
             results::Error::Mismatch { .. } => Self::Run(error.into()),
             results::Error::File(error) => error.into(),
+            error @ results::Error::Differs { .. } => Self::Input(format!(
+                "error: {error}\nhelp: give the command that made these results again: it does anew what was changed"
+            )),
             other => Self::Input(format!("error: {other}")),
         }
     }
@@ -79,6 +83,7 @@ impl From<files::Error> for Failure {
     fn from(error: files::Error) -> Self {
         let help = match &error {
             files::Error::Held { .. } => "\nhelp: wait until it ends, or name another directory with --out",
+            files::Error::Lost { .. } => "\nhelp: give the same command again with --out and the name that it has now",
             _ => "",
         };
         Self::Input(format!("error: {error}{help}"))
@@ -125,6 +130,27 @@ pub(crate) fn printed(text: &str) -> Result<bool, Failure> {
 /// Says something on standard error. Where that cannot be written, nobody is left to be told.
 pub(crate) fn tell(text: &str) {
     let _ = write_text(&mut io::stderr().lock(), text);
+}
+
+/// What is said where a directory was a dead process's.
+pub(crate) fn taken_over(directory: &Path, dead: &str) -> String {
+    format!("`{}` was held by {dead}, which has ended: taken over", directory.display())
+}
+
+/// Says what there is to know of a directory that was taken.
+pub(crate) fn tell_of_lock(directory: &Path, lock: &files::Lock) {
+    if let Some(dead) = lock.stale() {
+        tell(&taken_over(directory, dead));
+    }
+    if !lock.is_by_kernel() {
+        let file = directory.join(files::LOCK);
+        tell(&format!(
+            "`{}` is on a file system without locks: the file `{}` keeps other writers out, and stays if this process is \
+             killed; remove it then",
+            directory.display(),
+            file.display()
+        ));
+    }
 }
 
 fn write_text(out: &mut impl Write, text: &str) -> io::Result<()> {

@@ -5,6 +5,7 @@ mod clock;
 mod commands;
 mod exit;
 mod interrupt;
+mod named_file;
 mod page;
 mod progress;
 mod results_page;

@@ -47,28 +47,30 @@ pub(crate) fn render(page: &Page, runs: Vec<report::Run>) -> String {
 }
 
 /// A judged claim.
-pub(crate) fn claim(figure: &str, it: &Judgement) -> Claim {
-    let (verdict, note) = match it.verdict {
-        results::claims::Verdict::Reproduced => (Verdict::Reproduced, it.note.clone()),
-        results::claims::Verdict::DirectionOnly => (Verdict::DirectionOnly, it.note.clone()),
-        results::claims::Verdict::Undecided => (Verdict::Undecided, it.note.clone()),
-        results::claims::Verdict::NotReproduced => (Verdict::NotReproduced, it.note.clone()),
-        results::claims::Verdict::Pending => (Verdict::Pending, it.note.clone()),
-        results::claims::Verdict::CannotJudge => (Verdict::NotReproduced, format!("cannot be judged: {}", it.note)),
+pub(crate) fn claim(figure: &str, judgement: &Judgement) -> Claim {
+    let (verdict, note) = match judgement.verdict {
+        results::claims::Verdict::Reproduced => (Verdict::Reproduced, judgement.note.clone()),
+        results::claims::Verdict::DirectionOnly => (Verdict::DirectionOnly, judgement.note.clone()),
+        results::claims::Verdict::Undecided => (Verdict::Undecided, judgement.note.clone()),
+        results::claims::Verdict::NotReproduced => (Verdict::NotReproduced, judgement.note.clone()),
+        results::claims::Verdict::Pending => (Verdict::Pending, judgement.note.clone()),
+        results::claims::Verdict::CannotJudge => {
+            (Verdict::NotReproduced, format!("cannot be judged: {}", judgement.note))
+        }
     };
     Claim {
         figure: figure.to_owned(),
-        id: it.id.clone(),
-        text: it.text.clone(),
-        paper: it.paper.clone(),
-        measured: it.measured.clone(),
+        id: judgement.id.clone(),
+        text: judgement.text.clone(),
+        paper: judgement.paper.clone(),
+        measured: judgement.measured.clone(),
         verdict,
         note,
     }
 }
 
 /// A table of averages.
-pub(crate) fn averages(it: &results::averages::Table) -> Averages {
+pub(crate) fn averages(table: &results::averages::Table) -> Averages {
     let part = |part: &results::averages::Part| {
         let row = |(index, row): (usize, &results::averages::Row)| AverageRow {
             label: row.label.clone(),
@@ -77,7 +79,11 @@ pub(crate) fn averages(it: &results::averages::Table) -> Averages {
         };
         (part.point.clone(), part.rows.iter().enumerate().map(row).collect())
     };
-    Averages { title: it.title.clone(), columns: it.columns.clone(), parts: it.parts.iter().map(part).collect() }
+    Averages {
+        title: table.title.clone(),
+        columns: table.columns.clone(),
+        parts: table.parts.iter().map(part).collect(),
+    }
 }
 
 /// What the page shows of one of so many runs.

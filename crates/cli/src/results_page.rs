@@ -91,10 +91,10 @@ pub(crate) fn cell(text: &str) -> String {
 /// The claims of a section, as [`verdicts`] reads them; nothing where there are none.
 pub(crate) fn claims(judgements: &[Judgement]) -> String {
     let mut text = if judgements.is_empty() { String::new() } else { CLAIMS.to_owned() };
-    for it in judgements {
-        let note = if it.note.is_empty() { String::new() } else { format!(" ({})", cell(&it.note)) };
-        let (said, paper, measured) = (cell(&it.text), cell(&it.paper), cell(&it.measured));
-        let _ = writeln!(text, "| {said} | {paper} | {measured} | {}{note} |", it.verdict);
+    for judgement in judgements {
+        let note = if judgement.note.is_empty() { String::new() } else { format!(" ({})", cell(&judgement.note)) };
+        let (said, paper, measured) = (cell(&judgement.text), cell(&judgement.paper), cell(&judgement.measured));
+        let _ = writeln!(text, "| {said} | {paper} | {measured} | {}{note} |", judgement.verdict);
     }
     text
 }

@@ -6,7 +6,7 @@ use std::sync::{Mutex, PoisonError};
 
 use results::averages::{Table, TableSpec};
 use results::claims::{Claim, Judgement, Runs, name_in_claims};
-use results::store::{self, Manifest, Plan, Writer};
+use results::store::{self, Earlier, Manifest, Plan, Writer};
 use results::tables::FlowTable;
 use results::{Class, Program, RunInfo, RunResults, SizeBin};
 use scenario::{BuiltRun, FlowClass, Run, Scenario};
@@ -14,8 +14,9 @@ use serde_json::Value;
 
 use crate::clock::Stopwatch;
 use crate::commands::threads;
-use crate::exit::{Failure, tell};
+use crate::exit::{Failure, tell, tell_of_lock};
 use crate::interrupt::{interrupted, listen};
+use crate::named_file::Kind;
 use crate::page::{self, Page};
 use crate::progress::Board;
 
@@ -31,10 +32,11 @@ pub(crate) trait Host: Sync {
     fn asked(&self) -> String;
 
     /// Refuses a run that it cannot do, before the first one begins.
-    fn check(&self, run: &Run, built: &BuiltRun) -> Result<(), Failure>;
+    /// `of_many` says whether the session has other runs.
+    fn check(&self, run: &Run, built: &BuiltRun, of_many: bool) -> Result<(), Failure>;
 
     /// Does a run.
-    fn run(&self, it: One<'_>) -> Result<RunResults, Failure>;
+    fn run(&self, one: One<'_>) -> Result<RunResults, Failure>;
 }
 
 /// A run to be done.
@@ -67,7 +69,7 @@ impl Host for Simulator {
         String::new()
     }
 
-    fn check(&self, _: &Run, _: &BuiltRun) -> Result<(), Failure> {
+    fn check(&self, _: &Run, _: &BuiltRun, _: bool) -> Result<(), Failure> {
         Ok(())
     }
 
@@ -187,25 +189,38 @@ impl Session<'_> {
             tables.push(TableSpec::of_completion_times());
         }
         let alone = runs.len() == 1;
-        let mut keys = Vec::with_capacity(runs.len());
+        let (mut keys, mut resolved) = (Vec::with_capacity(runs.len()), Vec::with_capacity(runs.len()));
         // Everything is built once before the first run, so that no mistake shows up after minutes.
         for run in &runs {
             let built = run.build()?;
-            self.host.check(run, &built)?;
-            keys.push((run.id.clone(), self.info(run, &built).key));
+            self.host.check(run, &built, !alone)?;
+            let info = self.info(run, &built);
+            keys.push((run.id.clone(), info.key));
+            resolved.push(info.resolved);
         }
         listen();
         let command = self.replay.first().map_or("narrows", String::as_str);
         let writer = Writer::new(&self.out, Plan::new(&self.scenario.config.name, command, keys), command)?;
-        if let Some(dead) = writer.taken_over() {
-            tell(&format!("`{}` was held by {dead}, which has ended: taken over", self.out.display()));
+        if let Some(lock) = writer.lock() {
+            tell_of_lock(&self.out, lock);
+        }
+        for differing in writer.differing() {
+            tell(&format!("`{}` is not as it was written: it is written again", differing.display()));
         }
         let bins = runs.first().map(size_bins).unwrap_or_default();
         let written = |result: RunResults| Written::new(result, &bins, runs.len());
         let mut earlier: Vec<Option<Written>> = Vec::with_capacity(runs.len());
-        for number in 0..runs.len() {
-            let found = if self.anew { None } else { writer.earlier(number, self.host.repeats())? };
-            earlier.push(found.map(written));
+        for (number, resolved) in resolved.iter().enumerate() {
+            let nothing = || Ok(Earlier::Nothing);
+            let found = if self.anew { nothing() } else { writer.earlier(number, self.host.repeats(), resolved) };
+            earlier.push(match found? {
+                Earlier::Kept(run) => Some(written(*run)),
+                Earlier::Nothing => None,
+                Earlier::Damaged(error) => {
+                    tell(&format!("{error}: the run `{}` is done again", runs[number].id));
+                    None
+                }
+            });
         }
         let kept = earlier.iter().flatten().count();
         if kept > 0 && !self.quiet {
@@ -252,7 +267,9 @@ impl Session<'_> {
         drop(board);
         if let Some(failure) = lock(&failed).take() {
             let finished = lock(&done).iter().flatten().count();
-            return Err(stopped(failure, finished, runs.len()));
+            // In a directory that was moved the same command finds none of them.
+            let kept = writer.lock().is_some_and(|lock| lock.check().is_ok());
+            return Err(if kept { stopped(failure, finished, runs.len()) } else { failure });
         }
         let (finished, shown): (Vec<RunResults>, Vec<report::Run>) =
             lock(&done).drain(..).flatten().map(|it| (it.results, it.shown)).unzip();
@@ -272,7 +289,8 @@ impl Session<'_> {
             averages: tables.iter().map(page::averages).collect(),
             warnings: Vec::new(),
         };
-        writer.finish(&program(), &finished, &grid_json(&finished), &page::render(&page, shown))?;
+        let html = Kind::Report.sealed(page::render(&page, shown));
+        writer.finish(&program(), &finished, &grid_json(&finished), &html)?;
         Ok(Finished { runs: finished, judgements, tables, out: self.out.clone() })
     }
 
@@ -289,7 +307,17 @@ impl Session<'_> {
     fn chosen(&self) -> Result<Vec<Run>, Failure> {
         known_schemes(self.scenario, self.schemes)?;
         let runs = self.scenario.runs().into_iter();
-        Ok(runs.filter(|run| self.schemes.is_empty() || self.schemes.contains(&run.scheme)).collect())
+        let runs: Vec<Run> = runs.filter(|run| self.schemes.is_empty() || self.schemes.contains(&run.scheme)).collect();
+        // They would have one place on the disk.
+        let mut known = BTreeSet::new();
+        match runs.iter().find(|run| !known.insert(&run.id)) {
+            None => Ok(runs),
+            Some(twice) => Err(Failure::Input(format!(
+                "error: scenario `{}`: two runs are called `{}`; expected each value of a key of [grid] once",
+                self.scenario.config.name.as_str(),
+                twice.id
+            ))),
+        }
     }
 
     fn info(&self, run: &Run, built: &BuiltRun) -> RunInfo {

@@ -138,16 +138,16 @@ fn drawn(
 pub(crate) fn averages(tables: &[results::averages::Table], wide: bool) -> String {
     let width = if wide { None } else { fitted().width().filter(|&width| width > 0) };
     let mut text = String::new();
-    for it in tables {
-        for part in &it.parts {
+    for averages in tables {
+        for part in &averages.parts {
             let row = |row: &results::averages::Row| {
                 let shown = row.cells.iter().map(|cell| cell.map_or_else(|| "-".to_owned(), |cell| cell.to_string()));
                 (row.label.clone(), shown.collect())
             };
             let rows: Vec<(String, Vec<String>)> = part.rows.iter().map(row).collect();
-            let table = numbers("", &it.columns, &rows, width);
+            let table = numbers("", &averages.columns, &rows, width);
             let point = if part.point.is_empty() { String::new() } else { format!(", {}", part.point) };
-            let _ = writeln!(text, "{}{point}\n{table}", it.title);
+            let _ = writeln!(text, "{}{point}\n{table}", averages.title);
         }
     }
     text
@@ -285,16 +285,16 @@ fn mean_rtt(run: &RunResults) -> Option<f64> {
 /// What the emulator measured of itself, a line a run; nothing for runs that were simulated.
 pub(crate) fn emulators(runs: &[RunResults]) -> String {
     let line = |run: &RunResults| {
-        let it = run.summary.emulator.as_ref()?;
+        let emulator = run.summary.emulator.as_ref()?;
         Some(format!(
             "{}: {}: real packets under {}; the emulator was late by {} (p50) and {} (p99), {:.0} % of a core{}\n",
             run.manifest.run,
-            it.soundness,
-            if it.congestion.is_empty() { "no TCP".to_owned() } else { it.congestion.join(", ") },
-            time(it.lateness_p50_ns as f64),
-            time(it.lateness_p99_ns as f64),
-            it.cpu_share * 100.0,
-            if it.real_time { "" } else { ", without real-time scheduling" },
+            emulator.soundness,
+            if emulator.congestion.is_empty() { "no TCP".to_owned() } else { emulator.congestion.join(", ") },
+            time(emulator.lateness_p50_ns as f64),
+            time(emulator.lateness_p99_ns as f64),
+            emulator.cpu_share * 100.0,
+            if emulator.real_time { "" } else { ", without real-time scheduling" },
         ))
     };
     runs.iter().filter_map(line).collect()
@@ -309,10 +309,10 @@ fn name(run: &RunResults) -> String {
 /// Warnings of all runs, then notes, by cause.
 pub(crate) fn warnings(runs: &[RunResults]) -> Vec<String> {
     let of = |word: &str, texts: fn(&summary::Summary) -> &Vec<String>| {
-        let said = runs.iter().map(|it| Said {
-            run: &it.manifest.run,
-            point: &it.manifest.point.0,
-            texts: texts(&it.summary),
+        let said = runs.iter().map(|run| Said {
+            run: &run.manifest.run,
+            point: &run.manifest.point.0,
+            texts: texts(&run.summary),
         });
         let lines = causes(&said.collect::<Vec<_>>()).into_iter();
         lines.map(|cause| format!("{word}: {cause}")).collect::<Vec<_>>()

@@ -84,8 +84,8 @@ fn main() -> Result<(), Box<dyn Error>> {
     server.wait()?;
     let outcome = router.stop()?;
 
-    for (link, it) in outcome.links.iter().enumerate() {
-        println!("{:<14} {it:?}", network.link_name(LinkId(link as u32)));
+    for (link, link_outcome) in outcome.links.iter().enumerate() {
+        println!("{:<14} {link_outcome:?}", network.link_name(LinkId(link as u32)));
     }
     let percent = 100 * outcome.cpu.ps() / outcome.wall.ps().max(1);
     println!("lateness {}", shown(&outcome.lateness));
@@ -97,6 +97,6 @@ fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-fn shown(it: &emulator::Lateness) -> String {
-    format!("p50 {}, p99 {}, max {} of {}", it.p50, it.p99, it.max, it.count)
+fn shown(lateness: &emulator::Lateness) -> String {
+    format!("p50 {}, p99 {}, max {} of {}", lateness.p50, lateness.p99, lateness.max, lateness.count)
 }

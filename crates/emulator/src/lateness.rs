@@ -54,9 +54,12 @@ mod tests {
     fn percentiles_are_within_a_percent() {
         let mut recorder = Recorder::new();
         (1..=1000).for_each(|us| recorder.record(us * 1000));
-        let it = recorder.lateness();
+        let lateness = recorder.lateness();
         let close = |span: Span, us: i64| (span.ns() - us * 1000).abs() <= us * 10;
-        assert!(it.count == 1000 && close(it.p50, 500) && close(it.p99, 990) && close(it.max, 1000), "{it:?}");
+        assert!(
+            lateness.count == 1000 && close(lateness.p50, 500) && close(lateness.p99, 990) && close(lateness.max, 1000),
+            "{lateness:?}"
+        );
     }
 
     #[test]

@@ -41,6 +41,7 @@ pub use clock::Clock;
 pub use error::Error;
 pub use lateness::Lateness;
 pub use namespace::{Addresses, HostPlan, Hosts, NamespaceOptions, plan};
+pub use pcapng::is_capture;
 pub use pressure::Pressure;
 pub use router::{COALESCE, Refused, RouterConfig, RouterOutcome, Running, start};
 pub use run::{Emulated, Options, preflight, run_programs, run_traffic};

@@ -83,14 +83,14 @@ impl Hosts {
         let plan = plan(network)?;
         let claim = Claim::take()?;
         let mut names = String::from("127.0.0.1 localhost\n::1 localhost\n");
-        for it in &plan {
-            let _ = write!(names, "{} {}\n{} {}\n", it.v4, it.name, it.v6, it.name);
+        for host in &plan {
+            let _ = write!(names, "{} {}\n{} {}\n", host.v4, host.name, host.v6, host.name);
         }
         let mut hosts = Vec::with_capacity(plan.len());
-        for it in &plan {
-            let name = Name::create(claim::namespace_name(std::process::id(), &it.name), &names)?;
+        for host in &plan {
+            let name = Name::create(claim::namespace_name(std::process::id(), &host.name), &names)?;
             let namespace = name.open()?;
-            let tun = inside(&namespace, || setup::set_up(it, options))??;
+            let tun = inside(&namespace, || setup::set_up(host, options))??;
             hosts.push(Host { name, namespace, tun });
         }
         Ok(Self { plan, members: hosts, mtu: options.mtu, _claim: claim })

@@ -123,11 +123,11 @@ pub(crate) fn of_traffic(
         .flows
         .iter()
         .enumerate()
-        .map(|(flow, it)| FlowOutcome {
-            started: it.started,
-            completed: it.completed,
-            delivered: it.delivered,
-            stats: stats(&it.info),
+        .map(|(flow, ended)| FlowOutcome {
+            started: ended.started,
+            completed: ended.completed,
+            delivered: ended.delivered,
+            stats: stats(&ended.info),
             acted: ends.get(&flow).map_or_else(Acted::default, |&(local, peer)| known.acted(local, peer)),
             credits: CreditStats::default(),
         })
@@ -135,9 +135,9 @@ pub(crate) fn of_traffic(
     let chosen: BTreeSet<FlowId> = setup.series.flows.iter().copied().collect();
     let sample = |row: &Sample| {
         let flow = flow_of(row.socket.local.port()).filter(|&flow| flow < flows.len())?;
-        let (spec, it) = (&setup.flows[flow], &flows[flow]);
+        let (spec, outcome) = (&setup.flows[flow], &flows[flow]);
         let id = FlowId(flow as u32);
-        let active = row.time >= it.started && row.time < it.completed && row.time <= end.ended;
+        let active = row.time >= outcome.started && row.time < outcome.completed && row.time <= end.ended;
         let wanted = active && !row.last && row.host == spec.src && chosen.contains(&id);
         wanted.then(|| {
             let mut sample = flow_sample(row.time, id, &row.socket.info, spec.size);

@@ -2,10 +2,12 @@
 //! checksums. A thread of its own writes them, so that a slow disk delays no packet; what it cannot keep up with is
 //! counted and missing. A disk that is full ends the capture and not the run: what was captured stays readable, and
 //! its last mebibytes are given back, so that the run's results have a place.
+//!
+//! A capture is written beside its name and has it when it is whole, so an earlier one stays until then. It names the
+//! program that wrote it, by which [`is_capture`] knows it.
 
 use std::borrow::Cow;
 use std::collections::VecDeque;
-use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
@@ -13,10 +15,12 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use fabric::{LinkId, Network};
-use pcap_file::DataLink;
+use files::Draft;
 use pcap_file::pcapng::PcapNgWriter;
 use pcap_file::pcapng::blocks::enhanced_packet::EnhancedPacketBlock;
 use pcap_file::pcapng::blocks::interface_description::{InterfaceDescriptionBlock, InterfaceDescriptionOption};
+use pcap_file::pcapng::blocks::section_header::{SectionHeaderBlock, SectionHeaderOption};
+use pcap_file::{DataLink, Endianness};
 
 use crate::Error;
 
@@ -27,6 +31,33 @@ const NANOSECONDS: u8 = 9;
 
 /// Of a capture that fails, about so much is given back.
 const GIVEN_BACK: u64 = 8 << 20;
+
+/// The program, as captures name it.
+const PROGRAM: &str = concat!("narrows ", env!("CARGO_PKG_VERSION"));
+
+/// Whether the first bytes of a file are those of a capture that this program wrote, of any version.
+pub fn is_capture(head: &[u8]) -> bool {
+    const SECTION_HEADER: [u8; 4] = [0x0a, 0x0d, 0x0d, 0x0a];
+    /// The options begin after the type, the length, the order of bytes, the version and the section's length.
+    const OPTIONS: usize = 24;
+    const USER_APPLICATION: u16 = 4;
+    let number: fn([u8; 2]) -> u16 = match head.get(8..12) {
+        Some([0x4d, 0x3c, 0x2b, 0x1a]) => u16::from_le_bytes,
+        Some([0x1a, 0x2b, 0x3c, 0x4d]) => u16::from_be_bytes,
+        _ => return false,
+    };
+    let mut options = head.get(OPTIONS..).filter(|_| head.starts_with(&SECTION_HEADER)).unwrap_or_default();
+    while let [code0, code1, length0, length1, rest @ ..] = options {
+        let length = usize::from(number([*length0, *length1]));
+        match number([*code0, *code1]) {
+            // The end of options.
+            0 => return false,
+            USER_APPLICATION => return rest.get(..length).is_some_and(|name| name.starts_with(b"narrows ")),
+            _ => options = rest.get(length.next_multiple_of(4)..).unwrap_or_default(),
+        }
+    }
+    false
+}
 
 struct Captured {
     file: usize,
@@ -52,32 +83,75 @@ pub(crate) struct Missing {
     pub(crate) ended: Vec<String>,
 }
 
+impl Missing {
+    /// A capture ends early.
+    fn end(&mut self, path: &Path, why: &str, output: Output) {
+        let (packets, put) = output.cut();
+        self.packets += packets;
+        let put = put.err().map_or(String::new(), |error| format!("; {error}"));
+        self.ended.push(format!("the capture {} ended early: {why}{put}", path.display()));
+    }
+}
+
 type Writer = PcapNgWriter<Output>;
 
 /// A capture's file: knows where its blocks end, and what the system said.
 struct Output {
-    file: BufWriter<File>,
+    file: BufWriter<Draft>,
     written: u64,
     failure: Option<io::Error>,
-    /// Ends of blocks, about a mebibyte apart: the last [`GIVEN_BACK`] bytes of them.
-    ends: VecDeque<u64>,
+    /// Ends of blocks, about a mebibyte apart, and how many packets there were by then: the last [`GIVEN_BACK`] bytes.
+    ends: VecDeque<(u64, u64)>,
+    packets: u64,
+    /// Ends of packets of which the system does not have every byte yet.
+    buffered: VecDeque<u64>,
 }
 
 impl Output {
-    /// A block is whole.
-    fn block_ends(&mut self) {
-        if self.ends.back().is_none_or(|last| self.written - last >= 1 << 20) {
-            self.ends.push_back(self.written);
+    fn new(draft: Draft) -> Self {
+        let (ends, buffered) = (VecDeque::new(), VecDeque::new());
+        Self { file: BufWriter::new(draft), written: 0, failure: None, ends, packets: 0, buffered }
+    }
+
+    /// A block is whole, of a packet or not.
+    fn block_ends(&mut self, of_packet: bool) {
+        if of_packet {
+            self.packets += 1;
+            self.buffered.push_back(self.written);
         }
-        while self.ends.get(1).is_some_and(|second| self.written - second >= GIVEN_BACK) {
+        self.forget_what_was_taken();
+        if self.ends.back().is_none_or(|last| self.written - last.0 >= 1 << 20) {
+            self.ends.push_back((self.written, self.packets));
+        }
+        while self.ends.get(1).is_some_and(|second| self.written - second.0 >= GIVEN_BACK) {
             self.ends.pop_front();
         }
     }
 
-    /// Cuts the file where a block ends, and what is given back is free.
-    fn cut(self) -> io::Result<()> {
-        let (file, _) = self.file.into_parts();
-        file.set_len(self.ends.front().copied().unwrap_or(0))
+    fn forget_what_was_taken(&mut self) {
+        let taken = self.written - self.file.buffer().len() as u64;
+        while self.buffered.front().is_some_and(|&end| end <= taken) {
+            self.buffered.pop_front();
+        }
+    }
+
+    /// The capture is whole, and flushed: it gets its name.
+    fn put(self) -> io::Result<()> {
+        self.file.into_parts().0.put()
+    }
+
+    /// Cuts the file where a block ends, and what is given back is free. Says how many packets are lost by that, those
+    /// that were not written yet included, and what went wrong.
+    fn cut(mut self) -> (u64, io::Result<()>) {
+        self.forget_what_was_taken();
+        let (draft, _) = self.file.into_parts();
+        let (end, packets) = self.ends.front().copied().unwrap_or_default();
+        let length = draft.file().metadata().map_or(0, |metadata| metadata.len());
+        // A disk that was full at once took not even the first block, which no packet is in.
+        let cut = draft.file().set_len(if length < end { 0 } else { end });
+        // What cannot be cut, such as a pipe, has what it took.
+        let kept = if cut.is_ok() { packets } else { self.packets - self.buffered.len() as u64 };
+        (self.packets - kept, draft.put())
     }
 }
 
@@ -154,9 +228,14 @@ fn failed(path: &Path, message: String) -> Error {
 }
 
 fn open(path: &Path, name: &str) -> Result<Writer, Error> {
-    let file = File::create(path).map_err(|error| failed(path, error.to_string()))?;
-    let output = Output { file: BufWriter::new(file), written: 0, failure: None, ends: VecDeque::new() };
-    let mut writer = PcapNgWriter::new(output).map_err(|error| failed(path, error.to_string()))?;
+    let draft = Draft::new(path).map_err(|error| failed(path, error.to_string()))?;
+    let section = SectionHeaderBlock {
+        endianness: Endianness::native(),
+        options: vec![SectionHeaderOption::UserApplication(Cow::Borrowed(PROGRAM))],
+        ..SectionHeaderBlock::default()
+    };
+    let writer = PcapNgWriter::with_section_header(Output::new(draft), section);
+    let mut writer = writer.map_err(|error| failed(path, error.to_string()))?;
     let interface = InterfaceDescriptionBlock {
         linktype: DataLink::RAW,
         snaplen: 0,
@@ -166,14 +245,13 @@ fn open(path: &Path, name: &str) -> Result<Writer, Error> {
         ],
     };
     writer.write_pcapng_block(interface).map_err(|error| failed(path, error.to_string()))?;
-    writer.get_mut().block_ends();
+    writer.get_mut().block_ends(false);
     Ok(writer)
 }
 
 fn write(receiver: &Receiver<Captured>, files: Vec<(Writer, PathBuf)>) -> Missing {
     let mut missing = Missing::default();
     let mut files: Vec<(Option<Writer>, PathBuf)> = files.into_iter().map(|(file, path)| (Some(file), path)).collect();
-    let ended = |path: &Path, error: String| format!("the capture {} ended early: {error}", path.display());
     for captured in receiver {
         let (file, path) = &mut files[captured.file];
         let Some(writer) = file else {
@@ -188,21 +266,22 @@ fn write(receiver: &Receiver<Captured>, files: Vec<(Writer, PathBuf)>) -> Missin
             options: Vec::new(),
         };
         match writer.write_pcapng_block(packet) {
-            Ok(_) => writer.get_mut().block_ends(),
+            Ok(_) => writer.get_mut().block_ends(true),
             Err(error) => {
                 missing.packets += 1;
-                let said = writer.get_mut().failure.take();
-                missing.ended.push(ended(path, said.map_or_else(|| error.to_string(), |said| said.to_string())));
-                // What cannot be cut stays as long as it is.
-                let _ = file.take().map(|writer| writer.into_inner().cut());
+                let said = writer.get_mut().failure.take().map_or_else(|| error.to_string(), |said| said.to_string());
+                if let Some(writer) = file.take() {
+                    missing.end(path, &said, writer.into_inner());
+                }
             }
         }
     }
     for (file, path) in &mut files {
         let Some(mut output) = file.take().map(PcapNgWriter::into_inner) else { continue };
         if let Err(error) = output.flush() {
-            missing.ended.push(ended(path, error.to_string()));
-            let _ = output.cut();
+            missing.end(path, &error.to_string(), output);
+        } else if let Err(error) = output.put() {
+            missing.ended.push(format!("the capture {} could not be put in place: {error}", path.display()));
         }
     }
     missing
@@ -249,34 +328,69 @@ mod tests {
                 ["the capture /dev/full ended early: No space left on device (os error 28)"],
                 "{packets}"
             );
-            assert_eq!(missing.packets > 0, packets > 1);
+            // None came, those that waited in the buffer included.
+            assert_eq!(missing.packets, packets);
         }
     }
 
+    fn packet(second: u64) -> EnhancedPacketBlock<'static> {
+        let (timestamp, data) = (Duration::from_secs(second), Cow::Owned(vec![0x45; 1_400]));
+        EnhancedPacketBlock { interface_id: 0, timestamp, original_len: 1_400, data, options: Vec::new() }
+    }
+
+    /// How many packets a file holds.
+    fn packets_in(path: &Path) -> u64 {
+        let mut reader = pcap_file::pcapng::PcapNgReader::new(std::fs::File::open(path).unwrap()).unwrap();
+        let mut packets = 0;
+        while let Some(block) = reader.next_block() {
+            packets += u64::from(block.unwrap().into_enhanced_packet().is_some());
+        }
+        packets
+    }
+
+    fn path_of(test: &str) -> PathBuf {
+        std::env::temp_dir().join(format!("narrows-{test}-{}.pcapng", std::process::id()))
+    }
+
     #[test]
-    fn what_is_cut_ends_with_a_whole_block_and_gives_back_the_rest() {
-        let path = std::env::temp_dir().join(format!("narrows-cut-{}.pcapng", std::process::id()));
+    fn what_is_cut_ends_with_a_whole_block_gives_back_the_rest_and_counts_it() {
+        const PACKETS: u64 = 20_000;
+        let path = path_of("cut");
         let mut writer = open(&path, "port").unwrap();
-        for second in 0..20_000 {
-            let data = Cow::Owned(vec![0x45; 1_400]);
-            let timestamp = Duration::from_secs(second);
-            let packet =
-                EnhancedPacketBlock { interface_id: 0, timestamp, original_len: 1_400, data, options: Vec::new() };
-            writer.write_pcapng_block(packet).unwrap();
-            writer.get_mut().block_ends();
+        for second in 0..PACKETS {
+            writer.write_pcapng_block(packet(second)).unwrap();
+            writer.get_mut().block_ends(true);
         }
         let written = writer.get_ref().written;
         writer.get_mut().flush().unwrap();
-        writer.into_inner().cut().unwrap();
+        let (lost, put) = writer.into_inner().cut();
+        put.unwrap();
         let left = std::fs::metadata(&path).unwrap().len();
         assert!((GIVEN_BACK..GIVEN_BACK + (2 << 20)).contains(&(written - left)), "{written} {left}");
-        let mut reader = pcap_file::pcapng::PcapNgReader::new(File::open(&path).unwrap()).unwrap();
-        let mut blocks = 0;
-        while let Some(block) = reader.next_block() {
-            block.unwrap();
-            blocks += 1;
+        let kept = packets_in(&path);
+        assert!(kept > 10_000);
+        assert_eq!(kept + lost, PACKETS);
+        std::fs::remove_file(&path).unwrap();
+    }
+
+    #[test]
+    fn a_capture_has_its_name_when_it_is_whole_and_is_known_again() {
+        let path = path_of("whole");
+        for packets in [1, 3] {
+            let mut captures = Captures::start(&network(), &[(LinkId(0), path.clone())]).unwrap().unwrap();
+            for _ in 0..packets {
+                captures.record(LinkId(0), 1, &[0x45; 1_500]);
+            }
+            // The earlier one is there until then, and at first none.
+            assert_eq!(path.exists(), packets == 3);
+            assert_eq!(captures.finish().unwrap(), Missing::default());
+            assert_eq!(packets_in(&path), packets);
         }
-        assert!(blocks > 10_000);
+        let bytes = std::fs::read(&path).unwrap();
+        assert!(is_capture(&bytes) && is_capture(&bytes[..200]));
+        let mut others = Vec::new();
+        PcapNgWriter::new(&mut others).unwrap();
+        assert!(!is_capture(&others) && !is_capture(&bytes[..20]) && !is_capture(b"") && !is_capture(b"name = 1"));
         std::fs::remove_file(&path).unwrap();
     }
 }

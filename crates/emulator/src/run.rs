@@ -123,8 +123,8 @@ pub fn run_traffic(
     let router = router.stop()?;
     let outcome = of_traffic(setup, &end, &samples, &router, offset);
     let mut notes = Vec::new();
-    for (flow, it) in end.flows.iter().enumerate() {
-        if let Some(failure) = &it.failure {
+    for (flow, ended) in end.flows.iter().enumerate() {
+        if let Some(failure) = &ended.failure {
             notes.push(format!("flow {flow}: its connection broke: {failure}"));
         }
     }

@@ -88,8 +88,8 @@ pub(crate) fn wait(descriptors: &mut [Waited], timeout: Option<Duration>) -> io:
     };
     match checked(result) {
         Err(error) if error.kind() == io::ErrorKind::Interrupted => {
-            for it in descriptors {
-                it.0.revents = 0;
+            for descriptor in descriptors {
+                descriptor.0.revents = 0;
             }
             Ok(())
         }

@@ -1,7 +1,7 @@
 //! Bounded reads of users' files, atomic writes, and one writer a directory.
 //!
-//! [`read()`] takes regular files of bounded size and nothing else; [`replace`] writes a file that readers see whole or
-//! not at all; [`Lock`] keeps a directory to one writer. This crate knows no format.
+//! [`read()`] takes regular files of bounded size and nothing else; [`replace`] and [`Draft`] write a file that readers
+//! see whole or not at all; [`Lock`] keeps a directory to one writer. This crate knows no format.
 #![forbid(unsafe_code)]
 
 mod lock;
@@ -15,9 +15,9 @@ use std::path::{Path, PathBuf};
 use thiserror::Error;
 
 pub use lock::{LOCK, Lock};
-pub use read::{Limit, read, text};
+pub use read::{Limit, head, read, text};
 pub use text::{BYTE_ORDER_MARK, utf8};
-pub use write::{create_new, replace, sync_directory, writable};
+pub use write::{Draft, create_new, replace, sync_directory, writable};
 
 /// Why a file cannot be used.
 #[derive(Debug, Error)]
@@ -73,6 +73,22 @@ pub enum Error {
         path: PathBuf,
         /// The process: its number, host and command line.
         holder: String,
+    },
+    /// A lock of a process that nobody can ask: on a file system without locks, or from such a machine.
+    #[error("`{}` says that {holder} writes there, and the file system cannot say whether it still does; remove that \
+             file if it has ended", path.display())]
+    Left {
+        /// The lock.
+        path: PathBuf,
+        /// The process: its number, host and command line.
+        holder: String,
+    },
+    /// A directory that was taken is not what bears its name by now.
+    #[error("`{}` was moved or replaced, or its lock was removed, while this command was at work: nothing more is \
+             written there, and what was finished is where it was written", path.display())]
+    Lost {
+        /// The directory.
+        path: PathBuf,
     },
 }
 

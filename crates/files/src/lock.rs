@@ -2,9 +2,13 @@
 //!
 //! The lock is the kernel's, on a file in the directory: it goes when its holder does, however that ends. What the file
 //! says is for people: who holds it, or who held it when it died.
+//!
+//! Where the file system has no locks (`ENOLCK`, `ENOTSUP`, `ENOSYS`), making the file is taking the directory. Such a
+//! file stays when its holder is killed, and nobody takes it over: two that tried at once could both succeed. A person
+//! removes it. It says so in its text, so that a machine on which the same file system has locks respects it, too.
 
 use std::fs::{self, File, TryLockError};
-use std::io::{Read, Seek, Write};
+use std::io::{self, Read, Seek, Write};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -17,15 +21,20 @@ pub const LOCK: &str = ".narrows.lock";
 /// What every lock begins with.
 const SAID: &str = "process ";
 
+/// What a lock says, after its host, that no lock of the kernel goes with.
+const FILE_ALONE: &str = " (this file alone)";
+
 /// How many times to look again at a lock whose holder has not yet written who it is.
 const TRIES: u32 = 40;
 
 /// A directory that is this process's to write; given back when dropped.
 #[derive(Debug)]
 pub struct Lock {
+    directory: PathBuf,
     path: PathBuf,
     file: File,
     stale: Option<String>,
+    by_kernel: bool,
 }
 
 impl Lock {
@@ -34,17 +43,18 @@ impl Lock {
     /// # Errors
     /// When another process holds it, or the file cannot be made.
     pub fn take(directory: &Path, command: &str) -> Result<Self, Error> {
+        Self::take_by(directory, command, File::try_lock)
+    }
+
+    fn take_by(
+        directory: &Path,
+        command: &str,
+        try_lock: impl Fn(&File) -> Result<(), TryLockError>,
+    ) -> Result<Self, Error> {
         let path = directory.join(LOCK);
         let mut tries = TRIES;
         loop {
-            let mut file = File::options()
-                .read(true)
-                .write(true)
-                .create(true)
-                .truncate(false)
-                .custom_flags(nix::fcntl::OFlag::O_NOFOLLOW.bits() | nix::fcntl::OFlag::O_NONBLOCK.bits())
-                .open(&path)
-                .map_err(Error::io("lock", directory))?;
+            let Some((mut file, made)) = open(&path).map_err(Error::io("lock", directory))? else { continue };
             // What somebody else put there is not ours to write: a link, another program's file.
             let metadata = file.metadata().map_err(Error::io("lock", directory))?;
             let said_before = said(&mut file);
@@ -52,11 +62,11 @@ impl Lock {
             {
                 return Err(Error::NotOurs { path });
             }
-            let held = match file.try_lock() {
-                Ok(()) => false,
-                Err(TryLockError::WouldBlock) => true,
-                // A file system without locks: the file itself has to do.
-                Err(TryLockError::Error(_)) => is_alive(&said(&mut file)),
+            let (held, by_kernel) = match try_lock(&file) {
+                Ok(()) => (is_file_alone(&said(&mut file)), true),
+                Err(TryLockError::WouldBlock) => (true, true),
+                Err(TryLockError::Error(error)) if has_no_locks(&error) => (!made, false),
+                Err(TryLockError::Error(error)) => return Err(Error::io("lock", directory)(error)),
             };
             if held {
                 let holder = said(&mut file);
@@ -65,6 +75,10 @@ impl Lock {
                     tries -= 1;
                     std::thread::sleep(Duration::from_millis(5));
                     continue;
+                }
+                let by_file = !by_kernel || is_file_alone(&holder);
+                if by_file && !is_alive_here(&holder) {
+                    return Err(Error::Left { path, holder });
                 }
                 let holder = if holder.is_empty() { "another process".to_owned() } else { holder };
                 return Err(Error::Held { path: directory.to_path_buf(), holder });
@@ -75,12 +89,26 @@ impl Lock {
             }
             let stale = Some(said(&mut file)).filter(|said| !said.is_empty());
             // Given back if it cannot be written.
-            let mut lock = Self { path, file, stale };
-            let me = format!("{SAID}{} on {}: {command}\n", std::process::id(), host());
+            let mut lock = Self { directory: directory.to_path_buf(), path, file, stale, by_kernel };
+            let alone = if by_kernel { "" } else { FILE_ALONE };
+            let me = format!("{SAID}{} on {}{alone}: {command}\n", std::process::id(), host());
             let write = lock.file.rewind().and_then(|()| lock.file.write_all(me.as_bytes()));
             write.and_then(|()| lock.file.set_len(me.len() as u64)).map_err(Error::io("lock", directory))?;
             return Ok(lock);
         }
+    }
+
+    /// Makes sure that the directory of that name is still the one that was taken.
+    ///
+    /// # Errors
+    /// When the directory was moved or replaced, or the file in it was removed: the name is somebody else's now.
+    pub fn check(&self) -> Result<(), Error> {
+        if is_named(&self.file, &self.path) { Ok(()) } else { Err(Error::Lost { path: self.directory.clone() }) }
+    }
+
+    /// Whether the kernel keeps others out, and not the file alone: where it does not, the file stays after a kill.
+    pub fn is_by_kernel(&self) -> bool {
+        self.by_kernel
     }
 
     /// The process that held the directory and died before it gave it back, if one did.
@@ -100,6 +128,27 @@ impl Drop for Lock {
     }
 }
 
+/// The lock's file, and whether it was made. Nothing if its holder removed it meanwhile.
+fn open(path: &Path) -> io::Result<Option<(File, bool)>> {
+    let mut options = File::options();
+    let flags = nix::fcntl::OFlag::O_NOFOLLOW | nix::fcntl::OFlag::O_NONBLOCK;
+    options.read(true).write(true).custom_flags(flags.bits());
+    match options.clone().create_new(true).open(path) {
+        Ok(file) => return Ok(Some((file, true))),
+        Err(error) if error.kind() != io::ErrorKind::AlreadyExists => return Err(error),
+        Err(_) => {}
+    }
+    match options.open(path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        file => Ok(Some((file?, false))),
+    }
+}
+
+/// Whether it is the file system that has no locks, and not this lock that failed.
+fn has_no_locks(error: &io::Error) -> bool {
+    error.kind() == io::ErrorKind::Unsupported || error.raw_os_error() == Some(nix::errno::Errno::ENOLCK as i32)
+}
+
 /// Whether this is the file of that name.
 fn is_named(file: &File, path: &Path) -> bool {
     let (Ok(held), Ok(named)) = (file.metadata(), fs::symlink_metadata(path)) else { return false };
@@ -117,13 +166,24 @@ fn host() -> String {
     nix::unistd::gethostname().map_or_else(|_| "this machine".to_owned(), |name| name.to_string_lossy().into_owned())
 }
 
-/// Whether the process that a lock speaks of is of this machine and alive; one of another machine is taken for alive.
-fn is_alive(said: &str) -> bool {
-    let Some((pid, rest)) = said.strip_prefix(SAID).and_then(|rest| rest.split_once(" on ")) else {
-        return false;
-    };
-    let here = rest.split_once(": ").is_some_and(|(name, _)| name == host());
-    !here || (pid.bytes().all(|byte| byte.is_ascii_digit()) && Path::new("/proc").join(pid).exists())
+/// The process, the host and what else a lock says.
+fn parts(said: &str) -> Option<(&str, &str)> {
+    let (pid, rest) = said.strip_prefix(SAID)?.split_once(" on ")?;
+    Some((pid, rest.split_once(": ")?.0))
+}
+
+/// Whether no lock of the kernel goes with a lock.
+fn is_file_alone(said: &str) -> bool {
+    parts(said).is_some_and(|(_, host)| host.ends_with(FILE_ALONE))
+}
+
+/// Whether the process that a lock speaks of is of this machine and alive.
+fn is_alive_here(said: &str) -> bool {
+    parts(said).is_some_and(|(pid, on)| {
+        on.strip_suffix(FILE_ALONE).unwrap_or(on) == host()
+            && pid.bytes().all(|byte| byte.is_ascii_digit())
+            && Path::new("/proc").join(pid).exists()
+    })
 }
 
 #[cfg(test)]
@@ -171,9 +231,64 @@ mod tests {
     }
 
     #[test]
-    fn without_locks_the_process_is_looked_for() {
-        assert!(is_alive(&format!("process {} on {}: x", std::process::id(), host())));
-        assert!(!is_alive(&format!("process 4194305 on {}: x", host())));
-        assert!(is_alive("process 1 on elsewhere: x") && !is_alive("") && !is_alive("half"));
+    fn a_directory_that_was_moved_or_replaced_is_noticed() {
+        let scratch = Scratch::new("moved");
+        let (here, there) = (scratch.path().join("here"), scratch.path().join("there"));
+        fs::create_dir(&here).unwrap();
+        let lock = Lock::take(&here, "x").unwrap();
+        lock.check().unwrap();
+        fs::rename(&here, &there).unwrap();
+        let lost = || lock.check().unwrap_err().to_string();
+        assert!(lost().contains("here` was moved or replaced"), "{}", lost());
+        // Somebody else's, who locks it, too.
+        fs::create_dir(&here).unwrap();
+        let theirs = Lock::take(&here, "y").unwrap();
+        lost();
+        drop(lock);
+        theirs.check().unwrap();
+        assert!(there.join(LOCK).exists() && here.join(LOCK).exists());
+        fs::remove_file(here.join(LOCK)).unwrap();
+        assert!(theirs.check().is_err());
+    }
+
+    /// What `flock` answers on file systems without locks.
+    fn unsupported(_: &File) -> Result<(), TryLockError> {
+        Err(TryLockError::Error(io::Error::from_raw_os_error(nix::errno::Errno::ENOLCK as i32)))
+    }
+
+    #[test]
+    fn without_locks_of_the_kernel_making_the_file_is_taking_the_directory() {
+        let scratch = Scratch::new("no-locks");
+        let lock = Lock::take_by(scratch.path(), "narrows run", unsupported).unwrap();
+        assert!(!lock.is_by_kernel() && lock.stale().is_none());
+        // A second one, with locks of the kernel or without, is told of the first, which lives.
+        for second in [Lock::take_by(scratch.path(), "x", unsupported), Lock::take(scratch.path(), "x")] {
+            let said = second.unwrap_err().to_string();
+            assert!(said.contains(&format!("is in use by process {} on ", std::process::id())), "{said}");
+        }
+        drop(lock);
+        assert_eq!(fs::read_dir(scratch.path()).unwrap().count(), 0);
+        // One that is dead, or of another machine, is not taken over.
+        for dead in [format!("process 4194305 on {}", host()), "process 1 on elsewhere".to_owned()] {
+            fs::write(scratch.path().join(LOCK), format!("{dead}{FILE_ALONE}: narrows demo\n")).unwrap();
+            for second in [Lock::take_by(scratch.path(), "x", unsupported), Lock::take(scratch.path(), "x")] {
+                let said = second.unwrap_err().to_string();
+                assert!(said.contains(&dead) && said.contains("remove that file if it has ended"), "{said}");
+            }
+        }
+        // A failure that is not for want of locks is one.
+        let io_error = |_: &File| Err(TryLockError::Error(io::Error::from_raw_os_error(nix::errno::Errno::EIO as i32)));
+        fs::remove_file(scratch.path().join(LOCK)).unwrap();
+        let said = Lock::take_by(scratch.path(), "x", io_error).unwrap_err().to_string();
+        assert!(said.starts_with("cannot lock `"), "{said}");
+    }
+
+    #[test]
+    fn the_process_of_a_lock_is_looked_for() {
+        let (me, host) = (std::process::id(), host());
+        assert!(is_alive_here(&format!("process {me} on {host}: x")));
+        assert!(is_alive_here(&format!("process {me} on {host}{FILE_ALONE}: x")));
+        assert!(!is_alive_here(&format!("process 4194305 on {host}: x")));
+        assert!(!is_alive_here("process 1 on elsewhere: x") && !is_alive_here("") && !is_alive_here("half"));
     }
 }

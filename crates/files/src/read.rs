@@ -22,13 +22,7 @@ pub struct Limit {
 /// # Errors
 /// When it is anything else, larger than the limit, or cannot be read.
 pub fn read(path: &Path, limit: Limit) -> Result<Vec<u8>, Error> {
-    // Without waiting: opening a FIFO that nobody writes to would block before it can be looked at.
-    let nonblocking = nix::fcntl::OFlag::O_NONBLOCK.bits();
-    let file = OpenOptions::new().read(true).custom_flags(nonblocking).open(path).map_err(Error::io("read", path))?;
-    let metadata = file.metadata().map_err(Error::io("read", path))?;
-    if let Some(kind) = not_regular(metadata.file_type()) {
-        return Err(Error::NotRegular { path: path.to_path_buf(), kind });
-    }
+    let (file, size) = open(path)?;
     let most = limit.mib << 20;
     let too_large = |size| Error::TooLarge {
         path: path.to_path_buf(),
@@ -36,8 +30,8 @@ pub fn read(path: &Path, limit: Limit) -> Result<Vec<u8>, Error> {
         what: limit.what,
         limit: format!("{} MiB", limit.mib),
     };
-    if metadata.len() > most {
-        return Err(too_large(metadata.len()));
+    if size > most {
+        return Err(too_large(size));
     }
     // The size is only what the system says now: files grow, and those of /proc have none.
     let mut bytes = Vec::new();
@@ -46,6 +40,28 @@ pub fn read(path: &Path, limit: Limit) -> Result<Vec<u8>, Error> {
         return Err(too_large(bytes.len() as u64));
     }
     Ok(bytes)
+}
+
+/// The first bytes of a regular file, at most so many: what kind of file it is.
+///
+/// # Errors
+/// As [`read()`], but for its size.
+pub fn head(path: &Path, most: u64) -> Result<Vec<u8>, Error> {
+    let mut bytes = Vec::new();
+    take(&open(path)?.0, most, &mut bytes).map_err(Error::io("read", path))?;
+    Ok(bytes)
+}
+
+/// A regular file and what its size is said to be in bytes.
+fn open(path: &Path) -> Result<(File, u64), Error> {
+    // Without waiting: opening a FIFO that nobody writes to would block before it can be looked at.
+    let nonblocking = nix::fcntl::OFlag::O_NONBLOCK.bits();
+    let file = OpenOptions::new().read(true).custom_flags(nonblocking).open(path).map_err(Error::io("read", path))?;
+    let metadata = file.metadata().map_err(Error::io("read", path))?;
+    match not_regular(metadata.file_type()) {
+        Some(kind) => Err(Error::NotRegular { path: path.to_path_buf(), kind }),
+        None => Ok((file, metadata.len())),
+    }
 }
 
 fn take(file: &File, most: u64, bytes: &mut Vec<u8>) -> std::io::Result<usize> {
@@ -91,6 +107,7 @@ mod tests {
         assert_eq!(read(&path, SMALL).unwrap().len(), 1 << 20);
         std::fs::write(&path, vec![b'x'; (1 << 20) + 1]).unwrap();
         assert!(said(&path).ends_with("it has 1048577 bytes; a test's file has at most 1 MiB"), "{}", said(&path));
+        assert_eq!(head(&path, 3).unwrap(), b"xxx");
         // It says that it is empty, and is not.
         assert!(!text(Path::new("/proc/self/status"), SMALL).unwrap().is_empty());
     }

@@ -12,11 +12,12 @@ use crate::{Error, parent_of};
 /// # Errors
 /// When it cannot be written; the old file is in its place then.
 pub fn replace(path: &Path, text: &str) -> Result<(), Error> {
-    let written = match Beside::new(path) {
-        Some(beside) => beside.write(text).and_then(|()| beside.put()),
-        None => fs::write(path, text),
+    let written = || {
+        let mut draft = Draft::new(path)?;
+        draft.write_all(text.as_bytes())?;
+        draft.put_over(true)
     };
-    written.map_err(Error::io("write", path))
+    written().map_err(Error::io("write", path))
 }
 
 /// Finds out whether a file could be written, and changes nothing.
@@ -24,10 +25,10 @@ pub fn replace(path: &Path, text: &str) -> Result<(), Error> {
 /// # Errors
 /// When it could not.
 pub fn writable(path: &Path) -> Result<(), Error> {
-    let tried = match Beside::new(path) {
-        Some(beside) => beside.write(""),
-        None if path.is_dir() => Err(io::ErrorKind::IsADirectory.into()),
-        None => Ok(()),
+    let tried = match path.metadata() {
+        // Opening a pipe would end what is read from it.
+        Ok(metadata) if !metadata.is_file() && !metadata.is_dir() => Ok(()),
+        _ => Draft::new(path).map(drop),
     };
     tried.map_err(Error::io("write", path))
 }
@@ -52,45 +53,110 @@ pub fn sync_directory(directory: &Path) -> io::Result<()> {
     File::open(directory)?.sync_all()
 }
 
-/// A file in the making, removed when dropped unless it was put in place.
-struct Beside {
-    target: PathBuf,
-    partial: PathBuf,
+/// A file in the making: written under another name, `NAME.partial-NUMBER`, and put in place whole. Removed when dropped;
+/// a kill leaves it beside the file. What is no file, such as a terminal or a pipe, is written to directly.
+#[derive(Debug)]
+pub struct Draft {
+    file: File,
+    /// Its own name and the one that it will have; none for what is no file.
+    names: Option<(PathBuf, PathBuf)>,
+    /// Whether a file of that name was there at the beginning.
+    replaces: bool,
 }
 
-impl Beside {
-    /// Nothing for what is there and is no file.
-    fn new(path: &Path) -> Option<Self> {
+impl Draft {
+    /// Begins a file. A link is followed. Who may read the file that is there may read the new one, and nobody else.
+    ///
+    /// # Errors
+    /// When it cannot be written there.
+    pub fn new(path: &Path) -> io::Result<Self> {
         let target = fs::canonicalize(path).unwrap_or_else(|_| path.to_path_buf());
-        if target.metadata().is_ok_and(|metadata| !metadata.is_file()) {
-            return None;
+        let old = target.metadata().ok();
+        if old.as_ref().is_some_and(|old| !old.is_file()) {
+            return Ok(Self { file: File::options().write(true).open(target)?, names: None, replaces: true });
         }
-        let mut partial = target.clone().into_os_string();
-        partial.push(format!(".partial-{}", std::process::id()));
-        Some(Self { target, partial: partial.into() })
+        let (file, partial) = beside(&target)?;
+        // Dropped from here on, it is removed.
+        let draft = Self { file, names: Some((partial, target)), replaces: old.is_some() };
+        if let Some(old) = old {
+            draft.file.set_permissions(old.permissions())?;
+        }
+        Ok(draft)
     }
 
-    fn write(&self, text: &str) -> io::Result<()> {
-        // Left by a process of this number that was killed.
-        let _ = fs::remove_file(&self.partial);
-        let mut file = File::create_new(&self.partial)?;
-        // Who may read the old file may read the new one, and nobody else.
-        if let Ok(old) = fs::metadata(&self.target) {
-            file.set_permissions(old.permissions())?;
-        }
-        file.write_all(text.as_bytes())?;
-        file.sync_all()
+    /// What is written.
+    pub fn file(&self) -> &File {
+        &self.file
     }
 
-    fn put(&self) -> io::Result<()> {
-        fs::rename(&self.partial, &self.target)?;
-        sync_directory(parent_of(&self.target))
+    /// Puts the file in place when it is on the disk: of the file that was there at the beginning, or of none.
+    ///
+    /// # Errors
+    /// When it cannot be, also where somebody made a file of that name meanwhile. It keeps its own name then, which the
+    /// error says.
+    pub fn put(mut self) -> io::Result<()> {
+        let put = self.put_over(self.replaces);
+        match self.names.take() {
+            Some((partial, _)) => put.map_err(|error| {
+                io::Error::new(error.kind(), format!("{error}; what was written is in `{}`", partial.display()))
+            }),
+            None => put,
+        }
+    }
+
+    fn put_over(&mut self, replaces: bool) -> io::Result<()> {
+        let Some((partial, target)) = &self.names else { return Ok(()) };
+        self.file.sync_all()?;
+        if replaces {
+            fs::rename(partial, target)?;
+        } else {
+            name_first(partial, target)?;
+        }
+        let directory = parent_of(target).to_path_buf();
+        self.names = None;
+        sync_directory(&directory)
     }
 }
 
-impl Drop for Beside {
+impl Write for Draft {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.file.write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.file.flush()
+    }
+}
+
+impl Drop for Draft {
     fn drop(&mut self) {
-        let _ = fs::remove_file(&self.partial);
+        if let Some((partial, _)) = &self.names {
+            let _ = fs::remove_file(partial);
+        }
+    }
+}
+
+/// A new file beside another one. Numbers that a killed process used are passed over: what it wrote may be wanted.
+fn beside(target: &Path) -> io::Result<(File, PathBuf)> {
+    let mut number = std::process::id();
+    loop {
+        let mut partial = target.to_path_buf().into_os_string();
+        partial.push(format!(".partial-{number}"));
+        match File::create_new(&partial) {
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => number += 1,
+            file => return Ok((file?, partial.into())),
+        }
+    }
+}
+
+/// Renames a file to a name that nothing has.
+fn name_first(from: &Path, to: &Path) -> io::Result<()> {
+    match fs::hard_link(from, to) {
+        Ok(()) => fs::remove_file(from),
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Err(error),
+        // A file system without second names.
+        Err(_) if fs::symlink_metadata(to).is_ok() => Err(io::ErrorKind::AlreadyExists.into()),
+        Err(_) => fs::rename(from, to),
     }
 }
 
@@ -117,6 +183,43 @@ mod tests {
         assert_eq!(now & 0o777, 0o600);
         assert_eq!(fs::read_dir(scratch.path()).unwrap().count(), 2);
         assert!(writable(scratch.path()).is_err() && replace(&file.join("x"), "").is_err());
+    }
+
+    #[test]
+    fn a_draft_takes_no_name_that_somebody_took_meanwhile() {
+        let scratch = Scratch::new("draft");
+        let path = scratch.path().join("file");
+        let draft = |text: &str| {
+            let mut draft = Draft::new(&path).unwrap();
+            draft.write_all(text.as_bytes()).unwrap();
+            draft
+        };
+        let (first, second) = (draft("first"), draft("second"));
+        assert!(!path.exists());
+        first.put().unwrap();
+        let refused = second.put().unwrap_err();
+        assert_eq!(refused.kind(), io::ErrorKind::AlreadyExists);
+        assert_eq!(fs::read_to_string(&path).unwrap(), "first");
+        // What was written is not lost.
+        let said = refused.to_string();
+        let kept = said.split('`').nth(1).expect("a name");
+        assert_eq!(fs::read_to_string(kept).unwrap(), "second", "{said}");
+        fs::remove_file(kept).unwrap();
+        draft("third").put().unwrap();
+        assert_eq!(fs::read_to_string(&path).unwrap(), "third");
+        // Nor one of a link that leads nowhere, which is somebody's, too.
+        let link = scratch.path().join("link");
+        std::os::unix::fs::symlink("nowhere", &link).unwrap();
+        let said = Draft::new(&link).unwrap().put().unwrap_err().to_string();
+        assert!(link.is_symlink());
+        fs::remove_file(said.split('`').nth(1).expect("a name")).unwrap();
+        drop(draft("given up"));
+        // What a killed process of this number left is not written over.
+        let left = scratch.path().join(format!("file.partial-{}", std::process::id()));
+        fs::write(&left, "left").unwrap();
+        draft("fourth").put().unwrap();
+        assert_eq!(fs::read_to_string(&left).unwrap(), "left");
+        assert_eq!(fs::read_dir(scratch.path()).unwrap().count(), 3);
     }
 
     #[test]

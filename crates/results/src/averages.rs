@@ -362,10 +362,10 @@ mod tests {
     #[test]
     fn a_mean_and_its_interval() {
         let values = [1.0, 2.0, 3.0, 4.0, 5.0].map(|amount| Some(Value::number(amount)));
-        let it = Mean::of(&values).unwrap();
+        let mean = Mean::of(&values).unwrap();
         // The deviation is sqrt(2.5); 2.776 * sqrt(2.5 / 5).
-        assert!((it.mean.amount - 3.0).abs() < 1e-12 && (it.margin.unwrap() - 1.962_93).abs() < 1e-4);
-        assert_eq!(it.to_string(), "3.0 ± 2.0");
+        assert!((mean.mean.amount - 3.0).abs() < 1e-12 && (mean.margin.unwrap() - 1.962_93).abs() < 1e-4);
+        assert_eq!(mean.to_string(), "3.0 ± 2.0");
         let times = [1_500_000.0, 1_502_000.0, 1_499_000.0].map(|ns| Some(Value::ns(ns)));
         assert_eq!(Mean::of(&times).unwrap().to_string(), "1.5003 ± 0.0038 ms");
         assert_eq!(Mean::of(&[Some(Value::number(7.0)); 2]).unwrap().to_string(), "7.000 ± 0.000");
@@ -403,13 +403,13 @@ mod tests {
         assert_eq!(made.markdown(), expected);
         let column = json!([{ "label": "lost", "value": "it.network.drops" }]);
         let points = |more: serde_json::Value| {
-            let mut it = json!({ "title": "T", "columns": column });
-            it.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+            let mut spec = json!({ "title": "T", "columns": column });
+            spec.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
             let mut runs = vec![at("a", 0.4, 1, 3), at("a", 0.4, 1, 3), at("a", 0.4, 1, 3)];
             for (run, name) in runs[1..].iter_mut().zip(["far", "near"]) {
                 run.manifest.point.0.push(("variant".into(), json!(name)));
             }
-            let parts = TableSpec::from_json(&it).unwrap().of(&runs).parts;
+            let parts = TableSpec::from_json(&spec).unwrap().of(&runs).parts;
             parts.into_iter().map(|part| part.point.replace("load = 0.4", "")).collect::<Vec<_>>()
         };
         assert_eq!(points(json!({})), ["", ", variant = far", ", variant = near"]);

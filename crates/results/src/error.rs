@@ -72,6 +72,14 @@ pub enum Error {
         /// What is wrong.
         reason: String,
     },
+    /// A file was edited, or cut off.
+    #[error("`{}` is not as it was written: its SHA-256 is not the one in {known}", path.display())]
+    Differs {
+        /// The file.
+        path: PathBuf,
+        /// Where the one that it had is.
+        known: &'static str,
+    },
     /// A file is of another version.
     #[error("`{}` has schema {found}; this version reads schema {known}", path.display())]
     Schema {
@@ -150,6 +158,11 @@ impl Error {
             named: theirs.into_iter().take(NAMED).map(inside).collect(),
             count,
         }
+    }
+
+    pub(crate) fn not_json(path: &Path) -> impl FnOnce(serde_json::Error) -> Self {
+        let path = path.to_path_buf();
+        move |error| Self::Json { path, key: ".".into(), reason: format!("not JSON: {error}") }
     }
 
     pub(crate) fn io(action: &'static str, path: &Path) -> impl FnOnce(io::Error) -> Self {

@@ -191,10 +191,10 @@ fn read_table(name: &'static str, bytes: Vec<u8>, path: &Path) -> Result<Frame, 
     }
     let rows = file.metadata().file_metadata().num_rows();
     match columns.iter().find(|(_, column)| column.len() as i64 != rows) {
-        Some((column, it)) => Err(Error::Column {
+        Some((column, other)) => Err(Error::Column {
             path: path.to_path_buf(),
             column: column.clone(),
-            reason: format!("has {} of {rows} rows", it.len()),
+            reason: format!("has {} of {rows} rows", other.len()),
         }),
         None => Ok(Frame { name, columns }),
     }
@@ -202,13 +202,13 @@ fn read_table(name: &'static str, bytes: Vec<u8>, path: &Path) -> Result<Frame, 
 
 fn read_part(column: &mut Column, reader: ColumnReader, rows: usize) -> ParquetResult<()> {
     match (column, reader) {
-        (Column::Int(values), ColumnReader::Int64ColumnReader(it)) => values.extend(all(it, rows)?.0),
-        (Column::Real(values), ColumnReader::DoubleColumnReader(it)) => values.extend(all(it, rows)?.0),
-        (Column::Flag(values), ColumnReader::BoolColumnReader(it)) => values.extend(all(it, rows)?.0),
-        (Column::OptInt(values), ColumnReader::Int64ColumnReader(it)) => values.extend(join(all(it, rows)?)),
-        (Column::OptReal(values), ColumnReader::DoubleColumnReader(it)) => values.extend(join(all(it, rows)?)),
-        (Column::Text(texts), ColumnReader::ByteArrayColumnReader(it)) => {
-            for text in all(it, rows)?.0 {
+        (Column::Int(values), ColumnReader::Int64ColumnReader(reader)) => values.extend(all(reader, rows)?.0),
+        (Column::Real(values), ColumnReader::DoubleColumnReader(reader)) => values.extend(all(reader, rows)?.0),
+        (Column::Flag(values), ColumnReader::BoolColumnReader(reader)) => values.extend(all(reader, rows)?.0),
+        (Column::OptInt(values), ColumnReader::Int64ColumnReader(reader)) => values.extend(join(all(reader, rows)?)),
+        (Column::OptReal(values), ColumnReader::DoubleColumnReader(reader)) => values.extend(join(all(reader, rows)?)),
+        (Column::Text(texts), ColumnReader::ByteArrayColumnReader(reader)) => {
+            for text in all(reader, rows)?.0 {
                 texts.push(text.as_utf8()?);
             }
         }

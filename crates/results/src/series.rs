@@ -251,8 +251,8 @@ pub fn traces(rates: &RateTable, most: usize) -> Vec<Trace> {
 /// The rows of each flow.
 fn by_flow(rates: &RateTable) -> BTreeMap<u32, Vec<usize>> {
     let mut rows: BTreeMap<u32, Vec<usize>> = BTreeMap::new();
-    for (row, it) in rates.rows.iter().enumerate() {
-        rows.entry(it.flow).or_default().push(row);
+    for (row, sample) in rates.rows.iter().enumerate() {
+        rows.entry(sample.flow).or_default().push(row);
     }
     rows
 }

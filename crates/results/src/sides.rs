@@ -38,12 +38,12 @@ impl Default for Target {
 }
 
 impl Target {
-    fn rate_holds(&self, it: &Sides) -> Option<bool> {
-        Some(it.difference?.abs() <= self.rate * it.a?)
+    fn rate_holds(&self, sides: &Sides) -> Option<bool> {
+        Some(sides.difference?.abs() <= self.rate * sides.a?)
     }
 
-    fn delay_holds(&self, it: &Sides) -> Option<bool> {
-        Some(it.difference?.abs() <= self.delay_floor_ns.max(self.delay * it.a?))
+    fn delay_holds(&self, sides: &Sides) -> Option<bool> {
+        Some(sides.difference?.abs() <= self.delay_floor_ns.max(self.delay * sides.a?))
     }
 }
 
@@ -254,13 +254,13 @@ fn seen(run: &RunResults, window: Window) -> BTreeMap<(u32, u32, u32), Seen<'_>>
         let bytes = at(&curve, window.to) - at(&curve, window.from);
         // Before its first round trip a flow has no smoothed one.
         let rtts = samples.iter().filter(|&&(time, _, rtt)| rtt > 0 && window.holds(time));
-        let it = Seen {
+        let seen = Seen {
             row,
             law: run.flows.laws.get(row.law as usize).map_or("", String::as_str),
             rate_bps: bytes.max(0.0) * 8e9 / (window.to - window.from),
             rtt_ns: time_mean(&rtts.map(|&(time, _, rtt)| (time, rtt as f64)).collect::<Vec<_>>()),
         };
-        Some(((flow, row.src, row.dst), it))
+        Some(((flow, row.src, row.dst), seen))
     });
     seen.collect()
 }
@@ -467,10 +467,10 @@ mod tests {
         let a = run(&[(far, 60_000_000, 24 * MS), (near, 40_000_000, 5 * MS)], 50_000);
         let mut b = run(&[(far, 65_000_000, 25 * MS), (near, 35_000_000, 6 * MS)], 56_000);
         b.summary.host = Host::Emulator;
-        let it = sides(&a, &b, Asked::default());
-        assert_eq!((it.a_host, it.b_host), (Host::Simulator, Host::Emulator));
-        assert_eq!((it.from_ns, it.to_ns), (1e9, 3e9));
-        let [one, two] = &it.flows[..] else { panic!("{:?}", it.flows) };
+        let found = sides(&a, &b, Asked::default());
+        assert_eq!((found.a_host, found.b_host), (Host::Simulator, Host::Emulator));
+        assert_eq!((found.from_ns, found.to_ns), (1e9, 3e9));
+        let [one, two] = &found.flows[..] else { panic!("{:?}", found.flows) };
         assert_eq!(
             (one.flows.as_slice(), one.base_rtt_ns, one.law.as_str(), one.class),
             (&[0][..], 20e6, "cubic", "intra")
@@ -484,17 +484,17 @@ mod tests {
         close(one.rtt_ns.a, 24e6);
         close(two.rtt_ns.difference, 1e6);
         // 50 kB at 100 Mb/s are 4 ms, and 0.48 ms more are within 15 %.
-        let port = &it.ports[0];
+        let port = &found.ports[0];
         assert_eq!(port.name, "left>right");
         close(port.queue_bytes.b, 56_000.0);
         close(port.delay_ns.a, 4e6);
         close(port.delay_ns.difference, 0.48e6);
         assert_eq!(port.delay_holds, Some(true));
-        close(it.jain.a, 1e16 / (2.0 * (36e14 + 16e14)));
-        close(it.drops_per_s.a, 2.0);
-        close(it.marks_per_s.b, 100.0);
+        close(found.jain.a, 1e16 / (2.0 * (36e14 + 16e14)));
+        close(found.drops_per_s.a, 2.0);
+        close(found.marks_per_s.b, 100.0);
         // Two flows of different round trips are not a group.
-        assert_eq!(it.groups, []);
+        assert_eq!(found.groups, []);
     }
 
     #[test]
@@ -523,21 +523,21 @@ mod tests {
             run(&rows, 0)
         };
         let (a, b) = (flows([10 * MS, 30 * MS, 20 * MS, 50 * MS, 5]), flows([20 * MS, 50 * MS, 10 * MS, 31 * MS, 5]));
-        let it = sides(&a, &b, Asked::default());
-        assert!(it.flows[..4].iter().all(|flow| flow.rate_holds == Some(false)));
+        let found = sides(&a, &b, Asked::default());
+        assert!(found.flows[..4].iter().all(|flow| flow.rate_holds == Some(false)));
         let groups: Vec<_> =
-            it.groups.iter().map(|group| (group.flows.as_slice(), group.base_rtt_ns, group.rate_holds)).collect();
+            found.groups.iter().map(|group| (group.flows.as_slice(), group.base_rtt_ns, group.rate_holds)).collect();
         assert_eq!(groups, [(&[1, 3][..], 1e6, Some(true)), (&[0, 2][..], 20e6, Some(true))]);
-        close(it.groups[0].rate_bps.b, 40.5e6);
-        close(it.groups[1].rtt_ns.a, 15.0 * MS as f64);
+        close(found.groups[0].rate_bps.b, 40.5e6);
+        close(found.groups[1].rtt_ns.a, 15.0 * MS as f64);
         // Other laws are other flows.
         let other = |mut run: RunResults| {
             run.flows.laws.push("bbr".into());
             run.flows.rows[3].law = 1;
             run
         };
-        let it = sides(&other(a), &other(b), Asked::default());
-        assert_eq!(it.groups.iter().map(|group| group.flows.as_slice()).collect::<Vec<_>>(), [[0, 2]]);
+        let found = sides(&other(a), &other(b), Asked::default());
+        assert_eq!(found.groups.iter().map(|group| group.flows.as_slice()).collect::<Vec<_>>(), [[0, 2]]);
     }
 
     #[test]
@@ -566,8 +566,8 @@ mod tests {
             assert!(flow.rate_bps.a.is_some());
         }
         // Not even on one side, and it is not listed; an end past the run's is the run's.
-        let it = sides(&b, &b, asked(2_050, 9_000));
-        assert_eq!((it.flows.len(), it.to_ns, it.jain.a), (1, 3e9, None));
+        let found = sides(&b, &b, asked(2_050, 9_000));
+        assert_eq!((found.flows.len(), found.to_ns, found.jain.a), (1, 3e9, None));
     }
 
     #[test]
@@ -585,9 +585,9 @@ mod tests {
         let a = run(&[(Span::from_ms(1), 8_000_000, MS)], 0);
         let mut b = a.clone();
         b.flows.rows[0].dst += 1;
-        let it = sides(&a, &b, Asked::default());
+        let found = sides(&a, &b, Asked::default());
         let sides: Vec<_> =
-            it.flows.iter().map(|flow| (flow.rate_bps.a.is_some(), flow.rate_bps.b.is_some())).collect();
+            found.flows.iter().map(|flow| (flow.rate_bps.a.is_some(), flow.rate_bps.b.is_some())).collect();
         assert_eq!(sides, [(true, false), (false, true)]);
     }
 
@@ -610,12 +610,12 @@ mod tests {
     #[test]
     fn a_simulated_run_is_like_itself() {
         let run = testbed::results();
-        let it = sides(&run, &run, Asked { from: Some(Span::ZERO), to: None });
-        assert!(it.flows.len() >= 4 && it.ports.len() > 4 && !it.groups.is_empty());
-        assert!(it.flows.iter().chain(&it.groups).all(|flow| flow.rate_holds == Some(true)));
-        assert!(it.ports.iter().all(|port| port.delay_holds == Some(true)));
+        let found = sides(&run, &run, Asked { from: Some(Span::ZERO), to: None });
+        assert!(found.flows.len() >= 4 && found.ports.len() > 4 && !found.groups.is_empty());
+        assert!(found.flows.iter().chain(&found.groups).all(|flow| flow.rate_holds == Some(true)));
+        assert!(found.ports.iter().all(|port| port.delay_holds == Some(true)));
         // Over the whole run a flow gets all of it.
-        for flow in &it.flows {
+        for flow in &found.flows {
             let delivered = run.flows.rows[flow.flows[0] as usize].delivered.get() as f64;
             close(flow.rate_bps.a, delivered * 8e9 / run.summary.ended_ns);
         }

@@ -142,14 +142,14 @@ mod tests {
 
     #[test]
     fn samples_follow_the_curve() {
-        let it = Distribution::parse("0 0\n100 50\n1000 100\n", "x").unwrap();
-        let sizes: Vec<u64> = (0..10_000u64).map(|i| it.sample(units::mix64(i))).collect();
+        let distribution = Distribution::parse("0 0\n100 50\n1000 100\n", "x").unwrap();
+        let sizes: Vec<u64> = (0..10_000u64).map(|i| distribution.sample(units::mix64(i))).collect();
         let small = sizes.iter().filter(|&&size| size < 100).count();
         assert!((4_800..5_200).contains(&small), "{small}");
         let mean = sizes.iter().sum::<u64>() / 10_000;
-        assert!((290..310).contains(&mean) && it.mean_bits() >> 16 == 300, "{mean}");
-        assert_eq!(it.sample(0), 1);
-        assert!(it.sample(u64::MAX) <= 1000);
+        assert!((290..310).contains(&mean) && distribution.mean_bits() >> 16 == 300, "{mean}");
+        assert_eq!(distribution.sample(0), 1);
+        assert!(distribution.sample(u64::MAX) <= 1000);
     }
 
     #[test]

@@ -53,8 +53,8 @@ fn flows_between_datacenters_are_coded() {
     assert_eq!(coded(&[]), [false, false]);
     assert_eq!(coded(&[("host.coding", "true")]), [false, true]);
     assert_eq!(coded(&[("host.coding", "{ scope = \"any\" }")]), [true, true]);
-    let it = built(&[("host.coding", "true")]).unwrap();
-    let line = it.report.coding.unwrap();
+    let run = built(&[("host.coding", "true")]).unwrap();
+    let line = run.report.coding.unwrap();
     assert_eq!(line.coding.code, Code { data: 8, parity: 2, tail: None });
     // 245 packets are 31 blocks. Of the three ports there the host's own holds nothing back: two waits of 1 MiB, and ten
     // packets on the link.

@@ -538,7 +538,7 @@ proptest! {
         bytes.splice(at..end, insert.bytes());
         if let Ok(scenario) = parse(&String::from_utf8_lossy(&bytes), "x", &Overrides::default()) {
             let _ = scenario.resolved_toml();
-            let fat_trees = matches!(&scenario.config.topology.value, scenario::config::Topology::FatTrees(it) if it.k.get() <= 8 && it.datacenters.get() <= 3);
+            let fat_trees = matches!(&scenario.config.topology.value, scenario::config::Topology::FatTrees(trees) if trees.k.get() <= 8 && trees.datacenters.get() <= 3);
             if fat_trees {
                 let _ = scenario.runs()[0].build();
             }

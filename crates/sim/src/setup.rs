@@ -257,7 +257,7 @@ pub struct Setup {
     pub modules: Vec<ModuleSpec>,
     /// What to sample.
     pub series: SeriesConfig,
-    /// Everything random hangs on this.
+    /// Everything random depends on this.
     pub seed: u64,
     /// When the run ends even if flows are left.
     pub stop: Time,

@@ -20,15 +20,15 @@ pub(crate) fn check(args: &CheckArgs) -> Result<(), Failure> {
     let mut failures = Vec::new();
     for path in &args.scenarios {
         let checked = || {
-            let it = scenario::load(path, &overrides)?;
-            known_schemes(&it, &args.schemes)?;
-            tables(&it)?;
-            Ok::<_, Failure>((scenario::check(&it)?, it))
+            let scenario = scenario::load(path, &overrides)?;
+            known_schemes(&scenario, &args.schemes)?;
+            tables(&scenario)?;
+            Ok::<_, Failure>((scenario::check(&scenario)?, scenario))
         };
         match checked() {
-            Ok((report, it)) if args.resolved => {
+            Ok((report, scenario)) if args.resolved => {
                 drop(report);
-                print(&it.resolved_toml())?;
+                print(&scenario.resolved_toml())?;
             }
             Ok((report, _)) if !args.quiet => {
                 print(&describe(&path.display().to_string(), &report.runs, &args.schemes))?;
@@ -202,8 +202,8 @@ fn facts(run: &CheckedRun) -> Vec<Fact> {
     if let Some(paths) = paths(report.path) {
         say("paths", paths);
     }
-    if let Some(it) = &report.coding {
-        say("coding", coding(it));
+    if let Some(line) = &report.coding {
+        say("coding", coding(line));
     }
     if let Some(wait) = report.data_waits {
         let text = format!("FlashPass: data leaves {wait} after the emulation packet whose credit came back (T_wait)");
@@ -237,18 +237,18 @@ fn facts(run: &CheckedRun) -> Vec<Fact> {
         );
         say(&format!("arrivals {} {}", arrivals.traffic, arrivals.class.name()), text);
     }
-    for it in &report.requested {
+    for requested in &report.requested {
         let text = format!(
             "traffic {}: {}, {}.{:03} a second, each answered by {} with {} each, {} offered",
-            it.traffic,
-            count(it.count, "request"),
-            it.per_1000_s / 1000,
-            it.per_1000_s % 1000,
-            count(it.fanout as usize, "host"),
-            bytes(it.size.get()),
-            it.offered,
+            requested.traffic,
+            count(requested.count, "request"),
+            requested.per_1000_s / 1000,
+            requested.per_1000_s % 1000,
+            count(requested.fanout as usize, "host"),
+            bytes(requested.size.get()),
+            requested.offered,
         );
-        say(&format!("requests {}", it.traffic), text);
+        say(&format!("requests {}", requested.traffic), text);
     }
     facts
 }
@@ -288,37 +288,37 @@ fn by_arrivals(load: &ClassLoad) -> String {
 fn paths(path: PathChoice) -> Option<String> {
     match path {
         PathChoice::PerFlow | PathChoice::AfterTimeout | PathChoice::PerPacket(_) => None,
-        PathChoice::UnoLb(it) => {
-            let recent = it.recent.map_or("a base round trip".to_owned(), |span| span.to_string());
-            let rule = if it.random {
+        PathChoice::UnoLb(uno_lb) => {
+            let recent = uno_lb.recent.map_or("a base round trip".to_owned(), |span| span.to_string());
+            let rule = if uno_lb.random {
                 "silent ones draw another path".to_owned()
             } else {
                 format!("a bad one takes the path of one acknowledged within {recent}")
             };
             let laws = if path.laws() > 1 { ", each with a law of its own," } else { "" };
-            Some(format!("paths: {}{laws} in turn (UnoLB); {rule}", count(it.subflows.into(), "subflow")))
+            Some(format!("paths: {}{laws} in turn (UnoLB); {rule}", count(uno_lb.subflows.into(), "subflow")))
         }
-        PathChoice::Plb(it) => Some(format!(
+        PathChoice::Plb(plb) => Some(format!(
             "paths: PLB, another one after {} over {:.0} % marked when idle, after {} at once",
-            count(it.idle_rounds as usize, "round trip"),
-            100.0 * it.threshold.bits() as f64 / (1u64 << 32) as f64,
-            it.rounds,
+            count(plb.idle_rounds as usize, "round trip"),
+            100.0 * plb.threshold.bits() as f64 / (1u64 << 32) as f64,
+            plb.rounds,
         )),
     }
 }
 
 /// How flows are coded.
-fn coding(it: &CodingLine) -> String {
-    let code = it.coding.code;
+fn coding(line: &CodingLine) -> String {
+    let code = line.coding.code;
     let tail = code.tail.map_or(String::new(), |tail| format!(", of the last {} of a flow", bytes(tail.get())));
-    let gaps = if it.coding.gaps { " or by gaps" } else { "" };
+    let gaps = if line.coding.gaps { " or by gaps" } else { "" };
     format!(
         "{} coded, blocks of {} data and {} parity packets{tail}: {}; a block is asked for after {}{gaps}",
-        count(it.flows, "flow"),
+        count(line.flows, "flow"),
         code.data,
         code.parity,
-        count(it.parity as usize, "parity packet"),
-        it.block_timer,
+        count(line.parity as usize, "parity packet"),
+        line.block_timer,
     )
 }
 
@@ -347,27 +347,27 @@ fn sharing(line: &SwitchLine) -> String {
 fn controller(module: &Module, ports: usize) -> String {
     let at = count(ports, "port");
     match module {
-        Module::RateCalculation(it) => format!(
+        Module::RateCalculation(calculation) => format!(
             "LSCC, far end, {at}: a rate every {}, {} on their way (N); {} to {}, by up to {} each time; queue aimed at {}",
-            it.period,
-            it.entries(),
-            it.lowest,
-            it.highest,
-            it.step,
-            bytes(it.reference.get()),
+            calculation.period,
+            calculation.entries(),
+            calculation.lowest,
+            calculation.highest,
+            calculation.step,
+            bytes(calculation.reference.get()),
         ),
-        Module::RateLimiting(it) if it.telemetry => {
+        Module::RateLimiting(limiting) if limiting.telemetry => {
             format!(
                 "LSCC, near end, {at}: sources get the reports of ports, and the pseudo-queue, for each data packet"
             )
         }
-        Module::RateLimiting(it) => format!(
+        Module::RateLimiting(limiting) => format!(
             "LSCC, near end, {at}: sources are told over a pseudo-queue of {}, every {} at most; flows under {} are told \
              unmarked, too; marks are kept for {}",
-            bytes(it.reference.get()),
-            it.interval,
-            bytes(it.long_flow.get()),
-            it.reset,
+            bytes(limiting.reference.get()),
+            limiting.interval,
+            bytes(limiting.long_flow.get()),
+            limiting.reset,
         ),
     }
 }
@@ -382,8 +382,8 @@ fn gate_line(CableLine { class, gate, may_arrive }: &CableLine, pauses: bool) ->
     let resumes = bytes(gate.hysteresis.get());
     if pauses {
         let headroom = bytes(gate.headroom.get());
-        let short = may_arrive.filter(|&it| gate.headroom < it).map_or(String::new(), |it| {
-            let lacks = bytes((it - gate.headroom).get());
+        let short = may_arrive.filter(|&most| gate.headroom < most).map_or(String::new(), |most| {
+            let lacks = bytes((most - gate.headroom).get());
             format!(", {lacks} less than may arrive at worst after a pause: packets may be lost")
         });
         format!("{class}: pauses at {off}, resumes at {resumes} less; headroom {headroom}{short}")

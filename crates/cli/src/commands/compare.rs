@@ -9,7 +9,7 @@ use results::compare::{Change, Comparison, Kind, Pair, Row, compare as compare_s
 use results::store::{Set, load_set};
 
 use crate::args::CompareArgs;
-use crate::exit::{Failure, print, tell};
+use crate::exit::{Failure, print, taken_over, tell};
 use crate::table::{bytes, count, time};
 
 pub(crate) fn compare(args: &CompareArgs) -> Result<(), Failure> {
@@ -46,7 +46,7 @@ pub(crate) fn compare(args: &CompareArgs) -> Result<(), Failure> {
 pub(super) fn both(args: &CompareArgs) -> Result<(Set, Set), Failure> {
     let read = |directory: &Path| {
         let set = load_set(directory)?;
-        if let Some(said) = what_it_lacks(directory, &set) {
+        for said in what_it_lacks(directory, &set) {
             tell(&said);
         }
         Ok::<_, Failure>(set)
@@ -63,19 +63,26 @@ pub(super) fn lacking(args: &CompareArgs, before: &Set, after: &Set) -> Vec<Stri
     sides.into_iter().filter_map(lacks).collect()
 }
 
-/// What is to be known of a set before its runs are believed to be all.
-pub(super) fn what_it_lacks(directory: &Path, set: &Set) -> Option<String> {
+/// What is to be known of a set before its runs are believed to be all, and as they were written.
+pub(super) fn what_it_lacks(directory: &Path, set: &Set) -> Vec<String> {
     let path = directory.display();
-    match (&set.unfinished, &set.beside) {
-        (Some(unfinished), _) => {
-            Some(format!("`{path}` is unfinished: {unfinished}; `{}` goes on with it", unfinished.command))
-        }
-        (None, Some(beside)) => Some(format!(
+    let mut said = Vec::new();
+    said.extend(set.taken_over.as_deref().map(|dead| taken_over(directory, dead)));
+    said.extend(
+        set.unfinished.as_ref().map(|unfinished| {
+            format!("`{path}` is unfinished: {unfinished}; `{}` goes on with it", unfinished.command)
+        }),
+    );
+    said.extend(set.beside.as_ref().map(|beside| {
+        format!(
             "`{path}`: these are the last whole results; beside them is an unfinished set, {beside}; `{}` goes on with it",
             beside.command
-        )),
-        (None, None) => None,
-    }
+        )
+    }));
+    said.extend(set.differing.iter().map(|differing| {
+        format!("`{}` is not as it was written; the runs' own files are, and only they are read", differing.display())
+    }));
+    said
 }
 
 /// A relative difference, or what is wrong with it.

@@ -6,6 +6,10 @@ use scenario::import::{HpccNames, Imported, Names, import_hpcc, import_htsim};
 
 use crate::args::{ImportHpccArgs, ImportHtsimArgs};
 use crate::exit::{Failure, print, tell};
+use crate::named_file::{Kind, NamedFile};
+
+/// What names the scenario, and so the list of flows beside it.
+const OPTION: &str = "-o";
 
 pub(crate) fn htsim(args: &ImportHtsimArgs) -> Result<(), Failure> {
     let matrix = read(&args.matrix)?;
@@ -46,14 +50,13 @@ fn named(output: &Path) -> String {
 
 /// Writes the scenario and what belongs beside it, and says what differs from the original.
 fn write(output: &Path, imported: Imported) -> Result<(), Failure> {
-    let one = |path: &Path, text: &str| {
-        files::replace(path, text)?;
-        print(&format!("wrote {}", path.display()))
-    };
-    if let Some((file, text)) = &imported.flows {
-        one(&output.with_file_name(file), text)?;
+    // Both are found to be free before one is written.
+    let scenario = NamedFile::new(output, Kind::Scenario, OPTION)?;
+    if let Some((name, text)) = imported.flows {
+        let path = NamedFile::new(&output.with_file_name(name), Kind::Flows, OPTION)?.write(text)?;
+        print(&format!("wrote {}", path.display()))?;
     }
-    one(output, &imported.toml)?;
+    print(&format!("wrote {}", scenario.write(imported.toml)?.display()))?;
     for note in imported.notes {
         tell(&format!("note: {note}"));
     }

@@ -1,18 +1,40 @@
 //! `narrows report`: the page of results that are already there.
+//!
+//! Reading takes no lock: what is read is whole, or said to be unfinished. Writing the page into a whole set takes the
+//! directory for as long as it lasts. That of an unfinished set goes beside its runs without a lock, because whoever makes
+//! the set may be at work.
 
-use results::store::{NEXT, load_set};
+use std::path::Path;
+
+use results::store::{self, MANIFEST, NEXT, load_set};
 
 use crate::args::ReportArgs;
-use crate::exit::{Failure, print, tell};
+use crate::exit::{Failure, print, tell, tell_of_lock};
+use crate::named_file::{Kind, NamedFile};
 use crate::page::{self, Page};
 
 pub(crate) fn report(args: &ReportArgs) -> Result<(), Failure> {
-    let set = load_set(&args.directory)?;
-    let said = super::compare::what_it_lacks(&args.directory, &set);
-    if let Some(said) = &said {
+    let directory = &args.directory;
+    let inside = directory.join(page::REPORT);
+    // The report's own place is no other file, however it is called.
+    let other = args.out.as_ref().filter(|out| !is_same(out, &inside));
+    let other = other.map(|out| NamedFile::new(out, Kind::Report, "--out")).transpose()?;
+    let is_whole = || directory.join(MANIFEST).exists();
+    let lock = if other.is_none() && is_whole() { Some(store::lock(directory, "narrows report")?) } else { None };
+    if let Some(lock) = &lock {
+        tell_of_lock(directory, lock);
+    }
+    let set = load_set(directory)?;
+    let said = super::compare::what_it_lacks(directory, &set);
+    for said in &said {
         tell(said);
     }
-    let (runs, whole) = (set.runs, set.unfinished.is_none());
+    let whole = set.unfinished.is_none();
+    if whole && other.is_none() && lock.is_none() {
+        // It became whole just now.
+        return report(args);
+    }
+    let runs = set.runs;
     let first = runs.first().map(|run| &run.manifest);
     let text = |key: &str| {
         let resolved = first.and_then(|manifest| manifest.resolved.get(key));
@@ -31,16 +53,20 @@ pub(crate) fn report(args: &ReportArgs) -> Result<(), Failure> {
     };
     let shown = runs.iter().map(|run| page::one(run, &[], runs.len())).collect();
     let html = page::render(&page, shown);
-    let out = match &args.out {
-        Some(out) => out.clone(),
+    let out = if let Some(other) = other {
+        other.write(html)?
+    } else {
         // Beside an unfinished set nothing of its report is in the way of the whole one's.
-        None if !whole => args.directory.join(NEXT).join(page::REPORT),
-        None => args.directory.join(page::REPORT),
+        let out = if whole { inside } else { directory.join(NEXT).join(page::REPORT) };
+        lock.as_ref().map_or(Ok(()), files::Lock::check)?;
+        files::replace(&out, &Kind::Report.sealed(html))?;
+        out
     };
-    let _lock = match &args.out {
-        None if whole => Some(files::Lock::take(&args.directory, "narrows report")?),
-        _ => None,
-    };
-    files::replace(&out, &html)?;
     print(&format!("wrote {}", out.display()))
+}
+
+/// Whether two paths are of one file, or would be.
+fn is_same(one: &Path, other: &Path) -> bool {
+    let directory = |path: &Path| std::fs::canonicalize(files::parent_of(path)).ok();
+    one.file_name() == other.file_name() && directory(one).is_some_and(|one| Some(one) == directory(other))
 }

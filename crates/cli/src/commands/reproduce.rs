@@ -1,6 +1,6 @@
 //! `narrows reproduce`: papers' experiments, and their claims judged.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
@@ -13,7 +13,8 @@ use serde_json::{Value, json};
 use toml_edit::{DocumentMut, InlineTable, Item};
 
 use crate::args::{ReproduceArgs, Scale};
-use crate::exit::{Failure, print, tell};
+use crate::exit::{Failure, print, tell, tell_of_lock};
+use crate::named_file::outside_of_results;
 use crate::results_page::{self, ResultsPage};
 use crate::session::{Session, Simulator, figure, program};
 
@@ -54,14 +55,13 @@ impl Scale {
 
 pub(crate) fn reproduce(args: &ReproduceArgs) -> Result<(), Failure> {
     let changed = !args.common.set.is_empty() || args.common.seed.is_some();
-    let kept = [(args.record, "--record"), (args.page.is_some(), "--page")].into_iter().find(|&(asked, _)| asked);
-    if let Some((_, option)) = kept.filter(|_| changed) {
+    if let Some(option) = kept(args).filter(|_| changed) {
         return Err(Failure::Input(format!(
             "error: {option} keeps the verdicts of the files as they are\nhelp: leave out --set and --seed"
         )));
     }
     let seeds = args.seeds.unwrap_or(args.scale.seeds());
-    if let Some((_, option)) = kept.filter(|_| seeds < args.scale.seeds()) {
+    if let Some(option) = kept(args).filter(|_| seeds < args.scale.seeds()) {
         let (scale, needed) = (args.scale.name(), args.scale.seeds());
         return Err(Failure::Input(format!(
             "error: {option} keeps verdicts, which are of {needed} seeds or more at the scale `{scale}`; --seeds {seeds} is too few"
@@ -73,31 +73,33 @@ pub(crate) fn reproduce(args: &ReproduceArgs) -> Result<(), Failure> {
     // Found out now, not after all runs.
     let recorded = figures.iter().filter(|_| args.record).map(|figure| &figure.path);
     recorded.chain(&args.page).try_for_each(|path| files::writable(path))?;
+    args.page.iter().try_for_each(|page| outside_of_results(page, "--page"))?;
     let mut page = args.page.as_ref().map(|path| ResultsPage::read(path, args.scale.name())).transpose()?;
     let root = root(args);
     std::fs::create_dir_all(&root).map_err(|error| Failure::file("create", &root, &error))?;
-    let _lock = files::Lock::take(&root, &format!("narrows reproduce {}", args.what.join(" ")))?;
+    let lock = files::Lock::take(&root, &format!("narrows reproduce {}", args.what.join(" ")))?;
+    tell_of_lock(&root, &lock);
     let mut done = Vec::new();
     let count = figures.len();
     for (number, figure) in figures.into_iter().enumerate() {
         if !args.common.quiet && !args.common.json {
             tell(&format!("[{}/{count}] {}: {}", number + 1, figure.name, figure.scenario.config.title));
         }
-        let it = run(figure, args)?;
+        let reproduced = run(figure, args)?;
         if !args.common.quiet && !args.common.json {
-            print(&describe(&it, args.scale, args.common.wide))?;
+            print(&describe(&reproduced, args.scale, args.common.wide))?;
         }
         if args.record {
-            record(&it, args.scale)?;
+            record(&reproduced, args.scale)?;
         }
         if let (Some(page), Some(path)) = (&mut page, &args.page) {
-            let (title, body) = section(&it);
-            page.put(&it.figure.name, &title, &body, natural);
+            let (title, body) = section(&reproduced);
+            page.put(&reproduced.figure.name, &title, &body, natural);
             if page.is_file || number + 1 == count {
                 page.write(path)?;
             }
         }
-        done.push(it);
+        done.push(reproduced);
     }
     if args.common.json {
         print(&format!("{:#}", as_json(&done, args.scale)))?;
@@ -178,7 +180,11 @@ fn read(name: String, path: PathBuf, args: &ReproduceArgs, seeds: u64) -> Result
     let scale = (args.scale == Scale::Quick).then(|| "quick".to_owned());
     let mut overrides = super::run::overrides(&args.common, scale);
     let mut scenario = scenario::load(&path, &overrides)?;
-    if seeds > 1 && !scenario.runs().iter().any(|run| run.point.iter().any(|(key, _)| key == SEED)) {
+    let has_seeds = scenario.runs().iter().any(|run| run.point.iter().any(|(key, _)| key == SEED));
+    if has_seeds && args.seeds.is_some() {
+        tell(&format!("`{}` has seeds of its own ([grid] seed): --seeds is not for it", path.display()));
+    }
+    if seeds > 1 && !has_seeds {
         let first = scenario.config.seed;
         let last = first.checked_add(seeds - 1).filter(|last| i64::try_from(*last).is_ok()).ok_or_else(|| {
             Failure::Input(format!(
@@ -195,17 +201,73 @@ fn read(name: String, path: PathBuf, args: &ReproduceArgs, seeds: u64) -> Result
     for node in &scenario.config.claim {
         let claim = Claim::from_json(&node.to_json())
             .map_err(|error| Failure::Input(format!("error: {}: {error}", path.display())))?;
-        let seed = |run: &scenario::Run| run.point.iter().find(|(key, _)| key == SEED)?.1.parse().ok();
-        let in_claims = |run: scenario::Run| seed(&run).map_or(run.id.clone(), |seed| name_in_claims(&run.id, seed));
-        let known: Vec<String> = scenario.runs().into_iter().map(in_claims).collect();
-        if let Some(unknown) = claim.runs().into_iter().find(|run| !known.iter().any(|known| known == run)) {
+        let seeds = seeds_of(&scenario);
+        if let Some(unknown) = claim.runs().into_iter().find(|run| !seeds.contains_key(*run)) {
             let what = format!("{}: claim `{}` speaks of a run `{unknown}`", path.display(), claim.id);
-            let known: Vec<&str> = known.iter().map(String::as_str).collect();
+            let known: Vec<&str> = seeds.keys().map(String::as_str).collect();
             return Err(Failure::unknown(&what, unknown, &known));
         }
         claims.push(claim);
     }
+    let option = kept(args);
+    if let Some(option) = option {
+        enough_seeds(&path, &scenario, &claims, option, args.scale)?;
+    }
     Ok(Figure { name, path, scenario, claims })
+}
+
+/// Refuses to keep verdicts of a file whose own seeds are too few, or not the same for all runs that claims speak of.
+fn enough_seeds(path: &Path, scenario: &Scenario, claims: &[Claim], option: &str, scale: Scale) -> Result<(), Failure> {
+    let seeds = seeds_of(scenario);
+    let all: BTreeSet<u64> = seeds.values().flatten().copied().collect();
+    for claim in claims {
+        for run in claim.runs() {
+            let Some(own) = seeds.get(run) else { continue };
+            let missing: Vec<String> = all.difference(own).map(u64::to_string).collect();
+            let wrong = if own.len() < scale.seeds() as usize {
+                let own = crate::table::count(own.len(), "seed");
+                format!(
+                    "has {own} of its own, and {} or more are needed at the scale `{}`",
+                    scale.seeds(),
+                    scale.name()
+                )
+            } else if missing.is_empty() {
+                continue;
+            } else {
+                format!("lacks the seeds {} that other runs have", missing.join(", "))
+            };
+            return Err(Failure::Input(format!(
+                "error: {option} keeps verdicts, and in `{}` the run `{run}` of claim `{}` {wrong}\nhelp: change `seed` of \
+                 [grid], or leave it out: then every run has the seeds that are needed",
+                path.display(),
+                claim.id
+            )));
+        }
+    }
+    Ok(())
+}
+
+/// The seeds of each run, as claims call it.
+fn seeds_of(scenario: &Scenario) -> BTreeMap<String, BTreeSet<u64>> {
+    let mut seeds: BTreeMap<String, BTreeSet<u64>> = BTreeMap::new();
+    for run in scenario.runs() {
+        let name = own_seed(&run).map_or(run.id.clone(), |seed| name_in_claims(&run.id, seed));
+        seeds.entry(name).or_default().insert(run.config.seed);
+    }
+    seeds
+}
+
+/// The seed of a run that its point in the grid gives it.
+fn own_seed(run: &scenario::Run) -> Option<u64> {
+    run.point.iter().find(|(key, _)| key == SEED)?.1.parse().ok()
+}
+
+/// What keeps this run's verdicts, if anything does.
+fn kept(args: &ReproduceArgs) -> Option<&'static str> {
+    [(args.record, "--record"), (args.page.is_some(), "--page")]
+        .into_iter()
+        .find(|&(asked, _)| asked)
+        .map(|kept| kept.1)
 }
 
 /// Where the figures' results go.
@@ -237,11 +299,11 @@ fn run(figure: Figure, args: &ReproduceArgs) -> Result<Reproduced, Failure> {
     Ok(Reproduced { figure, judgements: finished.judgements, tables: finished.tables, runs, out: finished.out })
 }
 
-fn describe(it: &Reproduced, scale: Scale, wide: bool) -> String {
+fn describe(reproduced: &Reproduced, scale: Scale, wide: bool) -> String {
     let mut table = crate::table::prose();
     table.set_header(["claim", "paper", "measured", "verdict"]);
     let colour = super::colour();
-    for (claim, judged) in it.figure.claims.iter().zip(&it.judgements) {
+    for (claim, judged) in reproduced.figure.claims.iter().zip(&reproduced.judgements) {
         let mut verdict = Cell::new(with_recorded(claim, judged, scale));
         if colour {
             verdict = verdict.fg(match judged.verdict {
@@ -254,9 +316,9 @@ fn describe(it: &Reproduced, scale: Scale, wide: bool) -> String {
         let text = format!("{}: {}", judged.id, judged.text);
         table.add_row([Cell::new(text), Cell::new(&judged.paper), Cell::new(&judged.measured), verdict]);
     }
-    let report = it.out.join(crate::page::REPORT);
-    let claims = if it.judgements.is_empty() { "no claims".to_owned() } else { table.to_string() };
-    format!("{claims}\n{}report: {}\n", crate::table::averages(&it.tables, wide), report.display())
+    let report = reproduced.out.join(crate::page::REPORT);
+    let claims = if reproduced.judgements.is_empty() { "no claims".to_owned() } else { table.to_string() };
+    format!("{claims}\n{}report: {}\n", crate::table::averages(&reproduced.tables, wide), report.display())
 }
 
 fn with_recorded(claim: &Claim, judged: &Judgement, scale: Scale) -> String {
@@ -268,12 +330,15 @@ fn with_recorded(claim: &Claim, judged: &Judgement, scale: Scale) -> String {
 
 fn regressions(done: &[Reproduced], scale: Scale) -> Vec<String> {
     let mut worse = Vec::new();
-    for it in done {
-        for (claim, judged) in it.figure.claims.iter().zip(&it.judgements) {
+    for reproduced in done {
+        for (claim, judged) in reproduced.figure.claims.iter().zip(&reproduced.judgements) {
             if let Some(&recorded) = claim.recorded.get(scale.name())
                 && regressed(recorded, judged.verdict)
             {
-                worse.push(format!("{} {}: {recorded} before, {} now", it.figure.name, claim.id, judged.verdict));
+                worse.push(format!(
+                    "{} {}: {recorded} before, {} now",
+                    reproduced.figure.name, claim.id, judged.verdict
+                ));
             }
         }
     }
@@ -286,21 +351,21 @@ fn tally(done: &[Reproduced]) -> String {
 }
 
 fn as_json(done: &[Reproduced], scale: Scale) -> Value {
-    let figure = |it: &Reproduced| {
-        let (paper, figure) = it.figure.name.split_once('/').unwrap_or(("", &it.figure.name));
-        json!({ "paper": paper, "figure": figure, "claims": it.judgements, "runs": it.runs })
+    let figure = |reproduced: &Reproduced| {
+        let (paper, figure) = reproduced.figure.name.split_once('/').unwrap_or(("", &reproduced.figure.name));
+        json!({ "paper": paper, "figure": figure, "claims": reproduced.judgements, "runs": reproduced.runs })
     };
     json!({ "schema": 1, "scale": scale.name(), "figures": done.iter().map(figure).collect::<Vec<_>>() })
 }
 
 /// Writes verdicts into the file that the claims came from, and nothing else there.
-fn record(it: &Reproduced, scale: Scale) -> Result<(), Failure> {
-    let path = &it.figure.path;
+fn record(reproduced: &Reproduced, scale: Scale) -> Result<(), Failure> {
+    let path = &reproduced.figure.path;
     let text = files::text(path, scenario::SCENARIO)?;
     let mut document: DocumentMut =
         text.parse().map_err(|error| Failure::Input(format!("error: {}: {error}", path.display())))?;
     let Some(claims) = document.get_mut("claim").and_then(Item::as_array_of_tables_mut) else { return Ok(()) };
-    for (table, judged) in claims.iter_mut().zip(&it.judgements) {
+    for (table, judged) in claims.iter_mut().zip(&reproduced.judgements) {
         let recorded = table.entry("recorded").or_insert_with(|| Item::Value(InlineTable::new().into()));
         if let Some(recorded) = recorded.as_table_like_mut() {
             recorded.insert(scale.name(), toml_edit::value(judged.verdict.name()));
@@ -313,18 +378,21 @@ fn record(it: &Reproduced, scale: Scale) -> Result<(), Failure> {
 }
 
 /// A figure's section of the page: what follows its name, and the rest.
-fn section(it: &Reproduced) -> (String, String) {
-    let figure = figure(&it.figure.scenario).map_or_else(String::new, |figure| format!(", {figure}"));
-    let mut text = format!("{}\n\n", it.figure.scenario.config.title.as_str());
-    if let Some(scale) = &it.figure.scenario.scale {
+fn section(reproduced: &Reproduced) -> (String, String) {
+    let figure = figure(&reproduced.figure.scenario).map_or_else(String::new, |figure| format!(", {figure}"));
+    let mut text = format!("{}\n\n", reproduced.figure.scenario.config.title.as_str());
+    if let Some(scale) = &reproduced.figure.scenario.scale {
         let _ = writeln!(text, "Scaled: {}.\n", scale.note);
     }
-    let seeds = it.runs.iter().map(|run| run.seed).collect::<BTreeSet<_>>().len();
     let program = program();
-    let seeds = crate::table::count(seeds, "seed");
+    let counts: BTreeSet<usize> = seeds_of(&reproduced.figure.scenario).values().map(BTreeSet::len).collect();
+    let seeds = match (counts.first(), counts.last()) {
+        (Some(least), Some(most)) if least < most => format!("{least} to {most} seeds"),
+        (_, most) => crate::table::count(most.copied().unwrap_or_default(), "seed"),
+    };
     let _ = writeln!(text, "Of {seeds}, by Narrows {}, engine {}.\n", program.version, program.engine);
-    text.push_str(&results_page::claims(&it.judgements));
-    for table in &it.tables {
+    text.push_str(&results_page::claims(&reproduced.judgements));
+    for table in &reproduced.tables {
         let _ = writeln!(text, "\n### {}\n{}", results_page::cell(&table.title), table.markdown());
     }
     (figure, text)

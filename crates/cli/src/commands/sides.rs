@@ -10,9 +10,11 @@ use scenario::argument;
 use super::compare::{nothing_in_common, share};
 use crate::args::{CompareArgs, SidesArgs};
 use crate::exit::{Failure, print};
+use crate::named_file::{Kind, NamedFile};
 use crate::table::{bytes, time};
 
 pub(crate) fn compare(args: &CompareArgs) -> Result<(), Failure> {
+    let file = args.sides.page.as_ref().map(|path| NamedFile::new(path, Kind::Tables, "--page")).transpose()?;
     let (asked, target) = (asked(&args.sides)?, target(&args.sides)?);
     let (a, b) = super::compare::both(args)?;
     let incomplete = super::compare::lacking(args, &a, &b);
@@ -29,8 +31,8 @@ pub(crate) fn compare(args: &CompareArgs) -> Result<(), Failure> {
     if sides.runs.is_empty() {
         return Err(nothing_in_common(args, &sides.only_a, &sides.only_b));
     }
-    if let Some(path) = &args.sides.page {
-        files::replace(path, &page(&sides))?;
+    if let Some(file) = file {
+        file.write(page(&sides))?;
     }
     if args.json {
         let json = serde_json::to_value(&sides).map_err(anyhow::Error::from)?;
@@ -77,11 +79,19 @@ struct Row {
 }
 
 impl Row {
-    fn new(what: &str, measure: &'static str, unit: Unit, it: &Sides, holds: Option<bool>) -> Self {
+    fn new(what: &str, measure: &'static str, unit: Unit, sides: &Sides, holds: Option<bool>) -> Self {
         let value = |value: Option<f64>| value.map_or("-".into(), |value| shown(unit, value));
         let holds = holds.map_or("", |holds| if holds { "holds" } else { "no" });
-        let (a, b) = (value(it.a), value(it.b));
-        Self { what: what.to_owned(), base_rtt: String::new(), measure, a, b, difference: difference(unit, it), holds }
+        let (a, b) = (value(sides.a), value(sides.b));
+        Self {
+            what: what.to_owned(),
+            base_rtt: String::new(),
+            measure,
+            a,
+            b,
+            difference: difference(unit, sides),
+            holds,
+        }
     }
 
     fn texts<'a>(&'a self, target: &'a str) -> [&'a str; 7] {
@@ -98,17 +108,17 @@ impl Row {
 /// All rows of a run: flows, groups of them, and the run's own.
 fn rows(run: &RunSides) -> Vec<Row> {
     let mut rows = Vec::new();
-    let mut flow = |what: &str, it: &FlowSides| {
-        let base_rtt = time(it.base_rtt_ns);
-        let rate = Row::new(what, "rate", Unit::Rate, &it.rate_bps, it.rate_holds);
+    let mut flow = |what: &str, sides: &FlowSides| {
+        let base_rtt = time(sides.base_rtt_ns);
+        let rate = Row::new(what, "rate", Unit::Rate, &sides.rate_bps, sides.rate_holds);
         rows.push(Row { base_rtt, ..rate });
-        rows.push(Row::new("", "round trip", Unit::Time, &it.rtt_ns, None));
+        rows.push(Row::new("", "round trip", Unit::Time, &sides.rtt_ns, None));
     };
-    for it in &run.flows {
-        flow(&format!("flow {}", numbers(&it.flows)), it);
+    for sides in &run.flows {
+        flow(&format!("flow {}", numbers(&sides.flows)), sides);
     }
-    for it in &run.groups {
-        flow(&format!("mean of flows {}", numbers(&it.flows)), it);
+    for sides in &run.groups {
+        flow(&format!("mean of flows {}", numbers(&sides.flows)), sides);
     }
     for port in &run.ports {
         rows.push(Row::new(&port.name, "queue", Unit::Bytes, &port.queue_bytes, None));
@@ -153,17 +163,17 @@ fn shown(unit: Unit, value: f64) -> String {
 }
 
 /// In percent, and of times in milliseconds, too, or in what is fine enough to see it.
-fn difference(unit: Unit, it: &Sides) -> String {
+fn difference(unit: Unit, sides: &Sides) -> String {
     // Rounded before, so that next to nothing is +0.0 and not -0.0.
-    let percent = it.relative.map(|relative| format!("{:+.1} %", (relative * 1e3).round() / 10.0 + 0.0));
-    let ms = it.difference.map(|ns| match ns.abs() {
+    let percent = sides.relative.map(|relative| format!("{:+.1} %", (relative * 1e3).round() / 10.0 + 0.0));
+    let ms = sides.difference.map(|ns| match ns.abs() {
         small if small < 10_000.0 => format!("{}{}", if ns < 0.0 { '-' } else { '+' }, time(small)),
         _ => format!("{:+.2} ms", ns / 1e6),
     });
     match (unit, ms, percent) {
         (Unit::Time, Some(ms), Some(percent)) => format!("{ms}, {percent}"),
         (Unit::Time, Some(ms), None) => ms,
-        (Unit::Index, ..) => it.difference.map_or(String::new(), |difference| format!("{difference:+.3}")),
+        (Unit::Index, ..) => sides.difference.map_or(String::new(), |difference| format!("{difference:+.3}")),
         (_, _, percent) => percent.unwrap_or_default(),
     }
 }
@@ -213,7 +223,7 @@ fn describe(sides: &SideBySide) -> String {
     text
 }
 
-/// The tables as Markdown, and nothing else: the corner of each says which run it is.
+/// The tables as Markdown: the corner of each says which run it is.
 fn page(sides: &SideBySide) -> String {
     let mut text = String::new();
     for run in &sides.runs {
@@ -253,11 +263,11 @@ mod tests {
 
     #[test]
     fn differences_are_in_percent_and_in_milliseconds() {
-        let it = Sides { a: Some(4e6), b: Some(5e6), difference: Some(1e6), relative: Some(0.25) };
-        assert_eq!(difference(Unit::Time, &it), "+1.00 ms, +25.0 %");
-        assert_eq!(difference(Unit::Rate, &it), "+25.0 %");
-        assert_eq!(difference(Unit::Rate, &Sides { relative: Some(-1e-6), ..it }), "+0.0 %");
-        let small = Sides { difference: Some(-1_500.0), ..it };
+        let sides = Sides { a: Some(4e6), b: Some(5e6), difference: Some(1e6), relative: Some(0.25) };
+        assert_eq!(difference(Unit::Time, &sides), "+1.00 ms, +25.0 %");
+        assert_eq!(difference(Unit::Rate, &sides), "+25.0 %");
+        assert_eq!(difference(Unit::Rate, &Sides { relative: Some(-1e-6), ..sides }), "+0.0 %");
+        let small = Sides { difference: Some(-1_500.0), ..sides };
         assert_eq!(difference(Unit::Time, &small), "-1.50 us, +25.0 %");
         let from_nothing = Sides { a: Some(0.0), b: Some(5e6), difference: Some(5e6), relative: None };
         assert_eq!(

@@ -114,7 +114,10 @@ fn two_results_flow_by_flow() {
     assert!(rate.contains(" no "), "{rate}");
     let page = scratch.read("fragment.md");
     assert!(page.starts_with("| DCTCP, ") && page.contains("| mean of flows 0 to 3 | "), "{page}");
-    assert!(page.lines().all(|line| line.is_empty() || line.starts_with('|') && line.ends_with('|')), "{page}");
+    // Tables, and the line by which the page is known again.
+    let (tables, last) = page.trim_end().rsplit_once('\n').unwrap();
+    assert!(tables.lines().all(|line| line.is_empty() || line.starts_with('|') && line.ends_with('|')), "{page}");
+    assert!(last.starts_with("<!-- narrows compare, "), "{page}");
 
     let json = scratch.narrows("compare a b --flows --json").ok().json();
     assert_eq!(keys(&json), ["target", "runs", "only_a", "only_b"]);

@@ -37,15 +37,15 @@ fn always_the_same(scenario: &str, args: &str, files: usize) {
     let mut first: Option<Vec<(String, Vec<u8>)>> = None;
     for threads in [1, 2, 3, 8, 8] {
         scratch.narrows(&format!("run s.toml --quiet --out out --threads {threads} {args}")).ok();
-        let it = comparable(&scratch, "out");
-        assert_eq!(it.len(), files);
-        let first = first.get_or_insert_with(|| it.clone());
-        for ((name, bytes), (first_name, first_bytes)) in it.iter().zip(first.iter()) {
+        let found = comparable(&scratch, "out");
+        assert_eq!(found.len(), files);
+        let first = first.get_or_insert_with(|| found.clone());
+        for ((name, bytes), (first_name, first_bytes)) in found.iter().zip(first.iter()) {
             assert_eq!(name, first_name);
             assert!(bytes == first_bytes, "{name} differs with {threads} threads");
         }
         // The table has rows: flows moved, ports and rates were sampled.
-        for (name, bytes) in it.iter().filter(|(name, _)| name.ends_with(".parquet")) {
+        for (name, bytes) in found.iter().filter(|(name, _)| name.ends_with(".parquet")) {
             assert!(bytes.len() > 1_000, "{name} is nearly empty");
         }
     }

@@ -95,6 +95,10 @@ fn what_real_packets_cannot_do_is_refused_and_leaves_nothing() {
         ("--on left.host0", &["--on", "COMMAND"]),
         ("--with left.host0 -- true", &["HOST=COMMAND"]),
         ("--pcap left>right", &["PORT=FILE"]),
+        ("--pcap left>right=pair.toml", &["will not replace `pair.toml`: it is not a capture", "give --pcap another"]),
+        ("--pcap left>right=out/pair-emulated/x.pcapng", &["results directory `out/pair-emulated`"]),
+        ("--out real --pcap left>right=real/deep/x.pcapng", &["results directory `real`"]),
+        ("--pcap left>right=x --pcap right>left=./x", &["names `./x` for two ports"]),
         ("--scheme cubci", &["no scheme `cubci`", "did you mean `cubic`?"]),
     ] {
         let line = format!("emulate pair.toml --scheme cubic {line}");
@@ -221,6 +225,12 @@ fn a_scenario_runs_both_ways_and_the_results_are_compared() {
         let bytes = haul.unwrap()["bytes"].as_u64().unwrap();
         assert!((10_300_000..13_000_000).contains(&bytes), "{bytes}");
     }
+    // Those of the same command again take the place of these; what a person captured stays.
+    scratch.narrows(&format!("{line} --anew")).ok();
+    scratch.write("cubic-other.pcapng", "mine");
+    let refused = ["will not replace `cubic-other.pcapng`"];
+    scratch.narrows(&line.replace("haul.pcapng", "other.pcapng")).fails(2, &refused);
+    assert!(!scratch.tree().iter().any(|name| name.contains(".partial")), "{:?}", scratch.tree());
     for file in ["cubic-haul.pcapng", "reno-haul.pcapng"] {
         // Ten megabytes crossed it, and a capture holds them whole.
         assert!(std::fs::metadata(scratch.path(file)).unwrap().len() > 10_000_000, "{file}");

@@ -16,34 +16,40 @@ fn is_cell(value: &Value) {
 }
 
 #[track_caller]
-pub(crate) fn is_summary(it: &Value) {
+pub(crate) fn is_summary(summary: &Value) {
     let all = "schema scenario run label host seed ended_ns flows requests collectives jobs network credits fairness predicts \
                law engine emulator warnings notes";
-    assert_eq!(keys(it).join(" "), all);
-    assert_eq!(it["schema"], 1);
-    assert_eq!(keys(&it["flows"]), ["all", "intra", "inter", "sizes"]);
+    assert_eq!(keys(summary).join(" "), all);
+    assert_eq!(summary["schema"], 1);
+    assert_eq!(keys(&summary["flows"]), ["all", "intra", "inter", "sizes"]);
     for class in ["all", "intra", "inter"] {
-        is_cell(&it["flows"][class]);
+        is_cell(&summary["flows"][class]);
     }
-    it["flows"]["sizes"].as_object().unwrap().values().for_each(is_cell);
-    is_cell(&it["requests"]);
-    is_cell(&it["collectives"]);
-    it["jobs"].as_object().unwrap().values().for_each(is_cell);
+    summary["flows"]["sizes"].as_object().unwrap().values().for_each(is_cell);
+    is_cell(&summary["requests"]);
+    is_cell(&summary["collectives"]);
+    summary["jobs"].as_object().unwrap().values().for_each(is_cell);
     let network = "data_packets packet_hops drops drops_by_tier drops_by_kind data_drops_by_tier ecn_marks \
                    or_acks or_ack_bytes retransmits timeouts pfc_pauses pfc_pause_ns pfc_pauses_by_tier pfc_pause_ns_by_tier host_pause_ns nacks \
                    cnps parity_packets recovered_blocks held_ns max_queue_bytes max_buffer_bytes \
                    headroom_drops messages deadlock links switches";
-    assert_eq!(keys(&it["network"]).join(" "), network);
-    assert!(it["network"]["links"].as_array().is_some_and(|links| !links.is_empty()));
+    assert_eq!(keys(&summary["network"]).join(" "), network);
+    assert!(summary["network"]["links"].as_array().is_some_and(|links| !links.is_empty()));
     let credits = "sent used dropped wasted received over_provisioned late unscheduled unscheduled_drops";
-    assert_eq!(keys(&it["credits"]).join(" "), credits);
-    assert_eq!((keys(&it["predicts"]), keys(&it["predicts"]["owd"])), (vec!["owd", "rtt"], vec!["packets", "r"]));
-    assert_eq!(keys(&it["fairness"]), ["jain_mean", "jain_final", "converged_at_ns", "reached_at_ns", "jain_since"]);
-    assert_eq!(keys(&it["law"]), ["name", "acted", "by_law"]);
-    assert_eq!(keys(&it["law"]["acted"]), ACTED);
+    assert_eq!(keys(&summary["credits"]).join(" "), credits);
+    assert_eq!(
+        (keys(&summary["predicts"]), keys(&summary["predicts"]["owd"])),
+        (vec!["owd", "rtt"], vec!["packets", "r"])
+    );
+    assert_eq!(
+        keys(&summary["fairness"]),
+        ["jain_mean", "jain_final", "converged_at_ns", "reached_at_ns", "jain_since"]
+    );
+    assert_eq!(keys(&summary["law"]), ["name", "acted", "by_law"]);
+    assert_eq!(keys(&summary["law"]["acted"]), ACTED);
     let engine = ["events", "wall_s", "cpu_s", "threads", "packet_hops_per_s", "peak_rss_bytes"];
-    assert_eq!(keys(&it["engine"]), engine);
-    assert!(it["engine"]["events"].as_u64().is_some_and(|events| events > 0));
+    assert_eq!(keys(&summary["engine"]), engine);
+    assert!(summary["engine"]["events"].as_u64().is_some_and(|events| events > 0));
 }
 
 #[test]

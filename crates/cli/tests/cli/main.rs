@@ -6,6 +6,7 @@ mod support;
 mod compare;
 mod demo;
 mod determinism;
+mod edited;
 #[cfg(target_os = "linux")]
 mod emulate;
 mod errors;
@@ -15,6 +16,9 @@ mod json;
 #[cfg(target_os = "linux")]
 mod kernel;
 mod killed;
+#[cfg(target_os = "linux")]
+mod locks;
+mod named_files;
 mod output;
 mod reproduce;
 mod stopped;

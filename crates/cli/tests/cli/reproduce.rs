@@ -181,6 +181,49 @@ fn finished_runs_are_kept() {
     assert_eq!(flows(), first);
 }
 
+/// Verdicts that are kept are of as many seeds as they say, all of them of each run.
+#[test]
+fn a_figure_with_seeds_of_its_own() {
+    let scratch = Scratch::new("own-seeds");
+    let file = "papers/tiny/fig8.toml";
+    let with = |seeds: &str| scratch.write(file, &format!("{}{CLAIMS}[grid]\nseed = {seeds}\n", ONE.trim_start()));
+    for few in ["[3]", "[1, 2, 3, 4]", "[1, 1, 1, 1, 1]"] {
+        with(few);
+        let before = scratch.read(file);
+        for (option, keeps) in [("--record", "--record"), ("--page page.md", "--page")] {
+            let ran = scratch.narrows(&format!("reproduce tiny {option} --out out"));
+            ran.fails(2, &[keeps, file, "the run `dctcp` of claim `all-end` has", "5 or more are needed", "[grid]"]);
+        }
+        assert_eq!(scratch.read(file), before);
+        assert!(!scratch.path("out").exists() && !scratch.path("page.md").exists());
+    }
+    scratch.narrows("reproduce tiny --out out").fails(2, &["two runs are called `dctcp,seed=1`", "[grid]"]);
+    assert_eq!(scratch.files("out"), [""; 0]);
+    // Judged they are all the same, of these seeds and of no others.
+    with("[3, 4]");
+    let ran = scratch
+        .narrows("reproduce tiny --seeds 7 --json")
+        .ok()
+        .says(&["has seeds of its own", "--seeds is not for it"]);
+    let json = ran.json();
+    let runs = json["figures"][0]["runs"].as_array().unwrap().iter();
+    assert_eq!(runs.map(|run| run["seed"].as_u64().unwrap()).collect::<Vec<_>>(), [3, 4]);
+    assert_eq!(json["figures"][0]["claims"][0]["seeds"], 2);
+    with("[11, 12, 13, 14, 15]");
+    scratch.narrows("reproduce tiny --record --page page.md").ok();
+    assert!(scratch.read(file).contains("recorded = { quick = \"reproduced\" }"));
+    assert!(scratch.read("page.md").contains("Of 5 seeds, by Narrows"));
+    // A variant that has fewer than the rest.
+    let variant = "[variants.small]\nset = { \"traffic.0.size\" = \"1KiB\" }\ngrid = { seed = [11, 12] }\n";
+    scratch.write(
+        file,
+        &format!("{}{variant}", scratch.read(file))
+            .replace("dctcp.all.completed", "dctcp[variant=small].all.completed"),
+    );
+    let ran = scratch.narrows("reproduce tiny --record");
+    ran.fails(2, &["the run `dctcp", "of claim `all-end` has 2 seeds of its own"]);
+}
+
 #[test]
 fn averages_over_seeds() {
     let scratch = Scratch::new("reproduce");

@@ -87,9 +87,9 @@ mod tests {
                 Some((Segmentation::TcpV6, 1)),
                 Some((Segmentation::Udp, 9000)),
             ] {
-                let it = Vnet { checksum, segmentation };
-                assert_eq!(Vnet::parse(it.bytes(54, false)), Some(it));
-                assert_eq!(Vnet::parse(it.bytes(54, true)), Some(it));
+                let header = Vnet { checksum, segmentation };
+                assert_eq!(Vnet::parse(header.bytes(54, false)), Some(header));
+                assert_eq!(Vnet::parse(header.bytes(54, true)), Some(header));
             }
         }
     }

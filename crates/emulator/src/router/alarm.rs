@@ -95,10 +95,10 @@ fn lookahead(network: &Network) -> Vec<Ahead> {
     let usual = |it: Option<Ahead>| it.map_or(u64::MAX, |it| it.for_size(1500));
     loop {
         let mut settled = true;
-        for (link, it) in network.links().iter().enumerate() {
-            let over_link = of_node[it.to.index()].map(|ahead| ahead.over(network, link));
-            if usual(over_link) < usual(of_node[it.from.index()]) {
-                of_node[it.from.index()] = over_link;
+        for (link, ends) in network.links().iter().enumerate() {
+            let over_link = of_node[ends.to.index()].map(|ahead| ahead.over(network, link));
+            if usual(over_link) < usual(of_node[ends.from.index()]) {
+                of_node[ends.from.index()] = over_link;
                 settled = false;
             }
         }

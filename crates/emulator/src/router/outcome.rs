@@ -64,19 +64,19 @@ const TOO_BUSY: Span = Span::from_ms(900);
 
 /// Whether the router was the bottleneck, and by what that shows: it wrote or could read late (over 1 ms, once in a
 /// hundred times or more), it was busy for over 90 % of some second, or devices dropped what it did not read.
-pub(super) fn bottleneck(it: &RouterOutcome) -> Option<String> {
+pub(super) fn bottleneck(outcome: &RouterOutcome) -> Option<String> {
     let mut signs = Vec::new();
-    if it.lateness.p99 > TOO_LATE {
-        signs.push(format!("1 % of packets were written over {} late", it.lateness.p99));
+    if outcome.lateness.p99 > TOO_LATE {
+        signs.push(format!("1 % of packets were written over {} late", outcome.lateness.p99));
     }
-    if it.reading.p99 > TOO_LATE {
-        signs.push(format!("1 % of the time it could read only after {}", it.reading.p99));
+    if outcome.reading.p99 > TOO_LATE {
+        signs.push(format!("1 % of the time it could read only after {}", outcome.reading.p99));
     }
-    if it.busiest_second > TOO_BUSY {
-        signs.push(format!("its thread was busy for {} of a second", it.busiest_second));
+    if outcome.busiest_second > TOO_BUSY {
+        signs.push(format!("its thread was busy for {} of a second", outcome.busiest_second));
     }
-    if it.device_drops > 0 {
-        signs.push(format!("hosts' devices dropped {} packets that it did not read in time", it.device_drops));
+    if outcome.device_drops > 0 {
+        signs.push(format!("hosts' devices dropped {} packets that it did not read in time", outcome.device_drops));
     }
     (!signs.is_empty()).then(|| format!("the emulator was the bottleneck: {}", signs.join("; ")))
 }
@@ -93,14 +93,14 @@ mod tests {
     #[test]
     fn each_sign_is_named() {
         let late = Lateness { p99: Span::from_ms(2), ..Lateness::default() };
-        let it = RouterOutcome {
+        let outcome = RouterOutcome {
             lateness: late,
             reading: late,
             busiest_second: Span::from_ms(950),
             device_drops: 7,
             ..RouterOutcome::default()
         };
-        let said = bottleneck(&it).unwrap();
+        let said = bottleneck(&outcome).unwrap();
         for sign in ["written over 2.000 ms", "read only after 2.000 ms", "950.000 ms of a second", "7 packets"] {
             assert!(said.contains(sign), "{said}");
         }

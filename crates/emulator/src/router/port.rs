@@ -136,15 +136,15 @@ impl Port {
     }
 
     /// Counts what leaves, and lets chance take its part.
-    fn count(&mut self, params: &PortParams, left: &mut [Left]) {
-        for it in left {
+    fn count(&mut self, params: &PortParams, all: &mut [Left]) {
+        for left in all {
             self.packets += 1;
-            self.bytes += u64::from(it.segment.size);
-            self.marks += u64::from(it.passage.marked);
-            it.segment.marked |= it.passage.marked;
-            it.lost = self.losses.loses(params, self.salt, &it.segment.arrival());
-            if it.lost {
-                self.lost_one(it.segment.control);
+            self.bytes += u64::from(left.segment.size);
+            self.marks += u64::from(left.passage.marked);
+            left.segment.marked |= left.passage.marked;
+            left.lost = self.losses.loses(params, self.salt, &left.segment.arrival());
+            if left.lost {
+                self.lost_one(left.segment.control);
             }
         }
     }

@@ -88,23 +88,23 @@ fn digest(bytes: &[u8]) -> u64 {
 }
 
 impl Observer for Seen {
-    fn deliver(&mut self, it: Delivery) {
-        assert_eq!(it.host, HostId(3));
-        self.late_ps = self.late_ps.max(self.now_ps.saturating_sub(it.due_ps));
-        self.deliveries.push((it.due_ps, it.segments.len() as u16, it.headers.flow));
+    fn deliver(&mut self, delivery: Delivery) {
+        assert_eq!(delivery.host, HostId(3));
+        self.late_ps = self.late_ps.max(self.now_ps.saturating_sub(delivery.due_ps));
+        self.deliveries.push((delivery.due_ps, delivery.segments.len() as u16, delivery.headers.flow));
         let mut out = Vec::new();
-        render(it.frame, it.headers, it.segments.clone(), it.marked, &mut out);
-        for segment in it.segments {
+        render(delivery.frame, delivery.headers, delivery.segments.clone(), delivery.marked, &mut out);
+        for segment in delivery.segments {
             let mut bytes = Vec::new();
-            whole_segment(it.frame, it.headers, segment, it.marked, &mut bytes);
-            self.delivered.push((it.due_ps, digest(&bytes)));
+            whole_segment(delivery.frame, delivery.headers, segment, delivery.marked, &mut bytes);
+            self.delivered.push((delivery.due_ps, digest(&bytes)));
         }
     }
 
-    fn depart(&mut self, it: Departure) {
+    fn depart(&mut self, departure: Departure) {
         let mut bytes = Vec::new();
-        whole_segment(it.frame, it.headers, it.segment, it.marked, &mut bytes);
-        self.departed.push((it.time_ps, digest(&bytes)));
+        whole_segment(departure.frame, departure.headers, departure.segment, departure.marked, &mut bytes);
+        self.departed.push((departure.time_ps, digest(&bytes)));
     }
 }
 

@@ -188,34 +188,34 @@ impl Loop<'_> {
 
     /// Writes until the socket has enough, or it is the others' turn.
     fn feed(&mut self, flow: usize) {
-        let it = &mut self.flows[flow];
+        let state = &mut self.flows[flow];
         let Some(sender) = &mut self.made.flows[flow].sender else { return };
-        if it.stamped {
+        if state.stamped {
             // Stamps of a write that was only begun would wake the poll for ever.
             socket::acknowledged_ns(sender.as_fd());
         }
         let mut written = 0;
-        while it.left > 0 && written < TURN {
-            let size = it.left.min(ZEROS.len() as u64) as usize;
-            if size as u64 == it.left && !it.stamped {
+        while state.left > 0 && written < TURN {
+            let size = state.left.min(ZEROS.len() as u64) as usize;
+            if size as u64 == state.left && !state.stamped {
                 // Without stamps the end is seen when it is looked for, up to 10 ms late.
-                it.stamped = socket::stamp_acknowledgements(sender.as_fd()).is_ok();
+                state.stamped = socket::stamp_acknowledgements(sender.as_fd()).is_ok();
             }
             match sender.write(&ZEROS[..size]) {
                 Ok(count) => {
-                    it.left -= count as u64;
+                    state.left -= count as u64;
                     written += count;
                 }
                 Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted) => return,
                 Err(error) => {
-                    it.end.failure = Some(error.to_string());
+                    state.end.failure = Some(error.to_string());
                     return self.end(flow, Time::NEVER);
                 }
             }
         }
-        if it.left == 0 {
+        if state.left == 0 {
             let _ = sender.shutdown(Shutdown::Write);
-            it.phase = Phase::Draining;
+            state.phase = Phase::Draining;
             self.draining += 1;
             self.interest(flow, EpollFlags::empty());
         }
@@ -260,10 +260,10 @@ impl Loop<'_> {
     /// A flow is over: its last word is kept, and those that waited for it start.
     fn end(&mut self, flow: usize, completed: Time) {
         self.keep(flow);
-        let it = &mut self.flows[flow];
-        self.draining -= usize::from(it.phase == Phase::Draining);
-        it.phase = Phase::Ended;
-        it.end.completed = completed;
+        let state = &mut self.flows[flow];
+        self.draining -= usize::from(state.phase == Phase::Draining);
+        state.phase = Phase::Ended;
+        state.end.completed = completed;
         self.ended += 1;
         self.made.flows[flow].sender = None;
         if !completed.is_set() {
@@ -388,8 +388,8 @@ mod tests {
         ];
         let end = run(1, &setup(flows, Time::from_ms(20_000)));
         assert!(!end.interrupted && end.ended < Time::from_ms(20_000));
-        for it in &end.flows {
-            assert!(it.completed > it.started && it.failure.is_none(), "{it:?}");
+        for ended in &end.flows {
+            assert!(ended.completed > ended.started && ended.failure.is_none(), "{ended:?}");
         }
         assert_eq!(end.flows.iter().map(|it| it.delivered.get()).collect::<Vec<_>>(), [5_000_000, 1, 700_000]);
         assert!(end.flows[0].started >= Time::from_ms(30));

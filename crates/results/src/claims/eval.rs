@@ -200,43 +200,43 @@ fn measured(metric: &Metric, runs: &Runs<'_>) -> Result<Value, EvalError> {
             }
         }
         Subject::Predicts(key) => {
-            let it = if *key == "owd" { summary.predicts.owd } else { summary.predicts.rtt };
-            let none = || match it.packets {
+            let predicts = if *key == "owd" { summary.predicts.owd } else { summary.predicts.rtt };
+            let none = || match predicts.packets {
                 0 => "no packet was compared; `[series] predictors` chooses flows, and `owd` needs `host.on_ramp`",
                 _ => "nothing varied",
             };
-            it.r.map(Value::number).ok_or_else(|| missing(none().into()))
+            predicts.r.map(Value::number).ok_or_else(|| missing(none().into()))
         }
         Subject::Network(key) => {
-            let it = &summary.network;
-            let by_kind = |it: &NetworkTotals, kind: &str| {
-                let found = it.drops_by_kind.get(kind).map(|&drops| Value::number(drops as f64));
+            let network = &summary.network;
+            let by_kind = |network: &NetworkTotals, kind: &str| {
+                let found = network.drops_by_kind.get(kind).map(|&drops| Value::number(drops as f64));
                 found.ok_or_else(|| missing("the results are from before losses were told apart".into()))
             };
             match *key {
-                "data_packets" => count(it.data_packets),
-                "packet_hops" => count(it.packet_hops),
-                "drops" => count(it.drops),
-                "data_drops" => by_kind(it, "data"),
-                "ack_drops" => by_kind(it, "acks"),
-                "credit_drops" => by_kind(it, "credits"),
-                "ecn_marks" => count(it.ecn_marks),
-                "or_acks" => count(it.or_acks),
-                "or_ack_bytes" => Ok(Value::bytes(it.or_ack_bytes as f64)),
-                "retransmits" => count(it.retransmits),
-                "timeouts" => count(it.timeouts),
-                "pfc_pauses" => count(it.pfc_pauses),
-                "pfc_pause" => Ok(Value::ns(it.pfc_pause_ns as f64)),
-                "host_pause" => Ok(Value::ns(it.host_pause_ns)),
-                "nacks" => count(it.nacks),
-                "cnps" => count(it.cnps),
-                "parity_packets" => count(it.parity_packets),
-                "recovered_blocks" => count(it.recovered_blocks),
-                "held" => Ok(Value::ns(it.held_ns as f64)),
-                "headroom_drops" => count(it.headroom_drops),
-                "messages" => count(it.messages),
-                "max_buffer" => Ok(Value::bytes(it.max_buffer_bytes as f64)),
-                _ => Ok(Value::bytes(it.max_queue_bytes as f64)),
+                "data_packets" => count(network.data_packets),
+                "packet_hops" => count(network.packet_hops),
+                "drops" => count(network.drops),
+                "data_drops" => by_kind(network, "data"),
+                "ack_drops" => by_kind(network, "acks"),
+                "credit_drops" => by_kind(network, "credits"),
+                "ecn_marks" => count(network.ecn_marks),
+                "or_acks" => count(network.or_acks),
+                "or_ack_bytes" => Ok(Value::bytes(network.or_ack_bytes as f64)),
+                "retransmits" => count(network.retransmits),
+                "timeouts" => count(network.timeouts),
+                "pfc_pauses" => count(network.pfc_pauses),
+                "pfc_pause" => Ok(Value::ns(network.pfc_pause_ns as f64)),
+                "host_pause" => Ok(Value::ns(network.host_pause_ns)),
+                "nacks" => count(network.nacks),
+                "cnps" => count(network.cnps),
+                "parity_packets" => count(network.parity_packets),
+                "recovered_blocks" => count(network.recovered_blocks),
+                "held" => Ok(Value::ns(network.held_ns as f64)),
+                "headroom_drops" => count(network.headroom_drops),
+                "messages" => count(network.messages),
+                "max_buffer" => Ok(Value::bytes(network.max_buffer_bytes as f64)),
+                _ => Ok(Value::bytes(network.max_queue_bytes as f64)),
             }
         }
         Subject::Drops { key, tier } => {

@@ -317,23 +317,29 @@ fn judged(more: &Json) -> Judgement {
 fn verdicts() {
     let better = "a.all.fct.p99 < b[load=0.4].all.fct.p99";
     let much = "a.all.fct.p99 < 0.1 * b[load=0.4].all.fct.p99";
-    let it = judged(&json!({ "check": better }));
-    assert_eq!((it.verdict, it.paper.as_str(), it.note.as_str()), (Verdict::Reproduced, "0.4", ""));
-    assert_eq!(it.measured, "20.28 ms against 40.56 ms");
-    let it =
+    let judgement = judged(&json!({ "check": better }));
+    assert_eq!(
+        (judgement.verdict, judgement.paper.as_str(), judgement.note.as_str()),
+        (Verdict::Reproduced, "0.4", "")
+    );
+    assert_eq!(judgement.measured, "20.28 ms against 40.56 ms");
+    let judgement =
         judged(&json!({ "check": much, "direction": better, "measure": "a.all.fct.p99 / b[load=0.4].all.fct.p99" }));
-    assert_eq!((it.verdict, it.measured.as_str()), (Verdict::DirectionOnly, "0.5"));
+    assert_eq!((judgement.verdict, judgement.measured.as_str()), (Verdict::DirectionOnly, "0.5"));
     assert_eq!(judged(&json!({ "check": much, "direction": much })).verdict, Verdict::NotReproduced);
     assert_eq!(judged(&json!({ "check": much })).verdict, Verdict::NotReproduced);
-    let it = judged(&json!({ "pending": "needs erasure codes", "check": better }));
-    assert_eq!((it.verdict, it.note.as_str(), it.measured.as_str()), (Verdict::Pending, "needs erasure codes", ""));
-    let it = judged(&json!({ "check": "c.all.count > 1" }));
-    assert_eq!((it.verdict, it.note.contains("no run `c`")), (Verdict::CannotJudge, true));
-    let it = judged(&json!({ "check": much, "direction": "c.all.count > 1" }));
-    assert_eq!(it.verdict, Verdict::CannotJudge);
-    let it = judged(&json!({ "check": better, "measure": "c.all.count" }));
-    assert_eq!((it.verdict, it.measured.as_str()), (Verdict::Reproduced, ""));
-    assert!(it.note.contains("no run `c`"), "{}", it.note);
+    let judgement = judged(&json!({ "pending": "needs erasure codes", "check": better }));
+    assert_eq!(
+        (judgement.verdict, judgement.note.as_str(), judgement.measured.as_str()),
+        (Verdict::Pending, "needs erasure codes", "")
+    );
+    let judgement = judged(&json!({ "check": "c.all.count > 1" }));
+    assert_eq!((judgement.verdict, judgement.note.contains("no run `c`")), (Verdict::CannotJudge, true));
+    let judgement = judged(&json!({ "check": much, "direction": "c.all.count > 1" }));
+    assert_eq!(judgement.verdict, Verdict::CannotJudge);
+    let judgement = judged(&json!({ "check": better, "measure": "c.all.count" }));
+    assert_eq!((judgement.verdict, judgement.measured.as_str()), (Verdict::Reproduced, ""));
+    assert!(judgement.note.contains("no run `c`"), "{}", judgement.note);
     let share = |paper| {
         judged(
             &json!({ "paper": paper, "check": "b[load=0.4].fairness.jain_final > 1", "measure": "b[load=0.4].fairness.jain_final" }),
@@ -366,8 +372,11 @@ fn over_seeds(a_ms: &[f64]) -> Judgement {
 #[test]
 fn a_verdict_needs_the_whole_interval_on_its_side() {
     // By hand: the mean of 7, 8, 9 is 8, its margin 4.303 * 1 / sqrt(3) = 2.48, so 5.52 to 10.48 reaches over 10.
-    let it = over_seeds(&[7.0, 8.0, 9.0]);
-    assert_eq!((it.verdict, it.measured.as_str(), it.seeds), (Verdict::Undecided, "8.0 ± 2.5 ms", 3));
+    let judgement = over_seeds(&[7.0, 8.0, 9.0]);
+    assert_eq!(
+        (judgement.verdict, judgement.measured.as_str(), judgement.seeds),
+        (Verdict::Undecided, "8.0 ± 2.5 ms", 3)
+    );
     // 6, 7, 8: 4.52 to 9.48.
     assert_eq!(over_seeds(&[6.0, 7.0, 8.0]).verdict, Verdict::Reproduced);
     // 14, 15, 16: 12.52 to 17.48 is above 10 and below 20. 17, 18, 19 reaches over 20; 25, 26, 27 is above it.
@@ -417,8 +426,8 @@ fn flows_that_did_not_end_are_noted() {
     let mut results = runs();
     results[0].summary.flows.all.completed = 3;
     let claim = Claim::from_json(&claim(&json!({ "check": "a.all.fct.p99 < 1s and a.all.fct.p50 < 1s" }))).unwrap();
-    let it = claim.judge(&[Runs::of_results(&results)]);
-    assert_eq!(it.note, "a: 2 of 5 all flows did not end and are left out");
+    let judgement = claim.judge(&[Runs::of_results(&results)]);
+    assert_eq!(judgement.note, "a: 2 of 5 all flows did not end and are left out");
     assert_eq!(claim.runs().into_iter().collect::<Vec<_>>(), ["a"]);
 }
 

@@ -124,6 +124,14 @@ pub(super) fn remove_empty(directory: &Path) -> io::Result<()> {
     }
 }
 
+/// The results directory that a path lies in, however deep, if it does. Of a path that is not there, its directory counts.
+pub fn results_around(path: &Path) -> Option<PathBuf> {
+    let there = fs::canonicalize(path).or_else(|_| fs::canonicalize(files::parent_of(path))).ok()?;
+    let inside = if there.is_dir() { Some(there.as_path()) } else { there.parent() };
+    // The outermost: that of a grid, and not of a run in it.
+    inside?.ancestors().filter(|directory| is_ours(directory) || next_is_ours(directory)).last().map(Path::to_path_buf)
+}
+
 /// Whether the set in the making is one of ours: its plan says so.
 pub(super) fn next_is_ours(out: &Path) -> bool {
     says_ours(&out.join(NEXT).join(PLAN))

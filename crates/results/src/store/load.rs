@@ -44,6 +44,10 @@ pub struct Set {
     pub unfinished: Option<Unfinished>,
     /// The set in the making that lies beside these runs, if they are a whole set.
     pub beside: Option<Unfinished>,
+    /// Files that are not as they were written, or gone, and that these runs were not read from.
+    pub differing: Vec<PathBuf>,
+    /// The process that ended while it put the set in place, if one did: this one finished that.
+    pub taken_over: Option<String>,
 }
 
 /// A set in the making.
@@ -77,13 +81,14 @@ impl std::fmt::Display for Unfinished {
 pub fn load_set(directory: &Path) -> Result<Set, Error> {
     const TRIES: u32 = 20;
     let manifest = || files::read(&directory.join(MANIFEST), JSON).ok();
+    let mut taken_over = None;
     for _ in 0..TRIES {
-        wait_until_settled(directory)?;
+        taken_over = taken_over.or(wait_until_settled(directory)?);
         let before = manifest();
         let set = load_settled(directory);
         // Another set may have taken this one's place meanwhile.
         if !is_unsettled(directory) && manifest() == before {
-            return set;
+            return Ok(Set { taken_over, ..set? });
         }
     }
     let reason = "other results keep taking the place of those that are read".to_owned();
@@ -99,25 +104,56 @@ fn load_settled(directory: &Path) -> Result<Set, Error> {
             let is_missing = !directory.join(MANIFEST).exists();
             let Some(plan) = plan.filter(|_| is_missing) else { return Err(error) };
             let runs = finished(directory, &plan).map(|(_, folder)| load(&folder)).collect::<Result<_, _>>()?;
-            return Ok(Set { runs, unfinished: Some(progress(directory, plan)), beside: None });
+            let unfinished = Some(progress(directory, plan));
+            return Ok(Set { runs, unfinished, beside: None, differing: Vec::new(), taken_over: None });
         }
     };
-    let runs = match value["kind"].as_str() {
-        Some(RUN) => vec![load_run(directory, value)?],
+    let (runs, differing) = match value["kind"].as_str() {
+        Some(RUN) => (vec![load_run(directory, value)?], Vec::new()),
         Some(GRID) => {
             let grid: GridManifest = decode(value, &directory.join(MANIFEST))?;
-            grid.runs.iter().map(|entry| load(&directory.join(&entry.folder))).collect::<Result<_, _>>()?
+            let runs = grid.runs.iter().map(|entry| load(&directory.join(&entry.folder))).collect::<Result<_, _>>()?;
+            (runs, differing_of(directory, &grid))
         }
         _ => return Err(not_results(directory, "its manifest is neither that of a run nor of a grid")),
     };
-    Ok(Set { runs, unfinished: None, beside: plan.map(|plan| progress(directory, plan)) })
+    let beside = plan.map(|plan| progress(directory, plan));
+    Ok(Set { runs, unfinished: None, beside, differing, taken_over: None })
+}
+
+/// The files of a grid, beside its runs', that are not as they were written.
+fn differing_of(directory: &Path, grid: &GridManifest) -> Vec<PathBuf> {
+    let path = directory.join(SUMMARY);
+    let now = files::read(&path, JSON).ok().and_then(|text| manifest::hash_of_summary(&text).ok());
+    let known = grid.files.iter().find(|file| file.name == SUMMARY);
+    if known.is_some_and(|known| now.as_ref() != Some(known)) { vec![path] } else { Vec::new() }
+}
+
+/// The files of a directory, beside its runs', that are not as they were written; none where there is no grid.
+pub(super) fn differing(directory: &Path) -> Vec<PathBuf> {
+    let grid = open_manifest(directory).and_then(|value| decode(value, &directory.join(MANIFEST)));
+    grid.map(|grid| differing_of(directory, &grid)).unwrap_or_default()
+}
+
+/// Takes a directory of results, in which a set that was being put in place is put there first.
+///
+/// # Errors
+/// When it has none, another process holds it, or the set cannot be put in place.
+pub fn lock(directory: &Path, command: &str) -> Result<Lock, Error> {
+    if !is_unsettled(directory) && plan_of(directory)?.is_none() {
+        open_manifest(directory)?;
+    }
+    let lock = Lock::take(directory, command)?;
+    settle(directory)?;
+    Ok(lock)
 }
 
 /// The runs of a plan that are finished, and where they lie: while the set is put together, some are in it already.
 fn finished<'a>(directory: &Path, plan: &'a Plan) -> impl Iterator<Item = (&'a manifest::PlannedRun, PathBuf)> {
     let next = directory.join(NEXT);
     plan.runs.iter().filter_map(move |run| {
-        let places = [next.join(&run.folder), next.join(BUILDING).join(&run.folder)];
+        let folder = run.folder();
+        let places = [next.join(&folder), next.join(BUILDING).join(&folder)];
         let is_run = |folder: &PathBuf| manifest_of(folder).is_ok_and(|manifest| manifest.key == run.key);
         Some((run, places.into_iter().find(is_run)?))
     })
@@ -142,21 +178,26 @@ fn plan_of(directory: &Path) -> Result<Option<Plan>, Error> {
 }
 
 /// Another process may be about to put a set in place, which takes it milliseconds; a dead one's work is finished here.
-fn wait_until_settled(directory: &Path) -> Result<(), Error> {
+/// Says whose.
+fn wait_until_settled(directory: &Path) -> Result<Option<String>, Error> {
     const TRIES: u32 = 500;
+    let mut dead = None;
     for tried in 0.. {
         if !is_unsettled(directory) {
             break;
         }
         match Lock::take(directory, "narrows, reading results") {
-            Ok(_lock) => settle(directory)?,
+            Ok(lock) => {
+                settle(directory)?;
+                dead = lock.stale().map(str::to_owned);
+            }
             Err(files::Error::Held { .. }) if tried < TRIES => std::thread::sleep(Duration::from_millis(10)),
             Err(error) => {
                 return Err(Error::Unsettled { path: directory.to_path_buf(), reason: error.to_string() });
             }
         }
     }
-    Ok(())
+    Ok(dead)
 }
 
 /// A manifest or a summary.
@@ -177,11 +218,14 @@ fn open_manifest(directory: &Path) -> Result<Value, Error> {
         }
         text => text?,
     };
-    let value = json(&text, &path)?;
+    let mut value = json(&text, &path)?;
     if value["program"] != PROGRAM {
         return Err(not_results(directory, "its manifest.json is another program's"));
     }
     check_schema(&value, manifest::SCHEMA, &path)?;
+    if !manifest::is_as_written(&mut value) {
+        return Err(Error::Differs { path, known: "it" });
+    }
     Ok(value)
 }
 
@@ -204,13 +248,16 @@ fn load_run(directory: &Path, manifest: Value) -> Result<RunResults, Error> {
         if known.sha256 == sha256(&bytes) {
             return Ok((bytes, path));
         }
-        let reason = "is not as it was written: its SHA-256 is not the one in manifest.json".to_owned();
-        Err(Error::Parquet { path, reason })
+        Err(Error::Differs { path, known: MANIFEST })
     };
     let (text, path) = read(SUMMARY, JSON)?;
     let value = json(&text, &path)?;
     check_schema(&value, summary::SCHEMA, &path)?;
     let summary: Summary = decode(value, &path)?;
+    let now = manifest::hash_of_summary(&text).map_err(Error::not_json(&path))?;
+    if manifest.files.iter().any(|known| known.name == SUMMARY && *known != now) {
+        return Err(Error::Differs { path, known: MANIFEST });
+    }
     let (flows, flows_path) = read_table(FLOWS)?;
     let (ports, ports_path) = read_table(PORTS)?;
     let (rates, rates_path) = read_table(RATES)?;
@@ -231,11 +278,7 @@ fn load_run(directory: &Path, manifest: Value) -> Result<RunResults, Error> {
 }
 
 fn json(text: &[u8], path: &Path) -> Result<Value, Error> {
-    serde_json::from_slice(text).map_err(|error| Error::Json {
-        path: path.to_path_buf(),
-        key: ".".into(),
-        reason: format!("not JSON: {error}"),
-    })
+    serde_json::from_slice(text).map_err(Error::not_json(path))
 }
 
 fn check_schema(value: &Value, known: u64, path: &Path) -> Result<(), Error> {
@@ -268,7 +311,7 @@ mod tests {
     /// As before it was written: without the hashes of its files.
     fn forgetful(mut run: RunResults) -> RunResults {
         let names: Vec<&str> = run.manifest.files.iter().map(|file| file.name.as_str()).collect();
-        assert_eq!(names, [FLOWS, PORTS, RATES]);
+        assert_eq!(names, [SUMMARY, FLOWS, PORTS, RATES]);
         run.manifest.files.clear();
         run
     }
@@ -354,18 +397,55 @@ mod tests {
         writer.finish(&Program::default(), &runs, "{}", "page").unwrap();
         let set = load_set(&target).unwrap();
         assert_eq!(set.runs.into_iter().map(forgetful).collect::<Vec<_>>(), runs);
-        assert_eq!((set.unfinished, set.beside), (None, None));
+        assert_eq!((set.unfinished, set.beside, set.differing), (None, None, vec![]));
+        fs::write(target.join(SUMMARY), "{ \"schema\": 1 }").unwrap();
+        assert_eq!(load_set(&target).unwrap().differing, [target.join(SUMMARY)]);
+        fs::remove_file(target.join(SUMMARY)).unwrap();
+        assert_eq!(load_set(&target).unwrap().differing, [target.join(SUMMARY)]);
         let error = load(&target).unwrap_err().to_string();
         assert!(error.contains("not that of a single run"), "{error}");
         drop(writer);
-        assert_eq!(scratch.names("grid"), [MANIFEST, "report.html", "runs", "summary.json"]);
+        assert_eq!(scratch.names("grid"), [MANIFEST, "report.html", "runs"]);
+    }
+
+    /// As version 0.1 wrote it before it had them: without hashes of manifests and summaries, with more in a plan.
+    #[test]
+    fn results_of_earlier_versions_are_read() {
+        let scratch = Scratch::new("earlier");
+        let (target, next) = (scratch.path().join("run"), scratch.path().join("run/.next"));
+        let run = testbed::results();
+        write_run(&target, &run);
+        let path = target.join(MANIFEST);
+        let mut manifest: Value = serde_json::from_slice(&fs::read(&path).unwrap()).unwrap();
+        assert!(manifest.as_object_mut().unwrap().shift_remove("sha256").is_some());
+        assert_eq!(manifest["files"].as_array_mut().unwrap().remove(0)["name"], SUMMARY);
+        fs::write(&path, manifest.to_string()).unwrap();
+        let known = load(&target).unwrap();
+        assert_eq!(known.manifest.files.len(), 3);
+        assert_eq!(known.summary, run.summary);
+        fs::create_dir(&next).unwrap();
+        fs::write(
+            next.join(PLAN),
+            r#"{ "schema": 1, "kind": "unfinished", "program": "narrows", "scenario": "s", "command": "again",
+                 "runs": [{ "run": "a b", "folder": "runs/a%20b", "key": "k" }] }"#,
+        )
+        .unwrap();
+        let plan = plan_of(&target).unwrap().unwrap();
+        assert_eq!(plan, Plan::new("s", "again", [("a b".to_owned(), "k".to_owned())]));
+        assert_eq!(plan.runs[0].folder(), "runs/a%20b");
+        // One of another shape is refused by name.
+        fs::write(next.join(PLAN), r#"{ "schema": 2, "program": "narrows" }"#).unwrap();
+        let said = load_set(&target).unwrap_err().to_string();
+        assert!(said.contains("plan.json` has schema 2; this version reads schema 1"), "{said}");
     }
 
     #[test]
     fn errors_name_file_and_key() {
         let scratch = Scratch::new("errors");
         let target = scratch.path().join("run");
-        let message = |result: Result<RunResults, Error>| result.map(|_| "no error").unwrap_err().to_string();
+        let message = |result: Result<RunResults, Error>| {
+            result.map_or_else(|error| error.to_string(), |_| "no error".to_owned())
+        };
         assert!(message(load(&target)).ends_with("it does not exist"));
         fs::create_dir(&target).unwrap();
         assert!(message(load(&target)).ends_with("it has no manifest.json"));
@@ -391,17 +471,39 @@ mod tests {
         assert!(said.contains("summary.json` has schema 2; this version reads schema 1"), "{said}");
         let said = edit("manifest.json", "{", "{{");
         assert!(said.contains("manifest.json`, key `.`: not JSON"), "{said}");
-        let said = edit("manifest.json", "\"seed\": 1", "\"seed\": -1");
+        // What is still a manifest, or a summary, and says something else.
+        let said = edit("manifest.json", "\"seed\": 1", "\"seed\": 7");
+        assert!(said.ends_with("manifest.json` is not as it was written: its SHA-256 is not the one in it"), "{said}");
+        let said = edit("summary.json", "\"ecn_marks\": ", "\"ecn_marks\": 1");
+        assert!(said.contains("summary.json` is not as it was written"), "{said}");
+        // The engine's times differ between repetitions, and are not held to anything.
+        assert_eq!(edit("summary.json", "\"threads\": ", "\"threads\": 1"), "no error");
+        // Without a hash of its own, a manifest is read as far as it can be.
+        let unsealed = |from: &str, to: &str| {
+            let path = target.join(MANIFEST);
+            let before = fs::read_to_string(&path).unwrap();
+            let mut value: Value = serde_json::from_str(&before).unwrap();
+            value.as_object_mut().unwrap().shift_remove("sha256");
+            let text = value.to_string();
+            assert!(text.contains(from), "{from}");
+            fs::write(&path, text.replacen(from, to, 1)).unwrap();
+            let said = message(load(&target));
+            fs::write(&path, before).unwrap();
+            said
+        };
+        let said = unsealed("\"seed\":1", "\"seed\":-1");
         assert!(said.contains("manifest.json`, key `seed`"), "{said}");
-
-        let said = edit("manifest.json", "\"name\": \"ports.parquet\"", "\"name\": \"x\"");
+        let said = unsealed("\"name\":\"ports.parquet\"", "\"name\":\"x\"");
         assert!(said.contains("manifest.json`, key `files`: has no `ports.parquet`"), "{said}");
 
         let mut bytes = fs::read(target.join(FLOWS)).unwrap();
         bytes[100] ^= 1;
         fs::write(target.join(FLOWS), bytes).unwrap();
         let said = message(load(&target));
-        assert!(said.contains("flows.parquet`: is not as it was written"), "{said}");
+        assert!(
+            said.contains("flows.parquet` is not as it was written: its SHA-256 is not the one in manifest.json"),
+            "{said}"
+        );
         fs::remove_file(target.join(FLOWS)).unwrap();
         assert!(message(load(&target)).starts_with("cannot read `"));
     }

@@ -14,7 +14,8 @@ pub(crate) const SCHEMA: u64 = 1;
 pub(crate) const PROGRAM: &str = "narrows";
 pub(crate) const RUN: &str = "run";
 pub(crate) const GRID: &str = "grid";
-pub(crate) const UNFINISHED: &str = "unfinished";
+/// The key of a manifest's own hash.
+const OWN_HASH: &str = "sha256";
 
 /// A run's manifest.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
@@ -51,7 +52,8 @@ pub struct Manifest {
     pub seed: u64,
     /// The files that it was made from.
     pub inputs: Vec<FileHash>,
-    /// The tables beside the manifest as they were written; empty until then.
+    /// The files beside the manifest as they were written, but for the report; empty until then. A summary's hash is
+    /// without its `engine`. Manifests of earlier versions have the tables alone.
     pub files: Vec<FileHash>,
     /// Every setting, defaults included.
     pub resolved: Value,
@@ -89,6 +91,16 @@ impl Manifest {
         }
     }
 
+    /// Says of a run that was kept what its scenario says of it now. Their keys are equal, so that is prose alone. Whether
+    /// it said something else.
+    pub(crate) fn say(&mut self, resolved: &Value) -> bool {
+        let differs = self.resolved != *resolved;
+        if differs {
+            self.resolved = resolved.clone();
+        }
+        differs
+    }
+
     /// The key of a run of this description, program and seed: a SHA-256 of all that its results depend on. `asked`
     /// is what was asked of the host beside the scenario.
     pub fn key_of(info: &RunInfo, program: &Program, seed: u64, asked: &str) -> String {
@@ -104,14 +116,12 @@ impl Manifest {
     }
 }
 
-/// The runs that a set will have, in its order.
+/// The runs that a set will have, in its order. Plans of earlier versions have more keys, which follow from these.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Plan {
     /// The version of this shape: 1.
     pub schema: u64,
-    /// `unfinished`.
-    pub kind: String,
-    /// `narrows`.
+    /// `narrows`: what tells that the set in the making is ours to go on with, or to remove.
     pub program: String,
     /// The scenario's name.
     pub scenario: String,
@@ -126,19 +136,23 @@ pub struct Plan {
 pub struct PlannedRun {
     /// What tells it from the others.
     pub run: String,
-    /// Its directory inside the set's.
-    pub folder: String,
     /// [`Manifest::key`].
     pub key: String,
+}
+
+impl PlannedRun {
+    /// Its directory inside the set's.
+    pub fn folder(&self) -> String {
+        super::run_folder(&self.run)
+    }
 }
 
 impl Plan {
     /// A plan of runs, each with its name and [`Manifest::key_of`].
     pub fn new(scenario: &str, command: &str, runs: impl IntoIterator<Item = (String, String)>) -> Self {
-        let planned = |(run, key): (String, String)| PlannedRun { folder: super::run_folder(&run), run, key };
+        let planned = |(run, key): (String, String)| PlannedRun { run, key };
         Self {
             schema: SCHEMA,
-            kind: UNFINISHED.to_owned(),
             program: PROGRAM.to_owned(),
             scenario: scenario.to_owned(),
             command: command.to_owned(),
@@ -169,6 +183,9 @@ pub struct GridManifest {
     pub scenario: String,
     /// The runs in the scenario's order.
     pub runs: Vec<RunEntry>,
+    /// The summary of all runs as it was written, without their `engine`; manifests of earlier versions do not have it.
+    #[serde(default)]
+    pub files: Vec<FileHash>,
 }
 
 /// One run of a grid.
@@ -181,9 +198,9 @@ pub struct RunEntry {
 }
 
 impl GridManifest {
-    /// The manifest of the set that a plan asked for.
-    pub fn new(program: &Program, plan: &Plan) -> Self {
-        let entry = |it: &PlannedRun| RunEntry { run: it.run.clone(), folder: it.folder.clone() };
+    /// The manifest of the set that a plan asked for, with such a summary.
+    pub(crate) fn new(program: &Program, plan: &Plan, summary: FileHash) -> Self {
+        let entry = |run: &PlannedRun| RunEntry { run: run.run.clone(), folder: run.folder() };
         Self {
             schema: SCHEMA,
             kind: GRID.to_owned(),
@@ -192,10 +209,37 @@ impl GridManifest {
             commit: program.commit.clone(),
             scenario: plan.scenario.clone(),
             runs: plan.runs.iter().map(entry).collect(),
+            files: vec![summary],
         }
     }
+}
 
-    pub(crate) fn to_json(&self) -> String {
-        super::json_text(self)
+/// The text of a manifest's file: what it says, and a hash of that.
+pub(super) fn text_of(manifest: &impl Serialize) -> String {
+    let mut value = serde_json::to_value(manifest).unwrap_or_default();
+    let hash = super::sha256(value.to_string().as_bytes());
+    value[OWN_HASH] = hash.into();
+    super::json_text(&value)
+}
+
+/// Takes a manifest's own hash out of it, and says whether it is as it was written. Those of earlier versions have none.
+pub(super) fn is_as_written(manifest: &mut Value) -> bool {
+    let hash = manifest.as_object_mut().and_then(|manifest| manifest.shift_remove(OWN_HASH));
+    hash.is_none_or(|hash| hash == super::sha256(manifest.to_string().as_bytes()))
+}
+
+/// The hash of a summary, or of the summaries of a grid, without what differs between repetitions: `engine`.
+///
+/// # Errors
+/// When it is not JSON.
+pub(super) fn hash_of_summary(text: &[u8]) -> Result<FileHash, serde_json::Error> {
+    let mut value: Value = serde_json::from_slice(text)?;
+    let runs = value.get("runs").and_then(Value::as_array).map_or(0, Vec::len);
+    let all = (0..runs).map(|run| format!("/runs/{run}")).chain([String::new()]);
+    for place in all {
+        if let Some(summary) = value.pointer_mut(&place).and_then(Value::as_object_mut) {
+            summary.shift_remove("engine");
+        }
     }
+    Ok(FileHash { name: super::SUMMARY.to_owned(), sha256: super::sha256(value.to_string().as_bytes()) })
 }

@@ -15,10 +15,10 @@ use serde::Serialize;
 use sha2::{Digest, Sha256};
 use sim::{Outcome, Setup};
 
-pub use layout::NEXT;
-pub use load::{Set, Unfinished, load, load_set, manifest_of};
+pub use layout::{NEXT, results_around};
+pub use load::{Set, Unfinished, load, load_set, lock, manifest_of};
 pub use manifest::{FileHash, GridManifest, MANIFEST, Manifest, Plan, PlannedRun, RunEntry};
-pub use writer::Writer;
+pub use writer::{Earlier, Writer};
 
 use crate::input::{EngineTimes, Program, RunInfo};
 use crate::summary::{Summary, summarise};
@@ -89,7 +89,11 @@ impl RunResults {
         let text = |name: &str, text: &str| file(name, &mut |out| out.write_all(text.as_bytes()));
         let mut manifest = self.manifest.clone();
         manifest.files.clear();
-        text(SUMMARY, &self.summary.to_json())?;
+        let summary = self.summary.to_json();
+        text(SUMMARY, &summary)?;
+        manifest
+            .files
+            .push(manifest::hash_of_summary(summary.as_bytes()).map_err(Error::not_json(&shown.join(SUMMARY)))?);
         let tables = [(FLOWS, self.flows.frame()), (PORTS, self.ports.frame()), (RATES, self.rates.frame())];
         // Few runs sample switches: the others leave the files that they always left.
         let switches = (!self.switches.rows.is_empty()).then(|| (SWITCHES, self.switches.frame()));
@@ -99,7 +103,7 @@ impl RunResults {
             manifest.files.push(FileHash { name: name.to_owned(), sha256: hexadecimal(&hash.finalize()) });
         }
         // Last: it knows what the others hold.
-        text(MANIFEST, &json_text(&manifest))?;
+        text(MANIFEST, &manifest::text_of(&manifest))?;
         files::sync_directory(directory).map_err(Error::io("write", shown))
     }
 }

@@ -8,8 +8,8 @@ use std::path::{Path, PathBuf};
 use files::{Lock, parent_of};
 
 use super::layout::{self, BUILDING, NEXT, OLD, PLAN, WHOLE, entries, foreign};
-use super::load::{load, manifest_of};
-use super::manifest::{GridManifest, MANIFEST, Plan};
+use super::load::{differing, load, manifest_of};
+use super::manifest::{self, GridManifest, MANIFEST, Plan};
 use super::settle::settle;
 use super::{REPORT, RUNS, RunResults, SUMMARY, json_text, run_folder};
 use crate::Error;
@@ -24,6 +24,17 @@ pub struct Writer {
     /// The first of the directories that were made for it.
     made: Option<PathBuf>,
     plan: Plan,
+}
+
+/// What there is of a run from before.
+#[derive(Debug)]
+pub enum Earlier {
+    /// Nothing.
+    Nothing,
+    /// The very run. It is part of the new set.
+    Kept(Box<RunResults>),
+    /// The very run, of which a file is gone, damaged or not as it was written.
+    Damaged(Error),
 }
 
 impl Writer {
@@ -57,28 +68,53 @@ impl Writer {
         Ok(writer)
     }
 
-    /// The process that held the directory and died before it gave it back, if one did.
-    pub fn taken_over(&self) -> Option<&str> {
-        self.lock.as_ref()?.stale()
+    /// What keeps others out.
+    pub fn lock(&self) -> Option<&Lock> {
+        self.lock.as_ref()
+    }
+
+    /// Files of the set that will be replaced, beside its runs', that are not as they were written.
+    pub fn differing(&self) -> Vec<PathBuf> {
+        differing(&self.out)
     }
 
     /// A run that was finished before: the very run of this number, from the set in the making or, if `whole` sets count,
-    /// from the one that it will replace. It is part of the new set then. What cannot be read is not there.
+    /// from the one that it will replace. It says what the scenario says now, which is `resolved`: its prose may differ.
     ///
     /// # Errors
     /// When it cannot be taken over.
-    pub fn earlier(&self, number: usize, whole: bool) -> Result<Option<RunResults>, Error> {
+    pub fn earlier(&self, number: usize, whole: bool, resolved: &serde_json::Value) -> Result<Earlier, Error> {
         let entry = &self.plan.runs[number];
-        let is_same_run = |folder: &PathBuf| manifest_of(folder).is_ok_and(|manifest| manifest.key == entry.key);
-        let here = self.next().join(&entry.folder);
-        let old = [self.out.join(&entry.folder), self.out.clone()];
-        let found = std::iter::once(here.clone()).chain(old.into_iter().filter(|_| whole)).find(is_same_run);
-        let Some(folder) = found else { return Ok(None) };
-        let Ok(run) = load(&folder) else { return Ok(None) };
-        if folder != here && !self.plan.is_alone() {
-            self.put(entry.folder.as_str(), |partial| link_run(&folder, partial))?;
+        let folder = entry.folder();
+        let here = self.next().join(&folder);
+        let old = [self.out.join(&folder), self.out.clone()];
+        let mut damage = None;
+        for place in std::iter::once(here.clone()).chain(old.into_iter().filter(|_| whole)) {
+            let found = match manifest_of(&place) {
+                Ok(manifest) if manifest.key == entry.key => load(&place),
+                Err(error @ Error::Differs { .. }) => Err(error),
+                Ok(_) | Err(_) => continue,
+            };
+            let mut run = match found {
+                Ok(run) => run,
+                Err(error) => {
+                    damage = Some(error);
+                    continue;
+                }
+            };
+            let says_anew = run.manifest.say(resolved);
+            if !self.plan.is_alone() && (place != here || says_anew) {
+                self.put(&folder, |partial| {
+                    link_run(&place, partial)?;
+                    let path = partial.join(MANIFEST);
+                    let text = manifest::text_of(&run.manifest);
+                    let written = files::create_new(&path, |out| out.write_all(text.as_bytes()));
+                    written.and_then(|()| files::sync_directory(partial)).map_err(Error::io("write", &path))
+                })?;
+            }
+            return Ok(Earlier::Kept(Box::new(run)));
         }
-        Ok(Some(run))
+        Ok(damage.map_or(Earlier::Nothing, Earlier::Damaged))
     }
 
     /// A run is finished. Of several it is on the disk when this returns; a lone one is written by [`Writer::finish`].
@@ -100,16 +136,19 @@ impl Writer {
     /// When it cannot be written, or somebody put files into the directory meanwhile. Finished runs are kept then. The old
     /// results are in their place, or the new ones are on their way in and whoever comes next goes on with that.
     pub fn finish(&self, program: &Program, runs: &[RunResults], summary: &str, html: &str) -> Result<(), Error> {
+        self.check()?;
         let theirs = foreign(&self.out).map_err(Error::io("read", &self.out))?;
         if !theirs.is_empty() {
             return Err(Error::occupied(&self.out, theirs));
         }
         let built = self.build(program, runs, summary, html);
+        self.check()?;
         if built.is_err() {
             let _ = self.tidy();
         }
         built?;
         settle(&self.out)?;
+        self.check()?;
         self.forget().map_err(Error::io("write", &self.out))
     }
 
@@ -126,11 +165,14 @@ impl Writer {
         } else {
             fs::create_dir(building.join(RUNS)).map_err(Error::io("create", &building))?;
             for entry in &self.plan.runs {
-                let (from, to) = (self.next().join(&entry.folder), building.join(&entry.folder));
+                let folder = entry.folder();
+                let (from, to) = (self.next().join(&folder), building.join(&folder));
                 fs::rename(&from, to).map_err(Error::io("move", &from))?;
             }
             text(SUMMARY, summary)?;
-            text(MANIFEST, &GridManifest::new(program, &self.plan).to_json())?;
+            let summary = manifest::hash_of_summary(summary.as_bytes());
+            let summary = summary.map_err(Error::not_json(&self.out.join(SUMMARY)))?;
+            text(MANIFEST, &manifest::text_of(&GridManifest::new(program, &self.plan, summary)))?;
         }
         text(REPORT, html)?;
         let ready = || {
@@ -148,6 +190,11 @@ impl Writer {
         self.out.join(NEXT)
     }
 
+    /// Makes sure that what is written next goes into the directory that was taken.
+    fn check(&self) -> Result<(), Error> {
+        Ok(self.lock.as_ref().map_or(Ok(()), Lock::check)?)
+    }
+
     /// Removes what lies beside a new set: runs that an unfinished set left and that this one does not have.
     fn forget(&self) -> io::Result<()> {
         let next = self.next();
@@ -160,6 +207,7 @@ impl Writer {
 
     /// Puts a run among the finished ones. One of another setting that has its name makes room.
     fn put(&self, folder: &str, write: impl FnOnce(&Path) -> Result<(), Error>) -> Result<(), Error> {
+        self.check()?;
         let target = self.next().join(folder);
         let runs = parent_of(&target);
         let name = target.file_name().unwrap_or_default().to_string_lossy().into_owned();
@@ -167,6 +215,7 @@ impl Writer {
         let failed = |error: io::Error| Error::io("write", &self.out.join(folder))(error);
         fs::create_dir_all(runs).and_then(|()| fs::create_dir(&partial)).map_err(failed)?;
         let done = write(&partial).and_then(|()| {
+            self.check()?;
             let aside = runs.join(layout::partial_run(&format!("{name}-old")));
             let exchange = || {
                 let replaces = target.is_dir();
@@ -179,7 +228,7 @@ impl Writer {
             };
             exchange().map_err(failed)
         });
-        if done.is_err() {
+        if done.is_err() && self.check().is_ok() {
             let _ = layout::remove(&partial);
         }
         done
@@ -210,8 +259,11 @@ impl Writer {
 }
 
 impl Drop for Writer {
-    /// Leaves no directory that nothing is in.
+    /// Leaves no directory that nothing is in. What bears its name by now may be somebody else's.
     fn drop(&mut self) {
+        if self.check().is_err() {
+            return;
+        }
         let next = self.next();
         let unfinished = next.join(RUNS);
         let empty = |path: &Path| fs::read_dir(path).is_ok_and(|mut entries| entries.next().is_none());
@@ -256,11 +308,14 @@ fn directory(target: &Path) -> Result<PathBuf, Error> {
     }
 }
 
-/// A second name for the files of a run, or a copy where the file system has no second names.
+/// A second name for the files of a run but its manifest, or a copy where the file system has no second names.
 fn link_run(from: &Path, to: &Path) -> Result<(), Error> {
     for entry in entries(from).map_err(Error::io("read", from))? {
         // The report of a lone run is not a run's file in a grid.
-        if entry.is_directory || entry.name == REPORT || !layout::FILES.contains(&entry.name.as_str()) {
+        if entry.is_directory
+            || [REPORT, MANIFEST].contains(&entry.name.as_str())
+            || !layout::FILES.contains(&entry.name.as_str())
+        {
             continue;
         }
         let to = to.join(&entry.name);
@@ -268,7 +323,7 @@ fn link_run(from: &Path, to: &Path) -> Result<(), Error> {
             .or_else(|_| fs::copy(&entry.path, &to).map(|_| ()))
             .map_err(Error::io("write", &to))?;
     }
-    files::sync_directory(to).map_err(Error::io("write", to))
+    Ok(())
 }
 
 #[cfg(test)]
@@ -293,6 +348,15 @@ mod tests {
         Writer::new(target, Plan::new("scenario", "again", keys), "a test").unwrap()
     }
 
+    /// What there is of a run, with the settings that runs of tests have.
+    fn earlier(writer: &Writer, number: usize, whole: bool) -> Option<RunResults> {
+        match writer.earlier(number, whole, &testbed::results().manifest.resolved).unwrap() {
+            Earlier::Kept(run) => Some(*run),
+            Earlier::Nothing => None,
+            Earlier::Damaged(error) => panic!("{error}"),
+        }
+    }
+
     /// The names of a directory's runs.
     fn names(target: &Path) -> Vec<String> {
         load_set(target).unwrap().runs.into_iter().map(|run| run.manifest.run).collect()
@@ -311,14 +375,14 @@ mod tests {
         drop(first);
         let second = writer(&target, &new);
         // `b` is the same run in both.
-        assert_eq!(second.earlier(0, true).unwrap().unwrap().manifest.run, "b");
-        assert!(second.earlier(1, true).unwrap().is_none());
+        assert_eq!(earlier(&second, 0, true).unwrap().manifest.run, "b");
+        assert!(earlier(&second, 1, true).is_none());
         assert_eq!(names(&target), ["a", "b"]);
         drop(second);
         let set = load_set(&target).unwrap();
         assert_eq!(set.beside.unwrap().to_string(), "1 of 2 runs; missing: c");
         let third = writer(&target, &new);
-        assert!(third.earlier(0, false).unwrap().is_some());
+        assert!(earlier(&third, 0, false).is_some());
         third.keep(&new[1]).unwrap();
         third.finish(&Program::default(), &new, "{}", "").unwrap();
         drop(third);
@@ -343,7 +407,7 @@ mod tests {
         fs::create_dir(from.join("runs/.partial-7-c")).unwrap();
         fs::write(from.join("runs/.partial-7-c/flows.parquet"), "half").unwrap();
         let second = writer(&target, &runs);
-        assert!(second.earlier(0, false).unwrap().is_some() && second.earlier(1, false).unwrap().is_some());
+        assert!(earlier(&second, 0, false).is_some() && earlier(&second, 1, false).is_some());
         assert!(!to.exists() && !from.join("runs/.partial-7-c").exists());
     }
 
@@ -396,7 +460,7 @@ mod tests {
         assert_eq!(names(&target), ["old"]);
         fs::remove_file(target.join("note.txt")).unwrap();
         let second = writer(&target, &new);
-        assert!((0..2).all(|run| second.earlier(run, false).unwrap().is_some()));
+        assert!((0..2).all(|run| earlier(&second, run, false).is_some()));
     }
 
     #[test]
@@ -436,6 +500,89 @@ mod tests {
     }
 
     #[test]
+    fn a_kept_run_says_what_its_scenario_says_now() {
+        let scratch = Scratch::new("prose");
+        let target = scratch.path().join("out");
+        let runs = runs(&["a", "b"]);
+        let mut resolved = runs[0].manifest.resolved.clone();
+        let first = writer(&target, &runs);
+        first.keep(&runs[0]).unwrap();
+        drop(first);
+        // From the set in the making, and from a whole one.
+        for (whole, title) in [(false, "another"), (true, "a third")] {
+            resolved["title"] = title.into();
+            let second = writer(&target, &runs);
+            let Earlier::Kept(kept) = second.earlier(0, whole, &resolved).unwrap() else { panic!("not kept") };
+            assert_eq!(kept.manifest.resolved["title"], title);
+            assert_eq!(load(&target.join(NEXT).join(run_folder("a"))).unwrap(), *kept);
+            second.keep(&runs[1]).unwrap();
+            second.finish(&Program::default(), &[*kept, runs[1].clone()], "{}", "").unwrap();
+            drop(second);
+            assert_eq!(load_set(&target).unwrap().runs[0].manifest.resolved["title"], title);
+        }
+    }
+
+    #[test]
+    fn what_is_damaged_is_named_and_not_kept() {
+        let scratch = Scratch::new("damaged");
+        let target = scratch.path().join("out");
+        let runs = runs(&["a", "b"]);
+        let first = writer(&target, &runs);
+        for run in &runs {
+            first.keep(run).unwrap();
+        }
+        first.finish(&Program::default(), &runs, "{}", "").unwrap();
+        drop(first);
+        let folder = target.join(run_folder("a"));
+        for (name, from, to) in [
+            (SUMMARY, "\"ecn_marks\": ", "\"ecn_marks\": 1"),
+            (SUMMARY, "}", ""),
+            (MANIFEST, "\"label\": \"", "\"label\": \"x"),
+        ] {
+            let path = folder.join(name);
+            let before = fs::read_to_string(&path).unwrap();
+            fs::write(&path, before.replacen(from, to, 1)).unwrap();
+            let second = writer(&target, &runs);
+            let resolved = &runs[0].manifest.resolved;
+            let Earlier::Damaged(error) = second.earlier(0, true, resolved).unwrap() else { panic!("kept") };
+            assert!(error.to_string().contains(&format!("a/{name}`")), "{error}");
+            assert!(matches!(second.earlier(1, true, resolved).unwrap(), Earlier::Kept(_)));
+            assert!(matches!(second.earlier(0, false, resolved).unwrap(), Earlier::Nothing));
+            drop(second);
+            fs::write(&path, before).unwrap();
+        }
+        fs::write(target.join(SUMMARY), "half").unwrap();
+        assert_eq!(writer(&target, &runs).differing(), [target.join(SUMMARY)]);
+    }
+
+    #[test]
+    fn nothing_is_written_into_a_directory_that_took_the_name() {
+        let scratch = Scratch::new("stranger");
+        let (target, moved) = (scratch.path().join("out"), scratch.path().join("moved"));
+        let runs = runs(&["a", "b"]);
+        for stranger in [false, true] {
+            let first = writer(&target, &runs);
+            first.keep(&runs[0]).unwrap();
+            fs::rename(&target, &moved).unwrap();
+            if stranger {
+                fs::create_dir_all(target.join(NEXT).join(RUNS)).unwrap();
+            }
+            let lost = |result: Result<(), Error>| {
+                let said = result.unwrap_err().to_string();
+                assert!(said.contains("out` was moved or replaced"), "{said}");
+            };
+            lost(first.keep(&runs[1]));
+            lost(first.finish(&Program::default(), &runs, "{}", ""));
+            drop(first);
+            assert_eq!(target.join(NEXT).join(RUNS).is_dir(), stranger);
+            assert!(!stranger || fs::read_dir(target.join(NEXT).join(RUNS)).unwrap().count() == 0);
+            assert_eq!(names(&moved), ["a"]);
+            let _ = fs::remove_dir_all(&target);
+            fs::remove_dir_all(&moved).unwrap();
+        }
+    }
+
+    #[test]
     fn a_run_may_be_called_like_a_partial_one() {
         let scratch = Scratch::new("called");
         let target = scratch.path().join("out");
@@ -446,7 +593,7 @@ mod tests {
         }
         drop(first);
         let second = writer(&target, &runs);
-        assert!((0..2).all(|run| second.earlier(run, false).unwrap().is_some()));
+        assert!((0..2).all(|run| earlier(&second, run, false).is_some()));
     }
 
     #[test]

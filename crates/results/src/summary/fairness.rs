@@ -27,10 +27,10 @@ pub(crate) struct JainPoint {
 pub(crate) fn jain_points(rates: &RateTable, flows: &FlowTable, window_ns: u64) -> Vec<JainPoint> {
     // The rows of each sample time: (time, first row, end).
     let mut times: Vec<(u64, usize, usize)> = Vec::new();
-    for (row, it) in rates.rows.iter().enumerate() {
+    for (row, sample) in rates.rows.iter().enumerate() {
         match times.last_mut() {
-            Some((time, _, end)) if *time == it.time_ns => *end = row + 1,
-            _ => times.push((it.time_ns, row, row + 1)),
+            Some((time, _, end)) if *time == sample.time_ns => *end = row + 1,
+            _ => times.push((sample.time_ns, row, row + 1)),
         }
     }
     let mut points = Vec::new();

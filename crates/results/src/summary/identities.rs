@@ -91,10 +91,11 @@ fn utilisation(setup: &Setup, outcome: &Outcome) -> Option<String> {
         return None;
     }
     let lasted = outcome.until.since(Time::ZERO);
-    let mut broken = (0..).map(LinkId).zip(&outcome.links).filter_map(|(link, it)| {
+    let mut broken = (0..).map(LinkId).zip(&outcome.links).filter_map(|(link, link_outcome)| {
         let port = setup.network.port(link).config();
-        let most = port.rate.bytes_in(lasted).get().saturating_add(it.max_queue.get()).saturating_add(LONGEST);
-        (port.tick == Tick::NONE && it.bytes.get() > most).then_some((link, it.bytes, most))
+        let most =
+            port.rate.bytes_in(lasted).get().saturating_add(link_outcome.max_queue.get()).saturating_add(LONGEST);
+        (port.tick == Tick::NONE && link_outcome.bytes.get() > most).then_some((link, link_outcome.bytes, most))
     });
     let (link, bytes, most) = broken.next()?;
     let name = setup.network.link_name(link);
@@ -157,9 +158,9 @@ mod tests {
         let lost = |it: &mut Outcome| it.lost_of[1] = it.flows[1].stats.retransmits as u32 + 1;
         one(lost, "flow 1 lost");
         // An open flow has not mended its losses yet.
-        let open = |it: &mut Outcome| {
-            lost(it);
-            it.flows[1].completed = Time::NEVER;
+        let open = |outcome: &mut Outcome| {
+            lost(outcome);
+            outcome.flows[1].completed = Time::NEVER;
         };
         assert_eq!(said(open), Vec::<String>::new());
         one(|it| it.flows[0].completed = it.flows[0].started + Span::from_ps(1), "flow 0 took 1 ps");

@@ -39,7 +39,7 @@ pub struct Summary {
     /// What ran it; results from before there was a choice do not say.
     #[serde(default)]
     pub host: Host,
-    /// Everything random hung on this.
+    /// Everything random depended on this.
     pub seed: u64,
     /// The run's own time at the end: the last completion, or the stop.
     pub ended_ns: f64,

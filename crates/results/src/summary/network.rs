@@ -77,11 +77,11 @@ fn paused_ns<'a>(links: impl Iterator<Item = &'a LinkOutcome>) -> u64 {
 fn switches(setup: &Setup, outcome: &Outcome) -> Vec<SwitchTotals> {
     let mut order: Vec<&SwitchOutcome> = outcome.switches.iter().collect();
     order.sort_by_key(|it| (Reverse(it.headroom_drops), Reverse(it.max_buffer), it.node));
-    let one = |it: &SwitchOutcome| SwitchTotals {
-        name: setup.network.nodes()[it.node.index()].name.clone(),
-        max_buffer_bytes: it.max_buffer.get(),
-        headroom_drops: it.headroom_drops,
-        messages: it.messages,
+    let one = |switch: &SwitchOutcome| SwitchTotals {
+        name: setup.network.nodes()[switch.node.index()].name.clone(),
+        max_buffer_bytes: switch.max_buffer.get(),
+        headroom_drops: switch.headroom_drops,
+        messages: switch.messages,
     };
     order.into_iter().take(SWITCHES_LISTED).map(one).collect()
 }
@@ -113,25 +113,25 @@ fn links(setup: &Setup, outcome: &Outcome) -> Vec<LinkTotals> {
 }
 
 fn line(setup: &Setup, outcome: &Outcome, link: LinkId) -> LinkTotals {
-    let it = &outcome.links[link.index()];
+    let link_outcome = &outcome.links[link.index()];
     let rate = setup.network.port(link).config().rate;
     let capacity = rate.bytes_in(outcome.ended.since(units::Time::ZERO)).get();
     LinkTotals {
         name: setup.network.link_name(link),
         class: setup.network.links()[link.index()].class.name().to_owned(),
         // What was still on its way to the wire at the end was already counted.
-        utilisation: if capacity == 0 { 0.0 } else { (it.bytes.get() as f64 / capacity as f64).min(1.0) },
-        packets: it.packets,
-        bytes: it.bytes.get(),
-        drops: it.drops,
-        losses: it.losses,
-        lost_data: it.lost.data,
-        lost_acks: it.lost.acks,
-        lost_credits: it.lost.credits,
-        marks: it.marks,
-        max_queue_bytes: it.max_queue.get(),
-        pauses: it.pauses,
-        pause_ns: it.paused.unsigned_ps() / 1_000,
+        utilisation: if capacity == 0 { 0.0 } else { (link_outcome.bytes.get() as f64 / capacity as f64).min(1.0) },
+        packets: link_outcome.packets,
+        bytes: link_outcome.bytes.get(),
+        drops: link_outcome.drops,
+        losses: link_outcome.losses,
+        lost_data: link_outcome.lost.data,
+        lost_acks: link_outcome.lost.acks,
+        lost_credits: link_outcome.lost.credits,
+        marks: link_outcome.marks,
+        max_queue_bytes: link_outcome.max_queue.get(),
+        pauses: link_outcome.pauses,
+        pause_ns: link_outcome.paused.unsigned_ps() / 1_000,
     }
 }
 
@@ -179,11 +179,11 @@ mod tests {
     fn tiers_add_up_and_the_lossiest_links_are_listed() {
         let (setup, mut outcome) = testbed::fat_tree();
         assert!(outcome.links.len() > 2 * LINKS_LISTED);
-        for (link, it) in outcome.links.iter_mut().enumerate() {
-            it.packets = 1;
-            it.bytes = units::Bytes::new(1_000 + link as u64);
-            it.drops = 0;
-            it.losses = 0;
+        for (link, link_outcome) in outcome.links.iter_mut().enumerate() {
+            link_outcome.packets = 1;
+            link_outcome.bytes = units::Bytes::new(1_000 + link as u64);
+            link_outcome.drops = 0;
+            link_outcome.losses = 0;
         }
         // The least busy link is the only one that drops.
         outcome.links[0].drops = 3;

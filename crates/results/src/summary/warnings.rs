@@ -145,19 +145,21 @@ fn never_paused(setup: &Setup, outcome: &Outcome) -> bool {
 /// Whether the buffer of a switch that pauses ever held half of what its lowest threshold was then.
 fn came_near(setup: &Setup, outcome: &Outcome) -> bool {
     let classes = setup.flows.iter().map(|flow| flow.class).collect::<BTreeSet<u8>>().len() as u64;
-    outcome.switches.iter().any(|it| {
-        let Some(switch) = setup.network.nodes()[it.node.index()].switch.filter(|switch| switch.pfc.is_some()) else {
+    outcome.switches.iter().any(|switch_outcome| {
+        let Some(switch) =
+            setup.network.nodes()[switch_outcome.node.index()].switch.filter(|switch| switch.pfc.is_some())
+        else {
             return false;
         };
-        let links = setup.network.links_out(it.node).map(LinkId);
+        let links = setup.network.links_out(switch_outcome.node).map(LinkId);
         let gates: Vec<Gate> = links.map(|link| setup.network.port(link).config().gate).collect();
         let shared = switch.buffer.saturating_sub(fabric::kept(&switch, &gates, classes));
-        let left = shared.saturating_sub(it.max_buffer).get();
+        let left = shared.saturating_sub(switch_outcome.max_buffer).get();
         let lowest = gates.iter().map(|gate| match gate.off {
             Limit::Bytes(bytes) => bytes.get(),
             Limit::Alpha(alpha) => alpha.of(left),
         });
-        lowest.min().is_some_and(|lowest| it.max_buffer.get() >= lowest / 2)
+        lowest.min().is_some_and(|lowest| switch_outcome.max_buffer.get() >= lowest / 2)
     })
 }
 
@@ -165,9 +167,10 @@ fn came_near(setup: &Setup, outcome: &Outcome) -> bool {
 fn dropped_beside(setup: &Setup, outcome: &Outcome) -> u64 {
     let pausing =
         |it: &&SwitchOutcome| setup.network.nodes()[it.node.index()].switch.is_some_and(|it| it.pfc.is_some());
-    let drops = |it: &SwitchOutcome| -> u64 {
-        let all: u64 = setup.network.links_out(it.node).map(|link| outcome.links[link as usize].drops).sum();
-        all.saturating_sub(it.headroom_drops)
+    let drops = |switch_outcome: &SwitchOutcome| -> u64 {
+        let all: u64 =
+            setup.network.links_out(switch_outcome.node).map(|link| outcome.links[link as usize].drops).sum();
+        all.saturating_sub(switch_outcome.headroom_drops)
     };
     outcome.switches.iter().filter(pausing).map(drops).sum()
 }

@@ -122,7 +122,7 @@ impl FlowTable {
         let mut law_of: Vec<Option<u32>> = vec![None; info.laws.len()];
         let mut traffic_of: Vec<Option<u32>> = vec![None; info.traffic_names.len()];
         let mut ideals = Ideals::new(setup);
-        for (flow, (spec, it)) in setup.flows.iter().zip(&outcome.flows).enumerate() {
+        for (flow, (spec, flow_outcome)) in setup.flows.iter().zip(&outcome.flows).enumerate() {
             let kind = usize::from(spec.kind);
             let name = info.laws.get(kind).ok_or_else(|| mismatch(format!("flow {flow}'s kind {kind} has no law")))?;
             let law = *law_of[kind].get_or_insert_with(|| place_of(&mut table.laws, name));
@@ -154,13 +154,13 @@ impl FlowTable {
                 collective: collective_of[flow],
                 ideal_start,
                 size: spec.size,
-                started: it.started,
-                completed: it.completed,
+                started: flow_outcome.started,
+                completed: flow_outcome.completed,
                 ideal,
                 base_rtt: setup.paths(spec.src, spec.dst, payload).base_rtt,
-                delivered: it.delivered,
-                stats: it.stats,
-                acted: it.acted,
+                delivered: flow_outcome.delivered,
+                stats: flow_outcome.stats,
+                acted: flow_outcome.acted,
             });
         }
         Ok(table)

@@ -198,8 +198,8 @@ impl Run {
                     },
                 };
                 let coded = coding.as_ref().is_some_and(|coding| coding.scope.has(same));
-                if let Some(it) = host.coding.filter(|_| coded)
-                    && Blocks::checked(draft.size, host.mss, &it.code).is_none()
+                if let Some(chosen) = host.coding.filter(|_| coded)
+                    && Blocks::checked(draft.size, host.mss, &chosen.code).is_none()
                 {
                     let what = format!("a flow of {} has over 4294967295 packets with its parity", draft.size);
                     return Err(Fault::new(coding.origin, what).label("expected less parity, or larger packets"));

@@ -35,11 +35,11 @@ impl Parts<'_> {
     /// Builds a scheme's network.
     pub(crate) fn network(&self) -> Result<Network, Fault> {
         let mut builder = match &self.config.topology.value {
-            Topology::FatTrees(it) => self.fat_trees(it),
-            Topology::Clos(it) => self.clos(it),
-            Topology::Dumbbell(it) => self.dumbbell(it),
-            Topology::SingleSwitch(it) => return self.single_switch(it),
-            Topology::Custom(it) => self.custom(it),
+            Topology::FatTrees(fat_trees) => self.fat_trees(fat_trees),
+            Topology::Clos(clos) => self.clos(clos),
+            Topology::Dumbbell(dumbbell) => self.dumbbell(dumbbell),
+            Topology::SingleSwitch(single) => return self.single_switch(single),
+            Topology::Custom(custom) => self.custom(custom),
         }?;
         if let Some(swing) = self.scheme.swing.as_ref() {
             self.relays(swing, &mut builder)?;
@@ -155,66 +155,69 @@ impl Parts<'_> {
         rates.iter().map(|&rate| one(rate, data) + one(rate, ack)).sum()
     }
 
-    fn fat_trees(&self, it: &FatTrees) -> Result<Builder, Fault> {
-        let rates = Rates::of(it)?;
-        let half = u64::from(it.k.get() / 2);
-        let per_edge = it.hosts_per_edge.map_or(it.k.get() / 2, std::num::NonZeroU16::get);
-        let trees = u64::from(it.datacenters.get());
+    fn fat_trees(&self, fat_trees: &FatTrees) -> Result<Builder, Fault> {
+        let rates = Rates::of(fat_trees)?;
+        let half = u64::from(fat_trees.k.get() / 2);
+        let per_edge = fat_trees.hosts_per_edge.map_or(fat_trees.k.get() / 2, std::num::NonZeroU16::get);
+        let trees = u64::from(fat_trees.datacenters.get());
         let hosts = trees * 2 * half * half * u64::from(per_edge);
-        let border = half * half * u64::from(it.border_links_per_core.get());
-        self.limit(hosts, hosts + trees * (4 * half * half * half + border + trees * u64::from(it.inter_links.get())))?;
+        let border = half * half * u64::from(fat_trees.border_links_per_core.get());
+        self.limit(
+            hosts,
+            hosts + trees * (4 * half * half * half + border + trees * u64::from(fat_trees.inter_links.get())),
+        )?;
 
-        let link_delay = self.link_delay(it, &rates)?;
+        let link_delay = self.link_delay(fat_trees, &rates)?;
         let mut inter = Vec::new();
-        for low in 0..it.datacenters.get() {
-            for high in low + 1..it.datacenters.get() {
-                let pair = it
+        for low in 0..fat_trees.datacenters.get() {
+            for high in low + 1..fat_trees.datacenters.get() {
+                let pair = fat_trees
                     .inter
                     .iter()
                     .find(|pair| pair.between.as_slice() == [low, high] || pair.between.as_slice() == [high, low]);
                 let rate = pair.and_then(|pair| pair.rate).unwrap_or(rates.inter);
-                let delay = self.inter_delay(it, pair, &rates, rate, link_delay)?;
+                let delay = self.inter_delay(fat_trees, pair, &rates, rate, link_delay)?;
                 inter.push(topology::InterLinks {
                     between: (low, high),
-                    count: pair.and_then(|pair| pair.links).unwrap_or(it.inter_links).get(),
+                    count: pair.and_then(|pair| pair.links).unwrap_or(fat_trees.inter_links).get(),
                     port: self.port(LinkClass::Inter, rate, delay)?,
                 });
             }
         }
         let built = topology::FatTrees {
-            datacenters: it.datacenters.get(),
-            k: it.k.get(),
+            datacenters: fat_trees.datacenters.get(),
+            k: fat_trees.k.get(),
             hosts_per_edge: per_edge,
             nic: self.nic(rates.host, link_delay),
             host: self.port(LinkClass::Host, rates.host, link_delay)?,
             edge: self.port(LinkClass::Edge, rates.edge, link_delay)?,
             core: self.port(LinkClass::Core, rates.core, link_delay)?,
             border: self.port(LinkClass::Border, rates.border, link_delay)?,
-            border_links_per_core: it.border_links_per_core.get(),
+            border_links_per_core: fat_trees.border_links_per_core.get(),
             inter,
         };
         self.laid(built.lay())
     }
 
-    fn clos(&self, it: &Clos) -> Result<Builder, Fault> {
-        let counts = it.hosts();
-        let trees = u64::from(it.datacenters.get());
+    fn clos(&self, clos: &Clos) -> Result<Builder, Fault> {
+        let counts = clos.hosts();
+        let trees = u64::from(clos.datacenters.get());
         let hosts: u64 = counts.iter().map(|&count| u64::from(count)).sum();
-        let [pods, tors] = [it.pods, it.tors].map(|count| u64::from(count.get()));
-        let (aggs, cores) = (u64::from(*it.aggs), u64::from(*it.cores));
-        let up = pods * (aggs * tors * u64::from(it.edge_links.get()) + cores);
+        let [pods, tors] = [clos.pods, clos.tors].map(|count| u64::from(count.get()));
+        let (aggs, cores) = (u64::from(*clos.aggs), u64::from(*clos.cores));
+        let up = pods * (aggs * tors * u64::from(clos.edge_links.get()) + cores);
         let tops = [cores, aggs, tors].into_iter().find(|&count| count > 0).unwrap_or(0);
-        let between = trees * u64::from(it.inter_links.get());
-        self.limit(trees * hosts, trees * (hosts + up + tops * u64::from(it.border_links.get()) + between))?;
+        let between = trees * u64::from(clos.inter_links.get());
+        self.limit(trees * hosts, trees * (hosts + up + tops * u64::from(clos.border_links.get()) + between))?;
 
-        let delay = over_zero(it.link_delay)?;
-        let rates = it.host_rate.as_ref().map_or(EachHost::Same(it.rate), |rates| rates.value.clone());
+        let delay = over_zero(clos.link_delay)?;
+        let rates = clos.host_rate.as_ref().map_or(EachHost::Same(clos.rate), |rates| rates.value.clone());
         let mut racks = Vec::with_capacity(counts.len());
         let mut first = 0;
         for count in counts {
             let mut rack: Vec<topology::RackHosts> = Vec::new();
             for host in first..first + usize::from(count) {
-                let rate = rates.of(host).unwrap_or(it.rate);
+                let rate = rates.of(host).unwrap_or(clos.rate);
                 match rack.last_mut() {
                     Some(last) if last.nic.rate == rate => last.count += 1,
                     _ => rack.push(topology::RackHosts {
@@ -228,35 +231,35 @@ impl Parts<'_> {
             racks.push(rack);
         }
         let mut inter = Vec::new();
-        for low in 0..it.datacenters.get() {
-            for high in low + 1..it.datacenters.get() {
-                let rate = it.inter_rate.unwrap_or(it.rate);
-                let port = self.port(LinkClass::Inter, rate, over_zero(it.inter_delay)?)?;
-                inter.push(topology::InterLinks { between: (low, high), count: it.inter_links.get(), port });
+        for low in 0..clos.datacenters.get() {
+            for high in low + 1..clos.datacenters.get() {
+                let rate = clos.inter_rate.unwrap_or(clos.rate);
+                let port = self.port(LinkClass::Inter, rate, over_zero(clos.inter_delay)?)?;
+                inter.push(topology::InterLinks { between: (low, high), count: clos.inter_links.get(), port });
             }
         }
-        let port = |class, rate: Option<Rate>| self.port(class, rate.unwrap_or(it.rate), delay);
+        let port = |class, rate: Option<Rate>| self.port(class, rate.unwrap_or(clos.rate), delay);
         let built = topology::Clos {
-            datacenters: it.datacenters.get(),
-            pods: it.pods.get(),
-            edges: it.tors.get(),
-            aggregations: *it.aggs,
-            cores: *it.cores,
+            datacenters: clos.datacenters.get(),
+            pods: clos.pods.get(),
+            edges: clos.tors.get(),
+            aggregations: *clos.aggs,
+            cores: *clos.cores,
             racks,
-            edge: port(LinkClass::Edge, it.edge_rate)?,
-            edge_links: it.edge_links.get(),
-            core: port(LinkClass::Core, it.core_rate)?,
-            border: port(LinkClass::Border, it.border_rate)?,
-            border_links: it.border_links.get(),
+            edge: port(LinkClass::Edge, clos.edge_rate)?,
+            edge_links: clos.edge_links.get(),
+            core: port(LinkClass::Core, clos.core_rate)?,
+            border: port(LinkClass::Border, clos.border_rate)?,
+            border_links: clos.border_links.get(),
             inter,
         };
         self.laid(built.lay())
     }
 
     /// The delay of links inside: as given, or so that a round trip between pods is as asked.
-    fn link_delay(&self, it: &FatTrees, rates: &Rates) -> Result<Span, Fault> {
-        let Some(rtt) = it.intra_rtt else {
-            return it.link_delay.map_or(Ok(Span::from_us(1)), over_zero);
+    fn link_delay(&self, fat_trees: &FatTrees, rates: &Rates) -> Result<Span, Fault> {
+        let Some(rtt) = fat_trees.intra_rtt else {
+            return fat_trees.link_delay.map_or(Ok(Span::from_us(1)), over_zero);
         };
         let sending = self.sending(&rates.inside());
         // Six links there and six back.
@@ -265,7 +268,7 @@ impl Parts<'_> {
 
     fn inter_delay(
         &self,
-        it: &FatTrees,
+        fat_trees: &FatTrees,
         pair: Option<&InterPair>,
         rates: &Rates,
         rate: Rate,
@@ -273,35 +276,35 @@ impl Parts<'_> {
     ) -> Result<Span, Fault> {
         let (pair_delay, pair_rtt) = pair.map_or((None, None), |pair| (pair.delay, pair.rtt));
         let default = At::default_of(Span::from_ms(2));
-        let common = if pair_rtt.is_some() { None } else { it.inter_delay };
+        let common = if pair_rtt.is_some() { None } else { fat_trees.inter_delay };
         if let Some(delay) = pair_delay.or(common) {
             return over_zero(delay);
         }
-        let rtt = pair_rtt.or(it.inter_rtt).unwrap_or(default);
+        let rtt = pair_rtt.or(fat_trees.inter_rtt).unwrap_or(default);
         let up = [rates.host, rates.edge, rates.core, rates.border];
         let sending = 2 * self.sending(&up) + self.sending(&[rate]);
         // Four links up and four down, there and back, at the delay of links inside.
         solve(rtt, sending + 16 * link_delay.unsigned_ps(), 2)
     }
 
-    fn dumbbell(&self, it: &Dumbbell) -> Result<Builder, Fault> {
-        let left = usize::from(it.left.get());
-        let all = left + usize::from(it.right.get());
+    fn dumbbell(&self, dumbbell: &Dumbbell) -> Result<Builder, Fault> {
+        let left = usize::from(dumbbell.left.get());
+        let all = left + usize::from(dumbbell.right.get());
         self.limit(all as u64, all as u64)?;
-        let rates = it.host_rate.as_ref().map_or(EachHost::Same(*it.rate), |rates| rates.value.clone());
-        let mut hosts = self.hosts(all, &rates, &it.host_delay)?;
+        let rates = dumbbell.host_rate.as_ref().map_or(EachHost::Same(*dumbbell.rate), |rates| rates.value.clone());
+        let mut hosts = self.hosts(all, &rates, &dumbbell.host_delay)?;
         let right = hosts.split_off(left);
-        let class = if it.two_datacenters { LinkClass::Inter } else { LinkClass::Other };
+        let class = if dumbbell.two_datacenters { LinkClass::Inter } else { LinkClass::Other };
         Ok(topology::lay_dumbbell(&topology::Dumbbell {
             left: hosts,
             right,
-            bottleneck: self.port(class, *it.rate, over_zero(it.delay)?)?,
-            two_datacenters: it.two_datacenters,
+            bottleneck: self.port(class, *dumbbell.rate, over_zero(dumbbell.delay)?)?,
+            two_datacenters: dumbbell.two_datacenters,
         }))
     }
 
-    fn single_switch(&self, it: &SingleSwitch) -> Result<Network, Fault> {
-        let hosts = self.hosts(usize::from(it.hosts.get()), &it.rate, &it.delay)?;
+    fn single_switch(&self, single: &SingleSwitch) -> Result<Network, Fault> {
+        let hosts = self.hosts(usize::from(single.hosts.get()), &single.rate, &single.delay)?;
         self.finished(topology::single_switch(&topology::SingleSwitch { hosts }))
     }
 
@@ -331,14 +334,14 @@ struct Rates {
 }
 
 impl Rates {
-    fn of(it: &FatTrees) -> Result<Self, Fault> {
-        let host = it.host_rate.unwrap_or(*it.rate);
-        let mut edge = it.edge_rate.map_or(*it.rate, |rate| rate.value);
-        if let Some(over) = it.oversubscription {
+    fn of(fat_trees: &FatTrees) -> Result<Self, Fault> {
+        let host = fat_trees.host_rate.unwrap_or(*fat_trees.rate);
+        let mut edge = fat_trees.edge_rate.map_or(*fat_trees.rate, |rate| rate.value);
+        if let Some(over) = fat_trees.oversubscription {
             // Uplinks of an edge switch: k/2, each of its hosts' rate over the oversubscription and k/2.
-            let per_edge = it.hosts_per_edge.map_or(it.k.get() / 2, std::num::NonZeroU16::get);
+            let per_edge = fat_trees.hosts_per_edge.map_or(fat_trees.k.get() / 2, std::num::NonZeroU16::get);
             let hosts = host.bps().saturating_mul(u64::from(per_edge));
-            edge = Rate::from_bps(over.divides(hosts) / u64::from(it.k.get() / 2));
+            edge = Rate::from_bps(over.divides(hosts) / u64::from(fat_trees.k.get() / 2));
             if edge < Rate::from_mbps(1) || edge.bps() > 1 << 43 {
                 return Err(Fault::new(over.origin, format!("uplinks of {edge} are out of range"))
                     .label("expected uplinks of 1 Mbps to 8.7 Tbps"));
@@ -347,9 +350,9 @@ impl Rates {
         Ok(Self {
             host,
             edge,
-            core: it.core_rate.unwrap_or(*it.rate),
-            border: it.border_rate.unwrap_or(*it.rate),
-            inter: it.inter_rate.unwrap_or(*it.rate),
+            core: fat_trees.core_rate.unwrap_or(*fat_trees.rate),
+            border: fat_trees.border_rate.unwrap_or(*fat_trees.rate),
+            inter: fat_trees.inter_rate.unwrap_or(*fat_trees.rate),
         })
     }
 

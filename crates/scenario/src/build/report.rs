@@ -146,10 +146,10 @@ impl Report {
 /// Controllers, alike ones once.
 pub(super) fn counted(modules: &[ModuleSpec]) -> Vec<(Module, usize)> {
     let mut kinds: Vec<(Module, usize)> = Vec::new();
-    for it in modules {
-        match kinds.iter_mut().find(|(module, _)| *module == it.module) {
+    for spec in modules {
+        match kinds.iter_mut().find(|(module, _)| *module == spec.module) {
             Some((_, count)) => *count += 1,
-            None => kinds.push((it.module, 1)),
+            None => kinds.push((spec.module, 1)),
         }
     }
     kinds

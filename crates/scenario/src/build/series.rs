@@ -10,7 +10,7 @@ use crate::error::Fault;
 
 /// Resolves the names of `[series]`.
 pub(crate) fn series(
-    it: &Series,
+    series: &Series,
     network: &Network,
     receivers: &[HostId],
     host: &HostConfig,
@@ -19,7 +19,7 @@ pub(crate) fn series(
     warnings: &mut Vec<String>,
 ) -> Result<SeriesConfig, Fault> {
     let mut ports = Vec::new();
-    for name in &it.ports {
+    for name in &series.ports {
         let found = ports_named(name, network, Some(receivers))?;
         if found.is_empty() {
             warnings.push(format!("series: no port answers to \"{}\"", name.value));
@@ -29,7 +29,7 @@ pub(crate) fn series(
     ports.sort_unstable();
     ports.dedup();
     let mut switches = Vec::new();
-    for name in &it.switches {
+    for name in &series.switches {
         let found = switches_named(name, network)?;
         // Relays are one scheme's: the others lack them by design.
         if found.is_empty() && name.value != "tier:relay" {
@@ -39,31 +39,36 @@ pub(crate) fn series(
     }
     switches.sort_unstable();
     switches.dedup();
-    let chosen = flows_chosen(&it.flows, flows)?;
-    let predictors = flows_chosen(&it.predictors, flows)?;
+    let chosen = flows_chosen(&series.flows, flows)?;
+    let predictors = flows_chosen(&series.predictors, flows)?;
     if !predictors.is_empty() && host.int {
-        return Err(Fault::new(it.predictors.origin, "packets carry the reports of ports already (INT)")
+        return Err(Fault::new(series.predictors.origin, "packets carry the reports of ports already (INT)")
             .label("predictors cannot be compared under this scheme's laws"));
     }
-    if !predictors.is_empty() && network.nodes().iter().any(|it| it.kind == NodeKind::Switch && it.switch.is_none()) {
+    if !predictors.is_empty()
+        && network.nodes().iter().any(|series| series.kind == NodeKind::Switch && series.switch.is_none())
+    {
         return Err(Fault::new(
-            it.predictors.origin,
+            series.predictors.origin,
             "only switches that share a buffer pass on what lies beside packets",
         )
         .label("needs [switch]"));
     }
-    if it.interval.is_zero() && !(ports.is_empty() && switches.is_empty() && chosen.is_empty()) {
+    if series.interval.is_zero() && !(ports.is_empty() && switches.is_empty() && chosen.is_empty()) {
         warnings
             .push("series: ports, switches or flows are chosen, but `interval` is zero, so nothing is sampled".into());
     }
     let samples = (ports.len() + switches.len() + chosen.len()) as u64;
-    let samples = samples.saturating_mul(stop.unsigned_ps().checked_div(it.interval.unsigned_ps()).unwrap_or(0));
+    let samples = samples.saturating_mul(stop.unsigned_ps().checked_div(series.interval.unsigned_ps()).unwrap_or(0));
     if samples > MOST_SAMPLES {
-        return Err(Fault::new(it.flows.origin, format!("[series] would take up to {samples} samples by the stop"))
-            .label(format!("at most {MOST_SAMPLES}: choose fewer flows or ports"))
-            .help(format!("or lengthen `interval`, now {}, or shorten `stop`, now {stop}", it.interval)));
+        return Err(Fault::new(
+            series.flows.origin,
+            format!("[series] would take up to {samples} samples by the stop"),
+        )
+        .label(format!("at most {MOST_SAMPLES}: choose fewer flows or ports"))
+        .help(format!("or lengthen `interval`, now {}, or shorten `stop`, now {stop}", series.interval)));
     }
-    Ok(SeriesConfig { interval: it.interval, ports, flows: chosen, switches, predictors })
+    Ok(SeriesConfig { interval: series.interval, ports, flows: chosen, switches, predictors })
 }
 
 /// More would not fit the memory of an ordinary machine.

@@ -330,10 +330,10 @@ impl Host {
             return Err(Fault::new(self.segment.origin, format!("a segment of {}", *self.segment))
                 .label("expected at most 4294967295 bytes"));
         }
-        if let Some(it) = self.on_ramp.as_ref()
-            && it.gain.0.is_zero()
+        if let Some(on_ramp) = self.on_ramp.as_ref()
+            && on_ramp.gain.0.is_zero()
         {
-            return Err(Fault::new(it.gain.origin, "a gain of 0 never learns").label("expected over 0, up to 1"));
+            return Err(Fault::new(on_ramp.gain.origin, "a gain of 0 never learns").label("expected over 0, up to 1"));
         }
         if *self.loss_timer == LossTimerWord::Packet && self.recovery != RecoveryWord::Selective {
             return Err(Fault::new(

@@ -142,15 +142,15 @@ impl Field for Paths {
 impl Paths {
     /// Refuses what single values cannot show. `unfit`: what a setting would have to be for a law for each subflow.
     pub(super) fn check(&self, unfit: Option<&str>) -> Result<(), Fault> {
-        let Self::Table(PathTable::UnoLb(it)) = self else { return Ok(()) };
-        let subflows = it.subflows;
+        let Self::Table(PathTable::UnoLb(uno_lb)) = self else { return Ok(()) };
+        let subflows = uno_lb.subflows;
         if subflows.get() > UnoLb::MOST_SUBFLOWS {
             return Err(Fault::new(subflows.origin, format!("{} subflows are too many", subflows.get()))
                 .label(format!("expected 1 to {}", UnoLb::MOST_SUBFLOWS)));
         }
         match unfit {
-            Some(needed) if *it.laws == LawsWord::Subflow && subflows.get() > 1 => {
-                Err(Fault::new(it.laws.origin, "a law for each subflow deals with each packet alone")
+            Some(needed) if *uno_lb.laws == LawsWord::Subflow && subflows.get() > 1 => {
+                Err(Fault::new(uno_lb.laws.origin, "a law for each subflow deals with each packet alone")
                     .label(format!("needs {needed}")))
             }
             _ => Ok(()),
@@ -163,16 +163,16 @@ impl Paths {
             Self::Ecmp => PathChoice::PerFlow,
             Self::Repath => PathChoice::AfterTimeout,
             Self::Spray => PathChoice::PerPacket(entropies.get()),
-            Self::Table(PathTable::UnoLb(it)) => PathChoice::UnoLb(UnoLb {
-                subflows: it.subflows.get(),
-                recent: it.recent.value(),
-                random: it.reroute == RerouteWord::Random,
-                own_laws: *it.laws == LawsWord::Subflow,
+            Self::Table(PathTable::UnoLb(uno_lb)) => PathChoice::UnoLb(UnoLb {
+                subflows: uno_lb.subflows.get(),
+                recent: uno_lb.recent.value(),
+                random: uno_lb.reroute == RerouteWord::Random,
+                own_laws: *uno_lb.laws == LawsWord::Subflow,
             }),
-            Self::Table(PathTable::Plb(it)) => PathChoice::Plb(Plb {
-                threshold: it.threshold.0.frac(),
-                idle_rounds: it.idle_rounds.get(),
-                rounds: it.rounds.get(),
+            Self::Table(PathTable::Plb(plb)) => PathChoice::Plb(Plb {
+                threshold: plb.threshold.0.frac(),
+                idle_rounds: plb.idle_rounds.get(),
+                rounds: plb.rounds.get(),
             }),
         }
     }

@@ -611,15 +611,19 @@ impl PortSettings {
         });
         let phantom = match &self.phantom {
             Phantom::Off => None,
-            Phantom::On(it) => {
-                let drain = it.drain.0.frac();
+            Phantom::On(phantom) => {
+                let drain = phantom.drain.0.frac();
                 let drained = rate.scaled(drain);
                 if drained < fabric::SLOWEST {
                     let what = format!("a phantom queue at {rate} that drains at {drained}");
-                    return Err(Fault::new(it.drain.origin, what)
+                    return Err(Fault::new(phantom.drain.origin, what)
                         .label(format!("expected a share that leaves at least {}", fabric::SLOWEST)));
                 }
-                Some(fabric::Phantom { size: it.size, drain, ecn: marks((it.min, it.max, it.probability), it.size)? })
+                Some(fabric::Phantom {
+                    size: phantom.size,
+                    drain,
+                    ecn: marks((phantom.min, phantom.max, phantom.probability), phantom.size)?,
+                })
             }
         };
         let loss = self.loss.0.frac();

@@ -253,26 +253,26 @@ impl Topology {
     /// Refuses what single values cannot show.
     pub(crate) fn check(&self) -> Result<(), Fault> {
         match self {
-            Self::FatTrees(it) => it.check(),
-            Self::Clos(it) => it.check(),
-            Self::Dumbbell(it) => {
-                let hosts = usize::from(it.left.get()) + usize::from(it.right.get());
-                if let Some(rate) = &it.host_rate {
+            Self::FatTrees(trees) => trees.check(),
+            Self::Clos(clos) => clos.check(),
+            Self::Dumbbell(dumbbell) => {
+                let hosts = usize::from(dumbbell.left.get()) + usize::from(dumbbell.right.get());
+                if let Some(rate) = &dumbbell.host_rate {
                     EachHost::check(rate, hosts)?;
                 }
-                EachHost::check(&it.host_delay, hosts)
+                EachHost::check(&dumbbell.host_delay, hosts)
             }
-            Self::SingleSwitch(it) => {
-                let hosts = usize::from(it.hosts.get());
+            Self::SingleSwitch(single) => {
+                let hosts = usize::from(single.hosts.get());
                 if hosts < 2 {
                     return Err(
-                        Fault::new(it.hosts.origin, "one host has nobody to send to").label("expected at least 2")
+                        Fault::new(single.hosts.origin, "one host has nobody to send to").label("expected at least 2")
                     );
                 }
-                EachHost::check(&it.rate, hosts)?;
-                EachHost::check(&it.delay, hosts)
+                EachHost::check(&single.rate, hosts)?;
+                EachHost::check(&single.delay, hosts)
             }
-            Self::Custom(it) => it.check(),
+            Self::Custom(custom) => custom.check(),
         }
     }
 }

@@ -393,13 +393,13 @@ impl Traffic {
     /// The class of its packets, and whether On-Ramp may hold its flows.
     pub(crate) fn treatment(&self) -> (u8, bool) {
         let (class, on_ramp) = match self {
-            Self::Incast(it) => (it.class, it.on_ramp),
-            Self::Long(it) => (it.class, it.on_ramp),
-            Self::Permutation(it) => (it.class, it.on_ramp),
-            Self::Poisson(it) => (it.class, it.on_ramp),
-            Self::Requests(it) => (it.class, it.on_ramp),
-            Self::Allreduce(it) => (it.class, it.on_ramp),
-            Self::List(it) => (it.class, it.on_ramp),
+            Self::Incast(incast) => (incast.class, incast.on_ramp),
+            Self::Long(long) => (long.class, long.on_ramp),
+            Self::Permutation(permutation) => (permutation.class, permutation.on_ramp),
+            Self::Poisson(poisson) => (poisson.class, poisson.on_ramp),
+            Self::Requests(requests) => (requests.class, requests.on_ramp),
+            Self::Allreduce(allreduce) => (allreduce.class, allreduce.on_ramp),
+            Self::List(list) => (list.class, list.on_ramp),
         };
         (class.0, on_ramp)
     }
@@ -407,13 +407,13 @@ impl Traffic {
     /// Its name in results: its own, or its kind.
     pub fn name(&self) -> &str {
         let (name, kind) = match self {
-            Self::Incast(it) => (&it.name, "incast"),
-            Self::Long(it) => (&it.name, "long"),
-            Self::Permutation(it) => (&it.name, "permutation"),
-            Self::Poisson(it) => (&it.name, "poisson"),
-            Self::Requests(it) => (&it.name, "requests"),
-            Self::Allreduce(it) => (&it.name, "allreduce"),
-            Self::List(it) => (&it.name, "list"),
+            Self::Incast(incast) => (&incast.name, "incast"),
+            Self::Long(long) => (&long.name, "long"),
+            Self::Permutation(permutation) => (&permutation.name, "permutation"),
+            Self::Poisson(poisson) => (&poisson.name, "poisson"),
+            Self::Requests(requests) => (&requests.name, "requests"),
+            Self::Allreduce(allreduce) => (&allreduce.name, "allreduce"),
+            Self::List(list) => (&list.name, "list"),
         };
         name.as_deref().unwrap_or(kind)
     }

@@ -17,34 +17,36 @@ use crate::random::Draws;
 /// More flows than this are a mistake.
 const MOST_FLOWS: u64 = 10_000_000;
 
-pub(crate) fn make(it: &Allreduce, draws: Draws, ground: &Ground<'_>) -> Result<Made, Fault> {
-    let groups = groups(it, ground)?;
-    let sizes = (ground.size(it.size)?, it.size_to.map(|most| ground.size(most)).transpose()?);
+pub(crate) fn make(allreduce: &Allreduce, draws: Draws, ground: &Ground<'_>) -> Result<Made, Fault> {
+    let groups = groups(allreduce, ground)?;
+    let sizes = (ground.size(allreduce.size)?, allreduce.size_to.map(|most| ground.size(most)).transpose()?);
     if let (low, Some(high)) = sizes
         && low > high
     {
-        let origin = it.size_to.map_or(it.size.origin, |most| most.origin);
+        let origin = allreduce.size_to.map_or(allreduce.size.origin, |most| most.origin);
         return Err(Fault::new(origin, format!("sizes from {low} to {high}")).label("expected at least `size`"));
     }
-    let rings: Vec<Vec<Vec<HostId>>> = groups.into_iter().map(|ranks| rings(ranks, it.pattern)).collect();
+    let rings: Vec<Vec<Vec<HostId>>> = groups.into_iter().map(|ranks| rings(ranks, allreduce.pattern)).collect();
     let flows_of =
         |rings: &[Vec<HostId>]| rings.iter().map(|ring| 2 * (ring.len() as u64 - 1) * ring.len() as u64).sum::<u64>();
     let each: u64 = rings.iter().map(|rings| flows_of(rings)).sum();
-    let all = each.saturating_mul(it.iterations.get().into());
+    let all = each.saturating_mul(allreduce.iterations.get().into());
     if all > MOST_FLOWS {
-        let message = format!("{} iterations of {each} flows", it.iterations.get());
-        return Err(Fault::new(it.iterations.origin, message).label(format!("expected at most {MOST_FLOWS} flows")));
+        let message = format!("{} iterations of {each} flows", allreduce.iterations.get());
+        return Err(
+            Fault::new(allreduce.iterations.origin, message).label(format!("expected at most {MOST_FLOWS} flows"))
+        );
     }
     let mut made = Made::default();
     for rings in &rings {
         // Of each ring, where the flows of the step before are.
         let mut before: Vec<Option<u32>> = vec![None; rings.len()];
-        for iteration in 0..it.iterations.get() {
+        for iteration in 0..allreduce.iterations.get() {
             let first = made.flows.len() as u32;
             // All groups of a job have the same in an iteration.
             let size = size(sizes, draws.at(iteration.into()));
             for (ring, before) in rings.iter().zip(&mut before) {
-                add_ring(ring, size, it, before, &mut made.flows);
+                add_ring(ring, size, allreduce, before, &mut made.flows);
             }
             made.collectives.push((first, made.flows.len() as u32));
         }
@@ -53,16 +55,16 @@ pub(crate) fn make(it: &Allreduce, draws: Draws, ground: &Ground<'_>) -> Result<
 }
 
 /// An iteration of one ring. `before` is where the flows of the step before it are.
-fn add_ring(ring: &[HostId], size: Bytes, it: &Allreduce, before: &mut Option<u32>, flows: &mut Vec<Draft>) {
+fn add_ring(ring: &[HostId], size: Bytes, allreduce: &Allreduce, before: &mut Option<u32>, flows: &mut Vec<Draft>) {
     let ranks = ring.len() as u32;
     let chunk = Bytes::new(size.get().div_ceil(ranks.into()));
     for step in 0..2 * (ranks - 1) {
         let here = flows.len() as u32;
         for rank in 0..ranks {
             let start = match *before {
-                None => DraftStart::At(it.start),
+                None => DraftStart::At(allreduce.start),
                 Some(before) => {
-                    let after = if step == 0 { it.compute } else { Span::ZERO };
+                    let after = if step == 0 { allreduce.compute } else { Span::ZERO };
                     DraftStart::InTurn { received: before + (rank + ranks - 1) % ranks, begun: before + rank, after }
                 }
             };
@@ -91,13 +93,13 @@ fn rings(ranks: Vec<HostId>, pattern: Pattern) -> Vec<Vec<HostId>> {
 }
 
 /// The ranks of each group.
-fn groups(it: &Allreduce, ground: &Ground<'_>) -> Result<Vec<Vec<HostId>>, Fault> {
-    let (groups, origin) = match (&it.groups, it.count) {
+fn groups(allreduce: &Allreduce, ground: &Ground<'_>) -> Result<Vec<Vec<HostId>>, Fault> {
+    let (groups, origin) = match (&allreduce.groups, allreduce.count) {
         (Some(groups), None) => {
             let hosts = |group: &crate::decode::At<Vec<_>>| group.iter().map(|host| ground.host_of(host)).collect();
             (groups.iter().map(hosts).collect::<Result<Vec<Vec<HostId>>, Fault>>()?, groups.origin)
         }
-        (None, Some(count)) => (spread(count.get(), it.ranks.get(), count.origin, ground)?, count.origin),
+        (None, Some(count)) => (spread(count.get(), allreduce.ranks.get(), count.origin, ground)?, count.origin),
         (Some(_), Some(count)) => {
             return Err(Fault::new(count.origin, "`groups` and `count` both say who takes part: give one"));
         }
@@ -114,7 +116,7 @@ fn groups(it: &Allreduce, ground: &Ground<'_>) -> Result<Vec<Vec<HostId>>, Fault
             return Err(Fault::new(origin, format!("group {index} has a host twice")).label("expected different hosts"));
         }
         let (least, even) = (ranks.len() >= 2, ranks.len().is_multiple_of(2));
-        if !least || it.pattern == Pattern::Pairs && !even {
+        if !least || allreduce.pattern == Pattern::Pairs && !even {
             let expected = if least { "an even number, for pairs" } else { "at least two" };
             let message = format!("group {index} has {} ranks", ranks.len());
             return Err(Fault::new(origin, message).label(format!("expected {expected}")));

@@ -7,12 +7,12 @@ use crate::config::Incast;
 use crate::decode::At;
 use crate::error::Fault;
 
-pub(crate) fn make(it: &Incast, ground: &Ground<'_>) -> Result<Made, Fault> {
-    let receiver = ground.host_of(&it.receiver)?;
-    let size = ground.size(it.size)?;
+pub(crate) fn make(incast: &Incast, ground: &Ground<'_>) -> Result<Made, Fault> {
+    let receiver = ground.host_of(&incast.receiver)?;
+    let size = ground.size(incast.size)?;
     let home = ground.network.datacenter_of(receiver);
     let mut senders = Vec::new();
-    for (wanted, inside) in [(it.intra, true), (it.inter, false)] {
+    for (wanted, inside) in [(incast.intra, true), (incast.inter, false)] {
         let candidates: Vec<&[HostId]> = ground.survey.groups(home, inside).collect();
         let own_switch = |host: HostId| ground.network.links()[ground.network.uplink(host).index()].to;
         // Groups at the receiver's own switch come last.
@@ -20,11 +20,11 @@ pub(crate) fn make(it: &Incast, ground: &Ground<'_>) -> Result<Made, Fault> {
             candidates.into_iter().partition(|group| own_switch(group[0]) == own_switch(receiver));
         senders.extend(choose(wanted, &others, &own, receiver, inside)?);
     }
-    let mut start = it.start;
+    let mut start = incast.start;
     let mut flows = Vec::with_capacity(senders.len());
     for src in senders {
         flows.push(Draft { src, dst: receiver, size, start: DraftStart::At(start) });
-        start = later(start, it.stagger);
+        start = later(start, incast.stagger);
     }
     // All together are one request: it is complete with the last.
     let requests = if flows.is_empty() { Vec::new() } else { vec![(0, flows.len() as u32)] };

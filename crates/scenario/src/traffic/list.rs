@@ -13,9 +13,9 @@ use crate::quantity::{SIZES, TIMES, Units};
 use crate::tree::{Node, Value};
 use files::BYTE_ORDER_MARK;
 
-pub(crate) fn make(it: &List, ground: &Ground<'_>) -> Result<Made, Fault> {
+pub(crate) fn make(list: &List, ground: &Ground<'_>) -> Result<Made, Fault> {
     let listed;
-    let (flows, origin) = match (&it.flows, &it.file) {
+    let (flows, origin) = match (&list.flows, &list.file) {
         (Some(flows), None) => (&flows.value, flows.origin),
         (None, Some(file)) => {
             let (source, text) = ground.inputs.read(file, Kind::Flows)?;
@@ -38,7 +38,7 @@ pub(crate) fn make(it: &List, ground: &Ground<'_>) -> Result<Made, Fault> {
                 return Err(Fault::new(after.origin, "a flow has either `start` or `after`").label("and also `start`"));
             }
             (None, Some(after)) => DraftStart::After(earlier(after, index, flows)?),
-            (start, None) => DraftStart::At(later(it.start, start.map_or(Span::ZERO, |start| start.value))),
+            (start, None) => DraftStart::At(later(list.start, start.map_or(Span::ZERO, |start| start.value))),
         };
         Ok(Draft { src, dst, size: ground.size(flow.size)?, start })
     };

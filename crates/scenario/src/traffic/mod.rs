@@ -79,13 +79,13 @@ pub(crate) struct Made {
 pub(crate) fn make(traffic: &At<Traffic>, index: usize, ground: &Ground<'_>) -> Result<Made, Fault> {
     let draws = Draws::new(ground.seed, index as u64);
     let made = match &traffic.value {
-        Traffic::Incast(it) => incast::make(it, ground),
-        Traffic::Long(it) => long(it, ground),
-        Traffic::Permutation(it) => permutation::make(it, draws, ground),
-        Traffic::Poisson(it) => poisson::make(it, index, draws, ground),
-        Traffic::Requests(it) => requests::make(it, index, draws, ground),
-        Traffic::Allreduce(it) => allreduce::make(it, draws, ground),
-        Traffic::List(it) => list::make(it, ground),
+        Traffic::Incast(entry) => incast::make(entry, ground),
+        Traffic::Long(entry) => long(entry, ground),
+        Traffic::Permutation(entry) => permutation::make(entry, draws, ground),
+        Traffic::Poisson(entry) => poisson::make(entry, index, draws, ground),
+        Traffic::Requests(entry) => requests::make(entry, index, draws, ground),
+        Traffic::Allreduce(entry) => allreduce::make(entry, draws, ground),
+        Traffic::List(entry) => list::make(entry, ground),
     };
     let made = made.map_err(|fault| fault.at_least(traffic.origin))?;
     if made.flows.is_empty() {
@@ -102,20 +102,20 @@ pub(crate) fn make(traffic: &At<Traffic>, index: usize, ground: &Ground<'_>) -> 
     Ok(made)
 }
 
-fn long(it: &Long, ground: &Ground<'_>) -> Result<Made, Fault> {
+fn long(long: &Long, ground: &Ground<'_>) -> Result<Made, Fault> {
     let mut made = Made::default();
-    let mut start = it.start;
-    for pair in it.flows.iter() {
+    let mut start = long.start;
+    for pair in long.flows.iter() {
         let [src, dst] = pair.as_slice() else {
             return Err(Fault::new(pair.origin, "a flow is a pair of hosts").label("expected [sender, receiver]"));
         };
         let (src, dst) = ground.two_hosts(src, dst)?;
-        let size = match it.size {
+        let size = match long.size {
             Some(size) => ground.size(size)?,
             None => ground.endless(src, dst, start),
         };
         made.flows.push(Draft { src, dst, size, start: DraftStart::At(start) });
-        start = later(start, it.stagger);
+        start = later(start, long.stagger);
     }
     Ok(made)
 }

@@ -7,15 +7,15 @@ use crate::config::{Permutation, Scope};
 use crate::error::Fault;
 use crate::random::Draws;
 
-pub(crate) fn make(it: &Permutation, draws: Draws, ground: &Ground<'_>) -> Result<Made, Fault> {
-    let size = ground.size(it.size)?;
+pub(crate) fn make(permutation: &Permutation, draws: Draws, ground: &Ground<'_>) -> Result<Made, Fault> {
+    let size = ground.size(permutation.size)?;
     let network = ground.network;
     let all: Vec<HostId> = (0..network.hosts().len() as u32).map(HostId).collect();
-    let parts: Vec<Vec<HostId>> = match *it.scope {
+    let parts: Vec<Vec<HostId>> = match *permutation.scope {
         Scope::Intra => (0..network.datacenters()).map(|dc| network.hosts_in(dc).collect()).collect(),
         Scope::Inter | Scope::Any => vec![all],
     };
-    let apart = |from: HostId, to: HostId| match *it.scope {
+    let apart = |from: HostId, to: HostId| match *permutation.scope {
         Scope::Inter => network.datacenter_of(from) != network.datacenter_of(to),
         Scope::Intra | Scope::Any => from != to,
     };
@@ -23,11 +23,14 @@ pub(crate) fn make(it: &Permutation, draws: Draws, ground: &Ground<'_>) -> Resul
     let mut first_draw = 0;
     for hosts in parts.iter().filter(|hosts| !hosts.is_empty()) {
         let receivers = shuffled(hosts, draws, &mut first_draw, apart).ok_or_else(|| {
-            Fault::new(it.scope.origin, format!("no permutation with scope \"{}\" exists here", it.scope.name()))
-                .label("some host has no partner of its own")
+            Fault::new(
+                permutation.scope.origin,
+                format!("no permutation with scope \"{}\" exists here", permutation.scope.name()),
+            )
+            .label("some host has no partner of its own")
         })?;
         for (&src, &dst) in hosts.iter().zip(&receivers) {
-            flows.push(Draft { src, dst, size, start: DraftStart::At(it.start) });
+            flows.push(Draft { src, dst, size, start: DraftStart::At(permutation.start) });
         }
     }
     Ok(Made { flows, ..Made::default() })

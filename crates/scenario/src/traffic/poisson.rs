@@ -49,12 +49,12 @@ struct Ends {
     all: bool,
 }
 
-pub(crate) fn make(it: &Poisson, index: usize, draws: Draws, ground: &Ground<'_>) -> Result<Made, Fault> {
-    let all = it.from.value == HostSet::All && it.to.value == HostSet::All;
-    let ends = Ends { from: ground.members(&it.from)?, to: ground.members(&it.to)?, all };
+pub(crate) fn make(poisson: &Poisson, index: usize, draws: Draws, ground: &Ground<'_>) -> Result<Made, Fault> {
+    let all = poisson.from.value == HostSet::All && poisson.to.value == HostSet::All;
+    let ends = Ends { from: ground.members(&poisson.from)?, to: ground.members(&poisson.to)?, all };
     let places = Places::new(ground.network, &ends.to);
-    let parts = parts(it, &ends, &places, ground)?;
-    let gap = mean_gap(it, &parts, &ends, ground)?;
+    let parts = parts(poisson, &ends, &places, ground)?;
+    let gap = mean_gap(poisson, &parts, &ends, ground)?;
     let mut made = Made { arrivals: arrivals(index, &parts, gap, &ends, ground), ..Made::default() };
     for class in LinkClass::ALL {
         let all: u64 = made
@@ -73,13 +73,13 @@ pub(crate) fn make(it: &Poisson, index: usize, draws: Draws, ground: &Ground<'_>
             ));
         }
     }
-    made.flows = flows(it, &parts, gap, draws, &places, ground)?;
+    made.flows = flows(poisson, &parts, gap, draws, &places, ground)?;
     Ok(made)
 }
 
-fn parts(it: &Poisson, ends: &Ends, places: &Places, ground: &Ground<'_>) -> Result<Vec<Part>, Fault> {
+fn parts(poisson: &Poisson, ends: &Ends, places: &Places, ground: &Ground<'_>) -> Result<Vec<Part>, Fault> {
     let mut parts = Vec::new();
-    for (class, name) in [(FlowClass::Intra, &it.intra), (FlowClass::Inter, &it.inter)] {
+    for (class, name) in [(FlowClass::Intra, &poisson.intra), (FlowClass::Inter, &poisson.inter)] {
         let Some(name) = name else { continue };
         let sizes = Distribution::named(name, ground.inputs)?;
         let sources: Vec<HostId> = (0..ground.network.hosts().len() as u32)
@@ -92,9 +92,9 @@ fn parts(it: &Poisson, ends: &Ends, places: &Places, ground: &Ground<'_>) -> Res
         }
         parts.push(Part { class, sizes, share: 1 << 32, sources });
     }
-    match (parts.as_mut_slice(), it.ratio) {
+    match (parts.as_mut_slice(), poisson.ratio) {
         ([], _) => {
-            let fault = Fault::new(it.load.origin, "this traffic has no flow sizes");
+            let fault = Fault::new(poisson.load.origin, "this traffic has no flow sizes");
             Err(fault.help("give intra = \"websearch\", inter = \"alibaba-wan\", or both"))
         }
         ([_], None) => Ok(parts),
@@ -102,10 +102,10 @@ fn parts(it: &Poisson, ends: &Ends, places: &Places, ground: &Ground<'_>) -> Res
             Err(Fault::new(ratio.origin, "a ratio needs both `intra` and `inter`").label("only one is given"))
         }
         ([intra, inter], Some(ratio)) => {
-            [intra.share, inter.share] = shares(*ratio, it.ratio_of, [&intra.sizes, &inter.sizes]);
+            [intra.share, inter.share] = shares(*ratio, poisson.ratio_of, [&intra.sizes, &inter.sizes]);
             Ok(parts)
         }
-        _ => Err(Fault::new(it.load.origin, "both `intra` and `inter` are given, but no `ratio`")
+        _ => Err(Fault::new(poisson.load.origin, "both `intra` and `inter` are given, but no `ratio`")
             .help("say how many flows are intra for each inter: ratio = \"4:1\", ratio_of = \"flows\"")),
     }
 }
@@ -124,14 +124,14 @@ fn shares(ratio: Ratio, of: RatioOf, sizes: [&Distribution; 2]) -> [u64; 2] {
 }
 
 /// Mean time between arrivals, in units of 2^-20 ps.
-fn mean_gap(it: &Poisson, parts: &[Part], ends: &Ends, ground: &Ground<'_>) -> Result<u128, Fault> {
-    let class = *it.load_of;
+fn mean_gap(poisson: &Poisson, parts: &[Part], ends: &Ends, ground: &Ground<'_>) -> Result<u128, Fault> {
+    let class = *poisson.load_of;
     let capacity = if ends.all {
         capacity(ground.network, class)
     } else {
         ends.capacity(ground.network, class).ok_or_else(|| {
             Fault::new(
-                it.load_of.origin,
+                poisson.load_of.origin,
                 format!("which links of class `{}` these hosts load is not known", class.name()),
             )
             .label("expected \"nic\", \"host\" or \"inter\"")
@@ -142,25 +142,25 @@ fn mean_gap(it: &Poisson, parts: &[Part], ends: &Ends, ground: &Ground<'_>) -> R
     let crossing: u128 = parts.iter().map(|part| part.crossing(class, ends, ground)).sum();
     if capacity == 0 || crossing == 0 {
         let what = if capacity == 0 { "there is no link" } else { "no flow of this traffic crosses a link" };
-        return Err(Fault::new(it.load_of.origin, format!("{what} of class `{}`", class.name()))
+        return Err(Fault::new(poisson.load_of.origin, format!("{what} of class `{}`", class.name()))
             .label("load of these links")
             .help("load_of = \"host\" counts the links towards hosts"));
     }
-    let load_ppm = u128::from(it.load.of(1_000_000));
+    let load_ppm = u128::from(poisson.load.of(1_000_000));
     let asked = u64::try_from(u128::from(capacity) * load_ppm / 1_000_000).unwrap_or(u64::MAX);
     let arithmetic = format!(
         "{} of the `{}` links' {} is {}",
-        it.load.value,
+        poisson.load.value,
         class.name(),
         Rate::from_bps(capacity),
         Rate::from_bps(asked)
     );
-    if it.load.exceeds_one() {
-        return Err(Fault::new(it.load.origin, format!("a load over 100 %: {arithmetic}, more than they carry"))
+    if poisson.load.exceeds_one() {
+        return Err(Fault::new(poisson.load.origin, format!("a load over 100 %: {arithmetic}, more than they carry"))
             .label("expected at most 1 (100 %)"));
     }
     if load_ppm == 0 {
-        return Err(Fault::new(it.load.origin, "a load under a millionth gives no flows").label("expected over 0"));
+        return Err(Fault::new(poisson.load.origin, "a load under a millionth gives no flows").label("expected over 0"));
     }
     // gap = crossing * 8 bits / (load * capacity). Crossing is under 2^64, so the numerator is under
     // 2^(64 + 43 + 4 + 20) = 2^131 at worst and under 2^120 for sizes up to 64 GB; beyond, it saturates.
@@ -213,14 +213,14 @@ fn arrivals(traffic: usize, parts: &[Part], gap: u128, ends: &Ends, ground: &Gro
 const DRAWS: u64 = 5;
 
 fn flows(
-    it: &Poisson,
+    poisson: &Poisson,
     parts: &[Part],
     gap: u128,
     draws: Draws,
     places: &Places,
     ground: &Ground<'_>,
 ) -> Result<Vec<Draft>, Fault> {
-    let (most, end_ps) = match (it.flows, it.window) {
+    let (most, end_ps) = match (poisson.flows, poisson.window) {
         (Some(flows), None) if u128::from(flows.get()) > MOST_FLOWS => {
             return Err(Fault::new(flows.origin, format!("{} flows in one entry", flows.get()))
                 .label(format!("expected at most {MOST_FLOWS} flows")));
@@ -238,9 +238,8 @@ fn flows(
             return Err(Fault::new(window.origin, "`window` and `flows` both say when arrivals end: give one"));
         }
         (None, None) => {
-            return Err(
-                Fault::new(it.load.origin, "this traffic never ends").help("give window = \"20ms\" or flows = 5000")
-            );
+            return Err(Fault::new(poisson.load.origin, "this traffic never ends")
+                .help("give window = \"20ms\" or flows = 5000"));
         }
     };
     let mut flows = Vec::new();
@@ -252,7 +251,7 @@ fn flows(
         if ps >= end_ps {
             break;
         }
-        let start = i64::try_from(ps + u128::from(it.start.unsigned_ps())).unwrap_or(i64::MAX);
+        let start = i64::try_from(ps + u128::from(poisson.start.unsigned_ps())).unwrap_or(i64::MAX);
         let chance = draws.at(draw(1)) >> 32;
         let part = match parts {
             [first, second] => {
@@ -271,7 +270,7 @@ fn flows(
         flows.push(Draft { src, dst, size, start: DraftStart::At(Span::from_ps(start)) });
     }
     if flows.is_empty()
-        && let Some(window) = it.window
+        && let Some(window) = poisson.window
     {
         let gap = Span::from_ps(i64::try_from(gap >> 20).unwrap_or(i64::MAX));
         return Err(Fault::new(

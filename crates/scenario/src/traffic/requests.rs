@@ -28,32 +28,32 @@ pub struct Requested {
     pub offered: Rate,
 }
 
-pub(crate) fn make(it: &Requests, traffic: usize, draws: Draws, ground: &Ground<'_>) -> Result<Made, Fault> {
-    let size = ground.size(it.size)?;
-    let members = ground.members(&it.among)?;
+pub(crate) fn make(entry: &Requests, traffic: usize, draws: Draws, ground: &Ground<'_>) -> Result<Made, Fault> {
+    let size = ground.size(entry.size)?;
+    let members = ground.members(&entry.among)?;
     let hosts: Vec<HostId> = (0..members.len() as u32).map(HostId).filter(|host| members[host.index()]).collect();
-    let fanout = it.fanout.get() as usize;
+    let fanout = entry.fanout.get() as usize;
     if fanout >= hosts.len() {
         return Err(Fault::new(
-            it.fanout.origin,
+            entry.fanout.origin,
             format!("{fanout} senders and a receiver, but {} hosts", hosts.len()),
         )
         .label(format!("expected at most {}", hosts.len() - 1)));
     }
-    let gap = mean_gap(it, size, &hosts, ground)?;
-    let (most, end_ps) = end(it, gap)?;
+    let gap = mean_gap(entry, size, &hosts, ground)?;
+    let (most, end_ps) = end(entry, gap)?;
 
     let mut made = Made::default();
     let mut at = 0u128; // in units of 2^-(20 + 40) ps: 2^68 ps fit
     // Draws of a request: its time, its receiver, its senders.
-    let each = 2 + u64::from(it.fanout.get());
+    let each = 2 + u64::from(entry.fanout.get());
     for request in 0..most {
         at = at.saturating_add(gap.saturating_mul(u128::from(exponential(draws.at(request * each)))));
         let ps = at >> (20 + EXPONENTIAL_BITS);
         if ps >= end_ps {
             break;
         }
-        let start = i64::try_from(ps + u128::from(it.start.unsigned_ps())).unwrap_or(i64::MAX);
+        let start = i64::try_from(ps + u128::from(entry.start.unsigned_ps())).unwrap_or(i64::MAX);
         let receiver = draws.below(request * each + 1, hosts.len());
         let first = made.flows.len() as u32;
         for sender in senders(fanout, hosts.len() - 1, |n, place| draws.below(request * each + 2 + place, n)) {
@@ -66,7 +66,7 @@ pub(crate) fn make(it: &Requests, traffic: usize, draws: Draws, ground: &Ground<
     }
     // gap is in units of 2^-20 ps.
     let per_1000_s = u64::try_from((1_000_000_000_000_000u128 << 20) / gap.max(1)).unwrap_or(u64::MAX);
-    let fanout = it.fanout.get();
+    let fanout = entry.fanout.get();
     let bits = u128::from(per_1000_s) * u128::from(size.get()) * u128::from(fanout) * 8 / 1_000;
     let offered = Rate::from_bps(u64::try_from(bits).unwrap_or(u64::MAX));
     made.requested = Some(Requested { traffic, count: made.requests.len(), per_1000_s, fanout, size, offered });
@@ -74,27 +74,28 @@ pub(crate) fn make(it: &Requests, traffic: usize, draws: Draws, ground: &Ground<
 }
 
 /// Mean time between requests, in units of 2^-20 ps.
-fn mean_gap(it: &Requests, size: Bytes, hosts: &[HostId], ground: &Ground<'_>) -> Result<u128, Fault> {
+fn mean_gap(entry: &Requests, size: Bytes, hosts: &[HostId], ground: &Ground<'_>) -> Result<u128, Fault> {
     let rate = |&host: &HostId| ground.network.port(ground.network.uplink(host)).config().rate.bps();
     let capacity: u64 = hosts.iter().map(rate).sum();
-    let load_ppm = u128::from(it.load.of(1_000_000));
-    if it.load.exceeds_one() || load_ppm == 0 {
+    let load_ppm = u128::from(entry.load.of(1_000_000));
+    if entry.load.exceeds_one() || load_ppm == 0 {
         let asked = u64::try_from(u128::from(capacity) * load_ppm / 1_000_000).unwrap_or(u64::MAX);
-        let message = format!("{} of the hosts' {} is {}", *it.load, Rate::from_bps(capacity), Rate::from_bps(asked));
-        return Err(Fault::new(it.load.origin, message).label("expected over 0, up to 1 (100 %)"));
+        let message =
+            format!("{} of the hosts' {} is {}", *entry.load, Rate::from_bps(capacity), Rate::from_bps(asked));
+        return Err(Fault::new(entry.load.origin, message).label("expected over 0, up to 1 (100 %)"));
     }
     // gap = bits / (load * capacity). A request is under 2^44 * 2^32 bytes: bits in 2^-20 ps saturate at worst.
-    let bits = u128::from(size.get()) * u128::from(it.fanout.get()) * 8;
+    let bits = u128::from(size.get()) * u128::from(entry.fanout.get()) * 8;
     let bits_ps = bits.saturating_mul(1_000_000_000_000 << 20);
     Ok(bits_ps.saturating_mul(1_000_000) / (load_ppm * u128::from(capacity)))
 }
 
 /// How many requests there are at most, and when they end.
-fn end(it: &Requests, gap: u128) -> Result<(u64, u128), Fault> {
-    let most = MOST_FLOWS / u64::from(it.fanout.get());
-    match (it.requests, it.window) {
+fn end(entry: &Requests, gap: u128) -> Result<(u64, u128), Fault> {
+    let most = MOST_FLOWS / u64::from(entry.fanout.get());
+    match (entry.requests, entry.window) {
         (Some(requests), None) if u64::from(requests.get()) > most => {
-            Err(Fault::new(requests.origin, format!("{} requests of {} flows", requests.get(), it.fanout.get()))
+            Err(Fault::new(requests.origin, format!("{} requests of {} flows", requests.get(), entry.fanout.get()))
                 .label(format!("expected at most {MOST_FLOWS} flows")))
         }
         (Some(requests), None) => Ok((requests.get().into(), u128::MAX)),
@@ -110,7 +111,8 @@ fn end(it: &Requests, gap: u128) -> Result<(u64, u128), Fault> {
             Err(Fault::new(window.origin, "`window` and `requests` both say when arrivals end: give one"))
         }
         (None, None) => {
-            Err(Fault::new(it.load.origin, "this traffic never ends").help("give window = \"20ms\" or requests = 500"))
+            Err(Fault::new(entry.load.origin, "this traffic never ends")
+                .help("give window = \"20ms\" or requests = 500"))
         }
     }
 }

@@ -8,6 +8,7 @@ use std::path::PathBuf;
 
 use emulator::{Emulated, Options};
 use fabric::{LinkId, Network};
+use results::store::{RUNS, run_folder};
 use results::{Class, Emulator, RunInfo, RunResults, Soundness};
 use scenario::{BuiltRun, Run};
 
@@ -15,7 +16,11 @@ use crate::args::{Common, EmulateArgs};
 use crate::clock::Stopwatch;
 use crate::exit::{Failure, tell};
 use crate::interrupt::interrupted;
+use crate::named_file::{Kind, NamedFile, outside_of, resolved};
 use crate::session::{Host, One, program};
+
+/// What names captures.
+const PCAP: &str = "--pcap";
 
 pub(crate) fn emulate(args: &EmulateArgs) -> Result<(), Failure> {
     let common = Common {
@@ -31,8 +36,8 @@ pub(crate) fn emulate(args: &EmulateArgs) -> Result<(), Failure> {
     let scenario = scenario::load(&args.scenario, &super::run::overrides(&common, args.scale.clone()))?;
     let name = scenario.config.name.as_str();
     let out = args.out.clone().unwrap_or_else(|| PathBuf::from(format!("out/{name}-emulated")));
-    let common = Common { out: Some(out), ..common };
-    super::run::all_of(&scenario, &Emulation { args }, &args.schemes, &common, replay(args))
+    let common = Common { out: Some(out.clone()), ..common };
+    super::run::all_of(&scenario, &Emulation { args, out }, &args.schemes, &common, replay(args))
 }
 
 /// The command line that does this again.
@@ -70,6 +75,8 @@ fn burst(args: &EmulateArgs) -> Result<Option<u32>, Failure> {
 /// The emulator.
 struct Emulation<'a> {
     args: &'a EmulateArgs,
+    /// Where results go.
+    out: PathBuf,
 }
 
 impl Host for Emulation<'_> {
@@ -86,11 +93,21 @@ impl Host for Emulation<'_> {
         replay(self.args).join("\0")
     }
 
-    fn check(&self, run: &Run, built: &BuiltRun) -> Result<(), Failure> {
+    fn check(&self, run: &Run, built: &BuiltRun, of_many: bool) -> Result<(), Failure> {
         checks::refuse(built, self.args)?;
         burst(self.args)?;
         let network = &built.setup.network;
-        self.ports(network, run, false)?;
+        let captures = self.ports(network, run, of_many)?;
+        for (number, (_, file)) in captures.iter().enumerate() {
+            outside_of(file, &self.out, PCAP)?;
+            NamedFile::new(file, Kind::Capture, PCAP)?;
+            if captures[..number].iter().any(|(_, other)| resolved(file) == resolved(other)) {
+                return Err(Failure::Input(format!(
+                    "error: {PCAP} names `{}` for two ports; expected a file a port",
+                    file.display()
+                )));
+            }
+        }
         let named = self.args.on.iter().chain(self.args.with.iter().map(|(host, _)| host));
         named.map(|name| programs::host(network, name)).collect::<Result<Vec<_>, _>>()?;
         for name in emulator::preflight()? {
@@ -195,7 +212,9 @@ impl Emulation<'_> {
                 Failure::unknown(&format!("--pcap: the network has no port `{port}`"), port, &names)
             })?;
             let name = file.file_name().unwrap_or_default().to_string_lossy().into_owned();
-            let name = if of_many { format!("{}-{name}", run.id.replace('/', "_")) } else { name };
+            // As the folders of runs are named: each run has its own.
+            let id = run_folder(&run.id).split_off(RUNS.len() + 1);
+            let name = if of_many { format!("{id}-{name}") } else { name };
             Ok((link, file.with_file_name(name)))
         };
         self.args.pcap.iter().map(find).collect()

@@ -170,7 +170,7 @@ fn socket_json(socket: &Socket) -> Value {
             "marked_bytes": law.marked.get(),
             "acks": law.acks,
             "timeouts": law.timeouts,
-            "pacing_bytes_per_s": match law.verdict.pacing_bytes_per_s { u64::MAX => Value::Null, it => it.into() },
+            "pacing_bytes_per_s": match law.verdict.pacing_bytes_per_s { u64::MAX => Value::Null, rate => rate.into() },
             "increases": law.acted.increases,
             "cuts": law.acted.cuts,
             "loss_cuts": law.acted.loss_cuts,

@@ -9,19 +9,19 @@ use crate::config::{CustomTopology, NodeWord};
 use crate::error::Fault;
 
 impl Parts<'_> {
-    pub(super) fn custom(&self, it: &CustomTopology) -> Result<Builder, Fault> {
-        let links: u64 = it.links.iter().map(|cable| u64::from(cable.parallel.get())).sum();
+    pub(super) fn custom(&self, custom: &CustomTopology) -> Result<Builder, Fault> {
+        let links: u64 = custom.links.iter().map(|cable| u64::from(cable.parallel.get())).sum();
         let mut hanging: u64 = 0;
-        for node in it.nodes.iter() {
+        for node in custom.nodes.iter() {
             hanging += node.hanging()?.map_or(0, |(hosts, ..)| u64::from(hosts));
         }
-        self.limit(it.nodes.len() as u64 + hanging, links + hanging)?;
-        if let Some(node) = it.nodes.iter().find(|node| node.datacenter == u16::MAX) {
+        self.limit(custom.nodes.len() as u64 + hanging, links + hanging)?;
+        if let Some(node) = custom.nodes.iter().find(|node| node.datacenter == u16::MAX) {
             return Err(Fault::new(node.name.origin, "a datacenter's number is at most 65534"));
         }
         let mut builder = Builder::default();
         let mut handles = BTreeMap::new();
-        for node in it.nodes.iter() {
+        for node in custom.nodes.iter() {
             let handle = match node.kind {
                 NodeWord::Host => builder.host(node.datacenter, node.name.as_str()),
                 NodeWord::Switch => builder.switch(node.datacenter, node.name.as_str()),
@@ -36,7 +36,7 @@ impl Parts<'_> {
             }
             handles.insert(node.name.as_str(), (handle, node));
         }
-        for cable in it.links.iter() {
+        for cable in custom.links.iter() {
             let ends: Vec<_> = cable.between.iter().filter_map(|name| handles.get(name.as_str())).collect();
             let [(a, from), (b, to)] = ends[..] else {
                 return Err(Fault::new(cable.between.origin, "`between` names two nodes"));

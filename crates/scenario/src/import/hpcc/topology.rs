@@ -186,8 +186,8 @@ impl Topology {
                     }
                 }
             }
-            for (node, it) in reached.iter().enumerate() {
-                let (false, Some((delay, sending, narrowest))) = (self.switch[node], it) else { continue };
+            for (node, path) in reached.iter().enumerate() {
+                let (false, Some((delay, sending, narrowest))) = (self.switch[node], path) else { continue };
                 let round = delay * 2 + sending;
                 rtt = rtt.max(round);
                 if node as u32 != host {

@@ -1,0 +1,227 @@
+//! Files that a command line names for Narrows to write: a report, a page of tables, an imported scenario, a capture.
+//!
+//! One rule for all: a file that is not there, or is empty, is made; one of the same kind that Narrows wrote, and nobody
+//! edited since, is replaced as a whole; anything else is refused and stays as it is. So is every file of a results
+//! directory, which has those of Narrows and no others.
+//!
+//! Text is known again by its last line, a comment with a hash of all above; a capture by the program that it names.
+
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+use files::{Draft, Limit};
+use results::store::{results_around, sha256};
+
+use crate::exit::Failure;
+
+/// What is written.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Kind {
+    /// `narrows report`.
+    Report,
+    /// The page of `narrows compare --flows`.
+    Tables,
+    /// A scenario of `narrows import`.
+    Scenario,
+    /// The flows beside it.
+    Flows,
+    /// What left a port.
+    #[cfg(target_os = "linux")]
+    Capture,
+}
+
+/// A file of any kind that is looked at.
+const LOOKED_AT: Limit = Limit { what: "a file to be replaced", mib: 1 << 10 };
+/// So many bytes of a capture say who wrote it.
+#[cfg(target_os = "linux")]
+const HEAD: u64 = 4 << 10;
+
+impl Kind {
+    /// What it is, with its article.
+    const fn what(self) -> &'static str {
+        match self {
+            Self::Report => "a report that `narrows report` wrote",
+            Self::Tables => "a page that `narrows compare --flows` wrote",
+            Self::Scenario => "a scenario that `narrows import` wrote",
+            Self::Flows => "a list of flows that `narrows import` wrote",
+            #[cfg(target_os = "linux")]
+            Self::Capture => "a capture that `narrows emulate` wrote",
+        }
+    }
+
+    /// What the last line begins and ends with. A capture has no lines.
+    const fn comment(self) -> Option<(&'static str, &'static str)> {
+        match self {
+            Self::Report => Some(("<!-- narrows report, SHA-256 of all above: ", " -->\n")),
+            Self::Tables => Some(("<!-- narrows compare, SHA-256 of all above: ", " -->\n")),
+            Self::Scenario => Some(("# narrows import, SHA-256 of all above: ", "\n")),
+            Self::Flows => Some(("# narrows import of flows, SHA-256 of all above: ", "\n")),
+            #[cfg(target_os = "linux")]
+            Self::Capture => None,
+        }
+    }
+
+    /// The text with the line that it is known again by.
+    pub(crate) fn sealed(self, mut text: String) -> String {
+        let Some((before, after)) = self.comment() else { return text };
+        if !text.ends_with('\n') {
+            text.push('\n');
+        }
+        let hash = sha256(text.as_bytes());
+        text + before + &hash + after
+    }
+
+    /// Why the file that is there may not be replaced; nothing if it may.
+    fn refusal(self, path: &Path) -> Result<Option<String>, Failure> {
+        let Some((before, after)) = self.comment() else { return self.refusal_of_capture(path) };
+        let bytes = files::read(path, LOOKED_AT)?;
+        if bytes.is_empty() {
+            return Ok(None);
+        }
+        let lines = bytes.strip_suffix(b"\n").unwrap_or(&bytes);
+        let (above, last) = bytes.split_at(lines.iter().rposition(|&byte| byte == b'\n').map_or(0, |end| end + 1));
+        let hash = last.strip_prefix(before.as_bytes()).and_then(|rest| rest.strip_suffix(after.as_bytes()));
+        Ok(match hash {
+            None => Some(format!("it is not {}", self.what())),
+            Some(hash) if hash != sha256(above).as_bytes() => Some("it was edited after Narrows wrote it".to_owned()),
+            Some(_) => None,
+        })
+    }
+
+    #[cfg(target_os = "linux")]
+    fn refusal_of_capture(self, path: &Path) -> Result<Option<String>, Failure> {
+        let head = files::head(path, HEAD)?;
+        let ours = head.is_empty() || emulator::is_capture(&head);
+        Ok((!ours).then(|| format!("it is not {}", self.what())))
+    }
+
+    #[cfg(not(target_os = "linux"))]
+    fn refusal_of_capture(self, _: &Path) -> Result<Option<String>, Failure> {
+        Ok(None)
+    }
+}
+
+/// A file that may be written.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct NamedFile {
+    path: PathBuf,
+    kind: Kind,
+    /// What named it.
+    option: &'static str,
+}
+
+impl NamedFile {
+    /// Finds out whether a file may be written, and changes nothing. `option` named it.
+    ///
+    /// # Errors
+    /// When it may not, or cannot.
+    pub(crate) fn new(path: &Path, kind: Kind, option: &'static str) -> Result<Self, Failure> {
+        let file = Self { path: path.to_path_buf(), kind, option };
+        file.check()?;
+        files::writable(path)?;
+        Ok(file)
+    }
+
+    /// Writes the text, sealed, if the file may still be written. Its path.
+    pub(crate) fn write(self, text: String) -> Result<PathBuf, Failure> {
+        self.check()?;
+        let text = self.kind.sealed(text);
+        let write = || {
+            let mut draft = Draft::new(&self.path)?;
+            draft.write_all(text.as_bytes())?;
+            draft.put()
+        };
+        write().map_err(|error| Failure::file("write", &self.path, &error))?;
+        Ok(self.path)
+    }
+
+    fn check(&self) -> Result<(), Failure> {
+        let Self { path, kind, option } = self;
+        outside_of_results(path, option)?;
+        // What is no file, such as a pipe or a terminal, holds nothing; a directory is refused where it is written.
+        let refusal = if path.metadata().is_ok_and(|there| there.is_file()) { kind.refusal(path)? } else { None };
+        match refusal {
+            None => Ok(()),
+            Some(why) => Err(Failure::Input(format!(
+                "error: will not replace `{}`: {why}\nhelp: give {option} another name, or remove that file first",
+                path.display()
+            ))),
+        }
+    }
+}
+
+/// Refuses a path in a directory of results.
+pub(crate) fn outside_of_results(path: &Path, option: &str) -> Result<(), Failure> {
+    match results_around(path) {
+        Some(directory) => Err(inside(path, &directory, option)),
+        None => Ok(()),
+    }
+}
+
+/// Refuses a path in a directory in which results will be.
+#[cfg(target_os = "linux")]
+pub(crate) fn outside_of(path: &Path, directory: &Path, option: &str) -> Result<(), Failure> {
+    if resolved(path).starts_with(resolved(directory)) { Err(inside(path, directory, option)) } else { Ok(()) }
+}
+
+fn inside(path: &Path, directory: &Path, option: &str) -> Failure {
+    Failure::Input(format!(
+        "error: will not write `{}`: it lies in the results directory `{}`, which has the files of Narrows and no \
+         others\nhelp: give {option} a name outside of it",
+        path.display(),
+        directory.display()
+    ))
+}
+
+/// A path without links, as far as it is there.
+#[cfg(target_os = "linux")]
+pub(crate) fn resolved(path: &Path) -> PathBuf {
+    std::fs::canonicalize(path).unwrap_or_else(|_| match path.file_name() {
+        Some(name) => resolved(files::parent_of(path)).join(name),
+        None => path.to_path_buf(),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+
+    #[test]
+    fn what_is_written_is_known_again_until_it_is_edited() {
+        let folder = std::env::temp_dir().join(format!("narrows-named-{}", std::process::id()));
+        fs::create_dir_all(&folder).unwrap();
+        let path = folder.join("file");
+        let refusal = |kind: Kind, bytes: &[u8]| {
+            fs::write(&path, bytes).unwrap();
+            kind.refusal(&path).unwrap()
+        };
+        for kind in [Kind::Report, Kind::Tables, Kind::Scenario, Kind::Flows] {
+            let text = kind.sealed("one\ntwo".to_owned());
+            assert!(text.starts_with("one\ntwo\n") && text.lines().count() == 3);
+            assert_eq!(refusal(kind, text.as_bytes()), None);
+            assert_eq!(refusal(kind, b""), None);
+            for edited in [text.replace("two", "too"), format!("\n{text}"), text.replacen('\n', "\r\n", 1)] {
+                assert_eq!(refusal(kind, edited.as_bytes()).unwrap(), "it was edited after Narrows wrote it");
+            }
+            let cut = &text.as_bytes()[..text.len() - 2];
+            for other in [cut, b"\n", b"one", b"\xff\n\n"] {
+                assert!(refusal(kind, other).is_some(), "{other:?}");
+            }
+        }
+        let other = Kind::Scenario.sealed("x\n".to_owned());
+        assert!(refusal(Kind::Flows, other.as_bytes()).unwrap().starts_with("it is not a list of flows"));
+        fs::remove_dir_all(&folder).unwrap();
+    }
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn a_path_is_resolved_as_far_as_it_is_there() {
+        let here = fs::canonicalize(".").unwrap();
+        assert_eq!(resolved(Path::new("src")), here.join("src"));
+        assert_eq!(resolved(Path::new("src/../none/x")), here.join("none/x"));
+        assert_eq!(resolved(Path::new("none")), here.join("none"));
+        assert_eq!(resolved(Path::new("/none/x/y")), Path::new("/none/x/y"));
+    }
+}

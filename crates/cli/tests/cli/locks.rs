@@ -1,0 +1,176 @@
+//! A directory that goes away under a run, a dead process's lock, and a file system without locks.
+
+use std::fs;
+use std::process::{Child, Command, Stdio};
+
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+
+use crate::support::{Ran, Scratch, skipped};
+
+/// Runs of about as long as a test can tell apart, one after the other.
+const GRID: &str = r#"
+name = "grid"
+stop = "100000s"
+[topology]
+kind = "single-switch"
+hosts = 4
+[schemes.dctcp]
+law = "dctcp"
+[[traffic]]
+kind = "incast"
+intra = 3
+size = "64KiB"
+[grid]
+"traffic.0.size" = ["4KiB", "256MiB", "8KiB"]
+"#;
+
+const LINE: &str = "run grid.toml --out out --threads 1";
+
+/// Starts the grid, and stops it in its second run.
+fn stopped_in_the_second(scratch: &Scratch) -> Child {
+    scratch.write("grid.toml", GRID);
+    let mut command = scratch.command(LINE.split(' '));
+    let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let manifest = scratch.path("out/.next/runs/dctcp,size=4KiB/manifest.json");
+    while !manifest.exists() {
+        assert!(child.try_wait().unwrap().is_none(), "the program ended before it should have");
+        std::thread::yield_now();
+    }
+    signal(&child, Signal::SIGSTOP);
+    assert!(!scratch.path("out/manifest.json").exists(), "the set became whole too early");
+    child
+}
+
+fn signal(child: &Child, signal: Signal) {
+    kill(Pid::from_raw(child.id().try_into().unwrap()), signal).unwrap();
+}
+
+fn end(child: Child) -> Ran {
+    signal(&child, Signal::SIGCONT);
+    Ran::new(LINE, &child.wait_with_output().unwrap())
+}
+
+#[test]
+fn a_directory_that_is_moved_or_replaced_gets_nothing_more() {
+    for replaced in [false, true] {
+        let scratch = Scratch::new("moved");
+        let child = stopped_in_the_second(&scratch);
+        fs::rename(scratch.path("out"), scratch.path("moved")).unwrap();
+        if replaced {
+            scratch.write("out/theirs.txt", "mine");
+            fs::create_dir(scratch.path("out/.next")).unwrap();
+        }
+        let said =
+            end(child).fails(2, &["error: `out` was moved or replaced", "nothing more is written there", "help: "]);
+        assert!(!said.err.contains("goes on from there"), "{said}");
+        assert_eq!(scratch.files("out"), if replaced { vec!["theirs.txt"] } else { vec![] }, "{said}");
+        assert_eq!(scratch.path("out").exists(), replaced);
+        // What was finished is where it was written, and is gone on with.
+        scratch.narrows("report moved --out page.html").ok().says(&["`moved` is unfinished: 1 of 3 runs"]);
+        let line = "run grid.toml --out moved --set traffic.0.size=4KiB";
+        scratch
+            .narrows(&line.replace(" --set traffic.0.size=4KiB", ""))
+            .ok()
+            .says(&["1 of 3 runs finished before: kept"]);
+    }
+}
+
+#[test]
+fn a_lock_that_somebody_removed_is_none() {
+    let scratch = Scratch::new("removed");
+    let child = stopped_in_the_second(&scratch);
+    fs::remove_file(scratch.path("out/.narrows.lock")).unwrap();
+    end(child).fails(2, &["`out` was moved or replaced, or its lock was removed"]);
+    scratch.narrows(LINE).ok().says(&["1 of 3 runs finished before: kept"]);
+}
+
+#[test]
+fn a_report_says_whose_lock_it_takes_over() {
+    let scratch = Scratch::new("stale");
+    scratch.write("one.toml", GRID.split("[grid]").next().unwrap());
+    scratch.narrows("run one.toml --quiet --out out").ok();
+    let lock = scratch.write("out/.narrows.lock", "process 4194305 on here: narrows run x.toml\n");
+    // Elsewhere it writes without a lock.
+    assert_eq!(scratch.narrows("report out --out page.html").ok().err, "");
+    assert!(lock.exists());
+    let dead = "`out` was held by process 4194305 on here: narrows run x.toml, which has ended: taken over";
+    scratch.narrows("report out").ok().says(&[dead]);
+    assert!(!lock.exists());
+    assert_eq!(scratch.narrows("report out").ok().err, "");
+    // It does not take a directory that has no results.
+    fs::create_dir(scratch.path("none")).unwrap();
+    scratch.narrows("report none").fails(2, &["`none` is not a directory of Narrows results"]);
+    assert_eq!(scratch.files("none"), [""; 0]);
+}
+
+/// While a run holds the directory, the report of the whole set there waits for it, and one elsewhere does not.
+#[test]
+fn a_report_of_a_held_directory_is_refused_or_goes_elsewhere() {
+    let scratch = Scratch::new("held");
+    scratch.write("one.toml", GRID.split("[grid]").next().unwrap());
+    scratch.narrows("run one.toml --quiet --out out").ok();
+    let child = stopped_beside_a_whole_set(&scratch);
+    let before = scratch.read("out/report.html");
+    scratch.narrows("report out").fails(2, &["`out` is in use by process ", "help: wait until it ends"]);
+    assert_eq!(scratch.read("out/report.html"), before);
+    scratch.narrows("report out --out page.html").ok().says(&["these are the last whole results"]);
+    signal(&child, Signal::SIGKILL);
+    child.wait_with_output().unwrap();
+}
+
+/// Starts the grid where a whole set lies, and stops it.
+fn stopped_beside_a_whole_set(scratch: &Scratch) -> Child {
+    scratch.write("grid.toml", GRID);
+    let mut command = scratch.command(LINE.split(' '));
+    let mut child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    while !scratch.path("out/.next/runs/dctcp,size=4KiB/manifest.json").exists() {
+        assert!(child.try_wait().unwrap().is_none(), "the program ended before it should have");
+        std::thread::yield_now();
+    }
+    signal(&child, Signal::SIGSTOP);
+    child
+}
+
+/// `flock` as on a file system without locks.
+const NO_LOCKS: &str = "#include <errno.h>\nint flock(int f, int o) { (void)f; (void)o; errno = ENOLCK; return -1; }\n";
+
+#[test]
+fn a_file_system_without_locks() {
+    let scratch = Scratch::new("no-locks");
+    scratch.write("one.toml", GRID.split("[grid]").next().unwrap());
+    let source = scratch.write("no_locks.c", NO_LOCKS);
+    let library = scratch.path("no_locks.so");
+    let made = Command::new("cc").args(["-shared", "-fPIC", "-o"]).arg(&library).arg(&source).status();
+    if !made.is_ok_and(|made| made.success()) {
+        return skipped("a file system without locks", "there is no C compiler");
+    }
+    let without = |line: &str| {
+        let output = scratch.command(line.split(' ')).env("LD_PRELOAD", &library).output().unwrap();
+        Ran::new(line, &output)
+    };
+    let line = "run one.toml --quiet --out out";
+    let told = "`out` is on a file system without locks: the file `out/.narrows.lock` keeps other writers out";
+    let ran = without(line).ok().says(&[told, "remove it then"]);
+    assert_eq!(ran.err.lines().count(), 1, "{ran}");
+    assert!(!scratch.path("out/.narrows.lock").exists());
+    // Killed, it leaves the file, which nobody takes over.
+    let mut child = {
+        scratch.write("grid.toml", GRID);
+        let mut command = scratch.command(LINE.split(' '));
+        command.env("LD_PRELOAD", &library).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap()
+    };
+    while !scratch.path("out/.next/runs/dctcp,size=4KiB/manifest.json").exists() {
+        assert!(child.try_wait().unwrap().is_none(), "the program ended before it should have");
+        std::thread::yield_now();
+    }
+    let holder = format!("process {} on ", child.id());
+    without(line).fails(2, &["`out` is in use by ", &holder]);
+    child.kill().unwrap();
+    child.wait().unwrap();
+    for ran in [without(line), scratch.narrows(line), scratch.narrows("report out")] {
+        ran.fails(2, &["`out/.narrows.lock` says that ", &holder, "remove that file if it has ended"]);
+    }
+    fs::remove_file(scratch.path("out/.narrows.lock")).unwrap();
+    without(line).ok().says(&[told]);
+}

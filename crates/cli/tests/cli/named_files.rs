@@ -1,0 +1,127 @@
+//! Files that a command line names to be written: never somebody's, never one of a results directory.
+
+use std::fs;
+
+use crate::support::{ONE, Scratch};
+
+const CM: &str = "Nodes 4\nConnections 1\n0->1 id 1 start 0 size 100000\n";
+
+/// Results in `out`, a matrix, and what a person made.
+fn prepared(name: &str) -> Scratch {
+    let scratch = Scratch::new(name);
+    scratch.write("one.toml", ONE);
+    scratch.write("a.cm", CM);
+    scratch.write("notes.txt", "mine\n");
+    scratch.narrows("run one.toml --quiet --out out").ok();
+    scratch
+}
+
+/// Each file and what it holds.
+fn contents(scratch: &Scratch) -> Vec<(String, Vec<u8>)> {
+    let files = scratch.tree().into_iter().filter(|name| !scratch.path(name).is_dir());
+    files.map(|name| (name.clone(), fs::read(scratch.path(&name)).unwrap())).collect()
+}
+
+/// What writes a file, with the option that names it last.
+const WRITERS: [&str; 3] = ["report out --out", "compare out out --flows --page", "import htsim a.cm -o"];
+
+#[test]
+fn what_a_person_made_is_not_overwritten() {
+    let scratch = prepared("theirs");
+    let before = contents(&scratch);
+    for writer in WRITERS {
+        let option = writer.split(' ').next_back().unwrap();
+        for theirs in ["notes.txt", "a.cm", "one.toml"] {
+            let refused =
+                [&format!("error: will not replace `{theirs}`: it is not a"), "that `narrows ", option, "remove"];
+            scratch.narrows(&format!("{writer} {theirs}")).fails(2, &refused);
+        }
+        scratch.narrows(&format!("{writer} out")).fails(2, &["`out`", "results directory"]);
+        assert_eq!(contents(&scratch), before);
+    }
+    // Nor through a link, nor a link that leads nowhere.
+    std::os::unix::fs::symlink("notes.txt", scratch.path("link")).unwrap();
+    std::os::unix::fs::symlink("nowhere", scratch.path("dangling")).unwrap();
+    for writer in WRITERS {
+        scratch.narrows(&format!("{writer} link")).fails(2, &["will not replace `link`"]);
+        assert_eq!(scratch.narrows(&format!("{writer} dangling")).code, 2);
+        assert!(scratch.path("dangling").is_symlink() && !scratch.path("nowhere").exists());
+        assert_eq!(scratch.read("notes.txt"), "mine\n");
+    }
+}
+
+#[test]
+fn nothing_is_put_into_a_results_directory() {
+    let scratch = prepared("inside");
+    fs::create_dir(scratch.path("out/runs")).unwrap();
+    let before = contents(&scratch);
+    for writer in WRITERS {
+        for inside in ["out/manifest.json", "out/summary.json", "out/flows.parquet", "out/new.html", "out/runs/x.toml"]
+        {
+            let refused = [&format!("error: will not write `{inside}`: it lies in the results directory `"), "outside"];
+            scratch.narrows(&format!("{writer} {inside}")).fails(2, &refused);
+        }
+        assert_eq!(contents(&scratch), before);
+    }
+    for writer in &WRITERS[1..] {
+        scratch.narrows(&format!("{writer} out/report.html")).fails(2, &["results directory"]);
+    }
+    scratch.write("papers/tiny/fig1.toml", &format!("{ONE}[scale.quick]\n"));
+    scratch.narrows("reproduce tiny --page out/page.md").fails(2, &["`out/page.md`", "results directory"]);
+    // The report itself is the report, whatever it is called by.
+    let ran = scratch.narrows("report out --out ./out/report.html").ok();
+    assert_eq!(ran.out, "wrote out/report.html\n");
+}
+
+#[test]
+fn what_narrows_wrote_is_replaced_until_somebody_edits_it() {
+    let scratch = prepared("ours");
+    for (number, writer) in WRITERS.iter().enumerate() {
+        let file = format!("file{number}");
+        let line = format!("{writer} {file}");
+        scratch.narrows(&line).ok();
+        let first = scratch.read(&file);
+        scratch.narrows(&line).ok();
+        assert_eq!(scratch.read(&file), first);
+        for edited in [first.replacen('e', "a", 1), format!("{first}more\n"), first[..first.len() / 2].to_owned()] {
+            scratch.write(&file, &edited);
+            scratch.narrows(&line).fails(2, &["will not replace", &file, "remove that file first"]);
+            assert_eq!(scratch.read(&file), edited);
+        }
+        // That of another kind is somebody's, too; an empty file, such as mktemp's, holds nothing.
+        scratch.write(&file, &first);
+        let other = WRITERS[(number + 1) % WRITERS.len()];
+        scratch.narrows(&format!("{other} {file}")).fails(2, &["it is not a"]);
+        scratch.write(&file, "");
+        scratch.narrows(&line).ok();
+        assert_eq!(scratch.read(&file), first);
+        // What is no file gets the text.
+        assert!(scratch.narrows(&format!("{writer} /dev/stdout")).ok().out.contains("SHA-256"), "{line}");
+    }
+    let left: Vec<String> = scratch.tree().into_iter().filter(|name| name.contains("partial")).collect();
+    assert_eq!(left, [""; 0]);
+    scratch.narrows("check file2 --quiet").ok();
+}
+
+/// A long matrix has its flows beside it: none of the two is written where the other may not be.
+#[test]
+fn an_import_of_two_files_writes_both_or_none() {
+    let scratch = Scratch::new("two-files");
+    let flow = |i: u32| format!("{}->{} start {i} size 100\n", i % 16, (i + 1) % 16);
+    let flows = (0..1200).map(flow).collect::<Vec<_>>().concat();
+    scratch.write("a.cm", &format!("Nodes 16\nConnections 1200\n{flows}"));
+    let line = "import htsim a.cm -o made.toml";
+    scratch.write("made.flows.csv", "start,src,dst,bytes\n");
+    scratch.narrows(line).fails(2, &["will not replace `made.flows.csv`", "it is not a list of flows"]);
+    assert!(!scratch.path("made.toml").exists());
+    fs::remove_file(scratch.path("made.flows.csv")).unwrap();
+    scratch.write("made.toml", "mine");
+    scratch.narrows(line).fails(2, &["will not replace `made.toml`", "it is not a scenario"]);
+    assert!(!scratch.path("made.flows.csv").exists());
+    fs::remove_file(scratch.path("made.toml")).unwrap();
+    scratch.narrows(line).ok();
+    scratch.narrows(line).ok();
+    scratch.narrows("check made.toml --quiet").ok();
+    scratch.write("made.flows.csv", &scratch.read("made.flows.csv").replace("100", "200"));
+    scratch.narrows(line).fails(2, &["will not replace `made.flows.csv`: it was edited after Narrows wrote it"]);
+}
