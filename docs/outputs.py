@@ -18,6 +18,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 FENCE = re.compile(r"^```(\S*)\n(.*?)^```$", re.M | re.S)
+PROGRESS = re.compile(r"^run \d+/\d+ .* left( in all)?\n", re.M)
 FILE = re.compile(r"^# ([\w.-]+\.\w+)\n")
 
 
@@ -25,7 +26,8 @@ def run(command: str, directory: str) -> str:
     done = subprocess.run(
         ["bash", "-c", command], cwd=directory, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
     )
-    return done.stdout.rstrip("\n")
+    # How far a long run has come depends on the machine.
+    return PROGRESS.sub("", done.stdout).rstrip("\n")
 
 
 def block(body: str, directory: str) -> str:
