@@ -351,7 +351,7 @@ fn buffers_of_no_bandwidth_delay_product() {
             &["file.toml:8:10", "\"bdp\" or \"0.5bdp\""],
         );
     }
-    // Which queue a share of it is hangs on the port's rate.
+    // Which queue a share of the buffer is depends on the port's rate.
     let follows = "k = \"port\"\n[schemes.uno.port]\nbuffer = \"bdp\"";
     says(&message("alpha = 0.001", follows), &["file.toml:12:5", "no threshold to follow"]);
 }
