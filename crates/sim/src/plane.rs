@@ -606,7 +606,7 @@ impl Plane {
         &self.links.toll.flows
     }
 
-    /// Data packets on links and in switches, but for those that are lost already.
+    /// Data packets on links and in switches, without those that are lost already.
     pub(crate) fn data_in_flight(&self) -> u64 {
         let lazy = self.specials.iter().filter_map(|special| special.lazy.as_ref()).flat_map(QueuedPort::waiting);
         let shared = self.shared.iter().flat_map(SharedNode::waiting);
