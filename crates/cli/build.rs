@@ -1,5 +1,5 @@
-//! Notes what the program is built from, for manifests: the commit (empty outside a checkout) and the engine's version. That
-//! version is a hash of the sources that results depend on, so nobody has to remember to count it up.
+//! Notes what the program is built from, for manifests: the commit (empty outside a checkout) and the engine's version.
+//! That version is a hash of the sources that results depend on, so nobody has to remember to count it up.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;

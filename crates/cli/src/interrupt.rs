@@ -6,8 +6,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 static INTERRUPTED: AtomicBool = AtomicBool::new(false);
 
-/// Begins to listen, once for the whole process. A second Ctrl-C ends the process at once, after the emulated hosts, which
-/// would stay behind, are removed.
+/// Begins to listen, once for the whole process. A second Ctrl-C ends the process at once, after the emulated hosts,
+/// which would stay behind, are removed.
 pub(crate) fn listen() {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {

@@ -1,8 +1,8 @@
 //! Files that a command line names for Narrows to write: a report, a page of tables, an imported scenario, a capture.
 //!
-//! One rule for all. A missing or empty file is made. A file of the same kind that Narrows wrote, and nobody edited since, is
-//! replaced as a whole. Anything else is refused and stays as it is. A path inside a results directory is refused, too: only
-//! the files of Narrows lie there.
+//! One rule for all. A missing or empty file is made. A file of the same kind that Narrows wrote, and nobody edited
+//! since, is replaced as a whole. Anything else is refused and stays as it is. A path inside a results directory is
+//! refused, too: only the files of Narrows lie there.
 //!
 //! Text is known again by its last line, a comment with a hash of all above. A capture is known by the program that it
 //! names.

@@ -64,8 +64,8 @@ pub(crate) fn headline(runs: &[RunResults], wide: bool) -> String {
 const ESSENTIAL: [&str; 8] =
     ["done", "FCT p99", "FCT mean", "goodput", "allreduce mean", "request p99", "slowdown p99", "drops"];
 
-/// A table of numbers with a name for each row, at most `width` characters wide. Headings stay whole: first they go over
-/// several lines, a word each; then columns are left out, and a line says so.
+/// A table of numbers with a name for each row, at most `width` characters wide. Headings stay whole: first they go
+/// over several lines, a word each; then columns are left out, and a line says so.
 fn numbers(first: &str, titles: &[String], rows: &[(String, Vec<String>)], width: Option<u16>) -> String {
     let all: Vec<usize> = (0..titles.len()).collect();
     let stacked: Vec<String> = titles.iter().map(|title| title.replace(' ', "\n")).collect();

@@ -3,8 +3,8 @@
 //! counted and missing. A disk that is full ends the capture and not the run: what was captured stays readable, and
 //! its last mebibytes are given back, so that the run's results have a place.
 //!
-//! A capture is written under another name and gets its own when it is whole, so an earlier one stays until then. It names
-//! the program that wrote it, and [`is_capture`] knows it by that.
+//! A capture is written under another name and gets its own when it is whole, so an earlier one stays until then. It
+//! names the program that wrote it, and [`is_capture`] knows it by that.
 
 use std::borrow::Cow;
 use std::collections::VecDeque;
@@ -140,8 +140,8 @@ impl Output {
         self.file.into_parts().0.put()
     }
 
-    /// Cuts the file where a block ends, to give back its last bytes. Says how many packets are lost by that, with those that
-    /// were not written yet, and what went wrong.
+    /// Cuts the file where a block ends, to give back its last bytes. Says how many packets are lost by that, with
+    /// those that were not written yet, and what went wrong.
     fn cut(mut self) -> (u64, io::Result<()>) {
         self.forget_what_was_taken();
         let (draft, _) = self.file.into_parts();

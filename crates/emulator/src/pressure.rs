@@ -1,5 +1,6 @@
-//! How long the run waited for processors. Its hosts are the kernel's TCP on this machine, and TCP that gets no processor
-//! sends as if the network were slower. The router watches itself (`bottleneck`); this module watches the rest.
+//! How long the run waited for processors. Its hosts are the kernel's TCP on this machine, and TCP that gets no
+//! processor sends as if the network were slower. The router watches itself (`bottleneck`); this module watches the
+//! rest.
 //!
 //! Four things are read before and after the run:
 //!
@@ -147,8 +148,8 @@ const STOLEN_SHARE: u64 = 50;
 const MACHINE_SHARE: u64 = 2;
 
 impl Pressure {
-    /// Why the hosts may have been starved of processors, a line each; empty if they were not. The limits are shares of the
-    /// run, chosen and not measured.
+    /// Why the hosts may have been starved of processors, a line each; empty within all limits. The limits are shares of
+    /// the run, chosen and not measured.
     pub fn doubts(&self) -> Vec<String> {
         let wall = self.wall.unsigned_ps().max(1);
         let share = |span: Span| format!("{:.1} %", span.unsigned_ps() as f64 / wall as f64 * 100.0);

@@ -1,7 +1,7 @@
 //! Bounded reads of users' files, atomic writes, and one writer a directory.
 //!
-//! [`read()`] takes regular files of bounded size and nothing else. [`replace`] and [`Draft`] write a file that readers see
-//! whole or not at all. [`Lock`] keeps a directory to one writer. This crate knows no format.
+//! [`read()`] takes regular files of bounded size and nothing else. [`replace`] and [`Draft`] write a file that readers
+//! see whole or not at all. [`Lock`] keeps a directory to one writer. This crate knows no format.
 #![forbid(unsafe_code)]
 
 mod lock;

@@ -4,8 +4,9 @@
 //! that happens. The file's text is for people: who holds the directory, or who held it and died.
 //!
 //! Where the file system has no locks (`ENOLCK`, `ENOTSUP`, `ENOSYS`), making the file is taking the directory. Such a
-//! file stays when its holder is killed, and nobody takes it over: two processes that tried at once could both succeed. A
-//! person removes it. The file's text says so, and a machine on which the same file system has locks respects it, too.
+//! file stays when its holder is killed, and nobody takes it over: two processes that tried at once could both succeed.
+//! A person removes it. The file's text says so, and a machine on which the same file system has locks respects it,
+//! too.
 
 use std::fs::{self, File, TryLockError};
 use std::io::{self, Read, Seek, Write};
@@ -83,7 +84,8 @@ impl Lock {
                 let holder = if holder.is_empty() { "another process".to_owned() } else { holder };
                 return Err(Error::Held { path: directory.to_path_buf(), holder });
             }
-            // The holder may have removed the file between our opening and locking it. Then we hold a file without a name.
+            // The holder may have removed the file between our opening and locking it. Then we hold a file without a
+            // name.
             if !is_named(&file, &path) {
                 continue;
             }
@@ -119,8 +121,8 @@ impl Lock {
 
 impl Drop for Lock {
     fn drop(&mut self) {
-        // Removed while the lock is held: whoever opened the file meanwhile finds that the name is gone, and tries again.
-        // If the directory was moved, the file of this name is somebody else's.
+        // Removed while the lock is held: whoever opened the file meanwhile finds that the name is gone, and tries
+        // again. If the directory was moved, the file of this name is somebody else's.
         if is_named(&self.file, &self.path) {
             let _ = fs::remove_file(&self.path);
         }

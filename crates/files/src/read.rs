@@ -17,8 +17,8 @@ pub struct Limit {
     pub mib: u64,
 }
 
-/// Reads a regular file. Pipes, terminals, devices and directories are refused at once, because reading them could block
-/// or never end.
+/// Reads a regular file. Pipes, terminals, devices and directories are refused at once, because reading them could
+/// block or never end.
 ///
 /// # Errors
 /// When the file is not regular, is larger than the limit, or cannot be read.

@@ -6,7 +6,8 @@ pub const BYTE_ORDER_MARK: char = '\u{feff}';
 /// The text that these bytes are in UTF-8.
 ///
 /// # Errors
-/// When they are not UTF-8. The message has the line, the byte in the line and in the file, and what the file seems to be.
+/// When they are not UTF-8. The message has the line, the byte in the line and in the file, and what the file seems to
+/// be.
 pub fn utf8(bytes: Vec<u8>) -> Result<String, String> {
     String::from_utf8(bytes).map_err(|error| {
         let at = error.utf8_error().valid_up_to();

@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 
 use crate::{Error, parent_of};
 
-/// Replaces a file atomically: writes another one and renames it. A link is followed. What is no file, such as a terminal or
-/// a pipe, is written to.
+/// Replaces a file atomically: writes another one and renames it. A link is followed. What is no file, such as a
+/// terminal or a pipe, is written to.
 ///
 /// # Errors
 /// When the file cannot be written. The old file then stays.
@@ -92,8 +92,8 @@ impl Draft {
     /// Puts the file in place when it is on the disk. It replaces only a file that existed at the beginning.
     ///
     /// # Errors
-    /// When that fails, or somebody made a file of that name meanwhile. The draft then keeps its own name, and the error says
-    /// which.
+    /// When that fails, or somebody made a file of that name meanwhile. The draft then keeps its own name, and the
+    /// error says which.
     pub fn put(mut self) -> io::Result<()> {
         let put = self.put_over(self.replaces);
         match self.names.take() {

@@ -31,10 +31,10 @@ pub struct Reply {
 /// RFC 8257 §3.2, without which the sender would miscount marks), when the sender asks, on duplicates, and at
 /// the end of the flow.
 ///
-/// Under [`Recovery::GoBackN`] the receiver refuses what comes out of order. It asks for the missing packet, for the same
-/// one at most once in an interval. It acknowledges duplicates, so that a lost acknowledgement does not hang the flow; the
-/// ns-3 RDMA simulators answer nothing there. With `acks = false` it only asks, and says that all has come: at the end,
-/// and again to each duplicate after that, because that word may be lost.
+/// Under [`Recovery::GoBackN`] the receiver refuses what comes out of order. It asks for the missing packet, for the
+/// same one at most once in an interval. It acknowledges duplicates, so that a lost acknowledgement does not hang the
+/// flow; the ns-3 RDMA simulators answer nothing there. With `acks = false` it only asks, and says that all has come:
+/// at the end, and again to each duplicate after that, because that word may be lost.
 ///
 /// Of a coded flow every packet of a block counts as come once enough of them have ([`Receiver::coded`]).
 #[derive(Debug)]
@@ -316,8 +316,8 @@ mod tests {
         assert_eq!(receiver.received(), 4);
     }
 
-    /// Without acknowledgements the receiver asks for each missing packet once in an interval. It says nothing to what comes
-    /// in order or twice. It says its last word at the end, and again to whatever comes after that.
+    /// Without acknowledgements the receiver asks for each missing packet once in an interval. It says nothing to what
+    /// comes in order or twice. It says its last word at the end, and again to whatever comes after that.
     #[test]
     fn what_is_not_acknowledged_is_asked_for_and_ended() {
         let recovery = Recovery::GoBackN { nack_interval: Span::from_us(5), acks: false };

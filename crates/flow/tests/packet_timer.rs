@@ -1,5 +1,5 @@
-//! A retransmission timer for each packet. It has a fixed length, counts from the packet's departure and takes that packet
-//! alone.
+//! A retransmission timer for each packet. It has a fixed length, counts from the packet's departure and takes that
+//! packet alone.
 
 use flow::{AckHeader, FlowConfig, LossTimer, SendState, Sender};
 use laws::{Ack, Acted, ControlLaw, Loss, LossCause, Permit};
@@ -47,8 +47,8 @@ fn acknowledge_the_rest(sender: &mut Sender<Open>) {
     }
 }
 
-/// The first packet of ten is lost, and no packet left late enough after it to prove that. The packet's own timer strikes
-/// 150 us after it left. The flow's timer starts again with each acknowledgement, the last time at 109 us.
+/// The first packet of ten is lost, and no packet left late enough after it to prove that. The packet's own timer
+/// strikes 150 us after it left. The flow's timer starts again with each acknowledgement, the last time at 109 us.
 #[test]
 fn acknowledgements_do_not_put_it_off() {
     for (loss_timer, strikes_us) in [(LossTimer::Packet, 150), (LossTimer::Flow, 109 + 150)] {

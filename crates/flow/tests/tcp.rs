@@ -125,8 +125,8 @@ fn a_law_does_not_grow_while_its_cut_is_spread() {
     assert_eq!(flow.sender.permit().window, Bytes::new(10_000));
 }
 
-/// Linux answers marks in the same way (CWR). Of 20 packets in flight one is acknowledged and 19 stay; each acknowledgement
-/// brings a share of half a packet.
+/// Linux answers marks in the same way (CWR). Of 20 packets in flight one is acknowledged and 19 stay; each
+/// acknowledgement brings a share of half a packet.
 #[test]
 fn marks_are_spread_too() {
     let sent = |tcp| {

@@ -1,5 +1,5 @@
-//! A receiver that does not acknowledge: what a request does, and what ends a flow that loses its last packet, a request
-//! or the last word.
+//! A receiver that does not acknowledge: what a request does, and what ends a flow that loses its last packet, a
+//! request or the last word.
 
 use flow::{AckHeader, FlowConfig, Receiver, Recovery, Reply, SendState, Sender};
 use laws::{Ack, Acted, ControlLaw, Loss, Permit};

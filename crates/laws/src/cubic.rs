@@ -1,9 +1,10 @@
 //! Cubic: the window follows a cubic function of the time since the last cut.
 //!
-//! RFC 9438. Slow start is RFC 9406's where `hystart` is on, and Linux's where `hystart_train` or `hystart_delay` is. Left
-//! out: spurious-congestion detection (§4.9). W(t + RTT) uses the RTT of the acknowledgement at hand. Pacing, where `paced`
-//! is on, is Linux's for TCP under its FQ. Marks cut like a loss, once an episode, with a factor of their own (RFC 8511)
-//! where `ecn` is on. State is over 104 bytes with 64-bit windows, so a kernel needs socket storage for it.
+//! RFC 9438. Slow start is RFC 9406's where `hystart` is on, and Linux's where `hystart_train` or `hystart_delay` is.
+//! Left out: spurious-congestion detection (§4.9). W(t + RTT) uses the RTT of the acknowledgement at hand. Pacing,
+//! where `paced` is on, is Linux's for TCP under its FQ. Marks cut like a loss, once an episode, with a factor of their
+//! own (RFC 8511) where `ecn` is on. State is over 104 bytes with 64-bit windows, so a kernel needs socket storage for
+//! it.
 
 use units::{Bytes, Frac, Rate, Span, Time, cube_root, mul_div, mul_saturating};
 
@@ -501,8 +502,8 @@ mod tests {
         assert_eq!(curve, Some((0, doubled)));
     }
 
-    /// Acknowledgements of one round, one every 100 us, with a round trip of 2 ms. Slow start ends over half of the round
-    /// trip and the allowance. At a pace of over 60 packets in 2 ms, four segments of 64 KiB take at most half a
+    /// Acknowledgements of one round, one every 100 us, with a round trip of 2 ms. Slow start ends over half of the
+    /// round trip and the allowance. At a pace of over 60 packets in 2 ms, four segments of 64 KiB take at most half a
     /// millisecond. So the end is between 1,000 and 1,500 us after the round's beginning.
     #[test]
     fn a_train_of_acknowledgements_ends_slow_start_where_switched_on() {

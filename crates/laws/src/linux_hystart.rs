@@ -2,9 +2,9 @@
 //! trips grow.
 //!
 //! Ha and Rhee, "Taming the elephants: New TCP slow start", Computer Networks 55(9), 2011, as in `hystart_update` and
-//! `hystart_ack_delay` of `net/ipv4/tcp_cubic.c`, Linux 5.5 and later. Before 5.5 the clock counted milliseconds, and there
-//! was no allowance for segments. Left out: Linux ignores round trips in the first second of a curve, which matters only
-//! where slow start follows idle time. RFC 9406's `HyStart++` is another algorithm, in `hystart`.
+//! `hystart_ack_delay` of `net/ipv4/tcp_cubic.c`, Linux 5.5 and later. Before 5.5 the clock counted milliseconds, and
+//! there was no allowance for segments. Left out: Linux ignores round trips in the first second of a curve, which
+//! matters only where slow start follows idle time. RFC 9406's `HyStart++` is another algorithm, in `hystart`.
 
 use units::{Bytes, Rate, Span, Time};
 
@@ -19,8 +19,8 @@ const MIN_SAMPLES: u32 = 8;
 /// Bounds of the growth that ends slow start, which is an eighth of the least round trip (`HYSTART_DELAY_MIN`, `_MAX`).
 const DELAY_MIN: Span = Span::from_ms(4);
 const DELAY_MAX: Span = Span::from_ms(16);
-/// How much longer than the path a train may be, because senders and receivers gather packets: four segments of the largest
-/// size (`sk_gso_max_size`) at the pace of slow start, at most a millisecond.
+/// How much longer than the path a train may be, because senders and receivers gather packets: four segments of the
+/// largest size (`sk_gso_max_size`) at the pace of slow start, at most a millisecond.
 const LARGEST_SEGMENTS: Bytes = Bytes::new(4 * 65_536);
 const MOST_ALLOWED: Span = Span::from_ms(1);
 
@@ -55,8 +55,8 @@ impl LinuxHyStart {
         self.delay_min = self.delay_min.min(ack.rtt);
     }
 
-    /// An acknowledgement arrives in slow start. `window` is as it was before, and `pace` is the rate at which Linux would
-    /// pace. Says whether slow start is over.
+    /// An acknowledgement arrives in slow start. `window` is as it was before, and `pace` is the rate at which Linux
+    /// would pace. Says whether slow start is over.
     pub(crate) fn ends(&mut self, ack: &Ack, window: &Window, pace: Rate, detect: Detect) -> bool {
         if ack.delivered_at_send >= self.round {
             self.round = ack.delivered;
@@ -71,8 +71,8 @@ impl LinuxHyStart {
         train || delay
     }
 
-    /// Whether a train has lasted longer than half the least round trip and the allowance. A sender that paces spreads its
-    /// packets over half a round trip itself, so then the whole round trip counts.
+    /// Whether a train has lasted longer than half the least round trip and the allowance. A sender that paces spreads
+    /// its packets over half a round trip itself, so then the whole round trip counts.
     fn train_is_long(&mut self, now: Time, pace: Rate, paced: bool) -> bool {
         if now.since(self.last_ack) > ACK_DELTA {
             return false;
@@ -82,7 +82,8 @@ impl LinuxHyStart {
         now.since(self.round_began) > if paced { allowed } else { allowed.over(2) }
     }
 
-    /// Whether the least of more than eight round trips is over the least of all by an eighth, at least 4 and at most 16 ms.
+    /// Whether the least of more than eight round trips is over the least of all by an eighth, at least 4 and at most
+    /// 16 ms.
     fn delay_grew(&mut self, rtt: Span) -> bool {
         self.current = self.current.min(rtt);
         if self.samples < MIN_SAMPLES {
@@ -126,8 +127,8 @@ mod tests {
             self.hystart.ends(&ack, &self.window, self.pace, self.detect)
         }
 
-        /// How many microseconds after the round's beginning a train of acknowledgements every `gap_us` ends slow start, if
-        /// it does within 100 ms.
+        /// How many microseconds after the round's beginning a train of acknowledgements every `gap_us` ends slow
+        /// start, if it does within 100 ms.
         fn train(&mut self, gap_us: u64, rtt: Span) -> Option<u64> {
             (0..=100_000 / gap_us)
                 .map(|nth| (nth, nth * gap_us))

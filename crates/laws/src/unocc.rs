@@ -134,8 +134,8 @@ impl UnoCc {
         self.epoch = Epoch::begin(ends);
     }
 
-    /// The round trip that is skipped after a strike ends once a packet is acknowledged that left after the strike. Before
-    /// that, acknowledgements tell of the flow before the strike, and then of the silence that the strike made.
+    /// The round trip that is skipped after a strike ends once a packet is acknowledged that left after the strike.
+    /// Before that, acknowledgements tell of the flow before the strike, and then of the silence that the strike made.
     fn end_pause(&mut self, ack: &Ack) {
         if self.adapt.awaits_packet && ack.sent_at >= self.adapt.from {
             self.adapt = QuickAdapt::begin(ack.now);
@@ -463,8 +463,8 @@ mod tests {
         Ack { sent_at, rtt: ack.now.since(sent_at), ..ack }
     }
 
-    /// A flow that Quick Adapt struck at 15 us, as above. Since then it heard, with marks, of packets that left before the
-    /// strike, the last one at 69 us. More was in flight than the window, so the flow was silent until 36 us.
+    /// A flow that Quick Adapt struck at 15 us, as above. Since then it heard, with marks, of packets that left before
+    /// the strike, the last one at 69 us. More was in flight than the window, so the flow was silent until 36 us.
     fn struck(change: impl Fn(&mut Params)) -> UnoCc {
         let mut law = law(change);
         for us in [0, 1, 2, 3, 4, 5, 15] {
@@ -505,8 +505,8 @@ mod tests {
         assert_eq!(law.permit().window, Bytes::new(2 * 4_096));
     }
 
-    /// The packet that ends the pause closes the open epoch, with the marks from before, and cuts. Where epochs start over,
-    /// that packet begins an epoch instead, as the first acknowledgement of a flow does.
+    /// The packet that ends the pause closes the open epoch, with the marks from before, and cuts. Where epochs start
+    /// over, that packet begins an epoch instead, as the first acknowledgement of a flow does.
     #[test]
     fn epochs_start_over_after_a_strike_on_request_only() {
         // T_epoch went from 14 us to 28 us at 34 us; now a period more, or the arrival at hand.

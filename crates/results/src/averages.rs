@@ -302,8 +302,8 @@ impl std::fmt::Display for Mean {
     }
 }
 
-/// The 97.5 % quantile of Student's t distribution, from the usual tables: each of 1 to 30 degrees of freedom, then 40, 60
-/// and 120. Between two rows the lower row's quantile counts, which is never too small.
+/// The 97.5 % quantile of Student's t distribution, from the usual tables: each of 1 to 30 degrees of freedom, then 40,
+/// 60 and 120. Between two rows the lower row's quantile counts, which is never too small.
 fn students_t(degrees: usize) -> f64 {
     const QUANTILES: [f64; 30] = [
         12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228, 2.201, 2.179, 2.160, 2.145, 2.131,

@@ -1,5 +1,5 @@
-//! Warnings grouped by cause. Each cause is listed once, with how many runs have it, where they lie in the grid, and one
-//! example.
+//! Warnings grouped by cause. Each cause is listed once, with how many runs have it, where they lie in the grid, and
+//! one example.
 
 use std::fmt;
 

@@ -6,7 +6,8 @@ use crate::store::{GridManifest, Manifest, Plan};
 use crate::summary::Summary;
 use crate::tables::{FlowTable, PortTable, RateTable, SwitchTable};
 
-/// Reads the bytes as a summary, a manifest of either kind and a plan. What is read can be written, and reads back as itself.
+/// Reads the bytes as a summary, a manifest of either kind and a plan. What is read can be written, and reads back as
+/// itself.
 pub fn json(bytes: &[u8]) {
     again::<Summary>(bytes);
     again::<Manifest>(bytes);

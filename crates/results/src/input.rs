@@ -114,14 +114,15 @@ pub struct Emulator {
     /// Why the hosts may have been starved of processors, a line each; empty if nothing says so.
     #[serde(default)]
     pub doubts: Vec<String>,
-    /// The share of the run, 0 to 1, in which somebody on the machine waited for a processor; null where the kernel does not
-    /// say.
+    /// The share of the run, 0 to 1, in which somebody on the machine waited for a processor; null where the kernel
+    /// does not say.
     #[serde(default)]
     pub machine_pressure: Option<f64>,
     /// The same for the run's own control group.
     #[serde(default)]
     pub group_pressure: Option<f64>,
-    /// The share of the run, 0 to 1, that one thread of the hosts waited for a processor: of the thread that waited longest.
+    /// The share of the run, 0 to 1, that one thread of the hosts waited for a processor: of the thread that waited
+    /// longest.
     #[serde(default)]
     pub thread_wait: f64,
     /// The same for the router's thread.

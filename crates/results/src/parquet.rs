@@ -126,7 +126,8 @@ pub(crate) fn read(name: &'static str, bytes: Vec<u8>, path: &Path) -> Result<Fr
     })
 }
 
-/// What a call returns; nothing if it panics. Nothing is printed then: the library's reader panics on some damaged files.
+/// What a call returns; nothing if it panics. Nothing is printed then: the library's reader panics on some damaged
+/// files.
 fn contained<T>(call: impl FnOnce() -> T) -> Option<T> {
     thread_local! {
         static SILENT: Cell<bool> = const { Cell::new(false) };

@@ -1,7 +1,7 @@
 //! Whether a file is of the kind asked for.
 //!
-//! An error shows the line that it is about, but no line of a file of another kind: `file = "/etc/shadow"` in a scenario from
-//! somewhere else must not print that file into a log.
+//! An error shows the line that it is about, but no line of a file of another kind: `file = "/etc/shadow"` in a
+//! scenario from somewhere else must not print that file into a log.
 
 use crate::config::Config;
 use crate::import::{TIERS, is_setting};

@@ -136,7 +136,8 @@ fn what_linux_does() {
     says(&with(&format!("tcp = \"linux\"\n{path}")), &["file.toml:8", "needs laws = \"flow\" in path"]);
 }
 
-/// `tcp = "linux"` switches Cubic's detectors on, unless the scheme says otherwise. Laws without detectors get the rest.
+/// `tcp = "linux"` switches Cubic's detectors on, unless the scheme says otherwise. Laws without detectors get the
+/// rest.
 #[test]
 fn linux_hosts_switch_on_what_the_scheme_does_not_set() {
     let built = |host: &str, law: &str| {

@@ -1,7 +1,7 @@
 //! The least time that a flow can take. Slowdowns are measured against it.
 //!
-//! The flow is alone in the network, and only the links that its packets may take limit it. No run beats this time, so a
-//! slowdown is at least 1: a law, a host, another flow, losses and parity can only make a flow slower. Of all
+//! The flow is alone in the network, and only the links that its packets may take limit it. No run beats this time, so
+//! a slowdown is at least 1: a law, a host, another flow, losses and parity can only make a flow slower. Of all
 //! acknowledgements only the last one counts.
 
 use fabric::{Burst, Ways};

@@ -163,8 +163,8 @@ impl Plane {
         plane
     }
 
-    /// Switches whose controllers or samples act by themselves do so before the first packet, too. One without either is not
-    /// scheduled: a run in which nothing is scheduled ends.
+    /// Switches whose controllers or samples act by themselves do so before the first packet, too. One without either
+    /// is not scheduled: a run in which nothing is scheduled ends.
     fn wake(&mut self) {
         for (node, &shared) in self.shared_of.iter().enumerate().filter(|(_, shared)| **shared != u32::MAX) {
             let next = self.shared[shared as usize].next_ps();

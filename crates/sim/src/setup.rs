@@ -146,19 +146,19 @@ pub struct HostConfig {
     /// subflows, at least the longest wait in all queues of the path. Then, over queues without a limit, packets are held
     /// for lost by timeouts only.
     pub reordering: Option<Span>,
-    /// Lower bound of the retransmission timeout. None chooses the base round trip with every queue of the path full, or 5/4
-    /// of the base round trip if that is more or queues have no limit. To that it adds the longest delay of `jitter` at
-    /// both ends. Under go-back-N it is at least 4 ms over the base round trip, because a paused packet is late and not
-    /// lost.
+    /// Lower bound of the retransmission timeout. None chooses the base round trip with every queue of the path full,
+    /// or 5/4 of the base round trip if that is more or queues have no limit. To that it adds the longest delay of
+    /// `jitter` at both ends. Under go-back-N it is at least 4 ms over the base round trip, because a paused packet is
+    /// late and not lost.
     pub rto_min: Option<Span>,
     /// Upper bound of the retransmission timeout; never under what `rto_min` would be if none were given, because a
     /// timeout that strikes before an answer can come resends for ever.
     pub rto_max: Span,
     /// Whether laws are told of timeouts.
     pub timeouts_cut: bool,
-    /// What a retransmission timeout counts from. With [`LossTimer::Packet`] the timeout is `rto_min`, and never under 5/4 of
-    /// the base round trip. If `rto_min` is none, the timeout is the base round trip with every queue full; queues of the
-    /// way back count only where acknowledgements wait in them. Only with [`Recovery::Selective`].
+    /// What a retransmission timeout counts from. With [`LossTimer::Packet`] the timeout is `rto_min`, and never under
+    /// 5/4 of the base round trip. If `rto_min` is none, the timeout is the base round trip with every queue full;
+    /// queues of the way back count only where acknowledgements wait in them. Only with [`Recovery::Selective`].
     pub loss_timer: LossTimer,
     /// How losses are found and mended.
     pub recovery: Recovery,
@@ -185,8 +185,8 @@ pub struct HostConfig {
     /// Payload of one flow that may lie between the law and the card (TCP small queues); none: nothing waits there,
     /// the card asks flows in turn.
     pub small_queue: Option<Bytes>,
-    /// Whether the small queue paces, as Linux's FQ does: round trips then count what a law's pace holds back. Only with
-    /// `small_queue`.
+    /// Whether the small queue paces, as Linux's FQ does: round trips then count what a law's pace holds back. Only
+    /// with `small_queue`.
     pub fq: bool,
     /// Whether packets ask the ports that they pass to report themselves.
     pub int: bool,

@@ -275,8 +275,8 @@ fn a_timer_for_each_packet_does_not_back_off() {
     }
 }
 
-// With an automatic length, a timer waits for the base RTT and the full queue that a packet meets on its way there. It waits
-// for the queue of the way back only if the acknowledgement must.
+// With an automatic length, a timer waits for the base RTT and the full queue that a packet meets on its way there. It
+// waits for the queue of the way back only if the acknowledgement must.
 #[test]
 fn a_timer_for_each_packet_knows_the_queues_that_it_waits_for() {
     let (rate, buffer) = (Rate::from_gbps(10), Bytes::new(50_000));

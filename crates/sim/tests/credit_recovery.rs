@@ -1,5 +1,5 @@
-//! Credit-scheduled flows that lose packets, in each way to recover: selective, go-back-N, and go-back-N whose receivers do
-//! not acknowledge and only say what they miss.
+//! Credit-scheduled flows that lose packets, in each way to recover: selective, go-back-N, and go-back-N whose
+//! receivers do not acknowledge and only say what they miss.
 
 mod common;
 
@@ -56,8 +56,8 @@ fn assert_delivered_once(setup: &Setup, outcome: &Outcome, what: &str) {
     }
 }
 
-/// One packet in 300, and then one in 20, is lost: of data, credits, acknowledgements and requests alike. Every flow ends,
-/// with the same bits at any number of threads. Only receivers of go-back-N ask for packets.
+/// One packet in 300, and then one in 20, is lost: of data, credits, acknowledgements and requests alike. Every flow
+/// ends, with the same bits at any number of threads. Only receivers of go-back-N ask for packets.
 #[test]
 fn flows_end_whatever_is_lost_in_each_way_to_recover() {
     for millionths in [3_333, 50_000] {

@@ -133,8 +133,8 @@ impl Crash {
     }
 }
 
-/// Two flows crash as derived, in both readings of when a flow starts. In the first case, the paper's, the readings differ
-/// by a factor of two.
+/// Two flows crash as derived, in both readings of when a flow starts. In the first case, the paper's, the readings
+/// differ by a factor of two.
 #[test]
 fn two_flows_crash_as_derived() {
     let ms = Span::from_ms;

@@ -15,8 +15,8 @@ fn jitter(mean: Span) -> Jitter {
     Jitter { mean, shape: JitterShape::Exponential }
 }
 
-/// One packet at a time over an idle network: a round trip is the base one and two delays of 1 us on average. The mean of
-/// 2,000 delays has a standard error of 0.022 us.
+/// One packet at a time over an idle network: a round trip is the base one and two delays of 1 us on average. The mean
+/// of 2,000 delays has a standard error of 0.022 us.
 #[test]
 fn a_round_trip_has_two_delays() {
     let port = PortConfig::new(Rate::from_gbps(100), Span::from_us(1));

@@ -1,8 +1,8 @@
 //! `narrows report`: the page of results that are already there.
 //!
-//! Reading takes no lock: a set is whole, or the command says that it is unfinished. Writing the page into a whole set locks
-//! the directory meanwhile. The page of an unfinished set goes beside its runs without a lock, because the set's writer may
-//! be at work.
+//! Reading takes no lock: a set is whole, or the command says that it is unfinished. Writing the page into a whole set
+//! locks the directory meanwhile. The page of an unfinished set goes beside its runs without a lock, because the set's
+//! writer may be at work.
 
 use std::path::Path;
 

@@ -174,8 +174,8 @@ fn natural(name: &str) -> (String, u32, String) {
     (name[..start].to_owned(), rest[..end].parse().unwrap_or(0), rest[end..].to_owned())
 }
 
-/// Reads a file and plans its runs over so many seeds: the file's seed and those after it. A file whose grid has seeds keeps
-/// those.
+/// Reads a file and plans its runs over so many seeds: the file's seed and those after it. A file whose grid has seeds
+/// keeps those.
 fn read(name: String, path: PathBuf, args: &ReproduceArgs, seeds: u64) -> Result<Figure, Failure> {
     let scale = (args.scale == Scale::Quick).then(|| "quick".to_owned());
     let mut overrides = super::run::overrides(&args.common, scale);

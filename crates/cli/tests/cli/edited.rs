@@ -1,5 +1,5 @@
-//! Results that somebody edited, or that were cut off. Commands that read them notice it, and a run that goes on does them
-//! again.
+//! Results that somebody edited, or that were cut off. Commands that read them notice it, and a run that goes on does
+//! them again.
 
 use std::fs;
 

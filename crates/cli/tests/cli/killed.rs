@@ -1,5 +1,5 @@
-//! Two hundred kills at random times. Results are whole at any time, nothing stays in the way, and a run that reaches its end
-//! leaves what it would have left without the kills.
+//! Two hundred kills at random times. Results are whole at any time, nothing stays in the way, and a run that reaches
+//! its end leaves what it would have left without the kills.
 
 use std::collections::BTreeMap;
 use std::fs;

@@ -1,4 +1,5 @@
-//! Files that a command line names to be written. They never replace somebody's file, and never lie in a results directory.
+//! Files that a command line names to be written. They never replace somebody's file, and never lie in a results
+//! directory.
 
 use std::fs;
 

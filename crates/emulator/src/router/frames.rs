@@ -82,8 +82,8 @@ impl Frames {
         }
     }
 
-    /// Joins a packet to the newest of its flow, if it continues that one and there is room. Returns that packet's number and
-    /// which of its segments this is.
+    /// Joins a packet to the newest of its flow, if it continues that one and there is room. Returns that packet's
+    /// number and which of its segments this is.
     pub(crate) fn join(&mut self, next: &[u8], headers: &Headers) -> Option<(u32, u16)> {
         let &number = self.open.get(&headers.flow)?;
         let frame = &mut self.slots[number as usize];

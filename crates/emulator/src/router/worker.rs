@@ -26,8 +26,8 @@ const LOOK_UP: Duration = Duration::from_millis(20);
 /// It sleeps at least so long between two looks at what is due, unless a host sends something: under load one look
 /// does the work of many.
 const BREATH: Duration = Duration::from_micros(20);
-/// A router that reads so many packets between two sleeps is under load. Hosts then wait for its next look, as for a card that
-/// coalesces interrupts, so that the router takes in several packets each time it wakes.
+/// A router that reads so many packets between two sleeps is under load. Hosts then wait for its next look, as for a
+/// card that coalesces interrupts, so that the router takes in several packets each time it wakes.
 const MANY: u64 = 3;
 /// How long hosts wait at most, counted from the last look.
 const PAUSE: Duration = Duration::from_micros(30);

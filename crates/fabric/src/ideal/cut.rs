@@ -18,8 +18,8 @@ pub(super) struct Crossing {
     pub(super) way_ps: u64,
 }
 
-/// The least time, in picoseconds, in which so many packets get from the first switch to the last through a cut. Each link
-/// passes as many packets as fit into the time that the rest of its way leaves.
+/// The least time, in picoseconds, in which so many packets get from the first switch to the last through a cut. Each
+/// link passes as many packets as fit into the time that the rest of its way leaves.
 pub(super) fn time_ps(cut: &[Crossing], packets: u64) -> u64 {
     let passed = |time_ps: u64| -> u64 {
         cut.iter().map(|link| time_ps.saturating_sub(link.way_ps) / link.service_ps.max(1)).sum()
@@ -206,8 +206,8 @@ mod tests {
         assert_eq!(times(&[(10, 3)], &burst), [one; 2]);
         // The best path is the fast cable; with both, 6 packets take it and 3 the slow one: 6 us instead of 9.
         assert_eq!(times(&[(10, 3), (5, 3)], &burst), [one, one - Span::from_us(3)]);
-        // Over a slow cable that is 5 us longer, one packet comes as early as the eighth over the other. Over one that is
-        // 7 us longer, none does.
+        // Over a slow cable that is 5 us longer, one packet comes as early as the eighth over the other. Over one that
+        // is 7 us longer, none does.
         assert_eq!(times(&[(10, 3), (5, 8)], &burst), [one, one - Span::from_us(1)]);
         assert_eq!(times(&[(10, 3), (5, 10)], &burst), [one; 2]);
         // A packet alone takes the cable of 10 Gb/s (1 us and 1 us) unless the other's delay is under 1.9 us.

@@ -13,8 +13,8 @@ use units::Span;
 
 use crate::{HostId, LinkId, Network, NodeId, PortParams, Routes};
 
-/// Time from a packet's first bit leaving the sender to its last bit reaching the receiver, with empty queues. `size` is
-/// in bytes on the wire; a packet is stored and forwarded at each hop.
+/// Time from a packet's first bit leaving the sender to its last bit reaching the receiver, with empty queues. `size`
+/// is in bytes on the wire; a packet is stored and forwarded at each hop.
 pub fn base_one_way(network: &Network, path: &[LinkId], size: u32) -> Span {
     let hop = |&link: &LinkId| {
         let params = network.port(link);
@@ -65,8 +65,8 @@ struct Towards {
 /// The stage of the destination's switch.
 const END: u32 = 0;
 
-/// How far a burst has come, at best, in picoseconds: when its first and its last packet are at the next port, and how far
-/// apart the full packets between them are.
+/// How far a burst has come, at best, in picoseconds: when its first and its last packet are at the next port, and how
+/// far apart the full packets between them are.
 ///
 /// Ports store and forward in order. The last packet leaves a port when it has arrived and the one before it has left.
 /// The slowest port so far spaces the full packets.
@@ -190,8 +190,8 @@ impl<'a> Ways<'a> {
         ports
     }
 
-    /// The best fronts at the switch of `to` for a burst that is at the switch of `from` as `start` says. None of them is as
-    /// good as another.
+    /// The best fronts at the switch of `to` for a burst that is at the switch of `from` as `start` says. None of them
+    /// is as good as another.
     fn fronts(&mut self, from: HostId, to: HostId, start: Front, burst: &Burst) -> Vec<Front> {
         let (begin, end) = (self.switch_of(from), self.switch_of(to));
         let mut towards = self.towards.remove(&end).unwrap_or_else(|| Towards::new(end));

@@ -71,8 +71,8 @@ pub struct SharedSwitch<P> {
 }
 
 impl<P: Framed> SharedSwitch<P> {
-    /// A switch with these ports: of each the place of its settings and the salt of its chances. `classes` is how many data
-    /// classes are in use: each has its reserve and headroom.
+    /// A switch with these ports: of each the place of its settings and the salt of its chances. `classes` is how many
+    /// data classes are in use: each has its reserve and headroom.
     ///
     /// # Panics
     /// If there are no settings at some port's place.

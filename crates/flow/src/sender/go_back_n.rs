@@ -10,13 +10,13 @@
 //! acknowledgements were lost, nothing is known.
 //!
 //! A receiver that does not acknowledge (`acks` of [`Recovery::GoBackN`](super::Recovery)) does as the receiver of
-//! `ExpressPass`'s public simulator (kaist-ina/ns2-xpass): it names the packet that it misses, and gives no other answer.
-//! Silence then says nothing as long as packets leave. So the timer runs from the departure of the flow's last packet, and
-//! sends that packet again. The receiver answers it: it ends the flow, or names what it misses.
+//! `ExpressPass`'s public simulator (kaist-ina/ns2-xpass): it names the packet that it misses, and gives no other
+//! answer. Silence then says nothing as long as packets leave. So the timer runs from the departure of the flow's last
+//! packet, and sends that packet again. The receiver answers it: it ends the flow, or names what it misses.
 //!
-//! One timer thus covers a lost request and a lost last packet, and the receiver says once that all has come. In ns2-xpass
-//! a timer of the receiver repeats a lost request; nobody misses a lost last packet there, because a flow ends when its
-//! sender has nothing left.
+//! One timer thus covers a lost request and a lost last packet, and the receiver says once that all has come. In
+//! ns2-xpass a timer of the receiver repeats a lost request; nobody misses a lost last packet there, because a flow
+//! ends when its sender has nothing left.
 
 use laws::{ControlLaw, Hop, LossCause};
 use units::{Bytes, Time};
@@ -93,8 +93,8 @@ impl<L: ControlLaw> Sender<L> {
         }
     }
 
-    /// When the packet left that the timer counts from; none while no timer runs. Packets go again in order, so the oldest
-    /// outstanding packet is the first one, or there is none.
+    /// When the packet left that the timer counts from; none while no timer runs. Packets go again in order, so the
+    /// oldest outstanding packet is the first one, or there is none.
     pub(super) fn timed_in_order(&self) -> Option<Time> {
         self.departure(if self.is_silent() { self.packets - 1 } else { self.records.first() })
     }

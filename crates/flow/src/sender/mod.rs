@@ -611,7 +611,8 @@ impl<L: ControlLaw> Sender<L> {
         self.lane.next_send = self.lane.next_send.saturating_add(gap(pacing) - gap(self.lane.permit.pacing));
     }
 
-    /// The time from a packet of so many payload bytes to the next one by the law's pace; zero if the law does not pace.
+    /// The time from a packet of so many payload bytes to the next one by the law's pace; zero if the law does not
+    /// pace.
     pub fn gap_after(&self, bytes: u32) -> Span {
         let pacing = self.permit().pacing;
         if pacing == Rate::MAX { Span::ZERO } else { self.gap(pacing, bytes) }

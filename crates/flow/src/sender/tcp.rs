@@ -1,19 +1,19 @@
-//! What Linux's TCP does between a flow and its law: a reduction that spreads a cut over a round trip (PRR), and a restart
-//! after idleness. Each can be switched on alone.
+//! What Linux's TCP does between a flow and its law: a reduction that spreads a cut over a round trip (PRR), and a
+//! restart after idleness. Each can be switched on alone.
 //!
-//! **PRR** (RFC 6937, RFC 9937; `tcp_cwnd_reduction` in `net/ipv4/tcp_input.c`). The law cuts its window, for a loss or for
-//! marks. Then the flight falls to the new window in proportion to what is delivered. Without PRR a flow is silent until
-//! enough of its old window has drained. The reduction ends when everything is acknowledged that had been sent before the
-//! cut, or with a timeout. Until then the law hears that its window is not what limits the flow, so the law does not grow
-//! it, as in Linux.
+//! **PRR** (RFC 6937, RFC 9937; `tcp_cwnd_reduction` in `net/ipv4/tcp_input.c`). The law cuts its window, for a loss or
+//! for marks. Then the flight falls to the new window in proportion to what is delivered. Without PRR a flow is silent
+//! until enough of its old window has drained. The reduction ends when everything is acknowledged that had been sent
+//! before the cut, or with a timeout. Until then the law hears that its window is not what limits the flow, so the law
+//! does not grow it, as in Linux.
 //!
 //! Where the flight is already under the new window there are two ways to catch up. An acknowledgement that moves the
 //! cumulative number and brings no news of losses takes slow start's reduction bound (SSRB), any other the conservative
 //! one (CRB).
 //!
 //! **Restart** (RFC 2861 §3.1, RFC 5681 §4.1; `tcp_slow_start_after_idle_check`). A flow is idle when nothing of it is
-//! unacknowledged. A packet that leaves then, over a retransmission timeout after the last one, tells the law how long the
-//! flow was idle.
+//! unacknowledged. A packet that leaves then, over a retransmission timeout after the last one, tells the law how long
+//! the flow was idle.
 //!
 //! Both need [`Recovery::Selective`](super::Recovery) and one law for the flow. Linux does neither for laws that set
 //! windows by themselves (`cong_control`: BBR).
@@ -71,8 +71,8 @@ impl Reduction {
         Self { target, flight, delivered: Bytes::ZERO, out: Bytes::ZERO, end, window: Bytes::ZERO }
     }
 
-    /// `delivered` bytes came, and `in_flight` are in flight now. `safe` (RFC 9937's `SafeACK`): the cumulative number moved,
-    /// and nothing was lost.
+    /// `delivered` bytes came, and `in_flight` are in flight now. `safe` (RFC 9937's `SafeACK`): the cumulative number
+    /// moved, and nothing was lost.
     fn on_delivered(&mut self, delivered: Bytes, in_flight: Bytes, safe: bool, mss: Bytes) {
         self.delivered += delivered;
         let more = if in_flight > self.target {
@@ -127,8 +127,8 @@ impl<L: ControlLaw> Sender<L> {
         }
     }
 
-    /// The law has heard of marks, or of the loss of `lost` bytes for `cause`. `before` is its window before that. If the
-    /// law cut its window, a reduction begins.
+    /// The law has heard of marks, or of the loss of `lost` bytes for `cause`. `before` is its window before that. If
+    /// the law cut its window, a reduction begins.
     pub(super) fn spread_cut(&mut self, before: Option<Bytes>, lost: Bytes, cause: Option<LossCause>) {
         let (end, in_flight) = (self.records.end(), self.lane.in_flight);
         let target = self.lane.law.permit().window;
@@ -192,9 +192,9 @@ mod tests {
 
     const MSS: Bytes = Bytes::new(1_000);
 
-    /// 20 packets are out, the first is lost, and the window becomes 10. Each of 19 acknowledgements delivers a packet, and
-    /// all that the reduction lets go leaves at once. Each brings a share of half a packet (10 / 20): the lost packet goes
-    /// again with the first, then one goes with every second.
+    /// 20 packets are out, the first is lost, and the window becomes 10. Each of 19 acknowledgements delivers a packet,
+    /// and all that the reduction lets go leaves at once. Each brings a share of half a packet (10 / 20): the lost
+    /// packet goes again with the first, then one goes with every second.
     #[test]
     fn half_the_deliveries_let_a_packet_go_and_the_flight_ends_at_the_target() {
         let mut reduction = Reduction::new(MSS.times(10), MSS.times(20), 20);
@@ -209,9 +209,9 @@ mod tests {
                 *sent += 1;
             }
         }
-        // The shares are 0.5, 1, 1.5, ... packets, and 1 packet is out after the first. The next goes at a share of 2, with
-        // the fourth; then one with every second, the seventh with the 14th. The 16th takes the flight to the target. From
-        // there one goes for each that came.
+        // The shares are 0.5, 1, 1.5, ... packets, and 1 packet is out after the first. The next goes at a share of 2,
+        // with the fourth; then one with every second, the seventh with the 14th. The 16th takes the flight to the
+        // target. From there one goes for each that came.
         assert_eq!(sent, [1, 0, 0, 1, 0, 1, 0, 1, 0, 1, 0, 1, 0, 1, 0, 0, 1, 1, 1]);
         assert_eq!(in_flight, MSS.times(10));
     }

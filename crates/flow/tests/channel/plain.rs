@@ -66,8 +66,8 @@ proptest! {
         transfer(Flow { recovery, ..flow }, Channel { jitter: Span::ZERO, ..channel })?;
     }
 
-    /// The same where nothing is acknowledged before the end, under a law that needs no acknowledgement. A timer strikes
-    /// only for a loss: of the last packet, a request, or the last word.
+    /// The same where nothing is acknowledged before the end, under a law that needs no acknowledgement. A timer
+    /// strikes only for a loss: of the last packet, a request, or the last word.
     #[test]
     fn every_flow_ends_without_acknowledgements(
         flow in flow(Just(Kind::ExpressPass)), channel in channel(0..400u64),

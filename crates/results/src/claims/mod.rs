@@ -231,8 +231,8 @@ impl Claim {
         metrics
     }
 
-    /// Judges the claim by `seeds`, the same runs once for each seed; at least one. A single seed has no interval, so its
-    /// values decide.
+    /// Judges the claim by `seeds`, the same runs once for each seed; at least one. A single seed has no interval, so
+    /// its values decide.
     pub fn judge(&self, seeds: &[Runs<'_>]) -> Judgement {
         debug_assert!(!seeds.is_empty());
         let made = |verdict, measured, note| Judgement {

@@ -1,5 +1,5 @@
-//! Judging over seeds. A claim's comparison is a difference between its two sides, measured once a seed. The 95 % confidence
-//! interval of that difference (Student's t) decides.
+//! Judging over seeds. A claim's comparison is a difference between its two sides, measured once a seed. The 95 %
+//! confidence interval of that difference (Student's t) decides.
 
 use super::ast::{Check, Comparison, Order};
 use super::eval::{EvalError, Runs, alike, holds, value};

@@ -349,8 +349,8 @@ fn verdicts() {
     assert_eq!(judged(&json!({ "check": "0.95 <= b[load=0.4].fairness.jain_final" })).measured, "0.97");
 }
 
-/// The verdict on a claim that `a` is faster than `b`, or at least less than twice as slow. `a` takes this long in each seed,
-/// `b` always 10 ms.
+/// The verdict on a claim that `a` is faster than `b`, or at least less than twice as slow. `a` takes this long in each
+/// seed, `b` always 10 ms.
 fn over_seeds(a_ms: &[f64]) -> Judgement {
     let mut seeds = Vec::new();
     for a_ms in a_ms {

@@ -124,8 +124,8 @@ pub(super) fn remove_empty(directory: &Path) -> io::Result<()> {
     }
 }
 
-/// The results directory that a path lies in, however deep, if any: the outermost one. For a path that does not exist, its
-/// directory counts.
+/// The results directory that a path lies in, however deep, if any: the outermost one. For a path that does not exist,
+/// its directory counts.
 pub fn results_around(path: &Path) -> Option<PathBuf> {
     let there = fs::canonicalize(path).or_else(|_| fs::canonicalize(files::parent_of(path))).ok()?;
     let inside = if there.is_dir() { Some(there.as_path()) } else { there.parent() };

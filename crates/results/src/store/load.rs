@@ -177,8 +177,8 @@ fn plan_of(directory: &Path) -> Result<Option<Plan>, Error> {
     decode(value, &path).map(Some)
 }
 
-/// Waits while another process puts a set in place, which takes milliseconds. Finishes a dead process's work, and says whose
-/// that was.
+/// Waits while another process puts a set in place, which takes milliseconds. Finishes a dead process's work, and says
+/// whose that was.
 fn wait_until_settled(directory: &Path) -> Result<Option<String>, Error> {
     const TRIES: u32 = 500;
     let mut dead = None;

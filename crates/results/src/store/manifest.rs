@@ -33,8 +33,8 @@ pub struct Manifest {
     /// The version of all code that results depend on. Empty in manifests of earlier versions.
     #[serde(default)]
     pub engine: String,
-    /// The hash by which the run is known again: [`Manifest::key_of`]. Simulated runs of one key leave the same tables. Empty
-    /// in manifests of earlier versions.
+    /// The hash by which the run is known again: [`Manifest::key_of`]. Simulated runs of one key leave the same tables.
+    /// Empty in manifests of earlier versions.
     #[serde(default)]
     pub key: String,
     /// The scenario's name.
@@ -91,8 +91,8 @@ impl Manifest {
         }
     }
 
-    /// Gives a run that is kept the settings that its scenario has now. The keys are equal, so only prose can differ. Says
-    /// whether it did.
+    /// Gives a run that is kept the settings that its scenario has now. The keys are equal, so only prose can differ.
+    /// Says whether it did.
     pub(crate) fn say(&mut self, resolved: &Value) -> bool {
         let differs = self.resolved != *resolved;
         if differs {
@@ -101,8 +101,8 @@ impl Manifest {
         differs
     }
 
-    /// The key of a run: a SHA-256 of everything that its results depend on, in hex. `asked` is what the command line asked of
-    /// the host beside the scenario.
+    /// The key of a run: a SHA-256 of everything that its results depend on, in hex. `asked` is what the command line
+    /// asked of the host beside the scenario.
     pub fn key_of(info: &RunInfo, program: &Program, seed: u64, asked: &str) -> String {
         // Prose moves no number.
         let mut resolved = info.resolved.clone();
@@ -222,8 +222,8 @@ pub(super) fn text_of(manifest: &impl Serialize) -> String {
     super::json_text(&value)
 }
 
-/// Takes a manifest's own hash out of it, and says whether the rest has that hash. Manifests of earlier versions have no
-/// hash and pass.
+/// Takes a manifest's own hash out of it, and says whether the rest has that hash. Manifests of earlier versions have
+/// no hash and pass.
 pub(super) fn is_as_written(manifest: &mut Value) -> bool {
     let hash = manifest.as_object_mut().and_then(|manifest| manifest.shift_remove(OWN_HASH));
     hash.is_none_or(|hash| hash == super::sha256(manifest.to_string().as_bytes()))

@@ -1,5 +1,5 @@
-//! Runs on disk. A new set lies beside the old one until it is whole. So no half-written run looks finished, and nothing is
-//! lost, whatever ends the writer. [`Writer`] has the steps.
+//! Runs on disk. A new set lies beside the old one until it is whole. So no half-written run looks finished, and
+//! nothing is lost, whatever ends the writer. [`Writer`] has the steps.
 
 mod layout;
 mod load;

@@ -38,8 +38,8 @@ pub(super) fn settle(out: &Path) -> Result<(), Error> {
     steps(out).map_err(Error::io("put the results in place in", out))
 }
 
-/// The files that would be lost. While the old set moves out these are all files that are not ours; while the new set moves
-/// in, those that have one of its names.
+/// The files that would be lost. While the old set moves out these are all files that are not ours; while the new set
+/// moves in, those that have one of its names.
 fn in_the_way(out: &Path) -> io::Result<Vec<PathBuf>> {
     let moving = out.join(NEXT).join(MOVING);
     if out.join(NEXT).join(WHOLE).is_dir() {

@@ -38,9 +38,9 @@ pub enum Earlier {
 }
 
 impl Writer {
-    /// Takes a directory for the runs of a plan. It may be missing or empty, or hold results. Parents are made as needed, and a
-    /// link to a directory is followed. Earlier results stay until [`Writer::finish`]. `command` is the command line that
-    /// others are told.
+    /// Takes a directory for the runs of a plan. It may be missing or empty, or hold results. Parents are made as
+    /// needed, and a link to a directory is followed. Earlier results stay until [`Writer::finish`]. `command` is the
+    /// command line that others are told.
     ///
     /// # Errors
     /// When another process holds it, when it has files that Narrows did not write, or when it cannot be written.
@@ -78,8 +78,9 @@ impl Writer {
         differing(&self.out)
     }
 
-    /// The plan's run of this number, if an earlier command finished it: in the set in the making or, with `whole`, in the set
-    /// that it will replace. The run gets `resolved`, the scenario's settings of now, because its prose may have changed.
+    /// The plan's run of this number, if an earlier command finished it: in the set in the making or, with `whole`, in
+    /// the set that it will replace. The run gets `resolved`, the scenario's settings of now, because its prose may
+    /// have changed.
     ///
     /// # Errors
     /// When the run cannot be made part of the new set.
@@ -133,8 +134,9 @@ impl Writer {
     /// All runs are finished, and the set takes the old one's place. `summary` is the grid's; a lone run has its own.
     ///
     /// # Errors
-    /// When the set cannot be written, or somebody put files into the directory meanwhile. Finished runs are kept then. Either
-    /// the old results are in their place, or the new ones are on their way in and whoever comes next finishes that.
+    /// When the set cannot be written, or somebody put files into the directory meanwhile. Finished runs are kept then.
+    /// Either the old results are in their place, or the new ones are on their way in and whoever comes next finishes
+    /// that.
     pub fn finish(&self, program: &Program, runs: &[RunResults], summary: &str, html: &str) -> Result<(), Error> {
         self.check()?;
         let theirs = foreign(&self.out).map_err(Error::io("read", &self.out))?;

@@ -7,8 +7,8 @@
 //! - The kernel chooses the sizes of its packets and acknowledgements, so ideal times are not bounds.
 //! - The router's clock runs before and after the flows, so links' shares are not of the run.
 //!
-//! Coded flows are not held to the identity of losses, because parity makes up for some. Ports with whole ticks are not held
-//! to their rate: times are rounded down, so packets leave faster.
+//! Coded flows are not held to the identity of losses, because parity makes up for some. Ports with whole ticks are not
+//! held to their rate: times are rounded down, so packets leave faster.
 
 use std::collections::BTreeMap;
 
@@ -87,7 +87,8 @@ fn slowdowns(flows: &FlowTable) -> Option<String> {
     Some(format!("flow {flow} took {} ps, and its ideal time is {} ps{}", fct.ps(), ideal.ps(), others(more)))
 }
 
-/// No link carries more than its rate. Bytes count when they enter the port, so the longest queue and a packet come on top.
+/// No link carries more than its rate. Bytes count when they enter the port, so the longest queue and a packet come on
+/// top.
 fn utilisation(setup: &Setup, outcome: &Outcome) -> Option<String> {
     if !outcome.until.is_set() {
         return None;
@@ -104,8 +105,8 @@ fn utilisation(setup: &Setup, outcome: &Outcome) -> Option<String> {
     Some(format!("{name} carried {} bytes, and its rate allows {most}{}", bytes.get(), others(broken.count())))
 }
 
-/// The iterations of a job add up: each flow belongs to one job, each iteration is counted once, and each flow begins after
-/// what it waits for.
+/// The iterations of a job add up: each flow belongs to one job, each iteration is counted once, and each flow begins
+/// after what it waits for.
 fn iterations(setup: &Setup, flows: &FlowTable) -> Option<String> {
     let mut job_of: BTreeMap<u32, u32> = BTreeMap::new();
     for (row, spec) in flows.rows.iter().zip(&setup.flows) {

@@ -452,7 +452,8 @@ impl Summary {
         self.jobs.iter().filter(|_| self.jobs.0.len() > 1)
     }
 
-    /// The warnings of identities that the run breaks. The run's numbers are wrong then. They are the first of all warnings.
+    /// The warnings of identities that the run breaks. The run's numbers are wrong then. They are the first of all
+    /// warnings.
     pub fn broken_identities(&self) -> impl Iterator<Item = &String> {
         self.warnings.iter().filter(|warning| identities::is_broken(warning))
     }

@@ -228,8 +228,8 @@ fn flow(columns: &[Column], cells: &[(Cow<'_, str>, Origin)]) -> Result<Flow, Fa
     })
 }
 
-/// A bare number gets the header's unit. Any other cell, such as a number with its own unit, stays as it is, and is read or
-/// refused as that.
+/// A bare number gets the header's unit. Any other cell, such as a number with its own unit, stays as it is, and is
+/// read or refused as that.
 fn in_unit(cell: &str, unit: &str) -> Value {
     let bare = !cell.contains(char::is_alphabetic) || cell.parse::<f64>().is_ok();
     Value::string(if bare { format!("{cell}{unit}") } else { cell.to_owned() })

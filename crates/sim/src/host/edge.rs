@@ -8,7 +8,7 @@
 //!   trips count the wait. Holds and turns act on what waits. A law that paces has its pacer under the queue, so for it
 //!   nothing waits: its packets are released as they leave. What waits and is held for lost meanwhile is not sent.
 //!   With FQ (`fq`) the pacer is in the queue for a law that paces, too. The window releases packets, at most a
-//!   millisecond's worth at the law's pace (at least two segments; `tcp_small_queue_check`), and the queue lets them go at
+//!   millisecond's worth at the law's pace (at least two segments; `tcp_small_queue_check`). The queue lets them go at
 //!   that pace. So the law's round trips count that wait and On-Ramp's hold. A late packet makes up for at most half of
 //!   its own time (`fq_dequeue`). Linux's first burst of ten packets without a pace, FQ's credit, is left out.
 //! - **Segment** (GSO): a flow whose turn has come keeps it for several packets, as many as its window, or what waits,

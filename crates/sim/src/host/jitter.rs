@@ -1,9 +1,9 @@
 //! Processing delay of hosts: how long a packet lies between the card, where it came in, and the transport.
 //!
-//! The delay is drawn for each packet. Packets of one flow stay in order: a packet whose own delay ends earlier waits for
-//! the one before it. Packets of different flows may pass each other, as on several cores. A pause frame is the card's own
-//! and is not delayed. Everything else that comes is delayed, so round trips and one-way delays include the delay. What a
-//! host sends is not delayed.
+//! The delay is drawn for each packet. Packets of one flow stay in order: a packet whose own delay ends earlier waits
+//! for the one before it. Packets of different flows may pass each other, as on several cores. A pause frame is the
+//! card's own and is not delayed. Everything else that comes is delayed, so round trips and one-way delays include the
+//! delay. What a host sends is not delayed.
 
 use std::collections::BTreeMap;
 
@@ -154,8 +154,8 @@ mod tests {
         }
     }
 
-    /// The second packet of a flow waits for the first; another flow's does not. A packet that comes after all have been
-    /// heard waits for none.
+    /// The second packet of a flow waits for the first; another flow's does not. A packet that comes after all have
+    /// been heard waits for none.
     #[test]
     fn packets_of_a_flow_stay_in_order() {
         let jitter = Jitter { mean: Span::from_us(1), shape: JitterShape::Uniform };
