@@ -1,5 +1,5 @@
-//! Notes what the program is built from, for manifests: the commit (empty outside a checkout), and the version of all
-//! that results depend on, which is a hash of its sources. Nobody has to remember to count it up.
+//! Notes what the program is built from, for manifests: the commit (empty outside a checkout) and the engine's version.
+//! That version is a hash of the sources that results depend on, so nobody has to remember to count it up.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -28,7 +28,7 @@ fn main() {
             add(&mut hash, &path);
         }
     }
-    // The versions of libraries.
+    // Cargo.lock has the versions of the libraries.
     let libraries = Path::new("../../Cargo.lock");
     println!("cargo::rerun-if-changed={}", libraries.display());
     add(&mut hash, libraries);

@@ -454,7 +454,7 @@ fn key_value(text: &str) -> Result<(String, String), String> {
     }
 }
 
-/// What files hold at most, too.
+/// A seed from 0 to 2^63 - 1, the largest whole number that a scenario file can hold.
 fn seed(text: &str) -> Result<u64, String> {
     let most = i64::MAX as u64;
     text.parse().ok().filter(|&seed| seed <= most).ok_or_else(|| format!("a seed is a whole number from 0 to {most}"))

@@ -78,7 +78,7 @@ impl From<results::Error> for Failure {
     }
 }
 
-/// A file or a directory that cannot be used.
+/// A file or a directory that cannot be used: exit code 2.
 impl From<files::Error> for Failure {
     fn from(error: files::Error) -> Self {
         let help = match &error {
@@ -103,7 +103,8 @@ impl From<emulator::Error> for Failure {
     }
 }
 
-/// Fails where a run breaks an identity: once everything is written and shown, because its warnings say the same.
+/// Fails with exit code 1 if a run breaks an identity. Called once everything is written and shown, because the run's
+/// warnings say the same.
 pub(crate) fn sound<'a>(runs: impl IntoIterator<Item = &'a results::Summary>) -> Result<(), Failure> {
     let broken: Vec<String> = runs
         .into_iter()
@@ -132,12 +133,12 @@ pub(crate) fn tell(text: &str) {
     let _ = write_text(&mut io::stderr().lock(), text);
 }
 
-/// What is said where a directory was a dead process's.
+/// The line for a directory whose holder has died.
 pub(crate) fn taken_over(directory: &Path, dead: &str) -> String {
     format!("`{}` was held by {dead}, which has ended: taken over", directory.display())
 }
 
-/// Says what there is to know of a directory that was taken.
+/// Says what the user must know of a lock: whose it was, and whether the kernel holds it.
 pub(crate) fn tell_of_lock(directory: &Path, lock: &files::Lock) {
     if let Some(dead) = lock.stale() {
         tell(&taken_over(directory, dead));

@@ -1,13 +1,13 @@
-//! Ctrl-C ends the run that goes on; finished runs stay. Until a command begins what is worth ending in order, Ctrl-C
-//! ends the program at once: while it reads a file, say.
+//! Ctrl-C ends the current run; finished runs stay. Until a command begins work that must end in order, Ctrl-C ends the
+//! program at once, for instance while it reads a file.
 
 use std::sync::Once;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 static INTERRUPTED: AtomicBool = AtomicBool::new(false);
 
-/// Begins to listen, if nobody did before. A second Ctrl-C ends the process at once, but for emulated hosts, which would
-/// stay.
+/// Begins to listen, once for the whole process. A second Ctrl-C ends the process at once, after the emulated hosts,
+/// which would stay behind, are removed.
 pub(crate) fn listen() {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {

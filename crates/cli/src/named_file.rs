@@ -1,10 +1,11 @@
 //! Files that a command line names for Narrows to write: a report, a page of tables, an imported scenario, a capture.
 //!
-//! One rule for all: a file that is not there, or is empty, is made; one of the same kind that Narrows wrote, and nobody
-//! edited since, is replaced as a whole; anything else is refused and stays as it is. So is every file of a results
-//! directory, which has those of Narrows and no others.
+//! One rule for all. A missing or empty file is made. A file of the same kind that Narrows wrote, and nobody edited
+//! since, is replaced as a whole. Anything else is refused and stays as it is. A path inside a results directory is
+//! refused, too: only the files of Narrows lie there.
 //!
-//! Text is known again by its last line, a comment with a hash of all above; a capture by the program that it names.
+//! Text is known again by its last line, a comment with a hash of all above. A capture is known by the program that it
+//! names.
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -14,7 +15,7 @@ use results::store::{results_around, sha256};
 
 use crate::exit::Failure;
 
-/// What is written.
+/// The kind of file that is written.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Kind {
     /// `narrows report`.
@@ -30,14 +31,14 @@ pub(crate) enum Kind {
     Capture,
 }
 
-/// A file of any kind that is looked at.
+/// The largest file that is read to find out who wrote it.
 const LOOKED_AT: Limit = Limit { what: "a file to be replaced", mib: 1 << 10 };
-/// So many bytes of a capture say who wrote it.
+/// How many bytes of a capture are read to find out who wrote it.
 #[cfg(target_os = "linux")]
 const HEAD: u64 = 4 << 10;
 
 impl Kind {
-    /// What it is, with its article.
+    /// The kind, with its article.
     const fn what(self) -> &'static str {
         match self {
             Self::Report => "a report that `narrows report` wrote",
@@ -49,7 +50,7 @@ impl Kind {
         }
     }
 
-    /// What the last line begins and ends with. A capture has no lines.
+    /// What the last line begins and ends with; none for a capture, which has no lines.
     const fn comment(self) -> Option<(&'static str, &'static str)> {
         match self {
             Self::Report => Some(("<!-- narrows report, SHA-256 of all above: ", " -->\n")),
@@ -61,7 +62,7 @@ impl Kind {
         }
     }
 
-    /// The text with the line that it is known again by.
+    /// The text with the last line by which it is known again.
     pub(crate) fn sealed(self, mut text: String) -> String {
         let Some((before, after)) = self.comment() else { return text };
         if !text.ends_with('\n') {
@@ -71,7 +72,7 @@ impl Kind {
         text + before + &hash + after
     }
 
-    /// Why the file that is there may not be replaced; nothing if it may.
+    /// Why an existing file may not be replaced; none if it may.
     fn refusal(self, path: &Path) -> Result<Option<String>, Failure> {
         let Some((before, after)) = self.comment() else { return self.refusal_of_capture(path) };
         let bytes = files::read(path, LOOKED_AT)?;
@@ -106,15 +107,15 @@ impl Kind {
 pub(crate) struct NamedFile {
     path: PathBuf,
     kind: Kind,
-    /// What named it.
+    /// The option that named it.
     option: &'static str,
 }
 
 impl NamedFile {
-    /// Finds out whether a file may be written, and changes nothing. `option` named it.
+    /// Finds out whether a file may be written, and changes nothing. `option` named the file.
     ///
     /// # Errors
-    /// When it may not, or cannot.
+    /// When the file may not be replaced, lies in a results directory, or cannot be written.
     pub(crate) fn new(path: &Path, kind: Kind, option: &'static str) -> Result<Self, Failure> {
         let file = Self { path: path.to_path_buf(), kind, option };
         file.check()?;
@@ -122,7 +123,7 @@ impl NamedFile {
         Ok(file)
     }
 
-    /// Writes the text, sealed, if the file may still be written. Its path.
+    /// Writes the text with its last line, if the file may still be written. Gives the path.
     pub(crate) fn write(self, text: String) -> Result<PathBuf, Failure> {
         self.check()?;
         let text = self.kind.sealed(text);
@@ -138,7 +139,7 @@ impl NamedFile {
     fn check(&self) -> Result<(), Failure> {
         let Self { path, kind, option } = self;
         outside_of_results(path, option)?;
-        // What is no file, such as a pipe or a terminal, holds nothing; a directory is refused where it is written.
+        // A pipe or a terminal holds nothing that could be lost. A directory is refused when it is written.
         let refusal = if path.metadata().is_ok_and(|there| there.is_file()) { kind.refusal(path)? } else { None };
         match refusal {
             None => Ok(()),
@@ -150,7 +151,7 @@ impl NamedFile {
     }
 }
 
-/// Refuses a path in a directory of results.
+/// Refuses a path in a results directory.
 pub(crate) fn outside_of_results(path: &Path, option: &str) -> Result<(), Failure> {
     match results_around(path) {
         Some(directory) => Err(inside(path, &directory, option)),
@@ -158,7 +159,7 @@ pub(crate) fn outside_of_results(path: &Path, option: &str) -> Result<(), Failur
     }
 }
 
-/// Refuses a path in a directory in which results will be.
+/// Refuses a path in the directory where this run's results will be.
 #[cfg(target_os = "linux")]
 pub(crate) fn outside_of(path: &Path, directory: &Path, option: &str) -> Result<(), Failure> {
     if resolved(path).starts_with(resolved(directory)) { Err(inside(path, directory, option)) } else { Ok(()) }
@@ -173,7 +174,7 @@ fn inside(path: &Path, directory: &Path, option: &str) -> Failure {
     ))
 }
 
-/// A path without links, as far as it is there.
+/// A path without links, as far as it exists.
 #[cfg(target_os = "linux")]
 pub(crate) fn resolved(path: &Path) -> PathBuf {
     std::fs::canonicalize(path).unwrap_or_else(|_| match path.file_name() {

@@ -22,7 +22,7 @@ pub(crate) struct Page {
     pub(crate) replay: Vec<String>,
     pub(crate) claims: Vec<Claim>,
     pub(crate) averages: Vec<Averages>,
-    /// What must be read first of the set as a whole.
+    /// Warnings about the set as a whole, shown first.
     pub(crate) warnings: Vec<String>,
 }
 

@@ -14,7 +14,7 @@ use crate::clock::Stopwatch;
 /// Where the runs of a command show how far they are.
 pub(crate) struct Board {
     terminal: Option<MultiProgress>,
-    /// Of all runs together, where there are several.
+    /// The bar of all runs together, where there are several.
     total: Option<ProgressBar>,
     quiet: bool,
     width: usize,
@@ -22,21 +22,21 @@ pub(crate) struct Board {
     clock: Stopwatch,
 }
 
-/// How far the runs are together.
+/// How far all runs are.
 struct State {
-    /// How many there are, and how many of them an earlier command had finished.
+    /// How many runs there are, and how many of them an earlier command had finished.
     runs: usize,
     kept: usize,
     started: usize,
     finished: usize,
-    /// The parts that are done of runs that go on, by the run's number.
+    /// The part, 0 to 1, that is done of each current run, by the run's number.
     going: BTreeMap<usize, f64>,
     /// When a plain line was last written.
     spoke: Duration,
 }
 
 impl State {
-    /// What is left of the time, if the runs that are left take as long as those so far.
+    /// How much time is left, if the other runs take as long as those so far. None until a fiftieth of a run is done.
     fn left(&self, elapsed: Duration) -> Option<Duration> {
         let done = self.finished as f64 + self.going.values().sum::<f64>();
         let all = self.runs.saturating_sub(self.kept) as f64;
@@ -48,7 +48,7 @@ impl State {
     }
 }
 
-/// A time as people say it.
+/// A time in its largest usual unit.
 fn words(time: Duration) -> String {
     match time.as_secs() {
         seconds @ ..120 => format!("{seconds} s"),

@@ -25,10 +25,10 @@ pub(crate) trait Host: Sync {
     /// Whether runs would disturb each other.
     fn one_at_a_time(&self) -> bool;
 
-    /// Whether the same run leaves the same results, so that those of an earlier one are as good.
+    /// Whether the same run always leaves the same results, so that an earlier run's may be kept.
     fn repeats(&self) -> bool;
 
-    /// What was asked of it beside the scenario.
+    /// What the command line asked of this host beside the scenario.
     fn asked(&self) -> String;
 
     /// Refuses a run that it cannot do, before the first one begins.
@@ -308,7 +308,7 @@ impl Session<'_> {
         known_schemes(self.scenario, self.schemes)?;
         let runs = self.scenario.runs().into_iter();
         let runs: Vec<Run> = runs.filter(|run| self.schemes.is_empty() || self.schemes.contains(&run.scheme)).collect();
-        // They would have one place on the disk.
+        // Two runs of one name would have one folder.
         let mut known = BTreeSet::new();
         match runs.iter().find(|run| !known.insert(&run.id)) {
             None => Ok(runs),
@@ -355,7 +355,7 @@ impl Session<'_> {
     }
 }
 
-/// Not all runs were finished: says how many are kept.
+/// The failure of a session whose runs were not all finished: says how many are kept.
 fn stopped(failure: Failure, finished: usize, all: usize) -> Failure {
     let kept = || format!("{finished} of {all} runs were finished and are kept; the same command goes on from there");
     match failure {

@@ -37,7 +37,7 @@ fn no_columns(table: &Table) -> bool {
     table.width() == Some(0)
 }
 
-/// One row a run; all columns, or of those the most important that the terminal has room for.
+/// One row a run, with all columns, or with the most important ones that the terminal has room for.
 pub(crate) fn headline(runs: &[RunResults], wide: bool) -> String {
     let columns = columns(runs);
     let jobs = jobs(runs);
@@ -60,12 +60,12 @@ pub(crate) fn headline(runs: &[RunResults], wide: bool) -> String {
     format!("{table}{note}")
 }
 
-/// The columns that a narrow terminal keeps, the most important first; then all others in their order.
+/// The columns that a narrow terminal keeps, the most important first. All others follow in their order.
 const ESSENTIAL: [&str; 8] =
     ["done", "FCT p99", "FCT mean", "goodput", "allreduce mean", "request p99", "slowdown p99", "drops"];
 
-/// A table of numbers with a name for each row, in so many columns of text. Headings stay whole: first they go over
-/// several lines, a word each; then columns are left out, and that is said.
+/// A table of numbers with a name for each row, at most `width` characters wide. Headings stay whole: first they go
+/// over several lines, a word each; then columns are left out, and a line says so.
 fn numbers(first: &str, titles: &[String], rows: &[(String, Vec<String>)], width: Option<u16>) -> String {
     let all: Vec<usize> = (0..titles.len()).collect();
     let stacked: Vec<String> = titles.iter().map(|title| title.replace(' ', "\n")).collect();
@@ -123,7 +123,7 @@ fn drawn(
     if let Some(width) = width {
         table.set_content_arrangement(ContentArrangement::Dynamic).set_width(width);
         for (place, column) in table.column_iter_mut().enumerate() {
-            // A name in pieces of a letter says nothing: then the table is wider than the terminal.
+            // A name in pieces of a letter says nothing, so below this width the table is wider than the terminal.
             column.set_constraint(if place == 0 {
                 ColumnConstraint::LowerBoundary(Width::Fixed(LEAST_NAME + 2))
             } else {
@@ -262,7 +262,7 @@ fn columns(runs: &[RunResults]) -> Vec<Column> {
 }
 
 /// A statistic of completion times.
-/// Data packets among those lost; none in results from before they were told apart.
+/// The lost data packets; none in results of earlier versions, which do not tell kinds of packets apart.
 fn data_drops(summary: &summary::Summary) -> Option<u64> {
     summary.network.drops_by_kind.get("data").copied()
 }
@@ -357,7 +357,7 @@ pub(crate) fn count(n: usize, what: &str) -> String {
 mod tests {
     use super::*;
 
-    /// As wide as the terminal at most, headings in whole words, and what is left out is said.
+    /// The table is at most as wide as the terminal, headings have whole words, and a line says what is left out.
     #[test]
     fn narrow_terminals_get_the_essentials() {
         let titles = ["done", "FCT mean", "FCT p99", "intra mean", "slowdown p99", "drops", "longest queue"];

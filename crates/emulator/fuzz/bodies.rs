@@ -1,8 +1,8 @@
-//! What is tried with any bytes: by the fuzz targets, and by `tests/fuzzed.rs` with the corpus.
+//! The bodies of the fuzz targets. `tests/fuzzed.rs` runs them on the corpora.
 
 use emulator::packet::{Headers, render, whole_segment};
 
-/// Whatever a device gives is a packet or a fault, and a packet can be written in any runs of its segments.
+/// Any bytes of a device are a packet or a fault, and a packet can be written in runs of any length of its segments.
 pub(crate) fn packet(frame: &[u8]) {
     let Ok(headers) = Headers::parse(frame) else { return };
     let count = headers.segments();
@@ -17,7 +17,7 @@ pub(crate) fn packet(frame: &[u8]) {
         }
         let past = count.min(first.saturating_add(length));
         payload += render(frame, &headers, first..past, marked, &mut out).len();
-        // What is written is read as just as many segments.
+        // What is written reads back as the same number of segments.
         let mut written = out.clone();
         written.extend_from_slice(render(frame, &headers, first..past, marked, &mut out));
         if let Ok(again) = Headers::parse(&written) {
@@ -33,7 +33,7 @@ pub(crate) fn packet(frame: &[u8]) {
     assert_eq!(payload, usize::from(headers.payload()));
 }
 
-/// Whatever the kernel's socket monitor answers is messages of bounded number.
+/// Any answer of the kernel's socket monitor is a bounded number of messages.
 pub(crate) fn inet_diag(bytes: &[u8]) {
     // A message has a header of 16 bytes.
     assert!(emulator::fuzzing::inet_diag(bytes) <= bytes.len() / 16);

@@ -14,7 +14,7 @@ pub mod diag;
 mod error;
 #[doc(hidden)]
 pub mod fuzzing {
-    //! What the fuzz targets try and nobody else calls.
+    //! Functions for the fuzz targets; nobody else calls them.
 
     /// How many messages are in what the socket monitor answered.
     pub fn inet_diag(bytes: &[u8]) -> usize {

@@ -3,8 +3,8 @@
 //! counted and missing. A disk that is full ends the capture and not the run: what was captured stays readable, and
 //! its last mebibytes are given back, so that the run's results have a place.
 //!
-//! A capture is written beside its name and has it when it is whole, so an earlier one stays until then. It names the
-//! program that wrote it, by which [`is_capture`] knows it.
+//! A capture is written under another name and gets its own when it is whole, so an earlier one stays until then. It
+//! names the program that wrote it, and [`is_capture`] knows it by that.
 
 use std::borrow::Cow;
 use std::collections::VecDeque;
@@ -29,13 +29,13 @@ const BACKLOG: usize = 1 << 16;
 /// Timestamps count units of 10^-9 s.
 const NANOSECONDS: u8 = 9;
 
-/// Of a capture that fails, about so much is given back.
+/// About how many bytes a capture that fails gives back.
 const GIVEN_BACK: u64 = 8 << 20;
 
 /// The program, as captures name it.
 const PROGRAM: &str = concat!("narrows ", env!("CARGO_PKG_VERSION"));
 
-/// Whether the first bytes of a file are those of a capture that this program wrote, of any version.
+/// Whether these are the first bytes of a capture that any version of this program wrote. 4 KiB are enough.
 pub fn is_capture(head: &[u8]) -> bool {
     const SECTION_HEADER: [u8; 4] = [0x0a, 0x0d, 0x0d, 0x0a];
     /// The options begin after the type, the length, the order of bytes, the version and the section's length.
@@ -77,7 +77,7 @@ pub(crate) struct Captures {
 /// What captures lack.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
 pub(crate) struct Missing {
-    /// Packets, because the disk was too slow, or took no more.
+    /// How many packets, because the disk was too slow or full.
     pub(crate) packets: u64,
     /// Captures that ended early: file and reason.
     pub(crate) ended: Vec<String>,
@@ -95,7 +95,7 @@ impl Missing {
 
 type Writer = PcapNgWriter<Output>;
 
-/// A capture's file: knows where its blocks end, and what the system said.
+/// A capture's file. It knows where its blocks end, and the system's last error.
 struct Output {
     file: BufWriter<Draft>,
     written: u64,
@@ -103,7 +103,7 @@ struct Output {
     /// Ends of blocks, about a mebibyte apart, and how many packets there were by then: the last [`GIVEN_BACK`] bytes.
     ends: VecDeque<(u64, u64)>,
     packets: u64,
-    /// Ends of packets of which the system does not have every byte yet.
+    /// Ends of packets that the system has not taken whole yet.
     buffered: VecDeque<u64>,
 }
 
@@ -140,8 +140,8 @@ impl Output {
         self.file.into_parts().0.put()
     }
 
-    /// Cuts the file where a block ends, and what is given back is free. Says how many packets are lost by that, those
-    /// that were not written yet included, and what went wrong.
+    /// Cuts the file where a block ends, to give back its last bytes. Says how many packets are lost by that, with
+    /// those that were not written yet, and what went wrong.
     fn cut(mut self) -> (u64, io::Result<()>) {
         self.forget_what_was_taken();
         let (draft, _) = self.file.into_parts();
@@ -149,7 +149,7 @@ impl Output {
         let length = draft.file().metadata().map_or(0, |metadata| metadata.len());
         // A disk that was full at once took not even the first block, which no packet is in.
         let cut = draft.file().set_len(if length < end { 0 } else { end });
-        // What cannot be cut, such as a pipe, has what it took.
+        // What cannot be cut, such as a pipe, keeps what it took.
         let kept = if cut.is_ok() { packets } else { self.packets - self.buffered.len() as u64 };
         (self.packets - kept, draft.put())
     }

@@ -1,9 +1,13 @@
-//! How much the run had to wait for processors: its hosts are the kernel's TCP on this machine, and TCP that gets no
-//! processor sends as if the network were slower. The router watches itself (`bottleneck`); this watches the rest.
+//! How long the run waited for processors. Its hosts are the kernel's TCP on this machine, and TCP that gets no
+//! processor sends as if the network were slower. The router watches itself (`bottleneck`); this module watches the
+//! rest.
 //!
-//! Four things are looked at, each before and after the run: the machine's pressure and that of the run's own group
-//! (`/proc/pressure/cpu`: the time in which somebody could run and did not), the time that each of the run's threads
-//! spent in run queues (`schedstat`), the router's among them, and the time that a hypervisor took away.
+//! Four things are read before and after the run:
+//!
+//! - the machine's pressure (`/proc/pressure/cpu`: the time in which somebody could run and did not);
+//! - the same of the run's own control group (`cpu.pressure`);
+//! - the time that each of the run's threads, the router among them, spent in run queues (`schedstat`);
+//! - the time that a hypervisor took away (`/proc/stat`).
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -13,29 +17,29 @@ use units::Span;
 
 use crate::sys;
 
-/// Where the machine says it.
+/// The machine's pressure.
 const MACHINE: &str = "/proc/pressure/cpu";
-/// The router's thread is called so.
+/// The name of the router's thread.
 pub(crate) const ROUTER: &str = "router";
 
-/// What the run waited for.
+/// How long the run waited for processors.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
 pub struct Pressure {
-    /// How long it was watched.
+    /// How long the run was watched.
     pub wall: Span,
-    /// In how much of that somebody on the machine waited for a processor; none where the kernel does not say.
+    /// For how long somebody on the machine waited for a processor; none where the kernel does not say.
     pub machine: Option<Span>,
     /// The same of the run's own control group.
     pub group: Option<Span>,
-    /// How long the thread of the run waited for a processor that waited longest, the router apart.
+    /// How long one thread of the run waited for a processor: the one that waited longest, the router left out.
     pub thread: Span,
-    /// How long the router did.
+    /// How long the router's thread waited.
     pub router: Span,
-    /// How much a hypervisor took of a processor, on average over them.
+    /// How long a hypervisor took a processor away, on average over all processors.
     pub stolen: Span,
 }
 
-/// What is known at one time; later less earlier is what happened between.
+/// The counters at one time. Differences of two readings are a [`Pressure`].
 struct Reading {
     at_ns: i64,
     machine: Option<u64>,
@@ -134,17 +138,18 @@ fn group_file() -> Option<PathBuf> {
     path.exists().then_some(path)
 }
 
-/// Of the run's time, a thread may wait for a processor so much before what it does is not to be believed.
+/// A thread of the hosts may wait for a processor for 1/50 of the run. Over that the run is doubtful.
 const THREAD_SHARE: u64 = 50;
-/// The same of the router, which has real-time scheduling and should wait for nobody.
+/// The router, which has real-time scheduling and should wait for nobody, for 1/200.
 const ROUTER_SHARE: u64 = 200;
-/// The same of what a hypervisor takes.
+/// A hypervisor may take 1/50 of a processor.
 const STOLEN_SHARE: u64 = 50;
-/// Of the run's time, somebody on the machine may wait for a processor in so much.
+/// Somebody in the run's group, or else on the machine, may wait for a processor for half of the run.
 const MACHINE_SHARE: u64 = 2;
 
 impl Pressure {
-    /// Why the hosts may have been starved, if they may.
+    /// Why the hosts may have been starved of processors, a line each; empty within all limits. The limits are shares of
+    /// the run, chosen and not measured.
     pub fn doubts(&self) -> Vec<String> {
         let wall = self.wall.unsigned_ps().max(1);
         let share = |span: Span| format!("{:.1} %", span.unsigned_ps() as f64 / wall as f64 * 100.0);
@@ -198,7 +203,7 @@ mod tests {
         assert_eq!(calm.doubts().len(), 2);
     }
 
-    /// A thread that wants a processor that is taken is seen to wait.
+    /// With more busy threads than processors some thread waits, and that is seen.
     #[test]
     fn a_busy_machine_is_seen() {
         let watch = Watch::start();

@@ -41,7 +41,7 @@ pub struct RouterConfig<'a> {
     pub network: &'a Network,
     /// Its routes.
     pub routes: &'a Routes,
-    /// Marks, losses and the choice among equal paths hang on this.
+    /// Marks, losses and the choice among equal paths depend on this.
     pub seed: u64,
     /// How long segments of one packet are held to be delivered together; [`COALESCE`] is usual.
     pub coalesce: Span,

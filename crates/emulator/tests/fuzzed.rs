@@ -1,4 +1,4 @@
-//! The corpora of the fuzz targets, tried by what the targets try.
+//! Runs the bodies of the fuzz targets on their corpora.
 
 #[path = "../fuzz/bodies.rs"]
 mod bodies;

@@ -205,7 +205,7 @@ impl<P: Item> QueuedPort<P> {
         self.waiting_ps + self.idle_at_ps.saturating_sub(now_ps)
     }
 
-    /// All that waits but for credits in their own queue.
+    /// All packets that wait, without the credits in their own queue.
     pub fn waiting(&self) -> impl Iterator<Item = &P> {
         self.control.iter().chain(&self.data).map(|waiting| &waiting.item)
     }

@@ -6,7 +6,7 @@ use units::{Time, below, mix64};
 
 use crate::{HostId, Link, LinkId, Network, NetworkError, NodeId, NodeKind};
 
-/// What a switch's choices hang on, besides the packet: the run's seed and which switch it is.
+/// What a switch's choices depend on, besides the packet: the run's seed and which switch it is.
 #[inline]
 pub fn switch_salt(seed: u64, switch: NodeId) -> u64 {
     mix64(seed ^ mix64(u64::from(switch.0)))

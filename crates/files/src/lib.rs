@@ -1,7 +1,7 @@
 //! Bounded reads of users' files, atomic writes, and one writer a directory.
 //!
-//! [`read()`] takes regular files of bounded size and nothing else; [`replace`] and [`Draft`] write a file that readers
-//! see whole or not at all; [`Lock`] keeps a directory to one writer. This crate knows no format.
+//! [`read()`] takes regular files of bounded size and nothing else. [`replace`] and [`Draft`] write a file that readers
+//! see whole or not at all. [`Lock`] keeps a directory to one writer. This crate knows no format.
 #![forbid(unsafe_code)]
 
 mod lock;
@@ -32,7 +32,7 @@ pub enum Error {
         /// What the system says.
         source: io::Error,
     },
-    /// A directory, a pipe, a device: nothing that can be read to an end.
+    /// A directory, a pipe or a device, which cannot be read to an end.
     #[error("cannot read `{}`: it is {kind}; expected a regular file", path.display())]
     NotRegular {
         /// The path.
@@ -74,7 +74,7 @@ pub enum Error {
         /// The process: its number, host and command line.
         holder: String,
     },
-    /// A lock of a process that nobody can ask: on a file system without locks, or from such a machine.
+    /// A lock that is only a file, of a process that has ended or is on another machine: the kernel cannot say which.
     #[error("`{}` says that {holder} writes there, and the file system cannot say whether it still does; remove that \
              file if it has ended", path.display())]
     Left {
@@ -83,7 +83,7 @@ pub enum Error {
         /// The process: its number, host and command line.
         holder: String,
     },
-    /// A directory that was taken is not what bears its name by now.
+    /// The directory that was taken no longer has its name, or its lock is gone.
     #[error("`{}` was moved or replaced, or its lock was removed, while this command was at work: nothing more is \
              written there, and what was finished is where it was written", path.display())]
     Lost {
@@ -93,7 +93,7 @@ pub enum Error {
 }
 
 impl Error {
-    /// Whether there is nothing of this name.
+    /// Whether the file does not exist.
     pub fn is_missing(&self) -> bool {
         matches!(self, Self::Io { source, .. } if source.kind() == io::ErrorKind::NotFound)
     }
@@ -104,7 +104,7 @@ impl Error {
     }
 }
 
-/// The directory that a path lies in.
+/// The directory that a path lies in; `.` for a bare name.
 pub fn parent_of(path: &Path) -> &Path {
     path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."))
 }

@@ -1,11 +1,12 @@
 //! One writer a directory.
 //!
-//! The lock is the kernel's, on a file in the directory: it goes when its holder does, however that ends. What the file
-//! says is for people: who holds it, or who held it when it died.
+//! The lock is the kernel's (`flock`), on a file in the directory. The kernel releases it when its holder ends, however
+//! that happens. The file's text is for people: who holds the directory, or who held it and died.
 //!
 //! Where the file system has no locks (`ENOLCK`, `ENOTSUP`, `ENOSYS`), making the file is taking the directory. Such a
-//! file stays when its holder is killed, and nobody takes it over: two that tried at once could both succeed. A person
-//! removes it. It says so in its text, so that a machine on which the same file system has locks respects it, too.
+//! file stays when its holder is killed, and nobody takes it over: two processes that tried at once could both succeed.
+//! A person removes it. The file's text says so, and a machine on which the same file system has locks respects it,
+//! too.
 
 use std::fs::{self, File, TryLockError};
 use std::io::{self, Read, Seek, Write};
@@ -21,10 +22,10 @@ pub const LOCK: &str = ".narrows.lock";
 /// What every lock begins with.
 const SAID: &str = "process ";
 
-/// What a lock says, after its host, that no lock of the kernel goes with.
+/// What the text of a lock says after its host if the kernel does not hold it.
 const FILE_ALONE: &str = " (this file alone)";
 
-/// How many times to look again at a lock whose holder has not yet written who it is.
+/// How many times to look again, every 5 ms, at a lock whose holder has not yet written its name.
 const TRIES: u32 = 40;
 
 /// A directory that is this process's to write; given back when dropped.
@@ -38,10 +39,10 @@ pub struct Lock {
 }
 
 impl Lock {
-    /// Takes a directory, which must be there. `command` says who does, to others that ask.
+    /// Takes a directory, which must exist. `command` is the command line that others are told.
     ///
     /// # Errors
-    /// When another process holds it, or the file cannot be made.
+    /// When another process holds the directory, when its lock is not one of ours, or when the file cannot be made.
     pub fn take(directory: &Path, command: &str) -> Result<Self, Error> {
         Self::take_by(directory, command, File::try_lock)
     }
@@ -55,7 +56,7 @@ impl Lock {
         let mut tries = TRIES;
         loop {
             let Some((mut file, made)) = open(&path).map_err(Error::io("lock", directory))? else { continue };
-            // What somebody else put there is not ours to write: a link, another program's file.
+            // A link or another program's file is not ours to write.
             let metadata = file.metadata().map_err(Error::io("lock", directory))?;
             let said_before = said(&mut file);
             if !metadata.is_file() || metadata.nlink() > 1 || !(said_before.is_empty() || said_before.starts_with(SAID))
@@ -70,7 +71,7 @@ impl Lock {
             };
             if held {
                 let holder = said(&mut file);
-                // It has not yet said who it is.
+                // The holder has not yet written its name.
                 if holder.is_empty() && tries > 0 {
                     tries -= 1;
                     std::thread::sleep(Duration::from_millis(5));
@@ -83,7 +84,8 @@ impl Lock {
                 let holder = if holder.is_empty() { "another process".to_owned() } else { holder };
                 return Err(Error::Held { path: directory.to_path_buf(), holder });
             }
-            // Its holder may have removed the file between opening and locking: then the lock is of nothing.
+            // The holder may have removed the file between our opening and locking it. Then we hold a file without a
+            // name.
             if !is_named(&file, &path) {
                 continue;
             }
@@ -101,12 +103,12 @@ impl Lock {
     /// Makes sure that the directory of that name is still the one that was taken.
     ///
     /// # Errors
-    /// When the directory was moved or replaced, or the file in it was removed: the name is somebody else's now.
+    /// When the directory was moved or replaced, or the file in it was removed.
     pub fn check(&self) -> Result<(), Error> {
         if is_named(&self.file, &self.path) { Ok(()) } else { Err(Error::Lost { path: self.directory.clone() }) }
     }
 
-    /// Whether the kernel keeps others out, and not the file alone: where it does not, the file stays after a kill.
+    /// Whether the kernel keeps others out. If not, the file alone does, and it stays after a kill.
     pub fn is_by_kernel(&self) -> bool {
         self.by_kernel
     }
@@ -119,8 +121,8 @@ impl Lock {
 
 impl Drop for Lock {
     fn drop(&mut self) {
-        // While it is held: whoever opened the file meanwhile finds that the name is gone, and tries again.
-        // The directory may have been moved: what has the name now may be another's.
+        // Removed while the lock is held: whoever opened the file meanwhile finds that the name is gone, and tries
+        // again. If the directory was moved, the file of this name is somebody else's.
         if is_named(&self.file, &self.path) {
             let _ = fs::remove_file(&self.path);
         }
@@ -128,7 +130,7 @@ impl Drop for Lock {
     }
 }
 
-/// The lock's file, and whether it was made. Nothing if its holder removed it meanwhile.
+/// The lock's file, and whether this call made it. Nothing if its holder removed it meanwhile.
 fn open(path: &Path) -> io::Result<Option<(File, bool)>> {
     let mut options = File::options();
     let flags = nix::fcntl::OFlag::O_NOFOLLOW | nix::fcntl::OFlag::O_NONBLOCK;
@@ -144,7 +146,7 @@ fn open(path: &Path) -> io::Result<Option<(File, bool)>> {
     }
 }
 
-/// Whether it is the file system that has no locks, and not this lock that failed.
+/// Whether the error says that the file system has no locks.
 fn has_no_locks(error: &io::Error) -> bool {
     error.kind() == io::ErrorKind::Unsupported || error.raw_os_error() == Some(nix::errno::Errno::ENOLCK as i32)
 }
@@ -155,7 +157,7 @@ fn is_named(file: &File, path: &Path) -> bool {
     held.ino() == named.ino() && held.dev() == named.dev()
 }
 
-/// What the file says, in a line of bounded length.
+/// The first line of the file, at most 400 bytes; empty if it cannot be read.
 fn said(file: &mut File) -> String {
     let mut text = Vec::new();
     let _ = file.rewind().and_then(|()| file.take(400).read_to_end(&mut text));
@@ -172,12 +174,12 @@ fn parts(said: &str) -> Option<(&str, &str)> {
     Some((pid, rest.split_once(": ")?.0))
 }
 
-/// Whether no lock of the kernel goes with a lock.
+/// Whether a lock's text says that the kernel does not hold it.
 fn is_file_alone(said: &str) -> bool {
     parts(said).is_some_and(|(_, host)| host.ends_with(FILE_ALONE))
 }
 
-/// Whether the process that a lock speaks of is of this machine and alive.
+/// Whether the process that a lock names is alive on this machine.
 fn is_alive_here(said: &str) -> bool {
     parts(said).is_some_and(|(pid, on)| {
         on.strip_suffix(FILE_ALONE).unwrap_or(on) == host()
@@ -276,7 +278,7 @@ mod tests {
                 assert!(said.contains(&dead) && said.contains("remove that file if it has ended"), "{said}");
             }
         }
-        // A failure that is not for want of locks is one.
+        // Any other failure is an error.
         let io_error = |_: &File| Err(TryLockError::Error(io::Error::from_raw_os_error(nix::errno::Errno::EIO as i32)));
         fs::remove_file(scratch.path().join(LOCK)).unwrap();
         let said = Lock::take_by(scratch.path(), "x", io_error).unwrap_err().to_string();

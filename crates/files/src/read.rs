@@ -1,4 +1,4 @@
-//! Reading what somebody names: regular files, of a size that their kind may have.
+//! Reading files that a user names: regular files only, of bounded size.
 
 use std::fs::{File, OpenOptions};
 use std::io::Read;
@@ -17,10 +17,11 @@ pub struct Limit {
     pub mib: u64,
 }
 
-/// Reads a regular file. What would block or never end is refused at once: pipes, terminals, devices, directories.
+/// Reads a regular file. Pipes, terminals, devices and directories are refused at once, because reading them could
+/// block or never end.
 ///
 /// # Errors
-/// When it is anything else, larger than the limit, or cannot be read.
+/// When the file is not regular, is larger than the limit, or cannot be read.
 pub fn read(path: &Path, limit: Limit) -> Result<Vec<u8>, Error> {
     let (file, size) = open(path)?;
     let most = limit.mib << 20;
@@ -42,17 +43,17 @@ pub fn read(path: &Path, limit: Limit) -> Result<Vec<u8>, Error> {
     Ok(bytes)
 }
 
-/// The first bytes of a regular file, at most so many: what kind of file it is.
+/// The first bytes of a regular file, at most `most`. They may tell what kind of file it is.
 ///
 /// # Errors
-/// As [`read()`], but for its size.
+/// As [`read()`], but a file of any size is accepted.
 pub fn head(path: &Path, most: u64) -> Result<Vec<u8>, Error> {
     let mut bytes = Vec::new();
     take(&open(path)?.0, most, &mut bytes).map_err(Error::io("read", path))?;
     Ok(bytes)
 }
 
-/// A regular file and what its size is said to be in bytes.
+/// A regular file, and its size in bytes as the system states it.
 fn open(path: &Path) -> Result<(File, u64), Error> {
     // Without waiting: opening a FIFO that nobody writes to would block before it can be looked at.
     let nonblocking = nix::fcntl::OFlag::O_NONBLOCK.bits();
@@ -71,7 +72,7 @@ fn take(file: &File, most: u64, bytes: &mut Vec<u8>) -> std::io::Result<usize> {
 /// Reads a file of text in UTF-8, which may begin with a [byte-order mark](crate::BYTE_ORDER_MARK).
 ///
 /// # Errors
-/// As [`read`], and where it is not UTF-8.
+/// As [`read()`], and when the file is not UTF-8.
 pub fn text(path: &Path, limit: Limit) -> Result<String, Error> {
     utf8(read(path, limit)?).map_err(|why| Error::NotText { path: path.to_path_buf(), why })
 }
@@ -108,7 +109,7 @@ mod tests {
         std::fs::write(&path, vec![b'x'; (1 << 20) + 1]).unwrap();
         assert!(said(&path).ends_with("it has 1048577 bytes; a test's file has at most 1 MiB"), "{}", said(&path));
         assert_eq!(head(&path, 3).unwrap(), b"xxx");
-        // It says that it is empty, and is not.
+        // Its stated size is 0.
         assert!(!text(Path::new("/proc/self/status"), SMALL).unwrap().is_empty());
     }
 

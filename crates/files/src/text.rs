@@ -1,12 +1,13 @@
 //! From the bytes of a file to text.
 
-/// What some editors put before the text; it means nothing and is passed over.
+/// What some editors put before the text. Readers skip it.
 pub const BYTE_ORDER_MARK: char = '\u{feff}';
 
 /// The text that these bytes are in UTF-8.
 ///
 /// # Errors
-/// Where they are none: the line, the byte in it and in the file, and what the file seems to be instead.
+/// When they are not UTF-8. The message has the line, the byte in the line and in the file, and what the file seems to
+/// be.
 pub fn utf8(bytes: Vec<u8>) -> Result<String, String> {
     String::from_utf8(bytes).map_err(|error| {
         let at = error.utf8_error().valid_up_to();

@@ -1,4 +1,4 @@
-//! Writing so that a reader sees the old file or the new one, whole, whatever ends the writer.
+//! Atomic writes: a reader sees the old file or the new one, whole, whatever ends the writer.
 
 use std::fs::{self, File};
 use std::io::{self, Write};
@@ -6,11 +6,11 @@ use std::path::{Path, PathBuf};
 
 use crate::{Error, parent_of};
 
-/// Writes a file under another name and renames it. A link is followed; what is no file, such as a terminal or a pipe,
-/// is written to.
+/// Replaces a file atomically: writes another one and renames it. A link is followed. What is no file, such as a
+/// terminal or a pipe, is written to.
 ///
 /// # Errors
-/// When it cannot be written; the old file is in its place then.
+/// When the file cannot be written. The old file then stays.
 pub fn replace(path: &Path, text: &str) -> Result<(), Error> {
     let written = || {
         let mut draft = Draft::new(path)?;
@@ -33,10 +33,10 @@ pub fn writable(path: &Path) -> Result<(), Error> {
     tried.map_err(Error::io("write", path))
 }
 
-/// Creates a file that is not there, writes it and waits until it is on the disk.
+/// Creates a file, writes it and waits until it is on the disk.
 ///
 /// # Errors
-/// When it is there, or cannot be written.
+/// When the file exists, or cannot be written.
 pub fn create_new(path: &Path, write: impl FnOnce(&mut (dyn Write + Send)) -> io::Result<()>) -> io::Result<()> {
     let mut out = io::BufWriter::new(File::create_new(path)?);
     let written = write(&mut out).and_then(|()| out.flush()).and_then(|()| out.get_ref().sync_all());
@@ -53,19 +53,19 @@ pub fn sync_directory(directory: &Path) -> io::Result<()> {
     File::open(directory)?.sync_all()
 }
 
-/// A file in the making: written under another name, `NAME.partial-NUMBER`, and put in place whole. Removed when dropped;
-/// a kill leaves it beside the file. What is no file, such as a terminal or a pipe, is written to directly.
+/// A file in the making. It is written under another name, `NAME.partial-NUMBER`, and put in place whole. Dropping it
+/// removes it; a kill leaves it beside the file. What is no file, such as a terminal or a pipe, is written to directly.
 #[derive(Debug)]
 pub struct Draft {
     file: File,
-    /// Its own name and the one that it will have; none for what is no file.
+    /// The draft's name and the final one; none for what is no file.
     names: Option<(PathBuf, PathBuf)>,
-    /// Whether a file of that name was there at the beginning.
+    /// Whether a file of the final name existed at the beginning.
     replaces: bool,
 }
 
 impl Draft {
-    /// Begins a file. A link is followed. Who may read the file that is there may read the new one, and nobody else.
+    /// Begins a file. A link is followed. The new file has the permissions of the file that it replaces.
     ///
     /// # Errors
     /// When it cannot be written there.
@@ -84,16 +84,16 @@ impl Draft {
         Ok(draft)
     }
 
-    /// What is written.
+    /// The file that is written.
     pub fn file(&self) -> &File {
         &self.file
     }
 
-    /// Puts the file in place when it is on the disk: of the file that was there at the beginning, or of none.
+    /// Puts the file in place when it is on the disk. It replaces only a file that existed at the beginning.
     ///
     /// # Errors
-    /// When it cannot be, also where somebody made a file of that name meanwhile. It keeps its own name then, which the
-    /// error says.
+    /// When that fails, or somebody made a file of that name meanwhile. The draft then keeps its own name, and the
+    /// error says which.
     pub fn put(mut self) -> io::Result<()> {
         let put = self.put_over(self.replaces);
         match self.names.take() {
@@ -136,7 +136,7 @@ impl Drop for Draft {
     }
 }
 
-/// A new file beside another one. Numbers that a killed process used are passed over: what it wrote may be wanted.
+/// A new file beside another one. It skips numbers that a killed process used: somebody may want what that one wrote.
 fn beside(target: &Path) -> io::Result<(File, PathBuf)> {
     let mut number = std::process::id();
     loop {
@@ -149,12 +149,12 @@ fn beside(target: &Path) -> io::Result<(File, PathBuf)> {
     }
 }
 
-/// Renames a file to a name that nothing has.
+/// Renames a file, but never over another one.
 fn name_first(from: &Path, to: &Path) -> io::Result<()> {
     match fs::hard_link(from, to) {
         Ok(()) => fs::remove_file(from),
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Err(error),
-        // A file system without second names.
+        // The file system has no hard links.
         Err(_) if fs::symlink_metadata(to).is_ok() => Err(io::ErrorKind::AlreadyExists.into()),
         Err(_) => fs::rename(from, to),
     }

@@ -8,7 +8,7 @@ use units::{Span, mix64, mul_div};
 pub struct Noise {
     /// The most; zero for none.
     pub most: Span,
-    /// What chance hangs on, of this flow.
+    /// What the chances of this flow depend on.
     pub seed: u64,
 }
 

@@ -87,7 +87,7 @@ const SUBFLOW: u64 = 0x5355_4246;
 /// The paths of one flow.
 #[derive(Debug)]
 pub(crate) struct Paths {
-    /// What chance hangs on.
+    /// What the choices depend on.
     salt: u64,
     flow: u32,
     /// The flow's, where it has one at a time.

@@ -31,10 +31,10 @@ pub struct Reply {
 /// RFC 8257 §3.2, without which the sender would miscount marks), when the sender asks, on duplicates, and at
 /// the end of the flow.
 ///
-/// Under [`Recovery::GoBackN`] what comes out of order is refused, and asked for again at most once in an interval for
-/// the same missing packet. Duplicates are acknowledged, lest a lost acknowledgement hang the flow; the ns-3 RDMA
-/// simulators answer nothing there. Where it does not acknowledge, it asks, and says that all has come: at the end, and to
-/// duplicates from then on, because that word may be lost.
+/// Under [`Recovery::GoBackN`] the receiver refuses what comes out of order. It asks for the missing packet, for the
+/// same one at most once in an interval. It acknowledges duplicates, so that a lost acknowledgement does not hang the
+/// flow; the ns-3 RDMA simulators answer nothing there. With `acks = false` it only asks, and says that all has come:
+/// at the end, and again to each duplicate after that, because that word may be lost.
 ///
 /// Of a coded flow every packet of a block counts as come once enough of them have ([`Receiver::coded`]).
 #[derive(Debug)]
@@ -60,7 +60,7 @@ pub struct Receiver {
 #[derive(Debug)]
 struct Asking {
     interval: Span,
-    /// Whether it answers what comes in order, too.
+    /// Whether the receiver answers what comes in order, too.
     acks: bool,
     missing: u32,
     again: Time,
@@ -204,7 +204,7 @@ impl Receiver {
         (covers > 0).then(|| Reply { seq: cumulative - 1, covers, cumulative, marked, nack: false })
     }
 
-    /// Whether it says only what it misses, and that all has come.
+    /// Whether the receiver says only what it misses, and that all has come.
     fn is_silent(&self) -> bool {
         self.asking.as_ref().is_some_and(|asking| !asking.acks)
     }
@@ -316,8 +316,8 @@ mod tests {
         assert_eq!(receiver.received(), 4);
     }
 
-    /// Without acknowledgements: a request for each packet that is missing, once in an interval; nothing for what comes in
-    /// order or twice; the last word at the end, and again to whatever comes after it.
+    /// Without acknowledgements the receiver asks for each missing packet once in an interval. It says nothing to what
+    /// comes in order or twice. It says its last word at the end, and again to whatever comes after that.
     #[test]
     fn what_is_not_acknowledged_is_asked_for_and_ended() {
         let recovery = Recovery::GoBackN { nack_interval: Span::from_us(5), acks: false };

@@ -1,4 +1,5 @@
-//! A retransmission timer for each packet: from when it left, of a fixed length, for it alone.
+//! A retransmission timer for each packet. It has a fixed length, counts from the packet's departure and takes that
+//! packet alone.
 
 use flow::{AckHeader, FlowConfig, LossTimer, SendState, Sender};
 use laws::{Ack, Acted, ControlLaw, Loss, LossCause, Permit};
@@ -46,8 +47,8 @@ fn acknowledge_the_rest(sender: &mut Sender<Open>) {
     }
 }
 
-/// The first packet of ten is lost, and no packet left late enough after it to prove that. Its own timer strikes 150 us after
-/// it left. A timer of the flow starts again with each acknowledgement, the last one at 109 us.
+/// The first packet of ten is lost, and no packet left late enough after it to prove that. The packet's own timer
+/// strikes 150 us after it left. The flow's timer starts again with each acknowledgement, the last time at 109 us.
 #[test]
 fn acknowledgements_do_not_put_it_off() {
     for (loss_timer, strikes_us) in [(LossTimer::Packet, 150), (LossTimer::Flow, 109 + 150)] {
@@ -57,7 +58,7 @@ fn acknowledgements_do_not_put_it_off() {
     }
 }
 
-/// All ten are lost, one after another: each timer takes its own packet, and counts as a timeout of which the law is told.
+/// All ten are lost. Each timer takes its own packet and counts as a timeout, and the law hears of it.
 #[test]
 fn it_strikes_its_packet_alone() {
     let mut sender = ten(LossTimer::Packet);
@@ -72,7 +73,7 @@ fn it_strikes_its_packet_alone() {
     assert_eq!(sender.stats().timeouts, 10);
 }
 
-/// What is sent again is under a timer as long as the first, however often, and whatever the round trips.
+/// A packet that is sent again has a timer as long as the first, however often it goes and whatever the round trips.
 #[test]
 fn it_neither_backs_off_nor_follows_round_trips() {
     let mut sender = ten(LossTimer::Packet);

@@ -1,4 +1,4 @@
-//! What of Linux's TCP stands between a flow and its law: PRR and the restart after idleness.
+//! What Linux's TCP does between a flow and its law: PRR and the restart after idleness.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -107,8 +107,8 @@ fn prr_spreads_a_cut_over_the_round_trip() {
     assert_eq!(sent(NONE), without);
 }
 
-/// While a cut is spread the law hears that its window limits nothing. What was sent before the cut is acknowledged at last: the
-/// law's window holds again.
+/// While a cut is spread, the law hears that its window limits nothing. Once everything that was sent before the cut is
+/// acknowledged, the law's window holds again.
 #[test]
 fn a_law_does_not_grow_while_its_cut_is_spread() {
     let mut flow = Flow::new(PRR);
@@ -125,7 +125,8 @@ fn a_law_does_not_grow_while_its_cut_is_spread() {
     assert_eq!(flow.sender.permit().window, Bytes::new(10_000));
 }
 
-/// Linux answers marks in the same way (CWR): of 20 in flight one is acknowledged, 19 stay, and the share of one packet is a half.
+/// Linux answers marks in the same way (CWR). Of 20 packets in flight one is acknowledged and 19 stay; each
+/// acknowledgement brings a share of half a packet.
 #[test]
 fn marks_are_spread_too() {
     let sent = |tcp| {
@@ -164,7 +165,7 @@ fn a_flow_that_was_idle_restarts() {
     }
 }
 
-/// What is on the way is no idleness, however long it takes.
+/// A flow with packets on the way is not idle, however long they take.
 #[test]
 fn a_flow_that_waits_is_not_idle() {
     let mut flow = Flow::new(TcpConfig { prr: false, idle_restart: true });

@@ -1,5 +1,5 @@
-//! A receiver that does not acknowledge: what a request does, and what ends a flow whose last packet, request or last word
-//! is lost.
+//! A receiver that does not acknowledge: what a request does, and what ends a flow that loses its last packet, a
+//! request or the last word.
 
 use flow::{AckHeader, FlowConfig, Receiver, Recovery, Reply, SendState, Sender};
 use laws::{Ack, Acted, ControlLaw, Loss, Permit};
@@ -33,12 +33,12 @@ fn four() -> (Sender<Open>, Receiver) {
     (sender, Receiver::new(4, 8, RECOVERY))
 }
 
-/// What may leave, leaves.
+/// Sends all packets that may leave now, and gives their numbers.
 fn send(sender: &mut Sender<Open>, now: Time) -> Vec<u32> {
     std::iter::from_fn(|| (sender.poll(now) == SendState::Now).then(|| sender.send(now).seq)).collect()
 }
 
-/// What comes at a receiver, and what it answers.
+/// Packets come to a receiver. Gives what it answers.
 fn arrive(receiver: &mut Receiver, now: Time, packets: &[u32]) -> Vec<Reply> {
     packets.iter().flat_map(|&seq| receiver.on_data(now, seq, false, true)).flatten().collect()
 }
@@ -72,7 +72,7 @@ fn a_request_goes_back() {
     assert_eq!((sender.stats().retransmits, sender.stats().nacks, sender.stats().timeouts), (3, 1, 0));
 }
 
-/// Nothing of the last packet is heard: it goes again, alone, after a timeout, and then after one twice as long.
+/// The last packet is lost. It goes again, alone, after a timeout, and then after one twice as long.
 #[test]
 fn a_lost_last_packet_is_sent_again_alone() {
     let (mut sender, mut receiver) = four();
@@ -115,7 +115,7 @@ fn a_lost_last_word_is_repeated() {
     assert_eq!((sender.stats().retransmits, sender.delivered()), (1, Bytes::new(4_000)));
 }
 
-/// What the answer to a probe says has come is acknowledged, and the rest of what left before it goes again.
+/// The answer to a probe acknowledges what it says has come. The rest of what left before the probe goes again.
 #[test]
 fn the_answer_to_a_probe_acknowledges() {
     let (mut sender, _) = four();

@@ -1,8 +1,10 @@
 //! Cubic: the window follows a cubic function of the time since the last cut.
-//! RFC 9438, with RFC 9406's slow start where `hystart` is on, or Linux's where `hystart_train` and `hystart_delay` are. Left out: spurious-congestion detection (§4.9). W(t + RTT)
-//! uses the RTT of the acknowledgement at hand. Pacing, where `paced` is on, is Linux's for TCP under its FQ. Marks cut like
-//! a loss, once an episode, with a factor of their own (RFC 8511) where `ecn` is on. State is over 104 bytes with 64-bit
-//! windows, so a kernel needs socket storage for it.
+//!
+//! RFC 9438. Slow start is RFC 9406's where `hystart` is on, and Linux's where `hystart_train` or `hystart_delay` is.
+//! Left out: spurious-congestion detection (§4.9). W(t + RTT) uses the RTT of the acknowledgement at hand. Pacing,
+//! where `paced` is on, is Linux's for TCP under its FQ. Marks cut like a loss, once an episode, with a factor of their
+//! own (RFC 8511) where `ecn` is on. State is over 104 bytes with 64-bit windows, so a kernel needs socket storage for
+//! it.
 
 use units::{Bytes, Frac, Rate, Span, Time, cube_root, mul_div, mul_saturating};
 
@@ -109,7 +111,7 @@ impl Cubic {
         }
     }
 
-    /// At which Linux paces, or would.
+    /// The rate at which Linux paces, or would pace if `paced` is off; at least 1 b/s.
     fn pace(&self) -> Rate {
         let window = self.window.bytes();
         let doubling = window < self.slow_start.threshold().ratio(1, 2);
@@ -500,9 +502,9 @@ mod tests {
         assert_eq!(curve, Some((0, doubled)));
     }
 
-    /// Acknowledgements of one round every 100 us: with a round trip of 2 ms slow start ends over half of that and the allowance.
-    /// The pace is over 60 packets in 2 ms: four segments of 64 KiB take half a millisecond at most, so the end is between
-    /// 1,000 and 1,500 us after the round's beginning.
+    /// Acknowledgements of one round, one every 100 us, with a round trip of 2 ms. Slow start ends over half of the
+    /// round trip and the allowance. At a pace of over 60 packets in 2 ms, four segments of 64 KiB take at most half a
+    /// millisecond. So the end is between 1,000 and 1,500 us after the round's beginning.
     #[test]
     fn a_train_of_acknowledgements_ends_slow_start_where_switched_on() {
         let run = |train: bool| {
@@ -521,7 +523,7 @@ mod tests {
         let on = run(true);
         let packets = on.slow_start.threshold().get() / LONG_PATH.mss.get();
         assert!((71..=76).contains(&packets), "{packets}");
-        // One round's acknowledgements pace nothing.
+        // `paced` is off.
         assert_eq!(on.permit().pacing, Rate::MAX);
     }
 

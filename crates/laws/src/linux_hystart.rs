@@ -2,25 +2,25 @@
 //! trips grow.
 //!
 //! Ha and Rhee, "Taming the elephants: New TCP slow start", Computer Networks 55(9), 2011, as in `hystart_update` and
-//! `hystart_ack_delay` of `net/ipv4/tcp_cubic.c`, Linux 5.5 and later. Before 5.5 the clock counted milliseconds and there was
-//! no allowance for segments. Left out: Linux hears no round trips in the first second of a curve, which matters only where
-//! slow start follows idle time. Not RFC 9406's `HyStart++`, which is in `hystart`.
+//! `hystart_ack_delay` of `net/ipv4/tcp_cubic.c`, Linux 5.5 and later. Before 5.5 the clock counted milliseconds, and
+//! there was no allowance for segments. Left out: Linux ignores round trips in the first second of a curve, which
+//! matters only where slow start follows idle time. RFC 9406's `HyStart++` is another algorithm, in `hystart`.
 
 use units::{Bytes, Rate, Span, Time};
 
 use crate::{Ack, Window};
 
-/// Under so many packets nothing ends slow start (`hystart_low_window`).
+/// With a window under so many packets nothing ends slow start (`hystart_low_window`).
 const LOW_WINDOW: u64 = 16;
-/// Acknowledgements closer than this are one train (`hystart_ack_delta_us`).
+/// Acknowledgements at most so far apart are one train (`hystart_ack_delta_us`).
 const ACK_DELTA: Span = Span::from_us(2_000);
-/// Round trips of a round that are seen before one is judged (`HYSTART_MIN_SAMPLES`).
+/// How many round trips of a round are seen before one is judged (`HYSTART_MIN_SAMPLES`).
 const MIN_SAMPLES: u32 = 8;
-/// Growth of the round trip that ends slow start: an eighth of the least one within these (`HYSTART_DELAY_MIN`, `_MAX`).
+/// Bounds of the growth that ends slow start, which is an eighth of the least round trip (`HYSTART_DELAY_MIN`, `_MAX`).
 const DELAY_MIN: Span = Span::from_ms(4);
 const DELAY_MAX: Span = Span::from_ms(16);
-/// What a train is allowed beyond the path, since senders and receivers gather packets: four segments of the largest size
-/// (`sk_gso_max_size`) at the pace of slow start, a millisecond at most.
+/// How much longer than the path a train may be, because senders and receivers gather packets: four segments of the
+/// largest size (`sk_gso_max_size`) at the pace of slow start, at most a millisecond.
 const LARGEST_SEGMENTS: Bytes = Bytes::new(4 * 65_536);
 const MOST_ALLOWED: Span = Span::from_ms(1);
 
@@ -32,7 +32,7 @@ pub(crate) struct Detect {
     pub(crate) paced: bool,
 }
 
-/// What it knows of round trips and of the train. [`Span::MAX`] stands for none.
+/// What the detectors know of round trips and of the train. [`Span::MAX`] stands for none.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(C)]
 pub(crate) struct LinuxHyStart {
@@ -55,8 +55,8 @@ impl LinuxHyStart {
         self.delay_min = self.delay_min.min(ack.rtt);
     }
 
-    /// An acknowledgement arrives in slow start, with `window` as it was before. `pace` is what Linux would pace at. Says whether slow
-    /// start is over.
+    /// An acknowledgement arrives in slow start. `window` is as it was before, and `pace` is the rate at which Linux
+    /// would pace. Says whether slow start is over.
     pub(crate) fn ends(&mut self, ack: &Ack, window: &Window, pace: Rate, detect: Detect) -> bool {
         if ack.delivered_at_send >= self.round {
             self.round = ack.delivered;
@@ -71,8 +71,8 @@ impl LinuxHyStart {
         train || delay
     }
 
-    /// The acknowledgements of a round come one upon the other for as long as half the path takes, one way; with pacing the
-    /// sender itself spreads them over half a round trip, so for as long as all of it takes.
+    /// Whether a train has lasted longer than half the least round trip and the allowance. A sender that paces spreads
+    /// its packets over half a round trip itself, so then the whole round trip counts.
     fn train_is_long(&mut self, now: Time, pace: Rate, paced: bool) -> bool {
         if now.since(self.last_ack) > ACK_DELTA {
             return false;
@@ -82,7 +82,8 @@ impl LinuxHyStart {
         now.since(self.round_began) > if paced { allowed } else { allowed.over(2) }
     }
 
-    /// The least of more than eight round trips is over the least of all by an eighth, at least 4 and at most 16 ms.
+    /// Whether the least of more than eight round trips is over the least of all by an eighth, at least 4 and at most
+    /// 16 ms.
     fn delay_grew(&mut self, rtt: Span) -> bool {
         self.current = self.current.min(rtt);
         if self.samples < MIN_SAMPLES {
@@ -100,7 +101,7 @@ mod tests {
 
     const MSS: Bytes = LONG_PATH.mss;
     const BOTH: Detect = Detect { train: true, delay: true, paced: false };
-    /// At which the allowance is 50 us: 2 Mbit in 50 us.
+    /// The pace at which the allowance is 50 us: 2 Mbit in 50 us.
     const FAST: Rate = Rate::from_bps(4 * 65_536 * 8 * 20_000);
 
     struct Flow {
@@ -116,7 +117,8 @@ mod tests {
             Self { hystart: LinuxHyStart::new(), window, detect, pace: FAST }
         }
 
-        /// The `nth` acknowledgement of a round, at this time; only the first is of a packet that left after the round before.
+        /// The `nth` acknowledgement of a round, at this time. Only the first is of a packet that left after the round
+        /// before.
         fn ack(&mut self, round: u64, nth: u64, us: u64, rtt: Span) -> bool {
             let delivered = Bytes::new(round * 1_000_000 + nth);
             let delivered_at_send = Bytes::new(((round - 1) * 1_000_000).saturating_sub(u64::from(nth > 0)));
@@ -125,7 +127,8 @@ mod tests {
             self.hystart.ends(&ack, &self.window, self.pace, self.detect)
         }
 
-        /// When a train of acknowledgements every `gap_us` ends slow start, after the round's beginning; none within 100 ms.
+        /// How many microseconds after the round's beginning a train of acknowledgements every `gap_us` ends slow
+        /// start, if it does within 100 ms.
         fn train(&mut self, gap_us: u64, rtt: Span) -> Option<u64> {
             (0..=100_000 / gap_us)
                 .map(|nth| (nth, nth * gap_us))
@@ -134,7 +137,7 @@ mod tests {
         }
     }
 
-    /// (10 ms + 50 us) / 2 = 5,025 us; "over" it, so the next of a train of 100 us.
+    /// (10 ms + 50 us) / 2 = 5,025 us. The first acknowledgement over that, of one every 100 us, ends slow start.
     #[test]
     fn a_train_as_long_as_half_the_path_ends_slow_start() {
         let ten = Span::from_ms(10);
@@ -160,7 +163,8 @@ mod tests {
         assert_eq!(Flow::new(16, BOTH).train(2_001, Span::from_ms(10)), None);
     }
 
-    /// Whether a second round with this round trip ends slow start, at its `count`-th acknowledgement. They come all at once.
+    /// Whether a second round with the round trip `then` ends slow start at its `count`-th acknowledgement. The
+    /// acknowledgements come all at once.
     fn grew(base: Span, then: Span, count: u64) -> bool {
         let mut flow = Flow::new(16, BOTH);
         assert!(!flow.ack(1, 0, 0, base));

@@ -111,11 +111,11 @@ pub struct Loss {
 pub enum Notification<'a> {
     /// The base round-trip time is now known to be this: the path has changed.
     BaseRtt(Span),
-    /// The sender was idle: it sends again, after a while in which nothing was in flight and nothing was sent.
+    /// The sender sends again, after a time in which nothing was in flight and nothing was sent.
     Idle {
-        /// How long.
+        /// How long that time was.
         idle: Span,
-        /// Retransmission timeouts that went by within that, at least 1.
+        /// How many retransmission timeouts went by in it, at least 1.
         timeouts: u32,
     },
     /// The receiver met marks (DCQCN's congestion notification packet).

@@ -52,9 +52,9 @@ impl SlowStart {
         self.threshold = window.bytes().scaled(kept).max(window.floor().times(2));
     }
 
-    /// The sender was idle for so many retransmission timeouts: each halves the window, down to the `initial` one, and slow
-    /// start brings it back to three quarters of what it was (RFC 2861 §3.1 and Linux's `tcp_cwnd_restart`; RFC 5681 §4.1 goes
-    /// down to the initial window at once).
+    /// The sender was idle for so many retransmission timeouts. Each halves the window, down to `initial` bytes. Slow
+    /// start then brings the window back to three quarters of what it was (RFC 2861 §3.1, Linux's `tcp_cwnd_restart`).
+    /// RFC 5681 §4.1 goes down to the initial window at once.
     pub fn restart(&mut self, window: &mut Window, initial: Bytes, timeouts: u32) {
         let cwnd = window.bytes();
         let halved = Bytes::new(cwnd.get() >> timeouts.min(63));

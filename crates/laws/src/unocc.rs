@@ -75,11 +75,11 @@ struct Epoch {
     min_rtt: Span,
 }
 
-/// What was acknowledged in the current period of Quick Adapt. After a strike there is neither QA nor MD for a while.
+/// What was acknowledged in the current period of Quick Adapt. After a strike there is a pause with neither QA nor MD.
 #[derive(Clone, PartialEq, Eq, Debug)]
 #[repr(C)]
 struct QuickAdapt {
-    from: Time, // when the period began; in a pause by packet when it struck, in one by the clock when that is over
+    from: Time, // when the period began; in a pause by packet, the strike; in a pause by the clock, the pause's end
     acked: Bytes,
     app_limited: bool,
     awaits_packet: bool, // a pause by packet, and none that left at `from` or later is acknowledged yet
@@ -134,8 +134,8 @@ impl UnoCc {
         self.epoch = Epoch::begin(ends);
     }
 
-    /// The round trip that is skipped after a strike is over once a packet is acknowledged that left after it. Before, what is
-    /// heard is the flow before the strike, and then the silence that the strike made.
+    /// The round trip that is skipped after a strike ends once a packet is acknowledged that left after the strike.
+    /// Before that, acknowledgements tell of the flow before the strike, and then of the silence that the strike made.
     fn end_pause(&mut self, ack: &Ack) {
         if self.adapt.awaits_packet && ack.sent_at >= self.adapt.from {
             self.adapt = QuickAdapt::begin(ack.now);
@@ -463,8 +463,8 @@ mod tests {
         Ack { sent_at, rtt: ack.now.since(sent_at), ..ack }
     }
 
-    /// A flow that Quick Adapt struck at 15 us, as above, and that heard since of packets that left before that, with marks.
-    /// The last one of them is at 69 us: what was in flight was more than the window, so the flow was silent until 36 us.
+    /// A flow that Quick Adapt struck at 15 us, as above. Since then it heard, with marks, of packets that left before
+    /// the strike, the last one at 69 us. More was in flight than the window, so the flow was silent until 36 us.
     fn struck(change: impl Fn(&mut Params)) -> UnoCc {
         let mut law = law(change);
         for us in [0, 1, 2, 3, 4, 5, 15] {
@@ -483,8 +483,8 @@ mod tests {
         let mut law = struck(|_| {});
         // 54 us with five packets, and an epoch with marks that ended at 34 us.
         assert_eq!((law.acted().emergencies, law.acted().cuts), (1, 0));
-        // The first packet that left after the strike, at 70 us. From then on a full period of 14.7 us counts: at 84 us it is not
-        // over, at 85 us it is, and had four packets, more than half of a window of six.
+        // The first packet that left after the strike is acknowledged at 70 us. From then on a full period of 14.7 us
+        // counts. At 84 us it is not over; at 85 us it is, with four packets, more than half of a window of six.
         for us in [70, 75, 80, 84] {
             law.on_ack(&late(us - 34, us));
         }
@@ -496,8 +496,8 @@ mod tests {
         assert_eq!((law.acted().emergencies, law.permit().window), (2, Bytes::new(4_096)));
     }
 
-    /// By the clock the pause is over at 29 us. The epoch that ends at 34 us cuts by a quarter (E = 0.5), and the period of
-    /// 14.7 us hears two packets of six: the silence that the strike made.
+    /// By the clock the pause is over at 29 us. The epoch that ends at 34 us cuts by a quarter (E = 0.5). The period of
+    /// 14.7 us hears of two packets of six: that is the silence that the strike made.
     #[test]
     fn a_pause_by_the_clock_hears_its_own_silence() {
         let law = struck(|params| params.qa_pause_by_packet = false);
@@ -505,8 +505,8 @@ mod tests {
         assert_eq!(law.permit().window, Bytes::new(2 * 4_096));
     }
 
-    /// The packet that ends the pause closes the epoch that is open, with the marks from before, and cuts. Where epochs start
-    /// over it begins one instead, as the first acknowledgement of a flow does.
+    /// The packet that ends the pause closes the open epoch, with the marks from before, and cuts. Where epochs start
+    /// over, that packet begins an epoch instead, as the first acknowledgement of a flow does.
     #[test]
     fn epochs_start_over_after_a_strike_on_request_only() {
         // T_epoch went from 14 us to 28 us at 34 us; now a period more, or the arrival at hand.

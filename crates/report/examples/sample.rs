@@ -1,4 +1,5 @@
-//! Writes a sample report: `cargo run -p narrows-report --example sample -- report.html [mixed|grid|wide-grid|large|hostile]`.
+//! Writes a sample report: `cargo run -p narrows-report --example sample -- report.html
+//! [mixed|grid|wide-grid|large|hostile]`.
 
 #[path = "../tests/sample/mod.rs"]
 mod sample;

@@ -31,13 +31,13 @@ pub struct ReportData {
     pub runs: Vec<Run>,
 }
 
-/// What several runs warn of.
+/// One cause of warnings, and the runs that have it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub struct Cause {
-    /// How many runs, and which.
+    /// How many runs have it, and which.
     pub runs: String,
-    /// The warning.
+    /// The warning of the first of them.
     pub text: String,
 }
 
@@ -94,7 +94,7 @@ pub enum Verdict {
     /// The better scheme is the same, the size of the difference is not.
     #[serde(rename = "direction only")]
     DirectionOnly,
-    /// The seeds do not tell.
+    /// The seeds do not decide.
     #[serde(rename = "undecided")]
     Undecided,
     /// The measured numbers contradict the claim.
@@ -230,11 +230,11 @@ pub struct Link {
     pub drops: u64,
     /// Packets that random loss took.
     pub losses: u64,
-    /// Of both, data packets.
+    /// Data packets among `drops` and `losses`.
     pub lost_data: u64,
-    /// Of both, acknowledgements.
+    /// Acknowledgements among `drops` and `losses`.
     pub lost_acks: u64,
-    /// Of both, credits.
+    /// Credits among `drops` and `losses`.
     pub lost_credits: u64,
     /// Packets that it marked.
     pub marks: u64,

@@ -1,4 +1,4 @@
-//! What is tried with any bytes: by the fuzz targets, and by `tests/fuzzed.rs` with the corpus.
+//! The bodies of the fuzz targets. `tests/fuzzed.rs` runs them on the corpora.
 
 use results::claims::{check, expression};
 use results::fuzzing;

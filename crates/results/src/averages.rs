@@ -116,7 +116,7 @@ impl TableSpec {
         Ok(Self { title: raw.title, only: raw.only, without: raw.without, columns })
     }
 
-    /// What is shown of an experiment that asks for no table: completion times and losses.
+    /// The table of an experiment that asks for none: completion times and losses.
     pub fn of_completion_times() -> Self {
         let column = |(label, value): (&str, &str)| Column {
             label: label.to_owned(),
@@ -260,7 +260,7 @@ impl Mean {
         let known: Vec<Value> = values.iter().flatten().copied().collect();
         let dimension: Dimension = known.first()?.dimension;
         let count = known.len();
-        // From the first: the mean of equal values is that value, to the last bit.
+        // Summed as differences from the first value, so that the mean of equal values is that value to the last bit.
         let first = known.first()?.amount;
         let mean = if known.iter().all(|value| value.amount.is_finite()) {
             first + known.iter().map(|value| value.amount - first).sum::<f64>() / count as f64
@@ -302,8 +302,8 @@ impl std::fmt::Display for Mean {
     }
 }
 
-/// The 97.5 % quantile of Student's t distribution, from the tables with 1 to 30 degrees of freedom; beyond, that of the
-/// next lower row, which is never too small.
+/// The 97.5 % quantile of Student's t distribution, from the usual tables: each of 1 to 30 degrees of freedom, then 40,
+/// 60 and 120. Between two rows the lower row's quantile counts, which is never too small.
 fn students_t(degrees: usize) -> f64 {
     const QUANTILES: [f64; 30] = [
         12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228, 2.201, 2.179, 2.160, 2.145, 2.131,
@@ -373,7 +373,7 @@ mod tests {
         assert_eq!(Mean::of(&[None]), None);
         // Between rows of the tables, the wider interval.
         assert_eq!((students_t(30), students_t(31), students_t(99)), (2.042, 2.042, 2.000));
-        // Seeds that all say the same have no interval, whatever the last bit of a sum.
+        // Seeds with equal values have no interval, whatever the last bit of a sum.
         assert_eq!(Mean::of(&[Some(Value::number(0.97)); 3]).unwrap().margin, Some(0.0));
     }
 

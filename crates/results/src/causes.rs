@@ -1,26 +1,27 @@
-//! What runs warn of, by cause: each once, with how many runs say it, where they lie in the grid, and one example.
+//! Warnings grouped by cause. Each cause is listed once, with how many runs have it, where they lie in the grid, and
+//! one example.
 
 use std::fmt;
 
 use serde_json::Value;
 
-/// A run and what it says.
+/// A run and its warnings.
 #[derive(Clone, Copy, Debug)]
 pub struct Said<'a> {
-    /// What tells the run from the others.
+    /// The run's id.
     pub run: &'a str,
-    /// Where it lies in a grid; empty outside of one.
+    /// The run's point in the grid, key by key; empty without a grid.
     pub point: &'a [(String, Value)],
-    /// Its warnings, or its notes.
+    /// The run's warnings, or its notes.
     pub texts: &'a [String],
 }
 
-/// What several runs say of one cause.
+/// One cause of warnings, and the runs that have it.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Cause {
-    /// How many runs say it, and which.
+    /// How many runs have it, and which.
     pub runs: String,
-    /// What the first of them says. Of the others only numbers and names of ports may differ.
+    /// The first run's text. In the others' only numbers and names of ports may differ.
     pub text: String,
 }
 
@@ -30,7 +31,7 @@ impl fmt::Display for Cause {
     }
 }
 
-/// The causes in the order in which they are first said.
+/// The causes, in the order in which they first occur.
 pub fn causes(all: &[Said<'_>]) -> Vec<Cause> {
     let mut found: Vec<(String, &str, bool, Vec<usize>)> = Vec::new();
     for (index, said) in all.iter().enumerate() {
@@ -68,10 +69,10 @@ pub fn causes(all: &[Said<'_>]) -> Vec<Cause> {
     found.into_iter().map(cause).collect()
 }
 
-/// Most values of a key of the grid that are named.
+/// How many values of a key of the grid are named at most.
 const MOST_NAMED: usize = 6;
 
-/// Where some runs lie: the values of each key that they take, where that is not every value. Nothing for all runs.
+/// Where some runs lie: for each key of the grid, the values that they take. Empty for all runs.
 fn which(all: &[Said<'_>], some: &[usize]) -> String {
     if some.len() == all.len() {
         return String::new();
@@ -133,8 +134,8 @@ fn shown(value: &Value) -> String {
     }
 }
 
-/// A text without what differs from run to run: words with digits, which are numbers and names of ports, and the units
-/// behind them. Several in a row are one.
+/// A text without what differs from run to run: words with digits (numbers, names of ports) and the units behind them.
+/// Several in a row become one `#`.
 fn without_numbers(text: &str) -> String {
     const UNITS: [&str; 15] =
         ["ps", "ns", "us", "ms", "s", "B", "kB", "KB", "MB", "GB", "TB", "KiB", "MiB", "Mbps", "Gbps"];

@@ -74,7 +74,7 @@ pub struct Pair {
     pub before_host: Host,
     /// What ran the second.
     pub after_host: Host,
-    /// If one of them is not to be believed, why not: the worse verdict.
+    /// The worse verdict of the two runs, if one of them is not sound.
     pub unsound: Option<Soundness>,
     /// Their metrics; those that neither measured are left out.
     pub rows: Vec<Row>,

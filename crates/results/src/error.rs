@@ -46,7 +46,7 @@ pub enum Error {
         /// How many there are.
         count: usize,
     },
-    /// A set was about to take another one's place when its writer ended, and this process may not finish that.
+    /// A writer ended while its set was taking another one's place, and this process may not finish that.
     #[error("`{}` is between old and new results: {reason}", path.display())]
     Unsettled {
         /// The directory.
@@ -72,12 +72,12 @@ pub enum Error {
         /// What is wrong.
         reason: String,
     },
-    /// A file was edited, or cut off.
+    /// A file was edited or cut off after it was written.
     #[error("`{}` is not as it was written: its SHA-256 is not the one in {known}", path.display())]
     Differs {
         /// The file.
         path: PathBuf,
-        /// Where the one that it had is.
+        /// Where the hash is that the file had.
         known: &'static str,
     },
     /// A file is of another version.
@@ -137,7 +137,7 @@ pub enum Error {
     },
 }
 
-/// Most files that [`Error::Occupied`] names.
+/// How many files [`Error::Occupied`] names at most.
 const NAMED: usize = 5;
 
 fn counted(count: usize) -> String {

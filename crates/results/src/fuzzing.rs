@@ -1,4 +1,4 @@
-//! What the fuzz targets try and nobody else calls.
+//! Functions for the fuzz targets; nobody else calls them.
 
 use std::path::Path;
 
@@ -6,7 +6,8 @@ use crate::store::{GridManifest, Manifest, Plan};
 use crate::summary::Summary;
 use crate::tables::{FlowTable, PortTable, RateTable, SwitchTable};
 
-/// Reads a summary, a manifest of either kind, a plan. What is read can be written and reads back as itself.
+/// Reads the bytes as a summary, a manifest of either kind and a plan. What is read can be written, and reads back as
+/// itself.
 pub fn json(bytes: &[u8]) {
     again::<Summary>(bytes);
     again::<Manifest>(bytes);
@@ -22,7 +23,7 @@ fn again<T: serde::Serialize + serde::de::DeserializeOwned>(bytes: &[u8]) {
     }
 }
 
-/// Reads each of the tables.
+/// Reads the bytes as each of the tables.
 pub fn table(bytes: &[u8]) {
     let path = Path::new("fuzz.parquet");
     let _ = FlowTable::read(bytes.to_vec(), path);

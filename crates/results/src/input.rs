@@ -111,22 +111,24 @@ pub struct Emulator {
     pub soundness: Soundness,
     /// Why it, and not the network, was the bottleneck, if it was.
     pub bottleneck: Option<String>,
-    /// Why the hosts may have been starved of processors, if they may.
+    /// Why the hosts may have been starved of processors, a line each; empty if nothing says so.
     #[serde(default)]
     pub doubts: Vec<String>,
-    /// Of the run's time, in how much somebody on the machine waited for a processor; null where the kernel does not say.
+    /// The share of the run, 0 to 1, in which somebody on the machine waited for a processor; null where the kernel
+    /// does not say.
     #[serde(default)]
     pub machine_pressure: Option<f64>,
-    /// The same of the run's own control group.
+    /// The same for the run's own control group.
     #[serde(default)]
     pub group_pressure: Option<f64>,
-    /// Of the run's time, how much the thread of the hosts waited for a processor that waited longest.
+    /// The share of the run, 0 to 1, that one thread of the hosts waited for a processor: of the thread that waited
+    /// longest.
     #[serde(default)]
     pub thread_wait: f64,
-    /// The same of the router.
+    /// The same for the router's thread.
     #[serde(default)]
     pub router_wait: f64,
-    /// What a hypervisor took of a processor on average, as a share of the run's time.
+    /// The share of the run, 0 to 1, that a hypervisor took from a processor on average.
     #[serde(default)]
     pub stolen: f64,
 }
@@ -155,14 +157,14 @@ impl fmt::Display for Soundness {
 }
 
 impl Soundness {
-    /// The worse of two runs' verdicts, if it is worth a word; a simulated run has none.
+    /// The worse verdict of two runs, unless that is `sound`. A simulated run has no verdict.
     pub fn worse(one: Option<&Emulator>, other: Option<&Emulator>) -> Option<Self> {
         one.into_iter().chain(other).map(|run| run.soundness).max().filter(|worst| *worst != Self::Sound)
     }
 }
 
 impl Emulator {
-    /// With the verdict that its figures lead to.
+    /// The same figures with the verdict that follows from them.
     #[must_use]
     pub fn judged(mut self) -> Self {
         self.soundness = match (&self.bottleneck, self.doubts.is_empty()) {
@@ -204,7 +206,7 @@ pub struct RunInfo {
     pub fairness_window: Span,
     /// Every setting, defaults included.
     pub resolved: Value,
-    /// What knows the run again: [`crate::Manifest::key_of`].
+    /// The hash by which the run is known again: [`crate::Manifest::key_of`].
     pub key: String,
     /// Files that the run was made from: name and SHA-256 in hexadecimal (see [`crate::store::sha256`]).
     pub inputs: Vec<(String, String)>,
@@ -228,7 +230,7 @@ pub struct Program {
     pub version: String,
     /// The commit that it was built from; empty if that is unknown.
     pub commit: String,
-    /// The version of all that results depend on: of two programs of one engine the same run leaves the same files.
+    /// The version of all code that results depend on. Two programs of one engine make the same files of the same run.
     pub engine: String,
 }
 

@@ -32,7 +32,7 @@ const ROWS_A_GROUP: usize = 1 << 18;
 /// Writes a table.
 ///
 /// # Errors
-/// The output's own, as it is: the library's wrapping says `External: ` before what the system says.
+/// The output's own error, without the library's wrapping, which says `External: ` before the system's words.
 pub(crate) fn write(frame: &Frame, out: &mut (dyn Write + Send)) -> io::Result<()> {
     write_table(frame, out).map_err(|error| match error {
         ParquetError::External(inner) => match inner.downcast::<io::Error>() {
@@ -126,7 +126,8 @@ pub(crate) fn read(name: &'static str, bytes: Vec<u8>, path: &Path) -> Result<Fr
     })
 }
 
-/// What a call returns; nothing if it panics, which is said nowhere. The library's reader panics on some damaged files.
+/// What a call returns; nothing if it panics. Nothing is printed then: the library's reader panics on some damaged
+/// files.
 fn contained<T>(call: impl FnOnce() -> T) -> Option<T> {
     thread_local! {
         static SILENT: Cell<bool> = const { Cell::new(false) };
@@ -278,7 +279,7 @@ mod tests {
         }
     }
 
-    /// A full disk says what the system says, wherever the library notices.
+    /// On a full disk the error has the system's words, wherever the library notices.
     #[test]
     fn the_outputs_own_error_comes_back() {
         struct Full(usize);

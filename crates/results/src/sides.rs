@@ -126,7 +126,7 @@ pub struct RunSides {
     pub a_host: Host,
     /// What ran the second.
     pub b_host: Host,
-    /// If one of them is not to be believed, why not: the worse verdict.
+    /// The worse verdict of the two runs, if one of them is not sound.
     pub unsound: Option<Soundness>,
     /// The window's beginning.
     pub from_ns: f64,

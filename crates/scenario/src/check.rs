@@ -19,7 +19,7 @@ pub struct CheckedRun {
     pub scheme: String,
     /// Its scheme's label.
     pub label: String,
-    /// Where it lies in the grid: keys and values; empty without a grid.
+    /// The run's point in the grid, as keys and values; empty without a grid.
     pub point: Vec<(String, String)>,
     /// Its size, its round trips, its load.
     pub report: Report,

@@ -189,7 +189,7 @@ pub(crate) struct Sources(Vec<Source>);
 struct Source {
     name: String,
     text: Arc<str>,
-    /// The kind of file that this was to be, and is not.
+    /// The kind of file that was expected, if the text is not of that kind.
     is_not: Option<Kind>,
 }
 
@@ -200,14 +200,14 @@ impl Sources {
         self.0.len() as u32 - 1
     }
 
-    /// Adds a file that is to be of a kind. If it is not, nothing of it is ever shown.
+    /// Adds a file of which a kind is expected. If the text is not of that kind, errors show nothing of it.
     pub(crate) fn add_file(&mut self, name: impl Into<String>, text: &str, kind: Kind) -> u32 {
         let source = self.add(name, text);
         self.expect(source, kind);
         source
     }
 
-    /// The text is to be of a kind.
+    /// Expects a kind of a text.
     pub(crate) fn expect(&mut self, source: u32, kind: Kind) {
         if let Some(source) = self.0.get_mut(source as usize) {
             source.is_not = (!kind.fits(&source.name, &source.text)).then_some(kind);

@@ -1,4 +1,4 @@
-//! What the fuzz targets try and nobody else calls.
+//! Functions for the fuzz targets; nobody else calls them.
 
 use crate::Error;
 use crate::error::Sources;
@@ -8,7 +8,7 @@ use crate::traffic::read_list;
 /// Reads a list of flows, and says how many there are.
 ///
 /// # Errors
-/// When it is none.
+/// When the text is not a list of flows.
 pub fn flows(text: &str) -> Result<usize, Error> {
     let mut sources = Sources::default();
     let source = sources.add_file("flows.csv", text, Kind::Flows);

@@ -44,7 +44,7 @@ impl Inputs {
         }
     }
 
-    /// The text of a file and its number among the sources. Where it is not of the kind, errors show nothing of it.
+    /// The text of a file and its number among the sources. If the text is not of the kind, errors show nothing of it.
     pub(crate) fn read(&self, name: &At<String>, kind: Kind) -> Result<(u32, Arc<str>), Fault> {
         let mut files = self.files.lock().unwrap_or_else(PoisonError::into_inner);
         let sources = || self.sources.lock().unwrap_or_else(PoisonError::into_inner);
@@ -65,7 +65,7 @@ impl Inputs {
         Ok((source, text))
     }
 
-    /// Whether there is something of that name.
+    /// Whether something of that name exists beside the scenario.
     pub(crate) fn is_there(&self, name: &str) -> bool {
         self.directory.join(name).symlink_metadata().is_ok()
     }

@@ -1,7 +1,7 @@
 //! Whether a file is of the kind asked for.
 //!
-//! An error shows the line that it is about. A file that is of another kind is not shown: `file = "/etc/shadow"` in a
-//! scenario from somewhere else must not print a line of it into a log.
+//! An error shows the line that it is about, but no line of a file of another kind: `file = "/etc/shadow"` in a
+//! scenario from somewhere else must not print that file into a log.
 
 use crate::config::Config;
 use crate::import::{TIERS, is_setting};
@@ -23,7 +23,7 @@ pub(crate) enum Kind {
 }
 
 impl Kind {
-    /// With its article.
+    /// The kind, with its article.
     pub(crate) const fn name(self) -> &'static str {
         match self {
             Self::Scenario => "a scenario",
@@ -49,14 +49,14 @@ impl Kind {
         }
     }
 
-    /// Whether a text may be such a file, with mistakes.
+    /// Whether a text may be such a file, mistakes included. `name` is the file's name.
     pub(crate) fn fits(self, name: &str, text: &str) -> bool {
         let mut lines = text.trim_start_matches(files::BYTE_ORDER_MARK).lines().map(str::trim);
         let first = lines.clone().find(|line| !line.is_empty() && !line.starts_with('#')).unwrap_or_default();
         let first_word = first.split_whitespace().next().unwrap_or_default();
         let is_one_of = |words: &[&str]| words.iter().any(|word| first_word.eq_ignore_ascii_case(word));
         match self {
-            // Who writes TOML may make any mistake in it.
+            // A file called .toml may have any mistake.
             Self::Scenario => {
                 let names_it = std::path::Path::new(name).extension().is_some_and(|it| it.eq_ignore_ascii_case("toml"));
                 let key = |line: &str| {

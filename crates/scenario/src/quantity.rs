@@ -33,7 +33,7 @@ impl Decimal {
         self
     }
 
-    /// [`Self::read`], where the reason does not matter.
+    /// [`Self::read`] without the reason of a failure.
     pub(crate) fn parse(text: &str) -> Option<Self> {
         Self::read(text).ok()
     }
@@ -124,7 +124,7 @@ enum Unreadable {
 }
 
 impl Unreadable {
-    /// What is wrong with a number that is one; nothing for other texts.
+    /// What is wrong with a text that is a number; none for other texts.
     fn reason(self) -> Option<&'static str> {
         match self {
             Self::NoNumber => None,
@@ -300,7 +300,7 @@ fn with_unit<T: Field>(node: &Node, units: Units, most: u64) -> Result<u64, Faul
     })
 }
 
-/// Where the number of a quantity ends: at its first letter that is no exponent's.
+/// Where the number of a quantity ends: at the first letter that does not begin an exponent.
 fn number_end(text: &str) -> usize {
     let exponent = |at: usize| {
         let rest = text[at + 1..].trim_start_matches(['+', '-']);
@@ -311,7 +311,7 @@ fn number_end(text: &str) -> usize {
     units.next().map_or(text.len(), |(at, _)| at)
 }
 
-/// Which unit was perhaps meant by one that there is not: another case, bits for bytes, or a part of its name.
+/// Which unit an unknown one perhaps stands for: the same in another case, bits for bytes, or a part of its name.
 fn meant(unit: &str, units: Units) -> Option<String> {
     let lower = unit.to_lowercase();
     let (size, rate) = (units == SIZES, units == RATES);
@@ -349,7 +349,7 @@ fn meant(unit: &str, units: Units) -> Option<String> {
     })
 }
 
-/// A limit for people: in its largest unit, with three decimals at most, rounded down.
+/// A limit for people: in its largest unit, with at most three decimals, rounded down.
 fn readable(value: u64, units: Units) -> String {
     let binary = value.is_power_of_two() && units == SIZES;
     let fits = |&&(_, worth): &&(&str, u64)| worth <= value && (!binary || worth.is_power_of_two());
@@ -522,7 +522,7 @@ mod tests {
         assert_eq!(read::<Bytes>("1e3B").unwrap(), Bytes::new(1_000));
     }
 
-    /// What a value is refused with.
+    /// The message with which a value is refused.
     fn refusal<T: Field + std::fmt::Debug>(value: Value) -> String {
         let fault = T::decode(&Node::made(value)).unwrap_err();
         crate::error::Sources::default().explain(fault).to_string()

@@ -1,4 +1,5 @@
-//! Random numbers as hashes of what is decided: integers only, so that the same seed gives the same bits on every machine.
+//! Random numbers as hashes of what is decided. They are integers, so that the same seed gives the same bits on every
+//! machine.
 
 use units::mix64;
 

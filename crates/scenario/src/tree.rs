@@ -161,7 +161,7 @@ pub(crate) fn parse(text: &str, source: u32) -> Result<Node, Fault> {
     Ok(Node { value: from_table(table.into_inner(), source)?, origin: Origin::new(source, range) })
 }
 
-/// Parses one value of a command line, as on the right of `=`; what is no TOML value is a string.
+/// Parses one value of a command line, as on the right of `=`. Text that is not a TOML value is a string.
 pub(crate) fn parse_argument(text: &str, source: u32) -> Result<Node, Fault> {
     match DeValue::parse(text) {
         Ok(value) => from_value(value, source),

@@ -133,7 +133,7 @@ fn what_cannot_work_is_refused() {
     assert_eq!((hosts, cards), (3, 3));
 }
 
-/// Receivers that say only what they miss: where credits let flows send, and nothing else needs acknowledgements.
+/// Receivers may say only what they miss if credits let flows send and nothing else needs acknowledgements.
 #[test]
 fn only_credits_do_without_acknowledgements() {
     let silent = [("host.acks", "nack-only"), ("host.recovery", "go-back-n"), ("host.nack_interval", "200ms")];

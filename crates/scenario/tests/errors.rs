@@ -67,7 +67,7 @@ fn clocks() {
     says(&with("ties = \"first\""), &["\"input\" or \"scheduled\""]);
 }
 
-/// Each says what is wrong in the user's words, and nothing that is then refused, too.
+/// Each message says what is wrong in the user's words, and suggests nothing that would be refused, too.
 #[test]
 fn values_out_of_range() {
     let seed = "seed = 99999999999999999999\nstop = \"10ms\"";
@@ -136,7 +136,8 @@ fn what_linux_does() {
     says(&with(&format!("tcp = \"linux\"\n{path}")), &["file.toml:8", "needs laws = \"flow\" in path"]);
 }
 
-/// `tcp = "linux"` switches Cubic's detectors on, unless the scheme says otherwise; laws without them take the rest.
+/// `tcp = "linux"` switches Cubic's detectors on, unless the scheme says otherwise. Laws without detectors get the
+/// rest.
 #[test]
 fn linux_hosts_switch_on_what_the_scheme_does_not_set() {
     let built = |host: &str, law: &str| {
@@ -351,7 +352,7 @@ fn buffers_of_no_bandwidth_delay_product() {
             &["file.toml:8:10", "\"bdp\" or \"0.5bdp\""],
         );
     }
-    // Which queue a share of it is hangs on the port's rate.
+    // Which queue a share of the buffer is depends on the port's rate.
     let follows = "k = \"port\"\n[schemes.uno.port]\nbuffer = \"bdp\"";
     says(&message("alpha = 0.001", follows), &["file.toml:12:5", "no threshold to follow"]);
 }

@@ -1,8 +1,8 @@
-//! The least time that a flow can take: what slowdowns are measured against.
+//! The least time that a flow can take. Slowdowns are measured against it.
 //!
-//! Of a flow alone in the network, limited by nothing but the links that its packets may take. No run beats it, so a slowdown
-//! is at least 1. What a law, a host or another flow does can only make a flow slower; so can losses, parity and further
-//! acknowledgements: of those, only the last one counts.
+//! The flow is alone in the network, and only the links that its packets may take limit it. No run beats this time, so
+//! a slowdown is at least 1: a law, a host, another flow, losses and parity can only make a flow slower. Of all
+//! acknowledgements only the last one counts.
 
 use fabric::{Burst, Ways};
 use flow::PathChoice;
@@ -23,7 +23,7 @@ impl<'a> Ideals<'a> {
     /// For the flows of a run.
     pub fn new(setup: &'a Setup) -> Self {
         let ways = Ways::new(&setup.network, &setup.routes);
-        // A flow that changes its path has packets on the old and the new one.
+        // A flow that changes its path has packets on the old path and on the new one.
         let over_all = ways.change()
             || match setup.host.path {
                 PathChoice::PerFlow => false,
@@ -32,7 +32,7 @@ impl<'a> Ideals<'a> {
         Self { setup, ways, over_all }
     }
 
-    /// From the first bit sent to the last bit received.
+    /// The least time from a flow's first bit sent to its last bit received. The flow has at least one byte.
     pub fn arrival(&mut self, flow: &FlowSpec) -> Span {
         let host = &self.setup.host;
         let mss = u64::from(host.mss);
@@ -46,13 +46,13 @@ impl<'a> Ideals<'a> {
         }
     }
 
-    /// From a flow's receiver to its sender: an acknowledgement.
+    /// The least time of an acknowledgement from a flow's receiver to its sender.
     pub fn back(&mut self, flow: &FlowSpec) -> Span {
         let size = self.setup.host.ack_size;
         self.ways.arrival(flow.dst, flow.src, &Burst { packets: 1, full: size, last: size })
     }
 
-    /// From the first bit sent to the last acknowledgement received.
+    /// The least completion time: from the first bit sent to the last acknowledgement received.
     pub fn of(&mut self, flow: &FlowSpec) -> Span {
         self.arrival(flow) + self.back(flow)
     }

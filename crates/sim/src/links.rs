@@ -92,11 +92,12 @@ pub(crate) struct Links {
     pub(crate) failing: BTreeMap<u32, Failing>,
 }
 
-/// Packets that were lost. Touched when one is, so that ports stay within their line of the cache and the hot loop pays nothing.
+/// Packets that were lost. Only a loss touches these counts: ports stay within their cache line, and the hot loop pays
+/// nothing.
 pub(crate) struct Toll {
     /// By link.
     pub(crate) links: Vec<ByKind>,
-    /// By flow: data.
+    /// By flow: data packets.
     pub(crate) flows: Vec<u32>,
 }
 
@@ -170,7 +171,7 @@ impl Overtaken {
     }
 }
 
-/// What randomness at a port hangs on, besides the packet.
+/// What the chances at a port depend on, besides the packet.
 #[derive(Clone, Copy)]
 pub(crate) struct Salts {
     pub(crate) seed: u64,

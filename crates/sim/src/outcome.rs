@@ -28,7 +28,7 @@ pub struct FlowOutcome {
     pub credits: CreditStats,
 }
 
-/// Packets by what they are.
+/// Counts of packets by what they are.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct ByKind {
     /// Data.
@@ -42,7 +42,7 @@ pub struct ByKind {
 }
 
 impl ByKind {
-    /// One packet more.
+    /// Counts one packet.
     pub fn count(&mut self, packet: &Packet) {
         let kind = if packet.is_data() {
             &mut self.data
@@ -56,7 +56,7 @@ impl ByKind {
         *kind += 1;
     }
 
-    /// As many more as there are.
+    /// Adds the counts of `other`.
     pub fn add(&mut self, other: &Self) {
         self.data += other.data;
         self.acks += other.acks;
@@ -64,7 +64,7 @@ impl ByKind {
         self.signals += other.signals;
     }
 
-    /// All together.
+    /// The sum of all kinds.
     pub fn total(&self) -> u64 {
         self.data + self.acks + self.credits + self.signals
     }
@@ -122,9 +122,9 @@ pub struct EngineStats {
     pub packet_hops: u64,
     /// Data packets sent, retransmissions included.
     pub data_packets: u64,
-    /// Data packets that came to their hosts; not counted of real packets.
+    /// Data packets that came to their hosts; 0 for a run on real packets.
     pub data_received: u64,
-    /// Data packets that were on the way when the run ended; not counted of real packets.
+    /// Data packets that were on the way when the run ended; 0 for a run on real packets.
     pub data_in_flight: u64,
     /// OR-ACKs sent.
     pub or_acks: u64,
@@ -141,7 +141,7 @@ pub struct Outcome {
     pub flows: Vec<FlowOutcome>,
     /// By [`fabric::LinkId`].
     pub links: Vec<LinkOutcome>,
-    /// By [`crate::FlowId`]: data packets of the flow that were lost. Empty where nobody knows.
+    /// By [`crate::FlowId`]: data packets of the flow that were lost. Empty for a run on real packets.
     pub lost_of: Vec<u32>,
     /// Of switches that share their buffer, in order.
     pub switches: Vec<SwitchOutcome>,
@@ -157,7 +157,7 @@ pub struct Outcome {
     pub predictions: Predictions,
     /// The simulated time at the end: the last completion, or the stop.
     pub ended: Time,
-    /// Until when links were counted: `ended`, or somewhat later. [`Time::NEVER`] where nobody knows.
+    /// Until when links were counted: `ended`, or somewhat later. [`Time::NEVER`] for a run on real packets.
     pub until: Time,
     /// Whether the caller ended the run before its time.
     pub interrupted: bool,

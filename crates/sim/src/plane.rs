@@ -163,8 +163,8 @@ impl Plane {
         plane
     }
 
-    /// Switches whose controllers or samples act by themselves do so before the first packet, too. One without either is not
-    /// scheduled: a run in which nothing is scheduled ends.
+    /// Switches whose controllers or samples act by themselves do so before the first packet, too. One without either
+    /// is not scheduled: a run in which nothing is scheduled ends.
     fn wake(&mut self) {
         for (node, &shared) in self.shared_of.iter().enumerate().filter(|(_, shared)| **shared != u32::MAX) {
             let next = self.shared[shared as usize].next_ps();
@@ -606,7 +606,7 @@ impl Plane {
         &self.links.toll.flows
     }
 
-    /// Data packets on links and in switches, but for those that are lost already.
+    /// Data packets on links and in switches, without those that are lost already.
     pub(crate) fn data_in_flight(&self) -> u64 {
         let lazy = self.specials.iter().filter_map(|special| special.lazy.as_ref()).flat_map(QueuedPort::waiting);
         let shared = self.shared.iter().flat_map(SharedNode::waiting);

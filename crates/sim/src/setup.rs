@@ -146,19 +146,19 @@ pub struct HostConfig {
     /// subflows, at least the longest wait in all queues of the path. Then, over queues without a limit, packets are held
     /// for lost by timeouts only.
     pub reordering: Option<Span>,
-    /// Lower bound of the retransmission timeout; none chooses the base round trip with every queue of the path
-    /// full, or 5/4 of the base round trip if that is more or queues have no limit, and the longest that `jitter` delays packets
-    /// at both ends; under go-back-N at least 4 ms more
-    /// than the base round trip, because a paused packet is late and not lost.
+    /// Lower bound of the retransmission timeout. None chooses the base round trip with every queue of the path full,
+    /// or 5/4 of the base round trip if that is more or queues have no limit. To that it adds the longest delay of
+    /// `jitter` at both ends. Under go-back-N it is at least 4 ms over the base round trip, because a paused packet is
+    /// late and not lost.
     pub rto_min: Option<Span>,
     /// Upper bound of the retransmission timeout; never under what `rto_min` would be if none were given, because a
     /// timeout that strikes before an answer can come resends for ever.
     pub rto_max: Span,
     /// Whether laws are told of timeouts.
     pub timeouts_cut: bool,
-    /// What a retransmission timeout counts from. With [`LossTimer::Packet`] it is `rto_min`, and never under 5/4 of the base
-    /// round trip; if that is none, the base round trip with every queue full, on the way there alone where acknowledgements
-    /// go ahead of data on the way back. Only with [`Recovery::Selective`].
+    /// What a retransmission timeout counts from. With [`LossTimer::Packet`] the timeout is `rto_min`, and never under
+    /// 5/4 of the base round trip. If `rto_min` is none, the timeout is the base round trip with every queue full;
+    /// queues of the way back count only where acknowledgements wait in them. Only with [`Recovery::Selective`].
     pub loss_timer: LossTimer,
     /// How losses are found and mended.
     pub recovery: Recovery,
@@ -185,17 +185,17 @@ pub struct HostConfig {
     /// Payload of one flow that may lie between the law and the card (TCP small queues); none: nothing waits there,
     /// the card asks flows in turn.
     pub small_queue: Option<Bytes>,
-    /// Whether a law's pace holds packets back in the small queue, as Linux's FQ does, and not before it. Only with
-    /// `small_queue`.
+    /// Whether the small queue paces, as Linux's FQ does: round trips then count what a law's pace holds back. Only
+    /// with `small_queue`.
     pub fq: bool,
     /// Whether packets ask the ports that they pass to report themselves.
     pub int: bool,
     /// Up to so much is added, by chance, to each round trip that a law hears of ([`flow::Noise`]).
     pub rtt_noise: Span,
-    /// How long packets that came lie in a host before its transport hears of them; none: no time. Not under
+    /// How long packets that came lie in a host before its transport hears of them. None is no time. Not under
     /// [`Ties::Scheduled`].
     pub jitter: Option<Jitter>,
-    /// What of Linux's TCP stands between flows and their laws; only with [`Recovery::Selective`] and one law a flow.
+    /// What Linux's TCP does between flows and their laws. Only with [`Recovery::Selective`] and one law a flow.
     pub tcp: TcpConfig,
     /// The longest that an emulation packet and its echo take between any two hosts, waits included, over any routes that
     /// hold at some time; none chooses twice the flow's own base round trip.
@@ -393,7 +393,7 @@ impl Setup {
         base_one_way(&self.network, &path, self.host.mss + self.host.header)
     }
 
-    /// The least completion time of a flow: see [`Ideals::of`]. Of many flows [`Ideals`] is faster.
+    /// The least completion time of a flow: see [`Ideals::of`]. For many flows, [`Ideals`] is faster.
     pub fn ideal(&self, flow: &FlowSpec) -> Span {
         Ideals::new(self).of(flow)
     }

@@ -437,7 +437,7 @@ impl SharedNode {
         }
     }
 
-    /// The packets in it.
+    /// The packets that wait in the switch.
     pub(crate) fn waiting(&self) -> impl Iterator<Item = &Packet> {
         self.switch.waiting().map(|carried| &carried.packet)
     }

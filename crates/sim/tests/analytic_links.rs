@@ -59,9 +59,9 @@ fn a_flow_fills_its_link_to_its_headers_or_sends_a_window_a_round_trip() {
     }
 }
 
-// How much longer the last acknowledgement of a lone flow takes because of those before it, which an ideal time leaves out: others
-// may be lost, or answer several packets. Packets arrive as far apart as the slowest link lets them leave, the last one by its own
-// length; acknowledgements queue on the way back where a link is slower than that.
+// How long the last acknowledgement of a lone flow waits for those before it. An ideal time leaves that out, because
+// the others may be lost, or answer several packets. Packets arrive as far apart as the slowest link lets them leave,
+// the last one by its own length. Acknowledgements queue on the way back where a link is slower than that.
 fn acks_wait(setup: &Setup, spec: &FlowSpec) -> Span {
     let host = &setup.host;
     let path = |from, to| setup.routes.path(&setup.network, from, to, |_, _| 0);
@@ -115,9 +115,9 @@ fn assert_ideal(network: fabric::Network, pairs: &[(u32, u32)], sizes: &[u64], a
 // A byte, part of a packet, one, exact multiples, a short last packet, a megabyte.
 const SIZES: [u64; 10] = [1, 63, 1_500, 4_095, 4_096, 4_097, 40_960, 41_000, 100_001, 1 << 20];
 
-// FCT = the last packet's way through store-and-forward FIFO ports plus its acknowledgement's way back, which is
-// what `Setup::ideal` adds up from rates and delays, and what the last acknowledgement waits for others; the base round trip is
-// that of one packet. No tolerance.
+// FCT = the last packet's way through store-and-forward FIFO ports plus its acknowledgement's way back, which is what
+// `Setup::ideal` adds up from rates and delays, plus the last acknowledgement's wait for the others. The base round
+// trip is that of one packet. No tolerance.
 #[test]
 fn an_unloaded_flow_takes_its_ideal_time_in_every_class_of_unos_network() {
     let port = PortConfig { buffer: Bytes::new(1 << 20), ..PortConfig::new(Rate::from_gbps(100), Span::from_us(1)) };

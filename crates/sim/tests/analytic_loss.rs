@@ -251,8 +251,8 @@ fn timeouts_back_off_by_doubling() {
     }
 }
 
-// The same where each packet has a timer of a fixed length: RTT + n RTO, to the picosecond, since a host looks when the first
-// one may strike. The least is 5/4 RTT, or a timer would strike before any answer can come.
+// The same where each packet has a timer of a fixed length: RTT + n RTO, to the picosecond, since a host looks when the
+// first one may strike. The least RTO is 5/4 RTT; otherwise a timer would strike before any answer can come.
 #[test]
 fn a_timer_for_each_packet_does_not_back_off() {
     let rate = Rate::from_gbps(10);
@@ -275,8 +275,8 @@ fn a_timer_for_each_packet_does_not_back_off() {
     }
 }
 
-// Asked for no length, a timer waits for the base RTT with the queue full that a packet meets there, and for the other one
-// only if its acknowledgement must.
+// With an automatic length, a timer waits for the base RTT and the full queue that a packet meets on its way there. It
+// waits for the queue of the way back only if the acknowledgement must.
 #[test]
 fn a_timer_for_each_packet_knows_the_queues_that_it_waits_for() {
     let (rate, buffer) = (Rate::from_gbps(10), Bytes::new(50_000));

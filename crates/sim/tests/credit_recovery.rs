@@ -1,5 +1,5 @@
-//! Credit-scheduled flows that lose packets, in each way to recover: selective, go-back-N, and go-back-N whose receivers do
-//! not acknowledge but say what they miss.
+//! Credit-scheduled flows that lose packets, in each way to recover: selective, go-back-N, and go-back-N whose
+//! receivers do not acknowledge and only say what they miss.
 
 mod common;
 
@@ -15,7 +15,7 @@ const SIZE: u64 = 1_000_000;
 /// Packets of a flow of that size.
 const PACKETS: u64 = SIZE.div_ceil(1_460);
 
-/// A request a round trip at most, which is 0.8 ms, and its queues.
+/// At most one request in a round trip, which is 0.8 ms and its queues.
 const NACK_INTERVAL: Span = Span::from_ms(1);
 
 const WAYS: [Recovery; 3] = [
@@ -24,12 +24,12 @@ const WAYS: [Recovery; 3] = [
     Recovery::GoBackN { nack_interval: NACK_INTERVAL, acks: false },
 ];
 
-/// What hosts need for credits.
+/// The host settings that credits need.
 fn host(recovery: Recovery) -> HostConfig {
     HostConfig { mss: 1_460, header: 78, ack_size: 84, ack_every: 8, recovery, ..HostConfig::default() }
 }
 
-/// Two datacenters, eight flows both ways, ports that lose so many packets in a million of all kinds.
+/// Two datacenters, eight flows both ways, and ports that lose so many of a million packets, of all kinds.
 fn lossy(millionths: u64, recovery: Recovery) -> Setup {
     let edge = PortConfig {
         credits: Some(CreditQueue::usual()),
@@ -46,7 +46,7 @@ fn lossy(millionths: u64, recovery: Recovery) -> Setup {
     setup
 }
 
-/// Every flow ended, and each packet of it was sent as often as it was lost or went back, and once more.
+/// Every flow ended, and its packets were sent once each and once more for every time that one was lost or went back.
 fn assert_delivered_once(setup: &Setup, outcome: &Outcome, what: &str) {
     for ((spec, flow), &lost) in setup.flows.iter().zip(&outcome.flows).zip(&outcome.lost_of) {
         assert!(flow.completed.is_set(), "{what}: {flow:?}");
@@ -56,8 +56,8 @@ fn assert_delivered_once(setup: &Setup, outcome: &Outcome, what: &str) {
     }
 }
 
-/// One packet in 300 and one in 20 is lost, of data, credits, acknowledgements and requests alike: every flow ends, with the
-/// same bits at any number of threads. Only where something is to be asked for is anything asked for.
+/// One packet in 300, and then one in 20, is lost: of data, credits, acknowledgements and requests alike. Every flow
+/// ends, with the same bits at any number of threads. Only receivers of go-back-N ask for packets.
 #[test]
 fn flows_end_whatever_is_lost_in_each_way_to_recover() {
     for millionths in [3_333, 50_000] {
@@ -74,7 +74,7 @@ fn flows_end_whatever_is_lost_in_each_way_to_recover() {
                 }
                 let nacks: u32 = runs[0].flows.iter().map(|flow| flow.stats.nacks).sum();
                 assert_eq!(nacks > 0, recovery != Recovery::Selective, "{what}: {nacks}");
-                // In 5 % of all that is sent there are last packets, requests and last words.
+                // Among 5 % of all packets there are last packets, requests and last words.
                 let timeouts: u32 = runs[0].flows.iter().map(|flow| flow.stats.timeouts).sum();
                 assert!(millionths < 50_000 || recovery == Recovery::Selective || timeouts > 0, "{what}");
             }
@@ -122,7 +122,7 @@ fn lost_last_packets_do_not_hang_a_flow() {
                 outcome.flows[0]
             };
             let whole = run(None);
-            // Half a round trip, 400 us, before the end the last packet came; so it left the switch 200 us before that.
+            // The last packet came half a round trip, 400 us, before the end. So it left the switch 200 us before that.
             let left = whole.completed - Span::from_us(600);
             let broken = run(Some((left - Span::from_us(5), left + Span::from_us(5))));
             assert!(broken.stats.timeouts > 0, "{kind:?}, {recovery:?}: {:?}", broken.stats);
@@ -142,8 +142,8 @@ fn what_came_counts_though_it_is_not_acknowledged() {
     let stop = delivered(WAYS[0], Time::from_ms(2_000)).completed - Span::from_us(800);
     let [acknowledged, silent] = [WAYS[1], WAYS[2]].map(|recovery| delivered(recovery, stop));
     assert!(!silent.completed.is_set());
-    // What is acknowledged came half a round trip, 400 us, before: at most 309 packets are between the two, and those of
-    // one acknowledgement.
+    // What is acknowledged came half a round trip, 400 us, before. So at most 309 packets, and those of one
+    // acknowledgement, are between the two.
     let ahead = silent.delivered.get() - acknowledged.delivered.get();
     assert!(ahead > 0 && ahead <= (309 + 8) * 1_460, "{} and {}", silent.delivered, acknowledged.delivered);
 }

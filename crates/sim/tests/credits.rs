@@ -80,7 +80,7 @@ struct Crash {
     second: Span,
 }
 
-/// What of a flow happens when it starts.
+/// What happens at the start of a flow.
 #[derive(Clone, Copy, Debug)]
 enum Begins {
     /// Its sender asks for credits: half a round trip passes before they leave.
@@ -125,15 +125,16 @@ impl Crash {
         let settings = [("initial", Value::Fraction(Frac::ONE)), switch("stops_at_demand", true)];
         let outcome = common::run(&setup, Kind::ExpressPass, &settings);
         assert_done(&outcome);
-        // Credits of two flows that met would be lost, and asked for again: a few are, where the second begin as the first end.
+        // Credits of two flows that meet are lost, and asked for again. A few are, where the second flow's begin as the
+        // first's end.
         let (sent, demand) = (sum(&outcome, |flow| flow.credits.sent), self.packets.map(u64::from).iter().sum::<u64>());
         assert!(sent - demand <= demand / 500, "{self:?}: {sent} credits for {demand} packets");
         longest_queue(&outcome, &setup)
     }
 }
 
-/// Two flows crash as derived, in both readings of when a flow starts: the paper's case first, in which the readings differ
-/// by a factor of two.
+/// Two flows crash as derived, in both readings of when a flow starts. In the first case, the paper's, the readings
+/// differ by a factor of two.
 #[test]
 fn two_flows_crash_as_derived() {
     let ms = Span::from_ms;
@@ -146,7 +147,7 @@ fn two_flows_crash_as_derived() {
     for (crash, packets) in [
         (crash(10, [40, 20], [15_413, 15_413], 30), [14_571, 7_285]),
         (crash(10, [4, 2], [1_541, 1_541], 3), [1_457, 728]),
-        // Data that meets in one reading alone.
+        // The data of the two flows meets in one reading alone.
         (crash(10, [40, 20], [3_853, 3_853], 22), [0, 2_185]),
         (crash(1, [60, 40], [1_000, 1_000], 27), [726, 435]),
         // Unequal demands.
@@ -164,8 +165,8 @@ fn two_flows_crash_as_derived() {
     }
 }
 
-/// Where data would crash by its credits ([`two_flows_crash_as_derived`], its second case), FlashPass interleaves it.
-/// Without its exact time it does not help that the sender emulates.
+/// Where data would crash by its credits (the second case of [`two_flows_crash_as_derived`]), FlashPass interleaves it.
+/// Without FlashPass's exact time, the sender's emulation does not help.
 #[test]
 fn an_exact_time_interleaves_what_would_crash() {
     let us = Span::from_us;

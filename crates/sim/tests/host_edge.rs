@@ -215,8 +215,9 @@ fn round_trips_count_the_wait_in_a_small_queue() {
     assert!(four.iter().all(|&rtt| (1_000..=1_800).contains(&rtt)), "{four:?}");
 }
 
-/// A pace of a packet a microsecond, a window of four and answers after one. Where the pacer is in the queue, packets leave at the
-/// same times, but the law releases four at once, so that round trips count up to three microseconds of waiting.
+/// A pace of a packet a microsecond, a window of four packets, and answers after a microsecond. With the pacer in the
+/// queue packets leave at the same times, but the law releases four at once. So round trips count up to three
+/// microseconds of waiting.
 #[test]
 fn a_pacer_in_the_queue_is_part_of_round_trips() {
     let run = |fq: bool| {

@@ -1,4 +1,4 @@
-//! No flow beats its ideal time, whatever links lie side by side and whichever of them its packets take.
+//! No flow beats its ideal time, whatever links lie side by side and whichever of those links its packets take.
 #![allow(clippy::unwrap_used)]
 
 mod common;
@@ -19,7 +19,8 @@ fn cables() -> impl Strategy<Value = Cables> {
     proptest::collection::vec((rate, delay), 1..4)
 }
 
-/// Three switches in a row, or two by two ways of as many links, with unlike cables between; hosts of unlike rates at both ends.
+/// Four switches, so that two ways of two hops each lead from the first to the last, with unlike cables between. Hosts
+/// of unlike rates at both ends.
 fn network(hops: &[Cables; 4], hosts: &[(u64, i64)], buffer: units::Bytes) -> Network {
     let port =
         |(mbps, ns): (u64, i64)| PortConfig { buffer, ..PortConfig::new(Rate::from_mbps(mbps), Span::from_ns(ns)) };
@@ -100,7 +101,8 @@ proptest! {
     }
 }
 
-/// One flow over unlike cables takes its ideal time to the picosecond if its hash gives it the better cable, and more if not.
+/// One flow over unlike cables takes its ideal time to the picosecond if its hash gives it the better cable, and longer
+/// if not.
 #[test]
 fn the_best_cable_is_the_ideal() {
     let side = vec![(10_000, 3_000), (4_000, 90_000)];

@@ -15,8 +15,8 @@ fn jitter(mean: Span) -> Jitter {
     Jitter { mean, shape: JitterShape::Exponential }
 }
 
-/// A packet at a time over an idle network: a round trip is the base one and two delays. Mean of 2,000: 1 us each, with a
-/// standard error of 0.022.
+/// One packet at a time over an idle network: a round trip is the base one and two delays of 1 us on average. The mean
+/// of 2,000 delays has a standard error of 0.022 us.
 #[test]
 fn a_round_trip_has_two_delays() {
     let port = PortConfig::new(Rate::from_gbps(100), Span::from_us(1));
@@ -37,7 +37,7 @@ fn a_round_trip_has_two_delays() {
     }
 }
 
-/// A delay of 20 us where packets are 0.3 us apart: they still come to the transport in order.
+/// Delays of 20 us where packets are 0.3 us apart: packets still come to the transport in order.
 #[test]
 fn delays_of_one_flow_do_not_reorder_it() {
     let port = PortConfig::new(Rate::from_gbps(100), Span::from_us(1));
@@ -45,7 +45,7 @@ fn delays_of_one_flow_do_not_reorder_it() {
     let flows = vec![common::flow(0, 2, 1 << 20), common::flow(1, 2, 1 << 20)];
     let mut setup = common::setup(network, flows, Time::from_ms(1_000));
     setup.host.jitter = Some(jitter(Span::from_us(20)));
-    // No tolerance at all: one packet out of order would be held for lost.
+    // No tolerance at all: a packet out of order would be held for lost.
     setup.host.reordering = Some(Span::ZERO);
     let outcome = common::run(&setup, Kind::Fixed, &[("window", Value::Bytes(Bytes::new(1 << 18)))]);
     assert!(outcome.flows.iter().all(|flow| flow.completed.is_set() && flow.stats.retransmits == 0));

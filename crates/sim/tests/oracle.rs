@@ -26,7 +26,7 @@ proptest! {
     }
 }
 
-/// Two flows of one host that start together on one pace want the card at the same times. Which goes first hangs on
+/// Two flows of one host that start together on one pace want the card at the same times. Which goes first depends on
 /// the flows, not on the places that flows of other hosts left free: those are left in the order in which nodes run.
 #[test]
 fn flows_of_one_pace_take_turns_by_their_numbers() {

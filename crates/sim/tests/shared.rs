@@ -45,8 +45,8 @@ fn assert_same(plain: Setup, kind: Kind) -> Result<(), TestCaseError> {
     Ok(())
 }
 
-/// Two flows that wait for each other: nothing is ever scheduled, and the run sees it at the end of its first epoch, whether or
-/// not switches share their buffers.
+/// Two flows that wait for each other: nothing is ever scheduled. The run sees that at the end of its first epoch,
+/// whether or not switches share their buffers.
 #[test]
 fn a_shared_switch_that_has_nothing_to_do_does_not_keep_a_run_going() {
     let port = PortConfig::new(Rate::from_gbps(100), Span::from_us(1));

@@ -1,4 +1,4 @@
-//! The logarithm that exponential times need, in integers: the same bits on every machine.
+//! The logarithm that exponential times need, in integers, so that every machine gives the same bits.
 
 /// Fraction bits of [`exponential`].
 pub const EXPONENTIAL_BITS: u32 = 40;
@@ -14,7 +14,7 @@ pub fn exponential(bits: u64) -> u64 {
     let mut m = x << zeros; // in units of 2^-63
     let mut log2_m: u64 = 0; // in units of 2^-48
     for bit in (0..48).rev() {
-        // Squaring doubles the logarithm; what passes 2 is its next binary digit.
+        // Squaring doubles the logarithm. Whether the square reaches 2 is the next binary digit.
         let square = (u128::from(m) * u128::from(m)) >> 63;
         if square >> 64 == 0 {
             m = square as u64;

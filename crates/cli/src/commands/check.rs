@@ -40,11 +40,11 @@ pub(crate) fn check(args: &CheckArgs) -> Result<(), Failure> {
     if failures.is_empty() { Ok(()) } else { Err(Failure::Input(failures.join("\n\n"))) }
 }
 
-/// Lines of what differs between runs, and of warnings: with one run in full, about a screen.
+/// At most so many lines of what differs between runs, and of warnings. With one run in full that is about a screen.
 const MOST_DIFFERENT: usize = 14;
 const MOST_WARNINGS: usize = 6;
 
-/// The runs of some schemes, or of all if none is named: the first in full, then what differs from run to run.
+/// The runs of some schemes, or of all if none is named: the first run in full, then what differs from run to run.
 fn describe(path: &str, runs: &[CheckedRun], schemes: &[String]) -> String {
     let mut text = String::new();
     let shown: Vec<&CheckedRun> =
@@ -83,16 +83,16 @@ fn describe(path: &str, runs: &[CheckedRun], schemes: &[String]) -> String {
     text
 }
 
-/// What is said of one side of a run, and of which.
+/// A line about one topic of a run.
 struct Fact {
     topic: String,
     text: String,
 }
 
-/// Of a topic, each text and the runs that say it.
+/// The texts about one topic, each with the runs that it is about.
 type Groups = Vec<(String, Vec<usize>)>;
 
-/// What runs say, by topic: in the order of the first run's, others' behind.
+/// The facts of all runs, by topic. The first run's topics come first, in its order.
 fn by_topic(all: &[Vec<Fact>]) -> Vec<Groups> {
     let mut topics: Vec<(&str, Groups)> = Vec::new();
     for (run, fact) in all.iter().enumerate().flat_map(|(run, facts)| facts.iter().map(move |fact| (run, fact))) {
@@ -109,7 +109,7 @@ fn by_topic(all: &[Vec<Fact>]) -> Vec<Groups> {
     topics.into_iter().map(|(_, groups)| groups).collect()
 }
 
-/// What differs: by which keys of the grid, and an example that is not the first run's.
+/// What differs in a topic: the keys of the grid that it depends on, and an example from another run than the first.
 fn different(groups: &Groups, shown: &[&CheckedRun], points: &[Vec<(String, Value)>]) -> [String; 2] {
     let mut keys: Vec<&str> = Vec::new();
     for (key, _) in points.iter().flatten() {
@@ -124,7 +124,7 @@ fn different(groups: &Groups, shown: &[&CheckedRun], points: &[Vec<(String, Valu
     [format!("{values}{by}; {}:", shown[runs[0]].id), format!("  {first_line}")]
 }
 
-/// Whether two runs that differ in this key alone say different things.
+/// Whether some two runs that differ in this key alone have different texts.
 fn depends(groups: &Groups, points: &[Vec<(String, Value)>], key: &str) -> bool {
     let said_by = |run: usize| groups.iter().position(|(_, runs)| runs.contains(&run));
     let mut seen = Vec::new();
@@ -137,7 +137,7 @@ fn depends(groups: &Groups, points: &[Vec<(String, Value)>], key: &str) -> bool 
     })
 }
 
-/// Lines under a heading, up to so many; then how many more there are.
+/// Adds lines under a heading, at most `most`, and then how many more there are.
 fn cut(text: &mut String, heading: &str, lines: &[String], most: usize) {
     if lines.is_empty() {
         return;
@@ -152,7 +152,7 @@ fn cut(text: &mut String, heading: &str, lines: &[String], most: usize) {
     }
 }
 
-/// The scheme of a run, and where it lies in the grid.
+/// The scheme of a run and its point in the grid.
 fn point(run: &CheckedRun) -> Vec<(String, Value)> {
     let point = run.point.iter().map(|(key, value)| (key.clone(), Value::from(value.as_str())));
     std::iter::once(("scheme".to_owned(), Value::from(run.scheme.as_str()))).chain(point).collect()
@@ -176,7 +176,7 @@ fn extent(points: &[Vec<(String, Value)>]) -> String {
     text
 }
 
-/// What there is to say of a run, without its links' loads.
+/// The facts of a run, without its links' loads.
 fn facts(run: &CheckedRun) -> Vec<Fact> {
     let report = &run.report;
     let mut facts = Vec::new();
@@ -270,7 +270,7 @@ fn table(run: &CheckedRun) -> String {
     table.to_string()
 }
 
-/// The same in a line, for runs in which it differs.
+/// The same in one line, for runs in which it differs.
 fn loads(run: &CheckedRun) -> Fact {
     let class = |load: &ClassLoad| match load.arrivals_ppm {
         0 => format!("{} {}", load.class.name(), bytes(load.payload.get())),

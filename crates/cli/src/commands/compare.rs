@@ -42,7 +42,7 @@ pub(crate) fn compare(args: &CompareArgs) -> Result<(), Failure> {
     if worse.is_empty() { Ok(()) } else { Err(Failure::Regression(worse.join("\n"))) }
 }
 
-/// Both sets, with a word on what they lack.
+/// Reads both sets, and says what they lack.
 pub(super) fn both(args: &CompareArgs) -> Result<(Set, Set), Failure> {
     let read = |directory: &Path| {
         let set = load_set(directory)?;
@@ -54,7 +54,7 @@ pub(super) fn both(args: &CompareArgs) -> Result<(Set, Set), Failure> {
     Ok((read(&args.before)?, read(&args.after)?))
 }
 
-/// The sides that are not whole.
+/// A line for each side that is unfinished.
 pub(super) fn lacking(args: &CompareArgs, before: &Set, after: &Set) -> Vec<String> {
     let sides = [(&args.before, before), (&args.after, after)];
     let lacks = |(path, set): (&std::path::PathBuf, &Set)| {
@@ -63,7 +63,7 @@ pub(super) fn lacking(args: &CompareArgs, before: &Set, after: &Set) -> Vec<Stri
     sides.into_iter().filter_map(lacks).collect()
 }
 
-/// What is to be known of a set before its runs are believed to be all, and as they were written.
+/// What a user must know of a set: whether it is unfinished, who was taken over, and which files were edited.
 pub(super) fn what_it_lacks(directory: &Path, set: &Set) -> Vec<String> {
     let path = directory.display();
     let mut said = Vec::new();

@@ -8,7 +8,7 @@ use crate::args::{ImportHpccArgs, ImportHtsimArgs};
 use crate::exit::{Failure, print, tell};
 use crate::named_file::{Kind, NamedFile};
 
-/// What names the scenario, and so the list of flows beside it.
+/// The option that names the scenario, and with it the list of flows beside it.
 const OPTION: &str = "-o";
 
 pub(crate) fn htsim(args: &ImportHtsimArgs) -> Result<(), Failure> {
@@ -50,7 +50,7 @@ fn named(output: &Path) -> String {
 
 /// Writes the scenario and what belongs beside it, and says what differs from the original.
 fn write(output: &Path, imported: Imported) -> Result<(), Failure> {
-    // Both are found to be free before one is written.
+    // Neither is written unless both may be.
     let scenario = NamedFile::new(output, Kind::Scenario, OPTION)?;
     if let Some((name, text)) = imported.flows {
         let path = NamedFile::new(&output.with_file_name(name), Kind::Flows, OPTION)?.write(text)?;

@@ -1,8 +1,8 @@
 //! `narrows report`: the page of results that are already there.
 //!
-//! Reading takes no lock: what is read is whole, or said to be unfinished. Writing the page into a whole set takes the
-//! directory for as long as it lasts. That of an unfinished set goes beside its runs without a lock, because whoever makes
-//! the set may be at work.
+//! Reading takes no lock: a set is whole, or the command says that it is unfinished. Writing the page into a whole set
+//! locks the directory meanwhile. The page of an unfinished set goes beside its runs without a lock, because the set's
+//! writer may be at work.
 
 use std::path::Path;
 
@@ -31,7 +31,7 @@ pub(crate) fn report(args: &ReportArgs) -> Result<(), Failure> {
     }
     let whole = set.unfinished.is_none();
     if whole && other.is_none() && lock.is_none() {
-        // It became whole just now.
+        // The set became whole in between, and this process has not locked it.
         return report(args);
     }
     let runs = set.runs;
@@ -56,7 +56,7 @@ pub(crate) fn report(args: &ReportArgs) -> Result<(), Failure> {
     let out = if let Some(other) = other {
         other.write(html)?
     } else {
-        // Beside an unfinished set nothing of its report is in the way of the whole one's.
+        // An unfinished set's report lies in `.next`, so the whole set's can take its own place later.
         let out = if whole { inside } else { directory.join(NEXT).join(page::REPORT) };
         lock.as_ref().map_or(Ok(()), files::Lock::check)?;
         files::replace(&out, &Kind::Report.sealed(html))?;
@@ -65,7 +65,7 @@ pub(crate) fn report(args: &ReportArgs) -> Result<(), Failure> {
     print(&format!("wrote {}", out.display()))
 }
 
-/// Whether two paths are of one file, or would be.
+/// Whether two paths name one file, whether or not it exists.
 fn is_same(one: &Path, other: &Path) -> bool {
     let directory = |path: &Path| std::fs::canonicalize(files::parent_of(path)).ok();
     one.file_name() == other.file_name() && directory(one).is_some_and(|one| Some(one) == directory(other))

@@ -37,7 +37,7 @@ struct Reproduced {
 }
 
 impl Scale {
-    /// Seeds that a verdict needs.
+    /// How many seeds a recorded verdict needs.
     const fn seeds(self) -> u64 {
         match self {
             Self::Paper => 3,
@@ -174,8 +174,8 @@ fn natural(name: &str) -> (String, u32, String) {
     (name[..start].to_owned(), rest[..end].parse().unwrap_or(0), rest[end..].to_owned())
 }
 
-/// Reads a file, and has its runs done with so many seeds: its own and those after it. A file whose grid has seeds has
-/// chosen.
+/// Reads a file and plans its runs over so many seeds: the file's seed and those after it. A file whose grid has seeds
+/// keeps those.
 fn read(name: String, path: PathBuf, args: &ReproduceArgs, seeds: u64) -> Result<Figure, Failure> {
     let scale = (args.scale == Scale::Quick).then(|| "quick".to_owned());
     let mut overrides = super::run::overrides(&args.common, scale);
@@ -247,7 +247,7 @@ fn enough_seeds(path: &Path, scenario: &Scenario, claims: &[Claim], option: &str
     Ok(())
 }
 
-/// The seeds of each run, as claims call it.
+/// The seeds of each run, by the name that claims use.
 fn seeds_of(scenario: &Scenario) -> BTreeMap<String, BTreeSet<u64>> {
     let mut seeds: BTreeMap<String, BTreeSet<u64>> = BTreeMap::new();
     for run in scenario.runs() {
@@ -257,12 +257,12 @@ fn seeds_of(scenario: &Scenario) -> BTreeMap<String, BTreeSet<u64>> {
     seeds
 }
 
-/// The seed of a run that its point in the grid gives it.
+/// The seed that a run has from its point in the grid.
 fn own_seed(run: &scenario::Run) -> Option<u64> {
     run.point.iter().find(|(key, _)| key == SEED)?.1.parse().ok()
 }
 
-/// What keeps this run's verdicts, if anything does.
+/// The option that keeps this command's verdicts, if one was given.
 fn kept(args: &ReproduceArgs) -> Option<&'static str> {
     [(args.record, "--record"), (args.page.is_some(), "--page")]
         .into_iter()

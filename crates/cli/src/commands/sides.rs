@@ -98,7 +98,7 @@ impl Row {
         [&self.what, &self.base_rtt, self.measure, &self.a, &self.b, &self.difference, target]
     }
 
-    /// Whether the target holds, and whether that is to be believed.
+    /// Whether the target holds, and the verdict on the run if it is not sound.
     fn target(&self, unsound: Option<Soundness>) -> String {
         let words = [self.holds.to_owned(), unsound.map_or_else(String::new, |unsound| unsound.to_string())];
         words.into_iter().filter(|word| !word.is_empty()).collect::<Vec<_>>().join(", ")

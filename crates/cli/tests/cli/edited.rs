@@ -1,4 +1,5 @@
-//! Results that somebody edited, or that were cut off: noticed by whoever reads them, and done again by whoever goes on.
+//! Results that somebody edited, or that were cut off. Commands that read them notice it, and a run that goes on does
+//! them again.
 
 use std::fs;
 
@@ -25,7 +26,7 @@ size = "64KiB"
 const LINE: &str = "run grid.toml --out out";
 const RUN: &str = "out/runs/dctcp,size=4KiB";
 
-/// What somebody does to a text.
+/// A change that somebody makes to a text.
 type Edit = fn(&str) -> String;
 
 fn prepared(name: &str) -> Scratch {
@@ -92,7 +93,7 @@ fn a_grid_s_own_summary_is_named_and_not_needed() {
     }
 }
 
-/// Prose moves no number, so runs are kept when it changes; what they say of their scenario is what it says now.
+/// Prose moves no number, so runs are kept when only prose changes. They then have the scenario's prose of now.
 #[test]
 fn kept_runs_say_what_the_scenario_says_now() {
     let scratch = prepared("prose");
@@ -102,7 +103,7 @@ fn kept_runs_say_what_the_scenario_says_now() {
             let resolved = &manifest["resolved"];
             assert_eq!((&resolved["title"], &resolved["description"]), (&title.into(), &description.into()));
         }
-        // The page of the run, and the one that is made of what is on the disk.
+        // The page that the run wrote, and then the page that `report` makes.
         for _ in 0..2 {
             let page = scratch.read("out/report.html");
             assert!(page.contains(title) && page.contains(description), "{title}");

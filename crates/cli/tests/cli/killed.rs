@@ -1,5 +1,5 @@
-//! Two hundred kills at random times: results are whole at any time, nothing stays in the way, and what is run to its
-//! end is what it would have been.
+//! Two hundred kills at random times. Results are whole at any time, nothing stays in the way, and a run that reaches
+//! its end leaves what it would have left without the kills.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -33,7 +33,7 @@ flows = "all"
 "traffic.0.size" = ["4KiB", "16KiB"]
 "#;
 
-/// A number that follows from the seed and how many were drawn before.
+/// Random numbers that follow from a seed.
 struct Draw(u64);
 
 impl Draw {
@@ -43,7 +43,7 @@ impl Draw {
     }
 }
 
-/// What a directory holds, without what differs from run to run by design.
+/// The files of a directory, without what differs between repetitions by design.
 fn contents(scratch: &Scratch, out: &str) -> BTreeMap<String, Vec<u8>> {
     let bytes = |name: String| {
         let bytes = fs::read(scratch.path(out).join(&name)).unwrap();
@@ -71,7 +71,7 @@ fn start(scratch: &Scratch, line: &str) -> Child {
     scratch.command(line.split(' ')).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap()
 }
 
-/// Ends a process; what it was told if it ended before.
+/// Kills a process. Gives its exit code and what it said.
 fn kill(mut child: Child) -> (i32, String) {
     let _ = child.kill();
     let output = child.wait_with_output().unwrap();
@@ -113,7 +113,7 @@ fn two_hundred_kills_lose_nothing() {
         let anew = if draw.below(3) == 0 { "" } else { " --anew" };
         let line = format!("{line}{anew}");
         let mut children = vec![start(&scratch, &line)];
-        // Now and then a second writer, of the same or of something else in the same place.
+        // Now and then a second writer, with the same or another command for the same directory.
         if draw.below(4) == 0 {
             let others: Vec<&str> = kinds.iter().filter(|(_, other)| *other == out).map(|(line, _)| *line).collect();
             children.push(start(&scratch, others[draw.below(others.len() as u64) as usize]));
@@ -143,7 +143,7 @@ fn two_hundred_kills_lose_nothing() {
     assert_eq!(left, [""; 0], "seed {seed}");
 }
 
-/// A file system that takes no more: what was finished stays, and the same command goes on.
+/// On a full file system finished runs stay, and the same command goes on from there.
 #[test]
 fn a_full_disk_loses_no_finished_run() {
     let scratch = Scratch::new("full");

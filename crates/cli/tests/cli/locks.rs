@@ -1,4 +1,4 @@
-//! A directory that goes away under a run, a dead process's lock, and a file system without locks.
+//! A directory that is moved under a run, a dead process's lock, and a file system without locks.
 
 use std::fs;
 use std::process::{Child, Command, Stdio};
@@ -8,7 +8,7 @@ use nix::unistd::Pid;
 
 use crate::support::{Ran, Scratch, skipped};
 
-/// Runs of about as long as a test can tell apart, one after the other.
+/// Three runs, of which the second is long enough to be stopped in.
 const GRID: &str = r#"
 name = "grid"
 stop = "100000s"
@@ -32,14 +32,19 @@ fn stopped_in_the_second(scratch: &Scratch) -> Child {
     scratch.write("grid.toml", GRID);
     let mut command = scratch.command(LINE.split(' '));
     let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    wait_for_the_first_run(scratch, &mut child);
+    signal(&child, Signal::SIGSTOP);
+    assert!(!scratch.path("out/manifest.json").exists(), "the set became whole too early");
+    child
+}
+
+/// Waits until the grid's first run is whole.
+fn wait_for_the_first_run(scratch: &Scratch, child: &mut Child) {
     let manifest = scratch.path("out/.next/runs/dctcp,size=4KiB/manifest.json");
     while !manifest.exists() {
         assert!(child.try_wait().unwrap().is_none(), "the program ended before it should have");
         std::thread::yield_now();
     }
-    signal(&child, Signal::SIGSTOP);
-    assert!(!scratch.path("out/manifest.json").exists(), "the set became whole too early");
-    child
 }
 
 fn signal(child: &Child, signal: Signal) {
@@ -68,11 +73,7 @@ fn a_directory_that_is_moved_or_replaced_gets_nothing_more() {
         assert_eq!(scratch.path("out").exists(), replaced);
         // What was finished is where it was written, and is gone on with.
         scratch.narrows("report moved --out page.html").ok().says(&["`moved` is unfinished: 1 of 3 runs"]);
-        let line = "run grid.toml --out moved --set traffic.0.size=4KiB";
-        scratch
-            .narrows(&line.replace(" --set traffic.0.size=4KiB", ""))
-            .ok()
-            .says(&["1 of 3 runs finished before: kept"]);
+        scratch.narrows("run grid.toml --out moved").ok().says(&["1 of 3 runs finished before: kept"]);
     }
 }
 
@@ -104,7 +105,7 @@ fn a_report_says_whose_lock_it_takes_over() {
     assert_eq!(scratch.files("none"), [""; 0]);
 }
 
-/// While a run holds the directory, the report of the whole set there waits for it, and one elsewhere does not.
+/// While a run holds the directory, a report of the whole set there is refused, and one elsewhere is written.
 #[test]
 fn a_report_of_a_held_directory_is_refused_or_goes_elsewhere() {
     let scratch = Scratch::new("held");
@@ -119,15 +120,12 @@ fn a_report_of_a_held_directory_is_refused_or_goes_elsewhere() {
     child.wait_with_output().unwrap();
 }
 
-/// Starts the grid where a whole set lies, and stops it.
+/// Starts the grid where a whole set lies, and stops it in its second run.
 fn stopped_beside_a_whole_set(scratch: &Scratch) -> Child {
     scratch.write("grid.toml", GRID);
     let mut command = scratch.command(LINE.split(' '));
     let mut child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
-    while !scratch.path("out/.next/runs/dctcp,size=4KiB/manifest.json").exists() {
-        assert!(child.try_wait().unwrap().is_none(), "the program ended before it should have");
-        std::thread::yield_now();
-    }
+    wait_for_the_first_run(scratch, &mut child);
     signal(&child, Signal::SIGSTOP);
     child
 }
@@ -160,10 +158,7 @@ fn a_file_system_without_locks() {
         let mut command = scratch.command(LINE.split(' '));
         command.env("LD_PRELOAD", &library).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap()
     };
-    while !scratch.path("out/.next/runs/dctcp,size=4KiB/manifest.json").exists() {
-        assert!(child.try_wait().unwrap().is_none(), "the program ended before it should have");
-        std::thread::yield_now();
-    }
+    wait_for_the_first_run(&scratch, &mut child);
     let holder = format!("process {} on ", child.id());
     without(line).fails(2, &["`out` is in use by ", &holder]);
     child.kill().unwrap();

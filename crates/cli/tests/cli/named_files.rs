@@ -1,4 +1,5 @@
-//! Files that a command line names to be written: never somebody's, never one of a results directory.
+//! Files that a command line names to be written. They never replace somebody's file, and never lie in a results
+//! directory.
 
 use std::fs;
 
@@ -6,7 +7,7 @@ use crate::support::{ONE, Scratch};
 
 const CM: &str = "Nodes 4\nConnections 1\n0->1 id 1 start 0 size 100000\n";
 
-/// Results in `out`, a matrix, and what a person made.
+/// Results in `out`, a connection matrix, and a file of a person's.
 fn prepared(name: &str) -> Scratch {
     let scratch = Scratch::new(name);
     scratch.write("one.toml", ONE);
@@ -22,7 +23,7 @@ fn contents(scratch: &Scratch) -> Vec<(String, Vec<u8>)> {
     files.map(|name| (name.clone(), fs::read(scratch.path(&name)).unwrap())).collect()
 }
 
-/// What writes a file, with the option that names it last.
+/// Commands that write a file. The option that names the file is last.
 const WRITERS: [&str; 3] = ["report out --out", "compare out out --flows --page", "import htsim a.cm -o"];
 
 #[test]
@@ -88,7 +89,7 @@ fn what_narrows_wrote_is_replaced_until_somebody_edits_it() {
             scratch.narrows(&line).fails(2, &["will not replace", &file, "remove that file first"]);
             assert_eq!(scratch.read(&file), edited);
         }
-        // That of another kind is somebody's, too; an empty file, such as mktemp's, holds nothing.
+        // A file of another kind counts as somebody's, too. An empty file, such as mktemp's, may be replaced.
         scratch.write(&file, &first);
         let other = WRITERS[(number + 1) % WRITERS.len()];
         scratch.narrows(&format!("{other} {file}")).fails(2, &["it is not a"]);
@@ -103,7 +104,7 @@ fn what_narrows_wrote_is_replaced_until_somebody_edits_it() {
     scratch.narrows("check file2 --quiet").ok();
 }
 
-/// A long matrix has its flows beside it: none of the two is written where the other may not be.
+/// A long matrix has its flows in a second file. Neither file is written unless both may be.
 #[test]
 fn an_import_of_two_files_writes_both_or_none() {
     let scratch = Scratch::new("two-files");

@@ -62,7 +62,7 @@ fn on_columns(scratch: &Scratch, line: &str, no_colour: bool, columns: Option<u1
 fn a_narrow_terminal_gets_the_essentials() {
     let scratch = Scratch::new("narrow");
     scratch.write("grid.toml", GRID);
-    // What stands behind the last line of progress that was cleared.
+    // The text after the last line of progress that was cleared.
     let shown = |line: &str| {
         let text = on_columns(&scratch, line, true, Some(60)).replace("\r\n", "\n");
         text.rsplit("\u{1b}[2K").next().unwrap_or_default().to_owned()
@@ -163,7 +163,7 @@ fn check_shows_controllers_holds_and_headrooms() {
     assert!(relay.contains("inter: pauses at") && !relay.contains("less than may arrive"), "{swing}");
 }
 
-/// One point in full, then what differs: a paper's comparison of hundreds of runs is about a screen.
+/// One point in full, then what differs. Even a paper's comparison of hundreds of runs is about a screen.
 #[test]
 fn check_of_a_grid_fits_a_screen() {
     let scratch = Scratch::new("check-grid");

@@ -181,7 +181,7 @@ fn finished_runs_are_kept() {
     assert_eq!(flows(), first);
 }
 
-/// Verdicts that are kept are of as many seeds as they say, all of them of each run.
+/// Recorded verdicts have as many seeds as they say, the same for each run.
 #[test]
 fn a_figure_with_seeds_of_its_own() {
     let scratch = Scratch::new("own-seeds");
@@ -199,7 +199,7 @@ fn a_figure_with_seeds_of_its_own() {
     }
     scratch.narrows("reproduce tiny --out out").fails(2, &["two runs are called `dctcp,seed=1`", "[grid]"]);
     assert_eq!(scratch.files("out"), [""; 0]);
-    // Judged they are all the same, of these seeds and of no others.
+    // The claims are judged all the same, over these seeds and no others.
     with("[3, 4]");
     let ran = scratch
         .narrows("reproduce tiny --seeds 7 --json")

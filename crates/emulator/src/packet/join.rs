@@ -1,4 +1,4 @@
-//! Putting a packet behind the one that it continues, as if its sender had handed over both as one.
+//! Joining a packet to the one that it continues, as if the sender had handed over both as one.
 
 use super::checksum::replace_in_sum;
 use super::headers::{Destination, Headers, Transport};
@@ -8,8 +8,8 @@ use super::vnet::{Segmentation, VNET_LEN};
 const ACK: u8 = 0x10;
 const ECE: u8 = 0x40;
 
-/// Whether packets may yet be put behind this one: TCP with payload, whole segments, its checksum left to be done, and nothing
-/// in it that only the last of several may have.
+/// Whether packets may be joined to this one. It must be TCP with payload, of whole segments, with its checksum left to
+/// the device, and with no flag that only the last of several segments may have.
 pub fn is_open(frame: &[u8], headers: &Headers) -> bool {
     let at = usize::from(headers.transport_at);
     headers.transport == Transport::Tcp
@@ -19,8 +19,8 @@ pub fn is_open(frame: &[u8], headers: &Headers) -> bool {
         && frame[VNET_LEN + at + 13] & !(ECE | CWR) == ACK
 }
 
-/// The headers of both packets together, where `next` continues `frame`: the segments that they are cut into are the very ones
-/// that they were. None where it does not. `frame` is open, and `next` is what `following` was read from.
+/// The headers of both packets as one, if `next` continues `frame`: cutting that one packet gives the same segments
+/// again. None if it does not. `frame` is open ([`is_open`]), and `following` was read from `next`.
 pub fn joined(frame: &[u8], headers: &Headers, next: &[u8], following: &Headers) -> Option<Headers> {
     let alike = (headers.flow, headers.destination, headers.transport_at, headers.payload_at)
         == (following.flow, following.destination, following.transport_at, following.payload_at);
@@ -31,7 +31,7 @@ pub fn joined(frame: &[u8], headers: &Headers, next: &[u8], following: &Headers)
     }
     let payload_at = usize::from(headers.payload_at);
     let (one, two) = (frame.get(VNET_LEN..)?.get(..payload_at)?, next.get(VNET_LEN..)?.get(..payload_at)?);
-    // What the second would have if a card had cut it from both.
+    // The headers that the second would have if a card had cut it from both.
     let mut expected = one.to_vec();
     match headers.destination {
         Destination::V4(_) => {
@@ -63,7 +63,7 @@ pub fn joined(frame: &[u8], headers: &Headers, next: &[u8], following: &Headers)
     Some(both)
 }
 
-/// Changes the headers at the beginning of `frame` to those of both packets. The payload of `next` is put behind by the caller.
+/// Changes the headers at the beginning of `frame` to those of both packets. The caller appends the payload of `next`.
 pub fn join(frame: &mut [u8], headers: &Headers, next: &[u8], both: &Headers) {
     let header = &mut frame[VNET_LEN..];
     match headers.destination {
@@ -77,7 +77,7 @@ pub fn join(frame: &mut [u8], headers: &Headers, next: &[u8], both: &Headers) {
     set_word(header, at + 16, sum);
 }
 
-/// The payload of a whole segment.
+/// The payload bytes of a whole segment.
 fn size_of(headers: &Headers) -> u16 {
     headers.vnet.segmentation.map_or(headers.payload(), |(_, size)| size)
 }

@@ -36,7 +36,7 @@ pub(crate) struct Frames {
     slots: Vec<Frame>,
     free: Vec<u32>,
     spare: [Vec<Vec<u8>>; CLASSES.len()],
-    /// The newest packet of each flow, as long as others may be put behind it.
+    /// By flow: the newest packet, as long as others may be joined to it.
     open: BTreeMap<u64, u32>,
     held: usize,
     limit: usize,
@@ -72,7 +72,7 @@ impl Frames {
         Some(self.slots.len() as u32 - 1)
     }
 
-    /// Says that packets may be put behind one that was just kept, if they may, and behind no other of its flow.
+    /// Lets packets be joined to one that was just kept, if it allows that, and to no other of its flow.
     pub(crate) fn open(&mut self, number: u32) {
         let frame = &self.slots[number as usize];
         if is_open(frame.bytes(), &frame.headers) {
@@ -82,8 +82,8 @@ impl Frames {
         }
     }
 
-    /// Puts a packet behind the newest of its flow, if it continues that one and there is room. Returns the number of that
-    /// and which of its segments this is.
+    /// Joins a packet to the newest of its flow, if it continues that one and there is room. Returns that packet's
+    /// number and which of its segments this is.
     pub(crate) fn join(&mut self, next: &[u8], headers: &Headers) -> Option<(u32, u16)> {
         let &number = self.open.get(&headers.flow)?;
         let frame = &mut self.slots[number as usize];

@@ -49,7 +49,7 @@ pub struct RouterOutcome {
     pub refused: Refused,
     /// Packets that hosts' devices dropped because the router did not read them in time.
     pub device_drops: u64,
-    /// Packets that are missing in captures because the disk was too slow, or full.
+    /// How many packets captures lack because the disk was too slow or full.
     pub capture_missed: u64,
     /// Captures that ended before the run did, and why.
     pub captures_ended: Vec<String>,

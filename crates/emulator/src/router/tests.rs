@@ -381,7 +381,7 @@ fn packets_that_continue_each_other_are_delivered_together() {
 
 type Change = fn(&mut Sample);
 
-/// Whatever differs in what a card cannot make up, starts anew.
+/// A packet that differs in anything that a card could not restore stays apart.
 #[test]
 fn packets_that_do_not_continue_each_other_stay_apart() {
     let network = network(&PortConfig::new(Rate::from_gbps(1), Span::from_ms(1)));

@@ -26,10 +26,10 @@ const LOOK_UP: Duration = Duration::from_millis(20);
 /// It sleeps at least so long between two looks at what is due, unless a host sends something: under load one look
 /// does the work of many.
 const BREATH: Duration = Duration::from_micros(20);
-/// Having read so many packets between two sleeps, it is under load: hosts have to wait for its next look, as for a card that
-/// spares its host interrupts, so that it takes in several packets each time it wakes.
+/// A router that reads so many packets between two sleeps is under load. Hosts then wait for its next look, as for a
+/// card that coalesces interrupts, so that the router takes in several packets each time it wakes.
 const MANY: u64 = 3;
-/// They wait so long since the last look at most.
+/// How long hosts wait at most, counted from the last look.
 const PAUSE: Duration = Duration::from_micros(30);
 /// How long after a card takes packets again it is looked whether there are any: well before it falls idle.
 const CARD_SLACK_PS: u64 = 50_000_000;

@@ -1,23 +1,25 @@
-//! The narrowest cut between two switches: the links that bound what all paths together carry (maximum flow, minimum cut).
+//! The narrowest cut between two switches: the links that bound what all paths carry together.
+//!
+//! Ford and Fulkerson's maximum flow over shortest ways (Edmonds and Karp), and the minimum cut that it leaves.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use super::Ways;
 use crate::{HostId, LinkId, NodeId};
 
-/// Between which switches, for packets of which size, and to carry how many bits a second.
+/// Between which switches, for packets of how many bytes, and to carry how many bits a second.
 pub(super) type Key = (NodeId, NodeId, u32, u64);
 
-/// A link of the cut as a full packet passes it: how long it takes, and the rest of the way from the first switch to the last at
-/// best.
+/// A link of the cut as a full packet passes it: how long the link serves it, and the least time of the rest of the way
+/// from the first switch to the last.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Crossing {
     pub(super) service_ps: u64,
     pub(super) way_ps: u64,
 }
 
-/// The least time from the first switch to the last in which so many packets pass a cut: each link has passed as many as fit
-/// into the time that the rest of the way leaves.
+/// The least time, in picoseconds, in which so many packets get from the first switch to the last through a cut. Each
+/// link passes as many packets as fit into the time that the rest of its way leaves.
 pub(super) fn time_ps(cut: &[Crossing], packets: u64) -> u64 {
     let passed = |time_ps: u64| -> u64 {
         cut.iter().map(|link| time_ps.saturating_sub(link.way_ps) / link.service_ps.max(1)).sum()
@@ -35,7 +37,7 @@ pub(super) fn time_ps(cut: &[Crossing], packets: u64) -> u64 {
     enough
 }
 
-/// A link on some way, and how much more of it may be used in either direction.
+/// A link on some way, and how many bits a second of it are left in either direction.
 struct Edge {
     link: LinkId,
     ends: [NodeId; 2],
@@ -43,7 +45,8 @@ struct Edge {
 }
 
 impl Ways<'_> {
-    /// The narrowest cut between the hosts' switches, for packets of a size; none where it is as wide as the hosts' links.
+    /// The narrowest cut between the hosts' switches for packets of `size` bytes, or none if the cut is as wide as the
+    /// narrower of the hosts' links.
     pub(super) fn cut(&mut self, from: HostId, to: HostId, size: u32) -> Option<&[Crossing]> {
         let (up, down) = self.ends(from, to);
         let needed = up.config().rate.min(down.config().rate).bps();
@@ -56,7 +59,7 @@ impl Ways<'_> {
         self.cuts[&key].as_deref()
     }
 
-    /// Whether the first of the ways is as wide as that: so it is in most networks.
+    /// Whether the first of the ways is wide enough. In most networks it is, and nothing need be searched.
     fn some_way_is_wide(&self, from: HostId, to: HostId, needed: u64) -> bool {
         let path = self.tables[0].path(self.network, from, to, |_, _| 0);
         path.iter().all(|&link| self.network.port(link).config().rate.bps() >= needed)
@@ -135,8 +138,8 @@ impl Ways<'_> {
 /// A link in one direction: its place among the edges, and the end at which it begins.
 type Step = (usize, usize);
 
-/// The switches that can be reached over links with something left, each with the link by which it was; and the way to the
-/// last one, if it can.
+/// The switches that can be reached over links with something left, each with the link that led there; and the way to
+/// `end`, empty if `end` cannot be reached.
 fn search(edges: &[Edge], begin: NodeId, end: NodeId) -> (BTreeMap<NodeId, Step>, Vec<Step>) {
     let mut leaving: BTreeMap<NodeId, Vec<Step>> = BTreeMap::new();
     for (place, edge) in edges.iter().enumerate() {
@@ -171,7 +174,7 @@ mod tests {
     use crate::{Builder, Burst, LinkClass, Network, PortConfig, Routes};
     use units::{Rate, Span};
 
-    /// A host on each of two switches, with links of 100 Gb/s, and cables with these rates (Gb/s) and delays (us) between.
+    /// Two switches with a host each, host links of 100 Gb/s, and cables of these rates (Gb/s) and delays (us) between.
     fn network(cables: &[(u64, i64)]) -> Network {
         let port = |gbps, us| PortConfig::new(Rate::from_gbps(gbps), Span::from_us(us));
         let mut builder = Builder::default();
@@ -203,7 +206,8 @@ mod tests {
         assert_eq!(times(&[(10, 3)], &burst), [one; 2]);
         // The best path is the fast cable; with both, 6 packets take it and 3 the slow one: 6 us instead of 9.
         assert_eq!(times(&[(10, 3), (5, 3)], &burst), [one, one - Span::from_us(3)]);
-        // Over a slow cable that is 5 us longer one packet comes as early as the eighth over the other; 7 us longer, none does.
+        // Over a slow cable that is 5 us longer, one packet comes as early as the eighth over the other. Over one that
+        // is 7 us longer, none does.
         assert_eq!(times(&[(10, 3), (5, 8)], &burst), [one, one - Span::from_us(1)]);
         assert_eq!(times(&[(10, 3), (5, 10)], &burst), [one; 2]);
         // A packet alone takes the cable of 10 Gb/s (1 us and 1 us) unless the other's delay is under 1.9 us.

@@ -1,8 +1,9 @@
-//! What a flow would measure alone in the network: base round trip and the least completion time, exact to the
-//! picosecond because they repeat the ports' own arithmetic.
+//! What a flow would measure alone in the network: its base round trip and its least completion time. Both are exact to
+//! the picosecond, because they repeat the ports' own arithmetic.
 //!
-//! The least time is a bound that no run beats. Over one path it is that of the best path that routes allow ([`Ways::arrival`]);
-//! where a flow's packets may take several, that of all of them together ([`Ways::arrival_over_all`]).
+//! The least time is a bound that no run beats. A flow that keeps to one path is bounded by the best path that routes
+//! allow ([`Ways::arrival`]). A flow whose packets may take several paths is bounded by all of them together
+//! ([`Ways::arrival_over_all`]).
 
 mod cut;
 
@@ -12,7 +13,8 @@ use units::Span;
 
 use crate::{HostId, LinkId, Network, NodeId, PortParams, Routes};
 
-/// Time from a packet's first bit leaving the sender to its last bit reaching the receiver, queues empty.
+/// Time from a packet's first bit leaving the sender to its last bit reaching the receiver, with empty queues. `size`
+/// is in bytes on the wire; a packet is stored and forwarded at each hop.
 pub fn base_one_way(network: &Network, path: &[LinkId], size: u32) -> Span {
     let hop = |&link: &LinkId| {
         let params = network.port(link);
@@ -26,7 +28,7 @@ pub fn base_rtt(network: &Network, there: &[LinkId], back: &[LinkId], data: u32,
     base_one_way(network, there, data) + base_one_way(network, back, ack)
 }
 
-/// What a flow sends: sizes are those on the wire.
+/// What a flow sends. Sizes are in bytes on the wire, headers included.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Burst {
     /// Packets, at least 1.
@@ -37,34 +39,37 @@ pub struct Burst {
     pub last: u32,
 }
 
-/// The ways that routes allow between hosts, with what was found out about them.
+/// The paths that routes allow between hosts. What is found out about them is kept for the next question.
 #[derive(Debug)]
 pub struct Ways<'a> {
     network: &'a Network,
     /// All tables that hold at some time.
     tables: Vec<&'a Routes>,
-    /// By the switch that the destination hangs from.
+    /// By the switch that the destination is connected to.
     towards: BTreeMap<NodeId, Towards>,
     cuts: BTreeMap<cut::Key, Option<Vec<cut::Crossing>>>,
 }
 
-/// The ways from switches to one switch. Switches from which all ways are alike are one stage, so a regular tree has as many
-/// stages as it has tiers. Where routes change each switch is a stage, because the ways of all tables together may have loops.
+/// The ways from switches to one switch. Switches from which all ways are alike are one stage, so a regular tree has as
+/// many stages as it has tiers. Where routes change, each switch is a stage of its own, because the ways of all tables
+/// together may have loops.
 #[derive(Default, Debug)]
 struct Towards {
     stage_of: BTreeMap<NodeId, u32>,
     /// The ports of each stage, with the stages behind them.
     stages: Vec<Vec<(u16, u32)>>,
+    /// The stage with these ports and these stages behind them.
     known: BTreeMap<Vec<(u16, u32)>, u32>,
 }
 
 /// The stage of the destination's switch.
 const END: u32 = 0;
 
-/// How far a burst has come, at best: when the first and the last packet
+/// How far a burst has come, at best, in picoseconds: when its first and its last packet are at the next port, and how
+/// far apart the full packets between them are.
 ///
-/// Store and forward through FIFO ports: the last packet leaves a port when it has arrived and the one before it
-/// has left; equal packets before it are spaced by the slowest port so far.
+/// Ports store and forward in order. The last packet leaves a port when it has arrived and the one before it has left.
+/// The slowest port so far spaces the full packets.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 struct Front {
     first: u64,
@@ -89,7 +94,7 @@ impl Front {
         }
     }
 
-    /// Whether nothing that can follow is earlier for the other one.
+    /// Whether nothing that follows `other` can be earlier than what follows this one.
     fn is_as_good_as(&self, other: &Self) -> bool {
         self.first <= other.first && self.last <= other.last && self.spacing <= other.spacing
     }
@@ -101,12 +106,12 @@ impl<'a> Ways<'a> {
         Self { network, tables: routes.tables().collect(), towards: BTreeMap::new(), cuts: BTreeMap::new() }
     }
 
-    /// Whether routes change in the run: then the packets of any flow may take several paths.
+    /// Whether routes change in the run. If they do, the packets of any flow may take several paths.
     pub fn change(&self) -> bool {
         self.tables.len() > 1
     }
 
-    /// The least time from a flow's first bit sent to its last bit received over any one path.
+    /// The least time from a flow's first bit sent to its last bit received, over any one path that routes ever allow.
     pub fn arrival(&mut self, from: HostId, to: HostId, burst: &Burst) -> Span {
         let (up, down) = self.ends(from, to);
         let sent = Front::default().over(up, burst);
@@ -114,9 +119,13 @@ impl<'a> Ways<'a> {
         Span::from_ps(best.unwrap_or(0) as i64)
     }
 
-    /// The same where each packet may take another path. A bound from what must happen: the full packets pass the sender's card
-    /// one after the other, the last one after them; all pass the receiver's port; and they pass the narrowest cut between, where
-    /// that is narrower than both (the maximum flow). Where there is one path only it is that path's time.
+    /// The same where each packet may take another path. The bound follows from what must happen:
+    ///
+    /// - the full packets pass the sender's card one after the other, and the last packet follows them;
+    /// - all packets pass the receiver's port;
+    /// - the full packets pass the narrowest cut between, where that is narrower than card and port (maximum flow).
+    ///
+    /// Where there is only one path, the bound is that path's time.
     pub fn arrival_over_all(&mut self, from: HostId, to: HostId, burst: &Burst) -> Span {
         if burst.packets == 1 || self.is_only_way(from, to) {
             return self.arrival(from, to, burst);
@@ -181,7 +190,8 @@ impl<'a> Ways<'a> {
         ports
     }
 
-    /// What is best at the switch of `to`, if this is how things are at the switch of `from`: none is as good as another.
+    /// The best fronts at the switch of `to` for a burst that is at the switch of `from` as `start` says. None of them
+    /// is as good as another.
     fn fronts(&mut self, from: HostId, to: HostId, start: Front, burst: &Burst) -> Vec<Front> {
         let (begin, end) = (self.switch_of(from), self.switch_of(to));
         let mut towards = self.towards.remove(&end).unwrap_or_else(|| Towards::new(end));
@@ -217,7 +227,7 @@ impl<'a> Ways<'a> {
         if self.change() {
             return self.explore_loops(begin, to, towards);
         }
-        // A switch is put down once all behind it are.
+        // Depth first: a switch gets its stage when all switches behind it have theirs.
         let mut open = vec![begin];
         while let Some(&at) = open.last() {
             let behind = self.behind(at, to);
@@ -269,7 +279,7 @@ impl Towards {
         self.stages.push(Vec::new());
     }
 
-    /// A switch from which these ways lead on: of the stage of those from which the same do.
+    /// A switch from which these ways lead on. It joins the stage of the switches from which the same ways do.
     fn put_down(&mut self, at: NodeId, behind: &[(u16, NodeId)]) {
         let out = self.out(behind);
         let new = self.stages.len() as u32;

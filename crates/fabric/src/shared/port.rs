@@ -44,7 +44,7 @@ pub(super) struct Service {
     pub(super) sent_bytes: u64,
     pub(super) waiting_bytes: u64,
     pub(super) most_waiting: u64,
-    /// What randomness at this port hangs on.
+    /// What the chances at this port depend on, besides the packet.
     pub(super) salt: u64,
     /// Place of the port's settings.
     pub(super) params: u32,

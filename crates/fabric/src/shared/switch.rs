@@ -71,8 +71,8 @@ pub struct SharedSwitch<P> {
 }
 
 impl<P: Framed> SharedSwitch<P> {
-    /// A switch with these ports: of each the place of its settings and what its randomness hangs on. `classes` is how
-    /// many data classes are in use: each has its reserve and headroom.
+    /// A switch with these ports: of each the place of its settings and the salt of its chances. `classes` is how many
+    /// data classes are in use: each has its reserve and headroom.
     ///
     /// # Panics
     /// If there are no settings at some port's place.
@@ -305,7 +305,7 @@ impl<P: Framed> SharedSwitch<P> {
         Bytes::new(self.ports[port].service.most_waiting)
     }
 
-    /// All that waits.
+    /// All packets that wait.
     pub fn waiting(&self) -> impl Iterator<Item = &P> {
         let queues = self.ports.iter().flat_map(|port| &port.queues);
         queues.flat_map(|queue| queue.ring.iter().map(|waiting| &waiting.item))

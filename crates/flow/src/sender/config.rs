@@ -35,8 +35,8 @@ pub struct FlowConfig {
     /// Whether packets that left late, held back by window or card, are made up for: pacing counts from when they could
     /// have left. If not, it counts from when they left.
     pub catches_up: bool,
-    /// Whether something below holds packets back by the law's pace ([`Sender::gap_after`](super::Sender::gap_after)): then they
-    /// leave here as soon as the window lets them.
+    /// Whether something below holds packets back by the law's pace ([`Sender::gap_after`](super::Sender::gap_after)).
+    /// If so, packets leave here as soon as the window lets them.
     pub paced_below: bool,
     /// The time between two paced packets is a whole multiple of this.
     pub tick: Tick,
@@ -44,7 +44,7 @@ pub struct FlowConfig {
     pub coding: Option<SenderCoding>,
     /// Which paths its packets take.
     pub paths: PathChoice,
-    /// What chance hangs on, with `number`.
+    /// What chances depend on, with `number`.
     pub seed: u64,
     /// The flow's number.
     pub number: u32,
@@ -55,8 +55,9 @@ pub struct FlowConfig {
 }
 
 impl FlowConfig {
-    /// A flow over one path with nothing special: a tolerance of a quarter of the base round trip, timeouts from two of them
-    /// to 4 s that cut, selective recovery, payload alone paced and late packets made up for; no ticks, no coding, no noise, nothing of Linux's TCP.
+    /// A flow of `size` payload bytes over one path, with nothing special. The reordering tolerance is a quarter of the
+    /// base round trip. Timeouts last two base round trips to 4 s, and cut. Recovery is selective. Pacing counts
+    /// payload alone and makes up for late packets. There are no ticks, no coding, no noise and nothing of Linux's TCP.
     pub const fn new(size: Bytes, mss: u32, base_rtt: Span) -> Self {
         Self {
             size,
@@ -118,9 +119,11 @@ pub struct SenderCoding {
 /// What a retransmission timeout counts from.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum LossTimer {
-    /// One timer a flow, which starts again with each acknowledgement, follows the round trips and backs off (RFC 6298).
+    /// One timer for the flow. It starts again with each acknowledgement, follows the round trips and backs off
+    /// (RFC 6298).
     Flow,
-    /// A timer for each packet, [`FlowConfig::rto_min`] from when it left: no estimate, no back-off. It strikes its packet alone.
+    /// One timer for each packet. It strikes [`FlowConfig::rto_min`] after the packet left, and takes that packet
+    /// alone. It follows no estimate and does not back off (as in htsim).
     Packet,
 }
 
@@ -133,8 +136,8 @@ pub enum Recovery {
     GoBackN {
         /// It asks for the same packet once in this time.
         nack_interval: Span,
-        /// Whether it acknowledges what comes. If not, it says what it misses and, once, that all has come, and no more: only
-        /// for flows that something other than acknowledgements lets send, such as credits.
+        /// Whether the receiver acknowledges what comes. If not, it only asks for what it misses and says once that all
+        /// has come. Then something other than acknowledgements, such as credits, must let the flow send.
         acks: bool,
     },
 }

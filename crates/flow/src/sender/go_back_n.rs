@@ -9,12 +9,14 @@
 //! Of what one acknowledgement settles, only the packets that it covers can be marked: of others, whose own
 //! acknowledgements were lost, nothing is known.
 //!
-//! Where the receiver does not acknowledge (`acks` of [`Recovery::GoBackN`](super::Recovery)), it does as the receiver of
-//! `ExpressPass`'s public simulator (kaist-ina/ns2-xpass): it names the packet that it misses, and no other answer comes.
-//! Silence then says nothing as long as packets leave. So the timer runs from when the last packet of all left, and what it
-//! sends again is that packet: the receiver ends the flow for it, or names what it misses. There, a timer of the receiver
-//! repeats a request that was lost, and a lost last packet is never missed, because a flow ends when its sender has nothing
-//! left; here, one timer covers both, and the receiver says once that all has come.
+//! A receiver that does not acknowledge (`acks` of [`Recovery::GoBackN`](super::Recovery)) does as the receiver of
+//! `ExpressPass`'s public simulator (kaist-ina/ns2-xpass): it names the packet that it misses, and gives no other
+//! answer. Silence then says nothing as long as packets leave. So the timer runs from the departure of the flow's last
+//! packet, and sends that packet again. The receiver answers it: it ends the flow, or names what it misses.
+//!
+//! One timer thus covers a lost request and a lost last packet, and the receiver says once that all has come. In
+//! ns2-xpass a timer of the receiver repeats a lost request; nobody misses a lost last packet there, because a flow
+//! ends when its sender has nothing left.
 
 use laws::{ControlLaw, Hop, LossCause};
 use units::{Bytes, Time};
@@ -80,9 +82,9 @@ impl<L: ControlLaw> Sender<L> {
         self.tell_of_losses(now, cause);
     }
 
-    /// The receiver has every packet below the cumulative number, and of what left before the probe no other came.
+    /// The receiver has every packet below the cumulative number, and no other packet that left before the probe.
     pub(super) fn on_probe_answer_in_order(&mut self, now: Time, sent_at: Time) {
-        // It names no packet of those that it settles, so no round trip is taken from it.
+        // The answer names none of the packets that it settles, so it gives no round trip.
         let cumulative = self.cumulative;
         let answer = AckHeader { seq: cumulative, covers: 1, cumulative, marked: false, attempt: 0 };
         self.on_ack_in_order(now, &answer, &[]);
@@ -91,8 +93,8 @@ impl<L: ControlLaw> Sender<L> {
         }
     }
 
-    /// When the packet left that a timeout is under; none while no timer runs. What goes again goes in order, so the oldest
-    /// outstanding packet is the first one, or there is none.
+    /// When the packet left that the timer counts from; none while no timer runs. Packets go again in order, so the
+    /// oldest outstanding packet is the first one, or there is none.
     pub(super) fn timed_in_order(&self) -> Option<Time> {
         self.departure(if self.is_silent() { self.packets - 1 } else { self.records.first() })
     }

@@ -611,7 +611,8 @@ impl<L: ControlLaw> Sender<L> {
         self.lane.next_send = self.lane.next_send.saturating_add(gap(pacing) - gap(self.lane.permit.pacing));
     }
 
-    /// From a packet of so much payload to the next one by the law's pace; no time where it does not pace.
+    /// The time from a packet of so many payload bytes to the next one by the law's pace; zero if the law does not
+    /// pace.
     pub fn gap_after(&self, bytes: u32) -> Span {
         let pacing = self.permit().pacing;
         if pacing == Rate::MAX { Span::ZERO } else { self.gap(pacing, bytes) }
@@ -656,7 +657,8 @@ impl<L: ControlLaw> Sender<L> {
         self.reordering = self.reordering.times(2).min(self.rtt.smoothed().max(self.config.reordering));
     }
 
-    /// The retransmission timeout; where the flow has one timer, never shorter than it takes later packets to prove one lost.
+    /// The retransmission timeout. With one timer for the flow it is never shorter than later packets take to prove one
+    /// lost.
     #[inline]
     fn timeout(&self) -> Span {
         if self.config.loss_timer == LossTimer::Packet {
@@ -665,7 +667,7 @@ impl<L: ControlLaw> Sender<L> {
         self.rtt.timeout().max(self.rtt.smoothed() + self.reordering)
     }
 
-    /// When a timeout is over that the oldest packet is under, which left at `sent_at`.
+    /// When the timeout of the oldest packet ends, which left at `sent_at`.
     #[inline]
     fn times_out(&self, sent_at: Time) -> Time {
         let from = match self.config.loss_timer {
@@ -675,7 +677,7 @@ impl<L: ControlLaw> Sender<L> {
         from + self.timeout()
     }
 
-    /// How long a packet that is yet to leave waits at least before a timeout strikes it.
+    /// How long, at least, passes between a packet's departure and the timeout that strikes it.
     pub fn least_wait(&self) -> Span {
         match self.config.loss_timer {
             LossTimer::Flow => self.rtt.smoothed(),

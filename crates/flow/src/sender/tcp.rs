@@ -1,18 +1,22 @@
-//! What Linux's TCP does between a flow and its law, each where it is switched on: a reduction that spreads a cut over a
-//! round trip (PRR), and a restart after idleness.
+//! What Linux's TCP does between a flow and its law: a reduction that spreads a cut over a round trip (PRR), and a
+//! restart after idleness. Each can be switched on alone.
 //!
-//! **PRR** (RFC 6937, RFC 9937; `tcp_cwnd_reduction` in `net/ipv4/tcp_input.c`). When the law cuts its window, for a loss or
-//! for marks, what may be in flight falls to the new window in proportion to what is delivered, until all is acknowledged that had
-//! been sent by then. Without PRR a flow is silent until enough of its old window has drained. Meanwhile the law hears that its
-//! window is not what limits the flow, so it does not grow, as in Linux. Of the two ways to catch up with a window
-//! that is already larger than the flight it takes slow start's reduction bound (SSRB) on acknowledgements that move the
-//! cumulative number and bring no news of losses, else the conservative one (CRB). A timeout ends it.
+//! **PRR** (RFC 6937, RFC 9937; `tcp_cwnd_reduction` in `net/ipv4/tcp_input.c`). The law cuts its window, for a loss or
+//! for marks. Then the flight falls to the new window in proportion to what is delivered. Without PRR a flow is silent
+//! until enough of its old window has drained. The reduction ends when everything is acknowledged that had been sent
+//! before the cut, or with a timeout. Until then the law hears that its window is not what limits the flow, so the law
+//! does not grow it, as in Linux.
 //!
-//! **Restart** (RFC 2861 §3.1, RFC 5681 §4.1; `tcp_slow_start_after_idle_check`). A packet that leaves when nothing is
-//! unacknowledged, over a retransmission timeout after the last one, tells the law how long the flow was idle.
+//! Where the flight is already under the new window there are two ways to catch up. An acknowledgement that moves the
+//! cumulative number and brings no news of losses takes slow start's reduction bound (SSRB), any other the conservative
+//! one (CRB).
 //!
-//! Only with [`Recovery::Selective`](super::Recovery) and one law for the flow. Linux does neither for laws that set windows
-//! by themselves (`cong_control`: BBR).
+//! **Restart** (RFC 2861 §3.1, RFC 5681 §4.1; `tcp_slow_start_after_idle_check`). A flow is idle when nothing of it is
+//! unacknowledged. A packet that leaves then, over a retransmission timeout after the last one, tells the law how long
+//! the flow was idle.
+//!
+//! Both need [`Recovery::Selective`](super::Recovery) and one law for the flow. Linux does neither for laws that set
+//! windows by themselves (`cong_control`: BBR).
 
 use laws::{ControlLaw, LossCause, Notification};
 use units::{Bytes, Span, Time, mul_div};
@@ -28,14 +32,14 @@ pub struct TcpConfig {
     pub idle_restart: bool,
 }
 
-/// The state that this takes.
+/// The state of both.
 #[derive(Debug)]
 pub(super) struct Tcp {
     config: TcpConfig,
     reduction: Option<Reduction>,
     /// Payload that the acknowledgement at hand brought.
     acked: Bytes,
-    /// Whether it told of losses.
+    /// Whether that acknowledgement told of losses.
     lost: bool,
     /// When a packet last left.
     last_sent: Option<Time>,
@@ -67,7 +71,8 @@ impl Reduction {
         Self { target, flight, delivered: Bytes::ZERO, out: Bytes::ZERO, end, window: Bytes::ZERO }
     }
 
-    /// So much was delivered, and so much is in flight now. `safe`: the cumulative number moved, and nothing was lost.
+    /// `delivered` bytes came, and `in_flight` are in flight now. `safe` (RFC 9937's `SafeACK`): the cumulative number
+    /// moved, and nothing was lost.
     fn on_delivered(&mut self, delivered: Bytes, in_flight: Bytes, safe: bool, mss: Bytes) {
         self.delivered += delivered;
         let more = if in_flight > self.target {
@@ -80,7 +85,7 @@ impl Reduction {
             let bound = if safe { bound + mss } else { bound };
             bound.min(self.target - in_flight)
         };
-        // What is lost first goes again at once.
+        // The first lost packet goes again at once.
         let more = if self.out.is_zero() { more.max(mss) } else { more };
         self.window = in_flight + more;
     }
@@ -105,7 +110,7 @@ impl<L: ControlLaw> Sender<L> {
         self.tcp.as_ref().filter(|tcp| tcp.config.prr).map(|_| self.lane.law.permit().window)
     }
 
-    /// An acknowledgement arrives: what was sent before a cut may all be acknowledged.
+    /// An acknowledgement arrives. If everything sent before the cut is acknowledged, the reduction is over.
     pub(super) fn end_reduction(&mut self) {
         let cumulative = self.cumulative;
         let Some(tcp) = &mut self.tcp else { return };
@@ -115,15 +120,15 @@ impl<L: ControlLaw> Sender<L> {
         }
     }
 
-    /// It brings so much.
+    /// The acknowledgement at hand brought so much payload.
     pub(super) fn note_acked(&mut self, acked: Bytes) {
         if let Some(tcp) = &mut self.tcp {
             (tcp.acked, tcp.lost) = (acked, false);
         }
     }
 
-    /// The law has heard of an acknowledgement with marks, or of a loss of so much; before, its window was this. Where it cut that,
-    /// a reduction begins.
+    /// The law has heard of marks, or of the loss of `lost` bytes for `cause`. `before` is its window before that. If
+    /// the law cut its window, a reduction begins.
     pub(super) fn spread_cut(&mut self, before: Option<Bytes>, lost: Bytes, cause: Option<LossCause>) {
         let (end, in_flight) = (self.records.end(), self.lane.in_flight);
         let target = self.lane.law.permit().window;
@@ -133,14 +138,14 @@ impl<L: ControlLaw> Sender<L> {
             tcp.reduction = None;
         } else if before.is_some_and(|before| target < before) {
             let mut reduction = Reduction::new(target, in_flight + lost + tcp.acked, end);
-            // Where a timer found the loss nothing was delivered, and the first packet goes again all the same.
+            // If a timer found the loss, nothing was delivered, and the first packet goes again all the same.
             reduction.window = in_flight + Bytes::new(self.config.mss.into());
             tcp.reduction = Some(reduction);
         }
         self.read_permit();
     }
 
-    /// All that an acknowledgement says is known: what may be in flight while a cut is being spread.
+    /// Everything that an acknowledgement says is known. Sets what may be in flight while a cut is being spread.
     pub(super) fn reduce(&mut self, advanced: bool) {
         let (in_flight, mss) = (self.lane.in_flight, Bytes::new(self.config.mss.into()));
         let Some(tcp) = &mut self.tcp else { return };
@@ -151,7 +156,7 @@ impl<L: ControlLaw> Sender<L> {
         self.note_acked(Bytes::ZERO);
     }
 
-    /// A packet is about to leave: the flow may have been idle.
+    /// A packet is about to leave. If the flow was idle until now, the law hears how long.
     pub(super) fn restart_if_idle(&mut self, now: Time) {
         let Some(last) = self.tcp.as_ref().filter(|tcp| tcp.config.idle_restart).and_then(|tcp| tcp.last_sent) else {
             return;
@@ -174,8 +179,8 @@ impl<L: ControlLaw> Sender<L> {
     }
 }
 
-/// How many timeouts shrink a window after so long; none if it was not over one. One less than rounded up, as Linux counts: it
-/// takes one off before it looks.
+/// How many timeouts shrink the window of a flow that was idle for so long; none if that is at most one timeout. The
+/// quotient is rounded up, less one, because `tcp_cwnd_restart` takes one timeout off before it looks.
 fn timeouts_in(idle: Span, timeout: Span) -> Option<u32> {
     let timeouts = || (idle.unsigned_ps() - 1) / timeout.unsigned_ps().max(1);
     (idle > timeout).then(|| u32::try_from(timeouts()).unwrap_or(u32::MAX))
@@ -187,9 +192,9 @@ mod tests {
 
     const MSS: Bytes = Bytes::new(1_000);
 
-    /// 20 packets are out, the first is lost, and the window becomes 10. Each of 19 acknowledgements delivers a packet; all
-    /// that the reduction lets go leaves at once. The share is half a packet each (10 / 20): the lost one goes again with the first,
-    /// then one with every second.
+    /// 20 packets are out, the first is lost, and the window becomes 10. Each of 19 acknowledgements delivers a packet,
+    /// and all that the reduction lets go leaves at once. Each brings a share of half a packet (10 / 20): the lost
+    /// packet goes again with the first, then one goes with every second.
     #[test]
     fn half_the_deliveries_let_a_packet_go_and_the_flight_ends_at_the_target() {
         let mut reduction = Reduction::new(MSS.times(10), MSS.times(20), 20);
@@ -204,8 +209,9 @@ mod tests {
                 *sent += 1;
             }
         }
-        // Shares of 0.5, 1, 1.5, ... packets, of which 1 is out after the first: the next goes at 2, the fourth, then one with
-        // every second, 7 with the 14th. The 16th takes the flight to the target; from there one goes for each that came.
+        // The shares are 0.5, 1, 1.5, ... packets, and 1 packet is out after the first. The next goes at a share of 2,
+        // with the fourth; then one with every second, the seventh with the 14th. The 16th takes the flight to the
+        // target. From there one goes for each that came.
         assert_eq!(sent, [1, 0, 0, 1, 0, 1, 0, 1, 0, 1, 0, 1, 0, 1, 0, 0, 1, 1, 1]);
         assert_eq!(in_flight, MSS.times(10));
     }

@@ -73,8 +73,7 @@ proptest! {
         flow in flow(any_kind()), channel in channel(0..400u64),
         coding in coding((1..5_000i64).prop_map(Span::from_us)), paths in paths(),
     ) {
-        let tally = transfer(Flow { loss_timer: LossTimer::Packet, coding: Some(coding), paths, ..flow }, channel)?;
-        prop_assert!(tally.stats.packets_sent > 0);
+        transfer(Flow { loss_timer: LossTimer::Packet, coding: Some(coding), paths, ..flow }, channel)?;
     }
 
     /// A block that loses no more packets than it has parity is never sent again, whatever comes late: neither where the

@@ -32,7 +32,7 @@ proptest! {
         prop_assert!(u64::from(tally.stats.timeouts) <= lost, "{tally:?}");
     }
 
-    /// The same where each packet has a timer: it strikes only what was lost, or whose acknowledgement was.
+    /// The same where each packet has a timer. The timer strikes only what was lost, or whose acknowledgement was lost.
     #[test]
     fn every_flow_ends_with_a_timer_a_packet(flow in flow(any_kind()), channel in channel(0..400u64)) {
         let tally = transfer(Flow { loss_timer: LossTimer::Packet, ..flow }, channel)?;
@@ -66,8 +66,8 @@ proptest! {
         transfer(Flow { recovery, ..flow }, Channel { jitter: Span::ZERO, ..channel })?;
     }
 
-    /// The same where nothing is acknowledged before the end, under a law that needs no acknowledgement. A timer strikes for
-    /// what was lost alone: the last packet, a request, or the last word.
+    /// The same where nothing is acknowledged before the end, under a law that needs no acknowledgement. A timer
+    /// strikes only for a loss: of the last packet, a request, or the last word.
     #[test]
     fn every_flow_ends_without_acknowledgements(
         flow in flow(Just(Kind::ExpressPass)), channel in channel(0..400u64),

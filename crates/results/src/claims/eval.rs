@@ -30,7 +30,8 @@ impl<'a> Runs<'a> {
         Self(runs.into_iter().map(entry).collect())
     }
 
-    /// Whole runs, those of each seed together: a grid's runs that differ in nothing but `seed` have one name in claims.
+    /// Whole runs, grouped by seed. A grid's runs that differ in nothing but `seed` have one name in claims, so `names`
+    /// has the name of each of `runs`.
     pub fn by_seed(runs: &'a [RunResults], names: &'a [String]) -> Vec<Self> {
         let mut seeds: BTreeMap<u64, Self> = BTreeMap::new();
         for (run, name) in runs.iter().zip(names) {

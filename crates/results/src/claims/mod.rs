@@ -54,7 +54,7 @@ pub enum Verdict {
     /// The check fails and the direction holds.
     #[serde(rename = "direction only")]
     DirectionOnly,
-    /// The seeds do not tell: the interval of what is compared reaches over both sides.
+    /// The seeds do not decide: the confidence interval of the difference lies on both sides.
     #[serde(rename = "undecided")]
     Undecided,
     /// Neither holds.
@@ -121,12 +121,12 @@ pub struct Judgement {
     pub text: String,
     /// What the paper states.
     pub paper: String,
-    /// What was measured, with its unit: of several seeds the mean and half of its 95 % confidence interval. Empty if
-    /// nothing was.
+    /// What was measured, with its unit: over several seeds the mean and half of its 95 % confidence interval. Empty if
+    /// nothing was measured.
     pub measured: String,
     /// The outcome.
     pub verdict: Verdict,
-    /// Over how many seeds.
+    /// Over how many seeds the claim was judged.
     pub seeds: usize,
     /// Why, where the outcome needs a reason; else empty.
     pub note: String,
@@ -231,8 +231,8 @@ impl Claim {
         metrics
     }
 
-    /// Judges it by the runs at hand: the same runs once a seed, at least one. Of one seed there is no interval, and its
-    /// values decide.
+    /// Judges the claim by `seeds`, the same runs once for each seed; at least one. A single seed has no interval, so
+    /// its values decide.
     pub fn judge(&self, seeds: &[Runs<'_>]) -> Judgement {
         debug_assert!(!seeds.is_empty());
         let made = |verdict, measured, note| Judgement {
@@ -306,15 +306,15 @@ fn sides(check: &Check, seeds: &[Runs<'_>]) -> Result<String, EvalError> {
     Ok(check.all.iter().map(one).collect::<Result<Vec<_>, _>>()?.join("; "))
 }
 
-/// Seeds that all say the same have no interval worth a word.
+/// Leaves out an interval of zero: all seeds have one value.
 fn told(mean: Mean) -> Mean {
     Mean { margin: mean.margin.filter(|margin| *margin > 0.0), ..mean }
 }
 
-/// The key of a grid over seeds.
+/// The key of a grid that stands for the seed.
 pub const SEED: &str = "seed";
 
-/// What claims call a run: its id without the seed, over which they are judged.
+/// What claims call a run: its id without the part that names its seed.
 pub fn name_in_claims(id: &str, seed: u64) -> String {
     id.split(',').filter(|part| *part != format!("{SEED}={seed}")).collect::<Vec<_>>().join(",")
 }

@@ -1,5 +1,5 @@
-//! Judging over seeds: a claim's comparison is a difference between its two sides, measured once a seed, and what counts
-//! is the 95 % confidence interval of that difference (Student's t).
+//! Judging over seeds. A claim's comparison is a difference between its two sides, measured once a seed. The 95 %
+//! confidence interval of that difference (Student's t) decides.
 
 use super::ast::{Check, Comparison, Order};
 use super::eval::{EvalError, Runs, alike, holds, value};
@@ -36,7 +36,7 @@ pub(super) fn answer(check: &Check, seeds: &[Runs<'_>]) -> Result<Answer, EvalEr
 
 fn compared(comparison: &Comparison, seeds: &[Runs<'_>]) -> Result<Answer, EvalError> {
     let Comparison { left, order, right } = comparison;
-    // By how much it holds, in each seed: over zero, or zero where equal is enough. Equality has no such measure.
+    // By how much the comparison holds in each seed. `==` and `!=` have no such measure.
     let mut by: Vec<Option<f64>> = Vec::with_capacity(seeds.len());
     for runs in seeds {
         let (a, b) = (value(left, runs)?, value(right, runs)?);

@@ -349,8 +349,8 @@ fn verdicts() {
     assert_eq!(judged(&json!({ "check": "0.95 <= b[load=0.4].fairness.jain_final" })).measured, "0.97");
 }
 
-/// The verdict where `a` takes this long in each seed and `b` always 10 ms, of a claim that `a` is faster, or at least no
-/// more than twice as slow.
+/// The verdict on a claim that `a` is faster than `b`, or at least less than twice as slow. `a` takes this long in each
+/// seed, `b` always 10 ms.
 fn over_seeds(a_ms: &[f64]) -> Judgement {
     let mut seeds = Vec::new();
     for a_ms in a_ms {
@@ -383,7 +383,7 @@ fn a_verdict_needs_the_whole_interval_on_its_side() {
     assert_eq!(over_seeds(&[14.0, 15.0, 16.0]).verdict, Verdict::DirectionOnly);
     assert_eq!(over_seeds(&[17.0, 18.0, 19.0]).verdict, Verdict::Undecided);
     assert_eq!(over_seeds(&[25.0, 26.0, 27.0]).verdict, Verdict::NotReproduced);
-    // Seeds that all say the same decide, and so does one.
+    // Seeds with equal values decide, and so does one seed.
     assert_eq!(over_seeds(&[9.9; 3]).verdict, Verdict::Reproduced);
     assert_eq!(over_seeds(&[9.9]).verdict, Verdict::Reproduced);
     assert_eq!(over_seeds(&[10.0; 5]).verdict, Verdict::DirectionOnly);

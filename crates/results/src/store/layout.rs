@@ -23,9 +23,9 @@ pub const NEXT: &str = ".next";
 pub(super) const PLAN: &str = "plan.json";
 /// The new set while it is put together.
 pub(super) const BUILDING: &str = "building";
-/// The new set, whole; the old one is in its place, or on its way out.
+/// The new set, whole, while the old one is in its place or on its way out.
 pub(super) const WHOLE: &str = "whole";
-/// The new set on its way in; the old one is out.
+/// The new set on its way in, after the old one is out.
 pub(super) const MOVING: &str = "moving";
 /// The old set, to be removed.
 pub(super) const OLD: &str = "old";
@@ -33,7 +33,7 @@ pub(super) const OLD: &str = "old";
 /// The files of a set, or of a run in it.
 pub(super) const FILES: [&str; 7] = [MANIFEST, SUMMARY, FLOWS, PORTS, RATES, SWITCHES, REPORT];
 
-/// The files in a directory of results that Narrows did not write. Of a directory that holds no results, all.
+/// The files in a directory of results that Narrows did not write. In a directory without results these are all files.
 ///
 /// # Errors
 /// When it cannot be listed.
@@ -98,13 +98,13 @@ fn of_runs(runs: &Path, found: &mut Vec<PathBuf>) -> io::Result<()> {
     Ok(())
 }
 
-/// Removes what is ours below a directory, and those directories that are empty then. What else is there stays.
+/// Removes our files below a directory, and the directories that are empty then. Other files stay.
 ///
 /// # Errors
 /// When something cannot be removed.
 pub(super) fn remove(directory: &Path) -> io::Result<()> {
     let mut found = entries(directory)?;
-    // Stopped half-way, what is left is still known as ours.
+    // The manifest and the plan go last: stopped half-way, what is left is still known as ours.
     found.sort_by_key(|entry| entry.name == MANIFEST || entry.name == PLAN);
     for entry in found {
         if entry.is_directory {
@@ -124,7 +124,8 @@ pub(super) fn remove_empty(directory: &Path) -> io::Result<()> {
     }
 }
 
-/// The results directory that a path lies in, however deep, if it does. Of a path that is not there, its directory counts.
+/// The results directory that a path lies in, however deep, if any: the outermost one. For a path that does not exist,
+/// its directory counts.
 pub fn results_around(path: &Path) -> Option<PathBuf> {
     let there = fs::canonicalize(path).or_else(|_| fs::canonicalize(files::parent_of(path))).ok()?;
     let inside = if there.is_dir() { Some(there.as_path()) } else { there.parent() };
@@ -137,7 +138,7 @@ pub(super) fn next_is_ours(out: &Path) -> bool {
     says_ours(&out.join(NEXT).join(PLAN))
 }
 
-/// Whether there are only directories, and plans that were never written to their end.
+/// Whether a directory holds nothing but directories and half-written plans.
 fn holds_nothing(directory: &Path) -> io::Result<bool> {
     for entry in entries(directory)? {
         let nothing = if entry.is_directory { holds_nothing(&entry.path)? } else { is_partial(&entry.name, PLAN) };
@@ -164,31 +165,34 @@ fn is_file(name: &str) -> bool {
     FILES.iter().any(|file| name == *file || is_partial(name, file))
 }
 
-/// The name of a run in the making. A run's own folder has no dot in front.
+/// The name of a run in the making: `.partial-PID-RUN`. The folder of a finished run does not begin with a dot.
 pub(super) fn partial_run(folder: &str) -> String {
     format!("{PARTIAL}{}-{folder}", std::process::id())
 }
 
-/// `.partial-PID-RUN`.
+/// Whether this is the name of a run in the making: `.partial-PID-RUN`.
 pub(super) fn is_partial_run(name: &str) -> bool {
     let pid = name.strip_prefix(PARTIAL).and_then(|rest| rest.split_once('-'));
-    pid.is_some_and(|(pid, _)| !pid.is_empty() && pid.bytes().all(|byte| byte.is_ascii_digit()))
+    pid.is_some_and(|(pid, _)| is_number(pid))
 }
 
-/// What names of runs in the making begin with.
+/// What marks the name of a run or a file in the making, before a process's number.
 const PARTIAL: &str = ".partial-";
 
-/// `FILE.partial-PID`.
+/// Whether this is the name of a half-written `file`: `FILE.partial-NUMBER`, as [`files::Draft`] names it.
 fn is_partial(name: &str, file: &str) -> bool {
-    let pid = name.strip_prefix(file).and_then(|rest| rest.strip_prefix(".partial-"));
-    pid.is_some_and(|pid| !pid.is_empty() && pid.bytes().all(|byte| byte.is_ascii_digit()))
+    name.strip_prefix(file).and_then(|rest| rest.strip_prefix(PARTIAL)).is_some_and(is_number)
+}
+
+fn is_number(text: &str) -> bool {
+    !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit())
 }
 
 /// Something in a directory.
 pub(super) struct Entry {
     pub(super) name: String,
     pub(super) path: PathBuf,
-    /// A link to a directory is none: what lies behind it is somebody's.
+    /// A link to a directory is not one: what lies behind it is somebody else's.
     pub(super) is_directory: bool,
 }
 

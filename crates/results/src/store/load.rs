@@ -40,13 +40,13 @@ pub fn manifest_of(directory: &Path) -> Result<Manifest, Error> {
 pub struct Set {
     /// The runs, in the set's order.
     pub runs: Vec<RunResults>,
-    /// What the set lacks; nothing if it is whole.
+    /// What the set lacks; none if it is whole.
     pub unfinished: Option<Unfinished>,
-    /// The set in the making that lies beside these runs, if they are a whole set.
+    /// If these runs are a whole set: the set in the making that lies beside them.
     pub beside: Option<Unfinished>,
-    /// Files that are not as they were written, or gone, and that these runs were not read from.
+    /// Files that were edited or are gone, and that these runs were not read from.
     pub differing: Vec<PathBuf>,
-    /// The process that ended while it put the set in place, if one did: this one finished that.
+    /// The process that ended while it put the set in place, if one did. This process finished its work.
     pub taken_over: Option<String>,
 }
 
@@ -74,7 +74,7 @@ impl std::fmt::Display for Unfinished {
     }
 }
 
-/// Reads a directory of results. A set that was being put in place when its writer ended is put there first.
+/// Reads a directory of results. If a writer ended while it put a set in place, that is finished first.
 ///
 /// # Errors
 /// When it has no results, or a file is missing, damaged or of another version.
@@ -135,10 +135,10 @@ pub(super) fn differing(directory: &Path) -> Vec<PathBuf> {
     grid.map(|grid| differing_of(directory, &grid)).unwrap_or_default()
 }
 
-/// Takes a directory of results, in which a set that was being put in place is put there first.
+/// Takes a directory of results. If a writer ended while it put a set in place, that is finished first.
 ///
 /// # Errors
-/// When it has none, another process holds it, or the set cannot be put in place.
+/// When the directory has no results, when another process holds it, or when the set cannot be put in place.
 pub fn lock(directory: &Path, command: &str) -> Result<Lock, Error> {
     if !is_unsettled(directory) && plan_of(directory)?.is_none() {
         open_manifest(directory)?;
@@ -148,7 +148,7 @@ pub fn lock(directory: &Path, command: &str) -> Result<Lock, Error> {
     Ok(lock)
 }
 
-/// The runs of a plan that are finished, and where they lie: while the set is put together, some are in it already.
+/// The runs of a plan that are finished, and where each lies. While the set is put together, some lie in it already.
 fn finished<'a>(directory: &Path, plan: &'a Plan) -> impl Iterator<Item = (&'a manifest::PlannedRun, PathBuf)> {
     let next = directory.join(NEXT);
     plan.runs.iter().filter_map(move |run| {
@@ -177,8 +177,8 @@ fn plan_of(directory: &Path) -> Result<Option<Plan>, Error> {
     decode(value, &path).map(Some)
 }
 
-/// Another process may be about to put a set in place, which takes it milliseconds; a dead one's work is finished here.
-/// Says whose.
+/// Waits while another process puts a set in place, which takes milliseconds. Finishes a dead process's work, and says
+/// whose that was.
 fn wait_until_settled(directory: &Path) -> Result<Option<String>, Error> {
     const TRIES: u32 = 500;
     let mut dead = None;

@@ -30,11 +30,11 @@ pub struct Manifest {
     pub version: String,
     /// The commit that the program was built from; may be empty.
     pub commit: String,
-    /// The version of all that results depend on; manifests of earlier versions do not say.
+    /// The version of all code that results depend on. Empty in manifests of earlier versions.
     #[serde(default)]
     pub engine: String,
-    /// What knows the run again: [`Manifest::key_of`]. Simulated runs of one key leave the same tables. Empty in
-    /// manifests of earlier versions.
+    /// The hash by which the run is known again: [`Manifest::key_of`]. Simulated runs of one key leave the same tables.
+    /// Empty in manifests of earlier versions.
     #[serde(default)]
     pub key: String,
     /// The scenario's name.
@@ -48,7 +48,7 @@ pub struct Manifest {
     pub host: Host,
     /// Where it lies in a grid.
     pub point: Ordered<Value>,
-    /// Everything random depends on this.
+    /// The seed, on which everything random depends.
     pub seed: u64,
     /// The files that it was made from.
     pub inputs: Vec<FileHash>,
@@ -91,8 +91,8 @@ impl Manifest {
         }
     }
 
-    /// Says of a run that was kept what its scenario says of it now. Their keys are equal, so that is prose alone. Whether
-    /// it said something else.
+    /// Gives a run that is kept the settings that its scenario has now. The keys are equal, so only prose can differ.
+    /// Says whether it did.
     pub(crate) fn say(&mut self, resolved: &Value) -> bool {
         let differs = self.resolved != *resolved;
         if differs {
@@ -101,8 +101,8 @@ impl Manifest {
         differs
     }
 
-    /// The key of a run of this description, program and seed: a SHA-256 of all that its results depend on. `asked`
-    /// is what was asked of the host beside the scenario.
+    /// The key of a run: a SHA-256 of everything that its results depend on, in hex. `asked` is what the command line
+    /// asked of the host beside the scenario.
     pub fn key_of(info: &RunInfo, program: &Program, seed: u64, asked: &str) -> String {
         // Prose moves no number.
         let mut resolved = info.resolved.clone();
@@ -116,16 +116,16 @@ impl Manifest {
     }
 }
 
-/// The runs that a set will have, in its order. Plans of earlier versions have more keys, which follow from these.
+/// The runs that a set will have, in its order. Plans of earlier versions have more keys, which are ignored.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Plan {
     /// The version of this shape: 1.
     pub schema: u64,
-    /// `narrows`: what tells that the set in the making is ours to go on with, or to remove.
+    /// `narrows`. It says that the set in the making is ours, to continue or to remove.
     pub program: String,
     /// The scenario's name.
     pub scenario: String,
-    /// The command that makes the set, and goes on with it.
+    /// The command that makes the set, and continues it.
     pub command: String,
     /// The runs.
     pub runs: Vec<PlannedRun>,
@@ -134,14 +134,14 @@ pub struct Plan {
 /// One run of a [`Plan`].
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct PlannedRun {
-    /// What tells it from the others.
+    /// The run's id.
     pub run: String,
-    /// [`Manifest::key`].
+    /// The run's [`Manifest::key`].
     pub key: String,
 }
 
 impl PlannedRun {
-    /// Its directory inside the set's.
+    /// The run's directory inside the set's.
     pub fn folder(&self) -> String {
         super::run_folder(&self.run)
     }
@@ -222,7 +222,8 @@ pub(super) fn text_of(manifest: &impl Serialize) -> String {
     super::json_text(&value)
 }
 
-/// Takes a manifest's own hash out of it, and says whether it is as it was written. Those of earlier versions have none.
+/// Takes a manifest's own hash out of it, and says whether the rest has that hash. Manifests of earlier versions have
+/// no hash and pass.
 pub(super) fn is_as_written(manifest: &mut Value) -> bool {
     let hash = manifest.as_object_mut().and_then(|manifest| manifest.shift_remove(OWN_HASH));
     hash.is_none_or(|hash| hash == super::sha256(manifest.to_string().as_bytes()))

@@ -1,4 +1,4 @@
-//! Runs on disk. A new set lies beside the old one until it is whole, so that no half-written run looks like one and
+//! Runs on disk. A new set lies beside the old one until it is whole. So no half-written run looks finished, and
 //! nothing is lost, whatever ends the writer. [`Writer`] has the steps.
 
 mod layout;
@@ -78,7 +78,7 @@ impl RunResults {
         Ok(Self { manifest, summary, flows, ports, rates, switches })
     }
 
-    /// Writes all files into an empty directory. Errors name them as in `shown`, where they will lie.
+    /// Writes all files into an empty directory. Errors name them as in `shown`, where they will lie in the end.
     pub(crate) fn write(&self, directory: &Path, shown: &Path) -> Result<(), Error> {
         if !directory.is_dir() {
             fs::create_dir(directory).map_err(Error::io("create", shown))?;

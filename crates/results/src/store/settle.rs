@@ -1,13 +1,13 @@
 //! The last step: a new set takes the old one's place.
 //!
-//! Files are renamed one by one, so that a directory that is mounted, or that a shell stands in, stays the same
-//! directory. Where that stands can be read off the directory at any time, so whoever comes next finishes it:
+//! Files are renamed one by one, and the directory itself is not: it may be mounted, and a shell may stand in it. The
+//! directory shows at any time how far this came, so whoever comes next finishes it:
 //!
 //! 1. `.next/whole` is there: what of ours lies in the directory is the old set. It moves to `.next/old`.
 //! 2. `whole` is renamed to `.next/moving`. From here on what of ours lies in the directory is the new set.
 //! 3. The new set moves in, its manifest last. `moving` is empty and goes; then `old` does.
 //!
-//! Without a manifest a directory is not a set, and it has none from the first rename to the last.
+//! A directory without a manifest is not a set, and there is no manifest from the first rename to the last.
 
 use std::fs;
 use std::io;
@@ -17,13 +17,13 @@ use super::layout::{self, FILES, MOVING, NEXT, OLD, WHOLE, entries};
 use super::{MANIFEST, RUNS};
 use crate::Error;
 
-/// Whether a set is on its way.
+/// Whether a new set is taking the old one's place.
 pub(super) fn is_unsettled(out: &Path) -> bool {
     let next = out.join(NEXT);
     (next.join(WHOLE).is_dir() || next.join(MOVING).is_dir()) && layout::next_is_ours(out)
 }
 
-/// Ends what was begun. `out` is locked.
+/// Finishes the exchange of sets that was begun, if one was. The caller holds the lock of `out`.
 ///
 /// # Errors
 /// When somebody put files where ours are to move, or the system refuses.
@@ -38,8 +38,8 @@ pub(super) fn settle(out: &Path) -> Result<(), Error> {
     steps(out).map_err(Error::io("put the results in place in", out))
 }
 
-/// What would be lost: all that is not ours while the old set moves out, and what has a name of the new set while that
-/// moves in.
+/// The files that would be lost. While the old set moves out these are all files that are not ours; while the new set
+/// moves in, those that have one of its names.
 fn in_the_way(out: &Path) -> io::Result<Vec<PathBuf>> {
     let moving = out.join(NEXT).join(MOVING);
     if out.join(NEXT).join(WHOLE).is_dir() {

@@ -26,21 +26,21 @@ pub struct Writer {
     plan: Plan,
 }
 
-/// What there is of a run from before.
+/// What an earlier command left of a run.
 #[derive(Debug)]
 pub enum Earlier {
     /// Nothing.
     Nothing,
-    /// The very run. It is part of the new set.
+    /// The same run, by its key. It is part of the new set.
     Kept(Box<RunResults>),
-    /// The very run, of which a file is gone, damaged or not as it was written.
+    /// The same run, but one of its files is gone, damaged or edited.
     Damaged(Error),
 }
 
 impl Writer {
-    /// Takes a directory for the runs of a plan: one that is not there, is empty, or has results. Parents are made as
-    /// needed; a link to a directory is followed. What is there stays until [`Writer::finish`]. `command` says to
-    /// others who holds it.
+    /// Takes a directory for the runs of a plan. It may be missing or empty, or hold results. Parents are made as
+    /// needed, and a link to a directory is followed. Earlier results stay until [`Writer::finish`]. `command` is the
+    /// command line that others are told.
     ///
     /// # Errors
     /// When another process holds it, when it has files that Narrows did not write, or when it cannot be written.
@@ -57,9 +57,9 @@ impl Writer {
         }
         writer.tidy().map_err(Error::io("write", &writer.out))?;
         fs::create_dir_all(writer.next().join(RUNS)).map_err(Error::io("create", &writer.out))?;
-        // Says which runs the set will have, to whoever reads before it is whole, and that `.next` is ours.
+        // The plan says which runs the set will have, for readers before it is whole, and that `.next` is ours.
         files::replace(&writer.next().join(PLAN), &json_text(&writer.plan))?;
-        // What is kept is on the disk only if its directories are.
+        // A finished run is on the disk only if its directories are.
         let made =
             writer.out.ancestors().take_while(|path| writer.made.as_ref().is_some_and(|made| path.starts_with(made)));
         for path in made.map(parent_of).chain([writer.out.as_path(), &writer.next()]) {
@@ -68,21 +68,22 @@ impl Writer {
         Ok(writer)
     }
 
-    /// What keeps others out.
+    /// The lock that keeps others out.
     pub fn lock(&self) -> Option<&Lock> {
         self.lock.as_ref()
     }
 
-    /// Files of the set that will be replaced, beside its runs', that are not as they were written.
+    /// Files of the set that will be replaced that were edited or are gone, without those of its runs.
     pub fn differing(&self) -> Vec<PathBuf> {
         differing(&self.out)
     }
 
-    /// A run that was finished before: the very run of this number, from the set in the making or, if `whole` sets count,
-    /// from the one that it will replace. It says what the scenario says now, which is `resolved`: its prose may differ.
+    /// The plan's run of this number, if an earlier command finished it: in the set in the making or, with `whole`, in
+    /// the set that it will replace. The run gets `resolved`, the scenario's settings of now, because its prose may
+    /// have changed.
     ///
     /// # Errors
-    /// When it cannot be taken over.
+    /// When the run cannot be made part of the new set.
     pub fn earlier(&self, number: usize, whole: bool, resolved: &serde_json::Value) -> Result<Earlier, Error> {
         let entry = &self.plan.runs[number];
         let folder = entry.folder();
@@ -117,7 +118,7 @@ impl Writer {
         Ok(damage.map_or(Earlier::Nothing, Earlier::Damaged))
     }
 
-    /// A run is finished. Of several it is on the disk when this returns; a lone one is written by [`Writer::finish`].
+    /// A run is finished. One of several is on the disk when this returns. A lone run is written by [`Writer::finish`].
     ///
     /// # Errors
     /// When it cannot be written.
@@ -130,11 +131,12 @@ impl Writer {
         self.put(&folder, |partial| run.write(partial, &shown))
     }
 
-    /// All runs are finished: the set takes the old one's place. `summary` is the grid's, if it is one.
+    /// All runs are finished, and the set takes the old one's place. `summary` is the grid's; a lone run has its own.
     ///
     /// # Errors
-    /// When it cannot be written, or somebody put files into the directory meanwhile. Finished runs are kept then. The old
-    /// results are in their place, or the new ones are on their way in and whoever comes next goes on with that.
+    /// When the set cannot be written, or somebody put files into the directory meanwhile. Finished runs are kept then.
+    /// Either the old results are in their place, or the new ones are on their way in and whoever comes next finishes
+    /// that.
     pub fn finish(&self, program: &Program, runs: &[RunResults], summary: &str, html: &str) -> Result<(), Error> {
         self.check()?;
         let theirs = foreign(&self.out).map_err(Error::io("read", &self.out))?;
@@ -195,7 +197,7 @@ impl Writer {
         Ok(self.lock.as_ref().map_or(Ok(()), Lock::check)?)
     }
 
-    /// Removes what lies beside a new set: runs that an unfinished set left and that this one does not have.
+    /// Removes the runs that an unfinished set left and that the new set does not have.
     fn forget(&self) -> io::Result<()> {
         let next = self.next();
         // Out of the way first: a run that is removed half-way must not look finished.
@@ -205,7 +207,7 @@ impl Writer {
         layout::remove(&next)
     }
 
-    /// Puts a run among the finished ones. One of another setting that has its name makes room.
+    /// Puts a run among the finished ones, in the place of one with the same name and other settings.
     fn put(&self, folder: &str, write: impl FnOnce(&Path) -> Result<(), Error>) -> Result<(), Error> {
         self.check()?;
         let target = self.next().join(folder);
@@ -234,7 +236,7 @@ impl Writer {
         done
     }
 
-    /// Brings what a dead writer left into order: half-written runs go, whole ones are finished runs again.
+    /// Cleans up after a dead writer: half-written runs go, whole ones are finished runs again.
     fn tidy(&self) -> io::Result<()> {
         let next = self.next();
         let building = next.join(BUILDING);
@@ -259,7 +261,7 @@ impl Writer {
 }
 
 impl Drop for Writer {
-    /// Leaves no directory that nothing is in. What bears its name by now may be somebody else's.
+    /// Removes directories that are empty. If the directory was moved, what has its name now may be somebody else's.
     fn drop(&mut self) {
         if self.check().is_err() {
             return;
@@ -271,7 +273,7 @@ impl Drop for Writer {
             let _ = fs::remove_dir(&unfinished).and_then(|()| fs::remove_file(next.join(PLAN)));
         }
         let _ = layout::remove_empty(&next);
-        // First the lock, then directories: one that another writer has taken meanwhile is not empty.
+        // First the lock, then the directories: one that another writer takes in between is not empty.
         drop(self.lock.take());
         if let Some(made) = &self.made {
             for path in self.out.ancestors().take_while(|path| path.starts_with(made)) {
@@ -287,14 +289,14 @@ fn take(out: &Path, command: &str) -> Result<Lock, Error> {
     loop {
         fs::create_dir_all(out).map_err(Error::io("create", out))?;
         match Lock::take(out, command) {
-            // Another writer that left nothing removes the directory that it made.
+            // Another writer that left nothing has just removed the directory that it made.
             Err(error) if error.is_missing() && tries > 0 => tries -= 1,
             lock => return Ok(lock?),
         }
     }
 }
 
-/// The target, if it is a directory or nothing yet.
+/// The target, if it is a directory or does not exist.
 fn directory(target: &Path) -> Result<PathBuf, Error> {
     match fs::metadata(target) {
         Ok(metadata) if metadata.is_dir() => Ok(target.to_path_buf()),
@@ -308,7 +310,7 @@ fn directory(target: &Path) -> Result<PathBuf, Error> {
     }
 }
 
-/// A second name for the files of a run but its manifest, or a copy where the file system has no second names.
+/// Hard links to the files of a run except its manifest, or copies where the file system has no hard links.
 fn link_run(from: &Path, to: &Path) -> Result<(), Error> {
     for entry in entries(from).map_err(Error::io("read", from))? {
         // The report of a lone run is not a run's file in a grid.
@@ -348,7 +350,7 @@ mod tests {
         Writer::new(target, Plan::new("scenario", "again", keys), "a test").unwrap()
     }
 
-    /// What there is of a run, with the settings that runs of tests have.
+    /// The earlier run of this number, with the settings that runs of tests have.
     fn earlier(writer: &Writer, number: usize, whole: bool) -> Option<RunResults> {
         match writer.earlier(number, whole, &testbed::results().manifest.resolved).unwrap() {
             Earlier::Kept(run) => Some(*run),
@@ -473,7 +475,7 @@ mod tests {
         assert_eq!(scratch.names("mine"), [""; 0]);
     }
 
-    /// Writers come and go on a directory that each of them makes and removes: never are there two.
+    /// Writers come and go on a directory that each of them makes and removes. There are never two at a time.
     #[test]
     fn there_are_never_two_writers() {
         let scratch = Scratch::new("never-two");
@@ -495,7 +497,7 @@ mod tests {
             }
         });
         assert!(taken.into_inner() > 10);
-        // The directory itself may stay, empty: whoever left it last need not be who made it.
+        // The directory itself may stay, empty: the last writer to leave need not be the one that made it.
         assert!(fs::read_dir(&target).map_or(0, Iterator::count) == 0);
     }
 

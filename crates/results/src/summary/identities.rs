@@ -1,12 +1,14 @@
-//! What must hold of every run, whatever was run: where it does not, an engine or a counter is wrong, and so may be every number.
+//! Identities that must hold of every run. Where one breaks, the engine or a counter is wrong, and every number may be.
 //!
-//! What is not checked, and why:
+//! A run on real packets is held to the last identity only:
 //!
-//! - of real packets, packets sent against packets that came: the kernel counts at sockets, and retransmits below them;
-//!   retransmissions against losses: a flow's counters are read when it ends, the router's later; slowdowns: the kernel chooses
-//!   the sizes of its packets and acknowledgements; links' shares: the router's clock runs before and after the flows;
-//! - of coded flows, retransmissions against losses: parity makes up for some;
-//! - of ports whose times are whole ticks, their share: rounded down, packets leave faster than the port's rate.
+//! - The kernel counts packets at its sockets and retransmits below them, so sent and received do not add up.
+//! - A flow's counters are read when it ends, the router's later, so retransmissions and losses do not match.
+//! - The kernel chooses the sizes of its packets and acknowledgements, so ideal times are not bounds.
+//! - The router's clock runs before and after the flows, so links' shares are not of the run.
+//!
+//! Coded flows are not held to the identity of losses, because parity makes up for some. Ports with whole ticks are not
+//! held to their rate: times are rounded down, so packets leave faster.
 
 use std::collections::BTreeMap;
 
@@ -20,15 +22,15 @@ use crate::tables::FlowTable;
 /// How the warning of a broken identity begins.
 const MARK: &str = "broken identity: ";
 
-/// The longest packet on the wire.
+/// The longest packet on the wire, in bytes.
 const LONGEST: u64 = 65_535;
 
-/// Whether a warning is of a broken identity.
+/// Whether a warning tells of a broken identity.
 pub(super) fn is_broken(warning: &str) -> bool {
     warning.starts_with(MARK)
 }
 
-/// The identities that a run breaks, one line each.
+/// The identities that a run breaks, a line each.
 pub(super) fn broken(info: &RunInfo, setup: &Setup, outcome: &Outcome, flows: &FlowTable) -> Vec<String> {
     let mut said: Vec<String> = iterations(setup, flows).into_iter().collect();
     if info.host() == Host::Simulator {
@@ -41,7 +43,7 @@ pub(super) fn broken(info: &RunInfo, setup: &Setup, outcome: &Outcome, flows: &F
     said.into_iter().map(|what| format!("{MARK}{what}; do not use this run's numbers, and report this")).collect()
 }
 
-/// What was sent came, was lost, or is on the way.
+/// Each data packet that was sent came, was lost, or is on the way.
 fn packets(outcome: &Outcome) -> Option<String> {
     let engine = &outcome.engine;
     let lost: u64 = outcome.links.iter().map(|link| link.lost.data).sum();
@@ -61,7 +63,7 @@ fn credits(outcome: &Outcome) -> Option<String> {
         .then(|| format!("of {sent} credits sent {received} came and {dropped} were lost, which is more"))
 }
 
-/// Every lost packet of a flow that ended was sent again.
+/// Each lost packet of a flow that ended was sent again. Not of coded flows.
 fn mended(setup: &Setup, outcome: &Outcome) -> Option<String> {
     let flows = setup.flows.iter().zip(&outcome.flows).zip(&outcome.lost_of).enumerate();
     let mut broken = flows.filter(|(_, ((spec, end), lost))| {
@@ -85,7 +87,8 @@ fn slowdowns(flows: &FlowTable) -> Option<String> {
     Some(format!("flow {flow} took {} ps, and its ideal time is {} ps{}", fct.ps(), ideal.ps(), others(more)))
 }
 
-/// No link carries more than its rate. What was taken in and still waits is counted: at most the longest queue, and a packet.
+/// No link carries more than its rate. Bytes count when they enter the port, so the longest queue and a packet come on
+/// top.
 fn utilisation(setup: &Setup, outcome: &Outcome) -> Option<String> {
     if !outcome.until.is_set() {
         return None;
@@ -102,7 +105,8 @@ fn utilisation(setup: &Setup, outcome: &Outcome) -> Option<String> {
     Some(format!("{name} carried {} bytes, and its rate allows {most}{}", bytes.get(), others(broken.count())))
 }
 
-/// The iterations of a job add up to it: each flow is in one, all are counted once, and each begins after what it waits for.
+/// The iterations of a job add up: each flow belongs to one job, each iteration is counted once, and each flow begins
+/// after what it waits for.
 fn iterations(setup: &Setup, flows: &FlowTable) -> Option<String> {
     let mut job_of: BTreeMap<u32, u32> = BTreeMap::new();
     for (row, spec) in flows.rows.iter().zip(&setup.flows) {
@@ -112,7 +116,7 @@ fn iterations(setup: &Setup, flows: &FlowTable) -> Option<String> {
         }
         let Start::OnReceipt { received, begun, .. } = spec.start else { continue };
         let began = |of: FlowId| flows.rows[of.0 as usize].started;
-        // What has come has begun before; what only has to begin may do so at the same time.
+        // A flow that has come began earlier. A flow that only has to begin may do so at the same time.
         let too_early = began(received) >= row.started || begun.is_some_and(|begun| began(begun) > row.started);
         if row.started.is_set() && too_early {
             return Some(format!("flow {} of iteration {iteration} began before what it waits for", row.flow));
@@ -126,7 +130,7 @@ fn iterations(setup: &Setup, flows: &FlowTable) -> Option<String> {
 }
 
 fn others(more: usize) -> String {
-    if more == 0 { String::new() } else { format!(", and so on {more} more") }
+    if more == 0 { String::new() } else { format!(", and {more} more such") }
 }
 
 #[cfg(test)]
@@ -157,7 +161,7 @@ mod tests {
         one(|it| it.links[0].credit_drops = 1, "of 0 credits sent 0 came and 1 were lost");
         let lost = |it: &mut Outcome| it.lost_of[1] = it.flows[1].stats.retransmits as u32 + 1;
         one(lost, "flow 1 lost");
-        // An open flow has not mended its losses yet.
+        // A flow that has not ended may still send its lost packets again.
         let open = |outcome: &mut Outcome| {
             lost(outcome);
             outcome.flows[1].completed = Time::NEVER;
@@ -189,7 +193,7 @@ mod tests {
         assert!(at(2, 6).is_some());
     }
 
-    /// The first of all warnings, before what an emulator says of itself.
+    /// It is the first of all warnings, before what an emulator says of itself.
     #[test]
     fn a_broken_identity_is_said_first() {
         let (mut info, setup, mut outcome) = testbed::two_datacenters();

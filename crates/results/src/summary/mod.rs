@@ -39,7 +39,7 @@ pub struct Summary {
     /// What ran it; results from before there was a choice do not say.
     #[serde(default)]
     pub host: Host,
-    /// Everything random depended on this.
+    /// The seed, on which everything random depended.
     pub seed: u64,
     /// The run's own time at the end: the last completion, or the stop.
     pub ended_ns: f64,
@@ -145,18 +145,18 @@ pub struct NetworkTotals {
     pub drops: u64,
     /// Packets that found no room, by class of link, and, as `random`, those lost by chance.
     pub drops_by_tier: Ordered<u64>,
-    /// The same packets by what they were: `data`, `acks`, `credits`, and `other`.
+    /// The same packets by what they were: `data`, `acks`, `credits` and `other`.
     #[serde(default)]
     pub drops_by_kind: Ordered<u64>,
-    /// Those of them that were data, by the class of the link that lost them, for want of room or by chance.
+    /// The data packets among them, by the class of the link that lost them, for want of room or by chance.
     #[serde(default)]
     pub data_drops_by_tier: Ordered<u64>,
     /// Packets marked; one packet may be marked at several ports.
     pub ecn_marks: u64,
-    /// OR-ACKs sent.
+    /// OR-ACKs that receivers sent (On-Ramp).
     #[serde(default)]
     pub or_acks: u64,
-    /// Their bytes on the wire.
+    /// The OR-ACKs' bytes on the wire.
     #[serde(default)]
     pub or_ack_bytes: u64,
     /// Packets sent again.
@@ -242,13 +242,13 @@ pub struct LinkTotals {
     pub drops: u64,
     /// Packets lost by chance.
     pub losses: u64,
-    /// Of both, data packets.
+    /// Data packets among `drops` and `losses`.
     #[serde(default)]
     pub lost_data: u64,
-    /// Of both, acknowledgements.
+    /// Acknowledgements among `drops` and `losses`.
     #[serde(default)]
     pub lost_acks: u64,
-    /// Of both, credits; those that found no room in a queue of their own are not among them.
+    /// Credits among `drops` and `losses`. Credits that found no room in a queue of their own are not among them.
     #[serde(default)]
     pub lost_credits: u64,
     /// Packets marked.
@@ -320,10 +320,10 @@ pub struct Fairness {
     /// From when on it was at least [`CONVERGED`] as long as all sampled flows were active.
     #[serde(deserialize_with = "Option::deserialize")]
     pub converged_at_ns: Option<u64>,
-    /// When it first was at least [`CONVERGED`] with all sampled flows active: a later dip does not move it.
+    /// When Jain's index first was at least [`CONVERGED`] with all sampled flows active. A later dip does not move it.
     #[serde(default)]
     pub reached_at_ns: Option<u64>,
-    /// The mean of Jain's index from then on, over the intervals in which all sampled flows were active.
+    /// The mean of Jain's index from `reached_at_ns` on, over the intervals in which all sampled flows were active.
     #[serde(default)]
     pub jain_since: Option<f64>,
 }
@@ -452,7 +452,8 @@ impl Summary {
         self.jobs.iter().filter(|_| self.jobs.0.len() > 1)
     }
 
-    /// The warnings of identities that the run breaks: its numbers are wrong. They are the first of all.
+    /// The warnings of identities that the run breaks. The run's numbers are wrong then. They are the first of all
+    /// warnings.
     pub fn broken_identities(&self) -> impl Iterator<Item = &String> {
         self.warnings.iter().filter(|warning| identities::is_broken(warning))
     }

@@ -85,7 +85,7 @@ impl Run {
             Parts { config, scheme, sharing: sharing.as_ref(), packet: host.mss + host.header, rtt, credits: queue }
                 .network()
         };
-        // Round trips do not hang on buffers, but buffers may hang on round trips.
+        // Round trips do not depend on buffers, but buffers may depend on round trips.
         let bare = network(Span::ZERO)?;
         ticks_fit(config, &bare, host.mss + host.header)?;
         let routes = Routes::new(&bare).map_err(topology)?;

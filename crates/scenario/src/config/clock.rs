@@ -61,7 +61,7 @@ impl Clock {
     /// The order of ties. `shares` is whether a scheme's switches share their buffers.
     ///
     /// # Errors
-    /// When they do not and the order is that of what was scheduled: only they keep what it hangs on.
+    /// When they do not, and the order is that of what was scheduled: only they keep what that order depends on.
     pub(crate) fn ties(&self, shares: bool) -> Result<Ties, Fault> {
         if *self.ties == TiesWord::Input {
             return Ok(Ties::Input);

@@ -85,7 +85,7 @@ pub enum Resume {
     At(At<Bytes>),
 }
 
-/// A cable's two ports as far as one hangs on the other.
+/// A cable's two ports, as far as one depends on the other.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct CablePorts {
     /// The rate in both directions.

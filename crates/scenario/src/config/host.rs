@@ -170,13 +170,13 @@ table! {
         rto_max: Span = Span::from_s(4);
         /// Whether laws are told of timeouts.
         timeouts_cut: bool = true;
-        /// `flow`: one timer a flow, which starts again with each acknowledgement, follows the round trips and backs off. `packet`: one for each packet, `rto_min` from when it left (at least 5/4 of the base RTT), for it alone, without back-off; `auto` counts queues of the way back only where acknowledgements wait in them (no `control_priority`).
+        /// `flow`: one timer a flow. It starts again with each acknowledgement, follows the round trips and backs off. `packet`: one timer a packet. It strikes `rto_min` after the packet left (at least 5/4 of the base RTT), takes that packet alone and does not back off. Its automatic length counts queues of the way back only where acknowledgements wait in them (no `control_priority`).
         loss_timer: At<LossTimerWord> = At::default_of(LossTimerWord::Flow);
         /// `selective`: what is missing is sent again. `go-back-n`: receivers take packets in order only and ask for the rest again.
         recovery: RecoveryWord = RecoveryWord::Selective;
         /// With `go-back-n`: a receiver asks for the same packet once in this time.
         nack_interval: Span = Span::from_us(500);
-        /// `all`: receivers acknowledge every packet, `ack_every` at a time. `nack-only`: they say what they miss and, once, that all has come, as in ExpressPass's simulator. Only where credits let flows send; needs `recovery = "go-back-n"`, with a `nack_interval` of a round trip or more.
+        /// `all`: receivers acknowledge every packet, `ack_every` at a time. `nack-only`: receivers only say what they miss and, at the end, that all has come, as in ExpressPass's simulator. Only for laws whose credits let flows send. Needs `recovery = "go-back-n"`, with a `nack_interval` of a round trip or more.
         acks: At<AcksWord> = At::default_of(AcksWord::All);
         /// What a law's pacing rate counts. `payload`: payload alone. `wire`: headers too, as network cards that pace do.
         pace: PaceWord = PaceWord::Payload;
@@ -192,7 +192,7 @@ table! {
         segment: At<Bytes> = At::default_of(Bytes::ZERO);
         /// Payload of one flow that may lie between law and card (TCP small queues). `off`: the card asks flows in turn.
         small_queue: OffOr<Bytes> = OffOr::Off;
-        /// Whether a law's pace holds packets back in the small queue, as Linux's FQ does, and not before it: what they wait there, On-Ramp's hold with it, is part of the round trips that the law hears of. Needs `small_queue`.
+        /// Whether the small queue paces, as Linux's FQ does. The law's round trips then count the wait there, and On-Ramp's hold with it. Needs `small_queue`.
         fq: At<bool> = At::default_of(false);
         /// Standard deviation of hosts' clocks right after a synchronisation.
         clock_sigma: Span = Span::ZERO;
@@ -208,9 +208,9 @@ table! {
         int_multi: u32 = 0;
         /// Up to so much is added, evenly distributed, to each round trip that a law hears of: an error of measurement.
         rtt_noise: Span = Span::ZERO;
-        /// How long packets that came lie in a host before its transport hears of them, such as `{ mean = "1us" }`, or `off`. Order within a flow is kept. Not with `ties = "scheduled"`.
+        /// Processing delay of hosts: how long a packet that came lies between the card and the transport, such as `{ mean = "1us" }`, or `off`. Packets of one flow stay in order. Not with `ties = "scheduled"`.
         jitter: At<OffOr<JitterTable>> = At::default_of(OffOr::Off);
-        /// `linux`: what Linux's TCP does beside its law, for laws that it runs as it runs Cubic. A table switches parts of it off, such as `{ hystart = false }`. `off`: nothing of it. Needs `recovery = "selective"`.
+        /// What Linux's TCP does beside its law. `linux`: all of it. A table switches parts off, such as `{ hystart = false }`. `off`: nothing. Not for laws that set their own windows in Linux, such as BBR. Needs `recovery = "selective"`.
         tcp: At<OffOr<TcpTable>> = At::default_of(OffOr::Off);
     }
 }

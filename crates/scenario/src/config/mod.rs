@@ -179,7 +179,7 @@ impl Config {
         classes.len() as u64
     }
 
-    /// Fills in defaults that hang on other tables.
+    /// Fills in defaults that depend on other tables.
     pub(crate) fn fill(&mut self) {
         if self.switch.is_some() {
             self.port.share();

@@ -566,7 +566,7 @@ impl PortSettings {
         }
     }
 
-    /// The fault of a threshold in per cent of a buffer without limit; the default ones are in per cent, too.
+    /// The fault of a threshold in per cent of an unlimited buffer. The default thresholds are in per cent, too.
     fn relative_to_nothing(&self, threshold: At<Threshold>) -> Fault {
         let said = threshold.origin != Origin::NOWHERE;
         let (what, label) = if said {
@@ -576,7 +576,7 @@ impl PortSettings {
         };
         let fault = Fault::new(threshold.origin, what).label(label).at_least(self.buffer.origin);
         let fault = fault.help("give ecn = { min = \"100KB\", max = \"400KB\" } or ecn = \"off\", or limit the buffer");
-        // With [switch] the limit is the shared buffer's, and nobody wrote `unlimited`.
+        // With [switch] only the shared buffer has a limit, and nobody wrote `unlimited`.
         let unsaid = self.buffer.origin == Origin::NOWHERE;
         if unsaid { fault.help("with [switch] ports have no buffer of their own by default") } else { fault }
     }

@@ -277,12 +277,12 @@ impl Topology {
     }
 }
 
-/// How many ports each switch of a fat tree has.
+/// How many ports each switch of a fat tree has: even, 2 to 128.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Arity(u16);
 
 impl Arity {
-    /// As a number.
+    /// The number of ports.
     pub const fn get(self) -> u16 {
         self.0
     }

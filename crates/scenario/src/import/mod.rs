@@ -152,7 +152,7 @@ fn after<'a>(words: &[(&'a str, Origin)], at: usize) -> Result<(&'a str, Origin)
 
 /// What a word of a file may be read as.
 trait Number: Sized {
-    /// The largest whole number that is read so.
+    /// The largest whole number that fits.
     const MOST: u64;
 
     fn read(word: &str) -> Option<Self>;
@@ -178,7 +178,7 @@ numbers! {
     Decimal, 999_999_999_999_999_999, Decimal::parse;
 }
 
-/// A word as a number: one that is too large is not said to be none, which `bad` says.
+/// A word as a number. A number that is too large gets an error of its own; `bad` is the error of any other word.
 fn parsed<T: Number>((word, origin): (&str, Origin), bad: impl FnOnce() -> Fault) -> Result<T, Fault> {
     T::read(word).ok_or_else(|| {
         if word.bytes().all(|byte| byte.is_ascii_digit()) && !word.is_empty() {

@@ -70,7 +70,7 @@ fn earlier(after: At<u32>, index: usize, flows: &[Flow]) -> Result<u32, Fault> {
 
 const HEADER: &str = "start,src,dst,bytes";
 
-/// What a column of a list holds. A time or size whose unit the header gives has bare numbers in it.
+/// What a column of a list holds. A column of times or sizes with its unit in the header has bare numbers.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Column {
     Start(Option<&'static str>),
@@ -99,13 +99,13 @@ impl Column {
         }
     }
 
-    /// Whether both are of one kind, whatever their units.
+    /// Whether both columns hold the same, whatever their units.
     fn is_like(self, other: Self) -> bool {
         std::mem::discriminant(&self) == std::mem::discriminant(&other)
     }
 }
 
-/// The columns by the header, in any order: all but `after` are needed.
+/// The columns that the header names, in any order. All but `after` are needed.
 fn columns(cells: &[(Cow<'_, str>, Origin)], line: Origin) -> Result<Vec<Column>, Fault> {
     let mut columns: Vec<Column> = Vec::with_capacity(cells.len());
     let help = "a unit may stand in it: start_us, start_s, size_bytes, size_KB";
@@ -157,7 +157,7 @@ pub(crate) fn read(text: &str, source: u32) -> Result<Vec<Flow>, Fault> {
     Ok(flows)
 }
 
-/// The cells of a line, without blanks and quotes around them; two quotes in a quoted cell are one.
+/// The cells of a line, without the blanks and quotes around them. Two quotes in a quoted cell are one.
 fn cells(line: &str, source: u32, line_start: usize) -> Result<Vec<(Cow<'_, str>, Origin)>, Fault> {
     let mut cells = Vec::with_capacity(5);
     let mut at = 0;
@@ -171,7 +171,7 @@ fn cells(line: &str, source: u32, line_start: usize) -> Result<Vec<(Cow<'_, str>
                 (Cow::from(line[at..end].trim_end()), end)
             }
             Some(quoted) => {
-                // Of quotes in pairs the second is skipped together with the first.
+                // A pair of quotes is skipped; a single quote closes the cell.
                 let mut quotes = quoted.match_indices('"').map(|(place, _)| place).peekable();
                 let mut closing = None;
                 while let Some(place) = quotes.next() {
@@ -204,7 +204,7 @@ fn cells(line: &str, source: u32, line_start: usize) -> Result<Vec<(Cow<'_, str>
     }
 }
 
-/// The flow that a line says.
+/// The flow that a line gives.
 fn flow(columns: &[Column], cells: &[(Cow<'_, str>, Origin)]) -> Result<Flow, Fault> {
     let cell = |wanted: Column| {
         let place = columns.iter().position(|column| column.is_like(wanted))?;
@@ -228,8 +228,8 @@ fn flow(columns: &[Column], cells: &[(Cow<'_, str>, Origin)]) -> Result<Flow, Fa
     })
 }
 
-/// A bare number in the header's unit. What is none, such as a number with a unit of its own, stays as it is: it is
-/// read, or refused, by its own unit.
+/// A bare number gets the header's unit. Any other cell, such as a number with its own unit, stays as it is, and is
+/// read or refused as that.
 fn in_unit(cell: &str, unit: &str) -> Value {
     let bare = !cell.contains(char::is_alphabetic) || cell.parse::<f64>().is_ok();
     Value::string(if bare { format!("{cell}{unit}") } else { cell.to_owned() })

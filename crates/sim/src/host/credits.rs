@@ -69,7 +69,7 @@ enum Part<L> {
 pub struct Elsewhere {
     credits: CreditStats,
     acted: Acted,
-    /// Payload that came, where the sender is told of it only at the end.
+    /// Payload that came, where the sender hears of it only at the end.
     came: Bytes,
 }
 
@@ -386,7 +386,7 @@ impl<L: ControlLaw> Hosts<L> {
         }
     }
 
-    /// The run ends: what came of flows whose receivers do not acknowledge.
+    /// The run ends: counts the payload that came of flows whose receivers do not acknowledge.
     pub(super) fn count_unacknowledged(&mut self, setup: &Setup) {
         if !matches!(setup.host.recovery, Recovery::GoBackN { acks: false, .. }) {
             return;
@@ -478,7 +478,7 @@ fn answering_part<L: ControlLaw, F: Fn(&FlowSpec, &Path) -> L>(
 }
 
 impl Packet {
-    /// A packet back to where another came from, on its way as far as that hangs on entropy.
+    /// A packet back to where another came from, on its path as far as that depends on entropy.
     fn back(packet: &Self, spec: &FlowSpec) -> Self {
         let mut back = Self { flow: packet.flow, dst: spec.src.0, entropy: packet.entropy, ..Self::default() };
         back.classify(Kind::Transfer, packet.class());

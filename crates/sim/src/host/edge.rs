@@ -7,9 +7,9 @@
 //!   into a queue of the flow, as soon as the window lets it; they are in flight for the law from then on, and its round
 //!   trips count the wait. Holds and turns act on what waits. A law that paces has its pacer under the queue, so for it
 //!   nothing waits: its packets are released as they leave. What waits and is held for lost meanwhile is not sent.
-//!   With FQ (`fq`) the pacer is in the queue for a law that paces, too: packets are released as the window lets them, at
-//!   most a millisecond's worth at the law's pace (at least two segments; `tcp_small_queue_check`), and the queue lets them go at
-//!   that pace. So the law's round trips count that wait and On-Ramp's hold. A packet that is late makes up for at most half of
+//!   With FQ (`fq`) the pacer is in the queue for a law that paces, too. The window releases packets, at most a
+//!   millisecond's worth at the law's pace (at least two segments; `tcp_small_queue_check`). The queue lets them go at
+//!   that pace. So the law's round trips count that wait and On-Ramp's hold. A late packet makes up for at most half of
 //!   its own time (`fq_dequeue`). Linux's first burst of ten packets without a pace, FQ's credit, is left out.
 //! - **Segment** (GSO): a flow whose turn has come keeps it for several packets, as many as its window, or what waits,
 //!   lets go at its beginning; neither its pacing nor a hold cuts in. On-Ramp's time stamp is the segment's. The card
@@ -42,7 +42,7 @@ pub(super) struct Edge {
     handover: Handover,
     /// The limit of what may wait; 0 if nothing does.
     limit: u64,
-    /// Where the pacer is in the queue: when it lets the next packet go.
+    /// When the queue lets the next packet go; none where the queue does not pace.
     fq: Option<Time>,
     /// Packets that the law has released.
     waiting: VecDeque<Segment>,
@@ -118,12 +118,12 @@ impl Edge {
         }
     }
 
-    /// How much of a paced flow may wait: what leaves in 2^-10 s, and at least two segments.
+    /// How many bytes of a paced flow may wait: what leaves in 2^-10 s, and at least two segments.
     fn paced_limit<L: ControlLaw>(&self, pacing: Rate, sender: &Sender<L>) -> u64 {
         (pacing.bps() >> 13).max(2 * u64::from(self.segment.max(sender.mss())))
     }
 
-    /// FQ lets a packet of so much payload go now: when the next one goes.
+    /// FQ lets a packet of `bytes` payload go now. Sets when the next one may go.
     fn pace_next<L: ControlLaw>(&mut self, sender: &Sender<L>, now: Time, bytes: u32) {
         let Some(next) = &mut self.fq else { return };
         let gap = sender.gap_after(bytes);

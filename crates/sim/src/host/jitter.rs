@@ -1,9 +1,9 @@
-//! Processing delay of hosts: how long a packet lies between the card that it came in by and the transport that hears of it.
+//! Processing delay of hosts: how long a packet lies between the card, where it came in, and the transport.
 //!
-//! It is drawn for each packet. Packets of one flow stay in order: one that would be done sooner than the one before it
-//! waits for that. Packets of different flows may pass each other, as on several cores. A pause frame is the card's own and is
-//! not delayed; all else is, so acknowledgements, notifications and one-way delays have it in them. What a host sends is not
-//! delayed.
+//! The delay is drawn for each packet. Packets of one flow stay in order: a packet whose own delay ends earlier waits
+//! for the one before it. Packets of different flows may pass each other, as on several cores. A pause frame is the
+//! card's own and is not delayed. Everything else that comes is delayed, so round trips and one-way delays include the
+//! delay. What a host sends is not delayed.
 
 use std::collections::BTreeMap;
 
@@ -17,23 +17,23 @@ use crate::setup::FlowSpec;
 /// A distribution of processing delays.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Jitter {
-    /// Their mean, over zero.
+    /// The mean, over zero.
     pub mean: Span,
-    /// Their shape.
+    /// The shape.
     pub shape: JitterShape,
 }
 
 /// How processing delays are distributed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum JitterShape {
-    /// Exponentially.
+    /// Exponentially, up to 64 ln 2 = 44.4 means: a chance has 64 bits.
     Exponential,
-    /// Evenly between nothing and twice the mean.
+    /// Evenly between zero and twice the mean.
     Uniform,
 }
 
 impl Jitter {
-    /// The delay that 64 random bits stand for.
+    /// The delay that 64 random bits give.
     fn of(&self, bits: u64) -> Span {
         let mean_ps = self.mean.unsigned_ps();
         let ps = match self.shape {
@@ -55,15 +55,15 @@ impl Jitter {
 /// Packets that a host's transport has not heard of yet.
 #[derive(Default)]
 pub(super) struct Delayed {
-    /// By time, and by the order in which they came.
+    /// By the time at which the transport hears of them, then by the order in which they came.
     packets: BTreeMap<(u64, u64), (Packet, Report)>,
-    /// Of flows with such packets: when the last of them is heard.
+    /// By flow: when the transport hears of its last such packet.
     last_ps: BTreeMap<u32, u64>,
     came: u64,
 }
 
 impl Delayed {
-    /// A packet comes; `bits` are its chance. Gives when it is heard.
+    /// A packet comes; `bits` are its chance. Gives when the transport hears of it, in picoseconds.
     fn push(&mut self, packet: Packet, report: Report, jitter: &Jitter, bits: u64) -> u64 {
         let own_ps = packet.time_ps + jitter.of(bits).unsigned_ps();
         let last_ps = self.last_ps.entry(packet.flow).or_default();
@@ -73,12 +73,12 @@ impl Delayed {
         *last_ps
     }
 
-    /// The first packet that is heard by `now_ps`.
+    /// The first packet that the transport hears of by `now_ps`.
     fn pop(&mut self, now_ps: u64) -> Option<(Packet, Report)> {
         let (&(time_ps, _), _) = self.packets.first_key_value().filter(|((time_ps, _), _)| *time_ps <= now_ps)?;
         let (_, (packet, report)) = self.packets.pop_first()?;
         if self.last_ps.get(&packet.flow) == Some(&time_ps) {
-            self.last_ps.remove(&packet.flow); // what comes from now on is heard from now on
+            self.last_ps.remove(&packet.flow); // a later packet of the flow has nothing to wait for
         }
         Some((Packet { time_ps, ..packet }, report))
     }
@@ -89,7 +89,7 @@ impl Delayed {
 }
 
 impl<L: ControlLaw> Hosts<L> {
-    /// A packet has come to a host's card.
+    /// A packet has come to a host's card, and its delay is drawn.
     #[inline(never)]
     pub(super) fn delay<F>(
         &mut self,
@@ -134,7 +134,7 @@ impl<L: ControlLaw> Hosts<L> {
 mod tests {
     use super::*;
 
-    /// By hand: `-ln(2^-1)` is 0.693 of the mean; half the bits are half of twice the mean.
+    /// By hand: `-ln(1/2)` is 0.693 means, and half of twice the mean is the mean.
     #[test]
     fn delays_have_their_distribution() {
         let mean = Span::from_us(1);
@@ -148,14 +148,14 @@ mod tests {
             let measured = (0..20_000).map(of).sum::<Span>().over(20_000);
             assert!((measured - mean).ps().abs() < 30_000, "{measured} under {jitter:?}");
             let under = (0..20_000).filter(|&nth| of(nth) < Span::from_ns(200)).count();
-            // 1 - e^-0.2, and a tenth.
+            // 1 - e^-0.2 of 20,000, and a tenth of them.
             let theory = if jitter == exponential { 3_625 } else { 2_000 };
             assert!(under.abs_diff(theory) < 150, "{under} under {jitter:?}");
         }
     }
 
-    /// The second packet of a flow waits for the first; another flow's does not. What comes when all have been heard waits for
-    /// none.
+    /// The second packet of a flow waits for the first; another flow's does not. A packet that comes after all have
+    /// been heard waits for none.
     #[test]
     fn packets_of_a_flow_stay_in_order() {
         let jitter = Jitter { mean: Span::from_us(1), shape: JitterShape::Uniform };

@@ -161,13 +161,13 @@ pub struct Trigger {
 
 struct HostState {
     now_ps: u64,
-    /// When the first of `timers`, `flushes`, `blocks`, `starts`, `delayed` and what credits need is due, kept here so that asking costs
-    /// one load.
+    /// When the first of `timers`, `flushes`, `blocks`, `starts`, `delayed` and what credits need is due. Kept here so
+    /// that asking costs one load.
     alarm_ps: u64,
     /// (slot, flow) of flows that may send now, in turn.
     ready: VecDeque<(u32, u32)>,
-    /// Flows that may send later: (time, flow, slot). Here and below the flow breaks ties: which slot it has hangs on
-    /// the order in which nodes ran.
+    /// Flows that may send later: (time, flow, slot). Here and below the flow breaks ties: which slot a flow has
+    /// depends on the order in which nodes ran.
     paced: BinaryHeap<Reverse<(u64, u32, u32)>>,
     /// (time, flow, slot); one a flow, asked again when it fires. Outdated where a law has called for an earlier one.
     timers: BinaryHeap<Reverse<(u64, u32, u32)>>,
@@ -190,7 +190,7 @@ struct HostState {
     uplink: LinkId,
     /// What credits need; made with the first.
     credits: Option<Box<HostCredits>>,
-    /// Packets that came and that the transport has not heard of; made with the first, where hosts take their time.
+    /// Packets that came and that the transport has not heard of. Made with the first one, where hosts have `jitter`.
     delayed: Option<Box<Delayed>>,
     /// Of each destination, what the last OR-ACK from there left behind; where flows start with that.
     memories: BTreeMap<u32, Memory>,
@@ -441,7 +441,8 @@ impl<L: ControlLaw> Hosts<L> {
         }
     }
 
-    /// Does what is due of packets that took their time in the host, starts, timers, acknowledgements held back and blocks waited for, in this order.
+    /// Does what is due, in this order: packets whose delay in the host has passed, starts, timers, acknowledgements
+    /// that were held back, blocks that are waited for.
     #[inline(never)]
     fn ring<F: Fn(&FlowSpec, &Path) -> L>(
         &mut self,

@@ -15,7 +15,7 @@ use units::{Bytes, Serializer, Time, mix64};
 
 use super::slow_switch::{SlowSwitch, Wish};
 
-/// What a phantom queue's chances hang on, beside what the port's do.
+/// What a phantom queue's chances depend on, besides what the port's do.
 pub(crate) const PHANTOM: u64 = 0x5048_414e_544f_4d00;
 
 #[derive(PartialEq, Eq, PartialOrd, Ord, Clone, Copy)]

@@ -19,7 +19,7 @@ use crate::interrupt::interrupted;
 use crate::named_file::{Kind, NamedFile, outside_of, resolved};
 use crate::session::{Host, One, program};
 
-/// What names captures.
+/// The option that names captures.
 const PCAP: &str = "--pcap";
 
 pub(crate) fn emulate(args: &EmulateArgs) -> Result<(), Failure> {
@@ -212,7 +212,7 @@ impl Emulation<'_> {
                 Failure::unknown(&format!("--pcap: the network has no port `{port}`"), port, &names)
             })?;
             let name = file.file_name().unwrap_or_default().to_string_lossy().into_owned();
-            // As the folders of runs are named: each run has its own.
+            // Named like the runs' folders, so that each run has a file of its own.
             let id = run_folder(&run.id).split_off(RUNS.len() + 1);
             let name = if of_many { format!("{id}-{name}") } else { name };
             Ok((link, file.with_file_name(name)))

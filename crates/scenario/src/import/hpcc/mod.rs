@@ -394,7 +394,7 @@ struct Ports {
     default_loss: Decimal,
 }
 
-/// What the settings of a cable's ports hang on: rate, delay in picoseconds, loss.
+/// What the settings of a cable's ports depend on: rate, delay in picoseconds, loss.
 type Kind = (u64, u64, String);
 
 impl Ports {
