@@ -6,8 +6,21 @@ use std::process::Command;
 
 use sha2::{Digest, Sha256};
 
-/// The crates that decide what a run leaves.
-const ENGINE: [&str; 9] = ["units", "laws", "codes", "flow", "fabric", "sim", "scenario", "results", "emulator"];
+/// What decides what a run leaves: sources, and the distributions that ship with the program.
+const ENGINE: [&str; 12] = [
+    "units/src",
+    "laws/src",
+    "codes/src",
+    "flow/src",
+    "fabric/src",
+    "sim/src",
+    "scenario/src",
+    "scenario/data",
+    "results/src",
+    "emulator/src",
+    "kernel/src",
+    "kernel/bpf",
+];
 
 fn main() {
     let git = |args: &[&str]| {
@@ -21,8 +34,8 @@ fn main() {
     }
 
     let mut hash = Sha256::new();
-    for name in ENGINE {
-        let sources = Path::new("..").join(name).join("src");
+    for folder in ENGINE {
+        let sources = Path::new("..").join(folder);
         println!("cargo::rerun-if-changed={}", sources.display());
         for path in files(&sources) {
             add(&mut hash, &path);

@@ -115,6 +115,7 @@ fn marks_in_per_cent_of_an_unlimited_buffer() {
 fn delays_in_hosts() {
     let with = |host: &str, more: &str| message("[port]", &format!("[host]\njitter = {host}\n{more}[port]"));
     says(&with("{ mean = \"0s\" }", ""), &["file.toml:8", "a mean of nothing", "over zero"]);
+    says(&with("{ mean = \"2s\" }", ""), &["file.toml:8", "take longer", "at most 1s"]);
     says(&with("{ mean = \"1us\", distribution = \"gauss\" }", ""), &["\"exponential\" or \"uniform\""]);
     says(&with("\"1us\"", ""), &["\"off\" or a table such as { mean = \"1us\" }"]);
     let clock = "[clock]\ntick = \"1ns\"\nties = \"scheduled\"\n[switch]\nbuffer = \"1MiB\"\n";

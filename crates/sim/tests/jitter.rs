@@ -6,6 +6,7 @@ mod common;
 use common::random::case;
 use fabric::PortConfig;
 use fabric::topology::{SingleSwitch, single_switch};
+use flow::LossTimer;
 use laws::catalog::{Kind, Value};
 use proptest::prelude::*;
 use sim::{Jitter, JitterShape, Setup};
@@ -49,6 +50,23 @@ fn delays_of_one_flow_do_not_reorder_it() {
     setup.host.reordering = Some(Span::ZERO);
     let outcome = common::run(&setup, Kind::Fixed, &[("window", Value::Bytes(Bytes::new(1 << 18)))]);
     assert!(outcome.flows.iter().all(|flow| flow.completed.is_set() && flow.stats.retransmits == 0));
+}
+
+/// A packet's own timer waits for what hosts may take, also where acknowledgements go first: nothing is lost, nothing is resent.
+#[test]
+fn the_packet_timer_waits_for_hosts() {
+    let last = PortConfig {
+        buffer: Bytes::new(20_000),
+        control_priority: true,
+        ..PortConfig::new(Rate::from_gbps(100), Span::from_us(1))
+    };
+    let network = single_switch(&SingleSwitch { hosts: vec![(last, last); 2] }).unwrap();
+    let mut setup = common::setup(network, vec![common::flow(0, 1, 1 << 20)], Time::from_ms(1_000));
+    setup.host.jitter = Some(jitter(Span::from_us(10)));
+    setup.host.loss_timer = LossTimer::Packet;
+    let outcome = common::run(&setup, Kind::Fixed, &[("window", Value::Bytes(Bytes::new(8_192)))]);
+    assert_eq!((outcome.flows[0].stats.timeouts, outcome.flows[0].stats.retransmits), (0, 0));
+    assert!(outcome.flows[0].completed.is_set());
 }
 
 proptest! {

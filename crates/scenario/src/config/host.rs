@@ -20,6 +20,8 @@ const ACK_SIZE: NonZeroU16 = match NonZeroU16::new(64) {
     Some(size) => size,
     None => NonZeroU16::MIN,
 };
+/// More than any network takes; 44 times as long still is a time.
+const LONGEST_JITTER: Span = Span::from_s(1);
 const ENTROPIES: NonZeroU16 = match NonZeroU16::new(256) {
     Some(entropies) => entropies,
     None => NonZeroU16::MIN,
@@ -114,7 +116,7 @@ words! {
 table! {
     /// How long packets that came lie in a host before its transport hears of them, those of one flow in order.
     JitterTable {
-        /// The mean, over 0.
+        /// The mean, over 0 and at most 1 s.
         mean: At<Span>;
         /// `exponential`, or `uniform`: evenly from 0 to twice the mean.
         distribution: JitterWord = JitterWord::Exponential;
@@ -368,10 +370,15 @@ impl Host {
             }
         }
         if let Some(jitter) = self.jitter.as_ref()
-            && *jitter.mean <= Span::ZERO
+            && !(Span::from_ps(1)..=LONGEST_JITTER).contains(&*jitter.mean)
         {
-            return Err(Fault::new(jitter.mean.origin, "delays with a mean of nothing are none")
-                .label("expected a time over zero, or jitter = \"off\""));
+            let message = if *jitter.mean <= Span::ZERO {
+                "delays with a mean of nothing are none"
+            } else {
+                "hosts that take longer than any network are not simulated"
+            };
+            return Err(Fault::new(jitter.mean.origin, message)
+                .label("expected a time over zero and at most 1s, or jitter = \"off\""));
         }
         for time in [self.cnp, self.clock_resync] {
             if time.value().is_some_and(Span::is_zero) {

@@ -31,8 +31,10 @@ pub(super) fn flow_config(setup: &Setup, spec: &FlowSpec, number: u32, credited:
     });
     let margin = paths.longest_wait.unwrap_or(quarter).max(quarter);
     let held_back = host.ack_delay.unwrap_or(quarter);
-    let margin = margin + host.jitter.map_or(Span::ZERO, |jitter| jitter.longest().times(2));
-    let margin = if credited && host.ack_every > 1 { margin + held_back } else { margin };
+    // What hosts add to the way: their own time, and acknowledgements that wait for more packets.
+    let hosts = host.jitter.map_or(Span::ZERO, |jitter| jitter.longest().times(2));
+    let hosts = if credited && host.ack_every > 1 { hosts + held_back } else { hosts };
+    let margin = margin + hosts;
     let margin = if host.recovery == Recovery::Selective { margin } else { margin.max(GO_BACK_N_MARGIN) };
     let rto_min = host.rto_min.unwrap_or(paths.base_rtt + margin);
     let rto_min = match host.loss_timer {
@@ -41,7 +43,7 @@ pub(super) fn flow_config(setup: &Setup, spec: &FlowSpec, number: u32, credited:
         LossTimer::Packet => {
             let none_waits_back = host.rto_min.is_none() && setup.answers_go_first(spec.src, spec.dst);
             let there = paths.longest_wait_there.filter(|_| none_waits_back);
-            there.map_or(rto_min, |there| paths.base_rtt + there).max(paths.base_rtt + quarter)
+            there.map_or(rto_min, |there| paths.base_rtt + there + hosts).max(paths.base_rtt + quarter)
         }
     };
     FlowConfig {
