@@ -140,7 +140,8 @@ impl Output {
         self.file.into_parts().0.put()
     }
 
-    /// Cuts the file where a block ends, to give back its last bytes. Says how many packets are lost by that, with
+    /// Cuts the file where a block ends, to give back its last bytes. An earlier capture stays, and this one then keeps its
+    /// draft's name. Says how many packets are lost by that, with
     /// those that were not written yet, and what went wrong.
     fn cut(mut self) -> (u64, io::Result<()>) {
         self.forget_what_was_taken();
@@ -151,7 +152,7 @@ impl Output {
         let cut = draft.file().set_len(if length < end { 0 } else { end });
         // What cannot be cut, such as a pipe, keeps what it took.
         let kept = if cut.is_ok() { packets } else { self.packets - self.buffered.len() as u64 };
-        (self.packets - kept, draft.put())
+        (self.packets - kept, draft.put_if_missing())
     }
 }
 

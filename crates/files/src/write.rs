@@ -2,7 +2,10 @@
 
 use std::fs::{self, File};
 use std::io::{self, Write};
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
+
+use nix::fcntl::{FcntlArg, OFlag, fcntl};
 
 use crate::{Error, parent_of};
 
@@ -60,24 +63,34 @@ pub struct Draft {
     file: File,
     /// The draft's name and the final one; none for what is no file.
     names: Option<(PathBuf, PathBuf)>,
-    /// Whether a file of the final name existed at the beginning.
-    replaces: bool,
+    /// The file of the final name as it was at the beginning, if there was one.
+    replaces: Option<Seen>,
+}
+
+/// What tells whether a file is still the one that was looked at: device, inode, length, and when it was changed.
+type Seen = (u64, u64, u64, i64, i64);
+
+fn seen(file: &fs::Metadata) -> Seen {
+    (file.dev(), file.ino(), file.len(), file.mtime(), file.mtime_nsec())
 }
 
 impl Draft {
     /// Begins a file. A link is followed. The new file has the permissions of the file that it replaces.
     ///
     /// # Errors
-    /// When it cannot be written there.
+    /// When it cannot be written there. A pipe that nobody reads is refused at once.
     pub fn new(path: &Path) -> io::Result<Self> {
         let target = fs::canonicalize(path).unwrap_or_else(|_| path.to_path_buf());
         let old = target.metadata().ok();
         if old.as_ref().is_some_and(|old| !old.is_file()) {
-            return Ok(Self { file: File::options().write(true).open(target)?, names: None, replaces: true });
+            let file = File::options().write(true).custom_flags(OFlag::O_NONBLOCK.bits()).open(target)?;
+            // It was to find a reader at once; one that is slow is waited for.
+            fcntl(&file, FcntlArg::F_SETFL(OFlag::empty()))?;
+            return Ok(Self { file, names: None, replaces: None });
         }
         let (file, partial) = beside(&target)?;
         // Dropped from here on, it is removed.
-        let draft = Self { file, names: Some((partial, target)), replaces: old.is_some() };
+        let draft = Self { file, names: Some((partial, target)), replaces: old.as_ref().map(seen) };
         if let Some(old) = old {
             draft.file.set_permissions(old.permissions())?;
         }
@@ -89,13 +102,27 @@ impl Draft {
         &self.file
     }
 
-    /// Puts the file in place when it is on the disk. It replaces only a file that existed at the beginning.
+    /// Puts the file in place when it is on the disk. It replaces only the file that was there at the beginning.
     ///
     /// # Errors
-    /// When that fails, or somebody made a file of that name meanwhile. The draft then keeps its own name, and the
-    /// error says which.
-    pub fn put(mut self) -> io::Result<()> {
-        let put = self.put_over(self.replaces);
+    /// When that fails, or somebody made or changed a file of that name meanwhile. The draft then keeps its own name, and
+    /// the error says which.
+    pub fn put(self) -> io::Result<()> {
+        let now = self.names.as_ref().and_then(|names| names.1.metadata().ok());
+        let is_the_same = self.replaces.is_some() && now.as_ref().map(seen) == self.replaces;
+        self.keep(is_the_same)
+    }
+
+    /// Puts a file that is not whole in place where there is none: it replaces nothing.
+    ///
+    /// # Errors
+    /// As [`Draft::put`], and when there is a file of that name.
+    pub fn put_if_missing(self) -> io::Result<()> {
+        self.keep(false)
+    }
+
+    fn keep(mut self, replaces: bool) -> io::Result<()> {
+        let put = self.put_over(replaces);
         match self.names.take() {
             Some((partial, _)) => put.map_err(|error| {
                 io::Error::new(error.kind(), format!("{error}; what was written is in `{}`", partial.display()))
@@ -220,6 +247,37 @@ mod tests {
         draft("fourth").put().unwrap();
         assert_eq!(fs::read_to_string(&left).unwrap(), "left");
         assert_eq!(fs::read_dir(scratch.path()).unwrap().count(), 3);
+    }
+
+    #[test]
+    fn a_draft_replaces_only_what_was_there_at_the_beginning() {
+        let scratch = Scratch::new("draft-changed");
+        let path = scratch.path().join("file");
+        let draft = || {
+            let mut draft = Draft::new(&path).unwrap();
+            draft.write_all(b"new").unwrap();
+            draft
+        };
+        fs::write(&path, "old").unwrap();
+        let begun = draft();
+        fs::write(&path, "somebody's").unwrap();
+        let said = begun.put().unwrap_err().to_string();
+        assert_eq!(fs::read_to_string(&path).unwrap(), "somebody's", "{said}");
+        // What is not whole replaces nothing, and is put where there is nothing.
+        let said = draft().put_if_missing().unwrap_err().to_string();
+        assert_eq!(fs::read_to_string(said.split('`').nth(1).expect("a name")).unwrap(), "new");
+        let begun = draft();
+        fs::remove_file(&path).unwrap();
+        begun.put_if_missing().unwrap();
+        assert_eq!(fs::read_to_string(&path).unwrap(), "new");
+    }
+
+    #[test]
+    fn a_pipe_that_nobody_reads_is_refused_at_once() {
+        let scratch = Scratch::new("draft-pipe");
+        let pipe = scratch.path().join("pipe");
+        nix::unistd::mkfifo(&pipe, nix::sys::stat::Mode::S_IRWXU).unwrap();
+        assert!(Draft::new(&pipe).is_err() && replace(&pipe, "text").is_err());
     }
 
     #[test]

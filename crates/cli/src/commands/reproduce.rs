@@ -23,6 +23,8 @@ struct Figure {
     /// `uno/fig8-mixed`.
     name: String,
     path: PathBuf,
+    /// The file as it was read.
+    text: String,
     scenario: Scenario,
     claims: Vec<Claim>,
 }
@@ -180,6 +182,7 @@ fn read(name: String, path: PathBuf, args: &ReproduceArgs, seeds: u64) -> Result
     let scale = (args.scale == Scale::Quick).then(|| "quick".to_owned());
     let mut overrides = super::run::overrides(&args.common, scale);
     let mut scenario = scenario::load(&path, &overrides)?;
+    let text = files::text(&path, scenario::SCENARIO)?;
     let has_seeds = scenario.runs().iter().any(|run| run.point.iter().any(|(key, _)| key == SEED));
     if has_seeds && args.seeds.is_some() {
         tell(&format!("`{}` has seeds of its own ([grid] seed): --seeds is not for it", path.display()));
@@ -213,7 +216,7 @@ fn read(name: String, path: PathBuf, args: &ReproduceArgs, seeds: u64) -> Result
     if let Some(option) = option {
         enough_seeds(&path, &scenario, &claims, option, args.scale)?;
     }
-    Ok(Figure { name, path, scenario, claims })
+    Ok(Figure { name, path, text, scenario, claims })
 }
 
 /// Refuses to keep verdicts of a file whose own seeds are too few, or not the same for all runs that claims speak of.
@@ -317,8 +320,12 @@ fn describe(reproduced: &Reproduced, scale: Scale, wide: bool) -> String {
         table.add_row([Cell::new(text), Cell::new(&judged.paper), Cell::new(&judged.measured), verdict]);
     }
     let report = reproduced.out.join(crate::page::REPORT);
+    let mut reasons = String::new();
+    for judged in reproduced.judgements.iter().filter(|judged| judged.verdict == Verdict::CannotJudge) {
+        let _ = writeln!(reasons, "cannot judge {}: {}", judged.id, judged.note);
+    }
     let claims = if reproduced.judgements.is_empty() { "no claims".to_owned() } else { table.to_string() };
-    format!("{claims}\n{}report: {}\n", crate::table::averages(&reproduced.tables, wide), report.display())
+    format!("{claims}\n{reasons}{}report: {}\n", crate::table::averages(&reproduced.tables, wide), report.display())
 }
 
 fn with_recorded(claim: &Claim, judged: &Judgement, scale: Scale) -> String {
@@ -362,6 +369,13 @@ fn as_json(done: &[Reproduced], scale: Scale) -> Value {
 fn record(reproduced: &Reproduced, scale: Scale) -> Result<(), Failure> {
     let path = &reproduced.figure.path;
     let text = files::text(path, scenario::SCENARIO)?;
+    if text != reproduced.figure.text {
+        return Err(Failure::Input(format!(
+            "error: {} was changed while its runs went: no verdict is recorded beside claims that were not judged\n  = help: \
+             give the command again; finished runs are kept",
+            path.display()
+        )));
+    }
     let mut document: DocumentMut =
         text.parse().map_err(|error| Failure::Input(format!("error: {}: {error}", path.display())))?;
     let Some(claims) = document.get_mut("claim").and_then(Item::as_array_of_tables_mut) else { return Ok(()) };

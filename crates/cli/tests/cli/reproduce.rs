@@ -1,9 +1,11 @@
 //! A paper of two tiny figures: claims judged, recorded, and held against what was recorded.
 
+use std::process::Stdio;
+
 use serde_json::Value;
 
 use crate::json::is_summary;
-use crate::support::{ONE, Scratch, keys};
+use crate::support::{ONE, Ran, Scratch, keys};
 
 const CLAIMS: &str = r#"
 [paper]
@@ -222,6 +224,25 @@ fn a_figure_with_seeds_of_its_own() {
     );
     let ran = scratch.narrows("reproduce tiny --record");
     ran.fails(2, &["the run `dctcp", "of claim `all-end` has 2 seeds of its own"]);
+}
+
+#[test]
+fn a_file_that_changed_meanwhile_gets_no_verdict() {
+    let scratch = Scratch::new("changed-meanwhile");
+    let file = "papers/tiny/fig8.toml";
+    let sizes = "[grid]\n\"traffic.0.size\" = [\"4KiB\", \"32MiB\"]\n";
+    let claim = "[[claim]]\nid = \"x\"\ntext = \"t\"\npaper = 4\ncheck = \"dctcp[size=4KiB].all.completed == 4\"\n";
+    scratch.write(file, &format!("{}[scale.quick]\n{sizes}{claim}", ONE.trim_start()));
+    let line = "reproduce tiny --record --quiet --out out";
+    let mut command = scratch.command(line.split(' '));
+    let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    while !scratch.path("out/tiny/fig8/.next/runs").exists() {
+        std::thread::yield_now();
+    }
+    let edited = scratch.read(file).replace("completed == 4", "completed == 5");
+    scratch.write(file, &edited);
+    Ran::new(line, &child.wait_with_output().unwrap()).fails(2, &["was changed while its runs went", file, "help: "]);
+    assert_eq!(scratch.read(file), edited);
 }
 
 #[test]
