@@ -3,25 +3,12 @@
 
 use std::fs;
 
-use crate::support::{Ran, Scratch};
+use crate::support::{Ran, Scratch, grid_of};
 
-const GRID: &str = r#"
-name = "grid"
-title = "Then"
-description = "As it was"
-stop = "5ms"
-[topology]
-kind = "single-switch"
-hosts = 4
-[schemes.dctcp]
-law = "dctcp"
-[[traffic]]
-kind = "incast"
-intra = 3
-size = "64KiB"
-[grid]
-"traffic.0.size" = ["4KiB", "16KiB"]
-"#;
+/// Two runs, and what they are called.
+fn grid(title: &str, description: &str) -> String {
+    format!("title = {title:?}\ndescription = {description:?}\n{}", grid_of("\"4KiB\", \"16KiB\"").trim_start())
+}
 
 const LINE: &str = "run grid.toml --out out";
 const RUN: &str = "out/runs/dctcp,size=4KiB";
@@ -31,7 +18,7 @@ type Edit = fn(&str) -> String;
 
 fn prepared(name: &str) -> Scratch {
     let scratch = Scratch::new(name);
-    scratch.write("grid.toml", GRID);
+    scratch.write("grid.toml", &grid("Then", "As it was"));
     scratch.narrows(LINE).ok();
     scratch
 }
@@ -113,7 +100,7 @@ fn kept_runs_say_what_the_scenario_says_now() {
     };
     is("Then", "As it was");
     let flows = fs::read(scratch.path(&format!("{RUN}/flows.parquet"))).unwrap();
-    scratch.write("grid.toml", &GRID.replace("Then", "Now").replace("As it was", "As it is"));
+    scratch.write("grid.toml", &grid("Now", "As it is"));
     let again = scratch.narrows(LINE).ok();
     assert_eq!(kept(&again), Some("2 of 2 runs finished before: kept; --anew runs them again"));
     is("Now", "As it is");

@@ -6,30 +6,16 @@ use std::process::{Child, Command, Stdio};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 
-use crate::support::{Ran, Scratch, skipped};
+use crate::support::{Ran, Scratch, grid_of, skipped};
 
 /// Three runs, of which the second is long enough to be stopped in.
-const GRID: &str = r#"
-name = "grid"
-stop = "100000s"
-[topology]
-kind = "single-switch"
-hosts = 4
-[schemes.dctcp]
-law = "dctcp"
-[[traffic]]
-kind = "incast"
-intra = 3
-size = "64KiB"
-[grid]
-"traffic.0.size" = ["4KiB", "256MiB", "8KiB"]
-"#;
+const SIZES: &str = "\"4KiB\", \"256MiB\", \"8KiB\"";
 
 const LINE: &str = "run grid.toml --out out --threads 1";
 
 /// Starts the grid, and stops it in its second run.
 fn stopped_in_the_second(scratch: &Scratch) -> Child {
-    scratch.write("grid.toml", GRID);
+    scratch.write("grid.toml", &grid_of(SIZES));
     let mut command = scratch.command(LINE.split(' '));
     let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     wait_for_the_first_run(scratch, &mut child);
@@ -89,7 +75,7 @@ fn a_lock_that_somebody_removed_is_none() {
 #[test]
 fn a_report_says_whose_lock_it_takes_over() {
     let scratch = Scratch::new("stale");
-    scratch.write("one.toml", GRID.split("[grid]").next().unwrap());
+    scratch.write("one.toml", grid_of(SIZES).split("[grid]").next().unwrap());
     scratch.narrows("run one.toml --quiet --out out").ok();
     let lock = scratch.write("out/.narrows.lock", "process 4194305 on here: narrows run x.toml\n");
     // Elsewhere it writes without a lock.
@@ -109,7 +95,7 @@ fn a_report_says_whose_lock_it_takes_over() {
 #[test]
 fn a_report_of_a_held_directory_is_refused_or_goes_elsewhere() {
     let scratch = Scratch::new("held");
-    scratch.write("one.toml", GRID.split("[grid]").next().unwrap());
+    scratch.write("one.toml", grid_of(SIZES).split("[grid]").next().unwrap());
     scratch.narrows("run one.toml --quiet --out out").ok();
     let child = stopped_beside_a_whole_set(&scratch);
     let before = scratch.read("out/report.html");
@@ -122,7 +108,7 @@ fn a_report_of_a_held_directory_is_refused_or_goes_elsewhere() {
 
 /// Starts the grid where a whole set lies, and stops it in its second run.
 fn stopped_beside_a_whole_set(scratch: &Scratch) -> Child {
-    scratch.write("grid.toml", GRID);
+    scratch.write("grid.toml", &grid_of(SIZES));
     let mut command = scratch.command(LINE.split(' '));
     let mut child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
     wait_for_the_first_run(scratch, &mut child);
@@ -136,7 +122,7 @@ const NO_LOCKS: &str = "#include <errno.h>\nint flock(int f, int o) { (void)f; (
 #[test]
 fn a_file_system_without_locks() {
     let scratch = Scratch::new("no-locks");
-    scratch.write("one.toml", GRID.split("[grid]").next().unwrap());
+    scratch.write("one.toml", grid_of(SIZES).split("[grid]").next().unwrap());
     let source = scratch.write("no_locks.c", NO_LOCKS);
     let library = scratch.path("no_locks.so");
     let made = Command::new("cc").args(["-shared", "-fPIC", "-o"]).arg(&library).arg(&source).status();
@@ -154,7 +140,7 @@ fn a_file_system_without_locks() {
     assert!(!scratch.path("out/.narrows.lock").exists());
     // Killed, it leaves the file, which nobody takes over.
     let mut child = {
-        scratch.write("grid.toml", GRID);
+        scratch.write("grid.toml", &grid_of(SIZES));
         let mut command = scratch.command(LINE.split(' '));
         command.env("LD_PRELOAD", &library).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap()
     };

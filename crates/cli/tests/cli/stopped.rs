@@ -6,24 +6,10 @@ use std::process::{Child, Stdio};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 
-use crate::support::{Ran, Scratch, code};
+use crate::support::{Ran, Scratch, code, grid_of};
 
 /// The first run of the grid ends at once, the second one never, for what a test can wait.
-const ENDLESS: &str = r#"
-name = "endless"
-stop = "100000s"
-[topology]
-kind = "single-switch"
-hosts = 4
-[schemes.dctcp]
-law = "dctcp"
-[[traffic]]
-kind = "incast"
-intra = 3
-size = "64KiB"
-[grid]
-"traffic.0.size" = ["4KiB", "9TiB"]
-"#;
+const ENDLESS: &str = "\"4KiB\", \"9TiB\"";
 
 /// Where the first run lies before the set is whole.
 const FIRST: &str = "out/.next/runs/dctcp,size=4KiB";
@@ -62,11 +48,11 @@ fn partials(scratch: &Scratch) -> Vec<String> {
 #[test]
 fn an_interrupt_leaves_finished_runs_whole() {
     let scratch = Scratch::new("interrupt");
-    scratch.write("endless.toml", ENDLESS);
+    scratch.write("endless.toml", &grid_of(ENDLESS));
     // Two threads are two runs at a time: then the endless one may come first.
     for threads in [1, 2] {
         if threads == 2 {
-            scratch.write("endless.toml", &ENDLESS.replace("\"4KiB\", \"9TiB\"", "\"9TiB\", \"4KiB\""));
+            scratch.write("endless.toml", &grid_of("\"9TiB\", \"4KiB\""));
         }
         let line = format!("run endless.toml --out out --threads {threads}");
         let _ = fs::remove_dir_all(scratch.path("out"));
@@ -94,7 +80,7 @@ fn an_interrupt_leaves_finished_runs_whole() {
 #[test]
 fn an_interrupted_reproduction_goes_on() {
     let scratch = Scratch::new("interrupt");
-    scratch.write("papers/tiny/fig1.toml", &format!("{ENDLESS}[scale.quick]\n"));
+    scratch.write("papers/tiny/fig1.toml", &format!("{}[scale.quick]\n", grid_of(ENDLESS)));
     let line = "reproduce tiny --seeds 1 --threads 1 --out out";
     for kept in [false, true] {
         let child = start(&scratch, line);
@@ -121,8 +107,8 @@ fn listens(child: &Child) -> bool {
 #[test]
 fn an_interrupt_of_the_only_run_leaves_nothing() {
     let scratch = Scratch::new("interrupt");
-    scratch.write("alone.toml", &ENDLESS.replace("\"4KiB\", ", ""));
-    scratch.write("grid.toml", &ENDLESS.replace("\"4KiB\", \"9TiB\"", "\"8TiB\", \"9TiB\""));
+    scratch.write("alone.toml", &grid_of("\"9TiB\""));
+    scratch.write("grid.toml", &grid_of("\"8TiB\", \"9TiB\""));
     let before = scratch.tree();
     for line in ["run alone.toml --out out", "run alone.toml --out out --json", "run grid.toml --out out --threads 1"] {
         let child = start(&scratch, line);
@@ -138,10 +124,10 @@ fn an_interrupt_of_the_only_run_leaves_nothing() {
 #[test]
 fn a_killed_grid_leaves_finished_runs_and_goes_on() {
     let scratch = Scratch::new("kill");
-    scratch.write("endless.toml", ENDLESS);
+    scratch.write("endless.toml", &grid_of(ENDLESS));
     for again in ["run tiny.toml --out out", "run alone.toml --out out"] {
-        scratch.write("tiny.toml", &ENDLESS.replace("9TiB", "8KiB"));
-        scratch.write("alone.toml", &ENDLESS.replace(", \"9TiB\"", ""));
+        scratch.write("tiny.toml", &grid_of("\"4KiB\", \"8KiB\""));
+        scratch.write("alone.toml", &grid_of("\"4KiB\""));
         let mut child = start(&scratch, "run endless.toml --out out --threads 1");
         first_is_finished(&scratch, &mut child);
         let holder = child.id();
@@ -168,8 +154,8 @@ fn a_killed_grid_leaves_finished_runs_and_goes_on() {
 #[test]
 fn a_directory_has_one_writer() {
     let scratch = Scratch::new("two");
-    scratch.write("endless.toml", ENDLESS);
-    scratch.write("papers/tiny/fig1.toml", &format!("{ENDLESS}[scale.quick]\n"));
+    scratch.write("endless.toml", &grid_of(ENDLESS));
+    scratch.write("papers/tiny/fig1.toml", &format!("{}[scale.quick]\n", grid_of(ENDLESS)));
     for line in ["run endless.toml --out out --threads 1", "reproduce tiny --threads 1 --out out"] {
         let mut child = start(&scratch, line);
         wait_for(&mut child, || scratch.path("out/.narrows.lock").metadata().is_ok_and(|lock| lock.len() > 0));
@@ -188,7 +174,7 @@ fn a_directory_has_one_writer() {
 #[test]
 fn a_changed_file_runs_what_changed() {
     let scratch = Scratch::new("changed");
-    let grid = ENDLESS.replace("9TiB", "8KiB");
+    let grid = grid_of("\"4KiB\", \"8KiB\"");
     scratch.write("grid.toml", &grid);
     let kept = |line: &str| {
         let ran = scratch.narrows(&format!("run grid.toml --out out {line}")).ok();
@@ -210,7 +196,7 @@ fn a_changed_file_runs_what_changed() {
 #[test]
 fn what_a_person_put_there_stops_the_run_and_stays() {
     let scratch = Scratch::new("thesis");
-    let grid = ENDLESS.replace("9TiB", "8KiB");
+    let grid = grid_of("\"4KiB\", \"8KiB\"");
     scratch.write("grid.toml", &grid);
     scratch.narrows("run grid.toml --quiet --out out").ok();
     scratch.write("out/thesis/chapter.txt", "mine");
@@ -228,7 +214,7 @@ fn what_a_person_put_there_stops_the_run_and_stays() {
 #[test]
 fn results_are_replaced_as_a_whole() {
     let scratch = Scratch::new("replace");
-    let grid = ENDLESS.replace("9TiB", "8KiB");
+    let grid = grid_of("\"4KiB\", \"8KiB\"");
     scratch.write("grid.toml", &grid);
     scratch.write("other.toml", &grid.replace("4KiB", "12KiB"));
     scratch.write("alone.toml", grid.split("[grid]").next().unwrap());
@@ -253,7 +239,7 @@ fn results_are_replaced_as_a_whole() {
 #[test]
 fn a_link_to_results_is_followed() {
     let scratch = Scratch::new("link");
-    let grid = ENDLESS.replace("9TiB", "8KiB");
+    let grid = grid_of("\"4KiB\", \"8KiB\"");
     scratch.write("grid.toml", &grid);
     scratch.write("alone.toml", grid.split("[grid]").next().unwrap());
     fs::create_dir(scratch.path("real")).unwrap();

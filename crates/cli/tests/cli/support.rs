@@ -177,6 +177,15 @@ ports = ["receiver"]
 flows = "all"
 "#;
 
+/// A grid of one scheme on one switch: three flows of each of these sizes, such as `"4KiB", "9TiB"`, until they have ended.
+pub(crate) fn grid_of(sizes: &str) -> String {
+    let lone = ONE.split("[series]").next().unwrap_or_default().replace("10ms", "100000s");
+    format!(
+        "{}[grid]\n\"traffic.0.size\" = [{sizes}]\n",
+        lone.replace("hosts = 5", "hosts = 4").replace("intra = 4", "intra = 3")
+    )
+}
+
 /// Two datacenters, three schemes, two points of a grid, everything that draws on the seed.
 pub(crate) const GRID: &str = r#"
 name = "grid"
