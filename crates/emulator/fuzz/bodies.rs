@@ -1,6 +1,6 @@
 //! The bodies of the fuzz targets. `tests/fuzzed.rs` runs them on the corpora.
 
-use emulator::packet::{Headers, render, whole_segment};
+use emulator::packet::{Headers, is_open, joined, render, whole_segment};
 
 /// Any bytes of a device are a packet or a fault, and a packet can be written in runs of any length of its segments.
 pub(crate) fn packet(frame: &[u8]) {
@@ -31,6 +31,10 @@ pub(crate) fn packet(frame: &[u8]) {
         first = past;
     }
     assert_eq!(payload, usize::from(headers.payload()));
+    // A packet does not continue itself: its sequence number is not the next one.
+    if is_open(frame, &headers) {
+        assert_eq!(joined(frame, &headers, frame, &headers), None);
+    }
 }
 
 /// Any answer of the kernel's socket monitor is a bounded number of messages.
