@@ -1,9 +1,10 @@
 #!/usr/bin/env bash
 # Makes the tables of docs/src/sim-to-real.md: runs the scenarios of scenarios/sim-to-real simulated, then as real
-# packets, and puts the two side by side. Needs root and a quiet machine, and takes about 9 minutes.
+# packets, several times, and puts them side by side. Needs root and a quiet machine: 8 minutes for each time.
 #   cargo build --release -p narrows --features bpf && sudo env PATH="$PWD/target/release:$PATH" docs/sim-to-real.sh
 #
 #   NARROWS  the program; by default the `narrows` that the PATH finds first
+#   TIMES    how often each scenario is sent; by default 5
 #   SET      a setting for all runs, such as stop=4s: a trial. Then PAGE says which copy of the page is written.
 #   PAGE     the page; by default docs/src/sim-to-real.md
 #   OUT      where results are kept; by default out/sim-to-real
@@ -11,6 +12,7 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 
 narrows=${NARROWS:-narrows}
+times=${TIMES:-5}
 page=${PAGE:-docs/src/sim-to-real.md}
 out=${OUT:-out/sim-to-real}
 settings=()
@@ -21,8 +23,12 @@ if [ -n "${SET:-}" ]; then
   fi
   settings=(--set "$SET")
 fi
+if ! [[ $times =~ ^[1-9][0-9]?$ ]]; then
+  echo "TIMES=$times is not a number from 1 to 99" >&2
+  exit 2
+fi
 if [ "$(id -u)" != 0 ]; then
-  echo "real packets need root; about 9 minutes with it" >&2
+  echo "real packets need root; about 8 minutes for each of $times times with it" >&2
   exit 2
 fi
 if ! command -v "$narrows" > /dev/null; then
@@ -31,54 +37,23 @@ if ! command -v "$narrows" > /dev/null; then
 fi
 
 mkdir -p "$out"
+# What an earlier call compared, maybe more often: the page is of this one.
+rm -f "$out"/{two,eight,deep}-[0-9]*.json
+for name in two eight deep; do
+  "$narrows" run "scenarios/sim-to-real/$name.toml" "${settings[@]}" --out "$out/$name-simulated"
+done
 # A scenario's name, and what `narrows emulate` is told beside it.
-side_by_side() {
+send() {
   local name=$1
   shift
-  local scenario=scenarios/sim-to-real/$name.toml
-  "$narrows" run "$scenario" "${settings[@]}" --out "$out/$name-simulated"
-  "$narrows" emulate "$scenario" "$@" "${settings[@]}" --out "$out/$name-emulated"
-  "$narrows" compare "$out/$name-simulated" "$out/$name-emulated" --flows --page "$out/$name.md"
+  "$narrows" emulate "scenarios/sim-to-real/$name.toml" "$@" "${settings[@]}" --out "$out/$name-emulated-$time"
+  "$narrows" compare "$out/$name-simulated" "$out/$name-emulated-$time" --flows --json > "$out/$name-$time.json"
 }
-side_by_side two --burst 1500
-side_by_side eight --burst 1500
-side_by_side deep
+for ((time = 1; time <= times; time++)); do
+  send two --burst 1500
+  send eight --burst 1500
+  send deep
+done
 
 # All is measured: now the page.
-python3 - "$page" "$out" "$("$narrows" --version), Linux $(uname -r), $(nproc) cores" << 'END'
-import json
-import re
-import sys
-from pathlib import Path
-
-page, out, machine = Path(sys.argv[1]), Path(sys.argv[2]), sys.argv[3]
-names = ("two", "eight", "deep")
-
-
-def emulator() -> str:
-    """How late the emulator was, a row a run."""
-    lines = ["| scenario | run | late by, p50 | p99 | most | of a core | in the way of the network |"]
-    lines.append("|---|---|--:|--:|--:|--:|---|")
-    for name in names:
-        for run in json.loads((out / f"{name}-emulated/summary.json").read_text())["runs"]:
-            it = run["emulator"]
-            late = [f"{it[f'lateness_{key}_ns'] / 1e3:.0f} us" for key in ("p50", "p99", "max")]
-            why = (it["bottleneck"] or "no").replace("|", "\\|")
-            cells = [name, run["label"], *late, f"{it['cpu_share'] * 100:.0f} %", why]
-            lines.append(f"| {' | '.join(cells)} |")
-    return "\n".join(lines)
-
-
-# Without the last line, a comment by which narrows knows its pages again.
-parts = {name: (out / f"{name}.md").read_text().strip().rpartition("\n<!--")[0].strip() for name in names}
-parts["emulator"] = emulator()
-parts["machine"] = f"Measured with {machine}."
-text = page.read_text()
-for name, part in parts.items():
-    marked = re.compile(rf"(<!-- generated: {name} -->\n).*?(<!-- end -->)", re.S)
-    if len(marked.findall(text)) != 1:
-        sys.exit(f"{page}: not exactly one part `<!-- generated: {name} -->` to `<!-- end -->`")
-    text = marked.sub(lambda found: f"{found.group(1)}\n{part}\n\n{found.group(2)}", text)
-page.write_text(text)
-print(f"wrote {page}")
-END
+python3 docs/sim_to_real.py "$page" "$out" "$("$narrows" --version), Linux $(uname -r), $(nproc) cores"

@@ -49,7 +49,7 @@ pub(crate) enum Command {
     },
     /// Write the man pages into a directory.
     Man {
-        /// Where they go; it is made if need be.
+        /// Where they go; it is made if need be. Earlier pages that nobody edited are replaced, other files are not.
         directory: PathBuf,
     },
 }
@@ -197,8 +197,8 @@ pub(crate) enum Scale {
 
 #[derive(Args, Debug)]
 pub(crate) struct ReproduceArgs {
-    /// Which: a paper (uno), a figure (uno/fig8-mixed), a figure's beginning (uno/fig8), or all.
-    #[arg(default_value = "all")]
+    /// Which: a paper (uno), a figure (uno/fig8-mixed) or its file, a figure's beginning (uno/fig8), or all. Without, the
+    /// papers are listed.
     pub(crate) what: Vec<String>,
     /// How large.
     #[arg(long, value_enum, default_value = "quick")]
@@ -377,7 +377,7 @@ pub(crate) enum KernelCommand {
     Doctor(KernelDoctorArgs),
     /// Write the BPF objects of this build into a directory, for machines without clang.
     Export {
-        /// Where they go; it is made if need be.
+        /// Where they go; it is made if need be. Earlier objects are replaced, other files are not.
         directory: PathBuf,
     },
 }

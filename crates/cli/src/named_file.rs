@@ -1,11 +1,12 @@
-//! Files that a command line names for Narrows to write: a report, a page of tables, an imported scenario, a capture.
+//! Files that a command line names for Narrows to write: a report, a page of tables, an imported scenario, a capture, and
+//! those in a directory that it names: manual pages, laws' objects.
 //!
 //! One rule for all. A missing or empty file is made. A file of the same kind that Narrows wrote, and nobody edited
 //! since, is replaced as a whole. Anything else is refused and stays as it is. A path inside a results directory is
 //! refused, too: only the files of Narrows lie there.
 //!
 //! Text is known again by its last line, a comment with a hash of all above. A capture is known by the program that it
-//! names.
+//! names, a law's object by the law's name in the kernel.
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -13,7 +14,7 @@ use std::path::{Path, PathBuf};
 use files::{Draft, Limit};
 use results::store::{results_around, sha256};
 
-use crate::exit::Failure;
+use crate::exit::{Failure, tell};
 
 /// The kind of file that is written.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -29,6 +30,14 @@ pub(crate) enum Kind {
     /// What left a port.
     #[cfg(target_os = "linux")]
     Capture,
+    /// A page of `narrows man`.
+    Manual,
+    /// A law for the kernel.
+    #[cfg(feature = "bpf")]
+    Object,
+    /// What such laws were built from.
+    #[cfg(feature = "bpf")]
+    Sources,
 }
 
 /// The largest file that is read to find out who wrote it.
@@ -47,10 +56,15 @@ impl Kind {
             Self::Flows => "a list of flows that `narrows import` wrote",
             #[cfg(target_os = "linux")]
             Self::Capture => "a capture that `narrows emulate` wrote",
+            Self::Manual => "a page that `narrows man` wrote",
+            #[cfg(feature = "bpf")]
+            Self::Object => "a law that `narrows kernel export` wrote",
+            #[cfg(feature = "bpf")]
+            Self::Sources => "a note that `narrows kernel export` wrote",
         }
     }
 
-    /// What the last line begins and ends with; none for a capture, which has no lines.
+    /// What the last line begins and ends with; none for what has no lines.
     const fn comment(self) -> Option<(&'static str, &'static str)> {
         match self {
             Self::Report => Some(("<!-- narrows report, SHA-256 of all above: ", " -->\n")),
@@ -59,6 +73,11 @@ impl Kind {
             Self::Flows => Some(("# narrows import of flows, SHA-256 of all above: ", "\n")),
             #[cfg(target_os = "linux")]
             Self::Capture => None,
+            Self::Manual => Some((".\\\" narrows man, SHA-256 of all above: ", "\n")),
+            #[cfg(feature = "bpf")]
+            Self::Object => None,
+            #[cfg(feature = "bpf")]
+            Self::Sources => Some(("# narrows kernel export, SHA-256 of all above: ", "\n")),
         }
     }
 
@@ -74,7 +93,9 @@ impl Kind {
 
     /// Why an existing file may not be replaced; none if it may.
     fn refusal(self, path: &Path) -> Result<Option<String>, Failure> {
-        let Some((before, after)) = self.comment() else { return self.refusal_of_capture(path) };
+        let Some((before, after)) = self.comment() else {
+            return Ok((!self.is_of_kind(path)?).then(|| format!("it is not {}", self.what())));
+        };
         let bytes = files::read(path, LOOKED_AT)?;
         if bytes.is_empty() {
             return Ok(None);
@@ -82,23 +103,31 @@ impl Kind {
         let lines = bytes.strip_suffix(b"\n").unwrap_or(&bytes);
         let (above, last) = bytes.split_at(lines.iter().rposition(|&byte| byte == b'\n').map_or(0, |end| end + 1));
         let hash = last.strip_prefix(before.as_bytes()).and_then(|rest| rest.strip_suffix(after.as_bytes()));
-        Ok(match hash {
-            None => Some(format!("it is not {}", self.what())),
-            Some(hash) if hash != sha256(above).as_bytes() => Some("it was edited after Narrows wrote it".to_owned()),
-            Some(_) => None,
-        })
+        if hash.is_some_and(|hash| hash == sha256(above).as_bytes()) {
+            return Ok(None);
+        }
+        // Lines may have come after the last one, or have other ends.
+        let is_marked = bytes.split(|&byte| byte == b'\n').any(|line| line.starts_with(before.as_bytes()));
+        Ok(Some(if is_marked {
+            "it was edited after Narrows wrote it".to_owned()
+        } else {
+            format!("it is not {}, or its last line was removed since", self.what())
+        }))
     }
 
-    #[cfg(target_os = "linux")]
-    fn refusal_of_capture(self, path: &Path) -> Result<Option<String>, Failure> {
-        let head = files::head(path, HEAD)?;
-        let ours = head.is_empty() || emulator::is_capture(&head);
-        Ok((!ours).then(|| format!("it is not {}", self.what())))
-    }
-
-    #[cfg(not(target_os = "linux"))]
-    fn refusal_of_capture(self, _: &Path) -> Result<Option<String>, Failure> {
-        Ok(None)
+    /// Whether an existing file without lines is empty or of the kind.
+    fn is_of_kind(self, path: &Path) -> Result<bool, Failure> {
+        #[cfg(target_os = "linux")]
+        if self == Self::Capture {
+            let head = files::head(path, HEAD)?;
+            return Ok(head.is_empty() || emulator::is_capture(&head));
+        }
+        #[cfg(feature = "bpf")]
+        if self == Self::Object {
+            let bytes = files::read(path, LOOKED_AT)?;
+            return Ok(bytes.is_empty() || kernel::is_object(&bytes));
+        }
+        Ok(files::read(path, LOOKED_AT)?.is_empty())
     }
 }
 
@@ -120,16 +149,22 @@ impl NamedFile {
         let file = Self { path: path.to_path_buf(), kind, option };
         file.check()?;
         files::writable(path)?;
+        tell_of_leftovers(path);
         Ok(file)
     }
 
     /// Writes the text with its last line, if the file may still be written. Gives the path.
     pub(crate) fn write(self, text: String) -> Result<PathBuf, Failure> {
-        self.check()?;
         let text = self.kind.sealed(text);
+        self.put(text.as_bytes())
+    }
+
+    /// Writes the whole file, if it may still be written. Gives the path.
+    fn put(self, bytes: &[u8]) -> Result<PathBuf, Failure> {
+        self.check()?;
         let write = || {
             let mut draft = Draft::new(&self.path)?;
-            draft.write_all(text.as_bytes())?;
+            draft.write_all(bytes)?;
             draft.put()
         };
         write().map_err(|error| Failure::file("write", &self.path, &error))?;
@@ -149,6 +184,47 @@ impl NamedFile {
             ))),
         }
     }
+}
+
+/// Writes whole files into a directory that a command line names. It is made if need be; no file is written unless all may be.
+pub(crate) fn write_into(directory: &Path, files: &[(String, Kind, Vec<u8>)]) -> Result<(), Failure> {
+    const OPTION: &str = "DIRECTORY";
+    outside_of_results(directory, OPTION)?;
+    std::fs::create_dir_all(directory).map_err(|error| Failure::file("make", directory, &error))?;
+    let named = files.iter().map(|(name, kind, _)| NamedFile::new(&directory.join(name), *kind, OPTION));
+    let named = named.collect::<Result<Vec<_>, _>>()?;
+    for (file, (_, _, bytes)) in named.into_iter().zip(files) {
+        file.put(bytes)?;
+    }
+    Ok(())
+}
+
+/// Refuses to replace the report in a results directory if somebody edited it or put another file in its place.
+pub(crate) fn may_replace_report(path: &Path) -> Result<(), Failure> {
+    let refusal = if path.metadata().is_ok_and(|there| there.is_file()) { Kind::Report.refusal(path)? } else { None };
+    match refusal {
+        None => Ok(()),
+        Some(why) => Err(Failure::Input(format!(
+            "error: will not replace `{}`: {why}\nhelp: move that file out of the results directory, and give the command \
+             again",
+            path.display()
+        ))),
+    }
+}
+
+/// Says which half-written files of this name stopped commands left beside it. A live process's are not among them.
+pub(crate) fn tell_of_leftovers(path: &Path) {
+    for left in files::leftovers(path) {
+        tell_of_leftover(&left);
+    }
+}
+
+/// Says that a half-written file is of no use to Narrows.
+pub(crate) fn tell_of_leftover(left: &Path) {
+    tell(&format!(
+        "`{}` was left by a command that was stopped, or that could not put it in place; you may delete it",
+        left.display()
+    ));
 }
 
 /// Refuses a path in a results directory.
@@ -198,7 +274,7 @@ mod tests {
             fs::write(&path, bytes).unwrap();
             kind.refusal(&path).unwrap()
         };
-        for kind in [Kind::Report, Kind::Tables, Kind::Scenario, Kind::Flows] {
+        for kind in [Kind::Report, Kind::Tables, Kind::Scenario, Kind::Flows, Kind::Manual] {
             let text = kind.sealed("one\ntwo".to_owned());
             assert!(text.starts_with("one\ntwo\n") && text.lines().count() == 3);
             assert_eq!(refusal(kind, text.as_bytes()), None);
@@ -206,9 +282,14 @@ mod tests {
             for edited in [text.replace("two", "too"), format!("\n{text}"), text.replacen('\n', "\r\n", 1)] {
                 assert_eq!(refusal(kind, edited.as_bytes()).unwrap(), "it was edited after Narrows wrote it");
             }
-            let cut = &text.as_bytes()[..text.len() - 2];
-            for other in [cut, b"\n", b"one", b"\xff\n\n"] {
-                assert!(refusal(kind, other).is_some(), "{other:?}");
+            // The last line may be cut, have other ends, or not be the last any more.
+            let ends = [text[..text.len() - 2].to_owned(), text.replace('\n', "\r\n"), format!("{text}three\n")];
+            for edited in ends {
+                assert_eq!(refusal(kind, edited.as_bytes()).unwrap(), "it was edited after Narrows wrote it");
+            }
+            for other in [&b"\n"[..], b"one", b"\xff\n\n", b"one\ntwo\n"] {
+                let said = refusal(kind, other).unwrap();
+                assert!(said.starts_with("it is not a ") && said.ends_with("or its last line was removed since"));
             }
         }
         let other = Kind::Scenario.sealed("x\n".to_owned());

@@ -1,9 +1,10 @@
 //! The Markdown page of what was reproduced: a section a figure, kept until that figure is run again.
 
 use std::fmt::Write as _;
+use std::io::Write as _;
 use std::path::Path;
 
-use files::Limit;
+use files::{Draft, Limit, Seen};
 use results::claims::{Judgement, Verdict};
 
 use crate::exit::Failure;
@@ -22,6 +23,8 @@ pub(crate) struct ResultsPage {
     pub(crate) is_file: bool,
     /// Figures' names and their sections' text, in order.
     sections: Vec<(String, String)>,
+    /// The file that these are of: no other one is replaced.
+    of: Seen,
 }
 
 /// A page of results.
@@ -33,8 +36,9 @@ impl ResultsPage {
     /// # Errors
     /// When the file is something else, or of another scale.
     pub(crate) fn read(path: &Path, scale: &'static str) -> Result<Self, Failure> {
+        let of = Seen::of(path);
         if path.metadata().is_ok_and(|it| !it.is_file()) {
-            return Ok(Self { scale, is_file: false, sections: Vec::new() });
+            return Ok(Self { scale, is_file: false, sections: Vec::new(), of });
         }
         let text = match files::text(path, PAGE) {
             Err(error) if error.is_missing() => String::new(),
@@ -53,7 +57,7 @@ impl ResultsPage {
         }
         let section = |text: &str| (text.split([',', '\n']).next().unwrap_or_default().to_owned(), text.to_owned());
         let sections = rest.split(SECTION).filter(|text| !text.is_empty()).map(section).collect();
-        Ok(Self { scale, is_file: true, sections })
+        Ok(Self { scale, is_file: true, sections, of })
     }
 
     /// Puts a figure's section in its place: `title` is what follows its name, `order` compares names.
@@ -63,9 +67,30 @@ impl ResultsPage {
         self.sections.sort_by_key(|(name, _)| order(name));
     }
 
-    /// Writes it.
-    pub(crate) fn write(&self, path: &Path) -> Result<(), Failure> {
-        Ok(files::replace(path, &self.text())?)
+    /// Writes it in the place of the file that it was read from or last written to.
+    ///
+    /// # Errors
+    /// When somebody made or changed the file meanwhile. What was to be written is then in a file beside it.
+    pub(crate) fn write(&mut self, path: &Path) -> Result<(), Failure> {
+        let text = self.text();
+        let write = || {
+            let mut draft = Draft::replacing(path, self.of)?;
+            draft.write_all(text.as_bytes())?;
+            if !self.is_file {
+                return draft.put().map(|()| self.of);
+            }
+            let now = draft.seen()?;
+            draft.put().map(|()| now)
+        };
+        self.of = write().map_err(|error| match error.kind() {
+            std::io::ErrorKind::AlreadyExists => Failure::Input(format!(
+                "error: cannot write `{}`: {error}\nhelp: give the command again: it adds its sections to the page that is there \
+                 now, and keeps finished runs",
+                path.display()
+            )),
+            _ => Failure::file("write", path, &error),
+        })?;
+        Ok(())
     }
 
     fn text(&self) -> String {
@@ -123,7 +148,8 @@ mod tests {
     use super::*;
 
     fn page(sections: &[(&str, &str)]) -> ResultsPage {
-        let mut page = ResultsPage { scale: "paper", is_file: true, sections: Vec::new() };
+        let of = Seen::of(Path::new("none"));
+        let mut page = ResultsPage { scale: "paper", is_file: true, sections: Vec::new(), of };
         for (name, verdict) in sections {
             let body = format!(
                 "A title\n\n{CLAIMS}| it \\| holds | 2 | 1 | {verdict} |\n\n| run | drops |\n|---|---|\n| a | 0 |\n"
@@ -138,7 +164,7 @@ mod tests {
         let folder = std::env::temp_dir().join(format!("narrows-page-{}", std::process::id()));
         std::fs::create_dir_all(&folder).unwrap();
         let path = folder.join("page.md");
-        let first = page(&[("p/b", "not reproduced (a note \\| of two)"), ("p/a", "reproduced")]);
+        let mut first = page(&[("p/b", "not reproduced (a note \\| of two)"), ("p/a", "reproduced")]);
         assert!(first.text().contains("2 figures, 2 claims: 1 reproduced, 1 not reproduced.\n"), "{}", first.text());
         first.write(&path).unwrap();
         let mut again = ResultsPage::read(&path, "paper").unwrap();
@@ -148,6 +174,15 @@ mod tests {
         assert!(text.contains("2 figures, 2 claims: 1 reproduced, 1 direction only.\n"), "{text}");
         assert!(text.find("## p/a, Fig. 1").unwrap() < text.find("## p/b\n\nNew").unwrap() && !text.contains("a note"));
         assert!(ResultsPage::read(&path, "quick").is_err());
+        // It is written over what it wrote itself, and not over another writer's or a person's.
+        again.write(&path).unwrap();
+        again.write(&path).unwrap();
+        let said = first.write(&path).unwrap_err().to_string();
+        assert!(said.contains("somebody made or changed it meanwhile; what was written is in `"), "{said}");
+        assert!(said.contains("help: give the command again"), "{said}");
+        assert_eq!(std::fs::read_to_string(&path).unwrap(), text);
+        let left = said.split('`').nth(3).unwrap();
+        assert_eq!(std::fs::read_to_string(left).unwrap(), first.text());
         std::fs::write(&path, "# Something else\n").unwrap();
         assert!(ResultsPage::read(&path, "paper").is_err());
         std::fs::remove_dir_all(&folder).unwrap();

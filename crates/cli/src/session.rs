@@ -16,7 +16,7 @@ use crate::clock::Stopwatch;
 use crate::commands::threads;
 use crate::exit::{Failure, tell, tell_of_lock};
 use crate::interrupt::{interrupted, listen};
-use crate::named_file::Kind;
+use crate::named_file::{Kind, may_replace_report, tell_of_leftover};
 use crate::page::{self, Page};
 use crate::progress::Board;
 
@@ -205,8 +205,13 @@ impl Session<'_> {
             tell_of_lock(&self.out, lock);
         }
         for differing in writer.differing() {
-            tell(&format!("`{}` is not as it was written: it is written again", differing.display()));
+            tell(&format!("{differing}: it is written again"));
         }
+        for left in writer.leftovers() {
+            tell_of_leftover(&left);
+        }
+        // Found out now, not after all runs.
+        self.report_may_go()?;
         let bins = runs.first().map(size_bins).unwrap_or_default();
         let written = |result: RunResults| Written::new(result, &bins, runs.len());
         let mut earlier: Vec<Option<Written>> = Vec::with_capacity(runs.len());
@@ -290,8 +295,15 @@ impl Session<'_> {
             warnings: Vec::new(),
         };
         let html = Kind::Report.sealed(page::render(&page, shown));
+        self.report_may_go()?;
         writer.finish(&program(), &finished, &grid_json(&finished), &html)?;
         Ok(Finished { runs: finished, judgements, tables, out: self.out.clone() })
+    }
+
+    /// Refuses to replace a report that somebody edited: of the whole set, or of the unfinished one.
+    fn report_may_go(&self) -> Result<(), Failure> {
+        let reports = [self.out.join(page::REPORT), self.out.join(store::NEXT).join(page::REPORT)];
+        reports.iter().try_for_each(|report| may_replace_report(report))
     }
 
     /// The table with variants called by their labels.
@@ -344,6 +356,7 @@ impl Session<'_> {
             fairness_window: run.config.series.fairness_window.unwrap_or_else(|| {
                 built.report.inter_rtt.or(built.report.intra_rtt).map_or(units::Span::ZERO, |rtt| rtt.max)
             }),
+            sets_fairness_window: run.config.series.fairness_window.is_some(),
             resolved,
             key: String::new(),
             inputs: self.scenario.inputs().into_iter().map(hash).collect(),

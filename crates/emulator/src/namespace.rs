@@ -86,9 +86,12 @@ impl Hosts {
         for host in &plan {
             let _ = write!(names, "{} {}\n{} {}\n", host.v4, host.name, host.v6, host.name);
         }
+        let names = setup::with_small_tables(|| {
+            let name = |host: &HostPlan| Name::create(claim::namespace_name(std::process::id(), &host.name), &names);
+            plan.iter().map(name).collect::<Result<Vec<_>, _>>()
+        })??;
         let mut hosts = Vec::with_capacity(plan.len());
-        for host in &plan {
-            let name = Name::create(claim::namespace_name(std::process::id(), &host.name), &names)?;
+        for (host, name) in plan.iter().zip(names) {
             let namespace = name.open()?;
             let tun = inside(&namespace, || setup::set_up(host, options))??;
             hosts.push(Host { name, namespace, tun });
@@ -239,7 +242,12 @@ pub(crate) fn inside<T: Send>(namespace: &File, f: impl FnOnce() -> T + Send) ->
         sys::enter_network(namespace).map_err(Error::system("enter a network namespace"))?;
         Ok(f())
     };
-    std::thread::scope(|scope| match scope.spawn(run).join() {
+    on_a_thread(run)
+}
+
+/// Runs `f` on a thread of its own, whose namespaces end with it. A panic of `f` goes on in the caller.
+fn on_a_thread<T: Send>(f: impl FnOnce() -> T + Send) -> T {
+    std::thread::scope(|scope| match scope.spawn(f).join() {
         Ok(result) => result,
         Err(panic) => std::panic::resume_unwind(panic),
     })

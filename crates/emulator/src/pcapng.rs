@@ -81,6 +81,8 @@ pub(crate) struct Missing {
     pub(crate) packets: u64,
     /// Captures that ended early: file and reason.
     pub(crate) ended: Vec<String>,
+    /// Captures that do not have their name: file and reason, and where they are.
+    pub(crate) unnamed: Vec<String>,
 }
 
 impl Missing {
@@ -88,8 +90,13 @@ impl Missing {
     fn end(&mut self, path: &Path, why: &str, output: Output) {
         let (packets, put) = output.cut();
         self.packets += packets;
-        let put = put.err().map_or(String::new(), |error| format!("; {error}"));
-        self.ended.push(format!("the capture {} ended early: {why}{put}", path.display()));
+        let path = path.display();
+        match put {
+            Ok(()) => self.ended.push(format!("the capture {path} ended early: {why}")),
+            Err(error) => {
+                self.unnamed.push(format!("the capture {path} ended early: {why}; {error}"));
+            }
+        }
     }
 }
 
@@ -282,7 +289,7 @@ fn write(receiver: &Receiver<Captured>, files: Vec<(Writer, PathBuf)>) -> Missin
         if let Err(error) = output.flush() {
             missing.end(path, &error.to_string(), output);
         } else if let Err(error) = output.put() {
-            missing.ended.push(format!("the capture {} could not be put in place: {error}", path.display()));
+            missing.unnamed.push(format!("the capture {} could not be put in place: {error}", path.display()));
         }
     }
     missing
@@ -332,6 +339,26 @@ mod tests {
             // None came, those that waited in the buffer included.
             assert_eq!(missing.packets, packets);
         }
+    }
+
+    #[test]
+    fn a_capture_that_lost_its_name_is_named() {
+        let directory = path_of("unnamed").with_extension("d");
+        std::fs::create_dir(&directory).unwrap();
+        let path = directory.join("x.pcapng");
+        let mut captures = Captures::start(&network(), &[(LinkId(0), path.clone())]).unwrap().unwrap();
+        captures.record(LinkId(0), 1, &[0x45; 1_500]);
+        std::fs::write(&path, "mine").unwrap();
+        let missing = captures.finish().unwrap();
+        assert_eq!((missing.packets, missing.ended.len(), missing.unnamed.len()), (0, 0, 1));
+        let expected = format!("the capture {} could not be put in place: somebody made or changed it", path.display());
+        assert!(missing.unnamed[0].starts_with(&expected), "{missing:?}");
+        assert_eq!(std::fs::read_to_string(&path).unwrap(), "mine");
+        std::fs::remove_file(&path).unwrap();
+        let captures = Captures::start(&network(), &[(LinkId(0), path)]).unwrap().unwrap();
+        std::fs::remove_dir_all(&directory).unwrap();
+        let missing = captures.finish().unwrap();
+        assert!(missing.unnamed[0].ends_with("which somebody removed"), "{missing:?}");
     }
 
     fn packet(second: u64) -> EnhancedPacketBlock<'static> {

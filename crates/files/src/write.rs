@@ -56,41 +56,71 @@ pub fn sync_directory(directory: &Path) -> io::Result<()> {
     File::open(directory)?.sync_all()
 }
 
+/// What tells whether a file is still the one that was looked at: device, inode, length, and when it was changed; none
+/// where there was no file.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Seen(Option<(u64, u64, u64, i64, i64)>);
+
+impl Seen {
+    /// The file of that name now. A link is followed.
+    pub fn of(path: &Path) -> Self {
+        Self::of_metadata(path.metadata().ok().as_ref())
+    }
+
+    fn of_metadata(file: Option<&fs::Metadata>) -> Self {
+        Self(file.map(|file| (file.dev(), file.ino(), file.len(), file.mtime(), file.mtime_nsec())))
+    }
+}
+
 /// A file in the making. It is written under another name, `NAME.partial-NUMBER`, and put in place whole. Dropping it
-/// removes it; a kill leaves it beside the file. What is no file, such as a terminal or a pipe, is written to directly.
+/// removes it; a kill leaves it beside the file, and [`leftovers`] finds it. What is no file, such as a terminal or a
+/// pipe, is written to directly.
 #[derive(Debug)]
 pub struct Draft {
+    /// Locked as long as it is written.
     file: File,
     /// The draft's name and the final one; none for what is no file.
     names: Option<(PathBuf, PathBuf)>,
-    /// The file of the final name as it was at the beginning, if there was one.
-    replaces: Option<Seen>,
-}
-
-/// What tells whether a file is still the one that was looked at: device, inode, length, and when it was changed.
-type Seen = (u64, u64, u64, i64, i64);
-
-fn seen(file: &fs::Metadata) -> Seen {
-    (file.dev(), file.ino(), file.len(), file.mtime(), file.mtime_nsec())
+    /// The file that it may replace.
+    replaces: Seen,
 }
 
 impl Draft {
-    /// Begins a file. A link is followed. The new file has the permissions of the file that it replaces.
+    /// Begins a file, which may replace the file that is there now. A link is followed. The new file has the
+    /// permissions of the file that it replaces.
     ///
     /// # Errors
-    /// When it cannot be written there. A pipe that nobody reads is refused at once.
+    /// When it cannot be written there. A pipe that nobody reads is refused at once, and so is a link to nothing.
     pub fn new(path: &Path) -> io::Result<Self> {
-        let target = fs::canonicalize(path).unwrap_or_else(|_| path.to_path_buf());
+        Self::replacing(path, Seen::of(path))
+    }
+
+    /// Begins a file, which may replace the file that was seen.
+    ///
+    /// # Errors
+    /// As [`Draft::new`].
+    pub fn replacing(path: &Path, replaces: Seen) -> io::Result<Self> {
+        let target = match fs::canonicalize(path) {
+            Ok(target) => target,
+            // A link in `/proc` to a pipe leads to no path, but it does lead somewhere.
+            Err(_) if !path.is_symlink() || path.exists() => path.to_path_buf(),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                return Err(io::Error::new(error.kind(), "it is a link to a file that is not there"));
+            }
+            Err(error) => return Err(error),
+        };
         let old = target.metadata().ok();
         if old.as_ref().is_some_and(|old| !old.is_file()) {
             let file = File::options().write(true).custom_flags(OFlag::O_NONBLOCK.bits()).open(target)?;
             // It was to find a reader at once; one that is slow is waited for.
             fcntl(&file, FcntlArg::F_SETFL(OFlag::empty()))?;
-            return Ok(Self { file, names: None, replaces: None });
+            return Ok(Self { file, names: None, replaces });
         }
         let (file, partial) = beside(&target)?;
+        // The lock tells others that the draft is no leftover. Where the file system has no locks, no draft counts as one.
+        let _ = file.try_lock();
         // Dropped from here on, it is removed.
-        let draft = Self { file, names: Some((partial, target)), replaces: old.as_ref().map(seen) };
+        let draft = Self { file, names: Some((partial, target)), replaces };
         if let Some(old) = old {
             draft.file.set_permissions(old.permissions())?;
         }
@@ -102,15 +132,24 @@ impl Draft {
         &self.file
     }
 
-    /// Puts the file in place when it is on the disk. It replaces only the file that was there at the beginning.
+    /// What will be seen of the file once it is in place, if nothing more is written.
+    ///
+    /// # Errors
+    /// When it cannot be put on the disk.
+    pub fn seen(&self) -> io::Result<Seen> {
+        self.file.sync_all()?;
+        Ok(Seen::of_metadata(Some(&self.file.metadata()?)))
+    }
+
+    /// Puts the file in place when it is on the disk. It replaces only the file that it may replace.
     ///
     /// # Errors
     /// When that fails, or somebody made or changed a file of that name meanwhile. The draft then keeps its own name, and
     /// the error says which.
     pub fn put(self) -> io::Result<()> {
-        let now = self.names.as_ref().and_then(|names| names.1.metadata().ok());
-        let is_the_same = self.replaces.is_some() && now.as_ref().map(seen) == self.replaces;
-        self.keep(is_the_same)
+        let now = self.names.as_ref().map_or(Seen(None), |names| Seen::of(&names.1));
+        let is_the_same = now.0.is_some() && now == self.replaces;
+        self.keep(is_the_same, "somebody made or changed it meanwhile")
     }
 
     /// Puts a file that is not whole in place where there is none: it replaces nothing.
@@ -118,17 +157,25 @@ impl Draft {
     /// # Errors
     /// As [`Draft::put`], and when there is a file of that name.
     pub fn put_if_missing(self) -> io::Result<()> {
-        self.keep(false)
+        self.keep(false, "there is a file of that name")
     }
 
-    fn keep(mut self, replaces: bool) -> io::Result<()> {
+    fn keep(mut self, replaces: bool, taken: &str) -> io::Result<()> {
         let put = self.put_over(replaces);
-        match self.names.take() {
-            Some((partial, _)) => put.map_err(|error| {
-                io::Error::new(error.kind(), format!("{error}; what was written is in `{}`", partial.display()))
-            }),
-            None => put,
-        }
+        let Some((partial, _)) = self.names.take() else { return put };
+        put.map_err(|error| {
+            let kind = error.kind();
+            let why = match kind {
+                io::ErrorKind::AlreadyExists => taken.to_owned(),
+                _ => error.to_string(),
+            };
+            let partial = if partial.exists() {
+                format!("what was written is in `{}`", partial.display())
+            } else {
+                format!("what was written was in `{}`, which somebody removed", partial.display())
+            };
+            io::Error::new(kind, format!("{why}; {partial}"))
+        })
     }
 
     fn put_over(&mut self, replaces: bool) -> io::Result<()> {
@@ -163,12 +210,43 @@ impl Drop for Draft {
     }
 }
 
+/// What marks the name of a draft, before a number.
+const PARTIAL: &str = ".partial-";
+
+/// The drafts beside a file that no process writes any more: a kill left them, or they could not be put in place. In
+/// order of their names.
+pub fn leftovers(path: &Path) -> Vec<PathBuf> {
+    let target = fs::canonicalize(path).unwrap_or_else(|_| path.to_path_buf());
+    let Some(name) = target.file_name().map(|name| name.to_string_lossy().into_owned() + PARTIAL) else {
+        return Vec::new();
+    };
+    // As the caller names the file, if its name is not a link.
+    let shown = if path.is_symlink() { &target } else { path };
+    let entries = fs::read_dir(parent_of(shown)).into_iter().flatten().flatten();
+    let drafts = entries.filter(|entry| entry.file_name().to_string_lossy().starts_with(&name));
+    let mut found: Vec<PathBuf> = drafts.map(|draft| shown.with_file_name(draft.file_name())).collect();
+    found.retain(|draft| is_leftover(draft));
+    found.sort_unstable();
+    found
+}
+
+/// Whether this is a draft that no process writes any more, by its name, `NAME.partial-NUMBER`, and its lock. Where the
+/// file system has no locks, none is known to be.
+pub fn is_leftover(path: &Path) -> bool {
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    let number = name.rsplit_once(PARTIAL).map_or("", |(_, number)| number);
+    let is_draft = !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit());
+    // A pipe of that name would be waited for.
+    let is_file = || path.symlink_metadata().is_ok_and(|draft| draft.is_file());
+    is_draft && is_file() && File::open(path).is_ok_and(|file| file.try_lock_shared().is_ok())
+}
+
 /// A new file beside another one. It skips numbers that a killed process used: somebody may want what that one wrote.
 fn beside(target: &Path) -> io::Result<(File, PathBuf)> {
     let mut number = std::process::id();
     loop {
         let mut partial = target.to_path_buf().into_os_string();
-        partial.push(format!(".partial-{number}"));
+        partial.push(format!("{PARTIAL}{number}"));
         match File::create_new(&partial) {
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => number += 1,
             file => return Ok((file?, partial.into())),
@@ -234,19 +312,58 @@ mod tests {
         fs::remove_file(kept).unwrap();
         draft("third").put().unwrap();
         assert_eq!(fs::read_to_string(&path).unwrap(), "third");
-        // Nor one of a link that leads nowhere, which is somebody's, too.
-        let link = scratch.path().join("link");
-        std::os::unix::fs::symlink("nowhere", &link).unwrap();
-        let said = Draft::new(&link).unwrap().put().unwrap_err().to_string();
-        assert!(link.is_symlink());
-        fs::remove_file(said.split('`').nth(1).expect("a name")).unwrap();
         drop(draft("given up"));
         // What a killed process of this number left is not written over.
         let left = scratch.path().join(format!("file.partial-{}", std::process::id()));
         fs::write(&left, "left").unwrap();
         draft("fourth").put().unwrap();
         assert_eq!(fs::read_to_string(&left).unwrap(), "left");
-        assert_eq!(fs::read_dir(scratch.path()).unwrap().count(), 3);
+        assert_eq!(fs::read_dir(scratch.path()).unwrap().count(), 2);
+    }
+
+    #[test]
+    fn a_link_to_nothing_is_refused_and_leaves_nothing() {
+        let scratch = Scratch::new("draft-link");
+        let link = scratch.path().join("link");
+        std::os::unix::fs::symlink("nowhere", &link).unwrap();
+        let said = Draft::new(&link).unwrap_err().to_string();
+        assert_eq!(said, "it is a link to a file that is not there");
+        assert!(writable(&link).is_err() && replace(&link, "text").is_err());
+        assert!(link.is_symlink());
+        assert_eq!(fs::read_dir(scratch.path()).unwrap().count(), 1);
+    }
+
+    #[test]
+    fn a_draft_whose_directory_is_gone_says_so() {
+        let scratch = Scratch::new("draft-gone");
+        let directory = scratch.path().join("inside");
+        fs::create_dir(&directory).unwrap();
+        let draft = Draft::new(&directory.join("file")).unwrap();
+        fs::remove_dir_all(&directory).unwrap();
+        let said = draft.put().unwrap_err().to_string();
+        assert!(said.contains("No such file") && said.ends_with("which somebody removed"), "{said}");
+    }
+
+    #[test]
+    fn leftovers_are_drafts_that_nobody_writes() {
+        let scratch = Scratch::new("leftovers");
+        let path = scratch.path().join("file");
+        let names = |found: Vec<PathBuf>| -> Vec<String> {
+            found.iter().map(|path| path.file_name().unwrap().to_string_lossy().into_owned()).collect()
+        };
+        let draft = Draft::new(&path).unwrap();
+        assert_eq!(leftovers(&path), [""; 0].map(PathBuf::from));
+        for name in ["file.partial-7", "file.partial-x", "file.partial-", "file", "other.partial-7"] {
+            fs::write(scratch.path().join(name), "left").unwrap();
+        }
+        fs::create_dir(scratch.path().join("file.partial-8")).unwrap();
+        assert_eq!(names(leftovers(&path)), ["file.partial-7"]);
+        // One that could not be put in place is one, too.
+        let said = draft.put().unwrap_err().to_string();
+        assert!(said.starts_with("somebody made or changed it meanwhile; what was written is in `"), "{said}");
+        assert_eq!(leftovers(&path).len(), 2);
+        std::os::unix::fs::symlink("file", scratch.path().join("link")).unwrap();
+        assert_eq!(leftovers(&scratch.path().join("link")).len(), 2);
     }
 
     #[test]
@@ -263,8 +380,22 @@ mod tests {
         fs::write(&path, "somebody's").unwrap();
         let said = begun.put().unwrap_err().to_string();
         assert_eq!(fs::read_to_string(&path).unwrap(), "somebody's", "{said}");
+        // Or what was seen before the draft was begun, and then what the draft itself put there.
+        let seen = Seen::of(&path);
+        let second = |seen: Seen| {
+            let mut draft = Draft::replacing(&path, seen).unwrap();
+            draft.write_all(b"newer").unwrap();
+            let now = draft.seen().unwrap();
+            draft.put().map(|()| now)
+        };
+        let seen = second(second(seen).unwrap()).unwrap();
+        assert_eq!(seen, Seen::of(&path));
+        fs::write(&path, "mine").unwrap();
+        assert!(second(seen).is_err());
+        assert_eq!(fs::read_to_string(&path).unwrap(), "mine");
         // What is not whole replaces nothing, and is put where there is nothing.
         let said = draft().put_if_missing().unwrap_err().to_string();
+        assert!(said.starts_with("there is a file of that name; what was written is in `"), "{said}");
         assert_eq!(fs::read_to_string(said.split('`').nth(1).expect("a name")).unwrap(), "new");
         let begun = draft();
         fs::remove_file(&path).unwrap();

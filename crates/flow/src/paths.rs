@@ -83,15 +83,17 @@ impl PathChoice {
 
 const ECMP: u64 = 0x4543_4d50;
 const SUBFLOW: u64 = 0x5355_4246;
+const CHANGE: u64 = 0x4348_414e;
 
 /// The paths of one flow.
 #[derive(Debug)]
 pub(crate) struct Paths {
     /// What the choices depend on.
     salt: u64,
-    flow: u32,
     /// The flow's, where it has one at a time.
     entropy: u16,
+    /// How often that was changed.
+    changes: u64,
     rule: Rule,
 }
 
@@ -157,7 +159,7 @@ impl Paths {
             }
             PathChoice::Plb(plb) => Rule::Plb(Box::new(PlbState { plb, round: Round::new(), congested: 0 })),
         };
-        Self { salt, flow, entropy: mix64(seed ^ mix64(u64::from(flow) ^ ECMP)) as u16, rule }
+        Self { salt, changes: 0, entropy: mix64(seed ^ mix64(u64::from(flow) ^ ECMP)) as u16, rule }
     }
 
     /// The entropy of a transmission that leaves now.
@@ -236,9 +238,11 @@ impl Paths {
         }
     }
 
-    /// Another entropy for the whole flow.
+    /// Another entropy for the whole flow. It depends on the number of the change, not on the entropy before: a map of 65,536
+    /// values onto themselves soon repeats, and its circle may hold dead links only.
     fn change(&mut self) {
-        self.entropy = mix64(u64::from(self.entropy) << 32 | u64::from(self.flow)) as u16;
+        self.changes += 1;
+        self.entropy = mix64(self.salt ^ mix64(self.changes ^ CHANGE)) as u16;
         if let Rule::Plb(state) = &mut self.rule {
             state.congested = 0;
         }
@@ -405,5 +409,19 @@ mod tests {
         let third = entropy(&paths, 0, 1);
         paths.on_timeout(us(0), 1);
         assert_ne!(entropy(&paths, 0, 1), third);
+    }
+
+    /// However often a flow changes its path, it goes on drawing: of 65,536 values, n draws leave out one in e^(n / 65,536).
+    #[test]
+    fn changes_of_path_never_run_in_a_circle() {
+        for flow in 0..64 {
+            let mut paths = Paths::new(PathChoice::AfterTimeout, 2, flow, RTT, Time::ZERO);
+            let mut seen = alloc::collections::BTreeSet::new();
+            for _ in 0..2_000 {
+                paths.on_timeout(us(0), 1);
+                seen.insert(entropy(&paths, 0, 1));
+            }
+            assert!((1_930..=2_000).contains(&seen.len()), "flow {flow}: {} different ones", seen.len());
+        }
     }
 }

@@ -1,24 +1,10 @@
 //! An acknowledgement that brings nothing new can still say that all has come.
 
-use flow::{AckHeader, FlowConfig, SendState, Sender};
-use laws::{Ack, Acted, ControlLaw, Loss, Permit};
+mod open;
+
+use flow::{AckHeader, FlowConfig, Sender};
+use open::{Open, send};
 use units::{Bytes, Span, Time};
-
-struct Open;
-
-impl ControlLaw for Open {
-    fn on_ack(&mut self, _: &Ack) {}
-
-    fn on_loss(&mut self, _: &Loss) {}
-
-    fn permit(&self) -> Permit {
-        Permit::window(Bytes::MAX)
-    }
-
-    fn acted(&self) -> Acted {
-        Acted::default()
-    }
-}
 
 /// Both packets are sent twice because the first acknowledgement is late; that of the second packet is lost. What
 /// answers the needless copy of the first one is the only word that all has come: no later one follows, and a host
@@ -30,15 +16,11 @@ fn the_answer_to_a_duplicate_ends_the_flow() {
     let mut sender = Sender::new(config, Open, Time::ZERO);
     let mut now = Time::ZERO;
     for _ in 0..2 {
-        while sender.poll(now) == SendState::Now {
-            sender.send(now);
-        }
+        assert_eq!(send(&mut sender, now), [0, 1]);
         now = sender.next_timer();
         sender.on_timer(now);
     }
-    while sender.poll(now) == SendState::Now {
-        sender.send(now);
-    }
+    send(&mut sender, now);
     now += Span::from_us(1);
     sender.on_ack(now, &AckHeader { seq: 0, covers: 1, cumulative: 1, marked: false, attempt: 1 }, &[]);
     assert!(!sender.is_complete());

@@ -1,26 +1,11 @@
 //! A receiver that does not acknowledge: what a request does, and what ends a flow that loses its last packet, a
 //! request or the last word.
 
-use flow::{AckHeader, FlowConfig, Receiver, Recovery, Reply, SendState, Sender};
-use laws::{Ack, Acted, ControlLaw, Loss, Permit};
+mod open;
+
+use flow::{AckHeader, FlowConfig, Receiver, Recovery, Reply, Sender};
+use open::{Open, send};
 use units::{Bytes, Span, Time};
-
-/// Lets everything leave at once, as credits would in time.
-struct Open;
-
-impl ControlLaw for Open {
-    fn on_ack(&mut self, _: &Ack) {}
-
-    fn on_loss(&mut self, _: &Loss) {}
-
-    fn permit(&self) -> Permit {
-        Permit::window(Bytes::MAX)
-    }
-
-    fn acted(&self) -> Acted {
-        Acted::default()
-    }
-}
 
 const RTT: Span = Span::from_us(100);
 const RECOVERY: Recovery = Recovery::GoBackN { nack_interval: RTT, acks: false };
@@ -31,11 +16,6 @@ fn four() -> (Sender<Open>, Receiver) {
     let mut sender = Sender::new(config, Open, Time::ZERO);
     assert_eq!(send(&mut sender, Time::ZERO), [0, 1, 2, 3]);
     (sender, Receiver::new(4, 8, RECOVERY))
-}
-
-/// Sends all packets that may leave now, and gives their numbers.
-fn send(sender: &mut Sender<Open>, now: Time) -> Vec<u32> {
-    std::iter::from_fn(|| (sender.poll(now) == SendState::Now).then(|| sender.send(now).seq)).collect()
 }
 
 /// Packets come to a receiver. Gives what it answers.

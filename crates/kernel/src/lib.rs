@@ -28,7 +28,7 @@ pub use error::Error;
 #[cfg(feature = "bpf")]
 pub use loaded::{Loaded, Watch, registered};
 #[cfg(feature = "bpf")]
-pub use object::export;
+pub use object::{is_object, objects};
 pub use rows::{Row, rows};
 pub use settings::Settings;
 #[cfg(feature = "bpf")]

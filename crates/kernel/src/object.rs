@@ -1,14 +1,11 @@
 //! The objects that the build made, and how they are opened and loaded.
 
-use std::fs;
-use std::io::Write as _;
-use std::path::Path;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use libbpf_rs::{MapCore as _, MapFlags, Object, ObjectBuilder, OpenObject, PrintLevel};
 
 use crate::host::Config;
-use crate::{BUILD, Error, Row};
+use crate::{Error, Row};
 
 macro_rules! rows {
     ($($name:literal => $law:ident, $ecn:literal;)*) => {
@@ -28,22 +25,16 @@ fn bytes(row: &Row) -> &'static [u8] {
     OBJECTS.iter().find(|(name, _)| *name == row.name).map_or(&[], |(_, bytes)| bytes)
 }
 
-/// Writes the object of each law into a directory, as `LAW.bpf.o`, and beside them `sources`, which tells what they
-/// were built from: what a build on a machine without clang takes (`NARROWS_BPF_OBJECTS`).
-///
-/// # Errors
-/// When a file cannot be written.
-pub fn export(directory: &Path) -> Result<(), Error> {
-    fs::create_dir_all(directory).map_err(|error| Error::io("create", directory, error))?;
-    let objects = OBJECTS.iter().map(|(name, bytes)| (format!("{name}.bpf.o"), bytes.to_vec()));
-    let sources = ("sources".to_owned(), format!("{BUILD}\n").into_bytes());
-    for (name, bytes) in objects.chain([sources]) {
-        let path = directory.join(name);
-        let written =
-            fs::File::create(&path).and_then(|mut file| file.write_all(&bytes).and_then(|()| file.sync_all()));
-        written.map_err(|error| Error::io("write", path, error))?;
-    }
-    Ok(())
+/// The object of each law as a file, `LAW.bpf.o`. With a file `sources` beside them, whose first line is [`crate::BUILD`], they
+/// are what a build on a machine without clang takes (`NARROWS_BPF_OBJECTS`).
+pub fn objects() -> impl Iterator<Item = (String, &'static [u8])> {
+    OBJECTS.iter().map(|&(name, bytes)| (format!("{name}.bpf.o"), bytes))
+}
+
+/// Whether a file is the object of a law, of this build or another: it holds the law's name in the kernel.
+pub fn is_object(file: &[u8]) -> bool {
+    const NAME: &[u8] = b"narrows_";
+    file.starts_with(b"\x7fELF") && file.windows(NAME.len()).any(|bytes| bytes == NAME)
 }
 
 /// Loads a law's programs and maps, under a name of its own, and fills its map of settings. Nothing is attached.

@@ -1,5 +1,6 @@
 //! What can go wrong, with the file and the key.
 
+use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -41,8 +42,26 @@ pub enum Error {
     Occupied {
         /// The target.
         path: PathBuf,
-        /// The first of them.
-        named: Vec<PathBuf>,
+        /// The first of them, as they are shown.
+        named: Vec<String>,
+        /// How many there are.
+        count: usize,
+    },
+    /// Files that have the names of ours, and no manifest or plan that says whose they are.
+    #[error(
+        "`{}` {lacks}, so Narrows cannot tell whether {} its own: {}; move these files out of `{}` and give the command that made \
+         the results again: finished runs that have their own manifests are kept (--anew runs all again)",
+        file.display(), are(*count), listed(named, *count), path.display()
+    )]
+    Unmarked {
+        /// The directory.
+        path: PathBuf,
+        /// The manifest or the plan.
+        file: PathBuf,
+        /// What is wrong with it: `is missing`, ...
+        lacks: &'static str,
+        /// The first of the files, as they are shown.
+        named: Vec<String>,
         /// How many there are.
         count: usize,
     },
@@ -72,14 +91,9 @@ pub enum Error {
         /// What is wrong.
         reason: String,
     },
-    /// A file was edited or cut off after it was written.
-    #[error("`{}` is not as it was written: its SHA-256 is not the one in {known}", path.display())]
-    Differs {
-        /// The file.
-        path: PathBuf,
-        /// Where the hash is that the file had.
-        known: &'static str,
-    },
+    /// A file is not what was written there.
+    #[error("{0}")]
+    Differs(Differing),
     /// A file is of another version.
     #[error("`{}` has schema {found}; this version reads schema {known}", path.display())]
     Schema {
@@ -137,27 +151,92 @@ pub enum Error {
     },
 }
 
-/// How many files [`Error::Occupied`] names at most.
+/// A file of results that is not what was written there.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Differing {
+    /// The file.
+    pub path: PathBuf,
+    /// How it differs.
+    pub how: Difference,
+}
+
+/// How a file of results is not what was written there.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Difference {
+    /// It is gone.
+    Missing,
+    /// It was edited or cut off.
+    Changed {
+        /// Where the hash is that the file had.
+        known: &'static str,
+    },
+    /// It is of another run.
+    OtherRun {
+        /// The run that it is of, as it is shown.
+        found: String,
+        /// The run that belongs there.
+        expected: String,
+    },
+    /// A grid's manifest has an empty list.
+    NoRuns,
+    /// A manifest has no hash of itself or of the files beside it.
+    Unchecked,
+}
+
+impl fmt::Display for Differing {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "`{}` ", self.path.display())?;
+        match &self.how {
+            Difference::Missing => f.write_str("is missing"),
+            Difference::Changed { known } => {
+                write!(f, "is not as it was written: its SHA-256 is not the one in {known}")
+            }
+            Difference::OtherRun { found, expected } => {
+                write!(f, "is of the run {found}, and the run `{expected}` belongs there")
+            }
+            Difference::NoRuns => f.write_str("lists no runs, and a grid has two or more"),
+            Difference::Unchecked => f.write_str("lacks hashes, so the run's files cannot be checked"),
+        }
+    }
+}
+
+/// How many files an error names at most.
 const NAMED: usize = 5;
 
 fn counted(count: usize) -> String {
     if count == 1 { "a file".to_owned() } else { format!("{count} files or folders") }
 }
 
-fn listed(paths: &[PathBuf], count: usize) -> String {
-    let names: Vec<String> = paths.iter().map(|path| format!("`{}`", path.display())).collect();
-    names.join(", ") + if count > paths.len() { ", ..." } else { "" }
+fn are(count: usize) -> String {
+    format!("{} there {}", counted(count), if count == 1 { "is" } else { "are" })
+}
+
+fn listed(named: &[String], count: usize) -> String {
+    named.join(", ") + if count > named.len() { ", ..." } else { "" }
+}
+
+/// The first of a directory's files, as errors show them.
+fn shown(directory: &Path, files: &[PathBuf]) -> Vec<String> {
+    let shown = |path: &PathBuf| {
+        let name = path.strip_prefix(directory).unwrap_or(path).display();
+        let left = if files::is_leftover(path) { " (left by a stopped command; you may delete it)" } else { "" };
+        format!("`{name}`{left}")
+    };
+    files.iter().take(NAMED).map(shown).collect()
 }
 
 impl Error {
-    pub(crate) fn occupied(target: &Path, theirs: Vec<PathBuf>) -> Self {
-        let count = theirs.len();
-        let inside = |path: PathBuf| path.strip_prefix(target).map(Path::to_path_buf).unwrap_or(path);
-        Self::Occupied {
-            path: target.to_path_buf(),
-            named: theirs.into_iter().take(NAMED).map(inside).collect(),
-            count,
-        }
+    pub(crate) fn occupied(target: &Path, theirs: &[PathBuf]) -> Self {
+        Self::Occupied { path: target.to_path_buf(), named: shown(target, theirs), count: theirs.len() }
+    }
+
+    pub(crate) fn unmarked(target: &Path, file: &Path, lacks: &'static str, files: &[PathBuf]) -> Self {
+        let (path, file) = (target.to_path_buf(), file.to_path_buf());
+        Self::Unmarked { path, file, lacks, named: shown(target, files), count: files.len() }
+    }
+
+    pub(crate) fn differs(path: &Path, how: Difference) -> Self {
+        Self::Differs(Differing { path: path.to_path_buf(), how })
     }
 
     pub(crate) fn not_json(path: &Path) -> impl FnOnce(serde_json::Error) -> Self {

@@ -204,6 +204,8 @@ pub struct RunInfo {
     /// Jain's index compares what flows got in spans of this length, rounded up to whole sampling intervals; zero is
     /// one interval.
     pub fairness_window: Span,
+    /// Whether the scenario sets it; if not, it is the longest base round trip.
+    pub sets_fairness_window: bool,
     /// Every setting, defaults included.
     pub resolved: Value,
     /// The hash by which the run is known again: [`crate::Manifest::key_of`].

@@ -25,7 +25,7 @@ pub mod store;
 pub mod summary;
 pub mod tables;
 
-pub use error::Error;
+pub use error::{Difference, Differing, Error};
 pub use input::{Class, Emulator, EngineTimes, Host, Program, RunInfo, SizeBin, Soundness};
 pub use ordered::Ordered;
 pub use store::{FileHash, Manifest, RunResults};

@@ -47,7 +47,7 @@ impl Drop for Scratch {
 
 /// Puts a run into a directory, as a lone one.
 pub(crate) fn write_run(target: &Path, run: &RunResults) {
-    let plan = Plan::new("scenario", "", [(run.manifest.run.clone(), run.manifest.key.clone())]);
+    let plan = Plan::new("test", "", [(run.manifest.run.clone(), run.manifest.key.clone())]);
     let writer = Writer::new(target, plan, "a test").unwrap();
     writer.finish(&Program::default(), std::slice::from_ref(run), "", "").unwrap();
 }
@@ -133,6 +133,7 @@ fn info(setup: &Setup, laws: &[&str]) -> RunInfo {
         requests: Vec::new(),
         collectives: Vec::new(),
         fairness_window: Span::ZERO,
+        sets_fairness_window: false,
         resolved: json!({ "name": "test", "seed": 1 }),
         key: String::new(),
         inputs: vec![("test.toml".into(), sha256(b"test"))],

@@ -48,9 +48,13 @@ pub fn load(path: impl AsRef<FilePath>, overrides: &Overrides) -> Result<Scenari
     parse(&text, &shown, overrides)
 }
 
-/// A file that is there, beside one that is not and with a name like it.
+/// A file that is there, beside one that is not and with a name like it: first of all the same name with its ending.
 fn near_file(path: &FilePath) -> Option<String> {
     let name = path.file_name()?.to_str()?;
+    let whole = path.with_file_name(format!("{name}.toml"));
+    if whole.is_file() && !path.is_file() {
+        return Some(whole.display().to_string());
+    }
     if path.symlink_metadata().is_ok() {
         return None;
     }

@@ -146,6 +146,11 @@ fn only_credits_do_without_acknowledgements() {
     // A scheme may say so itself.
     let built = run(DUMBBELL, &[("schemes.one.host", r#"{ acks = "nack-only", recovery = "go-back-n" }"#)]).unwrap();
     assert!(matches!(built.setup.host.recovery, flow::Recovery::GoBackN { acks: false, .. }));
+    // What [host] says of acknowledgements is then for the other schemes.
+    let own = ("schemes.one.host", r#"{ acks = "nack-only", recovery = "go-back-n" }"#);
+    assert!(run(DUMBBELL, &[("host.ack_every", "8"), own]).is_ok());
+    let both = ("schemes.one.host", r#"{ acks = "nack-only", recovery = "go-back-n", ack_every = 8 }"#);
+    assert!(run(DUMBBELL, &[both]).is_err_and(|said| said.contains("ack_every = 1")));
     let selective = run(DUMBBELL, &[silent[0]]).expect_err("selective");
     assert!(selective.contains("takes packets in order only") && selective.contains("needs recovery = \"go-back-n\""));
     for (set, expected) in [
@@ -153,10 +158,30 @@ fn only_credits_do_without_acknowledgements() {
         (("schemes.one.params", "{ flashpass = { send_buffer = \"20MB\" } }"), "would never empty"),
         (("series", "{ interval = \"1ms\", flows = \"all\" }"), "series of flows are of what is acknowledged"),
         (("host.acks", "nacks"), "expected \"all\" or \"nack-only\""),
+        (("host.ack_every", "8"), "acknowledge nothing, and `ack_every` answers 8 packets at a time"),
+        (("schemes.one.host", "{ ack_every = 2 }"), "expected \"all\", or ack_every = 1"),
     ] {
         let said = with(&[set]).expect_err(expected);
         assert!(said.contains(expected), "{said}");
     }
+}
+
+/// A receiver that asks again within a round trip, here of 20 ms, asks for what is on its way: `check` says so, whatever else
+/// the receiver answers.
+#[test]
+fn requests_within_a_round_trip_are_said() {
+    let said = |set: &[(&str, &str)]| {
+        let warnings = run(DUMBBELL, &[&[("host.recovery", "go-back-n")], set].concat()).unwrap().warnings;
+        warnings.into_iter().filter(|warning| warning.contains("nack_interval")).collect::<Vec<_>>()
+    };
+    let default = said(&[]);
+    let parts = ["nack_interval, 500.000 us, is below the base round trip of 2 of 2 flows, up to 20."];
+    assert!(default.len() == 1 && parts.iter().all(|part| default[0].contains(part)), "{default:?}");
+    assert_eq!(said(&[("host.acks", "nack-only")]), default);
+    assert_eq!(said(&[("schemes.one.law", "dctcp")]), default);
+    assert_eq!(said(&[("host.nack_interval", "19ms")]).len(), 1);
+    assert_eq!(said(&[("host.nack_interval", "21ms")]), [""; 0]);
+    assert_eq!(said(&[("host.recovery", "selective")]), [""; 0]);
 }
 
 /// Three datacenters in a ring; the short side fails, and at once routes lead over the third.

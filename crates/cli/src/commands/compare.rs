@@ -63,7 +63,8 @@ pub(super) fn lacking(args: &CompareArgs, before: &Set, after: &Set) -> Vec<Stri
     sides.into_iter().filter_map(lacks).collect()
 }
 
-/// What a user must know of a set: whether it is unfinished, who was taken over, and which files were edited.
+/// What a user must know of a set: whether it is unfinished, who was taken over, and which files were edited or cannot be
+/// checked.
 pub(super) fn what_it_lacks(directory: &Path, set: &Set) -> Vec<String> {
     let path = directory.display();
     let mut said = Vec::new();
@@ -79,9 +80,14 @@ pub(super) fn what_it_lacks(directory: &Path, set: &Set) -> Vec<String> {
             beside.command
         )
     }));
-    said.extend(set.differing.iter().map(|differing| {
-        format!("`{}` is not as it was written; the runs' own files are, and only they are read", differing.display())
-    }));
+    said.extend(set.differing.iter().map(|differing| format!("{differing}; only the runs' own files are read")));
+    if set.unchecked > 0 {
+        let (unchecked, runs) = (set.unchecked, count(set.runs.len(), "run"));
+        said.push(format!(
+            "`{path}`: {unchecked} of {runs} have a manifest of an earlier version, without hashes: whether their files were \
+             changed since cannot be checked"
+        ));
+    }
     said
 }
 

@@ -6,6 +6,7 @@ use clap::CommandFactory;
 
 use crate::args::Cli;
 use crate::exit::{Failure, print};
+use crate::named_file::{Kind, write_into};
 
 pub(crate) fn schema() -> Result<(), Failure> {
     print(&format!("{:#}", scenario::json_schema()))
@@ -18,6 +19,22 @@ pub(crate) fn completions(shell: clap_complete::Shell) -> Result<(), Failure> {
 }
 
 pub(crate) fn man(directory: &Path) -> Result<(), Failure> {
-    std::fs::create_dir_all(directory).map_err(|error| Failure::file("make", directory, &error))?;
-    clap_mangen::generate_to(Cli::command(), directory).map_err(|error| Failure::file("write into", directory, &error))
+    let mut command = Cli::command().disable_help_subcommand(true);
+    command.build();
+    let mut pages = Vec::new();
+    add_pages(command, &mut pages);
+    write_into(directory, &pages)
+}
+
+/// The page of a command, after those of its subcommands.
+fn add_pages(command: clap::Command, pages: &mut Vec<(String, Kind, Vec<u8>)>) {
+    for subcommand in command.get_subcommands().filter(|it| !it.is_hide_set()) {
+        add_pages(subcommand.clone(), pages);
+    }
+    let page = clap_mangen::Man::new(command);
+    let mut text = Vec::new();
+    // What is written to memory cannot fail.
+    let _ = page.render(&mut text);
+    let text = Kind::Manual.sealed(String::from_utf8_lossy(&text).into_owned());
+    pages.push((page.get_filename(), Kind::Manual, text.into_bytes()));
 }

@@ -10,7 +10,7 @@ use results::store::{self, MANIFEST, NEXT, load_set};
 
 use crate::args::ReportArgs;
 use crate::exit::{Failure, print, tell, tell_of_lock};
-use crate::named_file::{Kind, NamedFile};
+use crate::named_file::{Kind, NamedFile, may_replace_report, tell_of_leftovers};
 use crate::page::{self, Page};
 
 pub(crate) fn report(args: &ReportArgs) -> Result<(), Failure> {
@@ -19,6 +19,10 @@ pub(crate) fn report(args: &ReportArgs) -> Result<(), Failure> {
     // The report's own place is no other file, however it is called.
     let other = args.out.as_ref().filter(|out| !is_same(out, &inside));
     let other = other.map(|out| NamedFile::new(out, Kind::Report, "--out")).transpose()?;
+    if other.is_none() {
+        tell_of_leftovers(&inside);
+        tell_of_leftovers(&directory.join(NEXT).join(page::REPORT));
+    }
     let is_whole = || directory.join(MANIFEST).exists();
     let lock = if other.is_none() && is_whole() { Some(store::lock(directory, "narrows report")?) } else { None };
     if let Some(lock) = &lock {
@@ -59,6 +63,7 @@ pub(crate) fn report(args: &ReportArgs) -> Result<(), Failure> {
         // An unfinished set's report lies in `.next`, so the whole set's can take its own place later.
         let out = if whole { inside } else { directory.join(NEXT).join(page::REPORT) };
         lock.as_ref().map_or(Ok(()), files::Lock::check)?;
+        may_replace_report(&out)?;
         files::replace(&out, &Kind::Report.sealed(html))?;
         out
     };

@@ -8,13 +8,13 @@ use comfy_table::{Cell, Color};
 use results::averages::Table;
 use results::claims::{Claim, Judgement, SEED, Verdict, name_in_claims, regressed};
 use results::{RunResults, Summary};
-use scenario::Scenario;
+use scenario::{Overrides, Scenario};
 use serde_json::{Value, json};
 use toml_edit::{DocumentMut, InlineTable, Item};
 
 use crate::args::{ReproduceArgs, Scale};
 use crate::exit::{Failure, print, tell, tell_of_lock};
-use crate::named_file::outside_of_results;
+use crate::named_file::{outside_of_results, tell_of_leftovers};
 use crate::results_page::{self, ResultsPage};
 use crate::session::{Session, Simulator, figure, program};
 
@@ -76,6 +76,7 @@ pub(crate) fn reproduce(args: &ReproduceArgs) -> Result<(), Failure> {
     let recorded = figures.iter().filter(|_| args.record).map(|figure| &figure.path);
     recorded.chain(&args.page).try_for_each(|path| files::writable(path))?;
     args.page.iter().try_for_each(|page| outside_of_results(page, "--page"))?;
+    args.page.iter().for_each(|page| tell_of_leftovers(page));
     let mut page = args.page.as_ref().map(|path| ResultsPage::read(path, args.scale.name())).transpose()?;
     let root = root(args);
     std::fs::create_dir_all(&root).map_err(|error| Failure::file("create", &root, &error))?;
@@ -132,8 +133,15 @@ fn chosen(papers: &Path, what: &[String]) -> Result<Vec<(String, PathBuf)>, Fail
         }
     }
     all.sort_by_key(|(name, _)| natural(name));
+    if what.is_empty() {
+        return Err(Failure::Input(listed(papers, &all)));
+    }
     let mut picked: Vec<(String, PathBuf)> = Vec::new();
     for word in what {
+        // A figure's file stands for its figure.
+        let file = std::fs::canonicalize(word).ok().filter(|file| file.is_file());
+        let of_file = |path: &PathBuf| file.is_some() && std::fs::canonicalize(path).ok() == file;
+        let word = all.iter().find(|(_, path)| of_file(path)).map_or(word, |(name, _)| name);
         let exact = all.iter().any(|(name, _)| name == word);
         let fits = |name: &str| {
             let paper = word == "all" || name.split('/').next() == Some(word);
@@ -148,6 +156,13 @@ fn chosen(papers: &Path, what: &[String]) -> Result<Vec<(String, PathBuf)>, Fail
             }
         }
         if picked.len() == before && !all.iter().any(|(name, _)| fits(name)) {
+            if file.is_some() {
+                return Err(Failure::Input(format!(
+                    "error: `{word}` is no figure's file in `{}`\nhelp: `--papers DIR` says where the papers are, with a folder \
+                     for each; `narrows run {word}` runs a scenario by itself",
+                    papers.display()
+                )));
+            }
             let names: Vec<_> = all.iter().map(|(name, _)| name.as_str()).collect();
             return Err(Failure::Input(format!(
                 "error: nothing in `{}` is called `{word}`\nhelp: there are: {}",
@@ -157,6 +172,35 @@ fn chosen(papers: &Path, what: &[String]) -> Result<Vec<(String, PathBuf)>, Fail
         }
     }
     Ok(picked)
+}
+
+/// The papers with how many figures each has: what is said where none is named.
+fn listed(papers: &Path, all: &[(String, PathBuf)]) -> String {
+    let mut counts: Vec<(&str, usize, usize)> = Vec::new();
+    for (name, _) in all {
+        let paper = name.split('/').next().unwrap_or(name);
+        if counts.last().is_none_or(|(last, ..)| *last != paper) {
+            counts.push((paper, 0, 0));
+        }
+        if let Some((_, figures, published)) = counts.last_mut() {
+            *(if name.ends_with(PUBLISHED) { published } else { figures }) += 1;
+        }
+    }
+    let mut text = format!("error: which figures? `{}` has these papers:\n", papers.display());
+    for (paper, figures, published) in &counts {
+        let variants = match published {
+            0 => String::new(),
+            more => format!(", and {more} as published, which run where they are named"),
+        };
+        let _ = writeln!(text, "  {paper}: {}{variants}", crate::table::count(*figures, "figure"));
+    }
+    let example = counts.first().map_or("PAPER", |(paper, ..)| paper);
+    let sum = crate::table::count(counts.iter().map(|(_, figures, _)| figures).sum(), "figure");
+    let _ = write!(
+        text,
+        "help: name papers or figures, as in `narrows reproduce {example}`, or `all`: {sum}, which may take hours"
+    );
+    text
 }
 
 /// Whether a figure's name begins with a word, whole numbers taken as such: `uno/fig1` is no beginning of `uno/fig10`.
@@ -181,11 +225,14 @@ fn natural(name: &str) -> (String, u32, String) {
 fn read(name: String, path: PathBuf, args: &ReproduceArgs, seeds: u64) -> Result<Figure, Failure> {
     let scale = (args.scale == Scale::Quick).then(|| "quick".to_owned());
     let mut overrides = super::run::overrides(&args.common, scale);
-    let mut scenario = scenario::load(&path, &overrides)?;
+    let mut scenario = scenario::load(&path, &overrides)
+        .map_err(|error| lacks_quick(&path, &overrides).unwrap_or_else(|| Failure::from(error)))?;
     let text = files::text(&path, scenario::SCENARIO)?;
-    let has_seeds = scenario.runs().iter().any(|run| run.point.iter().any(|(key, _)| key == SEED));
+    let variants = &scenario.config.variants;
+    let has_seeds = scenario.runs().iter().any(|run| run.point.iter().any(|(key, _)| key == SEED))
+        || variants.iter().any(|(_, variant)| variant.set.get(SEED).is_some());
     if has_seeds && args.seeds.is_some() {
-        tell(&format!("`{}` has seeds of its own ([grid] seed): --seeds is not for it", path.display()));
+        tell(&format!("`{}` has seeds of its own ([grid] or a variant): --seeds is not for it", path.display()));
     }
     if seeds > 1 && !has_seeds {
         let first = scenario.config.seed;
@@ -196,7 +243,10 @@ fn read(name: String, path: PathBuf, args: &ReproduceArgs, seeds: u64) -> Result
             ))
         })?;
         let all: Vec<String> = (first..=last).map(|seed| seed.to_string()).collect();
-        overrides.set.push((format!("grid.{SEED}"), format!("[{}]", all.join(", "))));
+        // A variant would else have the first one alone.
+        let variants = variants.iter().map(|(name, _)| format!("variants.\"{name}\".grid.{SEED}"));
+        let keys = std::iter::once(format!("grid.{SEED}")).chain(variants);
+        overrides.set.extend(keys.map(|key| (key, format!("[{}]", all.join(", ")))));
         overrides.seed = None;
         scenario = scenario::load(&path, &overrides)?;
     }
@@ -217,6 +267,19 @@ fn read(name: String, path: PathBuf, args: &ReproduceArgs, seeds: u64) -> Result
         enough_seeds(&path, &scenario, &claims, option, args.scale)?;
     }
     Ok(Figure { name, path, text, scenario, claims })
+}
+
+/// That a file has no quick scale, if that is what is wrong: nobody may have asked for the scale.
+fn lacks_quick(path: &Path, overrides: &Overrides) -> Option<Failure> {
+    let quick = overrides.scale.as_deref()?;
+    let whole = scenario::load(path, &Overrides { scale: None, ..overrides.clone() }).ok()?;
+    whole.config.scale.get(quick).is_none().then(|| {
+        Failure::Input(format!(
+            "error: `{}` has no quick scale ([scale.{quick}]), which `reproduce` runs by default\nhelp: `--scale paper` runs the \
+             file as it stands",
+            path.display()
+        ))
+    })
 }
 
 /// Refuses to keep verdicts of a file whose own seeds are too few, or not the same for all runs that claims speak of.

@@ -57,8 +57,147 @@ fn a_file_of_a_run_is_named_and_the_run_is_done_again() {
     }
     let table = format!("{RUN}/flows.parquet");
     scratch.write(&table, "half");
-    let said = [&table, "is not as it was written", "help: give the command that made these results again"];
-    scratch.narrows("report out").fails(2, &said);
+    let again = "help: give the command that made these results again";
+    scratch.narrows("report out").fails(2, &[&table, "is not as it was written", again]);
+    // What is gone is said to be gone.
+    fs::remove_file(scratch.path(&table)).unwrap();
+    scratch.narrows("compare out out").fails(2, &[&format!("error: `{table}` is missing\n{again}")]);
+    scratch.narrows(LINE).ok().says(&[&format!("`{table}` is missing: the run `dctcp,size=4KiB` is done again")]);
+    fs::remove_dir_all(scratch.path(RUN)).unwrap();
+    scratch.narrows("report out").fails(2, &[&format!("error: `{RUN}` is missing\n{again}")]);
+    scratch.narrows(LINE).ok().says(&["1 of 2 runs finished before: kept"]);
+}
+
+#[test]
+fn a_run_in_the_folder_of_another_is_named() {
+    let scratch = prepared("swapped");
+    for file in fs::read_dir(scratch.path(RUN)).unwrap() {
+        let file = file.unwrap();
+        fs::copy(file.path(), scratch.path("out/runs/dctcp,size=16KiB").join(file.file_name())).unwrap();
+    }
+    let said = "error: `out/runs/dctcp,size=16KiB/manifest.json` is of the run `dctcp,size=4KiB`, and the run \
+                `dctcp,size=16KiB` belongs there\nhelp: give the command that made these results again";
+    for reads in ["report out", "report out --out page.html", "compare out out"] {
+        scratch.narrows(reads).fails(2, &[said]);
+    }
+    scratch.narrows(LINE).ok().says(&["1 of 2 runs finished before: kept"]);
+    scratch.narrows("compare out out").ok();
+}
+
+/// As versions before there were hashes wrote them.
+#[test]
+fn runs_that_cannot_be_checked_are_read_and_not_kept() {
+    let scratch = prepared("unchecked");
+    let manifest = format!("{RUN}/manifest.json");
+    let mut value: serde_json::Value = serde_json::from_str(&scratch.read(&manifest)).unwrap();
+    value["files"] = serde_json::json!([]);
+    value.as_object_mut().unwrap().remove("sha256");
+    scratch.write(&manifest, &value.to_string());
+    let said = "`out`: 1 of 2 runs have a manifest of an earlier version, without hashes: whether their files were changed \
+                since cannot be checked\n";
+    assert_eq!(scratch.narrows("report out").ok().err, said);
+    assert_eq!(scratch.narrows("compare out out").ok().err, said.repeat(2));
+    let again =
+        format!("`{manifest}` lacks hashes, so the run's files cannot be checked: the run `dctcp,size=4KiB` is done");
+    scratch.narrows(LINE).ok().says(&[&again, "1 of 2 runs finished before: kept"]);
+    assert_eq!(scratch.narrows("report out").ok().err, "");
+}
+
+#[test]
+fn a_manifest_that_is_empty_or_lists_nothing_is_named() {
+    let scratch = prepared("empty");
+    let before = scratch.read("out/manifest.json");
+    scratch.write("out/manifest.json", "");
+    let said = "error: `out/manifest.json` is empty, so Narrows cannot tell whether 3 files or folders there are its own: \
+                `manifest.json`, `report.html`, `summary.json`; move ";
+    for line in ["report out", "compare out out", LINE, &format!("{LINE} --anew")] {
+        scratch
+            .narrows(line)
+            .fails(2, &[said, "the results again: finished runs that have their own manifests are kept (--anew "]);
+    }
+    // As it says.
+    for name in ["manifest.json", "report.html", "summary.json"] {
+        fs::rename(scratch.path("out").join(name), scratch.path(name)).unwrap();
+    }
+    let again = scratch.narrows(LINE).ok();
+    assert_eq!(kept(&again), Some("2 of 2 runs finished before: kept; --anew runs them again"));
+    assert_eq!(scratch.read("out/manifest.json"), before);
+    let mut grid: serde_json::Value = serde_json::from_str(&before).unwrap();
+    grid["runs"] = serde_json::json!([]);
+    grid.as_object_mut().unwrap().remove("sha256");
+    scratch.write("out/manifest.json", &grid.to_string());
+    for reads in ["report out", "compare out out"] {
+        let said = ["`out/manifest.json` lists no runs", "help: give the command that made these results again"];
+        scratch.narrows(reads).fails(2, &said);
+    }
+    scratch.narrows(LINE).ok().says(&["2 of 2 runs finished before: kept"]);
+    assert_eq!(scratch.read("out/manifest.json"), before);
+}
+
+/// The page is the user's once it was edited.
+#[test]
+fn an_edited_report_is_not_replaced() {
+    let scratch = prepared("edited-report");
+    let before = scratch.read("out/report.html");
+    for (edited, why) in [
+        (before.replacen("Then", "Mine", 1), "it was edited after Narrows wrote it"),
+        ("mine\n".to_owned(), "it is not a report that `narrows report` wrote"),
+    ] {
+        scratch.write("out/report.html", &edited);
+        for line in ["report out", LINE, &format!("{LINE} --anew")] {
+            let refused = [&format!("error: will not replace `out/report.html`: {why}"), "help: move that file out"];
+            scratch.narrows(line).fails(2, &refused);
+            assert_eq!(scratch.read("out/report.html"), edited);
+            assert!(!scratch.path("out/.next").exists());
+        }
+        scratch.narrows("report out --out page.html").ok();
+        fs::rename(scratch.path("out/report.html"), scratch.path("mine.html")).unwrap();
+        scratch.narrows(LINE).ok();
+        assert_eq!(scratch.read("out/report.html"), before);
+    }
+    // So is that of a set that is not whole yet.
+    let run = |manifest: &str| {
+        let manifest: serde_json::Value = serde_json::from_str(&scratch.read(manifest)).unwrap();
+        serde_json::json!({ "run": manifest["run"], "key": manifest["key"] })
+    };
+    let runs = [RUN, "out/runs/dctcp,size=16KiB"].map(|folder| run(&format!("{folder}/manifest.json")));
+    let plan = serde_json::json!({ "schema": 1, "program": "narrows", "scenario": "x", "command": "x", "runs": runs });
+    scratch.write("out/.next/plan.json", &plan.to_string());
+    fs::rename(scratch.path("out/runs"), scratch.path("out/.next/runs")).unwrap();
+    for name in ["manifest.json", "summary.json", "report.html"] {
+        fs::remove_file(scratch.path("out").join(name)).unwrap();
+    }
+    scratch.narrows("report out").ok();
+    scratch
+        .write("out/.next/report.html", &scratch.read("out/.next/report.html").replacen("</html>", "mine</html>", 1));
+    for line in ["report out", LINE] {
+        scratch.narrows(line).fails(2, &["will not replace `out/.next/report.html`: it was edited"]);
+    }
+    assert!(scratch.read("out/.next/report.html").contains("mine</html>"));
+}
+
+/// A stopped command's half-written files are named, and stay.
+#[test]
+fn leftovers_are_named() {
+    let scratch = prepared("leftovers");
+    scratch.write("out/report.html.partial-7", "half");
+    scratch.write("page.html.partial-7", "half");
+    let left =
+        |file: &str| format!("`{file}` was left by a command that was stopped, or that could not put it in place");
+    for line in [LINE, "report out"] {
+        scratch.narrows(line).ok().says(&[&left("out/report.html.partial-7"), "you may delete it"]);
+    }
+    for writer in ["report out --out page.html", "compare out out --flows --page page.html"] {
+        let _ = fs::remove_file(scratch.path("page.html"));
+        scratch.narrows(writer).says(&[&left("page.html.partial-7")]);
+    }
+    // Beside files that stop a run, too.
+    scratch.write("out/page.html.partial-7", "half");
+    let theirs = "holds a file that Narrows did not write, and replacing results would lose: `page.html.partial-7` (left by a \
+                  stopped command; you may delete it)";
+    scratch.narrows(LINE).fails(2, &[theirs]);
+    assert_eq!(scratch.read("out/page.html.partial-7"), "half");
+    assert_eq!(scratch.read("out/report.html.partial-7"), "half");
 }
 
 #[test]
@@ -70,14 +209,19 @@ fn a_grid_s_own_summary_is_named_and_not_needed() {
         scratch.write("out/summary.json", &edited);
         for reads in ["report out", "compare out out"] {
             let ran = scratch.narrows(reads).ok();
-            ran.says(&["`out/summary.json` is not as it was written; the runs' own files are, and only they are read"]);
+            ran.says(&["`out/summary.json` is not as it was written: its ", "; only the runs' own files are read"]);
         }
         assert!(scratch.narrows("report out --out page.html").ok().err.contains("out/summary.json"));
         let again = scratch.narrows(LINE).ok();
-        let again = again.says(&["`out/summary.json` is not as it was written: it is written again"]);
+        let again = again.says(&["`out/summary.json` is not as it was written: its ", ": it is written again"]);
         assert_eq!(kept(&again), Some("2 of 2 runs finished before: kept; --anew runs them again"));
         assert_eq!(scratch.narrows("report out").ok().err, "");
     }
+    fs::remove_file(scratch.path("out/summary.json")).unwrap();
+    let missing = "`out/summary.json` is missing";
+    scratch.narrows("report out").ok().says(&[&format!("{missing}; only the runs' own files are read")]);
+    scratch.narrows(LINE).ok().says(&[&format!("{missing}: it is written again")]);
+    assert_eq!(scratch.read("out/summary.json"), before);
 }
 
 /// Prose moves no number, so runs are kept when only prose changes. They then have the scenario's prose of now.

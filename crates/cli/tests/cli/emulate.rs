@@ -4,7 +4,7 @@ use std::process::{Command, Stdio};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use crate::json::is_summary;
-use crate::support::{Scratch, skipped};
+use crate::support::{Ran, Scratch, skipped, wait_for};
 
 const PAIR: &str = r#"
 name = "pair"
@@ -243,6 +243,31 @@ fn a_scenario_runs_both_ways_and_the_results_are_compared() {
     // One is not worse than the other.
     let compared = scratch.narrows("compare simulated real").ok();
     assert!(compared.out.contains("cubic (emulator) against cubic (simulator)"), "{compared}");
+}
+
+/// The results stay. That the capture does not have its name is said also under `--quiet`, and the command fails.
+#[test]
+fn a_capture_that_lost_its_name_fails_the_command() {
+    let scratch = pair("unnamed");
+    let _alone = alone();
+    if !can() {
+        return;
+    }
+    let line = "emulate pair.toml --scheme cubic --out real --quiet --pcap left>right=captures/haul.pcapng";
+    let captures = scratch.path("captures");
+    std::fs::create_dir(&captures).unwrap();
+    let mut command = scratch.command(line.split(' '));
+    let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    // The first one is made to find out whether it can be, before anything runs.
+    let is_begun =
+        || std::fs::read_dir(&captures).unwrap().any(|file| file.unwrap().metadata().is_ok_and(|it| it.len() > 0));
+    wait_for(&mut child, is_begun);
+    std::fs::remove_dir_all(&captures).unwrap();
+    let ran = Ran::new(line, &child.wait_with_output().unwrap());
+    let said = ["error: the capture captures/haul.pcapng could not be put in place: No such file", "somebody removed"];
+    ran.fails(1, &said);
+    scratch.narrows("report real --out page.html").ok();
+    assert_eq!(left_behind(), [""; 0]);
 }
 
 #[test]

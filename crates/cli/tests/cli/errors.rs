@@ -157,6 +157,8 @@ fn arguments() {
 fn files_that_cannot_be_read() {
     let scratch = Scratch::new("unreadable");
     scratch.write("good.toml", GOOD);
+    scratch.write("mine/note.txt", "");
+    scratch.write("mine.toml", GOOD);
     fs::create_dir(scratch.path("directory.toml")).unwrap();
     std::os::unix::fs::symlink("nowhere", scratch.path("dangling.toml")).unwrap();
     fs::write(scratch.path("binary.toml"), [0xff, 0xfe, 0]).unwrap();
@@ -164,6 +166,8 @@ fn files_that_cannot_be_read() {
     for command in ["run", "check"] {
         let line = |file: &str| scratch.narrows(&format!("{command} {file}"));
         line("god.toml").fails(2, &["cannot read `god.toml`: No such file", "did you mean `good.toml`?"]);
+        line("good").fails(2, &["cannot read `good`: No such file", "did you mean `good.toml`?"]);
+        line("mine").fails(2, &["cannot read `mine`: it is a directory", "did you mean `mine.toml`?"]);
         line("directory.toml").fails(2, &["cannot read `directory.toml`", "directory"]);
         line("dangling.toml").fails(2, &["cannot read `dangling.toml`: No such file"]);
         line("binary.toml").fails(2, &["cannot read `binary.toml`", "UTF-8", "line 1, byte 1", "UTF-16"]);

@@ -57,6 +57,19 @@ mod with_bpf {
         let files = scratch.files("objects");
         assert!(files.contains(&"gemini.bpf.o".to_owned()), "{files:?}");
         assert_eq!(&fs::read(scratch.path("objects/gemini.bpf.o")).unwrap()[..4], b"\x7fELF");
+        // They are replaced, and a person's file is not.
+        scratch.narrows("kernel export objects").ok();
+        for (name, theirs) in [("gemini.bpf.o", "\u{7f}ELF mine"), ("sources", "1\n")] {
+            let file = format!("objects/{name}");
+            let ours = fs::read(scratch.path(&file)).unwrap();
+            scratch.write(&file, theirs);
+            scratch
+                .narrows("kernel export objects")
+                .fails(2, &["will not replace", &file, "`narrows kernel export` wrote"]);
+            assert_eq!(scratch.read(&file), theirs);
+            fs::write(scratch.path(&file), ours).unwrap();
+        }
+        scratch.narrows("kernel export objects").ok();
     }
 
     /// Whether laws can be loaded, in a mount namespace of the test's own: what a user has pinned is not touched.

@@ -3,6 +3,7 @@
 
 mod support;
 
+mod book;
 mod compare;
 mod demo;
 mod determinism;

@@ -45,10 +45,15 @@ fn what_a_person_made_is_not_overwritten() {
     std::os::unix::fs::symlink("nowhere", scratch.path("dangling")).unwrap();
     for writer in WRITERS {
         scratch.narrows(&format!("{writer} link")).fails(2, &["will not replace `link`"]);
-        assert_eq!(scratch.narrows(&format!("{writer} dangling")).code, 2);
+        let refused = "cannot write `dangling`: it is a link to a file that is not there";
+        scratch.narrows(&format!("{writer} dangling")).fails(2, &[refused]);
         assert!(scratch.path("dangling").is_symlink() && !scratch.path("nowhere").exists());
         assert_eq!(scratch.read("notes.txt"), "mine\n");
     }
+    scratch
+        .narrows("run one.toml --out dangling")
+        .fails(2, &["`dangling`: it is a link to a directory that is not there"]);
+    assert!(!scratch.tree().iter().any(|name| name.contains("partial")), "{:?}", scratch.tree());
 }
 
 #[test]
@@ -86,7 +91,9 @@ fn what_narrows_wrote_is_replaced_until_somebody_edits_it() {
         assert_eq!(scratch.read(&file), first);
         for edited in [first.replacen('e', "a", 1), format!("{first}more\n"), first[..first.len() / 2].to_owned()] {
             scratch.write(&file, &edited);
-            scratch.narrows(&line).fails(2, &["will not replace", &file, "remove that file first"]);
+            let is_marked = edited.contains("SHA-256 of all above");
+            let why = if is_marked { "it was edited after" } else { "or its last line was removed since" };
+            scratch.narrows(&line).fails(2, &["will not replace", &file, why, "remove that file first"]);
             assert_eq!(scratch.read(&file), edited);
         }
         // A file of another kind counts as somebody's, too. An empty file, such as mktemp's, may be replaced.
@@ -102,6 +109,32 @@ fn what_narrows_wrote_is_replaced_until_somebody_edits_it() {
     let left: Vec<String> = scratch.tree().into_iter().filter(|name| name.contains("partial")).collect();
     assert_eq!(left, [""; 0]);
     scratch.narrows("check file2 --quiet").ok();
+}
+
+/// Pages in a directory have the same rule, each, and none is written unless all may be.
+#[test]
+fn manual_pages_replace_no_file_of_a_person() {
+    let scratch = Scratch::new("pages");
+    let (line, theirs) = ("man pages", "pages/narrows-run.1");
+    scratch.write(theirs, ".TH mine 1\n");
+    let refused = ["will not replace `pages/narrows-run.1`: it is not a page that `narrows man` wrote", "DIRECTORY"];
+    scratch.narrows(line).fails(2, &refused);
+    assert_eq!((scratch.files("pages"), scratch.read(theirs).as_str()), (vec!["narrows-run.1".into()], ".TH mine 1\n"));
+    fs::remove_file(scratch.path(theirs)).unwrap();
+    scratch.narrows(line).ok();
+    let first = contents(&scratch);
+    assert!(first.len() > 20, "{}", first.len());
+    scratch.narrows(line).ok();
+    assert_eq!(contents(&scratch), first);
+    scratch.write(theirs, &scratch.read(theirs).replace("SYNOPSIS", "USAGE"));
+    scratch.narrows(line).fails(2, &["narrows-run.1`: it was edited after Narrows wrote it"]);
+    scratch.write("one.toml", ONE);
+    scratch.narrows("run one.toml --quiet --out out").ok();
+    let before = scratch.tree();
+    for inside in ["man out", "man out/pages"] {
+        scratch.narrows(inside).fails(2, &["results directory", "DIRECTORY"]);
+    }
+    assert_eq!(scratch.tree(), before);
 }
 
 /// A long matrix has its flows in a second file. Neither file is written unless both may be.

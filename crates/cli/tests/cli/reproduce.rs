@@ -5,7 +5,7 @@ use std::process::Stdio;
 use serde_json::Value;
 
 use crate::json::is_summary;
-use crate::support::{ONE, Ran, Scratch, keys};
+use crate::support::{ONE, Ran, Scratch, keys, wait_for};
 
 const CLAIMS: &str = r#"
 [paper]
@@ -130,13 +130,19 @@ fn what_cannot_be_judged_is_refused_before_anything_runs() {
     let refused = |from: &str, to: &str, parts: &[&str]| {
         scratch.write("papers/tiny/fig8-one.toml", &good.replace(from, to));
         let before = scratch.tree();
-        scratch.narrows("reproduce tiny/fig8").fails(2, parts);
+        let said = scratch.narrows("reproduce tiny/fig8").fails(2, parts).err;
         assert_eq!(scratch.tree(), before);
+        said
     };
     refused("\"dctcp.all.completed", "\"dtcp.all.completed", &["fig8-one.toml", "`all-end`", "run `dtcp`", "`dctcp`?"]);
     refused("fct.p99 <= 1ns", "fct.p9 <= 1ns", &["fig8-one.toml", "claim `fast`", "column 15", "mean, p50", "^^"]);
     refused("\"4\"\ncheck", "\"4\"\nchekc", &["fig8-one.toml", "claim `all-end`", "chekc"]);
-    refused("[scale.quick]", "[scale.small]", &["no scale `quick`"]);
+    let without = refused(
+        "[scale.quick]",
+        "[scale.small]",
+        &["`papers/tiny/fig8-one.toml` has no quick scale", "`--scale paper`"],
+    );
+    assert!(!without.contains("--scale:"), "{without}");
     scratch.write("papers/tiny/fig8-one.toml", &good);
     scratch.write("notes.md", "# Notes\n");
     scratch.write(
@@ -146,6 +152,10 @@ fn what_cannot_be_judged_is_refused_before_anything_runs() {
     let before = scratch.tree();
     let known = ["error: nothing in `papers` is called `unno`", "tiny/fig8-one, tiny/fig10"];
     scratch.narrows("reproduce unno").fails(2, &known);
+    scratch.narrows("reproduce papers/tiny/fig9.toml").fails(2, &["called `papers/tiny/fig9.toml`", "tiny/fig8-one"]);
+    scratch
+        .narrows("reproduce notes.md")
+        .fails(2, &["`notes.md` is no figure's file in `papers`", "--papers", "narrows run"]);
     scratch.narrows("reproduce tiny/fig1").fails(2, &["`tiny/fig1`"]);
     scratch.narrows("reproduce tiny/fig8 --page no/such/page.md").fails(2, &["cannot write `no/such/page.md`"]);
     scratch.narrows("reproduce tiny/fig8 --page notes.md").fails(2, &["`notes.md` is not a page", "another file"]);
@@ -155,6 +165,68 @@ fn what_cannot_be_judged_is_refused_before_anything_runs() {
     scratch.narrows("reproduce tiny/fig8 --page papers").fails(2, &["cannot write `papers`", "directory"]);
     scratch.narrows("reproduce tiny/fig8 --scale huge").fails(2, &["'huge'", "paper, quick"]);
     assert_eq!(scratch.tree(), before);
+}
+
+/// Without a name nothing runs: it would be hours of work.
+#[test]
+fn without_a_name_the_papers_are_listed() {
+    let scratch = Scratch::new("listed");
+    papers(&scratch);
+    scratch.write("papers/tiny/fig8-one-as-published.toml", ONE);
+    scratch.write("papers/other/fig1.toml", ONE);
+    let before = scratch.tree();
+    let listed = ["which figures?", "  other: 1 figure\n", "  tiny: 2 figures, and 1 as published", "`all`: 3 figures"];
+    scratch.narrows("reproduce").fails(2, &listed);
+    scratch.narrows("reproduce --seeds 3 --json").fails(2, &listed);
+    assert_eq!(scratch.tree(), before);
+}
+
+/// A figure may be named by its file, from anywhere.
+#[test]
+fn a_file_stands_for_its_figure() {
+    let scratch = Scratch::new("by-file");
+    papers(&scratch);
+    scratch.write("papers/tiny/fig8-one-and-more.toml", ONE);
+    for named in ["papers/tiny/fig8-one.toml", "./papers/../papers/tiny/fig8-one.toml"] {
+        let json = scratch.narrows(&format!("reproduce {named} --seeds 1 --json")).ok().json();
+        let figures = json["figures"].as_array().unwrap();
+        assert_eq!((figures.len(), &figures[0]["figure"]), (1, &"fig8-one".into()));
+    }
+}
+
+/// What a claim compares has the same seeds everywhere, in variants, too.
+#[test]
+fn variants_have_all_seeds() {
+    let scratch = Scratch::new("variants");
+    let variants = "[variants.small]\nset = { \"traffic.0.size\" = \"1KiB\" }\n[variants.\"a.b\"]\ngrid = {}\n";
+    let claim = "[[claim]]\nid = \"x\"\ntext = \"t\"\npaper = 4\n\
+                 check = \"dctcp[variant=small].all.fct.mean < dctcp.all.fct.mean\"\n";
+    let file = |more: &str| {
+        let text = format!("{}[scale.quick]\n{claim}{variants}{more}", ONE.trim_start());
+        scratch.write("papers/tiny/fig1.toml", &text);
+    };
+    let run = |options: &str| scratch.narrows(&format!("reproduce tiny --json {options}")).ok();
+    let seeds = |ran: &Ran, id: &str| {
+        let json = ran.json();
+        let runs = json["figures"][0]["runs"].as_array().unwrap().clone();
+        let of = runs.iter().filter(|run| run["run"].as_str().unwrap().ends_with(id));
+        of.map(|run| run["seed"].as_u64().unwrap()).collect::<Vec<_>>()
+    };
+    file("");
+    let ran = run("--seeds 3 --seed 7");
+    for variant in ["variant=small", "variant=a.b"] {
+        assert_eq!(seeds(&ran, variant), [7, 8, 9]);
+    }
+    let claim = &ran.json()["figures"][0]["claims"][0];
+    assert_eq!((&claim["verdict"], &claim["seeds"]), (&"reproduced".into(), &3.into()), "{claim}");
+    assert_eq!(seeds(&run(""), "variant=small"), [1, 2, 3, 4, 5]);
+    // A file's own seeds stay.
+    file("[variants.seventh]\nset = { seed = 7 }\n");
+    let ran = run("--seeds 3").says(&["has seeds of its own"]);
+    assert_eq!((seeds(&ran, "variant=small"), seeds(&ran, "variant=seventh")), (vec![1], vec![7]));
+    file("[grid]\nseed = [3, 4]\n");
+    let ran = run("--seeds 3").says(&["has seeds of its own"]);
+    assert_eq!((seeds(&ran, "dctcp,seed=4"), seeds(&ran, "variant=small")), (vec![4], vec![3]));
 }
 
 #[test]
@@ -235,14 +307,45 @@ fn a_file_that_changed_meanwhile_gets_no_verdict() {
     scratch.write(file, &format!("{}[scale.quick]\n{sizes}{claim}", ONE.trim_start()));
     let line = "reproduce tiny --record --quiet --out out";
     let mut command = scratch.command(line.split(' '));
-    let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
-    while !scratch.path("out/tiny/fig8/.next/runs").exists() {
-        std::thread::yield_now();
-    }
+    let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    wait_for(&mut child, || scratch.path("out/tiny/fig8/.next/runs").exists());
     let edited = scratch.read(file).replace("completed == 4", "completed == 5");
     scratch.write(file, &edited);
     Ran::new(line, &child.wait_with_output().unwrap()).fails(2, &["was changed while its runs went", file, "help: "]);
     assert_eq!(scratch.read(file), edited);
+}
+
+/// Somebody edits the page while the runs go: that text stays, the new one is beside it, and giving the command again
+/// puts the section in.
+#[test]
+fn a_page_that_changed_meanwhile_is_not_replaced() {
+    let scratch = Scratch::new("page-meanwhile");
+    let sizes = "[grid]\n\"traffic.0.size\" = [\"4KiB\", \"32MiB\"]\n";
+    scratch.write("papers/tiny/fig8.toml", &format!("{}[scale.quick]\n{sizes}", ONE.trim_start()));
+    scratch.write("papers/tiny/fig1.toml", &format!("{ONE}[scale.quick]\n"));
+    scratch.narrows("reproduce tiny/fig1 --quiet --out out --page page.md").ok();
+    let line = "reproduce tiny/fig8 --quiet --out out --page page.md";
+    let mut command = scratch.command(line.split(' '));
+    let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    wait_for(&mut child, || scratch.path("out/tiny/fig8/.next/runs").exists());
+    let edited = format!("{}\n## Notes\n\nmine\n", scratch.read("page.md"));
+    scratch.write("page.md", &edited);
+    let said = "error: cannot write `page.md`: somebody made or changed it meanwhile; what was written is in `";
+    let ran = Ran::new(line, &child.wait_with_output().unwrap()).fails(2, &[said, "help: give the command again"]);
+    assert_eq!(scratch.read("page.md"), edited);
+    let left = ran.err.split('`').nth(3).unwrap();
+    assert!(std::fs::read_to_string(left).unwrap().contains("## tiny/fig8"), "{ran}");
+    let left = left.rsplit('/').next().unwrap();
+    let again = scratch.narrows(&line.replace(" --quiet", "")).ok();
+    again.says(&[
+        "10 of 10 runs finished before: kept",
+        &format!("`{left}` was left by a command that was stopped, or"),
+    ]);
+    let page = scratch.read("page.md");
+    assert!(
+        page.contains("## tiny/fig1") && page.contains("## tiny/fig8") && page.contains("## Notes\n\nmine"),
+        "{page}"
+    );
 }
 
 #[test]

@@ -6,7 +6,7 @@ use std::process::{Child, Stdio};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 
-use crate::support::{Ran, Scratch, code, grid_of};
+use crate::support::{Ran, Scratch, code, grid_of, wait_for};
 
 /// The first run of the grid ends at once, the second one never, for what a test can wait.
 const ENDLESS: &str = "\"4KiB\", \"9TiB\"";
@@ -17,14 +17,6 @@ const FIRST: &str = "out/.next/runs/dctcp,size=4KiB";
 fn start(scratch: &Scratch, line: &str) -> Child {
     let mut command = scratch.command(line.split(' '));
     command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
-}
-
-/// Waits for what must happen sooner or later, and says so if the program ends instead.
-fn wait_for(child: &mut Child, mut happened: impl FnMut() -> bool) {
-    while !happened() {
-        assert!(child.try_wait().unwrap().is_none(), "the program ended before it should have");
-        std::thread::sleep(std::time::Duration::from_millis(2));
-    }
 }
 
 /// Waits until the first run is whole.

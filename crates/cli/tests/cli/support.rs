@@ -228,3 +228,11 @@ flows = 8
 [grid]
 "traffic.0.load" = [0.2, 0.6]
 "#;
+
+/// Waits for what must happen sooner or later, and says so if the program ends instead.
+pub(crate) fn wait_for(child: &mut std::process::Child, mut happened: impl FnMut() -> bool) {
+    while !happened() {
+        assert!(child.try_wait().unwrap().is_none(), "the program ended before it should have");
+        std::thread::sleep(std::time::Duration::from_millis(2));
+    }
+}

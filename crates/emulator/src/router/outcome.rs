@@ -53,6 +53,8 @@ pub struct RouterOutcome {
     pub capture_missed: u64,
     /// Captures that ended before the run did, and why.
     pub captures_ended: Vec<String>,
+    /// Captures that do not have their name, why, and where they are.
+    pub captures_unnamed: Vec<String>,
     /// Why the router and not the network was the bottleneck, if it was.
     pub bottleneck: Option<String>,
 }

@@ -169,6 +169,7 @@ impl<C: Now + Copy> Worker<C> {
             device_drops: 0,
             capture_missed: captures.packets,
             captures_ended: captures.ended,
+            captures_unnamed: captures.unnamed,
             bottleneck: None,
         };
         outcome.bottleneck = bottleneck(&outcome);

@@ -144,3 +144,19 @@ fn what_a_killed_process_left_is_found() {
     assert_eq!(left_by_this().len(), 5, "this process's own are untouched");
     drop(own);
 }
+
+#[test]
+fn a_hosts_table_of_connections_is_small_whatever_the_machines_memory() {
+    let read = |name: &str| std::fs::read_to_string(format!("/proc/sys/net/ipv4/{name}")).ok();
+    if read("tcp_child_ehash_entries").is_none() {
+        eprintln!("skipped: this kernel's namespaces have no tables of their own (Linux 6.2 and later)");
+        return;
+    }
+    let Some(set) = set(&middle()) else { return };
+    for host in [ALICE, BOB] {
+        let entries = set.hosts.enter(host, || read("tcp_ehash_entries")).unwrap();
+        // A shared table's size is negative there.
+        assert_eq!(entries.as_deref().map(str::trim), Some("4096"));
+    }
+    assert_ne!(read("tcp_child_ehash_entries").as_deref().map(str::trim), Some("4096"), "the machine's own setting");
+}

@@ -158,8 +158,8 @@ pub enum Subject {
     Drops {
         /// Which of the two.
         key: &'static str,
-        /// The class of links, or `random`.
-        tier: String,
+        /// The class of links; of `drops_by_tier` also `random`.
+        tier: &'static str,
     },
     /// `law.KEY`.
     Law(&'static str),
@@ -168,7 +168,7 @@ pub enum Subject {
         /// Which of the two.
         key: &'static str,
         /// The class of links.
-        tier: String,
+        tier: &'static str,
     },
     /// `queue("PORTS").STAT` or `queue("PORTS", FROM, TO).STAT`, or the same of another of [`names::SAMPLED`].
     Queue {
@@ -220,6 +220,8 @@ impl fmt::Display for Window {
 
 /// The words of the language.
 pub mod names {
+    use fabric::LinkClass;
+
     /// Parts of a run that are no classes of flows.
     pub const PARTS: [&str; 13] = [
         "fairness", "predicts", "network", "law", "credits", "flows", "queue", "phantom", "ingress", "pseudo",
@@ -279,10 +281,26 @@ pub mod names {
         "unscheduled",
         "unscheduled_drops",
     ];
-    /// After `network`, before a class of links, or `random`.
+    /// After `network`, before a class of links.
     pub const DROPS: [&str; 2] = ["data_drops_by_tier", "drops_by_tier"];
+    /// Classes of links, and losses by chance at links of any class. Those are counted for packets of all kinds together,
+    /// so `drops_by_tier` alone has them.
+    pub const TIERS: [&str; CLASSES + 1] = {
+        let mut names = ["random"; CLASSES + 1];
+        let mut place = 0;
+        while place < CLASSES {
+            names[place] = LinkClass::ALL[place].name();
+            place += 1;
+        }
+        names
+    };
+    const CLASSES: usize = LinkClass::ALL.len();
     /// After `network`, before a class of links.
     pub const PAUSES: [&str; 2] = ["pfc_pauses_by_tier", "pfc_pause_by_tier"];
+    /// After one of [`DROPS`] or [`PAUSES`].
+    pub fn tiers_of(key: &str) -> &'static [&'static str] {
+        if key == "drops_by_tier" { &TIERS } else { &TIERS[..CLASSES] }
+    }
     /// After `law`.
     pub const LAW: [&str; 6] = ["increases", "cuts", "loss_cuts", "emergencies", "holds", "credits"];
 }

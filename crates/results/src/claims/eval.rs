@@ -186,7 +186,9 @@ fn measured(metric: &Metric, runs: &Runs<'_>) -> Result<Value, EvalError> {
         }
         Subject::Fairness(key) => {
             let fair = &summary.fairness;
-            let none = || missing("no interval in which all of two or more sampled flows were active".into());
+            let none = || {
+                missing("no interval of `fairness_window` in which all of two or more sampled flows were active".into())
+            };
             match *key {
                 "jain_mean" => fair.jain_mean.map(Value::number).ok_or_else(none),
                 "jain_final" => fair.jain_final.map(Value::number).ok_or_else(none),

@@ -311,6 +311,19 @@ impl<'a> Parser<'a> {
         }
     }
 
+    /// A class of links, in quotes or not, by which a total of the network is counted.
+    fn tier(&mut self, key: &str) -> Parsed<&'static str> {
+        let known = names::tiers_of(key);
+        let what = format!("a class of links by which `{key}` counts: {}", known.join(", "));
+        self.rest();
+        let start = self.at;
+        let (name, _) = self.name(&what)?;
+        match known.iter().find(|&&word| word == name) {
+            Some(word) => Ok(word),
+            None => self.wrong(start..self.at, format!("expected {what}")),
+        }
+    }
+
     /// Two times, such as `20ms, 50ms`.
     fn window(&mut self) -> Parsed<Window> {
         self.rest();
@@ -378,10 +391,10 @@ impl<'a> Parser<'a> {
                 self.need(".")?;
                 if let Some(key) = names::DROPS.into_iter().find(|key| self.word(key)) {
                     self.need(".")?;
-                    Subject::Drops { key, tier: self.name("a class of links, or random")?.0 }
+                    Subject::Drops { key, tier: self.tier(key)? }
                 } else if let Some(key) = names::PAUSES.into_iter().find(|key| self.word(key)) {
                     self.need(".")?;
-                    Subject::Pauses { key, tier: self.name("a class of links")?.0 }
+                    Subject::Pauses { key, tier: self.tier(key)? }
                 } else {
                     Subject::Network(self.one_of("a total of the network", &names::NETWORK)?)
                 }

@@ -8,7 +8,8 @@
 //! OUT/.next/building/, whole/, moving/, old/        the last step, see `settle`
 //! ```
 //!
-//! Files are ours by their names and by the manifest beside them. Only such files are ever removed.
+//! Files are ours by their names and by the manifest beside them. Only such files are ever removed. Files that have our
+//! names alone, because the manifest is gone or damaged, are refused like others, and the refusal says why.
 
 use std::fs;
 use std::io;
@@ -16,6 +17,7 @@ use std::path::{Path, PathBuf};
 
 use super::manifest::{MANIFEST, PROGRAM};
 use super::{FLOWS, PORTS, RATES, REPORT, RUNS, SUMMARY, SWITCHES};
+use crate::Error;
 
 /// The set in the making.
 pub const NEXT: &str = ".next";
@@ -96,6 +98,48 @@ fn of_runs(runs: &Path, found: &mut Vec<PathBuf>) -> io::Result<()> {
         }
     }
     Ok(())
+}
+
+/// Refuses a directory that holds files that Narrows did not write.
+///
+/// # Errors
+/// When it does, or cannot be listed.
+pub(super) fn refuse_foreign(out: &Path) -> Result<(), Error> {
+    let theirs = foreign(out).map_err(Error::io("read", out))?;
+    if theirs.is_empty() {
+        return Ok(());
+    }
+    Err(unmarked(out, &theirs).unwrap_or_else(|| Error::occupied(out, &theirs)))
+}
+
+/// The error for files that all have our names, where a manifest or a plan is missing or damaged.
+pub(super) fn unmarked(out: &Path, theirs: &[PathBuf]) -> Option<Error> {
+    let mark = |path: &PathBuf| {
+        let name = path.file_name()?.to_string_lossy().into_owned();
+        match name.as_str() {
+            NEXT if *path == out.join(NEXT) => Some(path.join(PLAN)),
+            name if is_file(name) && !path.is_dir() => Some(files::parent_of(path).join(MANIFEST)),
+            _ => None,
+        }
+    };
+    let marks = theirs.iter().map(mark).collect::<Option<Vec<PathBuf>>>()?;
+    let (file, lacks) = marks.iter().find_map(|mark| Some((mark, lack(mark)?)))?;
+    Some(Error::unmarked(out, file, lacks, theirs))
+}
+
+/// What keeps a manifest or a plan from saying whose it is; nothing if it could.
+fn lack(file: &Path) -> Option<&'static str> {
+    match files::read(file, super::load::JSON) {
+        Err(error) if error.is_missing() => Some("is missing"),
+        Ok(bytes) if bytes.is_empty() => Some("is empty"),
+        Ok(bytes) if serde_json::from_slice::<serde_json::Value>(&bytes).is_err() => Some("is not JSON"),
+        _ => None,
+    }
+}
+
+/// Half-written files of ours beside a set that no process writes any more.
+pub(super) fn leftovers(out: &Path) -> Vec<PathBuf> {
+    FILES.iter().flat_map(|file| files::leftovers(&out.join(file))).collect()
 }
 
 /// Removes our files below a directory, and the directories that are empty then. Other files stay.
@@ -288,5 +332,51 @@ mod tests {
             write(&out.join(file), text);
             assert_eq!(foreign(&out).unwrap(), [out.join(file)], "{file}");
         }
+    }
+
+    /// Files with our names and no manifest to say whose they are: the error says what is wrong with it.
+    #[test]
+    fn a_manifest_that_is_gone_or_damaged_is_named() {
+        let scratch = Scratch::new("unmarked");
+        let out = scratch.path().join("out");
+        let said = || refuse_foreign(&out).unwrap_err().to_string();
+        for name in ["manifest.json", "summary.json", "runs/a/manifest.json", "runs/a/flows.parquet"] {
+            write(&out.join(name), OURS);
+        }
+        refuse_foreign(&out).unwrap();
+        for (manifest, text, lacks) in [
+            ("manifest.json", Some(""), "is empty"),
+            ("manifest.json", Some("{"), "is not JSON"),
+            ("manifest.json", None, "is missing"),
+            ("runs/a/manifest.json", Some(""), "is empty"),
+            ("runs/a/manifest.json", None, "is missing"),
+        ] {
+            let path = out.join(manifest);
+            text.map_or_else(|| fs::remove_file(&path).unwrap(), |text| write(&path, text));
+            let expected = format!("`{}` {lacks}, so Narrows cannot tell whether ", path.display());
+            assert!(said().starts_with(&expected), "{}", said());
+            let beside = if manifest.starts_with("runs") { "`runs/a/flows.parquet`" } else { "`summary.json`" };
+            assert!(said().contains(beside) && said().contains("--anew"), "{}", said());
+            // Beside a person's file it is that which is named.
+            write(&out.join("mine"), "mine");
+            assert!(said().contains("that Narrows did not write"), "{}", said());
+            fs::remove_file(out.join("mine")).unwrap();
+            write(&path, OURS);
+        }
+        // Another program's manifest says that the files are not ours.
+        write(&out.join("manifest.json"), "{}");
+        assert!(said().contains("that Narrows did not write"), "{}", said());
+        write(&out.join("manifest.json"), OURS);
+        write(&out.join(".next/runs/a/manifest.json"), OURS);
+        assert!(said().contains(".next/plan.json` is missing, so Narrows"), "{}", said());
+        // What a stopped command left beside them may be deleted.
+        write(&out.join(".next/plan.json"), OURS);
+        write(&out.join("page.html.partial-7"), "half");
+        assert!(said().contains("`page.html.partial-7` (left by a stopped command; you may delete it)"), "{}", said());
+        fs::remove_file(out.join("page.html.partial-7")).unwrap();
+        assert_eq!(leftovers(&out), [""; 0].map(PathBuf::from));
+        write(&out.join("report.html.partial-7"), "half");
+        assert_eq!(leftovers(&out), [out.join("report.html.partial-7")]);
+        refuse_foreign(&out).unwrap();
     }
 }

@@ -1,5 +1,6 @@
 //! Runs read back.
 
+use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -7,22 +8,30 @@ use files::{Limit, Lock};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-use super::layout::{BUILDING, NEXT, PLAN};
-use super::manifest::{self, GRID, GridManifest, MANIFEST, Manifest, PROGRAM, Plan, RUN};
+use super::layout::{self, BUILDING, NEXT, PLAN};
+use super::manifest::{self, GRID, GridManifest, MANIFEST, Manifest, PROGRAM, Plan, RUN, RunEntry};
 use super::settle::{is_unsettled, settle};
 use super::{FLOWS, PORTS, RATES, RunResults, SUMMARY, SWITCHES, sha256};
-use crate::Error;
 use crate::summary::{self, Summary};
 use crate::tables::{FlowTable, PortTable, RateTable, SwitchTable};
+use crate::{Difference, Differing, Error};
 
 /// Reads the directory of one run.
 ///
 /// # Errors
 /// When it is no such directory, or a file is missing, damaged or of another version.
 pub fn load(directory: &Path) -> Result<RunResults, Error> {
-    let value = open_manifest(directory)?;
-    match value["kind"].as_str() {
-        Some(RUN) => load_run(directory, value),
+    load_known(directory).map(|known| known.0)
+}
+
+/// Reads the directory of one run, and says whether hashes vouch for all of it.
+///
+/// # Errors
+/// As [`load`].
+pub(super) fn load_known(directory: &Path) -> Result<(RunResults, bool), Error> {
+    let opened = open_manifest(directory)?;
+    match opened.value["kind"].as_str() {
+        Some(RUN) => load_run(directory, opened),
         _ => Err(not_results(directory, "its manifest is not that of a single run")),
     }
 }
@@ -32,7 +41,7 @@ pub fn load(directory: &Path) -> Result<RunResults, Error> {
 /// # Errors
 /// When it is no directory of a run, or the manifest is damaged or of another version.
 pub fn manifest_of(directory: &Path) -> Result<Manifest, Error> {
-    decode(open_manifest(directory)?, &directory.join(MANIFEST))
+    decode(open_manifest(directory)?.value, &directory.join(MANIFEST))
 }
 
 /// The runs of a directory: of the last whole set or, if there is none, the finished ones of a set in the making.
@@ -45,7 +54,9 @@ pub struct Set {
     /// If these runs are a whole set: the set in the making that lies beside them.
     pub beside: Option<Unfinished>,
     /// Files that were edited or are gone, and that these runs were not read from.
-    pub differing: Vec<PathBuf>,
+    pub differing: Vec<Differing>,
+    /// How many of the runs have manifests of earlier versions, without the hashes that would show whether a file changed.
+    pub unchecked: usize,
     /// The process that ended while it put the set in place, if one did. This process finished its work.
     pub taken_over: Option<String>,
 }
@@ -97,41 +108,77 @@ pub fn load_set(directory: &Path) -> Result<Set, Error> {
 
 fn load_settled(directory: &Path) -> Result<Set, Error> {
     let plan = plan_of(directory)?;
-    let value = match open_manifest(directory) {
-        Ok(value) => value,
+    let opened = match open_manifest(directory) {
+        Ok(opened) => opened,
         Err(error) => {
             // A manifest that is there and wrong is the user's to know of.
             let is_missing = !directory.join(MANIFEST).exists();
             let Some(plan) = plan.filter(|_| is_missing) else { return Err(error) };
-            let runs = finished(directory, &plan).map(|(_, folder)| load(&folder)).collect::<Result<_, _>>()?;
+            let known = finished(directory, &plan).map(|(_, folder)| load_known(&folder));
+            let (runs, unchecked) = counted(known.collect::<Result<_, _>>()?);
             let unfinished = Some(progress(directory, plan));
-            return Ok(Set { runs, unfinished, beside: None, differing: Vec::new(), taken_over: None });
+            return Ok(Set { runs, unfinished, beside: None, differing: Vec::new(), unchecked, taken_over: None });
         }
     };
-    let (runs, differing) = match value["kind"].as_str() {
-        Some(RUN) => (vec![load_run(directory, value)?], Vec::new()),
+    let (known, differing) = match opened.value["kind"].as_str() {
+        Some(RUN) => (vec![load_run(directory, opened)?], Vec::new()),
         Some(GRID) => {
-            let grid: GridManifest = decode(value, &directory.join(MANIFEST))?;
-            let runs = grid.runs.iter().map(|entry| load(&directory.join(&entry.folder))).collect::<Result<_, _>>()?;
-            (runs, differing_of(directory, &grid))
+            let path = directory.join(MANIFEST);
+            let grid: GridManifest = decode(opened.value, &path)?;
+            if grid.runs.is_empty() {
+                return Err(Error::differs(&path, Difference::NoRuns));
+            }
+            let known = grid.runs.iter().map(|entry| load_entry(directory, &grid, entry)).collect::<Result<_, _>>()?;
+            (known, differing_of(directory, &grid))
         }
         _ => return Err(not_results(directory, "its manifest is neither that of a run nor of a grid")),
     };
+    let (runs, unchecked) = counted(known);
     let beside = plan.map(|plan| progress(directory, plan));
-    Ok(Set { runs, unfinished: None, beside, differing, taken_over: None })
+    Ok(Set { runs, unfinished: None, beside, differing, unchecked, taken_over: None })
+}
+
+/// The runs, and for how many of them no hashes vouch.
+fn counted(known: Vec<(RunResults, bool)>) -> (Vec<RunResults>, usize) {
+    let unchecked = known.iter().filter(|(_, checked)| !checked).count();
+    (known.into_iter().map(|(run, _)| run).collect(), unchecked)
+}
+
+/// Reads a grid's run, which must be the one that its folder stands for.
+fn load_entry(directory: &Path, grid: &GridManifest, entry: &RunEntry) -> Result<(RunResults, bool), Error> {
+    let folder = directory.join(&entry.folder);
+    if !folder.exists() {
+        return Err(Error::differs(&folder, Difference::Missing));
+    }
+    let opened = open_manifest(&folder)?;
+    let (scenario, run) = (opened.value["scenario"].as_str(), opened.value["run"].as_str());
+    if (scenario, run) == (Some(&grid.scenario), Some(&entry.run)) {
+        return load_run(&folder, opened);
+    }
+    let mut found = format!("`{}`", run.unwrap_or_default());
+    // A run of another scenario may have the same name.
+    if let Some(other) = scenario.filter(|scenario| **scenario != grid.scenario) {
+        let _ = write!(found, " of the scenario `{other}`");
+    }
+    let expected = entry.run.clone();
+    Err(Error::differs(&folder.join(MANIFEST), Difference::OtherRun { found, expected }))
 }
 
 /// The files of a grid, beside its runs', that are not as they were written.
-fn differing_of(directory: &Path, grid: &GridManifest) -> Vec<PathBuf> {
+fn differing_of(directory: &Path, grid: &GridManifest) -> Vec<Differing> {
     let path = directory.join(SUMMARY);
-    let now = files::read(&path, JSON).ok().and_then(|text| manifest::hash_of_summary(&text).ok());
-    let known = grid.files.iter().find(|file| file.name == SUMMARY);
-    if known.is_some_and(|known| now.as_ref() != Some(known)) { vec![path] } else { Vec::new() }
+    let Some(known) = grid.files.iter().find(|file| file.name == SUMMARY) else { return Vec::new() };
+    let how = match files::read(&path, JSON) {
+        Ok(text) if manifest::hash_of_summary(&text).is_ok_and(|now| now == *known) => return Vec::new(),
+        Err(error) if error.is_missing() => Difference::Missing,
+        Ok(_) | Err(_) => Difference::Changed { known: MANIFEST },
+    };
+    vec![Differing { path, how }]
 }
 
 /// The files of a directory, beside its runs', that are not as they were written; none where there is no grid.
-pub(super) fn differing(directory: &Path) -> Vec<PathBuf> {
-    let grid = open_manifest(directory).and_then(|value| decode(value, &directory.join(MANIFEST)));
+pub(super) fn differing(directory: &Path) -> Vec<Differing> {
+    let grid = open_manifest(directory).and_then(|opened| decode(opened.value, &directory.join(MANIFEST)));
     grid.map(|grid| differing_of(directory, &grid)).unwrap_or_default()
 }
 
@@ -209,12 +256,23 @@ fn not_results(directory: &Path, reason: &str) -> Error {
     Error::NotResults { path: directory.to_path_buf(), reason: reason.to_owned() }
 }
 
-fn open_manifest(directory: &Path) -> Result<Value, Error> {
+/// A manifest of either kind, without its own hash.
+struct Opened {
+    value: Value,
+    /// Whether it had its own hash.
+    has_hash: bool,
+}
+
+fn open_manifest(directory: &Path) -> Result<Opened, Error> {
     let path = directory.join(MANIFEST);
+    let unmarked = || layout::foreign(directory).ok().and_then(|theirs| layout::unmarked(directory, &theirs));
     let text = match files::read(&path, JSON) {
         Err(error) if error.is_missing() => {
             let reason = if directory.exists() { "it has no manifest.json" } else { "it does not exist" };
-            return Err(not_results(directory, reason));
+            return Err(unmarked().unwrap_or_else(|| not_results(directory, reason)));
+        }
+        Ok(text) if text.is_empty() => {
+            return Err(unmarked().unwrap_or_else(|| not_results(directory, "its manifest.json is empty")));
         }
         text => text?,
     };
@@ -223,22 +281,29 @@ fn open_manifest(directory: &Path) -> Result<Value, Error> {
         return Err(not_results(directory, "its manifest.json is another program's"));
     }
     check_schema(&value, manifest::SCHEMA, &path)?;
-    if !manifest::is_as_written(&mut value) {
-        return Err(Error::Differs { path, known: "it" });
-    }
-    Ok(value)
+    let has_hash = manifest::take_hash(&mut value).map_err(|how| Error::differs(&path, how))?;
+    Ok(Opened { value, has_hash })
 }
 
-fn load_run(directory: &Path, manifest: Value) -> Result<RunResults, Error> {
+/// Reads a run, and says whether hashes vouch for all of it.
+fn load_run(directory: &Path, Opened { value, has_hash }: Opened) -> Result<(RunResults, bool), Error> {
     let manifest_path = directory.join(MANIFEST);
-    let manifest: Manifest = decode(manifest, &manifest_path)?;
+    let manifest: Manifest = decode(value, &manifest_path)?;
     let read = |name: &str, limit: Limit| {
         let path = directory.join(name);
-        Ok::<_, Error>((files::read(&path, limit)?, path))
+        match files::read(&path, limit) {
+            Err(error) if error.is_missing() => Err(Error::differs(&path, Difference::Missing)),
+            bytes => Ok((bytes?, path)),
+        }
     };
-    // Parquet's reader trusts its input, so a table must be the one that was written.
+    let has_hashes = !manifest.files.is_empty();
+    // Parquet's reader trusts its input, so a table must be the one that was written. Where no hash says which that was,
+    // it is read unchecked, and a damaged one is an error if the reader notices.
     let read_table = |name: &str| {
         let (bytes, path) = read(name, PARQUET)?;
+        if !has_hashes {
+            return Ok((bytes, path));
+        }
         let known = manifest.files.iter().find(|file| file.name == name);
         let known = known.ok_or_else(|| Error::Json {
             path: manifest_path.clone(),
@@ -248,33 +313,41 @@ fn load_run(directory: &Path, manifest: Value) -> Result<RunResults, Error> {
         if known.sha256 == sha256(&bytes) {
             return Ok((bytes, path));
         }
-        Err(Error::Differs { path, known: MANIFEST })
+        Err(Error::differs(&path, Difference::Changed { known: MANIFEST }))
     };
     let (text, path) = read(SUMMARY, JSON)?;
     let value = json(&text, &path)?;
     check_schema(&value, summary::SCHEMA, &path)?;
     let summary: Summary = decode(value, &path)?;
     let now = manifest::hash_of_summary(&text).map_err(Error::not_json(&path))?;
-    if manifest.files.iter().any(|known| known.name == SUMMARY && *known != now) {
-        return Err(Error::Differs { path, known: MANIFEST });
+    let known = manifest.files.iter().find(|known| known.name == SUMMARY);
+    if known.is_some_and(|known| *known != now) {
+        return Err(Error::differs(&path, Difference::Changed { known: MANIFEST }));
     }
+    if summary.run != manifest.run {
+        let (found, expected) = (format!("`{}`", summary.run), manifest.run);
+        return Err(Error::differs(&path, Difference::OtherRun { found, expected }));
+    }
+    let is_checked = has_hash && known.is_some();
     let (flows, flows_path) = read_table(FLOWS)?;
     let (ports, ports_path) = read_table(PORTS)?;
     let (rates, rates_path) = read_table(RATES)?;
-    let switches = if manifest.files.iter().any(|file| file.name == SWITCHES) {
+    let has_switches = manifest.files.iter().any(|file| file.name == SWITCHES);
+    let switches = if has_switches || !has_hashes && directory.join(SWITCHES).exists() {
         let (bytes, path) = read_table(SWITCHES)?;
         SwitchTable::read(bytes, &path)?
     } else {
         SwitchTable::default()
     };
-    Ok(RunResults {
+    let run = RunResults {
         summary,
         flows: FlowTable::read(flows, &flows_path)?,
         ports: PortTable::read(ports, &ports_path)?,
         rates: RateTable::read(rates, &rates_path)?,
         switches,
         manifest,
-    })
+    };
+    Ok((run, is_checked))
 }
 
 fn json(text: &[u8], path: &Path) -> Result<Value, Error> {
@@ -386,7 +459,7 @@ mod tests {
             run.manifest.key = format!("key of {id}");
         }
         let keys = runs.iter().map(|run| (run.manifest.run.clone(), run.manifest.key.clone()));
-        let writer = Writer::new(&target, Plan::new("scenario", "narrows run x", keys), "narrows run x").unwrap();
+        let writer = Writer::new(&target, Plan::new("test", "narrows run x", keys), "narrows run x").unwrap();
         writer.keep(&runs[1]).unwrap();
         let set = load_set(&target).unwrap();
         assert_eq!(set.runs.into_iter().map(forgetful).collect::<Vec<_>>(), runs[1..]);
@@ -398,10 +471,13 @@ mod tests {
         let set = load_set(&target).unwrap();
         assert_eq!(set.runs.into_iter().map(forgetful).collect::<Vec<_>>(), runs);
         assert_eq!((set.unfinished, set.beside, set.differing), (None, None, vec![]));
+        let differing = |how| {
+            assert_eq!(load_set(&target).unwrap().differing, [Differing { path: target.join(SUMMARY), how }]);
+        };
         fs::write(target.join(SUMMARY), "{ \"schema\": 1 }").unwrap();
-        assert_eq!(load_set(&target).unwrap().differing, [target.join(SUMMARY)]);
+        differing(Difference::Changed { known: MANIFEST });
         fs::remove_file(target.join(SUMMARY)).unwrap();
-        assert_eq!(load_set(&target).unwrap().differing, [target.join(SUMMARY)]);
+        differing(Difference::Missing);
         let error = load(&target).unwrap_err().to_string();
         assert!(error.contains("not that of a single run"), "{error}");
         drop(writer);
@@ -423,6 +499,22 @@ mod tests {
         let known = load(&target).unwrap();
         assert_eq!(known.manifest.files.len(), 3);
         assert_eq!(known.summary, run.summary);
+        assert_eq!(load_set(&target).unwrap().unchecked, 1);
+        // Before that, without any hash. A table that is damaged then is an error.
+        for key in ["files", "inputs"] {
+            manifest[key] = serde_json::json!([]);
+        }
+        fs::write(&path, manifest.to_string()).unwrap();
+        let set = load_set(&target).unwrap();
+        assert_eq!((set.unchecked, &set.runs[0].flows), (1, &run.flows));
+        manifest.as_object_mut().unwrap().shift_remove("files");
+        fs::write(&path, manifest.to_string()).unwrap();
+        assert_eq!(load_set(&target).unwrap().unchecked, 1);
+        let flows = fs::read(target.join(FLOWS)).unwrap();
+        fs::write(target.join(FLOWS), &flows[..flows.len() / 2]).unwrap();
+        let said = load(&target).unwrap_err().to_string();
+        assert!(said.contains("flows.parquet`: not a readable Parquet file"), "{said}");
+        fs::write(target.join(FLOWS), flows).unwrap();
         fs::create_dir(&next).unwrap();
         fs::write(
             next.join(PLAN),
@@ -505,6 +597,69 @@ mod tests {
             "{said}"
         );
         fs::remove_file(target.join(FLOWS)).unwrap();
-        assert!(message(load(&target)).starts_with("cannot read `"));
+        assert!(message(load(&target)).ends_with("flows.parquet` is missing"));
+        fs::write(target.join(MANIFEST), "").unwrap();
+        let said = message(load(&target));
+        assert!(said.contains("manifest.json` is empty, so Narrows cannot tell whether 5 files"), "{said}");
+    }
+
+    /// A grid of two runs.
+    fn grid(target: &Path) {
+        let mut runs = vec![testbed::results(), testbed::results()];
+        for (run, id) in runs.iter_mut().zip(["a", "b"]) {
+            run.manifest.run = id.into();
+            run.summary.run = id.into();
+        }
+        let keys = runs.iter().map(|run| (run.manifest.run.clone(), format!("key of {}", run.manifest.run)));
+        let writer = Writer::new(target, Plan::new("test", "narrows run x", keys), "narrows run x").unwrap();
+        for run in &runs {
+            writer.keep(run).unwrap();
+        }
+        writer.finish(&Program::default(), &runs, "{}", "page").unwrap();
+    }
+
+    #[test]
+    fn a_folder_holds_the_run_that_it_stands_for() {
+        let scratch = Scratch::new("other-run");
+        let target = scratch.path().join("grid");
+        let said = || load_set(&target).map_or_else(|error| error.to_string(), |_| "no error".to_owned());
+        grid(&target);
+        let edit = |name: &str, edit: &dyn Fn(&mut Value)| {
+            let path = target.join(name);
+            let mut value: Value = serde_json::from_slice(&fs::read(&path).unwrap()).unwrap();
+            value.as_object_mut().unwrap().shift_remove("sha256");
+            edit(&mut value);
+            fs::write(path, value.to_string()).unwrap();
+        };
+        assert_eq!(said(), "no error");
+        // The whole folder, its manifest alone, and its summary where no hash vouches for it.
+        let said_with = |names: &[&str]| {
+            let path = |run: &str, name: &str| target.join("runs").join(run).join(name);
+            let before: Vec<Vec<u8>> = names.iter().map(|name| fs::read(path("b", name)).unwrap()).collect();
+            for name in names {
+                fs::copy(path("a", name), path("b", name)).unwrap();
+            }
+            let said = said();
+            names.iter().zip(before).for_each(|(name, before)| fs::write(path("b", name), before).unwrap());
+            said
+        };
+        let is_of_a = "runs/b/manifest.json` is of the run `a`, and the run `b` belongs there";
+        let whole = [MANIFEST, SUMMARY, FLOWS, PORTS, RATES];
+        for names in [&whole[..], &whole[..1]] {
+            let said = said_with(names);
+            assert!(said.ends_with(is_of_a), "{said}");
+        }
+        edit("runs/b/manifest.json", &|manifest| manifest["files"] = serde_json::json!([]));
+        let said = said_with(&[SUMMARY]);
+        assert!(said.ends_with("runs/b/summary.json` is of the run `a`, and the run `b` belongs there"), "{said}");
+        // A run of the same name may be another scenario's.
+        edit("runs/b/manifest.json", &|manifest| manifest["scenario"] = "other".into());
+        let said = load_set(&target).unwrap_err().to_string();
+        assert!(said.ends_with("is of the run `b` of the scenario `other`, and the run `b` belongs there"), "{said}");
+        fs::remove_dir_all(target.join("runs/b")).unwrap();
+        assert!(load_set(&target).unwrap_err().to_string().ends_with("grid/runs/b` is missing"));
+        edit(MANIFEST, &|grid| grid["runs"] = serde_json::json!([]));
+        let said = load_set(&target).unwrap_err().to_string();
+        assert!(said.ends_with("manifest.json` lists no runs, and a grid has two or more"), "{said}");
     }
 }

@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use crate::Difference;
 use crate::input::{Host, Program, RunInfo};
 use crate::ordered::Ordered;
 
@@ -53,7 +54,8 @@ pub struct Manifest {
     /// The files that it was made from.
     pub inputs: Vec<FileHash>,
     /// The files beside the manifest as they were written, but for the report; empty until then. A summary's hash is
-    /// without its `engine`. Manifests of earlier versions have the tables alone.
+    /// without its `engine`. Manifests of earlier versions have the tables alone, or nothing.
+    #[serde(default)]
     pub files: Vec<FileHash>,
     /// Every setting, defaults included.
     pub resolved: Value,
@@ -222,11 +224,16 @@ pub(super) fn text_of(manifest: &impl Serialize) -> String {
     super::json_text(&value)
 }
 
-/// Takes a manifest's own hash out of it, and says whether the rest has that hash. Manifests of earlier versions have
-/// no hash and pass.
-pub(super) fn is_as_written(manifest: &mut Value) -> bool {
-    let hash = manifest.as_object_mut().and_then(|manifest| manifest.shift_remove(OWN_HASH));
-    hash.is_none_or(|hash| hash == super::sha256(manifest.to_string().as_bytes()))
+/// Takes a manifest's own hash out of it, and says whether it had one. Manifests of earlier versions have none.
+///
+/// # Errors
+/// When the rest does not have that hash.
+pub(super) fn take_hash(manifest: &mut Value) -> Result<bool, Difference> {
+    let Some(hash) = manifest.as_object_mut().and_then(|manifest| manifest.shift_remove(OWN_HASH)) else {
+        return Ok(false);
+    };
+    let is_as_written = hash == super::sha256(manifest.to_string().as_bytes());
+    if is_as_written { Ok(true) } else { Err(Difference::Changed { known: "it" }) }
 }
 
 /// The hash of a summary, or of the summaries of a grid, without what differs between repetitions: `engine`.

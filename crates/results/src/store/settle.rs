@@ -33,7 +33,7 @@ pub(super) fn settle(out: &Path) -> Result<(), Error> {
     }
     let theirs = in_the_way(out).map_err(Error::io("read", out))?;
     if !theirs.is_empty() {
-        return Err(Error::occupied(out, theirs));
+        return Err(Error::occupied(out, &theirs));
     }
     steps(out).map_err(Error::io("put the results in place in", out))
 }

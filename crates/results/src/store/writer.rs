@@ -7,13 +7,13 @@ use std::path::{Path, PathBuf};
 
 use files::{Lock, parent_of};
 
-use super::layout::{self, BUILDING, NEXT, OLD, PLAN, WHOLE, entries, foreign};
-use super::load::{differing, load, manifest_of};
+use super::layout::{self, BUILDING, NEXT, OLD, PLAN, WHOLE, entries, refuse_foreign};
+use super::load::{differing, load_known, manifest_of};
 use super::manifest::{self, GridManifest, MANIFEST, Plan};
 use super::settle::settle;
 use super::{REPORT, RUNS, RunResults, SUMMARY, json_text, run_folder};
-use crate::Error;
 use crate::input::Program;
+use crate::{Difference, Differing, Error};
 
 /// The writer of a directory of results: the only one as long as it lives.
 #[derive(Debug)]
@@ -51,14 +51,9 @@ impl Writer {
         let lock = take(&out, command)?;
         let writer = Self { out, lock: Some(lock), made, plan };
         settle(&writer.out)?;
-        let theirs = foreign(&writer.out).map_err(Error::io("read", &writer.out))?;
-        if !theirs.is_empty() {
-            return Err(Error::occupied(&writer.out, theirs));
-        }
+        refuse_foreign(&writer.out)?;
         writer.tidy().map_err(Error::io("write", &writer.out))?;
-        fs::create_dir_all(writer.next().join(RUNS)).map_err(Error::io("create", &writer.out))?;
-        // The plan says which runs the set will have, for readers before it is whole, and that `.next` is ours.
-        files::replace(&writer.next().join(PLAN), &json_text(&writer.plan))?;
+        writer.begin()?;
         // A finished run is on the disk only if its directories are.
         let made =
             writer.out.ancestors().take_while(|path| writer.made.as_ref().is_some_and(|made| path.starts_with(made)));
@@ -73,9 +68,26 @@ impl Writer {
         self.lock.as_ref()
     }
 
+    /// Makes the place of the set in the making.
+    fn begin(&self) -> Result<(), Error> {
+        fs::create_dir_all(self.next().join(RUNS)).map_err(Error::io("create", &self.out))?;
+        // The plan says which runs the set will have, for readers before it is whole, and that `.next` is ours.
+        Ok(files::replace(&self.next().join(PLAN), &json_text(&self.plan))?)
+    }
+
+    /// Makes that place again if somebody removed it. What is finished from now on is kept there.
+    fn begin_again(&self) -> Result<(), Error> {
+        if self.next().join(PLAN).exists() { Ok(()) } else { self.begin() }
+    }
+
     /// Files of the set that will be replaced that were edited or are gone, without those of its runs.
-    pub fn differing(&self) -> Vec<PathBuf> {
+    pub fn differing(&self) -> Vec<Differing> {
         differing(&self.out)
+    }
+
+    /// Half-written files that stopped commands left in the directory. They are in nobody's way and stay.
+    pub fn leftovers(&self) -> Vec<PathBuf> {
+        layout::leftovers(&self.out)
     }
 
     /// The plan's run of this number, if an earlier command finished it: in the set in the making or, with `whole`, in
@@ -92,9 +104,14 @@ impl Writer {
         let mut damage = None;
         for place in std::iter::once(here.clone()).chain(old.into_iter().filter(|_| whole)) {
             let found = match manifest_of(&place) {
-                Ok(manifest) if manifest.key == entry.key => load(&place),
-                Err(error @ Error::Differs { .. }) => Err(error),
+                Ok(manifest) if manifest.key == entry.key => load_known(&place),
+                Err(error @ Error::Differs(_)) => Err(error),
                 Ok(_) | Err(_) => continue,
+            };
+            // A run of this version has all hashes.
+            let found = match found {
+                Ok((_, false)) => Err(Error::differs(&place.join(MANIFEST), Difference::Unchecked)),
+                found => found.map(|(run, _)| run),
             };
             let mut run = match found {
                 Ok(run) => run,
@@ -139,10 +156,8 @@ impl Writer {
     /// that.
     pub fn finish(&self, program: &Program, runs: &[RunResults], summary: &str, html: &str) -> Result<(), Error> {
         self.check()?;
-        let theirs = foreign(&self.out).map_err(Error::io("read", &self.out))?;
-        if !theirs.is_empty() {
-            return Err(Error::occupied(&self.out, theirs));
-        }
+        refuse_foreign(&self.out)?;
+        self.begin_again()?;
         let built = self.build(program, runs, summary, html);
         self.check()?;
         if built.is_err() {
@@ -169,7 +184,11 @@ impl Writer {
             for entry in &self.plan.runs {
                 let folder = entry.folder();
                 let (from, to) = (self.next().join(&folder), building.join(&folder));
-                fs::rename(&from, to).map_err(Error::io("move", &from))?;
+                fs::rename(&from, to).map_err(|error| match error.kind() {
+                    // Somebody removed it. The other runs are kept.
+                    io::ErrorKind::NotFound => Error::differs(&from, Difference::Missing),
+                    _ => Error::io("move", &from)(error),
+                })?;
             }
             text(SUMMARY, summary)?;
             let summary = manifest::hash_of_summary(summary.as_bytes());
@@ -210,6 +229,7 @@ impl Writer {
     /// Puts a run among the finished ones, in the place of one with the same name and other settings.
     fn put(&self, folder: &str, write: impl FnOnce(&Path) -> Result<(), Error>) -> Result<(), Error> {
         self.check()?;
+        self.begin_again()?;
         let target = self.next().join(folder);
         let runs = parent_of(&target);
         let name = target.file_name().unwrap_or_default().to_string_lossy().into_owned();
@@ -269,7 +289,10 @@ impl Drop for Writer {
         let next = self.next();
         let unfinished = next.join(RUNS);
         let empty = |path: &Path| fs::read_dir(path).is_ok_and(|mut entries| entries.next().is_none());
-        if empty(&unfinished) && !next.join(WHOLE).is_dir() && !next.join(BUILDING).is_dir() {
+        // A set that is put together, or a report, needs the plan to be known as ours.
+        let is_alone =
+            entries(&next).is_ok_and(|found| found.iter().all(|it| [RUNS, PLAN].contains(&it.name.as_str())));
+        if is_alone && empty(&unfinished) {
             let _ = fs::remove_dir(&unfinished).and_then(|()| fs::remove_file(next.join(PLAN)));
         }
         let _ = layout::remove_empty(&next);
@@ -302,6 +325,10 @@ fn directory(target: &Path) -> Result<PathBuf, Error> {
         Ok(metadata) if metadata.is_dir() => Ok(target.to_path_buf()),
         Ok(_) => Err(Error::NoDirectory { path: target.to_path_buf() }),
         Err(error) if error.kind() != io::ErrorKind::NotFound => Err(Error::io("create", target)(error)),
+        Err(_) if target.is_symlink() => {
+            let source = io::Error::new(io::ErrorKind::NotFound, "it is a link to a directory that is not there");
+            Err(Error::io("create", target)(source))
+        }
         Err(_) if target.file_name().is_some() => Ok(target.to_path_buf()),
         Err(_) => {
             let source = io::Error::new(io::ErrorKind::InvalidInput, "not a name for a directory");
@@ -331,7 +358,7 @@ fn link_run(from: &Path, to: &Path) -> Result<(), Error> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::store::load_set;
+    use crate::store::{load, load_set};
     use crate::testbed::{self, Scratch, write_run};
 
     /// A grid's runs with keys of their own.
@@ -339,6 +366,7 @@ mod tests {
         let run = |name: &&str| {
             let mut run = testbed::results();
             run.manifest.run = (*name).to_owned();
+            run.summary.run = (*name).to_owned();
             run.manifest.key = format!("key of {name}");
             run
         };
@@ -347,7 +375,7 @@ mod tests {
 
     fn writer(target: &Path, runs: &[RunResults]) -> Writer {
         let keys = runs.iter().map(|run| (run.manifest.run.clone(), run.manifest.key.clone()));
-        Writer::new(target, Plan::new("scenario", "again", keys), "a test").unwrap()
+        Writer::new(target, Plan::new("test", "again", keys), "a test").unwrap()
     }
 
     /// The earlier run of this number, with the settings that runs of tests have.
@@ -553,8 +581,80 @@ mod tests {
             drop(second);
             fs::write(&path, before).unwrap();
         }
+        let again = |lost: &Path, says: &str| {
+            let second = writer(&target, &runs);
+            let resolved = &runs[0].manifest.resolved;
+            let Earlier::Damaged(error) = second.earlier(0, true, resolved).unwrap() else { panic!("kept") };
+            assert_eq!(error.to_string(), format!("`{}` {says}", lost.display()));
+        };
+        let (flows, manifest) = (folder.join(super::super::FLOWS), folder.join(MANIFEST));
+        let (flows_before, before) = (fs::read(&flows).unwrap(), fs::read_to_string(&manifest).unwrap());
+        fs::remove_file(&flows).unwrap();
+        again(&flows, "is missing");
+        fs::write(&flows, flows_before).unwrap();
+        // Nor is a run kept that nothing vouches for.
+        let mut value: serde_json::Value = serde_json::from_str(&before).unwrap();
+        value.as_object_mut().unwrap().shift_remove("sha256");
+        fs::write(&manifest, value.to_string()).unwrap();
+        again(&manifest, "lacks hashes, so the run's files cannot be checked");
+        fs::write(&manifest, before).unwrap();
+        let differing = |how| {
+            assert_eq!(writer(&target, &runs).differing(), [Differing { path: target.join(SUMMARY), how }]);
+        };
         fs::write(target.join(SUMMARY), "half").unwrap();
-        assert_eq!(writer(&target, &runs).differing(), [target.join(SUMMARY)]);
+        differing(Difference::Changed { known: MANIFEST });
+        fs::remove_file(target.join(SUMMARY)).unwrap();
+        differing(Difference::Missing);
+    }
+
+    /// Somebody removes `.next` while a set is in the making: what is finished afterwards is kept, and the error names
+    /// what is not there.
+    #[test]
+    fn a_place_that_is_removed_meanwhile_is_made_again() {
+        let scratch = Scratch::new("next");
+        let target = scratch.path().join("out");
+        let runs = runs(&["a", "b"]);
+        let first = writer(&target, &runs);
+        first.keep(&runs[0]).unwrap();
+        fs::remove_dir_all(target.join(NEXT)).unwrap();
+        first.keep(&runs[1]).unwrap();
+        let said = first.finish(&Program::default(), &runs, "{}", "").unwrap_err().to_string();
+        assert!(said.ends_with(".next/runs/a` is missing"), "{said}");
+        drop(first);
+        assert_eq!(names(&target), ["b"]);
+        let second = writer(&target, &runs);
+        assert!(earlier(&second, 0, false).is_none() && earlier(&second, 1, false).is_some());
+        drop(second);
+        // A lone run has nothing there that could be lost.
+        fs::remove_dir_all(&target).unwrap();
+        let alone = writer(&target, &runs[..1]);
+        fs::remove_dir_all(target.join(NEXT)).unwrap();
+        alone.finish(&Program::default(), &runs[..1], "{}", "").unwrap();
+        drop(alone);
+        assert_eq!(names(&target), ["a"]);
+    }
+
+    #[test]
+    fn the_report_of_a_set_without_runs_is_known_as_ours() {
+        let scratch = Scratch::new("report-alone");
+        let target = scratch.path().join("out");
+        let runs = runs(&["a", "b"]);
+        let first = writer(&target, &runs);
+        fs::write(target.join(NEXT).join(REPORT), "page").unwrap();
+        drop(first);
+        assert_eq!(load_set(&target).unwrap().unfinished.unwrap().to_string(), "0 of 2 runs; missing: a; b");
+        drop(writer(&target, &runs));
+    }
+
+    #[test]
+    fn a_link_to_nothing_is_refused() {
+        let scratch = Scratch::new("nowhere");
+        let link = scratch.path().join("link");
+        std::os::unix::fs::symlink("nowhere", &link).unwrap();
+        let plan = Plan::new("test", "", [("a".to_owned(), "key".to_owned())]);
+        let said = Writer::new(&link, plan, "a test").unwrap_err().to_string();
+        assert!(said.ends_with("link`: it is a link to a directory that is not there"), "{said}");
+        assert_eq!(scratch.names(""), ["link"]);
     }
 
     #[test]

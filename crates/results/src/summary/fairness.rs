@@ -6,8 +6,11 @@
 //! that was acknowledged, not what was sent: a flow that has sent all and waits for its last acknowledgements is
 //! still getting its share.
 
+use sim::{Outcome, Setup};
+use units::Span;
+
 use super::Fairness;
-use crate::tables::{FlowTable, RateTable};
+use crate::tables::{FlowRow, FlowTable, RateTable};
 
 /// Jain's index from which on flows count as sharing evenly.
 pub const CONVERGED: f64 = 0.95;
@@ -97,12 +100,58 @@ pub fn fairness(rates: &RateTable, flows: &FlowTable, sampled: usize, window_ns:
     }
 }
 
+/// Why an index is missing though flows were together: its window is longer than that.
+pub(crate) fn too_long_a_window(
+    fair: &Fairness,
+    setup: &Setup,
+    outcome: &Outcome,
+    flows: &FlowTable,
+    window: Span,
+) -> Option<String> {
+    let (sampled, interval) = (&setup.series.flows, setup.series.interval.unsigned_ps());
+    if interval == 0 || sampled.len() < 2 || fair.jain_final.is_some() {
+        return None;
+    }
+    // From when to when a flow counts.
+    let rows = sampled.iter().filter_map(|flow| flows.rows.get(flow.0 as usize)).filter(|row| row.started.is_set());
+    let counts = |row: &FlowRow| {
+        let until = if row.completed.is_set() { row.completed } else { outcome.ended };
+        (row.started.saturating_add(row.base_rtt).ps(), until.ps())
+    };
+    let mut active: Vec<(u64, u64)> = rows.map(counts).collect();
+    active.sort_unstable();
+    let together = if fair.jain_mean.is_some() {
+        let (last_start, _) = *active.last().filter(|_| active.len() == sampled.len())?;
+        active.iter().map(|&(_, until)| until).min()?.saturating_sub(last_start)
+    } else {
+        let mut latest = 0;
+        let with_earlier = active.iter().map(|&(from, until)| {
+            let both = until.min(latest).saturating_sub(from);
+            latest = latest.max(until);
+            both
+        });
+        with_earlier.max()?
+    };
+    // Both ends of the window are samples: in an interval more there is a whole window for certain.
+    let needed = window.unsigned_ps().div_ceil(interval).max(1).saturating_mul(interval);
+    let what = if fair.jain_mean.is_some() { "of all sampled flows: all" } else { "of any sampled flows: two" };
+    let span = |ps: u64| Span::from_ps(i64::try_from(ps).unwrap_or(i64::MAX));
+    (together > 0 && together < needed.saturating_add(interval)).then(|| {
+        format!(
+            "no Jain's index {what} were active together for {}, and an index needs two samples {} apart in that time \
+             (`fairness_window` of [series])",
+            span(together),
+            span(needed)
+        )
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::tables::{FlowRow, RateRow};
-    use crate::testbed::flow_row;
-    use units::{Span, Time};
+    use crate::tables::RateRow;
+    use crate::testbed::{self, flow_row};
+    use units::Time;
 
     /// Flows sampled every 10 ns; `delivered[flow]` from the first sample on, `None` where it is not active.
     fn sampled(delivered: &[&[Option<u64>]]) -> (RateTable, FlowTable) {
@@ -188,6 +237,35 @@ mod tests {
         flows.rows[1].base_rtt = Span::from_ps(19_001);
         let fair = fairness(&rates, &flows, 2, 0);
         assert_eq!((fair.jain_mean, fair.converged_at_ns), (Some(1.0), Some(30)));
+    }
+
+    /// A window that no flows fill gives no index, and the run says why. Four flows start at once: two inside a
+    /// datacenter, two across, which last longer.
+    #[test]
+    fn a_window_that_is_too_long_is_said() {
+        let (mut info, setup, outcome) = testbed::two_datacenters();
+        let mut made = |sets: bool, window: Span, flows: &[u32]| {
+            info.sets_fairness_window = sets;
+            let mut setup = setup.clone();
+            setup.series.flows = flows.iter().copied().map(sim::FlowId).collect();
+            info.fairness_window = window;
+            let summary = testbed::results_of(&info, &setup, &outcome).summary;
+            (summary.fairness, summary.notes.into_iter().filter(|note| note.contains("Jain")).collect::<Vec<_>>())
+        };
+        let (fair, notes) = made(true, Span::from_us(100), &[1, 2, 3, 4]);
+        assert!(fair.jain_final.is_some() && notes.is_empty(), "{fair:?}, {notes:?}");
+        let (fair, notes) = made(true, Span::from_s(1), &[1, 2, 3, 4]);
+        assert_eq!(fair, Fairness::default());
+        let parts =
+            ["no Jain's index of any sampled flows: two were active together for 18.2", " two samples 1.000 s apart"];
+        assert!(notes.len() == 1 && parts.iter().all(|part| notes[0].contains(part)), "{notes:?}");
+        // The two across are together for so long, and not with those inside, which end after 3.5 ms.
+        let (fair, notes) = made(true, Span::from_ms(5), &[1, 2, 3, 4]);
+        assert!(fair.jain_mean.is_some() && fair.jain_final.is_none(), "{fair:?}");
+        let parts = ["no Jain's index of all sampled flows: all were active together for 3.332 ms", "5.000 ms"];
+        assert!(notes.len() == 1 && parts.iter().all(|part| notes[0].contains(part)), "{notes:?}");
+        // Nobody chose a round trip, and flows that are shorter are no surprise.
+        assert_eq!(made(false, Span::from_ms(5), &[1, 2, 3, 4]).1, [""; 0]);
     }
 
     #[test]

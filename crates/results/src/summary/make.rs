@@ -5,8 +5,8 @@ use sim::{Outcome, Setup};
 
 use super::cells::{class_cell, collective_cell, job_cells, request_cell};
 use super::{
-    Actions, Correlation, Credits, Engine, Flows, LawTotals, Predicts, SCHEMA, Summary, bin_cells, cell, fairness,
-    identities, network, warnings,
+    Actions, Correlation, Credits, Engine, Flows, LawTotals, Predicts, SCHEMA, Summary, bin_cells, cell,
+    fairness::fairness, fairness::too_long_a_window, identities, network, warnings,
 };
 use crate::input::{Class, EngineTimes, RunInfo};
 use crate::ordered::Ordered;
@@ -33,6 +33,11 @@ pub fn summarise(
     warnings.extend(info.warnings.iter().cloned());
     let window_ns = info.fairness_window.unsigned_ps().div_ceil(1_000);
     let hops = outcome.engine.packet_hops;
+    let fairness = fairness(rates, flows, setup.series.flows.len(), window_ns);
+    let mut notes = warnings::notes(info, setup, outcome);
+    if info.sets_fairness_window {
+        notes.extend(too_long_a_window(&fairness, setup, outcome, flows, info.fairness_window));
+    }
     Summary {
         schema: SCHEMA,
         scenario: info.scenario.clone(),
@@ -52,7 +57,7 @@ pub fn summarise(
         jobs: job_cells(flows, ended),
         network: network::totals(setup, outcome),
         credits: credits(outcome),
-        fairness: fairness(rates, flows, setup.series.flows.len(), window_ns),
+        fairness,
         predicts: Predicts {
             owd: Correlation::of(&outcome.predictions.owd),
             rtt: Correlation::of(&outcome.predictions.rtt),
@@ -68,7 +73,7 @@ pub fn summarise(
         },
         emulator: info.emulator.clone(),
         warnings,
-        notes: warnings::notes(info, setup, outcome),
+        notes,
     }
 }
 

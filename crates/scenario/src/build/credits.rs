@@ -40,6 +40,14 @@ pub(crate) fn check_acks(config: &Config, scheme: &Scheme, host: &Host) -> Resul
     if *host.acks == AcksWord::All {
         return Ok(());
     }
+    // A scheme that switches acknowledgements off leaves `ack_every` of [host] to the others.
+    let patch = scheme.host.as_ref();
+    let inherited = patch.is_some_and(|patch| patch.acks.is_some() && patch.ack_every.is_none());
+    if host.ack_every.get() > 1 && !inherited {
+        let what =
+            format!("receivers acknowledge nothing, and `ack_every` answers {} packets at a time", host.ack_every);
+        return Err(Fault::new(host.acks.origin, what).label("expected \"all\", or ack_every = 1"));
+    }
     let (intra, inter) = scheme.laws()?;
     for law in [intra, inter] {
         if !law.sends_credits() {

@@ -11,8 +11,8 @@ mod switches;
 
 use ::laws::catalog::{Marks, Value as LawValue};
 use fabric::{HostId, LinkClass, LinkId, Network, NodeKind, PortParams, Routes};
-use flow::Blocks;
-use sim::{FlowId, FlowSpec, HostConfig, Module, ModuleSpec, Setup, Start, Ties};
+use flow::{Blocks, Recovery};
+use sim::{FlowId, FlowSpec, HostConfig, Module, ModuleSpec, PathChoice, Setup, Start, Ties};
 use units::{Bytes, Span, Time};
 
 pub use laws::{FlowClass, LawPlan};
@@ -132,6 +132,7 @@ impl Run {
         let lines = switches::lines(config, scheme, &network, host.mss + host.header)?;
         warnings.extend(deaf(&network, &host, &laws, &modules));
         warnings.extend(always_held(&flows, &host, &survey));
+        warnings.extend(asked_early(&network, &flows, &host, &survey));
         warnings.extend(too_shallow(&network, &host));
         warnings.extend(switches::looped_relays(&network));
         warnings.extend(failures::too_late(&config.failure, *config.stop));
@@ -274,6 +275,33 @@ fn always_held(flows: &[FlowSpec], host: &HostConfig, survey: &Survey) -> Option
         delays.len(),
         held.len()
     ))
+}
+
+/// Receivers that ask for a packet again before it can have come, where one may be missing.
+fn asked_early(network: &Network, flows: &[FlowSpec], host: &HostConfig, survey: &Survey) -> Option<String> {
+    let Recovery::GoBackN { nack_interval, .. } = host.recovery else { return None };
+    if !may_miss(network, host.path) {
+        return None;
+    }
+    let longer = |flow: &FlowSpec| survey.round_trip(flow.src, flow.dst).filter(|&rtt| rtt > nack_interval);
+    let round_trips: Vec<Span> = flows.iter().filter_map(longer).collect();
+    let longest = round_trips.iter().max()?;
+    Some(format!(
+        "[host] nack_interval, {nack_interval}, is below the base round trip of {} of {} flows, up to {longest}: a receiver asks \
+         again for a packet that is on its way, and everything from it on is sent again each time",
+        round_trips.len(),
+        flows.len()
+    ))
+}
+
+/// Whether a receiver may find a packet missing: not where every switch pauses, no link loses, and flows keep their path.
+fn may_miss(network: &Network, path: PathChoice) -> bool {
+    let mut switches = network.nodes().iter().filter(|node| node.kind == NodeKind::Switch);
+    let mut ports = network.params().iter().map(PortParams::config);
+    switches.any(|node| node.switch.is_none_or(|switch| switch.pfc.is_none()))
+        || ports.any(|port| !port.loss.is_zero() || port.bursts.is_some())
+        || network.failing().next().is_some()
+        || path != PathChoice::PerFlow
 }
 
 /// Ports of switches whose buffers no full packet fits in.

@@ -77,14 +77,21 @@ impl Survey {
 
     /// The links of a class that a packet crosses from one host to another.
     pub(crate) fn links(&self, from: HostId, to: HostId, class: LinkClass) -> u16 {
-        let at = self.group_of[from.index()] as usize * self.groups.len() + self.group_of[to.index()] as usize;
-        self.pairs[at].map_or(0, |pair| pair.links[class as usize])
+        self.pair(from, to).map_or(0, |pair| pair.links[class as usize])
     }
 
     /// How long a full packet takes from one host to another with empty queues; none on one host.
     pub(crate) fn one_way(&self, from: HostId, to: HostId) -> Option<Span> {
-        let at = self.group_of[from.index()] as usize * self.groups.len() + self.group_of[to.index()] as usize;
-        self.pairs[at].map(|pair| pair.data)
+        self.pair(from, to).map(|pair| pair.data)
+    }
+
+    /// The base round trip from one host to another; none on one host.
+    pub(crate) fn round_trip(&self, from: HostId, to: HostId) -> Option<Span> {
+        Some(self.pair(from, to)?.data + self.pair(to, from)?.ack)
+    }
+
+    fn pair(&self, from: HostId, to: HostId) -> Option<Pair> {
+        self.pairs[self.group_of[from.index()] as usize * self.groups.len() + self.group_of[to.index()] as usize]
     }
 
     /// The most links that a packet crosses from one host to another.

@@ -176,9 +176,9 @@ table! {
         loss_timer: At<LossTimerWord> = At::default_of(LossTimerWord::Flow);
         /// `selective`: what is missing is sent again. `go-back-n`: receivers take packets in order only and ask for the rest again.
         recovery: RecoveryWord = RecoveryWord::Selective;
-        /// With `go-back-n`: a receiver asks for the same packet once in this time.
+        /// With `go-back-n`: a receiver asks for the same packet once in this time. Under a round trip it asks again before the packet can have come, and everything from it on is sent again each time: `narrows check` warns of that.
         nack_interval: Span = Span::from_us(500);
-        /// `all`: receivers acknowledge every packet, `ack_every` at a time. `nack-only`: receivers only say what they miss and, at the end, that all has come, as in ExpressPass's simulator. Only for laws whose credits let flows send. Needs `recovery = "go-back-n"`, with a `nack_interval` of a round trip or more.
+        /// `all`: receivers acknowledge every packet, `ack_every` at a time. `nack-only`: receivers only say what they miss and, at the end, that all has come, as in ExpressPass's simulator. Only for laws whose credits let flows send. Needs `recovery = "go-back-n"`, and refuses `ack_every` over 1. Where a scheme sets `acks` and not `ack_every`, the `ack_every` of `[host]` is for the other schemes.
         acks: At<AcksWord> = At::default_of(AcksWord::All);
         /// What a law's pacing rate counts. `payload`: payload alone. `wire`: headers too, as network cards that pace do.
         pace: PaceWord = PaceWord::Payload;

@@ -148,6 +148,6 @@ pub(super) fn of_router(router: &RouterOutcome, real_time: bool) -> Vec<String> 
             said.push(format!("{count} packets {what}"));
         }
     }
-    said.extend(router.captures_ended.iter().cloned());
+    said.extend(router.captures_ended.iter().chain(&router.captures_unnamed).cloned());
     said
 }

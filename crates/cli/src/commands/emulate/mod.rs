@@ -5,6 +5,7 @@ mod laws;
 mod programs;
 
 use std::path::PathBuf;
+use std::sync::{Mutex, PoisonError};
 
 use emulator::{Emulated, Options};
 use fabric::{LinkId, Network};
@@ -37,7 +38,23 @@ pub(crate) fn emulate(args: &EmulateArgs) -> Result<(), Failure> {
     let name = scenario.config.name.as_str();
     let out = args.out.clone().unwrap_or_else(|| PathBuf::from(format!("out/{name}-emulated")));
     let common = Common { out: Some(out.clone()), ..common };
-    super::run::all_of(&scenario, &Emulation { args, out }, &args.schemes, &common, replay(args))
+    let emulation = Emulation { args, out, unnamed: Mutex::default() };
+    let ran = super::run::all_of(&scenario, &emulation, &args.schemes, &common, replay(args));
+    let unnamed = emulation.unnamed.into_inner().unwrap_or_else(PoisonError::into_inner);
+    ended(ran, &unnamed)
+}
+
+/// A capture that was asked for and does not have its name fails the command, whose runs' results are written by then.
+fn ended(ran: Result<(), Failure>, unnamed: &[String]) -> Result<(), Failure> {
+    match ran {
+        Ok(()) if !unnamed.is_empty() => Err(Failure::Run(anyhow::anyhow!(unnamed.join("\n")))),
+        ran => {
+            for said in unnamed {
+                tell(said);
+            }
+            ran
+        }
+    }
 }
 
 /// The command line that does this again.
@@ -77,6 +94,8 @@ struct Emulation<'a> {
     args: &'a EmulateArgs,
     /// Where results go.
     out: PathBuf,
+    /// Captures that do not have their name.
+    unnamed: Mutex<Vec<String>>,
 }
 
 impl Host for Emulation<'_> {
@@ -144,6 +163,8 @@ impl Host for Emulation<'_> {
         if emulated.outcome.interrupted || interrupted() {
             return Err(Failure::Interrupted(String::new()));
         }
+        let unnamed = emulated.router.captures_unnamed.iter().cloned();
+        self.unnamed.lock().unwrap_or_else(PoisonError::into_inner).extend(unnamed);
         let mut info = self.info(info, &built, &emulated);
         info.warnings.extend(provided.warnings());
         Ok(RunResults::new(&info, &program(), &emulated.setup, &emulated.outcome, times)?)

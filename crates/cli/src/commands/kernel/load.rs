@@ -10,6 +10,7 @@ use scenario::argument;
 use crate::args::{KernelLoadArgs, KernelUnloadArgs};
 use crate::exit::{Failure, print, tell};
 use crate::interrupt::{interrupted, listen};
+use crate::named_file::{Kind, write_into};
 
 pub(crate) fn load(args: &KernelLoadArgs) -> Result<(), Failure> {
     let row = row(&args.law)?;
@@ -102,8 +103,12 @@ pub(crate) fn unload(args: &KernelUnloadArgs) -> Result<(), Failure> {
 }
 
 pub(crate) fn export(directory: &Path) -> Result<(), Failure> {
-    kernel::export(directory)?;
-    let names: Vec<String> = kernel::rows().iter().map(|row| format!("{}.bpf.o", row.name)).collect();
+    let mut files: Vec<(String, Kind, Vec<u8>)> =
+        kernel::objects().map(|(name, bytes)| (name, Kind::Object, bytes.to_vec())).collect();
+    let sources = Kind::Sources.sealed(format!("{}\n", kernel::BUILD));
+    files.push(("sources".to_owned(), Kind::Sources, sources.into_bytes()));
+    write_into(directory, &files)?;
+    let names: Vec<String> = kernel::objects().map(|(name, _)| name).collect();
     print(&format!("{}: {}", directory.display(), names.join(", ")))
 }
 

@@ -1,0 +1,87 @@
+//! The book's pages of verdicts say what the papers' files have recorded.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use toml_edit::DocumentMut;
+
+/// One claim's recorded verdict by scale; none is pending or was never recorded.
+type Recorded = BTreeMap<String, String>;
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
+
+fn page(name: &str) -> String {
+    fs::read_to_string(root().join("docs/src/papers").join(name)).unwrap()
+}
+
+/// A paper's figures and what their claims have recorded; those of its published artifact stand apart.
+fn figures(paper: &str, published: bool) -> BTreeMap<String, Vec<Recorded>> {
+    let files = fs::read_dir(root().join("papers").join(paper)).unwrap().map(|entry| entry.unwrap().path());
+    let scenarios = files.filter(|file| file.extension().is_some_and(|extension| extension == "toml"));
+    let named = scenarios.map(|file| (file.file_stem().unwrap().to_str().unwrap().to_owned(), file));
+    named
+        .filter(|(name, _)| name.contains("as-published") == published)
+        .map(|(name, file)| (name, claims(&file)))
+        .collect()
+}
+
+fn claims(file: &Path) -> Vec<Recorded> {
+    let text: DocumentMut = fs::read_to_string(file).unwrap().parse().unwrap();
+    let claims = text.get("claim").and_then(|claims| claims.as_array_of_tables());
+    let recorded = |claim: &toml_edit::Table| {
+        let verdicts = claim.get("recorded").and_then(|recorded| recorded.as_table_like());
+        let pairs = verdicts.into_iter().flat_map(|verdicts| verdicts.iter());
+        pairs.map(|(scale, verdict)| (scale.to_owned(), verdict.as_str().unwrap().to_owned())).collect()
+    };
+    claims.into_iter().flatten().map(recorded).collect()
+}
+
+/// How many claims have each verdict at a scale.
+fn counts(figures: &BTreeMap<String, Vec<Recorded>>, scale: &str) -> [usize; 4] {
+    ["reproduced", "direction only", "undecided", "not reproduced"].map(|verdict| {
+        let claims = figures.values().flatten();
+        claims.filter(|claim| claim.get(scale).is_some_and(|recorded| recorded == verdict)).count()
+    })
+}
+
+/// As the pages' summaries say it.
+fn sentence([reproduced, direction, undecided, not]: [usize; 4]) -> String {
+    format!(
+        "{reproduced} are reproduced, {direction} in direction only, {undecided} are undecided, {not} are not reproduced"
+    )
+}
+
+#[test]
+fn a_papers_page_counts_what_its_files_have_recorded() {
+    for paper in ["gemini", "on-ramp", "uno", "lscc", "flashpass"] {
+        let figures = figures(paper, false);
+        let counted = counts(&figures, "quick");
+        let claims: usize = figures.values().map(Vec::len).sum();
+        // The words between say of what the claims are.
+        let (summary, counts) = (page(&format!("{paper}.md")), sentence(counted));
+        let line = summary.lines().find(|line| line.starts_with("- **Counts**, quick scale, five seeds")).unwrap();
+        let (before, _) = line.split_once(&format!(" {counts}")).unwrap_or_else(|| panic!("{paper}.md: {counts}"));
+        assert!(before.contains(&format!(": of {claims} claims")), "{paper}.md: of {claims} claims");
+        let results = page(&format!("{paper}-results.md"));
+        for (name, claims) in figures {
+            let has_claims = !claims.is_empty();
+            assert_eq!(results.contains(&format!("\n## {paper}/{name},")), has_claims, "{paper}-results.md: {name}");
+        }
+        let [reproduced, direction, undecided, not] = counted;
+        let line =
+            format!("{reproduced} reproduced, {direction} direction only, {undecided} undecided, {not} not reproduced");
+        assert!(results.contains(&line), "{paper}-results.md: {line}");
+    }
+}
+
+#[test]
+fn unos_page_counts_the_papers_size_too() {
+    let summary = page("uno.md");
+    for (published, before) in [(false, "over three seeds"), (true, "about the published artifact")] {
+        let counted = sentence(counts(&figures("uno", published), "paper"));
+        assert!(summary.contains(&format!("{before} {counted}")), "uno.md, published: {published}: {counted}");
+    }
+}

@@ -1,0 +1,145 @@
+#!/usr/bin/env python3
+"""Writes the tables of docs/src/sim-to-real.md from results that docs/sim-to-real.sh made.
+
+usage: sim_to_real.py PAGE OUT MACHINE
+
+OUT has, for each scenario, what `narrows compare --flows --json` printed of each time it was emulated
+(`two-1.json` and on), and the emulated results themselves (`two-emulated-1`).
+"""
+
+import json
+import re
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from statistics import mean, median
+from typing import Any
+
+NAMES = ("two", "eight", "deep")
+
+
+def rate(bps: float) -> str:
+    return f"{bps / 1e6:.1f} Mb/s"
+
+
+def time(ns: float) -> str:
+    return f"{ns / 1e6:.2f} ms"
+
+
+def size(queue: float) -> str:
+    return f"{queue / 1e3:.0f} kB" if queue < 1e6 else f"{queue / 1e6:.1f} MB"
+
+
+def plain(digits: int) -> Callable[[float], str]:
+    return lambda value: f"{value:.{digits}f}"
+
+
+def row(what: str, base: str, measure: str, shown: Callable[[float], str], sides: list[dict[str, Any]], holds: list[bool | None]) -> str:
+    """One quantity: the simulator's, the mean of the emulated ones, the least and the most of them."""
+    simulated = sides[0]["a"]
+    emulated = [each["b"] for each in sides if each["b"] is not None]
+    if simulated is None or not emulated:
+        return ""
+    middle = mean(emulated)
+    # Rounded before, so that next to nothing is +0.0 and not -0.0.
+    percent = f"{round((middle / simulated - 1) * 100, 1) + 0.0:+.1f} %" if simulated else ""
+    judged = [each for each in holds if each is not None]
+    target = f"{sum(judged)} of {len(judged)}" if judged else ""
+    spread = f"{shown(min(emulated))} to {shown(max(emulated))}"
+    return f"| {what} | {base} | {measure} | {shown(simulated)} | {shown(middle)} | {spread} | {percent} | {target} |"
+
+
+def flows(what: str, numbers: list[int]) -> str:
+    return f"{what} {numbers[0]}" if len(numbers) == 1 else f"mean of flows {numbers[0]} to {numbers[-1]}"
+
+
+def rows(runs: list[dict[str, Any]]) -> Iterator[str]:
+    """All rows of one scheme's table; `runs` are the comparisons of one simulated run with each emulated one."""
+    first = runs[0]
+    # Flows of one round trip are interchangeable: which of them has more is chance, so only their mean is shown.
+    grouped = {flow for group in first["groups"] for flow in group["flows"]}
+    singles = [index for index, flow in enumerate(first["flows"]) if not grouped.issuperset(flow["flows"])]
+    picked = [("flows", index) for index in singles] + [("groups", index) for index in range(len(first["groups"]))]
+    for kind, index in picked:
+        sides = [run[kind][index] for run in runs]
+        name = flows("flow", sides[0]["flows"])
+        holds = [each["rate_holds"] for each in sides]
+        yield row(name, time(sides[0]["base_rtt_ns"]), "rate", rate, [each["rate_bps"] for each in sides], holds)
+        yield row("", "", "round trip", time, [each["rtt_ns"] for each in sides], [])
+    for index, port in enumerate(first["ports"]):
+        sides = [run["ports"][index] for run in runs]
+        name = port["name"].replace(">", "\\>")
+        yield row(name, "", "queue", size, [each["queue_bytes"] for each in sides], [])
+        yield row("", "", "queueing delay", time, [each["delay_ns"] for each in sides], [s["delay_holds"] for s in sides])
+    yield row("all", "", "drops a second", plain(1), [run["drops_per_s"] for run in runs], [])
+    yield row("", "", "marks a second", plain(1), [run["marks_per_s"] for run in runs], [])
+    yield row("", "", "Jain's index", plain(3), [run["jain"] for run in runs], [])
+
+
+def marked(line: str, runs: list[dict[str, Any]]) -> str:
+    """The row, with a word on how many of the runs should not be believed."""
+    unsound = [run["unsound"] for run in runs if run["unsound"]]
+    words = ", ".join(f"{unsound.count(word)} {word}" for word in sorted(set(unsound)))
+    if not words:
+        return line
+    *cells, target = line.removesuffix(" |").split(" | ")
+    return " | ".join([*cells, f"{target}, {words}" if target.strip() else words]) + " |"
+
+
+def tables(comparisons: list[dict[str, Any]]) -> str:
+    """A table for each scheme of a scenario."""
+    made = []
+    for index, first in enumerate(comparisons[0]["runs"]):
+        runs = [each["runs"][index] for each in comparisons]
+        window = f"{first['from_ns'] / 1e9:.0f} s to {first['to_ns'] / 1e9:.0f} s"
+        head = f"| {first['label']}, {window} | base RTT | mean | simulator | emulator | least to most | difference | target |"
+        lines = [head, "|---|--:|---|--:|--:|--:|--:|--:|", *(marked(line, runs) for line in rows(runs) if line)]
+        made.append("\n".join(lines))
+    return "\n\n".join(made)
+
+
+def emulator(out: Path, times: int) -> str:
+    """How late the emulator was, and its verdicts: a row for each scheme of a scenario."""
+    lines = ["| scenario | run | late by, p50 | p99 | most | of a core | verdicts |", "|---|---|--:|--:|--:|--:|---|"]
+    for name in NAMES:
+        each = [json.loads((out / f"{name}-emulated-{turn}/summary.json").read_text())["runs"] for turn in range(1, times + 1)]
+        for runs in zip(*each, strict=True):
+            figures = [run["emulator"] for run in runs]
+            late = []
+            for key in ("p50", "p99", "max"):
+                us = [figure[f"lateness_{key}_ns"] / 1e3 for figure in figures]
+                late.append(f"{median(us):.0f} us ({min(us):.0f} to {max(us):.0f})")
+            share = [figure["cpu_share"] * 100 for figure in figures]
+            words = [figure["soundness"] for figure in figures]
+            verdicts = ", ".join(f"{words.count(word)} {word}" for word in sorted(set(words), reverse=True))
+            cells = [name, runs[0]["label"], *late, f"{min(share):.0f} to {max(share):.0f} %", verdicts]
+            lines.append(f"| {' | '.join(cells)} |")
+    return "\n".join(lines)
+
+
+def main() -> int:
+    page, out, machine = Path(sys.argv[1]), Path(sys.argv[2]), sys.argv[3]
+    times = len(list(out.glob(f"{NAMES[0]}-[0-9]*.json")))
+    if times == 0:
+        print(f"{out}: no {NAMES[0]}-1.json; docs/sim-to-real.sh makes it", file=sys.stderr)
+        return 2
+    parts = {}
+    for name in NAMES:
+        comparisons = [json.loads((out / f"{name}-{turn}.json").read_text()) for turn in range(1, times + 1)]
+        parts[name] = tables(comparisons)
+    parts["emulator"] = emulator(out, times)
+    parts["machine"] = f"Measured {times} times with {machine}."
+    text = page.read_text()
+    for name, part in parts.items():
+        place = re.compile(rf"(<!-- generated: {name} -->\n).*?(<!-- end -->)", re.S)
+        if len(place.findall(text)) != 1:
+            print(f"{page}: not exactly one part `<!-- generated: {name} -->` to `<!-- end -->`", file=sys.stderr)
+            return 2
+        text = place.sub(lambda found, part=part: f"{found.group(1)}\n{part}\n\n{found.group(2)}", text)
+    page.write_text(text)
+    print(f"wrote {page}")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
