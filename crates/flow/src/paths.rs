@@ -137,7 +137,7 @@ struct PlbState {
 impl Paths {
     /// The paths of flow number `flow`, which starts at `now`.
     pub(crate) fn new(choice: PathChoice, seed: u64, flow: u32, base_rtt: Span, now: Time) -> Self {
-        let salt = mix64(seed ^ u64::from(flow));
+        let salt = mix64(seed ^ mix64(u64::from(flow)));
         let rule = match choice {
             PathChoice::PerFlow => Rule::PerFlow,
             PathChoice::AfterTimeout => Rule::AfterTimeout,
@@ -294,6 +294,7 @@ impl Subflows {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use alloc::collections::BTreeSet;
     use laws::Cookie;
     use units::Bytes;
 
@@ -337,6 +338,27 @@ mod tests {
 
     fn entropies(paths: &Paths, subflows: u32) -> Vec<u16> {
         (0..subflows).map(|seq| entropy(paths, seq, 1)).collect()
+    }
+
+    /// Seeds and flows are small numbers: where they were only put together by `^`, flow 2 of seed 1 would draw what flow 1
+    /// of seed 2 draws.
+    #[test]
+    fn no_two_flows_of_any_two_seeds_draw_the_same() {
+        let spray = PathChoice::PerPacket(u16::MAX);
+        let subflows = PathChoice::UnoLb(UnoLb { subflows: 4, recent: None, random: false, own_laws: false });
+        for choice in [spray, subflows, PathChoice::AfterTimeout] {
+            let mut seen = BTreeSet::new();
+            for (seed, flow) in (1..=8).flat_map(|seed| (0..32).map(move |flow| (seed, flow))) {
+                let mut paths = Paths::new(choice, seed, flow, RTT, Time::ZERO);
+                let drawn: Vec<Vec<u16>> = (0..4)
+                    .map(|_| {
+                        paths.on_timeout(Time::ZERO, 1);
+                        entropies(&paths, 4)
+                    })
+                    .collect();
+                assert!(seen.insert(drawn), "seed {seed}, flow {flow}: another has drawn this");
+            }
+        }
     }
 
     #[test]
