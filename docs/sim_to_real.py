@@ -34,7 +34,14 @@ def plain(digits: int) -> Callable[[float], str]:
     return lambda value: f"{value:.{digits}f}"
 
 
-def row(what: str, base: str, measure: str, shown: Callable[[float], str], sides: list[dict[str, Any]], holds: list[bool | None]) -> str:
+def row(
+    what: str,
+    base: str,
+    measure: str,
+    shown: Callable[[float], str],
+    sides: list[dict[str, Any]],
+    holds: list[bool | None],
+) -> str:
     """One quantity: the simulator's, the mean of the emulated ones, the least and the most of them."""
     simulated = sides[0]["a"]
     emulated = [each["b"] for each in sides if each["b"] is not None]
@@ -70,7 +77,8 @@ def rows(runs: list[dict[str, Any]]) -> Iterator[str]:
         sides = [run["ports"][index] for run in runs]
         name = port["name"].replace(">", "\\>")
         yield row(name, "", "queue", size, [each["queue_bytes"] for each in sides], [])
-        yield row("", "", "queueing delay", time, [each["delay_ns"] for each in sides], [s["delay_holds"] for s in sides])
+        holds = [each["delay_holds"] for each in sides]
+        yield row("", "", "queueing delay", time, [each["delay_ns"] for each in sides], holds)
     yield row("all", "", "drops a second", plain(1), [run["drops_per_s"] for run in runs], [])
     yield row("", "", "marks a second", plain(1), [run["marks_per_s"] for run in runs], [])
     yield row("", "", "Jain's index", plain(3), [run["jain"] for run in runs], [])
@@ -92,7 +100,8 @@ def tables(comparisons: list[dict[str, Any]]) -> str:
     for index, first in enumerate(comparisons[0]["runs"]):
         runs = [each["runs"][index] for each in comparisons]
         window = f"{first['from_ns'] / 1e9:.0f} s to {first['to_ns'] / 1e9:.0f} s"
-        head = f"| {first['label']}, {window} | base RTT | mean | simulator | emulator | least to most | difference | target |"
+        columns = [f"{first['label']}, {window}", "base RTT", "mean", "simulator", "emulator", "least to most"]
+        head = f"| {' | '.join([*columns, 'difference', 'target'])} |"
         lines = [head, "|---|--:|---|--:|--:|--:|--:|--:|", *(marked(line, runs) for line in rows(runs) if line)]
         made.append("\n".join(lines))
     return "\n\n".join(made)
@@ -100,19 +109,26 @@ def tables(comparisons: list[dict[str, Any]]) -> str:
 
 def emulator(out: Path, times: int) -> str:
     """How late the emulator was, and its verdicts: a row for each scheme of a scenario."""
-    lines = ["| scenario | run | late by, p50 | p99 | most | of a core | verdicts |", "|---|---|--:|--:|--:|--:|---|"]
+    columns = ["scenario", "run", "late by, p50", "p99", "most", "of a core", "hosts waited", "each time", "verdicts"]
+    lines = [f"| {' | '.join(columns)} |", "|---|---|--:|--:|--:|--:|--:|--:|---|"]
     for name in NAMES:
-        each = [json.loads((out / f"{name}-emulated-{turn}/summary.json").read_text())["runs"] for turn in range(1, times + 1)]
+        summaries = [out / f"{name}-emulated-{turn}/summary.json" for turn in range(1, times + 1)]
+        each = [json.loads(summary.read_text())["runs"] for summary in summaries]
         for runs in zip(*each, strict=True):
             figures = [run["emulator"] for run in runs]
             late = []
             for key in ("p50", "p99", "max"):
                 us = [figure[f"lateness_{key}_ns"] / 1e3 for figure in figures]
                 late.append(f"{median(us):.0f} us ({min(us):.0f} to {max(us):.0f})")
-            share = [figure["cpu_share"] * 100 for figure in figures]
+            shares = []
+            for key in ("cpu_share", "thread_wait"):
+                share = [figure[key] * 100 for figure in figures]
+                shares.append(f"{min(share):.0f} to {max(share):.0f} %")
+            means = [figure["thread_wait_mean_ns"] / 1e3 for figure in figures]
+            shares.append(f"{min(means):.0f} to {max(means):.0f} us")
             words = [figure["soundness"] for figure in figures]
             verdicts = ", ".join(f"{words.count(word)} {word}" for word in sorted(set(words), reverse=True))
-            cells = [name, runs[0]["label"], *late, f"{min(share):.0f} to {max(share):.0f} %", verdicts]
+            cells = [name, runs[0]["label"], *late, *shares, verdicts]
             lines.append(f"| {' | '.join(cells)} |")
     return "\n".join(lines)
 

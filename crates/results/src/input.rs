@@ -125,6 +125,9 @@ pub struct Emulator {
     /// longest.
     #[serde(default)]
     pub thread_wait: f64,
+    /// The mean of that thread's waits, in nanoseconds.
+    #[serde(default)]
+    pub thread_wait_mean_ns: u64,
     /// The same for the router's thread.
     #[serde(default)]
     pub router_wait: f64,

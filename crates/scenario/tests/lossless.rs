@@ -51,6 +51,24 @@ fn every_scheme_builds_and_the_resolved_file_is_the_same_scenario() {
     assert_eq!(again.resolved_toml(), resolved);
 }
 
+/// Where every switch pauses, a packet can be missing only because a link loses it, a cable fails, or packets of a flow
+/// take several paths. Then requests within the round trip of 2 ms are said.
+#[test]
+fn requests_within_a_round_trip_matter_where_packets_can_be_missing() {
+    let said = |set: &[(&str, &str)]| run(set, "pfc").unwrap_or_else(|error| panic!("{error}")).warnings;
+    assert_eq!(said(&[]), [""; 0]);
+    for set in [
+        ("port.inter.loss", "1e-6"),
+        ("port.inter.loss_bursts", "{ group = 10, rates = [1e-4] }"),
+        ("failure", r#"[{ ports = ["dc0.border>dc1.border"] }]"#),
+        ("host.path", "spray"),
+    ] {
+        let warnings = said(&[set]);
+        let early = warnings.iter().any(|warning| warning.contains("nack_interval, 500.000 us, is below"));
+        assert!(early, "{set:?}: {warnings:?}");
+    }
+}
+
 #[test]
 fn switches_share_by_tier_and_scheme() {
     let built = built("pfc");

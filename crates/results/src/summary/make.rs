@@ -251,6 +251,7 @@ mod tests {
             "machine_pressure",
             "group_pressure",
             "thread_wait",
+            "thread_wait_mean_ns",
             "router_wait",
             "stolen",
         ];

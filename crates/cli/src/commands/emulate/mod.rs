@@ -215,6 +215,7 @@ impl Emulation<'_> {
             machine_pressure: pressure.machine.map(of_wall),
             group_pressure: pressure.group.map(of_wall),
             thread_wait: of_wall(pressure.thread),
+            thread_wait_mean_ns: ns(pressure.thread_mean),
             router_wait: of_wall(pressure.router),
             stolen: of_wall(pressure.stolen),
             soundness: Soundness::default(),
