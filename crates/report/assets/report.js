@@ -566,15 +566,21 @@
     redraws.push({ id, go });
   }
 
-  const placeOf = (run) => axes.map((key) => showValue(pointOf(run).get(key))).join('\n');
+  /** Where runs may be compared: at the same coordinates, with the same traffic. */
+  const placeOf = (run) => [...axes.map((key) => showValue(pointOf(run).get(key))), seedOf(run)].join('\n');
   /** What a run is called where its coordinates stand beside it: its scheme, if a grid tells schemes apart. */
   const nameOf = (run) => (axes.length && schemeOf(run) !== undefined ? showValue(schemeOf(run)) : run.label);
+  const seedOf = (run) => run.summary?.seed ?? null;
+  const seeds = new Set(runs.map(seedOf));
+  const seedWords = (run) => (seeds.size > 1 && seedOf(run) !== null ? [`seed ${seedOf(run)}`] : []);
+  const coordinatesOf = (run, keys) => keys.filter((key) => pointOf(run).has(key)).map((key) => `${key} ${showValue(pointOf(run).get(key))}`);
   /** What a run is called in a legend or over a panel: with the coordinates that the controls leave open. */
   const titleOf = (run) => {
-    if (!axes.length || schemeOf(run) === undefined) return run.label;
-    const open = axes.filter((key) => !slice.get(key) && pointOf(run).has(key)).map((key) => `${key} ${showValue(pointOf(run).get(key))}`);
-    return [showValue(schemeOf(run)), ...open].join(', ');
+    const open = axes.length && schemeOf(run) !== undefined ? coordinatesOf(run, axes.filter((key) => !slice.get(key))) : [];
+    return [nameOf(run), ...open, ...seedWords(run)].join(', ');
   };
+  /** What tells a run from all others. */
+  const fullNameOf = (run) => [nameOf(run), ...(schemeOf(run) === undefined ? [] : coordinatesOf(run, axes)), ...seedWords(run)].join(', ');
 
   // ---------------------------------------------------------------- tables
 
@@ -826,9 +832,9 @@
     if (!engines.length) return;
     const engine = (key) => (r) => r.summary.engine[key] ?? null;
     const columns = [
-      { key: 'run', label: 'run', name: true, get: (r) => r.label },
+      { key: 'run', label: 'run', name: true, get: fullNameOf },
       { key: 'host', label: 'run by', get: (r) => (r.summary.emulator ? `${r.summary.host}, ${r.summary.emulator.soundness ?? 'sound'}` : r.summary.host ?? null) },
-      { key: 'seed', label: 'seed', kind: 'number', get: (r) => r.summary.seed ?? null },
+      { key: 'seed', label: 'seed', kind: 'number', get: seedOf, cell: (r) => String(seedOf(r) ?? DASH) },
       { key: 'events', label: 'events', kind: 'count', get: engine('events') },
       { key: 'wall', label: 'wall clock', kind: 'ns', get: (r) => (r.summary.engine.wall_s == null ? null : r.summary.engine.wall_s * 1e9) },
       { key: 'threads', label: 'threads', kind: 'number', get: engine('threads') },
@@ -858,6 +864,7 @@
       { key: 'run', label: axes.length && schemeKey ? schemeKey : 'run', name: true, get: nameOf, cell: (r) => el('span', { class: 'runname', title: r.label }, swatch(() => runColour(r), slotDash(r.slot)), el('span', {}, nameOf(r),
         warningsOf(r).length ? el('span', { class: 'flag', title: warningsOf(r).join('\n') }, ' ⚠', el('span', { class: 'visually-hidden' }, ' has warnings')) : null)) },
       ...axes.map((key) => ({ key: `axis:${key}`, label: key, kind: 'number', get: (r) => { const v = pointOf(r).get(key); return coordinate(v)?.n ?? (v === undefined ? null : showValue(v)); }, cell: (r) => (pointOf(r).has(key) ? showValue(pointOf(r).get(key)) : DASH) })),
+      ...(seeds.size > 1 ? [{ key: 'seed', label: 'seed', kind: 'number', get: seedOf, cell: (r) => String(seedOf(r) ?? DASH) }] : []),
       { key: 'flows', label: 'flows', kind: 'number', title: 'Flows that finished, of all', get: (r) => cellOf(r, 'all')?.completed ?? null,
         flag: (r) => (unfinished(r, 'all') ? 'weak' : ''),
         cell: (r) => { const c = cellOf(r, 'all'); return c ? (unfinished(r, 'all') ? `${grouped(c.completed)} of ${grouped(c.count)}` : grouped(c.completed ?? c.count)) : DASH; } },
@@ -867,7 +874,8 @@
     const results = table(columns, rows, { testid: 'results-table', caption: 'Results of each run', limit: rows.length > 18 ? 15 : Infinity, rowsWord: rows.length > 18 ? 'run' : null, peers: placeOf });
     body.append(el('div', { class: 'scroll sticky' }, results.node));
     if (rows.length > 18) body.append(results.more);
-    if (axes.length) body.previousElementSibling.textContent = `One row a run. A dot and bold type mark the best of a column among the runs with the same ${axes.join(', ')}.`;
+    const same = [...axes, ...(seeds.size > 1 ? ['seed'] : [])];
+    if (same.length) body.previousElementSibling.textContent = `One row a run. A dot and bold type mark the best of a column among the runs with the same ${same.join(', ')}.`;
     if (runs.some((r) => unfinished(r, 'all'))) {
       body.append(el('p', { class: 'lead' }, 'Where flows did not finish, times are those of the flows that did, and are not marked best.'));
     }
@@ -875,7 +883,7 @@
     if (acted.length) {
       const keys = [...new Set(acted.flatMap(([, law]) => Object.keys(law.acted)))].filter((k) => acted.some(([, law]) => Number.isFinite(law.acted[k])));
       const cols = [
-        { key: 'run', label: 'run', name: true, get: ([r]) => r.label },
+        { key: 'run', label: 'run', name: true, get: ([r]) => fullNameOf(r) },
         { key: 'law', label: 'law', get: ([, law]) => law.name ?? null },
         ...keys.map((k) => ({ key: k, label: k.replace(/_/g, ' '), kind: 'count', get: ([, law]) => law.acted[k] ?? null })),
       ];
@@ -1234,7 +1242,7 @@
       .map(([tier, pauses]) => ({ r, tier, pauses, ns: (net('pfc_pause_ns_by_tier')(r) || {})[tier] ?? null })));
     if (!rows.length) { body.append(el('p', { class: 'none' }, 'No port was paused here.')); return; }
     const columns = [
-      { key: 'run', label: 'run', name: true, get: (row) => row.r.label },
+      { key: 'run', label: 'run', name: true, get: (row) => fullNameOf(row.r) },
       { key: 'tier', label: 'class of ports', get: (row) => row.tier },
       { key: 'pauses', label: 'pauses', kind: 'count', get: (row) => row.pauses },
       { key: 'ns', label: 'paused together', kind: 'ns', get: (row) => row.ns },
@@ -1317,7 +1325,7 @@
     const rows = members.filter((r) => links.run === 'all' || String(r.index) === links.run).flatMap((r) => r.links.map((link) => ({ r, link })));
     const of = (key) => (row) => row.link[key] ?? null;
     const columns = [
-      ...(links.run === 'all' ? [{ key: 'run', label: 'run', get: (row) => row.r.label }] : []),
+      ...(links.run === 'all' ? [{ key: 'run', label: 'run', get: (row) => fullNameOf(row.r) }] : []),
       { key: 'name', label: 'link', name: true, get: of('name') },
       { key: 'class', label: 'class', get: of('class') },
       { key: 'utilisation', label: 'utilisation', kind: 'share', get: of('utilisation'), cell: ({ link }) => {
@@ -1343,11 +1351,11 @@
     const t = table(columns, rows, { testid: 'links-table', sort: { key: 'utilisation', descending: true }, limit: 25, rowsWord: 'link', caption: 'Links' });
     const wanted = () => {
       const words = links.text.toLowerCase().split(/\s+/).filter(Boolean);
-      t.refilter(({ link, r }) => words.every((w) => `${link.name} ${link.class} ${r.label}`.toLowerCase().includes(w)));
+      t.refilter(({ link, r }) => words.every((w) => `${link.name} ${link.class} ${fullNameOf(r)}`.toLowerCase().includes(w)));
     };
     const box = el('input', { type: 'search', placeholder: 'Filter by name or class', 'aria-label': 'Filter links', 'data-testid': 'links-filter', value: links.text, oninput: () => { links.text = box.value; wanted(); } });
     const tools = el('div', { class: 'tools' });
-    if (members.length > 1) tools.append(select('Run', [...members.map((r) => [String(r.index), r.label]), ['all', 'all runs']], links.run, (v) => { links.run = v; redraws.find((x) => x.id === id).go(); }, 'links-run'));
+    if (members.length > 1) tools.append(select('Run', [...members.map((r) => [String(r.index), fullNameOf(r)]), ['all', 'all runs']], links.run, (v) => { links.run = v; redraws.find((x) => x.id === id).go(); }, 'links-run'));
     tools.append(box, t.more);
     t.more.style.margin = '0';
     body.append(tools, el('div', { class: 'scroll' }, t.node));

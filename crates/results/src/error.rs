@@ -34,9 +34,20 @@ pub enum Error {
         /// The target.
         path: PathBuf,
     },
+    /// The target lies in other results.
+    #[error(
+        "will not write `{}`: it lies in the results directory `{}`, whose files would get mixed with it; choose a directory \
+         outside of that with --out", path.display(), around.display()
+    )]
+    Inside {
+        /// The target.
+        path: PathBuf,
+        /// The directory that it lies in.
+        around: PathBuf,
+    },
     /// The target holds files that Narrows did not write.
     #[error(
-        "`{}` holds {} that Narrows did not write, and replacing results would lose: {}; move what you want to keep, or \
+        "`{}` holds {} that Narrows did not write there, and replacing results would lose: {}; move what you want to keep, or \
          choose another directory with --out", path.display(), counted(*count), listed(named, *count)
     )]
     Occupied {

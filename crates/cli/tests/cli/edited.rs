@@ -193,7 +193,7 @@ fn leftovers_are_named() {
     }
     // Beside files that stop a run, too.
     scratch.write("out/page.html.partial-7", "half");
-    let theirs = "holds a file that Narrows did not write, and replacing results would lose: `page.html.partial-7` (left by a \
+    let theirs = "holds a file that Narrows did not write there, and replacing results would lose: `page.html.partial-7` (left by a \
                   stopped command; you may delete it)";
     scratch.narrows(LINE).fails(2, &[theirs]);
     assert_eq!(scratch.read("out/page.html.partial-7"), "half");

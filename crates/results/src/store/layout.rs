@@ -11,6 +11,7 @@
 //! Files are ours by their names and by the manifest beside them. Only such files are ever removed. Files that have our
 //! names alone, because the manifest is gone or damaged, are refused like others, and the refusal says why.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -48,7 +49,7 @@ pub(super) fn foreign(out: &Path) -> io::Result<Vec<PathBuf>> {
             files::LOCK if !entry.is_directory => {}
             NEXT if entry.is_directory && next_is_ours(out) => of_next(&entry.path, &mut found)?,
             NEXT if entry.is_directory && holds_nothing(&entry.path)? => {}
-            RUNS if entry.is_directory => of_runs(&entry.path, &mut found)?,
+            RUNS if entry.is_directory => of_runs(&entry.path, listed(out).as_ref(), &mut found)?,
             name if ours && !entry.is_directory && is_file(name) => {}
             _ => found.push(entry.path),
         }
@@ -62,7 +63,7 @@ fn of_next(next: &Path, found: &mut Vec<PathBuf>) -> io::Result<()> {
         match entry.name.as_str() {
             name if !entry.is_directory
                 && [PLAN, REPORT].iter().any(|file| name == *file || is_partial(name, file)) => {}
-            RUNS if entry.is_directory => of_runs(&entry.path, found)?,
+            RUNS if entry.is_directory => of_runs(&entry.path, None, found)?,
             BUILDING | WHOLE | MOVING | OLD if entry.is_directory => of_set(&entry.path, found)?,
             _ => found.push(entry.path),
         }
@@ -83,10 +84,21 @@ fn of_set(set: &Path, found: &mut Vec<PathBuf>) -> io::Result<()> {
     Ok(())
 }
 
-fn of_runs(runs: &Path, found: &mut Vec<PathBuf>) -> io::Result<()> {
+/// The folders in `runs` that the manifest of a set lists: a lone run's lists none. Nothing if no manifest says.
+fn listed(out: &Path) -> Option<BTreeSet<String>> {
+    let manifest = ours_in(&out.join(MANIFEST))?;
+    manifest.get("kind")?;
+    let runs = manifest["runs"].as_array().into_iter().flatten();
+    let folders = runs.filter_map(|run| Path::new(run["folder"].as_str()?).strip_prefix(RUNS).ok());
+    Some(folders.map(|folder| folder.to_string_lossy().into_owned()).collect())
+}
+
+/// `listed` are the folders that are the set's, if that is known. A run that somebody put beside them is not.
+fn of_runs(runs: &Path, listed: Option<&BTreeSet<String>>, found: &mut Vec<PathBuf>) -> io::Result<()> {
     for entry in entries(runs)? {
         let partial = is_partial_run(&entry.name);
-        if !entry.is_directory {
+        let known = partial || listed.is_none_or(|listed| listed.contains(&entry.name));
+        if !entry.is_directory || !known {
             found.push(entry.path);
             continue;
         }
@@ -177,6 +189,13 @@ pub fn results_around(path: &Path) -> Option<PathBuf> {
     inside?.ancestors().filter(|directory| is_ours(directory) || next_is_ours(directory)).last().map(Path::to_path_buf)
 }
 
+/// The results directory that a directory of results would lie in, existing or not; its own results do not count.
+pub(super) fn results_above(out: &Path) -> Option<PathBuf> {
+    let there = fs::canonicalize(out).or_else(|_| std::path::absolute(out)).ok()?;
+    let above = there.ancestors().skip(1).filter(|directory| directory.is_dir());
+    above.filter(|directory| is_ours(directory) || next_is_ours(directory)).last().map(Path::to_path_buf)
+}
+
 /// Whether the set in the making is one of ours: its plan says so.
 pub(super) fn next_is_ours(out: &Path) -> bool {
     says_ours(&out.join(NEXT).join(PLAN))
@@ -199,9 +218,14 @@ fn is_ours(directory: &Path) -> bool {
 }
 
 fn says_ours(file: &Path) -> bool {
-    let manifest = files::read(file, super::load::JSON).ok();
-    let manifest = manifest.and_then(|bytes| serde_json::from_slice::<serde_json::Value>(&bytes).ok());
-    manifest.is_some_and(|manifest| manifest["program"] == PROGRAM)
+    ours_in(file).is_some()
+}
+
+/// What a manifest or a plan says, if it is one of ours.
+fn ours_in(file: &Path) -> Option<serde_json::Value> {
+    let bytes = files::read(file, super::load::JSON).ok()?;
+    let said: serde_json::Value = serde_json::from_slice(&bytes).ok()?;
+    (said["program"] == PROGRAM).then_some(said)
 }
 
 /// A file of a set by its name, whole or half-written.
@@ -310,6 +334,21 @@ mod tests {
             assert_eq!(fs::read_to_string(out.join(theirs)).unwrap(), "mine", "{theirs}");
         }
         assert!(!out.join("runs/uno/flows.parquet").exists() && !out.join(".next/building").exists());
+    }
+
+    #[test]
+    fn a_run_that_the_set_does_not_have_is_not_the_sets() {
+        let scratch = Scratch::new("unlisted");
+        let out = scratch.path().join("out");
+        let grid = r#"{ "program": "narrows", "kind": "grid", "runs": [{ "run": "a", "folder": "runs/a" }] }"#;
+        write(&out.join("manifest.json"), grid);
+        write(&out.join("runs/a/manifest.json"), OURS);
+        write(&out.join("runs/.partial-7-b/summary.json"), "half");
+        assert_eq!(foreign(&out).unwrap(), [""; 0].map(PathBuf::from));
+        write(&out.join("runs/kept/manifest.json"), OURS);
+        assert_eq!(foreign(&out).unwrap(), [out.join("runs/kept")]);
+        write(&out.join("manifest.json"), r#"{ "program": "narrows", "kind": "run" }"#);
+        assert_eq!(foreign(&out).unwrap(), ["a", "kept"].map(|run| out.join("runs").join(run)));
     }
 
     #[test]

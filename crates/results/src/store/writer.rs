@@ -43,9 +43,13 @@ impl Writer {
     /// command line that others are told.
     ///
     /// # Errors
-    /// When another process holds it, when it has files that Narrows did not write, or when it cannot be written.
+    /// When another process holds it, when it lies in other results, when it has files that Narrows did not write there, or
+    /// when it cannot be written.
     pub fn new(target: &Path, plan: Plan, command: &str) -> Result<Self, Error> {
         let out = directory(target)?;
+        if let Some(around) = layout::results_above(&out) {
+            return Err(Error::Inside { path: out, around });
+        }
         let made = out.ancestors().take_while(|path| !path.as_os_str().is_empty() && !path.exists()).last();
         let made = made.map(Path::to_path_buf);
         let lock = take(&out, command)?;
@@ -632,6 +636,28 @@ mod tests {
         alone.finish(&Program::default(), &runs[..1], "{}", "").unwrap();
         drop(alone);
         assert_eq!(names(&target), ["a"]);
+    }
+
+    /// Whatever a command would do there, the outer set's next command could remove it.
+    #[test]
+    fn results_do_not_lie_in_results() {
+        let scratch = Scratch::new("inside");
+        let target = scratch.path().join("out");
+        let runs = runs(&["a", "b"]);
+        let outer = writer(&target, &runs);
+        let refused = |inner: &str| {
+            let plan = Plan::new("s", "narrows run", [("a".to_owned(), "key".to_owned())]);
+            Writer::new(&target.join(inner), plan, "narrows run").unwrap_err().to_string()
+        };
+        let expected = |inner: &str| format!("will not write `{}`: it lies in the results", target.join(inner).display());
+        for inner in ["runs/a", "mine/deep", ".next/runs"] {
+            assert!(refused(inner).starts_with(&expected(inner)), "{}", refused(inner));
+        }
+        runs.iter().for_each(|run| outer.keep(run).unwrap());
+        outer.finish(&Program::default(), &runs, "{}", "").unwrap();
+        drop(outer);
+        assert!(refused("runs/a").starts_with(&expected("runs/a")));
+        drop(writer(&target, &runs));
     }
 
     #[test]
