@@ -30,7 +30,7 @@ pub(crate) enum Command {
     /// Measure the engine, or the erasure codes.
     #[command(subcommand)]
     Bench(BenchCommand),
-    /// Write the report of a results directory again, from its results alone: without claims and replay command.
+    /// Write the report of a results directory again, from its results alone: without claims, averages and replay command.
     Report(ReportArgs),
     /// Compare two results directories; exit code 3 if the second is worse or lacks a run. With --flows: flow by flow.
     Compare(CompareArgs),
@@ -75,7 +75,7 @@ pub(crate) struct Common {
     /// Print the summary as JSON on standard output, and nothing else there.
     #[arg(long)]
     pub(crate) json: bool,
-    /// No progress and no table.
+    /// No progress and no table: warnings alone, on standard error.
     #[arg(long, short)]
     pub(crate) quiet: bool,
     /// All columns of the table, however narrow the terminal.
@@ -191,7 +191,7 @@ pub(crate) struct CheckArgs {
 pub(crate) enum Scale {
     /// The paper's size.
     Paper,
-    /// A size that ends in about 20 s on two cores; the file says what was scaled.
+    /// A size that ends within minutes on two cores, most figures in under one; the file says what was scaled.
     Quick,
 }
 
@@ -298,7 +298,8 @@ pub(crate) struct CompareArgs {
     /// The other results.
     pub(crate) after: PathBuf,
     /// The largest relative difference that counts as none.
-    #[arg(long, value_name = "SHARE", default_value_t = 0.05, allow_negative_numbers = true, conflicts_with = "flows")]
+    #[arg(long, value_name = "SHARE", default_value = "5%", value_parser = share, allow_negative_numbers = true,
+          conflicts_with = "flows")]
     pub(crate) tolerance: f64,
     /// As JSON.
     #[arg(long)]
@@ -323,10 +324,12 @@ pub(crate) struct SidesArgs {
     #[arg(long, value_name = "FILE", requires = "flows")]
     pub(crate) page: Option<PathBuf>,
     /// The target for rates: the largest relative difference.
-    #[arg(long, value_name = "SHARE", default_value_t = 0.1, requires = "flows", allow_negative_numbers = true)]
+    #[arg(long, value_name = "SHARE", default_value = "10%", value_parser = share, requires = "flows",
+          allow_negative_numbers = true)]
     pub(crate) rate_tolerance: f64,
     /// The target for mean queueing delays: the largest relative difference.
-    #[arg(long, value_name = "SHARE", default_value_t = 0.15, requires = "flows", allow_negative_numbers = true)]
+    #[arg(long, value_name = "SHARE", default_value = "15%", value_parser = share, requires = "flows",
+          allow_negative_numbers = true)]
     pub(crate) delay_tolerance: f64,
     /// A difference of mean queueing delays that is within the target whatever its share.
     #[arg(long, value_name = "TIME", default_value = "500us", requires = "flows")]
@@ -452,6 +455,14 @@ fn key_value(text: &str) -> Result<(String, String), String> {
         Some((key, value)) if !key.trim().is_empty() => Ok((key.trim().to_owned(), value.trim().to_owned())),
         _ => Err(format!("`{text}` is not KEY=VALUE, as in topology.k=4")),
     }
+}
+
+/// A relative difference, as a number or in percent.
+fn share(text: &str) -> Result<f64, String> {
+    let (number, unit) = text.strip_suffix('%').map_or((text, 1.0), |percent| (percent, 100.0));
+    let share = number.trim().parse::<f64>().ok().map(|number| number / unit);
+    let said = || format!("{text} is not a relative difference from 0 to 10, such as 0.05 or 5%");
+    share.filter(|share| (0.0..=10.0).contains(share)).ok_or_else(said)
 }
 
 /// A seed from 0 to 2^63 - 1, the largest whole number that a scenario file can hold.

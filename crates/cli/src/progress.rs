@@ -43,8 +43,9 @@ impl State {
         (done > 0.02).then(|| elapsed.mul_f64((all / done - 1.0).max(0.0)))
     }
 
-    fn left_in_words(&self, elapsed: Duration) -> String {
-        self.left(elapsed).map_or_else(String::new, |left| format!(", about {} left in all", words(left)))
+    /// `own` is left of the run that speaks: all together take no less.
+    fn left_in_words(&self, elapsed: Duration, own: Duration) -> String {
+        self.left(elapsed).map_or_else(String::new, |left| format!(", about {} left in all", words(left.max(own))))
     }
 }
 
@@ -140,7 +141,7 @@ impl RunLine<'_> {
         let done = self.done(progress);
         let text = || {
             let simulated = progress.time.ps() as f64 / 1e12;
-            let left = if done > 0.001 { format!("{:.0} s left", wall / done - wall) } else { "-".into() };
+            let left = self.left(done).map_or_else(|| "-".into(), |left| format!("{:.0} s left", left.as_secs_f64()));
             let (times, than) =
                 if simulated < wall { (wall / simulated.max(1e-12), "slower") } else { (simulated / wall, "faster") };
             let rate = progress.packet_hops as f64 / wall / 1e6;
@@ -149,25 +150,31 @@ impl RunLine<'_> {
         self.tell(done, text);
     }
 
+    /// How much time is left of this run; none until a thousandth is done.
+    fn left(&self, done: f64) -> Option<Duration> {
+        (done > 0.001).then(|| self.clock.elapsed().mul_f64((1.0 / done - 1.0).max(0.0)))
+    }
+
     fn tell(&self, done: f64, text: impl Fn() -> String) {
         if self.board.quiet {
             return;
         }
         let now = self.board.clock.elapsed();
+        let own = self.left(done).unwrap_or_default();
         let mut state = self.board.lock();
         state.going.insert(self.number, done);
         if let Some(bar) = &self.bar {
             if let Some(total) = &self.board.total {
                 let over = state.kept + state.finished;
                 total.set_position(over as u64);
-                total.set_message(format!("{over} of {} runs done{}", state.runs, state.left_in_words(now)));
+                total.set_message(format!("{over} of {} runs done{}", state.runs, state.left_in_words(now, own)));
             }
             drop(state);
             bar.set_position((done * 1000.0) as u64);
             bar.set_message(text());
         } else if now.saturating_sub(state.spoke) >= PLAIN_EVERY {
             state.spoke = now;
-            let left = if state.runs > 1 { state.left_in_words(now) } else { String::new() };
+            let left = if state.runs > 1 { state.left_in_words(now, own) } else { String::new() };
             drop(state);
             crate::exit::tell(&format!("{}: {}{left}", self.name, text()));
         }
@@ -207,7 +214,11 @@ mod tests {
         assert_eq!((state.finished, state.left(Duration::from_secs(5))), (1, Some(Duration::from_secs(195))));
         // One and a half of the forty that are to do took 30 s: 38.5 take 770 s.
         state.going.insert(22, 0.5);
-        assert_eq!(state.left_in_words(Duration::from_secs(30)), ", about 12 min left in all");
+        assert_eq!(state.left_in_words(Duration::from_secs(30), Duration::ZERO), ", about 12 min left in all");
+        assert_eq!(
+            state.left_in_words(Duration::from_secs(30), Duration::from_secs(7200)),
+            ", about 2.0 h left in all"
+        );
         drop(state);
         let alone = Board::new(true, &names[..1], 0);
         assert_eq!(alone.run("uno", 1, 1).name, "uno");

@@ -167,6 +167,13 @@ pub(crate) fn tables(scenario: &Scenario) -> Result<Vec<TableSpec>, Failure> {
     scenario.config.table.iter().map(read).collect()
 }
 
+/// Up to five names, and how many more there are.
+fn listed(names: &[String]) -> String {
+    const SHOWN: usize = 5;
+    let named = names[..names.len().min(SHOWN)].join(", ");
+    if names.len() > SHOWN { format!("{named} and {} more", names.len() - SHOWN) } else { named }
+}
+
 /// This program, for manifests.
 pub(crate) fn program() -> Program {
     Program {
@@ -203,6 +210,15 @@ impl Session<'_> {
         let writer = Writer::new(&self.out, Plan::new(&self.scenario.config.name, command, keys), command)?;
         if let Some(lock) = writer.lock() {
             tell_of_lock(&self.out, lock);
+        }
+        let others = writer.replaced();
+        if !self.schemes.is_empty() && !self.anew && !others.is_empty() {
+            return Err(Failure::Input(format!(
+                "error: `{}` has finished runs of this scenario that --scheme leaves out, and replacing the results would lose \
+                 them: {}\nhelp: choose another directory with --out, or replace them with --anew",
+                self.out.display(),
+                listed(&others)
+            )));
         }
         for differing in writer.differing() {
             tell(&format!("{differing}: it is written again"));
@@ -405,12 +421,16 @@ fn keep_only_scheme(resolved: &mut Value, scheme: &str) {
 }
 
 fn point(run: &Run) -> Vec<(String, Value)> {
-    let value = |text: &String| text.parse::<f64>().map_or_else(|_| Value::from(text.as_str()), Value::from);
+    // A variant's name is a name, also where it looks like a number.
+    let value = |key: &String, text: &String| match text.parse::<f64>() {
+        Ok(number) if key != "variant" && number.is_finite() => Value::from(number),
+        Ok(_) | Err(_) => Value::from(text.as_str()),
+    };
     let scheme = ("scheme".to_owned(), Value::from(run.scheme.as_str()));
     if run.point.is_empty() {
         return Vec::new();
     }
-    std::iter::once(scheme).chain(run.point.iter().map(|(key, text)| (key.clone(), value(text)))).collect()
+    std::iter::once(scheme).chain(run.point.iter().map(|(key, text)| (key.clone(), value(key, text)))).collect()
 }
 
 const fn class_of(class: FlowClass) -> Class {

@@ -181,7 +181,8 @@ impl Pressure {
         let mut doubts = Vec::new();
         if over(self.thread, THREAD_SHARE) && self.thread_mean > THREAD_MEAN {
             let (share, mean) = (share(self.thread), self.thread_mean);
-            doubts.push(format!("a thread of the hosts waited for a processor in {share} of the run, {mean} each time"));
+            doubts
+                .push(format!("a thread of the hosts waited for a processor in {share} of the run, {mean} each time"));
         }
         for (span, part, what) in [
             (Some(self.router), ROUTER_SHARE, "the router waited for a processor in"),

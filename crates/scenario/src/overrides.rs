@@ -114,7 +114,9 @@ fn child<'a>(node: &'a mut Node, key: &str, origin: Origin) -> Result<&'a mut No
             let item = key.parse::<usize>().ok().and_then(|index| items.get_mut(index));
             item.ok_or_else(|| {
                 let fault = Fault::new(origin, format!("there is no entry `{key}` in an array of {len}"));
-                fault.label(if len == 0 { "the array is empty".into() } else { format!("expected 0 to {}", len - 1) })
+                let example = if key.parse::<usize>().is_err() { format!(", as in 0.{key}") } else { String::new() };
+                let range = |last| format!("expected 0 to {last}{example}");
+                fault.label(len.checked_sub(1).map_or_else(|| "the array is empty".into(), range))
             })
         }
         Value::Table(entries) => {

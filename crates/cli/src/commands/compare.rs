@@ -1,5 +1,6 @@
 //! `narrows compare`: two directories of results side by side.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 use std::path::Path;
 
@@ -7,6 +8,7 @@ use comfy_table::{Cell, CellAlignment, Table, presets};
 use results::Host;
 use results::compare::{Change, Comparison, Kind, Pair, Row, compare as compare_summaries};
 use results::store::{Set, load_set};
+use serde_json::Value;
 
 use crate::args::CompareArgs;
 use crate::exit::{Failure, print, taken_over, tell};
@@ -16,9 +18,11 @@ pub(crate) fn compare(args: &CompareArgs) -> Result<(), Failure> {
     if args.flows {
         return super::sides::compare(args);
     }
-    share("--tolerance", args.tolerance)?;
     let (before, after) = both(args)?;
     let incomplete = lacking(args, &before, &after);
+    if let Some(said) = other_settings(&before, &after) {
+        tell(&said);
+    }
     let summaries = |set: &Set| set.runs.iter().map(|run| run.summary.clone()).collect::<Vec<_>>();
     let (before, after) = (summaries(&before), summaries(&after));
     let comparison =
@@ -52,6 +56,56 @@ pub(super) fn both(args: &CompareArgs) -> Result<(Set, Set), Failure> {
         Ok::<_, Failure>(set)
     };
     Ok((read(&args.before)?, read(&args.after)?))
+}
+
+/// What differs between the settings of runs of one name, up to five of them; nothing if they are the same.
+fn other_settings(before: &Set, after: &Set) -> Option<String> {
+    const SHOWN: usize = 5;
+    let mut found = BTreeMap::new();
+    for run in &before.runs {
+        if let Some(other) = after.runs.iter().find(|other| other.manifest.run == run.manifest.run) {
+            differences(String::new(), &run.manifest.resolved, &other.manifest.resolved, &mut found);
+        }
+    }
+    // Prose changes no number.
+    found.retain(|key, _| key != "title" && key != "description");
+    let shown: Vec<String> =
+        found.iter().take(SHOWN).map(|(key, [one, other])| format!("{key}: {one} -> {other}")).collect();
+    let more = if found.len() > SHOWN { format!("; and {} more", found.len() - SHOWN) } else { String::new() };
+    (!shown.is_empty()).then(|| format!("the results are of different settings: {}{more}", shown.join("; ")))
+}
+
+/// The leaves in which two settings differ, by their keys.
+fn differences(key: String, one: &Value, other: &Value, found: &mut BTreeMap<String, [String; 2]>) {
+    let inside = |part: &str| if key.is_empty() { part.to_owned() } else { format!("{key}.{part}") };
+    match (one, other) {
+        (Value::Object(these), Value::Object(those)) => {
+            let parts: BTreeSet<&String> = these.keys().chain(those.keys()).collect();
+            for part in parts {
+                differences(inside(part), &one[part.as_str()], &other[part.as_str()], found);
+            }
+        }
+        (Value::Array(these), Value::Array(those)) if these.len() == those.len() => {
+            for (index, (one, other)) in these.iter().zip(those).enumerate() {
+                differences(inside(&index.to_string()), one, other, found);
+            }
+        }
+        _ if one == other => {}
+        _ => {
+            found.entry(key).or_insert_with(|| [one, other].map(short));
+        }
+    }
+}
+
+/// A setting in few words.
+fn short(value: &Value) -> String {
+    match value {
+        Value::Null => "none".to_owned(),
+        Value::String(text) => text.clone(),
+        Value::Array(items) => format!("a list of {}", items.len()),
+        Value::Object(_) => "a table".to_owned(),
+        Value::Bool(_) | Value::Number(_) => value.to_string(),
+    }
 }
 
 /// A line for each side that is unfinished.
@@ -92,15 +146,6 @@ pub(super) fn what_it_lacks(directory: &Path, set: &Set) -> Vec<String> {
 }
 
 /// A relative difference, or what is wrong with it.
-pub(super) fn share(option: &str, value: f64) -> Result<f64, Failure> {
-    if (0.0..=10.0).contains(&value) {
-        return Ok(value);
-    }
-    Err(Failure::Input(format!(
-        "error: {option} {value} is not a relative difference from 0 to 10, such as 0.05 for 5 %"
-    )))
-}
-
 pub(super) fn nothing_in_common(args: &CompareArgs, only_before: &[String], only_after: &[String]) -> Failure {
     Failure::Input(format!(
         "error: `{before}` and `{after}` have no run in common\n  only in `{before}`: {}\n  only in `{after}`: {}\nhelp: runs are \

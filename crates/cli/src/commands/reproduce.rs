@@ -164,8 +164,10 @@ fn chosen(papers: &Path, what: &[String]) -> Result<Vec<(String, PathBuf)>, Fail
                 )));
             }
             let names: Vec<_> = all.iter().map(|(name, _)| name.as_str()).collect();
+            let near =
+                scenario::nearest(word, &names).map_or_else(String::new, |near| format!("; did you mean `{near}`?"));
             return Err(Failure::Input(format!(
-                "error: nothing in `{}` is called `{word}`\nhelp: there are: {}",
+                "error: nothing in `{}` is called `{word}`{near}\nhelp: there are: {}",
                 papers.display(),
                 names.join(", ")
             )));

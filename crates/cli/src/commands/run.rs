@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use scenario::{Overrides, Scenario};
 
 use crate::args::{Common, RunArgs};
-use crate::exit::{Failure, print};
+use crate::exit::{Failure, print, tell};
 use crate::session::{Finished, Host, Session, Simulator, grid_json};
 use crate::table;
 
@@ -60,6 +60,7 @@ fn show(finished: &Finished, common: &Common) -> Result<(), Failure> {
         });
     }
     if common.quiet {
+        table::warnings(&finished.runs).iter().for_each(|warning| tell(warning));
         return Ok(());
     }
     let mut text = table::headline(&finished.runs, common.wide);

@@ -7,7 +7,7 @@ use results::sides::{Asked, FlowSides, RunSides, SideBySide, Sides, Target, side
 use results::{Host, Soundness};
 use scenario::argument;
 
-use super::compare::{nothing_in_common, share};
+use super::compare::nothing_in_common;
 use crate::args::{CompareArgs, SidesArgs};
 use crate::exit::{Failure, print};
 use crate::named_file::{Kind, NamedFile};
@@ -51,8 +51,8 @@ fn asked(args: &SidesArgs) -> Result<Asked, Failure> {
 fn target(args: &SidesArgs) -> Result<Target, Failure> {
     let floor = argument::span("--delay-floor", &args.delay_floor)?;
     Ok(Target {
-        rate: share("--rate-tolerance", args.rate_tolerance)?,
-        delay: share("--delay-tolerance", args.delay_tolerance)?,
+        rate: args.rate_tolerance,
+        delay: args.delay_tolerance,
         delay_floor_ns: floor.unsigned_ps() as f64 / 1e3,
     })
 }

@@ -110,7 +110,8 @@ fn every_listed_verdict_is_the_recorded_one() {
         let listed = listed(&page);
         for (figure, verdicts) in &listed {
             let claims = claims(&root().join("papers").join(format!("{figure}.toml")));
-            let recorded: Vec<&str> = claims.iter().map(|claim| claim.get(scale).map_or("none", String::as_str)).collect();
+            let recorded: Vec<&str> =
+                claims.iter().map(|claim| claim.get(scale).map_or("none", String::as_str)).collect();
             assert_eq!(verdicts, &recorded, "{name}: {figure}");
         }
         let count = |word: &str| listed.values().flatten().filter(|verdict| *verdict == word).count();

@@ -148,7 +148,7 @@ fn what_flow_by_flow_refuses() {
     for (line, parts) in [
         ("--flows --from 1s", &["the window of time from 1000 ms", "is empty"][..]),
         ("--flows --from soon", &["--from"]),
-        ("--flows --rate-tolerance -1", &["--rate-tolerance -1 is not a relative difference"]),
+        ("--flows --rate-tolerance -1", &["-1 is not a relative difference from 0 to 10, such as 0.05 or 5%"]),
         ("--flows --delay-floor 3", &["--delay-floor"]),
         ("--flows --tolerance 1", &["--tolerance", "--flows"]),
         ("--page x.md", &["--flows"]),

@@ -87,10 +87,10 @@ fn of_a_grid() {
     assert_eq!(ran.err, "");
     assert_eq!(ran.out, scratch.read("out/summary.json"));
     // One of a grid's schemes at several points is a grid, too; one run of a grid is a run.
-    let line = "run grid.toml --json --out out --scheme cubic";
+    let line = "run grid.toml --json --out cubic --scheme cubic";
     assert_eq!(scratch.narrows(line).ok().json()["runs"].as_array().unwrap().len(), 2);
     scratch.write("flat.toml", GRID.split("[grid]").next().unwrap());
-    is_summary(&scratch.narrows("run flat.toml --json --out out --scheme cubic").ok().json());
+    is_summary(&scratch.narrows("run flat.toml --json --out flat --scheme cubic").ok().json());
 }
 
 #[test]

@@ -16,7 +16,7 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use super::manifest::{MANIFEST, PROGRAM};
+use super::manifest::{self, MANIFEST, PROGRAM};
 use super::{FLOWS, PORTS, RATES, REPORT, RUNS, SUMMARY, SWITCHES};
 use crate::Error;
 
@@ -84,10 +84,11 @@ fn of_set(set: &Path, found: &mut Vec<PathBuf>) -> io::Result<()> {
     Ok(())
 }
 
-/// The folders in `runs` that the manifest of a set lists: a lone run's lists none. Nothing if no manifest says.
+/// The folders in `runs` that the manifest of a set lists: a lone run's lists none. Nothing if no manifest says so that
+/// nobody edited.
 fn listed(out: &Path) -> Option<BTreeSet<String>> {
-    let manifest = ours_in(&out.join(MANIFEST))?;
-    manifest.get("kind")?;
+    let mut manifest = ours_in(&out.join(MANIFEST))?;
+    manifest::take_hash(&mut manifest).ok().filter(|had_one| *had_one)?;
     let runs = manifest["runs"].as_array().into_iter().flatten();
     let folders = runs.filter_map(|run| Path::new(run["folder"].as_str()?).strip_prefix(RUNS).ok());
     Some(folders.map(|folder| folder.to_string_lossy().into_owned()).collect())
@@ -340,15 +341,21 @@ mod tests {
     fn a_run_that_the_set_does_not_have_is_not_the_sets() {
         let scratch = Scratch::new("unlisted");
         let out = scratch.path().join("out");
-        let grid = r#"{ "program": "narrows", "kind": "grid", "runs": [{ "run": "a", "folder": "runs/a" }] }"#;
-        write(&out.join("manifest.json"), grid);
+        let sealed = |runs: &str| {
+            let manifest = format!(r#"{{ "program": "narrows", "runs": [{runs}] }}"#);
+            manifest::text_of(&serde_json::from_str::<serde_json::Value>(&manifest).unwrap())
+        };
+        write(&out.join("manifest.json"), &sealed(r#"{ "run": "a", "folder": "runs/a" }"#));
         write(&out.join("runs/a/manifest.json"), OURS);
         write(&out.join("runs/.partial-7-b/summary.json"), "half");
         assert_eq!(foreign(&out).unwrap(), [""; 0].map(PathBuf::from));
         write(&out.join("runs/kept/manifest.json"), OURS);
         assert_eq!(foreign(&out).unwrap(), [out.join("runs/kept")]);
-        write(&out.join("manifest.json"), r#"{ "program": "narrows", "kind": "run" }"#);
+        write(&out.join("manifest.json"), &sealed(""));
         assert_eq!(foreign(&out).unwrap(), ["a", "kept"].map(|run| out.join("runs").join(run)));
+        // What a person edited says nothing.
+        write(&out.join("manifest.json"), OURS);
+        assert_eq!(foreign(&out).unwrap(), [""; 0].map(PathBuf::from));
     }
 
     #[test]

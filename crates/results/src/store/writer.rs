@@ -89,6 +89,25 @@ impl Writer {
         differing(&self.out)
     }
 
+    /// The finished runs of the same scenario, whole set or not, that are not in the plan and go when the new set is whole.
+    pub fn replaced(&self) -> Vec<String> {
+        let next = self.next().join(RUNS);
+        let places = [self.out.clone(), self.out.join(RUNS), next];
+        let folders = places.iter().enumerate().flat_map(|(index, place)| match index {
+            0 => vec![place.clone()],
+            _ => {
+                entries(place).map_or_else(|_| Vec::new(), |found| found.into_iter().map(|entry| entry.path).collect())
+            }
+        });
+        let manifests = folders.filter_map(|folder| manifest_of(&folder).ok());
+        let of_scenario = manifests.filter(|manifest| manifest.scenario == self.plan.scenario);
+        let mut names: Vec<String> = of_scenario.map(|manifest| manifest.run).collect();
+        names.retain(|name| self.plan.runs.iter().all(|planned| planned.run != *name));
+        names.sort_unstable();
+        names.dedup();
+        names
+    }
+
     /// Half-written files that stopped commands left in the directory. They are in nobody's way and stay.
     pub fn leftovers(&self) -> Vec<PathBuf> {
         layout::leftovers(&self.out)
@@ -649,7 +668,8 @@ mod tests {
             let plan = Plan::new("s", "narrows run", [("a".to_owned(), "key".to_owned())]);
             Writer::new(&target.join(inner), plan, "narrows run").unwrap_err().to_string()
         };
-        let expected = |inner: &str| format!("will not write `{}`: it lies in the results", target.join(inner).display());
+        let expected =
+            |inner: &str| format!("will not write `{}`: it lies in the results", target.join(inner).display());
         for inner in ["runs/a", "mine/deep", ".next/runs"] {
             assert!(refused(inner).starts_with(&expected(inner)), "{}", refused(inner));
         }

@@ -59,7 +59,7 @@ table! {
     Config {
         /// The version of this format: 1.
         schema: At<u64> = At::default_of(SCHEMA);
-        /// The scenario's name: letters, digits, `-`, `_` and `.`.
+        /// The scenario's name: letters, digits, `-`, `_`, `+` and `.`.
         name: At<String>;
         /// What it shows, in a line.
         title: String = String::new();
