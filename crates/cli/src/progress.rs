@@ -215,10 +215,7 @@ mod tests {
         // One and a half of the forty that are to do took 30 s: 38.5 take 770 s.
         state.going.insert(22, 0.5);
         assert_eq!(state.left_in_words(Duration::from_secs(30), Duration::ZERO), ", about 12 min left in all");
-        assert_eq!(
-            state.left_in_words(Duration::from_secs(30), Duration::from_secs(7200)),
-            ", about 2.0 h left in all"
-        );
+        assert_eq!(state.left_in_words(Duration::from_secs(30), Duration::from_hours(2)), ", about 2.0 h left in all");
         drop(state);
         let alone = Board::new(true, &names[..1], 0);
         assert_eq!(alone.run("uno", 1, 1).name, "uno");

@@ -60,7 +60,9 @@ fn show(finished: &Finished, common: &Common) -> Result<(), Failure> {
         });
     }
     if common.quiet {
-        table::warnings(&finished.runs).iter().for_each(|warning| tell(warning));
+        for warning in table::warnings(&finished.runs) {
+            tell(&warning);
+        }
         return Ok(());
     }
     let mut text = table::headline(&finished.runs, common.wide);

@@ -673,7 +673,9 @@ mod tests {
         for inner in ["runs/a", "mine/deep", ".next/runs"] {
             assert!(refused(inner).starts_with(&expected(inner)), "{}", refused(inner));
         }
-        runs.iter().for_each(|run| outer.keep(run).unwrap());
+        for run in &runs {
+            outer.keep(run).unwrap();
+        }
         outer.finish(&Program::default(), &runs, "{}", "").unwrap();
         drop(outer);
         assert!(refused("runs/a").starts_with(&expected("runs/a")));
