@@ -30,6 +30,13 @@ pub(crate) struct ResultsPage {
 /// A page of results.
 const PAGE: Limit = Limit { what: "a page of results", mib: 64 };
 
+/// A section's figure: its first line, without which figure of the paper that is.
+fn name_of(section: &str) -> &str {
+    let line = section.lines().next().unwrap_or_default();
+    let end = [", Fig. ", ", Table"].iter().filter_map(|what| line.find(what)).min();
+    &line[..end.unwrap_or(line.len())]
+}
+
 impl ResultsPage {
     /// What a file has, if it is there.
     ///
@@ -55,7 +62,7 @@ impl ResultsPage {
         if !text.is_empty() && !head.contains(&format!("--scale {scale} ")) {
             return Err(refused(&format!("has figures of another scale than `{scale}`")));
         }
-        let section = |text: &str| (text.split([',', '\n']).next().unwrap_or_default().to_owned(), text.to_owned());
+        let section = |text: &str| (name_of(text).to_owned(), text.to_owned());
         let sections = rest.split(SECTION).filter(|text| !text.is_empty()).map(section).collect();
         Ok(Self { scale, is_file: true, sections, of })
     }
@@ -157,6 +164,15 @@ mod tests {
             page.put(name, ", Fig. 1", &body, str::to_owned);
         }
         page
+    }
+
+    #[test]
+    fn a_section_is_a_figures_whatever_is_in_its_name() {
+        for name in ["p/a", "p/a,left", "p/a, b"] {
+            for rest in ["", ", Fig. 8, 9", ", Table II", "\n\nA title, Fig. 1"] {
+                assert_eq!(name_of(&format!("{name}{rest}")), name);
+            }
+        }
     }
 
     #[test]

@@ -312,7 +312,13 @@ impl Session<'_> {
         };
         let html = Kind::Report.sealed(page::render(&page, shown));
         self.report_may_go()?;
-        writer.finish(&program(), &finished, &grid_json(&finished), &html)?;
+        writer.finish(&program(), &finished, &grid_json(&finished), &html).map_err(|error| match &error {
+            results::Error::Io { path, .. } if path.ends_with(page::REPORT) => Failure::Input(format!(
+                "error: {error}\nhelp: all else is in place; `narrows report {}` writes the page when there is room",
+                self.out.display()
+            )),
+            _ => error.into(),
+        })?;
         Ok(Finished { runs: finished, judgements, tables, out: self.out.clone() })
     }
 

@@ -27,6 +27,8 @@ pub enum Error {
     NameTaken { name: String },
     #[error("`{name}` is over the kernel's 15 bytes for a name")]
     LongName { name: String },
+    #[error("`{name}` is no name in the kernel: expected letters, digits, `_` and `.`")]
+    WrongName { name: String },
     #[error("{law} is not loaded; `narrows kernel status` lists what is")]
     NotLoaded { law: String },
     #[error("{law} is loaded already; `narrows kernel unload {law}` removes it")]

@@ -42,6 +42,11 @@ pub(crate) fn load(row: &Row, tcp_name: &str, config: &Config) -> Result<Object,
     if tcp_name.len() > LONGEST_NAME {
         return Err(Error::LongName { name: tcp_name.to_owned() });
     }
+    // `bpf_obj_name_cpy` in the kernel's source.
+    let is_fit = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'.';
+    if tcp_name.is_empty() || !tcp_name.bytes().all(is_fit) {
+        return Err(Error::WrongName { name: tcp_name.to_owned() });
+    }
     let said = Said::listen();
     let refused = |error: libbpf_rs::Error| Error::Refused {
         law: row.kind.info().title.to_owned(),

@@ -443,17 +443,35 @@ fn record(reproduced: &Reproduced, scale: Scale) -> Result<(), Failure> {
     }
     let mut document: DocumentMut =
         text.parse().map_err(|error| Failure::Input(format!("error: {}: {error}", path.display())))?;
-    let Some(claims) = document.get_mut("claim").and_then(Item::as_array_of_tables_mut) else { return Ok(()) };
+    if reproduced.judgements.is_empty() {
+        return Ok(());
+    }
+    let Some(claims) = document.get_mut("claim").and_then(Item::as_array_of_tables_mut) else {
+        return Err(Failure::Input(format!(
+            "error: {}: --record writes into [[claim]] tables, and the claims here are an array of inline tables",
+            path.display()
+        )));
+    };
     for (table, judged) in claims.iter_mut().zip(&reproduced.judgements) {
         let recorded = table.entry("recorded").or_insert_with(|| Item::Value(InlineTable::new().into()));
-        if let Some(recorded) = recorded.as_table_like_mut() {
-            recorded.insert(scale.name(), toml_edit::value(judged.verdict.name()));
+        let Some(recorded) = recorded.as_table_like_mut() else { continue };
+        if let Some(value) = recorded.get_mut(scale.name()).and_then(Item::as_value_mut) {
+            // What stands around it, such as a comment, stays.
+            let decor = value.decor().clone();
+            *value = judged.verdict.name().into();
+            *value.decor_mut() = decor;
+            continue;
         }
+        recorded.insert(scale.name(), toml_edit::value(judged.verdict.name()));
         if let Some(inline) = table.get_mut("recorded").and_then(Item::as_inline_table_mut) {
             inline.fmt();
         }
     }
-    Ok(files::replace(path, &document.to_string())?)
+    let mut recorded = document.to_string();
+    if text.contains("\r\n") {
+        recorded = recorded.replace("\r\n", "\n").replace('\n', "\r\n");
+    }
+    Ok(files::replace(path, &recorded)?)
 }
 
 /// A figure's section of the page: what follows its name, and the rest.

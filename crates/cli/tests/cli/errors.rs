@@ -250,6 +250,16 @@ fn a_full_disk() {
         let ran = ran.says(&["error: cannot write `", "out/", "No space left on device"]);
         assert_eq!(ran.out, "2\n", "{name}: {ran}");
     }
+    // Where only the page does not fit, the results are in place.
+    let scratch = Scratch::new("full");
+    scratch.write("one.toml", ONE);
+    let script = "\"$0\" run ../one.toml --out out --quiet; echo $?; ls out; \"$0\" report out --out ../page.html";
+    let Some(ran) = in_small_disk(&scratch, "120k", script) else { return };
+    let ran = ran.ok().says(&["cannot write `out/report.html`: No space left", "`narrows report out` writes the page"]);
+    assert!(
+        ran.out.starts_with("2\nflows.parquet\nmanifest.json\n") && ran.out.ends_with("wrote ../page.html\n"),
+        "{ran}"
+    );
     // Earlier results stay as they were.
     let scratch = Scratch::new("full");
     scratch.write("one.toml", ONE);

@@ -89,6 +89,26 @@ fn recorded_and_worse() {
     // Another scale is recorded beside it.
     scratch.narrows("reproduce tiny/fig8 --record --scale paper --quiet").ok();
     assert!(scratch.read(file).contains("recorded = { quick = \"direction only\", paper = \"direction only\" }"));
+    // What a person wrote beside a verdict stays, and so do line ends.
+    let noted = before.replacen("check = ", "recorded = { quick = \"undecided\" } # accepted: Ann\ncheck = ", 1);
+    let noted =
+        noted.replacen("direction = ", "recorded.quick = \"undecided\" # why\ndirection = ", 1).replace('\n', "\r\n");
+    scratch.write(file, &noted);
+    scratch.narrows("reproduce tiny/fig8 --record --quiet").ok();
+    let pairs = [
+        ("{ quick = \"undecided\" } #", "{ quick = \"reproduced\" } #"),
+        ("\"undecided\" # why", "\"direction only\" # why"),
+    ];
+    let expected = pairs.iter().fold(noted.clone(), |text, (from, to)| text.replacen(from, to, 1));
+    let again = scratch.read(file);
+    let pending = "recorded = { quick = \"pending\" }\r\n";
+    assert_eq!(again.replacen(pending, "", 1), expected);
+    let inline = before.split("[[claim]]").next().unwrap().to_owned();
+    let claim = r#"{ id = "a", text = "All", paper = "4", check = "dctcp.all.completed == 4" }"#;
+    scratch.write("papers/tiny/fig9.toml", &format!("claim = [{claim}]\n{inline}"));
+    scratch.narrows("reproduce tiny/fig9 --record --quiet").fails(2, &["fig9.toml", "[[claim]] tables"]);
+    scratch.write(file, &after);
+    std::fs::remove_file(scratch.path("papers/tiny/fig9.toml")).unwrap();
     let page = scratch.read("page.md");
     assert!(page.contains("| In a nanosecond \\| or so | 1 ns |") && page.contains("16 KiB instead"), "{page}");
     // Another figure's section comes beside it.

@@ -174,25 +174,26 @@ impl Writer {
     /// All runs are finished, and the set takes the old one's place. `summary` is the grid's; a lone run has its own.
     ///
     /// # Errors
-    /// When the set cannot be written, or somebody put files into the directory meanwhile. Finished runs are kept then.
-    /// Either the old results are in their place, or the new ones are on their way in and whoever comes next finishes
-    /// that.
+    /// When the set cannot be written, or somebody put files into the directory meanwhile. Finished runs are kept then. Either
+    /// the old results are in their place, or the new ones are on their way in and whoever comes next finishes that. When
+    /// only the report cannot be written: the new set is in place without it.
     pub fn finish(&self, program: &Program, runs: &[RunResults], summary: &str, html: &str) -> Result<(), Error> {
         self.check()?;
         refuse_foreign(&self.out)?;
         self.begin_again()?;
         let built = self.build(program, runs, summary, html);
         self.check()?;
-        if built.is_err() {
+        if !self.next().join(WHOLE).is_dir() {
             let _ = self.tidy();
+            return built;
         }
-        built?;
         settle(&self.out)?;
         self.check()?;
-        self.forget().map_err(Error::io("write", &self.out))
+        self.forget().map_err(Error::io("write", &self.out))?;
+        built
     }
 
-    /// Puts the new set together beside the old one.
+    /// Puts the new set together beside the old one. It is whole without its report, too, which can be made from it.
     fn build(&self, program: &Program, runs: &[RunResults], summary: &str, html: &str) -> Result<(), Error> {
         let building = self.next().join(BUILDING);
         let text = |name: &str, text: &str| {
@@ -218,7 +219,9 @@ impl Writer {
             let summary = summary.map_err(Error::not_json(&self.out.join(SUMMARY)))?;
             text(MANIFEST, &manifest::text_of(&GridManifest::new(program, &self.plan, summary)))?;
         }
-        text(REPORT, html)?;
+        let reported = text(REPORT, html).inspect_err(|_| {
+            let _ = fs::remove_file(building.join(REPORT));
+        });
         let ready = || {
             if building.join(RUNS).is_dir() {
                 files::sync_directory(&building.join(RUNS))?;
@@ -227,7 +230,8 @@ impl Writer {
             fs::rename(&building, self.next().join(WHOLE))?;
             files::sync_directory(&self.next())
         };
-        ready().map_err(Error::io("put the results in place in", &self.out))
+        ready().map_err(Error::io("put the results in place in", &self.out))?;
+        reported
     }
 
     fn next(&self) -> PathBuf {

@@ -50,6 +50,11 @@ impl Lscc {
                 Fault::new(zero.origin, "once in no time at all is endlessly often").label("expected a time over zero")
             );
         }
+        // A controller keeps what came in during each period of a round trip.
+        if *self.period < Span::from_ns(1) {
+            let message = format!("{} is too short a period", *self.period);
+            return Err(Fault::new(self.period.origin, message).label("expected at least 1 ns"));
+        }
         match self.r_max {
             Some(most) if *most < *self.r_min => {
                 let message = format!("the lowest rate, {}, is over the highest, {}", *self.r_min, *most);

@@ -92,7 +92,10 @@ pub(crate) fn unload(args: &KernelUnloadArgs) -> Result<(), Failure> {
             .map(|law| row(law).and_then(|row| Ok(pins::Pinned::of_name(row.name)?)))
             .collect::<Result<_, _>>()?
     };
-    for law in pinned {
+    let names = |law: &pins::Pinned| {
+        (law.tcp_name.clone(), law.places.iter().map(|taken| taken.before.clone()).collect::<Vec<_>>())
+    };
+    for law in last_first(pinned, names) {
         let title = law.row.kind.info().title;
         for complaint in law.remove()? {
             tell(&format!("warning: not put back: {complaint}"));
@@ -100,6 +103,19 @@ pub(crate) fn unload(args: &KernelUnloadArgs) -> Result<(), Failure> {
         print(&format!("{title} is out of the kernel; sockets that run it keep it until they close"))?;
     }
     Ok(())
+}
+
+/// In an order in which every law finds what it has to put back: a law that took a place of another one goes before that.
+/// `names` gives a law's name and those that it found in its places.
+fn last_first<T>(mut laws: Vec<T>, names: impl Fn(&T) -> (String, Vec<String>)) -> Vec<T> {
+    let mut ordered = Vec::with_capacity(laws.len());
+    while !laws.is_empty() {
+        let found_by_none = |law: &T| !laws.iter().any(|other| names(other).1.contains(&names(law).0));
+        // Where two found each other, any order loses one of them.
+        let next = laws.iter().position(found_by_none).unwrap_or(0);
+        ordered.push(laws.remove(next));
+    }
+    ordered
 }
 
 pub(crate) fn export(directory: &Path) -> Result<(), Failure> {
@@ -140,4 +156,22 @@ fn places(args: &KernelLoadArgs) -> Vec<Place> {
     let route = args.route.iter().cloned().map(Place::Route);
     let cgroup = args.cgroup.iter().cloned().map(Place::Cgroup);
     default.into_iter().chain(netns).chain(route).chain(cgroup).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_law_that_was_loaded_last_goes_first() {
+        let law = |name: &str, found: &[&str]| (name.to_owned(), found.iter().map(|&name| name.to_owned()).collect());
+        let laws: Vec<(String, Vec<String>)> =
+            vec![law("dctcp", &["gemini"]), law("gemini", &["bbr", "fixed"]), law("fixed", &["bbr"]), law("uno", &[])];
+        let ordered: Vec<String> = last_first(laws, Clone::clone).into_iter().map(|(name, _)| name).collect();
+        assert_eq!(ordered, ["dctcp", "gemini", "fixed", "uno"]);
+        let turned = vec![law("fixed", &["bbr"]), law("gemini", &["fixed"]), law("dctcp", &["gemini"])];
+        let ordered: Vec<String> = last_first(turned, Clone::clone).into_iter().map(|(name, _)| name).collect();
+        assert_eq!(ordered, ["dctcp", "gemini", "fixed"]);
+        assert_eq!(last_first(vec![law("a", &["b"]), law("b", &["a"])], Clone::clone).len(), 2);
+    }
 }
