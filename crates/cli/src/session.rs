@@ -167,13 +167,6 @@ pub(crate) fn tables(scenario: &Scenario) -> Result<Vec<TableSpec>, Failure> {
     scenario.config.table.iter().map(read).collect()
 }
 
-/// Up to five names, and how many more there are.
-fn listed(names: &[String]) -> String {
-    const SHOWN: usize = 5;
-    let named = names[..names.len().min(SHOWN)].join(", ");
-    if names.len() > SHOWN { format!("{named} and {} more", names.len() - SHOWN) } else { named }
-}
-
 /// This program, for manifests.
 pub(crate) fn program() -> Program {
     Program {
@@ -217,7 +210,7 @@ impl Session<'_> {
                 "error: `{}` has finished runs of this scenario that --scheme leaves out, and replacing the results would lose \
                  them: {}\nhelp: choose another directory with --out, or replace them with --anew",
                 self.out.display(),
-                listed(&others)
+                crate::table::first_of(&others, ", ")
             )));
         }
         for differing in writer.differing() {

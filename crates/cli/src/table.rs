@@ -134,6 +134,13 @@ fn drawn(
     table.to_string()
 }
 
+/// Up to five of a list, and how many more there are.
+pub(crate) fn first_of(list: &[String], separator: &str) -> String {
+    const SHOWN: usize = 5;
+    let shown = list[..list.len().min(SHOWN)].join(separator);
+    if list.len() > SHOWN { format!("{shown}{separator}and {} more", list.len() - SHOWN) } else { shown }
+}
+
 /// Tables of averages over seeds, a part after the other.
 pub(crate) fn averages(tables: &[results::averages::Table], wide: bool) -> String {
     let width = if wide { None } else { fitted().width().filter(|&width| width > 0) };

@@ -438,7 +438,7 @@ mod tests {
     fn changes_of_path_never_run_in_a_circle() {
         for flow in 0..64 {
             let mut paths = Paths::new(PathChoice::AfterTimeout, 2, flow, RTT, Time::ZERO);
-            let mut seen = alloc::collections::BTreeSet::new();
+            let mut seen = BTreeSet::new();
             for _ in 0..2_000 {
                 paths.on_timeout(us(0), 1);
                 seen.insert(entropy(&paths, 0, 1));

@@ -12,7 +12,7 @@ use serde_json::Value;
 
 use crate::args::CompareArgs;
 use crate::exit::{Failure, print, taken_over, tell};
-use crate::table::{bytes, count, time};
+use crate::table::{bytes, count, first_of, time};
 
 pub(crate) fn compare(args: &CompareArgs) -> Result<(), Failure> {
     if args.flows {
@@ -58,9 +58,8 @@ pub(super) fn both(args: &CompareArgs) -> Result<(Set, Set), Failure> {
     Ok((read(&args.before)?, read(&args.after)?))
 }
 
-/// What differs between the settings of runs of one name, up to five of them; nothing if they are the same.
+/// What differs between the settings of runs of one name; nothing if they are the same.
 fn other_settings(before: &Set, after: &Set) -> Option<String> {
-    const SHOWN: usize = 5;
     let mut found = BTreeMap::new();
     for run in &before.runs {
         if let Some(other) = after.runs.iter().find(|other| other.manifest.run == run.manifest.run) {
@@ -69,10 +68,8 @@ fn other_settings(before: &Set, after: &Set) -> Option<String> {
     }
     // Prose changes no number.
     found.retain(|key, _| key != "title" && key != "description");
-    let shown: Vec<String> =
-        found.iter().take(SHOWN).map(|(key, [one, other])| format!("{key}: {one} -> {other}")).collect();
-    let more = if found.len() > SHOWN { format!("; and {} more", found.len() - SHOWN) } else { String::new() };
-    (!shown.is_empty()).then(|| format!("the results are of different settings: {}{more}", shown.join("; ")))
+    let found: Vec<String> = found.iter().map(|(key, [one, other])| format!("{key}: {one} -> {other}")).collect();
+    (!found.is_empty()).then(|| format!("the results are of different settings: {}", first_of(&found, "; ")))
 }
 
 /// The leaves in which two settings differ, by their keys.

@@ -12,6 +12,11 @@ fn results_do_not_lie_in_results() {
     let parts = ["will not write `g/runs/mine`", "lies in the results directory", "--out"];
     scratch.narrows("run one.toml --quiet --out g/runs/mine").fails(2, &parts);
     assert_eq!(scratch.tree(), before);
+    #[cfg(unix)]
+    {
+        std::os::unix::fs::symlink(scratch.path("g/runs"), scratch.path("link")).unwrap();
+        scratch.narrows("run one.toml --quiet --out link/mine").fails(2, &["lies in the results directory"]);
+    }
     // Put there by hand it is somebody's.
     scratch.narrows("run one.toml --quiet --out kept").ok();
     std::fs::rename(scratch.path("kept"), scratch.path("g/runs/kept")).unwrap();

@@ -192,8 +192,11 @@ pub fn results_around(path: &Path) -> Option<PathBuf> {
 
 /// The results directory that a directory of results would lie in, existing or not; its own results do not count.
 pub(super) fn results_above(out: &Path) -> Option<PathBuf> {
-    let there = fs::canonicalize(out).or_else(|_| std::path::absolute(out)).ok()?;
-    let above = there.ancestors().skip(1).filter(|directory| directory.is_dir());
+    // Links count for what they point at, as far as the path exists.
+    let path = std::path::absolute(out).ok()?;
+    let existing = |(missing, path): (usize, &Path)| Some((missing, fs::canonicalize(path).ok()?));
+    let (missing, there) = path.ancestors().enumerate().find_map(existing)?;
+    let above = there.ancestors().skip(usize::from(missing == 0));
     above.filter(|directory| is_ours(directory) || next_is_ours(directory)).last().map(Path::to_path_buf)
 }
 
