@@ -20,7 +20,7 @@ type Sample = fn() -> ReportData;
 
 const LAPTOP: (u32, u32) = (1366, 768);
 
-const TESTS: [(&str, Test); 22] = [
+const TESTS: [(&str, Test); 23] = [
     ("every_section_is_drawn", every_section_is_drawn),
     ("shared_buffers_and_pauses_are_drawn", shared_buffers_and_pauses_are_drawn),
     ("what_few_runs_have_gets_columns", what_few_runs_have_gets_columns),
@@ -40,6 +40,7 @@ const TESTS: [(&str, Test); 22] = [
     ("grid_plots_follow_their_controls", grid_plots_follow_their_controls),
     ("forty_runs_and_two_hundred_flows", forty_runs_and_two_hundred_flows),
     ("two_hundred_runs_are_drawn", two_hundred_runs_are_drawn),
+    ("seeds_tell_runs_apart", seeds_tell_runs_apart),
     ("a_section_that_fails_leaves_the_others", a_section_that_fails_leaves_the_others),
     ("nothing_sticks_out", nothing_sticks_out),
     ("prints", prints),
@@ -609,6 +610,22 @@ fn two_hundred_runs_are_drawn(browser: &mut Browser) -> Outcome {
     page.eval("document.querySelector('#links .lead .plain').click()")?;
     page.check("links", "document.querySelectorAll('[data-testid=links-table] tbody tr').length === 200 * 41")?;
     page.check("nothing failed", "document.querySelector('.failed') === null")?;
+    page.close()
+}
+
+/// Runs that differ in their seeds alone have a column for that, and names of their own wherever one is chosen.
+fn seeds_tell_runs_apart(browser: &mut Browser) -> Outcome {
+    let mut data = sample::mixed();
+    for (seed, run) in (1_u64..).zip(&mut data.runs) {
+        run.label = "Uno".into();
+        run.summary["seed"] = seed.into();
+    }
+    let runs = data.runs.len();
+    let mut page = open(browser, "seeds", &data, "light")?;
+    let heads = "[...document.querySelectorAll('[data-testid=results-table] th')]";
+    page.check("a column", &format!("{heads}.some((head) => head.textContent.startsWith('seed'))"))?;
+    let names = "[...document.querySelectorAll('[data-testid=links-run] option')].map((name) => name.textContent)";
+    page.check("names", &format!("new Set({names}).size === {runs} + 1 && {names}.includes('Uno, seed 2')"))?;
     page.close()
 }
 
