@@ -33,6 +33,10 @@ pub enum Error {
     NotLoaded { law: String },
     #[error("{law} is loaded already; `narrows kernel unload {law}` removes it")]
     AlreadyLoaded { law: String },
+    #[error(
+        "this command has mounts of its own, without the BPF file system, as under `ip netns exec`: laws that stay are not seen from there and would end with the command; run it outside (`--netns NAME` for a namespace), or load with `--hold`"
+    )]
+    OwnMounts,
     #[error("cannot {action} {path}: {source}")]
     Io { action: &'static str, path: PathBuf, source: io::Error },
     #[error("the law cannot be used there, {place}: {reason}")]

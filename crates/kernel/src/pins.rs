@@ -37,6 +37,8 @@ pub struct Pinned {
     pub tcp_name: String,
     /// Who uses it.
     pub places: Vec<Taken>,
+    /// Lines of its note that are no places: another build wrote them.
+    unread: Vec<String>,
     folder: PathBuf,
 }
 
@@ -55,18 +57,20 @@ pub fn pin(mut loaded: Loaded, places: &[Place]) -> Result<bool, Error> {
         io::ErrorKind::AlreadyExists => Error::AlreadyLoaded { law: law.to_owned() },
         _ => Error::io("create", &folder, error),
     })?;
-    let undo = Undo { folder: folder.clone(), tcp_name: loaded.tcp_name().to_owned(), places: Vec::new(), kept: false };
-    let undo = pin_all(&mut loaded, places, &folder, undo)?;
-    let lines: Vec<String> =
-        std::iter::once(loaded.tcp_name().to_owned()).chain(undo.places.iter().map(Taken::line)).collect();
-    let note = note(law);
+    let mut undo = Undo { note: note(law), folder, tcp_name: loaded.tcp_name().to_owned(), places: Vec::new(), kept: false };
+    pin_all(&mut loaded, places, &undo.folder)?;
+    undo.places = places.iter().map(Taken::find).collect::<Result<_, _>>()?;
+    // Noted before a place changes: whoever is killed in between leaves all that `unload` needs.
+    let lines = std::iter::once(undo.tcp_name.clone()).chain(undo.places.iter().map(Taken::line));
+    let lines: Vec<String> = lines.collect();
     fs::create_dir_all(NOTES).map_err(|error| Error::io("create", NOTES, error))?;
-    fs::write(&note, lines.join("\n")).map_err(|error| Error::io("write", &note, error))?;
+    fs::write(&undo.note, lines.join("\n")).map_err(|error| Error::io("write", &undo.note, error))?;
+    undo.places.iter().try_for_each(|place| place.take(&undo.tcp_name))?;
     undo.keep();
     Ok(mounted)
 }
 
-fn pin_all(loaded: &mut Loaded, places: &[Place], folder: &Path, mut undo: Undo) -> Result<Undo, Error> {
+fn pin_all(loaded: &mut Loaded, places: &[Place], folder: &Path) -> Result<(), Error> {
     let failed = |error: libbpf_rs::Error| Error::Failed { action: "pin the law", reason: error.to_string() };
     loaded.link.pin(folder.join("law")).map_err(failed)?;
     for mut map in loaded.object.maps_mut() {
@@ -85,14 +89,14 @@ fn pin_all(loaded: &mut Loaded, places: &[Place], folder: &Path, mut undo: Undo)
             let mut link = loaded.choose_in_cgroup(path)?;
             link.pin(folder.join(format!("cgroup{number}"))).map_err(failed)?;
         }
-        undo.places.push(Taken::take(place, loaded.tcp_name())?);
     }
-    Ok(undo)
+    Ok(())
 }
 
 /// Takes back what was done so far, unless it is kept.
 struct Undo {
     folder: PathBuf,
+    note: PathBuf,
     tcp_name: String,
     places: Vec<Taken>,
     kept: bool,
@@ -111,6 +115,7 @@ impl Drop for Undo {
                 let _ = taken.give_back(&self.tcp_name);
             }
             let _ = remove_folder(&self.folder);
+            let _ = fs::remove_file(&self.note);
         }
     }
 }
@@ -118,8 +123,9 @@ impl Drop for Undo {
 /// The laws that are pinned now.
 ///
 /// # Errors
-/// When the BPF file system cannot be read.
+/// When the BPF file system cannot be read or is not seen from here.
 pub fn pinned() -> Result<Vec<Pinned>, Error> {
+    seen_from_here()?;
     rows().iter().filter(|row| root().join(row.name).exists()).map(Pinned::open).collect()
 }
 
@@ -127,8 +133,9 @@ impl Pinned {
     /// The pinned law of that name.
     ///
     /// # Errors
-    /// When it is not pinned.
+    /// When it is not pinned, or the BPF file system is not seen from here.
     pub fn of_name(name: &str) -> Result<Self, Error> {
+        seen_from_here()?;
         let row = Row::of_name(name).filter(|row| root().join(row.name).exists());
         row.map_or_else(|| Err(Error::NotLoaded { law: name.to_owned() }), Self::open)
     }
@@ -144,7 +151,14 @@ impl Pinned {
         };
         let mut lines = text.lines();
         let tcp_name = lines.next().unwrap_or(row.tcp_name).to_owned();
-        Ok(Self { row, tcp_name, places: lines.filter_map(Taken::of_line).collect(), folder: root().join(row.name) })
+        let (mut places, mut unread) = (Vec::new(), Vec::new());
+        for line in lines {
+            match Taken::of_line(line) {
+                Some(place) => places.push(place),
+                None => unread.push(line.to_owned()),
+            }
+        }
+        Ok(Self { row, tcp_name, places, unread, folder: root().join(row.name) })
     }
 
     /// What its flows are told.
@@ -201,7 +215,9 @@ impl Pinned {
     /// # Errors
     /// When pins cannot be removed.
     pub fn remove(self) -> Result<Vec<String>, Error> {
-        let complaints = self.places.iter().filter_map(|taken| taken.give_back(&self.tcp_name)).collect();
+        let mut complaints: Vec<String> =
+            self.places.iter().filter_map(|taken| taken.give_back(&self.tcp_name)).collect();
+        complaints.extend(self.unread.iter().map(|line| format!("`{line}`, as another build of narrows noted it")));
         remove_folder(&self.folder)?;
         let note = note(self.row.name);
         match fs::remove_file(&note) {
@@ -226,18 +242,39 @@ fn remove_folder(folder: &Path) -> Result<(), Error> {
     Ok(())
 }
 
-/// Mounts the BPF file system where it is not. Returns whether it had to.
-fn mount() -> Result<bool, Error> {
-    let failed = |error: io::Error| Error::io("mount the BPF file system at", BPFFS, error);
-    let path = CString::new(BPFFS).map_err(|error| failed(error.into()))?;
+/// Whether the BPF file system is mounted here.
+fn is_mounted() -> bool {
+    let Ok(path) = CString::new(BPFFS) else { return false };
     // SAFETY: zero is a valid value of this struct of numbers, and the path ends with a zero.
-    let is_there = unsafe {
+    unsafe {
         let mut status: libc::statfs = std::mem::zeroed();
         libc::statfs(path.as_ptr(), &raw mut status) == 0 && status.f_type == BPFFS_MAGIC
+    }
+}
+
+/// An error where the machine may have pins that are not seen from here: under `ip netns exec`, for one, which gives its
+/// command mounts of its own without the BPF file system. What is pinned in there would end with the command.
+fn seen_from_here() -> Result<(), Error> {
+    let mounts = |process: &str| fs::read_link(format!("/proc/{process}/ns/mnt")).ok();
+    let parent = |process: &String| {
+        let status = fs::read_to_string(format!("/proc/{process}/status")).ok()?;
+        Some(status.lines().find_map(|line| line.strip_prefix("PPid:"))?.trim().to_owned())
     };
-    if is_there {
+    let own = mounts("self");
+    // One whose mounts may not be looked at tells nothing.
+    let differs = |process: String| mounts(&process).is_some_and(|mounts| Some(mounts) != own);
+    let has_own_mounts = || std::iter::successors(parent(&"self".to_owned()), parent).any(differs);
+    if !is_mounted() && has_own_mounts() { Err(Error::OwnMounts) } else { Ok(()) }
+}
+
+/// Mounts the BPF file system where it is not. Returns whether it had to.
+fn mount() -> Result<bool, Error> {
+    seen_from_here()?;
+    if is_mounted() {
         return Ok(false);
     }
+    let failed = |error: io::Error| Error::io("mount the BPF file system at", BPFFS, error);
+    let path = CString::new(BPFFS).map_err(|error| failed(error.into()))?;
     let kind = c"bpf";
     // SAFETY: all strings end with a zero and live through the call; this kind of file system takes no data.
     let mounted = unsafe {

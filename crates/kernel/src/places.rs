@@ -6,6 +6,7 @@
 use std::fmt;
 use std::fs::{self, File};
 use std::os::fd::AsRawFd as _;
+use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -13,6 +14,10 @@ use crate::Error;
 
 /// The sysctl of a namespace's default.
 const DEFAULT: &str = "/proc/sys/net/ipv4/tcp_congestion_control";
+/// The network namespace of the calling thread.
+const OWN_NETNS: &str = "/proc/thread-self/ns/net";
+/// Where `ip netns` keeps the namespaces that it made.
+const NAMED_NETNS: &str = "/run/netns";
 
 /// Sockets that are to use a law.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -38,39 +43,71 @@ impl fmt::Display for Place {
     }
 }
 
-/// A place that uses a law, and what it had before.
+/// A place that uses a law or is about to, and what it had before.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Taken {
     /// The place.
     pub place: Place,
     /// The name or route that was there; empty for a cgroup, whose link is pinned.
     pub before: String,
+    /// The network namespace that `Default` and `Route` mean, by its inode: whoever puts the place back may run in
+    /// another.
+    netns: u64,
 }
 
 impl Taken {
-    /// Makes a place use the law `tcp_name`. A cgroup is taken by its link, elsewhere.
+    /// What a place uses now. Nothing is changed yet, so that it can be noted first.
     ///
     /// # Errors
-    /// When the place does not exist or does not take the law.
-    pub fn take(place: &Place, tcp_name: &str) -> Result<Self, Error> {
+    /// When the place does not exist.
+    pub fn find(place: &Place) -> Result<Self, Error> {
         let before = match place {
-            Place::Default => swap(tcp_name)?,
-            Place::Netns(name) => in_netns(name, || swap(tcp_name))??,
-            Place::Route(prefix) => change_route(prefix, tcp_name)?,
+            Place::Default => default_law()?,
+            Place::Netns(name) => in_netns(&netns_file(name), default_law)??,
+            Place::Route(prefix) => the_route(prefix)?,
             Place::Cgroup(_) => String::new(),
         };
-        Ok(Self { place: place.clone(), before })
+        Ok(Self { place: place.clone(), before, netns: inode(Path::new(OWN_NETNS))? })
+    }
+
+    /// Makes the place use the law `tcp_name`. A cgroup is taken by its link, elsewhere.
+    ///
+    /// # Errors
+    /// When the place does not take the law.
+    pub fn take(&self, tcp_name: &str) -> Result<(), Error> {
+        match &self.place {
+            Place::Default => set_default_law(tcp_name),
+            Place::Netns(name) => in_netns(&netns_file(name), || set_default_law(tcp_name))?,
+            Place::Route(_) => {
+                ip_route("replace", &format!("{} congctl {tcp_name}", without_congctl(&self.before))).map(drop)
+            }
+            Place::Cgroup(_) => Ok(()),
+        }
     }
 
     /// Puts back what was there before, if the place still uses `tcp_name`; says what could not be put back.
     pub fn give_back(&self, tcp_name: &str) -> Option<String> {
         let restored = match &self.place {
-            Place::Default => swap_back(tcp_name, &self.before),
-            Place::Netns(name) => in_netns(name, || swap_back(tcp_name, &self.before)).and_then(|result| result),
-            Place::Route(prefix) => route_back(prefix, tcp_name, &self.before),
+            Place::Default => self.where_taken(|| swap_back(tcp_name, &self.before)),
+            Place::Netns(name) => in_netns(&netns_file(name), || swap_back(tcp_name, &self.before)).and_then(|it| it),
+            Place::Route(prefix) => self.where_taken(|| route_back(prefix, tcp_name, &self.before)),
             Place::Cgroup(_) => Ok(()),
         };
         restored.err().map(|error| format!("{}: {error}", self.place))
+    }
+
+    /// Does something in the network namespace where the place was found.
+    fn where_taken(&self, act: impl FnOnce() -> Result<(), Error> + Send) -> Result<(), Error> {
+        if inode(Path::new(OWN_NETNS))? == self.netns {
+            return act();
+        }
+        let Some(file) = netns_of_inode(self.netns) else {
+            return Err(Error::NoPlace {
+                place: format!("network namespace {}", self.netns),
+                reason: "neither a process nor /run/netns has this namespace any more".to_owned(),
+            });
+        };
+        in_netns(&file, act)?
     }
 
     /// As a line of a file.
@@ -81,13 +118,13 @@ impl Taken {
             Place::Route(prefix) => ("route", prefix.clone()),
             Place::Cgroup(path) => ("cgroup", path.display().to_string()),
         };
-        format!("{kind}\t{what}\t{}", self.before)
+        format!("{kind}\t{}\t{what}\t{}", self.netns, self.before)
     }
 
     /// From such a line.
     pub(crate) fn of_line(line: &str) -> Option<Self> {
-        let mut parts = line.splitn(3, '\t');
-        let (kind, what, before) = (parts.next()?, parts.next()?, parts.next()?);
+        let mut parts = line.splitn(4, '\t');
+        let (kind, netns, what, before) = (parts.next()?, parts.next()?, parts.next()?, parts.next()?);
         let place = match kind {
             "default" => Place::Default,
             "netns" => Place::Netns(what.to_owned()),
@@ -95,34 +132,48 @@ impl Taken {
             "cgroup" => Place::Cgroup(what.into()),
             _ => return None,
         };
-        Some(Self { place, before: before.to_owned() })
+        Some(Self { place, before: before.to_owned(), netns: netns.parse().ok()? })
     }
 }
 
-/// Sets the default of the thread's namespace and says what it was.
-fn swap(tcp_name: &str) -> Result<String, Error> {
-    let before = fs::read_to_string(DEFAULT).map_err(|error| Error::io("read", DEFAULT, error))?;
-    fs::write(DEFAULT, tcp_name).map_err(|error| Error::io("write", DEFAULT, error))?;
-    Ok(before.trim().to_owned())
+/// The law of the thread's namespace for connections that name none.
+fn default_law() -> Result<String, Error> {
+    let name = fs::read_to_string(DEFAULT).map_err(|error| Error::io("read", DEFAULT, error))?;
+    Ok(name.trim().to_owned())
+}
+
+fn set_default_law(tcp_name: &str) -> Result<(), Error> {
+    fs::write(DEFAULT, tcp_name).map_err(|error| Error::io("write", DEFAULT, error))
 }
 
 fn swap_back(tcp_name: &str, before: &str) -> Result<(), Error> {
-    let now = fs::read_to_string(DEFAULT).map_err(|error| Error::io("read", DEFAULT, error))?;
-    if now.trim() != tcp_name {
-        return Ok(());
-    }
-    fs::write(DEFAULT, before).map_err(|error| Error::io("write", DEFAULT, error))
+    if default_law()? == tcp_name { set_default_law(before) } else { Ok(()) }
+}
+
+/// The file of a namespace that `ip netns` names, or its path.
+fn netns_file(name: &str) -> PathBuf {
+    if name.contains('/') { PathBuf::from(name) } else { Path::new(NAMED_NETNS).join(name) }
+}
+
+/// A file of the network namespace with that inode: one that `ip netns` made, else a process's.
+fn netns_of_inode(wanted: u64) -> Option<PathBuf> {
+    let entries = |folder: &str| fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path());
+    let of_processes = entries("/proc").map(|process| process.join("ns/net"));
+    entries(NAMED_NETNS).chain(of_processes).find(|file| inode(file).is_ok_and(|inode| inode == wanted))
+}
+
+fn inode(file: &Path) -> Result<u64, Error> {
+    fs::metadata(file).map(|found| found.ino()).map_err(|error| Error::io("read", file, error))
 }
 
 /// Does something on a thread that has entered a network namespace.
-fn in_netns<T: Send>(name: &str, act: impl FnOnce() -> T + Send) -> Result<T, Error> {
-    let path = if name.contains('/') { PathBuf::from(name) } else { Path::new("/run/netns").join(name) };
-    let file = File::open(&path).map_err(|error| Error::io("open the namespace", &path, error))?;
+fn in_netns<T: Send>(path: &Path, act: impl FnOnce() -> T + Send) -> Result<T, Error> {
+    let file = File::open(path).map_err(|error| Error::io("open the namespace", path, error))?;
     std::thread::scope(|scope| {
         let worker = scope.spawn(|| {
             // SAFETY: a valid descriptor; only this thread enters, and it ends here.
             if unsafe { libc::setns(file.as_raw_fd(), libc::CLONE_NEWNET) } != 0 {
-                return Err(Error::io("enter the namespace", &path, std::io::Error::last_os_error()));
+                return Err(Error::io("enter the namespace", path, std::io::Error::last_os_error()));
             }
             Ok(act())
         });
@@ -130,8 +181,8 @@ fn in_netns<T: Send>(name: &str, act: impl FnOnce() -> T + Send) -> Result<T, Er
     })
 }
 
-/// Adds `congctl` to a route and says what the route was.
-fn change_route(prefix: &str, tcp_name: &str) -> Result<String, Error> {
+/// The one route that `ip route show` names for a prefix.
+fn the_route(prefix: &str) -> Result<String, Error> {
     let shown = ip_route("show", prefix)?;
     let mut lines = shown.lines().map(str::trim).filter(|line| !line.is_empty());
     let (Some(before), None) = (lines.next(), lines.next()) else {
@@ -141,9 +192,7 @@ fn change_route(prefix: &str, tcp_name: &str) -> Result<String, Error> {
         };
         return Err(Error::NoPlace { place: format!("route {prefix}"), reason });
     };
-    let before = replaceable(before);
-    ip_route("replace", &format!("{} congctl {tcp_name}", without_congctl(&before)))?;
-    Ok(before)
+    Ok(replaceable(before))
 }
 
 /// Puts a route back, if it is still there with the law.
@@ -198,11 +247,23 @@ mod tests {
             Place::Cgroup("/sys/fs/cgroup/x y".into()),
         ];
         for place in places {
-            let taken = Taken { place, before: "10.0.0.0/8 dev eth0 scope link".into() };
+            let taken = Taken { place, before: "10.0.0.0/8 dev eth0 scope link".into(), netns: 4_026_531_840 };
             assert_eq!(Taken::of_line(&taken.line()), Some(taken));
         }
         assert_eq!(Taken::of_line("elsewhere\tx\ty"), None);
         assert_eq!(Taken::of_line("default"), None);
+        assert_eq!(Taken::of_line("default\tthis\t\tcubic"), None, "no inode");
+    }
+
+    #[test]
+    fn a_namespace_is_found_by_its_inode() {
+        let own = inode(Path::new(OWN_NETNS)).unwrap();
+        let file = netns_of_inode(own).expect("this process is in it");
+        assert_eq!(inode(&file).unwrap(), own);
+        assert_eq!(netns_of_inode(0), None);
+        let gone = Taken { place: Place::Default, before: "cubic".into(), netns: 0 };
+        let complaint = gone.give_back("narrows_x").expect("no namespace has this inode");
+        assert!(complaint.starts_with("default: "), "{complaint}");
     }
 
     #[test]

@@ -267,7 +267,8 @@ fn a_namespace_is_deleted_under_a_law() {
     let Some(_turn) = turn() else { return };
     let netns = Netns::new("del");
     let (law, own) = load_and_note("dctcp");
-    let taken = Taken::take(&Place::Netns(netns.0.clone()), law.tcp_name()).expect("the namespace takes it");
+    let taken = Taken::find(&Place::Netns(netns.0.clone())).expect("the namespace is there");
+    taken.take(law.tcp_name()).expect("the namespace takes it");
     let flow = Transfer::start(&netns, law.tcp_name());
     eventually("acknowledgements are heard of", || !senders(&law).is_empty());
     drop(netns);
@@ -291,11 +292,12 @@ fn a_place_gets_back_what_it_had() {
     };
     let before = now();
     let law = load("unocc");
-    let taken = Taken::take(&Place::Netns(netns.0.clone()), law.tcp_name()).expect("the namespace takes it");
+    let taken = Taken::find(&Place::Netns(netns.0.clone())).expect("the namespace is there");
+    taken.take(law.tcp_name()).expect("the namespace takes it");
     assert_eq!((now(), &taken.before), (law.tcp_name().to_owned(), &before));
     assert_eq!(taken.give_back(law.tcp_name()), None);
     assert_eq!(now(), before);
-    let missing = Taken::take(&Place::Netns("there-is-none".into()), law.tcp_name()).unwrap_err();
+    let missing = Taken::find(&Place::Netns("there-is-none".into())).unwrap_err();
     assert!(missing.to_string().contains("/run/netns/there-is-none"), "{missing}");
 }
 

@@ -22,7 +22,7 @@ pub struct Scenario {
     /// The scale that `--scale` chose.
     pub scale: Option<AppliedScale>,
     points: Vec<Point>,
-    inputs: Inputs,
+    pub(crate) inputs: Inputs,
 }
 
 /// A chosen `[scale.*]`.

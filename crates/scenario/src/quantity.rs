@@ -254,7 +254,7 @@ const DRIFTS: Units = &[("ppb", 1), ("ppm", 1_000)];
 /// The longest time that files hold: 10^6 s, a tenth of what a [`Span`] does.
 const LONGEST_PS: u64 = 1_000_000_000_000_000_000;
 /// The largest size that files hold: 16 TiB, 2^32 packets of 4 KiB.
-const LARGEST: u64 = 1 << 44;
+pub(crate) const LARGEST: u64 = 1 << 44;
 /// The largest drift of a clock: a tenth.
 const MOST_DRIFT: u64 = 100_000_000;
 /// The lowest rate: a packet of 64 KiB lasts half a second, and the simulator's arithmetic holds it.

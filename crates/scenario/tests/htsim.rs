@@ -116,6 +116,30 @@ fn long_matrices_come_with_a_file() {
 }
 
 #[test]
+fn circles_and_giants_are_refused_at_their_lines() {
+    let circle = "Nodes 4\n0->1 trigger 2 size 5 send_done_trigger 1\n1->2 trigger 1 size 5 send_done_trigger 2\n\
+                  trigger id 1 oneshot\ntrigger id 2 oneshot\n";
+    refused(circle, None, &["a.cm:2:1", "waits for itself", "never start"]);
+    let itself = "Nodes 4\n0->1 trigger 1 size 5 send_done_trigger 1\ntrigger id 1 oneshot\n";
+    refused(itself, None, &["a.cm:2:1", "waits for itself"]);
+    // A chain is no circle, whichever way it is written down.
+    let chain = "Nodes 4\n0->1 trigger 2 size 5\n1->2 trigger 1 size 5 send_done_trigger 2\n2->3 start 0 size 5 \
+                 send_done_trigger 1\ntrigger id 1 oneshot\ntrigger id 2 oneshot\n";
+    assert_eq!(built(&import_htsim(chain, None, &NAMES).unwrap()).setup.flows.len(), 3);
+    // 2^32 packets of 4 KiB are one too many.
+    let sized = |size: u64| format!("Nodes 4\n0->1 start 0 size {size}\n");
+    let most = 4096 * u64::from(u32::MAX);
+    refused(&sized(most + 1), None, &["a.cm:2:19", "a flow of 17592186040321 B"]);
+    refused(&sized(0), None, &["a.cm:2:19", "expected 1 B to"]);
+    assert_eq!(built(&import_htsim(&sized(most), None, &NAMES).unwrap()).setup.flows[0].size.get(), most);
+}
+
+#[test]
+fn more_hosts_than_are_simulated_are_refused() {
+    refused("Nodes 70000\n0->1 start 0 size 1\n", None, &["no scenario", "it must be 1 to 65535", "imported:"]);
+}
+
+#[test]
 fn what_cannot_be_said_is_refused() {
     refused("Nodes 4\n0->9 start 0 size 1\n", None, &["a.cm:2:1", "expected two different numbers from 0 to 3"]);
     refused("Nodes 4\n0->1 start 0\n", None, &["no size"]);

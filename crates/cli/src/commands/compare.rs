@@ -135,7 +135,7 @@ pub(super) fn what_it_lacks(directory: &Path, set: &Set) -> Vec<String> {
     if set.unchecked > 0 {
         let (unchecked, runs) = (set.unchecked, count(set.runs.len(), "run"));
         said.push(format!(
-            "`{path}`: {unchecked} of {runs} have a manifest of an earlier version, without hashes: whether their files were \
+            "`{path}`: the manifests of {unchecked} of {runs} lack hashes, as those of earlier versions do: whether files were \
              changed since cannot be checked"
         ));
     }

@@ -156,6 +156,85 @@ mod with_bpf {
     }
 
     #[test]
+    fn a_default_is_put_back_from_another_namespace() {
+        if !can() {
+            return skipped(
+                "a_default_is_put_back_from_another_namespace",
+                "laws in the kernel need root, its type information and unshare",
+            );
+        }
+        let scratch = Scratch::new("kernel-elsewhere");
+        let name = name('e');
+        let ran = alone(
+            &scratch,
+            &format!(
+                "ip link set lo up; ip route add 203.0.113.0/24 dev lo || exit 9
+                 cat /proc/sys/net/ipv4/tcp_congestion_control
+                 $NARROWS kernel load dctcp --as {name} --default --route 203.0.113.0/24 >/dev/null || exit 8
+                 unshare --net $NARROWS kernel unload dctcp >/dev/null || exit 7
+                 cat /proc/sys/net/ipv4/tcp_congestion_control
+                 ip route show 203.0.113.0/24 | grep -c congctl"
+            ),
+        );
+        let lines: Vec<&str> = ran.out.lines().collect();
+        assert!(matches!(lines[..], [before, after, "0"] if before == after), "{}{}", ran.out, ran.err);
+        assert_eq!(ran.err, "");
+    }
+
+    #[test]
+    fn pins_that_nobody_would_see_are_refused() {
+        if !can() {
+            return skipped(
+                "pins_that_nobody_would_see_are_refused",
+                "laws in the kernel need root, its type information and unshare",
+            );
+        }
+        let scratch = Scratch::new("kernel-mounts");
+        let ran = alone(
+            &scratch,
+            "ip netns add other || exit 9
+             for command in 'load dctcp' status 'unload dctcp'; do
+                 ip netns exec other $NARROWS kernel $command; echo code $?
+             done
+             ip netns del other",
+        );
+        assert_eq!(ran.out, "code 2\ncode 2\ncode 2\n", "{}", ran.err);
+        assert_eq!(ran.err.matches("`--netns NAME` for a namespace").count(), 3, "{}", ran.err);
+    }
+
+    #[test]
+    fn whoever_is_killed_while_loading_leaves_what_unload_needs() {
+        if !can() {
+            return skipped(
+                "whoever_is_killed_while_loading_leaves_what_unload_needs",
+                "laws in the kernel need root, its type information and unshare",
+            );
+        }
+        let scratch = Scratch::new("kernel-kill");
+        let name = name('k');
+        let ran = alone(
+            &scratch,
+            &format!(
+                "before=$(cat /proc/sys/net/ipv4/tcp_congestion_control)
+                 start=$(date +%s%N)
+                 $NARROWS kernel load dctcp --as {name} --default >/dev/null || exit 9
+                 took=$(( $(date +%s%N) - start ))
+                 $NARROWS kernel unload dctcp >/dev/null || exit 8
+                 for part in $(seq 80 2 110); do
+                     ms=$((took * part / 100000000))
+                     timeout -s KILL $(printf '%d.%03d' $((ms / 1000)) $((ms % 1000))) \
+                         $NARROWS kernel load dctcp --as {name} --default >/dev/null 2>&1
+                     [ ! -e /sys/fs/bpf/narrows/dctcp ] || $NARROWS kernel unload dctcp >/dev/null || exit 7
+                     now=$(cat /proc/sys/net/ipv4/tcp_congestion_control)
+                     [ \"$now\" = \"$before\" ] || {{ echo killed at $part: $now; exit 6; }}
+                 done"
+            ),
+        );
+        assert_eq!(ran.code, 0, "{}{}", ran.out, ran.err);
+        assert!(!available().contains(&name));
+    }
+
+    #[test]
     fn sockets_without_the_law_are_counted() {
         if !can() || !Command::new("perl").arg("-v").output().is_ok_and(|it| it.status.success()) {
             return skipped(

@@ -11,7 +11,7 @@ use serde_json::Value;
 use super::layout::{self, BUILDING, NEXT, PLAN};
 use super::manifest::{self, GRID, GridManifest, MANIFEST, Manifest, PROGRAM, Plan, RUN, RunEntry};
 use super::settle::{is_unsettled, settle};
-use super::{FLOWS, PORTS, RATES, RunResults, SUMMARY, SWITCHES, sha256};
+use super::{FLOWS, PORTS, RATES, RunResults, SUMMARY, SWITCHES, run_folder, sha256};
 use crate::summary::{self, Summary};
 use crate::tables::{FlowTable, PortTable, RateTable, SwitchTable};
 use crate::{Difference, Differing, Error};
@@ -124,12 +124,17 @@ fn load_settled(directory: &Path) -> Result<Set, Error> {
         Some(RUN) => (vec![load_run(directory, opened)?], Vec::new()),
         Some(GRID) => {
             let path = directory.join(MANIFEST);
+            let has_hash = opened.has_hash;
             let grid: GridManifest = decode(opened.value, &path)?;
             if grid.runs.is_empty() {
                 return Err(Error::differs(&path, Difference::NoRuns));
             }
-            let known = grid.runs.iter().map(|entry| load_entry(directory, &grid, entry)).collect::<Result<_, _>>()?;
-            (known, differing_of(directory, &grid))
+            let known = grid.runs.iter().enumerate().map(|(index, entry)| {
+                let (run, is_checked) = load_entry(directory, &grid, index, entry)?;
+                // Without a hash of the list, nothing vouches for the choice of runs.
+                Ok((run, is_checked && has_hash))
+            });
+            (known.collect::<Result<_, Error>>()?, differing_of(directory, &grid))
         }
         _ => return Err(not_results(directory, "its manifest is neither that of a run nor of a grid")),
     };
@@ -144,8 +149,21 @@ fn counted(known: Vec<(RunResults, bool)>) -> (Vec<RunResults>, usize) {
     (known.into_iter().map(|(run, _)| run).collect(), unchecked)
 }
 
-/// Reads a grid's run, which must be the one that its folder stands for.
-fn load_entry(directory: &Path, grid: &GridManifest, entry: &RunEntry) -> Result<(RunResults, bool), Error> {
+/// Reads a grid's run, which must be the one that its folder stands for. `index` is its place in the manifest.
+fn load_entry(
+    directory: &Path,
+    grid: &GridManifest,
+    index: usize,
+    entry: &RunEntry,
+) -> Result<(RunResults, bool), Error> {
+    let known = run_folder(&entry.run);
+    if entry.folder != known {
+        return Err(Error::Json {
+            path: directory.join(MANIFEST),
+            key: format!("runs[{index}].folder"),
+            reason: format!("`{}`; the folder of the run `{}` is `{known}`", entry.folder, entry.run),
+        });
+    }
     let folder = directory.join(&entry.folder);
     if !folder.exists() {
         return Err(Error::differs(&folder, Difference::Missing));
@@ -632,6 +650,12 @@ mod tests {
             fs::write(path, value.to_string()).unwrap();
         };
         assert_eq!(said(), "no error");
+        assert_eq!(load_set(&target).unwrap().unchecked, 0);
+        // Without the hash of a grid's manifest, nothing vouches for its list.
+        let before = fs::read(target.join(MANIFEST)).unwrap();
+        edit(MANIFEST, &|_| ());
+        assert_eq!(load_set(&target).unwrap().unchecked, 2);
+        fs::write(target.join(MANIFEST), before).unwrap();
         // The whole folder, its manifest alone, and its summary where no hash vouches for it.
         let said_with = |names: &[&str]| {
             let path = |run: &str, name: &str| target.join("runs").join(run).join(name);
@@ -658,6 +682,9 @@ mod tests {
         assert!(said.ends_with("is of the run `b` of the scenario `other`, and the run `b` belongs there"), "{said}");
         fs::remove_dir_all(target.join("runs/b")).unwrap();
         assert!(load_set(&target).unwrap_err().to_string().ends_with("grid/runs/b` is missing"));
+        edit(MANIFEST, &|grid| grid["runs"][1]["folder"] = "../b".into());
+        let said = load_set(&target).unwrap_err().to_string();
+        assert!(said.ends_with("key `runs[1].folder`: `../b`; the folder of the run `b` is `runs/b`"), "{said}");
         edit(MANIFEST, &|grid| grid["runs"] = serde_json::json!([]));
         let said = load_set(&target).unwrap_err().to_string();
         assert!(said.ends_with("manifest.json` lists no runs, and a grid has two or more"), "{said}");

@@ -12,7 +12,8 @@ use crate::decode::{At, table, words};
 use crate::error::Fault;
 use crate::quantity::{Decimal, Drift, Share};
 
-const PAYLOAD: NonZeroU16 = match NonZeroU16::new(4096) {
+/// The payload of a full packet where a scenario does not say, in bytes.
+pub(crate) const PAYLOAD: NonZeroU16 = match NonZeroU16::new(4096) {
     Some(payload) => payload,
     None => NonZeroU16::MIN,
 };

@@ -32,6 +32,7 @@ pub use failure::{BurstTable, Failure};
 pub(crate) use gate::CablePorts;
 pub use gate::{Headroom, Off, Resume};
 pub use grid::{GridValues, Scale, Variant};
+pub(crate) use host::PAYLOAD;
 pub use host::{AcksWord, Host, HostPatch, OnRampTable, RecoveryWord, TcpTable};
 pub use lscc::{Lscc, SwingTable};
 pub use paths::{PathTable, PathWord, Paths, PlbTable, RerouteWord, UnoLbTable};

@@ -4,9 +4,11 @@ use std::collections::BTreeMap;
 
 use units::Span;
 
-use super::{after, lines, number};
+use super::{after, flow_size, lines, number};
+use crate::config::PAYLOAD;
 use crate::error::{Fault, Origin};
 use crate::quantity::Decimal;
+use crate::traffic::waits_for_itself;
 
 /// What a matrix says.
 pub(super) struct Matrix {
@@ -100,7 +102,7 @@ impl Reading {
             let (word, place) = words[at];
             match word {
                 "start" => start = Some(self.start(words, at)?),
-                "size" => size = Some(number::<u64>(words, at)?),
+                "size" => size = Some((number::<u64>(words, at)?, words[at + 1].1)),
                 "id" => drop(number::<u64>(words, at)?),
                 "prio" => {
                     number::<u64>(words, at)?;
@@ -128,9 +130,10 @@ impl Reading {
             }
             at += 2;
         }
-        let Some(size) = size.filter(|&size| size > 0) else {
-            return Err(Fault::new(origin, "this connection has no size over 0").label("needs `size BYTES`"));
+        let Some((size, size_at)) = size else {
+            return Err(Fault::new(origin, "this connection has no size").label("needs `size BYTES`"));
         };
+        let size = flow_size(size, PAYLOAD.get().into(), size_at)?;
         match (start.is_some(), waits_for) {
             (false, None) => {
                 return Err(Fault::new(origin, "this connection never starts")
@@ -218,6 +221,14 @@ impl Reading {
                 (None, None) => return Err(Fault::new(origin, "this connection never starts")),
             };
             flows.push(ListedFlow { src, dst, size, start });
+        }
+        let after = |index: usize| match flows[index].start {
+            StartAt::After(other) => Some(other as usize),
+            StartAt::Time(_) => None,
+        };
+        if let Some(index) = (0..flows.len()).find(|&index| waits_for_itself(index, flows.len(), after)) {
+            let message = "this connection waits for itself, through its triggers: it would never start";
+            return Err(Fault::new(self.connections[index].origin, message).label("a circle"));
         }
         self.note(notes);
         Ok(Matrix { nodes, flows })

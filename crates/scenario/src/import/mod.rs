@@ -13,12 +13,15 @@ use crate::Error;
 use crate::decode::Field;
 use crate::error::{Fault, Origin, Sources};
 use crate::kind::Kind;
-use crate::quantity::{Decimal, write_span};
+use crate::load::parse;
+use crate::overrides::Overrides;
+use crate::quantity::{Decimal, LARGEST, write_bytes, write_span};
 use crate::tree::{Node, Value};
 use crate::write::to_toml;
 use files::BYTE_ORDER_MARK;
 pub use hpcc::{HpccNames, import_hpcc};
 use matrix::{Matrix, StartAt};
+use units::Bytes;
 
 /// Names that an import needs.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -42,6 +45,23 @@ pub struct Imported {
     pub notes: Vec<String>,
 }
 
+impl Imported {
+    /// Itself, if it can be simulated. `name` stands for its file in errors.
+    fn checked(self, name: &str) -> Result<Self, Fault> {
+        let build = || {
+            let scenario = parse(&self.toml, name, &Overrides::default())?;
+            if let Some((name, text)) = &self.flows {
+                scenario.inputs.give(name, text.clone(), Kind::Flows);
+            }
+            scenario.runs().iter().try_for_each(|run| run.build().map(drop))
+        };
+        match build() {
+            Ok(()) => Ok(self),
+            Err(error) => Err(Fault::new(Origin::NOWHERE, "what these files say is no scenario").help(error.to_string())),
+        }
+    }
+}
+
 /// Flows beyond this many go to a file of their own.
 const MOST_INLINE: usize = 1_000;
 
@@ -50,7 +70,8 @@ const MOST_INLINE: usize = 1_000;
 /// Formats as in Broadcom/csg-htsim: `connection_matrix.cpp`, `topologies/*.topo`.
 ///
 /// # Errors
-/// When a file is malformed, or says what a scenario cannot: triggers that wait for several flows, failures.
+/// When a file is malformed, or says what a scenario cannot: triggers that wait for several flows, failures, more hosts
+/// than are simulated.
 pub fn import_htsim(matrix: &str, topology: Option<&str>, names: &Names<'_>) -> Result<Imported, Error> {
     let mut sources = Sources::default();
     let matrix_source = sources.add_file(names.matrix, matrix, Kind::Matrix);
@@ -80,7 +101,7 @@ fn imported(matrix: &str, source: u32, topology: Option<(&str, u32)>, names: &Na
         ("schemes", Value::table([("dctcp", Value::table([("law", Value::string("dctcp"))]))])),
         ("traffic", Value::Array(vec![Node::made(traffic)])),
     ]);
-    Ok(Imported { toml: to_toml(&root), flows, notes })
+    Imported { toml: to_toml(&root), flows, notes }.checked(names.scenario)
 }
 
 /// The entry of `[[traffic]]`, and the file beside the scenario if the list is long.
@@ -148,6 +169,16 @@ fn after<'a>(words: &[(&'a str, Origin)], at: usize) -> Result<(&'a str, Origin)
     let (keyword, origin) = words[at];
     let missing = || Fault::new(origin, format!("`{keyword}` needs a number")).label("a number is missing");
     words.get(at + 1).copied().ok_or_else(missing)
+}
+
+/// A flow's size: as much as files hold, and as many packets as are counted.
+fn flow_size(bytes: u64, payload: u32, origin: Origin) -> Result<u64, Fault> {
+    let most = LARGEST.min(u64::from(payload) * u64::from(u32::MAX));
+    if (1..=most).contains(&bytes) {
+        return Ok(bytes);
+    }
+    let most = write_bytes(Bytes::new(most));
+    Err(Fault::new(origin, format!("a flow of {bytes} B")).label(format!("expected 1 B to {most}")))
 }
 
 /// What a word of a file may be read as.

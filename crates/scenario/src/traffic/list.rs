@@ -52,20 +52,25 @@ fn earlier(after: At<u32>, index: usize, flows: &[Flow]) -> Result<u32, Fault> {
         return Err(Fault::new(after.origin, format!("there is no flow {} in a list of {}", *after, flows.len()))
             .label(format!("expected 0 to {}", flows.len() - 1)));
     }
-    // Flows that wait for earlier ones only cannot form a circle; only other chains are followed.
-    let mut at = *after as usize;
-    let mut steps = 0;
-    while at >= index {
-        if at == index || steps > flows.len() {
-            return Err(Fault::new(after.origin, format!("flow {index} waits for itself")).label("a circle"));
-        }
-        steps += 1;
-        match flows[at].after {
-            Some(next) => at = (*next as usize).min(flows.len() - 1),
-            None => break,
-        }
+    if waits_for_itself(index, flows.len(), |at| flows[at].after.map(|after| *after as usize)) {
+        return Err(Fault::new(after.origin, format!("flow {index} waits for itself")).label("a circle"));
     }
     Ok(*after)
+}
+
+/// Whether the flow at `index` of `flows` waits for itself, through others. `after` says which one each waits for.
+pub(crate) fn waits_for_itself(index: usize, flows: usize, after: impl Fn(usize) -> Option<usize>) -> bool {
+    // Flows that wait for earlier ones only cannot form a circle; only other chains are followed.
+    let mut at = after(index);
+    let mut steps = 0;
+    while let Some(next) = at.filter(|&at| at >= index) {
+        if next == index || steps > flows {
+            return true;
+        }
+        steps += 1;
+        at = after(next).map(|after| after.min(flows - 1));
+    }
+    false
 }
 
 const HEADER: &str = "start,src,dst,bytes";

@@ -7,7 +7,7 @@ mod permutation;
 mod poisson;
 mod requests;
 
-pub(crate) use list::read as read_list;
+pub(crate) use list::{read as read_list, waits_for_itself};
 
 use fabric::{HostId, Network, Routes};
 use sim::HostConfig;

@@ -16,7 +16,10 @@ pub(crate) fn load(args: &KernelLoadArgs) -> Result<(), Failure> {
     let row = row(&args.law)?;
     let settings = settings(row, args)?;
     let places = places(args);
-    if pins::pinned().is_ok_and(|pinned| pinned.iter().any(|it| it.row == row)) {
+    let pinned = pins::pinned();
+    // What is only held needs no pins.
+    let pinned = if args.hold { pinned.unwrap_or_default() } else { pinned? };
+    if pinned.iter().any(|pinned| pinned.row == row) {
         return Err(kernel::Error::AlreadyLoaded { law: row.name.to_owned() }.into());
     }
     let loaded = Loaded::load(row, &settings, args.name.as_deref())?;
@@ -60,7 +63,9 @@ fn hold(loaded: &Loaded, places: &[Place], title: &str) -> Result<(), Failure> {
         if let Place::Cgroup(path) = place {
             links.push(loaded.choose_in_cgroup(path)?);
         }
-        held.taken.push(Taken::take(place, loaded.tcp_name())?);
+        let place = Taken::find(place)?;
+        place.take(loaded.tcp_name())?;
+        held.taken.push(place);
     }
     let used = who(places, loaded.tcp_name());
     print(&format!("{title} is in the kernel as `{}` until Ctrl-C.{used}", loaded.tcp_name()))?;

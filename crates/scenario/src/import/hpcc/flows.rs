@@ -4,6 +4,7 @@ use units::Span;
 
 use super::topology::Topology;
 use super::{Number, Words};
+use crate::import::flow_size;
 use crate::error::{Fault, Origin};
 use crate::quantity::Decimal;
 
@@ -68,9 +69,7 @@ pub(super) fn read(
         let group = parsed::<u32>(line[2], "a priority group")?;
         let size = parsed::<u64>(line[size_at], "a size")?;
         let bytes = size.saturating_mul(if older { payload.into() } else { 1 });
-        if bytes == 0 || bytes > 1 << 44 {
-            return Err(Fault::new(line[size_at].1, format!("a flow of {bytes} B")).label("expected 1 B to 16 TiB"));
-        }
+        let bytes = flow_size(bytes, payload, line[size_at].1)?;
         let exact = parsed::<Decimal>(line[start_at], "a start in seconds")?;
         if exact.of(1) > 1_000_000 {
             return Err(Fault::new(line[start_at].1, "a start beyond 10^6 s").label("too late"));

@@ -19,7 +19,6 @@ use crate::config::law_setting;
 use crate::decode::{At, Field};
 use crate::error::{Fault, Origin, Sources};
 use crate::kind::Kind as FileKind;
-use crate::overrides::Overrides;
 use crate::quantity::{Decimal, write_span};
 use crate::tree::{Node, Value};
 use crate::write::to_toml;
@@ -158,18 +157,8 @@ fn imported(
         ("host", host(payload, scheme.mode, if scheme.mode == 3 { config.count("INT_MULTI", 1)? } else { 0 })),
         ("schemes", Value::table([(scheme.law, scheme.table)])),
     ];
-    let with = |traffic: Value| to_toml(&Value::table(rest.clone().into_iter().chain([("traffic", traffic)])));
-    let toml = with(made);
-    // Where flows are in a file of their own, its first flow stands for them: it has been read already.
-    let checked = match &file {
-        Some(_) => with(traffic(&network, &flows[..1], names, &mut Vec::new()).0),
-        None => toml.clone(),
-    };
-    let built = crate::parse(&checked, names.scenario, &Overrides::default()).and_then(|it| it.runs()[0].build());
-    match built {
-        Ok(_) => Ok(Imported { toml, flows: file, notes }),
-        Err(error) => Err(Fault::new(Origin::NOWHERE, "what these files say is no scenario").help(error.to_string())),
-    }
+    let all = Value::table(rest.into_iter().chain([("traffic", made)]));
+    Imported { toml: to_toml(&all), flows: file, notes }.checked(names.scenario)
 }
 
 /// What runs.
