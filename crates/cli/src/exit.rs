@@ -121,11 +121,23 @@ pub(crate) fn print(text: &str) -> Result<(), Failure> {
 
 /// Prints a text on standard output, and says whether anyone still reads there: for what would go on for ever.
 pub(crate) fn printed(text: &str) -> Result<bool, Failure> {
-    match write_text(&mut io::stdout().lock(), text) {
+    is_read(write_text(&mut io::stdout().lock(), text))
+}
+
+/// Whether somebody reads standard output, from what a write there gave.
+fn is_read(written: io::Result<()>) -> Result<bool, Failure> {
+    match written {
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(false),
         Err(error) => Err(Failure::Run(anyhow::anyhow!("cannot write to standard output: {error}"))),
         Ok(()) => Ok(true),
     }
+}
+
+/// Prints what the reader of the command line says: help and the version, or what is wrong with the usage.
+pub(crate) fn print_usage(said: &clap::Error) -> Result<(), Failure> {
+    let printed = said.print().and_then(|()| io::stdout().flush());
+    // Where standard error cannot be written, nobody is left to be told.
+    if said.use_stderr() { Ok(()) } else { is_read(printed).map(drop) }
 }
 
 /// Says something on standard error. Where that cannot be written, nobody is left to be told.

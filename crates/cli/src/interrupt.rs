@@ -1,7 +1,7 @@
 //! Ctrl-C ends the current run; finished runs stay. Until a command begins work that must end in order, Ctrl-C ends the
 //! program at once, for instance while it reads a file.
 
-use std::sync::Once;
+use std::sync::{Arc, Once};
 use std::sync::atomic::{AtomicBool, Ordering};
 
 static INTERRUPTED: AtomicBool = AtomicBool::new(false);
@@ -22,6 +22,13 @@ pub(crate) fn listen() {
             crate::exit::tell("warning: Ctrl-C ends the program at once, because its handler could not be set");
         }
     });
+}
+
+/// A file that grows beyond the process's limit (`ulimit -f`) gives an error that can be said, as a full disk does, and
+/// does not end the process.
+pub(crate) fn hear_of_full_files() {
+    #[cfg(unix)]
+    let _ = signal_hook::flag::register(signal_hook::consts::SIGXFSZ, Arc::default());
 }
 
 pub(crate) fn interrupted() -> bool {

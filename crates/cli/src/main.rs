@@ -20,8 +20,16 @@ use args::{BenchCommand, Cli, Command, ImportCommand};
 use exit::Failure;
 
 fn main() -> ExitCode {
-    let cli = Cli::parse();
-    match dispatch(cli.command) {
+    interrupt::hear_of_full_files();
+    let done = match Cli::try_parse() {
+        Ok(cli) => dispatch(cli.command),
+        Err(said) => match exit::print_usage(&said) {
+            // Help was asked for and printed, or the usage was wrong and that is said.
+            Ok(()) => return ExitCode::from(u8::try_from(said.exit_code()).unwrap_or(2)),
+            Err(failure) => Err(failure),
+        },
+    };
+    match done {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => {
             exit::tell(&failure.to_string());

@@ -1,6 +1,8 @@
 //! The bodies of the fuzz targets. `tests/fuzzed.rs` runs them on the corpora.
 
-use results::claims::{check, expression};
+use std::fmt::{Debug, Display};
+
+use results::claims::{LONGEST, ParseError, check, expression};
 use results::fuzzing;
 
 /// A summary, a manifest of either kind, a plan.
@@ -16,12 +18,19 @@ pub(crate) fn table(bytes: &[u8]) {
 /// What is read can be written, and reads back as itself.
 pub(crate) fn claim(bytes: &[u8]) {
     let text = String::from_utf8_lossy(bytes);
-    match check(&text) {
-        Ok(read) => assert_eq!(check(&read.to_string()).as_ref(), Ok(&read), "{read}"),
-        Err(error) => assert!(!error.to_string().is_empty()),
-    }
-    match expression(&text) {
-        Ok(read) => assert_eq!(expression(&read.to_string()).as_ref(), Ok(&read), "{read}"),
+    reads_back(&text, check);
+    reads_back(&text, expression);
+}
+
+fn reads_back<T: PartialEq + Debug + Display>(text: &str, read: fn(&str) -> Result<T, ParseError>) {
+    match read(text) {
+        Ok(claim) => {
+            let written = claim.to_string();
+            // Written out it has more spaces, and may be longer than what is read.
+            if written.chars().count() <= LONGEST {
+                assert_eq!(read(&written).as_ref(), Ok(&claim), "{written}");
+            }
+        }
         Err(error) => assert!(!error.to_string().is_empty()),
     }
 }

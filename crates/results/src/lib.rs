@@ -24,6 +24,7 @@ mod stats;
 pub mod store;
 pub mod summary;
 pub mod tables;
+mod thrift;
 
 pub use error::{Difference, Differing, Error};
 pub use input::{Class, Emulator, EngineTimes, Host, Program, RunInfo, SizeBin, Soundness};

@@ -21,6 +21,7 @@ use ::parquet::schema::types::{Type, TypePtr};
 
 use crate::Error;
 use crate::frame::{Column, Frame, Texts};
+use crate::thrift::{footer_is_sound, pages_are_sound};
 
 /// The version of all tables' columns.
 pub(crate) const SCHEMA: u64 = 1;
@@ -151,7 +152,18 @@ fn contained<T>(call: impl FnOnce() -> T) -> Option<T> {
 fn read_table(name: &'static str, bytes: Vec<u8>, path: &Path) -> Result<Frame, Error> {
     let wrong = |reason: String| Error::Parquet { path: path.to_path_buf(), reason };
     let unreadable = |error: ParquetError| wrong(format!("not a readable Parquet file: {error}"));
-    let file = SerializedFileReader::new(::bytes::Bytes::from(bytes)).map_err(unreadable)?;
+    let untrue = || wrong("not a readable Parquet file: its metadata are not what they say".into());
+    let bytes = ::bytes::Bytes::from(bytes);
+    if !footer_is_sound(&bytes) {
+        return Err(untrue());
+    }
+    let file = SerializedFileReader::new(bytes.clone()).map_err(unreadable)?;
+    for column in file.metadata().row_groups().iter().flat_map(|group| group.columns()) {
+        let (start, length) = column.byte_range();
+        if !pages_are_sound(&bytes, start, length) {
+            return Err(untrue());
+        }
+    }
     let metadata = file.metadata().file_metadata();
     let entry = |key: &str| {
         let entries = metadata.key_value_metadata()?;

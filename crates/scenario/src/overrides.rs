@@ -7,7 +7,7 @@ use crate::tree::{Entry, Node, Value, parse_argument};
 /// What replaces values of a file.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
 pub struct Overrides {
-    /// Keys with dots and array indices, and their values as in TOML; what is no TOML value is a string.
+    /// Keys with dots and array indices (`traffic.0.size` or `traffic[0].size`), and their values as in TOML; what is no TOML value is a string.
     pub set: Vec<(String, String)>,
     /// Replaces `seed`.
     pub seed: Option<u64>,
@@ -47,14 +47,18 @@ pub(crate) struct Path {
 }
 
 impl Path {
-    /// Splits at dots; a part in double quotes may hold dots.
+    /// Splits at dots; a part in double quotes may hold dots. `traffic[0].size` is `traffic.0.size`.
     pub(crate) fn parse(text: &str, origin: Origin) -> Result<Self, Fault> {
         let mut keys = vec![(String::new(), origin)];
-        let mut quoted = false;
+        let (mut quoted, mut in_index) = (false, false);
         for c in text.trim().chars() {
             match c {
                 '"' => quoted = !quoted,
-                '.' if !quoted => keys.push((String::new(), origin)),
+                ']' if in_index => in_index = false,
+                '.' | '[' if !quoted && !in_index => {
+                    in_index = c == '[';
+                    keys.push((String::new(), origin));
+                }
                 c => {
                     if let Some((key, _)) = keys.last_mut() {
                         key.push(c);
@@ -62,7 +66,7 @@ impl Path {
                 }
             }
         }
-        if quoted || keys.iter().any(|(key, _)| key.is_empty()) {
+        if quoted || in_index || keys.iter().any(|(key, _)| key.is_empty()) {
             return Err(
                 Fault::new(origin, format!("`{text}` is no key")).label("expected a key such as traffic.0.size")
             );

@@ -110,19 +110,35 @@ fn combinations(root: &Node, axes: &[Axis], most: usize) -> Result<Vec<Point>, F
         return Err(Fault::new(origin, format!("a grid of over {MOST_POINTS} combinations")));
     };
     let mut points = Vec::with_capacity(count.min(most));
+    let mut decoded: Vec<Config> = Vec::with_capacity(points.capacity());
     for number in 0..count.min(most) {
         let mut laid = root.clone();
         let mut values = Vec::new();
         let mut rest = count;
+        // The key that alone has another value than its first, and the distance of its values' points.
+        let mut only = None;
         for (place, axis) in axes.iter().enumerate() {
             rest /= axis.values.len();
             let value = &axis.values[number / rest % axis.values.len()];
+            if number > 0 && number % rest == 0 && number / rest < axis.values.len() {
+                only = Some((axis, rest));
+            }
             set(&mut laid, &axis.path, value)?;
             let alike = |(other, it): (usize, &Axis)| other != place && it.path.last() == axis.path.last();
             let name = if axes.iter().enumerate().any(alike) { axis.path.full() } else { axis.path.last().to_owned() };
             values.push((name, plain(value)));
         }
         let mut config = Config::decode(&laid)?;
+        // Two values that say the same would be one run, counted twice.
+        if let Some((axis, step)) = only
+            && let Some(other) = decoded.iter().step_by(step).position(|other| *other == config)
+        {
+            let [earlier, later] = [other, number / step].map(|place| &axis.values[place]);
+            return Err(Fault::new(later.origin, format!("`{}` and `{}` are the same value", plain(earlier), plain(later)))
+                .label("given before")
+                .help("to repeat a point, let `seed` take several values"));
+        }
+        decoded.push(config.clone());
         config.fill();
         config.check()?;
         points.push(Point { values, schemes: None, config: Arc::new(config) });

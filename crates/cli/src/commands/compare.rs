@@ -20,9 +20,6 @@ pub(crate) fn compare(args: &CompareArgs) -> Result<(), Failure> {
     }
     let (before, after) = both(args)?;
     let incomplete = lacking(args, &before, &after);
-    if let Some(said) = other_settings(&before, &after) {
-        tell(&said);
-    }
     let summaries = |set: &Set| set.runs.iter().map(|run| run.summary.clone()).collect::<Vec<_>>();
     let (before, after) = (summaries(&before), summaries(&after));
     let comparison =
@@ -46,7 +43,7 @@ pub(crate) fn compare(args: &CompareArgs) -> Result<(), Failure> {
     if worse.is_empty() { Ok(()) } else { Err(Failure::Regression(worse.join("\n"))) }
 }
 
-/// Reads both sets, and says what they lack.
+/// Reads both sets, and says what they lack and in which settings they differ.
 pub(super) fn both(args: &CompareArgs) -> Result<(Set, Set), Failure> {
     let read = |directory: &Path| {
         let set = load_set(directory)?;
@@ -55,7 +52,11 @@ pub(super) fn both(args: &CompareArgs) -> Result<(Set, Set), Failure> {
         }
         Ok::<_, Failure>(set)
     };
-    Ok((read(&args.before)?, read(&args.after)?))
+    let (before, after) = (read(&args.before)?, read(&args.after)?);
+    if let Some(said) = other_settings(&before, &after) {
+        tell(&said);
+    }
+    Ok((before, after))
 }
 
 /// What differs between the settings of runs of one name; nothing if they are the same.

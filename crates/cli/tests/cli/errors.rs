@@ -278,7 +278,7 @@ fn a_full_standard_output() {
     }
     let scratch = Scratch::new("stdout");
     scratch.write("one.toml", ONE);
-    for line in ["laws", "run one.toml --json --out out"] {
+    for line in ["laws", "run one.toml --json --out out", "help run", "--version"] {
         let full = || fs::File::options().write(true).open("/dev/full").unwrap();
         let output = scratch.command(line.split(' ')).stdout(full()).output().unwrap();
         Ran::new(line, &output).fails(1, &["cannot write to standard output", "No space left"]);
@@ -286,4 +286,14 @@ fn a_full_standard_output() {
         let status = scratch.command(line.split(' ')).stdout(full()).stderr(full()).status().unwrap();
         assert_eq!(crate::support::code(status), 1, "{line}");
     }
+}
+
+#[test]
+#[cfg(unix)]
+fn a_limit_on_the_size_of_files() {
+    let scratch = Scratch::new("xfsz");
+    scratch.write("one.toml", ONE);
+    let script = format!("ulimit -f 1; {} run one.toml --out out", env!("CARGO_BIN_EXE_narrows"));
+    let output = Command::new("sh").args(["-c", &script]).current_dir(scratch.path(".")).output().unwrap();
+    Ran::new(&script, &output).fails(2, &["File too large", "out"]);
 }

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use fabric::{LinkId, Network, Outages, Routes};
 use units::{Span, Time};
 
-use super::series::ports_named;
+use super::series::{classes, ports_named};
 use crate::config::Failure;
 use crate::decode::At;
 use crate::error::Fault;
@@ -72,11 +72,9 @@ fn links(failure: &At<Failure>, index: u64, network: &Network, seed: u64) -> Res
     for name in failure.ports.iter() {
         let found = ports_named(name, network, None)?;
         if found.is_empty() {
-            let classes: BTreeSet<&str> = network.links().iter().map(|link| link.class.name()).collect();
-            let classes: Vec<&str> = classes.into_iter().collect();
             return Err(Fault::new(name.origin, format!("no link answers to \"{}\"", name.value))
                 .label("this network has no link of that class")
-                .help(format!("its classes are {}", classes.join(", "))));
+                .help(format!("its classes are {}", classes(network))));
         }
         links.extend(found);
     }

@@ -1,5 +1,7 @@
 //! Which ports and flows are sampled.
 
+use std::collections::BTreeSet;
+
 use fabric::{HostId, LinkClass, LinkId, Network, NodeId, NodeKind};
 use sim::{FlowId, HostConfig, SeriesConfig};
 use units::Span;
@@ -22,7 +24,11 @@ pub(crate) fn series(
     for name in &series.ports {
         let found = ports_named(name, network, Some(receivers))?;
         if found.is_empty() {
-            warnings.push(format!("series: no port answers to \"{}\"", name.value));
+            let why = match name.value.as_str() {
+                "receiver" => "no traffic of this scenario has one receiver; \"class:host\" names the ports to hosts".into(),
+                _ => format!("this network's classes are {}", classes(network)),
+            };
+            warnings.push(format!("series: no port answers to \"{}\": {why}", name.value));
         }
         ports.extend(found);
     }
@@ -69,6 +75,12 @@ pub(crate) fn series(
         .help(format!("or lengthen `interval`, now {}, or shorten `stop`, now {stop}", series.interval)));
     }
     Ok(SeriesConfig { interval: series.interval, ports, flows: chosen, switches, predictors })
+}
+
+/// The classes of a network's links, in words.
+pub(crate) fn classes(network: &Network) -> String {
+    let classes: BTreeSet<&str> = network.links().iter().map(|link| link.class.name()).collect();
+    classes.into_iter().collect::<Vec<_>>().join(", ")
 }
 
 /// More would not fit the memory of an ordinary machine.

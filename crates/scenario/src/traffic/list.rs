@@ -218,7 +218,8 @@ fn flow(columns: &[Column], cells: &[(Cow<'_, str>, Origin)]) -> Result<Flow, Fa
     let needed = |wanted: Column| cell(wanted).ok_or_else(|| Fault::new(Origin::NOWHERE, "a column is missing"));
     let start = match needed(Column::Start(None))? {
         (Column::Start(Some(unit)), text) => optional(text, |text| in_unit(text, unit))?,
-        (_, text) => optional(text, |text| Value::string(text))?,
+        (_, text) => optional(text, |text| Value::string(text))
+            .map_err(|fault| fault.help("give a unit, as in 100us, or name the column start_us, start_s, ..."))?,
     };
     let size = match needed(Column::Size(None))? {
         (Column::Size(Some(unit)), text) => required(text, |text| in_unit(text, unit))?,
