@@ -1,8 +1,8 @@
 //! Ctrl-C ends the current run; finished runs stay. Until a command begins work that must end in order, Ctrl-C ends the
 //! program at once, for instance while it reads a file.
 
-use std::sync::{Arc, Once};
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Once};
 
 static INTERRUPTED: AtomicBool = AtomicBool::new(false);
 

@@ -57,7 +57,8 @@ pub fn pin(mut loaded: Loaded, places: &[Place]) -> Result<bool, Error> {
         io::ErrorKind::AlreadyExists => Error::AlreadyLoaded { law: law.to_owned() },
         _ => Error::io("create", &folder, error),
     })?;
-    let mut undo = Undo { note: note(law), folder, tcp_name: loaded.tcp_name().to_owned(), places: Vec::new(), kept: false };
+    let mut undo =
+        Undo { note: note(law), folder, tcp_name: loaded.tcp_name().to_owned(), places: Vec::new(), kept: false };
     pin_all(&mut loaded, places, &undo.folder)?;
     undo.places = places.iter().map(Taken::find).collect::<Result<_, _>>()?;
     // Noted before a place changes: whoever is killed in between leaves all that `unload` needs.

@@ -3,6 +3,7 @@
 use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
+use units::Span;
 
 use thiserror::Error;
 
@@ -134,31 +135,29 @@ pub enum Error {
         reason: String,
     },
     /// A window of time in which there is nothing to see.
-    #[error(
-        "the window of time from {from_ms} ms to {to_ms} ms is empty: the runs `{run}` have {ended_ms} ms in common"
-    )]
+    #[error("the window of time from {from} to {to} is empty: the runs `{run}` have {ended} in common")]
     EmptyWindow {
         /// The run.
         run: String,
-        /// Its beginning in milliseconds.
-        from_ms: f64,
-        /// Its end in milliseconds.
-        to_ms: f64,
-        /// When the first of the two runs ended, in milliseconds.
-        ended_ms: f64,
+        /// Its beginning.
+        from: Span,
+        /// Its end.
+        to: Span,
+        /// When the first of the two runs ended.
+        ended: Span,
     },
     /// Runs whose flows and ports were not sampled, at least not in that time.
     #[error(
-        "of the runs `{run}` no flow and no port was sampled between {from_ms} ms and {to_ms} ms; `[series]` in the \
+        "of the runs `{run}` no flow and no port was sampled between {from} and {to}; `[series]` in the \
          scenario chooses what is"
     )]
     NotSampled {
         /// The run.
         run: String,
-        /// The window's beginning in milliseconds.
-        from_ms: f64,
-        /// Its end in milliseconds.
-        to_ms: f64,
+        /// The window's beginning.
+        from: Span,
+        /// Its end.
+        to: Span,
     },
 }
 

@@ -13,7 +13,7 @@ use ::parquet::column::reader::{ColumnReader, ColumnReaderImpl};
 use ::parquet::column::writer::ColumnWriter;
 use ::parquet::data_type::{ByteArray, DataType};
 use ::parquet::errors::{ParquetError, Result as ParquetResult};
-use ::parquet::file::metadata::KeyValue;
+use ::parquet::file::metadata::{KeyValue, RowGroupMetaData};
 use ::parquet::file::properties::WriterProperties;
 use ::parquet::file::reader::{FileReader, SerializedFileReader};
 use ::parquet::file::writer::SerializedFileWriter;
@@ -158,7 +158,7 @@ fn read_table(name: &'static str, bytes: Vec<u8>, path: &Path) -> Result<Frame, 
         return Err(untrue());
     }
     let file = SerializedFileReader::new(bytes.clone()).map_err(unreadable)?;
-    for column in file.metadata().row_groups().iter().flat_map(|group| group.columns()) {
+    for column in file.metadata().row_groups().iter().flat_map(RowGroupMetaData::columns) {
         let (start, length) = column.byte_range();
         if !pages_are_sound(&bytes, start, length) {
             return Err(untrue());

@@ -193,13 +193,14 @@ impl Window {
 fn one(a: &RunResults, b: &RunResults, asked: Asked, target: Target) -> Result<RunSides, Error> {
     let ended = a.summary.ended_ns.min(b.summary.ended_ns);
     let window = Window::new(asked, ended);
-    let (run, from_ms, to_ms) = (a.summary.run.clone(), window.from / 1e6, window.to / 1e6);
+    let span = |ns: f64| Span::from_ps((ns * 1e3).round() as i64);
+    let (run, from, to) = (a.summary.run.clone(), span(window.from), span(window.to));
     if window.to <= window.from {
-        return Err(Error::EmptyWindow { run, from_ms, to_ms, ended_ms: ended / 1e6 });
+        return Err(Error::EmptyWindow { run, from, to, ended: span(ended) });
     }
     let (flows, ports) = (flows(a, b, window, &target), ports(a, b, window, &target));
     if flows.is_empty() && ports.is_empty() {
-        return Err(Error::NotSampled { run, from_ms, to_ms });
+        return Err(Error::NotSampled { run, from, to });
     }
     let index =
         |of: fn(&Sides) -> Option<f64>| jain(&flows.iter().filter_map(|flow| of(&flow.rate_bps)).collect::<Vec<_>>());
@@ -600,11 +601,11 @@ mod tests {
             side_by_side(runs, runs, asked, Target::default()).map(|_| ()).unwrap_err().to_string()
         };
         let said = tried(&full, Some(3_000));
-        assert!(said.contains("from 3000 ms to 3000 ms is empty") && said.contains("have 3000 ms in common"), "{said}");
+        assert!(said.contains("from 3.000 s to 3.000 s is empty") && said.contains("have 3.000 s in common"), "{said}");
         let mut bare = full;
         (bare.rates, bare.ports) = (RateTable::default(), PortTable::default());
         let said = tried(&bare, None);
-        assert!(said.contains("no flow and no port was sampled between 1000 ms and 3000 ms"), "{said}");
+        assert!(said.contains("no flow and no port was sampled between 1.000 s and 3.000 s"), "{said}");
     }
 
     #[test]

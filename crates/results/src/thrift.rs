@@ -24,7 +24,7 @@ pub(crate) fn pages_are_sound(file: &[u8], start: u64, length: u64) -> bool {
     while at < end {
         let Some(rest) = file.get(at..) else { return false };
         let mut walk = Walk::new(rest);
-        let Some(Some(page)) = walk.structure(0) else { return false };
+        let Some(page) = walk.structure(0).and(walk.page_size) else { return false };
         at = file.len() - walk.rest.len();
         let Some(next) = usize::try_from(page).ok().and_then(|page| at.checked_add(page)) else { return false };
         at = next;
@@ -34,11 +34,13 @@ pub(crate) fn pages_are_sound(file: &[u8], start: u64, length: u64) -> bool {
 
 struct Walk<'a> {
     rest: &'a [u8],
+    /// What the outermost structure has as [`PAGE_SIZE`].
+    page_size: Option<i64>,
 }
 
 impl<'a> Walk<'a> {
     const fn new(rest: &'a [u8]) -> Self {
-        Self { rest }
+        Self { rest, page_size: None }
     }
 
     fn byte(&mut self) -> Option<u8> {
@@ -71,13 +73,13 @@ impl<'a> Walk<'a> {
         Some((number >> 1) as i64 ^ -((number & 1) as i64))
     }
 
-    /// Fields up to the end of a structure. Gives [`PAGE_SIZE`]'s number, if it has one.
-    fn structure(&mut self, depth: u32) -> Option<Option<i64>> {
-        let (mut id, mut size) = (0i64, None);
+    /// Fields up to the end of a structure.
+    fn structure(&mut self, depth: u32) -> Option<()> {
+        let mut id = 0i64;
         loop {
             let head = self.byte()?;
             if head == 0 {
-                return Some(size);
+                return Some(());
             }
             id = match head >> 4 {
                 0 => self.signed()?,
@@ -86,7 +88,7 @@ impl<'a> Walk<'a> {
             match head & 0xf {
                 // A boolean field lies in its head.
                 1 | 2 => {}
-                5 if id == PAGE_SIZE => size = Some(self.signed()?),
+                5 if depth == 0 && id == PAGE_SIZE => self.page_size = Some(self.signed()?),
                 kind => self.value(kind, depth)?,
             }
         }
@@ -116,7 +118,7 @@ impl<'a> Walk<'a> {
                     self.entries(entries, &[kinds >> 4, kinds & 0xf], depth)
                 }
             },
-            12 => self.structure(depth + 1).map(drop),
+            12 => self.structure(depth + 1),
             13 => self.skip(16),
             // Booleans in collections, which Parquet's metadata do not have here; the library skips them for nothing.
             _ => None,
@@ -146,7 +148,8 @@ mod tests {
         assert!(walked(&whole));
         assert!((0..whole.len()).all(|cut| !walked(&whole[..cut])));
         // The size of a page: 150, then another field.
-        assert_eq!(Walk::new(&[0x35, 0xac, 0x02, 0x15, 2, 0]).structure(0), Some(Some(150)));
+        let mut walk = Walk::new(&[0x35, 0xac, 0x02, 0x15, 2, 0]);
+        assert_eq!((walk.structure(0), walk.page_size), (Some(()), Some(150)));
     }
 
     #[test]

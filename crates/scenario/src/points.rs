@@ -134,9 +134,12 @@ fn combinations(root: &Node, axes: &[Axis], most: usize) -> Result<Vec<Point>, F
             && let Some(other) = decoded.iter().step_by(step).position(|other| *other == config)
         {
             let [earlier, later] = [other, number / step].map(|place| &axis.values[place]);
-            return Err(Fault::new(later.origin, format!("`{}` and `{}` are the same value", plain(earlier), plain(later)))
-                .label("given before")
-                .help("to repeat a point, let `seed` take several values"));
+            return Err(Fault::new(
+                later.origin,
+                format!("`{}` and `{}` are the same value", plain(earlier), plain(later)),
+            )
+            .label("given before")
+            .help("to repeat a point, let `seed` take several values"));
         }
         decoded.push(config.clone());
         config.fill();

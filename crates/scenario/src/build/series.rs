@@ -25,7 +25,9 @@ pub(crate) fn series(
         let found = ports_named(name, network, Some(receivers))?;
         if found.is_empty() {
             let why = match name.value.as_str() {
-                "receiver" => "no traffic of this scenario has one receiver; \"class:host\" names the ports to hosts".into(),
+                "receiver" => {
+                    "no traffic of this scenario has one receiver; \"class:host\" names the ports to hosts".into()
+                }
                 _ => format!("this network's classes are {}", classes(network)),
             };
             warnings.push(format!("series: no port answers to \"{}\": {why}", name.value));

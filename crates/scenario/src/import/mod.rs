@@ -57,7 +57,9 @@ impl Imported {
         };
         match build() {
             Ok(()) => Ok(self),
-            Err(error) => Err(Fault::new(Origin::NOWHERE, "what these files say is no scenario").help(error.to_string())),
+            Err(error) => {
+                Err(Fault::new(Origin::NOWHERE, "what these files say is no scenario").help(error.to_string()))
+            }
         }
     }
 }

@@ -4,8 +4,8 @@ use units::Span;
 
 use super::topology::Topology;
 use super::{Number, Words};
-use crate::import::flow_size;
 use crate::error::{Fault, Origin};
+use crate::import::flow_size;
 use crate::quantity::Decimal;
 
 /// A flow as the file has it.
