@@ -146,7 +146,7 @@ fn what_flow_by_flow_refuses() {
     scratch.write("one.toml", ONE);
     scratch.narrows("run one.toml --quiet --out a").ok();
     for (line, parts) in [
-        ("--flows --from 1s", &["the window of time from 1000 ms", "is empty"][..]),
+        ("--flows --from 1s", &["the window of time from 1.000 s", "is empty"][..]),
         ("--flows --from soon", &["--from"]),
         ("--flows --rate-tolerance -1", &["-1 is not a relative difference from 0 to 10, such as 0.05 or 5%"]),
         ("--flows --delay-floor 3", &["--delay-floor"]),

@@ -171,7 +171,16 @@ fn load_entry(
     let opened = open_manifest(&folder)?;
     let (scenario, run) = (opened.value["scenario"].as_str(), opened.value["run"].as_str());
     if (scenario, run) == (Some(&grid.scenario), Some(&entry.run)) {
-        return load_run(&folder, opened);
+        let is_known = !entry.sha256.is_empty();
+        // A run of the same name may be of other results of the same scenario.
+        if is_known && entry.sha256 != opened.sha256 {
+            return Err(Error::differs(
+                &folder.join(MANIFEST),
+                Difference::Changed { known: "the grid's manifest.json" },
+            ));
+        }
+        let (run, is_checked) = load_run(&folder, opened)?;
+        return Ok((run, is_checked && is_known));
     }
     let mut found = format!("`{}`", run.unwrap_or_default());
     // A run of another scenario may have the same name.
@@ -279,6 +288,8 @@ struct Opened {
     value: Value,
     /// Whether it had its own hash.
     has_hash: bool,
+    /// The hash of the file.
+    sha256: String,
 }
 
 fn open_manifest(directory: &Path) -> Result<Opened, Error> {
@@ -300,11 +311,11 @@ fn open_manifest(directory: &Path) -> Result<Opened, Error> {
     }
     check_schema(&value, manifest::SCHEMA, &path)?;
     let has_hash = manifest::take_hash(&mut value).map_err(|how| Error::differs(&path, how))?;
-    Ok(Opened { value, has_hash })
+    Ok(Opened { value, has_hash, sha256: sha256(&text) })
 }
 
 /// Reads a run, and says whether hashes vouch for all of it.
-fn load_run(directory: &Path, Opened { value, has_hash }: Opened) -> Result<(RunResults, bool), Error> {
+fn load_run(directory: &Path, Opened { value, has_hash, .. }: Opened) -> Result<(RunResults, bool), Error> {
     let manifest_path = directory.join(MANIFEST);
     let manifest: Manifest = decode(value, &manifest_path)?;
     let read = |name: &str, limit: Limit| {
@@ -673,6 +684,22 @@ mod tests {
             let said = said_with(names);
             assert!(said.ends_with(is_of_a), "{said}");
         }
+        // A run of the same name and scenario: of other results, of another seed, say.
+        let path = target.join("runs/b/manifest.json");
+        let before = fs::read(&path).unwrap();
+        let mut other: Value = serde_json::from_slice(&before).unwrap();
+        other.as_object_mut().unwrap().shift_remove("sha256");
+        other["seed"] = 7.into();
+        fs::write(&path, manifest::text_of(&other)).unwrap();
+        assert!(load(&target.join("runs/b")).is_ok());
+        let known =
+            "runs/b/manifest.json` is not as it was written: its SHA-256 is not the one in the grid's manifest.json";
+        assert!(said().ends_with(known), "{}", said());
+        fs::write(&path, before).unwrap();
+        // Manifests of earlier versions do not have that hash.
+        edit(MANIFEST, &|grid| {
+            grid["runs"].as_array_mut().unwrap().iter_mut().for_each(|run| run["sha256"] = "".into())
+        });
         edit("runs/b/manifest.json", &|manifest| manifest["files"] = serde_json::json!([]));
         let said = said_with(&[SUMMARY]);
         assert!(said.ends_with("runs/b/summary.json` is of the run `a`, and the run `b` belongs there"), "{said}");

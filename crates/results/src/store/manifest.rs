@@ -197,12 +197,14 @@ pub struct RunEntry {
     pub run: String,
     /// Its directory inside the grid's.
     pub folder: String,
+    /// The SHA-256 of its manifest's file, in hexadecimal. Empty in manifests of earlier versions.
+    #[serde(default)]
+    pub sha256: String,
 }
 
 impl GridManifest {
-    /// The manifest of the set that a plan asked for, with such a summary.
-    pub(crate) fn new(program: &Program, plan: &Plan, summary: FileHash) -> Self {
-        let entry = |run: &PlannedRun| RunEntry { run: run.run.clone(), folder: run.folder() };
+    /// The manifest of the set that a plan asked for, with such runs and such a summary.
+    pub(crate) fn new(program: &Program, plan: &Plan, runs: Vec<RunEntry>, summary: FileHash) -> Self {
         Self {
             schema: SCHEMA,
             kind: GRID.to_owned(),
@@ -210,7 +212,7 @@ impl GridManifest {
             version: program.version.clone(),
             commit: program.commit.clone(),
             scenario: plan.scenario.clone(),
-            runs: plan.runs.iter().map(entry).collect(),
+            runs,
             files: vec![summary],
         }
     }

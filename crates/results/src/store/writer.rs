@@ -8,10 +8,10 @@ use std::path::{Path, PathBuf};
 use files::{Lock, parent_of};
 
 use super::layout::{self, BUILDING, NEXT, OLD, PLAN, WHOLE, entries, refuse_foreign};
-use super::load::{differing, load_known, manifest_of};
-use super::manifest::{self, GridManifest, MANIFEST, Plan};
+use super::load::{JSON, differing, load_known, manifest_of};
+use super::manifest::{self, GridManifest, MANIFEST, Plan, RunEntry};
 use super::settle::settle;
-use super::{REPORT, RUNS, RunResults, SUMMARY, json_text, run_folder};
+use super::{REPORT, RUNS, RunResults, SUMMARY, json_text, run_folder, sha256};
 use crate::input::Program;
 use crate::{Difference, Differing, Error};
 
@@ -205,19 +205,22 @@ impl Writer {
             run.write(&building, &self.out)?;
         } else {
             fs::create_dir(building.join(RUNS)).map_err(Error::io("create", &building))?;
+            let mut entries = Vec::with_capacity(runs.len());
             for entry in &self.plan.runs {
                 let folder = entry.folder();
                 let (from, to) = (self.next().join(&folder), building.join(&folder));
-                fs::rename(&from, to).map_err(|error| match error.kind() {
+                fs::rename(&from, &to).map_err(|error| match error.kind() {
                     // Somebody removed it. The other runs are kept.
                     io::ErrorKind::NotFound => Error::differs(&from, Difference::Missing),
                     _ => Error::io("move", &from)(error),
                 })?;
+                let manifest = files::read(&to.join(MANIFEST), JSON)?;
+                entries.push(RunEntry { run: entry.run.clone(), folder, sha256: sha256(&manifest) });
             }
             text(SUMMARY, summary)?;
             let summary = manifest::hash_of_summary(summary.as_bytes());
             let summary = summary.map_err(Error::not_json(&self.out.join(SUMMARY)))?;
-            text(MANIFEST, &manifest::text_of(&GridManifest::new(program, &self.plan, summary)))?;
+            text(MANIFEST, &manifest::text_of(&GridManifest::new(program, &self.plan, entries, summary)))?;
         }
         let reported = text(REPORT, html).inspect_err(|_| {
             let _ = fs::remove_file(building.join(REPORT));
