@@ -133,7 +133,7 @@ fn is_read(written: io::Result<()>) -> Result<bool, Failure> {
     }
 }
 
-/// Prints what the reader of the command line says: help and the version, or what is wrong with the usage.
+/// Prints clap's message: help and the version on standard output, a usage error on standard error.
 pub(crate) fn print_usage(said: &clap::Error) -> Result<(), Failure> {
     let printed = said.print().and_then(|()| io::stdout().flush());
     // Where standard error cannot be written, nobody is left to be told.

@@ -24,10 +24,8 @@ pub(crate) fn listen() {
     });
 }
 
-/// A file that grows beyond the process's limit (`ulimit -f`) gives an error that can be said, as a full disk does, and
-/// does not end the process.
-pub(crate) fn hear_of_full_files() {
-    #[cfg(unix)]
+/// Makes a write beyond `ulimit -f` fail with an error, as on a full disk. By default SIGXFSZ ends the process.
+pub(crate) fn report_full_files() {
     let _ = signal_hook::flag::register(signal_hook::consts::SIGXFSZ, Arc::default());
 }
 

@@ -20,7 +20,7 @@ use args::{BenchCommand, Cli, Command, ImportCommand};
 use exit::Failure;
 
 fn main() -> ExitCode {
-    interrupt::hear_of_full_files();
+    interrupt::report_full_files();
     let done = match Cli::try_parse() {
         Ok(cli) => dispatch(cli.command),
         Err(said) => match exit::print_usage(&said) {

@@ -168,7 +168,12 @@ impl Pinned {
     /// When the pinned map cannot be read.
     pub fn config(&self) -> Result<Config, Error> {
         let failed = |reason: String| Error::Failed { action: "read the law's parameters", reason };
-        let map = MapHandle::from_pinned_path(self.folder.join("config")).map_err(|error| failed(error.to_string()))?;
+        let map = MapHandle::from_pinned_path(self.folder.join("config")).map_err(|error| {
+            failed(format!(
+                "{error}; a load that was killed leaves this: `narrows kernel unload {}` removes it",
+                self.row.name
+            ))
+        })?;
         let bytes = map.lookup(&0u32.to_ne_bytes(), MapFlags::ANY).map_err(|error| failed(error.to_string()))?;
         let bytes = bytes.unwrap_or_default();
         if bytes.len() != Config::WORDS * 8 {
@@ -218,7 +223,13 @@ impl Pinned {
     pub fn remove(self) -> Result<Vec<String>, Error> {
         let mut complaints: Vec<String> =
             self.places.iter().filter_map(|taken| taken.give_back(&self.tcp_name)).collect();
-        complaints.extend(self.unread.iter().map(|line| format!("`{line}`, as another build of narrows noted it")));
+        let unread = |line: &String| {
+            format!(
+                "another build of narrows noted this place, and this one cannot read it: `{}`",
+                line.replace('\t', " ")
+            )
+        };
+        complaints.extend(self.unread.iter().map(unread));
         remove_folder(&self.folder)?;
         let note = note(self.row.name);
         match fs::remove_file(&note) {

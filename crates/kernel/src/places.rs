@@ -102,12 +102,12 @@ impl Taken {
             return act();
         }
         let Some(file) = netns_of_inode(self.netns) else {
-            return Err(Error::NoPlace {
-                place: format!("network namespace {}", self.netns),
-                reason: "neither a process nor /run/netns has this namespace any more".to_owned(),
+            return Err(Error::Failed {
+                action: "find the network namespace where it was set",
+                reason: format!("no process seen from here and no file in {NAMED_NETNS} has {}", self.netns),
             });
         };
-        in_netns(&file, act)?
+        inside(&file, Path::new(NAMED_NETNS), act)?
     }
 
     /// As a line of a file.
@@ -155,20 +155,26 @@ fn netns_file(name: &str) -> PathBuf {
     if name.contains('/') { PathBuf::from(name) } else { Path::new(NAMED_NETNS).join(name) }
 }
 
-/// A file of the network namespace with that inode: one that `ip netns` made, else a process's.
-fn netns_of_inode(wanted: u64) -> Option<PathBuf> {
+/// The network namespace with that inode: one that `ip netns` made, else a process's. It stays while the file is open.
+fn netns_of_inode(wanted: u64) -> Option<File> {
     let entries = |folder: &str| fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path());
     let of_processes = entries("/proc").map(|process| process.join("ns/net"));
-    entries(NAMED_NETNS).chain(of_processes).find(|file| inode(file).is_ok_and(|inode| inode == wanted))
+    let files = entries(NAMED_NETNS).chain(of_processes).filter_map(|path| File::open(path).ok());
+    { files }.find(|file| file.metadata().is_ok_and(|found| found.ino() == wanted))
 }
 
 fn inode(file: &Path) -> Result<u64, Error> {
     fs::metadata(file).map(|found| found.ino()).map_err(|error| Error::io("read", file, error))
 }
 
-/// Does something on a thread that has entered a network namespace.
+/// Does something on a thread that has entered the network namespace of a file.
 fn in_netns<T: Send>(path: &Path, act: impl FnOnce() -> T + Send) -> Result<T, Error> {
     let file = File::open(path).map_err(|error| Error::io("open the namespace", path, error))?;
+    inside(&file, path, act)
+}
+
+/// The same with the open file; `path` is for messages.
+fn inside<T: Send>(file: &File, path: &Path, act: impl FnOnce() -> T + Send) -> Result<T, Error> {
     std::thread::scope(|scope| {
         let worker = scope.spawn(|| {
             // SAFETY: a valid descriptor; only this thread enters, and it ends here.
@@ -250,7 +256,8 @@ mod tests {
             let taken = Taken { place, before: "10.0.0.0/8 dev eth0 scope link".into(), netns: 4_026_531_840 };
             assert_eq!(Taken::of_line(&taken.line()), Some(taken));
         }
-        assert_eq!(Taken::of_line("elsewhere\tx\ty"), None);
+        assert_eq!(Taken::of_line("elsewhere\t1\tx\ty"), None, "no such place");
+        assert_eq!(Taken::of_line("default\t\tcubic"), None, "of an earlier build");
         assert_eq!(Taken::of_line("default"), None);
         assert_eq!(Taken::of_line("default\tthis\t\tcubic"), None, "no inode");
     }
@@ -259,8 +266,8 @@ mod tests {
     fn a_namespace_is_found_by_its_inode() {
         let own = inode(Path::new(OWN_NETNS)).unwrap();
         let file = netns_of_inode(own).expect("this process is in it");
-        assert_eq!(inode(&file).unwrap(), own);
-        assert_eq!(netns_of_inode(0), None);
+        assert_eq!(file.metadata().unwrap().ino(), own);
+        assert!(netns_of_inode(0).is_none());
         let gone = Taken { place: Place::Default, before: "cubic".into(), netns: 0 };
         let complaint = gone.give_back("narrows_x").expect("no namespace has this inode");
         assert!(complaint.starts_with("default: "), "{complaint}");

@@ -3,9 +3,9 @@
 use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
-use units::Span;
 
 use thiserror::Error;
+use units::Span;
 
 /// Why results cannot be made, written or read.
 #[derive(Debug, Error)]

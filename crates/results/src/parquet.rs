@@ -13,7 +13,7 @@ use ::parquet::column::reader::{ColumnReader, ColumnReaderImpl};
 use ::parquet::column::writer::ColumnWriter;
 use ::parquet::data_type::{ByteArray, DataType};
 use ::parquet::errors::{ParquetError, Result as ParquetResult};
-use ::parquet::file::metadata::{KeyValue, RowGroupMetaData};
+use ::parquet::file::metadata::{ColumnChunkMetaData, KeyValue, RowGroupMetaData};
 use ::parquet::file::properties::WriterProperties;
 use ::parquet::file::reader::{FileReader, SerializedFileReader};
 use ::parquet::file::writer::SerializedFileWriter;
@@ -152,18 +152,13 @@ fn contained<T>(call: impl FnOnce() -> T) -> Option<T> {
 fn read_table(name: &'static str, bytes: Vec<u8>, path: &Path) -> Result<Frame, Error> {
     let wrong = |reason: String| Error::Parquet { path: path.to_path_buf(), reason };
     let unreadable = |error: ParquetError| wrong(format!("not a readable Parquet file: {error}"));
-    let untrue = || wrong("not a readable Parquet file: its metadata are not what they say".into());
+    let untrue =
+        || wrong("not a readable Parquet file: a length or a count in its metadata goes beyond the file".into());
     let bytes = ::bytes::Bytes::from(bytes);
     if !footer_is_sound(&bytes) {
         return Err(untrue());
     }
     let file = SerializedFileReader::new(bytes.clone()).map_err(unreadable)?;
-    for column in file.metadata().row_groups().iter().flat_map(RowGroupMetaData::columns) {
-        let (start, length) = column.byte_range();
-        if !pages_are_sound(&bytes, start, length) {
-            return Err(untrue());
-        }
-    }
     let metadata = file.metadata().file_metadata();
     let entry = |key: &str| {
         let entries = metadata.key_value_metadata()?;
@@ -177,6 +172,20 @@ fn read_table(name: &'static str, bytes: Vec<u8>, path: &Path) -> Result<Frame, 
     let found = entry(SCHEMA_KEY).unwrap_or_default();
     if found != SCHEMA.to_string() {
         return Err(Error::Schema { path: path.to_path_buf(), found, known: SCHEMA });
+    }
+    let ranges: Vec<(u64, u64)> = file
+        .metadata()
+        .row_groups()
+        .iter()
+        .flat_map(RowGroupMetaData::columns)
+        .map(ColumnChunkMetaData::byte_range)
+        .collect();
+    // Columns lie beside each other: together they are no longer than the file.
+    let total = ranges.iter().try_fold(0u64, |total, (_, length)| total.checked_add(*length));
+    if total.is_none_or(|total| total > bytes.len() as u64)
+        || !ranges.iter().all(|&(start, length)| pages_are_sound(&bytes, start, length))
+    {
+        return Err(untrue());
     }
     let descriptor = metadata.schema_descr();
     let mut columns = Vec::new();

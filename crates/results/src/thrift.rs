@@ -1,15 +1,17 @@
 //! What the Parquet library's reader takes on trust: the sizes of collections in a file's metadata. Unknown fields are
 //! skipped entry by entry, and entries without a byte of their own cost a file nothing: 3 kB held the reader for hours.
-//! So metadata are walked first. Collections may have no more entries than there are bytes left for them.
+//! So metadata are walked first. Collections may have no more entries than there are bytes left for them. This is against
+//! damage, not malice: the reader ignores the kind of a field that it knows, so a forged file can be read otherwise than
+//! it is walked.
 //!
 //! Thrift's compact protocol, as `thrift-compact-protocol.md` of Apache Thrift describes it.
 
 /// Structures in structures beyond this are not Parquet's, which has six.
 const DEEPEST: u32 = 24;
 /// The field of a page's header that has the page's size in bytes, header not counted (`parquet.thrift`, `PageHeader`).
-const PAGE_SIZE: i64 = 3;
+const PAGE_SIZE: i16 = 3;
 
-/// Whether all metadata of a file are walked to their ends: those at its end.
+/// Whether the metadata at a file's end can be walked to their end.
 pub(crate) fn footer_is_sound(file: &[u8]) -> bool {
     // The last eight bytes: the length of the metadata before them, and `PAR1`.
     let Some((rest, &[a, b, c, d, ..])) = file.split_last_chunk::<8>() else { return false };
@@ -17,25 +19,26 @@ pub(crate) fn footer_is_sound(file: &[u8]) -> bool {
     rest.len().checked_sub(length).is_some_and(|start| Walk::new(&rest[start..]).structure(0).is_some())
 }
 
-/// The same of the headers of a column's pages, which lie at `start` and take `length` bytes with their pages.
+/// Whether the headers of a column's pages can be walked. Pages with their headers fill `length` bytes from `start`.
 pub(crate) fn pages_are_sound(file: &[u8], start: u64, length: u64) -> bool {
     let (Ok(mut at), Ok(length)) = (usize::try_from(start), usize::try_from(length)) else { return false };
     let Some(end) = at.checked_add(length) else { return false };
     while at < end {
-        let Some(rest) = file.get(at..) else { return false };
+        let Some(rest) = file.get(at..end) else { return false };
         let mut walk = Walk::new(rest);
         let Some(page) = walk.structure(0).and(walk.page_size) else { return false };
-        at = file.len() - walk.rest.len();
-        let Some(next) = usize::try_from(page).ok().and_then(|page| at.checked_add(page)) else { return false };
+        let Some(next) = usize::try_from(page).ok().and_then(|page| (end - walk.rest.len()).checked_add(page)) else {
+            return false;
+        };
         at = next;
     }
-    true
+    at == end
 }
 
 struct Walk<'a> {
     rest: &'a [u8],
     /// What the outermost structure has as [`PAGE_SIZE`].
-    page_size: Option<i64>,
+    page_size: Option<i32>,
 }
 
 impl<'a> Walk<'a> {
@@ -75,21 +78,27 @@ impl<'a> Walk<'a> {
 
     /// Fields up to the end of a structure.
     fn structure(&mut self, depth: u32) -> Option<()> {
-        let mut id = 0i64;
+        let mut id = 0i16;
         loop {
             let head = self.byte()?;
             if head == 0 {
                 return Some(());
             }
             id = match head >> 4 {
-                0 => self.signed()?,
+                0 => i16::try_from(self.signed()?).ok()?,
                 more => id.checked_add(more.into())?,
             };
             match head & 0xf {
                 // A boolean field lies in its head.
                 1 | 2 => {}
-                5 if depth == 0 && id == PAGE_SIZE => self.page_size = Some(self.signed()?),
-                kind => self.value(kind, depth)?,
+                5 if depth == 0 && id == PAGE_SIZE => self.page_size = i32::try_from(self.signed()?).ok(),
+                kind => {
+                    self.value(kind, depth)?;
+                    // The library reads this field as an i32, whatever its kind says.
+                    if depth == 0 && id == PAGE_SIZE {
+                        self.page_size = None;
+                    }
+                }
             }
         }
     }
@@ -154,13 +163,15 @@ mod tests {
 
     #[test]
     fn entries_without_bytes_are_refused() {
-        // 2^31 booleans in a list, in a set and in a map; 14 lists in two bytes.
+        // 2^31 - 1 booleans in a list, in a set and in a map; 14 lists in two bytes.
         let many = [0xff, 0xff, 0xff, 0xff, 0x07];
         for head in [&[0x19, 0xf1][..], &[0x1a, 0xf2], &[0x19, 0xf3], &[0x19, 0xf8]] {
             assert!(!walked(&[head, &many, &[0; 40]].concat()), "{head:?}");
         }
         assert!(!walked(&[&[0x1b][..], &many, &[0x11], &[0; 40]].concat()));
         assert!(!walked(&[0x19, 0xe9, 0, 0]));
+        assert!(!walked(&[0x19, 0x21, 1, 1, 0]), "two booleans");
+        assert!(!walked(&[0x1b, 1, 0x11, 1, 1, 0]), "a boolean of a boolean");
         // A structure in itself, for ever.
         assert!(!walked(&[0x1c; 1000]));
         assert!(!walked(&[0x15, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0, 0]), "over 64 bits");
@@ -177,6 +188,10 @@ mod tests {
         assert!(!pages_are_sound(&pages, 1, 8), "a header that begins elsewhere");
         assert!(!pages_are_sound(&[0x35, 1, 0, 9], 0, 4), "a size below zero");
         assert!(!pages_are_sound(&pages, 0, 20));
+        assert!(!pages_are_sound(&[0x35, 20, 0, 9], 0, 4), "a page beyond the end");
+        let four_gib = [0x35, 0x84, 0x80, 0x80, 0x80, 0x20, 0, 9, 9];
+        assert!(!pages_are_sound(&four_gib, 0, 9), "2^32 + 2 bytes, which the library takes for 2");
+        assert!(!pages_are_sound(&[0x35, 2, 0x06, 6, 4, 0, 9], 0, 7), "the size again, as an i64");
         assert!(!pages_are_sound(&pages, u64::MAX, 1));
     }
 }

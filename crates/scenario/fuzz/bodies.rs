@@ -1,6 +1,6 @@
 //! The bodies of the fuzz targets. `tests/fuzzed.rs` runs them on the corpora.
 
-use scenario::import::{HpccNames, Imported, Names, import_hpcc, import_htsim};
+use scenario::import::{HpccNames, Names, import_hpcc, import_htsim};
 use scenario::{Distribution, Error, Overrides, parse};
 
 fn text(bytes: &[u8]) -> String {
@@ -50,7 +50,7 @@ pub(crate) fn htsim(bytes: &[u8]) {
     let parts = parts(bytes);
     let names = Names { scenario: "fuzz", matrix: "fuzz.cm", topology: "fuzz.topo" };
     match import_htsim(&parts[0], parts.get(1).map(String::as_str), &names) {
-        Ok(imported) => reads(&imported),
+        Ok(imported) => reads(&imported.toml),
         Err(error) => shown(&error),
     }
 }
@@ -61,13 +61,13 @@ pub(crate) fn hpcc(bytes: &[u8]) {
     let part = |at: usize| parts.get(at).map_or("", String::as_str);
     let names = HpccNames { scenario: "fuzz", topology: "topology.txt", flows: "flow.txt", config: "config.txt" };
     match import_hpcc(part(0), part(1), parts.get(2).map(String::as_str), &names) {
-        Ok(imported) => reads(&imported),
+        Ok(imported) => reads(&imported.toml),
         Err(error) => shown(&error),
     }
 }
 
-fn reads(imported: &Imported) {
-    if let Err(error) = parse(&imported.toml, "imported.toml", &Overrides::default()) {
-        panic!("what was imported cannot be read:\n{error}\n{}", imported.toml);
+fn reads(toml: &str) {
+    if let Err(error) = parse(toml, "imported.toml", &Overrides::default()) {
+        panic!("what was imported cannot be read:\n{error}\n{toml}");
     }
 }

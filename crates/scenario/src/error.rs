@@ -172,7 +172,7 @@ impl Fault {
 pub fn nearest<'a>(name: &str, names: &[&'a str]) -> Option<&'a str> {
     let lower = name.to_lowercase();
     let distance = |other: &str| strsim::damerau_levenshtein(&lower, &other.to_lowercase());
-    // Of two as near, the one that goes on as `name` does: `scheme` means `schemes`, not `schema`.
+    // Of two equally near names the one that begins with `name`: `scheme` means `schemes`, not `schema`.
     let near =
         names.iter().copied().min_by_key(|other| (distance(other), !other.to_lowercase().starts_with(&lower)))?;
     (distance(near) <= name.chars().count().max(3) / 3).then_some(near)

@@ -46,7 +46,7 @@ impl Inputs {
 
     /// The text of a file and its number among the sources. If the text is not of the kind, errors show nothing of it.
     pub(crate) fn read(&self, name: &At<String>, kind: Kind) -> Result<(u32, Arc<str>), Fault> {
-        let files = self.files.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut files = self.files.lock().unwrap_or_else(PoisonError::into_inner);
         let sources = || self.sources.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some((source, input)) = files.get(&name.value) {
             sources().expect(*source, kind);
@@ -58,18 +58,27 @@ impl Inputs {
                 .label("this file")
                 .help("a path is relative to the scenario's file")
         })?;
-        drop(files);
-        Ok(self.give(&name.value, text, kind))
+        Ok(self.insert(&mut files, &name.value, &text, kind))
     }
 
-    /// Takes a text for that of a file, which need not exist; as [`Self::read`] gives it.
-    pub(crate) fn give(&self, name: &str, text: String, kind: Kind) -> (u32, Arc<str>) {
+    /// Takes a text for that of a file, which need not exist.
+    pub(crate) fn give(&self, name: &str, text: &str, kind: Kind) {
+        let mut files = self.files.lock().unwrap_or_else(PoisonError::into_inner);
+        self.insert(&mut files, name, text, kind);
+    }
+
+    fn insert(
+        &self,
+        files: &mut BTreeMap<String, (u32, Input)>,
+        name: &str,
+        text: &str,
+        kind: Kind,
+    ) -> (u32, Arc<str>) {
         let path = self.directory.join(name);
         let shown = path.display().to_string();
-        let source = self.sources.lock().unwrap_or_else(PoisonError::into_inner).add_file(shown, &text, kind);
+        let source = self.sources.lock().unwrap_or_else(PoisonError::into_inner).add_file(shown, text, kind);
         let text: Arc<str> = Arc::from(text);
-        let input = Input { path, text: Arc::clone(&text) };
-        self.files.lock().unwrap_or_else(PoisonError::into_inner).insert(name.to_owned(), (source, input));
+        files.insert(name.to_owned(), (source, Input { path, text: Arc::clone(&text) }));
         (source, text)
     }
 

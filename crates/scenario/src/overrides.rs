@@ -50,15 +50,19 @@ impl Path {
     /// Splits at dots; a part in double quotes may hold dots. `traffic[0].size` is `traffic.0.size`.
     pub(crate) fn parse(text: &str, origin: Origin) -> Result<Self, Fault> {
         let mut keys = vec![(String::new(), origin)];
-        let (mut quoted, mut in_index) = (false, false);
+        let no_key =
+            || Fault::new(origin, format!("`{text}` is no key")).label("expected a key such as traffic.0.size");
+        let (mut quoted, mut in_index, mut closed) = (false, false, false);
         for c in text.trim().chars() {
             match c {
-                '"' => quoted = !quoted,
-                ']' if in_index => in_index = false,
                 '.' | '[' if !quoted && !in_index => {
-                    in_index = c == '[';
+                    (in_index, closed) = (c == '[', false);
                     keys.push((String::new(), origin));
                 }
+                // An index ends its part.
+                _ if closed => return Err(no_key()),
+                ']' if in_index => (in_index, closed) = (false, true),
+                '"' if !in_index => quoted = !quoted,
                 c => {
                     if let Some((key, _)) = keys.last_mut() {
                         key.push(c);
@@ -67,9 +71,7 @@ impl Path {
             }
         }
         if quoted || in_index || keys.iter().any(|(key, _)| key.is_empty()) {
-            return Err(
-                Fault::new(origin, format!("`{text}` is no key")).label("expected a key such as traffic.0.size")
-            );
+            return Err(no_key());
         }
         Ok(Self { keys })
     }

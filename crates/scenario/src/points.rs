@@ -110,12 +110,13 @@ fn combinations(root: &Node, axes: &[Axis], most: usize) -> Result<Vec<Point>, F
         return Err(Fault::new(origin, format!("a grid of over {MOST_POINTS} combinations")));
     };
     let mut points = Vec::with_capacity(count.min(most));
-    let mut decoded: Vec<Config> = Vec::with_capacity(points.capacity());
+    // The points on the axes, by number: those at which at most one key has another value than its first.
+    let mut on_axes: Vec<(usize, Config)> = Vec::new();
     for number in 0..count.min(most) {
         let mut laid = root.clone();
         let mut values = Vec::new();
         let mut rest = count;
-        // The key that alone has another value than its first, and the distance of its values' points.
+        // The only key that has another value than its first, and how far apart its values' points lie.
         let mut only = None;
         for (place, axis) in axes.iter().enumerate() {
             rest /= axis.values.len();
@@ -130,18 +131,19 @@ fn combinations(root: &Node, axes: &[Axis], most: usize) -> Result<Vec<Point>, F
         }
         let mut config = Config::decode(&laid)?;
         // Two values that say the same would be one run, counted twice.
-        if let Some((axis, step)) = only
-            && let Some(other) = decoded.iter().step_by(step).position(|other| *other == config)
-        {
-            let [earlier, later] = [other, number / step].map(|place| &axis.values[place]);
-            return Err(Fault::new(
-                later.origin,
-                format!("`{}` and `{}` are the same value", plain(earlier), plain(later)),
-            )
-            .label("given before")
-            .help("to repeat a point, let `seed` take several values"));
+        if let Some((axis, step)) = only {
+            let is_on_axis = |at: usize| at.is_multiple_of(step) && at / step < axis.values.len();
+            if let Some((other, _)) = on_axes.iter().find(|(at, other)| is_on_axis(*at) && *other == config) {
+                let [earlier, later] = [other / step, number / step].map(|place| &axis.values[place]);
+                let message = format!("`{}` and `{}` give the same run", plain(earlier), plain(later));
+                return Err(Fault::new(later.origin, message)
+                    .label("changes nothing")
+                    .help("to repeat a point, give `seed` several different values"));
+            }
         }
-        decoded.push(config.clone());
+        if number == 0 || only.is_some() {
+            on_axes.push((number, config.clone()));
+        }
         config.fill();
         config.check()?;
         points.push(Point { values, schemes: None, config: Arc::new(config) });

@@ -515,9 +515,9 @@ fn hosts_of_a_switch() {
 #[test]
 fn grids_that_say_a_value_twice() {
     let grid = |line: &str| message("[topology]\n", &format!("[grid]\n{line}\n[topology]\n"));
-    says(&grid("\"port.loss\" = [0, 0.1, 0.0]"), &["file.toml:4", "`0` and `0.0` are the same value", "let `seed`"]);
-    says(&grid("stop = [\"1ms\", \"1000us\"]"), &["`1ms` and `1000us` are the same value"]);
-    says(&grid("seed = [1, 2]\nstop = [\"2ms\", \"1ms\", \"2ms\"]"), &["dir/file.toml:5", "`2ms` and `2ms` are"]);
+    says(&grid("\"port.loss\" = [0, 0.1, 0.0]"), &["file.toml:4", "`0` and `0.0` give the same run", "give `seed`"]);
+    says(&grid("stop = [\"1ms\", \"1000us\"]"), &["`1ms` and `1000us` give the same run"]);
+    says(&grid("seed = [1, 2]\nstop = [\"2ms\", \"1ms\", \"2ms\"]"), &["dir/file.toml:5", "`2ms` and `2ms` give"]);
     // Each value of either key stands once.
     let fine = GOOD.replace("[topology]\n", "[grid]\nseed = [1, 2]\nstop = [\"2ms\", \"1ms\"]\n[topology]\n");
     assert_eq!(parse(&fine, "x", &Overrides::default()).unwrap().runs().len(), 4);
@@ -528,6 +528,8 @@ fn keys_of_arguments() {
     says(&argument("scheme.uno.law", "bbr"), &["unknown key `scheme`", "did you mean `schemes`?"]);
     says(&argument("traffic[0].sise", "1MB"), &["--set:1:1", "did you mean `size`?"]);
     says(&argument("traffic[0", "1MB"), &["`traffic[0` is no key", "expected a key such as traffic.0.size"]);
+    says(&argument("traffic[0]5.size", "1MB"), &["`traffic[0]5.size` is no key"]);
+    says(&argument("traffic[0]]", "1MB"), &["is no key"]);
     says(&argument("traffic[7].size", "1MB"), &["there is no entry `7` in an array of 1"]);
     let set = |key: &str| {
         let overrides = Overrides { set: vec![(key.into(), "2MB".into())], ..Overrides::default() };

@@ -122,6 +122,11 @@ fn circles_and_giants_are_refused_at_their_lines() {
     refused(circle, None, &["a.cm:2:1", "waits for itself", "never start"]);
     let itself = "Nodes 4\n0->1 trigger 1 size 5 send_done_trigger 1\ntrigger id 1 oneshot\n";
     refused(itself, None, &["a.cm:2:1", "waits for itself"]);
+    // The first flow waits for the circle of the others and is not in it.
+    let before = "Nodes 4\n0->1 trigger 1 size 5\n1->2 trigger 2 size 5 send_done_trigger 1 send_done_trigger 3\n\
+                  2->3 trigger 3 size 5 send_done_trigger 2\ntrigger id 1 oneshot\ntrigger id 2 oneshot\n\
+                  trigger id 3 oneshot\n";
+    refused(before, None, &["a.cm:3:1", "waits for itself"]);
     // A chain is no circle, whichever way it is written down.
     let chain = "Nodes 4\n0->1 trigger 2 size 5\n1->2 trigger 1 size 5 send_done_trigger 2\n2->3 start 0 size 5 \
                  send_done_trigger 1\ntrigger id 1 oneshot\ntrigger id 2 oneshot\n";
@@ -136,7 +141,7 @@ fn circles_and_giants_are_refused_at_their_lines() {
 
 #[test]
 fn more_hosts_than_are_simulated_are_refused() {
-    refused("Nodes 70000\n0->1 start 0 size 1\n", None, &["no scenario", "it must be 1 to 65535", "imported:"]);
+    refused("Nodes 70000\n0->1 start 0 size 1\n", None, &["no scenario", "it must be 1 to 65535", "imported.toml (not written):8"]);
 }
 
 #[test]

@@ -136,8 +136,8 @@ pub(super) fn what_it_lacks(directory: &Path, set: &Set) -> Vec<String> {
     if set.unchecked > 0 {
         let (unchecked, runs) = (set.unchecked, count(set.runs.len(), "run"));
         said.push(format!(
-            "`{path}`: the manifests of {unchecked} of {runs} lack hashes, as those of earlier versions do: whether files were \
-             changed since cannot be checked"
+            "`{path}`: no hash vouches for {unchecked} of {runs}, because their manifests or the grid's are of an earlier \
+             version: changes to their files cannot be seen"
         ));
     }
     said

@@ -97,8 +97,8 @@ fn runs_that_cannot_be_checked_are_read_and_not_kept() {
     grid.as_object_mut().unwrap().remove("sha256");
     grid["runs"].as_array_mut().unwrap().iter_mut().for_each(|run| drop(run.as_object_mut().unwrap().remove("sha256")));
     scratch.write("out/manifest.json", &grid.to_string());
-    let said = "`out`: the manifests of 2 of 2 runs lack hashes, as those of earlier versions do: whether files were changed \
-                since cannot be checked\n";
+    let said = "`out`: no hash vouches for 2 of 2 runs, because their manifests or the grid's are of an earlier version: \
+                changes to their files cannot be seen\n";
     assert_eq!(scratch.narrows("report out").ok().err, said);
     assert_eq!(scratch.narrows("compare out out").ok().err, said.repeat(2));
     let again =

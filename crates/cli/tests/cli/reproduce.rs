@@ -292,7 +292,7 @@ fn a_figure_with_seeds_of_its_own() {
         assert!(!scratch.path("out").exists() && !scratch.path("page.md").exists());
     }
     with("[1, 1, 1, 1, 1]");
-    scratch.narrows("reproduce tiny --record --out out").fails(2, &[file, "`1` and `1` are the same value"]);
+    scratch.narrows("reproduce tiny --record --out out").fails(2, &[file, "`1` and `1` give the same run"]);
     assert_eq!(scratch.files("out"), [""; 0]);
     // The claims are judged all the same, over these seeds and no others.
     with("[3, 4]");

@@ -55,7 +55,7 @@ pub struct Set {
     pub beside: Option<Unfinished>,
     /// Files that were edited or are gone, and that these runs were not read from.
     pub differing: Vec<Differing>,
-    /// How many of the runs have manifests of earlier versions, without the hashes that would show whether a file changed.
+    /// How many of the runs no hash vouches for: their own manifests or the grid's are of earlier versions.
     pub unchecked: usize,
     /// The process that ended while it put the set in place, if one did. This process finished its work.
     pub taken_over: Option<String>,
@@ -698,7 +698,7 @@ mod tests {
         fs::write(&path, before).unwrap();
         // Manifests of earlier versions do not have that hash.
         edit(MANIFEST, &|grid| {
-            grid["runs"].as_array_mut().unwrap().iter_mut().for_each(|run| run["sha256"] = "".into())
+            grid["runs"].as_array_mut().unwrap().iter_mut().for_each(|run| run["sha256"] = "".into());
         });
         edit("runs/b/manifest.json", &|manifest| manifest["files"] = serde_json::json!([]));
         let said = said_with(&[SUMMARY]);

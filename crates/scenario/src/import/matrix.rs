@@ -8,7 +8,7 @@ use super::{after, flow_size, lines, number};
 use crate::config::PAYLOAD;
 use crate::error::{Fault, Origin};
 use crate::quantity::Decimal;
-use crate::traffic::waits_for_itself;
+use crate::traffic::circle;
 
 /// What a matrix says.
 pub(super) struct Matrix {
@@ -226,7 +226,7 @@ impl Reading {
             StartAt::After(other) => Some(other as usize),
             StartAt::Time(_) => None,
         };
-        if let Some(index) = (0..flows.len()).find(|&index| waits_for_itself(index, flows.len(), after)) {
+        if let Some(index) = circle(flows.len(), after) {
             let message = "this connection waits for itself, through its triggers: it would never start";
             return Err(Fault::new(self.connections[index].origin, message).label("a circle"));
         }

@@ -46,12 +46,13 @@ pub struct Imported {
 }
 
 impl Imported {
-    /// Itself, if it can be simulated. `name` stands for its file in errors.
+    /// Itself, if it can be simulated. Builds every run: that takes as much memory as checking the scenario does. `name`
+    /// stands for its file in errors.
     fn checked(self, name: &str) -> Result<Self, Fault> {
         let build = || {
-            let scenario = parse(&self.toml, name, &Overrides::default())?;
+            let scenario = parse(&self.toml, &format!("{name}.toml (not written)"), &Overrides::default())?;
             if let Some((name, text)) = &self.flows {
-                scenario.inputs.give(name, text.clone(), Kind::Flows);
+                scenario.inputs.give(name, text, Kind::Flows);
             }
             scenario.runs().iter().try_for_each(|run| run.build().map(drop))
         };

@@ -31,46 +31,51 @@ pub(crate) fn make(list: &List, ground: &Ground<'_>) -> Result<Made, Fault> {
     if flows.is_empty() {
         return Err(Fault::new(origin, "this list has zero flows").label("zero flows"));
     }
-    let draft = |(index, flow): (usize, &Flow)| {
+    let waits_for = |index: usize| flows[index].after.map(|after| *after as usize);
+    if let Some(index) = circle(flows.len(), waits_for) {
+        let origin = flows[index].after.map_or(origin, |after| after.origin);
+        return Err(Fault::new(origin, format!("flow {index} waits for itself")).label("a circle"));
+    }
+    let draft = |flow: &Flow| {
         let (src, dst) = ground.two_hosts(&flow.src, &flow.dst)?;
         let start = match (flow.start, flow.after) {
             (Some(_), Some(after)) => {
                 return Err(Fault::new(after.origin, "a flow has either `start` or `after`").label("and also `start`"));
             }
-            (None, Some(after)) => DraftStart::After(earlier(after, index, flows)?),
+            (None, Some(after)) => DraftStart::After(earlier(after, flows)?),
             (start, None) => DraftStart::At(later(list.start, start.map_or(Span::ZERO, |start| start.value))),
         };
         Ok(Draft { src, dst, size: ground.size(flow.size)?, start })
     };
-    let flows = flows.iter().enumerate().map(draft).collect::<Result<_, _>>()?;
+    let flows = flows.iter().map(draft).collect::<Result<_, _>>()?;
     Ok(Made { flows, ..Made::default() })
 }
 
-/// The flow that another one waits for: it exists, and does not wait for that one in turn.
-fn earlier(after: At<u32>, index: usize, flows: &[Flow]) -> Result<u32, Fault> {
+/// The flow that another one waits for, which exists.
+fn earlier(after: At<u32>, flows: &[Flow]) -> Result<u32, Fault> {
     if *after as usize >= flows.len() {
         return Err(Fault::new(after.origin, format!("there is no flow {} in a list of {}", *after, flows.len()))
             .label(format!("expected 0 to {}", flows.len() - 1)));
     }
-    if waits_for_itself(index, flows.len(), |at| flows[at].after.map(|after| *after as usize)) {
-        return Err(Fault::new(after.origin, format!("flow {index} waits for itself")).label("a circle"));
-    }
     Ok(*after)
 }
 
-/// Whether the flow at `index` of `flows` waits for itself, through others. `after` says which one each waits for.
-pub(crate) fn waits_for_itself(index: usize, flows: usize, after: impl Fn(usize) -> Option<usize>) -> bool {
-    // Flows that wait for earlier ones only cannot form a circle; only other chains are followed.
-    let mut at = after(index);
-    let mut steps = 0;
-    while let Some(next) = at.filter(|&at| at >= index) {
-        if next == index || steps > flows {
-            return true;
+/// A flow that waits for itself, through others, if there is one. `after` says which flow each of `flows` waits for.
+pub(crate) fn circle(flows: usize, after: impl Fn(usize) -> Option<usize>) -> Option<usize> {
+    // The walk that came by each flow first: every flow is passed twice at most.
+    let mut seen: Vec<Option<usize>> = vec![None; flows];
+    for walk in 0..flows {
+        let mut next = Some(walk);
+        while let Some(at) = next.filter(|&at| at < flows) {
+            match seen[at] {
+                Some(by) if by == walk => return Some(at),
+                Some(_) => break,
+                None => seen[at] = Some(walk),
+            }
+            next = after(at);
         }
-        steps += 1;
-        at = after(next).map(|after| after.min(flows - 1));
     }
-    false
+    None
 }
 
 const HEADER: &str = "start,src,dst,bytes";
@@ -218,8 +223,10 @@ fn flow(columns: &[Column], cells: &[(Cow<'_, str>, Origin)]) -> Result<Flow, Fa
     let needed = |wanted: Column| cell(wanted).ok_or_else(|| Fault::new(Origin::NOWHERE, "a column is missing"));
     let start = match needed(Column::Start(None))? {
         (Column::Start(Some(unit)), text) => optional(text, |text| in_unit(text, unit))?,
-        (_, text) => optional(text, |text| Value::string(text))
-            .map_err(|fault| fault.help("give a unit, as in 100us, or name the column start_us, start_s, ..."))?,
+        (_, text) => optional(text, |text| Value::string(text)).map_err(|fault| match text.0.parse::<f64>() {
+            Ok(_) => fault.help("give a unit, as in 100us, or name the column start_us, start_s, ..."),
+            Err(_) => fault,
+        })?,
     };
     let size = match needed(Column::Size(None))? {
         (Column::Size(Some(unit)), text) => required(text, |text| in_unit(text, unit))?,

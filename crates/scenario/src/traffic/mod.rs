@@ -7,7 +7,7 @@ mod permutation;
 mod poisson;
 mod requests;
 
-pub(crate) use list::{read as read_list, waits_for_itself};
+pub(crate) use list::{circle, read as read_list};
 
 use fabric::{HostId, Network, Routes};
 use sim::HostConfig;
