@@ -37,7 +37,7 @@ pub struct Pinned {
     pub tcp_name: String,
     /// Who uses it.
     pub places: Vec<Taken>,
-    /// Lines of its note that are no places: another build wrote them.
+    /// What cannot be read of its note, in words.
     unread: Vec<String>,
     folder: PathBuf,
 }
@@ -144,19 +144,21 @@ impl Pinned {
     fn open(row: &'static Row) -> Result<Self, Error> {
         need_root()?;
         let note = note(row.name);
-        let text = match fs::read_to_string(&note) {
-            Ok(text) => text,
-            // Without its note a law can still be shown and removed.
-            Err(error) if error.kind() == io::ErrorKind::NotFound => row.tcp_name.to_owned(),
-            Err(error) => return Err(Error::io("read", note, error)),
-        };
+        let (mut places, mut unread) = (Vec::new(), Vec::new());
+        let text = fs::read(&note).map_or_else(|_| String::new(), |text| String::from_utf8_lossy(&text).into_owned());
+        // Without its note a law can still be shown and removed.
+        if text.is_empty() {
+            unread.push(format!(
+                "its note, `{}`, is missing, empty or unreadable: what used it is not known",
+                note.display()
+            ));
+        }
         let mut lines = text.lines();
         let tcp_name = lines.next().unwrap_or(row.tcp_name).to_owned();
-        let (mut places, mut unread) = (Vec::new(), Vec::new());
         for line in lines {
             match Taken::of_line(line) {
                 Some(place) => places.push(place),
-                None => unread.push(line.to_owned()),
+                None => unread.push(format!("this build cannot read how it was noted: `{}`", line.replace('\t', " "))),
             }
         }
         Ok(Self { row, tcp_name, places, unread, folder: root().join(row.name) })
@@ -223,13 +225,7 @@ impl Pinned {
     pub fn remove(self) -> Result<Vec<String>, Error> {
         let mut complaints: Vec<String> =
             self.places.iter().filter_map(|taken| taken.give_back(&self.tcp_name)).collect();
-        let unread = |line: &String| {
-            format!(
-                "another build of narrows noted this place, and this one cannot read it: `{}`",
-                line.replace('\t', " ")
-            )
-        };
-        complaints.extend(self.unread.iter().map(unread));
+        complaints.extend(self.unread);
         remove_folder(&self.folder)?;
         let note = note(self.row.name);
         match fs::remove_file(&note) {

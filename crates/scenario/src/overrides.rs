@@ -117,10 +117,13 @@ fn child<'a>(node: &'a mut Node, key: &str, origin: Origin) -> Result<&'a mut No
     match &mut node.value {
         Value::Array(items) => {
             let len = items.len();
-            let item = key.parse::<usize>().ok().and_then(|index| items.get_mut(index));
+            // Written in one way only: `0`, and not `00` or `+0`.
+            let number = key.parse::<usize>().ok().filter(|index| index.to_string() == key);
+            let item = number.and_then(|index| items.get_mut(index));
             item.ok_or_else(|| {
                 let fault = Fault::new(origin, format!("there is no entry `{key}` in an array of {len}"));
-                let example = if key.parse::<usize>().is_err() { format!(", as in 0.{key}") } else { String::new() };
+                let is_name = key.starts_with(|first: char| first.is_ascii_alphabetic());
+                let example = if is_name { format!(", as in 0.{key}") } else { String::new() };
                 let range = |last| format!("expected 0 to {last}{example}");
                 fault.label(len.checked_sub(1).map_or_else(|| "the array is empty".into(), range))
             })

@@ -42,7 +42,15 @@ fn axes(grid: Option<&Node>) -> Result<Vec<Axis>, Fault> {
         let GridValues(values) = GridValues::decode(&entry.node)?;
         Ok(Axis { path: Path::parse(&entry.key, entry.key_origin)?, values, origin: entry.key_origin })
     };
-    entries.iter().map(axis).collect()
+    let axes: Vec<Axis> = entries.iter().map(axis).collect::<Result<_, _>>()?;
+    let doubled = |index: &usize| axes[..*index].iter().any(|earlier| earlier.is(&axes[*index].path));
+    match (1..axes.len()).find(doubled) {
+        Some(index) => {
+            let axis = &axes[index];
+            Err(Fault::new(axis.origin, format!("`{}` is given twice", axis.path.full())).label("the same key"))
+        }
+        None => Ok(axes),
+    }
 }
 
 /// Every combination of the grid, then those of each variant, up to `most` of each; one point without values if there

@@ -518,6 +518,8 @@ fn grids_that_say_a_value_twice() {
     says(&grid("\"port.loss\" = [0, 0.1, 0.0]"), &["file.toml:4", "`0` and `0.0` give the same run", "give `seed`"]);
     says(&grid("stop = [\"1ms\", \"1000us\"]"), &["`1ms` and `1000us` give the same run"]);
     says(&grid("seed = [1, 2]\nstop = [\"2ms\", \"1ms\", \"2ms\"]"), &["dir/file.toml:5", "`2ms` and `2ms` give"]);
+    let twice = grid("\"traffic.0.start\" = [\"1us\"]\n\"traffic[0].start\" = [\"2us\"]");
+    says(&twice, &["file.toml:5", "`traffic.0.start` is given twice"]);
     // Each value of either key stands once.
     let fine = GOOD.replace("[topology]\n", "[grid]\nseed = [1, 2]\nstop = [\"2ms\", \"1ms\"]\n[topology]\n");
     assert_eq!(parse(&fine, "x", &Overrides::default()).unwrap().runs().len(), 4);
@@ -530,6 +532,7 @@ fn keys_of_arguments() {
     says(&argument("traffic[0", "1MB"), &["`traffic[0` is no key", "expected a key such as traffic.0.size"]);
     says(&argument("traffic[0]5.size", "1MB"), &["`traffic[0]5.size` is no key"]);
     says(&argument("traffic[0]]", "1MB"), &["is no key"]);
+    says(&argument("traffic.00.size", "1MB"), &["there is no entry `00` in an array of 1"]);
     says(&argument("traffic[7].size", "1MB"), &["there is no entry `7` in an array of 1"]);
     let set = |key: &str| {
         let overrides = Overrides { set: vec![(key.into(), "2MB".into())], ..Overrides::default() };

@@ -141,7 +141,11 @@ fn circles_and_giants_are_refused_at_their_lines() {
 
 #[test]
 fn more_hosts_than_are_simulated_are_refused() {
-    refused("Nodes 70000\n0->1 start 0 size 1\n", None, &["no scenario", "it must be 1 to 65535", "imported.toml (not written):8"]);
+    refused(
+        "Nodes 70000\n0->1 start 0 size 1\n",
+        None,
+        &["no scenario", "it must be 1 to 65535", "imported.toml (not written):8"],
+    );
 }
 
 #[test]

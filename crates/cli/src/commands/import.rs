@@ -52,11 +52,13 @@ fn named(output: &Path) -> String {
 fn write(output: &Path, imported: Imported) -> Result<(), Failure> {
     // Neither is written unless both may be.
     let scenario = NamedFile::new(output, Kind::Scenario, OPTION)?;
-    if let Some((name, text)) = imported.flows {
-        let path = NamedFile::new(&output.with_file_name(name), Kind::Flows, OPTION)?.write(text)?;
+    let flows = imported
+        .flows
+        .map(|(name, text)| NamedFile::new(&output.with_file_name(name), Kind::Flows, OPTION)?.write(text));
+    let written = [flows.transpose()?, Some(scenario.write(imported.toml)?)];
+    for path in written.iter().flatten() {
         print(&format!("wrote {}", path.display()))?;
     }
-    print(&format!("wrote {}", scenario.write(imported.toml)?.display()))?;
     for note in imported.notes {
         tell(&format!("note: {note}"));
     }

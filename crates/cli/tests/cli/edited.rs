@@ -255,3 +255,29 @@ fn kept_runs_say_what_the_scenario_says_now() {
     assert_eq!(fs::read(scratch.path(&format!("{RUN}/flows.parquet"))).unwrap(), flows);
     assert_eq!(scratch.narrows("compare out out").ok().err, "");
 }
+
+/// A run that somebody put into a grid stays, whatever became of the grid's own manifest.
+#[test]
+fn a_run_of_ones_own_in_a_grid_stays() {
+    let scratch = prepared("mine");
+    fs::create_dir(scratch.path("out/runs/mine")).unwrap();
+    for entry in fs::read_dir(scratch.path(RUN)).unwrap() {
+        let entry = entry.unwrap();
+        fs::copy(entry.path(), scratch.path("out/runs/mine").join(entry.file_name())).unwrap();
+    }
+    let before = scratch.read("out/manifest.json");
+    let grid = || serde_json::from_str::<serde_json::Value>(&before).unwrap();
+    let mut without_hash = grid();
+    without_hash.as_object_mut().unwrap().remove("sha256");
+    let mut edited = grid();
+    edited["version"] = "0".into();
+    let mut without_runs = without_hash.clone();
+    without_runs["runs"] = serde_json::json!([]);
+    for manifest in [&before, &without_hash.to_string(), &edited.to_string(), &without_runs.to_string()] {
+        scratch.write("out/manifest.json", manifest);
+        for line in [LINE.to_owned(), format!("{LINE} --anew")] {
+            scratch.narrows(&line).fails(2, &["`runs/mine`"]);
+        }
+        assert!(scratch.path("out/runs/mine/flows.parquet").exists());
+    }
+}

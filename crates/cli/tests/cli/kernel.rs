@@ -42,6 +42,7 @@ mod with_bpf {
             ("kernel load gemini --param h_min=6", "must not be over `h_max`, which is 5"),
             ("kernel load gemini --param beta", "NAME=VALUE"),
             ("kernel load gemini --line-rate fast", "--line-rate"),
+            ("kernel load gemini --route=", "expected a prefix alone"),
             ("kernel status gemni", "did you mean `gemini`?"),
         ] {
             let ran = scratch.narrows(line);

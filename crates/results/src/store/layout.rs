@@ -84,21 +84,30 @@ fn of_set(set: &Path, found: &mut Vec<PathBuf>) -> io::Result<()> {
     Ok(())
 }
 
-/// The folders in `runs` that the manifest of a set lists: a lone run's lists none. Nothing if no manifest says so that
-/// nobody edited.
+/// The folders in `runs` that the manifest of a set lists: a lone run's lists none. Nothing if no manifest says so. A list
+/// that somebody edited is still the list: it may only make more folders somebody's.
 fn listed(out: &Path) -> Option<BTreeSet<String>> {
     let mut manifest = ours_in(&out.join(MANIFEST))?;
-    manifest::take_hash(&mut manifest).ok().filter(|had_one| *had_one)?;
+    let is_as_written = manifest::take_hash(&mut manifest).is_ok_and(|had_one| had_one);
     let runs = manifest["runs"].as_array().into_iter().flatten();
     let folders = runs.filter_map(|run| Path::new(run["folder"].as_str()?).strip_prefix(RUNS).ok());
-    Some(folders.map(|folder| folder.to_string_lossy().into_owned()).collect())
+    let folders: BTreeSet<String> = folders.map(|folder| folder.to_string_lossy().into_owned()).collect();
+    (is_as_written || !folders.is_empty()).then_some(folders)
+}
+
+/// Whether a folder has the name of the run in it, as ours do.
+fn is_named_for_its_run(folder: &Path) -> bool {
+    let manifest = ours_in(&folder.join(MANIFEST));
+    let run = manifest.as_ref().and_then(|manifest| manifest["run"].as_str());
+    run.is_some_and(|run| Path::new(&super::run_folder(run)).file_name() == folder.file_name())
 }
 
 /// `listed` are the folders that are the set's, if that is known. A run that somebody put beside them is not.
 fn of_runs(runs: &Path, listed: Option<&BTreeSet<String>>, found: &mut Vec<PathBuf>) -> io::Result<()> {
     for entry in entries(runs)? {
         let partial = is_partial_run(&entry.name);
-        let known = partial || listed.is_none_or(|listed| listed.contains(&entry.name));
+        let known =
+            partial || listed.map_or_else(|| is_named_for_its_run(&entry.path), |listed| listed.contains(&entry.name));
         if !entry.is_directory || !known {
             found.push(entry.path);
             continue;

@@ -129,6 +129,12 @@ fn load_settled(directory: &Path) -> Result<Set, Error> {
             if grid.runs.is_empty() {
                 return Err(Error::differs(&path, Difference::NoRuns));
             }
+            let doubled =
+                |index: &usize| grid.runs[..*index].iter().any(|earlier| earlier.run == grid.runs[*index].run);
+            if let Some(index) = (1..grid.runs.len()).find(doubled) {
+                let reason = format!("the run `{}` is listed before", grid.runs[index].run);
+                return Err(Error::Json { path, key: format!("runs[{index}].run"), reason });
+            }
             let known = grid.runs.iter().enumerate().map(|(index, entry)| {
                 let (run, is_checked) = load_entry(directory, &grid, index, entry)?;
                 // Without a hash of the list, nothing vouches for the choice of runs.

@@ -88,7 +88,7 @@ pub(crate) fn jobs(flows: &FlowTable) -> impl ExactSizeIterator<Item = (&str, im
 }
 
 /// When the last rank of each collective operation begins: a rank begins with its first flow.
-fn begins(flows: &FlowTable) -> Vec<Time> {
+fn begins(flows: &FlowTable) -> BTreeMap<u32, Time> {
     let mut ranks: BTreeMap<(u32, u32), Time> = BTreeMap::new();
     for row in &flows.rows {
         if let Some(collective) = row.collective {
@@ -96,41 +96,39 @@ fn begins(flows: &FlowTable) -> Vec<Time> {
             *begins = row.started.min(*begins);
         }
     }
-    let count = ranks.last_key_value().map_or(0, |((last, _), _)| *last as usize + 1);
-    let mut begins = vec![Time::ZERO; count];
+    let mut begins = BTreeMap::new();
     for ((collective, _), rank) in ranks {
-        begins[collective as usize] = rank.max(begins[collective as usize]);
+        let begin = begins.entry(collective).or_insert(rank);
+        *begin = rank.max(*begin);
     }
     begins
 }
 
-fn part_of_collective(row: &FlowRow, begins: &[Time]) -> Option<(u32, Task)> {
+fn part_of_collective(row: &FlowRow, begins: &BTreeMap<u32, Time>) -> Option<(u32, Task)> {
     let collective = row.collective?;
-    let started = begins[collective as usize];
+    let started = *begins.get(&collective)?;
     Some((collective, Task { started, ideal: row.ideal_start + row.ideal, ..Task::from(row) }))
 }
 
-/// Groups of flows, by number; some numbers have none.
-type Groups = std::iter::Flatten<std::vec::IntoIter<Option<Task>>>;
+/// Groups of flows, by number.
+type Groups = std::collections::btree_map::IntoValues<u32, Task>;
 
 /// Flows that complete together, by the number of their group.
 fn together(flows: &FlowTable, of: impl Fn(&FlowRow) -> Option<(u32, Task)>) -> Groups {
-    let count = flows.rows.iter().filter_map(&of).map(|(group, _)| group).max().map_or(0, |last| last as usize + 1);
-    let mut groups: Vec<Option<Task>> = vec![None; count];
+    let mut groups: BTreeMap<u32, Task> = BTreeMap::new();
     for (group, flow) in flows.rows.iter().filter_map(of) {
-        let place = &mut groups[group as usize];
-        *place = Some(match *place {
-            None => flow,
-            // `NEVER` is later than any time: a group with an open flow is open.
-            Some(rest) => Task {
+        // `NEVER` is later than any time: a group with an open flow is open.
+        let join = |rest: &mut Task| {
+            *rest = Task {
                 started: rest.started.min(flow.started),
                 completed: rest.completed.max(flow.completed),
                 ideal: rest.ideal.max(flow.ideal),
                 delivered: rest.delivered + flow.delivered,
-            },
-        });
+            };
+        };
+        groups.entry(group).and_modify(join).or_insert(flow);
     }
-    groups.into_iter().flatten()
+    groups.into_values()
 }
 
 fn of_tasks(tasks: impl Iterator<Item = Task>, ended: Time) -> Cell {

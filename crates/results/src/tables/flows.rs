@@ -247,6 +247,10 @@ impl FlowTable {
             take.naturals("emergencies")?,
         ];
         let span = |ps: Option<u64>| Span::from_ps(ps.unwrap_or(0) as i64);
+        let number = |column: &str, row: usize, value: Option<u64>| {
+            let read = value.map(u32::try_from).transpose();
+            read.map_err(|_| take.wrong(column, format!("row {row}: not a number from 0 to {}", u32::MAX)))
+        };
         let mut rows = Vec::with_capacity(count);
         for row in 0..count {
             let name = class.get(row);
@@ -266,8 +270,8 @@ impl FlowTable {
                     .ok_or_else(|| take.wrong("class", format!("row {row}: `{name}` is neither intra nor inter")))?,
                 traffic: traffic.as_ref().map_or(0, |traffic| traffic.rows[row]),
                 law: law.rows[row],
-                request: request[row].map(|request| request as u32),
-                collective: collective[row].map(|collective| collective as u32),
+                request: number("request", row, request[row])?,
+                collective: number("collective", row, collective[row])?,
                 ideal_start: span(ideal_start[row]),
                 size: Bytes::new(size[row]),
                 started,

@@ -15,7 +15,7 @@ use crate::named_file::{Kind, write_into};
 pub(crate) fn load(args: &KernelLoadArgs) -> Result<(), Failure> {
     let row = row(&args.law)?;
     let settings = settings(row, args)?;
-    let places = places(args);
+    let places = places(args)?;
     let pinned = pins::pinned();
     // What is only held needs no pins.
     let pinned = if args.hold { pinned.unwrap_or_default() } else { pinned? };
@@ -100,14 +100,19 @@ pub(crate) fn unload(args: &KernelUnloadArgs) -> Result<(), Failure> {
     let names = |law: &pins::Pinned| {
         (law.tcp_name.clone(), law.places.iter().map(|taken| taken.before.clone()).collect::<Vec<_>>())
     };
+    // What cannot be done or said of one law keeps no other in the kernel.
+    let mut done = Ok(());
     for law in last_first(pinned, names) {
         let title = law.row.kind.info().title;
-        for complaint in law.remove()? {
-            tell(&format!("warning: not put back: {complaint}"));
-        }
-        print(&format!("{title} is out of the kernel; sockets that run it keep it until they close"))?;
+        let said = law.remove().map_err(Failure::from).and_then(|complaints| {
+            for complaint in complaints {
+                tell(&format!("warning: not put back: {complaint}"));
+            }
+            print(&format!("{title} is out of the kernel; sockets that run it keep it until they close"))
+        });
+        done = done.and(said);
     }
-    Ok(())
+    done
 }
 
 /// In an order in which every law finds what it has to put back: a law that took a place of another one goes before that.
@@ -115,7 +120,10 @@ pub(crate) fn unload(args: &KernelUnloadArgs) -> Result<(), Failure> {
 fn last_first<T>(mut laws: Vec<T>, names: impl Fn(&T) -> (String, Vec<String>)) -> Vec<T> {
     let mut ordered = Vec::with_capacity(laws.len());
     while !laws.is_empty() {
-        let found_by_none = |law: &T| !laws.iter().any(|other| names(other).1.contains(&names(law).0));
+        // A place had the name alone, a route has it among other words.
+        let found = |before: &String, name: &str| before.split_whitespace().any(|word| word == name);
+        let found_by_none =
+            |law: &T| !laws.iter().any(|other| names(other).1.iter().any(|before| found(before, &names(law).0)));
         // Where two found each other, any order loses one of them.
         let next = laws.iter().position(found_by_none).unwrap_or(0);
         ordered.push(laws.remove(next));
@@ -155,12 +163,28 @@ fn settings(row: &Row, args: &KernelLoadArgs) -> Result<Settings, Failure> {
     })
 }
 
-fn places(args: &KernelLoadArgs) -> Vec<Place> {
+/// The places that the options name, one line each where they are noted.
+fn places(args: &KernelLoadArgs) -> Result<Vec<Place>, Failure> {
+    if let Some(prefix) = args.route.iter().find(|prefix| prefix.split_whitespace().ne([prefix.as_str()])) {
+        return Err(Failure::Input(format!(
+            "error: --route {prefix:?}: expected a prefix alone, as in 10.0.0.0/8, of the main table of IPv4"
+        )));
+    }
+    if let Some(name) = args.netns.iter().find(|name| name.contains(char::is_control)) {
+        return Err(Failure::Input(format!(
+            "error: --netns {name:?}: expected a name or a path without control characters"
+        )));
+    }
+    // A path is noted whole: whoever unloads may stand elsewhere.
+    let whole = |name: &String| {
+        let path = std::path::absolute(name).ok().filter(|_| name.contains('/'));
+        path.map_or_else(|| name.clone(), |path| path.display().to_string())
+    };
     let default = args.default.then_some(Place::Default);
-    let netns = args.netns.iter().cloned().map(Place::Netns);
+    let netns = args.netns.iter().map(whole).map(Place::Netns);
     let route = args.route.iter().cloned().map(Place::Route);
     let cgroup = args.cgroup.iter().cloned().map(Place::Cgroup);
-    default.into_iter().chain(netns).chain(route).chain(cgroup).collect()
+    Ok(default.into_iter().chain(netns).chain(route).chain(cgroup).collect())
 }
 
 #[cfg(test)]
@@ -177,6 +201,9 @@ mod tests {
         let turned = vec![law("fixed", &["bbr"]), law("gemini", &["fixed"]), law("dctcp", &["gemini"])];
         let ordered: Vec<String> = last_first(turned, Clone::clone).into_iter().map(|(name, _)| name).collect();
         assert_eq!(ordered, ["dctcp", "gemini", "fixed"]);
+        let routes = vec![law("gemini", &["10.0.0.0/8 dev lo"]), law("dctcp", &["10.0.0.0/8 dev lo congctl gemini"])];
+        let ordered: Vec<String> = last_first(routes, Clone::clone).into_iter().map(|(name, _)| name).collect();
+        assert_eq!(ordered, ["dctcp", "gemini"]);
         assert_eq!(last_first(vec![law("a", &["b"]), law("b", &["a"])], Clone::clone).len(), 2);
     }
 }
