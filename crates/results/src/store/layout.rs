@@ -95,11 +95,11 @@ fn listed(out: &Path) -> Option<BTreeSet<String>> {
     (is_as_written || !folders.is_empty()).then_some(folders)
 }
 
-/// Whether a folder has the name of the run in it, as ours do.
-fn is_named_for_its_run(folder: &Path) -> bool {
+/// Whether the manifest in a folder is of a run that would have another one.
+fn is_of_another_run(folder: &Path) -> bool {
     let manifest = ours_in(&folder.join(MANIFEST));
     let run = manifest.as_ref().and_then(|manifest| manifest["run"].as_str());
-    run.is_some_and(|run| Path::new(&super::run_folder(run)).file_name() == folder.file_name())
+    run.is_some_and(|run| Path::new(&super::run_folder(run)).file_name() != folder.file_name())
 }
 
 /// `listed` are the folders that are the set's, if that is known. A run that somebody put beside them is not.
@@ -107,7 +107,7 @@ fn of_runs(runs: &Path, listed: Option<&BTreeSet<String>>, found: &mut Vec<PathB
     for entry in entries(runs)? {
         let partial = is_partial_run(&entry.name);
         let known =
-            partial || listed.map_or_else(|| is_named_for_its_run(&entry.path), |listed| listed.contains(&entry.name));
+            partial || listed.map_or_else(|| !is_of_another_run(&entry.path), |listed| listed.contains(&entry.name));
         if !entry.is_directory || !known {
             found.push(entry.path);
             continue;
