@@ -7,7 +7,8 @@ use crate::tree::{Entry, Node, Value, parse_argument};
 /// What replaces values of a file.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
 pub struct Overrides {
-    /// Keys with dots and array indices (`traffic.0.size` or `traffic[0].size`), and their values as in TOML; what is no TOML value is a string.
+    /// Keys with dots and array indices (`traffic.0.size` or `traffic[0].size`), and their values as in TOML; what is no
+    /// TOML value is a string.
     pub set: Vec<(String, String)>,
     /// Replaces `seed`.
     pub seed: Option<u64>,
