@@ -395,7 +395,7 @@ pub(crate) struct KernelLoadArgs {
     /// Make it the default of another network namespace, by its name or path. May be repeated.
     #[arg(long, value_name = "NAME")]
     pub(crate) netns: Vec<String>,
-    /// Use it for connections over one route that is there, as in 10.0.0.0/8. May be repeated.
+    /// Use it for connections over one route that is there, as in 10.0.0.0/8 or fd00::/8. May be repeated.
     #[arg(long, value_name = "PREFIX")]
     pub(crate) route: Vec<String>,
     /// Use it for sockets of a cgroup (version 2), by its directory. May be repeated.

@@ -4,7 +4,7 @@
 #![allow(unsafe_code, reason = "the BPF file system is mounted by a system call")]
 
 use std::ffi::CString;
-use std::fs;
+use std::fs::{self, File};
 use std::io;
 use std::os::fd::AsFd as _;
 use std::path::{Path, PathBuf};
@@ -50,6 +50,7 @@ pub struct Pinned {
 pub fn pin(mut loaded: Loaded, places: &[Place]) -> Result<bool, Error> {
     let law = loaded.row.name;
     let mounted = mount()?;
+    let _alone = alone()?;
     let folder = root().join(law);
     fs::create_dir_all(root()).map_err(|error| Error::io("create", root(), error))?;
     // Made here and by nobody else: what another process pins at the same time is not undone below.
@@ -62,10 +63,7 @@ pub fn pin(mut loaded: Loaded, places: &[Place]) -> Result<bool, Error> {
     pin_all(&mut loaded, places, &undo.folder)?;
     undo.places = places.iter().map(Taken::find).collect::<Result<_, _>>()?;
     // Noted before a place changes: whoever is killed in between leaves all that `unload` needs.
-    let lines = std::iter::once(undo.tcp_name.clone()).chain(undo.places.iter().map(Taken::line));
-    let lines: Vec<String> = lines.collect();
-    fs::create_dir_all(NOTES).map_err(|error| Error::io("create", NOTES, error))?;
-    fs::write(&undo.note, lines.join("\n")).map_err(|error| Error::io("write", &undo.note, error))?;
+    write_note(&undo.note, &undo.tcp_name, &undo.places)?;
     undo.places.iter().try_for_each(|place| place.take(&undo.tcp_name))?;
     undo.keep();
     Ok(mounted)
@@ -92,6 +90,20 @@ fn pin_all(loaded: &mut Loaded, places: &[Place], folder: &Path) -> Result<(), E
         }
     }
     Ok(())
+}
+
+/// Waits until no other command changes pins, notes or places, and keeps others out for as long as it is held.
+fn alone() -> Result<File, Error> {
+    fs::create_dir_all(NOTES).map_err(|error| Error::io("create", NOTES, error))?;
+    let folder = File::open(NOTES).map_err(|error| Error::io("open", NOTES, error))?;
+    folder.lock().map_err(|error| Error::io("lock", NOTES, error))?;
+    Ok(folder)
+}
+
+/// Notes a law's name in the kernel and its places, one a line.
+fn write_note(note: &Path, tcp_name: &str, places: &[Taken]) -> Result<(), Error> {
+    let lines: Vec<String> = std::iter::once(tcp_name.to_owned()).chain(places.iter().map(Taken::line)).collect();
+    fs::write(note, lines.join("\n")).map_err(|error| Error::io("write", note, error))
 }
 
 /// Takes back what was done so far, unless it is kept.
@@ -217,17 +229,27 @@ impl Pinned {
         refused(&map.map_err(|error| Error::Failed { action: COUNT, reason: error.to_string() })?)
     }
 
-    /// Puts every place back as it was and takes the law out. Sockets that run it keep it until they close. Says what
-    /// could not be put back.
+    /// Puts every place back as it was and takes the law out. A law that took a place of this one finds, from now on,
+    /// what this one found there. Sockets that run it keep it until they close. Says what could not be put back.
     ///
     /// # Errors
-    /// When pins cannot be removed.
+    /// When it is not pinned any more, pins cannot be removed or notes cannot be written.
     pub fn remove(self) -> Result<Vec<String>, Error> {
+        let _alone = alone()?;
+        // As it is now: another command may have come first.
+        let law = Self::of_name(self.row.name)?;
         let mut complaints: Vec<String> =
-            self.places.iter().filter_map(|taken| taken.give_back(&self.tcp_name)).collect();
-        complaints.extend(self.unread);
-        remove_folder(&self.folder)?;
-        let note = note(self.row.name);
+            law.places.iter().filter_map(|taken| taken.give_back(&law.tcp_name)).collect();
+        for mut other in pinned()?.into_iter().filter(|other| other.row != law.row) {
+            let inherited =
+                other.places.iter_mut().filter_map(|place| place.inherit(&law.tcp_name, &law.places).then_some(()));
+            if inherited.count() > 0 {
+                write_note(&note(other.row.name), &other.tcp_name, &other.places)?;
+            }
+        }
+        complaints.extend(law.unread);
+        remove_folder(&law.folder)?;
+        let note = note(law.row.name);
         match fs::remove_file(&note) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => Err(Error::io("remove", note, error)),
             _ => Ok(complaints),

@@ -16,6 +16,8 @@ use crate::Error;
 const DEFAULT: &str = "/proc/sys/net/ipv4/tcp_congestion_control";
 /// The network namespace of the calling thread.
 const OWN_NETNS: &str = "/proc/thread-self/ns/net";
+/// What is mounted where, as seen from here.
+const MOUNTS: &str = "/proc/self/mountinfo";
 /// Where `ip netns` keeps the namespaces that it made.
 const NAMED_NETNS: &str = "/run/netns";
 
@@ -50,8 +52,7 @@ pub struct Taken {
     pub place: Place,
     /// The name or route that was there; empty for a cgroup, whose link is pinned.
     pub before: String,
-    /// The network namespace that `Default` and `Route` mean, by its inode: whoever puts the place back may run in
-    /// another.
+    /// The network namespace of the place, by its inode: whoever puts the place back may run in another.
     netns: u64,
 }
 
@@ -61,13 +62,18 @@ impl Taken {
     /// # Errors
     /// When the place does not exist.
     pub fn find(place: &Place) -> Result<Self, Error> {
-        let before = match place {
-            Place::Default => default_law()?,
-            Place::Netns(name) => in_netns(&netns_file(name), default_law)??,
-            Place::Route(prefix) => the_route(prefix)?,
-            Place::Cgroup(_) => String::new(),
+        let netns = |name: &str| {
+            let path = netns_file(name);
+            let file = File::open(&path).map_err(|error| Error::io("open the namespace", &path, error))?;
+            Ok((inside(&file, default_law)??, inode(&path)?))
         };
-        Ok(Self { place: place.clone(), before, netns: inode(Path::new(OWN_NETNS))? })
+        let (before, netns) = match place {
+            Place::Default => (default_law()?, inode(Path::new(OWN_NETNS))?),
+            Place::Netns(name) => netns(name)?,
+            Place::Route(prefix) => (the_route(prefix)?, inode(Path::new(OWN_NETNS))?),
+            Place::Cgroup(_) => (String::new(), inode(Path::new(OWN_NETNS))?),
+        };
+        Ok(Self { place: place.clone(), before, netns })
     }
 
     /// Makes the place use the law `tcp_name`. A cgroup is taken by its link, elsewhere.
@@ -75,39 +81,60 @@ impl Taken {
     /// # Errors
     /// When the place does not take the law.
     pub fn take(&self, tcp_name: &str) -> Result<(), Error> {
-        match &self.place {
-            Place::Default => set_default_law(tcp_name),
-            Place::Netns(name) => in_netns(&netns_file(name), || set_default_law(tcp_name))?,
-            Place::Route(_) => {
-                ip_route("replace", &format!("{} congctl {tcp_name}", without_congctl(&self.before))).map(drop)
+        self.where_found(|| match &self.place {
+            Place::Default | Place::Netns(_) => set_default_law(tcp_name),
+            Place::Route(prefix) => {
+                ip_route("replace", prefix, &format!("{} congctl {tcp_name}", without_congctl(&self.before))).map(drop)
             }
             Place::Cgroup(_) => Ok(()),
-        }
+        })
     }
 
     /// Puts back what was there before, if the place still uses `tcp_name`; says what could not be put back.
     pub fn give_back(&self, tcp_name: &str) -> Option<String> {
         let restored = match &self.place {
-            Place::Default => self.where_taken(|| swap_back(tcp_name, &self.before)),
-            Place::Netns(name) => in_netns(&netns_file(name), || swap_back(tcp_name, &self.before)).and_then(|it| it),
-            Place::Route(prefix) => self.where_taken(|| route_back(prefix, tcp_name, &self.before)),
+            Place::Default | Place::Netns(_) => self.where_found(|| swap_back(tcp_name, &self.before)),
+            Place::Route(prefix) => self.where_found(|| route_back(prefix, tcp_name, &self.before)),
             Place::Cgroup(_) => Ok(()),
         };
         restored.err().map(|error| format!("{}: {error}", self.place))
     }
 
+    /// Finds, from now on, what the law `tcp_name` found in the same place before this one found that law, which goes.
+    /// Returns whether it did.
+    pub(crate) fn inherit(&mut self, tcp_name: &str, gone: &[Self]) -> bool {
+        let found = match &self.place {
+            Place::Default | Place::Netns(_) => self.before == tcp_name,
+            Place::Route(_) => has_congctl(&self.before, tcp_name),
+            Place::Cgroup(_) => false,
+        };
+        let Some(gone) = gone.iter().find(|gone| found && gone.is_where(self)) else { return false };
+        self.before.clone_from(&gone.before);
+        true
+    }
+
+    /// Whether two are one and the same place, whatever they are called.
+    fn is_where(&self, other: &Self) -> bool {
+        let what = |place: &Place| match place {
+            Place::Default | Place::Netns(_) => Some(String::new()),
+            Place::Route(prefix) => Some(prefix.clone()),
+            Place::Cgroup(_) => None,
+        };
+        self.netns == other.netns && what(&self.place).is_some_and(|place| Some(place) == what(&other.place))
+    }
+
     /// Does something in the network namespace where the place was found.
-    fn where_taken(&self, act: impl FnOnce() -> Result<(), Error> + Send) -> Result<(), Error> {
+    fn where_found(&self, act: impl FnOnce() -> Result<(), Error> + Send) -> Result<(), Error> {
         if inode(Path::new(OWN_NETNS))? == self.netns {
             return act();
         }
         let Some(file) = netns_of_inode(self.netns) else {
             return Err(Error::Failed {
                 action: "find the network namespace where it was set",
-                reason: format!("no process seen from here and no file in {NAMED_NETNS} has {}", self.netns),
+                reason: format!("no process and no mount seen from here has {}", self.netns),
             });
         };
-        inside(&file, Path::new(NAMED_NETNS), act)?
+        inside(&file, act)?
     }
 
     /// As a line of a file.
@@ -155,41 +182,48 @@ fn netns_file(name: &str) -> PathBuf {
     if name.contains('/') { PathBuf::from(name) } else { Path::new(NAMED_NETNS).join(name) }
 }
 
-/// The network namespace with that inode: one that `ip netns` made, else a process's. It stays while the file is open.
+/// The network namespace with that inode: one that is mounted somewhere, as `ip netns` does, else a process's. It stays
+/// while the file is open.
 fn netns_of_inode(wanted: u64) -> Option<File> {
-    let entries = |folder: &str| fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path());
-    let of_processes = entries("/proc").map(|process| process.join("ns/net"));
-    let files = entries(NAMED_NETNS).chain(of_processes).filter_map(|path| File::open(path).ok());
+    let mounts = fs::read_to_string(MOUNTS).unwrap_or_default();
+    let mounted: Vec<PathBuf> = mounts.lines().filter_map(mounted_namespace).collect();
+    let processes = fs::read_dir("/proc").into_iter().flatten().flatten().map(|entry| entry.path().join("ns/net"));
+    let files = mounted.into_iter().chain(processes).filter_map(|path| File::open(path).ok());
     { files }.find(|file| file.metadata().is_ok_and(|found| found.ino() == wanted))
+}
+
+/// Where a line of `MOUNTS` mounts a namespace (proc_pid_mountinfo(5)), if it does.
+fn mounted_namespace(line: &str) -> Option<PathBuf> {
+    let (fields, kind) = line.split_once(" - ")?;
+    let path = fields.split(' ').nth(4)?;
+    let unescaped = [("\\040", " "), ("\\011", "\t"), ("\\012", "\n"), ("\\134", "\\")]
+        .iter()
+        .fold(path.to_owned(), |path, (code, character)| path.replace(code, character));
+    kind.starts_with("nsfs ").then(|| unescaped.into())
 }
 
 fn inode(file: &Path) -> Result<u64, Error> {
     fs::metadata(file).map(|found| found.ino()).map_err(|error| Error::io("read", file, error))
 }
 
-/// Does something on a thread that has entered the network namespace of a file.
-fn in_netns<T: Send>(path: &Path, act: impl FnOnce() -> T + Send) -> Result<T, Error> {
-    let file = File::open(path).map_err(|error| Error::io("open the namespace", path, error))?;
-    inside(&file, path, act)
-}
-
-/// The same with the open file; `path` is for messages.
-fn inside<T: Send>(file: &File, path: &Path, act: impl FnOnce() -> T + Send) -> Result<T, Error> {
+/// Does something on a thread that has entered a network namespace.
+fn inside<T: Send>(netns: &File, act: impl FnOnce() -> T + Send) -> Result<T, Error> {
+    let failed = |reason: String| Error::Failed { action: "enter a network namespace", reason };
     std::thread::scope(|scope| {
         let worker = scope.spawn(|| {
             // SAFETY: a valid descriptor; only this thread enters, and it ends here.
-            if unsafe { libc::setns(file.as_raw_fd(), libc::CLONE_NEWNET) } != 0 {
-                return Err(Error::io("enter the namespace", path, std::io::Error::last_os_error()));
+            if unsafe { libc::setns(netns.as_raw_fd(), libc::CLONE_NEWNET) } != 0 {
+                return Err(failed(std::io::Error::last_os_error().to_string()));
             }
             Ok(act())
         });
-        worker.join().unwrap_or_else(|_| Err(Error::Failed { action: "enter a namespace", reason: "it failed".into() }))
+        worker.join().unwrap_or_else(|_| Err(failed("its thread failed".to_owned())))
     })
 }
 
 /// The one route that `ip route show` names for a prefix.
 fn the_route(prefix: &str) -> Result<String, Error> {
-    let shown = ip_route("show", prefix)?;
+    let shown = ip_route("show", prefix, prefix)?;
     let mut lines = shown.lines().map(str::trim).filter(|line| !line.is_empty());
     let (Some(before), None) = (lines.next(), lines.next()) else {
         let reason = match shown.lines().count() {
@@ -203,10 +237,9 @@ fn the_route(prefix: &str) -> Result<String, Error> {
 
 /// Puts a route back, if it is still there with the law.
 fn route_back(prefix: &str, tcp_name: &str, before: &str) -> Result<(), Error> {
-    let shown = ip_route("show", prefix)?;
-    let words: Vec<&str> = shown.split_whitespace().collect();
-    if words.windows(2).any(|pair| pair == ["congctl", tcp_name]) {
-        ip_route("replace", before)?;
+    let shown = ip_route("show", prefix, prefix)?;
+    if has_congctl(&shown, tcp_name) {
+        ip_route("replace", prefix, before)?;
     }
     Ok(())
 }
@@ -215,6 +248,12 @@ fn route_back(prefix: &str, tcp_name: &str, before: &str) -> Result<(), Error> {
 fn replaceable(shown: &str) -> String {
     let words: Vec<&str> = shown.split_whitespace().filter(|word| !matches!(*word, "linkdown" | "dead")).collect();
     words.join(" ")
+}
+
+/// Whether a route uses that law.
+fn has_congctl(route: &str, tcp_name: &str) -> bool {
+    let words: Vec<&str> = route.split_whitespace().collect();
+    words.windows(2).any(|pair| pair == ["congctl", tcp_name])
 }
 
 fn without_congctl(route: &str) -> String {
@@ -230,9 +269,11 @@ fn without_congctl(route: &str) -> String {
     words.join(" ")
 }
 
-fn ip_route(verb: &str, route: &str) -> Result<String, Error> {
+/// `ip route` for a route of the main table; its prefix says of which family.
+fn ip_route(verb: &str, prefix: &str, route: &str) -> Result<String, Error> {
     let failed = |reason: String| Error::NoPlace { place: format!("route {route}"), reason };
-    let output = Command::new("ip").args(["route", verb]).args(route.split_whitespace()).output();
+    let family = if prefix.contains(':') { "-6" } else { "-4" };
+    let output = Command::new("ip").args([family, "route", verb]).args(route.split_whitespace()).output();
     let output = output.map_err(|error| failed(format!("`ip` of iproute2: {error}")))?;
     if !output.status.success() {
         return Err(failed(String::from_utf8_lossy(&output.stderr).trim().to_owned()));
@@ -271,6 +312,30 @@ mod tests {
         let gone = Taken { place: Place::Default, before: "cubic".into(), netns: 0 };
         let complaint = gone.give_back("narrows_x").expect("no namespace has this inode");
         assert!(complaint.starts_with("default: "), "{complaint}");
+    }
+
+    #[test]
+    fn a_mounted_namespace_is_a_path() {
+        let line = "310 26 0:4 net:[4026532200] /run/my\\040ns/a rw shared:176 - nsfs nsfs rw";
+        assert_eq!(mounted_namespace(line), Some("/run/my ns/a".into()));
+        assert_eq!(mounted_namespace("26 1 8:1 / / rw,relatime - ext4 /dev/root rw"), None);
+        assert_eq!(mounted_namespace(""), None);
+    }
+
+    #[test]
+    fn what_a_law_found_goes_to_the_one_that_found_it() {
+        let taken = |place, before: &str, netns| Taken { place, before: before.to_owned(), netns };
+        let route = || Place::Route("10.0.0.0/8".into());
+        let gone = [taken(Place::Default, "cubic", 7), taken(route(), "10.0.0.0/8 dev lo", 7)];
+        let inherits = |mut taken: Taken| taken.inherit("a", &gone).then_some(taken.before);
+        assert_eq!(inherits(taken(Place::Default, "a", 7)), Some("cubic".to_owned()));
+        assert_eq!(inherits(taken(Place::Netns("x".into()), "a", 7)), Some("cubic".to_owned()), "another name for it");
+        assert_eq!(inherits(taken(Place::Default, "a", 8)), None, "of another namespace");
+        assert_eq!(inherits(taken(Place::Default, "b", 7)), None, "it found another law");
+        assert_eq!(inherits(taken(route(), "10.0.0.0/8 dev lo congctl a", 7)), Some("10.0.0.0/8 dev lo".to_owned()));
+        assert_eq!(inherits(taken(route(), "10.0.0.0/8 dev a", 7)), None, "a device of that name");
+        assert_eq!(inherits(taken(Place::Route("10.0.0.0/9".into()), "10.0.0.0/9 dev lo congctl a", 7)), None);
+        assert_eq!(inherits(taken(Place::Cgroup("/x".into()), "", 7)), None);
     }
 
     #[test]

@@ -29,6 +29,10 @@ const CREATED_BY: &str = "narrows";
 const SCHEMA_KEY: &str = "narrows.schema";
 const TABLE_KEY: &str = "narrows.table";
 const ROWS_A_GROUP: usize = 1 << 18;
+/// A file with more rows than this has no more than so many to a byte: some column of every table, an identifier or a
+/// time, changes from row to row, and Snappy makes at most 64 bytes out of 3. One with more was made to fill the memory.
+const ROWS_OF_ANY_FILE: u64 = 1 << 20;
+const ROWS_A_BYTE: u64 = 16;
 
 /// Writes a table.
 ///
@@ -187,6 +191,14 @@ fn read_table(name: &'static str, bytes: Vec<u8>, path: &Path) -> Result<Frame, 
     {
         return Err(untrue());
     }
+    let groups = file.metadata().row_groups().iter();
+    let rows: u64 = groups.map(|group| u64::try_from(group.num_rows()).unwrap_or(0)).fold(0, u64::saturating_add);
+    if rows > ROWS_OF_ANY_FILE.max(ROWS_A_BYTE * bytes.len() as u64) {
+        return Err(wrong(format!(
+            "claims {rows} rows in {} bytes, which no table that Narrows writes does",
+            bytes.len()
+        )));
+    }
     let descriptor = metadata.schema_descr();
     let mut columns = Vec::new();
     for index in 0..descriptor.num_columns() {
@@ -330,6 +342,13 @@ mod tests {
         let columns = vec![("a".to_owned(), Column::Int(many)), ("b".to_owned(), Column::OptInt(gaps))];
         let frame = Frame { name: "any", columns };
         assert_eq!(read("any", bytes_of(&frame), Path::new("x")).unwrap(), frame);
+    }
+
+    #[test]
+    fn more_rows_than_the_bytes_can_hold_are_refused() {
+        let frame = Frame { name: "any", columns: vec![("a".to_owned(), Column::Flag(vec![true; 3 << 19]))] };
+        let error = read("any", bytes_of(&frame), Path::new("x.parquet")).unwrap_err().to_string();
+        assert!(error.contains("claims 1572864 rows in"), "{error}");
     }
 
     #[test]

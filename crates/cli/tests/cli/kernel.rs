@@ -73,11 +73,19 @@ mod with_bpf {
         scratch.narrows("kernel export objects").ok();
     }
 
-    /// Whether laws can be loaded, in a mount namespace of the test's own: what a user has pinned is not touched.
+    /// Whether laws can be loaded, in a mount namespace of the test's own: what a user has pinned is not touched. Where
+    /// they cannot, the test, whose thread this is, is reported as skipped.
     fn can() -> bool {
         let root = Command::new("id").arg("-u").output().is_ok_and(|it| it.stdout == b"0\n");
-        root && fs::exists("/sys/kernel/btf/vmlinux").unwrap_or(false)
-            && Command::new("unshare").args(["--mount", "true"]).status().is_ok_and(|it| it.success())
+        let can = root
+            && fs::exists("/sys/kernel/btf/vmlinux").unwrap_or(false)
+            && Command::new("unshare").args(["--mount", "true"]).status().is_ok_and(|it| it.success());
+        if !can {
+            let test = thread::current();
+            let test = test.name().unwrap_or("a test").to_owned();
+            skipped(&test, "laws in the kernel need root, its type information and unshare");
+        }
+        can
     }
 
     /// Runs lines of shell with a BPF file system and a /run of their own; `$NARROWS` is the program.
@@ -106,10 +114,7 @@ mod with_bpf {
     #[test]
     fn a_law_is_loaded_shown_and_unloaded() {
         if !can() {
-            return skipped(
-                "a_law_is_loaded_shown_and_unloaded",
-                "laws in the kernel need root, its type information and unshare",
-            );
+            return;
         }
         let scratch = Scratch::new("kernel-load");
         let name = name('a');
@@ -159,10 +164,7 @@ mod with_bpf {
     #[test]
     fn a_default_is_put_back_from_another_namespace() {
         if !can() {
-            return skipped(
-                "a_default_is_put_back_from_another_namespace",
-                "laws in the kernel need root, its type information and unshare",
-            );
+            return;
         }
         let scratch = Scratch::new("kernel-elsewhere");
         let name = name('e');
@@ -185,10 +187,7 @@ mod with_bpf {
     #[test]
     fn pins_that_nobody_would_see_are_refused() {
         if !can() {
-            return skipped(
-                "pins_that_nobody_would_see_are_refused",
-                "laws in the kernel need root, its type information and unshare",
-            );
+            return;
         }
         let scratch = Scratch::new("kernel-mounts");
         let ran = alone(
@@ -206,10 +205,7 @@ mod with_bpf {
     #[test]
     fn whoever_is_killed_while_loading_leaves_what_unload_needs() {
         if !can() {
-            return skipped(
-                "whoever_is_killed_while_loading_leaves_what_unload_needs",
-                "laws in the kernel need root, its type information and unshare",
-            );
+            return;
         }
         let scratch = Scratch::new("kernel-kill");
         let name = name('k');
@@ -220,7 +216,7 @@ mod with_bpf {
                  before=$(cat /proc/sys/net/ipv4/tcp_congestion_control)
                  # The route is taken after the default, by an `ip` that kills whoever changes a route by it.
                  mkdir fake
-                 printf '#!/bin/sh\n[ "$2" != replace ] || {{ kill -KILL $PPID; exit 1; }}\nexec %s "$@"\n' \
+                 printf '#!/bin/sh\n[ "$3" != replace ] || {{ kill -KILL $PPID; exit 1; }}\nexec %s "$@"\n' \
                      "$(command -v ip)" > fake/ip
                  chmod +x fake/ip
                  PATH=$PWD/fake:$PATH $NARROWS kernel load dctcp --as {name} --default --route 203.0.113.0/24 \
@@ -236,11 +232,11 @@ mod with_bpf {
 
     #[test]
     fn sockets_without_the_law_are_counted() {
-        if !can() || !Command::new("perl").arg("-v").output().is_ok_and(|it| it.status.success()) {
-            return skipped(
-                "sockets_without_the_law_are_counted",
-                "laws in the kernel need root, its type information and unshare; the connection is perl's",
-            );
+        if !can() {
+            return;
+        }
+        if !Command::new("perl").arg("-v").output().is_ok_and(|it| it.status.success()) {
+            return skipped("sockets_without_the_law_are_counted", "the connection is perl's");
         }
         let scratch = Scratch::new("kernel-refused");
         let name = name('r');
@@ -276,10 +272,7 @@ mod with_bpf {
     #[test]
     fn a_place_that_does_not_exist_leaves_nothing() {
         if !can() {
-            return skipped(
-                "a_place_that_does_not_exist_leaves_nothing",
-                "laws in the kernel need root, its type information and unshare",
-            );
+            return;
         }
         let scratch = Scratch::new("kernel-place");
         let name = name('b');
@@ -303,10 +296,7 @@ mod with_bpf {
     #[test]
     fn a_route_is_put_back_unless_it_is_another_by_then() {
         if !can() {
-            return skipped(
-                "a_route_is_put_back_unless_it_is_another_by_then",
-                "laws in the kernel need root, its type information and unshare",
-            );
+            return;
         }
         let scratch = Scratch::new("kernel-route");
         let name = name('q');
@@ -334,12 +324,55 @@ mod with_bpf {
     }
 
     #[test]
+    fn laws_that_took_each_others_places_go_in_any_order() {
+        if !can() {
+            return;
+        }
+        let scratch = Scratch::new("kernel-order");
+        let (first, second) = (name('e'), name('f'));
+        let ran = alone(
+            &scratch,
+            &format!(
+                "ip link set lo up
+                 ip route add 203.0.113.0/24 dev lo || exit 9
+                 ip route add fd00:9::/64 dev lo || exit 8
+                 used() {{
+                     echo $1: $(cat /proc/sys/net/ipv4/tcp_congestion_control) \
+                         $(ip -4 route show 203.0.113.0/24), $(ip -6 route show fd00:9::/64)
+                 }}
+                 places='--default --route 203.0.113.0/24 --route fd00:9::/64'
+                 used before
+                 $NARROWS kernel load dctcp --as {first} $places > /dev/null || exit 7
+                 used first
+                 $NARROWS kernel load gemini --as {second} $places > /dev/null || exit 6
+                 used second
+                 $NARROWS kernel unload dctcp > /dev/null || exit 5
+                 used second
+                 $NARROWS kernel unload gemini > /dev/null || exit 4
+                 used before
+                 # Both at once: whichever comes first.
+                 $NARROWS kernel load dctcp --as {first} $places > /dev/null &
+                 $NARROWS kernel load gemini --as {second} $places > /dev/null &
+                 wait
+                 $NARROWS kernel unload dctcp > /dev/null &
+                 $NARROWS kernel unload gemini > /dev/null &
+                 wait
+                 used before"
+            ),
+        );
+        assert_eq!((ran.code, ran.err.as_str()), (0, ""), "{}", ran.out);
+        let lines: Vec<&str> = ran.out.lines().collect();
+        let [before, with_first, with_second, still_second, after, at_last] = lines[..] else { panic!("{}", ran.out) };
+        assert_eq!(with_first.matches(&first).count(), 3, "{with_first}");
+        assert_eq!(with_second.matches(&second).count(), 3, "{with_second}");
+        assert_eq!(still_second, with_second);
+        assert_eq!((after, at_last), (before, before));
+    }
+
+    #[test]
     fn a_holder_that_is_ended_puts_back_what_was_there() {
         if !can() {
-            return skipped(
-                "a_holder_that_is_ended_puts_back_what_was_there",
-                "laws in the kernel need root and unshare",
-            );
+            return;
         }
         let scratch = Scratch::new("kernel-term");
         let name = name('d');
@@ -362,7 +395,7 @@ mod with_bpf {
     #[test]
     fn watching_ends_with_its_reader() {
         if !can() {
-            return skipped("watching_ends_with_its_reader", "laws in the kernel need root and unshare");
+            return;
         }
         let ran =
             alone(&Scratch::new("watch"), "(timeout 20 $NARROWS kernel status --watch; echo code $? >&2) | head -1");
@@ -372,10 +405,7 @@ mod with_bpf {
     #[test]
     fn a_killed_holder_leaves_no_law() {
         if !can() {
-            return skipped(
-                "a_killed_holder_leaves_no_law",
-                "laws in the kernel need root, its type information and unshare",
-            );
+            return;
         }
         let scratch = Scratch::new("kernel-kill");
         let name = name('c');

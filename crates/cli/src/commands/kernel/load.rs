@@ -97,12 +97,9 @@ pub(crate) fn unload(args: &KernelUnloadArgs) -> Result<(), Failure> {
             .map(|law| row(law).and_then(|row| Ok(pins::Pinned::of_name(row.name)?)))
             .collect::<Result<_, _>>()?
     };
-    let names = |law: &pins::Pinned| {
-        (law.tcp_name.clone(), law.places.iter().map(|taken| taken.before.clone()).collect::<Vec<_>>())
-    };
     // What cannot be done or said of one law keeps no other in the kernel.
     let mut done = Ok(());
-    for law in last_first(pinned, names) {
+    for law in pinned {
         let title = law.row.kind.info().title;
         let said = law.remove().map_err(Failure::from).and_then(|complaints| {
             for complaint in complaints {
@@ -113,22 +110,6 @@ pub(crate) fn unload(args: &KernelUnloadArgs) -> Result<(), Failure> {
         done = done.and(said);
     }
     done
-}
-
-/// In an order in which every law finds what it has to put back: a law that took a place of another one goes before that.
-/// `names` gives a law's name and those that it found in its places.
-fn last_first<T>(mut laws: Vec<T>, names: impl Fn(&T) -> (String, Vec<String>)) -> Vec<T> {
-    let mut ordered = Vec::with_capacity(laws.len());
-    while !laws.is_empty() {
-        // A place had the name alone, a route has it among other words.
-        let found = |before: &String, name: &str| before.split_whitespace().any(|word| word == name);
-        let found_by_none =
-            |law: &T| !laws.iter().any(|other| names(other).1.iter().any(|before| found(before, &names(law).0)));
-        // Where two found each other, any order loses one of them.
-        let next = laws.iter().position(found_by_none).unwrap_or(0);
-        ordered.push(laws.remove(next));
-    }
-    ordered
 }
 
 pub(crate) fn export(directory: &Path) -> Result<(), Failure> {
@@ -167,7 +148,7 @@ fn settings(row: &Row, args: &KernelLoadArgs) -> Result<Settings, Failure> {
 fn places(args: &KernelLoadArgs) -> Result<Vec<Place>, Failure> {
     if let Some(prefix) = args.route.iter().find(|prefix| prefix.split_whitespace().ne([prefix.as_str()])) {
         return Err(Failure::Input(format!(
-            "error: --route {prefix:?}: expected a prefix alone, as in 10.0.0.0/8, of the main table of IPv4"
+            "error: --route {prefix:?}: expected a prefix alone, as in 10.0.0.0/8 or fd00::/8, of the main table"
         )));
     }
     if let Some(name) = args.netns.iter().find(|name| name.contains(char::is_control)) {
@@ -185,25 +166,4 @@ fn places(args: &KernelLoadArgs) -> Result<Vec<Place>, Failure> {
     let route = args.route.iter().cloned().map(Place::Route);
     let cgroup = args.cgroup.iter().cloned().map(Place::Cgroup);
     Ok(default.into_iter().chain(netns).chain(route).chain(cgroup).collect())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_law_that_was_loaded_last_goes_first() {
-        let law = |name: &str, found: &[&str]| (name.to_owned(), found.iter().map(|&name| name.to_owned()).collect());
-        let laws: Vec<(String, Vec<String>)> =
-            vec![law("dctcp", &["gemini"]), law("gemini", &["bbr", "fixed"]), law("fixed", &["bbr"]), law("uno", &[])];
-        let ordered: Vec<String> = last_first(laws, Clone::clone).into_iter().map(|(name, _)| name).collect();
-        assert_eq!(ordered, ["dctcp", "gemini", "fixed", "uno"]);
-        let turned = vec![law("fixed", &["bbr"]), law("gemini", &["fixed"]), law("dctcp", &["gemini"])];
-        let ordered: Vec<String> = last_first(turned, Clone::clone).into_iter().map(|(name, _)| name).collect();
-        assert_eq!(ordered, ["dctcp", "gemini", "fixed"]);
-        let routes = vec![law("gemini", &["10.0.0.0/8 dev lo"]), law("dctcp", &["10.0.0.0/8 dev lo congctl gemini"])];
-        let ordered: Vec<String> = last_first(routes, Clone::clone).into_iter().map(|(name, _)| name).collect();
-        assert_eq!(ordered, ["dctcp", "gemini"]);
-        assert_eq!(last_first(vec![law("a", &["b"]), law("b", &["a"])], Clone::clone).len(), 2);
-    }
 }
