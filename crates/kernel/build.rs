@@ -26,8 +26,8 @@ fn main() {
 }
 
 /// What decides how a flow lies in the kernel's memory and what its bytes mean.
-const SOURCES: [&str; 7] =
-    ["src/host.rs", "src/table.rs", "bpf/src", "bpf/Cargo.toml", "bpf/shell.bpf.c", "../laws/src", "../units/src"];
+const SOURCES: [&str; 6] =
+    ["src/host.rs", "bpf/src", "bpf/Cargo.toml", "bpf/shell.bpf.c", "../laws/src", "../units/src"];
 
 fn add(hash: &mut DefaultHasher, path: &Path) -> io::Result<()> {
     if !path.is_dir() {
@@ -49,17 +49,25 @@ mod bpf {
 
     use libbpf_rs::Linker;
 
+    use laws::catalog::{Kind, Marks};
+
+    /// A law that is built, by its module.
     struct Row {
         name: &'static str,
         ecn: bool,
     }
 
     macro_rules! rows {
-        ($($name:literal => $law:ident, $ecn:literal;)*) => {
-            const ROWS: &[Row] = &[$(Row { name: $name, ecn: $ecn }),*];
+        ($(#[doc = $doc:literal] $law:ident in $module:ident $(for $kernel:ident)?;)*) => {
+            const ROWS: &[Row] = &[$($(row!($law $module $kernel),)?)*];
         };
     }
-    include!("src/table.rs");
+    macro_rules! row {
+        ($law:ident $module:ident kernel) => {
+            Row { name: stringify!($module), ecn: matches!(Kind::$law.info().marks, Marks::Heard) }
+        };
+    }
+    laws::laws!(rows);
 
     const TARGET: &str = "bpfel-unknown-none";
 
@@ -120,7 +128,7 @@ mod bpf {
             "-Zfunction-sections=no",
             "-Cllvm-args=-inline-threshold=1000000",
         ]);
-        cargo.arg(format!("--cfg=law=\"{}\"", row.name));
+        cargo.arg(format!("--cfg={}", row.name));
         // Assembly of an earlier law lies beside this one's under another hash.
         let deps = work.join(TARGET).join("release/deps");
         for stale in assemblies(&deps) {

@@ -27,6 +27,8 @@ pub(crate) enum Command {
     Reproduce(ReproduceArgs),
     /// List the control laws and their parameters.
     Laws(LawsArgs),
+    /// Begin a control law in a checkout of Narrows: its source, its page, its entries. The workspace builds and passes.
+    NewLaw(NewLawArgs),
     /// Measure the engine, or the erasure codes.
     #[command(subcommand)]
     Bench(BenchCommand),
@@ -52,6 +54,15 @@ pub(crate) enum Command {
         /// Where they go; it is made if need be. Earlier pages that nobody edited are replaced, other files are not.
         directory: PathBuf,
     },
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct NewLawArgs {
+    /// Its name in files: lower-case letters, digits and hyphens, as in my-law.
+    pub(crate) name: String,
+    /// The checkout.
+    #[arg(long, value_name = "DIR", default_value = ".")]
+    pub(crate) source: PathBuf,
 }
 
 /// What the commands that simulate share.
@@ -395,7 +406,7 @@ pub(crate) struct KernelLoadArgs {
     /// Make it the default of another network namespace, by its name or path. May be repeated.
     #[arg(long, value_name = "NAME")]
     pub(crate) netns: Vec<String>,
-    /// Use it for connections over one route that is there, as in 10.0.0.0/8 or fd00::/8. May be repeated.
+    /// Use it for connections over one route that is there, of IPv4 or IPv6, as in 10.0.0.0/8. May be repeated.
     #[arg(long, value_name = "PREFIX")]
     pub(crate) route: Vec<String>,
     /// Use it for sockets of a cgroup (version 2), by its directory. May be repeated.

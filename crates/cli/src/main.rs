@@ -45,6 +45,7 @@ fn dispatch(command: Command) -> Result<(), Failure> {
         Command::Emulate(args) => commands::emulate::emulate(&args),
         Command::Check(args) => commands::check::check(&args),
         Command::Laws(args) => commands::laws::laws(&args),
+        Command::NewLaw(args) => commands::new_law::new_law(&args),
         Command::Bench(BenchCommand::Engine(args)) => commands::bench::engine(&args),
         Command::Bench(BenchCommand::Codes(args)) => commands::bench::codes(&args),
         Command::Report(args) => commands::report::report(&args),

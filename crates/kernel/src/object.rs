@@ -7,15 +7,18 @@ use libbpf_rs::{MapCore as _, MapFlags, Object, ObjectBuilder, OpenObject, Print
 use crate::host::Config;
 use crate::{Error, Row};
 
-macro_rules! rows {
-    ($($name:literal => $law:ident, $ecn:literal;)*) => {
+macro_rules! objects {
+    ($(#[doc = $doc:literal] $law:ident in $module:ident $(for $kernel:ident)?;)*) => {
         /// The object of each law.
-        const OBJECTS: &[(&str, &[u8])] = &[$(
-            ($name, include_bytes!(concat!(env!("OUT_DIR"), "/", $name, ".bpf.o"))),
-        )*];
+        const OBJECTS: &[(&str, &[u8])] = &[$($(object!($module $kernel),)?)*];
     };
 }
-include!("table.rs");
+macro_rules! object {
+    ($module:ident kernel) => {
+        (stringify!($module), include_bytes!(concat!(env!("OUT_DIR"), "/", stringify!($module), ".bpf.o")))
+    };
+}
+laws::laws!(objects);
 
 /// The longest name of a congestion control in the kernel, without its end.
 const LONGEST_NAME: usize = 15;

@@ -192,7 +192,7 @@ fn netns_of_inode(wanted: u64) -> Option<File> {
     { files }.find(|file| file.metadata().is_ok_and(|found| found.ino() == wanted))
 }
 
-/// Where a line of `MOUNTS` mounts a namespace (proc_pid_mountinfo(5)), if it does.
+/// Where a line of `MOUNTS` mounts a namespace, if it does (`proc_pid_mountinfo(5)`).
 fn mounted_namespace(line: &str) -> Option<PathBuf> {
     let (fields, kind) = line.split_once(" - ")?;
     let path = fields.split(' ').nth(4)?;

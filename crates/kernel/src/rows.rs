@@ -1,6 +1,6 @@
-//! The laws that the kernel can run, one row each in `table.rs`.
+//! The laws that the kernel can run: those that `laws::laws!` says are built for it.
 
-use laws::catalog::Kind;
+use laws::catalog::{Kind, Marks};
 
 /// A law that the kernel can run.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -16,16 +16,21 @@ pub struct Row {
 }
 
 macro_rules! rows {
-    ($($name:literal => $law:ident, $ecn:literal;)*) => {
-        const ROWS: &[Row] = &[$(Row {
-            kind: Kind::$law,
-            name: $name,
-            tcp_name: concat!("narrows_", $name),
-            ecn: $ecn,
-        }),*];
+    ($(#[doc = $doc:literal] $law:ident in $module:ident $(for $kernel:ident)?;)*) => {
+        const ROWS: &[Row] = &[$($(row!($law $module $kernel),)?)*];
     };
 }
-include!("table.rs");
+macro_rules! row {
+    ($law:ident $module:ident kernel) => {
+        Row {
+            kind: Kind::$law,
+            name: Kind::$law.info().name,
+            tcp_name: concat!("narrows_", stringify!($module)),
+            ecn: matches!(Kind::$law.info().marks, Marks::Heard),
+        }
+    };
+}
+laws::laws!(rows);
 
 /// All of them.
 pub const fn rows() -> &'static [Row] {

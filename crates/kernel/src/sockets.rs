@@ -163,16 +163,21 @@ fn socket(row: &Row, entry: &[u8]) -> Socket {
 }
 
 fn law_state(row: &Row, slot: &Slot) -> LawState {
-    macro_rules! rows {
-        ($($name:literal => $law:ident, $ecn:literal;)*) => {
+    macro_rules! state {
+        ($law:ident kernel) => {
+            of_flow(&flow::<laws::$law>(&slot.flow), slot)
+        };
+    }
+    macro_rules! states {
+        ($(#[doc = $doc:literal] $law:ident in $module:ident $(for $kernel:ident)?;)*) => {
             match row.kind {
-                $(laws::catalog::Kind::$law => of_flow(&flow::<laws::$law>(&slot.flow), slot),)*
+                $($(laws::catalog::Kind::$law => state!($law $kernel),)?)*
                 // Rows are the only way to a `Row`.
                 _ => of_flow(&flow::<laws::Dctcp>(&slot.flow), slot),
             }
         };
     }
-    include!("table.rs")
+    laws::laws!(states)
 }
 
 /// A flow from its bytes in the kernel.

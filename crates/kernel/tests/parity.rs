@@ -189,37 +189,20 @@ fn parity<L: Configured + std::fmt::Debug>(name: &str) {
     println!("{name}: {calls} calls, equal in every field");
 }
 
-#[test]
-fn gemini_is_one() {
-    parity::<laws::Gemini>("gemini");
+/// A test for each law that is built for the kernel, by the law's name.
+macro_rules! each_law {
+    ($(#[doc = $doc:literal] $law:ident in $module:ident $(for $kernel:ident)?;)*) => {
+        mod is_one {
+            $($(law!($law $module $kernel);)?)*
+        }
+    };
 }
-
-#[test]
-fn unocc_is_one() {
-    parity::<laws::UnoCc>("unocc");
+macro_rules! law {
+    ($law:ident $module:ident kernel) => {
+        #[test]
+        fn $module() {
+            super::parity::<laws::$law>(stringify!($module));
+        }
+    };
 }
-
-#[test]
-fn dctcp_is_one() {
-    parity::<laws::Dctcp>("dctcp");
-}
-
-#[test]
-fn mprdma_is_one() {
-    parity::<laws::MpRdma>("mprdma");
-}
-
-#[test]
-fn cubic_is_one() {
-    parity::<laws::Cubic>("cubic");
-}
-
-#[test]
-fn newreno_is_one() {
-    parity::<laws::NewReno>("newreno");
-}
-
-#[test]
-fn fixed_is_one() {
-    parity::<laws::Fixed>("fixed");
-}
+laws::laws!(each_law);

@@ -148,37 +148,20 @@ fn traces<L: Configured + std::fmt::Debug + Send>(name: &str) {
     println!("{name}: {acks} acknowledgements, {marks} with marks, {losses} losses: equal in every field");
 }
 
-#[test]
-fn gemini_hears_the_same() {
-    traces::<laws::Gemini>("gemini");
+/// A test for each law that is built for the kernel, by the law's name.
+macro_rules! each_law {
+    ($(#[doc = $doc:literal] $law:ident in $module:ident $(for $kernel:ident)?;)*) => {
+        mod hears_the_same {
+            $($(law!($law $module $kernel);)?)*
+        }
+    };
 }
-
-#[test]
-fn unocc_hears_the_same() {
-    traces::<laws::UnoCc>("unocc");
+macro_rules! law {
+    ($law:ident $module:ident kernel) => {
+        #[test]
+        fn $module() {
+            super::traces::<laws::$law>(stringify!($module));
+        }
+    };
 }
-
-#[test]
-fn dctcp_hears_the_same() {
-    traces::<laws::Dctcp>("dctcp");
-}
-
-#[test]
-fn mprdma_hears_the_same() {
-    traces::<laws::MpRdma>("mprdma");
-}
-
-#[test]
-fn cubic_hears_the_same() {
-    traces::<laws::Cubic>("cubic");
-}
-
-#[test]
-fn newreno_hears_the_same() {
-    traces::<laws::NewReno>("newreno");
-}
-
-#[test]
-fn fixed_hears_the_same() {
-    traces::<laws::Fixed>("fixed");
-}
+laws::laws!(each_law);

@@ -8,6 +8,7 @@
 
 use units::{Bytes, Frac, Rate, Span, Time, mul_div, mul_saturating};
 
+use crate::catalog::LawInfo;
 use crate::params::{parameters, range};
 use crate::recent::Recent;
 use crate::window::share;
@@ -35,6 +36,16 @@ parameters! { path;
     /// Whether the law competes where a queue never empties, by AIMD on 1/delta (§2.2).
     competitive: Switch = false, "false", false, true;
 }
+
+/// What there is to say about it.
+pub(crate) const INFO: LawInfo = LawInfo {
+    name: "copa",
+    title: "Copa",
+    summary: "aims at a rate of one over delta times the queueing delay",
+    source: "Arun and Balakrishnan (NSDI 2018), §2",
+    signals: "delay, timeout; loss where it competes",
+    ..LawInfo::of(Params::TABLE)
+};
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(u8)]

@@ -8,6 +8,7 @@
 
 use units::{Bytes, Frac, Rate, Span, Time, cube_root, mul_div, mul_saturating};
 
+use crate::catalog::{LawInfo, Marks};
 use crate::hystart::HyStart;
 use crate::linux_hystart::{Detect, LinuxHyStart};
 use crate::params::{parameters, range};
@@ -40,6 +41,18 @@ parameters! { path;
     /// Whether a slow start ends when round trips grow by an eighth, at least 4 and at most 16 ms (Linux's `HyStart`).
     hystart_delay: Switch = false, "false", false, true;
 }
+
+/// What there is to say about it.
+pub(crate) const INFO: LawInfo = LawInfo {
+    name: "cubic",
+    title: "Cubic",
+    summary: "grows as a cubic function of the time since the last cut",
+    source: "RFC 9438, §4; RFC 8511 for marks",
+    signals: "loss, ECN if switched on",
+    marks: Marks::If("ecn"),
+    linux: Some("cubic"),
+    ..LawInfo::of(Params::TABLE)
+};
 
 /// Pacing over window / smoothed RTT while the window is under half the threshold, and then (Linux's
 /// `tcp_pacing_ss_ratio` and `tcp_pacing_ca_ratio`).

@@ -10,6 +10,7 @@
 
 use units::{Bytes, Frac, Rate, Span, Time};
 
+use crate::catalog::{LawInfo, Marks};
 use crate::limits::Limits;
 use crate::params::{parameters, range};
 use crate::{Ack, Acted, ControlLaw, Cookie, Loss, Notification, Path, Permit, Sent};
@@ -48,6 +49,18 @@ parameters! { path;
     /// Whether the window shrinks with the rate.
     window_scales: Switch = true, "true", false, true;
 }
+
+/// What there is to say about it.
+pub(crate) const INFO: LawInfo = LawInfo {
+    name: "dcqcn",
+    title: "DCQCN",
+    summary: "cuts the rate at each notification of marks, then recovers by timer and byte counter",
+    source: "Zhu et al. (SIGCOMM 2015), §3; variants of HPCC's simulator",
+    signals: "congestion notifications, direct ones too; ECN in acknowledgements if switched on",
+    marks: Marks::If("cnp_from_acks"),
+    notified: true,
+    ..LawInfo::of(Params::TABLE)
+};
 
 /// The law.
 #[derive(Clone, PartialEq, Eq, Debug)]

@@ -7,6 +7,7 @@
 
 use units::{Bytes, Frac, Time};
 
+use crate::catalog::{LawInfo, Marks};
 use crate::params::{parameters, range};
 use crate::{Ack, Acted, ControlLaw, Episode, Loss, Notification, Path, Permit, Round, SlowStart, Window};
 
@@ -18,6 +19,17 @@ parameters! { path;
     /// Weight of the newest round in the average marked fraction (g).
     ewma_gain: Fraction = Frac::ratio(1, 16), "1/16", Frac::ZERO, Frac::ONE;
 }
+
+/// What there is to say about it.
+pub(crate) const INFO: LawInfo = LawInfo {
+    name: "dctcp",
+    title: "DCTCP",
+    summary: "cuts the window in proportion to the fraction of marked bytes",
+    source: "Alizadeh et al. (SIGCOMM 2010), §3; RFC 8257",
+    signals: "ECN, loss",
+    marks: Marks::Heard,
+    ..LawInfo::of(Params::TABLE)
+};
 
 /// The law.
 #[derive(Clone, PartialEq, Eq, Debug)]

@@ -6,6 +6,7 @@
 
 use units::{Bytes, Frac, Rate};
 
+use crate::catalog::{LawInfo, Marks};
 use crate::limits::Limits;
 use crate::params::{parameters, range};
 use crate::{Ack, Acted, ControlLaw, Loss, Path, Permit, Round};
@@ -26,6 +27,17 @@ parameters! { path;
     /// Whether the window shrinks with the rate.
     window_scales: Switch = true, "true", false, true;
 }
+
+/// What there is to say about it.
+pub(crate) const INFO: LawInfo = LawInfo {
+    name: "dctcp-rate",
+    title: "DCTCP as a rate",
+    summary: "cuts a rate in proportion to the fraction of marked packets, from line rate on",
+    source: "HPCC's simulator; equations of Alizadeh et al. (SIGCOMM 2010), §3",
+    signals: "ECN",
+    marks: Marks::Heard,
+    ..LawInfo::of(Params::TABLE)
+};
 
 /// The law.
 #[derive(Clone, PartialEq, Eq, Debug)]

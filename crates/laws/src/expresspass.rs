@@ -7,6 +7,7 @@
 
 use units::{Bytes, Frac, Rate, Span};
 
+use crate::catalog::LawInfo;
 use crate::credits::{CREDIT_SIZE, Credits, Driver, largest_rate, least_rate, permit};
 use crate::params::{parameters, range};
 use crate::{Ack, Acted, ControlLaw, Loss, Notification, Path, Permit};
@@ -43,6 +44,18 @@ parameters! { path;
     /// What the application's send buffer holds, where the demand is read off there; 0: the flow's size is known.
     send_buffer: Bytes = Bytes::ZERO, "0", Bytes::ZERO, range::WINDOW;
 }
+
+/// What there is to say about it.
+pub(crate) const INFO: LawInfo = LawInfo {
+    name: "expresspass",
+    title: "ExpressPass",
+    summary: "receivers send credits at a rate that follows their loss, senders a packet for each",
+    source: "Cho et al. (SIGCOMM 2017), §3; kaist-ina/ns2-xpass",
+    signals: "loss of credits",
+    pairs: &[("w_min", "w_max")],
+    credits: true,
+    ..LawInfo::of(Params::TABLE)
+};
 
 /// The law.
 #[derive(Clone, PartialEq, Eq, Debug)]

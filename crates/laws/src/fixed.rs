@@ -2,6 +2,7 @@
 
 use units::Span;
 
+use crate::catalog::LawInfo;
 use crate::params::{parameters, range};
 use crate::{Ack, Acted, ControlLaw, Loss, Path, Permit, Window};
 
@@ -11,6 +12,16 @@ parameters! { path;
     /// Whether packets are spread over the base RTT.
     paced: Switch = false, "false", false, true;
 }
+
+/// What there is to say about it.
+pub(crate) const INFO: LawInfo = LawInfo {
+    name: "fixed",
+    title: "Fixed window",
+    summary: "a constant window, whatever happens: a baseline and an aid to tests",
+    source: "none",
+    signals: "none",
+    ..LawInfo::of(Params::TABLE)
+};
 
 /// The law.
 #[derive(Clone, PartialEq, Eq, Debug)]

@@ -7,6 +7,7 @@
 
 use units::{Bytes, Frac, Rate, Span};
 
+use crate::catalog::LawInfo;
 use crate::credits::{CREDIT_SIZE, Credits, Driver, OverProvisioning, Wait, largest_rate, least_rate, permit};
 use crate::params::{parameters, range};
 use crate::{Ack, Acted, ControlLaw, Loss, Notification, Path, Permit};
@@ -41,6 +42,18 @@ parameters! { path;
     /// What the application's send buffer holds, where the demand is read off there; 0: the flow's size is known.
     send_buffer: Bytes = Bytes::ZERO, "0", Bytes::ZERO, range::WINDOW;
 }
+
+/// What there is to say about it.
+pub(crate) const INFO: LawInfo = LawInfo {
+    name: "flashpass",
+    title: "FlashPass",
+    summary: "senders rehearse data by emulation packets, and send it a constant time after them",
+    source: "Zeng et al. (ICNP 2021), §III, Algorithm 1",
+    signals: "loss of emulation packets",
+    pairs: &[("min_target_loss", "max_target_loss")],
+    credits: true,
+    ..LawInfo::of(Params::TABLE)
+};
 
 /// The law.
 #[derive(Clone, PartialEq, Eq, Debug)]

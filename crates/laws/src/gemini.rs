@@ -7,6 +7,7 @@
 
 use units::{Bytes, Frac, Rate, Span, Time, mul_div};
 
+use crate::catalog::{LawInfo, Marks};
 use crate::params::{parameters, range};
 use crate::{Ack, Acted, ControlLaw, Episode, Loss, Notification, Path, Permit, Round, SlowStart, Window};
 
@@ -34,6 +35,18 @@ parameters! { path;
     /// Weight of the newest round in the average marked fraction.
     ewma_gain: Fraction = Frac::ratio(1, 16), "1/16", Frac::ZERO, Frac::ONE;
 }
+
+/// What there is to say about it.
+pub(crate) const INFO: LawInfo = LawInfo {
+    name: "gemini",
+    title: "GEMINI",
+    summary: "AIMD on marks inside a datacenter and on delay between them, both scaled with the BDP",
+    source: "Zeng et al. (ICNP 2019; journal version), §III, Algorithm 1",
+    signals: "ECN, delay, loss",
+    marks: Marks::Heard,
+    pairs: &[("h_min", "h_max")],
+    ..LawInfo::of(Params::TABLE)
+};
 
 /// The law.
 #[derive(Clone, PartialEq, Eq, Debug)]

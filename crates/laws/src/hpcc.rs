@@ -7,6 +7,7 @@
 
 use units::{Bytes, Frac, Rate, Span, mul_div};
 
+use crate::catalog::LawInfo;
 use crate::limits::Limits;
 use crate::params::{parameters, range};
 use crate::{Ack, Acted, ControlLaw, Hop, Loss, MOST_HOPS, Notification, Path, Permit};
@@ -39,6 +40,17 @@ parameters! { path;
     /// Whether the window shrinks with the rate.
     window_scales: Switch = true, "true", false, true;
 }
+
+/// What there is to say about it.
+pub(crate) const INFO: LawInfo = LawInfo {
+    name: "hpcc",
+    title: "HPCC",
+    summary: "keeps what is in flight on every link under its bandwidth-delay product; HPCC* with a loop near the source",
+    source: "Li et al. (SIGCOMM 2019), §3, Algorithm 1; LSCC, §III-D",
+    signals: "in-band telemetry, direct telemetry if switched on",
+    reads_reports: true,
+    ..LawInfo::of(Params::TABLE)
+};
 
 /// The law.
 #[derive(Clone, PartialEq, Eq, Debug)]

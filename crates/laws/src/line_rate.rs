@@ -2,6 +2,7 @@
 
 use units::Rate;
 
+use crate::catalog::LawInfo;
 use crate::limits::Limits;
 use crate::params::{parameters, range};
 use crate::{Ack, Acted, ControlLaw, Loss, Path, Permit};
@@ -14,6 +15,16 @@ parameters! { path;
     /// That window.
     window: Bytes = path.bdp(), "1 own BDP", range::BYTE, range::WINDOW;
 }
+
+/// What there is to say about it.
+pub(crate) const INFO: LawInfo = LawInfo {
+    name: "line-rate",
+    title: "Line rate",
+    summary: "sends at line rate whatever happens: only flow control holds it back",
+    source: "none",
+    signals: "none",
+    ..LawInfo::of(Params::TABLE)
+};
 
 /// The law.
 #[derive(Clone, PartialEq, Eq, Debug)]

@@ -6,6 +6,7 @@
 
 use units::Frac;
 
+use crate::catalog::{LawInfo, Marks};
 use crate::params::{parameters, range};
 use crate::{Ack, Acted, ControlLaw, Episode, Loss, Path, Permit, Response, Window};
 
@@ -19,6 +20,17 @@ parameters! { path;
     /// Share of the window that is left after a loss.
     beta: Fraction = Frac::HALF, "0.5", Frac::ZERO, Frac::ONE;
 }
+
+/// What there is to say about it.
+pub(crate) const INFO: LawInfo = LawInfo {
+    name: "mprdma",
+    title: "MPRDMA",
+    summary: "one packet more a round trip, half a packet less a marked packet",
+    source: "Lu et al. (NSDI 2018), congestion control and multi-path ACK-clocking",
+    signals: "ECN, loss",
+    marks: Marks::Heard,
+    ..LawInfo::of(Params::TABLE)
+};
 
 /// The law.
 #[derive(Clone, PartialEq, Eq, Debug)]

@@ -5,6 +5,7 @@
 
 use units::{Bytes, Frac};
 
+use crate::catalog::{LawInfo, Marks};
 use crate::params::{parameters, range};
 use crate::{Ack, Acted, ControlLaw, Episode, Loss, Notification, Path, Permit, Response, SlowStart, Window};
 
@@ -20,6 +21,18 @@ parameters! { path;
     /// Share of the window that is left after a mark (beta of RFC 8511).
     ecn_beta: Fraction = Frac::millionths(800_000), "0.8", Frac::ZERO, Frac::ONE;
 }
+
+/// What there is to say about it.
+pub(crate) const INFO: LawInfo = LawInfo {
+    name: "newreno",
+    title: "NewReno",
+    summary: "one packet more a round trip, half the window at a loss",
+    source: "RFC 5681, §3; RFC 6582; RFC 8511 for marks",
+    signals: "loss, ECN if switched on",
+    marks: Marks::If("ecn"),
+    linux: Some("reno"),
+    ..LawInfo::of(Params::TABLE)
+};
 
 /// The law.
 #[derive(Clone, PartialEq, Eq, Debug)]

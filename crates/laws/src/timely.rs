@@ -6,6 +6,7 @@
 
 use units::{Bytes, Frac, Rate, Span};
 
+use crate::catalog::LawInfo;
 use crate::limits::Limits;
 use crate::params::{parameters, range};
 use crate::{Ack, Acted, ControlLaw, Loss, Path, Permit, Round};
@@ -44,6 +45,17 @@ parameters! { path;
     /// Whether the window shrinks with the rate.
     window_scales: Switch = true, "true", false, true;
 }
+
+/// What there is to say about it.
+pub(crate) const INFO: LawInfo = LawInfo {
+    name: "timely",
+    title: "TIMELY",
+    summary: "moves the rate against the gradient of the RTT",
+    source: "Mittal et al. (SIGCOMM 2015), §4, Algorithm 1; variants of HPCC's simulator",
+    signals: "delay",
+    pairs: &[("t_low", "t_high")],
+    ..LawInfo::of(Params::TABLE)
+};
 
 /// The law.
 #[derive(Clone, PartialEq, Eq, Debug)]

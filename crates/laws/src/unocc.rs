@@ -6,6 +6,7 @@
 
 use units::{Bytes, Frac, Span, Time};
 
+use crate::catalog::{LawInfo, Marks};
 use crate::params::{parameters, range};
 use crate::round::marked_fraction;
 use crate::{Ack, Acted, ControlLaw, Loss, Notification, Path, Permit, Window};
@@ -48,6 +49,17 @@ parameters! { path;
     /// Whether epochs start over, too, when such a packet ends the pause.
     qa_restarts_epochs: Switch = false, "false", false, true;
 }
+
+/// What there is to say about it.
+pub(crate) const INFO: LawInfo = LawInfo {
+    name: "unocc",
+    title: "UnoCC",
+    summary: "AIMD on marks at the granularity of the intra-datacenter RTT for all flows, with Quick Adapt",
+    source: "Uno (SC 2025), §4.1, Algorithm 1",
+    signals: "ECN, delay, acknowledged bytes",
+    marks: Marks::Heard,
+    ..LawInfo::of(Params::TABLE)
+};
 
 /// The law.
 #[derive(Clone, PartialEq, Eq, Debug)]

@@ -8,6 +8,7 @@
 
 use units::{Frac, Span, Time, mul_div};
 
+use crate::catalog::LawInfo;
 use crate::params::{parameters, range};
 use crate::{Ack, Acted, ControlLaw, Episode, Loss, Notification, Path, Permit, Round, SlowStart, Window};
 
@@ -29,6 +30,18 @@ parameters! { path;
     /// Packets of its own in the queue over which slow start ends (gamma).
     gamma: Count = 1, "1", 0, MOST_PACKETS;
 }
+
+/// What there is to say about it.
+pub(crate) const INFO: LawInfo = LawInfo {
+    name: "vegas",
+    title: "Vegas",
+    summary: "keeps a few packets of its own in the queue, by the smallest RTT of each round trip",
+    source: "Brakmo et al. (SIGCOMM 1994), §3; the form of Linux's tcp_vegas",
+    signals: "delay, loss",
+    pairs: &[("alpha", "beta")],
+    linux: Some("vegas"),
+    ..LawInfo::of(Params::TABLE)
+};
 
 /// The law.
 #[derive(Clone, PartialEq, Eq, Debug)]

@@ -21,6 +21,7 @@ pub(crate) mod import;
 pub(crate) mod kernel;
 pub(crate) mod laws;
 pub(crate) mod meta;
+pub(crate) mod new_law;
 pub(crate) mod report;
 pub(crate) mod reproduce;
 pub(crate) mod run;

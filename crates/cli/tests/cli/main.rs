@@ -20,6 +20,7 @@ mod killed;
 #[cfg(target_os = "linux")]
 mod locks;
 mod named_files;
+mod new_law;
 mod not_lost;
 mod output;
 mod reproduce;

@@ -1,5 +1,5 @@
 //! A law for the kernel's BPF machine: the functions that the C shell (`shell.bpf.c`) calls. Which law is chosen by
-//! `--cfg law="NAME"`; the rows are in `src/table.rs` of the crate above.
+//! `--cfg NAME`, the name of its module.
 
 #![no_std]
 
@@ -11,15 +11,15 @@ use host::{Config, Flow, FLOW_WORDS, Report, Verdict};
 use laws::{Ack, ControlLaw, Loss, Notification};
 use units::Span;
 
-macro_rules! rows {
-    ($($name:literal => $law:ident, $ecn:literal;)*) => {
+macro_rules! this_law {
+    ($(#[doc = $doc:literal] $law:ident in $module:ident $(for $kernel:ident)?;)*) => {
         $(
-            #[cfg(law = $name)]
+            #[cfg($module)]
             type ThisLaw = laws::$law;
         )*
     };
 }
-include!("../../src/table.rs");
+laws::laws!(this_law);
 
 const _: () = assert!(size_of::<Flow<ThisLaw>>() <= FLOW_WORDS * 8, "the law does not fit the socket storage");
 const _: () = assert!(align_of::<Flow<ThisLaw>>() <= 8, "socket storage is aligned to words");

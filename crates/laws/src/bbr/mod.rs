@@ -12,6 +12,7 @@ mod startup;
 
 use units::{Bytes, Frac, Rate, Span, Time};
 
+use crate::catalog::LawInfo;
 use crate::params::{parameters, range};
 use crate::{Ack, Acted, ControlLaw, Loss, LossCause, Path, Permit, Window};
 use bandwidth::MaxBandwidth;
@@ -38,6 +39,17 @@ parameters! { path;
     /// Chooses, with the time, the phase in which the gain cycle starts.
     cycle_seed: Count = 0, "0", 0, u64::MAX;
 }
+
+/// What there is to say about it.
+pub(crate) const INFO: LawInfo = LawInfo {
+    name: "bbr",
+    title: "BBR",
+    summary: "paces at the measured bandwidth and keeps about two measured BDPs in flight (version 1)",
+    source: "Cardwell et al. (ACM Queue 2016); draft-cardwell-iccrg-bbr-congestion-control-00",
+    signals: "delivery rate, delay, timeout",
+    linux: Some("bbr"),
+    ..LawInfo::of(Params::TABLE)
+};
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(u8)]

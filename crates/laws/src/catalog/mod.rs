@@ -1,58 +1,34 @@
 //! Every law with its parameters: what scenario files, validation and documentation are made from.
 
-mod entries;
 mod settings;
 
-use crate::{
-    Bbr, Copa, Cubic, Dcqcn, Dctcp, DctcpRate, ExpressPass, Fixed, FlashPass, Gemini, Hpcc, Law, LineRate, MpRdma,
-    NewReno, Path, Timely, UnoCc, Vegas,
-};
-use crate::{
-    bbr, copa, cubic, dcqcn, dctcp, dctcp_rate, expresspass, fixed, flashpass, gemini, hpcc, line_rate, mprdma,
-    newreno, timely, unocc, vegas,
-};
+use crate::{Law, Path};
 
 pub use self::settings::{SettingError, check, check_pairs};
 pub use crate::params::{MOST as MOST_PARAMS, ParamInfo, Parameters, Quantity, Value};
 
-/// A law by name.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-pub enum Kind {
-    /// Uno's loop.
-    UnoCc,
-    /// GEMINI.
-    Gemini,
-    /// DCTCP.
-    Dctcp,
-    /// MPRDMA.
-    MpRdma,
-    /// BBR, version 1.
-    Bbr,
-    /// Cubic.
-    Cubic,
-    /// `NewReno`.
-    NewReno,
-    /// Vegas.
-    Vegas,
-    /// Copa.
-    Copa,
-    /// A constant window.
-    Fixed,
-    /// DCQCN's reaction point.
-    Dcqcn,
-    /// TIMELY.
-    Timely,
-    /// HPCC and HPCC*.
-    Hpcc,
-    /// DCTCP as a rate.
-    DctcpRate,
-    /// No control at all.
-    LineRate,
-    /// `ExpressPass`.
-    ExpressPass,
-    /// FlashPass.
-    FlashPass,
+macro_rules! kinds {
+    ($(#[doc = $doc:literal] $law:ident in $module:ident $(for $kernel:ident)?;)*) => {
+        /// A law by name.
+        #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+        pub enum Kind {
+            $(#[doc = $doc] $law,)*
+        }
+
+        impl Kind {
+            /// All of them.
+            pub const ALL: [Self; [$(Self::$law),*].len()] = [$(Self::$law),*];
+
+            /// What there is to say about it.
+            pub const fn info(self) -> &'static LawInfo {
+                match self {
+                    $(Self::$law => &crate::$module::INFO,)*
+                }
+            }
+        }
+    };
 }
+crate::laws!(kinds);
 
 /// What there is to say about a law.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -73,6 +49,10 @@ pub struct LawInfo {
     pub notified: bool,
     /// Whether it reads the reports of ports (INT), so that packets must carry them.
     pub reads_reports: bool,
+    /// Whether credits schedule its flows ([`ControlLaw::credits`](crate::ControlLaw::credits)).
+    pub credits: bool,
+    /// Its name in Linux, where Linux has a law of its own that stands for it.
+    pub linux: Option<&'static str>,
     /// What can be set.
     pub params: &'static [ParamInfo],
     /// Pairs of parameters, of which the first must not be over the second. Their defaults depend on no path.
@@ -91,62 +71,31 @@ pub enum Marks {
 }
 
 impl Kind {
-    /// All of them.
-    pub const ALL: [Self; 17] = [
-        Self::UnoCc,
-        Self::Gemini,
-        Self::Dctcp,
-        Self::MpRdma,
-        Self::Bbr,
-        Self::Cubic,
-        Self::NewReno,
-        Self::Vegas,
-        Self::Copa,
-        Self::Dcqcn,
-        Self::Timely,
-        Self::Hpcc,
-        Self::DctcpRate,
-        Self::ExpressPass,
-        Self::FlashPass,
-        Self::LineRate,
-        Self::Fixed,
-    ];
-
     /// The law of that name, as in files.
     pub fn from_name(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|kind| kind.info().name == name)
     }
-
-    /// Whether credits schedule its flows ([`ControlLaw::credits`](crate::ControlLaw::credits)).
-    pub const fn sends_credits(self) -> bool {
-        matches!(self, Self::ExpressPass | Self::FlashPass)
-    }
-
-    /// What there is to say about it.
-    pub const fn info(self) -> &'static LawInfo {
-        match self {
-            Self::UnoCc => &entries::UNOCC,
-            Self::Gemini => &entries::GEMINI,
-            Self::Dctcp => &entries::DCTCP,
-            Self::MpRdma => &entries::MPRDMA,
-            Self::Bbr => &entries::BBR,
-            Self::Cubic => &entries::CUBIC,
-            Self::NewReno => &entries::NEWRENO,
-            Self::Vegas => &entries::VEGAS,
-            Self::Copa => &entries::COPA,
-            Self::Fixed => &entries::FIXED,
-            Self::Dcqcn => &entries::DCQCN,
-            Self::Timely => &entries::TIMELY,
-            Self::Hpcc => &entries::HPCC,
-            Self::DctcpRate => &entries::DCTCP_RATE,
-            Self::LineRate => &entries::LINE_RATE,
-            Self::ExpressPass => &entries::EXPRESSPASS,
-            Self::FlashPass => &entries::FLASHPASS,
-        }
-    }
 }
 
 impl LawInfo {
+    /// A law without a name that takes these parameters and hears of acknowledgements and losses alone.
+    pub(crate) const fn of(params: &'static [ParamInfo]) -> Self {
+        Self {
+            name: "",
+            title: "",
+            summary: "",
+            source: "none",
+            signals: "none",
+            marks: Marks::Deaf,
+            notified: false,
+            reads_reports: false,
+            credits: false,
+            linux: None,
+            params,
+            pairs: &[],
+        }
+    }
+
     /// The parameter of that name.
     pub fn param(&self, name: &str) -> Option<&'static ParamInfo> {
         self.params.iter().find(|param| param.name == name)
@@ -159,68 +108,39 @@ impl LawInfo {
 /// # Errors
 /// If a setting names no parameter of the law, is of another kind, or is out of range.
 pub fn build<'a>(kind: Kind, path: &Path, settings: &[(&'a str, Value)]) -> Result<Law, SettingError<'a>> {
-    /// Defaults, then each setting, then the law.
-    macro_rules! make {
-        ($law:ident, $module:ident) => {{
-            let mut params = $module::Params::for_path(path);
-            for (name, value) in settings {
-                check(kind.info(), name, *value)?;
-                params.set(name, *value);
+    macro_rules! made {
+        ($(#[doc = $doc:literal] $law:ident in $module:ident $(for $kernel:ident)?;)*) => {
+            match kind {
+                $(Kind::$law => {
+                    let mut params = crate::$module::Params::for_path(path);
+                    for (name, value) in settings {
+                        check(kind.info(), name, *value)?;
+                        params.set(name, *value);
+                    }
+                    Law::$law(crate::$law::new(path, params))
+                })*
             }
-            Law::$law($law::new(path, params))
-        }};
+        };
     }
-    Ok(match kind {
-        Kind::UnoCc => make!(UnoCc, unocc),
-        Kind::Gemini => make!(Gemini, gemini),
-        Kind::Dctcp => make!(Dctcp, dctcp),
-        Kind::MpRdma => make!(MpRdma, mprdma),
-        Kind::Bbr => make!(Bbr, bbr),
-        Kind::Cubic => make!(Cubic, cubic),
-        Kind::NewReno => make!(NewReno, newreno),
-        Kind::Vegas => make!(Vegas, vegas),
-        Kind::Copa => make!(Copa, copa),
-        Kind::Fixed => make!(Fixed, fixed),
-        Kind::Dcqcn => make!(Dcqcn, dcqcn),
-        Kind::Timely => make!(Timely, timely),
-        Kind::Hpcc => make!(Hpcc, hpcc),
-        Kind::DctcpRate => make!(DctcpRate, dctcp_rate),
-        Kind::LineRate => make!(LineRate, line_rate),
-        Kind::ExpressPass => make!(ExpressPass, expresspass),
-        Kind::FlashPass => make!(FlashPass, flashpass),
-    })
+    Ok(crate::laws!(made))
 }
 
 /// The parameters of the law `kind` as words by their places in its table: defaults for a flow on `path`, and over
 /// them `settings`, which [`check`] has passed. For hosts that lay them over another path's defaults
 /// ([`Parameters::overridden`]).
 pub fn words<'a>(kind: Kind, path: &Path, settings: impl Iterator<Item = (&'a str, Value)>) -> [u64; MOST_PARAMS] {
-    macro_rules! make {
-        ($module:ident) => {{
-            let mut params = $module::Params::for_path(path);
-            settings.for_each(|(name, value)| params.set(name, value));
-            params.words()
-        }};
+    macro_rules! worded {
+        ($(#[doc = $doc:literal] $law:ident in $module:ident $(for $kernel:ident)?;)*) => {
+            match kind {
+                $(Kind::$law => {
+                    let mut params = crate::$module::Params::for_path(path);
+                    settings.for_each(|(name, value)| params.set(name, value));
+                    params.words()
+                })*
+            }
+        };
     }
-    match kind {
-        Kind::UnoCc => make!(unocc),
-        Kind::Gemini => make!(gemini),
-        Kind::Dctcp => make!(dctcp),
-        Kind::MpRdma => make!(mprdma),
-        Kind::Bbr => make!(bbr),
-        Kind::Cubic => make!(cubic),
-        Kind::NewReno => make!(newreno),
-        Kind::Vegas => make!(vegas),
-        Kind::Copa => make!(copa),
-        Kind::Fixed => make!(fixed),
-        Kind::Dcqcn => make!(dcqcn),
-        Kind::Timely => make!(timely),
-        Kind::Hpcc => make!(hpcc),
-        Kind::DctcpRate => make!(dctcp_rate),
-        Kind::LineRate => make!(line_rate),
-        Kind::ExpressPass => make!(expresspass),
-        Kind::FlashPass => make!(flashpass),
-    }
+    crate::laws!(worded)
 }
 
 #[cfg(test)]
@@ -232,7 +152,7 @@ mod tests {
     use crate::{Ack, ControlLaw, LossCause, Notification, Permit};
     use proptest::prelude::*;
     use std::format;
-    use std::string::ToString;
+    use std::string::{String, ToString};
     use units::{Bytes, Frac, Rate, Span};
 
     /// The longest and fastest path that the project promises: 5 GB of window.
@@ -279,32 +199,15 @@ mod tests {
         }
     }
 
-    fn page(kind: Kind) -> &'static str {
-        match kind {
-            Kind::UnoCc => include_str!("../../../../docs/src/laws/unocc.md"),
-            Kind::Gemini => include_str!("../../../../docs/src/laws/gemini.md"),
-            Kind::Dctcp => include_str!("../../../../docs/src/laws/dctcp.md"),
-            Kind::MpRdma => include_str!("../../../../docs/src/laws/mprdma.md"),
-            Kind::Bbr => include_str!("../../../../docs/src/laws/bbr.md"),
-            Kind::Cubic => include_str!("../../../../docs/src/laws/cubic.md"),
-            Kind::NewReno => include_str!("../../../../docs/src/laws/newreno.md"),
-            Kind::Vegas => include_str!("../../../../docs/src/laws/vegas.md"),
-            Kind::Copa => include_str!("../../../../docs/src/laws/copa.md"),
-            Kind::Fixed => include_str!("../../../../docs/src/laws/fixed.md"),
-            Kind::Dcqcn => include_str!("../../../../docs/src/laws/dcqcn.md"),
-            Kind::Timely => include_str!("../../../../docs/src/laws/timely.md"),
-            Kind::Hpcc => include_str!("../../../../docs/src/laws/hpcc.md"),
-            Kind::DctcpRate => include_str!("../../../../docs/src/laws/dctcp-rate.md"),
-            Kind::LineRate => include_str!("../../../../docs/src/laws/line-rate.md"),
-            Kind::ExpressPass => include_str!("../../../../docs/src/laws/expresspass.md"),
-            Kind::FlashPass => include_str!("../../../../docs/src/laws/flashpass.md"),
-        }
+    fn page(kind: Kind) -> String {
+        let path = format!("{}/../../docs/src/laws/{}.md", env!("CARGO_MANIFEST_DIR"), kind.info().name);
+        std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{path}: {error}"))
     }
 
     #[test]
     fn names_lead_back_to_laws() {
         for kind in Kind::ALL {
-            assert_eq!(Kind::from_name(kind.info().name), Some(kind));
+            assert_eq!(Kind::from_name(kind.info().name), Some(kind), "two laws have one name");
         }
         assert_eq!(Kind::from_name("UnoCC"), None);
     }
@@ -353,23 +256,12 @@ mod tests {
             }
             assert_eq!(P::for_path(&PATH).overridden(&P::for_path(&LONG_PATH).words(), 0), P::for_path(&PATH));
         }
-        check::<unocc::Params>();
-        check::<gemini::Params>();
-        check::<dctcp::Params>();
-        check::<mprdma::Params>();
-        check::<bbr::Params>();
-        check::<cubic::Params>();
-        check::<newreno::Params>();
-        check::<vegas::Params>();
-        check::<copa::Params>();
-        check::<fixed::Params>();
-        check::<dcqcn::Params>();
-        check::<timely::Params>();
-        check::<hpcc::Params>();
-        check::<dctcp_rate::Params>();
-        check::<line_rate::Params>();
-        check::<expresspass::Params>();
-        check::<flashpass::Params>();
+        macro_rules! all {
+            ($(#[doc = $doc:literal] $law:ident in $module:ident $(for $kernel:ident)?;)*) => {
+                $(check::<crate::$module::Params>();)*
+            };
+        }
+        crate::laws!(all);
     }
 
     #[test]

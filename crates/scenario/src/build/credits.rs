@@ -50,7 +50,7 @@ pub(crate) fn check_acks(config: &Config, scheme: &Scheme, host: &Host) -> Resul
     }
     let (intra, inter) = scheme.laws()?;
     for law in [intra, inter] {
-        if !law.sends_credits() {
+        if !law.info().credits {
             return Err(Fault::new(host.acks.origin, format!("{} sends by what is acknowledged", law.info().title))
                 .label("expected \"all\"")
                 .help("acks = \"nack-only\" is for laws whose credits let flows send: expresspass and flashpass"));
@@ -116,6 +116,6 @@ impl Scheme {
     /// The law that sends credits, if one does.
     pub(crate) fn credit_law(&self) -> Option<At<Kind>> {
         let laws = [self.law, self.intra, self.inter].into_iter().flatten();
-        laws.into_iter().find(|law| law.sends_credits())
+        laws.into_iter().find(|law| law.info().credits)
     }
 }

@@ -241,7 +241,7 @@ pub(crate) fn case_with(
                 ties: sim::Ties::default(),
             };
             let kind = Kind::ALL[kind];
-            if kind.sends_credits() {
+            if kind.info().credits {
                 uncoded(&mut setup);
                 one_law(&mut setup);
             }

@@ -6,32 +6,9 @@ use scenario::{BuiltRun, FlowClass, Run};
 
 use crate::exit::Failure;
 
-/// The kernel's own form of a law.
-const fn own_of_kernel(law: Kind) -> Option<&'static str> {
-    match law {
-        Kind::Cubic => Some("cubic"),
-        Kind::Bbr => Some("bbr"),
-        Kind::NewReno => Some("reno"),
-        Kind::Vegas => Some("vegas"),
-        Kind::Gemini
-        | Kind::UnoCc
-        | Kind::Dctcp
-        | Kind::MpRdma
-        | Kind::Copa
-        | Kind::Dcqcn
-        | Kind::Timely
-        | Kind::Hpcc
-        | Kind::DctcpRate
-        | Kind::LineRate
-        | Kind::ExpressPass
-        | Kind::FlashPass
-        | Kind::Fixed => None,
-    }
-}
-
 /// Whether a law can run as BPF.
 fn is_ours(law: Kind) -> bool {
-    own_of_kernel(law).is_none() && kernel::Row::of(law).is_some()
+    law.info().linux.is_none() && kernel::Row::of(law).is_some()
 }
 
 /// The kernel's congestion controls for a run, for as long as it is kept.
@@ -75,9 +52,9 @@ pub(super) fn check(run: &Run, built: &BuiltRun) -> Result<(), Failure> {
 fn check_one(run: &Run, law: Kind) -> Result<(), Failure> {
     let title = law.info().title;
     let chooses = "`--scheme NAME` chooses one of the scenario's schemes";
-    let Some(name) = own_of_kernel(law) else {
+    let Some(name) = law.info().linux else {
         if !is_ours(law) {
-            let can = |&kind: &Kind| own_of_kernel(kind).is_some() || is_ours(kind);
+            let can = |&kind: &Kind| kind.info().linux.is_some() || is_ours(kind);
             let known: Vec<&str> = Kind::ALL.into_iter().filter(can).map(|kind| kind.info().name).collect();
             return Err(Failure::Input(format!(
                 "error: the scheme `{}` runs {title}, which no kernel has\nhelp: real packets are sent under {}; {chooses}",
@@ -114,7 +91,7 @@ fn plan(built: &BuiltRun) -> [(Kind, &[(&'static str, Value)]); 2] {
 #[cfg(not(feature = "bpf"))]
 pub(super) fn provide(run: &Run, built: &BuiltRun) -> Result<Provided, Failure> {
     check(run, built)?;
-    let names = plan(built).iter().filter_map(|&(law, _)| own_of_kernel(law)).map(str::to_owned).collect();
+    let names = plan(built).iter().filter_map(|&(law, _)| law.info().linux).map(str::to_owned).collect();
     Ok(Provided { names, witness: None })
 }
 
@@ -126,7 +103,7 @@ pub(super) fn provide(run: &Run, built: &BuiltRun) -> Result<Provided, Failure> 
     let mut watches = Vec::new();
     let plan = plan(built);
     for (class, (law, settings)) in plan.iter().enumerate() {
-        if let Some(name) = own_of_kernel(*law) {
+        if let Some(name) = law.info().linux {
             provided.names.push(name.to_owned());
         } else if class == 1 && plan[0] == plan[1] {
             provided.names.push(provided.names[0].clone());
@@ -188,7 +165,7 @@ fn settings(built: &BuiltRun) -> impl Iterator<Item = (Kind, &'static str, Value
 /// Parameters that the kernel's own laws cannot be told.
 pub(super) fn unheard(built: &BuiltRun) -> Option<String> {
     let mut names: Vec<String> = settings(built)
-        .filter(|&(law, name, _)| own_of_kernel(law).is_some() && name != "ecn")
+        .filter(|&(law, name, _)| law.info().linux.is_some() && name != "ecn")
         .map(|(law, name, _)| format!("{}.{name}", law.info().name))
         .collect();
     names.sort();

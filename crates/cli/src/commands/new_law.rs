@@ -1,0 +1,198 @@
+//! `narrows new-law`: the files of a new control law in a checkout of Narrows, ready to build and to be filled in.
+
+use std::fs;
+use std::io::Write as _;
+use std::path::Path;
+
+use files::Limit;
+
+use crate::args::NewLawArgs;
+use crate::exit::{Failure, print};
+
+const LAW: &str = include_str!("new_law/law.txt");
+const PAGE: &str = include_str!("new_law/page.txt");
+/// A file of sources is never longer.
+const SOURCE: Limit = Limit { what: "a source file", mib: 1 };
+/// Words that Rust keeps for itself, of those that could be the name of a law.
+const KEYWORDS: [&str; 12] =
+    ["abstract", "final", "impl", "loop", "match", "mod", "move", "static", "super", "trait", "type", "yield"];
+
+/// A law by the names that it has.
+struct Names {
+    /// In files: `my-law`.
+    name: String,
+    /// Of its module: `my_law`.
+    module: String,
+    /// Of its type, and its title until somebody changes that: `MyLaw`.
+    law: String,
+}
+
+/// A place in a file where the law is entered.
+struct Entry {
+    file: &'static str,
+    text: String,
+}
+
+pub(crate) fn new_law(args: &NewLawArgs) -> Result<(), Failure> {
+    let root = &args.source;
+    let names = Names::of(&args.name, root)?;
+    let code = format!("crates/laws/src/{}.rs", names.module);
+    let page = format!("docs/src/laws/{}.md", names.name);
+    // All is found out before anything is written.
+    let entries = [
+        entry(root, "crates/laws/src/lib.rs", |text| names.declared(text))?,
+        entry(root, "crates/laws/src/law.rs", |text| names.listed(text))?,
+        entry(root, "docs/src/laws/README.md", |text| {
+            let Names { name, law, .. } = &names;
+            let row = format!(
+                "| [`{name}`]({name}.md) | {law} | none yet | loss | no | 10 packets | half | one packet, slow start |"
+            );
+            after(text, "| [`fixed`](fixed.md) |", &row)
+        })?,
+        entry(root, "docs/src/SUMMARY.md", |text| {
+            after(
+                text,
+                "  - [A constant window](laws/fixed.md)",
+                &format!("  - [{}](laws/{}.md)", names.law, names.name),
+            )
+        })?,
+    ];
+    create(&root.join(&code), &names.fill(LAW))?;
+    create(&root.join(&page), &names.fill(PAGE))?;
+    for Entry { file, text } in &entries {
+        files::replace(&root.join(file), text)?;
+    }
+    let changed: Vec<&str> = entries.iter().map(|entry| entry.file).collect();
+    print(&format!(
+        "new: {code}, {page}\nentered in: {}\nnext: write the law, then cargo test -p narrows-laws\nit runs as law = \"{}\" once `narrows` is built again",
+        changed.join(", "),
+        names.name
+    ))
+}
+
+impl Names {
+    /// The names of a law that is not there yet.
+    fn of(name: &str, root: &Path) -> Result<Self, Failure> {
+        let wrong = |why: &str| Failure::Input(format!("error: {name:?} cannot be the name of a law: {why}"));
+        let is_plain = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
+        let parts: Vec<&str> = name.split('-').collect();
+        if !name.bytes().all(is_plain)
+            || !name.starts_with(|first: char| first.is_ascii_lowercase())
+            || parts.iter().any(|part| part.is_empty())
+            || name.len() > 24
+        {
+            return Err(wrong(
+                "expected at most 24 lower-case letters, digits and single hyphens, a letter first, as in `my-law`",
+            ));
+        }
+        let module = parts.join("_");
+        let capital = |part: &&str| part[..1].to_ascii_uppercase() + &part[1..];
+        let law: String = parts.iter().map(capital).collect();
+        if KEYWORDS.contains(&name) {
+            return Err(wrong("Rust keeps that word for itself"));
+        }
+        let sources = root.join("crates/laws/src");
+        if !sources.join("law.rs").is_file() {
+            return Err(Failure::Input(format!(
+                "error: `{}` is no checkout of Narrows: it has no crates/laws/src/law.rs; run this in one, or name one with --source",
+                root.display()
+            )));
+        }
+        if sources.join(&module).is_dir() || sources.join(format!("{module}.rs")).exists() {
+            return Err(wrong(&format!("crates/laws/src has a module `{module}` already")));
+        }
+        // Types of all laws, and of what they share, have one namespace.
+        let used = ["lib.rs", "law.rs"].map(|file| read(&sources.join(file)));
+        for text in used {
+            let is_word = |word: &str| word == law;
+            if text?.split(|letter: char| !letter.is_alphanumeric()).any(is_word) {
+                return Err(wrong(&format!("crates/laws has a type `{law}` already")));
+            }
+        }
+        Ok(Self { name: name.to_owned(), module, law })
+    }
+
+    fn fill(&self, template: &str) -> String {
+        let Self { name, module, law } = self;
+        [("@name@", name), ("@module@", module), ("@type@", law), ("@title@", law)]
+            .iter()
+            .fold(template.to_owned(), |text, (place, word)| text.replace(place, word))
+    }
+
+    /// Among the modules, which are in order.
+    fn declared(&self, text: &str) -> Option<String> {
+        let named = |line: &str| {
+            let rest = line.strip_prefix("pub mod ").or_else(|| line.strip_prefix("mod "))?;
+            rest.strip_suffix(';').map(str::to_owned)
+        };
+        let mut lines: Vec<String> = text.lines().map(str::to_owned).collect();
+        // `mod params` stands alone before them, because of its macros.
+        let last = lines.iter().rposition(|line| named(line).is_some())?;
+        let later = |line: &String| named(line).is_some_and(|other| other != "params" && other > self.module);
+        let place = lines.iter().position(later).unwrap_or(last + 1);
+        // What tests alone have stands below its attribute.
+        let place = if place > 0 && lines[place - 1].starts_with("#[") { place - 1 } else { place };
+        lines.insert(place, format!("pub mod {};", self.module));
+        Some(lines.join("\n") + "\n")
+    }
+
+    /// At the end of the table of laws.
+    fn listed(&self, text: &str) -> Option<String> {
+        let line = format!("            /// {}.\n            {} in {};", self.law, self.law, self.module);
+        after(text, "            Fixed in fixed for kernel;", &line)
+    }
+}
+
+/// A file as it is once the law is entered.
+fn entry(root: &Path, file: &'static str, enter: impl FnOnce(&str) -> Option<String>) -> Result<Entry, Failure> {
+    let path = root.join(file);
+    let text = enter(&read(&path)?).ok_or_else(|| {
+        Failure::Input(format!(
+            "error: `{}` is not as this version of Narrows has it: the place for a law was not found, and nothing was written",
+            path.display()
+        ))
+    })?;
+    Ok(Entry { file, text })
+}
+
+/// A text with a line more, after the first that begins like that.
+fn after(text: &str, begins: &str, line: &str) -> Option<String> {
+    let found = text.split_inclusive('\n').scan(0, |end, found| {
+        *end += found.len();
+        Some((found, *end))
+    });
+    let (_, end) = { found }.find(|(found, _)| found.starts_with(begins))?;
+    Some(format!("{}{line}\n{}", &text[..end], &text[end..]))
+}
+
+fn read(path: &Path) -> Result<String, Failure> {
+    Ok(files::text(path, SOURCE)?)
+}
+
+fn create(path: &Path, text: &str) -> Result<(), Failure> {
+    let made = fs::File::create_new(path).and_then(|mut file| file.write_all(text.as_bytes()));
+    made.map_err(|error| Failure::file("make", path, &error))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_goes_behind_the_first_that_begins_like_that() {
+        assert_eq!(after("a\nb 1\nb 2\n", "b", "new"), Some("a\nb 1\nnew\nb 2\n".to_owned()));
+        assert_eq!(after("a\n", "b", "new"), None);
+    }
+
+    #[test]
+    fn a_module_stands_in_its_place() {
+        let names = |module: &str| Names { name: String::new(), module: module.to_owned(), law: String::new() };
+        let text = "mod params;\n\npub mod bbr;\nmod round;\n#[cfg(test)]\nmod testbed;\npub mod vegas;\n";
+        let declared = |module: &str| names(module).declared(text).unwrap();
+        assert!(declared("copa").contains("pub mod bbr;\npub mod copa;\nmod round;"));
+        assert!(declared("swift").contains("mod round;\npub mod swift;\n#[cfg(test)]\nmod testbed;"));
+        assert!(declared("aimd").contains("mod params;\n\npub mod aimd;\npub mod bbr;"));
+        assert!(declared("zeta").ends_with("pub mod vegas;\npub mod zeta;\n"));
+        assert!(declared("unit").contains("mod testbed;\npub mod unit;\npub mod vegas;"));
+    }
+}

@@ -1,0 +1,77 @@
+//! `narrows new-law`, in a copy of what it changes.
+
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+use crate::support::{Scratch, skipped};
+
+/// What the command reads and what `cargo test -p narrows-laws` needs.
+const COPIED: [&str; 7] =
+    ["Cargo.toml", "Cargo.lock", "rustfmt.toml", "crates/laws", "crates/units", "docs/src/laws", "docs/src/SUMMARY.md"];
+
+fn checkout(name: &str) -> Scratch {
+    let scratch = Scratch::new(name);
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    for part in COPIED {
+        let to = scratch.path(part);
+        fs::create_dir_all(to.parent().unwrap()).unwrap();
+        let copied = Command::new("cp").arg("-r").arg(root.join(part)).arg(&to).status().unwrap();
+        assert!(copied.success(), "{part}");
+    }
+    scratch
+}
+
+/// The law is where all laws are, it is formatted, and all tests of laws hold it. Cargo needs some seconds for that, so
+/// only `make test` asks it.
+#[test]
+fn a_new_law_builds_and_passes() {
+    let scratch = checkout("new-law");
+    let ran = scratch.narrows("new-law swift-two").ok();
+    assert!(ran.out.starts_with("new: crates/laws/src/swift_two.rs, docs/src/laws/swift-two.md\n"), "{}", ran.out);
+    assert!(scratch.read("crates/laws/src/law.rs").contains("            SwiftTwo in swift_two;\n"));
+    assert!(scratch.read("docs/src/laws/README.md").contains("[`swift-two`](swift-two.md)"));
+    assert!(scratch.read("docs/src/SUMMARY.md").contains("  - [SwiftTwo](laws/swift-two.md)\n"));
+    let again = scratch.narrows("new-law swift-two");
+    again.fails(2, &["crates/laws/src has a module `swift_two` already"]);
+    if std::env::var_os("NARROWS_ALL_CASES").is_none() {
+        return skipped("a_new_law_builds_and_passes", "compiling it takes a while: set NARROWS_ALL_CASES");
+    }
+    // One place for all runs: what the laws use is compiled once.
+    let target = Path::new(env!("CARGO_TARGET_TMPDIR")).join("new-law-target");
+    let cargo = |args: &[&str]| {
+        let mut cargo = Command::new(env!("CARGO"));
+        let output = cargo.args(args).current_dir(scratch.path(".")).env("CARGO_TARGET_DIR", &target).output().unwrap();
+        let text = String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "{text}");
+        text
+    };
+    cargo(&["fmt", "--check", "-p", "narrows-laws"]);
+    let tested = cargo(&["test", "--offline", "-p", "narrows-laws", "--lib"]);
+    assert!(tested.contains("swift_two::tests::a_timeout_starts_over ... ok"), "{tested}");
+}
+
+#[test]
+fn what_cannot_be_a_law_changes_nothing() {
+    let scratch = checkout("no-law");
+    let before = scratch.read("crates/laws/src/law.rs");
+    for (args, parts) in [
+        ("My-Law", &["lower-case letters"][..]),
+        ("9law", &["a letter first"]),
+        ("my--law", &["single hyphens"]),
+        ("a-law-with-a-name-without-end", &["at most 24"]),
+        ("../law", &["lower-case letters"]),
+        ("type", &["Rust keeps that word for itself"]),
+        ("window", &["has a module `window` already"]),
+        ("bbr", &["has a module `bbr` already"]),
+        ("ack", &["has a type `Ack` already"]),
+        ("mine --source crates", &["`crates` is no checkout of Narrows"]),
+    ] {
+        scratch.narrows(&format!("new-law {args}")).fails(2, parts);
+    }
+    // A table that looks otherwise: nothing is made.
+    scratch.write("docs/src/SUMMARY.md", "# Summary\n");
+    scratch.narrows("new-law mine").fails(2, &["SUMMARY.md` is not as this version", "nothing was written"]);
+    assert!(!scratch.path("crates/laws/src/mine.rs").exists() && !scratch.path("docs/src/laws/mine.md").exists());
+    assert_eq!(scratch.read("crates/laws/src/law.rs"), before);
+}
