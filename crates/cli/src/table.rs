@@ -49,7 +49,7 @@ pub(crate) fn headline(runs: &[RunResults], wide: bool) -> String {
     let titles: Vec<String> = titles(columns).into_iter().chain(of_jobs).chain(titles(rest)).collect();
     let row = |run: &RunResults| {
         let name = if run.summary.run == run.manifest.label { run.summary.run.clone() } else { name(run) };
-        let of_job = |job: &&str| run.summary.jobs.get(job).map_or("-".into(), |cell| fct(cell, "mean"));
+        let of_job = |job: &&str| run.summary.jobs.get(job).map_or("-".into(), |cell| fct(cell.fct_ns.mean));
         let cells = columns.iter().map(|(_, cell)| cell(run)).chain(jobs.iter().map(of_job));
         (name, cells.chain(rest.iter().map(|(_, cell)| cell(run))).collect())
     };
@@ -179,33 +179,33 @@ fn columns(runs: &[RunResults]) -> Vec<Column> {
     let any = |has: fn(&summary::Summary) -> bool| runs.iter().any(|run| has(&run.summary));
     let mut columns: Vec<Column> = vec![
         ("done", |run| format!("{}/{}", run.summary.flows.all.completed, run.summary.flows.all.count)),
-        ("FCT mean", |run| fct(&run.summary.flows.all, "mean")),
-        ("FCT p99", |run| fct(&run.summary.flows.all, "p99")),
+        ("FCT mean", |run| fct(run.summary.flows.all.fct_ns.mean)),
+        ("FCT p99", |run| fct(run.summary.flows.all.fct_ns.p99)),
     ];
     let mut add = |is_there: bool, more: &[Column]| columns.extend(more.iter().filter(|_| is_there));
     // Of one request, all that there is to say is when its last flow ended.
     add(
         any(|it| it.requests.count > 1),
         &[
-            ("request mean", |run| fct(&run.summary.requests, "mean")),
-            ("request p99", |run| fct(&run.summary.requests, "p99")),
+            ("request mean", |run| fct(run.summary.requests.fct_ns.mean)),
+            ("request p99", |run| fct(run.summary.requests.fct_ns.p99)),
         ],
     );
     add(
         any(|it| it.collectives.count > 0),
         &[
-            ("allreduce mean", |run| fct(&run.summary.collectives, "mean")),
-            ("allreduce p99", |run| fct(&run.summary.collectives, "p99")),
+            ("allreduce mean", |run| fct(run.summary.collectives.fct_ns.mean)),
+            ("allreduce p99", |run| fct(run.summary.collectives.fct_ns.p99)),
             (OVER_IDEAL, |run| ratio(run.summary.collectives.slowdown.mean)),
         ],
     );
     add(
         any(|it| it.flows.intra.count > 0 && it.flows.inter.count > 0),
         &[
-            ("intra mean", |run| fct(&run.summary.flows.intra, "mean")),
-            ("intra p99", |run| fct(&run.summary.flows.intra, "p99")),
-            ("inter mean", |run| fct(&run.summary.flows.inter, "mean")),
-            ("inter p99", |run| fct(&run.summary.flows.inter, "p99")),
+            ("intra mean", |run| fct(run.summary.flows.intra.fct_ns.mean)),
+            ("intra p99", |run| fct(run.summary.flows.intra.fct_ns.p99)),
+            ("inter mean", |run| fct(run.summary.flows.inter.fct_ns.mean)),
+            ("inter p99", |run| fct(run.summary.flows.inter.fct_ns.p99)),
         ],
     );
     // Programs on real packets send for as long as they like: their rate and their round trip are what tells them apart.
@@ -274,8 +274,8 @@ fn data_drops(summary: &summary::Summary) -> Option<u64> {
     summary.network.drops_by_kind.get("data").copied()
 }
 
-fn fct(cell: &summary::Cell, stat: &str) -> String {
-    cell.fct_ns.get(stat).flatten().map_or("-".into(), time)
+fn fct(ns: Option<f64>) -> String {
+    ns.map_or("-".into(), time)
 }
 
 fn ratio(value: Option<f64>) -> String {

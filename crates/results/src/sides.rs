@@ -13,6 +13,7 @@ use units::Span;
 
 use crate::compare::matched;
 use crate::input::{Host, Soundness};
+use crate::stats::Jain;
 use crate::store::RunResults;
 use crate::tables::{FlowRow, Port, PortRow};
 use crate::{Error, stats};
@@ -202,8 +203,10 @@ fn one(a: &RunResults, b: &RunResults, asked: Asked, target: Target) -> Result<R
     if flows.is_empty() && ports.is_empty() {
         return Err(Error::NotSampled { run, from, to });
     }
-    let index =
-        |of: fn(&Sides) -> Option<f64>| jain(&flows.iter().filter_map(|flow| of(&flow.rate_bps)).collect::<Vec<_>>());
+    let index = |of: fn(&Sides) -> Option<f64>| {
+        let rates: Vec<u64> = flows.iter().filter_map(|flow| of(&flow.rate_bps)).map(|bps| bps as u64).collect();
+        Jain::of(&rates).filter(|_| rates.len() >= 2).map(Jain::index)
+    };
     let a_second = |of: fn(&RunResults) -> u64| {
         let per_s =
             |run: &RunResults| (run.summary.ended_ns > 0.0).then(|| of(run) as f64 * 1e9 / run.summary.ended_ns);
@@ -379,12 +382,6 @@ fn time_mean(samples: &[(u64, f64)]) -> Option<f64> {
     }
     let area = samples.windows(2).map(|pair| (pair[1].0 - pair[0].0) as f64 * (pair[0].1 + pair[1].1) / 2.0);
     Some(area.sum::<f64>() / (last.0 - first.0) as f64)
-}
-
-/// (sum x)^2 / (n * sum x^2); none for fewer than two, or if all are 0.
-fn jain(rates: &[f64]) -> Option<f64> {
-    let (sum, squares) = rates.iter().fold((0.0, 0.0), |(sum, squares), rate| (sum + rate, squares + rate * rate));
-    (rates.len() >= 2 && squares > 0.0).then(|| sum * sum / (rates.len() as f64 * squares))
 }
 
 #[cfg(test)]

@@ -18,6 +18,35 @@ pub(crate) fn mean_real(values: &[f64]) -> Option<f64> {
     (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64)
 }
 
+/// Jain's index of fairness: (sum x)^2 / (n * sum x^2), 1 where all are equal, 1/n where one has all. Kept as the two
+/// whole numbers: a share is under 2^48 and there are under 2^24 of them, so that both stay under 2^127 when multiplied by
+/// 100.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Jain {
+    above: u128,
+    below: u128,
+}
+
+impl Jain {
+    /// None where nobody has anything.
+    pub(crate) fn of(shares: &[u64]) -> Option<Self> {
+        let sum: u128 = shares.iter().map(|&share| u128::from(share)).sum();
+        let squares: u128 = shares.iter().map(|&share| u128::from(share) * u128::from(share)).sum();
+        let (above, below) = (sum.saturating_mul(sum), squares.saturating_mul(shares.len() as u128));
+        (below > 0).then_some(Self { above, below })
+    }
+
+    /// The index.
+    pub(crate) fn index(self) -> f64 {
+        self.above as f64 / self.below as f64
+    }
+
+    /// Whether it is at least so many hundredths.
+    pub(crate) fn is_at_least(self, percent: u8) -> bool {
+        self.above.saturating_mul(100) >= self.below.saturating_mul(percent.into())
+    }
+}
+
 /// Picoseconds as nanoseconds: exact to the picosecond for over half an hour.
 pub(crate) fn ns(ps: u64) -> f64 {
     ps as f64 / 1_000.0
@@ -26,6 +55,16 @@ pub(crate) fn ns(ps: u64) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn jains_index_is_1_where_all_are_equal_and_1_over_n_where_one_has_all() {
+        let index = |shares: &[u64]| Jain::of(shares).map(Jain::index);
+        assert_eq!([index(&[7, 7, 7]), index(&[9, 0, 0, 0]), index(&[5])], [Some(1.0), Some(0.25), Some(1.0)]);
+        // 4^2 / (2 * 10) = 0.8.
+        let uneven = Jain::of(&[1, 3]).unwrap();
+        assert_eq!((uneven.index(), uneven.is_at_least(80), uneven.is_at_least(81)), (0.8, true, false));
+        assert!(index(&[]).is_none() && index(&[0, 0]).is_none());
+    }
 
     #[test]
     fn nearest_rank_is_one_of_the_values() {

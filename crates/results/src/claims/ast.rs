@@ -3,6 +3,10 @@
 use std::fmt;
 
 use super::quantity::Unit;
+use super::words::{
+    self, CreditsKey, FairnessKey, FlowsKey, LawKey, NetworkKey, Predictor, SampleStat, Sampled, SpreadKey, Stat,
+    TierKey, TotalKey, Word as _,
+};
 
 /// What must hold: all of these comparisons.
 #[derive(Clone, PartialEq, Debug)]
@@ -127,66 +131,59 @@ pub struct Metric {
     pub subject: Subject,
 }
 
-/// What of a run. Names that are `&'static str` come from the lists in [`names`].
+/// What of a run.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Subject {
     /// `CLASS.fct.STAT` or `CLASS.slowdown.STAT`.
     Spread {
         /// The class of flows.
         class: String,
-        /// `fct` or `slowdown`.
-        metric: &'static str,
+        /// Which of the two.
+        key: SpreadKey,
         /// Which number of it.
-        stat: &'static str,
+        stat: Stat,
     },
     /// `CLASS.goodput`, `CLASS.count`, `CLASS.completed`.
     Class {
         /// The class of flows.
         class: String,
         /// Which of them.
-        metric: &'static str,
+        key: TotalKey,
     },
     /// `fairness.KEY`.
-    Fairness(&'static str),
+    Fairness(FairnessKey),
     /// `predicts.KEY`: what goes with the next packet's one-way delay.
-    Predicts(&'static str),
+    Predicts(Predictor),
     /// `credits.KEY`.
-    Credits(&'static str),
+    Credits(CreditsKey),
     /// `network.KEY`.
-    Network(&'static str),
-    /// `network.drops_by_tier.TIER` or `network.data_drops_by_tier.TIER`.
-    Drops {
-        /// Which of the two.
-        key: &'static str,
-        /// The class of links; of `drops_by_tier` also `random`.
+    Network(NetworkKey),
+    /// `network.KEY.TIER`.
+    Tier {
+        /// What is counted.
+        key: TierKey,
+        /// The class of links, one of [`TierKey::tiers`].
         tier: &'static str,
     },
     /// `law.KEY`.
-    Law(&'static str),
-    /// `network.pfc_pauses_by_tier.TIER` or `network.pfc_pause_by_tier.TIER`.
-    Pauses {
-        /// Which of the two.
-        key: &'static str,
-        /// The class of links.
-        tier: &'static str,
-    },
-    /// `queue("PORTS").STAT` or `queue("PORTS", FROM, TO).STAT`, or the same of another of [`names::SAMPLED`].
-    Queue {
+    Law(LawKey),
+    /// `queue("PORTS").STAT` or `queue("PORTS", FROM, TO).STAT`, or the same of another of [`Sampled`].
+    Samples {
         /// Which of them.
-        which: &'static str,
+        of: Sampled,
         /// Which ports, or, of `buffer`, which switches, or, of `rate`, which flows.
-        ports: String,
+        chosen: String,
         /// Which samples; all if none.
         window: Option<Window>,
         /// Which number of it.
-        stat: &'static str,
+        stat: SampleStat,
     },
     /// `flows(FROM, TO).KEY`: what the sampled flows got in that time.
     Flows {
         /// The time.
         window: Window,
         /// Which number of it.
-        key: &'static str,
+        key: FlowsKey,
     },
 }
 
@@ -216,93 +213,6 @@ impl fmt::Display for Window {
         };
         write!(f, "{}, {}", time(self.from_ns), time(self.to_ns))
     }
-}
-
-/// The words of the language.
-pub mod names {
-    use fabric::LinkClass;
-
-    /// Parts of a run that are no classes of flows.
-    pub const PARTS: [&str; 13] = [
-        "fairness", "predicts", "network", "law", "credits", "flows", "queue", "phantom", "ingress", "pseudo",
-        "feedback", "buffer", "rate",
-    ];
-    /// Of sampled ports, of sampled switches, and of sampled flows.
-    pub const SAMPLED: [&str; 7] = ["queue", "phantom", "ingress", "pseudo", "feedback", "buffer", "rate"];
-    /// Of a class of flows, with a statistic.
-    pub const SPREADS: [&str; 2] = ["fct", "slowdown"];
-    /// Of a class of flows, alone.
-    pub const TOTALS: [&str; 3] = ["goodput", "count", "completed"];
-    /// Of times.
-    pub const STATS: [&str; 6] = crate::summary::Spread::STATS;
-    /// Of samples: also small percentiles, to tell whether a queue runs dry.
-    pub const SAMPLE_STATS: [&str; 10] = ["mean", "p50", "p90", "p95", "p99", "max", "min", "p1", "p5", "p10"];
-    /// After `flows`: the rate of all together, and Jain's index.
-    pub const FLOWS: [&str; 2] = ["rate", "jain"];
-    /// After `fairness`.
-    pub const FAIRNESS: [&str; 5] = ["jain_mean", "jain_final", "converged_at", "reached_at", "jain_since"];
-    /// After `predicts`.
-    pub const PREDICTS: [&str; 2] = ["owd", "rtt"];
-    /// After `network`.
-    pub const NETWORK: [&str; 23] = [
-        "data_packets",
-        "packet_hops",
-        "drops",
-        "data_drops",
-        "ack_drops",
-        "credit_drops",
-        "ecn_marks",
-        "or_acks",
-        "or_ack_bytes",
-        "retransmits",
-        "timeouts",
-        "pfc_pauses",
-        "pfc_pause",
-        "host_pause",
-        "nacks",
-        "cnps",
-        "parity_packets",
-        "recovered_blocks",
-        "held",
-        "headroom_drops",
-        "messages",
-        "max_buffer",
-        "max_queue",
-    ];
-    /// After `credits`.
-    pub const CREDITS: [&str; 9] = [
-        "sent",
-        "used",
-        "dropped",
-        "wasted",
-        "received",
-        "over_provisioned",
-        "late",
-        "unscheduled",
-        "unscheduled_drops",
-    ];
-    /// After `network`, before a class of links.
-    pub const DROPS: [&str; 2] = ["data_drops_by_tier", "drops_by_tier"];
-    /// Classes of links, and losses by chance at links of any class. Those are counted for packets of all kinds together,
-    /// so `drops_by_tier` alone has them.
-    pub const TIERS: [&str; CLASSES + 1] = {
-        let mut names = ["random"; CLASSES + 1];
-        let mut place = 0;
-        while place < CLASSES {
-            names[place] = LinkClass::ALL[place].name();
-            place += 1;
-        }
-        names
-    };
-    const CLASSES: usize = LinkClass::ALL.len();
-    /// After `network`, before a class of links.
-    pub const PAUSES: [&str; 2] = ["pfc_pauses_by_tier", "pfc_pause_by_tier"];
-    /// After one of [`DROPS`] or [`PAUSES`].
-    pub fn tiers_of(key: &str) -> &'static [&'static str] {
-        if key == "drops_by_tier" { &TIERS } else { &TIERS[..CLASSES] }
-    }
-    /// After `law`.
-    pub const LAW: [&str; 6] = ["increases", "cuts", "loss_cuts", "emergencies", "holds", "credits"];
 }
 
 const SUM: u8 = 1;
@@ -389,26 +299,26 @@ impl fmt::Display for Metric {
             }
             _ => name_text(&self.run),
         };
-        let class = |class: &str| if names::PARTS.contains(&class) { quoted(class) } else { name_text(class) };
+        let class = |class: &str| if words::is_part(class) { quoted(class) } else { name_text(class) };
         match &self.subject {
-            Subject::Spread { class: of, metric, stat } => write!(f, "{run}.{}.{metric}.{stat}", class(of)),
-            Subject::Class { class: of, metric } => write!(f, "{run}.{}.{metric}", class(of)),
-            Subject::Fairness(key) => write!(f, "{run}.fairness.{key}"),
-            Subject::Predicts(key) => write!(f, "{run}.predicts.{key}"),
-            Subject::Credits(key) => write!(f, "{run}.credits.{key}"),
-            Subject::Network(key) => write!(f, "{run}.network.{key}"),
-            Subject::Drops { key, tier } | Subject::Pauses { key, tier } => {
-                write!(f, "{run}.network.{key}.{}", name_text(tier))
+            Subject::Spread { class: of, key, stat } => {
+                write!(f, "{run}.{}.{}.{}", class(of), key.name(), stat.name())
             }
-            Subject::Law(key) => write!(f, "{run}.law.{key}"),
-            Subject::Queue { which, ports, window, stat } => {
-                write!(f, "{run}.{which}({}", quoted(ports))?;
+            Subject::Class { class: of, key } => write!(f, "{run}.{}.{}", class(of), key.name()),
+            Subject::Fairness(key) => write!(f, "{run}.fairness.{}", key.name()),
+            Subject::Predicts(key) => write!(f, "{run}.predicts.{}", key.name()),
+            Subject::Credits(key) => write!(f, "{run}.credits.{}", key.name()),
+            Subject::Network(key) => write!(f, "{run}.network.{}", key.name()),
+            Subject::Tier { key, tier } => write!(f, "{run}.network.{}.{}", key.name(), name_text(tier)),
+            Subject::Law(key) => write!(f, "{run}.law.{}", key.name()),
+            Subject::Samples { of, chosen, window, stat } => {
+                write!(f, "{run}.{}({}", of.name(), quoted(chosen))?;
                 if let Some(window) = window {
                     write!(f, ", {window}")?;
                 }
-                write!(f, ").{stat}")
+                write!(f, ").{}", stat.name())
             }
-            Subject::Flows { window, key } => write!(f, "{run}.flows({window}).{key}"),
+            Subject::Flows { window, key } => write!(f, "{run}.flows({window}).{}", key.name()),
         }
     }
 }

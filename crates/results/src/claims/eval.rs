@@ -6,9 +6,13 @@ use thiserror::Error;
 
 use super::ast::{Check, Comparison, Expr, Function, Metric, Operator, Order, Subject, Window};
 use super::quantity::{Dimension, Value};
-use crate::stats;
+use super::words::{
+    CreditsKey, FairnessKey, FlowsKey, LawKey, NetworkKey, Predictor, SampleStat, Sampled, SpreadKey, Stat, TierKey,
+    TotalKey,
+};
+use crate::stats::{self, Jain};
 use crate::store::RunResults;
-use crate::summary::{Cell, NetworkTotals, Summary};
+use crate::summary::{Actions, Cell, Credits, Fairness, NetworkTotals, Spread, Summary};
 use crate::tables::{PortRow, PortTable, RateTable, SwitchTable};
 
 /// Runs by id, with their summaries and, where they are at hand, their samples of ports, switches and flows.
@@ -165,173 +169,205 @@ fn measured(metric: &Metric, runs: &Runs<'_>) -> Result<Value, EvalError> {
         return Err(EvalError::NoRun { run: metric.run.clone(), known: known.join("; ") });
     };
     let missing = |reason: String| EvalError::NotMeasured { metric: metric.to_string(), reason };
-    let count = |count: u64| Ok(Value::number(count as f64));
+    let at_hand = |what: &str| samples.ok_or_else(|| missing(format!("the run's samples of {what} are not at hand")));
     match &metric.subject {
-        Subject::Spread { class, metric: kind, stat } => {
+        Subject::Spread { class, key, stat } => {
             let cell = cell_of(metric, summary, class)?;
-            let of = if *kind == "fct" { &cell.fct_ns } else { &cell.slowdown };
-            let found = of.get(stat).flatten();
-            let amount =
-                found.ok_or_else(|| missing(format!("none of its {} flows of class {class} ended", cell.count)))?;
-            Ok(if *kind == "fct" { Value::ns(amount) } else { Value::number(amount) })
+            let none = || missing(format!("none of its {} flows of class {class} ended", cell.count));
+            Ok(match key {
+                SpreadKey::Fct => Value::ns(stat_of(&cell.fct_ns, *stat).ok_or_else(none)?),
+                SpreadKey::Slowdown => Value::number(stat_of(&cell.slowdown, *stat).ok_or_else(none)?),
+            })
         }
-        Subject::Class { class, metric: kind } => {
+        Subject::Class { class, key } => {
             let cell = cell_of(metric, summary, class)?;
-            match *kind {
-                "count" => count(cell.count),
-                "completed" => count(cell.completed),
-                _ if cell.count == 0 => Err(missing(format!("it has no flows of class {class}"))),
-                _ => Ok(Value::bps(cell.goodput_bps as f64)),
+            match key {
+                TotalKey::Count => Ok(Value::count(cell.count)),
+                TotalKey::Completed => Ok(Value::count(cell.completed)),
+                TotalKey::Goodput if cell.count == 0 => Err(missing(format!("it has no flows of class {class}"))),
+                TotalKey::Goodput => Ok(Value::bps(cell.goodput_bps as f64)),
             }
         }
-        Subject::Fairness(key) => {
-            let fair = &summary.fairness;
-            let none = || {
-                missing("no interval of `fairness_window` in which all of two or more sampled flows were active".into())
-            };
-            match *key {
-                "jain_mean" => fair.jain_mean.map(Value::number).ok_or_else(none),
-                "jain_final" => fair.jain_final.map(Value::number).ok_or_else(none),
-                _ if fair.jain_final.is_none() => Err(none()),
-                // 0 of flows that never became fair.
-                "jain_since" => Ok(Value::number(fair.jain_since.unwrap_or(0.0))),
-                // Flows that were together and did not become fair: later than any time.
-                _ => {
-                    let at = if *key == "reached_at" { fair.reached_at_ns } else { fair.converged_at_ns };
-                    Ok(Value::ns(at.map_or(f64::INFINITY, |ns| ns as f64)))
-                }
-            }
-        }
+        Subject::Fairness(key) => fairness(&summary.fairness, *key).ok_or_else(|| {
+            missing("no interval of `fairness_window` in which all of two or more sampled flows were active".into())
+        }),
         Subject::Predicts(key) => {
-            let predicts = if *key == "owd" { summary.predicts.owd } else { summary.predicts.rtt };
-            let none = || match predicts.packets {
-                0 => "no packet was compared; `[series] predictors` chooses flows, and `owd` needs `host.on_ramp`",
-                _ => "nothing varied",
+            let found = match key {
+                Predictor::Owd => summary.predicts.owd,
+                Predictor::Rtt => summary.predicts.rtt,
             };
-            predicts.r.map(Value::number).ok_or_else(|| missing(none().into()))
+            let none = || match found.packets {
+                0 => "no packet was compared; `[series] predictors` chooses flows, and `owd` needs `host.on_ramp`",
+                1.. => "nothing varied",
+            };
+            found.r.map(Value::number).ok_or_else(|| missing(none().into()))
         }
         Subject::Network(key) => {
-            let network = &summary.network;
-            let by_kind = |network: &NetworkTotals, kind: &str| {
-                let found = network.drops_by_kind.get(kind).map(|&drops| Value::number(drops as f64));
-                found.ok_or_else(|| missing("the results are from before losses were told apart".into()))
-            };
-            match *key {
-                "data_packets" => count(network.data_packets),
-                "packet_hops" => count(network.packet_hops),
-                "drops" => count(network.drops),
-                "data_drops" => by_kind(network, "data"),
-                "ack_drops" => by_kind(network, "acks"),
-                "credit_drops" => by_kind(network, "credits"),
-                "ecn_marks" => count(network.ecn_marks),
-                "or_acks" => count(network.or_acks),
-                "or_ack_bytes" => Ok(Value::bytes(network.or_ack_bytes as f64)),
-                "retransmits" => count(network.retransmits),
-                "timeouts" => count(network.timeouts),
-                "pfc_pauses" => count(network.pfc_pauses),
-                "pfc_pause" => Ok(Value::ns(network.pfc_pause_ns as f64)),
-                "host_pause" => Ok(Value::ns(network.host_pause_ns)),
-                "nacks" => count(network.nacks),
-                "cnps" => count(network.cnps),
-                "parity_packets" => count(network.parity_packets),
-                "recovered_blocks" => count(network.recovered_blocks),
-                "held" => Ok(Value::ns(network.held_ns as f64)),
-                "headroom_drops" => count(network.headroom_drops),
-                "messages" => count(network.messages),
-                "max_buffer" => Ok(Value::bytes(network.max_buffer_bytes as f64)),
-                _ => Ok(Value::bytes(network.max_queue_bytes as f64)),
-            }
+            let old = || missing("the results are from before losses were told apart".into());
+            total(&summary.network, *key).ok_or_else(old)
         }
-        Subject::Drops { key, tier } => {
-            let network = &summary.network;
-            let tiers = if *key == "drops_by_tier" { &network.drops_by_tier } else { &network.data_drops_by_tier };
-            let known = || tiers.iter().map(|(name, _)| name).collect::<Vec<_>>().join(", ");
-            let found = tiers.get(tier).map(|&drops| Value::number(drops as f64));
-            found.ok_or_else(|| missing(format!("no class of links `{tier}`; there are {}", known())))
+        Subject::Tier { key, tier } => {
+            let found = by_tier(&summary.network, *key, tier);
+            found.ok_or_else(|| {
+                let known: Vec<&str> = key.tiers().collect();
+                missing(format!("no class of links `{tier}`; there are {}", known.join(", ")))
+            })
         }
-        Subject::Pauses { key, tier } => {
-            let pauses = &summary.network.pfc_pauses_by_tier;
-            let lengths = &summary.network.pfc_pause_ns_by_tier;
-            let found = if *key == "pfc_pauses_by_tier" {
-                pauses.get(tier).map(|&count| Value::number(count as f64))
-            } else {
-                lengths.get(tier).map(|&ns| Value::ns(ns as f64))
-            };
-            let known = || pauses.iter().map(|(name, _)| name).collect::<Vec<_>>().join(", ");
-            found.ok_or_else(|| missing(format!("no class of links `{tier}`; there are {}", known())))
-        }
-        Subject::Credits(key) => {
-            let found = summary.credits.entries().into_iter().find(|(name, _)| name == key);
-            found.map(|(_, value)| Value::number(value as f64)).ok_or_else(|| missing("is not counted".into()))
-        }
-        Subject::Law(key) => {
-            let entries = summary.law.acted.entries();
-            let found = entries.iter().find(|(name, _)| name == key);
-            found.map(|&(_, times)| Value::number(times as f64)).ok_or_else(|| missing("is not counted".into()))
-        }
+        Subject::Credits(key) => Ok(Value::count(credits(&summary.credits, *key))),
+        Subject::Law(key) => Ok(Value::count(acted(&summary.law.acted, *key))),
         Subject::Flows { window, key } => {
-            let (_, _, rates) = samples.ok_or_else(|| missing("the run's samples of flows are not at hand".into()))?;
-            let got = got_in(rates, *window);
-            let (sum, squares) = got.values().fold((0.0, 0.0), |(sum, squares), &bytes| {
-                let bytes = bytes as f64;
-                (sum + bytes, squares + bytes * bytes)
-            });
-            match *key {
-                _ if got.is_empty() || window.from_ns == window.to_ns => {
-                    Err(missing("no flow was sampled then".into()))
+            let (_, _, rates) = at_hand("flows")?;
+            let got: Vec<u64> = got_in(rates, *window).into_values().collect();
+            if got.is_empty() || window.from_ns == window.to_ns {
+                return Err(missing("no flow was sampled then".into()));
+            }
+            match key {
+                FlowsKey::Rate => {
+                    let bytes = got.iter().map(|&bytes| bytes as f64).sum::<f64>();
+                    Ok(Value::bps(bytes * 8e9 / (window.to_ns - window.from_ns) as f64))
                 }
-                "rate" => Ok(Value::bps(sum * 8e9 / (window.to_ns - window.from_ns) as f64)),
-                _ if squares > 0.0 => Ok(Value::number(sum * sum / (got.len() as f64 * squares))),
-                _ => Err(missing("the flows got nothing then".into())),
+                FlowsKey::Jain => {
+                    let index = Jain::of(&got).map(|jain| Value::number(jain.index()));
+                    index.ok_or_else(|| missing("the flows got nothing then".into()))
+                }
             }
         }
-        Subject::Queue { which, ports: choice, window, stat } => {
-            let (ports, switches, rates) =
-                samples.ok_or_else(|| missing("the run's port samples are not at hand".into()))?;
+        Subject::Samples { of, chosen, window, stat } => {
+            let (ports, switches, rates) = at_hand("ports")?;
             let counts = |time_ns: u64| window.is_none_or(|window| window.has(time_ns));
             let of_ports = |of: fn(&PortRow) -> Option<u64>| {
-                let rows = ports.chosen(choice).into_iter().filter(|row| counts(row.time_ns));
+                let rows = ports.chosen(chosen).into_iter().filter(|row| counts(row.time_ns));
                 rows.filter_map(|row| of(&row)).map(|value| value as f64).collect::<Vec<f64>>()
             };
-            let values = match *which {
-                "queue" => of_ports(|row| Some(row.queue_bytes)),
-                "phantom" => of_ports(|row| row.phantom_bytes),
-                "ingress" => of_ports(|row| row.ingress_bytes),
-                "pseudo" => of_ports(|row| row.pseudo_bytes),
-                "feedback" => of_ports(|row| row.feedback_bps),
-                "rate" => {
-                    let wanted = flows_of(choice).ok_or_else(|| {
+            let in_bytes = |found: f64| Value::bytes(found);
+            let in_bps = |found: f64| Value::bps(found);
+            let (values, whose, made): (Vec<f64>, &str, fn(f64) -> Value) = match of {
+                Sampled::Queue => (of_ports(|row| Some(row.queue_bytes)), "ports", in_bytes),
+                Sampled::Phantom => (of_ports(|row| row.phantom_bytes), "ports", in_bytes),
+                Sampled::Ingress => (of_ports(|row| row.ingress_bytes), "ports", in_bytes),
+                Sampled::Pseudo => (of_ports(|row| row.pseudo_bytes), "ports", in_bytes),
+                Sampled::Feedback => (of_ports(|row| row.feedback_bps), "ports", in_bps),
+                Sampled::Rate => {
+                    let wanted = flows_of(chosen).ok_or_else(|| {
                         missing(format!(
-                            "`{choice}` is no choice of flows; it is all, a number or a range such as 0..4"
+                            "`{chosen}` is no choice of flows; it is all, a number or a range such as 0..4"
                         ))
                     })?;
-                    rates_of(rates, wanted, *window)
+                    (rates_of(rates, wanted, *window), "flows", in_bps)
                 }
-                _ => {
-                    let rows = switches.chosen(choice).into_iter().filter(|row| counts(row.time_ns));
-                    rows.map(|row| row.buffer_bytes as f64).collect()
+                Sampled::Buffer => {
+                    let rows = switches.chosen(chosen).into_iter().filter(|row| counts(row.time_ns));
+                    (rows.map(|row| row.buffer_bytes as f64).collect(), "switches", in_bytes)
                 }
             };
-            let of = match *which {
-                "buffer" => "switches",
-                "rate" => "flows",
-                _ => "ports",
-            };
-            let found = sampled(values, stat);
-            let is_rate = matches!(*which, "feedback" | "rate");
-            let value = |found| if is_rate { Value::bps(found) } else { Value::bytes(found) };
-            found.map(value).ok_or_else(|| missing(format!("no samples of the {of} `{choice}`")))
+            let found = sampled(values, *stat).map(made);
+            found.ok_or_else(|| missing(format!("no samples of the {whose} `{chosen}`")))
         }
     }
 }
 
+fn stat_of(spread: &Spread, stat: Stat) -> Option<f64> {
+    match stat {
+        Stat::Mean => spread.mean,
+        Stat::P50 => spread.p50,
+        Stat::P90 => spread.p90,
+        Stat::P95 => spread.p95,
+        Stat::P99 => spread.p99,
+        Stat::Max => spread.max,
+    }
+}
+
+/// A measure of fairness; none where flows were never together.
+fn fairness(fair: &Fairness, key: FairnessKey) -> Option<Value> {
+    // Flows that were together and did not become fair: later than any time.
+    let time = |at: Option<u64>| Value::ns(at.map_or(f64::INFINITY, |ns| ns as f64));
+    match key {
+        FairnessKey::JainMean => fair.jain_mean.map(Value::number),
+        FairnessKey::JainFinal => fair.jain_final.map(Value::number),
+        // 0 of flows that never became fair.
+        FairnessKey::JainSince => fair.jain_final.map(|_| Value::number(fair.jain_since.unwrap_or(0.0))),
+        FairnessKey::ReachedAt => fair.jain_final.map(|_| time(fair.reached_at_ns)),
+        FairnessKey::ConvergedAt => fair.jain_final.map(|_| time(fair.converged_at_ns)),
+    }
+}
+
+/// A total of the network; none where results of an earlier version do not have it.
+fn total(network: &NetworkTotals, key: NetworkKey) -> Option<Value> {
+    let of_kind = |kind: &str| network.drops_by_kind.get(kind).map(|&drops| Value::count(drops));
+    Some(match key {
+        NetworkKey::DataPackets => Value::count(network.data_packets),
+        NetworkKey::PacketHops => Value::count(network.packet_hops),
+        NetworkKey::Drops => Value::count(network.drops),
+        NetworkKey::DataDrops => return of_kind("data"),
+        NetworkKey::AckDrops => return of_kind("acks"),
+        NetworkKey::CreditDrops => return of_kind("credits"),
+        NetworkKey::EcnMarks => Value::count(network.ecn_marks),
+        NetworkKey::OrAcks => Value::count(network.or_acks),
+        NetworkKey::OrAckBytes => Value::bytes(network.or_ack_bytes as f64),
+        NetworkKey::Retransmits => Value::count(network.retransmits),
+        NetworkKey::Timeouts => Value::count(network.timeouts),
+        NetworkKey::PfcPauses => Value::count(network.pfc_pauses),
+        NetworkKey::PfcPause => Value::ns(network.pfc_pause_ns as f64),
+        NetworkKey::HostPause => Value::ns(network.host_pause_ns),
+        NetworkKey::Nacks => Value::count(network.nacks),
+        NetworkKey::Cnps => Value::count(network.cnps),
+        NetworkKey::ParityPackets => Value::count(network.parity_packets),
+        NetworkKey::RecoveredBlocks => Value::count(network.recovered_blocks),
+        NetworkKey::Held => Value::ns(network.held_ns as f64),
+        NetworkKey::HeadroomDrops => Value::count(network.headroom_drops),
+        NetworkKey::Messages => Value::count(network.messages),
+        NetworkKey::MaxBuffer => Value::bytes(network.max_buffer_bytes as f64),
+        NetworkKey::MaxQueue => Value::bytes(network.max_queue_bytes as f64),
+    })
+}
+
+fn by_tier(network: &NetworkTotals, key: TierKey, tier: &str) -> Option<Value> {
+    match key {
+        TierKey::Drops => network.drops_by_tier.get(tier).map(|&drops| Value::count(drops)),
+        TierKey::DataDrops => network.data_drops_by_tier.get(tier).map(|&drops| Value::count(drops)),
+        TierKey::PfcPauses => network.pfc_pauses_by_tier.get(tier).map(|&pauses| Value::count(pauses)),
+        TierKey::PfcPause => network.pfc_pause_ns_by_tier.get(tier).map(|&ns| Value::ns(ns as f64)),
+    }
+}
+
+fn credits(credits: &Credits, key: CreditsKey) -> u64 {
+    match key {
+        CreditsKey::Sent => credits.sent,
+        CreditsKey::Used => credits.used,
+        CreditsKey::Dropped => credits.dropped,
+        CreditsKey::Wasted => credits.wasted,
+        CreditsKey::Received => credits.received,
+        CreditsKey::OverProvisioned => credits.over_provisioned,
+        CreditsKey::Late => credits.late,
+        CreditsKey::Unscheduled => credits.unscheduled,
+        CreditsKey::UnscheduledDrops => credits.unscheduled_drops,
+    }
+}
+
+fn acted(actions: &Actions, key: LawKey) -> u64 {
+    match key {
+        LawKey::Increases => actions.increases,
+        LawKey::Cuts => actions.cuts,
+        LawKey::LossCuts => actions.loss_cuts,
+        LawKey::Emergencies => actions.emergencies,
+        LawKey::Holds => actions.holds,
+        LawKey::Credits => actions.credits,
+    }
+}
+
 /// A statistic of samples, percentiles by nearest rank; none of none.
-fn sampled(mut values: Vec<f64>, stat: &str) -> Option<f64> {
+fn sampled(mut values: Vec<f64>, stat: SampleStat) -> Option<f64> {
     let percent = match stat {
-        "mean" => return stats::mean_real(&values),
-        "min" => 0,
-        "max" => 100,
-        other => other.strip_prefix('p')?.parse().ok()?,
+        SampleStat::Mean => return stats::mean_real(&values),
+        SampleStat::Min => 0,
+        SampleStat::P1 => 1,
+        SampleStat::P5 => 5,
+        SampleStat::P10 => 10,
+        SampleStat::P50 => 50,
+        SampleStat::P90 => 90,
+        SampleStat::P95 => 95,
+        SampleStat::P99 => 99,
+        SampleStat::Max => 100,
     };
     values.sort_unstable_by(f64::total_cmp);
     stats::nearest_rank(&values, percent)

@@ -8,6 +8,7 @@ mod quantity;
 mod seeds;
 #[cfg(test)]
 mod tests;
+pub mod words;
 
 use std::collections::BTreeSet;
 use std::fmt;

@@ -2,10 +2,9 @@
 
 use std::fmt;
 
-use super::ast::{
-    Check, Comparison, Expr, Function, Metric, Operator, Order, Subject, Window, is_name, names, normal_point,
-};
+use super::ast::{Check, Comparison, Expr, Function, Metric, Operator, Order, Subject, Window, is_name, normal_point};
 use super::quantity::{Dimension, Unit};
+use super::words::{self, Part, SampleStat, Sampled, SpreadKey, TierKey, TotalKey, Word};
 
 /// The longest text of an expression: every walk over its tree is no deeper than this.
 pub const LONGEST: usize = 1_000;
@@ -299,27 +298,31 @@ impl<'a> Parser<'a> {
         self.wrong(start..self.text.len(), format!("this has no closing {quote}"))
     }
 
-    /// One of a list of words.
-    fn one_of(&mut self, what: &str, known: &[&'static str]) -> Parsed<&'static str> {
-        let found = self.peek_name().and_then(|name| known.iter().find(|&&word| word == name));
-        match found {
-            Some(word) => {
-                self.at += word.len();
-                Ok(word)
-            }
-            None => self.expected(&format!("{what}: {}", known.join(", "))),
+    /// One of a set of words.
+    fn one_of<W: Word>(&mut self, what: &str) -> Parsed<W> {
+        match self.one_of_if_any() {
+            Some(word) => Ok(word),
+            None => self.expected(&format!("{what}: {}", names::<W>().join(", "))),
         }
     }
 
+    /// One of a set of words, if one comes.
+    fn one_of_if_any<W: Word>(&mut self) -> Option<W> {
+        let found = self.peek_name()?;
+        let word = named(found)?;
+        self.at += found.len();
+        Some(word)
+    }
+
     /// A class of links, in quotes or not, by which a total of the network is counted.
-    fn tier(&mut self, key: &str) -> Parsed<&'static str> {
-        let known = names::tiers_of(key);
-        let what = format!("a class of links by which `{key}` counts: {}", known.join(", "));
+    fn tier(&mut self, key: TierKey) -> Parsed<&'static str> {
+        let known: Vec<&str> = key.tiers().collect();
+        let what = format!("a class of links by which `{}` counts: {}", key.name(), known.join(", "));
         self.rest();
         let start = self.at;
         let (name, _) = self.name(&what)?;
-        match known.iter().find(|&&word| word == name) {
-            Some(word) => Ok(word),
+        match key.tiers().find(|&tier| tier == name) {
+            Some(tier) => Ok(tier),
             None => self.wrong(start..self.at, format!("expected {what}")),
         }
     }
@@ -368,69 +371,79 @@ impl<'a> Parser<'a> {
             run = format!("{run},{point}");
         }
         self.need(".")?;
-        let (part, quoted) = self.name("all, intra, inter, a size bin, fairness, predicts, network, law, credits, flows, queue, phantom, ingress, pseudo, feedback, buffer or rate")?;
-        let word = names::PARTS.into_iter().find(|&known| !quoted && known == part);
-        let subject = match word {
-            Some("fairness") => {
-                self.need(".")?;
-                Subject::Fairness(self.one_of("a measure of fairness", &names::FAIRNESS)?)
-            }
-            Some("predicts") => {
-                self.need(".")?;
-                Subject::Predicts(self.one_of("what predicts a delay", &names::PREDICTS)?)
-            }
-            Some("law") => {
-                self.need(".")?;
-                Subject::Law(self.one_of("what a law does", &names::LAW)?)
-            }
-            Some("credits") => {
-                self.need(".")?;
-                Subject::Credits(self.one_of("a count of credits", &names::CREDITS)?)
-            }
-            Some("network") => {
-                self.need(".")?;
-                if let Some(key) = names::DROPS.into_iter().find(|key| self.word(key)) {
-                    self.need(".")?;
-                    Subject::Drops { key, tier: self.tier(key)? }
-                } else if let Some(key) = names::PAUSES.into_iter().find(|key| self.word(key)) {
-                    self.need(".")?;
-                    Subject::Pauses { key, tier: self.tier(key)? }
-                } else {
-                    Subject::Network(self.one_of("a total of the network", &names::NETWORK)?)
-                }
-            }
-            Some("flows") => {
-                self.need("(")?;
-                let window = self.window()?;
-                self.need(")")?;
-                self.need(".")?;
-                Subject::Flows { window, key: self.one_of("a measure of sampled flows", &names::FLOWS)? }
-            }
-            Some(which) => {
-                self.need("(")?;
-                let what = match which {
-                    "buffer" => "switches in quotes, such as \"all\"",
-                    "rate" => "flows in quotes, such as \"all\", \"0\" or \"0..4\"",
-                    _ => "ports in quotes, such as \"receiver\"",
-                };
-                let (ports, _) = self.name(what)?;
-                let window = if self.sign(",") { Some(self.window()?) } else { None };
-                self.need(")")?;
-                self.need(".")?;
-                Subject::Queue { which, ports, window, stat: self.one_of("a statistic", &names::SAMPLE_STATS)? }
-            }
-            None => {
-                self.need(".")?;
-                let known: Vec<&str> = [&names::SPREADS[..], &names::TOTALS[..]].concat();
-                let metric = self.one_of("a metric of flows", &known)?;
-                if names::SPREADS.contains(&metric) {
-                    self.need(".")?;
-                    Subject::Spread { class: part, metric, stat: self.one_of("a statistic", &names::STATS)? }
-                } else {
-                    Subject::Class { class: part, metric }
-                }
-            }
+        let known = words::parts().collect::<Vec<_>>().join(", ");
+        let (part, quoted) = self.name(&format!("all, intra, inter, a size bin, or one of {known}"))?;
+        let subject = match (named::<Part>(&part), named::<Sampled>(&part)) {
+            (Some(part), _) if !quoted => self.part(part)?,
+            (_, Some(of)) if !quoted => self.samples(of)?,
+            _ => self.class(part)?,
         };
         Ok(Metric { run, subject })
     }
+
+    /// What follows a part of a run.
+    fn part(&mut self, part: Part) -> Parsed<Subject> {
+        if part == Part::Flows {
+            self.need("(")?;
+            let window = self.window()?;
+            self.need(")")?;
+            self.need(".")?;
+            return Ok(Subject::Flows { window, key: self.one_of("a measure of sampled flows")? });
+        }
+        self.need(".")?;
+        Ok(match part {
+            Part::Fairness => Subject::Fairness(self.one_of("a measure of fairness")?),
+            Part::Predicts => Subject::Predicts(self.one_of("what predicts a delay")?),
+            Part::Law => Subject::Law(self.one_of("what a law does")?),
+            Part::Credits => Subject::Credits(self.one_of("a count of credits")?),
+            Part::Network | Part::Flows => match self.one_of_if_any() {
+                Some(key) => {
+                    self.need(".")?;
+                    Subject::Tier { key, tier: self.tier(key)? }
+                }
+                None => Subject::Network(self.one_of("a total of the network")?),
+            },
+        })
+    }
+
+    /// What follows a word for samples.
+    fn samples(&mut self, of: Sampled) -> Parsed<Subject> {
+        self.need("(")?;
+        let what = match of {
+            Sampled::Buffer => "switches in quotes, such as \"all\"",
+            Sampled::Rate => "flows in quotes, such as \"all\", \"0\" or \"0..4\"",
+            Sampled::Queue | Sampled::Phantom | Sampled::Ingress | Sampled::Pseudo | Sampled::Feedback => {
+                "ports in quotes, such as \"receiver\""
+            }
+        };
+        let (chosen, _) = self.name(what)?;
+        let window = if self.sign(",") { Some(self.window()?) } else { None };
+        self.need(")")?;
+        self.need(".")?;
+        Ok(Subject::Samples { of, chosen, window, stat: self.one_of::<SampleStat>("a statistic")? })
+    }
+
+    /// What follows a class of flows.
+    fn class(&mut self, class: String) -> Parsed<Subject> {
+        self.need(".")?;
+        if let Some(key) = self.one_of_if_any() {
+            self.need(".")?;
+            return Ok(Subject::Spread { class, key, stat: self.one_of("a statistic")? });
+        }
+        if let Some(key) = self.one_of_if_any() {
+            return Ok(Subject::Class { class, key });
+        }
+        let known = [names::<SpreadKey>(), names::<TotalKey>()].concat().join(", ");
+        self.expected(&format!("a metric of flows: {known}"))
+    }
+}
+
+/// How a set of words is written.
+fn names<W: Word>() -> Vec<&'static str> {
+    W::ALL.iter().map(|word| word.name()).collect()
+}
+
+/// The word of that name.
+fn named<W: Word>(name: &str) -> Option<W> {
+    W::ALL.iter().copied().find(|word| word.name() == name)
 }

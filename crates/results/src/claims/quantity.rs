@@ -110,6 +110,11 @@ impl Value {
         Self { amount, dimension: Dimension::NUMBER }
     }
 
+    /// A number of things.
+    pub fn count(count: u64) -> Self {
+        Self::number(count as f64)
+    }
+
     /// A time.
     pub const fn ns(amount: f64) -> Self {
         Self { amount, dimension: Dimension::TIME }

@@ -3,7 +3,8 @@
 use proptest::prelude::*;
 use serde_json::{Value as Json, json};
 
-use super::ast::{Function, Operator, Order, Subject, Window, names};
+use super::ast::{Function, Operator, Order, Subject, Window};
+use super::words::{TierKey, Word};
 use super::*;
 use crate::store::RunResults;
 use crate::testbed;
@@ -249,7 +250,7 @@ fn what_has_no_value_says_why() {
     let results = runs();
     let summaries = Runs::of_summaries(results.iter().map(|run| &run.summary));
     let said = holds(&check("a.queue(\"receiver\").max < 1B").unwrap(), &summaries).unwrap_err().to_string();
-    assert!(said.contains("port samples are not at hand"), "{said}");
+    assert!(said.contains("samples of ports are not at hand"), "{said}");
 }
 
 #[test]
@@ -489,16 +490,16 @@ fn claims_come_from_files() {
     assert!(said.starts_with("claim `?`"), "{said}");
 }
 
-fn word(known: &'static [&'static str]) -> impl Strategy<Value = &'static str> {
-    prop::sample::select(known)
+fn word<W: Word + std::fmt::Debug>() -> impl Strategy<Value = W> {
+    prop::sample::select(W::ALL)
 }
 
-fn by_tier(keys: &'static [&'static str]) -> impl Strategy<Value = (&'static str, &'static str)> {
-    word(keys).prop_flat_map(|key| (Just(key), word(names::tiers_of(key))))
+fn by_tier() -> impl Strategy<Value = (TierKey, &'static str)> {
+    word::<TierKey>().prop_flat_map(|key| (Just(key), prop::sample::select(key.tiers().collect::<Vec<_>>())))
 }
 
 fn any_name() -> impl Strategy<Value = String> {
-    prop_oneof![4 => "[a-zA-Z_][a-zA-Z0-9_]{0,6}", 1 => "[ -~é]{1,8}", 1 => word(&names::PARTS).prop_map(String::from)]
+    prop_oneof![4 => "[a-zA-Z_][a-zA-Z0-9_]{0,6}", 1 => "[ -~é]{1,8}", 1 => prop::sample::select(words::parts().collect::<Vec<_>>()).prop_map(String::from)]
 }
 
 fn window() -> impl Strategy<Value = Window> {
@@ -508,19 +509,19 @@ fn window() -> impl Strategy<Value = Window> {
 
 fn metric() -> impl Strategy<Value = Expr> {
     let run = prop_oneof![3 => any_name(), 1 => "[a-z+]{1,4},[a-z]{1,3}=[0-9]\\.[0-9](,x=[a-z ]{1,3})?"];
-    let (class, metric, stat) = (any_name, word(&names::SPREADS), || word(&names::STATS));
+    let class = any_name;
     let subject = prop_oneof![
-        4 => (class(), metric, stat()).prop_map(|(class, metric, stat)| Subject::Spread { class, metric, stat }),
-        1 => (class(), word(&names::TOTALS)).prop_map(|(class, metric)| Subject::Class { class, metric }),
-        1 => word(&names::FAIRNESS).prop_map(Subject::Fairness),
-        1 => word(&names::PREDICTS).prop_map(Subject::Predicts),
-        1 => word(&names::NETWORK).prop_map(Subject::Network),
-        1 => by_tier(&names::DROPS).prop_map(|(key, tier)| Subject::Drops { key, tier }),
-        1 => by_tier(&names::PAUSES).prop_map(|(key, tier)| Subject::Pauses { key, tier }),
-        1 => word(&names::LAW).prop_map(Subject::Law),
-        1 => (window(), word(&names::FLOWS)).prop_map(|(window, key)| Subject::Flows { window, key }),
-        1 => (word(&names::SAMPLED), any_name(), prop::option::of(window()), word(&names::SAMPLE_STATS))
-            .prop_map(|(which, ports, window, stat)| Subject::Queue { which, ports, window, stat }),
+        4 => (class(), word(), word()).prop_map(|(class, key, stat)| Subject::Spread { class, key, stat }),
+        1 => (class(), word()).prop_map(|(class, key)| Subject::Class { class, key }),
+        1 => word().prop_map(Subject::Fairness),
+        1 => word().prop_map(Subject::Predicts),
+        1 => word().prop_map(Subject::Credits),
+        1 => word().prop_map(Subject::Network),
+        2 => by_tier().prop_map(|(key, tier)| Subject::Tier { key, tier }),
+        1 => word().prop_map(Subject::Law),
+        1 => (window(), word()).prop_map(|(window, key)| Subject::Flows { window, key }),
+        1 => (word(), any_name(), prop::option::of(window()), word())
+            .prop_map(|(of, chosen, window, stat)| Subject::Samples { of, chosen, window, stat }),
     ];
     (run, subject).prop_map(|(run, subject)| Expr::Metric(Metric { run, subject }))
 }

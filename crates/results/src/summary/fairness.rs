@@ -10,6 +10,7 @@ use sim::{Outcome, Setup};
 use units::Span;
 
 use super::Fairness;
+use crate::stats::Jain;
 use crate::tables::{FlowRow, FlowTable, RateTable};
 
 /// Jain's index from which on flows count as sharing evenly.
@@ -66,20 +67,11 @@ pub(crate) fn jain_points(rates: &RateTable, flows: &FlowTable, window_ns: u64) 
     points
 }
 
-/// (sum x)^2 / (n * sum x^2), in whole numbers until the last division: a share is under 2^48 bytes and there are
-/// under 2^24 flows, so that both sides stay under 2^127 when multiplied by 100.
+/// Of one share there is no fairness.
 fn point(time_ns: u64, shares: &[u64]) -> JainPoint {
-    let sum: u128 = shares.iter().map(|&share| u128::from(share)).sum();
-    let squares: u128 = shares.iter().map(|&share| u128::from(share) * u128::from(share)).sum();
-    let above = sum.saturating_mul(sum);
-    let below = squares.saturating_mul(shares.len() as u128);
-    let defined = shares.len() >= 2 && below > 0;
-    JainPoint {
-        time_ns,
-        flows: shares.len(),
-        index: defined.then(|| above as f64 / below as f64),
-        fair: defined && above.saturating_mul(100) >= below.saturating_mul(95),
-    }
+    let jain = Jain::of(shares).filter(|_| shares.len() >= 2);
+    let fair = jain.is_some_and(|jain| jain.is_at_least(95));
+    JainPoint { time_ns, flows: shares.len(), index: jain.map(Jain::index), fair }
 }
 
 /// How evenly the `sampled` flows shared, in windows of `window_ns` (0: one sampling interval).

@@ -112,6 +112,7 @@ fn law_totals(flows: &FlowTable, outcome: &Outcome) -> LawTotals {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::claims::words::{CreditsKey, Word as _};
     use crate::testbed;
     use serde_json::Value;
     use units::Time;
@@ -207,7 +208,7 @@ mod tests {
             "pause_ns",
         ];
         assert_eq!(keys(&json["network"]["links"][0]), link);
-        assert_eq!(keys(&json["credits"]), Credits::default().entries().map(|(name, _)| name));
+        assert_eq!(keys(&json["credits"]), CreditsKey::ALL.iter().map(|key| key.name()).collect::<Vec<_>>());
         assert_eq!(
             keys(&json["fairness"]),
             ["jain_mean", "jain_final", "converged_at_ns", "reached_at_ns", "jain_since"]

@@ -123,17 +123,6 @@ pub struct Spread {
     pub max: Option<f64>,
 }
 
-impl Spread {
-    /// The names of its members.
-    pub const STATS: [&'static str; 6] = ["mean", "p50", "p90", "p95", "p99", "max"];
-
-    /// The member of that name; the outer none is an unknown name.
-    pub fn get(&self, stat: &str) -> Option<Option<f64>> {
-        let values = [self.mean, self.p50, self.p90, self.p95, self.p99, self.max];
-        Self::STATS.iter().position(|&known| known == stat).map(|place| values[place])
-    }
-}
-
 /// Links and packets.
 #[derive(Clone, PartialEq, Default, Debug, Serialize, Deserialize)]
 pub struct NetworkTotals {
@@ -291,23 +280,6 @@ pub struct Credits {
     pub unscheduled_drops: u64,
 }
 
-impl Credits {
-    /// Names and values.
-    pub fn entries(&self) -> [(&'static str, u64); 9] {
-        [
-            ("sent", self.sent),
-            ("used", self.used),
-            ("dropped", self.dropped),
-            ("wasted", self.wasted),
-            ("received", self.received),
-            ("over_provisioned", self.over_provisioned),
-            ("late", self.late),
-            ("unscheduled", self.unscheduled),
-            ("unscheduled_drops", self.unscheduled_drops),
-        ]
-    }
-}
-
 /// How evenly sampled flows shared; see [`fairness`].
 #[derive(Clone, Copy, PartialEq, Default, Debug, Serialize, Deserialize)]
 pub struct Fairness {
@@ -384,18 +356,6 @@ pub struct Actions {
 }
 
 impl Actions {
-    /// Names and values.
-    pub fn entries(&self) -> [(&'static str, u64); 6] {
-        [
-            ("increases", self.increases),
-            ("cuts", self.cuts),
-            ("loss_cuts", self.loss_cuts),
-            ("emergencies", self.emergencies),
-            ("holds", self.holds),
-            ("credits", self.credits),
-        ]
-    }
-
     /// Whether nothing was done at all.
     pub fn none(&self) -> bool {
         *self == Self::default()

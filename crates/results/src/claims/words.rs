@@ -1,0 +1,181 @@
+//! The words of the claim language: what of a run a claim may name, each kind a type.
+
+use fabric::LinkClass;
+
+/// A closed set of words.
+pub trait Word: Copy + 'static {
+    /// All of them, as they are listed.
+    const ALL: &'static [Self];
+
+    /// How it is written.
+    fn name(self) -> &'static str;
+}
+
+macro_rules! words {
+    ($($(#[$doc:meta])* $kind:ident { $($word:ident = $name:literal,)* })*) => {
+        $(
+            $(#[$doc])*
+            #[derive(Clone, Copy, PartialEq, Eq, Debug)]
+            #[allow(missing_docs)]
+            pub enum $kind {
+                $($word,)*
+            }
+
+            impl Word for $kind {
+                const ALL: &'static [Self] = &[$(Self::$word,)*];
+
+                fn name(self) -> &'static str {
+                    match self {
+                        $(Self::$word => $name,)*
+                    }
+                }
+            }
+        )*
+    };
+}
+
+words! {
+    /// Parts of a run that are no classes of flows and have no samples.
+    Part {
+        Fairness = "fairness",
+        Predicts = "predicts",
+        Network = "network",
+        Law = "law",
+        Credits = "credits",
+        Flows = "flows",
+    }
+    /// What is sampled: of ports, and `buffer` of switches, and `rate` of flows.
+    Sampled {
+        Queue = "queue",
+        Phantom = "phantom",
+        Ingress = "ingress",
+        Pseudo = "pseudo",
+        Feedback = "feedback",
+        Buffer = "buffer",
+        Rate = "rate",
+    }
+    /// Of a class of flows, with a statistic.
+    SpreadKey {
+        Fct = "fct",
+        Slowdown = "slowdown",
+    }
+    /// Of a class of flows, alone.
+    TotalKey {
+        Goodput = "goodput",
+        Count = "count",
+        Completed = "completed",
+    }
+    /// A statistic of times.
+    Stat {
+        Mean = "mean",
+        P50 = "p50",
+        P90 = "p90",
+        P95 = "p95",
+        P99 = "p99",
+        Max = "max",
+    }
+    /// A statistic of samples: also small percentiles, to tell whether a queue runs dry.
+    SampleStat {
+        Mean = "mean",
+        P50 = "p50",
+        P90 = "p90",
+        P95 = "p95",
+        P99 = "p99",
+        Max = "max",
+        Min = "min",
+        P1 = "p1",
+        P5 = "p5",
+        P10 = "p10",
+    }
+    /// After `flows`: the rate of all together, and Jain's index.
+    FlowsKey {
+        Rate = "rate",
+        Jain = "jain",
+    }
+    /// After `fairness`.
+    FairnessKey {
+        JainMean = "jain_mean",
+        JainFinal = "jain_final",
+        ConvergedAt = "converged_at",
+        ReachedAt = "reached_at",
+        JainSince = "jain_since",
+    }
+    /// After `predicts`.
+    Predictor {
+        Owd = "owd",
+        Rtt = "rtt",
+    }
+    /// After `network`.
+    NetworkKey {
+        DataPackets = "data_packets",
+        PacketHops = "packet_hops",
+        Drops = "drops",
+        DataDrops = "data_drops",
+        AckDrops = "ack_drops",
+        CreditDrops = "credit_drops",
+        EcnMarks = "ecn_marks",
+        OrAcks = "or_acks",
+        OrAckBytes = "or_ack_bytes",
+        Retransmits = "retransmits",
+        Timeouts = "timeouts",
+        PfcPauses = "pfc_pauses",
+        PfcPause = "pfc_pause",
+        HostPause = "host_pause",
+        Nacks = "nacks",
+        Cnps = "cnps",
+        ParityPackets = "parity_packets",
+        RecoveredBlocks = "recovered_blocks",
+        Held = "held",
+        HeadroomDrops = "headroom_drops",
+        Messages = "messages",
+        MaxBuffer = "max_buffer",
+        MaxQueue = "max_queue",
+    }
+    /// After `network`, before a class of links.
+    TierKey {
+        DataDrops = "data_drops_by_tier",
+        Drops = "drops_by_tier",
+        PfcPauses = "pfc_pauses_by_tier",
+        PfcPause = "pfc_pause_by_tier",
+    }
+    /// After `credits`.
+    CreditsKey {
+        Sent = "sent",
+        Used = "used",
+        Dropped = "dropped",
+        Wasted = "wasted",
+        Received = "received",
+        OverProvisioned = "over_provisioned",
+        Late = "late",
+        Unscheduled = "unscheduled",
+        UnscheduledDrops = "unscheduled_drops",
+    }
+    /// After `law`.
+    LawKey {
+        Increases = "increases",
+        Cuts = "cuts",
+        LossCuts = "loss_cuts",
+        Emergencies = "emergencies",
+        Holds = "holds",
+        Credits = "credits",
+    }
+}
+
+impl TierKey {
+    /// The classes of links by which it counts. Losses by chance at links of any class are counted for packets of all kinds
+    /// together, so [`TierKey::Drops`] alone has `random`.
+    pub fn tiers(self) -> impl Iterator<Item = &'static str> {
+        let random = (self == Self::Drops).then_some("random");
+        LinkClass::ALL.iter().map(|class| class.name()).chain(random)
+    }
+}
+
+/// Whether a name is that of a part of a run, so that a class of flows of that name stands in quotes.
+pub fn is_part(name: &str) -> bool {
+    parts().any(|part| part == name)
+}
+
+/// The parts of a run that are no classes of flows.
+pub fn parts() -> impl Iterator<Item = &'static str> {
+    Part::ALL.iter().map(|part| part.name()).chain(Sampled::ALL.iter().map(|sampled| sampled.name()))
+}
