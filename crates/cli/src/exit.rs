@@ -1,7 +1,7 @@
 //! How commands end.
 
 use std::fmt;
-use std::io::{self, Write};
+use std::io::{self, IsTerminal as _, Write};
 use std::path::Path;
 
 /// A command's failure and its exit code.
@@ -60,7 +60,7 @@ impl From<anyhow::Error> for Failure {
 /// A scenario that cannot be used: its message with caret, in colour where that is wanted.
 impl From<scenario::Error> for Failure {
     fn from(error: scenario::Error) -> Self {
-        Self::Input(error.render(crate::commands::colour()))
+        Self::Input(error.render(colour()))
     }
 }
 
@@ -111,6 +111,11 @@ pub(crate) fn sound<'a>(runs: impl IntoIterator<Item = &'a results::Summary>) ->
         .flat_map(|run| run.broken_identities().map(|what| format!("{}, seed {}: {what}", run.run, run.seed)))
         .collect();
     if broken.is_empty() { Ok(()) } else { Err(Failure::Run(anyhow::anyhow!(broken.join("\n")))) }
+}
+
+/// Colour only on a terminal, and never with `NO_COLOR`.
+pub(crate) fn colour() -> bool {
+    io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty())
 }
 
 /// Prints a text on standard output. A reader that has gone, which is its right, changes nothing: the work goes on

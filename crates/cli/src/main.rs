@@ -53,6 +53,7 @@ fn dispatch(command: Command) -> Result<(), Failure> {
         Command::Import(ImportCommand::Hpcc(args)) => commands::import::hpcc(&args),
         Command::Kernel(command) => commands::kernel::kernel(command),
         Command::Reproduce(args) => commands::reproduce::reproduce(&args),
+        Command::Compare(args) if args.flows => commands::sides::compare(&args),
         Command::Compare(args) => commands::compare::compare(&args),
         Command::Schema => commands::meta::schema(),
         Command::Completions { shell } => commands::meta::completions(shell),

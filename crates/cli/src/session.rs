@@ -13,7 +13,6 @@ use scenario::{BuiltRun, FlowClass, Run, Scenario};
 use serde_json::Value;
 
 use crate::clock::Stopwatch;
-use crate::commands::threads;
 use crate::exit::{Failure, tell, tell_of_lock};
 use crate::interrupt::{interrupted, listen};
 use crate::named_file::{Kind, may_replace_report, tell_of_leftover};
@@ -458,4 +457,9 @@ fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
 pub(crate) fn grid_json(runs: &[RunResults]) -> String {
     let summaries: Vec<Value> = runs.iter().map(|run| serde_json::to_value(&run.summary).unwrap_or_default()).collect();
     format!("{:#}\n", serde_json::json!({ "schema": 1, "runs": summaries }))
+}
+
+/// As many as there are cores, unless asked.
+fn threads(asked: Option<u16>) -> usize {
+    asked.map_or_else(|| std::thread::available_parallelism().map_or(1, Into::into), usize::from)
 }

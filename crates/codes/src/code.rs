@@ -1,9 +1,9 @@
 //! A code: how many data and parity packets a block has, and the making of parity.
 
-use crate::engine::{Engine, Matrix};
+use crate::engine::Matrix;
 use crate::error::{Error, Role};
 use crate::generator::{MAX_PACKETS, coefficient};
-use crate::plan::Plan;
+use crate::kind::Engine;
 
 /// A systematic MDS code of blocks of data and parity packets.
 ///
@@ -84,14 +84,6 @@ impl Code {
         check_lengths(Role::Parity, parity.iter().map(|packet| packet.len()), length)?;
         self.matrix.multiply(data, parity);
         Ok(())
-    }
-
-    /// How to repair a block of which `present` says which packets arrived: first data, then parity.
-    ///
-    /// # Errors
-    /// [`Error::Count`] if `present` does not have a value for every packet; [`Error::Lost`] if too few are there.
-    pub fn plan(&self, present: &[bool]) -> Result<Plan, Error> {
-        Plan::new(self, present)
     }
 
     pub(crate) fn matrix(&self) -> &Matrix {

@@ -1,8 +1,8 @@
 //! Makes parity as packets come by, one at a time.
 
 use alloc::vec::Vec;
-use core::ops::{Deref, DerefMut};
 
+use crate::buffer::Buffer;
 use crate::code::Code;
 use crate::error::{Error, Role};
 use crate::generator::MAX_PACKETS;
@@ -113,39 +113,5 @@ impl Encoder {
         self.data = self.code.data();
         self.given = [false; MAX_PACKETS];
         self.count = 0;
-    }
-}
-
-/// A parity packet in the making: it begins at a cache line, because vectors that cross one are written at half speed.
-#[derive(Clone, Default, Debug)]
-pub(crate) struct Buffer {
-    bytes: Vec<u8>,
-    start: usize,
-    length: usize,
-}
-
-impl Buffer {
-    const LINE: usize = 64;
-
-    /// Makes it this long; what is in it is of no use.
-    fn resize(&mut self, length: usize) {
-        self.bytes.resize(length + Self::LINE, 0);
-        // An address may not tell how far it is from a line; then any place will do.
-        self.start = self.bytes.as_ptr().align_offset(Self::LINE).min(Self::LINE);
-        self.length = length;
-    }
-}
-
-impl Deref for Buffer {
-    type Target = [u8];
-
-    fn deref(&self) -> &[u8] {
-        &self.bytes[self.start..self.start + self.length]
-    }
-}
-
-impl DerefMut for Buffer {
-    fn deref_mut(&mut self) -> &mut [u8] {
-        &mut self.bytes[self.start..self.start + self.length]
     }
 }

@@ -1,8 +1,10 @@
 //! What can be wrong with what a caller gives.
 
+use core::str::FromStr;
+
 use thiserror::Error;
 
-use crate::engine::Engine;
+use crate::kind::Engine;
 
 /// Which packets of a block an error speaks of.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -114,4 +116,12 @@ pub enum Error {
     /// There is no engine of this name.
     #[error("no such engine; there are {}", Engine::NAMES)]
     EngineName,
+}
+
+impl FromStr for Engine {
+    type Err = Error;
+
+    fn from_str(name: &str) -> Result<Self, Error> {
+        Self::ALL.into_iter().find(|engine| engine.name() == name).ok_or(Error::EngineName)
+    }
 }

@@ -38,6 +38,7 @@ extern crate alloc;
 #[cfg(feature = "std")]
 extern crate std;
 
+mod buffer;
 mod code;
 mod decoder;
 mod encoder;
@@ -45,12 +46,13 @@ mod engine;
 mod error;
 mod field;
 mod generator;
+mod kind;
 mod plan;
 
 pub use code::Code;
 pub use decoder::Decoder;
 pub use encoder::Encoder;
-pub use engine::Engine;
 pub use error::{Error, Role};
 pub use generator::MAX_PACKETS;
+pub use kind::Engine;
 pub use plan::Plan;

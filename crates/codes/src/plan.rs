@@ -17,8 +17,18 @@ pub struct Plan {
     matrix: Matrix,
 }
 
+impl Code {
+    /// How to repair a block of which `present` says which packets arrived: first data, then parity.
+    ///
+    /// # Errors
+    /// [`Error::Count`] if `present` does not have a value for every packet; [`Error::Lost`] if too few are there.
+    pub fn plan(&self, present: &[bool]) -> Result<Plan, Error> {
+        Plan::new(self, present)
+    }
+}
+
 impl Plan {
-    pub(crate) fn new(code: &Code, present: &[bool]) -> Result<Self, Error> {
+    fn new(code: &Code, present: &[bool]) -> Result<Self, Error> {
         check_count(Role::Block, present.len(), code.packets())?;
         let (data, parity) = present.split_at(code.data());
         let lost: Vec<usize> = places(data, false).collect();

@@ -17,9 +17,9 @@ pub fn json(bytes: &[u8]) {
 
 fn again<T: serde::Serialize + serde::de::DeserializeOwned>(bytes: &[u8]) {
     if let Ok(read) = serde_json::from_slice::<T>(bytes) {
-        let written = crate::store::json_text(&read);
+        let written = crate::json::text(&read);
         let read: T = serde_json::from_str(&written).unwrap_or_else(|error| panic!("{error}: {written}"));
-        assert_eq!(crate::store::json_text(&read), written);
+        assert_eq!(crate::json::text(&read), written);
     }
 }
 

@@ -16,8 +16,11 @@ mod frame;
 #[doc(hidden)]
 pub mod fuzzing;
 mod input;
+mod json;
+mod mean;
 mod ordered;
 mod parquet;
+mod quantity;
 pub mod series;
 pub mod sides;
 mod stats;
@@ -28,6 +31,7 @@ mod thrift;
 
 pub use error::{Difference, Differing, Error};
 pub use input::{Class, Emulator, EngineTimes, Host, Program, RunInfo, SizeBin, Soundness};
+pub use mean::Mean;
 pub use ordered::Ordered;
 pub use store::{FileHash, Manifest, RunResults};
 pub use summary::Summary;

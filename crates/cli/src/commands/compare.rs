@@ -15,9 +15,6 @@ use crate::exit::{Failure, print, taken_over, tell};
 use crate::table::{bytes, count, first_of, time};
 
 pub(crate) fn compare(args: &CompareArgs) -> Result<(), Failure> {
-    if args.flows {
-        return super::sides::compare(args);
-    }
     let (before, after) = both(args)?;
     let incomplete = lacking(args, &before, &after);
     let summaries = |set: &Set| set.runs.iter().map(|run| run.summary.clone()).collect::<Vec<_>>();

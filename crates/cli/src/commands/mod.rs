@@ -26,15 +26,3 @@ pub(crate) mod report;
 pub(crate) mod reproduce;
 pub(crate) mod run;
 pub(crate) mod sides;
-
-use std::io::IsTerminal;
-
-/// Colour only on a terminal, and never with `NO_COLOR`.
-pub(crate) fn colour() -> bool {
-    std::io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty())
-}
-
-/// As many as there are cores, unless asked.
-pub(crate) fn threads(asked: Option<u16>) -> usize {
-    asked.map_or_else(|| std::thread::available_parallelism().map_or(1, Into::into), usize::from)
-}

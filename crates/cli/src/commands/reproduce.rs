@@ -370,7 +370,7 @@ fn run(figure: Figure, args: &ReproduceArgs) -> Result<Reproduced, Failure> {
 fn describe(reproduced: &Reproduced, scale: Scale, wide: bool) -> String {
     let mut table = crate::table::prose();
     table.set_header(["claim", "paper", "measured", "verdict"]);
-    let colour = super::colour();
+    let colour = crate::exit::colour();
     for (claim, judged) in reproduced.figure.claims.iter().zip(&reproduced.judgements) {
         let mut verdict = Cell::new(with_recorded(claim, judged, scale));
         if colour {

@@ -2,11 +2,11 @@
 
 use std::fmt;
 
-use super::quantity::Unit;
 use super::words::{
     self, CreditsKey, FairnessKey, FlowsKey, LawKey, NetworkKey, Predictor, SampleStat, Sampled, SpreadKey, Stat,
     TierKey, TotalKey, Word as _,
 };
+use crate::quantity::Unit;
 
 /// What must hold: all of these comparisons.
 #[derive(Clone, PartialEq, Debug)]

@@ -5,11 +5,11 @@ use std::collections::BTreeMap;
 use thiserror::Error;
 
 use super::ast::{Check, Comparison, Expr, Function, Metric, Operator, Order, Subject, Window};
-use super::quantity::{Dimension, Value};
 use super::words::{
     CreditsKey, FairnessKey, FlowsKey, LawKey, NetworkKey, Predictor, SampleStat, Sampled, SpreadKey, Stat, TierKey,
     TotalKey,
 };
+use crate::quantity::{Dimension, Value};
 use crate::stats::{self, Jain};
 use crate::store::RunResults;
 use crate::summary::{Actions, Cell, Credits, Fairness, NetworkTotals, Spread, Summary};

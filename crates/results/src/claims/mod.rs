@@ -4,7 +4,6 @@
 pub mod ast;
 mod eval;
 mod parse;
-mod quantity;
 mod seeds;
 #[cfg(test)]
 mod tests;
@@ -19,11 +18,11 @@ use thiserror::Error;
 pub use ast::{Check, Comparison, Expr, Metric};
 pub use eval::{EvalError, Runs, holds, value};
 pub use parse::{LONGEST, ParseError, check, expression};
-pub use quantity::{Dimension, Unit, Value};
 use seeds::{Answer, answer, mean};
 
-use crate::averages::Mean;
+use crate::mean::Mean;
 use crate::ordered::Ordered;
+pub use crate::quantity::{Dimension, Unit, Value};
 
 /// One claim of a paper.
 #[derive(Clone, PartialEq, Debug)]

@@ -3,8 +3,8 @@
 use std::fmt;
 
 use super::ast::{Check, Comparison, Expr, Function, Metric, Operator, Order, Subject, Window, is_name, normal_point};
-use super::quantity::{Dimension, Unit};
 use super::words::{self, Part, SampleStat, Sampled, SpreadKey, TierKey, TotalKey, Word};
+use crate::quantity::{Dimension, Unit};
 
 /// The longest text of an expression: every walk over its tree is no deeper than this.
 pub const LONGEST: usize = 1_000;

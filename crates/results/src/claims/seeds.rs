@@ -3,8 +3,8 @@
 
 use super::ast::{Check, Comparison, Order};
 use super::eval::{EvalError, Runs, alike, holds, value};
-use crate::averages::Mean;
 use crate::claims::Value;
+use crate::mean::Mean;
 
 /// What the seeds say of a comparison or of a check.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -16,10 +16,14 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
+use files::Limit;
+
 use super::manifest::{self, MANIFEST, PROGRAM};
 use super::{FLOWS, PORTS, RATES, REPORT, RUNS, SUMMARY, SWITCHES};
 use crate::Error;
 
+/// A manifest or a summary.
+pub(super) const JSON: Limit = Limit { what: "a summary or manifest", mib: 1 << 10 };
 /// The set in the making.
 pub const NEXT: &str = ".next";
 /// Which runs that set will have.
@@ -151,7 +155,7 @@ pub(super) fn unmarked(out: &Path, theirs: &[PathBuf]) -> Option<Error> {
 
 /// What keeps a manifest or a plan from saying whose it is; nothing if it could.
 fn lack(file: &Path) -> Option<&'static str> {
-    match files::read(file, super::load::JSON) {
+    match files::read(file, JSON) {
         Err(error) if error.is_missing() => Some("is missing"),
         Ok(bytes) if bytes.is_empty() => Some("is empty"),
         Ok(bytes) if serde_json::from_slice::<serde_json::Value>(&bytes).is_err() => Some("is not JSON"),
@@ -236,7 +240,7 @@ fn says_ours(file: &Path) -> bool {
 
 /// What a manifest or a plan says, if it is one of ours.
 fn ours_in(file: &Path) -> Option<serde_json::Value> {
-    let bytes = files::read(file, super::load::JSON).ok()?;
+    let bytes = files::read(file, JSON).ok()?;
     let said: serde_json::Value = serde_json::from_slice(&bytes).ok()?;
     (said["program"] == PROGRAM).then_some(said)
 }

@@ -8,7 +8,7 @@ use files::{Limit, Lock};
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-use super::layout::{self, BUILDING, NEXT, PLAN};
+use super::layout::{self, BUILDING, JSON, NEXT, PLAN};
 use super::manifest::{self, GRID, GridManifest, MANIFEST, Manifest, PROGRAM, Plan, RUN, RunEntry};
 use super::settle::{is_unsettled, settle};
 use super::{FLOWS, PORTS, RATES, RunResults, SUMMARY, SWITCHES, run_folder, sha256};
@@ -280,8 +280,6 @@ fn wait_until_settled(directory: &Path) -> Result<Option<String>, Error> {
     Ok(dead)
 }
 
-/// A manifest or a summary.
-pub(super) const JSON: Limit = Limit { what: "a summary or manifest", mib: 1 << 10 };
 /// A table.
 const PARQUET: Limit = Limit { what: "a table of results", mib: 64 << 10 };
 

@@ -223,7 +223,7 @@ pub(super) fn text_of(manifest: &impl Serialize) -> String {
     let mut value = serde_json::to_value(manifest).unwrap_or_default();
     let hash = super::sha256(value.to_string().as_bytes());
     value[OWN_HASH] = hash.into();
-    super::json_text(&value)
+    crate::json::text(&value)
 }
 
 /// Takes a manifest's own hash out of it, and says whether it had one. Manifests of earlier versions have none.

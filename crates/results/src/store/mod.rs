@@ -11,7 +11,6 @@ use std::fs;
 use std::io::{self, Write};
 use std::path::Path;
 
-use serde::Serialize;
 use sha2::{Digest, Sha256};
 use sim::{Outcome, Setup};
 
@@ -156,13 +155,6 @@ fn hexadecimal(bytes: &[u8]) -> String {
 /// A hexadecimal digit for 0 to 15; `ten` is the letter for 10.
 fn digit(value: u8, ten: u8) -> char {
     char::from(if value < 10 { b'0' + value } else { ten + value - 10 })
-}
-
-/// Indented, with a final newline. The types here hold nothing that JSON cannot.
-pub(crate) fn json_text(value: &impl Serialize) -> String {
-    let mut text = serde_json::to_string_pretty(value).unwrap_or_default();
-    text.push('\n');
-    text
 }
 
 #[cfg(test)]

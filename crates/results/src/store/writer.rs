@@ -7,13 +7,13 @@ use std::path::{Path, PathBuf};
 
 use files::{Lock, parent_of};
 
-use super::layout::{self, BUILDING, NEXT, OLD, PLAN, WHOLE, entries, refuse_foreign};
-use super::load::{JSON, differing, load_known, manifest_of};
+use super::layout::{self, BUILDING, JSON, NEXT, OLD, PLAN, WHOLE, entries, refuse_foreign};
+use super::load::{differing, load_known, manifest_of};
 use super::manifest::{self, GridManifest, MANIFEST, Plan, RunEntry};
 use super::settle::settle;
-use super::{REPORT, RUNS, RunResults, SUMMARY, json_text, run_folder, sha256};
+use super::{REPORT, RUNS, RunResults, SUMMARY, run_folder, sha256};
 use crate::input::Program;
-use crate::{Difference, Differing, Error};
+use crate::{Difference, Differing, Error, json};
 
 /// The writer of a directory of results: the only one as long as it lives.
 #[derive(Debug)]
@@ -76,7 +76,7 @@ impl Writer {
     fn begin(&self) -> Result<(), Error> {
         fs::create_dir_all(self.next().join(RUNS)).map_err(Error::io("create", &self.out))?;
         // The plan says which runs the set will have, for readers before it is whole, and that `.next` is ours.
-        Ok(files::replace(&self.next().join(PLAN), &json_text(&self.plan))?)
+        Ok(files::replace(&self.next().join(PLAN), &json::text(&self.plan))?)
     }
 
     /// Makes that place again if somebody removed it. What is finished from now on is kept there.

@@ -420,6 +420,6 @@ impl Summary {
 
     /// As JSON with a final newline, as on disk and on standard output.
     pub fn to_json(&self) -> String {
-        crate::store::json_text(self)
+        crate::json::text(self)
     }
 }

@@ -19,11 +19,11 @@ impl Dimension {
     /// A rate.
     pub const RATE: Self = Self { bits: 1, ns: -1 };
 
-    pub(super) fn plus(self, other: Self) -> Self {
+    pub(crate) fn plus(self, other: Self) -> Self {
         Self { bits: self.bits.saturating_add(other.bits), ns: self.ns.saturating_add(other.ns) }
     }
 
-    pub(super) fn minus(self, other: Self) -> Self {
+    pub(crate) fn minus(self, other: Self) -> Self {
         Self { bits: self.bits.saturating_sub(other.bits), ns: self.ns.saturating_sub(other.ns) }
     }
 }
@@ -43,7 +43,7 @@ impl fmt::Display for Dimension {
 /// A unit that may follow a number.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Unit {
-    pub(super) name: &'static str,
+    pub(crate) name: &'static str,
     dimension: Dimension,
     /// How many base units it is: `times / over`.
     times: u64,
@@ -90,7 +90,7 @@ impl Unit {
     }
 
     /// So many of it.
-    pub(super) fn of(self, amount: f64) -> Value {
+    pub(crate) fn of(self, amount: f64) -> Value {
         Value { amount: amount * self.times as f64 / self.over as f64, dimension: self.dimension }
     }
 }
