@@ -14,6 +14,12 @@ const SHIPPED: [(&str, &str); 5] = [
     ("alibaba-wan", include_str!("../data/flow-sizes/alibaba-wan.txt")),
 ];
 
+pub(crate) const DISTRIBUTION: Kind = Kind {
+    name: "a distribution of flow sizes",
+    expected: "expected lines of `bytes cumulative_percent`, the first at 0, the last at 100",
+    fits: |file| file.first().starts_with(|letter: char| letter.is_ascii_digit()),
+};
+
 /// 100 %, in the unit of [`Distribution`]'s cumulative shares.
 const FULL: u64 = 1_000_000_000_000;
 /// The largest size: 16 TiB.
@@ -56,7 +62,7 @@ impl Distribution {
             let fault = near.map_or(fault.clone(), |near| fault.help(near));
             return Err(fault.help(format!("distributions that come with the program: {}", listed(&known))));
         }
-        let (source, text) = inputs.read(name, Kind::Distribution)?;
+        let (source, text) = inputs.read(name, DISTRIBUTION)?;
         Self::read(&text, source)
     }
 

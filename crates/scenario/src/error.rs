@@ -220,8 +220,8 @@ impl Sources {
         let Fault { message, label, help, origin } = fault;
         let source = self.0.get(origin.source as usize);
         if let Some(Source { name, is_not: Some(kind), .. }) = source {
-            let message = format!("`{name}` is not {}", kind.name());
-            let help = vec![kind.expected().to_owned()];
+            let message = format!("`{name}` is not {}", kind.name);
+            let help = vec![kind.expected.to_owned()];
             return Error::Invalid(Box::new(Diagnostic { message, label: String::new(), help, place: None }));
         }
         let place = source.map(|Source { name, text, .. }| Place {

@@ -2,8 +2,7 @@
 
 use crate::Error;
 use crate::error::Sources;
-use crate::kind::Kind;
-use crate::traffic::read_list;
+use crate::traffic::{FLOWS, read_list};
 
 /// Reads a list of flows, and says how many there are.
 ///
@@ -11,6 +10,6 @@ use crate::traffic::read_list;
 /// When the text is not a list of flows.
 pub fn flows(text: &str) -> Result<usize, Error> {
     let mut sources = Sources::default();
-    let source = sources.add_file("flows.csv", text, Kind::Flows);
+    let source = sources.add_file("flows.csv", text, FLOWS);
     read_list(text, source).map(|flows| flows.len()).map_err(|fault| sources.explain(fault))
 }

@@ -7,12 +7,27 @@ use crate::config::Config;
 use crate::decode::Field;
 use crate::error::{Error, Fault, Origin, Sources, nearest};
 use crate::inputs::{Input, Inputs, SCENARIO};
-use crate::kind::Kind;
+use crate::kind::{Kind, Looks};
 use crate::overrides::{Overrides, Path, apply_arguments, set};
 use crate::points::{Point, points};
 use crate::run::Run;
 use crate::tree::{Node, parse as parse_tree};
 use crate::write::to_toml;
+
+pub(crate) const SCENARIO_FILE: Kind = Kind {
+    name: "a scenario",
+    expected: "expected TOML with keys such as `name`, `topology`, `schemes` and `traffic`",
+    fits: is_scenario,
+};
+
+/// A file called .toml may have any mistake.
+fn is_scenario(file: &Looks<'_>) -> bool {
+    let key = |line: &str| {
+        let word = line.trim_start_matches('[').split(['.', ' ', '=', ']']).next().unwrap_or_default();
+        line.contains(['=', '[']) && Config::KEYS.contains(&word)
+    };
+    file.is_called("toml") || file.lines().any(key)
+}
 
 /// A scenario, read and resolved.
 #[derive(Clone, Debug)]
@@ -85,7 +100,7 @@ fn read(text: &str, origin: &str, overrides: &Overrides, sources: &mut Sources) 
     if u32::try_from(text.len()).is_err() {
         return Err(Fault::new(Origin::NOWHERE, "the file is over 4 GiB"));
     }
-    let source = sources.add_file(origin, text, Kind::Scenario);
+    let source = sources.add_file(origin, text, SCENARIO_FILE);
     let file = parse_tree(text, source)?;
     let lay = |scale: Option<&str>, sources: &mut Sources, most: usize| {
         let mut root = file.clone();

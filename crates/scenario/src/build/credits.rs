@@ -8,10 +8,10 @@ use sim::HostConfig;
 use units::{Bytes, Span};
 
 use super::LawPlan;
-use super::laws::FlowClass;
-use super::survey::Survey;
+use crate::class::FlowClass;
 use crate::config::{AcksWord, At, Config, FlowChoice, Host, Paths, Scheme, Setting};
 use crate::error::Fault;
+use crate::survey::Survey;
 
 /// Refuses a scheme whose credits could not emulate its data.
 pub(crate) fn check(scheme: &Scheme, host: &Host, shares: bool) -> Result<(), Fault> {

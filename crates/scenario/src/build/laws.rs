@@ -5,31 +5,12 @@ use laws::catalog::{Kind, Value, build};
 use laws::{Law, Path};
 use sim::FlowSpec;
 
+use crate::class::FlowClass;
 use crate::config::{Config, Scheme, Setting};
 use crate::error::Fault;
 
 /// The parameters that `tcp` of `[host]` switches on, of laws that have them.
 const LINUX_HYSTART: [&str; 2] = ["hystart_train", "hystart_delay"];
-
-/// Whether a flow stays inside its datacenter. As a number, a flow's [`FlowSpec::kind`].
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
-#[repr(u16)]
-pub enum FlowClass {
-    /// It does.
-    Intra = 0,
-    /// It does not.
-    Inter = 1,
-}
-
-impl FlowClass {
-    /// Its name in results.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Intra => "intra",
-            Self::Inter => "inter",
-        }
-    }
-}
 
 /// Makes each flow's law. Everything was checked when it was made.
 #[derive(Clone, PartialEq, Eq, Debug)]

@@ -6,7 +6,6 @@ mod laws;
 mod network;
 mod report;
 mod series;
-pub(crate) mod survey;
 mod switches;
 
 use ::laws::catalog::{Marks, Value as LawValue};
@@ -15,19 +14,19 @@ use flow::{Blocks, Recovery};
 use sim::{FlowId, FlowSpec, HostConfig, Module, ModuleSpec, PathChoice, Setup, Start, Ties};
 use units::{Bytes, Span, Time};
 
-pub use laws::{FlowClass, LawPlan};
+pub use laws::LawPlan;
 pub use report::{ClassLoad, CodingLine, Report};
-pub use survey::RttRange;
 pub use switches::{CableLine, SwitchLine};
 
 use crate::Error;
+use crate::class::FlowClass;
 use crate::config::{CodingTable, Config, Host, OffOr, Scheme};
 use crate::decode::At;
 use crate::error::Fault;
 use crate::run::Run;
+use crate::survey::Survey;
 use crate::traffic::{Arrivals, DraftStart, Ground, Requested, make};
 use network::Parts;
-use survey::Survey;
 use switches::Sharing;
 
 /// A run, ready for the simulator.

@@ -4,8 +4,8 @@ use fabric::{LinkClass, LinkId, Network, Outages};
 use sim::{Coding, FlowSpec, Module, ModuleSpec, OnRampConfig, PathChoice, Setup};
 use units::{Bytes, Rate, Span, Time};
 
-use super::survey::{RttRange, Survey};
 use super::switches::SwitchLine;
+use crate::survey::{RttRange, Survey};
 use crate::traffic::{Arrivals, Requested};
 
 /// A run's size, its round trips and its load.

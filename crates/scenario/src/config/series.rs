@@ -3,7 +3,7 @@
 use serde_json::{Value as Json, json};
 use units::{Bytes, Span};
 
-use crate::build::FlowClass;
+use crate::class::FlowClass;
 use crate::decode::{At, Field, table, unexpected};
 use crate::error::Fault;
 use crate::quantity::write_bytes;

@@ -4,9 +4,6 @@ mod hpcc;
 mod matrix;
 mod topology;
 
-pub(crate) use hpcc::is_setting;
-pub(crate) use topology::KEYS as TIERS;
-
 use std::fmt::Write;
 
 use crate::Error;
@@ -16,12 +13,32 @@ use crate::kind::Kind;
 use crate::load::parse;
 use crate::overrides::Overrides;
 use crate::quantity::{Decimal, LARGEST, write_bytes, write_span};
+use crate::traffic::FLOWS;
 use crate::tree::{Node, Value};
 use crate::write::to_toml;
 use files::BYTE_ORDER_MARK;
 pub use hpcc::{HpccNames, import_hpcc};
+#[cfg(test)]
+pub(crate) use hpcc::{NUMBERS, SETTINGS};
 use matrix::{Matrix, StartAt};
 use units::Bytes;
+
+/// A connection matrix of htsim.
+pub(crate) const MATRIX: Kind = Kind {
+    name: "a connection matrix of htsim",
+    expected: "expected `Nodes N`, `Connections N` and lines such as `0->1 start 0 size 1000`",
+    fits: |file| {
+        let known = ["nodes", "connections", "triggers", "failures", "trigger"];
+        file.begins_with(&known) || file.first().contains("->")
+    },
+};
+
+/// A topology of htsim.
+pub(crate) const TIERS: Kind = Kind {
+    name: "a topology of htsim",
+    expected: "expected lines such as `Nodes 16`, `Tiers 3`, `Tier 0`",
+    fits: |file| file.begins_with(&topology::KEYS),
+};
 
 /// Names that an import needs.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -52,7 +69,7 @@ impl Imported {
         let build = || {
             let scenario = parse(&self.toml, &format!("{name}.toml (not written)"), &Overrides::default())?;
             if let Some((name, text)) = &self.flows {
-                scenario.inputs.give(name, text, Kind::Flows);
+                scenario.inputs.give(name, text, FLOWS);
             }
             scenario.runs().iter().try_for_each(|run| run.build().map(drop))
         };
@@ -77,8 +94,8 @@ const MOST_INLINE: usize = 1_000;
 /// than are simulated.
 pub fn import_htsim(matrix: &str, topology: Option<&str>, names: &Names<'_>) -> Result<Imported, Error> {
     let mut sources = Sources::default();
-    let matrix_source = sources.add_file(names.matrix, matrix, Kind::Matrix);
-    let topology = topology.map(|text| (text, sources.add_file(names.topology, text, Kind::Tiers)));
+    let matrix_source = sources.add_file(names.matrix, matrix, MATRIX);
+    let topology = topology.map(|text| (text, sources.add_file(names.topology, text, TIERS)));
     imported(matrix, matrix_source, topology, names).map_err(|fault| sources.explain(fault))
 }
 

@@ -8,17 +8,33 @@ use super::{Draft, DraftStart, Ground, Made, later};
 use crate::config::{Flow, List};
 use crate::decode::{At, Field};
 use crate::error::{Fault, Origin};
-use crate::kind::Kind;
+use crate::kind::{Kind, Looks};
 use crate::quantity::{SIZES, TIMES, Units};
 use crate::tree::{Node, Value};
 use files::BYTE_ORDER_MARK;
+
+/// A list of flows in a file.
+pub(crate) const FLOWS: Kind = Kind {
+    name: "a list of flows",
+    expected: "expected the header start,src,dst,bytes or start,src,dst,bytes,after",
+    fits: is_list,
+};
+
+fn is_list(file: &Looks<'_>) -> bool {
+    let known = ["start", "src", "dst", "bytes", "size", "after", "source", "destination"];
+    let column = |word: &str| {
+        let word = word.trim().trim_matches('"').to_ascii_lowercase();
+        known.iter().any(|known| word.starts_with(known))
+    };
+    file.first().split([',', ';', '\t', ' ']).filter(|word| column(word)).count() >= 2
+}
 
 pub(crate) fn make(list: &List, ground: &Ground<'_>) -> Result<Made, Fault> {
     let listed;
     let (flows, origin) = match (&list.flows, &list.file) {
         (Some(flows), None) => (&flows.value, flows.origin),
         (None, Some(file)) => {
-            let (source, text) = ground.inputs.read(file, Kind::Flows)?;
+            let (source, text) = ground.inputs.read(file, FLOWS)?;
             listed = read(&text, source)?;
             (&listed, file.origin)
         }

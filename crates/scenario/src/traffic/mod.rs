@@ -7,7 +7,7 @@ mod permutation;
 mod poisson;
 mod requests;
 
-pub(crate) use list::{circle, read as read_list};
+pub(crate) use list::{FLOWS, circle, read as read_list};
 
 use fabric::{HostId, Network, Routes};
 use sim::HostConfig;
@@ -16,12 +16,12 @@ use units::{Bytes, Rate, Span};
 pub use poisson::Arrivals;
 pub use requests::Requested;
 
-use crate::build::survey::Survey;
 use crate::config::{HostRef, HostSet, Long, Traffic};
 use crate::decode::At;
 use crate::error::{Fault, Origin};
 use crate::inputs::Inputs;
 use crate::random::Draws;
+use crate::survey::Survey;
 
 /// A flow before it has a number.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

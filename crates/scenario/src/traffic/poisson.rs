@@ -4,7 +4,7 @@ use fabric::{HostId, LinkClass, LinkId, Network};
 use units::{Bytes, EXPONENTIAL_BITS, Rate, Span, exponential};
 
 use super::{Draft, DraftStart, Ground, Made};
-use crate::build::FlowClass;
+use crate::class::FlowClass;
 use crate::config::{HostSet, Poisson, Ratio, RatioOf};
 use crate::decode::At;
 use crate::distribution::Distribution;

@@ -5,8 +5,6 @@ mod config;
 mod flows;
 mod topology;
 
-pub(crate) use config::is_setting;
-
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 
@@ -22,10 +20,27 @@ use crate::kind::Kind as FileKind;
 use crate::quantity::{Decimal, write_span};
 use crate::tree::{Node, Value};
 use crate::write::to_toml;
-use config::Config;
+use config::{Config, is_setting};
 use files::BYTE_ORDER_MARK;
 use flows::Flow;
 use topology::{Link, Topology};
+
+/// A topology or a list of flows.
+pub(crate) const NUMBERS: FileKind = FileKind {
+    name: "a topology or a list of flows of HPCC's simulator",
+    expected: "expected a first line of whole numbers",
+    fits: |file| {
+        let number = |word: &str| word.bytes().all(|byte| byte.is_ascii_digit());
+        file.first().split_whitespace().any(number)
+    },
+};
+
+/// A configuration.
+pub(crate) const SETTINGS: FileKind = FileKind {
+    name: "a configuration of HPCC's simulator",
+    expected: "expected lines of a key in capitals and its value",
+    fits: |file| file.lines().any(|line| line.split_whitespace().next().is_some_and(is_setting)),
+};
 
 /// The largest payload of a packet: with all headers it is 65535 B on the wire.
 const MOST_PAYLOAD: u32 = 65_535 - 48 - 42;
@@ -110,9 +125,9 @@ pub fn import_hpcc(
     names: &HpccNames<'_>,
 ) -> Result<Imported, Error> {
     let mut sources = Sources::default();
-    let topology = (topology, sources.add_file(names.topology, topology, FileKind::Numbers));
-    let flows = (flows, sources.add_file(names.flows, flows, FileKind::Numbers));
-    let config = config.map(|text| (text, sources.add_file(names.config, text, FileKind::Settings)));
+    let topology = (topology, sources.add_file(names.topology, topology, NUMBERS));
+    let flows = (flows, sources.add_file(names.flows, flows, NUMBERS));
+    let config = config.map(|text| (text, sources.add_file(names.config, text, SETTINGS)));
     imported(topology, flows, config, names).map_err(|fault| sources.explain(fault))
 }
 
