@@ -7,6 +7,7 @@ use flow::{LossTimer, Recovery, TcpConfig};
 use sim::{Clocks, Cnp, HostConfig, Jitter, JitterShape, OnRampConfig};
 use units::{Bytes, Span, Tick};
 
+use super::layered::layered;
 use super::{Auto, CodingTable, OffOr, Paths};
 use crate::decode::{At, table, words};
 use crate::error::Fault;
@@ -146,7 +147,7 @@ table! {
     }
 }
 
-table! {
+layered! {
     /// How all hosts behave.
     Host {
         /// Payload of a full packet, in bytes; with the header at most 65535.
@@ -164,7 +165,7 @@ table! {
         /// How many paths `spray` draws from.
         entropies: NonZeroU16 = ENTROPIES;
         /// Erasure coding of flows: `true` for 8 data and 2 parity packets a block between datacenters, `false`, or a table.
-        coding: At<OffOr<CodingTable>> = At::default_of(OffOr::Off);
+        coding: At<OffOr<CodingTable>> = At::default_of(OffOr::Off), "Replaces it whole.";
         /// Reordering tolerance before a packet counts as lost. `auto`: a quarter of the base RTT, and with `spray` and `unolb` at least the longest wait in all queues of the path.
         reordering: Auto<Span> = Auto::Auto;
         /// Least retransmission timeout. `auto`: the base RTT with every queue of the path full, or 5/4 of the base RTT if that is more; with `go-back-n` at least the base RTT and 4 ms.
@@ -204,7 +205,7 @@ table! {
         /// Time between synchronisations; `off`: never after the first, at time zero.
         clock_resync: At<OffOr<Span>> = At::default_of(OffOr::Off);
         /// Holding flows at the edge, or `off`.
-        on_ramp: OffOr<OnRampTable> = OffOr::Off;
+        on_ramp: OffOr<OnRampTable> = OffOr::Off, "Replaces it whole.";
         /// Bytes that reports of ports (INT) add to each data packet and each acknowledgement where a law reads them.
         int_header: At<u16> = At::default_of(42);
         /// Reports of ports in HPCC's simulator's units, this many times 128 bytes sent and 80 bytes that wait, and in whole nanoseconds; 0: exact.
@@ -212,82 +213,12 @@ table! {
         /// Up to so much is added, evenly distributed, to each round trip that a law hears of: an error of measurement.
         rtt_noise: Span = Span::ZERO;
         /// Processing delay of hosts: how long a packet that came lies between the card and the transport, such as `{ mean = "1us" }`, or `off`. Packets of one flow stay in order. Not with `ties = "scheduled"`.
-        jitter: At<OffOr<JitterTable>> = At::default_of(OffOr::Off);
+        jitter: At<OffOr<JitterTable>> = At::default_of(OffOr::Off), "Replaces it whole.";
         /// What Linux's TCP does beside its law. `linux`: all of it. A table switches parts off, such as `{ hystart = false }`. `off`: nothing. Not for laws that set their own windows in Linux, such as BBR. Needs `recovery = "selective"`.
-        tcp: At<OffOr<TcpTable>> = At::default_of(OffOr::Off);
-    }
-}
-
-table! {
+        tcp: At<OffOr<TcpTable>> = At::default_of(OffOr::Off), "Replaces it whole.";
+    }    as "As in `[host]`.";
     /// What a scheme changes of `[host]`: the same keys, without defaults.
-    HostPatch {
-        /// As in `[host]`.
-        payload: Option<At<NonZeroU16>> = None;
-        /// As in `[host]`.
-        header: Option<At<u16>> = None;
-        /// As in `[host]`.
-        ack_size: Option<At<NonZeroU16>> = None;
-        /// As in `[host]`.
-        ack_every: Option<NonZeroU8> = None;
-        /// As in `[host]`.
-        ack_delay: Option<Auto<Span>> = None;
-        /// As in `[host]`.
-        path: Option<Paths> = None;
-        /// As in `[host]`.
-        entropies: Option<NonZeroU16> = None;
-        /// As in `[host]`; replaces it whole.
-        coding: Option<At<OffOr<CodingTable>>> = None;
-        /// As in `[host]`.
-        reordering: Option<Auto<Span>> = None;
-        /// As in `[host]`.
-        rto_min: Option<Auto<Span>> = None;
-        /// As in `[host]`.
-        rto_max: Option<Span> = None;
-        /// As in `[host]`.
-        timeouts_cut: Option<bool> = None;
-        /// As in `[host]`.
-        loss_timer: Option<At<LossTimerWord>> = None;
-        /// As in `[host]`.
-        recovery: Option<RecoveryWord> = None;
-        /// As in `[host]`.
-        nack_interval: Option<Span> = None;
-        /// As in `[host]`.
-        acks: Option<At<AcksWord>> = None;
-        /// As in `[host]`.
-        pace: Option<PaceWord> = None;
-        /// As in `[host]`.
-        catch_up: Option<bool> = None;
-        /// As in `[host]`.
-        window_check: Option<WindowWord> = None;
-        /// As in `[host]`.
-        cnp: Option<At<OffOr<Span>>> = None;
-        /// As in `[host]`.
-        cnp_size: Option<NonZeroU16> = None;
-        /// As in `[host]`.
-        segment: Option<At<Bytes>> = None;
-        /// As in `[host]`.
-        small_queue: Option<OffOr<Bytes>> = None;
-        /// As in `[host]`.
-        fq: Option<At<bool>> = None;
-        /// As in `[host]`.
-        clock_sigma: Option<Span> = None;
-        /// As in `[host]`.
-        clock_drift: Option<Drift> = None;
-        /// As in `[host]`.
-        clock_resync: Option<At<OffOr<Span>>> = None;
-        /// As in `[host]`; replaces it whole.
-        on_ramp: Option<OffOr<OnRampTable>> = None;
-        /// As in `[host]`.
-        int_header: Option<At<u16>> = None;
-        /// As in `[host]`.
-        int_multi: Option<u32> = None;
-        /// As in `[host]`.
-        rtt_noise: Option<Span> = None;
-        /// As in `[host]`; replaces it whole.
-        jitter: Option<At<OffOr<JitterTable>>> = None;
-        /// As in `[host]`; replaces it whole.
-        tcp: Option<At<OffOr<TcpTable>>> = None;
-    }
+    over HostOver;
 }
 
 impl OnRampTable {
@@ -391,47 +322,11 @@ impl Host {
     }
 
     /// With a scheme's changes.
-    pub(crate) fn with(&self, patch: Option<&HostPatch>) -> Self {
+    pub(crate) fn with(&self, patch: Option<&HostOver>) -> Self {
         let mut host = self.clone();
-        let Some(patch) = patch else { return host };
-        macro_rules! take {
-            ($($key:ident),*) => {$(if let Some(value) = &patch.$key { host.$key = value.clone(); })*};
+        if let Some(patch) = patch {
+            host.take(patch);
         }
-        take!(
-            payload,
-            header,
-            ack_size,
-            ack_every,
-            ack_delay,
-            path,
-            entropies,
-            coding,
-            reordering,
-            rto_min,
-            rto_max,
-            timeouts_cut,
-            loss_timer,
-            recovery,
-            nack_interval,
-            acks,
-            pace,
-            catch_up,
-            window_check,
-            cnp,
-            cnp_size,
-            segment,
-            small_queue,
-            fq,
-            clock_sigma,
-            clock_drift,
-            clock_resync,
-            on_ramp,
-            int_header,
-            int_multi,
-            rtt_noise,
-            jitter,
-            tcp
-        );
         host
     }
 

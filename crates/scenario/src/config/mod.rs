@@ -8,6 +8,7 @@ mod failure;
 mod gate;
 mod grid;
 mod host;
+mod layered;
 mod lscc;
 mod paths;
 mod port;
@@ -33,7 +34,7 @@ pub(crate) use gate::CablePorts;
 pub use gate::{Headroom, Off, Resume};
 pub use grid::{GridValues, Scale, Variant};
 pub(crate) use host::PAYLOAD;
-pub use host::{AcksWord, Host, HostPatch, OnRampTable, RecoveryWord, TcpTable};
+pub use host::{AcksWord, Host, HostOver, OnRampTable, RecoveryWord, TcpTable};
 pub use lscc::{Lscc, SwingTable};
 pub use paths::{PathTable, PathWord, Paths, PlbTable, RerouteWord, UnoLbTable};
 pub use port::{

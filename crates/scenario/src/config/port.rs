@@ -8,6 +8,7 @@ use super::choice::OffOr;
 use super::credit::CreditChoice;
 use super::failure::BurstTable;
 use super::gate::{ALPHA, CablePorts, HYSTERESIS, Headroom, Off, Resume, gate};
+use super::layered::layered;
 use super::topology::either;
 use crate::decode::{At, Field, table, unexpected, words};
 use crate::error::{Fault, Origin};
@@ -265,15 +266,15 @@ words! {
     }
 }
 
-table! {
+layered! {
     /// Every port of every switch. A host's own port queues without limit and never marks.
     Port {
         /// Room for waiting packets, the one in service included. `bdp`: what the port sends within the longest base RTT of the network; `0.5bdp`: half of that.
         buffer: At<Buffer> = At::default_of(Buffer::Bytes(Bytes::new(1 << 20)));
         /// When the queue marks.
-        ecn: Ecn = Ecn::decode(&Node::empty_table())?;
+        ecn: Ecn = Ecn::decode(&Node::empty_table())?, "Replaces it whole.";
         /// A phantom queue beside the real one; a packet is marked if either asks.
-        phantom: Phantom = Phantom::Off;
+        phantom: Phantom = Phantom::Off, "Replaces it whole.";
         /// Whether acknowledgements go before all data.
         control_priority: bool = false;
         /// When marking is decided.
@@ -283,137 +284,45 @@ table! {
         /// Share of packets that a link loses by chance, under 1.
         loss: At<Share> = At::default_of(Share(Decimal::ZERO));
         /// Losses by chance that come together, beside `loss`.
-        loss_bursts: OffOr<BurstTable> = OffOr::Off;
-        /// A queue of credits beside that of data, in hosts too. `auto`: where the scheme's laws send credits.
-        credit_queue: CreditChoice = CreditChoice::Auto;
-        /// With `[switch]`: what came in over the cable may hold this many times what is left of the shared part; then its sender is paused, or what comes is dropped. Either this or `xoff`.
-        alpha: Option<At<Decimal>> = None;
-        /// With `[switch]`: the same limit in bytes. By default `alpha = 0.125`.
-        xoff: Option<At<Bytes>> = None;
-        /// With `[switch]`: the sender resumes when that much less is held. Either this or `xon`.
-        hysteresis: Option<At<Bytes>> = None;
-        /// With `[switch]` and `xoff`: the sender resumes when no more than this is held. By default `hysteresis = 3072`.
-        xon: Option<At<Bytes>> = None;
+        loss_bursts: OffOr<BurstTable> = OffOr::Off, "Replaces it whole.";
         /// With `[switch]` and `pfc`: room for what arrives after a pause was sent, for each data class in use. `auto`: what the cable may bring; `bdp`: what it carries in its own round trip.
         headroom: Headroom = Headroom::Auto;
+    }
+    open {
+        /// With `[switch]`: what came in over the cable may hold this many times what is left of the shared part; then its sender is paused, or what comes is dropped. Either this or `xoff`.
+        alpha: At<Decimal>, "Takes the place of `xoff`.";
+        /// With `[switch]`: the same limit in bytes. By default `alpha = 0.125`.
+        xoff: At<Bytes>, "Takes the place of `alpha`.";
+        /// With `[switch]`: the sender resumes when that much less is held. Either this or `xon`.
+        hysteresis: At<Bytes>, "Takes the place of `xon`.";
+        /// With `[switch]` and `xoff`: the sender resumes when no more than this is held. By default `hysteresis = 3072`.
+        xon: At<Bytes>, "Takes the place of `hysteresis`.";
+    }
+    alone {
+        /// A queue of credits beside that of data, in hosts too. `auto`: where the scheme's laws send credits.
+        credit_queue: CreditChoice = CreditChoice::Auto, "Replaces it whole.";
+    }
+    places {
         /// Other settings for ports towards hosts.
-        host: Option<PortPatch> = None;
+        host, "For ports towards hosts.";
         /// Other settings for ports between edge and aggregation.
-        edge: Option<PortPatch> = None;
+        edge, "For ports between edge and aggregation.";
         /// Other settings for ports between aggregation and core.
-        core: Option<PortPatch> = None;
+        core, "For ports between aggregation and core.";
         /// Other settings for ports between core and border.
-        border: Option<PortPatch> = None;
+        border, "For ports between core and border.";
         /// Other settings for ports between datacenters.
-        inter: Option<PortPatch> = None;
+        inter, "For ports between datacenters.";
         /// Other settings for all other ports between switches.
-        other: Option<PortPatch> = None;
+        other, "For all other ports between switches.";
     }
-}
-
-table! {
+    as "As in `[port]`.";
     /// What a scheme changes of `[port]`: the same keys, without defaults.
-    PortOver {
-        /// As in `[port]`.
-        buffer: Option<At<Buffer>> = None;
-        /// As in `[port]`; replaces it whole.
-        ecn: Option<Ecn> = None;
-        /// As in `[port]`; replaces it whole.
-        phantom: Option<Phantom> = None;
-        /// As in `[port]`.
-        control_priority: Option<bool> = None;
-        /// As in `[port]`.
-        mark_at: Option<MarkTime> = None;
-        /// As in `[port]`.
-        in_service: Option<ServiceView> = None;
-        /// As in `[port]`.
-        loss: Option<At<Share>> = None;
-        /// As in `[port]`; replaces it whole.
-        loss_bursts: Option<OffOr<BurstTable>> = None;
-        /// As in `[port]`; replaces it whole.
-        credit_queue: Option<CreditChoice> = None;
-        /// As in `[port]`; takes the place of `xoff`.
-        alpha: Option<At<Decimal>> = None;
-        /// As in `[port]`; takes the place of `alpha`.
-        xoff: Option<At<Bytes>> = None;
-        /// As in `[port]`; takes the place of `xon`.
-        hysteresis: Option<At<Bytes>> = None;
-        /// As in `[port]`; takes the place of `hysteresis`.
-        xon: Option<At<Bytes>> = None;
-        /// As in `[port]`.
-        headroom: Option<Headroom> = None;
-        /// For ports towards hosts.
-        host: Option<PortPatch> = None;
-        /// For ports between edge and aggregation.
-        edge: Option<PortPatch> = None;
-        /// For ports between aggregation and core.
-        core: Option<PortPatch> = None;
-        /// For ports between core and border.
-        border: Option<PortPatch> = None;
-        /// For ports between datacenters.
-        inter: Option<PortPatch> = None;
-        /// For all other ports between switches.
-        other: Option<PortPatch> = None;
-    }
-}
-
-table! {
+    over PortOver;
     /// Settings of one link class: the keys of `[port]`, without defaults.
-    PortPatch {
-        /// As in `[port]`.
-        buffer: Option<At<Buffer>> = None;
-        /// As in `[port]`; replaces it whole.
-        ecn: Option<Ecn> = None;
-        /// As in `[port]`; replaces it whole.
-        phantom: Option<Phantom> = None;
-        /// As in `[port]`.
-        control_priority: Option<bool> = None;
-        /// As in `[port]`.
-        mark_at: Option<MarkTime> = None;
-        /// As in `[port]`.
-        in_service: Option<ServiceView> = None;
-        /// As in `[port]`.
-        loss: Option<At<Share>> = None;
-        /// As in `[port]`; replaces it whole.
-        loss_bursts: Option<OffOr<BurstTable>> = None;
-        /// As in `[port]`; takes the place of `xoff`.
-        alpha: Option<At<Decimal>> = None;
-        /// As in `[port]`; takes the place of `alpha`.
-        xoff: Option<At<Bytes>> = None;
-        /// As in `[port]`; takes the place of `xon`.
-        hysteresis: Option<At<Bytes>> = None;
-        /// As in `[port]`; takes the place of `hysteresis`.
-        xon: Option<At<Bytes>> = None;
-        /// As in `[port]`.
-        headroom: Option<Headroom> = None;
-    }
-}
-
-/// The settings of one port, nothing left open.
-#[derive(Clone, PartialEq, Debug)]
-#[allow(missing_docs)]
-pub struct PortSettings {
-    pub buffer: At<Buffer>,
-    pub ecn: Ecn,
-    pub phantom: Phantom,
-    pub control_priority: bool,
-    pub mark_at: MarkTime,
-    pub in_service: ServiceView,
-    pub loss: At<Share>,
-    pub loss_bursts: OffOr<BurstTable>,
-    pub off: Off,
-    pub resume: Resume,
-    pub headroom: Headroom,
-}
-
-macro_rules! lay_over {
-    ($settings:expr, $patch:expr) => {
-        lay_over!($settings, $patch, buffer ecn phantom control_priority mark_at in_service loss loss_bursts headroom);
-        lay_gate!($settings, $patch);
-    };
-    ($settings:expr, $patch:expr, $($key:ident)*) => {
-        $(if let Some(value) = &$patch.$key { $settings.$key = value.clone(); })*
-    };
+    patch PortPatch;
+    /// The settings of one port, nothing left open.
+    settings PortSettings { off: Off, resume: Resume, }
 }
 
 /// Keys that take each other's place.
@@ -518,30 +427,15 @@ impl Port {
     /// The settings of a class under a scheme: the file's, the scheme's, the file's for the class, the scheme's
     /// for the class, each over those before.
     pub fn settings(&self, class: LinkClass, over: Option<&PortOver>) -> PortSettings {
-        let mut settings = PortSettings {
-            buffer: self.buffer,
-            ecn: self.ecn.clone(),
-            phantom: self.phantom.clone(),
-            control_priority: self.control_priority,
-            mark_at: self.mark_at,
-            in_service: self.in_service,
-            loss: self.loss,
-            loss_bursts: self.loss_bursts.clone(),
-            off: Off::Alpha(At::default_of(ALPHA)),
-            resume: Resume::Less(At::default_of(HYSTERESIS)),
-            headroom: self.headroom,
-        };
+        let (off, resume) = (Off::Alpha(At::default_of(ALPHA)), Resume::Less(At::default_of(HYSTERESIS)));
+        let mut settings = PortSettings::of(self, off, resume);
         lay_gate!(settings, self);
         if let Some(over) = over {
-            lay_over!(settings, over);
+            settings.take_over(over);
+            lay_gate!(settings, over);
         }
-        if let Some(patch) = of_class!(self, class) {
-            lay_over!(settings, patch);
-        }
-        if let Some(patch) = over.and_then(|over| of_class!(over, class)) {
-            lay_over!(settings, patch);
-        }
-        settings
+        let of_class = [of_class!(self, class), over.and_then(|over| of_class!(over, class))];
+        of_class.into_iter().fold(settings, PortSettings::with)
     }
 }
 
@@ -549,7 +443,8 @@ impl PortSettings {
     /// With the settings of one cable.
     pub(crate) fn with(mut self, patch: Option<&PortPatch>) -> Self {
         if let Some(patch) = patch {
-            lay_over!(self, patch);
+            self.take_patch(patch);
+            lay_gate!(self, patch);
         }
         self
     }

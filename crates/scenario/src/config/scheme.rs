@@ -9,7 +9,7 @@ use crate::error::{Fault, Origin};
 use crate::quantity::Decimal;
 use crate::tree::{Node, Value};
 
-use super::{HostPatch, Lscc, OffOr, PortOver, SwingTable, SwitchOver};
+use super::{HostOver, Lscc, OffOr, PortOver, SwingTable, SwitchOver};
 
 impl Field for Kind {
     const EXPECTS: &'static str = "the name of a law such as \"unocc\"";
@@ -71,7 +71,7 @@ table! {
         /// What changes in `[port]`.
         port: Option<PortOver> = None;
         /// What changes in `[host]`.
-        host: Option<HostPatch> = None;
+        host: Option<HostOver> = None;
         /// What changes in `[switch]`; `off`: every port has a queue of its own.
         switch: Option<OffOr<SwitchOver>> = None;
         /// LSCC's controllers at long-haul links, around any law that hears of notifications or of marks.

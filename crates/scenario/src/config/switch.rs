@@ -5,6 +5,7 @@ use std::num::NonZeroU16;
 use serde_json::{Value as Json, json};
 use units::Bytes;
 
+use super::layered::layered;
 use super::{Auto, OffOr};
 use crate::decode::{At, Field, table};
 use crate::error::Fault;
@@ -68,7 +69,7 @@ impl OffOr<PfcTable> {
     }
 }
 
-table! {
+layered! {
     /// Switches whose ports share one buffer. Without this table every port has a queue of its own.
     Switch {
         /// Room for all packets that wait in a switch.
@@ -77,63 +78,33 @@ table! {
         reserve: At<Bytes> = At::default_of(Bytes::new(4_096));
         /// A packet is dropped where its egress queue holds this many times what is left of the shared part, or `off`.
         egress_alpha: At<OffOr<Decimal>> = At::default_of(OffOr::Off);
-        /// Whether switches pause who sends to them; else what finds no room is dropped.
-        pfc: OffOr<PfcTable> = OffOr::Off;
         /// Whether ports report themselves to packets that ask (INT). `auto`: if a law of the scheme reads reports.
         int: Auto<bool> = Auto::Auto;
         /// Whether ports of these switches mark; with false none does, whatever `[port]` says.
         marks: bool = true;
+    }
+    open {}
+    alone {
+        /// Whether switches pause who sends to them; else what finds no room is dropped.
+        pfc: OffOr<PfcTable> = OffOr::Off;
+    }
+    places {
         /// Other settings for switches that hosts hang from and that touch no link between datacenters.
-        edge: Option<SwitchPatch> = None;
+        edge, "For switches that hosts hang from.";
         /// Other settings for switches between edge and core.
-        aggregation: Option<SwitchPatch> = None;
+        aggregation, "For switches between edge and core.";
         /// Other settings for all other switches.
-        core: Option<SwitchPatch> = None;
+        core, "For all other switches.";
         /// Other settings for switches at the links between datacenters.
-        border: Option<SwitchPatch> = None;
+        border, "For switches at the links between datacenters.";
     }
-}
-
-table! {
+    as "As in `[switch]`.";
     /// What a scheme changes of `[switch]`: the same keys, without defaults.
-    SwitchOver {
-        /// As in `[switch]`.
-        buffer: Option<At<Pool>> = None;
-        /// As in `[switch]`.
-        reserve: Option<At<Bytes>> = None;
-        /// As in `[switch]`.
-        egress_alpha: Option<At<OffOr<Decimal>>> = None;
-        /// As in `[switch]`.
-        pfc: Option<OffOr<PfcTable>> = None;
-        /// As in `[switch]`.
-        int: Option<Auto<bool>> = None;
-        /// As in `[switch]`.
-        marks: Option<bool> = None;
-        /// For switches that hosts hang from.
-        edge: Option<SwitchPatch> = None;
-        /// For switches between edge and core.
-        aggregation: Option<SwitchPatch> = None;
-        /// For all other switches.
-        core: Option<SwitchPatch> = None;
-        /// For switches at the links between datacenters.
-        border: Option<SwitchPatch> = None;
-    }
-}
-
-table! {
+    over SwitchOver;
     /// Settings of one tier of switches: keys of `[switch]`, without defaults.
-    SwitchPatch {
-        /// As in `[switch]`.
-        buffer: Option<At<Pool>> = None;
-        /// As in `[switch]`.
-        reserve: Option<At<Bytes>> = None;
-        /// As in `[switch]`.
-        egress_alpha: Option<At<OffOr<Decimal>>> = None;
-        /// As in `[switch]`.
-        int: Option<Auto<bool>> = None;
-        /// As in `[switch]`.
-        marks: Option<bool> = None;
-    }
+    patch SwitchPatch;
+    /// The settings of one switch, nothing left open.
+    settings SwitchSettings { pfc: OffOr<PfcTable>, }
 }
 
 /// Where a switch stands.
@@ -167,24 +138,6 @@ impl Tier {
     }
 }
 
-/// The settings of one tier, nothing left open.
-#[derive(Clone, PartialEq, Debug)]
-#[allow(missing_docs)]
-pub struct SwitchSettings {
-    pub buffer: At<Pool>,
-    pub reserve: At<Bytes>,
-    pub egress_alpha: At<OffOr<Decimal>>,
-    pub pfc: OffOr<PfcTable>,
-    pub int: Auto<bool>,
-    pub marks: bool,
-}
-
-macro_rules! lay_over {
-    ($settings:expr, $patch:expr, $($key:ident)*) => {
-        $(if let Some(value) = &$patch.$key { $settings.$key = value.clone(); })*
-    };
-}
-
 macro_rules! of_tier {
     ($table:expr, $tier:expr) => {
         match $tier {
@@ -206,22 +159,13 @@ impl Switch {
     /// The settings of a tier under a scheme: the file's, the scheme's, the file's for the tier, the scheme's for the
     /// tier, each over those before.
     pub fn settings(&self, tier: Tier, over: Option<&SwitchOver>) -> SwitchSettings {
-        let mut settings = SwitchSettings {
-            buffer: self.buffer,
-            reserve: self.reserve,
-            egress_alpha: self.egress_alpha,
-            pfc: self.pfc.clone(),
-            int: self.int,
-            marks: self.marks,
-        };
+        let pfc = over.and_then(|over| over.pfc.as_ref()).unwrap_or(&self.pfc);
+        let mut settings = SwitchSettings::of(self, pfc.clone());
         if let Some(over) = over {
-            lay_over!(settings, over, buffer reserve egress_alpha pfc int marks);
+            settings.take_over(over);
         }
-        if let Some(patch) = of_tier!(self, tier) {
-            lay_over!(settings, patch, buffer reserve egress_alpha int marks);
-        }
-        if let Some(patch) = over.and_then(|over| of_tier!(over, tier)) {
-            lay_over!(settings, patch, buffer reserve egress_alpha int marks);
+        for patch in [of_tier!(self, tier), over.and_then(|over| of_tier!(over, tier))].into_iter().flatten() {
+            settings.take_patch(patch);
         }
         settings
     }
