@@ -8,7 +8,7 @@ const PHASES: u8 = 8;
 const DRAIN: u8 = 1;
 
 /// Where in the cycle a flow is.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(C)]
 pub(super) struct Cycle {
     phase: u8,
@@ -38,18 +38,16 @@ impl Cycle {
         self.lost = true;
     }
 
-    /// Moves to the next phase when this one is done: after a min RTT; while probing, only once it has filled the
+    /// The next phase when this one is done: after a min RTT; while probing, only once it has filled the
     /// pipe to the gain's level or lost something; while draining, as soon as the pipe holds only `bdp`.
-    pub(super) fn advance(&mut self, ack: &Ack, min_rtt: Span, bdp: Bytes) {
+    pub(super) fn next(self, ack: &Ack, min_rtt: Span, bdp: Bytes) -> Self {
         let over = ack.now.since(self.began) > min_rtt;
         let done = match self.phase {
             0 => over && (self.lost || ack.in_flight + ack.acked >= bdp.scaled(self.gain())),
             DRAIN => over || ack.in_flight <= bdp,
             _ => over,
         };
-        if done {
-            *self = Self { phase: (self.phase + 1) % PHASES, began: ack.now, lost: false };
-        }
+        if done { Self { phase: (self.phase + 1) % PHASES, began: ack.now, lost: false } } else { self }
     }
 }
 
@@ -72,7 +70,7 @@ mod tests {
     fn probing_ends_with_a_loss() {
         let mut cycle = Cycle { phase: 0, began: ack(&PATH, 0).now, lost: false };
         cycle.note_loss();
-        cycle.advance(&ack(&PATH, 20), PATH.base_rtt, Bytes::new(1 << 30));
+        cycle = cycle.next(&ack(&PATH, 20), PATH.base_rtt, Bytes::new(1 << 30));
         assert_eq!(cycle.phase, DRAIN);
     }
 
@@ -82,17 +80,17 @@ mod tests {
         let mut cycle = Cycle { phase: 0, began: ack(&PATH, 0).now, lost: false };
         let empty = |us| Ack { in_flight: Bytes::new(50_000), ..ack(&PATH, us) };
         let full = |us| Ack { in_flight: Bytes::new(125_000), ..ack(&PATH, us) };
-        cycle.advance(&empty(20), PATH.base_rtt, bdp);
+        cycle = cycle.next(&empty(20), PATH.base_rtt, bdp);
         assert_eq!(cycle.phase, 0);
-        cycle.advance(&full(21), PATH.base_rtt, bdp);
+        cycle = cycle.next(&full(21), PATH.base_rtt, bdp);
         assert_eq!((cycle.phase, cycle.gain()), (DRAIN, Frac::millionths(750_000)));
-        cycle.advance(&full(25), PATH.base_rtt, bdp);
+        cycle = cycle.next(&full(25), PATH.base_rtt, bdp);
         assert_eq!(cycle.phase, DRAIN);
-        cycle.advance(&empty(26), PATH.base_rtt, bdp);
+        cycle = cycle.next(&empty(26), PATH.base_rtt, bdp);
         assert_eq!((cycle.phase, cycle.gain()), (2, Frac::ONE));
-        cycle.advance(&empty(30), PATH.base_rtt, bdp);
+        cycle = cycle.next(&empty(30), PATH.base_rtt, bdp);
         assert_eq!(cycle.phase, 2);
-        cycle.advance(&empty(41), PATH.base_rtt, bdp);
+        cycle = cycle.next(&empty(41), PATH.base_rtt, bdp);
         assert_eq!(cycle.phase, 3);
     }
 }

@@ -8,6 +8,7 @@
 
 mod bandwidth;
 mod cycle;
+mod mode;
 mod startup;
 
 use units::{Bytes, Frac, Rate, Span, Time};
@@ -16,7 +17,7 @@ use crate::catalog::LawInfo;
 use crate::params::{parameters, range};
 use crate::{Ack, Acted, ControlLaw, Loss, LossCause, Path, Permit, Window};
 use bandwidth::MaxBandwidth;
-use cycle::Cycle;
+use mode::{Mode, Seen};
 use startup::FullPipe;
 
 parameters! { path;
@@ -51,34 +52,22 @@ pub(crate) const INFO: LawInfo = LawInfo {
     ..LawInfo::of(Params::TABLE)
 };
 
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-#[repr(u8)]
-enum Mode {
-    Startup,
-    Drain,
-    ProbeBw,
-    ProbeRtt,
-}
-
 /// The law.
 #[derive(Clone, PartialEq, Eq, Debug)]
 #[repr(C)]
 pub struct Bbr {
     params: Params,
     mode: Mode,
-    conserving: bool,
     window: Window,
     pacing: Rate,
     bandwidth: MaxBandwidth,
     pipe: FullPipe,
-    cycle: Cycle,
     min_rtt: Span, // Span::MAX before the first sample
     min_rtt_at: Time,
     round: u64,
-    round_began: Bytes,   // delivered count
-    probe_rtt_ends: Time, // not set until the pipe is drained
-    limited_below: Bytes, // packets that left at a lower delivered count were held back by the law itself
-    saved_window: Bytes,  // before PROBE_RTT or a timeout
+    round_began: Bytes,           // delivered count
+    limited_below: Bytes,         // packets that left at a lower delivered count were held back by the law itself
+    window_before: Option<Bytes>, // a timeout, of which nothing was acknowledged yet
     acted: Acted,
 }
 
@@ -93,30 +82,18 @@ impl Bbr {
             window,
             bandwidth: MaxBandwidth::new(),
             pipe: FullPipe::new(),
-            cycle: Cycle::begin(params.cycle_seed, Time::ZERO),
             min_rtt: Span::MAX,
             min_rtt_at: Time::ZERO,
             round: 0,
             round_began: Bytes::ZERO,
-            probe_rtt_ends: Time::NEVER,
             limited_below: Bytes::ZERO,
-            saved_window: Bytes::ZERO,
-            conserving: false,
+            window_before: None,
             acted: Acted::default(),
         }
     }
 
     fn bdp(&self) -> Bytes {
         self.bandwidth.get().bytes_in(self.min_rtt)
-    }
-
-    fn pacing_gain(&self) -> Frac {
-        match self.mode {
-            Mode::Startup => self.params.startup_gain,
-            Mode::Drain => self.params.drain_gain,
-            Mode::ProbeBw => self.cycle.gain(),
-            Mode::ProbeRtt => Frac::ONE,
-        }
     }
 
     /// The four packets that the probe of the RTT keeps, and under which no other mode plans.
@@ -144,69 +121,38 @@ impl Bbr {
         }
     }
 
-    /// Startup, drain and the gain cycle follow one another.
-    fn move_on(&mut self, ack: &Ack) {
-        if self.mode == Mode::Startup && self.pipe.is_full() {
-            self.mode = Mode::Drain;
-        }
-        if self.mode == Mode::Drain && ack.in_flight <= self.bdp() {
-            self.probe_bandwidth(ack.now);
-        }
-        if self.mode == Mode::ProbeBw {
-            self.cycle.advance(ack, self.min_rtt, self.bdp());
-        }
-    }
-
-    fn probe_bandwidth(&mut self, now: Time) {
-        self.mode = Mode::ProbeBw;
-        self.cycle = Cycle::begin(self.params.cycle_seed, now);
-    }
-
     fn observe_rtt(&mut self, ack: &Ack) {
         let aged = ack.now > self.min_rtt_at.saturating_add(self.params.min_rtt_window) && self.min_rtt != Span::MAX;
         if ack.rtt <= self.min_rtt || aged {
             self.min_rtt = ack.rtt;
             self.min_rtt_at = ack.now;
         }
-        if aged && self.params.probe_rtt && self.mode != Mode::ProbeRtt {
-            self.save_window();
-            self.mode = Mode::ProbeRtt;
+        if aged && self.params.probe_rtt && !self.mode.is_probing_rtt() {
+            self.mode = Mode::probe_rtt(self.window.bytes());
             self.acted.emergencies += 1;
-            self.probe_rtt_ends = Time::NEVER;
-        }
-        if self.mode == Mode::ProbeRtt {
-            self.drain_for_rtt(ack);
         }
     }
 
-    /// The probe lasts its time, and a round trip, from when the pipe holds only four packets.
-    fn drain_for_rtt(&mut self, ack: &Ack) {
-        if !self.probe_rtt_ends.is_set() {
-            if ack.in_flight <= self.least_window() {
-                self.probe_rtt_ends = ack.now + self.params.probe_rtt_time.max(ack.rtt);
-            }
-        } else if ack.now >= self.probe_rtt_ends {
+    /// What comes next, and what ends with the mode before.
+    fn move_on(&mut self, ack: &Ack) {
+        let (least_window, is_full) = (self.least_window(), self.pipe.is_full());
+        let seen = Seen { ack, params: &self.params, is_full, least_window };
+        let before = self.mode;
+        self.mode = before.after_probe(&seen);
+        if let Mode::ProbeRtt(probe) = before
+            && !self.mode.is_probing_rtt()
+        {
             self.min_rtt_at = ack.now;
-            self.window.set(self.window.bytes().max(self.saved_window));
-            if self.pipe.is_full() {
-                self.probe_bandwidth(ack.now);
-            } else {
-                self.mode = Mode::Startup;
-            }
+            self.window.set(self.window.bytes().max(probe.window));
         }
-    }
-
-    fn save_window(&mut self) {
-        let held_down = self.conserving || self.mode == Mode::ProbeRtt;
-        let before = if held_down { self.saved_window } else { Bytes::ZERO };
-        self.saved_window = self.window.bytes().max(before);
+        self.mode = self.mode.next(&seen, self.bdp(), self.min_rtt);
     }
 
     fn set_pacing(&mut self) {
         if self.bandwidth.get().is_zero() {
             return;
         }
-        let rate = self.bandwidth.get().scaled(self.pacing_gain());
+        let rate = self.bandwidth.get().scaled(self.mode.pacing_gain(&self.params));
         if self.pipe.is_full() || rate > self.pacing {
             self.pacing = rate;
         }
@@ -222,7 +168,7 @@ impl Bbr {
         } else if window < target || ack.delivered < self.params.initial_window {
             self.window.set(grown);
         }
-        if self.mode == Mode::ProbeRtt {
+        if self.mode.is_probing_rtt() {
             self.window.set(self.window.bytes().min(self.least_window()));
         }
     }
@@ -230,15 +176,14 @@ impl Bbr {
 
 impl ControlLaw for Bbr {
     fn on_ack(&mut self, ack: &Ack) {
-        if self.conserving || self.mode == Mode::ProbeRtt {
+        if self.window_before.is_some() || self.mode.is_probing_rtt() {
             // Until all that is in flight now has been delivered, rates tell of the drought.
             self.limited_below = ack.delivered + ack.in_flight + Bytes::new(1);
         }
-        if self.conserving {
-            self.conserving = false;
-            if self.mode != Mode::ProbeRtt {
-                self.window.set(self.window.bytes().max(self.saved_window));
-            }
+        if let Some(before) = self.window_before.take()
+            && !self.mode.is_probing_rtt()
+        {
+            self.window.set(self.window.bytes().max(before));
         }
         self.observe_bandwidth(ack);
         self.observe_rtt(ack);
@@ -248,11 +193,14 @@ impl ControlLaw for Bbr {
     }
 
     fn on_loss(&mut self, loss: &Loss) {
-        self.cycle.note_loss();
+        self.mode.note_loss();
         if loss.cause == LossCause::Timeout {
-            self.save_window();
+            let window = self.window.bytes();
+            if let Mode::ProbeRtt(probe) = &mut self.mode {
+                probe.window = probe.window.max(window);
+            }
+            self.window_before = Some(self.window_before.map_or(window, |before| before.max(window)));
             self.window.collapse();
-            self.conserving = true;
             self.acted.loss_cuts += 1;
         }
     }
@@ -270,7 +218,7 @@ impl ControlLaw for Bbr {
         emit("bandwidth_bps", self.bandwidth.get().bps() as i64);
         let min_rtt = if self.min_rtt == Span::MAX { Span::ZERO } else { self.min_rtt };
         emit("min_rtt_ns", (min_rtt.unsigned_ps() / 1_000) as i64);
-        emit("pacing_gain_ppm", self.pacing_gain().ppm() as i64);
+        emit("pacing_gain_ppm", self.mode.pacing_gain(&self.params).ppm() as i64);
     }
 }
 
@@ -309,7 +257,7 @@ mod tests {
     fn finds_the_bottleneck_and_leaves_no_queue() {
         let mut bed = bed(1, |_| {});
         bed.run(Time::from_ms(100));
-        assert_eq!(bed.law(0).mode, Mode::ProbeBw);
+        assert!(matches!(bed.law(0).mode, Mode::ProbeBw(_)));
         assert_eq!(bed.law(0).min_rtt, WAN.base_rtt);
         let (before, bandwidth) = (bed.delivered(0), bed.law(0).bandwidth.get().bps());
         assert!((9_900_000_000..=10_100_000_000).contains(&bandwidth), "{bandwidth}");
@@ -331,7 +279,8 @@ mod tests {
         let mut bed = Bed::new(link);
         bed.add(Bbr::new(&path, Params::for_path(&path)), &path, Time::ZERO);
         bed.run(Time::from_ms(1));
-        assert_eq!((bed.law(0).mode, bed.law(0).permit().window), (Mode::ProbeBw, path.mss.times(4)));
+        assert!(matches!(bed.law(0).mode, Mode::ProbeBw(_)));
+        assert_eq!(bed.law(0).permit().window, path.mss.times(4));
     }
 
     #[test]
@@ -356,7 +305,7 @@ mod tests {
         for step in 0..1_400 {
             bed.run(Time::from_us(100 * step));
             let law = bed.law(0);
-            if law.mode == Mode::ProbeRtt {
+            if law.mode.is_probing_rtt() {
                 assert_eq!(law.permit().window, WAN.mss.times(4));
                 probing += 1;
                 since = Some(0);

@@ -1,0 +1,103 @@
+//! What BBR is doing, and what it does next. Each mode owns what only it knows; a transition takes a mode and gives the
+//! next one.
+
+use units::{Bytes, Frac, Time};
+
+use super::Params;
+use super::cycle::Cycle;
+use crate::Ack;
+
+/// What BBR is doing (draft-cardwell-iccrg-bbr-congestion-control-00, §4.3).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[repr(C)]
+pub(super) enum Mode {
+    /// Grows until the pipe is full.
+    Startup,
+    /// Takes the queue of startup away.
+    Drain,
+    /// Goes round the gain cycle.
+    ProbeBw(Cycle),
+    /// Keeps four packets in flight to see the smallest RTT.
+    ProbeRtt(Probe),
+}
+
+/// A probe of the smallest RTT.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[repr(C)]
+pub(super) struct Probe {
+    /// The window before it.
+    pub(super) window: Bytes,
+    /// [`Time::NEVER`] until the pipe is drained.
+    ends: Time,
+}
+
+/// What decides about modes when an acknowledgement comes.
+pub(super) struct Seen<'a> {
+    pub(super) ack: &'a Ack<'a>,
+    pub(super) params: &'a Params,
+    /// Whether the pipe was found full.
+    pub(super) is_full: bool,
+    /// The window that a probe of the RTT keeps.
+    pub(super) least_window: Bytes,
+}
+
+impl Mode {
+    /// Begins a probe of the RTT.
+    pub(super) const fn probe_rtt(window: Bytes) -> Self {
+        Self::ProbeRtt(Probe { window, ends: Time::NEVER })
+    }
+
+    /// Begins the gain cycle.
+    fn probe_bw(seen: &Seen<'_>) -> Self {
+        Self::ProbeBw(Cycle::begin(seen.params.cycle_seed, seen.ack.now))
+    }
+
+    pub(super) const fn is_probing_rtt(&self) -> bool {
+        matches!(self, Self::ProbeRtt(_))
+    }
+
+    /// The gain of the pacing rate.
+    pub(super) const fn pacing_gain(&self, params: &Params) -> Frac {
+        match self {
+            Self::Startup => params.startup_gain,
+            Self::Drain => params.drain_gain,
+            Self::ProbeBw(cycle) => cycle.gain(),
+            Self::ProbeRtt(_) => Frac::ONE,
+        }
+    }
+
+    /// Packets were lost.
+    pub(super) fn note_loss(&mut self) {
+        if let Self::ProbeBw(cycle) = self {
+            cycle.note_loss();
+        }
+    }
+
+    /// A probe of the RTT lasts its time, and a round trip, from when the pipe holds only four packets. Then comes the gain
+    /// cycle, or startup where that had not filled the pipe.
+    pub(super) fn after_probe(self, seen: &Seen<'_>) -> Self {
+        let Self::ProbeRtt(probe) = self else { return self };
+        if !probe.ends.is_set() {
+            let drained = seen.ack.in_flight <= seen.least_window;
+            let ends = seen.ack.now + seen.params.probe_rtt_time.max(seen.ack.rtt);
+            return if drained { Self::ProbeRtt(Probe { ends, ..probe }) } else { self };
+        }
+        match (seen.ack.now >= probe.ends, seen.is_full) {
+            (false, _) => self,
+            (true, true) => Self::probe_bw(seen),
+            (true, false) => Self::Startup,
+        }
+    }
+
+    /// Startup, drain and the gain cycle follow one another. `bdp` is the measured one.
+    pub(super) fn next(self, seen: &Seen<'_>, bdp: Bytes, min_rtt: units::Span) -> Self {
+        let drained = seen.ack.in_flight <= bdp;
+        match self {
+            Self::Startup if seen.is_full && drained => Self::probe_bw(seen).next(seen, bdp, min_rtt),
+            Self::Startup if seen.is_full => Self::Drain,
+            Self::Drain if drained => Self::probe_bw(seen).next(seen, bdp, min_rtt),
+            Self::ProbeBw(cycle) => Self::ProbeBw(cycle.next(seen.ack, min_rtt, bdp)),
+            Self::Startup | Self::Drain | Self::ProbeRtt(_) => self,
+        }
+    }
+}
