@@ -138,7 +138,7 @@ impl Names {
 
     /// At the end of the table of laws.
     fn listed(&self, text: &str) -> Option<String> {
-        let line = format!("            /// {}.\n            {} in {};", self.law, self.law, self.module);
+        let line = format!("            /// `{}`.\n            {} in {};", self.law, self.law, self.module);
         after(text, "            Fixed in fixed for kernel;", &line)
     }
 }

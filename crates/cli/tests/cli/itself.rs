@@ -2,12 +2,13 @@
 
 use crate::support::{ONE, Scratch, keys};
 
-const COMMANDS: [&str; 13] = [
+const COMMANDS: [&str; 14] = [
     "demo",
     "run",
     "check",
     "reproduce",
     "laws",
+    "new-law",
     "bench engine",
     "bench codes",
     "report",

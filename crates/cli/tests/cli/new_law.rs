@@ -7,8 +7,16 @@ use std::process::Command;
 use crate::support::{Scratch, skipped};
 
 /// What the command reads and what `cargo test -p narrows-laws` needs.
-const COPIED: [&str; 7] =
-    ["Cargo.toml", "Cargo.lock", "rustfmt.toml", "crates/laws", "crates/units", "docs/src/laws", "docs/src/SUMMARY.md"];
+const COPIED: [&str; 8] = [
+    "Cargo.toml",
+    "Cargo.lock",
+    "rustfmt.toml",
+    "clippy.toml",
+    "crates/laws",
+    "crates/units",
+    "docs/src/laws",
+    "docs/src/SUMMARY.md",
+];
 
 fn checkout(name: &str) -> Scratch {
     let scratch = Scratch::new(name);
@@ -47,6 +55,7 @@ fn a_new_law_builds_and_passes() {
         text
     };
     cargo(&["fmt", "--check", "-p", "narrows-laws"]);
+    cargo(&["clippy", "--offline", "-p", "narrows-laws", "--lib", "--", "-D", "warnings"]);
     let tested = cargo(&["test", "--offline", "-p", "narrows-laws", "--lib"]);
     assert!(tested.contains("swift_two::tests::a_timeout_starts_over ... ok"), "{tested}");
 }
