@@ -72,8 +72,8 @@ impl Board {
         Self { terminal, total, quiet, width, state: Mutex::new(state), clock: Stopwatch::start() }
     }
 
-    /// A run begins that ends at `stop_ps` at the latest and has `flows` flows.
-    pub(crate) fn run(&self, name: &str, stop_ps: u64, flows: u64) -> RunLine<'_> {
+    /// A run begins that ends at `stop` at the latest and has `flows` flows.
+    pub(crate) fn run(&self, name: &str, stop: Time, flows: u64) -> RunLine<'_> {
         let mut state = self.lock();
         state.started += 1;
         let number = state.started;
@@ -89,7 +89,7 @@ impl Board {
             bar.set_prefix(format!("{name:width$}", width = self.width + digits));
             bar
         });
-        RunLine { board: self, bar, name, number, stop_ps, flows, clock: Stopwatch::start() }
+        RunLine { board: self, bar, name, number, stop, flows, clock: Stopwatch::start() }
     }
 
     fn lock(&self) -> std::sync::MutexGuard<'_, State> {
@@ -118,19 +118,19 @@ pub(crate) struct RunLine<'a> {
     bar: Option<ProgressBar>,
     name: String,
     number: usize,
-    stop_ps: u64,
+    stop: Time,
     flows: u64,
     clock: Stopwatch,
 }
 
 impl RunLine<'_> {
     /// How far a run on real packets is, of which a second takes a second.
-    pub(crate) fn update_real(&self, time_ps: u64, completed: usize) {
+    pub(crate) fn update_real(&self, time: Time, completed: usize) {
         let open = self.flows.saturating_sub(completed as u64);
-        let progress = Progress { time: Time::from_ps(time_ps), packet_hops: 0, open };
+        let progress = Progress { time, packet_hops: 0, open };
         let text = || {
-            let seconds = |ps: u64| ps as f64 / 1e12;
-            let (now, stop) = (seconds(time_ps), seconds(self.stop_ps));
+            let seconds = |time: Time| time.ps() as f64 / 1e12;
+            let (now, stop) = (seconds(time), seconds(self.stop));
             format!("{now:.1} s of at most {stop:.1} s, {completed} of {} flows done", self.flows)
         };
         self.tell(self.done(&progress), text);
@@ -183,7 +183,7 @@ impl RunLine<'_> {
     /// The part that is done: by flows or by time, whichever is further.
     fn done(&self, progress: &Progress) -> f64 {
         let by_flows = 1.0 - progress.open as f64 / self.flows.max(1) as f64;
-        let by_time = progress.time.ps() as f64 / self.stop_ps.max(1) as f64;
+        let by_time = progress.time.ps() as f64 / self.stop.ps().max(1) as f64;
         by_flows.max(by_time).clamp(0.0, 1.0)
     }
 }
@@ -207,8 +207,8 @@ mod tests {
     fn runs_are_numbered_and_the_whole_grids_time_is_told() {
         let names: Vec<String> = (0..60).map(|run| format!("uno,load=0.{run}")).collect();
         let board = Board::new(true, &names, 20);
-        drop(board.run("kept ones are counted", 1, 1));
-        let line = board.run("uno,load=0.4", 1, 1);
+        drop(board.run("kept ones are counted", Time::from_ps(1), 1));
+        let line = board.run("uno,load=0.4", Time::from_ps(1), 1);
         assert_eq!(line.name, "run 22/60 uno,load=0.4");
         let mut state = board.lock();
         assert_eq!((state.finished, state.left(Duration::from_secs(5))), (1, Some(Duration::from_secs(195))));
@@ -218,7 +218,7 @@ mod tests {
         assert_eq!(state.left_in_words(Duration::from_secs(30), Duration::from_hours(2)), ", about 2.0 h left in all");
         drop(state);
         let alone = Board::new(true, &names[..1], 0);
-        assert_eq!(alone.run("uno", 1, 1).name, "uno");
+        assert_eq!(alone.run("uno", Time::from_ps(1), 1).name, "uno");
         assert_eq!(alone.lock().left(Duration::ZERO), Some(Duration::ZERO));
         let new = Board::new(true, &names, 0);
         assert_eq!((new.lock().left(Duration::from_secs(9)), words(Duration::from_mins(150))), (None, "2.5 h".into()));

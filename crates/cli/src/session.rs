@@ -73,7 +73,7 @@ impl Host for Simulator {
     }
 
     fn run(&self, One { run, built, info, threads, others, board, .. }: One<'_>) -> Result<RunResults, Failure> {
-        let line = board.run(&run.id, built.setup.stop.ps(), built.setup.flows.len() as u64);
+        let line = board.run(&run.id, built.setup.stop, built.setup.flows.len() as u64);
         let clock = if others { Stopwatch::of_this_thread() } else { Stopwatch::start() };
         let mut progress = |now: sim::Progress| {
             line.update(&now);

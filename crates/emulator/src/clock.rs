@@ -1,6 +1,6 @@
 //! The router's time: what the monotonic clock says since it was started.
 
-use units::{Span, Time};
+use units::Time;
 
 use crate::sys;
 
@@ -45,6 +45,6 @@ impl Clock {
 }
 
 /// Nanoseconds from `due` to `now`; 0 if it is not due yet.
-pub(crate) fn late_ns(now: Time, due_ps: u64) -> u64 {
-    Span::from_ps(now.ps().saturating_sub(due_ps) as i64).ns() as u64
+pub(crate) fn late_ns(now: Time, due: Time) -> u64 {
+    now.saturating_since(due).ns() as u64
 }

@@ -30,8 +30,8 @@ const SYN: u64 = 1;
 /// Links and ports as the router left them, its times moved to begin `offset` later.
 fn network(router: &RouterOutcome, offset: Span) -> (Vec<LinkOutcome>, Vec<PortSample>) {
     let later = |sample: &PortSample| {
-        let ps = sample.time.ps().checked_sub(offset.unsigned_ps())?;
-        Some(PortSample { time: Time::from_ps(ps), ..*sample })
+        let begun = sample.time >= Time::ZERO + offset;
+        begun.then(|| PortSample { time: sample.time - offset, ..*sample })
     };
     (router.links.clone(), router.port_samples.iter().filter_map(later).collect())
 }
@@ -274,10 +274,10 @@ pub(crate) fn of_programs(
 fn started(rows: &[&Sample]) -> Time {
     let first = rows.iter().position(|row| row.socket.info.bytes_sent > Bytes::ZERO).unwrap_or(0);
     let row = rows[first];
-    let began = row.time.ps().saturating_sub(row.socket.info.busy.unsigned_ps());
+    let began = row.time.saturating_sub(row.socket.info.busy);
     // Not before it was last seen idle.
-    let idle = if first > 0 { rows[first - 1].time.ps() } else { 0 };
-    Time::from_ps(began.max(idle))
+    let idle = if first > 0 { rows[first - 1].time } else { Time::ZERO };
+    began.max(idle)
 }
 
 #[cfg(test)]

@@ -9,7 +9,9 @@
 use std::collections::VecDeque;
 
 use thiserror::Error;
-use units::{Bytes, Serializer};
+use units::{Bytes, Serializer, Span, Time};
+
+use crate::port::{LONGEST, long_service, service};
 
 /// How a port treats credits.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -76,7 +78,7 @@ pub enum CreditError {
 /// A packet of more bytes is a mistake.
 const MOST_DATA: u32 = 1 << 20;
 
-/// A [`CreditQueue`] in picoseconds of the link.
+/// A [`CreditQueue`] in time of the link.
 #[derive(Clone, Copy, Debug)]
 pub struct CreditParams {
     serializer: Serializer,
@@ -85,12 +87,10 @@ pub struct CreditParams {
     /// A byte of a credit stands for `whole / part` bytes of the link.
     whole: u64,
     part: u64,
-    burst_ps: u64,
-    pub(crate) unscheduled_ps: u64,
+    burst: Span,
+    /// [`Span::MAX`] where data that may be spared is treated like other data.
+    pub(crate) unscheduled: Span,
 }
-
-/// A bucket of a second or more is a mistake.
-const LONGEST_PS: u64 = 1 << 40;
 
 impl CreditParams {
     /// Prepares a configuration for a link.
@@ -114,25 +114,26 @@ impl CreditParams {
             threshold: config.threshold as usize,
             whole: u64::from(credit) + u64::from(config.data),
             part: credit.into(),
-            burst_ps: 0,
-            unscheduled_ps: config.unscheduled.map_or(u64::MAX, |bytes| serializer.long_time_for(bytes)),
+            burst: Span::ZERO,
+            unscheduled: config.unscheduled.map_or(Span::MAX, |bytes| long_service(serializer, bytes)),
         };
-        let burst_ps = serializer.long_time_for(config.burst);
-        if burst_ps > LONGEST_PS {
+        let burst = long_service(serializer, config.burst);
+        // A bucket of a second or more is a mistake.
+        if burst > LONGEST {
             return Err(CreditError::TooLong { burst: config.burst });
         }
-        params.burst_ps = params.of_link(burst_ps);
+        params.burst = params.of_link(burst);
         Ok(params)
     }
 
     /// Time of credits as time of the link, rounded up: under 2^40 times 2^21, so the product fits.
-    fn of_link(&self, ps: u64) -> u64 {
-        (ps * self.whole).div_ceil(self.part)
+    fn of_link(&self, credits: Span) -> Span {
+        Span::from_ps((credits.ps() as u64 * self.whole).div_ceil(self.part) as i64)
     }
 
     /// What a credit of `size` bytes takes out of the bucket: the time in which its tokens flow back.
-    fn cost_ps(&self, size: u32) -> u64 {
-        self.of_link(self.serializer.time_for(size)).min(self.burst_ps)
+    fn cost(&self, size: u32) -> Span {
+        self.of_link(service(self.serializer, size)).min(self.burst)
     }
 }
 
@@ -141,12 +142,12 @@ impl CreditParams {
 pub struct CreditGate<P> {
     /// With sizes on the wire.
     waiting: VecDeque<(P, u32)>,
-    full_at_ps: u64,
+    full_at: Time,
 }
 
 impl<P> Default for CreditGate<P> {
     fn default() -> Self {
-        Self { waiting: VecDeque::new(), full_at_ps: 0 }
+        Self { waiting: VecDeque::new(), full_at: Time::ZERO }
     }
 }
 
@@ -162,21 +163,21 @@ impl<P> CreditGate<P> {
         self.waiting.len()
     }
 
-    /// From when on the bucket lets the first credit that waits out, in picoseconds; none if none waits.
+    /// From when on the bucket lets the first credit that waits out; none if none waits.
     #[inline]
-    pub fn eligible_ps(&self, params: &CreditParams) -> Option<u64> {
-        self.waiting.front().map(|&(_, size)| self.lets_out_ps(params, size))
+    pub fn eligible_at(&self, params: &CreditParams) -> Option<Time> {
+        self.waiting.front().map(|&(_, size)| self.lets_out_at(params, size))
     }
 
     /// From when on the bucket lets a credit of `size` bytes out.
-    fn lets_out_ps(&self, params: &CreditParams, size: u32) -> u64 {
-        self.full_at_ps.saturating_sub(params.burst_ps - params.cost_ps(size))
+    fn lets_out_at(&self, params: &CreditParams, size: u32) -> Time {
+        self.full_at.saturating_sub(params.burst - params.cost(size))
     }
 
-    /// Whether a credit that comes at `now_ps` and finds none waiting may leave at once.
+    /// Whether a credit that comes at `now` and finds none waiting may leave at once.
     #[inline]
-    pub(crate) fn passes(&self, params: &CreditParams, size: u32, now_ps: u64) -> bool {
-        self.is_empty() && self.lets_out_ps(params, size) <= now_ps
+    pub(crate) fn passes(&self, params: &CreditParams, size: u32, now: Time) -> bool {
+        self.is_empty() && self.lets_out_at(params, size) <= now
     }
 
     /// A credit comes and waits. Returned if there is no room for it: for one that may be spared only below the
@@ -191,26 +192,26 @@ impl<P> CreditGate<P> {
         None
     }
 
-    /// Takes the first credit that waits, which leaves at `now_ps`: not before it is eligible.
+    /// Takes the first credit that waits, which leaves at `now`: not before it is eligible.
     #[inline]
-    pub fn pop(&mut self, params: &CreditParams, now_ps: u64) -> Option<(P, u32)> {
+    pub fn pop(&mut self, params: &CreditParams, now: Time) -> Option<(P, u32)> {
         let (item, size) = self.waiting.pop_front()?;
-        self.spend(params, size, now_ps);
+        self.spend(params, size, now);
         Some((item, size))
     }
 
-    /// A credit of `size` bytes leaves at `now_ps`.
+    /// A credit of `size` bytes leaves at `now`.
     #[inline]
-    pub(crate) fn spend(&mut self, params: &CreditParams, size: u32, now_ps: u64) {
-        debug_assert!(self.lets_out_ps(params, size) <= now_ps, "a credit leaves without tokens");
-        self.full_at_ps = self.full_at_ps.max(now_ps) + params.cost_ps(size);
+    pub(crate) fn spend(&mut self, params: &CreditParams, size: u32, now: Time) {
+        debug_assert!(self.lets_out_at(params, size) <= now, "a credit leaves without tokens");
+        self.full_at = self.full_at.max(now) + params.cost(size);
     }
 
     /// A credit comes to a place where nothing but the bucket holds it back. It leaves at once, or waits, or is
     /// returned because there is no room.
-    pub fn offer(&mut self, params: &CreditParams, now_ps: u64, item: P, size: u32, expendable: bool) -> Offered<P> {
-        if self.passes(params, size, now_ps) {
-            self.spend(params, size, now_ps);
+    pub fn offer(&mut self, params: &CreditParams, now: Time, item: P, size: u32, expendable: bool) -> Offered<P> {
+        if self.passes(params, size, now) {
+            self.spend(params, size, now);
             return Offered::Leaves(item);
         }
         self.push(params, item, size, expendable).map_or(Offered::Waits, Offered::Refused)
@@ -239,18 +240,18 @@ mod tests {
     }
 
     /// Plays credits, (gap in ps, expendable), and gives when each left, and how many were refused.
-    fn play(config: &CreditQueue, credits: &[(u64, bool)]) -> (Vec<u64>, usize) {
+    fn play(config: &CreditQueue, credits: &[(u64, bool)]) -> (Vec<Time>, usize) {
         let (params, mut gate) = (params(config), CreditGate::default());
-        let (mut now, mut left, mut refused) = (0, Vec::new(), 0);
-        let release = |gate: &mut CreditGate<usize>, until: u64, left: &mut Vec<u64>| {
-            while let Some(at) = gate.eligible_ps(&params).filter(|&at| at <= until) {
-                let at = at.max(left.last().copied().unwrap_or(0));
+        let (mut now, mut left, mut refused) = (Time::ZERO, Vec::new(), 0);
+        let release = |gate: &mut CreditGate<usize>, until: Time, left: &mut Vec<Time>| {
+            while let Some(at) = gate.eligible_at(&params).filter(|&at| at <= until) {
+                let at = at.max(left.last().copied().unwrap_or(Time::ZERO));
                 gate.pop(&params, at);
                 left.push(at);
             }
         };
         for (index, &(gap, expendable)) in credits.iter().enumerate() {
-            now += gap;
+            now += Span::from_unsigned_ps(gap);
             release(&mut gate, now, &mut left);
             match gate.offer(&params, now, index, config.credit, expendable) {
                 Offered::Leaves(_) => left.push(now),
@@ -258,7 +259,7 @@ mod tests {
                 Offered::Refused(_) => refused += 1,
             }
         }
-        release(&mut gate, u64::MAX, &mut left);
+        release(&mut gate, Time::NEVER, &mut left);
         assert!(gate.is_empty());
         (left, refused)
     }
@@ -270,12 +271,12 @@ mod tests {
         let (left, refused) = play(&ten, &[(1_000, false); 30][..]);
         // Thirty within 30 ns: the tokens that flow back meanwhile let none out.
         assert_eq!((left.len(), refused), (18, 12));
-        assert_eq!(left[..10], std::array::from_fn::<u64, 10, _>(|index| 1_000 * (index as u64 + 1)));
+        assert_eq!(left[..10], std::array::from_fn::<Time, 10, _>(|index| Time::from_ns(index as u64 + 1)));
         for (index, pair) in left[10..].windows(2).enumerate() {
-            assert_eq!(pair[1] - pair[0], 1_297_600, "{index}");
+            assert_eq!(pair[1].since(pair[0]), Span::from_ps(1_297_600), "{index}");
         }
         // The first of them leaves when ten costs less the bucket have flowed back since the first credit.
-        assert_eq!(left[10], 1_000 + 1_297_600);
+        assert_eq!(left[10], Time::from_ns(1) + Span::from_ps(1_297_600));
     }
 
     #[test]
@@ -317,8 +318,9 @@ mod tests {
                     // Bytes of credits in [from, to], against the bucket and 84/1622 of 1.25 bytes a nanosecond; costs
                     // are rounded up, so no picosecond is given away.
                     let bytes = (last - first + 1) as u128 * 84;
-                    let room = u128::from(burst) * 800 * 1_622 / 84 + 2 + u128::from(to - from);
-                    prop_assert!(bytes * 800 * 1_622 / 84 <= room, "{} bytes in {} ps", bytes, to - from);
+                    let apart = to.since(from).unsigned_ps();
+                    let room = u128::from(burst) * 800 * 1_622 / 84 + 2 + u128::from(apart);
+                    prop_assert!(bytes * 800 * 1_622 / 84 <= room, "{} bytes in {} ps", bytes, apart);
                 }
             }
             prop_assert!(left.is_sorted());

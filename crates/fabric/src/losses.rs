@@ -100,7 +100,7 @@ impl Bursts {
 mod tests {
     use super::*;
     use crate::PortConfig;
-    use units::{Rate, Span};
+    use units::{Rate, Span, Time};
 
     /// Uno's Table 1: losses in chunks of 10 packets, of 320 million chunks each.
     const SETUP_1: [u64; 4] = [97_403, 23_984, 5_007, 0];
@@ -117,7 +117,7 @@ mod tests {
 
     fn packet(nth: u64, control: bool) -> Arrival {
         Arrival {
-            now_ps: nth * 1_000,
+            now: Time::from_ns(nth),
             size: 2_048,
             ecn_capable: true,
             control,

@@ -7,19 +7,15 @@ use units::Time;
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
 pub struct Outages {
     /// From one time up to, but without, another; in order and apart.
-    spans: Vec<(u64, u64)>,
+    spans: Vec<(Time, Time)>,
 }
 
 impl Outages {
     /// Down from the first time of each pair up to, but without, the second one. They may come in any order, and overlap.
     pub fn new(spans: impl IntoIterator<Item = (Time, Time)>) -> Self {
-        let mut sorted: Vec<(u64, u64)> = spans
-            .into_iter()
-            .map(|(from, until)| (from.ps(), until.ps()))
-            .filter(|(from, until)| from < until)
-            .collect();
+        let mut sorted: Vec<(Time, Time)> = spans.into_iter().filter(|(from, until)| from < until).collect();
         sorted.sort_unstable();
-        let mut spans: Vec<(u64, u64)> = Vec::new();
+        let mut spans: Vec<(Time, Time)> = Vec::new();
         for (from, until) in sorted {
             match spans.last_mut() {
                 Some(last) if from <= last.1 => last.1 = last.1.max(until),
@@ -29,16 +25,16 @@ impl Outages {
         Self { spans }
     }
 
-    /// Whether the link is down at any time from `from_ps` to `until_ps`, both included.
+    /// Whether the link is down at any time from `from` to `until`, both included.
     #[inline]
-    pub fn cut(&self, from_ps: u64, until_ps: u64) -> bool {
-        let next = self.spans.partition_point(|&(_, until)| until <= from_ps);
-        self.spans.get(next).is_some_and(|&(from, _)| from <= until_ps)
+    pub fn cut(&self, from: Time, until: Time) -> bool {
+        let next = self.spans.partition_point(|&(_, up)| up <= from);
+        self.spans.get(next).is_some_and(|&(down, _)| down <= until)
     }
 
     /// The times at which it goes down and comes up again, in order.
     pub fn spans(&self) -> impl Iterator<Item = (Time, Time)> + '_ {
-        self.spans.iter().map(|&(from, until)| (Time::from_ps(from), Time::from_ps(until)))
+        self.spans.iter().copied()
     }
 }
 
@@ -51,10 +47,12 @@ mod tests {
         /// Any spans, in any order: the same as looking at each alone.
         #[test]
         fn a_cut_is_found(spans in proptest::collection::vec((0..50u64, 0..20u64), 0..8), from in 0..60u64, long in 0..30u64) {
-            let spans: Vec<(u64, u64)> = spans.into_iter().map(|(from, long)| (from, from + long)).collect();
-            let outages = Outages::new(spans.iter().map(|&(from, until)| (Time::from_ps(from), Time::from_ps(until))));
-            let down = |time: u64| spans.iter().any(|&(from, until)| from <= time && time < until);
-            prop_assert_eq!(outages.cut(from, from + long), (from..=from + long).any(down));
+            let times = |(from, long)| (Time::from_ps(from), Time::from_ps(from + long));
+            let spans: Vec<(Time, Time)> = spans.into_iter().map(times).collect();
+            let outages = Outages::new(spans.iter().copied());
+            let down = |time: Time| spans.iter().any(|&(from, until)| from <= time && time < until);
+            let (first, last) = times((from, long));
+            prop_assert_eq!(outages.cut(first, last), (from..=from + long).map(Time::from_ps).any(down));
             let mut last = None;
             for (from, until) in outages.spans() {
                 prop_assert!(from < until && last.is_none_or(|last| last < from));

@@ -1,7 +1,7 @@
 //! How a port is configured, and the form in which the hot path reads it.
 
 use thiserror::Error;
-use units::{Bytes, Frac, Rate, Serializer, Span, Tick, mix64};
+use units::{Bytes, Frac, Rate, Serializer, Span, Tick, Time, mix64};
 
 use crate::Marker;
 use crate::credit::{CreditError, CreditParams, CreditQueue};
@@ -168,8 +168,8 @@ pub enum PortError {
 /// A packet as a port sees it.
 #[derive(Clone, Copy, Debug)]
 pub struct Arrival {
-    /// When its last bit is in, in picoseconds.
-    pub now_ps: u64,
+    /// When its last bit is in.
+    pub now: Time,
     /// Bytes on the wire.
     pub size: u32,
     /// Whether it may be marked.
@@ -184,12 +184,13 @@ pub struct Arrival {
     pub identity: u64,
 }
 
-/// A [`PortConfig`] in picoseconds of service, for the hot path. Ports of one kind share it.
+/// A [`PortConfig`] in time of service, for the hot path. Ports of one kind share it.
 #[derive(Clone, Debug)]
 pub struct PortParams {
     pub(crate) serializer: Serializer,
-    pub(crate) delay_ps: u64,
-    pub(crate) buffer_ps: u64,
+    pub(crate) delay: Span,
+    /// How long what the buffer holds is served; [`Span::MAX`] where it is unlimited.
+    pub(crate) buffer: Span,
     pub(crate) ecn: Marker,
     pub(crate) phantom: Option<PhantomParams>,
     pub(crate) loss: u64,
@@ -201,12 +202,12 @@ pub struct PortParams {
 #[derive(Clone, Debug)]
 pub(crate) struct PhantomParams {
     serializer: Serializer,
-    size_ps: u64,
+    size: Span,
     ecn: Marker,
 }
 
 /// A second of service: thresholds above would overflow the marker's arithmetic.
-const LONGEST_PS: u64 = 1 << 40;
+pub(crate) const LONGEST: Span = Span::from_ps(1 << 40);
 
 impl PortParams {
     /// Prepares a configuration.
@@ -230,8 +231,8 @@ impl PortParams {
         let phantom = config.phantom.as_ref().map(|phantom| PhantomParams::new(phantom, config.rate)).transpose()?;
         Ok(Self {
             serializer,
-            delay_ps: config.delay.unsigned_ps(),
-            buffer_ps: if config.buffer == Bytes::MAX { u64::MAX } else { serializer.long_time_for(config.buffer) },
+            delay: config.delay,
+            buffer: if config.buffer == Bytes::MAX { Span::MAX } else { long_service(serializer, config.buffer) },
             ecn: config.ecn.map_or(Ok(Marker::NEVER), |ecn| marker(&ecn, config.rate, serializer))?,
             phantom,
             loss: config.loss.bits(),
@@ -251,21 +252,28 @@ impl PortParams {
         self.credits.as_ref()
     }
 
-    /// How long a packet's service takes, in picoseconds.
+    /// How long a packet's service takes.
     #[inline(always)]
-    pub fn service_ps(&self, size: u32) -> u64 {
-        self.config.tick.service_ps(self.config.rate, self.serializer, size)
+    pub fn service(&self, size: u32) -> Span {
+        // It fits: 64 KiB at `SLOWEST` last half a second.
+        Span::from_ps(self.config.tick.service_ps(self.config.rate, self.serializer, size) as i64)
     }
 
-    /// The link's delay, in picoseconds.
+    /// How long it takes where services are not rounded, and how long the packet counts where it waits.
     #[inline(always)]
-    pub fn delay_ps(&self) -> u64 {
-        self.delay_ps
+    pub(crate) fn exact_service(&self, size: u32) -> Span {
+        service(self.serializer, size)
     }
 
-    /// Bytes that last `ps` at the line rate.
-    pub fn bytes_in(&self, ps: u64) -> Bytes {
-        self.serializer.bytes_in(ps)
+    /// The link's delay.
+    #[inline(always)]
+    pub fn delay(&self) -> Span {
+        self.delay
+    }
+
+    /// Bytes that last this long at the line rate.
+    pub fn bytes_in(&self, span: Span) -> Bytes {
+        self.serializer.bytes_in(span.unsigned_ps())
     }
 
     /// Whether chance plays a part on the link.
@@ -291,11 +299,11 @@ impl PhantomParams {
             return Err(PortError::TooSlow { rate: drain });
         }
         let serializer = Serializer::new(drain);
-        let size_ps = serializer.long_time_for(phantom.size);
-        if size_ps > LONGEST_PS {
+        let size = long_service(serializer, phantom.size);
+        if size > LONGEST {
             return Err(PortError::TooLong { bytes: phantom.size, rate: drain });
         }
-        Ok(Self { serializer, size_ps, ecn: marker(&phantom.ecn, drain, serializer)? })
+        Ok(Self { serializer, size, ecn: marker(&phantom.ecn, drain, serializer)? })
     }
 }
 
@@ -303,46 +311,57 @@ fn marker(ecn: &Ecn, rate: Rate, serializer: Serializer) -> Result<Marker, PortE
     if ecn.min > ecn.max {
         return Err(PortError::ThresholdsCrossed { min: ecn.min, max: ecn.max });
     }
-    let max_ps = serializer.long_time_for(ecn.max);
-    if max_ps > LONGEST_PS {
+    let max = long_service(serializer, ecn.max);
+    if max > LONGEST {
         return Err(PortError::TooLong { bytes: ecn.max, rate });
     }
-    Ok(Marker::new(serializer.long_time_for(ecn.min), max_ps, ecn.max_probability))
+    Ok(Marker::new(long_service(serializer, ecn.min), max, ecn.max_probability))
+}
+
+/// How long a packet's service takes, to the picosecond: 64 KiB at [`SLOWEST`] last half a second.
+#[inline(always)]
+pub(crate) fn service(serializer: Serializer, size: u32) -> Span {
+    Span::from_ps(serializer.time_for(size) as i64)
+}
+
+/// How long the service of many bytes takes.
+pub(crate) fn long_service(serializer: Serializer, bytes: Bytes) -> Span {
+    Span::from_unsigned_ps(serializer.long_time_for(bytes))
 }
 
 /// 64 random bits for one decision about one packet at one port.
 #[inline]
 pub(crate) fn draw(salt: u64, packet: &Arrival) -> u64 {
-    mix64(packet.identity ^ mix64(salt ^ packet.now_ps))
+    mix64(packet.identity ^ mix64(salt ^ packet.now.ps()))
 }
 
 /// The state of a phantom queue: the time at which it would be empty. Drained lazily, no timer.
 #[derive(Clone, Copy, Default, Debug)]
 pub struct PhantomQueue {
-    empty_at_ps: u64,
+    empty_at: Time,
 }
 
 impl PhantomQueue {
     /// A packet is queued. Returns whether the occupancy that it found asks for a mark.
     #[inline]
     pub(crate) fn add(&mut self, params: &PhantomParams, salt: u64, packet: &Arrival) -> bool {
-        let backlog = self.empty_at_ps.saturating_sub(packet.now_ps);
-        let grown = (backlog + params.serializer.time_for(packet.size)).min(params.size_ps);
-        self.empty_at_ps = packet.now_ps + grown;
+        let backlog = self.empty_at.saturating_since(packet.now);
+        let grown = (backlog + service(params.serializer, packet.size)).min(params.size);
+        self.empty_at = packet.now + grown;
         params.ecn.marks(backlog, || draw(salt ^ 0x5048_414e_544f_4d00, packet))
     }
 
-    /// Whether its occupancy at `packet.now_ps` asks for a mark.
+    /// Whether its occupancy at `packet.now` asks for a mark.
     #[inline]
     pub(crate) fn asks(self, params: &PhantomParams, salt: u64, packet: &Arrival) -> bool {
-        let backlog = self.empty_at_ps.saturating_sub(packet.now_ps);
+        let backlog = self.empty_at.saturating_since(packet.now);
         params.ecn.marks(backlog, || draw(salt ^ 0x5048_414e_544f_4d00, packet))
     }
 
     /// Its occupancy at a time.
-    pub fn occupancy(self, params: &PortParams, now_ps: u64) -> Bytes {
-        let backlog = self.empty_at_ps.saturating_sub(now_ps);
-        params.phantom.as_ref().map_or(Bytes::ZERO, |phantom| phantom.serializer.bytes_in(backlog))
+    pub fn occupancy(self, params: &PortParams, now: Time) -> Bytes {
+        let backlog = self.empty_at.saturating_since(now);
+        params.phantom.as_ref().map_or(Bytes::ZERO, |phantom| phantom.serializer.bytes_in(backlog.unsigned_ps()))
     }
 }
 
@@ -375,10 +394,10 @@ mod tests {
         let port = PortConfig { tick, ..PortConfig::new(Rate::from_gbps(100), Span::from_us(1)) };
         assert!(!port.is_plain() && !PortConfig { control_priority: true, ..port }.is_plain_but_for_order());
         let params = PortParams::new(&port).unwrap();
-        assert_eq!([1_048, 60].map(|size| params.service_ps(size)), [83_000, 4_000]);
-        assert_eq!(params.serializer.time_for(1_048), 83_840);
+        assert_eq!([1_048, 60].map(|size| params.service(size)), [83, 4].map(Span::from_ns));
+        assert_eq!(params.exact_service(1_048), Span::from_ps(83_840));
         let packet = Arrival {
-            now_ps: 5_000,
+            now: Time::from_ns(5),
             size: 1_048,
             ecn_capable: true,
             control: false,
@@ -387,7 +406,7 @@ mod tests {
             identity: 1,
         };
         let mut plain = crate::PlainPort::default();
-        let passes = [(); 2].map(|()| plain.enqueue(&params, 7, &packet).map(|it| it.arrives_ps));
-        assert_eq!(passes, [Some(1_088_000), Some(1_171_000)]);
+        let passes = [(); 2].map(|()| plain.enqueue(&params, 7, &packet).map(|it| it.arrives));
+        assert_eq!(passes, [1_088, 1_171].map(|ns| Some(Time::from_ns(ns))));
     }
 }

@@ -4,7 +4,7 @@
 
 use std::collections::VecDeque;
 
-use units::Bytes;
+use units::{Bytes, Span, Time};
 
 use crate::Passage;
 use crate::credit::{CreditGate, CreditParams};
@@ -19,7 +19,7 @@ pub trait Item {
 #[derive(Debug)]
 struct Waiting<P> {
     item: P,
-    service_ps: u64,
+    service: Span,
     marked: bool,
 }
 
@@ -29,10 +29,10 @@ pub struct QueuedPort<P> {
     control: VecDeque<Waiting<P>>,
     data: VecDeque<Waiting<P>>,
     /// Service time of all that waits.
-    waiting_ps: u64,
-    idle_at_ps: u64,
+    queued: Span,
+    idle_at: Time,
     /// Service time of the packet in service.
-    in_service_ps: u64,
+    serving: Span,
     /// Whether that is a credit.
     serves_credit: bool,
     phantom: PhantomQueue,
@@ -46,9 +46,9 @@ impl<P> Default for QueuedPort<P> {
         Self {
             control: VecDeque::new(),
             data: VecDeque::new(),
-            waiting_ps: 0,
-            idle_at_ps: 0,
-            in_service_ps: 0,
+            queued: Span::ZERO,
+            idle_at: Time::ZERO,
+            serving: Span::ZERO,
             serves_credit: false,
             phantom: PhantomQueue::default(),
             credits: CreditGate::default(),
@@ -68,34 +68,34 @@ impl<P: Item> QueuedPort<P> {
         item: P,
         mut out: impl FnMut(P, Passage),
     ) -> Option<P> {
-        self.advance(params, salt, packet.now_ps, &mut out);
+        self.advance(params, salt, packet.now, &mut out);
         if let Some(credits) = &params.credits {
             if packet.credit {
                 return self.enqueue_credit(credits, params, packet, item, out);
             }
-            if packet.expendable && self.held_ps(packet.now_ps) >= credits.unscheduled_ps {
+            if packet.expendable && self.held(packet.now) >= credits.unscheduled {
                 return Some(item);
             }
         }
-        let service_ps = params.serializer.time_for(packet.size);
+        let service = params.exact_service(packet.size);
         // The buffer is physical: what is left of the packet in service still lies in it.
-        if self.held_ps(packet.now_ps) + service_ps > params.buffer_ps {
+        if self.held(packet.now) + service > params.buffer {
             return Some(item);
         }
         let mut marked = params.phantom.as_ref().is_some_and(|phantom| self.phantom.add(phantom, salt, packet));
         if params.config.mark_at == MarkAt::Enqueue {
-            let backlog = self.backlog_ps(params, packet.now_ps);
+            let backlog = self.backlog(params, packet.now);
             marked |= params.ecn.marks(backlog, || draw(salt, packet));
             marked &= packet.ecn_capable;
         }
-        let waiting = Waiting { item, service_ps, marked };
+        let waiting = Waiting { item, service, marked };
         // A port that falls idle at this very time decides only when all that comes at this time is in.
-        if self.idle_at_ps < packet.now_ps {
-            self.idle_at_ps = packet.now_ps;
+        if self.idle_at < packet.now {
+            self.idle_at = packet.now;
             self.serve(waiting, params, salt, &mut out);
             return None;
         }
-        self.waiting_ps += service_ps;
+        self.queued += service;
         if params.config.control_priority && packet.control {
             self.control.push_back(waiting);
         } else {
@@ -113,51 +113,45 @@ impl<P: Item> QueuedPort<P> {
         item: P,
         mut out: impl FnMut(P, Passage),
     ) -> Option<P> {
-        if self.idle_at_ps < packet.now_ps && self.credits.passes(credits, packet.size, packet.now_ps) {
-            self.idle_at_ps = packet.now_ps;
-            self.credits.spend(credits, packet.size, packet.now_ps);
+        if self.idle_at < packet.now && self.credits.passes(credits, packet.size, packet.now) {
+            self.idle_at = packet.now;
+            self.credits.spend(credits, packet.size, packet.now);
             self.serve_credit(item, packet.size, params, &mut out);
             return None;
         }
         self.credits.push(credits, item, packet.size, packet.expendable)
     }
 
-    /// Replays every service decision taken before `until_ps`.
+    /// Replays every service decision taken before `until`.
     #[inline]
-    pub fn advance(&mut self, params: &PortParams, salt: u64, until_ps: u64, mut out: impl FnMut(P, Passage)) {
+    pub fn advance(&mut self, params: &PortParams, salt: u64, until: Time, mut out: impl FnMut(P, Passage)) {
         if !self.credits.is_empty() {
-            self.advance_with_credits(params, salt, until_ps, &mut out);
+            self.advance_with_credits(params, salt, until, &mut out);
         }
-        while self.idle_at_ps < until_ps && self.waiting_ps > 0 {
+        while self.idle_at < until && self.queued > Span::ZERO {
             let Some(next) = self.control.pop_front().or_else(|| self.data.pop_front()) else { return };
-            self.waiting_ps -= next.service_ps;
+            self.queued -= next.service;
             self.serve(next, params, salt, &mut out);
         }
     }
 
     /// The same, until no credit waits any more.
     #[inline(never)]
-    fn advance_with_credits(
-        &mut self,
-        params: &PortParams,
-        salt: u64,
-        until_ps: u64,
-        out: &mut impl FnMut(P, Passage),
-    ) {
+    fn advance_with_credits(&mut self, params: &PortParams, salt: u64, until: Time, out: &mut impl FnMut(P, Passage)) {
         let Some(credits) = &params.credits else { return };
-        while let Some(eligible_ps) = self.credits.eligible_ps(credits) {
-            let eligible_ps = eligible_ps.max(self.idle_at_ps);
-            let waits_for_data = self.waiting_ps > 0 && eligible_ps > self.idle_at_ps;
-            let begins_ps = if waits_for_data { self.idle_at_ps } else { eligible_ps };
-            if begins_ps >= until_ps {
+        while let Some(eligible_at) = self.credits.eligible_at(credits) {
+            let eligible_at = eligible_at.max(self.idle_at);
+            let waits_for_data = self.queued > Span::ZERO && eligible_at > self.idle_at;
+            let begins = if waits_for_data { self.idle_at } else { eligible_at };
+            if begins >= until {
                 return;
             }
             if waits_for_data {
                 let Some(next) = self.control.pop_front().or_else(|| self.data.pop_front()) else { return };
-                self.waiting_ps -= next.service_ps;
+                self.queued -= next.service;
                 self.serve(next, params, salt, out);
-            } else if let Some((item, size)) = self.credits.pop(credits, begins_ps) {
-                self.idle_at_ps = begins_ps;
+            } else if let Some((item, size)) = self.credits.pop(credits, begins) {
+                self.idle_at = begins;
                 self.serve_credit(item, size, params, out);
             }
         }
@@ -165,44 +159,43 @@ impl<P: Item> QueuedPort<P> {
 
     /// Takes a credit into service at the time the port falls idle. Credits are neither marked nor in a phantom queue.
     fn serve_credit(&mut self, item: P, size: u32, params: &PortParams, out: &mut impl FnMut(P, Passage)) {
-        self.in_service_ps = params.serializer.time_for(size);
+        self.serving = params.exact_service(size);
         self.serves_credit = true;
-        self.idle_at_ps += params.service_ps(size);
-        out(item, Passage { arrives_ps: self.idle_at_ps + params.delay_ps, marked: false });
+        self.idle_at += params.service(size);
+        out(item, Passage { arrives: self.idle_at + params.delay, marked: false });
     }
 
     /// Takes a packet into service at the time the port falls idle.
     #[inline(always)]
     fn serve(&mut self, mut next: Waiting<P>, params: &PortParams, salt: u64, out: &mut impl FnMut(P, Passage)) {
-        let begins_ps = self.idle_at_ps;
-        let lasts_ps =
-            if params.config.tick.is_none() { next.service_ps } else { params.service_ps(next.item.arrival().size) };
-        self.in_service_ps = next.service_ps;
+        let begins = self.idle_at;
+        let lasts = if params.config.tick.is_none() { next.service } else { params.service(next.item.arrival().size) };
+        self.serving = next.service;
         self.serves_credit = false;
-        self.idle_at_ps = begins_ps + lasts_ps;
+        self.idle_at = begins + lasts;
         if params.config.mark_at == MarkAt::Dequeue {
-            let at = Arrival { now_ps: begins_ps, ..next.item.arrival() };
-            next.marked = params.ecn.marks(self.waiting_ps, || draw(salt, &at));
+            let at = Arrival { now: begins, ..next.item.arrival() };
+            next.marked = params.ecn.marks(self.queued, || draw(salt, &at));
             next.marked |= params.phantom.as_ref().is_some_and(|phantom| self.phantom.asks(phantom, salt, &at));
             next.marked &= at.ecn_capable;
         }
-        out(next.item, Passage { arrives_ps: self.idle_at_ps + params.delay_ps, marked: next.marked });
+        out(next.item, Passage { arrives: self.idle_at + params.delay, marked: next.marked });
     }
 
-    fn backlog_ps(&self, params: &PortParams, now_ps: u64) -> u64 {
-        let remainder = self.idle_at_ps.saturating_sub(now_ps);
-        self.waiting_ps
+    fn backlog(&self, params: &PortParams, now: Time) -> Span {
+        let remainder = self.idle_at.saturating_since(now);
+        self.queued
             + match params.config.in_service {
                 InService::Remainder => remainder,
-                InService::Whole if remainder > 0 => self.in_service_ps,
-                InService::Whole | InService::Excluded => 0,
+                InService::Whole if remainder > Span::ZERO => self.serving,
+                InService::Whole | InService::Excluded => Span::ZERO,
             }
     }
 
-    /// What the buffer holds at a time, in picoseconds of service, the packet in service by its remainder.
+    /// What the buffer holds at a time, as time of service, the packet in service by its remainder.
     #[inline]
-    pub fn held_ps(&self, now_ps: u64) -> u64 {
-        self.waiting_ps + self.idle_at_ps.saturating_sub(now_ps)
+    pub fn held(&self, now: Time) -> Span {
+        self.queued + self.idle_at.saturating_since(now)
     }
 
     /// All packets that wait, without the credits in their own queue.
@@ -213,14 +206,14 @@ impl<P: Item> QueuedPort<P> {
     /// Whether packets wait whose service has not begun.
     #[inline]
     pub fn has_waiting(&self) -> bool {
-        self.waiting_ps > 0 || !self.credits.is_empty()
+        self.queued > Span::ZERO || !self.credits.is_empty()
     }
 
-    /// When the port takes the next packet into service if nothing more comes, in picoseconds; `u64::MAX` if none waits.
-    pub fn next_service_ps(&self, params: &PortParams) -> u64 {
-        let data = if self.waiting_ps > 0 { self.idle_at_ps } else { u64::MAX };
-        let credit = params.credits.as_ref().and_then(|credits| self.credits.eligible_ps(credits));
-        credit.map_or(data, |eligible_ps| eligible_ps.max(self.idle_at_ps).min(data))
+    /// When the port takes the next packet into service if nothing more comes; [`Time::NEVER`] if none waits.
+    pub fn next_service(&self, params: &PortParams) -> Time {
+        let data = if self.queued > Span::ZERO { self.idle_at } else { Time::NEVER };
+        let credit = params.credits.as_ref().and_then(|credits| self.credits.eligible_at(credits));
+        credit.map_or(data, |eligible_at| eligible_at.max(self.idle_at).min(data))
     }
 
     /// Credits that wait.
@@ -228,15 +221,15 @@ impl<P: Item> QueuedPort<P> {
         self.credits.len()
     }
 
-    /// When the port falls idle but for what waits, in picoseconds.
-    pub fn idle_at_ps(&self) -> u64 {
-        self.idle_at_ps
+    /// When the port falls idle but for what waits.
+    pub fn idle_at(&self) -> Time {
+        self.idle_at
     }
 
     /// What the buffer holds at a time, the remainder of the packet in service included, but for a credit, which has a queue
     /// of its own. Exact only once service has been replayed to that time.
-    pub fn queue(&self, params: &PortParams, now_ps: u64) -> Bytes {
-        params.bytes_in(if self.serves_credit { self.waiting_ps } else { self.held_ps(now_ps) })
+    pub fn queue(&self, params: &PortParams, now: Time) -> Bytes {
+        params.bytes_in(if self.serves_credit { self.queued } else { self.held(now) })
     }
 
     /// The phantom queue.
@@ -250,7 +243,7 @@ mod tests {
     use super::*;
     use crate::{Ecn, Phantom, PlainPort, PortConfig};
     use proptest::prelude::*;
-    use units::{Frac, Rate, Span};
+    use units::{Frac, Rate};
 
     fn config() -> PortConfig {
         PortConfig {
@@ -265,8 +258,8 @@ mod tests {
         }
     }
 
-    fn arrival(now_ps: u64, size: u32, control: bool, identity: u64) -> Arrival {
-        Arrival { now_ps, size, ecn_capable: !control, control, credit: false, expendable: false, identity }
+    fn arrival(now: Time, size: u32, control: bool, identity: u64) -> Arrival {
+        Arrival { now, size, ecn_capable: !control, control, credit: false, expendable: false, identity }
     }
 
     impl Item for Arrival {
@@ -282,16 +275,16 @@ mod tests {
             let params = PortParams::new(&config()).unwrap();
             let (mut plain, mut queued) = (PlainPort::default(), QueuedPort::default());
             let (mut expected, mut got) = (Vec::new(), Vec::new());
-            let mut now = 0;
+            let mut now = Time::ZERO;
             for (id, &(gap, size)) in packets.iter().enumerate() {
-                now += gap;
+                now += Span::from_unsigned_ps(gap);
                 let packet = arrival(now, size, false, id as u64);
                 expected.extend(plain.enqueue(&params, 7, &packet).map(|passage| (id, passage)));
                 queued.enqueue(&params, 7, &packet, packet, |it, passage| got.push((it.identity as usize, passage)));
                 let off = plain.queue(&params, now).get().abs_diff(queued.queue(&params, now).get());
                 prop_assert!(off == 0 && plain.queue(&params, now).get() <= 40_000);
             }
-            queued.advance(&params, 7, u64::MAX, |it, passage| got.push((it.identity as usize, passage)));
+            queued.advance(&params, 7, Time::NEVER, |it, passage| got.push((it.identity as usize, passage)));
             prop_assert_eq!(expected, got);
         }
 
@@ -301,19 +294,19 @@ mod tests {
             let params = PortParams::new(&PortConfig { control_priority: true, buffer: Bytes::MAX, ..config() }).unwrap();
             let mut queued = QueuedPort::default();
             let mut departures = Vec::new();
-            let mut now = 0;
+            let mut now = Time::ZERO;
             for &(gap, control) in &packets {
-                now += gap;
-                let packet = arrival(now, if control { 64 } else { 4160 }, control, now);
-                queued.enqueue(&params, 7, &packet, packet, |it, passage| departures.push(((it.now_ps, it.control), passage)));
+                now += Span::from_unsigned_ps(gap);
+                let packet = arrival(now, if control { 64 } else { 4160 }, control, now.ps());
+                queued.enqueue(&params, 7, &packet, packet, |it, passage| departures.push(((it.now, it.control), passage)));
             }
-            queued.advance(&params, 7, u64::MAX, |it, passage| departures.push(((it.now_ps, it.control), passage)));
+            queued.advance(&params, 7, Time::NEVER, |it, passage| departures.push(((it.now, it.control), passage)));
             prop_assert_eq!(departures.len(), packets.len());
             for &((_, control), passage) in &departures {
-                let start = passage.arrives_ps.saturating_sub(1_000_000 + 332_800);
+                let start = passage.arrives.saturating_sub(Span::from_ps(1_000_000 + 332_800));
                 // No control packet that had come before a data packet's service began leaves after it.
                 let overtaken = departures.iter().any(|&((other, is_control), later)| {
-                    is_control && other < start && later.arrives_ps > passage.arrives_ps
+                    is_control && other < start && later.arrives > passage.arrives
                 });
                 prop_assert!(control || !overtaken);
             }
@@ -327,15 +320,15 @@ mod tests {
         let port = PortConfig { credits: Some(queue), ..PortConfig::new(Rate::from_gbps(10), Span::from_us(1)) };
         let params = PortParams::new(&port).unwrap();
         let mut queued = QueuedPort::default();
-        let credit = |now_ps, identity| Arrival { credit: true, ..arrival(now_ps, 84, true, identity) };
-        let data = |now_ps, identity| arrival(now_ps, 1_538, false, identity);
+        let credit = |ps, identity| Arrival { credit: true, ..arrival(Time::from_ps(ps), 84, true, identity) };
+        let data = |ps, identity| arrival(Time::from_ps(ps), 1_538, false, identity);
         let mut began = Vec::new();
-        let sizes = [67_200u64, 1_230_400];
+        let sizes = [67_200, 1_230_400].map(Span::from_ps);
         let packets = [credit(1, 0), credit(2, 1), data(3, 2), data(4, 3), credit(5, 4), data(6_000_000, 5)];
         for packet in packets {
             let refused = queued.enqueue(&params, 7, &packet, packet, |item, passage| {
                 let lasts = sizes[usize::from(!item.credit)];
-                began.push((item.identity, passage.arrives_ps - 1_000_000 - lasts));
+                began.push((item.identity, (passage.arrives - params.delay - lasts).ps()));
             });
             assert!(refused.is_none());
         }
@@ -360,7 +353,7 @@ mod tests {
         let params = PortParams::new(&port).unwrap();
         let mut queued = QueuedPort::default();
         let mut takes = |expendable| {
-            let packet = Arrival { expendable, ..arrival(10, 1_500, false, 0) };
+            let packet = Arrival { expendable, ..arrival(Time::from_ps(10), 1_500, false, 0) };
             queued.enqueue(&params, 7, &packet, packet, |_, _| {}).is_none()
         };
         assert_eq!(

@@ -176,22 +176,22 @@ impl Routes {
 
     /// The routes that hold at a time.
     #[inline]
-    pub fn at(&self, time_ps: u64) -> &Self {
+    pub fn at(&self, time: Time) -> &Self {
         if self.later.is_empty() {
             return self;
         }
-        let past = self.later.partition_point(|(from, _)| from.ps() <= time_ps);
+        let past = self.later.partition_point(|(from, _)| *from <= time);
         past.checked_sub(1).map_or(self, |last| &self.later[last].1)
     }
 
-    /// The first change of routes after `from_ps` and before `until_ps`.
+    /// The first change of routes after `from` and before `until`.
     #[inline]
-    pub fn change_between(&self, from_ps: u64, until_ps: u64) -> Option<u64> {
+    pub fn change_between(&self, from: Time, until: Time) -> Option<Time> {
         if self.later.is_empty() {
             return None;
         }
-        let past = self.later.partition_point(|(from, _)| from.ps() <= from_ps);
-        self.later.get(past).map(|(from, _)| from.ps()).filter(|&from| from < until_ps)
+        let past = self.later.partition_point(|(change, _)| *change <= from);
+        self.later.get(past).map(|(change, _)| *change).filter(|&change| change < until)
     }
 
     fn check(&self, network: &Network, attached: &[NodeId]) -> Result<(), NetworkError> {
@@ -365,14 +365,14 @@ mod tests {
             hosts.into_iter().find(|&host| network.links()[network.uplink(host).index()].to == switch).unwrap()
         };
         let at = |us: u64, at: NodeId, towards: NodeId| {
-            routes.at(Time::from_us(us).ps() - 1).from(at).ports(host_at(towards)).to_vec()
+            routes.at(Time::from_us(us) - Span::from_ps(1)).from(at).ports(host_at(towards)).to_vec()
         };
         assert_eq!((at(5, from, to).len(), at(5, to, from).len()), (2, 2));
         assert!(at(6, from, to).len() == 1 && !at(6, from, to).contains(&gone));
         assert_eq!(at(6, to, from).len(), 2);
-        let change = Time::from_us(5).ps();
-        assert_eq!(routes.change_between(change - 1, change + 1), Some(change));
-        assert_eq!(routes.change_between(change, u64::MAX), None);
+        let change = Time::from_us(5);
+        assert_eq!(routes.change_between(change - Span::from_ps(1), change.just_after()), Some(change));
+        assert_eq!(routes.change_between(change, Time::NEVER), None);
         let both: BTreeSet<LinkId> =
             cables.iter().copied().filter(|link| network.links()[link.index()].from == from).collect();
         assert!(matches!(Routes::without(&network, &both), Err(NetworkError::Unreachable { .. })));

@@ -42,7 +42,7 @@ fn cables_fail_both_ways_and_routes_avoid_them() {
     let towards = (0..network.hosts().len() as u32).map(HostId);
     let other = network.links()[failing[0].0.index()].to;
     let far = towards.clone().find(|&host| network.datacenter_of(host) == network.nodes()[other.index()].datacenter);
-    let ways = |us: u64| built.setup.routes.at(Time::from_us(us).ps()).from(border).ports(far.unwrap()).len();
+    let ways = |us: u64| built.setup.routes.at(Time::from_us(us)).from(border).ports(far.unwrap()).len();
     let all = network.links().iter().filter(|link| link.class == LinkClass::Inter).count() / 2;
     assert_eq!([1_400, 1_500, 3_499, 3_500].map(ways), [all, all - 1, all - 1, all]);
 }

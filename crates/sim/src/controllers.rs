@@ -28,7 +28,7 @@ pub(crate) struct Controllers {
     messages: u64,
     notifications: u64,
     /// When the next timer is due.
-    next_ps: u64,
+    next_at: Time,
 }
 
 /// At the far end of a long haul: measures what comes in by a port, and feeds a rate back.
@@ -37,7 +37,7 @@ struct Calculation {
     params: CalculationParams,
     state: RateCalculation<Vec<i64>>,
     drained: u64,
-    next_ps: u64,
+    next_at: Time,
 }
 
 /// At the near end: tells sources of what leaves by a port.
@@ -50,12 +50,12 @@ struct Limiting {
     /// All bytes that have joined the pseudo queue.
     arrived: Bytes,
     /// By flow, with when it was last heard of.
-    table: BTreeMap<u32, (FlowEntry, u64)>,
-    notify_ps: u64,
+    table: BTreeMap<u32, (FlowEntry, Time)>,
+    notify_at: Time,
 }
 
 /// Resets after which a silent flow is forgotten.
-const REMEMBERED: u64 = 64;
+const REMEMBERED: u32 = 64;
 
 /// Bytes of a feedback message on the wire: a minimum Ethernet frame.
 const FEEDBACK_SIZE: u16 = 64;
@@ -72,7 +72,7 @@ impl Controllers {
                     params,
                     state: RateCalculation::new(params, vec![0; params.entries()]),
                     drained: 0,
-                    next_ps: params.period.unsigned_ps(),
+                    next_at: Time::ZERO + params.period,
                 }),
                 Module::RateLimiting(params) => controllers.limitings.push(Limiting {
                     port,
@@ -81,7 +81,7 @@ impl Controllers {
                     state: RateLimiting::new(&params, setup.network.port(spec.link).config().rate, Time::ZERO),
                     arrived: Bytes::ZERO,
                     table: BTreeMap::new(),
-                    notify_ps: if params.telemetry { u64::MAX } else { params.interval.unsigned_ps() },
+                    notify_at: if params.telemetry { Time::NEVER } else { Time::ZERO + params.interval },
                 }),
             }
         }
@@ -105,14 +105,14 @@ impl Controllers {
 
     /// When the next timer is due.
     #[inline(always)]
-    pub(crate) fn next_ps(&self) -> u64 {
-        self.next_ps
+    pub(crate) fn next_at(&self) -> Time {
+        self.next_at
     }
 
     fn find_next(&mut self) {
-        let calculation = self.calculations.iter().map(|it| it.next_ps);
-        let limiting = self.limitings.iter().map(|it| it.notify_ps);
-        self.next_ps = calculation.chain(limiting).min().unwrap_or(u64::MAX);
+        let calculation = self.calculations.iter().map(|it| it.next_at);
+        let limiting = self.limitings.iter().map(|it| it.notify_at);
+        self.next_at = calculation.chain(limiting).min().unwrap_or(Time::NEVER);
     }
 
     /// The switch has sent on so many bytes of what came in by a port.
@@ -123,34 +123,31 @@ impl Controllers {
         }
     }
 
-    /// The time of [`Controllers::next_ps`] has come.
-    pub(crate) fn on_timer(&mut self, now_ps: u64, switch: &SharedSwitch<Carried>, setup: &Setup) -> Vec<Act> {
-        let now = Time::from_ps(now_ps);
+    /// The time of [`Controllers::next_at`] has come.
+    pub(crate) fn on_timer(&mut self, now: Time, switch: &SharedSwitch<Carried>, setup: &Setup) -> Vec<Act> {
         let mut acts = Vec::new();
-        for calculation in self.calculations.iter_mut().filter(|it| it.next_ps <= now_ps) {
+        for calculation in self.calculations.iter_mut().filter(|it| it.next_at <= now) {
             let drained = Bytes::new(std::mem::take(&mut calculation.drained));
             let rate = calculation.state.update(switch.held_by(calculation.port), drained);
-            calculation.next_ps += calculation.params.period.unsigned_ps();
-            acts.push(Act { to: Some(calculation.port), carried: feedback(rate, now_ps) });
+            calculation.next_at += calculation.params.period;
+            acts.push(Act { to: Some(calculation.port), carried: feedback(rate, now) });
         }
         for limiting in &mut self.limitings {
-            if limiting.notify_ps <= now_ps {
-                limiting.notify_ps += limiting.params.interval.unsigned_ps();
+            if limiting.notify_at <= now {
+                limiting.notify_at += limiting.params.interval;
                 // A flow that has not been heard of for a reset is not told: most have ended. What it has sent is
                 // remembered for longer: it may only be paused.
-                let reset_ps = limiting.params.reset.unsigned_ps();
-                limiting.table.retain(|_, (_, heard_ps)| *heard_ps + reset_ps.saturating_mul(REMEMBERED) > now_ps);
+                let reset = limiting.params.reset;
+                limiting.table.retain(|_, (_, heard)| *heard + reset.times(REMEMBERED) > now);
                 if limiting.state.over(now) {
                     let params = &limiting.params;
                     acts.extend(
                         limiting
                             .table
                             .iter()
-                            .filter(|(_, (entry, heard_ps))| {
-                                *heard_ps + reset_ps > now_ps && entry.is_chosen(now, params)
-                            })
+                            .filter(|(_, (entry, heard))| *heard + reset > now && entry.is_chosen(now, params))
                             .map(|(&flow, _)| {
-                                let packet = to_source(Kind::DirectCnp, flow, params.size, now_ps, setup);
+                                let packet = to_source(Kind::DirectCnp, flow, params.size, now, setup);
                                 Act { to: None, carried: Carried { packet, report: Report::NONE } }
                             }),
                     );
@@ -167,7 +164,7 @@ impl Controllers {
     pub(crate) fn on_feedback(&mut self, from: usize, packet: &Packet) {
         let rate = Rate::from_bps(u64::from(packet.cumulative) << 32 | u64::from(packet.seq));
         for limiting in self.limitings.iter_mut().filter(|it| it.port == from) {
-            limiting.state.set_rate(Time::from_ps(packet.time_ps), rate);
+            limiting.state.set_rate(packet.time, rate);
         }
     }
 
@@ -181,7 +178,7 @@ impl Controllers {
         reports: Option<&mut Reports>,
     ) -> Vec<Act> {
         let packet = &mut carried.packet;
-        let now = Time::from_ps(packet.time_ps);
+        let now = packet.time;
         let mut acts = Vec::new();
         let Some(limiting) = self.limitings.iter_mut().find(|it| it.port == if packet.is_data() { to } else { from })
         else {
@@ -219,7 +216,7 @@ impl Controllers {
                 queue,
                 rate: limiting.state.rate(),
             });
-            let mut direct = to_source(Kind::DirectInt, packet.flow, limiting.params.size, packet.time_ps, setup);
+            let mut direct = to_source(Kind::DirectInt, packet.flow, limiting.params.size, now, setup);
             (direct.seq, direct.attempt) = (packet.seq, packet.attempt);
             acts.push(Act { to: None, carried: Carried { packet: direct, report: reports.insert(&record) } });
             self.messages += 1;
@@ -229,17 +226,17 @@ impl Controllers {
     }
 
     /// The pseudo queue of a port and the rate that drains it, if it has one.
-    pub(crate) fn pseudo(&self, port: usize, now_ps: u64) -> Option<(Bytes, Rate)> {
+    pub(crate) fn pseudo(&self, port: usize, now: Time) -> Option<(Bytes, Rate)> {
         let limiting = self.limitings.iter().find(|it| it.port == port)?;
-        Some((limiting.state.occupancy(Time::from_ps(now_ps)), limiting.state.rate()))
+        Some((limiting.state.occupancy(now), limiting.state.rate()))
     }
 }
 
 impl Limiting {
     /// The table's entry of a packet's flow.
     fn entry(&mut self, packet: &Packet) -> &mut FlowEntry {
-        let (entry, heard_ps) = self.table.entry(packet.flow).or_default();
-        *heard_ps = packet.time_ps;
+        let (entry, heard) = self.table.entry(packet.flow).or_default();
+        *heard = packet.time;
         entry
     }
 }
@@ -250,9 +247,9 @@ fn datacenter_of(setup: &Setup, link: LinkId) -> u16 {
 }
 
 /// A rate on its way back, before all else.
-fn feedback(rate: Rate, now_ps: u64) -> Carried {
+fn feedback(rate: Rate, now: Time) -> Carried {
     let mut packet = Packet {
-        time_ps: now_ps,
+        time: now,
         cumulative: (rate.bps() >> 32) as u32,
         seq: rate.bps() as u32,
         size: FEEDBACK_SIZE,
@@ -263,9 +260,9 @@ fn feedback(rate: Rate, now_ps: u64) -> Carried {
 }
 
 /// A packet of a switch to the source of a flow.
-fn to_source(kind: Kind, flow: u32, size: u32, now_ps: u64, setup: &Setup) -> Packet {
+fn to_source(kind: Kind, flow: u32, size: u32, now: Time, setup: &Setup) -> Packet {
     let spec = &setup.flows[flow as usize];
-    let mut packet = Packet { time_ps: now_ps, flow, dst: spec.src.0, size: size as u16, ..Packet::default() };
+    let mut packet = Packet { time: now, flow, dst: spec.src.0, size: size as u16, ..Packet::default() };
     packet.classify(kind, spec.class);
     packet
 }

@@ -10,7 +10,7 @@ use std::sync::{Barrier, Mutex, PoisonError};
 
 use fabric::LinkId;
 use laws::{ControlLaw, Path};
-use units::Time;
+use units::{Span, Time};
 
 use crate::host::{Context, Elsewhere, Trigger, never_started};
 use crate::layout::{Layout, lookaheads};
@@ -46,7 +46,7 @@ struct Mailbox {
 struct Shared {
     barrier: Barrier,
     boxes: [Vec<Mutex<Mailbox>>; 2],
-    /// Per partition: when it is next active, flows open, hops so far.
+    /// Per partition: when it is next active, in picoseconds; flows open; hops so far.
     next: [Vec<AtomicU64>; 2],
     open: [Vec<AtomicU64>; 2],
     hops: [Vec<AtomicU64>; 2],
@@ -64,15 +64,16 @@ where
     F: Fn(&FlowSpec, &Path) -> L + Sync,
 {
     let layout = Layout::new(&setup.network);
-    let (window_ps, between_ps) = lookaheads(&setup.network);
-    let epoch_windows = if between_ps == u64::MAX { WINDOWS_ALONE } else { between_ps / window_ps };
+    let (window, between) = lookaheads(&setup.network);
+    let epoch_windows = between.map_or(WINDOWS_ALONE, |between| between.unsigned_ps() / window.unsigned_ps());
+    let epoch = Span::from_unsigned_ps(epoch_windows * window.unsigned_ps());
     let context = Context::new(setup, &make_law);
     let count = layout.partitions();
     let threads = threads.clamp(1, count);
 
     let mut shares: Vec<Vec<(usize, Partition<L>)>> = (0..threads).map(|_| Vec::new()).collect();
     for index in 0..count {
-        shares[index % threads].push((index, Partition::new(index, setup, &layout, window_ps)));
+        shares[index % threads].push((index, Partition::new(index, setup, &layout, window)));
     }
     let counters = || (0..count).map(|_| AtomicU64::new(0)).collect::<Vec<_>>();
     let shared = Shared {
@@ -83,24 +84,24 @@ where
         hops: [counters(), counters()],
         stop: AtomicBool::new(false),
     };
-    let worker = Worker { setup, context: &context, layout: &layout, shared: &shared, window_ps, epoch_windows };
+    let worker = Worker { setup, context: &context, layout: &layout, shared: &shared, window, epoch };
 
     let mine = shares.remove(0);
-    let (ended_ps, mut partitions) = std::thread::scope(|scope| {
+    let (ended, mut partitions) = std::thread::scope(|scope| {
         let others: Vec<_> =
             shares.into_iter().map(|share| scope.spawn(|| worker.run(share, &mut |_| true, false))).collect();
-        let (ended_ps, mut partitions) = worker.run(mine, progress, true);
+        let (ended, mut partitions) = worker.run(mine, progress, true);
         for other in others {
             match other.join() {
                 Ok((_, share)) => partitions.extend(share),
                 Err(panic) => resume_unwind(panic),
             }
         }
-        (ended_ps, partitions)
+        (ended, partitions)
     });
     partitions.sort_by_key(|(index, _)| *index);
     let interrupted = shared.stop.load(Ordering::Relaxed);
-    gather(setup, partitions.into_iter().map(|(_, partition)| partition).collect(), ended_ps, interrupted, threads)
+    gather(setup, partitions.into_iter().map(|(_, partition)| partition).collect(), ended, interrupted, threads)
 }
 
 /// What every thread of a run shares.
@@ -109,8 +110,9 @@ struct Worker<'a, F> {
     context: &'a Context<'a, F>,
     layout: &'a Layout,
     shared: &'a Shared,
-    window_ps: u64,
-    epoch_windows: u64,
+    window: Span,
+    /// Whole windows.
+    epoch: Span,
 }
 
 impl<F> Worker<'_, F> {
@@ -120,16 +122,15 @@ impl<F> Worker<'_, F> {
         mut share: Vec<(usize, Partition<L>)>,
         progress: &mut dyn FnMut(Progress) -> bool,
         reports: bool,
-    ) -> (u64, Vec<(usize, Partition<L>)>)
+    ) -> (Time, Vec<(usize, Partition<L>)>)
     where
         F: Fn(&FlowSpec, &Path) -> L,
     {
-        let stop_ps = self.setup.stop.ps();
-        let mut begins = 0;
+        let stop = self.setup.stop;
+        let mut begins = Time::ZERO;
         let mut turn = 0;
         loop {
-            let until = begins + self.epoch_windows * self.window_ps;
-            let until = until.min(stop_ps);
+            let until = (begins + self.epoch).min(stop);
             // A panic goes on only when all have left the epoch: the others would wait for this thread forever.
             let epoch = catch_unwind(AssertUnwindSafe(|| {
                 for (index, partition) in &mut share {
@@ -147,10 +148,10 @@ impl<F> Worker<'_, F> {
             let sum = |values: &[AtomicU64]| values.iter().map(|value| value.load(Ordering::Relaxed)).sum::<u64>();
             let open = sum(&self.shared.open[turn]);
             let next = self.shared.next[turn].iter().map(|value| value.load(Ordering::Relaxed)).min();
-            let next = next.unwrap_or(u64::MAX);
+            let next = next.map_or(Time::NEVER, Time::from_ps);
             if reports {
                 let packet_hops = sum(&self.shared.hops[turn]);
-                if !progress(Progress { time: Time::from_ps(until), packet_hops, open }) {
+                if !progress(Progress { time: until, packet_hops, open }) {
                     self.shared.stop.store(true, Ordering::Relaxed);
                 }
             }
@@ -159,13 +160,14 @@ impl<F> Worker<'_, F> {
             if let Err(panic) = epoch {
                 resume_unwind(panic);
             }
-            let stop = self.shared.stop.load(Ordering::Relaxed);
-            if until >= stop_ps || open == 0 || next == u64::MAX || stop {
+            let stopped = self.shared.stop.load(Ordering::Relaxed);
+            if until >= stop || open == 0 || !next.is_set() || stopped {
                 return (until, share);
             }
-            begins = until.max(next / self.window_ps * self.window_ps);
-            if begins >= stop_ps {
-                return (stop_ps, share);
+            let window_ps = self.window.unsigned_ps();
+            begins = until.max(Time::from_ps(next.ps() / window_ps * window_ps));
+            if begins >= stop {
+                return (stop, share);
             }
             turn ^= 1;
         }
@@ -174,18 +176,18 @@ impl<F> Worker<'_, F> {
     /// Leaves what a partition has for the others, and its counts.
     fn post<L: ControlLaw>(&self, index: usize, partition: &mut Partition<L>, turn: usize) {
         let boxes = &self.shared.boxes[turn];
-        let mut next = partition.plane.schedule().next_active_ps();
+        let mut next = partition.plane.schedule().next_active_at();
         for mail in partition.plane.take_mail() {
-            next = next.min(mail.packets[0].time_ps);
+            next = next.min(mail.packets[0].time);
             boxes[mail.to].lock().unwrap_or_else(PoisonError::into_inner).mail.push(mail);
         }
         for trigger in std::mem::take(&mut partition.hosts.triggers) {
-            next = next.min(trigger.time.ps());
+            next = next.min(trigger.time);
             let host = self.setup.flows[trigger.flow.0 as usize].src;
             let to = self.layout.partition_of(self.setup.network.hosts()[host.index()]);
             boxes[to].lock().unwrap_or_else(PoisonError::into_inner).triggers.push(trigger);
         }
-        self.shared.next[turn][index].store(next, Ordering::Relaxed);
+        self.shared.next[turn][index].store(next.ps(), Ordering::Relaxed);
         self.shared.open[turn][index].store(partition.hosts.open, Ordering::Relaxed);
         let hops = partition.plane.forwarded + partition.received;
         self.shared.hops[turn][index].store(hops, Ordering::Relaxed);
@@ -206,11 +208,10 @@ impl<F> Worker<'_, F> {
 fn gather<L: ControlLaw>(
     setup: &Setup,
     mut partitions: Vec<Partition<L>>,
-    ended_ps: u64,
+    ended: Time,
     interrupted: bool,
     threads: usize,
 ) -> Outcome {
-    let ended = Time::from_ps(ended_ps);
     let mut flows = vec![never_started(); setup.flows.len()];
     let mut links: Vec<LinkOutcome> = Vec::with_capacity(setup.network.links().len());
     let (mut port_samples, mut switch_samples, mut flow_samples) = (Vec::new(), Vec::new(), Vec::new());
@@ -229,7 +230,7 @@ fn gather<L: ControlLaw>(
         elsewhere.extend(std::mem::take(&mut partition.hosts.elsewhere));
         flow_samples.append(&mut partition.hosts.samples);
         predictions.merge(&partition.hosts.predictions);
-        let (mut of_ports, mut of_switches) = partition.plane.finish(ended_ps, setup);
+        let (mut of_ports, mut of_switches) = partition.plane.finish(ended, setup);
         port_samples.append(&mut of_ports);
         switch_samples.append(&mut of_switches);
         links.extend(partition.links(ended, setup));
@@ -316,7 +317,7 @@ mod tests {
     use super::*;
     use crate::setup::HostConfig;
     use fabric::{PortConfig, Routes, topology};
-    use units::{Rate, Span};
+    use units::Rate;
 
     /// Two ports that wait for each other: a circle where they hold back one class, none where each holds back another.
     #[test]

@@ -1,6 +1,7 @@
 //! Packets on links: one in-order FIFO a link, each a ring in one shared store, packets by value.
 
 use fabric::Passage;
+use units::Time;
 
 use crate::packet::{Packet, Report};
 use crate::prefetch::{self, AHEAD};
@@ -29,8 +30,8 @@ const _: () = assert!(size_of::<Place>() == 32);
 /// The FIFOs of all links into a partition's nodes.
 pub(crate) struct Fifos {
     rings: Vec<Ring>,
-    /// When each link's first packet arrives; `u64::MAX` for an empty link.
-    heads: Vec<u64>,
+    /// When each link's first packet arrives; [`Time::NEVER`] for an empty link.
+    heads: Vec<Time>,
     store: Vec<Place>,
     /// What each packet of the store carries; empty where packets carry nothing.
     beside: Vec<Report>,
@@ -47,7 +48,7 @@ impl Fifos {
         let ring = |link| Ring { base: link as u32 * FIRST_SIZE, mask: FIRST_SIZE - 1, head: 0, len: 0 };
         Self {
             rings: (0..links).map(ring).collect(),
-            heads: vec![u64::MAX; links],
+            heads: vec![Time::NEVER; links],
             beside: vec![Report::NONE; if carry { store.len() } else { 0 }],
             since: vec![Since::BEGINNING; if timed { store.len() } else { 0 }],
             store,
@@ -57,12 +58,12 @@ impl Fifos {
 
     /// When the first packet on each link of a range arrives.
     #[inline]
-    pub(crate) fn heads(&self, links: std::ops::Range<usize>) -> &[u64] {
+    pub(crate) fn heads(&self, links: std::ops::Range<usize>) -> &[Time] {
         &self.heads[links]
     }
 
     #[inline]
-    pub(crate) fn head(&self, link: usize) -> u64 {
+    pub(crate) fn head(&self, link: usize) -> Time {
         self.heads[link]
     }
 
@@ -92,7 +93,7 @@ impl Fifos {
         if self.rings[link].is_full() {
             self.grow(link);
         }
-        let (place, was_empty) = self.parts().reserve(link, packet.time_ps);
+        let (place, was_empty) = self.parts().reserve(link, packet.time);
         self.store[place].0 = packet;
         was_empty
     }
@@ -111,11 +112,11 @@ impl Fifos {
         if self.rings[link].is_full() {
             self.grow(link);
         }
-        let (place, was_empty) = self.parts().reserve(link, passage.arrives_ps);
+        let (place, was_empty) = self.parts().reserve(link, passage.arrives);
         let flags = packet.flags_if(passage.marked);
         let stored = &mut self.store[place].0;
         *stored = *packet;
-        stored.time_ps = passage.arrives_ps;
+        stored.time = passage.arrives;
         stored.flags = flags;
         if let Some(beside) = self.beside.get_mut(place) {
             *beside = report;
@@ -208,7 +209,7 @@ impl Ring {
 /// The FIFOs while none of them grows.
 pub(crate) struct Parts<'a> {
     rings: &'a mut [Ring],
-    heads: &'a mut [u64],
+    heads: &'a mut [Time],
     store: &'a mut [Place],
 }
 
@@ -234,32 +235,32 @@ impl Parts<'_> {
     }
 
     /// Takes the first packet off a link that is not empty. Its place stays as it is until the next packet is put
-    /// on that link. Gives when the next one arrives; `u64::MAX` if there is none.
+    /// on that link. Gives when the next one arrives; [`Time::NEVER`] if there is none.
     #[inline(always)]
-    pub(crate) fn drop_first(&mut self, link: usize) -> u64 {
+    pub(crate) fn drop_first(&mut self, link: usize) -> Time {
         let ring = &mut self.rings[link];
         ring.head = (ring.head + 1) & ring.mask;
         ring.len -= 1;
         prefetch::element(self.store, ring.place(AHEAD));
-        let next = self.store[(ring.base + ring.head) as usize].0.time_ps;
-        let next = if ring.len == 0 { u64::MAX } else { next };
+        let next = self.store[(ring.base + ring.head) as usize].0.time;
+        let next = if ring.len == 0 { Time::NEVER } else { next };
         self.heads[link] = next;
         next
     }
 
-    /// Takes a place at the end of a link that is not full for a packet that arrives at `time_ps`, no earlier than
+    /// Takes a place at the end of a link that is not full for a packet that arrives at `time`, no earlier than
     /// those before it. Gives the place, and whether the link was empty.
     #[inline(always)]
-    fn reserve(&mut self, link: usize, time_ps: u64) -> (usize, bool) {
+    fn reserve(&mut self, link: usize, time: Time) -> (usize, bool) {
         let ring = &mut self.rings[link];
         let place = ring.place(ring.len);
         prefetch::element(self.store, ring.place(ring.len + AHEAD));
         let was_empty = ring.len == 0;
         let last = (ring.base + (ring.head.wrapping_add(ring.len).wrapping_sub(1) & ring.mask)) as usize;
-        debug_assert!(was_empty || self.store[last].0.time_ps <= time_ps, "a packet overtakes another on link {link}");
+        debug_assert!(was_empty || self.store[last].0.time <= time, "a packet overtakes another on link {link}");
         ring.len += 1;
         if was_empty {
-            self.heads[link] = time_ps;
+            self.heads[link] = time;
         }
         (place, was_empty)
     }
@@ -270,12 +271,12 @@ impl Parts<'_> {
     /// The packet is copied from place to place and then changed there: changing it on the way would make the
     /// copy wait for the change to leave the store buffer, at every hop.
     #[inline(always)]
-    pub(crate) fn pass_on(&mut self, from: usize, link: usize, time_ps: u64, marked: bool) -> bool {
-        let (place, was_empty) = self.reserve(link, time_ps);
+    pub(crate) fn pass_on(&mut self, from: usize, link: usize, time: Time, marked: bool) -> bool {
+        let (place, was_empty) = self.reserve(link, time);
         let flags = self.store[from].0.flags_if(marked);
         self.store[place] = self.store[from];
         let packet = &mut self.store[place].0;
-        packet.time_ps = time_ps;
+        packet.time = time;
         packet.flags = flags;
         was_empty
     }
@@ -291,17 +292,18 @@ mod tests {
         #[test]
         fn each_link_keeps_its_order(steps in proptest::collection::vec((0..3usize, any::<bool>()), 1..500)) {
             let mut fifos = Fifos::new(3, false, false);
-            let mut model: [VecDeque<u64>; 3] = Default::default();
+            let mut model: [VecDeque<Time>; 3] = Default::default();
             for (time, (link, push)) in steps.into_iter().enumerate() {
+                let time = Time::from_ps(time as u64);
                 if push {
-                    let was_empty = fifos.push(link, Packet { time_ps: time as u64, ..Packet::default() });
+                    let was_empty = fifos.push(link, Packet { time, ..Packet::default() });
                     prop_assert_eq!(was_empty, model[link].is_empty());
-                    model[link].push_back(time as u64);
+                    model[link].push_back(time);
                 } else if let Some(expected) = model[link].pop_front() {
-                    prop_assert_eq!(fifos.pop(link).time_ps, expected);
+                    prop_assert_eq!(fifos.pop(link).time, expected);
                 }
                 for (link, model) in model.iter().enumerate() {
-                    prop_assert_eq!(fifos.head(link), model.front().copied().unwrap_or(u64::MAX));
+                    prop_assert_eq!(fifos.head(link), model.front().copied().unwrap_or(Time::NEVER));
                 }
             }
         }

@@ -1,6 +1,7 @@
 //! How a network is cut into partitions: one a datacenter, its nodes and their inputs numbered from 0.
 
 use fabric::{Network, NodeId};
+use units::Span;
 
 /// Where every link and node lies: which partition, and its number there.
 pub(crate) struct Layout {
@@ -63,17 +64,18 @@ impl Layout {
 }
 
 /// No window is longer: a time inside it fits the merge's keys (44 bits).
-const LONGEST_WINDOW_PS: u64 = 1 << 40;
+const LONGEST_WINDOW: Span = Span::from_ps(1 << 40);
 
-/// How long a window may be, which is the shortest link inside a partition, and the shortest link between
-/// partitions (`u64::MAX` without any), in ps.
-pub(crate) fn lookaheads(network: &Network) -> (u64, u64) {
-    let (mut inside, mut between) = (u64::MAX, u64::MAX);
+/// How long a window may be, which is the shortest link, and the shortest link between partitions, if there is any.
+pub(crate) fn lookaheads(network: &Network) -> (Span, Option<Span>) {
+    let (mut window, mut between) = (LONGEST_WINDOW, None::<Span>);
     for link in network.links() {
-        let delay = network.params()[link.params as usize].config().delay.unsigned_ps();
+        let delay = network.params()[link.params as usize].delay();
         let dc = |node: NodeId| network.nodes()[node.index()].datacenter;
-        let which = if dc(link.from) == dc(link.to) { &mut inside } else { &mut between };
-        *which = (*which).min(delay);
+        window = window.min(delay);
+        if dc(link.from) != dc(link.to) {
+            between = Some(between.map_or(delay, |shortest| shortest.min(delay)));
+        }
     }
-    (inside.min(between).min(LONGEST_WINDOW_PS), between)
+    (window, between)
 }

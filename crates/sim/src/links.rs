@@ -7,6 +7,7 @@ use fabric::{
     Arrival, HostId, LinkId, Losses, NodeId, Outages, Passage, PlainPort, PortParams, RoutesFrom, path_hash,
     switch_salt,
 };
+use units::{Span, Time};
 
 use crate::fifo::Fifos;
 use crate::merge::{DONE, Merge, follow};
@@ -23,8 +24,8 @@ pub(crate) struct Egress {
     pub(crate) port: PlainPort,
     pub(crate) bytes: u64,
     pub(crate) packets: u64,
-    /// Longest backlog, in picoseconds of service.
-    pub(crate) max_backlog_ps: u64,
+    /// Longest backlog, as time of service.
+    pub(crate) max_backlog: Span,
     pub(crate) marks: u64,
     pub(crate) drops: u32,
     /// Where packets go: the receiving node's FIFO here, or an outbox if the link leaves the partition.
@@ -54,7 +55,7 @@ pub(crate) enum Mode {
 #[derive(Clone, Copy)]
 pub(crate) struct Overtaken {
     /// When the port has served all but what waits.
-    pub(crate) served_ps: u64,
+    pub(crate) served_at: Time,
     pub(crate) fifo: u32,
     /// Whether the node has it among its backlogged ports.
     pub(crate) listed: bool,
@@ -120,7 +121,7 @@ impl Toll {
 /// A link that is down at times.
 pub(crate) struct Failing {
     pub(crate) outages: Outages,
-    pub(crate) delay_ps: u64,
+    pub(crate) delay: Span,
     /// Packets that were on the way then, or sent.
     pub(crate) lost: u64,
 }
@@ -146,7 +147,7 @@ impl Egress {
             self.drops = self.drops.saturating_add(1);
             return None;
         };
-        self.max_backlog_ps = self.max_backlog_ps.max(self.port.idle_at_ps() - arrival.now_ps);
+        self.max_backlog = self.max_backlog.max(self.port.idle_at().since(arrival.now));
         self.count(arrival.size, passage);
         Some(passage)
     }
@@ -160,10 +161,10 @@ impl Egress {
 }
 
 impl Overtaken {
-    /// Data begins to wait at a port that will have served the rest at `served_ps`.
+    /// Data begins to wait at a port that will have served the rest at `served_at`.
     #[inline(always)]
-    pub(crate) fn begin(&mut self, link: usize, served_ps: u64, backlogged: &mut Vec<u32>) {
-        self.served_ps = served_ps;
+    pub(crate) fn begin(&mut self, link: usize, served_at: Time, backlogged: &mut Vec<u32>) {
+        self.served_at = served_at;
         if !self.listed {
             self.listed = true;
             backlogged.push(link as u32);
@@ -222,7 +223,7 @@ fn way_back(switch: NodeId, packet: &Packet, setup: &Setup) -> Option<LinkId> {
         return None;
     }
     let hash = |switch| path_hash(switch_salt(setup.seed, switch), packet.flow, packet.entropy);
-    setup.routes.at(packet.time_ps).back(&setup.network, (flow.src, flow.dst), switch, hash)
+    setup.routes.at(packet.time).back(&setup.network, (flow.src, flow.dst), switch, hash)
 }
 
 /// Why the hot loop ended.
@@ -243,7 +244,7 @@ impl Links {
         &mut self,
         tree: &mut impl Merge,
         mut turn: u64,
-        (start, end): (u64, u64),
+        (start, end): (Time, Time),
         chooser: Chooser,
         salts: Salts,
         params: &[PortParams],
@@ -262,7 +263,7 @@ impl Links {
             if port.mode != Mode::Plain {
                 let goes = match port.mode {
                     Mode::Plain => true,
-                    Mode::Ordered => arrival.control || port.port.idle_at_ps() < arrival.now_ps,
+                    Mode::Ordered => arrival.control || port.port.idle_at() < arrival.now,
                     Mode::Waiting if !arrival.control => false,
                     Mode::Waiting | Mode::Special => return (Stopped::Special { turn, link }, forwarded),
                 };
@@ -273,9 +274,9 @@ impl Links {
                         return (Stopped::Full { turn, fifo: target }, forwarded);
                     }
                     let head = fifos.drop_first(input);
-                    turn = tree.replace(turn, if head < end { follow(turn, head - start) } else { DONE });
+                    turn = tree.replace(turn, if head < end { follow(turn, head.since(start)) } else { DONE });
                     forwarded += 1;
-                    let idle_at_ps = port.port.idle_at_ps();
+                    let idle_at = port.port.idle_at();
                     let passage = port.admit_exact(&params[port.params as usize], salts.of(link), &arrival);
                     let Some(passage) = passage else {
                         toll.count(link, &fifos.at(place));
@@ -283,9 +284,9 @@ impl Links {
                     };
                     if port.mode == Mode::Ordered {
                         port.mode = Mode::Waiting;
-                        waits.begin(link, idle_at_ps, backlogged);
+                        waits.begin(link, idle_at, backlogged);
                     }
-                    fifos.pass_on(place, target, arrival.now_ps, passage.marked);
+                    fifos.pass_on(place, target, arrival.now, passage.marked);
                     continue;
                 }
             }
@@ -295,7 +296,7 @@ impl Links {
             }
             // Whose turn is next does not depend on what becomes of this packet: found out first, it is known sooner.
             let head = fifos.drop_first(input);
-            turn = tree.replace(turn, if head < end { follow(turn, head - start) } else { DONE });
+            turn = tree.replace(turn, if head < end { follow(turn, head.since(start)) } else { DONE });
             forwarded += 1;
             let Some(passage) = port.admit_exact(&params[port.params as usize], salts.of(link), &arrival) else {
                 toll.count(link, &fifos.at(place));
@@ -303,8 +304,8 @@ impl Links {
             };
             if port.away {
                 outboxes[target].packets.push(fifos.at(place).passed(passage));
-            } else if fifos.pass_on(place, target, passage.arrives_ps, passage.marked) {
-                schedule.activate(port.node as usize, passage.arrives_ps);
+            } else if fifos.pass_on(place, target, passage.arrives, passage.marked) {
+                schedule.activate(port.node as usize, passage.arrives);
             }
         }
         (Stopped::Done, forwarded)
@@ -323,7 +324,7 @@ impl Links {
         backlogged: &mut Vec<u32>,
     ) {
         let egress = &mut self.egress[link];
-        let idle_at_ps = egress.port.idle_at_ps();
+        let idle_at = egress.port.idle_at();
         let Some(passage) = egress.admit_exact(params, salt, arrival) else {
             return self.toll.count(link, &packet);
         };
@@ -333,51 +334,51 @@ impl Links {
         }
         let fifo = self.overtaken[link].fifo as usize;
         let waits = !self.fifos.is_empty(fifo) && {
-            self.replay(link, params, arrival.now_ps);
+            self.replay(link, params, arrival.now);
             !self.fifos.is_empty(fifo)
         };
-        let mut arrives_ps = passage.arrives_ps;
+        let mut arrives = passage.arrives;
         if waits && arrival.control {
-            let served_ps = &mut self.overtaken[link].served_ps;
-            *served_ps += params.service_ps(arrival.size);
-            arrives_ps = *served_ps + params.delay_ps();
-        } else if waits || !arrival.control && idle_at_ps >= arrival.now_ps {
+            let served_at = &mut self.overtaken[link].served_at;
+            *served_at += params.service(arrival.size);
+            arrives = *served_at + params.delay();
+        } else if waits || !arrival.control && idle_at >= arrival.now {
             if !waits {
                 if self.egress[link].mode == Mode::Ordered {
                     self.egress[link].mode = Mode::Waiting;
                 }
-                self.overtaken[link].begin(link, idle_at_ps, backlogged);
+                self.overtaken[link].begin(link, idle_at, backlogged);
             }
             packet.mark(passage.marked);
             self.fifos.push(fifo, packet);
             return;
         }
         if !packet.is_lost() {
-            self.depart(link, &packet, Passage { arrives_ps, ..passage });
+            self.depart(link, &packet, Passage { arrives, ..passage });
         }
     }
 
-    /// Sends what waits and whose service begins before `until_ps`.
+    /// Sends what waits and whose service begins before `until`.
     #[inline(always)]
-    pub(crate) fn replay(&mut self, link: usize, params: &PortParams, until_ps: u64) {
-        let Overtaken { fifo, mut served_ps, .. } = self.overtaken[link];
+    pub(crate) fn replay(&mut self, link: usize, params: &PortParams, until: Time) {
+        let Overtaken { fifo, mut served_at, .. } = self.overtaken[link];
         let fifo = fifo as usize;
-        while served_ps < until_ps && !self.fifos.is_empty(fifo) {
+        while served_at < until && !self.fifos.is_empty(fifo) {
             let packet = self.fifos.pop(fifo);
-            served_ps = served_ps.max(packet.time_ps) + params.service_ps(packet.size.into());
+            served_at = served_at.max(packet.time) + params.service(packet.size.into());
             if !packet.is_lost() {
-                self.depart(link, &packet, Passage { arrives_ps: served_ps + params.delay_ps(), marked: false });
+                self.depart(link, &packet, Passage { arrives: served_at + params.delay(), marked: false });
             }
         }
-        self.overtaken[link].served_ps = served_ps;
+        self.overtaken[link].served_at = served_at;
         if self.fifos.is_empty(fifo) && self.egress[link].mode == Mode::Waiting {
             self.egress[link].mode = Mode::Ordered;
         }
     }
 
     /// Replays a port's service to the end of a window. Returns whether data still waits.
-    pub(crate) fn serve_ordered(&mut self, link: usize, params: &PortParams, end_ps: u64) -> bool {
-        self.replay(link, params, end_ps);
+    pub(crate) fn serve_ordered(&mut self, link: usize, params: &PortParams, end: Time) -> bool {
+        self.replay(link, params, end);
         let overtaken = &mut self.overtaken[link];
         overtaken.listed = !self.fifos.is_empty(overtaken.fifo as usize);
         overtaken.listed
@@ -408,7 +409,7 @@ impl Links {
         }
         let since = self.since.unwrap_or_default();
         if self.fifos.push_passed(egress.target as usize, packet, passage, report, since) {
-            self.schedule.activate(egress.node as usize, passage.arrives_ps);
+            self.schedule.activate(egress.node as usize, passage.arrives);
         }
     }
 
@@ -417,8 +418,8 @@ impl Links {
     #[cold]
     fn is_cut(&mut self, link: usize, packet: &Packet, passage: Passage) -> bool {
         let Some(failing) = self.failing.get_mut(&(link as u32)) else { return false };
-        let arrives_ps = passage.arrives_ps;
-        let cut = !packet.is_frame() && failing.outages.cut(arrives_ps - failing.delay_ps, arrives_ps);
+        let arrives = passage.arrives;
+        let cut = !packet.is_frame() && failing.outages.cut(arrives - failing.delay, arrives);
         failing.lost += u64::from(cut);
         if cut {
             self.toll.count(link, packet);

@@ -4,6 +4,8 @@
 //! A key is a time and, below it, a place: keys compare by time, then by input, because places are given in the order
 //! of inputs.
 
+use units::Span;
+
 /// Bits of the place in a key. The other 44 hold a time since the window's start, which is under 2^40 ps.
 const PLACE_BITS: u32 = 20;
 const PLACE_MASK: u64 = (1 << PLACE_BITS) - 1;
@@ -21,15 +23,15 @@ pub(crate) trait Merge {
 
 /// The next key of the input of `winner`, at this time since the window's start.
 #[inline(always)]
-pub(crate) fn follow(winner: u64, since_start_ps: u64) -> u64 {
-    since_start_ps << PLACE_BITS | (winner & PLACE_MASK)
+pub(crate) fn follow(winner: u64, since_start: Span) -> u64 {
+    key(since_start, winner & PLACE_MASK)
 }
 
 /// The inputs of one node in one window, before they are merged.
 #[derive(Default)]
 pub(crate) struct Entrants {
     /// (time since the window's start, input), in order of inputs.
-    list: Vec<(u64, u32)>,
+    list: Vec<(Span, u32)>,
     large: LargeTree,
 }
 
@@ -51,8 +53,8 @@ impl Entrants {
     }
 
     #[inline(always)]
-    pub(crate) fn add(&mut self, since_start_ps: u64, input: usize) {
-        self.list.push((since_start_ps, input as u32));
+    pub(crate) fn add(&mut self, since_start: Span, input: usize) {
+        self.list.push((since_start, input as u32));
     }
 
     /// The inputs, in order.
@@ -65,7 +67,7 @@ impl Entrants {
     #[inline(always)]
     pub(crate) fn tree(&mut self) -> Tree<'_> {
         match &self.list[..] {
-            [(time, input)] => Tree::One(Single { input: *input }, time << PLACE_BITS),
+            &[(since_start, input)] => Tree::One(Single { input }, key(since_start, 0)),
             list if list.len() <= 4 => {
                 let (tree, winner) = SmallTree::new(list);
                 Tree::Few(tree, winner)
@@ -82,8 +84,14 @@ impl Entrants {
     }
 }
 
-fn key_at(list: &[(u64, u32)], place: usize) -> u64 {
-    list.get(place).map_or(DONE, |&(time, _)| time << PLACE_BITS | place as u64)
+/// A time since the window's start, and a place.
+#[inline(always)]
+fn key(since_start: Span, place: u64) -> u64 {
+    (since_start.ps() as u64) << PLACE_BITS | place
+}
+
+fn key_at(list: &[(Span, u32)], place: usize) -> u64 {
+    list.get(place).map_or(DONE, |&(since_start, _)| key(since_start, place as u64))
 }
 
 /// One input.
@@ -112,13 +120,13 @@ pub(crate) struct SmallTree<const N: usize> {
 
 impl<const N: usize> SmallTree<N> {
     #[inline(always)]
-    fn new(list: &[(u64, u32)]) -> (Self, u64) {
+    fn new(list: &[(Span, u32)]) -> (Self, u64) {
         let width = list.len().next_power_of_two();
         let mut tree = Self { inputs: [0; N], losers: [DONE; N], width };
         let mut winners = [DONE; N];
-        for (place, (slot, &(time, input))) in tree.inputs.iter_mut().zip(list).enumerate() {
+        for (place, (slot, &(since_start, input))) in tree.inputs.iter_mut().zip(list).enumerate() {
             *slot = input;
-            winners[place] = time << PLACE_BITS | place as u64;
+            winners[place] = key(since_start, place as u64);
         }
         // Rounds from the leaves up: `left` winners of one round meet in pairs in the next.
         let mut left = width;
@@ -163,7 +171,7 @@ pub(crate) struct LargeTree {
 }
 
 impl LargeTree {
-    fn fill(&mut self, list: &[(u64, u32)]) -> u64 {
+    fn fill(&mut self, list: &[(Span, u32)]) -> u64 {
         let width = list.len().next_power_of_two();
         self.width = width;
         self.inputs.clear();
@@ -206,12 +214,12 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn merged(tree: &mut impl Merge, mut winner: u64, runs: &[Vec<u64>]) -> Vec<(u64, usize)> {
+    fn merged(tree: &mut impl Merge, mut winner: u64, runs: &[Vec<Span>]) -> Vec<(Span, usize)> {
         let mut next = vec![0; runs.len()];
         let mut got = Vec::new();
         while winner != DONE {
             let input = tree.input(winner);
-            got.push((winner >> PLACE_BITS, input));
+            got.push((Span::from_ps((winner >> PLACE_BITS) as i64), input));
             next[input] += 1;
             winner = tree.replace(winner, runs[input].get(next[input]).map_or(DONE, |&time| follow(winner, time)));
         }
@@ -221,13 +229,13 @@ mod tests {
     proptest! {
         #[test]
         fn keys_come_in_order_of_time_then_input(
-            runs in proptest::collection::vec(proptest::collection::vec(0..50u64, 0..6), 0..40)
+            runs in proptest::collection::vec(proptest::collection::vec((0..50i64).prop_map(Span::from_ps), 0..6), 0..40)
         ) {
             let mut runs = runs;
             for run in &mut runs {
                 run.sort_unstable();
             }
-            let mut expected: Vec<(u64, usize)> =
+            let mut expected: Vec<(Span, usize)> =
                 runs.iter().enumerate().flat_map(|(input, run)| run.iter().map(move |&time| (time, input))).collect();
             expected.sort_unstable();
             let mut entrants = Entrants::default();

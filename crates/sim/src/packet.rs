@@ -2,6 +2,7 @@
 
 use fabric::{Arrival, Item, Passage};
 use flow::{BlockNack, MOST_PACKETS};
+use units::Time;
 
 /// Where the reports of the ports that a packet has passed lie, if it has any (INT).
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
@@ -45,8 +46,8 @@ impl Report {
 /// A data packet or an acknowledgement.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct Packet {
-    /// When its last bit reaches the node that it is on the way to, in picoseconds.
-    pub time_ps: u64,
+    /// When its last bit reaches the node that it is on the way to.
+    pub time: Time,
     /// Its flow.
     pub flow: u32,
     /// Its number in the flow; of an acknowledgement, the newest packet acknowledged; of a credit, an emulation packet or an
@@ -267,7 +268,7 @@ impl Packet {
     /// The packet on the link behind a port.
     #[inline(always)]
     pub(crate) fn passed(mut self, passage: Passage) -> Self {
-        self.time_ps = passage.arrives_ps;
+        self.time = passage.arrives;
         self.mark(passage.marked);
         self
     }
@@ -283,7 +284,7 @@ impl Packet {
     pub fn arrival(&self) -> Arrival {
         let data = self.is_data();
         Arrival {
-            now_ps: self.time_ps,
+            now: self.time,
             size: self.size.into(),
             ecn_capable: data,
             control: !data & !self.is_probe(),

@@ -2,7 +2,7 @@
 
 use fabric::{HostId, NodeKind};
 use laws::{ControlLaw, Hop, Path};
-use units::Time;
+use units::{Span, Time};
 
 use crate::host::{Context, Hosts, Trigger, Wire};
 use crate::layout::Layout;
@@ -46,8 +46,8 @@ impl Card<'_> {
     #[cold]
     fn note_tie(&mut self, packet: &Packet) {
         let Some(ties) = &mut self.ties else { return };
-        let begins_ps = self.plane.idle_at_ps(self.link).max(packet.time_ps);
-        let since = ties.leaves(begins_ps, begins_ps + self.plane.service_ps(self.link, packet));
+        let begins = self.plane.idle_at(self.link).max(packet.time);
+        let since = ties.leaves(begins, begins + self.plane.service(self.link, packet));
         if packet.is_data() {
             ties.sent = Some(packet.flow);
         }
@@ -57,8 +57,8 @@ impl Card<'_> {
 
 impl Wire for Card<'_> {
     #[inline]
-    fn idle_at_ps(&self) -> u64 {
-        self.plane.idle_at_ps(self.link)
+    fn idle_at(&self) -> Time {
+        self.plane.idle_at(self.link)
     }
 
     #[inline]
@@ -93,7 +93,7 @@ impl Wire for Card<'_> {
 }
 
 impl<L: ControlLaw> Partition<L> {
-    pub(crate) fn new(index: usize, setup: &Setup, layout: &Layout, window_ps: u64) -> Self {
+    pub(crate) fn new(index: usize, setup: &Setup, layout: &Layout, window: Span) -> Self {
         let nodes = layout.node_start[index] as usize..layout.node_start[index + 1] as usize;
         let (mut ids, mut node_of, mut host_of) = (Vec::<HostId>::new(), Vec::new(), Vec::new());
         let mut local_of = vec![NO_HOST; setup.network.hosts().len()];
@@ -108,7 +108,7 @@ impl<L: ControlLaw> Partition<L> {
             }
         }
         let mut partition = Self {
-            plane: Plane::new(index, setup, layout, window_ps),
+            plane: Plane::new(index, setup, layout, window),
             hosts: Hosts::new(&ids, setup),
             host_of,
             node_of,
@@ -129,8 +129,8 @@ impl<L: ControlLaw> Partition<L> {
 
     /// Makes a host active when it next acts by itself; between epochs only.
     fn wake(&mut self, host: usize) {
-        let next = self.hosts.next_ps(host, 0);
-        if next != u64::MAX {
+        let next = self.hosts.next_at(host, Time::ZERO);
+        if next.is_set() {
             self.plane.schedule().activate_between(self.node_of[host] as usize, next);
         }
     }
@@ -142,10 +142,10 @@ impl<L: ControlLaw> Partition<L> {
         self.wake(host);
     }
 
-    /// Runs every window that begins before `until_ps`; what arrives from `until_ps` on stays.
-    pub(crate) fn run<F: Fn(&FlowSpec, &Path) -> L>(&mut self, until_ps: u64, context: &Context<F>) {
-        while let Some(start) = self.plane.schedule().next_window(until_ps) {
-            let end = (start + self.plane.window_ps()).min(until_ps);
+    /// Runs every window that begins before `until`; what arrives from `until` on stays.
+    pub(crate) fn run<F: Fn(&FlowSpec, &Path) -> L>(&mut self, until: Time, context: &Context<F>) {
+        while let Some(start) = self.plane.schedule().next_window(until) {
+            let end = (start + self.plane.window()).min(until);
             for word in 0..self.plane.schedule().words() {
                 let mut bits = self.plane.schedule().take_word(word);
                 while bits != 0 {
@@ -164,7 +164,7 @@ impl<L: ControlLaw> Partition<L> {
 
     /// The links' outcomes, in order, with the pauses of hosts' cards.
     pub(crate) fn links(&self, ended: Time, setup: &Setup) -> Vec<LinkOutcome> {
-        let mut links: Vec<LinkOutcome> = self.plane.outcomes(ended.ps(), setup).collect();
+        let mut links: Vec<LinkOutcome> = self.plane.outcomes(ended, setup).collect();
         for (host, &node) in self.node_of.iter().enumerate() {
             let (card, _) = self.plane.host_ports(node as usize, setup);
             (links[card].pauses, links[card].paused) = self.hosts.pauses(host, ended);
@@ -176,9 +176,9 @@ impl<L: ControlLaw> Partition<L> {
     /// When the next packet arrives at a host and when the host acts by itself, if either is before `end`; else its node rests
     /// until then.
     #[inline(always)]
-    fn due(&mut self, node: usize, host: usize, (link, fifo): (usize, usize), end: u64) -> Option<(u64, u64)> {
+    fn due(&mut self, node: usize, host: usize, (link, fifo): (usize, usize), end: Time) -> Option<(Time, Time)> {
         let arrival = self.plane.head(fifo);
-        let local = self.hosts.next_ps(host, self.plane.idle_at_ps(link));
+        let local = self.hosts.next_at(host, self.plane.idle_at(link));
         let now = arrival.min(local);
         if now >= end {
             self.plane.schedule().activate(node, now);
@@ -189,7 +189,7 @@ impl<L: ControlLaw> Partition<L> {
     }
 
     /// Runs a host to `end`: an arrival goes before the host's own starts, timers and sends of the same time.
-    fn run_host<F: Fn(&FlowSpec, &Path) -> L>(&mut self, node: usize, end: u64, context: &Context<F>) {
+    fn run_host<F: Fn(&FlowSpec, &Path) -> L>(&mut self, node: usize, end: Time, context: &Context<F>) {
         let host = self.host_of[node] as usize;
         let (link, fifo) = self.plane.host_ports(node, context.setup);
         if !self.ties.is_empty() {
@@ -219,7 +219,7 @@ impl<L: ControlLaw> Partition<L> {
         &mut self,
         node: usize,
         (link, fifo): (usize, usize),
-        end: u64,
+        end: Time,
         context: &Context<F>,
     ) {
         let host = self.host_of[node] as usize;
@@ -229,7 +229,7 @@ impl<L: ControlLaw> Partition<L> {
             ties.advance(now);
             let first = (arrival == now).then(|| self.plane.first(fifo));
             let first = first.filter(|(packet, since)| {
-                arrival < local || !ties.goes_first(packet, *since, self.hosts.alarm_ps(host) == now)
+                arrival < local || !ties.goes_first(packet, *since, self.hosts.alarm(host) == now)
             });
             if let Some((_, since)) = first {
                 let (packet, report) = self.plane.pop(fifo);
@@ -238,7 +238,7 @@ impl<L: ControlLaw> Partition<L> {
                 let mut card = Card { plane: &mut self.plane, node, link, setup: context.setup, ties: Some(ties) };
                 self.hosts.on_packet(host, &packet, report, context, &mut card);
                 if packet.is_ack() {
-                    self.ties[host].repace(packet.flow, self.hosts.paced_ps(packet.flow), now);
+                    self.ties[host].repace(packet.flow, self.hosts.paced_at(packet.flow), now);
                 }
             } else {
                 ties.acts(now);
@@ -247,10 +247,10 @@ impl<L: ControlLaw> Partition<L> {
             }
             let ties = &mut self.ties[host];
             if let Some(flow) = ties.sent.take() {
-                ties.pace(flow, self.hosts.paced_ps(flow));
+                ties.pace(flow, self.hosts.paced_at(flow));
             }
-            let idle_at_ps = self.plane.idle_at_ps(link);
-            ties.ends(now, idle_at_ps <= now && self.hosts.next_ps(host, idle_at_ps) > now);
+            let idle_at = self.plane.idle_at(link);
+            ties.ends(now, idle_at <= now && self.hosts.next_at(host, idle_at) > now);
             if !self.hosts.triggers.is_empty() {
                 self.keep_own_triggers(host, context.setup);
             }
@@ -269,7 +269,7 @@ impl<L: ControlLaw> Partition<L> {
             }
             self.hosts.add_start(host as usize, trigger);
             if host as usize != running {
-                self.plane.schedule().activate(self.node_of[host as usize] as usize, trigger.time.ps());
+                self.plane.schedule().activate(self.node_of[host as usize] as usize, trigger.time);
             }
         }
         self.hosts.triggers = away;

@@ -35,7 +35,7 @@ struct Special {
 pub(crate) struct Plane {
     first_node: u32,
     first_link: u32,
-    window_ps: u64,
+    window: Span,
     seed: u64,
     switch_salt: Vec<u64>,
     inputs: Vec<(u32, u32)>,
@@ -58,7 +58,7 @@ pub(crate) struct Plane {
 }
 
 impl Plane {
-    pub(crate) fn new(index: usize, setup: &Setup, layout: &Layout, window_ps: u64) -> Self {
+    pub(crate) fn new(index: usize, setup: &Setup, layout: &Layout, window: Span) -> Self {
         let network = &setup.network;
         let (first_node, end_node) = (layout.node_start[index], layout.node_start[index + 1]);
         let (first_link, end_link) = (layout.link_start[index], layout.link_start[index + 1]);
@@ -82,7 +82,11 @@ impl Plane {
             let shared = shares(setup, details.from);
             let ordered = ordered && !shared;
             let lazy = !from_host && !shared && !config.is_plain() && !ordered;
-            overtaken.push(Overtaken { served_ps: 0, fifo: if ordered { fifos } else { NO_FIFO }, listed: false });
+            overtaken.push(Overtaken {
+                served_at: Time::ZERO,
+                fifo: if ordered { fifos } else { NO_FIFO },
+                listed: false,
+            });
             fifos += u32::from(ordered);
             let sampled = setup.series.interval > Span::ZERO && setup.series.ports.contains(&LinkId(link));
             let fails = network.outages(LinkId(link)).is_some();
@@ -93,7 +97,7 @@ impl Plane {
                 specials.push(Special {
                     link: link - first_link,
                     lazy: lazy.then(QueuedPort::default),
-                    ticks: Ticks::new(interval, 0),
+                    ticks: Ticks::new(interval, Time::ZERO),
                     losses: Losses::default(),
                     unscheduled_drops: 0,
                     credit_drops: 0,
@@ -103,7 +107,7 @@ impl Plane {
                 port: PlainPort::default(),
                 bytes: 0,
                 packets: 0,
-                max_backlog_ps: 0,
+                max_backlog: Span::ZERO,
                 marks: 0,
                 drops: 0,
                 target: if away { outboxes.len() as u32 - 1 } else { fifo },
@@ -122,7 +126,7 @@ impl Plane {
         let (mut shared, mut shared_of) = (Vec::new(), vec![u32::MAX; nodes]);
         let classes = classes_in_use(setup);
         let params: Arc<[PortParams]> = network.params().into();
-        let schedule = Schedule::new(nodes, window_ps);
+        let schedule = Schedule::new(nodes, window);
         for node in first_node..end_node {
             if shares(setup, NodeId(node)) {
                 let switch = SharedNode::new(NodeId(node), first_link, salts, classes, Arc::clone(&params), setup);
@@ -133,7 +137,7 @@ impl Plane {
         let mut plane = Self {
             first_node,
             first_link,
-            window_ps,
+            window,
             seed: mix64(setup.seed),
             switch_salt: (first_node..end_node).map(|node| switch_salt(setup.seed, NodeId(node))).collect(),
             inputs,
@@ -167,8 +171,8 @@ impl Plane {
     /// is not scheduled: a run in which nothing is scheduled ends.
     fn wake(&mut self) {
         for (node, &shared) in self.shared_of.iter().enumerate().filter(|(_, shared)| **shared != u32::MAX) {
-            let next = self.shared[shared as usize].next_ps();
-            if next != u64::MAX {
+            let next = self.shared[shared as usize].next_at();
+            if next.is_set() {
                 self.links.schedule.activate_between(node, next);
             }
         }
@@ -178,8 +182,8 @@ impl Plane {
         &mut self.links.schedule
     }
 
-    pub(crate) fn window_ps(&self) -> u64 {
-        self.window_ps
+    pub(crate) fn window(&self) -> Span {
+        self.window
     }
 
     /// Says what is known of what the next packet that leaves follows from.
@@ -188,8 +192,8 @@ impl Plane {
     }
 
     /// How long a packet's service lasts at a port.
-    pub(crate) fn service_ps(&self, link: usize, packet: &Packet) -> u64 {
-        self.params[self.links.egress[link].params as usize].service_ps(packet.size.into())
+    pub(crate) fn service(&self, link: usize, packet: &Packet) -> Span {
+        self.params[self.links.egress[link].params as usize].service(packet.size.into())
     }
 
     /// The first packet on a link that is not empty, and what is known of what it follows from.
@@ -204,7 +208,7 @@ impl Plane {
     }
 
     #[inline]
-    pub(crate) fn head(&self, fifo: usize) -> u64 {
+    pub(crate) fn head(&self, fifo: usize) -> Time {
         self.links.fifos.head(fifo)
     }
 
@@ -244,8 +248,8 @@ impl Plane {
     }
 
     #[inline]
-    pub(crate) fn idle_at_ps(&self, link: usize) -> u64 {
-        self.links.egress[link].port.idle_at_ps()
+    pub(crate) fn idle_at(&self, link: usize) -> Time {
+        self.links.egress[link].port.idle_at()
     }
 
     #[inline(always)]
@@ -260,7 +264,7 @@ impl Plane {
 
     /// Merges a switch's inputs in the order (time, input) and forwards what arrives from `start` to `end`.
     #[inline]
-    pub(crate) fn run_switch(&mut self, node: usize, mut start: u64, end: u64, setup: &Setup) {
+    pub(crate) fn run_switch(&mut self, node: usize, mut start: Time, end: Time, setup: &Setup) {
         while let Some(change) = setup.routes.change_between(start, end) {
             self.run_on_routes(node, start, change, setup);
             start = change;
@@ -269,16 +273,16 @@ impl Plane {
     }
 
     /// The same over a time in which routes do not change.
-    fn run_on_routes(&mut self, node: usize, start: u64, end: u64, setup: &Setup) {
+    fn run_on_routes(&mut self, node: usize, start: Time, end: Time, setup: &Setup) {
         let shared = self.shared_of[node];
         let (first, past) = (self.inputs[node].0 as usize, self.inputs[node].1 as usize);
         let mut entrants = std::mem::take(&mut self.entrants);
         entrants.clear();
-        let mut next = u64::MAX;
+        let mut next = Time::NEVER;
         for (input, &head) in self.links.fifos.heads(first..past).iter().enumerate() {
             debug_assert!(head >= start, "an arrival at {head} in a window that began at {start}");
             if head < end {
-                entrants.add(head - start, first + input);
+                entrants.add(head.since(start), first + input);
                 self.links.fifos.prefetch(first + input);
             } else {
                 next = next.min(head);
@@ -286,8 +290,8 @@ impl Plane {
         }
         if shared != u32::MAX {
             self.run_shared(node, shared as usize, &mut entrants, (first, start, end), setup);
-            next = entrants.inputs().map(|input| self.links.fifos.head(input)).fold(next, u64::min);
-            next = next.min(self.shared[shared as usize].next_ps());
+            next = entrants.inputs().map(|input| self.links.fifos.head(input)).fold(next, Time::min);
+            next = next.min(self.shared[shared as usize].next_at());
             self.entrants = entrants;
             self.links.schedule.activate(node, next);
             return;
@@ -299,7 +303,7 @@ impl Plane {
             Tree::Many(tree, winner) => self.forward_all(tree, winner, node, (start, end), setup),
         }
         // Only the links that had something may have another first packet now.
-        next = entrants.inputs().map(|input| self.links.fifos.head(input)).fold(next, u64::min);
+        next = entrants.inputs().map(|input| self.links.fifos.head(input)).fold(next, Time::min);
         self.entrants = entrants;
         if !self.backlogged[node].is_empty() {
             next = next.min(self.serve_backlog(node, end, setup));
@@ -313,7 +317,7 @@ impl Plane {
         node: usize,
         place: usize,
         entrants: &mut Entrants,
-        window: (usize, u64, u64),
+        window: (usize, Time, Time),
         setup: &Setup,
     ) {
         let (switch, mut around) = self.around(node, place, window.1, setup);
@@ -332,10 +336,10 @@ impl Plane {
         &'a mut self,
         node: usize,
         place: usize,
-        from_ps: u64,
+        from: Time,
         setup: &'a Setup,
     ) -> (&'a mut SharedNode, Around<'a>) {
-        let (chooser, salts) = (self.chooser(node, from_ps, setup), self.salts());
+        let (chooser, salts) = (self.chooser(node, from, setup), self.salts());
         let around = Around {
             chooser,
             salts,
@@ -355,7 +359,7 @@ impl Plane {
         tree: &mut impl Merge,
         mut winner: u64,
         node: usize,
-        (start, end): (u64, u64),
+        (start, end): (Time, Time),
         setup: &Setup,
     ) {
         let (chooser, salts) = (self.chooser(node, start, setup), self.salts());
@@ -386,7 +390,7 @@ impl Plane {
                     self.forwarded += 1;
                     self.enqueue_special(node, link, packet, &arrival, setup);
                     let head = self.links.fifos.head(input);
-                    winner = tree.replace(turn, if head < end { follow(turn, head - start) } else { DONE });
+                    winner = tree.replace(turn, if head < end { follow(turn, head.since(start)) } else { DONE });
                 }
             }
         }
@@ -399,14 +403,14 @@ impl Plane {
         tree: &mut impl Merge,
         mut winner: u64,
         node: usize,
-        (start, end): (u64, u64),
+        (start, end): (Time, Time),
         (chooser, setup): (Chooser, &Setup),
     ) {
         while winner != DONE {
             let input = tree.input(winner);
             let packet = self.links.fifos.pop(input);
             let head = self.links.fifos.head(input);
-            winner = tree.replace(winner, if head < end { follow(winner, head - start) } else { DONE });
+            winner = tree.replace(winner, if head < end { follow(winner, head.since(start)) } else { DONE });
             self.forwarded += 1;
             self.enqueue(node, chooser.link(&packet, setup), packet, setup);
         }
@@ -414,13 +418,13 @@ impl Plane {
 
     /// What chooses a switch's ports from a time on, until routes change.
     #[inline(always)]
-    fn chooser<'a>(&self, node: usize, from_ps: u64, setup: &'a Setup) -> Chooser<'a> {
+    fn chooser<'a>(&self, node: usize, from: Time, setup: &'a Setup) -> Chooser<'a> {
         let switch = NodeId(self.first_node + node as u32);
-        let routes = setup.routes.at(from_ps).from(switch);
+        let routes = setup.routes.at(from).from(switch);
         Chooser { routes, switch_salt: self.switch_salt[node], first_link: self.first_link, switch }
     }
 
-    /// Queues a packet that a host sends at `packet.time_ps`, with what it carries. A host's card is at most sampled, or
+    /// Queues a packet that a host sends at `packet.time`, with what it carries. A host's card is at most sampled, or
     /// loses by chance: it serves in order.
     #[inline(always)]
     pub(crate) fn enqueue_with(&mut self, link: usize, packet: Packet, report: Report, setup: &Setup) {
@@ -429,8 +433,8 @@ impl Plane {
         if self.links.egress[link].mode == Mode::Special {
             let special = &mut self.specials[self.special_of[link] as usize];
             debug_assert!(special.lazy.is_none(), "a card serves in order");
-            if special.ticks.are_due(arrival.now_ps) {
-                special.sample(&mut self.links, arrival.now_ps, setup, salt, self.first_link, &mut self.samples);
+            if special.ticks.are_due(arrival.now) {
+                special.sample(&mut self.links, arrival.now, setup, salt, self.first_link, &mut self.samples);
             }
         }
         let egress = &mut self.links.egress[link];
@@ -448,7 +452,7 @@ impl Plane {
         }
     }
 
-    /// Queues a packet that comes to a port at `packet.time_ps`.
+    /// Queues a packet that comes to a port at `packet.time`.
     #[inline(always)]
     pub(crate) fn enqueue(&mut self, node: usize, link: usize, packet: Packet, setup: &Setup) {
         let salt = self.salt(link);
@@ -473,8 +477,8 @@ impl Plane {
             return;
         }
         let special = &mut self.specials[self.special_of[link] as usize];
-        if special.ticks.are_due(arrival.now_ps) {
-            special.sample(&mut self.links, arrival.now_ps, setup, salt, self.first_link, &mut self.samples);
+        if special.ticks.are_due(arrival.now) {
+            special.sample(&mut self.links, arrival.now, setup, salt, self.first_link, &mut self.samples);
         }
         let losses = &mut special.losses;
         let Some(lazy) = &mut special.lazy else {
@@ -505,7 +509,7 @@ impl Plane {
             self.links.toll.count(link, &refused);
             special.unscheduled_drops += u64::from(arrival.expendable && params.credits().is_some());
         } else if !(arrival.credit && params.credits().is_some()) {
-            egress.max_backlog_ps = egress.max_backlog_ps.max(lazy.held_ps(arrival.now_ps));
+            egress.max_backlog = egress.max_backlog.max(lazy.held(arrival.now));
         }
         if lazy.has_waiting() && !waited && !self.backlogged[node].contains(&(link as u32)) {
             self.backlogged[node].push(link as u32);
@@ -514,8 +518,8 @@ impl Plane {
 
     /// Replays the service of a node's lazy ports to the end of its window, after all that the window enqueued. Gives when
     /// the first of those at which packets still wait decides next.
-    fn serve_backlog(&mut self, node: usize, end: u64, setup: &Setup) -> u64 {
-        let mut next = u64::MAX;
+    fn serve_backlog(&mut self, node: usize, end: Time, setup: &Setup) -> Time {
+        let mut next = Time::NEVER;
         let mut backlogged = std::mem::take(&mut self.backlogged[node]);
         backlogged.retain(|&link| {
             let link = link as usize;
@@ -524,7 +528,7 @@ impl Plane {
             if self.links.overtaken[link].fifo != NO_FIFO {
                 let waits = self.links.serve_ordered(link, params, end);
                 if waits {
-                    next = next.min(self.links.overtaken[link].served_ps);
+                    next = next.min(self.links.overtaken[link].served_at);
                 }
                 return waits;
             }
@@ -538,7 +542,7 @@ impl Plane {
                 links.egress[link].count(packet.size.into(), passage);
                 links.depart_or_lose(link, &packet, passage, params, salt, losses);
             });
-            next = next.min(lazy.next_service_ps(params));
+            next = next.min(lazy.next_service(params));
             lazy.has_waiting()
         });
         self.backlogged[node] = backlogged;
@@ -564,16 +568,15 @@ impl Plane {
                 (Some(reports), Some(record)) => reports.insert(&record),
                 _ => Report::NONE,
             };
-            let (passed, since) =
-                (Passage { arrives_ps: packet.time_ps, marked: false }, since.next().unwrap_or_default());
+            let (passed, since) = (Passage { arrives: packet.time, marked: false }, since.next().unwrap_or_default());
             if self.links.fifos.push_passed(mail.fifo as usize, &packet, passed, report, since) {
-                self.links.schedule.activate_between(mail.node as usize, packet.time_ps);
+                self.links.schedule.activate_between(mail.node as usize, packet.time);
             }
         }
     }
 
     /// The links' outcomes, in order, from the partition's first link on.
-    pub(crate) fn outcomes<'a>(&'a self, ended_ps: u64, setup: &'a Setup) -> impl Iterator<Item = LinkOutcome> + 'a {
+    pub(crate) fn outcomes<'a>(&'a self, ended: Time, setup: &'a Setup) -> impl Iterator<Item = LinkOutcome> + 'a {
         self.links.egress.iter().enumerate().map(move |(link, egress)| {
             let from = setup.network.links()[self.first_link as usize + link].from;
             let mut outcome = LinkOutcome {
@@ -582,7 +585,7 @@ impl Plane {
                 drops: egress.drops.into(),
                 marks: egress.marks,
                 lost: self.links.toll.links[link],
-                max_queue: setup.network.params()[egress.params as usize].bytes_in(egress.max_backlog_ps),
+                max_queue: setup.network.params()[egress.params as usize].bytes_in(egress.max_backlog),
                 ..LinkOutcome::default()
             };
             if let Some(special) = self.specials.get(self.special_of[link] as usize) {
@@ -592,9 +595,7 @@ impl Plane {
             }
             let place = self.shared_of[(from.0 - self.first_node) as usize];
             if let Some(shared) = self.shared.get(place as usize) {
-                let (losses, max_queue, pauses, paused_ps) = shared.link(link, ended_ps);
-                (outcome.losses, outcome.max_queue) = (losses, max_queue);
-                (outcome.pauses, outcome.paused) = (pauses, Span::from_ps(paused_ps as i64));
+                (outcome.losses, outcome.max_queue, outcome.pauses, outcome.paused) = shared.link(link, ended);
             }
             outcome.losses += self.links.failing.get(&(link as u32)).map_or(0, |failing| failing.lost);
             outcome
@@ -625,7 +626,7 @@ impl Plane {
     }
 
     /// Samples every chosen port and switch up to the end of the run, and gives all samples.
-    pub(crate) fn finish(&mut self, end: u64, setup: &Setup) -> (Vec<PortSample>, Vec<SwitchSample>) {
+    pub(crate) fn finish(&mut self, end: Time, setup: &Setup) -> (Vec<PortSample>, Vec<SwitchSample>) {
         for special in 0..self.specials.len() {
             let salt = self.salt(self.specials[special].link as usize);
             self.specials[special].sample(&mut self.links, end, setup, salt, self.first_link, &mut self.samples);
@@ -645,8 +646,8 @@ impl Plane {
 fn failing(setup: &Setup, range: std::ops::Range<u32>) -> BTreeMap<u32, Failing> {
     let inside = setup.network.failing().filter(|(link, _)| range.contains(&link.0));
     let failing = inside.map(|(link, outages)| {
-        let delay_ps = setup.network.port(link).delay_ps();
-        (link.0 - range.start, Failing { outages: outages.clone(), delay_ps, lost: 0 })
+        let delay = setup.network.port(link).delay();
+        (link.0 - range.start, Failing { outages: outages.clone(), delay, lost: 0 })
     });
     failing.collect()
 }
@@ -662,12 +663,12 @@ pub(crate) fn shares(setup: &Setup, node: NodeId) -> bool {
 }
 
 impl Special {
-    /// Takes the samples that are due before `now_ps`.
+    /// Takes the samples that are due before `now`.
     #[cold]
     fn sample(
         &mut self,
         links: &mut Links,
-        now_ps: u64,
+        now: Time,
         setup: &Setup,
         salt: u64,
         first_link: u32,
@@ -675,7 +676,7 @@ impl Special {
     ) {
         let link = self.link as usize;
         let params = &setup.network.params()[links.egress[link].params as usize];
-        while let Some(due) = self.ticks.due(now_ps) {
+        while let Some(due) = self.ticks.due(now) {
             let losses = &mut self.losses;
             let (queue, phantom) = if let Some(lazy) = &mut self.lazy {
                 lazy.advance(params, salt, due, |packet, passage| {
@@ -688,7 +689,7 @@ impl Special {
                 (port.queue(params, due), port.phantom().occupancy(params, due))
             };
             samples.push(PortSample {
-                time: Time::from_ps(due),
+                time: due,
                 link: LinkId(first_link + self.link),
                 queue,
                 phantom,

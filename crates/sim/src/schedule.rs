@@ -3,12 +3,15 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
+use units::{Span, Time};
+
 /// Windows in the ring; a power of two, 64 to a summary word.
 const RING: u64 = 256;
 
 pub(crate) struct Schedule {
-    window_ps: u64,
-    /// 2^64 / `window_ps`, rounded down: a division as a multiplication that never rounds up.
+    /// How long a window lasts.
+    length: Span,
+    /// 2^64 / `length`, rounded down: a division as a multiplication that never rounds up.
     reciprocal: u64,
     /// The window that runs, or the next one to run.
     now: u64,
@@ -21,11 +24,11 @@ pub(crate) struct Schedule {
 }
 
 impl Schedule {
-    pub(crate) fn new(nodes: usize, window_ps: u64) -> Self {
+    pub(crate) fn new(nodes: usize, window: Span) -> Self {
         let words = nodes.div_ceil(64);
         Self {
-            window_ps,
-            reciprocal: u64::MAX / window_ps,
+            length: window,
+            reciprocal: u64::MAX / window.unsigned_ps(),
             now: 0,
             words,
             sets: vec![0; words * RING as usize],
@@ -35,26 +38,26 @@ impl Schedule {
     }
 
     /// The window that holds a time, or one before it: waking early is harmless.
-    #[inline]
-    fn window_of(&self, time_ps: u64) -> u64 {
-        ((u128::from(time_ps) * u128::from(self.reciprocal)) >> 64) as u64
+    #[inline(always)]
+    fn window_of(&self, time: Time) -> u64 {
+        ((u128::from(time.ps()) * u128::from(self.reciprocal)) >> 64) as u64
     }
 
     /// Makes a node active in the window that holds a time, and not before the next window.
-    #[inline]
-    pub(crate) fn activate(&mut self, node: usize, time_ps: u64) {
-        if time_ps == u64::MAX {
+    #[inline(always)]
+    pub(crate) fn activate(&mut self, node: usize, time: Time) {
+        if !time.is_set() {
             return;
         }
-        self.activate_in(node, self.window_of(time_ps).max(self.now + 1));
+        self.activate_in(node, self.window_of(time).max(self.now + 1));
     }
 
     /// The same before the first window, or between two epochs: the coming window is allowed too.
-    pub(crate) fn activate_between(&mut self, node: usize, time_ps: u64) {
-        self.activate_in(node, self.window_of(time_ps).max(self.now));
+    pub(crate) fn activate_between(&mut self, node: usize, time: Time) {
+        self.activate_in(node, self.window_of(time).max(self.now));
     }
 
-    #[inline]
+    #[inline(always)]
     fn activate_in(&mut self, node: usize, window: u64) {
         if window - self.now < RING {
             self.set(node, window);
@@ -70,10 +73,10 @@ impl Schedule {
         self.summary[slot / 64] |= 1 << (slot % 64);
     }
 
-    /// Moves to the next window in which a node is active, if it begins before `limit_ps`; else to the window of
-    /// `limit_ps`. Returns the window's start.
-    pub(crate) fn next_window(&mut self, limit_ps: u64) -> Option<u64> {
-        let limit = limit_ps.div_ceil(self.window_ps);
+    /// Moves to the next window in which a node is active, if it begins before `limit`; else to the window of
+    /// `limit`. Returns the window's start.
+    pub(crate) fn next_window(&mut self, limit: Time) -> Option<Time> {
+        let limit = limit.ps().div_ceil(self.length.unsigned_ps());
         let next = self.next_active();
         if next >= limit {
             self.now = self.now.max(limit);
@@ -82,12 +85,12 @@ impl Schedule {
         }
         self.now = next;
         self.pull_far();
-        Some(next * self.window_ps)
+        Some(Time::from_ps(next * self.length.unsigned_ps()))
     }
 
-    /// When the next active window begins; `u64::MAX` if nothing is scheduled.
-    pub(crate) fn next_active_ps(&self) -> u64 {
-        self.next_active().saturating_mul(self.window_ps)
+    /// When the next active window begins; [`Time::NEVER`] if nothing is scheduled.
+    pub(crate) fn next_active_at(&self) -> Time {
+        Time::from_ps(self.next_active().saturating_mul(self.length.unsigned_ps()))
     }
 
     fn next_active(&self) -> u64 {
@@ -138,18 +141,20 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
+    const WINDOW: Span = Span::from_ps(999_983);
+
     proptest! {
         /// Every activation is seen, in order of windows, in its window or (by the reciprocal's rounding) the one
         /// before, however far ahead it was set.
         #[test]
         fn every_activation_is_seen_in_time(times in proptest::collection::vec(0..3_000_000_000u64, 1..200)) {
-            let mut schedule = Schedule::new(200, 999_983);
+            let mut schedule = Schedule::new(200, WINDOW);
             for (node, &time) in times.iter().enumerate() {
-                schedule.activate_between(node, time);
+                schedule.activate_between(node, Time::from_ps(time));
             }
             let mut seen = vec![None; times.len()];
             let mut last = None;
-            while let Some(start) = schedule.next_window(u64::MAX) {
+            while let Some(start) = schedule.next_window(Time::NEVER) {
                 prop_assert!(last < Some(start));
                 last = Some(start);
                 for word in 0..schedule.words() {
@@ -161,8 +166,8 @@ mod tests {
                 schedule.finish_window();
             }
             for (node, &time) in times.iter().enumerate() {
-                let start = seen[node].unwrap();
-                prop_assert!(start <= time && time < start + 2 * 999_983);
+                let (start, time) = (seen[node].unwrap(), Time::from_ps(time));
+                prop_assert!(start <= time && time < start + WINDOW.times(2));
             }
         }
     }

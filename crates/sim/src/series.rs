@@ -72,37 +72,37 @@ pub struct FlowSample {
 
 /// Sample times at equal distances: each is due once something happens after it.
 pub(crate) struct Ticks {
-    interval_ps: u64,
-    next_ps: u64,
+    interval: Span,
+    next_at: Time,
 }
 
 impl Ticks {
-    pub(crate) fn new(interval: Span, from_ps: u64) -> Self {
-        let interval_ps = interval.unsigned_ps();
-        let next_ps = if interval_ps == 0 { u64::MAX } else { from_ps.div_ceil(interval_ps) * interval_ps };
-        Self { interval_ps, next_ps }
+    pub(crate) fn new(interval: Span, from: Time) -> Self {
+        let first = |step: u64| Time::from_ps(from.ps().div_ceil(step) * step);
+        let next_at = if interval > Span::ZERO { first(interval.unsigned_ps()) } else { Time::NEVER };
+        Self { interval, next_at }
     }
 
     /// The next sample time.
     #[inline(always)]
-    pub(crate) fn next_ps(&self) -> u64 {
-        self.next_ps
+    pub(crate) fn next_at(&self) -> Time {
+        self.next_at
     }
 
-    /// Whether a sample time before `now_ps` has passed.
+    /// Whether a sample time before `now` has passed.
     #[inline(always)]
-    pub(crate) fn are_due(&self, now_ps: u64) -> bool {
-        self.next_ps < now_ps
+    pub(crate) fn are_due(&self, now: Time) -> bool {
+        self.next_at < now
     }
 
-    /// The next sample time before `now_ps`, if one has passed.
+    /// The next sample time before `now`, if one has passed.
     #[inline]
-    pub(crate) fn due(&mut self, now_ps: u64) -> Option<u64> {
-        if self.next_ps >= now_ps {
+    pub(crate) fn due(&mut self, now: Time) -> Option<Time> {
+        if self.next_at >= now {
             return None;
         }
-        let due = self.next_ps;
-        self.next_ps += self.interval_ps;
+        let due = self.next_at;
+        self.next_at += self.interval;
         Some(due)
     }
 }

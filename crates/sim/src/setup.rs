@@ -389,7 +389,7 @@ impl Setup {
         if self.host.on_ramp.is_none_or(|on_ramp| !on_ramp.over_base) {
             return Span::ZERO;
         }
-        let path = self.routes.at(at.ps()).path(&self.network, flow.src, flow.dst, |_, _| 0);
+        let path = self.routes.at(at).path(&self.network, flow.src, flow.dst, |_, _| 0);
         base_one_way(&self.network, &path, self.host.mss + self.host.header)
     }
 

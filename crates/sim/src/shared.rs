@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use fabric::{CLASSES, Departure, Framed, LinkId, Losses, NodeId, NodeKind, Outlet, PortParams, SharedSwitch, Switch};
 use laws::Hop;
-use units::{Bytes, Rate, Time};
+use units::{Bytes, Rate, Span, Time};
 
 use crate::controllers::{Act, Controllers};
 use crate::links::{Chooser, Links, Salts};
@@ -43,8 +43,8 @@ impl Framed for Carried {
         self.packet.class().max(1)
     }
 
-    fn frame(pause: bool, class: u8, size: u32, now_ps: u64) -> Self {
-        let mut packet = Packet { time_ps: now_ps, size: size as u16, ..Packet::default() };
+    fn frame(pause: bool, class: u8, size: u32, now: Time) -> Self {
+        let mut packet = Packet { time: now, size: size as u16, ..Packet::default() };
         packet.classify(if pause { Kind::Pause } else { Kind::Resume }, class);
         Self { packet, report: Report::NONE }
     }
@@ -123,8 +123,8 @@ impl Outlet<Carried> for Leaving<'_> {
         egress.count(packet.size.into(), departure.passage);
         let params = &self.params[egress.params as usize];
         if let Some(ties) = &mut self.ties {
-            let gone_ps = departure.passage.arrives_ps - params.delay_ps();
-            self.links.since = Some(ties.leaves(departure.port, departure.begins_ps, gone_ps));
+            let gone = departure.passage.arrives - params.delay();
+            self.links.since = Some(ties.leaves(departure.port, departure.begins, gone));
         }
         if let Some(from) = departure.from {
             self.controllers.drained(from, packet.size.into());
@@ -146,7 +146,7 @@ impl Outlet<Carried> for Leaving<'_> {
             && let Some(reports) = &mut self.links.reports
         {
             let hop = Hop {
-                time: Time::from_ps(departure.begins_ps),
+                time: departure.begins,
                 sent: departure.sent,
                 queue: departure.queue,
                 rate: params.config().rate,
@@ -181,8 +181,8 @@ impl Leaving<'_> {
             let kind = carried.packet.kind();
             match kind {
                 Kind::Pause | Kind::Resume => {
-                    let now_ps = carried.packet.time_ps;
-                    return switch.on_frame(from, carried.packet.class(), kind == Kind::Pause, now_ps, self);
+                    let now = carried.packet.time;
+                    return switch.on_frame(from, carried.packet.class(), kind == Kind::Pause, now, self);
                 }
                 Kind::Feedback => return self.controllers.on_feedback(from, &carried.packet),
                 _ => {}
@@ -258,14 +258,14 @@ impl SharedNode {
             .collect();
         let samples_buffer = setup.series.switches.contains(&node);
         let samples = !sampled.is_empty() || samples_buffer;
-        let interval = if samples { sampling } else { units::Span::ZERO };
+        let interval = if samples { sampling } else { Span::ZERO };
         Self {
             switch: SharedSwitch::new(config, params, ports, classes),
             first_link: (out.start - first_link) as usize,
             reports: setup.host.int && config.int,
             port_of,
             controllers: Controllers::new(setup, out.clone()),
-            ticks: Ticks::new(interval, 0),
+            ticks: Ticks::new(interval, Time::ZERO),
             sampled,
             samples_buffer,
             node,
@@ -276,8 +276,8 @@ impl SharedNode {
     }
 
     /// When the switch acts by itself.
-    pub(crate) fn next_ps(&self) -> u64 {
-        self.switch.next_ps().min(self.controllers.next_ps())
+    pub(crate) fn next_at(&self) -> Time {
+        self.switch.next_at().min(self.controllers.next_at())
     }
 
     /// Handles all arrivals of a window that a tree gives. Gives how many there were.
@@ -285,7 +285,7 @@ impl SharedNode {
         &mut self,
         tree: &mut impl Merge,
         mut winner: u64,
-        (first_input, start, end): (usize, u64, u64),
+        (first_input, start, end): (usize, Time, Time),
         around: &mut Around,
     ) -> u64 {
         if self.ties.is_some() {
@@ -293,13 +293,13 @@ impl SharedNode {
         }
         let mut arrived = 0;
         while winner != DONE {
-            self.act_until(around.links.fifos.head(tree.input(winner)) + 1, around);
-            let (chooser, setup, samples_ps) = (around.chooser, around.setup, self.ticks.next_ps());
+            self.act_until(around.links.fifos.head(tree.input(winner)).just_after(), around);
+            let (chooser, setup, next_sample) = (around.chooser, around.setup, self.ticks.next_at());
             let (switch, mut leaving) = self.split(around);
             // Until the switch acts by itself.
             while winner != DONE {
                 let input = tree.input(winner);
-                if samples_ps.min(leaving.controllers.next_ps()) <= leaving.links.fifos.head(input) {
+                if next_sample.min(leaving.controllers.next_at()) <= leaving.links.fifos.head(input) {
                     break;
                 }
                 let (packet, report) = leaving.links.fifos.pop_with(input);
@@ -307,7 +307,7 @@ impl SharedNode {
                     reports.prefetch_next(report);
                 }
                 let head = leaving.links.fifos.head(input);
-                winner = tree.replace(winner, if head < end { follow(winner, head - start) } else { DONE });
+                winner = tree.replace(winner, if head < end { follow(winner, head.since(start)) } else { DONE });
                 arrived += 1;
                 let from = usize::from(leaving.port_of[input - first_input]);
                 leaving.on_packet(switch, from, &mut Carried { packet, report }, chooser, setup);
@@ -322,26 +322,26 @@ impl SharedNode {
         &mut self,
         tree: &mut impl Merge,
         mut winner: u64,
-        (first_input, start, end): (usize, u64, u64),
+        (first_input, start, end): (usize, Time, Time),
         around: &mut Around,
     ) -> u64 {
         let mut arrived = 0;
         while winner != DONE {
             let Some(ties) = &mut self.ties else { return arrived };
             let mut tied = std::mem::take(&mut ties.tied);
-            let now_ps = around.links.fifos.head(tree.input(winner));
-            while winner != DONE && around.links.fifos.head(tree.input(winner)) == now_ps {
+            let now = around.links.fifos.head(tree.input(winner));
+            while winner != DONE && around.links.fifos.head(tree.input(winner)) == now {
                 let input = tree.input(winner);
                 let since = around.links.fifos.since(input);
                 let (packet, report) = around.links.fifos.pop_with(input);
                 tied.push(ties.arriving(input - first_input, packet, report, since));
                 let head = around.links.fifos.head(input);
-                winner = tree.replace(winner, if head < end { follow(winner, head - start) } else { DONE });
+                winner = tree.replace(winner, if head < end { follow(winner, head.since(start)) } else { DONE });
             }
             tied.sort_by_key(|it| it.order);
             for arriving in tied.drain(..) {
                 arrived += 1;
-                self.act_until(now_ps + 1, around);
+                self.act_until(now.just_after(), around);
                 if let Some(ties) = &mut self.ties {
                     ties.take(&arriving);
                 }
@@ -359,7 +359,7 @@ impl SharedNode {
     }
 
     /// Everything that the switch does by itself before `end`.
-    pub(crate) fn finish(&mut self, end: u64, around: &mut Around) {
+    pub(crate) fn finish(&mut self, end: Time, around: &mut Around) {
         self.act_until(end, around);
         let (switch, mut leaving) = self.split(around);
         switch.advance(end, &mut leaving);
@@ -383,21 +383,21 @@ impl SharedNode {
         (&mut self.switch, leaving)
     }
 
-    /// Samples and timers that are due before `until_ps`, in order of time.
+    /// Samples and timers that are due before `until`, in order of time.
     #[inline]
-    fn act_until(&mut self, until_ps: u64, around: &mut Around) {
-        if self.ticks.are_due(until_ps) || self.controllers.next_ps() < until_ps {
-            self.act(until_ps, around);
+    fn act_until(&mut self, until: Time, around: &mut Around) {
+        if self.ticks.are_due(until) || self.controllers.next_at() < until {
+            self.act(until, around);
         }
     }
 
     #[cold]
-    fn act(&mut self, until_ps: u64, around: &mut Around) {
+    fn act(&mut self, until: Time, around: &mut Around) {
         loop {
-            let timer = self.controllers.next_ps();
-            if let Some(due) = self.ticks.due(until_ps.min(timer)) {
+            let timer = self.controllers.next_at();
+            if let Some(due) = self.ticks.due(until.min(timer)) {
                 self.sample(due, around);
-            } else if timer < until_ps {
+            } else if timer < until {
                 {
                     let (switch, mut leaving) = self.split(around);
                     switch.advance(timer, &mut leaving);
@@ -412,18 +412,17 @@ impl SharedNode {
         }
     }
 
-    fn sample(&mut self, due: u64, around: &mut Around) {
+    fn sample(&mut self, due: Time, around: &mut Around) {
         {
             let (switch, mut leaving) = self.split(around);
             switch.advance(due, &mut leaving);
         }
-        let time = Time::from_ps(due);
         let out = around.setup.network.links_out(self.node);
         for &port in &self.sampled {
             let port = usize::from(port);
             let (pseudo, feedback) = self.controllers.pseudo(port, due).unwrap_or((Bytes::ZERO, Rate::MAX));
             around.port_samples.push(PortSample {
-                time,
+                time: due,
                 link: LinkId(out.start + port as u32),
                 queue: self.switch.queue(port),
                 phantom: self.switch.phantom(port, due),
@@ -433,7 +432,7 @@ impl SharedNode {
             });
         }
         if self.samples_buffer {
-            around.switch_samples.push(SwitchSample { time, node: self.node, buffer: self.switch.held() });
+            around.switch_samples.push(SwitchSample { time: due, node: self.node, buffer: self.switch.held() });
         }
     }
 
@@ -453,11 +452,11 @@ impl SharedNode {
         }
     }
 
-    /// Of a link out (by the partition's number): losses, longest queue, pauses and their time until `end_ps`.
-    pub(crate) fn link(&self, link: usize, end_ps: u64) -> (u64, Bytes, u64, u64) {
+    /// Of a link out (by the partition's number): losses, longest queue, pauses and their time until `end`.
+    pub(crate) fn link(&self, link: usize, end: Time) -> (u64, Bytes, u64, Span) {
         let port = link - self.first_link;
-        let (pauses, paused_ps) = self.switch.pauses(port, end_ps);
-        (self.losses[port].count(), self.switch.most_queued(port), pauses, paused_ps)
+        let (pauses, paused) = self.switch.pauses(port, end);
+        (self.losses[port].count(), self.switch.most_queued(port), pauses, paused)
     }
 
     /// Ports that wait for the other end and make their own senders wait: (link out, link out of the same cable as those

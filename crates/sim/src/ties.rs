@@ -16,47 +16,49 @@ use std::collections::BTreeMap;
 
 use fabric::{LinkId, PortParams};
 
+use units::Time;
+
 use crate::packet::{Packet, Report};
 use crate::setup::Setup;
 
-/// When an event was scheduled, and when the event was in which that was done, in picoseconds.
+/// When an event was scheduled, and when the event was in which that was done.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default, Debug)]
 pub(crate) struct Since {
-    pub(crate) at_ps: u64,
-    pub(crate) before_ps: u64,
+    pub(crate) at: Time,
+    pub(crate) before: Time,
 }
 
 impl Since {
     /// Before all else.
-    pub(crate) const BEGINNING: Self = Self { at_ps: 0, before_ps: 0 };
+    pub(crate) const BEGINNING: Self = Self { at: Time::ZERO, before: Time::ZERO };
 
-    /// Of what is scheduled at `at_ps`, in an event of which this is known.
-    fn then(self, at_ps: u64) -> Self {
-        Self { at_ps, before_ps: self.at_ps }
+    /// Of what is scheduled at `at`, in an event of which this is known.
+    fn then(self, at: Time) -> Self {
+        Self { at, before: self.at }
     }
 }
 
 /// The last packet on a link: when it began to leave, what of the event that it follows from, and when it is gone.
 #[derive(Clone, Copy, Default, Debug)]
 pub(crate) struct Began {
-    at_ps: u64,
+    at: Time,
     since: Since,
-    ends_ps: u64,
+    ends: Time,
     any: bool,
 }
 
 impl Began {
     /// A packet begins to leave because of an `event`, or because the one before it has left. Gives what is known of what it
     /// follows from.
-    fn next(&mut self, at_ps: u64, ends_ps: u64, event: Since) -> Since {
-        let since = self.end(at_ps).unwrap_or(event);
-        *self = Self { at_ps, since, ends_ps, any: true };
+    fn next(&mut self, at: Time, ends: Time, event: Since) -> Since {
+        let since = self.end(at).unwrap_or(event);
+        *self = Self { at, since, ends, any: true };
         since
     }
 
-    /// What is known of the last packet's end, if that is at `now_ps`.
-    fn end(&self, now_ps: u64) -> Option<Since> {
-        (self.any && self.ends_ps == now_ps).then(|| self.since.then(self.at_ps))
+    /// What is known of the last packet's end, if that is at `now`.
+    fn end(&self, now: Time) -> Option<Since> {
+        (self.any && self.ends == now).then(|| self.since.then(self.at))
     }
 }
 
@@ -73,8 +75,8 @@ impl Input {
     }
 
     /// When a packet that arrives began to leave the other end.
-    fn began_ps(&self, packet: &Packet) -> u64 {
-        packet.time_ps.saturating_sub(self.params.delay_ps() + self.params.service_ps(packet.size.into()))
+    fn began(&self, packet: &Packet) -> Time {
+        packet.time.saturating_sub(self.params.delay() + self.params.service(packet.size.into()))
     }
 }
 
@@ -84,7 +86,7 @@ pub(crate) struct Arriving {
     pub(crate) packet: Packet,
     pub(crate) report: Report,
     /// When it began, what is known of what it follows from, and when the packet before it came.
-    pub(crate) order: (u64, Since, u64),
+    pub(crate) order: (Time, Since, u64),
 }
 
 /// What a switch keeps to order what arrives at one time.
@@ -114,7 +116,7 @@ impl SwitchTies {
     /// A packet that arrives by the input of this number, and what it is ordered by.
     pub(crate) fn arriving(&self, input: usize, packet: Packet, report: Report, since: Since) -> Arriving {
         let link = &self.inputs[input];
-        let order = (link.began_ps(&packet), since, link.last);
+        let order = (link.began(&packet), since, link.last);
         Arriving { input, packet, report, order }
     }
 
@@ -126,8 +128,8 @@ impl SwitchTies {
     }
 
     /// A packet leaves by a port. Gives what is known of what it follows from.
-    pub(crate) fn leaves(&mut self, port: usize, begins_ps: u64, ends_ps: u64) -> Since {
-        self.began[port].next(begins_ps, ends_ps, self.event)
+    pub(crate) fn leaves(&mut self, port: usize, begins: Time, ends: Time) -> Since {
+        self.began[port].next(begins, ends, self.event)
     }
 }
 
@@ -139,11 +141,11 @@ pub(crate) struct HostTies {
     /// Whether the card has looked for a packet since the last one left.
     looked: bool,
     /// The alarm: when it rings.
-    alarm: Option<(u64, Since)>,
+    alarm: Option<(Time, Since)>,
     /// When each flow with something left to send may send next by its pace.
-    paced: BTreeMap<u32, u64>,
+    paced: BTreeMap<u32, Time>,
     /// The arrival that was handled last, and when.
-    arrival: (u64, Since),
+    arrival: (Time, Since),
     /// The flow that sent last, until that is taken note of.
     pub(crate) sent: Option<u32>,
     /// Of the event that is under way.
@@ -159,37 +161,37 @@ impl HostTies {
             looked: true,
             alarm: None,
             paced: BTreeMap::new(),
-            arrival: (u64::MAX, Since::BEGINNING),
+            arrival: (Time::NEVER, Since::BEGINNING),
             sent: None,
             event: Since::BEGINNING,
         }
     }
 
-    /// The card, idle, has found nothing to send at `at_ps`, in an event of which this is known.
-    fn look(&mut self, at_ps: u64, event: Since) {
-        let next_ps = self.paced.values().copied().min();
+    /// The card, idle, has found nothing to send at `at`, in an event of which this is known.
+    fn look(&mut self, at: Time, event: Since) {
+        let next = self.paced.values().copied().min();
         if self.alarm.is_none()
-            && let Some(next_ps) = next_ps.filter(|&next_ps| next_ps > at_ps)
+            && let Some(next) = next.filter(|&next| next > at)
         {
-            self.alarm = Some((next_ps, event.then(at_ps)));
+            self.alarm = Some((next, event.then(at)));
         }
     }
 
-    /// Lets what came before `now_ps` without anything being sent be past.
-    pub(crate) fn advance(&mut self, now_ps: u64) {
+    /// Lets what came before `now` without anything being sent be past.
+    pub(crate) fn advance(&mut self, now: Time) {
         loop {
-            let idle_ps = if self.looked { u64::MAX } else { self.began.ends_ps };
-            let rings_ps = self.alarm.map_or(u64::MAX, |(rings_ps, _)| rings_ps);
-            if idle_ps.min(rings_ps) >= now_ps {
+            let idle = if self.looked { Time::NEVER } else { self.began.ends };
+            let rings = self.alarm.map_or(Time::NEVER, |(rings, _)| rings);
+            if idle.min(rings) >= now {
                 return;
             }
-            if idle_ps <= rings_ps {
+            if idle <= rings {
                 self.looked = true;
-                self.look(idle_ps, self.began.since.then(self.began.at_ps));
-            } else if let Some((rings_ps, since)) = self.alarm.take()
+                self.look(idle, self.began.since.then(self.began.at));
+            } else if let Some((rings, since)) = self.alarm.take()
                 && self.looked
             {
-                self.look(rings_ps, since);
+                self.look(rings, since);
             }
         }
     }
@@ -197,62 +199,62 @@ impl HostTies {
     /// Whether what the host does by itself at the time of an arrival comes first. `starts`: a flow starts, or a law's timer
     /// ends.
     pub(crate) fn goes_first(&self, packet: &Packet, since: Since, starts: bool) -> bool {
-        starts || self.own(packet.time_ps).is_some_and(|own| own < since.then(self.input.began_ps(packet)))
+        starts || self.own(packet.time).is_some_and(|own| own < since.then(self.input.began(packet)))
     }
 
-    /// Of what the host does by itself at `now_ps`.
-    fn own(&self, now_ps: u64) -> Option<Since> {
-        let alarm = || self.alarm.filter(|&(rings_ps, _)| rings_ps == now_ps).map(|(_, since)| since);
-        self.began.end(now_ps).or_else(alarm)
+    /// Of what the host does by itself at `now`.
+    fn own(&self, now: Time) -> Option<Since> {
+        let alarm = || self.alarm.filter(|&(rings, _)| rings == now).map(|(_, since)| since);
+        self.began.end(now).or_else(alarm)
     }
 
     /// A packet arrives.
     pub(crate) fn arrives(&mut self, packet: &Packet, since: Since) {
-        self.event = since.then(self.input.began_ps(packet));
-        self.arrival = (packet.time_ps, self.event);
+        self.event = since.then(self.input.began(packet));
+        self.arrival = (packet.time, self.event);
     }
 
     /// The host acts by itself.
-    pub(crate) fn acts(&mut self, now_ps: u64) {
+    pub(crate) fn acts(&mut self, now: Time) {
         // An arrival of this time that came first has let go what may leave, unless the card was still busy.
-        let arrival = (self.arrival.0 == now_ps).then_some(self.arrival.1);
-        let known = self.began.end(now_ps).or(arrival).or_else(|| self.own(now_ps));
+        let arrival = (self.arrival.0 == now).then_some(self.arrival.1);
+        let known = self.began.end(now).or(arrival).or_else(|| self.own(now));
         self.event = known.unwrap_or(Since::BEGINNING);
-        self.alarm = self.alarm.filter(|&(rings_ps, _)| rings_ps != now_ps);
+        self.alarm = self.alarm.filter(|&(rings, _)| rings != now);
     }
 
-    /// A packet is handed to the card, to leave from `begins_ps` to `ends_ps`. Gives what is known of what it follows from.
-    pub(crate) fn leaves(&mut self, begins_ps: u64, ends_ps: u64) -> Since {
+    /// A packet is handed to the card, to leave from `begins` to `ends`. Gives what is known of what it follows from.
+    pub(crate) fn leaves(&mut self, begins: Time, ends: Time) -> Since {
         self.looked = false;
-        self.began.next(begins_ps, ends_ps, self.event)
+        self.began.next(begins, ends, self.event)
     }
 
     /// A flow may send next at this time by its pace; not at all where it has nothing left.
-    pub(crate) fn pace(&mut self, flow: u32, next_ps: Option<u64>) {
-        match next_ps {
-            Some(next_ps) => self.paced.insert(flow, next_ps),
+    pub(crate) fn pace(&mut self, flow: u32, next: Option<Time>) {
+        match next {
+            Some(next) => self.paced.insert(flow, next),
             None => self.paced.remove(&flow),
         };
     }
 
     /// The same after an acknowledgement, which may have changed the flow's rate: that brings the alarm forward, and never
     /// puts it off.
-    pub(crate) fn repace(&mut self, flow: u32, next_ps: Option<u64>, now_ps: u64) {
+    pub(crate) fn repace(&mut self, flow: u32, next: Option<Time>, now: Time) {
         let before = self.paced.get(&flow).copied();
-        self.pace(flow, next_ps);
-        if let (Some(next_ps), Some((rings_ps, _))) = (next_ps, self.alarm)
-            && before != Some(next_ps)
-            && next_ps < rings_ps
+        self.pace(flow, next);
+        if let (Some(next), Some((rings, _))) = (next, self.alarm)
+            && before != Some(next)
+            && next < rings
         {
-            self.alarm = Some((next_ps.max(now_ps), self.event.then(now_ps)));
+            self.alarm = Some((next.max(now), self.event.then(now)));
         }
     }
 
     /// An event is over; `idle` says that the card is, and finds nothing to send.
-    pub(crate) fn ends(&mut self, now_ps: u64, idle: bool) {
-        if idle && (self.looked || self.began.ends_ps <= now_ps) {
+    pub(crate) fn ends(&mut self, now: Time, idle: bool) {
+        if idle && (self.looked || self.began.ends <= now) {
             self.looked = true;
-            self.look(now_ps, self.began.end(now_ps).unwrap_or(self.event));
+            self.look(now, self.began.end(now).unwrap_or(self.event));
         }
     }
 }
@@ -263,7 +265,7 @@ mod tests {
     use fabric::PortConfig;
     use fabric::topology::{SingleSwitch, single_switch};
     use fabric::{NodeKind, Routes};
-    use units::{Rate, Span, Time};
+    use units::{Rate, Span};
 
     /// Three hosts at 8 Gb/s, a byte a nanosecond, and 1 us.
     fn setup() -> Setup {
@@ -284,12 +286,16 @@ mod tests {
         }
     }
 
+    fn ns(ns: u64) -> Time {
+        Time::from_ns(ns)
+    }
+
     fn packet(time_ns: u64, size: u16) -> Packet {
-        Packet { time_ps: time_ns * 1_000, size, ..Packet::default() }
+        Packet { time: ns(time_ns), size, ..Packet::default() }
     }
 
     fn since(at_ns: u64, before_ns: u64) -> Since {
-        Since { at_ps: at_ns * 1_000, before_ps: before_ns * 1_000 }
+        Since { at: ns(at_ns), before: ns(before_ns) }
     }
 
     #[test]
@@ -321,37 +327,36 @@ mod tests {
         let setup = setup();
         let mut host =
             HostTies::new(setup.network.links()[setup.network.uplink(fabric::HostId(0)).index()].reverse, &setup);
-        let ps = |ns: u64| ns * 1_000;
         // A flow starts, and its first packet leaves: from the beginning. It is gone at 1000 ns, the next may leave at 3000.
-        host.advance(0);
-        host.acts(0);
-        assert_eq!(host.leaves(0, ps(1_000)), since(0, 0));
-        host.pace(7, Some(ps(3_000)));
-        host.ends(0, false);
+        host.advance(Time::ZERO);
+        host.acts(Time::ZERO);
+        assert_eq!(host.leaves(Time::ZERO, ns(1_000)), since(0, 0));
+        host.pace(7, Some(ns(3_000)));
+        host.ends(Time::ZERO, false);
         // The alarm was set when the card fell idle, in an event scheduled at 0.
-        host.advance(ps(3_000));
-        assert_eq!(host.own(ps(3_000)), Some(since(1_000, 0)));
+        host.advance(ns(3_000));
+        assert_eq!(host.own(ns(3_000)), Some(since(1_000, 0)));
         // An acknowledgement of 64 B that comes at the same time left the switch at 1936 ns: the alarm is first.
         assert!(host.goes_first(&packet(3_000, 64), since(0, 0), false));
-        host.acts(ps(3_000));
-        assert_eq!(host.leaves(ps(3_000), ps(4_000)), since(1_000, 0));
+        host.acts(ns(3_000));
+        assert_eq!(host.leaves(ns(3_000), ns(4_000)), since(1_000, 0));
         // The next packet follows without a gap: from the end of this one.
-        host.acts(ps(4_000));
-        assert_eq!(host.leaves(ps(4_000), ps(5_000)), since(3_000, 1_000));
-        host.pace(7, Some(ps(9_000)));
-        host.ends(ps(4_000), false);
+        host.acts(ns(4_000));
+        assert_eq!(host.leaves(ns(4_000), ns(5_000)), since(3_000, 1_000));
+        host.pace(7, Some(ns(9_000)));
+        host.ends(ns(4_000), false);
         // At 6000 ns an acknowledgement brings the alarm forward: it was set then, in an event scheduled at 4936.
-        host.advance(ps(6_000));
+        host.advance(ns(6_000));
         host.arrives(&packet(6_000, 64), since(4_000, 0));
-        host.repace(7, Some(ps(8_000)), ps(6_000));
-        host.ends(ps(6_000), true);
-        host.advance(ps(8_000));
-        assert_eq!(host.own(ps(8_000)), Some(since(6_000, 4_936)));
+        host.repace(7, Some(ns(8_000)), ns(6_000));
+        host.ends(ns(6_000), true);
+        host.advance(ns(8_000));
+        assert_eq!(host.own(ns(8_000)), Some(since(6_000, 4_936)));
         // A later time does not put it off: it rings for nothing, and is set again.
         host.arrives(&packet(8_000, 64), since(6_000, 0));
-        host.repace(7, Some(ps(8_500)), ps(8_000));
-        host.ends(ps(8_000), true);
-        host.advance(ps(8_500));
-        assert_eq!(host.own(ps(8_500)), Some(since(8_000, 6_000)));
+        host.repace(7, Some(ns(8_500)), ns(8_000));
+        host.ends(ns(8_000), true);
+        host.advance(ns(8_500));
+        assert_eq!(host.own(ns(8_500)), Some(since(8_000, 6_000)));
     }
 }

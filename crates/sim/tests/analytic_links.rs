@@ -67,13 +67,13 @@ fn acks_wait(setup: &Setup, spec: &FlowSpec) -> Span {
     let path = |from, to| setup.routes.path(&setup.network, from, to, |_, _| 0);
     let packets = spec.size.get().div_ceil(host.mss.into());
     let last = (spec.size.get() - (packets - 1) * u64::from(host.mss)) as u32 + host.header;
-    let time = |link: &fabric::LinkId, size| setup.network.port(*link).service_ps(size);
-    let delay = |link: &fabric::LinkId| setup.network.port(*link).delay_ps();
+    let time = |link: &fabric::LinkId, size| setup.network.port(*link).service(size);
+    let delay = |link: &fabric::LinkId| setup.network.port(*link).delay();
     // When each packet, and then its acknowledgement, is at the next port.
-    let mut at: Vec<u64> = vec![0; packets as usize];
+    let mut at: Vec<Time> = vec![Time::ZERO; packets as usize];
     let mut over = |links: &[fabric::LinkId], size: &dyn Fn(usize) -> u32| {
         for link in links {
-            let mut idle = 0;
+            let mut idle = Time::ZERO;
             for (packet, at) in at.iter_mut().enumerate() {
                 idle = idle.max(*at) + time(link, size(packet));
                 *at = idle + delay(link);
@@ -85,8 +85,8 @@ fn acks_wait(setup: &Setup, spec: &FlowSpec) -> Span {
     let arrives = over(&path(spec.src, spec.dst), &|packet| if packet + 1 == packets as usize { last } else { full });
     let back = path(spec.dst, spec.src);
     let answered = over(&back, &|_| host.ack_size);
-    let alone: u64 = back.iter().map(|link| time(link, host.ack_size) + delay(link)).sum();
-    Span::from_ps((answered - arrives - alone) as i64)
+    let alone: Span = back.iter().map(|link| time(link, host.ack_size) + delay(link)).sum();
+    answered.since(arrives) - alone
 }
 
 // One flow after another, each alone, so far apart that the network is empty between them.

@@ -14,8 +14,8 @@ use units::{Rate, Span, Time};
 struct Kept(Vec<Packet>);
 
 impl Wire for Kept {
-    fn idle_at_ps(&self) -> u64 {
-        0
+    fn idle_at(&self) -> Time {
+        Time::ZERO
     }
 
     fn transmit(&mut self, packet: Packet) {
@@ -34,12 +34,13 @@ fn a_duplicate_leaves_what_is_held_back_its_transmission_and_path() {
     let mut hosts = Hosts::<Law>::new(&[HostId(1)], &setup);
     let mut wire = Kept::default();
     let data = [(0, 1, 7), (1, 1, 7), (0, 2, 9)];
-    for (time_ps, (seq, attempt, entropy)) in (1_000u64..).zip(data) {
+    for (ps, (seq, attempt, entropy)) in (1_000..).zip(data) {
         let mut packet = Packet::default();
-        (packet.time_ps, packet.seq, packet.attempt, packet.entropy) = (time_ps, seq, attempt, entropy);
+        (packet.time, packet.seq) = (Time::from_ps(ps), seq);
+        (packet.attempt, packet.entropy) = (attempt, entropy);
         hosts.on_packet(0, &packet, sim::Report::NONE, &context, &mut wire);
     }
-    hosts.on_local(0, hosts.next_ps(0, 0), &context, &mut wire);
+    hosts.on_local(0, hosts.next_at(0, Time::ZERO), &context, &mut wire);
     let seen: Vec<_> = wire.0.iter().map(|ack| (ack.seq, ack.covers, ack.attempt, ack.entropy)).collect();
     assert_eq!(seen, [(0, 1, 2, 9), (1, 2, 1, 7)]);
 }

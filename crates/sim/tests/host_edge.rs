@@ -52,7 +52,7 @@ fn a_one_way_delay_is_the_paths_and_the_clocks() {
         setup.series.flows = vec![FlowId(0)];
         let outcome = fixed(&setup, 1, false);
         // Two links of 1 us, and a packet of 4,160 bytes put on each: 3.328 us.
-        let path = Span::from_us(2) + Span::from_ps(2 * 3_328_000);
+        let path = Span::from_us(2) + Span::from_ns(2 * 3_328);
         let offset = |host| setup.clock_offset(HostId(host), Time::ZERO);
         let expected = path + offset(0) - offset(1);
         assert_eq!(sigma.is_zero(), expected == path);
@@ -141,7 +141,7 @@ fn a_new_flow_remembers() {
 }
 
 /// Lets a host with two flows send until `end`; gives (flow, number, time in ns) of what left.
-fn sent(host: &HostConfig, window: u64, end: u64) -> Vec<(u32, u32, u64)> {
+fn sent(host: &HostConfig, window: u64, end: Time) -> Vec<(u32, u32, u64)> {
     let mut setup = incast(1, 20 * MSS);
     setup.flows = vec![setup.flows[0], FlowSpec { size: Bytes::new(5 * MSS), ..setup.flows[0] }];
     setup.host = *host;
@@ -149,17 +149,17 @@ fn sent(host: &HostConfig, window: u64, end: u64) -> Vec<(u32, u32, u64)> {
     let context = Context::new(&setup, &law);
     let mut hosts = Hosts::new(&[HostId(1)], &setup);
     let mut wire = Kept::default();
-    while hosts.next_ps(0, wire.idle_at) < end {
-        hosts.on_local(0, hosts.next_ps(0, wire.idle_at), &context, &mut wire);
+    while hosts.next_at(0, wire.idle_at) < end {
+        hosts.on_local(0, hosts.next_at(0, wire.idle_at), &context, &mut wire);
     }
-    wire.packets.iter().map(|packet| (packet.flow, packet.seq, packet.time_ps / 1_000)).collect()
+    wire.packets.iter().map(|packet| (packet.flow, packet.seq, packet.time.ns())).collect()
 }
 
 #[test]
 fn segments_leave_whole_and_in_turn() {
     let host = |segment| HostConfig { segment, ..HostConfig::default() };
     let order = |segment, window| -> Vec<_> {
-        sent(&host(segment), window, 1_500_000).iter().map(|&(flow, seq, _)| (flow, seq)).collect()
+        sent(&host(segment), window, Time::from_ns(1_500)).iter().map(|&(flow, seq, _)| (flow, seq)).collect()
     };
     assert_eq!(order(0, 3), [(0, 0), (1, 0), (0, 1), (1, 1), (0, 2), (1, 2)]);
     // Three packets and a bit are three packets; a flow that has no more ends its segment.
@@ -167,7 +167,7 @@ fn segments_leave_whole_and_in_turn() {
     assert_eq!(order(13_000, 7)[8..], [(0, 5), (1, 3), (1, 4), (0, 6)]);
     // A window under a segment ends it, too.
     assert_eq!(order(13_000, 2), [(0, 0), (0, 1), (1, 0), (1, 1)]);
-    let times: Vec<_> = sent(&host(13_000), 7, 1_500_000).iter().map(|&(_, _, ns)| ns).collect();
+    let times: Vec<_> = sent(&host(13_000), 7, Time::from_ns(1_500)).iter().map(|&(_, _, ns)| ns).collect();
     assert_eq!(times, (0..12).map(|packet| packet * 100).collect::<Vec<_>>(), "back to back");
 }
 
@@ -187,7 +187,7 @@ fn round_trips_count_the_wait_in_a_small_queue() {
         // A network that answers each packet 1 us after it was handed over.
         let mut answers = std::collections::VecDeque::new();
         while hosts.open > 0 {
-            let next = hosts.next_ps(0, wire.idle_at);
+            let next = hosts.next_at(0, wire.idle_at);
             match answers.front() {
                 Some(&(at, flow, seq)) if at <= next => {
                     answers.pop_front();
@@ -197,7 +197,7 @@ fn round_trips_count_the_wait_in_a_small_queue() {
                 _ => hosts.on_local(0, next, &context, &mut wire),
             }
             for packet in wire.packets.drain(..) {
-                answers.push_back((packet.time_ps + 1_000_000, packet.flow, packet.seq));
+                answers.push_back((packet.time + Span::from_us(1), packet.flow, packet.seq));
             }
         }
         let told = witnesses[0].told.borrow();
@@ -233,7 +233,7 @@ fn a_pacer_in_the_queue_is_part_of_round_trips() {
         let mut answers = std::collections::VecDeque::new();
         let mut left = Vec::new();
         while hosts.open > 0 {
-            let next = hosts.next_ps(0, wire.idle_at);
+            let next = hosts.next_at(0, wire.idle_at);
             match answers.front() {
                 Some(&(at, flow, seq)) if at <= next => {
                     answers.pop_front();
@@ -243,8 +243,8 @@ fn a_pacer_in_the_queue_is_part_of_round_trips() {
                 _ => hosts.on_local(0, next, &context, &mut wire),
             }
             for packet in wire.packets.drain(..) {
-                left.push(packet.time_ps / 1_000);
-                answers.push_back((packet.time_ps + 1_000_000, packet.flow, packet.seq));
+                left.push(packet.time.ns());
+                answers.push_back((packet.time + Span::from_us(1), packet.flow, packet.seq));
             }
         }
         let told = witness.told.borrow();
@@ -276,14 +276,14 @@ fn a_pacer_in_the_queue_sees_the_hold() {
 }
 
 /// The acknowledgement of one packet, as the receiver makes it.
-fn acknowledge(setup: &Setup, flow: u32, seq: u32, time_ps: u64) -> sim::Packet {
+fn acknowledge(setup: &Setup, flow: u32, seq: u32, time: Time) -> sim::Packet {
     let law = |_: &FlowSpec, _: &Path| Witness::new(0);
     let context = Context::new(setup, &law);
     let mut hosts = Hosts::<Witness>::new(&[HostId(0)], setup);
     let mut wire = Kept::default();
     for seq in 0..=seq {
         let mut packet = sim::Packet::default();
-        (packet.flow, packet.seq, packet.attempt, packet.time_ps) = (flow, seq, 1, time_ps);
+        (packet.flow, packet.seq, packet.attempt, packet.time) = (flow, seq, 1, time);
         hosts.on_packet(0, &packet, sim::Report::NONE, &context, &mut wire);
     }
     *wire.packets.last().unwrap()

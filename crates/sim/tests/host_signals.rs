@@ -12,8 +12,11 @@ use sim::host::{Context, Hosts};
 use sim::{Cnp, FlowSpec, HostConfig, Kind, Packet, Report, Setup};
 use units::{Bytes, Frac, Rate, Span, Time};
 
-const US: u64 = 1_000_000;
 const RATE: Rate = Rate::from_gbps(100);
+
+fn us(us: u64) -> Time {
+    Time::from_us(us)
+}
 
 /// Two hosts on each side; hosts 0 and 1 send to 2 and 3.
 fn setup(flows: Vec<FlowSpec>, control_priority: bool) -> Setup {
@@ -24,16 +27,16 @@ fn setup(flows: Vec<FlowSpec>, control_priority: bool) -> Setup {
     common::setup(fabric::topology::dumbbell(&shape).unwrap(), flows, Time::from_ms(1))
 }
 
-fn signal(kind: Kind, class: u8, time_ps: u64) -> Packet {
+fn signal(kind: Kind, class: u8, time: Time) -> Packet {
     let mut packet = Packet::default();
-    packet.time_ps = time_ps;
+    packet.time = time;
     packet.classify(kind, class);
     packet
 }
 
 /// A data packet of class 1, sent for the first time.
-fn data(flow: u32, seq: u32, time_ps: u64) -> Packet {
-    let mut packet = signal(Kind::Transfer, 1, time_ps);
+fn data(flow: u32, seq: u32, time: Time) -> Packet {
+    let mut packet = signal(Kind::Transfer, 1, time);
     (packet.flow, packet.seq, packet.attempt) = (flow, seq, 1);
     packet
 }
@@ -52,10 +55,10 @@ impl<'a, F: Fn(&FlowSpec, &Path) -> Witness> Bench<'a, F> {
     }
 
     /// Lets the host act by itself until `end`.
-    fn run(&mut self, end: u64) {
+    fn run(&mut self, end: Time) {
         let mut steps = 0;
-        while self.hosts.next_ps(0, self.wire.idle_at) < end {
-            let next = self.hosts.next_ps(0, self.wire.idle_at);
+        while self.hosts.next_at(0, self.wire.idle_at) < end {
+            let next = self.hosts.next_at(0, self.wire.idle_at);
             self.hosts.on_local(0, next, self.context, &mut self.wire);
             steps += 1;
             assert!(steps < 10_000, "the host spins at {next}");
@@ -63,7 +66,7 @@ impl<'a, F: Fn(&FlowSpec, &Path) -> Witness> Bench<'a, F> {
     }
 
     fn arrive(&mut self, packet: Packet, report: Report) {
-        self.run(packet.time_ps);
+        self.run(packet.time);
         self.hosts.on_packet(0, &packet, report, self.context, &mut self.wire);
     }
 
@@ -75,7 +78,7 @@ impl<'a, F: Fn(&FlowSpec, &Path) -> Witness> Bench<'a, F> {
 }
 
 /// The answer to a packet as a receiver gives it.
-fn answer(flow: u32, seq: u32, cumulative: u32, time_ps: u64) -> Packet {
+fn answer(flow: u32, seq: u32, cumulative: u32, time: Time) -> Packet {
     // Made by a receiver, since its flags are its own.
     let spec = common::flow(0, 2, 1 << 20);
     let mut setup = setup(vec![spec; flow as usize + 1], false);
@@ -86,7 +89,7 @@ fn answer(flow: u32, seq: u32, cumulative: u32, time_ps: u64) -> Packet {
     let context = Context::new(&setup, &law);
     let mut bench = Bench::new(2, &context);
     for seq in (0..cumulative.min(seq)).chain([seq]) {
-        bench.hosts.on_packet(0, &data(flow, seq, time_ps), Report::NONE, &context, &mut bench.wire);
+        bench.hosts.on_packet(0, &data(flow, seq, time), Report::NONE, &context, &mut bench.wire);
     }
     *bench.wire.packets.last().unwrap()
 }
@@ -98,22 +101,22 @@ fn a_paused_class_waits_and_the_others_go_on() {
     let law = |_: &FlowSpec, _: &Path| Witness::new(1 << 20);
     let context = Context::new(&setup, &law);
     let mut bench = Bench::new(0, &context);
-    bench.run(250_000);
+    bench.run(Time::from_ns(250));
     assert_eq!(bench.sent(), [(0, 0), (1, 0), (2, 0)]);
-    bench.arrive(signal(Kind::Pause, 1, 250_000), Report::NONE);
-    bench.run(US);
+    bench.arrive(signal(Kind::Pause, 1, Time::from_ns(250)), Report::NONE);
+    bench.run(us(1));
     assert_eq!(bench.sent(), (1..8).map(|seq| (1, seq)).collect::<Vec<_>>());
-    bench.arrive(signal(Kind::Pause, 2, US), Report::NONE);
-    bench.arrive(signal(Kind::Pause, 2, US + 1), Report::NONE);
+    bench.arrive(signal(Kind::Pause, 2, us(1)), Report::NONE);
+    bench.arrive(signal(Kind::Pause, 2, us(1).just_after()), Report::NONE);
     // Timers are all that is left.
-    bench.run(5 * US);
+    bench.run(us(5));
     assert_eq!(bench.sent(), []);
-    bench.arrive(signal(Kind::Resume, 1, 5 * US), Report::NONE);
-    bench.run(5 * US + 350_000);
+    bench.arrive(signal(Kind::Resume, 1, us(5)), Report::NONE);
+    bench.run(us(5) + Span::from_ns(350));
     assert_eq!(bench.sent(), [(0, 1), (2, 1), (0, 2), (2, 2)]);
-    assert_eq!(bench.hosts.pauses(0, Time::from_us(6)), (2, Span::from_ps(5_750_000)));
-    bench.arrive(signal(Kind::Resume, 2, 7 * US), Report::NONE);
-    assert_eq!(bench.hosts.pauses(0, Time::from_us(9)), (2, Span::from_ps(6_750_000)));
+    assert_eq!(bench.hosts.pauses(0, us(6)), (2, Span::from_ps(5_750_000)));
+    bench.arrive(signal(Kind::Resume, 2, us(7)), Report::NONE);
+    assert_eq!(bench.hosts.pauses(0, us(9)), (2, Span::from_ps(6_750_000)));
 }
 
 #[test]
@@ -123,19 +126,19 @@ fn answers_of_a_paused_class_wait_and_leave_first() {
         let law = |_: &FlowSpec, _: &Path| Witness::new(1 << 20);
         let context = Context::new(&setup, &law);
         let mut bench = Bench::new(2, &context);
-        bench.arrive(signal(Kind::Pause, 1, 0), Report::NONE);
+        bench.arrive(signal(Kind::Pause, 1, Time::ZERO), Report::NONE);
         for seq in 0..3 {
-            bench.arrive(data(0, seq, US), Report::NONE);
+            bench.arrive(data(0, seq, us(1)), Report::NONE);
         }
-        bench.run(2 * US);
+        bench.run(us(2));
         let acks = [(0, 0), (0, 1), (0, 2)];
         assert_eq!(bench.sent(), if control_first { &acks[..] } else { &[] });
-        bench.arrive(signal(Kind::Resume, 1, 2 * US), Report::NONE);
-        bench.run(2 * US + 350_000);
+        bench.arrive(signal(Kind::Resume, 1, us(2)), Report::NONE);
+        bench.run(us(2) + Span::from_ns(350));
         let first = if control_first { [(1, 0), (1, 1), (1, 2)] } else { acks };
         let packets = bench.wire.packets.clone();
         assert_eq!(bench.sent()[..3], first);
-        assert!(packets.iter().all(|packet| packet.time_ps >= 2 * US && packet.class() == 1));
+        assert!(packets.iter().all(|packet| packet.time >= us(2) && packet.class() == 1));
     }
 }
 
@@ -148,28 +151,28 @@ fn a_request_goes_back_to_what_is_missing() {
     let law = |_: &FlowSpec, _: &Path| witness.clone();
     let context = Context::new(&setup, &law);
     let mut bench = Bench::new(0, &context);
-    bench.run(US);
+    bench.run(us(1));
     assert_eq!(bench.sent().len(), 6);
     // Packets 0 and 1 came, 2 is missing, 4 came instead. The acknowledgement of 0 and 1 was lost.
-    let nack = answer(0, 4, 2, 2 * US);
+    let nack = answer(0, 4, 2, us(2));
     assert_eq!((nack.kind(), nack.cumulative), (Kind::Nack, 2));
     bench.arrive(nack, Report::NONE);
-    bench.run(3 * US);
+    bench.run(us(3));
     assert_eq!(bench.sent(), (2..8).map(|seq| (0, seq)).collect::<Vec<_>>());
-    let now = Time::from_us(2);
+    let now = us(2);
     let told = witness.told.borrow();
     assert!(matches!(told[0], Told::Ack { acked: 8_192, marked: 0, .. }), "{told:?}");
     assert_eq!(told[1], Told::Loss { now, lost: 4 * 4_096, cause: LossCause::Nack });
     drop(told);
     // A cumulative acknowledgement answers for those before it.
-    bench.arrive(answer(0, 6, 7, 4 * US), Report::NONE);
-    bench.run(5 * US);
+    bench.arrive(answer(0, 6, 7, us(4)), Report::NONE);
+    bench.run(us(5));
     assert_eq!(bench.sent(), [(0, 8), (0, 9)]);
     assert!(matches!(witness.told.borrow()[2], Told::Ack { acked: 20_480, .. }));
     // Nothing more comes: the timer goes back, too.
-    bench.run(100 * US);
+    bench.run(us(100));
     assert_eq!(bench.sent()[..3], [(0, 7), (0, 8), (0, 9)]);
-    bench.hosts.finish(Time::from_us(100), &setup);
+    bench.hosts.finish(us(100), &setup);
     let stats = bench.hosts.outcomes[0].1.stats;
     assert_eq!((stats.nacks, stats.timeouts > 0), (1, true), "{stats:?}");
 }
@@ -182,14 +185,14 @@ fn marks_are_notified_once_an_interval() {
     let context = Context::new(&setup, &law);
     let mut bench = Bench::new(2, &context);
     let marked = [(0, false), (1, true), (2, true), (49, true), (50, false), (51, true), (99, true), (101, true)];
-    for (seq, (us, is_marked)) in (0..).zip(marked) {
-        let mut packet = data(0, seq, us * US);
+    for (seq, (at, is_marked)) in (0..).zip(marked) {
+        let mut packet = data(0, seq, us(at));
         packet.classify(Kind::Transfer, 3);
         packet.mark(is_marked);
         bench.arrive(packet, Report::NONE);
     }
     let cnps: Vec<_> = bench.wire.packets.iter().filter(|packet| packet.kind() == Kind::Cnp).collect();
-    assert_eq!(cnps.iter().map(|cnp| cnp.time_ps / US).collect::<Vec<_>>(), [1, 51, 101]);
+    assert_eq!(cnps.iter().map(|cnp| cnp.time).collect::<Vec<_>>(), [1, 51, 101].map(us));
     assert!(cnps.iter().all(|cnp| (cnp.size, cnp.dst, cnp.class()) == (60, 0, 3) && !cnp.arrival().ecn_capable));
     assert_eq!(bench.wire.packets.len(), 8 + 3);
 }
@@ -202,16 +205,16 @@ fn a_law_is_woken_when_it_says() {
     let law = |_: &FlowSpec, _: &Path| witness.clone();
     let context = Context::new(&setup, &law);
     let mut bench = Bench::new(0, &context);
-    bench.arrive(signal(Kind::Cnp, 1, US), Report::NONE);
-    bench.arrive(signal(Kind::DirectCnp, 1, 2 * US), Report::NONE);
-    bench.run(100 * US);
+    bench.arrive(signal(Kind::Cnp, 1, us(1)), Report::NONE);
+    bench.arrive(signal(Kind::DirectCnp, 1, us(2)), Report::NONE);
+    bench.run(us(100));
     let told = witness.told.borrow();
     let ns = Time::from_ns;
     assert_eq!(told[..3], [Told::Cnp(ns(1_000)), Told::DirectCnp(ns(2_000)), Told::Timer(ns(2_500))]);
     // Retransmission timeouts go on as ever.
     assert!(told[3..].iter().all(|told| matches!(told, Told::Loss { cause: LossCause::Timeout, .. })), "{told:?}");
     assert!(told.len() > 3);
-    bench.hosts.finish(Time::from_us(100), &setup);
+    bench.hosts.finish(us(100), &setup);
     assert_eq!(bench.hosts.outcomes[0].1.stats.cnps, 2);
 }
 
@@ -226,17 +229,17 @@ fn reports_come_back_and_none_is_left() {
     let reports: Vec<_> = (1..6).map(Report::numbered).collect();
     let mut bench = Bench::new(2, &context);
     for (seq, &report) in (0..).zip(&reports[..5]) {
-        bench.arrive(data(0, seq.min(3), US), report);
+        bench.arrive(data(0, seq.min(3), us(1)), report);
     }
     assert_eq!(bench.wire.reports, [reports[1], reports[3], reports[4]]);
     assert_eq!(bench.wire.forgotten, [reports[0], reports[2]]);
 
     let mut bench = Bench::new(0, &context);
     bench.wire.hops = vec![Hop::default(); 2];
-    bench.run(US);
-    bench.arrive(answer(0, 0, 1, US), reports[0]);
+    bench.run(us(1));
+    bench.arrive(answer(0, 0, 1, us(1)), reports[0]);
     let direct = |seq, attempt| {
-        let mut packet = signal(Kind::DirectInt, 1, 2 * US);
+        let mut packet = signal(Kind::DirectInt, 1, us(2));
         (packet.seq, packet.attempt) = (seq, attempt);
         packet
     };
@@ -247,8 +250,8 @@ fn reports_come_back_and_none_is_left() {
     assert_eq!(bench.wire.forgotten, reports[..4]);
     let told = witness.told.borrow();
     assert!(matches!(told[0], Told::Ack { hops: 2, .. }));
-    let sent_at = Time::from_ps(100_000);
-    assert_eq!(told[1..], [Told::DirectInt { now: Time::from_us(2), sent_at, hops: 2 }]);
+    let sent_at = Time::from_ns(100);
+    assert_eq!(told[1..], [Told::DirectInt { now: us(2), sent_at, hops: 2 }]);
 }
 
 /// A law that moves what waits has its next packet leave as if the last one had left at the new rate; for others the new
@@ -262,9 +265,9 @@ fn a_new_rate_moves_the_packet_that_waits_where_the_law_says_so() {
         let law = |_: &FlowSpec, _: &Path| witness.clone();
         let context = Context::new(&setup, &law);
         let mut bench = Bench::new(0, &context);
-        bench.arrive(answer(0, 0, 1, US), Report::NONE);
-        bench.run(10 * US);
-        let times: Vec<_> = bench.wire.packets.iter().map(|packet| packet.time_ps / 1_000).collect();
+        bench.arrive(answer(0, 0, 1, us(1)), Report::NONE);
+        bench.run(us(10));
+        let times: Vec<_> = bench.wire.packets.iter().map(|packet| packet.time.ns()).collect();
         assert_eq!(times[..3], [0, next_ns, next_ns + 2_048], "retimes: {retimes}");
     }
 }

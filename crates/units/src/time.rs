@@ -61,6 +61,24 @@ impl Time {
         Span(self.0.wrapping_sub(earlier.0) as i64)
     }
 
+    /// The span since `earlier`, and zero if `earlier` is later. The two are less than 2^63 ps apart.
+    #[inline]
+    pub const fn saturating_since(self, earlier: Self) -> Span {
+        Span(self.0.saturating_sub(earlier.0) as i64)
+    }
+
+    /// This time less `span`, or [`Time::ZERO`] where that would be before the start.
+    #[inline]
+    pub const fn saturating_sub(self, span: Span) -> Self {
+        Self(self.0.saturating_sub_signed(span.0))
+    }
+
+    /// The next picosecond: what is before it is at this time or earlier.
+    #[inline]
+    pub const fn just_after(self) -> Self {
+        Self(self.0.wrapping_add(1))
+    }
+
     /// This time plus `span`, or [`Time::NEVER`] where that overflows.
     pub const fn saturating_add(self, span: Span) -> Self {
         match self.0.checked_add_signed(span.0) {
@@ -85,6 +103,11 @@ impl Span {
     /// A span of picoseconds.
     pub const fn from_ps(ps: i64) -> Self {
         Self(ps)
+    }
+
+    /// A span of picoseconds that are not negative; [`Span::MAX`] where it cannot hold them.
+    pub const fn from_unsigned_ps(ps: u64) -> Self {
+        Self(if ps > i64::MAX as u64 { i64::MAX } else { ps as i64 })
     }
 
     /// A span of nanoseconds.
@@ -241,5 +264,22 @@ mod tests {
     fn never_stays_never() {
         assert_eq!(Time::NEVER.saturating_add(Span::from_s(1)), Time::NEVER);
         assert_eq!(Time::from_us(2).since(Time::from_us(3)), Span::from_us(-1));
+    }
+
+    #[test]
+    fn times_and_spans_end_where_they_can_hold_no_more() {
+        let (early, late) = (Time::from_us(2), Time::from_us(3));
+        assert_eq!([late.saturating_since(early), early.saturating_since(late)], [Span::from_us(1), Span::ZERO]);
+        assert_eq!(
+            [late.saturating_sub(Span::from_us(1)), early.saturating_sub(Span::from_us(3))],
+            [early, Time::ZERO]
+        );
+        assert_eq!(early.saturating_sub(Span::from_us(-1)), late);
+        assert_eq!(early.just_after().since(early), Span::from_ps(1));
+        let most = i64::MAX.unsigned_abs();
+        assert_eq!(
+            [1, most, most + 1, u64::MAX].map(Span::from_unsigned_ps),
+            [Span::from_ps(1), Span::MAX, Span::MAX, Span::MAX]
+        );
     }
 }

@@ -6,57 +6,57 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 use fabric::{LinkId, Network, NodeKind};
-use units::Bytes;
+use units::{Bytes, Span, Time};
 
 #[derive(Debug)]
 pub(crate) struct Alarm {
     /// Times at which to wake, some of them past.
-    times: BinaryHeap<Reverse<u64>>,
+    times: BinaryHeap<Reverse<Time>>,
     /// Of each link: how long a packet takes from its far end to the nearest host.
     ahead: Vec<Ahead>,
     /// Of each link: the last time set for what is on it.
-    set_ps: Vec<u64>,
-    coalesce_ps: u64,
+    set_at: Vec<Time>,
+    coalesce: Span,
 }
 
 impl Alarm {
-    pub(crate) fn new(network: &Network, coalesce_ps: u64) -> Self {
+    pub(crate) fn new(network: &Network, coalesce: Span) -> Self {
         let links = network.links().len();
-        Self { times: BinaryHeap::new(), ahead: lookahead(network), set_ps: vec![0; links], coalesce_ps }
+        Self { times: BinaryHeap::new(), ahead: lookahead(network), set_at: vec![Time::ZERO; links], coalesce }
     }
 
     /// A segment arrives at the far end of a link. Only the last one of a packet is handed over as soon as it
     /// arrives at its host; the others are held there for a while.
-    pub(crate) fn arrival(&mut self, link: usize, at_ps: u64, size: u16, last: bool) {
+    pub(crate) fn arrival(&mut self, link: usize, at: Time, size: u16, last: bool) {
         if last {
-            self.set(link, at_ps + self.ahead[link].for_size(size));
-        } else if self.set_ps[link] < at_ps || self.coalesce_ps == 0 {
-            self.set(link, at_ps + self.ahead[link].for_size(size) + self.coalesce_ps);
+            self.set(link, at + self.ahead[link].for_size(size));
+        } else if self.set_at[link] < at || self.coalesce.is_zero() {
+            self.set(link, at + self.ahead[link].for_size(size) + self.coalesce);
         }
     }
 
     /// A port takes the next of what waits into service.
-    pub(crate) fn service(&mut self, link: usize, at_ps: u64, delay_ps: u64) {
-        self.set(link, at_ps + delay_ps + self.ahead[link].delay_ps);
+    pub(crate) fn service(&mut self, link: usize, at: Time, delay: Span) {
+        self.set(link, at + delay + self.ahead[link].delay);
     }
 
     /// What a host holds is due.
-    pub(crate) fn flush(&mut self, at_ps: u64) {
-        self.times.push(Reverse(at_ps));
+    pub(crate) fn flush(&mut self, at: Time) {
+        self.times.push(Reverse(at));
     }
 
-    /// The next time after `now_ps`, by which everything is done.
-    pub(crate) fn next_ps(&mut self, now_ps: u64) -> Option<u64> {
-        while self.times.peek().is_some_and(|time| time.0 <= now_ps) {
+    /// The next time after `now`, by which everything is done.
+    pub(crate) fn next_at(&mut self, now: Time) -> Option<Time> {
+        while self.times.peek().is_some_and(|time| time.0 <= now) {
             self.times.pop();
         }
         self.times.peek().map(|time| time.0)
     }
 
-    fn set(&mut self, link: usize, at_ps: u64) {
-        if self.set_ps[link] != at_ps {
-            self.set_ps[link] = self.set_ps[link].max(at_ps);
-            self.times.push(Reverse(at_ps));
+    fn set(&mut self, link: usize, at: Time) {
+        if self.set_at[link] != at {
+            self.set_at[link] = self.set_at[link].max(at);
+            self.times.push(Reverse(at));
         }
     }
 }
@@ -64,16 +64,16 @@ impl Alarm {
 /// How long a packet takes over some links, with empty queues.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 struct Ahead {
-    delay_ps: u64,
+    delay: Span,
     /// Rounded up: to wake a nanosecond after something is due is better than one before.
-    ps_per_byte: u64,
+    per_byte: Span,
 }
 
 impl Ahead {
-    const NONE: Self = Self { delay_ps: 0, ps_per_byte: 0 };
+    const NONE: Self = Self { delay: Span::ZERO, per_byte: Span::ZERO };
 
-    fn for_size(self, size: u16) -> u64 {
-        self.delay_ps + self.ps_per_byte * u64::from(size)
+    fn for_size(self, size: u16) -> Span {
+        self.delay + self.per_byte.times(size.into())
     }
 
     /// Over one more link.
@@ -82,8 +82,9 @@ impl Ahead {
         // Not that of a port that counts in ticks: it only ever is earlier.
         let rate = params.config().rate;
         Self {
-            delay_ps: self.delay_ps + params.delay_ps(),
-            ps_per_byte: self.ps_per_byte + rate.time_for(Bytes::new(1 << 10)).unsigned_ps().div_ceil(1 << 10),
+            delay: self.delay + params.delay(),
+            per_byte: self.per_byte
+                + Span::from_unsigned_ps(rate.time_for(Bytes::new(1 << 10)).unsigned_ps().div_ceil(1 << 10)),
         }
     }
 }
@@ -92,7 +93,7 @@ impl Ahead {
 fn lookahead(network: &Network) -> Vec<Ahead> {
     let is_host = |node: &fabric::Node| matches!(node.kind, NodeKind::Host(_));
     let mut of_node: Vec<_> = network.nodes().iter().map(|it| is_host(it).then_some(Ahead::NONE)).collect();
-    let usual = |it: Option<Ahead>| it.map_or(u64::MAX, |it| it.for_size(1500));
+    let usual = |it: Option<Ahead>| it.map_or(Span::MAX, |it| it.for_size(1500));
     loop {
         let mut settled = true;
         for (link, ends) in network.links().iter().enumerate() {

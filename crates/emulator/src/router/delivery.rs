@@ -4,6 +4,7 @@
 use std::ops::Range;
 
 use fabric::HostId;
+use units::{Span, Time};
 
 use super::frames::Frames;
 use super::port::Segment;
@@ -14,7 +15,7 @@ use crate::packet::Headers;
 pub(crate) struct Delivery<'a> {
     pub(crate) host: HostId,
     /// When it is to be handed over.
-    pub(crate) due_ps: u64,
+    pub(crate) due: Time,
     /// The packet as it was sent, behind its virtio header.
     pub(crate) frame: &'a [u8],
     pub(crate) headers: &'a Headers,
@@ -31,21 +32,21 @@ struct Run {
     first: u16,
     past: u16,
     marked: bool,
-    due_ps: u64,
+    due: Time,
 }
 
 /// What has arrived at one host and is held.
 #[derive(Debug)]
 pub(crate) struct Hold {
     host: HostId,
-    coalesce_ps: u64,
+    coalesce: Span,
     /// At most one of a packet, in the order of their beginning.
     runs: Vec<Run>,
 }
 
 impl Hold {
-    pub(crate) fn new(host: HostId, coalesce_ps: u64) -> Self {
-        Self { host, coalesce_ps, runs: Vec::new() }
+    pub(crate) fn new(host: HostId, coalesce: Span) -> Self {
+        Self { host, coalesce, runs: Vec::new() }
     }
 
     /// A segment arrives. Returns when what it began to hold is due, if it did.
@@ -54,13 +55,13 @@ impl Hold {
         segment: &Segment,
         frames: &mut Frames,
         deliver: &mut impl FnMut(Delivery),
-    ) -> Option<u64> {
-        let now_ps = segment.arrived_ps;
+    ) -> Option<Time> {
+        let now = segment.arrived;
         let headers = &frames.get(segment.frame).headers;
         let segments = headers.segments();
         if segments == 1 && self.runs.is_empty() {
             let run = self.run_of(segment);
-            self.hand_over(run, now_ps, frames, deliver);
+            self.hand_over(run, now, frames, deliver);
             return None;
         }
         let flow = headers.flow;
@@ -73,7 +74,7 @@ impl Hold {
             } else if frames.get(held.frame).headers.flow == flow {
                 // Nothing overtakes what its own flow sent before.
                 self.runs.remove(at);
-                self.hand_over(held, held.due_ps, frames, deliver);
+                self.hand_over(held, held.due, frames, deliver);
                 continue;
             }
             at += 1;
@@ -85,19 +86,19 @@ impl Hold {
         let run = &mut self.runs[place];
         run.past = segment.index + 1;
         let run = *run;
-        if run.past == segments || self.coalesce_ps == 0 {
+        if run.past == segments || self.coalesce.is_zero() {
             self.runs.remove(place);
-            self.hand_over(run, now_ps, frames, deliver);
+            self.hand_over(run, now, frames, deliver);
             return None;
         }
-        (run.past - run.first == 1).then_some(run.due_ps)
+        (run.past - run.first == 1).then_some(run.due)
     }
 
     /// Hands over what is due by now.
-    pub(crate) fn flush(&mut self, now_ps: u64, frames: &mut Frames, deliver: &mut impl FnMut(Delivery)) {
-        while let Some(at) = self.runs.iter().position(|run| run.due_ps <= now_ps) {
+    pub(crate) fn flush(&mut self, now: Time, frames: &mut Frames, deliver: &mut impl FnMut(Delivery)) {
+        while let Some(at) = self.runs.iter().position(|run| run.due <= now) {
             let run = self.runs.remove(at);
-            self.hand_over(run, run.due_ps, frames, deliver);
+            self.hand_over(run, run.due, frames, deliver);
         }
     }
 
@@ -107,15 +108,15 @@ impl Hold {
             first: segment.index,
             past: segment.index + 1,
             marked: segment.marked,
-            due_ps: segment.arrived_ps + self.coalesce_ps,
+            due: segment.arrived + self.coalesce,
         }
     }
 
-    fn hand_over(&self, run: Run, due_ps: u64, frames: &mut Frames, deliver: &mut impl FnMut(Delivery)) {
+    fn hand_over(&self, run: Run, due: Time, frames: &mut Frames, deliver: &mut impl FnMut(Delivery)) {
         let frame = frames.get(run.frame);
         deliver(Delivery {
             host: self.host,
-            due_ps,
+            due,
             frame: frame.bytes(),
             headers: &frame.headers,
             segments: run.first..run.past,

@@ -26,7 +26,7 @@ const MEMORY: usize = 2 << 30;
 
 /// A host's card is given no more while this much waits in it, which is never so little that the card falls idle
 /// before the router looks again.
-pub(super) const CARD_PS: u64 = 100_000_000;
+pub(super) const CARD: Span = Span::from_us(100);
 
 /// What takes part in what happens in the network.
 pub(crate) trait Observer {
@@ -43,7 +43,7 @@ pub(crate) trait Observer {
 #[derive(Debug)]
 pub(crate) struct Departure<'a> {
     pub(crate) link: LinkId,
-    pub(crate) time_ps: u64,
+    pub(crate) time: Time,
     /// The packet as it was sent, behind its virtio header.
     pub(crate) frame: &'a [u8],
     pub(crate) headers: &'a Headers,
@@ -102,10 +102,10 @@ pub(crate) struct Plane {
     holds: Vec<Hold>,
     frames: Frames,
     /// One arrival a link, that of the first segment on it.
-    events: BinaryHeap<Reverse<(u64, Event)>>,
+    events: BinaryHeap<Reverse<(Time, Event)>>,
     alarm: Alarm,
     /// All that is due by then has been done.
-    done_ps: u64,
+    done: Time,
     samples: Samples,
     refused: Refused,
     accepted: u64,
@@ -139,11 +139,11 @@ impl Plane {
             ports: (0..links.len()).map(|link| Port::new(is_plain(link), seed ^ (link as u64) << 20)).collect(),
             links: vec![VecDeque::new(); links.len()],
             served: vec![false; links.len()],
-            holds: hosts.map(|host| Hold::new(HostId(host), parts.coalesce.unsigned_ps())).collect(),
+            holds: hosts.map(|host| Hold::new(HostId(host), parts.coalesce)).collect(),
             frames: Frames::new(MEMORY),
             events: BinaryHeap::new(),
-            alarm: Alarm::new(network, parts.coalesce.unsigned_ps()),
-            done_ps: 0,
+            alarm: Alarm::new(network, parts.coalesce),
+            done: Time::ZERO,
             samples: Samples::new(parts.series, links.len()),
             refused: Refused::default(),
             accepted: 0,
@@ -156,11 +156,11 @@ impl Plane {
     }
 
     /// A host's kernel hands over a packet: the first `length` bytes of `buffer`, which may come back with other
-    /// contents. All that is due by `now_ps` has been done.
+    /// contents. All that is due by `now` has been done.
     pub(crate) fn accept(
         &mut self,
         host: HostId,
-        now_ps: u64,
+        now: Time,
         buffer: &mut Vec<u8>,
         length: usize,
         observer: &mut impl Observer,
@@ -194,7 +194,7 @@ impl Plane {
             let segment = Segment {
                 frame,
                 index: first + index,
-                arrived_ps: now_ps,
+                arrived: now,
                 identity: mix64(headers.flow ^ mix64(self.accepted)),
                 size: headers.wire_length(index),
                 ecn_capable: headers.is_ecn_capable(),
@@ -205,33 +205,33 @@ impl Plane {
         }
     }
 
-    /// Does all that is due by `now_ps`.
-    pub(crate) fn advance(&mut self, now_ps: u64, observer: &mut impl Observer) {
-        while let Some(&Reverse((due_ps, event))) = self.events.peek()
-            && due_ps <= now_ps
+    /// Does all that is due by `now`.
+    pub(crate) fn advance(&mut self, now: Time, observer: &mut impl Observer) {
+        while let Some(&Reverse((due, event))) = self.events.peek()
+            && due <= now
         {
-            self.sample(due_ps);
+            self.sample(due);
             self.events.pop();
             match event {
                 Event::Arrival(link) => self.arrive(link, observer),
-                Event::Service(link) => self.serve(link as usize, due_ps, observer),
+                Event::Service(link) => self.serve(link as usize, due, observer),
                 Event::Flush(host) => {
-                    self.holds[host as usize].flush(due_ps, &mut self.frames, &mut |it| observer.deliver(it));
+                    self.holds[host as usize].flush(due, &mut self.frames, &mut |it| observer.deliver(it));
                 }
             }
         }
-        self.sample(now_ps);
-        self.done_ps = now_ps;
+        self.sample(now);
+        self.done = now;
     }
 
     /// By when to come again so that nothing is late.
-    pub(crate) fn next_ps(&mut self) -> Option<u64> {
-        self.alarm.next_ps(self.done_ps)
+    pub(crate) fn next_at(&mut self) -> Option<Time> {
+        self.alarm.next_at(self.done)
     }
 
     /// From when on a host's card takes packets.
-    pub(crate) fn card_takes_ps(&self, host: HostId) -> u64 {
-        self.ports[self.network.uplink(host).index()].idle_at_ps().saturating_sub(CARD_PS)
+    pub(crate) fn card_takes_at(&self, host: HostId) -> Time {
+        self.ports[self.network.uplink(host).index()].idle_at().saturating_sub(CARD)
     }
 
     /// How many packets are on their way.
@@ -256,28 +256,28 @@ impl Plane {
         let on_link = &mut self.links[link as usize];
         let Some(segment) = on_link.pop_front() else { return };
         if let Some(next) = on_link.front() {
-            self.events.push(Reverse((next.arrived_ps, Event::Arrival(link))));
+            self.events.push(Reverse((next.arrived, Event::Arrival(link))));
         }
         match self.next[link as usize] {
             Next::Switch(switch) => {
-                let port = self.choose(switch, segment.frame, segment.arrived_ps);
+                let port = self.choose(switch, segment.frame, segment.arrived);
                 self.enqueue(port.index(), segment, observer);
             }
             Next::Host(host) => {
                 let hold = &mut self.holds[host.index()];
-                if let Some(due_ps) = hold.arrive(&segment, &mut self.frames, &mut |it| observer.deliver(it)) {
-                    self.events.push(Reverse((due_ps, Event::Flush(host.0))));
-                    self.alarm.flush(due_ps);
+                if let Some(due) = hold.arrive(&segment, &mut self.frames, &mut |it| observer.deliver(it)) {
+                    self.events.push(Reverse((due, Event::Flush(host.0))));
+                    self.alarm.flush(due);
                 }
             }
         }
     }
 
     /// A switch's port for a packet: of the equal ones, the same for all packets of a flow.
-    fn choose(&self, switch: NodeId, frame: u32, now_ps: u64) -> LinkId {
+    fn choose(&self, switch: NodeId, frame: u32, now: Time) -> LinkId {
         let frame = self.frames.get(frame);
         let (flow, entropy) = (frame.headers.flow as u32, (frame.headers.flow >> 32) as u16);
-        self.routes.at(now_ps).from(switch).port(frame.to, path_hash(self.switch_salt[switch.index()], flow, entropy))
+        self.routes.at(now).from(switch).port(frame.to, path_hash(self.switch_salt[switch.index()], flow, entropy))
     }
 
     fn enqueue(&mut self, link: usize, segment: Segment, observer: &mut impl Observer) {
@@ -291,11 +291,11 @@ impl Plane {
         self.plan_service(link);
     }
 
-    fn serve(&mut self, link: usize, now_ps: u64, observer: &mut impl Observer) {
+    fn serve(&mut self, link: usize, now: Time, observer: &mut impl Observer) {
         self.served[link] = false;
         let params = self.network.port(LinkId(link as u32));
         let mut left = std::mem::take(&mut self.left);
-        self.ports[link].advance(params, now_ps, &mut left);
+        self.ports[link].advance(params, now, &mut left);
         self.depart(link, &mut left, observer);
         self.left = left;
         self.plan_service(link);
@@ -305,29 +305,29 @@ impl Plane {
         if self.served[link] {
             return;
         }
-        if let Some(at_ps) = self.ports[link].serves_at_ps() {
+        if let Some(at) = self.ports[link].serves_at() {
             self.served[link] = true;
-            self.events.push(Reverse((at_ps, Event::Service(link as u32))));
-            self.alarm.service(link, at_ps, self.network.port(LinkId(link as u32)).delay_ps());
+            self.events.push(Reverse((at, Event::Service(link as u32))));
+            self.alarm.service(link, at, self.network.port(LinkId(link as u32)).delay());
         }
     }
 
     /// Segments leave a port.
     fn depart(&mut self, link: usize, left: &mut Vec<Left>, observer: &mut impl Observer) {
+        let delay = self.network.port(LinkId(link as u32)).delay();
         for Left { mut segment, passage, lost } in left.drain(..) {
             if self.watched[link] {
                 let frame = self.frames.get(segment.frame);
                 observer.depart(Departure {
                     link: LinkId(link as u32),
-                    time_ps: passage.arrives_ps - self.network.port(LinkId(link as u32)).delay_ps(),
+                    time: passage.arrives - delay,
                     frame: frame.bytes(),
                     headers: &frame.headers,
                     segment: segment.index,
                     marked: segment.marked,
                 });
             }
-            let delay_ps = self.network.port(LinkId(link as u32)).delay_ps();
-            let cut = |outages: &fabric::Outages| outages.cut(passage.arrives_ps - delay_ps, passage.arrives_ps);
+            let cut = |outages: &fabric::Outages| outages.cut(passage.arrives - delay, passage.arrives);
             let cut = !lost && self.network.outages(LinkId(link as u32)).is_some_and(cut);
             if cut {
                 self.ports[link].lose(&segment);
@@ -336,24 +336,24 @@ impl Plane {
                 self.frames.release(segment.frame, 1);
                 continue;
             }
-            segment.arrived_ps = passage.arrives_ps;
+            segment.arrived = passage.arrives;
             let last = segment.index + 1 == self.frames.get(segment.frame).headers.segments();
-            self.alarm.arrival(link, segment.arrived_ps, segment.size, last);
+            self.alarm.arrival(link, segment.arrived, segment.size, last);
             let on_link = &mut self.links[link];
             if on_link.is_empty() {
-                self.events.push(Reverse((segment.arrived_ps, Event::Arrival(link as u32))));
+                self.events.push(Reverse((segment.arrived, Event::Arrival(link as u32))));
             }
             on_link.push_back(segment);
         }
     }
 
-    /// Takes the samples whose time is before `now_ps`.
-    fn sample(&mut self, now_ps: u64) {
-        while let Some(due_ps) = self.samples.due(now_ps) {
+    /// Takes the samples whose time is before `now`.
+    fn sample(&mut self, now: Time) {
+        while let Some(due) = self.samples.due(now) {
             for &link in &self.samples.ports {
-                let (queue, phantom) = self.ports[link.index()].queues(self.network.port(link), due_ps);
+                let (queue, phantom) = self.ports[link.index()].queues(self.network.port(link), due);
                 self.samples.taken.push(PortSample {
-                    time: Time::from_ps(due_ps),
+                    time: due,
                     link,
                     queue,
                     phantom,

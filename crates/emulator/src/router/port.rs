@@ -2,7 +2,7 @@
 
 use fabric::{Arrival, Item, Losses, Passage, PlainPort, PortParams, QueuedPort};
 use sim::{ByKind, LinkOutcome};
-use units::Bytes;
+use units::{Bytes, Span, Time};
 
 /// One packet on the wire, on its way.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -12,7 +12,7 @@ pub(crate) struct Segment {
     /// Which of its segments.
     pub(crate) index: u16,
     /// When it arrived at the node where it is.
-    pub(crate) arrived_ps: u64,
+    pub(crate) arrived: Time,
     /// What makes it differ from every other.
     pub(crate) identity: u64,
     /// On the wire.
@@ -27,7 +27,7 @@ impl Item for Segment {
     #[inline]
     fn arrival(&self) -> Arrival {
         Arrival {
-            now_ps: self.arrived_ps,
+            now: self.arrived,
             size: self.size.into(),
             ecn_capable: self.ecn_capable,
             control: self.control,
@@ -57,7 +57,7 @@ pub(crate) struct Port {
     /// Lost because the link was down.
     cut: u64,
     marks: u64,
-    max_backlog_ps: u64,
+    max_backlog: Span,
 }
 
 /// A segment that leaves a port.
@@ -83,7 +83,7 @@ impl Port {
             lost: ByKind::default(),
             cut: 0,
             marks: 0,
-            max_backlog_ps: 0,
+            max_backlog: Span::ZERO,
         }
     }
 
@@ -91,32 +91,32 @@ impl Port {
     /// whether there was room.
     pub(crate) fn enqueue(&mut self, params: &PortParams, segment: Segment, left: &mut Vec<Left>) -> bool {
         let arrival = segment.arrival();
-        let held_ps = match &mut self.queue {
+        let held = match &mut self.queue {
             Queue::Plain(port) => port.enqueue(params, self.salt, &arrival).map(|passage| {
                 left.push(Left { segment, passage, lost: false });
-                port.idle_at_ps() - arrival.now_ps
+                port.idle_at().since(arrival.now)
             }),
             Queue::Lazy(port) => {
                 let refused = port.enqueue(params, self.salt, &arrival, segment, |segment, passage| {
                     left.push(Left { segment, passage, lost: false });
                 });
-                refused.is_none().then(|| port.held_ps(arrival.now_ps))
+                refused.is_none().then(|| port.held(arrival.now))
             }
         };
         self.count(params, left);
-        let Some(held_ps) = held_ps else {
+        let Some(held) = held else {
             self.drops += 1;
             self.lost_one(arrival.control);
             return false;
         };
-        self.max_backlog_ps = self.max_backlog_ps.max(held_ps);
+        self.max_backlog = self.max_backlog.max(held);
         true
     }
 
-    /// Replays the service that begins before `until_ps`. What leaves goes to `left`, which is empty.
-    pub(crate) fn advance(&mut self, params: &PortParams, until_ps: u64, left: &mut Vec<Left>) {
+    /// Replays the service that begins before `until`. What leaves goes to `left`, which is empty.
+    pub(crate) fn advance(&mut self, params: &PortParams, until: Time, left: &mut Vec<Left>) {
         if let Queue::Lazy(port) = &mut self.queue {
-            port.advance(params, self.salt, until_ps, |segment, passage| {
+            port.advance(params, self.salt, until, |segment, passage| {
                 left.push(Left { segment, passage, lost: false });
             });
         }
@@ -151,26 +151,26 @@ impl Port {
 
     /// When waiting segments are to be served next: just after the port falls idle, when all that comes at that
     /// time is in. None if nothing waits.
-    pub(crate) fn serves_at_ps(&self) -> Option<u64> {
+    pub(crate) fn serves_at(&self) -> Option<Time> {
         match &self.queue {
             Queue::Plain(_) => None,
-            Queue::Lazy(port) => port.has_waiting().then(|| port.idle_at_ps() + 1),
+            Queue::Lazy(port) => port.has_waiting().then(|| port.idle_at().just_after()),
         }
     }
 
     /// When it falls idle but for what waits.
-    pub(crate) fn idle_at_ps(&self) -> u64 {
+    pub(crate) fn idle_at(&self) -> Time {
         match &self.queue {
-            Queue::Plain(port) => port.idle_at_ps(),
-            Queue::Lazy(port) => port.idle_at_ps(),
+            Queue::Plain(port) => port.idle_at(),
+            Queue::Lazy(port) => port.idle_at(),
         }
     }
 
-    /// Bytes in the real and in the phantom queue; service has been replayed to `now_ps`.
-    pub(crate) fn queues(&self, params: &PortParams, now_ps: u64) -> (Bytes, Bytes) {
+    /// Bytes in the real and in the phantom queue; service has been replayed to `now`.
+    pub(crate) fn queues(&self, params: &PortParams, now: Time) -> (Bytes, Bytes) {
         match &self.queue {
-            Queue::Plain(port) => (port.queue(params, now_ps), port.phantom().occupancy(params, now_ps)),
-            Queue::Lazy(port) => (port.queue(params, now_ps), port.phantom().occupancy(params, now_ps)),
+            Queue::Plain(port) => (port.queue(params, now), port.phantom().occupancy(params, now)),
+            Queue::Lazy(port) => (port.queue(params, now), port.phantom().occupancy(params, now)),
         }
     }
 
@@ -182,7 +182,7 @@ impl Port {
             losses: self.losses.count() + self.cut,
             lost: self.lost,
             marks: self.marks,
-            max_queue: params.bytes_in(self.max_backlog_ps),
+            max_queue: params.bytes_in(self.max_backlog),
             ..LinkOutcome::default()
         }
     }

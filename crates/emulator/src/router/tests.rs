@@ -6,7 +6,7 @@ use fabric::{
 };
 use proptest::prelude::*;
 use sim::SeriesConfig;
-use units::{Bytes, Frac, Rate, Span, mix64};
+use units::{Bytes, Frac, Rate, Span, Time, mix64};
 
 use super::delivery::Delivery;
 use super::plane::{Departure, Observer, Parts, Plane};
@@ -54,33 +54,51 @@ fn middles() -> impl Strategy<Value = PortConfig> {
     ])
 }
 
+/// Less than so long.
+fn wait(most: Span) -> impl Strategy<Value = Span> {
+    (0..most.ps()).prop_map(Span::from_ps)
+}
+
 /// Who sends what, when: packets for the fourth host, in order of time.
-fn loads() -> impl Strategy<Value = Vec<(u64, u8, Sample)>> {
-    let one =
-        (0u64..60_000_000, 0..SENDERS, any::<bool>(), any::<bool>(), 0u8..3, 0u16..3, 0usize..40_000, any::<u32>());
+fn loads() -> impl Strategy<Value = Vec<(Time, u8, Sample)>> {
+    let one = (
+        wait(Span::from_us(60)),
+        0..SENDERS,
+        any::<bool>(),
+        any::<bool>(),
+        0u8..3,
+        0u16..3,
+        0usize..40_000,
+        any::<u32>(),
+    );
     prop::collection::vec(one, 1..25).prop_map(|packets| {
-        let mut now_ps = 0;
-        let sample = |(wait_ps, sender, v6, tcp, ecn, port, length, sequence)| {
-            now_ps += wait_ps;
+        let mut now = Time::ZERO;
+        let sample = |(wait, sender, v6, tcp, ecn, port, length, sequence)| {
+            now += wait;
             let payload = (0..length).map(|at| (at * 7 + usize::from(sender)) as u8).collect();
             let ports = (1000 + port, 5201);
-            (now_ps, sender, Sample { v6, tcp, ecn, source: sender + 1, sequence, ports, payload, ..Sample::default() })
+            (now, sender, Sample { v6, tcp, ecn, source: sender + 1, sequence, ports, payload, ..Sample::default() })
         };
         packets.into_iter().map(sample).collect()
     })
+}
+
+/// When one looks.
+fn looks() -> impl Strategy<Value = Vec<Time>> {
+    prop::collection::vec((0..2_000_000_000u64).prop_map(Time::from_ps), 0..20)
 }
 
 /// What an observer saw.
 #[derive(Default)]
 struct Seen {
     /// When, and a digest of the packet on the wire, for each segment delivered.
-    delivered: Vec<(u64, u64)>,
+    delivered: Vec<(Time, u64)>,
     /// When a delivery was due, how many segments it was, and which flow's.
-    deliveries: Vec<(u64, u16, u64)>,
-    departed: Vec<(u64, u64)>,
-    now_ps: u64,
+    deliveries: Vec<(Time, u16, u64)>,
+    departed: Vec<(Time, u64)>,
+    now: Time,
     /// How late the latest delivery was.
-    late_ps: u64,
+    late: Span,
 }
 
 fn digest(bytes: &[u8]) -> u64 {
@@ -90,21 +108,21 @@ fn digest(bytes: &[u8]) -> u64 {
 impl Observer for Seen {
     fn deliver(&mut self, delivery: Delivery) {
         assert_eq!(delivery.host, HostId(3));
-        self.late_ps = self.late_ps.max(self.now_ps.saturating_sub(delivery.due_ps));
-        self.deliveries.push((delivery.due_ps, delivery.segments.len() as u16, delivery.headers.flow));
+        self.late = self.late.max(self.now.saturating_since(delivery.due));
+        self.deliveries.push((delivery.due, delivery.segments.len() as u16, delivery.headers.flow));
         let mut out = Vec::new();
         render(delivery.frame, delivery.headers, delivery.segments.clone(), delivery.marked, &mut out);
         for segment in delivery.segments {
             let mut bytes = Vec::new();
             whole_segment(delivery.frame, delivery.headers, segment, delivery.marked, &mut bytes);
-            self.delivered.push((delivery.due_ps, digest(&bytes)));
+            self.delivered.push((delivery.due, digest(&bytes)));
         }
     }
 
     fn depart(&mut self, departure: Departure) {
         let mut bytes = Vec::new();
         whole_segment(departure.frame, departure.headers, departure.segment, departure.marked, &mut bytes);
-        self.departed.push((departure.time_ps, digest(&bytes)));
+        self.departed.push((departure.time, digest(&bytes)));
     }
 }
 
@@ -115,7 +133,7 @@ struct Ran {
 }
 
 /// Runs a load through the plane, which is told the time when it asks to be, and at `looks`.
-fn run(network: &Network, load: &[(u64, u8, Sample)], coalesce: Span, looks: &[u64]) -> Ran {
+fn run(network: &Network, load: &[(Time, u8, Sample)], coalesce: Span, looks: &[Time]) -> Ran {
     let routes = Routes::new(network).unwrap();
     let mut plane = Plane::new(&Parts {
         network,
@@ -132,36 +150,36 @@ fn run(network: &Network, load: &[(u64, u8, Sample)], coalesce: Span, looks: &[u
     let mut looks = looks.to_vec();
     looks.sort_unstable();
     let mut looks = looks.into_iter().peekable();
-    for (now_ps, sender, sample) in load {
+    for (now, sender, sample) in load {
         loop {
-            let look_ps = looks.peek().copied().unwrap_or(u64::MAX).min(plane.next_ps().unwrap_or(u64::MAX));
-            if look_ps >= *now_ps {
+            let at = looks.peek().copied().unwrap_or(Time::NEVER).min(plane.next_at().unwrap_or(Time::NEVER));
+            if at >= *now {
                 break;
             }
-            looks.next_if_eq(&look_ps);
-            look(&mut plane, look_ps, &mut seen);
+            looks.next_if_eq(&at);
+            look(&mut plane, at, &mut seen);
         }
-        look(&mut plane, *now_ps, &mut seen);
+        look(&mut plane, *now, &mut seen);
         let mut frame = sample.frame();
         let length = frame.len();
-        plane.accept(HostId((*sender).into()), *now_ps, &mut frame, length, &mut seen);
+        plane.accept(HostId((*sender).into()), *now, &mut frame, length, &mut seen);
     }
-    while let Some(next_ps) = plane.next_ps() {
-        look(&mut plane, next_ps, &mut seen);
+    while let Some(next) = plane.next_at() {
+        look(&mut plane, next, &mut seen);
     }
     let held = plane.frames_held();
     assert_eq!(*plane.refused(), super::Refused::default());
     Ran { seen, links: plane.finish().0, held }
 }
 
-fn look(plane: &mut Plane, now_ps: u64, seen: &mut Seen) {
-    seen.now_ps = now_ps;
-    plane.advance(now_ps, seen);
+fn look(plane: &mut Plane, now: Time, seen: &mut Seen) {
+    seen.now = now;
+    plane.advance(now, seen);
 }
 
 #[derive(Clone)]
 struct Packet {
-    now_ps: u64,
+    now: Time,
     identity: u64,
     size: u32,
     control: bool,
@@ -173,8 +191,8 @@ struct Packet {
 
 impl Item for Packet {
     fn arrival(&self) -> Arrival {
-        let Self { now_ps, identity, size, control, ecn_capable, .. } = *self;
-        Arrival { now_ps, size, ecn_capable, control, credit: false, expendable: false, identity }
+        let Self { now, identity, size, control, ecn_capable, .. } = *self;
+        Arrival { now, size, ecn_capable, control, credit: false, expendable: false, identity }
     }
 }
 
@@ -199,33 +217,29 @@ fn feed(network: &Network, link: LinkId, arriving: Vec<Packet>, card: bool) -> (
             let refused = port.enqueue(params, salt, &packet.arrival(), packet.clone(), &mut leave);
             drops += u64::from(refused.is_some());
         }
-        port.advance(params, salt, u64::MAX, &mut leave);
+        port.advance(params, salt, Time::NEVER, &mut leave);
     }
     let sent = out.len();
     let mut losses = Losses::default();
     let kept: Vec<Packet> = out
         .into_iter()
         .filter(|(packet, _)| !losses.loses(params, salt, &packet.arrival()))
-        .map(|(packet, passage)| Packet {
-            now_ps: passage.arrives_ps,
-            marked: packet.marked | passage.marked,
-            ..packet
-        })
+        .map(|(packet, passage)| Packet { now: passage.arrives, marked: packet.marked | passage.marked, ..packet })
         .collect();
     let lost = (sent - kept.len()) as u64;
     (kept, drops, lost)
 }
 
 /// The same by feeding the ports one after another, each with all that ever arrives at it.
-fn reference(network: &Network, load: &[(u64, u8, Sample)]) -> (Vec<(u64, u64)>, u64, u64) {
+fn reference(network: &Network, load: &[(Time, u8, Sample)]) -> (Vec<(Time, u64)>, u64, u64) {
     let mut sent = vec![Vec::new(); usize::from(SENDERS)];
     let mut count = 0;
-    for (place, (now_ps, sender, sample)) in load.iter().enumerate() {
+    for (place, (now, sender, sample)) in load.iter().enumerate() {
         let headers = Headers::parse(&sample.frame()).unwrap();
         for (index, bytes) in sample.wire(|_| false).iter().enumerate() {
             count += 1;
             sent[usize::from(*sender)].push(Packet {
-                now_ps: *now_ps,
+                now: *now,
                 identity: mix64(headers.flow ^ mix64(count)),
                 size: bytes.len() as u32,
                 control: sample.tcp && sample.payload.is_empty(),
@@ -238,8 +252,7 @@ fn reference(network: &Network, load: &[(u64, u8, Sample)]) -> (Vec<(u64, u64)>,
     let mut at_switch = Vec::new();
     for (name, packets) in ["a", "b", "c"].iter().zip(sent) {
         let card = link(network, name, "left");
-        at_switch
-            .extend(feed(network, card, packets, true).0.into_iter().map(|packet| (packet.now_ps, card.0, packet)));
+        at_switch.extend(feed(network, card, packets, true).0.into_iter().map(|packet| (packet.now, card.0, packet)));
     }
     at_switch.sort_by_key(|it| (it.0, it.1));
     let at_switch = at_switch.into_iter().map(|it| it.2).collect();
@@ -247,7 +260,7 @@ fn reference(network: &Network, load: &[(u64, u8, Sample)]) -> (Vec<(u64, u64)>,
     let (delivered, ..) = feed(network, link(network, "right", "d"), far, false);
     let bytes = |packet: Packet| {
         let (place, index) = packet.place;
-        (packet.now_ps, digest(&load[place].2.wire(|_| packet.marked)[index]))
+        (packet.now, digest(&load[place].2.wire(|_| packet.marked)[index]))
     };
     (delivered.into_iter().map(bytes).collect(), drops, lost)
 }
@@ -258,7 +271,7 @@ proptest! {
     fn the_plane_is_its_ports(
         middle in middles(),
         load in loads(),
-        looks in prop::collection::vec(0u64..2_000_000_000, 0..20),
+        looks in looks(),
     ) {
         let network = network(&middle);
         let (expected, drops, lost) = reference(&network, &load);
@@ -278,8 +291,8 @@ proptest! {
     fn joining_only_delays(
         middle in middles(),
         flows in prop::collection::vec((any::<bool>(), 0u8..3, 1usize..40_000, any::<u32>(), any::<u16>()), 1..4),
-        waits in prop::collection::vec((0u64..30_000_000, 0usize..4, 0u8..20), 1..80),
-        looks in prop::collection::vec(0u64..2_000_000_000, 0..20),
+        waits in prop::collection::vec((wait(Span::from_us(30)), 0usize..4, 0u8..20), 1..80),
+        looks in looks(),
     ) {
         let network = network(&middle);
         let mut trains: Vec<_> = flows.into_iter().zip(0..).map(|((v6, ecn, length, sequence, id), number)| {
@@ -287,20 +300,20 @@ proptest! {
             let whole = Sample { v6, ecn, sequence, id, payload, source: 1, flags: 0x18, ports: (1000 + number, 5201), ..Sample::default() };
             train(&whole).into_iter()
         }).collect();
-        let mut now_ps = 0;
+        let mut now = Time::ZERO;
         let mut load = Vec::new();
-        for (wait_ps, flow, skips) in waits {
-            now_ps += wait_ps;
+        for (wait, flow, skips) in waits {
+            now += wait;
             let count = trains.len();
             // Now and then a packet is left out.
             let packet = trains[flow % count].nth(usize::from(skips == 0));
-            load.extend(packet.map(|packet| (now_ps, 0, packet)));
+            load.extend(packet.map(|packet| (now, 0, packet)));
         }
         let (alone, together) = (run(&network, &load, Span::ZERO, &looks), run(&network, &load, Span::from_us(100), &looks));
         prop_assert_eq!(&together.links, &alone.links);
         prop_assert_eq!(&together.seen.departed, &alone.seen.departed);
         prop_assert_eq!(together.held, 0);
-        prop_assert!(together.seen.late_ps < 20_000, "{} ps late", together.seen.late_ps);
+        prop_assert!(together.seen.late < Span::from_ns(20), "{} late", together.seen.late);
         let sorted = |seen: &Seen| {
             let mut digests: Vec<u64> = seen.delivered.iter().map(|segment| segment.1).collect();
             digests.sort_unstable();
@@ -311,7 +324,7 @@ proptest! {
 
     /// Coalescing changes when segments are handed over, by no more than it may, and nothing else.
     #[test]
-    fn coalescing_only_delays(middle in middles(), load in loads(), looks in prop::collection::vec(0u64..2_000_000_000, 0..20)) {
+    fn coalescing_only_delays(middle in middles(), load in loads(), looks in looks()) {
         let network = network(&middle);
         let coalesce = Span::from_us(100);
         let alone = run(&network, &load, Span::ZERO, &looks);
@@ -320,12 +333,12 @@ proptest! {
         prop_assert_eq!(&together.seen.departed, &alone.seen.departed);
         prop_assert_eq!(together.held, 0);
         // Awake whenever it asks to be, it is never late, but for what its estimate rounds up.
-        prop_assert!(together.seen.late_ps < 20_000 && alone.seen.late_ps < 20_000);
+        prop_assert!(together.seen.late.max(alone.seen.late) < Span::from_ns(20));
         let mut arrived = alone.seen.delivered.clone();
-        for (due_ps, bytes) in &together.seen.delivered {
+        for (due, bytes) in &together.seen.delivered {
             let Some(at) = arrived.iter().position(|it| it.1 == *bytes) else { panic!("a segment from nowhere") };
-            let (arrived_ps, _) = arrived.remove(at);
-            prop_assert!(arrived_ps <= *due_ps && *due_ps <= arrived_ps + coalesce.unsigned_ps());
+            let (arrived, _) = arrived.remove(at);
+            prop_assert!(arrived <= *due && *due <= arrived + coalesce);
         }
         prop_assert!(arrived.is_empty());
         // Each flow's segments come in the order in which they would have come alone.
@@ -343,7 +356,7 @@ proptest! {
 fn a_packet_whose_segments_share_their_fate_is_delivered_whole() {
     let network = network(&PortConfig::new(Rate::from_gbps(4), Span::from_ms(1)));
     let sample = Sample { payload: vec![5; 14_480], ..Sample::default() };
-    let ran = run(&network, &[(0, 0, sample)], Span::from_us(100), &[]);
+    let ran = run(&network, &[(Time::ZERO, 0, sample)], Span::from_us(100), &[]);
     assert_eq!(ran.seen.deliveries.iter().map(|it| it.1).collect::<Vec<_>>(), [10]);
 }
 
@@ -366,8 +379,8 @@ fn packets_that_continue_each_other_are_delivered_together() {
     let network = network(&PortConfig::new(Rate::from_gbps(1), Span::from_ms(1)));
     for (v6, flags, sequence) in [(false, 0x18, 7), (true, 0x18, u32::MAX - 9_000), (false, 0x11, 0), (true, 0x10, 5)] {
         let whole = Sample { v6, flags, sequence, payload: vec![5; 100_000], ..Sample::default() };
-        let load: Vec<(u64, u8, Sample)> =
-            (0..).step_by(12_000_000).zip(train(&whole)).map(|(ps, it)| (ps, 0, it)).collect();
+        let load: Vec<(Time, u8, Sample)> =
+            (0..).step_by(12).zip(train(&whole)).map(|(us, it)| (Time::from_us(us), 0, it)).collect();
         let (alone, together) = (run(&network, &load, Span::ZERO, &[]), run(&network, &load, Span::from_us(100), &[]));
         assert_eq!(alone.seen.deliveries.len(), 70);
         // 100 us are eight packets of 12 us; 64 KB begin a new one.
@@ -400,14 +413,14 @@ fn packets_that_do_not_continue_each_other_stay_apart() {
     for (what, change) in changes {
         let mut pair = train(&whole);
         change(&mut pair[1]);
-        let load: Vec<_> = pair.into_iter().map(|sample| (0, 0, sample)).collect();
+        let load: Vec<_> = pair.into_iter().map(|sample| (Time::ZERO, 0, sample)).collect();
         let ran = run(&network, &load, Span::from_us(100), &[]);
         assert_eq!(ran.seen.deliveries.iter().map(|delivery| delivery.1).collect::<Vec<_>>(), [1, 1], "{what}");
     }
     for flags in [0x18, 0x11, 0x14, 0x30] {
         let mut pair = train(&whole);
         pair[0].flags = flags;
-        let load: Vec<_> = pair.into_iter().map(|sample| (0, 0, sample)).collect();
+        let load: Vec<_> = pair.into_iter().map(|sample| (Time::ZERO, 0, sample)).collect();
         assert_eq!(run(&network, &load, Span::from_us(100), &[]).seen.deliveries.len(), 2, "{flags:#x}");
     }
 }
@@ -430,7 +443,7 @@ fn what_cannot_be_passed_on_is_counted() {
     let mut seen = Seen::default();
     let mut send = |mut frame: Vec<u8>| {
         let length = frame.len();
-        plane.accept(HostId(0), 0, &mut frame, length, &mut seen);
+        plane.accept(HostId(0), Time::ZERO, &mut frame, length, &mut seen);
         *plane.refused()
     };
     assert_eq!(send(vec![0; 200]).malformed, 1);
@@ -438,7 +451,7 @@ fn what_cannot_be_passed_on_is_counted() {
     assert_eq!(send(Sample { payload: vec![0; 9000], size: 8000, ..Sample::default() }.frame()).too_long, 1);
     assert_eq!(send(Sample { destination: (0, 1), ..Sample::default() }.frame()).unroutable, 1, "to itself");
     assert_eq!(send(Sample { destination: (7, 1), v6: true, ..Sample::default() }.frame()).unroutable, 2);
-    assert_eq!(plane.next_ps(), None);
+    assert_eq!(plane.next_at(), None);
 }
 
 #[test]
@@ -465,11 +478,11 @@ fn queues_are_sampled_at_their_times() {
     });
     let mut frame = Sample { payload: vec![0; 14_480], ..Sample::default() }.frame();
     let length = frame.len();
-    plane.accept(HostId(0), 0, &mut frame, length, &mut Seen::default());
-    plane.advance(105_000_000, &mut Seen::default());
+    plane.accept(HostId(0), Time::ZERO, &mut frame, length, &mut Seen::default());
+    plane.advance(Time::from_us(105), &mut Seen::default());
     let samples = plane.finish().1;
     assert_eq!(samples.len(), 11);
-    assert!(samples.iter().enumerate().all(|(at, it)| it.time.ps() == at as u64 * 10_000_000 && it.link == port));
+    assert!(samples.iter().enumerate().all(|(at, it)| it.time == Time::from_us(at as u64 * 10) && it.link == port));
     // Ten segments come at 4 Gb/s from 4 us on, one each 3 us, and leave at 1 Gb/s: at 30 us nine are in, and 26 us
     // have been served.
     let in_queue = samples[3].queue.get();

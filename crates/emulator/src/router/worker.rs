@@ -22,17 +22,17 @@ use crate::sys::{self, Waited};
 use crate::tun::Tun;
 
 /// The thread looks whether it is to stop at least so often.
-const LOOK_UP: Duration = Duration::from_millis(20);
+const LOOK_UP: Span = Span::from_ms(20);
 /// It sleeps at least so long between two looks at what is due, unless a host sends something: under load one look
 /// does the work of many.
-const BREATH: Duration = Duration::from_micros(20);
+const BREATH: Span = Span::from_us(20);
 /// A router that reads so many packets between two sleeps is under load. Hosts then wait for its next look, as for a
 /// card that coalesces interrupts, so that the router takes in several packets each time it wakes.
 const MANY: u64 = 3;
 /// How long hosts wait at most, counted from the last look.
 const PAUSE: Duration = Duration::from_micros(30);
 /// How long after a card takes packets again it is looked whether there are any: well before it falls idle.
-const CARD_SLACK_PS: u64 = 50_000_000;
+const CARD_SLACK: Span = Span::from_us(50);
 /// Packets read from one host before it is another's turn.
 const TURN: usize = 16;
 /// Above the kernel's own threads of no urgency, below those that keep the machine alive.
@@ -87,9 +87,9 @@ impl<C> Output<C> {
 
 impl<C: Now> Observer for Output<C> {
     fn deliver(&mut self, delivery: Delivery) {
-        let Delivery { host, due_ps, frame, headers, segments, marked } = delivery;
+        let Delivery { host, due, frame, headers, segments, marked } = delivery;
         let payload = render(frame, headers, segments, marked, &mut self.scratch);
-        self.lateness.record(late_ns(self.clock.now(), due_ps));
+        self.lateness.record(late_ns(self.clock.now(), due));
         let device = &mut self.devices[host.index()];
         match device.tun.send(&self.scratch, payload) {
             Ok(()) => self.written += 1,
@@ -100,10 +100,10 @@ impl<C: Now> Observer for Output<C> {
     }
 
     fn depart(&mut self, departure: Departure) {
-        let Departure { link, time_ps, frame, headers, segment, marked } = departure;
+        let Departure { link, time, frame, headers, segment, marked } = departure;
         let Some(captures) = &mut self.captures else { return };
         whole_segment(frame, headers, segment, marked, &mut self.scratch);
-        captures.record(link, self.zero_ns + Time::from_ps(time_ps).ns(), &self.scratch);
+        captures.record(link, self.zero_ns + time.ns(), &self.scratch);
     }
 }
 
@@ -129,16 +129,16 @@ impl<C: Now + Copy> Worker<C> {
             // Rounds until neither network nor hosts have anything for now.
             loop {
                 let now = self.clock.now();
-                self.plane.advance(now.ps(), &mut self.output);
+                self.plane.advance(now, &mut self.output);
                 let (packets, more) = self.read_hosts(now, &mut buffer);
                 read += packets;
                 if !more || self.stop.load(Ordering::Relaxed) {
                     break;
                 }
             }
-            reading.record(late_ns(self.clock.now(), woken.ps()));
+            reading.record(late_ns(self.clock.now(), woken));
             if read - read_before >= MANY {
-                let past = Duration::from_nanos(late_ns(self.clock.now(), woken.ps()));
+                let past = Duration::from_nanos(late_ns(self.clock.now(), woken));
                 let rest = PAUSE.saturating_sub(past);
                 if !rest.is_zero() {
                     sys::wait(&mut [], Some(rest)).map_err(Error::system("wait"))?;
@@ -150,7 +150,7 @@ impl<C: Now + Copy> Worker<C> {
             sys::unlock_memory();
         }
         let ended = self.clock.now();
-        self.plane.advance(ended.ps(), &mut Silent);
+        self.plane.advance(ended, &mut Silent);
         let captures = self.output.captures.take().map(Captures::finish).transpose()?.unwrap_or_default();
         self.plane.refused().unwritable = self.output.unwritable;
         let (links, port_samples, refused) = self.plane.finish();
@@ -183,7 +183,7 @@ impl<C: Now + Copy> Worker<C> {
             let id = HostId(host as u32);
             for turn in 0..=TURN {
                 let device = &mut self.output.devices[host];
-                if !device.ready || device.gone || self.plane.card_takes_ps(id) > now.ps() {
+                if !device.ready || device.gone || self.plane.card_takes_at(id) > now {
                     break;
                 }
                 if turn == TURN {
@@ -196,8 +196,8 @@ impl<C: Now + Copy> Worker<C> {
                         // thread did not run, may have made the host send only now, and a packet that leaves before
                         // it was sent shortens a round trip below what the path takes.
                         now = self.clock.now();
-                        self.plane.advance(now.ps(), &mut self.output);
-                        self.plane.accept(id, now.ps(), buffer, length, &mut self.output);
+                        self.plane.advance(now, &mut self.output);
+                        self.plane.accept(id, now, buffer, length, &mut self.output);
                         packets += 1;
                     }
                     // Nothing now, or an error: the wait tells whether the device is gone.
@@ -211,18 +211,18 @@ impl<C: Now + Copy> Worker<C> {
     /// Sleeps until something is due or a host whose card takes it has something to send.
     fn sleep(&mut self, woken: Time, waited: &mut Vec<(usize, Waited)>) -> Result<(), Error> {
         let now = self.clock.now();
-        let mut next_ps = self.plane.next_ps().unwrap_or(u64::MAX);
+        let mut next = self.plane.next_at().unwrap_or(now + LOOK_UP);
         waited.clear();
         for (host, device) in self.output.devices.iter().enumerate().filter(|it| !it.1.gone) {
-            let takes_ps = self.plane.card_takes_ps(HostId(host as u32));
-            if takes_ps <= now.ps() {
+            let takes_at = self.plane.card_takes_at(HostId(host as u32));
+            if takes_at <= now {
                 waited.push((host, Waited::for_read(device.tun.as_fd())));
             } else {
-                next_ps = next_ps.min(takes_ps + CARD_SLACK_PS);
+                next = next.min(takes_at + CARD_SLACK);
             }
         }
-        let breath_ps = woken.ps() + BREATH.as_nanos() as u64 * 1_000;
-        let timeout = Duration::from_nanos(next_ps.max(breath_ps).saturating_sub(now.ps()) / 1_000).min(LOOK_UP);
+        let rest = next.max(woken + BREATH).saturating_since(now).min(LOOK_UP);
+        let timeout = Duration::from_nanos(rest.ns() as u64);
         let mut descriptors: Vec<Waited> = waited.iter().map(|it| it.1).collect();
         sys::wait(&mut descriptors, Some(timeout)).map_err(Error::system("wait for packets"))?;
         for (&(host, _), result) in waited.iter().zip(&descriptors) {
@@ -287,7 +287,7 @@ mod tests {
     use sim::SeriesConfig;
     use units::Rate;
 
-    use super::super::plane::{CARD_PS, Parts};
+    use super::super::plane::{CARD, Parts};
     use super::*;
     use crate::namespace::{Addresses, plan};
     use crate::packet::sample::Sample;
@@ -345,8 +345,8 @@ mod tests {
     }
 
     /// When a host's card falls idle.
-    fn idle_at_ps(worker: &Worker<Slow>, host: u32) -> u64 {
-        worker.plane.card_takes_ps(HostId(host)) + CARD_PS
+    fn idle_at(worker: &Worker<Slow>, host: u32) -> Time {
+        worker.plane.card_takes_at(HostId(host)) + CARD
     }
 
     /// What a host sends because of what it was just given cannot leave before that.
@@ -360,7 +360,7 @@ mod tests {
         let (packets, more) = worker.read_hosts(before, &mut vec![0; LONGEST]);
         assert_eq!((packets, more), (1, false));
         // 100 bytes take 800 ns.
-        assert_eq!(idle_at_ps(&worker, 0), (before + look + Span::from_ns(800)).ps());
+        assert_eq!(idle_at(&worker, 0), before + look + Span::from_ns(800));
     }
 
     /// What is due by the time of a packet is done before the packet is taken in, though it was not when the round
@@ -391,7 +391,7 @@ mod tests {
         let (packets, more) = worker.read_hosts(worker.clock.now(), &mut buffer);
         assert_eq!((packets, more), (TURN as u64 + 1, true));
         // Later than a card holds, whose times are all that is asked for.
-        assert!(idle_at_ps(&worker, 1) > CARD_PS, "the other host had its turn");
+        assert!(idle_at(&worker, 1) > Time::ZERO + CARD, "the other host had its turn");
         let mut read = packets;
         while read < 51 {
             let (packets, _) = worker.read_hosts(worker.clock.now(), &mut buffer);

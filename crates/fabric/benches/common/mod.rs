@@ -1,10 +1,10 @@
 //! Ports and what comes to them.
 
 use fabric::{Arrival, Ecn, Item, Passage, Phantom, PlainPort, PortConfig, PortParams, QueuedPort};
-use units::{Bytes, Frac, Rate, Span, mix64};
+use units::{Bytes, Frac, Rate, Span, Time, mix64};
 
-/// How long packets come before the port's service is replayed, as by a switch: 1 us.
-const WINDOW_PS: u64 = 1_000_000;
+/// How long packets come before the port's service is replayed, as by a switch.
+const WINDOW: Span = Span::from_us(1);
 
 /// Uno's port: RED, a phantom queue, 1 MiB.
 pub(crate) fn params(control_priority: bool) -> PortParams {
@@ -23,7 +23,7 @@ pub(crate) fn params(control_priority: bool) -> PortParams {
 /// A packet as the simulator carries it: 32 bytes.
 #[derive(Clone, Copy)]
 pub(crate) struct Packet {
-    now_ps: u64,
+    now: Time,
     identity: u64,
     size: u32,
     control: bool,
@@ -32,19 +32,19 @@ pub(crate) struct Packet {
 impl Item for Packet {
     #[inline]
     fn arrival(&self) -> Arrival {
-        let Self { now_ps, identity, size, control } = *self;
-        Arrival { now_ps, size, ecn_capable: !control, control, credit: false, expendable: false, identity }
+        let Self { now, identity, size, control } = *self;
+        Arrival { now, size, ecn_capable: !control, control, credit: false, expendable: false, identity }
     }
 }
 
 /// 1,000 packets, half of them acknowledgements, at 90 % of the line rate.
 pub(crate) fn packets() -> Vec<Packet> {
-    let mut now_ps = 0;
+    let mut now = Time::ZERO;
     let packet = |index| {
         let random = mix64(index);
         let control = random.is_multiple_of(2);
-        now_ps += (random >> 1) % 376_000;
-        Packet { now_ps, identity: index, size: if control { 64 } else { 4_160 }, control }
+        now += Span::from_unsigned_ps((random >> 1) % 376_000);
+        Packet { now, identity: index, size: if control { 64 } else { 4_160 }, control }
     };
     (0..1_000).map(packet).collect()
 }
@@ -59,11 +59,11 @@ pub(crate) fn plain(params: &PortParams, packets: &[Packet]) -> u64 {
 /// All through a port that is served lazily, to the end of each window.
 pub(crate) fn lazy(params: &PortParams, packets: &[Packet]) -> u64 {
     let mut port = QueuedPort::default();
-    let (mut sum, mut end_ps) = (0u64, WINDOW_PS);
+    let (mut sum, mut end) = (0u64, Time::ZERO + WINDOW);
     for packet in packets {
-        while packet.now_ps >= end_ps {
-            port.advance(params, 7, end_ps, |_, passage| sum = sum.wrapping_add(digest(passage)));
-            end_ps += WINDOW_PS;
+        while packet.now >= end {
+            port.advance(params, 7, end, |_, passage| sum = sum.wrapping_add(digest(passage)));
+            end += WINDOW;
         }
         let arrival = packet.arrival();
         port.enqueue(params, 7, &arrival, *packet, |_, passage| sum = sum.wrapping_add(digest(passage)));
@@ -72,5 +72,5 @@ pub(crate) fn lazy(params: &PortParams, packets: &[Packet]) -> u64 {
 }
 
 fn digest(passage: Passage) -> u64 {
-    passage.arrives_ps ^ u64::from(passage.marked)
+    passage.arrives.ps() ^ u64::from(passage.marked)
 }

@@ -4,6 +4,8 @@
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
+use units::Span;
+
 use super::Ways;
 use crate::{HostId, LinkId, NodeId};
 
@@ -14,27 +16,28 @@ pub(super) type Key = (NodeId, NodeId, u32, u64);
 /// from the first switch to the last.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Crossing {
-    pub(super) service_ps: u64,
-    pub(super) way_ps: u64,
+    pub(super) service: Span,
+    pub(super) way: Span,
 }
 
-/// The least time, in picoseconds, in which so many packets get from the first switch to the last through a cut. Each
+/// The least time in which so many packets get from the first switch to the last through a cut. Each
 /// link passes as many packets as fit into the time that the rest of its way leaves.
-pub(super) fn time_ps(cut: &[Crossing], packets: u64) -> u64 {
-    let passed = |time_ps: u64| -> u64 {
-        cut.iter().map(|link| time_ps.saturating_sub(link.way_ps) / link.service_ps.max(1)).sum()
+pub(super) fn time(cut: &[Crossing], packets: u32) -> Span {
+    let passed = |ps: i64| -> u64 {
+        let left = |link: &Crossing| (Span::from_ps(ps) - link.way).unsigned_ps();
+        cut.iter().map(|link| left(link) / link.service.unsigned_ps().max(1)).sum()
     };
-    let alone = cut.iter().map(|link| link.way_ps + packets * link.service_ps).min().unwrap_or(0);
-    let (mut too_short, mut enough) = (0, alone);
+    let alone = cut.iter().map(|link| link.way + link.service.times(packets)).min().unwrap_or_default();
+    let (mut too_short, mut enough) = (0, alone.ps());
     while too_short + 1 < enough {
         let middle = too_short + (enough - too_short) / 2;
-        if passed(middle) < packets {
+        if passed(middle) < u64::from(packets) {
             too_short = middle;
         } else {
             enough = middle;
         }
     }
-    enough
+    Span::from_ps(enough)
 }
 
 /// A link on some way, and how many bits a second of it are left in either direction.
@@ -89,8 +92,8 @@ impl Ways<'_> {
         let crosses = |edge: &&Edge| reached.contains_key(&edge.ends[0]) && !reached.contains_key(&edge.ends[1]);
         let crossing = |edge: &Edge| {
             let port = self.network.port(edge.link);
-            let way_ps = before.get(&edge.ends[0])? + port.delay_ps + behind.get(&edge.ends[1])?;
-            Some(Crossing { service_ps: port.service_ps(size), way_ps })
+            let way = *before.get(&edge.ends[0])? + port.delay + *behind.get(&edge.ends[1])?;
+            Some(Crossing { service: port.service(size), way })
         };
         Some(edges.iter().filter(crosses).filter_map(crossing).collect())
     }
@@ -113,17 +116,17 @@ impl Ways<'_> {
     }
 
     /// The least time of one packet from a switch to all others, or from all others to it.
-    fn distances(&self, edges: &[Edge], from: NodeId, size: u32, back: bool) -> BTreeMap<NodeId, u64> {
-        let mut known = BTreeMap::from([(from, 0)]);
+    fn distances(&self, edges: &[Edge], from: NodeId, size: u32, back: bool) -> BTreeMap<NodeId, Span> {
+        let mut known = BTreeMap::from([(from, Span::ZERO)]);
         loop {
             let mut changed = false;
             for edge in edges {
                 let [near, far] = if back { [edge.ends[1], edge.ends[0]] } else { edge.ends };
                 let port = self.network.port(edge.link);
-                let Some(there) = known.get(&near).map(|ps| ps + port.service_ps(size) + port.delay_ps) else {
+                let Some(there) = known.get(&near).map(|&way| way + port.service(size) + port.delay) else {
                     continue;
                 };
-                if known.get(&far).is_none_or(|&ps| there < ps) {
+                if known.get(&far).is_none_or(|&way| there < way) {
                     known.insert(far, there);
                     changed = true;
                 }
@@ -172,7 +175,7 @@ fn search(edges: &[Edge], begin: NodeId, end: NodeId) -> (BTreeMap<NodeId, Step>
 mod tests {
     use super::*;
     use crate::{Builder, Burst, LinkClass, Network, PortConfig, Routes};
-    use units::{Rate, Span};
+    use units::Rate;
 
     /// Two switches with a host each, host links of 100 Gb/s, and cables of these rates (Gb/s) and delays (us) between.
     fn network(cables: &[(u64, i64)]) -> Network {

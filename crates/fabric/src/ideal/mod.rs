@@ -18,9 +18,9 @@ use crate::{HostId, LinkId, Network, NodeId, PortParams, Routes};
 pub fn base_one_way(network: &Network, path: &[LinkId], size: u32) -> Span {
     let hop = |&link: &LinkId| {
         let params = network.port(link);
-        params.service_ps(size) + params.delay_ps
+        params.service(size) + params.delay
     };
-    Span::from_ps(path.iter().map(hop).sum::<u64>() as i64)
+    path.iter().map(hop).sum()
 }
 
 /// Round trip of a packet of `data` bytes on the wire there and its acknowledgement of `ack` bytes back.
@@ -65,33 +65,29 @@ struct Towards {
 /// The stage of the destination's switch.
 const END: u32 = 0;
 
-/// How far a burst has come, at best, in picoseconds: when its first and its last packet are at the next port, and how
+/// How far a burst has come, at best, since it began: when its first and its last packet are at the next port, and how
 /// far apart the full packets between them are.
 ///
 /// Ports store and forward in order. The last packet leaves a port when it has arrived and the one before it has left.
 /// The slowest port so far spaces the full packets.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 struct Front {
-    first: u64,
-    last: u64,
-    spacing: u64,
+    first: Span,
+    last: Span,
+    spacing: Span,
 }
 
 impl Front {
     fn over(self, port: &PortParams, burst: &Burst) -> Self {
-        let service_ps = port.service_ps(burst.last);
+        let service = port.service(burst.last);
         if burst.packets == 1 {
-            return Self { last: self.last + service_ps + port.delay_ps, ..self };
+            return Self { last: self.last + service + port.delay, ..self };
         }
-        let full_ps = port.service_ps(burst.full);
-        let spacing_ps = self.spacing.max(full_ps);
-        let first_ps = self.first + full_ps;
-        let before_leaves_ps = first_ps + u64::from(burst.packets - 2) * spacing_ps;
-        Self {
-            first: first_ps + port.delay_ps,
-            last: self.last.max(before_leaves_ps) + service_ps + port.delay_ps,
-            spacing: spacing_ps,
-        }
+        let full = port.service(burst.full);
+        let spacing = self.spacing.max(full);
+        let first = self.first + full;
+        let before_leaves = first + spacing.times(burst.packets - 2);
+        Self { first: first + port.delay, last: self.last.max(before_leaves) + service + port.delay, spacing }
     }
 
     /// Whether nothing that follows `other` can be earlier than what follows this one.
@@ -116,7 +112,7 @@ impl<'a> Ways<'a> {
         let (up, down) = self.ends(from, to);
         let sent = Front::default().over(up, burst);
         let best = self.fronts(from, to, sent, burst).into_iter().map(|front| front.over(down, burst).last).min();
-        Span::from_ps(best.unwrap_or(0) as i64)
+        best.unwrap_or_default()
     }
 
     /// The same where each packet may take another path. The bound follows from what must happen:
@@ -131,24 +127,24 @@ impl<'a> Ways<'a> {
             return self.arrival(from, to, burst);
         }
         let (up, down) = self.ends(from, to);
-        let [full, last] = [burst.full, burst.last].map(|size| (up.service_ps(size), down.service_ps(size)));
-        let fulls = u64::from(burst.packets - 1);
-        let [full_way_ps, last_way_ps] = [burst.full, burst.last].map(|size| self.way_ps(from, to, size));
+        let [full, last] = [burst.full, burst.last].map(|size| (up.service(size), down.service(size)));
+        let fulls = burst.packets - 1;
+        let [full_way, last_way] = [burst.full, burst.last].map(|size| self.way(from, to, size));
         // The last full packet, and the last of all, from the card on.
-        let full_ps = fulls * full.0 + full_way_ps + full.1;
-        let last_ps = fulls * full.0 + last.0 + last_way_ps + last.1;
+        let full_there = full.0.times(fulls) + full_way + full.1;
+        let last_there = full.0.times(fulls) + last.0 + last_way + last.1;
         // The receiver's port, from the first that can be there on: all full ones, and all.
-        let first_full_ps = full.0 + full_way_ps;
-        let first_ps = first_full_ps.min(fulls * full.0 + last.0 + last_way_ps);
-        let served_ps = (first_full_ps + fulls * full.1).max(first_ps + fulls * full.1 + last.1);
-        let ends_ps = up.delay_ps + down.delay_ps;
-        let mut least_ps = full_ps.max(last_ps).max(served_ps) + ends_ps;
-        let fulls = fulls + u64::from(burst.last == burst.full);
-        let around_ps = full.0 + full.1 + ends_ps;
+        let first_full = full.0 + full_way;
+        let first = first_full.min(full.0.times(fulls) + last.0 + last_way);
+        let served = (first_full + full.1.times(fulls)).max(first + full.1.times(fulls) + last.1);
+        let ends = up.delay + down.delay;
+        let mut least = full_there.max(last_there).max(served) + ends;
+        let fulls = fulls + u32::from(burst.last == burst.full);
+        let around = full.0 + full.1 + ends;
         if let Some(cut) = self.cut(from, to, burst.full) {
-            least_ps = least_ps.max(around_ps + cut::time_ps(cut, fulls));
+            least = least.max(around + cut::time(cut, fulls));
         }
-        Span::from_ps(least_ps as i64)
+        least
     }
 
     fn ends(&self, from: HostId, to: HostId) -> (&'a PortParams, &'a PortParams) {
@@ -162,10 +158,10 @@ impl<'a> Ways<'a> {
     }
 
     /// The least time of one packet from the first switch to the last.
-    fn way_ps(&mut self, from: HostId, to: HostId, size: u32) -> u64 {
+    fn way(&mut self, from: HostId, to: HostId, size: u32) -> Span {
         let alone = Burst { packets: 1, full: size, last: size };
         let fronts = self.fronts(from, to, Front::default(), &alone);
-        fronts.iter().map(|front| front.last).min().unwrap_or(0)
+        fronts.iter().map(|front| front.last).min().unwrap_or_default()
     }
 
     /// Whether every packet must take the same path.

@@ -1,19 +1,19 @@
-//! Which port of a switch decides next: a tournament over their times. Ties go to the lower port.
+//! Which port of a switch decides next: a tournament over their times, [`Time::NEVER`] where a port has nothing to decide. Ties
+//! go to the lower port.
 
-/// When a port has nothing to decide.
-pub(super) const NEVER: u64 = u64::MAX;
+use units::Time;
 
 #[derive(Debug)]
 pub(super) struct Earliest {
     /// Of each inner node the first of its leaves, and leaves: the children of `n` are `2 n` and `2 n + 1`, and leaves come
     /// last, one a port, padded to a power of two.
-    nodes: Vec<(u64, u32)>,
+    nodes: Vec<(Time, u32)>,
 }
 
 impl Earliest {
     pub(super) fn new(ports: usize) -> Self {
         let width = ports.next_power_of_two().max(2);
-        let mut nodes = vec![(NEVER, 0); width * 2];
+        let mut nodes = vec![(Time::NEVER, 0); width * 2];
         for port in 0..width {
             nodes[width + port].1 = port as u32;
         }
@@ -31,18 +31,18 @@ impl Earliest {
 
     /// Its time.
     #[inline]
-    pub(super) fn time(&self) -> u64 {
+    pub(super) fn time(&self) -> Time {
         self.nodes[1].0
     }
 
     #[inline]
-    pub(super) fn time_of(&self, port: usize) -> u64 {
+    pub(super) fn time_of(&self, port: usize) -> Time {
         self.nodes[self.nodes.len() / 2 + port].0
     }
 
     /// Sets a port's time.
     #[inline]
-    pub(super) fn set(&mut self, port: usize, time: u64) {
+    pub(super) fn set(&mut self, port: usize, time: Time) {
         let mut node = self.nodes.len() / 2 + port;
         let mut first = (time, port as u32);
         self.nodes[node] = first;
@@ -66,14 +66,14 @@ mod tests {
         #[test]
         fn the_first_is_found(ports in 1..70usize, moves in proptest::collection::vec((any::<usize>(), 0..40u64), 0..200)) {
             let mut earliest = Earliest::new(ports);
-            let mut times = vec![NEVER; ports];
+            let mut times = vec![Time::NEVER; ports];
             for (port, time) in moves {
-                let time = if time > 30 { NEVER } else { time };
+                let time = if time > 30 { Time::NEVER } else { Time::from_ps(time) };
                 times[port % ports] = time;
                 earliest.set(port % ports, time);
                 let least = *times.iter().min().unwrap();
                 prop_assert_eq!(earliest.time(), least);
-                if least != NEVER {
+                if least.is_set() {
                     prop_assert_eq!(earliest.port(), times.iter().position(|&it| it == least).unwrap());
                 }
             }

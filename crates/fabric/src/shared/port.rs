@@ -1,9 +1,8 @@
 //! A port of a switch that shares its buffer: what waits in it by class, and what its decisions need.
 
-use units::Bytes;
+use units::{Bytes, Span, Time};
 
 use super::CLASSES;
-use super::earliest::NEVER;
 use super::switch::Departure;
 use crate::port::{Arrival, InService, MarkAt, PhantomQueue, PortParams, draw};
 use crate::ring::Ring;
@@ -31,7 +30,7 @@ pub(super) const NOWHERE: u16 = u16::MAX;
 #[derive(Debug)]
 pub(super) struct Queue<P> {
     pub(super) ring: Ring<Waiting<P>>,
-    pub(super) service_ps: u64,
+    pub(super) service: Span,
     pub(super) bytes: u64,
 }
 
@@ -39,8 +38,9 @@ pub(super) struct Queue<P> {
 #[derive(Debug)]
 #[repr(align(64))]
 pub(super) struct Service {
-    pub(super) idle_at_ps: u64,
-    pub(super) in_service_ps: u64,
+    pub(super) idle_at: Time,
+    /// Service time of the packet in service.
+    pub(super) serving: Span,
     pub(super) sent_bytes: u64,
     pub(super) waiting_bytes: u64,
     pub(super) most_waiting: u64,
@@ -65,16 +65,16 @@ pub(super) struct Port<P> {
     /// The classes that the waiting frames are of, each once: they are first among control.
     pub(super) frames: [u8; CLASSES],
     pub(super) pauses: u64,
-    pub(super) paused_since_ps: u64,
-    pub(super) paused_ps: u64,
+    pub(super) paused_since: Time,
+    pub(super) paused_for: Span,
 }
 
 impl<P: Item + Copy> Port<P> {
     pub(super) fn new(params: u32, salt: u64) -> Self {
         Self {
             service: Service {
-                idle_at_ps: 0,
-                in_service_ps: 0,
+                idle_at: Time::ZERO,
+                serving: Span::ZERO,
                 sent_bytes: 0,
                 waiting_bytes: 0,
                 most_waiting: 0,
@@ -85,24 +85,24 @@ impl<P: Item + Copy> Port<P> {
                 last: 0,
                 frames: 0,
             },
-            queues: std::array::from_fn(|_| Queue { ring: Ring::default(), service_ps: 0, bytes: 0 }),
+            queues: std::array::from_fn(|_| Queue { ring: Ring::default(), service: Span::ZERO, bytes: 0 }),
             phantom: PhantomQueue::default(),
             frames: [0; CLASSES],
             pauses: 0,
-            paused_since_ps: 0,
-            paused_ps: 0,
+            paused_since: Time::ZERO,
+            paused_for: Span::ZERO,
         }
     }
 
     /// Whether the port's own buffer has no room for a packet.
     #[inline]
     pub(super) fn is_full(&self, params: &PortParams, packet: &Arrival) -> bool {
-        if params.buffer_ps == u64::MAX {
+        if params.config.buffer == Bytes::MAX {
             return false;
         }
-        let waiting_ps: u64 = self.queues.iter().map(|queue| queue.service_ps).sum();
-        let backlog = waiting_ps + self.service.idle_at_ps.saturating_sub(packet.now_ps);
-        backlog + params.serializer.time_for(packet.size) > params.buffer_ps
+        let waiting: Span = self.queues.iter().map(|queue| queue.service).sum();
+        let backlog = waiting + self.service.idle_at.saturating_since(packet.now);
+        backlog + params.exact_service(packet.size) > params.buffer
     }
 
     #[inline(always)]
@@ -112,7 +112,7 @@ impl<P: Item + Copy> Port<P> {
         service.waiting_bytes += u64::from(about.size);
         service.most_waiting = service.most_waiting.max(service.waiting_bytes);
         let queue = &mut self.queues[class];
-        queue.service_ps += params.serializer.time_for(about.size);
+        queue.service += params.exact_service(about.size);
         queue.bytes += u64::from(about.size);
         let place = queue.ring.append(|| Waiting { item: *item, about });
         place.item = *item;
@@ -161,7 +161,7 @@ impl<P: Item + Copy> Port<P> {
         if queue.ring.len() == 1 {
             service.filled &= !(1 << class);
         }
-        queue.service_ps -= params.serializer.time_for(about.size);
+        queue.service -= params.exact_service(about.size);
         queue.bytes -= u64::from(about.size);
         service.waiting_bytes -= u64::from(about.size);
         Some((class, about))
@@ -169,8 +169,8 @@ impl<P: Item + Copy> Port<P> {
 
     /// Service time of what waits in a class, and of the control packets that go before it: the queue that marks.
     #[inline]
-    pub(super) fn before(&self, class: usize) -> u64 {
-        self.queues[class].service_ps + if class == 0 { 0 } else { self.queues[0].service_ps }
+    pub(super) fn before(&self, class: usize) -> Span {
+        self.queues[class].service + if class == 0 { Span::ZERO } else { self.queues[0].service }
     }
 }
 
@@ -183,35 +183,35 @@ impl Service {
 
     /// When the port decides next.
     #[inline]
-    pub(super) fn next_ps(&self) -> u64 {
-        if self.eligible() == 0 { NEVER } else { self.idle_at_ps }
+    pub(super) fn next_at(&self) -> Time {
+        if self.eligible() == 0 { Time::NEVER } else { self.idle_at }
     }
 
-    /// Takes a packet into service at `at_ps`, when the port is idle and `before_ps` waits that may mark it.
+    /// Takes a packet into service at `now`, when the port is idle and `before` waits that may mark it.
     #[inline(always)]
     pub(super) fn begin(
         &mut self,
         params: &PortParams,
         phantom: PhantomQueue,
-        before_ps: u64,
+        before: Span,
         item: &impl Item,
         about: About,
-        (port, class, at_ps): (usize, usize, u64),
+        (port, class, now): (usize, usize, Time),
     ) -> Departure {
-        self.in_service_ps = params.serializer.time_for(about.size);
-        self.idle_at_ps = at_ps + params.service_ps(about.size);
+        self.serving = params.exact_service(about.size);
+        self.idle_at = now + params.service(about.size);
         let mut marked = about.marked;
         if params.config.mark_at == MarkAt::Dequeue {
-            let at = || Arrival { now_ps: at_ps, ..item.arrival() };
-            let mut asked = params.ecn.marks(before_ps, || draw(self.salt, &at()));
+            let at = || Arrival { now, ..item.arrival() };
+            let mut asked = params.ecn.marks(before, || draw(self.salt, &at()));
             asked |= params.phantom.as_ref().is_some_and(|it| phantom.asks(it, self.salt, &at()));
             marked = asked && item.arrival().ecn_capable;
         }
         let departure = Departure {
             port,
             from: (about.from != NOWHERE).then_some(usize::from(about.from)),
-            begins_ps: at_ps,
-            passage: Passage { arrives_ps: self.idle_at_ps + params.delay_ps, marked },
+            begins: now,
+            passage: Passage { arrives: self.idle_at + params.delay, marked },
             sent: Bytes::new(self.sent_bytes),
             queue: Bytes::new(self.waiting_bytes),
         };
@@ -224,12 +224,12 @@ impl Service {
 
     /// How the packet in service counts in the backlog.
     #[inline]
-    pub(super) fn in_service(&self, params: &PortParams, now_ps: u64) -> u64 {
-        let remainder = self.idle_at_ps.saturating_sub(now_ps);
+    pub(super) fn in_service(&self, params: &PortParams, now: Time) -> Span {
+        let remainder = self.idle_at.saturating_since(now);
         match params.config.in_service {
             InService::Remainder => remainder,
-            InService::Whole if remainder > 0 => self.in_service_ps,
-            InService::Whole | InService::Excluded => 0,
+            InService::Whole if remainder > Span::ZERO => self.serving,
+            InService::Whole | InService::Excluded => Span::ZERO,
         }
     }
 }

@@ -14,9 +14,9 @@
 
 use std::sync::Arc;
 
-use units::Bytes;
+use units::{Bytes, Span, Time};
 
-use super::earliest::{Earliest, NEVER};
+use super::earliest::Earliest;
 use super::pool::{Pool, Room};
 use super::port::{About, NOWHERE, Port, Waiting};
 use super::{CLASSES, Switch};
@@ -28,7 +28,7 @@ pub trait Framed: Item + Copy {
     /// The packet's class at a port: 0 is control.
     fn class(&self, control_first: bool) -> u8;
     /// A pause frame for a class, or one that ends the pause.
-    fn frame(pause: bool, class: u8, size: u32, now_ps: u64) -> Self;
+    fn frame(pause: bool, class: u8, size: u32, now: Time) -> Self;
 }
 
 /// A packet's service begins.
@@ -38,8 +38,8 @@ pub struct Departure {
     pub port: usize,
     /// The port that it came in by, unless the switch made it.
     pub from: Option<usize>,
-    /// When, in picoseconds.
-    pub begins_ps: u64,
+    /// When.
+    pub begins: Time,
     /// When it arrives at the link's end, and whether it was marked here.
     pub passage: Passage,
     /// Bytes that the port had sent before it.
@@ -94,12 +94,12 @@ impl<P: Framed> SharedSwitch<P> {
         }
     }
 
-    /// A packet that came in by `from` (or was made here) at `packet.now_ps` is to leave by `to`. Every earlier decision
+    /// A packet that came in by `from` (or was made here) at `packet.now` is to leave by `to`. Every earlier decision
     /// is replayed first.
     #[inline(always)]
     pub fn arrive(&mut self, from: Option<usize>, to: usize, packet: &Arrival, item: &P, out: &mut impl Outlet<P>) {
-        self.advance(packet.now_ps, out);
-        let now_ps = packet.now_ps;
+        let now = packet.now;
+        self.advance(now, out);
         let port = &self.ports[to];
         let params = &self.params[port.service.params as usize];
         let class = usize::from(item.class(params.config.control_priority)) % CLASSES;
@@ -114,7 +114,7 @@ impl<P: Framed> SharedSwitch<P> {
                     return;
                 }
                 if self.pool.pauses(from, class) && !self.relays(from, class) {
-                    self.send_frame(from, class, true, now_ps, out);
+                    self.send_frame(from, class, true, now, out);
                 }
                 true
             }
@@ -141,31 +141,31 @@ impl<P: Framed> SharedSwitch<P> {
         mut about: About,
         out: &mut impl Outlet<P>,
     ) {
-        let now_ps = packet.now_ps;
+        let now = packet.now;
         let port = &mut self.ports[to];
         let params = &self.params[port.service.params as usize];
         let salt = port.service.salt;
         about.marked = params.phantom.as_ref().is_some_and(|phantom| port.phantom.add(phantom, salt, packet));
         if params.config.mark_at == MarkAt::Enqueue {
-            let backlog = port.before(class) + port.service.in_service(params, now_ps);
+            let backlog = port.before(class) + port.service.in_service(params, now);
             about.marked |= params.ecn.marks(backlog, || draw(salt, packet));
         }
         about.marked &= packet.ecn_capable;
         let held_back = port.service.paused >> class & 1 == 1;
-        if !held_back && port.service.idle_at_ps < now_ps && port.service.eligible() == 0 {
+        if !held_back && port.service.idle_at < now && port.service.eligible() == 0 {
             // Nothing that may leave waits before it.
-            self.serve(to, class, item, about, now_ps, out);
+            self.serve(to, class, item, about, now, out);
             return;
         }
         port.push(params, class, item, about);
-        if !held_back && self.next.time_of(to) == NEVER {
-            self.next.set(to, self.ports[to].service.idle_at_ps);
+        if !held_back && !self.next.time_of(to).is_set() {
+            self.next.set(to, self.ports[to].service.idle_at);
         }
     }
 
-    /// The other end of a port pauses a class, or lets it go on, at `now_ps`.
-    pub fn on_frame(&mut self, port: usize, class: u8, pause: bool, now_ps: u64, out: &mut impl Outlet<P>) {
-        self.advance(now_ps, out);
+    /// The other end of a port pauses a class, or lets it go on, at `now`.
+    pub fn on_frame(&mut self, port: usize, class: u8, pause: bool, now: Time, out: &mut impl Outlet<P>) {
+        self.advance(now, out);
         let bit = 1 << (class % CLASSES as u8);
         let target = &mut self.ports[port];
         let before = target.service.paused;
@@ -173,26 +173,26 @@ impl<P: Framed> SharedSwitch<P> {
         target.service.paused = paused;
         target.pauses += u64::from(paused & !before != 0);
         if paused != 0 && before == 0 {
-            target.paused_since_ps = now_ps;
+            target.paused_since = now;
         } else if paused == 0 && before != 0 {
-            target.paused_ps += now_ps - target.paused_since_ps;
+            target.paused_for += now.since(target.paused_since);
         }
-        let at = if target.service.eligible() == 0 { NEVER } else { target.service.idle_at_ps.max(now_ps) };
+        let at = if target.service.eligible() == 0 { Time::NEVER } else { target.service.idle_at.max(now) };
         self.next.set(port, at);
         if self.config.pfc.is_some_and(|pfc| pfc.relay) && before != paused {
-            self.pass_on(port, usize::from(class) % CLASSES, pause, now_ps, out);
+            self.pass_on(port, usize::from(class) % CLASSES, pause, now, out);
         }
     }
 
     /// A relay passes a pause or a resume on to those other ends that are not at rest for another reason: its own buffer
     /// asks for it, or a third port is paused, too.
     #[cold]
-    fn pass_on(&mut self, port: usize, class: usize, pause: bool, now_ps: u64, out: &mut impl Outlet<P>) {
+    fn pass_on(&mut self, port: usize, class: usize, pause: bool, now: Time, out: &mut impl Outlet<P>) {
         let paused = |index: usize, it: &Port<P>| index != port && it.service.paused >> class & 1 == 1;
         for other in (0..self.ports.len()).filter(|&other| other != port) {
             let third = self.ports.iter().enumerate().any(|(index, it)| index != other && paused(index, it));
             if !third && !self.pool.is_paused(other, class) {
-                self.send_frame(other, class, pause, now_ps, out);
+                self.send_frame(other, class, pause, now, out);
             }
         }
     }
@@ -203,61 +203,61 @@ impl<P: Framed> SharedSwitch<P> {
         relay && self.ports.iter().enumerate().any(|(other, it)| other != port && it.service.paused >> class & 1 == 1)
     }
 
-    /// Replays every decision taken before `until_ps`.
+    /// Replays every decision taken before `until`.
     #[inline(always)]
-    pub fn advance(&mut self, until_ps: u64, out: &mut impl Outlet<P>) {
-        if self.next.time() < until_ps {
-            self.replay(until_ps, out);
+    pub fn advance(&mut self, until: Time, out: &mut impl Outlet<P>) {
+        if self.next.time() < until {
+            self.replay(until, out);
         }
     }
 
     #[inline(never)]
-    fn replay(&mut self, until_ps: u64, out: &mut impl Outlet<P>) {
-        while self.next.time() < until_ps {
-            let (index, at_ps) = (self.next.port(), self.next.time());
+    fn replay(&mut self, until: Time, out: &mut impl Outlet<P>) {
+        while self.next.time() < until {
+            let (index, now) = (self.next.port(), self.next.time());
             let port = &mut self.ports[index];
             let params = &self.params[port.service.params as usize];
             let Some((class, about)) = port.take_off(params) else { return };
-            let before_ps = port.before(class);
+            let before = port.before(class);
             let Port { service, queues, phantom, .. } = port;
             let Some(Waiting { item, .. }) = queues[class].ring.front() else { return };
-            let departure = service.begin(params, *phantom, before_ps, item, about, (index, class, at_ps));
-            self.next.set(index, service.next_ps());
+            let departure = service.begin(params, *phantom, before, item, about, (index, class, now));
+            self.next.set(index, service.next_at());
             out.depart(item, &departure);
             queues[class].ring.drop_front();
-            self.free(class, about, at_ps, out);
+            self.free(class, about, now, out);
         }
     }
 
-    /// When the switch decides next by itself; `u64::MAX` if nothing waits that may leave.
+    /// When the switch decides next by itself; [`Time::NEVER`] if nothing waits that may leave.
     #[inline]
-    pub fn next_ps(&self) -> u64 {
+    pub fn next_at(&self) -> Time {
         self.next.time()
     }
 
-    /// Takes a packet that has not waited into service at a port that is idle at `at_ps`.
+    /// Takes a packet that has not waited into service at a port that is idle at `now`.
     #[inline(always)]
-    fn serve(&mut self, index: usize, class: usize, item: &P, about: About, at_ps: u64, out: &mut impl Outlet<P>) {
+    fn serve(&mut self, index: usize, class: usize, item: &P, about: About, now: Time, out: &mut impl Outlet<P>) {
         let port = &mut self.ports[index];
         let params = &self.params[port.service.params as usize];
-        let before_ps = port.before(class);
-        let departure = port.service.begin(params, port.phantom, before_ps, item, about, (index, class, at_ps));
-        let next_ps = port.service.next_ps();
-        if next_ps != self.next.time_of(index) {
-            self.next.set(index, next_ps);
+        let before = port.before(class);
+        let departure = port.service.begin(params, port.phantom, before, item, about, (index, class, now));
+        let next = port.service.next_at();
+        if next != self.next.time_of(index) {
+            self.next.set(index, next);
         }
         out.depart(item, &departure);
-        self.free(class, about, at_ps, out);
+        self.free(class, about, now, out);
     }
 
     /// Frees what a packet held that has left.
     #[inline(always)]
-    fn free(&mut self, class: usize, about: About, at_ps: u64, out: &mut impl Outlet<P>) {
+    fn free(&mut self, class: usize, about: About, now: Time, out: &mut impl Outlet<P>) {
         if about.booked {
             let from = usize::from(about.from);
             self.pool.depart(from, class, about.size.into());
             if self.pool.resumes(from, class) && !self.relays(from, class) {
-                self.send_frame(from, class, false, at_ps, out);
+                self.send_frame(from, class, false, now, out);
             }
         }
     }
@@ -265,15 +265,15 @@ impl<P: Framed> SharedSwitch<P> {
     /// Sends a pause frame, or the one that ends the pause, to the other end of a port: before all that waits there. A
     /// frame of the class that still waits says what is true now instead.
     #[cold]
-    fn send_frame(&mut self, port: usize, class: usize, pause: bool, now_ps: u64, out: &mut impl Outlet<P>) {
+    fn send_frame(&mut self, port: usize, class: usize, pause: bool, now: Time, out: &mut impl Outlet<P>) {
         let Some(pfc) = self.config.pfc else { return };
-        let item = P::frame(pause, class as u8, pfc.frame, now_ps);
+        let item = P::frame(pause, class as u8, pfc.frame, now);
         let target = &mut self.ports[port];
         if let Some(frame) = target.waiting_frame(class) {
             frame.item = item;
             return;
         }
-        let arrival = Arrival { now_ps, ..item.arrival() };
+        let arrival = Arrival { now, ..item.arrival() };
         let about = About { size: pfc.frame, from: NOWHERE, booked: false, marked: false };
         let waited = target.queues[0].ring.len();
         self.enqueue(port, 0, &arrival, &item, about, out);
@@ -312,9 +312,9 @@ impl<P: Framed> SharedSwitch<P> {
     }
 
     /// The phantom queue of a port.
-    pub fn phantom(&self, port: usize, now_ps: u64) -> Bytes {
+    pub fn phantom(&self, port: usize, now: Time) -> Bytes {
         let port = &self.ports[port];
-        port.phantom.occupancy(&self.params[port.service.params as usize], now_ps)
+        port.phantom.occupancy(&self.params[port.service.params as usize], now)
     }
 
     /// Bytes that a port has sent.
@@ -322,12 +322,12 @@ impl<P: Framed> SharedSwitch<P> {
         Bytes::new(self.ports[port].service.sent_bytes)
     }
 
-    /// How often the other end has paused a class of a port, and for how long until `now_ps` at least one class was
-    /// paused, in picoseconds.
-    pub fn pauses(&self, port: usize, now_ps: u64) -> (u64, u64) {
+    /// How often the other end has paused a class of a port, and for how long until `now` at least one class was
+    /// paused.
+    pub fn pauses(&self, port: usize, now: Time) -> (u64, Span) {
         let port = &self.ports[port];
-        let lasting = if port.service.paused == 0 { 0 } else { now_ps.saturating_sub(port.paused_since_ps) };
-        (port.pauses, port.paused_ps + lasting)
+        let lasting = if port.service.paused == 0 { Span::ZERO } else { now.saturating_since(port.paused_since) };
+        (port.pauses, port.paused_for + lasting)
     }
 
     /// Packets dropped though their senders could be paused: their headroom was too small.
@@ -362,7 +362,7 @@ impl<P: Framed> SharedSwitch<P> {
 mod tests {
     use super::*;
     use crate::{Pfc, PortConfig};
-    use units::{Rate, Span};
+    use units::Rate;
 
     /// Of a class, and a pause or a resume if that is so.
     #[derive(Clone, Copy, Debug)]
@@ -383,27 +383,27 @@ mod tests {
             if self.pause.is_some() { 0 } else { self.class }
         }
 
-        fn frame(pause: bool, class: u8, size: u32, now_ps: u64) -> Self {
-            Self { pause: Some(pause), ..thing(class, size, now_ps) }
+        fn frame(pause: bool, class: u8, size: u32, now: Time) -> Self {
+            Self { pause: Some(pause), ..thing(class, size, now) }
         }
     }
 
-    fn thing(class: u8, size: u32, now_ps: u64) -> Thing {
+    fn thing(class: u8, size: u32, now: Time) -> Thing {
         let at =
-            Arrival { now_ps, size, ecn_capable: true, control: false, credit: false, expendable: false, identity: 0 };
+            Arrival { now, size, ecn_capable: true, control: false, credit: false, expendable: false, identity: 0 };
         Thing { class, pause: None, at }
     }
 
     /// What left: (when its service began, port, what); and what was dropped: (port, whether lossless).
     #[derive(Default)]
     struct Log {
-        left: Vec<(u64, usize, Thing)>,
+        left: Vec<(Time, usize, Thing)>,
         dropped: Vec<(usize, bool)>,
     }
 
     impl Outlet<Thing> for Log {
         fn depart(&mut self, item: &Thing, departure: &Departure) {
-            self.left.push((departure.begins_ps, departure.port, *item));
+            self.left.push((departure.begins, departure.port, *item));
         }
         fn drop(&mut self, _: &Thing, port: usize, lossless: bool) {
             self.dropped.push((port, lossless));
@@ -412,7 +412,7 @@ mod tests {
 
     impl Log {
         /// The frames that left: (when, port, whether pause).
-        fn frames(&self) -> Vec<(u64, usize, bool)> {
+        fn frames(&self) -> Vec<(Time, usize, bool)> {
             self.left.iter().filter_map(|(at, port, it)| it.pause.map(|pause| (*at, *port, pause))).collect()
         }
     }
@@ -435,10 +435,10 @@ mod tests {
     #[test]
     fn classes_take_turns_from_the_first_packet_on() {
         let (mut switch, mut log) = (switch(OPEN, 2, |_| {}), Log::default());
-        for (now_ps, class) in [(1, 1), (2, 1), (3, 2), (4, 1), (5, 2)] {
-            arrive(&mut switch, 0, 1, thing(class, 1_000, now_ps), &mut log);
+        for (ps, class) in [(1, 1), (2, 1), (3, 2), (4, 1), (5, 2)] {
+            arrive(&mut switch, 0, 1, thing(class, 1_000, Time::from_ps(ps)), &mut log);
         }
-        switch.advance(u64::MAX - 1, &mut log);
+        switch.advance(Time::NEVER, &mut log);
         let classes: Vec<u8> = log.left.iter().map(|(.., it)| it.class).collect();
         assert_eq!(classes, [1, 2, 1, 2, 1]);
     }
@@ -451,11 +451,11 @@ mod tests {
         let (mut switch, mut log) = (switch(Switch { pfc: Some(pfc), ..OPEN }, 3, |_| {}), Log::default());
         let steps = [(0, true), (1, true), (0, false), (0, false), (1, false)];
         for (step, (port, pause)) in (1..).zip(steps) {
-            switch.on_frame(port, 1, pause, step * 1_000_000, &mut log);
-            switch.advance((step + 1) * 1_000_000, &mut log);
+            switch.on_frame(port, 1, pause, Time::from_us(step), &mut log);
+            switch.advance(Time::from_us(step + 1), &mut log);
         }
         // 2 hears of the first pause and the last resume only; 0 and 1 hear of each other.
-        let us = |us: u64| us * 1_000_000;
+        let us = Time::from_us;
         let expected = [
             (us(1), 1, true),
             (us(1), 2, true),
@@ -465,7 +465,7 @@ mod tests {
             (us(5), 2, false),
         ];
         assert_eq!(log.frames(), expected);
-        assert_eq!((switch.pauses(0, us(9)), switch.pauses(1, us(9))), ((1, us(2)), (1, us(3))));
+        assert_eq!((switch.pauses(0, us(9)), switch.pauses(1, us(9))), ((1, Span::from_us(2)), (1, Span::from_us(3))));
     }
 
     /// Frames go before all that waits, control included: one a class, with its last word.
@@ -473,14 +473,14 @@ mod tests {
     fn frames_go_first() {
         let config = Switch { pfc: Some(Pfc { frame: 64, relay: true }), ..OPEN };
         let (mut switch, mut log) = (switch(config, 2, |_| {}), Log::default());
-        for (now_ps, class) in [(1, 1), (2, 1), (3, 0), (4, 0)] {
-            let packet = thing(class, 1_000, now_ps);
+        for (ps, class) in [(1, 1), (2, 1), (3, 0), (4, 0)] {
+            let packet = thing(class, 1_000, Time::from_ps(ps));
             switch.arrive(Some(0), 1, &packet.at, &packet, &mut log);
         }
-        switch.on_frame(0, 3, true, 5, &mut log);
-        switch.on_frame(0, 4, true, 6, &mut log);
-        switch.on_frame(0, 3, false, 7, &mut log);
-        switch.advance(u64::MAX - 1, &mut log);
+        switch.on_frame(0, 3, true, Time::from_ps(5), &mut log);
+        switch.on_frame(0, 4, true, Time::from_ps(6), &mut log);
+        switch.on_frame(0, 3, false, Time::from_ps(7), &mut log);
+        switch.advance(Time::NEVER, &mut log);
         let order: Vec<(u8, Option<bool>)> = log.left.iter().map(|(.., it)| (it.class, it.pause)).collect();
         assert_eq!(order, [(1, None), (3, Some(false)), (4, Some(true)), (0, None), (0, None), (1, None)]);
     }
@@ -492,8 +492,8 @@ mod tests {
         let mut switch = switch(config, 2, |port| port.buffer = Bytes::new(2_500));
         let mut log = Log::default();
         // At 500 ns half of the first packet is left: 500 + 1,000 wait, and 1,001 more are too many.
-        for (now_ps, size) in [(1, 1_000), (2, 1_000), (500_001, 1_001), (500_001, 1_000)] {
-            arrive(&mut switch, 0, 1, thing(1, size, now_ps), &mut log);
+        for (ps, size) in [(1, 1_000), (2, 1_000), (500_001, 1_001), (500_001, 1_000)] {
+            arrive(&mut switch, 0, 1, thing(1, size, Time::from_ps(ps)), &mut log);
         }
         assert_eq!((log.dropped, switch.headroom_drops(), switch.queue(1)), (vec![(1, false)], 0, Bytes::new(2_000)));
     }

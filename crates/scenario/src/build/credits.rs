@@ -5,7 +5,7 @@ use std::iter;
 use fabric::{CreditQueue, Network, Routes};
 use laws::catalog::{Kind, Value};
 use sim::HostConfig;
-use units::{Bytes, Span};
+use units::{Bytes, Span, Time};
 
 use super::LawPlan;
 use crate::class::FlowClass;
@@ -89,9 +89,9 @@ pub(crate) fn longest_echo(
     let wait = queue.map_or(Span::ZERO, |queue| {
         slowest.time_for(Bytes::new(u64::from(queue.credit) + u64::from(queue.data))).times(queue.limit)
     });
-    let changes = iter::successors(Some(0), |&time_ps| routes.change_between(time_ps, u64::MAX));
-    let longest = changes.filter_map(|time_ps| {
-        let survey = Survey::new(network, routes.at(time_ps), host);
+    let changes = iter::successors(Some(Time::ZERO), |&time| routes.change_between(time, Time::NEVER));
+    let longest = changes.filter_map(|time| {
+        let survey = Survey::new(network, routes.at(time), host);
         let ranges = [true, false].into_iter().filter_map(|inside| survey.base_rtt(inside));
         Some(ranges.map(|range| range.max).max()? + wait.times(survey.most_links().into()))
     });

@@ -134,7 +134,7 @@ fn changes(known: &[(At<Span>, Outages, Vec<LinkId>)], stop: Span) -> Result<Vec
             .label(format!("at most {MOST_CHANGES} times")));
     }
     let avoided = |time: Time| {
-        let known = known.iter().filter(|(_, outages, _)| outages.cut(time.ps(), time.ps()));
+        let known = known.iter().filter(|(_, outages, _)| outages.cut(time, time));
         known.flat_map(|(_, _, links)| links.iter().copied()).collect()
     };
     Ok(at.into_iter().map(|(time, after)| (time, after, avoided(time))).collect())

@@ -31,7 +31,7 @@ pub(super) struct HostCredits {
     queue: CreditGate<Packet>,
     drops: u64,
     /// (time, flow, end) of ends that want to act; outdated where they have asked for an earlier time.
-    agenda: BinaryHeap<Reverse<(u64, u32, End)>>,
+    agenda: BinaryHeap<Reverse<(Time, u32, End)>>,
 }
 
 /// An end of a flow.
@@ -44,8 +44,8 @@ enum End {
 /// The sending end.
 pub(super) struct Credited {
     pub(super) scheduled: Scheduled,
-    /// When it acts; `u64::MAX` if nothing calls for it.
-    called_ps: u64,
+    /// When it acts; [`Time::NEVER`] if nothing calls for it.
+    called_at: Time,
     /// The credit of the packet that was taken last, and whether credits are the receiver's.
     credit: Option<u32>,
     by_receiver: bool,
@@ -54,7 +54,7 @@ pub(super) struct Credited {
 /// The receiving end.
 pub(super) struct Answering<L> {
     part: Part<L>,
-    called_ps: u64,
+    called_at: Time,
     /// Of the packets that it sends.
     template: Packet,
 }
@@ -85,7 +85,7 @@ impl Elsewhere {
 impl Credited {
     pub(super) fn new(scheduled: Scheduled) -> Self {
         let by_receiver = matches!(scheduled.driver(), Driver::Receiver { .. });
-        Self { scheduled, called_ps: u64::MAX, credit: None, by_receiver }
+        Self { scheduled, called_at: Time::NEVER, credit: None, by_receiver }
     }
 
     /// Takes the packet that was allowed.
@@ -126,7 +126,7 @@ impl<L: ControlLaw> Active<L> {
     /// A packet to the receiver that is no data.
     fn signal(&self, kind: Kind, now: Time, setup: &Setup) -> Packet {
         let mut packet = Packet {
-            time_ps: now.ps(),
+            time: now,
             flow: self.flow,
             dst: self.dst,
             entropy: self.sender.entropy(0, 1),
@@ -144,27 +144,27 @@ impl HostState {
     pub(super) fn call<L: ControlLaw>(&mut self, active: &mut Active<L>, now: Time) {
         let (flow, sender) = (active.flow, &mut active.sender);
         let Some(credited) = active.edge.as_mut().and_then(|edge| edge.credited.as_mut()) else { return };
-        let next_ps = credited.scheduled.next_action(sender, now).ps();
-        if next_ps < credited.called_ps {
-            credited.called_ps = next_ps;
-            self.put_down(next_ps, flow, End::Sender);
+        let next = credited.scheduled.next_action(sender, now);
+        if next < credited.called_at {
+            credited.called_at = next;
+            self.put_down(next, flow, End::Sender);
         }
     }
 
-    fn put_down(&mut self, time_ps: u64, flow: u32, end: End) {
-        self.credits.get_or_insert_default().agenda.push(Reverse((time_ps, flow, end)));
-        self.alarm_ps = self.alarm_ps.min(time_ps);
+    fn put_down(&mut self, time: Time, flow: u32, end: End) {
+        self.credits.get_or_insert_default().agenda.push(Reverse((time, flow, end)));
+        self.alarm = self.alarm.min(time);
     }
 
     /// A credit or an emulation packet comes to the host's queue at `now`. Returned if it leaves at once.
     fn offer(&mut self, packet: Packet, setup: &Setup) -> Option<Packet> {
         let Some(params) = setup.network.port(self.uplink).credits() else { return Some(packet) };
         let credits = self.credits.get_or_insert_default();
-        match credits.queue.offer(params, self.now_ps, packet, packet.size.into(), packet.is_expendable()) {
+        match credits.queue.offer(params, self.now, packet, packet.size.into(), packet.is_expendable()) {
             Offered::Leaves(packet) => return Some(packet),
             Offered::Waits => {
-                let next_ps = credits.queue.eligible_ps(params).unwrap_or(u64::MAX);
-                self.alarm_ps = self.alarm_ps.min(next_ps);
+                let next = credits.queue.eligible_at(params).unwrap_or(Time::NEVER);
+                self.alarm = self.alarm.min(next);
             }
             Offered::Refused(_) => credits.drops += 1,
         }
@@ -174,26 +174,26 @@ impl HostState {
     /// The first that waits in the host's queue, if it may leave now.
     fn release(&mut self, params: &CreditParams) -> Option<Packet> {
         let queue = &mut self.credits.as_mut()?.queue;
-        queue.eligible_ps(params).filter(|&time_ps| time_ps <= self.now_ps)?;
-        queue.pop(params, self.now_ps).map(|(packet, _)| packet)
+        queue.eligible_at(params).filter(|&time| time <= self.now)?;
+        queue.pop(params, self.now).map(|(packet, _)| packet)
     }
 
     /// A credit or an emulation packet leaves the host's queue.
     fn depart(&mut self, mut packet: Packet, setup: &Setup, wire: &mut impl Wire) {
-        packet.time_ps = self.now_ps;
+        packet.time = self.now;
         if packet.kind() == Kind::Emulation {
             let src = setup.flows[packet.flow as usize].src;
-            packet.cumulative = setup.clock_ns(src, Time::from_ps(self.now_ps));
+            packet.cumulative = setup.clock_ns(src, self.now);
         }
         self.answer(packet, Report::NONE, wire);
     }
 
-    /// When credits next want the host; `u64::MAX` if never.
-    fn next_credit_ps(&self, setup: &Setup) -> u64 {
-        let Some(credits) = &self.credits else { return u64::MAX };
+    /// When credits next want the host; [`Time::NEVER`] if never.
+    fn next_credit(&self, setup: &Setup) -> Time {
+        let Some(credits) = &self.credits else { return Time::NEVER };
         let params = setup.network.port(self.uplink).credits();
-        let queue_ps = params.and_then(|params| credits.queue.eligible_ps(params)).unwrap_or(u64::MAX);
-        credits.agenda.peek().map_or(u64::MAX, |Reverse((time, ..))| *time).min(queue_ps)
+        let queue = params.and_then(|params| credits.queue.eligible_at(params)).unwrap_or(Time::NEVER);
+        credits.agenda.peek().map_or(Time::NEVER, |Reverse((time, ..))| *time).min(queue)
     }
 }
 
@@ -206,9 +206,9 @@ impl<L> Hosts<L> {
 
 impl<L: ControlLaw> Hosts<L> {
     /// Does what is due of credits. Gives when more is.
-    pub(super) fn ring_credits(&mut self, host: usize, now: Time, setup: &Setup, wire: &mut impl Wire) -> u64 {
+    pub(super) fn ring_credits(&mut self, host: usize, now: Time, setup: &Setup, wire: &mut impl Wire) -> Time {
         if self.states[host].credits.is_none() {
-            return u64::MAX;
+            return Time::NEVER;
         }
         if let Some(params) = setup.network.port(self.states[host].uplink).credits() {
             while let Some(packet) = self.states[host].release(params) {
@@ -217,16 +217,16 @@ impl<L: ControlLaw> Hosts<L> {
             }
         }
         while let Some(credits) = &mut self.states[host].credits
-            && let Some(&Reverse((time_ps, flow, end))) = credits.agenda.peek()
-            && time_ps <= now.ps()
+            && let Some(&Reverse((time, flow, end))) = credits.agenda.peek()
+            && time <= now
         {
             credits.agenda.pop();
             match end {
-                End::Sender => self.act_as_sender(host, flow, time_ps, now, setup, wire),
-                End::Receiver => self.act_as_receiver(host, flow, time_ps, now, setup, wire),
+                End::Sender => self.act_as_sender(host, flow, time, now, setup, wire),
+                End::Receiver => self.act_as_receiver(host, flow, time, now, setup, wire),
             }
         }
-        self.states[host].next_credit_ps(setup)
+        self.states[host].next_credit(setup)
     }
 
     /// An emulation packet leaves its host.
@@ -246,12 +246,12 @@ impl<L: ControlLaw> Hosts<L> {
         if slot == NO_SLOT { None } else { self.senders[slot as usize].as_mut() }
     }
 
-    fn act_as_sender(&mut self, host: usize, flow: u32, time_ps: u64, now: Time, setup: &Setup, wire: &mut impl Wire) {
+    fn act_as_sender(&mut self, host: usize, flow: u32, time: Time, now: Time, setup: &Setup, wire: &mut impl Wire) {
         let slot = self.sender_of[flow as usize];
         let Some(active) = self.senders.get_mut(slot as usize).and_then(Option::as_mut) else { return };
         let state = &mut self.states[host];
         match active.credited() {
-            Some(credited) if credited.called_ps == time_ps => credited.called_ps = u64::MAX,
+            Some(credited) if credited.called_at == time => credited.called_at = Time::NEVER,
             _ => return,
         }
         active.sample(now, &mut self.samples);
@@ -275,23 +275,15 @@ impl<L: ControlLaw> Hosts<L> {
         state.call(active, now);
     }
 
-    fn act_as_receiver(
-        &mut self,
-        host: usize,
-        flow: u32,
-        time_ps: u64,
-        now: Time,
-        setup: &Setup,
-        wire: &mut impl Wire,
-    ) {
-        let Some(answering) = self.answering.get_mut(&flow).filter(|it| it.called_ps == time_ps) else { return };
-        answering.called_ps = u64::MAX;
+    fn act_as_receiver(&mut self, host: usize, flow: u32, time: Time, now: Time, setup: &Setup, wire: &mut impl Wire) {
+        let Some(answering) = self.answering.get_mut(&flow).filter(|it| it.called_at == time) else { return };
+        answering.called_at = Time::NEVER;
         let state = &mut self.states[host];
         match &mut answering.part {
             Part::Credits(crediting) => {
                 while let Some(number) = crediting.act(now) {
                     let credit = answering.template.about(Kind::Credit, CREDIT_SIZE);
-                    if let Some(packet) = state.offer(Packet { seq: number, time_ps: now.ps(), ..credit }, setup) {
+                    if let Some(packet) = state.offer(Packet { seq: number, time: now, ..credit }, setup) {
                         state.depart(packet, setup, wire);
                     }
                 }
@@ -315,7 +307,7 @@ impl<L: ControlLaw> Hosts<L> {
         context: &Context<F>,
         wire: &mut impl Wire,
     ) {
-        let (setup, now) = (context.setup, Time::from_ps(packet.time_ps));
+        let (setup, now) = (context.setup, packet.time);
         let spec = &setup.flows[packet.flow as usize];
         let complete = self.receiver_of[packet.flow as usize] == DONE;
         if complete && packet.kind() == Kind::Emulation {
@@ -332,7 +324,7 @@ impl<L: ControlLaw> Hosts<L> {
         }
         let answering = self.answering.entry(packet.flow).or_insert_with(|| {
             let part = answering_part(packet.flow, spec, context);
-            Answering { part, called_ps: u64::MAX, template: Packet::back(packet, spec) }
+            Answering { part, called_at: Time::NEVER, template: Packet::back(packet, spec) }
         });
         match (&mut answering.part, packet.kind()) {
             (Part::Credits(crediting), Kind::Request) => crediting.on_request(now, packet.cumulative),
@@ -354,7 +346,7 @@ impl<L: ControlLaw> Hosts<L> {
         if let Some(answering) = self.answering.get_mut(&packet.flow)
             && let Part::Credits(crediting) = &mut answering.part
         {
-            crediting.on_data(Time::from_ps(packet.time_ps), packet.cumulative - 1);
+            crediting.on_data(packet.time, packet.cumulative - 1);
         }
     }
 
@@ -364,7 +356,7 @@ impl<L: ControlLaw> Hosts<L> {
         if let Part::Echoes(echoing) = &mut answering.part
             && let Some(echo) = echoing.flush()
         {
-            let now = Time::from_ps(self.states[host].now_ps);
+            let now = self.states[host].now;
             self.states[host].answer(answering.template.echo(echo, now), Report::NONE, wire);
         }
         self.count(flow, &answering);
@@ -408,12 +400,12 @@ impl<L: ControlLaw> Hosts<L> {
         let cumulative = self.flush_now(host, packet.flow, setup, wire);
         let mut answer = Packet::back(packet, spec).about(Kind::Probe, setup.host.ack_size);
         answer.set_ack();
-        self.states[host].answer(Packet { cumulative, time_ps: packet.time_ps, ..answer }, Report::NONE, wire);
+        self.states[host].answer(Packet { cumulative, time: packet.time, ..answer }, Report::NONE, wire);
     }
 
     /// Credits come to their sender, or the answer to a probe.
     pub(super) fn on_credits<F>(&mut self, host: usize, packet: &Packet, context: &Context<F>) {
-        let now = Time::from_ps(packet.time_ps);
+        let now = packet.time;
         let echo = Echo { newest: packet.seq, map: packet.cumulative };
         let slot = self.sender_of[packet.flow as usize];
         let Some(active) = self.senders.get_mut(slot as usize).and_then(Option::as_mut) else {
@@ -449,9 +441,9 @@ impl HostState {
             Part::Credits(crediting) => crediting.next_action(),
             Part::Echoes(echoing) => echoing.next_action(),
         };
-        if next.is_set() && next.ps() < answering.called_ps {
-            answering.called_ps = next.ps();
-            self.put_down(next.ps(), flow, End::Receiver);
+        if next.is_set() && next < answering.called_at {
+            answering.called_at = next;
+            self.put_down(next, flow, End::Receiver);
         }
     }
 }
@@ -495,6 +487,6 @@ impl Packet {
     fn echo(self, echo: Echo, now: Time) -> Self {
         let size = CREDIT_SIZE + STAMP * (echo.count() - 1);
         let packet = self.about(Kind::Echo, size);
-        Self { time_ps: now.ps(), seq: echo.newest, cumulative: echo.map, ..packet }
+        Self { time: now, seq: echo.newest, cumulative: echo.map, ..packet }
     }
 }

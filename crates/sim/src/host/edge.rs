@@ -31,7 +31,7 @@ use crate::setup::{HostConfig, Setup};
 pub(super) struct Edge {
     pub(super) hold: Option<Hold>,
     /// Up to when changes of routes are in the hold's base.
-    based_ps: u64,
+    based_at: Time,
     /// What credits let go, where they do; then nothing else does.
     pub(super) credited: Option<Credited>,
     /// Payload of a segment; 0 where packets go alone.
@@ -52,7 +52,7 @@ pub(super) struct Edge {
     /// The last round trip that an acknowledgement measured, where that is.
     pub(super) last_rtt: Option<Span>,
     /// The time at which the flow waits to be asked; older entries for it mean nothing.
-    pub(super) paced_ps: u64,
+    pub(super) paced_at: Time,
 }
 
 impl Edge {
@@ -70,7 +70,7 @@ impl Edge {
         (hold.is_some() || credited.is_some() || segment > 0 || limit > 0 || notes || sender.retimes()).then(|| {
             Box::new(Self {
                 hold,
-                based_ps: 0,
+                based_at: Time::ZERO,
                 credited,
                 segment,
                 segment_left: 0,
@@ -81,7 +81,7 @@ impl Edge {
                 waiting_bytes: 0,
                 notes,
                 last_rtt: None,
-                paced_ps: 0,
+                paced_at: Time::ZERO,
             })
         })
     }
@@ -169,8 +169,8 @@ impl Edge {
         if let Some(hold) = &mut self.hold {
             if self.segment_left == 0 {
                 let spec = &setup.flows[flow as usize];
-                if setup.routes.change_between(self.based_ps, now.ps() + 1).is_some() {
-                    self.based_ps = now.ps();
+                if setup.routes.change_between(self.based_at, now.just_after()).is_some() {
+                    self.based_at = now;
                     hold.rebase(setup.hold_base(spec, now));
                 }
                 self.handover = hold.hand_over(now, setup.clock_ns(spec.src, now));

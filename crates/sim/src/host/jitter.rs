@@ -56,35 +56,35 @@ impl Jitter {
 #[derive(Default)]
 pub(super) struct Delayed {
     /// By the time at which the transport hears of them, then by the order in which they came.
-    packets: BTreeMap<(u64, u64), (Packet, Report)>,
+    packets: BTreeMap<(Time, u64), (Packet, Report)>,
     /// By flow: when the transport hears of its last such packet.
-    last_ps: BTreeMap<u32, u64>,
+    last: BTreeMap<u32, Time>,
     came: u64,
 }
 
 impl Delayed {
-    /// A packet comes; `bits` are its chance. Gives when the transport hears of it, in picoseconds.
-    fn push(&mut self, packet: Packet, report: Report, jitter: &Jitter, bits: u64) -> u64 {
-        let own_ps = packet.time_ps + jitter.of(bits).unsigned_ps();
-        let last_ps = self.last_ps.entry(packet.flow).or_default();
-        *last_ps = own_ps.max(*last_ps);
+    /// A packet comes; `bits` are its chance. Gives when the transport hears of it.
+    fn push(&mut self, packet: Packet, report: Report, jitter: &Jitter, bits: u64) -> Time {
+        let own = packet.time + jitter.of(bits);
+        let last = self.last.entry(packet.flow).or_default();
+        *last = own.max(*last);
         self.came += 1;
-        self.packets.insert((*last_ps, self.came), (packet, report));
-        *last_ps
+        self.packets.insert((*last, self.came), (packet, report));
+        *last
     }
 
-    /// The first packet that the transport hears of by `now_ps`.
-    fn pop(&mut self, now_ps: u64) -> Option<(Packet, Report)> {
-        let (&(time_ps, _), _) = self.packets.first_key_value().filter(|((time_ps, _), _)| *time_ps <= now_ps)?;
+    /// The first packet that the transport hears of by `now`.
+    fn pop(&mut self, now: Time) -> Option<(Packet, Report)> {
+        let (&(time, _), _) = self.packets.first_key_value().filter(|((time, _), _)| *time <= now)?;
         let (_, (packet, report)) = self.packets.pop_first()?;
-        if self.last_ps.get(&packet.flow) == Some(&time_ps) {
-            self.last_ps.remove(&packet.flow); // a later packet of the flow has nothing to wait for
+        if self.last.get(&packet.flow) == Some(&time) {
+            self.last.remove(&packet.flow); // a later packet of the flow has nothing to wait for
         }
-        Some((Packet { time_ps, ..packet }, report))
+        Some((Packet { time, ..packet }, report))
     }
 
-    pub(super) fn next_ps(&self) -> u64 {
-        self.packets.first_key_value().map_or(u64::MAX, |((time_ps, _), _)| *time_ps)
+    pub(super) fn next_at(&self) -> Time {
+        self.packets.first_key_value().map_or(Time::NEVER, |((time, _), _)| *time)
     }
 }
 
@@ -102,10 +102,10 @@ impl<L: ControlLaw> Hosts<L> {
         let own = u64::from(packet.flow) << 32 | u64::from(packet.seq);
         let kind = u64::from(packet.kind_and_class) << 16 | u64::from(packet.attempt) << 8 | u64::from(packet.flags);
         let salt = mix64(context.setup.seed ^ 0x4a49_5454_4552) ^ u64::from(packet.dst);
-        let bits = mix64(mix64(mix64(salt ^ mix64(own)) ^ packet.time_ps) ^ kind);
+        let bits = mix64(mix64(mix64(salt ^ mix64(own)) ^ packet.time.ps()) ^ kind);
         let state = &mut self.states[host];
-        let heard_ps = state.delayed.get_or_insert_default().push(*packet, report, jitter, bits);
-        state.alarm_ps = state.alarm_ps.min(heard_ps);
+        let heard_at = state.delayed.get_or_insert_default().push(*packet, report, jitter, bits);
+        state.alarm = state.alarm.min(heard_at);
     }
 
     /// The transport hears of what is due.
@@ -117,7 +117,7 @@ impl<L: ControlLaw> Hosts<L> {
         wire: &mut impl Wire,
     ) {
         while let Some(delayed) = &mut self.states[host].delayed
-            && let Some((packet, report)) = delayed.pop(now.ps())
+            && let Some((packet, report)) = delayed.pop(now)
         {
             self.hear(host, &packet, report, context, wire);
         }
@@ -159,15 +159,17 @@ mod tests {
     #[test]
     fn packets_of_a_flow_stay_in_order() {
         let jitter = Jitter { mean: Span::from_us(1), shape: JitterShape::Uniform };
-        let packet = |flow, seq, time_ps| Packet { time_ps, flow, seq, ..Packet::default() };
+        let ns = Time::from_ns;
+        let packet = |flow, seq, time| Packet { time, flow, seq, ..Packet::default() };
         let mut delayed = Delayed::default();
-        assert_eq!(delayed.push(packet(0, 0, 0), Report::NONE, &jitter, u64::MAX), 2_000_000);
-        assert_eq!(delayed.push(packet(0, 1, 10), Report::NONE, &jitter, 0), 2_000_000);
-        assert_eq!(delayed.push(packet(1, 0, 20), Report::NONE, &jitter, 0), 20);
-        assert!(delayed.pop(19).is_none());
-        let mut heard = |now_ps| delayed.pop(now_ps).map(|(packet, _)| (packet.flow, packet.seq, packet.time_ps));
-        assert_eq!([heard(20), heard(20)], [Some((1, 0, 20)), None]);
-        assert_eq!([heard(2_000_000), heard(2_000_000)], [Some((0, 0, 2_000_000)), Some((0, 1, 2_000_000))]);
-        assert_eq!(delayed.push(packet(0, 2, 2_000_001), Report::NONE, &jitter, 0), 2_000_001);
+        assert_eq!(delayed.push(packet(0, 0, ns(0)), Report::NONE, &jitter, u64::MAX), ns(2_000));
+        assert_eq!(delayed.push(packet(0, 1, ns(10)), Report::NONE, &jitter, 0), ns(2_000));
+        assert_eq!(delayed.push(packet(1, 0, ns(20)), Report::NONE, &jitter, 0), ns(20));
+        assert!(delayed.pop(ns(19)).is_none());
+        let mut heard = |now| delayed.pop(now).map(|(packet, _)| (packet.flow, packet.seq, packet.time));
+        assert_eq!([heard(ns(20)), heard(ns(20))], [Some((1, 0, ns(20))), None]);
+        assert_eq!([heard(ns(2_000)), heard(ns(2_000))], [Some((0, 0, ns(2_000))), Some((0, 1, ns(2_000)))]);
+        let later = ns(2_000).just_after();
+        assert_eq!(delayed.push(packet(0, 2, later), Report::NONE, &jitter, 0), later);
     }
 }

@@ -47,9 +47,9 @@ use signals::header;
 
 /// A host's network card.
 pub trait Wire {
-    /// When the card falls idle, in picoseconds.
-    fn idle_at_ps(&self) -> u64;
-    /// Sends a packet that is handed over at `packet.time_ps`.
+    /// When the card falls idle.
+    fn idle_at(&self) -> Time;
+    /// Sends a packet that is handed over at `packet.time`.
     fn transmit(&mut self, packet: Packet);
     /// The same with the report that it carries back.
     fn transmit_with(&mut self, packet: Packet, report: Report) {
@@ -160,23 +160,23 @@ pub struct Trigger {
 }
 
 struct HostState {
-    now_ps: u64,
+    now: Time,
     /// When the first of `timers`, `flushes`, `blocks`, `starts`, `delayed` and what credits need is due. Kept here so
     /// that asking costs one load.
-    alarm_ps: u64,
+    alarm: Time,
     /// (slot, flow) of flows that may send now, in turn.
     ready: VecDeque<(u32, u32)>,
     /// Flows that may send later: (time, flow, slot). Here and below the flow breaks ties: which slot a flow has
     /// depends on the order in which nodes ran.
-    paced: BinaryHeap<Reverse<(u64, u32, u32)>>,
+    paced: BinaryHeap<Reverse<(Time, u32, u32)>>,
     /// (time, flow, slot); one a flow, asked again when it fires. Outdated where a law has called for an earlier one.
-    timers: BinaryHeap<Reverse<(u64, u32, u32)>>,
+    timers: BinaryHeap<Reverse<(Time, u32, u32)>>,
     /// (time, flow, slot) of acknowledgements held back; empty where every packet is acknowledged.
-    flushes: BinaryHeap<Reverse<(u64, u32, u32)>>,
+    flushes: BinaryHeap<Reverse<(Time, u32, u32)>>,
     /// (time, flow, slot) of receivers that wait for a block; at most one a coded flow.
-    blocks: BinaryHeap<Reverse<(u64, u32, u32)>>,
+    blocks: BinaryHeap<Reverse<(Time, u32, u32)>>,
     /// (time, flow).
-    starts: BinaryHeap<Reverse<(u64, u32)>>,
+    starts: BinaryHeap<Reverse<(Time, u32)>>,
     /// Flows that wait for two things, of which one has happened.
     half_ready: BTreeSet<u32>,
     /// The classes that are paused, one bit each.
@@ -206,15 +206,15 @@ impl HostState {
             return;
         }
         self.half_ready.remove(&flow);
-        let time_ps = (now + after).ps();
-        self.starts.push(Reverse((time_ps, flow)));
-        self.alarm_ps = self.alarm_ps.min(time_ps);
+        let time = now + after;
+        self.starts.push(Reverse((time, flow)));
+        self.alarm = self.alarm.min(time);
     }
 
     fn new(uplink: LinkId, setup: &Setup) -> Self {
         Self {
-            now_ps: 0,
-            alarm_ps: u64::MAX,
+            now: Time::ZERO,
+            alarm: Time::NEVER,
             ready: VecDeque::new(),
             paced: BinaryHeap::new(),
             timers: BinaryHeap::new(),
@@ -284,8 +284,8 @@ impl<L: ControlLaw> Hosts<L> {
             open += 1;
             if let Start::At(time) = spec.start {
                 let state = &mut states[host as usize];
-                state.starts.push(Reverse((time.ps(), flow)));
-                state.alarm_ps = state.alarm_ps.min(time.ps());
+                state.starts.push(Reverse((time, flow)));
+                state.alarm = state.alarm.min(time);
             }
         }
         Self {
@@ -311,32 +311,32 @@ impl<L: ControlLaw> Hosts<L> {
     /// Lets a flow start at a later time.
     pub fn add_start(&mut self, host: usize, trigger: Trigger) {
         let state = &mut self.states[host];
-        state.starts.push(Reverse((trigger.time.ps(), trigger.flow.0)));
-        state.alarm_ps = state.alarm_ps.min(trigger.time.ps());
+        state.starts.push(Reverse((trigger.time, trigger.flow.0)));
+        state.alarm = state.alarm.min(trigger.time);
     }
 
-    /// When a host next acts by itself, its card falling idle at `idle_at_ps`; `u64::MAX` if never.
+    /// When a host next acts by itself, its card falling idle at `idle_at`; [`Time::NEVER`] if never.
     #[inline]
-    pub fn next_ps(&self, host: usize, idle_at_ps: u64) -> u64 {
+    pub fn next_at(&self, host: usize, idle_at: Time) -> Time {
         let state = &self.states[host];
         let send = if state.ready.is_empty() {
-            state.paced.peek().map_or(u64::MAX, |Reverse((time, _, _))| (*time).max(idle_at_ps))
+            state.paced.peek().map_or(Time::NEVER, |Reverse((time, _, _))| (*time).max(idle_at))
         } else {
-            state.now_ps.max(idle_at_ps)
+            state.now.max(idle_at)
         };
-        send.min(state.alarm_ps)
+        send.min(state.alarm)
     }
 
-    /// When the first of a host's starts and timers is due; `u64::MAX` if never.
-    pub(crate) fn alarm_ps(&self, host: usize) -> u64 {
-        self.states[host].alarm_ps
+    /// When the first of a host's starts and timers is due; [`Time::NEVER`] if never.
+    pub(crate) fn alarm(&self, host: usize) -> Time {
+        self.states[host].alarm
     }
 
     /// When a flow that is open here and has something left to send may send next by its pace.
-    pub(crate) fn paced_ps(&mut self, flow: u32) -> Option<u64> {
+    pub(crate) fn paced_at(&mut self, flow: u32) -> Option<Time> {
         let slot = *self.sender_of.get(flow as usize)?;
         let active = self.senders.get_mut(slot as usize)?.as_mut()?;
-        active.sender.next_bytes().map(|_| active.sender.next_send().ps())
+        active.sender.next_bytes().map(|_| active.sender.next_send())
     }
 
     /// A packet arrives at a host.
@@ -349,8 +349,8 @@ impl<L: ControlLaw> Hosts<L> {
         context: &Context<F>,
         wire: &mut impl Wire,
     ) {
-        debug_assert!(packet.time_ps >= self.states[host].now_ps, "an arrival in the past");
-        self.states[host].now_ps = packet.time_ps;
+        debug_assert!(packet.time >= self.states[host].now, "an arrival in the past");
+        self.states[host].now = packet.time;
         match &context.setup.host.jitter {
             Some(jitter) if !packet.is_frame() => self.delay(host, packet, report, jitter, context),
             _ => self.hear(host, packet, report, context, wire),
@@ -393,7 +393,7 @@ impl<L: ControlLaw> Hosts<L> {
         if slot == NO_SLOT {
             return;
         }
-        let now = Time::from_ps(packet.time_ps);
+        let now = packet.time;
         let Some(active) = &mut self.senders[slot as usize] else { return };
         active.sample(now, &mut self.samples);
         if let Some(edge) = &mut active.edge {
@@ -421,22 +421,21 @@ impl<L: ControlLaw> Hosts<L> {
         }
     }
 
-    /// The time that [`Hosts::next_ps`] gave has come.
+    /// The time that [`Hosts::next_at`] gave has come.
     #[inline]
     pub fn on_local<F: Fn(&FlowSpec, &Path) -> L>(
         &mut self,
         host: usize,
-        now_ps: u64,
+        now: Time,
         context: &Context<F>,
         wire: &mut impl Wire,
     ) {
-        debug_assert!(now_ps >= self.states[host].now_ps, "an event in the past");
-        self.states[host].now_ps = now_ps;
-        let now = Time::from_ps(now_ps);
-        if self.states[host].alarm_ps <= now_ps {
+        debug_assert!(now >= self.states[host].now, "an event in the past");
+        self.states[host].now = now;
+        if self.states[host].alarm <= now {
             self.ring(host, now, context, wire);
         }
-        if wire.idle_at_ps() <= now_ps {
+        if wire.idle_at() <= now {
             self.send_one(host, now, context, wire);
         }
     }
@@ -451,34 +450,33 @@ impl<L: ControlLaw> Hosts<L> {
         context: &Context<F>,
         wire: &mut impl Wire,
     ) {
-        let now_ps = now.ps();
         self.hear_delayed(host, now, context, wire);
         while let Some(&Reverse((time, flow))) = self.states[host].starts.peek() {
-            if time > now_ps {
+            if time > now {
                 break;
             }
             self.states[host].starts.pop();
             self.start(host, flow, now, context);
         }
         while let Some(&Reverse((time, flow, slot))) = self.states[host].timers.peek() {
-            if time > now_ps {
+            if time > now {
                 break;
             }
             self.states[host].timers.pop();
-            let is_due = self.senders[slot as usize].as_ref().is_some_and(|it| (it.flow, it.armed_ps) == (flow, time));
+            let is_due = self.senders[slot as usize].as_ref().is_some_and(|it| (it.flow, it.armed) == (flow, time));
             if is_due {
                 self.on_timer(host, slot, now);
             }
         }
         while let Some(&Reverse((time, flow, slot))) = self.states[host].flushes.peek() {
-            if time > now_ps {
+            if time > now {
                 break;
             }
             self.states[host].flushes.pop();
             self.flush(host, slot, flow, context.setup, wire);
         }
         while let Some(&Reverse((time, flow, slot))) = self.states[host].blocks.peek() {
-            if time > now_ps {
+            if time > now {
                 break;
             }
             self.states[host].blocks.pop();
@@ -486,12 +484,12 @@ impl<L: ControlLaw> Hosts<L> {
         }
         let credits = self.ring_credits(host, now, context.setup, wire);
         let state = &mut self.states[host];
-        let timer = state.timers.peek().map_or(u64::MAX, |Reverse((time, _, _))| *time);
-        let start = state.starts.peek().map_or(u64::MAX, |Reverse((time, _))| *time);
-        let flush = state.flushes.peek().map_or(u64::MAX, |Reverse((time, _, _))| *time);
-        let block = state.blocks.peek().map_or(u64::MAX, |Reverse((time, _, _))| *time);
-        let heard = state.delayed.as_ref().map_or(u64::MAX, |delayed| delayed.next_ps());
-        state.alarm_ps = timer.min(start).min(flush).min(block).min(credits).min(heard);
+        let timer = state.timers.peek().map_or(Time::NEVER, |Reverse((time, _, _))| *time);
+        let start = state.starts.peek().map_or(Time::NEVER, |Reverse((time, _))| *time);
+        let flush = state.flushes.peek().map_or(Time::NEVER, |Reverse((time, _, _))| *time);
+        let block = state.blocks.peek().map_or(Time::NEVER, |Reverse((time, _, _))| *time);
+        let heard = state.delayed.as_ref().map_or(Time::NEVER, |delayed| delayed.next_at());
+        state.alarm = timer.min(start).min(flush).min(block).min(credits).min(heard);
     }
 
     fn start<F: Fn(&FlowSpec, &Path) -> L>(&mut self, host: usize, flow: u32, now: Time, context: &Context<F>) {
@@ -517,18 +515,18 @@ impl<L: ControlLaw> Hosts<L> {
             self.senders.push(None);
             self.senders.len() as u32 - 1
         });
-        let armed_ps = first_timer.min(sender.next_timer()).max(now).ps();
-        self.states[host].timers.push(Reverse((armed_ps, flow, slot)));
+        let armed = first_timer.min(sender.next_timer()).max(now);
+        self.states[host].timers.push(Reverse((armed, flow, slot)));
         let active = self.senders[slot as usize].insert(Active {
             sender,
             flow,
             dst: spec.dst.0,
             queued: Queued::Nowhere,
             class: spec.class,
-            armed_ps,
+            armed,
             edge,
             started: now,
-            ticks: Ticks::new(interval, now.ps()),
+            ticks: Ticks::new(interval, now),
             sent: Bytes::ZERO,
         });
         self.sender_of[flow as usize] = slot;
@@ -558,7 +556,7 @@ impl<L: ControlLaw> Hosts<L> {
         let idle = now + active.sender.least_wait();
         let next = active.sender.next_timer();
         let again = if next.is_set() { next } else { idle };
-        self.states[host].arm(slot, active, again.ps());
+        self.states[host].arm(slot, active, again);
         if strikes {
             self.states[host].heard(slot, active, now);
         }

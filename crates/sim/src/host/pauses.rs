@@ -6,7 +6,7 @@
 
 use std::collections::VecDeque;
 
-use units::Span;
+use units::{Span, Time};
 
 use super::{Active, HostState, Hosts, NO_SLOT, Queued, Wire};
 use crate::packet::{Packet, Report};
@@ -19,9 +19,9 @@ pub(super) const ANSWERS: (u32, u32) = (NO_SLOT, NO_SLOT);
 pub(super) struct Pauses {
     count: u64,
     /// The time in which at least one class was paused, until all ran last.
-    paused_ps: u64,
+    paused: Span,
     /// Since when one is, where one is.
-    since_ps: u64,
+    since: Time,
     /// (slot, flow) of flows that wait for their class, in the order in which their turns came.
     flows: VecDeque<(u32, u32)>,
     /// Acknowledgements and notifications that wait, in order.
@@ -30,11 +30,11 @@ pub(super) struct Pauses {
 
 impl<L> Hosts<L> {
     /// How often a host's card was paused up to now, each class counted, and the time in which at least one class was.
-    pub fn pauses(&self, host: usize, now: units::Time) -> (u64, Span) {
+    pub fn pauses(&self, host: usize, now: Time) -> (u64, Span) {
         let state = &self.states[host];
         let Some(pauses) = &state.pauses else { return (0, Span::ZERO) };
-        let running = if state.paused == 0 { 0 } else { now.ps().saturating_sub(pauses.since_ps) };
-        (pauses.count, Span::from_ps((pauses.paused_ps + running).cast_signed()))
+        let running = if state.paused == 0 { Span::ZERO } else { now.saturating_since(pauses.since) };
+        (pauses.count, pauses.paused + running)
     }
 }
 
@@ -51,7 +51,7 @@ impl HostState {
         let pauses = self.pauses.get_or_insert_default();
         pauses.count += 1;
         if self.paused == 0 {
-            pauses.since_ps = self.now_ps;
+            pauses.since = self.now;
         }
         self.paused |= 1 << class;
     }
@@ -63,7 +63,7 @@ impl HostState {
         self.paused &= !(1 << class);
         let Some(pauses) = &mut self.pauses else { return };
         if self.paused == 0 {
-            pauses.paused_ps += self.now_ps - pauses.since_ps;
+            pauses.paused += self.now.since(pauses.since);
         }
         let flows = std::mem::take(&mut pauses.flows);
         self.call_answers();
@@ -127,7 +127,7 @@ impl HostState {
         let place = pauses.answers.iter().position(|(packet, _)| paused >> class_of(packet) & 1 == 0);
         let Some((packet, report)) = place.and_then(|place| pauses.answers.remove(place)) else { return false };
         self.answering = pauses.answers.iter().fold(0, |classes, (packet, _)| classes | 1 << class_of(packet));
-        hand_over(Packet { time_ps: self.now_ps, ..packet }, report, wire);
+        hand_over(Packet { time: self.now, ..packet }, report, wire);
         self.call_answers();
         true
     }

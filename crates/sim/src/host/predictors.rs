@@ -50,7 +50,7 @@ impl<L> Hosts<L> {
     #[inline(never)]
     pub(super) fn compare(&mut self, packet: &Packet, report: Report, wire: &mut impl Wire) {
         if let Some(note) = wire.hops(report).first().map(Note::from_hop) {
-            let came = Time::from_ps(packet.time_ps).since(note.left);
+            let came = packet.time.since(note.left);
             if let Some(delay) = note.delay {
                 self.predictions.owd.add(delay, came);
             }

@@ -5,7 +5,7 @@ use std::cmp::Reverse;
 use flow::{PathChoice, Receiver, Reply};
 use laws::ControlLaw;
 use laws::cnp::Generator;
-use units::Time;
+use units::{Span, Time};
 
 use super::{Context, HostState, Hosts, NO_SLOT, Wire};
 use crate::packet::{Kind, Packet, Report};
@@ -20,9 +20,9 @@ pub(super) struct Receiving {
     flow: u32,
     /// The newest packet whose acknowledgement was held back. A duplicate is answered at once and is not it.
     held_back: Packet,
-    /// When what is held back is sent; `u64::MAX` if nothing is.
-    flush_at_ps: u64,
-    ack_delay_ps: u64,
+    /// When what is held back is sent; [`Time::NEVER`] if nothing is.
+    flush_at: Time,
+    ack_delay: Span,
     notes: Option<Box<Notes>>,
 }
 
@@ -30,8 +30,8 @@ pub(super) struct Receiving {
 struct Notes {
     /// Of a coded flow: the newest packet, whose way back requests for blocks take.
     newest: Option<Packet>,
-    /// When the first block's timer ends, as far as it is in the host's heap; `u64::MAX` if it is not.
-    blocks_at_ps: u64,
+    /// When the first block's timer ends, as far as it is in the host's heap; [`Time::NEVER`] if it is not.
+    blocks_at: Time,
     /// When marks are worth a notification.
     notifier: Option<Generator>,
     /// Data packets since the last OR-ACK.
@@ -63,24 +63,24 @@ impl<L: ControlLaw> Hosts<L> {
         if slot == DONE {
             let (cumulative, marked) = (setup.packets(spec), packet.is_marked());
             let reply = Reply { seq: packet.seq, covers: 1, cumulative, marked, nack: false };
-            state.answer(acknowledgement(packet, reply, packet.time_ps, setup), report, wire);
+            state.answer(acknowledgement(packet, reply, packet.time, setup), report, wire);
             return;
         }
         let Some(receiving) = &mut self.receivers[slot as usize] else { return };
         if let Some(notes) = &mut receiving.notes {
             notes.answer_apart(packet, spec, setup, state, wire);
         }
-        let now = Time::from_ps(packet.time_ps);
+        let now = packet.time;
         let replies = receiving.receiver.on_data(now, packet.seq, packet.is_marked(), packet.asks());
         if let Some(flushed) = replies[0] {
             let report = receiving.take_report();
-            state.answer(acknowledgement(&receiving.held_back, flushed, packet.time_ps, setup), report, wire);
+            state.answer(acknowledgement(&receiving.held_back, flushed, packet.time, setup), report, wire);
         }
         if let Some(reply) = replies[1] {
             // A request to send again is about another packet than the one that came.
             let goes = if reply.nack { Report::NONE } else { report };
             forget(if reply.nack { report } else { Report::NONE }, wire);
-            state.answer(acknowledgement(packet, reply, packet.time_ps, setup), goes, wire);
+            state.answer(acknowledgement(packet, reply, packet.time, setup), goes, wire);
         }
         if spec.coded {
             receiving.ask_for_blocks(Some(packet), slot, state, setup, wire);
@@ -96,11 +96,11 @@ impl<L: ControlLaw> Hosts<L> {
         if receiving.receiver.is_complete() {
             self.finish_receiver(host, slot, packet, context, wire);
         } else if !holds_back {
-            receiving.flush_at_ps = u64::MAX;
-        } else if receiving.flush_at_ps == u64::MAX || replies[0].is_some() {
-            receiving.flush_at_ps = packet.time_ps + receiving.ack_delay_ps;
-            state.flushes.push(Reverse((receiving.flush_at_ps, packet.flow, slot)));
-            state.alarm_ps = state.alarm_ps.min(receiving.flush_at_ps);
+            receiving.flush_at = Time::NEVER;
+        } else if !receiving.flush_at.is_set() || replies[0].is_some() {
+            receiving.flush_at = packet.time + receiving.ack_delay;
+            state.flushes.push(Reverse((receiving.flush_at, packet.flow, slot)));
+            state.alarm = state.alarm.min(receiving.flush_at);
         }
     }
 
@@ -118,7 +118,7 @@ impl<L: ControlLaw> Hosts<L> {
         self.free_receivers.push(slot);
         self.receiver_of[packet.flow as usize] = DONE;
         let state = &mut self.states[host];
-        let now = Time::from_ps(packet.time_ps);
+        let now = packet.time;
         context.on_receipt_of(packet.flow).for_each(|flow| state.happened(flow, now, context.setup));
         if !self.answering.is_empty() {
             self.end_answering(host, packet.flow, wire);
@@ -127,11 +127,11 @@ impl<L: ControlLaw> Hosts<L> {
 
     fn new_receiver(&mut self, packet: &Packet, spec: &FlowSpec, setup: &Setup) -> u32 {
         let host = &setup.host;
-        let ack_delay_ps = if host.ack_every > 1 {
+        let ack_delay = if host.ack_every > 1 {
             let quarter = || setup.paths(spec.src, spec.dst, host.mss).base_rtt.over(4);
-            host.ack_delay.unwrap_or_else(quarter).unsigned_ps()
+            host.ack_delay.unwrap_or_else(quarter)
         } else {
-            0
+            Span::ZERO
         };
         let slot = self.free_receivers.pop().unwrap_or_else(|| {
             self.receivers.push(None);
@@ -155,11 +155,11 @@ impl<L: ControlLaw> Hosts<L> {
             receiver,
             flow: packet.flow,
             held_back: *packet,
-            flush_at_ps: u64::MAX,
-            ack_delay_ps,
+            flush_at: Time::NEVER,
+            ack_delay,
             notes: takes_notes.then(|| {
                 let notifier = host.cnp.map(|cnp| Generator::new(cnp.interval));
-                Box::new(Notes { newest: None, blocks_at_ps: u64::MAX, notifier, unanswered: 0, report: Report::NONE })
+                Box::new(Notes { newest: None, blocks_at: Time::NEVER, notifier, unanswered: 0, report: Report::NONE })
             }),
         });
         self.receiver_of[packet.flow as usize] = slot;
@@ -175,7 +175,7 @@ impl<L: ControlLaw> Hosts<L> {
                 let Some(receiving) = &mut self.receivers[slot as usize] else { return 0 };
                 let cumulative = receiving.receiver.cumulative();
                 if receiving.receiver.holds_back() {
-                    receiving.flush_at_ps = self.states[host].now_ps;
+                    receiving.flush_at = self.states[host].now;
                     self.flush(host, slot, flow, setup, wire);
                 }
                 cumulative
@@ -187,13 +187,13 @@ impl<L: ControlLaw> Hosts<L> {
     pub(super) fn flush(&mut self, host: usize, slot: u32, flow: u32, setup: &Setup, wire: &mut impl Wire) {
         let state = &mut self.states[host];
         let Some(receiving) = &mut self.receivers[slot as usize] else { return };
-        if receiving.flow != flow || receiving.flush_at_ps != state.now_ps {
+        if receiving.flow != flow || receiving.flush_at != state.now {
             return;
         }
-        receiving.flush_at_ps = u64::MAX;
+        receiving.flush_at = Time::NEVER;
         if let Some(reply) = receiving.receiver.flush() {
             let report = receiving.take_report();
-            state.answer(acknowledgement(&receiving.held_back, reply, state.now_ps, setup), report, wire);
+            state.answer(acknowledgement(&receiving.held_back, reply, state.now, setup), report, wire);
         }
     }
 
@@ -201,8 +201,8 @@ impl<L: ControlLaw> Hosts<L> {
     pub(super) fn on_block_timer(&mut self, host: usize, slot: u32, flow: u32, setup: &Setup, wire: &mut impl Wire) {
         let state = &mut self.states[host];
         let Some(receiving) = self.receivers[slot as usize].as_mut().filter(|it| it.flow == flow) else { return };
-        let Some(notes) = receiving.notes.as_mut().filter(|notes| notes.blocks_at_ps == state.now_ps) else { return };
-        notes.blocks_at_ps = u64::MAX;
+        let Some(notes) = receiving.notes.as_mut().filter(|notes| notes.blocks_at == state.now) else { return };
+        notes.blocks_at = Time::NEVER;
         receiving.ask_for_blocks(None, slot, state, setup, wire);
     }
 }
@@ -226,19 +226,19 @@ impl Receiving {
         let Some(notes) = &mut self.notes else { return };
         notes.newest = packet.copied().or(notes.newest);
         let Some(newest) = notes.newest else { return };
-        let now = Time::from_ps(state.now_ps);
+        let now = state.now;
         let spec = &setup.flows[self.flow as usize];
         while let Some(nack) = self.receiver.next_nack(now) {
-            let about = Packet { time_ps: state.now_ps, ..newest };
+            let about = Packet { time: now, ..newest };
             let mut request = signal(&about, spec, Kind::BlockNack, setup.host.ack_size);
             request.set_block_nack(&nack);
             state.answer(request, Report::NONE, wire);
         }
-        let alarm_ps = self.receiver.block_alarm().ps();
-        if alarm_ps < notes.blocks_at_ps {
-            notes.blocks_at_ps = alarm_ps;
-            state.blocks.push(Reverse((alarm_ps, self.flow, slot)));
-            state.alarm_ps = state.alarm_ps.min(alarm_ps);
+        let alarm = self.receiver.block_alarm();
+        if alarm < notes.blocks_at {
+            notes.blocks_at = alarm;
+            state.blocks.push(Reverse((alarm, self.flow, slot)));
+            state.alarm = state.alarm.min(alarm);
         }
     }
 
@@ -279,7 +279,7 @@ impl Notes {
         state: &mut HostState,
         wire: &mut impl Wire,
     ) {
-        let now = Time::from_ps(packet.time_ps);
+        let now = packet.time;
         let tells = self.notifier.as_mut().is_some_and(|notifier| notifier.on_data(now, packet.is_marked()));
         if let (Some(cnp), true) = (setup.host.cnp, tells) {
             state.answer(signal(packet, spec, Kind::Cnp, cnp.size), Report::NONE, wire);
@@ -307,9 +307,9 @@ fn forget(report: Report, wire: &mut impl Wire) {
 
 /// The acknowledgement of a data packet, on the path that the packet's entropy gives.
 #[inline]
-fn acknowledgement(packet: &Packet, reply: Reply, now_ps: u64, setup: &Setup) -> Packet {
+fn acknowledgement(packet: &Packet, reply: Reply, now: Time, setup: &Setup) -> Packet {
     let mut ack = Packet {
-        time_ps: now_ps,
+        time: now,
         flow: packet.flow,
         seq: reply.seq,
         dst: setup.flows[packet.flow as usize].src.0,
@@ -330,13 +330,13 @@ fn acknowledgement(packet: &Packet, reply: Reply, now_ps: u64, setup: &Setup) ->
 pub(super) fn last_acknowledgement(packet: &Packet, spec: &FlowSpec, setup: &Setup) -> Packet {
     let cumulative = setup.packets(spec);
     let reply = Reply { seq: cumulative - 1, covers: 1, cumulative, marked: false, nack: false };
-    acknowledgement(packet, reply, packet.time_ps, setup)
+    acknowledgement(packet, reply, packet.time, setup)
 }
 
 /// A packet about a data packet, on the way of its acknowledgement.
 fn signal(packet: &Packet, spec: &FlowSpec, kind: Kind, size: u32) -> Packet {
     let mut signal = Packet {
-        time_ps: packet.time_ps,
+        time: packet.time,
         flow: packet.flow,
         seq: packet.seq,
         dst: spec.src.0,

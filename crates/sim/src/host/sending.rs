@@ -31,7 +31,7 @@ pub(super) struct Active<L> {
     pub(super) queued: Queued,
     pub(super) class: u8,
     /// When the flow's timer fires that is not outdated.
-    pub(super) armed_ps: u64,
+    pub(super) armed: Time,
     /// What few flows have.
     pub(super) edge: Option<Box<Edge>>,
     pub(super) started: Time,
@@ -44,13 +44,13 @@ impl<L: ControlLaw> Hosts<L> {
     pub(super) fn send_one<F>(&mut self, host: usize, now: Time, context: &Context<F>, wire: &mut impl Wire) {
         let state = &mut self.states[host];
         while let Some(&Reverse((time, flow, slot))) = state.paced.peek() {
-            if time > now.ps() {
+            if time > now {
                 break;
             }
             state.paced.pop();
             if let Some(active) = &mut self.senders[slot as usize]
                 && (active.flow, active.queued) == (flow, Queued::Paced)
-                && active.edge.as_ref().is_none_or(|edge| edge.paced_ps == time)
+                && active.edge.as_ref().is_none_or(|edge| edge.paced_at == time)
             {
                 state.make_ready(slot, active);
             }
@@ -118,9 +118,9 @@ impl HostState {
     #[inline(always)]
     fn pace<L>(&mut self, slot: u32, active: &mut Active<L>, time: Time) {
         active.queued = Queued::Paced;
-        self.paced.push(Reverse((time.ps(), active.flow, slot)));
+        self.paced.push(Reverse((time, active.flow, slot)));
         if let Some(edge) = &mut active.edge {
-            edge.paced_ps = time.ps();
+            edge.paced_at = time;
         }
     }
 
@@ -128,9 +128,9 @@ impl HostState {
     /// earlier.
     #[inline(always)]
     pub(super) fn heard<L: ControlLaw>(&mut self, slot: u32, active: &mut Active<L>, now: Time) {
-        let timer_ps = active.sender.law_timer().ps();
-        if timer_ps < active.armed_ps {
-            self.arm(slot, active, timer_ps);
+        let timer = active.sender.law_timer();
+        if timer < active.armed {
+            self.arm(slot, active, timer);
         }
         if active.queued == Queued::Nowhere {
             self.queue(slot, active, now);
@@ -143,10 +143,10 @@ impl HostState {
     }
 
     /// Sets a flow's timer; the one that was set before is outdated.
-    pub(super) fn arm<L>(&mut self, slot: u32, active: &mut Active<L>, time_ps: u64) {
-        active.armed_ps = time_ps.max(self.now_ps);
-        self.timers.push(Reverse((active.armed_ps, active.flow, slot)));
-        self.alarm_ps = self.alarm_ps.min(active.armed_ps);
+    pub(super) fn arm<L>(&mut self, slot: u32, active: &mut Active<L>, time: Time) {
+        active.armed = time.max(self.now);
+        self.timers.push(Reverse((active.armed, active.flow, slot)));
+        self.alarm = self.alarm.min(active.armed);
     }
 
     /// Moves a flow that waits already, where its time can change.
@@ -158,7 +158,7 @@ impl HostState {
         }
         match active.poll(now) {
             SendState::Now => self.make_ready(slot, active),
-            SendState::At(time) if active.edge.as_ref().is_some_and(|edge| edge.paced_ps != time.ps()) => {
+            SendState::At(time) if active.edge.as_ref().is_some_and(|edge| edge.paced_at != time) => {
                 self.pace(slot, active, time);
             }
             SendState::At(_) | SendState::Blocked => {}
@@ -172,7 +172,7 @@ impl<L: ControlLaw> Active<L> {
         let segment = self.take(now, setup);
         self.sent += Bytes::new(segment.bytes.into());
         let mut packet = Packet {
-            time_ps: now.ps(),
+            time: now,
             flow: self.flow,
             seq: segment.seq,
             dst: self.dst,
@@ -191,21 +191,21 @@ impl<L: ControlLaw> Active<L> {
 
     #[inline(always)]
     pub(super) fn sample(&mut self, now: Time, samples: &mut Vec<FlowSample>) {
-        if self.ticks.are_due(now.ps()) {
+        if self.ticks.are_due(now) {
             self.take_samples(now, samples);
         }
     }
 
     #[cold]
     fn take_samples(&mut self, now: Time, samples: &mut Vec<FlowSample>) {
-        while let Some(due) = self.ticks.due(now.ps()) {
+        while let Some(due) = self.ticks.due(now) {
             let mut trace = Vec::new();
             self.sender.law().trace(&mut |name, value| trace.push((name, value)));
             if let Some(hold) = self.hold() {
-                hold.trace(Time::from_ps(due), &mut |name, value| trace.push((name, value)));
+                hold.trace(due, &mut |name, value| trace.push((name, value)));
             }
             samples.push(FlowSample {
-                time: Time::from_ps(due),
+                time: due,
                 flow: FlowId(self.flow),
                 sent: self.sent,
                 delivered: self.sender.delivered(),

@@ -2,7 +2,6 @@
 
 use flow::AckHeader;
 use laws::{ControlLaw, Hop, Notification, Path};
-use units::Time;
 
 use super::{Context, Hosts, NO_SLOT, Wire};
 use crate::packet::{Kind, Packet, Report};
@@ -41,7 +40,7 @@ impl<L: ControlLaw> Hosts<L> {
         if slot == NO_SLOT {
             return;
         }
-        let now = Time::from_ps(packet.time_ps);
+        let now = packet.time;
         let Some(active) = &mut self.senders[slot as usize] else { return };
         active.sample(now, &mut self.samples);
         match packet.kind() {

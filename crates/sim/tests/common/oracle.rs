@@ -11,7 +11,7 @@ use fabric::{
 use laws::{ControlLaw, Path};
 use sim::host::{Context, Hosts, Wire};
 use sim::{ByKind, FlowOutcome, FlowSpec, LinkOutcome, Packet, Setup, SwitchOutcome};
-use units::{Bytes, Serializer, Time, mix64};
+use units::{Bytes, Serializer, Span, Time, mix64};
 
 use super::slow_switch::{SlowSwitch, Wish};
 
@@ -38,30 +38,31 @@ struct Port {
     credits: VecDeque<Packet>,
     bucket: Bucket,
     in_service: Option<Packet>,
-    service_ends: u64,
-    phantom_empty_at: u64,
+    service_ends: Time,
+    phantom_empty_at: Time,
     counters: LinkOutcome,
     losses: Losses,
-    max_backlog: u64,
+    max_backlog: Span,
 }
 
 /// Tokens, in the time of the link that a credit stands for, as they were at a time.
 #[derive(Default)]
 struct Bucket {
-    at: u64,
-    missing: u64,
+    at: Time,
+    missing: Span,
 }
 
 impl Bucket {
     /// What is missing of a full bucket at a time.
-    fn missing(&self, now: u64) -> u64 {
-        self.missing.saturating_sub(now - self.at)
+    fn missing(&self, now: Time) -> Span {
+        (self.missing - now.since(self.at)).max(Span::ZERO)
     }
 }
 
 /// Time of credits as time of the link, rounded up.
-fn of_link(queue: &CreditQueue, ps: u64) -> u64 {
-    (ps * u64::from(queue.credit + queue.data)).div_ceil(queue.credit.into())
+fn of_link(queue: &CreditQueue, credits: Span) -> Span {
+    let ps = credits.unsigned_ps() * u64::from(queue.credit + queue.data);
+    Span::from_unsigned_ps(ps.div_ceil(queue.credit.into()))
 }
 
 pub(crate) struct Oracle<'a, L, F> {
@@ -72,23 +73,23 @@ pub(crate) struct Oracle<'a, L, F> {
     /// By node.
     switches: Vec<Option<SlowSwitch<'a>>>,
     /// (time, what, order of scheduling), with packets beside.
-    events: BinaryHeap<Reverse<(u64, What, u64)>>,
+    events: BinaryHeap<Reverse<(Time, What, u64)>>,
     packets: std::collections::BTreeMap<u64, Packet>,
     serial: u64,
 }
 
 struct Card<'b> {
-    idle_at: u64,
+    idle_at: Time,
     config: &'b PortConfig,
     sent: &'b mut Vec<Packet>,
 }
 
 impl Wire for Card<'_> {
-    fn idle_at_ps(&self) -> u64 {
+    fn idle_at(&self) -> Time {
         self.idle_at
     }
     fn transmit(&mut self, packet: Packet) {
-        self.idle_at = self.idle_at.max(packet.time_ps) + lasts(self.config, packet.size.into());
+        self.idle_at = self.idle_at.max(packet.time) + lasts(self.config, packet.size.into());
         self.sent.push(packet);
     }
 }
@@ -118,7 +119,7 @@ impl<'a, L: ControlLaw, F: Fn(&FlowSpec, &Path) -> L> Oracle<'a, L, F> {
 
     /// Runs to the stop; gives flows, links, and switches that share their buffer.
     pub(crate) fn run(mut self) -> (Vec<Option<FlowOutcome>>, Vec<LinkOutcome>, Vec<SwitchOutcome>) {
-        let stop = self.setup.stop.ps();
+        let stop = self.setup.stop;
         while let Some(Reverse((now, what, serial))) = self.events.pop() {
             if now >= stop {
                 break;
@@ -144,7 +145,7 @@ impl<'a, L: ControlLaw, F: Fn(&FlowSpec, &Path) -> L> Oracle<'a, L, F> {
                 What::HostWakes(host) => self.host_wakes(host, now),
             }
         }
-        self.hosts.finish(Time::from_ps(stop), self.setup);
+        self.hosts.finish(stop, self.setup);
         let mut flows = vec![None; self.setup.flows.len()];
         for &(flow, outcome) in &self.hosts.outcomes {
             flows[flow as usize] = Some(outcome);
@@ -175,7 +176,7 @@ impl<'a, L: ControlLaw, F: Fn(&FlowSpec, &Path) -> L> Oracle<'a, L, F> {
         for host in 0..self.setup.network.hosts().len() {
             let link = self.setup.network.uplink(fabric::HostId(host as u32));
             let link = &mut links[link.index()];
-            (link.pauses, link.paused) = self.hosts.pauses(host, Time::from_ps(stop));
+            (link.pauses, link.paused) = self.hosts.pauses(host, stop);
             link.credit_drops = self.hosts.credit_drops(host);
         }
         (flows, links, self.switches.iter().flatten().map(SlowSwitch::outcome).collect())
@@ -191,20 +192,20 @@ impl<'a, L: ControlLaw, F: Fn(&FlowSpec, &Path) -> L> Oracle<'a, L, F> {
                     self.at(time, What::ServiceEnds(link.0));
                 }
                 Wish::Leaves(link, mut packet, ends) => {
-                    packet.time_ps = ends + self.setup.network.port(link).config().delay.unsigned_ps();
+                    packet.time = ends + self.setup.network.port(link).config().delay;
                     if cut(self.setup, link, &packet, ends) {
                         self.ports[link.index()].counters.losses += 1;
                         count_if(true, &mut self.ports[link.index()].counters, &packet);
                         continue;
                     }
-                    let serial = self.at(packet.time_ps, What::Arrive(link.0));
+                    let serial = self.at(packet.time, What::Arrive(link.0));
                     self.packets.insert(serial, packet);
                 }
             }
         }
     }
 
-    fn at(&mut self, time: u64, what: What) -> u64 {
+    fn at(&mut self, time: Time, what: What) -> u64 {
         self.serial += 1;
         self.events.push(Reverse((time, what, self.serial)));
         self.serial
@@ -212,24 +213,24 @@ impl<'a, L: ControlLaw, F: Fn(&FlowSpec, &Path) -> L> Oracle<'a, L, F> {
 
     fn wake(&mut self, host: u32) {
         let up = self.setup.network.uplink(fabric::HostId(host));
-        let next = self.hosts.next_ps(host as usize, self.idle_at(up));
-        if next != u64::MAX {
+        let next = self.hosts.next_at(host as usize, self.idle_at(up));
+        if next.is_set() {
             self.at(next, What::HostWakes(host));
         }
     }
 
     /// When everything that a host's card holds will have left.
-    fn idle_at(&self, up: LinkId) -> u64 {
+    fn idle_at(&self, up: LinkId) -> Time {
         let port = &self.ports[up.index()];
         let config = self.setup.network.port(up).config();
-        let waiting: u64 = port.data.iter().map(|(packet, ..)| lasts(config, packet.size.into())).sum();
+        let waiting: Span = port.data.iter().map(|(packet, ..)| lasts(config, packet.size.into())).sum();
         port.service_ends + waiting
     }
 
-    fn host_wakes(&mut self, host: u32, now: u64) {
+    fn host_wakes(&mut self, host: u32, now: Time) {
         let up = self.setup.network.uplink(fabric::HostId(host));
         let idle_at = self.idle_at(up);
-        if self.hosts.next_ps(host as usize, idle_at) != now {
+        if self.hosts.next_at(host as usize, idle_at) != now {
             return;
         }
         let config = self.setup.network.port(up).config();
@@ -268,7 +269,7 @@ impl<'a, L: ControlLaw, F: Fn(&FlowSpec, &Path) -> L> Oracle<'a, L, F> {
             return;
         }
         let salt = mix64(self.setup.seed ^ mix64(u64::from(to.0)));
-        let from = self.setup.routes.at(packet.time_ps).from(NodeId(to.0));
+        let from = self.setup.routes.at(packet.time).from(NodeId(to.0));
         let ports = from.ports(fabric::HostId(packet.dst));
         let hash = path_hash(salt, packet.flow, packet.entropy);
         let by_hash = || ports[units::below(hash, ports.len() as u32) as usize];
@@ -293,7 +294,7 @@ impl<'a, L: ControlLaw, F: Fn(&FlowSpec, &Path) -> L> Oracle<'a, L, F> {
             let salt = mix64(self.setup.seed ^ mix64(u64::from(node.0)));
             units::below(path_hash(salt, packet.flow, packet.entropy), ports)
         };
-        let path = self.setup.routes.at(packet.time_ps).path(&self.setup.network, flow.src, flow.dst, pick);
+        let path = self.setup.routes.at(packet.time).path(&self.setup.network, flow.src, flow.dst, pick);
         let links = path.iter().map(|link| &self.setup.network.links()[link.index()]);
         links.into_iter().find(|link| link.to == switch).map(|link| link.reverse)
     }
@@ -309,20 +310,20 @@ impl<'a, L: ControlLaw, F: Fn(&FlowSpec, &Path) -> L> Oracle<'a, L, F> {
         // What waits at a card counts as long as it will last, what waits at a switch by its bytes.
         let service = |packet: &Packet| {
             let size = packet.size.into();
-            if is_nic { lasts(config, size) } else { serializer.time_for(size) }
+            if is_nic { lasts(config, size) } else { exact(serializer, size) }
         };
         let salt = salt(self.setup, link);
         let port = &mut self.ports[link.index()];
-        let now = arrival.now_ps;
-        let waiting: u64 = port.control.iter().chain(&port.data).map(|(packet, ..)| service(packet)).sum();
-        let remainder = if port.in_service.is_some() { port.service_ends - now } else { 0 };
+        let now = arrival.now;
+        let waiting: Span = port.control.iter().chain(&port.data).map(|(packet, ..)| service(packet)).sum();
+        let remainder = if port.in_service.is_some() { port.service_ends.since(now) } else { Span::ZERO };
         if let Some(queue) = config.credits.filter(|_| !is_nic) {
             if arrival.credit {
                 // One that finds everything idle and its tokens there never waits.
                 let idle = port.in_service.is_none() && port.credits.is_empty();
-                let bucket = bucket_ps(&queue, serializer);
-                let cost = of_link(&queue, service(&packet)).min(bucket);
-                let at_once = idle && port.bucket.missing(now) + cost <= bucket;
+                let full = bucket(&queue, serializer);
+                let cost = of_link(&queue, service(&packet)).min(full);
+                let at_once = idle && port.bucket.missing(now) + cost <= full;
                 let room = if arrival.expendable { queue.threshold.min(queue.limit) } else { queue.limit };
                 if !at_once && port.credits.len() >= room as usize {
                     port.counters.credit_drops += 1;
@@ -335,7 +336,7 @@ impl<'a, L: ControlLaw, F: Fn(&FlowSpec, &Path) -> L> Oracle<'a, L, F> {
                 }
                 return;
             }
-            let limit = queue.unscheduled.map_or(u64::MAX, |bytes| serializer.long_time_for(bytes));
+            let limit = queue.unscheduled.map_or(Span::MAX, |bytes| long(serializer, bytes));
             if arrival.expendable && waiting + remainder >= limit {
                 port.counters.drops += 1;
                 port.counters.lost.count(&packet);
@@ -343,7 +344,7 @@ impl<'a, L: ControlLaw, F: Fn(&FlowSpec, &Path) -> L> Oracle<'a, L, F> {
                 return;
             }
         }
-        if waiting + remainder + service(&packet) > buffer_ps(config.buffer, serializer) {
+        if waiting + remainder + service(&packet) > buffer(config.buffer, serializer) {
             port.counters.drops += 1;
             port.counters.lost.count(&packet);
             let credits = config.credits.is_some() && !is_nic;
@@ -353,17 +354,17 @@ impl<'a, L: ControlLaw, F: Fn(&FlowSpec, &Path) -> L> Oracle<'a, L, F> {
         let mut marked = false;
         if let Some(phantom) = &config.phantom {
             let drain = Serializer::new(config.rate.scaled(phantom.drain));
-            let backlog = port.phantom_empty_at.saturating_sub(now);
+            let backlog = port.phantom_empty_at.saturating_since(now);
             marked = marker(&phantom.ecn, drain).marks(backlog, || draw(salt ^ PHANTOM, &arrival));
-            let full = drain.long_time_for(phantom.size);
-            port.phantom_empty_at = now + (backlog + drain.time_for(packet.size.into())).min(full);
+            let full = long(drain, phantom.size);
+            port.phantom_empty_at = now + (backlog + exact(drain, packet.size.into())).min(full);
         }
         let counted = if is_nic { InService::Remainder } else { config.in_service };
         let backlog = waiting
             + match (counted, &port.in_service) {
                 (InService::Remainder, _) => remainder,
-                (InService::Whole, Some(serving)) if remainder > 0 => service(serving),
-                _ => 0,
+                (InService::Whole, Some(serving)) if remainder > Span::ZERO => service(serving),
+                _ => Span::ZERO,
             };
         if let Some(ecn) = &config.ecn {
             marked |= marker(ecn, serializer).marks(backlog, || draw(salt, &arrival));
@@ -396,7 +397,7 @@ impl<'a, L: ControlLaw, F: Fn(&FlowSpec, &Path) -> L> Oracle<'a, L, F> {
     }
 
     /// A free port takes the next packet: a credit with tokens before all else.
-    fn serve(&mut self, link: LinkId, now: u64) {
+    fn serve(&mut self, link: LinkId, now: Time) {
         let is_nic = self.setup.network.links()[link.index()].class == fabric::LinkClass::Nic;
         let queue = self.setup.network.port(link).config().credits.filter(|_| !is_nic);
         if queue.is_none_or(|queue| !self.serve_credit(link, now, &queue)) {
@@ -404,7 +405,7 @@ impl<'a, L: ControlLaw, F: Fn(&FlowSpec, &Path) -> L> Oracle<'a, L, F> {
         }
     }
 
-    fn serve_other(&mut self, link: LinkId, now: u64) {
+    fn serve_other(&mut self, link: LinkId, now: Time) {
         let config = *self.setup.network.port(link).config();
         let is_nic = self.setup.network.links()[link.index()].class == fabric::LinkClass::Nic;
         let serializer = Serializer::new(config.rate);
@@ -413,14 +414,14 @@ impl<'a, L: ControlLaw, F: Fn(&FlowSpec, &Path) -> L> Oracle<'a, L, F> {
         let Some((mut packet, mut marked, lost)) = port.control.pop_front().or_else(|| port.data.pop_front()) else {
             return;
         };
-        let arrival = Arrival { now_ps: now, ..packet.arrival() };
+        let arrival = Arrival { now, ..packet.arrival() };
         if config.mark_at == MarkAt::Dequeue && !is_nic && arrival.ecn_capable {
-            let waiting: u64 =
-                port.control.iter().chain(&port.data).map(|(packet, ..)| serializer.time_for(packet.size.into())).sum();
+            let waiting: Span =
+                port.control.iter().chain(&port.data).map(|(packet, ..)| exact(serializer, packet.size.into())).sum();
             marked = config.ecn.is_some_and(|ecn| marker(&ecn, serializer).marks(waiting, || draw(salt, &arrival)));
             if let Some(phantom) = &config.phantom {
                 let drain = Serializer::new(config.rate.scaled(phantom.drain));
-                let backlog = port.phantom_empty_at.saturating_sub(now);
+                let backlog = port.phantom_empty_at.saturating_since(now);
                 marked |= marker(&phantom.ecn, drain).marks(backlog, || draw(salt ^ PHANTOM, &arrival));
             }
         }
@@ -452,7 +453,7 @@ impl<'a, L: ControlLaw, F: Fn(&FlowSpec, &Path) -> L> Oracle<'a, L, F> {
         for (packet, _, lost) in in_order.into_iter().flatten() {
             ends += lasts(params.config(), packet.size.into());
             let mut leaves = *packet;
-            leaves.time_ps = ends + params.config().delay.unsigned_ps();
+            leaves.time = ends + params.config().delay;
             if *lost == Some(false) && cut(self.setup, link, &leaves, ends) {
                 cut_off.count(packet);
             }
@@ -461,30 +462,30 @@ impl<'a, L: ControlLaw, F: Fn(&FlowSpec, &Path) -> L> Oracle<'a, L, F> {
     }
 
     /// A packet's last bit leaves a port, to arrive, to be lost, or to be cut off.
-    fn leave(&mut self, link: LinkId, mut packet: Packet, ends: u64, lost: bool) {
-        packet.time_ps = ends + self.setup.network.port(link).config().delay.unsigned_ps();
+    fn leave(&mut self, link: LinkId, mut packet: Packet, ends: Time, lost: bool) {
+        packet.time = ends + self.setup.network.port(link).config().delay;
         let cut = cut(self.setup, link, &packet, ends);
         self.ports[link.index()].counters.losses += u64::from(cut && !lost);
         count_if(cut && !lost, &mut self.ports[link.index()].counters, &packet);
         if !lost && !cut {
-            let serial = self.at(packet.time_ps, What::Arrive(link.0));
+            let serial = self.at(packet.time, What::Arrive(link.0));
             self.packets.insert(serial, packet);
         }
         self.at(ends, What::ServiceEnds(link.0));
     }
 
     /// Lets the first credit out, if its tokens are there; or asks to be called when they are, if nothing else waits.
-    fn serve_credit(&mut self, link: LinkId, now: u64, queue: &CreditQueue) -> bool {
+    fn serve_credit(&mut self, link: LinkId, now: Time, queue: &CreditQueue) -> bool {
         let params = self.setup.network.port(link);
         let serializer = Serializer::new(params.config().rate);
         let salt = salt(self.setup, link);
         let port = &mut self.ports[link.index()];
         let Some(&first) = port.credits.front() else { return false };
-        let service = serializer.time_for(first.size.into());
-        let bucket = bucket_ps(queue, serializer);
-        let cost = of_link(queue, service).min(bucket);
-        let over = (port.bucket.missing(now) + cost).saturating_sub(bucket);
-        if over > 0 {
+        let service = exact(serializer, first.size.into());
+        let full = bucket(queue, serializer);
+        let cost = of_link(queue, service).min(full);
+        let over = port.bucket.missing(now) + cost - full;
+        if over > Span::ZERO {
             if port.control.is_empty() && port.data.is_empty() {
                 self.at(now + over, What::Tokens(link.0));
             }
@@ -502,17 +503,15 @@ impl<'a, L: ControlLaw, F: Fn(&FlowSpec, &Path) -> L> Oracle<'a, L, F> {
         true
     }
 
-    fn service_ends(&mut self, link: LinkId, now: u64) {
+    fn service_ends(&mut self, link: LinkId, now: Time) {
         self.ports[link.index()].in_service = None;
         self.serve(link, now);
     }
 }
 
 /// Whether a link is down while the last bit of a packet that it has sent by `ends` is on it.
-fn cut(setup: &Setup, link: LinkId, packet: &Packet, ends: u64) -> bool {
-    let down = |outages: &fabric::Outages| {
-        outages.spans().any(|(from, until)| from.ps() <= packet.time_ps && ends < until.ps())
-    };
+fn cut(setup: &Setup, link: LinkId, packet: &Packet, ends: Time) -> bool {
+    let down = |outages: &fabric::Outages| outages.spans().any(|(from, until)| from <= packet.time && ends < until);
     !packet.is_frame() && setup.network.outages(link).is_some_and(down)
 }
 
@@ -533,28 +532,38 @@ pub(crate) fn salt(setup: &Setup, link: LinkId) -> u64 {
 }
 
 pub(crate) fn draw(salt: u64, arrival: &Arrival) -> u64 {
-    mix64(arrival.identity ^ mix64(salt ^ arrival.now_ps))
+    mix64(arrival.identity ^ mix64(salt ^ arrival.now.ps()))
 }
 
-fn bucket_ps(queue: &CreditQueue, serializer: Serializer) -> u64 {
-    of_link(queue, serializer.long_time_for(queue.burst))
+fn bucket(queue: &CreditQueue, serializer: Serializer) -> Span {
+    of_link(queue, long(serializer, queue.burst))
 }
 
 /// How long a packet's service lasts: whole ticks, where there are any, of what its bytes take.
-pub(crate) fn lasts(config: &PortConfig, size: u32) -> u64 {
+pub(crate) fn lasts(config: &PortConfig, size: u32) -> Span {
     if config.tick.is_none() {
-        return Serializer::new(config.rate).time_for(size);
+        return exact(Serializer::new(config.rate), size);
     }
     let tick = config.tick.span().ps() as u128;
     // A time that is a whole number of short ticks counts as less.
     let all = u128::from(size) * 8_000_000_000_000 - u128::from(config.tick.is_short());
-    (all / (u128::from(config.rate.bps()) * tick) * tick) as u64
+    Span::from_ps((all / (u128::from(config.rate.bps()) * tick) * tick) as i64)
 }
 
-pub(crate) fn buffer_ps(buffer: Bytes, serializer: Serializer) -> u64 {
-    if buffer == Bytes::MAX { u64::MAX } else { serializer.long_time_for(buffer) }
+/// How long a packet's bytes take.
+pub(crate) fn exact(serializer: Serializer, size: u32) -> Span {
+    Span::from_unsigned_ps(serializer.time_for(size))
+}
+
+/// The same of many.
+pub(crate) fn long(serializer: Serializer, bytes: Bytes) -> Span {
+    Span::from_unsigned_ps(serializer.long_time_for(bytes))
+}
+
+pub(crate) fn buffer(buffer: Bytes, serializer: Serializer) -> Span {
+    if buffer == Bytes::MAX { Span::MAX } else { long(serializer, buffer) }
 }
 
 pub(crate) fn marker(ecn: &fabric::Ecn, serializer: Serializer) -> Marker {
-    Marker::new(serializer.long_time_for(ecn.min), serializer.long_time_for(ecn.max), ecn.max_probability)
+    Marker::new(long(serializer, ecn.min), long(serializer, ecn.max), ecn.max_probability)
 }

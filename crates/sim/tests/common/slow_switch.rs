@@ -5,9 +5,9 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use fabric::{Arrival, CLASSES, InService, Limit, LinkId, Losses, MarkAt, NodeId, PortConfig, Switch};
 use sim::{Kind, LinkOutcome, Packet, Setup, SwitchOutcome};
-use units::{Bytes, Serializer, Span};
+use units::{Bytes, Serializer, Span, Time};
 
-use super::oracle::{PHANTOM, buffer_ps, count, draw, lasts, marker, salt};
+use super::oracle::{PHANTOM, buffer, count, draw, exact, lasts, long, marker, salt};
 
 /// A packet that waits.
 struct Lying {
@@ -20,14 +20,14 @@ struct Lying {
 #[derive(Default)]
 struct Port {
     queues: [VecDeque<Lying>; CLASSES],
-    busy_until: u64,
+    busy_until: Time,
     /// How long the packet takes that was served last, by its bytes.
-    serving: u64,
+    serving: Span,
     /// The data class that was served last.
     turn: usize,
     stopped: [bool; CLASSES],
-    stopped_since: u64,
-    phantom_empty_at: u64,
+    stopped_since: Time,
+    phantom_empty_at: Time,
     losses: Losses,
     counters: LinkOutcome,
 }
@@ -35,9 +35,9 @@ struct Port {
 /// What the switch wants of the engine.
 pub(crate) enum Wish {
     /// A packet's last bit will have left by this link then.
-    Leaves(LinkId, Packet, u64),
+    Leaves(LinkId, Packet, Time),
     /// A port decides what it serves at this time, after all that arrives then.
-    Decides(LinkId, u64),
+    Decides(LinkId, Time),
 }
 
 pub(crate) struct SlowSwitch<'a> {
@@ -79,8 +79,8 @@ impl<'a> SlowSwitch<'a> {
     }
 
     /// How long a packet counts where it waits.
-    fn service(&self, port: usize, packet: &Packet) -> u64 {
-        Serializer::new(self.port_config(port).rate).time_for(packet.size.into())
+    fn service(&self, port: usize, packet: &Packet) -> Span {
+        exact(Serializer::new(self.port_config(port).rate), packet.size.into())
     }
 
     /// A packet's class at a port.
@@ -136,7 +136,7 @@ impl<'a> SlowSwitch<'a> {
 
     /// A packet arrives over the cable of port `from` and is to leave by `to`.
     pub(crate) fn arrive(&mut self, from: usize, to: LinkId, packet: Packet, wishes: &mut Vec<Wish>) {
-        let (now, to) = (packet.time_ps, (to.0 - self.first_link) as usize);
+        let (now, to) = (packet.time, (to.0 - self.first_link) as usize);
         if matches!(packet.kind(), Kind::Pause | Kind::Resume) {
             self.stop_or_go(from, usize::from(packet.class()), packet.kind() == Kind::Pause, now, wishes);
             return;
@@ -149,10 +149,10 @@ impl<'a> SlowSwitch<'a> {
         let size = u64::from(packet.size);
         let config = self.port_config(to);
         let serializer = Serializer::new(config.rate);
-        let waiting: u64 =
-            self.ports[to].queues.iter().flatten().map(|it| serializer.time_for(it.packet.size.into())).sum();
-        let backlog = waiting + self.ports[to].busy_until.saturating_sub(now);
-        let too_long = backlog + serializer.time_for(packet.size.into()) > buffer_ps(config.buffer, serializer);
+        let waiting: Span =
+            self.ports[to].queues.iter().flatten().map(|it| exact(serializer, it.packet.size.into())).sum();
+        let backlog = waiting + self.ports[to].busy_until.saturating_since(now);
+        let too_long = backlog + exact(serializer, packet.size.into()) > buffer(config.buffer, serializer);
         let queue: u64 = self.ports[to].queues[class].iter().map(|it| u64::from(it.packet.size)).sum();
         let too_much = self.config.egress_alpha.is_some_and(|alpha| queue + size > alpha.of(self.free()));
         if too_long || too_much {
@@ -198,16 +198,16 @@ impl<'a> SlowSwitch<'a> {
     }
 
     /// Sends a frame if what is asked of a cable's other end has changed.
-    fn tell(&mut self, cable: usize, class: usize, asked: bool, now: u64, wishes: &mut Vec<Wish>) {
+    fn tell(&mut self, cable: usize, class: usize, asked: bool, now: Time, wishes: &mut Vec<Wish>) {
         let asks = self.asks(cable, class);
         let Some(pfc) = self.config.pfc.filter(|_| asks != asked) else { return };
         let mut packet = Packet::default();
-        (packet.time_ps, packet.size) = (now, pfc.frame as u16);
+        (packet.time, packet.size) = (now, pfc.frame as u16);
         packet.classify(if asks { Kind::Pause } else { Kind::Resume }, class as u8);
         self.join(cable, Lying { packet, booked: None, marked: false }, wishes);
     }
 
-    fn stop_or_go(&mut self, port: usize, class: usize, stops: bool, now: u64, wishes: &mut Vec<Wish>) {
+    fn stop_or_go(&mut self, port: usize, class: usize, stops: bool, now: Time, wishes: &mut Vec<Wish>) {
         let asked: Vec<bool> = (0..self.ports.len()).map(|cable| self.asks(cable, class)).collect();
         let target = &mut self.ports[port];
         let was_stopped = target.stopped.contains(&true);
@@ -215,7 +215,7 @@ impl<'a> SlowSwitch<'a> {
         target.stopped[class] = stops;
         match (was_stopped, target.stopped.contains(&true)) {
             (false, true) => target.stopped_since = now,
-            (true, false) => target.counters.paused += Span::from_ps((now - target.stopped_since) as i64),
+            (true, false) => target.counters.paused += now.since(target.stopped_since),
             _ => {}
         }
         wishes.push(Wish::Decides(self.link(port), now.max(self.ports[port].busy_until)));
@@ -239,23 +239,23 @@ impl<'a> SlowSwitch<'a> {
         let serializer = Serializer::new(config.rate);
         let salt = salt(self.setup, self.link(to));
         let arrival = fabric::Item::arrival(&lying.packet);
-        let now = arrival.now_ps;
+        let now = arrival.now;
         let class = self.class(to, &lying.packet);
         let before = self.before(to, class);
         let port = &mut self.ports[to];
         if let Some(phantom) = &config.phantom {
             let drain = Serializer::new(config.rate.scaled(phantom.drain));
-            let backlog = port.phantom_empty_at.saturating_sub(now);
+            let backlog = port.phantom_empty_at.saturating_since(now);
             lying.marked = marker(&phantom.ecn, drain).marks(backlog, || draw(salt ^ PHANTOM, &arrival));
-            let full = drain.long_time_for(phantom.size);
-            port.phantom_empty_at = now + (backlog + drain.time_for(lying.packet.size.into())).min(full);
+            let full = long(drain, phantom.size);
+            port.phantom_empty_at = now + (backlog + exact(drain, lying.packet.size.into())).min(full);
         }
-        let rest = port.busy_until.saturating_sub(now);
+        let rest = port.busy_until.saturating_since(now);
         let backlog = before
             + match config.in_service {
                 InService::Remainder => rest,
-                InService::Whole if rest > 0 => port.serving,
-                InService::Whole | InService::Excluded => 0,
+                InService::Whole if rest > Span::ZERO => port.serving,
+                InService::Whole | InService::Excluded => Span::ZERO,
             };
         if let Some(ecn) = &config.ecn {
             lying.marked |= marker(ecn, serializer).marks(backlog, || draw(salt, &arrival));
@@ -281,14 +281,14 @@ impl<'a> SlowSwitch<'a> {
     }
 
     /// Service time of what waits in a class and of the control packets that go before it.
-    fn before(&self, port: usize, class: usize) -> u64 {
+    fn before(&self, port: usize, class: usize) -> Span {
         let classes = if class == 0 { vec![0] } else { vec![0, class] };
         let lying = classes.into_iter().flat_map(|class| &self.ports[port].queues[class]);
         lying.map(|it| self.service(port, &it.packet)).sum()
     }
 
     /// A port takes the next packet, if it is free and has one that may leave: control first, data classes in turn.
-    pub(crate) fn decide(&mut self, link: LinkId, now: u64, wishes: &mut Vec<Wish>) {
+    pub(crate) fn decide(&mut self, link: LinkId, now: Time, wishes: &mut Vec<Wish>) {
         let port = (link.0 - self.first_link) as usize;
         let target = &mut self.ports[port];
         if target.busy_until > now {
@@ -305,20 +305,20 @@ impl<'a> SlowSwitch<'a> {
         }
     }
 
-    fn serve(&mut self, port: usize, class: usize, lying: &Lying, now: u64, wishes: &mut Vec<Wish>) {
+    fn serve(&mut self, port: usize, class: usize, lying: &Lying, now: Time, wishes: &mut Vec<Wish>) {
         let (config, link) = (self.port_config(port), self.link(port));
         let serializer = Serializer::new(config.rate);
         let salt = salt(self.setup, link);
         let Lying { mut packet, booked, mut marked } = *lying;
         let came = fabric::Item::arrival(&packet);
         if config.mark_at == MarkAt::Dequeue {
-            let at = Arrival { now_ps: now, ..came };
+            let at = Arrival { now, ..came };
             marked = config
                 .ecn
                 .is_some_and(|ecn| marker(&ecn, serializer).marks(self.before(port, class), || draw(salt, &at)));
             if let Some(phantom) = &config.phantom {
                 let drain = Serializer::new(config.rate.scaled(phantom.drain));
-                let backlog = self.ports[port].phantom_empty_at.saturating_sub(now);
+                let backlog = self.ports[port].phantom_empty_at.saturating_since(now);
                 marked |= marker(&phantom.ecn, drain).marks(backlog, || draw(salt ^ PHANTOM, &at));
             }
             marked &= at.ecn_capable;
@@ -365,10 +365,10 @@ impl<'a> SlowSwitch<'a> {
     }
 
     /// The links out, pauses counted until `end`.
-    pub(crate) fn links(&self, end: u64) -> Vec<LinkOutcome> {
+    pub(crate) fn links(&self, end: Time) -> Vec<LinkOutcome> {
         let link = |port: &Port| {
-            let lasting = if port.stopped.contains(&true) { end - port.stopped_since } else { 0 };
-            let paused = port.counters.paused + Span::from_ps(lasting as i64);
+            let lasting = if port.stopped.contains(&true) { end.since(port.stopped_since) } else { Span::ZERO };
+            let paused = port.counters.paused + lasting;
             LinkOutcome { paused, losses: port.losses.count(), ..port.counters }
         };
         self.ports.iter().map(link).collect()

@@ -16,11 +16,11 @@ pub(crate) struct Kept {
     pub(crate) reports: Vec<Report>,
     pub(crate) forgotten: Vec<Report>,
     pub(crate) hops: Vec<Hop>,
-    pub(crate) idle_at: u64,
+    pub(crate) idle_at: Time,
 }
 
 impl Wire for Kept {
-    fn idle_at_ps(&self) -> u64 {
+    fn idle_at(&self) -> Time {
         self.idle_at
     }
 
@@ -29,7 +29,7 @@ impl Wire for Kept {
     }
 
     fn transmit_with(&mut self, packet: Packet, report: Report) {
-        self.idle_at = self.idle_at.max(packet.time_ps) + 100_000;
+        self.idle_at = self.idle_at.max(packet.time) + Span::from_ns(100);
         self.packets.push(packet);
         self.reports.push(report);
     }

@@ -148,9 +148,9 @@ impl Host for Emulation<'_> {
         };
         let clock = Stopwatch::start();
         let emulated = if self.args.command.is_empty() {
-            let line = board.run(&run.id, built.setup.stop.ps(), built.setup.flows.len() as u64);
+            let line = board.run(&run.id, built.setup.stop, built.setup.flows.len() as u64);
             emulator::run_traffic(&built.setup, options, &mut |progress| {
-                line.update_real(progress.now.ps(), progress.completed);
+                line.update_real(progress.now, progress.completed);
                 !interrupted()
             })?
         } else {
