@@ -11,7 +11,7 @@ use std::collections::VecDeque;
 use thiserror::Error;
 use units::{Bytes, Serializer, Span, Time};
 
-use crate::port::{LONGEST, long_service, service};
+use crate::service::{LONGEST, long_service, service};
 
 /// How a port treats credits.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

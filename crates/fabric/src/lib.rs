@@ -6,7 +6,10 @@
 
 #![forbid(unsafe_code)]
 
+mod arrival;
+mod bursts;
 mod credit;
+mod gate;
 mod ideal;
 mod losses;
 mod mark;
@@ -17,17 +20,22 @@ mod port;
 mod queued;
 mod ring;
 mod routing;
+mod service;
 mod shared;
 pub mod topology;
 
+pub use arrival::Arrival;
+pub use bursts::{BurstError, Bursts, MOST_IN_GROUP};
 pub use credit::{CreditError, CreditGate, CreditParams, CreditQueue, Offered};
+pub use gate::{Gate, Limit};
 pub use ideal::{Burst, Ways, base_one_way, base_rtt};
-pub use losses::{Bursts, Losses, MOST_IN_GROUP};
+pub use losses::Losses;
 pub use mark::Marker;
-pub use network::{Builder, HostId, Link, LinkClass, LinkId, Network, NetworkError, Node, NodeId, NodeKind};
+pub use network::{Builder, HostId, Link, LinkClass, LinkId, Network, NetworkError, Node, NodeId, NodeKind, Relay};
 pub use outages::Outages;
 pub use plain::{Passage, PlainPort};
-pub use port::{Arrival, Ecn, InService, MarkAt, Phantom, PhantomQueue, PortConfig, PortError, PortParams, SLOWEST};
+pub use port::{Ecn, InService, MarkAt, Phantom, PhantomQueue, PortConfig, PortError, PortParams};
 pub use queued::{Item, QueuedPort};
 pub use routing::{Routes, RoutesFrom, path_hash, switch_salt};
-pub use shared::{CLASSES, Departure, Framed, Gate, Limit, Outlet, Pfc, SharedSwitch, Switch, headroom, kept};
+pub use service::SLOWEST;
+pub use shared::{CLASSES, Departure, Framed, Outlet, Pfc, SharedSwitch, Switch, headroom, kept};

@@ -1,21 +1,9 @@
 //! What a link loses by chance: each packet alone, or several of a group of packets at once.
 
-use units::{Frac, below, mix64};
+use units::mix64;
 
-use crate::port::{Arrival, PortError, PortParams};
-
-/// The most losses in a group that [`Bursts`] tells apart.
-pub const MOST_IN_GROUP: usize = 8;
-
-/// Losses that come together, by groups of data packets that follow each other: measured so between regions of a cloud in
-/// Uno (SC 2025), Table 1, with groups of 10.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Bursts {
-    /// Data packets of a group, from 1 to 64.
-    pub group: u32,
-    /// The probability that a group loses one packet, two, and so on. Their sum is at most one.
-    pub losses: [Frac; MOST_IN_GROUP],
-}
+use crate::arrival::Arrival;
+use crate::port::PortParams;
 
 /// What one link has lost by chance, and what it needs to know of packets before.
 #[derive(Clone, Copy, Default, Debug)]
@@ -47,60 +35,11 @@ impl Losses {
     }
 }
 
-impl Bursts {
-    /// # Errors
-    /// When a value is out of its range.
-    pub(crate) fn check(&self) -> Result<(), PortError> {
-        let group = self.group;
-        if !(1..=64).contains(&group) {
-            return Err(PortError::Group { group });
-        }
-        let beyond = (1..).zip(&self.losses).find(|(lost, probability)| *lost > group && !probability.is_zero());
-        if let Some((lost, _)) = beyond {
-            return Err(PortError::MoreThanGroup { group, lost });
-        }
-        if self.losses.iter().map(|probability| probability.bits()).sum::<u64>() > Frac::ONE.bits() {
-            return Err(PortError::OverOne);
-        }
-        Ok(())
-    }
-
-    /// Whether the group whose chance is `drawn` loses the packet at this place of it.
-    fn loses(&self, drawn: u64, place: u32) -> bool {
-        let mut lost = self.lost_of(drawn);
-        if lost == 0 {
-            return false;
-        }
-        // Each subset of that size is as likely as any other: each place is taken with what is left to take among what is
-        // left.
-        for at in 0..=place {
-            let taken = below(mix64(drawn ^ u64::from(at + 1)), self.group - at) < lost;
-            if at == place {
-                return taken;
-            }
-            lost -= u32::from(taken);
-        }
-        false
-    }
-
-    /// How many packets the group loses.
-    fn lost_of(&self, drawn: u64) -> u32 {
-        let mut up_to = 0;
-        for (lost, probability) in (1..).zip(&self.losses) {
-            up_to += probability.bits();
-            if (drawn >> 32) < up_to {
-                return lost;
-            }
-        }
-        0
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::PortConfig;
-    use units::{Rate, Span, Time};
+    use crate::{Bursts, MOST_IN_GROUP, PortConfig};
+    use units::{Frac, Rate, Span, Time};
 
     /// Uno's Table 1: losses in chunks of 10 packets, of 320 million chunks each.
     const SETUP_1: [u64; 4] = [97_403, 23_984, 5_007, 0];

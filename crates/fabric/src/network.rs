@@ -5,7 +5,6 @@ use std::collections::BTreeMap;
 use thiserror::Error;
 use units::Rate;
 
-use crate::topology::Relay;
 use crate::{Outages, PortConfig, PortError, PortParams, Switch};
 
 /// A host or switch, numbered from 0, the nodes of one datacenter together.
@@ -291,6 +290,17 @@ fn kind_of(
         params.len() - 1
     };
     u16::try_from(index).map_err(|_| NetworkError::TooManyParams)
+}
+
+/// A relay at each end of every cable between datacenters ([`Builder::relays`]).
+#[derive(Clone, Copy, Debug)]
+pub struct Relay {
+    /// The relay itself.
+    pub switch: Switch,
+    /// The border's port towards its relay, and the relay's towards the border: the short cable.
+    pub short: [PortConfig; 2],
+    /// The relay's port towards the other relay: the long haul.
+    pub long: PortConfig,
 }
 
 /// Collects nodes and cables, then numbers them.

@@ -3,7 +3,8 @@
 
 use units::{Bytes, Span, Time};
 
-use crate::port::{Arrival, PhantomQueue, PortParams, draw};
+use crate::arrival::{Arrival, draw};
+use crate::port::{PhantomQueue, PortParams};
 
 /// A packet's way through a port.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -1,12 +1,14 @@
 //! How a port is configured, and the form in which the hot path reads it.
 
 use thiserror::Error;
-use units::{Bytes, Frac, Rate, Serializer, Span, Tick, Time, mix64};
+use units::{Bytes, Frac, Rate, Serializer, Span, Tick, Time};
 
-use crate::Marker;
+use crate::arrival::{Arrival, draw};
+use crate::bursts::{BurstError, Bursts};
 use crate::credit::{CreditError, CreditParams, CreditQueue};
-use crate::losses::Bursts;
-use crate::shared::{Gate, Limit};
+use crate::gate::{Gate, Limit};
+use crate::mark::Marker;
+use crate::service::{LONGEST, SLOWEST, long_service, service};
 
 /// When a queue marks: RED's two thresholds. Equal thresholds are a step.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -136,9 +138,6 @@ impl PortConfig {
     }
 }
 
-/// The lowest rate of a link, and of a phantom queue's drain: a packet of 64 KiB stays under 2^59 in a [`Serializer`].
-pub const SLOWEST: Rate = Rate::from_mbps(1);
-
 /// Why a port cannot be built.
 #[derive(Clone, PartialEq, Eq, Debug, Error)]
 #[allow(missing_docs)]
@@ -155,33 +154,10 @@ pub enum PortError {
     TooLong { bytes: Bytes, rate: Rate },
     #[error("a link cannot lose every packet")]
     LosesAll,
-    #[error("losses come in groups of 1 to 64 packets, not of {group}")]
-    Group { group: u32 },
-    #[error("a group of {group} packets cannot lose {lost}")]
-    MoreThanGroup { group: u32, lost: u32 },
-    #[error("the probabilities of losses in a group sum up to more than one")]
-    OverOne,
+    #[error(transparent)]
+    Bursts(#[from] BurstError),
     #[error(transparent)]
     Credits(#[from] CreditError),
-}
-
-/// A packet as a port sees it.
-#[derive(Clone, Copy, Debug)]
-pub struct Arrival {
-    /// When its last bit is in.
-    pub now: Time,
-    /// Bytes on the wire.
-    pub size: u32,
-    /// Whether it may be marked.
-    pub ecn_capable: bool,
-    /// Whether it belongs to the control class (acknowledgements).
-    pub control: bool,
-    /// Whether it is a credit, for which ports may have a queue of their own.
-    pub credit: bool,
-    /// Whether it is dropped before others: an over-provisioned credit, or data sent without a credit.
-    pub expendable: bool,
-    /// What makes it differ from every other packet: the source of its chances.
-    pub identity: u64,
 }
 
 /// A [`PortConfig`] in time of service, for the hot path. Ports of one kind share it.
@@ -205,9 +181,6 @@ pub(crate) struct PhantomParams {
     size: Span,
     ecn: Marker,
 }
-
-/// A second of service: thresholds above would overflow the marker's arithmetic.
-pub(crate) const LONGEST: Span = Span::from_ps(1 << 40);
 
 impl PortParams {
     /// Prepares a configuration.
@@ -316,23 +289,6 @@ fn marker(ecn: &Ecn, rate: Rate, serializer: Serializer) -> Result<Marker, PortE
         return Err(PortError::TooLong { bytes: ecn.max, rate });
     }
     Ok(Marker::new(long_service(serializer, ecn.min), max, ecn.max_probability))
-}
-
-/// How long a packet's service takes, to the picosecond: 64 KiB at [`SLOWEST`] last half a second.
-#[inline(always)]
-pub(crate) fn service(serializer: Serializer, size: u32) -> Span {
-    Span::from_ps(serializer.time_for(size) as i64)
-}
-
-/// How long the service of many bytes takes.
-pub(crate) fn long_service(serializer: Serializer, bytes: Bytes) -> Span {
-    Span::from_unsigned_ps(serializer.long_time_for(bytes))
-}
-
-/// 64 random bits for one decision about one packet at one port.
-#[inline]
-pub(crate) fn draw(salt: u64, packet: &Arrival) -> u64 {
-    mix64(packet.identity ^ mix64(salt ^ packet.now.ps()))
 }
 
 /// The state of a phantom queue: the time at which it would be empty. Drained lazily, no timer.

@@ -7,8 +7,9 @@ use std::collections::VecDeque;
 use units::{Bytes, Span, Time};
 
 use crate::Passage;
+use crate::arrival::{Arrival, draw};
 use crate::credit::{CreditGate, CreditParams};
-use crate::port::{Arrival, InService, MarkAt, PhantomQueue, PortParams, draw};
+use crate::port::{InService, MarkAt, PhantomQueue, PortParams};
 
 /// What a port with real queues carries: something that can say how a port sees it.
 pub trait Item {

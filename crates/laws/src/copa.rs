@@ -8,7 +8,7 @@
 
 use units::{Bytes, Frac, Rate, Span, Time, mul_div, mul_saturating};
 
-use crate::catalog::LawInfo;
+use crate::info::LawInfo;
 use crate::params::{parameters, range};
 use crate::recent::Recent;
 use crate::window::share;

@@ -8,8 +8,8 @@
 
 use units::{Bytes, Frac, Rate, Span, Time, cube_root, mul_div, mul_saturating};
 
-use crate::catalog::{LawInfo, Marks};
 use crate::hystart::HyStart;
+use crate::info::{LawInfo, Marks};
 use crate::linux_hystart::{Detect, LinuxHyStart};
 use crate::params::{parameters, range};
 use crate::window::share;

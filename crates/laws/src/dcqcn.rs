@@ -10,7 +10,7 @@
 
 use units::{Bytes, Frac, Rate, Span, Time};
 
-use crate::catalog::{LawInfo, Marks};
+use crate::info::{LawInfo, Marks};
 use crate::limits::Limits;
 use crate::params::{parameters, range};
 use crate::{Ack, Acted, ControlLaw, Cookie, Loss, Notification, Path, Permit, Sent};

@@ -7,7 +7,7 @@
 
 use units::{Bytes, Frac, Time};
 
-use crate::catalog::{LawInfo, Marks};
+use crate::info::{LawInfo, Marks};
 use crate::params::{parameters, range};
 use crate::{Ack, Acted, ControlLaw, Episode, Loss, Notification, Path, Permit, Round, SlowStart, Window};
 

@@ -6,7 +6,7 @@
 
 use units::{Bytes, Frac, Rate};
 
-use crate::catalog::{LawInfo, Marks};
+use crate::info::{LawInfo, Marks};
 use crate::limits::Limits;
 use crate::params::{parameters, range};
 use crate::{Ack, Acted, ControlLaw, Loss, Path, Permit, Round};

@@ -2,7 +2,7 @@
 
 use units::Span;
 
-use crate::catalog::LawInfo;
+use crate::info::LawInfo;
 use crate::params::{parameters, range};
 use crate::{Ack, Acted, ControlLaw, Loss, Path, Permit, Window};
 

@@ -7,8 +7,8 @@
 
 use units::{Bytes, Frac, Rate, Span};
 
-use crate::catalog::LawInfo;
 use crate::credits::{CREDIT_SIZE, Credits, Driver, OverProvisioning, Wait, largest_rate, least_rate, permit};
+use crate::info::LawInfo;
 use crate::params::{parameters, range};
 use crate::{Ack, Acted, ControlLaw, Loss, Notification, Path, Permit};
 

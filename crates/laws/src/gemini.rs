@@ -7,7 +7,7 @@
 
 use units::{Bytes, Frac, Rate, Span, Time, mul_div};
 
-use crate::catalog::{LawInfo, Marks};
+use crate::info::{LawInfo, Marks};
 use crate::params::{parameters, range};
 use crate::{Ack, Acted, ControlLaw, Episode, Loss, Notification, Path, Permit, Round, SlowStart, Window};
 

@@ -7,7 +7,7 @@
 
 use units::{Bytes, Frac, Rate, Span, mul_div};
 
-use crate::catalog::LawInfo;
+use crate::info::LawInfo;
 use crate::limits::Limits;
 use crate::params::{parameters, range};
 use crate::{Ack, Acted, ControlLaw, Hop, Loss, MOST_HOPS, Notification, Path, Permit};

@@ -26,6 +26,7 @@ pub mod flashpass;
 pub mod gemini;
 pub mod hpcc;
 mod hystart;
+mod info;
 mod law;
 mod limits;
 pub mod line_rate;

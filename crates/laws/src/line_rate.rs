@@ -2,7 +2,7 @@
 
 use units::Rate;
 
-use crate::catalog::LawInfo;
+use crate::info::LawInfo;
 use crate::limits::Limits;
 use crate::params::{parameters, range};
 use crate::{Ack, Acted, ControlLaw, Loss, Path, Permit};

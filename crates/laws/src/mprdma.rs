@@ -6,7 +6,7 @@
 
 use units::Frac;
 
-use crate::catalog::{LawInfo, Marks};
+use crate::info::{LawInfo, Marks};
 use crate::params::{parameters, range};
 use crate::{Ack, Acted, ControlLaw, Episode, Loss, Path, Permit, Response, Window};
 

@@ -5,7 +5,7 @@
 
 use units::{Bytes, Frac};
 
-use crate::catalog::{LawInfo, Marks};
+use crate::info::{LawInfo, Marks};
 use crate::params::{parameters, range};
 use crate::{Ack, Acted, ControlLaw, Episode, Loss, Notification, Path, Permit, Response, SlowStart, Window};
 

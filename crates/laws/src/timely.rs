@@ -6,7 +6,7 @@
 
 use units::{Bytes, Frac, Rate, Span};
 
-use crate::catalog::LawInfo;
+use crate::info::LawInfo;
 use crate::limits::Limits;
 use crate::params::{parameters, range};
 use crate::{Ack, Acted, ControlLaw, Loss, Path, Permit, Round};

@@ -6,7 +6,7 @@
 
 use units::{Bytes, Frac, Span, Time};
 
-use crate::catalog::{LawInfo, Marks};
+use crate::info::{LawInfo, Marks};
 use crate::params::{parameters, range};
 use crate::round::marked_fraction;
 use crate::{Ack, Acted, ControlLaw, Loss, Notification, Path, Permit, Window};

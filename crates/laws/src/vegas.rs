@@ -8,7 +8,7 @@
 
 use units::{Frac, Span, Time, mul_div};
 
-use crate::catalog::LawInfo;
+use crate::info::LawInfo;
 use crate::params::{parameters, range};
 use crate::{Ack, Acted, ControlLaw, Episode, Loss, Notification, Path, Permit, Round, SlowStart, Window};
 

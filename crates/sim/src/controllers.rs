@@ -9,10 +9,10 @@ use laws::Hop;
 use laws::lscc::{CalculationParams, FlowEntry, LimitingParams, RateCalculation, RateLimiting};
 use units::{Bytes, Rate, Time};
 
+use crate::carried::Carried;
 use crate::packet::{Kind, Packet, Report};
 use crate::reports::{Record, Reports};
 use crate::setup::{Module, Setup};
-use crate::shared::Carried;
 
 /// A packet that a controller sends: by this port, or by the route to its host.
 pub(crate) struct Act {

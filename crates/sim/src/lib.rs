@@ -7,11 +7,13 @@
 //!
 //! [`run`] takes a [`Setup`] and a function that makes each flow's law, and gives an [`Outcome`].
 
+mod carried;
 mod controllers;
 mod engine;
 mod fifo;
 pub mod host;
 mod ideals;
+mod jitter;
 mod layout;
 mod links;
 mod merge;
@@ -31,12 +33,13 @@ mod ties;
 
 pub use engine::{Progress, run};
 pub use flow::{Code, PathChoice, Plb, UnoLb};
-pub use host::{Jitter, JitterShape};
 pub use ideals::Ideals;
+pub use jitter::{Jitter, JitterShape};
 pub use outcome::{ByKind, EngineStats, FlowOutcome, LinkOutcome, Outcome, SwitchOutcome};
 pub use packet::{Kind, Packet, Report};
 pub use predictions::{Pairs, Predictions};
-pub use series::{FlowSample, PortSample, SeriesConfig, SwitchSample};
+pub use series::{FlowSample, PortSample, SwitchSample};
 pub use setup::{
-    Clocks, Cnp, Coding, FlowId, FlowSpec, HostConfig, Module, ModuleSpec, OnRampConfig, Paths, Setup, Start, Ties,
+    Clocks, Cnp, Coding, FlowId, FlowSpec, HostConfig, Module, ModuleSpec, OnRampConfig, Paths, SeriesConfig, Setup,
+    Start, Ties,
 };

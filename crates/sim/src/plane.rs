@@ -79,7 +79,7 @@ impl Plane {
             let from_host = matches!(network.nodes()[details.from.index()].kind, NodeKind::Host(_));
             let config = network.port(LinkId(link)).config();
             let ordered = !from_host && config.is_plain_but_for_order();
-            let shared = shares(setup, details.from);
+            let shared = setup.shares(details.from);
             let ordered = ordered && !shared;
             let lazy = !from_host && !shared && !config.is_plain() && !ordered;
             overtaken.push(Overtaken {
@@ -128,7 +128,7 @@ impl Plane {
         let params: Arc<[PortParams]> = network.params().into();
         let schedule = Schedule::new(nodes, window);
         for node in first_node..end_node {
-            if shares(setup, NodeId(node)) {
+            if setup.shares(NodeId(node)) {
                 let switch = SharedNode::new(NodeId(node), first_link, salts, classes, Arc::clone(&params), setup);
                 shared_of[(node - first_node) as usize] = shared.len() as u32;
                 shared.push(switch);
@@ -650,16 +650,6 @@ fn failing(setup: &Setup, range: std::ops::Range<u32>) -> BTreeMap<u32, Failing>
         (link.0 - range.start, Failing { outages: outages.clone(), delay, lost: 0 })
     });
     failing.collect()
-}
-
-/// Whether the ports of a node share one buffer, or act as if they did.
-pub(crate) fn shares(setup: &Setup, node: NodeId) -> bool {
-    let details = &setup.network.nodes()[node.index()];
-    let controlled = || {
-        let out = setup.network.links_out(node);
-        setup.modules.iter().any(|module| out.contains(&module.link.0))
-    };
-    details.kind == NodeKind::Switch && (details.switch.is_some() || setup.carries_reports() || controlled())
 }
 
 impl Special {

@@ -5,22 +5,6 @@ use units::{Bytes, Rate, Span, Time};
 
 use crate::setup::FlowId;
 
-/// What to sample, and how often.
-#[derive(Clone, Default, Debug)]
-pub struct SeriesConfig {
-    /// Time between samples; zero samples nothing.
-    pub interval: Span,
-    /// Ports whose queues are sampled.
-    pub ports: Vec<LinkId>,
-    /// Flows whose rate and window are sampled.
-    pub flows: Vec<FlowId>,
-    /// Switches whose shared buffer is sampled.
-    pub switches: Vec<NodeId>,
-    /// Flows whose packets' delays are compared with what was known when they left: see [`crate::Predictions`]. Has no
-    /// interval. Takes no effect where packets carry reports of ports.
-    pub predictors: Vec<FlowId>,
-}
-
 /// A switch's shared buffer at one time.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct SwitchSample {

@@ -1,12 +1,10 @@
 //! What a run is told: the network, the flows, how hosts behave, what to sample.
 
-use fabric::{HostId, LinkId, Network, Routes, base_one_way, base_rtt};
+use fabric::{HostId, LinkId, Network, NodeId, NodeKind, Routes, base_one_way, base_rtt};
 use flow::{Blocks, Code, LossTimer, PathChoice, Recovery, TcpConfig};
 use units::{Bytes, Rate, Span, Tick, Time};
 
-use crate::host::Jitter;
-use crate::ideals::Ideals;
-use crate::series::SeriesConfig;
+use crate::jitter::Jitter;
 
 /// A flow, numbered from 0 as listed.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -238,6 +236,22 @@ impl Default for HostConfig {
     }
 }
 
+/// What to sample, and how often.
+#[derive(Clone, Default, Debug)]
+pub struct SeriesConfig {
+    /// Time between samples; zero samples nothing.
+    pub interval: Span,
+    /// Ports whose queues are sampled.
+    pub ports: Vec<LinkId>,
+    /// Flows whose rate and window are sampled.
+    pub flows: Vec<FlowId>,
+    /// Switches whose shared buffer is sampled.
+    pub switches: Vec<NodeId>,
+    /// Flows whose packets' delays are compared with what was known when they left: see [`crate::Predictions`]. Has no
+    /// interval. Takes no effect where packets carry reports of ports.
+    pub predictors: Vec<FlowId>,
+}
+
 /// A whole run.
 #[derive(Clone, Debug)]
 pub struct Setup {
@@ -393,8 +407,13 @@ impl Setup {
         base_one_way(&self.network, &path, self.host.mss + self.host.header)
     }
 
-    /// The least completion time of a flow: see [`Ideals::of`]. For many flows, [`Ideals`] is faster.
-    pub fn ideal(&self, flow: &FlowSpec) -> Span {
-        Ideals::new(self).of(flow)
+    /// Whether the ports of a node share one buffer, or act as if they did.
+    pub(crate) fn shares(&self, node: NodeId) -> bool {
+        let details = &self.network.nodes()[node.index()];
+        let controlled = || {
+            let out = self.network.links_out(node);
+            self.modules.iter().any(|module| out.contains(&module.link.0))
+        };
+        details.kind == NodeKind::Switch && (details.switch.is_some() || self.carries_reports() || controlled())
     }
 }

@@ -5,50 +5,18 @@
 
 use std::sync::Arc;
 
-use fabric::{CLASSES, Departure, Framed, LinkId, Losses, NodeId, NodeKind, Outlet, PortParams, SharedSwitch, Switch};
+use fabric::{CLASSES, Departure, LinkId, Losses, NodeId, NodeKind, Outlet, PortParams, SharedSwitch, Switch};
 use laws::Hop;
 use units::{Bytes, Rate, Span, Time};
 
+use crate::carried::Carried;
 use crate::controllers::{Act, Controllers};
 use crate::links::{Chooser, Links, Salts};
 use crate::merge::{DONE, Merge, follow};
-use crate::packet::{Kind, Packet, Report};
-use crate::plane::shares;
+use crate::packet::{Kind, Packet};
 use crate::series::{PortSample, SwitchSample, Ticks};
 use crate::setup::{Setup, Ties};
 use crate::ties::SwitchTies;
-
-/// A packet and what it carries.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Carried {
-    pub(crate) packet: Packet,
-    pub(crate) report: Report,
-}
-
-impl fabric::Item for Carried {
-    #[inline]
-    fn arrival(&self) -> fabric::Arrival {
-        self.packet.arrival()
-    }
-}
-
-impl Framed for Carried {
-    #[inline]
-    fn class(&self, control_first: bool) -> u8 {
-        if self.packet.is_signal() && matches!(self.packet.kind(), Kind::Pause | Kind::Resume | Kind::Feedback)
-            || control_first && self.packet.arrival().control
-        {
-            return 0;
-        }
-        self.packet.class().max(1)
-    }
-
-    fn frame(pause: bool, class: u8, size: u32, now: Time) -> Self {
-        let mut packet = Packet { time: now, size: size as u16, ..Packet::default() };
-        packet.classify(if pause { Kind::Pause } else { Kind::Resume }, class);
-        Self { packet, report: Report::NONE }
-    }
-}
 
 /// One such switch.
 pub(crate) struct SharedNode {
@@ -86,7 +54,7 @@ impl OtherEnd {
         let to = setup.network.links()[link.index()].to;
         let node = &setup.network.nodes()[to.index()];
         let is_host = node.kind != NodeKind::Switch;
-        Self { pauses: is_host || node.switch.is_some(), controllers: is_host || shares(setup, to) }
+        Self { pauses: is_host || node.switch.is_some(), controllers: is_host || setup.shares(to) }
     }
 
     fn hears(&self, kind: Kind) -> bool {

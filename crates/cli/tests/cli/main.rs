@@ -25,3 +25,4 @@ mod not_lost;
 mod output;
 mod reproduce;
 mod stopped;
+mod structure;

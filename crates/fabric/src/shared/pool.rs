@@ -6,7 +6,8 @@
 
 use units::Bytes;
 
-use super::{CLASSES, Gate, Limit, Switch};
+use super::{CLASSES, Switch};
+use crate::gate::{Gate, Limit};
 
 /// What packets of one cable and class hold.
 #[derive(Clone, Copy, Default, Debug)]

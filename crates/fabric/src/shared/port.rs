@@ -3,10 +3,27 @@
 use units::{Bytes, Span, Time};
 
 use super::CLASSES;
-use super::switch::Departure;
-use crate::port::{Arrival, InService, MarkAt, PhantomQueue, PortParams, draw};
+use crate::arrival::{Arrival, draw};
+use crate::port::{InService, MarkAt, PhantomQueue, PortParams};
 use crate::ring::Ring;
 use crate::{Item, Passage};
+
+/// A packet's service begins.
+#[derive(Clone, Copy, Debug)]
+pub struct Departure {
+    /// The port that it leaves by.
+    pub port: usize,
+    /// The port that it came in by, unless the switch made it.
+    pub from: Option<usize>,
+    /// When.
+    pub begins: Time,
+    /// When it arrives at the link's end, and whether it was marked here.
+    pub passage: Passage,
+    /// Bytes that the port had sent before it.
+    pub sent: Bytes,
+    /// Bytes that wait in the port, it taken off.
+    pub queue: Bytes,
+}
 
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Waiting<P> {

@@ -18,10 +18,11 @@ use units::{Bytes, Span, Time};
 
 use super::earliest::Earliest;
 use super::pool::{Pool, Room};
-use super::port::{About, NOWHERE, Port, Waiting};
+use super::port::{About, Departure, NOWHERE, Port, Waiting};
 use super::{CLASSES, Switch};
-use crate::port::{Arrival, MarkAt, PortParams, draw};
-use crate::{Item, Passage};
+use crate::Item;
+use crate::arrival::{Arrival, draw};
+use crate::port::{MarkAt, PortParams};
 
 /// What such a switch carries.
 pub trait Framed: Item + Copy {
@@ -29,23 +30,6 @@ pub trait Framed: Item + Copy {
     fn class(&self, control_first: bool) -> u8;
     /// A pause frame for a class, or one that ends the pause.
     fn frame(pause: bool, class: u8, size: u32, now: Time) -> Self;
-}
-
-/// A packet's service begins.
-#[derive(Clone, Copy, Debug)]
-pub struct Departure {
-    /// The port that it leaves by.
-    pub port: usize,
-    /// The port that it came in by, unless the switch made it.
-    pub from: Option<usize>,
-    /// When.
-    pub begins: Time,
-    /// When it arrives at the link's end, and whether it was marked here.
-    pub passage: Passage,
-    /// Bytes that the port had sent before it.
-    pub sent: Bytes,
-    /// Bytes that wait in the port, it taken off.
-    pub queue: Bytes,
 }
 
 /// Where packets go.

@@ -5,7 +5,7 @@
 //! hosts a rack). With one pod and no core it is a leaf-spine network, whose spines are its aggregation switches; without
 //! these, racks hang from the border directly (GEMINI's testbed: Zeng et al., Fig. 3).
 
-use crate::{Builder, LinkClass, Network, NetworkError, PortConfig, Switch};
+use crate::{Builder, LinkClass, Network, NetworkError, PortConfig};
 
 /// The cables between the borders of two datacenters.
 #[derive(Clone, Debug)]
@@ -27,17 +27,6 @@ pub struct RackHosts {
     pub nic: PortConfig,
     /// The port of the edge switch towards a host.
     pub port: PortConfig,
-}
-
-/// A relay at each end of every cable between datacenters ([`Builder::relays`]).
-#[derive(Clone, Copy, Debug)]
-pub struct Relay {
-    /// The relay itself.
-    pub switch: Switch,
-    /// The border's port towards its relay, and the relay's towards the border: the short cable.
-    pub short: [PortConfig; 2],
-    /// The relay's port towards the other relay: the long haul.
-    pub long: PortConfig,
 }
 
 /// Trees joined at their borders.
@@ -175,7 +164,7 @@ impl Clos {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{HostId, NodeKind, Routes};
+    use crate::{HostId, NodeKind, Relay, Routes, Switch};
     use units::{Rate, Span};
 
     fn hpcc(datacenters: u16) -> Clos {

@@ -4,6 +4,6 @@ mod clos;
 mod fat_tree;
 mod simple;
 
-pub use clos::{Clos, InterLinks, RackHosts, Relay};
+pub use clos::{Clos, InterLinks, RackHosts};
 pub use fat_tree::FatTrees;
 pub use simple::{Dumbbell, SingleSwitch, dumbbell, lay_dumbbell, single_switch};

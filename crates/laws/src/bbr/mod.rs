@@ -13,7 +13,7 @@ mod startup;
 
 use units::{Bytes, Frac, Rate, Span, Time};
 
-use crate::catalog::LawInfo;
+use crate::info::LawInfo;
 use crate::params::{parameters, range};
 use crate::{Ack, Acted, ControlLaw, Loss, LossCause, Path, Permit, Window};
 use bandwidth::MaxBandwidth;

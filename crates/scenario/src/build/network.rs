@@ -2,7 +2,7 @@
 
 mod custom;
 
-use fabric::{Builder, CreditQueue, Gate, Limit, LinkClass, Network, NetworkError, PortConfig, topology};
+use fabric::{Builder, CreditQueue, Gate, Limit, LinkClass, Network, NetworkError, PortConfig, Relay, topology};
 use units::{Bytes, Frac, Rate, Serializer, Span};
 
 use super::switches::Sharing;
@@ -110,7 +110,7 @@ impl Parts<'_> {
                 Auto::Set(bytes) => bytes,
             };
             let near_gate = Gate { headroom: Headroom::Auto.bytes(&near), ..port.gate };
-            topology::Relay {
+            Relay {
                 switch: fabric::Switch {
                     buffer,
                     reserve: Bytes::ZERO,

@@ -8,12 +8,13 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 use fabric::{CreditGate, CreditParams, Offered};
-use flow::credits::{CreditStats, Crediting, Echo, Echoing, Scheduled, Signal, Spacing};
-use flow::{Recovery, Segment, Sender};
+use flow::Recovery;
+use flow::credits::{CreditStats, Crediting, Echo, Echoing, Signal, Spacing};
 use laws::credits::{CREDIT_SIZE, Driver};
 use laws::{Acted, ControlLaw, Path};
 use units::{Bytes, Span, Time};
 
+use super::credited::Credited;
 use super::policy::credit_config;
 use super::receiving::{DONE, Receiving, last_acknowledgement};
 use super::sending::Active;
@@ -39,16 +40,6 @@ pub(super) struct HostCredits {
 enum End {
     Sender,
     Receiver,
-}
-
-/// The sending end.
-pub(super) struct Credited {
-    pub(super) scheduled: Scheduled,
-    /// When it acts; [`Time::NEVER`] if nothing calls for it.
-    called_at: Time,
-    /// The credit of the packet that was taken last, and whether credits are the receiver's.
-    credit: Option<u32>,
-    by_receiver: bool,
 }
 
 /// The receiving end.
@@ -79,20 +70,6 @@ impl Elsewhere {
         flow.credits.add(&self.credits);
         flow.acted.add(&self.acted);
         flow.delivered = flow.delivered.max(self.came);
-    }
-}
-
-impl Credited {
-    pub(super) fn new(scheduled: Scheduled) -> Self {
-        let by_receiver = matches!(scheduled.driver(), Driver::Receiver { .. });
-        Self { scheduled, called_at: Time::NEVER, credit: None, by_receiver }
-    }
-
-    /// Takes the packet that was allowed.
-    pub(super) fn take<L: ControlLaw>(&mut self, sender: &mut Sender<L>, now: Time) -> Segment {
-        let taken = self.scheduled.take(sender, now);
-        self.credit = taken.credit;
-        taken.segment
     }
 }
 

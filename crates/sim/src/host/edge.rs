@@ -23,7 +23,7 @@ use laws::ControlLaw;
 use units::{Bytes, Rate, Span, Time};
 
 use super::Active;
-use super::credits::Credited;
+use super::credited::Credited;
 use crate::packet::Packet;
 use crate::setup::{HostConfig, Setup};
 

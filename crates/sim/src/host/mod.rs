@@ -24,6 +24,7 @@ use crate::series::{FlowSample, Ticks};
 use crate::setup::{FlowId, FlowSpec, Setup, Start};
 
 mod clocks;
+mod credited;
 mod credits;
 mod edge;
 mod jitter;
@@ -38,7 +39,6 @@ pub use credits::Elsewhere;
 use credits::{Answering, HostCredits};
 use edge::Edge;
 use jitter::Delayed;
-pub use jitter::{Jitter, JitterShape};
 use pauses::Pauses;
 use policy::{credit_config, flow_config};
 use receiving::Receiving;

@@ -1,0 +1,338 @@
+//! The structure that ARCHITECTURE.md states is the one that the sources have: which crate uses which, in what order
+//! the modules of a crate stand, and that none of them go in circles.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::iter::Peekable;
+use std::path::{Path, PathBuf};
+
+use proc_macro2::{Delimiter, TokenStream, TokenTree};
+
+/// A module by its names from the crate's root on; the root itself has none.
+type Module = Vec<String>;
+
+/// The modules of a crate and what each of them names.
+struct Sources {
+    files: BTreeMap<Module, PathBuf>,
+    /// Names that the root exports from its modules.
+    exported: BTreeMap<String, Module>,
+    /// Modules for tests alone.
+    of_tests: BTreeSet<Module>,
+}
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
+
+fn crates() -> Vec<String> {
+    let entries = fs::read_dir(root().join("crates")).unwrap();
+    let mut names: Vec<String> = entries.map(|entry| entry.unwrap().file_name().into_string().unwrap()).collect();
+    names.sort();
+    names
+}
+
+/// The rows of the table in ARCHITECTURE.md whose heading has this line.
+fn table(heading: &str) -> Vec<[String; 2]> {
+    let text = fs::read_to_string(root().join("ARCHITECTURE.md")).unwrap();
+    let rows = text.lines().skip_while(|line| *line != heading).skip(2).take_while(|line| line.starts_with('|'));
+    let cells = |row: &str| {
+        let cells: Vec<&str> = row.trim_matches('|').split('|').map(str::trim).collect();
+        [0, 1].map(|cell| cells[cell].to_owned())
+    };
+    let rows: Vec<_> = rows.map(cells).collect();
+    assert!(!rows.is_empty(), "ARCHITECTURE.md has no table {heading}");
+    rows
+}
+
+/// What stands in backquotes.
+fn quoted(cell: &str) -> Vec<String> {
+    cell.split('`').skip(1).step_by(2).map(str::to_owned).collect()
+}
+
+impl Sources {
+    fn of(name: &str) -> Self {
+        let source = root().join("crates").join(name).join("src");
+        let (mut files, mut todo) = (BTreeMap::new(), vec![source.clone()]);
+        while let Some(folder) = todo.pop() {
+            for path in fs::read_dir(&folder).unwrap().map(|entry| entry.unwrap().path()) {
+                if path.is_dir() {
+                    todo.push(path);
+                } else if path.extension().is_some_and(|extension| extension == "rs") {
+                    let relative = path.strip_prefix(&source).unwrap().with_extension("");
+                    let mut module: Module = relative.iter().map(|part| part.to_str().unwrap().to_owned()).collect();
+                    module.pop_if(|last| *last == "mod" || module_is_root(last, &relative));
+                    files.insert(module, path);
+                }
+            }
+        }
+        let mut sources = Self { files, exported: BTreeMap::new(), of_tests: BTreeSet::new() };
+        for (module, path) in sources.files.clone() {
+            let mut found = Found::default();
+            found.read(tokens(&path));
+            for child in found.test_modules {
+                sources.of_tests.insert(module.iter().cloned().chain([child]).collect());
+            }
+            if module.is_empty() {
+                for mut path in found.paths {
+                    if matches!(path[0].as_str(), "crate" | "self") {
+                        path.remove(0);
+                    }
+                    if path.len() > 1 && sources.files.contains_key(&path[..1]) {
+                        let name = path.pop().unwrap();
+                        sources.exported.insert(name, path);
+                    }
+                }
+            }
+        }
+        sources
+    }
+
+    fn is_of_tests(&self, module: &[String]) -> bool {
+        (1..=module.len()).any(|end| self.of_tests.contains(&module[..end]))
+    }
+
+    /// The module that a path leads to, named in this module.
+    fn leads_to(&self, from: &Module, path: &[String]) -> Option<Module> {
+        let (mut module, mut rest) = match path[0].as_str() {
+            "crate" => (Module::new(), &path[1..]),
+            "self" => (from.clone(), &path[1..]),
+            "super" => (from.clone(), path),
+            child if self.files.contains_key(&[from.as_slice(), &[child.to_owned()]].concat()) => (from.clone(), path),
+            _ => return None,
+        };
+        while rest.first().is_some_and(|part| part == "super") {
+            module.pop();
+            rest = &rest[1..];
+        }
+        while let Some(part) = rest.first() {
+            module.push(part.clone());
+            if !self.files.contains_key(&module) {
+                module.pop();
+                break;
+            }
+            rest = &rest[1..];
+        }
+        match rest.first() {
+            Some(name) if module.is_empty() => self.exported.get(name).cloned().or(Some(module)),
+            _ => Some(module),
+        }
+    }
+
+    /// Of each module without those of tests, the others that it names.
+    fn uses(&self) -> BTreeMap<Module, BTreeSet<Module>> {
+        let modules = self.files.iter().filter(|(module, _)| !self.is_of_tests(module));
+        let named = |(module, path): (&Module, &PathBuf)| {
+            let mut found = Found::default();
+            found.read(tokens(path));
+            let uses = found.paths.iter().filter_map(|path| self.leads_to(module, path)).collect();
+            (module.clone(), uses)
+        };
+        modules.map(named).collect()
+    }
+
+    /// What the parts of a module use of each other, the parts named by their last names.
+    fn among(uses: &BTreeMap<Module, BTreeSet<Module>>, parent: &[String]) -> BTreeMap<String, BTreeSet<String>> {
+        let part = |module: &Module| {
+            let inside = module.starts_with(parent) && module.len() > parent.len();
+            inside.then(|| module[parent.len()].clone())
+        };
+        let mut graph: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
+        for (module, used) in uses {
+            if let Some(from) = part(module) {
+                let used = used.iter().filter_map(part).filter(|to| *to != from).collect::<Vec<_>>();
+                graph.entry(from).or_default().extend(used);
+            }
+        }
+        graph
+    }
+}
+
+/// `lib.rs` and `main.rs` are the root, where they lie in it.
+fn module_is_root(last: &str, relative: &Path) -> bool {
+    relative.components().count() == 1 && (last == "lib" || last == "main")
+}
+
+fn tokens(path: &Path) -> TokenStream {
+    let text = fs::read_to_string(path).unwrap();
+    text.parse().unwrap_or_else(|error| panic!("{}: {error}", path.display()))
+}
+
+/// What a file names outside of its tests.
+#[derive(Default)]
+struct Found {
+    /// Paths by their names; those that begin with neither `crate`, `self` nor `super` come from `use` alone.
+    paths: Vec<Vec<String>>,
+    /// Modules that it declares for tests.
+    test_modules: Vec<String>,
+}
+
+impl Found {
+    fn read(&mut self, stream: TokenStream) {
+        let mut tokens = stream.into_iter().peekable();
+        while let Some(token) = tokens.next() {
+            match token {
+                TokenTree::Punct(sign) if sign.as_char() == '#' => {
+                    let of_tests = |token: &TokenTree| {
+                        let text = token.to_string().replace(' ', "");
+                        text.starts_with("[cfg(") && text.contains("test") && !text.contains("not(test)")
+                    };
+                    if tokens.peek().is_some_and(of_tests) {
+                        tokens.next();
+                        self.skip_item(&mut tokens);
+                    }
+                }
+                TokenTree::Ident(word) if word == "use" => self.read_use(&Vec::new(), &mut tokens),
+                TokenTree::Ident(word) if word == "crate" || word == "super" || word == "self" => {
+                    self.read_path(word.to_string(), &mut tokens);
+                }
+                TokenTree::Group(group) => self.read(group.stream()),
+                TokenTree::Ident(_) | TokenTree::Punct(_) | TokenTree::Literal(_) => {}
+            }
+        }
+    }
+
+    fn skip_item(&mut self, tokens: &mut Peekable<impl Iterator<Item = TokenTree>>) {
+        let mut last = String::new();
+        for token in tokens {
+            match token {
+                TokenTree::Group(group) if group.delimiter() == Delimiter::Brace => return,
+                TokenTree::Punct(sign) if sign.as_char() == ';' => {
+                    if let Some(name) = last.strip_prefix("mod ") {
+                        self.test_modules.push(name.to_owned());
+                    }
+                    return;
+                }
+                TokenTree::Ident(word) if last == "mod" => last = format!("mod {word}"),
+                other => last = other.to_string(),
+            }
+        }
+    }
+
+    /// The tree of a `use`, behind `prefix`.
+    fn read_use(&mut self, prefix: &[String], tokens: &mut Peekable<impl Iterator<Item = TokenTree>>) {
+        let mut path = prefix.to_vec();
+        for token in tokens.by_ref() {
+            match token {
+                TokenTree::Ident(word) if word == "as" => {}
+                TokenTree::Ident(word) => path.push(word.to_string()),
+                TokenTree::Group(group) => {
+                    self.read_use(&path, &mut group.stream().into_iter().peekable());
+                    path.clear();
+                }
+                TokenTree::Punct(sign) if sign.as_char() == ',' => {
+                    self.note(std::mem::replace(&mut path, prefix.to_vec()), prefix);
+                }
+                TokenTree::Punct(sign) if sign.as_char() == ';' => break,
+                TokenTree::Punct(_) | TokenTree::Literal(_) => {}
+            }
+        }
+        self.note(path, prefix);
+    }
+
+    fn note(&mut self, path: Vec<String>, prefix: &[String]) {
+        if path.len() > prefix.len() {
+            self.paths.push(path);
+        }
+    }
+
+    /// The rest of a path in the midst of code.
+    fn read_path(&mut self, first: String, tokens: &mut Peekable<impl Iterator<Item = TokenTree>>) {
+        let mut path = vec![first];
+        loop {
+            for _ in 0..2 {
+                if !matches!(tokens.peek(), Some(TokenTree::Punct(sign)) if sign.as_char() == ':') {
+                    if path.len() > 1 {
+                        self.paths.push(path);
+                    }
+                    return;
+                }
+                tokens.next();
+            }
+            if let Some(TokenTree::Ident(word)) = tokens.peek() {
+                path.push(word.to_string());
+                tokens.next();
+            }
+        }
+    }
+}
+
+/// Every module stands in the list of its crate, and uses only modules that stand before it there.
+#[test]
+fn modules_use_only_what_stands_before_them() {
+    let stated: BTreeMap<String, Vec<String>> =
+        table("| crate | its modules, each of which uses only those before it |")
+            .into_iter()
+            .map(|[name, modules]| (quoted(&name)[0].clone(), quoted(&modules)))
+            .collect();
+    let mut wrong = Vec::new();
+    for name in crates() {
+        let stated = stated.get(&name).cloned().unwrap_or_default();
+        let graph = Sources::among(&Sources::of(&name).uses(), &[]);
+        let there: BTreeSet<&String> = graph.keys().collect();
+        if there != stated.iter().collect() {
+            wrong.push(format!("{name}: its modules are {}", order(&graph).join(", ")));
+            continue;
+        }
+        let place = |module: &String| stated.iter().position(|other| other == module);
+        for (module, used) in &graph {
+            for other in used.iter().filter(|other| place(other) > place(module)) {
+                wrong.push(format!("{name}: `{module}` uses `{other}`, which stands behind it"));
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "\n{}", wrong.join("\n"));
+}
+
+/// Modules, each after those that it uses, as far as they go in no circles.
+fn order(graph: &BTreeMap<String, BTreeSet<String>>) -> Vec<String> {
+    let (mut left, mut ordered): (Vec<&String>, Vec<String>) = (graph.keys().collect(), Vec::new());
+    while !left.is_empty() {
+        let ready = left.iter().position(|module| graph[*module].iter().all(|used| ordered.contains(used)));
+        ordered.push(format!(
+            "{}{}",
+            left.remove(ready.unwrap_or(0)),
+            if ready.is_some() { "" } else { " (in a circle)" }
+        ));
+    }
+    ordered
+}
+
+/// Inside of a module, too, its parts do not use each other in circles.
+#[test]
+fn parts_of_modules_go_in_no_circles() {
+    let mut wrong = Vec::new();
+    for name in crates() {
+        let uses = Sources::of(&name).uses();
+        for parent in uses.keys() {
+            for part in order(&Sources::among(&uses, parent)).iter().filter(|part| part.ends_with(')')) {
+                wrong.push(format!("{name}::{}: {part}", parent.join("::")));
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "\n{}", wrong.join("\n"));
+}
+
+#[test]
+fn crates_use_what_is_stated() {
+    let stated = table("| crate | uses |");
+    let names: Vec<String> = stated.iter().map(|[name, _]| quoted(name)[0].clone()).collect();
+    assert_eq!(names.iter().collect::<BTreeSet<_>>(), crates().iter().collect());
+    for (place, [name, used]) in stated.iter().enumerate() {
+        let manifest = root().join("crates").join(&quoted(name)[0]).join("Cargo.toml");
+        let text = fs::read_to_string(&manifest).unwrap();
+        let mut counts = false;
+        let uses = text.lines().filter(|line| {
+            if line.starts_with('[') {
+                // Those of one system count, those of tests and builds do not.
+                counts = *line == "[dependencies]" || line.ends_with("'.dependencies]");
+            }
+            counts
+        });
+        let uses: BTreeSet<String> = uses
+            .filter_map(|line| line.split(['.', ' ', '=']).next().map(str::to_owned))
+            .filter(|used| names.contains(used))
+            .collect();
+        assert_eq!(uses, quoted(used).into_iter().collect(), "{name}");
+        assert!(uses.iter().all(|used| names[..place].contains(used)), "{name} uses what stands behind it");
+    }
+}

@@ -1,0 +1,78 @@
+//! Losses that come together: several of a group of packets at once.
+
+use thiserror::Error;
+use units::{Frac, below, mix64};
+
+/// The most losses in a group that [`Bursts`] tells apart.
+pub const MOST_IN_GROUP: usize = 8;
+
+/// Losses that come together, by groups of data packets that follow each other: measured so between regions of a cloud in
+/// Uno (SC 2025), Table 1, with groups of 10.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Bursts {
+    /// Data packets of a group, from 1 to 64.
+    pub group: u32,
+    /// The probability that a group loses one packet, two, and so on. Their sum is at most one.
+    pub losses: [Frac; MOST_IN_GROUP],
+}
+
+/// Why losses cannot come so.
+#[derive(Clone, PartialEq, Eq, Debug, Error)]
+#[allow(missing_docs)]
+pub enum BurstError {
+    #[error("losses come in groups of 1 to 64 packets, not of {group}")]
+    Group { group: u32 },
+    #[error("a group of {group} packets cannot lose {lost}")]
+    MoreThanGroup { group: u32, lost: u32 },
+    #[error("the probabilities of losses in a group sum up to more than one")]
+    OverOne,
+}
+
+impl Bursts {
+    /// # Errors
+    /// When a value is out of its range.
+    pub(crate) fn check(&self) -> Result<(), BurstError> {
+        let group = self.group;
+        if !(1..=64).contains(&group) {
+            return Err(BurstError::Group { group });
+        }
+        let beyond = (1..).zip(&self.losses).find(|(lost, probability)| *lost > group && !probability.is_zero());
+        if let Some((lost, _)) = beyond {
+            return Err(BurstError::MoreThanGroup { group, lost });
+        }
+        if self.losses.iter().map(|probability| probability.bits()).sum::<u64>() > Frac::ONE.bits() {
+            return Err(BurstError::OverOne);
+        }
+        Ok(())
+    }
+
+    /// Whether the group whose chance is `drawn` loses the packet at this place of it.
+    pub(crate) fn loses(&self, drawn: u64, place: u32) -> bool {
+        let mut lost = self.lost_of(drawn);
+        if lost == 0 {
+            return false;
+        }
+        // Each subset of that size is as likely as any other: each place is taken with what is left to take among what is
+        // left.
+        for at in 0..=place {
+            let taken = below(mix64(drawn ^ u64::from(at + 1)), self.group - at) < lost;
+            if at == place {
+                return taken;
+            }
+            lost -= u32::from(taken);
+        }
+        false
+    }
+
+    /// How many packets the group loses.
+    fn lost_of(&self, drawn: u64) -> u32 {
+        let mut up_to = 0;
+        for (lost, probability) in (1..).zip(&self.losses) {
+            up_to += probability.bits();
+            if (drawn >> 32) < up_to {
+                return lost;
+            }
+        }
+        0
+    }
+}
