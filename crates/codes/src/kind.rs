@@ -38,7 +38,7 @@ impl Engine {
     pub const ALL: [Self; 6] = [Self::Naive, Self::Portable, Self::Neon, Self::Avx2, Self::Gfni256, Self::Gfni512];
     pub(crate) const NAMES: &str = "naive, portable, neon, avx2, gfni-256, gfni-512";
 
-    /// Its name, as [`Engine::from_str`] takes it.
+    /// Its name, as [`FromStr`](core::str::FromStr) takes it.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Naive => "naive",

@@ -1,6 +1,6 @@
 //! The two classes of flows: inside a datacenter and between two.
 
-/// Whether a flow stays inside its datacenter. As a number, a flow's [`FlowSpec::kind`].
+/// Whether a flow stays inside its datacenter. As a number, a flow's [`sim::FlowSpec::kind`].
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 #[repr(u16)]
 pub enum FlowClass {

@@ -38,7 +38,7 @@ impl Schedule {
     }
 
     /// The window that holds a time, or one before it: waking early is harmless.
-    #[inline(always)]
+    #[inline]
     fn window_of(&self, time: Time) -> u64 {
         ((u128::from(time.ps()) * u128::from(self.reciprocal)) >> 64) as u64
     }
@@ -57,7 +57,7 @@ impl Schedule {
         self.activate_in(node, self.window_of(time).max(self.now));
     }
 
-    #[inline(always)]
+    #[inline]
     fn activate_in(&mut self, node: usize, window: u64) {
         if window - self.now < RING {
             self.set(node, window);
