@@ -100,10 +100,12 @@ fn alone() -> Result<File, Error> {
     Ok(folder)
 }
 
-/// Notes a law's name in the kernel and its places, one a line.
+/// Notes a law's name in the kernel and its places, one a line. An earlier note stays until the new one is whole.
 fn write_note(note: &Path, tcp_name: &str, places: &[Taken]) -> Result<(), Error> {
     let lines: Vec<String> = std::iter::once(tcp_name.to_owned()).chain(places.iter().map(Taken::line)).collect();
-    fs::write(note, lines.join("\n")).map_err(|error| Error::io("write", note, error))
+    let draft = note.with_extension("new");
+    let written = fs::write(&draft, lines.join("\n")).and_then(|()| fs::rename(&draft, note));
+    written.map_err(|error| Error::io("write", note, error))
 }
 
 /// Takes back what was done so far, unless it is kept.

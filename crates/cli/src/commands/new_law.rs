@@ -1,10 +1,9 @@
 //! `narrows new-law`: the files of a new control law in a checkout of Narrows, ready to build and to be filled in.
 
-use std::fs;
 use std::io::Write as _;
 use std::path::Path;
 
-use files::Limit;
+use files::{Draft, Limit, Seen};
 
 use crate::args::NewLawArgs;
 use crate::exit::{Failure, print};
@@ -27,10 +26,10 @@ struct Names {
     law: String,
 }
 
-/// A place in a file where the law is entered.
+/// A file that the law is entered in.
 struct Entry {
     file: &'static str,
-    text: String,
+    draft: Draft,
 }
 
 pub(crate) fn new_law(args: &NewLawArgs) -> Result<(), Failure> {
@@ -38,7 +37,6 @@ pub(crate) fn new_law(args: &NewLawArgs) -> Result<(), Failure> {
     let names = Names::of(&args.name, root)?;
     let code = format!("crates/laws/src/{}.rs", names.module);
     let page = format!("docs/src/laws/{}.md", names.name);
-    // All is found out before anything is written.
     let entries = [
         entry(root, "crates/laws/src/lib.rs", |text| names.declared(text))?,
         entry(root, "crates/laws/src/law.rs", |text| names.listed(text))?,
@@ -57,12 +55,19 @@ pub(crate) fn new_law(args: &NewLawArgs) -> Result<(), Failure> {
             )
         })?,
     ];
-    create(&root.join(&code), &names.fill(LAW))?;
-    create(&root.join(&page), &names.fill(PAGE))?;
-    for Entry { file, text } in &entries {
-        files::replace(&root.join(file), text)?;
+    let changed = entries.each_ref().map(|entry| entry.file);
+    let fresh = |file: &str, template: &str| {
+        let path = root.join(file);
+        draft(&path, Seen::of(&path), &names.fill(template)).map(|draft| (draft, path))
+    };
+    let new = [fresh(&page, PAGE)?, fresh(&code, LAW)?];
+    // All is written before anything has its name.
+    for (draft, path) in new {
+        draft.put_if_missing().map_err(|error| Failure::file("make", &path, &error))?;
     }
-    let changed: Vec<&str> = entries.iter().map(|entry| entry.file).collect();
+    for Entry { file, draft } in entries {
+        draft.put().map_err(|error| Failure::file("write", &root.join(file), &error))?;
+    }
     print(&format!(
         "new: {code}, {page}\nentered in: {}\nnext: write the law, then cargo test -p narrows-laws\nit runs as law = \"{}\" once `narrows` is built again",
         changed.join(", "),
@@ -146,13 +151,23 @@ impl Names {
 /// A file as it is once the law is entered.
 fn entry(root: &Path, file: &'static str, enter: impl FnOnce(&str) -> Option<String>) -> Result<Entry, Failure> {
     let path = root.join(file);
+    let seen = Seen::of(&path);
     let text = enter(&read(&path)?).ok_or_else(|| {
         Failure::Input(format!(
             "error: `{}` is not as this version of Narrows has it: the place for a law was not found, and nothing was written",
             path.display()
         ))
     })?;
-    Ok(Entry { file, text })
+    Ok(Entry { file, draft: draft(&path, seen, &text)? })
+}
+
+/// A file that is written and has not its name yet; it replaces only the one that was seen.
+fn draft(path: &Path, seen: Seen, text: &str) -> Result<Draft, Failure> {
+    let draft = Draft::replacing(path, seen).and_then(|draft| {
+        draft.file().write_all(text.as_bytes())?;
+        Ok(draft)
+    });
+    draft.map_err(|error| Failure::file("write", path, &error))
 }
 
 /// A text with a line more, after the first that begins like that.
@@ -167,11 +182,6 @@ fn after(text: &str, begins: &str, line: &str) -> Option<String> {
 
 fn read(path: &Path) -> Result<String, Failure> {
     Ok(files::text(path, SOURCE)?)
-}
-
-fn create(path: &Path, text: &str) -> Result<(), Failure> {
-    let made = fs::File::create_new(path).and_then(|mut file| file.write_all(text.as_bytes()));
-    made.map_err(|error| Failure::file("make", path, &error))
 }
 
 #[cfg(test)]

@@ -78,6 +78,12 @@ fn what_cannot_be_a_law_changes_nothing() {
     ] {
         scratch.narrows(&format!("new-law {args}")).fails(2, parts);
     }
+    // A page of somebody's own stays, and nothing else is made.
+    scratch.write("docs/src/laws/mine.md", "my notes");
+    scratch.narrows("new-law mine").fails(2, &["cannot make", "docs/src/laws/mine.md"]);
+    assert_eq!(scratch.read("docs/src/laws/mine.md"), "my notes");
+    assert_eq!(scratch.read("crates/laws/src/law.rs"), before);
+    std::fs::remove_file(scratch.path("docs/src/laws/mine.md")).unwrap();
     // A table that looks otherwise: nothing is made.
     scratch.write("docs/src/SUMMARY.md", "# Summary\n");
     scratch.narrows("new-law mine").fails(2, &["SUMMARY.md` is not as this version", "nothing was written"]);

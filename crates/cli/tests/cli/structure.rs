@@ -1,5 +1,6 @@
 //! The structure that ARCHITECTURE.md states is the one that the sources have: which crate uses which, in what order
-//! the modules of a crate stand, and that none of them go in circles.
+//! the modules of a crate stand, and that none of them go in circles. Two ways to name a module are not seen: through a name
+//! that the root exports by a glob, and by a path that a macro puts together.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
