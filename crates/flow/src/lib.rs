@@ -14,9 +14,12 @@ pub mod credits;
 mod history;
 mod hold;
 mod noise;
+mod outstanding;
+mod pacer;
 mod paths;
 mod receiver;
 mod records;
+mod ring;
 mod rtt;
 mod sender;
 mod tracker;
@@ -24,9 +27,11 @@ mod tracker;
 pub use blocks::{Blocks, Code, MOST_PACKETS};
 pub use hold::{Handover, Hold};
 pub use noise::Noise;
+pub use outstanding::LossTimer;
+pub use pacer::Pacing;
 pub use paths::{PathChoice, Plb, UnoLb};
 pub use receiver::{Receiver, Reply};
 pub use sender::{
-    AckHeader, FlowConfig, FlowStats, LossTimer, Recovery, Segment, SendState, Sender, SenderCoding, TcpConfig,
+    AckHeader, FlowConfig, FlowStats, Recovery, Segment, SendState, Sender, SenderCoding, TcpConfig,
 };
 pub use tracker::BlockNack;

@@ -1,93 +1,166 @@
-//! What the sender remembers of each packet between its first departure and its acknowledgement: a ring of
-//! 32-byte records over the unacknowledged part of the sequence space.
+//! What is remembered of each packet between its departure and the day when nothing can be said of it any more: a ring of
+//! records by packet number. With a content of four bytes a record has 32 bytes.
 
-use alloc::vec::Vec;
+use alloc::boxed::Box;
 
 use laws::Cookie;
 use units::{Bytes, Span, Time};
 
+use crate::ring::Ring;
+
+/// What became of a departure.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum State {
-    /// Sent, not yet heard of.
+    /// Not yet heard of.
     InFlight,
-    /// Held for lost, waiting to be sent again.
+    /// Held for lost, and its content waits to be sent again.
     Lost,
-    /// Held for lost, and sent again only if its block needs it.
+    /// Held for lost, and its content is sent again only if its block needs it.
     Missing,
-    /// The receiver has it, or needs it no more.
-    Acked,
+    /// Its content came, is needed no more, or has been sent again.
+    Done,
 }
 
+impl State {
+    const ALL: [Self; 4] = [Self::InFlight, Self::Lost, Self::Missing, Self::Done];
+}
+
+/// What is remembered of one departure.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Record {
+pub(crate) struct Record<C> {
     pub(crate) sent_at: Time,
-    /// Payload delivered, and when that last grew, as known when this packet left.
-    pub(crate) delivered: Bytes,
-    pub(crate) delivered_time: Time,
-    /// In units of 1,024 ps: 4.4 s at most, saturating.
+    /// From the lowest bit: [`State`] (2), payload (16), payload delivered as known when this packet left (46: 70 TB).
+    load: u64,
+    /// From the lowest bit: whether the flow was limited by its application (1), path (6), transmission (8), and how long
+    /// before this packet left something had last been delivered, in picoseconds (48: 281 s, saturating).
+    past: u64,
+    /// From the beginning of the flight that this packet left in to its departure, in units of 1,024 ps: 4.4 s at most,
+    /// saturating.
     send_elapsed: u32,
-    /// 1 for the first transmission; wraps after 255, which only an old duplicate could confuse.
-    pub(crate) attempt: u8,
-    pub(crate) state: State,
-    pub(crate) app_limited: bool,
-    /// Where each subflow has a law: that on which it left.
-    pub(crate) subflow: u8,
+    /// What it carries.
+    pub(crate) content: C,
 }
 
-impl Record {
-    pub(crate) fn new(sent_at: Time, attempt: u8, delivered: Bytes, delivered_time: Time) -> Self {
+const STATE: u64 = 3;
+const LIMITED: u64 = 1;
+const MOST_AGE: u64 = (1 << 48) - 1;
+
+/// What a packet is that leaves.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Departure<C> {
+    pub(crate) now: Time,
+    /// Payload, under 65,536.
+    pub(crate) bytes: u32,
+    pub(crate) content: C,
+    /// 1 when its content is sent for the first time; wraps after 255, which only an old duplicate could confuse.
+    pub(crate) attempt: u8,
+    /// A number under 64 for the path that it takes.
+    pub(crate) path: u8,
+}
+
+impl<C> Record<C> {
+    /// Of a packet that leaves when so much was delivered, the last of it at `delivered_time`.
+    #[inline(always)]
+    pub(crate) fn new(departure: Departure<C>, delivered: Bytes, delivered_time: Time, send_elapsed: Span) -> Self {
+        let Departure { now, bytes, content, attempt, path } = departure;
+        debug_assert!(bytes < 1 << 16 && path < 1 << 6 && delivered.get() < 1 << 46, "{bytes}, {path}, {delivered:?}");
+        let age = now.since(delivered_time).unsigned_ps().min(MOST_AGE);
         Self {
-            sent_at,
-            delivered,
-            delivered_time,
-            send_elapsed: 0,
-            attempt,
-            state: State::InFlight,
-            app_limited: false,
-            subflow: 0,
+            sent_at: now,
+            load: delivered.get() << 18 | u64::from(bytes) << 2 | State::InFlight as u64,
+            past: age << 16 | u64::from(attempt) << 8 | u64::from(path) << 1,
+            send_elapsed: u32::try_from(send_elapsed.unsigned_ps() >> 10).unwrap_or(u32::MAX),
+            content,
         }
     }
 
-    pub(crate) fn set_send_elapsed(&mut self, span: Span) {
-        self.send_elapsed = u32::try_from(span.unsigned_ps() >> 10).unwrap_or(u32::MAX);
+    #[inline(always)]
+    pub(crate) fn state(&self) -> State {
+        State::ALL[(self.load & STATE) as usize]
     }
 
+    #[inline(always)]
+    pub(crate) fn is_in_flight(&self) -> bool {
+        self.load & STATE == State::InFlight as u64
+    }
+
+    #[inline(always)]
+    pub(crate) fn become_state(&mut self, state: State) {
+        self.load = self.load & !STATE | state as u64;
+    }
+
+    #[inline(always)]
+    pub(crate) fn bytes(&self) -> Bytes {
+        Bytes::new(self.load >> 2 & 0xffff)
+    }
+
+    /// Payload delivered, as known when this packet left.
+    #[inline(always)]
+    pub(crate) fn delivered(&self) -> Bytes {
+        Bytes::new(self.load >> 18)
+    }
+
+    /// When that last grew.
+    #[inline(always)]
+    pub(crate) fn delivered_time(&self) -> Time {
+        Time::from_ps(self.sent_at.ps() - (self.past >> 16))
+    }
+
+    #[inline(always)]
+    pub(crate) fn attempt(&self) -> u8 {
+        (self.past >> 8) as u8
+    }
+
+    #[inline(always)]
+    pub(crate) fn path(&self) -> u8 {
+        (self.past >> 1) as u8 & 63
+    }
+
+    #[inline(always)]
+    pub(crate) fn is_app_limited(&self) -> bool {
+        self.past & LIMITED != 0
+    }
+
+    pub(crate) fn set_app_limited(&mut self, limited: bool) {
+        self.past = self.past & !LIMITED | u64::from(limited);
+    }
+
+    #[inline(always)]
     pub(crate) fn send_elapsed(&self) -> Span {
         Span::from_ps(i64::from(self.send_elapsed) << 10)
     }
 }
 
-/// Records for the sequence numbers `first..end`, in a ring whose size is a power of two.
+/// Records of departures by packet number.
 #[derive(Debug)]
-pub(crate) struct Records {
-    ring: Vec<Record>,
-    /// Beside the ring, and empty until a law keeps something with its packets.
-    cookies: Vec<Cookie>,
-    first: u32,
-    end: u32,
+pub(crate) struct Records<C> {
+    ring: Ring<Record<C>, 32>,
+    /// Once a law keeps something with its packets.
+    cookies: Option<Box<Ring<Cookie, 32>>>,
     /// How often a record was looked at: what work a test counts.
     #[cfg(test)]
     looks: core::cell::Cell<u64>,
 }
 
-impl Records {
+impl<C: Copy> Records<C> {
     pub(crate) fn new() -> Self {
         Self {
-            ring: Vec::new(),
-            cookies: Vec::new(),
-            first: 0,
-            end: 0,
+            ring: Ring::starting_at(0),
+            cookies: None,
             #[cfg(test)]
             looks: core::cell::Cell::new(0),
         }
     }
 
-    pub(crate) fn first(&self) -> u32 {
-        self.first
+    #[inline(always)]
+    pub(crate) fn first(&self) -> u64 {
+        self.ring.first()
     }
 
-    pub(crate) fn end(&self) -> u32 {
-        self.end
+    /// The number of the next packet that leaves.
+    #[inline(always)]
+    pub(crate) fn end(&self) -> u64 {
+        self.ring.end()
     }
 
     #[cfg(test)]
@@ -95,71 +168,59 @@ impl Records {
         self.looks.get()
     }
 
-    fn slot(&self, seq: u32) -> usize {
+    #[inline(always)]
+    fn look(&self) {
         #[cfg(test)]
         self.looks.set(self.looks.get() + 1);
-        debug_assert!(self.first <= seq && seq < self.end, "{seq} is not in {}..{}", self.first, self.end);
-        seq as usize & (self.ring.len() - 1)
     }
 
-    #[inline]
-    pub(crate) fn get(&self, seq: u32) -> &Record {
-        &self.ring[self.slot(seq)]
+    #[inline(always)]
+    pub(crate) fn get(&self, number: u64) -> &Record<C> {
+        self.look();
+        self.ring.get(number)
     }
 
-    #[inline]
-    pub(crate) fn get_mut(&mut self, seq: u32) -> &mut Record {
-        let slot = self.slot(seq);
-        &mut self.ring[slot]
+    #[inline(always)]
+    pub(crate) fn get_mut(&mut self, number: u64) -> &mut Record<C> {
+        self.look();
+        self.ring.get_mut(number)
     }
 
-    /// Appends the record of sequence number `end`.
-    #[inline]
-    pub(crate) fn push(&mut self, record: Record) {
-        if (self.end - self.first) as usize == self.ring.len() {
-            self.grow();
-        }
-        self.end += 1;
-        let slot = self.slot(self.end - 1);
-        self.ring[slot] = record;
+    /// Appends the record of the next packet, and gives its number.
+    #[inline(always)]
+    pub(crate) fn push(&mut self, record: Record<C>) -> u64 {
+        self.ring.push(record)
     }
 
-    /// Forgets acknowledged records at the front.
-    #[inline]
+    /// Forgets records at the front of which nothing is to be known any more.
+    #[inline(always)]
     pub(crate) fn trim(&mut self) {
-        while self.first < self.end && self.ring[self.slot(self.first)].state == State::Acked {
-            self.first += 1;
+        self.ring.forget_while(|record| record.state() == State::Done);
+    }
+
+    /// What the law kept with a packet.
+    #[inline(always)]
+    pub(crate) fn cookie(&self, number: u64) -> Cookie {
+        self.cookies.as_ref().map_or(Cookie::NONE, |cookies| *cookies.get(number))
+    }
+
+    /// Keeps what the law says with the packet that left last.
+    #[inline(always)]
+    pub(crate) fn keep(&mut self, cookie: Cookie) {
+        if cookie != Cookie::NONE || self.cookies.is_some() {
+            self.keep_apart(cookie);
         }
     }
 
-    pub(crate) fn cookie(&self, seq: u32) -> Cookie {
-        if self.cookies.is_empty() { Cookie::NONE } else { self.cookies[self.slot(seq)] }
-    }
-
-    pub(crate) fn set_cookie(&mut self, seq: u32, cookie: Cookie) {
-        if self.cookies.is_empty() {
-            if cookie == Cookie::NONE {
-                return;
-            }
-            self.cookies.resize(self.ring.len(), Cookie::NONE);
+    #[inline(never)]
+    fn keep_apart(&mut self, cookie: Cookie) {
+        let (first, end) = (self.first(), self.end());
+        let cookies = self.cookies.get_or_insert_with(|| Box::new(Ring::starting_at(first)));
+        cookies.forget_below(first);
+        while cookies.end() + 1 < end {
+            cookies.push(Cookie::NONE);
         }
-        let slot = self.slot(seq);
-        self.cookies[slot] = cookie;
-    }
-
-    fn grow(&mut self) {
-        let size = (self.ring.len() * 2).max(16);
-        let filler = Record::new(Time::ZERO, 0, Bytes::ZERO, Time::ZERO);
-        let mut ring = alloc::vec![filler; size];
-        let mut cookies = if self.cookies.is_empty() { Vec::new() } else { alloc::vec![Cookie::NONE; size] };
-        for seq in self.first..self.end {
-            ring[seq as usize & (size - 1)] = *self.get(seq);
-            if !cookies.is_empty() {
-                cookies[seq as usize & (size - 1)] = self.cookie(seq);
-            }
-        }
-        self.ring = ring;
-        self.cookies = cookies;
+        cookies.push(cookie);
     }
 }
 
@@ -167,27 +228,57 @@ impl Records {
 mod tests {
     use super::*;
 
-    #[test]
-    fn a_packet_in_flight_costs_32_bytes_here() {
-        assert_eq!(size_of::<Record>(), 32);
+    fn departure(number: u64) -> Departure<u32> {
+        Departure { now: Time::from_ns(number), bytes: 1_000, content: number as u32, attempt: 1, path: 0 }
     }
 
     #[test]
-    fn records_survive_growth_and_trimming() {
+    fn a_packet_in_flight_costs_32_bytes_here() {
+        assert_eq!(size_of::<Record<u32>>(), 32);
+    }
+
+    #[test]
+    fn a_record_gives_back_what_it_was_given() {
+        let now = Time::from_ms(400_000);
+        for (bytes, attempt, path) in [(1, 1, 0), (65_535, 255, 63), (4_096, 0, 5)] {
+            let delivered = Bytes::new((1 << 46) - u64::from(bytes));
+            let since = now - Span::from_ms(280_000);
+            let departure = Departure { now, bytes, content: 7u32, attempt, path };
+            let mut record = Record::new(departure, delivered, since, Span::from_ms(4_398));
+            record.set_app_limited(true);
+            for state in State::ALL {
+                record.become_state(state);
+                assert_eq!((record.state(), record.is_in_flight()), (state, state == State::InFlight));
+                assert_eq!((record.sent_at, record.bytes(), record.content), (now, Bytes::new(bytes.into()), 7));
+                assert_eq!((record.delivered(), record.delivered_time()), (delivered, since));
+                assert_eq!((record.attempt(), record.path(), record.is_app_limited()), (attempt, path, true));
+                assert!(Span::from_ms(4_398) - record.send_elapsed() < Span::from_ns(2));
+            }
+            record.set_app_limited(false);
+            assert_eq!((record.is_app_limited(), record.attempt(), record.path()), (false, attempt, path));
+        }
+        // What is too long ago or lasted too long saturates.
+        let record = Record::new(Departure { now, ..departure(0) }, Bytes::ZERO, Time::ZERO, Span::from_s(9));
+        assert_eq!(record.delivered_time(), Time::from_ps(now.ps() - MOST_AGE));
+        assert_eq!(record.send_elapsed(), Span::from_ps(i64::from(u32::MAX) << 10));
+    }
+
+    #[test]
+    fn a_law_may_begin_to_keep_something_late() {
         let mut records = Records::new();
-        for seq in 0..1000u32 {
-            records.push(Record::new(Time::from_ns(u64::from(seq)), 1, Bytes::ZERO, Time::ZERO));
-            records.set_cookie(seq, Cookie(u64::from(seq)));
-            if seq >= 20 {
-                records.get_mut(seq - 20).state = State::Acked;
+        for number in 0..1000 {
+            let record = Record::new(departure(number), Bytes::ZERO, Time::ZERO, Span::ZERO);
+            assert_eq!(records.push(record), number);
+            records.keep(if number < 990 { Cookie::NONE } else { Cookie(number) });
+            if number >= 20 {
+                records.get_mut(number - 20).become_state(State::Done);
                 records.trim();
             }
         }
         assert_eq!((records.first(), records.end()), (980, 1000));
-        for seq in 980..1000 {
-            assert_eq!(records.get(seq).sent_at, Time::from_ns(u64::from(seq)));
-            assert_eq!(records.cookie(seq), Cookie(u64::from(seq)));
+        for number in 980..1000 {
+            assert_eq!(records.get(number).sent_at, Time::from_ns(number));
+            assert_eq!(records.cookie(number), if number < 990 { Cookie::NONE } else { Cookie(number) });
         }
-        assert!(records.ring.len() <= 32);
     }
 }

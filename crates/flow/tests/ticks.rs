@@ -1,6 +1,6 @@
 //! Paced packets on a clock that counts whole nanoseconds.
 
-use flow::{AckHeader, FlowConfig, SendState, Sender};
+use flow::{AckHeader, FlowConfig, Pacing, SendState, Sender};
 use laws::{Ack, Acted, ControlLaw, Loss, Permit};
 use units::{Bytes, Rate, Span, Tick, Time};
 
@@ -31,9 +31,12 @@ impl ControlLaw for Slows {
 #[test]
 fn gaps_are_whole_ticks() {
     let config = FlowConfig {
-        tick: Tick::new(Span::from_ns(1), false),
-        paced_header: 48,
-        catches_up: false,
+        pacing: Pacing {
+            tick: Tick::new(Span::from_ns(1), false),
+            header: 48,
+            catches_up: false,
+            ..Pacing::PLAIN
+        },
         ..FlowConfig::new(Bytes::new(100_000), 1_000, Span::from_us(4))
     };
     let mut sender = Sender::new(config, Slows(Rate::from_gbps(100)), Time::ZERO);

@@ -18,9 +18,9 @@
 use laws::{ControlLaw, LossCause};
 use units::{Bytes, Span, Time};
 
-use super::{AckHeader, Sender};
+use super::{AckHeader, Newest, Sender};
 use crate::history;
-use crate::records::{Record, State};
+use crate::records::State;
 use crate::tracker::BlockNack;
 
 impl<L: ControlLaw> Sender<L> {
@@ -28,7 +28,7 @@ impl<L: ControlLaw> Sender<L> {
     #[inline(never)]
     pub(super) fn settle_whole_blocks(&mut self) {
         if let Some(ledger) = &mut self.ledger {
-            ledger.forget_below(self.records.first());
+            ledger.forget_below(self.numbers.first());
         }
         while let Some(block) = self.ledger.as_mut().and_then(|ledger| ledger.next_whole(self.cumulative)) {
             self.settle_block(block);
@@ -38,40 +38,33 @@ impl<L: ControlLaw> Sender<L> {
     /// Takes the packets that an acknowledgement says came before its own, and gives their bytes. `newest` is the newest one
     /// that it newly acknowledges.
     #[inline(never)]
-    pub(super) fn take_history(&mut self, ack: &AckHeader, newest: &mut Option<(u32, Record)>) -> Bytes {
+    pub(super) fn take_history(&mut self, ack: &AckHeader, newest: &mut Option<Newest>) -> Bytes {
         let mut taken = Bytes::ZERO;
         let subflows = self.config.coding.map_or(1, |coding| coding.history.max(1));
         for seq in history::came(ack.seq, ack.covers, subflows.into()) {
-            if seq < self.records.first() || self.records.get(seq).state == State::Acked {
-                continue;
+            let mut this = None;
+            taken += self.take(seq, &mut this, false);
+            if let Some((_, _, _, record)) = this {
+                *newest = newest.or(this);
+                self.settle_in_block(seq, record.state());
             }
-            let bytes = Bytes::new(self.bytes_of(seq).into());
-            let record = self.records.get_mut(seq);
-            let was = record.state;
-            record.state = State::Acked;
-            newest.get_or_insert((seq, *record));
-            match was {
-                State::InFlight => self.lane.in_flight -= bytes,
-                _ => self.stats.spurious += 1,
-            }
-            taken += bytes;
-            self.settle_in_block(seq, was);
         }
         taken
     }
 
-    /// A packet that `was` in this state is acknowledged.
+    /// A packet that `was` in this state, and left on this subflow, is acknowledged.
     #[inline(never)]
-    pub(super) fn count_in_block(&mut self, seq: u32, was: State) {
+    pub(super) fn count_in_block(&mut self, seq: u32, subflow: u8, was: State) {
         if was == State::Missing {
             // It was late, and nothing else will show it.
-            self.tolerate_more();
+            let timing = self.timing();
+            self.subflows.get_mut(subflow).out.tolerate_more(&timing);
         }
         self.settle_in_block(seq, was);
     }
 
     fn settle_in_block(&mut self, seq: u32, was: State) {
-        let bytes = self.bytes_of(seq);
+        let bytes = self.numbers.bytes_of(seq);
         if let Some(block) = self.ledger.as_mut().and_then(|ledger| ledger.on_acked(seq, bytes, was)) {
             self.settle_block(block);
         }
@@ -83,10 +76,12 @@ impl<L: ControlLaw> Sender<L> {
         let Some(recovered) = ledger.settle(block) else { return };
         self.stats.recovered += u64::from(recovered);
         let packets = ledger.blocks().packets(block);
-        for seq in packets.start.max(self.records.first())..packets.end.min(self.records.end()) {
-            let record = self.records.get_mut(seq);
-            if matches!(record.state, State::Missing | State::Lost) {
-                record.state = State::Acked;
+        for seq in packets {
+            let Some((subflow, number)) = self.numbers.place(seq, &self.subflows) else { continue };
+            let out = &mut self.subflows.get_mut(subflow).out;
+            if !out.records.get(number).is_in_flight() {
+                out.take(number);
+                self.numbers.settle(seq);
             }
         }
     }
@@ -96,21 +91,29 @@ impl<L: ControlLaw> Sender<L> {
     pub(super) fn miss_in_block(&mut self, now: Time, seq: u32) {
         let Some(ledger) = &mut self.ledger else { return };
         let Some(block) = ledger.blocks().block_of(seq) else { return };
-        self.records.get_mut(seq).state = ledger.on_missing(now, block);
-        if ledger.is_eager(block) {
+        let needed = ledger.on_missing(now, block);
+        let is_eager = ledger.is_eager(block);
+        if let Some((subflow, number)) = self.numbers.place(seq, &self.subflows) {
+            let record = self.subflows.get_mut(subflow).out.records.get_mut(number);
+            record.become_state(if needed { State::Missing } else { State::Done });
+            if !needed {
+                self.numbers.settle(seq);
+            }
+        }
+        if is_eager {
             self.resend_asked(now, block);
         }
     }
 
     /// Sends again what a block needs, and leaves the path that took it.
     fn resend_asked(&mut self, now: Time, block: u32) {
-        let subflows = self.resend_block(block);
-        if subflows != 0 {
-            self.paths.leave_bad(now, subflows);
+        let paths = self.resend_block(block);
+        if paths != 0 {
+            self.paths.leave_bad(now, paths);
         }
     }
 
-    /// Sends again what a block needs. Gives the subflows that lost its missing packets, one bit each; none if it needs none.
+    /// Sends again what a block needs. Gives the paths that lost its missing packets, one bit each; none if it needs none.
     fn resend_block(&mut self, block: u32) -> u64 {
         let Some(ledger) = &mut self.ledger else { return 0 };
         let packets = ledger.blocks().packets(block);
@@ -118,21 +121,22 @@ impl<L: ControlLaw> Sender<L> {
         if excess == 0 {
             return 0;
         }
-        let mut subflows = 0;
-        for seq in packets.start.max(self.records.first())..packets.end.min(self.records.end()) {
-            let record = self.records.get_mut(seq);
-            let Record { state, attempt, .. } = *record;
+        let mut paths = 0;
+        for seq in packets {
+            let Some((subflow, number)) = self.numbers.place(seq, &self.subflows) else { continue };
+            let record = self.subflows.get_mut(subflow).out.records.get_mut(number);
+            let state = record.state();
             if state == State::Missing && excess > 0 {
-                record.state = State::Lost;
-                self.lost.push_back(seq);
+                record.become_state(State::Lost);
+                self.numbers.wait(seq);
                 excess -= 1;
             }
             if matches!(state, State::Missing | State::Lost) {
-                subflows |= 1 << self.subflow(seq, attempt);
+                paths |= 1 << record.path();
             }
         }
         debug_assert_eq!(excess, 0, "block {block} misses fewer packets than were counted");
-        subflows
+        paths
     }
 
     /// The receiver cannot give back a block.
@@ -140,48 +144,47 @@ impl<L: ControlLaw> Sender<L> {
     pub fn on_block_nack(&mut self, now: Time, nack: &BlockNack) {
         self.stats.nacks += 1;
         let Some(blocks) = self.ledger.as_ref().map(|ledger| *ledger.blocks()) else { return };
-        if nack.block >= blocks.count() || blocks.packets(nack.block).start >= self.records.end() {
+        if nack.block >= blocks.count() || blocks.packets(nack.block).start >= self.numbers.end() {
             return;
         }
         if let Some(ledger) = &mut self.ledger {
-            ledger.forget_below(self.records.first());
+            ledger.forget_below(self.numbers.first());
             ledger.on_asked(nack.block);
         }
         let packets = blocks.packets(nack.block);
         let underway = self.config.base_rtt + self.config.coding.map_or(Span::ZERO, |coding| coding.longest_wait);
-        for seq in packets.start.max(self.records.first())..packets.end.min(self.records.end()) {
-            let record = *self.records.get(seq);
+        for seq in packets.clone() {
+            let Some((subflow, number)) = self.numbers.place(seq, &self.subflows) else { continue };
+            let record = self.subflows.get(subflow).out.records.get(number);
             let named = nack.missing >> (seq - packets.start) & 1 != 0;
-            if named && record.state == State::InFlight && record.sent_at + underway <= now {
-                self.lose(now, seq);
+            if named && record.is_in_flight() && record.sent_at + underway <= now {
+                self.lose(now, subflow, number);
             }
         }
         self.tell_of_losses(now, LossCause::Nack);
         self.resend_asked(now, nack.block);
-        self.records.trim();
+        self.trim_all();
     }
 
     /// Sends again what blocks need that have waited for a request as long as a timeout, and, when a timeout struck and
-    /// these `subflows` lost packets, what any block needs. A request that does not come says nothing of the path, so it
+    /// these `paths` lost packets, what any block needs. A request that does not come says nothing of the path, so it
     /// doubles no timeout: blocks that were lost together would each do so.
     #[inline(never)]
-    pub(super) fn resend_overdue(&mut self, now: Time, subflows: u64) {
+    pub(super) fn resend_overdue(&mut self, now: Time, paths: u64) {
         let timeout = self.timeout();
         let mut resent = 0;
         loop {
             let Some(ledger) = &mut self.ledger else { return };
             let since = ledger.waits_since();
-            let due = since != Time::NEVER && (subflows != 0 || since.saturating_add(timeout) <= now);
+            let due = since != Time::NEVER && (paths != 0 || since.saturating_add(timeout) <= now);
             let Some(block) = ledger.next_waiting(since).filter(|_| due) else { break };
             ledger.on_asked(block);
             resent |= self.resend_block(block);
         }
-        if subflows != 0 {
-            self.count_timeout(now, subflows | resent);
-        } else if resent != 0 {
+        if paths | resent != 0 {
             self.stats.timeouts += 1;
-            self.paths.on_timeout(now, resent);
+            self.paths.on_timeout(now, paths | resent);
         }
-        self.records.trim();
+        self.trim_all();
     }
 }

@@ -1,10 +1,12 @@
 //! What a host decides about a flow before it starts.
 
-use units::{Bytes, Span, Tick};
+use units::{Bytes, Span};
 
 use super::tcp::TcpConfig;
 use crate::blocks::{Blocks, Code};
 use crate::noise::Noise;
+use crate::outstanding::{LossTimer, Timing};
+use crate::pacer::Pacing;
 use crate::paths::PathChoice;
 
 /// What a host decides about a flow before it starts.
@@ -28,18 +30,10 @@ pub struct FlowConfig {
     pub loss_timer: LossTimer,
     /// How losses are found and mended. The receiver's interval is of no concern here.
     pub recovery: Recovery,
-    /// Bytes that each packet counts for beside its payload where sending is paced: its header, or none.
-    pub paced_header: u32,
     /// Whether a packet may leave as long as the window is not full, though it does not fit any more.
     pub overshoots: bool,
-    /// Whether packets that left late, held back by window or card, are made up for: pacing counts from when they could
-    /// have left. If not, it counts from when they left.
-    pub catches_up: bool,
-    /// Whether something below holds packets back by the law's pace ([`Sender::gap_after`](super::Sender::gap_after)).
-    /// If so, packets leave here as soon as the window lets them.
-    pub paced_below: bool,
-    /// The time between two paced packets is a whole multiple of this.
-    pub tick: Tick,
+    /// How it is paced.
+    pub pacing: Pacing,
     /// Erasure coding; none: every packet is needed. Only with [`Recovery::Selective`].
     pub coding: Option<SenderCoding>,
     /// Which paths its packets take.
@@ -57,7 +51,7 @@ pub struct FlowConfig {
 impl FlowConfig {
     /// A flow of `size` payload bytes over one path, with nothing special. The reordering tolerance is a quarter of the
     /// base round trip. Timeouts last two base round trips to 4 s, and cut. Recovery is selective. Pacing counts
-    /// payload alone and makes up for late packets. There are no ticks, no coding, no noise and nothing of Linux's TCP.
+    /// payload alone and makes up for late packets. There is no coding, no noise and nothing of Linux's TCP.
     pub const fn new(size: Bytes, mss: u32, base_rtt: Span) -> Self {
         Self {
             size,
@@ -69,11 +63,8 @@ impl FlowConfig {
             timeouts_cut: true,
             loss_timer: LossTimer::Flow,
             recovery: Recovery::Selective,
-            paced_header: 0,
             overshoots: false,
-            catches_up: true,
-            paced_below: false,
-            tick: Tick::NONE,
+            pacing: Pacing::PLAIN,
             coding: None,
             paths: PathChoice::PerFlow,
             seed: 1,
@@ -96,6 +87,16 @@ impl FlowConfig {
         }
     }
 
+    pub(super) fn timing(&self) -> Timing {
+        Timing {
+            base_rtt: self.base_rtt,
+            reordering: self.reordering,
+            rto_min: self.rto_min,
+            rto_max: self.rto_max,
+            loss_timer: self.loss_timer,
+        }
+    }
+
     pub(super) fn blocks(&self) -> Option<Blocks> {
         self.coding.map(|coding| Blocks::new(self.size, self.mss, &coding.code))
     }
@@ -114,17 +115,6 @@ pub struct SenderCoding {
     pub longest_wait: Span,
     /// Of how many subflows acknowledgements say what came before their packet ([`crate::Receiver::coded`]); 0: of none.
     pub history: u8,
-}
-
-/// What a retransmission timeout counts from.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum LossTimer {
-    /// One timer for the flow. It starts again with each acknowledgement, follows the round trips and backs off
-    /// (RFC 6298).
-    Flow,
-    /// One timer for each packet. It strikes [`FlowConfig::rto_min`] after the packet left, and takes that packet
-    /// alone. It follows no estimate and does not back off (as in htsim).
-    Packet,
 }
 
 /// How losses are found and mended.

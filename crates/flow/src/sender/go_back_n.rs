@@ -22,37 +22,29 @@ use laws::{ControlLaw, Hop, LossCause};
 use units::{Bytes, Time};
 
 use super::{AckHeader, Recovery, Sender};
-use crate::records::State;
 
 impl<L: ControlLaw> Sender<L> {
     #[inline(never)]
     pub(super) fn on_ack_in_order(&mut self, now: Time, ack: &AckHeader, hops: &[Hop]) {
         self.cumulative = self.cumulative.max(ack.cumulative);
-        let settled = self.records.first()..ack.cumulative.min(self.records.end());
-        if settled.is_empty() {
-            return;
-        }
+        let settled = self.numbers.first()..ack.cumulative.min(self.numbers.end());
         let covered = ack.seq + 1 - u32::from(ack.covers)..=ack.seq;
         let (mut acked, mut marked) = (Bytes::ZERO, Bytes::ZERO);
-        for seq in settled.clone() {
-            let bytes = Bytes::new(self.bytes_of(seq).into());
-            let record = self.records.get_mut(seq);
-            match record.state {
-                State::Acked => continue,
-                State::InFlight => self.lane.in_flight -= bytes,
-                State::Lost | State::Missing => self.stats.spurious += 1,
-            }
-            record.state = State::Acked;
+        let (mut own, mut last) = (None, None);
+        for seq in settled {
+            let bytes = self.take(seq, &mut last, false);
             acked += bytes;
             if ack.marked && covered.contains(&seq) {
                 marked += bytes;
             }
+            if seq == ack.seq {
+                own = last;
+            }
         }
-        let newest = if settled.contains(&ack.seq) { ack.seq } else { settled.end - 1 };
-        let record = *self.records.get(newest);
-        self.tell_of_ack(now, ack, newest, record, acked, marked, hops);
-        self.lane.delivered_time = now;
-        self.records.trim();
+        if let Some(newest) = own.or(last) {
+            self.tell_of_ack(now, ack, newest, acked, marked, hops);
+            self.trim(0);
+        }
     }
 
     /// The receiver misses the packet of the cumulative number: it and all that left after it go again.
@@ -60,7 +52,7 @@ impl<L: ControlLaw> Sender<L> {
     pub fn on_nack(&mut self, now: Time, nack: &AckHeader) {
         self.stats.nacks += 1;
         // Of an old one the first packet that is missing has been acknowledged since.
-        if self.in_order && nack.cumulative >= self.records.first() {
+        if self.in_order && nack.cumulative >= self.numbers.first() {
             self.on_ack_in_order(now, &AckHeader { marked: false, ..*nack }, &[]);
             self.go_back(now, LossCause::Nack);
         }
@@ -69,15 +61,14 @@ impl<L: ControlLaw> Sender<L> {
     /// Sends everything again from the first packet that is not acknowledged.
     #[inline(never)]
     fn go_back(&mut self, now: Time, cause: LossCause) {
-        self.lost.clear();
-        for seq in self.records.first()..self.records.end() {
-            let bytes = Bytes::new(self.bytes_of(seq).into());
-            let record = self.records.get_mut(seq);
-            if record.state == State::InFlight {
-                record.state = State::Lost;
-                self.lane.lose(bytes, record.sent_at);
+        self.numbers.wait_no_more();
+        for seq in self.numbers.first()..self.numbers.end() {
+            let Some((subflow, number)) = self.numbers.place(seq, &self.subflows) else { continue };
+            let out = &mut self.subflows.get_mut(subflow).out;
+            if out.records.get(number).is_in_flight() {
+                out.lose(number);
             }
-            self.lost.push_back(seq);
+            self.numbers.wait(seq);
         }
         self.tell_of_losses(now, cause);
     }
@@ -88,7 +79,7 @@ impl<L: ControlLaw> Sender<L> {
         let cumulative = self.cumulative;
         let answer = AckHeader { seq: cumulative, covers: 1, cumulative, marked: false, attempt: 0 };
         self.on_ack_in_order(now, &answer, &[]);
-        if self.departure(self.records.first()).is_some_and(|left| left <= sent_at) {
+        if self.departure(self.numbers.first()).is_some_and(|left| left <= sent_at) {
             self.go_back(now, LossCause::Reordered);
         }
     }
@@ -96,12 +87,13 @@ impl<L: ControlLaw> Sender<L> {
     /// When the packet left that the timer counts from; none while no timer runs. Packets go again in order, so the
     /// oldest outstanding packet is the first one, or there is none.
     pub(super) fn timed_in_order(&self) -> Option<Time> {
-        self.departure(if self.is_silent() { self.packets - 1 } else { self.records.first() })
+        self.departure(if self.is_silent() { self.numbers.total() - 1 } else { self.numbers.first() })
     }
 
     /// When a packet left, if it is in flight.
     fn departure(&self, seq: u32) -> Option<Time> {
-        self.record(seq).filter(|record| record.state == State::InFlight).map(|record| record.sent_at)
+        let record = self.numbers.record(seq, &self.subflows);
+        record.filter(|record| record.is_in_flight()).map(|record| record.sent_at)
     }
 
     /// Whether the receiver acknowledges nothing before the end.
@@ -111,13 +103,14 @@ impl<L: ControlLaw> Sender<L> {
 
     #[inline(never)]
     pub(super) fn on_timeout_in_order(&mut self, now: Time) {
-        if self.timed_in_order().is_none_or(|sent_at| self.times_out(sent_at) > now) {
+        if self.retransmission_at() > now {
             return;
         }
         // Whatever subflow it was: with subflows little comes in order.
-        self.count_timeout(now, 1);
-        if self.is_silent() {
-            self.lose(now, self.packets - 1);
+        self.count_timeout(now, 0, 1);
+        let last = self.numbers.place(self.numbers.total() - 1, &self.subflows);
+        if let Some((subflow, number)) = last.filter(|_| self.is_silent()) {
+            self.lose(now, subflow, number);
             self.tell_of_losses(now, LossCause::Timeout);
         } else {
             self.go_back(now, LossCause::Timeout);

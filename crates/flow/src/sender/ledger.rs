@@ -115,16 +115,16 @@ impl Ledger {
         Some(owed > 0)
     }
 
-    /// A packet in flight is held for lost. Gives the state that it has then.
-    pub(super) fn on_missing(&mut self, now: Time, block: u32) -> State {
+    /// A packet in flight is held for lost. Gives whether its block may need it.
+    pub(super) fn on_missing(&mut self, now: Time, block: u32) -> bool {
         let (parity, eager) = (self.blocks.parity(), self.eager);
-        let Some(count) = self.count(block).filter(|it| !it.settled) else { return State::Acked };
+        let Some(count) = self.count(block).filter(|it| !it.settled) else { return false };
         count.missing += 1;
         if count.missing > parity && !eager && !count.asked && !count.waits {
             count.waits = true;
             self.waiting.push_back((block, now));
         }
-        State::Missing
+        true
     }
 
     /// The receiver asks for a block.

@@ -1,105 +1,77 @@
-//! Which packets are held for lost, under [`Recovery::Selective`](super::Recovery): what time proves lost (RACK, RFC 8985), and
-//! what a retransmission timeout strikes.
+//! What becomes of packets that are held for lost, under [`Recovery::Selective`](super::Recovery).
 
 use laws::{ControlLaw, LossCause};
-use units::{Bytes, Time};
+use units::Time;
 
 use super::{LossTimer, Sender};
-use crate::records::State;
+use crate::outstanding::Outstanding;
 
 impl<L: ControlLaw> Sender<L> {
-    /// The outstanding packet that left first, and when that was.
-    #[inline]
-    pub(super) fn oldest(&mut self) -> Option<(u32, Time)> {
-        self.scan = self.scan.max(self.records.first());
-        while self.scan < self.records.end() {
-            let record = self.records.get(self.scan);
-            if record.state == State::InFlight && record.attempt == 1 {
-                break;
-            }
-            self.scan += 1;
+    #[inline(always)]
+    pub(super) fn find_reordered_losses(&mut self, now: Time, subflow: u8) {
+        if self.subflows.get_mut(subflow).out.overtaken().is_none() {
+            return;
         }
-        let first = (self.scan < self.records.end()).then(|| (self.scan, self.records.get(self.scan).sent_at));
-        if self.resent.is_empty() {
-            return first;
-        }
-        while let Some(&(seq, attempt)) = self.resent.front() {
-            if seq >= self.records.first() {
-                let record = self.records.get(seq);
-                if record.state == State::InFlight && record.attempt == attempt {
-                    let again = (seq, record.sent_at);
-                    return Some(first.map_or(again, |first| if first.1 <= again.1 { first } else { again }));
-                }
-            }
-            self.resent.pop_front();
-        }
-        first
-    }
-
-    #[inline]
-    pub(super) fn find_reordered_losses(&mut self, now: Time) {
-        let reordering = self.reordering;
-        let newest_arrived = self.newest_arrived;
-        let subflows = self.lose_while(now, LossCause::Reordered, |sent_at| sent_at + reordering < newest_arrived);
+        let paths = self.lose_while(now, subflow, LossCause::Reordered, Outstanding::overtaken);
         // A coded flow leaves a path when it must send again.
-        if subflows != 0 && self.ledger.is_none() {
-            self.paths.leave_bad(now, subflows);
+        if paths != 0 && self.ledger.is_none() {
+            self.paths.leave_bad(now, paths);
         }
     }
 
-    /// Holds outstanding packets for lost, oldest first, while `gone` says so of the time they left. Gives the subflows
-    /// that lost them, one bit each; none if nothing is lost.
-    #[inline]
-    pub(super) fn lose_while(&mut self, now: Time, cause: LossCause, gone: impl Fn(Time) -> bool) -> u64 {
-        let mut subflows = 0;
-        while let Some((seq, sent_at)) = self.oldest() {
-            if !gone(sent_at) {
-                break;
-            }
+    /// Holds packets in flight on a subflow for lost as long as `next` names one. Gives the paths that lost them, one bit
+    /// each; none if nothing is lost.
+    #[inline(never)]
+    pub(super) fn lose_while(
+        &mut self,
+        now: Time,
+        subflow: u8,
+        cause: LossCause,
+        next: impl Fn(&mut Outstanding<L, u32>) -> Option<u64>,
+    ) -> u64 {
+        let mut paths = 0;
+        while let Some(number) = next(&mut self.subflows.get_mut(subflow).out) {
+            let seq = self.subflows.get(subflow).out.records.get(number).content;
             if seq < self.came_below() {
                 self.settle(seq);
                 continue;
             }
-            subflows |= self.lose(now, seq);
+            paths |= self.lose(now, subflow, number);
         }
-        if subflows == 0 {
-            self.records.trim();
+        if paths == 0 {
+            self.trim(subflow);
         } else {
             self.tell_of_losses(now, cause);
         }
-        subflows
+        paths
     }
 
-    /// Holds a packet in flight for lost, of which its law is still to be told. Gives its subflow as a bit.
-    pub(super) fn lose(&mut self, now: Time, seq: u32) -> u64 {
-        let bytes = Bytes::new(self.bytes_of(seq).into());
-        self.take_lane_of(seq);
-        let record = self.records.get_mut(seq);
-        record.state = State::Lost;
-        let (sent_at, attempt) = (record.sent_at, record.attempt);
-        self.lane.lose(bytes, sent_at);
-        let subflow = 1 << self.subflow(seq, attempt);
+    /// Holds a packet in flight for lost, of which its law is still to be told. Gives its path as a bit.
+    pub(super) fn lose(&mut self, now: Time, subflow: u8, number: u64) -> u64 {
+        let record = self.subflows.get_mut(subflow).out.lose(number);
+        let seq = record.content;
         if self.ledger.as_ref().is_some_and(|ledger| ledger.blocks().block_of(seq).is_some()) {
             self.miss_in_block(now, seq);
         } else {
-            self.lost.push_back(seq);
+            self.numbers.wait(seq);
         }
-        subflow
+        1 << record.path()
     }
 
     /// Tells the laws of the packets that were held for lost and that they have not heard of.
     pub(super) fn tell_of_losses(&mut self, now: Time, cause: LossCause) {
-        self.on_each_lane(|sender| {
-            let Some(loss) = sender.lane.take_loss(now, cause) else { return };
-            let before = sender.window_before();
-            if cause != LossCause::Timeout || sender.config.timeouts_cut {
-                sender.lane.law.on_loss(&loss);
-                sender.read_permit();
+        let hears = cause != LossCause::Timeout || self.config.timeouts_cut;
+        for subflow in self.subflows.all() {
+            let before = self.window_before();
+            let lost = self.subflows.get_mut(subflow).out.tell_of_losses(now, cause, hears);
+            if lost.is_zero() {
+                continue;
             }
-            if sender.tcp.is_some() {
-                sender.spread_cut(before, loss.lost, Some(cause));
+            self.read_permit(subflow);
+            if self.tcp.is_some() {
+                self.spread_cut(before, lost, Some(cause));
             }
-        });
+        }
     }
 
     /// Every packet below this has come itself.
@@ -111,29 +83,19 @@ impl<L: ControlLaw> Sender<L> {
         }
     }
 
-    /// Holds for lost what a retransmission timeout strikes, if it is time. Gives the subflows that lost it, one bit each.
-    pub(super) fn lose_overdue(&mut self, now: Time) -> u64 {
-        let Some((_, sent_at)) = self.oldest() else { return 0 };
-        if self.times_out(sent_at) > now {
+    /// Holds for lost what a subflow's retransmission timeout strikes, if it is time. Gives the paths that lost it, one bit
+    /// each; none if it was no timeout.
+    pub(super) fn lose_overdue(&mut self, now: Time, subflow: u8) -> u64 {
+        let timing = self.timing();
+        if !self.subflows.get_mut(subflow).out.is_overdue(now, &timing) {
             return 0;
         }
-        if self.config.loss_timer == LossTimer::Packet {
-            let timeout = self.timeout();
-            return self.lose_while(now, LossCause::Timeout, |sent_at| sent_at + timeout <= now);
+        if timing.loss_timer == LossTimer::Flow {
+            self.lose_while(now, subflow, LossCause::Reordered, |out| out.next_overdue(now, true, &timing));
+            if !self.subflows.get_mut(subflow).out.is_overdue(now, &timing) {
+                return 0;
+            }
         }
-        // Where a packet that left later has arrived, time has proved the older one lost (RFC 8985 §6.2, step 5):
-        // the path works, and this is no timeout. Acknowledgements alone cannot prove it when no packet left long
-        // enough after it, as in a burst shorter than the tolerance.
-        let overdue = self.rtt.smoothed() + self.reordering;
-        let newest_arrived = self.newest_arrived;
-        self.lose_while(now, LossCause::Reordered, |sent_at| sent_at < newest_arrived && sent_at + overdue <= now);
-        let Some((_, sent_at)) = self.oldest() else { return 0 };
-        if self.times_out(sent_at) > now {
-            return 0;
-        }
-        // One is overdue, so the rest need only be older than a round trip and its reordering (RFC 8985 §6.3). Were
-        // they to wait for a timeout each, backed off by the one before, a window lost whole and larger than what
-        // the law then permits would come back a packet at a time and ever more slowly.
-        self.lose_while(now, LossCause::Timeout, |sent_at| sent_at + overdue <= now)
+        self.lose_while(now, subflow, LossCause::Timeout, |out| out.next_overdue(now, false, &timing))
     }
 }

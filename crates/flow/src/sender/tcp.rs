@@ -107,7 +107,7 @@ impl<L: ControlLaw> Sender<L> {
     /// The law's own window, where a cut of it would be spread.
     #[inline(always)]
     pub(super) fn window_before(&self) -> Option<Bytes> {
-        self.tcp.as_ref().filter(|tcp| tcp.config.prr).map(|_| self.lane.law.permit().window)
+        self.tcp.as_ref().filter(|tcp| tcp.config.prr).map(|_| self.law().permit().window)
     }
 
     /// An acknowledgement arrives. If everything sent before the cut is acknowledged, the reduction is over.
@@ -116,7 +116,7 @@ impl<L: ControlLaw> Sender<L> {
         let Some(tcp) = &mut self.tcp else { return };
         if tcp.reduction.as_ref().is_some_and(|reduction| cumulative >= reduction.end) {
             tcp.reduction = None;
-            self.read_permit();
+            self.read_permit(0);
         }
     }
 
@@ -130,8 +130,8 @@ impl<L: ControlLaw> Sender<L> {
     /// The law has heard of marks, or of the loss of `lost` bytes for `cause`. `before` is its window before that. If
     /// the law cut its window, a reduction begins.
     pub(super) fn spread_cut(&mut self, before: Option<Bytes>, lost: Bytes, cause: Option<LossCause>) {
-        let (end, in_flight) = (self.records.end(), self.lane.in_flight);
-        let target = self.lane.law.permit().window;
+        let (end, in_flight) = (self.numbers.end(), self.in_flight());
+        let target = self.law().permit().window;
         let Some(tcp) = &mut self.tcp else { return };
         tcp.lost |= cause.is_some();
         if cause == Some(LossCause::Timeout) {
@@ -142,16 +142,16 @@ impl<L: ControlLaw> Sender<L> {
             reduction.window = in_flight + Bytes::new(self.config.mss.into());
             tcp.reduction = Some(reduction);
         }
-        self.read_permit();
+        self.read_permit(0);
     }
 
     /// Everything that an acknowledgement says is known. Sets what may be in flight while a cut is being spread.
     pub(super) fn reduce(&mut self, advanced: bool) {
-        let (in_flight, mss) = (self.lane.in_flight, Bytes::new(self.config.mss.into()));
+        let (in_flight, mss) = (self.in_flight(), Bytes::new(self.config.mss.into()));
         let Some(tcp) = &mut self.tcp else { return };
         if let Some(reduction) = &mut tcp.reduction {
             reduction.on_delivered(tcp.acked, in_flight, advanced && !tcp.lost, mss);
-            self.read_permit();
+            self.read_permit(0);
         }
         self.note_acked(Bytes::ZERO);
     }
@@ -162,10 +162,10 @@ impl<L: ControlLaw> Sender<L> {
             return;
         };
         let idle = now.since(last);
-        if self.records.first() == self.records.end()
+        if self.numbers.first() == self.numbers.end()
             && let Some(timeouts) = timeouts_in(idle, self.timeout())
         {
-            self.notify(&Notification::Idle { idle, timeouts });
+            self.notify(0, &Notification::Idle { idle, timeouts });
         }
     }
 

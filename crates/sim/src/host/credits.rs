@@ -106,7 +106,7 @@ impl<L: ControlLaw> Active<L> {
             time: now,
             flow: self.flow,
             dst: self.dst,
-            entropy: self.sender.entropy(0, 1),
+            entropy: self.sender.signal_entropy(),
             size: if kind == Kind::Emulation { CREDIT_SIZE as u16 } else { setup.host.ack_size as u16 },
             ..Packet::default()
         };

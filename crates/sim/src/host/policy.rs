@@ -1,7 +1,7 @@
 //! What a host decides about a flow before it starts: the bounds that follow from its path.
 
 use flow::credits::CreditConfig;
-use flow::{FlowConfig, LossTimer, Noise, PathChoice, Recovery, SenderCoding};
+use flow::{FlowConfig, LossTimer, Noise, Pacing, PathChoice, Recovery, SenderCoding};
 use laws::Path;
 use laws::credits::Credits;
 use units::{Bytes, Span, mix64};
@@ -57,11 +57,14 @@ pub(super) fn flow_config(setup: &Setup, spec: &FlowSpec, number: u32, credited:
         timeouts_cut: host.timeouts_cut,
         loss_timer: host.loss_timer,
         recovery: host.recovery,
-        paced_header: if host.pace_headers { host.header } else { 0 },
         overshoots: host.overshoots,
-        catches_up: host.catches_up,
-        paced_below: host.fq,
-        tick: host.tick,
+        pacing: Pacing {
+            header: if host.pace_headers { host.header } else { 0 },
+            catches_up: host.catches_up,
+            burst: Bytes::ZERO,
+            below: host.fq,
+            tick: host.tick,
+        },
         coding: host.coding.filter(|_| spec.coded).map(|coding| SenderCoding {
             code: coding.code,
             eager: coding.eager,

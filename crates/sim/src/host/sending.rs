@@ -176,7 +176,7 @@ impl<L: ControlLaw> Active<L> {
             flow: self.flow,
             seq: segment.seq,
             dst: self.dst,
-            entropy: self.sender.entropy(segment.seq, segment.attempt),
+            entropy: self.sender.entropy(&segment),
             size: (segment.bytes + setup.host.header) as u16,
             attempt: segment.attempt,
             ..Packet::default()

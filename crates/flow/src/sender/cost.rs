@@ -2,6 +2,7 @@
 
 extern crate std;
 
+use laws::ControlLaw;
 use laws::Fixed;
 use laws::Path;
 use laws::fixed::Params;
@@ -10,9 +11,16 @@ use std::println;
 use units::{Bytes, Rate, Span, Time, mix64};
 
 use super::{AckHeader, FlowConfig, Recovery, SendState, Sender};
-use crate::Receiver;
+use crate::{Pacing, Receiver};
 
 const MSS: u32 = 1_000;
+
+impl<L: ControlLaw> Sender<L> {
+    /// How often records were looked at.
+    fn looks(&self) -> u64 {
+        self.subflows.iter().map(|subflow| subflow.out.records.looks()).sum()
+    }
+}
 
 /// What a transfer took.
 struct Work {
@@ -34,7 +42,7 @@ fn transfer(window: u32, loss: u64, late: u64) -> Work {
     let config = FlowConfig {
         reordering: Span::from_us(10),
         timeouts_cut: false,
-        catches_up: false,
+        pacing: Pacing { catches_up: false, ..Pacing::PLAIN },
         ..FlowConfig::new(size, MSS, base_rtt)
     };
     let mut sender = Sender::new(config, law, Time::ZERO);
@@ -68,10 +76,10 @@ fn transfer(window: u32, loss: u64, late: u64) -> Work {
         let queue = if soon <= later { &mut acks } else { &mut late_acks };
         let Some((_, segment)) = queue.pop_front() else { continue };
         for reply in receiver.on_data(now, segment.seq, false, segment.ask).into_iter().flatten() {
-            let before = sender.records.looks();
+            let before = sender.looks();
             let (seq, covers, cumulative, marked) = (reply.seq, reply.covers, reply.cumulative, reply.marked);
             sender.on_ack(now, &AckHeader { seq, covers, cumulative, marked, attempt: segment.attempt }, &[]);
-            costs.push(sender.records.looks() - before);
+            costs.push(sender.looks() - before);
         }
     }
     let mean = costs.iter().sum::<u64>() as f64 / costs.len() as f64;

@@ -1,0 +1,313 @@
+//! What is in flight under a law: what left and when, what of it is lost, and what the law hears of that.
+//!
+//! A packet is lost once one that left `reordering` later has been acknowledged (RACK, RFC 8985, without its probe), or, once
+//! a timer looks, one that left later at all. Packets lie in the order in which they left, so the oldest one in flight is
+//! found by walking on. With [`LossTimer::Packet`] each packet has a timer of its own instead, of a fixed length from when it
+//! left.
+//!
+//! What a packet carries is its content. It is kept and given back, and means nothing here.
+
+use core::mem;
+
+use laws::{Ack, ControlLaw, Hop, Loss, LossCause, Notification, Permit, Sent};
+use units::{Bytes, Span, Time};
+
+use crate::records::{Departure, Record, Records, State};
+use crate::rtt::RttEstimator;
+
+/// What a retransmission timeout counts from.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum LossTimer {
+    /// One timer for the flow. It starts again with each acknowledgement, follows the round trips and backs off
+    /// (RFC 6298).
+    Flow,
+    /// One timer for each packet. It strikes [`crate::FlowConfig::rto_min`] after the packet left, and takes that packet
+    /// alone. It follows no estimate and does not back off (as in htsim).
+    Packet,
+}
+
+/// Whom an acknowledgement answers, of what it newly acknowledges.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Answers {
+    /// The newest packet's last transmission.
+    This,
+    /// An earlier transmission of it.
+    Another,
+    /// The acknowledgement's own packet is not the newest one.
+    Others,
+}
+
+/// What one acknowledgement, or several at once, newly acknowledge.
+#[derive(Clone, Copy)]
+pub(crate) struct Batch<'a, C> {
+    /// The number and record of the newest packet of it.
+    pub(crate) number: u64,
+    pub(crate) record: Record<C>,
+    pub(crate) answers: Answers,
+    /// Payload of all.
+    pub(crate) acked: Bytes,
+    /// Of that, what was marked.
+    pub(crate) marked: Bytes,
+    /// What the law hears of the round trip beyond the truth.
+    pub(crate) noise: Span,
+    /// Whether the law's window was not what limited the flow.
+    pub(crate) limited: bool,
+    /// What the ports reported that the newest packet passed.
+    pub(crate) hops: &'a [Hop],
+}
+
+/// How losses show.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Timing {
+    pub(crate) base_rtt: Span,
+    pub(crate) reordering: Span,
+    pub(crate) rto_min: Span,
+    pub(crate) rto_max: Span,
+    pub(crate) loss_timer: LossTimer,
+}
+
+/// What is in flight under the law `L`, each packet with a content `C`.
+#[derive(Debug)]
+pub(crate) struct Outstanding<L, C> {
+    pub(crate) law: L,
+    /// What the law last permitted.
+    pub(crate) permit: Permit,
+    pub(crate) in_flight: Bytes,
+    /// Acknowledged, or known to have come.
+    pub(crate) delivered: Bytes,
+    /// When something was last acknowledged, or the first packet left of a flight.
+    pub(crate) delivered_time: Time,
+    /// When the packet left whose acknowledgement came last: the flight's beginning.
+    flight_began: Time,
+    /// Until then what is acknowledged counts as marked: a switch asked for less, and the law hears of marks only.
+    asked_until: Time,
+    pub(crate) records: Records<C>,
+    /// No packet below is in flight.
+    oldest: u64,
+    /// When the newest packet left that is known to have arrived.
+    newest_arrived: Time,
+    rtt: RttEstimator,
+    /// How much later a packet must have left than a missing one to prove it lost.
+    reordering: Span,
+    /// Held for lost, and the law has not been told.
+    lost: Bytes,
+    /// When the newest of that left.
+    lost_sent_at: Time,
+}
+
+impl<L: ControlLaw, C: Copy> Outstanding<L, C> {
+    pub(crate) fn new(law: L, timing: &Timing, now: Time) -> Self {
+        Self {
+            permit: law.permit(),
+            law,
+            in_flight: Bytes::ZERO,
+            delivered: Bytes::ZERO,
+            delivered_time: now,
+            flight_began: now,
+            asked_until: Time::ZERO,
+            records: Records::new(),
+            oldest: 0,
+            newest_arrived: Time::ZERO,
+            rtt: RttEstimator::new(timing.base_rtt, timing.rto_min, timing.rto_max),
+            reordering: timing.reordering,
+            lost: Bytes::ZERO,
+            lost_sent_at: Time::ZERO,
+        }
+    }
+
+    /// A packet leaves. Gives its number.
+    #[inline(always)]
+    pub(crate) fn sent(&mut self, departure: Departure<C>) -> u64 {
+        let now = departure.now;
+        let size = Bytes::new(departure.bytes.into());
+        if self.in_flight.is_zero() {
+            self.flight_began = now;
+            self.delivered_time = now;
+        }
+        let record = Record::new(departure, self.delivered, self.delivered_time, now.since(self.flight_began));
+        let number = self.records.push(record);
+        self.in_flight += size;
+        let retransmission = departure.attempt != 1;
+        let sent = Sent { now, bytes: size, in_flight: self.in_flight, retransmission };
+        let cookie = self.law.on_sent(&sent);
+        self.records.keep(cookie);
+        number
+    }
+
+    /// A packet's content has come, by whatever word: it is in flight no more. Gives what its record was.
+    #[inline(always)]
+    pub(crate) fn take(&mut self, number: u64) -> Record<C> {
+        let record = self.records.get_mut(number);
+        let was = *record;
+        record.become_state(State::Done);
+        if was.is_in_flight() {
+            self.in_flight -= was.bytes();
+        }
+        was
+    }
+
+    /// Tells the law of what was taken.
+    #[inline(always)]
+    pub(crate) fn acked<'a>(&mut self, now: Time, batch: &Batch<'a, C>) -> Ack<'a> {
+        let Batch { number, record, answers, acked, marked, noise, limited, hops } = *batch;
+        self.delivered += acked;
+        self.rtt.progress();
+        // No time is taken from any departure but the one that the acknowledgement answers.
+        let rtt = if answers == Answers::This { now.since(record.sent_at) } else { self.rtt.smoothed() };
+        let sent_at = now - rtt;
+        if answers == Answers::This {
+            self.rtt.sample(rtt);
+            self.flight_began = self.flight_began.max(sent_at);
+            self.newest_arrived = self.newest_arrived.max(sent_at);
+        }
+        let ack = Ack {
+            now,
+            sent_at,
+            rtt: rtt + noise,
+            acked,
+            marked: if now < self.asked_until { acked } else { marked },
+            in_flight: self.in_flight,
+            delivered: self.delivered,
+            delivered_at_send: record.delivered(),
+            delivered_time_at_send: record.delivered_time(),
+            send_elapsed: record.send_elapsed(),
+            app_limited: record.is_app_limited() || limited,
+            cookie: self.records.cookie(number),
+            hops,
+        };
+        self.law.on_ack(&ack);
+        self.delivered_time = now;
+        ack
+    }
+
+    /// The packet in flight that left first, and when that was.
+    #[inline(always)]
+    pub(crate) fn oldest(&mut self) -> Option<(u64, Time)> {
+        self.oldest = self.oldest.max(self.records.first());
+        while self.oldest < self.records.end() {
+            let record = self.records.get(self.oldest);
+            if record.is_in_flight() {
+                return Some((self.oldest, record.sent_at));
+            }
+            self.oldest += 1;
+        }
+        None
+    }
+
+    /// The oldest packet in flight, if it left early enough to have been overtaken.
+    #[inline(always)]
+    pub(crate) fn overtaken(&mut self) -> Option<u64> {
+        let (reordering, newest_arrived) = (self.reordering, self.newest_arrived);
+        self.oldest_if(|sent_at| sent_at + reordering < newest_arrived)
+    }
+
+    /// The oldest packet in flight, if `gone` says so of the time at which it left.
+    #[inline(always)]
+    pub(crate) fn oldest_if(&mut self, gone: impl Fn(Time) -> bool) -> Option<u64> {
+        self.oldest().filter(|&(_, sent_at)| gone(sent_at)).map(|(number, _)| number)
+    }
+
+    /// Holds a packet in flight for lost. The law is told by [`Outstanding::tell_of_losses`].
+    pub(crate) fn lose(&mut self, number: u64) -> Record<C> {
+        let record = self.records.get_mut(number);
+        debug_assert!(record.is_in_flight(), "packet {number} is lost twice");
+        record.become_state(State::Lost);
+        let record = *record;
+        self.in_flight -= record.bytes();
+        self.lost += record.bytes();
+        self.lost_sent_at = self.lost_sent_at.max(record.sent_at);
+        record
+    }
+
+    /// Tells the law of what was held for lost and it has not heard of, unless it is not to hear. Gives how much that is.
+    pub(crate) fn tell_of_losses(&mut self, now: Time, cause: LossCause, hears: bool) -> Bytes {
+        let (lost, sent_at) = (mem::take(&mut self.lost), mem::replace(&mut self.lost_sent_at, Time::ZERO));
+        if !lost.is_zero() && hears {
+            self.law.on_loss(&Loss { now, sent_at, lost, in_flight: self.in_flight, cause });
+        }
+        lost
+    }
+
+    /// Something that left at this time is known to have arrived.
+    pub(crate) fn arrived(&mut self, sent_at: Time) {
+        self.newest_arrived = self.newest_arrived.max(sent_at);
+    }
+
+    /// A packet was held for lost that came after all.
+    pub(crate) fn tolerate_more(&mut self, timing: &Timing) {
+        self.reordering = self.reordering.times(2).min(self.rtt.smoothed().max(timing.reordering));
+    }
+
+    /// A signal arrives for the law. A direct CNP for a law that does not read it is told as marks: all that is acknowledged
+    /// within a round trip counts as marked.
+    pub(crate) fn notify(&mut self, notification: &Notification) {
+        if let Notification::DirectCnp { now } = *notification
+            && !self.law.reads_direct_cnps()
+        {
+            self.asked_until = now + self.rtt.smoothed();
+        }
+        self.law.on_notification(notification);
+    }
+
+    #[inline(always)]
+    pub(crate) fn smoothed_rtt(&self) -> Span {
+        self.rtt.smoothed()
+    }
+
+    /// The retransmission timeout. With one timer for the flow it is never shorter than later packets take to prove one
+    /// lost.
+    #[inline(always)]
+    pub(crate) fn timeout(&self, timing: &Timing) -> Span {
+        match timing.loss_timer {
+            LossTimer::Packet => timing.rto_min,
+            LossTimer::Flow => self.rtt.timeout().max(self.rtt.smoothed() + self.reordering),
+        }
+    }
+
+    /// A timeout struck.
+    pub(crate) fn back_off(&mut self) {
+        self.rtt.back_off();
+    }
+
+    /// When the timeout of a packet ends that left at `sent_at`.
+    #[inline(always)]
+    pub(crate) fn times_out(&self, sent_at: Time, timing: &Timing) -> Time {
+        let from = match timing.loss_timer {
+            LossTimer::Flow => sent_at.max(self.delivered_time),
+            LossTimer::Packet => sent_at,
+        };
+        from + self.timeout(timing)
+    }
+
+    /// How long, at least, passes between a packet's departure and the timeout that strikes it.
+    pub(crate) fn least_wait(&self, timing: &Timing) -> Span {
+        match timing.loss_timer {
+            LossTimer::Flow => self.rtt.smoothed(),
+            LossTimer::Packet => timing.rto_min,
+        }
+    }
+
+    /// Whether the oldest packet's timeout has ended.
+    pub(crate) fn is_overdue(&mut self, now: Time, timing: &Timing) -> bool {
+        self.oldest().is_some_and(|(_, sent_at)| self.times_out(sent_at, timing) <= now)
+    }
+
+    /// What [`Outstanding::is_overdue`] takes, one at a time, the oldest first.
+    ///
+    /// Where a packet that left later has arrived, time has proved the older one lost (RFC 8985 §6.2, step 5): the path
+    /// works, and this is no timeout. Acknowledgements alone cannot prove it when no packet left long enough after it, as in
+    /// a burst shorter than the tolerance.
+    ///
+    /// Once one is overdue, the rest need only be older than a round trip and its reordering (RFC 8985 §6.3). Were they to
+    /// wait for a timeout each, backed off by the one before, a window lost whole and larger than what the law then permits
+    /// would come back a packet at a time and ever more slowly.
+    pub(crate) fn next_overdue(&mut self, now: Time, proved: bool, timing: &Timing) -> Option<u64> {
+        if timing.loss_timer == LossTimer::Packet {
+            let timeout = timing.rto_min;
+            return self.oldest_if(|sent_at| sent_at + timeout <= now);
+        }
+        let overdue = self.rtt.smoothed() + self.reordering;
+        let newest_arrived = self.newest_arrived;
+        self.oldest_if(|sent_at| (!proved || sent_at < newest_arrived) && sent_at + overdue <= now)
+    }
+}

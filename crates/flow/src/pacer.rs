@@ -1,0 +1,126 @@
+//! When the next packet may leave by a law's rate.
+
+use units::{Bytes, Rate, Span, Tick, Time};
+
+/// How a flow is paced.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Pacing {
+    /// Bytes that each packet counts for beside its payload: its header, or none.
+    pub header: u32,
+    /// Whether packets that left late, held back by window or card, are made up for: time counts from when they could
+    /// have left. If not, it counts from when they left.
+    pub catches_up: bool,
+    /// What may be made up for at once, where packets catch up: so many bytes more than one packet. A host whose timers
+    /// are coarse keeps its rate where this is what leaves between two of them.
+    pub burst: Bytes,
+    /// Whether something below holds packets back by the law's rate ([`crate::Sender::gap_after`]). If so, packets leave
+    /// here as soon as the window lets them.
+    pub below: bool,
+    /// The time between two paced packets is a whole multiple of this.
+    pub tick: Tick,
+}
+
+impl Pacing {
+    /// Payload alone counts, late packets are made up for one at a time, nothing paces below, and there are no ticks.
+    pub const PLAIN: Self =
+        Self { header: 0, catches_up: true, burst: Bytes::ZERO, below: false, tick: Tick::NONE };
+
+    /// From a packet of so much payload to the next one; zero if the rate is none.
+    #[inline(always)]
+    pub(crate) fn gap(&self, rate: Rate, bytes: u32) -> Span {
+        if rate == Rate::MAX {
+            return Span::ZERO;
+        }
+        self.tick.time_for(rate, Bytes::new(u64::from(bytes + self.header)))
+    }
+}
+
+/// When the next packet of a law may leave.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Pacer {
+    next: Time,
+    /// Payload of the packet that left last.
+    last: u32,
+}
+
+impl Pacer {
+    /// The first packet may leave at `now`.
+    pub(crate) fn new(now: Time) -> Self {
+        Self { next: now, last: 0 }
+    }
+
+    /// When the next packet may leave.
+    #[inline(always)]
+    pub(crate) fn next(&self) -> Time {
+        self.next
+    }
+
+    /// A packet of so much payload leaves while the law permits this rate.
+    #[inline(always)]
+    pub(crate) fn on_sent(&mut self, now: Time, rate: Rate, bytes: u32, pacing: &Pacing) {
+        self.last = bytes;
+        if rate != Rate::MAX && !pacing.below {
+            let gap = pacing.gap(rate, bytes);
+            // A packet that the network card held back does not slow the ones behind it.
+            let from = if pacing.catches_up { self.next } else { now };
+            self.next = (from + gap).max(self.earliest(now, rate, pacing));
+        }
+    }
+
+    /// How far back what was not used still counts.
+    #[inline(always)]
+    fn earliest(&self, now: Time, rate: Rate, pacing: &Pacing) -> Time {
+        if pacing.burst.is_zero() || !pacing.catches_up { now } else { now.saturating_sub(rate.time_for(pacing.burst)) }
+    }
+
+    /// The rate changes: the next packet leaves as if the last one had left at the new rate.
+    #[inline(never)]
+    pub(crate) fn retime(&mut self, before: Rate, rate: Rate, pacing: &Pacing) {
+        let more = pacing.gap(rate, self.last) - pacing.gap(before, self.last);
+        self.next = self.next.saturating_add(more);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Packets of 1,000 bytes at 8 Gb/s, one a microsecond, from a host that wakes up every 50 us: what it sends in 10 ms.
+    fn sent_by_a_coarse_host(burst: Bytes) -> u32 {
+        let pacing = Pacing { burst, ..Pacing::PLAIN };
+        let mut pacer = Pacer::new(Time::ZERO);
+        let mut sent = 0;
+        for wakes in 0..200 {
+            let now = Time::from_us(50 * wakes);
+            while pacer.next() <= now {
+                pacer.on_sent(now, Rate::from_gbps(8), 1_000, &pacing);
+                sent += 1;
+            }
+        }
+        sent
+    }
+
+    #[test]
+    fn a_burst_keeps_the_rate_of_a_host_with_coarse_timers() {
+        // One packet is made up for without a burst.
+        assert_eq!(sent_by_a_coarse_host(Bytes::ZERO), 1 + 2 * 199);
+        assert_eq!(sent_by_a_coarse_host(Bytes::new(10_000)), 1 + 12 * 199);
+        // 49 more than one, and the one that is due.
+        assert_eq!(sent_by_a_coarse_host(Bytes::new(49_000)), 1 + 50 * 199);
+        assert_eq!(sent_by_a_coarse_host(Bytes::new(1_000_000)), 1 + 50 * 199);
+    }
+
+    #[test]
+    fn what_was_stored_is_a_burst_and_no_more() {
+        let pacing = Pacing { burst: Bytes::new(5_000), ..Pacing::PLAIN };
+        let mut pacer = Pacer::new(Time::ZERO);
+        let now = Time::from_ms(1);
+        let mut sent = 0;
+        while pacer.next() <= now {
+            pacer.on_sent(now, Rate::from_gbps(8), 1_000, &pacing);
+            sent += 1;
+        }
+        // The packet that was due, five that were stored, and the one that is always made up for.
+        assert_eq!(sent, 7);
+    }
+}
