@@ -22,8 +22,7 @@ pub struct Pacing {
 
 impl Pacing {
     /// Payload alone counts, late packets are made up for one at a time, nothing paces below, and there are no ticks.
-    pub const PLAIN: Self =
-        Self { header: 0, catches_up: true, burst: Bytes::ZERO, below: false, tick: Tick::NONE };
+    pub const PLAIN: Self = Self { header: 0, catches_up: true, burst: Bytes::ZERO, below: false, tick: Tick::NONE };
 
     /// From a packet of so much payload to the next one; zero if the rate is none.
     #[inline(always)]
@@ -32,6 +31,12 @@ impl Pacing {
             return Span::ZERO;
         }
         self.tick.time_for(rate, Bytes::new(u64::from(bytes + self.header)))
+    }
+
+    /// How far back what was not used still counts.
+    #[inline(always)]
+    fn earliest(&self, now: Time, rate: Rate) -> Time {
+        if self.burst.is_zero() || !self.catches_up { now } else { now.saturating_sub(rate.time_for(self.burst)) }
     }
 }
 
@@ -63,14 +68,8 @@ impl Pacer {
             let gap = pacing.gap(rate, bytes);
             // A packet that the network card held back does not slow the ones behind it.
             let from = if pacing.catches_up { self.next } else { now };
-            self.next = (from + gap).max(self.earliest(now, rate, pacing));
+            self.next = (from + gap).max(pacing.earliest(now, rate));
         }
-    }
-
-    /// How far back what was not used still counts.
-    #[inline(always)]
-    fn earliest(&self, now: Time, rate: Rate, pacing: &Pacing) -> Time {
-        if pacing.burst.is_zero() || !pacing.catches_up { now } else { now.saturating_sub(rate.time_for(pacing.burst)) }
     }
 
     /// The rate changes: the next packet leaves as if the last one had left at the new rate.

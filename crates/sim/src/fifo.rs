@@ -1,4 +1,7 @@
-//! Packets on links: one in-order FIFO a link, each a ring in one shared store, packets by value.
+//! Packets on links: one in-order FIFO a link, each a ring in one shared store, packets by value. What a ring cannot take is
+//! kept behind it in chunks, so that a long haul takes the memory of its packets, and no more.
+
+use std::collections::VecDeque;
 
 use fabric::Passage;
 use units::Time;
@@ -13,11 +16,21 @@ struct Ring {
     base: u32,
     mask: u32,
     head: u32,
+    /// How many packets are in the ring, and [`LONG`] while others are behind it.
     len: u32,
 }
 
 /// Places of a new ring.
 const FIRST_SIZE: u32 = 8;
+
+/// Places of the largest ring.
+const LAST_SIZE: u32 = 1_024;
+
+/// Packets of a chunk behind a ring: less than a ring has places.
+const CHUNK: usize = 256;
+
+/// Of a ring's `len`: packets are behind the ring, so that it takes no more from outside, however many it has.
+const LONG: u32 = 1 << 31;
 
 /// A place of the store. Two fill a line of the cache, and none lies in two lines. (What is aligned so is copied where the
 /// store grows, not remapped: it grows a few times in a run.)
@@ -27,16 +40,70 @@ struct Place(Packet);
 
 const _: () = assert!(size_of::<Place>() == 32);
 
+/// What is kept of packets beside themselves.
+struct Beside {
+    /// What each carries; empty where packets carry nothing.
+    reports: Vec<Report>,
+    /// What is known of what each follows from; empty where that does not matter.
+    since: Vec<Since>,
+}
+
+impl Beside {
+    fn of(len: usize, carry: bool, timed: bool) -> Self {
+        Self {
+            reports: vec![Report::NONE; if carry { len } else { 0 }],
+            since: vec![Since::BEGINNING; if timed { len } else { 0 }],
+        }
+    }
+
+    fn resize(&mut self, len: usize) {
+        if !self.reports.is_empty() {
+            self.reports.resize(len, Report::NONE);
+        }
+        if !self.since.is_empty() {
+            self.since.resize(len, Since::BEGINNING);
+        }
+    }
+
+    #[inline(always)]
+    fn set(&mut self, place: usize, (report, since): (Report, Since)) {
+        if let Some(beside) = self.reports.get_mut(place) {
+            *beside = report;
+        }
+        if let Some(beside) = self.since.get_mut(place) {
+            *beside = since;
+        }
+    }
+
+    fn get(&self, place: usize) -> (Report, Since) {
+        let report = self.reports.get(place).copied();
+        (report.unwrap_or(Report::NONE), self.since.get(place).copied().unwrap_or(Since::BEGINNING))
+    }
+}
+
+/// Up to [`CHUNK`] packets.
+struct Chunk {
+    places: Vec<Place>,
+    beside: Beside,
+}
+
+/// What is behind the rings.
+struct Behind {
+    /// By link.
+    chunks: Vec<VecDeque<Chunk>>,
+    /// The last chunk that was emptied, for the next that is needed.
+    spare: Option<Chunk>,
+}
+
 /// The FIFOs of all links into a partition's nodes.
 pub(crate) struct Fifos {
     rings: Vec<Ring>,
     /// When each link's first packet arrives; [`Time::NEVER`] for an empty link.
     heads: Vec<Time>,
     store: Vec<Place>,
-    /// What each packet of the store carries; empty where packets carry nothing.
-    beside: Vec<Report>,
-    /// What is known of what each packet of the store follows from; empty where that does not matter.
-    since: Vec<Since>,
+    /// Of the packets of the store.
+    beside: Beside,
+    behind: Behind,
     /// Parts of the store that rings have outgrown, by the logarithm of their size.
     outgrown: Vec<Vec<u32>>,
 }
@@ -49,8 +116,8 @@ impl Fifos {
         Self {
             rings: (0..links).map(ring).collect(),
             heads: vec![Time::NEVER; links],
-            beside: vec![Report::NONE; if carry { store.len() } else { 0 }],
-            since: vec![Since::BEGINNING; if timed { store.len() } else { 0 }],
+            beside: Beside::of(store.len(), carry, timed),
+            behind: Behind { chunks: (0..links).map(|_| VecDeque::new()).collect(), spare: None },
             store,
             outgrown: vec![Vec::new(); 32],
         }
@@ -78,7 +145,10 @@ impl Fifos {
     pub(crate) fn acknowledged(&self, link: usize, behind: u32) -> Option<Report> {
         let ring = self.rings[link];
         let place = ring.place(behind);
-        if ring.len <= behind || !self.store[place].0.is_ack() { None } else { self.beside.get(place).copied() }
+        if ring.count() <= behind || !self.store[place].0.is_ack() {
+            return None;
+        }
+        self.beside.reports.get(place).copied()
     }
 
     /// Whether nothing is on a link.
@@ -90,16 +160,11 @@ impl Fifos {
     /// Appends a packet. Returns whether the link was empty.
     #[inline(always)]
     pub(crate) fn push(&mut self, link: usize, packet: Packet) -> bool {
-        if self.rings[link].is_full() {
-            self.grow(link);
-        }
-        let (place, was_empty) = self.parts().reserve(link, packet.time);
-        self.store[place].0 = packet;
-        was_empty
+        self.append(link, &packet, (packet.time, packet.flags), Report::NONE, Since::BEGINNING)
     }
 
-    /// Appends a packet as a port let it pass, with what it carries, and what is known of what it follows from. It is copied
-    /// and then changed in its place, as in [`Parts::pass_on`].
+    /// Appends a packet as a port let it pass, with what it carries, and what is known of what it follows from. Returns whether
+    /// the link was empty.
     #[inline(always)]
     pub(crate) fn push_passed(
         &mut self,
@@ -109,22 +174,51 @@ impl Fifos {
         report: Report,
         since: Since,
     ) -> bool {
-        if self.rings[link].is_full() {
-            self.grow(link);
+        self.append(link, packet, (passage.arrives, packet.flags_if(passage.marked)), report, since)
+    }
+
+    /// It is copied and then changed in its place, as in [`Parts::pass_on`].
+    #[inline(always)]
+    fn append(
+        &mut self,
+        link: usize,
+        packet: &Packet,
+        (time, flags): (Time, u8),
+        report: Report,
+        since: Since,
+    ) -> bool {
+        if self.rings[link].is_full() && !self.grow(link) {
+            let packet = Packet { time, flags, ..*packet };
+            self.push_behind(link, packet, (report, since));
+            return false;
         }
-        let (place, was_empty) = self.parts().reserve(link, passage.arrives);
-        let flags = packet.flags_if(passage.marked);
+        let (place, was_empty) = self.parts().reserve(link, time);
         let stored = &mut self.store[place].0;
         *stored = *packet;
-        stored.time = passage.arrives;
+        stored.time = time;
         stored.flags = flags;
-        if let Some(beside) = self.beside.get_mut(place) {
-            *beside = report;
-        }
-        if let Some(place) = self.since.get_mut(place) {
-            *place = since;
-        }
+        self.beside.set(place, (report, since));
         was_empty
+    }
+
+    /// Appends a packet behind a ring that is full.
+    #[inline(never)]
+    fn push_behind(&mut self, link: usize, packet: Packet, beside: (Report, Since)) {
+        let chunks = &mut self.behind.chunks[link];
+        if chunks.back().is_none_or(|chunk| chunk.places.len() == CHUNK) {
+            let (carry, timed) = (!self.beside.reports.is_empty(), !self.beside.since.is_empty());
+            let new = || Chunk { places: Vec::with_capacity(CHUNK), beside: Beside::of(CHUNK, carry, timed) };
+            chunks.push_back(self.behind.spare.take().unwrap_or_else(new));
+        }
+        if let Some(chunk) = chunks.back_mut() {
+            let last = chunk.places.last();
+            debug_assert!(
+                last.is_none_or(|last| last.0.time <= packet.time),
+                "a packet overtakes another on link {link}"
+            );
+            chunk.beside.set(chunk.places.len(), beside);
+            chunk.places.push(Place(packet));
+        }
     }
 
     /// Takes the first packet off a link that is not empty, with what it carries.
@@ -132,19 +226,22 @@ impl Fifos {
     pub(crate) fn pop_with(&mut self, link: usize) -> (Packet, Report) {
         let mut parts = self.parts();
         let (place, &packet) = parts.first(link);
+        let report = parts.beside.reports.get(place).copied().unwrap_or(Report::NONE);
         parts.drop_first(link);
-        (packet, self.beside.get(place).copied().unwrap_or(Report::NONE))
+        (packet, report)
     }
 
     /// All packets.
     pub(crate) fn packets(&self) -> impl Iterator<Item = &Packet> {
-        self.rings.iter().flat_map(|ring| (0..ring.len).map(|after| &self.store[ring.place(after)].0))
+        let in_rings = self.rings.iter().flat_map(|ring| (0..ring.count()).map(|after| &self.store[ring.place(after)]));
+        let behind = self.behind.chunks.iter().flatten().flat_map(|chunk| &chunk.places);
+        in_rings.chain(behind).map(|place| &place.0)
     }
 
     /// What is known of what the first packet of a link follows from.
     pub(crate) fn since(&mut self, link: usize) -> Since {
         let place = self.parts().first(link).0;
-        self.since.get(place).copied().unwrap_or(Since::BEGINNING)
+        self.beside.since.get(place).copied().unwrap_or(Since::BEGINNING)
     }
 
     /// Takes the first packet off a link that is not empty.
@@ -159,44 +256,52 @@ impl Fifos {
     /// What the hot path works on, as slices: their places and lengths stay in registers.
     #[inline(always)]
     pub(crate) fn parts(&mut self) -> Parts<'_> {
-        Parts { rings: &mut self.rings, heads: &mut self.heads, store: &mut self.store }
+        Parts {
+            rings: &mut self.rings,
+            heads: &mut self.heads,
+            store: &mut self.store,
+            beside: &mut self.beside,
+            behind: &mut self.behind,
+        }
     }
 
-    /// Doubles a full ring.
+    /// Doubles a full ring, unless it is of the largest size: then what comes next is for behind it. Returns whether the ring
+    /// takes a packet more.
     #[inline(never)]
-    pub(crate) fn grow(&mut self, link: usize) {
+    pub(crate) fn grow(&mut self, link: usize) -> bool {
         let old = self.rings[link];
         let size = (old.mask + 1) * 2;
+        if size > LAST_SIZE {
+            self.rings[link].len |= LONG;
+            return false;
+        }
         let base = self.outgrown[size.ilog2() as usize].pop().unwrap_or_else(|| {
             let base = u32::try_from(self.store.len()).expect("under 2^32 packets on the links of a partition");
             self.store.resize(self.store.len() + size as usize, Place::default());
-            if !self.beside.is_empty() {
-                self.beside.resize(self.store.len(), Report::NONE);
-            }
-            if !self.since.is_empty() {
-                self.since.resize(self.store.len(), Since::BEGINNING);
-            }
+            self.beside.resize(self.store.len());
             base
         });
-        for place in 0..old.len {
-            let from = (old.base + ((old.head + place) & old.mask)) as usize;
-            self.store[(base + place) as usize] = self.store[from];
-            if !self.beside.is_empty() {
-                self.beside[(base + place) as usize] = self.beside[from];
-            }
-            if !self.since.is_empty() {
-                self.since[(base + place) as usize] = self.since[from];
-            }
+        for after in 0..old.len {
+            let (from, to) = (old.place(after), (base + after) as usize);
+            self.store[to] = self.store[from];
+            let beside = self.beside.get(from);
+            self.beside.set(to, beside);
         }
         self.outgrown[(size / 2).ilog2() as usize].push(old.base);
         self.rings[link] = Ring { base, mask: size - 1, head: 0, len: old.len };
+        true
     }
 }
 
 impl Ring {
+    /// Whether it takes no packet as it is: it has no place, or others are behind it.
     #[inline(always)]
     fn is_full(self) -> bool {
         self.len > self.mask
+    }
+
+    fn count(self) -> u32 {
+        self.len & !LONG
     }
 
     /// The place so many after the first packet's.
@@ -211,6 +316,8 @@ pub(crate) struct Parts<'a> {
     rings: &'a mut [Ring],
     heads: &'a mut [Time],
     store: &'a mut [Place],
+    beside: &'a mut Beside,
+    behind: &'a mut Behind,
 }
 
 impl Parts<'_> {
@@ -244,7 +351,32 @@ impl Parts<'_> {
         prefetch::element(self.store, ring.place(AHEAD));
         let next = self.store[(ring.base + ring.head) as usize].0.time;
         let next = if ring.len == 0 { Time::NEVER } else { next };
+        let next = if ring.len == LONG { self.refill(link) } else { next };
         self.heads[link] = next;
+        next
+    }
+
+    /// Moves the first chunk behind a ring into it, when its last packet has left: after the place of that one. Gives when the
+    /// next packet arrives.
+    #[cold]
+    #[inline(never)]
+    fn refill(&mut self, link: usize) -> Time {
+        let (ring, chunks) = (&mut self.rings[link], &mut self.behind.chunks[link]);
+        ring.len = 0;
+        if let Some(mut chunk) = chunks.pop_front() {
+            for (at, &packet) in chunk.places.iter().enumerate() {
+                let place = ring.place(ring.len);
+                self.store[place] = packet;
+                self.beside.set(place, chunk.beside.get(at));
+                ring.len += 1;
+            }
+            chunk.places.clear();
+            self.behind.spare = Some(chunk);
+        }
+        let next = if ring.len == 0 { Time::NEVER } else { self.store[ring.place(0)].0.time };
+        if !chunks.is_empty() {
+            ring.len |= LONG;
+        }
         next
     }
 
@@ -286,25 +418,34 @@ impl Parts<'_> {
 mod tests {
     use super::*;
     use proptest::prelude::*;
-    use std::collections::VecDeque;
 
     proptest! {
+        /// Also where a ring grows, and goes on behind itself.
         #[test]
-        fn each_link_keeps_its_order(steps in proptest::collection::vec((0..3usize, any::<bool>()), 1..500)) {
-            let mut fifos = Fifos::new(3, false, false);
+        fn each_link_keeps_its_order(
+            (carry, timed) in any::<(bool, bool)>(),
+            steps in proptest::collection::vec((0..3usize, any::<bool>(), 1..600u64), 1..60),
+        ) {
+            let mut fifos = Fifos::new(3, carry, timed);
             let mut model: [VecDeque<Time>; 3] = Default::default();
-            for (time, (link, push)) in steps.into_iter().enumerate() {
-                let time = Time::from_ps(time as u64);
-                if push {
-                    let was_empty = fifos.push(link, Packet { time, ..Packet::default() });
-                    prop_assert_eq!(was_empty, model[link].is_empty());
-                    model[link].push_back(time);
-                } else if let Some(expected) = model[link].pop_front() {
-                    prop_assert_eq!(fifos.pop(link).time, expected);
+            let mut now = 0;
+            for (link, push, times) in steps {
+                for _ in 0..times {
+                    now += 1;
+                    let time = Time::from_ps(now);
+                    if push {
+                        let was_empty = fifos.push(link, Packet { time, ..Packet::default() });
+                        prop_assert_eq!(was_empty, model[link].is_empty());
+                        model[link].push_back(time);
+                    } else if let Some(expected) = model[link].pop_front() {
+                        let place = fifos.parts().first(link).0;
+                        prop_assert_eq!(fifos.pop(link).time, expected);
+                        prop_assert_eq!(fifos.parts().at(place).time, expected);
+                    }
+                    prop_assert_eq!(fifos.head(link), model[link].front().copied().unwrap_or(Time::NEVER));
                 }
-                for (link, model) in model.iter().enumerate() {
-                    prop_assert_eq!(fifos.head(link), model.front().copied().unwrap_or(Time::NEVER));
-                }
+                prop_assert_eq!(fifos.packets().count(), model.iter().map(VecDeque::len).sum::<usize>());
+                prop_assert_eq!(fifos.is_empty(link), model[link].is_empty());
             }
         }
     }

@@ -379,16 +379,12 @@ impl Plane {
             self.forwarded += forwarded;
             match stopped {
                 Stopped::Done => return,
-                Stopped::Full { turn, fifo } => {
-                    self.links.fifos.grow(fifo);
-                    winner = turn;
-                }
-                Stopped::Special { turn, link } => {
+                Stopped::Full { turn, fifo, .. } if self.links.fifos.grow(fifo) => winner = turn,
+                Stopped::Full { turn, link, .. } | Stopped::Special { turn, link } => {
                     let input = tree.input(turn);
                     let packet = self.links.fifos.pop(input);
-                    let arrival = packet.arrival();
                     self.forwarded += 1;
-                    self.enqueue_special(node, link, packet, &arrival, setup);
+                    self.enqueue(node, link, packet, setup);
                     let head = self.links.fifos.head(input);
                     winner = tree.replace(turn, if head < end { follow(turn, head.since(start)) } else { DONE });
                 }

@@ -166,7 +166,7 @@ layered! {
         entropies: NonZeroU16 = ENTROPIES;
         /// Erasure coding of flows: `true` for 8 data and 2 parity packets a block between datacenters, `false`, or a table.
         coding: At<OffOr<CodingTable>> = At::default_of(OffOr::Off), "Replaces it whole.";
-        /// Reordering tolerance before a packet counts as lost. `auto`: a quarter of the base RTT, and with `spray` and `unolb` at least the longest wait in all queues of the path.
+        /// Reordering tolerance before a packet counts as lost. `auto`: a quarter of the base RTT, and with `spray`, and with `unolb` under one law, at least the longest wait in all queues of the path.
         reordering: Auto<Span> = Auto::Auto;
         /// Least retransmission timeout. `auto`: the base RTT with every queue of the path full, or 5/4 of the base RTT if that is more; with `go-back-n` at least the base RTT and 4 ms.
         rto_min: Auto<Span> = Auto::Auto;

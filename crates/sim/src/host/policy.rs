@@ -26,6 +26,8 @@ pub(super) fn flow_config(setup: &Setup, spec: &FlowSpec, number: u32, credited:
     let quarter = paths.base_rtt.over(4);
     let reordering = host.reordering.unwrap_or(match (host.path, paths.longest_wait) {
         (PathChoice::PerFlow | PathChoice::AfterTimeout | PathChoice::Plb(_), _) => quarter,
+        // Each subflow has a path, and finds its own losses.
+        (PathChoice::UnoLb(unolb), _) if unolb.own_laws => quarter,
         (PathChoice::PerPacket(_) | PathChoice::UnoLb(_), Some(wait)) => quarter.max(wait),
         (PathChoice::PerPacket(_) | PathChoice::UnoLb(_), None) => host.rto_max,
     });
