@@ -134,16 +134,19 @@ impl<L: ControlLaw, C: Copy> Outstanding<L, C> {
         number
     }
 
-    /// A packet's content has come, by whatever word: it is in flight no more. Gives what its record was.
+    /// A packet's content has come, by whatever word: it is in flight no more. Gives what its record was, if that is not over.
     #[inline(always)]
-    pub(crate) fn take(&mut self, number: u64) -> Record<C> {
+    pub(crate) fn take(&mut self, number: u64) -> Option<Record<C>> {
         let record = self.records.get_mut(number);
         let was = *record;
+        if was.state() == State::Done {
+            return None;
+        }
         record.become_state(State::Done);
         if was.is_in_flight() {
             self.in_flight -= was.bytes();
         }
-        was
+        Some(was)
     }
 
     /// Tells the law of what was taken.

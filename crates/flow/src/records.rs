@@ -134,9 +134,9 @@ impl<C> Record<C> {
 /// Records of departures by packet number.
 #[derive(Debug)]
 pub(crate) struct Records<C> {
-    ring: Ring<Record<C>, 32>,
+    ring: Ring<Record<C>>,
     /// Once a law keeps something with its packets.
-    cookies: Option<Box<Ring<Cookie, 32>>>,
+    cookies: Option<Box<Ring<Cookie>>>,
     /// How often a record was looked at: what work a test counts.
     #[cfg(test)]
     looks: core::cell::Cell<u64>,

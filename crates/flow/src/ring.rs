@@ -1,27 +1,25 @@
-//! Values by number, of which the oldest are forgotten and new ones appended. They lie in chunks of `N`, a power of two, so
-//! that memory is what the values take and a chunk or two more, however their number grows and shrinks.
+//! Values by number, of which the oldest are forgotten and new ones appended.
 
-use alloc::boxed::Box;
 use alloc::vec::Vec;
 
 /// Values of the numbers `first..end`.
 #[derive(Debug)]
-pub(crate) struct Ring<T, const N: usize> {
-    /// By number over `N`, modulo their count, which is a power of two; empty where nothing is.
-    chunks: Vec<Chunk<T, N>>,
-    /// The last chunk that was emptied, for the next that is needed.
-    spare: Chunk<T, N>,
+pub(crate) struct Ring<T> {
+    slots: Vec<T>,
+    /// The number of the first slot: at most `first`, and less than the slots are below it.
+    base: u64,
     first: u64,
     end: u64,
 }
 
-type Chunk<T, const N: usize> = Option<Box<[T; N]>>;
+/// Up to here slots double; then they grow by a part of themselves.
+const DOUBLES: usize = 4_096;
+const PART: usize = 16;
 
-impl<T: Copy, const N: usize> Ring<T, N> {
+impl<T: Copy> Ring<T> {
     /// Nothing yet, the next number being `next`.
     pub(crate) const fn starting_at(next: u64) -> Self {
-        const { assert!(N.is_power_of_two()) };
-        Self { chunks: Vec::new(), spare: None, first: next, end: next }
+        Self { slots: Vec::new(), base: next, first: next, end: next }
     }
 
     /// The oldest number that is not forgotten.
@@ -37,47 +35,36 @@ impl<T: Copy, const N: usize> Ring<T, N> {
     }
 
     #[inline(always)]
-    fn chunk(&self, number: u64) -> usize {
-        (number as usize / N) & (self.chunks.len() - 1)
-    }
-
-    #[inline(always)]
-    fn check(&self, number: u64) {
-        debug_assert!(self.first <= number && number < self.end, "{number} is not in {}..{}", self.first, self.end);
+    fn slot(&self, number: u64) -> usize {
+        debug_assert!(self.first <= number && number <= self.end, "{number} is not in {}..{}", self.first, self.end);
+        let at = (number - self.base) as usize;
+        if at < self.slots.len() { at } else { at - self.slots.len() }
     }
 
     /// # Panics
-    /// If the number is forgotten or not given yet.
+    /// May panic if the number is forgotten or not given yet.
     #[inline(always)]
     pub(crate) fn get(&self, number: u64) -> &T {
-        self.check(number);
-        match &self.chunks[self.chunk(number)] {
-            Some(chunk) => &chunk[number as usize % N],
-            None => absent(number),
-        }
+        &self.slots[self.slot(number)]
     }
 
     /// # Panics
-    /// If the number is forgotten or not given yet.
+    /// May panic if the number is forgotten or not given yet.
     #[inline(always)]
     pub(crate) fn get_mut(&mut self, number: u64) -> &mut T {
-        self.check(number);
-        let chunk = self.chunk(number);
-        match &mut self.chunks[chunk] {
-            Some(chunk) => &mut chunk[number as usize % N],
-            None => absent(number),
-        }
+        let slot = self.slot(number);
+        &mut self.slots[slot]
     }
 
     /// Appends a value, and gives its number.
     #[inline(always)]
     pub(crate) fn push(&mut self, value: T) -> u64 {
         let number = self.end;
-        if (number as usize).is_multiple_of(N) || self.chunks.is_empty() {
-            self.make_room(value);
+        if (number - self.first) as usize == self.slots.len() {
+            self.grow(value);
         }
-        self.end += 1;
         *self.get_mut(number) = value;
+        self.end += 1;
         number
     }
 
@@ -85,63 +72,38 @@ impl<T: Copy, const N: usize> Ring<T, N> {
     #[inline(always)]
     pub(crate) fn forget_while(&mut self, is_over: impl Fn(&T) -> bool) {
         while self.first < self.end && is_over(self.get(self.first)) {
-            self.first += 1;
-            if (self.first as usize).is_multiple_of(N) {
-                self.empty(self.first - 1);
-            }
+            self.forget_first();
         }
     }
 
     /// Forgets what is older than this number.
     pub(crate) fn forget_below(&mut self, number: u64) {
         while self.first < number.min(self.end) {
-            self.first += 1;
-            if (self.first as usize).is_multiple_of(N) {
-                self.empty(self.first - 1);
-            }
+            self.forget_first();
         }
     }
 
-    /// Makes sure that the next value has a place.
+    #[inline(always)]
+    fn forget_first(&mut self) {
+        self.first += 1;
+        if (self.first - self.base) as usize >= self.slots.len() {
+            self.base = self.first;
+        }
+    }
+
+    /// More slots, the first of which is that of the oldest value.
     #[inline(never)]
-    fn make_room(&mut self, filler: T) {
-        let number = self.end;
-        let needed = (number / N as u64 - self.first / N as u64) as usize + 1;
-        if needed > self.chunks.len() {
-            self.grow();
+    fn grow(&mut self, filler: T) {
+        let len = self.slots.len();
+        if len > 0 {
+            let first = self.slot(self.first);
+            self.slots.rotate_left(first);
         }
-        let chunk = self.chunk(number);
-        if self.chunks[chunk].is_none() {
-            self.chunks[chunk] = Some(self.spare.take().unwrap_or_else(|| Box::new([filler; N])));
-        }
+        self.base = self.first;
+        let more = if len < DOUBLES { len.max(4) } else { len / PART };
+        self.slots.reserve_exact(more);
+        self.slots.resize(len + more, filler);
     }
-
-    /// Twice as many chunks may be in use.
-    fn grow(&mut self) {
-        let mut chunks = Vec::new();
-        chunks.resize_with((self.chunks.len() * 2).max(1), || None);
-        let count = chunks.len();
-        if self.first < self.end {
-            for at in self.first / N as u64..=(self.end - 1) / N as u64 {
-                let old = self.chunk(at * N as u64);
-                chunks[at as usize & (count - 1)] = self.chunks[old].take();
-            }
-        }
-        self.chunks = chunks;
-    }
-
-    /// The last value of a chunk is forgotten.
-    #[inline(never)]
-    fn empty(&mut self, number: u64) {
-        let chunk = self.chunk(number);
-        self.spare = self.chunks[chunk].take();
-    }
-}
-
-#[cold]
-#[inline(never)]
-fn absent(number: u64) -> ! {
-    panic!("there is no value {number}")
 }
 
 #[cfg(test)]
@@ -151,22 +113,26 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn memory_is_what_the_values_take() {
-        let mut ring: Ring<u64, 16> = Ring::starting_at(5);
-        for value in 0..1_000u64 {
+    fn many_values_take_little_more_than_themselves() {
+        let mut ring: Ring<u64> = Ring::starting_at(5);
+        for value in 0..100_000u64 {
             assert_eq!(ring.push(value), value + 5);
-            ring.forget_while(|&old| old + 40 <= value);
         }
-        assert_eq!((ring.first(), ring.end()), (965, 1_005));
-        let chunks = ring.chunks.iter().flatten().count();
-        assert!((3..=4).contains(&chunks) && ring.chunks.len() == 4, "{chunks} of {}", ring.chunks.len());
+        assert!(ring.slots.capacity() <= 100_000 * 17 / 16, "{}", ring.slots.capacity());
+        ring.forget_while(|&value| value < 99_000);
+        for value in 100_000..1_000_000 {
+            ring.push(value);
+            ring.forget_while(|&old| old + 1_000 <= value);
+        }
+        assert_eq!((ring.first(), ring.end()), (999_005, 1_000_005));
+        assert!(ring.slots.capacity() <= 100_000 * 17 / 16);
     }
 
     proptest! {
         /// It does as a queue does.
         #[test]
         fn as_a_queue(steps in proptest::collection::vec((0..70u64, 0..90u64), 1..60), next in 0..100u64) {
-            let mut ring: Ring<u64, 16> = Ring::starting_at(next);
+            let mut ring: Ring<u64> = Ring::starting_at(next);
             let (mut queue, mut first) = (VecDeque::new(), next);
             for (pushes, drops) in steps {
                 for _ in 0..pushes {

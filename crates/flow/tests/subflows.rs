@@ -127,7 +127,7 @@ fn a_full_subflow_is_passed_over() {
     let paths: Vec<u16> = first.iter().map(|(_, path)| *path).collect();
     assert_eq!(paths, [0, 1, 2, 1, 2, 2].map(|subflow| paths[subflow]));
     assert_eq!(
-        first.iter().map(|(segment, _)| segment.ask).collect::<Vec<_>>(),
+        first.iter().map(|(segment, _)| segment.asks()).collect::<Vec<_>>(),
         [false, false, false, false, false, true]
     );
     let sent = told_of(&told, |told| told.sent.clone());

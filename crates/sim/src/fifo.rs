@@ -87,12 +87,16 @@ struct Chunk {
     beside: Beside,
 }
 
-/// What is behind the rings.
-struct Behind {
-    /// By link.
+/// All but the packets of the rings.
+struct Aside {
+    /// Of the packets of the store.
+    beside: Beside,
+    /// What is behind each link's ring.
     chunks: Vec<VecDeque<Chunk>>,
     /// The last chunk that was emptied, for the next that is needed.
     spare: Option<Chunk>,
+    /// How many rings have something behind them.
+    long: usize,
 }
 
 /// The FIFOs of all links into a partition's nodes.
@@ -101,9 +105,7 @@ pub(crate) struct Fifos {
     /// When each link's first packet arrives; [`Time::NEVER`] for an empty link.
     heads: Vec<Time>,
     store: Vec<Place>,
-    /// Of the packets of the store.
-    beside: Beside,
-    behind: Behind,
+    aside: Aside,
     /// Parts of the store that rings have outgrown, by the logarithm of their size.
     outgrown: Vec<Vec<u32>>,
 }
@@ -116,8 +118,12 @@ impl Fifos {
         Self {
             rings: (0..links).map(ring).collect(),
             heads: vec![Time::NEVER; links],
-            beside: Beside::of(store.len(), carry, timed),
-            behind: Behind { chunks: (0..links).map(|_| VecDeque::new()).collect(), spare: None },
+            aside: Aside {
+                beside: Beside::of(store.len(), carry, timed),
+                chunks: (0..links).map(|_| VecDeque::new()).collect(),
+                spare: None,
+                long: 0,
+            },
             store,
             outgrown: vec![Vec::new(); 32],
         }
@@ -148,7 +154,7 @@ impl Fifos {
         if ring.count() <= behind || !self.store[place].0.is_ack() {
             return None;
         }
-        self.beside.reports.get(place).copied()
+        self.aside.beside.reports.get(place).copied()
     }
 
     /// Whether nothing is on a link.
@@ -197,19 +203,22 @@ impl Fifos {
         *stored = *packet;
         stored.time = time;
         stored.flags = flags;
-        self.beside.set(place, (report, since));
+        self.aside.beside.set(place, (report, since));
         was_empty
     }
 
     /// Appends a packet behind a ring that is full.
     #[inline(never)]
     fn push_behind(&mut self, link: usize, packet: Packet, beside: (Report, Since)) {
-        let chunks = &mut self.behind.chunks[link];
+        let chunks = &mut self.aside.chunks[link];
         if chunks.back().is_none_or(|chunk| chunk.places.len() == CHUNK) {
-            let (carry, timed) = (!self.beside.reports.is_empty(), !self.beside.since.is_empty());
+            let (carry, timed) = (!self.aside.beside.reports.is_empty(), !self.aside.beside.since.is_empty());
             let new = || Chunk { places: Vec::with_capacity(CHUNK), beside: Beside::of(CHUNK, carry, timed) };
-            chunks.push_back(self.behind.spare.take().unwrap_or_else(new));
+            chunks.push_back(self.aside.spare.take().unwrap_or_else(new));
         }
+        let ring = &mut self.rings[link];
+        self.aside.long += usize::from(ring.len < LONG);
+        ring.len |= LONG;
         if let Some(chunk) = chunks.back_mut() {
             let last = chunk.places.last();
             debug_assert!(
@@ -224,45 +233,88 @@ impl Fifos {
     /// Takes the first packet off a link that is not empty, with what it carries.
     #[inline(always)]
     pub(crate) fn pop_with(&mut self, link: usize) -> (Packet, Report) {
-        let mut parts = self.parts();
-        let (place, &packet) = parts.first(link);
-        let report = parts.beside.reports.get(place).copied().unwrap_or(Report::NONE);
-        parts.drop_first(link);
+        let (place, &packet) = self.parts().first(link);
+        let report = self.aside.beside.reports.get(place).copied().unwrap_or(Report::NONE);
+        self.drop_first(link);
         (packet, report)
+    }
+
+    #[inline(always)]
+    fn drop_first(&mut self, link: usize) {
+        if self.rings[link].len == LONG + 1 {
+            self.refill_one(link);
+        }
+        self.parts().drop_first(link);
+    }
+
+    /// Moves what is behind rings into them, where they have room for it, before packets are taken off these links until `end`
+    /// by [`Parts::drop_first`]. If a ring would run out before that, gives when: as its last packet arrives, which is after the
+    /// first one.
+    #[inline(always)]
+    pub(crate) fn refill(&mut self, links: std::ops::Range<usize>, end: Time) -> Option<Time> {
+        if self.aside.long == 0 { None } else { self.refill_all(links, end) }
+    }
+
+    #[inline(never)]
+    fn refill_all(&mut self, links: std::ops::Range<usize>, end: Time) -> Option<Time> {
+        let mut runs_out = end;
+        for link in links {
+            while self.rings[link].len >= LONG && self.rings[link].count() + CHUNK as u32 <= LAST_SIZE {
+                self.refill_one(link);
+            }
+            let ring = self.rings[link];
+            if ring.len >= LONG {
+                runs_out = runs_out.min(self.store[ring.place(ring.count() - 1)].0.time);
+            }
+        }
+        (runs_out < end).then_some(runs_out)
+    }
+
+    /// Moves the first chunk behind a ring to the ring's end.
+    #[cold]
+    #[inline(never)]
+    fn refill_one(&mut self, link: usize) {
+        let (ring, chunks) = (&mut self.rings[link], &mut self.aside.chunks[link]);
+        let mut count = ring.count();
+        if let Some(mut chunk) = chunks.pop_front() {
+            for (at, &packet) in chunk.places.iter().enumerate() {
+                let place = ring.place(count);
+                self.store[place] = packet;
+                self.aside.beside.set(place, chunk.beside.get(at));
+                count += 1;
+            }
+            chunk.places.clear();
+            self.aside.spare = Some(chunk);
+        }
+        ring.len = if chunks.is_empty() { count } else { count | LONG };
+        self.aside.long -= usize::from(chunks.is_empty());
     }
 
     /// All packets.
     pub(crate) fn packets(&self) -> impl Iterator<Item = &Packet> {
         let in_rings = self.rings.iter().flat_map(|ring| (0..ring.count()).map(|after| &self.store[ring.place(after)]));
-        let behind = self.behind.chunks.iter().flatten().flat_map(|chunk| &chunk.places);
+        let behind = self.aside.chunks.iter().flatten().flat_map(|chunk| &chunk.places);
         in_rings.chain(behind).map(|place| &place.0)
     }
 
     /// What is known of what the first packet of a link follows from.
     pub(crate) fn since(&mut self, link: usize) -> Since {
         let place = self.parts().first(link).0;
-        self.beside.since.get(place).copied().unwrap_or(Since::BEGINNING)
+        self.aside.beside.since.get(place).copied().unwrap_or(Since::BEGINNING)
     }
 
     /// Takes the first packet off a link that is not empty.
     #[inline(always)]
     pub(crate) fn pop(&mut self, link: usize) -> Packet {
-        let mut parts = self.parts();
-        let packet = *parts.first(link).1;
-        parts.drop_first(link);
+        let packet = *self.parts().first(link).1;
+        self.drop_first(link);
         packet
     }
 
     /// What the hot path works on, as slices: their places and lengths stay in registers.
     #[inline(always)]
     pub(crate) fn parts(&mut self) -> Parts<'_> {
-        Parts {
-            rings: &mut self.rings,
-            heads: &mut self.heads,
-            store: &mut self.store,
-            beside: &mut self.beside,
-            behind: &mut self.behind,
-        }
+        Parts { rings: &mut self.rings, heads: &mut self.heads, store: &mut self.store }
     }
 
     /// Doubles a full ring, unless it is of the largest size: then what comes next is for behind it. Returns whether the ring
@@ -272,20 +324,19 @@ impl Fifos {
         let old = self.rings[link];
         let size = (old.mask + 1) * 2;
         if size > LAST_SIZE {
-            self.rings[link].len |= LONG;
             return false;
         }
         let base = self.outgrown[size.ilog2() as usize].pop().unwrap_or_else(|| {
             let base = u32::try_from(self.store.len()).expect("under 2^32 packets on the links of a partition");
             self.store.resize(self.store.len() + size as usize, Place::default());
-            self.beside.resize(self.store.len());
+            self.aside.beside.resize(self.store.len());
             base
         });
         for after in 0..old.len {
             let (from, to) = (old.place(after), (base + after) as usize);
             self.store[to] = self.store[from];
-            let beside = self.beside.get(from);
-            self.beside.set(to, beside);
+            let beside = self.aside.beside.get(from);
+            self.aside.beside.set(to, beside);
         }
         self.outgrown[(size / 2).ilog2() as usize].push(old.base);
         self.rings[link] = Ring { base, mask: size - 1, head: 0, len: old.len };
@@ -316,8 +367,6 @@ pub(crate) struct Parts<'a> {
     rings: &'a mut [Ring],
     heads: &'a mut [Time],
     store: &'a mut [Place],
-    beside: &'a mut Beside,
-    behind: &'a mut Behind,
 }
 
 impl Parts<'_> {
@@ -341,8 +390,9 @@ impl Parts<'_> {
         self.store[place].0
     }
 
-    /// Takes the first packet off a link that is not empty. Its place stays as it is until the next packet is put
-    /// on that link. Gives when the next one arrives; [`Time::NEVER`] if there is none.
+    /// Takes the first packet off a link that is not empty, and not the last one of a ring with others behind it: see
+    /// [`Fifos::refill`]. Its place stays as it is until the next packet is put on that link. Gives when the next one arrives;
+    /// [`Time::NEVER`] if there is none.
     #[inline(always)]
     pub(crate) fn drop_first(&mut self, link: usize) -> Time {
         let ring = &mut self.rings[link];
@@ -351,32 +401,7 @@ impl Parts<'_> {
         prefetch::element(self.store, ring.place(AHEAD));
         let next = self.store[(ring.base + ring.head) as usize].0.time;
         let next = if ring.len == 0 { Time::NEVER } else { next };
-        let next = if ring.len == LONG { self.refill(link) } else { next };
         self.heads[link] = next;
-        next
-    }
-
-    /// Moves the first chunk behind a ring into it, when its last packet has left: after the place of that one. Gives when the
-    /// next packet arrives.
-    #[cold]
-    #[inline(never)]
-    fn refill(&mut self, link: usize) -> Time {
-        let (ring, chunks) = (&mut self.rings[link], &mut self.behind.chunks[link]);
-        ring.len = 0;
-        if let Some(mut chunk) = chunks.pop_front() {
-            for (at, &packet) in chunk.places.iter().enumerate() {
-                let place = ring.place(ring.len);
-                self.store[place] = packet;
-                self.beside.set(place, chunk.beside.get(at));
-                ring.len += 1;
-            }
-            chunk.places.clear();
-            self.behind.spare = Some(chunk);
-        }
-        let next = if ring.len == 0 { Time::NEVER } else { self.store[ring.place(0)].0.time };
-        if !chunks.is_empty() {
-            ring.len |= LONG;
-        }
         next
     }
 
@@ -429,7 +454,18 @@ mod tests {
             let mut fifos = Fifos::new(3, carry, timed);
             let mut model: [VecDeque<Time>; 3] = Default::default();
             let mut now = 0;
-            for (link, push, times) in steps {
+            for (turn, (link, push, times)) in steps.into_iter().enumerate() {
+                if !push && turn % 2 == 0 {
+                    let runs_out = fifos.refill(link..link + 1, Time::NEVER).unwrap_or(Time::NEVER);
+                    let mut left = times;
+                    while left > 0 && fifos.head(link) < runs_out {
+                        let next = fifos.parts().drop_first(link);
+                        model[link].pop_front();
+                        prop_assert_eq!(next, model[link].front().copied().unwrap_or(Time::NEVER));
+                        left -= 1;
+                    }
+                    continue;
+                }
                 for _ in 0..times {
                     now += 1;
                     let time = Time::from_ps(now);

@@ -208,7 +208,7 @@ impl Chooser<'_> {
     }
 
     #[inline(always)]
-    fn by_hash(&self, packet: &Packet) -> usize {
+    pub(crate) fn by_hash(&self, packet: &Packet) -> usize {
         let hash = path_hash(self.switch_salt, packet.flow, packet.entropy);
         (self.routes.port(HostId(packet.dst), hash).0 - self.first_link) as usize
     }
@@ -230,8 +230,8 @@ fn way_back(switch: NodeId, packet: &Packet, setup: &Setup) -> Option<LinkId> {
 pub(crate) enum Stopped {
     /// Nothing more arrives in the window.
     Done,
-    /// The FIFO that a packet is to go to by a link must grow; the packet is still first in line.
-    Full { turn: u64, link: usize, fifo: usize },
+    /// The FIFO that a packet is to go to must grow; the packet is still first in line.
+    Full { turn: u64, fifo: usize },
     /// The first packet in line goes to a special port.
     Special { turn: u64, link: usize },
 }
@@ -271,7 +271,7 @@ impl Links {
                     let waits = &mut overtaken[link];
                     let target = waits.fifo as usize;
                     if fifos.is_full(target) {
-                        return (Stopped::Full { turn, link, fifo: target }, forwarded);
+                        return (Stopped::Full { turn, fifo: target }, forwarded);
                     }
                     let head = fifos.drop_first(input);
                     turn = tree.replace(turn, if head < end { follow(turn, head.since(start)) } else { DONE });
@@ -292,7 +292,7 @@ impl Links {
             }
             let target = port.target as usize;
             if !port.away && fifos.is_full(target) {
-                return (Stopped::Full { turn, link, fifo: target }, forwarded);
+                return (Stopped::Full { turn, fifo: target }, forwarded);
             }
             // Whose turn is next does not depend on what becomes of this packet: found out first, it is known sooner.
             let head = fifos.drop_first(input);

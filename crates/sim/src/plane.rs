@@ -266,13 +266,24 @@ impl Plane {
     #[inline]
     pub(crate) fn run_switch(&mut self, node: usize, mut start: Time, end: Time, setup: &Setup) {
         while let Some(change) = setup.routes.change_between(start, end) {
-            self.run_on_routes(node, start, change, setup);
+            self.run_refilled(node, start, change, setup);
             start = change;
+        }
+        self.run_refilled(node, start, end, setup);
+    }
+
+    /// The same over a time in which routes do not change.
+    #[inline]
+    fn run_refilled(&mut self, node: usize, mut start: Time, end: Time, setup: &Setup) {
+        let (first, past) = self.inputs[node];
+        while let Some(runs_out) = self.links.fifos.refill(first as usize..past as usize, end) {
+            self.run_on_routes(node, start, runs_out, setup);
+            start = runs_out;
         }
         self.run_on_routes(node, start, end, setup);
     }
 
-    /// The same over a time in which routes do not change.
+    /// The same while all that arrives is in the rings.
     fn run_on_routes(&mut self, node: usize, start: Time, end: Time, setup: &Setup) {
         let shared = self.shared_of[node];
         let (first, past) = (self.inputs[node].0 as usize, self.inputs[node].1 as usize);
@@ -379,17 +390,31 @@ impl Plane {
             self.forwarded += forwarded;
             match stopped {
                 Stopped::Done => return,
-                Stopped::Full { turn, fifo, .. } if self.links.fifos.grow(fifo) => winner = turn,
-                Stopped::Full { turn, link, .. } | Stopped::Special { turn, link } => {
-                    let input = tree.input(turn);
-                    let packet = self.links.fifos.pop(input);
-                    self.forwarded += 1;
-                    self.enqueue(node, link, packet, setup);
-                    let head = self.links.fifos.head(input);
+                Stopped::Full { turn, fifo } if self.links.fifos.grow(fifo) => winner = turn,
+                Stopped::Full { turn, .. } | Stopped::Special { turn, .. } => {
+                    let link = if let Stopped::Special { link, .. } = stopped { Some(link) } else { None };
+                    let head = self.forward_first(node, tree.input(turn), link, chooser, setup);
                     winner = tree.replace(turn, if head < end { follow(turn, head.since(start)) } else { DONE });
                 }
             }
         }
+    }
+
+    /// Forwards the first packet on a link, by another link if that is known already. Gives when the next one arrives.
+    #[inline(never)]
+    fn forward_first(
+        &mut self,
+        node: usize,
+        input: usize,
+        link: Option<usize>,
+        chooser: Chooser<'_>,
+        setup: &Setup,
+    ) -> Time {
+        let packet = self.links.fifos.pop(input);
+        let link = link.unwrap_or_else(|| chooser.by_hash(&packet));
+        self.forwarded += 1;
+        self.enqueue(node, link, packet, setup);
+        self.links.fifos.head(input)
     }
 
     /// The same where packets back take the reverse of the way there.

@@ -45,7 +45,7 @@ impl Steady {
     pub(crate) fn step(&mut self) {
         let place = if self.reorders { mix64(self.steps) } else { self.steps };
         let segment = &mut self.in_flight[place as usize % WINDOW];
-        let [_, reply] = self.receiver.on_data(self.now, segment.seq, false, segment.ask);
+        let [_, reply] = self.receiver.on_data(self.now, segment.seq, false, segment.asks());
         let reply = reply.expect("every packet is acknowledged");
         self.now += Span::from_ns(330);
         let ack = AckHeader {

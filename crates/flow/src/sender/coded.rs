@@ -77,10 +77,9 @@ impl<L: ControlLaw> Sender<L> {
         self.stats.recovered += u64::from(recovered);
         let packets = ledger.blocks().packets(block);
         for seq in packets {
-            let Some((subflow, number)) = self.numbers.place(seq, &self.subflows) else { continue };
-            let out = &mut self.subflows.get_mut(subflow).out;
-            if !out.records.get(number).is_in_flight() {
-                out.take(number);
+            let Some((subflow, number, record)) = self.numbers.place(seq, &self.subflows) else { continue };
+            if !record.is_in_flight() {
+                self.subflows.get_mut(subflow).out.take(number);
                 self.numbers.settle(seq);
             }
         }
@@ -93,7 +92,7 @@ impl<L: ControlLaw> Sender<L> {
         let Some(block) = ledger.blocks().block_of(seq) else { return };
         let needed = ledger.on_missing(now, block);
         let is_eager = ledger.is_eager(block);
-        if let Some((subflow, number)) = self.numbers.place(seq, &self.subflows) {
+        if let Some((subflow, number, _)) = self.numbers.place(seq, &self.subflows) {
             let record = self.subflows.get_mut(subflow).out.records.get_mut(number);
             record.become_state(if needed { State::Missing } else { State::Done });
             if !needed {
@@ -123,7 +122,7 @@ impl<L: ControlLaw> Sender<L> {
         }
         let mut paths = 0;
         for seq in packets {
-            let Some((subflow, number)) = self.numbers.place(seq, &self.subflows) else { continue };
+            let Some((subflow, number, _)) = self.numbers.place(seq, &self.subflows) else { continue };
             let record = self.subflows.get_mut(subflow).out.records.get_mut(number);
             let state = record.state();
             if state == State::Missing && excess > 0 {
@@ -154,8 +153,7 @@ impl<L: ControlLaw> Sender<L> {
         let packets = blocks.packets(nack.block);
         let underway = self.config.base_rtt + self.config.coding.map_or(Span::ZERO, |coding| coding.longest_wait);
         for seq in packets.clone() {
-            let Some((subflow, number)) = self.numbers.place(seq, &self.subflows) else { continue };
-            let record = self.subflows.get(subflow).out.records.get(number);
+            let Some((subflow, number, record)) = self.numbers.place(seq, &self.subflows) else { continue };
             let named = nack.missing >> (seq - packets.start) & 1 != 0;
             if named && record.is_in_flight() && record.sent_at + underway <= now {
                 self.lose(now, subflow, number);

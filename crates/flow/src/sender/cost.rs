@@ -75,7 +75,7 @@ fn transfer(window: u32, loss: u64, late: u64) -> Work {
         }
         let queue = if soon <= later { &mut acks } else { &mut late_acks };
         let Some((_, segment)) = queue.pop_front() else { continue };
-        for reply in receiver.on_data(now, segment.seq, false, segment.ask).into_iter().flatten() {
+        for reply in receiver.on_data(now, segment.seq, false, segment.asks()).into_iter().flatten() {
             let before = sender.looks();
             let (seq, covers, cumulative, marked) = (reply.seq, reply.covers, reply.cumulative, reply.marked);
             sender.on_ack(now, &AckHeader { seq, covers, cumulative, marked, attempt: segment.attempt }, &[]);

@@ -43,7 +43,6 @@ impl<L: ControlLaw> Sender<L> {
         }
         if let Some(newest) = own.or(last) {
             self.tell_of_ack(now, ack, newest, acked, marked, hops);
-            self.trim(0);
         }
     }
 
@@ -63,10 +62,9 @@ impl<L: ControlLaw> Sender<L> {
     fn go_back(&mut self, now: Time, cause: LossCause) {
         self.numbers.wait_no_more();
         for seq in self.numbers.first()..self.numbers.end() {
-            let Some((subflow, number)) = self.numbers.place(seq, &self.subflows) else { continue };
-            let out = &mut self.subflows.get_mut(subflow).out;
-            if out.records.get(number).is_in_flight() {
-                out.lose(number);
+            let Some((subflow, number, record)) = self.numbers.place(seq, &self.subflows) else { continue };
+            if record.is_in_flight() {
+                self.subflows.get_mut(subflow).out.lose(number);
             }
             self.numbers.wait(seq);
         }
@@ -109,7 +107,7 @@ impl<L: ControlLaw> Sender<L> {
         // Whatever subflow it was: with subflows little comes in order.
         self.count_timeout(now, 0, 1);
         let last = self.numbers.place(self.numbers.total() - 1, &self.subflows);
-        if let Some((subflow, number)) = last.filter(|_| self.is_silent()) {
+        if let Some((subflow, number, _)) = last.filter(|_| self.is_silent()) {
             self.lose(now, subflow, number);
             self.tell_of_losses(now, LossCause::Timeout);
         } else {

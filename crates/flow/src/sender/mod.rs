@@ -53,8 +53,16 @@ pub struct Segment {
     pub attempt: u8,
     /// What its path is called among those of its flow, under 64: a subflow, or 0.
     pub path: u8,
+    /// Whether another packet may go after it.
+    pub then: SendState,
+}
+
+impl Segment {
     /// The sender can send no more until it hears something, so the receiver should answer at once.
-    pub ask: bool,
+    #[inline]
+    pub fn asks(&self) -> bool {
+        self.then == SendState::Blocked
+    }
 }
 
 /// What an acknowledgement says.
@@ -248,9 +256,14 @@ impl<L: ControlLaw> Sender<L> {
     /// Whether a packet may leave at `now`.
     #[inline]
     pub fn poll(&mut self, now: Time) -> SendState {
-        let Some(bytes) = self.next_bytes() else { return SendState::Blocked };
+        self.next_bytes().map_or(SendState::Blocked, |bytes| self.poll_for(now, bytes))
+    }
+
+    /// Whether a packet of so many bytes may leave at `now`.
+    #[inline(always)]
+    fn poll_for(&self, now: Time, bytes: u32) -> SendState {
         if self.subflows.are_several() {
-            return self.choose(now, bytes).map_or_else(|state| state, |_| SendState::Now);
+            return self.poll_several(now, bytes);
         }
         let only = self.subflows.get(0);
         if self.is_shut(only, bytes) {
@@ -321,21 +334,22 @@ impl<L: ControlLaw> Sender<L> {
         self.numbers.sent(seq, chosen, number);
         let permit = subflow.out.permit;
         subflow.pacer.on_sent(now, permit.pacing, bytes, &self.config.pacing);
-        let ask = if let Some(next) = self.next_bytes() {
-            self.all_are_shut(next)
+        let then = if let Some(next) = self.next_bytes() {
+            self.poll_for(now, next)
         } else {
             let out = &mut self.subflows.get_mut(chosen).out;
             let limited = out.in_flight < permit.window;
             out.records.get_mut(number).set_app_limited(limited);
-            true
+            SendState::Blocked
         };
-        Segment { seq, bytes, attempt, path, ask }
+        Segment { seq, bytes, attempt, path, then }
     }
 
     /// A lost packet is sent again: nothing is to be known of its last departure any more. Gives which transmission comes.
     fn supersede(&mut self, seq: u32) -> u8 {
         self.stats.retransmits += 1;
-        let Some((subflow, number)) = self.numbers.place(seq, &self.subflows) else { return 1 };
+        self.numbers.keep_places(&self.subflows);
+        let Some((subflow, number)) = self.numbers.last(seq, &self.subflows) else { return 1 };
         let record = self.subflows.get_mut(subflow).out.records.get_mut(number);
         record.become_state(State::Done);
         record.attempt().wrapping_add(1)
@@ -376,9 +390,7 @@ impl<L: ControlLaw> Sender<L> {
             self.note_acked(acked);
         }
         self.tell_of_ack(now, ack, newest, acked, marked, hops);
-        let subflow = newest.1;
-        self.trim(subflow);
-        self.find_reordered_losses(now, subflow);
+        self.find_reordered_losses(now, newest.1);
         self.settle_if_all_came();
         if self.tcp.is_some() {
             self.reduce(advanced);
@@ -388,8 +400,8 @@ impl<L: ControlLaw> Sender<L> {
     /// A packet is acknowledged, if it is not settled. Gives its payload.
     #[inline(always)]
     fn take(&mut self, seq: u32, newest: &mut Option<Newest>, counts: bool) -> Bytes {
-        let Some((subflow, number)) = self.numbers.place(seq, &self.subflows) else { return Bytes::ZERO };
-        let record = self.subflows.get_mut(subflow).out.take(number);
+        let Some((subflow, number)) = self.numbers.last(seq, &self.subflows) else { return Bytes::ZERO };
+        let Some(record) = self.subflows.get_mut(subflow).out.take(number) else { return Bytes::ZERO };
         self.numbers.settle(seq);
         self.stats.spurious += u64::from(!record.is_in_flight());
         *newest = Some((seq, subflow, number, record));
@@ -402,11 +414,11 @@ impl<L: ControlLaw> Sender<L> {
     /// Forgets what is settled.
     #[inline(always)]
     fn trim(&mut self, subflow: u8) {
-        self.numbers.trim();
         self.subflows.get_mut(subflow).out.records.trim();
+        self.numbers.trim(&self.subflows);
     }
 
-    /// Counts what an acknowledgement newly acknowledges and tells the law.
+    /// Counts what an acknowledgement newly acknowledges, tells the law, and forgets what is settled.
     #[inline(always)]
     fn tell_of_ack(
         &mut self,
@@ -429,22 +441,22 @@ impl<L: ControlLaw> Sender<L> {
         // Where there are several subflows, a mark of another transmission is another subflow's.
         let unmarked = answers == Answers::Another && self.subflows.are_several();
         let marked = if unmarked { Bytes::ZERO } else { marked };
-        let limited = self.is_reducing();
-        let before = self.window_before();
-        let timing = self.timing();
-        let out = &mut self.subflows.get_mut(subflow).out;
-        let told = out.acked(now, &Batch { number, record, answers, acked, marked, noise, limited, hops });
+        let (limited, before) = if self.tcp.is_some() { self.before_ack() } else { (false, None) };
+        let it = self.subflows.get_mut(subflow);
+        let told = it.out.acked(now, &Batch { number, record, answers, acked, marked, noise, limited, hops });
+        it.out.records.trim();
+        it.read_permit(self.retimes, &self.config.pacing);
         if answers == Answers::Another {
             self.stats.spurious += 1;
-            out.tolerate_more(&timing);
-        }
-        if before.is_some() && !told.marked.is_zero() {
-            self.spread_cut(before, Bytes::ZERO, None);
+            it.out.tolerate_more(&self.config.timing());
         }
         if answers == Answers::This && self.paths.listens() {
             self.paths.on_ack(&told, record.path());
         }
-        self.read_permit(subflow);
+        if self.tcp.is_some() {
+            self.spread_cut_of_ack(before, told.marked);
+        }
+        self.numbers.trim(&self.subflows);
     }
 
     /// The receiver met a mark on a transmission of packet `seq`.
@@ -481,8 +493,7 @@ impl<L: ControlLaw> Sender<L> {
     /// A switch reports the ports that a transmission of packet `seq` has passed so far. Where that is not the last
     /// transmission, or the packet is settled, the report is old news and says nothing: no time is known for it.
     pub fn on_direct_int(&mut self, now: Time, seq: u32, attempt: u8, hops: &[Hop]) {
-        let Some((subflow, number)) = self.numbers.place(seq, &self.subflows) else { return };
-        let record = self.subflows.get(subflow).out.records.get(number);
+        let Some((subflow, _, record)) = self.numbers.place(seq, &self.subflows) else { return };
         if record.attempt() == attempt {
             let sent_at = record.sent_at;
             self.notify(subflow, &Notification::DirectInt { now, sent_at, hops });
@@ -505,18 +516,9 @@ impl<L: ControlLaw> Sender<L> {
     }
 
     /// What a subflow's law permits may have changed.
-    #[inline(always)]
     fn read_permit(&mut self, subflow: u8) {
-        let reduced = self.reduced_window();
-        let Subflow { out, pacer } = self.subflows.get_mut(subflow);
-        let permit = out.law.permit();
-        if self.retimes && permit.pacing != out.permit.pacing {
-            pacer.retime(out.permit.pacing, permit.pacing, &self.config.pacing);
-        }
-        out.permit = permit;
-        if let Some(window) = reduced {
-            out.permit.window = window;
-        }
+        self.subflows.get_mut(subflow).read_permit(self.retimes, &self.config.pacing);
+        self.reduce_window();
     }
 
     /// The time from a packet of so many payload bytes to the next one by the law's pace; zero if the law does not
@@ -544,9 +546,9 @@ impl<L: ControlLaw> Sender<L> {
 
     /// Takes a packet as arrived on the word of a cumulative acknowledgement.
     fn settle(&mut self, seq: u32) {
-        let Some((subflow, number)) = self.numbers.place(seq, &self.subflows) else { return };
+        let Some((subflow, number)) = self.numbers.last(seq, &self.subflows) else { return };
         let out = &mut self.subflows.get_mut(subflow).out;
-        let record = out.take(number);
+        let Some(record) = out.take(number) else { return };
         out.delivered += record.bytes();
         self.numbers.settle(seq);
         if self.ledger.is_some() {

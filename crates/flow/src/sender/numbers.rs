@@ -1,5 +1,8 @@
 //! The work of a flow whose packets are numbered from 0: which goes next, which number carried it last, and which wait to be
 //! sent again.
+//!
+//! As long as none is sent again, and on one subflow, a packet's number in the flow and that of its departure differ by the
+//! same for all of which something is still to be known. Else the last departure of each is kept.
 
 use alloc::collections::VecDeque;
 use core::ops::Range;
@@ -18,6 +21,15 @@ type Place = u32;
 const SETTLED: Place = 1;
 const SUBFLOW_BITS: u32 = 6;
 
+/// Which departures were the last ones of packets that are not settled.
+#[derive(Debug)]
+enum Places {
+    /// The packets left in order: the number of a departure is its packet's and this more.
+    InOrder(u64),
+    /// By packet, from the first one that is not settled to the last one that was sent.
+    Kept(Ring<Place>),
+}
+
 /// The packets of one flow.
 #[derive(Debug)]
 pub(super) struct Numbers {
@@ -31,8 +43,13 @@ pub(super) struct Numbers {
     last_bytes: u32,
     /// Bits of a place for the subflow.
     subflow_bits: u32,
-    /// By packet, from the first one that is not settled to the last one that was sent.
-    places: Ring<Place, 64>,
+    /// The first packet that is not settled, or has not been sent.
+    first: u32,
+    /// The first packet that has not been sent.
+    end: u32,
+    places: Places,
+    /// From this packet on they left in order.
+    ordered_from: u32,
     /// Lost packets that wait to be sent again; some are settled by now.
     lost: VecDeque<u32>,
 }
@@ -47,7 +64,10 @@ impl Numbers {
             short_count: short.end - short.start,
             last_bytes,
             subflow_bits: 0,
-            places: Ring::starting_at(0),
+            first: 0,
+            end: 0,
+            places: Places::InOrder(0),
+            ordered_from: 0,
             lost: VecDeque::new(),
         }
     }
@@ -55,6 +75,8 @@ impl Numbers {
     /// Its packets go on several subflows.
     pub(super) fn spread(&mut self) {
         self.subflow_bits = SUBFLOW_BITS;
+        self.places = Places::Kept(Ring::starting_at(0));
+        self.ordered_from = u32::MAX;
     }
 
     /// How many packets the flow has.
@@ -66,13 +88,13 @@ impl Numbers {
     /// The first packet that is not settled, or has not been sent.
     #[inline(always)]
     pub(super) fn first(&self) -> u32 {
-        self.places.first() as u32
+        self.first
     }
 
     /// The first packet that has not been sent.
     #[inline(always)]
     pub(super) fn end(&self) -> u32 {
-        self.places.end() as u32
+        self.end
     }
 
     #[inline(always)]
@@ -80,13 +102,21 @@ impl Numbers {
         if seq.wrapping_sub(self.short) < self.short_count { self.last_bytes } else { self.mss }
     }
 
-    /// The subflow and the number of a packet's last departure, if it is not settled.
+    /// The subflow and the number of a packet's last departure, if it is not settled. Where packets left in order it may be: then
+    /// the record of that departure is over.
     #[inline(always)]
-    pub(super) fn place<L: ControlLaw>(&self, seq: u32, subflows: &Subflows<L>) -> Option<(u8, u64)> {
-        if seq.wrapping_sub(self.first()) >= self.end() - self.first() {
+    pub(super) fn last<L: ControlLaw>(&self, seq: u32, subflows: &Subflows<L>) -> Option<(u8, u64)> {
+        if seq.wrapping_sub(self.first) >= self.end - self.first {
             return None;
         }
-        let place = *self.places.get(seq.into());
+        match &self.places {
+            Places::InOrder(offset) => Some((0, u64::from(seq) + offset)),
+            Places::Kept(places) => self.kept(*places.get(seq.into()), subflows),
+        }
+    }
+
+    #[inline(never)]
+    fn kept<L: ControlLaw>(&self, place: Place, subflows: &Subflows<L>) -> Option<(u8, u64)> {
         if place & SETTLED != 0 {
             return None;
         }
@@ -98,33 +128,80 @@ impl Numbers {
         Some((subflow, last - u64::from(back)))
     }
 
+    /// The subflow, the number and the record of a packet's last departure, if it is not settled.
+    #[inline(always)]
+    pub(super) fn place<'a, L: ControlLaw>(
+        &self,
+        seq: u32,
+        subflows: &'a Subflows<L>,
+    ) -> Option<(u8, u64, &'a Record<u32>)> {
+        let (subflow, number) = self.last(seq, subflows)?;
+        let record = subflows.get(subflow).out.records.get(number);
+        (record.state() != State::Done).then_some((subflow, number, record))
+    }
+
     /// The record of a packet's last departure, if it is not settled.
     #[inline(always)]
     pub(super) fn record<'a, L: ControlLaw>(&self, seq: u32, subflows: &'a Subflows<L>) -> Option<&'a Record<u32>> {
-        self.place(seq, subflows).map(|(subflow, number)| subflows.get(subflow).out.records.get(number))
+        self.place(seq, subflows).map(|(_, _, record)| record)
+    }
+
+    /// A lost packet is about to leave again: from now on packets' last departures are kept.
+    pub(super) fn keep_places<L: ControlLaw>(&mut self, subflows: &Subflows<L>) {
+        if let Places::InOrder(offset) = self.places {
+            let mut places = Ring::starting_at(self.first.into());
+            for seq in self.first..self.end {
+                let number = u64::from(seq) + offset;
+                let is_over = subflows.get(0).out.records.get(number).state() == State::Done;
+                places.push(if is_over { SETTLED } else { (number as u32) << 1 });
+            }
+            self.places = Places::Kept(places);
+        }
+        self.ordered_from = self.ordered_from.max(self.end);
     }
 
     /// A packet leaves, for the first time or again.
     #[inline(always)]
     pub(super) fn sent(&mut self, seq: u32, subflow: u8, number: u64) {
-        let place = ((number as u32) << self.subflow_bits | u32::from(subflow)) << 1;
-        if seq == self.end() {
-            self.places.push(place);
-        } else {
-            *self.places.get_mut(seq.into()) = place;
+        if let Places::Kept(places) = &mut self.places {
+            let place = ((number as u32) << self.subflow_bits | u32::from(subflow)) << 1;
+            if seq == self.end {
+                places.push(place);
+            } else {
+                *places.get_mut(seq.into()) = place;
+            }
+        }
+        self.end = self.end.max(seq + 1);
+    }
+
+    /// Nothing is to be known of a packet any more, and the record of its last departure is over.
+    #[inline(always)]
+    pub(super) fn settle(&mut self, seq: u32) {
+        if let Places::Kept(places) = &mut self.places {
+            *places.get_mut(seq.into()) = SETTLED;
         }
     }
 
-    /// Nothing is to be known of a packet any more.
+    /// Forgets settled packets at the front, as was done with the records of the subflow where there is one.
     #[inline(always)]
-    pub(super) fn settle(&mut self, seq: u32) {
-        *self.places.get_mut(seq.into()) = SETTLED;
+    pub(super) fn trim<L: ControlLaw>(&mut self, subflows: &Subflows<L>) {
+        match &self.places {
+            Places::InOrder(offset) => self.first = (subflows.get(0).out.records.first() - offset) as u32,
+            Places::Kept(_) => self.trim_kept(subflows),
+        }
     }
 
-    /// Forgets settled packets at the front.
-    #[inline(always)]
-    pub(super) fn trim(&mut self) {
-        self.places.forget_while(|&place| place == SETTLED);
+    #[inline(never)]
+    fn trim_kept<L: ControlLaw>(&mut self, subflows: &Subflows<L>) {
+        if let Places::Kept(places) = &mut self.places {
+            places.forget_while(|&place| place == SETTLED);
+            self.first = places.first() as u32;
+        }
+        if self.first >= self.ordered_from {
+            let records = &subflows.get(0).out.records;
+            debug_assert_eq!(records.end() - records.first(), u64::from(self.end - self.first));
+            self.places = Places::InOrder(records.end() - u64::from(self.end));
+        }
     }
 
     /// A lost packet waits to be sent again.
@@ -151,13 +228,24 @@ impl Numbers {
     /// The packet that would go next, a lost one first; none if there is nothing to send.
     #[inline(always)]
     pub(super) fn next<L: ControlLaw>(&mut self, subflows: &Subflows<L>) -> Option<u32> {
+        if !self.lost.is_empty()
+            && let Some(seq) = self.next_lost(subflows)
+        {
+            return Some(seq);
+        }
+        (self.end < self.total).then_some(self.end)
+    }
+
+    /// The lost packet that would go next.
+    #[inline(never)]
+    fn next_lost<L: ControlLaw>(&mut self, subflows: &Subflows<L>) -> Option<u32> {
         while let Some(&seq) = self.lost.front() {
             if self.record(seq, subflows).is_some_and(|record| record.state() == State::Lost) {
                 return Some(seq);
             }
             self.lost.pop_front();
         }
-        (self.end() < self.total).then(|| self.end())
+        None
     }
 
     /// The packet that [`Numbers::next`] gave is about to leave; whether it was lost.

@@ -18,7 +18,7 @@ use units::{Bytes, Rate, Time};
 
 use super::{Recovery, SendState, Sender};
 use crate::outstanding::{Outstanding, Timing};
-use crate::pacer::Pacer;
+use crate::pacer::{Pacer, Pacing};
 
 /// A law, what is in flight under it, and its pace.
 #[derive(Debug)]
@@ -30,6 +30,16 @@ pub(super) struct Subflow<L> {
 impl<L: ControlLaw> Subflow<L> {
     pub(super) fn new(law: L, timing: &Timing, now: Time) -> Self {
         Self { out: Outstanding::new(law, timing, now), pacer: Pacer::new(now) }
+    }
+
+    /// What its law permits may have changed; the law `retimes` packets that wait ([`ControlLaw::retimes`]), or not.
+    #[inline(always)]
+    pub(super) fn read_permit(&mut self, retimes: bool, pacing: &Pacing) {
+        let permit = self.out.law.permit();
+        if retimes && permit.pacing != self.out.permit.pacing {
+            self.pacer.retime(self.out.permit.pacing, permit.pacing, pacing);
+        }
+        self.out.permit = permit;
     }
 }
 
@@ -148,21 +158,18 @@ impl<L: ControlLaw> Sender<L> {
         Err(if soonest.is_set() { SendState::At(soonest) } else { SendState::Blocked })
     }
 
+    /// Whether a packet of so many bytes may leave at `now` on any subflow.
+    #[inline(never)]
+    pub(super) fn poll_several(&self, now: Time, bytes: u32) -> SendState {
+        self.choose(now, bytes).map_or_else(|state| state, |_| SendState::Now)
+    }
+
     /// A packet leaves on this subflow.
     #[inline(always)]
     pub(super) fn end_turn(&mut self, subflow: u8) {
         let count = self.subflows.count();
         if let Some(others) = &mut self.subflows.others {
             others.turn = (subflow + 1) % count;
-        }
-    }
-
-    /// Whether a packet may not leave on any subflow, though it were its time.
-    #[inline(always)]
-    pub(super) fn all_are_shut(&self, bytes: u32) -> bool {
-        match &self.subflows.others {
-            None => self.is_shut(&self.subflows.first, bytes),
-            Some(_) => self.subflows.iter().all(|subflow| self.is_shut(subflow, bytes)),
         }
     }
 

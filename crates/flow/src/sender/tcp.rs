@@ -92,16 +92,26 @@ impl Reduction {
 }
 
 impl<L: ControlLaw> Sender<L> {
-    /// Whether a cut is being spread.
-    #[inline(always)]
-    pub(super) fn is_reducing(&self) -> bool {
-        self.tcp.as_ref().is_some_and(|tcp| tcp.reduction.is_some())
+    /// While a cut is being spread, that says what may be in flight, whatever the law permits.
+    pub(super) fn reduce_window(&mut self) {
+        if let Some(reduction) = self.tcp.as_ref().and_then(|tcp| tcp.reduction.as_ref()) {
+            self.subflows.get_mut(0).out.permit.window = reduction.window;
+        }
     }
 
-    /// What may be in flight while a cut is being spread.
-    #[inline(always)]
-    pub(super) fn reduced_window(&self) -> Option<Bytes> {
-        Some(self.tcp.as_ref()?.reduction.as_ref()?.window)
+    /// Before an acknowledgement is told to the law: whether a cut is being spread, and the law's own window, where a cut of it
+    /// would be.
+    pub(super) fn before_ack(&self) -> (bool, Option<Bytes>) {
+        (self.tcp.as_ref().is_some_and(|tcp| tcp.reduction.is_some()), self.window_before())
+    }
+
+    /// After an acknowledgement was told to the law, with so much of it marked.
+    pub(super) fn spread_cut_of_ack(&mut self, before: Option<Bytes>, marked: Bytes) {
+        if before.is_some() && !marked.is_zero() {
+            self.spread_cut(before, Bytes::ZERO, None);
+        } else {
+            self.reduce_window();
+        }
     }
 
     /// The law's own window, where a cut of it would be spread.

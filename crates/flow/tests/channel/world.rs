@@ -270,7 +270,7 @@ pub(crate) fn transfer(flow: Flow, channel: Channel) -> Result<Tally, TestCaseEr
             let segment = sender.send(world.now);
             prop_assert!(!acked[segment.seq as usize], "packet {} was sent again though acknowledged", segment.seq);
             last[segment.seq as usize] = (segment.attempt, segment.bytes);
-            world.carry(Event::Data { seq: segment.seq, attempt: segment.attempt, ask: segment.ask });
+            world.carry(Event::Data { seq: segment.seq, attempt: segment.attempt, ask: segment.asks() });
             continue;
         }
         let paced = if let SendState::At(time) = may_send { time } else { Time::NEVER };

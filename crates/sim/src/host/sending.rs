@@ -73,7 +73,7 @@ impl<L: ControlLaw> Hosts<L> {
             match active.poll(now) {
                 SendState::Now => {
                     active.sample(now, &mut self.samples);
-                    let packet = active.next_packet(now, context.setup);
+                    let (packet, then) = active.next_packet(now, context.setup);
                     let size = packet.size;
                     self.data_packets += 1;
                     match &active.edge {
@@ -86,6 +86,8 @@ impl<L: ControlLaw> Hosts<L> {
                     if active.keeps_turn(size, context.setup) {
                         active.queued = Queued::Ready;
                         state.ready.push_front((slot, flow));
+                    } else if active.edge.is_none() {
+                        state.queue_as(slot, active, then);
                     } else {
                         state.queue(slot, active, now);
                     }
@@ -102,7 +104,14 @@ impl HostState {
     /// Puts a flow where it waits to send, if it may send at all.
     #[inline]
     pub(super) fn queue<L: ControlLaw>(&mut self, slot: u32, active: &mut Active<L>, now: Time) {
-        match active.poll(now) {
+        let polled = active.poll(now);
+        self.queue_as(slot, active, polled);
+    }
+
+    /// The same, as it was polled.
+    #[inline(always)]
+    fn queue_as<L>(&mut self, slot: u32, active: &mut Active<L>, polled: SendState) {
+        match polled {
             SendState::Now => self.make_ready(slot, active),
             SendState::At(time) => self.pace(slot, active, time),
             SendState::Blocked => active.queued = Queued::Nowhere,
@@ -167,8 +176,9 @@ impl HostState {
 }
 
 impl<L: ControlLaw> Active<L> {
+    /// The packet that [`Active::poll`] allowed, and what its sender says of the next.
     #[inline]
-    fn next_packet(&mut self, now: Time, setup: &Setup) -> Packet {
+    fn next_packet(&mut self, now: Time, setup: &Setup) -> (Packet, SendState) {
         let segment = self.take(now, setup);
         self.sent += Bytes::new(segment.bytes.into());
         let mut packet = Packet {
@@ -182,11 +192,11 @@ impl<L: ControlLaw> Active<L> {
             ..Packet::default()
         };
         packet.classify(Kind::Transfer, self.class);
-        packet.set_ask(segment.ask);
+        packet.set_ask(segment.asks());
         if self.edge.is_some() {
             self.label(&mut packet);
         }
-        packet
+        (packet, segment.then)
     }
 
     #[inline(always)]
