@@ -228,6 +228,7 @@ pub(crate) fn of_programs(
             class: 1,
             on_ramp: false,
             coded: false,
+            kept: false,
         };
         let acted = known.acted(rows[0].socket.local, rows[0].socket.peer);
         let outcome =

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
-use units::{Time, below, mix64};
+use units::{Span, Time, below, mix64};
 
 use crate::{HostId, Link, LinkId, Network, NetworkError, NodeId, NodeKind};
 
@@ -30,6 +30,8 @@ pub struct Routes {
     /// Of each host: the column of its switch, and which host of it it is.
     seats: Vec<(u16, u16)>,
     ports: Vec<LinkId>,
+    /// Whether all equal paths between two hosts lead over the same kinds of ports, in the same order.
+    alike: bool,
     /// What holds instead from some time on, in order.
     later: Vec<(Time, Routes)>,
 }
@@ -156,9 +158,49 @@ impl Routes {
                 table[row[node] as usize * columns + column] = group;
             }
         }
-        let routes = Self { table, columns, row, seats, ports, later: Vec::new() };
+        let mut routes = Self { table, columns, row, seats, ports, alike: true, later: Vec::new() };
         routes.check(network, &attached)?;
+        routes.alike = (0..columns).all(|column| routes.are_alike(network, column));
         Ok(routes)
+    }
+
+    /// Whether all equal paths to one switch lead over the same kinds of ports.
+    fn are_alike(&self, network: &Network, column: usize) -> bool {
+        const UNKNOWN: u32 = u32::MAX;
+        const END: u32 = 0;
+        // What a switch's way there is called: the same where ports of one kind lead to ways of one name.
+        let mut name_of = vec![UNKNOWN; network.nodes().len()];
+        let mut names = BTreeMap::new();
+        for start in 0..network.nodes().len() as u32 {
+            let mut open = vec![NodeId(start)];
+            while let Some(&at) = open.last() {
+                let row = self.row[at.index()];
+                let group = if row == u32::MAX { NONE } else { self.table[row as usize * self.columns + column] };
+                if name_of[at.index()] != UNKNOWN || group == NONE || group.len() == 0 {
+                    if name_of[at.index()] == UNKNOWN {
+                        name_of[at.index()] = END;
+                    }
+                    open.pop();
+                    continue;
+                }
+                let ports = &self.ports[group.first() as usize..][..group.len() as usize];
+                let link = |port: LinkId| &network.links()[port.index()];
+                let before = open.len();
+                open.extend(ports.iter().map(|&port| link(port).to).filter(|to| name_of[to.index()] == UNKNOWN));
+                if open.len() > before {
+                    continue;
+                }
+                let buffer = network.nodes()[at.index()].switch.map(|switch| switch.buffer);
+                let way = |&port: &LinkId| (link(port).params, buffer, name_of[link(port).to.index()]);
+                let first = way(&ports[0]);
+                if ports.iter().any(|port| way(port) != first) {
+                    return false;
+                }
+                let next = names.len() as u32 + 1;
+                name_of[at.index()] = *names.entry(first).or_insert(next);
+            }
+        }
+        true
     }
 
     /// The same until a time, from which on others hold; later than any that was given before.
@@ -262,6 +304,33 @@ impl Routes {
     }
 }
 
+impl Routes {
+    /// The most that `cost` of links comes to on any of the paths that are equal to this one; none where that of a link is
+    /// none. It must be the same for ports of one kind at switches of one kind.
+    pub fn dearest(&self, network: &Network, path: &[LinkId], cost: impl Fn(LinkId) -> Option<Span>) -> Option<Span> {
+        let end_of = |link: LinkId| network.links()[link.index()].to;
+        let (&card, &last) = path.first().zip(path.last())?;
+        let NodeKind::Host(to) = network.nodes()[end_of(last).index()].kind else { return None };
+        if self.alike {
+            return path.iter().map(|&link| cost(link)).sum();
+        }
+        // Equal paths have as many links, so the switches that lie so many links away are taken together.
+        let mut reached = BTreeMap::from([(end_of(card), cost(card)?)]);
+        for _ in 1..path.len() {
+            let mut next = BTreeMap::new();
+            for (&at, &so_far) in &reached {
+                for &port in self.from(at).ports(to) {
+                    let there = so_far + cost(port)?;
+                    let dearest = next.entry(end_of(port)).or_insert(there);
+                    *dearest = there.max(*dearest);
+                }
+            }
+            reached = next;
+        }
+        reached.into_values().max()
+    }
+}
+
 /// The routes from one switch.
 #[derive(Clone, Copy, Debug)]
 pub struct RoutesFrom<'a> {
@@ -331,7 +400,8 @@ fn distances(network: &Network, target: NodeId, avoided: &BTreeSet<LinkId>) -> V
 mod tests {
     use super::*;
     use crate::{Builder, LinkClass, PortConfig};
-    use units::{Rate, Span};
+    use proptest::prelude::*;
+    use units::Rate;
 
     /// Two switches with that many cables between them and a host each, and more hosts on the first.
     fn network(cables: u32, more_hosts: u32) -> Network {
@@ -376,6 +446,50 @@ mod tests {
         let both: BTreeSet<LinkId> =
             cables.iter().copied().filter(|link| network.links()[link.index()].from == from).collect();
         assert!(matches!(Routes::without(&network, &both), Err(NetworkError::Unreachable { .. })));
+    }
+
+    proptest! {
+        /// Two tiers of switches between two hosts, with cables of these delays: what all paths cost, one by one, is never
+        /// more than the dearest, and once as much. Paths are alike where delays agree tier by tier.
+        #[test]
+        fn the_dearest_of_all_paths(
+            delays in proptest::collection::vec(1i64..4, 8), even in proptest::bool::ANY, start in 0..2u32,
+        ) {
+            let delay = |at: usize| Span::from_us(if even { delays[at / 3] } else { delays[at] });
+            let port = |delay: Span| PortConfig::new(Rate::from_gbps(100), delay);
+            let mut builder = Builder::default();
+            let [first, last] = ["first", "last"].map(|name| builder.switch(0, name));
+            let tiers = [["a", "b"], ["c", "d"]].map(|tier| tier.map(|name| builder.switch(0, name)));
+            for (host, switch) in [first, last].into_iter().enumerate() {
+                let node = builder.host(0, format!("host{host}"));
+                builder.connect(node, switch, LinkClass::Host, port(Span::from_us(1)), port(Span::from_us(1)));
+            }
+            let mut cables = vec![(first, tiers[0][0]), (first, tiers[0][1])];
+            cables.extend(tiers[0].iter().flat_map(|&near| tiers[1].map(|far| (near, far))));
+            cables.extend(tiers[1].map(|far| (far, last)));
+            for (at, (near, far)) in cables.into_iter().enumerate() {
+                // Places 0 and 1, 2 to 5, and 6 and 7 are tiers.
+                let at = if even { [0, 0, 3, 3, 3, 3, 6, 6][at] } else { at };
+                builder.connect(near, far, LinkClass::Other, port(delay(at)), port(delay(at)));
+            }
+            let network = builder.finish().unwrap();
+            let routes = Routes::new(&network).unwrap();
+            prop_assert!(!even || routes.alike);
+            let (from, to) = (HostId(start), HostId(1 - start));
+            let cost = |link: LinkId| Some(network.port(link).delay);
+            let all = (0..8u32).map(|choices| {
+                let mut tier = 0;
+                routes.path(&network, from, to, |_, ports| {
+                    tier += 1;
+                    (choices >> (tier - 1)) % ports
+                })
+            });
+            let costs: Vec<Span> = all.map(|path| path.into_iter().filter_map(cost).sum()).collect();
+            let path = routes.path(&network, from, to, |_, _| 0);
+            prop_assert_eq!(routes.dearest(&network, &path, cost), costs.iter().copied().max());
+            prop_assert!(!routes.alike || costs.iter().all(|&cost| cost == costs[0]));
+            prop_assert_eq!(routes.dearest(&network, &path, |_| None), None);
+        }
     }
 
     /// Whichever of three cables a hash chooses there, it is the one back. Where that is avoided in the direction back there is

@@ -31,5 +31,8 @@ pub use outstanding::LossTimer;
 pub use pacer::Pacing;
 pub use paths::{PathChoice, Plb, UnoLb};
 pub use receiver::{Receiver, Reply};
-pub use sender::{AckHeader, FlowConfig, FlowStats, Recovery, Segment, SendState, Sender, SenderCoding, TcpConfig};
+pub use sender::{
+    AckHeader, Connection, FlowConfig, FlowStats, Recovery, Remembered, Segment, SendState, Sender, SenderCoding,
+    TcpConfig,
+};
 pub use tracker::BlockNack;

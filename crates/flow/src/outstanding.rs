@@ -231,6 +231,15 @@ impl<L: ControlLaw, C: Copy> Outstanding<L, C> {
         lost
     }
 
+    /// Nothing more is to be known of what left.
+    pub(crate) fn abandon(&mut self) {
+        for number in self.records.first()..self.records.end() {
+            self.records.get_mut(number).become_state(State::Done);
+        }
+        self.records.trim();
+        (self.in_flight, self.lost, self.lost_sent_at) = (Bytes::ZERO, Bytes::ZERO, Time::ZERO);
+    }
+
     /// Something that left at this time is known to have arrived.
     pub(crate) fn arrived(&mut self, sent_at: Time) {
         self.newest_arrived = self.newest_arrived.max(sent_at);

@@ -85,6 +85,11 @@ const ECMP: u64 = 0x4543_4d50;
 const SUBFLOW: u64 = 0x5355_4246;
 const CHANGE: u64 = 0x4348_414e;
 
+/// What the choices of a flow depend on.
+fn salt(seed: u64, flow: u32) -> u64 {
+    mix64(seed ^ mix64(u64::from(flow)))
+}
+
 /// The paths of one flow.
 #[derive(Debug)]
 pub(crate) struct Paths {
@@ -137,7 +142,7 @@ struct PlbState {
 impl Paths {
     /// The paths of flow number `flow`, which starts at `now`.
     pub(crate) fn new(choice: PathChoice, seed: u64, flow: u32, base_rtt: Span, now: Time) -> Self {
-        let salt = mix64(seed ^ mix64(u64::from(flow)));
+        let salt = salt(seed, flow);
         let rule = match choice {
             PathChoice::PerFlow => Rule::PerFlow,
             PathChoice::AfterTimeout => Rule::AfterTimeout,
@@ -160,6 +165,13 @@ impl Paths {
             PathChoice::Plb(plb) => Rule::Plb(Box::new(PlbState { plb, round: Round::new(), congested: 0 })),
         };
         Self { salt, changes: 0, entropy: mix64(seed ^ mix64(u64::from(flow) ^ ECMP)) as u16, rule }
+    }
+
+    /// Flow number `flow` begins on them, which may be another one than before: sprayed packets draw for it anew, all else stays.
+    pub(crate) fn begin(&mut self, seed: u64, flow: u32) {
+        if let Rule::PerPacket(_) = self.rule {
+            self.salt = salt(seed, flow);
+        }
     }
 
     /// The entropy of a transmission that leaves now.

@@ -89,8 +89,8 @@ impl Flow {
     }
 }
 
-const PRR: TcpConfig = TcpConfig { prr: true, idle_restart: false };
-const NONE: TcpConfig = TcpConfig { prr: false, idle_restart: false };
+const PRR: TcpConfig = TcpConfig { prr: true, ..TcpConfig::NONE };
+const NONE: TcpConfig = TcpConfig::NONE;
 
 /// The first of 20 packets is lost and the window halves. With PRR (RFC 6937) a packet leaves with about every second
 /// acknowledgement; without it none until half of them have come, and then one with each.
@@ -151,7 +151,7 @@ fn a_timeout_ends_the_reduction() {
 #[test]
 fn a_flow_that_was_idle_restarts() {
     for (idle_restart, expected) in [(true, 4), (false, 20)] {
-        let mut flow = Flow::new(TcpConfig { prr: false, idle_restart });
+        let mut flow = Flow::new(TcpConfig { idle_restart, ..TcpConfig::NONE });
         for seq in 0..20 {
             flow.now += Span::from_us(1);
             let ack = AckHeader { seq, covers: 1, cumulative: seq + 1, marked: false, attempt: 1 };
@@ -168,7 +168,7 @@ fn a_flow_that_was_idle_restarts() {
 /// A flow with packets on the way is not idle, however long they take.
 #[test]
 fn a_flow_that_waits_is_not_idle() {
-    let mut flow = Flow::new(TcpConfig { prr: false, idle_restart: true });
+    let mut flow = Flow::new(TcpConfig { idle_restart: true, ..TcpConfig::NONE });
     flow.now = Time::ZERO + Span::from_us(10_000);
     flow.ack(0, 1, false);
     assert!(flow.told.borrow().idle.is_empty());

@@ -82,6 +82,7 @@ fn setup() -> Setup {
         class: 1,
         on_ramp: false,
         coded: false,
+        kept: false,
     };
     let host = HostConfig { mss: 1448, header: 52, ack_size: 52, ..HostConfig::default() };
     let mut setup = Setup {

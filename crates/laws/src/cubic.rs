@@ -259,13 +259,17 @@ impl ControlLaw for Cubic {
     }
 
     fn on_notification(&mut self, notification: &Notification) {
-        if let Notification::Idle { idle, timeouts } = *notification {
-            self.slow_start.restart(&mut self.window, self.params.initial_window, timeouts);
+        self.slow_start.hear(notification, &mut self.window, self.params.initial_window);
+        if let Notification::Idle { idle, .. } = *notification
+            && let Some(curve) = &mut self.curve
+        {
             // Time without enough to send does not count (§5.8).
-            if let Some(curve) = &mut self.curve {
-                curve.began += idle;
-            }
+            curve.began += idle;
         }
+    }
+
+    fn ssthresh(&self) -> Option<Bytes> {
+        self.slow_start.ended_at()
     }
 
     fn permit(&self) -> Permit {

@@ -94,9 +94,11 @@ impl ControlLaw for Dctcp {
     }
 
     fn on_notification(&mut self, notification: &Notification) {
-        if let Notification::Idle { timeouts, .. } = *notification {
-            self.slow_start.restart(&mut self.window, self.initial, timeouts);
-        }
+        self.slow_start.hear(notification, &mut self.window, self.initial);
+    }
+
+    fn ssthresh(&self) -> Option<Bytes> {
+        self.slow_start.ended_at()
     }
 
     fn permit(&self) -> Permit {

@@ -174,9 +174,11 @@ impl ControlLaw for Gemini {
     }
 
     fn on_notification(&mut self, notification: &Notification) {
-        if let Notification::Idle { timeouts, .. } = *notification {
-            self.slow_start.restart(&mut self.window, self.params.initial_window, timeouts);
-        }
+        self.slow_start.hear(notification, &mut self.window, self.params.initial_window);
+    }
+
+    fn ssthresh(&self) -> Option<Bytes> {
+        self.slow_start.ended_at()
     }
 
     fn permit(&self) -> Permit {

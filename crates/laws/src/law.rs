@@ -1,6 +1,6 @@
 //! The closed set of laws, dispatched inline: what hosts run by default.
 
-use units::{Rate, Time};
+use units::{Bytes, Rate, Time};
 
 use crate::credits::Credits;
 use crate::params::Parameters;
@@ -126,6 +126,10 @@ impl ControlLaw for Law {
 
     fn reads_direct_cnps(&self) -> bool {
         inside!(self, law => law.reads_direct_cnps())
+    }
+
+    fn ssthresh(&self) -> Option<Bytes> {
+        inside!(self, law => law.ssthresh())
     }
 
     fn credits(&self) -> Option<Credits> {

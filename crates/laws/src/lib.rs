@@ -54,7 +54,7 @@ pub use signal::{Ack, Cookie, Hop, Loss, LossCause, MOST_HOPS, Notification, Pat
 pub use slow_start::SlowStart;
 pub use window::Window;
 
-use units::{Rate, Time};
+use units::{Bytes, Rate, Time};
 
 use credits::Credits;
 
@@ -105,6 +105,12 @@ pub trait ControlLaw {
         false
     }
 
+    /// The window at which slow start ended (ssthresh); none for a law without slow start, and while nothing has ended the
+    /// first one.
+    fn ssthresh(&self) -> Option<Bytes> {
+        None
+    }
+
     /// How credits schedule the flow; none for most. Must not change while the flow lasts.
     fn credits(&self) -> Option<Credits> {
         None
@@ -139,6 +145,17 @@ pub struct Acted {
 }
 
 impl Acted {
+    /// What was done after `before` was counted.
+    #[must_use]
+    pub fn since(&self, before: &Self) -> Self {
+        Self {
+            increases: self.increases - before.increases,
+            cuts: self.cuts - before.cuts,
+            loss_cuts: self.loss_cuts - before.loss_cuts,
+            emergencies: self.emergencies - before.emergencies,
+        }
+    }
+
     /// What another law did for the same flow, added.
     pub fn add(&mut self, other: &Self) {
         let Self { increases, cuts, loss_cuts, emergencies } = other;

@@ -118,6 +118,12 @@ pub enum Notification<'a> {
         /// How many retransmission timeouts went by in it, at least 1.
         timeouts: u32,
     },
+    /// Before the first packet: what the host remembers of an earlier flow to the same destination, the window at which
+    /// slow start ended (ssthresh).
+    Remembered {
+        /// That window.
+        ssthresh: Bytes,
+    },
     /// The receiver met marks (DCQCN's congestion notification packet).
     Cnp {
         /// When it arrived.

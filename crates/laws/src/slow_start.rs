@@ -3,7 +3,7 @@
 
 use units::{Bytes, Frac};
 
-use crate::Window;
+use crate::{Notification, Window};
 
 /// The threshold under which a window doubles every round trip.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -33,6 +33,11 @@ impl SlowStart {
         self.threshold
     }
 
+    /// The threshold, once something has ended the first slow start.
+    pub fn ended_at(&self) -> Option<Bytes> {
+        (!self.is_first()).then_some(self.threshold)
+    }
+
     /// Grows `window` by `acked` up to the threshold. What is left over is for congestion avoidance.
     pub fn grow(&self, window: &mut Window, acked: Bytes) -> Bytes {
         let room = self.threshold.saturating_sub(window.bytes());
@@ -50,6 +55,16 @@ impl SlowStart {
     /// (RFC 5681 eq. 4).
     pub fn lower(&mut self, window: &Window, kept: Frac) {
         self.threshold = window.bytes().scaled(kept).max(window.floor().times(2));
+    }
+
+    /// What slow start makes of another signal: it restarts after idleness, and a new flow starts with a threshold that the host
+    /// remembers. `initial` is the initial window.
+    pub fn hear(&mut self, notification: &Notification, window: &mut Window, initial: Bytes) {
+        match *notification {
+            Notification::Idle { timeouts, .. } => self.restart(window, initial, timeouts),
+            Notification::Remembered { ssthresh } => self.threshold = ssthresh,
+            _ => {}
+        }
     }
 
     /// The sender was idle for so many retransmission timeouts. Each halves the window, down to `initial` bytes. Slow

@@ -6,7 +6,7 @@
 //! its bandwidth check in slow start, which Linux leaves out too.
 //! State is over 104 bytes, so a kernel needs socket storage for it.
 
-use units::{Frac, Span, Time, mul_div};
+use units::{Bytes, Frac, Span, Time, mul_div};
 
 use crate::info::LawInfo;
 use crate::params::{parameters, range};
@@ -147,9 +147,11 @@ impl ControlLaw for Vegas {
     }
 
     fn on_notification(&mut self, notification: &Notification) {
-        if let Notification::Idle { timeouts, .. } = *notification {
-            self.slow_start.restart(&mut self.window, self.params.initial_window, timeouts);
-        }
+        self.slow_start.hear(notification, &mut self.window, self.params.initial_window);
+    }
+
+    fn ssthresh(&self) -> Option<Bytes> {
+        self.slow_start.ended_at()
     }
 
     fn permit(&self) -> Permit {

@@ -93,6 +93,7 @@ fn spec(src: u32, dst: u32, size: u64, kind: u16) -> FlowSpec {
         class: 1,
         on_ramp: false,
         coded: false,
+        kept: false,
     }
 }
 

@@ -56,6 +56,7 @@ fn main() {
                 class: 1,
                 on_ramp: false,
                 coded: false,
+                kept: false,
             }
         })
         .collect();

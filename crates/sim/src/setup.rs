@@ -49,6 +49,10 @@ pub struct FlowSpec {
     pub on_ramp: bool,
     /// Whether it is coded, as [`HostConfig::coding`] says.
     pub coded: bool,
+    /// Whether it goes on a connection that is there already and has nothing to send, and leaves it behind: between the
+    /// same two hosts, of the same class and kind. Else its connection begins and ends with it. Not for laws that schedule
+    /// by credits.
+    pub kept: bool,
 }
 
 /// Notification packets of receivers that meet marks (DCQCN's notification point).
@@ -144,8 +148,8 @@ pub struct HostConfig {
     /// subflows, at least the longest wait in all queues of the path. Then, over queues without a limit, packets are held
     /// for lost by timeouts only.
     pub reordering: Option<Span>,
-    /// Lower bound of the retransmission timeout. None chooses the base round trip with every queue of the path full,
-    /// or 5/4 of the base round trip if that is more or queues have no limit. To that it adds the longest delay of
+    /// Lower bound of the retransmission timeout. None chooses the round trip over the slowest of the equal paths with every
+    /// queue full, or 5/4 of the base round trip if that is more or queues have no limit. To that it adds the longest delay of
     /// `jitter` at both ends. Under go-back-N it is at least 4 ms over the base round trip, because a paused packet is
     /// late and not lost.
     pub rto_min: Option<Span>,
@@ -292,17 +296,19 @@ pub enum Ties {
     Scheduled,
 }
 
-/// What the paths between two hosts give with empty queues.
+/// What the equal paths between two hosts give.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Paths {
-    /// Base round trip of a full packet and its acknowledgement.
+    /// Base round trip of a packet and its acknowledgement, over the first path.
     pub base_rtt: Span,
+    /// How much longer that is over the slowest path.
+    pub spread: Span,
     /// The narrowest link there.
     pub line_rate: Rate,
     /// Links there.
     pub hops: u32,
-    /// The longest that a packet can wait in all queues of switches there, and its acknowledgement back; none where
-    /// a queue has no limit.
+    /// How much longer than `base_rtt` a packet there and its acknowledgement back can take over any path, with all queues of
+    /// switches full; none where a queue has no limit.
     pub longest_wait: Option<Span>,
     /// The same on the way there alone.
     pub longest_wait_there: Option<Span>,
@@ -325,20 +331,39 @@ impl Setup {
         self.routes.path(&self.network, from, to, |_, _| 0)
     }
 
-    /// What the first of the equal paths between two hosts gives, for packets of `payload` bytes.
+    /// What the equal paths between two hosts give for packets of `payload` bytes, the first of them where nothing else is
+    /// said.
     pub fn paths(&self, src: HostId, dst: HostId, payload: u32) -> Paths {
         let (there, back) = (self.first_path(src, dst), self.first_path(dst, src));
         let rates = there.iter().map(|&link| self.network.port(link).config().rate);
-        // The first link of a path is a host's card, which packets do not wait at: they are handed over one by one.
-        let waits = |links: &[LinkId]| links.iter().skip(1).map(|&link| self.longest_wait(link)).sum::<Option<Span>>();
-        let longest_wait_there = waits(&there);
+        let (data, ack) = (payload + self.host.header, self.host.ack_size);
+        // Packets do not wait at a host's card, the first link: they are handed over one by one.
+        let wait = |link: LinkId| if self.starts_at_host(link) { Some(Span::ZERO) } else { self.longest_wait(link) };
+        let spread =
+            [(&there, data), (&back, ack)].map(|(path, size)| self.more_over(path, size, |_| Some(Span::ZERO)));
+        let [longest_wait_there, longest_wait_back] =
+            [(&there, data), (&back, ack)].map(|(path, size)| self.more_over(path, size, wait));
         Paths {
-            base_rtt: base_rtt(&self.network, &there, &back, payload + self.host.header, self.host.ack_size),
+            base_rtt: base_rtt(&self.network, &there, &back, data, ack),
+            spread: spread.into_iter().flatten().sum(),
             line_rate: rates.fold(Rate::MAX, Rate::min),
             hops: there.len() as u32,
-            longest_wait: longest_wait_there.zip(waits(&back)).map(|(there, back)| there + back),
+            longest_wait: longest_wait_there.zip(longest_wait_back).map(|(there, back)| there + back),
             longest_wait_there,
         }
+    }
+
+    /// How much longer a packet of `size` bytes on the wire can take than over this path without queues, over any that is equal
+    /// to it and with these waits.
+    fn more_over(&self, path: &[LinkId], size: u32, wait: impl Fn(LinkId) -> Option<Span>) -> Option<Span> {
+        let most = self
+            .routes
+            .dearest(&self.network, path, |link| Some(wait(link)? + base_one_way(&self.network, &[link], size)));
+        Some(most? - base_one_way(&self.network, path, size))
+    }
+
+    fn starts_at_host(&self, link: LinkId) -> bool {
+        self.network.nodes()[self.network.links()[link.index()].from.index()].kind != NodeKind::Switch
     }
 
     /// Whether acknowledgements of a flow from `src` to `dst` wait in no queue of data on their way back.

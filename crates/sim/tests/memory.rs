@@ -59,6 +59,7 @@ fn crowd(flows: u32, active: u32) -> Setup {
         class: 1,
         on_ramp: false,
         coded: false,
+        kept: false,
     };
     setup(network, (0..flows).map(flow).collect(), Time::from_ms(100_000))
 }

@@ -15,7 +15,7 @@ const SIZE: u64 = 40 << 20;
 /// Two switches, and between them a cable of 10 and one of 1 Gb/s that mark over 50 KB; a flow with eight subflows.
 fn uneven(own_laws: bool) -> Setup {
     let marks = Ecn { min: Bytes::new(50_000), max: Bytes::new(50_000), max_probability: Frac::ONE };
-    let host = PortConfig::new(Rate::from_gbps(40), Span::from_us(1));
+    let host = PortConfig { buffer: Bytes::new(500_000), ..PortConfig::new(Rate::from_gbps(40), Span::from_us(1)) };
     let cable = |gbps| PortConfig {
         ecn: Some(marks),
         buffer: Bytes::new(500_000),

@@ -370,6 +370,7 @@ mod tests {
             class: 1,
             on_ramp: false,
             coded: false,
+            kept: false,
         }
     }
 

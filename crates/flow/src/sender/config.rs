@@ -70,7 +70,7 @@ impl FlowConfig {
             seed: 1,
             number: 0,
             noise: Noise::NONE,
-            tcp: TcpConfig { prr: false, idle_restart: false },
+            tcp: TcpConfig::NONE,
         }
     }
 

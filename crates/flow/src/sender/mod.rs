@@ -18,6 +18,7 @@
 
 mod coded;
 mod config;
+mod connection;
 #[cfg(test)]
 mod cost;
 mod go_back_n;
@@ -36,6 +37,8 @@ use crate::outstanding::{Answers, Batch, LossTimer, Timing};
 use crate::paths::Paths;
 use crate::records::{Departure, Record, State};
 pub use config::{FlowConfig, Recovery, SenderCoding};
+use connection::Before;
+pub use connection::{Connection, Remembered};
 use ledger::Ledger;
 use numbers::Numbers;
 use subflows::{Subflow, Subflows};
@@ -123,6 +126,8 @@ type Newest = (u32, u8, u64, Record<u32>);
 #[derive(Debug)]
 pub struct Sender<L> {
     subflows: Subflows<L>,
+    /// What they had done before this flow.
+    before: Before,
     config: FlowConfig,
     numbers: Numbers,
     cumulative: u32,
@@ -139,27 +144,9 @@ pub struct Sender<L> {
 }
 
 impl<L: ControlLaw> Sender<L> {
-    /// A flow that starts at `now`.
+    /// A flow that starts at `now`, on a connection of its own.
     pub fn new(config: FlowConfig, law: L, now: Time) -> Self {
-        let total = config.packets();
-        let blocks = config.blocks();
-        let short = blocks.map_or(total - 1..total, |blocks| blocks.short());
-        let last_bytes = ((config.size.get() - 1) % u64::from(config.mss) + 1) as u32;
-        let ledger = blocks.zip(config.coding).map(|(blocks, coding)| Box::new(Ledger::new(blocks, coding.eager)));
-        let selects = ledger.is_some() || config.loss_timer == LossTimer::Packet || config.tcp != TcpConfig::default();
-        debug_assert!(!selects || config.recovery == Recovery::Selective);
-        Self {
-            retimes: law.retimes(),
-            in_order: config.recovery != Recovery::Selective,
-            subflows: Subflows::new(Subflow::new(law, &config.timing(), now)),
-            numbers: Numbers::new(total, config.mss, short, last_bytes),
-            cumulative: 0,
-            stats: FlowStats::default(),
-            paths: Paths::new(config.paths, config.seed, config.number, config.base_rtt, now),
-            ledger,
-            tcp: Tcp::new(config.tcp).map(Box::new),
-            config,
-        }
+        Connection::new(&config, law, now).send(config)
     }
 
     /// Whether every byte is acknowledged, or given back by its block.
@@ -188,7 +175,7 @@ impl<L: ControlLaw> Sender<L> {
     #[inline]
     pub fn delivered(&self) -> Bytes {
         match &self.ledger {
-            None => self.subflows.sum(|subflow| subflow.out.delivered),
+            None => self.subflows.sum(|subflow| subflow.out.delivered) - self.before.delivered,
             Some(ledger) => ledger.delivered(),
         }
     }

@@ -79,6 +79,11 @@ impl Numbers {
         self.ordered_from = u32::MAX;
     }
 
+    /// The first departure has this number.
+    pub(super) fn begin_at(&mut self, number: u64) {
+        self.places = Places::InOrder(number);
+    }
+
     /// How many packets the flow has.
     #[inline(always)]
     pub(super) fn total(&self) -> u32 {

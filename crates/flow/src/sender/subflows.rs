@@ -104,6 +104,13 @@ impl<L: ControlLaw> Subflows<L> {
         0..self.count()
     }
 
+    /// How often their laws have acted, all together.
+    pub(super) fn acted(&self) -> Acted {
+        let mut acted = Acted::default();
+        self.iter().for_each(|subflow| acted.add(&subflow.out.law.acted()));
+        acted
+    }
+
     #[inline(always)]
     pub(super) fn sum(&self, of: impl Fn(&Subflow<L>) -> Bytes) -> Bytes {
         match &self.others {
@@ -178,11 +185,9 @@ impl<L: ControlLaw> Sender<L> {
         &self.subflows.first.out.law
     }
 
-    /// How often the law has acted, or all of them together.
+    /// How often the law has acted on this flow, or all of them together.
     pub fn acted(&self) -> Acted {
-        let mut acted = Acted::default();
-        self.subflows.iter().for_each(|subflow| acted.add(&subflow.out.law.acted()));
-        acted
+        self.subflows.acted().since(&self.before.acted)
     }
 
     /// What the law last permitted, or all of them together: they pace if one of them does.

@@ -30,9 +30,16 @@ pub struct TcpConfig {
     pub prr: bool,
     /// The window shrinks when the flow was idle.
     pub idle_restart: bool,
+    /// A host remembers of a destination at which window slow start ended ([`crate::Remembered`]).
+    pub remembers: bool,
 }
 
-/// The state of both.
+impl TcpConfig {
+    /// Nothing is on.
+    pub const NONE: Self = Self { prr: false, idle_restart: false, remembers: false };
+}
+
+/// The state of the first two.
 #[derive(Debug)]
 pub(super) struct Tcp {
     config: TcpConfig,
@@ -49,6 +56,11 @@ impl Tcp {
     pub(super) fn new(config: TcpConfig) -> Option<Self> {
         let is_on = config.prr || config.idle_restart;
         is_on.then_some(Self { config, reduction: None, acked: Bytes::ZERO, lost: false, last_sent: None })
+    }
+
+    /// Everything is acknowledged.
+    pub(super) fn end_message(&mut self) {
+        *self = Self { reduction: None, acked: Bytes::ZERO, lost: false, ..*self };
     }
 }
 
@@ -92,6 +104,11 @@ impl Reduction {
 }
 
 impl<L: ControlLaw> Sender<L> {
+    /// Whether a cut is being spread.
+    pub(super) fn is_reducing(&self) -> bool {
+        self.tcp.as_ref().is_some_and(|tcp| tcp.reduction.is_some())
+    }
+
     /// While a cut is being spread, that says what may be in flight, whatever the law permits.
     pub(super) fn reduce_window(&mut self) {
         if let Some(reduction) = self.tcp.as_ref().and_then(|tcp| tcp.reduction.as_ref()) {
@@ -102,7 +119,7 @@ impl<L: ControlLaw> Sender<L> {
     /// Before an acknowledgement is told to the law: whether a cut is being spread, and the law's own window, where a cut of it
     /// would be.
     pub(super) fn before_ack(&self) -> (bool, Option<Bytes>) {
-        (self.tcp.as_ref().is_some_and(|tcp| tcp.reduction.is_some()), self.window_before())
+        (self.is_reducing(), self.window_before())
     }
 
     /// After an acknowledgement was told to the law, with so much of it marked.
@@ -258,7 +275,7 @@ mod tests {
     #[test]
     fn nothing_is_kept_where_all_is_off() {
         assert!(Tcp::new(TcpConfig::default()).is_none());
-        assert!(Tcp::new(TcpConfig { prr: true, idle_restart: false }).is_some());
+        assert!(Tcp::new(TcpConfig { prr: true, ..TcpConfig::NONE }).is_some());
     }
 
     #[test]

@@ -113,6 +113,8 @@ impl Run {
             Some(lscc) => switches::modules(lscc, &network, longest_inter)?,
             None => Vec::new(),
         };
+        let (intra_law, inter_law) = scheme.laws()?;
+        let keeps = [intra_law, inter_law].map(|law| !law.info().credits);
         let ground = Ground {
             network: &network,
             routes: &routes,
@@ -124,7 +126,7 @@ impl Run {
         };
 
         let Drafted { flows, classes, traffic, requests, collectives, receivers, arrivals, requested, mut warnings } =
-            self.flows(&ground, &coding)?;
+            self.flows(&ground, &coding, keeps)?;
         let series =
             series::series(&config.series, &network, &receivers, &host, flows.len(), *config.stop, &mut warnings)?;
         let laws = LawPlan::new(config, scheme, &network)?;
@@ -171,14 +173,14 @@ impl Run {
         Ok(BuiltRun { setup, laws, classes, traffic, requests, collectives, warnings, report })
     }
 
-    /// The flows of all entries of traffic.
-    fn flows(&self, ground: &Ground, coding: &At<OffOr<CodingTable>>) -> Result<Drafted, Fault> {
+    /// The flows of all entries of traffic; `keeps` says whether connections can be kept inside datacenters and between them.
+    fn flows(&self, ground: &Ground, coding: &At<OffOr<CodingTable>>, keeps: [bool; 2]) -> Result<Drafted, Fault> {
         let (network, host, stop) = (ground.network, ground.host, ground.stop);
         let mut all = Drafted::default();
         let mut late = 0;
         for (index, entry) in self.config.traffic.iter().enumerate() {
             let made = make(entry, index, ground)?;
-            let (data_class, may_hold) = entry.treatment();
+            let treatment = entry.treatment();
             let first = all.flows.len() as u32;
             let entry_number =
                 u16::try_from(index).map_err(|_| Fault::new(entry.origin, "over 65,536 entries of traffic"))?;
@@ -210,9 +212,10 @@ impl Run {
                     size: draft.size,
                     start,
                     kind: class as u16,
-                    class: data_class,
-                    on_ramp: may_hold && host.on_ramp.is_some(),
+                    class: treatment.class,
+                    on_ramp: treatment.on_ramp && host.on_ramp.is_some(),
                     coded,
+                    kept: treatment.kept && keeps[usize::from(!same)],
                 });
                 all.classes.push(class);
                 all.traffic.push(entry_number);

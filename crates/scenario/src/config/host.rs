@@ -144,6 +144,8 @@ table! {
         prr: bool = true;
         /// The window shrinks when a flow was idle: `tcp_slow_start_after_idle`. TCP's laws do it: `cubic`, `newreno`, `dctcp`, `vegas`, `gemini`.
         idle_restart: bool = true;
+        /// A host remembers of a destination at which window slow start ended, and new connections there start with that: `tcp_no_metrics_save` is off, and since Linux 5.6 `tcp_no_ssthresh_metrics_save` too.
+        remember_ssthresh: bool = false;
     }
 }
 
@@ -168,7 +170,7 @@ layered! {
         coding: At<OffOr<CodingTable>> = At::default_of(OffOr::Off), "Replaces it whole.";
         /// Reordering tolerance before a packet counts as lost. `auto`: a quarter of the base RTT, and with `spray`, and with `unolb` under one law, at least the longest wait in all queues of the path.
         reordering: Auto<Span> = Auto::Auto;
-        /// Least retransmission timeout. `auto`: the base RTT with every queue of the path full, or 5/4 of the base RTT if that is more; with `go-back-n` at least the base RTT and 4 ms.
+        /// Least retransmission timeout. `auto`: the base RTT with every queue full, over the slowest of the equal paths, or 5/4 of the base RTT if that is more; with `go-back-n` at least the base RTT and 4 ms.
         rto_min: Auto<Span> = Auto::Auto;
         /// Largest retransmission timeout.
         rto_max: Span = Span::from_s(4);
@@ -240,7 +242,7 @@ impl OnRampTable {
 
 impl TcpTable {
     fn config(&self) -> TcpConfig {
-        TcpConfig { prr: self.prr, idle_restart: self.idle_restart }
+        TcpConfig { prr: self.prr, idle_restart: self.idle_restart, remembers: self.remember_ssthresh }
     }
 }
 

@@ -49,8 +49,8 @@ pub use topology::{
     Cable, Clos, CustomTopology, Dumbbell, EachHost, FatTrees, InterPair, NodeSpec, NodeWord, SingleSwitch, Topology,
 };
 pub use traffic::{
-    Allreduce, DataClass, Flow, HostRef, HostSet, Incast, List, Long, Pattern, Permutation, Poisson, Ratio, RatioOf,
-    Requests, Scope, Traffic,
+    Allreduce, Connections, DataClass, Flow, HostRef, HostSet, Incast, List, Long, Pattern, Permutation, Poisson,
+    Ratio, RatioOf, Requests, Scope, Traffic,
 };
 
 /// The `schema` that this code reads.
@@ -177,7 +177,7 @@ impl Config {
 
     /// How many classes of packets there are.
     pub(crate) fn data_classes(&self) -> u64 {
-        let classes: std::collections::BTreeSet<u8> = self.traffic.iter().map(|entry| entry.treatment().0).collect();
+        let classes: std::collections::BTreeSet<u8> = self.traffic.iter().map(|entry| entry.treatment().class).collect();
         classes.len() as u64
     }
 

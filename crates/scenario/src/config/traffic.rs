@@ -60,6 +60,16 @@ impl Field for DataClass {
     }
 }
 
+words! {
+    /// What flows find at their start.
+    Connections, "\"new\" or \"kept\"" {
+        /// Each opens a connection and closes it.
+        New = "new",
+        /// Connections that earlier flows left.
+        Kept = "kept",
+    }
+}
+
 /// Some of the hosts.
 #[derive(Clone, PartialEq, Debug)]
 pub enum HostSet {
@@ -138,6 +148,8 @@ table! {
         class: DataClass = DataClass(1);
         /// Whether these flows are held by On-Ramp where `[host]` has it.
         on_ramp: bool = true;
+        /// `new`: each flow opens a connection and closes it. `kept`: a flow goes on a connection that an earlier one of the same two hosts, class and law left and that has nothing to send, so its window and what it knows of round trips and paths are there already; if there is none, it opens one. Laws that send by credits open one for each flow.
+        connections: Connections = Connections::New;
         /// Who receives.
         receiver: At<HostRef> = At::default_of(HostRef::Index(0));
         /// Senders in the receiver's datacenter.
@@ -162,6 +174,8 @@ table! {
         class: DataClass = DataClass(1);
         /// Whether these flows are held by On-Ramp where `[host]` has it.
         on_ramp: bool = true;
+        /// `new`: each flow opens a connection and closes it. `kept`: a flow goes on a connection that an earlier one of the same two hosts, class and law left and that has nothing to send, so its window and what it knows of round trips and paths are there already; if there is none, it opens one. Laws that send by credits open one for each flow.
+        connections: Connections = Connections::New;
         /// Pairs of sender and receiver.
         flows: At<Vec<At<Vec<At<HostRef>>>>>;
         /// Size of each flow; by default more than its links carry until the stop.
@@ -205,6 +219,8 @@ table! {
         class: DataClass = DataClass(1);
         /// Whether these flows are held by On-Ramp where `[host]` has it.
         on_ramp: bool = true;
+        /// `new`: each flow opens a connection and closes it. `kept`: a flow goes on a connection that an earlier one of the same two hosts, class and law left and that has nothing to send, so its window and what it knows of round trips and paths are there already; if there is none, it opens one. Laws that send by credits open one for each flow.
+        connections: Connections = Connections::New;
         /// Where receivers are.
         scope: At<Scope> = At::default_of(Scope::Any);
         /// Size of each flow.
@@ -264,6 +280,8 @@ table! {
         class: DataClass = DataClass(1);
         /// Whether these flows are held by On-Ramp where `[host]` has it.
         on_ramp: bool = true;
+        /// `new`: each flow opens a connection and closes it. `kept`: a flow goes on a connection that an earlier one of the same two hosts, class and law left and that has nothing to send, so its window and what it knows of round trips and paths are there already; if there is none, it opens one. Laws that send by credits open one for each flow.
+        connections: Connections = Connections::New;
         /// Sizes of flows inside a datacenter: the name of a shipped distribution or a file beside the scenario.
         intra: Option<At<String>> = None;
         /// Sizes of flows between datacenters.
@@ -298,6 +316,8 @@ table! {
         class: DataClass = DataClass(1);
         /// Whether these flows are held by On-Ramp where `[host]` has it.
         on_ramp: bool = true;
+        /// `new`: each flow opens a connection and closes it. `kept`: a flow goes on a connection that an earlier one of the same two hosts, class and law left and that has nothing to send, so its window and what it knows of round trips and paths are there already; if there is none, it opens one. Laws that send by credits open one for each flow.
+        connections: Connections = Connections::New;
         /// How many answer a request: other hosts, drawn anew each time.
         fanout: At<NonZeroU32>;
         /// Size of each answer.
@@ -334,6 +354,8 @@ table! {
         class: DataClass = DataClass(1);
         /// Whether these flows are held by On-Ramp where `[host]` has it.
         on_ramp: bool = true;
+        /// `new`: each flow opens a connection and closes it. `kept`: a flow goes on a connection that an earlier one of the same two hosts, class and law left and that has nothing to send, so its window and what it knows of round trips and paths are there already; if there is none, it opens one. Laws that send by credits open one for each flow.
+        connections: Connections = Connections::New;
         /// The groups: the ranks of each, in order. Either this or `count`.
         groups: Option<At<Vec<At<Vec<At<HostRef>>>>>> = None;
         /// So many groups, of which each has as many ranks from each of the first two datacenters: spread over edge switches and pods.
@@ -364,6 +386,8 @@ table! {
         class: DataClass = DataClass(1);
         /// Whether these flows are held by On-Ramp where `[host]` has it.
         on_ramp: bool = true;
+        /// `new`: each flow opens a connection and closes it. `kept`: a flow goes on a connection that an earlier one of the same two hosts, class and law left and that has nothing to send, so its window and what it knows of round trips and paths are there already; if there is none, it opens one. Laws that send by credits open one for each flow.
+        connections: Connections = Connections::New;
         /// A CSV file beside the scenario: `start,src,dst,bytes[,after]`. Either this or `flows`.
         file: Option<At<String>> = None;
         /// The flows.
@@ -389,19 +413,30 @@ table! {
     }
 }
 
+/// How the flows of an entry are treated.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Treatment {
+    /// The class of their packets.
+    pub(crate) class: u8,
+    /// Whether On-Ramp may hold them.
+    pub(crate) on_ramp: bool,
+    /// Whether they go on connections that earlier ones left.
+    pub(crate) kept: bool,
+}
+
 impl Traffic {
-    /// The class of its packets, and whether On-Ramp may hold its flows.
-    pub(crate) fn treatment(&self) -> (u8, bool) {
-        let (class, on_ramp) = match self {
-            Self::Incast(incast) => (incast.class, incast.on_ramp),
-            Self::Long(long) => (long.class, long.on_ramp),
-            Self::Permutation(permutation) => (permutation.class, permutation.on_ramp),
-            Self::Poisson(poisson) => (poisson.class, poisson.on_ramp),
-            Self::Requests(requests) => (requests.class, requests.on_ramp),
-            Self::Allreduce(allreduce) => (allreduce.class, allreduce.on_ramp),
-            Self::List(list) => (list.class, list.on_ramp),
+    /// How its flows are treated.
+    pub(crate) fn treatment(&self) -> Treatment {
+        let (class, on_ramp, connections) = match self {
+            Self::Incast(entry) => (entry.class, entry.on_ramp, entry.connections),
+            Self::Long(entry) => (entry.class, entry.on_ramp, entry.connections),
+            Self::Permutation(entry) => (entry.class, entry.on_ramp, entry.connections),
+            Self::Poisson(entry) => (entry.class, entry.on_ramp, entry.connections),
+            Self::Requests(entry) => (entry.class, entry.on_ramp, entry.connections),
+            Self::Allreduce(entry) => (entry.class, entry.on_ramp, entry.connections),
+            Self::List(entry) => (entry.class, entry.on_ramp, entry.connections),
         };
-        (class.0, on_ramp)
+        Treatment { class: class.0, on_ramp, kept: connections == Connections::Kept }
     }
 
     /// Its name in results: its own, or its kind.

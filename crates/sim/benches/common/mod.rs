@@ -32,6 +32,7 @@ pub(crate) fn permutation(control_priority: bool) -> Setup {
         class: 1,
         on_ramp: false,
         coded: false,
+        kept: false,
     };
     Setup {
         routes: Routes::new(&network).expect("the tree is connected"),

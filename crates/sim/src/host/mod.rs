@@ -12,7 +12,7 @@ use std::collections::{BTreeMap, BTreeSet, BinaryHeap, VecDeque};
 
 use fabric::{HostId, LinkId};
 use flow::credits::{CreditStats, Scheduled};
-use flow::{FlowStats, Hold, Sender};
+use flow::{FlowStats, Hold};
 use laws::on_ramp::{Memory, OnRamp};
 use laws::{Acted, ControlLaw, Hop, Path};
 use units::{Bytes, Span, Time};
@@ -24,6 +24,7 @@ use crate::series::{FlowSample, Ticks};
 use crate::setup::{FlowId, FlowSpec, Setup, Start};
 
 mod clocks;
+mod connections;
 mod credited;
 mod credits;
 mod edge;
@@ -35,6 +36,7 @@ mod receiving;
 mod sending;
 mod signals;
 
+use connections::Connections;
 pub use credits::Elsewhere;
 use credits::{Answering, HostCredits};
 use edge::Edge;
@@ -241,6 +243,7 @@ const NO_SLOT: u32 = u32::MAX;
 pub struct Hosts<L> {
     states: Vec<HostState>,
     senders: Vec<Option<Active<L>>>,
+    connections: Connections<L>,
     free_senders: Vec<u32>,
     receivers: Vec<Option<Receiving>>,
     free_receivers: Vec<u32>,
@@ -291,6 +294,7 @@ impl<L: ControlLaw> Hosts<L> {
         Self {
             states,
             senders: Vec::new(),
+            connections: Connections::new(),
             free_senders: Vec::new(),
             receivers: Vec::new(),
             free_receivers: Vec::new(),
@@ -401,23 +405,27 @@ impl<L: ControlLaw> Hosts<L> {
         }
         active.sender.on_ack(now, &header(packet), hops);
         if active.sender.is_complete() {
-            self.complete(slot, now, context);
+            self.complete(host, slot, now, context);
         } else {
             self.states[host].heard(slot, active, now);
         }
     }
 
-    fn complete<F>(&mut self, slot: u32, now: Time, context: &Context<F>) {
+    fn complete<F>(&mut self, host: usize, slot: u32, now: Time, context: &Context<F>) {
         let Some(active) = self.senders[slot as usize].take() else { return };
         self.sender_of[active.flow as usize] = NO_SLOT;
         self.free_senders.push(slot);
         self.open -= 1;
         self.outcomes.push((active.flow, active.outcome(now, now)));
-        let src = context.setup.flows[active.flow as usize].src;
+        let spec = &context.setup.flows[active.flow as usize];
         for flow in context.dependents_of(active.flow) {
             let target = context.setup.flows[flow as usize].src;
-            let time = now + context.setup.one_way(src, target);
+            let time = now + context.setup.one_way(spec.src, target);
             self.triggers.push(Trigger { flow: FlowId(flow), time });
+        }
+        let remembers = context.setup.host.tcp.remembers;
+        if spec.kept || remembers {
+            self.connections.close(host, spec, active, remembers);
         }
     }
 
@@ -499,11 +507,7 @@ impl<L: ControlLaw> Hosts<L> {
         let law = || (context.make_law)(spec, &path);
         let first = law();
         let config = flow_config(setup, spec, flow, first.credits().is_some());
-        let mut sender = Sender::new(config, first, now);
-        let laws = config.paths.laws();
-        if laws > 1 {
-            sender = sender.with_laws((1..laws).map(|_| law()), now);
-        }
+        let (mut sender, connection) = self.connections.open(host, spec, config, first, law, now);
         let hold = self.hold(host, spec, now, setup);
         let scheduled =
             sender.law().credits().map(|credits| Scheduled::new(credit_config(setup, flow, &path, credits), now));
@@ -520,6 +524,7 @@ impl<L: ControlLaw> Hosts<L> {
         let active = self.senders[slot as usize].insert(Active {
             sender,
             flow,
+            connection,
             dst: spec.dst.0,
             queued: Queued::Nowhere,
             class: spec.class,

@@ -31,7 +31,7 @@ pub(super) fn flow_config(setup: &Setup, spec: &FlowSpec, number: u32, credited:
         (PathChoice::PerPacket(_) | PathChoice::UnoLb(_), Some(wait)) => quarter.max(wait),
         (PathChoice::PerPacket(_) | PathChoice::UnoLb(_), None) => host.rto_max,
     });
-    let margin = paths.longest_wait.unwrap_or(quarter).max(quarter);
+    let margin = paths.longest_wait.unwrap_or(Span::ZERO).max(quarter + paths.spread);
     let held_back = host.ack_delay.unwrap_or(quarter);
     // What hosts add to the way: their own time, and acknowledgements that wait for more packets.
     let hosts = host.jitter.map_or(Span::ZERO, |jitter| jitter.longest().times(2));
@@ -45,7 +45,7 @@ pub(super) fn flow_config(setup: &Setup, spec: &FlowSpec, number: u32, credited:
         LossTimer::Packet => {
             let none_waits_back = host.rto_min.is_none() && setup.answers_go_first(spec.src, spec.dst);
             let there = paths.longest_wait_there.filter(|_| none_waits_back);
-            there.map_or(rto_min, |there| paths.base_rtt + there + hosts).max(paths.base_rtt + quarter)
+            there.map_or(rto_min, |there| paths.base_rtt + there + hosts).max(paths.base_rtt + quarter + paths.spread)
         }
     };
     FlowConfig {

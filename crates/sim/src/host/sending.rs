@@ -27,6 +27,8 @@ pub(super) enum Queued {
 pub(super) struct Active<L> {
     pub(super) sender: Sender<L>,
     pub(super) flow: u32,
+    /// The flow that its connection was opened for.
+    pub(super) connection: u32,
     pub(super) dst: u32,
     pub(super) queued: Queued,
     pub(super) class: u8,

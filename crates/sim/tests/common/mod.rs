@@ -37,6 +37,7 @@ pub(crate) fn flow(src: u32, dst: u32, size: u64) -> FlowSpec {
         class: 1,
         on_ramp: false,
         coded: false,
+        kept: false,
     }
 }
 

@@ -110,6 +110,7 @@ fn unknown_to_real_packets(setup: &Setup, own_traffic: bool) -> Vec<&'static str
         (switches, "[switch]"),
         (!setup.modules.is_empty(), "controllers in switches"),
         (own_traffic && setup.flows.iter().any(|flow| flow.on_ramp), "`host.on_ramp`"),
+        (own_traffic && setup.flows.iter().any(|flow| flow.kept), "kept `connections`"),
         (own_traffic && host.rtt_noise > Span::ZERO, "`host.rtt_noise`"),
         (own_traffic && host.jitter.is_some(), "`host.jitter`"),
         (own_traffic && host.cnp.is_some(), "`host.cnp`"),

@@ -1,0 +1,131 @@
+//! What of a connection stays between its messages: its laws with their windows, its round trips, its pace and its paths. A
+//! message is a flow of its own: its packets, losses and counters are not the next one's.
+//!
+//! Where connections are not kept, a host may still remember the window at which slow start ended (ssthresh), as Linux
+//! does with its TCP metrics (`tcp_update_metrics` and `tcp_init_metrics` in `net/ipv4/tcp_metrics.c`, Linux 4.9; since
+//! Linux 5.6 that is off, `tcp_no_ssthresh_metrics_save`).
+
+use alloc::boxed::Box;
+
+use laws::{Acted, ControlLaw, Notification};
+use units::{Bytes, Time};
+
+use super::ledger::Ledger;
+use super::numbers::Numbers;
+use super::subflows::{Subflow, Subflows};
+use super::tcp::Tcp;
+use super::{FlowConfig, FlowStats, Recovery, Sender, TcpConfig};
+use crate::outstanding::LossTimer;
+use crate::paths::Paths;
+
+/// A connection that has nothing to send.
+#[derive(Debug)]
+pub struct Connection<L> {
+    subflows: Subflows<L>,
+    paths: Paths,
+    tcp: Option<Box<Tcp>>,
+}
+
+impl<L: ControlLaw> Connection<L> {
+    /// A new connection, whose first packet may leave at `now`. Its round trip, its bounds of timeouts and its paths are as
+    /// `config` has them, whatever its messages say.
+    pub fn new(config: &FlowConfig, law: L, now: Time) -> Self {
+        Self {
+            subflows: Subflows::new(Subflow::new(law, &config.timing(), now)),
+            paths: Paths::new(config.paths, config.seed, config.number, config.base_rtt, now),
+            tcp: Tcp::new(config.tcp).map(Box::new),
+        }
+    }
+
+    /// Sends a message on it: the flow that `config` describes, which must agree in all but size and number with what the
+    /// connection was made for.
+    pub fn send(mut self, config: FlowConfig) -> Sender<L> {
+        let total = config.packets();
+        let blocks = config.blocks();
+        let short = blocks.map_or(total - 1..total, |blocks| blocks.short());
+        let last_bytes = ((config.size.get() - 1) % u64::from(config.mss) + 1) as u32;
+        let ledger = blocks.zip(config.coding).map(|(blocks, coding)| Box::new(Ledger::new(blocks, coding.eager)));
+        let selects = ledger.is_some() || config.loss_timer == LossTimer::Packet || config.tcp != TcpConfig::default();
+        debug_assert!(!selects || config.recovery == Recovery::Selective);
+        self.paths.begin(config.seed, config.number);
+        let mut numbers = Numbers::new(total, config.mss, short, last_bytes);
+        if self.subflows.are_several() {
+            numbers.spread();
+        } else {
+            numbers.begin_at(self.subflows.get(0).out.records.end());
+        }
+        Sender {
+            retimes: self.subflows.get(0).out.law.retimes(),
+            in_order: config.recovery != Recovery::Selective,
+            before: Before::of(&self.subflows),
+            subflows: self.subflows,
+            numbers,
+            cumulative: 0,
+            stats: FlowStats::default(),
+            paths: self.paths,
+            ledger,
+            tcp: self.tcp,
+            config,
+        }
+    }
+}
+
+impl<L: ControlLaw> Sender<L> {
+    /// What stays of the connection once the flow is complete. What may still be under way of it, parity and packets that
+    /// were sent twice, is no longer in flight.
+    pub fn into_connection(mut self) -> Connection<L> {
+        debug_assert!(self.is_complete(), "a message at a time");
+        self.subflows.iter_mut().for_each(|subflow| subflow.out.abandon());
+        if let Some(tcp) = &mut self.tcp {
+            tcp.end_message();
+        }
+        let mut connection = Connection { subflows: self.subflows, paths: self.paths, tcp: self.tcp };
+        for subflow in connection.subflows.iter_mut() {
+            subflow.read_permit(self.retimes, &self.config.pacing);
+        }
+        connection
+    }
+
+    /// Starts with what the host remembers of its destination. Before the first packet.
+    pub fn remember(&mut self, remembered: Remembered) {
+        if let Some(ssthresh) = remembered.ssthresh {
+            self.notify_all(&Notification::Remembered { ssthresh });
+        }
+    }
+}
+
+/// What a connection had done before the flow at hand.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Before {
+    pub(super) delivered: Bytes,
+    pub(super) acted: Acted,
+}
+
+impl Before {
+    fn of<L: ControlLaw>(subflows: &Subflows<L>) -> Self {
+        Self { delivered: subflows.sum(|subflow| subflow.out.delivered), acted: subflows.acted() }
+    }
+}
+
+/// What a host remembers of a destination.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct Remembered {
+    ssthresh: Option<Bytes>,
+}
+
+impl Remembered {
+    /// A flow to that destination is complete, and its connection ends.
+    ///
+    /// In congestion avoidance the threshold becomes the flow's own, or half the window if that is more. While slow start, or
+    /// the answer to a loss, is not over, it only grows, and only where there is one already: to half the window in the first
+    /// slow start, to the flow's own threshold later.
+    pub fn learn<L: ControlLaw>(&mut self, flow: &Sender<L>) {
+        let window = flow.law().permit().window;
+        let half = Bytes::new(window.get() / 2);
+        self.ssthresh = match flow.law().ssthresh() {
+            None => self.ssthresh.map(|kept| kept.max(half)),
+            Some(ssthresh) if window >= ssthresh && !flow.is_reducing() => Some(ssthresh.max(half)),
+            Some(ssthresh) => self.ssthresh.map(|kept| kept.max(ssthresh)),
+        };
+    }
+}
