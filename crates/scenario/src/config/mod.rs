@@ -177,7 +177,8 @@ impl Config {
 
     /// How many classes of packets there are.
     pub(crate) fn data_classes(&self) -> u64 {
-        let classes: std::collections::BTreeSet<u8> = self.traffic.iter().map(|entry| entry.treatment().class).collect();
+        let classes: std::collections::BTreeSet<u8> =
+            self.traffic.iter().map(|entry| entry.treatment().class).collect();
         classes.len() as u64
     }
 

@@ -209,7 +209,9 @@ pub(crate) fn case_with(
                     last_of.insert(src, FlowId(index));
                     // Where flows are coded, three in four are.
                     let coded = coding.is_some() && index % 4 > 0;
-                    FlowSpec { start, coded, ..super::flow(src, dst, size) }
+                    // Half of them keep their connections, where that is possible.
+                    let kept = index % 4 < 2 && !Kind::ALL[kind].info().credits;
+                    FlowSpec { start, coded, kept, ..super::flow(src, dst, size) }
                 })
                 .collect();
             let (network, routes) = failing(network, seed);
