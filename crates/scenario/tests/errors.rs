@@ -137,6 +137,21 @@ fn what_linux_does() {
     says(&with(&format!("tcp = \"linux\"\n{path}")), &["file.toml:8", "needs laws = \"flow\" in path"]);
 }
 
+/// Connections are kept where traffic says so, but not by laws that send by credits.
+#[test]
+fn connections_are_kept_where_that_is_asked_for() {
+    let kept = |connections: &str, law: &str| {
+        let text = GOOD.replacen("[[traffic]]\n", &format!("[[traffic]]\n{connections}\n"), 1);
+        let text = text.replace("law = \"unocc\"", law).replace("alpha = 0.001", "");
+        let text = text.replace("[schemes.uno.params.unocc]", "");
+        let built = parse(&text, "x", &Overrides::default()).and_then(|scenario| scenario.runs()[0].build()).unwrap();
+        built.setup.flows.iter().all(|flow| flow.kept)
+    };
+    assert!(kept("connections = \"kept\"", "law = \"dctcp\""));
+    assert!(!kept("connections = \"new\"", "law = \"dctcp\"") && !kept("", "law = \"dctcp\""));
+    assert!(!kept("connections = \"kept\"", "law = \"expresspass\""));
+}
+
 /// `tcp = "linux"` switches Cubic's detectors on, unless the scheme says otherwise. Laws without detectors get the
 /// rest.
 #[test]

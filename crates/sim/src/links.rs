@@ -4,8 +4,7 @@
 use std::collections::BTreeMap;
 
 use fabric::{
-    Arrival, HostId, LinkId, Losses, NodeId, Outages, Passage, PlainPort, PortParams, RoutesFrom, path_hash,
-    switch_salt,
+    Arrival, HostId, LinkId, Losses, NodeId, Outages, Passage, PlainPort, PortParams, RoutesFrom, switch_salt,
 };
 use units::{Span, Time};
 
@@ -209,7 +208,7 @@ impl Chooser<'_> {
 
     #[inline(always)]
     pub(crate) fn by_hash(&self, packet: &Packet) -> usize {
-        let hash = path_hash(self.switch_salt, packet.flow, packet.entropy);
+        let hash = packet.path_hash(self.switch_salt);
         (self.routes.port(HostId(packet.dst), hash).0 - self.first_link) as usize
     }
 }
@@ -222,7 +221,7 @@ fn way_back(switch: NodeId, packet: &Packet, setup: &Setup) -> Option<LinkId> {
     if packet.dst != flow.src.0 {
         return None;
     }
-    let hash = |switch| path_hash(switch_salt(setup.seed, switch), packet.flow, packet.entropy);
+    let hash = |switch| packet.path_hash(switch_salt(setup.seed, switch));
     setup.routes.at(packet.time).back(&setup.network, (flow.src, flow.dst), switch, hash)
 }
 

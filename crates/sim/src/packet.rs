@@ -1,6 +1,6 @@
 //! A packet on its way: 32 bytes, moved by value.
 
-use fabric::{Arrival, Item, Passage};
+use fabric::{Arrival, Item, Passage, path_hash};
 use flow::{BlockNack, MOST_PACKETS};
 use units::Time;
 
@@ -59,7 +59,7 @@ pub struct Packet {
     /// or 0. Of an emulation packet: when it left, by its host's clock. Of an echo: which emulation packets came. Of a
     /// request: for how many packets.
     pub cumulative: u32,
-    /// What chooses among equal paths, with the flow.
+    /// What chooses among equal paths: with the flow, or alone on a connection that outlives its flows.
     pub entropy: u16,
     /// Bytes on the wire.
     pub size: u16,
@@ -117,6 +117,8 @@ const MARKED: u8 = 2;
 const ASK: u8 = 4;
 const LOST: u8 = 8;
 const EXPENDABLE: u8 = 16;
+/// Its entropy alone chooses among equal paths.
+pub(crate) const PINNED: u8 = 32;
 
 impl Kind {
     /// By number; the numbers left over mean nothing.
@@ -213,6 +215,18 @@ impl Packet {
     #[inline(always)]
     pub fn is_data(&self) -> bool {
         (self.flags & ACK) | (self.kind_and_class >> 3) == 0
+    }
+
+    /// The hash by which a switch with this salt chooses among equal ports ([`fabric::switch_salt`]).
+    #[inline(always)]
+    pub fn path_hash(&self, switch_salt: u64) -> u64 {
+        let flow = if self.flags & PINNED == 0 { self.flow } else { 0 };
+        path_hash(switch_salt, flow, self.entropy)
+    }
+
+    /// Says whether its entropy alone chooses among equal paths.
+    pub(crate) fn set_pinned(&mut self, pinned: bool) {
+        self.flags |= if pinned { PINNED } else { 0 };
     }
 
     pub(crate) fn set_ack(&mut self) {

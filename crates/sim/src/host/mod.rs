@@ -12,7 +12,7 @@ use std::collections::{BTreeMap, BTreeSet, BinaryHeap, VecDeque};
 
 use fabric::{HostId, LinkId};
 use flow::credits::{CreditStats, Scheduled};
-use flow::{FlowStats, Hold};
+use flow::{FlowStats, Hold, PathChoice};
 use laws::on_ramp::{Memory, OnRamp};
 use laws::{Acted, ControlLaw, Hop, Path};
 use units::{Bytes, Span, Time};
@@ -525,6 +525,7 @@ impl<L: ControlLaw> Hosts<L> {
             sender,
             flow,
             connection,
+            pinned: spec.kept && !matches!(config.paths, PathChoice::PerPacket(_)),
             dst: spec.dst.0,
             queued: Queued::Nowhere,
             class: spec.class,

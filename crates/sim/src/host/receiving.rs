@@ -8,7 +8,7 @@ use laws::cnp::Generator;
 use units::{Span, Time};
 
 use super::{Context, HostState, Hosts, NO_SLOT, Wire};
-use crate::packet::{Kind, Packet, Report};
+use crate::packet::{Kind, PINNED, Packet, Report};
 use crate::setup::{FlowSpec, Setup};
 
 /// The receiver has everything and is gone.
@@ -318,6 +318,7 @@ fn acknowledgement(packet: &Packet, reply: Reply, now: Time, setup: &Setup) -> P
         size: setup.host.ack_size as u16,
         attempt: packet.attempt,
         covers: reply.covers,
+        flags: packet.flags & PINNED,
         ..Packet::default()
     };
     ack.classify(if reply.nack { Kind::Nack } else { Kind::Transfer }, packet.class());
@@ -343,6 +344,7 @@ fn signal(packet: &Packet, spec: &FlowSpec, kind: Kind, size: u32) -> Packet {
         entropy: packet.entropy,
         size: size as u16,
         attempt: packet.attempt,
+        flags: packet.flags & PINNED,
         ..Packet::default()
     };
     signal.classify(kind, packet.class());

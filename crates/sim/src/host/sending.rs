@@ -29,6 +29,8 @@ pub(super) struct Active<L> {
     pub(super) flow: u32,
     /// The flow that its connection was opened for.
     pub(super) connection: u32,
+    /// Whether its packets' entropies alone choose their paths: it shares them with other flows of the connection.
+    pub(super) pinned: bool,
     pub(super) dst: u32,
     pub(super) queued: Queued,
     pub(super) class: u8,
@@ -195,6 +197,7 @@ impl<L: ControlLaw> Active<L> {
         };
         packet.classify(Kind::Transfer, self.class);
         packet.set_ask(segment.asks());
+        packet.set_pinned(self.pinned);
         if self.edge.is_some() {
             self.label(&mut packet);
         }

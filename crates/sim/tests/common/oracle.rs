@@ -5,9 +5,7 @@
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 
-use fabric::{
-    Arrival, CreditQueue, InService, LinkId, Losses, MarkAt, Marker, NodeId, NodeKind, PortConfig, path_hash,
-};
+use fabric::{Arrival, CreditQueue, InService, LinkId, Losses, MarkAt, Marker, NodeId, NodeKind, PortConfig};
 use laws::{ControlLaw, Path};
 use sim::host::{Context, Hosts, Wire};
 use sim::{ByKind, FlowOutcome, FlowSpec, LinkOutcome, Packet, Setup, SwitchOutcome};
@@ -271,7 +269,7 @@ impl<'a, L: ControlLaw, F: Fn(&FlowSpec, &Path) -> L> Oracle<'a, L, F> {
         let salt = mix64(self.setup.seed ^ mix64(u64::from(to.0)));
         let from = self.setup.routes.at(packet.time).from(NodeId(to.0));
         let ports = from.ports(fabric::HostId(packet.dst));
-        let hash = path_hash(salt, packet.flow, packet.entropy);
+        let hash = packet.path_hash(salt);
         let by_hash = || ports[units::below(hash, ports.len() as u32) as usize];
         let out = self.reversed(to, &packet).filter(|link| ports.contains(link)).unwrap_or_else(by_hash);
         if self.switches[to.index()].is_some() {
@@ -292,7 +290,7 @@ impl<'a, L: ControlLaw, F: Fn(&FlowSpec, &Path) -> L> Oracle<'a, L, F> {
         }
         let pick = |node: NodeId, ports| {
             let salt = mix64(self.setup.seed ^ mix64(u64::from(node.0)));
-            units::below(path_hash(salt, packet.flow, packet.entropy), ports)
+            units::below(packet.path_hash(salt), ports)
         };
         let path = self.setup.routes.at(packet.time).path(&self.setup.network, flow.src, flow.dst, pick);
         let links = path.iter().map(|link| &self.setup.network.links()[link.index()]);

@@ -1,0 +1,162 @@
+//! Messages one after the other on one connection, and what a host remembers of connections that ended.
+
+use flow::{AckHeader, Connection, FlowConfig, PathChoice, Remembered, SendState, Sender, TcpConfig, UnoLb};
+use laws::{Ack, Acted, ControlLaw, Loss, Notification, Permit};
+use units::{Bytes, Span, Time};
+
+const MSS: u32 = 1_000;
+const RTT: Span = Span::from_us(100);
+
+/// A window in packets that only a test changes, with a threshold.
+#[derive(Clone, Copy)]
+struct Still {
+    window: u64,
+    ssthresh: Option<u64>,
+    acked: u64,
+}
+
+impl ControlLaw for Still {
+    fn on_ack(&mut self, ack: &Ack) {
+        self.acked += 1;
+        assert!(ack.delivered_at_send < Bytes::new(1_000 * self.acked), "what was delivered counts for the connection");
+    }
+
+    fn on_loss(&mut self, _: &Loss) {
+        self.window /= 2;
+    }
+
+    fn on_notification(&mut self, notification: &Notification) {
+        if let Notification::Remembered { ssthresh } = *notification {
+            self.ssthresh = Some(ssthresh.get() / 1_000);
+        }
+    }
+
+    fn permit(&self) -> Permit {
+        Permit::window(Bytes::new(self.window * 1_000))
+    }
+
+    fn ssthresh(&self) -> Option<Bytes> {
+        self.ssthresh.map(|packets| Bytes::new(packets * 1_000))
+    }
+
+    fn acted(&self) -> Acted {
+        Acted { increases: self.acked, ..Acted::default() }
+    }
+}
+
+fn config(packets: u64, number: u32, subflows: u8) -> FlowConfig {
+    let unolb = UnoLb { subflows, recent: None, random: false, own_laws: true };
+    let paths = if subflows > 1 { PathChoice::UnoLb(unolb) } else { PathChoice::PerFlow };
+    FlowConfig { number, paths, ..FlowConfig::new(Bytes::new(packets * 1_000 - 1), MSS, RTT) }
+}
+
+/// Sends a whole message. Each packet is acknowledged a round trip after it left, and every seventh is lost at first.
+fn transfer(sender: &mut Sender<Still>, now: &mut Time, losing: bool) {
+    let mut away = std::collections::VecDeque::new();
+    let mut cumulative = std::collections::BTreeSet::new();
+    while !sender.is_complete() {
+        while sender.poll(*now) == SendState::Now {
+            let segment = sender.send(*now);
+            if !(losing && segment.attempt == 1 && segment.seq % 7 == 3) {
+                away.push_back((*now + RTT, segment));
+            }
+            *now += Span::from_us(1);
+        }
+        let timer = sender.next_timer();
+        match away.pop_front() {
+            Some((at, segment)) => {
+                *now = at.max(*now);
+                cumulative.insert(segment.seq);
+                let first_missing = (0u32..).find(|seq| !cumulative.contains(seq)).unwrap_or(0);
+                let (seq, attempt) = (segment.seq, segment.attempt);
+                sender.on_ack(
+                    *now,
+                    &AckHeader { seq, covers: 1, cumulative: first_missing, marked: false, attempt },
+                    &[],
+                );
+            }
+            None => {
+                *now = timer.max(*now);
+                sender.on_timer(*now);
+            }
+        }
+    }
+}
+
+/// Ten messages of different sizes, with losses or without, on one subflow or four: each is counted from nothing, and what
+/// the law knows goes on.
+#[test]
+fn messages_follow_each_other() {
+    for (subflows, losing) in [(1, false), (1, true), (4, false), (4, true)] {
+        let law = Still { window: 1 << 20, ssthresh: None, acked: 0 };
+        let mut now = Time::from_us(5);
+        let first = config(40, 0, subflows);
+        let mut connection = Connection::new(&first, law, now);
+        for number in 0..10u32 {
+            let packets = 40 + u64::from(number * 37 % 50);
+            let mut sender = connection.send(config(packets, number, subflows));
+            if number == 0 && subflows > 1 {
+                sender = sender.with_laws((1..subflows).map(|_| law), now);
+            }
+            assert_eq!((sender.delivered(), sender.acted(), sender.in_flight()), Default::default());
+            transfer(&mut sender, &mut now, losing);
+            assert_eq!(sender.delivered(), Bytes::new(packets * 1_000 - 1));
+            let stats = *sender.stats();
+            let lost = if losing { (0..packets).filter(|seq| seq % 7 == 3).count() as u64 } else { 0 };
+            assert_eq!((stats.packets_sent, stats.retransmits), (packets + lost, lost), "message {number}");
+            assert!((packets / 2..=packets).contains(&sender.acted().increases));
+            connection = sender.into_connection();
+            now += RTT.times(number);
+        }
+    }
+}
+
+/// The law of a message that ends without losses is the next one's, with all that it heard.
+#[test]
+fn the_law_goes_on() {
+    let law = Still { window: 8, ssthresh: None, acked: 0 };
+    let mut now = Time::ZERO;
+    let mut sender = Sender::new(config(20, 0, 1), law, now);
+    transfer(&mut sender, &mut now, false);
+    let mut sender = sender.into_connection().send(config(12, 1, 1));
+    assert_eq!(sender.law().acked, 20);
+    transfer(&mut sender, &mut now, false);
+    assert_eq!((sender.law().acked, sender.acted().increases), (32, 12));
+}
+
+/// What Linux 4.9 does (`tcp_update_metrics`), in packets: window and threshold at the end, and what was remembered before
+/// and is after.
+#[test]
+fn thresholds_are_remembered_as_linux_does() {
+    let cases = [
+        // Congestion avoidance: the threshold, or half the window.
+        (30, Some(20), None, Some(20)),
+        (50, Some(20), None, Some(25)),
+        (30, Some(20), Some(90), Some(20)),
+        // The first slow start: half the window raises what is there.
+        (30, None, None, None),
+        (30, None, Some(10), Some(15)),
+        (30, None, Some(40), Some(40)),
+        // A later one: the threshold raises what is there.
+        (10, Some(20), None, None),
+        (10, Some(20), Some(12), Some(20)),
+        (10, Some(20), Some(30), Some(30)),
+    ];
+    for (window, ssthresh, before, after) in cases {
+        let ended = |window, ssthresh| {
+            let mut now = Time::ZERO;
+            let law = Still { window, ssthresh, acked: 0 };
+            let mut sender = Sender::new(FlowConfig { tcp: TcpConfig::NONE, ..config(9, 0, 1) }, law, now);
+            transfer(&mut sender, &mut now, false);
+            sender
+        };
+        let mut remembered = Remembered::default();
+        if before.is_some() {
+            remembered.learn(&ended(before.unwrap_or(0), before));
+        }
+        remembered.learn(&ended(window, ssthresh));
+        let mut next = Sender::new(config(9, 1, 1), Still { window: 10, ssthresh: None, acked: 0 }, Time::ZERO);
+        next.remember(remembered);
+        assert_eq!(next.law().ssthresh, after, "{window} {ssthresh:?} {before:?}");
+    }
+}
