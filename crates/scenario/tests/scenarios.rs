@@ -269,7 +269,7 @@ fn poisson_meets_its_load_and_its_ratio() {
     assert!(load.arrivals_ppm.abs_diff(250_000) < 5, "{}", load.arrivals_ppm);
     let starts = built.setup.flows.iter().map(|flow| match flow.start {
         sim::Start::At(at) => at,
-        sim::Start::After(_) | sim::Start::OnReceipt { .. } => Time::NEVER,
+        sim::Start::Waits { .. } => Time::NEVER,
     });
     assert!(starts.clone().is_sorted() && starts.max() < Some(Time::from_ms(2_000)));
     // Each flow between datacenters brings four inside, and each crosses one link towards a host: 5 times the payload
@@ -333,7 +333,7 @@ fn custom_networks_and_lists_build() {
         "[[traffic]]\nkind = \"list\"\nflows = [{ src = \"a\", dst = \"b\", size = \"1MB\" }, { src = 1, dst = 0, size = 10, after = 0 }]",
     );
     let built = built(&read(&text));
-    assert_eq!(built.setup.flows[1].start, sim::Start::After(sim::FlowId(0)));
+    assert_eq!(built.setup.causes_of(&built.setup.flows[1]), [sim::Cause::Complete(sim::FlowId(0))]);
     assert_eq!(built.report.loads.iter().find(|load| load.class == fabric::LinkClass::Inter).unwrap().links, 4);
 }
 

@@ -404,7 +404,7 @@ impl<L: ControlLaw> Hosts<L> {
             _ => credited.scheduled.on_probe_answer(&mut active.sender, now, packet.cumulative),
         }
         if active.sender.is_complete() {
-            self.complete(slot, now, context);
+            self.complete(host, slot, now, context);
         } else {
             self.states[host].heard(slot, active, now);
         }

@@ -59,7 +59,7 @@ impl<L: ControlLaw> Hosts<L> {
             _ => {}
         }
         if active.sender.is_complete() {
-            self.complete(slot, now, context);
+            self.complete(host, slot, now, context);
         } else {
             self.states[host].heard(slot, active, now);
         }
