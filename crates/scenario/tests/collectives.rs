@@ -175,6 +175,27 @@ fn collectives_give_the_same_bits_at_any_number_of_threads() {
     }
 }
 
+/// The scenario that is shipped, with less data: a failure in its pipeline and its all-to-all loses packets, all flows end all
+/// the same, and the first stage, which waits for nobody, keeps its time.
+#[test]
+fn training_outlives_a_failure() {
+    let text = include_str!("../../../scenarios/training.toml");
+    let sizes = [("traffic.0.size", "8MiB"), ("traffic.1.size", "4MiB"), ("traffic.1.iterations", "12")];
+    let set = sizes.map(|(key, value)| (key.to_owned(), value.to_owned())).to_vec();
+    let scenario = parse(text, "training.toml", &Overrides { set, ..Overrides::default() }).unwrap();
+    for scheme in scenario.runs() {
+        let built = scheme.build().unwrap();
+        assert!(built.warnings.is_empty(), "{:?}", built.warnings);
+        let outcome = run(&built, 2);
+        assert!(outcome.flows.iter().all(|flow| flow.completed.is_set()), "{}", scheme.id);
+        assert!(outcome.links.iter().any(|link| link.lost.data > 0), "{}: nothing met the failure", scheme.id);
+        assert_eq!(built.collectives.len(), 2 + 12);
+        // The first stage sends its micro-batches every 2 ms, whatever becomes of them.
+        let first: Vec<Time> = (0..16).map(|batch| outcome.flows[7 * batch].started).collect();
+        assert!(first.iter().zip(1..).all(|(&started, batch)| started == Time::from_ms(2 * batch)), "{first:?}");
+    }
+}
+
 #[test]
 fn groups_span_two_datacenters() {
     let keys = "operation = \"pipeline\"\nmicrobatches = 2\ncount = 2\nranks = 2\nsize = \"1MB\"";

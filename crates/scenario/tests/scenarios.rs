@@ -25,6 +25,29 @@ fn small(topology: &str, traffic: &str) -> String {
 
 const PAIR: &str = "[topology]\nkind = \"fat-trees\"\nk = 4\nintra_rtt = \"14us\"\ninter_rtt = \"2ms\"\n";
 
+/// Every file in `scenarios/` is read, and every run of it builds.
+#[test]
+fn what_is_shipped_builds() {
+    let mut folders = vec![std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scenarios")];
+    let mut files = Vec::new();
+    while let Some(folder) = folders.pop() {
+        for path in std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()) {
+            if path.is_dir() {
+                folders.push(path);
+            } else if path.extension().is_some_and(|extension| extension == "toml") {
+                files.push(path);
+            }
+        }
+    }
+    assert!(files.len() >= 6, "{files:?}");
+    for file in files {
+        let scenario = scenario::load(&file, &Overrides::default()).unwrap_or_else(|error| panic!("{error}"));
+        for run in scenario.runs() {
+            run.build().unwrap_or_else(|error| panic!("{error}"));
+        }
+    }
+}
+
 #[test]
 fn the_grid_and_the_schemes_make_runs() {
     let scenario = read(MIXED);

@@ -1,6 +1,6 @@
 //! Identities that must hold of every run. Where one breaks, the engine or a counter is wrong, and every number may be.
 //!
-//! A run on real packets is held to the last identity only:
+//! A run on real packets is held to two identities only, that of iterations and that of causes:
 //!
 //! - The kernel counts packets at its sockets and retransmits below them, so sent and received do not add up.
 //! - A flow's counters are read when it ends, the router's later, so retransmissions and losses do not match.

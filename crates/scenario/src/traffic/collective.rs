@@ -1,7 +1,7 @@
 //! Collective operations as steps of sends.
 //!
 //! Thakur, Rabenseifner, Gropp, "Optimization of Collective Communication Operations in MPICH", 2005, has the algorithms;
-//! Huang et al., "GPipe", 2019, the pipeline. Of n ranks and `size` bytes, with c = ⌈size / n⌉:
+//! Huang et al. (`GPipe`, 2019) have the pipeline. Of n ranks and `size` bytes, with c = ⌈size / n⌉:
 //!
 //! | operation | steps | bytes that a rank sends |
 //! |---|---|---|

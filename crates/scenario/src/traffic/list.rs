@@ -112,11 +112,10 @@ where
     }
     let mut met = vec![Met::No; flows];
     for start in 0..flows {
-        if met[start] == Met::No {
-            met[start] = Met::OnTheWalk;
-        } else {
+        if met[start] != Met::No {
             continue;
         }
+        met[start] = Met::OnTheWalk;
         let mut walk = vec![(start, after(start).into_iter())];
         while let Some((at, rest)) = walk.last_mut() {
             // Flows that are not there are refused elsewhere.
