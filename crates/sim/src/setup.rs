@@ -140,7 +140,7 @@ pub struct HostConfig {
     pub recovery: Recovery,
     /// Whether pacing counts headers, as network cards that pace do; else a law's rate is one of payload.
     pub pace_headers: bool,
-    /// Whether pacing makes up for packets that left late: see [`flow::FlowConfig::catches_up`].
+    /// Whether pacing makes up for packets that left late: see [`flow::Pacing::catches_up`].
     pub catches_up: bool,
     /// Whether windows may be overshot by a part of a packet.
     pub overshoots: bool,
