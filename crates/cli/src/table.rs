@@ -8,7 +8,7 @@ use results::RunResults;
 use results::causes::{Said, causes};
 use results::summary;
 
-/// The last column of what all allreduces have together.
+/// The last column of what all collectives have together.
 const OVER_IDEAL: &str = "over ideal";
 /// Columns of text without a terminal's width to go by.
 const PROSE: u16 = 110;
@@ -62,7 +62,7 @@ pub(crate) fn headline(runs: &[RunResults], wide: bool) -> String {
 
 /// The columns that a narrow terminal keeps, the most important first. All others follow in their order.
 const ESSENTIAL: [&str; 8] =
-    ["done", "FCT p99", "FCT mean", "goodput", "allreduce mean", "request p99", "slowdown p99", "drops"];
+    ["done", "FCT p99", "FCT mean", "goodput", "collective mean", "request p99", "slowdown p99", "drops"];
 
 /// A table of numbers with a name for each row, at most `width` characters wide. Headings stay whole: first they go
 /// over several lines, a word each; then columns are left out, and a line says so.
@@ -194,8 +194,8 @@ fn columns(runs: &[RunResults]) -> Vec<Column> {
     add(
         any(|it| it.collectives.count > 0),
         &[
-            ("allreduce mean", |run| fct(run.summary.collectives.fct_ns.mean)),
-            ("allreduce p99", |run| fct(run.summary.collectives.fct_ns.p99)),
+            ("collective mean", |run| fct(run.summary.collectives.fct_ns.mean)),
+            ("collective p99", |run| fct(run.summary.collectives.fct_ns.p99)),
             (OVER_IDEAL, |run| ratio(run.summary.collectives.slowdown.mean)),
         ],
     );

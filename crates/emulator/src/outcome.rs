@@ -251,6 +251,7 @@ pub(crate) fn of_programs(
     let engine = engine(&links, &flows);
     let mut setup = setup.clone();
     setup.flows = seen.iter().map(|(spec, ..)| *spec).collect();
+    setup.causes = sim::Causes::default();
     setup.series.flows = (0..seen.len() as u32).map(FlowId).collect();
     setup.stop = ended;
     let outcome = Outcome {

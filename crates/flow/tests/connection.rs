@@ -53,7 +53,7 @@ fn config(packets: u64, number: u32, subflows: u8) -> FlowConfig {
 /// Sends a whole message. Each packet is acknowledged a round trip after it left, and every seventh is lost at first.
 fn transfer(sender: &mut Sender<Still>, now: &mut Time, losing: bool) {
     let mut away = std::collections::VecDeque::new();
-    let mut cumulative = std::collections::BTreeSet::new();
+    let (mut came, mut cumulative) = (std::collections::BTreeSet::new(), 0);
     while !sender.is_complete() {
         while sender.poll(*now) == SendState::Now {
             let segment = sender.send(*now);
@@ -63,22 +63,17 @@ fn transfer(sender: &mut Sender<Still>, now: &mut Time, losing: bool) {
             *now += Span::from_us(1);
         }
         let timer = sender.next_timer();
-        match away.pop_front() {
-            Some((at, segment)) => {
-                *now = at.max(*now);
-                cumulative.insert(segment.seq);
-                let first_missing = (0u32..).find(|seq| !cumulative.contains(seq)).unwrap_or(0);
-                let (seq, attempt) = (segment.seq, segment.attempt);
-                sender.on_ack(
-                    *now,
-                    &AckHeader { seq, covers: 1, cumulative: first_missing, marked: false, attempt },
-                    &[],
-                );
+        if let Some((at, segment)) = away.pop_front() {
+            *now = at.max(*now);
+            came.insert(segment.seq);
+            while came.contains(&cumulative) {
+                cumulative += 1;
             }
-            None => {
-                *now = timer.max(*now);
-                sender.on_timer(*now);
-            }
+            let (seq, attempt) = (segment.seq, segment.attempt);
+            sender.on_ack(*now, &AckHeader { seq, covers: 1, cumulative, marked: false, attempt }, &[]);
+        } else {
+            *now = timer.max(*now);
+            sender.on_timer(*now);
         }
     }
 }

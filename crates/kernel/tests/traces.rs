@@ -86,6 +86,7 @@ fn setup() -> Setup {
     };
     let host = HostConfig { mss: 1448, header: 52, ack_size: 52, ..HostConfig::default() };
     let mut setup = Setup {
+        causes: sim::Causes::default(),
         modules: Vec::new(),
         ties: sim::Ties::default(),
         network,

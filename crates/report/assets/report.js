@@ -732,18 +732,18 @@
     }
   }
   if (runs.some((run) => cellOf(run, 'collectives'))) {
-    const allreduce = (metric) => ({ group: 'Allreduce', best: 'low', cls: 'collectives', unfit: (run) => unfinished(run, 'collectives'), ...metric });
+    const collective = (metric) => ({ group: 'Collective', best: 'low', cls: 'collectives', unfit: (run) => unfinished(run, 'collectives'), ...metric });
     // Of a training run this is the result: it stands first.
     const first = [
-      allreduce({ key: 'fct_mean_collectives', label: 'mean', kind: 'ns', first: true, long: 'Allreduce time mean', get: (run) => cellOf(run, 'collectives')?.fct_ns?.mean ?? null }),
-      allreduce({ key: 'fct_p99_collectives', label: 'p99', kind: 'ns', long: 'Allreduce time 99th percentile', get: (run) => cellOf(run, 'collectives')?.fct_ns?.p99 ?? null }),
-      allreduce({ key: 'slowdown_mean_collectives', label: 'over ideal', kind: 'ratio', long: 'Allreduce time over the ideal one, mean', get: (run) => cellOf(run, 'collectives')?.slowdown?.mean ?? null }),
+      collective({ key: 'fct_mean_collectives', label: 'mean', kind: 'ns', first: true, long: 'Collective time mean', get: (run) => cellOf(run, 'collectives')?.fct_ns?.mean ?? null }),
+      collective({ key: 'fct_p99_collectives', label: 'p99', kind: 'ns', long: 'Collective time 99th percentile', get: (run) => cellOf(run, 'collectives')?.fct_ns?.p99 ?? null }),
+      collective({ key: 'slowdown_mean_collectives', label: 'over ideal', kind: 'ratio', long: 'Collective time over the ideal one, mean', get: (run) => cellOf(run, 'collectives')?.slowdown?.mean ?? null }),
     ];
     const jobsOf = (run) => run.summary?.jobs || {};
     const cellOfJob = (run, job) => (Object.hasOwn(jobsOf(run), job) ? jobsOf(run)[job] : null);
     const several = runs.map((run) => Object.keys(jobsOf(run))).filter((names) => names.length > 1);
     for (const job of new Set(several.flat())) {
-      first.push(allreduce({ key: `job_fct_mean_${job}`, label: `${job} mean`, kind: 'ns', long: `Allreduce time mean, job ${job}`, get: (run) => cellOfJob(run, job)?.fct_ns?.mean ?? null,
+      first.push(collective({ key: `job_fct_mean_${job}`, label: `${job} mean`, kind: 'ns', long: `Collective time mean, job ${job}`, get: (run) => cellOfJob(run, job)?.fct_ns?.mean ?? null,
         unfit: (run) => { const c = cellOfJob(run, job); return !!c && c.completed < c.count; } }));
     }
     METRICS.unshift(...first);

@@ -202,7 +202,7 @@ pub struct RunInfo {
     pub laws: Vec<String>,
     /// Groups of flows that are complete when their last one is: incast requests.
     pub requests: Vec<Vec<FlowId>>,
-    /// Groups of flows that are one collective operation each: iterations of allreduce.
+    /// Groups of flows that are one collective operation each: iterations.
     pub collectives: Vec<Vec<FlowId>>,
     /// Jain's index compares what flows got in spans of this length, rounded up to whole sampling intervals; zero is
     /// one interval.

@@ -111,6 +111,7 @@ fn setup(network: Network, flows: Vec<FlowSpec>) -> Setup {
         seed: 1,
         stop,
         intra_rtt,
+        causes: sim::Causes::default(),
         modules: Vec::new(),
         ties: sim::Ties::default(),
     }

@@ -21,10 +21,10 @@ mod tests {
 
     use super::*;
     use crate::config::{
-        Allreduce, BurstTable, Cable, Clock, Clos, CodingTable, CustomTopology, Dumbbell, Failure, FatTrees, Flow,
-        Host, Incast, InterPair, List, Long, Lscc, NodeSpec, OnRampTable, Permutation, PfcTable, PhantomTable,
-        PlbTable, Poisson, Port, Red, Requests, Scale, Scheme, Series, SingleSwitch, Step, SwingTable, Switch,
-        UnoLbTable,
+        Allreduce, BurstTable, Cable, Clock, Clos, CodingTable, Collective, CustomTopology, Dumbbell, Failure,
+        FatTrees, Flow, Host, Incast, InterPair, List, Long, Lscc, NodeSpec, OnRampTable, Permutation, PfcTable,
+        PhantomTable, PlbTable, Poisson, Port, Red, Requests, Scale, Scheme, Series, SingleSwitch, Step, SwingTable,
+        Switch, UnoLbTable,
     };
 
     const BEGIN: &str =
@@ -89,6 +89,7 @@ mod tests {
         section::<Poisson>(&mut out, "`[[traffic]]` with `kind = \"poisson\"`");
         section::<Requests>(&mut out, "`[[traffic]]` with `kind = \"requests\"`");
         section::<Allreduce>(&mut out, "`[[traffic]]` with `kind = \"allreduce\"`");
+        section::<Collective>(&mut out, "`[[traffic]]` with `kind = \"collective\"`");
         section::<List>(&mut out, "`[[traffic]]` with `kind = \"list\"`");
         section::<Flow>(&mut out, "A flow of a list");
         section::<Failure>(&mut out, "`[[failure]]`");

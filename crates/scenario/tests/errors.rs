@@ -409,9 +409,21 @@ fn chains_of_flows_that_wait_for_themselves() {
     says(&list("{ src = 0, dst = 1, size = 1, after = 0 }"), &["file.toml:15", "flow 0 waits for itself"]);
     says(
         &list("{ src = 0, dst = 1, size = 1, after = 1 }, { src = 0, dst = 1, size = 1, after = 0 }"),
-        &["waits for itself"],
+        &["flow 0 waits for itself, through 1"],
     );
-    says(&list("{ src = 0, dst = 1, size = 1, after = 7 }"), &["no flow 7 in a list of 1"]);
+    let waiting = |afters: &[&str]| {
+        let flows = afters.iter().map(|after| format!("{{ src = 0, dst = 1, size = 1{after} }}"));
+        list(&flows.collect::<Vec<_>>().join(", "))
+    };
+    let round = waiting(&["", ", after = [0, 3]", ", after = [0, 1]", ", after = [2]"]);
+    says(&round, &["file.toml:15", "flow 1 waits for itself, through 3, 2", "a circle"]);
+    says(&waiting(&[", after = 7"]), &["no flow 7 in a list of 1"]);
+    says(&waiting(&["", ", after = [0, 2]"]), &["no flow 2 in a list of 2", "expected 0 to 1"]);
+    says(&waiting(&["", ", after = [0, 0]"]), &["flow 0 stands twice"]);
+    says(&waiting(&["", ", after = []"]), &["expected a flow's number such as 3", "[1, 3]"]);
+    says(&waiting(&["", ", after = \"0\""]), &["expected a flow's number such as 3"]);
+    says(&waiting(&["", ", after = 0, start = \"1us\""]), &["either `start` or `after`"]);
+    says(&waiting(&["", ", after = 0, compute = 3"]), &["a time such as"]);
     says(&list("{ src = 0, dst = 0, size = 1 }"), &["the sender itself"]);
     says(&list("{ src = 0, dst = 1, size = 0 }"), &["at least 1 byte"]);
     says(&list(""), &["zero flows"]);

@@ -3,7 +3,7 @@
 
 use fabric::{HostId, LinkClass};
 use scenario::{BuiltRun, Error, Overrides, parse};
-use sim::{FlowId, Start};
+use sim::{Cause, FlowId, Start};
 use units::{Bytes, Frac, Span, Time};
 
 const PAIR: &str = "name = \"t\"\nstop = \"10ms\"\n[topology]\nkind = \"fat-trees\"\nk = 4\ninter_rtt = \"2ms\"\n[schemes.a]\n\
@@ -127,19 +127,18 @@ fn an_allreduce_of_two_is_two_exchanges() {
     assert!(flows.iter().all(|flow| flow.size == Bytes::new(500_000)));
     let at = |flow: usize| flows[flow].start;
     assert_eq!((at(0), at(1)), (Start::At(Time::ZERO), Start::At(Time::ZERO)));
-    let in_turn = |received, begun, after_us| Start::OnReceipt {
-        received: FlowId(received),
-        begun: Some(FlowId(begun)),
-        after: Span::from_us(after_us),
+    let in_turn = |flow: usize| {
+        let Start::Waits { after, .. } = at(flow) else { panic!("flow {flow} waits") };
+        (built.setup.causes_of(&flows[flow]).to_vec(), after)
     };
-    assert_eq!((at(2), at(3)), (in_turn(1, 0, 0), in_turn(0, 1, 0)));
-    assert_eq!((at(4), at(5)), (in_turn(3, 2, 5), in_turn(2, 3, 5)));
+    let waits = |received, begun, after_us| {
+        (vec![Cause::Received(FlowId(received)), Cause::Begun(FlowId(begun))], Span::from_us(after_us))
+    };
+    assert_eq!((in_turn(2), in_turn(3)), (waits(1, 0, 0), waits(0, 1, 0)));
+    assert_eq!((in_turn(4), in_turn(5)), (waits(3, 2, 5), waits(2, 3, 5)));
     // Who answers is who received, and who began.
     for flow in flows {
-        if let Start::OnReceipt { received, begun, .. } = flow.start {
-            assert_eq!(flows[received.0 as usize].dst, flow.src);
-            assert_eq!(flows[begun.unwrap().0 as usize].src, flow.src);
-        }
+        assert!(built.setup.causes_of(flow).iter().all(|&cause| built.setup.happens_at(cause) == flow.src));
     }
 }
 
@@ -184,16 +183,16 @@ fn jobs_run_beside_one_another() {
             assert!(ranks.iter().any(|&rank| hosts[rank] == hosts[flow.src.index()]));
             match flow.start {
                 Start::At(time) => assert_eq!((time, number % 3), (Time::from_ms(begins), 0)),
-                Start::OnReceipt { received, begun, .. } => {
+                Start::Waits { .. } => {
                     let own = if number < 3 { 0..3 } else { 3..6 };
-                    for before in [received, begun.unwrap()] {
+                    for cause in built.setup.causes_of(flow) {
+                        let before = cause.flow();
                         assert!(
                             own.clone().any(|it| built.collectives[it].contains(&before)),
                             "{before:?} is the other's"
                         );
                     }
                 }
-                Start::After(_) => panic!("{flow:?}"),
             }
         }
     }

@@ -63,7 +63,7 @@ fn a_matrix_with_triggers() {
     let run = built(&imported);
     assert_eq!(run.setup.flows.len(), 3);
     assert_eq!(run.setup.network.hosts().len(), 16);
-    assert_eq!(run.setup.flows[2].start, sim::Start::After(sim::FlowId(0)));
+    assert_eq!(run.setup.causes_of(&run.setup.flows[2]), [sim::Cause::Complete(sim::FlowId(0))]);
     assert_eq!(run.setup.flows[1].start, sim::Start::At(units::Time::from_ps(1_500_000)));
     let notes = imported.notes.join("\n");
     for part in ["one-way delay", "`prio`", "fractions of picoseconds", "k = 4", "DCTCP"] {
@@ -162,8 +162,13 @@ fn what_cannot_be_said_is_refused() {
     refused("Nodes 4\n0->1 trigger 1 size 5\ntrigger id 1 oneshot\n", None, &["nothing fires trigger 1"]);
     let barrier = "Nodes 4\n0->1 start 0 size 5 send_done_trigger 1\n1->2 start 0 size 5 send_done_trigger 1\n\
                    2->3 trigger 1 size 5\ntrigger id 1 barrier count 2\n";
-    refused(barrier, None, &["a.cm:5:1", "waits for 2 flows"]);
-    refused(&barrier.replace("barrier count 2", "multishot"), None, &["2 flows fire trigger 1"]);
+    // A barrier that all of its flows fire is a flow that waits for several, in a file of its own, too.
+    let imported = import_htsim(barrier, None, &NAMES).unwrap();
+    assert!(imported.toml.contains("after = [0, 1]"), "{}", imported.toml);
+    let waits = built(&imported).setup;
+    assert_eq!(waits.causes_of(&waits.flows[2]), [0, 1].map(|flow| sim::Cause::Complete(sim::FlowId(flow))));
+    refused(&barrier.replace("count 2", "count 3"), None, &["a.cm:5:1", "waits for 3 flows, and 2 fire it"]);
+    refused(&barrier.replace("barrier count 2", "multishot"), None, &["2 flows fire trigger 1, any of them"]);
     refused(CM, Some(&TOPO.replace("Nodes 16", "Nodes 8")), &["a.topo:2:1", "8 nodes here, 16"]);
     refused(CM, Some(&TOPO.replace("Radix_Down 4", "Radix_Down 5")), &["a.topo", "does not fit"]);
     refused(CM, Some(&TOPO.replace("Bundle", "Bndle")), &["did you mean `Bundle`?"]);

@@ -25,6 +25,29 @@ fn small(topology: &str, traffic: &str) -> String {
 
 const PAIR: &str = "[topology]\nkind = \"fat-trees\"\nk = 4\nintra_rtt = \"14us\"\ninter_rtt = \"2ms\"\n";
 
+/// Every file in `scenarios/` is read, and every run of it builds.
+#[test]
+fn what_is_shipped_builds() {
+    let mut folders = vec![std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../scenarios")];
+    let mut files = Vec::new();
+    while let Some(folder) = folders.pop() {
+        for path in std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()) {
+            if path.is_dir() {
+                folders.push(path);
+            } else if path.extension().is_some_and(|extension| extension == "toml") {
+                files.push(path);
+            }
+        }
+    }
+    assert!(files.len() >= 6, "{files:?}");
+    for file in files {
+        let scenario = scenario::load(&file, &Overrides::default()).unwrap_or_else(|error| panic!("{error}"));
+        for run in scenario.runs() {
+            run.build().unwrap_or_else(|error| panic!("{error}"));
+        }
+    }
+}
+
 #[test]
 fn the_grid_and_the_schemes_make_runs() {
     let scenario = read(MIXED);
@@ -269,7 +292,7 @@ fn poisson_meets_its_load_and_its_ratio() {
     assert!(load.arrivals_ppm.abs_diff(250_000) < 5, "{}", load.arrivals_ppm);
     let starts = built.setup.flows.iter().map(|flow| match flow.start {
         sim::Start::At(at) => at,
-        sim::Start::After(_) | sim::Start::OnReceipt { .. } => Time::NEVER,
+        sim::Start::Waits { .. } => Time::NEVER,
     });
     assert!(starts.clone().is_sorted() && starts.max() < Some(Time::from_ms(2_000)));
     // Each flow between datacenters brings four inside, and each crosses one link towards a host: 5 times the payload
@@ -333,7 +356,7 @@ fn custom_networks_and_lists_build() {
         "[[traffic]]\nkind = \"list\"\nflows = [{ src = \"a\", dst = \"b\", size = \"1MB\" }, { src = 1, dst = 0, size = 10, after = 0 }]",
     );
     let built = built(&read(&text));
-    assert_eq!(built.setup.flows[1].start, sim::Start::After(sim::FlowId(0)));
+    assert_eq!(built.setup.causes_of(&built.setup.flows[1]), [sim::Cause::Complete(sim::FlowId(0))]);
     assert_eq!(built.report.loads.iter().find(|load| load.class == fabric::LinkClass::Inter).unwrap().links, 4);
 }
 

@@ -12,7 +12,7 @@ use fabric::LinkId;
 use laws::{ControlLaw, Path};
 use units::{Span, Time};
 
-use crate::host::{Context, Elsewhere, Trigger, never_started};
+use crate::host::{Context, Elsewhere, News, never_started};
 use crate::layout::{Layout, lookaheads};
 use crate::links::Mail;
 use crate::outcome::{EngineStats, LinkOutcome, Outcome};
@@ -38,7 +38,7 @@ pub struct Progress {
 #[derive(Default)]
 struct Mailbox {
     mail: Vec<Mail>,
-    triggers: Vec<Trigger>,
+    news: Vec<News>,
 }
 
 /// What threads tell each other at the end of an epoch; two of each, used in turn, so that a fast thread's next
@@ -181,11 +181,11 @@ impl<F> Worker<'_, F> {
             next = next.min(mail.packets[0].time);
             boxes[mail.to].lock().unwrap_or_else(PoisonError::into_inner).mail.push(mail);
         }
-        for trigger in std::mem::take(&mut partition.hosts.triggers) {
-            next = next.min(trigger.time);
-            let host = self.setup.flows[trigger.flow.0 as usize].src;
+        for news in std::mem::take(&mut partition.hosts.news) {
+            next = next.min(news.heard);
+            let host = self.setup.flows[news.flow.0 as usize].src;
             let to = self.layout.partition_of(self.setup.network.hosts()[host.index()]);
-            boxes[to].lock().unwrap_or_else(PoisonError::into_inner).triggers.push(trigger);
+            boxes[to].lock().unwrap_or_else(PoisonError::into_inner).news.push(news);
         }
         self.shared.next[turn][index].store(next.ps(), Ordering::Relaxed);
         self.shared.open[turn][index].store(partition.hosts.open, Ordering::Relaxed);
@@ -199,8 +199,8 @@ impl<F> Worker<'_, F> {
         for mail in mailbox.mail.drain(..) {
             partition.plane.deliver(mail);
         }
-        for trigger in mailbox.triggers.drain(..) {
-            partition.deliver_trigger(trigger, self.setup);
+        for news in mailbox.news.drain(..) {
+            partition.deliver_news(news, self.setup);
         }
     }
 }
@@ -330,6 +330,7 @@ mod tests {
             symmetric: false,
             flows: Vec::new(),
             host: HostConfig::default(),
+            causes: crate::Causes::default(),
             modules: Vec::new(),
             ties: crate::Ties::default(),
             series: crate::SeriesConfig::default(),

@@ -9,6 +9,7 @@ use flow::PathChoice;
 use units::Span;
 
 use crate::setup::{FlowSpec, Setup};
+use crate::start::{Cause, FlowId};
 
 /// The ideal times of a run's flows.
 #[derive(Debug)]
@@ -57,6 +58,18 @@ impl<'a> Ideals<'a> {
     pub fn back(&mut self, flow: &FlowSpec) -> Span {
         let size = self.setup.host.ack_size;
         self.ways.arrival(flow.dst, flow.src, &Burst { packets: 1, full: size, last: size })
+    }
+
+    /// The least time from the start of a cause's flow, which ends within `ideal`, until the sender of `flow`, which waits
+    /// for the cause, hears of it.
+    pub fn until_heard(&mut self, cause: Cause, ideal: Span, flow: &FlowSpec) -> Span {
+        let setup = self.setup;
+        let happens = match cause {
+            Cause::Complete(_) => ideal,
+            Cause::Received(FlowId(of)) => ideal - self.back(&setup.flows[of as usize]),
+            Cause::Begun(_) => Span::ZERO,
+        };
+        happens + setup.news_takes(cause, flow)
     }
 
     /// The least completion time: from the first bit sent to the last acknowledgement received.

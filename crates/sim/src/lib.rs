@@ -29,7 +29,9 @@ mod schedule;
 mod series;
 mod setup;
 mod shared;
+mod start;
 mod ties;
+mod waits;
 
 pub use engine::{Progress, run};
 pub use flow::{Code, PathChoice, Plb, UnoLb};
@@ -40,6 +42,7 @@ pub use packet::{Kind, Packet, Report};
 pub use predictions::{Pairs, Predictions};
 pub use series::{FlowSample, PortSample, SwitchSample};
 pub use setup::{
-    Clocks, Cnp, Coding, FlowId, FlowSpec, HostConfig, Module, ModuleSpec, OnRampConfig, Paths, SeriesConfig, Setup,
-    Start, Ties,
+    Clocks, Cnp, Coding, FlowSpec, HostConfig, Module, ModuleSpec, OnRampConfig, Paths, SeriesConfig, Setup, Ties,
 };
+pub use start::{Cause, CauseSet, Causes, FlowId, Start};
+pub use waits::{Pending, Waits};

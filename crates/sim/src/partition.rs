@@ -4,7 +4,7 @@ use fabric::{HostId, NodeKind};
 use laws::{ControlLaw, Hop, Path};
 use units::{Span, Time};
 
-use crate::host::{Context, Hosts, Trigger, Wire};
+use crate::host::{Context, Hosts, News, Wire};
 use crate::layout::Layout;
 use crate::outcome::LinkOutcome;
 use crate::packet::{Packet, Report};
@@ -135,11 +135,12 @@ impl<L: ControlLaw> Partition<L> {
         }
     }
 
-    /// Lets a flow of this partition start; between epochs only.
-    pub(crate) fn deliver_trigger(&mut self, trigger: Trigger, setup: &Setup) {
-        let host = self.local_of[setup.flows[trigger.flow.0 as usize].src.index()] as usize;
-        self.hosts.add_start(host, trigger);
-        self.wake(host);
+    /// Takes news to a host of this partition; between epochs only.
+    pub(crate) fn deliver_news(&mut self, news: News, setup: &Setup) {
+        let host = self.local_of[setup.flows[news.flow.0 as usize].src.index()] as usize;
+        if self.hosts.hear_of(host, news, setup).is_some() {
+            self.wake(host);
+        }
     }
 
     /// Runs every window that begins before `until`; what arrives from `until` on stays.
@@ -207,8 +208,8 @@ impl<L: ControlLaw> Partition<L> {
                 let mut card = Card { plane: &mut self.plane, node, link, setup: context.setup, ties: None };
                 self.hosts.on_local(host, local, context, &mut card);
             }
-            if !self.hosts.triggers.is_empty() {
-                self.keep_own_triggers(host, context.setup);
+            if !self.hosts.news.is_empty() {
+                self.keep_own_news(host, context.setup);
             }
         }
     }
@@ -251,27 +252,27 @@ impl<L: ControlLaw> Partition<L> {
             }
             let idle_at = self.plane.idle_at(link);
             ties.ends(now, idle_at <= now && self.hosts.next_at(host, idle_at) > now);
-            if !self.hosts.triggers.is_empty() {
-                self.keep_own_triggers(host, context.setup);
+            if !self.hosts.news.is_empty() {
+                self.keep_own_news(host, context.setup);
             }
         }
     }
 
-    /// Hands triggers for this partition's hosts over; the others wait for the end of the epoch. A host other
-    /// than the one that runs is at least two links away, so its start lies in a later window.
-    fn keep_own_triggers(&mut self, running: usize, setup: &Setup) {
+    /// Takes news to this partition's hosts; the rest waits for the end of the epoch. A host other than the one that
+    /// runs is at least two links away, so what it starts lies in a later window.
+    fn keep_own_news(&mut self, running: usize, setup: &Setup) {
         let mut away = Vec::new();
-        for trigger in std::mem::take(&mut self.hosts.triggers) {
-            let host = self.local_of[setup.flows[trigger.flow.0 as usize].src.index()];
+        for news in std::mem::take(&mut self.hosts.news) {
+            let host = self.local_of[setup.flows[news.flow.0 as usize].src.index()];
             if host == NO_HOST {
-                away.push(trigger);
+                away.push(news);
                 continue;
             }
-            self.hosts.add_start(host as usize, trigger);
-            if host as usize != running {
-                self.plane.schedule().activate(self.node_of[host as usize] as usize, trigger.time);
+            let start = self.hosts.hear_of(host as usize, news, setup);
+            if let Some(time) = start.filter(|_| host as usize != running) {
+                self.plane.schedule().activate(self.node_of[host as usize] as usize, time);
             }
         }
-        self.hosts.triggers = away;
+        self.hosts.news = away;
     }
 }

@@ -3,7 +3,7 @@
 use fabric::{LinkId, NodeId};
 use units::{Bytes, Rate, Span, Time};
 
-use crate::setup::FlowId;
+use crate::start::FlowId;
 
 /// A switch's shared buffer at one time.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

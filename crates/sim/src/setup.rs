@@ -5,29 +5,7 @@ use flow::{Blocks, Code, LossTimer, PathChoice, Recovery, TcpConfig};
 use units::{Bytes, Rate, Span, Tick, Time};
 
 use crate::jitter::Jitter;
-
-/// A flow, numbered from 0 as listed.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-pub struct FlowId(pub u32);
-
-/// When a flow starts.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Start {
-    /// At this time.
-    At(Time),
-    /// When another flow is complete: one-way delay later if that ends on another host.
-    After(FlowId),
-    /// So long after all of another flow has come to this flow's sender, who is that flow's receiver, and after that sender
-    /// has begun an earlier flow of its own, if one is named.
-    OnReceipt {
-        /// What must have come.
-        received: FlowId,
-        /// What must have begun.
-        begun: Option<FlowId>,
-        /// How long after the later of both.
-        after: Span,
-    },
-}
+use crate::start::{Causes, FlowId, Start};
 
 /// One flow.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -166,7 +144,7 @@ pub struct HostConfig {
     pub recovery: Recovery,
     /// Whether pacing counts headers, as network cards that pace do; else a law's rate is one of payload.
     pub pace_headers: bool,
-    /// Whether pacing makes up for packets that left late: see [`flow::FlowConfig::catches_up`].
+    /// Whether pacing makes up for packets that left late: see [`flow::Pacing::catches_up`].
     pub catches_up: bool,
     /// Whether windows may be overshot by a part of a packet.
     pub overshoots: bool,
@@ -269,6 +247,8 @@ pub struct Setup {
     pub symmetric: bool,
     /// The flows by [`FlowId`].
     pub flows: Vec<FlowSpec>,
+    /// What flows wait for: the sets that their starts name.
+    pub causes: Causes,
     /// How hosts behave.
     pub host: HostConfig,
     /// Controllers in switches.

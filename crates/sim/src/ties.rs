@@ -277,6 +277,7 @@ mod tests {
             symmetric: false,
             flows: Vec::new(),
             host: crate::HostConfig::default(),
+            causes: crate::Causes::default(),
             modules: Vec::new(),
             series: crate::SeriesConfig::default(),
             seed: 1,

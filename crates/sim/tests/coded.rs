@@ -102,7 +102,7 @@ fn a_tail_alone_can_be_coded() {
 fn an_answer_starts_when_the_blocks_are_whole() {
     for loss_ppm in [0, 10_000] {
         let mut setup = lone(800, loss_ppm, Some(coding()));
-        let second = FlowSpec { start: answer(0, Span::from_us(7)), ..flow(1, 0, 1_000) };
+        let second = FlowSpec { start: answer(&mut setup.causes, 0, Span::from_us(7)), ..flow(1, 0, 1_000) };
         setup.flows.push(second);
         let outcome = fixed(&setup, 1 << 30);
         let started = outcome.flows[1].started;

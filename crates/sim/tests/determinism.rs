@@ -9,13 +9,13 @@ use flow::PathChoice;
 use laws::catalog::Kind;
 use laws::lscc::{CalculationParams, LimitingParams};
 use proptest::prelude::*;
-use sim::{FlowId, FlowSpec, HostConfig, Module, ModuleSpec, SeriesConfig, Setup, Start};
+use sim::{Cause, Causes, FlowId, FlowSpec, HostConfig, Module, ModuleSpec, SeriesConfig, Setup};
 use units::{Bytes, Frac, Rate, Span, Time};
 
 fn assert_same(setup: &Setup, kind: Kind) {
     let factory = common::law(kind, &[]);
     let one = sim::run(setup, 1, &factory, &mut |_| true);
-    for threads in [1, 2, 3, 8] {
+    for threads in [1, 2, 3, 4, 8] {
         let mut other = sim::run(setup, threads, &factory, &mut |_| true);
         other.engine.threads = one.engine.threads;
         assert!(one == other, "{threads} threads differ from one");
@@ -46,11 +46,17 @@ fn four_datacenters_give_the_same_bits_at_any_number_of_threads() {
     let mut flows: Vec<_> = (0..hosts).map(|src| common::flow(src, (src * 7 + 3) % hosts, 300_000)).collect();
     flows.retain(|flow| flow.src != flow.dst);
     let count = flows.len() as u32;
+    let mut causes = Causes::default();
     for index in 0..count {
         let spec = flows[index as usize];
-        flows.push(sim::FlowSpec { start: Start::After(FlowId(index)), src: spec.dst, dst: spec.src, ..spec });
+        // Every fourth waits for the end of another far away, too, and for one to come there; then it computes.
+        let more = [Cause::Complete(FlowId((index * 5 + 1) % count)), Cause::Received(FlowId((index * 3 + 2) % count))];
+        let more = more.into_iter().filter(|_| index % 4 == 0);
+        let after = Span::from_us(i64::from(index % 4 / 3) * 7);
+        let start = causes.start([Cause::Complete(FlowId(index))].into_iter().chain(more), after);
+        flows.push(sim::FlowSpec { start, src: spec.dst, dst: spec.src, ..spec });
     }
-    let mut setup = common::setup(network, flows, Time::from_ms(200));
+    let mut setup = Setup { causes, ..common::setup(network, flows, Time::from_ms(200)) };
     setup.host = HostConfig { path: PathChoice::PerPacket(64), ..setup.host };
     let ports = (0..setup.network.links().len() as u32).map(fabric::LinkId).collect();
     let flows = (0..20).map(FlowId).collect();

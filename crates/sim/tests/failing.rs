@@ -9,7 +9,7 @@ use common::{answer, flow, pipe, run, setup};
 use fabric::{Builder, LinkClass, LinkId, Network, Outages, PortConfig, Routes};
 use flow::{Code, PathChoice, UnoLb};
 use laws::catalog::{Kind, Value};
-use sim::{Coding, FlowId, FlowSpec, OnRampConfig, Setup, Start};
+use sim::{Cause, Coding, FlowId, FlowSpec, OnRampConfig, Setup, Start};
 use units::{Bytes, Frac, Rate, Span, Time};
 
 /// Two hosts and one link of 10 Gb/s and 100 us between them.
@@ -149,7 +149,7 @@ fn a_detour_is_no_queue() {
 #[test]
 fn an_answer_starts_when_all_has_come() {
     let mut setup = line(40_960);
-    let second = FlowSpec { start: answer(0, Span::from_us(7)), ..flow(1, 0, 1_000) };
+    let second = FlowSpec { start: answer(&mut setup.causes, 0, Span::from_us(7)), ..flow(1, 0, 1_000) };
     setup.flows.push(second);
     let outcome = run(&setup, Kind::Fixed, &[("window", Value::Bytes(Bytes::new(1 << 30)))]);
     let back = setup.one_way(second.src, second.dst);
@@ -164,10 +164,10 @@ fn a_flow_waits_for_its_turn() {
         let mut setup = line(40_960);
         setup.flows.push(FlowSpec { start: Start::At(own), ..flow(1, 0, 1_000_000) });
         let after = Span::from_us(7);
-        let start = Start::OnReceipt { received: FlowId(0), begun: Some(FlowId(1)), after };
+        let start = setup.causes.start([Cause::Received(FlowId(0)), Cause::Begun(FlowId(1))], after);
         setup.flows.push(FlowSpec { start, ..flow(1, 0, 1_000) });
         // And one that waits for that one's turn, what it waits for beside it having come.
-        let start = Start::OnReceipt { received: FlowId(0), begun: Some(FlowId(2)), after: Span::ZERO };
+        let start = setup.causes.start([Cause::Received(FlowId(0)), Cause::Begun(FlowId(2))], Span::ZERO);
         setup.flows.push(FlowSpec { start, ..flow(1, 0, 1_000) });
         let outcome = run(&setup, Kind::Fixed, &[("window", Value::Bytes(Bytes::new(1 << 30)))]);
         assert_eq!(outcome.flows[1].started, own);

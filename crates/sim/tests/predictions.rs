@@ -53,7 +53,7 @@ fn clocks_that_are_off_hide_what_round_trips_show() {
     let run = |sigma| {
         let mut setup = incast(8, 20, sigma);
         for flow in 1..8 {
-            setup.flows[flow].start = sim::Start::After(FlowId(flow as u32 - 1));
+            setup.flows[flow].start = setup.causes.start([sim::Cause::Complete(FlowId(flow as u32 - 1))], Span::ZERO);
         }
         fixed(&setup, 1).predictions
     };

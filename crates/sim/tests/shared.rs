@@ -8,7 +8,7 @@ use fabric::topology::{SingleSwitch, single_switch};
 use fabric::{Gate, PortConfig, Switch};
 use laws::catalog::Kind;
 use proptest::prelude::*;
-use sim::{FlowId, Setup, Start};
+use sim::{Cause, Causes, FlowId, Setup};
 use units::{Bytes, Rate, Span, Time};
 
 /// No limit but the ports', no pauses.
@@ -55,8 +55,11 @@ fn a_shared_switch_that_has_nothing_to_do_does_not_keep_a_run_going() {
     let stop = Time::from_ms(60_000);
     let ended = [plain, shared].map(|network| {
         let mut flows = vec![common::flow(0, 1, 1_000), common::flow(1, 0, 1_000)];
-        (flows[0].start, flows[1].start) = (Start::After(FlowId(1)), Start::After(FlowId(0)));
-        common::run(&common::setup(network, flows, stop), Kind::Fixed, &[]).ended
+        let mut causes = Causes::default();
+        for (flow, other) in [(0, 1), (1, 0)] {
+            flows[flow].start = causes.start([Cause::Complete(FlowId(other))], Span::ZERO);
+        }
+        common::run(&Setup { causes, ..common::setup(network, flows, stop) }, Kind::Fixed, &[]).ended
     });
     assert!(ended[1] == ended[0] && ended[1] < stop, "{ended:?}");
 }

@@ -1,7 +1,7 @@
 //! All flows in one loop: they start, write, read, and end.
 
 use std::cmp::Reverse;
-use std::collections::{BTreeSet, BinaryHeap};
+use std::collections::BinaryHeap;
 use std::io::{ErrorKind, Write};
 use std::net::Shutdown;
 use std::os::fd::AsFd;
@@ -9,7 +9,7 @@ use std::os::fd::AsFd;
 use nix::poll::{PollFd, PollFlags, ppoll};
 use nix::sys::epoll::{EpollEvent, EpollFlags, EpollTimeout};
 use nix::sys::time::TimeSpec;
-use sim::Start;
+use sim::{Cause, FlowId, Pending, Start, Waits};
 use units::{Bytes, Span, Time};
 
 use super::connect::{Connected, Token};
@@ -41,7 +41,10 @@ enum Phase {
 
 struct Flow {
     phase: Phase,
+    /// Payload to be written.
     left: u64,
+    /// Payload to be read by the receiver.
+    unread: u64,
     stamped: bool,
     end: FlowEnd,
 }
@@ -51,12 +54,8 @@ struct Loop<'a> {
     clock: Clock,
     flows: Vec<Flow>,
     starts: BinaryHeap<Reverse<(Time, usize)>>,
-    /// By flow: those that start after it.
-    followers: Vec<Vec<usize>>,
-    /// By flow: those that start after it has begun.
-    next_in_turn: Vec<Vec<usize>>,
-    /// Flows that wait for two things, of which one has happened.
-    half_ready: BTreeSet<usize>,
+    waits: Waits,
+    pending: Pending,
     ended: usize,
     draining: usize,
 }
@@ -65,31 +64,20 @@ impl Connected<'_> {
     /// Runs all flows until they have ended, the stop, or `watch` says no. Times are the `clock`'s.
     pub fn run(self, clock: Clock, watch: &mut dyn FnMut(Progress) -> bool) -> TrafficEnd {
         let setup = self.traffic.setup;
-        let mut starts = BinaryHeap::new();
-        let mut followers = vec![Vec::new(); setup.flows.len()];
-        let mut next_in_turn = followers.clone();
-        for (flow, spec) in setup.flows.iter().enumerate() {
-            match spec.start {
-                Start::At(time) => starts.push(Reverse((time, flow))),
-                Start::After(other) => followers[other.0 as usize].push(flow),
-                Start::OnReceipt { received, begun, .. } => {
-                    followers[received.0 as usize].push(flow);
-                    if let Some(own) = begun {
-                        next_in_turn[own.0 as usize].push(flow);
-                    }
-                }
-            }
-        }
+        let at = |(flow, spec): (usize, &sim::FlowSpec)| match spec.start {
+            Start::At(time) => Some(Reverse((time, flow))),
+            Start::Waits { .. } => None,
+        };
+        let starts = setup.flows.iter().enumerate().filter_map(at).collect();
         let flows = setup.flows.iter().map(|spec| Flow::new(spec.size.get())).collect();
-        let half_ready = BTreeSet::new();
-        let looped =
-            Loop { made: self, clock, flows, starts, followers, next_in_turn, half_ready, ended: 0, draining: 0 };
+        let (waits, pending) = (Waits::new(setup), Pending::default());
+        let looped = Loop { made: self, clock, flows, starts, waits, pending, ended: 0, draining: 0 };
         looped.run(setup.stop, watch)
     }
 }
 
 impl Flow {
-    fn new(left: u64) -> Self {
+    fn new(size: u64) -> Self {
         let end = FlowEnd {
             started: Time::NEVER,
             completed: Time::NEVER,
@@ -97,7 +85,7 @@ impl Flow {
             info: TcpInfo::default(),
             failure: None,
         };
-        Self { phase: Phase::Waiting, left, stamped: false, end }
+        Self { phase: Phase::Waiting, left: size, unread: size, stamped: false, end }
     }
 }
 
@@ -161,21 +149,19 @@ impl Loop<'_> {
     fn start(&mut self, flow: usize, now: Time) {
         self.flows[flow].phase = Phase::Sending;
         self.flows[flow].end.started = now;
-        for next in std::mem::take(&mut self.next_in_turn[flow]) {
-            self.happened(next, now);
-        }
+        self.happened(Cause::Begun(FlowId(flow as u32)), now);
         self.interest(flow, EpollFlags::EPOLLOUT);
         self.feed(flow);
     }
 
-    /// What a flow waits for has happened, or one of the two things: it starts, or waits for the other.
-    fn happened(&mut self, flow: usize, now: Time) {
-        let Start::OnReceipt { begun, after, .. } = self.made.traffic.setup.flows[flow].start else { return };
-        if begun.is_some() && self.half_ready.insert(flow) {
-            return;
+    /// A cause has happened: flows start that waited for it alone, or for it as the last.
+    fn happened(&mut self, cause: Cause, now: Time) {
+        let setup = self.made.traffic.setup;
+        for flow in self.waits.followers(cause) {
+            let heard = now + setup.news_takes(cause, &setup.flows[flow.0 as usize]);
+            let start = self.pending.happened(flow, heard, setup);
+            self.starts.extend(start.map(|time| Reverse((time, flow.0 as usize))));
         }
-        self.half_ready.remove(&flow);
-        self.starts.push(Reverse((now + after, flow)));
     }
 
     fn interest(&self, flow: usize, events: EpollFlags) {
@@ -250,14 +236,20 @@ impl Loop<'_> {
     fn read(&mut self, flow: usize) {
         let Some(receiver) = &self.made.flows[flow].receiver else { return };
         match discard(receiver.as_fd(), TURN) {
-            Ok(1..) => {}
+            Ok(count @ 1..) => {
+                let state = &mut self.flows[flow];
+                state.unread = state.unread.saturating_sub(count as u64);
+                if state.unread == 0 {
+                    self.happened(Cause::Received(FlowId(flow as u32)), self.clock.now());
+                }
+            }
             Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted) => {}
             // The end, or a reset: nothing more comes.
             Ok(_) | Err(_) => self.made.flows[flow].receiver = None,
         }
     }
 
-    /// A flow is over: its last word is kept, and those that waited for it start.
+    /// A flow is over: its last word is kept. A flow that broke is never complete, so what waits for that never starts.
     fn end(&mut self, flow: usize, completed: Time) {
         self.keep(flow);
         let state = &mut self.flows[flow];
@@ -266,17 +258,8 @@ impl Loop<'_> {
         state.end.completed = completed;
         self.ended += 1;
         self.made.flows[flow].sender = None;
-        if !completed.is_set() {
-            return;
-        }
-        let setup = self.made.traffic.setup;
-        for follower in std::mem::take(&mut self.followers[flow]) {
-            if matches!(setup.flows[follower].start, Start::OnReceipt { .. }) {
-                self.happened(follower, completed);
-                continue;
-            }
-            let later = setup.one_way(setup.flows[flow].src, setup.flows[follower].src);
-            self.starts.push(Reverse((completed + later, follower)));
+        if completed.is_set() {
+            self.happened(Cause::Complete(FlowId(flow as u32)), completed);
         }
     }
 
@@ -312,7 +295,7 @@ mod tests {
     use std::net::{IpAddr, Ipv4Addr};
 
     use fabric::{Builder, HostId, LinkClass, PortConfig, Routes};
-    use sim::{FlowId, FlowSpec, HostConfig, SeriesConfig, Setup};
+    use sim::{Causes, FlowSpec, HostConfig, SeriesConfig, Setup};
     use units::Rate;
 
     use super::*;
@@ -355,6 +338,7 @@ mod tests {
             seed: 1,
             stop,
             intra_rtt: Span::ZERO,
+            causes: Causes::default(),
             modules: Vec::new(),
             ties: sim::Ties::default(),
         }
@@ -382,12 +366,13 @@ mod tests {
 
     #[test]
     fn flows_start_when_they_should_and_end_when_their_last_byte_is_acknowledged() {
+        let mut causes = Causes::default();
         let flows = vec![
             flow(0, 5_000_000, Start::At(Time::from_ms(30))),
-            flow(1, 1, Start::After(FlowId(0))),
+            flow(1, 1, causes.start([Cause::Complete(FlowId(0))], Span::ZERO)),
             flow(0, 700_000, Start::At(Time::ZERO)),
         ];
-        let end = run(1, &setup(flows, Time::from_ms(20_000)));
+        let end = run(1, &Setup { causes, ..setup(flows, Time::from_ms(20_000)) });
         assert!(!end.interrupted && end.ended < Time::from_ms(20_000));
         for ended in &end.flows {
             assert!(ended.completed > ended.started && ended.failure.is_none(), "{ended:?}");
@@ -398,6 +383,29 @@ mod tests {
         assert!(end.flows[1].started >= end.flows[0].completed + Span::from_ms(3), "{:?}", end.flows);
         assert_eq!(end.ended, end.flows.iter().map(|it| it.completed).max().unwrap());
         assert!(end.flows[0].info.bytes_sent >= Bytes::new(5_000_000) && end.flows[0].info.data_segs_out > 0);
+    }
+
+    /// A flow that waits for a receipt at its own host, its turn and another's end starts after all three and its computing
+    /// time. One whose cause breaks off or never comes does not start.
+    #[test]
+    fn a_flow_waits_for_all_of_its_causes() {
+        let mut causes = Causes::default();
+        let all = [Cause::Received(FlowId(0)), Cause::Begun(FlowId(1)), Cause::Complete(FlowId(2))];
+        let never = [Cause::Received(FlowId(0)), Cause::Received(FlowId(5))];
+        let flows = vec![
+            flow(0, 3_000_000, Start::At(Time::from_ms(20))),
+            flow(1, 1_000, Start::At(Time::from_ms(10))),
+            flow(0, 1_000, Start::At(Time::from_ms(60))),
+            flow(1, 1_000, causes.start([all[0]], Span::from_ms(5))),
+            flow(1, 1_000, causes.start(all, Span::from_ms(40))),
+            flow(0, 1_000, Start::At(Time::from_ms(900))),
+            flow(1, 1_000, causes.start(never, Span::ZERO)),
+        ];
+        let end = run(7, &Setup { causes, ..setup(flows, Time::from_ms(800)) });
+        let started = |flow: usize| end.flows[flow].started;
+        assert!(started(3) > started(0) + Span::from_ms(5) && started(3) < started(4), "{:?}", end.flows);
+        assert!(started(4) >= end.flows[2].completed + Span::from_ms(43), "{:?}", end.flows);
+        assert!(end.flows[4].completed.is_set() && !started(6).is_set(), "{:?}", end.flows);
     }
 
     #[test]

@@ -193,11 +193,11 @@ fn shared_buffers_and_pauses_are_drawn(browser: &mut Browser) -> Outcome {
     page.check("of a link", "document.querySelector('[data-testid=links-table]').textContent.includes('pauses')")
 }
 
-/// Credits, coding and allreduces have columns, and only where a run has them.
+/// Credits, coding and collectives have columns, and only where a run has them.
 fn what_few_runs_have_gets_columns(browser: &mut Browser) -> Outcome {
     let table = "document.querySelector('[data-testid=results-table]').textContent";
     let words = [
-        "Allreduce",
+        "Collective",
         "over ideal",
         "Coding",
         "recovered",

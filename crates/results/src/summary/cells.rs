@@ -69,8 +69,9 @@ pub(crate) fn requests(flows: &FlowTable) -> impl Iterator<Item = Task> {
     together(flows, |row| Some((row.request?, Task::from(row))))
 }
 
-/// The collective operations. One lasts from when the last of its ranks begins, for till then the wait is the last one's, to
-/// its last flow's completion; its ideal time is that of its longest chain of flows, each in its ideal time.
+/// The collective operations. One lasts from when the last of its ranks begins that need nothing of it first, for till then
+/// the wait is the last one's, to its last flow's completion; its ideal time is that of its longest chain of flows, each in
+/// its ideal time.
 pub(crate) fn collectives(flows: &FlowTable) -> impl Iterator<Item = Task> {
     let begins = begins(flows);
     together(flows, move |row| part_of_collective(row, &begins))
@@ -87,10 +88,11 @@ pub(crate) fn jobs(flows: &FlowTable) -> impl ExactSizeIterator<Item = (&str, im
     jobs.into_iter().map(move |(traffic, name)| (name, of_job(traffic)))
 }
 
-/// When the last rank of each collective operation begins: a rank begins with its first flow.
+/// When the last rank of each collective operation begins: a rank begins with its first flow. Ranks count whose flow waits
+/// for none of the same operation; a stage of a pipeline that waits for the stage before it does not.
 fn begins(flows: &FlowTable) -> BTreeMap<u32, Time> {
     let mut ranks: BTreeMap<(u32, u32), Time> = BTreeMap::new();
-    for row in &flows.rows {
+    for row in flows.rows.iter().filter(|row| row.ideal_start == Span::ZERO) {
         if let Some(collective) = row.collective {
             let begins = ranks.entry((collective, row.src)).or_insert(row.started);
             *begins = row.started.min(*begins);
@@ -223,6 +225,11 @@ mod tests {
         let rows = vec![flow(0, 10, 30), flow(0, 60, 90), flow(1, 40, 60), flow(1, 45, 70)];
         let cell = collective_cell(&table(rows.clone()), Time::from_ms(1));
         assert_eq!((cell.count, cell.completed, cell.fct_ns.max), (1, 1, Some(50_000.0)));
+        // A rank that waits for the others does not count.
+        let mut waiting = rows.clone();
+        waiting.push(FlowRow { ideal_start: Span::from_us(7), ..flow(2, 80, 90) });
+        let cell = collective_cell(&table(waiting), Time::from_ms(1));
+        assert_eq!(cell.fct_ns.max, Some(50_000.0));
         // A rank that never begins leaves it open.
         let mut rows = rows;
         (rows[2].started, rows[2].completed) = (Time::NEVER, Time::NEVER);

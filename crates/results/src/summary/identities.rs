@@ -1,6 +1,6 @@
 //! Identities that must hold of every run. Where one breaks, the engine or a counter is wrong, and every number may be.
 //!
-//! A run on real packets is held to the last identity only:
+//! A run on real packets is held to two identities only, that of iterations and that of causes:
 //!
 //! - The kernel counts packets at its sockets and retransmits below them, so sent and received do not add up.
 //! - A flow's counters are read when it ends, the router's later, so retransmissions and losses do not match.
@@ -13,8 +13,8 @@
 use std::collections::BTreeMap;
 
 use fabric::LinkId;
-use sim::{FlowId, Outcome, Setup, Start};
-use units::{Tick, Time};
+use sim::{Cause, Outcome, Setup, Start};
+use units::{Span, Tick, Time};
 
 use crate::input::{Host, RunInfo};
 use crate::tables::FlowTable;
@@ -32,7 +32,7 @@ pub(super) fn is_broken(warning: &str) -> bool {
 
 /// The identities that a run breaks, a line each.
 pub(super) fn broken(info: &RunInfo, setup: &Setup, outcome: &Outcome, flows: &FlowTable) -> Vec<String> {
-    let mut said: Vec<String> = iterations(setup, flows).into_iter().collect();
+    let mut said: Vec<String> = iterations(flows).into_iter().chain(causes(setup, flows)).collect();
     if info.host() == Host::Simulator {
         said.extend(packets(outcome));
         said.extend(credits(outcome));
@@ -105,21 +105,13 @@ fn utilisation(setup: &Setup, outcome: &Outcome) -> Option<String> {
     Some(format!("{name} carried {} bytes, and its rate allows {most}{}", bytes.get(), others(broken.count())))
 }
 
-/// The iterations of a job add up: each flow belongs to one job, each iteration is counted once, and each flow begins
-/// after what it waits for.
-fn iterations(setup: &Setup, flows: &FlowTable) -> Option<String> {
+/// The iterations of a job add up: each flow belongs to one job, and each iteration is counted once.
+fn iterations(flows: &FlowTable) -> Option<String> {
     let mut job_of: BTreeMap<u32, u32> = BTreeMap::new();
-    for (row, spec) in flows.rows.iter().zip(&setup.flows) {
+    for row in &flows.rows {
         let Some(iteration) = row.collective else { continue };
         if *job_of.entry(iteration).or_insert(row.traffic) != row.traffic {
             return Some(format!("flow {} is part of iteration {iteration}, which is another job's", row.flow));
-        }
-        let Start::OnReceipt { received, begun, .. } = spec.start else { continue };
-        let began = |of: FlowId| flows.rows[of.0 as usize].started;
-        // A flow that has come began earlier. A flow that only has to begin may do so at the same time.
-        let too_early = began(received) >= row.started || begun.is_some_and(|begun| began(begun) > row.started);
-        if row.started.is_set() && too_early {
-            return Some(format!("flow {} of iteration {iteration} began before what it waits for", row.flow));
         }
     }
     let counted = super::collectives(flows).count();
@@ -127,6 +119,28 @@ fn iterations(setup: &Setup, flows: &FlowTable) -> Option<String> {
     let all = job_of.len();
     ((counted, by_job) != (all, all))
         .then(|| format!("{all} iterations ran, {counted} are counted, and {by_job} by job"))
+}
+
+/// Each flow begins after all that it waits for, and after its sender has computed.
+fn causes(setup: &Setup, flows: &FlowTable) -> Option<String> {
+    let mut broken = flows.rows.iter().zip(&setup.flows).filter_map(|(row, spec)| {
+        let Start::Waits { after, .. } = spec.start else { return None };
+        let too_early = |cause: &&Cause| {
+            let before = &flows.rows[cause.flow().0 as usize];
+            let (since, least) = match cause {
+                Cause::Complete(_) => (before.completed, setup.news_takes(**cause, spec) + after),
+                // A flow that has come began earlier.
+                Cause::Received(_) => (before.started, after + Span::from_ps(1)),
+                Cause::Begun(_) => (before.started, after),
+            };
+            !since.is_set() || row.started < since + least
+        };
+        let cause = setup.causes_of(spec).iter().find(too_early).filter(|_| row.started.is_set())?;
+        Some((row.flow, cause.flow().0))
+    });
+    let (flow, before) = broken.next()?;
+    let more = broken.count();
+    Some(format!("flow {flow} began before what it waits for of flow {before}{}", others(more)))
 }
 
 fn others(more: usize) -> String {
@@ -137,7 +151,8 @@ fn others(more: usize) -> String {
 mod tests {
     use super::*;
     use crate::testbed;
-    use units::{Bytes, Span};
+    use sim::FlowId;
+    use units::Bytes;
 
     fn said(doctor: impl Fn(&mut Outcome)) -> Vec<String> {
         let (info, setup, mut outcome) = testbed::two_datacenters();
@@ -173,24 +188,37 @@ mod tests {
 
     #[test]
     fn iterations_that_do_not_add_up_break_one() {
-        let (mut info, mut setup, mut outcome) = testbed::two_datacenters();
+        let (mut info, setup, outcome) = testbed::two_datacenters();
         info.collectives = vec![vec![FlowId(1), FlowId(2)], vec![FlowId(3)]];
         info.traffic = vec![0, 1, 1, 1, 0];
         let table = |info: &RunInfo, outcome: &Outcome| FlowTable::new(info, &setup, outcome).unwrap();
-        assert_eq!(iterations(&setup, &table(&info, &outcome)), None);
+        assert_eq!(iterations(&table(&info, &outcome)), None);
         info.traffic[2] = 0;
-        let found = iterations(&setup, &table(&info, &outcome)).unwrap();
+        let found = iterations(&table(&info, &outcome)).unwrap();
         assert!(found.contains("flow 2 is part of iteration 0"), "{found}");
-        info.traffic[2] = 1;
-        setup.flows[3].start = Start::OnReceipt { received: FlowId(1), begun: Some(FlowId(2)), after: Span::ZERO };
-        let mut at = |flow: usize, us| {
-            outcome.flows[flow].started = Time::from_us(us);
-            iterations(&setup, &FlowTable::new(&info, &setup, &outcome).unwrap())
+    }
+
+    #[test]
+    fn a_flow_that_begins_before_its_causes_breaks_one() {
+        let (info, mut setup, mut outcome) = testbed::two_datacenters();
+        let all = [Cause::Received(FlowId(1)), Cause::Begun(FlowId(2)), Cause::Complete(FlowId(4))];
+        setup.flows[3].start = setup.causes.start(all, Span::from_us(2));
+        let news = setup.news_takes(all[2], &setup.flows[3]);
+        outcome.flows[4].completed = Time::from_us(10);
+        let mut at = |flow: usize, time: Time| {
+            outcome.flows[flow].started = time;
+            causes(&setup, &FlowTable::new(&info, &setup, &outcome).unwrap())
         };
-        assert!(at(3, 0).unwrap().contains("flow 3 of iteration 1 began before"));
-        assert_eq!(at(3, 5), None);
-        assert_eq!(at(2, 5), None);
-        assert!(at(2, 6).is_some());
+        let heard = Time::from_us(12) + news;
+        assert!(at(3, Time::ZERO).unwrap().contains("flow 3 began before what it waits for of flow 1"));
+        assert!(at(3, heard - Span::from_ps(1)).unwrap().contains("of flow 4"));
+        assert_eq!(at(3, heard), None);
+        let begun = heard - Span::from_us(2);
+        assert_eq!(at(2, begun), None);
+        assert!(at(2, begun + Span::from_ps(1)).unwrap().contains("of flow 2"));
+        assert_eq!(at(2, begun), None);
+        assert!(at(1, begun).unwrap().contains("of flow 1"));
+        assert!(at(1, Time::NEVER).is_some());
     }
 
     /// It is the first of all warnings, before what an emulator says of itself.

@@ -133,13 +133,13 @@ impl FlowTable {
             let payload = spec.size.get().min(setup.host.mss.into()) as u32;
             let ideal = ideals.of(spec);
             let ideal_start = match spec.start {
-                Start::OnReceipt { received, begun, after } if collective_of[flow].is_some() => {
-                    let row = |of: FlowId| table.rows.get(of.0 as usize);
-                    let together = |of| row(of).filter(|row| row.collective == collective_of[flow]);
-                    let back = ideals.back(&setup.flows[received.0 as usize]);
-                    let came = together(received).map(|row| row.ideal_start + row.ideal - back);
-                    let begun = begun.and_then(together).map(|row| row.ideal_start);
-                    came.max(begun).map_or(Span::ZERO, |ready| ready + after)
+                Start::Waits { after, .. } if collective_of[flow].is_some() => {
+                    let heard = setup.causes_of(spec).iter().filter_map(|&cause| {
+                        let row = table.rows.get(cause.flow().0 as usize);
+                        let row = row.filter(|row| row.collective == collective_of[flow])?;
+                        Some(row.ideal_start + ideals.until_heard(cause, row.ideal, spec))
+                    });
+                    heard.max().map_or(Span::ZERO, |heard| heard + after)
                 }
                 _ => Span::ZERO,
             };

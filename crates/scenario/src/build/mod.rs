@@ -11,7 +11,7 @@ mod switches;
 use ::laws::catalog::{Marks, Value as LawValue};
 use fabric::{HostId, LinkClass, LinkId, Network, NodeKind, PortParams, Routes};
 use flow::{Blocks, Recovery};
-use sim::{FlowId, FlowSpec, HostConfig, Module, ModuleSpec, PathChoice, Setup, Start, Ties};
+use sim::{Causes, FlowId, FlowSpec, HostConfig, Module, ModuleSpec, PathChoice, Setup, Start, Ties};
 use units::{Bytes, Span, Time};
 
 pub use laws::LawPlan;
@@ -125,8 +125,18 @@ impl Run {
             seed: config.seed,
         };
 
-        let Drafted { flows, classes, traffic, requests, collectives, receivers, arrivals, requested, mut warnings } =
-            self.flows(&ground, &coding, keeps)?;
+        let Drafted {
+            flows,
+            causes,
+            classes,
+            traffic,
+            requests,
+            collectives,
+            receivers,
+            arrivals,
+            requested,
+            mut warnings,
+        } = self.flows(&ground, &coding, keeps)?;
         let series =
             series::series(&config.series, &network, &receivers, &host, flows.len(), *config.stop, &mut warnings)?;
         let laws = LawPlan::new(config, scheme, &network)?;
@@ -155,6 +165,7 @@ impl Run {
             routes,
             symmetric: credits::need_symmetry(&laws),
             flows,
+            causes,
             host,
             modules,
             series,
@@ -182,6 +193,7 @@ impl Run {
             let made = make(entry, index, ground)?;
             let treatment = entry.treatment();
             let first = all.flows.len() as u32;
+            let set_here = all.causes.join(&made.causes, FlowId(first));
             let entry_number =
                 u16::try_from(index).map_err(|_| Fault::new(entry.origin, "over 65,536 entries of traffic"))?;
             for draft in made.flows {
@@ -192,12 +204,7 @@ impl Run {
                         late += u64::from(span >= stop);
                         Start::At(Time::from_ps(span.unsigned_ps()))
                     }
-                    DraftStart::After(flow) => Start::After(FlowId(first + flow)),
-                    DraftStart::InTurn { received, begun, after } => Start::OnReceipt {
-                        received: FlowId(first + received),
-                        begun: Some(FlowId(first + begun)),
-                        after,
-                    },
+                    DraftStart::Waits { causes, after } => Start::Waits { causes: set_here(causes), after },
                 };
                 let coded = coding.as_ref().is_some_and(|coding| coding.scope.has(same));
                 if let Some(chosen) = host.coding.filter(|_| coded)
@@ -240,6 +247,7 @@ impl Run {
 #[derive(Default)]
 struct Drafted {
     flows: Vec<FlowSpec>,
+    causes: Causes,
     classes: Vec<FlowClass>,
     traffic: Vec<u16>,
     requests: Vec<Vec<FlowId>>,

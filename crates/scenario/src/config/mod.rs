@@ -49,8 +49,8 @@ pub use topology::{
     Cable, Clos, CustomTopology, Dumbbell, EachHost, FatTrees, InterPair, NodeSpec, NodeWord, SingleSwitch, Topology,
 };
 pub use traffic::{
-    Allreduce, Connections, DataClass, Flow, HostRef, HostSet, Incast, List, Long, Pattern, Permutation, Poisson,
-    Ratio, RatioOf, Requests, Scope, Traffic,
+    Algorithm, Allreduce, Collective, Connections, DataClass, Flow, FlowNumbers, HostRef, HostSet, Incast, List, Long,
+    Operation, Pattern, Permutation, Poisson, Ratio, RatioOf, Requests, Scope, Traffic,
 };
 
 /// The `schema` that this code reads.
@@ -154,14 +154,17 @@ impl Config {
                 return Err(fault.label("unknown traffic").suggest(name, names()));
             }
         }
-        // Results call iterations of allreduce by these names, and other groups of flows by those.
-        for entry in self.traffic.iter().filter(|entry| matches!(entry.value, Traffic::Allreduce(_))) {
+        // Results call iterations of collective operations by these names, and other groups of flows by those.
+        for entry in self.traffic.iter() {
+            let what = match entry.value {
+                Traffic::Allreduce(_) => "an allreduce",
+                Traffic::Collective(_) => "a collective",
+                _ => continue,
+            };
             let name = entry.name();
             if CLASSES.contains(&name) || self.sizes.get(name).is_some() {
-                let fault = Fault::new(
-                    entry.origin,
-                    format!("an allreduce is called `{name}`, and so are other flows in results"),
-                );
+                let fault =
+                    Fault::new(entry.origin, format!("{what} is called `{name}`, and so are other flows in results"));
                 let help = format!("no bin of [sizes] may have its name, and it is none of {}", CLASSES.join(", "));
                 return Err(fault.label("expected another name").help(help));
             }

@@ -40,6 +40,32 @@ impl Field for HostRef {
     }
 }
 
+/// Flows of a list, by their numbers from 0; at least one.
+#[derive(Clone, PartialEq, Debug)]
+pub struct FlowNumbers(pub Vec<At<u32>>);
+
+impl Field for FlowNumbers {
+    const EXPECTS: &'static str = "a flow's number such as 3, or an array of some such as [1, 3]";
+    fn decode(node: &Node) -> Result<Self, Fault> {
+        match &node.value {
+            Value::Integer(_) => At::decode(node).map(|one| Self(vec![one])),
+            Value::Array(nodes) if !nodes.is_empty() => Vec::decode(node).map(Self),
+            _ => Err(unexpected::<Self>(node)),
+        }
+    }
+    fn encode(&self) -> Value {
+        match self.0.as_slice() {
+            [one] => one.encode(),
+            _ => self.0.encode(),
+        }
+    }
+    fn schema() -> Json {
+        let mut several = Vec::<u32>::schema();
+        several["minItems"] = 1.into();
+        json!({ "oneOf": [u32::schema(), several] })
+    }
+}
+
 /// The class of a flow's packets at switches: 1 to 7.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct DataClass(pub u8);
@@ -134,6 +160,8 @@ kinds! {
         Requests(Requests) = "requests",
         /// Iterations of allreduce.
         Allreduce(Allreduce) = "allreduce",
+        /// Iterations of any collective operation.
+        Collective(Collective) = "collective",
         /// Flow by flow.
         List(List) = "list",
     }
@@ -377,6 +405,70 @@ table! {
     }
 }
 
+words! {
+    /// What ranks do together.
+    Operation, "\"all-reduce\", \"all-gather\", \"reduce-scatter\", \"all-to-all\", \"broadcast\" or \"pipeline\"" {
+        /// Each ends with the sum of what all have.
+        AllReduce = "all-reduce",
+        /// Each begins with a part, and ends with all parts.
+        AllGather = "all-gather",
+        /// Each ends with a part of the sum.
+        ReduceScatter = "reduce-scatter",
+        /// Each has a part for every other one.
+        AllToAll = "all-to-all",
+        /// The first rank's data goes to all.
+        Broadcast = "broadcast",
+        /// Each computes on what came from the one before it and sends to the next.
+        Pipeline = "pipeline",
+    }
+}
+
+words! {
+    /// Who sends to whom, and when.
+    Algorithm, "\"ring\", \"tree\" or \"halving-doubling\"" {
+        /// Each rank to the next one.
+        Ring = "ring",
+        /// Along a binomial tree.
+        Tree = "tree",
+        /// Between ranks that are half of the group apart, a quarter, and so on, or the other way round.
+        HalvingDoubling = "halving-doubling",
+    }
+}
+
+table! {
+    /// `kind = "collective"`: iterations of a collective operation among the ranks of a group. What a rank sends waits for what it needs: data that comes, its own last send, and time to compute. An iteration of a group is one collective in results.
+    Collective {
+        /// Its name in results.
+        name: Option<String> = None;
+        /// The class of its packets at switches that share their buffer, 1 to 7.
+        class: DataClass = DataClass(1);
+        /// Whether these flows are held by On-Ramp where `[host]` has it.
+        on_ramp: bool = true;
+        /// `new`: each flow opens a connection and closes it. `kept`: a flow goes on a connection that an earlier one of the same two hosts, class and law left and that has nothing to send, so its window and what it knows of round trips and paths are there already; if there is none, it opens one. Laws that send by credits open one for each flow.
+        connections: Connections = Connections::New;
+        /// What the ranks do.
+        operation: At<Operation>;
+        /// How. `all-reduce`: `ring` by default, `tree` or `halving-doubling`; `all-gather` and `reduce-scatter`: `ring` by default, or `halving-doubling`; `broadcast`: `tree` by default, or `ring`; the others have one way. `halving-doubling` needs a power of two of ranks.
+        algorithm: Option<At<Algorithm>> = None;
+        /// The groups: the ranks of each, in order. Either this or `count`.
+        groups: Option<At<Vec<At<Vec<At<HostRef>>>>>> = None;
+        /// So many groups, of which each has as many ranks from each of the first two datacenters: spread over edge switches and pods.
+        count: Option<At<NonZeroU32>> = None;
+        /// Ranks of a group from each datacenter, with `count`.
+        ranks: At<NonZeroU32> = At::default_of(NonZeroU32::MIN);
+        /// The data of an iteration: what each rank has to sum up (`all-reduce`, `reduce-scatter`) or to send (`all-to-all`), what all gather (`all-gather`), what the first rank has (`broadcast`), or what a stage hands on in all micro-batches together (`pipeline`).
+        size: At<Bytes>;
+        /// Into how many parts a `pipeline` cuts an iteration.
+        microbatches: Option<At<NonZeroU32>> = None;
+        /// How many iterations there are.
+        iterations: At<NonZeroU32> = At::default_of(NonZeroU32::MIN);
+        /// How long a rank computes between two iterations; a stage of a `pipeline`: on each micro-batch.
+        compute: Span = Span::ZERO;
+        /// When the first one begins.
+        start: Span = Span::ZERO;
+    }
+}
+
 table! {
     /// `kind = "list"`: flows one by one, from a file or from here.
     List {
@@ -388,7 +480,7 @@ table! {
         on_ramp: bool = true;
         /// `new`: each flow opens a connection and closes it. `kept`: a flow goes on a connection that an earlier one of the same two hosts, class and law left and that has nothing to send, so its window and what it knows of round trips and paths are there already; if there is none, it opens one. Laws that send by credits open one for each flow.
         connections: Connections = Connections::New;
-        /// A CSV file beside the scenario: `start,src,dst,bytes[,after]`. Either this or `flows`.
+        /// A CSV file beside the scenario: `start,src,dst,bytes[,after][,compute]`. Either this or `flows`.
         file: Option<At<String>> = None;
         /// The flows.
         flows: Option<At<Vec<Flow>>> = None;
@@ -408,8 +500,10 @@ table! {
         dst: At<HostRef>;
         /// How much.
         size: At<Bytes>;
-        /// Starts when that flow of this list, counted from 0, is complete: one path's one-way delay later if that ends elsewhere.
-        after: Option<At<u32>> = None;
+        /// Starts when that flow of this list, counted from 0, is complete, or all of those: their senders have everything acknowledged. News from another sender takes the path's one-way delay.
+        after: Option<At<FlowNumbers>> = None;
+        /// How long the sender computes first: from `start`, or from the last of `after`; no time if not given.
+        compute: Option<Span> = None;
     }
 }
 
@@ -434,6 +528,7 @@ impl Traffic {
             Self::Poisson(entry) => (entry.class, entry.on_ramp, entry.connections),
             Self::Requests(entry) => (entry.class, entry.on_ramp, entry.connections),
             Self::Allreduce(entry) => (entry.class, entry.on_ramp, entry.connections),
+            Self::Collective(entry) => (entry.class, entry.on_ramp, entry.connections),
             Self::List(entry) => (entry.class, entry.on_ramp, entry.connections),
         };
         Treatment { class: class.0, on_ramp, kept: connections == Connections::Kept }
@@ -448,6 +543,7 @@ impl Traffic {
             Self::Poisson(poisson) => (&poisson.name, "poisson"),
             Self::Requests(requests) => (&requests.name, "requests"),
             Self::Allreduce(allreduce) => (&allreduce.name, "allreduce"),
+            Self::Collective(collective) => (&collective.name, "collective"),
             Self::List(list) => (&list.name, "list"),
         };
         name.as_deref().unwrap_or(kind)

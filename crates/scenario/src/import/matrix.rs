@@ -27,8 +27,8 @@ pub(super) struct ListedFlow {
 /// When it starts.
 pub(super) enum StartAt {
     Time(Span),
-    /// When the flow at this place in the list is complete.
-    After(u32),
+    /// When the flows at these places in the list are complete.
+    After(Vec<u32>),
 }
 
 /// A connection as written.
@@ -217,25 +217,25 @@ impl Reading {
             }
             let start = match (connection.start, connection.waits_for) {
                 (Some(start), _) => StartAt::Time(start),
-                (None, Some((id, place))) => StartAt::After(self.source_of(id, place)?),
+                (None, Some((id, place))) => StartAt::After(self.sources_of(id, place)?),
                 (None, None) => return Err(Fault::new(origin, "this connection never starts")),
             };
             flows.push(ListedFlow { src, dst, size, start });
         }
-        let after = |index: usize| match flows[index].start {
-            StartAt::After(other) => Some(other as usize),
-            StartAt::Time(_) => None,
+        let after = |index: usize| match &flows[index].start {
+            StartAt::After(others) => others.iter().map(|&other| other as usize).collect(),
+            StartAt::Time(_) => Vec::new(),
         };
-        if let Some(index) = circle(flows.len(), after) {
+        if let Some(circle) = circle(flows.len(), after) {
             let message = "this connection waits for itself, through its triggers: it would never start";
-            return Err(Fault::new(self.connections[index].origin, message).label("a circle"));
+            return Err(Fault::new(self.connections[circle[0]].origin, message).label("a circle"));
         }
         self.note(notes);
         Ok(Matrix { nodes, flows })
     }
 
-    /// The one flow whose end fires a trigger.
-    fn source_of(&self, id: u32, place: Origin) -> Result<u32, Fault> {
+    /// The flows whose ends fire a trigger: one, or all that a barrier counts.
+    fn sources_of(&self, id: u32, place: Origin) -> Result<Vec<u32>, Fault> {
         let Some(&(kind, defined)) = self.triggers.get(&id) else {
             return Err(Fault::new(place, format!("there is no trigger {id}")).label("not defined"));
         };
@@ -243,15 +243,20 @@ impl Reading {
         match (kind, sources) {
             (_, []) => Err(Fault::new(place, format!("nothing fires trigger {id}: this flow would never start"))
                 .label("needs a flow with send_done_trigger")),
-            (Kind::Barrier(count), _) if count > 1 => Err(Fault::new(
-                defined,
-                format!("trigger {id} waits for {count} flows; a flow of a scenario waits for one"),
-            )
-            .label("not supported")),
-            (_, &[source]) => Ok(source),
+            (Kind::Barrier(count), sources) if count as usize == sources.len() => {
+                // A flow may fire it twice: when its sender is done, and its receiver.
+                let mut sources = sources.to_vec();
+                sources.dedup();
+                Ok(sources)
+            }
+            (Kind::Barrier(count), sources) if count > 1 => {
+                let message = format!("trigger {id} waits for {count} flows, and {} fire it", sources.len());
+                Err(Fault::new(defined, message).label("not supported"))
+            }
+            (_, &[source]) => Ok(vec![source]),
             (_, several) => Err(Fault::new(
                 defined,
-                format!("{} flows fire trigger {id}; a flow of a scenario waits for one", several.len()),
+                format!("{} flows fire trigger {id}, any of them; a flow of a scenario waits for all", several.len()),
             )
             .label("not supported")),
         }

@@ -7,7 +7,8 @@ mod topology;
 use std::fmt::Write;
 
 use crate::Error;
-use crate::decode::Field;
+use crate::config::FlowNumbers;
+use crate::decode::{At, Field};
 use crate::error::{Fault, Origin, Sources};
 use crate::kind::Kind;
 use crate::load::parse;
@@ -90,7 +91,7 @@ const MOST_INLINE: usize = 1_000;
 /// Formats as in Broadcom/csg-htsim: `connection_matrix.cpp`, `topologies/*.topo`.
 ///
 /// # Errors
-/// When a file is malformed, or says what a scenario cannot: triggers that wait for several flows, failures, more hosts
+/// When a file is malformed, or says what a scenario cannot: triggers that the first of several flows fires, failures, more hosts
 /// than are simulated.
 pub fn import_htsim(matrix: &str, topology: Option<&str>, names: &Names<'_>) -> Result<Imported, Error> {
     let mut sources = Sources::default();
@@ -128,9 +129,12 @@ fn imported(matrix: &str, source: u32, topology: Option<(&str, u32)>, names: &Na
 fn traffic(matrix: &Matrix, names: &Names<'_>) -> (Value, Option<(String, String)>) {
     if matrix.flows.len() <= MOST_INLINE {
         let flows = matrix.flows.iter().map(|flow| {
-            let (start, after) = match flow.start {
+            let (start, after) = match &flow.start {
                 StartAt::Time(span) => (span.encode(), Value::Absent),
-                StartAt::After(index) => (Value::Absent, index.encode()),
+                StartAt::After(others) => {
+                    let numbers = others.iter().map(|&other| At::default_of(other)).collect();
+                    (Value::Absent, FlowNumbers(numbers).encode())
+                }
             };
             Node::made(Value::table([
                 ("start", start),
@@ -144,9 +148,12 @@ fn traffic(matrix: &Matrix, names: &Names<'_>) -> (Value, Option<(String, String
     }
     let mut text = String::from("start,src,dst,bytes,after\n");
     for flow in &matrix.flows {
-        let (start, after) = match flow.start {
-            StartAt::Time(span) => (write_span(span), String::new()),
-            StartAt::After(index) => (String::new(), index.to_string()),
+        let (start, after) = match &flow.start {
+            StartAt::Time(span) => (write_span(*span), String::new()),
+            StartAt::After(others) => {
+                let numbers: Vec<String> = others.iter().map(u32::to_string).collect();
+                (String::new(), numbers.join(" "))
+            }
         };
         let _ = writeln!(text, "{start},{},{},{},{after}", flow.src, flow.dst, flow.size);
     }

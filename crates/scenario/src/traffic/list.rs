@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 
+use sim::{Cause, FlowId};
 use units::{Bytes, Span};
 
 use super::{Draft, DraftStart, Ground, Made, later};
@@ -16,12 +17,12 @@ use files::BYTE_ORDER_MARK;
 /// A list of flows in a file.
 pub(crate) const FLOWS: Kind = Kind {
     name: "a list of flows",
-    expected: "expected the header start,src,dst,bytes or start,src,dst,bytes,after",
+    expected: "expected the header start,src,dst,bytes or start,src,dst,bytes,after,compute",
     fits: is_list,
 };
 
 fn is_list(file: &Looks<'_>) -> bool {
-    let known = ["start", "src", "dst", "bytes", "size", "after", "source", "destination"];
+    let known = ["start", "src", "dst", "bytes", "size", "after", "compute", "source", "destination"];
     let column = |word: &str| {
         let word = word.trim().trim_matches('"').to_ascii_lowercase();
         known.iter().any(|known| word.starts_with(known))
@@ -47,51 +48,101 @@ pub(crate) fn make(list: &List, ground: &Ground<'_>) -> Result<Made, Fault> {
     if flows.is_empty() {
         return Err(Fault::new(origin, "this list has zero flows").label("zero flows"));
     }
-    let waits_for = |index: usize| flows[index].after.map(|after| *after as usize);
-    if let Some(index) = circle(flows.len(), waits_for) {
-        let origin = flows[index].after.map_or(origin, |after| after.origin);
-        return Err(Fault::new(origin, format!("flow {index} waits for itself")).label("a circle"));
+    let waits_for = |index: usize| {
+        let after = flows[index].after.iter().flat_map(|after| &after.0);
+        after.map(|other| **other as usize).collect::<Vec<usize>>()
+    };
+    if let Some(circle) = circle(flows.len(), waits_for) {
+        let origin = flows[circle[0]].after.as_ref().map_or(origin, |after| after.origin);
+        return Err(Fault::new(origin, round(&circle)).label("a circle"));
     }
-    let draft = |flow: &Flow| {
+    let mut made = Made::default();
+    for flow in flows {
         let (src, dst) = ground.two_hosts(&flow.src, &flow.dst)?;
-        let start = match (flow.start, flow.after) {
+        let compute = flow.compute.unwrap_or(Span::ZERO);
+        let start = match (flow.start, &flow.after) {
             (Some(_), Some(after)) => {
                 return Err(Fault::new(after.origin, "a flow has either `start` or `after`").label("and also `start`"));
             }
-            (None, Some(after)) => DraftStart::After(earlier(after, flows)?),
-            (start, None) => DraftStart::At(later(list.start, start.map_or(Span::ZERO, |start| start.value))),
-        };
-        Ok(Draft { src, dst, size: ground.size(flow.size)?, start })
-    };
-    let flows = flows.iter().map(draft).collect::<Result<_, _>>()?;
-    Ok(Made { flows, ..Made::default() })
-}
-
-/// The flow that another one waits for, which exists.
-fn earlier(after: At<u32>, flows: &[Flow]) -> Result<u32, Fault> {
-    if *after as usize >= flows.len() {
-        return Err(Fault::new(after.origin, format!("there is no flow {} in a list of {}", *after, flows.len()))
-            .label(format!("expected 0 to {}", flows.len() - 1)));
-    }
-    Ok(*after)
-}
-
-/// A flow that waits for itself, through others, if there is one. `after` says which flow each of `flows` waits for.
-pub(crate) fn circle(flows: usize, after: impl Fn(usize) -> Option<usize>) -> Option<usize> {
-    // The walk that came by each flow first: every flow is passed twice at most.
-    let mut seen: Vec<Option<usize>> = vec![None; flows];
-    for walk in 0..flows {
-        let mut next = Some(walk);
-        while let Some(at) = next.filter(|&at| at < flows) {
-            match seen[at] {
-                Some(by) if by == walk => return Some(at),
-                Some(_) => break,
-                None => seen[at] = Some(walk),
+            (None, Some(after)) => {
+                let causes = earlier(&after.0, flows)?.into_iter().map(|other| Cause::Complete(FlowId(other)));
+                DraftStart::Waits { causes: made.causes.add(causes), after: compute }
             }
-            next = after(at);
+            (start, None) => {
+                let start = later(list.start, start.map_or(Span::ZERO, |start| start.value));
+                DraftStart::At(later(start, compute))
+            }
+        };
+        made.flows.push(Draft { src, dst, size: ground.size(flow.size)?, start });
+    }
+    Ok(made)
+}
+
+/// The flows that another one waits for, which exist, each once.
+fn earlier(after: &[At<u32>], flows: &[Flow]) -> Result<Vec<u32>, Fault> {
+    let mut known = Vec::with_capacity(after.len());
+    for other in after {
+        if other.value as usize >= flows.len() {
+            return Err(Fault::new(other.origin, format!("there is no flow {} in a list of {}", **other, flows.len()))
+                .label(format!("expected 0 to {}", flows.len() - 1)));
+        }
+        known.push(other.value);
+    }
+    let mut sorted = known.clone();
+    sorted.sort_unstable();
+    if let Some(twice) = sorted.windows(2).find(|pair| pair[0] == pair[1]) {
+        let last = after.iter().rfind(|other| other.value == twice[0]).map_or(Origin::NOWHERE, |other| other.origin);
+        return Err(Fault::new(last, format!("flow {} stands twice", twice[0])).label("once is enough"));
+    }
+    Ok(known)
+}
+
+/// Flows that wait for each other in a circle, if there are some: each waits for the next one, the last for the first.
+/// `after` says which flows each of `flows` waits for.
+pub(crate) fn circle<I>(flows: usize, after: impl Fn(usize) -> I) -> Option<Vec<usize>>
+where
+    I: IntoIterator<Item = usize>,
+{
+    // Depth first; each flow is on the walk, done, or not met.
+    #[derive(Clone, Copy, PartialEq)]
+    enum Met {
+        No,
+        OnTheWalk,
+        Done,
+    }
+    let mut met = vec![Met::No; flows];
+    for start in 0..flows {
+        if met[start] != Met::No {
+            continue;
+        }
+        met[start] = Met::OnTheWalk;
+        let mut walk = vec![(start, after(start).into_iter())];
+        while let Some((at, rest)) = walk.last_mut() {
+            // Flows that are not there are refused elsewhere.
+            let Some(next) = rest.find(|&next| next < flows && met[next] != Met::Done) else {
+                met[*at] = Met::Done;
+                walk.pop();
+                continue;
+            };
+            if met[next] == Met::OnTheWalk {
+                let first = walk.iter().position(|(at, _)| *at == next).unwrap_or(0);
+                return Some(walk[first..].iter().map(|(at, _)| *at).collect());
+            }
+            met[next] = Met::OnTheWalk;
+            walk.push((next, after(next).into_iter()));
         }
     }
     None
+}
+
+/// Says which flows wait for each other; of many the first eight.
+fn round(circle: &[usize]) -> String {
+    let names: Vec<String> = circle[1..].iter().take(7).map(usize::to_string).collect();
+    let more = if circle.len() > 8 { format!(" and {} more", circle.len() - 8) } else { String::new() };
+    match names.as_slice() {
+        [] => format!("flow {} waits for itself", circle[0]),
+        names => format!("flow {} waits for itself, through {}{more}", circle[0], names.join(", ")),
+    }
 }
 
 const HEADER: &str = "start,src,dst,bytes";
@@ -104,6 +155,7 @@ enum Column {
     Dst,
     Size(Option<&'static str>),
     After,
+    Compute(Option<&'static str>),
 }
 
 impl Column {
@@ -117,8 +169,10 @@ impl Column {
             "bytes" | "size" => Some(Self::Size(None)),
             "size_bytes" => Some(Self::Size(Some("B"))),
             "after" => Some(Self::After),
+            "compute" => Some(Self::Compute(None)),
             _ => match heading.split_once('_')? {
                 ("start", name) => unit(TIMES, name).map(|unit| Self::Start(Some(unit))),
+                ("compute", name) => unit(TIMES, name).map(|unit| Self::Compute(Some(unit))),
                 ("size", name) => unit(SIZES, name).map(|unit| Self::Size(Some(unit))),
                 _ => None,
             },
@@ -131,12 +185,13 @@ impl Column {
     }
 }
 
-/// The columns that the header names, in any order. All but `after` are needed.
+/// The columns that the header names, in any order. All but `after` and `compute` are needed.
 fn columns(cells: &[(Cow<'_, str>, Origin)], line: Origin) -> Result<Vec<Column>, Fault> {
     let mut columns: Vec<Column> = Vec::with_capacity(cells.len());
     let help = "a unit may stand in it: start_us, start_s, size_bytes, size_KB";
     for (heading, origin) in cells {
-        let refused = |what: &str| Fault::new(*origin, what).label(format!("expected {HEADER} or {HEADER},after"));
+        let refused =
+            |what: &str| Fault::new(*origin, what).label(format!("expected {HEADER} or {HEADER},after,compute"));
         let column =
             Column::named(heading).ok_or_else(|| refused("this is not the header of a list of flows").help(help))?;
         if columns.iter().any(|known| known.is_like(column)) {
@@ -149,11 +204,12 @@ fn columns(cells: &[(Cow<'_, str>, Origin)], line: Origin) -> Result<Vec<Column>
         return Ok(columns);
     }
     Err(Fault::new(line, "this is not the header of a list of flows")
-        .label(format!("expected {HEADER} or {HEADER},after"))
+        .label(format!("expected {HEADER} or {HEADER},after,compute"))
         .help(help))
 }
 
-/// Reads `start,src,dst,bytes[,after]`: a header, then a flow a line.
+/// Reads `start,src,dst,bytes[,after][,compute]`: a header, then a flow a line. Several numbers in a cell of `after` have
+/// blanks between them.
 pub(crate) fn read(text: &str, source: u32) -> Result<Vec<Flow>, Fault> {
     let mut flows = Vec::new();
     let mut header: Option<Vec<Column>> = None;
@@ -237,13 +293,8 @@ fn flow(columns: &[Column], cells: &[(Cow<'_, str>, Origin)]) -> Result<Flow, Fa
         Some((columns[place], (cells[place].0.as_ref(), cells[place].1)))
     };
     let needed = |wanted: Column| cell(wanted).ok_or_else(|| Fault::new(Origin::NOWHERE, "a column is missing"));
-    let start = match needed(Column::Start(None))? {
-        (Column::Start(Some(unit)), text) => optional(text, |text| in_unit(text, unit))?,
-        (_, text) => optional(text, |text| Value::string(text)).map_err(|fault| match text.0.parse::<f64>() {
-            Ok(_) => fault.help("give a unit, as in 100us, or name the column start_us, start_s, ..."),
-            Err(_) => fault,
-        })?,
-    };
+    let start = time(needed(Column::Start(None))?, "start")?;
+    let compute = cell(Column::Compute(None)).map_or(Ok(None), |cell| time(cell, "compute"))?;
     let size = match needed(Column::Size(None))? {
         (Column::Size(Some(unit)), text) => required(text, |text| in_unit(text, unit))?,
         (_, text) => required::<At<Bytes>>(text, number)?,
@@ -253,8 +304,20 @@ fn flow(columns: &[Column], cells: &[(Cow<'_, str>, Origin)]) -> Result<Flow, Fa
         src: required(needed(Column::Src)?.1, number)?,
         dst: required(needed(Column::Dst)?.1, number)?,
         size,
-        after: cell(Column::After).map_or(Ok(None), |(_, text)| optional(text, number))?,
+        after: cell(Column::After).map_or(Ok(None), |(_, text)| optional(text, numbers))?,
+        compute: compute.map(|compute| compute.value),
     })
+}
+
+/// The time in a cell of a column called `heading`, if there is one.
+fn time((column, text): (Column, (&str, Origin)), heading: &str) -> Result<Option<At<Span>>, Fault> {
+    match column {
+        Column::Start(Some(unit)) | Column::Compute(Some(unit)) => optional(text, |text| in_unit(text, unit)),
+        _ => optional(text, |text| Value::string(text)).map_err(|fault| match text.0.parse::<f64>() {
+            Ok(_) => fault.help(format!("give a unit, as in 100us, or name the column {heading}_us, {heading}_s, ...")),
+            Err(_) => fault,
+        }),
+    }
 }
 
 /// A bare number gets the header's unit. Any other cell, such as a number with its own unit, stays as it is, and is
@@ -267,6 +330,15 @@ fn in_unit(cell: &str, unit: &str) -> Value {
 /// A whole number if it is one, else text.
 fn number(cell: &str) -> Value {
     cell.parse().map_or_else(|_| Value::string(cell), Value::Integer)
+}
+
+/// Whole numbers with blanks between them, if there are several.
+fn numbers(cell: &str) -> Value {
+    let mut words = cell.split_whitespace();
+    match (words.next(), words.next()) {
+        (Some(_), Some(_)) => Value::Array(cell.split_whitespace().map(|word| Node::made(number(word))).collect()),
+        _ => number(cell),
+    }
 }
 
 fn required<T: Field>(cell: (&str, Origin), value: impl Fn(&str) -> Value) -> Result<T, Fault> {
@@ -288,7 +360,28 @@ mod tests {
         assert_eq!(flows.len(), 2);
         assert_eq!(flows[0].start.unwrap().value, Span::from_ns(1_500));
         assert_eq!(flows[0].dst.value, HostRef::Name("dc0.host3".into()));
-        assert_eq!((flows[1].after.unwrap().value, flows[1].size.value), (0, Bytes::new(1_000)));
+        let after =
+            |flow: &Flow| flow.after.clone().unwrap().value.0.iter().map(|other| other.value).collect::<Vec<u32>>();
+        assert_eq!((after(&flows[1]), flows[1].size.value), (vec![0], Bytes::new(1_000)));
+        let text =
+            "start,src,dst,bytes,after,compute_us\n0s,0,1,10,,\n0s,0,1,10,,7\n,1,2,10, 0  1 ,2.5\n,1,2,10,2,3ms\n";
+        let flows = read(text, 0).unwrap();
+        assert_eq!((after(&flows[2]), after(&flows[3])), (vec![0, 1], vec![2]));
+        let computes: Vec<Option<Span>> = flows.iter().map(|flow| flow.compute).collect();
+        assert_eq!(computes, [None, Some(Span::from_us(7)), Some(Span::from_ns(2_500)), Some(Span::from_ms(3))]);
+    }
+
+    #[test]
+    fn circles_are_found_with_all_their_flows() {
+        let found = |after: &[&[usize]]| circle(after.len(), |flow| after[flow].to_vec());
+        assert_eq!(found(&[&[], &[0], &[0, 1], &[2, 1]]), None);
+        assert_eq!(found(&[&[9], &[0]]), None);
+        assert_eq!(found(&[&[], &[1]]), Some(vec![1]));
+        assert_eq!(found(&[&[], &[0, 3], &[1], &[0, 2]]), Some(vec![1, 3, 2]));
+        let long: Vec<usize> = (0..12).collect();
+        assert_eq!(round(&[4]), "flow 4 waits for itself");
+        assert_eq!(round(&long[..3]), "flow 0 waits for itself, through 1, 2");
+        assert!(round(&long).ends_with("1, 2, 3, 4, 5, 6, 7 and 4 more"));
     }
 
     #[test]
@@ -325,6 +418,8 @@ mod tests {
             "start,src,dst,after\n1us,0,1,10\n",
             "start,start_us,src,dst,bytes\n1us,1,0,1,10\n",
             "start_us,src,dst,bytes\n0..1,0,1,10\n",
+            "start,src,dst,bytes,after\n,0,1,10,1 x\n",
+            "start,src,dst,bytes,compute\n0s,0,1,10,5\n",
         ] {
             assert!(read(text, 0).is_err(), "{text}");
         }

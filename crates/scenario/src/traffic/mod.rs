@@ -1,16 +1,19 @@
 //! From `[[traffic]]` to flows.
 
 mod allreduce;
+mod collective;
+mod groups;
 mod incast;
 mod list;
 mod permutation;
 mod poisson;
 mod requests;
+mod steps;
 
 pub(crate) use list::{FLOWS, circle, read as read_list};
 
 use fabric::{HostId, Network, Routes};
-use sim::HostConfig;
+use sim::{CauseSet, Causes, HostConfig};
 use units::{Bytes, Rate, Span};
 
 pub use poisson::Arrivals;
@@ -37,15 +40,11 @@ pub(crate) struct Draft {
 pub(crate) enum DraftStart {
     /// At this time since the run began.
     At(Span),
-    /// After the flow at this place among those of its entry.
-    After(u32),
-    /// So long after the flow at one place among those of its entry has come, and the sender's own at another has begun.
-    InTurn {
-        /// What must have come.
-        received: u32,
-        /// What must have begun.
-        begun: u32,
-        /// How long after the later of both.
+    /// After all of its causes, and so long after the last of them. Flows have their places among those of its entry.
+    Waits {
+        /// A set of [`Made::causes`].
+        causes: CauseSet,
+        /// How long its sender computes.
         after: Span,
     },
 }
@@ -65,6 +64,8 @@ pub(crate) struct Ground<'a> {
 #[derive(Default)]
 pub(crate) struct Made {
     pub(crate) flows: Vec<Draft>,
+    /// What flows wait for, by their places among those of the entry.
+    pub(crate) causes: Causes,
     pub(crate) receivers: Vec<HostId>,
     pub(crate) arrivals: Vec<Arrivals>,
     pub(crate) requested: Option<Requested>,
@@ -85,6 +86,7 @@ pub(crate) fn make(traffic: &At<Traffic>, index: usize, ground: &Ground<'_>) -> 
         Traffic::Poisson(entry) => poisson::make(entry, index, draws, ground),
         Traffic::Requests(entry) => requests::make(entry, index, draws, ground),
         Traffic::Allreduce(entry) => allreduce::make(entry, draws, ground),
+        Traffic::Collective(entry) => collective::make(entry, ground),
         Traffic::List(entry) => list::make(entry, ground),
     };
     let made = made.map_err(|fault| fault.at_least(traffic.origin))?;
@@ -93,7 +95,7 @@ pub(crate) fn make(traffic: &At<Traffic>, index: usize, ground: &Ground<'_>) -> 
             Traffic::Incast(_) => "set `intra`, `inter` or both to a number of senders",
             Traffic::Long(_) | Traffic::List(_) => "list at least one flow, or remove the entry",
             Traffic::Permutation(_) => "with this `scope`, no host has another one to send to",
-            Traffic::Allreduce(_) => "give `groups`, or `count`",
+            Traffic::Allreduce(_) | Traffic::Collective(_) => "give `groups`, or `count`",
             Traffic::Requests(_) => "let requests arrive for longer, or set `requests` to their number",
             Traffic::Poisson(_) => "let flows arrive for longer, or set `flows` to their number",
         };

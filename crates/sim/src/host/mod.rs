@@ -8,7 +8,7 @@
 //! Hosts know no engine: one carries packets to them, tells the time, and takes what they send over a [`Wire`].
 
 use std::cmp::Reverse;
-use std::collections::{BTreeMap, BTreeSet, BinaryHeap, VecDeque};
+use std::collections::{BTreeMap, BinaryHeap, VecDeque};
 
 use fabric::{HostId, LinkId};
 use flow::credits::{CreditStats, Scheduled};
@@ -21,7 +21,9 @@ use crate::outcome::FlowOutcome;
 use crate::packet::{Packet, Report};
 use crate::predictions::Predictions;
 use crate::series::{FlowSample, Ticks};
-use crate::setup::{FlowId, FlowSpec, Setup, Start};
+use crate::setup::{FlowSpec, Setup};
+use crate::start::{Cause, FlowId, Start};
+use crate::waits::{Pending, Waits};
 
 mod clocks;
 mod connections;
@@ -80,12 +82,7 @@ pub struct Context<'a, F> {
     pub setup: &'a Setup,
     /// Makes each flow's law.
     pub make_law: &'a F,
-    /// Flows that start when another is complete: (the other, the flow), sorted.
-    dependents: Vec<(u32, u32)>,
-    /// Flows that start when another has come: the same.
-    on_receipt: Vec<(u32, u32)>,
-    /// Flows that start when another has begun: the same.
-    in_turn: Vec<(u32, u32)>,
+    waits: Waits,
     sampled: Vec<bool>,
     /// Empty where no flow's packets are compared.
     predicted: Vec<bool>,
@@ -94,24 +91,6 @@ pub struct Context<'a, F> {
 impl<'a, F> Context<'a, F> {
     /// Indexes a setup.
     pub fn new(setup: &'a Setup, make_law: &'a F) -> Self {
-        let (mut dependents, mut on_receipt, mut in_turn) = (Vec::new(), Vec::new(), Vec::new());
-        for (flow, spec) in (0u32..).zip(&setup.flows) {
-            match spec.start {
-                Start::At(_) => {}
-                Start::After(FlowId(other)) => dependents.push((other, flow)),
-                Start::OnReceipt { received: FlowId(other), begun, .. } => {
-                    debug_assert_eq!(setup.flows[other as usize].dst, spec.src, "only its receiver knows");
-                    on_receipt.push((other, flow));
-                    if let Some(FlowId(own)) = begun {
-                        debug_assert_eq!(setup.flows[own as usize].src, spec.src, "only its sender knows");
-                        in_turn.push((own, flow));
-                    }
-                }
-            }
-        }
-        dependents.sort_unstable();
-        on_receipt.sort_unstable();
-        in_turn.sort_unstable();
         let chosen = |flows: &[FlowId]| {
             let mut chosen = vec![false; if flows.is_empty() { 0 } else { setup.flows.len() }];
             for flow in flows {
@@ -120,21 +99,7 @@ impl<'a, F> Context<'a, F> {
             chosen
         };
         let predicted = if setup.host.int { Vec::new() } else { chosen(&setup.series.predictors) };
-        Self { setup, make_law, dependents, on_receipt, in_turn, sampled: chosen(&setup.series.flows), predicted }
-    }
-
-    fn dependents_of(&self, flow: u32) -> impl Iterator<Item = u32> + '_ {
-        waiting_for(flow, &self.dependents)
-    }
-
-    /// The flows that wait for this one to come.
-    fn on_receipt_of(&self, flow: u32) -> impl Iterator<Item = u32> + '_ {
-        waiting_for(flow, &self.on_receipt)
-    }
-
-    /// The flows that wait for this one to begin.
-    fn in_turn_after(&self, flow: u32) -> impl Iterator<Item = u32> + '_ {
-        waiting_for(flow, &self.in_turn)
+        Self { setup, make_law, waits: Waits::new(setup), sampled: chosen(&setup.series.flows), predicted }
     }
 
     fn samples(&self, flow: u32) -> bool {
@@ -146,19 +111,13 @@ impl<'a, F> Context<'a, F> {
     }
 }
 
-/// The flows behind one in a sorted list of which waits for which.
-fn waiting_for(flow: u32, list: &[(u32, u32)]) -> impl Iterator<Item = u32> + '_ {
-    let first = list.partition_point(|&(other, _)| other < flow);
-    list[first..].iter().take_while(move |&&(other, _)| other == flow).map(|&(_, flow)| flow)
-}
-
-/// A flow that starts because another is complete.
+/// A cause of a flow has happened somewhere, and the flow's sender hears of it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Trigger {
-    /// Which.
+pub struct News {
+    /// The flow that waited for it.
     pub flow: FlowId,
-    /// When.
-    pub time: Time,
+    /// When its sender hears of it.
+    pub heard: Time,
 }
 
 struct HostState {
@@ -179,8 +138,8 @@ struct HostState {
     blocks: BinaryHeap<Reverse<(Time, u32, u32)>>,
     /// (time, flow).
     starts: BinaryHeap<Reverse<(Time, u32)>>,
-    /// Flows that wait for two things, of which one has happened.
-    half_ready: BTreeSet<u32>,
+    /// Flows that wait for the rest of their causes.
+    pending: Pending,
     /// The classes that are paused, one bit each.
     paused: u8,
     /// The classes of answers that wait in `pauses`.
@@ -201,16 +160,12 @@ struct HostState {
 }
 
 impl HostState {
-    /// What a flow of this host's waits for has happened, or one of the two things: it starts, or waits for the other.
-    fn happened(&mut self, flow: u32, now: Time, setup: &Setup) {
-        let Start::OnReceipt { begun, after, .. } = setup.flows[flow as usize].start else { return };
-        if begun.is_some() && self.half_ready.insert(flow) {
-            return;
-        }
-        self.half_ready.remove(&flow);
-        let time = now + after;
-        self.starts.push(Reverse((time, flow)));
+    /// This host hears of a cause of one of its flows. Gives when the flow starts, if that was the last cause.
+    fn hear_of(&mut self, news: News, setup: &Setup) -> Option<Time> {
+        let time = self.pending.happened(news.flow, news.heard, setup)?;
+        self.starts.push(Reverse((time, news.flow.0)));
         self.alarm = self.alarm.min(time);
+        Some(time)
     }
 
     fn new(uplink: LinkId, setup: &Setup) -> Self {
@@ -223,7 +178,7 @@ impl HostState {
             flushes: BinaryHeap::new(),
             blocks: BinaryHeap::new(),
             starts: BinaryHeap::new(),
-            half_ready: BTreeSet::new(),
+            pending: Pending::default(),
             paused: 0,
             answering: 0,
             control_first: setup.network.port(uplink).config().control_priority,
@@ -257,8 +212,8 @@ pub struct Hosts<L> {
     pub elsewhere: BTreeMap<u32, Elsewhere>,
     /// Samples of flows, in no order.
     pub samples: Vec<FlowSample>,
-    /// Flows to start, for the engine to deliver.
-    pub triggers: Vec<Trigger>,
+    /// News for senders, for the engine to deliver.
+    pub news: Vec<News>,
     /// Flows of these hosts that have not ended.
     pub open: u64,
     /// Data packets sent.
@@ -304,7 +259,7 @@ impl<L: ControlLaw> Hosts<L> {
             outcomes: Vec::new(),
             elsewhere: BTreeMap::new(),
             samples: Vec::new(),
-            triggers: Vec::new(),
+            news: Vec::new(),
             open,
             data_packets: 0,
             data_received: 0,
@@ -312,11 +267,24 @@ impl<L: ControlLaw> Hosts<L> {
         }
     }
 
-    /// Lets a flow start at a later time.
-    pub fn add_start(&mut self, host: usize, trigger: Trigger) {
-        let state = &mut self.states[host];
-        state.starts.push(Reverse((trigger.time, trigger.flow.0)));
-        state.alarm = state.alarm.min(trigger.time);
+    /// A host hears of a cause of one of its flows, now or later. Gives when the flow starts, if that was the last cause.
+    pub fn hear_of(&mut self, host: usize, news: News, setup: &Setup) -> Option<Time> {
+        self.states[host].hear_of(news, setup)
+    }
+
+    /// A cause has happened at a host. Flows of this host hear of it at once; the engine takes it to others. It takes there,
+    /// too, that a flow is complete: at the same time a host first does everything else.
+    fn happened<F>(&mut self, host: usize, cause: Cause, now: Time, context: &Context<F>) {
+        let setup = context.setup;
+        for flow in context.waits.followers(cause) {
+            let spec = &setup.flows[flow.0 as usize];
+            let news = News { flow, heard: now + setup.news_takes(cause, spec) };
+            if spec.src == setup.happens_at(cause) && !matches!(cause, Cause::Complete(_)) {
+                self.states[host].hear_of(news, setup);
+            } else {
+                self.news.push(news);
+            }
+        }
     }
 
     /// When a host next acts by itself, its card falling idle at `idle_at`; [`Time::NEVER`] if never.
@@ -417,12 +385,8 @@ impl<L: ControlLaw> Hosts<L> {
         self.free_senders.push(slot);
         self.open -= 1;
         self.outcomes.push((active.flow, active.outcome(now, now)));
+        self.happened(host, Cause::Complete(FlowId(active.flow)), now, context);
         let spec = &context.setup.flows[active.flow as usize];
-        for flow in context.dependents_of(active.flow) {
-            let target = context.setup.flows[flow as usize].src;
-            let time = now + context.setup.one_way(spec.src, target);
-            self.triggers.push(Trigger { flow: FlowId(flow), time });
-        }
         let remembers = context.setup.host.tcp.remembers;
         if spec.kept || remembers {
             self.connections.close(host, spec, active, remembers);
@@ -539,7 +503,7 @@ impl<L: ControlLaw> Hosts<L> {
         let state = &mut self.states[host];
         state.queue(slot, active, now);
         state.call(active, now);
-        context.in_turn_after(flow).for_each(|next| state.happened(next, now, setup));
+        self.happened(host, Cause::Begun(FlowId(flow)), now, context);
     }
 
     /// The hold of a flow that has one. It starts with what the last OR-ACK from its destination left.

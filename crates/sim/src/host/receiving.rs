@@ -10,6 +10,7 @@ use units::{Span, Time};
 use super::{Context, HostState, Hosts, NO_SLOT, Wire};
 use crate::packet::{Kind, PINNED, Packet, Report};
 use crate::setup::{FlowSpec, Setup};
+use crate::start::{Cause, FlowId};
 
 /// The receiver has everything and is gone.
 pub(super) const DONE: u32 = u32::MAX - 1;
@@ -104,7 +105,7 @@ impl<L: ControlLaw> Hosts<L> {
         }
     }
 
-    /// A flow's receiver has everything: what waited for that begins.
+    /// A flow's receiver has everything.
     #[inline]
     fn finish_receiver<F>(
         &mut self,
@@ -117,9 +118,7 @@ impl<L: ControlLaw> Hosts<L> {
         self.receivers[slot as usize] = None;
         self.free_receivers.push(slot);
         self.receiver_of[packet.flow as usize] = DONE;
-        let state = &mut self.states[host];
-        let now = packet.time;
-        context.on_receipt_of(packet.flow).for_each(|flow| state.happened(flow, now, context.setup));
+        self.happened(host, Cause::Received(FlowId(packet.flow)), packet.time, context);
         if !self.answering.is_empty() {
             self.end_answering(host, packet.flow, wire);
         }

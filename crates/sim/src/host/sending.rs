@@ -12,7 +12,8 @@ use super::{Context, HostState, Hosts, Wire};
 use crate::outcome::FlowOutcome;
 use crate::packet::{Kind, Packet};
 use crate::series::{FlowSample, Ticks};
-use crate::setup::{FlowId, Setup};
+use crate::setup::Setup;
+use crate::start::FlowId;
 
 /// Where a sending flow waits.
 #[derive(Clone, Copy, PartialEq, Eq)]

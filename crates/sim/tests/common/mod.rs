@@ -12,7 +12,7 @@ use laws::catalog::{Kind, Value, build};
 use laws::{Law, Path};
 use proptest::prelude::*;
 use proptest::test_runner::TestCaseError;
-use sim::{FlowId, FlowOutcome, FlowSpec, HostConfig, LinkOutcome, Outcome, SeriesConfig, Setup, Start};
+use sim::{Cause, Causes, FlowId, FlowOutcome, FlowSpec, HostConfig, LinkOutcome, Outcome, SeriesConfig, Setup, Start};
 use units::{Bytes, Rate, Span, Time};
 
 /// So many random cases where `NARROWS_ALL_CASES` is set, as `make test` does, and a quarter of them otherwise.
@@ -22,8 +22,8 @@ pub(crate) fn cases(all: u32) -> ProptestConfig {
 }
 
 /// So long after a flow has come.
-pub(crate) fn answer(received: u32, after: Span) -> Start {
-    Start::OnReceipt { received: FlowId(received), begun: None, after }
+pub(crate) fn answer(causes: &mut Causes, received: u32, after: Span) -> Start {
+    causes.start([Cause::Received(FlowId(received))], after)
 }
 
 /// A flow that starts at 0.
@@ -54,6 +54,7 @@ pub(crate) fn setup(network: Network, flows: Vec<FlowSpec>, stop: Time) -> Setup
         seed: 1,
         stop,
         intra_rtt: Span::from_us(14),
+        causes: Causes::default(),
         modules: Vec::new(),
         ties: sim::Ties::default(),
     };

@@ -241,10 +241,11 @@ impl<'a, L: ControlLaw, F: Fn(&FlowSpec, &Path) -> L> Oracle<'a, L, F> {
         for packet in sent {
             self.enqueue(up, packet);
         }
-        for trigger in std::mem::take(&mut self.hosts.triggers) {
-            let src = self.setup.flows[trigger.flow.0 as usize].src;
-            self.hosts.add_start(src.index(), trigger);
-            self.wake(src.0);
+        for news in std::mem::take(&mut self.hosts.news) {
+            let src = self.setup.flows[news.flow.0 as usize].src;
+            if self.hosts.hear_of(src.index(), news, self.setup).is_some() {
+                self.wake(src.0);
+            }
         }
         self.wake(host);
     }

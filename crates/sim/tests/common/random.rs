@@ -10,7 +10,7 @@ use fabric::{
 use flow::{Code, PathChoice, Plb, Recovery, UnoLb};
 use laws::catalog::Kind;
 use proptest::prelude::*;
-use sim::{Coding, FlowId, FlowSpec, HostConfig, SeriesConfig, Setup, Start};
+use sim::{Cause, Causes, Coding, FlowId, FlowSpec, HostConfig, SeriesConfig, Setup, Start};
 use units::{Bytes, Frac, Rate, Span, Tick, Time};
 
 /// A random run and the law that all its flows use.
@@ -188,6 +188,7 @@ pub(crate) fn case_with(
             let hosts = network.hosts().len() as u32;
             let mut last_dst = 0;
             let mut last_of = BTreeMap::new();
+            let mut causes = Causes::default();
             let specs: Vec<FlowSpec> = (0u32..)
                 .zip(flows)
                 .map(|(index, (src, other, size, start_us, after))| {
@@ -197,13 +198,19 @@ pub(crate) fn case_with(
                     let dst = (src + 1 + other % (hosts - 1)) % hosts;
                     last_dst = dst;
                     let start = match index.checked_sub(1) {
-                        // Two in three wait for an earlier flow of their own, too, if there is one.
-                        Some(previous) if answers => Start::OnReceipt {
-                            received: FlowId(previous),
-                            begun: last_of.get(&src).copied().filter(|_| after > 1),
-                            after: Span::from_us(start_us as i64 % 3),
-                        },
-                        Some(previous) if after == 0 => Start::After(FlowId(previous)),
+                        // Two in three wait for an earlier flow of their own, too, if there is one; one in five for any other's end.
+                        Some(previous) if answers => {
+                            let own = last_of.get(&src).copied().filter(|_| after > 1).map(Cause::Begun);
+                            let other = (after == 4).then(|| Cause::Complete(FlowId(other % index)));
+                            let all = [Cause::Received(FlowId(previous))].into_iter().chain(own).chain(other);
+                            causes.start(all, Span::from_us(start_us as i64 % 3))
+                        }
+                        // Every third of these waits until another has come anywhere, too, and computes.
+                        Some(previous) if after == 0 => {
+                            let came = (start_us % 3 == 0).then(|| Cause::Received(FlowId(other % index)));
+                            let all = [Cause::Complete(FlowId(previous))].into_iter().chain(came);
+                            causes.start(all, Span::from_us(came.map_or(0, |_| start_us as i64 % 20)))
+                        }
                         _ => Start::At(Time::from_us(start_us)),
                     };
                     last_of.insert(src, FlowId(index));
@@ -239,6 +246,7 @@ pub(crate) fn case_with(
                 seed,
                 stop,
                 intra_rtt: Span::from_us(14),
+                causes,
                 modules: Vec::new(),
                 ties: sim::Ties::default(),
             };

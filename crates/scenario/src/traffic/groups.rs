@@ -1,0 +1,89 @@
+//! The ranks of groups that do something together: named, or spread over two datacenters.
+
+use std::num::NonZeroU32;
+
+use fabric::HostId;
+
+use super::Ground;
+use crate::config::HostRef;
+use crate::decode::At;
+use crate::error::{Fault, Origin};
+
+/// More flows than this are a mistake.
+const MOST_FLOWS: u64 = 10_000_000;
+
+/// Groups as a table names them: hosts by group, either this or a number of groups and of ranks from each datacenter.
+type Listed = At<Vec<At<Vec<At<HostRef>>>>>;
+
+/// The ranks of each group of `what`, and where the file says so: at least two different hosts each.
+pub(super) fn groups(
+    what: &str,
+    groups: Option<&Listed>,
+    count: Option<At<NonZeroU32>>,
+    ranks: At<NonZeroU32>,
+    ground: &Ground<'_>,
+) -> Result<(Vec<Vec<HostId>>, Origin), Fault> {
+    let (groups, origin) = match (groups, count) {
+        (Some(groups), None) => {
+            let hosts = |group: &At<Vec<_>>| group.iter().map(|host| ground.host_of(host)).collect();
+            (groups.iter().map(hosts).collect::<Result<Vec<Vec<HostId>>, Fault>>()?, groups.origin)
+        }
+        (None, Some(count)) => (spread(count.get(), ranks.get(), count.origin, ground)?, count.origin),
+        (Some(_), Some(count)) => {
+            return Err(Fault::new(count.origin, "`groups` and `count` both say who takes part: give one"));
+        }
+        (None, None) => {
+            return Err(Fault::new(Origin::NOWHERE, format!("this {what} has neither `groups` nor `count`"))
+                .help("give count = 8, or groups = [[\"dc0.host0\", \"dc1.host0\"]]"));
+        }
+    };
+    for (index, ranks) in groups.iter().enumerate() {
+        let mut sorted = ranks.clone();
+        sorted.sort_unstable();
+        sorted.dedup();
+        if sorted.len() < ranks.len() {
+            return Err(Fault::new(origin, format!("group {index} has a host twice")).label("expected different hosts"));
+        }
+        if ranks.len() < 2 {
+            return Err(unfit(index, ranks, "at least two", origin));
+        }
+    }
+    Ok((groups, origin))
+}
+
+/// The fault of a group with a wrong number of ranks.
+pub(super) fn unfit(index: usize, ranks: &[HostId], expected: &str, origin: Origin) -> Fault {
+    Fault::new(origin, format!("group {index} has {} ranks", ranks.len())).label(format!("expected {expected}"))
+}
+
+/// Refuses more flows than anybody means.
+pub(super) fn check_count(iterations: At<NonZeroU32>, each: u64) -> Result<(), Fault> {
+    if each.saturating_mul(iterations.get().into()) <= MOST_FLOWS {
+        return Ok(());
+    }
+    let message = format!("{} iterations of {each} flows", iterations.get());
+    Err(Fault::new(iterations.origin, message).label(format!("expected at most {MOST_FLOWS} flows")))
+}
+
+/// So many groups, each with so many ranks from the first and from the second datacenter, in this order.
+fn spread(count: u32, ranks: u32, origin: Origin, ground: &Ground<'_>) -> Result<Vec<Vec<HostId>>, Fault> {
+    let network = ground.network;
+    if network.datacenters() < 2 {
+        return Err(Fault::new(origin, "groups over two datacenters, and there is one")
+            .help("name the ranks: groups = [[\"host0\", \"host1\"]]"));
+    }
+    let wanted = count as usize * ranks as usize;
+    let of = |datacenter: u16| {
+        let hosts = (0..network.hosts().len() as u32).map(HostId);
+        let hosts: Vec<HostId> = hosts.filter(|&host| network.datacenter_of(host) == datacenter).collect();
+        if hosts.len() < wanted {
+            let message =
+                format!("{count} groups of {ranks} ranks, but {} hosts in datacenter {datacenter}", hosts.len());
+            return Err(Fault::new(origin, message).label(format!("expected at most {}", hosts.len() / ranks as usize)));
+        }
+        Ok((0..wanted).map(|nth| hosts[nth * hosts.len() / wanted]).collect::<Vec<HostId>>())
+    };
+    let (near, far) = (of(0)?, of(1)?);
+    let chunks = near.chunks(ranks as usize).zip(far.chunks(ranks as usize));
+    Ok(chunks.map(|(near, far)| [near, far].concat()).collect())
+}

@@ -1,0 +1,146 @@
+//! Who waits for whom.
+//!
+//! A flow starts when all of its causes have happened, its sender has heard of each, and has computed for so long after
+//! the last. News takes as long as the path: a host hears at once of what happens at itself, and one one-way delay later
+//! of what happens at another. [`Waits`] gives the flows behind a cause, and [`Pending`] counts down what a flow still
+//! waits for. The simulator's hosts, the emulator and the tables of results read starts here alone, so a cause means the
+//! same to all of them.
+
+use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
+
+use fabric::HostId;
+use units::{Span, Time};
+
+use crate::setup::{FlowSpec, Setup};
+use crate::start::{Cause, FlowId, Start};
+
+/// The flows that wait for each cause.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Waits {
+    complete: Followers,
+    received: Followers,
+    begun: Followers,
+}
+
+/// (a flow, one that waits for it), sorted.
+#[derive(Clone, PartialEq, Eq, Default, Debug)]
+struct Followers(Vec<(u32, u32)>);
+
+impl Waits {
+    /// The waits of a run.
+    pub fn new(setup: &Setup) -> Self {
+        let [mut complete, mut received, mut begun] = [(); 3].map(|()| Vec::new());
+        for (follower, spec) in (0u32..).zip(&setup.flows) {
+            for cause in setup.causes_of(spec) {
+                let FlowId(flow) = cause.flow();
+                debug_assert!(
+                    (flow as usize) < setup.flows.len(),
+                    "flow {follower} waits for {flow}, which is not there"
+                );
+                let list = match cause {
+                    Cause::Complete(_) => &mut complete,
+                    Cause::Received(_) => &mut received,
+                    Cause::Begun(_) => {
+                        debug_assert_eq!(setup.flows[flow as usize].src, spec.src, "only its sender knows");
+                        &mut begun
+                    }
+                };
+                list.push((flow, follower));
+            }
+        }
+        let [complete, received, begun] = [complete, received, begun].map(|mut list| {
+            list.sort_unstable();
+            Followers(list)
+        });
+        Self { complete, received, begun }
+    }
+
+    /// The flows that wait for a cause, in the order of their numbers; one twice if it names the cause twice.
+    #[inline]
+    pub fn followers(&self, cause: Cause) -> impl Iterator<Item = FlowId> + '_ {
+        let list = match cause {
+            Cause::Complete(_) => &self.complete,
+            Cause::Received(_) => &self.received,
+            Cause::Begun(_) => &self.begun,
+        };
+        list.of(cause.flow())
+    }
+}
+
+impl Followers {
+    #[inline]
+    fn of(&self, FlowId(flow): FlowId) -> impl Iterator<Item = FlowId> + '_ {
+        let first = self.0.partition_point(|&(other, _)| other < flow);
+        self.0[first..].iter().take_while(move |&&(other, _)| other == flow).map(|&(_, follower)| FlowId(follower))
+    }
+}
+
+impl Setup {
+    /// What a flow waits for; nothing if it starts at a time.
+    pub fn causes_of(&self, flow: &FlowSpec) -> &[Cause] {
+        match flow.start {
+            Start::At(_) => &[],
+            Start::Waits { causes, .. } => self.causes.of(causes),
+        }
+    }
+
+    /// The host at which a cause happens.
+    pub fn happens_at(&self, cause: Cause) -> HostId {
+        let flow = &self.flows[cause.flow().0 as usize];
+        match cause {
+            Cause::Complete(_) | Cause::Begun(_) => flow.src,
+            Cause::Received(_) => flow.dst,
+        }
+    }
+
+    /// How long after a cause a flow's sender hears of it: zero on the host where it happens, else the one-way delay of an
+    /// acknowledgement from there.
+    pub fn news_takes(&self, cause: Cause, flow: &FlowSpec) -> Span {
+        self.one_way(self.happens_at(cause), flow.src)
+    }
+}
+
+/// Flows of which some causes have happened, and others have not.
+#[derive(Clone, Default, Debug)]
+pub struct Pending(BTreeMap<u32, Partly>);
+
+#[derive(Clone, Copy, Debug)]
+struct Partly {
+    /// Causes that have not happened, at least 1.
+    left: u32,
+    /// When the sender heard of the last one so far.
+    heard: Time,
+}
+
+impl Pending {
+    /// One cause of a flow has happened, and its sender hears of it at `heard`. Gives when the flow starts, if that was the
+    /// last one. The order of calls does not matter.
+    pub fn happened(&mut self, flow: FlowId, heard: Time, setup: &Setup) -> Option<Time> {
+        let spec = &setup.flows[flow.0 as usize];
+        let Start::Waits { causes, after } = spec.start else {
+            debug_assert!(false, "{flow:?} waits for nothing");
+            return None;
+        };
+        let causes = setup.causes.of(causes).len() as u32;
+        if causes == 1 {
+            return Some(heard + after);
+        }
+        match self.0.entry(flow.0) {
+            Entry::Vacant(entry) => {
+                entry.insert(Partly { left: causes - 1, heard });
+                None
+            }
+            Entry::Occupied(mut entry) => {
+                let partly = entry.get_mut();
+                partly.left -= 1;
+                partly.heard = partly.heard.max(heard);
+                let (left, last) = (partly.left, partly.heard);
+                (left == 0).then(|| {
+                    entry.remove();
+                    last + after
+                })
+            }
+        }
+    }
+}
