@@ -220,8 +220,15 @@ impl Packet {
     /// The hash by which a switch with this salt chooses among equal ports ([`fabric::switch_salt`]).
     #[inline(always)]
     pub fn path_hash(&self, switch_salt: u64) -> u64 {
-        let flow = if self.flags & PINNED == 0 { self.flow } else { 0 };
-        path_hash(switch_salt, flow, self.entropy)
+        if self.flags & PINNED != 0 {
+            return self.pinned_path_hash(switch_salt);
+        }
+        path_hash(switch_salt, self.flow, self.entropy)
+    }
+
+    #[cold]
+    fn pinned_path_hash(&self, switch_salt: u64) -> u64 {
+        path_hash(switch_salt, 0, self.entropy)
     }
 
     /// Says whether its entropy alone chooses among equal paths.
