@@ -231,12 +231,9 @@ impl<L: ControlLaw, C: Copy> Outstanding<L, C> {
         lost
     }
 
-    /// Nothing more is to be known of what left.
+    /// Nothing more is to be known of what left. Its memory is given back: a connection may be idle for long.
     pub(crate) fn abandon(&mut self) {
-        for number in self.records.first()..self.records.end() {
-            self.records.get_mut(number).become_state(State::Done);
-        }
-        self.records.trim();
+        self.records.abandon();
         (self.in_flight, self.lost, self.lost_sent_at) = (Bytes::ZERO, Bytes::ZERO, Time::ZERO);
     }
 

@@ -194,6 +194,12 @@ impl<C: Copy> Records<C> {
         self.ring.forget_while(|record| record.state() == State::Done);
     }
 
+    /// Forgets all records, and gives their memory back.
+    pub(crate) fn abandon(&mut self) {
+        self.ring = Ring::starting_at(self.ring.end());
+        self.cookies = None;
+    }
+
     /// What the law kept with a packet.
     #[inline(always)]
     pub(crate) fn cookie(&self, number: u64) -> Cookie {

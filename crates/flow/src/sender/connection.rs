@@ -37,8 +37,8 @@ impl<L: ControlLaw> Connection<L> {
         }
     }
 
-    /// Sends a message on it: the flow that `config` describes, which must agree in all but size and number with what the
-    /// connection was made for.
+    /// Sends a message on it: the flow that `config` describes, which must agree with what the connection was made for, but
+    /// for size, number and what follows from them.
     pub fn send(mut self, config: FlowConfig) -> Sender<L> {
         let total = config.packets();
         let blocks = config.blocks();
