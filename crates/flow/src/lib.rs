@@ -22,6 +22,7 @@ mod records;
 mod ring;
 mod rtt;
 mod sender;
+mod subflow;
 mod tracker;
 
 pub use blocks::{Blocks, Code, MOST_PACKETS};
@@ -32,7 +33,7 @@ pub use pacer::Pacing;
 pub use paths::{PathChoice, Plb, UnoLb};
 pub use receiver::{Receiver, Reply};
 pub use sender::{
-    AckHeader, Connection, FlowConfig, FlowStats, Recovery, Remembered, Segment, SendState, Sender, SenderCoding,
-    TcpConfig,
+    AckHeader, Connection, FlowConfig, FlowStats, Recovery, Remembered, Segment, Sender, SenderCoding, TcpConfig,
 };
+pub use subflow::SendState;
 pub use tracker::BlockNack;

@@ -12,9 +12,8 @@ use units::{Bytes, Time};
 
 use super::ledger::Ledger;
 use super::numbers::Numbers;
-use super::subflows::{Subflow, Subflows};
 use super::tcp::Tcp;
-use super::{FlowConfig, FlowStats, Recovery, Sender, TcpConfig};
+use super::{FlowConfig, FlowStats, Recovery, Sender, Subflow, Subflows, TcpConfig};
 use crate::outstanding::LossTimer;
 use crate::paths::Paths;
 

@@ -36,12 +36,12 @@ use units::{Bytes, Span, Time};
 use crate::outstanding::{Answers, Batch, LossTimer, Timing};
 use crate::paths::Paths;
 use crate::records::{Departure, Record, State};
+use crate::subflow::{SendState, Subflow};
 pub use config::{FlowConfig, Recovery, SenderCoding};
 use connection::Before;
 pub use connection::{Connection, Remembered};
 use ledger::Ledger;
 use numbers::Numbers;
-use subflows::{Subflow, Subflows};
 use tcp::Tcp;
 pub use tcp::TcpConfig;
 
@@ -83,17 +83,6 @@ pub struct AckHeader {
     pub attempt: u8,
 }
 
-/// Whether a flow can send.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum SendState {
-    /// A packet may go now.
-    Now,
-    /// A packet may go at this time (pacing).
-    At(Time),
-    /// Nothing until an acknowledgement or a timer.
-    Blocked,
-}
-
 /// Counters of one flow.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct FlowStats {
@@ -118,6 +107,9 @@ pub struct FlowStats {
     /// Blocks that parity completed: when enough packets were acknowledged, some of its data was not.
     pub recovered: u64,
 }
+
+/// Contents are packets of the flow.
+type Subflows<L> = crate::subflow::Subflows<L, u32>;
 
 /// The newest packet of what an acknowledgement newly acknowledges: itself, where it left, and its record.
 type Newest = (u32, u8, u64, Record<u32>);
@@ -252,21 +244,13 @@ impl<L: ControlLaw> Sender<L> {
         if self.subflows.are_several() {
             return self.poll_several(now, bytes);
         }
-        let only = self.subflows.get(0);
-        if self.is_shut(only, bytes) {
-            return SendState::Blocked;
-        }
-        if only.pacer.next() > now { SendState::At(only.pacer.next()) } else { SendState::Now }
+        self.subflows.get(0).poll(now, self.counted(bytes))
     }
 
-    /// Whether a packet may not leave, though it were its time. One may always be in flight, or a window under a packet
-    /// would stop the flow.
+    /// For how much a packet counts against the window: one that does not fit, for a byte where windows may be overshot.
     #[inline(always)]
-    fn is_shut(&self, subflow: &Subflow<L>, bytes: u32) -> bool {
-        let out = &subflow.out;
-        // A packet that does not fit counts as one byte where windows may be overshot.
-        let bytes = if self.config.overshoots { 1 } else { bytes };
-        out.in_flight + Bytes::new(bytes.into()) > out.permit.window && !out.in_flight.is_zero()
+    fn counted(&self, bytes: u32) -> u32 {
+        if self.config.overshoots { 1 } else { bytes }
     }
 
     /// The payload of the packet that would go next, a lost one first; none if there is nothing to send.
@@ -308,7 +292,7 @@ impl<L: ControlLaw> Sender<L> {
             self.paths.on_idle();
         }
         let path = if self.subflows.are_several() { chosen } else { self.paths.subflow(seq, attempt) };
-        self.end_turn(chosen);
+        self.subflows.end_turn(chosen);
         if self.tcp.is_some() {
             self.note_sent(now, Bytes::new(bytes.into()));
         }

@@ -9,7 +9,7 @@ use core::ops::Range;
 
 use laws::ControlLaw;
 
-use super::subflows::Subflows;
+use super::Subflows;
 use crate::records::{Record, State};
 use crate::ring::Ring;
 
