@@ -9,14 +9,19 @@
 
 extern crate alloc;
 
+mod acks;
+mod arrivals;
 mod blocks;
+mod channel;
 pub mod credits;
 mod history;
 mod hold;
+mod idle;
 mod noise;
 mod outstanding;
 mod pacer;
 mod paths;
+mod ranges;
 mod receiver;
 mod records;
 mod ring;
@@ -25,12 +30,16 @@ mod sender;
 mod subflow;
 mod tracker;
 
+pub use acks::{AckError, Acks, EcnCounts, MOST_PACKET_NUMBERS, MOST_RANGES, MOST_TIMES};
+pub use arrivals::{Answering, Arrivals, Codepoint};
 pub use blocks::{Blocks, Code, MOST_PACKETS};
+pub use channel::{Acked, Channel, ChannelConfig, ChannelStats, Departed, MOST_OUTSTANDING, Parcel, Work};
 pub use hold::{Handover, Hold};
 pub use noise::Noise;
-pub use outstanding::LossTimer;
+pub use outstanding::{LossTimer, Timing};
 pub use pacer::Pacing;
 pub use paths::{PathChoice, Plb, UnoLb};
+pub use ranges::Range;
 pub use receiver::{Receiver, Reply};
 pub use sender::{
     AckHeader, Connection, FlowConfig, FlowStats, Recovery, Remembered, Segment, Sender, SenderCoding, TcpConfig,

@@ -9,7 +9,7 @@
 
 use core::mem;
 
-use laws::{Ack, ControlLaw, Hop, Loss, LossCause, Notification, Permit, Sent};
+use laws::{Ack, ControlLaw, Cookie, Hop, Loss, LossCause, Notification, Permit, Sent};
 use units::{Bytes, Span, Time};
 
 use crate::records::{Departure, Record, Records, State};
@@ -24,6 +24,11 @@ pub enum LossTimer {
     /// One timer for each packet. It strikes [`crate::FlowConfig::rto_min`] after the packet left, and takes that packet
     /// alone. It follows no estimate and does not back off (as in htsim).
     Packet,
+    /// As [`LossTimer::Flow`], with probes (RFC 8985 §7, RFC 9002 §6.2): the first two times in a row that it strikes, nothing
+    /// is lost, and a packet more may leave. Its acknowledgement shows what is missing, without a timeout's cut. And packets
+    /// that a later one has overtaken are lost once they are a round trip and the tolerance old, though no acknowledgement
+    /// comes then (RFC 8985 §6.2, step 5). Only a [`crate::Channel`] has it.
+    Probe,
 }
 
 /// Whom an acknowledgement answers, of what it newly acknowledges.
@@ -48,7 +53,7 @@ pub(crate) struct Batch<'a, C> {
     pub(crate) acked: Bytes,
     /// Of that, what was marked.
     pub(crate) marked: Bytes,
-    /// What the law hears of the round trip beyond the truth.
+    /// What the law hears of the round trip beyond the truth; less than the truth, where the receiver's delay is taken off.
     pub(crate) noise: Span,
     /// Whether the law's window was not what limited the flow.
     pub(crate) limited: bool,
@@ -57,13 +62,18 @@ pub(crate) struct Batch<'a, C> {
 }
 
 /// How losses show.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Timing {
-    pub(crate) base_rtt: Span,
-    pub(crate) reordering: Span,
-    pub(crate) rto_min: Span,
-    pub(crate) rto_max: Span,
-    pub(crate) loss_timer: LossTimer,
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Timing {
+    /// Round trip with empty queues: the estimator's start.
+    pub base_rtt: Span,
+    /// How much later a packet must have left than a missing one to prove it lost.
+    pub reordering: Span,
+    /// Lower bound of the retransmission timeout; with [`LossTimer::Packet`] the timeout itself.
+    pub rto_min: Span,
+    /// Upper bound of the retransmission timeout.
+    pub rto_max: Span,
+    /// What a retransmission timeout counts from.
+    pub loss_timer: LossTimer,
 }
 
 /// What is in flight under the law `L`, each packet with a content `C`.
@@ -134,6 +144,16 @@ impl<L: ControlLaw, C: Copy> Outstanding<L, C> {
         number
     }
 
+    /// A number is used for a packet that no window counts, and that nobody waits for. Gives it. `content` is never given back.
+    pub(crate) fn sent_apart(&mut self, now: Time, content: C) -> u64 {
+        let nothing = Departure { now, bytes: 0, content, attempt: 0, path: 0 };
+        let mut record = Record::new(nothing, self.delivered, self.delivered_time, Span::ZERO);
+        record.become_state(State::Done);
+        let number = self.records.push(record);
+        self.records.keep(Cookie::NONE);
+        number
+    }
+
     /// A packet's content has come, by whatever word: it is in flight no more. Gives what its record was, if that is not over.
     #[inline(always)]
     pub(crate) fn take(&mut self, number: u64) -> Option<Record<C>> {
@@ -171,7 +191,7 @@ impl<L: ControlLaw, C: Copy> Outstanding<L, C> {
             marked: if now < self.asked_until { acked } else { marked },
             in_flight: self.in_flight,
             delivered: self.delivered,
-            delivered_at_send: record.delivered(),
+            delivered_at_send: record.delivered(self.delivered),
             delivered_time_at_send: record.delivered_time(),
             send_elapsed: record.send_elapsed(),
             app_limited: record.is_app_limited() || limited,
@@ -269,7 +289,7 @@ impl<L: ControlLaw, C: Copy> Outstanding<L, C> {
     pub(crate) fn timeout(&self, timing: &Timing) -> Span {
         match timing.loss_timer {
             LossTimer::Packet => timing.rto_min,
-            LossTimer::Flow => self.rtt.timeout().max(self.rtt.smoothed() + self.reordering),
+            LossTimer::Flow | LossTimer::Probe => self.rtt.timeout().max(self.rtt.smoothed() + self.reordering),
         }
     }
 
@@ -282,7 +302,7 @@ impl<L: ControlLaw, C: Copy> Outstanding<L, C> {
     #[inline(always)]
     pub(crate) fn times_out(&self, sent_at: Time, timing: &Timing) -> Time {
         let from = match timing.loss_timer {
-            LossTimer::Flow => sent_at.max(self.delivered_time),
+            LossTimer::Flow | LossTimer::Probe => sent_at.max(self.delivered_time),
             LossTimer::Packet => sent_at,
         };
         from + self.timeout(timing)
@@ -291,8 +311,21 @@ impl<L: ControlLaw, C: Copy> Outstanding<L, C> {
     /// How long, at least, passes between a packet's departure and the timeout that strikes it.
     pub(crate) fn least_wait(&self, timing: &Timing) -> Span {
         match timing.loss_timer {
-            LossTimer::Flow => self.rtt.smoothed(),
+            LossTimer::Flow | LossTimer::Probe => self.rtt.smoothed(),
             LossTimer::Packet => timing.rto_min,
+        }
+    }
+
+    /// When the oldest packet is lost, or its timeout strikes, if nothing is heard until then.
+    #[inline(always)]
+    pub(crate) fn deadline(&mut self, timing: &Timing) -> Time {
+        let newest_arrived = self.newest_arrived;
+        match self.oldest() {
+            None => Time::NEVER,
+            Some((_, sent_at)) if timing.loss_timer == LossTimer::Probe && sent_at < newest_arrived => {
+                sent_at + self.rtt.smoothed() + self.reordering
+            }
+            Some((_, sent_at)) => self.times_out(sent_at, timing),
         }
     }
 

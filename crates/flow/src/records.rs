@@ -29,7 +29,8 @@ impl State {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Record<C> {
     pub(crate) sent_at: Time,
-    /// From the lowest bit: [`State`] (2), payload (16), payload delivered as known when this packet left (46: 70 TB).
+    /// From the lowest bit: [`State`] (2), payload (16), and of the payload delivered as known when this packet left the lowest
+    /// 46 bits: 70 TB, more than is ever delivered while one packet is remembered.
     load: u64,
     /// From the lowest bit: whether the flow was limited by its application (1), path (6), transmission (8), and how long
     /// before this packet left something had last been delivered, in picoseconds (48: 281 s, saturating).
@@ -63,7 +64,7 @@ impl<C> Record<C> {
     #[inline(always)]
     pub(crate) fn new(departure: Departure<C>, delivered: Bytes, delivered_time: Time, send_elapsed: Span) -> Self {
         let Departure { now, bytes, content, attempt, path } = departure;
-        debug_assert!(bytes < 1 << 16 && path < 1 << 6 && delivered.get() < 1 << 46, "{bytes}, {path}, {delivered:?}");
+        debug_assert!(bytes < 1 << 16 && path < 1 << 6, "{bytes}, {path}");
         let age = now.since(delivered_time).unsigned_ps().min(MOST_AGE);
         Self {
             sent_at: now,
@@ -94,10 +95,11 @@ impl<C> Record<C> {
         Bytes::new(self.load >> 2 & 0xffff)
     }
 
-    /// Payload delivered, as known when this packet left.
+    /// Payload delivered, as known when this packet left, now that so much is.
     #[inline(always)]
-    pub(crate) fn delivered(&self) -> Bytes {
-        Bytes::new(self.load >> 18)
+    pub(crate) fn delivered(&self, now: Bytes) -> Bytes {
+        let since = now.get().wrapping_sub(self.load >> 18) & (u64::MAX >> 18);
+        Bytes::new(now.get() - since)
     }
 
     /// When that last grew.
@@ -163,6 +165,11 @@ impl<C: Copy> Records<C> {
         self.ring.end()
     }
 
+    /// How many are remembered.
+    pub(crate) fn len(&self) -> u64 {
+        self.ring.end() - self.ring.first()
+    }
+
     #[cfg(test)]
     pub(crate) fn looks(&self) -> u64 {
         self.looks.get()
@@ -192,6 +199,12 @@ impl<C: Copy> Records<C> {
     #[inline(always)]
     pub(crate) fn trim(&mut self) {
         self.ring.forget_while(|record| record.state() == State::Done);
+    }
+
+    /// Forgets the same, and at the front what left before this time and is not in flight.
+    pub(crate) fn forget_left_before(&mut self, time: Time) {
+        self.ring
+            .forget_while(|record| record.state() == State::Done || !record.is_in_flight() && record.sent_at < time);
     }
 
     /// Forgets all records, and gives their memory back.
@@ -243,7 +256,7 @@ mod tests {
     fn a_record_gives_back_what_it_was_given() {
         let now = Time::from_ms(400_000);
         for (bytes, attempt, path) in [(1, 1, 0), (65_535, 255, 63), (4_096, 0, 5)] {
-            let delivered = Bytes::new((1 << 46) - u64::from(bytes));
+            let delivered = Bytes::new((1 << 50) - u64::from(bytes));
             let since = now - Span::from_ms(280_000);
             let departure = Departure { now, bytes, content: 7u32, attempt, path };
             let mut record = Record::new(departure, delivered, since, Span::from_ms(4_398));
@@ -252,7 +265,9 @@ mod tests {
                 record.become_state(state);
                 assert_eq!((record.state(), record.is_in_flight()), (state, state == State::InFlight));
                 assert_eq!((record.sent_at, record.bytes(), record.content), (now, Bytes::new(bytes.into()), 7));
-                assert_eq!((record.delivered(), record.delivered_time()), (delivered, since));
+                assert_eq!((record.delivered(delivered), record.delivered_time()), (delivered, since));
+                let later = delivered + Bytes::new((1 << 46) - 1);
+                assert_eq!(record.delivered(later), delivered);
                 assert_eq!((record.attempt(), record.path(), record.is_app_limited()), (attempt, path, true));
                 assert!(Span::from_ms(4_398) - record.send_elapsed() < Span::from_ns(2));
             }

@@ -32,6 +32,7 @@ mod limits;
 pub mod line_rate;
 mod linux_hystart;
 pub mod lscc;
+mod marks;
 pub mod mprdma;
 pub mod newreno;
 pub mod on_ramp;
@@ -48,6 +49,7 @@ mod window;
 
 pub use episode::{Episode, Response};
 pub use law::*;
+pub use marks::marked_share;
 pub use on_ramp::OnRamp;
 pub use round::Round;
 pub use signal::{Ack, Cookie, Hop, Loss, LossCause, MOST_HOPS, Notification, Path, Permit, Sent};

@@ -46,6 +46,7 @@ impl<L: ControlLaw> Connection<L> {
         let ledger = blocks.zip(config.coding).map(|(blocks, coding)| Box::new(Ledger::new(blocks, coding.eager)));
         let selects = ledger.is_some() || config.loss_timer == LossTimer::Packet || config.tcp != TcpConfig::default();
         debug_assert!(!selects || config.recovery == Recovery::Selective);
+        debug_assert!(config.loss_timer != LossTimer::Probe, "probes are a channel's");
         self.paths.begin(config.seed, config.number);
         let mut numbers = Numbers::new(total, config.mss, short, last_bytes);
         if self.subflows.are_several() {

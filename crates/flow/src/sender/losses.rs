@@ -90,7 +90,7 @@ impl<L: ControlLaw> Sender<L> {
         if !self.subflows.get_mut(subflow).out.is_overdue(now, &timing) {
             return 0;
         }
-        if timing.loss_timer == LossTimer::Flow {
+        if timing.loss_timer != LossTimer::Packet {
             self.lose_while(now, subflow, LossCause::Reordered, |out| out.next_overdue(now, true, &timing));
             if !self.subflows.get_mut(subflow).out.is_overdue(now, &timing) {
                 return 0;

@@ -550,10 +550,7 @@ impl<L: ControlLaw> Sender<L> {
             let out = &self.subflows.get(0).out;
             return self.timed_in_order().map_or(Time::NEVER, |sent_at| out.times_out(sent_at, &timing));
         }
-        let strikes = self.subflows.iter_mut().map(|subflow| {
-            let oldest = subflow.out.oldest();
-            oldest.map_or(Time::NEVER, |(_, sent_at)| subflow.out.times_out(sent_at, &timing))
-        });
+        let strikes = self.subflows.iter_mut().map(|subflow| subflow.out.deadline(&timing));
         strikes.min().unwrap_or(Time::NEVER)
     }
 

@@ -11,17 +11,17 @@
 //! cumulative number and brings no news of losses takes slow start's reduction bound (SSRB), any other the conservative
 //! one (CRB).
 //!
-//! **Restart** (RFC 2861 §3.1, RFC 5681 §4.1; `tcp_slow_start_after_idle_check`). A flow is idle when nothing of it is
-//! unacknowledged. A packet that leaves then, over a retransmission timeout after the last one, tells the law how long
-//! the flow was idle.
+//! **Restart** (`idle`). A flow is idle when nothing of it is unacknowledged. A packet that leaves then, over a
+//! retransmission timeout after the last one, tells the law how long the flow was idle.
 //!
 //! Both need [`Recovery::Selective`](super::Recovery) and one law for the flow. Linux does neither for laws that set
 //! windows by themselves (`cong_control`: BBR).
 
-use laws::{ControlLaw, LossCause, Notification};
-use units::{Bytes, Span, Time, mul_div};
+use laws::{ControlLaw, LossCause};
+use units::{Bytes, Time, mul_div};
 
 use super::Sender;
+use crate::idle::Idle;
 
 /// What of Linux's TCP is on.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
@@ -48,14 +48,13 @@ pub(super) struct Tcp {
     acked: Bytes,
     /// Whether that acknowledgement told of losses.
     lost: bool,
-    /// When a packet last left.
-    last_sent: Option<Time>,
+    idle: Idle,
 }
 
 impl Tcp {
     pub(super) fn new(config: TcpConfig) -> Option<Self> {
         let is_on = config.prr || config.idle_restart;
-        is_on.then_some(Self { config, reduction: None, acked: Bytes::ZERO, lost: false, last_sent: None })
+        is_on.then_some(Self { config, reduction: None, acked: Bytes::ZERO, lost: false, idle: Idle::new() })
     }
 
     /// Everything is acknowledged.
@@ -185,32 +184,22 @@ impl<L: ControlLaw> Sender<L> {
 
     /// A packet is about to leave. If the flow was idle until now, the law hears how long.
     pub(super) fn restart_if_idle(&mut self, now: Time) {
-        let Some(last) = self.tcp.as_ref().filter(|tcp| tcp.config.idle_restart).and_then(|tcp| tcp.last_sent) else {
-            return;
-        };
-        let idle = now.since(last);
+        let Some(idle) = self.tcp.as_ref().filter(|tcp| tcp.config.idle_restart).map(|tcp| tcp.idle) else { return };
         if self.numbers.first() == self.numbers.end()
-            && let Some(timeouts) = timeouts_in(idle, self.timeout())
+            && let Some(idle) = idle.restart(now, self.timeout())
         {
-            self.notify(0, &Notification::Idle { idle, timeouts });
+            self.notify(0, &idle);
         }
     }
 
     /// So much has left.
     pub(super) fn note_sent(&mut self, now: Time, bytes: Bytes) {
         let Some(tcp) = &mut self.tcp else { return };
-        tcp.last_sent = Some(now);
+        tcp.idle.sent(now);
         if let Some(reduction) = &mut tcp.reduction {
             reduction.out += bytes;
         }
     }
-}
-
-/// How many timeouts shrink the window of a flow that was idle for so long; none if that is at most one timeout. The
-/// quotient is rounded up, less one, because `tcp_cwnd_restart` takes one timeout off before it looks.
-fn timeouts_in(idle: Span, timeout: Span) -> Option<u32> {
-    let timeouts = || (idle.unsigned_ps() - 1) / timeout.unsigned_ps().max(1);
-    (idle > timeout).then(|| u32::try_from(timeouts()).unwrap_or(u32::MAX))
 }
 
 #[cfg(test)]
@@ -276,13 +265,5 @@ mod tests {
     fn nothing_is_kept_where_all_is_off() {
         assert!(Tcp::new(TcpConfig::default()).is_none());
         assert!(Tcp::new(TcpConfig { prr: true, ..TcpConfig::NONE }).is_some());
-    }
-
-    #[test]
-    fn timeouts_are_counted_as_linux_counts_them() {
-        let expected = [(1_000, None), (1_001, Some(1)), (2_000, Some(1)), (2_001, Some(2)), (10_000, Some(9))];
-        for (idle_us, timeouts) in expected {
-            assert_eq!(timeouts_in(Span::from_us(idle_us), Span::from_us(1_000)), timeouts, "{idle_us}");
-        }
     }
 }

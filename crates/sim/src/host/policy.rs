@@ -40,7 +40,7 @@ pub(super) fn flow_config(setup: &Setup, spec: &FlowSpec, number: u32, credited:
     let margin = if host.recovery == Recovery::Selective { margin } else { margin.max(GO_BACK_N_MARGIN) };
     let rto_min = host.rto_min.unwrap_or(paths.base_rtt + margin);
     let rto_min = match host.loss_timer {
-        LossTimer::Flow => rto_min,
+        LossTimer::Flow | LossTimer::Probe => rto_min,
         // It grows with nothing, so it must be long enough for an answer from the start.
         LossTimer::Packet => {
             let none_waits_back = host.rto_min.is_none() && setup.answers_go_first(spec.src, spec.dst);

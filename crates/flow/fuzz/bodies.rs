@@ -1,0 +1,361 @@
+//! The bodies of the fuzz targets. `tests/fuzzed.rs` runs them on the corpora, `tests/pair.rs` on random bytes.
+//!
+//! Two ends of a connection and the network between them, driven by bytes: each one chooses what happens next. What must hold:
+//! nothing panics; the receiver reads every byte once; memory is bounded; and once the network and the peer are honest,
+//! everything that was written arrives, in bounded time.
+
+use std::collections::VecDeque;
+
+use flow::{
+    AckError, Acks, Answering, Arrivals, Channel, ChannelConfig, Codepoint, EcnCounts, LossTimer, Range, SendState,
+};
+use laws::catalog::{self, Kind};
+use laws::{Law, Path};
+use units::{Bytes, Rate, Span, Time, mix64};
+
+use crate::stream::{Covered, Part, Stream};
+
+const RTT: Span = Span::from_ms(2);
+const MSS: u32 = 1_200;
+/// The most subflows that are opened.
+const SUBFLOWS: u8 = 8;
+/// The most that is written, so that a run ends soon.
+const MOST_WRITTEN: u64 = 1 << 20;
+
+/// A packet on its way to the receiver.
+#[derive(Clone, Copy)]
+struct Packet {
+    subflow: u8,
+    number: u64,
+    content: Part,
+    wants: bool,
+    marked: bool,
+}
+
+/// An answer on its way to the sender.
+#[derive(Clone)]
+struct Answer {
+    subflow: u8,
+    ranges: Vec<Range>,
+    ecn: Option<EcnCounts>,
+    delay: Span,
+    received: Vec<(u64, Time)>,
+}
+
+impl Answer {
+    fn acks(&self) -> Acks<'_> {
+        Acks { ranges: &self.ranges, ecn: self.ecn, delay: self.delay, received: &self.received }
+    }
+}
+
+struct World {
+    now: Time,
+    path: Path,
+    law: Kind,
+    channel: Channel<Law, Stream>,
+    arrivals: Vec<Arrivals>,
+    closed: Vec<bool>,
+    answering: Answering,
+    packets: VecDeque<Packet>,
+    answers: VecDeque<Answer>,
+    read: Covered,
+    /// Bytes that were read, each time that they were.
+    read_new: u64,
+    /// A lie was believed: what it said came need not have come.
+    misled: bool,
+    /// The peer said something that cannot be true: a transport would close the connection.
+    refused: bool,
+}
+
+/// Bytes that run out give zeros.
+struct Script<'a>(std::slice::Iter<'a, u8>);
+
+impl Script<'_> {
+    fn byte(&mut self) -> u8 {
+        self.0.next().copied().unwrap_or(0)
+    }
+
+    fn word(&mut self) -> u64 {
+        (0..8).fold(0, |word, _| word << 8 | u64::from(self.byte()))
+    }
+
+    /// A number near one that matters, or any.
+    fn number(&mut self, near: u64) -> u64 {
+        match self.byte() {
+            255 => self.word(),
+            254 => u64::MAX,
+            byte => near.wrapping_add(u64::from(byte)).wrapping_sub(100),
+        }
+    }
+}
+
+fn law(kind: Kind, path: &Path) -> Law {
+    catalog::build(kind, path, &[]).unwrap_or_else(|error| panic!("{error:?}"))
+}
+
+impl World {
+    fn new(script: &mut Script) -> Self {
+        let path = Path { base_rtt: RTT, intra_rtt: RTT, line_rate: Rate::from_mbps(400), mss: Bytes::new(MSS.into()) };
+        let kinds =
+            [Kind::NewReno, Kind::Cubic, Kind::Dctcp, Kind::Bbr, Kind::UnoCc, Kind::Gemini, Kind::Copa, Kind::Vegas];
+        let kind = kinds[usize::from(script.byte()) % kinds.len()];
+        let choices = script.byte();
+        let timers = [LossTimer::Probe, LossTimer::Flow, LossTimer::Probe, LossTimer::Packet];
+        let mut config = ChannelConfig::new(RTT, MSS);
+        config.timing.loss_timer = timers[usize::from(choices & 3)];
+        config.timing.rto_max = Span::from_s(1);
+        config.timeouts_cut = choices & 4 == 0;
+        let every = u32::from(choices >> 4 & 3) + 1;
+        let answering = Answering { every, delay: Span::from_us(500), timestamps: choices & 8 != 0 };
+        let channel = Channel::new(config, law(kind, &path), Stream::of(0), Time::ZERO);
+        Self {
+            now: Time::ZERO,
+            path,
+            law: kind,
+            channel,
+            arrivals: vec![Arrivals::new(answering)],
+            closed: vec![false],
+            answering,
+            packets: VecDeque::new(),
+            answers: VecDeque::new(),
+            read: Covered::default(),
+            read_new: 0,
+            misled: false,
+            refused: false,
+        }
+    }
+
+    /// Sends up to so many packets that may leave now.
+    fn send(&mut self, most: u32) {
+        for _ in 0..most {
+            if self.channel.poll(self.now) != SendState::Now {
+                break;
+            }
+            let departed = self.channel.send(self.now).expect("a packet may leave");
+            assert!(departed.parcel.bytes > 0 && departed.parcel.bytes == departed.parcel.content.len);
+            let marked = mix64(departed.number ^ u64::from(departed.subflow) << 32).is_multiple_of(7);
+            let (subflow, number, content) = (departed.subflow, departed.number, departed.parcel.content);
+            assert!(!self.closed[usize::from(subflow)], "subflow {subflow} is closed");
+            self.packets.push_back(Packet { subflow, number, content, wants: true, marked });
+        }
+    }
+
+    fn arrive(&mut self, packet: Packet) {
+        let codepoint = if packet.marked { Codepoint::Ce } else { Codepoint::Ect0 };
+        let arrivals = &mut self.arrivals[usize::from(packet.subflow)];
+        if arrivals.on_packet(self.now, packet.number, codepoint, packet.wants) && packet.content.len > 0 {
+            let new = self.read.add(packet.content);
+            self.read_new += new;
+        }
+        self.answer_if_due(packet.subflow);
+    }
+
+    fn answer_if_due(&mut self, subflow: u8) {
+        if self.arrivals[usize::from(subflow)].answer_at() <= self.now {
+            self.answer(subflow);
+        }
+    }
+
+    fn answer(&mut self, subflow: u8) {
+        let arrivals = &mut self.arrivals[usize::from(subflow)];
+        let answer = arrivals.answer(self.now).map(|acks| Answer {
+            subflow,
+            ranges: acks.ranges.to_vec(),
+            ecn: acks.ecn,
+            delay: acks.delay,
+            received: acks.received.to_vec(),
+        });
+        arrivals.answered();
+        self.answers.extend(answer);
+    }
+
+    fn hear(&mut self, answer: &Answer, honest: bool) -> Result<(), AckError> {
+        let before = (self.channel.in_flight(), self.channel.remembered(), *self.channel.stats());
+        let heard = self.channel.acked(self.now, answer.subflow, &answer.acks());
+        match heard {
+            Ok(acked) => {
+                assert!(acked.marked <= acked.bytes);
+                self.misled |= !honest && acked.packets > 0;
+                Ok(())
+            }
+            Err(error) => {
+                assert!(!error.to_string().is_empty());
+                let after = (self.channel.in_flight(), self.channel.remembered(), *self.channel.stats());
+                assert_eq!(before, after, "an answer that is refused changes nothing");
+                // Counts that a lie raised make the truth run back.
+                assert!(!honest || self.refused || self.lied_about_ecn(error), "an honest answer is refused: {error}");
+                self.refused = true;
+                Err(error)
+            }
+        }
+    }
+
+    fn lied_about_ecn(&self, error: AckError) -> bool {
+        self.misled && matches!(error, AckError::EcnRunsBack { .. })
+    }
+
+    fn step(&mut self, script: &mut Script) {
+        let choice = script.byte();
+        match choice % 20 {
+            0 => {
+                let bytes = u64::from(script.byte()) * u64::from(script.byte()) + 1;
+                let stream = self.channel.work_mut();
+                stream.written = (stream.written + bytes).min(MOST_WRITTEN);
+            }
+            1 | 2 => self.send(u32::from(script.byte()) + 1),
+            3..=5 => {
+                for _ in 0..=script.byte() % 32 {
+                    let Some(packet) = self.packets.pop_front() else { break };
+                    self.arrive(packet);
+                }
+            }
+            6 => drop(self.packets.pop_front()),
+            7 => self.packets.rotate_left((usize::from(script.byte()) + 1).min(self.packets.len())),
+            8 => {
+                if let Some(&packet) = self.packets.get(usize::from(script.byte())) {
+                    self.arrive(packet);
+                }
+            }
+            9..=11 => {
+                if let Some(answer) = self.answers.pop_front() {
+                    let _ = self.hear(&answer, true);
+                }
+            }
+            12 => drop(self.answers.pop_front()),
+            13 => self.answers.rotate_left(usize::from(script.byte() & 1).min(self.answers.len())),
+            14 => {
+                if let Some(answer) = self.answers.front().cloned() {
+                    let _ = self.hear(&answer, true);
+                }
+            }
+            15 => {
+                let span = 1 << (script.byte() % 40);
+                self.now += Span::from_ps(span);
+            }
+            16 => self.on_timers(),
+            17 => self.lie(script),
+            18 => {
+                let subflow = script.byte() % self.channel.subflows();
+                match script.byte() % 4 {
+                    0 => self.channel.set_mss(subflow, u32::from(script.byte()) * 16 + 256),
+                    1 => {
+                        let number = self.channel.number_apart(subflow, self.now);
+                        let (content, wants) = (Part::default(), false);
+                        self.packets.push_back(Packet { subflow, number, content, wants, marked: false });
+                    }
+                    2 => drop(self.channel.skip_number(subflow, self.now)),
+                    _ => self.arrivals[usize::from(subflow)].forget_below(script.number(0)),
+                }
+            }
+            _ => self.move_path(script),
+        }
+    }
+
+    /// One subflow goes, and another comes.
+    fn move_path(&mut self, script: &mut Script) {
+        if self.channel.subflows() >= SUBFLOWS {
+            return;
+        }
+        if script.byte() & 1 == 0 {
+            let subflow = script.byte() % self.channel.subflows();
+            self.channel.close_subflow(subflow);
+            self.closed[usize::from(subflow)] = true;
+        }
+        let subflow = self.channel.add_subflow(law(self.law, &self.path), self.now);
+        assert_eq!(usize::from(subflow), self.arrivals.len());
+        self.arrivals.push(Arrivals::new(self.answering));
+        self.closed.push(false);
+    }
+
+    fn lie(&mut self, script: &mut Script) {
+        let subflow = script.byte() % self.channel.subflows();
+        let near = self.packets.back().map_or(0, |packet| packet.number);
+        let count = match script.byte() {
+            255 => 200,
+            byte => byte % 5,
+        };
+        let ranges = (0..count).map(|_| Range { first: script.number(near), last: script.number(near) }).collect();
+        let counts = script.byte().is_multiple_of(4);
+        let ecn =
+            counts.then(|| EcnCounts { ect0: script.number(near), ect1: script.number(0), ce: script.number(near) });
+        let delay = Span::from_ps(script.word().cast_signed() >> (script.byte() % 64));
+        let times = if script.byte() == 255 { 40 } else { script.byte() % 4 };
+        let received = (0..times).map(|_| (script.number(near), Time::from_ps(script.word()))).collect();
+        let _ = self.hear(&Answer { subflow, ranges, ecn, delay, received }, false);
+    }
+
+    fn on_timers(&mut self) {
+        if self.channel.next_timer() <= self.now {
+            self.channel.on_timer(self.now);
+        }
+        for subflow in 0..self.channel.subflows() {
+            self.answer_if_due(subflow);
+        }
+    }
+
+    /// What must hold after each step.
+    fn check(&self) {
+        // Every packet on the wire or remembered is one of those that left; a part is never empty.
+        assert!(self.channel.remembered() <= 2 * (MOST_WRITTEN + 4_096));
+        assert!(self.misled || self.read_new >= self.read.below());
+        assert!(self.read_new <= self.channel.work().written, "a byte is read twice");
+    }
+
+    /// From now on every packet and every answer arrives, after half a round trip each. Everything must end.
+    fn end_honestly(&mut self) {
+        let began = self.now;
+        for rounds in 0.. {
+            assert!(rounds < 200_000, "no end after {} of {} bytes", self.read.below(), self.channel.work().written);
+            self.send(64);
+            if let Some(packet) = self.packets.pop_front() {
+                self.arrive(packet);
+                continue;
+            }
+            if let Some(answer) = self.answers.pop_front() {
+                self.now += RTT.over(64);
+                if self.hear(&answer, true).is_err() && self.refused {
+                    return;
+                }
+                continue;
+            }
+            if self.channel.work().is_done() && self.channel.in_flight().is_zero() {
+                break;
+            }
+            let pace = match self.channel.poll(self.now) {
+                SendState::At(time) => time,
+                _ => Time::NEVER,
+            };
+            let due = self.arrivals.iter().map(Arrivals::answer_at).min().unwrap_or(Time::NEVER);
+            let next = self.channel.next_timer().min(due).min(pace).max(self.now);
+            assert!(next.is_set(), "nothing will happen any more");
+            self.now = next;
+            self.on_timers();
+        }
+        let took = self.now.since(began);
+        assert!(took < Span::from_s(60), "the end took {took}");
+        if !self.misled {
+            let written = self.channel.work().written;
+            assert_eq!((self.read.below(), self.read_new), (written, written));
+        }
+    }
+}
+
+/// Drives two ends by the bytes, and then lets them end.
+pub(crate) fn pair(bytes: &[u8]) {
+    let mut script = Script(bytes.iter());
+    let mut world = World::new(&mut script);
+    while !script.0.as_slice().is_empty() && !world.refused {
+        world.step(&mut script);
+        world.check();
+    }
+    // Somebody must be able to send.
+    if world.closed.iter().all(|closed| *closed) {
+        world.channel.add_subflow(law(world.law, &world.path), world.now);
+        world.arrivals.push(Arrivals::new(world.answering));
+        world.closed.push(false);
+    }
+    if !world.refused {
+        world.end_honestly();
+        world.check();
+    }
+}

@@ -1,0 +1,105 @@
+//! A work for tests: one stream of bytes whose writer decides when it ends.
+
+use std::collections::{BTreeMap, VecDeque};
+
+use flow::{Parcel, Work};
+
+/// A part of a stream.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub(crate) struct Part {
+    pub(crate) from: u64,
+    pub(crate) len: u32,
+}
+
+/// Bytes by ranges that do not touch: from and to.
+#[derive(Default, Debug)]
+pub(crate) struct Covered(BTreeMap<u64, u64>);
+
+impl Covered {
+    /// Covers a part. Gives how many of its bytes were not covered before.
+    pub(crate) fn add(&mut self, part: Part) -> u64 {
+        let (mut from, mut to) = (part.from, part.from + u64::from(part.len));
+        let mut new = to - from;
+        while let Some((&start, &end)) = self.0.range(..=to).next_back().filter(|&(_, &end)| end >= from) {
+            new -= end.min(part.from + u64::from(part.len)).saturating_sub(start.max(part.from));
+            (from, to) = (from.min(start), to.max(end));
+            self.0.remove(&start);
+        }
+        self.0.insert(from, to);
+        new
+    }
+
+    /// Everything below this is covered.
+    pub(crate) fn below(&self) -> u64 {
+        self.0.get(&0).copied().unwrap_or(0)
+    }
+
+    pub(crate) fn has(&self, part: Part) -> bool {
+        let before = self.0.range(..=part.from).next_back();
+        before.is_some_and(|(_, &end)| end >= part.from + u64::from(part.len))
+    }
+}
+
+/// The sending end of the stream.
+#[derive(Default, Debug)]
+pub(crate) struct Stream {
+    /// Bytes that were written so far.
+    pub(crate) written: u64,
+    next: u64,
+    lost: VecDeque<Part>,
+    acked: Covered,
+}
+
+impl Stream {
+    /// A stream to which so many bytes were written.
+    pub(crate) fn of(written: u64) -> Self {
+        Self { written, ..Self::default() }
+    }
+
+    /// Whether everything that was written is acknowledged.
+    pub(crate) fn is_done(&self) -> bool {
+        self.acked.below() == self.written
+    }
+
+    fn forget_what_came(&mut self) {
+        while self.lost.front().is_some_and(|&part| self.acked.has(part)) {
+            self.lost.pop_front();
+        }
+    }
+}
+
+impl Work for Stream {
+    type Content = Part;
+
+    fn next_bytes(&mut self, mss: u32) -> Option<u32> {
+        self.forget_what_came();
+        let new = u32::try_from(self.written - self.next).unwrap_or(u32::MAX);
+        let len = self.lost.front().map_or(new, |part| part.len);
+        (len > 0).then(|| len.min(mss))
+    }
+
+    fn take(&mut self, mss: u32) -> Parcel<Part> {
+        let bytes = self.next_bytes(mss).expect("something is to be sent");
+        if let Some(part) = self.lost.front_mut() {
+            let content = Part { len: bytes, ..*part };
+            (part.from, part.len) = (part.from + u64::from(bytes), part.len - bytes);
+            if part.len == 0 {
+                self.lost.pop_front();
+            }
+            return Parcel { bytes, content, again: true };
+        }
+        let content = Part { from: self.next, len: bytes };
+        self.next += u64::from(bytes);
+        Parcel { bytes, content, again: false }
+    }
+
+    fn acked(&mut self, content: Part) {
+        self.acked.add(content);
+    }
+
+    fn lost(&mut self, content: Part) {
+        if content.len > 0 && !self.acked.has(content) {
+            self.lost.push_back(content);
+        }
+    }
+}

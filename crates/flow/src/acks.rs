@@ -1,0 +1,331 @@
+//! What a peer says of the packets that came, and whether that can be true. RFC 9000 §13 and §19.3.
+//!
+//! A peer may be broken or hostile. What it says is checked whole before anything changes. A false word costs no more work
+//! than a true one: numbers are compared, and ranges are cut to what is outstanding before they are walked.
+
+use core::fmt;
+
+use units::{Span, Time};
+
+use crate::ranges::Range;
+
+/// Packet numbers are below 2^62 (RFC 9000 §12.3).
+pub const MOST_PACKET_NUMBERS: u64 = 1 << 62;
+
+/// The most ranges in one answer. A sender looks at each once; a receiver of an honest path has few. With a twentieth of
+/// the packets lost, 64 ranges go back over more than a thousand packets.
+pub const MOST_RANGES: usize = 64;
+
+/// The most time stamps in one answer.
+pub const MOST_TIMES: usize = 16;
+
+/// How many packets came with which ECN codepoint, since the beginning (RFC 9000 §19.3.2).
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct EcnCounts {
+    /// ECT(0).
+    pub ect0: u64,
+    /// ECT(1).
+    pub ect1: u64,
+    /// CE: a queue marked them.
+    pub ce: u64,
+}
+
+impl EcnCounts {
+    /// All of them; `None` if that is no number of packets.
+    fn total(&self) -> Option<u64> {
+        self.ect0.checked_add(self.ect1)?.checked_add(self.ce)
+    }
+
+    fn runs_back(&self, before: &Self) -> bool {
+        self.ect0 < before.ect0 || self.ect1 < before.ect1 || self.ce < before.ce
+    }
+}
+
+/// What a receiver says came on one subflow.
+#[derive(Clone, Copy, Debug)]
+pub struct Acks<'a> {
+    /// The packets, the newest range first; at least one and at most [`MOST_RANGES`], with a number missing between two.
+    pub ranges: &'a [Range],
+    /// Codepoints of all packets so far, where the receiver can see them.
+    pub ecn: Option<EcnCounts>,
+    /// How long the receiver had the newest packet before it answered; not negative.
+    pub delay: Span,
+    /// When packets came, by the receiver's clock, where that was asked for: number and time, at most [`MOST_TIMES`].
+    pub received: &'a [(u64, Time)],
+}
+
+/// Why an answer cannot be true.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[non_exhaustive]
+pub enum AckError {
+    /// It names no packet.
+    Empty,
+    /// It has more ranges than [`MOST_RANGES`].
+    TooManyRanges {
+        /// How many.
+        ranges: usize,
+    },
+    /// It has more time stamps than [`MOST_TIMES`].
+    TooManyTimes {
+        /// How many.
+        times: usize,
+    },
+    /// A range ends before it begins.
+    UpsideDown(Range),
+    /// A range touches the one before it, or is newer.
+    OutOfOrder(Range),
+    /// A packet is acknowledged that never left.
+    NeverSent {
+        /// Its number.
+        number: u64,
+        /// The number that the next packet gets.
+        next: u64,
+    },
+    /// A number is acknowledged that was left out on purpose: the peer acknowledges what did not come.
+    Skipped {
+        /// That number.
+        number: u64,
+    },
+    /// The counts of codepoints are lower than they were.
+    EcnRunsBack {
+        /// What the peer says now.
+        counts: EcnCounts,
+        /// What it said before.
+        before: EcnCounts,
+    },
+    /// More packets came with a codepoint than left.
+    EcnTooMany {
+        /// What the peer says.
+        counts: EcnCounts,
+        /// How many packets left.
+        sent: u64,
+    },
+    /// The receiver says that it answered before the packet came.
+    NegativeDelay(Span),
+}
+
+impl fmt::Display for AckError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match *self {
+            Self::Empty => write!(f, "an acknowledgement names no packet"),
+            Self::TooManyRanges { ranges } => {
+                write!(f, "an acknowledgement has {ranges} ranges; at most {MOST_RANGES} are allowed")
+            }
+            Self::TooManyTimes { times } => {
+                write!(f, "an acknowledgement has {times} time stamps; at most {MOST_TIMES} are allowed")
+            }
+            Self::UpsideDown(Range { first, last }) => {
+                write!(f, "a range of an acknowledgement begins at packet {first} and ends at {last}")
+            }
+            Self::OutOfOrder(Range { first, last }) => {
+                write!(f, "range {first} to {last} of an acknowledgement does not lie below the one before it")
+            }
+            Self::NeverSent { number, next } => {
+                write!(f, "packet {number} is acknowledged and never left; the next one gets number {next}")
+            }
+            Self::Skipped { number } => {
+                write!(f, "packet {number} is acknowledged; that number was left out, so nothing with it came")
+            }
+            Self::EcnRunsBack { counts, before } => {
+                write!(f, "counts of ECN codepoints run back: {counts:?} after {before:?}")
+            }
+            Self::EcnTooMany { counts, sent } => {
+                write!(f, "more packets came with ECN codepoints than the {sent} that left: {counts:?}")
+            }
+            Self::NegativeDelay(delay) => write!(f, "an acknowledgement was held back for {delay}"),
+        }
+    }
+}
+
+impl core::error::Error for AckError {}
+
+/// What one peer has said of one subflow so far.
+#[derive(Debug)]
+pub(crate) struct Heard {
+    /// The highest number that was acknowledged.
+    highest: Option<u64>,
+    ecn: EcnCounts,
+    /// The path takes codepoints away: the peer saw fewer than it acknowledges (RFC 9000 §13.4.2.1).
+    ecn_fails: bool,
+    /// The last number that was left out on purpose.
+    skipped: Option<u64>,
+    /// The shortest round trip so far, the receiver's delay included.
+    least_rtt: Span,
+}
+
+impl Heard {
+    pub(crate) const fn new() -> Self {
+        Self {
+            highest: None,
+            ecn: EcnCounts { ect0: 0, ect1: 0, ce: 0 },
+            ecn_fails: false,
+            skipped: None,
+            least_rtt: Span::MAX,
+        }
+    }
+
+    /// This number is left out on purpose.
+    pub(crate) fn skip(&mut self, number: u64) {
+        self.skipped = Some(number);
+    }
+
+    /// Whether the counts of codepoints can be believed.
+    pub(crate) fn ecn_works(&self) -> bool {
+        !self.ecn_fails
+    }
+
+    /// Whether an answer can be true, the next packet to leave having number `next`. Changes nothing.
+    pub(crate) fn check(&self, acks: &Acks, next: u64) -> Result<(), AckError> {
+        let Some(&newest) = acks.ranges.first() else { return Err(AckError::Empty) };
+        if acks.ranges.len() > MOST_RANGES {
+            return Err(AckError::TooManyRanges { ranges: acks.ranges.len() });
+        }
+        if acks.received.len() > MOST_TIMES {
+            return Err(AckError::TooManyTimes { times: acks.received.len() });
+        }
+        if newest.last >= next {
+            return Err(AckError::NeverSent { number: newest.last, next });
+        }
+        let mut above = None;
+        for &range in acks.ranges {
+            if range.first > range.last {
+                return Err(AckError::UpsideDown(range));
+            }
+            // A number is missing between two ranges, or they were one. No overflow: `above` is not 0, as one is below it.
+            if above.is_some_and(|above: Range| range.last >= above.first || range.last == above.first - 1) {
+                return Err(AckError::OutOfOrder(range));
+            }
+            if let Some(number) = self.skipped.filter(|&number| range.contains(number)) {
+                return Err(AckError::Skipped { number });
+            }
+            above = Some(range);
+        }
+        if acks.delay < Span::ZERO {
+            return Err(AckError::NegativeDelay(acks.delay));
+        }
+        self.check_ecn(acks, newest.last, next)
+    }
+
+    /// An answer that was overtaken has counts that are lower, and says nothing of the peer.
+    fn check_ecn(&self, acks: &Acks, newest: u64, next: u64) -> Result<(), AckError> {
+        let Some(counts) = acks.ecn.filter(|_| self.is_news(newest)) else { return Ok(()) };
+        if counts.runs_back(&self.ecn) {
+            return Err(AckError::EcnRunsBack { counts, before: self.ecn });
+        }
+        if counts.total().is_none_or(|total| total > next) {
+            return Err(AckError::EcnTooMany { counts, sent: next });
+        }
+        Ok(())
+    }
+
+    /// Whether this number is higher than all that were acknowledged.
+    fn is_news(&self, number: u64) -> bool {
+        self.highest.is_none_or(|highest| highest < number)
+    }
+
+    /// Takes over a checked answer that newly acknowledges so many packets. Gives how many marks came with it.
+    pub(crate) fn take(&mut self, acks: &Acks, packets: u64) -> u64 {
+        let Some(newest) = acks.ranges.first().map(|range| range.last).filter(|&newest| self.is_news(newest)) else {
+            return 0;
+        };
+        self.highest = Some(newest);
+        let Some(counts) = acks.ecn else { return 0 };
+        let before = core::mem::replace(&mut self.ecn, counts);
+        let more = counts.total().unwrap_or(u64::MAX) - before.total().unwrap_or(0);
+        // All that left was ECN-capable, so each packet that came has a codepoint.
+        self.ecn_fails |= more < packets;
+        if self.ecn_fails { 0 } else { counts.ce - before.ce }
+    }
+
+    /// The round trip as the law is to hear it, less than measured by this much: the receiver's delay, unless that would make
+    /// the round trip shorter than the shortest one (RFC 9002 §5.3).
+    pub(crate) fn receivers_part(&mut self, rtt: Span, delay: Span) -> Span {
+        self.least_rtt = self.least_rtt.min(rtt);
+        if rtt - self.least_rtt >= delay { delay } else { Span::ZERO }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use alloc::format;
+    use alloc::vec::Vec;
+
+    fn ranges(numbers: &[(u64, u64)]) -> Vec<Range> {
+        numbers.iter().map(|&(first, last)| Range { first, last }).collect()
+    }
+
+    fn acks(ranges: &[Range]) -> Acks<'_> {
+        Acks { ranges, ecn: None, delay: Span::ZERO, received: &[] }
+    }
+
+    fn counts(ect0: u64, ect1: u64, ce: u64) -> EcnCounts {
+        EcnCounts { ect0, ect1, ce }
+    }
+
+    #[test]
+    fn what_cannot_be_true_is_an_error() {
+        let mut heard = Heard::new();
+        heard.skip(50);
+        let check = |numbers: &[(u64, u64)]| heard.check(&acks(&ranges(numbers)), 100);
+        assert_eq!(check(&[(90, 99), (51, 80), (0, 49)]), Ok(()));
+        assert_eq!(check(&[]), Err(AckError::Empty));
+        assert_eq!(check(&[(90, 100)]), Err(AckError::NeverSent { number: 100, next: 100 }));
+        assert_eq!(check(&[(0, u64::MAX)]), Err(AckError::NeverSent { number: u64::MAX, next: 100 }));
+        assert_eq!(check(&[(8, 7)]), Err(AckError::UpsideDown(Range { first: 8, last: 7 })));
+        assert_eq!(check(&[(10, 20), (8, 9)]), Err(AckError::OutOfOrder(Range { first: 8, last: 9 })));
+        assert_eq!(check(&[(10, 20), (30, 40)]), Err(AckError::OutOfOrder(Range { first: 30, last: 40 })));
+        assert_eq!(check(&[(0, 3), (0, 0)]), Err(AckError::OutOfOrder(Range { first: 0, last: 0 })));
+        assert_eq!(check(&[(60, 70), (45, 55)]), Err(AckError::Skipped { number: 50 }));
+        let many: Vec<Range> = (0..65).map(|step| Range::of(2 * (64 - step))).collect();
+        assert_eq!(heard.check(&acks(&many), 200), Err(AckError::TooManyRanges { ranges: 65 }));
+        let late = Acks { delay: Span::from_ps(-1), ..acks(&many[..1]) };
+        assert_eq!(heard.check(&late, 200), Err(AckError::NegativeDelay(Span::from_ps(-1))));
+    }
+
+    #[test]
+    fn counts_grow_and_no_more_came_than_left() {
+        let mut heard = Heard::new();
+        let mut answer = |last: u64, ecn: EcnCounts, packets: u64| {
+            let ranges = [Range { first: 0, last }];
+            let acks = Acks { ecn: Some(ecn), ..acks(&ranges) };
+            heard.check(&acks, 20).map(|()| heard.take(&acks, packets))
+        };
+        assert_eq!(answer(3, counts(3, 0, 1), 4), Ok(1));
+        assert_eq!(answer(9, counts(7, 0, 3), 6), Ok(2));
+        // Overtaken: its counts are older, and its marks are known.
+        assert_eq!(answer(5, counts(4, 0, 2), 0), Ok(0));
+        let before = counts(7, 0, 3);
+        assert_eq!(answer(10, counts(8, 0, 2), 1), Err(AckError::EcnRunsBack { counts: counts(8, 0, 2), before }));
+        for too_many in [counts(17, 0, 4), counts(u64::MAX, 1, 3), counts(u64::MAX, u64::MAX, u64::MAX)] {
+            assert_eq!(answer(10, too_many, 1), Err(AckError::EcnTooMany { counts: too_many, sent: 20 }));
+        }
+        assert_eq!(answer(10, counts(7, 0, 4), 1), Ok(1));
+    }
+
+    /// A path that clears codepoints is found, and its counts are believed no more.
+    #[test]
+    fn bleached_paths_are_found() {
+        let mut heard = Heard::new();
+        for (last, ce, works) in [(0, 1, true), (5, 2, false), (9, 6, false)] {
+            let ranges = [Range { first: 0, last }];
+            let acks = Acks { ecn: Some(counts(0, 0, ce)), ..acks(&ranges) };
+            assert_eq!(heard.check(&acks, 20), Ok(()));
+            let marks = heard.take(&acks, if last == 0 { 1 } else { 4 });
+            assert_eq!((heard.ecn_works(), marks > 0), (works, works));
+        }
+    }
+
+    #[test]
+    fn the_receivers_delay_never_hides_the_path() {
+        let mut heard = Heard::new();
+        let mut part = |rtt, delay| heard.receivers_part(Span::from_us(rtt), Span::from_us(delay)).ns() / 1_000;
+        assert_eq!([part(100, 0), part(130, 25), part(130, 40), part(90, 10), part(100, 10)], [0, 25, 0, 0, 10]);
+    }
+
+    #[test]
+    fn errors_name_what_is_wrong() {
+        let error = AckError::NeverSent { number: 9, next: 7 };
+        assert_eq!(format!("{error}"), "packet 9 is acknowledged and never left; the next one gets number 7");
+    }
+}

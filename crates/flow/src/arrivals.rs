@@ -1,0 +1,208 @@
+//! The receiving side of one subflow: which packet numbers came, and when to say so. RFC 9000 §13.2.
+
+use alloc::vec::Vec;
+
+use units::{Span, Time};
+
+use crate::acks::{Acks, EcnCounts, MOST_RANGES, MOST_TIMES};
+use crate::ranges::Ranges;
+
+/// The ECN codepoint of a packet's IP header (RFC 3168 §5).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Codepoint {
+    /// Not ECN-capable.
+    NotEct,
+    /// ECT(0).
+    Ect0,
+    /// ECT(1).
+    Ect1,
+    /// A queue marked it.
+    Ce,
+}
+
+/// When a receiver answers.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Answering {
+    /// Every so many packets that want an answer, at least 1.
+    pub every: u32,
+    /// At the latest so long after the first packet that wants one.
+    pub delay: Span,
+    /// Whether answers say when packets came.
+    pub timestamps: bool,
+}
+
+/// The packets that came on one subflow. It takes the same memory whatever the peer sends.
+#[derive(Debug)]
+pub struct Arrivals {
+    answering: Answering,
+    numbers: Ranges,
+    ecn: EcnCounts,
+    /// The packet with the highest number, and when it came.
+    newest: Option<(u64, Time)>,
+    /// Whether that was marked.
+    marked: bool,
+    /// Packets that want an answer and have none.
+    unanswered: u32,
+    /// When an answer is due.
+    answer_at: Time,
+    /// Numbers and times since the last answer, at most [`MOST_TIMES`] of them, the newest.
+    times: Vec<(u64, Time)>,
+}
+
+/// Ranges that are kept: four answers' worth. Each takes 16 bytes.
+const MOST_KEPT: usize = 4 * MOST_RANGES;
+
+impl Arrivals {
+    /// Nothing has come.
+    pub fn new(answering: Answering) -> Self {
+        Self {
+            answering,
+            numbers: Ranges::new(MOST_KEPT),
+            ecn: EcnCounts::default(),
+            newest: None,
+            marked: false,
+            unanswered: 0,
+            answer_at: Time::NEVER,
+            times: Vec::new(),
+        }
+    }
+
+    /// Packet `number` came, authentic, and `wants` an answer or not. Gives whether it is to be read: not if it came before,
+    /// or so long ago that nobody knows; then its sender has taken it for lost, and sends its content under another number.
+    ///
+    /// An answer is due at once where a number is missing, where a late one comes, and where marking changes (RFC 9000
+    /// §13.2.1; RFC 8257 §3.2).
+    pub fn on_packet(&mut self, now: Time, number: u64, codepoint: Codepoint, wants: bool) -> bool {
+        let highest = self.numbers.highest();
+        if !self.numbers.insert(number) {
+            return false;
+        }
+        match codepoint {
+            Codepoint::NotEct => {}
+            Codepoint::Ect0 => self.ecn.ect0 += 1,
+            Codepoint::Ect1 => self.ecn.ect1 += 1,
+            Codepoint::Ce => self.ecn.ce += 1,
+        }
+        let marked = codepoint == Codepoint::Ce;
+        let in_order = number == highest.map_or(0, |highest| highest + 1);
+        let changed = core::mem::replace(&mut self.marked, marked) != marked;
+        if self.newest.is_none_or(|(newest, _)| newest < number) {
+            self.newest = Some((number, now));
+        }
+        if self.answering.timestamps {
+            if self.times.len() == MOST_TIMES {
+                self.times.remove(0);
+            }
+            self.times.push((number, now));
+        }
+        if wants {
+            self.unanswered += 1;
+            let at_once = !in_order || changed || self.unanswered >= self.answering.every;
+            let due = if at_once { now } else { now.saturating_add(self.answering.delay) };
+            self.answer_at = self.answer_at.min(due);
+        }
+        true
+    }
+
+    /// When an answer is due; [`Time::NEVER`] if nobody waits for one.
+    pub fn answer_at(&self) -> Time {
+        self.answer_at
+    }
+
+    /// The answer, as of now; none if nothing came. At any time: packets that leave anyway may carry it.
+    pub fn answer(&mut self, now: Time) -> Option<Acks<'_>> {
+        let (_, came) = self.newest?;
+        (self.unanswered, self.answer_at) = (0, Time::NEVER);
+        let kept = self.numbers.newest_first();
+        let ranges = &kept[..kept.len().min(MOST_RANGES)];
+        if ranges.is_empty() {
+            return None;
+        }
+        Some(Acks { ranges, ecn: Some(self.ecn), delay: now.since(came), received: &self.times })
+    }
+
+    /// The answer has been read off. Its time stamps are not given again.
+    pub fn answered(&mut self) {
+        self.times.clear();
+    }
+
+    /// The peer has an answer that names this number and what came before: that need not be said again (RFC 9000 §13.2.4).
+    pub fn forget_below(&mut self, number: u64) {
+        let keep = self.newest.map_or(0, |(newest, _)| newest);
+        self.numbers.forget_below(number.min(keep));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ranges::Range;
+
+    fn arrivals(every: u32) -> Arrivals {
+        Arrivals::new(Answering { every, delay: Span::from_us(25), timestamps: true })
+    }
+
+    #[test]
+    fn answers_are_held_back_but_for_news() {
+        use Codepoint::{Ce, Ect0};
+
+        let mut arrivals = arrivals(4);
+        let mut come = |us: u64, number, codepoint, wants| {
+            let now = Time::from_us(us);
+            let is_new = arrivals.on_packet(now, number, codepoint, wants);
+            let due = arrivals.answer_at();
+            if due <= now {
+                let acks = arrivals.answer(now).unwrap();
+                assert_eq!(acks.delay, now.since(arrivals.newest.unwrap().1));
+                arrivals.answered();
+            }
+            (is_new, due.is_set().then(|| due.ps() / 1_000_000))
+        };
+        assert_eq!([come(0, 0, Ect0, true), come(1, 1, Ect0, true)], [(true, Some(25)); 2]);
+        assert_eq!([come(2, 2, Ect0, true), come(3, 3, Ect0, true)], [(true, Some(25)), (true, Some(3))]);
+        // What wants no answer gets none.
+        assert_eq!(come(4, 4, Ect0, false), (true, None));
+        // A gap, and what fills it.
+        assert_eq!([come(5, 6, Ect0, true), come(6, 5, Ect0, true)], [(true, Some(5)), (true, Some(6))]);
+        // Marks begin and end.
+        assert_eq!([come(7, 7, Ce, true), come(8, 8, Ce, true)], [(true, Some(7)), (true, Some(33))]);
+        assert_eq!([come(9, 9, Ect0, true), come(9, 9, Ect0, true)], [(true, Some(9)), (false, None)]);
+        let acks = arrivals.answer(Time::from_us(10)).unwrap();
+        assert_eq!(
+            (acks.ranges, acks.ecn),
+            (&[Range { first: 0, last: 9 }][..], Some(EcnCounts { ect0: 8, ect1: 0, ce: 2 }))
+        );
+        assert_eq!((acks.delay, acks.received), (Span::from_us(1), &[][..]));
+    }
+
+    /// Whatever numbers come, memory is bounded, and none is read twice.
+    #[test]
+    fn memory_is_bounded() {
+        let mut arrivals = arrivals(2);
+        let mut read = alloc::collections::BTreeSet::new();
+        for step in 0..100_000u64 {
+            let number = if step % 3 == 0 { step * 1_000 } else { units::mix64(step) >> 3 };
+            if arrivals.on_packet(Time::from_ns(step), number, Codepoint::Ect1, true) {
+                assert!(read.insert(number), "{number} is read twice");
+            }
+        }
+        assert!(arrivals.numbers.newest_first().len() <= MOST_KEPT && arrivals.times.capacity() <= 2 * MOST_TIMES);
+        let acks = arrivals.answer(Time::from_ms(1_000)).unwrap();
+        assert_eq!((acks.ranges.len(), acks.received.len()), (MOST_RANGES, MOST_TIMES));
+    }
+
+    #[test]
+    fn what_the_peer_knows_is_not_said_again() {
+        let mut arrivals = arrivals(1);
+        for number in [0, 1, 2, 5, 6, 9] {
+            arrivals.on_packet(Time::ZERO, number, Codepoint::NotEct, true);
+        }
+        arrivals.forget_below(6);
+        let ranges = [Range::of(9), Range::of(6)];
+        assert_eq!(arrivals.answer(Time::ZERO).unwrap().ranges, ranges);
+        // The newest stays, whatever the peer claims to know.
+        arrivals.forget_below(1_000);
+        assert_eq!(arrivals.answer(Time::ZERO).unwrap().ranges, [Range::of(9)]);
+        assert!(!arrivals.on_packet(Time::ZERO, 3, Codepoint::NotEct, true));
+    }
+}

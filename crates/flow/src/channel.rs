@@ -1,0 +1,490 @@
+//! The sending end of a connection that lives: subflows, each under a law, and a [`Work`] that gives them what to carry.
+//!
+//! It is what a transport sends by. Nothing in it knows a message, a stream or an end: the work has those. Its packets differ
+//! in size. Each departure has a packet number of its own, below 2^62, and what is lost is given back to the work, which sends
+//! it again, or not, under another number. Acknowledgements are a peer's word ([`Acks`]), and are checked whole before they
+//! change anything.
+//!
+//! What is in flight, lost and permitted is decided by the parts that the simulator's [`crate::Sender`] has, too.
+
+use alloc::vec;
+use alloc::vec::Vec;
+
+use laws::{Acted, ControlLaw, LossCause, Notification, Permit, marked_share};
+use units::{Bytes, Span, Time};
+
+use crate::acks::{AckError, Acks, Heard, MOST_PACKET_NUMBERS};
+use crate::idle::Idle;
+use crate::outstanding::{Answers, Batch, LossTimer, Outstanding, Timing};
+use crate::pacer::Pacing;
+use crate::records::{Departure, Record, State};
+use crate::subflow::{SendState, Subflow, Subflows};
+
+/// The most packets that one subflow may have outstanding, those lately lost included. 2^22 packets of 1,200 bytes are 5 GB: 100
+/// ms at 400 Gb/s. Their records take 40 bytes each with a content of 8.
+pub const MOST_OUTSTANDING: u64 = 1 << 22;
+
+/// How often a timer strikes in a row before what is in flight counts as lost (RFC 9002 §7.6: three).
+const PROBES: u8 = 2;
+
+/// What goes next, and what becomes of it.
+pub trait Work {
+    /// What one packet carries, in a form that is cheap to keep: a place in a table, or a part of a stream.
+    type Content: Copy + Default;
+
+    /// The payload of the packet that would go next, in bytes, at most `mss`; none if there is nothing to send. It may change
+    /// only with a call of another method, or when the work is given more.
+    fn next_bytes(&mut self, mss: u32) -> Option<u32>;
+
+    /// That packet leaves.
+    fn take(&mut self, mss: u32) -> Parcel<Self::Content>;
+
+    /// A packet with this content came. Of a content that left several times this may be said several times.
+    fn acked(&mut self, content: Self::Content);
+
+    /// A packet with this content is lost, or nobody knows, and it should go again unless it came before. It may come after
+    /// all.
+    fn lost(&mut self, content: Self::Content);
+}
+
+/// What a packet carries that leaves.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Parcel<C> {
+    /// Its payload: as many bytes as [`Work::next_bytes`] said, and under 65,536.
+    pub bytes: u32,
+    /// What it is.
+    pub content: C,
+    /// Whether that left before.
+    pub again: bool,
+}
+
+/// A packet that leaves.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Departed<C> {
+    /// Its subflow.
+    pub subflow: u8,
+    /// Its number there.
+    pub number: u64,
+    /// What it carries.
+    pub parcel: Parcel<C>,
+    /// Whether another packet may go after it.
+    pub then: SendState,
+}
+
+/// How a channel sends.
+#[derive(Clone, Copy, Debug)]
+pub struct ChannelConfig {
+    /// How losses show.
+    pub timing: Timing,
+    /// Whether laws are told of timeouts. If not, a timeout only gives contents back.
+    pub timeouts_cut: bool,
+    /// How it is paced.
+    pub pacing: Pacing,
+    /// Payload of a full packet at first, 1 to 65,535 bytes ([`Channel::set_mss`]).
+    pub mss: u32,
+    /// Whether the window shrinks when a subflow was idle (RFC 5681 §4.1, RFC 2861 §3.1, as Linux does).
+    pub idle_restart: bool,
+}
+
+impl ChannelConfig {
+    /// Over a path of this base round trip, with probes, timeouts of one and a half to 60 s that cut, a tolerance of a quarter of
+    /// the round trip, plain pacing, and a restart after idleness.
+    pub const fn new(base_rtt: Span, mss: u32) -> Self {
+        Self {
+            timing: Timing {
+                base_rtt,
+                reordering: base_rtt.over(4),
+                rto_min: base_rtt.times(3).over(2),
+                rto_max: Span::from_s(60),
+                loss_timer: LossTimer::Probe,
+            },
+            timeouts_cut: true,
+            pacing: Pacing::PLAIN,
+            mss,
+            idle_restart: true,
+        }
+    }
+}
+
+/// Counters of a channel.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct ChannelStats {
+    /// Packets that left with content.
+    pub packets_sent: u64,
+    /// Of them, those whose content had left before.
+    pub retransmits: u64,
+    /// Packets held for lost.
+    pub lost: u64,
+    /// Packets held for lost that came after all.
+    pub spurious: u64,
+    /// Probes that were allowed.
+    pub probes: u64,
+    /// Timeouts that took what was in flight.
+    pub timeouts: u64,
+    /// Acknowledged payload that was marked.
+    pub marked: Bytes,
+}
+
+/// What an answer newly said.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct Acked {
+    /// Packets newly acknowledged.
+    pub packets: u64,
+    /// Their payload.
+    pub bytes: Bytes,
+    /// Of that, what was marked.
+    pub marked: Bytes,
+    /// From departure to arrival of the newest packet that has a time stamp and was still remembered: the receiver's clock less
+    /// the sender's.
+    pub one_way: Option<Span>,
+}
+
+/// What a channel keeps with each subflow.
+#[derive(Debug)]
+struct Lane {
+    heard: Heard,
+    mss: u32,
+    /// Whether packets may leave.
+    open: bool,
+    /// How often in a row its timer struck.
+    strikes: u8,
+    /// Packets that may leave whatever the window says.
+    probes: u8,
+    idle: Idle,
+}
+
+impl Lane {
+    const fn new(mss: u32) -> Self {
+        Self { heard: Heard::new(), mss, open: true, strikes: 0, probes: 0, idle: Idle::new() }
+    }
+}
+
+/// The sending end of a connection under laws `L`, which carries the work `W`.
+#[derive(Debug)]
+pub struct Channel<L, W: Work> {
+    subflows: Subflows<L, W::Content>,
+    lanes: Vec<Lane>,
+    config: ChannelConfig,
+    retimes: bool,
+    work: W,
+    stats: ChannelStats,
+}
+
+impl<L: ControlLaw, W: Work> Channel<L, W> {
+    /// A channel of one subflow, whose first packet may leave at `now`.
+    pub fn new(config: ChannelConfig, law: L, work: W, now: Time) -> Self {
+        Self {
+            retimes: law.retimes(),
+            subflows: Subflows::new(Subflow::new(law, &config.timing, now)),
+            lanes: vec![Lane::new(config.mss)],
+            config,
+            work,
+            stats: ChannelStats::default(),
+        }
+    }
+
+    /// One subflow more, with a law of its own. Gives its number; there may be 255.
+    pub fn add_subflow(&mut self, law: L, now: Time) -> u8 {
+        self.subflows.extend([Subflow::new(law, &self.config.timing, now)]);
+        self.lanes.push(Lane::new(self.config.mss));
+        self.subflows.count() - 1
+    }
+
+    /// Nothing leaves on this subflow any more, and what it has in flight is given back to the work. Its numbers stay known.
+    pub fn close_subflow(&mut self, subflow: u8) {
+        self.lanes[usize::from(subflow)].open = false;
+        let out = &mut self.subflows.get_mut(subflow).out;
+        while let Some((number, _)) = out.oldest() {
+            if let Some(record) = out.take(number) {
+                self.work.lost(record.content);
+            }
+        }
+        out.records.trim();
+    }
+
+    /// A full packet of a subflow has this payload from now on, 1 to 65,535 bytes: its path takes longer packets, or no longer
+    /// ones.
+    pub fn set_mss(&mut self, subflow: u8, mss: u32) {
+        debug_assert!((1..1 << 16).contains(&mss), "an MSS of {mss} bytes");
+        self.lanes[usize::from(subflow)].mss = mss;
+    }
+
+    /// What it carries.
+    pub fn work(&self) -> &W {
+        &self.work
+    }
+
+    /// What it carries, to be given more.
+    pub fn work_mut(&mut self) -> &mut W {
+        &mut self.work
+    }
+
+    /// Counters so far.
+    pub fn stats(&self) -> &ChannelStats {
+        &self.stats
+    }
+
+    /// How many subflows it has, closed ones included.
+    pub fn subflows(&self) -> u8 {
+        self.subflows.count()
+    }
+
+    /// The law of a subflow.
+    pub fn law(&self, subflow: u8) -> &L {
+        &self.subflows.get(subflow).out.law
+    }
+
+    /// How often all laws have acted.
+    pub fn acted(&self) -> Acted {
+        self.subflows.acted()
+    }
+
+    /// What all laws together last permitted.
+    pub fn permit(&self) -> Permit {
+        self.subflows.permit()
+    }
+
+    /// Payload in flight on all subflows.
+    pub fn in_flight(&self) -> Bytes {
+        self.subflows.sum(|subflow| subflow.out.in_flight)
+    }
+
+    /// Packets of which something is remembered, on all subflows.
+    pub fn remembered(&self) -> u64 {
+        self.subflows.iter().map(|subflow| subflow.out.records.len()).sum()
+    }
+
+    /// The smoothed round trip of a subflow.
+    pub fn smoothed_rtt(&self, subflow: u8) -> Span {
+        self.subflows.get(subflow).out.smoothed_rtt()
+    }
+
+    /// Whether a subflow's peer sees the codepoints that packets leave with. If not, nothing is known of marks.
+    pub fn ecn_works(&self, subflow: u8) -> bool {
+        self.lanes[usize::from(subflow)].heard.ecn_works()
+    }
+
+    /// Whether a packet may leave at `now`.
+    pub fn poll(&mut self, now: Time) -> SendState {
+        self.choose(now).map_or_else(|state| state, |_| SendState::Now)
+    }
+
+    /// The subflow on which a packet may leave at `now`, or when that is.
+    fn choose(&mut self, now: Time) -> Result<u8, SendState> {
+        let Self { subflows, lanes, work, .. } = self;
+        let mut poll = |at: u8, subflow: &Subflow<L, W::Content>| {
+            let lane = &lanes[usize::from(at)];
+            let records = &subflow.out.records;
+            if !lane.open || records.len() >= MOST_OUTSTANDING || records.end() >= MOST_PACKET_NUMBERS {
+                return SendState::Blocked;
+            }
+            match work.next_bytes(lane.mss) {
+                None => SendState::Blocked,
+                Some(_) if lane.probes > 0 => SendState::Now,
+                Some(bytes) => subflow.poll(now, bytes),
+            }
+        };
+        if subflows.are_several() {
+            return subflows.choose(None, poll);
+        }
+        match poll(0, subflows.get(0)) {
+            SendState::Now => Ok(0),
+            state => Err(state),
+        }
+    }
+
+    /// Sends the packet that [`Channel::poll`] allows; none if it allows none.
+    pub fn send(&mut self, now: Time) -> Option<Departed<W::Content>> {
+        let chosen = self.choose(now).ok()?;
+        let parcel = self.work.take(self.lanes[usize::from(chosen)].mss);
+        let Parcel { bytes, content, again } = parcel;
+        // Who sends again has waited for an answer, and was not idle.
+        if !again {
+            self.restart_if_idle(now, chosen);
+        }
+        let lane = &mut self.lanes[usize::from(chosen)];
+        lane.probes = lane.probes.saturating_sub(1);
+        lane.idle.sent(now);
+        self.stats.packets_sent += 1;
+        self.stats.retransmits += u64::from(again);
+        self.subflows.end_turn(chosen);
+        let subflow = self.subflows.get_mut(chosen);
+        let attempt = 1 + u8::from(again);
+        let number = subflow.out.sent(Departure { now, bytes, content, attempt, path: 0 });
+        let permit = subflow.out.permit;
+        subflow.pacer.on_sent(now, permit.pacing, bytes, &self.config.pacing);
+        let then = self.poll(now);
+        if then == SendState::Blocked && self.work.next_bytes(self.config.mss).is_none() {
+            let out = &mut self.subflows.get_mut(chosen).out;
+            let limited = out.in_flight < permit.window;
+            out.records.get_mut(number).set_app_limited(limited);
+        }
+        Some(Departed { subflow: chosen, number, parcel, then })
+    }
+
+    fn restart_if_idle(&mut self, now: Time, subflow: u8) {
+        let out = &self.subflows.get(subflow).out;
+        if !self.config.idle_restart || !out.in_flight.is_zero() {
+            return;
+        }
+        let timeout = out.timeout(&self.config.timing);
+        if let Some(idle) = self.lanes[usize::from(subflow)].idle.restart(now, timeout) {
+            self.notify(subflow, &idle);
+        }
+    }
+
+    /// The number of a packet that leaves on a subflow beside the work: an acknowledgement, or another that no window counts.
+    pub fn number_apart(&mut self, subflow: u8, now: Time) -> u64 {
+        self.subflows.get_mut(subflow).out.sent_apart(now, W::Content::default())
+    }
+
+    /// Leaves out the next number of a subflow. A peer that acknowledges it acknowledges what did not come. The last number that
+    /// was left out is remembered.
+    pub fn skip_number(&mut self, subflow: u8, now: Time) -> u64 {
+        let number = self.number_apart(subflow, now);
+        self.lanes[usize::from(subflow)].heard.skip(number);
+        number
+    }
+
+    /// A peer's answer for a subflow arrives.
+    ///
+    /// # Errors
+    /// If it cannot be true. Then nothing has changed.
+    pub fn acked(&mut self, now: Time, subflow: u8, acks: &Acks) -> Result<Acked, AckError> {
+        let lane = &mut self.lanes[usize::from(subflow)];
+        let it = self.subflows.get_mut(subflow);
+        lane.heard.check(acks, it.out.records.end())?;
+        let one_way = one_way(&it.out, acks);
+        let mut taken = Acked { one_way, ..Acked::default() };
+        let mut newest: Option<(u64, Record<W::Content>)> = None;
+        let mut late = 0;
+        for range in acks.ranges {
+            for number in range.first.max(it.out.records.first())..range.last.saturating_add(1) {
+                let Some(record) = it.out.take(number) else { continue };
+                late += u64::from(record.state() == State::Lost);
+                taken.packets += 1;
+                taken.bytes += record.bytes();
+                if newest.is_none_or(|(highest, _)| highest < number) {
+                    newest = Some((number, record));
+                }
+                self.work.acked(record.content);
+            }
+        }
+        let marks = lane.heard.take(acks, taken.packets);
+        let Some((number, record)) = newest else { return Ok(taken) };
+        taken.marked = marked_share(taken.bytes, taken.packets, marks);
+        (lane.strikes, lane.probes) = (0, 0);
+        self.stats.spurious += late;
+        self.stats.marked += taken.marked;
+        // Only the newest packet of all has a delay of the receiver, and measures a round trip.
+        let measures = acks.ranges.first().is_some_and(|range| range.last == number);
+        let rtt = now.since(record.sent_at);
+        let noise = if measures { Span::ZERO - lane.heard.receivers_part(rtt, acks.delay) } else { Span::ZERO };
+        let answers = if measures { Answers::This } else { Answers::Others };
+        let Acked { bytes: acked, marked, .. } = taken;
+        it.out.acked(now, &Batch { number, record, answers, acked, marked, noise, limited: false, hops: &[] });
+        if late > 0 {
+            it.out.tolerate_more(&self.config.timing);
+        }
+        it.read_permit(self.retimes, &self.config.pacing);
+        self.lose_while(now, subflow, LossCause::Reordered, Outstanding::overtaken);
+        self.forget(now, subflow);
+        Ok(taken)
+    }
+
+    /// Holds packets in flight on a subflow for lost as long as `next` names one, and tells the law.
+    fn lose_while(
+        &mut self,
+        now: Time,
+        subflow: u8,
+        cause: LossCause,
+        next: impl Fn(&mut Outstanding<L, W::Content>) -> Option<u64>,
+    ) {
+        let it = self.subflows.get_mut(subflow);
+        while let Some(number) = next(&mut it.out) {
+            let record = it.out.lose(number);
+            self.stats.lost += 1;
+            self.work.lost(record.content);
+        }
+        let hears = cause != LossCause::Timeout || self.config.timeouts_cut;
+        if !it.out.tell_of_losses(now, cause, hears).is_zero() {
+            it.read_permit(self.retimes, &self.config.pacing);
+        }
+    }
+
+    /// Forgets what is over. What was held for lost is remembered for two timeouts more: it may come late, and shows then how
+    /// much reordering there is.
+    fn forget(&mut self, now: Time, subflow: u8) {
+        let out = &mut self.subflows.get_mut(subflow).out;
+        let timeout = out.timeout(&self.config.timing);
+        out.records.forget_left_before(now.saturating_sub(timeout.times(2)));
+    }
+
+    /// When [`Channel::on_timer`] wants to be called next. It moves with every acknowledgement.
+    pub fn next_timer(&mut self) -> Time {
+        let timing = &self.config.timing;
+        let strikes =
+            self.subflows.iter_mut().map(|subflow| subflow.out.deadline(timing).min(subflow.out.law.next_timer()));
+        strikes.min().unwrap_or(Time::NEVER)
+    }
+
+    /// The time of [`Channel::next_timer`] has come.
+    pub fn on_timer(&mut self, now: Time) {
+        for subflow in self.subflows.all() {
+            let it = self.subflows.get_mut(subflow);
+            if it.out.law.next_timer() <= now {
+                it.out.law.on_timer(now);
+                it.read_permit(self.retimes, &self.config.pacing);
+            }
+            if it.out.deadline(&self.config.timing) <= now {
+                self.on_deadline(now, subflow);
+                self.forget(now, subflow);
+            }
+        }
+    }
+
+    /// The oldest packet of a subflow is lost, or its timeout strikes.
+    fn on_deadline(&mut self, now: Time, subflow: u8) {
+        let timing = self.config.timing;
+        if timing.loss_timer != LossTimer::Packet {
+            self.lose_while(now, subflow, LossCause::Reordered, |out| out.next_overdue(now, true, &timing));
+            if !self.subflows.get_mut(subflow).out.is_overdue(now, &timing) {
+                return;
+            }
+        }
+        self.subflows.get_mut(subflow).out.back_off();
+        let lane = &mut self.lanes[usize::from(subflow)];
+        lane.strikes = lane.strikes.saturating_add(1);
+        if timing.loss_timer == LossTimer::Probe && lane.strikes <= PROBES {
+            lane.probes = 1;
+            self.stats.probes += 1;
+            // If there is nothing new to send, the oldest content goes again. Its packet stays in flight.
+            let out = &mut self.subflows.get_mut(subflow).out;
+            if self.work.next_bytes(lane.mss).is_none()
+                && let Some((number, _)) = out.oldest()
+            {
+                self.work.lost(out.records.get(number).content);
+            }
+        } else {
+            self.stats.timeouts += 1;
+            self.lose_while(now, subflow, LossCause::Timeout, |out| out.next_overdue(now, false, &timing));
+        }
+    }
+
+    /// A signal arrives for a subflow's law.
+    pub fn notify(&mut self, subflow: u8, notification: &Notification) {
+        let it = self.subflows.get_mut(subflow);
+        it.out.notify(notification);
+        it.read_permit(self.retimes, &self.config.pacing);
+    }
+}
+
+/// From departure to arrival of the newest packet with a time stamp that is still remembered. A time stamp of a packet that the
+/// answer does not name, or that never left, says nothing.
+fn one_way<L: ControlLaw, C: Copy>(out: &Outstanding<L, C>, acks: &Acks) -> Option<Span> {
+    let known = |&&(number, _): &&(u64, Time)| {
+        number >= out.records.first() && acks.ranges.iter().any(|range| range.contains(number))
+    };
+    let &(number, came) = acks.received.iter().filter(known).max_by_key(|stamp| stamp.0)?;
+    Some(Span::from_ps(came.ps().wrapping_sub(out.records.get(number).sent_at.ps()).cast_signed()))
+}

@@ -1,0 +1,277 @@
+//! A connection that lives: a stream without an end, tails that are lost, subflows that come and go, a peer that says nothing.
+
+use std::cell::RefCell;
+use std::rc::Rc;
+
+use flow::{Acked, Acks, Channel, ChannelConfig, Departed, EcnCounts, LossTimer, MOST_OUTSTANDING, Range, SendState};
+use laws::{Ack, Acted, ControlLaw, Loss, LossCause, Notification, Permit};
+use units::{Bytes, Span, Time};
+
+#[path = "../fuzz/stream.rs"]
+#[allow(dead_code)]
+mod stream;
+
+use stream::{Part, Stream};
+
+const MSS: u32 = 1_000;
+const RTT: Span = Span::from_us(400);
+
+/// What a law heard.
+#[derive(Clone, PartialEq, Debug)]
+enum Heard {
+    Ack { acked: u64, marked: u64, rtt: Span },
+    Loss { lost: u64, cause: LossCause },
+    Idle { timeouts: u32 },
+}
+
+/// A window that never changes, and what it heard.
+#[derive(Clone)]
+struct Still {
+    window: Bytes,
+    heard: Rc<RefCell<Vec<Heard>>>,
+}
+
+impl ControlLaw for Still {
+    fn on_ack(&mut self, ack: &Ack) {
+        let (acked, marked) = (ack.acked.get(), ack.marked.get());
+        self.heard.borrow_mut().push(Heard::Ack { acked, marked, rtt: ack.rtt });
+    }
+
+    fn on_loss(&mut self, loss: &Loss) {
+        self.heard.borrow_mut().push(Heard::Loss { lost: loss.lost.get(), cause: loss.cause });
+    }
+
+    fn on_notification(&mut self, notification: &Notification) {
+        if let Notification::Idle { timeouts, .. } = *notification {
+            self.heard.borrow_mut().push(Heard::Idle { timeouts });
+        }
+    }
+
+    fn permit(&self) -> Permit {
+        Permit::window(self.window)
+    }
+
+    fn acted(&self) -> Acted {
+        Acted::default()
+    }
+}
+
+/// A channel with a window of so many packets, and so many bytes written.
+fn channel(window: u64, written: u64) -> (Channel<Still, Stream>, Rc<RefCell<Vec<Heard>>>) {
+    let heard = Rc::new(RefCell::new(Vec::new()));
+    let law = Still { window: Bytes::new(window * u64::from(MSS)), heard: Rc::clone(&heard) };
+    (Channel::new(ChannelConfig::new(RTT, MSS), law, Stream::of(written), Time::ZERO), heard)
+}
+
+/// Sends all that may leave now.
+fn send(channel: &mut Channel<Still, Stream>, now: Time) -> Vec<Departed<Part>> {
+    std::iter::from_fn(|| channel.send(now)).collect()
+}
+
+fn acks(ranges: &[Range]) -> Acks<'_> {
+    Acks { ranges, ecn: None, delay: Span::ZERO, received: &[] }
+}
+
+fn range(first: u64, last: u64) -> [Range; 1] {
+    [Range { first, last }]
+}
+
+/// One answer is one call of the law, whatever it covers; marks are packets of the mean size, and the receiver's delay is no part
+/// of the round trip.
+#[test]
+fn an_answer_is_told_at_once() {
+    let (mut channel, heard) = channel(10, 9_500);
+    let left = send(&mut channel, Time::ZERO);
+    assert_eq!(left.iter().map(|it| (it.number, it.parcel.bytes)).collect::<Vec<_>>()[8..], [(8, 1_000), (9, 500)]);
+    let early = Time::from_us(400);
+    channel.acked(early, 0, &acks(&range(0, 0))).unwrap();
+    let now = Time::from_us(460);
+    let counts = EcnCounts { ect0: 7, ect1: 0, ce: 3 };
+    let ranges = range(1, 9);
+    let answer = Acks { ecn: Some(counts), delay: Span::from_us(50), ..acks(&ranges) };
+    let acked = channel.acked(now, 0, &answer).unwrap();
+    // 8,500 bytes in 9 packets: 3 of them are 2,833 bytes.
+    assert_eq!((acked.packets, acked.bytes.get(), acked.marked.get()), (9, 8_500, 2_833));
+    let [first, second] = [(1_000, 0, 400), (8_500, 2_833, 410)].map(|(acked, marked, us)| Heard::Ack {
+        acked,
+        marked,
+        rtt: Span::from_us(us),
+    });
+    assert_eq!(*heard.borrow(), [first, second]);
+    // Said again, it is no news.
+    assert_eq!(channel.acked(now, 0, &answer).unwrap(), Acked::default());
+    assert!(heard.borrow().len() == 2 && channel.work().is_done());
+}
+
+/// A stream ends when its writer says so. Until then it sends what there is, and is idle in between.
+#[test]
+fn an_unbounded_stream_goes_on() {
+    let (mut channel, heard) = channel(4, 0);
+    assert_eq!(channel.poll(Time::ZERO), SendState::Blocked);
+    let (mut now, mut next, mut sizes) = (Time::ZERO, 0, Vec::new());
+    for burst in [2_500, 1, 4_000, 700] {
+        channel.work_mut().written += burst;
+        let left = send(&mut channel, now);
+        sizes.extend(left.iter().map(|it| it.parcel.bytes));
+        next += left.len() as u64;
+        now += RTT;
+        channel.acked(now, 0, &acks(&range(0, next - 1))).unwrap();
+        assert!(channel.work().is_done() && !channel.next_timer().is_set());
+        now += Span::from_ms(2);
+    }
+    assert_eq!(sizes, [1_000, 1_000, 500, 1, 1_000, 1_000, 1_000, 1_000, 700]);
+    // 2.4 ms since a packet left; the timeout is 600 us, a half more than the round trip.
+    let idle = heard.borrow().iter().filter(|it| **it == Heard::Idle { timeouts: 3 }).count();
+    assert_eq!(idle, 3);
+}
+
+/// The last packet is lost: a probe goes, and its acknowledgement shows the loss. No timeout strikes, and one packet leaves
+/// although the window is full.
+#[test]
+fn a_probe_finds_a_lost_tail() {
+    let (mut channel, heard) = channel(3, 5_000);
+    send(&mut channel, Time::ZERO);
+    channel.acked(Time::from_us(400), 0, &acks(&range(0, 1))).unwrap();
+    assert_eq!(send(&mut channel, Time::from_us(400)).len(), 2);
+    channel.acked(Time::from_us(450), 0, &acks(&range(0, 2))).unwrap();
+    // Packets 3 and 4 are lost. The timer runs from the last acknowledgement: 1.5 round trips of 400 us at least.
+    let strikes = channel.next_timer();
+    assert!(Time::from_us(1_050) <= strikes && strikes <= Time::from_us(1_100), "{strikes:?}");
+    channel.on_timer(strikes);
+    let probe = send(&mut channel, strikes);
+    assert_eq!(probe.len(), 1);
+    assert_eq!((probe[0].number, probe[0].parcel.again), (5, true));
+    assert_eq!(channel.stats().probes, 1);
+    let answered = strikes + RTT;
+    channel.acked(answered, 0, &acks(&range(5, 5))).unwrap();
+    // The rest left over a tolerance before the probe, so both are lost; what the probe carried is acknowledged.
+    let lost = Heard::Loss { lost: 2_000, cause: LossCause::Reordered };
+    assert_eq!(heard.borrow().last(), Some(&lost));
+    let again = send(&mut channel, answered);
+    assert_eq!(again.len(), 1);
+    channel.acked(answered + RTT, 0, &acks(&range(6, 6))).unwrap();
+    assert!(channel.work().is_done());
+    assert_eq!((channel.stats().timeouts, channel.stats().lost), (0, 2));
+}
+
+/// Nothing comes back: two probes, then a timeout takes everything, ever more slowly.
+#[test]
+fn a_dead_path_is_probed_twice() {
+    let (mut channel, heard) = channel(8, 1 << 20);
+    let mut strikes = Vec::new();
+    send(&mut channel, Time::ZERO);
+    for _ in 0..6 {
+        let now = channel.next_timer();
+        channel.on_timer(now);
+        strikes.push((now.since(Time::ZERO), channel.stats().probes, channel.stats().timeouts));
+        send(&mut channel, now);
+    }
+    let counts: Vec<_> = strikes.iter().map(|&(_, probes, timeouts)| (probes, timeouts)).collect();
+    assert_eq!(counts, [(1, 0), (2, 0), (2, 1), (2, 2), (2, 3), (2, 4)]);
+    let waits: Vec<_> = strikes.windows(2).map(|pair| (pair[1].0 - pair[0].0).ps()).collect();
+    assert!(waits.windows(2).all(|pair| pair[1] >= pair[0]), "{waits:?}");
+    let causes =
+        |cause| heard.borrow().iter().filter(|it| matches!(it, Heard::Loss { cause: it, .. } if *it == cause)).count();
+    assert_eq!((causes(LossCause::Timeout), causes(LossCause::Reordered)), (4, 0));
+}
+
+/// A packet that was overtaken by less than the tolerance is lost by time, though no acknowledgement follows.
+#[test]
+fn time_alone_proves_a_loss() {
+    let (mut channel, heard) = channel(10, 3_000);
+    send(&mut channel, Time::ZERO);
+    channel.work_mut().written += 1_000;
+    let late = Time::from_us(30);
+    send(&mut channel, late);
+    // The first three are lost; the fourth left 30 us later, less than the tolerance of 100 us.
+    channel.acked(Time::from_us(430), 0, &acks(&range(3, 3))).unwrap();
+    let proved = channel.next_timer();
+    assert_eq!(proved, Time::ZERO + channel.smoothed_rtt(0) + RTT.over(4));
+    channel.on_timer(proved);
+    let lost = Heard::Loss { lost: 3_000, cause: LossCause::Reordered };
+    assert_eq!(heard.borrow().last(), Some(&lost));
+    assert_eq!((send(&mut channel, proved).len(), channel.stats().probes), (3, 0));
+}
+
+/// What was held for lost and comes after all is counted, and more reordering is tolerated from then on.
+#[test]
+fn what_comes_late_is_known() {
+    let (mut channel, _) = channel(4, 6_000);
+    send(&mut channel, Time::ZERO);
+    channel.acked(Time::from_us(400), 0, &acks(&range(1, 1))).unwrap();
+    send(&mut channel, Time::from_us(400));
+    channel.acked(Time::from_us(800), 0, &acks(&[Range::of(4), Range::of(1)])).unwrap();
+    assert_eq!((channel.stats().lost, channel.stats().spurious), (3, 0));
+    channel.acked(Time::from_us(810), 0, &acks(&range(0, 2))).unwrap();
+    assert_eq!((channel.stats().lost, channel.stats().spurious), (3, 2));
+    let again = send(&mut channel, Time::from_us(810));
+    assert_eq!(again[0].parcel.content, Part { from: 3_000, len: 1_000 });
+}
+
+/// A subflow that goes gives back what it had in flight, and another one carries it.
+#[test]
+fn a_path_goes_and_another_comes() {
+    let (mut channel, heard) = channel(4, 8_000);
+    let law = channel.law(0).clone();
+    assert_eq!(channel.add_subflow(law.clone(), Time::ZERO), 1);
+    let left = send(&mut channel, Time::ZERO);
+    assert_eq!(
+        left.iter().map(|it| (it.subflow, it.number)).collect::<Vec<_>>()[..4],
+        [(0, 0), (1, 0), (0, 1), (1, 1)]
+    );
+    channel.close_subflow(0);
+    assert_eq!((channel.in_flight(), channel.subflows()), (Bytes::new(4_000), 2));
+    channel.set_mss(1, 600);
+    channel.acked(Time::from_us(400), 1, &acks(&range(0, 3))).unwrap();
+    let again = send(&mut channel, Time::from_us(400));
+    assert!(again.iter().all(|it| it.subflow == 1 && it.parcel.again && it.parcel.bytes <= 600));
+    assert_eq!(again.iter().map(|it| it.parcel.bytes).sum::<u32>(), 4_000);
+    // An answer for the old path may still come.
+    channel.acked(Time::from_us(401), 0, &acks(&range(0, 3))).unwrap();
+    assert_eq!(heard.borrow().len(), 1);
+    channel.acked(Time::from_us(800), 1, &acks(&range(4, 3 + again.len() as u64))).unwrap();
+    assert!(channel.work().is_done() && channel.in_flight().is_zero());
+}
+
+/// Time stamps are differences of two clocks; those of packets that are unknown say nothing.
+#[test]
+fn one_way_delays_are_of_known_packets() {
+    let (mut channel, _) = channel(4, 4_000);
+    send(&mut channel, Time::from_us(7));
+    let ranges = range(0, 1);
+    let received = [(0, Time::from_us(107)), (1, Time::from_us(2)), (3, Time::from_us(900)), (99, Time::ZERO)];
+    let answer = Acks { received: &received, ..acks(&ranges) };
+    assert_eq!(channel.acked(Time::from_us(400), 0, &answer).unwrap().one_way, Some(Span::from_us(-5)));
+    // Both packets are forgotten now.
+    assert_eq!(channel.acked(Time::from_us(400), 0, &answer).unwrap().one_way, None);
+}
+
+/// A law that lets everything leave, and a peer that says nothing: what is remembered has a bound all the same.
+#[test]
+fn a_silent_peer_costs_bounded_memory() {
+    let (mut channel, _) = channel(1 << 40, 1 << 33);
+    channel.set_mss(0, 64);
+    let (mut sent, mut now) = (0, Time::ZERO);
+    while channel.send(now).is_some() {
+        sent += 1;
+        now += Span::from_ps(1);
+    }
+    assert_eq!((sent, channel.remembered()), (MOST_OUTSTANDING, MOST_OUTSTANDING));
+    channel.acked(Time::from_us(400), 0, &acks(&range(0, 9))).unwrap();
+    assert_eq!((channel.poll(Time::from_us(400)), channel.remembered()), (SendState::Now, MOST_OUTSTANDING - 10));
+}
+
+/// With a timer for each packet, and with one for the flow, nothing is probed.
+#[test]
+fn probes_are_a_choice() {
+    for loss_timer in [LossTimer::Flow, LossTimer::Packet] {
+        let law = channel(4, 0).0.law(0).clone();
+        let mut config = ChannelConfig::new(RTT, MSS);
+        config.timing.loss_timer = loss_timer;
+        let mut channel = Channel::new(config, law, Stream::of(2_000), Time::ZERO);
+        send(&mut channel, Time::ZERO);
+        let now = channel.next_timer();
+        channel.on_timer(now);
+        assert_eq!((channel.stats().probes, channel.stats().timeouts, channel.stats().lost), (0, 1, 2));
+    }
+}

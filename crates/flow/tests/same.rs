@@ -1,0 +1,299 @@
+//! One transfer on a `Sender` and on a `Channel`: the simulator's host and a transport's must tell the law the same, at the same
+//! times, and send the same packets. So what is measured on one holds for the other.
+
+use std::cell::RefCell;
+use std::collections::{BTreeSet, VecDeque};
+use std::rc::Rc;
+
+use flow::{
+    AckHeader, Answering, Arrivals, Channel, ChannelConfig, Codepoint, FlowConfig, LossTimer, Pacing, Parcel, Receiver,
+    Recovery, SendState, Sender, TcpConfig, Timing, Work,
+};
+use laws::catalog::{self, Kind};
+use laws::{Ack, Acted, ControlLaw, Cookie, Law, Loss, Notification, Path, Permit, Sent};
+use proptest::prelude::*;
+use units::{Bytes, Rate, Span, Time, mix64};
+
+const MSS: u32 = 1_000;
+const RTT: Span = Span::from_us(400);
+
+/// A law, and everything that it is told.
+#[derive(Clone)]
+struct Overheard {
+    law: Law,
+    told: Rc<RefCell<Vec<String>>>,
+}
+
+impl Overheard {
+    fn note(&self, told: String) {
+        self.told.borrow_mut().push(told);
+    }
+}
+
+impl ControlLaw for Overheard {
+    fn on_sent(&mut self, sent: &Sent) -> Cookie {
+        self.note(format!("{sent:?}"));
+        self.law.on_sent(sent)
+    }
+
+    fn on_ack(&mut self, ack: &Ack) {
+        self.note(format!("{ack:?}"));
+        self.law.on_ack(ack);
+    }
+
+    fn on_loss(&mut self, loss: &Loss) {
+        self.note(format!("{loss:?}"));
+        self.law.on_loss(loss);
+    }
+
+    fn on_notification(&mut self, notification: &Notification) {
+        self.note(format!("{notification:?}"));
+        self.law.on_notification(notification);
+    }
+
+    fn on_timer(&mut self, now: Time) {
+        self.note(format!("timer at {now:?}"));
+        self.law.on_timer(now);
+    }
+
+    fn next_timer(&self) -> Time {
+        self.law.next_timer()
+    }
+
+    fn permit(&self) -> Permit {
+        self.law.permit()
+    }
+
+    fn acted(&self) -> Acted {
+        self.law.acted()
+    }
+}
+
+/// The packets of one message, by number.
+struct Message {
+    packets: u32,
+    last_bytes: u32,
+    next: u32,
+    lost: VecDeque<u32>,
+    acked: BTreeSet<u32>,
+}
+
+impl Message {
+    fn next(&self) -> Option<u32> {
+        self.lost.front().copied().or((self.next < self.packets).then_some(self.next))
+    }
+}
+
+impl Work for Message {
+    type Content = u32;
+
+    fn next_bytes(&mut self, mss: u32) -> Option<u32> {
+        self.next().map(|seq| if seq + 1 == self.packets { self.last_bytes } else { mss })
+    }
+
+    fn take(&mut self, mss: u32) -> Parcel<u32> {
+        let bytes = self.next_bytes(mss).unwrap();
+        let content = self.next().unwrap();
+        let again = self.lost.pop_front().is_some();
+        self.next += u32::from(!again);
+        Parcel { bytes, content, again }
+    }
+
+    fn acked(&mut self, content: u32) {
+        self.acked.insert(content);
+    }
+
+    fn lost(&mut self, content: u32) {
+        self.lost.push_back(content);
+    }
+}
+
+/// What both hosts can do.
+trait Host {
+    fn poll(&mut self, now: Time) -> SendState;
+    fn send(&mut self, now: Time) -> (u32, u32);
+    /// The packet that left first of those away arrives and is answered, marked or not; or it is lost.
+    fn arrive(&mut self, now: Time, marked: Option<bool>);
+    fn timer(&mut self) -> Time;
+    fn on_timer(&mut self, now: Time);
+    fn is_complete(&self) -> bool;
+}
+
+/// The simulator's, with its receiver. Packets lie in the order in which they left.
+struct Simulated {
+    sender: Sender<Overheard>,
+    receiver: Receiver,
+    away: VecDeque<(u32, u8)>,
+}
+
+impl Host for Simulated {
+    fn poll(&mut self, now: Time) -> SendState {
+        self.sender.poll(now)
+    }
+
+    fn send(&mut self, now: Time) -> (u32, u32) {
+        let segment = self.sender.send(now);
+        self.away.push_back((segment.seq, segment.attempt));
+        (segment.seq, segment.bytes)
+    }
+
+    fn arrive(&mut self, now: Time, marked: Option<bool>) {
+        let (seq, attempt) = self.away.pop_front().unwrap();
+        let Some(marked) = marked else { return };
+        for reply in self.receiver.on_data(now, seq, marked, false).into_iter().flatten() {
+            let header = AckHeader {
+                seq: reply.seq,
+                covers: reply.covers,
+                cumulative: reply.cumulative,
+                marked: reply.marked,
+                attempt,
+            };
+            self.sender.on_ack(now, &header, &[]);
+        }
+    }
+
+    fn timer(&mut self) -> Time {
+        self.sender.next_timer()
+    }
+
+    fn on_timer(&mut self, now: Time) {
+        self.sender.on_timer(now);
+    }
+
+    fn is_complete(&self) -> bool {
+        self.sender.is_complete()
+    }
+}
+
+/// A transport's, with its receiver.
+struct Transport {
+    channel: Channel<Overheard, Message>,
+    arrivals: Arrivals,
+    away: VecDeque<u64>,
+}
+
+impl Host for Transport {
+    fn poll(&mut self, now: Time) -> SendState {
+        self.channel.poll(now)
+    }
+
+    fn send(&mut self, now: Time) -> (u32, u32) {
+        let departed = self.channel.send(now).unwrap();
+        self.away.push_back(departed.number);
+        (departed.parcel.content, departed.parcel.bytes)
+    }
+
+    fn arrive(&mut self, now: Time, marked: Option<bool>) {
+        let number = self.away.pop_front().unwrap();
+        let Some(marked) = marked else { return };
+        let codepoint = if marked { Codepoint::Ce } else { Codepoint::Ect0 };
+        assert!(self.arrivals.on_packet(now, number, codepoint, true));
+        assert_eq!(self.arrivals.answer_at(), now, "each packet is answered at once");
+        let acks = self.arrivals.answer(now).unwrap();
+        self.channel.acked(now, 0, &acks).unwrap();
+    }
+
+    fn timer(&mut self) -> Time {
+        self.channel.next_timer()
+    }
+
+    fn on_timer(&mut self, now: Time) {
+        self.channel.on_timer(now);
+    }
+
+    fn is_complete(&self) -> bool {
+        let message = self.channel.work();
+        message.acked.len() == message.packets as usize
+    }
+}
+
+/// Sends everything over a link that takes a microsecond a packet, loses `loss` in a thousand and marks `marks` of those that
+/// met more than twenty others. Gives what left, and when.
+fn transfer(host: &mut impl Host, seed: u64, loss: u64, marks: u64) -> Vec<(Time, u32, u32)> {
+    let mut left = Vec::new();
+    // When each packet comes back, in order; none for one that is lost.
+    let mut link: VecDeque<(Time, bool, bool)> = VecDeque::new();
+    let (mut now, mut idle_at) = (Time::ZERO, Time::ZERO);
+    while !host.is_complete() {
+        assert!(left.len() < 100_000, "no end");
+        let polled = host.poll(now);
+        if polled == SendState::Now {
+            let (seq, bytes) = host.send(now);
+            left.push((now, seq, bytes));
+            let chance = mix64(seed ^ left.len() as u64);
+            let waits = idle_at.max(now).since(now);
+            idle_at = idle_at.max(now) + Span::from_us(1);
+            let marked = waits > Span::from_us(20) && chance % 1_000 < marks;
+            link.push_back((idle_at + RTT, marked, (chance >> 20) % 1_000 < loss));
+            continue;
+        }
+        let pace = if let SendState::At(time) = polled { time } else { Time::NEVER };
+        let arrival = link.front().map_or(Time::NEVER, |arrival| arrival.0);
+        let timer = host.timer();
+        now = arrival.min(timer).min(pace).max(now);
+        if arrival <= now {
+            let (_, marked, is_lost) = link.pop_front().unwrap();
+            host.arrive(now, (!is_lost).then_some(marked));
+        } else if timer <= now {
+            host.on_timer(now);
+        }
+    }
+    left
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 64, ..ProptestConfig::default() })]
+
+    /// Under every law, with losses and marks, with either timer.
+    #[test]
+    fn both_hosts_tell_the_law_the_same(
+        kind in 0..8usize,
+        seed in any::<u64>(),
+        packets in 1..2_000u32,
+        last_bytes in 1..=MSS,
+        loss in prop_oneof![Just(0u64), 1..100u64],
+        marks in 0..1_000u64,
+        loss_timer in prop_oneof![Just(LossTimer::Flow), Just(LossTimer::Packet)],
+    ) {
+        let kinds =
+            [Kind::NewReno, Kind::Cubic, Kind::Dctcp, Kind::Bbr, Kind::UnoCc, Kind::Gemini, Kind::Copa, Kind::Vegas];
+        let path = Path { base_rtt: RTT, intra_rtt: RTT, line_rate: Rate::from_gbps(8), mss: Bytes::new(MSS.into()) };
+        let law = catalog::build(kinds[kind], &path, &[]).unwrap();
+        let [heard, also] = [(); 2].map(|()| Rc::new(RefCell::new(Vec::new())));
+        let overheard = |told: &Rc<_>| Overheard { law: law.clone(), told: Rc::clone(told) };
+        let size = Bytes::new(u64::from(MSS) * u64::from(packets - 1) + u64::from(last_bytes));
+        // Longer than every queue here: what a packet means that comes after it was held for lost is the hosts' own.
+        let rto_min = RTT.times(50);
+        let timing = Timing { base_rtt: RTT, reordering: RTT.over(4), rto_min, rto_max: Span::from_s(4), loss_timer };
+
+        let tcp = TcpConfig { idle_restart: true, ..TcpConfig::NONE };
+        let config = FlowConfig { loss_timer, rto_min, tcp, ..FlowConfig::new(size, MSS, RTT) };
+        let mut simulated = Simulated {
+            sender: Sender::new(config, overheard(&heard), Time::ZERO),
+            receiver: Receiver::new(packets, 1, Recovery::Selective),
+            away: VecDeque::new(),
+        };
+        let message = Message { packets, last_bytes, next: 0, lost: VecDeque::new(), acked: BTreeSet::new() };
+        let config = ChannelConfig { timing, timeouts_cut: true, pacing: Pacing::PLAIN, mss: MSS, idle_restart: true };
+        let answering = Answering { every: 1, delay: Span::ZERO, timestamps: false };
+        let mut transport = Transport {
+            channel: Channel::new(config, overheard(&also), message, Time::ZERO),
+            arrivals: Arrivals::new(answering),
+            away: VecDeque::new(),
+        };
+
+        let left = transfer(&mut simulated, seed, loss, marks);
+        let also_left = transfer(&mut transport, seed, loss, marks);
+        for (at, (one, other)) in left.iter().zip(&also_left).enumerate() {
+            prop_assert_eq!(one, other, "departure {}", at);
+        }
+        prop_assert_eq!(left.len(), also_left.len());
+        prop_assert!(left.len() >= packets as usize);
+        let (heard, also) = (heard.borrow(), also.borrow());
+        for (at, (one, other)) in heard.iter().zip(also.iter()).enumerate() {
+            prop_assert_eq!(one, other, "call {}", at);
+        }
+        prop_assert_eq!(heard.len(), also.len());
+        prop_assert!(heard.len() >= left.len() + (packets as usize).min(left.len()));
+    }
+}
