@@ -111,6 +111,10 @@ pub struct Loss {
 pub enum Notification<'a> {
     /// The base round-trip time is now known to be this: the path has changed.
     BaseRtt(Span),
+    /// A full packet now has this payload ([`Path::mss`]): a search for the path's largest packet has ended, or the path
+    /// has changed. Floors, additive increases and counts of packets follow; what a law knows in bytes stays, and so do its
+    /// parameters, also those whose defaults came from the packet's size. The same size again changes nothing.
+    Mss(Bytes),
     /// The sender sends again, after a time in which nothing was in flight and nothing was sent.
     Idle {
         /// How long that time was.

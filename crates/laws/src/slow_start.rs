@@ -57,12 +57,13 @@ impl SlowStart {
         self.threshold = window.bytes().scaled(kept).max(window.floor().times(2));
     }
 
-    /// What slow start makes of another signal: it restarts after idleness, and a new flow starts with a threshold that the host
-    /// remembers. `initial` is the initial window.
+    /// What slow start and its window make of another signal: it restarts after idleness, a new flow starts with a threshold
+    /// that the host remembers, and the window's floor follows the size of a full packet. `initial` is the initial window.
     pub fn hear(&mut self, notification: &Notification, window: &mut Window, initial: Bytes) {
         match *notification {
             Notification::Idle { timeouts, .. } => self.restart(window, initial, timeouts),
             Notification::Remembered { ssthresh } => self.threshold = ssthresh,
+            Notification::Mss(mss) => drop(window.follow(mss)),
             _ => {}
         }
     }

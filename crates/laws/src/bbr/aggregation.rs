@@ -6,6 +6,7 @@
 
 use units::{Bytes, Rate, Span, Time};
 
+use super::packets;
 use crate::Ack;
 
 /// The window opens by what the bandwidth brings in this time at most.
@@ -42,9 +43,14 @@ impl Aggregation {
         }
         self.acked = self.acked.saturating_add(ack.acked);
         let extra = self.acked.saturating_sub(expected).min(window);
-        // A window is at most 2^40 bytes.
-        let packets = extra.get().div_ceil(mss.get().max(1)).min(u32::MAX.into()) as u32;
-        self.most = self.most.max(packets);
+        self.most = self.most.max(packets(extra, mss));
+    }
+
+    /// Packets are of another size from now on.
+    pub(super) fn count_in(&mut self, before: Bytes, mss: Bytes) {
+        for count in [&mut self.most, &mut self.before] {
+            *count = packets(before.times(u64::from(*count)), mss);
+        }
     }
 
     /// How much the window is to be opened.
@@ -104,6 +110,15 @@ mod tests {
         assert_eq!(aggregation.extra(RATE, MSS), MSS.times(20));
         // 1 Mb/s brings 12,500 B in 100 ms.
         assert_eq!(aggregation.extra(Rate::from_mbps(1), MSS), Bytes::new(12_500));
+    }
+
+    #[test]
+    fn the_excess_stays_in_packets_of_the_new_size() {
+        let mut aggregation = Aggregation::new();
+        told(&mut aggregation, 0, 8);
+        aggregation.count_in(MSS, Bytes::new(1_000));
+        // 32,768 B.
+        assert_eq!(aggregation.extra(RATE, Bytes::new(1_000)), Bytes::new(33_000));
     }
 
     #[test]

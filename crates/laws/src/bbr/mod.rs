@@ -24,7 +24,7 @@ use units::{Bytes, Frac, Rate, Span, Time};
 
 use crate::info::LawInfo;
 use crate::params::{parameters, range};
-use crate::{Ack, Acted, ControlLaw, Loss, LossCause, Path, Permit, Window};
+use crate::{Ack, Acted, ControlLaw, Loss, LossCause, Notification, Path, Permit, Window};
 use aggregation::Aggregation;
 use bandwidth::MaxBandwidth;
 use mode::{Mode, Seen};
@@ -234,6 +234,11 @@ fn paced(bandwidth: Rate, gain: Frac, params: &Params) -> Rate {
     bandwidth.scaled(gain).scaled(params.pacing_margin.complement())
 }
 
+/// `bytes` in packets of `mss` bytes, one that is not full counted whole; 2^32 - 1 for more.
+fn packets(bytes: Bytes, mss: Bytes) -> u32 {
+    bytes.get().div_ceil(mss.get().max(1)).min(u32::MAX.into()) as u32
+}
+
 fn count(counter: &mut u32, happened: bool) {
     *counter = counter.saturating_add(happened.into());
 }
@@ -281,6 +286,15 @@ impl ControlLaw for Bbr {
             self.pipe.forget();
         }
         count(&mut self.counts.loss_cuts, timeout || self.window.bytes() < window);
+    }
+
+    fn on_notification(&mut self, notification: &Notification) {
+        let Notification::Mss(mss) = *notification else { return };
+        let before = self.window.floor();
+        self.window.follow(mss);
+        let mss = self.window.floor();
+        self.recovery = self.recovery.counted_in(before, mss);
+        self.aggregation.count_in(before, mss);
     }
 
     fn permit(&self) -> Permit {
@@ -521,6 +535,13 @@ mod tests {
         assert_eq!(law.permit().window, PATH.mss);
         law.on_ack(&ack(&PATH, 34));
         assert!(law.permit().window > before.window);
+    }
+
+    #[test]
+    fn four_packets_are_of_the_new_size() {
+        let mut law = Bbr::new(&PATH, Params::for_path(&PATH));
+        law.on_notification(&Notification::Mss(Bytes::new(9_000)));
+        assert_eq!((law.permit().window, law.least_window()), (PATH.mss.times(10), Bytes::new(36_000)));
     }
 
     /// Eight packets of a window are lost each round trip, so the flow never leaves recovery.

@@ -12,6 +12,7 @@
 
 use units::{Bytes, Time};
 
+use super::packets;
 use crate::Ack;
 
 /// Where in a recovery a flow is.
@@ -74,6 +75,11 @@ impl Recovery {
         }
     }
 
+    /// The same with packets of another size.
+    pub(super) fn counted_in(self, before: Bytes, mss: Bytes) -> Self {
+        Self { missing: packets(before.times(self.missing.into()), mss), ..self }
+    }
+
     /// What `ack` leaves of it, where it ended a round or not.
     pub(super) fn next(self, ack: &Ack, round_ended: bool, mss: Bytes) -> Self {
         let phase = match self.phase {
@@ -86,11 +92,6 @@ impl Recovery {
         let missing = self.missing.saturating_sub(packets(ack.acked, mss));
         if missing == 0 && ack.sent_at >= self.found { Self::OPEN } else { Self { phase, missing, ..self } }
     }
-}
-
-/// `bytes` in packets, one that is not full counted whole. At most 2^32 - 1: more is not in flight.
-fn packets(bytes: Bytes, mss: Bytes) -> u32 {
-    bytes.get().div_ceil(mss.get().max(1)).min(u32::MAX.into()) as u32
 }
 
 #[cfg(test)]
@@ -147,6 +148,14 @@ mod tests {
         // One in a first round trip ends that.
         let conserving = Recovery::OPEN.lose(MSS, false, at(100), MSS).begin_round().0;
         assert!(!conserving.lose(MSS, true, at(110), MSS).conserves());
+    }
+
+    #[test]
+    fn what_is_missing_is_counted_in_packets_of_the_new_size() {
+        let recovery = Recovery::OPEN.lose(Bytes::new(6 * 1_500), false, at(100), Bytes::new(1_500));
+        let jumbo = recovery.counted_in(Bytes::new(1_500), Bytes::new(9_000));
+        assert_eq!((recovery.missing, jumbo.missing), (6, 1));
+        assert_eq!(jumbo.counted_in(Bytes::new(9_000), Bytes::new(1_400)).missing, 7);
     }
 
     #[test]

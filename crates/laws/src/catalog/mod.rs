@@ -270,6 +270,42 @@ mod tests {
             law.trace(&mut |name, value| assert!(!name.is_empty() && value >= 0, "{name} {value}"));
         }
 
+        /// Packets of another size, at any time: a window stays where it is not under one of them, and is never under one.
+        #[test]
+        fn laws_follow_the_size_of_packets(
+            events in history(), sizes in proptest::collection::vec(proptest::option::of(1..70_000u64), 300),
+            which in 0..Kind::ALL.len(), path in 0..3usize,
+        ) {
+            let path = [PATH, LONG_PATH, LONGEST][path];
+            let mut law = made(Kind::ALL[which], &path, &[]);
+            let mut mss = path.mss;
+            for (event, size) in events.iter().zip(sizes) {
+                if let Some(size) = size {
+                    let (before, old) = (law.permit().window, mss);
+                    mss = Bytes::new(size);
+                    law.on_notification(&Notification::Mss(mss));
+                    let window = law.permit().window;
+                    prop_assert!(window >= mss && window <= before.max(mss));
+                    prop_assert!(before == old || window == before.max(mss));
+                }
+                event.tell(&mut law);
+                prop_assert!(law.permit().window >= mss && law.permit().window <= crate::Window::LIMIT);
+                prop_assert!(!law.permit().pacing.is_zero());
+            }
+        }
+
+        /// Packets of the same size are no news.
+        #[test]
+        fn the_same_size_of_packets_changes_nothing(events in history(), which in 0..Kind::ALL.len()) {
+            let mut law = made(Kind::ALL[which], &PATH, &[]);
+            for event in &events {
+                event.tell(&mut law);
+                let before = law.clone();
+                law.on_notification(&Notification::Mss(PATH.mss));
+                prop_assert_eq!(&law, &before);
+            }
+        }
+
         /// An acknowledgement with a mark leaves no larger window than the same one without.
         #[test]
         fn a_mark_never_helps(events in history(), which in 0..Kind::ALL.len()) {
