@@ -43,6 +43,7 @@ mod slow_start;
 mod testbed;
 pub mod timely;
 pub mod unocc;
+pub mod validation;
 pub mod vegas;
 mod window;
 

@@ -122,6 +122,17 @@ pub enum Notification<'a> {
         /// How many retransmission timeouts went by in it, at least 1.
         timeouts: u32,
     },
+    /// The sender has used less than its window: the window becomes `window` if that is less, and the threshold of slow start
+    /// (ssthresh) becomes `ssthresh` if that is more. [`validation`](crate::validation) computes both and says when.
+    ///
+    /// A law without slow start does not hear of it, as of [`Notification::Idle`]. A host tells of the two for different times:
+    /// of idleness when nothing was in flight, of this when something was.
+    Unused {
+        /// The most that the window is to be, within its floor.
+        window: Bytes,
+        /// The least that the threshold is to be; zero leaves it.
+        ssthresh: Bytes,
+    },
     /// Before the first packet: what the host remembers of an earlier flow to the same destination, the window at which
     /// slow start ended (ssthresh).
     Remembered {

@@ -233,6 +233,27 @@ mod tests {
         }
     }
 
+    /// Laws with slow start, and no others, give up what a sender does not use.
+    #[test]
+    fn an_unused_window_is_given_up() {
+        for kind in Kind::ALL {
+            let mut law = made(kind, &PATH, &[]);
+            law.on_loss(&loss(0, 20, LossCause::Reordered));
+            let (before, unheard) = (law.permit().window, law.clone());
+            let threshold = PATH.mss.times(100);
+            law.on_notification(&Notification::Unused { window: before + PATH.mss, ssthresh: Bytes::ZERO });
+            assert_eq!(law, unheard, "{}", kind.info().name);
+            law.on_notification(&Notification::Unused { window: PATH.mss.times(3), ssthresh: threshold });
+            if [Kind::Gemini, Kind::Dctcp, Kind::Cubic, Kind::NewReno, Kind::Vegas].contains(&kind) {
+                assert_eq!((law.permit().window, law.ssthresh()), (PATH.mss.times(3), Some(threshold)));
+                law.on_notification(&Notification::Unused { window: Bytes::ZERO, ssthresh: PATH.mss });
+                assert_eq!((law.permit().window, law.ssthresh()), (PATH.mss, Some(threshold)));
+            } else {
+                assert_eq!(law, unheard, "{}", kind.info().name);
+            }
+        }
+    }
+
     #[test]
     fn a_path_of_nothing_is_survived() {
         for kind in Kind::ALL {
