@@ -189,7 +189,10 @@ impl<L: Configured> Flow<L> {
         self.last_delivered_ce = report.delivered_ce as u32;
         let acked = packets(newly.into(), mss);
         let marked = packets(newly_marked.into(), mss);
-        self.mss = mss;
+        if mss != self.mss {
+            self.mss = mss;
+            self.law.on_notification(&Notification::Mss(Bytes::new(mss)));
+        }
         self.acks += 1;
         self.delivered = self.delivered.saturating_add(acked);
         self.marked = self.marked.saturating_add(marked);

@@ -2,7 +2,7 @@
 
 use kernel::host::{Flow, Report};
 use kernel::{Row, Settings};
-use laws::{ControlLaw, Gemini};
+use laws::{ControlLaw, Gemini, NewReno};
 use units::Span;
 
 const MSS: u64 = 1_448;
@@ -75,6 +75,19 @@ fn counts_go_round() {
     let next = Report { delivered_ce: 1, prior_delivered: most, ..report(20_000, 3, RTT_US as i64) };
     flow.acked(&next);
     assert_eq!((flow.delivered.get(), flow.marked.get()), (5 * MSS, 2 * MSS));
+}
+
+/// Path MTU discovery changes the size of packets while a flow lives.
+#[test]
+fn another_size_of_packets_is_told() {
+    let config = Settings::default().config(Row::of_name("newreno").unwrap()).unwrap();
+    let mut flow = Flow::<NewReno>::new(&config, &report(10_000, 1, RTT_US as i64));
+    flow.acked(&report(20_000, 2, RTT_US as i64));
+    let window = flow.law.permit().window;
+    flow.acked(&Report { mss: 9_000, app_limited: 1, ..report(30_000, 3, RTT_US as i64) });
+    assert_eq!((flow.law.permit().window, flow.mss), (window, 9_000));
+    flow.lost(&Report { mss: 9_000, timeout: 1, newest_us: 35_000, ..report(40_000, 3, RTT_US as i64) });
+    assert_eq!(flow.law.permit().window.get(), 9_000);
 }
 
 #[test]

@@ -52,9 +52,13 @@ struct Socket {
     base_us: u64,
 }
 
+fn mss(chance: &mut Chance) -> u64 {
+    [536, 1_448, 8_948, 65_483][chance.below(4) as usize]
+}
+
 impl Socket {
     fn new(chance: &mut Chance) -> Self {
-        let mss = [536, 1_448, 8_948, 65_483][chance.below(4) as usize];
+        let mss = mss(chance);
         let now_us = chance.up_to(1 << 40, 44);
         Self { now_us, delivered: chance.any() as u32, delivered_ce: 0, mss, base_us: 1 + chance.below(100_000) }
     }
@@ -65,6 +69,9 @@ impl Socket {
         self.delivered = self.delivered.wrapping_add(newly);
         if chance.one_in(4) {
             self.delivered_ce = self.delivered_ce.wrapping_add(chance.below(u64::from(newly) + 1) as u32);
+        }
+        if chance.one_in(500) {
+            self.mss = mss(chance);
         }
         let rtt_us = self.base_us + chance.up_to(self.base_us, 24);
         let ago = |us: u64, now: u64| now.saturating_sub(us);

@@ -12,7 +12,7 @@ use crate::info::LawInfo;
 use crate::params::{parameters, range};
 use crate::recent::Recent;
 use crate::window::share;
-use crate::{Ack, Acted, ControlLaw, Episode, Loss, Path, Permit, Response, Round, Window};
+use crate::{Ack, Acted, ControlLaw, Episode, Loss, Notification, Path, Permit, Response, Round, Window};
 
 /// Rounds in one direction before the velocity doubles (§2.1, step 4).
 const STEADY_ROUNDS: u32 = 3;
@@ -222,6 +222,12 @@ impl ControlLaw for Copa {
             self.steady_rounds = 0;
             self.velocity = 1;
             self.acted.loss_cuts += u64::from(!self.competing);
+        }
+    }
+
+    fn on_notification(&mut self, notification: &Notification) {
+        if let Notification::Mss(mss) = *notification {
+            self.window.follow(mss);
         }
     }
 

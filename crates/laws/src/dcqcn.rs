@@ -220,8 +220,10 @@ impl ControlLaw for Dcqcn {
     fn on_loss(&mut self, _: &Loss) {}
 
     fn on_notification(&mut self, notification: &Notification) {
-        if let Notification::Cnp { now } | Notification::DirectCnp { now } = notification {
-            self.on_cnp(*now);
+        match *notification {
+            Notification::Cnp { now } | Notification::DirectCnp { now } => self.on_cnp(now),
+            Notification::Mss(mss) => self.limits.follow(mss),
+            _ => {}
         }
     }
 

@@ -9,7 +9,7 @@ use units::{Bytes, Frac, Rate};
 use crate::info::{LawInfo, Marks};
 use crate::limits::Limits;
 use crate::params::{parameters, range};
-use crate::{Ack, Acted, ControlLaw, Loss, Path, Permit, Round};
+use crate::{Ack, Acted, ControlLaw, Loss, Notification, Path, Permit, Round};
 
 parameters! { path;
     /// Rate at which a flow starts and over which it never is.
@@ -123,6 +123,17 @@ impl ControlLaw for DctcpRate {
 
     fn on_loss(&mut self, _: &Loss) {}
 
+    /// Counts of packets go on in the new size.
+    fn on_notification(&mut self, notification: &Notification) {
+        if let Notification::Mss(mss) = *notification {
+            let before = self.limits.mss();
+            self.limits.follow(mss);
+            let [batch, marked] =
+                [self.batch, self.marked].map(|count| before.times(count).get().div_ceil(self.limits.mss().get()));
+            (self.batch, self.marked) = (batch, marked);
+        }
+    }
+
     fn permit(&self) -> Permit {
         self.limits.permit(self.rate)
     }
@@ -164,6 +175,16 @@ mod tests {
         assert_eq!(law().permit(), Permit { window: Bytes::new(175_000), pacing: Rate::from_gbps(100) });
         // 4096 B in 14 us.
         assert_eq!(law().additive.bps(), 2_340_571_428);
+    }
+
+    #[test]
+    fn counts_go_on_in_packets_of_the_new_size() {
+        let mut law = law();
+        law.on_ack(&acked(0, 0, 9, false));
+        law.on_ack(&acked(1, 0, 9, true));
+        assert_eq!((law.batch, law.marked), (11, 1));
+        law.on_notification(&Notification::Mss(Bytes::new(1_024)));
+        assert_eq!((law.batch, law.marked), (44, 4));
     }
 
     /// The simulator's first rounds, by hand: ten packets in flight, the 4th to 6th marked.

@@ -4,7 +4,7 @@ use units::Span;
 
 use crate::info::LawInfo;
 use crate::params::{parameters, range};
-use crate::{Ack, Acted, ControlLaw, Loss, Path, Permit, Window};
+use crate::{Ack, Acted, ControlLaw, Loss, Notification, Path, Permit, Window};
 
 parameters! { path;
     /// The window.
@@ -45,6 +45,12 @@ impl ControlLaw for Fixed {
     fn on_ack(&mut self, _: &Ack) {}
 
     fn on_loss(&mut self, _: &Loss) {}
+
+    fn on_notification(&mut self, notification: &Notification) {
+        if let Notification::Mss(mss) = *notification {
+            self.window.follow(mss);
+        }
+    }
 
     fn permit(&self) -> Permit {
         Permit::paced_window(self.window.bytes(), self.base_rtt)

@@ -175,6 +175,10 @@ impl ControlLaw for Gemini {
 
     fn on_notification(&mut self, notification: &Notification) {
         self.slow_start.hear(notification, &mut self.window, self.params.initial_window);
+        if matches!(notification, Notification::Mss(_)) {
+            // h is in packets.
+            self.scale_with_bdp();
+        }
     }
 
     fn ssthresh(&self) -> Option<Bytes> {
@@ -266,6 +270,14 @@ mod tests {
             let dctcp = self::law(&path, |params| params.k = path.bdp().ratio(1, 7));
             assert!(dctcp.factor.ppm().abs_diff(500_000) <= 100, "{}", dctcp.factor.ppm());
         }
+    }
+
+    #[test]
+    fn the_step_is_in_packets_of_the_new_size() {
+        let mut law = law(&GIGABIT, |_| {});
+        law.on_notification(&Notification::Mss(Bytes::new(9_000)));
+        // 0.96 packets; K and F stay.
+        assert_eq!((law.step, law.params.k, law.factor.ppm()), (Bytes::new(8_640), Bytes::new(75_000), 279_069));
     }
 
     #[test]

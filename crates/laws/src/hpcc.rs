@@ -295,10 +295,12 @@ impl ControlLaw for Hpcc {
     }
 
     fn on_notification(&mut self, notification: &Notification) {
-        if let Notification::DirectInt { now, sent_at, hops } = notification
-            && self.settings.near_loop
-        {
-            self.on_report(true, hops, sent_at.ps(), now.ps());
+        match *notification {
+            Notification::DirectInt { now, sent_at, hops } if self.settings.near_loop => {
+                self.on_report(true, hops, sent_at.ps(), now.ps());
+            }
+            Notification::Mss(mss) => self.limits.follow(mss),
+            _ => {}
         }
     }
 

@@ -44,6 +44,7 @@ mod slow_start;
 mod testbed;
 pub mod timely;
 pub mod unocc;
+pub mod validation;
 pub mod vegas;
 mod window;
 

@@ -21,8 +21,14 @@ impl Limits {
     pub(crate) fn new(path: &Path, line: Rate, floor: Rate) -> Self {
         let line = line.max(Rate::from_bps(1));
         let floor = floor.min(line).max(Rate::from_bps(1));
-        let mss = path.mss.get().min(u64::from(u32::MAX)).max(1) as u32;
-        Self { line, floor, window: Window::LIMIT, mss, windowed: false, scales: false }
+        let mut limits = Self { line, floor, window: Window::LIMIT, mss: 1, windowed: false, scales: false };
+        limits.follow(path.mss);
+        limits
+    }
+
+    /// A full packet has `mss` bytes from now on; 1 to 2^32 - 1 count.
+    pub(crate) fn follow(&mut self, mss: Bytes) {
+        self.mss = mss.get().min(u64::from(u32::MAX)).max(1) as u32;
     }
 
     /// The same with a window of `window`, which `scales` with the rate or stays.

@@ -5,7 +5,7 @@ use units::Rate;
 use crate::info::LawInfo;
 use crate::limits::Limits;
 use crate::params::{parameters, range};
-use crate::{Ack, Acted, ControlLaw, Loss, Path, Permit};
+use crate::{Ack, Acted, ControlLaw, Loss, Notification, Path, Permit};
 
 parameters! { path;
     /// The rate.
@@ -45,6 +45,12 @@ impl ControlLaw for LineRate {
     fn on_ack(&mut self, _: &Ack) {}
 
     fn on_loss(&mut self, _: &Loss) {}
+
+    fn on_notification(&mut self, notification: &Notification) {
+        if let Notification::Mss(mss) = *notification {
+            self.limits.follow(mss);
+        }
+    }
 
     fn permit(&self) -> Permit {
         self.limits.permit(self.limits.line())

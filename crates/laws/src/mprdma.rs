@@ -8,7 +8,7 @@ use units::Frac;
 
 use crate::info::{LawInfo, Marks};
 use crate::params::{parameters, range};
-use crate::{Ack, Acted, ControlLaw, Episode, Loss, Path, Permit, Response, Window};
+use crate::{Ack, Acted, ControlLaw, Episode, Loss, Notification, Path, Permit, Response, Window};
 
 parameters! { path;
     /// Initial window, in own BDPs.
@@ -74,6 +74,12 @@ impl ControlLaw for MpRdma {
             Response::Collapse | Response::CollapseAgain => self.window.collapse(),
         }
         self.acted.loss_cuts += 1;
+    }
+
+    fn on_notification(&mut self, notification: &Notification) {
+        if let Notification::Mss(mss) = *notification {
+            self.window.follow(mss);
+        }
     }
 
     fn permit(&self) -> Permit {

@@ -165,6 +165,21 @@ mod tests {
     }
 
     #[test]
+    fn a_round_trip_adds_a_packet_of_the_new_size() {
+        let mut law = law(|_| {});
+        law.on_loss(&loss(0, 1, LossCause::Reordered));
+        law.on_notification(&Notification::Mss(Bytes::new(1_024)));
+        assert_eq!(law.permit().window, PATH.mss.times(5));
+        for us in 20..25 {
+            law.on_ack(&ack(&PATH, us));
+        }
+        // A window of 20,480 B: 5 terms of 1,024 * 4,096 / cwnd from 20,480 up are 1,004.
+        assert!((1_003..=1_005).contains(&(law.permit().window.get() - 20_480)), "{}", law.permit().window);
+        law.on_loss(&loss(30, 50, LossCause::Timeout));
+        assert_eq!(law.permit().window, Bytes::new(1_024));
+    }
+
+    #[test]
     fn an_unused_window_does_not_grow() {
         let mut law = law(|_| {});
         law.on_ack(&Ack { app_limited: true, ..ack(&PATH, 0) });

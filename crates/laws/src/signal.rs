@@ -111,12 +111,27 @@ pub struct Loss {
 pub enum Notification<'a> {
     /// The base round-trip time is now known to be this: the path has changed.
     BaseRtt(Span),
+    /// A full packet now has this payload ([`Path::mss`]): a search for the path's largest packet has ended, or the path
+    /// has changed. Floors, additive increases and counts of packets follow; what a law knows in bytes stays, and so do its
+    /// parameters, also those whose defaults came from the packet's size. The same size again changes nothing.
+    Mss(Bytes),
     /// The sender sends again, after a time in which nothing was in flight and nothing was sent.
     Idle {
         /// How long that time was.
         idle: Span,
         /// How many retransmission timeouts went by in it, at least 1.
         timeouts: u32,
+    },
+    /// The sender has used less than its window: the window becomes `window` if that is less, and the threshold of slow start
+    /// (ssthresh) becomes `ssthresh` if that is more. [`validation`](crate::validation) computes both and says when.
+    ///
+    /// A law without slow start does not hear of it, as of [`Notification::Idle`]. A host tells of the two for different times:
+    /// of idleness when nothing was in flight, of this when something was.
+    Unused {
+        /// The most that the window is to be, within its floor.
+        window: Bytes,
+        /// The least that the threshold is to be; zero leaves it.
+        ssthresh: Bytes,
     },
     /// Before the first packet: what the host remembers of an earlier flow to the same destination, the window at which
     /// slow start ended (ssthresh).

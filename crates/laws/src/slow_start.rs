@@ -57,12 +57,20 @@ impl SlowStart {
         self.threshold = window.bytes().scaled(kept).max(window.floor().times(2));
     }
 
-    /// What slow start makes of another signal: it restarts after idleness, and a new flow starts with a threshold that the host
-    /// remembers. `initial` is the initial window.
+    /// What slow start and its window make of another signal: it restarts after idleness, a window that was not used is
+    /// lowered, a new flow starts with a threshold that the host remembers, and the window's floor follows the size of a full
+    /// packet. `initial` is the initial window.
     pub fn hear(&mut self, notification: &Notification, window: &mut Window, initial: Bytes) {
         match *notification {
             Notification::Idle { timeouts, .. } => self.restart(window, initial, timeouts),
+            Notification::Unused { window: most, ssthresh } => {
+                self.threshold = self.threshold.max(ssthresh);
+                if most < window.bytes() {
+                    window.set(most);
+                }
+            }
             Notification::Remembered { ssthresh } => self.threshold = ssthresh,
+            Notification::Mss(mss) => drop(window.follow(mss)),
             _ => {}
         }
     }

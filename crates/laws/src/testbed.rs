@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 use std::vec::Vec;
 
 use proptest::prelude::*;
-use units::{Bytes, Frac, Rate, Span, Time};
+use units::{Bytes, Frac, Rate, Span, Time, below, mix64};
 
 use crate::{Ack, ControlLaw, Cookie, Loss, LossCause, Notification, Path, Sent};
 
@@ -172,6 +172,10 @@ pub(crate) struct Bed<L> {
     phantom_until: Time,
     pub(crate) now: Time,
     pub(crate) lost: u64,
+    /// So many packets in a million are lost, by a hash of how many there were.
+    pub(crate) lost_in_a_million: u32,
+    /// Acknowledgements arrive at whole multiples of this only; zero for each at its own time.
+    pub(crate) bunches: Span,
     /// The largest and the smallest backlog met by a packet since last reset.
     pub(crate) backlog: (Bytes, Bytes),
 }
@@ -187,6 +191,8 @@ impl<L: ControlLaw> Bed<L> {
             phantom_until: Time::ZERO,
             now: Time::ZERO,
             lost: 0,
+            lost_in_a_million: 0,
+            bunches: Span::ZERO,
             backlog: (Bytes::ZERO, Bytes::MAX),
         }
     }
@@ -303,7 +309,8 @@ impl<L: ControlLaw> Bed<L> {
         let (now, base_rtt) = (self.now, self.flows[index].base_rtt);
         let backlog = self.link.rate.bytes_in(self.busy_until.since(now));
         self.backlog = (self.backlog.0.max(backlog), self.backlog.1.min(backlog));
-        if backlog > self.link.drop_over {
+        let chance = below(mix64(self.made), 1_000_000);
+        if backlog > self.link.drop_over || chance < self.lost_in_a_million {
             self.lost += 1;
             let at = self.busy_until + base_rtt;
             let loss =
@@ -322,6 +329,9 @@ impl<L: ControlLaw> Bed<L> {
             ack.marked = ack.acked;
         }
         ack.now = self.busy_until + base_rtt;
+        if !self.bunches.is_zero() {
+            ack.now = Time::from_ps(ack.now.ps().next_multiple_of(self.bunches.unsigned_ps()));
+        }
         ack.rtt = ack.now.since(now);
         self.schedule(ack.now, index, Arrival::Ack(ack));
     }

@@ -9,7 +9,7 @@ use units::{Bytes, Frac, Rate, Span};
 use crate::info::LawInfo;
 use crate::limits::Limits;
 use crate::params::{parameters, range};
-use crate::{Ack, Acted, ControlLaw, Loss, Path, Permit, Round};
+use crate::{Ack, Acted, ControlLaw, Loss, Notification, Path, Permit, Round};
 
 parameters! { path;
     /// Rate at which a flow starts and over which it never is.
@@ -164,6 +164,12 @@ impl ControlLaw for Timely {
     }
 
     fn on_loss(&mut self, _: &Loss) {}
+
+    fn on_notification(&mut self, notification: &Notification) {
+        if let Notification::Mss(mss) = *notification {
+            self.limits.follow(mss);
+        }
+    }
 
     fn permit(&self) -> Permit {
         self.limits.permit(self.rate)

@@ -209,8 +209,11 @@ impl ControlLaw for UnoCc {
     /// A new base RTT moves the reading of delay, the pace and the period of Quick Adapt. Everything that was set
     /// in BDPs keeps its bytes.
     fn on_notification(&mut self, notification: &Notification) {
-        let Notification::BaseRtt(base_rtt) = notification else { return };
-        self.base_rtt = *base_rtt;
+        match *notification {
+            Notification::BaseRtt(base_rtt) => self.base_rtt = base_rtt,
+            Notification::Mss(mss) => drop(self.window.follow(mss)),
+            _ => {}
+        }
     }
 
     fn permit(&self) -> Permit {

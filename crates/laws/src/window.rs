@@ -49,6 +49,17 @@ impl Window {
         Bytes::new(self.cap)
     }
 
+    /// A full packet now has `mss` bytes: the floor is one packet, the cap at least that, and the window stays where it can.
+    /// Says whether that is another size than before.
+    pub fn follow(&mut self, mss: Bytes) -> bool {
+        let floor = mss.get().min(Self::LIMIT.get()).max(1);
+        let is_new = floor != self.floor;
+        self.floor = floor;
+        self.cap = self.cap.max(floor);
+        self.bytes = self.bytes.max(floor);
+        is_new
+    }
+
     /// Additive increase: `cwnd <- cwnd + step * acked / cwnd`, so `step` for each window acknowledged.
     /// Says whether it grew by at least a byte.
     #[inline]
@@ -141,6 +152,22 @@ mod tests {
     }
 
     #[test]
+    fn another_packet_moves_the_floor_and_not_the_window() {
+        let mut window = Window::new(MSS.times(10), MSS, MSS.times(20));
+        window.increase(MSS, MSS.times(3));
+        let before = window;
+        assert!(!window.follow(MSS));
+        assert_eq!(window, before);
+        assert!(window.follow(Bytes::new(500)));
+        assert_eq!((window.bytes(), window.floor(), window.cap()), (before.bytes(), Bytes::new(500), MSS.times(20)));
+        // A jumbo packet is over the window and over the cap.
+        assert!(window.follow(MSS.times(30)));
+        assert_eq!((window.bytes(), window.floor(), window.cap()), (MSS.times(30), MSS.times(30), MSS.times(30)));
+        assert!(window.follow(Bytes::ZERO));
+        assert_eq!(window.floor(), Bytes::new(1));
+    }
+
+    #[test]
     fn nonsense_limits_are_tamed() {
         let window = Window::new(Bytes::ZERO, Bytes::ZERO, Bytes::ZERO);
         assert_eq!(window.bytes(), Bytes::new(1));
@@ -153,6 +180,7 @@ mod tests {
         Shrink(u64),
         Cut(u64),
         Set(u64),
+        Follow(u64),
     }
 
     fn step() -> impl Strategy<Value = Step> {
@@ -162,6 +190,7 @@ mod tests {
             any::<u64>().prop_map(Step::Shrink),
             (0..1u64 << 34).prop_map(Step::Cut),
             any::<u64>().prop_map(Step::Set),
+            (0..1u64 << 41).prop_map(Step::Follow),
         ]
     }
 
@@ -191,6 +220,10 @@ mod tests {
                         prop_assert!(window.bytes() <= before);
                     }
                     Step::Set(bytes) => window.set(Bytes::new(bytes)),
+                    Step::Follow(mss) => {
+                        window.follow(Bytes::new(mss));
+                        prop_assert!(window.bytes() == before.max(window.floor()));
+                    }
                 }
                 prop_assert!(window.bytes() >= window.floor() && window.bytes() <= window.cap());
                 prop_assert!(window.carry < window.bytes);

@@ -4,42 +4,54 @@ use units::{Bytes, Rate, Span};
 
 use crate::Ack;
 
-const ROUNDS: usize = 10;
+const ROUNDS: u8 = 10;
 
 /// The largest sample of each of the last ten rounds.
 #[derive(Clone, PartialEq, Eq, Debug)]
 #[repr(C)]
 pub(super) struct MaxBandwidth {
-    samples: [Rate; ROUNDS],
-    round: u64, // the newest round with a sample
-    best: Rate,
+    samples: [Rate; ROUNDS as usize],
+    current: u8,   // the place of this round
+    unsampled: u8, // rounds begun since the newest sample, ten for more
+    best: u8,      // the place of the largest
 }
 
 impl MaxBandwidth {
     pub(super) const fn new() -> Self {
-        Self { samples: [Rate::ZERO; ROUNDS], round: 0, best: Rate::ZERO }
+        Self { samples: [Rate::ZERO; ROUNDS as usize], current: 0, unsampled: 0, best: 0 }
     }
 
     /// The largest; zero before the first sample.
     pub(super) const fn get(&self) -> Rate {
-        self.best
+        self.samples[(self.best % ROUNDS) as usize]
     }
 
-    /// Takes a sample of `round`, which never decreases. Old rounds expire only as new samples arrive, so a
-    /// flow that has nothing to send keeps its estimate.
-    pub(super) fn observe(&mut self, round: u64, sample: Rate) {
-        let skipped = round - self.round;
-        for age in 0..ROUNDS as u64 {
-            if age < skipped {
-                self.samples[((round - age) % ROUNDS as u64) as usize] = Rate::ZERO;
+    /// A round ends. Says whether every fifth does.
+    pub(super) fn end_round(&mut self) -> bool {
+        self.current = (self.current + 1) % ROUNDS;
+        self.unsampled = (self.unsampled + 1).min(ROUNDS);
+        self.current.is_multiple_of(5)
+    }
+
+    /// Takes a sample of this round. Old rounds expire only as new samples arrive, so a flow that has nothing to send
+    /// keeps its estimate.
+    pub(super) fn observe(&mut self, sample: Rate) {
+        let best = self.get();
+        for age in 0..ROUNDS {
+            if age < self.unsampled {
+                self.samples[usize::from((self.current + ROUNDS - age) % ROUNDS)] = Rate::ZERO;
             }
         }
-        self.round = round;
-        let slot = &mut self.samples[(round % ROUNDS as u64) as usize];
-        *slot = (*slot).max(sample);
-        if skipped > 0 || sample > self.best {
-            self.best = self.samples.iter().fold(Rate::ZERO, |best, sample| best.max(*sample));
+        let place = usize::from(self.current % ROUNDS);
+        self.samples[place] = self.samples[place].max(sample);
+        if self.unsampled > 0 || sample > best {
+            for place in 0..ROUNDS {
+                if self.samples[usize::from(place)] > self.get() {
+                    self.best = place;
+                }
+            }
         }
+        self.unsampled = 0;
     }
 }
 
@@ -76,13 +88,16 @@ mod tests {
 
     proptest! {
         #[test]
-        fn is_the_largest_of_ten_rounds(steps in proptest::collection::vec((0..15u64, 1..1_000_000u64), 1..100)) {
+        fn is_the_largest_of_ten_rounds(steps in proptest::collection::vec((0..60u64, 1..1_000_000u64), 1..100)) {
             let mut filter = MaxBandwidth::new();
             let mut all: Vec<(u64, u64)> = Vec::new();
             let mut round = 0;
             for (gap, bps) in steps {
-                round += gap / 4;
-                filter.observe(round, Rate::from_bps(bps));
+                for _ in 0..gap / 4 {
+                    round += 1;
+                    prop_assert_eq!(filter.end_round(), round % 5 == 0);
+                }
+                filter.observe(Rate::from_bps(bps));
                 all.push((round, bps));
                 let best = all.iter().filter(|(r, _)| r + 10 > round).map(|(_, bps)| *bps).max();
                 prop_assert_eq!(Some(filter.get().bps()), best);

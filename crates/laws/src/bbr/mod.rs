@@ -1,23 +1,34 @@
 //! BBR, version 1: pace at the bottleneck's bandwidth, keep about two BDPs in flight, and measure both again and
 //! again. Cardwell et al., ACM Queue 2016; draft-cardwell-iccrg-bbr-congestion-control-00.
 //!
-//! A single loss changes nothing. A timeout keeps one packet in flight until the next acknowledgement, then the
-//! window is as before. Left out: the extra quanta for offload, the long-term bandwidth of policers, packet
-//! conservation in fast recovery, pacing 1 % under the estimate.
+//! Where draft and code differ, Linux's `net/ipv4/tcp_bbr.c` is followed: the window's answer to losses (`recovery.rs`),
+//! the window for acknowledgements that come in bunches (`aggregation.rs`), pacing 1 % under the estimate. Each has a
+//! parameter that switches it off.
+//!
+//! Left out, with reasons:
+//! - The long-term bandwidth of policers (`lt_bw`): no port here polices, so nothing could test it.
+//! - The quanta for offload (`bbr_quantization_budget`): packets leave one by one, and a window in bytes is over 5/4 of
+//!   the BDP without them.
+//! - The pacing at gain 1 after idleness (`idle_restart`): a law hears of a departure too late to change its pace.
+//!
 //! State is over 104 bytes (ten bandwidth samples), so a kernel needs socket storage for it.
 
+mod aggregation;
 mod bandwidth;
 mod cycle;
 mod mode;
+mod recovery;
 mod startup;
 
 use units::{Bytes, Frac, Rate, Span, Time};
 
 use crate::info::LawInfo;
 use crate::params::{parameters, range};
-use crate::{Ack, Acted, ControlLaw, Loss, LossCause, Path, Permit, Window};
+use crate::{Ack, Acted, ControlLaw, Loss, LossCause, Notification, Path, Permit, Window};
+use aggregation::Aggregation;
 use bandwidth::MaxBandwidth;
 use mode::{Mode, Seen};
+use recovery::Recovery;
 use startup::FullPipe;
 
 parameters! { path;
@@ -35,7 +46,13 @@ parameters! { path;
     min_rtt_window: Span = Span::from_s(10), "10 s", range::SHORT, range::LONG;
     /// Whether the pipe is drained to measure the smallest RTT again when it has aged.
     probe_rtt: Switch = true, "true", false, true;
-    /// How long that takes at least.
+    /// Whether a loss holds the window: packets are conserved for a round trip, and the window is restored after recovery.
+    recovery: Switch = true, "true", false, true;
+    /// Whether the window opens by what acknowledgements bring in bunches.
+    ack_aggregation: Switch = true, "true", false, true;
+    /// How far the pace stays under the estimate.
+    pacing_margin: Fraction = Frac::millionths(10_000), "0.01", Frac::ZERO, Frac::HALF;
+    /// How long a probe of the smallest RTT takes at least.
     probe_rtt_time: Span = Span::from_ms(200), "200 ms", range::SHORT, range::LONG;
     /// Chooses, with the time, the phase in which the gain cycle starts.
     cycle_seed: Count = 0, "0", 0, u64::MAX;
@@ -47,7 +64,7 @@ pub(crate) const INFO: LawInfo = LawInfo {
     title: "BBR",
     summary: "paces at the measured bandwidth and keeps about two measured BDPs in flight (version 1)",
     source: "Cardwell et al. (ACM Queue 2016); draft-cardwell-iccrg-bbr-congestion-control-00",
-    signals: "delivery rate, delay, timeout",
+    signals: "delivery rate, delay, loss",
     linux: Some("bbr"),
     ..LawInfo::of(Params::TABLE)
 };
@@ -64,11 +81,22 @@ pub struct Bbr {
     pipe: FullPipe,
     min_rtt: Span, // Span::MAX before the first sample
     min_rtt_at: Time,
-    round: u64,
-    round_began: Bytes,           // delivered count
-    limited_below: Bytes,         // packets that left at a lower delivered count were held back by the law itself
-    window_before: Option<Bytes>, // a timeout, of which nothing was acknowledged yet
-    acted: Acted,
+    round_began: Bytes,   // delivered count
+    limited_below: Bytes, // packets that left at a lower delivered count were held back by the law itself
+    recovery: Recovery,
+    prior_window: Bytes, // before the recovery or the probe of the RTT that cut it last
+    aggregation: Aggregation,
+    counts: Counts,
+}
+
+/// [`Acted`] in half the room. Each stays at 2^32 - 1.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+#[repr(C)]
+struct Counts {
+    increases: u32,
+    cuts: u32,
+    loss_cuts: u32,
+    emergencies: u32,
 }
 
 impl Bbr {
@@ -78,17 +106,18 @@ impl Bbr {
         Self {
             params,
             mode: Mode::Startup,
-            pacing: Rate::of(window.bytes(), path.base_rtt).scaled(params.startup_gain),
+            pacing: paced(Rate::of(window.bytes(), path.base_rtt), params.startup_gain, &params),
             window,
             bandwidth: MaxBandwidth::new(),
             pipe: FullPipe::new(),
             min_rtt: Span::MAX,
             min_rtt_at: Time::ZERO,
-            round: 0,
             round_began: Bytes::ZERO,
             limited_below: Bytes::ZERO,
-            window_before: None,
-            acted: Acted::default(),
+            recovery: Recovery::OPEN,
+            prior_window: Bytes::ZERO,
+            aggregation: Aggregation::new(),
+            counts: Counts::default(),
         }
     }
 
@@ -101,24 +130,35 @@ impl Bbr {
         self.window.floor().times(4)
     }
 
-    fn observe_bandwidth(&mut self, ack: &Ack) {
+    /// Notes the window before a recovery or a probe of the RTT cuts it (`bbr_save_cwnd`).
+    fn save_window(&mut self) {
+        let window = self.window.bytes();
+        let is_cut = !self.recovery.is_open() || self.mode.is_probing_rtt();
+        self.prior_window = if is_cut { self.prior_window.max(window) } else { window };
+    }
+
+    /// Says whether a round ended.
+    fn observe_bandwidth(&mut self, ack: &Ack) -> bool {
         let round_ended = ack.delivered_at_send >= self.round_began;
         if round_ended {
             self.round_began = ack.delivered;
-            self.round += 1;
+            if self.bandwidth.end_round() {
+                self.aggregation.end_rounds();
+            }
         }
         let limited = ack.app_limited || ack.delivered_at_send < self.limited_below;
         if let Some(sample) = bandwidth::sample(ack, if self.min_rtt == Span::MAX { Span::ZERO } else { self.min_rtt })
             && (!limited || sample >= self.bandwidth.get())
         {
             let before = self.bandwidth.get();
-            self.bandwidth.observe(self.round, sample);
-            self.acted.increases += u64::from(self.bandwidth.get() > before);
-            self.acted.cuts += u64::from(self.bandwidth.get() < before);
+            self.bandwidth.observe(sample);
+            count(&mut self.counts.increases, self.bandwidth.get() > before);
+            count(&mut self.counts.cuts, self.bandwidth.get() < before);
         }
         if round_ended && !limited {
             self.pipe.end_round(self.bandwidth.get());
         }
+        round_ended
     }
 
     fn observe_rtt(&mut self, ack: &Ack) {
@@ -128,8 +168,9 @@ impl Bbr {
             self.min_rtt_at = ack.now;
         }
         if aged && self.params.probe_rtt && !self.mode.is_probing_rtt() {
-            self.mode = Mode::probe_rtt(self.window.bytes());
-            self.acted.emergencies += 1;
+            self.save_window();
+            self.mode = Mode::probe_rtt();
+            count(&mut self.counts.emergencies, true);
         }
     }
 
@@ -139,11 +180,9 @@ impl Bbr {
         let seen = Seen { ack, params: &self.params, is_full, least_window };
         let before = self.mode;
         self.mode = before.after_probe(&seen);
-        if let Mode::ProbeRtt(probe) = before
-            && !self.mode.is_probing_rtt()
-        {
+        if before.is_probing_rtt() && !self.mode.is_probing_rtt() {
             self.min_rtt_at = ack.now;
-            self.window.set(self.window.bytes().max(probe.window));
+            self.window.set(self.window.bytes().max(self.prior_window));
         }
         self.mode = self.mode.next(&seen, self.bdp(), self.min_rtt);
     }
@@ -152,40 +191,74 @@ impl Bbr {
         if self.bandwidth.get().is_zero() {
             return;
         }
-        let rate = self.bandwidth.get().scaled(self.mode.pacing_gain(&self.params));
+        let rate = paced(self.bandwidth.get(), self.mode.pacing_gain(&self.params), &self.params);
         if self.pipe.is_full() || rate > self.pacing {
             self.pacing = rate;
         }
     }
 
     fn set_window(&mut self, ack: &Ack) {
-        let window = self.window.bytes();
-        let gain = if self.pipe.is_full() { self.params.cwnd_gain } else { self.params.startup_gain };
-        let target = self.bdp().scaled(gain).max(self.least_window());
+        let (window, full) = (self.window.bytes(), self.pipe.is_full());
+        let gain = if full { self.params.cwnd_gain } else { self.params.startup_gain };
+        let extra = if full && self.params.ack_aggregation {
+            self.aggregation.extra(self.bandwidth.get(), self.window.floor())
+        } else {
+            Bytes::ZERO
+        };
+        let target = self.bdp().scaled(gain).saturating_add(extra).max(self.least_window());
         let grown = window.saturating_add(ack.acked);
-        if self.pipe.is_full() {
+        if self.recovery.conserves() {
+            self.window.set(window.max(ack.in_flight + ack.acked));
+        } else if full {
             self.window.set(grown.min(target));
         } else if window < target || ack.delivered < self.params.initial_window {
-            self.window.set(grown);
+            self.window.set(grown.max(self.least_window()));
         }
         if self.mode.is_probing_rtt() {
             self.window.set(self.window.bytes().min(self.least_window()));
         }
     }
+
+    /// What `ack` makes of a recovery, after it ended a round or not.
+    fn recover(&mut self, ack: &Ack, round_ended: bool) {
+        let was_open = self.recovery.is_open();
+        self.recovery = self.recovery.next(ack, round_ended, self.window.floor());
+        if !was_open && self.recovery.is_open() {
+            self.window.set(self.window.bytes().max(self.prior_window));
+        }
+    }
+}
+
+/// The pace at `gain`, less the margin. `bandwidth` is under 2^47 b/s and a gain at most 100.
+fn paced(bandwidth: Rate, gain: Frac, params: &Params) -> Rate {
+    bandwidth.scaled(gain).scaled(params.pacing_margin.complement())
+}
+
+/// `bytes` in packets of `mss` bytes, one that is not full counted whole; 2^32 - 1 for more.
+fn packets(bytes: Bytes, mss: Bytes) -> u32 {
+    bytes.get().div_ceil(mss.get().max(1)).min(u32::MAX.into()) as u32
+}
+
+fn count(counter: &mut u32, happened: bool) {
+    *counter = counter.saturating_add(happened.into());
 }
 
 impl ControlLaw for Bbr {
     fn on_ack(&mut self, ack: &Ack) {
-        if self.window_before.is_some() || self.mode.is_probing_rtt() {
+        if self.recovery.restarts() || self.mode.is_probing_rtt() {
             // Until all that is in flight now has been delivered, rates tell of the drought.
             self.limited_below = ack.delivered + ack.in_flight + Bytes::new(1);
         }
-        if let Some(before) = self.window_before.take()
-            && !self.mode.is_probing_rtt()
-        {
-            self.window.set(self.window.bytes().max(before));
+        let (recovery, restarts_round) = self.recovery.begin_round();
+        self.recovery = recovery;
+        if restarts_round {
+            self.round_began = ack.delivered.saturating_sub(ack.acked);
         }
-        self.observe_bandwidth(ack);
+        let round_ended = self.observe_bandwidth(ack);
+        if self.params.ack_aggregation {
+            self.aggregation.observe(ack, self.bandwidth.get(), self.window.bytes(), self.window.floor());
+        }
+        self.recover(ack, round_ended);
         self.observe_rtt(ack);
         self.move_on(ack);
         self.set_pacing();
@@ -194,15 +267,34 @@ impl ControlLaw for Bbr {
 
     fn on_loss(&mut self, loss: &Loss) {
         self.mode.note_loss();
-        if loss.cause == LossCause::Timeout {
-            let window = self.window.bytes();
-            if let Mode::ProbeRtt(probe) = &mut self.mode {
-                probe.window = probe.window.max(window);
-            }
-            self.window_before = Some(self.window_before.map_or(window, |before| before.max(window)));
-            self.window.collapse();
-            self.acted.loss_cuts += 1;
+        let timeout = loss.cause == LossCause::Timeout;
+        if !timeout && !self.params.recovery {
+            return;
         }
+        self.save_window();
+        let (before, mss) = (self.recovery, self.window.floor());
+        self.recovery = before.lose(loss.lost, timeout, loss.now, mss);
+        let window = self.window.bytes();
+        if timeout || before.is_open() {
+            // One packet may go at once: the lost one.
+            self.window.set(window.min(loss.in_flight.saturating_add(mss)));
+        } else {
+            // What is lost makes no room for more.
+            self.window.shrink(loss.lost);
+        }
+        if timeout {
+            self.pipe.forget();
+        }
+        count(&mut self.counts.loss_cuts, timeout || self.window.bytes() < window);
+    }
+
+    fn on_notification(&mut self, notification: &Notification) {
+        let Notification::Mss(mss) = *notification else { return };
+        let before = self.window.floor();
+        self.window.follow(mss);
+        let mss = self.window.floor();
+        self.recovery = self.recovery.counted_in(before, mss);
+        self.aggregation.count_in(before, mss);
     }
 
     fn permit(&self) -> Permit {
@@ -211,7 +303,9 @@ impl ControlLaw for Bbr {
     }
 
     fn acted(&self) -> Acted {
-        self.acted
+        let Counts { increases, cuts, loss_cuts, emergencies } = self.counts;
+        let [increases, cuts, loss_cuts, emergencies] = [increases, cuts, loss_cuts, emergencies].map(u64::from);
+        Acted { increases, cuts, loss_cuts, emergencies }
     }
 
     fn trace(&self, emit: &mut dyn FnMut(&'static str, i64)) {
@@ -224,8 +318,10 @@ impl ControlLaw for Bbr {
 
 #[cfg(test)]
 mod tests {
+    extern crate std;
+
     use super::*;
-    use crate::testbed::{Bed, Link, PATH, ack, loss, marked};
+    use crate::testbed::{Bed, Link, PATH, ack, loss};
 
     const WAN: Path = Path {
         base_rtt: Span::from_ms(1),
@@ -248,9 +344,9 @@ mod tests {
     #[test]
     fn starts_fast() {
         let law = Bbr::new(&PATH, Params::for_path(&PATH));
-        // Ten packets a base RTT, times 2.885.
+        // Ten packets a base RTT, times 2.885, less 1 %.
         let bps = law.permit().pacing.bps() as f64;
-        assert!((bps / (2.885_39 * 40_960.0 * 8.0 / 14e-6) - 1.0).abs() < 1e-6);
+        assert!((bps / (0.99 * 2.885_39 * 40_960.0 * 8.0 / 14e-6) - 1.0).abs() < 1e-6);
     }
 
     #[test]
@@ -264,7 +360,8 @@ mod tests {
         bed.forget_backlog();
         bed.run(Time::from_ms(200));
         let used = (bed.delivered(0) - before).get() as f64 * 8.0 / 0.1;
-        assert!(used > 9.8e9, "{used}");
+        // Six phases of eight at 99 %, the two others at all of the link: 99.25 %.
+        assert!((9.9e9..9.95e9).contains(&used), "{used}");
         let window = bed.law(0).permit().window;
         assert!(window > WAN.bdp().ratio(19, 10) && window < WAN.bdp().ratio(21, 10), "{window}");
         // Probing at 5/4 for a round trip queues a quarter of a BDP, then drains it.
@@ -277,7 +374,8 @@ mod tests {
         let path = Path { base_rtt: Span::from_us(2), ..WAN };
         let link = Link { rate: path.line_rate, mark_over: Bytes::MAX, drop_over: Bytes::MAX, phantom: None };
         let mut bed = Bed::new(link);
-        bed.add(Bbr::new(&path, Params::for_path(&path)), &path, Time::ZERO);
+        let params = Params { ack_aggregation: false, ..Params::for_path(&path) };
+        bed.add(Bbr::new(&path, params), &path, Time::ZERO);
         bed.run(Time::from_ms(1));
         assert!(matches!(bed.law(0).mode, Mode::ProbeBw(_)));
         assert_eq!(bed.law(0).permit().window, path.mss.times(4));
@@ -294,10 +392,12 @@ mod tests {
         assert!((0.4..2.5).contains(&(shares[0] / shares[1])), "{shares:?}");
     }
 
-    /// Twenty round trips with four packets each, twice as many as the filter remembers.
+    /// Twenty round trips with four packets each, twice as many as the filter remembers. Without the margin a queue of a
+    /// few packets stays, and the smallest RTT is not seen between two probes.
     #[test]
     fn measures_the_smallest_rtt_again() {
         let mut bed = bed(1, |params| {
+            params.pacing_margin = Frac::ZERO;
             params.min_rtt_window = Span::from_ms(50);
             params.probe_rtt_time = Span::from_ms(20);
         });
@@ -356,21 +456,128 @@ mod tests {
     }
 
     #[test]
-    fn a_single_loss_changes_nothing_and_a_timeout_holds_one_packet() {
+    fn under_the_estimate_the_queue_drains_and_no_probe_is_due() {
+        let mut bed = bed(1, |params| params.min_rtt_window = Span::from_ms(50));
+        bed.run(Time::from_ms(500));
+        assert_eq!((bed.law(0).acted().emergencies, bed.law(0).min_rtt), (0, WAN.base_rtt));
+    }
+
+    fn losing(in_flight: u64, lost: u64, now_us: u64, cause: LossCause) -> Loss {
+        let (lost, in_flight) = (PATH.mss.times(lost), PATH.mss.times(in_flight));
+        Loss { lost, in_flight, ..loss(0, now_us, cause) }
+    }
+
+    /// A packet acknowledged, all counts in packets.
+    fn acked(now_us: u64, in_flight: u64, delivered: u64, delivered_at_send: u64) -> Ack<'static> {
+        let [in_flight, delivered, delivered_at_send] =
+            [in_flight, delivered, delivered_at_send].map(|n| PATH.mss.times(n));
+        Ack { in_flight, delivered, delivered_at_send, ..ack(&PATH, now_us) }
+    }
+
+    #[test]
+    fn a_loss_conserves_packets_for_a_round_trip_and_then_the_window_is_back() {
         let mut law = Bbr::new(&PATH, Params::for_path(&PATH));
+        let packets = |law: &Bbr| law.permit().window.get() / PATH.mss.get();
+        law.on_ack(&acked(0, 10, 1, 0));
+        assert_eq!(packets(&law), 11);
+        // Eleven in flight, the first lost: what is in flight, and the lost packet again.
+        law.on_loss(&losing(9, 1, 1, LossCause::Reordered));
+        assert_eq!(packets(&law), 10);
+        // One acknowledged, one sent.
+        law.on_ack(&acked(2, 9, 2, 0));
+        assert_eq!(packets(&law), 10);
+        // Two more lost: no room for more.
+        law.on_loss(&losing(7, 2, 3, LossCause::Reordered));
+        assert_eq!(packets(&law), 8);
+        law.on_ack(&acked(4, 7, 3, 0));
+        assert_eq!(packets(&law), 8);
+        // A packet that left after the loss (1 us, and one was delivered) ends the round: two sent for one acknowledged.
+        law.on_ack(&acked(15, 7, 4, 1));
+        assert_eq!(packets(&law), 9);
+        law.on_ack(&acked(16, 8, 5, 2));
+        assert_eq!(packets(&law), 10);
+        // Three acknowledged after the round, and this one left after the last loss (3 us): 11 as before, and one more.
+        law.on_ack(&acked(17, 9, 6, 3));
+        assert_eq!((packets(&law), law.recovery), (12, Recovery::OPEN));
+        assert_eq!(law.acted().loss_cuts, 2);
+    }
+
+    #[test]
+    fn a_timeout_starts_from_a_packet_and_then_the_window_is_back() {
+        let mut law = Bbr::new(&PATH, Params::for_path(&PATH));
+        law.on_ack(&acked(0, 10, 1, 0));
+        let before = law.permit().window;
+        law.on_loss(&losing(0, 5, 20, LossCause::Timeout));
+        law.on_loss(&losing(0, 1, 21, LossCause::Timeout));
+        assert_eq!(law.permit().window, PATH.mss);
+        // From the four packets under which BBR does not plan, a packet more for each.
+        for packet in 1..=5 {
+            let ack = acked(34 + packet, 1, 1 + packet, packet);
+            law.on_ack(&ack);
+            assert_eq!(law.permit().window, PATH.mss.times(3 + packet));
+            // What is in flight left while the pipe was all but empty.
+            assert!(law.limited_below > ack.delivered + ack.in_flight);
+        }
+        // The sixth lost one has come.
+        law.on_ack(&acked(45, 1, 7, 6));
+        assert_eq!((law.permit().window, law.recovery), (before + PATH.mss, Recovery::OPEN));
+    }
+
+    #[test]
+    fn losses_change_nothing_but_for_a_timeout_where_recovery_is_off() {
+        let mut law = Bbr::new(&PATH, Params { recovery: false, ..Params::for_path(&PATH) });
         law.on_ack(&ack(&PATH, 0));
         let before = law.permit();
         law.on_loss(&loss(0, 20, LossCause::Reordered));
         law.on_loss(&loss(0, 20, LossCause::Nack));
         assert_eq!(law.permit(), before);
         law.on_loss(&loss(0, 20, LossCause::Timeout));
-        law.on_loss(&loss(1, 21, LossCause::Timeout));
         assert_eq!(law.permit().window, PATH.mss);
-        let next = marked(&PATH, 30);
-        law.on_ack(&next);
-        assert!(law.permit().window >= before.window);
-        // What is in flight then left one packet at a time.
-        assert!(law.limited_below > next.delivered + next.in_flight);
+        law.on_ack(&ack(&PATH, 34));
+        assert!(law.permit().window > before.window);
+    }
+
+    #[test]
+    fn four_packets_are_of_the_new_size() {
+        let mut law = Bbr::new(&PATH, Params::for_path(&PATH));
+        law.on_notification(&Notification::Mss(Bytes::new(9_000)));
+        assert_eq!((law.permit().window, law.least_window()), (PATH.mss.times(10), Bytes::new(36_000)));
+    }
+
+    /// Eight packets of a window are lost each round trip, so the flow never leaves recovery.
+    #[test]
+    fn random_loss_costs_what_it_loses() {
+        let mut bed = bed(1, |_| {});
+        bed.lost_in_a_million = 10_000;
+        bed.run(Time::from_ms(100));
+        let before = (bed.delivered(0), bed.lost);
+        bed.run(Time::from_ms(500));
+        let used = (bed.delivered(0) - before.0).get() as f64 * 8.0 / 0.4;
+        std::println!("1 % lost: {used:.4e} b/s, {} lost", bed.lost - before.1);
+        // 99 % of the 99.25 % that it uses without losses.
+        assert!((0.98 * 10e9..0.9926 * 0.995 * 10e9).contains(&used), "{used}");
+        assert!(!bed.law(0).recovery.is_open());
+    }
+
+    /// A round trip of 200 us, and acknowledgements that come once in a millisecond: a window W is delivered once in a
+    /// millisecond, the estimate is W / 1 ms, and two BDPs of that are 0.4 W. So the window shrinks to four packets, 48 Mb/s.
+    #[test]
+    fn bunches_of_a_millisecond_need_the_extra_window() {
+        let path = Path { base_rtt: Span::from_us(200), ..WAN };
+        let [with, without] = [true, false].map(|ack_aggregation| {
+            let link = Link { rate: path.line_rate, mark_over: Bytes::MAX, drop_over: Bytes::MAX, phantom: None };
+            let mut bed = Bed::new(link);
+            bed.bunches = Span::from_ms(1);
+            let params = Params { ack_aggregation, ..Params::for_path(&path) };
+            bed.add(Bbr::new(&path, params), &path, Time::ZERO);
+            bed.run(Time::from_ms(500));
+            let before = bed.delivered(0);
+            bed.run(Time::from_ms(1_000));
+            (bed.delivered(0) - before).get() as f64 * 8.0 / 0.5
+        });
+        std::println!("bunches: {with:.4e} with, {without:.4e} b/s without");
+        assert!(with > 0.98 * 10e9, "{with}");
+        assert!((4e7..=4.8e7).contains(&without), "{without}");
     }
 
     #[test]

@@ -7,9 +7,9 @@ use super::Params;
 use super::cycle::Cycle;
 use crate::Ack;
 
-/// What BBR is doing (draft-cardwell-iccrg-bbr-congestion-control-00, §4.3).
+/// What BBR is doing (draft-cardwell-iccrg-bbr-congestion-control-00, §4.3). Not `repr(C)`, in which the tag would take
+/// a word of its own: no kernel reads this law's state.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-#[repr(C)]
 pub(super) enum Mode {
     /// Grows until the pipe is full.
     Startup,
@@ -25,8 +25,6 @@ pub(super) enum Mode {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(C)]
 pub(super) struct Probe {
-    /// The window before it.
-    pub(super) window: Bytes,
     /// [`Time::NEVER`] until the pipe is drained.
     ends: Time,
 }
@@ -43,8 +41,8 @@ pub(super) struct Seen<'a> {
 
 impl Mode {
     /// Begins a probe of the RTT.
-    pub(super) const fn probe_rtt(window: Bytes) -> Self {
-        Self::ProbeRtt(Probe { window, ends: Time::NEVER })
+    pub(super) const fn probe_rtt() -> Self {
+        Self::ProbeRtt(Probe { ends: Time::NEVER })
     }
 
     /// Begins the gain cycle.
@@ -80,7 +78,7 @@ impl Mode {
         if !probe.ends.is_set() {
             let drained = seen.ack.in_flight <= seen.least_window;
             let ends = seen.ack.now + seen.params.probe_rtt_time.max(seen.ack.rtt);
-            return if drained { Self::ProbeRtt(Probe { ends, ..probe }) } else { self };
+            return if drained { Self::ProbeRtt(Probe { ends }) } else { self };
         }
         match (seen.ack.now >= probe.ends, seen.is_full) {
             (false, _) => self,

@@ -23,6 +23,11 @@ impl FullPipe {
         self.rounds >= ROUNDS
     }
 
+    /// A timeout emptied the pipe: the next round is the first to compare with (Linux's `bbr_set_state`).
+    pub(super) fn forget(&mut self) {
+        self.best = Rate::ZERO;
+    }
+
     /// A round has ended with this bandwidth, and was not limited by what there was to send.
     pub(super) fn end_round(&mut self, bandwidth: Rate) {
         if self.is_full() {
@@ -52,6 +57,23 @@ mod tests {
         pipe.end_round(Rate::from_mbps(499));
         assert!(pipe.is_full());
         pipe.end_round(Rate::from_mbps(10_000));
+        assert!(pipe.is_full());
+        pipe.forget();
+        assert!(pipe.is_full());
+    }
+
+    #[test]
+    fn a_timeout_begins_the_count_again() {
+        let mut pipe = FullPipe::new();
+        for mbps in [400, 410, 420] {
+            pipe.end_round(Rate::from_mbps(mbps));
+        }
+        pipe.forget();
+        for mbps in [420, 430, 440] {
+            pipe.end_round(Rate::from_mbps(mbps));
+            assert!(!pipe.is_full());
+        }
+        pipe.end_round(Rate::from_mbps(450));
         assert!(pipe.is_full());
     }
 }

@@ -1,0 +1,133 @@
+//! How far acknowledgements run ahead of BBR's bandwidth: a receiver, a card or a wireless link may hold them back and
+//! send many at once. Between two bunches a window of two BDPs can run dry, so it is opened by what a bunch brings.
+//!
+//! Linux's `tcp_bbr.c` has it (`bbr_update_ack_aggregation`, `bbr_ack_aggregation_cwnd`), the draft of version 1 does
+//! not. Constants are Linux's.
+
+use units::{Bytes, Rate, Span, Time};
+
+use super::packets;
+use crate::Ack;
+
+/// The window opens by what the bandwidth brings in this time at most.
+const LONGEST: Span = Span::from_ms(100);
+/// After so many packets an epoch ends: it may be old, and count by a bandwidth that is no more.
+const MOST_PACKETS: u64 = 1 << 20;
+
+/// What was acknowledged beyond what the bandwidth brings.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[repr(C)]
+pub(super) struct Aggregation {
+    began: Time,  // of an epoch, in which more was acknowledged than was expected
+    acked: Bytes, // in it
+    most: u32,    // packets beyond what was expected, at most, in these five rounds
+    before: u32,  // the same in the five rounds before
+}
+
+impl Aggregation {
+    pub(super) const fn new() -> Self {
+        Self { began: Time::ZERO, acked: Bytes::ZERO, most: 0, before: 0 }
+    }
+
+    /// Five rounds are over. What is remembered is so of the last five to ten.
+    pub(super) fn end_rounds(&mut self) {
+        (self.before, self.most) = (self.most, 0);
+    }
+
+    /// Counts what `ack` brings, under a window of `window` bytes.
+    pub(super) fn observe(&mut self, ack: &Ack, bandwidth: Rate, window: Bytes, mss: Bytes) {
+        let mut expected = bandwidth.bytes_in(ack.now.since(self.began));
+        let acked = self.acked.saturating_add(ack.acked);
+        if self.acked <= expected || acked >= mss.times(MOST_PACKETS) {
+            (self.began, self.acked, expected) = (ack.now, Bytes::ZERO, Bytes::ZERO);
+        }
+        self.acked = self.acked.saturating_add(ack.acked);
+        let extra = self.acked.saturating_sub(expected).min(window);
+        self.most = self.most.max(packets(extra, mss));
+    }
+
+    /// Packets are of another size from now on.
+    pub(super) fn count_in(&mut self, before: Bytes, mss: Bytes) {
+        for count in [&mut self.most, &mut self.before] {
+            *count = packets(before.times(u64::from(*count)), mss);
+        }
+    }
+
+    /// How much the window is to be opened.
+    pub(super) fn extra(&self, bandwidth: Rate, mss: Bytes) -> Bytes {
+        mss.times(self.most.max(self.before).into()).min(bandwidth.bytes_in(LONGEST))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testbed::{PATH, ack};
+
+    const MSS: Bytes = PATH.mss;
+    /// A packet of 4,096 B a microsecond.
+    const RATE: Rate = Rate::from_bps(4_096 * 8_000_000);
+    const WIDE: Bytes = MSS.times(1_000);
+
+    fn told(aggregation: &mut Aggregation, us: u64, packets: u64) {
+        aggregation.observe(&Ack { acked: MSS.times(packets), ..ack(&PATH, us) }, RATE, WIDE, MSS);
+    }
+
+    #[test]
+    fn a_bunch_counts_less_what_was_expected() {
+        let mut aggregation = Aggregation::new();
+        told(&mut aggregation, 0, 8);
+        assert_eq!(aggregation.extra(RATE, MSS), MSS.times(8));
+        // 8 us bring 8 packets: the epoch is over, and the next one begins with this bunch.
+        told(&mut aggregation, 8, 8);
+        assert_eq!(aggregation.extra(RATE, MSS), MSS.times(8));
+        // 16 were acknowledged after 5 us that were to bring 5.
+        told(&mut aggregation, 13, 8);
+        assert_eq!(aggregation.extra(RATE, MSS), MSS.times(11));
+        // After 16 us another begins.
+        told(&mut aggregation, 24, 1);
+        assert_eq!(aggregation, Aggregation { began: ack(&PATH, 24).now, acked: MSS, most: 11, before: 0 });
+    }
+
+    #[test]
+    fn what_is_remembered_is_of_five_to_ten_rounds() {
+        let mut aggregation = Aggregation::new();
+        told(&mut aggregation, 0, 8);
+        aggregation.end_rounds();
+        told(&mut aggregation, 100, 3);
+        assert_eq!(aggregation.extra(RATE, MSS), MSS.times(8));
+        aggregation.end_rounds();
+        assert_eq!(aggregation.extra(RATE, MSS), MSS.times(3));
+        aggregation.end_rounds();
+        assert_eq!(aggregation.extra(RATE, MSS), Bytes::ZERO);
+    }
+
+    #[test]
+    fn neither_the_window_nor_100_ms_are_exceeded() {
+        let mut aggregation = Aggregation::new();
+        let bunch = Ack { acked: MSS.times(50), ..ack(&PATH, 0) };
+        aggregation.observe(&bunch, RATE, MSS.times(20), MSS);
+        assert_eq!(aggregation.extra(RATE, MSS), MSS.times(20));
+        // 1 Mb/s brings 12,500 B in 100 ms.
+        assert_eq!(aggregation.extra(Rate::from_mbps(1), MSS), Bytes::new(12_500));
+    }
+
+    #[test]
+    fn the_excess_stays_in_packets_of_the_new_size() {
+        let mut aggregation = Aggregation::new();
+        told(&mut aggregation, 0, 8);
+        aggregation.count_in(MSS, Bytes::new(1_000));
+        // 32,768 B.
+        assert_eq!(aggregation.extra(RATE, Bytes::new(1_000)), Bytes::new(33_000));
+    }
+
+    #[test]
+    fn an_old_epoch_ends() {
+        let mut aggregation = Aggregation::new();
+        told(&mut aggregation, 0, MOST_PACKETS - 2);
+        told(&mut aggregation, 1, 1);
+        assert_eq!(aggregation.began, ack(&PATH, 0).now);
+        told(&mut aggregation, 2, 1);
+        assert_eq!((aggregation.began, aggregation.acked), (ack(&PATH, 2).now, MSS));
+    }
+}

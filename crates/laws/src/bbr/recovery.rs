@@ -1,0 +1,169 @@
+//! BBR's recovery: how long a loss holds the window, and how the window comes back.
+//!
+//! Linux's `tcp_bbr.c` follows the state of TCP's own recovery (`bbr_set_cwnd_to_recover_or_restore`). A law hears of no
+//! such state and derives it:
+//!
+//! - A loss begins it. More losses prolong it.
+//! - Its first round trip conserves packets: what is acknowledged may be sent, no more. That round trip begins with the
+//!   acknowledgement after the loss, and so does the law's own round. A timeout has none.
+//! - It ends when a packet is acknowledged that left after the last loss was found, and as much has been acknowledged
+//!   after the first round trip as was lost. A host sends what is lost before anything new, so all of it has come then.
+//!   Linux waits until everything sent before is acknowledged, which is the same for a host that resends all.
+
+use units::{Bytes, Time};
+
+use super::packets;
+use crate::Ack;
+
+/// Where in a recovery a flow is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[repr(C)]
+pub(super) struct Recovery {
+    phase: Phase,
+    missing: u32, // packets lost, less those acknowledged since
+    found: Time,  // when the last loss was
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[repr(u8)]
+enum Phase {
+    /// Nothing is missing.
+    Open,
+    /// A loss was found, and nothing was acknowledged since.
+    Begun,
+    /// The first round trip.
+    Conserving,
+    /// Later ones: the window grows by what is acknowledged.
+    Growing,
+    /// The same, after a timeout.
+    Restarting,
+}
+
+impl Recovery {
+    /// Nothing is missing.
+    pub(super) const OPEN: Self = Self { phase: Phase::Open, missing: 0, found: Time::ZERO };
+
+    pub(super) const fn is_open(&self) -> bool {
+        matches!(self.phase, Phase::Open)
+    }
+
+    /// Whether what is in flight is to stay as it is.
+    pub(super) const fn conserves(&self) -> bool {
+        matches!(self.phase, Phase::Begun | Phase::Conserving)
+    }
+
+    /// Whether a timeout has emptied the pipe, so that rates tell of that.
+    pub(super) const fn restarts(&self) -> bool {
+        matches!(self.phase, Phase::Restarting)
+    }
+
+    /// `lost` bytes are found lost, by a timeout or not.
+    pub(super) fn lose(self, lost: Bytes, timeout: bool, now: Time, mss: Bytes) -> Self {
+        let phase = match self.phase {
+            _ if timeout => Phase::Restarting,
+            Phase::Open => Phase::Begun,
+            going => going,
+        };
+        Self { phase, missing: self.missing.saturating_add(packets(lost, mss)), found: now }
+    }
+
+    /// An acknowledgement arrives. Gives what comes next, and whether a round is to begin where the loss was found.
+    pub(super) fn begin_round(self) -> (Self, bool) {
+        match self.phase {
+            Phase::Begun => (Self { phase: Phase::Conserving, ..self }, true),
+            _ => (self, false),
+        }
+    }
+
+    /// The same with packets of another size.
+    pub(super) fn counted_in(self, before: Bytes, mss: Bytes) -> Self {
+        Self { missing: packets(before.times(self.missing.into()), mss), ..self }
+    }
+
+    /// What `ack` leaves of it, where it ended a round or not.
+    pub(super) fn next(self, ack: &Ack, round_ended: bool, mss: Bytes) -> Self {
+        let phase = match self.phase {
+            Phase::Conserving if round_ended => Phase::Growing,
+            phase => phase,
+        };
+        if !matches!(phase, Phase::Growing | Phase::Restarting) {
+            return Self { phase, ..self };
+        }
+        let missing = self.missing.saturating_sub(packets(ack.acked, mss));
+        if missing == 0 && ack.sent_at >= self.found { Self::OPEN } else { Self { phase, missing, ..self } }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testbed::{PATH, ack};
+    use units::Span;
+
+    const MSS: Bytes = PATH.mss;
+
+    fn at(us: u64) -> Time {
+        Time::from_us(1_000_000 + us)
+    }
+
+    #[test]
+    fn one_loss_is_over_when_its_packet_has_come_again() {
+        let mut recovery = Recovery::OPEN.lose(MSS, false, at(100), MSS);
+        assert!(recovery.conserves() && !recovery.is_open());
+        // The acknowledgement after the loss restarts the round, once.
+        let (begun, restarts) = recovery.begin_round();
+        assert!(restarts && begun.conserves());
+        assert!(!begun.begin_round().1);
+        // Those of packets that left before it change nothing.
+        recovery = begun.next(&ack(&PATH, 105), false, MSS);
+        assert_eq!(recovery, begun);
+        // The packet left again at 100 us; a base RTT of 14 us later it ends both.
+        recovery = recovery.next(&ack(&PATH, 114), true, MSS);
+        assert_eq!(recovery, Recovery::OPEN);
+    }
+
+    #[test]
+    fn more_losses_prolong_it() {
+        let mut recovery = Recovery::OPEN.lose(MSS, false, at(100), MSS).begin_round().0;
+        recovery = recovery.lose(MSS.times(2), false, at(106), MSS);
+        // Three packets are missing. The first round ends at 114 us, the last of the three left at 106 us.
+        recovery = recovery.next(&ack(&PATH, 114), true, MSS);
+        assert!(!recovery.conserves() && !recovery.is_open());
+        recovery = recovery.next(&ack(&PATH, 117), false, MSS);
+        // No packet is missing, but this one left at 105 us.
+        recovery = recovery.next(&ack(&PATH, 119), false, MSS);
+        assert_eq!((recovery.missing, recovery.is_open()), (0, false));
+        assert!(recovery.next(&ack(&PATH, 120), false, MSS).is_open());
+    }
+
+    #[test]
+    fn a_timeout_conserves_nothing_and_waits_for_all_that_was_lost() {
+        let mut recovery = Recovery::OPEN.lose(MSS.times(20), true, at(100), MSS);
+        assert!(recovery.restarts() && !recovery.begin_round().1);
+        for us in 114..133 {
+            recovery = recovery.next(&ack(&PATH, us), true, MSS);
+            assert!(recovery.restarts());
+        }
+        assert!(recovery.next(&ack(&PATH, 133), true, MSS).is_open());
+        // One in a first round trip ends that.
+        let conserving = Recovery::OPEN.lose(MSS, false, at(100), MSS).begin_round().0;
+        assert!(!conserving.lose(MSS, true, at(110), MSS).conserves());
+    }
+
+    #[test]
+    fn what_is_missing_is_counted_in_packets_of_the_new_size() {
+        let recovery = Recovery::OPEN.lose(Bytes::new(6 * 1_500), false, at(100), Bytes::new(1_500));
+        let jumbo = recovery.counted_in(Bytes::new(1_500), Bytes::new(9_000));
+        assert_eq!((recovery.missing, jumbo.missing), (6, 1));
+        assert_eq!(jumbo.counted_in(Bytes::new(9_000), Bytes::new(1_400)).missing, 7);
+    }
+
+    #[test]
+    fn small_packets_count_whole() {
+        let small = Bytes::new(100);
+        let recovery = Recovery::OPEN.lose(small, true, at(100), MSS);
+        assert!(recovery.next(&Ack { acked: small, ..ack(&PATH, 114) }, true, MSS).is_open());
+        let late = Ack { sent_at: at(100) - Span::from_ps(1), ..ack(&PATH, 114) };
+        assert!(!recovery.next(&late, true, MSS).is_open());
+    }
+}
