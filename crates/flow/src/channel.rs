@@ -14,11 +14,11 @@ use laws::{Acted, ControlLaw, LossCause, Notification, Permit, marked_share};
 use units::{Bytes, Span, Time};
 
 use crate::acks::{AckError, Acks, Heard, MOST_PACKET_NUMBERS};
-use crate::idle::Idle;
 use crate::outstanding::{Answers, Batch, LossTimer, Outstanding, Timing};
 use crate::pacer::Pacing;
 use crate::records::{Departure, Record, State};
 use crate::subflow::{SendState, Subflow, Subflows};
+use crate::usage::{Usage, UsageRules, Validation};
 
 /// The most packets that one subflow may have outstanding, those lately lost included. 2^22 packets of 1,200 bytes are 5 GB: 100
 /// ms at 400 Gb/s. Their records take 40 bytes each with a content of 8.
@@ -82,13 +82,13 @@ pub struct ChannelConfig {
     pub pacing: Pacing,
     /// Payload of a full packet at first, 1 to 65,535 bytes ([`Channel::set_mss`]).
     pub mss: u32,
-    /// Whether the window shrinks when a subflow was idle (RFC 5681 §4.1, RFC 2861 §3.1, as Linux does).
-    pub idle_restart: bool,
+    /// What happens to a window that a subflow does not use.
+    pub usage: UsageRules,
 }
 
 impl ChannelConfig {
-    /// Over a path of this base round trip, with probes, timeouts of one and a half to 60 s that cut, a tolerance of a quarter of
-    /// the round trip, plain pacing, and a restart after idleness.
+    /// Over a path of this base round trip, with probes, timeouts of one and a half round trips to 60 s that cut, a tolerance of a
+    /// quarter of the round trip, plain pacing, a restart after idleness, and validation by RFC 7661.
     pub const fn new(base_rtt: Span, mss: u32) -> Self {
         Self {
             timing: Timing {
@@ -101,7 +101,7 @@ impl ChannelConfig {
             timeouts_cut: true,
             pacing: Pacing::PLAIN,
             mss,
-            idle_restart: true,
+            usage: UsageRules { restart: true, validation: Validation::Rfc7661 },
         }
     }
 }
@@ -150,12 +150,13 @@ struct Lane {
     strikes: u8,
     /// Packets that may leave whatever the window says.
     probes: u8,
-    idle: Idle,
+    usage: Usage,
 }
 
 impl Lane {
-    const fn new(mss: u32) -> Self {
-        Self { heard: Heard::new(), mss, open: true, strikes: 0, probes: 0, idle: Idle::new() }
+    fn new(config: &ChannelConfig, law: &impl ControlLaw, now: Time) -> Self {
+        let usage = Usage::new(config.usage, law.permit().window, now);
+        Self { heard: Heard::new(), mss: config.mss, open: true, strikes: 0, probes: 0, usage }
     }
 }
 
@@ -175,8 +176,8 @@ impl<L: ControlLaw, W: Work> Channel<L, W> {
     pub fn new(config: ChannelConfig, law: L, work: W, now: Time) -> Self {
         Self {
             retimes: law.retimes(),
+            lanes: vec![Lane::new(&config, &law, now)],
             subflows: Subflows::new(Subflow::new(law, &config.timing, now)),
-            lanes: vec![Lane::new(config.mss)],
             config,
             work,
             stats: ChannelStats::default(),
@@ -185,8 +186,8 @@ impl<L: ControlLaw, W: Work> Channel<L, W> {
 
     /// One subflow more, with a law of its own. Gives its number; there may be 255.
     pub fn add_subflow(&mut self, law: L, now: Time) -> u8 {
+        self.lanes.push(Lane::new(&self.config, &law, now));
         self.subflows.extend([Subflow::new(law, &self.config.timing, now)]);
-        self.lanes.push(Lane::new(self.config.mss));
         self.subflows.count() - 1
     }
 
@@ -207,6 +208,7 @@ impl<L: ControlLaw, W: Work> Channel<L, W> {
     pub fn set_mss(&mut self, subflow: u8, mss: u32) {
         debug_assert!((1..1 << 16).contains(&mss), "an MSS of {mss} bytes");
         self.lanes[usize::from(subflow)].mss = mss;
+        self.notify(subflow, &Notification::Mss(Bytes::new(mss.into())));
     }
 
     /// What it carries.
@@ -304,7 +306,6 @@ impl<L: ControlLaw, W: Work> Channel<L, W> {
         }
         let lane = &mut self.lanes[usize::from(chosen)];
         lane.probes = lane.probes.saturating_sub(1);
-        lane.idle.sent(now);
         self.stats.packets_sent += 1;
         self.stats.retransmits += u64::from(again);
         self.subflows.end_turn(chosen);
@@ -313,7 +314,16 @@ impl<L: ControlLaw, W: Work> Channel<L, W> {
         let number = subflow.out.sent(Departure { now, bytes, content, attempt, path: 0 });
         let permit = subflow.out.permit;
         subflow.pacer.on_sent(now, permit.pacing, bytes, &self.config.pacing);
+        let resent = if again { Bytes::new(bytes.into()) } else { Bytes::ZERO };
+        lane.usage.sent(now, resent);
         let then = self.poll(now);
+        if then != SendState::Now {
+            let (subflow, lane) = (self.subflows.get(chosen), &mut self.lanes[usize::from(chosen)]);
+            let full = subflow.is_full(lane.mss);
+            if let Some(told) = lane.usage.after_burst(now, &subflow.out, full, &self.config.timing) {
+                self.notify(chosen, &told);
+            }
+        }
         if then == SendState::Blocked && self.work.next_bytes(self.config.mss).is_none() {
             let out = &mut self.subflows.get_mut(chosen).out;
             let limited = out.in_flight < permit.window;
@@ -324,11 +334,10 @@ impl<L: ControlLaw, W: Work> Channel<L, W> {
 
     fn restart_if_idle(&mut self, now: Time, subflow: u8) {
         let out = &self.subflows.get(subflow).out;
-        if !self.config.idle_restart || !out.in_flight.is_zero() {
-            return;
-        }
         let timeout = out.timeout(&self.config.timing);
-        if let Some(idle) = self.lanes[usize::from(subflow)].idle.restart(now, timeout) {
+        if out.in_flight.is_zero()
+            && let Some(idle) = self.lanes[usize::from(subflow)].usage.before_sending(now, timeout)
+        {
             self.notify(subflow, &idle);
         }
     }
@@ -382,11 +391,20 @@ impl<L: ControlLaw, W: Work> Channel<L, W> {
         let noise = if measures { Span::ZERO - lane.heard.receivers_part(rtt, acks.delay) } else { Span::ZERO };
         let answers = if measures { Answers::This } else { Answers::Others };
         let Acked { bytes: acked, marked, .. } = taken;
-        it.out.acked(now, &Batch { number, record, answers, acked, marked, noise, limited: false, hops: &[] });
+        if !marked.is_zero() {
+            self.before_cut(now, subflow, record.sent_at, acked);
+        }
+        let (it, lane) = (self.subflows.get_mut(subflow), &mut self.lanes[usize::from(subflow)]);
+        let limited = !lane.usage.is_valid(it.out.permit.window);
+        let told = it.out.acked(now, &Batch { number, record, answers, acked, marked, noise, limited, hops: &[] });
         if late > 0 {
             it.out.tolerate_more(&self.config.timing);
         }
         it.read_permit(self.retimes, &self.config.pacing);
+        let (delivered, rtt) = (told.delivered - told.delivered_at_send, it.out.smoothed_rtt());
+        if let Some(told) = lane.usage.acked(now, told.sent_at, delivered, rtt, it.out.permit.window) {
+            self.notify(subflow, &told);
+        }
         self.lose_while(now, subflow, LossCause::Reordered, Outstanding::overtaken);
         self.forget(now, subflow);
         Ok(taken)
@@ -407,8 +425,22 @@ impl<L: ControlLaw, W: Work> Channel<L, W> {
             self.work.lost(record.content);
         }
         let hears = cause != LossCause::Timeout || self.config.timeouts_cut;
+        let (lost, sent_at) = it.out.held_for_lost();
+        if !lost.is_zero() && cause != LossCause::Timeout {
+            self.before_cut(now, subflow, sent_at, lost);
+        }
+        let it = self.subflows.get_mut(subflow);
         if !it.out.tell_of_losses(now, cause, hears).is_zero() {
             it.read_permit(self.retimes, &self.config.pacing);
+        }
+    }
+
+    /// The law is about to hear of losses or marks, of what left at `sent_at` and later and is in flight no more.
+    fn before_cut(&mut self, now: Time, subflow: u8, sent_at: Time, gone: Bytes) {
+        let out = &self.subflows.get(subflow).out;
+        let (window, flight) = (out.permit.window, out.in_flight + gone);
+        if let Some(told) = self.lanes[usize::from(subflow)].usage.before_cut(now, sent_at, flight, window) {
+            self.notify(subflow, &told);
         }
     }
 

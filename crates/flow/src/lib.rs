@@ -16,7 +16,6 @@ mod channel;
 pub mod credits;
 mod history;
 mod hold;
-mod idle;
 mod noise;
 mod outstanding;
 mod pacer;
@@ -29,6 +28,7 @@ mod rtt;
 mod sender;
 mod subflow;
 mod tracker;
+mod usage;
 
 pub use acks::{AckError, Acks, EcnCounts, MOST_PACKET_NUMBERS, MOST_RANGES, MOST_TIMES};
 pub use arrivals::{Answering, Arrivals, Codepoint};
@@ -46,3 +46,4 @@ pub use sender::{
 };
 pub use subflow::SendState;
 pub use tracker::BlockNack;
+pub use usage::{UsageRules, Validation};

@@ -242,6 +242,11 @@ impl<L: ControlLaw, C: Copy> Outstanding<L, C> {
         record
     }
 
+    /// What was held for lost and the law has not been told of, and when the newest of that left.
+    pub(crate) fn held_for_lost(&self) -> (Bytes, Time) {
+        (self.lost, self.lost_sent_at)
+    }
+
     /// Tells the law of what was held for lost and it has not heard of, unless it is not to hear. Gives how much that is.
     pub(crate) fn tell_of_losses(&mut self, now: Time, cause: LossCause, hears: bool) -> Bytes {
         let (lost, sent_at) = (mem::take(&mut self.lost), mem::replace(&mut self.lost_sent_at, Time::ZERO));

@@ -50,11 +50,18 @@ impl<L: ControlLaw, C: Copy> Subflow<L, C> {
     /// stop the flow.
     #[inline(always)]
     pub(crate) fn poll(&self, now: Time, bytes: u32) -> SendState {
-        let out = &self.out;
-        if out.in_flight + Bytes::new(bytes.into()) > out.permit.window && !out.in_flight.is_zero() {
+        if self.is_full(bytes) && !self.out.in_flight.is_zero() {
             return SendState::Blocked;
         }
         if self.pacer.next() > now { SendState::At(self.pacer.next()) } else { SendState::Now }
+    }
+}
+
+impl<L, C> Subflow<L, C> {
+    /// Whether the window has no room for a packet of so many bytes.
+    #[inline(always)]
+    pub(crate) fn is_full(&self, bytes: u32) -> bool {
+        self.out.in_flight + Bytes::new(bytes.into()) > self.out.permit.window
     }
 }
 

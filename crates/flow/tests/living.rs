@@ -3,7 +3,10 @@
 use std::cell::RefCell;
 use std::rc::Rc;
 
-use flow::{Acked, Acks, Channel, ChannelConfig, Departed, EcnCounts, LossTimer, MOST_OUTSTANDING, Range, SendState};
+use flow::{
+    Acked, Acks, Channel, ChannelConfig, Departed, EcnCounts, LossTimer, MOST_OUTSTANDING, Range, SendState,
+    UsageRules, Validation,
+};
 use laws::{Ack, Acted, ControlLaw, Loss, LossCause, Notification, Permit};
 use units::{Bytes, Span, Time};
 
@@ -64,7 +67,7 @@ fn channel(window: u64, written: u64) -> (Channel<Still, Stream>, Rc<RefCell<Vec
 }
 
 /// Sends all that may leave now.
-fn send(channel: &mut Channel<Still, Stream>, now: Time) -> Vec<Departed<Part>> {
+fn send<L: ControlLaw>(channel: &mut Channel<L, Stream>, now: Time) -> Vec<Departed<Part>> {
     std::iter::from_fn(|| channel.send(now)).collect()
 }
 
@@ -259,6 +262,86 @@ fn a_silent_peer_costs_bounded_memory() {
     assert_eq!((sent, channel.remembered()), (MOST_OUTSTANDING, MOST_OUTSTANDING));
     channel.acked(Time::from_us(400), 0, &acks(&range(0, 9))).unwrap();
     assert_eq!((channel.poll(Time::from_us(400)), channel.remembered()), (SendState::Now, MOST_OUTSTANDING - 10));
+}
+
+/// A window of 10 packets that becomes 40 with the first acknowledgement, is halved by a loss, and is given up when told.
+struct Grown {
+    window: u64,
+}
+
+impl ControlLaw for Grown {
+    fn on_ack(&mut self, ack: &Ack) {
+        self.window = if self.window == 10 { 40 } else { self.window };
+        assert!(self.window < 40 || ack.app_limited, "only 12 are used");
+    }
+
+    fn on_loss(&mut self, _: &Loss) {
+        self.window /= 2;
+    }
+
+    fn on_notification(&mut self, notification: &Notification) {
+        if let Notification::Unused { window, .. } = notification {
+            self.window = self.window.min(window.get() / u64::from(MSS));
+        }
+    }
+
+    fn permit(&self) -> Permit {
+        Permit::window(Bytes::new(self.window * u64::from(MSS)))
+    }
+
+    fn acted(&self) -> Acted {
+        Acted::default()
+    }
+}
+
+/// Of 40 packets 12 are used, every 100 ms. By RFC 7661 a loss cuts what was in use, and five minutes without use halve the window.
+/// As Linux does, it falls half of the way to what was used after each timeout in which it was never full.
+#[test]
+fn a_window_that_is_not_used_is_given_up() {
+    let windows = |validation, minutes: u64, losing: bool| {
+        let mut config = ChannelConfig::new(RTT, MSS);
+        config.usage = UsageRules { restart: false, validation };
+        let mut channel = Channel::new(config, Grown { window: 10 }, Stream::of(0), Time::ZERO);
+        let (mut now, mut next, mut windows) = (Time::ZERO, 0, Vec::new());
+        for round in 0..minutes * 600 {
+            let count = if round == 0 { 9 } else { 12 };
+            channel.work_mut().written += count * u64::from(MSS);
+            next += count;
+            assert_eq!(send(&mut channel, now).len() as u64, count);
+            let is_lost = losing && round == 20;
+            let ranges = range(next - count + u64::from(is_lost), next - 1);
+            channel.acked(now + RTT, 0, &acks(&ranges)).unwrap();
+            if is_lost {
+                // A probe repeats the lost packet, and its acknowledgement shows the loss. A packet more ends the recovery.
+                now = channel.next_timer();
+                channel.on_timer(now);
+                for _ in 0..2 {
+                    assert_eq!(send(&mut channel, now).len(), 1);
+                    now += RTT;
+                    channel.acked(now, 0, &acks(&range(next, next))).unwrap();
+                    channel.work_mut().written += u64::from(MSS);
+                    next += 1;
+                }
+            }
+            let window = channel.permit().window.get() / u64::from(MSS);
+            if windows.last() != Some(&window) {
+                windows.push(window);
+            }
+            if is_lost {
+                break;
+            }
+            now += Span::from_ms(100);
+        }
+        windows
+    };
+    assert_eq!(windows(Validation::Off, 11, false), [40]);
+    assert_eq!(windows(Validation::Off, 1, true), [40, 20]);
+    // At 5 minutes 40 becomes 20; half of 20 is in use then.
+    assert_eq!(windows(Validation::Rfc7661, 11, false), [40, 20]);
+    // 12 were in use: half of that. Nothing was sent again after the loss was known.
+    assert_eq!(windows(Validation::Rfc7661, 1, true), [40, 6]);
+    // (40 + 12) / 2, (26 + 12) / 2, ... as long as it is over 12.
+    assert_eq!(windows(Validation::Linux, 1, false), [40, 26, 19, 15, 13, 12]);
 }
 
 /// With a timer for each packet, and with one for the flow, nothing is probed.

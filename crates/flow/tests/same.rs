@@ -7,7 +7,7 @@ use std::rc::Rc;
 
 use flow::{
     AckHeader, Answering, Arrivals, Channel, ChannelConfig, Codepoint, FlowConfig, LossTimer, Pacing, Parcel, Receiver,
-    Recovery, SendState, Sender, TcpConfig, Timing, Work,
+    Recovery, SendState, Sender, TcpConfig, Timing, UsageRules, Validation, Work,
 };
 use laws::catalog::{self, Kind};
 use laws::{Ack, Acted, ControlLaw, Cookie, Law, Loss, Notification, Path, Permit, Sent};
@@ -16,6 +16,7 @@ use units::{Bytes, Rate, Span, Time, mix64};
 
 const MSS: u32 = 1_000;
 const RTT: Span = Span::from_us(400);
+const RULES: UsageRules = UsageRules { restart: true, validation: Validation::Rfc7661 };
 
 /// A law, and everything that it is told.
 #[derive(Clone)]
@@ -266,7 +267,7 @@ proptest! {
         let rto_min = RTT.times(50);
         let timing = Timing { base_rtt: RTT, reordering: RTT.over(4), rto_min, rto_max: Span::from_s(4), loss_timer };
 
-        let tcp = TcpConfig { idle_restart: true, ..TcpConfig::NONE };
+        let tcp = TcpConfig { usage: RULES, ..TcpConfig::NONE };
         let config = FlowConfig { loss_timer, rto_min, tcp, ..FlowConfig::new(size, MSS, RTT) };
         let mut simulated = Simulated {
             sender: Sender::new(config, overheard(&heard), Time::ZERO),
@@ -274,7 +275,7 @@ proptest! {
             away: VecDeque::new(),
         };
         let message = Message { packets, last_bytes, next: 0, lost: VecDeque::new(), acked: BTreeSet::new() };
-        let config = ChannelConfig { timing, timeouts_cut: true, pacing: Pacing::PLAIN, mss: MSS, idle_restart: true };
+        let config = ChannelConfig { timing, timeouts_cut: true, pacing: Pacing::PLAIN, mss: MSS, usage: RULES };
         let answering = Answering { every: 1, delay: Span::ZERO, timestamps: false };
         let mut transport = Transport {
             channel: Channel::new(config, overheard(&also), message, Time::ZERO),

@@ -3,12 +3,13 @@
 use std::cell::RefCell;
 use std::rc::Rc;
 
-use flow::{AckHeader, FlowConfig, SendState, Sender, TcpConfig};
+use flow::{AckHeader, FlowConfig, SendState, Sender, TcpConfig, UsageRules, Validation};
 use laws::{Ack, Acted, ControlLaw, Loss, LossCause, Notification, Permit};
 use units::{Bytes, Span, Time};
 
 const MSS: u32 = 1_000;
 const RTT: Span = Span::from_us(100);
+const RESTART: UsageRules = UsageRules { restart: true, validation: Validation::Off };
 
 /// What the law was told.
 #[derive(Default)]
@@ -151,7 +152,8 @@ fn a_timeout_ends_the_reduction() {
 #[test]
 fn a_flow_that_was_idle_restarts() {
     for (idle_restart, expected) in [(true, 4), (false, 20)] {
-        let mut flow = Flow::new(TcpConfig { idle_restart, ..TcpConfig::NONE });
+        let mut flow =
+            Flow::new(TcpConfig { usage: UsageRules { restart: idle_restart, ..RESTART }, ..TcpConfig::NONE });
         for seq in 0..20 {
             flow.now += Span::from_us(1);
             let ack = AckHeader { seq, covers: 1, cumulative: seq + 1, marked: false, attempt: 1 };
@@ -168,7 +170,7 @@ fn a_flow_that_was_idle_restarts() {
 /// A flow with packets on the way is not idle, however long they take.
 #[test]
 fn a_flow_that_waits_is_not_idle() {
-    let mut flow = Flow::new(TcpConfig { idle_restart: true, ..TcpConfig::NONE });
+    let mut flow = Flow::new(TcpConfig { usage: RESTART, ..TcpConfig::NONE });
     flow.now = Time::ZERO + Span::from_us(10_000);
     flow.ack(0, 1, false);
     assert!(flow.told.borrow().idle.is_empty());

@@ -166,7 +166,7 @@ fn linux_hosts_switch_on_what_the_scheme_does_not_set() {
             settings.iter().find(|(set, _)| *set == name).map(|(_, value)| *value == laws::catalog::Value::Switch(true))
         };
         let tcp = built.setup.host.tcp;
-        (on("hystart_train"), on("hystart_delay"), tcp.prr, tcp.idle_restart)
+        (on("hystart_train"), on("hystart_delay"), tcp.prr, tcp.usage.restart)
     };
     let on = Some(true);
     assert_eq!(built("\"linux\"", "law = \"cubic\""), (on, on, true, true));

@@ -5,7 +5,7 @@ mod common;
 
 use common::{flow, pipe, run, setup};
 use fabric::{Builder, HostId, LinkClass, PortConfig};
-use flow::{PathChoice, TcpConfig, UnoLb};
+use flow::{PathChoice, TcpConfig, UnoLb, UsageRules};
 use laws::catalog::Kind;
 use sim::{FlowSpec, Outcome, Setup, Start};
 use units::{Bytes, Rate, Span, Time};
@@ -38,7 +38,8 @@ fn a_kept_connection_keeps_its_window() {
     let flows = [(0, 1_000), (1_000, 200)];
     let second = |kept: bool, idle_restart: bool| {
         let mut setup = far(&flows, kept);
-        setup.host.tcp = TcpConfig { idle_restart, ..TcpConfig::NONE };
+        setup.host.tcp =
+            TcpConfig { usage: UsageRules { restart: idle_restart, ..UsageRules::default() }, ..TcpConfig::NONE };
         let outcome = run(&setup, Kind::NewReno, &[]);
         assert_eq!(outcome.flows.iter().map(|flow| flow.stats.packets_sent).collect::<Vec<_>>(), [1_000, 200]);
         assert!(outcome.flows.iter().all(|flow| flow.delivered.get() == MSS * flow.stats.packets_sent));
@@ -130,7 +131,11 @@ fn a_remembered_threshold_spares_the_overflow() {
         };
         let network = pipe(1, &link, Rate::from_gbps(100), Span::from_us(1));
         let mut setup = setup(network, (0..2).map(spec).collect(), Time::from_ms(10_000));
-        setup.host.tcp = TcpConfig { idle_restart, remembers, ..TcpConfig::NONE };
+        setup.host.tcp = TcpConfig {
+            usage: UsageRules { restart: idle_restart, ..UsageRules::default() },
+            remembers,
+            ..TcpConfig::NONE
+        };
         let outcome = run(&setup, Kind::NewReno, &[]);
         outcome.flows.iter().map(|flow| flow.stats.retransmits).collect::<Vec<_>>()
     };

@@ -29,10 +29,11 @@ impl<L: ControlLaw> Connection<L> {
     /// A new connection, whose first packet may leave at `now`. Its round trip, its bounds of timeouts and its paths are as
     /// `config` has them, whatever its messages say.
     pub fn new(config: &FlowConfig, law: L, now: Time) -> Self {
+        let initial = law.permit().window;
         Self {
             subflows: Subflows::new(Subflow::new(law, &config.timing(), now)),
             paths: Paths::new(config.paths, config.seed, config.number, config.base_rtt, now),
-            tcp: Tcp::new(config.tcp).map(Box::new),
+            tcp: Tcp::new(config.tcp, initial, now).map(Box::new),
         }
     }
 

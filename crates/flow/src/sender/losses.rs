@@ -62,6 +62,12 @@ impl<L: ControlLaw> Sender<L> {
     pub(super) fn tell_of_losses(&mut self, now: Time, cause: LossCause) {
         let hears = cause != LossCause::Timeout || self.config.timeouts_cut;
         for subflow in self.subflows.all() {
+            if self.tcp.is_some() && hears && cause != LossCause::Timeout {
+                let (lost, sent_at) = self.subflows.get(subflow).out.held_for_lost();
+                if !lost.is_zero() {
+                    self.before_cut(now, sent_at, lost);
+                }
+            }
             let before = self.window_before();
             let lost = self.subflows.get_mut(subflow).out.tell_of_losses(now, cause, hears);
             if lost.is_zero() {

@@ -293,9 +293,6 @@ impl<L: ControlLaw> Sender<L> {
         }
         let path = if self.subflows.are_several() { chosen } else { self.paths.subflow(seq, attempt) };
         self.subflows.end_turn(chosen);
-        if self.tcp.is_some() {
-            self.note_sent(now, Bytes::new(bytes.into()));
-        }
         self.stats.packets_sent += 1;
         if let Some(ledger) = &self.ledger {
             self.stats.parity += u64::from(ledger.blocks().is_parity(seq));
@@ -313,6 +310,9 @@ impl<L: ControlLaw> Sender<L> {
             out.records.get_mut(number).set_app_limited(limited);
             SendState::Blocked
         };
+        if self.tcp.is_some() {
+            self.note_sent(now, bytes, attempt != 1, then);
+        }
         Segment { seq, bytes, attempt, path, then }
     }
 
@@ -391,15 +391,8 @@ impl<L: ControlLaw> Sender<L> {
 
     /// Counts what an acknowledgement newly acknowledges, tells the law, and forgets what is settled.
     #[inline(always)]
-    fn tell_of_ack(
-        &mut self,
-        now: Time,
-        ack: &AckHeader,
-        (seq, subflow, number, record): Newest,
-        acked: Bytes,
-        marked: Bytes,
-        hops: &[Hop],
-    ) {
+    fn tell_of_ack(&mut self, now: Time, ack: &AckHeader, newest: Newest, acked: Bytes, marked: Bytes, hops: &[Hop]) {
+        let (seq, subflow, number, record) = newest;
         self.stats.marked += marked;
         // The acknowledgement says which transmission of its own packet came.
         let answers = match (seq == ack.seq, record.attempt() == ack.attempt) {
@@ -412,7 +405,8 @@ impl<L: ControlLaw> Sender<L> {
         // Where there are several subflows, a mark of another transmission is another subflow's.
         let unmarked = answers == Answers::Another && self.subflows.are_several();
         let marked = if unmarked { Bytes::ZERO } else { marked };
-        let (limited, before) = if self.tcp.is_some() { self.before_ack() } else { (false, None) };
+        let (limited, before) =
+            if self.tcp.is_some() { self.before_ack(now, &newest, acked, marked) } else { (false, None) };
         let it = self.subflows.get_mut(subflow);
         let told = it.out.acked(now, &Batch { number, record, answers, acked, marked, noise, limited, hops });
         it.out.records.trim();
@@ -426,6 +420,7 @@ impl<L: ControlLaw> Sender<L> {
         }
         if self.tcp.is_some() {
             self.spread_cut_of_ack(before, told.marked);
+            self.after_ack(&told);
         }
         self.numbers.trim(&self.subflows);
     }

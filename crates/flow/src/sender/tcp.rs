@@ -1,5 +1,5 @@
-//! What Linux's TCP does between a flow and its law: a reduction that spreads a cut over a round trip (PRR), and a
-//! restart after idleness. Each can be switched on alone.
+//! What Linux's TCP does between a flow and its law: a reduction that spreads a cut over a round trip (PRR), a restart
+//! after idleness, and what becomes of a window that is not used. Each can be switched on alone.
 //!
 //! **PRR** (RFC 6937, RFC 9937; `tcp_cwnd_reduction` in `net/ipv4/tcp_input.c`). The law cuts its window, for a loss or
 //! for marks. Then the flight falls to the new window in proportion to what is delivered. Without PRR a flow is silent
@@ -11,35 +11,35 @@
 //! cumulative number and brings no news of losses takes slow start's reduction bound (SSRB), any other the conservative
 //! one (CRB).
 //!
-//! **Restart** (`idle`). A flow is idle when nothing of it is unacknowledged. A packet that leaves then, over a
-//! retransmission timeout after the last one, tells the law how long the flow was idle.
+//! **Restart and validation** are in [`usage`](crate::usage). A flow is idle when nothing of it is unacknowledged.
 //!
-//! Both need [`Recovery::Selective`](super::Recovery) and one law for the flow. Linux does neither for laws that set
+//! All need [`Recovery::Selective`](super::Recovery) and one law for the flow. Linux does none of them for laws that set
 //! windows by themselves (`cong_control`: BBR).
 
-use laws::{ControlLaw, LossCause};
+use laws::{Ack, ControlLaw, LossCause};
 use units::{Bytes, Time, mul_div};
 
-use super::Sender;
-use crate::idle::Idle;
+use super::{Newest, SendState, Sender};
+use crate::usage::{Usage, UsageRules, Validation};
 
 /// What of Linux's TCP is on.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct TcpConfig {
     /// Cuts are spread over a round trip (PRR).
     pub prr: bool,
-    /// The window shrinks when the flow was idle.
-    pub idle_restart: bool,
+    /// What happens to a window that the flow does not use.
+    pub usage: UsageRules,
     /// A host remembers of a destination at which window slow start ended ([`crate::Remembered`]).
     pub remembers: bool,
 }
 
 impl TcpConfig {
     /// Nothing is on.
-    pub const NONE: Self = Self { prr: false, idle_restart: false, remembers: false };
+    pub const NONE: Self =
+        Self { prr: false, usage: UsageRules { restart: false, validation: Validation::Off }, remembers: false };
 }
 
-/// The state of the first two.
+/// The state of all but the last.
 #[derive(Debug)]
 pub(super) struct Tcp {
     config: TcpConfig,
@@ -48,18 +48,20 @@ pub(super) struct Tcp {
     acked: Bytes,
     /// Whether that acknowledgement told of losses.
     lost: bool,
-    idle: Idle,
+    usage: Usage,
 }
 
 impl Tcp {
-    pub(super) fn new(config: TcpConfig) -> Option<Self> {
-        let is_on = config.prr || config.idle_restart;
-        is_on.then_some(Self { config, reduction: None, acked: Bytes::ZERO, lost: false, idle: Idle::new() })
+    /// `initial` is what the law permits at first.
+    pub(super) fn new(config: TcpConfig, initial: Bytes, now: Time) -> Option<Self> {
+        let is_on = config.prr || config.usage != UsageRules::default();
+        let usage = Usage::new(config.usage, initial, now);
+        is_on.then_some(Self { config, reduction: None, acked: Bytes::ZERO, lost: false, usage })
     }
 
     /// Everything is acknowledged.
     pub(super) fn end_message(&mut self) {
-        *self = Self { reduction: None, acked: Bytes::ZERO, lost: false, ..*self };
+        (self.reduction, self.acked, self.lost) = (None, Bytes::ZERO, false);
     }
 }
 
@@ -115,10 +117,39 @@ impl<L: ControlLaw> Sender<L> {
         }
     }
 
-    /// Before an acknowledgement is told to the law: whether a cut is being spread, and the law's own window, where a cut of it
-    /// would be.
-    pub(super) fn before_ack(&self) -> (bool, Option<Bytes>) {
-        (self.is_reducing(), self.window_before())
+    /// Before an acknowledgement is told to the law, of which so much is marked: whether a cut is being spread or the window is
+    /// not used, and the law's own window, where a cut of it would be.
+    pub(super) fn before_ack(
+        &mut self,
+        now: Time,
+        newest: &Newest,
+        acked: Bytes,
+        marked: Bytes,
+    ) -> (bool, Option<Bytes>) {
+        if !marked.is_zero() {
+            self.before_cut(now, newest.3.sent_at, acked);
+        }
+        let window = self.law().permit().window;
+        let unused = self.tcp.as_ref().is_some_and(|tcp| !tcp.usage.is_valid(window));
+        (self.is_reducing() || unused, self.window_before())
+    }
+
+    /// The law is about to hear of losses or marks, of what left at `sent_at` and later and is in flight no more.
+    pub(super) fn before_cut(&mut self, now: Time, sent_at: Time, gone: Bytes) {
+        let (window, flight) = (self.law().permit().window, self.in_flight() + gone);
+        if let Some(told) = self.tcp.as_mut().and_then(|tcp| tcp.usage.before_cut(now, sent_at, flight, window)) {
+            self.notify(0, &told);
+        }
+    }
+
+    /// An acknowledgement was told to the law: the window may not have been used for long.
+    pub(super) fn after_ack(&mut self, told: &Ack) {
+        let (window, rtt) = (self.law().permit().window, self.smoothed_rtt());
+        let delivered = told.delivered - told.delivered_at_send;
+        let Some(tcp) = &mut self.tcp else { return };
+        if let Some(told) = tcp.usage.acked(told.now, told.sent_at, delivered, rtt, window) {
+            self.notify(0, &told);
+        }
     }
 
     /// After an acknowledgement was told to the law, with so much of it marked.
@@ -184,20 +215,28 @@ impl<L: ControlLaw> Sender<L> {
 
     /// A packet is about to leave. If the flow was idle until now, the law hears how long.
     pub(super) fn restart_if_idle(&mut self, now: Time) {
-        let Some(idle) = self.tcp.as_ref().filter(|tcp| tcp.config.idle_restart).map(|tcp| tcp.idle) else { return };
-        if self.numbers.first() == self.numbers.end()
-            && let Some(idle) = idle.restart(now, self.timeout())
-        {
+        if self.numbers.first() != self.numbers.end() {
+            return;
+        }
+        let timeout = self.timeout();
+        if let Some(idle) = self.tcp.as_ref().and_then(|tcp| tcp.usage.before_sending(now, timeout)) {
             self.notify(0, &idle);
         }
     }
 
-    /// So much has left.
-    pub(super) fn note_sent(&mut self, now: Time, bytes: Bytes) {
+    /// A packet of so much has left, for the first time or `again`, and `then` another may go.
+    pub(super) fn note_sent(&mut self, now: Time, bytes: u32, again: bool, then: SendState) {
+        let (timing, mss, bytes) = (self.timing(), self.config.mss, Bytes::new(bytes.into()));
+        let subflow = self.subflows.get(0);
         let Some(tcp) = &mut self.tcp else { return };
-        tcp.idle.sent(now);
         if let Some(reduction) = &mut tcp.reduction {
             reduction.out += bytes;
+        }
+        tcp.usage.sent(now, if again { bytes } else { Bytes::ZERO });
+        if then != SendState::Now
+            && let Some(told) = tcp.usage.after_burst(now, &subflow.out, subflow.is_full(mss), &timing)
+        {
+            self.notify(0, &told);
         }
     }
 }
@@ -263,7 +302,8 @@ mod tests {
 
     #[test]
     fn nothing_is_kept_where_all_is_off() {
-        assert!(Tcp::new(TcpConfig::default()).is_none());
-        assert!(Tcp::new(TcpConfig { prr: true, ..TcpConfig::NONE }).is_some());
+        let new = |config| Tcp::new(config, MSS, Time::ZERO);
+        assert!(new(TcpConfig::default()).is_none() && new(TcpConfig { remembers: true, ..TcpConfig::NONE }).is_none());
+        assert!(new(TcpConfig { prr: true, ..TcpConfig::NONE }).is_some());
     }
 }

@@ -3,7 +3,7 @@
 use std::num::{NonZeroU8, NonZeroU16, NonZeroU32};
 
 use fabric::PortConfig;
-use flow::{LossTimer, Recovery, TcpConfig};
+use flow::{LossTimer, Recovery, TcpConfig, UsageRules, Validation};
 use sim::{Clocks, Cnp, HostConfig, Jitter, JitterShape, OnRampConfig};
 use units::{Bytes, Span, Tick};
 
@@ -56,6 +56,18 @@ words! {
         Flow = "flow",
         /// Each packet's departure.
         Packet = "packet",
+    }
+}
+
+words! {
+    /// What happens to a window that is not used.
+    ValidationWord, "\"off\", \"linux\" or \"rfc7661\"" {
+        /// Nothing.
+        Off = "off",
+        /// As RFC 2861 and Linux have it.
+        Linux = "linux",
+        /// As RFC 7661 has it.
+        Rfc7661 = "rfc7661",
     }
 }
 
@@ -144,6 +156,8 @@ table! {
         prr: bool = true;
         /// The window shrinks when a flow was idle: `tcp_slow_start_after_idle`. TCP's laws do it: `cubic`, `newreno`, `dctcp`, `vegas`, `gemini`.
         idle_restart: bool = true;
+        /// What happens to a window that a flow does not use, beyond that it does not grow. `linux`: it falls half of the way to what was used after a retransmission timeout in which it was never full. `rfc7661`: a loss or mark cuts what was in use, and it is halved after five minutes. The same laws do it.
+        validation: ValidationWord = ValidationWord::Off;
         /// A host remembers of a destination at which window slow start ended, and new connections there start with that: `tcp_no_metrics_save` is off, and since Linux 5.6 `tcp_no_ssthresh_metrics_save` too.
         remember_ssthresh: bool = false;
     }
@@ -242,7 +256,13 @@ impl OnRampTable {
 
 impl TcpTable {
     fn config(&self) -> TcpConfig {
-        TcpConfig { prr: self.prr, idle_restart: self.idle_restart, remembers: self.remember_ssthresh }
+        let validation = match self.validation {
+            ValidationWord::Off => Validation::Off,
+            ValidationWord::Linux => Validation::Linux,
+            ValidationWord::Rfc7661 => Validation::Rfc7661,
+        };
+        let usage = UsageRules { restart: self.idle_restart, validation };
+        TcpConfig { prr: self.prr, usage, remembers: self.remember_ssthresh }
     }
 }
 
