@@ -4,9 +4,6 @@
 //! it, and then go to the card at once, like acknowledgements. An emulation packet is stamped when it passes: its data
 //! leaves `T_wait` after that. All else that credits need, requests, stops, echoes and probes, goes to the card directly.
 
-use std::cmp::Reverse;
-use std::collections::BinaryHeap;
-
 use fabric::{CreditGate, CreditParams, Offered};
 use flow::Recovery;
 use flow::credits::{CreditStats, Crediting, Echo, Echoing, Signal, Spacing};
@@ -14,6 +11,7 @@ use laws::credits::{CREDIT_SIZE, Driver};
 use laws::{Acted, ControlLaw, Path};
 use units::{Bytes, Span, Time};
 
+use super::calendar::{Due, End};
 use super::credited::Credited;
 use super::policy::credit_config;
 use super::receiving::{DONE, Receiving, last_acknowledgement};
@@ -31,15 +29,8 @@ const STAMP: u32 = 4;
 pub(super) struct HostCredits {
     queue: CreditGate<Packet>,
     drops: u64,
-    /// (time, flow, end) of ends that want to act; outdated where they have asked for an earlier time.
-    agenda: BinaryHeap<Reverse<(Time, u32, End)>>,
-}
-
-/// An end of a flow.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum End {
-    Sender,
-    Receiver,
+    /// When the queue lets the first of it out, as far as that is in the host's calendar.
+    called_at: Option<Time>,
 }
 
 /// The receiving end.
@@ -124,13 +115,8 @@ impl HostState {
         let next = credited.scheduled.next_action(sender, now);
         if next < credited.called_at {
             credited.called_at = next;
-            self.put_down(next, flow, End::Sender);
+            self.calendar.put(next, Due::Credits(flow, End::Sender));
         }
-    }
-
-    fn put_down(&mut self, time: Time, flow: u32, end: End) {
-        self.credits.get_or_insert_default().agenda.push(Reverse((time, flow, end)));
-        self.alarm = self.alarm.min(time);
     }
 
     /// A credit or an emulation packet comes to the host's queue at `now`. Returned if it leaves at once.
@@ -139,13 +125,20 @@ impl HostState {
         let credits = self.credits.get_or_insert_default();
         match credits.queue.offer(params, self.now, packet, packet.size.into(), packet.is_expendable()) {
             Offered::Leaves(packet) => return Some(packet),
-            Offered::Waits => {
-                let next = credits.queue.eligible_at(params).unwrap_or(Time::NEVER);
-                self.alarm = self.alarm.min(next);
-            }
+            Offered::Waits => self.call_queue(params),
             Offered::Refused(_) => credits.drops += 1,
         }
         None
+    }
+
+    /// Puts down when the host's queue lets the next one out, if one waits and that is not put down already.
+    fn call_queue(&mut self, params: &CreditParams) {
+        let Some(credits) = &mut self.credits else { return };
+        let Some(next) = credits.queue.eligible_at(params) else { return };
+        if credits.called_at.is_none_or(|at| next < at) {
+            credits.called_at = Some(next);
+            self.calendar.put(next, Due::CreditQueue);
+        }
     }
 
     /// The first that waits in the host's queue, if it may leave now.
@@ -164,14 +157,6 @@ impl HostState {
         }
         self.answer(packet, Report::NONE, wire);
     }
-
-    /// When credits next want the host; [`Time::NEVER`] if never.
-    fn next_credit(&self, setup: &Setup) -> Time {
-        let Some(credits) = &self.credits else { return Time::NEVER };
-        let params = setup.network.port(self.uplink).credits();
-        let queue = params.and_then(|params| credits.queue.eligible_at(params)).unwrap_or(Time::NEVER);
-        credits.agenda.peek().map_or(Time::NEVER, |Reverse((time, ..))| *time).min(queue)
-    }
 }
 
 impl<L> Hosts<L> {
@@ -182,35 +167,26 @@ impl<L> Hosts<L> {
 }
 
 impl<L: ControlLaw> Hosts<L> {
-    /// Does what is due of credits. Gives when more is.
-    pub(super) fn ring_credits(&mut self, host: usize, now: Time, setup: &Setup, wire: &mut impl Wire) -> Time {
-        if self.states[host].credits.is_none() {
-            return Time::NEVER;
+    /// The host's queue lets out what it may, if this is the time that was put down last.
+    pub(super) fn release_credits(&mut self, host: usize, time: Time, setup: &Setup, wire: &mut impl Wire) {
+        match &mut self.states[host].credits {
+            Some(credits) if credits.called_at == Some(time) => credits.called_at = None,
+            _ => return,
         }
-        if let Some(params) = setup.network.port(self.states[host].uplink).credits() {
-            while let Some(packet) = self.states[host].release(params) {
-                self.left(&packet, now);
-                self.states[host].depart(packet, setup, wire);
-            }
+        let Some(params) = setup.network.port(self.states[host].uplink).credits() else { return };
+        while let Some(packet) = self.states[host].release(params) {
+            self.left(host, &packet);
+            self.states[host].depart(packet, setup, wire);
         }
-        while let Some(credits) = &mut self.states[host].credits
-            && let Some(&Reverse((time, flow, end))) = credits.agenda.peek()
-            && time <= now
-        {
-            credits.agenda.pop();
-            match end {
-                End::Sender => self.act_as_sender(host, flow, time, now, setup, wire),
-                End::Receiver => self.act_as_receiver(host, flow, time, now, setup, wire),
-            }
-        }
-        self.states[host].next_credit(setup)
+        self.states[host].call_queue(params);
     }
 
     /// An emulation packet leaves its host.
-    fn left(&mut self, packet: &Packet, now: Time) {
+    fn left(&mut self, host: usize, packet: &Packet) {
         if packet.kind() != Kind::Emulation {
             return;
         }
+        let now = self.states[host].now;
         if let Some(active) = self.sender(packet.flow)
             && let Some(credited) = active.credited()
         {
@@ -223,7 +199,15 @@ impl<L: ControlLaw> Hosts<L> {
         if slot == NO_SLOT { None } else { self.senders[slot as usize].as_mut() }
     }
 
-    fn act_as_sender(&mut self, host: usize, flow: u32, time: Time, now: Time, setup: &Setup, wire: &mut impl Wire) {
+    pub(super) fn act_as_sender(
+        &mut self,
+        host: usize,
+        flow: u32,
+        time: Time,
+        now: Time,
+        setup: &Setup,
+        wire: &mut impl Wire,
+    ) {
         let slot = self.sender_of[flow as usize];
         let Some(active) = self.senders.get_mut(slot as usize).and_then(Option::as_mut) else { return };
         let state = &mut self.states[host];
@@ -252,7 +236,15 @@ impl<L: ControlLaw> Hosts<L> {
         state.call(active, now);
     }
 
-    fn act_as_receiver(&mut self, host: usize, flow: u32, time: Time, now: Time, setup: &Setup, wire: &mut impl Wire) {
+    pub(super) fn act_as_receiver(
+        &mut self,
+        host: usize,
+        flow: u32,
+        time: Time,
+        now: Time,
+        setup: &Setup,
+        wire: &mut impl Wire,
+    ) {
         let Some(answering) = self.answering.get_mut(&flow).filter(|it| it.called_at == time) else { return };
         answering.called_at = Time::NEVER;
         let state = &mut self.states[host];
@@ -420,7 +412,7 @@ impl HostState {
         };
         if next.is_set() && next < answering.called_at {
             answering.called_at = next;
-            self.put_down(next, flow, End::Receiver);
+            self.calendar.put(next, Due::Credits(flow, End::Receiver));
         }
     }
 }

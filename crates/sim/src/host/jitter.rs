@@ -12,6 +12,7 @@ use units::{Time, mix64};
 
 use crate::jitter::Jitter;
 
+use super::calendar::Due;
 use super::{Context, Hosts, Wire};
 use crate::packet::{Packet, Report};
 use crate::setup::FlowSpec;
@@ -24,6 +25,8 @@ pub(super) struct Delayed {
     /// By flow: when the transport hears of its last such packet.
     last: BTreeMap<u32, Time>,
     came: u64,
+    /// When the first of them is heard, as far as that is in the host's calendar.
+    called_at: Option<Time>,
 }
 
 impl Delayed {
@@ -47,8 +50,9 @@ impl Delayed {
         Some((Packet { time, ..packet }, report))
     }
 
-    pub(super) fn next_at(&self) -> Time {
-        self.packets.first_key_value().map_or(Time::NEVER, |((time, _), _)| *time)
+    /// When the transport hears of the first of them.
+    fn next_at(&self) -> Option<Time> {
+        self.packets.first_key_value().map(|((time, _), _)| *time)
     }
 }
 
@@ -68,22 +72,38 @@ impl<L: ControlLaw> Hosts<L> {
         let salt = mix64(context.setup.seed ^ 0x4a49_5454_4552) ^ u64::from(packet.dst);
         let bits = mix64(mix64(mix64(salt ^ mix64(own)) ^ packet.time.ps()) ^ kind);
         let state = &mut self.states[host];
-        let heard_at = state.delayed.get_or_insert_default().push(*packet, report, jitter, bits);
-        state.alarm = state.alarm.min(heard_at);
+        let delayed = state.delayed.get_or_insert_default();
+        let heard_at = delayed.push(*packet, report, jitter, bits);
+        if delayed.called_at.is_none_or(|at| heard_at < at) {
+            delayed.called_at = Some(heard_at);
+            state.calendar.put(heard_at, Due::Delayed);
+        }
     }
 
-    /// The transport hears of what is due.
+    /// The transport hears of what is due, if this is the time that was put down last.
     pub(super) fn hear_delayed<F: Fn(&FlowSpec, &Path) -> L>(
         &mut self,
         host: usize,
+        time: Time,
         now: Time,
         context: &Context<F>,
         wire: &mut impl Wire,
     ) {
+        match &mut self.states[host].delayed {
+            Some(delayed) if delayed.called_at == Some(time) => delayed.called_at = None,
+            _ => return,
+        }
         while let Some(delayed) = &mut self.states[host].delayed
             && let Some((packet, report)) = delayed.pop(now)
         {
             self.hear(host, &packet, report, context, wire);
+        }
+        let state = &mut self.states[host];
+        if let Some(delayed) = &mut state.delayed
+            && let Some(next) = delayed.next_at()
+        {
+            delayed.called_at = Some(next);
+            state.calendar.put(next, Due::Delayed);
         }
     }
 

@@ -1,12 +1,11 @@
 //! The receiving side: what answers a packet, now or after a while.
 
-use std::cmp::Reverse;
-
 use flow::{PathChoice, Receiver, Reply};
 use laws::ControlLaw;
 use laws::cnp::Generator;
 use units::{Span, Time};
 
+use super::calendar::Due;
 use super::{Context, HostState, Hosts, NO_SLOT, Wire};
 use crate::packet::{Kind, PINNED, Packet, Report};
 use crate::setup::{FlowSpec, Setup};
@@ -31,7 +30,7 @@ pub(super) struct Receiving {
 struct Notes {
     /// Of a coded flow: the newest packet, whose way back requests for blocks take.
     newest: Option<Packet>,
-    /// When the first block's timer ends, as far as it is in the host's heap; [`Time::NEVER`] if it is not.
+    /// When the first block's timer ends, as far as it is in the host's calendar; [`Time::NEVER`] if it is not.
     blocks_at: Time,
     /// When marks are worth a notification.
     notifier: Option<Generator>,
@@ -84,7 +83,7 @@ impl<L: ControlLaw> Hosts<L> {
             state.answer(acknowledgement(packet, reply, packet.time, setup), goes, wire);
         }
         if spec.coded {
-            receiving.ask_for_blocks(Some(packet), slot, state, setup, wire);
+            receiving.ask_for_blocks(Some(packet), state, setup, wire);
         }
         let is_answered = replies[1].is_some();
         if setup.host.ack_every == 1 && !receiving.receiver.is_complete() {
@@ -100,8 +99,7 @@ impl<L: ControlLaw> Hosts<L> {
             receiving.flush_at = Time::NEVER;
         } else if !receiving.flush_at.is_set() || replies[0].is_some() {
             receiving.flush_at = packet.time + receiving.ack_delay;
-            state.flushes.push(Reverse((receiving.flush_at, packet.flow, slot)));
-            state.alarm = state.alarm.min(receiving.flush_at);
+            state.calendar.put(receiving.flush_at, Due::Flush(packet.flow));
         }
     }
 
@@ -174,35 +172,28 @@ impl<L: ControlLaw> Hosts<L> {
                 let Some(receiving) = &mut self.receivers[slot as usize] else { return 0 };
                 let cumulative = receiving.receiver.cumulative();
                 if receiving.receiver.holds_back() {
-                    receiving.flush_at = self.states[host].now;
-                    self.flush(host, slot, flow, setup, wire);
+                    receiving.flush(&mut self.states[host], setup, wire);
                 }
                 cumulative
             }
         }
     }
 
-    /// Sends an acknowledgement that was held back, if it still is.
-    pub(super) fn flush(&mut self, host: usize, slot: u32, flow: u32, setup: &Setup, wire: &mut impl Wire) {
-        let state = &mut self.states[host];
-        let Some(receiving) = &mut self.receivers[slot as usize] else { return };
-        if receiving.flow != flow || receiving.flush_at != state.now {
-            return;
-        }
-        receiving.flush_at = Time::NEVER;
-        if let Some(reply) = receiving.receiver.flush() {
-            let report = receiving.take_report();
-            state.answer(acknowledgement(&receiving.held_back, reply, state.now, setup), report, wire);
-        }
+    /// The time has come until which an acknowledgement was held back, if it still is.
+    pub(super) fn flush(&mut self, host: usize, flow: u32, time: Time, setup: &Setup, wire: &mut impl Wire) {
+        let slot = self.receiver_of[flow as usize];
+        let receiving = self.receivers.get_mut(slot as usize).and_then(Option::as_mut);
+        let Some(receiving) = receiving.filter(|it| it.flush_at == time) else { return };
+        receiving.flush(&mut self.states[host], setup, wire);
     }
 
-    /// The timer of a block ends, if the receiver is still the one that set it.
-    pub(super) fn on_block_timer(&mut self, host: usize, slot: u32, flow: u32, setup: &Setup, wire: &mut impl Wire) {
-        let state = &mut self.states[host];
-        let Some(receiving) = self.receivers[slot as usize].as_mut().filter(|it| it.flow == flow) else { return };
-        let Some(notes) = receiving.notes.as_mut().filter(|notes| notes.blocks_at == state.now) else { return };
+    /// The timer of a block ends, if it is the one that was set last.
+    pub(super) fn on_block_timer(&mut self, host: usize, flow: u32, time: Time, setup: &Setup, wire: &mut impl Wire) {
+        let slot = self.receiver_of[flow as usize];
+        let Some(receiving) = self.receivers.get_mut(slot as usize).and_then(Option::as_mut) else { return };
+        let Some(notes) = receiving.notes.as_mut().filter(|notes| notes.blocks_at == time) else { return };
         notes.blocks_at = Time::NEVER;
-        receiving.ask_for_blocks(None, slot, state, setup, wire);
+        receiving.ask_for_blocks(None, &mut self.states[host], setup, wire);
     }
 }
 
@@ -212,16 +203,18 @@ impl Receiving {
         self.receiver.cumulative()
     }
 
+    /// Sends what is held back.
+    fn flush(&mut self, state: &mut HostState, setup: &Setup, wire: &mut impl Wire) {
+        self.flush_at = Time::NEVER;
+        if let Some(reply) = self.receiver.flush() {
+            let report = self.take_report();
+            state.answer(acknowledgement(&self.held_back, reply, state.now, setup), report, wire);
+        }
+    }
+
     /// Asks for the blocks that are to be asked for now, `packet` having come, and sets the timer of the next one.
     #[inline(never)]
-    fn ask_for_blocks(
-        &mut self,
-        packet: Option<&Packet>,
-        slot: u32,
-        state: &mut HostState,
-        setup: &Setup,
-        wire: &mut impl Wire,
-    ) {
+    fn ask_for_blocks(&mut self, packet: Option<&Packet>, state: &mut HostState, setup: &Setup, wire: &mut impl Wire) {
         let Some(notes) = &mut self.notes else { return };
         notes.newest = packet.copied().or(notes.newest);
         let Some(newest) = notes.newest else { return };
@@ -236,8 +229,7 @@ impl Receiving {
         let alarm = self.receiver.block_alarm();
         if alarm < notes.blocks_at {
             notes.blocks_at = alarm;
-            state.blocks.push(Reverse((alarm, self.flow, slot)));
-            state.alarm = state.alarm.min(alarm);
+            state.calendar.put(alarm, Due::Block(self.flow));
         }
     }
 

@@ -6,6 +6,7 @@ use flow::{FlowStats, Hold, SendState, Sender};
 use laws::ControlLaw;
 use units::{Bytes, Span, Time};
 
+use super::calendar::Due;
 use super::edge::Edge;
 use super::pauses::ANSWERS;
 use super::{Context, HostState, Hosts, Wire};
@@ -144,7 +145,7 @@ impl HostState {
     pub(super) fn heard<L: ControlLaw>(&mut self, slot: u32, active: &mut Active<L>, now: Time) {
         let timer = active.sender.law_timer();
         if timer < active.armed {
-            self.arm(slot, active, timer);
+            self.arm(active, timer);
         }
         if active.queued == Queued::Nowhere {
             self.queue(slot, active, now);
@@ -157,10 +158,9 @@ impl HostState {
     }
 
     /// Sets a flow's timer; the one that was set before is outdated.
-    pub(super) fn arm<L>(&mut self, slot: u32, active: &mut Active<L>, time: Time) {
+    pub(super) fn arm<L>(&mut self, active: &mut Active<L>, time: Time) {
         active.armed = time.max(self.now);
-        self.timers.push(Reverse((active.armed, active.flow, slot)));
-        self.alarm = self.alarm.min(active.armed);
+        self.calendar.put(active.armed, Due::Timer(active.flow));
     }
 
     /// Moves a flow that waits already, where its time can change.
