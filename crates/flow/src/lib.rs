@@ -11,6 +11,7 @@ extern crate alloc;
 
 mod blocks;
 pub mod credits;
+mod edge;
 mod history;
 mod hold;
 mod noise;
@@ -25,6 +26,7 @@ mod sender;
 mod tracker;
 
 pub use blocks::{Blocks, Code, MOST_PACKETS};
+pub use edge::{Edge, EdgeConfig, Reading};
 pub use hold::{Handover, Hold};
 pub use noise::Noise;
 pub use outstanding::LossTimer;

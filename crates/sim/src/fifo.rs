@@ -194,7 +194,8 @@ impl Fifos {
         since: Since,
     ) -> bool {
         if self.rings[link].is_full() && !self.grow(link) {
-            let packet = Packet { time, flags, ..*packet };
+            let mut packet = packet.at(time);
+            packet.flags = flags;
             self.push_behind(link, packet, (report, since));
             return false;
         }
@@ -470,7 +471,7 @@ mod tests {
                     now += 1;
                     let time = Time::from_ps(now);
                     if push {
-                        let was_empty = fifos.push(link, Packet { time, ..Packet::default() });
+                        let was_empty = fifos.push(link, Packet::default().at(time));
                         prop_assert_eq!(was_empty, model[link].is_empty());
                         model[link].push_back(time);
                     } else if let Some(expected) = model[link].pop_front() {

@@ -47,7 +47,7 @@ impl Delayed {
         if self.last.get(&packet.flow) == Some(&time) {
             self.last.remove(&packet.flow); // a later packet of the flow has nothing to wait for
         }
-        Some((Packet { time, ..packet }, report))
+        Some((packet.at(time), report))
     }
 
     /// When the transport hears of the first of them.
@@ -67,8 +67,7 @@ impl<L: ControlLaw> Hosts<L> {
         jitter: &Jitter,
         context: &Context<F>,
     ) {
-        let own = u64::from(packet.flow) << 32 | u64::from(packet.seq);
-        let kind = u64::from(packet.kind_and_class) << 16 | u64::from(packet.attempt) << 8 | u64::from(packet.flags);
+        let (own, kind) = packet.identity();
         let salt = mix64(context.setup.seed ^ 0x4a49_5454_4552) ^ u64::from(packet.dst);
         let bits = mix64(mix64(mix64(salt ^ mix64(own)) ^ packet.time.ps()) ^ kind);
         let state = &mut self.states[host];
@@ -117,7 +116,9 @@ impl<L: ControlLaw> Hosts<L> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::body::Body;
     use crate::jitter::JitterShape;
+    use crate::packet::Header;
     use units::Span;
 
     /// The second packet of a flow waits for the first; another flow's does not. A packet that comes after all have
@@ -126,13 +127,16 @@ mod tests {
     fn packets_of_a_flow_stay_in_order() {
         let jitter = Jitter { mean: Span::from_us(1), shape: JitterShape::Uniform };
         let ns = Time::from_ns;
-        let packet = |flow, seq, time| Packet { time, flow, seq, ..Packet::default() };
+        let packet = |flow, seq, time| {
+            let header = Header { time, flow, ..Header::default() };
+            Packet::new(header, Body::Data { seq, attempt: 1, credit: None })
+        };
         let mut delayed = Delayed::default();
         assert_eq!(delayed.push(packet(0, 0, ns(0)), Report::NONE, &jitter, u64::MAX), ns(2_000));
         assert_eq!(delayed.push(packet(0, 1, ns(10)), Report::NONE, &jitter, 0), ns(2_000));
         assert_eq!(delayed.push(packet(1, 0, ns(20)), Report::NONE, &jitter, 0), ns(20));
         assert!(delayed.pop(ns(19)).is_none());
-        let mut heard = |now| delayed.pop(now).map(|(packet, _)| (packet.flow, packet.seq, packet.time));
+        let mut heard = |now| delayed.pop(now).map(|(packet, _)| (packet.flow, packet.transmission().0, packet.time));
         assert_eq!([heard(ns(20)), heard(ns(20))], [Some((1, 0, ns(20))), None]);
         assert_eq!([heard(ns(2_000)), heard(ns(2_000))], [Some((0, 0, ns(2_000))), Some((0, 1, ns(2_000)))]);
         let later = ns(2_000).just_after();

@@ -28,7 +28,6 @@ use crate::waits::{Pending, Waits};
 mod calendar;
 mod clocks;
 mod connections;
-mod credited;
 mod credits;
 mod edge;
 mod jitter;
@@ -43,13 +42,12 @@ use calendar::{Calendar, Due, End};
 use connections::Connections;
 pub use credits::Elsewhere;
 use credits::{Answering, HostCredits};
-use edge::Edge;
+use edge::AtEdge;
 use jitter::Delayed;
 use pauses::Pauses;
 use policy::{credit_config, flow_config};
 use receiving::Receiving;
 use sending::{Active, Queued};
-use signals::header;
 
 /// A host's network card.
 pub trait Wire {
@@ -353,10 +351,11 @@ impl<L: ControlLaw> Hosts<L> {
         let now = packet.time;
         let Some(active) = &mut self.senders[slot as usize] else { return };
         active.sample(now, &mut self.samples);
-        if let Some(edge) = &mut active.edge {
-            edge.measure(&active.sender, now, packet);
+        let header = packet.acknowledged();
+        if let Some(at) = &mut active.edge {
+            at.measure(&active.sender, now, header.seq, header.attempt);
         }
-        active.sender.on_ack(now, &header(packet), hops);
+        active.sender.on_ack(now, &header, hops);
         if active.sender.is_complete() {
             self.complete(host, slot, now, context);
         } else {
@@ -431,7 +430,7 @@ impl<L: ControlLaw> Hosts<L> {
         let hold = self.hold(host, spec, now, setup);
         let scheduled =
             sender.law().credits().map(|credits| Scheduled::new(credit_config(setup, flow, &path, credits), now));
-        let edge = Edge::new(hold, scheduled, &setup.host, &sender, context.predicts(flow));
+        let edge = AtEdge::new(hold, scheduled, &setup.host, &sender, context.predicts(flow));
         // No timeout can come sooner; then it is asked again.
         let first_timer = now + config.rto_min;
         let interval = if context.samples(flow) { setup.series.interval } else { Span::ZERO };

@@ -127,7 +127,7 @@ impl HostState {
         let place = pauses.answers.iter().position(|(packet, _)| paused >> class_of(packet) & 1 == 0);
         let Some((packet, report)) = place.and_then(|place| pauses.answers.remove(place)) else { return false };
         self.answering = pauses.answers.iter().fold(0, |classes, (packet, _)| classes | 1 << class_of(packet));
-        hand_over(Packet { time: self.now, ..packet }, report, wire);
+        hand_over(packet.at(self.now), report, wire);
         self.call_answers();
         true
     }

@@ -1,13 +1,14 @@
 //! The receiving side: what answers a packet, now or after a while.
 
-use flow::{PathChoice, Receiver, Reply};
+use flow::{AckHeader, PathChoice, Receiver, Reply};
 use laws::ControlLaw;
 use laws::cnp::Generator;
 use units::{Span, Time};
 
 use super::calendar::Due;
 use super::{Context, HostState, Hosts, NO_SLOT, Wire};
-use crate::packet::{Kind, PINNED, Packet, Report};
+use crate::body::Body;
+use crate::packet::{Header, Packet, Report};
 use crate::setup::{FlowSpec, Setup};
 use crate::start::{Cause, FlowId};
 
@@ -56,13 +57,14 @@ impl<L: ControlLaw> Hosts<L> {
         if slot == NO_SLOT {
             slot = self.new_receiver(packet, spec, setup);
         }
-        if packet.cumulative > 0 {
-            self.on_scheduled(packet);
+        let (seq, _) = packet.transmission();
+        if let Some(credit) = packet.answered_credit() {
+            self.on_scheduled(packet.flow, packet.time, credit);
         }
         let state = &mut self.states[host];
         if slot == DONE {
             let (cumulative, marked) = (setup.packets(spec), packet.is_marked());
-            let reply = Reply { seq: packet.seq, covers: 1, cumulative, marked, nack: false };
+            let reply = Reply { seq, covers: 1, cumulative, marked, nack: false };
             state.answer(acknowledgement(packet, reply, packet.time, setup), report, wire);
             return;
         }
@@ -71,7 +73,7 @@ impl<L: ControlLaw> Hosts<L> {
             notes.answer_apart(packet, spec, setup, state, wire);
         }
         let now = packet.time;
-        let replies = receiving.receiver.on_data(now, packet.seq, packet.is_marked(), packet.asks());
+        let replies = receiving.receiver.on_data(now, seq, packet.is_marked(), packet.asks());
         if let Some(flushed) = replies[0] {
             let report = receiving.take_report();
             state.answer(acknowledgement(&receiving.held_back, flushed, packet.time, setup), report, wire);
@@ -221,9 +223,7 @@ impl Receiving {
         let now = state.now;
         let spec = &setup.flows[self.flow as usize];
         while let Some(nack) = self.receiver.next_nack(now) {
-            let about = Packet { time: now, ..newest };
-            let mut request = signal(&about, spec, Kind::BlockNack, setup.host.ack_size);
-            request.set_block_nack(&nack);
+            let request = answer_to(&newest, spec, Body::BlockNack(nack), setup.host.ack_size, now);
             state.answer(request, Report::NONE, wire);
         }
         let alarm = self.receiver.block_alarm();
@@ -271,20 +271,20 @@ impl Notes {
         wire: &mut impl Wire,
     ) {
         let now = packet.time;
+        let (seq, attempt) = packet.transmission();
         let tells = self.notifier.as_mut().is_some_and(|notifier| notifier.on_data(now, packet.is_marked()));
         if let (Some(cnp), true) = (setup.host.cnp, tells) {
-            state.answer(signal(packet, spec, Kind::Cnp, cnp.size), Report::NONE, wire);
+            state.answer(answer_to(packet, spec, Body::Cnp { seq, attempt }, cnp.size, now), Report::NONE, wire);
         }
         if let Some(on_ramp) = setup.host.on_ramp
             && spec.on_ramp
         {
             self.unanswered += 1;
-            if self.unanswered >= on_ramp.ack_every || packet.seq + 1 == setup.packets(spec) {
+            if self.unanswered >= on_ramp.ack_every || seq + 1 == setup.packets(spec) {
                 self.unanswered = 0;
-                let answer = signal(packet, spec, Kind::OrAck, on_ramp.ack_size);
-                let clock_ns = setup.clock_ns(spec.dst, now);
+                let or_ack = Body::OrAck { seq, attempt, clock_ns: setup.clock_ns(spec.dst, now) };
                 state.or_acks += 1;
-                state.answer(Packet { cumulative: clock_ns, ..answer }, Report::NONE, wire);
+                state.answer(answer_to(packet, spec, or_ack, on_ramp.ack_size, now), Report::NONE, wire);
             }
         }
     }
@@ -299,46 +299,31 @@ fn forget(report: Report, wire: &mut impl Wire) {
 /// The acknowledgement of a data packet, on the path that the packet's entropy gives.
 #[inline]
 fn acknowledgement(packet: &Packet, reply: Reply, now: Time, setup: &Setup) -> Packet {
-    let mut ack = Packet {
-        time: now,
-        flow: packet.flow,
-        seq: reply.seq,
-        dst: setup.flows[packet.flow as usize].src.0,
-        cumulative: reply.cumulative,
-        entropy: packet.entropy,
-        size: setup.host.ack_size as u16,
-        attempt: packet.attempt,
-        covers: reply.covers,
-        flags: packet.flags & PINNED,
-        ..Packet::default()
-    };
-    ack.classify(if reply.nack { Kind::Nack } else { Kind::Transfer }, packet.class());
-    ack.set_ack();
-    ack.mark(reply.marked);
-    ack
+    let Reply { seq, covers, cumulative, marked, nack } = reply;
+    let (_, attempt) = packet.transmission();
+    let header = AckHeader { seq, covers, cumulative, marked, attempt };
+    let body = if nack { Body::Nack(header) } else { Body::Ack(header) };
+    answer_to(packet, &setup.flows[packet.flow as usize], body, setup.host.ack_size, now)
 }
 
 /// The acknowledgement of all of a flow's packets, in answer to a packet that is no data.
 pub(super) fn last_acknowledgement(packet: &Packet, spec: &FlowSpec, setup: &Setup) -> Packet {
     let cumulative = setup.packets(spec);
-    let reply = Reply { seq: cumulative - 1, covers: 1, cumulative, marked: false, nack: false };
-    acknowledgement(packet, reply, packet.time, setup)
+    let header = AckHeader { seq: cumulative - 1, covers: 1, cumulative, marked: false, attempt: 0 };
+    answer_to(packet, spec, Body::Ack(header), setup.host.ack_size, packet.time)
 }
 
-/// A packet about a data packet, on the way of its acknowledgement.
-fn signal(packet: &Packet, spec: &FlowSpec, kind: Kind, size: u32) -> Packet {
-    let mut signal = Packet {
-        time: packet.time,
+/// A receiver's answer to a packet, on the path that the packet's entropy gives.
+#[inline(always)]
+fn answer_to(packet: &Packet, spec: &FlowSpec, body: Body, size: u32, now: Time) -> Packet {
+    let header = Header {
+        time: now,
         flow: packet.flow,
-        seq: packet.seq,
         dst: spec.src.0,
         entropy: packet.entropy,
         size: size as u16,
-        attempt: packet.attempt,
-        flags: packet.flags & PINNED,
-        ..Packet::default()
+        class: packet.class(),
+        pinned: packet.is_pinned(),
     };
-    signal.classify(kind, packet.class());
-    signal.set_ack();
-    signal
+    Packet::new(header, body)
 }

@@ -2,16 +2,18 @@
 
 use std::cmp::Reverse;
 
-use flow::{FlowStats, Hold, SendState, Sender};
+use flow::credits::Scheduling;
+use flow::{FlowStats, SendState, Sender};
 use laws::ControlLaw;
 use units::{Bytes, Span, Time};
 
 use super::calendar::Due;
-use super::edge::Edge;
+use super::edge::AtEdge;
 use super::pauses::ANSWERS;
 use super::{Context, HostState, Hosts, Wire};
+use crate::body::Body;
 use crate::outcome::FlowOutcome;
-use crate::packet::{Kind, Packet};
+use crate::packet::{Header, Packet};
 use crate::series::{FlowSample, Ticks};
 use crate::setup::Setup;
 use crate::start::FlowId;
@@ -39,7 +41,7 @@ pub(super) struct Active<L> {
     /// When the flow's timer fires that is not outdated.
     pub(super) armed: Time,
     /// What few flows have.
-    pub(super) edge: Option<Box<Edge>>,
+    pub(super) edge: Option<Box<AtEdge>>,
     pub(super) started: Time,
     pub(super) ticks: Ticks,
     pub(super) sent: Bytes,
@@ -184,24 +186,21 @@ impl<L: ControlLaw> Active<L> {
     /// The packet that [`Active::poll`] allowed, and what its sender says of the next.
     #[inline]
     fn next_packet(&mut self, now: Time, setup: &Setup) -> (Packet, SendState) {
-        let segment = self.take(now, setup);
+        let Scheduling { segment, credit } = self.take(now, setup);
         self.sent += Bytes::new(segment.bytes.into());
-        let mut packet = Packet {
+        let header = Header {
             time: now,
             flow: self.flow,
-            seq: segment.seq,
             dst: self.dst,
             entropy: self.sender.entropy(&segment),
             size: (segment.bytes + setup.host.header) as u16,
-            attempt: segment.attempt,
-            ..Packet::default()
+            class: self.class,
+            pinned: self.pinned,
         };
-        packet.classify(Kind::Transfer, self.class);
+        let (credit, expendable) = self.edge.as_ref().map_or((None, false), |at| at.told(credit));
+        let mut packet = Packet::new(header, Body::Data { seq: segment.seq, attempt: segment.attempt, credit });
         packet.set_ask(segment.asks());
-        packet.set_pinned(self.pinned);
-        if self.edge.is_some() {
-            self.label(&mut packet);
-        }
+        packet.set_expendable(expendable);
         (packet, segment.then)
     }
 
@@ -230,10 +229,6 @@ impl<L: ControlLaw> Active<L> {
                 trace,
             });
         }
-    }
-
-    fn hold(&self) -> Option<&Hold> {
-        self.edge.as_ref()?.hold.as_ref()
     }
 
     /// What became of it up to `now`.
