@@ -19,6 +19,8 @@
 //! its clock where the hold wants that ([`Edge::reads_clock`]).
 
 use alloc::collections::VecDeque;
+use alloc::format;
+use alloc::string::String;
 
 use laws::ControlLaw;
 use units::{Bytes, Rate, Span, Time};
@@ -200,6 +202,18 @@ impl Edge {
         self.goes_on(sender)
     }
 
+    /// Checks that the small queue's count says what lies in it.
+    ///
+    /// # Errors
+    /// When it does not: what is wrong.
+    pub fn check(&self) -> Result<(), String> {
+        let waits: u64 = self.queue.waiting.iter().map(|segment| u64::from(segment.bytes)).sum();
+        if waits == self.queue.waiting_bytes {
+            return Ok(());
+        }
+        Err(format!("{waits} B wait at the edge, and the count says {} B", self.queue.waiting_bytes))
+    }
+
     /// Whether there is a next packet for the segment; if not, it ends.
     fn goes_on<L: ControlLaw>(&mut self, sender: &mut Sender<L>) -> bool {
         let next = self.queue.waiting.front().map(|segment| segment.bytes).or_else(|| sender.next_bytes());
@@ -379,6 +393,16 @@ mod tests {
         assert_eq!(on_time, us(1) + gap);
         let late = on_time + Span::from_us(9);
         assert_eq!(next(&mut edge, late), late + gap - gap.over(2));
+    }
+
+    #[test]
+    fn a_count_that_is_wrong_is_found() {
+        let config = EdgeConfig { small_queue: Some(Bytes::new(4_000)), ..EdgeConfig::default() };
+        let (mut sender, mut edge) = (sender(10, false), Edge::new(&config, MSS, None, None));
+        edge.poll(&mut sender, us(0));
+        assert_eq!((edge.check(), sender.check()), (Ok(()), Ok(())));
+        edge.queue.waiting_bytes -= 1;
+        assert!(edge.check().unwrap_err().contains("4000 B wait"));
     }
 
     proptest! {

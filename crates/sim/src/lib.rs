@@ -35,7 +35,7 @@ mod ties;
 mod waits;
 
 pub use body::{Body, Kind};
-pub use engine::{Progress, run};
+pub use engine::{Broken, Progress, run, run_checked};
 pub use flow::{Code, PathChoice, Plb, UnoLb};
 pub use ideals::Ideals;
 pub use jitter::{Jitter, JitterShape};

@@ -81,9 +81,17 @@ pub struct Packet {
     /// Bytes on the wire.
     pub size: u16,
     bytes: [u8; 2],
-    pub(crate) flags: u8,
-    /// What it is, and its class.
-    kind_and_class: u8,
+    /// From the lowest bit: its class (3), its [`Kind`] (5), flags (8). One word, so that one test says whether it is data.
+    pub(crate) label: u16,
+}
+
+/// Where flags begin in a label.
+const FLAGS: u32 = 8;
+/// The kind in a label.
+const KIND: u16 = 0xf8;
+
+const fn flag(flag: u8) -> u16 {
+    (flag as u16) << FLAGS
 }
 
 const ASK: u8 = 4;
@@ -99,14 +107,29 @@ impl Packet {
         let (label, Words { number, word, bytes }) = body.pack();
         debug_assert!(class < 8, "there is no class {class}");
         let flags = label.flags | if pinned { PINNED } else { 0 };
-        let kind_and_class = (label.kind as u8) << 3 | class;
-        Self { time, flow, dst, number, word, entropy, size, bytes, flags, kind_and_class }
+        let label = flag(flags) | (label.kind as u16) << 3 | u16::from(class);
+        Self { time, flow, dst, number, word, entropy, size, bytes, label }
     }
 
     /// What it says.
     #[inline]
     pub fn body(&self) -> Body {
-        Body::unpack(&Label { kind: self.kind(), flags: self.flags }, self.words())
+        Body::unpack(&Label { kind: self.kind(), flags: self.flags() }, self.words())
+    }
+
+    #[inline(always)]
+    fn flags(&self) -> u8 {
+        (self.label >> FLAGS) as u8
+    }
+
+    #[inline(always)]
+    fn has(&self, a_flag: u8) -> bool {
+        self.label & flag(a_flag) != 0
+    }
+
+    #[inline(always)]
+    fn set(&mut self, a_flag: u8, on: bool) {
+        self.label |= if on { flag(a_flag) } else { 0 };
     }
 
     #[inline(always)]
@@ -118,7 +141,7 @@ impl Packet {
     #[inline(always)]
     pub(crate) fn acknowledged(&self) -> AckHeader {
         debug_assert!(matches!(self.body(), Body::Ack(_)), "{:?} acknowledges nothing", self.body());
-        self.words().header(self.flags)
+        self.words().header(self.flags())
     }
 
     /// Of data, its number in the flow and which transmission of that it is.
@@ -138,7 +161,7 @@ impl Packet {
     /// The same packet with another body of the same kind.
     pub(crate) fn saying(self, body: Body) -> Self {
         let (label, Words { number, word, bytes }) = body.pack();
-        debug_assert!(label.kind == self.kind() && label.flags == self.flags & ANSWER, "{body:?} is of another kind");
+        debug_assert!(label.kind == self.kind() && label.flags == self.flags() & ANSWER, "{body:?} is of another kind");
         Self { number, word, bytes, ..self }
     }
 
@@ -150,44 +173,50 @@ impl Packet {
 
     /// What tells this packet from others, for chances that are drawn for it: 64 bits and 40.
     pub(crate) fn identity(&self) -> (u64, u64) {
-        let kind = u64::from(self.kind_and_class) << 16 | u64::from(self.bytes[0]) << 8 | u64::from(self.flags);
+        let kind_and_class = u64::from(self.label & (flag(1) - 1));
+        let kind = kind_and_class << 16 | u64::from(self.bytes[0]) << 8 | u64::from(self.flags());
         (u64::from(self.flow) << 32 | u64::from(self.number), kind)
     }
 
     /// Whether it is an acknowledgement, or another answer of a receiver to a packet.
     #[inline]
     pub fn is_ack(&self) -> bool {
-        self.flags & ANSWER != 0
+        self.has(ANSWER)
     }
 
     /// Whether a queue marked it, or, of an acknowledgement, the packets that it acknowledges.
     #[inline]
     pub fn is_marked(&self) -> bool {
-        self.flags & MARKED != 0
+        self.has(MARKED)
     }
 
     /// Whether the sender wants an acknowledgement at once.
     #[inline]
     pub fn asks(&self) -> bool {
-        self.flags & ASK != 0
+        self.has(ASK)
     }
 
     /// What it is.
     #[inline]
     pub fn kind(&self) -> Kind {
-        Kind::ALL[usize::from(self.kind_and_class >> 3)]
+        Kind::ALL[usize::from((self.label & KIND) >> 3)]
+    }
+
+    #[inline(always)]
+    fn is_of(&self, kind: Kind) -> bool {
+        self.label & KIND == (kind as u16) << 3
     }
 
     /// Whether it is neither data nor an acknowledgement.
     #[inline(always)]
     pub(crate) fn is_signal(&self) -> bool {
-        self.kind_and_class > 7
+        self.label & KIND != 0
     }
 
     /// Its class at ports that have several: 0 is control.
     #[inline(always)]
     pub fn class(&self) -> u8 {
-        self.kind_and_class & 7
+        (self.label & 7) as u8
     }
 
     /// Whether it pauses a class, or lets it go on.
@@ -199,26 +228,25 @@ impl Packet {
     /// Whether it is one that ports may have a credit queue for.
     #[inline(always)]
     pub fn is_credit(&self) -> bool {
-        let kind = self.kind_and_class >> 3;
-        kind == Kind::Credit as u8 || kind == Kind::Emulation as u8
+        self.is_of(Kind::Credit) || self.is_of(Kind::Emulation)
     }
 
     /// Whether it is dropped before others.
     #[inline(always)]
     pub fn is_expendable(&self) -> bool {
-        self.flags & EXPENDABLE != 0
+        self.has(EXPENDABLE)
     }
 
     /// Says whether it is dropped before others.
     #[inline]
     pub fn set_expendable(&mut self, expendable: bool) {
-        self.flags |= if expendable { EXPENDABLE } else { 0 };
+        self.set(EXPENDABLE, expendable);
     }
 
     /// Whether it is data of a flow. Without a branch: what comes next is data or not as it happens.
     #[inline(always)]
     pub fn is_data(&self) -> bool {
-        (self.flags & ANSWER) | (self.kind_and_class >> 3) == 0
+        self.label & (KIND | flag(ANSWER)) == 0
     }
 
     /// The hash by which a switch with this salt chooses among equal ports ([`fabric::switch_salt`]).
@@ -238,38 +266,38 @@ impl Packet {
     /// Marks it.
     #[inline]
     pub fn mark(&mut self, marked: bool) {
-        self.flags = self.flags_if(marked);
+        self.set(MARKED, marked);
     }
 
     /// Takes its mark off.
     pub(crate) fn unmark(&mut self) {
-        self.flags &= !MARKED;
+        self.label &= !flag(MARKED);
     }
 
     /// Whether its entropy alone chooses among equal paths.
     #[inline(always)]
     pub(crate) fn is_pinned(&self) -> bool {
-        self.flags & PINNED != 0
+        self.has(PINNED)
     }
 
-    /// Its flags once it is marked, or not.
+    /// Its label once it is marked, or not.
     #[inline(always)]
-    pub(crate) fn flags_if(&self, marked: bool) -> u8 {
-        self.flags | if marked { MARKED } else { 0 }
+    pub(crate) fn label_if(&self, marked: bool) -> u16 {
+        self.label | if marked { flag(MARKED) } else { 0 }
     }
 
     /// Whether the link behind the port where it waits will lose it.
     #[inline(always)]
     pub(crate) fn is_lost(&self) -> bool {
-        self.flags & LOST != 0
+        self.has(LOST)
     }
 
     pub(crate) fn set_lost(&mut self) {
-        self.flags |= LOST;
+        self.set(LOST, true);
     }
 
     pub(crate) fn set_ask(&mut self, ask: bool) {
-        self.flags |= if ask { ASK } else { 0 };
+        self.set(ASK, ask);
     }
 
     /// The packet on the link behind a port.
@@ -283,7 +311,7 @@ impl Packet {
     /// Whether it goes in line with data though it is none: a probe finds out what became of the data before it.
     #[inline(always)]
     fn is_probe(&self) -> bool {
-        (self.kind_and_class >> 3 == Kind::Probe as u8) & !self.is_ack()
+        self.is_of(Kind::Probe) & !self.is_ack()
     }
 
     /// The packet as a port sees it, arriving now. Only data is ECN-capable; all else but a probe is control.

@@ -50,6 +50,13 @@ struct OtherEnd {
     controllers: bool,
 }
 
+impl SharedNode {
+    /// Checks the books of its buffer.
+    pub(crate) fn check(&self) -> Result<(), String> {
+        self.switch.check()
+    }
+}
+
 impl OtherEnd {
     fn of(link: LinkId, setup: &Setup) -> Self {
         let to = setup.network.links()[link.index()].to;

@@ -83,6 +83,25 @@ impl Calendar {
     }
 }
 
+impl Calendar {
+    /// Whether a flow's owner finds the entry that it remembers.
+    pub(super) fn has(&self, time: Time, due: Due) -> bool {
+        self.heap.iter().any(|Reverse(entry)| *entry == (time, due))
+    }
+
+    /// Checks that the first entry is where it is said to be, and none before `now`.
+    pub(super) fn check(&self, now: Time) -> Result<(), String> {
+        let first = self.heap.iter().map(|Reverse((time, _))| *time).min().unwrap_or(Time::NEVER);
+        if first != self.first_at {
+            return Err(format!("the calendar's first entry is at {first:?} and not at {:?}", self.first_at));
+        }
+        if first < now {
+            return Err(format!("an entry of the calendar was due at {first:?}"));
+        }
+        Ok(())
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -126,6 +145,18 @@ mod tests {
         calendar.put(Time::from_ns(5), Due::Start(0));
         calendar.take(Time::from_ns(6));
         calendar.put(Time::from_ns(4), Due::Timer(0));
+    }
+
+    #[test]
+    fn what_is_wrong_is_found() {
+        let ns = Time::from_ns;
+        let mut calendar = Calendar::new();
+        (1..9).for_each(|at| calendar.put(ns(at), Due::Timer(at as u32)));
+        assert_eq!(calendar.check(ns(1)), Ok(()));
+        assert!(calendar.has(ns(3), Due::Timer(3)) && !calendar.has(ns(3), Due::Timer(4)));
+        assert!(calendar.check(ns(2)).unwrap_err().contains("was due"));
+        calendar.first_at = ns(7);
+        assert!(calendar.check(ns(1)).unwrap_err().contains("first entry"));
     }
 
     proptest! {

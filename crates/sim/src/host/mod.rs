@@ -8,7 +8,7 @@
 //! Hosts know no engine: one carries packets to them, tells the time, and takes what they send over a [`Wire`].
 
 use std::cmp::Reverse;
-use std::collections::{BTreeMap, BinaryHeap, VecDeque};
+use std::collections::{BTreeMap, BinaryHeap};
 
 use fabric::{HostId, LinkId};
 use flow::credits::{CreditStats, Scheduled};
@@ -26,6 +26,7 @@ use crate::start::{Cause, FlowId, Start};
 use crate::waits::{Pending, Waits};
 
 mod calendar;
+mod check;
 mod clocks;
 mod connections;
 mod credits;
@@ -37,6 +38,7 @@ mod predictors;
 mod receiving;
 mod sending;
 mod signals;
+mod turns;
 
 use calendar::{Calendar, Due, End};
 use connections::Connections;
@@ -48,6 +50,7 @@ use pauses::Pauses;
 use policy::{credit_config, flow_config};
 use receiving::Receiving;
 use sending::{Active, Queued};
+use turns::Turns;
 
 /// A host's network card.
 pub trait Wire {
@@ -125,7 +128,7 @@ struct HostState {
     /// What the host does at a time of its own, but for pacing.
     calendar: Calendar,
     /// (slot, flow) of flows that may send now, in turn.
-    ready: VecDeque<(u32, u32)>,
+    ready: Turns,
     /// Flows that may send later: (time, flow, slot). The flow breaks ties, as in the calendar.
     paced: BinaryHeap<Reverse<(Time, u32, u32)>>,
     /// Flows that wait for the rest of their causes.
@@ -161,7 +164,7 @@ impl HostState {
         Self {
             now: Time::ZERO,
             calendar: Calendar::new(),
-            ready: VecDeque::new(),
+            ready: Turns::default(),
             paced: BinaryHeap::new(),
             pending: Pending::default(),
             paused: 0,
@@ -378,7 +381,7 @@ impl<L: ControlLaw> Hosts<L> {
     }
 
     /// The time that [`Hosts::next_at`] gave has come.
-    #[inline]
+    #[inline(always)]
     pub fn on_local<F: Fn(&FlowSpec, &Path) -> L>(
         &mut self,
         host: usize,

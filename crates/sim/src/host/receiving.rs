@@ -65,7 +65,7 @@ impl<L: ControlLaw> Hosts<L> {
         if slot == DONE {
             let (cumulative, marked) = (setup.packets(spec), packet.is_marked());
             let reply = Reply { seq, covers: 1, cumulative, marked, nack: false };
-            state.answer(acknowledgement(packet, reply, packet.time, setup), report, wire);
+            state.answer(acknowledgement(packet, spec, reply, packet.time, setup), report, wire);
             return;
         }
         let Some(receiving) = &mut self.receivers[slot as usize] else { return };
@@ -76,13 +76,13 @@ impl<L: ControlLaw> Hosts<L> {
         let replies = receiving.receiver.on_data(now, seq, packet.is_marked(), packet.asks());
         if let Some(flushed) = replies[0] {
             let report = receiving.take_report();
-            state.answer(acknowledgement(&receiving.held_back, flushed, packet.time, setup), report, wire);
+            state.answer(acknowledgement(&receiving.held_back, spec, flushed, packet.time, setup), report, wire);
         }
         if let Some(reply) = replies[1] {
             // A request to send again is about another packet than the one that came.
             let goes = if reply.nack { Report::NONE } else { report };
             forget(if reply.nack { report } else { Report::NONE }, wire);
-            state.answer(acknowledgement(packet, reply, packet.time, setup), goes, wire);
+            state.answer(acknowledgement(packet, spec, reply, packet.time, setup), goes, wire);
         }
         if spec.coded {
             receiving.ask_for_blocks(Some(packet), state, setup, wire);
@@ -200,6 +200,16 @@ impl<L: ControlLaw> Hosts<L> {
 }
 
 impl Receiving {
+    pub(super) fn flow(&self) -> u32 {
+        self.flow
+    }
+
+    /// What it has in its host's calendar, by the times that it remembers; [`Time::NEVER`] where it has nothing.
+    pub(super) fn calls(&self) -> [(Time, Due); 2] {
+        let blocks_at = self.notes.as_ref().map_or(Time::NEVER, |notes| notes.blocks_at);
+        [(self.flush_at, Due::Flush(self.flow)), (blocks_at, Due::Block(self.flow))]
+    }
+
     /// Every packet below this has come.
     pub(super) fn cumulative(&self) -> u32 {
         self.receiver.cumulative()
@@ -210,7 +220,11 @@ impl Receiving {
         self.flush_at = Time::NEVER;
         if let Some(reply) = self.receiver.flush() {
             let report = self.take_report();
-            state.answer(acknowledgement(&self.held_back, reply, state.now, setup), report, wire);
+            state.answer(
+                acknowledgement(&self.held_back, &setup.flows[self.flow as usize], reply, state.now, setup),
+                report,
+                wire,
+            );
         }
     }
 
@@ -298,12 +312,12 @@ fn forget(report: Report, wire: &mut impl Wire) {
 
 /// The acknowledgement of a data packet, on the path that the packet's entropy gives.
 #[inline]
-fn acknowledgement(packet: &Packet, reply: Reply, now: Time, setup: &Setup) -> Packet {
+fn acknowledgement(packet: &Packet, spec: &FlowSpec, reply: Reply, now: Time, setup: &Setup) -> Packet {
     let Reply { seq, covers, cumulative, marked, nack } = reply;
     let (_, attempt) = packet.transmission();
     let header = AckHeader { seq, covers, cumulative, marked, attempt };
     let body = if nack { Body::Nack(header) } else { Body::Ack(header) };
-    answer_to(packet, &setup.flows[packet.flow as usize], body, setup.host.ack_size, now)
+    answer_to(packet, spec, body, setup.host.ack_size, now)
 }
 
 /// The acknowledgement of all of a flow's packets, in answer to a packet that is no data.

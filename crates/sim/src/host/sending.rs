@@ -19,10 +19,13 @@ use crate::setup::Setup;
 use crate::start::FlowId;
 
 /// Where a sending flow waits.
-#[derive(Clone, Copy, PartialEq, Eq)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Queued {
     Nowhere,
+    /// It may send once its turn comes, if it may then.
     Ready,
+    /// The same, and nothing can have changed since it was asked.
+    Sure,
     Paced,
     /// Its class is paused.
     Parked,
@@ -70,15 +73,17 @@ impl<L: ControlLaw> Hosts<L> {
                 }
                 continue;
             };
-            if (active.flow, active.queued) != (flow, Queued::Ready) {
+            if active.flow != flow || !matches!(active.queued, Queued::Ready | Queued::Sure) {
                 continue;
             }
             if state.paused != 0 && state.is_paused(active.class) {
                 state.park(slot, active);
                 continue;
             }
+            let is_sure = active.queued == Queued::Sure;
             active.queued = Queued::Nowhere;
-            match active.poll(now) {
+            debug_assert!(!is_sure || active.poll(now) == SendState::Now, "flow {flow} was sure to send");
+            match if is_sure { SendState::Now } else { active.poll(now) } {
                 SendState::Now => {
                     active.sample(now, &mut self.samples);
                     let (packet, then) = active.next_packet(now, context.setup);
@@ -120,7 +125,13 @@ impl HostState {
     #[inline(always)]
     fn queue_as<L>(&mut self, slot: u32, active: &mut Active<L>, polled: SendState) {
         match polled {
-            SendState::Now => self.make_ready(slot, active),
+            SendState::Now => {
+                self.make_ready(slot, active);
+                // An edge has times of its own.
+                if active.edge.is_none() {
+                    active.queued = Queued::Sure;
+                }
+            }
             SendState::At(time) => self.pace(slot, active, time),
             SendState::Blocked => active.queued = Queued::Nowhere,
         }
@@ -151,6 +162,8 @@ impl HostState {
         }
         if active.queued == Queued::Nowhere {
             self.queue(slot, active, now);
+        } else if active.queued == Queued::Sure {
+            active.queued = Queued::Ready;
         } else if active.edge.is_some() {
             self.requeue(slot, active, now);
         }
