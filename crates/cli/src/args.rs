@@ -83,6 +83,10 @@ pub(crate) struct Common {
     /// Do all runs, also those that were finished before and are kept in the directory for results.
     #[arg(long)]
     pub(crate) anew: bool,
+    /// Check the engine while it runs: queues, records of packets, buffers' books, calendars. Results are the same; it takes
+    /// longer. Runs that were finished before are not checked: add --anew.
+    #[arg(long)]
+    pub(crate) checked: bool,
     /// Print the summary as JSON on standard output, and nothing else there.
     #[arg(long)]
     pub(crate) json: bool,

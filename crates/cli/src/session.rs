@@ -53,7 +53,10 @@ pub(crate) struct One<'a> {
 }
 
 /// The simulator.
-pub(crate) struct Simulator;
+pub(crate) struct Simulator {
+    /// Whether it checks itself while it runs.
+    pub(crate) checked: bool,
+}
 
 impl Host for Simulator {
     fn one_at_a_time(&self) -> bool {
@@ -79,7 +82,13 @@ impl Host for Simulator {
             line.update(&now);
             !interrupted()
         };
-        let outcome = sim::run(&built.setup, threads, |flow, path| built.laws.make(flow, path), &mut progress);
+        let make_law = |flow: &sim::FlowSpec, path: &laws::Path| built.laws.make(flow, path);
+        let outcome = if self.checked {
+            sim::run_checked(&built.setup, threads, make_law, &mut progress)
+                .map_err(|broken| Failure::Run(broken.into()))?
+        } else {
+            sim::run(&built.setup, threads, make_law, &mut progress)
+        };
         let times = clock.times();
         if outcome.interrupted {
             return Err(Failure::Interrupted(String::new()));

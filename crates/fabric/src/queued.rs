@@ -204,6 +204,18 @@ impl<P: Item> QueuedPort<P> {
         self.control.iter().chain(&self.data).map(|waiting| &waiting.item)
     }
 
+    /// Checks that what it says of its queues is what lies in them.
+    ///
+    /// # Errors
+    /// When it is not: what is wrong.
+    pub fn check(&self) -> Result<(), String> {
+        let waits: Span = self.control.iter().chain(&self.data).map(|waiting| waiting.service).sum();
+        if waits == self.queued {
+            return Ok(());
+        }
+        Err(format!("a port's queue lasts {waits:?} and is taken for {:?}", self.queued))
+    }
+
     /// Whether packets wait whose service has not begun.
     #[inline]
     pub fn has_waiting(&self) -> bool {
@@ -312,6 +324,19 @@ mod tests {
                 prop_assert!(control || !overtaken);
             }
         }
+    }
+
+    #[test]
+    fn a_queue_that_is_taken_for_another_length_is_found() {
+        let params = PortParams::new(&config()).unwrap();
+        let mut port = QueuedPort::default();
+        for at in 0..3 {
+            let packet = arrival(Time::from_ps(at), 1_000, false, at);
+            port.enqueue(&params, 7, &packet, packet, |_, _| {});
+        }
+        assert_eq!((port.waiting().count(), port.check()), (2, Ok(())));
+        port.queued -= Span::from_ps(1);
+        assert!(port.check().unwrap_err().contains("a port's queue lasts"));
     }
 
     /// A port of 10 Gb/s with a bucket of one credit: 84 bytes last 67.2 ns, 1538 bytes 1230.4 ns, both 1297.6 ns.

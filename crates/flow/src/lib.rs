@@ -14,6 +14,7 @@ mod arrivals;
 mod blocks;
 mod channel;
 pub mod credits;
+mod edge;
 mod history;
 mod hold;
 mod noise;
@@ -34,6 +35,7 @@ pub use acks::{AckError, Acks, EcnCounts, MOST_PACKET_NUMBERS, MOST_RANGES, MOST
 pub use arrivals::{Answering, Arrivals, Codepoint};
 pub use blocks::{Blocks, Code, MOST_PACKETS};
 pub use channel::{Acked, Channel, ChannelConfig, ChannelStats, Departed, MOST_OUTSTANDING, Parcel, Work};
+pub use edge::{Edge, EdgeConfig, Reading};
 pub use hold::{Handover, Hold};
 pub use noise::Noise;
 pub use outstanding::{LossTimer, Timing};

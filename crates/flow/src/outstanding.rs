@@ -7,6 +7,8 @@
 //!
 //! What a packet carries is its content. It is kept and given back, and means nothing here.
 
+use alloc::format;
+use alloc::string::String;
 use core::mem;
 
 use laws::{Ack, ControlLaw, Cookie, Hop, Loss, LossCause, Notification, Permit, Sent};
@@ -201,6 +203,28 @@ impl<L: ControlLaw, C: Copy> Outstanding<L, C> {
         self.law.on_ack(&ack);
         self.delivered_time = now;
         ack
+    }
+
+    /// Checks that the counts say what the records do.
+    pub(crate) fn check(&self) -> Result<(), String> {
+        let (mut in_flight, mut left) = (Bytes::ZERO, Time::ZERO);
+        for number in self.records.first()..self.records.end() {
+            let record = self.records.get(number);
+            if record.sent_at < left {
+                return Err(format!("packet {number} left before the one before it"));
+            }
+            left = record.sent_at;
+            if record.is_in_flight() {
+                in_flight += record.bytes();
+                if number < self.oldest {
+                    return Err(format!("packet {number} is in flight, and none before {} should be", self.oldest));
+                }
+            }
+        }
+        if in_flight == self.in_flight {
+            return Ok(());
+        }
+        Err(format!("{in_flight} are in flight by the records and {} by the count", self.in_flight))
     }
 
     /// The packet in flight that left first, and when that was.

@@ -3,7 +3,8 @@
 use fabric::Framed;
 use units::Time;
 
-use crate::packet::{Kind, Packet, Report};
+use crate::body::{Body, Kind};
+use crate::packet::{Header, Packet, Report};
 
 /// A packet and what it carries.
 #[derive(Clone, Copy, Debug)]
@@ -31,8 +32,8 @@ impl Framed for Carried {
     }
 
     fn frame(pause: bool, class: u8, size: u32, now: Time) -> Self {
-        let mut packet = Packet { time: now, size: size as u16, ..Packet::default() };
-        packet.classify(if pause { Kind::Pause } else { Kind::Resume }, class);
+        let header = Header { time: now, size: size as u16, class, ..Header::default() };
+        let packet = Packet::new(header, if pause { Body::Pause } else { Body::Resume });
         Self { packet, report: Report::NONE }
     }
 }

@@ -9,8 +9,9 @@ use laws::Hop;
 use laws::lscc::{CalculationParams, FlowEntry, LimitingParams, RateCalculation, RateLimiting};
 use units::{Bytes, Rate, Time};
 
+use crate::body::Body;
 use crate::carried::Carried;
-use crate::packet::{Kind, Packet, Report};
+use crate::packet::{Header, Packet, Report};
 use crate::reports::{Record, Reports};
 use crate::setup::{Module, Setup};
 
@@ -147,7 +148,7 @@ impl Controllers {
                             .iter()
                             .filter(|(_, (entry, heard))| *heard + reset > now && entry.is_chosen(now, params))
                             .map(|(&flow, _)| {
-                                let packet = to_source(Kind::DirectCnp, flow, params.size, now, setup);
+                                let packet = to_source(Body::DirectCnp, flow, params.size, now, setup);
                                 Act { to: None, carried: Carried { packet, report: Report::NONE } }
                             }),
                     );
@@ -161,10 +162,9 @@ impl Controllers {
     }
 
     /// A rate has come back over the cable of a port.
-    pub(crate) fn on_feedback(&mut self, from: usize, packet: &Packet) {
-        let rate = Rate::from_bps(u64::from(packet.cumulative) << 32 | u64::from(packet.seq));
+    pub(crate) fn on_feedback(&mut self, from: usize, now: Time, rate: Rate) {
         for limiting in self.limitings.iter_mut().filter(|it| it.port == from) {
-            limiting.state.set_rate(packet.time, rate);
+            limiting.state.set_rate(now, rate);
         }
     }
 
@@ -190,7 +190,7 @@ impl Controllers {
         }
         if !packet.is_data() {
             // Without notifications nobody would read the table, or clear it.
-            if packet.kind() == Kind::Cnp && !limiting.params.telemetry {
+            if matches!(packet.body(), Body::Cnp { .. }) && !limiting.params.telemetry {
                 limiting.entry(packet).on_cnp(now);
             }
             return acts;
@@ -216,8 +216,9 @@ impl Controllers {
                 queue,
                 rate: limiting.state.rate(),
             });
-            let mut direct = to_source(Kind::DirectInt, packet.flow, limiting.params.size, now, setup);
-            (direct.seq, direct.attempt) = (packet.seq, packet.attempt);
+            let (seq, attempt) = packet.transmission();
+            let body = Body::DirectInt { seq, attempt };
+            let direct = to_source(body, packet.flow, limiting.params.size, now, setup);
             acts.push(Act { to: None, carried: Carried { packet: direct, report: reports.insert(&record) } });
             self.messages += 1;
             self.notifications += 1;
@@ -248,21 +249,13 @@ fn datacenter_of(setup: &Setup, link: LinkId) -> u16 {
 
 /// A rate on its way back, before all else.
 fn feedback(rate: Rate, now: Time) -> Carried {
-    let mut packet = Packet {
-        time: now,
-        cumulative: (rate.bps() >> 32) as u32,
-        seq: rate.bps() as u32,
-        size: FEEDBACK_SIZE,
-        ..Packet::default()
-    };
-    packet.classify(Kind::Feedback, 0);
-    Carried { packet, report: Report::NONE }
+    let header = Header { time: now, size: FEEDBACK_SIZE, ..Header::default() };
+    Carried { packet: Packet::new(header, Body::Feedback(rate)), report: Report::NONE }
 }
 
 /// A packet of a switch to the source of a flow.
-fn to_source(kind: Kind, flow: u32, size: u32, now: Time, setup: &Setup) -> Packet {
+fn to_source(body: Body, flow: u32, size: u32, now: Time, setup: &Setup) -> Packet {
     let spec = &setup.flows[flow as usize];
-    let mut packet = Packet { time: now, flow, dst: spec.src.0, size: size as u16, ..Packet::default() };
-    packet.classify(kind, spec.class);
-    packet
+    let (dst, size, class) = (spec.src.0, size as u16, spec.class);
+    Packet::new(Header { time: now, flow, dst, size, class, ..Header::default() }, body)
 }

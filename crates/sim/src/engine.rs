@@ -8,8 +8,9 @@ use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Barrier, Mutex, PoisonError};
 
-use fabric::LinkId;
+use fabric::{LinkId, NodeId};
 use laws::{ControlLaw, Path};
+use thiserror::Error;
 use units::{Span, Time};
 
 use crate::host::{Context, Elsewhere, News, never_started};
@@ -53,6 +54,20 @@ struct Shared {
     stop: AtomicBool,
 }
 
+/// Something in the engine is not as it must be: a mistake of this program, found by [`run_checked`].
+#[derive(Clone, PartialEq, Eq, Error, Debug)]
+#[error("{node} is broken after {time} of simulated time, seed {seed}: {what}; please report this with the scenario")]
+pub struct Broken {
+    /// The name of the node where it is.
+    pub node: String,
+    /// Up to when the node had run.
+    pub time: Time,
+    /// The run's seed.
+    pub seed: u64,
+    /// What is wrong.
+    pub what: String,
+}
+
 /// Runs a simulation on up to `threads` threads. `make_law` gives each flow its law when it starts; `progress`
 /// is called now and then, on the calling thread, and ends the run by answering `false`.
 ///
@@ -63,11 +78,60 @@ where
     L: ControlLaw + Send,
     F: Fn(&FlowSpec, &Path) -> L + Sync,
 {
+    let (partitions, ended, interrupted, threads) = run_partitions(setup, threads, &make_law, progress, None);
+    gather(setup, partitions, ended, interrupted, threads)
+}
+
+/// The same, and at the end of every epoch what links, ports, pools, records and calendars hold is checked against what
+/// is said of them. The outcome is the same.
+///
+/// # Errors
+/// [`Broken`] at the first epoch in which something is wrong, of several the one in the node of the lowest number.
+///
+/// # Panics
+/// If a law or `make_law` panics.
+pub fn run_checked<L, F>(
+    setup: &Setup,
+    threads: usize,
+    make_law: F,
+    progress: &mut dyn FnMut(Progress) -> bool,
+) -> Result<Outcome, Broken>
+where
+    L: ControlLaw + Send,
+    F: Fn(&FlowSpec, &Path) -> L + Sync,
+{
+    let found = Mutex::new(None);
+    let (partitions, ended, interrupted, threads) = run_partitions(setup, threads, &make_law, progress, Some(&found));
+    match found.into_inner().unwrap_or_else(PoisonError::into_inner) {
+        None => Ok(gather(setup, partitions, ended, interrupted, threads)),
+        Some((node, time, what)) => {
+            let node = setup.network.nodes()[node.index()].name.clone();
+            Err(Broken { node, time, seed: setup.seed, what })
+        }
+    }
+}
+
+/// What was found to be wrong: in which node, up to when that had run, and what.
+type Found = Mutex<Option<(NodeId, Time, String)>>;
+
+/// Runs the partitions to the end, and looks for what is wrong where that is asked for. Gives them, when that was, whether
+/// something ended the run before its time, and on how many threads it ran.
+fn run_partitions<L, F>(
+    setup: &Setup,
+    threads: usize,
+    make_law: &F,
+    progress: &mut dyn FnMut(Progress) -> bool,
+    checks: Option<&Found>,
+) -> (Vec<Partition<L>>, Time, bool, usize)
+where
+    L: ControlLaw + Send,
+    F: Fn(&FlowSpec, &Path) -> L + Sync,
+{
     let layout = Layout::new(&setup.network);
     let (window, between) = lookaheads(&setup.network);
     let epoch_windows = between.map_or(WINDOWS_ALONE, |between| between.unsigned_ps() / window.unsigned_ps());
     let epoch = Span::from_unsigned_ps(epoch_windows * window.unsigned_ps());
-    let context = Context::new(setup, &make_law);
+    let context = Context::new(setup, make_law);
     let count = layout.partitions();
     let threads = threads.clamp(1, count);
 
@@ -84,7 +148,7 @@ where
         hops: [counters(), counters()],
         stop: AtomicBool::new(false),
     };
-    let worker = Worker { setup, context: &context, layout: &layout, shared: &shared, window, epoch };
+    let worker = Worker { setup, context: &context, layout: &layout, shared: &shared, window, epoch, checks };
 
     let mine = shares.remove(0);
     let (ended, mut partitions) = std::thread::scope(|scope| {
@@ -101,7 +165,7 @@ where
     });
     partitions.sort_by_key(|(index, _)| *index);
     let interrupted = shared.stop.load(Ordering::Relaxed);
-    gather(setup, partitions.into_iter().map(|(_, partition)| partition).collect(), ended, interrupted, threads)
+    (partitions.into_iter().map(|(_, partition)| partition).collect(), ended, interrupted, threads)
 }
 
 /// What every thread of a run shares.
@@ -113,6 +177,8 @@ struct Worker<'a, F> {
     window: Span,
     /// Whole windows.
     epoch: Span,
+    /// What checks have found; none where nothing is checked.
+    checks: Option<&'a Found>,
 }
 
 impl<F> Worker<'_, F> {
@@ -135,6 +201,9 @@ impl<F> Worker<'_, F> {
             let epoch = catch_unwind(AssertUnwindSafe(|| {
                 for (index, partition) in &mut share {
                     partition.run(until, self.context);
+                    if let Some(found) = self.checks {
+                        self.check(partition, until, found);
+                    }
                     self.post(*index, partition, turn);
                 }
             }));
@@ -170,6 +239,17 @@ impl<F> Worker<'_, F> {
                 return (stop, share);
             }
             turn ^= 1;
+        }
+    }
+
+    /// Checks a partition that has run up to `until`. If something is wrong the run ends.
+    fn check<L: ControlLaw>(&self, partition: &mut Partition<L>, until: Time, found: &Found) {
+        if let Err((node, what)) = partition.check(until, self.setup) {
+            let mut found = found.lock().unwrap_or_else(PoisonError::into_inner);
+            if found.as_ref().is_none_or(|&(other, ..)| node < other) {
+                *found = Some((node, until, what));
+            }
+            self.shared.stop.store(true, Ordering::Relaxed);
         }
     }
 

@@ -166,7 +166,7 @@ impl Fifos {
     /// Appends a packet. Returns whether the link was empty.
     #[inline(always)]
     pub(crate) fn push(&mut self, link: usize, packet: Packet) -> bool {
-        self.append(link, &packet, (packet.time, packet.flags), Report::NONE, Since::BEGINNING)
+        self.append(link, &packet, (packet.time, packet.label), Report::NONE, Since::BEGINNING)
     }
 
     /// Appends a packet as a port let it pass, with what it carries, and what is known of what it follows from. Returns whether
@@ -180,7 +180,7 @@ impl Fifos {
         report: Report,
         since: Since,
     ) -> bool {
-        self.append(link, packet, (passage.arrives, packet.flags_if(passage.marked)), report, since)
+        self.append(link, packet, (passage.arrives, packet.label_if(passage.marked)), report, since)
     }
 
     /// It is copied and then changed in its place, as in [`Parts::pass_on`].
@@ -189,12 +189,13 @@ impl Fifos {
         &mut self,
         link: usize,
         packet: &Packet,
-        (time, flags): (Time, u8),
+        (time, label): (Time, u16),
         report: Report,
         since: Since,
     ) -> bool {
         if self.rings[link].is_full() && !self.grow(link) {
-            let packet = Packet { time, flags, ..*packet };
+            let mut packet = packet.at(time);
+            packet.label = label;
             self.push_behind(link, packet, (report, since));
             return false;
         }
@@ -202,7 +203,7 @@ impl Fifos {
         let stored = &mut self.store[place].0;
         *stored = *packet;
         stored.time = time;
-        stored.flags = flags;
+        stored.label = label;
         self.aside.beside.set(place, (report, since));
         was_empty
     }
@@ -288,6 +289,39 @@ impl Fifos {
         }
         ring.len = if chunks.is_empty() { count } else { count | LONG };
         self.aside.long -= usize::from(chunks.is_empty());
+    }
+
+    /// Checks that a link's packets are in order of arrival, none before `now`, and that its ring is not overfull.
+    pub(crate) fn check(&self, link: usize, now: Time) -> Result<(), String> {
+        let ring = self.rings[link];
+        let behind = &self.aside.chunks[link];
+        if ring.count() > ring.mask + 1 || (ring.len >= LONG) == behind.is_empty() {
+            return Err(format!(
+                "a ring of {} has {}, and {} chunks behind it",
+                ring.mask + 1,
+                ring.count(),
+                behind.len()
+            ));
+        }
+        let in_ring = (0..ring.count()).map(|after| &self.store[ring.place(after)]);
+        let mut last = self.heads[link];
+        for (at, place) in in_ring.chain(behind.iter().flat_map(|chunk| &chunk.places)).enumerate() {
+            let time = place.0.time;
+            if at == 0 && time != last {
+                return Err(format!("its first packet arrives at {time:?} and not at {last:?}"));
+            }
+            if time < last {
+                return Err(format!("packet {at} on the link arrives at {time:?}, before the one ahead of it"));
+            }
+            last = time;
+        }
+        if ring.count() == 0 && last.is_set() {
+            return Err(format!("it is empty, and its first packet arrives at {last:?}"));
+        }
+        if self.heads[link] < now {
+            return Err(format!("a packet that arrived at {:?} was not taken", self.heads[link]));
+        }
+        Ok(())
     }
 
     /// All packets.
@@ -430,11 +464,11 @@ impl Parts<'_> {
     #[inline(always)]
     pub(crate) fn pass_on(&mut self, from: usize, link: usize, time: Time, marked: bool) -> bool {
         let (place, was_empty) = self.reserve(link, time);
-        let flags = self.store[from].0.flags_if(marked);
+        let label = self.store[from].0.label_if(marked);
         self.store[place] = self.store[from];
         let packet = &mut self.store[place].0;
         packet.time = time;
-        packet.flags = flags;
+        packet.label = label;
         was_empty
     }
 }
@@ -443,6 +477,25 @@ impl Parts<'_> {
 mod tests {
     use super::*;
     use proptest::prelude::*;
+
+    #[test]
+    fn what_is_wrong_is_found() {
+        let ns = Time::from_ns;
+        let mut fifos = Fifos::new(1, false, false);
+        for at in 1..2_000 {
+            fifos.push(0, Packet::default().at(ns(at)));
+        }
+        assert_eq!(fifos.check(0, ns(1)), Ok(()));
+        assert!(fifos.check(0, ns(2)).unwrap_err().contains("was not taken"));
+        fifos.heads[0] = Time::ZERO;
+        assert!(fifos.check(0, Time::ZERO).unwrap_err().contains("first packet arrives"));
+        fifos.heads[0] = ns(1);
+        let second = fifos.rings[0].place(1);
+        fifos.store[second].0.time = Time::ZERO;
+        assert!(fifos.check(0, ns(1)).unwrap_err().contains("before the one ahead"));
+        fifos.rings[0].len &= !LONG;
+        assert!(fifos.check(0, ns(1)).unwrap_err().contains("chunks behind"));
+    }
 
     proptest! {
         /// Also where a ring grows, and goes on behind itself.
@@ -470,7 +523,7 @@ mod tests {
                     now += 1;
                     let time = Time::from_ps(now);
                     if push {
-                        let was_empty = fifos.push(link, Packet { time, ..Packet::default() });
+                        let was_empty = fifos.push(link, Packet::default().at(time));
                         prop_assert_eq!(was_empty, model[link].is_empty());
                         model[link].push_back(time);
                     } else if let Some(expected) = model[link].pop_front() {

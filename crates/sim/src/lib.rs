@@ -7,6 +7,7 @@
 //!
 //! [`run`] takes a [`Setup`] and a function that makes each flow's law, and gives an [`Outcome`].
 
+mod body;
 mod carried;
 mod controllers;
 mod engine;
@@ -33,12 +34,13 @@ mod start;
 mod ties;
 mod waits;
 
-pub use engine::{Progress, run};
+pub use body::{Body, Kind};
+pub use engine::{Broken, Progress, run, run_checked};
 pub use flow::{Code, PathChoice, Plb, UnoLb};
 pub use ideals::Ideals;
 pub use jitter::{Jitter, JitterShape};
 pub use outcome::{ByKind, EngineStats, FlowOutcome, LinkOutcome, Outcome, SwitchOutcome};
-pub use packet::{Kind, Packet, Report};
+pub use packet::{Header, Packet, Report};
 pub use predictions::{Pairs, Predictions};
 pub use series::{FlowSample, PortSample, SwitchSample};
 pub use setup::{

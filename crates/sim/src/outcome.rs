@@ -6,7 +6,8 @@ use flow::credits::CreditStats;
 use laws::Acted;
 use units::{Bytes, Span, Time};
 
-use crate::packet::{Kind, Packet};
+use crate::body::Kind;
+use crate::packet::Packet;
 use crate::predictions::Predictions;
 use crate::series::{FlowSample, PortSample, SwitchSample};
 

@@ -1,8 +1,10 @@
 //! A packet on its way: 32 bytes, moved by value.
 
 use fabric::{Arrival, Item, Passage, path_hash};
-use flow::{BlockNack, MOST_PACKETS};
+use flow::AckHeader;
 use units::Time;
+
+use crate::body::{ANSWER, Body, Kind, Label, MARKED, Words};
 
 /// Where the reports of the ports that a packet has passed lie, if it has any (INT).
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
@@ -43,141 +45,178 @@ impl Report {
     }
 }
 
-/// A data packet or an acknowledgement.
+/// What every packet has: where it is on the way to, and how.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct Header {
+    /// When its last bit reaches the node that it is on the way to.
+    pub time: Time,
+    /// Its flow.
+    pub flow: u32,
+    /// The host that it is for.
+    pub dst: u32,
+    /// What chooses among equal paths: with the flow, or alone ([`Header::pinned`]).
+    pub entropy: u16,
+    /// Bytes on the wire.
+    pub size: u16,
+    /// Its class at ports that have several, under 8: 0 is control.
+    pub class: u8,
+    /// Whether its entropy alone chooses among equal paths: on a connection that outlives its flows.
+    pub pinned: bool,
+}
+
+/// A packet: what every packet has, and a [`Body`], packed.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct Packet {
     /// When its last bit reaches the node that it is on the way to.
     pub time: Time,
     /// Its flow.
     pub flow: u32,
-    /// Its number in the flow; of an acknowledgement, the newest packet acknowledged; of a credit, an emulation packet or an
-    /// echo, the credit's number.
-    pub seq: u32,
     /// The host that it is for.
     pub dst: u32,
-    /// Of an acknowledgement: every packet below has come. Of data: one more than the number of the credit that it answers,
-    /// or 0. Of an emulation packet: when it left, by its host's clock. Of an echo: which emulation packets came. Of a
-    /// request: for how many packets.
-    pub cumulative: u32,
-    /// What chooses among equal paths: with the flow, or alone on a connection that outlives its flows.
+    /// The body's [`Words`].
+    number: u32,
+    word: u32,
+    /// What chooses among equal paths.
     pub entropy: u16,
     /// Bytes on the wire.
     pub size: u16,
-    /// Which transmission of `seq` this is, or acknowledges.
-    pub attempt: u8,
-    /// Of an acknowledgement: how many packets, ending with `seq`.
-    pub covers: u8,
-    pub(crate) flags: u8,
-    /// What it is, if neither data nor an acknowledgement, and its class.
-    pub(crate) kind_and_class: u8,
+    bytes: [u8; 2],
+    /// From the lowest bit: its class (3), its [`Kind`] (5), flags (8). One word, so that one test says whether it is data.
+    pub(crate) label: u16,
 }
 
-/// What a packet is.
-#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
-#[repr(u8)]
-pub enum Kind {
-    /// Data, or an acknowledgement of it.
-    #[default]
-    Transfer,
-    /// A receiver's word that something is missing; else an acknowledgement.
-    Nack,
-    /// A receiver's word that marks came.
-    Cnp,
-    /// A switch's word that the source is to send less.
-    DirectCnp,
-    /// A switch's report of the ports that a packet has passed so far.
-    DirectInt,
-    /// When a packet came, by the receiver's clock.
-    OrAck,
-    /// Pauses a class on the link's other direction.
-    Pause,
-    /// Ends a pause.
-    Resume,
-    /// A rate from the far end of a long-haul link to the near one.
-    Feedback,
-    /// A receiver's request for packets of a block: `seq` is the block's number, and `cumulative`, `attempt` and `covers`
-    /// are the bits of the packets that are missing, from the lowest on.
-    BlockNack,
-    /// Asks a receiver for credits (`ExpressPass`).
-    Request,
-    /// Asks it for no more.
-    Stop,
-    /// Lets the sender send a packet.
-    Credit,
-    /// Rehearses a packet on its path (`FlashPass`).
-    Emulation,
-    /// A receiver's word which emulation packets came.
-    Echo,
-    /// The last of an early start, and its answer.
-    Probe,
+/// Where flags begin in a label.
+const FLAGS: u32 = 8;
+/// The kind in a label.
+const KIND: u16 = 0xf8;
+
+const fn flag(flag: u8) -> u16 {
+    (flag as u16) << FLAGS
 }
 
-const ACK: u8 = 1;
-const MARKED: u8 = 2;
 const ASK: u8 = 4;
 const LOST: u8 = 8;
 const EXPENDABLE: u8 = 16;
-/// Its entropy alone chooses among equal paths.
-pub(crate) const PINNED: u8 = 32;
-
-impl Kind {
-    /// By number; the numbers left over mean nothing.
-    const ALL: [Self; 32] = {
-        let mut all = [Self::Transfer; 32];
-        all[Self::Nack as usize] = Self::Nack;
-        all[Self::Cnp as usize] = Self::Cnp;
-        all[Self::DirectCnp as usize] = Self::DirectCnp;
-        all[Self::DirectInt as usize] = Self::DirectInt;
-        all[Self::OrAck as usize] = Self::OrAck;
-        all[Self::Pause as usize] = Self::Pause;
-        all[Self::Resume as usize] = Self::Resume;
-        all[Self::Feedback as usize] = Self::Feedback;
-        all[Self::BlockNack as usize] = Self::BlockNack;
-        all[Self::Request as usize] = Self::Request;
-        all[Self::Stop as usize] = Self::Stop;
-        all[Self::Credit as usize] = Self::Credit;
-        all[Self::Emulation as usize] = Self::Emulation;
-        all[Self::Echo as usize] = Self::Echo;
-        all[Self::Probe as usize] = Self::Probe;
-        all
-    };
-}
+const PINNED: u8 = 32;
 
 impl Packet {
-    /// Whether it is an acknowledgement.
+    /// A packet that says this.
+    #[inline(always)]
+    pub fn new(header: Header, body: Body) -> Self {
+        let Header { time, flow, dst, entropy, size, class, pinned } = header;
+        let (label, Words { number, word, bytes }) = body.pack();
+        debug_assert!(class < 8, "there is no class {class}");
+        let flags = label.flags | if pinned { PINNED } else { 0 };
+        let label = flag(flags) | (label.kind as u16) << 3 | u16::from(class);
+        Self { time, flow, dst, number, word, entropy, size, bytes, label }
+    }
+
+    /// What it says.
+    #[inline]
+    pub fn body(&self) -> Body {
+        Body::unpack(&Label { kind: self.kind(), flags: self.flags() }, self.words())
+    }
+
+    #[inline(always)]
+    fn flags(&self) -> u8 {
+        (self.label >> FLAGS) as u8
+    }
+
+    #[inline(always)]
+    fn has(&self, a_flag: u8) -> bool {
+        self.label & flag(a_flag) != 0
+    }
+
+    #[inline(always)]
+    fn set(&mut self, a_flag: u8, on: bool) {
+        self.label |= if on { flag(a_flag) } else { 0 };
+    }
+
+    #[inline(always)]
+    fn words(&self) -> Words {
+        Words { number: self.number, word: self.word, bytes: self.bytes }
+    }
+
+    /// Of an acknowledgement that is no signal, what it says: [`Packet::body`] where that is known already.
+    #[inline(always)]
+    pub(crate) fn acknowledged(&self) -> AckHeader {
+        debug_assert!(matches!(self.body(), Body::Ack(_)), "{:?} acknowledges nothing", self.body());
+        self.words().header(self.flags())
+    }
+
+    /// Of data, its number in the flow and which transmission of that it is.
+    #[inline(always)]
+    pub(crate) fn transmission(&self) -> (u32, u8) {
+        debug_assert!(self.is_data(), "{:?} is no data", self.body());
+        (self.number, self.bytes[0])
+    }
+
+    /// Of data, the credit that it answers.
+    #[inline(always)]
+    pub(crate) fn answered_credit(&self) -> Option<u32> {
+        debug_assert!(self.is_data(), "{:?} is no data", self.body());
+        self.words().credit()
+    }
+
+    /// The same packet with another body of the same kind.
+    pub(crate) fn saying(self, body: Body) -> Self {
+        let (label, Words { number, word, bytes }) = body.pack();
+        debug_assert!(label.kind == self.kind() && label.flags == self.flags() & ANSWER, "{body:?} is of another kind");
+        Self { number, word, bytes, ..self }
+    }
+
+    /// The same packet at another time.
+    #[inline(always)]
+    pub(crate) fn at(self, time: Time) -> Self {
+        Self { time, ..self }
+    }
+
+    /// What tells this packet from others, for chances that are drawn for it: 64 bits and 40.
+    pub(crate) fn identity(&self) -> (u64, u64) {
+        let kind_and_class = u64::from(self.label & (flag(1) - 1));
+        let kind = kind_and_class << 16 | u64::from(self.bytes[0]) << 8 | u64::from(self.flags());
+        (u64::from(self.flow) << 32 | u64::from(self.number), kind)
+    }
+
+    /// Whether it is an acknowledgement, or another answer of a receiver to a packet.
     #[inline]
     pub fn is_ack(&self) -> bool {
-        self.flags & ACK != 0
+        self.has(ANSWER)
     }
 
     /// Whether a queue marked it, or, of an acknowledgement, the packets that it acknowledges.
     #[inline]
     pub fn is_marked(&self) -> bool {
-        self.flags & MARKED != 0
+        self.has(MARKED)
     }
 
     /// Whether the sender wants an acknowledgement at once.
     #[inline]
     pub fn asks(&self) -> bool {
-        self.flags & ASK != 0
+        self.has(ASK)
     }
 
     /// What it is.
     #[inline]
     pub fn kind(&self) -> Kind {
-        Kind::ALL[usize::from(self.kind_and_class >> 3)]
+        Kind::ALL[usize::from((self.label & KIND) >> 3)]
+    }
+
+    #[inline(always)]
+    fn is_of(&self, kind: Kind) -> bool {
+        self.label & KIND == (kind as u16) << 3
     }
 
     /// Whether it is neither data nor an acknowledgement.
     #[inline(always)]
     pub(crate) fn is_signal(&self) -> bool {
-        self.kind_and_class > 7
+        self.label & KIND != 0
     }
 
     /// Its class at ports that have several: 0 is control.
     #[inline(always)]
     pub fn class(&self) -> u8 {
-        self.kind_and_class & 7
+        (self.label & 7) as u8
     }
 
     /// Whether it pauses a class, or lets it go on.
@@ -186,41 +225,34 @@ impl Packet {
         matches!(self.kind(), Kind::Pause | Kind::Resume)
     }
 
-    /// Says what it is, and its class, under 8.
-    #[inline]
-    pub fn classify(&mut self, kind: Kind, class: u8) {
-        self.kind_and_class = (kind as u8) << 3 | class & 7;
-    }
-
     /// Whether it is one that ports may have a credit queue for.
     #[inline(always)]
     pub fn is_credit(&self) -> bool {
-        let kind = self.kind_and_class >> 3;
-        kind == Kind::Credit as u8 || kind == Kind::Emulation as u8
+        self.is_of(Kind::Credit) || self.is_of(Kind::Emulation)
     }
 
     /// Whether it is dropped before others.
     #[inline(always)]
     pub fn is_expendable(&self) -> bool {
-        self.flags & EXPENDABLE != 0
+        self.has(EXPENDABLE)
     }
 
     /// Says whether it is dropped before others.
     #[inline]
     pub fn set_expendable(&mut self, expendable: bool) {
-        self.flags |= if expendable { EXPENDABLE } else { 0 };
+        self.set(EXPENDABLE, expendable);
     }
 
     /// Whether it is data of a flow. Without a branch: what comes next is data or not as it happens.
     #[inline(always)]
     pub fn is_data(&self) -> bool {
-        (self.flags & ACK) | (self.kind_and_class >> 3) == 0
+        self.label & (KIND | flag(ANSWER)) == 0
     }
 
     /// The hash by which a switch with this salt chooses among equal ports ([`fabric::switch_salt`]).
     #[inline(always)]
     pub fn path_hash(&self, switch_salt: u64) -> u64 {
-        if self.flags & PINNED != 0 {
+        if self.is_pinned() {
             return self.pinned_path_hash(switch_salt);
         }
         path_hash(switch_salt, self.flow, self.entropy)
@@ -231,59 +263,41 @@ impl Packet {
         path_hash(switch_salt, 0, self.entropy)
     }
 
-    /// Says whether its entropy alone chooses among equal paths.
-    pub(crate) fn set_pinned(&mut self, pinned: bool) {
-        self.flags |= if pinned { PINNED } else { 0 };
-    }
-
-    pub(crate) fn set_ack(&mut self) {
-        self.flags |= ACK;
-    }
-
     /// Marks it.
     #[inline]
     pub fn mark(&mut self, marked: bool) {
-        self.flags = self.flags_if(marked);
+        self.set(MARKED, marked);
     }
 
     /// Takes its mark off.
     pub(crate) fn unmark(&mut self) {
-        self.flags &= !MARKED;
+        self.label &= !flag(MARKED);
     }
 
-    /// Its flags once it is marked, or not.
+    /// Whether its entropy alone chooses among equal paths.
     #[inline(always)]
-    pub(crate) fn flags_if(&self, marked: bool) -> u8 {
-        self.flags | if marked { MARKED } else { 0 }
+    pub(crate) fn is_pinned(&self) -> bool {
+        self.has(PINNED)
+    }
+
+    /// Its label once it is marked, or not.
+    #[inline(always)]
+    pub(crate) fn label_if(&self, marked: bool) -> u16 {
+        self.label | if marked { flag(MARKED) } else { 0 }
     }
 
     /// Whether the link behind the port where it waits will lose it.
     #[inline(always)]
     pub(crate) fn is_lost(&self) -> bool {
-        self.flags & LOST != 0
+        self.has(LOST)
     }
 
     pub(crate) fn set_lost(&mut self) {
-        self.flags |= LOST;
-    }
-
-    /// Makes it ask for packets of a block.
-    pub(crate) fn set_block_nack(&mut self, nack: &BlockNack) {
-        const { assert!(MOST_PACKETS as u32 <= u32::BITS + 2 * u8::BITS) };
-        self.seq = nack.block;
-        self.cumulative = nack.missing as u32;
-        self.attempt = (nack.missing >> 32) as u8;
-        self.covers = (nack.missing >> 40) as u8;
-    }
-
-    /// What packets of which block it asks for, if it does.
-    pub(crate) fn block_nack(&self) -> BlockNack {
-        let missing = u64::from(self.covers) << 40 | u64::from(self.attempt) << 32 | u64::from(self.cumulative);
-        BlockNack { block: self.seq, missing }
+        self.set(LOST, true);
     }
 
     pub(crate) fn set_ask(&mut self, ask: bool) {
-        self.flags |= if ask { ASK } else { 0 };
+        self.set(ASK, ask);
     }
 
     /// The packet on the link behind a port.
@@ -297,7 +311,7 @@ impl Packet {
     /// Whether it goes in line with data though it is none: a probe finds out what became of the data before it.
     #[inline(always)]
     fn is_probe(&self) -> bool {
-        (self.kind_and_class >> 3 == Kind::Probe as u8) & !self.is_ack()
+        self.is_of(Kind::Probe) & !self.is_ack()
     }
 
     /// The packet as a port sees it, arriving now. Only data is ECN-capable; all else but a probe is control.
@@ -312,7 +326,7 @@ impl Packet {
             credit: self.is_credit(),
             expendable: self.is_expendable(),
             // Another transmission comes at another time, an acknowledgement at another port.
-            identity: u64::from(self.flow) << 32 | u64::from(self.seq),
+            identity: u64::from(self.flow) << 32 | u64::from(self.number),
         }
     }
 }
@@ -331,15 +345,5 @@ mod tests {
     #[test]
     fn a_packet_in_flight_costs_32_bytes_here() {
         assert_eq!(size_of::<Packet>(), 32);
-    }
-
-    #[test]
-    fn a_request_for_a_block_keeps_every_bit() {
-        for missing in [0, 1, (1 << MOST_PACKETS) - 1, 0x8765_4321_0fed & ((1 << MOST_PACKETS) - 1)] {
-            let nack = BlockNack { block: 77, missing };
-            let mut packet = Packet::default();
-            packet.set_block_nack(&nack);
-            assert_eq!(packet.block_nack(), nack);
-        }
     }
 }

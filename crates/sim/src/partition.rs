@@ -1,6 +1,6 @@
 //! One partition: the switches and hosts of one datacenter, run window by window.
 
-use fabric::{HostId, NodeKind};
+use fabric::{HostId, NodeId, NodeKind};
 use laws::{ControlLaw, Hop, Path};
 use units::{Span, Time};
 
@@ -161,6 +161,27 @@ impl<L: ControlLaw> Partition<L> {
             }
             self.plane.schedule().finish_window();
         }
+    }
+
+    /// Checks what the nodes here hold, once they have run up to `now`. Gives the node of the network where something is
+    /// wrong, and what.
+    pub(crate) fn check(&mut self, now: Time, setup: &Setup) -> Result<(), (NodeId, String)> {
+        let first = self.plane.first_node();
+        let name = |node: usize| NodeId(first + node as u32);
+        for node in 0..self.host_of.len() {
+            self.plane.check(node, now, setup).map_err(|what| (name(node), what))?;
+            let host = self.host_of[node];
+            if host == NO_HOST {
+                continue;
+            }
+            let (link, _) = self.plane.host_ports(node, setup);
+            let next = self.hosts.next_at(host as usize, self.plane.idle_at(link));
+            if next.is_set() && !self.plane.schedule().runs_by(node, next) {
+                return Err((name(node), format!("it has something to do at {next:?} and does not run then")));
+            }
+        }
+        let local = |host: HostId| self.local_of[host.index()] as usize;
+        self.hosts.check(now, local, setup).map_err(|(host, what)| (name(self.node_of[host] as usize), what))
     }
 
     /// The links' outcomes, in order, with the pauses of hosts' cards.

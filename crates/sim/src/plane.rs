@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use fabric::{Arrival, LinkId, Losses, NodeId, NodeKind, Passage, PlainPort, PortParams, QueuedPort, switch_salt};
+use fabric::{LinkId, Losses, NodeId, NodeKind, Passage, PlainPort, PortParams, QueuedPort, switch_salt};
 use laws::Hop;
 use units::{Bytes, Rate, Span, Time, mix64};
 
@@ -215,6 +215,31 @@ impl Plane {
     #[inline]
     pub(crate) fn pop(&mut self, fifo: usize) -> (Packet, Report) {
         self.links.fifos.pop_with(fifo)
+    }
+
+    /// The number in the network of the first node here.
+    pub(crate) fn first_node(&self) -> u32 {
+        self.first_node
+    }
+
+    /// Checks a node's links and ports once it has run up to `now`. Gives what is wrong.
+    pub(crate) fn check(&self, node: usize, now: Time, setup: &Setup) -> Result<(), String> {
+        let (first, past) = self.inputs[node];
+        for fifo in first..past {
+            self.links.fifos.check(fifo as usize, now).map_err(|what| format!("input {}: {what}", fifo - first))?;
+        }
+        for link in setup.network.links_out(NodeId(self.first_node + node as u32)) {
+            let local = (link - self.first_link) as usize;
+            if let Some(special) = self.specials.get(self.special_of[local] as usize)
+                && let Some(lazy) = &special.lazy
+            {
+                lazy.check().map_err(|what| format!("link {link}: {what}"))?;
+            }
+        }
+        match self.shared.get(self.shared_of[node] as usize) {
+            Some(shared) => shared.check(),
+            None => Ok(()),
+        }
     }
 
     /// Asks ahead for what a packet on a host's link, so many behind the first, carries if it is an acknowledgement.
@@ -477,11 +502,10 @@ impl Plane {
     #[inline(always)]
     pub(crate) fn enqueue(&mut self, node: usize, link: usize, packet: Packet, setup: &Setup) {
         let salt = self.salt(link);
-        let arrival = packet.arrival();
         let egress = &mut self.links.egress[link];
         if egress.mode != Mode::Plain {
-            self.enqueue_special(node, link, packet, &arrival, setup);
-        } else if let Some(passage) = egress.admit(&self.params[egress.params as usize], salt, &arrival) {
+            self.enqueue_special(node, link, packet, setup);
+        } else if let Some(passage) = egress.admit(&self.params[egress.params as usize], salt, &packet.arrival()) {
             self.links.depart(link, &packet, passage);
         } else {
             self.links.toll.count(link, &packet);
@@ -490,8 +514,9 @@ impl Plane {
 
     /// Queues a packet at a port that is sampled, loses packets by chance, or is served lazily.
     #[inline(never)]
-    fn enqueue_special(&mut self, node: usize, link: usize, packet: Packet, arrival: &Arrival, setup: &Setup) {
+    fn enqueue_special(&mut self, node: usize, link: usize, packet: Packet, setup: &Setup) {
         let salt = self.salt(link);
+        let arrival = &packet.arrival();
         let params = &self.params[self.links.egress[link].params as usize];
         if self.links.egress[link].mode != Mode::Special {
             self.links.enqueue_ordered(link, packet, arrival, params, salt, None, &mut self.backlogged[node]);

@@ -108,6 +108,15 @@ impl Schedule {
         far
     }
 
+    /// Whether a node runs in the window that holds a time, or before it; between windows.
+    pub(crate) fn runs_by(&self, node: usize, time: Time) -> bool {
+        let by = (time.ps() / self.length.unsigned_ps()).max(self.now);
+        let in_ring =
+            |window: u64| self.sets[(window % RING) as usize * self.words + node / 64] >> (node % 64) & 1 == 1;
+        (self.now..=by.min(self.now + RING - 1)).any(in_ring)
+            || self.far.iter().any(|Reverse(entry)| entry.1 as usize == node && entry.0 <= by)
+    }
+
     fn pull_far(&mut self) {
         while let Some(&Reverse((window, node))) = self.far.peek() {
             if window >= self.now + RING {
@@ -142,6 +151,16 @@ mod tests {
     use proptest::prelude::*;
 
     const WINDOW: Span = Span::from_ps(999_983);
+
+    #[test]
+    fn a_node_that_is_forgotten_is_found() {
+        let mut schedule = Schedule::new(3, WINDOW);
+        let far = Time::from_ps(999_983 * 1_000);
+        schedule.activate_between(1, far);
+        schedule.activate_between(2, Time::from_us(5));
+        assert!(schedule.runs_by(1, far) && !schedule.runs_by(1, Time::from_us(900)) && !schedule.runs_by(0, far));
+        assert!(schedule.runs_by(2, Time::from_us(5)) && !schedule.runs_by(2, Time::from_us(3)));
+    }
 
     proptest! {
         /// Every activation is seen, in order of windows, in its window or (by the reciprocal's rounding) the one

@@ -9,11 +9,12 @@ use fabric::{CLASSES, Departure, LinkId, Losses, NodeId, NodeKind, Outlet, PortP
 use laws::Hop;
 use units::{Bytes, Rate, Span, Time};
 
+use crate::body::{Body, Kind};
 use crate::carried::Carried;
 use crate::controllers::{Act, Controllers};
 use crate::links::{Chooser, Links, Salts};
 use crate::merge::{DONE, Merge, follow};
-use crate::packet::{Kind, Packet};
+use crate::packet::Packet;
 use crate::series::{PortSample, SwitchSample, Ticks};
 use crate::setup::{Setup, Ties};
 use crate::ties::SwitchTies;
@@ -47,6 +48,13 @@ pub(crate) const UNLIMITED: Switch =
 struct OtherEnd {
     pauses: bool,
     controllers: bool,
+}
+
+impl SharedNode {
+    /// Checks the books of its buffer.
+    pub(crate) fn check(&self) -> Result<(), String> {
+        self.switch.check()
+    }
 }
 
 impl OtherEnd {
@@ -146,13 +154,12 @@ impl Leaving<'_> {
         setup: &Setup,
     ) {
         if carried.packet.is_signal() {
-            let kind = carried.packet.kind();
-            match kind {
-                Kind::Pause | Kind::Resume => {
-                    let now = carried.packet.time;
-                    return switch.on_frame(from, carried.packet.class(), kind == Kind::Pause, now, self);
+            let packet = &carried.packet;
+            match packet.body() {
+                pause @ (Body::Pause | Body::Resume) => {
+                    return switch.on_frame(from, packet.class(), pause == Body::Pause, packet.time, self);
                 }
-                Kind::Feedback => return self.controllers.on_feedback(from, &carried.packet),
+                Body::Feedback(rate) => return self.controllers.on_feedback(from, packet.time, rate),
                 _ => {}
             }
         }

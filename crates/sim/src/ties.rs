@@ -262,6 +262,8 @@ impl HostTies {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::body::Body;
+    use crate::packet::Header;
     use fabric::PortConfig;
     use fabric::topology::{SingleSwitch, single_switch};
     use fabric::{NodeKind, Routes};
@@ -292,7 +294,8 @@ mod tests {
     }
 
     fn packet(time_ns: u64, size: u16) -> Packet {
-        Packet { time: ns(time_ns), size, ..Packet::default() }
+        let header = Header { time: ns(time_ns), size, ..Header::default() };
+        Packet::new(header, Body::Data { seq: 0, attempt: 1, credit: None })
     }
 
     fn since(at_ns: u64, before_ns: u64) -> Since {

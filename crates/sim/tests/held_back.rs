@@ -6,7 +6,7 @@ use fabric::{HostId, PortConfig};
 use laws::Law;
 use laws::catalog::Kind;
 use sim::host::{Context, Hosts, Wire};
-use sim::{HostConfig, Packet};
+use sim::{Body, Header, HostConfig, Packet};
 use units::{Rate, Span, Time};
 
 /// A card that keeps what it is given.
@@ -35,12 +35,15 @@ fn a_duplicate_leaves_what_is_held_back_its_transmission_and_path() {
     let mut wire = Kept::default();
     let data = [(0, 1, 7), (1, 1, 7), (0, 2, 9)];
     for (ps, (seq, attempt, entropy)) in (1_000..).zip(data) {
-        let mut packet = Packet::default();
-        (packet.time, packet.seq) = (Time::from_ps(ps), seq);
-        (packet.attempt, packet.entropy) = (attempt, entropy);
+        let header = Header { time: Time::from_ps(ps), entropy, ..Header::default() };
+        let packet = Packet::new(header, Body::Data { seq, attempt, credit: None });
         hosts.on_packet(0, &packet, sim::Report::NONE, &context, &mut wire);
     }
     hosts.on_local(0, hosts.next_at(0, Time::ZERO), &context, &mut wire);
-    let seen: Vec<_> = wire.0.iter().map(|ack| (ack.seq, ack.covers, ack.attempt, ack.entropy)).collect();
+    let said = |ack: &Packet| match ack.body() {
+        Body::Ack(header) => (header.seq, header.covers, header.attempt, ack.entropy),
+        body => panic!("{body:?} is no acknowledgement"),
+    };
+    let seen: Vec<_> = wire.0.iter().map(said).collect();
     assert_eq!(seen, [(0, 1, 2, 9), (1, 2, 1, 7)]);
 }

@@ -4,7 +4,7 @@ mod common;
 mod host_support;
 
 use fabric::{HostId, PortConfig};
-use host_support::{Kept, Told, Witness};
+use host_support::{Kept, Told, Witness, number};
 use laws::Path;
 use laws::catalog::{Kind, Value};
 use laws::on_ramp::Params;
@@ -152,7 +152,7 @@ fn sent(host: &HostConfig, window: u64, end: Time) -> Vec<(u32, u32, u64)> {
     while hosts.next_at(0, wire.idle_at) < end {
         hosts.on_local(0, hosts.next_at(0, wire.idle_at), &context, &mut wire);
     }
-    wire.packets.iter().map(|packet| (packet.flow, packet.seq, packet.time.ns())).collect()
+    wire.packets.iter().map(|packet| (packet.flow, number(packet), packet.time.ns())).collect()
 }
 
 #[test]
@@ -197,7 +197,7 @@ fn round_trips_count_the_wait_in_a_small_queue() {
                 _ => hosts.on_local(0, next, &context, &mut wire),
             }
             for packet in wire.packets.drain(..) {
-                answers.push_back((packet.time + Span::from_us(1), packet.flow, packet.seq));
+                answers.push_back((packet.time + Span::from_us(1), packet.flow, number(&packet)));
             }
         }
         let told = witnesses[0].told.borrow();
@@ -244,7 +244,7 @@ fn a_pacer_in_the_queue_is_part_of_round_trips() {
             }
             for packet in wire.packets.drain(..) {
                 left.push(packet.time.ns());
-                answers.push_back((packet.time + Span::from_us(1), packet.flow, packet.seq));
+                answers.push_back((packet.time + Span::from_us(1), packet.flow, number(&packet)));
             }
         }
         let told = witness.told.borrow();
@@ -282,8 +282,8 @@ fn acknowledge(setup: &Setup, flow: u32, seq: u32, time: Time) -> sim::Packet {
     let mut hosts = Hosts::<Witness>::new(&[HostId(0)], setup);
     let mut wire = Kept::default();
     for seq in 0..=seq {
-        let mut packet = sim::Packet::default();
-        (packet.flow, packet.seq, packet.attempt, packet.time) = (flow, seq, 1, time);
+        let header = sim::Header { time, flow, ..sim::Header::default() };
+        let packet = sim::Packet::new(header, sim::Body::Data { seq, attempt: 1, credit: None });
         hosts.on_packet(0, &packet, sim::Report::NONE, &context, &mut wire);
     }
     *wire.packets.last().unwrap()

@@ -5,11 +5,11 @@ mod common;
 mod host_support;
 
 use fabric::{Ecn, HostId, MarkAt, PortConfig};
-use flow::Recovery;
-use host_support::{Kept, Told, Witness};
+use flow::{AckHeader, Recovery};
+use host_support::{Kept, Told, Witness, number};
 use laws::{Hop, LossCause, Path};
 use sim::host::{Context, Hosts};
-use sim::{Cnp, FlowSpec, HostConfig, Kind, Packet, Report, Setup};
+use sim::{Body, Cnp, FlowSpec, Header, HostConfig, Kind, Packet, Report, Setup};
 use units::{Bytes, Frac, Rate, Span, Time};
 
 const RATE: Rate = Rate::from_gbps(100);
@@ -27,17 +27,14 @@ fn setup(flows: Vec<FlowSpec>, control_priority: bool) -> Setup {
     common::setup(fabric::topology::dumbbell(&shape).unwrap(), flows, Time::from_ms(1))
 }
 
-fn signal(kind: Kind, class: u8, time: Time) -> Packet {
-    let mut packet = Packet::default();
-    packet.time = time;
-    packet.classify(kind, class);
-    packet
+fn signal(body: Body, class: u8, time: Time) -> Packet {
+    Packet::new(Header { time, class, ..Header::default() }, body)
 }
 
 /// A data packet of class 1, sent for the first time.
 fn data(flow: u32, seq: u32, time: Time) -> Packet {
-    let mut packet = signal(Kind::Transfer, 1, time);
-    (packet.flow, packet.seq, packet.attempt) = (flow, seq, 1);
+    let mut packet = signal(Body::Data { seq, attempt: 1, credit: None }, 1, time);
+    packet.flow = flow;
     packet
 }
 
@@ -73,7 +70,7 @@ impl<'a, F: Fn(&FlowSpec, &Path) -> Witness> Bench<'a, F> {
     /// (flow, number) of what left since the last call.
     fn sent(&mut self) -> Vec<(u32, u32)> {
         self.wire.reports.clear();
-        self.wire.packets.drain(..).map(|packet| (packet.flow, packet.seq)).collect()
+        self.wire.packets.drain(..).map(|packet| (packet.flow, number(&packet))).collect()
     }
 }
 
@@ -103,19 +100,19 @@ fn a_paused_class_waits_and_the_others_go_on() {
     let mut bench = Bench::new(0, &context);
     bench.run(Time::from_ns(250));
     assert_eq!(bench.sent(), [(0, 0), (1, 0), (2, 0)]);
-    bench.arrive(signal(Kind::Pause, 1, Time::from_ns(250)), Report::NONE);
+    bench.arrive(signal(Body::Pause, 1, Time::from_ns(250)), Report::NONE);
     bench.run(us(1));
     assert_eq!(bench.sent(), (1..8).map(|seq| (1, seq)).collect::<Vec<_>>());
-    bench.arrive(signal(Kind::Pause, 2, us(1)), Report::NONE);
-    bench.arrive(signal(Kind::Pause, 2, us(1).just_after()), Report::NONE);
+    bench.arrive(signal(Body::Pause, 2, us(1)), Report::NONE);
+    bench.arrive(signal(Body::Pause, 2, us(1).just_after()), Report::NONE);
     // Timers are all that is left.
     bench.run(us(5));
     assert_eq!(bench.sent(), []);
-    bench.arrive(signal(Kind::Resume, 1, us(5)), Report::NONE);
+    bench.arrive(signal(Body::Resume, 1, us(5)), Report::NONE);
     bench.run(us(5) + Span::from_ns(350));
     assert_eq!(bench.sent(), [(0, 1), (2, 1), (0, 2), (2, 2)]);
     assert_eq!(bench.hosts.pauses(0, us(6)), (2, Span::from_ps(5_750_000)));
-    bench.arrive(signal(Kind::Resume, 2, us(7)), Report::NONE);
+    bench.arrive(signal(Body::Resume, 2, us(7)), Report::NONE);
     assert_eq!(bench.hosts.pauses(0, us(9)), (2, Span::from_ps(6_750_000)));
 }
 
@@ -126,14 +123,14 @@ fn answers_of_a_paused_class_wait_and_leave_first() {
         let law = |_: &FlowSpec, _: &Path| Witness::new(1 << 20);
         let context = Context::new(&setup, &law);
         let mut bench = Bench::new(2, &context);
-        bench.arrive(signal(Kind::Pause, 1, Time::ZERO), Report::NONE);
+        bench.arrive(signal(Body::Pause, 1, Time::ZERO), Report::NONE);
         for seq in 0..3 {
             bench.arrive(data(0, seq, us(1)), Report::NONE);
         }
         bench.run(us(2));
         let acks = [(0, 0), (0, 1), (0, 2)];
         assert_eq!(bench.sent(), if control_first { &acks[..] } else { &[] });
-        bench.arrive(signal(Kind::Resume, 1, us(2)), Report::NONE);
+        bench.arrive(signal(Body::Resume, 1, us(2)), Report::NONE);
         bench.run(us(2) + Span::from_ns(350));
         let first = if control_first { [(1, 0), (1, 1), (1, 2)] } else { acks };
         let packets = bench.wire.packets.clone();
@@ -155,7 +152,7 @@ fn a_request_goes_back_to_what_is_missing() {
     assert_eq!(bench.sent().len(), 6);
     // Packets 0 and 1 came, 2 is missing, 4 came instead. The acknowledgement of 0 and 1 was lost.
     let nack = answer(0, 4, 2, us(2));
-    assert_eq!((nack.kind(), nack.cumulative), (Kind::Nack, 2));
+    assert!(matches!(nack.body(), Body::Nack(AckHeader { cumulative: 2, .. })), "{nack:?}");
     bench.arrive(nack, Report::NONE);
     bench.run(us(3));
     assert_eq!(bench.sent(), (2..8).map(|seq| (0, seq)).collect::<Vec<_>>());
@@ -186,8 +183,7 @@ fn marks_are_notified_once_an_interval() {
     let mut bench = Bench::new(2, &context);
     let marked = [(0, false), (1, true), (2, true), (49, true), (50, false), (51, true), (99, true), (101, true)];
     for (seq, (at, is_marked)) in (0..).zip(marked) {
-        let mut packet = data(0, seq, us(at));
-        packet.classify(Kind::Transfer, 3);
+        let mut packet = signal(Body::Data { seq, attempt: 1, credit: None }, 3, us(at));
         packet.mark(is_marked);
         bench.arrive(packet, Report::NONE);
     }
@@ -205,8 +201,8 @@ fn a_law_is_woken_when_it_says() {
     let law = |_: &FlowSpec, _: &Path| witness.clone();
     let context = Context::new(&setup, &law);
     let mut bench = Bench::new(0, &context);
-    bench.arrive(signal(Kind::Cnp, 1, us(1)), Report::NONE);
-    bench.arrive(signal(Kind::DirectCnp, 1, us(2)), Report::NONE);
+    bench.arrive(signal(Body::Cnp { seq: 0, attempt: 0 }, 1, us(1)), Report::NONE);
+    bench.arrive(signal(Body::DirectCnp, 1, us(2)), Report::NONE);
     bench.run(us(100));
     let told = witness.told.borrow();
     let ns = Time::from_ns;
@@ -238,11 +234,7 @@ fn reports_come_back_and_none_is_left() {
     bench.wire.hops = vec![Hop::default(); 2];
     bench.run(us(1));
     bench.arrive(answer(0, 0, 1, us(1)), reports[0]);
-    let direct = |seq, attempt| {
-        let mut packet = signal(Kind::DirectInt, 1, us(2));
-        (packet.seq, packet.attempt) = (seq, attempt);
-        packet
-    };
+    let direct = |seq, attempt| signal(Body::DirectInt { seq, attempt }, 1, us(2));
     bench.arrive(direct(1, 1), reports[1]);
     // Settled, and sent again since: old news.
     bench.arrive(direct(0, 1), reports[2]);

@@ -10,5 +10,11 @@ const DEMO: &str = include_str!("../../scenarios/demo.toml");
 
 pub(crate) fn demo(args: &DemoArgs) -> Result<(), Failure> {
     let scenario = parse(DEMO, "demo.toml", &super::run::overrides(&args.common, None))?;
-    super::run::all_of(&scenario, &Simulator, &[], &args.common, vec!["narrows".into(), "demo".into()])
+    super::run::all_of(
+        &scenario,
+        &Simulator { checked: args.common.checked },
+        &[],
+        &args.common,
+        vec!["narrows".into(), "demo".into()],
+    )
 }

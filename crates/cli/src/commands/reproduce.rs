@@ -353,7 +353,7 @@ fn run(figure: Figure, args: &ReproduceArgs) -> Result<Reproduced, Failure> {
     let replay = super::run::replay_line(words, &args.common);
     let session = Session {
         scenario: &figure.scenario,
-        host: &Simulator,
+        host: &Simulator { checked: args.common.checked },
         schemes: &[],
         threads: args.common.threads,
         out: root.join(&figure.name),

@@ -18,7 +18,7 @@ pub(crate) fn run(args: &RunArgs) -> Result<(), Failure> {
     for scheme in &args.schemes {
         replay.extend(["--scheme".to_owned(), scheme.clone()]);
     }
-    all_of(&scenario, &Simulator, &args.schemes, &args.common, replay)
+    all_of(&scenario, &Simulator { checked: args.common.checked }, &args.schemes, &args.common, replay)
 }
 
 /// What the common options override.

@@ -167,6 +167,28 @@ impl Pool {
         resumes
     }
 
+    /// Checks the accounts, where so much is booked on each cable and class.
+    pub(super) fn check(&self, booked: &[[u64; CLASSES]]) -> Result<(), String> {
+        for (port, (accounts, booked)) in self.accounts.iter().zip(booked).enumerate() {
+            for (class, (account, &booked)) in accounts.iter().zip(booked).enumerate() {
+                let held = account.used + account.headroom;
+                if held != booked {
+                    return Err(format!("port {port} holds {booked} B of class {class} and its account says {held} B"));
+                }
+            }
+        }
+        let all = || self.accounts.iter().flatten();
+        let shared: u64 = all().map(|account| account.used.saturating_sub(self.reserve)).sum();
+        let held: u64 = all().map(|account| account.used + account.headroom).sum();
+        if (shared, held) != (self.shared_used, self.held) || shared > self.shared {
+            return Err(format!(
+                "accounts hold {held} B, {shared} B of them shared; the pool says {} B and {} B, of {} B to share",
+                self.held, self.shared_used, self.shared
+            ));
+        }
+        Ok(())
+    }
+
     /// Whether the sender at a cable's other end is paused.
     pub(super) fn is_paused(&self, port: usize, class: usize) -> bool {
         self.accounts[port][class].paused
@@ -262,6 +284,15 @@ mod tests {
                 prop_assert_eq!(pool.held().get(), held);
                 prop_assert_eq!((0..3).map(|port| pool.held_by(port).get()).sum::<u64>(), held);
                 prop_assert!(held <= 60_000 && pool.shared_used <= pool.shared);
+                let mut booked = [[0; CLASSES]; 3];
+                inside.iter().for_each(|&(port, class, size)| booked[port][class] += size);
+                prop_assert_eq!(pool.check(&booked), Ok(()));
+                booked[1][2] += 1;
+                prop_assert!(pool.check(&booked).unwrap_err().contains("port 1 holds"));
+                booked[1][2] -= 1;
+                pool.held += 1;
+                prop_assert!(pool.check(&booked).unwrap_err().contains("the pool says"));
+                pool.held -= 1;
             }
             for (port, class, size) in inside {
                 pool.depart(port, class, size);

@@ -184,6 +184,29 @@ impl<P: Item + Copy> Port<P> {
         Some((class, about))
     }
 
+    /// Checks that the accounts of its queues say what lies in them.
+    pub(super) fn check(&self, params: &PortParams) -> Result<(), String> {
+        let mut waiting = 0;
+        for (class, queue) in self.queues.iter().enumerate() {
+            let bytes: u64 = queue.ring.iter().map(|waits| u64::from(waits.about.size)).sum();
+            let service: Span = queue.ring.iter().map(|waits| params.exact_service(waits.about.size)).sum();
+            let filled = self.service.filled >> class & 1 == 1;
+            if (bytes, service, !queue.ring.is_empty()) != (queue.bytes, queue.service, filled) {
+                return Err(format!(
+                    "class {class} has {bytes} B that last {service:?}; the books say {} B, {:?}, and {}",
+                    queue.bytes,
+                    queue.service,
+                    if filled { "something" } else { "nothing" }
+                ));
+            }
+            waiting += bytes;
+        }
+        if waiting != self.service.waiting_bytes {
+            return Err(format!("{waiting} B wait, and the books say {} B", self.service.waiting_bytes));
+        }
+        Ok(())
+    }
+
     /// Service time of what waits in a class, and of the control packets that go before it: the queue that marks.
     #[inline]
     pub(super) fn before(&self, class: usize) -> Span {

@@ -16,6 +16,7 @@
 //! `coded`. What is in flight under a law is an [`Outstanding`](crate::outstanding::Outstanding), which also finds what is
 //! lost; which packet of the flow that is and what becomes of it is `numbers`.
 
+mod check;
 mod coded;
 mod config;
 mod connection;

@@ -4,9 +4,6 @@
 //! it, and then go to the card at once, like acknowledgements. An emulation packet is stamped when it passes: its data
 //! leaves `T_wait` after that. All else that credits need, requests, stops, echoes and probes, goes to the card directly.
 
-use std::cmp::Reverse;
-use std::collections::BinaryHeap;
-
 use fabric::{CreditGate, CreditParams, Offered};
 use flow::Recovery;
 use flow::credits::{CreditStats, Crediting, Echo, Echoing, Signal, Spacing};
@@ -14,13 +11,14 @@ use laws::credits::{CREDIT_SIZE, Driver};
 use laws::{Acted, ControlLaw, Path};
 use units::{Bytes, Span, Time};
 
-use super::credited::Credited;
+use super::calendar::{Due, End};
 use super::policy::credit_config;
 use super::receiving::{DONE, Receiving, last_acknowledgement};
 use super::sending::Active;
 use super::{Context, HostState, Hosts, NO_SLOT, Wire};
+use crate::body::Body;
 use crate::outcome::FlowOutcome;
-use crate::packet::{Kind, Packet, Report};
+use crate::packet::{Header, Packet, Report};
 use crate::setup::{FlowSpec, Setup};
 
 /// Bytes that each further time stamp adds to an echo.
@@ -31,23 +29,16 @@ const STAMP: u32 = 4;
 pub(super) struct HostCredits {
     queue: CreditGate<Packet>,
     drops: u64,
-    /// (time, flow, end) of ends that want to act; outdated where they have asked for an earlier time.
-    agenda: BinaryHeap<Reverse<(Time, u32, End)>>,
-}
-
-/// An end of a flow.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum End {
-    Sender,
-    Receiver,
+    /// When the queue lets the first of it out, as far as that is in the host's calendar.
+    called_at: Option<Time>,
 }
 
 /// The receiving end.
 pub(super) struct Answering<L> {
     part: Part<L>,
     called_at: Time,
-    /// Of the packets that it sends.
-    template: Packet,
+    /// Of the packets that it sends, but for their times and sizes.
+    back: Header,
 }
 
 enum Part<L> {
@@ -74,44 +65,25 @@ impl Elsewhere {
 }
 
 impl<L: ControlLaw> Active<L> {
-    fn credited(&mut self) -> Option<&mut Credited> {
-        self.edge.as_mut()?.credited.as_mut()
-    }
-
-    /// What it sends beside data at `now`, one at a time.
-    fn act(&mut self, now: Time) -> Option<Signal> {
-        self.edge.as_mut()?.credited.as_mut()?.scheduled.act(&mut self.sender, now)
-    }
-
-    /// Says in a packet which credit lets it go, or that none does.
-    pub(super) fn label(&mut self, packet: &mut Packet) {
-        let Some(credited) = self.credited() else { return };
-        match credited.credit {
-            Some(number) if credited.by_receiver => packet.cumulative = number.wrapping_add(1),
-            Some(_) => {}
-            None => packet.set_expendable(true),
-        }
-    }
-
     pub(super) fn credit_stats(&self, complete: bool) -> CreditStats {
-        let credited = self.edge.as_ref().and_then(|edge| edge.credited.as_ref());
-        credited.map_or(CreditStats::default(), |credited| {
-            if complete { credited.scheduled.final_stats() } else { *credited.scheduled.stats() }
+        self.scheduled().map_or(CreditStats::default(), |scheduled| {
+            if complete { scheduled.final_stats() } else { *scheduled.stats() }
         })
     }
 
     /// A packet to the receiver that is no data.
-    fn signal(&self, kind: Kind, now: Time, setup: &Setup) -> Packet {
-        let mut packet = Packet {
+    fn signal(&self, body: Body, now: Time, setup: &Setup) -> Packet {
+        let size = if matches!(body, Body::Emulation { .. }) { CREDIT_SIZE } else { setup.host.ack_size };
+        let header = Header {
             time: now,
             flow: self.flow,
             dst: self.dst,
             entropy: self.sender.signal_entropy(),
-            size: if kind == Kind::Emulation { CREDIT_SIZE as u16 } else { setup.host.ack_size as u16 },
-            ..Packet::default()
+            size: size as u16,
+            class: self.class,
+            pinned: false,
         };
-        packet.classify(kind, self.class);
-        packet
+        Packet::new(header, body)
     }
 }
 
@@ -119,18 +91,13 @@ impl HostState {
     /// A sending end may want to act at another time.
     #[inline]
     pub(super) fn call<L: ControlLaw>(&mut self, active: &mut Active<L>, now: Time) {
-        let (flow, sender) = (active.flow, &mut active.sender);
-        let Some(credited) = active.edge.as_mut().and_then(|edge| edge.credited.as_mut()) else { return };
-        let next = credited.scheduled.next_action(sender, now);
-        if next < credited.called_at {
-            credited.called_at = next;
-            self.put_down(next, flow, End::Sender);
+        let Some(at) = &mut active.edge else { return };
+        let Some(scheduled) = at.edge.scheduled() else { return };
+        let next = scheduled.next_action(&mut active.sender, now);
+        if next < at.called_at {
+            at.called_at = next;
+            self.calendar.put(next, Due::Credits(active.flow, End::Sender));
         }
-    }
-
-    fn put_down(&mut self, time: Time, flow: u32, end: End) {
-        self.credits.get_or_insert_default().agenda.push(Reverse((time, flow, end)));
-        self.alarm = self.alarm.min(time);
     }
 
     /// A credit or an emulation packet comes to the host's queue at `now`. Returned if it leaves at once.
@@ -139,13 +106,20 @@ impl HostState {
         let credits = self.credits.get_or_insert_default();
         match credits.queue.offer(params, self.now, packet, packet.size.into(), packet.is_expendable()) {
             Offered::Leaves(packet) => return Some(packet),
-            Offered::Waits => {
-                let next = credits.queue.eligible_at(params).unwrap_or(Time::NEVER);
-                self.alarm = self.alarm.min(next);
-            }
+            Offered::Waits => self.call_queue(params),
             Offered::Refused(_) => credits.drops += 1,
         }
         None
+    }
+
+    /// Puts down when the host's queue lets the next one out, if one waits and that is not put down already.
+    fn call_queue(&mut self, params: &CreditParams) {
+        let Some(credits) = &mut self.credits else { return };
+        let Some(next) = credits.queue.eligible_at(params) else { return };
+        if credits.called_at.is_none_or(|at| next < at) {
+            credits.called_at = Some(next);
+            self.calendar.put(next, Due::CreditQueue);
+        }
     }
 
     /// The first that waits in the host's queue, if it may leave now.
@@ -158,19 +132,11 @@ impl HostState {
     /// A credit or an emulation packet leaves the host's queue.
     fn depart(&mut self, mut packet: Packet, setup: &Setup, wire: &mut impl Wire) {
         packet.time = self.now;
-        if packet.kind() == Kind::Emulation {
+        if let Body::Emulation { number, .. } = packet.body() {
             let src = setup.flows[packet.flow as usize].src;
-            packet.cumulative = setup.clock_ns(src, self.now);
+            packet = packet.saying(Body::Emulation { number, clock_ns: setup.clock_ns(src, self.now) });
         }
         self.answer(packet, Report::NONE, wire);
-    }
-
-    /// When credits next want the host; [`Time::NEVER`] if never.
-    fn next_credit(&self, setup: &Setup) -> Time {
-        let Some(credits) = &self.credits else { return Time::NEVER };
-        let params = setup.network.port(self.uplink).credits();
-        let queue = params.and_then(|params| credits.queue.eligible_at(params)).unwrap_or(Time::NEVER);
-        credits.agenda.peek().map_or(Time::NEVER, |Reverse((time, ..))| *time).min(queue)
     }
 }
 
@@ -182,39 +148,28 @@ impl<L> Hosts<L> {
 }
 
 impl<L: ControlLaw> Hosts<L> {
-    /// Does what is due of credits. Gives when more is.
-    pub(super) fn ring_credits(&mut self, host: usize, now: Time, setup: &Setup, wire: &mut impl Wire) -> Time {
-        if self.states[host].credits.is_none() {
-            return Time::NEVER;
+    /// The host's queue lets out what it may, if this is the time that was put down last.
+    pub(super) fn release_credits(&mut self, host: usize, time: Time, setup: &Setup, wire: &mut impl Wire) {
+        match &mut self.states[host].credits {
+            Some(credits) if credits.called_at == Some(time) => credits.called_at = None,
+            _ => return,
         }
-        if let Some(params) = setup.network.port(self.states[host].uplink).credits() {
-            while let Some(packet) = self.states[host].release(params) {
-                self.left(&packet, now);
-                self.states[host].depart(packet, setup, wire);
-            }
+        let Some(params) = setup.network.port(self.states[host].uplink).credits() else { return };
+        while let Some(packet) = self.states[host].release(params) {
+            self.left(host, &packet);
+            self.states[host].depart(packet, setup, wire);
         }
-        while let Some(credits) = &mut self.states[host].credits
-            && let Some(&Reverse((time, flow, end))) = credits.agenda.peek()
-            && time <= now
-        {
-            credits.agenda.pop();
-            match end {
-                End::Sender => self.act_as_sender(host, flow, time, now, setup, wire),
-                End::Receiver => self.act_as_receiver(host, flow, time, now, setup, wire),
-            }
-        }
-        self.states[host].next_credit(setup)
+        self.states[host].call_queue(params);
     }
 
     /// An emulation packet leaves its host.
-    fn left(&mut self, packet: &Packet, now: Time) {
-        if packet.kind() != Kind::Emulation {
-            return;
-        }
+    fn left(&mut self, host: usize, packet: &Packet) {
+        let Body::Emulation { number, .. } = packet.body() else { return };
+        let now = self.states[host].now;
         if let Some(active) = self.sender(packet.flow)
-            && let Some(credited) = active.credited()
+            && let Some(scheduled) = active.edge.as_mut().and_then(|at| at.edge.scheduled_mut())
         {
-            credited.scheduled.on_left(packet.seq, now);
+            scheduled.on_left(number, now);
         }
     }
 
@@ -223,44 +178,63 @@ impl<L: ControlLaw> Hosts<L> {
         if slot == NO_SLOT { None } else { self.senders[slot as usize].as_mut() }
     }
 
-    fn act_as_sender(&mut self, host: usize, flow: u32, time: Time, now: Time, setup: &Setup, wire: &mut impl Wire) {
+    pub(super) fn act_as_sender(
+        &mut self,
+        host: usize,
+        flow: u32,
+        time: Time,
+        now: Time,
+        setup: &Setup,
+        wire: &mut impl Wire,
+    ) {
         let slot = self.sender_of[flow as usize];
         let Some(active) = self.senders.get_mut(slot as usize).and_then(Option::as_mut) else { return };
         let state = &mut self.states[host];
-        match active.credited() {
-            Some(credited) if credited.called_at == time => credited.called_at = Time::NEVER,
+        match &mut active.edge {
+            Some(at) if at.called_at == time => at.called_at = Time::NEVER,
             _ => return,
         }
         active.sample(now, &mut self.samples);
-        while let Some(signal) = active.act(now) {
-            match signal {
-                Signal::Request { packets } => {
-                    let packet = active.signal(Kind::Request, now, setup);
-                    state.answer(Packet { cumulative: packets, ..packet }, Report::NONE, wire);
-                }
-                Signal::Stop => state.answer(active.signal(Kind::Stop, now, setup), Report::NONE, wire),
-                Signal::Probe => state.answer(active.signal(Kind::Probe, now, setup), Report::NONE, wire),
-                Signal::Emulation { number, expendable } => {
-                    let mut packet = Packet { seq: number, ..active.signal(Kind::Emulation, now, setup) };
-                    packet.set_expendable(expendable);
-                    if let Some(packet) = state.offer(packet, setup) {
-                        state.depart(packet, setup, wire);
-                    }
-                }
+        while let Some(scheduled) = active.edge.as_mut().and_then(|at| at.edge.scheduled_mut())
+            && let Some(signal) = scheduled.act(&mut active.sender, now)
+        {
+            let body = match signal {
+                Signal::Request { packets } => Body::Request { packets },
+                Signal::Stop => Body::Stop,
+                Signal::Probe => Body::Probe,
+                // It is stamped when it leaves the host's queue.
+                Signal::Emulation { number, .. } => Body::Emulation { number, clock_ns: 0 },
+            };
+            let mut packet = active.signal(body, now, setup);
+            let Signal::Emulation { expendable, .. } = signal else {
+                state.answer(packet, Report::NONE, wire);
+                continue;
+            };
+            packet.set_expendable(expendable);
+            if let Some(packet) = state.offer(packet, setup) {
+                state.depart(packet, setup, wire);
             }
         }
         state.call(active, now);
     }
 
-    fn act_as_receiver(&mut self, host: usize, flow: u32, time: Time, now: Time, setup: &Setup, wire: &mut impl Wire) {
+    pub(super) fn act_as_receiver(
+        &mut self,
+        host: usize,
+        flow: u32,
+        time: Time,
+        now: Time,
+        setup: &Setup,
+        wire: &mut impl Wire,
+    ) {
         let Some(answering) = self.answering.get_mut(&flow).filter(|it| it.called_at == time) else { return };
         answering.called_at = Time::NEVER;
         let state = &mut self.states[host];
         match &mut answering.part {
             Part::Credits(crediting) => {
                 while let Some(number) = crediting.act(now) {
-                    let credit = answering.template.about(Kind::Credit, CREDIT_SIZE);
-                    if let Some(packet) = state.offer(Packet { seq: number, time: now, ..credit }, setup) {
+                    let header = Header { time: now, size: CREDIT_SIZE as u16, ..answering.back };
+                    if let Some(packet) = state.offer(Packet::new(header, Body::Credit { number }), setup) {
                         state.depart(packet, setup, wire);
                     }
                 }
@@ -269,7 +243,7 @@ impl<L: ControlLaw> Hosts<L> {
                 if echoing.next_action() <= now
                     && let Some(echo) = echoing.flush()
                 {
-                    state.answer(answering.template.echo(echo, now), Report::NONE, wire);
+                    state.answer(answering.back.echo(echo, now), Report::NONE, wire);
                 }
             }
         }
@@ -287,30 +261,29 @@ impl<L: ControlLaw> Hosts<L> {
         let (setup, now) = (context.setup, packet.time);
         let spec = &setup.flows[packet.flow as usize];
         let complete = self.receiver_of[packet.flow as usize] == DONE;
-        if complete && packet.kind() == Kind::Emulation {
-            // The way of the data was kept free: its sender is told, whatever it does with that.
-            let echo = Echo { newest: packet.seq, map: 1 };
-            self.states[host].answer(Packet::back(packet, spec).echo(echo, now), Report::NONE, wire);
-        }
         if complete {
-            // Who still asks has missed the last acknowledgements.
-            if packet.kind() == Kind::Request {
-                self.states[host].answer(last_acknowledgement(packet, spec, setup), Report::NONE, wire);
-            }
+            let answer = match packet.body() {
+                // The way of the data was kept free: its sender is told, whatever it does with that.
+                Body::Emulation { number, .. } => Header::back(packet, spec).echo(Echo { newest: number, map: 1 }, now),
+                // Who still asks has missed the last acknowledgements.
+                Body::Request { .. } => last_acknowledgement(packet, spec, setup),
+                _ => return,
+            };
+            self.states[host].answer(answer, Report::NONE, wire);
             return;
         }
         let answering = self.answering.entry(packet.flow).or_insert_with(|| {
             let part = answering_part(packet.flow, spec, context);
-            Answering { part, called_at: Time::NEVER, template: Packet::back(packet, spec) }
+            Answering { part, called_at: Time::NEVER, back: Header::back(packet, spec) }
         });
-        match (&mut answering.part, packet.kind()) {
-            (Part::Credits(crediting), Kind::Request) => crediting.on_request(now, packet.cumulative),
-            (Part::Credits(crediting), Kind::Stop) => crediting.stop(),
-            (Part::Echoes(echoing), Kind::Emulation) => {
-                let clock_ns = setup.clock_ns(spec.dst, now);
-                let delay = Span::from_ns(clock_ns.wrapping_sub(packet.cumulative).cast_signed().into());
-                for echo in echoing.on_emulation(now, packet.seq, delay).into_iter().flatten() {
-                    self.states[host].answer(answering.template.echo(echo, now), Report::NONE, wire);
+        match (&mut answering.part, packet.body()) {
+            (Part::Credits(crediting), Body::Request { packets }) => crediting.on_request(now, packets),
+            (Part::Credits(crediting), Body::Stop) => crediting.stop(),
+            (Part::Echoes(echoing), Body::Emulation { number, clock_ns }) => {
+                let here_ns = setup.clock_ns(spec.dst, now);
+                let delay = Span::from_ns(here_ns.wrapping_sub(clock_ns).cast_signed().into());
+                for echo in echoing.on_emulation(now, number, delay).into_iter().flatten() {
+                    self.states[host].answer(answering.back.echo(echo, now), Report::NONE, wire);
                 }
             }
             _ => {}
@@ -318,12 +291,12 @@ impl<L: ControlLaw> Hosts<L> {
         self.states[host].call_back(packet.flow, answering);
     }
 
-    /// Data arrives that answers a credit.
-    pub(super) fn on_scheduled(&mut self, packet: &Packet) {
-        if let Some(answering) = self.answering.get_mut(&packet.flow)
+    /// Data of a flow arrives that answers a credit.
+    pub(super) fn on_scheduled(&mut self, flow: u32, now: Time, credit: u32) {
+        if let Some(answering) = self.answering.get_mut(&flow)
             && let Part::Credits(crediting) = &mut answering.part
         {
-            crediting.on_data(packet.time, packet.cumulative - 1);
+            crediting.on_data(now, credit);
         }
     }
 
@@ -334,7 +307,7 @@ impl<L: ControlLaw> Hosts<L> {
             && let Some(echo) = echoing.flush()
         {
             let now = self.states[host].now;
-            self.states[host].answer(answering.template.echo(echo, now), Report::NONE, wire);
+            self.states[host].answer(answering.back.echo(echo, now), Report::NONE, wire);
         }
         self.count(flow, &answering);
     }
@@ -375,21 +348,20 @@ impl<L: ControlLaw> Hosts<L> {
     pub(super) fn answer_probe(&mut self, host: usize, packet: &Packet, setup: &Setup, wire: &mut impl Wire) {
         let spec = &setup.flows[packet.flow as usize];
         let cumulative = self.flush_now(host, packet.flow, setup, wire);
-        let mut answer = Packet::back(packet, spec).about(Kind::Probe, setup.host.ack_size);
-        answer.set_ack();
-        self.states[host].answer(Packet { cumulative, time: packet.time, ..answer }, Report::NONE, wire);
+        let size = setup.host.ack_size as u16;
+        let header = Header { time: packet.time, size, ..Header::back(packet, spec) };
+        self.states[host].answer(Packet::new(header, Body::ProbeAnswer { cumulative }), Report::NONE, wire);
     }
 
     /// Credits come to their sender, or the answer to a probe.
     pub(super) fn on_credits<F>(&mut self, host: usize, packet: &Packet, context: &Context<F>) {
         let now = packet.time;
-        let echo = Echo { newest: packet.seq, map: packet.cumulative };
         let slot = self.sender_of[packet.flow as usize];
         let Some(active) = self.senders.get_mut(slot as usize).and_then(Option::as_mut) else {
             // They come too late to be of use.
-            let wasted = match packet.kind() {
-                Kind::Credit => 1,
-                Kind::Echo => echo.count().into(),
+            let wasted = match packet.body() {
+                Body::Credit { .. } => 1,
+                Body::Echo(echo) => echo.count().into(),
                 _ => 0,
             };
             let credits = CreditStats { received: wasted, wasted, ..CreditStats::default() };
@@ -397,11 +369,13 @@ impl<L: ControlLaw> Hosts<L> {
             return;
         };
         active.sample(now, &mut self.samples);
-        let Some(credited) = active.edge.as_mut().and_then(|edge| edge.credited.as_mut()) else { return };
-        match packet.kind() {
-            Kind::Credit => credited.scheduled.on_credit(&mut active.sender, now, packet.seq),
-            Kind::Echo => credited.scheduled.on_echo(&mut active.sender, now, echo),
-            _ => credited.scheduled.on_probe_answer(&mut active.sender, now, packet.cumulative),
+        let Some(scheduled) = active.edge.as_mut().and_then(|at| at.edge.scheduled_mut()) else { return };
+        let sender = &mut active.sender;
+        match packet.body() {
+            Body::Credit { number } => scheduled.on_credit(sender, now, number),
+            Body::Echo(echo) => scheduled.on_echo(sender, now, echo),
+            Body::ProbeAnswer { cumulative } => scheduled.on_probe_answer(sender, now, cumulative),
+            _ => {}
         }
         if active.sender.is_complete() {
             self.complete(host, slot, now, context);
@@ -420,7 +394,7 @@ impl HostState {
         };
         if next.is_set() && next < answering.called_at {
             answering.called_at = next;
-            self.put_down(next, flow, End::Receiver);
+            self.calendar.put(next, Due::Credits(flow, End::Receiver));
         }
     }
 }
@@ -446,24 +420,16 @@ fn answering_part<L: ControlLaw, F: Fn(&FlowSpec, &Path) -> L>(
     }
 }
 
-impl Packet {
-    /// A packet back to where another came from, on its path as far as that depends on entropy.
-    fn back(packet: &Self, spec: &FlowSpec) -> Self {
-        let mut back = Self { flow: packet.flow, dst: spec.src.0, entropy: packet.entropy, ..Self::default() };
-        back.classify(Kind::Transfer, packet.class());
-        back
+impl Header {
+    /// Of a packet back to where another came from, on its path as far as that depends on entropy.
+    fn back(packet: &Packet, spec: &FlowSpec) -> Self {
+        let (flow, entropy, class) = (packet.flow, packet.entropy, packet.class());
+        Self { flow, dst: spec.src.0, entropy, class, ..Self::default() }
     }
 
-    /// The same, of a kind and a size.
-    fn about(mut self, kind: Kind, size: u32) -> Self {
-        self.classify(kind, self.class());
-        Self { size: size as u16, ..self }
-    }
-
-    /// The same as an echo.
-    fn echo(self, echo: Echo, now: Time) -> Self {
+    /// An echo with this header.
+    fn echo(self, echo: Echo, now: Time) -> Packet {
         let size = CREDIT_SIZE + STAMP * (echo.count() - 1);
-        let packet = self.about(Kind::Echo, size);
-        Self { time: now, seq: echo.newest, cumulative: echo.map, ..packet }
+        Packet::new(Self { time: now, size: size as u16, ..self }, Body::Echo(echo))
     }
 }

@@ -12,6 +12,7 @@ use units::{Time, mix64};
 
 use crate::jitter::Jitter;
 
+use super::calendar::Due;
 use super::{Context, Hosts, Wire};
 use crate::packet::{Packet, Report};
 use crate::setup::FlowSpec;
@@ -24,6 +25,8 @@ pub(super) struct Delayed {
     /// By flow: when the transport hears of its last such packet.
     last: BTreeMap<u32, Time>,
     came: u64,
+    /// When the first of them is heard, as far as that is in the host's calendar.
+    called_at: Option<Time>,
 }
 
 impl Delayed {
@@ -44,11 +47,12 @@ impl Delayed {
         if self.last.get(&packet.flow) == Some(&time) {
             self.last.remove(&packet.flow); // a later packet of the flow has nothing to wait for
         }
-        Some((Packet { time, ..packet }, report))
+        Some((packet.at(time), report))
     }
 
-    pub(super) fn next_at(&self) -> Time {
-        self.packets.first_key_value().map_or(Time::NEVER, |((time, _), _)| *time)
+    /// When the transport hears of the first of them.
+    fn next_at(&self) -> Option<Time> {
+        self.packets.first_key_value().map(|((time, _), _)| *time)
     }
 }
 
@@ -63,27 +67,42 @@ impl<L: ControlLaw> Hosts<L> {
         jitter: &Jitter,
         context: &Context<F>,
     ) {
-        let own = u64::from(packet.flow) << 32 | u64::from(packet.seq);
-        let kind = u64::from(packet.kind_and_class) << 16 | u64::from(packet.attempt) << 8 | u64::from(packet.flags);
+        let (own, kind) = packet.identity();
         let salt = mix64(context.setup.seed ^ 0x4a49_5454_4552) ^ u64::from(packet.dst);
         let bits = mix64(mix64(mix64(salt ^ mix64(own)) ^ packet.time.ps()) ^ kind);
         let state = &mut self.states[host];
-        let heard_at = state.delayed.get_or_insert_default().push(*packet, report, jitter, bits);
-        state.alarm = state.alarm.min(heard_at);
+        let delayed = state.delayed.get_or_insert_default();
+        let heard_at = delayed.push(*packet, report, jitter, bits);
+        if delayed.called_at.is_none_or(|at| heard_at < at) {
+            delayed.called_at = Some(heard_at);
+            state.calendar.put(heard_at, Due::Delayed);
+        }
     }
 
-    /// The transport hears of what is due.
+    /// The transport hears of what is due, if this is the time that was put down last.
     pub(super) fn hear_delayed<F: Fn(&FlowSpec, &Path) -> L>(
         &mut self,
         host: usize,
+        time: Time,
         now: Time,
         context: &Context<F>,
         wire: &mut impl Wire,
     ) {
+        match &mut self.states[host].delayed {
+            Some(delayed) if delayed.called_at == Some(time) => delayed.called_at = None,
+            _ => return,
+        }
         while let Some(delayed) = &mut self.states[host].delayed
             && let Some((packet, report)) = delayed.pop(now)
         {
             self.hear(host, &packet, report, context, wire);
+        }
+        let state = &mut self.states[host];
+        if let Some(delayed) = &mut state.delayed
+            && let Some(next) = delayed.next_at()
+        {
+            delayed.called_at = Some(next);
+            state.calendar.put(next, Due::Delayed);
         }
     }
 
@@ -97,7 +116,9 @@ impl<L: ControlLaw> Hosts<L> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::body::Body;
     use crate::jitter::JitterShape;
+    use crate::packet::Header;
     use units::Span;
 
     /// The second packet of a flow waits for the first; another flow's does not. A packet that comes after all have
@@ -106,13 +127,16 @@ mod tests {
     fn packets_of_a_flow_stay_in_order() {
         let jitter = Jitter { mean: Span::from_us(1), shape: JitterShape::Uniform };
         let ns = Time::from_ns;
-        let packet = |flow, seq, time| Packet { time, flow, seq, ..Packet::default() };
+        let packet = |flow, seq, time| {
+            let header = Header { time, flow, ..Header::default() };
+            Packet::new(header, Body::Data { seq, attempt: 1, credit: None })
+        };
         let mut delayed = Delayed::default();
         assert_eq!(delayed.push(packet(0, 0, ns(0)), Report::NONE, &jitter, u64::MAX), ns(2_000));
         assert_eq!(delayed.push(packet(0, 1, ns(10)), Report::NONE, &jitter, 0), ns(2_000));
         assert_eq!(delayed.push(packet(1, 0, ns(20)), Report::NONE, &jitter, 0), ns(20));
         assert!(delayed.pop(ns(19)).is_none());
-        let mut heard = |now| delayed.pop(now).map(|(packet, _)| (packet.flow, packet.seq, packet.time));
+        let mut heard = |now| delayed.pop(now).map(|(packet, _)| (packet.flow, packet.transmission().0, packet.time));
         assert_eq!([heard(ns(20)), heard(ns(20))], [Some((1, 0, ns(20))), None]);
         assert_eq!([heard(ns(2_000)), heard(ns(2_000))], [Some((0, 0, ns(2_000))), Some((0, 1, ns(2_000)))]);
         let later = ns(2_000).just_after();

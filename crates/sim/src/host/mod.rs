@@ -8,7 +8,7 @@
 //! Hosts know no engine: one carries packets to them, tells the time, and takes what they send over a [`Wire`].
 
 use std::cmp::Reverse;
-use std::collections::{BTreeMap, BinaryHeap, VecDeque};
+use std::collections::{BTreeMap, BinaryHeap};
 
 use fabric::{HostId, LinkId};
 use flow::credits::{CreditStats, Scheduled};
@@ -25,9 +25,10 @@ use crate::setup::{FlowSpec, Setup};
 use crate::start::{Cause, FlowId, Start};
 use crate::waits::{Pending, Waits};
 
+mod calendar;
+mod check;
 mod clocks;
 mod connections;
-mod credited;
 mod credits;
 mod edge;
 mod jitter;
@@ -37,17 +38,19 @@ mod predictors;
 mod receiving;
 mod sending;
 mod signals;
+mod turns;
 
+use calendar::{Calendar, Due, End};
 use connections::Connections;
 pub use credits::Elsewhere;
 use credits::{Answering, HostCredits};
-use edge::Edge;
+use edge::AtEdge;
 use jitter::Delayed;
 use pauses::Pauses;
 use policy::{credit_config, flow_config};
 use receiving::Receiving;
 use sending::{Active, Queued};
-use signals::header;
+use turns::Turns;
 
 /// A host's network card.
 pub trait Wire {
@@ -122,22 +125,12 @@ pub struct News {
 
 struct HostState {
     now: Time,
-    /// When the first of `timers`, `flushes`, `blocks`, `starts`, `delayed` and what credits need is due. Kept here so
-    /// that asking costs one load.
-    alarm: Time,
+    /// What the host does at a time of its own, but for pacing.
+    calendar: Calendar,
     /// (slot, flow) of flows that may send now, in turn.
-    ready: VecDeque<(u32, u32)>,
-    /// Flows that may send later: (time, flow, slot). Here and below the flow breaks ties: which slot a flow has
-    /// depends on the order in which nodes ran.
+    ready: Turns,
+    /// Flows that may send later: (time, flow, slot). The flow breaks ties, as in the calendar.
     paced: BinaryHeap<Reverse<(Time, u32, u32)>>,
-    /// (time, flow, slot); one a flow, asked again when it fires. Outdated where a law has called for an earlier one.
-    timers: BinaryHeap<Reverse<(Time, u32, u32)>>,
-    /// (time, flow, slot) of acknowledgements held back; empty where every packet is acknowledged.
-    flushes: BinaryHeap<Reverse<(Time, u32, u32)>>,
-    /// (time, flow, slot) of receivers that wait for a block; at most one a coded flow.
-    blocks: BinaryHeap<Reverse<(Time, u32, u32)>>,
-    /// (time, flow).
-    starts: BinaryHeap<Reverse<(Time, u32)>>,
     /// Flows that wait for the rest of their causes.
     pending: Pending,
     /// The classes that are paused, one bit each.
@@ -163,21 +156,16 @@ impl HostState {
     /// This host hears of a cause of one of its flows. Gives when the flow starts, if that was the last cause.
     fn hear_of(&mut self, news: News, setup: &Setup) -> Option<Time> {
         let time = self.pending.happened(news.flow, news.heard, setup)?;
-        self.starts.push(Reverse((time, news.flow.0)));
-        self.alarm = self.alarm.min(time);
+        self.calendar.put(time, Due::Start(news.flow.0));
         Some(time)
     }
 
     fn new(uplink: LinkId, setup: &Setup) -> Self {
         Self {
             now: Time::ZERO,
-            alarm: Time::NEVER,
-            ready: VecDeque::new(),
+            calendar: Calendar::new(),
+            ready: Turns::default(),
             paced: BinaryHeap::new(),
-            timers: BinaryHeap::new(),
-            flushes: BinaryHeap::new(),
-            blocks: BinaryHeap::new(),
-            starts: BinaryHeap::new(),
             pending: Pending::default(),
             paused: 0,
             answering: 0,
@@ -241,9 +229,7 @@ impl<L: ControlLaw> Hosts<L> {
             }
             open += 1;
             if let Start::At(time) = spec.start {
-                let state = &mut states[host as usize];
-                state.starts.push(Reverse((time, flow)));
-                state.alarm = state.alarm.min(time);
+                states[host as usize].calendar.put(time, Due::Start(flow));
             }
         }
         Self {
@@ -296,12 +282,12 @@ impl<L: ControlLaw> Hosts<L> {
         } else {
             state.now.max(idle_at)
         };
-        send.min(state.alarm)
+        send.min(state.calendar.first_at())
     }
 
-    /// When the first of a host's starts and timers is due; [`Time::NEVER`] if never.
+    /// When a host next does something at a time of its own, pacing apart; [`Time::NEVER`] if never.
     pub(crate) fn alarm(&self, host: usize) -> Time {
-        self.states[host].alarm
+        self.states[host].calendar.first_at()
     }
 
     /// When a flow that is open here and has something left to send may send next by its pace.
@@ -368,10 +354,11 @@ impl<L: ControlLaw> Hosts<L> {
         let now = packet.time;
         let Some(active) = &mut self.senders[slot as usize] else { return };
         active.sample(now, &mut self.samples);
-        if let Some(edge) = &mut active.edge {
-            edge.measure(&active.sender, now, packet);
+        let header = packet.acknowledged();
+        if let Some(at) = &mut active.edge {
+            at.measure(&active.sender, now, header.seq, header.attempt);
         }
-        active.sender.on_ack(now, &header(packet), hops);
+        active.sender.on_ack(now, &header, hops);
         if active.sender.is_complete() {
             self.complete(host, slot, now, context);
         } else {
@@ -394,7 +381,7 @@ impl<L: ControlLaw> Hosts<L> {
     }
 
     /// The time that [`Hosts::next_at`] gave has come.
-    #[inline]
+    #[inline(always)]
     pub fn on_local<F: Fn(&FlowSpec, &Path) -> L>(
         &mut self,
         host: usize,
@@ -404,7 +391,7 @@ impl<L: ControlLaw> Hosts<L> {
     ) {
         debug_assert!(now >= self.states[host].now, "an event in the past");
         self.states[host].now = now;
-        if self.states[host].alarm <= now {
+        if self.states[host].calendar.first_at() <= now {
             self.ring(host, now, context, wire);
         }
         if wire.idle_at() <= now {
@@ -412,8 +399,7 @@ impl<L: ControlLaw> Hosts<L> {
         }
     }
 
-    /// Does what is due, in this order: packets whose delay in the host has passed, starts, timers, acknowledgements
-    /// that were held back, blocks that are waited for.
+    /// Does what is due.
     #[inline(never)]
     fn ring<F: Fn(&FlowSpec, &Path) -> L>(
         &mut self,
@@ -422,46 +408,18 @@ impl<L: ControlLaw> Hosts<L> {
         context: &Context<F>,
         wire: &mut impl Wire,
     ) {
-        self.hear_delayed(host, now, context, wire);
-        while let Some(&Reverse((time, flow))) = self.states[host].starts.peek() {
-            if time > now {
-                break;
-            }
-            self.states[host].starts.pop();
-            self.start(host, flow, now, context);
-        }
-        while let Some(&Reverse((time, flow, slot))) = self.states[host].timers.peek() {
-            if time > now {
-                break;
-            }
-            self.states[host].timers.pop();
-            let is_due = self.senders[slot as usize].as_ref().is_some_and(|it| (it.flow, it.armed) == (flow, time));
-            if is_due {
-                self.on_timer(host, slot, now);
+        while let Some((time, due)) = self.states[host].calendar.take(now) {
+            match due {
+                Due::Delayed => self.hear_delayed(host, time, now, context, wire),
+                Due::Start(flow) => self.start(host, flow, now, context),
+                Due::Timer(flow) => self.on_timer(host, flow, time, now),
+                Due::Flush(flow) => self.flush(host, flow, time, context.setup, wire),
+                Due::Block(flow) => self.on_block_timer(host, flow, time, context.setup, wire),
+                Due::CreditQueue => self.release_credits(host, time, context.setup, wire),
+                Due::Credits(flow, End::Sender) => self.act_as_sender(host, flow, time, now, context.setup, wire),
+                Due::Credits(flow, End::Receiver) => self.act_as_receiver(host, flow, time, now, context.setup, wire),
             }
         }
-        while let Some(&Reverse((time, flow, slot))) = self.states[host].flushes.peek() {
-            if time > now {
-                break;
-            }
-            self.states[host].flushes.pop();
-            self.flush(host, slot, flow, context.setup, wire);
-        }
-        while let Some(&Reverse((time, flow, slot))) = self.states[host].blocks.peek() {
-            if time > now {
-                break;
-            }
-            self.states[host].blocks.pop();
-            self.on_block_timer(host, slot, flow, context.setup, wire);
-        }
-        let credits = self.ring_credits(host, now, context.setup, wire);
-        let state = &mut self.states[host];
-        let timer = state.timers.peek().map_or(Time::NEVER, |Reverse((time, _, _))| *time);
-        let start = state.starts.peek().map_or(Time::NEVER, |Reverse((time, _))| *time);
-        let flush = state.flushes.peek().map_or(Time::NEVER, |Reverse((time, _, _))| *time);
-        let block = state.blocks.peek().map_or(Time::NEVER, |Reverse((time, _, _))| *time);
-        let heard = state.delayed.as_ref().map_or(Time::NEVER, |delayed| delayed.next_at());
-        state.alarm = timer.min(start).min(flush).min(block).min(credits).min(heard);
     }
 
     fn start<F: Fn(&FlowSpec, &Path) -> L>(&mut self, host: usize, flow: u32, now: Time, context: &Context<F>) {
@@ -475,7 +433,7 @@ impl<L: ControlLaw> Hosts<L> {
         let hold = self.hold(host, spec, now, setup);
         let scheduled =
             sender.law().credits().map(|credits| Scheduled::new(credit_config(setup, flow, &path, credits), now));
-        let edge = Edge::new(hold, scheduled, &setup.host, &sender, context.predicts(flow));
+        let edge = AtEdge::new(hold, scheduled, &setup.host, &sender, context.predicts(flow));
         // No timeout can come sooner; then it is asked again.
         let first_timer = now + config.rto_min;
         let interval = if context.samples(flow) { setup.series.interval } else { Span::ZERO };
@@ -484,7 +442,7 @@ impl<L: ControlLaw> Hosts<L> {
             self.senders.len() as u32 - 1
         });
         let armed = first_timer.min(sender.next_timer()).max(now);
-        self.states[host].timers.push(Reverse((armed, flow, slot)));
+        self.states[host].calendar.put(armed, Due::Timer(flow));
         let active = self.senders[slot as usize].insert(Active {
             sender,
             flow,
@@ -515,8 +473,13 @@ impl<L: ControlLaw> Hosts<L> {
         Some(Hold::new(on_ramp, setup.hold_base(spec, now)))
     }
 
-    fn on_timer(&mut self, host: usize, slot: u32, now: Time) {
-        let Some(active) = &mut self.senders[slot as usize] else { return };
+    /// A flow's timer fires, if it is the one that was set last.
+    fn on_timer(&mut self, host: usize, flow: u32, time: Time, now: Time) {
+        let slot = self.sender_of[flow as usize];
+        let Some(active) = self.senders.get_mut(slot as usize).and_then(Option::as_mut) else { return };
+        if active.armed != time {
+            return;
+        }
         active.sample(now, &mut self.samples);
         let strikes = active.sender.next_timer() <= now;
         if strikes {
@@ -526,7 +489,7 @@ impl<L: ControlLaw> Hosts<L> {
         let idle = now + active.sender.least_wait();
         let next = active.sender.next_timer();
         let again = if next.is_set() { next } else { idle };
-        self.states[host].arm(slot, active, again);
+        self.states[host].arm(active, again);
         if strikes {
             self.states[host].heard(slot, active, now);
         }

@@ -28,6 +28,13 @@ pub(super) struct Pauses {
     answers: VecDeque<(Packet, Report)>,
 }
 
+impl Pauses {
+    /// Whether a flow waits for its class.
+    pub(super) fn parks(&self, turn: (u32, u32)) -> bool {
+        self.flows.contains(&turn)
+    }
+}
+
 impl<L> Hosts<L> {
     /// How often a host's card was paused up to now, each class counted, and the time in which at least one class was.
     pub fn pauses(&self, host: usize, now: Time) -> (u64, Span) {
@@ -113,7 +120,7 @@ impl HostState {
     /// Gives answers the next turn, if one may leave. They take turns like packets of flows: what the card has could not
     /// be called back at the next pause.
     fn call_answers(&mut self) {
-        if self.answering & !self.paused != 0 && self.ready.front() != Some(&ANSWERS) {
+        if self.answering & !self.paused != 0 && self.ready.first() != Some(ANSWERS) {
             self.ready.push_front(ANSWERS);
         }
     }
@@ -127,7 +134,7 @@ impl HostState {
         let place = pauses.answers.iter().position(|(packet, _)| paused >> class_of(packet) & 1 == 0);
         let Some((packet, report)) = place.and_then(|place| pauses.answers.remove(place)) else { return false };
         self.answering = pauses.answers.iter().fold(0, |classes, (packet, _)| classes | 1 << class_of(packet));
-        hand_over(Packet { time: self.now, ..packet }, report, wire);
+        hand_over(packet.at(self.now), report, wire);
         self.call_answers();
         true
     }

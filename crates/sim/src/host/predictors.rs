@@ -37,9 +37,8 @@ impl<L: ControlLaw> Active<L> {
     /// Sends a packet, with what is known now beside it.
     #[inline(never)]
     pub(super) fn transmit_noted(&self, now: Time, packet: Packet, wire: &mut impl Wire) {
-        let edge = self.edge.as_ref();
-        let delay = edge.and_then(|edge| edge.hold.as_ref()?.delay());
-        let rtt = edge.and_then(|edge| edge.last_rtt);
+        let delay = self.hold().and_then(flow::Hold::delay);
+        let rtt = self.edge.as_ref().and_then(|at| at.last_rtt);
         let report = wire.note(Note { left: now, delay, rtt }.to_hop());
         wire.transmit_with(packet, report);
     }

@@ -1,14 +1,14 @@
 //! The receiving side: what answers a packet, now or after a while.
 
-use std::cmp::Reverse;
-
-use flow::{PathChoice, Receiver, Reply};
+use flow::{AckHeader, PathChoice, Receiver, Reply};
 use laws::ControlLaw;
 use laws::cnp::Generator;
 use units::{Span, Time};
 
+use super::calendar::Due;
 use super::{Context, HostState, Hosts, NO_SLOT, Wire};
-use crate::packet::{Kind, PINNED, Packet, Report};
+use crate::body::Body;
+use crate::packet::{Header, Packet, Report};
 use crate::setup::{FlowSpec, Setup};
 use crate::start::{Cause, FlowId};
 
@@ -31,7 +31,7 @@ pub(super) struct Receiving {
 struct Notes {
     /// Of a coded flow: the newest packet, whose way back requests for blocks take.
     newest: Option<Packet>,
-    /// When the first block's timer ends, as far as it is in the host's heap; [`Time::NEVER`] if it is not.
+    /// When the first block's timer ends, as far as it is in the host's calendar; [`Time::NEVER`] if it is not.
     blocks_at: Time,
     /// When marks are worth a notification.
     notifier: Option<Generator>,
@@ -57,14 +57,15 @@ impl<L: ControlLaw> Hosts<L> {
         if slot == NO_SLOT {
             slot = self.new_receiver(packet, spec, setup);
         }
-        if packet.cumulative > 0 {
-            self.on_scheduled(packet);
+        let (seq, _) = packet.transmission();
+        if let Some(credit) = packet.answered_credit() {
+            self.on_scheduled(packet.flow, packet.time, credit);
         }
         let state = &mut self.states[host];
         if slot == DONE {
             let (cumulative, marked) = (setup.packets(spec), packet.is_marked());
-            let reply = Reply { seq: packet.seq, covers: 1, cumulative, marked, nack: false };
-            state.answer(acknowledgement(packet, reply, packet.time, setup), report, wire);
+            let reply = Reply { seq, covers: 1, cumulative, marked, nack: false };
+            state.answer(acknowledgement(packet, spec, reply, packet.time, setup), report, wire);
             return;
         }
         let Some(receiving) = &mut self.receivers[slot as usize] else { return };
@@ -72,19 +73,19 @@ impl<L: ControlLaw> Hosts<L> {
             notes.answer_apart(packet, spec, setup, state, wire);
         }
         let now = packet.time;
-        let replies = receiving.receiver.on_data(now, packet.seq, packet.is_marked(), packet.asks());
+        let replies = receiving.receiver.on_data(now, seq, packet.is_marked(), packet.asks());
         if let Some(flushed) = replies[0] {
             let report = receiving.take_report();
-            state.answer(acknowledgement(&receiving.held_back, flushed, packet.time, setup), report, wire);
+            state.answer(acknowledgement(&receiving.held_back, spec, flushed, packet.time, setup), report, wire);
         }
         if let Some(reply) = replies[1] {
             // A request to send again is about another packet than the one that came.
             let goes = if reply.nack { Report::NONE } else { report };
             forget(if reply.nack { report } else { Report::NONE }, wire);
-            state.answer(acknowledgement(packet, reply, packet.time, setup), goes, wire);
+            state.answer(acknowledgement(packet, spec, reply, packet.time, setup), goes, wire);
         }
         if spec.coded {
-            receiving.ask_for_blocks(Some(packet), slot, state, setup, wire);
+            receiving.ask_for_blocks(Some(packet), state, setup, wire);
         }
         let is_answered = replies[1].is_some();
         if setup.host.ack_every == 1 && !receiving.receiver.is_complete() {
@@ -100,8 +101,7 @@ impl<L: ControlLaw> Hosts<L> {
             receiving.flush_at = Time::NEVER;
         } else if !receiving.flush_at.is_set() || replies[0].is_some() {
             receiving.flush_at = packet.time + receiving.ack_delay;
-            state.flushes.push(Reverse((receiving.flush_at, packet.flow, slot)));
-            state.alarm = state.alarm.min(receiving.flush_at);
+            state.calendar.put(receiving.flush_at, Due::Flush(packet.flow));
         }
     }
 
@@ -174,70 +174,76 @@ impl<L: ControlLaw> Hosts<L> {
                 let Some(receiving) = &mut self.receivers[slot as usize] else { return 0 };
                 let cumulative = receiving.receiver.cumulative();
                 if receiving.receiver.holds_back() {
-                    receiving.flush_at = self.states[host].now;
-                    self.flush(host, slot, flow, setup, wire);
+                    receiving.flush(&mut self.states[host], setup, wire);
                 }
                 cumulative
             }
         }
     }
 
-    /// Sends an acknowledgement that was held back, if it still is.
-    pub(super) fn flush(&mut self, host: usize, slot: u32, flow: u32, setup: &Setup, wire: &mut impl Wire) {
-        let state = &mut self.states[host];
-        let Some(receiving) = &mut self.receivers[slot as usize] else { return };
-        if receiving.flow != flow || receiving.flush_at != state.now {
-            return;
-        }
-        receiving.flush_at = Time::NEVER;
-        if let Some(reply) = receiving.receiver.flush() {
-            let report = receiving.take_report();
-            state.answer(acknowledgement(&receiving.held_back, reply, state.now, setup), report, wire);
-        }
+    /// The time has come until which an acknowledgement was held back, if it still is.
+    pub(super) fn flush(&mut self, host: usize, flow: u32, time: Time, setup: &Setup, wire: &mut impl Wire) {
+        let slot = self.receiver_of[flow as usize];
+        let receiving = self.receivers.get_mut(slot as usize).and_then(Option::as_mut);
+        let Some(receiving) = receiving.filter(|it| it.flush_at == time) else { return };
+        receiving.flush(&mut self.states[host], setup, wire);
     }
 
-    /// The timer of a block ends, if the receiver is still the one that set it.
-    pub(super) fn on_block_timer(&mut self, host: usize, slot: u32, flow: u32, setup: &Setup, wire: &mut impl Wire) {
-        let state = &mut self.states[host];
-        let Some(receiving) = self.receivers[slot as usize].as_mut().filter(|it| it.flow == flow) else { return };
-        let Some(notes) = receiving.notes.as_mut().filter(|notes| notes.blocks_at == state.now) else { return };
+    /// The timer of a block ends, if it is the one that was set last.
+    pub(super) fn on_block_timer(&mut self, host: usize, flow: u32, time: Time, setup: &Setup, wire: &mut impl Wire) {
+        let slot = self.receiver_of[flow as usize];
+        let Some(receiving) = self.receivers.get_mut(slot as usize).and_then(Option::as_mut) else { return };
+        let Some(notes) = receiving.notes.as_mut().filter(|notes| notes.blocks_at == time) else { return };
         notes.blocks_at = Time::NEVER;
-        receiving.ask_for_blocks(None, slot, state, setup, wire);
+        receiving.ask_for_blocks(None, &mut self.states[host], setup, wire);
     }
 }
 
 impl Receiving {
+    pub(super) fn flow(&self) -> u32 {
+        self.flow
+    }
+
+    /// What it has in its host's calendar, by the times that it remembers; [`Time::NEVER`] where it has nothing.
+    pub(super) fn calls(&self) -> [(Time, Due); 2] {
+        let blocks_at = self.notes.as_ref().map_or(Time::NEVER, |notes| notes.blocks_at);
+        [(self.flush_at, Due::Flush(self.flow)), (blocks_at, Due::Block(self.flow))]
+    }
+
     /// Every packet below this has come.
     pub(super) fn cumulative(&self) -> u32 {
         self.receiver.cumulative()
     }
 
+    /// Sends what is held back.
+    fn flush(&mut self, state: &mut HostState, setup: &Setup, wire: &mut impl Wire) {
+        self.flush_at = Time::NEVER;
+        if let Some(reply) = self.receiver.flush() {
+            let report = self.take_report();
+            state.answer(
+                acknowledgement(&self.held_back, &setup.flows[self.flow as usize], reply, state.now, setup),
+                report,
+                wire,
+            );
+        }
+    }
+
     /// Asks for the blocks that are to be asked for now, `packet` having come, and sets the timer of the next one.
     #[inline(never)]
-    fn ask_for_blocks(
-        &mut self,
-        packet: Option<&Packet>,
-        slot: u32,
-        state: &mut HostState,
-        setup: &Setup,
-        wire: &mut impl Wire,
-    ) {
+    fn ask_for_blocks(&mut self, packet: Option<&Packet>, state: &mut HostState, setup: &Setup, wire: &mut impl Wire) {
         let Some(notes) = &mut self.notes else { return };
         notes.newest = packet.copied().or(notes.newest);
         let Some(newest) = notes.newest else { return };
         let now = state.now;
         let spec = &setup.flows[self.flow as usize];
         while let Some(nack) = self.receiver.next_nack(now) {
-            let about = Packet { time: now, ..newest };
-            let mut request = signal(&about, spec, Kind::BlockNack, setup.host.ack_size);
-            request.set_block_nack(&nack);
+            let request = answer_to(&newest, spec, Body::BlockNack(nack), setup.host.ack_size, now);
             state.answer(request, Report::NONE, wire);
         }
         let alarm = self.receiver.block_alarm();
         if alarm < notes.blocks_at {
             notes.blocks_at = alarm;
-            state.blocks.push(Reverse((alarm, self.flow, slot)));
-            state.alarm = state.alarm.min(alarm);
+            state.calendar.put(alarm, Due::Block(self.flow));
         }
     }
 
@@ -279,20 +285,20 @@ impl Notes {
         wire: &mut impl Wire,
     ) {
         let now = packet.time;
+        let (seq, attempt) = packet.transmission();
         let tells = self.notifier.as_mut().is_some_and(|notifier| notifier.on_data(now, packet.is_marked()));
         if let (Some(cnp), true) = (setup.host.cnp, tells) {
-            state.answer(signal(packet, spec, Kind::Cnp, cnp.size), Report::NONE, wire);
+            state.answer(answer_to(packet, spec, Body::Cnp { seq, attempt }, cnp.size, now), Report::NONE, wire);
         }
         if let Some(on_ramp) = setup.host.on_ramp
             && spec.on_ramp
         {
             self.unanswered += 1;
-            if self.unanswered >= on_ramp.ack_every || packet.seq + 1 == setup.packets(spec) {
+            if self.unanswered >= on_ramp.ack_every || seq + 1 == setup.packets(spec) {
                 self.unanswered = 0;
-                let answer = signal(packet, spec, Kind::OrAck, on_ramp.ack_size);
-                let clock_ns = setup.clock_ns(spec.dst, now);
+                let or_ack = Body::OrAck { seq, attempt, clock_ns: setup.clock_ns(spec.dst, now) };
                 state.or_acks += 1;
-                state.answer(Packet { cumulative: clock_ns, ..answer }, Report::NONE, wire);
+                state.answer(answer_to(packet, spec, or_ack, on_ramp.ack_size, now), Report::NONE, wire);
             }
         }
     }
@@ -306,47 +312,32 @@ fn forget(report: Report, wire: &mut impl Wire) {
 
 /// The acknowledgement of a data packet, on the path that the packet's entropy gives.
 #[inline]
-fn acknowledgement(packet: &Packet, reply: Reply, now: Time, setup: &Setup) -> Packet {
-    let mut ack = Packet {
-        time: now,
-        flow: packet.flow,
-        seq: reply.seq,
-        dst: setup.flows[packet.flow as usize].src.0,
-        cumulative: reply.cumulative,
-        entropy: packet.entropy,
-        size: setup.host.ack_size as u16,
-        attempt: packet.attempt,
-        covers: reply.covers,
-        flags: packet.flags & PINNED,
-        ..Packet::default()
-    };
-    ack.classify(if reply.nack { Kind::Nack } else { Kind::Transfer }, packet.class());
-    ack.set_ack();
-    ack.mark(reply.marked);
-    ack
+fn acknowledgement(packet: &Packet, spec: &FlowSpec, reply: Reply, now: Time, setup: &Setup) -> Packet {
+    let Reply { seq, covers, cumulative, marked, nack } = reply;
+    let (_, attempt) = packet.transmission();
+    let header = AckHeader { seq, covers, cumulative, marked, attempt };
+    let body = if nack { Body::Nack(header) } else { Body::Ack(header) };
+    answer_to(packet, spec, body, setup.host.ack_size, now)
 }
 
 /// The acknowledgement of all of a flow's packets, in answer to a packet that is no data.
 pub(super) fn last_acknowledgement(packet: &Packet, spec: &FlowSpec, setup: &Setup) -> Packet {
     let cumulative = setup.packets(spec);
-    let reply = Reply { seq: cumulative - 1, covers: 1, cumulative, marked: false, nack: false };
-    acknowledgement(packet, reply, packet.time, setup)
+    let header = AckHeader { seq: cumulative - 1, covers: 1, cumulative, marked: false, attempt: 0 };
+    answer_to(packet, spec, Body::Ack(header), setup.host.ack_size, packet.time)
 }
 
-/// A packet about a data packet, on the way of its acknowledgement.
-fn signal(packet: &Packet, spec: &FlowSpec, kind: Kind, size: u32) -> Packet {
-    let mut signal = Packet {
-        time: packet.time,
+/// A receiver's answer to a packet, on the path that the packet's entropy gives.
+#[inline(always)]
+fn answer_to(packet: &Packet, spec: &FlowSpec, body: Body, size: u32, now: Time) -> Packet {
+    let header = Header {
+        time: now,
         flow: packet.flow,
-        seq: packet.seq,
         dst: spec.src.0,
         entropy: packet.entropy,
         size: size as u16,
-        attempt: packet.attempt,
-        flags: packet.flags & PINNED,
-        ..Packet::default()
+        class: packet.class(),
+        pinned: packet.is_pinned(),
     };
-    signal.classify(kind, packet.class());
-    signal.set_ack();
-    signal
+    Packet::new(header, body)
 }

@@ -2,24 +2,30 @@
 
 use std::cmp::Reverse;
 
-use flow::{FlowStats, Hold, SendState, Sender};
+use flow::credits::Scheduling;
+use flow::{FlowStats, SendState, Sender};
 use laws::ControlLaw;
 use units::{Bytes, Span, Time};
 
-use super::edge::Edge;
+use super::calendar::Due;
+use super::edge::AtEdge;
 use super::pauses::ANSWERS;
 use super::{Context, HostState, Hosts, Wire};
+use crate::body::Body;
 use crate::outcome::FlowOutcome;
-use crate::packet::{Kind, Packet};
+use crate::packet::{Header, Packet};
 use crate::series::{FlowSample, Ticks};
 use crate::setup::Setup;
 use crate::start::FlowId;
 
 /// Where a sending flow waits.
-#[derive(Clone, Copy, PartialEq, Eq)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Queued {
     Nowhere,
+    /// It may send once its turn comes, if it may then.
     Ready,
+    /// The same, and nothing can have changed since it was asked.
+    Sure,
     Paced,
     /// Its class is paused.
     Parked,
@@ -38,7 +44,7 @@ pub(super) struct Active<L> {
     /// When the flow's timer fires that is not outdated.
     pub(super) armed: Time,
     /// What few flows have.
-    pub(super) edge: Option<Box<Edge>>,
+    pub(super) edge: Option<Box<AtEdge>>,
     pub(super) started: Time,
     pub(super) ticks: Ticks,
     pub(super) sent: Bytes,
@@ -67,15 +73,17 @@ impl<L: ControlLaw> Hosts<L> {
                 }
                 continue;
             };
-            if (active.flow, active.queued) != (flow, Queued::Ready) {
+            if active.flow != flow || !matches!(active.queued, Queued::Ready | Queued::Sure) {
                 continue;
             }
             if state.paused != 0 && state.is_paused(active.class) {
                 state.park(slot, active);
                 continue;
             }
+            let is_sure = active.queued == Queued::Sure;
             active.queued = Queued::Nowhere;
-            match active.poll(now) {
+            debug_assert!(!is_sure || active.poll(now) == SendState::Now, "flow {flow} was sure to send");
+            match if is_sure { SendState::Now } else { active.poll(now) } {
                 SendState::Now => {
                     active.sample(now, &mut self.samples);
                     let (packet, then) = active.next_packet(now, context.setup);
@@ -117,7 +125,13 @@ impl HostState {
     #[inline(always)]
     fn queue_as<L>(&mut self, slot: u32, active: &mut Active<L>, polled: SendState) {
         match polled {
-            SendState::Now => self.make_ready(slot, active),
+            SendState::Now => {
+                self.make_ready(slot, active);
+                // An edge has times of its own.
+                if active.edge.is_none() {
+                    active.queued = Queued::Sure;
+                }
+            }
             SendState::At(time) => self.pace(slot, active, time),
             SendState::Blocked => active.queued = Queued::Nowhere,
         }
@@ -144,10 +158,12 @@ impl HostState {
     pub(super) fn heard<L: ControlLaw>(&mut self, slot: u32, active: &mut Active<L>, now: Time) {
         let timer = active.sender.law_timer();
         if timer < active.armed {
-            self.arm(slot, active, timer);
+            self.arm(active, timer);
         }
         if active.queued == Queued::Nowhere {
             self.queue(slot, active, now);
+        } else if active.queued == Queued::Sure {
+            active.queued = Queued::Ready;
         } else if active.edge.is_some() {
             self.requeue(slot, active, now);
         }
@@ -157,10 +173,9 @@ impl HostState {
     }
 
     /// Sets a flow's timer; the one that was set before is outdated.
-    pub(super) fn arm<L>(&mut self, slot: u32, active: &mut Active<L>, time: Time) {
+    pub(super) fn arm<L>(&mut self, active: &mut Active<L>, time: Time) {
         active.armed = time.max(self.now);
-        self.timers.push(Reverse((active.armed, active.flow, slot)));
-        self.alarm = self.alarm.min(active.armed);
+        self.calendar.put(active.armed, Due::Timer(active.flow));
     }
 
     /// Moves a flow that waits already, where its time can change.
@@ -184,24 +199,21 @@ impl<L: ControlLaw> Active<L> {
     /// The packet that [`Active::poll`] allowed, and what its sender says of the next.
     #[inline]
     fn next_packet(&mut self, now: Time, setup: &Setup) -> (Packet, SendState) {
-        let segment = self.take(now, setup);
+        let Scheduling { segment, credit } = self.take(now, setup);
         self.sent += Bytes::new(segment.bytes.into());
-        let mut packet = Packet {
+        let header = Header {
             time: now,
             flow: self.flow,
-            seq: segment.seq,
             dst: self.dst,
             entropy: self.sender.entropy(&segment),
             size: (segment.bytes + setup.host.header) as u16,
-            attempt: segment.attempt,
-            ..Packet::default()
+            class: self.class,
+            pinned: self.pinned,
         };
-        packet.classify(Kind::Transfer, self.class);
+        let (credit, expendable) = self.edge.as_ref().map_or((None, false), |at| at.told(credit));
+        let mut packet = Packet::new(header, Body::Data { seq: segment.seq, attempt: segment.attempt, credit });
         packet.set_ask(segment.asks());
-        packet.set_pinned(self.pinned);
-        if self.edge.is_some() {
-            self.label(&mut packet);
-        }
+        packet.set_expendable(expendable);
         (packet, segment.then)
     }
 
@@ -230,10 +242,6 @@ impl<L: ControlLaw> Active<L> {
                 trace,
             });
         }
-    }
-
-    fn hold(&self) -> Option<&Hold> {
-        self.edge.as_ref()?.hold.as_ref()
     }
 
     /// What became of it up to `now`.

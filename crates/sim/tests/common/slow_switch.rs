@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use fabric::{Arrival, CLASSES, InService, Limit, LinkId, Losses, MarkAt, NodeId, PortConfig, Switch};
-use sim::{Kind, LinkOutcome, Packet, Setup, SwitchOutcome};
+use sim::{Body, Header, Kind, LinkOutcome, Packet, Setup, SwitchOutcome};
 use units::{Bytes, Serializer, Span, Time};
 
 use super::oracle::{PHANTOM, buffer, count, draw, exact, lasts, long, marker, salt};
@@ -201,9 +201,8 @@ impl<'a> SlowSwitch<'a> {
     fn tell(&mut self, cable: usize, class: usize, asked: bool, now: Time, wishes: &mut Vec<Wish>) {
         let asks = self.asks(cable, class);
         let Some(pfc) = self.config.pfc.filter(|_| asks != asked) else { return };
-        let mut packet = Packet::default();
-        (packet.time, packet.size) = (now, pfc.frame as u16);
-        packet.classify(if asks { Kind::Pause } else { Kind::Resume }, class as u8);
+        let header = Header { time: now, size: pfc.frame as u16, class: class as u8, ..Header::default() };
+        let packet = Packet::new(header, if asks { Body::Pause } else { Body::Resume });
         self.join(cable, Lying { packet, booked: None, marked: false }, wishes);
     }
 

@@ -6,7 +6,7 @@ use std::rc::Rc;
 
 use laws::{Ack, Acted, ControlLaw, Hop, Loss, LossCause, Notification, Permit};
 use sim::host::Wire;
-use sim::{Packet, Report};
+use sim::{Body, Packet, Report};
 use units::{Bytes, Rate, Span, Time};
 
 /// A card that keeps what it is given, and sends a packet in 100 ns.
@@ -40,6 +40,15 @@ impl Wire for Kept {
 
     fn forget(&mut self, report: Report) {
         self.forgotten.push(report);
+    }
+}
+
+/// The number in its flow of a packet of data, or of the newest one that an acknowledgement is about; else 0.
+pub(crate) fn number(packet: &Packet) -> u32 {
+    match packet.body() {
+        Body::Data { seq, .. } => seq,
+        Body::Ack(header) | Body::Nack(header) => header.seq,
+        _ => 0,
     }
 }
 

@@ -1,0 +1,434 @@
+//! What few flows have between their law and the card: a hold on one-way delay, a small queue, segments, packets that are
+//! timed anew when the rate changes, and credits ([`crate::credits`]).
+//!
+//! - **Hold** ([`Hold`], On-Ramp): nothing leaves before it ends. Where the law paces, the next packet leaves at
+//!   `max(t_NextTx, t_NextPkt)` (Liu et al., §4.1, "Behavior after a pause ends", (2)).
+//! - **Small queue** (TCP small queues; the same place, (1)): a law that only has a window releases packets up to a limit
+//!   into a queue of the flow, as soon as the window lets it; they are in flight for the law from then on, and its round
+//!   trips count the wait. Holds and turns act on what waits. A law that paces has its pacer under the queue, so for it
+//!   nothing waits: its packets are released as they leave. What waits and is held for lost meanwhile is not sent.
+//!   With FQ ([`EdgeConfig::fq`]) the pacer is in the queue for a law that paces, too. The window releases packets, at
+//!   most a millisecond's worth at the law's pace (at least two segments; `tcp_small_queue_check`). The queue lets them go
+//!   at that pace. So the law's round trips count that wait and On-Ramp's hold. A late packet makes up for at most half of
+//!   its own time (`fq_dequeue`). Linux's first burst of ten packets without a pace, FQ's credit, is left out.
+//! - **Segment** (GSO): a flow whose turn has come keeps it for several packets, as many as its window, or what waits,
+//!   lets go at its beginning; neither its pacing nor a hold cuts in. On-Ramp's time stamp is the segment's. The card
+//!   still gets packet by packet, so a paused class stops in mid-segment, and acknowledgements go in between.
+//!
+//! A host asks the edge where it would ask the [`Sender`]: [`Edge::poll`], then [`Edge::take`]. Before it takes, it reads
+//! its clock where the hold wants that ([`Edge::reads_clock`]).
+
+use alloc::collections::VecDeque;
+use alloc::format;
+use alloc::string::String;
+
+use laws::ControlLaw;
+use units::{Bytes, Rate, Span, Time};
+
+use crate::credits::{Scheduled, Scheduling};
+use crate::{Handover, Hold, Segment, SendState, Sender};
+
+/// How a host's flows go to the card.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct EdgeConfig {
+    /// Payload of a segment. Packets go alone where a segment is no longer than one.
+    pub segment: u32,
+    /// Payload that may wait between law and card; none where nothing waits there.
+    pub small_queue: Option<Bytes>,
+    /// Whether that queue paces.
+    pub fq: bool,
+}
+
+impl EdgeConfig {
+    /// Whether it changes nothing about a flow of packets with a payload of `mss`.
+    pub fn is_plain(&self, mss: u32) -> bool {
+        self.segment <= mss && self.small_queue.is_none_or(Bytes::is_zero)
+    }
+}
+
+/// What a hold must know of the moment at which something is handed to the card.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Reading {
+    /// The sender's clock, which wraps.
+    pub clock_ns: u32,
+    /// What counts as no delay from now on, where that has changed with the routes.
+    pub base: Option<Span>,
+}
+
+/// What one flow has between its law and the card.
+#[derive(Debug)]
+pub struct Edge {
+    hold: Option<Holding>,
+    /// What credits let go, where they do; then nothing else does.
+    scheduled: Option<Scheduled>,
+    segment: Segmenting,
+    queue: SmallQueue,
+}
+
+#[derive(Debug)]
+struct Holding {
+    hold: Hold,
+    /// Of the segment on its way to the card.
+    handover: Handover,
+}
+
+#[derive(Debug)]
+struct Segmenting {
+    /// Payload of a segment; 0 where packets go alone.
+    payload: u32,
+    /// Payload that may still follow in the segment on its way to the card.
+    left: u32,
+}
+
+#[derive(Debug)]
+struct SmallQueue {
+    /// The limit of what may wait; 0 if nothing does.
+    limit: u64,
+    /// When the queue lets the next packet go; none where the queue does not pace.
+    next: Option<Time>,
+    /// Packets that the law has released.
+    waiting: VecDeque<Segment>,
+    waiting_bytes: u64,
+}
+
+impl Edge {
+    /// The edge of a flow of packets with a payload of `mss`, that starts.
+    pub fn new(config: &EdgeConfig, mss: u32, hold: Option<Hold>, scheduled: Option<Scheduled>) -> Self {
+        let limit = config.small_queue.map_or(0, Bytes::get);
+        Self {
+            hold: hold.map(|hold| Holding { hold, handover: Handover::default() }),
+            scheduled,
+            segment: Segmenting { payload: if config.segment > mss { config.segment } else { 0 }, left: 0 },
+            queue: SmallQueue {
+                limit,
+                next: config.fq.then_some(Time::ZERO),
+                waiting: VecDeque::new(),
+                waiting_bytes: 0,
+            },
+        }
+    }
+
+    /// The flow's hold, if it has one.
+    pub fn hold(&self) -> Option<&Hold> {
+        self.hold.as_ref().map(|holding| &holding.hold)
+    }
+
+    /// The same, to be told of OR-ACKs.
+    pub fn hold_mut(&mut self) -> Option<&mut Hold> {
+        self.hold.as_mut().map(|holding| &mut holding.hold)
+    }
+
+    /// The sending end of the flow's credits, if they let its packets go.
+    pub fn scheduled(&self) -> Option<&Scheduled> {
+        self.scheduled.as_ref()
+    }
+
+    /// The same, to hear of credits and to act.
+    pub fn scheduled_mut(&mut self) -> Option<&mut Scheduled> {
+        self.scheduled.as_mut()
+    }
+
+    /// Lets the law release what there is room for.
+    pub fn release<L: ControlLaw>(&mut self, sender: &mut Sender<L>, now: Time) {
+        self.queue.drop_settled(sender);
+        if self.scheduled.is_none() {
+            self.queue.release(sender, now, self.segment.payload);
+        }
+    }
+
+    /// Whether a packet may go to the card at `now`.
+    #[inline(never)]
+    pub fn poll<L: ControlLaw>(&mut self, sender: &mut Sender<L>, now: Time) -> SendState {
+        if self.segment.left > 0 && self.goes_on(sender) {
+            return SendState::Now;
+        }
+        self.release(sender, now);
+        let own = if let Some(scheduled) = &mut self.scheduled {
+            scheduled.poll(sender, now)
+        } else if self.queue.waiting.is_empty() {
+            sender.poll(now)
+        } else {
+            SendState::Now
+        };
+        let until = self.hold().map_or(Time::ZERO, Hold::until).max(self.queue.next.unwrap_or(Time::ZERO));
+        match own {
+            SendState::Now if until > now => SendState::At(until),
+            SendState::At(time) => SendState::At(time.max(until)),
+            own => own,
+        }
+    }
+
+    /// Whether [`Edge::take`] needs a reading of the host's clock: the packet begins what the hold is to remember.
+    pub fn reads_clock(&self) -> bool {
+        self.hold.is_some() && self.segment.left == 0
+    }
+
+    /// Takes the packet that [`Edge::poll`] allowed, with a reading where [`Edge::reads_clock`] asks for one.
+    #[inline(never)]
+    pub fn take<L: ControlLaw>(&mut self, sender: &mut Sender<L>, now: Time, reading: Option<Reading>) -> Scheduling {
+        debug_assert!(reading.is_some() == self.reads_clock(), "a reading that nobody asked for, or none");
+        let taken = match &mut self.scheduled {
+            Some(scheduled) => scheduled.take(sender, now),
+            None => Scheduling { segment: self.queue.take(sender, now), credit: None },
+        };
+        let segment = &taken.segment;
+        self.queue.pace_next(sender, now, segment.bytes);
+        if let Some(Holding { hold, handover }) = &mut self.hold {
+            if let Some(Reading { clock_ns, base }) = reading {
+                if let Some(base) = base {
+                    hold.rebase(base);
+                }
+                *handover = hold.hand_over(now, clock_ns);
+            }
+            hold.on_sent(segment.seq, segment.attempt, *handover, sender.first_unsettled());
+        }
+        taken
+    }
+
+    /// Whether the flow keeps its turn after a packet of `bytes` payload, for more of the same segment.
+    #[inline(never)]
+    pub fn keeps_turn<L: ControlLaw>(&mut self, sender: &mut Sender<L>, bytes: u32) -> bool {
+        if self.scheduled.is_some() {
+            return false;
+        }
+        let Segmenting { payload, left } = &mut self.segment;
+        if *left == 0 {
+            let window = || sender.permit().window.saturating_sub(sender.in_flight()).get();
+            let released = if self.queue.waiting.is_empty() { window() } else { self.queue.waiting_bytes };
+            *left = u64::from(payload.saturating_sub(bytes)).min(released) as u32;
+        } else {
+            *left = left.saturating_sub(bytes);
+        }
+        self.goes_on(sender)
+    }
+
+    /// Checks that the small queue's count says what lies in it.
+    ///
+    /// # Errors
+    /// When it does not: what is wrong.
+    pub fn check(&self) -> Result<(), String> {
+        let waits: u64 = self.queue.waiting.iter().map(|segment| u64::from(segment.bytes)).sum();
+        if waits == self.queue.waiting_bytes {
+            return Ok(());
+        }
+        Err(format!("{waits} B wait at the edge, and the count says {} B", self.queue.waiting_bytes))
+    }
+
+    /// Whether there is a next packet for the segment; if not, it ends.
+    fn goes_on<L: ControlLaw>(&mut self, sender: &mut Sender<L>) -> bool {
+        let next = self.queue.waiting.front().map(|segment| segment.bytes).or_else(|| sender.next_bytes());
+        if next.is_none_or(|bytes| bytes > self.segment.left) {
+            self.segment.left = 0;
+        }
+        self.segment.left > 0
+    }
+}
+
+impl SmallQueue {
+    /// Drops what was held for lost while it waited.
+    fn drop_settled<L: ControlLaw>(&mut self, sender: &Sender<L>) {
+        while let Some(waits) = self.waiting.front() {
+            if sender.is_outstanding(waits.seq, waits.attempt) {
+                break;
+            }
+            self.waiting_bytes -= u64::from(waits.bytes);
+            self.waiting.pop_front();
+        }
+    }
+
+    fn release<L: ControlLaw>(&mut self, sender: &mut Sender<L>, now: Time, segment: u32) {
+        let pacing = sender.permit().pacing;
+        if self.limit == 0 || (pacing != Rate::MAX && self.next.is_none()) {
+            return;
+        }
+        // What leaves in 2^-10 s, and at least two segments.
+        let paced = || (pacing.bps() >> 13).max(2 * u64::from(segment.max(sender.mss())));
+        let limit = if pacing == Rate::MAX { self.limit } else { self.limit.min(paced()) };
+        while let Some(next) = sender.next_bytes() {
+            let bytes = u64::from(next);
+            let has_room = self.waiting_bytes + bytes <= limit || self.waiting.is_empty();
+            if !has_room || sender.poll(now) != SendState::Now {
+                break;
+            }
+            self.waiting.push_back(send(sender, now));
+            self.waiting_bytes += bytes;
+        }
+    }
+
+    /// The packet that goes next.
+    fn take<L: ControlLaw>(&mut self, sender: &mut Sender<L>, now: Time) -> Segment {
+        let Some(segment) = self.waiting.pop_front() else { return send(sender, now) };
+        self.waiting_bytes -= u64::from(segment.bytes);
+        segment
+    }
+
+    /// A packet of `bytes` payload goes now. Sets when the next one may go.
+    fn pace_next<L: ControlLaw>(&mut self, sender: &Sender<L>, now: Time, bytes: u32) {
+        let Some(next) = &mut self.next else { return };
+        let gap = sender.gap_after(bytes);
+        *next = if *next > now {
+            // In mid-segment.
+            *next + gap
+        } else {
+            let late = if *next == Time::ZERO { Span::ZERO } else { now.since(*next).min(gap.over(2)) };
+            now + gap - late
+        };
+    }
+}
+
+/// Apart, so that the plain way alone has it inline.
+#[inline(never)]
+fn send<L: ControlLaw>(sender: &mut Sender<L>, now: Time) -> Segment {
+    sender.send(now)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{AckHeader, FlowConfig};
+    use laws::fixed::{Fixed, Params};
+    use laws::on_ramp::{self, OnRamp};
+    use proptest::prelude::*;
+    use units::Frac;
+
+    const MSS: u32 = 1_000;
+
+    /// A flow of 1,000 packets under a window of so many.
+    fn sender(window: u64, paced: bool) -> Sender<Fixed> {
+        let base_rtt = Span::from_us(10);
+        let path =
+            laws::Path { base_rtt, intra_rtt: base_rtt, line_rate: Rate::from_gbps(8), mss: Bytes::new(MSS.into()) };
+        let law = Fixed::new(&path, Params { window: Bytes::new(window * u64::from(MSS)), paced });
+        Sender::new(FlowConfig::new(Bytes::new(1_000_000), MSS, base_rtt), law, Time::ZERO)
+    }
+
+    fn acknowledge(sender: &mut Sender<Fixed>, now: Time, segment: &Segment) {
+        let (seq, attempt) = (segment.seq, segment.attempt);
+        sender.on_ack(now, &AckHeader { seq, covers: 1, cumulative: 0, marked: false, attempt }, &[]);
+    }
+
+    fn us(us: u64) -> Time {
+        Time::from_us(us)
+    }
+
+    #[test]
+    fn a_small_queue_holds_what_the_window_lets_go_up_to_its_limit() {
+        let config = EdgeConfig { small_queue: Some(Bytes::new(4_000)), ..EdgeConfig::default() };
+        let (mut sender, mut edge) = (sender(10, false), Edge::new(&config, MSS, None, None));
+        assert_eq!(edge.poll(&mut sender, us(0)), SendState::Now);
+        assert_eq!((edge.queue.waiting.len(), sender.in_flight()), (4, Bytes::new(4_000)));
+        let first = edge.take(&mut sender, us(0), None).segment;
+        assert_eq!((first.seq, edge.queue.waiting_bytes), (0, 3_000));
+        // Ten packets are in flight for the law, of which four still wait.
+        let mut taken = alloc::vec![first];
+        while edge.poll(&mut sender, us(1)) == SendState::Now {
+            taken.push(edge.take(&mut sender, us(1), None).segment);
+        }
+        assert_eq!(
+            taken.iter().map(|segment| segment.seq).collect::<alloc::vec::Vec<_>>(),
+            (0..10).collect::<alloc::vec::Vec<_>>()
+        );
+        assert_eq!((edge.queue.waiting_bytes, edge.poll(&mut sender, us(2))), (0, SendState::Blocked));
+        acknowledge(&mut sender, us(10), &taken[0]);
+        assert_eq!(edge.poll(&mut sender, us(10)), SendState::Now);
+    }
+
+    /// 64 kB of a window of ten packets of 1 kB: a turn is the window at its beginning, whatever is acknowledged meanwhile.
+    #[test]
+    fn a_segment_keeps_its_turn_for_what_its_window_let_go_at_its_beginning() {
+        for (payload, turn) in [(4_000, 4), (64_000, 10), (MSS, 1), (0, 1)] {
+            let config = EdgeConfig { segment: payload, ..EdgeConfig::default() };
+            assert_eq!(config.is_plain(MSS), turn == 1);
+            let (mut sender, mut edge) = (sender(10, false), Edge::new(&config, MSS, None, None));
+            let mut packets = 0;
+            loop {
+                assert_eq!(edge.poll(&mut sender, us(packets)), SendState::Now);
+                let segment = edge.take(&mut sender, us(packets), None).segment;
+                packets += 1;
+                if packets == 2 {
+                    acknowledge(&mut sender, us(packets), &segment);
+                }
+                if !edge.keeps_turn(&mut sender, segment.bytes) {
+                    break;
+                }
+            }
+            assert_eq!(packets, turn, "{payload}");
+        }
+    }
+
+    /// A packet took 15 us where 10 are allowed. Nothing leaves before the hold ends; FQ and the law's pace hold as well.
+    #[test]
+    fn nothing_leaves_before_its_hold_ends() {
+        let params = on_ramp::Params { threshold: Span::from_us(10), gain: Frac::ratio(1, 16), strawman: true };
+        let hold = Hold::new(OnRamp::new(params), Span::ZERO);
+        let (mut sender, mut edge) = (sender(10, false), Edge::new(&EdgeConfig::default(), MSS, Some(hold), None));
+        assert_eq!(edge.poll(&mut sender, us(0)), SendState::Now);
+        assert!(edge.reads_clock());
+        let first = edge.take(&mut sender, us(0), Some(Reading { clock_ns: 7, base: None })).segment;
+        edge.hold_mut().unwrap().on_or_ack(us(20), first.seq, first.attempt, 15_007);
+        assert_eq!(edge.poll(&mut sender, us(20)), SendState::At(us(25)));
+        assert_eq!(edge.poll(&mut sender, us(25)), SendState::Now);
+        // The same delay over a base of 6 us is none.
+        let second =
+            edge.take(&mut sender, us(25), Some(Reading { clock_ns: 0, base: Some(Span::from_us(6)) })).segment;
+        edge.hold_mut().unwrap().on_or_ack(us(45), second.seq, second.attempt, 15_000);
+        assert_eq!(edge.poll(&mut sender, us(45)), SendState::Now);
+    }
+
+    #[test]
+    fn a_queue_that_paces_makes_up_for_half_of_a_packets_time() {
+        let config = EdgeConfig { small_queue: Some(Bytes::new(4_000)), fq: true, ..EdgeConfig::default() };
+        // Ten packets in a round trip of 10 us: one a microsecond.
+        let (mut sender, mut edge) = (sender(10, true), Edge::new(&config, MSS, None, None));
+        let gap = sender.gap_after(MSS);
+        let mut next = |edge: &mut Edge, at: Time| {
+            assert_eq!(edge.poll(&mut sender, at), SendState::Now);
+            edge.take(&mut sender, at, None);
+            match edge.poll(&mut sender, at) {
+                SendState::At(time) => time,
+                other => panic!("{other:?}"),
+            }
+        };
+        let on_time = next(&mut edge, us(1));
+        assert_eq!(on_time, us(1) + gap);
+        let late = on_time + Span::from_us(9);
+        assert_eq!(next(&mut edge, late), late + gap - gap.over(2));
+    }
+
+    #[test]
+    fn a_count_that_is_wrong_is_found() {
+        let config = EdgeConfig { small_queue: Some(Bytes::new(4_000)), ..EdgeConfig::default() };
+        let (mut sender, mut edge) = (sender(10, false), Edge::new(&config, MSS, None, None));
+        edge.poll(&mut sender, us(0));
+        assert_eq!((edge.check(), sender.check()), (Ok(()), Ok(())));
+        edge.queue.waiting_bytes -= 1;
+        assert!(edge.check().unwrap_err().contains("4000 B wait"));
+    }
+
+    proptest! {
+        /// An edge with nothing in it changes nothing, whenever it is asked and whatever is acknowledged.
+        #[test]
+        fn an_edge_with_nothing_in_it_is_not_there(
+            (window, paced) in (1..20u64, any::<bool>()),
+            steps in proptest::collection::vec((0..3_000u64, any::<bool>()), 1..200),
+        ) {
+            let (mut plain, mut edged) = (sender(window, paced), sender(window, paced));
+            let mut edge = Edge::new(&EdgeConfig::default(), MSS, None, None);
+            let (mut now, mut away) = (Time::ZERO, VecDeque::new());
+            for (ns, sends) in steps {
+                now += Span::from_unsigned_ps(ns * 1_000);
+                let polled = plain.poll(now);
+                prop_assert_eq!(edge.poll(&mut edged, now), polled);
+                if sends && polled == SendState::Now {
+                    let segment = plain.send(now);
+                    prop_assert_eq!(edge.take(&mut edged, now, None), Scheduling { segment, credit: None });
+                    prop_assert!(!edge.keeps_turn(&mut edged, segment.bytes));
+                    away.push_back(segment);
+                } else if let Some(segment) = away.pop_front() {
+                    acknowledge(&mut plain, now, &segment);
+                    acknowledge(&mut edged, now, &segment);
+                }
+            }
+        }
+    }
+}

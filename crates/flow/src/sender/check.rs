@@ -1,0 +1,58 @@
+//! Whether a sender's parts agree with each other.
+
+use alloc::format;
+use alloc::string::String;
+
+use laws::ControlLaw;
+
+use super::Sender;
+
+impl<L: ControlLaw> Sender<L> {
+    /// Checks that counts say what the records do, and that no more is delivered than there is.
+    ///
+    /// # Errors
+    /// When something is wrong: what.
+    pub fn check(&self) -> Result<(), String> {
+        for (index, subflow) in self.subflows.iter().enumerate() {
+            subflow.out.check().map_err(|what| format!("subflow {index}: {what}"))?;
+        }
+        let (first, end, total) = (self.numbers.first(), self.numbers.end(), self.numbers.total());
+        if first > end || end > total {
+            return Err(format!("packets {first} to {end} of {total} are open"));
+        }
+        if self.delivered() > self.config.size {
+            return Err(format!("{} of {} are delivered", self.delivered(), self.config.size));
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use laws::fixed::{Fixed, Params};
+    use units::{Bytes, Rate, Span, Time};
+
+    use super::*;
+    use crate::FlowConfig;
+
+    #[test]
+    fn what_is_broken_is_found() {
+        let base_rtt = Span::from_us(10);
+        let path = laws::Path { base_rtt, intra_rtt: base_rtt, line_rate: Rate::from_gbps(8), mss: Bytes::new(1_000) };
+        let law = Fixed::new(&path, Params { window: Bytes::new(9_000), paced: false });
+        let mut sender = Sender::new(FlowConfig::new(Bytes::new(100_000), 1_000, base_rtt), law, Time::ZERO);
+        (1..4).for_each(|at| _ = sender.send(Time::from_us(at)));
+        assert_eq!(sender.check(), Ok(()));
+        let out = &mut sender.subflows.get_mut(0).out;
+        out.in_flight += Bytes::new(1);
+        assert!(sender.check().unwrap_err().contains("in flight by the records"));
+        let out = &mut sender.subflows.get_mut(0).out;
+        out.in_flight -= Bytes::new(1);
+        out.records.get_mut(2).sent_at = Time::ZERO;
+        assert!(sender.check().unwrap_err().contains("packet 2 left before"));
+        sender.subflows.get_mut(0).out.records.get_mut(2).sent_at = Time::from_us(3);
+        sender.config.size = Bytes::ZERO;
+        sender.subflows.get_mut(0).out.delivered = Bytes::new(1);
+        assert!(sender.check().unwrap_err().contains("are delivered"));
+    }
+}

@@ -1,0 +1,316 @@
+//! What packets say, and how that is packed: ten bytes, and two bits among the packet's flags. A body is put in and read as
+//! a whole, so no meaning is reached by another kind's name.
+
+use flow::credits::Echo;
+use flow::{AckHeader, BlockNack, MOST_PACKETS};
+use units::Rate;
+
+/// What a packet is. With whether it answers ([`ANSWER`]) it says which [`Body`] it has.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+#[repr(u8)]
+pub enum Kind {
+    /// Data, or an acknowledgement of it.
+    #[default]
+    Transfer,
+    /// A receiver's word that something is missing; else an acknowledgement.
+    Nack,
+    /// A receiver's word that marks came.
+    Cnp,
+    /// A switch's word that the source is to send less.
+    DirectCnp,
+    /// A switch's report of the ports that a packet has passed so far.
+    DirectInt,
+    /// When a packet came, by the receiver's clock.
+    OrAck,
+    /// Pauses a class on the link's other direction.
+    Pause,
+    /// Ends a pause.
+    Resume,
+    /// A rate from the far end of a long-haul link to the near one.
+    Feedback,
+    /// A receiver's request for packets of a block.
+    BlockNack,
+    /// Asks a receiver for credits (`ExpressPass`).
+    Request,
+    /// Asks it for no more.
+    Stop,
+    /// Lets the sender send a packet.
+    Credit,
+    /// Rehearses a packet on its path (`FlashPass`).
+    Emulation,
+    /// A receiver's word which emulation packets came.
+    Echo,
+    /// The last of an early start, and its answer.
+    Probe,
+}
+
+impl Kind {
+    /// By number; the numbers left over mean nothing.
+    pub(crate) const ALL: [Self; 32] = {
+        let mut all = [Self::Transfer; 32];
+        all[Self::Nack as usize] = Self::Nack;
+        all[Self::Cnp as usize] = Self::Cnp;
+        all[Self::DirectCnp as usize] = Self::DirectCnp;
+        all[Self::DirectInt as usize] = Self::DirectInt;
+        all[Self::OrAck as usize] = Self::OrAck;
+        all[Self::Pause as usize] = Self::Pause;
+        all[Self::Resume as usize] = Self::Resume;
+        all[Self::Feedback as usize] = Self::Feedback;
+        all[Self::BlockNack as usize] = Self::BlockNack;
+        all[Self::Request as usize] = Self::Request;
+        all[Self::Stop as usize] = Self::Stop;
+        all[Self::Credit as usize] = Self::Credit;
+        all[Self::Emulation as usize] = Self::Emulation;
+        all[Self::Echo as usize] = Self::Echo;
+        all[Self::Probe as usize] = Self::Probe;
+        all
+    };
+}
+
+/// What a packet says.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Body {
+    /// Data of a flow.
+    Data {
+        /// Its number in the flow.
+        seq: u32,
+        /// Which transmission of that this is, from 1 on.
+        attempt: u8,
+        /// The number of the receiver's credit that it answers.
+        credit: Option<u32>,
+    },
+    /// An acknowledgement.
+    Ack(AckHeader),
+    /// The same, and a request to send again from `cumulative` on.
+    Nack(AckHeader),
+    /// The receiver got this packet, or some before it, with marks.
+    Cnp {
+        /// The packet's number in its flow.
+        seq: u32,
+        /// Which transmission of it.
+        attempt: u8,
+    },
+    /// A switch asks the source to send less.
+    DirectCnp,
+    /// A switch sends back what this packet has had reported so far. That lies beside the packet ([`Report`]).
+    ///
+    /// [`Report`]: crate::Report
+    DirectInt {
+        /// The packet's number in its flow.
+        seq: u32,
+        /// Which transmission of it.
+        attempt: u8,
+    },
+    /// When this packet came.
+    OrAck {
+        /// Its number in its flow.
+        seq: u32,
+        /// Which transmission of it.
+        attempt: u8,
+        /// By the receiver's clock, which wraps.
+        clock_ns: u32,
+    },
+    /// Pauses the packet's class.
+    Pause,
+    /// Ends that.
+    Resume,
+    /// The rate that the far end of a long-haul link allows.
+    Feedback(Rate),
+    /// Packets of a block that are missing.
+    BlockNack(BlockNack),
+    /// Asks for credits.
+    Request {
+        /// For how many packets.
+        packets: u32,
+    },
+    /// Asks for no more credits.
+    Stop,
+    /// A credit.
+    Credit {
+        /// Credits of a flow are counted.
+        number: u32,
+    },
+    /// A rehearsal of a packet.
+    Emulation {
+        /// They are counted, too.
+        number: u32,
+        /// When it left, by its host's clock, which wraps.
+        clock_ns: u32,
+    },
+    /// Which emulation packets came.
+    Echo(Echo),
+    /// Asks what has come.
+    Probe,
+    /// The answer.
+    ProbeAnswer {
+        /// Every packet below has come.
+        cumulative: u32,
+    },
+}
+
+/// A body's bytes.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub(crate) struct Words {
+    /// Where a body has a packet's number, or one of its own, that is here: ports draw their chances by it.
+    pub(crate) number: u32,
+    pub(crate) word: u32,
+    pub(crate) bytes: [u8; 2],
+}
+
+/// Which kind a body is of, and of its flags ([`ANSWER`], [`MARKED`]) those that are set.
+pub(crate) struct Label {
+    pub(crate) kind: Kind,
+    pub(crate) flags: u8,
+}
+
+/// A receiver's answer to a packet.
+pub(crate) const ANSWER: u8 = 1;
+/// A queue marked it; of an acknowledgement, what it acknowledges was marked.
+pub(crate) const MARKED: u8 = 2;
+
+impl Body {
+    /// Packs it.
+    #[inline(always)]
+    pub(crate) fn pack(self) -> (Label, Words) {
+        let nothing = Words::default();
+        let (kind, flags, words) = match self {
+            Self::Data { seq, attempt, credit } => {
+                let word = credit.map_or(0, |number| number.wrapping_add(1));
+                (Kind::Transfer, 0, Words { number: seq, word, bytes: [attempt, 0] })
+            }
+            Self::Ack(header) => (Kind::Transfer, flags_of(&header), Words::acknowledging(&header)),
+            Self::Nack(header) => (Kind::Nack, flags_of(&header), Words::acknowledging(&header)),
+            Self::Cnp { seq, attempt } => (Kind::Cnp, ANSWER, Words::about(seq, attempt)),
+            Self::DirectCnp => (Kind::DirectCnp, 0, nothing),
+            Self::DirectInt { seq, attempt } => (Kind::DirectInt, 0, Words::about(seq, attempt)),
+            Self::OrAck { seq, attempt, clock_ns } => {
+                (Kind::OrAck, ANSWER, Words { word: clock_ns, ..Words::about(seq, attempt) })
+            }
+            Self::Pause => (Kind::Pause, 0, nothing),
+            Self::Resume => (Kind::Resume, 0, nothing),
+            Self::Feedback(rate) => {
+                let (number, word) = (rate.bps() as u32, (rate.bps() >> 32) as u32);
+                (Kind::Feedback, 0, Words { number, word, bytes: [0; 2] })
+            }
+            Self::BlockNack(BlockNack { block, missing }) => {
+                const { assert!(MOST_PACKETS as u32 <= u32::BITS + 2 * u8::BITS) };
+                let bytes = [(missing >> 32) as u8, (missing >> 40) as u8];
+                (Kind::BlockNack, ANSWER, Words { number: block, word: missing as u32, bytes })
+            }
+            Self::Request { packets } => (Kind::Request, 0, Words { word: packets, ..nothing }),
+            Self::Stop => (Kind::Stop, 0, nothing),
+            Self::Credit { number } => (Kind::Credit, 0, Words { number, ..nothing }),
+            Self::Emulation { number, clock_ns } => (Kind::Emulation, 0, Words { number, word: clock_ns, ..nothing }),
+            Self::Echo(Echo { newest, map }) => (Kind::Echo, 0, Words { number: newest, word: map, ..nothing }),
+            Self::Probe => (Kind::Probe, 0, nothing),
+            Self::ProbeAnswer { cumulative } => (Kind::Probe, ANSWER, Words { word: cumulative, ..nothing }),
+        };
+        (Label { kind, flags }, words)
+    }
+
+    /// The body that was packed like this.
+    #[inline]
+    pub(crate) fn unpack(label: &Label, words: Words) -> Self {
+        let Words { number, word, bytes: [attempt, _] } = words;
+        let answers = label.flags & ANSWER != 0;
+        match label.kind {
+            Kind::Transfer if !answers => Self::Data { seq: number, attempt, credit: words.credit() },
+            Kind::Transfer => Self::Ack(words.header(label.flags)),
+            Kind::Nack => Self::Nack(words.header(label.flags)),
+            Kind::Cnp => Self::Cnp { seq: number, attempt },
+            Kind::DirectCnp => Self::DirectCnp,
+            Kind::DirectInt => Self::DirectInt { seq: number, attempt },
+            Kind::OrAck => Self::OrAck { seq: number, attempt, clock_ns: word },
+            Kind::Pause => Self::Pause,
+            Kind::Resume => Self::Resume,
+            Kind::Feedback => Self::Feedback(Rate::from_bps(u64::from(word) << 32 | u64::from(number))),
+            Kind::BlockNack => {
+                let [low, high] = words.bytes.map(u64::from);
+                Self::BlockNack(BlockNack { block: number, missing: high << 40 | low << 32 | u64::from(word) })
+            }
+            Kind::Request => Self::Request { packets: word },
+            Kind::Stop => Self::Stop,
+            Kind::Credit => Self::Credit { number },
+            Kind::Emulation => Self::Emulation { number, clock_ns: word },
+            Kind::Echo => Self::Echo(Echo { newest: number, map: word }),
+            Kind::Probe if !answers => Self::Probe,
+            Kind::Probe => Self::ProbeAnswer { cumulative: word },
+        }
+    }
+}
+
+#[inline(always)]
+fn flags_of(header: &AckHeader) -> u8 {
+    ANSWER | if header.marked { MARKED } else { 0 }
+}
+
+impl Words {
+    /// Of what is about a packet.
+    #[inline(always)]
+    fn about(seq: u32, attempt: u8) -> Self {
+        Self { number: seq, word: 0, bytes: [attempt, 0] }
+    }
+
+    #[inline(always)]
+    fn acknowledging(header: &AckHeader) -> Self {
+        let AckHeader { seq, covers, cumulative, attempt, marked: _ } = *header;
+        Self { number: seq, word: cumulative, bytes: [attempt, covers] }
+    }
+
+    /// Of data: the credit that it answers.
+    #[inline(always)]
+    pub(crate) fn credit(self) -> Option<u32> {
+        (self.word != 0).then(|| self.word - 1)
+    }
+
+    /// Of an acknowledgement with these flags: what it says.
+    #[inline(always)]
+    pub(crate) fn header(self, flags: u8) -> AckHeader {
+        let [attempt, covers] = self.bytes;
+        AckHeader { seq: self.number, covers, cumulative: self.word, marked: flags & MARKED != 0, attempt }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        /// Every body comes back as it went, whatever its numbers are.
+        #[test]
+        fn a_body_comes_back_as_it_went(
+            (seq, word) in (any::<u32>(), 0..u32::MAX),
+            (attempt, covers) in (any::<u8>(), any::<u8>()),
+            (marked, missing) in (any::<bool>(), 0..1u64 << MOST_PACKETS),
+        ) {
+            let header = AckHeader { seq, covers, cumulative: word, marked, attempt };
+            let bodies = [
+                Body::Data { seq, attempt, credit: None },
+                Body::Data { seq, attempt, credit: Some(word) },
+                Body::Ack(header),
+                Body::Nack(header),
+                Body::Cnp { seq, attempt },
+                Body::DirectCnp,
+                Body::DirectInt { seq, attempt },
+                Body::OrAck { seq, attempt, clock_ns: word },
+                Body::Pause,
+                Body::Resume,
+                Body::Feedback(Rate::from_bps(u64::from(word) << 32 | u64::from(seq))),
+                Body::BlockNack(BlockNack { block: seq, missing }),
+                Body::Request { packets: word },
+                Body::Stop,
+                Body::Credit { number: seq },
+                Body::Emulation { number: seq, clock_ns: word },
+                Body::Echo(Echo { newest: seq, map: word }),
+                Body::Probe,
+                Body::ProbeAnswer { cumulative: word },
+            ];
+            for body in bodies {
+                let (label, words) = body.pack();
+                prop_assert_eq!(Kind::ALL[label.kind as usize], label.kind);
+                prop_assert_eq!(Body::unpack(&label, words), body);
+            }
+        }
+    }
+}

@@ -1,0 +1,187 @@
+//! What a host does by itself at a time of its own: one calendar, in order of time.
+//!
+//! A host's flows, receivers and credits put down here when they want to be looked at. Nothing is ever taken out before
+//! its time: an owner that changes its mind puts down another time and remembers which one counts. An entry that fires at
+//! any other time is outdated, and its owner ignores it. So the usual flow has one timer here, which is asked again when
+//! it fires, however often its timeout moves meanwhile.
+//!
+//! Pacing lies apart: what is due there waits for the card, too.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+use units::Time;
+
+/// What is due. What is due at one time is done in this order, and flow by flow: which place a flow has in a host's tables
+/// depends on the order in which nodes ran, so it may not decide.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub(super) enum Due {
+    /// The transport hears of packets that lay in the host, in the order in which they came.
+    Delayed,
+    /// A flow starts.
+    Start(u32),
+    /// A flow's timer.
+    Timer(u32),
+    /// A flow's acknowledgement is held back no longer.
+    Flush(u32),
+    /// A block of a flow is asked for.
+    Block(u32),
+    /// The host's queue of credits lets the first one out.
+    CreditQueue,
+    /// An end of a flow acts on its credits.
+    Credits(u32, End),
+}
+
+/// An end of a flow.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub(super) enum End {
+    Sender,
+    Receiver,
+}
+
+/// A host's calendar.
+pub(super) struct Calendar {
+    /// The time of the first entry; [`Time::NEVER`] if there is none. Kept beside the heap so that asking costs one load.
+    first_at: Time,
+    heap: BinaryHeap<Reverse<(Time, Due)>>,
+    /// The time up to which entries have come out.
+    done: Time,
+}
+
+impl Calendar {
+    pub(super) const fn new() -> Self {
+        Self { first_at: Time::NEVER, heap: BinaryHeap::new(), done: Time::ZERO }
+    }
+
+    /// When the first entry is due; [`Time::NEVER`] if there is none.
+    #[inline(always)]
+    pub(super) fn first_at(&self) -> Time {
+        self.first_at
+    }
+
+    /// Puts an entry down, not in the past.
+    #[inline]
+    pub(super) fn put(&mut self, time: Time, due: Due) {
+        debug_assert!(time.is_set(), "{due:?} is never due");
+        debug_assert!(time >= self.done, "{due:?} at {time:?} is put into the past: it is {:?}", self.done);
+        self.heap.push(Reverse((time, due)));
+        self.first_at = self.first_at.min(time);
+    }
+
+    /// Takes out the first entry that is due at `now`.
+    #[inline]
+    pub(super) fn take(&mut self, now: Time) -> Option<(Time, Due)> {
+        debug_assert!(now >= self.done, "time goes back from {:?} to {now:?}", self.done);
+        if self.first_at > now {
+            return None;
+        }
+        let Reverse((time, due)) = self.heap.pop()?;
+        self.first_at = self.heap.peek().map_or(Time::NEVER, |Reverse((time, _))| *time);
+        debug_assert!(self.done <= time && time <= now, "{due:?} at {time:?} comes out at {now:?}");
+        self.done = time;
+        Some((time, due))
+    }
+}
+
+impl Calendar {
+    /// Whether a flow's owner finds the entry that it remembers.
+    pub(super) fn has(&self, time: Time, due: Due) -> bool {
+        self.heap.iter().any(|Reverse(entry)| *entry == (time, due))
+    }
+
+    /// Checks that the first entry is where it is said to be, and none before `now`.
+    pub(super) fn check(&self, now: Time) -> Result<(), String> {
+        let first = self.heap.iter().map(|Reverse((time, _))| *time).min().unwrap_or(Time::NEVER);
+        if first != self.first_at {
+            return Err(format!("the calendar's first entry is at {first:?} and not at {:?}", self.first_at));
+        }
+        if first < now {
+            return Err(format!("an entry of the calendar was due at {first:?}"));
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    /// At one time: in order of causes, then of flows, and at a flow's ends the sender first.
+    #[test]
+    fn what_is_due_at_one_time_has_an_order() {
+        let dues = [
+            Due::Delayed,
+            Due::Start(0),
+            Due::Start(7),
+            Due::Timer(3),
+            Due::Flush(2),
+            Due::Block(1),
+            Due::CreditQueue,
+            Due::Credits(4, End::Sender),
+            Due::Credits(4, End::Receiver),
+            Due::Credits(5, End::Sender),
+        ];
+        let mut calendar = Calendar::new();
+        for &due in dues.iter().rev() {
+            calendar.put(Time::from_ns(5), due);
+        }
+        assert!(calendar.take(Time::from_ns(4)).is_none());
+        let taken: Vec<Due> = std::iter::from_fn(|| calendar.take(Time::from_ns(5))).map(|(_, due)| due).collect();
+        assert_eq!(taken, dues);
+        assert_eq!(calendar.first_at(), Time::NEVER);
+    }
+
+    #[test]
+    fn an_entry_is_small() {
+        assert_eq!(size_of::<Reverse<(Time, Due)>>(), 16);
+    }
+
+    #[test]
+    #[should_panic(expected = "put into the past")]
+    #[cfg(debug_assertions)]
+    fn nothing_is_put_into_the_past() {
+        let mut calendar = Calendar::new();
+        calendar.put(Time::from_ns(5), Due::Start(0));
+        calendar.take(Time::from_ns(6));
+        calendar.put(Time::from_ns(4), Due::Timer(0));
+    }
+
+    #[test]
+    fn what_is_wrong_is_found() {
+        let ns = Time::from_ns;
+        let mut calendar = Calendar::new();
+        (1..9).for_each(|at| calendar.put(ns(at), Due::Timer(at as u32)));
+        assert_eq!(calendar.check(ns(1)), Ok(()));
+        assert!(calendar.has(ns(3), Due::Timer(3)) && !calendar.has(ns(3), Due::Timer(4)));
+        assert!(calendar.check(ns(2)).unwrap_err().contains("was due"));
+        calendar.first_at = ns(7);
+        assert!(calendar.check(ns(1)).unwrap_err().contains("first entry"));
+    }
+
+    proptest! {
+        /// It does as a sorted list does.
+        #[test]
+        fn as_a_sorted_list(steps in proptest::collection::vec((0..9u64, 0..5u64, 0..6u32), 1..200)) {
+            let (mut calendar, mut list) = (Calendar::new(), Vec::new());
+            let mut now = 0;
+            for (ahead, passes, flow) in steps {
+                let due = [
+                    Due::Delayed, Due::Start(flow), Due::Timer(flow), Due::Flush(flow), Due::Block(flow), Due::CreditQueue,
+                    Due::Credits(flow, if ahead % 2 == 0 { End::Sender } else { End::Receiver }),
+                ][flow as usize];
+                calendar.put(Time::from_ns(now + ahead), due);
+                list.push((Time::from_ns(now + ahead), due));
+                list.sort_unstable();
+                prop_assert_eq!(calendar.first_at(), list[0].0);
+                now += passes;
+                while let Some(&first) = list.first().filter(|(time, _)| *time <= Time::from_ns(now)) {
+                    prop_assert_eq!(calendar.take(Time::from_ns(now)), Some(first));
+                    list.remove(0);
+                }
+                prop_assert_eq!(calendar.take(Time::from_ns(now)), None);
+                prop_assert_eq!(calendar.first_at(), list.first().map_or(Time::NEVER, |(time, _)| *time));
+            }
+        }
+    }
+}

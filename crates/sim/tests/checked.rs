@@ -1,0 +1,61 @@
+//! A run that checks itself has the same outcome, and finds nothing wrong.
+
+mod common;
+
+use common::random::{case, sharing_case};
+use fabric::topology::{SingleSwitch, single_switch};
+use fabric::{CreditQueue, PortConfig};
+use laws::catalog::Kind;
+use proptest::prelude::*;
+use sim::{HostConfig, Jitter, JitterShape, Setup};
+use units::{Bytes, Rate, Span, Time};
+
+fn assert_sound(setup: &Setup, kind: Kind) {
+    let factory = common::law(kind, &[]);
+    let one = sim::run(setup, 1, &factory, &mut |_| true);
+    for threads in [1, 2] {
+        let mut checked = sim::run_checked(setup, threads, &factory, &mut |_| true).unwrap();
+        checked.engine.threads = one.engine.threads;
+        assert!(one == checked, "checks change the outcome");
+    }
+}
+
+/// What hosts may have between law and card, and between card and transport.
+fn vary(which: u32, host: &mut HostConfig) {
+    match which {
+        0 => host.ack_every = 3,
+        1 => {
+            host.segment = 4 * host.mss;
+            host.small_queue = Some(Bytes::new(8 * u64::from(host.mss)));
+        }
+        2 => host.jitter = Some(Jitter { mean: Span::from_us(2), shape: JitterShape::Uniform }),
+        _ => {}
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(24))]
+
+    #[test]
+    fn random_networks_are_sound(mut case in case(), which in 0..5u32) {
+        vary(which, &mut case.setup.host);
+        assert_sound(&case.setup, case.kind);
+    }
+
+    #[test]
+    fn switches_that_share_their_buffers_are_sound(case in sharing_case()) {
+        assert_sound(&case.setup, case.kind);
+    }
+}
+
+#[test]
+fn credits_are_sound() {
+    let card =
+        PortConfig { credits: Some(CreditQueue::usual()), ..PortConfig::new(Rate::from_gbps(10), Span::from_us(2)) };
+    let network = single_switch(&SingleSwitch { hosts: vec![(card, card); 5] }).unwrap();
+    let flows = (0..4).map(|src| common::flow(src, 4, 300_000)).collect();
+    let setup = common::setup(network, flows, Time::from_ms(20));
+    for kind in [Kind::FlashPass, Kind::ExpressPass] {
+        assert_sound(&setup, kind);
+    }
+}
