@@ -20,14 +20,16 @@ fn assert_sound(setup: &Setup, kind: Kind) {
     }
 }
 
-/// What hosts may have between law and card, and between card and transport.
-fn hosts(which: u32, host: HostConfig) -> HostConfig {
-    let jitter = Jitter { mean: Span::from_us(2), shape: JitterShape::Uniform };
+/// Gives hosts something between law and card, between card and transport, or before they answer.
+fn equip(host: &mut HostConfig, which: u32) {
     match which {
-        0 => HostConfig { ack_every: 3, ..host },
-        1 => HostConfig { segment: 4 * host.mss, small_queue: Some(Bytes::new(8 * u64::from(host.mss))), ..host },
-        2 => HostConfig { jitter: Some(jitter), ..host },
-        _ => host,
+        0 => host.ack_every = 3,
+        1 => {
+            host.segment = 4 * host.mss;
+            host.small_queue = Some(Bytes::new(8 * u64::from(host.mss)));
+        }
+        2 => host.jitter = Some(Jitter { mean: Span::from_us(2), shape: JitterShape::Uniform }),
+        _ => {}
     }
 }
 
@@ -35,8 +37,8 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(24))]
 
     #[test]
-    fn random_networks_are_sound(mut case in case(), which in 0..5u32) {
-        case.setup.host = hosts(which, case.setup.host);
+    fn random_networks_are_sound(mut case in case(), which in 0..4u32) {
+        equip(&mut case.setup.host, which);
         assert_sound(&case.setup, case.kind);
     }
 
