@@ -20,8 +20,8 @@ fn assert_sound(setup: &Setup, kind: Kind) {
     }
 }
 
-/// What hosts may have between law and card, and between card and transport.
-fn vary(which: u32, host: &mut HostConfig) {
+/// Gives hosts something between law and card, between card and transport, or before they answer.
+fn equip(host: &mut HostConfig, which: u32) {
     match which {
         0 => host.ack_every = 3,
         1 => {
@@ -37,8 +37,8 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(24))]
 
     #[test]
-    fn random_networks_are_sound(mut case in case(), which in 0..5u32) {
-        vary(which, &mut case.setup.host);
+    fn random_networks_are_sound(mut case in case(), which in 0..4u32) {
+        equip(&mut case.setup.host, which);
         assert_sound(&case.setup, case.kind);
     }
 

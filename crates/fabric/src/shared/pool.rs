@@ -285,7 +285,9 @@ mod tests {
                 prop_assert_eq!((0..3).map(|port| pool.held_by(port).get()).sum::<u64>(), held);
                 prop_assert!(held <= 60_000 && pool.shared_used <= pool.shared);
                 let mut booked = [[0; CLASSES]; 3];
-                inside.iter().for_each(|&(port, class, size)| booked[port][class] += size);
+                for &(port, class, size) in &inside {
+                    booked[port][class] += size;
+                }
                 prop_assert_eq!(pool.check(&booked), Ok(()));
                 booked[1][2] += 1;
                 prop_assert!(pool.check(&booked).unwrap_err().contains("port 1 holds"));

@@ -41,7 +41,9 @@ mod tests {
         let path = laws::Path { base_rtt, intra_rtt: base_rtt, line_rate: Rate::from_gbps(8), mss: Bytes::new(1_000) };
         let law = Fixed::new(&path, Params { window: Bytes::new(9_000), paced: false });
         let mut sender = Sender::new(FlowConfig::new(Bytes::new(100_000), 1_000, base_rtt), law, Time::ZERO);
-        (1..4).for_each(|at| _ = sender.send(Time::from_us(at)));
+        for at in 1..4 {
+            sender.send(Time::from_us(at));
+        }
         assert_eq!(sender.check(), Ok(()));
         let out = &mut sender.subflows.get_mut(0).out;
         out.in_flight += Bytes::new(1);

@@ -151,7 +151,9 @@ mod tests {
     fn what_is_wrong_is_found() {
         let ns = Time::from_ns;
         let mut calendar = Calendar::new();
-        (1..9).for_each(|at| calendar.put(ns(at), Due::Timer(at as u32)));
+        for at in 1..9 {
+            calendar.put(ns(at), Due::Timer(at as u32));
+        }
         assert_eq!(calendar.check(ns(1)), Ok(()));
         assert!(calendar.has(ns(3), Due::Timer(3)) && !calendar.has(ns(3), Due::Timer(4)));
         assert!(calendar.check(ns(2)).unwrap_err().contains("was due"));

@@ -30,6 +30,7 @@ pub(crate) fn emulate(args: &EmulateArgs) -> Result<(), Failure> {
         threads: Some(1),
         out: args.out.clone(),
         anew: args.anew,
+        checked: false,
         json: args.json,
         quiet: args.quiet,
         wide: args.wide,
