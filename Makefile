@@ -39,7 +39,7 @@ lint:
 	$(CARGO) clippy -p narrows-codes --no-default-features --locked -- -D warnings
 
 unit:
-	NARROWS_ALL_CASES=1 $(CARGO) test --workspace --locked $(FEATURES)
+	NARROWS_ALL_CASES=1 $(CARGO) test --workspace --locked --no-fail-fast $(FEATURES)
 	$(CARGO) test --release --locked -p narrows-sim --test analytic_marks -- --ignored
 	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --workspace --no-deps --locked --quiet $(FEATURES)
 

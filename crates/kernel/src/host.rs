@@ -13,7 +13,7 @@
 //! - a window is never under two packets: a receiver that delays acknowledgements would hold the answer to one.
 
 use laws::catalog::{MOST_PARAMS, Parameters};
-use laws::{Ack, Configured, Cookie, Loss, LossCause, Notification, Path, Permit};
+use laws::{Ack, Configured, Cookie, Loss, LossCause, Notification, Path, Permit, marked_share};
 use units::{Bytes, Rate, Span, Time};
 
 /// How many words a law's [`Flow`] may take in socket storage.
@@ -188,7 +188,7 @@ impl<L: Configured> Flow<L> {
         self.last_delivered = report.delivered as u32;
         self.last_delivered_ce = report.delivered_ce as u32;
         let acked = packets(newly.into(), mss);
-        let marked = packets(newly_marked.into(), mss);
+        let marked = marked_share(acked, newly.into(), newly_marked.into());
         if mss != self.mss {
             self.mss = mss;
             self.law.on_notification(&Notification::Mss(Bytes::new(mss)));
