@@ -376,6 +376,7 @@ impl Session<'_> {
                 .into(),
             requests: built.requests.clone(),
             collectives: built.collectives.clone(),
+            open_ended: built.open_ended.clone(),
             fairness_window: run.config.series.fairness_window.unwrap_or_else(|| {
                 built.report.inter_rtt.or(built.report.intra_rtt).map_or(units::Span::ZERO, |rtt| rtt.max)
             }),

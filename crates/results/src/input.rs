@@ -1,6 +1,7 @@
 //! What the caller says about a run that the simulator does not know.
 
 use std::fmt;
+use std::ops::Range;
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -204,6 +205,9 @@ pub struct RunInfo {
     pub requests: Vec<Vec<FlowId>>,
     /// Groups of flows that are one collective operation each: iterations.
     pub collectives: Vec<Vec<FlowId>>,
+    /// Flows of which more are listed than can start, from one number up to, but without, another. Those of them that never
+    /// start are no part of results.
+    pub open_ended: Vec<Range<u32>>,
     /// Jain's index compares what flows got in spans of this length, rounded up to whole sampling intervals; zero is
     /// one interval.
     pub fairness_window: Span,

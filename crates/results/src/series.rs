@@ -176,7 +176,7 @@ pub fn rates(rates: &RateTable, flows: &FlowTable, most: usize) -> Rates {
                 rate_bps[from] = Some(bits * 1e9 / (kept[to] - kept[from]) as f64);
             }
         }
-        let class = flows.rows.get(flow as usize).map(|row| row.class);
+        let class = flows.row(flow).map(|row| row.class);
         FlowRate { flow, class, rate_bps }
     });
     let made = made.collect();

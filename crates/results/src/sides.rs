@@ -246,7 +246,7 @@ fn seen(run: &RunResults, window: Window) -> BTreeMap<(u32, u32, u32), Seen<'_>>
         samples.entry(row.flow).or_default().push((row.time_ns, row.delivered_bytes, row.srtt_ns));
     }
     let seen = samples.iter().filter_map(|(&flow, samples)| {
-        let row = run.flows.rows.get(flow as usize)?;
+        let row = run.flows.row(flow)?;
         let last = if row.completed.is_set() { stats::ns(row.completed.ps()) } else { run.summary.ended_ns };
         let started = stats::ns(row.started.ps());
         if !row.started.is_set() || started >= window.to || last <= window.from {

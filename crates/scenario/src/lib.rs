@@ -45,5 +45,5 @@ pub use quantity::{Decimal, Drift, Share};
 pub use run::Run;
 pub use schema::json_schema;
 pub use survey::RttRange;
-pub use traffic::{Arrivals, Requested};
+pub use traffic::{Arrivals, Loop, Requested};
 pub use tree::{Entry, Node, Value};

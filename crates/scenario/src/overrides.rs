@@ -30,6 +30,8 @@ const RIVALS: &[(&str, &[&str])] = &[
     ("requests", &["window"]),
     ("flows", &["window", "file"]),
     ("file", &["flows"]),
+    ("size", &["sizes"]),
+    ("sizes", &["size"]),
     ("law", &["intra", "inter"]),
     ("intra", &["law"]),
     ("inter", &["law"]),

@@ -21,10 +21,10 @@ mod tests {
 
     use super::*;
     use crate::config::{
-        Allreduce, BurstTable, Cable, Clock, Clos, CodingTable, Collective, CustomTopology, Dumbbell, Failure,
-        FatTrees, Flow, Host, Incast, InterPair, List, Long, Lscc, NodeSpec, OnRampTable, Permutation, PfcTable,
-        PhantomTable, PlbTable, Poisson, Port, Red, Requests, Scale, Scheme, Series, SingleSwitch, Step, SwingTable,
-        Switch, UnoLbTable,
+        Allreduce, BurstTable, Cable, Clock, Clos, ClosedLoop, CodingTable, Collective, CustomTopology, Dumbbell,
+        Failure, FatTrees, Flow, Host, Incast, InterPair, List, Long, Lscc, NodeSpec, OnRampTable, Permutation,
+        PfcTable, PhantomTable, PlbTable, Poisson, Port, Red, Requests, Scale, Scheme, Series, SingleSwitch, Step,
+        SwingTable, Switch, UnoLbTable,
     };
 
     const BEGIN: &str =
@@ -34,7 +34,7 @@ mod tests {
     fn the_schema_knows_every_table() {
         let schema = json_schema();
         let text = schema.to_string();
-        for key in ["border_links_per_core", "control_priority", "ratio_of", "timeouts_cut", "stagger"] {
+        for key in ["border_links_per_core", "control_priority", "ratio_of", "timeouts_cut", "stagger", "outstanding"] {
             assert!(text.contains(&format!("\"{key}\":")), "{key}");
         }
         assert_eq!(schema["properties"]["host"]["properties"]["payload"]["default"], 4096);
@@ -88,6 +88,7 @@ mod tests {
         section::<Permutation>(&mut out, "`[[traffic]]` with `kind = \"permutation\"`");
         section::<Poisson>(&mut out, "`[[traffic]]` with `kind = \"poisson\"`");
         section::<Requests>(&mut out, "`[[traffic]]` with `kind = \"requests\"`");
+        section::<ClosedLoop>(&mut out, "`[[traffic]]` with `kind = \"closed-loop\"`");
         section::<Allreduce>(&mut out, "`[[traffic]]` with `kind = \"allreduce\"`");
         section::<Collective>(&mut out, "`[[traffic]]` with `kind = \"collective\"`");
         section::<List>(&mut out, "`[[traffic]]` with `kind = \"list\"`");

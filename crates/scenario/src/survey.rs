@@ -85,6 +85,11 @@ impl Survey {
         self.pair(from, to).map(|pair| pair.data)
     }
 
+    /// How long news takes from one host to another: an acknowledgement with empty queues; none on one host.
+    pub(crate) fn news(&self, from: HostId, to: HostId) -> Option<Span> {
+        self.pair(from, to).map(|pair| pair.ack)
+    }
+
     /// The base round trip from one host to another; none on one host.
     pub(crate) fn round_trip(&self, from: HostId, to: HostId) -> Option<Span> {
         Some(self.pair(from, to)?.data + self.pair(to, from)?.ack)

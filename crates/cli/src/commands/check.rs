@@ -250,6 +250,18 @@ fn facts(run: &CheckedRun) -> Vec<Fact> {
         );
         say(&format!("requests {}", requested.traffic), text);
     }
+    for closed in &report.loops {
+        let until = closed.reads.map_or("until the stop".to_owned(), |reads| format!("{reads} in all"));
+        let text = format!(
+            "traffic {}: each of {} keeps {} of {} on average under way, {until}; their links carry {}",
+            closed.traffic,
+            count(closed.clients, "client"),
+            count(closed.outstanding as usize, "read"),
+            bytes(closed.mean_size.get()),
+            closed.at_most,
+        );
+        say(&format!("loop {}", closed.traffic), text);
+    }
     facts
 }
 

@@ -55,8 +55,7 @@ pub(crate) fn jain_points(rates: &RateTable, flows: &FlowTable, window_ns: u64) 
             while before.next_if(|earlier| earlier.flow < row.flow).is_some() {}
             let Some(earlier) = before.next_if(|earlier| earlier.flow == row.flow) else { continue };
             let counted = flows
-                .rows
-                .get(row.flow as usize)
+                .row(row.flow)
                 .is_none_or(|flow| flow.started.saturating_add(flow.base_rtt).ps().div_ceil(1_000) <= from_ns);
             if counted {
                 shares.push(row.delivered_bytes.saturating_sub(earlier.delivered_bytes));
@@ -105,7 +104,7 @@ pub(crate) fn too_long_a_window(
         return None;
     }
     // From when to when a flow counts.
-    let rows = sampled.iter().filter_map(|flow| flows.rows.get(flow.0 as usize)).filter(|row| row.started.is_set());
+    let rows = sampled.iter().filter_map(|flow| flows.row(flow.0)).filter(|row| row.started.is_set());
     let counts = |row: &FlowRow| {
         let until = if row.completed.is_set() { row.completed } else { outcome.ended };
         (row.started.saturating_add(row.base_rtt).ps(), until.ps())

@@ -123,10 +123,11 @@ fn iterations(flows: &FlowTable) -> Option<String> {
 
 /// Each flow begins after all that it waits for, and after its sender has computed.
 fn causes(setup: &Setup, flows: &FlowTable) -> Option<String> {
-    let mut broken = flows.rows.iter().zip(&setup.flows).filter_map(|(row, spec)| {
+    let mut broken = flows.rows.iter().filter_map(|row| {
+        let spec = &setup.flows[row.flow as usize];
         let Start::Waits { after, .. } = spec.start else { return None };
         let too_early = |cause: &&Cause| {
-            let before = &flows.rows[cause.flow().0 as usize];
+            let Some(before) = flows.row(cause.flow().0) else { return true };
             let (since, least) = match cause {
                 Cause::Complete(_) => (before.completed, setup.news_takes(**cause, spec) + after),
                 // A flow that has come began earlier.

@@ -100,8 +100,8 @@ fn law_totals(flows: &FlowTable, outcome: &Outcome) -> LawTotals {
         all.add(&row.acted);
         by_law[row.law as usize].add(&row.acted);
     }
-    // Rows are flows, in order.
-    for (row, flow) in flows.rows.iter().zip(&outcome.flows) {
+    for row in &flows.rows {
+        let flow = &outcome.flows[row.flow as usize];
         all.credits += flow.credits.used;
         by_law[row.law as usize].credits += flow.credits.used;
     }
@@ -328,6 +328,30 @@ mod tests {
         );
         assert_eq!(said[4], format!("1 of {} flows never started", setup.flows.len()));
         assert_eq!(said.len(), 5);
+    }
+
+    /// More flows than can start, as a loop until the stop lists them: those that did not are nowhere. Others keep their numbers.
+    #[test]
+    fn flows_that_were_only_there_in_case_are_left_out() {
+        let (mut info, setup, mut outcome) = testbed::two_datacenters();
+        let all = testbed::results_of(&info, &setup, &outcome);
+        for flow in [1, 4] {
+            (outcome.flows[flow].started, outcome.flows[flow].completed) = (Time::NEVER, Time::NEVER);
+            outcome.flows[flow].acted = laws::Acted::default();
+        }
+        info.open_ended = std::iter::once(0..3).collect();
+        let run = testbed::results_of(&info, &setup, &outcome);
+        let numbers: Vec<u32> = run.flows.rows.iter().map(|row| row.flow).collect();
+        assert_eq!(numbers, [0, 2, 3, 4]);
+        assert_eq!(
+            (0..6).map(|flow| run.flows.row(flow).map(|row| row.flow)).collect::<Vec<_>>(),
+            [Some(0), None, Some(2), Some(3), Some(4), None]
+        );
+        assert_eq!(run.flows.row(3), all.flows.row(3));
+        assert_eq!((run.summary.flows.all.count, run.summary.flows.all.completed), (4, 3));
+        // Flow 4 was to start.
+        let never: Vec<&String> = run.summary.warnings.iter().filter(|said| said.contains("never started")).collect();
+        assert_eq!(never, ["1 of 4 flows never started"]);
     }
 
     #[test]

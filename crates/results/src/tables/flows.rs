@@ -1,5 +1,7 @@
-//! `flows.parquet`: one row a flow, in the order of their numbers.
+//! `flows.parquet`: one row a flow, in the order of their numbers, without flows of [`RunInfo::open_ended`] that never
+//! started.
 
+use std::ops::Range;
 use std::path::Path;
 
 use flow::FlowStats;
@@ -67,7 +69,7 @@ impl FlowRow {
 /// All flows.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
 pub struct FlowTable {
-    /// By number.
+    /// In the order of their numbers, of which some may be missing: see [`FlowTable::row`].
     pub rows: Vec<FlowRow>,
     /// The names of traffic, in order of first use.
     pub traffic: Vec<String>,
@@ -123,6 +125,10 @@ impl FlowTable {
         let mut traffic_of: Vec<Option<u32>> = vec![None; info.traffic_names.len()];
         let mut ideals = Ideals::new(setup);
         for (flow, (spec, flow_outcome)) in setup.flows.iter().zip(&outcome.flows).enumerate() {
+            let spare = |range: &Range<u32>| range.contains(&(flow as u32));
+            if !flow_outcome.started.is_set() && info.open_ended.iter().any(spare) {
+                continue;
+            }
             let kind = usize::from(spec.kind);
             let name = info.laws.get(kind).ok_or_else(|| mismatch(format!("flow {flow}'s kind {kind} has no law")))?;
             let law = *law_of[kind].get_or_insert_with(|| place_of(&mut table.laws, name));
@@ -135,7 +141,7 @@ impl FlowTable {
             let ideal_start = match spec.start {
                 Start::Waits { after, .. } if collective_of[flow].is_some() => {
                     let heard = setup.causes_of(spec).iter().filter_map(|&cause| {
-                        let row = table.rows.get(cause.flow().0 as usize);
+                        let row = table.row(cause.flow().0);
                         let row = row.filter(|row| row.collective == collective_of[flow])?;
                         Some(row.ideal_start + ideals.until_heard(cause, row.ideal, spec))
                     });
@@ -164,6 +170,14 @@ impl FlowTable {
             });
         }
         Ok(table)
+    }
+
+    /// The row of a flow; none if it has none.
+    pub fn row(&self, flow: u32) -> Option<&FlowRow> {
+        // Mostly no number is missing.
+        let at_its_place = self.rows.get(flow as usize).filter(|row| row.flow == flow);
+        at_its_place
+            .or_else(|| self.rows.binary_search_by_key(&flow, |row| row.flow).ok().map(|place| &self.rows[place]))
     }
 
     /// Whether a row is in a bin.

@@ -8,6 +8,8 @@ mod report;
 mod series;
 mod switches;
 
+use std::ops::Range;
+
 use ::laws::catalog::{Marks, Value as LawValue};
 use fabric::{HostId, LinkClass, LinkId, Network, NodeKind, PortParams, Routes};
 use flow::{Blocks, Recovery};
@@ -25,7 +27,7 @@ use crate::decode::At;
 use crate::error::Fault;
 use crate::run::Run;
 use crate::survey::Survey;
-use crate::traffic::{Arrivals, DraftStart, Ground, Requested, make};
+use crate::traffic::{Arrivals, DraftStart, Ground, Loop, Requested, make};
 use network::Parts;
 use switches::Sharing;
 
@@ -44,6 +46,9 @@ pub struct BuiltRun {
     pub requests: Vec<Vec<FlowId>>,
     /// Flows of one collective operation.
     pub collectives: Vec<Vec<FlowId>>,
+    /// Flows of which more are listed than can start, from one number up to, but without, another: those that never start
+    /// are nobody's loss.
+    pub open_ended: Vec<Range<u32>>,
     /// What is odd but not wrong.
     pub warnings: Vec<String>,
     /// What there is to say about the run before it runs.
@@ -132,9 +137,11 @@ impl Run {
             traffic,
             requests,
             collectives,
+            open_ended,
             receivers,
             arrivals,
             requested,
+            loops,
             mut warnings,
         } = self.flows(&ground, &coding, keeps)?;
         let series =
@@ -156,8 +163,10 @@ impl Run {
                     .into(),
             );
         }
-        let mut report =
-            Report::new(&network, &survey, &flows, (arrivals, requested), lines, Time::ZERO + *config.stop);
+        let listed = (0..).zip(&flows).filter(|(flow, _)| open_ended.iter().all(|range| !range.contains(flow)));
+        let listed: Vec<&FlowSpec> = listed.map(|(_, flow)| flow).collect();
+        let asked = (arrivals, requested, loops);
+        let mut report = Report::new(&network, &survey, &listed, asked, lines, Time::ZERO + *config.stop);
         let intra_rtt = [report.intra_rtt.map(|range| range.max), report.inter_rtt.map(|range| range.min)];
         let intra_rtt = intra_rtt.into_iter().flatten().next().unwrap_or(Span::ZERO);
         let setup = Setup {
@@ -181,7 +190,7 @@ impl Run {
         if setup.host.coding.is_some() && report.coding.is_none() {
             warnings.push(format!("[host] coding is for {coding_scope} flows, and there are none"));
         }
-        Ok(BuiltRun { setup, laws, classes, traffic, requests, collectives, warnings, report })
+        Ok(BuiltRun { setup, laws, classes, traffic, requests, collectives, open_ended, warnings, report })
     }
 
     /// The flows of all entries of traffic; `keeps` says whether connections can be kept inside datacenters and between them.
@@ -231,9 +240,16 @@ impl Run {
             all.requests.extend(made.requests.into_iter().map(together));
             all.collectives.extend(made.collectives.into_iter().map(together));
             all.receivers.extend(made.receivers);
+            if made.open_ended {
+                all.open_ended.push(first..all.flows.len() as u32);
+            }
             all.arrivals.extend(made.arrivals);
             all.requested.extend(made.requested);
+            all.loops.extend(made.closed_loop);
             all.warnings.extend(made.warnings);
+        }
+        if all.flows.is_empty() {
+            return Err(Fault::new(self.config.traffic.origin, "no traffic: zero flows").label("zero flows"));
         }
         if late > 0 {
             let count = all.flows.len();
@@ -252,9 +268,11 @@ struct Drafted {
     traffic: Vec<u16>,
     requests: Vec<Vec<FlowId>>,
     collectives: Vec<Vec<FlowId>>,
+    open_ended: Vec<Range<u32>>,
     receivers: Vec<HostId>,
     arrivals: Vec<Arrivals>,
     requested: Vec<Requested>,
+    loops: Vec<Loop>,
     warnings: Vec<String>,
 }
 

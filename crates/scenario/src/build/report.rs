@@ -6,7 +6,7 @@ use units::{Bytes, Rate, Span, Time};
 
 use super::switches::SwitchLine;
 use crate::survey::{RttRange, Survey};
-use crate::traffic::{Arrivals, Requested};
+use crate::traffic::{Arrivals, Loop, Requested};
 
 /// A run's size, its round trips and its load.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -23,7 +23,7 @@ pub struct Report {
     pub intra_rtt: Option<RttRange>,
     /// Base round trips between datacenters.
     pub inter_rtt: Option<RttRange>,
-    /// Flows.
+    /// Flows, without those that read until the stop.
     pub flows: usize,
     /// Their payload.
     pub payload: Bytes,
@@ -33,6 +33,8 @@ pub struct Report {
     pub arrivals: Vec<Arrivals>,
     /// Rates of requests.
     pub requested: Vec<Requested>,
+    /// Closed loops.
+    pub loops: Vec<Loop>,
     /// Switches that share their buffers, alike ones together.
     pub shared: Vec<SwitchLine>,
     /// On-Ramp, where it may hold some flow's packets.
@@ -87,7 +89,7 @@ pub struct ClassLoad {
     pub links: usize,
     /// Their summed rate, both directions.
     pub capacity: Rate,
-    /// Payload of all flows over these links, each link counted.
+    /// Payload of these flows over these links, each link counted.
     pub payload: Bytes,
     /// Mean utilisation by random arrivals while they last, in parts per million.
     pub arrivals_ppm: u64,
@@ -97,8 +99,8 @@ impl Report {
     pub(crate) fn new(
         network: &Network,
         survey: &Survey,
-        flows: &[FlowSpec],
-        (arrivals, requested): (Vec<Arrivals>, Vec<Requested>),
+        flows: &[&FlowSpec],
+        (arrivals, requested, loops): (Vec<Arrivals>, Vec<Requested>, Vec<Loop>),
         shared: Vec<SwitchLine>,
         stop: Time,
     ) -> Self {
@@ -109,7 +111,7 @@ impl Report {
             if links == 0 {
                 continue;
             }
-            let crossing = |flow: &FlowSpec| flow.size.times(u64::from(survey.links(flow.src, flow.dst, class)));
+            let crossing = |flow: &&FlowSpec| flow.size.times(u64::from(survey.links(flow.src, flow.dst, class)));
             let ppm = arrivals.iter().flat_map(|part| &part.load_ppm).filter(|load| load.0 == class).map(|load| load.1);
             loads.push(ClassLoad {
                 class,
@@ -131,6 +133,7 @@ impl Report {
             loads,
             arrivals,
             requested,
+            loops,
             shared,
             on_ramp: None,
             modules: Vec::new(),

@@ -158,6 +158,8 @@ kinds! {
         Poisson(Poisson) = "poisson",
         /// Random requests, each answered by several hosts at once.
         Requests(Requests) = "requests",
+        /// Clients that ask for the next when they have one.
+        ClosedLoop(ClosedLoop) = "closed-loop",
         /// Iterations of allreduce.
         Allreduce(Allreduce) = "allreduce",
         /// Iterations of any collective operation.
@@ -363,6 +365,40 @@ table! {
     }
 }
 
+table! {
+    /// `kind = "closed-loop"`: clients read from servers. A client keeps some reads under way, and asks for the next one when one has come, so the load follows from how fast reads are. A read is a flow from the server to the client. The next one on its connection starts when the client has every byte and has computed, one one-way delay later, for its request comes that way; on a kept connection also not before the server has everything acknowledged.
+    ClosedLoop {
+        /// Its name in results.
+        name: Option<String> = None;
+        /// The class of its packets at switches that share their buffer, 1 to 7.
+        class: DataClass = DataClass(1);
+        /// Whether these flows are held by On-Ramp where `[host]` has it.
+        on_ramp: bool = true;
+        /// `new`: each flow opens a connection and closes it. `kept`: a flow goes on a connection that an earlier one of the same two hosts, class and law left and that has nothing to send, so its window and what it knows of round trips and paths are there already; if there is none, it opens one. Laws that send by credits open one for each flow.
+        connections: Connections = Connections::New;
+        /// Who reads.
+        clients: At<HostSet>;
+        /// From whom: as many clients from each, those next to each other from one.
+        servers: At<HostSet>;
+        /// So many of the clients read, the first ones; all if not given. With 0 nothing is read.
+        active: Option<At<u32>> = None;
+        /// How many reads each client keeps under way, each on a connection of its own.
+        outstanding: At<NonZeroU32> = At::default_of(NonZeroU32::MIN);
+        /// Size of each read. Either this or `sizes`.
+        size: Option<At<Bytes>> = None;
+        /// Sizes of reads: the name of a shipped distribution or a file beside the scenario.
+        sizes: Option<At<String>> = None;
+        /// How many reads each client makes in all, its connections in turn; if not given, it reads until the stop.
+        reads: Option<At<NonZeroU32>> = None;
+        /// How long a client computes on what has come before it asks for the next (its think time).
+        compute: Span = Span::ZERO;
+        /// When the first read starts.
+        start: Span = Span::ZERO;
+        /// Time between the first read of one connection and of the next one, those of a client one after the other.
+        stagger: Span = Span::ZERO;
+    }
+}
+
 words! {
     /// Who sends to whom in an allreduce.
     Pattern, "\"ring\" or \"pairs\"" {
@@ -527,6 +563,7 @@ impl Traffic {
             Self::Permutation(entry) => (entry.class, entry.on_ramp, entry.connections),
             Self::Poisson(entry) => (entry.class, entry.on_ramp, entry.connections),
             Self::Requests(entry) => (entry.class, entry.on_ramp, entry.connections),
+            Self::ClosedLoop(entry) => (entry.class, entry.on_ramp, entry.connections),
             Self::Allreduce(entry) => (entry.class, entry.on_ramp, entry.connections),
             Self::Collective(entry) => (entry.class, entry.on_ramp, entry.connections),
             Self::List(entry) => (entry.class, entry.on_ramp, entry.connections),
@@ -542,6 +579,7 @@ impl Traffic {
             Self::Permutation(permutation) => (&permutation.name, "permutation"),
             Self::Poisson(poisson) => (&poisson.name, "poisson"),
             Self::Requests(requests) => (&requests.name, "requests"),
+            Self::ClosedLoop(closed) => (&closed.name, "closed-loop"),
             Self::Allreduce(allreduce) => (&allreduce.name, "allreduce"),
             Self::Collective(collective) => (&collective.name, "collective"),
             Self::List(list) => (&list.name, "list"),

@@ -1,6 +1,7 @@
 //! From `[[traffic]]` to flows.
 
 mod allreduce;
+mod closed_loop;
 mod collective;
 mod groups;
 mod incast;
@@ -16,6 +17,7 @@ use fabric::{HostId, Network, Routes};
 use sim::{CauseSet, Causes, HostConfig};
 use units::{Bytes, Rate, Span};
 
+pub use closed_loop::Loop;
 pub use poisson::Arrivals;
 pub use requests::Requested;
 
@@ -69,6 +71,9 @@ pub(crate) struct Made {
     pub(crate) receivers: Vec<HostId>,
     pub(crate) arrivals: Vec<Arrivals>,
     pub(crate) requested: Option<Requested>,
+    pub(crate) closed_loop: Option<Loop>,
+    /// There are more flows than can start: they are to last until the stop, however fast they are.
+    pub(crate) open_ended: bool,
     pub(crate) warnings: Vec<String>,
     /// Flows that are complete together: from one place among those of the entry up to, but without, another.
     pub(crate) requests: Vec<(u32, u32)>,
@@ -85,6 +90,7 @@ pub(crate) fn make(traffic: &At<Traffic>, index: usize, ground: &Ground<'_>) -> 
         Traffic::Permutation(entry) => permutation::make(entry, draws, ground),
         Traffic::Poisson(entry) => poisson::make(entry, index, draws, ground),
         Traffic::Requests(entry) => requests::make(entry, index, draws, ground),
+        Traffic::ClosedLoop(entry) => closed_loop::make(entry, index, draws, ground),
         Traffic::Allreduce(entry) => allreduce::make(entry, draws, ground),
         Traffic::Collective(entry) => collective::make(entry, ground),
         Traffic::List(entry) => list::make(entry, ground),
@@ -92,6 +98,8 @@ pub(crate) fn make(traffic: &At<Traffic>, index: usize, ground: &Ground<'_>) -> 
     let made = made.map_err(|fault| fault.at_least(traffic.origin))?;
     if made.flows.is_empty() {
         let help = match &traffic.value {
+            // Said so: a point of a grid may have no client.
+            Traffic::ClosedLoop(_) => return Ok(made),
             Traffic::Incast(_) => "set `intra`, `inter` or both to a number of senders",
             Traffic::Long(_) | Traffic::List(_) => "list at least one flow, or remove the entry",
             Traffic::Permutation(_) => "with this `scope`, no host has another one to send to",
@@ -193,6 +201,17 @@ impl Ground<'_> {
             return Err(Fault::new(size.origin, "a flow has at most 4294967295 packets").label("too large"));
         }
         Ok(*size)
+    }
+
+    /// The rate of a host's own link.
+    pub(crate) fn up(&self, host: HostId) -> Rate {
+        self.network.port(self.network.uplink(host)).config().rate
+    }
+
+    /// The rate of the link to a host.
+    pub(crate) fn down(&self, host: HostId) -> Rate {
+        let reverse = self.network.links()[self.network.uplink(host).index()].reverse;
+        self.network.port(reverse).config().rate
     }
 
     /// More than a flow's narrowest link carries from `start` to the stop.
