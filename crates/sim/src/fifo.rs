@@ -263,7 +263,8 @@ impl Fifos {
     #[inline(always)]
     pub(crate) fn refill(&mut self, links: Range<usize>, end: Time) -> Option<Time> {
         let among = &self.aside.long_among;
-        if links.end <= among.start || among.end <= links.start { None } else { self.refill_all(links, end) }
+        let links = links.start.max(among.start)..links.end.min(among.end);
+        if links.is_empty() { None } else { self.refill_all(links, end) }
     }
 
     #[inline(never)]
