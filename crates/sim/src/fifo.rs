@@ -2,6 +2,7 @@
 //! kept behind it in chunks, so that a long haul takes the memory of its packets, and no more.
 
 use std::collections::VecDeque;
+use std::ops::Range;
 
 use fabric::Passage;
 use units::Time;
@@ -97,6 +98,8 @@ struct Aside {
     spare: Option<Chunk>,
     /// How many rings have something behind them.
     long: usize,
+    /// All those lie among these links, which are usually the inputs of one switch; empty where there are none.
+    long_among: Range<usize>,
 }
 
 /// The FIFOs of all links into a partition's nodes.
@@ -123,6 +126,7 @@ impl Fifos {
                 chunks: (0..links).map(|_| VecDeque::new()).collect(),
                 spare: None,
                 long: 0,
+                long_among: 0..0,
             },
             store,
             outgrown: vec![Vec::new(); 32],
@@ -131,7 +135,7 @@ impl Fifos {
 
     /// When the first packet on each link of a range arrives.
     #[inline]
-    pub(crate) fn heads(&self, links: std::ops::Range<usize>) -> &[Time] {
+    pub(crate) fn heads(&self, links: Range<usize>) -> &[Time] {
         &self.heads[links]
     }
 
@@ -218,8 +222,13 @@ impl Fifos {
             chunks.push_back(self.aside.spare.take().unwrap_or_else(new));
         }
         let ring = &mut self.rings[link];
-        self.aside.long += usize::from(ring.len < LONG);
-        ring.len |= LONG;
+        if ring.len < LONG {
+            ring.len |= LONG;
+            let Range { start, end } = self.aside.long_among;
+            self.aside.long_among =
+                if self.aside.long == 0 { link..link + 1 } else { start.min(link)..end.max(link + 1) };
+            self.aside.long += 1;
+        }
         if let Some(chunk) = chunks.back_mut() {
             let last = chunk.places.last();
             debug_assert!(
@@ -252,12 +261,14 @@ impl Fifos {
     /// by [`Parts::drop_first`]. If a ring would run out before that, gives when: as its last packet arrives, which is after the
     /// first one.
     #[inline(always)]
-    pub(crate) fn refill(&mut self, links: std::ops::Range<usize>, end: Time) -> Option<Time> {
-        if self.aside.long == 0 { None } else { self.refill_all(links, end) }
+    pub(crate) fn refill(&mut self, links: Range<usize>, end: Time) -> Option<Time> {
+        let among = &self.aside.long_among;
+        let links = links.start.max(among.start)..links.end.min(among.end);
+        if links.is_empty() { None } else { self.refill_all(links, end) }
     }
 
     #[inline(never)]
-    fn refill_all(&mut self, links: std::ops::Range<usize>, end: Time) -> Option<Time> {
+    fn refill_all(&mut self, links: Range<usize>, end: Time) -> Option<Time> {
         let mut runs_out = end;
         for link in links {
             while self.rings[link].len >= LONG && self.rings[link].count() + CHUNK as u32 <= LAST_SIZE {
@@ -289,6 +300,9 @@ impl Fifos {
         }
         ring.len = if chunks.is_empty() { count } else { count | LONG };
         self.aside.long -= usize::from(chunks.is_empty());
+        if self.aside.long == 0 {
+            self.aside.long_among = 0..0;
+        }
     }
 
     /// Checks that a link's packets are in order of arrival, none before `now`, and that its ring is not overfull.

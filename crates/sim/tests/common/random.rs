@@ -165,7 +165,7 @@ pub(crate) fn one_law(setup: &mut Setup) {
 }
 
 /// Codes no flow.
-fn uncoded(setup: &mut Setup) {
+pub(crate) fn uncoded(setup: &mut Setup) {
     setup.host.coding = None;
     setup.flows.iter_mut().for_each(|flow| flow.coded = false);
 }
