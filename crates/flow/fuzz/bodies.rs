@@ -56,6 +56,8 @@ struct World {
     arrivals: Vec<Arrivals>,
     closed: Vec<bool>,
     answering: Answering,
+    /// The most packets that a subflow remembers.
+    most: u64,
     packets: VecDeque<Packet>,
     answers: VecDeque<Answer>,
     read: Covered,
@@ -100,11 +102,13 @@ impl World {
             [Kind::NewReno, Kind::Cubic, Kind::Dctcp, Kind::Bbr, Kind::UnoCc, Kind::Gemini, Kind::Copa, Kind::Vegas];
         let kind = kinds[usize::from(script.byte()) % kinds.len()];
         let choices = script.byte();
+        const MOST: [u64; 4] = [1 << 18, 1 << 18, 64, 7];
         let timers = [LossTimer::Probe, LossTimer::Flow, LossTimer::Probe, LossTimer::Packet];
         let mut config = ChannelConfig::new(RTT, MSS);
         config.timing.loss_timer = timers[usize::from(choices & 3)];
         config.timing.rto_max = Span::from_s(1);
         config.timeouts_cut = choices & 4 == 0;
+        config.most_outstanding = MOST[usize::from(choices >> 6)];
         let every = u32::from(choices >> 4 & 3) + 1;
         let answering = Answering { every, delay: Span::from_us(500), timestamps: choices & 8 != 0 };
         let channel = Channel::new(config, law(kind, &path), Stream::of(0), Time::ZERO);
@@ -116,6 +120,7 @@ impl World {
             arrivals: vec![Arrivals::new(answering)],
             closed: vec![false],
             answering,
+            most: config.most_outstanding,
             packets: VecDeque::new(),
             answers: VecDeque::new(),
             read: Covered::default(),
@@ -239,7 +244,7 @@ impl World {
                 match script.byte() % 4 {
                     0 => self.channel.set_mss(subflow, u32::from(script.byte()) * 16 + 256),
                     1 => {
-                        let number = self.channel.number_apart(subflow, self.now);
+                        let Some(number) = self.channel.number_apart(subflow, self.now) else { return };
                         let (content, wants) = (Part::default(), false);
                         self.packets.push_back(Packet { subflow, number, content, wants, marked: false });
                     }
@@ -295,8 +300,7 @@ impl World {
 
     /// What must hold after each step.
     fn check(&self) {
-        // Every packet on the wire or remembered is one of those that left; a part is never empty.
-        assert!(self.channel.remembered() <= 2 * (MOST_WRITTEN + 4_096));
+        assert!(self.channel.remembered() <= self.most * u64::from(self.channel.subflows()));
         assert!(self.misled || self.read_new >= self.read.below());
         assert!(self.read_new <= self.channel.work().written, "a byte is read twice");
     }

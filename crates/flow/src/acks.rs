@@ -144,9 +144,13 @@ impl core::error::Error for AckError {}
 pub(crate) struct Heard {
     /// The highest number that was acknowledged.
     highest: Option<u64>,
+    /// Packets with content that were acknowledged.
+    packets: u64,
     ecn: EcnCounts,
     /// The path takes codepoints away: the peer saw fewer than it acknowledges (RFC 9000 §13.4.2.1).
     ecn_fails: bool,
+    /// Marks that came with no packet to count them for.
+    marks: u64,
     /// The last number that was left out on purpose.
     skipped: Option<u64>,
     /// The shortest round trip so far, the receiver's delay included.
@@ -157,8 +161,10 @@ impl Heard {
     pub(crate) const fn new() -> Self {
         Self {
             highest: None,
+            packets: 0,
             ecn: EcnCounts { ect0: 0, ect1: 0, ce: 0 },
             ecn_fails: false,
+            marks: 0,
             skipped: None,
             least_rtt: Span::MAX,
         }
@@ -223,18 +229,25 @@ impl Heard {
         self.highest.is_none_or(|highest| highest < number)
     }
 
-    /// Takes over a checked answer that newly acknowledges so many packets. Gives how many marks came with it.
+    /// Takes over a checked answer that newly acknowledges so many packets. Gives how many marks they count for.
     pub(crate) fn take(&mut self, acks: &Acks, packets: u64) -> u64 {
-        let Some(newest) = acks.ranges.first().map(|range| range.last).filter(|&newest| self.is_news(newest)) else {
-            return 0;
-        };
-        self.highest = Some(newest);
-        let Some(counts) = acks.ecn else { return 0 };
+        self.packets += packets;
+        if let Some(newest) = acks.ranges.first().map(|range| range.last).filter(|&newest| self.is_news(newest)) {
+            self.highest = Some(newest);
+            if let Some(counts) = acks.ecn {
+                self.count(counts);
+            }
+        }
+        if packets == 0 { 0 } else { core::mem::take(&mut self.marks) }
+    }
+
+    /// Takes over counts that are newer.
+    fn count(&mut self, counts: EcnCounts) {
         let before = core::mem::replace(&mut self.ecn, counts);
-        let more = counts.total().unwrap_or(u64::MAX) - before.total().unwrap_or(0);
-        // All that left was ECN-capable, so each packet that came has a codepoint.
-        self.ecn_fails |= more < packets;
-        if self.ecn_fails { 0 } else { counts.ce - before.ce }
+        // All that left with content was ECN-capable, so each packet that came has a codepoint. An answer may leave older packets
+        // out, so the sums are compared.
+        self.ecn_fails |= counts.total().is_none_or(|total| total < self.packets);
+        self.marks = if self.ecn_fails { 0 } else { self.marks + (counts.ce - before.ce) };
     }
 
     /// The round trip as the law is to hear it, less than measured by this much: the receiver's delay, unless that would make
@@ -307,13 +320,27 @@ mod tests {
     #[test]
     fn bleached_paths_are_found() {
         let mut heard = Heard::new();
-        for (last, ce, works) in [(0, 1, true), (5, 2, false), (9, 6, false)] {
+        for (last, packets, ce, works) in [(0, 1, 1, true), (5, 5, 2, false), (9, 4, 10, false)] {
             let ranges = [Range { first: 0, last }];
             let acks = Acks { ecn: Some(counts(0, 0, ce)), ..acks(&ranges) };
             assert_eq!(heard.check(&acks, 20), Ok(()));
-            let marks = heard.take(&acks, if last == 0 { 1 } else { 4 });
-            assert_eq!((heard.ecn_works(), marks > 0), (works, works));
+            assert_eq!((heard.take(&acks, packets) > 0, heard.ecn_works()), (works, works));
         }
+    }
+
+    /// Packet 3 was left out of an answer that counts it, and a mark came with an answer that acknowledges nothing new.
+    #[test]
+    fn marks_wait_for_a_packet() {
+        let mut heard = Heard::new();
+        let mut take = |last, packets, ect0, ce| {
+            let ranges = [Range { first: 0, last }];
+            let acks = Acks { ecn: Some(counts(ect0, 0, ce)), ..acks(&ranges) };
+            assert_eq!(heard.check(&acks, 20), Ok(()));
+            let marks = heard.take(&acks, packets);
+            assert!(heard.ecn_works());
+            marks
+        };
+        assert_eq!([take(7, 7, 8, 0), take(8, 0, 8, 1), take(9, 2, 9, 1), take(10, 1, 10, 1)], [0, 0, 1, 0]);
     }
 
     #[test]

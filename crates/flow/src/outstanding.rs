@@ -153,6 +153,8 @@ impl<L: ControlLaw, C: Copy> Outstanding<L, C> {
         record.become_state(State::Done);
         let number = self.records.push(record);
         self.records.keep(Cookie::NONE);
+        // Who only answers has nothing in flight, and keeps nothing.
+        self.records.trim();
         number
     }
 

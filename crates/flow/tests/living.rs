@@ -4,7 +4,7 @@ use std::cell::RefCell;
 use std::rc::Rc;
 
 use flow::{
-    Acked, Acks, Channel, ChannelConfig, Departed, EcnCounts, LossTimer, MOST_OUTSTANDING, Range, SendState,
+    AckError, Acked, Acks, Channel, ChannelConfig, Departed, EcnCounts, LossTimer, MOST_OUTSTANDING, Range, SendState,
     UsageRules, Validation,
 };
 use laws::{Ack, Acted, ControlLaw, Loss, LossCause, Notification, Permit};
@@ -262,6 +262,9 @@ fn a_silent_peer_costs_bounded_memory() {
     assert_eq!((sent, channel.remembered()), (MOST_OUTSTANDING, MOST_OUTSTANDING));
     channel.acked(Time::from_us(400), 0, &acks(&range(0, 9))).unwrap();
     assert_eq!((channel.poll(Time::from_us(400)), channel.remembered()), (SendState::Now, MOST_OUTSTANDING - 10));
+    // Acknowledgements take numbers, too, and no more of them.
+    let apart = std::iter::from_fn(|| channel.number_apart(0, Time::from_us(400))).count();
+    assert_eq!((apart, channel.remembered()), (10, MOST_OUTSTANDING));
 }
 
 /// A window of 10 packets that becomes 40 with the first acknowledgement, is halved by a loss, and is given up when told.
@@ -342,6 +345,22 @@ fn a_window_that_is_not_used_is_given_up() {
     assert_eq!(windows(Validation::Rfc7661, 1, true), [40, 6]);
     // (40 + 12) / 2, (26 + 12) / 2, ... as long as it is over 12.
     assert_eq!(windows(Validation::Linux, 1, false), [40, 26, 19, 15, 13, 12]);
+}
+
+/// Who only answers remembers nothing, and may say a number that nobody has to acknowledge.
+#[test]
+fn answers_alone_are_not_remembered() {
+    let (mut channel, _) = channel(4, 0);
+    for number in 0..100_000 {
+        assert_eq!(channel.number_apart(0, Time::from_us(number)), Some(number));
+    }
+    assert_eq!(channel.skip_number(0, Time::from_ms(200)), Some(100_000));
+    assert_eq!((channel.remembered(), channel.next_timer()), (0, Time::NEVER));
+    channel.acked(Time::from_ms(200), 0, &acks(&range(0, 99_999))).unwrap();
+    let lie = channel.acked(Time::from_ms(200), 0, &acks(&range(5, 100_000)));
+    assert_eq!(lie, Err(AckError::Skipped { number: 100_000 }));
+    channel.work_mut().written += 1;
+    assert_eq!(channel.send(Time::from_ms(200)).map(|it| it.number), Some(100_001));
 }
 
 /// With a timer for each packet, and with one for the flow, nothing is probed.

@@ -6,7 +6,7 @@ use std::collections::{BTreeSet, VecDeque};
 use std::rc::Rc;
 
 use flow::{
-    AckHeader, Answering, Arrivals, Channel, ChannelConfig, Codepoint, FlowConfig, LossTimer, Pacing, Parcel, Receiver,
+    AckHeader, Answering, Arrivals, Channel, ChannelConfig, Codepoint, FlowConfig, LossTimer, Parcel, Receiver,
     Recovery, SendState, Sender, TcpConfig, Timing, UsageRules, Validation, Work,
 };
 use laws::catalog::{self, Kind};
@@ -275,7 +275,7 @@ proptest! {
             away: VecDeque::new(),
         };
         let message = Message { packets, last_bytes, next: 0, lost: VecDeque::new(), acked: BTreeSet::new() };
-        let config = ChannelConfig { timing, timeouts_cut: true, pacing: Pacing::PLAIN, mss: MSS, usage: RULES };
+        let config = ChannelConfig { timing, usage: RULES, ..ChannelConfig::new(RTT, MSS) };
         let answering = Answering { every: 1, delay: Span::ZERO, timestamps: false };
         let mut transport = Transport {
             channel: Channel::new(config, overheard(&also), message, Time::ZERO),
