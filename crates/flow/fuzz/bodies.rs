@@ -102,13 +102,13 @@ impl World {
             [Kind::NewReno, Kind::Cubic, Kind::Dctcp, Kind::Bbr, Kind::UnoCc, Kind::Gemini, Kind::Copa, Kind::Vegas];
         let kind = kinds[usize::from(script.byte()) % kinds.len()];
         let choices = script.byte();
-        const MOST: [u64; 4] = [1 << 18, 1 << 18, 64, 7];
+        let most = [1 << 18, 1 << 18, 64, 7];
         let timers = [LossTimer::Probe, LossTimer::Flow, LossTimer::Probe, LossTimer::Packet];
         let mut config = ChannelConfig::new(RTT, MSS);
         config.timing.loss_timer = timers[usize::from(choices & 3)];
         config.timing.rto_max = Span::from_s(1);
         config.timeouts_cut = choices & 4 == 0;
-        config.most_outstanding = MOST[usize::from(choices >> 6)];
+        config.most_outstanding = most[usize::from(choices >> 6)];
         let every = u32::from(choices >> 4 & 3) + 1;
         let answering = Answering { every, delay: Span::from_us(500), timestamps: choices & 8 != 0 };
         let channel = Channel::new(config, law(kind, &path), Stream::of(0), Time::ZERO);
