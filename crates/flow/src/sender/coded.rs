@@ -43,10 +43,10 @@ impl<L: ControlLaw> Sender<L> {
         let subflows = self.config.coding.map_or(1, |coding| coding.history.max(1));
         for seq in history::came(ack.seq, ack.covers, subflows.into()) {
             let mut this = None;
-            taken += self.take(seq, &mut this, false);
-            if let Some((_, _, _, record)) = this {
+            if let Some((bytes, was)) = self.take_was(seq, &mut this, false) {
+                taken += bytes;
                 *newest = newest.or(this);
-                self.settle_in_block(seq, record.state());
+                self.settle_in_block(seq, was);
             }
         }
         taken

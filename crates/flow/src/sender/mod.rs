@@ -112,8 +112,9 @@ pub struct FlowStats {
 /// Contents are packets of the flow.
 type Subflows<L> = crate::subflow::Subflows<L, u32>;
 
-/// The newest packet of what an acknowledgement newly acknowledges: itself, where it left, and its record.
-type Newest = (u32, u8, u64, Record<u32>);
+/// The newest packet of what an acknowledgement newly acknowledges: itself, its subflow, and the number of its last departure,
+/// whose record stays until the law has been told.
+type Newest = (u32, u8, u64);
 
 /// The sending end of one flow under the law `L`.
 #[derive(Debug)]
@@ -372,15 +373,21 @@ impl<L: ControlLaw> Sender<L> {
     /// A packet is acknowledged, if it is not settled. Gives its payload.
     #[inline(always)]
     fn take(&mut self, seq: u32, newest: &mut Option<Newest>, counts: bool) -> Bytes {
-        let Some((subflow, number)) = self.numbers.last(seq, &self.subflows) else { return Bytes::ZERO };
-        let Some(record) = self.subflows.get_mut(subflow).out.take(number) else { return Bytes::ZERO };
+        self.take_was(seq, newest, counts).map_or(Bytes::ZERO, |(bytes, _)| bytes)
+    }
+
+    /// The same, with what was known of it.
+    #[inline(always)]
+    fn take_was(&mut self, seq: u32, newest: &mut Option<Newest>, counts: bool) -> Option<(Bytes, State)> {
+        let (subflow, number) = self.numbers.last(seq, &self.subflows)?;
+        let record = self.subflows.get_mut(subflow).out.take(number)?;
         self.numbers.settle(seq);
         self.stats.spurious += u64::from(!record.is_in_flight());
-        *newest = Some((seq, subflow, number, record));
+        *newest = Some((seq, subflow, number));
         if counts && self.ledger.is_some() {
             self.count_in_block(seq, subflow, record.state());
         }
-        record.bytes()
+        Some((record.bytes(), record.state()))
     }
 
     /// Forgets what is settled.
@@ -393,7 +400,8 @@ impl<L: ControlLaw> Sender<L> {
     /// Counts what an acknowledgement newly acknowledges, tells the law, and forgets what is settled.
     #[inline(always)]
     fn tell_of_ack(&mut self, now: Time, ack: &AckHeader, newest: Newest, acked: Bytes, marked: Bytes, hops: &[Hop]) {
-        let (seq, subflow, number, record) = newest;
+        let (seq, subflow, number) = newest;
+        let record = *self.subflows.get(subflow).out.records.get(number);
         self.stats.marked += marked;
         // The acknowledgement says which transmission of its own packet came.
         let answers = match (seq == ack.seq, record.attempt() == ack.attempt) {
@@ -407,7 +415,7 @@ impl<L: ControlLaw> Sender<L> {
         let unmarked = answers == Answers::Another && self.subflows.are_several();
         let marked = if unmarked { Bytes::ZERO } else { marked };
         let (limited, before) =
-            if self.tcp.is_some() { self.before_ack(now, &newest, acked, marked) } else { (false, None) };
+            if self.tcp.is_some() { self.before_ack(now, record.sent_at, acked, marked) } else { (false, None) };
         let it = self.subflows.get_mut(subflow);
         let told = it.out.acked(now, &Batch { number, record, answers, acked, marked, noise, limited, hops });
         it.out.records.trim();

@@ -19,7 +19,7 @@
 use laws::{Ack, ControlLaw, LossCause};
 use units::{Bytes, Time, mul_div};
 
-use super::{Newest, SendState, Sender};
+use super::{SendState, Sender};
 use crate::usage::{Usage, UsageRules, Validation};
 
 /// What of Linux's TCP is on.
@@ -117,17 +117,17 @@ impl<L: ControlLaw> Sender<L> {
         }
     }
 
-    /// Before an acknowledgement is told to the law, of which so much is marked: whether a cut is being spread or the window is
+    /// Before an acknowledgement is told to the law, whose newest packet left at `sent_at` and of which so much is marked: whether a cut is being spread or the window is
     /// not used, and the law's own window, where a cut of it would be.
     pub(super) fn before_ack(
         &mut self,
         now: Time,
-        newest: &Newest,
+        sent_at: Time,
         acked: Bytes,
         marked: Bytes,
     ) -> (bool, Option<Bytes>) {
         if !marked.is_zero() {
-            self.before_cut(now, newest.3.sent_at, acked);
+            self.before_cut(now, sent_at, acked);
         }
         let window = self.law().permit().window;
         let unused = self.tcp.as_ref().is_some_and(|tcp| !tcp.usage.is_valid(window));
