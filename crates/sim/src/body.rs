@@ -5,7 +5,7 @@ use flow::credits::Echo;
 use flow::{AckHeader, BlockNack, MOST_PACKETS};
 use units::Rate;
 
-/// What a packet is. With whether it answers ([`ANSWER`]) it says which [`Body`] it has.
+/// What a packet is. With whether it answers it says which [`Body`] it has.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 #[repr(u8)]
 pub enum Kind {
