@@ -266,14 +266,14 @@ impl World {
             self.channel.close_subflow(subflow);
             self.closed[usize::from(subflow)] = true;
         }
-        let subflow = self.channel.add_subflow(law(self.law, &self.path), self.now);
+        let subflow = self.channel.add_subflow(law(self.law, &self.path), self.now).expect("there are few");
         assert_eq!(usize::from(subflow), self.arrivals.len());
         self.arrivals.push(Arrivals::new(self.answering));
         self.closed.push(false);
     }
 
     fn lie(&mut self, script: &mut Script) {
-        let subflow = script.byte() % self.channel.subflows();
+        let subflow = script.byte() % (self.channel.subflows() + 1);
         let near = self.packets.back().map_or(0, |packet| packet.number);
         let count = match script.byte() {
             255 => 200,
@@ -354,7 +354,7 @@ pub(crate) fn pair(bytes: &[u8]) {
     }
     // Somebody must be able to send.
     if world.closed.iter().all(|closed| *closed) {
-        world.channel.add_subflow(law(world.law, &world.path), world.now);
+        world.channel.add_subflow(law(world.law, &world.path), world.now).expect("there are few");
         world.arrivals.push(Arrivals::new(world.answering));
         world.closed.push(false);
     }

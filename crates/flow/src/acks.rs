@@ -58,6 +58,13 @@ pub struct Acks<'a> {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub enum AckError {
+    /// It is for a subflow that was never opened.
+    NoSubflow {
+        /// Which.
+        subflow: u8,
+        /// How many there are.
+        subflows: u8,
+    },
     /// It names no packet.
     Empty,
     /// It has more ranges than [`MOST_RANGES`].
@@ -107,6 +114,9 @@ pub enum AckError {
 impl fmt::Display for AckError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match *self {
+            Self::NoSubflow { subflow, subflows } => {
+                write!(f, "an acknowledgement is for subflow {subflow}; there are {subflows}, from 0 on")
+            }
             Self::Empty => write!(f, "an acknowledgement names no packet"),
             Self::TooManyRanges { ranges } => {
                 write!(f, "an acknowledgement has {ranges} ranges; at most {MOST_RANGES} are allowed")

@@ -179,6 +179,9 @@ impl Lane {
 }
 
 /// The sending end of a connection under laws `L`, which carries the work `W`.
+///
+/// Subflows are named by the numbers that it gave. [`Channel::acked`] takes a peer's word for that, too; all other methods
+/// panic at a number that was not given.
 #[derive(Debug)]
 pub struct Channel<L, W: Work> {
     subflows: Subflows<L, W::Content>,
@@ -202,11 +205,14 @@ impl<L: ControlLaw, W: Work> Channel<L, W> {
         }
     }
 
-    /// One subflow more, with a law of its own. Gives its number; there may be 255.
-    pub fn add_subflow(&mut self, law: L, now: Time) -> u8 {
+    /// One subflow more, with a law of its own. Gives its number; none if there have been 255, closed ones included.
+    pub fn add_subflow(&mut self, law: L, now: Time) -> Option<u8> {
+        if self.subflows.count() == u8::MAX {
+            return None;
+        }
         self.lanes.push(Lane::new(&self.config, &law, now));
         self.subflows.extend([Subflow::new(law, &self.config.timing, now)]);
-        self.subflows.count() - 1
+        Some(self.subflows.count() - 1)
     }
 
     /// Nothing leaves on this subflow any more, and what it has in flight is given back to the work. Its numbers stay known.
@@ -381,7 +387,9 @@ impl<L: ControlLaw, W: Work> Channel<L, W> {
     /// # Errors
     /// If it cannot be true. Then nothing has changed.
     pub fn acked(&mut self, now: Time, subflow: u8, acks: &Acks) -> Result<Acked, AckError> {
-        let lane = &mut self.lanes[usize::from(subflow)];
+        let Some(lane) = self.lanes.get_mut(usize::from(subflow)) else {
+            return Err(AckError::NoSubflow { subflow, subflows: self.subflows.count() });
+        };
         let it = self.subflows.get_mut(subflow);
         lane.heard.check(acks, it.out.records.end())?;
         let one_way = one_way(&it.out, acks);

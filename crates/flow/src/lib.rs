@@ -1,8 +1,10 @@
 //! One flow between two hosts, without input, output or bytes: which packet goes next and when
-//! ([`Sender`]), which path it takes ([`PathChoice`]), and what is answered to a packet ([`Receiver`]).
+//! ([`Sender`]), which path it takes ([`PathChoice`]), and what is answered to a packet ([`Receiver`]). And a connection
+//! without an end, whose peer may lie ([`Channel`], [`Arrivals`]).
 //!
-//! A flow is a number of equal packets, the last one shorter; a sequence number counts packets. The host gives
-//! the time and carries the packets; the law ([`laws::ControlLaw`]) says how much may leave.
+//! A flow is a number of equal packets, the last one shorter; a sequence number counts packets. A channel carries what a
+//! [`Work`] gives it. The host gives the time and carries the packets; the law ([`laws::ControlLaw`]) says how much may
+//! leave.
 
 #![no_std]
 #![forbid(unsafe_code)]

@@ -84,11 +84,11 @@ impl<L: ControlLaw, C: Copy> Subflows<L, C> {
         Self { first: only, others: None }
     }
 
-    /// As many more, behind those that are there; 256 in all at most.
+    /// As many more, behind those that are there; 255 in all at most.
     pub(crate) fn extend(&mut self, more: impl IntoIterator<Item = Subflow<L, C>>) {
         let others = self.others.get_or_insert_with(|| Box::new(Others { turn: 0, subflows: Vec::new() }));
         others.subflows.extend(more);
-        debug_assert!(others.subflows.len() < 256, "{} subflows", others.subflows.len() + 1);
+        debug_assert!(others.subflows.len() < 255, "{} subflows", others.subflows.len() + 1);
     }
 
     /// Whether there are several.

@@ -216,7 +216,9 @@ fn what_comes_late_is_known() {
 fn a_path_goes_and_another_comes() {
     let (mut channel, heard) = channel(4, 8_000);
     let law = channel.law(0).clone();
-    assert_eq!(channel.add_subflow(law.clone(), Time::ZERO), 1);
+    assert_eq!(channel.add_subflow(law.clone(), Time::ZERO), Some(1));
+    let unknown = channel.acked(Time::ZERO, 2, &acks(&range(0, 0)));
+    assert_eq!(unknown, Err(AckError::NoSubflow { subflow: 2, subflows: 2 }));
     let left = send(&mut channel, Time::ZERO);
     assert_eq!(
         left.iter().map(|it| (it.subflow, it.number)).collect::<Vec<_>>()[..4],
@@ -234,6 +236,15 @@ fn a_path_goes_and_another_comes() {
     assert_eq!(heard.borrow().len(), 1);
     channel.acked(Time::from_us(800), 1, &acks(&range(4, 3 + again.len() as u64))).unwrap();
     assert!(channel.work().is_done() && channel.in_flight().is_zero());
+}
+
+/// There are as many subflows as a byte names, less one.
+#[test]
+fn subflows_are_counted() {
+    let (mut channel, _) = channel(4, 0);
+    let law = channel.law(0).clone();
+    let added = (0..300).filter_map(|_| channel.add_subflow(law.clone(), Time::ZERO)).last();
+    assert_eq!((added, channel.subflows()), (Some(254), 255));
 }
 
 /// Time stamps are differences of two clocks; those of packets that are unknown say nothing.
