@@ -96,6 +96,8 @@ pub(crate) struct Outstanding<L, C> {
     pub(crate) records: Records<C>,
     /// No packet below is in flight.
     oldest: u64,
+    /// Nothing is in flight that left before this.
+    left_from: Time,
     /// When the newest packet left that is known to have arrived.
     newest_arrived: Time,
     rtt: RttEstimator,
@@ -119,6 +121,7 @@ impl<L: ControlLaw, C: Copy> Outstanding<L, C> {
             asked_until: Time::ZERO,
             records: Records::new(),
             oldest: 0,
+            left_from: Time::ZERO,
             newest_arrived: Time::ZERO,
             rtt: RttEstimator::new(timing.base_rtt, timing.rto_min, timing.rto_max),
             reordering: timing.reordering,
@@ -218,8 +221,9 @@ impl<L: ControlLaw, C: Copy> Outstanding<L, C> {
             left = record.sent_at;
             if record.is_in_flight() {
                 in_flight += record.bytes();
-                if number < self.oldest {
-                    return Err(format!("packet {number} is in flight, and none before {} should be", self.oldest));
+                if number < self.oldest || record.sent_at < self.left_from {
+                    let from = (self.oldest, self.left_from);
+                    return Err(format!("packet {number} is in flight, and none before {from:?} should be"));
                 }
             }
         }
@@ -246,8 +250,16 @@ impl<L: ControlLaw, C: Copy> Outstanding<L, C> {
     /// The oldest packet in flight, if it left early enough to have been overtaken.
     #[inline(always)]
     pub(crate) fn overtaken(&mut self) -> Option<u64> {
+        // Mostly what was found last time is enough.
+        if self.left_from + self.reordering < self.newest_arrived { self.look_for_overtaken() } else { None }
+    }
+
+    #[inline(never)]
+    fn look_for_overtaken(&mut self) -> Option<u64> {
         let (reordering, newest_arrived) = (self.reordering, self.newest_arrived);
-        self.oldest_if(|sent_at| sent_at + reordering < newest_arrived)
+        let (number, sent_at) = self.oldest()?;
+        self.left_from = sent_at;
+        (sent_at + reordering < newest_arrived).then_some(number)
     }
 
     /// The oldest packet in flight, if `gone` says so of the time at which it left.

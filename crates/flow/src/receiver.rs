@@ -99,6 +99,7 @@ impl Receiver {
     }
 
     /// What the acknowledgement of one packet covers.
+    #[inline(always)]
     fn covers(&mut self, seq: u32) -> u8 {
         self.history.as_mut().map_or(1, |history| history.on_packet(seq))
     }
@@ -226,6 +227,27 @@ impl Receiver {
         [flushed, Some(Reply { nack: true, ..answer })]
     }
 
+    /// Moves over what is complete, the next packet being there. Bits of packets below `next` say nothing.
+    #[inline(always)]
+    fn move_on(&mut self) {
+        let first = self.next;
+        let mut place = first % 64;
+        while let Some(&word) = self.bits.front() {
+            place += (word >> place).trailing_ones();
+            if place < 64 {
+                break;
+            }
+            self.bits.pop_front();
+            place = 0;
+            self.next = (self.next | 63) + 1;
+        }
+        self.next = self.next - self.next % 64 + place;
+        self.early -= self.next - first;
+        if self.early == 0 {
+            self.bits.clear();
+        }
+    }
+
     /// Notes a packet while some are missing. Returns whether it was new.
     #[inline]
     fn record_out_of_order(&mut self, seq: u32) -> bool {
@@ -243,17 +265,8 @@ impl Receiver {
         }
         self.bits[word] |= bit;
         self.early += 1;
-        // Move over what is now complete.
-        while self.bits.front().is_some_and(|word| word & (1 << (self.next % 64)) != 0) {
-            self.bits[0] &= !(1 << (self.next % 64));
-            self.next += 1;
-            self.early -= 1;
-            if self.next.is_multiple_of(64) {
-                self.bits.pop_front();
-            }
-        }
-        if self.early == 0 {
-            self.bits.clear();
+        if seq == self.next {
+            self.move_on();
         }
         true
     }

@@ -115,7 +115,7 @@ impl ControlLaw for Law {
         inside!(self, law => law.next_timer())
     }
 
-    #[inline]
+    #[inline(always)]
     fn permit(&self) -> Permit {
         inside!(self, law => law.permit())
     }

@@ -193,6 +193,7 @@ impl Permit {
     }
 
     /// A window, its packets evenly spread over `rtt`.
+    #[inline]
     pub const fn paced_window(window: Bytes, rtt: Span) -> Self {
         Self { window, pacing: Rate::of(window, rtt) }
     }

@@ -67,6 +67,8 @@ pub(crate) const INFO: LawInfo = LawInfo {
 pub struct UnoCc {
     params: Params,
     base_rtt: Span,
+    /// Between two looks of Quick Adapt.
+    qa_period: Span,
     step: Bytes,     // alpha in bytes
     md_factor: Frac, // 4K / (K + own BDP), at most 1
     window: Window,
@@ -97,6 +99,12 @@ struct QuickAdapt {
     awaits_packet: bool, // a pause by packet, and none that left at `from` or later is acknowledged yet
 }
 
+impl Params {
+    fn quick_adapt_period(&self, base_rtt: Span) -> Span {
+        Span::from_ps(self.qa_period.of(base_rtt.unsigned_ps()) as i64)
+    }
+}
+
 impl UnoCc {
     /// A flow on `path`.
     pub fn new(path: &Path, params: Params) -> Self {
@@ -105,6 +113,7 @@ impl UnoCc {
         Self {
             params,
             base_rtt: path.base_rtt,
+            qa_period: params.quick_adapt_period(path.base_rtt),
             step: bdp.scaled(params.alpha),
             md_factor: Frac::ratio(four_k, params.k.saturating_add(bdp).get()).min(Frac::ONE),
             window: Window::new(bdp.scaled(params.initial_bdp), path.mss, bdp.scaled(params.max_bdp)),
@@ -163,8 +172,7 @@ impl UnoCc {
         if adapt.pauses(ack.now) {
             return;
         }
-        let period = Span::from_ps(self.params.qa_period.of(self.base_rtt.unsigned_ps()) as i64);
-        if ack.now > adapt.from + period {
+        if ack.now > adapt.from + self.qa_period {
             let starved = adapt.acked < self.window.bytes().scaled(self.params.beta);
             if starved && !adapt.app_limited && !ack.app_limited {
                 self.window.set(adapt.acked.scaled(self.params.qa_keep));
@@ -210,12 +218,16 @@ impl ControlLaw for UnoCc {
     /// in BDPs keeps its bytes.
     fn on_notification(&mut self, notification: &Notification) {
         match *notification {
-            Notification::BaseRtt(base_rtt) => self.base_rtt = base_rtt,
+            Notification::BaseRtt(base_rtt) => {
+                self.base_rtt = base_rtt;
+                self.qa_period = self.params.quick_adapt_period(base_rtt);
+            }
             Notification::Mss(mss) => drop(self.window.follow(mss)),
             _ => {}
         }
     }
 
+    #[inline]
     fn permit(&self) -> Permit {
         if self.params.paced {
             Permit::paced_window(self.window.bytes(), self.base_rtt)

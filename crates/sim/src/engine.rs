@@ -261,7 +261,7 @@ impl<F> Worker<'_, F> {
             next = next.min(mail.packets[0].time);
             boxes[mail.to].lock().unwrap_or_else(PoisonError::into_inner).mail.push(mail);
         }
-        for news in std::mem::take(&mut partition.hosts.news) {
+        for news in std::mem::take(&mut partition.news) {
             next = next.min(news.heard);
             let host = self.setup.flows[news.flow.0 as usize].src;
             let to = self.layout.partition_of(self.setup.network.hosts()[host.index()]);
@@ -316,7 +316,7 @@ fn gather<L: ControlLaw>(
         links.extend(partition.links(ended, setup));
         switches.extend(partition.plane.switches());
         held_back.append(&mut partition.plane.held_back(setup));
-        engine.events += partition.plane.forwarded + partition.host_events;
+        engine.events += partition.plane.forwarded + partition.received + partition.acts;
         engine.data_packets += partition.hosts.data_packets;
         engine.data_received += partition.hosts.data_received;
         engine.or_acks += partition.hosts.or_acks();

@@ -43,6 +43,8 @@ const _: () = assert!(size_of::<Place>() == 32);
 
 /// What is kept of packets beside themselves.
 struct Beside {
+    /// Whether anything is.
+    is_kept: bool,
     /// What each carries; empty where packets carry nothing.
     reports: Vec<Report>,
     /// What is known of what each follows from; empty where that does not matter.
@@ -52,6 +54,7 @@ struct Beside {
 impl Beside {
     fn of(len: usize, carry: bool, timed: bool) -> Self {
         Self {
+            is_kept: carry || timed,
             reports: vec![Report::NONE; if carry { len } else { 0 }],
             since: vec![Since::BEGINNING; if timed { len } else { 0 }],
         }
@@ -66,7 +69,6 @@ impl Beside {
         }
     }
 
-    #[inline(always)]
     fn set(&mut self, place: usize, (report, since): (Report, Since)) {
         if let Some(beside) = self.reports.get_mut(place) {
             *beside = report;
@@ -197,18 +199,27 @@ impl Fifos {
         report: Report,
         since: Since,
     ) -> bool {
-        if self.rings[link].is_full() && !self.grow(link) {
-            let mut packet = packet.at(time);
-            packet.label = label;
-            self.push_behind(link, packet, (report, since));
-            return false;
+        let mut ring = &mut self.rings[link];
+        if ring.is_full() {
+            if !self.grow(link) {
+                let mut packet = packet.at(time);
+                packet.label = label;
+                self.push_behind(link, packet, (report, since));
+                return false;
+            }
+            ring = &mut self.rings[link];
         }
-        let (place, was_empty) = self.parts().reserve(link, time);
+        let (place, was_empty) = ring.reserve(&self.store, time);
+        if was_empty {
+            self.heads[link] = time;
+        }
         let stored = &mut self.store[place].0;
         *stored = *packet;
         stored.time = time;
         stored.label = label;
-        self.aside.beside.set(place, (report, since));
+        if self.aside.beside.is_kept {
+            self.aside.beside.set(place, (report, since));
+        }
         was_empty
     }
 
@@ -240,21 +251,11 @@ impl Fifos {
         }
     }
 
-    /// Takes the first packet off a link that is not empty, with what it carries.
+    /// What the first packet on a link that is not empty carries.
     #[inline(always)]
-    pub(crate) fn pop_with(&mut self, link: usize) -> (Packet, Report) {
-        let (place, &packet) = self.parts().first(link);
-        let report = self.aside.beside.reports.get(place).copied().unwrap_or(Report::NONE);
-        self.drop_first(link);
-        (packet, report)
-    }
-
-    #[inline(always)]
-    fn drop_first(&mut self, link: usize) {
-        if self.rings[link].len == LONG + 1 {
-            self.refill_one(link);
-        }
-        self.parts().drop_first(link);
+    pub(crate) fn report(&self, link: usize) -> Report {
+        let reports = &self.aside.beside.reports;
+        if reports.is_empty() { Report::NONE } else { reports[self.rings[link].place(0)] }
     }
 
     /// Moves what is behind rings into them, where they have room for it, before packets are taken off these links until `end`
@@ -354,8 +355,13 @@ impl Fifos {
     /// Takes the first packet off a link that is not empty.
     #[inline(always)]
     pub(crate) fn pop(&mut self, link: usize) -> Packet {
-        let packet = *self.parts().first(link).1;
-        self.drop_first(link);
+        let mut ring = &mut self.rings[link];
+        if ring.len == LONG + 1 {
+            self.refill_one(link);
+            ring = &mut self.rings[link];
+        }
+        let packet = self.store[(ring.base + ring.head) as usize].0;
+        self.heads[link] = ring.drop_first(&self.store);
         packet
     }
 
@@ -403,6 +409,29 @@ impl Ring {
         self.len & !LONG
     }
 
+    /// Takes a place at the end, where it is not full, for a packet that arrives at `time`. Gives the place, and whether the ring
+    /// was empty.
+    #[inline(always)]
+    fn reserve(&mut self, store: &[Place], time: Time) -> (usize, bool) {
+        let place = self.place(self.len);
+        prefetch::element(store, self.place(self.len + AHEAD));
+        let was_empty = self.len == 0;
+        let last = (self.base + (self.head.wrapping_add(self.len).wrapping_sub(1) & self.mask)) as usize;
+        debug_assert!(was_empty || store[last].0.time <= time, "a packet overtakes another");
+        self.len += 1;
+        (place, was_empty)
+    }
+
+    /// Gives up the first place. Gives when the packet of the next arrives; [`Time::NEVER`] if there is none.
+    #[inline(always)]
+    fn drop_first(&mut self, store: &[Place]) -> Time {
+        self.head = (self.head + 1) & self.mask;
+        self.len -= 1;
+        prefetch::element(store, self.place(AHEAD));
+        let next = store[(self.base + self.head) as usize].0.time;
+        if self.len == 0 { Time::NEVER } else { next }
+    }
+
     /// The place so many after the first packet's.
     #[inline(always)]
     fn place(self, after: u32) -> usize {
@@ -443,12 +472,7 @@ impl Parts<'_> {
     /// [`Time::NEVER`] if there is none.
     #[inline(always)]
     pub(crate) fn drop_first(&mut self, link: usize) -> Time {
-        let ring = &mut self.rings[link];
-        ring.head = (ring.head + 1) & ring.mask;
-        ring.len -= 1;
-        prefetch::element(self.store, ring.place(AHEAD));
-        let next = self.store[(ring.base + ring.head) as usize].0.time;
-        let next = if ring.len == 0 { Time::NEVER } else { next };
+        let next = self.rings[link].drop_first(self.store);
         self.heads[link] = next;
         next
     }
@@ -457,13 +481,7 @@ impl Parts<'_> {
     /// those before it. Gives the place, and whether the link was empty.
     #[inline(always)]
     fn reserve(&mut self, link: usize, time: Time) -> (usize, bool) {
-        let ring = &mut self.rings[link];
-        let place = ring.place(ring.len);
-        prefetch::element(self.store, ring.place(ring.len + AHEAD));
-        let was_empty = ring.len == 0;
-        let last = (ring.base + (ring.head.wrapping_add(ring.len).wrapping_sub(1) & ring.mask)) as usize;
-        debug_assert!(was_empty || self.store[last].0.time <= time, "a packet overtakes another on link {link}");
-        ring.len += 1;
+        let (place, was_empty) = self.rings[link].reserve(self.store, time);
         if was_empty {
             self.heads[link] = time;
         }

@@ -125,7 +125,20 @@ pub(crate) struct Failing {
     pub(crate) lost: u64,
 }
 
+/// Where a link leads: what of an [`Egress`] says so.
+#[derive(Clone, Copy)]
+pub(crate) struct Way {
+    target: u32,
+    node: u32,
+    away: bool,
+}
+
 impl Egress {
+    #[inline(always)]
+    pub(crate) fn way(&self) -> Way {
+        Way { target: self.target, node: self.node, away: self.away }
+    }
+
     /// Queues a packet at a plain port, and counts it. `None` if it found no room.
     #[inline(always)]
     pub(crate) fn admit(&mut self, params: &PortParams, salt: u64, arrival: &Arrival) -> Option<Passage> {
@@ -396,9 +409,14 @@ impl Links {
             self.forget(report);
             return;
         }
-        let egress = &self.egress[link];
-        if egress.away {
-            let mail = &mut self.outboxes[egress.target as usize];
+        self.depart_by(self.egress[link].way(), packet, passage, report);
+    }
+
+    /// The same over a link that is never down, as the links of plain ports are.
+    #[inline(always)]
+    pub(crate) fn depart_by(&mut self, way: Way, packet: &Packet, passage: Passage, report: Report) {
+        if way.away {
+            let mail = &mut self.outboxes[way.target as usize];
             mail.packets.push(packet.passed(passage));
             if let Some(reports) = &mut self.reports {
                 mail.records.push(reports.take(report));
@@ -407,8 +425,8 @@ impl Links {
             return;
         }
         let since = self.since.unwrap_or_default();
-        if self.fifos.push_passed(egress.target as usize, packet, passage, report, since) {
-            self.schedule.activate(egress.node as usize, passage.arrives);
+        if self.fifos.push_passed(way.target as usize, packet, passage, report, since) {
+            self.schedule.activate(way.node as usize, passage.arrives);
         }
     }
 

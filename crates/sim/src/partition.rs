@@ -24,10 +24,12 @@ pub(crate) struct Partition<L> {
     node_of: Vec<u32>,
     /// Of every host of the network: its number here, or `NO_HOST`.
     local_of: Vec<u32>,
-    /// Arrivals, starts, sends and timers of hosts.
-    pub(crate) host_events: u64,
-    /// The arrivals among them.
+    /// How often something arrived at a host.
     pub(crate) received: u64,
+    /// How often a host did something at a time of its own.
+    pub(crate) acts: u64,
+    /// News for hosts of other partitions.
+    pub(crate) news: Vec<News>,
     /// Of each host here; empty where ties need none.
     ties: Vec<HostTies>,
 }
@@ -113,8 +115,9 @@ impl<L: ControlLaw> Partition<L> {
             host_of,
             node_of,
             local_of,
-            host_events: 0,
             received: 0,
+            acts: 0,
+            news: Vec::new(),
             ties: Vec::new(),
         };
         if setup.ties == Ties::Scheduled {
@@ -195,21 +198,6 @@ impl<L: ControlLaw> Partition<L> {
         links
     }
 
-    /// When the next packet arrives at a host and when the host acts by itself, if either is before `end`; else its node rests
-    /// until then.
-    #[inline(always)]
-    fn due(&mut self, node: usize, host: usize, (link, fifo): (usize, usize), end: Time) -> Option<(Time, Time)> {
-        let arrival = self.plane.head(fifo);
-        let local = self.hosts.next_at(host, self.plane.idle_at(link));
-        let now = arrival.min(local);
-        if now >= end {
-            self.plane.schedule().activate(node, now);
-            return None;
-        }
-        self.host_events += 1;
-        Some((arrival, local))
-    }
-
     /// Runs a host to `end`: an arrival goes before the host's own starts, timers and sends of the same time.
     fn run_host<F: Fn(&FlowSpec, &Path) -> L>(&mut self, node: usize, end: Time, context: &Context<F>) {
         let host = self.host_of[node] as usize;
@@ -218,20 +206,24 @@ impl<L: ControlLaw> Partition<L> {
             return self.run_host_by_schedule(node, (link, fifo), end, context);
         }
         (0..AHEAD).for_each(|behind| self.plane.prefetch_report(fifo, behind));
-        while let Some((arrival, local)) = self.due(node, host, (link, fifo), end) {
-            if arrival <= local {
-                let (packet, report) = self.plane.pop(fifo);
-                self.plane.prefetch_report(fifo, AHEAD - 1);
-                self.received += 1;
-                let mut card = Card { plane: &mut self.plane, node, link, setup: context.setup, ties: None };
-                self.hosts.on_packet(host, &packet, report, context, &mut card);
-            } else {
-                let mut card = Card { plane: &mut self.plane, node, link, setup: context.setup, ties: None };
-                self.hosts.on_local(host, local, context, &mut card);
+        loop {
+            let mut card = Card { plane: &mut self.plane, node, link, setup: context.setup, ties: None };
+            while self.hosts.news.is_empty() {
+                let Some((arrival, local)) = due(card.plane, &self.hosts, node, host, (link, fifo), end) else {
+                    return;
+                };
+                if arrival <= local {
+                    let report = card.plane.report(fifo);
+                    let packet = card.plane.pop(fifo);
+                    card.plane.prefetch_report(fifo, AHEAD - 1);
+                    self.received += 1;
+                    self.hosts.on_packet(host, &packet, report, context, &mut card);
+                } else {
+                    self.acts += 1;
+                    self.hosts.on_local(host, local, context, &mut card);
+                }
             }
-            if !self.hosts.news.is_empty() {
-                self.keep_own_news(host, context.setup);
-            }
+            self.keep_own_news(host, context.setup);
         }
     }
 
@@ -245,7 +237,7 @@ impl<L: ControlLaw> Partition<L> {
         context: &Context<F>,
     ) {
         let host = self.host_of[node] as usize;
-        while let Some((arrival, local)) = self.due(node, host, (link, fifo), end) {
+        while let Some((arrival, local)) = due(&mut self.plane, &self.hosts, node, host, (link, fifo), end) {
             let now = arrival.min(local);
             let ties = &mut self.ties[host];
             ties.advance(now);
@@ -254,7 +246,8 @@ impl<L: ControlLaw> Partition<L> {
                 arrival < local || !ties.goes_first(packet, *since, self.hosts.alarm(host) == now)
             });
             if let Some((_, since)) = first {
-                let (packet, report) = self.plane.pop(fifo);
+                let report = self.plane.report(fifo);
+                let packet = self.plane.pop(fifo);
                 self.received += 1;
                 ties.arrives(&packet, since);
                 let mut card = Card { plane: &mut self.plane, node, link, setup: context.setup, ties: Some(ties) };
@@ -263,6 +256,7 @@ impl<L: ControlLaw> Partition<L> {
                     self.ties[host].repace(packet.flow, self.hosts.paced_at(packet.flow), now);
                 }
             } else {
+                self.acts += 1;
                 ties.acts(now);
                 let mut card = Card { plane: &mut self.plane, node, link, setup: context.setup, ties: Some(ties) };
                 self.hosts.on_local(host, local, context, &mut card);
@@ -282,11 +276,10 @@ impl<L: ControlLaw> Partition<L> {
     /// Takes news to this partition's hosts; the rest waits for the end of the epoch. A host other than the one that
     /// runs is at least two links away, so what it starts lies in a later window.
     fn keep_own_news(&mut self, running: usize, setup: &Setup) {
-        let mut away = Vec::new();
         for news in std::mem::take(&mut self.hosts.news) {
             let host = self.local_of[setup.flows[news.flow.0 as usize].src.index()];
             if host == NO_HOST {
-                away.push(news);
+                self.news.push(news);
                 continue;
             }
             let start = self.hosts.hear_of(host as usize, news, setup);
@@ -294,6 +287,26 @@ impl<L: ControlLaw> Partition<L> {
                 self.plane.schedule().activate(self.node_of[host as usize] as usize, time);
             }
         }
-        self.hosts.news = away;
     }
+}
+
+/// When the next packet arrives at a host and when the host acts by itself, if either is before `end`; else its node rests until
+/// then.
+#[inline(always)]
+fn due<L: ControlLaw>(
+    plane: &mut Plane,
+    hosts: &Hosts<L>,
+    node: usize,
+    host: usize,
+    (link, fifo): (usize, usize),
+    end: Time,
+) -> Option<(Time, Time)> {
+    let arrival = plane.head(fifo);
+    let local = hosts.next_at(host, plane.idle_at(link));
+    let now = arrival.min(local);
+    if now >= end {
+        plane.schedule().activate(node, now);
+        return None;
+    }
+    Some((arrival, local))
 }

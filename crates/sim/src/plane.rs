@@ -212,9 +212,15 @@ impl Plane {
         self.links.fifos.head(fifo)
     }
 
+    /// What the first packet on a link carries.
     #[inline]
-    pub(crate) fn pop(&mut self, fifo: usize) -> (Packet, Report) {
-        self.links.fifos.pop_with(fifo)
+    pub(crate) fn report(&self, fifo: usize) -> Report {
+        self.links.fifos.report(fifo)
+    }
+
+    #[inline]
+    pub(crate) fn pop(&mut self, fifo: usize) -> Packet {
+        self.links.fifos.pop(fifo)
     }
 
     /// The number in the network of the first node here.
@@ -506,7 +512,8 @@ impl Plane {
         if egress.mode != Mode::Plain {
             self.enqueue_special(node, link, packet, setup);
         } else if let Some(passage) = egress.admit(&self.params[egress.params as usize], salt, &packet.arrival()) {
-            self.links.depart(link, &packet, passage);
+            let way = egress.way();
+            self.links.depart_by(way, &packet, passage, Report::NONE);
         } else {
             self.links.toll.count(link, &packet);
         }

@@ -277,7 +277,8 @@ impl SharedNode {
                 if next_sample.min(leaving.controllers.next_at()) <= leaving.links.fifos.head(input) {
                     break;
                 }
-                let (packet, report) = leaving.links.fifos.pop_with(input);
+                let report = leaving.links.fifos.report(input);
+                let packet = leaving.links.fifos.pop(input);
                 if let Some(reports) = &leaving.links.reports {
                     reports.prefetch_next(report);
                 }
@@ -308,7 +309,8 @@ impl SharedNode {
             while winner != DONE && around.links.fifos.head(tree.input(winner)) == now {
                 let input = tree.input(winner);
                 let since = around.links.fifos.since(input);
-                let (packet, report) = around.links.fifos.pop_with(input);
+                let report = around.links.fifos.report(input);
+                let packet = around.links.fifos.pop(input);
                 tied.push(ties.arriving(input - first_input, packet, report, since));
                 let head = around.links.fifos.head(input);
                 winner = tree.replace(winner, if head < end { follow(winner, head.since(start)) } else { DONE });

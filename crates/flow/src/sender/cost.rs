@@ -88,8 +88,8 @@ fn transfer(window: u32, loss: u64, late: u64) -> Work {
     Work { mean, dearest, retransmits: sender.stats().retransmits }
 }
 
-/// A hundred times as much in flight costs no more an acknowledgement, with losses and with packets that are late. One
-/// acknowledgement may find many settled, but all of them together look at each record a few times.
+/// A hundred times as much in flight costs at most half a look more an acknowledgement, with losses and with packets that
+/// are late. One acknowledgement may find many settled, but all of them together look at each record a few times.
 #[test]
 fn an_acknowledgement_costs_the_same_however_much_is_in_flight() {
     for (loss, late) in [(0, 0), (1_000, 0), (20_000, 5_000), (200_000, 20_000)] {
@@ -99,8 +99,8 @@ fn an_acknowledgement_costs_the_same_however_much_is_in_flight() {
             few.mean, many.mean, many.retransmits
         );
         assert!(many.retransmits >= loss * 200_000 / 1_000_000, "{}", many.retransmits);
-        assert!(many.mean < 1.2 * few.mean, "{} against {}", many.mean, few.mean);
-        assert!(many.mean < 20.0, "{}", many.mean);
+        assert!(many.mean < few.mean + 0.5, "{} against {}", many.mean, few.mean);
+        assert!(many.mean < 6.0, "{}", many.mean);
         println!("dearest hundred: {:.0} and {:.0}", few.dearest, many.dearest);
     }
 }

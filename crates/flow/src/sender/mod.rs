@@ -112,9 +112,15 @@ pub struct FlowStats {
 /// Contents are packets of the flow.
 type Subflows<L> = crate::subflow::Subflows<L, u32>;
 
-/// The newest packet of what an acknowledgement newly acknowledges: itself, its subflow, and the number of its last departure,
-/// whose record stays until the law has been told.
-type Newest = (u32, u8, u64);
+/// The newest packet of what an acknowledgement newly acknowledges, and of its last departure the subflow, the number, and the
+/// record as it was. What the law keeps with that number stays until the law has been told.
+#[derive(Clone, Copy)]
+struct Newest {
+    seq: u32,
+    subflow: u8,
+    number: u64,
+    was: Record<u32>,
+}
 
 /// The sending end of one flow under the law `L`.
 #[derive(Debug)]
@@ -237,7 +243,10 @@ impl<L: ControlLaw> Sender<L> {
     /// Whether a packet may leave at `now`.
     #[inline]
     pub fn poll(&mut self, now: Time) -> SendState {
-        self.next_bytes().map_or(SendState::Blocked, |bytes| self.poll_for(now, bytes))
+        match self.next_bytes() {
+            Some(bytes) => self.poll_for(now, bytes),
+            None => SendState::Blocked,
+        }
     }
 
     /// Whether a packet of so many bytes may leave at `now`.
@@ -256,7 +265,7 @@ impl<L: ControlLaw> Sender<L> {
     }
 
     /// The payload of the packet that would go next, a lost one first; none if there is nothing to send.
-    #[inline]
+    #[inline(always)]
     pub fn next_bytes(&mut self) -> Option<u32> {
         self.numbers.next(&self.subflows).map(|seq| self.numbers.bytes_of(seq))
     }
@@ -363,7 +372,7 @@ impl<L: ControlLaw> Sender<L> {
             self.note_acked(acked);
         }
         self.tell_of_ack(now, ack, newest, acked, marked, hops);
-        self.find_reordered_losses(now, newest.1);
+        self.find_reordered_losses(now, newest.subflow);
         self.settle_if_all_came();
         if self.tcp.is_some() {
             self.reduce(advanced);
@@ -380,14 +389,14 @@ impl<L: ControlLaw> Sender<L> {
     #[inline(always)]
     fn take_was(&mut self, seq: u32, newest: &mut Option<Newest>, counts: bool) -> Option<(Bytes, State)> {
         let (subflow, number) = self.numbers.last(seq, &self.subflows)?;
-        let record = self.subflows.get_mut(subflow).out.take(number)?;
+        let was = self.subflows.get_mut(subflow).out.take(number)?;
         self.numbers.settle(seq);
-        self.stats.spurious += u64::from(!record.is_in_flight());
-        *newest = Some((seq, subflow, number));
+        self.stats.spurious += u64::from(!was.is_in_flight());
+        *newest = Some(Newest { seq, subflow, number, was });
         if counts && self.ledger.is_some() {
-            self.count_in_block(seq, subflow, record.state());
+            self.count_in_block(seq, subflow, was.state());
         }
-        Some((record.bytes(), record.state()))
+        Some((was.bytes(), was.state()))
     }
 
     /// Forgets what is settled.
@@ -400,8 +409,7 @@ impl<L: ControlLaw> Sender<L> {
     /// Counts what an acknowledgement newly acknowledges, tells the law, and forgets what is settled.
     #[inline(always)]
     fn tell_of_ack(&mut self, now: Time, ack: &AckHeader, newest: Newest, acked: Bytes, marked: Bytes, hops: &[Hop]) {
-        let (seq, subflow, number) = newest;
-        let record = *self.subflows.get(subflow).out.records.get(number);
+        let Newest { seq, subflow, number, was: record } = newest;
         self.stats.marked += marked;
         // The acknowledgement says which transmission of its own packet came.
         let answers = match (seq == ack.seq, record.attempt() == ack.attempt) {
@@ -503,10 +511,15 @@ impl<L: ControlLaw> Sender<L> {
     }
 
     /// Once every byte has come, the flow is done, though some acknowledgements are still away or lost.
+    #[inline(always)]
     fn settle_if_all_came(&mut self) {
-        if self.cumulative < self.numbers.total() || self.is_complete() {
-            return;
+        if self.cumulative >= self.numbers.total() && !self.is_complete() {
+            self.settle_all();
         }
+    }
+
+    #[inline(never)]
+    fn settle_all(&mut self) {
         for seq in self.numbers.first()..self.numbers.end() {
             self.settle(seq);
         }

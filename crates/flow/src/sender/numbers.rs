@@ -256,6 +256,6 @@ impl Numbers {
     /// The packet that [`Numbers::next`] gave is about to leave; whether it was lost.
     #[inline(always)]
     pub(super) fn take_lost(&mut self) -> Option<u32> {
-        self.lost.pop_front()
+        if self.lost.is_empty() { None } else { self.lost.pop_front() }
     }
 }

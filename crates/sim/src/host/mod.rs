@@ -298,7 +298,7 @@ impl<L: ControlLaw> Hosts<L> {
     }
 
     /// A packet arrives at a host.
-    #[inline]
+    #[inline(always)]
     pub fn on_packet<F: Fn(&FlowSpec, &Path) -> L>(
         &mut self,
         host: usize,
@@ -316,7 +316,7 @@ impl<L: ControlLaw> Hosts<L> {
     }
 
     /// A host's transport hears of a packet that has come.
-    #[inline]
+    #[inline(always)]
     fn hear<F: Fn(&FlowSpec, &Path) -> L>(
         &mut self,
         host: usize,
@@ -345,7 +345,7 @@ impl<L: ControlLaw> Hosts<L> {
         }
     }
 
-    #[inline]
+    #[inline(never)]
     fn on_ack<F>(&mut self, host: usize, packet: &Packet, hops: &[Hop], context: &Context<F>) {
         let slot = self.sender_of[packet.flow as usize];
         if slot == NO_SLOT {

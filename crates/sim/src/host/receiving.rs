@@ -42,7 +42,7 @@ struct Notes {
 }
 
 impl<L: ControlLaw> Hosts<L> {
-    #[inline]
+    #[inline(never)]
     pub(super) fn on_data<F>(
         &mut self,
         host: usize,
