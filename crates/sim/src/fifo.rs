@@ -251,11 +251,17 @@ impl Fifos {
         }
     }
 
-    /// What the first packet on a link that is not empty carries.
+    /// What the packet at a place carries.
     #[inline(always)]
-    pub(crate) fn report(&self, link: usize) -> Report {
+    pub(crate) fn report(&self, place: usize) -> Report {
         let reports = &self.aside.beside.reports;
-        if reports.is_empty() { Report::NONE } else { reports[self.rings[link].place(0)] }
+        if reports.is_empty() { Report::NONE } else { reports[place] }
+    }
+
+    /// The packet at a place.
+    #[inline(always)]
+    pub(crate) fn at(&self, place: usize) -> Packet {
+        self.store[place].0
     }
 
     /// Moves what is behind rings into them, where they have room for it, before packets are taken off these links until `end`
@@ -355,14 +361,22 @@ impl Fifos {
     /// Takes the first packet off a link that is not empty.
     #[inline(always)]
     pub(crate) fn pop(&mut self, link: usize) -> Packet {
+        let (place, _) = self.pop_place(link);
+        self.at(place)
+    }
+
+    /// The same; gives its place, as [`Parts::drop_first`] leaves it, and when the next one arrives.
+    #[inline(always)]
+    pub(crate) fn pop_place(&mut self, link: usize) -> (usize, Time) {
         let mut ring = &mut self.rings[link];
         if ring.len == LONG + 1 {
             self.refill_one(link);
             ring = &mut self.rings[link];
         }
-        let packet = self.store[(ring.base + ring.head) as usize].0;
-        self.heads[link] = ring.drop_first(&self.store);
-        packet
+        let place = (ring.base + ring.head) as usize;
+        let next = ring.drop_first(&self.store);
+        self.heads[link] = next;
+        (place, next)
     }
 
     /// What the hot path works on, as slices: their places and lengths stay in registers.

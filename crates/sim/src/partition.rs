@@ -213,8 +213,7 @@ impl<L: ControlLaw> Partition<L> {
                     return;
                 };
                 if arrival <= local {
-                    let report = card.plane.report(fifo);
-                    let packet = card.plane.pop(fifo);
+                    let (packet, report) = card.plane.pop(fifo);
                     card.plane.prefetch_report(fifo, AHEAD - 1);
                     self.received += 1;
                     self.hosts.on_packet(host, &packet, report, context, &mut card);
@@ -246,8 +245,7 @@ impl<L: ControlLaw> Partition<L> {
                 arrival < local || !ties.goes_first(packet, *since, self.hosts.alarm(host) == now)
             });
             if let Some((_, since)) = first {
-                let report = self.plane.report(fifo);
-                let packet = self.plane.pop(fifo);
+                let (packet, report) = self.plane.pop(fifo);
                 self.received += 1;
                 ties.arrives(&packet, since);
                 let mut card = Card { plane: &mut self.plane, node, link, setup: context.setup, ties: Some(ties) };

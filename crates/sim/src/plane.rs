@@ -212,15 +212,11 @@ impl Plane {
         self.links.fifos.head(fifo)
     }
 
-    /// What the first packet on a link carries.
-    #[inline]
-    pub(crate) fn report(&self, fifo: usize) -> Report {
-        self.links.fifos.report(fifo)
-    }
-
-    #[inline]
-    pub(crate) fn pop(&mut self, fifo: usize) -> Packet {
-        self.links.fifos.pop(fifo)
+    /// Takes the first packet off a link that is not empty, with what it carries.
+    #[inline(always)]
+    pub(crate) fn pop(&mut self, fifo: usize) -> (Packet, Report) {
+        let (place, _) = self.links.fifos.pop_place(fifo);
+        (self.links.fifos.at(place), self.links.fifos.report(place))
     }
 
     /// The number in the network of the first node here.

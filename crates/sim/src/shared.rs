@@ -277,12 +277,12 @@ impl SharedNode {
                 if next_sample.min(leaving.controllers.next_at()) <= leaving.links.fifos.head(input) {
                     break;
                 }
-                let report = leaving.links.fifos.report(input);
-                let packet = leaving.links.fifos.pop(input);
+                let (place, head) = leaving.links.fifos.pop_place(input);
+                let report = leaving.links.fifos.report(place);
+                let packet = leaving.links.fifos.at(place);
                 if let Some(reports) = &leaving.links.reports {
                     reports.prefetch_next(report);
                 }
-                let head = leaving.links.fifos.head(input);
                 winner = tree.replace(winner, if head < end { follow(winner, head.since(start)) } else { DONE });
                 arrived += 1;
                 let from = usize::from(leaving.port_of[input - first_input]);
@@ -309,10 +309,9 @@ impl SharedNode {
             while winner != DONE && around.links.fifos.head(tree.input(winner)) == now {
                 let input = tree.input(winner);
                 let since = around.links.fifos.since(input);
-                let report = around.links.fifos.report(input);
-                let packet = around.links.fifos.pop(input);
+                let (place, head) = around.links.fifos.pop_place(input);
+                let (packet, report) = (around.links.fifos.at(place), around.links.fifos.report(place));
                 tied.push(ties.arriving(input - first_input, packet, report, since));
-                let head = around.links.fifos.head(input);
                 winner = tree.replace(winner, if head < end { follow(winner, head.since(start)) } else { DONE });
             }
             tied.sort_by_key(|it| it.order);

@@ -30,18 +30,18 @@ impl<L: ControlLaw> Sender<L> {
         let settled = self.numbers.first()..ack.cumulative.min(self.numbers.end());
         let covered = ack.seq + 1 - u32::from(ack.covers)..=ack.seq;
         let (mut acked, mut marked) = (Bytes::ZERO, Bytes::ZERO);
-        let (mut own, mut last) = (None, None);
+        let (mut newest, mut later) = (None, None);
+        // The acknowledgement's own packet tells the most, though it may not be the last that it settles.
+        let mut is_own = false;
         for seq in settled {
-            let bytes = self.take(seq, &mut last, false);
+            let bytes = self.take(seq, if is_own { &mut later } else { &mut newest }, false);
             acked += bytes;
             if ack.marked && covered.contains(&seq) {
                 marked += bytes;
             }
-            if seq == ack.seq {
-                own = last;
-            }
+            is_own |= seq == ack.seq && newest.is_some();
         }
-        if let Some(newest) = own.or(last) {
+        if let Some(newest) = newest {
             self.tell_of_ack(now, ack, newest, acked, marked, hops);
         }
     }

@@ -4,6 +4,7 @@
 use std::cmp::Reverse;
 
 use fabric::HostId;
+use flow::Edge;
 use laws::ControlLaw;
 use units::Time;
 
@@ -65,7 +66,7 @@ impl<L: ControlLaw> Hosts<L> {
             return Err(format!("its timer of {:?} is not in the calendar", active.armed));
         }
         if let Some(at) = &active.edge {
-            at.edge.check()?;
+            at.edge.as_ref().map_or(Ok(()), Edge::check)?;
             if at.called_at.is_set() && !state.calendar.has(at.called_at, Due::Credits(active.flow, End::Sender)) {
                 return Err(format!("its credits' time of {:?} is not in the calendar", at.called_at));
             }

@@ -92,7 +92,7 @@ impl HostState {
     #[inline]
     pub(super) fn call<L: ControlLaw>(&mut self, active: &mut Active<L>, now: Time) {
         let Some(at) = &mut active.edge else { return };
-        let Some(scheduled) = at.edge.scheduled() else { return };
+        let Some(scheduled) = at.scheduled() else { return };
         let next = scheduled.next_action(&mut active.sender, now);
         if next < at.called_at {
             at.called_at = next;
@@ -167,7 +167,7 @@ impl<L: ControlLaw> Hosts<L> {
         let Body::Emulation { number, .. } = packet.body() else { return };
         let now = self.states[host].now;
         if let Some(active) = self.sender(packet.flow)
-            && let Some(scheduled) = active.edge.as_mut().and_then(|at| at.edge.scheduled_mut())
+            && let Some(scheduled) = active.edge.as_mut().and_then(|at| at.scheduled_mut())
         {
             scheduled.on_left(number, now);
         }
@@ -195,7 +195,7 @@ impl<L: ControlLaw> Hosts<L> {
             _ => return,
         }
         active.sample(now, &mut self.samples);
-        while let Some(scheduled) = active.edge.as_mut().and_then(|at| at.edge.scheduled_mut())
+        while let Some(scheduled) = active.edge.as_mut().and_then(|at| at.scheduled_mut())
             && let Some(signal) = scheduled.act(&mut active.sender, now)
         {
             let body = match signal {
@@ -369,7 +369,7 @@ impl<L: ControlLaw> Hosts<L> {
             return;
         };
         active.sample(now, &mut self.samples);
-        let Some(scheduled) = active.edge.as_mut().and_then(|at| at.edge.scheduled_mut()) else { return };
+        let Some(scheduled) = active.edge.as_mut().and_then(|at| at.scheduled_mut()) else { return };
         let sender = &mut active.sender;
         match packet.body() {
             Body::Credit { number } => scheduled.on_credit(sender, now, number),

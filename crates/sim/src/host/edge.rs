@@ -12,7 +12,8 @@ use crate::setup::{FlowSpec, HostConfig, Setup};
 
 /// What few flows have.
 pub(super) struct AtEdge {
-    pub(super) edge: Edge,
+    /// None where only the times at which a flow may send can change.
+    pub(super) edge: Option<Edge>,
     /// Up to when changes of routes are in the hold's base.
     based_at: Time,
     /// When the flow's sending end acts on its credits, as far as that is in the host's calendar; [`Time::NEVER`] if it is
@@ -39,7 +40,7 @@ impl AtEdge {
         let is_there = hold.is_some() || scheduled.is_some() || !config.is_plain(host.mss);
         (is_there || notes || sender.retimes()).then(|| {
             Box::new(Self {
-                edge: Edge::new(&config, host.mss, hold, scheduled),
+                edge: is_there.then(|| Edge::new(&config, host.mss, hold, scheduled)),
                 based_at: Time::ZERO,
                 called_at: Time::NEVER,
                 notes,
@@ -59,8 +60,12 @@ impl AtEdge {
     /// Takes the packet that was allowed.
     #[inline(never)]
     fn take<L: ControlLaw>(&mut self, sender: &mut Sender<L>, now: Time, flow: u32, setup: &Setup) -> Scheduling {
-        let reading = self.edge.reads_clock().then(|| self.read(now, &setup.flows[flow as usize], setup));
-        self.edge.take(sender, now, reading)
+        let reads = self.edge.as_ref().is_some_and(Edge::reads_clock);
+        let reading = reads.then(|| self.read(now, &setup.flows[flow as usize], setup));
+        match &mut self.edge {
+            None => Scheduling { segment: sender.send(now), credit: None },
+            Some(edge) => edge.take(sender, now, reading),
+        }
     }
 
     fn read(&mut self, now: Time, spec: &FlowSpec, setup: &Setup) -> Reading {
@@ -72,10 +77,22 @@ impl AtEdge {
         Reading { clock_ns: setup.clock_ns(spec.src, now), base }
     }
 
+    pub(super) fn scheduled(&self) -> Option<&Scheduled> {
+        self.edge.as_ref()?.scheduled()
+    }
+
+    pub(super) fn scheduled_mut(&mut self) -> Option<&mut Scheduled> {
+        self.edge.as_mut()?.scheduled_mut()
+    }
+
+    pub(super) fn hold_mut(&mut self) -> Option<&mut Hold> {
+        self.edge.as_mut()?.hold_mut()
+    }
+
     /// Of the credit of a packet that was taken: what the packet says of it, and whether it may be spared, since it goes
     /// without one.
     pub(super) fn told(&self, credit: Option<u32>) -> (Option<u32>, bool) {
-        let Some(scheduled) = self.edge.scheduled() else { return (None, false) };
+        let Some(scheduled) = self.scheduled() else { return (None, false) };
         let by_receiver = matches!(scheduled.driver(), Driver::Receiver { .. });
         (credit.filter(|_| by_receiver), credit.is_none())
     }
@@ -85,9 +102,9 @@ impl<L: ControlLaw> Active<L> {
     /// Whether a packet may go to the card at `now`.
     #[inline(always)]
     pub(super) fn poll(&mut self, now: Time) -> SendState {
-        match &mut self.edge {
+        match self.edge.as_mut().and_then(|at| at.edge.as_mut()) {
             None => self.sender.poll(now),
-            Some(at) => at.edge.poll(&mut self.sender, now),
+            Some(edge) => edge.poll(&mut self.sender, now),
         }
     }
 
@@ -103,24 +120,24 @@ impl<L: ControlLaw> Active<L> {
     /// Whether the flow keeps its turn after a packet of `size` bytes on the wire.
     #[inline(always)]
     pub(super) fn keeps_turn(&mut self, size: u16, setup: &Setup) -> bool {
-        match &mut self.edge {
+        match self.edge.as_mut().and_then(|at| at.edge.as_mut()) {
             None => false,
-            Some(at) => at.edge.keeps_turn(&mut self.sender, u32::from(size) - setup.host.header),
+            Some(edge) => edge.keeps_turn(&mut self.sender, u32::from(size) - setup.host.header),
         }
     }
 
     /// Lets the law release packets, where they wait under it.
     pub(super) fn release(&mut self, now: Time) {
-        if let Some(at) = &mut self.edge {
-            at.edge.release(&mut self.sender, now);
+        if let Some(edge) = self.edge.as_mut().and_then(|at| at.edge.as_mut()) {
+            edge.release(&mut self.sender, now);
         }
     }
 
     pub(super) fn hold(&self) -> Option<&Hold> {
-        self.edge.as_ref()?.edge.hold()
+        self.edge.as_ref()?.edge.as_ref()?.hold()
     }
 
     pub(super) fn scheduled(&self) -> Option<&Scheduled> {
-        self.edge.as_ref()?.edge.scheduled()
+        self.edge.as_ref()?.scheduled()
     }
 }
