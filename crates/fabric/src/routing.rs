@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
-use units::{Span, Time, below, mix64};
+use units::{Rate, Span, Time, below, mix64};
 
 use crate::{HostId, Link, LinkId, Network, NetworkError, NodeId, NodeKind};
 
@@ -308,26 +308,42 @@ impl Routes {
     /// The most that `cost` of links comes to on any of the paths that are equal to this one; none where that of a link is
     /// none. It must be the same for ports of one kind at switches of one kind.
     pub fn dearest(&self, network: &Network, path: &[LinkId], cost: impl Fn(LinkId) -> Option<Span>) -> Option<Span> {
+        self.over_equal(network, path, cost, |so_far, more| so_far + more, Ord::max)
+    }
+
+    /// The rate of the narrowest link of all the paths that are equal to this one; none for no path.
+    pub fn narrowest(&self, network: &Network, path: &[LinkId]) -> Option<Rate> {
+        self.over_equal(network, path, |link| Some(network.port(link).config().rate), Ord::min, Ord::min)
+    }
+
+    /// What `of` links comes to `along` a path, and then `among` all that are equal to this one.
+    fn over_equal<T: Copy>(
+        &self,
+        network: &Network,
+        path: &[LinkId],
+        of: impl Fn(LinkId) -> Option<T>,
+        along: impl Fn(T, T) -> T,
+        among: impl Fn(T, T) -> T,
+    ) -> Option<T> {
         let end_of = |link: LinkId| network.links()[link.index()].to;
         let (&card, &last) = path.first().zip(path.last())?;
         let NodeKind::Host(to) = network.nodes()[end_of(last).index()].kind else { return None };
         if self.alike {
-            return path.iter().map(|&link| cost(link)).sum();
+            return path[1..].iter().try_fold(of(card)?, |so_far, &link| Some(along(so_far, of(link)?)));
         }
         // Equal paths have as many links, so the switches that lie so many links away are taken together.
-        let mut reached = BTreeMap::from([(end_of(card), cost(card)?)]);
+        let mut reached = BTreeMap::from([(end_of(card), of(card)?)]);
         for _ in 1..path.len() {
             let mut next = BTreeMap::new();
             for (&at, &so_far) in &reached {
                 for &port in self.from(at).ports(to) {
-                    let there = so_far + cost(port)?;
-                    let dearest = next.entry(end_of(port)).or_insert(there);
-                    *dearest = there.max(*dearest);
+                    let there = along(so_far, of(port)?);
+                    next.entry(end_of(port)).and_modify(|it| *it = among(*it, there)).or_insert(there);
                 }
             }
             reached = next;
         }
-        reached.into_values().max()
+        reached.into_values().reduce(among)
     }
 }
 
@@ -401,7 +417,7 @@ mod tests {
     use super::*;
     use crate::{Builder, LinkClass, PortConfig};
     use proptest::prelude::*;
-    use units::Rate;
+    use units::Frac;
 
     /// Two switches with that many cables between them and a host each, and more hosts on the first.
     fn network(cables: u32, more_hosts: u32) -> Network {
@@ -452,11 +468,13 @@ mod tests {
         /// Two tiers of switches between two hosts, with cables of these delays: what all paths cost, one by one, is never
         /// more than the dearest, and once as much. Paths are alike where delays agree tier by tier.
         #[test]
-        fn the_dearest_of_all_paths(
+        fn the_dearest_and_the_narrowest_of_all_paths(
             delays in proptest::collection::vec(1i64..4, 8), even in proptest::bool::ANY, start in 0..2u32,
         ) {
             let delay = |at: usize| Span::from_us(if even { delays[at / 3] } else { delays[at] });
-            let port = |delay: Span| PortConfig::new(Rate::from_gbps(100), delay);
+            // The longer a link's delay, the narrower it is.
+            let rate = |delay: Span| Rate::from_gbps(100).scaled(Frac::ratio(1, delay.ns() as u64));
+            let port = |delay: Span| PortConfig::new(rate(delay), delay);
             let mut builder = Builder::default();
             let [first, last] = ["first", "last"].map(|name| builder.switch(0, name));
             let tiers = [["a", "b"], ["c", "d"]].map(|tier| tier.map(|name| builder.switch(0, name)));
@@ -484,9 +502,12 @@ mod tests {
                     (choices >> (tier - 1)) % ports
                 })
             });
-            let costs: Vec<Span> = all.map(|path| path.into_iter().filter_map(cost).sum()).collect();
+            let all: Vec<Vec<LinkId>> = all.collect();
+            let costs: Vec<Span> = all.iter().map(|path| path.iter().filter_map(|&link| cost(link)).sum()).collect();
+            let rates = all.iter().flatten().map(|&link| network.port(link).config().rate);
             let path = routes.path(&network, from, to, |_, _| 0);
             prop_assert_eq!(routes.dearest(&network, &path, cost), costs.iter().copied().max());
+            prop_assert_eq!(routes.narrowest(&network, &path), rates.min());
             prop_assert!(!routes.alike || costs.iter().all(|&cost| cost == costs[0]));
             prop_assert_eq!(routes.dearest(&network, &path, |_| None), None);
         }

@@ -285,6 +285,8 @@ pub struct Paths {
     pub spread: Span,
     /// The narrowest link there.
     pub line_rate: Rate,
+    /// The narrowest link of any path there.
+    pub narrowest: Rate,
     /// Links there.
     pub hops: u32,
     /// How much longer than `base_rtt` a packet there and its acknowledgement back can take over any path, with all queues of
@@ -327,6 +329,7 @@ impl Setup {
             base_rtt: base_rtt(&self.network, &there, &back, data, ack),
             spread: spread.into_iter().flatten().sum(),
             line_rate: rates.fold(Rate::MAX, Rate::min),
+            narrowest: self.routes.narrowest(&self.network, &there).unwrap_or(Rate::MAX),
             hops: there.len() as u32,
             longest_wait: longest_wait_there.zip(longest_wait_back).map(|(there, back)| there + back),
             longest_wait_there,
@@ -374,7 +377,7 @@ impl Setup {
             let paths = self.paths(flow.src, flow.dst, self.host.mss);
             let packets = u64::from(coding.code.data) + u64::from(coding.code.parity);
             let block = Bytes::new(packets * u64::from(self.host.mss + self.host.header));
-            paths.wait_there() + paths.line_rate.time_for(block)
+            paths.wait_there() + paths.narrowest.time_for(block)
         }))
     }
 
