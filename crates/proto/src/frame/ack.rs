@@ -1,0 +1,128 @@
+//! ACK frames: what has come on a path, with ECN counts and, where they are wanted, receive times.
+
+use alloc::vec::Vec;
+
+use flow::{EcnCounts, MOST_RANGES, MOST_TIMES, Range};
+use units::{Span, Time};
+
+use super::fields::{Fields, FrameError};
+use crate::varint::{self, Reader};
+
+/// Spans and times are below this many ns: 104 days, which fit in picoseconds.
+pub const LONGEST_NS: u64 = 1 << 53;
+pub(super) const ACK: u64 = 0x02;
+pub(super) const ACK_TIMES: u64 = 0x03;
+
+/// What has come on a path. Ranges and times were checked when it was read.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Ack<'a> {
+    /// The path's number.
+    pub path: u32,
+    /// The newest packets that came.
+    pub newest: Range,
+    /// How long the receiver had the newest packet before it answered.
+    pub delay: Span,
+    /// How many packets came with which codepoint.
+    pub ecn: EcnCounts,
+    ranges: (usize, &'a [u8]),
+    times: (usize, &'a [u8]),
+}
+
+impl<'a> Ack<'a> {
+    /// The ranges, the newest first; at most [`MOST_RANGES`], with a number missing between two.
+    pub fn ranges(&self) -> impl Iterator<Item = Range> + 'a {
+        let (count, bytes) = self.ranges;
+        let (mut reader, mut first) = (Reader::new(bytes), self.newest.first);
+        let others = (0..count).map_while(move |_| {
+            let range = next_range(&mut reader, first)?;
+            first = range.first;
+            Some(range)
+        });
+        core::iter::once(self.newest).chain(others)
+    }
+
+    /// When packets came, by the receiver's clock: number and time, the highest number first; at most [`MOST_TIMES`].
+    pub fn received(&self) -> impl Iterator<Item = (u64, Time)> + 'a {
+        let (count, bytes) = self.times;
+        let (mut reader, mut number) = (Reader::new(bytes), self.newest.last);
+        (0..count).map_while(move |_| {
+            number = number.checked_sub(reader.varint().ok()?)?;
+            Some((number, Time::from_ns(reader.varint().ok()?)))
+        })
+    }
+
+    /// Appends a frame with these ranges and times, which are as [`Ack::ranges`] and [`Ack::received`] give them. A delay or a
+    /// time that is too long is cut to just under [`LONGEST_NS`].
+    ///
+    /// # Panics
+    /// In debug builds, if there is no range, or one is not below the one before it.
+    pub fn put(out: &mut Vec<u8>, (path, delay): (u32, Span), ranges: &[Range], ecn: EcnCounts, times: &[(u64, Time)]) {
+        let Some((newest, others)) = ranges.split_first() else {
+            debug_assert!(false, "an acknowledgement of nothing");
+            return;
+        };
+        debug_assert!(ranges.len() <= MOST_RANGES && times.len() <= MOST_TIMES);
+        varint::put(out, if times.is_empty() { ACK } else { ACK_TIMES });
+        varint::put(out, path.into());
+        varint::put(out, newest.last);
+        varint::put(out, (delay.ns().max(0) as u64).min(LONGEST_NS - 1));
+        varint::put(out, others.len() as u64);
+        varint::put(out, newest.last - newest.first);
+        let mut above = newest.first;
+        for range in others {
+            debug_assert!(range.first <= range.last && range.last + 1 < above, "{range:?} below {above}");
+            varint::put(out, above - range.last - 2);
+            varint::put(out, range.last - range.first);
+            above = range.first;
+        }
+        for count in [ecn.ect0, ecn.ect1, ecn.ce] {
+            varint::put(out, count);
+        }
+        if times.is_empty() {
+            return;
+        }
+        varint::put(out, times.len() as u64);
+        let mut above = newest.last;
+        for &(number, time) in times {
+            varint::put(out, above - number);
+            varint::put(out, time.ns().min(LONGEST_NS - 1));
+            above = number;
+        }
+    }
+
+    pub(super) fn read(fields: &mut Fields<'_, 'a>, has_times: bool) -> Result<Self, FrameError> {
+        let path = fields.path()?;
+        let last = fields.varint()?;
+        let delay = Span::from_ns(fields.within("delay", 0, LONGEST_NS - 1)? as i64);
+        let count = fields.within("ranges", 0, MOST_RANGES as u64 - 1)? as usize;
+        let newest = Range { first: last - fields.within("first", 0, last)?, last };
+        let before = fields.reader.rest();
+        let mut above = newest.first;
+        for done in 0..count {
+            // A number is missing, and one is acknowledged.
+            let Some(most) = above.checked_sub(2) else {
+                return Err(fields.out_of("ranges", count as u64, 0, done as u64));
+            };
+            let last = most - fields.within("gap", 0, most)?;
+            above = last - fields.within("length", 0, last)?;
+        }
+        let ranges = (count, &before[..before.len() - fields.reader.rest().len()]);
+        let ecn = EcnCounts { ect0: fields.varint()?, ect1: fields.varint()?, ce: fields.varint()? };
+        let count = if has_times { fields.within("times", 0, MOST_TIMES as u64)? as usize } else { 0 };
+        let before = fields.reader.rest();
+        let mut above = newest.last;
+        for _ in 0..count {
+            above -= fields.within("back", 0, above)?;
+            fields.within("time", 0, LONGEST_NS - 1)?;
+        }
+        let times = (count, &before[..before.len() - fields.reader.rest().len()]);
+        Ok(Self { path, newest, delay, ecn, ranges, times })
+    }
+}
+
+/// The range below one that begins at `above`; none if there cannot be one.
+fn next_range(reader: &mut Reader, above: u64) -> Option<Range> {
+    let last = above.checked_sub(reader.varint().ok()?.checked_add(2)?)?;
+    let first = last.checked_sub(reader.varint().ok()?)?;
+    Some(Range { first, last })
+}

@@ -1,0 +1,130 @@
+//! The fields of a frame, and what can be wrong with them.
+
+use flow::MOST_PACKETS;
+use thiserror::Error;
+
+use crate::varint::{self, Cut, Reader};
+
+/// The most parity packets of a block.
+pub const MOST_PARITY: u8 = 16;
+
+/// A block's packets.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Shape {
+    /// Data packets (k), at least 1.
+    pub data: u8,
+    /// Parity packets (m), 1 to [`MOST_PARITY`]; with `data` at most [`MOST_PACKETS`].
+    pub parity: u8,
+}
+
+/// Why a payload cannot be read. It closes the connection.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Error)]
+pub enum FrameError {
+    /// It holds no frame.
+    #[error("a packet without a frame")]
+    Empty,
+    /// The payload ends within a frame.
+    #[error("the packet ends within a frame {frame}")]
+    Cut {
+        /// Which.
+        frame: &'static str,
+    },
+    /// There is no such frame.
+    #[error("there is no frame of type {kind:#x}")]
+    Unknown {
+        /// Its type.
+        kind: u64,
+    },
+    /// A type takes more bytes than it must.
+    #[error("the frame type {kind:#x} takes more bytes than it needs")]
+    LongType {
+        /// The type.
+        kind: u64,
+    },
+    /// A field is out of range.
+    #[error("`{field}` of a frame {frame} is {value}; from {least} to {most} are possible")]
+    Range {
+        /// The frame.
+        frame: &'static str,
+        /// Its field.
+        field: &'static str,
+        /// What it is.
+        value: u64,
+        /// The least that it may be.
+        least: u64,
+        /// The most that it may be.
+        most: u64,
+    },
+    /// A reason is no text.
+    #[error("the reason of a frame CLOSE is not UTF-8")]
+    NoText,
+}
+
+/// Reads the fields of one frame.
+pub(super) struct Fields<'r, 'a> {
+    pub(super) reader: &'r mut Reader<'a>,
+    pub(super) frame: &'static str,
+}
+
+impl<'a> Fields<'_, 'a> {
+    pub(super) fn read<T>(&mut self, how: impl FnOnce(&mut Reader<'a>) -> Result<T, Cut>) -> Result<T, FrameError> {
+        how(self.reader).map_err(|Cut| FrameError::Cut { frame: self.frame })
+    }
+
+    pub(super) fn varint(&mut self) -> Result<u64, FrameError> {
+        self.read(Reader::varint)
+    }
+
+    pub(super) fn array<const N: usize>(&mut self) -> Result<[u8; N], FrameError> {
+        self.read(Reader::array)
+    }
+
+    pub(super) fn within(&mut self, field: &'static str, least: u64, most: u64) -> Result<u64, FrameError> {
+        let value = self.varint()?;
+        if (least..=most).contains(&value) { Ok(value) } else { Err(self.out_of(field, value, least, most)) }
+    }
+
+    pub(super) fn out_of(&self, field: &'static str, value: u64, least: u64, most: u64) -> FrameError {
+        FrameError::Range { frame: self.frame, field, value, least, most }
+    }
+
+    pub(super) fn path(&mut self) -> Result<u32, FrameError> {
+        self.within("path", 0, u32::MAX.into()).map(|path| path as u32)
+    }
+
+    /// Data behind its length, which begins at `offset`.
+    pub(super) fn data_from(&mut self, offset: u64) -> Result<&'a [u8], FrameError> {
+        let data = self.read(Reader::counted)?;
+        self.ends_in_range(offset, data)?;
+        Ok(data)
+    }
+
+    pub(super) fn ends_in_range(&self, offset: u64, data: &[u8]) -> Result<u64, FrameError> {
+        let end = offset + data.len() as u64;
+        if end > varint::MOST {
+            return Err(self.out_of("offset", offset, 0, varint::MOST - data.len() as u64));
+        }
+        Ok(end)
+    }
+
+    pub(super) fn shape(&mut self) -> Result<Shape, FrameError> {
+        let [data, parity] = self.array()?;
+        let most = MOST_PACKETS - 1;
+        if !(1..=most).contains(&data) {
+            return Err(self.out_of("k", data.into(), 1, most.into()));
+        }
+        let most = MOST_PARITY.min(MOST_PACKETS - data);
+        if !(1..=most).contains(&parity) {
+            return Err(self.out_of("m", parity.into(), 1, most.into()));
+        }
+        Ok(Shape { data, parity })
+    }
+
+    pub(super) fn place(&mut self, among: core::ops::Range<u8>) -> Result<u8, FrameError> {
+        let [place] = self.array()?;
+        if among.contains(&place) {
+            return Ok(place);
+        }
+        Err(self.out_of("place", place.into(), among.start.into(), u64::from(among.end) - 1))
+    }
+}

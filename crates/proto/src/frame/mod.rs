@@ -1,0 +1,416 @@
+//! Frames: what a packet's payload holds. The fields are in `docs/src/transport.md`, "Frames".
+//!
+//! A frame is read whole or not at all, and each of its fields is in range then. What two frames say together (a stream's
+//! total, numbers that were never sent) is checked by who keeps the connection's state.
+
+use alloc::vec::Vec;
+
+use flow::Range;
+
+use self::ack::{ACK, ACK_TIMES};
+use self::fields::Fields;
+use crate::varint::{self, Cut, Reader};
+use crate::{Id, TOKEN_LEN};
+
+mod ack;
+mod fields;
+
+pub use ack::{Ack, LONGEST_NS};
+pub use fields::{FrameError, MOST_PARITY, Shape};
+
+/// The longest reason of a [`Frame::Close`], in bytes.
+pub const LONGEST_REASON: usize = 256;
+
+/// One frame. Numbers are at most [`varint::MOST`] where nothing else is said.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Frame<'a> {
+    /// So many bytes of nothing, at least 1.
+    Padding(usize),
+    /// Wants an acknowledgement.
+    Ping,
+    /// What has come on a path.
+    Ack(Ack<'a>),
+    /// Part of the handshake.
+    Crypto {
+        /// Where it begins; with the data at most [`varint::MOST`].
+        offset: u64,
+        /// The part.
+        data: &'a [u8],
+    },
+    /// The connection ends.
+    Close {
+        /// Why.
+        code: u64,
+        /// The type of the frame that caused it; 0 if none.
+        kind: u64,
+        /// The same in words; at most [`LONGEST_REASON`] bytes.
+        reason: &'a str,
+    },
+    /// The listener knows the caller.
+    Done,
+    /// Asks for a response with this value on the same path.
+    PathChallenge([u8; 8]),
+    /// The value of a challenge.
+    PathResponse([u8; 8]),
+    /// An ID for a path.
+    PathId {
+        /// The path's number.
+        path: u32,
+        /// The ID.
+        id: Id,
+        /// What a stateless reset for it ends with.
+        token: [u8; TOKEN_LEN],
+    },
+    /// A path is not used any more.
+    PathRetire {
+        /// The path's number.
+        path: u32,
+        /// Why.
+        reason: u64,
+    },
+    /// The caller proves that it holds a ticket.
+    Auth {
+        /// Which ticket.
+        ticket: [u8; 8],
+        /// The proof.
+        proof: [u8; 32],
+    },
+    /// Bytes that may be sent on all streams together.
+    MaxData(u64),
+    /// Bytes that may be sent on a stream.
+    MaxStreamData {
+        /// The stream.
+        stream: u64,
+        /// How many.
+        bytes: u64,
+    },
+    /// Streams that may be opened.
+    MaxStreams {
+        /// Whether these are the one-way ones.
+        one_way: bool,
+        /// How many; at most 2^32.
+        count: u64,
+    },
+    /// More would be sent if it were allowed.
+    Blocked {
+        /// On this stream; none for the connection.
+        stream: Option<u64>,
+        /// The limit that it met, in bytes.
+        at: u64,
+    },
+    /// A stream ends before its end.
+    ResetStream {
+        /// The stream.
+        stream: u64,
+        /// Why, in the application's words.
+        code: u64,
+        /// How many bytes count as sent on it.
+        total: u64,
+    },
+    /// No more of a stream is wanted.
+    StopSending {
+        /// The stream.
+        stream: u64,
+        /// Why, in the application's words.
+        code: u64,
+    },
+    /// Part of a stream.
+    Stream(StreamFrame<'a>),
+    /// A datagram.
+    Datagram(&'a [u8]),
+    /// All frames behind it in the packet are a block's symbol.
+    Source {
+        /// The block.
+        block: u64,
+        /// The block's packets.
+        shape: Shape,
+        /// Which of its data packets.
+        place: u8,
+    },
+    /// A block's parity.
+    Parity {
+        /// The block.
+        block: u64,
+        /// The block's packets.
+        shape: Shape,
+        /// Which of its packets: the first parity packet follows the last data packet.
+        place: u8,
+        /// The symbol.
+        symbol: &'a [u8],
+    },
+    /// A block misses packets.
+    BlockNack {
+        /// The block.
+        block: u64,
+        /// A bit for each of its packets that is missing.
+        missing: u64,
+    },
+    /// Blocks are whole.
+    BlockWhole {
+        /// The first of them.
+        first: u64,
+        /// How many, at least 1; the last is at most [`varint::MOST`].
+        count: u64,
+    },
+}
+
+/// Part of a stream.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct StreamFrame<'a> {
+    /// The stream.
+    pub stream: u64,
+    /// Where the part begins.
+    pub offset: u64,
+    /// How many bytes the stream has, where that is known; not fewer than end with this part.
+    pub total: Option<u64>,
+    /// Whether the stream ends with this part.
+    pub ends: bool,
+    /// Whether the frame says how long it is. If not, it is the packet's last.
+    pub counted: bool,
+    /// The part. It ends at [`varint::MOST`] or before.
+    pub data: &'a [u8],
+}
+
+const STREAM: u64 = 0x20;
+const ENDS: u64 = 1;
+const COUNTED: u64 = 2;
+const TOTAL: u64 = 4;
+
+/// The frames of a payload, in order. After an error there are no more.
+#[derive(Clone, Debug)]
+pub struct Frames<'a> {
+    reader: Reader<'a>,
+    begun: bool,
+}
+
+impl<'a> Frames<'a> {
+    /// Of this payload.
+    pub const fn new(payload: &'a [u8]) -> Self {
+        Self { reader: Reader::new(payload), begun: false }
+    }
+
+    /// What has not been read: behind a [`Frame::Source`], the symbol.
+    pub const fn rest(&self) -> &'a [u8] {
+        self.reader.rest()
+    }
+}
+
+impl<'a> Iterator for Frames<'a> {
+    type Item = Result<Frame<'a>, FrameError>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let first = !core::mem::replace(&mut self.begun, true);
+        if self.reader.is_empty() {
+            return first.then_some(Err(FrameError::Empty));
+        }
+        let frame = Frame::read(&mut self.reader);
+        if frame.is_err() {
+            self.reader.take_rest();
+        }
+        Some(frame)
+    }
+}
+
+impl<'a> Frame<'a> {
+    /// Whether a packet with it is acknowledged, and in flight until then.
+    pub const fn counts(&self) -> bool {
+        !matches!(self, Self::Ack(_) | Self::Close { .. })
+    }
+
+    /// Whether it may stand in packets of the handshake.
+    pub const fn is_of_handshake(&self) -> bool {
+        matches!(self, Self::Padding(_) | Self::Ping | Self::Ack(_) | Self::Crypto { .. } | Self::Close { .. })
+    }
+
+    /// Reads the next frame of a payload that is not empty.
+    fn read(reader: &mut Reader<'a>) -> Result<Self, FrameError> {
+        let before = reader.rest().len();
+        let kind = reader.varint().map_err(|Cut| FrameError::Cut { frame: "type" })?;
+        if before - reader.rest().len() > varint::len(kind) {
+            return Err(FrameError::LongType { kind });
+        }
+        let frame = name(kind).ok_or(FrameError::Unknown { kind })?;
+        let mut fields = Fields { reader, frame };
+        let fields = &mut fields;
+        Ok(match kind {
+            0x00 => {
+                let more = fields.reader.rest().iter().take_while(|&&byte| byte == 0).count();
+                fields.read(|reader| reader.bytes(more))?;
+                Self::Padding(1 + more)
+            }
+            0x01 => Self::Ping,
+            ACK | ACK_TIMES => Self::Ack(Ack::read(fields, kind == ACK_TIMES)?),
+            0x06 => {
+                let offset = fields.varint()?;
+                Self::Crypto { offset, data: fields.data_from(offset)? }
+            }
+            0x08 => {
+                let (code, kind) = (fields.varint()?, fields.varint()?);
+                let len = fields.within("reason", 0, LONGEST_REASON as u64)?;
+                let reason = fields.read(|reader| reader.bytes(len as usize))?;
+                Self::Close { code, kind, reason: str::from_utf8(reason).map_err(|_| FrameError::NoText)? }
+            }
+            0x09 => Self::Done,
+            0x0a => Self::PathChallenge(fields.array()?),
+            0x0b => Self::PathResponse(fields.array()?),
+            0x0c => Self::PathId { path: fields.path()?, id: fields.array()?, token: fields.array()? },
+            0x0d => Self::PathRetire { path: fields.path()?, reason: fields.varint()? },
+            0x0e => Self::Auth { ticket: fields.array()?, proof: fields.array()? },
+            0x10 => Self::MaxData(fields.varint()?),
+            0x11 => Self::MaxStreamData { stream: fields.varint()?, bytes: fields.varint()? },
+            0x12 | 0x13 => Self::MaxStreams { one_way: kind == 0x13, count: fields.within("count", 0, 1 << 32)? },
+            0x14 => Self::Blocked { stream: fields.varint()?.checked_sub(1), at: fields.varint()? },
+            0x15 => Self::ResetStream { stream: fields.varint()?, code: fields.varint()?, total: fields.varint()? },
+            0x16 => Self::StopSending { stream: fields.varint()?, code: fields.varint()? },
+            0x20..=0x27 => Self::Stream(StreamFrame::read(fields, kind)?),
+            0x30 => Self::Datagram(fields.reader.take_rest()),
+            0x38 => {
+                let (block, shape) = (fields.varint()?, fields.shape()?);
+                Self::Source { block, shape, place: fields.place(0..shape.data)? }
+            }
+            0x39 => {
+                let (block, shape) = (fields.varint()?, fields.shape()?);
+                let place = fields.place(shape.data..shape.data + shape.parity)?;
+                Self::Parity { block, shape, place, symbol: fields.reader.take_rest() }
+            }
+            0x3a => Self::BlockNack { block: fields.varint()?, missing: u64::from_be_bytes(fields.array()?) },
+            _ => {
+                let first = fields.varint()?;
+                Self::BlockWhole { first, count: fields.within("count", 1, varint::MOST - first + 1)? }
+            }
+        })
+    }
+
+    /// Appends it. What runs to the packet's end must be its last frame.
+    pub fn put(&self, out: &mut Vec<u8>) {
+        let numbers = |out: &mut Vec<u8>, values: &[u64]| values.iter().for_each(|&value| varint::put(out, value));
+        match *self {
+            Self::Padding(count) => out.resize(out.len() + count, 0),
+            Self::Ping => out.push(0x01),
+            Self::Ack(ack) => {
+                let (ranges, times): (Vec<Range>, Vec<_>) = (ack.ranges().collect(), ack.received().collect());
+                Ack::put(out, (ack.path, ack.delay), &ranges, ack.ecn, &times);
+            }
+            Self::Crypto { offset, data } => {
+                numbers(out, &[0x06, offset, data.len() as u64]);
+                out.extend(data);
+            }
+            Self::Close { code, kind, reason } => {
+                debug_assert!(reason.len() <= LONGEST_REASON);
+                numbers(out, &[0x08, code, kind, reason.len() as u64]);
+                out.extend(reason.as_bytes());
+            }
+            Self::Done => out.push(0x09),
+            Self::PathChallenge(value) => put_bytes(out, 0x0a, &[&value]),
+            Self::PathResponse(value) => put_bytes(out, 0x0b, &[&value]),
+            Self::PathId { path, id, token } => {
+                numbers(out, &[0x0c, path.into()]);
+                out.extend(id);
+                out.extend(token);
+            }
+            Self::PathRetire { path, reason } => numbers(out, &[0x0d, path.into(), reason]),
+            Self::Auth { ticket, proof } => put_bytes(out, 0x0e, &[&ticket, &proof]),
+            Self::MaxData(bytes) => numbers(out, &[0x10, bytes]),
+            Self::MaxStreamData { stream, bytes } => numbers(out, &[0x11, stream, bytes]),
+            Self::MaxStreams { one_way, count } => numbers(out, &[0x12 + u64::from(one_way), count]),
+            Self::Blocked { stream, at } => numbers(out, &[0x14, stream.map_or(0, |stream| stream + 1), at]),
+            Self::ResetStream { stream, code, total } => numbers(out, &[0x15, stream, code, total]),
+            Self::StopSending { stream, code } => numbers(out, &[0x16, stream, code]),
+            Self::Stream(stream) => stream.put(out),
+            Self::Datagram(data) => put_bytes(out, 0x30, &[data]),
+            Self::Source { block, shape, place } => {
+                numbers(out, &[0x38, block]);
+                out.extend([shape.data, shape.parity, place]);
+            }
+            Self::Parity { block, shape, place, symbol } => {
+                numbers(out, &[0x39, block]);
+                out.extend([shape.data, shape.parity, place]);
+                out.extend(symbol);
+            }
+            Self::BlockNack { block, missing } => {
+                numbers(out, &[0x3a, block]);
+                out.extend(missing.to_be_bytes());
+            }
+            Self::BlockWhole { first, count } => numbers(out, &[0x3b, first, count]),
+        }
+    }
+}
+
+impl<'a> StreamFrame<'a> {
+    fn read(fields: &mut Fields<'_, 'a>, kind: u64) -> Result<Self, FrameError> {
+        // A number less than the largest: BLOCKED counts streams from 1.
+        let stream = fields.within("stream", 0, varint::MOST - 1)?;
+        let offset = fields.varint()?;
+        let total = if kind & TOTAL != 0 { Some(fields.varint()?) } else { None };
+        let counted = kind & COUNTED != 0;
+        let data = if counted { fields.read(Reader::counted)? } else { fields.reader.take_rest() };
+        let end = fields.ends_in_range(offset, data)?;
+        match total {
+            Some(total) if total < end => Err(fields.out_of("total", total, end, varint::MOST)),
+            _ => Ok(Self { stream, offset, total, ends: kind & ENDS != 0, counted, data }),
+        }
+    }
+
+    fn put(&self, out: &mut Vec<u8>) {
+        let flag = |set: bool, flag: u64| if set { flag } else { 0 };
+        varint::put(
+            out,
+            STREAM | flag(self.ends, ENDS) | flag(self.counted, COUNTED) | flag(self.total.is_some(), TOTAL),
+        );
+        varint::put(out, self.stream);
+        varint::put(out, self.offset);
+        if let Some(total) = self.total {
+            varint::put(out, total);
+        }
+        if self.counted {
+            varint::put(out, self.data.len() as u64);
+        }
+        out.extend(self.data);
+    }
+}
+
+fn put_bytes(out: &mut Vec<u8>, kind: u64, parts: &[&[u8]]) {
+    varint::put(out, kind);
+    for part in parts {
+        out.extend(*part);
+    }
+}
+
+/// The name of the frames of a type; none if there are none.
+fn name(kind: u64) -> Option<&'static str> {
+    let at = NAMES.partition_point(|&(first, _)| first <= kind);
+    let (first, name) = *NAMES[..at].last()?;
+    (kind == first || name == "STREAM" && kind <= STREAM | 7).then_some(name)
+}
+
+/// Types and names, in order; STREAM has eight types.
+const NAMES: &[(u64, &str)] = &[
+    (0x00, "PADDING"),
+    (0x01, "PING"),
+    (ACK, "ACK"),
+    (ACK_TIMES, "ACK"),
+    (0x06, "CRYPTO"),
+    (0x08, "CLOSE"),
+    (0x09, "DONE"),
+    (0x0a, "PATH_CHALLENGE"),
+    (0x0b, "PATH_RESPONSE"),
+    (0x0c, "PATH_ID"),
+    (0x0d, "PATH_RETIRE"),
+    (0x0e, "AUTH"),
+    (0x10, "MAX_DATA"),
+    (0x11, "MAX_STREAM_DATA"),
+    (0x12, "MAX_STREAMS"),
+    (0x13, "MAX_STREAMS"),
+    (0x14, "BLOCKED"),
+    (0x15, "RESET_STREAM"),
+    (0x16, "STOP_SENDING"),
+    (STREAM, "STREAM"),
+    (0x30, "DATAGRAM"),
+    (0x38, "SOURCE"),
+    (0x39, "PARITY"),
+    (0x3a, "BLOCK_NACK"),
+    (0x3b, "BLOCK_WHOLE"),
+];
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,361 @@
+//! Headers of packets, as far as they can be read before their protection is taken off: RFC 8999, RFC 9000 §17, and
+//! `docs/src/transport.md`.
+
+use alloc::vec::Vec;
+use thiserror::Error;
+
+use crate::varint::{self, Cut, Reader};
+use crate::{ID_LEN, Id, TOKEN_LEN, VERSION};
+
+const LONG: u8 = 0x80;
+const FIXED: u8 = 0x40;
+/// The longest ID in a long header (RFC 9000 §17.2).
+pub const LONGEST_ID: usize = 20;
+/// Bytes of a Retry's tag.
+pub const TAG_LEN: usize = 16;
+/// Bytes behind a packet number's first that protection samples (RFC 9001 §5.4.2): the number is taken for 4 bytes long.
+pub const SAMPLE: core::ops::Range<usize> = 4..20;
+/// The shortest stateless reset that can be one: 5 bytes that look like a header, and a token (RFC 9000 §10.3).
+pub const SHORTEST_RESET: usize = 5 + TOKEN_LEN;
+
+/// Why a packet has no header that can be read. Such packets are dropped; nothing is answered.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Error)]
+pub enum HeaderError {
+    /// It ends within its header, or holds less than its header says.
+    #[error("the packet ends within its header, or before the length that its header says")]
+    Cut,
+    /// The fixed bit is 0.
+    #[error("the fixed bit of the header is 0")]
+    NotFixed,
+    /// A type of long header that there is none of.
+    #[error("type 1 of long headers, 0-RTT, is not used")]
+    ZeroRtt,
+    /// An ID of an impossible length.
+    #[error("a connection ID of {len} bytes; {} to {} are possible", least, LONGEST_ID)]
+    IdLen {
+        /// Its length.
+        len: usize,
+        /// The least that it could be.
+        least: usize,
+    },
+    /// Too short to be protected.
+    #[error("{len} bytes behind the header; {} are needed to take its protection off", SAMPLE.end)]
+    TooShort {
+        /// Bytes from the packet number on.
+        len: usize,
+    },
+}
+
+impl From<Cut> for HeaderError {
+    fn from(_: Cut) -> Self {
+        Self::Cut
+    }
+}
+
+/// What a protected long header is for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum LongKind {
+    /// The first packets in either direction.
+    Initial,
+    /// The rest of the handshake.
+    Handshake,
+}
+
+/// A packet's header.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Header<'a> {
+    /// A packet of the handshake.
+    Long {
+        /// Which.
+        kind: LongKind,
+        /// The ID that it goes to: 8 to 20 bytes.
+        to: &'a [u8],
+        /// The ID of who sent it.
+        from: Id,
+        /// What a Retry gave; empty if none, and in Handshake packets.
+        token: &'a [u8],
+    },
+    /// A listener wants the caller to come again with a token.
+    Retry {
+        /// The ID that it goes to.
+        to: &'a [u8],
+        /// The ID that the caller is to send to from now on.
+        from: Id,
+        /// The token; not empty.
+        token: &'a [u8],
+        /// Proves that who sent it saw the caller's packet.
+        tag: [u8; TAG_LEN],
+    },
+    /// A packet of a version that is not ours, or a list of versions (RFC 9000 §17.2.1) where that is 0.
+    OtherVersion {
+        /// That version.
+        version: u32,
+        /// The ID that it goes to.
+        to: &'a [u8],
+        /// The ID of who sent it.
+        from: &'a [u8],
+    },
+    /// Any other packet.
+    Short {
+        /// The ID that it goes to.
+        to: Id,
+    },
+}
+
+/// The first packet of a datagram.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Packet<'a> {
+    /// Its header.
+    pub header: Header<'a>,
+    /// Where the packet number begins. From there on there are at least [`SAMPLE`]'s end of bytes. Of packets that have
+    /// none, their length.
+    pub number_at: usize,
+    /// Its length. What follows in the datagram is the next packet.
+    pub len: usize,
+}
+
+impl<'a> Packet<'a> {
+    /// Reads the header of the first packet of a datagram, or of what is left of one.
+    ///
+    /// # Errors
+    /// If it cannot be read.
+    pub fn read(datagram: &'a [u8]) -> Result<Self, HeaderError> {
+        let mut reader = Reader::new(datagram);
+        let first = reader.byte()?;
+        if first & LONG == 0 {
+            if first & FIXED == 0 {
+                return Err(HeaderError::NotFixed);
+            }
+            let to = reader.array()?;
+            return Self::protected(Header::Short { to }, datagram.len() - reader.rest().len(), datagram.len());
+        }
+        let version = u32::from_be_bytes(reader.array()?);
+        let (to, from) = (short_counted(&mut reader)?, short_counted(&mut reader)?);
+        if version != VERSION {
+            let header = Header::OtherVersion { version, to, from };
+            return Ok(Self { header, number_at: datagram.len(), len: datagram.len() });
+        }
+        if first & FIXED == 0 {
+            return Err(HeaderError::NotFixed);
+        }
+        if !(ID_LEN..=LONGEST_ID).contains(&to.len()) {
+            return Err(HeaderError::IdLen { len: to.len(), least: ID_LEN });
+        }
+        let from: Id = from.try_into().map_err(|_| HeaderError::IdLen { len: from.len(), least: ID_LEN })?;
+        let kind = match first >> 4 & 3 {
+            0 => LongKind::Initial,
+            1 => return Err(HeaderError::ZeroRtt),
+            2 => LongKind::Handshake,
+            _ => {
+                let rest = reader.take_rest();
+                let (token, &tag) = rest.split_last_chunk().ok_or(Cut)?;
+                if token.is_empty() {
+                    return Err(HeaderError::Cut);
+                }
+                let header = Header::Retry { to, from, token, tag };
+                return Ok(Self { header, number_at: datagram.len(), len: datagram.len() });
+            }
+        };
+        let token = if kind == LongKind::Initial { reader.counted()? } else { &[] };
+        let len = usize::try_from(reader.varint()?).map_err(|_| Cut)?;
+        let number_at = datagram.len() - reader.rest().len();
+        reader.bytes(len)?;
+        Self::protected(Header::Long { kind, to, from, token }, number_at, number_at + len)
+    }
+
+    fn protected(header: Header<'a>, number_at: usize, len: usize) -> Result<Self, HeaderError> {
+        let behind = len - number_at;
+        if behind < SAMPLE.end {
+            Err(HeaderError::TooShort { len: behind })
+        } else {
+            Ok(Self { header, number_at, len })
+        }
+    }
+}
+
+/// An ID behind a byte that says how long it is. Of other versions it may have any length.
+fn short_counted<'a>(reader: &mut Reader<'a>) -> Result<&'a [u8], Cut> {
+    let len = reader.byte()?;
+    reader.bytes(len.into())
+}
+
+/// Appends a long header up to its length, which the caller appends as a varint, and then the number. `number_len` is 1 to 4.
+pub fn put_long(out: &mut Vec<u8>, kind: LongKind, to: &[u8], from: Id, token: &[u8], number_len: usize) {
+    debug_assert!((1..=4).contains(&number_len) && (ID_LEN..=LONGEST_ID).contains(&to.len()));
+    let kind_bits = match kind {
+        LongKind::Initial => 0,
+        LongKind::Handshake => 2,
+    };
+    put_invariant(out, kind_bits, number_len as u8 - 1, to, from);
+    if kind == LongKind::Initial {
+        varint::put(out, token.len() as u64);
+        out.extend(token);
+    }
+}
+
+/// Appends a Retry packet up to its tag.
+pub fn put_retry(out: &mut Vec<u8>, to: &[u8], from: Id, token: &[u8]) {
+    debug_assert!(!token.is_empty() && (ID_LEN..=LONGEST_ID).contains(&to.len()));
+    put_invariant(out, 3, 0, to, from);
+    out.extend(token);
+}
+
+fn put_invariant(out: &mut Vec<u8>, kind: u8, low: u8, to: &[u8], from: Id) {
+    out.push(LONG | FIXED | kind << 4 | low);
+    out.extend(VERSION.to_be_bytes());
+    out.push(to.len() as u8);
+    out.extend(to);
+    out.push(ID_LEN as u8);
+    out.extend(from);
+}
+
+/// Appends a short header up to its number. `number_len` is 1 to 4.
+pub fn put_short(out: &mut Vec<u8>, to: Id, key_phase: bool, number_len: usize) {
+    debug_assert!((1..=4).contains(&number_len));
+    out.push(FIXED | u8::from(key_phase) << 2 | (number_len as u8 - 1));
+    out.extend(to);
+}
+
+/// How many bytes of a packet number must be sent, so that a peer knows it that has acknowledged nothing newer than `acked`:
+/// RFC 9000 §A.2. None if 4 are not enough: too much is in flight.
+pub fn number_len(number: u64, acked: Option<u64>) -> Option<usize> {
+    let unacked = acked.map_or(number + 1, |acked| number.saturating_sub(acked));
+    // One bit more than it takes to count what is not acknowledged.
+    let bits = (u64::BITS - unacked.leading_zeros()) as usize + 1;
+    let len = bits.div_ceil(8).max(1);
+    (len <= 4).then_some(len)
+}
+
+/// Appends the lowest `len` bytes of a packet number.
+pub fn put_number(out: &mut Vec<u8>, number: u64, len: usize) {
+    debug_assert!((1..=4).contains(&len));
+    out.extend(&number.to_be_bytes()[8 - len..]);
+}
+
+/// The packet number whose lowest `len` bytes, 1 to 4, are these, being close to the one after `newest`, the highest that has
+/// come: RFC 9000 §A.3. At most [`varint::MOST`].
+pub fn whole_number(lowest: u32, len: usize, newest: Option<u64>) -> u64 {
+    debug_assert!((1..=4).contains(&len));
+    let expected = newest.map_or(0, |newest| newest + 1);
+    let window = 1u64 << (8 * len);
+    let candidate = expected & !(window - 1) | u64::from(lowest) & (window - 1);
+    if candidate + window / 2 <= expected && candidate + window <= varint::MOST {
+        candidate + window
+    } else if candidate > expected + window / 2 && candidate >= window {
+        candidate - window
+    } else {
+        candidate.min(varint::MOST)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use alloc::vec;
+    use proptest::prelude::*;
+
+    /// RFC 9000 §A.2 and §A.3.
+    #[test]
+    fn the_examples_of_the_rfc() {
+        assert_eq!(number_len(0xac_5c02, Some(0xab_e8b3)), Some(2));
+        assert_eq!(number_len(0xac_e8fe, Some(0xab_e8b3)), Some(3));
+        assert_eq!(number_len(1 << 40, None), None);
+        assert_eq!(whole_number(0x9b32, 2, Some(0xa82f_30ea)), 0xa82f_9b32);
+    }
+
+    #[test]
+    fn what_is_wrong_is_said() {
+        let read = |bytes: &[u8]| Packet::read(bytes).unwrap_err();
+        assert_eq!(read(&[]), HeaderError::Cut);
+        assert_eq!(read(&[0x00; 40]), HeaderError::NotFixed);
+        assert_eq!(read(&[0x40; 9]), HeaderError::TooShort { len: 0 });
+        let mut long = Vec::new();
+        put_long(&mut long, LongKind::Initial, &[7; 8], [8; 8], &[], 2);
+        varint::put(&mut long, 30);
+        assert_eq!(read(&long), HeaderError::Cut);
+        long.extend([0; 30]);
+        assert_eq!(Packet::read(&long).map(|packet| packet.len), Ok(long.len()));
+        let zero_rtt = [&[long[0] | 0x10][..], &long[1..]].concat();
+        assert_eq!(read(&zero_rtt), HeaderError::ZeroRtt);
+        // An ID of seven bytes.
+        let mut short_id = vec![0xc0];
+        short_id.extend(VERSION.to_be_bytes());
+        short_id.extend([7; 8]);
+        short_id.extend([8; 9]);
+        assert_eq!(read(&short_id), HeaderError::IdLen { len: 7, least: 8 });
+    }
+
+    #[test]
+    fn other_versions_show_their_ids() {
+        let bytes = [0x80, 0, 0, 0, 1, 2, 0xa, 0xb, 0, 9, 9];
+        let header = Header::OtherVersion { version: 1, to: &[0xa, 0xb], from: &[] };
+        assert_eq!(Packet::read(&bytes), Ok(Packet { header, number_at: 11, len: 11 }));
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_written_is_read(
+            to in proptest::collection::vec(any::<u8>(), 8..21), from: Id, kind in 0..4,
+            token in proptest::collection::vec(any::<u8>(), 1..40),
+            (number, acked, phase) in (0u64..1 << 30, any::<u64>(), any::<bool>()),
+            body in proptest::collection::vec(any::<u8>(), 20..60),
+        ) {
+            let acked = acked.checked_rem(number + 1).filter(|acked| *acked < number);
+            let len = number_len(number, acked).unwrap();
+            let mut out = Vec::new();
+            let header = match kind {
+                0 => {
+                    put_short(&mut out, from, phase, len);
+                    Header::Short { to: from }
+                }
+                1 => {
+                    put_retry(&mut out, &to, from, &token);
+                    out.extend([5; TAG_LEN]);
+                    Header::Retry { to: &to, from, token: &token, tag: [5; TAG_LEN] }
+                }
+                _ => {
+                    let (kind, token) =
+                        if kind == 2 { (LongKind::Initial, &token[..]) } else { (LongKind::Handshake, &[][..]) };
+                    put_long(&mut out, kind, &to, from, token, len);
+                    varint::put(&mut out, (len + body.len()) as u64);
+                    Header::Long { kind, to: &to, from, token }
+                }
+            };
+            let number_at = out.len();
+            if kind != 1 {
+                put_number(&mut out, number, len);
+                out.extend(&body);
+            }
+            let whole = out.len();
+            if kind > 1 {
+                // The next packet of the datagram.
+                out.extend([0x40; 30]);
+            }
+            prop_assert_eq!(Packet::read(&out), Ok(Packet { header, number_at, len: whole }));
+            if kind != 1 {
+                let lowest = out[number_at..number_at + len].iter().fold(0, |sum, &byte| sum << 8 | u32::from(byte));
+                // Whatever came between what was acknowledged and this packet.
+                for newest in [acked, number.checked_sub(1)] {
+                    prop_assert_eq!(whole_number(lowest, len, newest), number);
+                }
+            }
+        }
+
+        #[test]
+        fn nothing_panics(bytes in proptest::collection::vec(any::<u8>(), 0..80), ours: bool, lowest: u32, newest in 0..=varint::MOST) {
+            let mut bytes = bytes;
+            if ours && bytes.len() > 5 {
+                bytes[0] |= LONG | FIXED;
+                bytes[1..5].copy_from_slice(&VERSION.to_be_bytes());
+            }
+            if let Ok(packet) = Packet::read(&bytes) {
+                prop_assert!(packet.number_at <= packet.len && packet.len <= bytes.len());
+                let protected = matches!(packet.header, Header::Long { .. } | Header::Short { .. });
+                prop_assert!(!protected || packet.len - packet.number_at >= SAMPLE.end);
+            }
+            for len in 1..=4 {
+                prop_assert!(whole_number(lowest, len, Some(newest)) <= varint::MOST);
+            }
+        }
+    }
+}

@@ -1,0 +1,36 @@
+//! The Narrows transport's protocol, version 1, without sockets and clocks. `docs/src/transport.md` specifies it.
+//!
+//! So far this is the wire format: [`frame`], [`header`], [`parameters`]. Whatever a peer sends is read by these modules
+//! alone. They give values that are in range, or an error; they never panic, and no number in a packet sizes an allocation.
+//!
+//! ```
+//! use proto::frame::{Frame, Frames};
+//!
+//! let mut packet = Vec::new();
+//! Frame::Ping.put(&mut packet);
+//! Frame::MaxData(1 << 20).put(&mut packet);
+//! let frames: Result<Vec<Frame>, _> = Frames::new(&packet).collect();
+//! assert_eq!(frames.unwrap(), [Frame::Ping, Frame::MaxData(1 << 20)]);
+//! ```
+
+#![no_std]
+#![forbid(unsafe_code)]
+
+extern crate alloc;
+
+pub mod frame;
+pub mod header;
+pub mod parameters;
+pub mod varint;
+
+/// The version in long headers: `NRW` and 1.
+pub const VERSION: u32 = 0x4e52_5701;
+
+/// Bytes of the connection IDs that an endpoint gives out.
+pub const ID_LEN: usize = 8;
+
+/// A connection ID that an endpoint gave out: it names a connection and a path.
+pub type Id = [u8; ID_LEN];
+
+/// Bytes of a stateless reset's token.
+pub const TOKEN_LEN: usize = 16;

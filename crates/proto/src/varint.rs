@@ -1,0 +1,157 @@
+//! Integers of 1, 2, 4 or 8 bytes whose first two bits say how many: RFC 9000 §16. And a reader over bytes from a peer.
+
+use alloc::vec::Vec;
+
+/// The largest value.
+pub const MOST: u64 = (1 << 62) - 1;
+
+/// How many bytes a value takes.
+///
+/// # Panics
+/// In debug builds, if it is over [`MOST`].
+pub const fn len(value: u64) -> usize {
+    debug_assert!(value <= MOST);
+    match value {
+        0..=0x3f => 1,
+        0x40..=0x3fff => 2,
+        0x4000..=0x3fff_ffff => 4,
+        _ => 8,
+    }
+}
+
+/// Appends a value, in as few bytes as it takes.
+///
+/// # Panics
+/// In debug builds, if it is over [`MOST`].
+pub fn put(out: &mut Vec<u8>, value: u64) {
+    match len(value) {
+        1 => out.push(value as u8),
+        2 => out.extend((value as u16 | 0x4000).to_be_bytes()),
+        4 => out.extend((value as u32 | 0x8000_0000).to_be_bytes()),
+        _ => out.extend((value | 0xc000_0000_0000_0000).to_be_bytes()),
+    }
+}
+
+/// There are fewer bytes than were to be read.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Cut;
+
+/// Reads bytes from the front.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Reader<'a> {
+    rest: &'a [u8],
+}
+
+impl<'a> Reader<'a> {
+    /// Over these bytes.
+    pub const fn new(bytes: &'a [u8]) -> Self {
+        Self { rest: bytes }
+    }
+
+    /// What has not been read.
+    pub const fn rest(&self) -> &'a [u8] {
+        self.rest
+    }
+
+    /// Whether all has been read.
+    pub const fn is_empty(&self) -> bool {
+        self.rest.is_empty()
+    }
+
+    /// Takes all that has not been read.
+    pub fn take_rest(&mut self) -> &'a [u8] {
+        core::mem::take(&mut self.rest)
+    }
+
+    /// The next so many bytes.
+    ///
+    /// # Errors
+    /// If there are fewer. Then nothing is taken.
+    pub fn bytes(&mut self, count: usize) -> Result<&'a [u8], Cut> {
+        let (taken, rest) = self.rest.split_at_checked(count).ok_or(Cut)?;
+        self.rest = rest;
+        Ok(taken)
+    }
+
+    /// The next bytes, as many as a varint before them says.
+    ///
+    /// # Errors
+    /// If there are fewer.
+    pub fn counted(&mut self) -> Result<&'a [u8], Cut> {
+        let count = self.varint()?;
+        self.bytes(usize::try_from(count).map_err(|_| Cut)?)
+    }
+
+    /// The next `N` bytes.
+    ///
+    /// # Errors
+    /// If there are fewer. Then nothing is taken.
+    pub fn array<const N: usize>(&mut self) -> Result<[u8; N], Cut> {
+        let (taken, rest) = self.rest.split_first_chunk().ok_or(Cut)?;
+        self.rest = rest;
+        Ok(*taken)
+    }
+
+    /// The next byte.
+    ///
+    /// # Errors
+    /// If there is none.
+    pub fn byte(&mut self) -> Result<u8, Cut> {
+        self.array().map(|[byte]| byte)
+    }
+
+    /// The next varint; at most [`MOST`].
+    ///
+    /// # Errors
+    /// If it is cut short.
+    pub fn varint(&mut self) -> Result<u64, Cut> {
+        let first = *self.rest.first().ok_or(Cut)?;
+        Ok(match first >> 6 {
+            0 => self.array().map(|[byte]| byte.into())?,
+            1 => u64::from(u16::from_be_bytes(self.array()?)) & 0x3fff,
+            2 => u64::from(u32::from_be_bytes(self.array()?)) & 0x3fff_ffff,
+            _ => u64::from_be_bytes(self.array()?) & MOST,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    /// RFC 9000 §A.1.
+    #[test]
+    fn the_examples_of_the_rfc() {
+        for (bytes, value) in [
+            (&[0xc2, 0x19, 0x7c, 0x5e, 0xff, 0x14, 0xe8, 0x8c][..], 151_288_809_941_952_652),
+            (&[0x9d, 0x7f, 0x3e, 0x7d], 494_878_333),
+            (&[0x7b, 0xbd], 15_293),
+            (&[0x25], 37),
+        ] {
+            assert_eq!(Reader::new(bytes).varint(), Ok(value));
+            let mut out = Vec::new();
+            put(&mut out, value);
+            assert_eq!(out, bytes);
+        }
+        // Longer than it must be.
+        assert_eq!(Reader::new(&[0x40, 0x25]).varint(), Ok(37));
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_written_is_read(shift in 2u32..64, bits: u64, more in proptest::collection::vec(any::<u8>(), 0..4)) {
+            let value = bits >> shift;
+            let mut out = Vec::new();
+            put(&mut out, value);
+            prop_assert_eq!(out.len(), len(value));
+            for cut in 0..out.len() {
+                prop_assert_eq!(Reader::new(&out[..cut]).varint(), Err(Cut));
+            }
+            out.extend(&more);
+            let mut reader = Reader::new(&out);
+            prop_assert_eq!(reader.varint(), Ok(value));
+            prop_assert_eq!(reader.rest(), more);
+        }
+    }
+}
