@@ -316,7 +316,7 @@ impl Routes {
         self.over_equal(network, path, |link| Some(network.port(link).config().rate), Ord::min, Ord::min)
     }
 
-    /// What `of` links comes to `along` a path, and then `among` all that are equal to this one.
+    /// Takes `of` each link, joins these values `along` each path, and the results `among` all paths that are equal to this one.
     fn over_equal<T: Copy>(
         &self,
         network: &Network,

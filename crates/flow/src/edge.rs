@@ -1,5 +1,5 @@
-//! What few flows have between their law and the card: a hold on one-way delay, a small queue, segments, packets that are
-//! timed anew when the rate changes, and credits ([`crate::credits`]).
+//! What few flows have between their law and the card: a hold on one-way delay, a small queue, segments, and credits
+//! ([`crate::credits`]).
 //!
 //! - **Hold** ([`Hold`], On-Ramp): nothing leaves before it ends. Where the law paces, the next packet leaves at
 //!   `max(t_NextTx, t_NextPkt)` (Liu et al., §4.1, "Behavior after a pause ends", (2)).
@@ -42,7 +42,7 @@ pub struct EdgeConfig {
 impl EdgeConfig {
     /// Whether it changes nothing about a flow of packets with a payload of `mss`.
     pub fn is_plain(&self, mss: u32) -> bool {
-        self.segment <= mss && self.small_queue.is_none_or(Bytes::is_zero)
+        self.segment <= mss && self.small_queue.is_none_or(Bytes::is_zero) && !self.fq
     }
 }
 

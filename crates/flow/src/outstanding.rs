@@ -140,6 +140,7 @@ impl<L: ControlLaw, C: Copy> Outstanding<L, C> {
             self.delivered_time = now;
         }
         let record = Record::new(departure, self.delivered, self.delivered_time, now.since(self.flight_began));
+        debug_assert!(now >= self.left_from, "a packet leaves at {now:?}, before one that left already");
         let number = self.records.push(record);
         self.in_flight += size;
         let retransmission = departure.attempt != 1;

@@ -42,7 +42,7 @@ pub struct Receiver {
     total: u32,
     /// Every packet below has come.
     next: u32,
-    /// One bit a packet from `next & !63` on; empty while all came in order.
+    /// One bit a packet from `next & !63` on; those of packets below `next` say nothing. Empty while all came in order.
     bits: VecDeque<u64>,
     early: u32,
     ack_every: u8,
@@ -227,7 +227,7 @@ impl Receiver {
         [flushed, Some(Reply { nack: true, ..answer })]
     }
 
-    /// Moves over what is complete, the next packet being there. Bits of packets below `next` say nothing.
+    /// Moves over what is complete, the next packet being there.
     #[inline(always)]
     fn move_on(&mut self) {
         let first = self.next;

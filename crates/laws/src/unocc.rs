@@ -67,7 +67,7 @@ pub(crate) const INFO: LawInfo = LawInfo {
 pub struct UnoCc {
     params: Params,
     base_rtt: Span,
-    /// Between two looks of Quick Adapt.
+    /// How long Quick Adapt counts: `qa_period` base RTTs.
     qa_period: Span,
     step: Bytes,     // alpha in bytes
     md_factor: Frac, // 4K / (K + own BDP), at most 1
@@ -580,11 +580,18 @@ mod tests {
         assert_eq!(law.permit().window, Bytes::new(175_000));
     }
 
+    /// And the period of Quick Adapt: with twice the base RTT the acknowledgements that made it strike at 15 us do not yet.
     #[test]
     fn a_new_base_rtt_moves_the_pace() {
         let mut law = law(|_| {});
         law.on_notification(&Notification::BaseRtt(Span::from_us(28)));
         assert_eq!(law.permit().pacing, Rate::from_gbps(50));
+        for us in [0, 1, 2, 3, 4, 5, 15] {
+            law.on_ack(&ack(&PATH, us));
+        }
+        assert_eq!(law.acted().emergencies, 0);
+        law.on_ack(&ack(&PATH, 30));
+        assert_eq!(law.acted().emergencies, 1);
     }
 
     /// Flows that begin one after another end with equal shares of a phantom queue's rate, and leave the real

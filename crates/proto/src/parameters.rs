@@ -3,7 +3,9 @@
 use alloc::vec::Vec;
 use thiserror::Error;
 
+use crate::header::LONGEST_ID;
 use crate::varint::{self, Cut, Reader};
+use crate::{ID_LEN, Id, TOKEN_LEN};
 
 /// Why a peer's parameters cannot be used.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Error)]
@@ -22,6 +24,18 @@ pub enum ParameterError {
     NoInteger {
         /// Its name.
         name: &'static str,
+    },
+    /// A value has an impossible number of bytes.
+    #[error("transport parameter `{name}` has {len} bytes; from {least} to {most} are possible")]
+    Len {
+        /// Its name.
+        name: &'static str,
+        /// How many it has.
+        len: usize,
+        /// The fewest that it may have.
+        least: usize,
+        /// The most that it may have.
+        most: usize,
     },
     /// A value is out of range.
     #[error("transport parameter `{name}` is {value}; from {least} to {most} are possible")]
@@ -43,8 +57,65 @@ impl From<Cut> for ParameterError {
     }
 }
 
+/// An ID as a caller chooses it for its first packet: 8 to 20 bytes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct FirstId {
+    len: u8,
+    bytes: [u8; LONGEST_ID],
+}
+
+impl FirstId {
+    /// Of these bytes; none if there are too few or too many.
+    pub fn new(id: &[u8]) -> Option<Self> {
+        let mut bytes = [0; LONGEST_ID];
+        bytes.get_mut(..id.len()).filter(|bytes| bytes.len() >= ID_LEN)?.copy_from_slice(id);
+        Some(Self { len: id.len() as u8, bytes })
+    }
+
+    /// Its bytes.
+    pub fn as_bytes(&self) -> &[u8] {
+        &self.bytes[..self.len.into()]
+    }
+}
+
+/// A parameter that is bytes.
+trait Bytes: Sized {
+    /// The fewest and the most.
+    const LEN: (usize, usize);
+
+    fn of(bytes: &[u8]) -> Option<Self>;
+    fn bytes(&self) -> &[u8];
+}
+
+impl<const N: usize> Bytes for [u8; N] {
+    const LEN: (usize, usize) = (N, N);
+
+    fn of(bytes: &[u8]) -> Option<Self> {
+        bytes.try_into().ok()
+    }
+
+    fn bytes(&self) -> &[u8] {
+        self
+    }
+}
+
+impl Bytes for FirstId {
+    const LEN: (usize, usize) = (ID_LEN, LONGEST_ID);
+
+    fn of(bytes: &[u8]) -> Option<Self> {
+        Self::new(bytes)
+    }
+
+    fn bytes(&self) -> &[u8] {
+        self.as_bytes()
+    }
+}
+
 macro_rules! parameters {
-    ($($number:literal $name:ident $least:literal to $most:expr, else $absent:literal: $doc:literal;)*) => {
+    (
+        $($number:literal $name:ident $least:literal to $most:expr, else $absent:literal: $doc:literal;)*
+        bytes: $($place:literal $word:ident $kind:ty: $note:literal;)*
+    ) => {
         /// What an endpoint allows and wants.
         #[derive(Clone, Copy, PartialEq, Eq, Debug)]
         pub struct Parameters {
@@ -52,12 +123,16 @@ macro_rules! parameters {
                 #[doc = $doc]
                 pub $name: u64,
             )*
+            $(
+                #[doc = $note]
+                pub $word: Option<$kind>,
+            )*
         }
 
         impl Default for Parameters {
             /// What holds for an endpoint that says nothing.
             fn default() -> Self {
-                Self { $($name: $absent,)* }
+                Self { $($name: $absent,)* $($word: None,)* }
             }
         }
 
@@ -80,6 +155,16 @@ macro_rules! parameters {
                             seen |= 1 << $number;
                             read.$name = integer(value, name, $least, $most)?;
                         })*
+                        $($place => {
+                            let name = stringify!($word);
+                            if read.$word.is_some() {
+                                return Err(ParameterError::Twice { name });
+                            }
+                            let (least, most) = <$kind as Bytes>::LEN;
+                            let found = <$kind as Bytes>::of(value);
+                            let len = value.len();
+                            read.$word = Some(found.ok_or(ParameterError::Len { name, len, least, most })?);
+                        })*
                         _ => {}
                     }
                 }
@@ -99,11 +184,23 @@ macro_rules! parameters {
                         varint::put(out, self.$name);
                     }
                 )*
+                $(
+                    if let Some(value) = &self.$word {
+                        let bytes = Bytes::bytes(value);
+                        varint::put(out, $place);
+                        varint::put(out, bytes.len() as u64);
+                        out.extend(bytes);
+                    }
+                )*
             }
 
             /// Number, name, least, most and what holds if it is absent, of each.
             #[cfg(test)]
             const ALL: &[(u64, &str, u64, u64, u64)] = &[$(($number, stringify!($name), $least, $most, $absent),)*];
+
+            /// Number, name, fewest and most bytes, of each that is bytes.
+            #[cfg(test)]
+            const ALL_BYTES: &[(u64, &str, (usize, usize))] = &[$(($place, stringify!($word), <$kind as Bytes>::LEN),)*];
 
             #[cfg(test)]
             fn field(&mut self, name: &str) -> &mut u64 {
@@ -128,6 +225,11 @@ parameters! {
     9 paths 1 to 64, else 1: "Paths at a time, 1 to 64.";
     10 coding_window 0 to 1 << 30, else 0: "Bytes of symbols that are kept, at most 2^30; 0 if no blocks are taken.";
     11 times 0 to 1, else 0: "1 if receive times are wanted in acknowledgements.";
+    bytes:
+    12 own_id Id: "The source ID of the endpoint's first packet.";
+    13 first_id FirstId: "The ID to which the caller sent its first packet, as the listener saw it.";
+    14 retry_id Id: "The source ID of the listener's Retry, if it sent one.";
+    15 reset [u8; TOKEN_LEN]: "The reset token of the endpoint's ID on path 0.";
 }
 
 fn integer(value: &[u8], name: &'static str, least: u64, most: u64) -> Result<u64, ParameterError> {
@@ -157,6 +259,9 @@ mod tests {
         assert_eq!(read(&[9, 1, 2, 9, 1, 2]), "transport parameter `paths` appears twice");
         assert_eq!(read(&[9, 2, 2, 2]), "transport parameter `paths` is not one integer");
         assert_eq!(read(&[9, 1, 0x42]), "transport parameter `paths` is not one integer");
+        assert_eq!(read(&[12, 1, 0]), "transport parameter `own_id` has 1 bytes; from 8 to 8 are possible");
+        let twice = [&[12, 8][..], &[1; 8], &[12, 8], &[1; 8]].concat();
+        assert_eq!(read(&twice), "transport parameter `own_id` appears twice");
         // Unknown.
         assert_eq!(Parameters::read(&[0x3f, 2, 1, 1]), Ok(Parameters::default()));
     }
@@ -188,13 +293,26 @@ mod tests {
             assert_eq!((cells[4], cells[5]), (&*range, &*commas(absent)), "{name}");
         }
         let rows = page.split("## Transport parameters").nth(1).unwrap().split("\n## ").next().unwrap();
-        assert_eq!(rows.lines().filter(|line| line.starts_with("| ")).count(), Parameters::ALL.len() + 1);
+        for &(number, name, (least, most)) in Parameters::ALL_BYTES {
+            let begins = format!("| {number} | `{name}` |");
+            let row = rows.lines().find(|line| line.starts_with(&begins)).unwrap_or_else(|| panic!("no row {begins}"));
+            let range = if least == most { least.to_string() } else { format!("{least} to {most}") };
+            assert_eq!(row.split('|').nth(4).map(str::trim), Some(&*range), "{name}");
+        }
+        let all = Parameters::ALL.len() + Parameters::ALL_BYTES.len();
+        assert_eq!(rows.lines().filter(|line| line.starts_with("| ")).count(), all + 2);
     }
 
     proptest! {
         #[test]
-        fn what_is_written_is_read(shares in proptest::collection::vec(any::<u64>(), 11)) {
-            let mut parameters = Parameters::default();
+        fn what_is_written_is_read(
+            shares in proptest::collection::vec(any::<u64>(), 11),
+            (own_id, retry_id, reset) in any::<(Option<Id>, Option<Id>, Option<[u8; TOKEN_LEN]>)>(),
+            first in proptest::collection::vec(any::<u8>(), 0..24),
+        ) {
+            let first_id = FirstId::new(&first);
+            prop_assert_eq!(first_id.is_some(), (8..=20).contains(&first.len()));
+            let mut parameters = Parameters { own_id, first_id, retry_id, reset, ..Parameters::default() };
             for (&(_, name, least, most, _), share) in Parameters::ALL.iter().zip(shares) {
                 *parameters.field(name) = least + share % (most - least + 1);
             }

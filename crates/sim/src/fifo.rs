@@ -365,7 +365,8 @@ impl Fifos {
         self.at(place)
     }
 
-    /// The same; gives its place, as [`Parts::drop_first`] leaves it, and when the next one arrives.
+    /// Takes the first packet off a link that is not empty. Gives its place, where it stays until the next packet is put on that
+    /// link, and when the one behind it arrives; [`Time::NEVER`] if there is none.
     #[inline(always)]
     pub(crate) fn pop_place(&mut self, link: usize) -> (usize, Time) {
         let mut ring = &mut self.rings[link];
@@ -439,6 +440,7 @@ impl Ring {
     /// Gives up the first place. Gives when the packet of the next arrives; [`Time::NEVER`] if there is none.
     #[inline(always)]
     fn drop_first(&mut self, store: &[Place]) -> Time {
+        debug_assert!(self.len != 0 && self.len != LONG + 1, "nothing is left in the ring");
         self.head = (self.head + 1) & self.mask;
         self.len -= 1;
         prefetch::element(store, self.place(AHEAD));

@@ -88,7 +88,7 @@ pub(crate) struct Links {
     /// Where it matters what packets follow from: of the packet that leaves now.
     pub(crate) since: Option<Since>,
     pub(crate) toll: Toll,
-    /// Links that are down at times. Plain ports have none.
+    /// Links that are down at times. Their ports are of [`Mode::Special`], but for those of switches that share a buffer.
     pub(crate) failing: BTreeMap<u32, Failing>,
 }
 
@@ -125,7 +125,7 @@ pub(crate) struct Failing {
     pub(crate) lost: u64,
 }
 
-/// Where a link leads: what of an [`Egress`] says so.
+/// The fields of an [`Egress`] that say where its link leads.
 #[derive(Clone, Copy)]
 pub(crate) struct Way {
     target: u32,
@@ -412,7 +412,7 @@ impl Links {
         self.depart_by(self.egress[link].way(), packet, passage, report);
     }
 
-    /// The same over a link that is never down, as the links of plain ports are.
+    /// The same over a link that is never down: see [`Links::failing`].
     #[inline(always)]
     pub(crate) fn depart_by(&mut self, way: Way, packet: &Packet, passage: Passage, report: Report) {
         if way.away {

@@ -509,6 +509,7 @@ impl Plane {
             self.enqueue_special(node, link, packet, setup);
         } else if let Some(passage) = egress.admit(&self.params[egress.params as usize], salt, &packet.arrival()) {
             let way = egress.way();
+            debug_assert!(!self.links.failing.contains_key(&(link as u32)), "link {link} may be down");
             self.links.depart_by(way, &packet, passage, Report::NONE);
         } else {
             self.links.toll.count(link, &packet);

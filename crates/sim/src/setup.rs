@@ -93,7 +93,8 @@ pub struct Coding {
     /// The blocks of a flow.
     pub code: Code,
     /// How long after a block's first packet its receiver asks for it; none: the longest wait in all queues of the way
-    /// there, or the base round trip where a queue has no limit, and the time that a block takes on the narrowest link.
+    /// there, or the base round trip where a queue has no limit, and the time that a block takes on the narrowest link of
+    /// all equal paths.
     pub block_timer: Option<Span>,
     /// Whether gaps in subflows ask, too: where each keeps its order, so not under [`PathChoice::PerPacket`].
     pub gaps: bool,
@@ -285,8 +286,6 @@ pub struct Paths {
     pub spread: Span,
     /// The narrowest link there.
     pub line_rate: Rate,
-    /// The narrowest link of any path there.
-    pub narrowest: Rate,
     /// Links there.
     pub hops: u32,
     /// How much longer than `base_rtt` a packet there and its acknowledgement back can take over any path, with all queues of
@@ -329,7 +328,6 @@ impl Setup {
             base_rtt: base_rtt(&self.network, &there, &back, data, ack),
             spread: spread.into_iter().flatten().sum(),
             line_rate: rates.fold(Rate::MAX, Rate::min),
-            narrowest: self.routes.narrowest(&self.network, &there).unwrap_or(Rate::MAX),
             hops: there.len() as u32,
             longest_wait: longest_wait_there.zip(longest_wait_back).map(|(there, back)| there + back),
             longest_wait_there,
@@ -377,7 +375,8 @@ impl Setup {
             let paths = self.paths(flow.src, flow.dst, self.host.mss);
             let packets = u64::from(coding.code.data) + u64::from(coding.code.parity);
             let block = Bytes::new(packets * u64::from(self.host.mss + self.host.header));
-            paths.wait_there() + paths.narrowest.time_for(block)
+            let narrowest = self.routes.narrowest(&self.network, &self.first_path(flow.src, flow.dst));
+            paths.wait_there() + narrowest.unwrap_or(Rate::MAX).time_for(block)
         }))
     }
 

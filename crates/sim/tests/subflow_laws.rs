@@ -7,7 +7,7 @@ use common::{flow, run, setup};
 use fabric::{Builder, Ecn, HostId, LinkClass, PortConfig};
 use flow::{PathChoice, UnoLb};
 use laws::catalog::Kind;
-use sim::{Outcome, Setup};
+use sim::{Coding, Outcome, Setup};
 use units::{Bytes, Frac, Rate, Span, Time};
 
 const SIZE: u64 = 40 << 20;
@@ -46,6 +46,19 @@ fn outcome(setup: &Setup, kind: Kind) -> (Rate, [u64; 2]) {
         .map(|(_, outcome)| outcome.bytes.get())
         .collect();
     (Rate::of(Bytes::new(SIZE), flows[0].completed.since(Time::ZERO)), cables.try_into().unwrap())
+}
+
+/// A receiver waits for a block as long as it takes over the slow cable, which is not the first.
+#[test]
+fn a_block_is_waited_for_over_the_slow_cable() {
+    let mut setup = uneven(false);
+    let code = flow::Code { data: 8, parity: 2, tail: None };
+    setup.host.coding = Some(Coding { code, block_timer: None, gaps: false, eager: false, history: false });
+    setup.flows[0].coded = true;
+    let timer = setup.block_timer(&setup.flows[0]).unwrap();
+    let wait = setup.paths(HostId(0), HostId(1), setup.host.mss).longest_wait_there.unwrap();
+    let block = Bytes::new(10 * u64::from(setup.host.mss + setup.host.header));
+    assert_eq!(timer, wait + Rate::from_gbps(1).time_for(block));
 }
 
 /// Packets that take subflows in turn are as fast as the slow cable lets them: of eight, so many lie on it, and it carries

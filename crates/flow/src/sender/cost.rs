@@ -50,7 +50,7 @@ fn transfer(window: u32, loss: u64, late: u64) -> Work {
     // In order of arrival at the sender: (when, acknowledgement); late ones in a list of their own.
     let (mut acks, mut late_acks) = (VecDeque::new(), VecDeque::new());
     let (mut now, mut link_idle, mut count) = (Time::ZERO, Time::ZERO, 0u64);
-    let mut costs = std::vec::Vec::new();
+    let (mut costs, mut looks) = (std::vec::Vec::new(), 0);
     while !sender.is_complete() {
         while sender.poll(now) == SendState::Now {
             let segment = sender.send(now);
@@ -76,10 +76,10 @@ fn transfer(window: u32, loss: u64, late: u64) -> Work {
         let queue = if soon <= later { &mut acks } else { &mut late_acks };
         let Some((_, segment)) = queue.pop_front() else { continue };
         for reply in receiver.on_data(now, segment.seq, false, segment.asks()).into_iter().flatten() {
-            let before = sender.looks();
             let (seq, covers, cumulative, marked) = (reply.seq, reply.covers, reply.cumulative, reply.marked);
             sender.on_ack(now, &AckHeader { seq, covers, cumulative, marked, attempt: segment.attempt }, &[]);
-            costs.push(sender.looks() - before);
+            costs.push(sender.looks() - looks);
+            looks = sender.looks();
         }
     }
     let mean = costs.iter().sum::<u64>() as f64 / costs.len() as f64;

@@ -31,15 +31,16 @@ impl<L: ControlLaw> Sender<L> {
         let covered = ack.seq + 1 - u32::from(ack.covers)..=ack.seq;
         let (mut acked, mut marked) = (Bytes::ZERO, Bytes::ZERO);
         let (mut newest, mut later) = (None, None);
-        // The acknowledgement's own packet tells the most, though it may not be the last that it settles.
-        let mut is_own = false;
+        // The acknowledgement's own packet tells the most, or the last before it that is settled only now. It may not be the
+        // last of all.
+        let mut reached_own = false;
         for seq in settled {
-            let bytes = self.take(seq, if is_own { &mut later } else { &mut newest }, false);
+            let bytes = self.take(seq, if reached_own { &mut later } else { &mut newest }, false);
             acked += bytes;
             if ack.marked && covered.contains(&seq) {
                 marked += bytes;
             }
-            is_own |= seq == ack.seq && newest.is_some();
+            reached_own |= seq == ack.seq && newest.is_some();
         }
         if let Some(newest) = newest {
             self.tell_of_ack(now, ack, newest, acked, marked, hops);

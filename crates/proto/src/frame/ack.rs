@@ -111,8 +111,8 @@ impl<'a> Ack<'a> {
         let count = if has_times { fields.within("times", 0, MOST_TIMES as u64)? as usize } else { 0 };
         let before = fields.reader.rest();
         let mut above = newest.last;
-        for _ in 0..count {
-            above -= fields.within("back", 0, above)?;
+        for done in 0..count {
+            above -= fields.within("back", u64::from(done > 0), above)?;
             fields.within("time", 0, LONGEST_NS - 1)?;
         }
         let times = (count, &before[..before.len() - fields.reader.rest().len()]);

@@ -92,6 +92,11 @@ impl<'a> Fields<'_, 'a> {
         self.within("path", 0, u32::MAX.into()).map(|path| path as u32)
     }
 
+    /// A number less than others: BLOCKED counts streams from 1.
+    pub(super) fn stream(&mut self) -> Result<u64, FrameError> {
+        self.within("stream", 0, varint::MOST - 1)
+    }
+
     /// Data behind its length, which begins at `offset`.
     pub(super) fn data_from(&mut self, offset: u64) -> Result<&'a [u8], FrameError> {
         let data = self.read(Reader::counted)?;

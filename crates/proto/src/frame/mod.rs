@@ -212,9 +212,9 @@ impl<'a> Iterator for Frames<'a> {
 }
 
 impl<'a> Frame<'a> {
-    /// Whether a packet with it is acknowledged, and in flight until then.
+    /// Whether a packet with it must be acknowledged. A packet of padding need not be, and is in flight all the same.
     pub const fn counts(&self) -> bool {
-        !matches!(self, Self::Ack(_) | Self::Close { .. })
+        !matches!(self, Self::Padding(_) | Self::Ack(_) | Self::Close { .. })
     }
 
     /// Whether it may stand in packets of the handshake.
@@ -257,11 +257,11 @@ impl<'a> Frame<'a> {
             0x0d => Self::PathRetire { path: fields.path()?, reason: fields.varint()? },
             0x0e => Self::Auth { ticket: fields.array()?, proof: fields.array()? },
             0x10 => Self::MaxData(fields.varint()?),
-            0x11 => Self::MaxStreamData { stream: fields.varint()?, bytes: fields.varint()? },
+            0x11 => Self::MaxStreamData { stream: fields.stream()?, bytes: fields.varint()? },
             0x12 | 0x13 => Self::MaxStreams { one_way: kind == 0x13, count: fields.within("count", 0, 1 << 32)? },
             0x14 => Self::Blocked { stream: fields.varint()?.checked_sub(1), at: fields.varint()? },
-            0x15 => Self::ResetStream { stream: fields.varint()?, code: fields.varint()?, total: fields.varint()? },
-            0x16 => Self::StopSending { stream: fields.varint()?, code: fields.varint()? },
+            0x15 => Self::ResetStream { stream: fields.stream()?, code: fields.varint()?, total: fields.varint()? },
+            0x16 => Self::StopSending { stream: fields.stream()?, code: fields.varint()? },
             0x20..=0x27 => Self::Stream(StreamFrame::read(fields, kind)?),
             0x30 => Self::Datagram(fields.reader.take_rest()),
             0x38 => {
@@ -338,8 +338,7 @@ impl<'a> Frame<'a> {
 
 impl<'a> StreamFrame<'a> {
     fn read(fields: &mut Fields<'_, 'a>, kind: u64) -> Result<Self, FrameError> {
-        // A number less than the largest: BLOCKED counts streams from 1.
-        let stream = fields.within("stream", 0, varint::MOST - 1)?;
+        let stream = fields.stream()?;
         let offset = fields.varint()?;
         let total = if kind & TOTAL != 0 { Some(fields.varint()?) } else { None };
         let counted = kind & COUNTED != 0;

@@ -50,7 +50,7 @@ table! {
         scope: Scope = Scope::Inter;
         /// Payload at a flow's end that is coded. `auto`: all.
         tail: Auto<Bytes> = Auto::Auto;
-        /// How long after a block's first packet its receiver asks for it. `auto`: the longest wait in all queues of the way there, and the time that a block takes on the narrowest link.
+        /// How long after a block's first packet its receiver asks for it. `auto`: the longest wait in all queues of the way there, and the time that a block takes on the narrowest link of all equal paths.
         block_timer: Auto<Span> = Auto::Auto;
         /// `timer`: a receiver asks for a block when its timer ends. `gaps`: also as soon as later packets on the same subflows show that more are missing than parity makes up for; not with `path = "spray"`.
         nack: At<NackWord> = At::default_of(NackWord::Timer);

@@ -12,7 +12,7 @@ use crate::setup::{FlowSpec, HostConfig, Setup};
 
 /// What few flows have.
 pub(super) struct AtEdge {
-    /// None where only the times at which a flow may send can change.
+    /// None where a flow is here because its law retimes packets, or for its notes.
     pub(super) edge: Option<Edge>,
     /// Up to when changes of routes are in the hold's base.
     based_at: Time,
