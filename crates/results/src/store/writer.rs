@@ -264,8 +264,10 @@ impl Writer {
         let runs = parent_of(&target);
         let name = target.file_name().unwrap_or_default().to_string_lossy().into_owned();
         let partial = runs.join(layout::partial_run(&name));
+        // A directory that was moved meanwhile is the cause, whatever failed for it.
+        let cause = |error: Error| self.check().err().unwrap_or(error);
         let failed = |error: io::Error| Error::io("write", &self.out.join(folder))(error);
-        fs::create_dir_all(runs).and_then(|()| fs::create_dir(&partial)).map_err(failed)?;
+        fs::create_dir_all(runs).and_then(|()| fs::create_dir(&partial)).map_err(|error| cause(failed(error)))?;
         let done = write(&partial).and_then(|()| {
             self.check()?;
             let aside = runs.join(layout::partial_run(&format!("{name}-old")));
@@ -283,7 +285,7 @@ impl Writer {
         if done.is_err() && self.check().is_ok() {
             let _ = layout::remove(&partial);
         }
-        done
+        done.map_err(cause)
     }
 
     /// Cleans up after a dead writer: half-written runs go, whole ones are finished runs again.
@@ -730,6 +732,16 @@ mod tests {
             };
             lost(first.keep(&runs[1]));
             lost(first.finish(&Program::default(), &runs, "{}", ""));
+            // Also where it goes away while a run is written.
+            fs::remove_dir_all(&target).ok();
+            fs::rename(&moved, &target).unwrap();
+            lost(first.put(&run_folder("b"), |_| {
+                fs::rename(&target, &moved).unwrap();
+                if stranger {
+                    fs::create_dir_all(target.join(NEXT).join(RUNS)).unwrap();
+                }
+                Err(Error::io("write", &target)(io::ErrorKind::NotFound.into()))
+            }));
             drop(first);
             assert_eq!(target.join(NEXT).join(RUNS).is_dir(), stranger);
             assert!(!stranger || fs::read_dir(target.join(NEXT).join(RUNS)).unwrap().count() == 0);
