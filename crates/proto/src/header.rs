@@ -5,7 +5,7 @@ use alloc::vec::Vec;
 use thiserror::Error;
 
 use crate::varint::{self, Cut, Reader};
-use crate::{ID_LEN, Id, TOKEN_LEN, VERSION};
+use crate::{ID_LEN, Id, VERSION};
 
 const LONG: u8 = 0x80;
 const FIXED: u8 = 0x40;
@@ -15,8 +15,11 @@ pub const LONGEST_ID: usize = 20;
 pub const TAG_LEN: usize = 16;
 /// Bytes behind a packet number's first that protection samples (RFC 9001 §5.4.2): the number is taken for 4 bytes long.
 pub const SAMPLE: core::ops::Range<usize> = 4..20;
-/// The shortest stateless reset that can be one: 5 bytes that look like a header, and a token (RFC 9000 §10.3).
-pub const SHORTEST_RESET: usize = 5 + TOKEN_LEN;
+/// The least bytes of a packet with a short header. It is answered by a stateless reset of a byte less at most, so two
+/// endpoints that know nothing of each other's connection end (RFC 9000 §10.3.3).
+pub const SHORTEST_PACKET: usize = 42;
+/// The least bytes of a stateless reset, the last [`TOKEN_LEN`](crate::TOKEN_LEN) of which are the token.
+pub const SHORTEST_RESET: usize = SHORTEST_PACKET - 1;
 
 /// Why a packet has no header that can be read. Such packets are dropped; nothing is answered.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Error)]
