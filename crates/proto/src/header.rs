@@ -34,12 +34,12 @@ pub enum HeaderError {
     #[error("type 1 of long headers, 0-RTT, is not used")]
     ZeroRtt,
     /// An ID of an impossible length.
-    #[error("a connection ID of {len} bytes; {} to {} are possible", least, LONGEST_ID)]
+    #[error("a connection ID of {len} bytes; from {ID_LEN} to {most} are possible")]
     IdLen {
         /// Its length.
         len: usize,
-        /// The least that it could be.
-        least: usize,
+        /// The most that it could be.
+        most: usize,
     },
     /// Too short to be protected.
     #[error("{len} bytes behind the header; {} are needed to take its protection off", SAMPLE.end)]
@@ -142,9 +142,9 @@ impl<'a> Packet<'a> {
             return Err(HeaderError::NotFixed);
         }
         if !(ID_LEN..=LONGEST_ID).contains(&to.len()) {
-            return Err(HeaderError::IdLen { len: to.len(), least: ID_LEN });
+            return Err(HeaderError::IdLen { len: to.len(), most: LONGEST_ID });
         }
-        let from: Id = from.try_into().map_err(|_| HeaderError::IdLen { len: from.len(), least: ID_LEN })?;
+        let from: Id = from.try_into().map_err(|_| HeaderError::IdLen { len: from.len(), most: ID_LEN })?;
         let kind = match first >> 4 & 3 {
             0 => LongKind::Initial,
             1 => return Err(HeaderError::ZeroRtt),
@@ -285,7 +285,7 @@ mod tests {
         short_id.extend(VERSION.to_be_bytes());
         short_id.extend([7; 8]);
         short_id.extend([8; 9]);
-        assert_eq!(read(&short_id), HeaderError::IdLen { len: 7, least: 8 });
+        assert_eq!(read(&short_id), HeaderError::IdLen { len: 7, most: 20 });
     }
 
     #[test]
