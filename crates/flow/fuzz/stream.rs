@@ -78,7 +78,7 @@ impl Work for Stream {
         (len > 0).then(|| len.min(mss))
     }
 
-    fn take(&mut self, mss: u32) -> Parcel<Part> {
+    fn take(&mut self, _: u8, mss: u32) -> Parcel<Part> {
         let bytes = self.next_bytes(mss).expect("something is to be sent");
         if let Some(part) = self.lost.front_mut() {
             let content = Part { len: bytes, ..*part };

@@ -67,6 +67,16 @@ impl Arrivals {
         }
     }
 
+    /// Whether [`Arrivals::on_packet`] would say that this number is to be read.
+    pub fn is_new(&self, number: u64) -> bool {
+        !self.numbers.contains(number)
+    }
+
+    /// The highest number that came.
+    pub fn newest(&self) -> Option<u64> {
+        self.newest.map(|(number, _)| number)
+    }
+
     /// Packet `number` came, authentic, and `wants` an answer or not. Gives whether it is to be read: not if it came before,
     /// or so long ago that nobody knows; then its sender has taken it for lost, and sends its content under another number.
     ///

@@ -32,12 +32,13 @@ pub trait Work {
     /// What one packet carries, in a form that is cheap to keep: a place in a table, or a part of a stream.
     type Content: Copy + Default;
 
-    /// The payload of the packet that would go next, in bytes, at most `mss`; none if there is nothing to send. It may change
-    /// only with a call of another method, or when the work is given more.
+    /// The payload of the packet that would go next, in bytes, at most `mss`, or a bound of it where that is not known before
+    /// the packet is made; none if there is nothing to send. It may change only with a call of another method, or when the
+    /// work is given more.
     fn next_bytes(&mut self, mss: u32) -> Option<u32>;
 
-    /// That packet leaves.
-    fn take(&mut self, mss: u32) -> Parcel<Self::Content>;
+    /// That packet leaves on this subflow.
+    fn take(&mut self, subflow: u8, mss: u32) -> Parcel<Self::Content>;
 
     /// A packet with this content came. Of a content that left several times this may be said several times.
     fn acked(&mut self, content: Self::Content);
@@ -50,7 +51,7 @@ pub trait Work {
 /// What a packet carries that leaves.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Parcel<C> {
-    /// Its payload: as many bytes as [`Work::next_bytes`] said, and under 65,536.
+    /// Its payload: at most as many bytes as [`Work::next_bytes`] said, and under 65,536.
     pub bytes: u32,
     /// What it is.
     pub content: C,
@@ -322,7 +323,7 @@ impl<L: ControlLaw, W: Work> Channel<L, W> {
     /// Sends the packet that [`Channel::poll`] allows; none if it allows none.
     pub fn send(&mut self, now: Time) -> Option<Departed<W::Content>> {
         let chosen = self.choose(now).ok()?;
-        let parcel = self.work.take(self.lanes[usize::from(chosen)].mss);
+        let parcel = self.work.take(chosen, self.lanes[usize::from(chosen)].mss);
         let Parcel { bytes, content, again } = parcel;
         // Who sends again has waited for an answer, and was not idle.
         if !again {

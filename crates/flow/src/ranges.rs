@@ -49,6 +49,12 @@ impl Ranges {
         self.kept.first().map(|range| range.last)
     }
 
+    /// Whether a number is a member. Looks at as many ranges as are newer.
+    pub(crate) fn contains(&self, number: u64) -> bool {
+        number < self.floor
+            || self.kept.iter().find(|range| range.first <= number).is_some_and(|range| range.contains(number))
+    }
+
     /// Inserts a number. Gives whether it was no member. Looks at as many ranges as are newer than the number.
     pub(crate) fn insert(&mut self, number: u64) -> bool {
         if number < self.floor {
@@ -154,11 +160,10 @@ mod tests {
             let (mut all, mut roomy, mut bounded) = (BTreeSet::new(), Ranges::new(1_000), Ranges::new(most));
             for number in numbers {
                 let is_new = all.insert(number);
-                prop_assert_eq!(roomy.insert(number), is_new);
-                prop_assert!(is_new || !bounded.insert(number));
-                if is_new {
-                    bounded.insert(number);
-                }
+                prop_assert_eq!((!roomy.contains(number), roomy.insert(number)), (is_new, is_new));
+                let is_news = !bounded.contains(number);
+                prop_assert_eq!(bounded.insert(number), is_news);
+                prop_assert!(is_new || !is_news);
                 prop_assert!(!bounded.insert(number), "a number is new once");
                 let kept: BTreeSet<u64> = roomy.newest_first().iter().flat_map(|it| it.first..=it.last).collect();
                 prop_assert_eq!(&kept, &all);

@@ -92,7 +92,7 @@ impl Work for Message {
         self.next().map(|seq| if seq + 1 == self.packets { self.last_bytes } else { mss })
     }
 
-    fn take(&mut self, mss: u32) -> Parcel<u32> {
+    fn take(&mut self, _: u8, mss: u32) -> Parcel<u32> {
         let bytes = self.next_bytes(mss).unwrap();
         let content = self.next().unwrap();
         let again = self.lost.pop_front().is_some();
