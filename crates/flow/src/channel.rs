@@ -153,6 +153,8 @@ pub struct Acked {
     pub bytes: Bytes,
     /// Of that, what was marked.
     pub marked: Bytes,
+    /// The newest packet's round trip without the receiver's delay, if the answer is the first that names that packet.
+    pub rtt: Option<Span>,
     /// From departure to arrival of the newest packet that has a time stamp and was still remembered: the receiver's clock less
     /// the sender's.
     pub one_way: Option<Span>,
@@ -176,6 +178,24 @@ impl Lane {
     fn new(config: &ChannelConfig, law: &impl ControlLaw, now: Time) -> Self {
         let usage = Usage::new(config.usage, law.permit().window, now);
         Self { heard: Heard::new(), mss: config.mss, open: true, strikes: 0, probes: 0, usage }
+    }
+
+    /// Whether a packet of the work may leave on this subflow, whose lane this is.
+    fn poll<L: ControlLaw, W: Work>(
+        &self,
+        now: Time,
+        config: &ChannelConfig,
+        subflow: &Subflow<L, W::Content>,
+        work: &mut W,
+    ) -> SendState {
+        if !self.open || !config.leaves_room(&subflow.out) {
+            return SendState::Blocked;
+        }
+        match work.next_bytes(self.mss) {
+            None => SendState::Blocked,
+            Some(_) if self.probes > 0 => SendState::Now,
+            Some(bytes) => subflow.poll(now, bytes),
+        }
     }
 }
 
@@ -246,6 +266,11 @@ impl<L: ControlLaw, W: Work> Channel<L, W> {
         &mut self.work
     }
 
+    /// What it carries, when nothing more is to be sent.
+    pub fn into_work(self) -> W {
+        self.work
+    }
+
     /// Counters so far.
     pub fn stats(&self) -> &ChannelStats {
         &self.stats
@@ -296,25 +321,18 @@ impl<L: ControlLaw, W: Work> Channel<L, W> {
         self.choose(now).map_or_else(|state| state, |_| SendState::Now)
     }
 
-    /// The subflow on which a packet may leave at `now`, or when that is.
-    fn choose(&mut self, now: Time) -> Result<u8, SendState> {
+    /// The subflow whose turn it is to send at `now`.
+    ///
+    /// # Errors
+    /// If none may send now: when one may.
+    pub fn choose(&mut self, now: Time) -> Result<u8, SendState> {
         self.subflows.iter_mut().for_each(|subflow| self.config.make_room(&mut subflow.out));
         let Self { subflows, lanes, work, config, .. } = self;
-        let mut poll = |at: u8, subflow: &Subflow<L, W::Content>| {
-            let lane = &lanes[usize::from(at)];
-            if !lane.open || !config.leaves_room(&subflow.out) {
-                return SendState::Blocked;
-            }
-            match work.next_bytes(lane.mss) {
-                None => SendState::Blocked,
-                Some(_) if lane.probes > 0 => SendState::Now,
-                Some(bytes) => subflow.poll(now, bytes),
-            }
-        };
+        let poll = |at: u8, subflow: &Subflow<L, W::Content>| lanes[usize::from(at)].poll(now, config, subflow, work);
         if subflows.are_several() {
             return subflows.choose(None, poll);
         }
-        match poll(0, subflows.get(0)) {
+        match lanes[0].poll(now, config, subflows.get(0), work) {
             SendState::Now => Ok(0),
             state => Err(state),
         }
@@ -323,6 +341,18 @@ impl<L: ControlLaw, W: Work> Channel<L, W> {
     /// Sends the packet that [`Channel::poll`] allows; none if it allows none.
     pub fn send(&mut self, now: Time) -> Option<Departed<W::Content>> {
         let chosen = self.choose(now).ok()?;
+        Some(self.send_chosen(now, chosen))
+    }
+
+    /// Sends a packet on this subflow, whosever turn it is; none if none may leave there now.
+    pub fn send_on(&mut self, now: Time, subflow: u8) -> Option<Departed<W::Content>> {
+        self.config.make_room(&mut self.subflows.get_mut(subflow).out);
+        let lane = &self.lanes[usize::from(subflow)];
+        let state = lane.poll(now, &self.config, self.subflows.get(subflow), &mut self.work);
+        (state == SendState::Now).then(|| self.send_chosen(now, subflow))
+    }
+
+    fn send_chosen(&mut self, now: Time, chosen: u8) -> Departed<W::Content> {
         let parcel = self.work.take(chosen, self.lanes[usize::from(chosen)].mss);
         let Parcel { bytes, content, again } = parcel;
         // Who sends again has waited for an answer, and was not idle.
@@ -354,7 +384,7 @@ impl<L: ControlLaw, W: Work> Channel<L, W> {
             let limited = out.in_flight < permit.window;
             out.records.get_mut(number).set_app_limited(limited);
         }
-        Some(Departed { subflow: chosen, number, parcel, then })
+        Departed { subflow: chosen, number, parcel, then }
     }
 
     fn restart_if_idle(&mut self, now: Time, subflow: u8) {
@@ -420,6 +450,7 @@ impl<L: ControlLaw, W: Work> Channel<L, W> {
         let rtt = now.since(record.sent_at);
         let noise = if measures { Span::ZERO - lane.heard.receivers_part(rtt, acks.delay) } else { Span::ZERO };
         let answers = if measures { Answers::This } else { Answers::Others };
+        taken.rtt = measures.then_some(rtt + noise);
         let Acked { bytes: acked, marked, .. } = taken;
         if !marked.is_zero() {
             self.before_cut(now, subflow, record.sent_at, acked);

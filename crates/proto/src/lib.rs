@@ -18,9 +18,17 @@
 
 extern crate alloc;
 
+mod assembler;
 pub mod frame;
 pub mod header;
+pub mod identity;
+mod keys;
 pub mod parameters;
+pub mod secret;
+pub mod side;
+mod space;
+pub mod ticket;
+mod tls;
 pub mod varint;
 
 /// The version in long headers: `NRW` and 1.

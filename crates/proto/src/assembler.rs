@@ -1,0 +1,379 @@
+//! Puts the bytes of one sequence in order: a stream's, or the handshake's.
+//!
+//! Pieces come in any order and may come twice. What is in order waits in one queue to be read. Pieces ahead of a gap are
+//! kept apart, none overlapping another, until the gap closes. A call costs time in proportion to its own piece and to what it
+//! frees, and beyond that the logarithm of how many pieces are kept. So no order of pieces makes a receiver slow.
+
+use alloc::collections::{BTreeMap, VecDeque};
+use alloc::vec::Vec;
+use core::ops::Bound::{Excluded, Included};
+
+use thiserror::Error;
+
+use crate::varint;
+
+/// What a piece ahead of a gap counts beyond its bytes: its share of a tree and of an allocation.
+pub const PIECE_COST: usize = 64;
+
+/// What became of a piece.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Inserted {
+    /// It is kept, or was known already.
+    Taken,
+    /// It is ahead of a gap and does not fit. Nothing of it is kept, so its packet must not be acknowledged.
+    Refused,
+}
+
+/// Bytes came a second time and differ from those that are kept.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Error)]
+#[error("other bytes came before for the same place")]
+pub struct Conflict;
+
+/// Bytes of one sequence, from the first that was not read.
+#[derive(Debug)]
+pub struct Assembler {
+    /// In order and not read.
+    ready: VecDeque<u8>,
+    /// The offset of the first of them.
+    consumed: u64,
+    /// Pieces behind a gap by their offsets: none is empty, none overlaps another, all begin behind `end()`.
+    ahead: BTreeMap<u64, Vec<u8>>,
+    /// Runs of pieces that touch each other. Before each is a gap.
+    gaps: usize,
+    /// What the pieces ahead count.
+    cost: usize,
+    most_gaps: usize,
+    most_ahead: usize,
+}
+
+impl Assembler {
+    /// Has nothing yet, and keeps pieces ahead while there are at most `most_gaps` gaps and the pieces count at most
+    /// `most_ahead` bytes, each its length and [`PIECE_COST`]. Bytes in order are always taken: whoever owns this grants
+    /// the peer an amount.
+    pub const fn new(most_gaps: usize, most_ahead: usize) -> Self {
+        Self { ready: VecDeque::new(), consumed: 0, ahead: BTreeMap::new(), gaps: 0, cost: 0, most_gaps, most_ahead }
+    }
+
+    /// Takes a piece. What was read before is not compared any more.
+    ///
+    /// # Errors
+    /// If it differs from bytes that are kept. Then nothing has changed.
+    ///
+    /// # Panics
+    /// In debug builds, if it ends above [`varint::MOST`].
+    pub fn insert(&mut self, offset: u64, data: &[u8]) -> Result<Inserted, Conflict> {
+        debug_assert!(offset <= varint::MOST && data.len() as u64 <= varint::MOST - offset);
+        let end = self.end();
+        let known = end.saturating_sub(offset).min(data.len() as u64) as usize;
+        self.compare_with_ready(offset, &data[..known])?;
+        let (offset, data) = (offset + known as u64, &data[known..]);
+        if data.is_empty() {
+            return Ok(Inserted::Taken);
+        }
+        if offset > end {
+            return self.insert_ahead(offset, data);
+        }
+        if !self.ahead.is_empty() {
+            for (&start, piece) in self.ahead.range(..offset + data.len() as u64) {
+                compare((offset, data), (start, piece))?;
+            }
+        }
+        self.ready.extend(data);
+        self.close_gaps();
+        Ok(Inserted::Taken)
+    }
+
+    /// Copies bytes in order to the front of `out` and lets go of them. Gives how many: as many as there are and fit.
+    pub fn read(&mut self, out: &mut [u8]) -> usize {
+        let (front, back) = self.ready.as_slices();
+        let from_front = front.len().min(out.len());
+        let from_back = back.len().min(out.len() - from_front);
+        out[..from_front].copy_from_slice(&front[..from_front]);
+        out[from_front..from_front + from_back].copy_from_slice(&back[..from_back]);
+        let count = from_front + from_back;
+        self.ready.drain(..count);
+        self.consumed += count as u64;
+        count
+    }
+
+    /// How many bytes can be read.
+    pub fn readable(&self) -> usize {
+        self.ready.len()
+    }
+
+    /// The offset up to which bytes were read.
+    pub const fn consumed(&self) -> u64 {
+        self.consumed
+    }
+
+    /// The offset up to which bytes came in order.
+    pub fn end(&self) -> u64 {
+        self.consumed + self.ready.len() as u64
+    }
+
+    /// What is kept, in bytes: those that can be read, and what the pieces ahead count.
+    pub fn held(&self) -> usize {
+        self.ready.len() + self.cost
+    }
+
+    /// Compares bytes up to `end()` or before it with those that were not read.
+    fn compare_with_ready(&self, offset: u64, data: &[u8]) -> Result<(), Conflict> {
+        let (front, back) = self.ready.as_slices();
+        compare((offset, data), (self.consumed, front))?;
+        compare((offset, data), (self.consumed + front.len() as u64, back))?;
+        Ok(())
+    }
+
+    /// Takes a piece that begins behind a gap.
+    fn insert_ahead(&mut self, offset: u64, data: &[u8]) -> Result<Inserted, Conflict> {
+        let until = offset + data.len() as u64;
+        // The part that is new: what lies in pieces that reach over an edge is left to them, and pieces between are replaced.
+        let (mut from, mut to) = (offset, until);
+        let (mut known, mut replaced, mut joined) = (0, 0, 0);
+        let mut last_end = None;
+        let before = self.ahead.range(..offset).next_back();
+        for (&start, piece) in before.into_iter().chain(self.ahead.range(offset..=until)) {
+            let end = start + piece.len() as u64;
+            if end < offset {
+                continue;
+            }
+            joined += usize::from(last_end != Some(start));
+            last_end = Some(end);
+            known += compare((offset, data), (start, piece))?;
+            if start < offset {
+                from = end.min(until);
+            } else if end > until {
+                to = start;
+            } else {
+                replaced += cost(piece);
+            }
+        }
+        if known == data.len() {
+            return Ok(Inserted::Taken);
+        }
+        let gaps = self.gaps + 1 - joined;
+        let data = &data[(from - offset) as usize..(to - offset) as usize];
+        let cost_after = self.cost - replaced + cost(data);
+        if gaps > self.most_gaps || cost_after > self.most_ahead {
+            return Ok(Inserted::Refused);
+        }
+        let mut inside = self.ahead.range((Included(from), Excluded(to))).next().map(|(&start, _)| start);
+        while let Some(start) = inside {
+            self.ahead.remove(&start);
+            inside = self.ahead.range((Excluded(start), Excluded(to))).next().map(|(&start, _)| start);
+        }
+        self.ahead.insert(from, data.to_vec());
+        (self.gaps, self.cost) = (gaps, cost_after);
+        Ok(Inserted::Taken)
+    }
+
+    /// Moves the pieces that bytes in order have reached behind those.
+    fn close_gaps(&mut self) {
+        while let Some(first) = self.ahead.first_entry()
+            && *first.key() <= self.consumed + self.ready.len() as u64
+        {
+            let (start, piece) = first.remove_entry();
+            self.cost -= cost(&piece);
+            if let Some(new) = piece.get((self.end() - start) as usize..) {
+                self.ready.extend(new);
+            }
+            let end = start + piece.len() as u64;
+            let run_goes_on = self.ahead.first_key_value().is_some_and(|(&next, _)| next == end);
+            self.gaps -= usize::from(!run_goes_on);
+        }
+    }
+}
+
+fn cost(piece: &[u8]) -> usize {
+    piece.len() + PIECE_COST
+}
+
+/// How many bytes two pieces share.
+fn compare((a, ours): (u64, &[u8]), (b, theirs): (u64, &[u8])) -> Result<usize, Conflict> {
+    let from = a.max(b);
+    let to = (a + ours.len() as u64).min(b + theirs.len() as u64);
+    if from >= to {
+        return Ok(0);
+    }
+    let part = |start: u64| (from - start) as usize..(to - start) as usize;
+    if ours[part(a)] == theirs[part(b)] { Ok((to - from) as usize) } else { Err(Conflict) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use alloc::vec;
+    use proptest::prelude::*;
+
+    /// The byte that belongs at an offset.
+    fn byte(offset: u64) -> u8 {
+        (offset * 7 + offset / 256) as u8
+    }
+
+    fn piece(offset: u64, len: u64) -> Vec<u8> {
+        (offset..offset + len).map(byte).collect()
+    }
+
+    fn read(assembler: &mut Assembler, most: usize) -> Vec<u8> {
+        let mut out = vec![0; most];
+        let count = assembler.read(&mut out);
+        out.truncate(count);
+        out
+    }
+
+    /// No gap too many, and bytes in order while there is none left.
+    #[test]
+    fn gaps_are_bounded() {
+        let mut assembler = Assembler::new(2, 10_000);
+        assert_eq!(assembler.insert(10, &piece(10, 5)), Ok(Inserted::Taken));
+        assert_eq!(assembler.insert(20, &piece(20, 5)), Ok(Inserted::Taken));
+        assert_eq!(assembler.insert(30, &piece(30, 5)), Ok(Inserted::Refused));
+        // Touches another: no gap more.
+        assert_eq!(assembler.insert(25, &piece(25, 5)), Ok(Inserted::Taken));
+        // Closes one between two.
+        assert_eq!(assembler.insert(12, &piece(12, 10)), Ok(Inserted::Taken));
+        assert_eq!(assembler.insert(40, &piece(40, 5)), Ok(Inserted::Taken));
+        assert_eq!(assembler.insert(0, &piece(0, 5)), Ok(Inserted::Taken));
+        assert_eq!((assembler.readable(), assembler.end()), (5, 5));
+        assert_eq!(assembler.insert(5, &piece(5, 5)), Ok(Inserted::Taken));
+        assert_eq!(assembler.end(), 30);
+        assert_eq!(assembler.insert(29, &piece(29, 13)), Ok(Inserted::Taken));
+        assert_eq!(read(&mut assembler, 100), piece(0, 45));
+        assert_eq!((assembler.held(), assembler.gaps, assembler.consumed()), (0, 0, 45));
+    }
+
+    /// Single bytes cost what they take in memory.
+    #[test]
+    fn small_pieces_count_more_than_their_bytes() {
+        let mut assembler = Assembler::new(1000, 3 * (1 + PIECE_COST));
+        for offset in [6, 4, 2] {
+            assert_eq!(assembler.insert(offset, &piece(offset, 1)), Ok(Inserted::Taken));
+        }
+        assert_eq!(assembler.insert(8, &piece(8, 1)), Ok(Inserted::Refused));
+        // A piece that replaces others.
+        assert_eq!(assembler.insert(2, &piece(2, 5)), Ok(Inserted::Taken));
+        assert_eq!(assembler.held(), 5 + PIECE_COST);
+        assert_eq!(assembler.insert(0, &piece(0, 2)), Ok(Inserted::Taken));
+        assert_eq!(assembler.held(), 7);
+    }
+
+    #[test]
+    fn other_bytes_at_one_place_are_told() {
+        let new = || {
+            let mut assembler = Assembler::new(9, 1000);
+            assembler.insert(0, b"abc").unwrap();
+            assembler.insert(6, b"ghi").unwrap();
+            assembler
+        };
+        for (offset, data) in
+            [(0, "abX"), (2, "X"), (2, "cdefgX"), (4, "efX"), (5, "fgX"), (8, "X"), (8, "Xj"), (0, "abcX..X")]
+        {
+            let mut assembler = new();
+            assert_eq!(assembler.insert(offset, data.as_bytes()), Err(Conflict), "{offset} {data}");
+            assert_eq!((assembler.end(), assembler.held()), (3, 6 + PIECE_COST));
+        }
+        for (offset, data) in [(0, "abc"), (2, "cX"), (2, "cXXXg"), (4, "XXgh"), (8, "iX"), (5, "XghiX"), (20, "X")] {
+            assert_eq!(new().insert(offset, data.as_bytes()), Ok(Inserted::Taken), "{offset} {data}");
+        }
+        let mut assembler = new();
+        // What was read is not known any more.
+        assert_eq!(read(&mut assembler, 2), b"ab");
+        assert_eq!(assembler.insert(0, b"XXc"), Ok(Inserted::Taken));
+        assert_eq!(assembler.insert(0, b"abX"), Err(Conflict));
+    }
+
+    #[derive(Clone, Debug)]
+    enum Op {
+        Insert { offset: u64, len: u64 },
+        Wrong { offset: u64, len: u64, at: u64 },
+        Read(usize),
+    }
+
+    fn op() -> impl Strategy<Value = Op> {
+        let place = || (0u64..300, prop_oneof![0u64..3, 0u64..60]);
+        prop_oneof![
+            10 => place().prop_map(|(offset, len)| Op::Insert { offset, len }),
+            1 => (place(), 0u64..60)
+                .prop_map(|((offset, len), at)| Op::Wrong { offset, len: len + 1, at: at % (len + 1) }),
+            2 => (0usize..50).prop_map(Op::Read),
+        ]
+    }
+
+    /// Every byte by itself.
+    struct Model {
+        held: BTreeMap<u64, u8>,
+        consumed: u64,
+    }
+
+    impl Model {
+        fn end(&self) -> u64 {
+            (self.consumed..).find(|offset| !self.held.contains_key(offset)).unwrap_or(0)
+        }
+
+        fn gaps(&self) -> usize {
+            let begins = |offset: u64| offset > self.consumed && !self.held.contains_key(&(offset - 1));
+            self.held.keys().filter(|&&offset| begins(offset)).count()
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn every_order_gives_the_same_bytes(
+            ops in proptest::collection::vec(op(), 1..120), most_gaps in 0usize..8, most_ahead in prop_oneof![0usize..1500, Just(1 << 20)],
+        ) {
+            let mut assembler = Assembler::new(most_gaps, most_ahead);
+            let mut model = Model { held: BTreeMap::new(), consumed: 0 };
+            for op in ops {
+                match op {
+                    Op::Insert { offset, len } => {
+                        let before = assembler.held();
+                        let mut after = Model { held: model.held.clone(), consumed: model.consumed };
+                        after.held.extend((offset.max(model.consumed)..offset + len).map(|offset| (offset, byte(offset))));
+                        match assembler.insert(offset, &piece(offset, len)).unwrap() {
+                            Inserted::Taken => model = after,
+                            Inserted::Refused => {
+                                prop_assert!(offset > model.end());
+                                prop_assert!(after.gaps() > most_gaps || most_ahead < 1 << 20);
+                                prop_assert_eq!(assembler.held(), before);
+                            }
+                        }
+                    }
+                    Op::Wrong { offset, len, at } => {
+                        let mut data = piece(offset, len);
+                        data[at as usize] ^= 1;
+                        // Where nothing is held nothing can be wrong, and the model need not learn wrong bytes.
+                        if model.held.contains_key(&(offset + at)) {
+                            prop_assert_eq!(assembler.insert(offset, &data), Err(Conflict));
+                        }
+                    }
+                    Op::Read(most) => {
+                        let data = read(&mut assembler, most);
+                        prop_assert_eq!(&data, &piece(model.consumed, data.len() as u64));
+                        prop_assert_eq!(data.len() as u64, (model.end() - model.consumed).min(most as u64));
+                        model.consumed += data.len() as u64;
+                        model.held = model.held.split_off(&model.consumed);
+                    }
+                }
+                prop_assert_eq!((assembler.consumed(), assembler.end()), (model.consumed, model.end()));
+                prop_assert_eq!(assembler.gaps, model.gaps());
+                prop_assert!(assembler.gaps <= most_gaps);
+                let ahead: usize = assembler.ahead.values().map(Vec::len).sum();
+                prop_assert_eq!(assembler.readable() + ahead, model.held.len());
+                prop_assert_eq!(assembler.cost, ahead + PIECE_COST * assembler.ahead.len());
+                prop_assert!(assembler.cost <= most_ahead);
+            }
+        }
+    }
+
+    /// Pieces that overlap, in the order that is worst for a list: a hundred thousand take no time worth mentioning.
+    #[test]
+    fn descending_pieces_are_not_slow() {
+        let mut assembler = Assembler::new(64, usize::MAX);
+        for offset in (1..100_000).rev() {
+            assert_eq!(assembler.insert(offset, &piece(offset, 3)), Ok(Inserted::Taken));
+        }
+        assert_eq!(assembler.gaps, 1);
+        assembler.insert(0, &piece(0, 1)).unwrap();
+        assert_eq!(assembler.end(), 100_002);
+    }
+}

@@ -1,0 +1,308 @@
+//! Packet protection: RFC 9001 §5 and §6, with a nonce that depends on the path, too. `docs/src/transport.md`, "Protection".
+
+use alloc::boxed::Box;
+use alloc::vec::Vec;
+
+use rustls::quic::{DirectionalKeys, HeaderProtectionKey, Keys, PacketKey, PacketKeySet, Secrets};
+use units::{Span, Time};
+
+use crate::header::{SAMPLE, put_number, whole_number};
+
+/// Bytes that sealing adds.
+pub(crate) const SEAL_LEN: usize = 16;
+
+/// The longest packet that counts as short for [`most_sealed`] (RFC 9001 §B.1.1: 128 blocks of 16 bytes).
+const SHORT: usize = 2_048;
+
+/// A connection ends when it has got so many packets that do not open (RFC 9001 §6.6: the least of the three ciphers').
+pub(crate) const MOST_FAILURES: u64 = 1 << 36;
+
+/// How many packets one key may seal (RFC 9001 §6.6 and §B.1.1).
+const fn most_sealed(all_short: bool) -> u64 {
+    if all_short { 1 << 27 } else { 1 << 22 }
+}
+
+/// Which packet of a connection this is: what makes its nonce.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Numbered {
+    /// The path; 0 in the handshake.
+    pub(crate) path: u32,
+    /// The packet's number there.
+    pub(crate) number: u64,
+}
+
+/// A packet does not open: its key is another one, or somebody changed it. It is dropped.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Unopened;
+
+/// A packet that was opened.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct Opened {
+    /// Its number.
+    pub(crate) number: u64,
+    /// Where its frames are.
+    pub(crate) payload: core::ops::Range<usize>,
+    /// Whether the reserved bits are 0, as they must be.
+    pub(crate) is_plain: bool,
+}
+
+/// Where in a buffer a packet is being written.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Place {
+    /// Where it begins.
+    pub(crate) start: usize,
+    /// Where its number is.
+    pub(crate) number_at: usize,
+    /// How long that is, 1 to 4 bytes.
+    pub(crate) number_len: usize,
+}
+
+/// Seals the packet at the end of a buffer, whose header and frames are written; its number is not.
+///
+/// # Panics
+/// In debug builds, if the packet is too short to be protected.
+fn seal(header: &dyn HeaderProtectionKey, key: &dyn PacketKey, out: &mut Vec<u8>, place: Place, which: Numbered) {
+    let Place { start, number_at, number_len } = place;
+    let bytes = which.number.to_be_bytes();
+    out[number_at..number_at + number_len].copy_from_slice(&bytes[bytes.len() - number_len..]);
+    let (head, payload) = out[start..].split_at_mut(number_at + number_len - start);
+    // It fails for packets of over 2^36 bytes alone (RFC 5116 §5.1).
+    if let Ok(tag) = key.encrypt_in_place_for_path(which.path, which.number, head, payload) {
+        out.extend(tag.as_ref());
+    } else {
+        debug_assert!(false, "a packet cannot be sealed");
+    }
+    let (head, sample) = out[start..].split_at_mut(number_at + SAMPLE.start - start);
+    debug_assert!(sample.len() >= SAMPLE.len(), "a packet of {} bytes cannot be protected", head.len() + sample.len());
+    let (first, number) = head.split_at_mut(number_at - start);
+    let done = header.encrypt_in_place(&sample[..SAMPLE.len()], &mut first[0], &mut number[..number_len]);
+    debug_assert!(done.is_ok(), "a header cannot be protected");
+}
+
+/// Takes a packet's header protection off. Gives the length of its number and the number itself.
+fn unmask(
+    header: &dyn HeaderProtectionKey,
+    packet: &mut [u8],
+    number_at: usize,
+    newest: Option<u64>,
+) -> Result<(usize, u64), Unopened> {
+    let (head, sample) = packet.split_at_mut_checked(number_at + SAMPLE.start).ok_or(Unopened)?;
+    let sample = sample.get(..SAMPLE.len()).ok_or(Unopened)?;
+    let (first, number) = head.split_at_mut(number_at);
+    header.decrypt_in_place(sample, first.first_mut().ok_or(Unopened)?, number).map_err(|_| Unopened)?;
+    let len = usize::from(first[0] & 3) + 1;
+    let lowest = number[..len].iter().fold(0, |sum, &byte| sum << 8 | u32::from(byte));
+    Ok((len, whole_number(lowest, len, newest)))
+}
+
+/// Opens a packet whose header protection is off.
+fn open(key: &dyn PacketKey, packet: &mut [u8], payload_at: usize, which: Numbered) -> Result<usize, Unopened> {
+    let (head, sealed) = packet.split_at_mut(payload_at);
+    key.decrypt_in_place_for_path(which.path, which.number, head, sealed).map(<[u8]>::len).map_err(|_| Unopened)
+}
+
+/// The keys of Initial or of Handshake packets. They are never updated.
+pub(crate) struct HandshakeKeys(pub(crate) Keys);
+
+/// The reserved bits of a long and of a short header.
+const LONG_RESERVED: u8 = 0x0c;
+const SHORT_RESERVED: u8 = 0x18;
+const PHASE: u8 = 0x04;
+
+impl HandshakeKeys {
+    /// Seals the packet at the end of a buffer.
+    pub(crate) fn seal(&self, out: &mut Vec<u8>, place: Place, number: u64) {
+        let DirectionalKeys { header, packet } = &self.0.local;
+        seal(&**header, &**packet, out, place, Numbered { path: 0, number });
+    }
+
+    /// Opens a packet; `newest` is the highest number that has come.
+    pub(crate) fn open(&self, packet: &mut [u8], number_at: usize, newest: Option<u64>) -> Result<Opened, Unopened> {
+        let DirectionalKeys { header, packet: key } = &self.0.remote;
+        let (len, number) = unmask(&**header, packet, number_at, newest)?;
+        let at = number_at + len;
+        let opened = open(&**key, packet, at, Numbered { path: 0, number })?;
+        Ok(Opened { number, payload: at..at + opened, is_plain: packet[0] & LONG_RESERVED == 0 })
+    }
+}
+
+/// What a path has seen of key phases.
+#[derive(Clone, Copy, Default, Debug)]
+pub(crate) struct SeenPhase {
+    /// The lowest number that came in a key phase, and how many updates were before that.
+    lowest: Option<(u64, u64)>,
+}
+
+impl SeenPhase {
+    /// The lowest number that came in this phase.
+    fn lowest(self, updates: u64) -> Option<u64> {
+        self.lowest.filter(|&(_, of)| of == updates).map(|(number, _)| number)
+    }
+
+    fn came(&mut self, number: u64, updates: u64) {
+        let lowest = self.lowest(updates).map_or(number, |lowest| lowest.min(number));
+        if self.lowest.is_none_or(|(_, of)| of <= updates) {
+            self.lowest = Some((lowest, updates));
+        }
+    }
+}
+
+/// The keys of short-header packets, and their updates.
+pub(crate) struct DataKeys {
+    header_local: Box<dyn HeaderProtectionKey>,
+    header_remote: Box<dyn HeaderProtectionKey>,
+    now: PacketKeySet,
+    next: PacketKeySet,
+    /// The peer's key before the last update, and when it is forgotten.
+    before: Option<(Box<dyn PacketKey>, Time)>,
+    secrets: Secrets,
+    /// How often keys were updated. The key phase is its lowest bit.
+    updates: u64,
+    /// Packets that the present key has sealed.
+    sealed: u64,
+    /// Whether all packets of this connection were short.
+    all_short: bool,
+    /// Whether a packet sealed with the present key was acknowledged.
+    is_acknowledged: bool,
+    /// From when on keys may be updated again.
+    not_before: Time,
+    /// Packets that did not open.
+    pub(crate) failures: u64,
+}
+
+impl DataKeys {
+    pub(crate) fn new(keys: Keys, mut secrets: Secrets) -> Self {
+        let next = secrets.next_packet_keys();
+        Self {
+            header_local: keys.local.header,
+            header_remote: keys.remote.header,
+            now: PacketKeySet { local: keys.local.packet, remote: keys.remote.packet },
+            next,
+            before: None,
+            secrets,
+            updates: 0,
+            sealed: 0,
+            all_short: true,
+            is_acknowledged: false,
+            not_before: Time::ZERO,
+            failures: 0,
+        }
+    }
+
+    /// The bit that packets carry which are sealed now.
+    pub(crate) fn phase(&self) -> bool {
+        self.updates & 1 == 1
+    }
+
+    /// How often keys were updated.
+    pub(crate) fn updates(&self) -> u64 {
+        self.updates
+    }
+
+    /// Whether the present key may seal no more.
+    pub(crate) fn is_used_up(&self) -> bool {
+        self.sealed >= most_sealed(self.all_short)
+    }
+
+    /// Whether the present key should be replaced: it has sealed half of what it may.
+    pub(crate) fn wants_update(&self) -> bool {
+        self.sealed >= most_sealed(self.all_short) / 2
+    }
+
+    /// Seals the packet at the end of a buffer. Its header says [`DataKeys::phase`].
+    pub(crate) fn seal(&mut self, out: &mut Vec<u8>, place: Place, which: Numbered) {
+        self.sealed += 1;
+        seal(&*self.header_local, &*self.now.local, out, place, which);
+        self.all_short &= out.len() - place.start <= SHORT;
+    }
+
+    /// A packet that was sealed after so many updates was acknowledged.
+    pub(crate) fn acknowledged(&mut self, updates: u64) {
+        self.is_acknowledged |= updates == self.updates;
+    }
+
+    /// Updates the keys, if that may be: a packet under the present ones was acknowledged, and three timeouts have passed
+    /// since the last update. The caller sees to it that the handshake is done. Gives whether it did.
+    pub(crate) fn update(&mut self, now: Time, timeout: Span) -> bool {
+        let may = self.is_acknowledged && now >= self.not_before;
+        if may {
+            self.switch(now, timeout);
+        }
+        may
+    }
+
+    fn switch(&mut self, now: Time, timeout: Span) {
+        let next = self.secrets.next_packet_keys();
+        let new = core::mem::replace(&mut self.next, next);
+        let old = core::mem::replace(&mut self.now, new);
+        self.not_before = now.saturating_add(timeout.times(3));
+        self.before = Some((old.remote, self.not_before));
+        self.updates += 1;
+        (self.sealed, self.is_acknowledged) = (0, false);
+    }
+
+    /// Opens a packet of a path, of which `newest` is the highest number that has come. A packet of the next phase that opens
+    /// updates the keys.
+    pub(crate) fn open(
+        &mut self,
+        (now, timeout): (Time, Span),
+        packet: &mut [u8],
+        number_at: usize,
+        path: (u32, Option<u64>, &mut SeenPhase),
+    ) -> Result<Opened, Unopened> {
+        let (path, newest, seen) = path;
+        let opened = self.try_open((now, timeout), packet, number_at, (path, newest), seen);
+        self.failures += u64::from(opened.is_err());
+        opened
+    }
+
+    fn try_open(
+        &mut self,
+        (now, timeout): (Time, Span),
+        packet: &mut [u8],
+        number_at: usize,
+        (path, newest): (u32, Option<u64>),
+        seen: &mut SeenPhase,
+    ) -> Result<Opened, Unopened> {
+        if self.before.as_ref().is_some_and(|&(_, until)| until <= now) {
+            self.before = None;
+        }
+        let (len, number) = unmask(&*self.header_remote, packet, number_at, newest)?;
+        let (at, which) = (number_at + len, Numbered { path, number });
+        let opened = |payload, packet: &[u8]| Opened {
+            number,
+            payload: at..at + payload,
+            is_plain: packet[0] & SHORT_RESERVED == 0,
+        };
+        if (packet[0] & PHASE != 0) == self.phase() {
+            let payload = open(&*self.now.remote, packet, at, which)?;
+            seen.came(number, self.updates);
+            return Ok(opened(payload, packet));
+        }
+        let lowest = seen.lowest(self.updates);
+        let mut copy = Vec::new();
+        if let Some((before, _)) = self.before.as_ref().filter(|_| lowest.is_none_or(|lowest| number < lowest)) {
+            if lowest.is_none() {
+                // What does not open may be changed: the next key may have to open the same bytes.
+                copy.extend_from_slice(packet);
+            }
+            match open(&**before, packet, at, which) {
+                Ok(payload) => return Ok(opened(payload, packet)),
+                Err(Unopened) if lowest.is_some() => return Err(Unopened),
+                Err(Unopened) => packet.copy_from_slice(&copy),
+            }
+        }
+        if lowest.is_some_and(|lowest| number < lowest) {
+            return Err(Unopened);
+        }
+        let payload = open(&*self.next.remote, packet, at, which)?;
+        self.switch(now, timeout);
+        seen.came(number, self.updates);
+        Ok(opened(payload, packet))
+    }
+}
+
+/// Leaves room for a packet's number, to be filled in by sealing.
+pub(crate) fn leave_number(out: &mut Vec<u8>, len: usize) {
+    put_number(out, 0, len);
+}

@@ -1,0 +1,20 @@
+//! The two ends of a connection.
+
+/// One end of a connection.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Side {
+    /// The endpoint that opened the connection.
+    Caller,
+    /// The endpoint that waited for it.
+    Listener,
+}
+
+impl Side {
+    /// The end that this one talks to.
+    pub const fn other(self) -> Self {
+        match self {
+            Self::Caller => Self::Listener,
+            Self::Listener => Self::Caller,
+        }
+    }
+}

@@ -1,0 +1,154 @@
+//! One of the two number spaces of the handshake: its keys, what TLS says in it, and what has come.
+
+use alloc::vec::Vec;
+
+use flow::{Answering, Arrivals, Channel, ChannelConfig, Parcel, SendState, UsageRules, Work};
+use laws::{Fixed, Law, Path, fixed};
+use units::{Bytes, Rate, Span, Time};
+
+use crate::assembler::Assembler;
+use crate::frame::{Ack, Frame};
+use crate::keys::HandshakeKeys;
+
+/// Out-of-order bytes of CRYPTO frames that are kept.
+const MOST_AHEAD: usize = 16 << 10;
+const MOST_GAPS: usize = 16;
+/// Bytes of CRYPTO that a peer may send in one space: TLS's messages here have a few hundred.
+pub(crate) const MOST_CRYPTO: u64 = 32 << 10;
+/// The round trip that is expected before one was measured (RFC 9002 §6.2.2).
+pub(crate) const FIRST_RTT: Span = Span::from_ms(333);
+/// The window of the handshake (RFC 9002 §7.2).
+const WINDOW: u64 = 14_720;
+/// The most packets of a space that are remembered.
+const MOST_OUTSTANDING: u64 = 1_000;
+
+/// Part of what TLS says; no bytes for a PING.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub(crate) struct Part {
+    offset: u32,
+    len: u32,
+}
+
+/// What TLS has said, and what of it is to be sent.
+#[derive(Debug, Default)]
+pub(crate) struct Crypto {
+    said: Vec<u8>,
+    /// How much of it has left.
+    left: usize,
+    lost: Vec<Part>,
+    ping: bool,
+    /// Where the packet is made that leaves; it may have frames already.
+    pub(crate) packet: Vec<u8>,
+    /// How long the packet may be.
+    pub(crate) most: usize,
+}
+
+impl Crypto {
+    /// TLS says more.
+    pub(crate) fn say(&mut self, bytes: &[u8]) {
+        self.said.extend_from_slice(bytes);
+    }
+
+    /// A packet is to leave, whatever there is to say.
+    pub(crate) fn ping(&mut self) {
+        self.ping = true;
+    }
+}
+
+/// The longest head of a CRYPTO frame: its type, and an offset and a length below 2^30.
+const CRYPTO_HEAD: usize = 1 + 4 + 4;
+
+impl Work for Crypto {
+    type Content = Part;
+
+    fn next_bytes(&mut self, mss: u32) -> Option<u32> {
+        (self.ping || self.left < self.said.len() || !self.lost.is_empty()).then_some(mss)
+    }
+
+    fn take(&mut self, _: u8, _: u32) -> Parcel<Part> {
+        let before = self.packet.len();
+        let again = self.lost.pop();
+        let mut part = again.unwrap_or(Part { offset: self.left as u32, len: (self.said.len() - self.left) as u32 });
+        let room = self.most.saturating_sub(before + CRYPTO_HEAD) as u32;
+        if part.len > room {
+            if again.is_some() {
+                self.lost.push(Part { offset: part.offset + room, len: part.len - room });
+            }
+            part.len = room;
+        }
+        if part.len > 0 {
+            let (start, end) = (part.offset as usize, (part.offset + part.len) as usize);
+            self.left = self.left.max(end);
+            Frame::Crypto { offset: part.offset.into(), data: &self.said[start..end] }.put(&mut self.packet);
+        } else {
+            Frame::Ping.put(&mut self.packet);
+        }
+        self.ping = false;
+        Parcel { bytes: (self.packet.len() - before) as u32, content: part, again: again.is_some() }
+    }
+
+    fn acked(&mut self, part: Part) {
+        self.lost.retain(|&lost| lost != part);
+    }
+
+    fn lost(&mut self, part: Part) {
+        if part.len == 0 {
+            self.ping = true;
+        } else if !self.lost.contains(&part) {
+            self.lost.push(part);
+        }
+    }
+}
+
+/// One of the two number spaces of the handshake.
+pub(crate) struct Space {
+    pub(crate) keys: HandshakeKeys,
+    pub(crate) channel: Channel<Law, Crypto>,
+    pub(crate) arrivals: Arrivals,
+    pub(crate) incoming: Assembler,
+}
+
+impl Space {
+    /// Over a path of this round trip, or a guess of it, in packets of so much payload.
+    pub(crate) fn new(now: Time, rtt: Span, mss: u32, keys: HandshakeKeys) -> Self {
+        let path = Path { base_rtt: rtt, intra_rtt: rtt, line_rate: Rate::from_gbps(1), mss: Bytes::new(mss.into()) };
+        let params = fixed::Params { window: Bytes::new(WINDOW), ..fixed::Params::for_path(&path) };
+        let law = Law::Fixed(Fixed::new(&path, params));
+        let mut config = ChannelConfig { most_outstanding: MOST_OUTSTANDING, ..ChannelConfig::new(rtt, mss) };
+        config.usage = UsageRules::default();
+        // An answer is never held back in the handshake (RFC 9000 §13.2.1).
+        let answering = Answering { every: 1, delay: Span::ZERO, timestamps: false };
+        Self {
+            keys,
+            channel: Channel::new(config, law, Crypto::default(), now),
+            arrivals: Arrivals::new(answering),
+            incoming: Assembler::new(MOST_GAPS, MOST_AHEAD),
+        }
+    }
+
+    /// Whether a packet would leave now.
+    pub(crate) fn has_something(&mut self, now: Time) -> bool {
+        self.arrivals.answer_at() <= now || self.channel.poll(now) == SendState::Now
+    }
+
+    /// Writes the frames of a packet at the end of `out`, up to a length of `most`. Gives its number; none if there is nothing
+    /// to send. What was written is taken back then.
+    pub(crate) fn write(&mut self, now: Time, out: &mut Vec<u8>, most: usize) -> Option<u64> {
+        let begun = out.len();
+        if self.arrivals.newest().is_some()
+            && let Some(acks) = self.arrivals.answer(now)
+        {
+            Ack::put(out, (0, acks.delay), acks.ranges, acks.ecn.unwrap_or_default(), &[]);
+            self.arrivals.answered();
+        }
+        let work = self.channel.work_mut();
+        core::mem::swap(&mut work.packet, out);
+        work.most = most;
+        let departed = self.channel.send(now);
+        core::mem::swap(&mut self.channel.work_mut().packet, out);
+        if let Some(departed) = departed {
+            return Some(departed.number);
+        }
+        if out.len() == begun { None } else { self.channel.number_apart(0, now) }
+    }
+}

@@ -1,0 +1,244 @@
+//! Tickets: one line of text that lets its holder call a listener. `docs/src/transport.md`, "Opening a connection".
+
+use alloc::string::String;
+use alloc::vec::Vec;
+use core::fmt;
+use core::net::{IpAddr, SocketAddr};
+use core::str::FromStr;
+
+use data_encoding::{BASE32_NOPAD, DecodeKind};
+use thiserror::Error;
+
+use crate::identity::Fingerprint;
+use crate::secret::{SECRET_LEN, Secret, sha256};
+use crate::varint::{Cut, Reader};
+
+/// What each ticket begins with.
+pub const PREFIX: &str = "narrows1";
+
+/// The most addresses in a ticket.
+pub const MOST_ADDRESSES: usize = 8;
+
+/// The longest ticket, in characters: eight addresses of 19 bytes, and 73 bytes beside them.
+pub const LONGEST: usize = PREFIX.len() + ((MOST_ADDRESSES * 19 + 73) * 8).div_ceil(5);
+
+/// Bytes at the end that find slips.
+const CHECK_LEN: usize = 4;
+
+/// Which ticket a listener looks up.
+pub type TicketId = [u8; 8];
+
+/// What lets a caller in.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Ticket {
+    /// Where the listener may be reached, the best first; 1 to [`MOST_ADDRESSES`].
+    pub addresses: Vec<SocketAddr>,
+    /// When it ends, in seconds since 1970; none for never. At least 1.
+    pub ends: Option<u64>,
+    /// Whom to expect there.
+    pub fingerprint: Fingerprint,
+    /// Which ticket it is.
+    pub id: TicketId,
+    /// What proves that the caller has it.
+    pub secret: Secret,
+}
+
+/// Why text is no ticket.
+#[derive(Clone, PartialEq, Eq, Debug, Error)]
+#[non_exhaustive]
+pub enum TicketError {
+    /// Something else.
+    #[error("a ticket begins with `{PREFIX}`; this begins with `{found}`")]
+    Prefix {
+        /// Its first characters.
+        found: String,
+    },
+    /// More than there can be.
+    #[error("a ticket has at most {LONGEST} characters; this has {len}")]
+    TooLong {
+        /// How many.
+        len: usize,
+    },
+    /// A character that there is none of.
+    #[error("character {place} of the ticket is `{found}`; behind `{PREFIX}` it has a to z and 2 to 7 only")]
+    Character {
+        /// Which, from 1 on.
+        place: usize,
+        /// What it is.
+        found: char,
+    },
+    /// Some characters are missing, or too many.
+    #[error("the ticket is cut short, or has characters too many: copy the whole line")]
+    Length,
+    /// A character is another than was written.
+    #[error("the ticket has a wrong character: its check does not fit; copy the whole line again")]
+    Check,
+    /// Its contents make no sense though the check fits.
+    #[error("the ticket says {what}, which is not possible; it may be from a newer version")]
+    Contents {
+        /// What.
+        what: &'static str,
+    },
+}
+
+impl From<Cut> for TicketError {
+    fn from(_: Cut) -> Self {
+        Self::Length
+    }
+}
+
+impl fmt::Display for Ticket {
+    /// As its line of text. Whoever reads it can use it.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut bytes = Vec::new();
+        debug_assert!((1..=MOST_ADDRESSES).contains(&self.addresses.len()), "{} addresses", self.addresses.len());
+        bytes.push(self.addresses.len().min(MOST_ADDRESSES) as u8);
+        for address in self.addresses.iter().take(MOST_ADDRESSES) {
+            match address.ip() {
+                IpAddr::V4(ip) => {
+                    bytes.push(4);
+                    bytes.extend(ip.octets());
+                }
+                IpAddr::V6(ip) => {
+                    bytes.push(6);
+                    bytes.extend(ip.octets());
+                }
+            }
+            bytes.extend(address.port().to_be_bytes());
+        }
+        bytes.extend(self.ends.unwrap_or(0).to_be_bytes());
+        bytes.extend(self.fingerprint.bytes());
+        bytes.extend(self.id);
+        bytes.extend(self.secret.bytes());
+        let check = sha256(&[&bytes]);
+        bytes.extend(&check[..CHECK_LEN]);
+        write!(f, "{PREFIX}{}", BASE32_NOPAD.encode(&bytes).to_ascii_lowercase())
+    }
+}
+
+impl FromStr for Ticket {
+    type Err = TicketError;
+
+    /// Reads a ticket. Blanks around it do not count, nor does the case of its letters.
+    fn from_str(text: &str) -> Result<Self, TicketError> {
+        let text = text.trim();
+        if text.len() > LONGEST {
+            return Err(TicketError::TooLong { len: text.len() });
+        }
+        let lower = text.to_ascii_lowercase();
+        let Some(rest) = lower.strip_prefix(PREFIX) else {
+            return Err(TicketError::Prefix { found: text.chars().take(PREFIX.len()).collect() });
+        };
+        if let Some((place, found)) = rest.chars().enumerate().find(|(_, it)| !matches!(it, 'a'..='z' | '2'..='7')) {
+            return Err(TicketError::Character { place: PREFIX.len() + place + 1, found });
+        }
+        let bytes = BASE32_NOPAD.decode(rest.to_ascii_uppercase().as_bytes()).map_err(|error| match error.kind {
+            DecodeKind::Length => TicketError::Length,
+            _ => TicketError::Check,
+        })?;
+        let (bytes, check) = bytes.split_last_chunk::<CHECK_LEN>().ok_or(TicketError::Length)?;
+        if sha256(&[bytes])[..CHECK_LEN] != check[..] {
+            return Err(TicketError::Check);
+        }
+        Self::read(&mut Reader::new(bytes))
+    }
+}
+
+impl Ticket {
+    fn read(reader: &mut Reader) -> Result<Self, TicketError> {
+        let count = usize::from(reader.byte()?);
+        if !(1..=MOST_ADDRESSES).contains(&count) {
+            return Err(TicketError::Contents { what: "that it has no address, or more than 8" });
+        }
+        let mut addresses = Vec::new();
+        for _ in 0..count {
+            let ip = match reader.byte()? {
+                4 => IpAddr::from(reader.array::<4>()?),
+                6 => IpAddr::from(reader.array::<16>()?),
+                _ => return Err(TicketError::Contents { what: "a kind of address that is neither IPv4 nor IPv6" }),
+            };
+            addresses.push(SocketAddr::new(ip, u16::from_be_bytes(reader.array()?)));
+        }
+        let ends = u64::from_be_bytes(reader.array()?);
+        let ticket = Self {
+            addresses,
+            ends: (ends > 0).then_some(ends),
+            fingerprint: Fingerprint::new(reader.array()?),
+            id: reader.array()?,
+            secret: Secret::new(reader.array::<SECRET_LEN>()?),
+        };
+        if reader.is_empty() { Ok(ticket) } else { Err(TicketError::Contents { what: "more than a ticket holds" }) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use alloc::string::ToString;
+    use alloc::{format, vec};
+    use proptest::prelude::*;
+
+    fn ticket() -> Ticket {
+        Ticket {
+            addresses: vec!["192.0.2.1:4711".parse().unwrap(), "[2001:db8::1]:443".parse().unwrap()],
+            ends: Some(1_800_000_000),
+            fingerprint: Fingerprint::new([3; 32]),
+            id: [4; 8],
+            secret: Secret::new([5; 16]),
+        }
+    }
+
+    #[test]
+    fn what_is_wrong_is_said() {
+        let text = ticket().to_string();
+        let read = |text: &str| text.parse::<Ticket>().unwrap_err().to_string();
+        assert_eq!(read("ssh-ed25519 AAAA"), "a ticket begins with `narrows1`; this begins with `ssh-ed25`");
+        assert_eq!(read(""), "a ticket begins with `narrows1`; this begins with ``");
+        let marked = format!("{}!{}", &text[..20], &text[21..]);
+        let expected = "character 21 of the ticket is `!`; behind `narrows1` it has a to z and 2 to 7 only";
+        assert_eq!(read(&marked), expected);
+        assert_eq!(read(&text[..text.len() - 8]), TicketError::Check.to_string());
+        assert_eq!(read("narrows1a"), TicketError::Length.to_string());
+        assert_eq!(read("narrows1"), TicketError::Length.to_string());
+        assert_eq!(read(&"narrows1".repeat(60)), format!("a ticket has at most {LONGEST} characters; this has 480"));
+        // A ticket is a secret, and an error must not repeat much of it.
+        assert!(text.len() < LONGEST && !format!("{:?}", ticket()).contains("5, 5, 5"));
+    }
+
+    #[test]
+    fn one_wrong_character_is_found() {
+        let text = ticket().to_string();
+        for place in PREFIX.len()..text.len() {
+            let mut wrong = text.clone().into_bytes();
+            wrong[place] = if wrong[place] == b'a' { b'b' } else { b'a' };
+            let wrong = String::from_utf8(wrong).unwrap();
+            assert!(wrong.parse::<Ticket>().is_err(), "{place}");
+        }
+        assert_eq!(format!(" {}\n", text.to_uppercase()).parse(), Ok(ticket()));
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_written_is_read(
+            addresses in proptest::collection::vec(any::<SocketAddr>(), 1..=8),
+            (ends, fingerprint, id, secret) in any::<(u64, [u8; 32], [u8; 8], [u8; 16])>(),
+        ) {
+            // Flow labels and scopes are not part of a ticket.
+            let addresses = addresses.iter().map(|it| SocketAddr::new(it.ip(), it.port())).collect();
+            let (fingerprint, secret) = (Fingerprint::new(fingerprint), Secret::new(secret));
+            let ticket = Ticket { addresses, ends: (ends > 0).then_some(ends), fingerprint, id, secret };
+            let text = ticket.to_string();
+            prop_assert!(text.len() <= LONGEST);
+            prop_assert_eq!(text.parse(), Ok(ticket));
+        }
+
+        #[test]
+        fn nothing_panics(bytes in proptest::collection::vec(any::<u8>(), 0..90), text: String) {
+            let check = sha256(&[&bytes]);
+            let whole = [&bytes, &check[..CHECK_LEN]].concat();
+            let _ = format!("{PREFIX}{}", BASE32_NOPAD.encode(&whole)).parse::<Ticket>();
+            let _ = format!("{PREFIX}{text}").parse::<Ticket>();
+            let _ = text.parse::<Ticket>();
+        }
+    }
+}

@@ -1,0 +1,126 @@
+//! TLS 1.3 without records, as QUIC uses it (RFC 9001 §4), by rustls.
+
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+
+use rustls::pki_types::{IpAddr, ServerName};
+use rustls::quic::{ClientConnection, Connection, KeyChange, Keys, Secrets, ServerConnection, Suite, Version};
+use rustls::{AlertDescription, CipherSuite, ClientConfig, ServerConfig, SupportedCipherSuite};
+
+use crate::identity::{self, ALPN, Fingerprint};
+use crate::keys::{DataKeys, HandshakeKeys};
+use crate::side::Side;
+
+/// The version of QUIC whose salt and labels are used.
+const QUIC: Version = Version::V1;
+
+/// What TLS's exporter is asked for (RFC 8446 §7.5).
+const EXPORTER: &[u8] = b"narrows auth";
+
+/// TLS ends the connection with this alert.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Alert(pub(crate) u8);
+
+/// What TLS has to say or to give after it has read something.
+pub(crate) enum Said {
+    /// Bytes for the peer, at the level of the keys that it gave last.
+    Bytes(Vec<u8>),
+    /// The keys of Handshake packets.
+    Handshake(HandshakeKeys),
+    /// The keys of all others.
+    Data(Keys, Secrets),
+}
+
+/// One end of a TLS connection.
+pub(crate) struct Tls(Connection);
+
+impl Tls {
+    /// A caller's, with these transport parameters.
+    pub(crate) fn call(config: Arc<ClientConfig>, parameters: Vec<u8>) -> Result<Self, rustls::Error> {
+        // An address is not said in the ClientHello, so nobody reads a name there.
+        let nobody = ServerName::IpAddress(IpAddr::V4([0, 0, 0, 0].into()));
+        ClientConnection::new(config, QUIC, nobody, parameters).map(|tls| Self(tls.into()))
+    }
+
+    /// A listener's, with these transport parameters.
+    pub(crate) fn accept(config: Arc<ServerConfig>, parameters: Vec<u8>) -> Result<Self, rustls::Error> {
+        ServerConnection::new(config, QUIC, parameters).map(|tls| Self(tls.into()))
+    }
+
+    /// Reads what the peer says, in order.
+    pub(crate) fn read(&mut self, bytes: &[u8]) -> Result<(), Alert> {
+        self.0.read_hs(bytes).map_err(|_| self.alert())
+    }
+
+    fn alert(&self) -> Alert {
+        Alert(self.0.alert().unwrap_or(AlertDescription::InternalError).into())
+    }
+
+    /// What TLS has to say or to give next; none if it waits for the peer.
+    pub(crate) fn next(&mut self) -> Vec<Said> {
+        let mut said = Vec::new();
+        loop {
+            let mut bytes = Vec::new();
+            let change = self.0.write_hs(&mut bytes);
+            let silent = bytes.is_empty() && change.is_none();
+            if !bytes.is_empty() {
+                said.push(Said::Bytes(bytes));
+            }
+            match change {
+                Some(KeyChange::Handshake { keys }) => said.push(Said::Handshake(HandshakeKeys(keys))),
+                Some(KeyChange::OneRtt { keys, next }) => said.push(Said::Data(keys, next)),
+                None => {}
+            }
+            if silent {
+                return said;
+            }
+        }
+    }
+
+    /// Whether the handshake is over at this end.
+    pub(crate) fn is_done(&self) -> bool {
+        !self.0.is_handshaking()
+    }
+
+    /// Whether both ends speak this protocol.
+    pub(crate) fn speaks_narrows(&self) -> bool {
+        self.0.alpn_protocol() == Some(ALPN)
+    }
+
+    /// The peer's transport parameters, once it has sent them.
+    pub(crate) fn parameters(&self) -> Option<&[u8]> {
+        self.0.quic_transport_parameters()
+    }
+
+    /// Whom the peer has proved to be.
+    pub(crate) fn peer(&self) -> Option<Fingerprint> {
+        identity::peer(self.0.peer_certificates())
+    }
+
+    /// Bytes that only both ends of this connection know; none before the handshake is over.
+    pub(crate) fn exporter(&self) -> Option<[u8; 32]> {
+        self.0.export_keying_material([0; 32], EXPORTER, Some(&[])).ok()
+    }
+}
+
+/// The keys of Initial packets (RFC 9001 §5.2): they depend on the ID to which the caller sent its first one. None if the
+/// provider has not got AES-128-GCM.
+pub(crate) fn initial_keys(suites: &[SupportedCipherSuite], first_id: &[u8], side: Side) -> Option<HandshakeKeys> {
+    let suite = suites.iter().find_map(|suite| match suite {
+        SupportedCipherSuite::Tls13(suite) if suite.common.suite == CipherSuite::TLS13_AES_128_GCM_SHA256 => {
+            Some(*suite)
+        }
+        _ => None,
+    })?;
+    let side = match side {
+        Side::Caller => rustls::Side::Client,
+        Side::Listener => rustls::Side::Server,
+    };
+    let keys = Suite { suite, quic: suite.quic? }.keys(first_id, side, QUIC);
+    Some(HandshakeKeys(keys))
+}
+
+/// The keys of data from what TLS gave.
+pub(crate) fn data_keys(keys: Keys, secrets: Secrets) -> DataKeys {
+    DataKeys::new(keys, secrets)
+}
