@@ -15,7 +15,7 @@ use units::{Bytes, Span, Time};
 
 use crate::acks::{AckError, Acks, Heard, MOST_PACKET_NUMBERS};
 use crate::outstanding::{Answers, Batch, LossTimer, Outstanding, Timing};
-use crate::pacer::Pacing;
+use crate::pacer::{Pacer, Pacing};
 use crate::records::{Departure, Record, State};
 use crate::subflow::{SendState, Subflow, Subflows};
 use crate::usage::{Usage, UsageRules, Validation};
@@ -246,6 +246,22 @@ impl<L: ControlLaw, W: Work> Channel<L, W> {
             }
         }
         out.records.trim();
+    }
+
+    /// A subflow begins anew, with this law: what it has in flight is given back to the work, and its round trip is not known any
+    /// more. `numbers_too` says whether it is on another path, where numbers begin at 0; if not, they go on.
+    pub fn renew_subflow(&mut self, subflow: u8, law: L, numbers_too: bool, now: Time) {
+        self.close_subflow(subflow);
+        let (lane, it) = (&mut self.lanes[usize::from(subflow)], self.subflows.get_mut(subflow));
+        let new = Lane::new(&self.config, &law, now);
+        if numbers_too {
+            *it = Subflow::new(law, &self.config.timing, now);
+            *lane = new;
+        } else {
+            it.out.begin_anew(law, &self.config.timing, now);
+            it.pacer = Pacer::new(now);
+            *lane = Lane { heard: core::mem::replace(&mut lane.heard, Heard::new()), ..new };
+        }
     }
 
     /// A full packet of a subflow has this payload from now on, 1 to 65,535 bytes: its path takes longer packets, or no longer

@@ -130,6 +130,13 @@ impl<L: ControlLaw, C: Copy> Outstanding<L, C> {
         }
     }
 
+    /// Nothing is in flight, and everything but packet numbers begins anew, with this law.
+    pub(crate) fn begin_anew(&mut self, law: L, timing: &Timing, now: Time) {
+        debug_assert!(self.in_flight.is_zero());
+        let (records, oldest) = (core::mem::replace(&mut self.records, Records::new()), self.oldest);
+        *self = Self { records, oldest, ..Self::new(law, timing, now) };
+    }
+
     /// A packet leaves. Gives its number.
     #[inline(always)]
     pub(crate) fn sent(&mut self, departure: Departure<C>) -> u64 {

@@ -238,6 +238,26 @@ fn a_path_goes_and_another_comes() {
     assert!(channel.work().is_done() && channel.in_flight().is_zero());
 }
 
+/// A subflow begins anew: on the same path its numbers go on, and an old one is still known; on another they begin at 0.
+#[test]
+fn a_subflow_begins_anew() {
+    for other_path in [false, true] {
+        let (mut channel, _) = channel(4, 8_000);
+        let law = channel.law(0).clone();
+        let left = send(&mut channel, Time::ZERO);
+        assert_eq!(left.len(), 4);
+        channel.renew_subflow(0, law, other_path, Time::from_us(100));
+        assert!(channel.in_flight().is_zero());
+        let again = send(&mut channel, Time::from_us(100));
+        let first = if other_path { 0 } else { 4 };
+        assert!(again.len() == 4 && again.iter().all(|it| it.parcel.again) && again[0].number == first);
+        let old = channel.acked(Time::from_us(200), 0, &acks(&range(0, 3))).unwrap();
+        assert_eq!(old.packets, if other_path { 4 } else { 0 });
+        let unsent = channel.acked(Time::from_us(200), 0, &acks(&range(0, first + 4)));
+        assert_eq!(unsent, Err(AckError::NeverSent { number: first + 4, next: first + 4 }));
+    }
+}
+
 /// There are as many subflows as a byte names, less one.
 #[test]
 fn subflows_are_counted() {
