@@ -27,6 +27,7 @@ pub mod parameters;
 pub mod secret;
 pub mod side;
 mod space;
+pub mod streams;
 pub mod ticket;
 mod tls;
 pub mod varint;

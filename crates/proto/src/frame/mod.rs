@@ -351,6 +351,12 @@ impl<'a> StreamFrame<'a> {
     }
 
     fn put(&self, out: &mut Vec<u8>) {
+        self.put_head(self.data.len(), out);
+        out.extend(self.data);
+    }
+
+    /// Appends what stands before the data, of which `len` bytes are to follow.
+    pub(crate) fn put_head(&self, len: usize, out: &mut Vec<u8>) {
         let flag = |set: bool, flag: u64| if set { flag } else { 0 };
         varint::put(
             out,
@@ -362,9 +368,8 @@ impl<'a> StreamFrame<'a> {
             varint::put(out, total);
         }
         if self.counted {
-            varint::put(out, self.data.len() as u64);
+            varint::put(out, len as u64);
         }
-        out.extend(self.data);
     }
 }
 

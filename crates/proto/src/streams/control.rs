@@ -1,0 +1,23 @@
+//! Frames of the streams besides STREAM, while they wait to be sent.
+
+use super::id::{Direction, StreamId};
+
+/// The most bytes of a frame that [`Streams::put_control`](super::Streams::put_control) appends.
+pub const LONGEST_CONTROL: usize = 25;
+
+/// A frame to be sent with what is true when it is written.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum Control {
+    /// MAX_DATA.
+    MaxData,
+    /// MAX_STREAMS of this direction.
+    MaxStreams(Direction),
+    /// RESET_STREAM.
+    ResetStream(StreamId),
+    /// STOP_SENDING.
+    StopSending(StreamId),
+    /// MAX_STREAM_DATA.
+    MaxStreamData(StreamId),
+    /// BLOCKED for a stream, or for the connection.
+    Blocked(Option<StreamId>),
+}

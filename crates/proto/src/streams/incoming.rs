@@ -1,0 +1,156 @@
+//! What the peer's frames say.
+
+use super::control::Control;
+use super::error::StreamError;
+use super::event::StreamEvent;
+use super::id::StreamId;
+use super::opened::Admitted;
+use super::recv::{Change, Taken};
+use super::{Direction, Streams};
+use crate::frame::StreamFrame;
+
+impl Streams {
+    /// Takes a STREAM frame. Frames of streams that are forgotten are ignored.
+    ///
+    /// # Errors
+    /// If the peer may not send it. The connection has to be closed then.
+    pub fn on_stream(&mut self, frame: &StreamFrame) -> Result<Taken, StreamError> {
+        let id = StreamId::from(frame.stream);
+        self.meet_receiving(id)?;
+        let credit = self.max_received - self.received;
+        let Some(receiving) = self.receiving.get_mut(&id) else { return Ok(Taken::Yes) };
+        let (taken, change) = receiving.on_frame(frame, credit)?;
+        if change.readable && !receiving.told_readable {
+            receiving.told_readable = true;
+            self.events.push_back(StreamEvent::Readable(id));
+        }
+        self.account(id, change);
+        Ok(taken)
+    }
+
+    /// Takes a RESET_STREAM frame.
+    ///
+    /// # Errors
+    /// If the peer may not send it.
+    pub fn on_reset(&mut self, stream: u64, code: u64, total: u64) -> Result<(), StreamError> {
+        let id = StreamId::from(stream);
+        self.meet_receiving(id)?;
+        let credit = self.max_received - self.received;
+        let Some(receiving) = self.receiving.get_mut(&id) else { return Ok(()) };
+        let change = receiving.on_reset(id, code, total, credit)?;
+        if change.reset {
+            receiving.told_reset = true;
+            self.events.push_back(StreamEvent::Reset { id, code });
+        }
+        self.account(id, change);
+        Ok(())
+    }
+
+    /// Takes a STOP_SENDING frame: the stream is reset with the same code, unless it is delivered (RFC 9000 §3.5).
+    ///
+    /// # Errors
+    /// If the peer may not send it.
+    pub fn on_stop(&mut self, stream: u64, code: u64) -> Result<(), StreamError> {
+        let id = StreamId::from(stream);
+        self.meet_sending(id)?;
+        let Some(sending) = self.sending.get_mut(&id) else { return Ok(()) };
+        if sending.reset(code, true) {
+            sending.told_stopped = true;
+            self.events.push_back(StreamEvent::Stopped { id, code });
+            self.controls.insert(Control::ResetStream(id));
+            self.settle(id);
+        }
+        Ok(())
+    }
+
+    /// Takes a MAX_DATA frame: the bytes that may be sent on all streams together. Less than before is old.
+    pub fn on_max_data(&mut self, bytes: u64) {
+        self.max_sent = self.max_sent.max(bytes);
+        self.settle_connection();
+    }
+
+    /// Takes a MAX_STREAM_DATA frame. Less than before is old.
+    ///
+    /// # Errors
+    /// If the peer may not send it.
+    pub fn on_max_stream_data(&mut self, stream: u64, bytes: u64) -> Result<(), StreamError> {
+        let id = StreamId::from(stream);
+        self.meet_sending(id)?;
+        if let Some(sending) = self.sending.get_mut(&id) {
+            sending.raise(bytes);
+            self.settle(id);
+        }
+        Ok(())
+    }
+
+    /// Takes a MAX_STREAMS frame: how many streams may be opened, at most 2^32. Less than before is old.
+    pub fn on_max_streams(&mut self, one_way: bool, count: u64) {
+        let direction = if one_way { Direction::OneWay } else { Direction::Both };
+        let own = &mut self.own[direction.index()];
+        own.limit = own.limit.max(count);
+        if own.wanted && own.opened < own.limit {
+            own.wanted = false;
+            if !core::mem::replace(&mut own.told, true) {
+                self.events.push_back(StreamEvent::MoreStreams(direction));
+            }
+        }
+    }
+
+    /// Takes a BLOCKED frame. It changes nothing: limits are raised when bytes are read.
+    ///
+    /// # Errors
+    /// If the peer may not send it.
+    pub fn on_blocked(&mut self, stream: Option<u64>) -> Result<(), StreamError> {
+        stream.map_or(Ok(()), |stream| self.meet_receiving(StreamId::from(stream)))
+    }
+
+    /// The peer sends on a stream.
+    fn meet_receiving(&mut self, id: StreamId) -> Result<(), StreamError> {
+        if self.receiving.contains_key(&id) {
+            return Ok(());
+        }
+        if !id.is_sent_by(self.side.other()) {
+            return Err(StreamError::NotTheirs { stream: id.number() });
+        }
+        self.meet(id)
+    }
+
+    /// The peer speaks of what this end sends on a stream.
+    fn meet_sending(&mut self, id: StreamId) -> Result<(), StreamError> {
+        if self.sending.contains_key(&id) {
+            return Ok(());
+        }
+        if !id.is_sent_by(self.side) {
+            return Err(StreamError::NotOurs { stream: id.number() });
+        }
+        self.meet(id)
+    }
+
+    /// Opens the stream if the peer just does. Afterwards it has its state, or is forgotten.
+    fn meet(&mut self, id: StreamId) -> Result<(), StreamError> {
+        let (stream, at) = (id.number(), id.direction().index());
+        if id.opened_by() == self.side {
+            let is_open = id.nth() < self.own[at].opened;
+            return if is_open { Ok(()) } else { Err(StreamError::NotOpened { stream }) };
+        }
+        let peers = &mut self.peers[at];
+        let admitted = peers.admit(id.nth()).map_err(|allowed| StreamError::TooManyStreams { stream, allowed })?;
+        let news = peers.can_accept();
+        if admitted == Admitted::First {
+            self.create(id, None);
+            if news && !core::mem::replace(&mut self.told_opened, true) {
+                self.events.push_back(StreamEvent::Opened);
+            }
+        }
+        Ok(())
+    }
+
+    /// Accounts for what a frame changed.
+    fn account(&mut self, id: StreamId, change: Change) {
+        self.received += change.new;
+        if change.wasted > 0 {
+            self.consume(change.wasted);
+        }
+        self.tidy_receiving(id);
+    }
+}

@@ -1,0 +1,451 @@
+//! All streams of one connection, in both directions, under flow control: RFC 9000 §2 to §4, restricted and extended as in
+//! `docs/src/transport.md`, "Streams, messages, datagrams".
+//!
+//! The application opens, accepts, writes and reads. What the peer's frames say goes to the methods `on_...`. What is to be
+//! sent is fetched by [`Streams::put_frame`] and [`Streams::next_control`], and whoever sends packets says of each whether
+//! it was acknowledged or lost.
+//!
+//! A stream is remembered until the peer has acknowledged what this end sends on it, the application has read what the peer
+//! sends or knows that it was reset or has stopped it, and has taken the stream's events. Then nothing is left of it, and
+//! the peer may open another one. So an application takes events until there are none.
+//!
+//! ```
+//! use proto::frame::{Frame, Frames};
+//! use proto::side::Side;
+//! use proto::streams::{Direction, Limits, Read, Streams};
+//!
+//! let limits = Limits { max_data: 1000, max_stream_data: 1000, max_streams_bidi: 1, max_streams_uni: 1 };
+//! let mut caller = Streams::new(Side::Caller, limits, 1000);
+//! let mut listener = Streams::new(Side::Listener, limits, 1000);
+//! caller.set_peer_limits(limits);
+//!
+//! let id = caller.open(Direction::OneWay).unwrap();
+//! assert_eq!(caller.write(id, b"hello"), Ok(5));
+//! caller.finish(id).unwrap();
+//! let mut payload = Vec::new();
+//! let chunk = caller.put_frame(&mut payload, 1200).unwrap();
+//! for frame in Frames::new(&payload) {
+//!     let Ok(Frame::Stream(frame)) = frame else { panic!("a stream") };
+//!     listener.on_stream(&frame).unwrap();
+//! }
+//! caller.acked(&chunk);
+//! assert!(caller.is_delivered(id));
+//!
+//! assert_eq!(listener.accept(), Some(id));
+//! let mut hello = [0; 10];
+//! assert_eq!(listener.read(id, &mut hello), Ok(Read { bytes: 5, ends: true }));
+//! assert_eq!(&hello[..5], b"hello");
+//! ```
+
+use alloc::collections::{BTreeMap, BTreeSet, VecDeque};
+use alloc::vec::Vec;
+
+use self::opened::{Admitted, Opened};
+use self::recv::Receiving;
+use self::send::Sending;
+use self::turns::Turns;
+use crate::side::Side;
+use crate::varint;
+
+mod control;
+mod error;
+mod event;
+mod id;
+mod incoming;
+mod opened;
+mod outgoing;
+mod recv;
+mod send;
+mod turns;
+
+pub use control::{Control, LONGEST_CONTROL};
+pub use error::{FLOW, ReadError, STREAM, StreamError, WriteError};
+pub use event::StreamEvent;
+pub use id::{Direction, StreamId};
+pub use recv::{Read, Taken};
+pub use send::Chunk;
+
+/// What an endpoint may send at first, as its peer's transport parameters say.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Limits {
+    /// Bytes on all streams together; below 2^62.
+    pub max_data: u64,
+    /// Bytes on each stream; below 2^62.
+    pub max_stream_data: u64,
+    /// Streams of both directions that it may open; at most 2^32.
+    pub max_streams_bidi: u64,
+    /// One-way streams that it may open; at most 2^32.
+    pub max_streams_uni: u64,
+}
+
+impl Limits {
+    /// The peer has said nothing yet.
+    const NONE: Self = Self { max_data: 0, max_stream_data: 0, max_streams_bidi: 0, max_streams_uni: 0 };
+
+    /// Streams, by direction.
+    fn max_streams(&self) -> [u64; 2] {
+        [self.max_streams_bidi, self.max_streams_uni]
+    }
+}
+
+/// Streams of one direction that this end opens.
+#[derive(Clone, Copy, Default, Debug)]
+struct Own {
+    opened: u64,
+    /// So many may be opened.
+    limit: u64,
+    /// The application was refused one.
+    wanted: bool,
+    told: bool,
+}
+
+/// All streams of one connection.
+#[derive(Debug)]
+pub struct Streams {
+    side: Side,
+    /// What the peer could send at first: windows from then on.
+    ours: Limits,
+    /// What this end could send at first.
+    theirs: Limits,
+    send_buffer: u64,
+    sending: BTreeMap<StreamId, Sending>,
+    receiving: BTreeMap<StreamId, Receiving>,
+    /// By direction.
+    own: [Own; 2],
+    /// By direction.
+    peers: [Opened; 2],
+    turns: Turns,
+    /// Bytes that were sent for the first time, and may be.
+    sent: u64,
+    max_sent: u64,
+    /// The limit of which the peer was told, or is to be told, that it holds this end up.
+    blocked_at: Option<u64>,
+    /// Bytes that have come as flow control counts them, may come as far as the peer was told, and nobody will read any more.
+    received: u64,
+    max_received: u64,
+    consumed: u64,
+    controls: BTreeSet<Control>,
+    events: VecDeque<StreamEvent>,
+    told_opened: bool,
+}
+
+impl Streams {
+    /// Without streams. The peer may send what `ours` says. A stream holds at most `send_buffer` bytes that are not
+    /// acknowledged.
+    pub fn new(side: Side, ours: Limits, send_buffer: u64) -> Self {
+        Self {
+            side,
+            ours,
+            theirs: Limits::NONE,
+            send_buffer,
+            sending: BTreeMap::new(),
+            receiving: BTreeMap::new(),
+            own: [Own::default(); 2],
+            peers: ours.max_streams().map(Opened::new),
+            turns: Turns::default(),
+            sent: 0,
+            max_sent: 0,
+            blocked_at: None,
+            received: 0,
+            max_received: ours.max_data,
+            consumed: 0,
+            controls: BTreeSet::new(),
+            events: VecDeque::new(),
+            told_opened: false,
+        }
+    }
+
+    /// What this end may send, from the peer's transport parameters. Before, nothing can be opened.
+    pub fn set_peer_limits(&mut self, limits: Limits) {
+        self.theirs = limits;
+        let open: Vec<StreamId> = self.sending.keys().copied().collect();
+        for id in open {
+            if let Some(sending) = self.sending.get_mut(&id) {
+                sending.raise(limits.max_stream_data);
+            }
+            self.settle(id);
+        }
+        self.on_max_data(limits.max_data);
+        for (direction, count) in [Direction::Both, Direction::OneWay].into_iter().zip(limits.max_streams()) {
+            self.on_max_streams(direction == Direction::OneWay, count);
+        }
+    }
+
+    /// Opens a stream. None while the peer allows no more; a [`StreamEvent::MoreStreams`] follows when it does. The peer
+    /// hears of it with the first bytes.
+    pub fn open(&mut self, direction: Direction) -> Option<StreamId> {
+        self.open_with(direction, None)
+    }
+
+    /// Opens a one-way stream that has exactly `total` bytes, below 2^62. It ends by itself when they are written, and the
+    /// peer knows the total from its first frame. None as for [`Streams::open`], or if there cannot be so many bytes.
+    pub fn open_message(&mut self, total: u64) -> Option<StreamId> {
+        if total > varint::MOST { None } else { self.open_with(Direction::OneWay, Some(total)) }
+    }
+
+    fn open_with(&mut self, direction: Direction, total: Option<u64>) -> Option<StreamId> {
+        let own = &mut self.own[direction.index()];
+        if own.opened >= own.limit {
+            own.wanted = true;
+            return None;
+        }
+        let id = StreamId::new(self.side, direction, own.opened);
+        own.opened += 1;
+        self.create(id, total);
+        Some(id)
+    }
+
+    /// The next stream that the peer opened; in the order of their numbers, those of both directions first.
+    pub fn accept(&mut self) -> Option<StreamId> {
+        [Direction::Both, Direction::OneWay].into_iter().find_map(|direction| {
+            let nth = self.peers[direction.index()].accept()?;
+            Some(StreamId::new(self.side.other(), direction, nth))
+        })
+    }
+
+    /// Takes bytes to be sent. Gives how many: as many as the stream's buffer has room for.
+    ///
+    /// # Errors
+    /// If the stream takes none any more, or they are too many for a message.
+    pub fn write(&mut self, id: StreamId, data: &[u8]) -> Result<usize, WriteError> {
+        let most = self.send_buffer;
+        self.change_sending(id, |sending| sending.write(data, most))
+    }
+
+    /// Ends a stream behind what was written. A message ends by itself.
+    ///
+    /// # Errors
+    /// If the stream was ended or reset, or a message is not written whole.
+    pub fn finish(&mut self, id: StreamId) -> Result<(), WriteError> {
+        self.change_sending(id, Sending::finish)
+    }
+
+    /// Gives up a stream: what is not delivered may never be. The peer hears `code`, below 2^62. A stream that is delivered,
+    /// or was reset, stays as it is.
+    ///
+    /// # Errors
+    /// If there is no such stream.
+    pub fn reset(&mut self, id: StreamId, code: u64) -> Result<(), WriteError> {
+        if self.change_sending(id, |sending| Ok(sending.reset(code, false)))? {
+            self.controls.insert(Control::ResetStream(id));
+        }
+        Ok(())
+    }
+
+    /// Streams of higher priority send first, and those of one priority in turn. It is 0 at first.
+    ///
+    /// # Errors
+    /// If there is no such stream.
+    pub fn set_priority(&mut self, id: StreamId, priority: i32) -> Result<(), WriteError> {
+        self.reach(id);
+        let sending = self.sending.get_mut(&id).ok_or(WriteError::Unknown)?;
+        self.turns.set_priority(id, &mut sending.place, priority);
+        Ok(())
+    }
+
+    /// Whether the peer has everything that was written to a stream and its end. Also true of a stream that was reset, once
+    /// it is forgotten; false of one that was never open.
+    pub fn is_delivered(&self, id: StreamId) -> bool {
+        match self.sending.get(&id) {
+            Some(sending) => sending.is_delivered(),
+            None if id.opened_by() == self.side => id.nth() < self.own[id.direction().index()].opened,
+            None => !id.is_one_way() && self.peers[id.direction().index()].was_used(id.nth()),
+        }
+    }
+
+    /// Reads what has come in order. With the last bytes it says that the stream ends; that may be without bytes.
+    ///
+    /// # Errors
+    /// If there is nothing to read.
+    pub fn read(&mut self, id: StreamId, out: &mut [u8]) -> Result<Read, ReadError> {
+        self.reach(id);
+        let receiving = self.receiving.get_mut(&id).ok_or(ReadError::Unknown)?;
+        let read = receiving.read(out);
+        if receiving.wants_raise() {
+            self.controls.insert(Control::MaxStreamData(id));
+        }
+        self.consume(read.map_or(0, |read| read.bytes as u64));
+        self.tidy_receiving(id);
+        read
+    }
+
+    /// Wants no more of a stream: what came is dropped, and what still comes. The peer hears `code`, below 2^62, unless the
+    /// end was known.
+    ///
+    /// # Errors
+    /// [`ReadError::Unknown`] if nothing can be read from it any more.
+    pub fn stop_sending(&mut self, id: StreamId, code: u64) -> Result<(), ReadError> {
+        self.reach(id);
+        let receiving = self.receiving.get_mut(&id).ok_or(ReadError::Unknown)?;
+        let wasted = receiving.stop(code).ok_or(ReadError::Unknown)?;
+        if receiving.stopped().is_some() {
+            self.controls.insert(Control::StopSending(id));
+        }
+        self.consume(wasted);
+        self.tidy_receiving(id);
+        Ok(())
+    }
+
+    /// How many bytes the peer will have sent on a stream in all, where that is known: of a message from its first frame on.
+    pub fn total(&self, id: StreamId) -> Option<u64> {
+        self.receiving.get(&id)?.total()
+    }
+
+    /// What happened, the first first.
+    pub fn next_event(&mut self) -> Option<StreamEvent> {
+        loop {
+            let event = self.events.pop_front()?;
+            if self.take_event(event) {
+                return Some(event);
+            }
+        }
+    }
+
+    /// Notes that an event does not wait any more. Whether it is still news.
+    fn take_event(&mut self, event: StreamEvent) -> bool {
+        match event {
+            StreamEvent::Opened => {
+                self.told_opened = false;
+                self.peers.iter().any(Opened::can_accept)
+            }
+            StreamEvent::MoreStreams(direction) => {
+                self.own[direction.index()].told = false;
+                true
+            }
+            StreamEvent::Readable(id) | StreamEvent::Reset { id, .. } => {
+                let Some(receiving) = self.receiving.get_mut(&id) else { return false };
+                match event {
+                    StreamEvent::Reset { .. } => receiving.told_reset = false,
+                    _ => receiving.told_readable = false,
+                }
+                let news = !receiving.is_done();
+                self.tidy_receiving(id);
+                news
+            }
+            StreamEvent::Writable(id) | StreamEvent::Delivered(id) | StreamEvent::Stopped { id, .. } => {
+                let Some(sending) = self.sending.get_mut(&id) else { return false };
+                let mut news = true;
+                match event {
+                    StreamEvent::Delivered(_) => sending.told_delivered = false,
+                    StreamEvent::Stopped { .. } => sending.told_stopped = false,
+                    _ => {
+                        sending.told_writable = false;
+                        news = sending.is_open();
+                    }
+                }
+                self.tidy_sending(id);
+                news
+            }
+        }
+    }
+
+    /// Makes the state of a stream that has just been opened or used for the first time.
+    fn create(&mut self, id: StreamId, total: Option<u64>) {
+        if id.is_sent_by(self.side) {
+            self.sending.insert(id, Sending::new(self.theirs.max_stream_data, total));
+            self.settle(id);
+        }
+        if id.is_sent_by(self.side.other()) {
+            self.receiving.insert(id, Receiving::new(self.ours.max_stream_data));
+        }
+    }
+
+    /// The application uses a stream, which the peer may have opened without using it.
+    fn reach(&mut self, id: StreamId) {
+        if id.opened_by() != self.side && self.peers[id.direction().index()].reach(id.nth()) == Some(Admitted::First) {
+            self.create(id, None);
+        }
+    }
+
+    fn change_sending<T>(
+        &mut self,
+        id: StreamId,
+        change: impl FnOnce(&mut Sending) -> Result<T, WriteError>,
+    ) -> Result<T, WriteError> {
+        self.reach(id);
+        let changed = change(self.sending.get_mut(&id).ok_or(WriteError::Unknown)?)?;
+        self.settle(id);
+        Ok(changed)
+    }
+
+    /// Brings what depends on a stream that this end sends up to date: its place among those that wait, and BLOCKED.
+    fn settle(&mut self, id: StreamId) {
+        let Some(sending) = self.sending.get_mut(&id) else { return };
+        let need = sending.need();
+        self.turns.set(id, &mut sending.place, need);
+        let blocked = sending.blocked();
+        if blocked != sending.blocked_at {
+            sending.blocked_at = blocked;
+            let control = Control::Blocked(Some(id));
+            if blocked.is_some() {
+                self.controls.insert(control)
+            } else {
+                self.controls.remove(&control)
+            };
+        }
+        self.settle_connection();
+    }
+
+    /// The same for the connection.
+    fn settle_connection(&mut self) {
+        let blocked = (self.sent >= self.max_sent && self.turns.has_fresh()).then_some(self.max_sent);
+        if blocked != self.blocked_at {
+            self.blocked_at = blocked;
+            let control = Control::Blocked(None);
+            if blocked.is_some() {
+                self.controls.insert(control)
+            } else {
+                self.controls.remove(&control)
+            };
+        }
+    }
+
+    /// Nobody will read these bytes any more, so the peer may send others.
+    fn consume(&mut self, bytes: u64) {
+        self.consumed += bytes;
+        if self.next_max_received() - self.max_received >= (self.ours.max_data / 2).max(1) {
+            self.controls.insert(Control::MaxData);
+        }
+    }
+
+    fn next_max_received(&self) -> u64 {
+        (self.consumed + self.ours.max_data).min(varint::MOST)
+    }
+
+    fn tidy_receiving(&mut self, id: StreamId) {
+        let Some(receiving) = self.receiving.get(&id) else { return };
+        if receiving.next_limit().is_none() {
+            self.controls.remove(&Control::MaxStreamData(id));
+        }
+        if receiving.is_done() {
+            self.controls.remove(&Control::StopSending(id));
+        }
+        if receiving.is_over() {
+            self.receiving.remove(&id);
+            self.tidy(id);
+        }
+    }
+
+    fn tidy_sending(&mut self, id: StreamId) {
+        if self.sending.get(&id).is_some_and(Sending::is_over) {
+            self.sending.remove(&id);
+            self.tidy(id);
+        }
+    }
+
+    /// A direction of a stream is forgotten, and the stream with the second one.
+    fn tidy(&mut self, id: StreamId) {
+        if id.opened_by() == self.side || self.sending.contains_key(&id) || self.receiving.contains_key(&id) {
+            return;
+        }
+        let direction = id.direction();
+        let peers = &mut self.peers[direction.index()];
+        peers.closed();
+        if peers.wants_raise() {
+            self.controls.insert(Control::MaxStreams(direction));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,115 @@
+//! Which of the peer's streams of one direction are open, without an entry for each: RFC 9000 §2.1, §3, §4.6.
+//!
+//! A stream that the peer opens opens all of lower numbers. Of those no state is kept until somebody uses them. Streams that
+//! are done are known by having been used, so they cost nothing.
+
+use rangemap::RangeSet;
+
+/// The most streams of a direction in a connection's life.
+const MOST_STREAMS: u64 = 1 << 32;
+
+/// What is known of a stream that the peer can open.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Admitted {
+    /// It is used for the first time.
+    First,
+    /// It was used before, and may be forgotten since.
+    Known,
+}
+
+#[derive(Debug)]
+pub(super) struct Opened {
+    /// So many may be open at a time.
+    window: u64,
+    /// So many may be opened, as far as the peer was told.
+    limit: u64,
+    /// Streams below this number are open, or were.
+    opened: u64,
+    /// Streams below this number were accepted.
+    accepted: u64,
+    /// So many are done.
+    closed: u64,
+    /// Streams that are open and were not used. Not more than are open.
+    unused: RangeSet<u64>,
+}
+
+impl Opened {
+    pub(super) fn new(window: u64) -> Self {
+        let window = window.min(MOST_STREAMS);
+        Self { window, limit: window, opened: 0, accepted: 0, closed: 0, unused: RangeSet::new() }
+    }
+
+    /// The peer uses a stream, and opens it if it was not open.
+    ///
+    /// # Errors
+    /// If it may not: with how many it may open.
+    pub(super) fn admit(&mut self, nth: u64) -> Result<Admitted, u64> {
+        if nth >= self.limit {
+            return Err(self.limit);
+        }
+        if nth < self.opened {
+            return Ok(self.first_use(nth));
+        }
+        if nth > self.opened {
+            self.unused.insert(self.opened..nth);
+        }
+        self.opened = nth + 1;
+        Ok(Admitted::First)
+    }
+
+    /// The application uses a stream. None if it is not open.
+    pub(super) fn reach(&mut self, nth: u64) -> Option<Admitted> {
+        (nth < self.opened).then(|| self.first_use(nth))
+    }
+
+    fn first_use(&mut self, nth: u64) -> Admitted {
+        if !self.unused.contains(&nth) {
+            return Admitted::Known;
+        }
+        self.unused.remove(nth..nth + 1);
+        Admitted::First
+    }
+
+    /// Whether the stream was used, and so has state or is done.
+    pub(super) fn was_used(&self, nth: u64) -> bool {
+        nth < self.opened && !self.unused.contains(&nth)
+    }
+
+    /// The number of the next stream that the application has not accepted.
+    pub(super) fn accept(&mut self) -> Option<u64> {
+        let nth = self.accepted;
+        self.can_accept().then(|| {
+            self.accepted += 1;
+            nth
+        })
+    }
+
+    pub(super) fn can_accept(&self) -> bool {
+        self.accepted < self.opened
+    }
+
+    pub(super) fn closed(&mut self) {
+        self.closed += 1;
+        debug_assert!(self.closed <= self.opened);
+    }
+
+    /// Whether the peer may open more than it was told.
+    pub(super) fn wants_raise(&self) -> bool {
+        self.next_limit() > self.limit
+    }
+
+    /// Allows as many as can be allowed. Gives how many.
+    pub(super) fn raise(&mut self) -> u64 {
+        self.limit = self.next_limit();
+        self.limit
+    }
+
+    fn next_limit(&self) -> u64 {
+        (self.closed + self.window).min(MOST_STREAMS)
+    }
+
+    #[cfg(test)]
+    pub(super) fn held(&self) -> usize {
+        self.unused.iter().count()
+    }
+}

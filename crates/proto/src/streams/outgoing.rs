@@ -1,0 +1,139 @@
+//! What goes to the peer, and what became of it.
+
+use alloc::vec::Vec;
+
+use super::Streams;
+use super::control::Control;
+use super::event::StreamEvent;
+use super::id::{Direction, StreamId};
+use super::send::{Chunk, Sending};
+use crate::frame::Frame;
+
+impl Streams {
+    /// Whether [`Streams::put_frame`] would append a frame if there is room.
+    pub fn has_pending(&self) -> bool {
+        self.turns.first(self.sent < self.max_sent).is_some()
+    }
+
+    /// Appends a STREAM frame of at most `room` bytes. Lost bytes go before new ones, whatever their streams' priorities.
+    /// A frame that fills `room` has no length field, so `room` must be all that is left of the packet. None if nothing is
+    /// to be sent, or the frame that is next has no room for a byte.
+    pub fn put_frame(&mut self, out: &mut Vec<u8>, room: usize) -> Option<Chunk> {
+        let credit = self.max_sent - self.sent;
+        let id = self.turns.first(credit > 0)?;
+        let sending = self.sending.get_mut(&id)?;
+        let (chunk, new) = sending.put(id, out, room, credit)?;
+        self.sent += new;
+        let need = sending.need();
+        self.turns.sent(id, &mut sending.place, need);
+        self.settle(id);
+        Some(chunk)
+    }
+
+    /// Appends the bytes of a frame that was written before once more, for a packet that is rebuilt as it was. False if the
+    /// stream is reset or forgotten, or part of the bytes is acknowledged and gone; then nothing is appended.
+    pub fn put_again(&self, chunk: &Chunk, out: &mut Vec<u8>) -> bool {
+        self.sending.get(&chunk.stream).is_some_and(|sending| sending.put_again(chunk, out))
+    }
+
+    /// A packet with this frame was acknowledged.
+    pub fn acked(&mut self, chunk: &Chunk) {
+        let id = chunk.stream;
+        let Some(sending) = self.sending.get_mut(&id) else { return };
+        let was_delivered = sending.is_delivered();
+        sending.acked(chunk);
+        if sending.take_room(self.send_buffer) && !core::mem::replace(&mut sending.told_writable, true) {
+            self.events.push_back(StreamEvent::Writable(id));
+        }
+        if sending.is_delivered() && !was_delivered {
+            sending.told_delivered = true;
+            self.events.push_back(StreamEvent::Delivered(id));
+        }
+        self.settle(id);
+    }
+
+    /// A packet with this frame was lost. What of it is not acknowledged goes again.
+    pub fn lost(&mut self, chunk: &Chunk) {
+        if let Some(sending) = self.sending.get_mut(&chunk.stream) {
+            sending.lost(chunk);
+            self.settle(chunk.stream);
+        }
+    }
+
+    /// Whether [`Streams::next_control`] gives something.
+    pub fn has_control(&self) -> bool {
+        !self.controls.is_empty()
+    }
+
+    /// The next frame besides STREAM that is to be sent. It does not wait any more then.
+    pub fn next_control(&mut self) -> Option<Control> {
+        self.controls.pop_first()
+    }
+
+    /// Appends a frame with what is true now; at most [`LONGEST_CONTROL`](super::LONGEST_CONTROL) bytes. False, and nothing
+    /// appended, if it is not needed any more; that is never so right after [`Streams::next_control`] gave it.
+    pub fn put_control(&mut self, control: Control, out: &mut Vec<u8>) -> bool {
+        let frame = self.control_frame(control);
+        if let Some(frame) = frame {
+            frame.put(out);
+        }
+        frame.is_some()
+    }
+
+    fn control_frame(&mut self, control: Control) -> Option<Frame<'static>> {
+        Some(match control {
+            Control::MaxData => {
+                self.max_received = self.next_max_received();
+                Frame::MaxData(self.max_received)
+            }
+            Control::MaxStreams(direction) => {
+                let count = self.peers[direction.index()].raise();
+                Frame::MaxStreams { one_way: direction == Direction::OneWay, count }
+            }
+            Control::MaxStreamData(id) => {
+                Frame::MaxStreamData { stream: id.number(), bytes: self.receiving.get_mut(&id)?.raise()? }
+            }
+            Control::ResetStream(id) => {
+                let (code, total) = self.sending.get(&id)?.reset_due()?;
+                Frame::ResetStream { stream: id.number(), code, total }
+            }
+            Control::StopSending(id) => {
+                Frame::StopSending { stream: id.number(), code: self.receiving.get(&id)?.stopped()? }
+            }
+            Control::Blocked(stream) => {
+                Frame::Blocked { stream: stream.map(StreamId::number), at: self.blocked(stream)? }
+            }
+        })
+    }
+
+    fn blocked(&self, stream: Option<StreamId>) -> Option<u64> {
+        stream.map_or(self.blocked_at, |id| self.sending.get(&id).and_then(Sending::blocked))
+    }
+
+    /// A packet with this frame was acknowledged.
+    pub fn control_acked(&mut self, control: Control) {
+        if let Control::ResetStream(id) = control
+            && let Some(sending) = self.sending.get_mut(&id)
+        {
+            sending.reset_acked();
+            self.controls.remove(&control);
+            self.tidy_sending(id);
+        }
+    }
+
+    /// A packet with this frame was lost. It goes again if it is still needed.
+    pub fn control_lost(&mut self, control: Control) {
+        let again = match control {
+            Control::MaxData | Control::MaxStreams(_) => true,
+            Control::MaxStreamData(id) => {
+                self.receiving.get(&id).is_some_and(|receiving| receiving.next_limit().is_some())
+            }
+            Control::ResetStream(id) => self.sending.get(&id).is_some_and(|sending| sending.reset_due().is_some()),
+            Control::StopSending(id) => self.receiving.get(&id).is_some_and(|receiving| receiving.stopped().is_some()),
+            Control::Blocked(stream) => self.blocked(stream).is_some(),
+        };
+        if again {
+            self.controls.insert(control);
+        }
+    }
+}

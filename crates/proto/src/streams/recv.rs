@@ -1,0 +1,301 @@
+//! One direction of a stream, at the end that receives: RFC 9000 §3.2.
+
+use core::mem;
+
+use super::error::{ReadError, StreamError};
+use super::id::StreamId;
+use crate::assembler::{Assembler, Conflict, Inserted};
+use crate::frame::StreamFrame;
+use crate::varint;
+
+/// The most gaps in a stream.
+const MOST_GAPS: usize = 64;
+
+/// What was read.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Read {
+    /// How many bytes.
+    pub bytes: usize,
+    /// Whether the stream ends behind them. It is forgotten then.
+    pub ends: bool,
+}
+
+/// What became of a frame.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Taken {
+    /// Its packet can be acknowledged.
+    Yes,
+    /// It would leave too many gaps. Its packet must be dropped and not acknowledged.
+    Dropped,
+}
+
+/// What a frame changed.
+#[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
+pub(super) struct Change {
+    /// By how many bytes the stream has grown, as flow control counts.
+    pub(super) new: u64,
+    /// How many of the stream's bytes nobody will read.
+    pub(super) wasted: u64,
+    /// Whether there is more to read.
+    pub(super) readable: bool,
+    /// Whether the stream has just been reset.
+    pub(super) reset: bool,
+}
+
+#[derive(Debug)]
+enum State {
+    Open(Assembler),
+    /// The application wants no more. The end is not known yet.
+    Stopped {
+        code: u64,
+    },
+    /// The peer has reset it; the application has not been told.
+    Reset {
+        code: u64,
+    },
+    /// The application knows all.
+    Done,
+}
+
+#[derive(Debug)]
+pub(super) struct Receiving {
+    state: State,
+    /// Where the last byte ends that the peer has sent.
+    highest: u64,
+    /// The total of a message, as its frames say.
+    total: Option<u64>,
+    /// Where the stream ends, as its last frame or a reset says. Then it is `highest`.
+    end: Option<u64>,
+    /// Up to where the peer may send, as far as it was told.
+    limit: u64,
+    window: u64,
+    /// Events that wait to be taken.
+    pub(super) told_readable: bool,
+    pub(super) told_reset: bool,
+}
+
+impl Receiving {
+    pub(super) const fn new(window: u64) -> Self {
+        // A number of our own, and pieces count more than their bytes.
+        let most_ahead = window.saturating_mul(2);
+        let most_ahead = if most_ahead > usize::MAX as u64 { usize::MAX } else { most_ahead as usize };
+        Self {
+            state: State::Open(Assembler::new(MOST_GAPS, most_ahead)),
+            highest: 0,
+            total: None,
+            end: None,
+            limit: window,
+            window,
+            told_readable: false,
+            told_reset: false,
+        }
+    }
+
+    /// Takes a frame, while all streams may grow by `credit` bytes. After an error, or if it is dropped, nothing has changed.
+    pub(super) fn on_frame(&mut self, frame: &StreamFrame, credit: u64) -> Result<(Taken, Change), StreamError> {
+        let stream = frame.stream;
+        let reaches = frame.offset + frame.data.len() as u64;
+        let changed = |before, now| Err(StreamError::EndChanged { stream, before, now });
+        if let (Some(before), Some(now)) = (self.total, frame.total)
+            && before != now
+        {
+            return changed(before, now);
+        }
+        let total = self.total.or(frame.total);
+        if let Some(total) = total {
+            match self.end {
+                // A message that was reset ends before its total.
+                Some(end) if !self.is_reset() && end != total => return changed(end, total),
+                _ if frame.ends && reaches != total => return changed(total, reaches),
+                _ => {}
+            }
+        }
+        if let Some(end) = self.end
+            && frame.ends
+            && reaches != end
+        {
+            return changed(end, reaches);
+        }
+        let end = self.end.or(frame.ends.then_some(reaches));
+        if let Some(end) = end.or(total)
+            && end < self.highest.max(reaches)
+        {
+            return Err(StreamError::BeyondEnd { stream, reaches: self.highest.max(reaches), end });
+        }
+        let new = self.grown(stream, reaches, credit)?;
+        let mut change = Change { new, ..Change::default() };
+        match &mut self.state {
+            State::Open(bytes) => {
+                let before = bytes.end();
+                match bytes.insert(frame.offset, frame.data) {
+                    Ok(Inserted::Taken) => {}
+                    Ok(Inserted::Refused) => return Ok((Taken::Dropped, Change::default())),
+                    Err(Conflict) => return Err(StreamError::Conflict { stream, offset: frame.offset }),
+                }
+                let at_end = Some(bytes.end()) == end.or(total);
+                let knew = self.end.or(self.total).is_some();
+                change.readable = bytes.end() > before || at_end && !knew;
+            }
+            State::Stopped { .. } => change.wasted = new,
+            State::Reset { .. } | State::Done => {}
+        }
+        (self.total, self.end, self.highest) = (total, end, self.highest + new);
+        self.settle();
+        Ok((Taken::Yes, change))
+    }
+
+    /// Takes a reset (RFC 9000 §4.5). A stream that has come whole is read as if there were none.
+    pub(super) fn on_reset(&mut self, id: StreamId, code: u64, at: u64, credit: u64) -> Result<Change, StreamError> {
+        let stream = id.number();
+        if let Some(end) = self.end
+            && end != at
+        {
+            return Err(StreamError::EndChanged { stream, before: end, now: at });
+        }
+        if at < self.highest {
+            return Err(StreamError::BeyondEnd { stream, reaches: self.highest, end: at });
+        }
+        if let Some(total) = self.total
+            && total < at
+        {
+            return Err(StreamError::BeyondEnd { stream, reaches: at, end: total });
+        }
+        let new = self.grown(stream, at, credit)?;
+        let mut change = Change { new, ..Change::default() };
+        match &self.state {
+            State::Open(bytes) if bytes.end() == at && (self.end.is_some() || self.total == Some(at)) => {}
+            State::Open(bytes) => {
+                change.wasted = at - bytes.consumed();
+                change.reset = true;
+                self.state = State::Reset { code };
+            }
+            State::Stopped { .. } => change.wasted = new,
+            State::Reset { .. } | State::Done => {}
+        }
+        (self.end, self.highest) = (Some(at), at);
+        self.settle();
+        Ok(change)
+    }
+
+    /// By how much the stream grows when it reaches so far.
+    fn grown(&self, stream: u64, reaches: u64, credit: u64) -> Result<u64, StreamError> {
+        if reaches > self.limit {
+            return Err(StreamError::TooManyStreamBytes { stream, end: reaches, allowed: self.limit });
+        }
+        let new = reaches.saturating_sub(self.highest);
+        if new > credit {
+            return Err(StreamError::TooManyBytes { stream, new, allowed: credit });
+        }
+        Ok(new)
+    }
+
+    pub(super) fn read(&mut self, out: &mut [u8]) -> Result<Read, ReadError> {
+        match &mut self.state {
+            State::Open(bytes) => {
+                let read = bytes.read(out);
+                let ends = Some(bytes.consumed()) == self.end.or(self.total);
+                if read == 0 && !ends && bytes.readable() == 0 {
+                    return Err(ReadError::Blocked);
+                }
+                if ends {
+                    self.state = State::Done;
+                }
+                Ok(Read { bytes: read, ends })
+            }
+            State::Reset { code } => {
+                let code = *code;
+                self.state = State::Done;
+                Err(ReadError::Reset { code })
+            }
+            State::Stopped { .. } | State::Done => Err(ReadError::Unknown),
+        }
+    }
+
+    /// The application wants no more. Gives how many bytes nobody will read; none if it knew the end already.
+    pub(super) fn stop(&mut self, code: u64) -> Option<u64> {
+        match mem::replace(&mut self.state, State::Stopped { code }) {
+            State::Open(bytes) => {
+                let wasted = self.highest - bytes.consumed();
+                self.settle();
+                Some(wasted)
+            }
+            State::Reset { .. } => {
+                self.state = State::Done;
+                Some(0)
+            }
+            State::Stopped { code } => {
+                self.state = State::Stopped { code };
+                None
+            }
+            State::Done => {
+                self.state = State::Done;
+                None
+            }
+        }
+    }
+
+    /// A stream that was stopped is done once it is known how many bytes count for it.
+    fn settle(&mut self) {
+        if matches!(self.state, State::Stopped { .. }) && self.size() == Some(self.highest) {
+            self.state = State::Done;
+        }
+    }
+
+    /// How many bytes the stream has, where that is known.
+    pub(super) fn size(&self) -> Option<u64> {
+        self.end.or(self.total)
+    }
+
+    pub(super) fn total(&self) -> Option<u64> {
+        self.total.or(self.end)
+    }
+
+    fn is_reset(&self) -> bool {
+        matches!(self.state, State::Reset { .. })
+    }
+
+    /// Whether nothing will come of it any more.
+    pub(super) fn is_done(&self) -> bool {
+        matches!(self.state, State::Done)
+    }
+
+    /// Whether it can be forgotten.
+    pub(super) fn is_over(&self) -> bool {
+        self.is_done() && !self.told_readable && !self.told_reset
+    }
+
+    /// The code of a stream that the application stopped and the peer has not ended.
+    pub(super) fn stopped(&self) -> Option<u64> {
+        match self.state {
+            State::Stopped { code } => Some(code),
+            State::Open(_) | State::Reset { .. } | State::Done => None,
+        }
+    }
+
+    /// Whether the peer should be told a new limit: half of the window was read, and the stream goes on behind the old one.
+    pub(super) fn wants_raise(&self) -> bool {
+        let goes_on = self.total.is_none_or(|total| total > self.limit);
+        goes_on && self.next_limit().is_some_and(|limit| limit - self.limit >= (self.window / 2).max(1))
+    }
+
+    /// Allows what can be allowed. None if the peer needs no more: all has come that counts.
+    pub(super) fn raise(&mut self) -> Option<u64> {
+        self.limit = self.next_limit()?;
+        Some(self.limit)
+    }
+
+    /// The limit that can be told, also one that was told and lost.
+    pub(super) fn next_limit(&self) -> Option<u64> {
+        let State::Open(bytes) = &self.state else { return None };
+        let more = self.end.is_none() && self.total.is_none_or(|total| total > self.highest);
+        more.then_some((bytes.consumed() + self.window).min(varint::MOST))
+    }
+
+    #[cfg(test)]
+    pub(super) fn held(&self) -> usize {
+        match &self.state {
+            State::Open(bytes) => bytes.held(),
+            State::Stopped { .. } | State::Reset { .. } | State::Done => 0,
+        }
+    }
+}

@@ -1,0 +1,336 @@
+//! One direction of a stream, at the end that sends: RFC 9000 §3.1.
+
+use alloc::collections::VecDeque;
+use alloc::vec::Vec;
+use core::ops::Range;
+
+use rangemap::RangeSet;
+
+use super::error::WriteError;
+use super::id::StreamId;
+use super::turns::{Need, Place};
+use crate::frame::StreamFrame;
+use crate::varint;
+
+/// A STREAM frame that was written: which bytes of which stream.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Chunk {
+    /// The stream.
+    pub stream: StreamId,
+    /// Where its bytes begin.
+    pub offset: u64,
+    /// How many bytes.
+    pub len: u32,
+    /// Whether the stream ends behind them.
+    pub ends: bool,
+    /// Whether the frame says how long it is. If not, it must be the last one of its packet.
+    pub counted: bool,
+}
+
+impl Chunk {
+    /// Where its bytes end.
+    pub const fn end(&self) -> u64 {
+        self.offset + self.len as u64
+    }
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Phase {
+    /// The application may write.
+    Open,
+    /// The end was written and has to be sent, or sent again.
+    EndDue,
+    /// The end is in flight.
+    EndSent,
+    EndAcked,
+    /// Nothing is sent but a reset, until that is acknowledged.
+    Reset {
+        code: u64,
+        by_peer: bool,
+        acked: bool,
+    },
+}
+
+#[derive(Debug)]
+pub(super) struct Sending {
+    /// From `acked_to` on.
+    bytes: VecDeque<u8>,
+    /// Everything before is acknowledged.
+    acked_to: u64,
+    /// Everything from here on was never sent. Not below `acked_to`.
+    next: u64,
+    /// Acknowledged, from `acked_to` on.
+    acked: RangeSet<u64>,
+    /// To be sent again: between `acked_to` and `next`, and not in `acked`.
+    lost: RangeSet<u64>,
+    phase: Phase,
+    /// How many bytes a message has.
+    total: Option<u64>,
+    /// How far the peer allows to send.
+    limit: u64,
+    pub(super) place: Place,
+    /// The application could not write all that it wanted.
+    wants_room: bool,
+    /// The limit of which the peer was told, or is to be told, that it holds this stream up.
+    pub(super) blocked_at: Option<u64>,
+    /// Events that wait to be taken.
+    pub(super) told_writable: bool,
+    pub(super) told_stopped: bool,
+    pub(super) told_delivered: bool,
+}
+
+impl Sending {
+    /// May send up to `limit`. A message of a known total ends by itself.
+    pub(super) fn new(limit: u64, total: Option<u64>) -> Self {
+        Self {
+            bytes: VecDeque::new(),
+            acked_to: 0,
+            next: 0,
+            acked: RangeSet::new(),
+            lost: RangeSet::new(),
+            phase: if total == Some(0) { Phase::EndDue } else { Phase::Open },
+            total,
+            limit,
+            place: Place::new(),
+            wants_room: false,
+            blocked_at: None,
+            told_writable: false,
+            told_stopped: false,
+            told_delivered: false,
+        }
+    }
+
+    /// Takes what fits into a buffer of `most` bytes.
+    pub(super) fn write(&mut self, data: &[u8], most: u64) -> Result<usize, WriteError> {
+        self.writable()?;
+        let written = self.written();
+        if let Some(total) = self.total
+            && data.len() as u64 > total - written
+        {
+            return Err(WriteError::TooLong { written: written.saturating_add(data.len() as u64), total });
+        }
+        let room = most.saturating_sub(self.bytes.len() as u64).min(varint::MOST - written);
+        let count = room.min(data.len() as u64) as usize;
+        self.bytes.extend(&data[..count]);
+        self.wants_room = count < data.len();
+        if self.total == Some(self.written()) {
+            self.phase = Phase::EndDue;
+        }
+        Ok(count)
+    }
+
+    pub(super) fn finish(&mut self) -> Result<(), WriteError> {
+        self.writable()?;
+        if let Some(total) = self.total {
+            return Err(WriteError::TooShort { written: self.written(), total });
+        }
+        self.phase = Phase::EndDue;
+        Ok(())
+    }
+
+    fn writable(&self) -> Result<(), WriteError> {
+        match self.phase {
+            Phase::Open => Ok(()),
+            Phase::EndDue | Phase::EndSent | Phase::EndAcked => Err(WriteError::Finished),
+            Phase::Reset { code, by_peer: true, .. } => Err(WriteError::Stopped { code }),
+            Phase::Reset { code, by_peer: false, .. } => Err(WriteError::Reset { code }),
+        }
+    }
+
+    /// Gives up what is not delivered. Gives whether that changed something.
+    pub(super) fn reset(&mut self, code: u64, by_peer: bool) -> bool {
+        if self.is_delivered() || matches!(self.phase, Phase::Reset { .. }) {
+            return false;
+        }
+        self.phase = Phase::Reset { code, by_peer, acked: false };
+        self.bytes = VecDeque::new();
+        self.acked.clear();
+        self.lost.clear();
+        self.wants_room = false;
+        true
+    }
+
+    /// The peer allows bytes up to here. A lower limit than before is old.
+    pub(super) fn raise(&mut self, limit: u64) {
+        self.limit = self.limit.max(limit);
+    }
+
+    /// Appends a frame of at most `room` bytes, with at most `credit` new bytes of data. Gives how many of them are new.
+    pub(super) fn put(&mut self, id: StreamId, out: &mut Vec<u8>, room: usize, credit: u64) -> Option<(Chunk, u64)> {
+        let written = self.written();
+        let (offset, until) = match self.lost.first() {
+            Some(lost) => (lost.start, lost.end),
+            None => (self.next, self.sendable().min(self.next.saturating_add(credit))),
+        };
+        let mut frame =
+            StreamFrame { stream: id.number(), offset, total: self.total, ends: false, counted: false, data: &[] };
+        let head = 1 + varint::len(frame.stream) + varint::len(offset) + self.total.map_or(0, varint::len);
+        let wanted = usize::try_from(until - offset).unwrap_or(usize::MAX).min(u32::MAX as usize);
+        let room = room.checked_sub(head)?;
+        // Without a length the frame must fill the room.
+        let len = if wanted >= room {
+            room
+        } else {
+            frame.counted = true;
+            wanted.min(room.checked_sub(varint::len(wanted as u64))?)
+        };
+        let end = offset + len as u64;
+        frame.ends = end == written && matches!(self.phase, Phase::EndDue | Phase::EndSent);
+        if len == 0 && !frame.ends {
+            return None;
+        }
+        frame.put_head(len, out);
+        self.copy(offset, len, out);
+        if offset < self.next {
+            self.lost.remove(offset..end);
+        }
+        let new = end.saturating_sub(self.next);
+        self.next += new;
+        if frame.ends {
+            self.phase = Phase::EndSent;
+        }
+        Some((Chunk { stream: id, offset, len: len as u32, ends: frame.ends, counted: frame.counted }, new))
+    }
+
+    /// Appends the same frame as before. False if not all of its bytes are held.
+    pub(super) fn put_again(&self, chunk: &Chunk, out: &mut Vec<u8>) -> bool {
+        if matches!(self.phase, Phase::Reset { .. }) || chunk.offset < self.acked_to || chunk.end() > self.next {
+            return false;
+        }
+        let (stream, Chunk { offset, ends, counted, .. }) = (chunk.stream.number(), *chunk);
+        StreamFrame { stream, offset, total: self.total, ends, counted, data: &[] }.put_head(chunk.len as usize, out);
+        self.copy(offset, chunk.len as usize, out);
+        true
+    }
+
+    fn copy(&self, offset: u64, len: usize, out: &mut Vec<u8>) {
+        let from = (offset - self.acked_to) as usize;
+        let (front, back) = self.bytes.as_slices();
+        let part = |slice: &[u8], from: usize, to: usize| from.min(slice.len())..to.min(slice.len());
+        out.extend_from_slice(&front[part(front, from, from + len)]);
+        let behind = |at: usize| at.saturating_sub(front.len());
+        out.extend_from_slice(&back[part(back, behind(from), behind(from + len))]);
+    }
+
+    /// The peer has these bytes.
+    pub(super) fn acked(&mut self, chunk: &Chunk) {
+        let range = self.unacked(chunk);
+        if matches!(self.phase, Phase::Reset { .. }) {
+            return;
+        }
+        if chunk.ends {
+            self.phase = Phase::EndAcked;
+        }
+        if range.is_empty() {
+            return;
+        }
+        if !self.lost.is_empty() {
+            self.lost.remove(range.clone());
+        }
+        if range.start > self.acked_to {
+            self.acked.insert(range);
+            return;
+        }
+        let mut end = range.end;
+        while let Some(first) = self.acked.first().filter(|first| first.start <= end).cloned() {
+            end = end.max(first.end);
+            self.acked.remove(first);
+        }
+        self.bytes.drain(..(end - self.acked_to) as usize);
+        self.acked_to = end;
+    }
+
+    /// What of these bytes is not acknowledged goes again.
+    pub(super) fn lost(&mut self, chunk: &Chunk) {
+        let range = self.unacked(chunk);
+        if matches!(self.phase, Phase::Reset { .. }) {
+            return;
+        }
+        if chunk.ends && self.phase == Phase::EndSent {
+            self.phase = Phase::EndDue;
+        }
+        if range.is_empty() {
+            return;
+        }
+        if self.acked.is_empty() {
+            self.lost.insert(range);
+        } else {
+            for gap in self.acked.gaps(&range) {
+                self.lost.insert(gap);
+            }
+        }
+    }
+
+    /// The part of a chunk that is not below `acked_to`. Empty if there is none.
+    fn unacked(&self, chunk: &Chunk) -> Range<u64> {
+        chunk.offset.max(self.acked_to)..chunk.end().min(self.next)
+    }
+
+    /// Whether the application should hear that there is room: it wanted some, and half of the buffer is free.
+    pub(super) fn take_room(&mut self, most: u64) -> bool {
+        let has_room = self.wants_room && self.bytes.len() as u64 <= most / 2 && self.phase == Phase::Open;
+        self.wants_room &= !has_room;
+        has_room
+    }
+
+    pub(super) fn need(&self) -> Need {
+        match self.phase {
+            Phase::Reset { .. } => Need::Nothing,
+            _ if !self.lost.is_empty() => Need::Free,
+            _ if self.sendable() > self.next => Need::Fresh,
+            Phase::EndDue if self.next == self.written() => Need::Free,
+            Phase::Open | Phase::EndDue | Phase::EndSent | Phase::EndAcked => Need::Nothing,
+        }
+    }
+
+    /// The limit that holds up new bytes.
+    pub(super) fn blocked(&self) -> Option<u64> {
+        let waits = self.written() > self.next && !matches!(self.phase, Phase::Reset { .. });
+        (waits && self.next >= self.limit).then_some(self.limit)
+    }
+
+    /// The code of a reset that the peer has not acknowledged, and how many bytes count as sent.
+    pub(super) fn reset_due(&self) -> Option<(u64, u64)> {
+        match self.phase {
+            Phase::Reset { code, acked: false, .. } => Some((code, self.next)),
+            _ => None,
+        }
+    }
+
+    pub(super) fn reset_acked(&mut self) {
+        if let Phase::Reset { acked, .. } = &mut self.phase {
+            *acked = true;
+        }
+    }
+
+    /// Whether the peer has acknowledged everything and the end.
+    pub(super) fn is_delivered(&self) -> bool {
+        self.phase == Phase::EndAcked && self.bytes.is_empty()
+    }
+
+    /// Whether it can be forgotten.
+    pub(super) fn is_over(&self) -> bool {
+        let done = self.is_delivered() || matches!(self.phase, Phase::Reset { acked: true, .. });
+        done && !self.told_writable && !self.told_stopped && !self.told_delivered
+    }
+
+    /// Whether there is a reason to tell the application that it may write.
+    pub(super) fn is_open(&self) -> bool {
+        self.phase == Phase::Open
+    }
+
+    /// Up to where the application has written.
+    fn written(&self) -> u64 {
+        self.acked_to + self.bytes.len() as u64
+    }
+
+    /// Up to where the peer allows to send what was written.
+    fn sendable(&self) -> u64 {
+        self.written().min(self.limit)
+    }
+
+    #[cfg(test)]
+    pub(super) fn held(&self) -> usize {
+        self.bytes.len() + 16 * (self.acked.iter().count() + self.lost.iter().count())
+    }
+}
