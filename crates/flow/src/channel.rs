@@ -248,6 +248,11 @@ impl<L: ControlLaw, W: Work> Channel<L, W> {
         out.records.trim();
     }
 
+    /// Whether packets of the work may leave on a subflow. What is in flight stays so, and packets beside the work may leave.
+    pub fn set_open(&mut self, subflow: u8, is_open: bool) {
+        self.lanes[usize::from(subflow)].open = is_open;
+    }
+
     /// A subflow begins anew, with this law: what it has in flight is given back to the work, and its round trip is not known any
     /// more. `numbers_too` says whether it is on another path, where numbers begin at 0; if not, they go on.
     pub fn renew_subflow(&mut self, subflow: u8, law: L, numbers_too: bool, now: Time) {
@@ -325,6 +330,11 @@ impl<L: ControlLaw, W: Work> Channel<L, W> {
     /// The smoothed round trip of a subflow.
     pub fn smoothed_rtt(&self, subflow: u8) -> Span {
         self.subflows.get(subflow).out.smoothed_rtt()
+    }
+
+    /// How long a subflow waits for an acknowledgement before a timer strikes.
+    pub fn timeout(&self, subflow: u8) -> Span {
+        self.subflows.get(subflow).out.timeout(&self.config.timing)
     }
 
     /// Whether a subflow's peer sees the codepoints that packets leave with. If not, nothing is known of marks.

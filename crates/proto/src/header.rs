@@ -203,6 +203,19 @@ pub fn put_retry(out: &mut Vec<u8>, to: &[u8], from: Id, token: &[u8]) {
     out.extend(token);
 }
 
+/// Appends what answers a packet of another version: the one that is spoken here (RFC 9000 §17.2.1). The IDs are those of that
+/// packet, so `to` is who sent it; both are of 255 bytes at most.
+pub fn put_versions(out: &mut Vec<u8>, to: &[u8], from: &[u8]) {
+    debug_assert!(to.len() < 256 && from.len() < 256);
+    out.push(LONG | FIXED);
+    out.extend(0u32.to_be_bytes());
+    for id in [to, from] {
+        out.push(id.len() as u8);
+        out.extend(id);
+    }
+    out.extend(VERSION.to_be_bytes());
+}
+
 fn put_invariant(out: &mut Vec<u8>, kind: u8, low: u8, to: &[u8], from: Id) {
     out.push(LONG | FIXED | kind << 4 | low);
     out.extend(VERSION.to_be_bytes());

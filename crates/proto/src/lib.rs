@@ -18,19 +18,32 @@
 
 extern crate alloc;
 
+#[allow(unreachable_pub, dead_code)]
 mod assembler;
+pub mod closed;
+pub mod connection;
+pub mod endpoint;
 pub mod frame;
+mod data;
+mod handshake;
 pub mod header;
 pub mod identity;
 mod keys;
+mod outbox;
 pub mod parameters;
+mod path;
+mod search;
 pub mod secret;
+pub mod settings;
+mod shared;
 pub mod side;
 mod space;
 pub mod streams;
 pub mod ticket;
 mod tls;
+mod token;
 pub mod varint;
+pub mod via;
 
 /// The version in long headers: `NRW` and 1.
 pub const VERSION: u32 = 0x4e52_5701;

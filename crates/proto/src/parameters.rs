@@ -58,7 +58,7 @@ impl From<Cut> for ParameterError {
 }
 
 /// An ID as a caller chooses it for its first packet: 8 to 20 bytes.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub struct FirstId {
     len: u8,
     bytes: [u8; LONGEST_ID],
@@ -75,6 +75,14 @@ impl FirstId {
     /// Its bytes.
     pub fn as_bytes(&self) -> &[u8] {
         &self.bytes[..self.len.into()]
+    }
+}
+
+impl From<Id> for FirstId {
+    fn from(id: Id) -> Self {
+        let mut bytes = [0; LONGEST_ID];
+        bytes[..ID_LEN].copy_from_slice(&id);
+        Self { len: ID_LEN as u8, bytes }
     }
 }
 

@@ -49,6 +49,11 @@ impl Crypto {
         self.said.extend_from_slice(bytes);
     }
 
+    /// What TLS has said.
+    pub(crate) fn said(self) -> Vec<u8> {
+        self.said
+    }
+
     /// A packet is to leave, whatever there is to say.
     pub(crate) fn ping(&mut self) {
         self.ping = true;

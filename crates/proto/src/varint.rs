@@ -32,6 +32,12 @@ pub fn put(out: &mut Vec<u8>, value: u64) {
     }
 }
 
+/// A value below 2^14 in two bytes, however few it takes.
+pub(crate) const fn in_two(value: u16) -> [u8; 2] {
+    debug_assert!(value < 0x4000);
+    (value | 0x4000).to_be_bytes()
+}
+
 /// There are fewer bytes than were to be read.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Cut;

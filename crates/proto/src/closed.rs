@@ -1,0 +1,161 @@
+//! Why a connection ends. `docs/src/transport.md`, "Ending".
+
+use alloc::borrow::ToOwned;
+use alloc::string::{String, ToString};
+use core::fmt;
+
+use flow::AckError;
+
+use crate::frame::{FrameError, LONGEST_REASON};
+use crate::parameters::ParameterError;
+use crate::streams::StreamError;
+
+/// A code of CLOSE.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub struct Code(pub u64);
+
+impl Code {
+    /// The application is done.
+    pub const NONE: Self = Self(0);
+    /// The caller is not known here.
+    pub const REFUSED: Self = Self(1);
+    /// Too many connections.
+    pub const BUSY: Self = Self(2);
+    /// A frame that cannot be read, or is not allowed there.
+    pub const FRAME: Self = Self(3);
+    /// An acknowledgement that cannot be true.
+    pub const ACK: Self = Self(4);
+    /// A stream that contradicts itself.
+    pub const STREAM: Self = Self(5);
+    /// More bytes, streams, paths or blocks than were allowed.
+    pub const FLOW: Self = Self(6);
+    /// A transport parameter that is missing or out of range.
+    pub const PARAMETER: Self = Self(7);
+    /// Too many packets that do not open.
+    pub const KEYS: Self = Self(8);
+    /// This endpoint failed.
+    pub const INTERNAL: Self = Self(9);
+    /// TLS's alert 0; alert n is this and n.
+    pub const TLS: Self = Self(0x100);
+    /// The first of the application's own codes.
+    pub const APPLICATION: Self = Self(0x1000);
+
+    fn name(self) -> &'static str {
+        match self.0 {
+            0 => "none",
+            1 => "refused",
+            2 => "busy",
+            3 => "frame",
+            4 => "ack",
+            5 => "stream",
+            6 => "flow",
+            7 => "parameter",
+            8 => "keys",
+            9 => "internal",
+            0x100..0x200 => "tls",
+            0x1000.. => "application",
+            _ => "unknown",
+        }
+    }
+}
+
+impl fmt::Display for Code {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0 {
+            0x100..0x200 => write!(f, "tls {}", self.0 - 0x100),
+            0x1000.. => write!(f, "application {}", self.0 - 0x1000),
+            _ => f.write_str(self.name()),
+        }
+    }
+}
+
+/// A connection is over, or about to be.
+#[derive(Clone, PartialEq, Eq, Debug)]
+#[non_exhaustive]
+pub enum Closed {
+    /// This end closed it.
+    Here {
+        /// Why.
+        code: Code,
+        /// The same in words.
+        reason: String,
+    },
+    /// The peer closed it.
+    There {
+        /// Why.
+        code: Code,
+        /// The same in words, which are the peer's.
+        reason: String,
+    },
+    /// Nothing came for as long as both ends had agreed to wait, or the handshake did not end in time.
+    Silence,
+    /// The peer does not know the connection any more: it was started anew, or has given it up.
+    Reset,
+    /// The peer does not speak this version.
+    Version,
+}
+
+impl fmt::Display for Closed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (who, code, reason) = match self {
+            Self::Here { code, reason } => ("this end", code, reason),
+            Self::There { code, reason } => ("the peer", code, reason),
+            Self::Silence => return f.write_str("the peer has not answered"),
+            Self::Reset => return f.write_str("the peer does not know this connection any more"),
+            Self::Version => return f.write_str("the peer does not speak this version of the protocol"),
+        };
+        write!(f, "{who} closed the connection: {code}")?;
+        if reason.is_empty() { Ok(()) } else { write!(f, " ({})", reason.escape_default()) }
+    }
+}
+
+/// Something that ends the connection: the code for the peer, and the words.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct Fault {
+    pub(crate) code: Code,
+    pub(crate) reason: String,
+}
+
+impl Fault {
+    pub(crate) fn new(code: Code, reason: &str) -> Self {
+        let end = (0..=reason.len().min(LONGEST_REASON)).rev().find(|&end| reason.is_char_boundary(end)).unwrap_or(0);
+        Self { code, reason: reason[..end].to_owned() }
+    }
+}
+
+impl From<FrameError> for Fault {
+    fn from(error: FrameError) -> Self {
+        Self::new(Code::FRAME, &error.to_string())
+    }
+}
+
+impl From<AckError> for Fault {
+    fn from(error: AckError) -> Self {
+        Self::new(Code::ACK, &error.to_string())
+    }
+}
+
+impl From<StreamError> for Fault {
+    fn from(error: StreamError) -> Self {
+        Self::new(Code(error.code()), &error.to_string())
+    }
+}
+
+impl From<ParameterError> for Fault {
+    fn from(error: ParameterError) -> Self {
+        Self::new(Code::PARAMETER, &error.to_string())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_are_cut_where_a_character_ends() {
+        let fault = Fault::new(Code::NONE, &"ä".repeat(200));
+        assert_eq!(fault.reason, "ä".repeat(128));
+        let closed = Closed::There { code: Code(0x1007), reason: "so\n".to_owned() };
+        assert_eq!(closed.to_string(), "the peer closed the connection: application 7 (so\\n)");
+    }
+}

@@ -1,0 +1,710 @@
+//! One connection, at either end: from the first packet until it is closed and forgotten.
+//!
+//! It does no input or output and knows no clock. Whoever drives it gives it datagrams and the time, and sends what
+//! [`Connection::poll_transmit`] writes. After each call of another method, and at [`Connection::next_timer`], it wants
+//! `poll_transmit` to be called until that gives none.
+
+use alloc::collections::VecDeque;
+use alloc::vec::Vec;
+
+use flow::Codepoint;
+use units::{Span, Time};
+
+use crate::closed::{Closed, Code, Fault};
+use crate::data::{Arrival, Data, News, Outcome};
+use crate::frame::{Frame, Frames};
+use crate::handshake::{Agreed, Came, Handshake, Read};
+use crate::header::{Header, LongKind, Packet, TAG_LEN};
+use crate::identity::Fingerprint;
+use crate::keys::Opened;
+use crate::outbox::{DatagramError, Own};
+use crate::parameters::FirstId;
+use crate::path::{Budget, Path, State};
+use crate::secret::{Key, Secret};
+use crate::shared::Shared;
+use crate::side::Side;
+use crate::streams::{StreamEvent, Streams};
+use crate::ticket::TicketId;
+use crate::tls::data_keys;
+use crate::via::Via;
+use crate::{Id, TOKEN_LEN};
+
+/// The handshake must be over, and the caller known, after so long.
+const HANDSHAKE: Span = Span::from_s(10);
+/// What may wait until the caller is known, in bytes; a packet counts 64 beside its own.
+const MOST_HELD: usize = 64 << 10;
+const HELD_COST: usize = 64;
+
+/// Something happened.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Event {
+    /// The keys are there. A caller may send from now on.
+    Connected,
+    /// A caller wants to be let in. The listener calls [`Connection::admit`] or [`Connection::refuse`].
+    Claim(Claim),
+    /// The listener has let this caller in.
+    Admitted,
+    /// Of the streams.
+    Stream(StreamEvent),
+    /// A datagram came.
+    Datagram(Vec<u8>),
+    /// A path carries data from now on.
+    PathOpen(u32),
+    /// A path is no more.
+    PathGone(u32),
+    /// This path should be replaced by one from another port.
+    PathWanted(u32),
+    /// The connection is over. No other event follows.
+    Closed(Closed),
+}
+
+/// Who a caller says that it is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Claim {
+    /// The ticket that it says it has; zeros without one. [`Connection::proves`] says whether it has the secret.
+    pub ticket: TicketId,
+    /// The key that it has proved to have.
+    pub key: Option<Fingerprint>,
+}
+
+/// Where datagrams go that [`Connection::poll_transmit`] wrote.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Transmit {
+    /// Where they go.
+    pub via: Via,
+    /// What their IP headers say.
+    pub codepoint: Codepoint,
+    /// What was appended is split into datagrams of so many bytes; the last one may be shorter.
+    pub segment: usize,
+}
+
+/// An ID that packets come to, for whoever looks connections up by them.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum IdChange {
+    New(Id),
+    Old(Id),
+}
+
+/// What a path does, for who watches.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct PathStats {
+    /// Its number.
+    pub path: u32,
+    /// Where it goes.
+    pub via: Via,
+    /// Whether it carries data.
+    pub is_open: bool,
+    /// The longest UDP payload that gets through, in bytes.
+    pub packet_size: u16,
+    /// The smoothed round trip.
+    pub rtt: Span,
+    /// The shortest round trip; the longest span if none was measured.
+    pub least_rtt: Span,
+}
+
+/// A packet that waits until the caller is known, or until TLS is done.
+#[derive(Debug)]
+struct Held {
+    arrival: Arrival,
+    payload: Vec<u8>,
+}
+
+/// Whether the caller is known.
+#[derive(Debug)]
+enum Admission {
+    /// It is, or this end is the caller.
+    Known,
+    Waits {
+        claim: Option<(TicketId, [u8; 32])>,
+        held: Vec<Held>,
+        bytes: usize,
+    },
+}
+
+/// Packets with short headers that came before their keys were there.
+#[derive(Default, Debug)]
+struct Early {
+    packets: Vec<(Time, Via, Codepoint, Vec<u8>)>,
+    bytes: usize,
+}
+
+impl Early {
+    fn hold(&mut self, now: Time, via: Via, codepoint: Codepoint, packet: &[u8]) {
+        if self.bytes + packet.len() + HELD_COST <= MOST_HELD {
+            self.bytes += packet.len() + HELD_COST;
+            self.packets.push((now, via, codepoint, packet.to_vec()));
+        }
+    }
+}
+
+/// How far a connection is.
+#[derive(Clone, PartialEq, Eq, Debug)]
+enum Life {
+    Open,
+    /// This end has closed it. A CLOSE answers packets that still come, fewer and fewer of them.
+    Closing {
+        until: Time,
+        fault: Fault,
+        came: u64,
+        answered: u64,
+        /// Kinds of packets in which a CLOSE is to be sent: Initial, Handshake, all others.
+        due: [bool; 3],
+    },
+    /// The peer has closed it.
+    Draining(Time),
+    Over,
+}
+
+/// One connection.
+pub struct Connection {
+    shared: Shared,
+    side: Side,
+    own_id: Id,
+    /// Where the caller sent its first packet.
+    first_id: FirstId,
+    /// Where the handshake takes place.
+    via: Via,
+    budget: Budget,
+    handshake: Handshake,
+    early: Early,
+    data: Option<alloc::boxed::Box<Data>>,
+    /// What both ends know alone, and whom the peer has proved to be.
+    exporter: [u8; 32],
+    peer: Option<Fingerprint>,
+    secret: Option<(TicketId, Secret)>,
+    admission: Admission,
+    life: Life,
+    began: Time,
+    idle: Span,
+    heard_at: Time,
+    has_heard: bool,
+    /// Whether something left since something came.
+    spoke: bool,
+    events: VecDeque<Event>,
+    ids: Vec<IdChange>,
+}
+
+impl Connection {
+    /// Of a handshake that has begun. A caller that has a ticket gives its identifier and secret.
+    pub(crate) fn new(
+        (now, shared, side): (Time, Shared, Side),
+        (own_id, via, first_id): (Id, Via, FirstId),
+        handshake: Handshake,
+        secret: Option<(TicketId, Secret)>,
+    ) -> Self {
+        let admission = match side {
+            Side::Caller => Admission::Known,
+            Side::Listener => Admission::Waits { claim: None, held: Vec::new(), bytes: 0 },
+        };
+        let idle = shared.settings.idle;
+        let budget = if side == Side::Caller { Budget::PROVED } else { Budget::default() };
+        Self {
+            shared,
+            side,
+            own_id,
+            first_id,
+            via,
+            budget,
+            handshake,
+            early: Early::default(),
+            data: None,
+            exporter: [0; 32],
+            peer: None,
+            secret,
+            admission,
+            life: Life::Open,
+            began: now,
+            idle,
+            heard_at: now,
+            has_heard: false,
+            spoke: false,
+            events: VecDeque::new(),
+            ids: alloc::vec![IdChange::New(own_id)],
+        }
+    }
+
+    /// A token has proved the peer's address.
+    pub(crate) fn prove_address(&mut self) {
+        self.budget.prove();
+    }
+
+    /// Which end this is.
+    pub fn side(&self) -> Side {
+        self.side
+    }
+
+    /// Whether it is over and can be forgotten.
+    pub fn is_over(&self) -> bool {
+        self.life == Life::Over
+    }
+
+    /// Whether the handshake is not over, or the caller not known.
+    pub(crate) fn is_young(&self) -> bool {
+        self.life == Life::Open && (self.data.is_none() || !matches!(self.admission, Admission::Known))
+    }
+
+    /// Whom the peer has proved to be by a key.
+    pub fn peer(&self) -> Option<Fingerprint> {
+        self.peer
+    }
+
+    /// IDs that came and went.
+    pub(crate) fn take_ids(&mut self) -> Vec<IdChange> {
+        core::mem::take(&mut self.ids)
+    }
+
+    /// The tokens by which a peer at the other end of this may end the connection.
+    pub(crate) fn paths_to(&self, via: Via) -> impl Iterator<Item = [u8; TOKEN_LEN]> + '_ {
+        let paths = self.data.iter().flat_map(|data| data.paths());
+        paths.filter(move |path| path.via == via).map(|path| path.theirs.1)
+    }
+
+    /// Whether a packet of the peer has opened.
+    pub(crate) fn has_heard(&self) -> bool {
+        self.has_heard
+    }
+
+    /// A datagram came that was sent to one of its IDs.
+    pub(crate) fn on_datagram(&mut self, now: Time, via: Via, codepoint: Codepoint, datagram: &mut [u8]) {
+        if let Life::Closing { came, answered, due, .. } = &mut self.life {
+            *came += 1;
+            if *came >= 2 * *answered {
+                *answered = *came;
+                *due = [self.data.is_none(), self.data.is_none(), true];
+            }
+            return;
+        }
+        if self.life != Life::Open {
+            return;
+        }
+        if via == self.via {
+            self.budget.came(datagram.len());
+        }
+        let mut rest = datagram;
+        while !rest.is_empty() && self.life == Life::Open {
+            let Ok(Packet { header, number_at, len }) = Packet::read(rest) else { return };
+            let outcome = match header {
+                Header::Long { kind, from, .. } => {
+                    let packet = &mut rest[..len];
+                    self.on_long(via, Came { now, kind, from, codepoint, packet, number_at })
+                }
+                Header::Retry { from, token, tag, .. } => {
+                    let key = Key::new(self.first_id.as_bytes());
+                    if key.verifies(&[&rest[..len - TAG_LEN]], &tag) {
+                        self.handshake.on_retry(now, from, token)
+                    } else {
+                        Ok(())
+                    }
+                }
+                Header::OtherVersion { .. } => return,
+                Header::Short { to } => self.on_short(now, (via, codepoint), to, &mut rest[..len]),
+            };
+            if let Err(fault) = outcome {
+                self.fail(now, fault);
+            }
+            rest = &mut rest[len..];
+        }
+        self.go_on(now);
+    }
+
+    /// The listener does not speak this version.
+    pub(crate) fn on_other_version(&mut self) {
+        if self.life == Life::Open && self.data.is_none() && self.side == Side::Caller {
+            self.end(Closed::Version);
+        }
+    }
+
+    /// The peer knows nothing of the connection.
+    pub(crate) fn on_reset(&mut self) {
+        if self.life != Life::Over {
+            self.end(Closed::Reset);
+        }
+    }
+
+    fn on_long(&mut self, via: Via, came: Came) -> Result<(), Fault> {
+        let now = came.now;
+        if via != self.via {
+            return Ok(());
+        }
+        match self.handshake.on_packet(came)? {
+            Read::Nothing => {}
+            Read::Opened(kind) => {
+                self.heard(now);
+                if kind == LongKind::Handshake {
+                    self.budget.prove();
+                }
+            }
+            Read::Closed(fault) => self.drain(now, fault),
+        }
+        Ok(())
+    }
+
+    /// What may be possible after something came.
+    fn go_on(&mut self, now: Time) {
+        if self.life == Life::Open
+            && let Err(fault) = self.begin_data(now)
+        {
+            self.fail(now, fault);
+        }
+        self.take_news(now);
+    }
+
+    fn begin_data(&mut self, now: Time) -> Result<(), Fault> {
+        if self.data.is_some() {
+            return Ok(());
+        }
+        let Some(agreed) = self.handshake.agreed()? else { return Ok(()) };
+        let Agreed { keys, secrets, theirs, peer_id, peer, exporter, rtt } = agreed;
+        self.idle = self.idle.min(Span::from_ms(theirs.idle as i64));
+        (self.peer, self.exporter) = (peer, exporter);
+        let context = (now, self.shared.clone(), self.side);
+        let keys = data_keys(keys, secrets);
+        let mut data = Data::new(context, keys, theirs, (self.own_id, peer_id), (self.via, rtt))?;
+        if self.side == Side::Caller {
+            let outbox = data.outbox();
+            if let Some((ticket, secret)) = &self.secret {
+                outbox.auth = (*ticket, secret.proof(&exporter));
+            }
+            outbox.push(Own::Auth);
+        }
+        self.data = Some(data.into());
+        self.events.push_back(Event::Connected);
+        for (_, via, codepoint, mut packet) in core::mem::take(&mut self.early).packets {
+            if let Ok(Packet { header: Header::Short { to }, .. }) = Packet::read(&packet) {
+                self.on_short(now, (via, codepoint), to, &mut packet)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn on_short(&mut self, now: Time, (via, codepoint): (Via, Codepoint), to: Id, packet: &mut [u8]) -> Result<(), Fault> {
+        let len = packet.len();
+        let Some(data) = &mut self.data else {
+            self.early.hold(now, via, codepoint, packet);
+            return Ok(());
+        };
+        let Some((path, Opened { number, payload, is_plain })) = data.open(now, to, via, packet)? else { return Ok(()) };
+        self.heard(now);
+        if !is_plain {
+            return Err(Fault::new(Code::FRAME, "the reserved bits of a header are not 0"));
+        }
+        let arrival = Arrival { now, path, number, codepoint, via, len };
+        self.on_opened(arrival, &packet[payload])
+    }
+
+    fn on_opened(&mut self, arrival: Arrival, payload: &[u8]) -> Result<(), Fault> {
+        // All frames are readable, or none is read.
+        let mut may_wait = false;
+        for frame in Frames::new(payload) {
+            match frame? {
+                Frame::Auth { ticket, proof } => {
+                    self.on_auth(ticket, proof)?;
+                    may_wait = true;
+                }
+                Frame::Padding(_) | Frame::Ping | Frame::Ack(_) | Frame::Close { .. } => {}
+                _ => may_wait = true,
+            }
+        }
+        if let Admission::Waits { held, bytes, .. } = &mut self.admission
+            && may_wait
+        {
+            let cost = payload.len() + HELD_COST;
+            if *bytes + cost <= MOST_HELD && held.iter().all(|held| held.arrival.number != arrival.number) {
+                *bytes += cost;
+                held.push(Held { arrival, payload: payload.to_vec() });
+            }
+            return Ok(());
+        }
+        let Some(data) = &mut self.data else { return Ok(()) };
+        match data.read(arrival, payload)? {
+            Outcome::Read | Outcome::Dropped => Ok(()),
+            Outcome::Closed(fault) => {
+                self.drain(arrival.now, fault);
+                Ok(())
+            }
+        }
+    }
+
+    /// The caller says who it is. It may say so again, for its packet may be lost.
+    fn on_auth(&mut self, ticket: TicketId, proof: [u8; 32]) -> Result<(), Fault> {
+        if self.side == Side::Caller {
+            return Err(Fault::new(Code::FRAME, "a listener has sent AUTH"));
+        }
+        let Admission::Waits { claim, .. } = &mut self.admission else { return Ok(()) };
+        match claim {
+            Some(said) if *said != (ticket, proof) => Err(Fault::new(Code::FRAME, "a second AUTH")),
+            Some(_) => Ok(()),
+            None => {
+                *claim = Some((ticket, proof));
+                self.events.push_back(Event::Claim(Claim { ticket, key: self.peer }));
+                Ok(())
+            }
+        }
+    }
+
+    /// Whether the caller has proved to have this secret. It takes the same time whatever is wrong.
+    pub fn proves(&self, secret: &Secret) -> bool {
+        match &self.admission {
+            Admission::Waits { claim: Some((_, proof)), .. } => secret.verifies(&self.exporter, proof),
+            _ => false,
+        }
+    }
+
+    /// A listener lets its caller in: what the caller has sent so far is read now.
+    pub fn admit(&mut self, now: Time) {
+        let Admission::Waits { claim: Some(_), .. } = &self.admission else { return };
+        let Admission::Waits { held, .. } = core::mem::replace(&mut self.admission, Admission::Known) else { return };
+        let Some(data) = &mut self.data else { return };
+        data.outbox().push(Own::Done);
+        self.handshake.end();
+        let mut outcome = data.confirm();
+        for held in held {
+            if outcome.is_ok() {
+                outcome = self.on_opened(Arrival { now, ..held.arrival }, &held.payload);
+            }
+        }
+        if let Err(fault) = outcome {
+            self.fail(now, fault);
+        }
+        self.take_news(now);
+    }
+
+    /// A listener does not let its caller in, and says no more than that.
+    pub fn refuse(&mut self, now: Time) {
+        self.fail(now, Fault::new(Code::REFUSED, ""));
+    }
+
+    /// Closes the connection. What was not delivered may never be.
+    pub fn close(&mut self, now: Time, code: Code, reason: &str) {
+        self.fail(now, Fault::new(code, reason));
+    }
+
+    /// How long an answer takes at most.
+    fn timeout(&self) -> Span {
+        self.data.as_ref().map_or(Span::from_s(1), |data| data.timeout())
+    }
+
+    fn fail(&mut self, now: Time, fault: Fault) {
+        if self.life != Life::Open {
+            return;
+        }
+        let until = now.saturating_add(self.timeout().times(3));
+        self.events.push_back(Event::Closed(Closed::Here { code: fault.code, reason: fault.reason.clone() }));
+        let due = [true, true, self.data.is_some()];
+        self.life = Life::Closing { until, fault, came: 0, answered: 1, due };
+    }
+
+    fn drain(&mut self, now: Time, fault: Fault) {
+        if self.life == Life::Open {
+            self.events.push_back(Event::Closed(Closed::There { code: fault.code, reason: fault.reason }));
+            self.life = Life::Draining(now.saturating_add(self.timeout().times(3)));
+        }
+    }
+
+    fn end(&mut self, closed: Closed) {
+        if self.life == Life::Open {
+            self.events.push_back(Event::Closed(closed));
+        }
+        self.life = Life::Over;
+    }
+
+    fn heard(&mut self, now: Time) {
+        (self.heard_at, self.spoke, self.has_heard) = (now, false, true);
+    }
+
+    fn take_news(&mut self, now: Time) {
+        let Some(data) = &mut self.data else { return };
+        let _ = now;
+        for news in data.take_news() {
+            match news {
+                News::NewId(id) => self.ids.push(IdChange::New(id)),
+                News::OldId(id) => self.ids.push(IdChange::Old(id)),
+                News::PathOpen(path) => self.events.push_back(Event::PathOpen(path)),
+                News::PathGone(path) => self.events.push_back(Event::PathGone(path)),
+                News::PathWanted(path) => self.events.push_back(Event::PathWanted(path)),
+                News::Done => {
+                    if self.handshake.is_open() {
+                        self.handshake.end();
+                        self.events.push_back(Event::Admitted);
+                    }
+                }
+            }
+        }
+        self.events.extend(data.take_datagrams().into_iter().map(Event::Datagram));
+    }
+
+    /// What happened, the first first.
+    pub fn poll_event(&mut self) -> Option<Event> {
+        if let Some(event) = self.events.pop_front() {
+            return Some(event);
+        }
+        if self.life != Life::Open || !matches!(self.admission, Admission::Known) {
+            return None;
+        }
+        self.data.as_mut()?.outbox().streams.next_event().map(Event::Stream)
+    }
+
+    /// The streams: none before [`Event::Connected`], at a listener before it has admitted the caller, and after the end.
+    pub fn streams(&mut self) -> Option<&mut Streams> {
+        if self.life != Life::Open || !matches!(self.admission, Admission::Known) {
+            return None;
+        }
+        self.data.as_mut().map(|data| &mut data.outbox().streams)
+    }
+
+    /// Sends a datagram, once, if it fits into a packet of every path.
+    ///
+    /// # Errors
+    /// If it is too long, or too many wait.
+    pub fn send_datagram(&mut self, datagram: &[u8]) -> Result<(), DatagramError> {
+        let may = matches!(self.admission, Admission::Known);
+        match &mut self.data {
+            Some(data) if may => data.send_datagram(datagram),
+            _ => Err(DatagramError::TooLong { len: datagram.len(), most: 0 }),
+        }
+    }
+
+    /// A caller opens one path more, from another of its ports. Gives its number; none if the peer allows none now.
+    pub fn open_path(&mut self, now: Time, socket: u16) -> Option<u32> {
+        self.data.as_mut().filter(|_| self.life == Life::Open)?.open_path(now, socket)
+    }
+
+    /// Takes a path out of use. What is in flight there goes on others. Whoever retires the last path closes the connection.
+    pub fn retire_path(&mut self, now: Time, path: u32) {
+        if let Some(data) = &mut self.data
+            && let Err(fault) = data.retire_path(now, path)
+        {
+            self.fail(now, fault);
+        }
+        self.take_news(now);
+    }
+
+    /// Asks the peer for a sign of life.
+    pub fn ping(&mut self) {
+        if let Some(data) = &mut self.data {
+            data.outbox().push(Own::Ping);
+        }
+    }
+
+    /// What each path does.
+    pub fn paths(&self) -> impl Iterator<Item = PathStats> + '_ {
+        let used = |data: &Data| data.paths().iter().filter(|path| path.is_used()).map(|path| stats(data, path)).collect();
+        self.data.as_deref().map_or_else(Vec::new, used).into_iter()
+    }
+
+    /// Appends datagrams of one size that go one way, the last one may be shorter, at most `most` of them. None if nothing is to
+    /// be sent now.
+    pub fn poll_transmit(&mut self, now: Time, most: usize, out: &mut Vec<u8>) -> Option<Transmit> {
+        match self.life {
+            Life::Open => {}
+            Life::Closing { .. } => return self.write_close(now, out),
+            Life::Draining(_) | Life::Over => return None,
+        }
+        let start = out.len();
+        if self.handshake.is_open() && self.handshake.write(now, out, self.budget.room()) {
+            let segment = out.len() - start;
+            self.budget.left(segment);
+            self.said(now);
+            return Some(Transmit { via: self.via, codepoint: Codepoint::NotEct, segment });
+        }
+        let data = self.data.as_mut()?;
+        match data.write(now, most, out) {
+            Ok(Some((sent, segment))) => {
+                self.said(now);
+                Some(Transmit { via: sent.via, codepoint: sent.codepoint, segment })
+            }
+            Ok(None) => None,
+            Err(fault) => {
+                self.fail(now, fault);
+                self.write_close(now, out)
+            }
+        }
+    }
+
+    /// The first packet since something came starts the idle timer anew (RFC 9000 §10.1).
+    fn said(&mut self, now: Time) {
+        if !core::mem::replace(&mut self.spoke, true) {
+            self.heard_at = now;
+        }
+    }
+
+    fn write_close(&mut self, now: Time, out: &mut Vec<u8>) -> Option<Transmit> {
+        let Life::Closing { due, fault, .. } = &mut self.life else { return None };
+        let start = out.len();
+        for (due, kind) in due.iter_mut().zip([LongKind::Initial, LongKind::Handshake]) {
+            if core::mem::take(due)
+                && self.budget.room() >= 1_200
+                && self.handshake.write_close(now, kind, out, fault)
+            {
+                let segment = out.len() - start;
+                self.budget.left(segment);
+                return Some(Transmit { via: self.via, codepoint: Codepoint::NotEct, segment });
+            }
+        }
+        if !core::mem::take(&mut due[2]) {
+            return None;
+        }
+        let (sent, segment) = self.data.as_mut()?.write_close(now, out, fault)?;
+        Some(Transmit { via: sent.via, codepoint: sent.codepoint, segment })
+    }
+
+    /// When [`Connection::on_timer`] wants to be called; [`Time::NEVER`] if it waits for nothing.
+    pub fn next_timer(&mut self) -> Time {
+        match self.life {
+            Life::Closing { until, .. } | Life::Draining(until) => return until,
+            Life::Over => return Time::NEVER,
+            Life::Open => {}
+        }
+        let handshake = if self.handshake.is_open() { self.handshake.next_timer() } else { Time::NEVER };
+        let deadline = if self.is_young() { self.began.saturating_add(HANDSHAKE) } else { Time::NEVER };
+        let data = self.data.as_mut().map_or(Time::NEVER, |data| data.next_timer());
+        handshake.min(deadline).min(data).min(self.heard_at.saturating_add(self.idle))
+    }
+
+    /// The time of [`Connection::next_timer`] has come.
+    pub fn on_timer(&mut self, now: Time) {
+        match self.life {
+            Life::Closing { until, .. } | Life::Draining(until) => {
+                if until <= now {
+                    self.life = Life::Over;
+                }
+                return;
+            }
+            Life::Over => return,
+            Life::Open => {}
+        }
+        if self.heard_at.saturating_add(self.idle) <= now {
+            return self.end(Closed::Silence);
+        }
+        if self.is_young() && self.began.saturating_add(HANDSHAKE) <= now {
+            // A caller that has got so far, and does not say who it is, is refused; any other end says nothing.
+            return if self.data.is_some() { self.refuse(now) } else { self.end(Closed::Silence) };
+        }
+        if self.handshake.is_open() {
+            self.handshake.on_timer(now);
+        }
+        if let Some(data) = &mut self.data
+            && let Err(fault) = data.on_timer(now)
+        {
+            self.fail(now, fault);
+        }
+        self.take_news(now);
+    }
+}
+
+fn stats(data: &Data, path: &Path) -> PathStats {
+    let rtt = path.subflow.map_or(Span::ZERO, |subflow| data.channel.smoothed_rtt(subflow));
+    PathStats {
+        path: path.number,
+        via: path.via,
+        is_open: path.state == State::Open,
+        packet_size: path.search.size(),
+        rtt,
+        least_rtt: path.least_rtt,
+    }
+}
+
+/// The tag that a Retry has behind these bytes: only who saw the packet that went to `first_id` can make it.
+pub(crate) fn tag_of_retry(first_id: &FirstId, retry: &[u8]) -> [u8; 32] {
+    Key::new(first_id.as_bytes()).tag(&[retry])
+}

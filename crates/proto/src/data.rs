@@ -1,0 +1,839 @@
+//! A connection when both ends have the keys of data: its paths, and the channel that sends over them.
+
+use alloc::collections::BTreeMap;
+use alloc::vec::Vec;
+use core::mem;
+
+use flow::{Acks, AckError, Answering, Channel, ChannelConfig, Codepoint, Pacing, Range, SendState};
+use laws::{Law, Notification};
+use units::{Bytes, Span, Time, mix64};
+
+use crate::closed::{Code, Fault};
+use crate::frame::{Ack, Frame, Frames};
+use crate::header::{SHORTEST_PACKET, put_short};
+use crate::keys::{DataKeys, MOST_FAILURES, Numbered, Opened, Place, SEAL_LEN, leave_number};
+use crate::outbox::{DATAGRAM_HEAD, DatagramError, HEAD_LEN, LostFull, NUMBER_LEN, OVERHEAD, Outbox, Own};
+use crate::parameters::Parameters;
+use crate::path::{Budget, Challenge, Path, State, Told};
+use crate::search::{SMALLEST, Search};
+use crate::settings::Settings;
+use crate::shared::Shared;
+use crate::side::Side;
+use crate::space::FIRST_RTT;
+use crate::streams::{Limits, Streams, Taken};
+use crate::via::Via;
+use crate::{ID_LEN, Id, TOKEN_LEN};
+
+/// Packets that only acknowledge, after which one asks for an acknowledgement: what was told is forgotten then.
+const SILENT: u32 = 32;
+/// One number in so many is left out, on the average.
+const SKIP_EVERY: u64 = 1_024;
+/// Bytes that an acknowledgement's ranges may take in a packet that carries something else.
+const ACK_ROOM: usize = 300;
+/// Bytes of frames in a packet of the smallest size.
+const SMALLEST_MSS: u32 = SMALLEST as u32 - OVERHEAD as u32;
+/// So many full packets lost in a row show that they are too long.
+const MOST_LOST_FULL: u8 = 3;
+
+/// What a packet is sent with, and where.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Sent {
+    pub(crate) via: Via,
+    pub(crate) codepoint: Codepoint,
+}
+
+/// Something that the connection's owner must know.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum News {
+    /// The peer sends to this ID from now on.
+    NewId(Id),
+    /// It does not any more.
+    OldId(Id),
+    /// A path carries data now.
+    PathOpen(u32),
+    /// A path is no more.
+    PathGone(u32),
+    /// The peer, or the network, wants this path to be replaced.
+    PathWanted(u32),
+    /// The listener knows the caller.
+    Done,
+}
+
+/// What became of a packet's frames.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) enum Outcome {
+    Read,
+    /// There was no room for part of it: it is not acknowledged.
+    Dropped,
+    /// The peer has closed the connection.
+    Closed(Fault),
+}
+
+/// A packet that was opened, and how it came.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Arrival {
+    pub(crate) now: Time,
+    /// The path that it came on.
+    pub(crate) path: u32,
+    pub(crate) number: u64,
+    pub(crate) codepoint: Codepoint,
+    pub(crate) via: Via,
+    /// How long the datagram is.
+    pub(crate) len: usize,
+}
+
+pub(crate) struct Data {
+    shared: Shared,
+    side: Side,
+    keys: DataKeys,
+    updates: u64,
+    pub(crate) channel: Channel<Law, Outbox>,
+    paths: Vec<Path>,
+    /// IDs that the peer gave for paths that are not open.
+    offered: BTreeMap<u32, (Id, [u8; TOKEN_LEN])>,
+    /// The first path for which neither end has given an ID, and how many paths there may be.
+    next_path: u32,
+    most_paths: u32,
+    theirs: Parameters,
+    answering: Answering,
+    base_rtt: Span,
+    /// Whether both ends know each other: DONE was sent, or came.
+    is_confirmed: bool,
+    /// Both ends' times count from when the first packet came.
+    began: Time,
+    /// Where choices come from that a peer must not guess.
+    chance: u64,
+    /// When a packet may leave that pacing holds back.
+    wake: Time,
+    datagrams: Vec<Vec<u8>>,
+    news: Vec<News>,
+    ranges: Vec<Range>,
+    times: Vec<(u64, Time)>,
+}
+
+impl Data {
+    /// Path 0 is open, from where the handshake took place.
+    pub(crate) fn new(
+        (now, shared, side): (Time, Shared, Side),
+        keys: DataKeys,
+        theirs: Parameters,
+        (own_id, peer_id): (Id, Id),
+        (via, rtt): (Via, Option<Span>),
+    ) -> Result<Self, Fault> {
+        let settings = &shared.settings;
+        let base_rtt = rtt.unwrap_or(FIRST_RTT);
+        let answering = Answering { every: settings.ack_every.max(1), delay: settings.ack_delay, timestamps: theirs.times == 1 };
+        let reset = theirs.reset.unwrap_or_default();
+        let most_packet = settings.max_packet.min(theirs.max_packet as u16);
+        let ids = (own_id, (peer_id, reset));
+        let mut path = Path::new(0, ids, via, State::Open, answering, most_packet);
+        (path.budget, path.subflow) = (Budget::PROVED, Some(0));
+        let mut streams = Streams::new(side, settings.limits, settings.send_buffer);
+        streams.set_peer_limits(Limits {
+            max_data: theirs.max_data,
+            max_stream_data: theirs.max_stream_data,
+            max_streams_bidi: theirs.max_streams_bidi,
+            max_streams_uni: theirs.max_streams_uni,
+        });
+        let mut config = ChannelConfig::new(base_rtt, SMALLEST_MSS);
+        config.pacing = Pacing { header: OVERHEAD as u32, burst: settings.burst, ..Pacing::PLAIN };
+        let law = make_law(&shared, base_rtt, SMALLEST_MSS);
+        let chance = u64::from_be_bytes(shared.random()?);
+        let most_paths = u32::from(settings.paths.clamp(1, 64)).min(theirs.paths as u32);
+        path.skip_at = 1 + chance % SKIP_EVERY;
+        Ok(Self {
+            channel: Channel::new(config, law, Outbox::new(streams, SMALLEST_MSS), now),
+            side,
+            updates: keys.updates(),
+            keys,
+            paths: alloc::vec![path],
+            offered: BTreeMap::new(),
+            next_path: 1,
+            most_paths,
+            theirs,
+            answering,
+            base_rtt,
+            is_confirmed: false,
+            began: now,
+            chance,
+            wake: Time::NEVER,
+            datagrams: Vec::new(),
+            news: Vec::new(),
+            ranges: Vec::new(),
+            times: Vec::new(),
+            shared,
+        })
+    }
+
+    pub(crate) fn outbox(&mut self) -> &mut Outbox {
+        self.channel.work_mut()
+    }
+
+    pub(crate) fn outbox_ref(&self) -> &Outbox {
+        self.channel.work()
+    }
+
+    pub(crate) fn take_news(&mut self) -> Vec<News> {
+        mem::take(&mut self.news)
+    }
+
+    /// Sends a datagram, if it fits into a packet of every path.
+    pub(crate) fn send_datagram(&mut self, datagram: &[u8]) -> Result<(), DatagramError> {
+        // A path may fall back to the smallest size at any time.
+        let most = (SMALLEST_MSS as usize - DATAGRAM_HEAD).min(self.theirs.max_datagram as usize);
+        self.outbox().push_datagram(datagram, most)
+    }
+
+    pub(crate) fn take_datagrams(&mut self) -> Vec<Vec<u8>> {
+        mem::take(&mut self.datagrams)
+    }
+
+    pub(crate) fn paths(&self) -> &[Path] {
+        &self.paths
+    }
+
+    /// Both ends know each other: paths may be opened.
+    pub(crate) fn confirm(&mut self) -> Result<(), Fault> {
+        if !mem::replace(&mut self.is_confirmed, true) {
+            while self.next_path < self.most_paths {
+                self.give_id()?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Gives the peer an ID for one path more.
+    fn give_id(&mut self) -> Result<(), Fault> {
+        let (path, id) = (self.next_path, self.shared.random::<ID_LEN>()?);
+        let token = self.shared.reset_token(&id);
+        self.next_path += 1;
+        self.outbox().given.insert(path, (id, token));
+        self.outbox().push(Own::PathId(path));
+        self.news.push(News::NewId(id));
+        Ok(())
+    }
+
+    /// How long an answer takes at most, over the paths that are open.
+    pub(crate) fn timeout(&self) -> Span {
+        let open = self.paths.iter().filter_map(|path| path.subflow);
+        open.map(|subflow| self.channel.timeout(subflow)).max().unwrap_or_else(|| self.base_rtt.times(3))
+            + Span::from_us(self.theirs.ack_delay as i64)
+    }
+
+    /// The path whose packets the peer sends to this ID. Opens it if it is new.
+    fn path_of(&mut self, now: Time, id: Id, via: Via) -> Option<usize> {
+        if let Some(at) = self.paths.iter().position(|path| path.ours == id) {
+            return Some(at);
+        }
+        // The caller alone opens paths.
+        let number = *self.outbox_ref().given.iter().find(|(_, given)| given.0 == id)?.0;
+        if self.side == Side::Caller {
+            return None;
+        }
+        let theirs = self.offered.remove(&number)?;
+        let (ours, _) = self.outbox().given.remove(&number)?;
+        self.add_path(now, number, (ours, theirs), via)
+    }
+
+    /// A path that carries nothing yet.
+    fn add_path(&mut self, now: Time, number: u32, ids: (Id, (Id, [u8; TOKEN_LEN])), via: Via) -> Option<usize> {
+        let law = make_law(&self.shared, self.base_rtt, SMALLEST_MSS);
+        let unused = (0..self.channel.subflows()).find(|&slot| self.paths.iter().all(|path| path.subflow != Some(slot)));
+        let subflow = if let Some(slot) = unused {
+            self.channel.renew_subflow(slot, law, true, now);
+            slot
+        } else {
+            self.channel.add_subflow(law, now)?
+        };
+        self.channel.set_open(subflow, false);
+        let mut path = Path::new(number, ids, via, State::Opening, self.answering, self.most_packet());
+        path.subflow = Some(subflow);
+        path.skip_at = 1 + self.draw() % SKIP_EVERY;
+        self.paths.push(path);
+        Some(self.paths.len() - 1)
+    }
+
+    /// The longest packet that is tried.
+    fn most_packet(&self) -> u16 {
+        self.shared.settings.max_packet.min(self.theirs.max_packet as u16)
+    }
+
+    fn draw(&mut self) -> u64 {
+        self.chance = mix64(self.chance.wrapping_add(1));
+        self.chance
+    }
+
+    /// A caller opens the next path from another of its ports. Gives the path's number; none if none is free now.
+    pub(crate) fn open_path(&mut self, now: Time, socket: u16) -> Option<u32> {
+        let used = self.paths.iter().filter(|path| path.is_used()).count() as u32;
+        let number = *self.offered.keys().find(|number| self.outbox_ref().given.contains_key(number))?;
+        if self.side == Side::Listener || used >= self.most_paths {
+            return None;
+        }
+        let remote = self.paths.iter().find(|path| path.is_used())?.via.remote;
+        let (theirs, (ours, _)) = (self.offered.remove(&number)?, self.outbox().given.remove(&number)?);
+        let via = Via { socket, remote };
+        let until = now.saturating_add(self.timeout().times(8));
+        let at = self.add_path(now, number, (ours, theirs), via)?;
+        let path = &mut self.paths[at];
+        (path.budget, path.challenge) = (Budget::PROVED, Some(Challenge::new(via, None, now, until)));
+        Some(number)
+    }
+
+    /// Takes a path out of use, and tells the peer.
+    pub(crate) fn retire_path(&mut self, now: Time, number: u32) -> Result<(), Fault> {
+        self.let_go(now, number, true)
+    }
+
+    fn let_go(&mut self, now: Time, number: u32, tell: bool) -> Result<(), Fault> {
+        let until = now.saturating_add(self.timeout().times(3));
+        let Some(path) = self.paths.iter_mut().find(|path| path.number == number && path.is_used()) else { return Ok(()) };
+        (path.state, path.challenge) = (State::Retired(until), None);
+        if let Some(subflow) = path.subflow.take() {
+            self.channel.close_subflow(subflow);
+        }
+        if tell {
+            self.outbox().push(Own::PathRetire { path: number, reason: 0 });
+        }
+        self.news.push(News::PathGone(number));
+        if !self.paths.iter().any(Path::is_used) {
+            return Err(Fault::new(Code::NONE, "the last path was retired"));
+        }
+        self.give_id()
+    }
+
+    /// Opens a packet with a short header. Gives the number of its path, and where its frames are; none if it does not open.
+    pub(crate) fn open(&mut self, now: Time, id: Id, via: Via, packet: &mut [u8]) -> Result<Option<(u32, Opened)>, Fault> {
+        let Some(at) = self.path_of(now, id, via) else { return Ok(None) };
+        let timeout = self.timeout();
+        let path = &mut self.paths[at];
+        let from = (path.number, path.arrivals.newest(), &mut path.seen);
+        let opened = self.keys.open((now, timeout), packet, 1 + ID_LEN, from).ok();
+        if self.keys.failures >= MOST_FAILURES {
+            return Err(Fault::new(Code::KEYS, "too many packets that do not open"));
+        }
+        self.note_update();
+        let Some(opened) = opened else {
+            // A path that nobody has proved to want is not kept.
+            if self.paths[at].state == State::Opening && self.paths[at].arrivals.newest().is_none() && self.side == Side::Listener {
+                let path = self.paths.swap_remove(at);
+                self.offered.insert(path.number, path.theirs);
+                let token = self.shared.reset_token(&path.ours);
+                self.outbox().given.insert(path.number, (path.ours, token));
+            }
+            return Ok(None);
+        };
+        let path = &self.paths[at];
+        Ok(path.arrivals.is_new(opened.number).then_some((path.number, opened)))
+    }
+
+    /// If the key has changed, the peer may have changed it: packets from now on are under the new one.
+    fn note_update(&mut self) {
+        if self.updates != self.keys.updates() {
+            self.updates = self.keys.updates();
+            self.paths.iter_mut().for_each(|path| path.phase_from = path.next);
+        }
+    }
+
+    fn path_mut(&mut self, number: u32) -> Option<&mut Path> {
+        self.paths.iter_mut().find(|path| path.number == number)
+    }
+
+    /// Reads the frames of a packet that opened; each was checked by itself. AUTH is passed over: it was looked at before.
+    pub(crate) fn read(&mut self, arrival: Arrival, payload: &[u8]) -> Result<Outcome, Fault> {
+        let Arrival { now, path, number, codepoint, via, .. } = arrival;
+        if self.came(&arrival).is_none() {
+            return Ok(Outcome::Dropped);
+        }
+        let mut wants = false;
+        let mut frames = Frames::new(payload);
+        while let Some(frame) = frames.next() {
+            let frame = frame?;
+            wants |= frame.counts();
+            match frame {
+                Frame::Close { code, reason, .. } => return Ok(Outcome::Closed(Fault::new(Code(code), reason))),
+                Frame::PathResponse(value) => self.on_response(now, path, via, value),
+                Frame::PathChallenge(value) => {
+                    if let Some(path) = self.path_mut(path) {
+                        path.respond(value, via);
+                    }
+                }
+                frame => {
+                    if self.read_frame(now, &frame)? == Taken::Dropped {
+                        return Ok(Outcome::Dropped);
+                    }
+                }
+            }
+        }
+        let Some(path) = self.path_mut(path) else { return Ok(Outcome::Dropped) };
+        let is_newest = path.arrivals.newest().is_none_or(|newest| newest < number);
+        path.arrivals.on_packet(now, number, codepoint, wants);
+        if is_newest && path.via != via {
+            self.on_moved(&arrival);
+        }
+        Ok(Outcome::Read)
+    }
+
+    /// A packet of a path opened. None if it came from where it must not.
+    fn came(&mut self, arrival: &Arrival) -> Option<()> {
+        let (side, &Arrival { path, via, len, .. }) = (self.side, arrival);
+        let path = self.path_mut(path)?;
+        if side == Side::Caller && path.via.remote != via.remote {
+            return None;
+        }
+        if path.via == via {
+            path.budget.came(len);
+        } else if let Some((before, budget)) = &mut path.before
+            && *before == via
+        {
+            budget.came(len);
+        }
+        Some(())
+    }
+
+    fn read_frame(&mut self, now: Time, frame: &Frame) -> Result<Taken, Fault> {
+        let streams = &mut self.channel.work_mut().streams;
+        match *frame {
+            Frame::Ack(ref ack) => self.on_ack(now, ack)?,
+            Frame::Done if self.side == Side::Caller => {
+                self.news.push(News::Done);
+                self.confirm()?;
+            }
+            Frame::PathId { path, id, token } => self.on_path_id(path, id, token)?,
+            Frame::PathRetire { path, reason } => self.on_path_retire(now, path, reason)?,
+            Frame::MaxData(bytes) => streams.on_max_data(bytes),
+            Frame::MaxStreamData { stream, bytes } => streams.on_max_stream_data(stream, bytes)?,
+            Frame::MaxStreams { one_way, count } => streams.on_max_streams(one_way, count),
+            Frame::Blocked { stream, .. } => streams.on_blocked(stream)?,
+            Frame::ResetStream { stream, code, total } => streams.on_reset(stream, code, total)?,
+            Frame::StopSending { stream, code } => streams.on_stop(stream, code)?,
+            Frame::Stream(ref stream) => return Ok(streams.on_stream(stream)?),
+            Frame::Datagram(data) => self.on_datagram(data)?,
+            Frame::Padding(_) | Frame::Ping => {}
+            Frame::Auth { .. } if self.side == Side::Listener => {}
+            _ => return Err(Fault::new(Code::FRAME, "a frame that this end may not get, or not in such a packet")),
+        }
+        Ok(Taken::Yes)
+    }
+
+    fn on_datagram(&mut self, data: &[u8]) -> Result<(), Fault> {
+        /// Datagrams that nobody has read; the next are dropped.
+        const MOST_WAITING: usize = 1 << 20;
+        if data.len() > self.shared.settings.max_datagram.into() {
+            return Err(Fault::new(Code::FLOW, "a datagram that is longer than was allowed"));
+        }
+        let waiting: usize = self.datagrams.iter().map(|datagram| datagram.len() + 32).sum();
+        if waiting + data.len() <= MOST_WAITING {
+            self.datagrams.push(data.to_vec());
+        }
+        Ok(())
+    }
+
+    fn on_ack(&mut self, now: Time, ack: &Ack) -> Result<(), Fault> {
+        let Some(at) = self.paths.iter().position(|path| path.number == ack.path) else {
+            // A path that is forgotten, or that never was.
+            let known = ack.path < self.next_path && !self.offered.contains_key(&ack.path);
+            return if known { Ok(()) } else { Err(Fault::new(Code::ACK, "an acknowledgement for a path that was never open")) };
+        };
+        let path = &mut self.paths[at];
+        if ack.newest.last >= path.next {
+            return Err(AckError::NeverSent { number: ack.newest.last, next: path.next }.into());
+        }
+        let Some(subflow) = path.subflow else { return Ok(()) };
+        self.ranges.clear();
+        self.ranges.extend(ack.ranges());
+        self.times.clear();
+        self.times.extend(ack.received());
+        let ecn = path.ecn.then_some(ack.ecn);
+        let mut acks = Acks { ranges: &self.ranges, ecn, delay: ack.delay, received: &self.times };
+        let acked = match self.channel.acked(now, subflow, &acks) {
+            Err(AckError::EcnRunsBack { .. } | AckError::EcnTooMany { .. }) => {
+                path.ecn = false;
+                acks.ecn = None;
+                self.channel.acked(now, subflow, &acks)?
+            }
+            acked => acked?,
+        };
+        path.ecn &= self.channel.ecn_works(subflow);
+        if ack.newest.last >= path.phase_from {
+            self.keys.acknowledged(self.updates);
+        }
+        let named = |number| self.ranges.iter().any(|range| range.contains(number));
+        if let Some(Told { newest, .. }) = path.told.take_if(|told| named(told.number)) {
+            path.arrivals.forget_below(newest);
+        }
+        if path.search.acked(now, named) {
+            let mss = u32::from(path.search.size()) - OVERHEAD as u32;
+            self.channel.set_mss(subflow, mss);
+        }
+        if let Some(rtt) = acked.rtt.filter(|&rtt| rtt < path.least_rtt && rtt > Span::ZERO) {
+            path.least_rtt = rtt;
+            if rtt < self.base_rtt {
+                self.base_rtt = rtt;
+            }
+            self.channel.notify(subflow, &Notification::BaseRtt(rtt));
+        }
+        self.look_for_black_hole(now, at, subflow);
+        Ok(())
+    }
+
+    /// Where only the long packets of a path are lost, they are too long for it now (RFC 8899 §4.3).
+    fn look_for_black_hole(&mut self, now: Time, at: usize, subflow: u8) {
+        let path = &mut self.paths[at];
+        let &mut LostFull { in_a_row, small_came } = self.channel.work_mut().lost_full(subflow);
+        if in_a_row >= MOST_LOST_FULL && small_came && path.search.size() > SMALLEST {
+            path.search.fall(now);
+            *self.channel.work_mut().lost_full(subflow) = LostFull::default();
+            self.channel.set_mss(subflow, SMALLEST_MSS);
+        }
+    }
+
+    fn on_path_id(&mut self, path: u32, id: Id, token: [u8; TOKEN_LEN]) -> Result<(), Fault> {
+        let contradicts = self.paths.iter().any(|open| open.number == path && open.theirs.0 != id)
+            || self.offered.get(&path).is_some_and(|offered| offered.0 != id);
+        if contradicts {
+            return Err(Fault::new(Code::FRAME, "a path's ID has changed"));
+        }
+        if path == 0 || self.paths.iter().any(|open| open.number == path) {
+            return Ok(());
+        }
+        // Paths that went are behind those that are offered: so many are not retired at a time.
+        let gone = self.paths.iter().filter(|path| !path.is_used()).count() as u32;
+        if path >= self.next_path.max(self.most_paths) + self.most_paths + gone {
+            return Err(Fault::new(Code::FLOW, "more paths than were allowed"));
+        }
+        // An ID that comes again for a path that is over says nothing.
+        if self.outbox_ref().given.contains_key(&path) || path >= self.next_path {
+            self.offered.insert(path, (id, token));
+        }
+        if self.offered.len() > 2 * self.most_paths as usize {
+            return Err(Fault::new(Code::FLOW, "more paths than were allowed"));
+        }
+        Ok(())
+    }
+
+    fn on_path_retire(&mut self, now: Time, path: u32, reason: u64) -> Result<(), Fault> {
+        if path >= self.next_path {
+            return Err(Fault::new(Code::FRAME, "a path is retired that there never was"));
+        }
+        if reason == 1 && self.side == Side::Caller {
+            self.news.push(News::PathWanted(path));
+            return Ok(());
+        }
+        self.let_go(now, path, true)
+    }
+
+    /// The peer has answered a challenge.
+    fn on_response(&mut self, now: Time, number: u32, via: Via, value: [u8; 8]) {
+        let (law, most) = (make_law(&self.shared, self.base_rtt, SMALLEST_MSS), self.most_packet());
+        let Some(path) = self.paths.iter_mut().find(|path| path.number == number) else { return };
+        let Some(subflow) = path.subflow else { return };
+        let Some(challenge) = path.challenge.take_if(|challenge| challenge.values.contains(&value)) else { return };
+        match path.before.take() {
+            Some((before, budget)) if before == via => {
+                // The peer is still where it was: somebody forwarded its packets.
+                (path.via, path.budget) = (before, budget);
+            }
+            None | Some(_) if challenge.via != via => path.challenge = Some(challenge),
+            None if path.state == State::Opening => {
+                path.budget.prove();
+                path.state = State::Open;
+                self.news.push(News::PathOpen(number));
+            }
+            None => {}
+            Some(_) => {
+                // The way to the new address is another one.
+                path.budget.prove();
+                (path.search, path.least_rtt) = (Search::new(most), Span::MAX);
+                self.channel.renew_subflow(subflow, law, false, now);
+            }
+        }
+        self.channel.set_open(subflow, true);
+    }
+
+    /// A packet came from another address than those before, with the highest number of its path.
+    fn on_moved(&mut self, arrival: &Arrival) {
+        let &Arrival { now, path, via, len, .. } = arrival;
+        let until = now.saturating_add(self.timeout().times(3));
+        if self.side == Side::Caller || !self.is_confirmed {
+            return;
+        }
+        let Some(path) = self.paths.iter_mut().find(|it| it.number == path) else { return };
+        let Some(subflow) = path.subflow else { return };
+        let present = (path.via, path.budget);
+        match path.before.take() {
+            Some((before, budget)) if before == via => {
+                (path.via, path.budget, path.challenge) = (before, budget, None);
+                self.channel.set_open(subflow, true);
+                return;
+            }
+            // The address that is proved is remembered, not one that came between.
+            before => path.before = before.or_else(|| (path.state == State::Open).then_some(present)),
+        }
+        (path.via, path.budget) = (via, Budget::default());
+        path.budget.came(len);
+        path.challenge = Some(Challenge::new(via, path.before.map(|(via, _)| via), now, until));
+        self.channel.set_open(subflow, false);
+    }
+
+    /// When [`Data::on_timer`] wants to be called, or [`Data::write`] has something.
+    pub(crate) fn next_timer(&mut self) -> Time {
+        let paths = self.paths.iter().map(Path::next_timer).min().unwrap_or(Time::NEVER);
+        self.channel.next_timer().min(self.wake).min(paths)
+    }
+
+    pub(crate) fn on_timer(&mut self, now: Time) -> Result<(), Fault> {
+        if self.channel.next_timer() <= now {
+            self.channel.on_timer(now);
+        }
+        let mut failed = Vec::new();
+        for path in &mut self.paths {
+            if path.state == State::Open {
+                path.search.on_timer(now);
+            }
+            if path.challenge.take_if(|challenge| challenge.until <= now).is_none() {
+                continue;
+            }
+            if let Some((before, budget)) = path.before.take() {
+                (path.via, path.budget) = (before, budget);
+                path.subflow.into_iter().for_each(|subflow| self.channel.set_open(subflow, true));
+            } else if path.state == State::Opening {
+                failed.push(path.number);
+            }
+        }
+        for number in failed {
+            self.let_go(now, number, true)?;
+        }
+        let news = &mut self.news;
+        self.paths.retain(|path| {
+            let stays = !matches!(path.state, State::Retired(until) if until <= now);
+            if !stays {
+                news.push(News::OldId(path.ours));
+            }
+            stays
+        });
+        Ok(())
+    }
+
+    /// Appends packets of one size, the last one may be shorter, for one datagram each. Gives where they go and that size.
+    pub(crate) fn write(&mut self, now: Time, most: usize, out: &mut Vec<u8>) -> Result<Option<(Sent, usize)>, Fault> {
+        if self.keys.wants_update() && self.is_confirmed {
+            let timeout = self.timeout();
+            self.keys.update(now, timeout);
+            self.note_update();
+        }
+        self.wake = Time::NEVER;
+        if self.keys.is_used_up() {
+            return Ok(None);
+        }
+        for at in 0..self.paths.len() {
+            if let Some(sent) = self.write_challenge(now, at, out)? {
+                return Ok(Some(sent));
+            }
+        }
+        if let Some(sent) = self.write_probe(now, out) {
+            return Ok(Some(sent));
+        }
+        match self.channel.choose(now) {
+            Ok(subflow) => {
+                if let Some(sent) = self.write_batch(now, subflow, most, out) {
+                    return Ok(Some(sent));
+                }
+            }
+            Err(SendState::At(time)) => self.wake = time,
+            Err(_) => {}
+        }
+        Ok(self.write_answer(now, out))
+    }
+
+    /// Appends a packet's header. Gives where it begins.
+    fn begin(&self, at: usize, out: &mut Vec<u8>) -> usize {
+        let start = out.len();
+        put_short(out, self.paths[at].theirs.0, self.keys.phase(), NUMBER_LEN);
+        leave_number(out, NUMBER_LEN);
+        start
+    }
+
+    /// Seals the packet at the end of `out`. Gives its length.
+    fn finish(&mut self, at: usize, out: &mut Vec<u8>, start: usize, number: u64) -> usize {
+        let shortest = start + SHORTEST_PACKET - SEAL_LEN;
+        if out.len() < shortest {
+            out.resize(shortest, 0);
+        }
+        let path = &mut self.paths[at];
+        let place = Place { start, number_at: start + HEAD_LEN - NUMBER_LEN, number_len: NUMBER_LEN };
+        self.keys.seal(out, place, Numbered { path: path.number, number });
+        path.next = number + 1;
+        let len = out.len() - start;
+        path.budget.left(len);
+        len
+    }
+
+    /// Appends a packet that the work knows nothing of.
+    fn write_apart(&mut self, now: Time, at: usize, out: &mut Vec<u8>, fill: impl FnOnce(&mut Vec<u8>)) -> Option<usize> {
+        let number = self.channel.number_apart(self.paths[at].subflow?, now)?;
+        let start = self.begin(at, out);
+        fill(out);
+        Some(self.finish(at, out, start, number))
+    }
+
+    /// Appends a packet with a challenge, or a response, if one is due on this path.
+    fn write_challenge(&mut self, now: Time, at: usize, out: &mut Vec<u8>) -> Result<Option<(Sent, usize)>, Fault> {
+        let (wait, path) = (self.timeout(), &mut self.paths[at]);
+        if !path.is_used() {
+            return Ok(None);
+        }
+        let mut frames = Vec::new();
+        let via = if let Some((value, via)) = path.next_response() {
+            Frame::PathResponse(value).put(&mut frames);
+            via
+        } else if let Some(challenge) = path.challenge.as_mut().filter(|challenge| challenge.due() <= now) {
+            if let (Some(value), Some(before)) = (challenge.owed.take(), challenge.before) {
+                Frame::PathChallenge(value).put(&mut frames);
+                before
+            } else {
+                let value = self.shared.random()?;
+                challenge.left(value, now, wait);
+                Frame::PathChallenge(value).put(&mut frames);
+                challenge.via
+            }
+        } else {
+            return Ok(None);
+        };
+        let room = if via == path.via { path.budget.room() } else { u64::from(SMALLEST) };
+        let len = room.min(SMALLEST.into()) as usize;
+        if len < SHORTEST_PACKET {
+            return Ok(None);
+        }
+        let sent = self.write_apart(now, at, out, |out| {
+            let end = out.len() + len - OVERHEAD;
+            out.append(&mut frames);
+            out.resize(end, 0);
+        });
+        Ok(sent.map(|len| (Sent { via, codepoint: Codepoint::NotEct }, len)))
+    }
+
+    /// Appends a packet that shows whether a path takes longer ones, if one is due.
+    fn write_probe(&mut self, now: Time, out: &mut Vec<u8>) -> Option<(Sent, usize)> {
+        let due = |path: &&Path| path.state == State::Open && path.budget.is_proved() && path.search.due().is_some();
+        let at = self.paths.iter().position(|path| due(&path)).filter(|_| self.is_confirmed)?;
+        let size = usize::from(self.paths[at].search.due()?);
+        let len = self.write_apart(now, at, out, |out| {
+            let end = out.len() + size - OVERHEAD;
+            Frame::Ping.put(out);
+            out.resize(end, 0);
+        })?;
+        let wait = self.timeout().times(2);
+        let path = &mut self.paths[at];
+        path.search.left(path.next - 1, now, wait);
+        Some((Sent { via: path.via, codepoint: Codepoint::NotEct }, len))
+    }
+
+    /// Appends packets of the work on one subflow.
+    fn write_batch(&mut self, now: Time, subflow: u8, most: usize, out: &mut Vec<u8>) -> Option<(Sent, usize)> {
+        let at = self.paths.iter().position(|path| path.subflow == Some(subflow))?;
+        let full = usize::from(self.paths[at].search.size());
+        let (mut segment, mut count) = (0, 0);
+        while count < most {
+            self.leave_out_numbers(now, at, subflow);
+            let start = self.begin(at, out);
+            let frames_at = out.len();
+            let newest = if count == 0 { self.put_answer(now, at, out, ACK_ROOM) } else { None };
+            let work = self.channel.work_mut();
+            work.frames_at = frames_at;
+            mem::swap(&mut work.packet, out);
+            let departed = self.channel.send_on(now, subflow);
+            mem::swap(&mut self.channel.work_mut().packet, out);
+            let Some(departed) = departed else {
+                out.truncate(start);
+                break;
+            };
+            self.note_told(at, departed.number, newest);
+            self.paths[at].silent = 0;
+            let len = self.finish(at, out, start, departed.number);
+            count += 1;
+            if count == 1 {
+                segment = len;
+            }
+            if len < full {
+                break;
+            }
+        }
+        let path = &self.paths[at];
+        let codepoint = if path.ecn { Codepoint::Ect0 } else { Codepoint::NotEct };
+        (count > 0).then_some((Sent { via: path.via, codepoint }, segment))
+    }
+
+    /// A number is left out now and then: whoever acknowledges it acknowledges what did not come.
+    fn leave_out_numbers(&mut self, now: Time, at: usize, subflow: u8) {
+        if self.paths[at].next >= self.paths[at].skip_at {
+            let step = 1 + self.draw() % (2 * SKIP_EVERY);
+            if let Some(number) = self.channel.skip_number(subflow, now) {
+                let path = &mut self.paths[at];
+                (path.next, path.skip_at) = (number + 1, number + 1 + step);
+            }
+        }
+    }
+
+    /// Appends an acknowledgement of what has come on a path, if somebody waits for one, in about `room` bytes. Gives the
+    /// highest number that it names.
+    fn put_answer(&mut self, now: Time, at: usize, out: &mut Vec<u8>, room: usize) -> Option<u64> {
+        let (began, path) = (self.began, &mut self.paths[at]);
+        if !path.arrivals.answer_at().is_set() {
+            return None;
+        }
+        let acks = path.arrivals.answer(now)?;
+        // A range takes 16 bytes at most.
+        let ranges = &acks.ranges[..acks.ranges.len().min(room / 16)];
+        let newest = ranges.first()?.last;
+        self.times.clear();
+        self.times.extend(acks.received.iter().filter(|(number, _)| *number <= newest));
+        self.times.sort_unstable_by_key(|&(number, _)| core::cmp::Reverse(number));
+        self.times.iter_mut().for_each(|(_, time)| *time = Time::from_ps(time.saturating_since(began).unsigned_ps()));
+        Ack::put(out, (path.number, acks.delay), ranges, acks.ecn.unwrap_or_default(), &self.times);
+        path.arrivals.answered();
+        Some(newest)
+    }
+
+    /// A packet with an acknowledgement left.
+    fn note_told(&mut self, at: usize, number: u64, newest: Option<u64>) {
+        let told = &mut self.paths[at].told;
+        if let Some(newest) = newest
+            && told.is_none_or(|told| told.number + 256 < number)
+        {
+            *told = Some(Told { number, newest });
+        }
+    }
+
+    /// Appends a packet that only acknowledges, if one is due.
+    fn write_answer(&mut self, now: Time, out: &mut Vec<u8>) -> Option<(Sent, usize)> {
+        let due = |path: &Path| path.can_answer() && path.arrivals.answer_at() <= now;
+        let at = self.paths.iter().position(due)?;
+        let number = self.channel.number_apart(self.paths[at].subflow?, now)?;
+        let start = self.begin(at, out);
+        self.put_answer(now, at, out, 1_024);
+        let len = self.finish(at, out, start, number);
+        let path = &mut self.paths[at];
+        path.silent += 1;
+        let via = path.via;
+        if path.silent >= SILENT {
+            path.silent = 0;
+            self.outbox().push(Own::Ping);
+        }
+        Some((Sent { via, codepoint: Codepoint::NotEct }, len))
+    }
+
+    /// Appends a packet with this CLOSE.
+    pub(crate) fn write_close(&mut self, now: Time, out: &mut Vec<u8>, fault: &Fault) -> Option<(Sent, usize)> {
+        let at = self.paths.iter().position(Path::is_used)?;
+        let len = self.write_apart(now, at, out, |out| {
+            Frame::Close { code: fault.code.0, kind: 0, reason: &fault.reason }.put(out);
+        })?;
+        Some((Sent { via: self.paths[at].via, codepoint: Codepoint::NotEct }, len))
+    }
+}
+
+fn make_law(shared: &Shared, base_rtt: Span, mss: u32) -> Law {
+    let Settings { law, line_rate, intra_rtt, .. } = &*shared.settings;
+    law(&laws::Path { base_rtt, intra_rtt: *intra_rtt, line_rate: *line_rate, mss: Bytes::new(mss.into()) })
+}

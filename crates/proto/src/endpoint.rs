@@ -1,0 +1,384 @@
+//! All connections of one endpoint, and what it says to those that have none: Retry, other versions, resets.
+//! `docs/src/transport.md`, "Opening a connection" and "Ending".
+
+use alloc::boxed::Box;
+use alloc::collections::{BTreeMap, VecDeque};
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+use core::net::{IpAddr, SocketAddr};
+
+use flow::Codepoint;
+use rustls::crypto::CryptoProvider;
+use rustls::{ServerConfig, SupportedCipherSuite};
+use thiserror::Error;
+use units::{Span, Time};
+
+use crate::closed::Fault;
+use crate::connection::{Connection, IdChange, Transmit, tag_of_retry};
+use crate::handshake::Handshake;
+use crate::header::{Header, LongKind, Packet, SHORTEST_PACKET, SHORTEST_RESET, TAG_LEN, put_retry, put_versions};
+use crate::identity::{self, Identity, Trust};
+use crate::parameters::FirstId;
+use crate::search::SMALLEST;
+use crate::secret::{Key, Secret};
+use crate::settings::Settings;
+use crate::shared::Shared;
+use crate::side::Side;
+use crate::ticket::TicketId;
+use crate::token::Tokens;
+use crate::via::Via;
+use crate::{ID_LEN, Id, TOKEN_LEN};
+
+/// Handshakes that may be open before callers must prove their addresses.
+const LOAD: usize = 64;
+/// Handshakes that may be open in all, and from one address: strangers must leave room for each other.
+const MOST_YOUNG: usize = 1_024;
+const MOST_YOUNG_EACH: usize = 16;
+/// Resets in a second.
+const MOST_RESETS: u32 = 100;
+/// Answers to strangers that wait to be sent; more are not made.
+const MOST_ANSWERS: usize = 64;
+
+/// Which connection of an endpoint. It is never given to another one.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct Handle(u64);
+
+/// Why an endpoint cannot be made, or cannot call.
+#[derive(Clone, PartialEq, Eq, Debug, Error)]
+#[error("{0}")]
+pub struct EndpointError(alloc::string::String);
+
+impl From<rustls::Error> for EndpointError {
+    fn from(error: rustls::Error) -> Self {
+        Self(alloc::format!("TLS cannot be set up: {error}"))
+    }
+}
+
+impl From<Fault> for EndpointError {
+    fn from(fault: Fault) -> Self {
+        Self(fault.reason)
+    }
+}
+
+/// What a datagram was for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Received {
+    /// No connection; maybe [`Endpoint::poll_answer`] has something now.
+    Nothing,
+    /// This connection.
+    Connection(Handle),
+    /// This connection, which it has begun.
+    New(Handle),
+}
+
+/// Whoever opened a connection that is young.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+struct Caller {
+    remote: SocketAddr,
+    first_id: FirstId,
+}
+
+#[derive(Debug)]
+struct Answer {
+    via: Via,
+    bytes: Vec<u8>,
+}
+
+/// All connections of one endpoint. A caller has one, a listener all that called it.
+pub struct Endpoint {
+    shared: Shared,
+    suites: Vec<SupportedCipherSuite>,
+    identity: Identity,
+    listens: Option<Arc<ServerConfig>>,
+    connections: BTreeMap<Handle, Box<Connection>>,
+    next: u64,
+    ids: BTreeMap<Id, Handle>,
+    callers: BTreeMap<Caller, Handle>,
+    tokens: Tokens,
+    answers: VecDeque<Answer>,
+    /// Resets since the second that began then.
+    resets: (Time, u32),
+}
+
+impl Endpoint {
+    /// Without connections. It listens, or only calls.
+    ///
+    /// # Errors
+    /// If the provider lacks what the protocol needs, or gives no random numbers.
+    pub fn new(
+        now: Time,
+        (settings, provider): (Settings, Arc<CryptoProvider>),
+        identity: Identity,
+        listens: bool,
+    ) -> Result<Self, EndpointError> {
+        let suites = provider.cipher_suites.clone();
+        let listens = if listens { Some(identity::listener(&provider, &identity)?) } else { None };
+        let mut shared = Shared { settings: Arc::new(settings), provider, reset: Key::new(&[]) };
+        shared.reset = Key::new(&shared.random::<32>()?);
+        let tokens = Tokens::new(now, &shared)?;
+        Ok(Self {
+            shared,
+            suites,
+            identity,
+            listens,
+            connections: BTreeMap::new(),
+            next: 0,
+            ids: BTreeMap::new(),
+            callers: BTreeMap::new(),
+            tokens,
+            answers: VecDeque::new(),
+            resets: (now, 0),
+        })
+    }
+
+    /// Opens a connection to a listener; with the identifier and the secret of a ticket, if there is one.
+    ///
+    /// # Errors
+    /// If the machine gives no random numbers, or TLS cannot begin.
+    pub fn call(
+        &mut self,
+        now: Time,
+        via: Via,
+        trust: Trust,
+        secret: Option<(TicketId, Secret)>,
+    ) -> Result<Handle, EndpointError> {
+        let tls = identity::caller(&self.shared.provider, trust, Some(&self.identity))?;
+        let first_id = FirstId::from(self.shared.random::<ID_LEN>()?);
+        let own_id = self.new_id()?;
+        let ours = crate::parameters::Parameters {
+            own_id: Some(own_id),
+            reset: Some(self.shared.reset_token(&own_id)),
+            ..self.shared.settings.parameters()
+        };
+        let handshake = Handshake::call((now, self.suites.clone()), tls, first_id, (own_id, &ours))?;
+        let connection =
+            Connection::new((now, self.shared.clone(), Side::Caller), (own_id, via, first_id), handshake, secret);
+        Ok(self.add(connection))
+    }
+
+    /// An ID that no connection has.
+    fn new_id(&self) -> Result<Id, Fault> {
+        self.shared.random()
+    }
+
+    fn add(&mut self, connection: Connection) -> Handle {
+        let handle = Handle(self.next);
+        self.next += 1;
+        self.connections.insert(handle, Box::new(connection));
+        self.settle(handle);
+        handle
+    }
+
+    /// The connection of a handle, until it is forgotten.
+    pub fn connection(&mut self, handle: Handle) -> Option<&mut Connection> {
+        self.connections.get_mut(&handle).map(|connection| &mut **connection)
+    }
+
+    /// All connections.
+    pub fn handles(&self) -> impl Iterator<Item = Handle> + '_ {
+        self.connections.keys().copied()
+    }
+
+    /// Takes over what a connection's calls have changed. To be called when a connection has been given something other than by
+    /// this endpoint's own methods.
+    pub fn settle(&mut self, handle: Handle) {
+        let Some(connection) = self.connections.get_mut(&handle) else { return };
+        for change in connection.take_ids() {
+            match change {
+                IdChange::New(id) => drop(self.ids.insert(id, handle)),
+                IdChange::Old(id) => drop(self.ids.remove(&id)),
+            }
+        }
+    }
+
+    /// Forgets a connection that is over, if its events have been read. Gives whether it did.
+    pub fn forget(&mut self, handle: Handle) -> bool {
+        let is_over = self.connections.get(&handle).is_some_and(|connection| connection.is_over());
+        if is_over {
+            self.connections.remove(&handle);
+            self.ids.retain(|_, of| *of != handle);
+            self.callers.retain(|_, of| *of != handle);
+        }
+        is_over
+    }
+
+    /// A datagram came.
+    pub fn on_datagram(&mut self, now: Time, via: Via, codepoint: Codepoint, datagram: &mut [u8]) -> Received {
+        let Ok(packet) = Packet::read(datagram) else { return Received::Nothing };
+        let len = datagram.len();
+        let known = match packet.header {
+            Header::Short { to } => match self.ids.get(&to) {
+                Some(&handle) => Some(handle),
+                None => return self.on_unknown(now, via, datagram),
+            },
+            Header::Long { to, .. } | Header::Retry { to, .. } => self.find(via, to),
+            Header::OtherVersion { version: 0, to, .. } => {
+                let handle = self.find(via, to);
+                if let Some(connection) = handle.and_then(|handle| self.connections.get_mut(&handle)) {
+                    connection.on_other_version();
+                }
+                return handle.map_or(Received::Nothing, Received::Connection);
+            }
+            Header::OtherVersion { to, from, .. } => {
+                if self.listens.is_some() && len >= SMALLEST.into() {
+                    let mut bytes = Vec::new();
+                    put_versions(&mut bytes, from, to);
+                    self.answer(via, bytes);
+                }
+                return Received::Nothing;
+            }
+        };
+        if let Some(handle) = known {
+            if let Some(connection) = self.connections.get_mut(&handle) {
+                connection.on_datagram(now, via, codepoint, datagram);
+            }
+            self.settle(handle);
+            return Received::Connection(handle);
+        }
+        let Header::Long { kind: LongKind::Initial, to, from, token } = packet.header else { return Received::Nothing };
+        let Some(to) = FirstId::new(to).filter(|_| len >= SMALLEST.into()) else { return Received::Nothing };
+        let token = token.to_vec();
+        let Some(handle) = self.accept(now, via, (to, from), &token) else { return Received::Nothing };
+        if let Some(connection) = self.connections.get_mut(&handle) {
+            connection.on_datagram(now, via, codepoint, datagram);
+            if !connection.has_heard() {
+                // It did not open: somebody made noise.
+                self.connections.remove(&handle);
+                self.ids.retain(|_, of| *of != handle);
+                self.callers.retain(|_, of| *of != handle);
+                return Received::Nothing;
+            }
+        }
+        self.settle(handle);
+        Received::New(handle)
+    }
+
+    fn find(&self, via: Via, to: &[u8]) -> Option<Handle> {
+        let by_id = <Id>::try_from(to).ok().and_then(|id| self.ids.get(&id));
+        let caller = || FirstId::new(to).map(|first_id| Caller { remote: via.remote, first_id });
+        by_id.or_else(|| self.callers.get(&caller()?)).copied()
+    }
+
+    /// A caller's first packet came. Gives its connection, if it may have one now.
+    fn accept(&mut self, now: Time, via: Via, (to, from): (FirstId, Id), token: &[u8]) -> Option<Handle> {
+        let tls = self.listens.clone()?;
+        self.callers.retain(|_, handle| self.connections.get(handle).is_some_and(|it| it.is_young()));
+        let each = |caller: &&Caller| neighbours(caller.remote.ip(), via.remote.ip());
+        if self.callers.len() >= MOST_YOUNG || self.callers.keys().filter(each).count() >= MOST_YOUNG_EACH {
+            return None;
+        }
+        let (first_id, retry_id) = if token.is_empty() {
+            if self.callers.len() >= LOAD {
+                self.retry(now, via, to, from);
+                return None;
+            }
+            (to, None)
+        } else {
+            let retry_id = <Id>::try_from(to.as_bytes()).ok()?;
+            (self.tokens.redeem(now, via.remote, retry_id, token)?, Some(retry_id))
+        };
+        let own_id = self.new_id().ok()?;
+        let ours = crate::parameters::Parameters {
+            own_id: Some(own_id),
+            first_id: Some(first_id),
+            retry_id,
+            reset: Some(self.shared.reset_token(&own_id)),
+            ..self.shared.settings.parameters()
+        };
+        let handshake = Handshake::accept((now, self.suites.clone()), tls, (to, from), (own_id, &ours)).ok()?;
+        let context = (now, self.shared.clone(), Side::Listener);
+        let mut connection = Connection::new(context, (own_id, via, to), handshake, None);
+        if retry_id.is_some() {
+            connection.prove_address();
+        }
+        let handle = self.add(connection);
+        self.callers.insert(Caller { remote: via.remote, first_id: to }, handle);
+        Some(handle)
+    }
+
+    /// Tells a caller to come again, with a proof of its address.
+    fn retry(&mut self, now: Time, via: Via, first_id: FirstId, to: Id) {
+        let Ok(retry_id) = self.new_id() else { return };
+        let Ok(token) = self.tokens.make(now, &self.shared, via.remote, first_id, retry_id) else { return };
+        let mut bytes = Vec::new();
+        put_retry(&mut bytes, &to, retry_id, &token);
+        let tag = tag_of_retry(&first_id, &bytes);
+        bytes.extend(&tag[..TAG_LEN]);
+        self.answer(via, bytes);
+    }
+
+    fn answer(&mut self, via: Via, bytes: Vec<u8>) {
+        if self.answers.len() < MOST_ANSWERS {
+            self.answers.push_back(Answer { via, bytes });
+        }
+    }
+
+    /// A packet with a short header came, for no connection.
+    fn on_unknown(&mut self, now: Time, via: Via, datagram: &[u8]) -> Received {
+        if let Some(token) = datagram.last_chunk::<TOKEN_LEN>().filter(|_| datagram.len() >= SHORTEST_RESET)
+            && let Some(handle) = self.reset_by(via, token)
+        {
+            if let Some(connection) = self.connections.get_mut(&handle) {
+                connection.on_reset();
+            }
+            return Received::Connection(handle);
+        }
+        if now.saturating_since(self.resets.0) >= Span::from_s(1) {
+            self.resets = (now, 0);
+        }
+        if datagram.len() >= SHORTEST_PACKET && self.resets.1 < MOST_RESETS {
+            self.resets.1 += 1;
+            let id = datagram.get(1..=ID_LEN).and_then(|id| <Id>::try_from(id).ok());
+            if let (Some(id), Ok(random)) = (id, self.shared.random::<{ SHORTEST_RESET - TOKEN_LEN }>()) {
+                let mut bytes = random.to_vec();
+                bytes[0] = bytes[0] & 0x3f | 0x40;
+                bytes.extend(self.shared.reset_token(&id));
+                self.answer(via, bytes);
+            }
+        }
+        Received::Nothing
+    }
+
+    /// The connection that this token resets, which comes from where its peer is.
+    fn reset_by(&self, via: Via, token: &[u8; TOKEN_LEN]) -> Option<Handle> {
+        let resets = |connection: &Connection| {
+            // In constant time, as far as the token goes: whoever measures must not learn parts of it.
+            let key = &self.shared.reset;
+            let tag = key.tag(&[token]);
+            connection.paths_to(via).any(|known| key.verifies(&[&known], &tag))
+        };
+        self.connections.iter().find(|(_, connection)| resets(connection)).map(|(&handle, _)| handle)
+    }
+
+    /// A datagram for somebody who has no connection; none if there is none.
+    pub fn poll_answer(&mut self, out: &mut Vec<u8>) -> Option<Transmit> {
+        let Answer { via, bytes } = self.answers.pop_front()?;
+        out.extend(&bytes);
+        Some(Transmit { via, codepoint: Codepoint::NotEct, segment: bytes.len() })
+    }
+
+    /// As [`Connection::poll_transmit`].
+    pub fn poll_transmit(&mut self, now: Time, handle: Handle, most: usize, out: &mut Vec<u8>) -> Option<Transmit> {
+        let transmit = self.connections.get_mut(&handle)?.poll_transmit(now, most, out);
+        if transmit.is_none() {
+            self.settle(handle);
+        }
+        transmit
+    }
+
+    /// As [`Connection::on_timer`].
+    pub fn on_timer(&mut self, now: Time, handle: Handle) {
+        if let Some(connection) = self.connections.get_mut(&handle) {
+            connection.on_timer(now);
+        }
+        self.settle(handle);
+    }
+}
+
+/// Whether two addresses count as one caller's: the same IPv4 address, or the same IPv6 network of 64 bits.
+fn neighbours(a: IpAddr, b: IpAddr) -> bool {
+    match (a.to_canonical(), b.to_canonical()) {
+        (IpAddr::V6(a), IpAddr::V6(b)) => a.octets()[..8] == b.octets()[..8],
+        (a, b) => a == b,
+    }
+}

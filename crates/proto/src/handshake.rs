@@ -1,0 +1,447 @@
+//! A connection until both ends have the keys of data: Initial and Handshake packets, and TLS within them. RFC 9001 §4,
+//! RFC 9000 §7, and `docs/src/transport.md`, "Opening a connection".
+
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+
+use flow::{Acks, Codepoint, SendState};
+use rustls::quic::{Keys, Secrets};
+use rustls::{ClientConfig, ServerConfig, SupportedCipherSuite};
+use units::{Span, Time};
+
+use crate::Id;
+use crate::assembler::Inserted;
+use crate::closed::{Code, Fault};
+use crate::frame::{Ack, Frame, Frames};
+use crate::header::{LongKind, put_long};
+use crate::identity::Fingerprint;
+use crate::keys::{Place, SEAL_LEN};
+use crate::parameters::{FirstId, Parameters};
+use crate::search::SMALLEST;
+use crate::side::Side;
+use crate::space::{FIRST_RTT, MOST_CRYPTO, Space};
+use crate::tls::{Alert, Said, Tls, initial_keys};
+use crate::varint;
+
+/// Bytes of a packet number in the handshake.
+const NUMBER_LEN: usize = 2;
+/// Payload of a full packet of the handshake: the smallest packet without the longest header and the seal.
+const MSS: u32 = 1_100;
+
+/// What both ends have agreed on.
+pub(crate) struct Agreed {
+    pub(crate) keys: Keys,
+    pub(crate) secrets: Secrets,
+    pub(crate) theirs: Parameters,
+    /// The ID to which data goes on path 0.
+    pub(crate) peer_id: Id,
+    /// Whom the peer has proved to be.
+    pub(crate) peer: Option<Fingerprint>,
+    /// Bytes that only both ends know.
+    pub(crate) exporter: [u8; 32],
+    /// The shortest round trip that was measured.
+    pub(crate) rtt: Option<Span>,
+}
+
+/// What a packet led to.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) enum Read {
+    /// It was dropped.
+    Nothing,
+    /// It opened, and its frames were read. A Handshake packet proves the peer's address.
+    Opened(LongKind),
+    /// The peer has closed the connection.
+    Closed(Fault),
+}
+
+/// A packet as it came.
+pub(crate) struct Came<'a> {
+    pub(crate) now: Time,
+    pub(crate) kind: LongKind,
+    pub(crate) from: Id,
+    pub(crate) codepoint: Codepoint,
+    pub(crate) packet: &'a mut [u8],
+    pub(crate) number_at: usize,
+}
+
+pub(crate) struct Handshake {
+    side: Side,
+    suites: Vec<SupportedCipherSuite>,
+    tls: Tls,
+    initial: Option<Space>,
+    handshake: Option<Space>,
+    keys: Option<(Keys, Secrets)>,
+    own_id: Id,
+    /// Where packets go: to what the caller chose at first, then to what the listener says.
+    peer_id: FirstId,
+    /// Whether the peer has said its ID.
+    has_peer_id: bool,
+    first_id: FirstId,
+    retry_id: Option<Id>,
+    token: Vec<u8>,
+    /// When a caller that has nothing in flight speaks again: the listener may have to wait for its leave to send (RFC 9002
+    /// §6.2.2.1).
+    speak_at: Time,
+    spoke: u32,
+    rtt: Option<Span>,
+}
+
+impl Handshake {
+    /// A caller's. `ours` has `own_id`.
+    pub(crate) fn call(
+        (now, suites): (Time, Vec<SupportedCipherSuite>),
+        config: Arc<ClientConfig>,
+        first_id: FirstId,
+        (own_id, ours): (Id, &Parameters),
+    ) -> Result<Self, Fault> {
+        let mut parameters = Vec::new();
+        ours.put(&mut parameters);
+        let tls = Tls::call(config, parameters).map_err(|error| internal(&error))?;
+        Self::new((now, Side::Caller, suites), tls, first_id, own_id, first_id)
+    }
+
+    /// A listener's, whose caller sends from `peer_id`, and sent its first packet to `first_id`. The packet that came went to
+    /// `to`: the same, or what a Retry gave.
+    pub(crate) fn accept(
+        (now, suites): (Time, Vec<SupportedCipherSuite>),
+        config: Arc<ServerConfig>,
+        (to, peer_id): (FirstId, Id),
+        (own_id, ours): (Id, &Parameters),
+    ) -> Result<Self, Fault> {
+        let mut parameters = Vec::new();
+        ours.put(&mut parameters);
+        let tls = Tls::accept(config, parameters).map_err(|error| internal(&error))?;
+        let mut this = Self::new((now, Side::Listener, suites), tls, to, own_id, FirstId::from(peer_id))?;
+        this.has_peer_id = true;
+        Ok(this)
+    }
+
+    fn new(
+        (now, side, suites): (Time, Side, Vec<SupportedCipherSuite>),
+        tls: Tls,
+        first_id: FirstId,
+        own_id: Id,
+        peer_id: FirstId,
+    ) -> Result<Self, Fault> {
+        let keys = initial_keys(&suites, first_id.as_bytes(), side).ok_or_else(no_initial_keys)?;
+        let mut this = Self {
+            side,
+            suites,
+            tls,
+            initial: Some(Space::new(now, FIRST_RTT, MSS, keys)),
+            handshake: None,
+            keys: None,
+            own_id,
+            peer_id,
+            has_peer_id: false,
+            first_id,
+            retry_id: None,
+            token: Vec::new(),
+            speak_at: Time::NEVER,
+            spoke: 0,
+            rtt: None,
+        };
+        this.listen_to_tls(now);
+        Ok(this)
+    }
+
+    /// Whether there are packets of the handshake still to come or to send.
+    pub(crate) fn is_open(&self) -> bool {
+        self.initial.is_some() || self.handshake.is_some()
+    }
+
+    /// Both ends know each other, and need Handshake packets no more (RFC 9001 §4.9.2).
+    pub(crate) fn end(&mut self) {
+        (self.initial, self.handshake) = (None, None);
+        self.speak_at = Time::NEVER;
+    }
+
+    /// A packet came with a long header.
+    pub(crate) fn on_packet(&mut self, came: Came) -> Result<Read, Fault> {
+        let Came { now, kind, from, codepoint, packet, number_at } = came;
+        if self.has_peer_id && from[..] != *self.peer_id.as_bytes() {
+            return Ok(Read::Nothing);
+        }
+        let Some(space) = self.space_mut(kind) else { return Ok(Read::Nothing) };
+        let Ok(opened) = space.keys.open(packet, number_at, space.arrivals.newest()) else { return Ok(Read::Nothing) };
+        let payload = &packet[opened.payload];
+        // Anybody can make an Initial packet, so no such packet closes a connection.
+        let forgiving = kind == LongKind::Initial;
+        if !space.arrivals.is_new(opened.number) {
+            return Ok(Read::Nothing);
+        }
+        let wants = match check(payload, opened.is_plain) {
+            Ok(wants) => wants,
+            Err(_) if forgiving => return Ok(Read::Nothing),
+            Err(fault) => return Err(fault),
+        };
+        match self.read_frames(now, kind, payload) {
+            Ok(None) => {}
+            Ok(Some(closed)) => return Ok(Read::Closed(closed)),
+            Err(Refusal::Dropped) => return Ok(Read::Nothing),
+            Err(Refusal::Fault(_)) if forgiving => return Ok(Read::Nothing),
+            Err(Refusal::Fault(fault)) => return Err(fault),
+        }
+        if let Some(space) = self.space_mut(kind) {
+            space.arrivals.on_packet(now, opened.number, codepoint, wants);
+        }
+        if !self.has_peer_id {
+            (self.peer_id, self.has_peer_id) = (FirstId::from(from), true);
+        }
+        if kind == LongKind::Handshake && self.side == Side::Listener {
+            self.initial = None;
+        }
+        self.listen_to_tls(now);
+        self.wait_to_speak(now);
+        Ok(Read::Opened(kind))
+    }
+
+    fn space_mut(&mut self, kind: LongKind) -> Option<&mut Space> {
+        match kind {
+            LongKind::Initial => self.initial.as_mut(),
+            LongKind::Handshake => self.handshake.as_mut(),
+        }
+    }
+
+    /// Reads the frames of a packet, which were checked. Gives the peer's CLOSE.
+    fn read_frames(&mut self, now: Time, kind: LongKind, payload: &[u8]) -> Result<Option<Fault>, Refusal> {
+        for frame in Frames::new(payload) {
+            match frame.map_err(Fault::from)? {
+                Frame::Crypto { offset, data } => self.on_crypto(kind, offset, data)?,
+                Frame::Ack(ack) => self.on_ack(now, kind, &ack)?,
+                Frame::Close { code, reason, .. } => return Ok(Some(Fault::new(Code(code), reason))),
+                _ => {}
+            }
+        }
+        Ok(None)
+    }
+
+    fn on_crypto(&mut self, kind: LongKind, offset: u64, data: &[u8]) -> Result<(), Refusal> {
+        let Some(space) = self.space_mut(kind) else { return Ok(()) };
+        if offset + data.len() as u64 > MOST_CRYPTO {
+            return Err(Fault::new(Code::FRAME, "more of the handshake than there can be").into());
+        }
+        match space.incoming.insert(offset, data) {
+            Ok(Inserted::Taken) => {}
+            Ok(Inserted::Refused) => return Err(Refusal::Dropped),
+            Err(_) => return Err(Fault::new(Code::FRAME, "the handshake came twice, with different bytes").into()),
+        }
+        let mut bytes = alloc::vec![0; space.incoming.readable()];
+        space.incoming.read(&mut bytes);
+        if bytes.is_empty() { Ok(()) } else { self.tls.read(&bytes).map_err(|alert| alert_fault(alert).into()) }
+    }
+
+    fn on_ack(&mut self, now: Time, kind: LongKind, ack: &Ack) -> Result<(), Refusal> {
+        if ack.path != 0 {
+            return Err(Fault::new(Code::FRAME, "an acknowledgement of the handshake names a path").into());
+        }
+        let ranges: Vec<_> = ack.ranges().collect();
+        let Some(space) = self.space_mut(kind) else { return Ok(()) };
+        // Packets of the handshake are not ECN-capable.
+        let acks = Acks { ranges: &ranges, ecn: None, delay: ack.delay, received: &[] };
+        let acked = space.channel.acked(now, 0, &acks).map_err(Fault::from)?;
+        self.spoke = 0;
+        self.rtt = self.rtt.into_iter().chain(acked.rtt).min();
+        Ok(())
+    }
+
+    /// Takes what TLS has to say and to give.
+    fn listen_to_tls(&mut self, now: Time) {
+        for said in self.tls.next() {
+            match said {
+                Said::Bytes(bytes) => {
+                    if let Some(space) = self.handshake.as_mut().or(self.initial.as_mut()) {
+                        space.channel.work_mut().say(&bytes);
+                    }
+                }
+                Said::Handshake(keys) => {
+                    self.handshake = Some(Space::new(now, self.rtt.unwrap_or(FIRST_RTT), MSS, keys));
+                }
+                Said::Data(keys, secrets) => self.keys = Some((keys, secrets)),
+            }
+        }
+    }
+
+    /// A Retry came: the Initial packets go again, with its token and under other keys. Whoever calls has checked its tag.
+    pub(crate) fn on_retry(&mut self, now: Time, from: Id, token: &[u8]) -> Result<(), Fault> {
+        let may = self.side == Side::Caller && !self.has_peer_id && self.retry_id.is_none();
+        let Some(old) = self.initial.take_if(|_| may) else { return Ok(()) };
+        let keys = initial_keys(&self.suites, &from, self.side).ok_or_else(no_initial_keys)?;
+        let mut initial = Space::new(now, FIRST_RTT, MSS, keys);
+        initial.channel.work_mut().say(&old.channel.into_work().said());
+        self.initial = Some(initial);
+        (self.retry_id, self.peer_id, self.token) = (Some(from), FirstId::from(from), token.to_vec());
+        Ok(())
+    }
+
+    /// What both ends have agreed on, once, when TLS is done at this end.
+    pub(crate) fn agreed(&mut self) -> Result<Option<Agreed>, Fault> {
+        if self.keys.is_none() || !self.tls.is_done() {
+            return Ok(None);
+        }
+        if !self.tls.speaks_narrows() {
+            return Err(Fault::new(Code(Code::TLS.0 + 120), "the peer does not speak narrows/1"));
+        }
+        let theirs = Parameters::read(self.tls.parameters().unwrap_or_default())?;
+        self.check_ids(&theirs)?;
+        let (Some((keys, secrets)), Some(exporter)) = (self.keys.take(), self.tls.exporter()) else { return Ok(None) };
+        let Some(peer_id) = theirs.own_id else { return Ok(None) };
+        Ok(Some(Agreed { keys, secrets, theirs, peer_id, peer: self.tls.peer(), exporter, rtt: self.rtt }))
+    }
+
+    /// Both ends must have seen the same IDs (RFC 9000 §7.3).
+    fn check_ids(&self, theirs: &Parameters) -> Result<(), Fault> {
+        let wrong = |what| Err(Fault::new(Code::PARAMETER, what));
+        if theirs.own_id.as_ref().map(|id| &id[..]) != Some(self.peer_id.as_bytes()) {
+            return wrong("transport parameter `own_id` is not the ID that packets came from");
+        }
+        if theirs.reset.is_none() {
+            return wrong("transport parameter `reset` is missing");
+        }
+        let (first, retry) = match self.side {
+            Side::Caller => (Some(self.first_id), self.retry_id),
+            Side::Listener => (None, None),
+        };
+        if theirs.first_id != first {
+            return wrong("transport parameter `first_id` is not the ID that the first packet went to");
+        }
+        if theirs.retry_id != retry {
+            return wrong("transport parameter `retry_id` is not the ID that a Retry gave");
+        }
+        Ok(())
+    }
+
+    /// Appends a packet of at most `room` bytes, if there is one to send.
+    pub(crate) fn write(&mut self, now: Time, out: &mut Vec<u8>, room: u64) -> bool {
+        let room = room.min(SMALLEST.into()) as usize;
+        for kind in [LongKind::Initial, LongKind::Handshake] {
+            // A datagram with an Initial packet has the smallest packet's size at least, or none is sent.
+            let least = if kind == LongKind::Initial { SMALLEST.into() } else { 200 };
+            if room >= least && self.space_mut(kind).is_some_and(|space| space.has_something(now)) {
+                let written = self.write_one(kind, out, room, |space, out, most| space.write(now, out, most));
+                if written {
+                    self.wait_to_speak(now);
+                    if kind == LongKind::Handshake && self.side == Side::Caller {
+                        self.initial = None;
+                    }
+                    return true;
+                }
+            }
+        }
+        false
+    }
+
+    /// Appends a packet with this CLOSE, in each kind of packet that the peer may be able to open; a datagram each.
+    pub(crate) fn write_close(&mut self, now: Time, kind: LongKind, out: &mut Vec<u8>, fault: &Fault) -> bool {
+        self.space_mut(kind).is_some()
+            && self.write_one(kind, out, SMALLEST.into(), |space, out, _| {
+                Frame::Close { code: fault.code.0, kind: 0, reason: &fault.reason }.put(out);
+                space.channel.number_apart(0, now)
+            })
+    }
+
+    fn write_one(
+        &mut self,
+        kind: LongKind,
+        out: &mut Vec<u8>,
+        room: usize,
+        fill: impl FnOnce(&mut Space, &mut Vec<u8>, usize) -> Option<u64>,
+    ) -> bool {
+        let start = out.len();
+        put_long(out, kind, self.peer_id.as_bytes(), self.own_id, &self.token, NUMBER_LEN);
+        let length_at = out.len();
+        out.extend([0; 2 + NUMBER_LEN]);
+        let frames_at = out.len();
+        let Some(space) = self.space_mut(kind) else { return false };
+        let Some(number) = fill(space, out, start + room - SEAL_LEN) else {
+            out.truncate(start);
+            return false;
+        };
+        let least = if kind == LongKind::Initial { start + usize::from(SMALLEST) - SEAL_LEN } else { frames_at + 4 };
+        if out.len() < least {
+            out.resize(least, 0);
+        }
+        let length = out.len() - frames_at + NUMBER_LEN + SEAL_LEN;
+        out[length_at..length_at + 2].copy_from_slice(&varint::in_two(length as u16));
+        space.keys.seal(out, Place { start, number_at: length_at + 2, number_len: NUMBER_LEN }, number);
+        true
+    }
+
+    /// When [`Handshake::on_timer`] wants to be called, or [`Handshake::write`] has something.
+    pub(crate) fn next_timer(&mut self) -> Time {
+        let spaces = [self.initial.as_mut(), self.handshake.as_mut()].into_iter().flatten();
+        let due = spaces.map(|space| space.channel.next_timer().min(space.arrivals.answer_at())).min();
+        due.unwrap_or(Time::NEVER).min(self.speak_at)
+    }
+
+    pub(crate) fn on_timer(&mut self, now: Time) {
+        for space in [self.initial.as_mut(), self.handshake.as_mut()].into_iter().flatten() {
+            if space.channel.next_timer() <= now {
+                space.channel.on_timer(now);
+            }
+        }
+        if self.speak_at <= now {
+            self.spoke += 1;
+            if let Some(space) = self.handshake.as_mut().or(self.initial.as_mut()) {
+                space.channel.work_mut().ping();
+            }
+            self.speak_at = Time::NEVER;
+        }
+        self.wait_to_speak(now);
+    }
+
+    /// A caller that waits for the listener, and has nothing in flight, will speak again.
+    fn wait_to_speak(&mut self, now: Time) {
+        let spaces = [self.initial.as_mut(), self.handshake.as_mut()];
+        let busy = spaces.into_iter().flatten().any(|space| {
+            !space.channel.in_flight().is_zero() || matches!(space.channel.poll(now), SendState::Now | SendState::At(_))
+        });
+        if self.side == Side::Listener || !self.is_open() || busy {
+            self.speak_at = Time::NEVER;
+        } else if !self.speak_at.is_set() {
+            let wait = self.rtt.unwrap_or(FIRST_RTT).times(3 << self.spoke.min(6));
+            self.speak_at = now.saturating_add(wait);
+        }
+    }
+}
+
+/// What stops a packet from being read.
+enum Refusal {
+    /// There is no room for it now.
+    Dropped,
+    Fault(Fault),
+}
+
+impl From<Fault> for Refusal {
+    fn from(fault: Fault) -> Self {
+        Self::Fault(fault)
+    }
+}
+
+/// Checks all frames before any is read. Gives whether the packet wants an acknowledgement.
+fn check(payload: &[u8], is_plain: bool) -> Result<bool, Fault> {
+    if !is_plain {
+        return Err(Fault::new(Code::FRAME, "the reserved bits of a header are not 0"));
+    }
+    let mut wants = false;
+    for frame in Frames::new(payload) {
+        let frame = frame?;
+        if !frame.is_of_handshake() {
+            return Err(Fault::new(Code::FRAME, "a frame that the handshake does not have"));
+        }
+        wants |= frame.counts();
+    }
+    Ok(wants)
+}
+
+fn alert_fault(Alert(alert): Alert) -> Fault {
+    Fault::new(Code(Code::TLS.0 + u64::from(alert)), "")
+}
+
+fn internal(error: &rustls::Error) -> Fault {
+    Fault::new(Code::INTERNAL, &alloc::format!("{error}"))
+}
+
+fn no_initial_keys() -> Fault {
+    Fault::new(Code::INTERNAL, "the provider of cryptography has no AES-128-GCM")
+}

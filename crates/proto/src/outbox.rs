@@ -1,0 +1,335 @@
+//! What a connection's packets of data carry: frames that wait, streams, datagrams. The [`Work`] of its channel.
+
+use alloc::collections::{BTreeMap, BTreeSet, VecDeque};
+use alloc::vec::Vec;
+use core::mem;
+
+use flow::{Parcel, Work};
+
+use crate::frame::Frame;
+use crate::header::SHORTEST_PACKET;
+use crate::keys::SEAL_LEN;
+use crate::streams::{Chunk, Control, LONGEST_CONTROL, Streams};
+use crate::{ID_LEN, Id, TOKEN_LEN};
+
+/// Bytes of a packet number in a short header. Three are enough for 2^22 packets in flight.
+pub(crate) const NUMBER_LEN: usize = 3;
+/// Bytes before a packet's frames.
+pub(crate) const HEAD_LEN: usize = 1 + ID_LEN + NUMBER_LEN;
+/// What a packet has beside its frames.
+pub(crate) const OVERHEAD: usize = HEAD_LEN + SEAL_LEN;
+/// The least bytes of frames.
+const SHORTEST_FRAMES: usize = SHORTEST_PACKET - OVERHEAD;
+/// Bytes of datagrams that may wait to be sent: as many as leave in a millisecond at 8 Gb/s.
+const MOST_DATAGRAM_BYTES: usize = 1 << 20;
+/// What stands before a datagram in a packet of its own.
+pub(crate) const DATAGRAM_HEAD: usize = 1;
+/// The longest of [`Own`]'s frames: AUTH.
+const LONGEST_OWN: usize = 1 + 8 + 32;
+/// No STREAM frame begins where less is left of a packet: its head has up to 33 bytes.
+const LEAST_ROOM: usize = 40;
+
+/// A frame of the connection itself, while it waits or is in flight.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub(crate) enum Own {
+    /// [`Outbox::auth`].
+    Auth,
+    /// DONE.
+    Done,
+    /// PATH_RETIRE.
+    PathRetire {
+        /// The path.
+        path: u32,
+        /// Why.
+        reason: u64,
+    },
+    /// PATH_ID of this path, as in [`Outbox::given`].
+    PathId(u32),
+    /// PING.
+    Ping,
+}
+
+/// One frame of a packet.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Carried {
+    Stream(Chunk),
+    Control(Control),
+    Own(Own),
+}
+
+/// What a packet carried, by a place in a table and a stamp. What is not in the table any more has another stamp, and what
+/// carried nothing has stamp 0.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub(crate) struct Handle {
+    at: u32,
+    stamp: u32,
+}
+
+#[derive(Default, Debug)]
+struct Slot {
+    stamp: u32,
+    frames: Vec<Carried>,
+    /// The packet's frames, in bytes.
+    bytes: u32,
+    subflow: u8,
+}
+
+/// What each packet in flight carried.
+#[derive(Default, Debug)]
+struct Contents {
+    slots: Vec<Slot>,
+    free: Vec<u32>,
+}
+
+impl Contents {
+    /// A place for what a packet carries.
+    fn claim(&mut self) -> usize {
+        // Packets in flight are bounded far below 2^32.
+        self.free.pop().map_or_else(
+            || {
+                self.slots.push(Slot::default());
+                self.slots.len() - 1
+            },
+            |at| at as usize,
+        )
+    }
+
+    fn handle(&mut self, at: usize) -> Handle {
+        let slot = &mut self.slots[at];
+        slot.stamp = slot.stamp.wrapping_add(1).max(1);
+        Handle { at: at as u32, stamp: slot.stamp }
+    }
+
+    /// Forgets a packet. Gives where its frames are, until something else is claimed; none if it was forgotten before.
+    fn release(&mut self, handle: Handle) -> Option<usize> {
+        let at = handle.at as usize;
+        let slot = self.slots.get_mut(at).filter(|slot| slot.stamp == handle.stamp && handle.stamp != 0)?;
+        slot.stamp = slot.stamp.wrapping_add(1).max(1);
+        self.free.push(handle.at);
+        Some(at)
+    }
+}
+
+/// How often in a row full packets of a subflow were lost.
+#[derive(Clone, Copy, Default, Debug)]
+pub(crate) struct LostFull {
+    /// Packets longer than the smallest packet size, lost with none of them having come since.
+    pub(crate) in_a_row: u8,
+    /// Whether a smaller one has come since.
+    pub(crate) small_came: bool,
+}
+
+/// Why a datagram cannot be sent.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
+pub enum DatagramError {
+    /// It is longer than the peer takes, or than a packet of every path carries.
+    #[error("a datagram of {len} bytes; {most} at most can be sent now")]
+    TooLong {
+        /// Its length in bytes.
+        len: usize,
+        /// How long it may be.
+        most: usize,
+    },
+    /// Too many wait.
+    #[error("1 MiB of datagrams wait to be sent")]
+    Full,
+}
+
+/// What waits to be sent, and what was.
+#[derive(Debug)]
+pub(crate) struct Outbox {
+    pub(crate) streams: Streams,
+    own: BTreeSet<Own>,
+    /// What AUTH says.
+    pub(crate) auth: ([u8; 8], [u8; 32]),
+    /// IDs that the peer may send to, by path.
+    pub(crate) given: BTreeMap<u32, (Id, [u8; TOKEN_LEN])>,
+    datagrams: VecDeque<Vec<u8>>,
+    datagram_bytes: usize,
+    contents: Contents,
+    /// By subflow.
+    lost_full: Vec<LostFull>,
+    /// Frames of at most so many bytes fit into a packet of the smallest size.
+    small: u32,
+    /// Where the packet is made that leaves. Its header is written, and maybe an acknowledgement.
+    pub(crate) packet: Vec<u8>,
+    /// Where its frames begin.
+    pub(crate) frames_at: usize,
+}
+
+impl Outbox {
+    pub(crate) fn new(streams: Streams, small: u32) -> Self {
+        Self {
+            streams,
+            own: BTreeSet::new(),
+            auth: ([0; 8], [0; 32]),
+            given: BTreeMap::new(),
+            datagrams: VecDeque::new(),
+            datagram_bytes: 0,
+            contents: Contents::default(),
+            lost_full: Vec::new(),
+            small,
+            packet: Vec::new(),
+            frames_at: 0,
+        }
+    }
+
+    /// This frame is to be sent.
+    pub(crate) fn push(&mut self, own: Own) {
+        self.own.insert(own);
+    }
+
+    /// This frame is not to be sent any more.
+    pub(crate) fn withdraw(&mut self, own: Own) {
+        self.own.remove(&own);
+    }
+
+    /// A datagram is to be sent; packets carry at most `most` bytes of one.
+    pub(crate) fn push_datagram(&mut self, data: &[u8], most: usize) -> Result<(), DatagramError> {
+        if data.len() > most {
+            return Err(DatagramError::TooLong { len: data.len(), most });
+        }
+        if self.datagram_bytes + data.len() > MOST_DATAGRAM_BYTES {
+            return Err(DatagramError::Full);
+        }
+        self.datagram_bytes += data.len();
+        self.datagrams.push_back(data.to_vec());
+        Ok(())
+    }
+
+    /// How full packets of a subflow fare.
+    pub(crate) fn lost_full(&mut self, subflow: u8) -> &mut LostFull {
+        let at = usize::from(subflow);
+        if self.lost_full.len() <= at {
+            self.lost_full.resize(at + 1, LostFull::default());
+        }
+        &mut self.lost_full[at]
+    }
+
+    fn is_empty(&self) -> bool {
+        self.own.is_empty() && !self.streams.has_control() && self.datagrams.is_empty() && !self.streams.has_pending()
+    }
+
+    fn put_own(&mut self, own: Own) {
+        let out = &mut self.packet;
+        match own {
+            Own::Auth => Frame::Auth { ticket: self.auth.0, proof: self.auth.1 }.put(out),
+            Own::Done => Frame::Done.put(out),
+            Own::PathRetire { path, reason } => Frame::PathRetire { path, reason }.put(out),
+            Own::PathId(path) => {
+                if let Some(&(id, token)) = self.given.get(&path) {
+                    Frame::PathId { path, id, token }.put(out);
+                }
+            }
+            Own::Ping => Frame::Ping.put(out),
+        }
+    }
+
+    /// Writes frames up to a packet's length of `limit`. Gives whether all of it left before.
+    fn put_frames(&mut self, limit: usize, carried: &mut Vec<Carried>) -> bool {
+        let room = |packet: &Vec<u8>| limit.saturating_sub(packet.len());
+        while room(&self.packet) >= LONGEST_OWN
+            && let Some(own) = self.own.pop_first()
+        {
+            self.put_own(own);
+            carried.push(Carried::Own(own));
+        }
+        while room(&self.packet) >= LONGEST_CONTROL
+            && let Some(control) = self.streams.next_control()
+        {
+            self.streams.put_control(control, &mut self.packet);
+            carried.push(Carried::Control(control));
+        }
+        if let Some(datagram) = self.datagrams.front()
+            && datagram.len() < room(&self.packet)
+        {
+            // It runs to the packet's end, so what makes the packet long enough stands before it.
+            let missing = (self.frames_at + SHORTEST_FRAMES).saturating_sub(self.packet.len() + 1 + datagram.len());
+            if missing > 0 {
+                Frame::Padding(missing).put(&mut self.packet);
+            }
+            Frame::Datagram(datagram).put(&mut self.packet);
+            self.datagram_bytes -= datagram.len();
+            self.datagrams.pop_front();
+            return false;
+        }
+        let mut again = true;
+        while room(&self.packet) >= LEAST_ROOM {
+            let left = room(&self.packet);
+            let Some((chunk, is_new)) = self.streams.put_frame(&mut self.packet, left) else { break };
+            again &= !is_new;
+            carried.push(Carried::Stream(chunk));
+        }
+        if self.streams.has_pending() && !carried.is_empty() {
+            // Packets of a batch have one length.
+            self.packet.resize(limit.max(self.packet.len()), 0);
+        }
+        again && carried.iter().all(|it| matches!(it, Carried::Stream(_)))
+    }
+
+    fn settle(&mut self, carried: Carried, came: bool) {
+        match carried {
+            Carried::Stream(chunk) if came => self.streams.acked(&chunk),
+            Carried::Stream(chunk) => self.streams.lost(&chunk),
+            Carried::Control(control) if came => self.streams.control_acked(control),
+            Carried::Control(control) => self.streams.control_lost(control),
+            Carried::Own(Own::Ping) => {}
+            Carried::Own(own) if !came => self.push(own),
+            Carried::Own(_) => {}
+        }
+    }
+
+    /// A packet came, or is lost.
+    fn is_over(&mut self, handle: Handle, came: bool) {
+        let Some(at) = self.contents.release(handle) else { return };
+        let slot = &mut self.contents.slots[at];
+        let (mut frames, bytes, subflow) = (mem::take(&mut slot.frames), slot.bytes, slot.subflow);
+        let is_small = bytes <= self.small;
+        let full = self.lost_full(subflow);
+        match (came, is_small) {
+            (true, true) => full.small_came = true,
+            (true, false) => *full = LostFull::default(),
+            (false, true) => {}
+            (false, false) => full.in_a_row = full.in_a_row.saturating_add(1),
+        }
+        for carried in frames.drain(..) {
+            self.settle(carried, came);
+        }
+        self.contents.slots[at].frames = frames;
+    }
+}
+
+impl Work for Outbox {
+    type Content = Handle;
+
+    fn next_bytes(&mut self, mss: u32) -> Option<u32> {
+        (!self.is_empty()).then_some(mss)
+    }
+
+    fn take(&mut self, subflow: u8, mss: u32) -> Parcel<Handle> {
+        let begun = self.packet.len();
+        let at = self.contents.claim();
+        let mut frames = mem::take(&mut self.contents.slots[at].frames);
+        let again = self.put_frames(self.frames_at + mss as usize, &mut frames);
+        if self.packet.len() == begun {
+            // What was to be sent is not needed any more, or does not fit behind the acknowledgement. A packet leaves anyway.
+            Frame::Ping.put(&mut self.packet);
+        }
+        let shortest = self.frames_at + SHORTEST_FRAMES;
+        if self.packet.len() < shortest {
+            self.packet.resize(shortest, 0);
+        }
+        let bytes = (self.packet.len() - begun) as u32;
+        let slot = &mut self.contents.slots[at];
+        (slot.frames, slot.bytes, slot.subflow) = (frames, bytes, subflow);
+        Parcel { bytes, content: self.contents.handle(at), again }
+    }
+
+    fn acked(&mut self, handle: Handle) {
+        self.is_over(handle, true);
+    }
+
+    fn lost(&mut self, handle: Handle) {
+        self.is_over(handle, false);
+    }
+}

@@ -1,0 +1,165 @@
+//! The search for the longest packet that a path takes: RFC 8899, by halving.
+
+use units::{Span, Time};
+
+/// Every path takes UDP payloads of so many bytes (RFC 9000 §14).
+pub(crate) const SMALLEST: u16 = 1_200;
+/// A probe that is lost so often was too long (RFC 8899 §5.1.2).
+const TRIES: u8 = 3;
+/// The search ends when so many bytes are left to be won.
+const CLOSE_ENOUGH: u16 = 20;
+/// It begins again after so long (RFC 8899 §5.1.1).
+const AGAIN: Span = Span::from_s(600);
+/// After the size fell back to the smallest, it begins again after so long.
+const AFTER_FALL: Span = Span::from_s(60);
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+struct Probe {
+    size: u16,
+    /// Its packet number, once it has left, and when it counts as lost.
+    left: Option<(u64, Time)>,
+    tries: u8,
+}
+
+/// The search on one path.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Search {
+    /// UDP payloads of so many bytes get through.
+    size: u16,
+    /// Longer ones than these are not tried.
+    most: u16,
+    /// So many bytes do not get through.
+    too_long: u32,
+    probe: Option<Probe>,
+    again_at: Time,
+}
+
+impl Search {
+    /// From the smallest size up to `most`.
+    pub(crate) fn new(most: u16) -> Self {
+        let most = most.max(SMALLEST);
+        let mut search = Self { size: SMALLEST, most, too_long: 0, probe: None, again_at: Time::NEVER };
+        search.begin();
+        search
+    }
+
+    fn begin(&mut self) {
+        self.too_long = u32::from(self.most) + 1;
+        self.again_at = Time::NEVER;
+        // The longest first: where both ends and the network are alike, it gets through.
+        self.probe = (self.size < self.most).then_some(Probe { size: self.most, left: None, tries: 0 });
+    }
+
+    /// Bytes of UDP payload that get through.
+    pub(crate) fn size(&self) -> u16 {
+        self.size
+    }
+
+    /// The size of the probe that should leave now.
+    pub(crate) fn due(&self) -> Option<u16> {
+        self.probe.filter(|probe| probe.left.is_none()).map(|probe| probe.size)
+    }
+
+    /// The probe left as packet `number`. It counts as lost after `wait`.
+    pub(crate) fn left(&mut self, number: u64, now: Time, wait: Span) {
+        if let Some(probe) = &mut self.probe {
+            probe.left = Some((number, now.saturating_add(wait)));
+        }
+    }
+
+    /// Whether one of these packets is the probe. If so, the path's size has grown.
+    pub(crate) fn acked(&mut self, now: Time, mut acked: impl FnMut(u64) -> bool) -> bool {
+        let Some(Probe { size, left: Some((number, _)), .. }) = self.probe else { return false };
+        if !acked(number) {
+            return false;
+        }
+        self.size = size;
+        self.go_on(now);
+        true
+    }
+
+    fn go_on(&mut self, now: Time) {
+        let between = self.too_long - u32::from(self.size);
+        if between <= u32::from(CLOSE_ENOUGH) {
+            self.probe = None;
+            self.again_at = now.saturating_add(AGAIN);
+        } else {
+            let size = (u32::from(self.size) + between / 2) as u16;
+            self.probe = Some(Probe { size, left: None, tries: 0 });
+        }
+    }
+
+    /// When [`Search::on_timer`] wants to be called.
+    pub(crate) fn next_timer(&self) -> Time {
+        match self.probe {
+            Some(Probe { left: Some((_, until)), .. }) => until,
+            Some(_) => Time::NEVER,
+            None => self.again_at,
+        }
+    }
+
+    /// A probe is lost, or it is time to search again.
+    pub(crate) fn on_timer(&mut self, now: Time) {
+        if self.next_timer() > now {
+            return;
+        }
+        match &mut self.probe {
+            None => self.begin(),
+            Some(probe) if probe.tries + 1 < TRIES => (probe.left, probe.tries) = (None, probe.tries + 1),
+            Some(probe) => {
+                self.too_long = probe.size.into();
+                self.go_on(now);
+            }
+        }
+    }
+
+    /// Packets of the present size do not get through any more.
+    pub(crate) fn fall(&mut self, now: Time) {
+        (self.size, self.probe) = (SMALLEST, None);
+        self.again_at = now.saturating_add(AFTER_FALL);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// How the search ends where `limit` bytes get through, and how many probes it took.
+    fn found(limit: u16, most: u16) -> (u16, u32) {
+        let (mut search, mut probes, mut now) = (Search::new(most), 0, Time::ZERO);
+        while let Some(size) = search.due() {
+            probes += 1;
+            search.left(u64::from(probes), now, Span::from_ms(10));
+            if size <= limit {
+                assert!(!search.acked(now, |number| number != u64::from(probes)));
+                assert!(search.acked(now, |number| number == u64::from(probes)));
+            } else {
+                now = search.next_timer();
+                search.on_timer(now);
+            }
+        }
+        (search.size(), probes)
+    }
+
+    #[test]
+    fn the_longest_packet_is_found() {
+        assert_eq!(found(1_472, 1_472), (1_472, 1));
+        assert_eq!(found(1_200, 1_200), (1_200, 0));
+        for limit in (1_200..9_000).step_by(77) {
+            let (size, probes) = found(limit, 8_972);
+            assert!(size <= limit && limit.min(8_972) - size <= CLOSE_ENOUGH && probes < 36, "{limit}: {size} {probes}");
+        }
+    }
+
+    #[test]
+    fn it_falls_and_searches_again() {
+        let mut search = Search::new(1_472);
+        search.left(7, Time::ZERO, Span::from_ms(10));
+        assert!(search.acked(Time::ZERO, |_| true));
+        assert_eq!((search.size(), search.next_timer()), (1_472, Time::from_ms(600_000)));
+        search.fall(Time::from_ms(5));
+        assert_eq!((search.size(), search.due()), (1_200, None));
+        search.on_timer(search.next_timer());
+        assert_eq!(search.due(), Some(1_472));
+    }
+}

@@ -1,0 +1,90 @@
+//! What an endpoint allows, wants and is told of its network.
+
+use alloc::sync::Arc;
+use core::fmt;
+
+use laws::{Law, Path};
+use units::{Bytes, Rate, Span};
+
+use crate::parameters::Parameters;
+use crate::streams::Limits;
+
+/// Makes the law of a path from what is known of it.
+pub type LawMaker = Arc<dyn Fn(&Path) -> Law + Send + Sync>;
+
+/// Settings of an endpoint, for all of its connections.
+#[derive(Clone)]
+pub struct Settings {
+    /// A connection ends after so long a silence: 1 to 600 s; the shorter of both ends' counts.
+    pub idle: Span,
+    /// What the peer may send on streams.
+    pub limits: Limits,
+    /// Bytes of one stream that may wait for acknowledgement.
+    pub send_buffer: u64,
+    /// The longest datagram that is taken, in bytes; 0 if none.
+    pub max_datagram: u16,
+    /// The longest UDP payload that is tried, and that is taken, in bytes; at least 1,200.
+    pub max_packet: u16,
+    /// Acknowledgements wait so long at most, up to 25 ms.
+    pub ack_delay: Span,
+    /// Packets that an acknowledgement waits for, at least 1.
+    pub ack_every: u32,
+    /// Paths at a time, 1 to 64; the smaller of both ends' counts.
+    pub paths: u8,
+    /// Whether acknowledgements are to say when packets came.
+    pub times: bool,
+    /// What each path sends by.
+    pub law: LawMaker,
+    /// What laws take for the rate of the narrowest link.
+    pub line_rate: Rate,
+    /// What laws take for the round trip inside a datacenter.
+    pub intra_rtt: Span,
+    /// So many bytes may leave at once that pacing would have let leave before, had the endpoint been called.
+    pub burst: Bytes,
+}
+
+impl Settings {
+    /// With this law for each path: streams of up to 16 MiB in flight, 64 MiB together; one path.
+    pub fn new(law: LawMaker) -> Self {
+        let limits =
+            Limits { max_data: 64 << 20, max_stream_data: 16 << 20, max_streams_bidi: 128, max_streams_uni: 1_024 };
+        Self {
+            idle: Span::from_s(30),
+            limits,
+            send_buffer: 16 << 20,
+            max_datagram: 65_000,
+            max_packet: 1_472,
+            ack_delay: Span::from_ms(1),
+            ack_every: 2,
+            paths: 1,
+            times: false,
+            law,
+            line_rate: Rate::from_gbps(10),
+            intra_rtt: Span::from_us(14),
+            burst: Bytes::new(64 << 10),
+        }
+    }
+
+    /// What the peer is told of them.
+    pub(crate) fn parameters(&self) -> Parameters {
+        Parameters {
+            idle: (self.idle.ns() / 1_000_000).clamp(1_000, 600_000).unsigned_abs(),
+            max_data: self.limits.max_data,
+            max_stream_data: self.limits.max_stream_data,
+            max_streams_bidi: self.limits.max_streams_bidi,
+            max_streams_uni: self.limits.max_streams_uni,
+            max_datagram: self.max_datagram.into(),
+            max_packet: self.max_packet.clamp(crate::search::SMALLEST, 65_527).into(),
+            ack_delay: (self.ack_delay.ns() / 1_000).clamp(0, 25_000).unsigned_abs(),
+            paths: self.paths.clamp(1, 64).into(),
+            times: self.times.into(),
+            ..Parameters::default()
+        }
+    }
+}
+
+impl fmt::Debug for Settings {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Settings").field("limits", &self.limits).finish_non_exhaustive()
+    }
+}

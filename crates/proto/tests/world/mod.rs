@@ -1,0 +1,478 @@
+//! A deterministic world: two endpoints, a network, and applications that check each byte, in virtual time. A seed gives the
+//! same run to the byte.
+
+pub mod network;
+pub mod provider;
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use laws::{Law, Path};
+use proto::closed::{Closed, Code};
+use proto::connection::Event;
+use proto::endpoint::{Endpoint, Handle, Received};
+use proto::identity::{Identity, Trust};
+use proto::secret::Secret;
+use proto::settings::Settings;
+use proto::streams::{Direction, ReadError, StreamEvent, StreamId, WriteError};
+use proto::via::Via;
+use units::{Rate, Span, Time};
+
+use self::network::{Dice, End, LISTENER, Network, Weather};
+
+/// The byte that belongs at an offset of a stream.
+pub fn byte(stream: u64, offset: u64) -> u8 {
+    units::mix64(stream << 40 ^ offset / 8).to_le_bytes()[(offset % 8) as usize]
+}
+
+/// What an application sends on one stream.
+#[derive(Clone, Copy, Debug)]
+pub struct Job {
+    pub from: End,
+    pub bytes: u64,
+    /// Whether the receiver knows the total from the beginning.
+    pub message: bool,
+    /// Whether the other end sends as much back.
+    pub echo: bool,
+}
+
+/// How a world is.
+#[derive(Clone, Debug)]
+pub struct Scene {
+    pub seed: u64,
+    pub weather: Weather,
+    pub jobs: Vec<Job>,
+    pub paths: u8,
+    /// Datagrams of noise.
+    pub noise: u64,
+    /// A reader takes so many bytes at a time, and then waits for so long.
+    pub reader: (usize, Span),
+    /// The clock of the caller stands still for so long now and then.
+    pub stalls: Span,
+    pub law: &'static str,
+    pub max_packet: u16,
+}
+
+impl Scene {
+    /// A network of so much rate and delay, in which nothing happens.
+    pub fn fair(rate: Rate, delay: Span) -> Self {
+        Self {
+            seed: 1,
+            weather: Weather::fair(rate, delay),
+            jobs: Vec::new(),
+            paths: 1,
+            noise: 0,
+            reader: (1 << 20, Span::ZERO),
+            stalls: Span::ZERO,
+            law: "newreno",
+            max_packet: 1_472,
+        }
+    }
+}
+
+/// One end's application.
+#[derive(Default, Debug)]
+struct Application {
+    /// Bytes still to be written, and how many are; by stream.
+    writing: BTreeMap<StreamId, (u64, u64)>,
+    /// Bytes that came, by stream.
+    reading: BTreeMap<StreamId, u64>,
+    delivered: u64,
+    ended: u64,
+}
+
+struct Party {
+    end: End,
+    endpoint: Endpoint,
+    handle: Option<Handle>,
+    application: Application,
+    closed: Option<Closed>,
+    connected: Option<Time>,
+    admitted: Option<Time>,
+    read_again: Time,
+    events: Vec<String>,
+    stalled_until: Time,
+    wants_paths: u8,
+    next_socket: u16,
+    open_paths: u32,
+}
+
+/// How a run went.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Report {
+    /// When all was delivered; never if it was not.
+    pub done: Time,
+    pub connected: Option<Time>,
+    pub admitted: Option<Time>,
+    pub closed: [Option<Closed>; 2],
+    /// Bytes read at either end.
+    pub read: [u64; 2],
+    pub datagrams: u64,
+    pub open_paths: u32,
+}
+
+pub struct World {
+    scene: Scene,
+    network: Network,
+    parties: [Party; 2],
+    dice: Dice,
+    now: Time,
+    datagrams: u64,
+    jobs_open: bool,
+    trace: bool,
+}
+
+const SECRET: [u8; 16] = [3; 16];
+const TICKET: [u8; 8] = [4; 8];
+
+fn law(name: &str) -> Arc<dyn Fn(&Path) -> Law + Send + Sync> {
+    let kind = laws::catalog::Kind::from_name(name).expect("a law");
+    Arc::new(move |path: &Path| laws::catalog::build(kind, path, &[]).expect("a law"))
+}
+
+impl World {
+    pub fn new(scene: Scene) -> Self {
+        provider::begin(scene.seed);
+        let provider = provider::provider();
+        let mut settings = Settings::new(law(scene.law));
+        settings.line_rate = scene.weather.rate;
+        settings.paths = scene.paths;
+        settings.max_packet = scene.max_packet;
+        settings.limits.max_data = 1 << 20;
+        settings.limits.max_stream_data = 256 << 10;
+        settings.send_buffer = 512 << 10;
+        let party = |end: End, seed: u8| {
+            let identity = Identity::from_seed(&provider, &[seed; 32]).expect("an identity");
+            let listens = end == End::Listener;
+            let fingerprint = identity.fingerprint();
+            let context = (settings.clone(), provider.clone());
+            let endpoint = Endpoint::new(Time::ZERO, context, identity, listens).expect("an endpoint");
+            let party = Party {
+                end,
+                endpoint,
+                handle: None,
+                application: Application::default(),
+                closed: None,
+                connected: None,
+                admitted: None,
+                read_again: Time::NEVER,
+                events: Vec::new(),
+                stalled_until: Time::ZERO,
+                wants_paths: scene.paths - 1,
+                next_socket: 1,
+                open_paths: 1,
+            };
+            (party, fingerprint)
+        };
+        let (mut caller, _) = party(End::Caller, 1);
+        let (listener, fingerprint) = party(End::Listener, 2);
+        let via = Via { socket: 0, remote: LISTENER.parse().expect("an address") };
+        let secret = Some((TICKET, Secret::new(SECRET)));
+        let called = caller.endpoint.call(Time::ZERO, via, Trust::Fingerprint(fingerprint), secret).expect("a call");
+        caller.handle = Some(called);
+        Self {
+            network: Network::new(scene.weather, scene.seed ^ 0x4e45_5457),
+            parties: [caller, listener],
+            dice: Dice(scene.seed ^ 0x574f_524c),
+            now: Time::ZERO,
+            datagrams: 0,
+            jobs_open: true,
+            scene,
+            trace: false,
+        }
+    }
+
+    pub fn trace(&mut self) {
+        self.trace = true;
+    }
+
+    /// Runs until all is delivered and the connection is closed, or until nothing can happen any more.
+    pub fn run(&mut self, until: Time) -> Report {
+        let mut done = Time::NEVER;
+        let mut noise = self.scene.noise;
+        loop {
+            for at in 0..2 {
+                self.apply(at);
+                self.transmit(at);
+            }
+            if !done.is_set() && self.is_done() {
+                done = self.now;
+                let now = self.now;
+                let caller = &mut self.parties[0];
+                if let Some(connection) = caller.handle.and_then(|handle| caller.endpoint.connection(handle)) {
+                    connection.close(now, Code::NONE, "all is done");
+                }
+                continue;
+            }
+            let mut next = self.network.next_arrival();
+            for party in &mut self.parties {
+                let timer = party.handle.and_then(|handle| Some(party.endpoint.connection(handle)?.next_timer()));
+                next = next.min(timer.unwrap_or(Time::NEVER).max(party.stalled_until)).min(party.read_again);
+            }
+            if !next.is_set() || next > until {
+                break;
+            }
+            assert!(next >= self.now || self.now.saturating_since(next) < Span::from_s(1), "time runs back");
+            self.now = self.now.max(next);
+            if noise > 0 {
+                noise -= 1;
+                self.make_noise();
+            }
+            self.step();
+        }
+        let traffic = &self.network.traffic;
+        let [caller, listener] = &self.parties;
+        assert!(traffic.len() < 500);
+        Report {
+            done,
+            connected: caller.connected,
+            admitted: caller.admitted,
+            closed: [caller.closed.clone(), listener.closed.clone()],
+            read: [&caller.application, &listener.application].map(|it| it.reading.values().sum()),
+            datagrams: self.datagrams,
+            open_paths: caller.open_paths,
+        }
+    }
+
+    fn step(&mut self) {
+        while let Some(mut datagram) = self.network.take(self.now) {
+            let at = datagram.to as usize;
+            let party = &mut self.parties[at];
+            let via = Via { socket: datagram.socket, remote: datagram.from };
+            let codepoint = datagram.codepoint();
+            let received = party.endpoint.on_datagram(self.now, via, codepoint, &mut datagram.bytes);
+            if let Received::New(handle) = received {
+                if party.handle.is_none() {
+                    party.handle = Some(handle);
+                }
+            }
+        }
+        for party in &mut self.parties {
+            let Some(handle) = party.handle else { continue };
+            if self.now < party.stalled_until {
+                continue;
+            }
+            let due = party.endpoint.connection(handle).is_some_and(|connection| connection.next_timer() <= self.now);
+            if due {
+                party.endpoint.on_timer(self.now, handle);
+                if self.scene.stalls > Span::ZERO && self.dice.one_in(50) {
+                    party.stalled_until = self.now.saturating_add(self.scene.stalls);
+                }
+            }
+        }
+    }
+
+    /// Somebody sends what is no packet, or looks like one.
+    fn make_noise(&mut self) {
+        let len = 1 + self.dice.below(1_300) as usize;
+        let mut bytes: Vec<u8> = (0..len).map(|_| self.dice.draw() as u8).collect();
+        if len > 5 && self.dice.one_in(2) {
+            bytes[0] |= 0xc0;
+            bytes[1..5].copy_from_slice(&proto::VERSION.to_be_bytes());
+            bytes.resize(1_200, 0);
+        }
+        let host = [203, 0, 113, self.dice.below(200) as u8];
+        let from = std::net::SocketAddr::from((host, 1_000 + self.dice.below(60_000) as u16));
+        let datagram = network::Datagram { to: End::Listener, socket: 0, from, ce: false, ect: false, bytes };
+        self.network.arrive(self.now, datagram);
+    }
+
+    fn transmit(&mut self, at: usize) {
+        let now = self.now;
+        let party = &mut self.parties[at];
+        if now < party.stalled_until {
+            return;
+        }
+        let mut buffer = Vec::new();
+        for _ in 0..100_000 {
+            buffer.clear();
+            let transmit = match party.endpoint.poll_answer(&mut buffer) {
+                Some(transmit) => transmit,
+                None => {
+                    let Some(handle) = party.handle else { return };
+                    let most = 1 + self.dice.below(20) as usize;
+                    match party.endpoint.poll_transmit(now, handle, most, &mut buffer) {
+                        Some(transmit) => transmit,
+                        None => return,
+                    }
+                }
+            };
+            for bytes in buffer.chunks(transmit.segment) {
+                self.datagrams += 1;
+                if self.trace {
+                    println!("{:>12} ns {:?} sends {} bytes to {}", now.ns(), party.end, bytes.len(), transmit.via.remote);
+                }
+                self.network.send(now, party.end, transmit.via.socket, transmit.via.remote, transmit.codepoint, bytes);
+            }
+        }
+        panic!("an endpoint sends without end");
+    }
+
+    /// What the application at an end does.
+    fn apply(&mut self, at: usize) {
+        let now = self.now;
+        let party = &mut self.parties[at];
+        let Some(handle) = party.handle else { return };
+        while let Some(event) = party.endpoint.connection(handle).and_then(|connection| connection.poll_event()) {
+            if self.trace {
+                println!("{:>12} ns {:?} {event:?}", now.ns(), party.end);
+            }
+            party.events.push(format!("{event:?}"));
+            match event {
+                Event::Connected => party.connected = Some(now),
+                Event::Admitted => party.admitted = Some(now),
+                Event::Claim(claim) => {
+                    let connection = party.endpoint.connection(handle).expect("a connection");
+                    if claim.ticket == TICKET && connection.proves(&Secret::new(SECRET)) {
+                        connection.admit(now);
+                        party.admitted = Some(now);
+                    } else {
+                        connection.refuse(now);
+                    }
+                    party.endpoint.settle(handle);
+                }
+                Event::Closed(closed) => party.closed = Some(closed),
+                Event::PathOpen(_) => party.open_paths += 1,
+                Event::Stream(StreamEvent::Readable(_) | StreamEvent::Opened) => {
+                    if !party.read_again.is_set() {
+                        party.read_again = now;
+                    }
+                }
+                Event::Stream(StreamEvent::Delivered(_)) => party.application.delivered += 1,
+                _ => {}
+            }
+        }
+        let wants_paths = party.admitted.is_some() && party.end == End::Caller && party.closed.is_none();
+        if wants_paths && party.wants_paths > 0 {
+            if let Some(connection) = party.endpoint.connection(handle) {
+                if connection.open_path(now, party.next_socket).is_some() {
+                    party.next_socket += 1;
+                    party.wants_paths -= 1;
+                }
+            }
+            party.endpoint.settle(handle);
+        }
+        self.open_jobs(at);
+        self.write(at);
+        if self.parties[at].read_again <= now {
+            self.read(at);
+        }
+    }
+
+    fn open_jobs(&mut self, at: usize) {
+        let party = &mut self.parties[at];
+        let Some(handle) = party.handle else { return };
+        let Some(streams) = party.endpoint.connection(handle).and_then(|connection| connection.streams()) else { return };
+        if !self.jobs_open {
+            return;
+        }
+        let mut left = Vec::new();
+        for job in self.scene.jobs.drain(..) {
+            if job.from != party.end {
+                left.push(job);
+                continue;
+            }
+            let opened = if job.message {
+                streams.open_message(job.bytes)
+            } else {
+                streams.open(if job.echo { Direction::Both } else { Direction::OneWay })
+            };
+            match opened {
+                Some(stream) => drop(party.application.writing.insert(stream, (job.bytes, 0))),
+                None => left.push(job),
+            }
+        }
+        self.scene.jobs = left;
+    }
+
+    fn write(&mut self, at: usize) {
+        let party = &mut self.parties[at];
+        let Some(handle) = party.handle else { return };
+        let Some(streams) = party.endpoint.connection(handle).and_then(|connection| connection.streams()) else { return };
+        let mut done = Vec::new();
+        for (&stream, (total, written)) in &mut party.application.writing {
+            let number = stream.number();
+            let left = *total - *written;
+            let data: Vec<u8> = (*written..*written + left.min(64 << 10)).map(|offset| byte(number, offset)).collect();
+            match streams.write(stream, &data) {
+                Ok(count) => *written += count as u64,
+                Err(WriteError::Finished) if left == 0 => {}
+                Err(error) => panic!("{error}"),
+            }
+            if *written == *total {
+                match streams.finish(stream) {
+                    // A message ends by itself.
+                    Ok(()) | Err(WriteError::Finished) => {}
+                    Err(error) => panic!("{error}"),
+                }
+                done.push(stream);
+            }
+        }
+        done.iter().for_each(|stream| drop(party.application.writing.remove(stream)));
+    }
+
+    fn read(&mut self, at: usize) {
+        let (now, (most, wait)) = (self.now, self.scene.reader);
+        let party = &mut self.parties[at];
+        party.read_again = Time::NEVER;
+        let Some(handle) = party.handle else { return };
+        let Some(streams) = party.endpoint.connection(handle).and_then(|connection| connection.streams()) else { return };
+        while let Some(stream) = streams.accept() {
+            party.application.reading.insert(stream, 0);
+        }
+        let known: Vec<StreamId> = party.application.reading.keys().copied().collect();
+        let mut budget = most;
+        let mut out = vec![0; most.min(64 << 10)];
+        for stream in known {
+            let number = stream.number();
+            while budget > 0 {
+                let room = out.len().min(budget);
+                match streams.read(stream, &mut out[..room]) {
+                    Ok(read) => {
+                        let before = party.application.reading[&stream];
+                        for (offset, &got) in (before..).zip(&out[..read.bytes]) {
+                            assert_eq!(got, byte(number, offset), "byte {offset} of stream {number}");
+                        }
+                        party.application.reading.insert(stream, before + read.bytes as u64);
+                        budget -= read.bytes;
+                        if read.ends {
+                            party.application.ended += 1;
+                            let total = before + read.bytes as u64;
+                            if !stream.is_one_way() && stream.opened_by() != side(party.end) {
+                                party.application.writing.insert(stream, (total, 0));
+                            }
+                            break;
+                        }
+                    }
+                    Err(ReadError::Blocked | ReadError::Unknown) => break,
+                    Err(error) => panic!("{error}"),
+                }
+            }
+        }
+        if budget == 0 {
+            party.read_again = now.saturating_add(wait);
+        }
+    }
+
+    fn is_done(&self) -> bool {
+        let both = |of: fn(&Party) -> bool| self.parties.iter().all(of);
+        self.scene.jobs.is_empty()
+            && self.parties[0].admitted.is_some()
+            && both(|party| party.application.writing.is_empty())
+            && self.parties[0].application.delivered + self.parties[1].application.delivered
+                == self.parties[0].application.ended + self.parties[1].application.ended
+            && self.parties[0].application.delivered + self.parties[1].application.delivered > 0
+    }
+
+    /// The events of an end, in words.
+    pub fn events(&self, end: End) -> &[String] {
+        &self.parties[end as usize].events
+    }
+}
+
+fn side(end: End) -> proto::side::Side {
+    match end {
+        End::Caller => proto::side::Side::Caller,
+        End::Listener => proto::side::Side::Listener,
+    }
+}

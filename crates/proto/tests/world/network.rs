@@ -1,0 +1,233 @@
+//! The network between two endpoints, in virtual time: a port of `fabric` each way, and everything that may happen to a
+//! datagram on its way.
+
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BinaryHeap};
+use std::net::{IpAddr, SocketAddr};
+
+use fabric::{Arrival, PlainPort, PortConfig, PortParams};
+use flow::Codepoint;
+use units::{Bytes, Frac, Rate, Span, Time, mix64};
+
+/// Chances that a seed gives.
+#[derive(Clone, Copy, Debug)]
+pub struct Dice(pub u64);
+
+impl Dice {
+    pub fn draw(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        mix64(self.0)
+    }
+
+    /// Below `n`, which is over 0.
+    pub fn below(&mut self, n: u64) -> u64 {
+        self.draw() % n
+    }
+
+    pub fn one_in(&mut self, n: u64) -> bool {
+        n > 0 && self.below(n) == 0
+    }
+}
+
+/// What happens to datagrams. A chance of 0 is never; another is one in so many.
+#[derive(Clone, Copy, Debug)]
+pub struct Weather {
+    pub rate: Rate,
+    pub delay: Span,
+    /// Bytes that may wait in each port.
+    pub buffer: Bytes,
+    pub loss: u64,
+    pub reordering: u64,
+    pub duplication: u64,
+    pub corruption: u64,
+    pub replay: u64,
+    /// Marks that queues set are erased.
+    pub bleaching: bool,
+    /// Longer datagrams are lost.
+    pub mtu: usize,
+    /// Nothing gets through from the one to the other.
+    pub black_hole: (Time, Time),
+    /// From then on the mtu is the second.
+    pub mtu_falls: (Time, usize),
+    /// Then the caller's address changes, if ever.
+    pub rebinding: Time,
+}
+
+impl Weather {
+    /// Nothing happens.
+    pub fn fair(rate: Rate, delay: Span) -> Self {
+        Self {
+            rate,
+            delay,
+            buffer: rate.bytes_in(delay.times(2)).max(Bytes::new(30_000)),
+            loss: 0,
+            reordering: 0,
+            duplication: 0,
+            corruption: 0,
+            replay: 0,
+            bleaching: false,
+            mtu: 1_472,
+            black_hole: (Time::NEVER, Time::NEVER),
+            mtu_falls: (Time::NEVER, 1_200),
+            rebinding: Time::NEVER,
+        }
+    }
+}
+
+/// Which end of the network.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum End {
+    Caller,
+    Listener,
+}
+
+/// A datagram on its way.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub struct Datagram {
+    pub to: End,
+    pub socket: u16,
+    pub from: SocketAddr,
+    pub ce: bool,
+    pub ect: bool,
+    pub bytes: Vec<u8>,
+}
+
+impl Datagram {
+    pub fn codepoint(&self) -> Codepoint {
+        match (self.ce, self.ect) {
+            (true, _) => Codepoint::Ce,
+            (false, true) => Codepoint::Ect0,
+            (false, false) => Codepoint::NotEct,
+        }
+    }
+}
+
+/// The listener's address; the caller's have other hosts.
+pub const LISTENER: &str = "192.0.2.2:4433";
+
+pub struct Network {
+    pub weather: Weather,
+    params: PortParams,
+    ports: [PlainPort; 2],
+    dice: Dice,
+    on_the_way: BinaryHeap<Reverse<(Time, u64, Datagram)>>,
+    sent: u64,
+    /// Datagrams that may be replayed.
+    old: Vec<Datagram>,
+    /// The caller's address outside of its NAT, by socket, and when it was given.
+    outside: BTreeMap<u16, (Time, SocketAddr)>,
+    next_port: u16,
+    /// Bytes that each address has got from the listener and sent to it.
+    pub traffic: BTreeMap<SocketAddr, (u64, u64)>,
+}
+
+impl Network {
+    pub fn new(weather: Weather, seed: u64) -> Self {
+        let mut config = PortConfig::new(weather.rate, weather.delay);
+        config.buffer = weather.buffer;
+        let quarter = Bytes::new(weather.buffer.get() / 4);
+        config.ecn = Some(fabric::Ecn { min: quarter, max: quarter, max_probability: Frac::ONE });
+        Self {
+            weather,
+            params: PortParams::new(&config).expect("a port"),
+            ports: [PlainPort::default(); 2],
+            dice: Dice(seed),
+            on_the_way: BinaryHeap::new(),
+            sent: 0,
+            old: Vec::new(),
+            outside: BTreeMap::new(),
+            next_port: 10_000,
+            traffic: BTreeMap::new(),
+        }
+    }
+
+    /// The caller's address as the listener sees it.
+    fn outside(&mut self, now: Time, socket: u16) -> SocketAddr {
+        let moved = now >= self.weather.rebinding;
+        match self.outside.get(&socket) {
+            Some(&(since, address)) if !moved || since >= self.weather.rebinding => address,
+            _ => {
+                self.next_port += 1;
+                let host = if moved { [198, 51, 100, 7] } else { [198, 51, 100, 1] };
+                let address = SocketAddr::new(IpAddr::from(host), self.next_port);
+                self.outside.insert(socket, (now, address));
+                address
+            }
+        }
+    }
+
+    /// A datagram leaves an end.
+    pub fn send(&mut self, now: Time, from: End, socket: u16, remote: SocketAddr, codepoint: Codepoint, bytes: &[u8]) {
+        let (to, source, at) = match from {
+            End::Caller => {
+                let outside = self.outside(now, socket);
+                self.traffic.entry(outside).or_default().1 += bytes.len() as u64;
+                (End::Listener, outside, 0)
+            }
+            End::Listener => {
+                self.traffic.entry(remote).or_default().0 += bytes.len() as u64;
+                // What goes to an address that the caller has not got any more is lost.
+                let Some(at) = self.outside.iter().find(|(_, held)| held.1 == remote).map(|(&at, _)| at) else { return };
+                (End::Caller, LISTENER.parse().expect("an address"), at)
+            }
+        };
+        let ect = codepoint != Codepoint::NotEct;
+        let mtu = if now >= self.weather.mtu_falls.0 { self.weather.mtu_falls.1 } else { self.weather.mtu };
+        self.sent += 1;
+        let (begins, ends) = self.weather.black_hole;
+        if bytes.len() > mtu || (begins <= now && now < ends) || self.dice.one_in(self.weather.loss) {
+            return;
+        }
+        let arrival = Arrival {
+            now,
+            size: bytes.len() as u32 + 28,
+            ecn_capable: ect,
+            control: false,
+            credit: false,
+            expendable: false,
+            identity: self.sent,
+        };
+        let Some(passage) = self.ports[from as usize].enqueue(&self.params, from as u64, &arrival) else { return };
+        let ce = passage.marked && !self.weather.bleaching;
+        let ect = ect && !self.weather.bleaching;
+        let mut datagram = Datagram { to, socket: at, from: source, ce, ect, bytes: bytes.to_vec() };
+        let mut arrives = passage.arrives;
+        if self.dice.one_in(self.weather.reordering) {
+            arrives = arrives + Span::from_ps(self.dice.below(self.weather.delay.unsigned_ps() + 1) as i64);
+        }
+        if self.dice.one_in(self.weather.duplication) {
+            let later = arrives + Span::from_ps(self.dice.below(self.weather.delay.unsigned_ps() + 1) as i64);
+            self.arrive(later, datagram.clone());
+        }
+        if self.dice.one_in(self.weather.replay) {
+            if self.old.len() < 64 {
+                self.old.push(datagram.clone());
+            }
+            let which = self.dice.below(self.old.len() as u64) as usize;
+            let old = self.old[which].clone();
+            self.arrive(arrives, old);
+        }
+        if self.dice.one_in(self.weather.corruption) {
+            let place = self.dice.below(bytes.len() as u64) as usize;
+            datagram.bytes[place] ^= 1 << self.dice.below(8);
+        }
+        self.arrive(arrives, datagram);
+    }
+
+    /// A datagram comes from nowhere.
+    pub fn arrive(&mut self, at: Time, datagram: Datagram) {
+        self.sent += 1;
+        self.on_the_way.push(Reverse((at, self.sent, datagram)));
+    }
+
+    pub fn next_arrival(&self) -> Time {
+        self.on_the_way.peek().map_or(Time::NEVER, |Reverse((at, _, _))| *at)
+    }
+
+    pub fn take(&mut self, now: Time) -> Option<Datagram> {
+        if self.next_arrival() > now {
+            return None;
+        }
+        self.on_the_way.pop().map(|Reverse((_, _, datagram))| datagram)
+    }
+}

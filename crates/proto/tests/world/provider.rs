@@ -1,0 +1,164 @@
+//! A provider of cryptography that a seed repeats: randomness and key exchange are made up, packet protection is real. It also
+//! watches that no key seals two packets under one nonce.
+
+use std::cell::{Cell, RefCell};
+use std::collections::HashSet;
+use std::sync::{Arc, LazyLock};
+
+use rustls::crypto::aws_lc_rs;
+use rustls::crypto::cipher::{AeadKey, Iv};
+use rustls::crypto::{ActiveKeyExchange, CryptoProvider, GetRandomFailed, SecureRandom, SharedSecret, SupportedKxGroup};
+use rustls::quic::{Algorithm, HeaderProtectionKey, PacketKey, Tag};
+use rustls::{CipherSuite, Error, NamedGroup, SupportedCipherSuite, Tls13CipherSuite};
+use units::mix64;
+
+thread_local! {
+    static RANDOM: Cell<u64> = const { Cell::new(0) };
+    static KEYS: Cell<u64> = const { Cell::new(0) };
+    static NONCES: RefCell<HashSet<(u64, u32, u64)>> = RefCell::default();
+}
+
+/// Begins a run: what is random follows from the seed, and no nonce was used.
+pub fn begin(seed: u64) {
+    RANDOM.set(mix64(seed));
+    KEYS.set(0);
+    NONCES.take();
+}
+
+/// The provider of all endpoints of a world.
+pub fn provider() -> Arc<CryptoProvider> {
+    static PROVIDER: LazyLock<Arc<CryptoProvider>> = LazyLock::new(|| {
+        let real = aws_lc_rs::default_provider();
+        let suite = real.cipher_suites.iter().find_map(|suite| match suite {
+            SupportedCipherSuite::Tls13(suite) if suite.common.suite == CipherSuite::TLS13_AES_128_GCM_SHA256 => Some(*suite),
+            _ => None,
+        });
+        let suite = suite.expect("AES-128-GCM");
+        let watched = Watched { real: suite.quic.expect("QUIC") };
+        let suite = Tls13CipherSuite {
+            common: rustls::crypto::CipherSuiteCommon { ..suite.common },
+            hkdf_provider: suite.hkdf_provider,
+            aead_alg: suite.aead_alg,
+            quic: Some(Box::leak(Box::new(watched))),
+        };
+        let suite: &'static Tls13CipherSuite = Box::leak(Box::new(suite));
+        Arc::new(CryptoProvider {
+            cipher_suites: vec![SupportedCipherSuite::Tls13(suite)],
+            kx_groups: vec![&Known],
+            secure_random: &Seeded,
+            ..real
+        })
+    });
+    PROVIDER.clone()
+}
+
+#[derive(Debug)]
+struct Seeded;
+
+impl SecureRandom for Seeded {
+    fn fill(&self, bytes: &mut [u8]) -> Result<(), GetRandomFailed> {
+        for chunk in bytes.chunks_mut(8) {
+            RANDOM.set(RANDOM.get().wrapping_add(1));
+            chunk.copy_from_slice(&mix64(RANDOM.get()).to_le_bytes()[..chunk.len()]);
+        }
+        Ok(())
+    }
+}
+
+/// A key exchange whose secret everybody knows.
+#[derive(Debug)]
+struct Known;
+
+impl SupportedKxGroup for Known {
+    fn start(&self) -> Result<Box<dyn ActiveKeyExchange>, Error> {
+        Ok(Box::new(Known))
+    }
+
+    fn name(&self) -> NamedGroup {
+        NamedGroup::X25519
+    }
+}
+
+impl ActiveKeyExchange for Known {
+    fn complete(self: Box<Self>, _: &[u8]) -> Result<SharedSecret, Error> {
+        Ok(SharedSecret::from(&[7; 32][..]))
+    }
+
+    fn pub_key(&self) -> &[u8] {
+        &[9; 32]
+    }
+
+    fn group(&self) -> NamedGroup {
+        NamedGroup::X25519
+    }
+}
+
+/// An algorithm whose keys are watched.
+struct Watched {
+    real: &'static dyn Algorithm,
+}
+
+impl Algorithm for Watched {
+    fn packet_key(&self, key: AeadKey, iv: Iv) -> Box<dyn PacketKey> {
+        KEYS.set(KEYS.get() + 1);
+        Box::new(WatchedKey { real: self.real.packet_key(key, iv), name: KEYS.get() })
+    }
+
+    fn header_protection_key(&self, key: AeadKey) -> Box<dyn HeaderProtectionKey> {
+        self.real.header_protection_key(key)
+    }
+
+    fn aead_key_len(&self) -> usize {
+        self.real.aead_key_len()
+    }
+}
+
+struct WatchedKey {
+    real: Box<dyn PacketKey>,
+    name: u64,
+}
+
+impl WatchedKey {
+    fn watch(&self, path: u32, number: u64) {
+        let is_new = NONCES.with_borrow_mut(|nonces| nonces.insert((self.name, path, number)));
+        assert!(is_new, "packet {number} of path {path} was sealed twice");
+    }
+}
+
+impl PacketKey for WatchedKey {
+    fn encrypt_in_place(&self, number: u64, header: &[u8], payload: &mut [u8]) -> Result<Tag, Error> {
+        self.watch(0, number);
+        self.real.encrypt_in_place(number, header, payload)
+    }
+
+    fn encrypt_in_place_for_path(&self, path: u32, number: u64, header: &[u8], payload: &mut [u8]) -> Result<Tag, Error> {
+        self.watch(path, number);
+        self.real.encrypt_in_place_for_path(path, number, header, payload)
+    }
+
+    fn decrypt_in_place<'a>(&self, number: u64, header: &[u8], payload: &'a mut [u8]) -> Result<&'a [u8], Error> {
+        self.real.decrypt_in_place(number, header, payload)
+    }
+
+    fn decrypt_in_place_for_path<'a>(
+        &self,
+        path: u32,
+        number: u64,
+        header: &[u8],
+        payload: &'a mut [u8],
+    ) -> Result<&'a [u8], Error> {
+        self.real.decrypt_in_place_for_path(path, number, header, payload)
+    }
+
+    fn tag_len(&self) -> usize {
+        self.real.tag_len()
+    }
+
+    fn confidentiality_limit(&self) -> u64 {
+        self.real.confidentiality_limit()
+    }
+
+    fn integrity_limit(&self) -> u64 {
+        self.real.integrity_limit()
+    }
+}
