@@ -337,6 +337,11 @@ impl<L: ControlLaw, W: Work> Channel<L, W> {
         self.subflows.get(subflow).out.timeout(&self.config.timing)
     }
 
+    /// How often in a row a subflow's timer has struck since something was last acknowledged.
+    pub fn strikes(&self, subflow: u8) -> u8 {
+        self.lanes[usize::from(subflow)].strikes
+    }
+
     /// Whether a subflow's peer sees the codepoints that packets leave with. If not, nothing is known of marks.
     pub fn ecn_works(&self, subflow: u8) -> bool {
         self.lanes[usize::from(subflow)].heard.ecn_works()

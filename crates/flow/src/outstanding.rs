@@ -130,11 +130,12 @@ impl<L: ControlLaw, C: Copy> Outstanding<L, C> {
         }
     }
 
-    /// Nothing is in flight, and everything but packet numbers begins anew, with this law.
+    /// Nothing is in flight, and all begins anew, with this law, but for packet numbers and what late acknowledgements refer to.
     pub(crate) fn begin_anew(&mut self, law: L, timing: &Timing, now: Time) {
         debug_assert!(self.in_flight.is_zero());
-        let (records, oldest) = (core::mem::replace(&mut self.records, Records::new()), self.oldest);
-        *self = Self { records, oldest, ..Self::new(law, timing, now) };
+        let records = core::mem::replace(&mut self.records, Records::new());
+        let Self { delivered, delivered_time, oldest, .. } = *self;
+        *self = Self { records, oldest, delivered, delivered_time, ..Self::new(law, timing, now) };
     }
 
     /// A packet leaves. Gives its number.

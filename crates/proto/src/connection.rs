@@ -178,6 +178,8 @@ pub struct Connection {
     idle: Span,
     heard_at: Time,
     has_heard: bool,
+    /// Signs of life that were asked for since then.
+    asked: u32,
     /// Whether something left since something came.
     spoke: bool,
     events: VecDeque<Event>,
@@ -217,6 +219,7 @@ impl Connection {
             idle,
             heard_at: now,
             has_heard: false,
+            asked: 0,
             spoke: false,
             events: VecDeque::new(),
             ids: alloc::vec![IdChange::New(own_id)],
@@ -509,7 +512,7 @@ impl Connection {
     }
 
     fn heard(&mut self, now: Time) {
-        (self.heard_at, self.spoke, self.has_heard) = (now, false, true);
+        (self.heard_at, self.spoke, self.has_heard, self.asked) = (now, false, true, 0);
     }
 
     fn take_news(&mut self, now: Time) {
@@ -658,7 +661,17 @@ impl Connection {
         let handshake = if self.handshake.is_open() { self.handshake.next_timer() } else { Time::NEVER };
         let deadline = if self.is_young() { self.began.saturating_add(HANDSHAKE) } else { Time::NEVER };
         let data = self.data.as_mut().map_or(Time::NEVER, |data| data.next_timer());
-        handshake.min(deadline).min(data).min(self.heard_at.saturating_add(self.idle))
+        handshake.min(deadline).min(data).min(self.heard_at.saturating_add(self.idle)).min(self.ask_at())
+    }
+
+    /// When a caller asks for a sign of life.
+    fn ask_at(&self) -> Time {
+        match self.shared.settings.keep_alive {
+            Some(wait) if self.side == Side::Caller && self.data.is_some() => {
+                self.heard_at.saturating_add(wait.times(1 + self.asked))
+            }
+            _ => Time::NEVER,
+        }
     }
 
     /// The time of [`Connection::next_timer`] has come.
@@ -682,6 +695,10 @@ impl Connection {
         }
         if self.handshake.is_open() {
             self.handshake.on_timer(now);
+        }
+        if self.ask_at() <= now {
+            self.asked += 1;
+            self.ping();
         }
         if let Some(data) = &mut self.data
             && let Err(fault) = data.on_timer(now)

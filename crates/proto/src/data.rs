@@ -34,6 +34,8 @@ const ACK_ROOM: usize = 300;
 const SMALLEST_MSS: u32 = SMALLEST as u32 - OVERHEAD as u32;
 /// So many full packets lost in a row show that they are too long.
 const MOST_LOST_FULL: u8 = 3;
+/// So may as many strikes of its timer in a row.
+const MOST_STRIKES: u8 = 2;
 
 /// What a packet is sent with, and where.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -282,24 +284,15 @@ impl Data {
 
     /// Takes a path out of use, and tells the peer.
     pub(crate) fn retire_path(&mut self, now: Time, number: u32) -> Result<(), Fault> {
-        self.let_go(now, number, true)
-    }
-
-    fn let_go(&mut self, now: Time, number: u32, tell: bool) -> Result<(), Fault> {
         let until = now.saturating_add(self.timeout().times(3));
         let Some(path) = self.paths.iter_mut().find(|path| path.number == number && path.is_used()) else { return Ok(()) };
         (path.state, path.challenge) = (State::Retired(until), None);
         if let Some(subflow) = path.subflow.take() {
             self.channel.close_subflow(subflow);
         }
-        if tell {
-            self.outbox().push(Own::PathRetire { path: number, reason: 0 });
-        }
+        self.outbox().push(Own::PathRetire { path: number, reason: 0 });
         self.news.push(News::PathGone(number));
-        if !self.paths.iter().any(Path::is_used) {
-            return Err(Fault::new(Code::NONE, "the last path was retired"));
-        }
-        self.give_id()
+        if self.paths.iter().any(Path::is_used) { Ok(()) } else { Err(Fault::new(Code::NONE, "the last path was retired")) }
     }
 
     /// Opens a packet with a short header. Gives the number of its path, and where its frames are; none if it does not open.
@@ -477,11 +470,14 @@ impl Data {
         Ok(())
     }
 
-    /// Where only the long packets of a path are lost, they are too long for it now (RFC 8899 §4.3).
+    /// Where only the long packets of a path are lost, or nothing comes any more, they may be too long for it now (RFC 8899
+    /// §4.3).
     fn look_for_black_hole(&mut self, now: Time, at: usize, subflow: u8) {
         let path = &mut self.paths[at];
         let &mut LostFull { in_a_row, small_came } = self.channel.work_mut().lost_full(subflow);
-        if in_a_row >= MOST_LOST_FULL && small_came && path.search.size() > SMALLEST {
+        let only_small_come = in_a_row >= MOST_LOST_FULL && small_came;
+        let nothing_comes = self.channel.strikes(subflow) >= MOST_STRIKES;
+        if (only_small_come || nothing_comes) && path.search.size() > SMALLEST {
             path.search.fall(now);
             *self.channel.work_mut().lost_full(subflow) = LostFull::default();
             self.channel.set_mss(subflow, SMALLEST_MSS);
@@ -520,7 +516,10 @@ impl Data {
             self.news.push(News::PathWanted(path));
             return Ok(());
         }
-        self.let_go(now, path, true)
+        self.retire_path(now, path)?;
+        // Both ends have given it up: there may be another one.
+        let Some(path) = self.path_mut(path) else { return Ok(()) };
+        if core::mem::replace(&mut path.peer_let_go, true) { Ok(()) } else { self.give_id() }
     }
 
     /// The peer has answered a challenge.
@@ -585,6 +584,11 @@ impl Data {
     pub(crate) fn on_timer(&mut self, now: Time) -> Result<(), Fault> {
         if self.channel.next_timer() <= now {
             self.channel.on_timer(now);
+            for at in 0..self.paths.len() {
+                if let Some(subflow) = self.paths[at].subflow {
+                    self.look_for_black_hole(now, at, subflow);
+                }
+            }
         }
         let mut failed = Vec::new();
         for path in &mut self.paths {
@@ -602,11 +606,11 @@ impl Data {
             }
         }
         for number in failed {
-            self.let_go(now, number, true)?;
+            self.retire_path(now, number)?;
         }
         let news = &mut self.news;
         self.paths.retain(|path| {
-            let stays = !matches!(path.state, State::Retired(until) if until <= now);
+            let stays = !matches!(path.state, State::Retired(until) if until <= now && path.peer_let_go);
             if !stays {
                 news.push(News::OldId(path.ours));
             }

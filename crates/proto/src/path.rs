@@ -125,6 +125,8 @@ pub(crate) struct Path {
     pub(crate) via: Via,
     pub(crate) budget: Budget,
     pub(crate) state: State,
+    /// Whether the peer has retired it, too. Before, it may still send to it.
+    pub(crate) peer_let_go: bool,
     pub(crate) arrivals: Arrivals,
     pub(crate) seen: SeenPhase,
     pub(crate) challenge: Option<Challenge>,
@@ -163,6 +165,7 @@ impl Path {
             via,
             budget: Budget::default(),
             state,
+            peer_let_go: false,
             arrivals: Arrivals::new(answering),
             seen: SeenPhase::default(),
             challenge: None,
@@ -205,7 +208,10 @@ impl Path {
     pub(crate) fn next_timer(&self) -> Time {
         let challenge = self.challenge.as_ref().map_or(Time::NEVER, |challenge| challenge.until.min(challenge.due()));
         let answer = if self.can_answer() { self.arrivals.answer_at() } else { Time::NEVER };
-        let retired = if let State::Retired(until) = self.state { until } else { Time::NEVER };
+        let retired = match self.state {
+            State::Retired(until) if self.peer_let_go => until,
+            _ => Time::NEVER,
+        };
         let search = if self.state == State::Open { self.search.next_timer() } else { Time::NEVER };
         challenge.min(retired).min(search).min(answer)
     }

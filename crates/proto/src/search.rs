@@ -11,7 +11,7 @@ const CLOSE_ENOUGH: u16 = 20;
 /// It begins again after so long (RFC 8899 §5.1.1).
 const AGAIN: Span = Span::from_s(600);
 /// After the size fell back to the smallest, it begins again after so long.
-const AFTER_FALL: Span = Span::from_s(60);
+const AFTER_FALL: Span = Span::from_s(5);
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 struct Probe {

@@ -17,6 +17,9 @@ pub type LawMaker = Arc<dyn Fn(&Path) -> Law + Send + Sync>;
 pub struct Settings {
     /// A connection ends after so long a silence: 1 to 600 s; the shorter of both ends' counts.
     pub idle: Span,
+    /// A caller that has heard nothing for so long asks whether the listener is there, again and again; this keeps NATs open, and
+    /// tells the listener of a new address. None if it never asks.
+    pub keep_alive: Option<Span>,
     /// What the peer may send on streams.
     pub limits: Limits,
     /// Bytes of one stream that may wait for acknowledgement.
@@ -50,6 +53,7 @@ impl Settings {
             Limits { max_data: 64 << 20, max_stream_data: 16 << 20, max_streams_bidi: 128, max_streams_uni: 1_024 };
         Self {
             idle: Span::from_s(30),
+            keep_alive: Some(Span::from_s(5)),
             limits,
             send_buffer: 16 << 20,
             max_datagram: 65_000,

@@ -1,0 +1,51 @@
+//! Scenes that a seed chooses.
+
+use units::{Bytes, Rate, Span, Time};
+
+use super::network::{Dice, End, Weather};
+use super::{Job, Scene};
+
+/// The scene of a seed: any network that is honest in the end, any applications.
+pub fn scene(seed: u64) -> Scene {
+    let mut dice = Dice(seed);
+    let rate = Rate::from_mbps([10, 100, 1_000, 10_000][dice.below(4) as usize]);
+    let delay = Span::from_us([10, 100, 1_000, 10_000, 50_000][dice.below(5) as usize]);
+    let mut weather = Weather::fair(rate, delay);
+    let chance = |dice: &mut Dice, rare: u64| if dice.one_in(2) { 0 } else { rare << dice.below(5) };
+    weather.buffer = Bytes::new(6_000 << dice.below(8));
+    weather.loss = chance(&mut dice, 7);
+    weather.reordering = chance(&mut dice, 5);
+    weather.duplication = chance(&mut dice, 5);
+    weather.corruption = chance(&mut dice, 10);
+    weather.replay = chance(&mut dice, 10);
+    weather.bleaching = dice.one_in(5);
+    let max_packet = [1_200, 1_472, 1_472, 4_096, 8_972][dice.below(5) as usize];
+    weather.mtu = [1_200, 1_252, 1_472, 4_096, 9_000][dice.below(5) as usize];
+    // Times that lie within the first round trips of most runs.
+    let early = |dice: &mut Dice| Time::ZERO + delay.times(1 + dice.below(20) as u32);
+    if dice.one_in(4) {
+        let begins = early(&mut dice);
+        weather.black_hole = (begins, begins + Span::from_ms(1 + dice.below(3_000) as i64));
+    }
+    if dice.one_in(4) {
+        weather.mtu_falls = (early(&mut dice), 1_200);
+    }
+    if dice.one_in(4) {
+        weather.rebinding = early(&mut dice);
+    }
+    let jobs = (0..1 + dice.below(6)).map(|_| {
+        let from = if dice.one_in(3) { End::Listener } else { End::Caller };
+        let bits = 4 + dice.below(14);
+        let bytes = dice.below(1 << bits);
+        let message = dice.one_in(2);
+        Job { from, bytes, message, echo: !message && dice.one_in(2) }
+    });
+    let jobs = jobs.collect();
+    let mut scene = Scene::fair(rate, delay);
+    scene.reader = if dice.one_in(3) { (1 + dice.below(4_000) as usize, delay) } else { (1 << 20, Span::ZERO) };
+    scene.stalls = if dice.one_in(5) { delay.times(3) } else { Span::ZERO };
+    scene.noise = if dice.one_in(3) { dice.below(100) } else { 0 };
+    scene.paths = if dice.one_in(2) { 1 } else { 1 + dice.below(7) as u8 };
+    scene.law = ["newreno", "cubic", "dctcp", "unocc", "bbr", "gemini", "fixed"][dice.below(7) as usize];
+    Scene { seed, weather, jobs, max_packet, ..scene }
+}
