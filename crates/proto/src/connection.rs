@@ -17,17 +17,19 @@ use crate::handshake::{Agreed, Came, Handshake, Read};
 use crate::header::{Header, LongKind, Packet, TAG_LEN};
 use crate::identity::Fingerprint;
 use crate::keys::Opened;
-use crate::outbox::{DatagramError, Own};
+use crate::outbox::Own;
 use crate::parameters::FirstId;
 use crate::path::{Budget, Path, State};
 use crate::secret::{Key, Secret};
 use crate::shared::Shared;
 use crate::side::Side;
-use crate::streams::{StreamEvent, Streams};
+use crate::streams::{StreamEvent, StreamId, Streams};
 use crate::ticket::TicketId;
 use crate::tls::data_keys;
 use crate::via::Via;
 use crate::{Id, TOKEN_LEN};
+
+pub use crate::outbox::DatagramError;
 
 /// The handshake must be over, and the caller known, after so long.
 const HANDSHAKE: Span = Span::from_s(10);
@@ -48,6 +50,8 @@ pub enum Event {
     Stream(StreamEvent),
     /// A datagram came.
     Datagram(Vec<u8>),
+    /// [`Connection::open_path`] may open another path now.
+    MorePaths,
     /// A path carries data from now on.
     PathOpen(u32),
     /// A path is no more.
@@ -522,6 +526,8 @@ impl Connection {
             match news {
                 News::NewId(id) => self.ids.push(IdChange::New(id)),
                 News::OldId(id) => self.ids.push(IdChange::Old(id)),
+                News::MorePaths if self.side == Side::Caller => self.events.push_back(Event::MorePaths),
+                News::MorePaths => {}
                 News::PathOpen(path) => self.events.push_back(Event::PathOpen(path)),
                 News::PathGone(path) => self.events.push_back(Event::PathGone(path)),
                 News::PathWanted(path) => self.events.push_back(Event::PathWanted(path)),
@@ -553,6 +559,11 @@ impl Connection {
             return None;
         }
         self.data.as_mut().map(|data| &mut data.outbox().streams)
+    }
+
+    /// Whether the peer has everything that was written to a stream and its end, also after the connection's end.
+    pub fn is_delivered(&self, stream: StreamId) -> bool {
+        self.data.as_ref().is_some_and(|data| data.outbox_ref().streams.is_delivered(stream))
     }
 
     /// Sends a datagram, once, if it fits into a packet of every path.

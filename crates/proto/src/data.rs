@@ -34,6 +34,10 @@ const ACK_ROOM: usize = 300;
 const SMALLEST_MSS: u32 = SMALLEST as u32 - OVERHEAD as u32;
 /// So many full packets lost in a row show that they are too long.
 const MOST_LOST_FULL: u8 = 3;
+/// A probe of the packet size is lost after so long at least: hosts are late at times.
+const PROBE_WAIT: Span = Span::from_ms(200);
+/// So long at least is a challenge repeated.
+const CHALLENGE_WAIT: Span = Span::from_ms(500);
 /// So may as many strikes of its timer in a row.
 const MOST_STRIKES: u8 = 2;
 
@@ -51,6 +55,8 @@ pub(crate) enum News {
     NewId(Id),
     /// It does not any more.
     OldId(Id),
+    /// Another path may be opened, maybe.
+    MorePaths,
     /// A path carries data now.
     PathOpen(u32),
     /// A path is no more.
@@ -222,6 +228,11 @@ impl Data {
             + Span::from_us(self.theirs.ack_delay as i64)
     }
 
+    /// When a challenge is given up that is sent now.
+    fn gives_up_at(&self, now: Time) -> Time {
+        now.saturating_add(self.timeout().times(8).max(CHALLENGE_WAIT))
+    }
+
     /// The path whose packets the peer sends to this ID. Opens it if it is new.
     fn path_of(&mut self, now: Time, id: Id, via: Via) -> Option<usize> {
         if let Some(at) = self.paths.iter().position(|path| path.ours == id) {
@@ -234,7 +245,9 @@ impl Data {
         }
         let theirs = self.offered.remove(&number)?;
         let (ours, _) = self.outbox().given.remove(&number)?;
-        self.add_path(now, number, (ours, theirs), via)
+        let (at, until) = (self.add_path(now, number, (ours, theirs), via)?, self.gives_up_at(now));
+        self.paths[at].challenge = Some(Challenge::new(via, None, now, until));
+        Some(at)
     }
 
     /// A path that carries nothing yet.
@@ -275,7 +288,7 @@ impl Data {
         let remote = self.paths.iter().find(|path| path.is_used())?.via.remote;
         let (theirs, (ours, _)) = (self.offered.remove(&number)?, self.outbox().given.remove(&number)?);
         let via = Via { socket, remote };
-        let until = now.saturating_add(self.timeout().times(8));
+        let until = self.gives_up_at(now);
         let at = self.add_path(now, number, (ours, theirs), via)?;
         let path = &mut self.paths[at];
         (path.budget, path.challenge) = (Budget::PROVED, Some(Challenge::new(via, None, now, until)));
@@ -501,6 +514,7 @@ impl Data {
         // An ID that comes again for a path that is over says nothing.
         if self.outbox_ref().given.contains_key(&path) || path >= self.next_path {
             self.offered.insert(path, (id, token));
+            self.news.push(News::MorePaths);
         }
         if self.offered.len() > 2 * self.most_paths as usize {
             return Err(Fault::new(Code::FLOW, "more paths than were allowed"));
@@ -553,7 +567,7 @@ impl Data {
     /// A packet came from another address than those before, with the highest number of its path.
     fn on_moved(&mut self, arrival: &Arrival) {
         let &Arrival { now, path, via, len, .. } = arrival;
-        let until = now.saturating_add(self.timeout().times(3));
+        let until = self.gives_up_at(now);
         if self.side == Side::Caller || !self.is_confirmed {
             return;
         }
@@ -727,7 +741,7 @@ impl Data {
             Frame::Ping.put(out);
             out.resize(end, 0);
         })?;
-        let wait = self.timeout().times(2);
+        let wait = self.timeout().times(2).max(PROBE_WAIT);
         let path = &mut self.paths[at];
         path.search.left(path.next - 1, now, wait);
         Some((Sent { via: path.via, codepoint: Codepoint::NotEct }, len))
@@ -830,9 +844,12 @@ impl Data {
     /// Appends a packet with this CLOSE.
     pub(crate) fn write_close(&mut self, now: Time, out: &mut Vec<u8>, fault: &Fault) -> Option<(Sent, usize)> {
         let at = self.paths.iter().position(Path::is_used)?;
-        let len = self.write_apart(now, at, out, |out| {
-            Frame::Close { code: fault.code.0, kind: 0, reason: &fault.reason }.put(out);
-        })?;
+        let number = self.channel.number_apart(self.paths[at].subflow?, now)?;
+        let start = self.begin(at, out);
+        // What has come before is acknowledged, so the peer knows what was delivered.
+        self.put_answer(now, at, out, ACK_ROOM);
+        Frame::Close { code: fault.code.0, kind: 0, reason: &fault.reason }.put(out);
+        let len = self.finish(at, out, start, number);
         Some((Sent { via: self.paths[at].via, codepoint: Codepoint::NotEct }, len))
     }
 }

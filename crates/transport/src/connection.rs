@@ -1,0 +1,245 @@
+//! Connections: streams, messages and datagrams to one peer.
+
+use std::future::poll_fn;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+
+use proto::closed::{Closed, Code};
+use proto::connection::{Claim, DatagramError, PathStats};
+use proto::endpoint::Handle;
+use proto::identity::Fingerprint;
+
+use proto::secret::Secret;
+use proto::streams::{Direction, StreamId, Streams};
+use units::Time;
+
+use crate::core::{Core, Entry};
+use crate::error::Error;
+use crate::stream::{RecvStream, SendStream};
+
+/// A connection. When its last copy is dropped, and that of its streams, it is closed.
+#[derive(Clone)]
+pub struct Connection {
+    held: Arc<Held>,
+}
+
+/// What keeps a connection open.
+pub(crate) struct Held {
+    pub(crate) core: Arc<Core>,
+    pub(crate) handle: Handle,
+}
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        let mut state = self.core.lock();
+        let now = self.core.clock.now();
+        if let Some(connection) = state.endpoint.connection(self.handle) {
+            connection.close(now, Code::NONE, "");
+        }
+        if let Some(entry) = state.entries.get_mut(&self.handle) {
+            entry.is_held = false;
+        }
+        if state.endpoint.connection(self.handle).is_none() {
+            state.entries.remove(&self.handle);
+        }
+        state.touch(self.handle);
+        drop(state);
+        self.core.ring();
+    }
+}
+
+/// Both directions of a stream. One of a stream that has one way is the one that there is.
+#[derive(Debug)]
+pub struct BothStreams {
+    /// What this end sends; none if the peer alone sends.
+    pub send: Option<SendStream>,
+    /// What the peer sends.
+    pub receive: RecvStream,
+}
+
+/// A caller that wants to be let in. When it is dropped, it is refused.
+pub struct Incoming {
+    connection: Option<Connection>,
+}
+
+impl Incoming {
+    pub(crate) fn new(connection: Connection) -> Self {
+        Self { connection: Some(connection) }
+    }
+
+    /// Who it says that it is.
+    pub fn claim(&self) -> Option<Claim> {
+        let held = &self.connection.as_ref()?.held;
+        held.core.lock().entries.get(&held.handle)?.claim
+    }
+
+    /// Whether it has proved to have this secret.
+    pub fn proves(&self, secret: &Secret) -> bool {
+        self.connection.as_ref().is_some_and(|connection| {
+            let held = &connection.held;
+            held.core.lock().endpoint.connection(held.handle).is_some_and(|it| it.proves(secret))
+        })
+    }
+
+    /// Lets it in.
+    ///
+    /// # Errors
+    /// If it has gone.
+    pub fn admit(mut self) -> Result<Connection, Error> {
+        let Some(connection) = self.connection.take() else { return Err(Error::Endpoint) };
+        let held = &connection.held;
+        let admitted = held.core.with(held.handle, |it, entry, now| {
+            it.admit(now);
+            entry.is_admitted = true;
+            Poll::Ready(Ok(()))
+        });
+        match admitted {
+            Poll::Ready(Err(error)) => Err(error),
+            _ => Ok(connection),
+        }
+    }
+
+    /// Does not let it in. It hears no reason.
+    pub fn refuse(self) {
+        drop(self);
+    }
+}
+
+impl Drop for Incoming {
+    fn drop(&mut self) {
+        if let Some(connection) = &self.connection {
+            let held = &connection.held;
+            let _ = held.core.with(held.handle, |it, _, now| {
+                it.refuse(now);
+                Poll::Ready(Ok(()))
+            });
+        }
+    }
+}
+
+impl Connection {
+    pub(crate) fn new(core: Arc<Core>, handle: Handle) -> Self {
+        Self { held: Arc::new(Held { core, handle }) }
+    }
+
+    /// Waits until `act` gives something, or the connection is over.
+    async fn until<T>(
+        &self,
+        mut act: impl FnMut(&mut proto::connection::Connection, &mut Entry, Time) -> Option<T>,
+    ) -> Result<T, Error> {
+        poll_fn(|context: &mut Context| {
+            self.held.core.with(self.held.handle, |connection, entry, now| {
+                if let Some(value) = act(connection, entry, now) {
+                    return Poll::Ready(Ok(value));
+                }
+                if let Some(closed) = &entry.closed {
+                    return Poll::Ready(Err(Error::Closed(closed.clone())));
+                }
+                entry.wait(context);
+                Poll::Pending
+            })
+        })
+        .await
+    }
+
+    pub(crate) async fn connected(&self) -> Result<(), Error> {
+        self.until(|_, entry, _| (entry.is_connected && entry.closed.is_none()).then_some(())).await
+    }
+
+    /// Waits until the listener has let this caller in.
+    ///
+    /// # Errors
+    /// If it has refused it, or the connection is over.
+    pub async fn admitted(&self) -> Result<(), Error> {
+        self.until(|_, entry, _| (entry.is_admitted && entry.closed.is_none()).then_some(())).await
+    }
+
+    async fn open_with(&self, open: impl Fn(&mut Streams) -> Option<StreamId>) -> Result<StreamId, Error> {
+        self.until(|connection, _, _| open(connection.streams()?)).await
+    }
+
+    /// Opens a stream in both directions, as soon as the peer allows one more.
+    ///
+    /// # Errors
+    /// If the connection is over.
+    pub async fn open(&self) -> Result<(SendStream, RecvStream), Error> {
+        let stream = self.open_with(|streams| streams.open(Direction::Both)).await?;
+        Ok((SendStream::new(self.held.clone(), stream), RecvStream::new(self.held.clone(), stream)))
+    }
+
+    /// Opens a stream on which this end alone sends.
+    ///
+    /// # Errors
+    /// If the connection is over.
+    pub async fn open_one_way(&self) -> Result<SendStream, Error> {
+        let stream = self.open_with(|streams| streams.open(Direction::OneWay)).await?;
+        Ok(SendStream::new(self.held.clone(), stream))
+    }
+
+    /// Opens a message of so many bytes, below 2^62. It ends by itself when they are written.
+    ///
+    /// # Errors
+    /// If the connection is over.
+    pub async fn open_message(&self, total: u64) -> Result<SendStream, Error> {
+        let stream = self.open_with(|streams| streams.open_message(total)).await?;
+        Ok(SendStream::new(self.held.clone(), stream))
+    }
+
+    /// The next stream that the peer opens.
+    ///
+    /// # Errors
+    /// If the connection is over.
+    pub async fn accept_stream(&self) -> Result<BothStreams, Error> {
+        let stream = self.until(|connection, _, _| connection.streams()?.accept()).await?;
+        let send = (!stream.is_one_way()).then(|| SendStream::new(self.held.clone(), stream));
+        Ok(BothStreams { send, receive: RecvStream::new(self.held.clone(), stream) })
+    }
+
+    /// Sends a datagram, once.
+    ///
+    /// # Errors
+    /// If it is too long, or too many wait.
+    pub fn send_datagram(&self, datagram: &[u8]) -> Result<(), DatagramError> {
+        let mut outcome = Err(DatagramError::TooLong { len: datagram.len(), most: 0 });
+        let _ = self.held.core.with(self.held.handle, |connection, _, _| {
+            outcome = connection.send_datagram(datagram);
+            Poll::Ready(Ok(()))
+        });
+        outcome
+    }
+
+    /// The next datagram that the peer sent.
+    ///
+    /// # Errors
+    /// If the connection is over.
+    pub async fn receive_datagram(&self) -> Result<Vec<u8>, Error> {
+        self.until(|_, entry, _| entry.datagrams.pop_front()).await
+    }
+
+    /// Waits until the connection is over. Gives why.
+    pub async fn closed(&self) -> Closed {
+        match self.until(|_, entry, _| entry.closed.clone()).await {
+            Ok(closed) | Err(Error::Closed(closed)) => closed,
+            Err(_) => Closed::Silence,
+        }
+    }
+
+    /// Closes it. What was not delivered may never be.
+    pub fn close(&self, code: Code, reason: &str) {
+        let _ = self.held.core.with(self.held.handle, |connection, _, now| {
+            connection.close(now, code, reason);
+            Poll::Ready(Ok(()))
+        });
+    }
+
+    /// Whom the peer has proved to be.
+    pub fn peer(&self) -> Option<Fingerprint> {
+        self.held.core.lock().endpoint.connection(self.held.handle)?.peer()
+    }
+
+    /// What each of its paths does.
+    pub fn paths(&self) -> Vec<PathStats> {
+        let mut state = self.held.core.lock();
+        state.endpoint.connection(self.held.handle).map_or_else(Vec::new, |it| it.paths().collect())
+    }
+}

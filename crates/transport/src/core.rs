@@ -1,0 +1,283 @@
+//! What an endpoint's thread and its applications share: the protocol's state, and who waits for what.
+
+use std::collections::{BTreeSet, HashMap, VecDeque};
+use std::io;
+use std::net::SocketAddr;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::{Context, Poll, Waker};
+
+use nix::sys::eventfd::EventFd;
+use proto::closed::Closed;
+use proto::connection::{Claim, Connection, Event};
+use proto::endpoint::{Endpoint, Handle};
+use proto::streams::{StreamEvent, StreamId};
+use units::Time;
+
+use crate::clock::Clock;
+use crate::error::Error;
+use crate::socket::Socket;
+
+/// What somebody waits for on a stream.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub(crate) enum Wish {
+    Read,
+    Write,
+    Delivery,
+}
+
+/// What is known of a connection beside the protocol.
+#[derive(Default, Debug)]
+pub(crate) struct Entry {
+    pub(crate) is_connected: bool,
+    pub(crate) is_admitted: bool,
+    pub(crate) claim: Option<Claim>,
+    pub(crate) closed: Option<Closed>,
+    pub(crate) datagrams: VecDeque<Vec<u8>>,
+    /// When it wants to be called, as it is in the timers.
+    timer: Time,
+    wishes: HashMap<(StreamId, Wish), Waker>,
+    others: Vec<Waker>,
+    /// Whether an application has it, or may get it still.
+    pub(crate) is_held: bool,
+    /// Paths that it should have, and sockets that no path uses any more.
+    pub(crate) most_paths: u8,
+}
+
+impl Entry {
+    fn wake(&mut self, stream: StreamId, wish: Wish) {
+        if let Some(waker) = self.wishes.remove(&(stream, wish)) {
+            waker.wake();
+        }
+    }
+
+    fn wake_all(&mut self) {
+        self.wishes.drain().for_each(|(_, waker)| waker.wake());
+        self.others.drain(..).for_each(Waker::wake);
+    }
+
+    /// Somebody waits for something on a stream.
+    pub(crate) fn wish(&mut self, stream: StreamId, wish: Wish, context: &Context) {
+        self.wishes.insert((stream, wish), context.waker().clone());
+    }
+
+    /// Somebody waits for the connection.
+    pub(crate) fn wait(&mut self, context: &Context) {
+        if !self.others.iter().any(|waker| waker.will_wake(context.waker())) {
+            self.others.push(context.waker().clone());
+        }
+    }
+}
+
+pub(crate) struct State {
+    pub(crate) endpoint: Endpoint,
+    pub(crate) entries: HashMap<Handle, Entry>,
+    timers: BTreeSet<(Time, Handle)>,
+    /// Connections to which something was said that may have to leave now.
+    touched: VecDeque<Handle>,
+    /// Callers that want to be let in.
+    pub(crate) incoming: VecDeque<Handle>,
+    acceptors: Vec<Waker>,
+    pub(crate) sockets: Vec<Arc<Socket>>,
+    pub(crate) local: SocketAddr,
+    pub(crate) is_closed: bool,
+}
+
+/// Callers that may wait for [`crate::Endpoint::accept`]; more are refused.
+const MOST_INCOMING: usize = 1_024;
+
+impl State {
+    pub(crate) fn new(endpoint: Endpoint, socket: Socket) -> io::Result<Self> {
+        let local = socket.address()?;
+        Ok(Self {
+            endpoint,
+            entries: HashMap::new(),
+            timers: BTreeSet::new(),
+            touched: VecDeque::new(),
+            incoming: VecDeque::new(),
+            acceptors: Vec::new(),
+            sockets: vec![Arc::new(socket)],
+            local,
+            is_closed: false,
+        })
+    }
+
+    /// A connection has something to say, maybe.
+    pub(crate) fn touch(&mut self, handle: Handle) {
+        if !self.touched.contains(&handle) {
+            self.touched.push_back(handle);
+        }
+    }
+
+    pub(crate) fn next_touched(&mut self) -> Option<Handle> {
+        self.touched.pop_front()
+    }
+
+    /// A new connection.
+    pub(crate) fn add(&mut self, handle: Handle, most_paths: u8) {
+        self.entries.insert(handle, Entry { timer: Time::NEVER, is_held: true, most_paths, ..Entry::default() });
+        self.touch(handle);
+    }
+
+    /// The first time at which a connection wants to be called.
+    pub(crate) fn next_timer(&self) -> Time {
+        self.timers.first().map_or(Time::NEVER, |&(time, _)| time)
+    }
+
+    /// The first connection that is due.
+    pub(crate) fn next_due(&mut self, now: Time) -> Option<Handle> {
+        let &(time, handle) = self.timers.first()?;
+        if time > now {
+            return None;
+        }
+        self.timers.pop_first();
+        if let Some(entry) = self.entries.get_mut(&handle) {
+            entry.timer = Time::NEVER;
+        }
+        Some(handle)
+    }
+
+    /// Notes when a connection wants to be called next.
+    pub(crate) fn set_timer(&mut self, handle: Handle) {
+        let Some(connection) = self.endpoint.connection(handle) else { return };
+        let time = connection.next_timer();
+        let Some(entry) = self.entries.get_mut(&handle) else { return };
+        if entry.timer != time {
+            self.timers.remove(&(entry.timer, handle));
+            entry.timer = time;
+            if time.is_set() {
+                self.timers.insert((time, handle));
+            }
+        }
+    }
+
+    /// Tells those that wait what has happened on a connection. Gives whether a caller wants more paths.
+    pub(crate) fn tell(&mut self, now: Time, handle: Handle) -> bool {
+        let mut wants_paths = false;
+        loop {
+            let Some(connection) = self.endpoint.connection(handle) else { break };
+            let Some(event) = connection.poll_event() else { break };
+            let Some(entry) = self.entries.get_mut(&handle) else { break };
+            match event {
+                Event::Connected => {
+                    entry.is_connected = true;
+                    entry.others.drain(..).for_each(Waker::wake);
+                }
+                Event::Claim(claim) => {
+                    entry.claim = Some(claim);
+                    if self.incoming.len() >= MOST_INCOMING || self.is_closed {
+                        connection.refuse(now);
+                    } else {
+                        self.incoming.push_back(handle);
+                        self.acceptors.drain(..).for_each(Waker::wake);
+                    }
+                }
+                Event::Admitted => {
+                    (entry.is_admitted, wants_paths) = (true, true);
+                    entry.others.drain(..).for_each(Waker::wake);
+                }
+                Event::Stream(event) => tell_of_stream(entry, event),
+                Event::Datagram(datagram) => {
+                    entry.datagrams.push_back(datagram);
+                    entry.others.drain(..).for_each(Waker::wake);
+                }
+                Event::PathOpen(_) => {}
+                Event::MorePaths | Event::PathGone(_) | Event::PathWanted(_) => wants_paths = true,
+                Event::Closed(closed) => {
+                    entry.closed = Some(closed);
+                    entry.wake_all();
+                }
+            }
+        }
+        wants_paths
+    }
+
+    /// Forgets a connection that is over, when no application has it.
+    pub(crate) fn tidy(&mut self, handle: Handle) {
+        if self.endpoint.connection(handle).is_none_or(|connection| connection.is_over()) {
+            self.endpoint.forget(handle);
+            if let Some(entry) = self.entries.get_mut(&handle) {
+                self.timers.remove(&(entry.timer, handle));
+                entry.timer = Time::NEVER;
+                entry.wake_all();
+                if !entry.is_held {
+                    self.entries.remove(&handle);
+                }
+            }
+        }
+    }
+
+    /// Somebody waits for a caller.
+    pub(crate) fn wait_for_callers(&mut self, context: &Context) {
+        self.acceptors.push(context.waker().clone());
+    }
+
+    /// Nobody waits any more: the endpoint ends.
+    pub(crate) fn end(&mut self) {
+        self.is_closed = true;
+        self.acceptors.drain(..).for_each(Waker::wake);
+        self.entries.values_mut().for_each(Entry::wake_all);
+    }
+}
+
+fn tell_of_stream(entry: &mut Entry, event: StreamEvent) {
+    match event {
+        StreamEvent::Opened | StreamEvent::MoreStreams(_) => entry.others.drain(..).for_each(Waker::wake),
+        StreamEvent::Readable(stream) | StreamEvent::Reset { id: stream, .. } => entry.wake(stream, Wish::Read),
+        StreamEvent::Writable(stream) => entry.wake(stream, Wish::Write),
+        StreamEvent::Delivered(stream) => entry.wake(stream, Wish::Delivery),
+        StreamEvent::Stopped { id: stream, .. } => {
+            entry.wake(stream, Wish::Write);
+            entry.wake(stream, Wish::Delivery);
+        }
+    }
+}
+
+/// An endpoint as its thread and its applications see it.
+pub(crate) struct Core {
+    state: Mutex<State>,
+    pub(crate) clock: Clock,
+    /// Ends the thread's sleep.
+    pub(crate) bell: EventFd,
+}
+
+impl Core {
+    pub(crate) fn new(state: State, clock: Clock) -> io::Result<Self> {
+        Ok(Self { state: Mutex::new(state), clock, bell: EventFd::new()? })
+    }
+
+    pub(crate) fn lock(&self) -> MutexGuard<'_, State> {
+        // A panic elsewhere leaves the state as whole as it was: each call of `proto` ends or panics before it changes anything
+        // that others rely on.
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Wakes the thread.
+    pub(crate) fn ring(&self) {
+        // A counter that is full wakes it, too.
+        let _ = self.bell.write(1);
+    }
+
+    /// Does something with a connection, then sees to it that what it wants to say leaves.
+    pub(crate) fn with<T>(
+        &self,
+        handle: Handle,
+        act: impl FnOnce(&mut Connection, &mut Entry, Time) -> Poll<Result<T, Error>>,
+    ) -> Poll<Result<T, Error>> {
+        let mut state = self.lock();
+        let state = &mut *state;
+        let Some(entry) = state.entries.get_mut(&handle) else { return Poll::Ready(Err(Error::Endpoint)) };
+        if state.is_closed {
+            return Poll::Ready(Err(Error::Endpoint));
+        }
+        let Some(connection) = state.endpoint.connection(handle) else {
+            return Poll::Ready(Err(Error::Closed(entry.closed.clone().unwrap_or(Closed::Silence))));
+        };
+        let outcome = act(connection, entry, self.clock.now());
+        if outcome.is_ready() {
+            state.endpoint.settle(handle);
+            state.touch(handle);
+            self.ring();
+        }
+        outcome
+    }
+}

@@ -1,0 +1,204 @@
+//! The thread of an endpoint: sleeps until a datagram comes, a timer is due or an application says something.
+
+use std::io;
+use std::os::fd::AsFd;
+use std::sync::Arc;
+
+use nix::poll::{PollFd, PollFlags, ppoll};
+use nix::sys::time::TimeSpec;
+use proto::connection::Transmit;
+use proto::endpoint::{Handle, Received};
+use proto::via::Via;
+
+use crate::core::{Core, State};
+use crate::socket::{Inbox, Socket};
+
+/// Batches that a connection sends before another one has its turn.
+const TURN: usize = 4;
+/// Batches that are read from a socket before anything else is done.
+const READS: usize = 4;
+
+/// Datagrams that a socket has not taken.
+struct Stuck {
+    transmit: Transmit,
+    contents: Vec<u8>,
+}
+
+pub(crate) struct Driver {
+    core: Arc<Core>,
+    inbox: Inbox,
+    /// What is sent, before it is.
+    buffer: Vec<u8>,
+    stuck: Option<Stuck>,
+    most_packet: usize,
+    /// Paths that a connection is to have.
+    paths: u8,
+}
+
+impl Driver {
+    pub(crate) fn new(core: Arc<Core>, most_packet: u16, paths: u8) -> Self {
+        Self { core, inbox: Inbox::new(), buffer: Vec::new(), stuck: None, most_packet: most_packet.into(), paths }
+    }
+
+    /// Until the endpoint is closed and all of its connections are over.
+    pub(crate) fn run(mut self) {
+        loop {
+            let (sockets, wait, ends) = {
+                let core = self.core.clone();
+                let mut state = core.lock();
+                self.act(&mut state);
+                let wait = self.core.clock.until(state.next_timer());
+                (state.sockets.clone(), wait, state.is_closed && state.entries.is_empty())
+            };
+            if ends {
+                return;
+            }
+            match self.sleep(&sockets, wait) {
+                Ok(ready) => {
+                    for (at, socket) in sockets.iter().enumerate() {
+                        if ready[at] {
+                            self.receive(at as u16, socket);
+                        }
+                    }
+                }
+                // Nothing else can be waited for: the endpoint ends.
+                Err(_) => return self.core.lock().end(),
+            }
+        }
+    }
+
+    /// Waits. Gives which sockets have something.
+    fn sleep(&mut self, sockets: &[Arc<Socket>], wait: Option<std::time::Duration>) -> io::Result<Vec<bool>> {
+        let stuck = self.stuck.as_ref().map(|stuck| usize::from(stuck.transmit.via.socket));
+        let interest = |at| if stuck == Some(at) { PollFlags::POLLIN | PollFlags::POLLOUT } else { PollFlags::POLLIN };
+        let mut fds: Vec<PollFd> =
+            sockets.iter().enumerate().map(|(at, socket)| PollFd::new(socket.as_fd(), interest(at))).collect();
+        fds.push(PollFd::new(self.core.bell.as_fd(), PollFlags::POLLIN));
+        match ppoll(&mut fds, wait.map(TimeSpec::from), None) {
+            Ok(_) | Err(nix::errno::Errno::EINTR) => {}
+            Err(error) => return Err(error.into()),
+        }
+        let ready: Vec<bool> = fds.iter().map(|fd| fd.any().unwrap_or(false)).collect();
+        if ready.last() == Some(&true) {
+            let _ = self.core.bell.read();
+        }
+        Ok(ready)
+    }
+
+    /// Reads what has come to a socket.
+    fn receive(&mut self, at: u16, socket: &Socket) {
+        let core = self.core.clone();
+        let mut state = core.lock();
+        let now = core.clock.now();
+        for _ in 0..READS {
+            let paths = self.paths;
+            let received = self.inbox.receive(socket, |remote, codepoint, datagram| {
+                let via = Via { socket: at, remote };
+                match state.endpoint.on_datagram(now, via, codepoint, datagram) {
+                    Received::Nothing => {}
+                    Received::Connection(handle) => state.touch(handle),
+                    Received::New(handle) => state.add(handle, paths),
+                }
+            });
+            // A socket that fails is as silent as a network that loses everything: connections end by their timers.
+            if received.unwrap_or(0) == 0 {
+                break;
+            }
+        }
+    }
+
+    /// Does what is due: timers, and what connections want to send.
+    fn act(&mut self, state: &mut State) {
+        let now = self.core.clock.now();
+        while let Some(handle) = state.next_due(now) {
+            state.endpoint.on_timer(now, handle);
+            state.touch(handle);
+        }
+        if !self.send_stuck(state) {
+            return;
+        }
+        while self.answer(state) {}
+        while self.stuck.is_none()
+            && let Some(handle) = state.next_touched()
+        {
+            self.serve(state, handle);
+        }
+    }
+
+    /// Sends what strangers are told. Gives whether there may be more.
+    fn answer(&mut self, state: &mut State) -> bool {
+        self.buffer.clear();
+        let Some(transmit) = state.endpoint.poll_answer(&mut self.buffer) else { return false };
+        self.send(state, transmit)
+    }
+
+    /// Tells a connection's applications what has happened, and sends what it has to send.
+    fn serve(&mut self, state: &mut State, handle: Handle) {
+        let now = self.core.clock.now();
+        if state.tell(now, handle) {
+            self.open_paths(state, handle);
+        }
+        let most = state.sockets[0].most_segments(self.most_packet);
+        for turn in 0.. {
+            if turn == TURN {
+                state.touch(handle);
+                break;
+            }
+            self.buffer.clear();
+            let Some(transmit) = state.endpoint.poll_transmit(now, handle, most, &mut self.buffer) else { break };
+            if !self.send(state, transmit) {
+                state.touch(handle);
+                break;
+            }
+        }
+        state.tell(now, handle);
+        state.set_timer(handle);
+        state.tidy(handle);
+    }
+
+    /// Opens what a caller's connection lacks of its paths, each from a port of its own.
+    fn open_paths(&mut self, state: &mut State, handle: Handle) {
+        let now = self.core.clock.now();
+        let Some(most) = state.entries.get(&handle).map(|entry| usize::from(entry.most_paths)) else { return };
+        loop {
+            let Some(connection) = state.endpoint.connection(handle) else { return };
+            let used: Vec<u16> = connection.paths().map(|path| path.via.socket).collect();
+            if used.len() >= most || connection.side() == proto::side::Side::Listener {
+                return;
+            }
+            let unused = (0..state.sockets.len() as u16).find(|at| !used.contains(at));
+            let socket = match unused {
+                Some(socket) => socket,
+                None => {
+                    let Ok(socket) = Socket::bind((state.local.ip(), 0).into()) else { return };
+                    state.sockets.push(Arc::new(socket));
+                    state.sockets.len() as u16 - 1
+                }
+            };
+            let opened = state.endpoint.connection(handle).and_then(|connection| connection.open_path(now, socket));
+            state.endpoint.settle(handle);
+            if opened.is_none() {
+                return;
+            }
+        }
+    }
+
+    /// Sends what is in the buffer. Gives whether the socket took it; if not, it will.
+    fn send(&mut self, state: &State, transmit: Transmit) -> bool {
+        let Some(socket) = state.sockets.get(usize::from(transmit.via.socket)) else { return true };
+        if socket.send(&transmit, &self.buffer).is_ok() {
+            return true;
+        }
+        self.stuck = Some(Stuck { transmit, contents: std::mem::take(&mut self.buffer) });
+        false
+    }
+
+    /// Sends what a socket has not taken before. Gives whether nothing is left of it.
+    fn send_stuck(&mut self, state: &State) -> bool {
+        if let Some(Stuck { transmit, contents }) = self.stuck.take() {
+            self.buffer = contents;
+            return self.send(state, transmit);
+        }
+        true
+    }
+}

@@ -1,0 +1,166 @@
+//! Endpoints: where connections begin.
+
+use std::future::poll_fn;
+use std::io;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::task::Poll;
+use std::thread;
+
+use proto::closed::Code;
+use proto::identity::{Identity, SEED_LEN, Trust};
+use proto::secret::Secret;
+use proto::settings::Settings;
+use proto::ticket::TicketId;
+use proto::via::Via;
+use rustls::crypto::{CryptoProvider, aws_lc_rs};
+
+use crate::clock::Clock;
+use crate::connection::{Connection, Incoming};
+use crate::core::{Core, State};
+use crate::driver::Driver;
+use crate::error::Error;
+use crate::socket::Socket;
+
+/// What an endpoint is made of.
+#[derive(Clone, Debug)]
+pub struct Config {
+    /// What it allows and wants.
+    pub settings: Settings,
+    /// Who it is.
+    pub identity: Identity,
+    provider: Arc<CryptoProvider>,
+}
+
+impl Config {
+    /// With these settings, and a new identity.
+    ///
+    /// # Errors
+    /// If this machine gives no random numbers.
+    pub fn new(settings: Settings) -> io::Result<Self> {
+        let provider = Arc::new(aws_lc_rs::default_provider());
+        let mut seed = [0; SEED_LEN];
+        provider.secure_random.fill(&mut seed).map_err(|_| io::Error::other("this machine gives no random numbers"))?;
+        Self::with_identity(settings, &seed)
+    }
+
+    /// With these settings, and the identity of a seed.
+    ///
+    /// # Errors
+    /// If there can be no such identity.
+    pub fn with_identity(settings: Settings, seed: &[u8; SEED_LEN]) -> io::Result<Self> {
+        let provider = Arc::new(aws_lc_rs::default_provider());
+        let identity = Identity::from_seed(&provider, seed).map_err(io::Error::other)?;
+        Ok(Self { settings, identity, provider })
+    }
+}
+
+/// One UDP port and its thread, or several ports of a caller. When it is dropped, its connections are closed.
+pub struct Endpoint {
+    core: Arc<Core>,
+    address: SocketAddr,
+    paths: u8,
+}
+
+impl Endpoint {
+    /// Listens at an address. Port 0 is any that is free.
+    ///
+    /// # Errors
+    /// If the address cannot be used, or the machine gives no thread or random numbers.
+    pub fn listen(address: SocketAddr, config: &Config) -> io::Result<Self> {
+        Self::new(address, config, true)
+    }
+
+    /// Calls from an address; its port is that of the first path.
+    ///
+    /// # Errors
+    /// As for [`Endpoint::listen`].
+    pub fn call_from(address: SocketAddr, config: &Config) -> io::Result<Self> {
+        Self::new(address, config, false)
+    }
+
+    fn new(address: SocketAddr, config: &Config, listens: bool) -> io::Result<Self> {
+        let socket = Socket::bind(address)?;
+        let address = socket.address()?;
+        let clock = Clock::new();
+        let context = (config.settings.clone(), config.provider.clone());
+        let endpoint = proto::endpoint::Endpoint::new(clock.now(), context, config.identity.clone(), listens)
+            .map_err(io::Error::other)?;
+        let core = Arc::new(Core::new(State::new(endpoint, socket)?, clock)?);
+        let driver = Driver::new(core.clone(), config.settings.max_packet, config.settings.paths);
+        thread::Builder::new().name("narrows endpoint".into()).spawn(move || driver.run())?;
+        Ok(Self { core, address, paths: config.settings.paths })
+    }
+
+    /// Where it is.
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// Opens a connection; with the identifier and the secret of a ticket, if there is one. The listener may still refuse it:
+    /// [`Connection::admitted`] waits for its word, while what is sent already travels.
+    ///
+    /// # Errors
+    /// If the listener does not answer, or is not who was expected.
+    pub async fn connect(
+        &self,
+        remote: SocketAddr,
+        trust: Trust,
+        secret: Option<(TicketId, Secret)>,
+    ) -> Result<Connection, Error> {
+        let handle = {
+            let mut state = self.core.lock();
+            let handle = state.endpoint.call(self.core.clock.now(), Via { socket: 0, remote }, trust, secret)?;
+            state.add(handle, self.paths);
+            handle
+        };
+        self.core.ring();
+        let connection = Connection::new(self.core.clone(), handle);
+        connection.connected().await?;
+        Ok(connection)
+    }
+
+    /// The next caller; none when the endpoint is closed.
+    pub async fn accept(&self) -> Option<Incoming> {
+        poll_fn(|context| {
+            let mut state = self.core.lock();
+            if state.is_closed {
+                return Poll::Ready(None);
+            }
+            match state.incoming.pop_front() {
+                Some(handle) => Poll::Ready(Some(Incoming::new(Connection::new(self.core.clone(), handle)))),
+                None => {
+                    state.wait_for_callers(context);
+                    Poll::Pending
+                }
+            }
+        })
+        .await
+    }
+
+    /// Closes all connections.
+    pub fn close(&self, code: Code, reason: &str) {
+        let mut state = self.core.lock();
+        let now = self.core.clock.now();
+        let handles: Vec<_> = state.endpoint.handles().collect();
+        for handle in handles {
+            if let Some(connection) = state.endpoint.connection(handle) {
+                connection.close(now, code, reason);
+            }
+            if let Some(entry) = state.entries.get_mut(&handle) {
+                entry.is_held = false;
+            }
+            state.touch(handle);
+        }
+        state.entries.retain(|_, entry| !entry.is_held);
+        state.end();
+        drop(state);
+        self.core.ring();
+    }
+}
+
+impl Drop for Endpoint {
+    fn drop(&mut self) {
+        self.close(Code::NONE, "");
+    }
+}

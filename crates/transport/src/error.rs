@@ -1,0 +1,58 @@
+//! What can go wrong with a connection or a stream.
+
+use std::io;
+
+use proto::closed::Closed;
+use proto::endpoint::EndpointError;
+use proto::streams::{ReadError, WriteError};
+use thiserror::Error;
+
+/// Why something could not be done.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// The connection is over.
+    #[error("{0}")]
+    Closed(Closed),
+    /// The endpoint was closed.
+    #[error("this endpoint was closed")]
+    Endpoint,
+    /// The connection cannot begin.
+    #[error("{0}")]
+    Call(#[from] EndpointError),
+    /// Nothing more can be written.
+    #[error("{0}")]
+    Write(#[from] WriteError),
+    /// Nothing more can be read.
+    #[error("{0}")]
+    Read(#[from] ReadError),
+    /// More came than the caller of a function wanted.
+    #[error("the peer sent more than {most} bytes")]
+    TooLong {
+        /// How many were wanted.
+        most: usize,
+    },
+    /// A socket fails.
+    #[error("{0}")]
+    Socket(#[from] io::Error),
+}
+
+impl From<Error> for io::Error {
+    fn from(error: Error) -> Self {
+        let kind = match &error {
+            Error::Closed(Closed::Silence) => io::ErrorKind::TimedOut,
+            Error::Closed(Closed::Reset) => io::ErrorKind::ConnectionReset,
+            Error::Closed(_) => io::ErrorKind::ConnectionAborted,
+            Error::Endpoint => io::ErrorKind::NotConnected,
+            Error::Write(_) => io::ErrorKind::BrokenPipe,
+            Error::Read(_) => io::ErrorKind::ConnectionReset,
+            Error::TooLong { .. } => io::ErrorKind::InvalidData,
+            Error::Call(_) => io::ErrorKind::Other,
+            Error::Socket(error) => error.kind(),
+        };
+        match error {
+            Error::Socket(error) => error,
+            error => Self::new(kind, error),
+        }
+    }
+}

@@ -1,0 +1,262 @@
+//! Streams, one direction each.
+
+use std::fmt;
+use std::future::poll_fn;
+use std::io;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+
+use proto::streams::{Read, ReadError, StreamId, Streams, WriteError};
+
+use crate::connection::Held;
+use crate::core::Wish;
+use crate::error::Error;
+use crate::wait::wait;
+
+/// Does something with a stream, or waits for it.
+fn poll_stream<T>(
+    held: &Held,
+    (stream, wish): (StreamId, Wish),
+    context: &Context,
+    act: impl FnOnce(&mut Streams) -> Poll<Result<T, Error>>,
+) -> Poll<Result<T, Error>> {
+    held.core.with(held.handle, |connection, entry, _| {
+        if let Some(closed) = &entry.closed {
+            return Poll::Ready(Err(Error::Closed(closed.clone())));
+        }
+        let outcome = connection.streams().map_or(Poll::Pending, act);
+        if outcome.is_pending() {
+            entry.wish(stream, wish, context);
+        }
+        outcome
+    })
+}
+
+/// The sending end of a stream. When it is dropped before it is finished, the stream is reset.
+pub struct SendStream {
+    held: Arc<Held>,
+    stream: StreamId,
+    is_finished: bool,
+}
+
+impl fmt::Debug for SendStream {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("SendStream").field(&self.stream).finish()
+    }
+}
+
+impl SendStream {
+    pub(crate) fn new(held: Arc<Held>, stream: StreamId) -> Self {
+        Self { held, stream, is_finished: false }
+    }
+
+    /// Its number.
+    pub fn id(&self) -> StreamId {
+        self.stream
+    }
+
+    /// Writes as much as there is room for, at least a byte unless there is none to write. Gives how many bytes.
+    ///
+    /// # Errors
+    /// If the stream has ended, or the peer wants no more, or the connection is over.
+    pub async fn write(&mut self, data: &[u8]) -> Result<usize, Error> {
+        poll_fn(|context| {
+            poll_stream(&self.held, (self.stream, Wish::Write), context, |streams| {
+                match streams.write(self.stream, data) {
+                    Ok(0) if !data.is_empty() => Poll::Pending,
+                    written => Poll::Ready(written.map_err(Error::from)),
+                }
+            })
+        })
+        .await
+    }
+
+    /// Writes all of it.
+    ///
+    /// # Errors
+    /// As for [`SendStream::write`].
+    pub async fn write_all(&mut self, mut data: &[u8]) -> Result<(), Error> {
+        while !data.is_empty() {
+            let count = self.write(data).await?;
+            data = &data[count..];
+        }
+        Ok(())
+    }
+
+    /// Ends the stream behind what was written. A message has ended already.
+    ///
+    /// # Errors
+    /// If a message is not written whole, or the connection is over.
+    pub fn finish(&mut self) -> Result<(), Error> {
+        self.is_finished = true;
+        let outcome = self.held.core.with(self.held.handle, |connection, _, _| {
+            let finished = connection.streams().map_or(Err(WriteError::Unknown), |streams| streams.finish(self.stream));
+            Poll::Ready(finished.map_err(Error::from))
+        });
+        match outcome {
+            Poll::Ready(Err(Error::Write(WriteError::Finished))) | Poll::Pending => Ok(()),
+            Poll::Ready(outcome) => outcome,
+        }
+    }
+
+    /// Waits until the peer has everything that was written, and the end.
+    ///
+    /// # Errors
+    /// If the peer wanted no more, or the connection ended before.
+    pub async fn delivered(&mut self) -> Result<(), Error> {
+        self.is_finished = true;
+        poll_fn(|context| {
+            self.held.core.with(self.held.handle, |connection, entry, _| {
+                if connection.is_delivered(self.stream) {
+                    return Poll::Ready(Ok(()));
+                }
+                if let Some(closed) = &entry.closed {
+                    return Poll::Ready(Err(Error::Closed(closed.clone())));
+                }
+                let written = connection.streams().map_or(Ok(0), |streams| streams.write(self.stream, &[]));
+                if let Err(error @ (WriteError::Stopped { .. } | WriteError::Reset { .. })) = written {
+                    return Poll::Ready(Err(error.into()));
+                }
+                entry.wish(self.stream, Wish::Delivery, context);
+                Poll::Pending
+            })
+        })
+        .await
+    }
+
+    /// Gives the stream up. The peer hears the code, below 2^62.
+    pub fn reset(&mut self, code: u64) {
+        self.is_finished = true;
+        let _ = self.held.core.with(self.held.handle, |connection, _, _| {
+            if let Some(streams) = connection.streams() {
+                // A stream that is forgotten needs no reset.
+                let _ = streams.reset(self.stream, code);
+            }
+            Poll::Ready(Ok(()))
+        });
+    }
+
+    /// Streams of higher priority send first; it is 0 at first.
+    pub fn set_priority(&mut self, priority: i32) {
+        let _ = self.held.core.with(self.held.handle, |connection, _, _| {
+            if let Some(streams) = connection.streams() {
+                let _ = streams.set_priority(self.stream, priority);
+            }
+            Poll::Ready(Ok(()))
+        });
+    }
+}
+
+impl Drop for SendStream {
+    fn drop(&mut self) {
+        if !self.is_finished {
+            self.reset(0);
+        }
+    }
+}
+
+impl io::Write for SendStream {
+    fn write(&mut self, data: &[u8]) -> io::Result<usize> {
+        Ok(wait(SendStream::write(self, data))?)
+    }
+
+    /// Does nothing: what is written leaves as soon as it may.
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// The receiving end of a stream. When it is dropped before its end was read, the peer is told that no more is wanted.
+pub struct RecvStream {
+    held: Arc<Held>,
+    stream: StreamId,
+    has_ended: bool,
+}
+
+impl fmt::Debug for RecvStream {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("RecvStream").field(&self.stream).finish()
+    }
+}
+
+impl RecvStream {
+    pub(crate) fn new(held: Arc<Held>, stream: StreamId) -> Self {
+        Self { held, stream, has_ended: false }
+    }
+
+    /// Its number.
+    pub fn id(&self) -> StreamId {
+        self.stream
+    }
+
+    /// How many bytes come in all, where that is known.
+    pub fn total(&self) -> Option<u64> {
+        let mut state = self.held.core.lock();
+        state.endpoint.connection(self.held.handle)?.streams()?.total(self.stream)
+    }
+
+    /// Reads what has come, at least a byte; 0 at the stream's end.
+    ///
+    /// # Errors
+    /// If the peer has reset the stream, or the connection is over.
+    pub async fn read(&mut self, out: &mut [u8]) -> Result<usize, Error> {
+        if self.has_ended || out.is_empty() {
+            return Ok(0);
+        }
+        let stream = self.stream;
+        let read = poll_fn(|context| {
+            poll_stream(&self.held, (stream, Wish::Read), context, |streams| match streams.read(stream, out) {
+                Err(ReadError::Blocked) | Ok(Read { bytes: 0, ends: false }) => Poll::Pending,
+                read => Poll::Ready(read.map_err(Error::from)),
+            })
+        })
+        .await?;
+        self.has_ended = read.ends;
+        Ok(read.bytes)
+    }
+
+    /// Reads all until the stream's end, at most so many bytes.
+    ///
+    /// # Errors
+    /// As for [`RecvStream::read`], and if there are more.
+    pub async fn read_to_end(&mut self, most: usize) -> Result<Vec<u8>, Error> {
+        let mut all = Vec::new();
+        let mut part = vec![0; 64 << 10];
+        loop {
+            let count = self.read(&mut part).await?;
+            if count == 0 {
+                return Ok(all);
+            }
+            if count > most - all.len() {
+                return Err(Error::TooLong { most });
+            }
+            all.extend_from_slice(&part[..count]);
+        }
+    }
+
+    /// Wants no more. The peer hears the code, below 2^62.
+    pub fn stop(&mut self, code: u64) {
+        self.has_ended = true;
+        let _ = self.held.core.with(self.held.handle, |connection, _, _| {
+            if let Some(streams) = connection.streams() {
+                // A stream whose end is known needs no such word.
+                let _ = streams.stop_sending(self.stream, code);
+            }
+            Poll::Ready(Ok(()))
+        });
+    }
+}
+
+impl Drop for RecvStream {
+    fn drop(&mut self) {
+        if !self.has_ended {
+            self.stop(0);
+        }
+    }
+}
+
+impl io::Read for RecvStream {
+    fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
+        Ok(wait(RecvStream::read(self, out))?)
+    }
+}

@@ -1,0 +1,114 @@
+//! Two endpoints over this machine's loopback.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use laws::{Law, NewReno, Path, newreno};
+use proto::closed::{Closed, Code};
+use proto::identity::Trust;
+use proto::secret::Secret;
+use proto::settings::Settings;
+use transport::{Config, Endpoint, Error, wait};
+
+fn config(paths: u8) -> Config {
+    let law = |path: &Path| Law::NewReno(NewReno::new(path, newreno::Params::for_path(path)));
+    let mut settings = Settings::new(Arc::new(law));
+    settings.paths = paths;
+    Config::new(settings).unwrap()
+}
+
+fn listen(config: &Config) -> Endpoint {
+    Endpoint::listen("127.0.0.1:0".parse().unwrap(), config).unwrap()
+}
+
+fn caller(config: &Config) -> Endpoint {
+    Endpoint::call_from("127.0.0.1:0".parse().unwrap(), config).unwrap()
+}
+
+fn byte(at: usize) -> u8 {
+    (at / 3 + at * 7) as u8
+}
+
+#[test]
+fn bytes_cross_on_one_path_and_on_several() {
+    for paths in [1, 4] {
+        let config = config(paths);
+        let listener = listen(&config);
+        let (address, trust) = (listener.address(), Trust::Fingerprint(config.identity.fingerprint()));
+        let data: Vec<u8> = (0..20_000_000).map(byte).collect();
+        let expected = data.clone();
+        let listening = std::thread::spawn(move || {
+            wait(async {
+                let connection = listener.accept().await.unwrap().admit().unwrap();
+                let mut stream = connection.accept_stream().await.unwrap();
+                assert_eq!(stream.receive.read_to_end(usize::MAX).await.unwrap(), expected);
+                let mut back = stream.send.unwrap();
+                back.write_all(b"thanks").await.unwrap();
+                back.finish().unwrap();
+                back.delivered().await.unwrap();
+                assert!(matches!(connection.closed().await, Closed::There { code: Code::NONE, .. }));
+            });
+        });
+        let caller = caller(&config);
+        wait(async {
+            let connection = caller.connect(address, trust, None).await.unwrap();
+            let (mut send, mut receive) = connection.open().await.unwrap();
+            send.write_all(&data).await.unwrap();
+            send.finish().unwrap();
+            send.delivered().await.unwrap();
+            assert_eq!(receive.read_to_end(100).await.unwrap(), b"thanks");
+            let open = connection.paths().iter().filter(|path| path.is_open).count();
+            assert_eq!(open, usize::from(paths));
+        });
+        drop(caller);
+        listening.join().unwrap();
+    }
+}
+
+#[test]
+fn who_is_not_known_is_refused() {
+    let config = config(1);
+    let listener = listen(&config);
+    let (address, trust) = (listener.address(), Trust::Fingerprint(config.identity.fingerprint()));
+    let listening = std::thread::spawn(move || {
+        wait(async {
+            let incoming = listener.accept().await.unwrap();
+            assert_eq!(incoming.claim().unwrap().ticket, [1; 8]);
+            assert!(incoming.proves(&Secret::new([2; 16])) && !incoming.proves(&Secret::new([3; 16])));
+            incoming.refuse();
+            let _ = listener.accept().await;
+        });
+    });
+    let endpoint = caller(&config);
+    let secret = Some(([1; 8], Secret::new([2; 16])));
+    let refused = wait(async {
+        let connection = endpoint.connect(address, trust, secret).await.unwrap();
+        connection.admitted().await.unwrap_err()
+    });
+    assert!(matches!(refused, Error::Closed(Closed::There { code: Code::REFUSED, .. })), "{refused}");
+    let other = Trust::Fingerprint(proto::identity::Fingerprint::new([0; 32]));
+    let wrong = wait(endpoint.connect(address, other, None)).err().unwrap();
+    assert!(matches!(wrong, Error::Closed(Closed::Here { .. })), "{wrong}");
+    // The listener's thread waits for somebody else, and ends with this process.
+    drop(listening);
+}
+
+#[test]
+fn a_kill_is_noticed() {
+    let mut config = config(1);
+    config.settings.idle = units::Span::from_ms(1_000);
+    let listener = listen(&config);
+    let (address, trust) = (listener.address(), Trust::Fingerprint(config.identity.fingerprint()));
+    let endpoint = caller(&config);
+    let begun = Instant::now();
+    let connection = wait(async {
+        let (connection, incoming) = (endpoint.connect(address, trust, None).await.unwrap(), listener.accept().await.unwrap());
+        std::mem::forget(incoming.admit().unwrap());
+        connection.admitted().await.unwrap();
+        connection
+    });
+    drop(listener);
+    let closed = wait(connection.closed());
+    assert!(matches!(closed, Closed::There { .. }), "{closed}");
+    assert!(begun.elapsed() < Duration::from_secs(5));
+}
