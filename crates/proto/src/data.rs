@@ -14,7 +14,7 @@ use crate::header::{SHORTEST_PACKET, put_short};
 use crate::keys::{DataKeys, MOST_FAILURES, Numbered, Opened, Place, SEAL_LEN, leave_number};
 use crate::outbox::{DATAGRAM_HEAD, DatagramError, HEAD_LEN, LostFull, NUMBER_LEN, OVERHEAD, Outbox, Own};
 use crate::parameters::Parameters;
-use crate::path::{Budget, Challenge, Path, State, Told};
+use crate::path::{Budget, Challenge, Path, SHORTEST_ANSWER, State, Told};
 use crate::search::{SMALLEST, Search};
 use crate::settings::Settings;
 use crate::shared::Shared;
@@ -36,6 +36,10 @@ const SMALLEST_MSS: u32 = SMALLEST as u32 - OVERHEAD as u32;
 const MOST_LOST_FULL: u8 = 3;
 /// A probe of the packet size is lost after so long at least: hosts are late at times.
 const PROBE_WAIT: Span = Span::from_ms(200);
+/// Strikes show it only after so long, as hosts are late at times.
+const BLACK_HOLE_WAIT: Span = Span::from_ms(100);
+/// A timer waits so long at least beyond what the path and the peer's delay take, for the same reason.
+const LATENESS: Span = Span::from_ms(2);
 /// So long at least is a challenge repeated.
 const CHALLENGE_WAIT: Span = Span::from_ms(500);
 /// So may as many strikes of its timer in a row.
@@ -144,6 +148,7 @@ impl Data {
             max_streams_uni: theirs.max_streams_uni,
         });
         let mut config = ChannelConfig::new(base_rtt, SMALLEST_MSS);
+        config.timing.rto_min = config.timing.rto_min + Span::from_us(theirs.ack_delay as i64) + LATENESS;
         config.pacing = Pacing { header: OVERHEAD as u32, burst: settings.burst, ..Pacing::PLAIN };
         let law = make_law(&shared, base_rtt, SMALLEST_MSS);
         let chance = u64::from_be_bytes(shared.random()?);
@@ -244,7 +249,7 @@ impl Data {
             return None;
         }
         let theirs = self.offered.remove(&number)?;
-        let (ours, _) = self.outbox().given.remove(&number)?;
+        let (ours, _) = *self.outbox_ref().given.get(&number)?;
         let (at, until) = (self.add_path(now, number, (ours, theirs), via)?, self.gives_up_at(now));
         self.paths[at].challenge = Some(Challenge::new(via, None, now, until));
         Some(at)
@@ -286,7 +291,7 @@ impl Data {
             return None;
         }
         let remote = self.paths.iter().find(|path| path.is_used())?.via.remote;
-        let (theirs, (ours, _)) = (self.offered.remove(&number)?, self.outbox().given.remove(&number)?);
+        let (theirs, (ours, _)) = (self.offered.remove(&number)?, *self.outbox_ref().given.get(&number)?);
         let via = Via { socket, remote };
         let until = self.gives_up_at(now);
         let at = self.add_path(now, number, (ours, theirs), via)?;
@@ -324,8 +329,6 @@ impl Data {
             if self.paths[at].state == State::Opening && self.paths[at].arrivals.newest().is_none() && self.side == Side::Listener {
                 let path = self.paths.swap_remove(at);
                 self.offered.insert(path.number, path.theirs);
-                let token = self.shared.reset_token(&path.ours);
-                self.outbox().given.insert(path.number, (path.ours, token));
             }
             return Ok(None);
         };
@@ -461,6 +464,9 @@ impl Data {
             acked => acked?,
         };
         path.ecn &= self.channel.ecn_works(subflow);
+        if acked.packets > 0 {
+            path.acked_at = now;
+        }
         if ack.newest.last >= path.phase_from {
             self.keys.acknowledged(self.updates);
         }
@@ -489,7 +495,8 @@ impl Data {
         let path = &mut self.paths[at];
         let &mut LostFull { in_a_row, small_came } = self.channel.work_mut().lost_full(subflow);
         let only_small_come = in_a_row >= MOST_LOST_FULL && small_came;
-        let nothing_comes = self.channel.strikes(subflow) >= MOST_STRIKES;
+        let nothing_comes = self.channel.strikes(subflow) >= MOST_STRIKES
+            && now.saturating_since(path.acked_at) >= BLACK_HOLE_WAIT;
         if (only_small_come || nothing_comes) && path.search.size() > SMALLEST {
             path.search.fall(now);
             *self.channel.work_mut().lost_full(subflow) = LostFull::default();
@@ -622,11 +629,12 @@ impl Data {
         for number in failed {
             self.retire_path(now, number)?;
         }
-        let news = &mut self.news;
+        let (news, given) = (&mut self.news, &mut self.channel.work_mut().given);
         self.paths.retain(|path| {
             let stays = !matches!(path.state, State::Retired(until) if until <= now && path.peer_let_go);
             if !stays {
                 news.push(News::OldId(path.ours));
+                given.remove(&path.number);
             }
             stays
         });
@@ -672,8 +680,8 @@ impl Data {
         start
     }
 
-    /// Seals the packet at the end of `out`. Gives its length.
-    fn finish(&mut self, at: usize, out: &mut Vec<u8>, start: usize, number: u64) -> usize {
+    /// Seals the packet at the end of `out`, which leaves to there. Gives its length.
+    fn finish(&mut self, (at, via): (usize, Via), out: &mut Vec<u8>, start: usize, number: u64) -> usize {
         let shortest = start + SHORTEST_PACKET - SEAL_LEN;
         if out.len() < shortest {
             out.resize(shortest, 0);
@@ -683,16 +691,24 @@ impl Data {
         self.keys.seal(out, place, Numbered { path: path.number, number });
         path.next = number + 1;
         let len = out.len() - start;
-        path.budget.left(len);
+        if path.via == via {
+            path.budget.left(len);
+        }
         len
     }
 
     /// Appends a packet that the work knows nothing of.
-    fn write_apart(&mut self, now: Time, at: usize, out: &mut Vec<u8>, fill: impl FnOnce(&mut Vec<u8>)) -> Option<usize> {
+    fn write_apart(
+        &mut self,
+        now: Time,
+        (at, via): (usize, Via),
+        out: &mut Vec<u8>,
+        fill: impl FnOnce(&mut Vec<u8>),
+    ) -> Option<usize> {
         let number = self.channel.number_apart(self.paths[at].subflow?, now)?;
         let start = self.begin(at, out);
         fill(out);
-        Some(self.finish(at, out, start, number))
+        Some(self.finish((at, via), out, start, number))
     }
 
     /// Appends a packet with a challenge, or a response, if one is due on this path.
@@ -723,7 +739,7 @@ impl Data {
         if len < SHORTEST_PACKET {
             return Ok(None);
         }
-        let sent = self.write_apart(now, at, out, |out| {
+        let sent = self.write_apart(now, (at, via), out, |out| {
             let end = out.len() + len - OVERHEAD;
             out.append(&mut frames);
             out.resize(end, 0);
@@ -735,8 +751,8 @@ impl Data {
     fn write_probe(&mut self, now: Time, out: &mut Vec<u8>) -> Option<(Sent, usize)> {
         let due = |path: &&Path| path.state == State::Open && path.budget.is_proved() && path.search.due().is_some();
         let at = self.paths.iter().position(|path| due(&path)).filter(|_| self.is_confirmed)?;
-        let size = usize::from(self.paths[at].search.due()?);
-        let len = self.write_apart(now, at, out, |out| {
+        let (size, via) = (usize::from(self.paths[at].search.due()?), self.paths[at].via);
+        let len = self.write_apart(now, (at, via), out, |out| {
             let end = out.len() + size - OVERHEAD;
             Frame::Ping.put(out);
             out.resize(end, 0);
@@ -744,13 +760,13 @@ impl Data {
         let wait = self.timeout().times(2).max(PROBE_WAIT);
         let path = &mut self.paths[at];
         path.search.left(path.next - 1, now, wait);
-        Some((Sent { via: path.via, codepoint: Codepoint::NotEct }, len))
+        Some((Sent { via, codepoint: Codepoint::NotEct }, len))
     }
 
     /// Appends packets of the work on one subflow.
     fn write_batch(&mut self, now: Time, subflow: u8, most: usize, out: &mut Vec<u8>) -> Option<(Sent, usize)> {
         let at = self.paths.iter().position(|path| path.subflow == Some(subflow))?;
-        let full = usize::from(self.paths[at].search.size());
+        let (full, via) = (usize::from(self.paths[at].search.size()), self.paths[at].via);
         let (mut segment, mut count) = (0, 0);
         while count < most {
             self.leave_out_numbers(now, at, subflow);
@@ -768,7 +784,7 @@ impl Data {
             };
             self.note_told(at, departed.number, newest);
             self.paths[at].silent = 0;
-            let len = self.finish(at, out, start, departed.number);
+            let len = self.finish((at, via), out, start, departed.number);
             count += 1;
             if count == 1 {
                 segment = len;
@@ -779,7 +795,7 @@ impl Data {
         }
         let path = &self.paths[at];
         let codepoint = if path.ecn { Codepoint::Ect0 } else { Codepoint::NotEct };
-        (count > 0).then_some((Sent { via: path.via, codepoint }, segment))
+        (count > 0).then_some((Sent { via, codepoint }, segment))
     }
 
     /// A number is left out now and then: whoever acknowledges it acknowledges what did not come.
@@ -828,12 +844,13 @@ impl Data {
         let due = |path: &Path| path.can_answer() && path.arrivals.answer_at() <= now;
         let at = self.paths.iter().position(due)?;
         let number = self.channel.number_apart(self.paths[at].subflow?, now)?;
-        let start = self.begin(at, out);
-        self.put_answer(now, at, out, 1_024);
-        let len = self.finish(at, out, start, number);
+        let (start, via) = (self.begin(at, out), self.paths[at].via);
+        // As much as the address may get, less what a packet has besides.
+        let room = self.paths[at].budget.room().min(u64::from(SMALLEST)) as usize;
+        self.put_answer(now, at, out, room - SHORTEST_ANSWER);
+        let len = self.finish((at, via), out, start, number);
         let path = &mut self.paths[at];
         path.silent += 1;
-        let via = path.via;
         if path.silent >= SILENT {
             path.silent = 0;
             self.outbox().push(Own::Ping);
@@ -845,12 +862,16 @@ impl Data {
     pub(crate) fn write_close(&mut self, now: Time, out: &mut Vec<u8>, fault: &Fault) -> Option<(Sent, usize)> {
         let at = self.paths.iter().position(Path::is_used)?;
         let number = self.channel.number_apart(self.paths[at].subflow?, now)?;
-        let start = self.begin(at, out);
+        let (start, via) = (self.begin(at, out), self.paths[at].via);
         // What has come before is acknowledged, so the peer knows what was delivered.
-        self.put_answer(now, at, out, ACK_ROOM);
+        for path in 0..self.paths.len() {
+            if out.len() - start < usize::from(SMALLEST) / 2 {
+                self.put_answer(now, path, out, ACK_ROOM);
+            }
+        }
         Frame::Close { code: fault.code.0, kind: 0, reason: &fault.reason }.put(out);
-        let len = self.finish(at, out, start, number);
-        Some((Sent { via: self.paths[at].via, codepoint: Codepoint::NotEct }, len))
+        let len = self.finish((at, via), out, start, number);
+        Some((Sent { via, codepoint: Codepoint::NotEct }, len))
     }
 }
 

@@ -6,7 +6,7 @@ use flow::{Answering, Arrivals};
 use units::{Span, Time};
 
 use crate::keys::SeenPhase;
-use crate::search::{SMALLEST, Search};
+use crate::search::Search;
 use crate::via::Via;
 use crate::{Id, TOKEN_LEN};
 
@@ -15,6 +15,8 @@ pub(crate) type Value = [u8; 8];
 
 /// Challenges that wait for their responses, and responses that wait to leave.
 const MOST_CHALLENGES: usize = 4;
+/// What a packet that acknowledges one range takes at most, without receive times.
+pub(crate) const SHORTEST_ANSWER: usize = 120;
 /// Bytes that may leave to an address that is not proved, for each that came from there.
 const AMPLIFICATION: u64 = 3;
 
@@ -142,6 +144,8 @@ pub(crate) struct Path {
     pub(crate) told: Option<Told>,
     /// Packets in a row that only acknowledged.
     pub(crate) silent: u32,
+    /// When something was last acknowledged.
+    pub(crate) acked_at: Time,
     /// Whether packets leave ECN-capable.
     pub(crate) ecn: bool,
     /// The shortest round trip that was measured.
@@ -177,6 +181,7 @@ impl Path {
             skip_at: 0,
             told: None,
             silent: 0,
+            acked_at: Time::ZERO,
             ecn: true,
             least_rtt: Span::MAX,
         }
@@ -189,7 +194,7 @@ impl Path {
 
     /// Whether an acknowledgement may leave on it.
     pub(crate) fn can_answer(&self) -> bool {
-        self.is_used() && self.budget.room() >= u64::from(SMALLEST)
+        self.is_used() && self.budget.room() >= 2 * SHORTEST_ANSWER as u64
     }
 
     /// A response is to be sent. Where too many wait, the oldest is given up: its challenge will come again.

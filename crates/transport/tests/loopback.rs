@@ -58,7 +58,7 @@ fn bytes_cross_on_one_path_and_on_several() {
             send.delivered().await.unwrap();
             assert_eq!(receive.read_to_end(100).await.unwrap(), b"thanks");
             let open = connection.paths().iter().filter(|path| path.is_open).count();
-            assert_eq!(open, usize::from(paths));
+            assert_eq!(open, usize::from(paths), "{:?}", connection.paths());
         });
         drop(caller);
         listening.join().unwrap();
