@@ -384,13 +384,21 @@ impl Connection {
         Ok(())
     }
 
-    fn on_short(&mut self, now: Time, (via, codepoint): (Via, Codepoint), to: Id, packet: &mut [u8]) -> Result<(), Fault> {
+    fn on_short(
+        &mut self,
+        now: Time,
+        (via, codepoint): (Via, Codepoint),
+        to: Id,
+        packet: &mut [u8],
+    ) -> Result<(), Fault> {
         let len = packet.len();
         let Some(data) = &mut self.data else {
             self.early.hold(now, via, codepoint, packet);
             return Ok(());
         };
-        let Some((path, Opened { number, payload, is_plain })) = data.open(now, to, via, packet)? else { return Ok(()) };
+        let Some((path, Opened { number, payload, is_plain })) = data.open(now, to, via, packet)? else {
+            return Ok(());
+        };
         self.heard(now);
         if !is_plain {
             return Err(Fault::new(Code::FRAME, "the reserved bits of a header are not 0"));
@@ -602,7 +610,8 @@ impl Connection {
 
     /// What each path does.
     pub fn paths(&self) -> impl Iterator<Item = PathStats> + '_ {
-        let used = |data: &Data| data.paths().iter().filter(|path| path.is_used()).map(|path| stats(data, path)).collect();
+        let used =
+            |data: &Data| data.paths().iter().filter(|path| path.is_used()).map(|path| stats(data, path)).collect();
         self.data.as_deref().map_or_else(Vec::new, used).into_iter()
     }
 
@@ -646,9 +655,7 @@ impl Connection {
         let Life::Closing { due, fault, .. } = &mut self.life else { return None };
         let start = out.len();
         for (due, kind) in due.iter_mut().zip([LongKind::Initial, LongKind::Handshake]) {
-            if core::mem::take(due)
-                && self.budget.room() >= 1_200
-                && self.handshake.write_close(now, kind, out, fault)
+            if core::mem::take(due) && self.budget.room() >= 1_200 && self.handshake.write_close(now, kind, out, fault)
             {
                 let segment = out.len() - start;
                 self.budget.left(segment);

@@ -4,7 +4,7 @@ use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 use core::mem;
 
-use flow::{Acks, AckError, Answering, Channel, ChannelConfig, Codepoint, Pacing, Range, SendState};
+use flow::{AckError, Acks, Answering, Channel, ChannelConfig, Codepoint, Pacing, Range, SendState};
 use laws::{Law, Notification};
 use units::{Bytes, Span, Time, mix64};
 
@@ -40,6 +40,8 @@ const PROBE_WAIT: Span = Span::from_ms(200);
 const BLACK_HOLE_WAIT: Span = Span::from_ms(100);
 /// A timer waits so long at least beyond what the path and the peer's delay take, for the same reason.
 const LATENESS: Span = Span::from_ms(2);
+/// Timeouts do not grow beyond: a packet in 5 s burdens nobody, and after an outage the transfer soon goes on.
+const LONGEST_TIMEOUT: Span = Span::from_s(5);
 /// So long at least is a challenge repeated.
 const CHALLENGE_WAIT: Span = Span::from_ms(500);
 /// So may as many strikes of its timer in a row.
@@ -134,7 +136,8 @@ impl Data {
     ) -> Result<Self, Fault> {
         let settings = &shared.settings;
         let base_rtt = rtt.unwrap_or(FIRST_RTT);
-        let answering = Answering { every: settings.ack_every.max(1), delay: settings.ack_delay, timestamps: theirs.times == 1 };
+        let answering =
+            Answering { every: settings.ack_every.max(1), delay: settings.ack_delay, timestamps: theirs.times == 1 };
         let reset = theirs.reset.unwrap_or_default();
         let most_packet = settings.max_packet.min(theirs.max_packet as u16);
         let ids = (own_id, (peer_id, reset));
@@ -149,6 +152,7 @@ impl Data {
         });
         let mut config = ChannelConfig::new(base_rtt, SMALLEST_MSS);
         config.timing.rto_min = config.timing.rto_min + Span::from_us(theirs.ack_delay as i64) + LATENESS;
+        config.timing.rto_max = LONGEST_TIMEOUT;
         config.pacing = Pacing { header: OVERHEAD as u32, burst: settings.burst, ..Pacing::PLAIN };
         let law = make_law(&shared, base_rtt, SMALLEST_MSS);
         let chance = u64::from_be_bytes(shared.random()?);
@@ -258,7 +262,8 @@ impl Data {
     /// A path that carries nothing yet.
     fn add_path(&mut self, now: Time, number: u32, ids: (Id, (Id, [u8; TOKEN_LEN])), via: Via) -> Option<usize> {
         let law = make_law(&self.shared, self.base_rtt, SMALLEST_MSS);
-        let unused = (0..self.channel.subflows()).find(|&slot| self.paths.iter().all(|path| path.subflow != Some(slot)));
+        let unused =
+            (0..self.channel.subflows()).find(|&slot| self.paths.iter().all(|path| path.subflow != Some(slot)));
         let subflow = if let Some(slot) = unused {
             self.channel.renew_subflow(slot, law, true, now);
             slot
@@ -303,18 +308,30 @@ impl Data {
     /// Takes a path out of use, and tells the peer.
     pub(crate) fn retire_path(&mut self, now: Time, number: u32) -> Result<(), Fault> {
         let until = now.saturating_add(self.timeout().times(3));
-        let Some(path) = self.paths.iter_mut().find(|path| path.number == number && path.is_used()) else { return Ok(()) };
+        let Some(path) = self.paths.iter_mut().find(|path| path.number == number && path.is_used()) else {
+            return Ok(());
+        };
         (path.state, path.challenge) = (State::Retired(until), None);
         if let Some(subflow) = path.subflow.take() {
             self.channel.close_subflow(subflow);
         }
         self.outbox().push(Own::PathRetire { path: number, reason: 0 });
         self.news.push(News::PathGone(number));
-        if self.paths.iter().any(Path::is_used) { Ok(()) } else { Err(Fault::new(Code::NONE, "the last path was retired")) }
+        if self.paths.iter().any(Path::is_used) {
+            Ok(())
+        } else {
+            Err(Fault::new(Code::NONE, "the last path was retired"))
+        }
     }
 
     /// Opens a packet with a short header. Gives the number of its path, and where its frames are; none if it does not open.
-    pub(crate) fn open(&mut self, now: Time, id: Id, via: Via, packet: &mut [u8]) -> Result<Option<(u32, Opened)>, Fault> {
+    pub(crate) fn open(
+        &mut self,
+        now: Time,
+        id: Id,
+        via: Via,
+        packet: &mut [u8],
+    ) -> Result<Option<(u32, Opened)>, Fault> {
         let Some(at) = self.path_of(now, id, via) else { return Ok(None) };
         let timeout = self.timeout();
         let path = &mut self.paths[at];
@@ -326,7 +343,10 @@ impl Data {
         self.note_update();
         let Some(opened) = opened else {
             // A path that nobody has proved to want is not kept.
-            if self.paths[at].state == State::Opening && self.paths[at].arrivals.newest().is_none() && self.side == Side::Listener {
+            if self.paths[at].state == State::Opening
+                && self.paths[at].arrivals.newest().is_none()
+                && self.side == Side::Listener
+            {
                 let path = self.paths.swap_remove(at);
                 self.offered.insert(path.number, path.theirs);
             }
@@ -442,7 +462,11 @@ impl Data {
         let Some(at) = self.paths.iter().position(|path| path.number == ack.path) else {
             // A path that is forgotten, or that never was.
             let known = ack.path < self.next_path && !self.offered.contains_key(&ack.path);
-            return if known { Ok(()) } else { Err(Fault::new(Code::ACK, "an acknowledgement for a path that was never open")) };
+            return if known {
+                Ok(())
+            } else {
+                Err(Fault::new(Code::ACK, "an acknowledgement for a path that was never open"))
+            };
         };
         let path = &mut self.paths[at];
         if ack.newest.last >= path.next {
@@ -495,8 +519,8 @@ impl Data {
         let path = &mut self.paths[at];
         let &mut LostFull { in_a_row, small_came } = self.channel.work_mut().lost_full(subflow);
         let only_small_come = in_a_row >= MOST_LOST_FULL && small_came;
-        let nothing_comes = self.channel.strikes(subflow) >= MOST_STRIKES
-            && now.saturating_since(path.acked_at) >= BLACK_HOLE_WAIT;
+        let nothing_comes =
+            self.channel.strikes(subflow) >= MOST_STRIKES && now.saturating_since(path.acked_at) >= BLACK_HOLE_WAIT;
         if (only_small_come || nothing_comes) && path.search.size() > SMALLEST {
             path.search.fall(now);
             *self.channel.work_mut().lost_full(subflow) = LostFull::default();

@@ -147,7 +147,10 @@ mod tests {
         assert_eq!(found(1_200, 1_200), (1_200, 0));
         for limit in (1_200..9_000).step_by(77) {
             let (size, probes) = found(limit, 8_972);
-            assert!(size <= limit && limit.min(8_972) - size <= CLOSE_ENOUGH && probes < 36, "{limit}: {size} {probes}");
+            assert!(
+                size <= limit && limit.min(8_972) - size <= CLOSE_ENOUGH && probes < 36,
+                "{limit}: {size} {probes}"
+            );
         }
     }
 

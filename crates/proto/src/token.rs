@@ -6,12 +6,12 @@ use core::net::{IpAddr, SocketAddr};
 
 use units::{Span, Time};
 
+use crate::Id;
 use crate::closed::Fault;
 use crate::parameters::FirstId;
 use crate::secret::Key;
 use crate::shared::Shared;
 use crate::varint::Reader;
-use crate::Id;
 
 /// A token is valid for so long.
 const VALID: Span = Span::from_s(10);

@@ -102,7 +102,8 @@ fn a_kill_is_noticed() {
     let endpoint = caller(&config);
     let begun = Instant::now();
     let connection = wait(async {
-        let (connection, incoming) = (endpoint.connect(address, trust, None).await.unwrap(), listener.accept().await.unwrap());
+        let (connection, incoming) =
+            (endpoint.connect(address, trust, None).await.unwrap(), listener.accept().await.unwrap());
         std::mem::forget(incoming.admit().unwrap());
         connection.admitted().await.unwrap();
         connection

@@ -303,7 +303,13 @@ impl World {
             for bytes in buffer.chunks(transmit.segment) {
                 self.datagrams += 1;
                 if self.trace {
-                    println!("{:>12} ns {:?} sends {} bytes to {}", now.ns(), party.end, bytes.len(), transmit.via.remote);
+                    println!(
+                        "{:>12} ns {:?} sends {} bytes to {}",
+                        now.ns(),
+                        party.end,
+                        bytes.len(),
+                        transmit.via.remote
+                    );
                 }
                 self.network.send(now, party.end, transmit.via.socket, transmit.via.remote, transmit.codepoint, bytes);
             }
@@ -365,7 +371,9 @@ impl World {
     fn open_jobs(&mut self, at: usize) {
         let party = &mut self.parties[at];
         let Some(handle) = party.handle else { return };
-        let Some(streams) = party.endpoint.connection(handle).and_then(|connection| connection.streams()) else { return };
+        let Some(streams) = party.endpoint.connection(handle).and_then(|connection| connection.streams()) else {
+            return;
+        };
         if !self.jobs_open {
             return;
         }
@@ -396,7 +404,9 @@ impl World {
     fn write(&mut self, at: usize) {
         let party = &mut self.parties[at];
         let Some(handle) = party.handle else { return };
-        let Some(streams) = party.endpoint.connection(handle).and_then(|connection| connection.streams()) else { return };
+        let Some(streams) = party.endpoint.connection(handle).and_then(|connection| connection.streams()) else {
+            return;
+        };
         let mut done = Vec::new();
         for (&stream, (total, written)) in &mut party.application.writing {
             let number = stream.number();
@@ -424,7 +434,9 @@ impl World {
         let party = &mut self.parties[at];
         party.read_again = Time::NEVER;
         let Some(handle) = party.handle else { return };
-        let Some(streams) = party.endpoint.connection(handle).and_then(|connection| connection.streams()) else { return };
+        let Some(streams) = party.endpoint.connection(handle).and_then(|connection| connection.streams()) else {
+            return;
+        };
         while let Some(stream) = streams.accept() {
             party.application.reading.insert(stream, 0);
         }

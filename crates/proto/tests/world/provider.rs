@@ -7,7 +7,9 @@ use std::sync::{Arc, LazyLock};
 
 use rustls::crypto::aws_lc_rs;
 use rustls::crypto::cipher::{AeadKey, Iv};
-use rustls::crypto::{ActiveKeyExchange, CryptoProvider, GetRandomFailed, SecureRandom, SharedSecret, SupportedKxGroup};
+use rustls::crypto::{
+    ActiveKeyExchange, CryptoProvider, GetRandomFailed, SecureRandom, SharedSecret, SupportedKxGroup,
+};
 use rustls::quic::{Algorithm, HeaderProtectionKey, PacketKey, Tag};
 use rustls::{CipherSuite, Error, NamedGroup, SupportedCipherSuite, Tls13CipherSuite};
 use units::mix64;
@@ -30,7 +32,9 @@ pub fn provider() -> Arc<CryptoProvider> {
     static PROVIDER: LazyLock<Arc<CryptoProvider>> = LazyLock::new(|| {
         let real = aws_lc_rs::default_provider();
         let suite = real.cipher_suites.iter().find_map(|suite| match suite {
-            SupportedCipherSuite::Tls13(suite) if suite.common.suite == CipherSuite::TLS13_AES_128_GCM_SHA256 => Some(*suite),
+            SupportedCipherSuite::Tls13(suite) if suite.common.suite == CipherSuite::TLS13_AES_128_GCM_SHA256 => {
+                Some(*suite)
+            }
             _ => None,
         });
         let suite = suite.expect("AES-128-GCM");
@@ -131,7 +135,13 @@ impl PacketKey for WatchedKey {
         self.real.encrypt_in_place(number, header, payload)
     }
 
-    fn encrypt_in_place_for_path(&self, path: u32, number: u64, header: &[u8], payload: &mut [u8]) -> Result<Tag, Error> {
+    fn encrypt_in_place_for_path(
+        &self,
+        path: u32,
+        number: u64,
+        header: &[u8],
+        payload: &mut [u8],
+    ) -> Result<Tag, Error> {
         self.watch(path, number);
         self.real.encrypt_in_place_for_path(path, number, header, payload)
     }
