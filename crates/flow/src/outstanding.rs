@@ -135,7 +135,7 @@ impl<L: ControlLaw, C: Copy> Outstanding<L, C> {
         debug_assert!(self.in_flight.is_zero());
         let records = core::mem::replace(&mut self.records, Records::new());
         let Self { delivered, delivered_time, oldest, .. } = *self;
-        *self = Self { records, oldest, delivered, delivered_time, ..Self::new(law, timing, now) };
+        *self = Self { delivered, delivered_time, records, oldest, ..Self::new(law, timing, now) };
     }
 
     /// A packet leaves. Gives its number.

@@ -222,7 +222,7 @@ impl Data {
     /// Gives the peer an ID for one path more.
     fn give_id(&mut self) -> Result<(), Fault> {
         let (path, id) = (self.next_path, self.shared.random::<ID_LEN>()?);
-        let token = self.shared.reset_token(&id);
+        let token = self.shared.reset_token(id);
         self.next_path += 1;
         self.outbox().given.insert(path, (id, token));
         self.outbox().push(Own::PathId(path));
@@ -375,8 +375,8 @@ impl Data {
             return Ok(Outcome::Dropped);
         }
         let mut wants = false;
-        let mut frames = Frames::new(payload);
-        while let Some(frame) = frames.next() {
+        let frames = Frames::new(payload);
+        for frame in frames {
             let frame = frame?;
             wants |= frame.counts();
             match frame {

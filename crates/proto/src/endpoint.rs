@@ -147,7 +147,7 @@ impl Endpoint {
         let own_id = self.new_id()?;
         let ours = crate::parameters::Parameters {
             own_id: Some(own_id),
-            reset: Some(self.shared.reset_token(&own_id)),
+            reset: Some(self.shared.reset_token(own_id)),
             ..self.shared.settings.parameters()
         };
         let handshake = Handshake::call((now, self.suites.clone()), tls, first_id, (own_id, &ours))?;
@@ -282,7 +282,7 @@ impl Endpoint {
             own_id: Some(own_id),
             first_id: Some(first_id),
             retry_id,
-            reset: Some(self.shared.reset_token(&own_id)),
+            reset: Some(self.shared.reset_token(own_id)),
             ..self.shared.settings.parameters()
         };
         let handshake = Handshake::accept((now, self.suites.clone()), tls, (to, from), (own_id, &ours)).ok()?;
@@ -332,7 +332,7 @@ impl Endpoint {
             if let (Some(id), Ok(random)) = (id, self.shared.random::<{ SHORTEST_RESET - TOKEN_LEN }>()) {
                 let mut bytes = random.to_vec();
                 bytes[0] = bytes[0] & 0x3f | 0x40;
-                bytes.extend(self.shared.reset_token(&id));
+                bytes.extend(self.shared.reset_token(id));
                 self.answer(via, bytes);
             }
         }

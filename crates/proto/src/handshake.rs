@@ -64,6 +64,8 @@ pub(crate) struct Came<'a> {
     pub(crate) number_at: usize,
 }
 
+/// The handshake of a connection.
+#[expect(clippy::struct_field_names, reason = "the two kinds of its packets are called so")]
 pub(crate) struct Handshake {
     side: Side,
     suites: Vec<SupportedCipherSuite>,

@@ -36,14 +36,14 @@ pub(crate) enum Own {
     Auth,
     /// DONE.
     Done,
-    /// PATH_RETIRE.
+    /// `PATH_RETIRE`.
     PathRetire {
         /// The path.
         path: u32,
         /// Why.
         reason: u64,
     },
-    /// PATH_ID of this path, as in [`Outbox::given`].
+    /// `PATH_ID` of this path, as in [`Outbox::given`].
     PathId(u32),
     /// PING.
     Ping,
@@ -177,11 +177,6 @@ impl Outbox {
     /// This frame is to be sent.
     pub(crate) fn push(&mut self, own: Own) {
         self.own.insert(own);
-    }
-
-    /// This frame is not to be sent any more.
-    pub(crate) fn withdraw(&mut self, own: Own) {
-        self.own.remove(&own);
     }
 
     /// A datagram is to be sent; packets carry at most `most` bytes of one.

@@ -10,7 +10,7 @@ use crate::search::Search;
 use crate::via::Via;
 use crate::{Id, TOKEN_LEN};
 
-/// The value of a PATH_CHALLENGE.
+/// The value of a `PATH_CHALLENGE`.
 pub(crate) type Value = [u8; 8];
 
 /// Challenges that wait for their responses, and responses that wait to leave.

@@ -28,8 +28,8 @@ impl Shared {
     }
 
     /// What a stateless reset for this ID ends with.
-    pub(crate) fn reset_token(&self, id: &Id) -> [u8; TOKEN_LEN] {
-        let tag = self.reset.tag(&[id]);
+    pub(crate) fn reset_token(&self, id: Id) -> [u8; TOKEN_LEN] {
+        let tag = self.reset.tag(&[&id]);
         let mut token = [0; TOKEN_LEN];
         token.copy_from_slice(&tag[..TOKEN_LEN]);
         token

@@ -106,12 +106,8 @@ impl Tls {
 /// The keys of Initial packets (RFC 9001 §5.2): they depend on the ID to which the caller sent its first one. None if the
 /// provider has not got AES-128-GCM.
 pub(crate) fn initial_keys(suites: &[SupportedCipherSuite], first_id: &[u8], side: Side) -> Option<HandshakeKeys> {
-    let suite = suites.iter().find_map(|suite| match suite {
-        SupportedCipherSuite::Tls13(suite) if suite.common.suite == CipherSuite::TLS13_AES_128_GCM_SHA256 => {
-            Some(*suite)
-        }
-        _ => None,
-    })?;
+    let mut suites = suites.iter().filter_map(SupportedCipherSuite::tls13);
+    let suite = suites.find(|suite| suite.common.suite == CipherSuite::TLS13_AES_128_GCM_SHA256)?;
     let side = match side {
         Side::Caller => rustls::Side::Client,
         Side::Listener => rustls::Side::Server,

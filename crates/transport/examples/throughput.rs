@@ -8,6 +8,7 @@ use proto::identity::Trust;
 use proto::settings::Settings;
 use transport::{Config, Endpoint, wait};
 
+#[allow(clippy::disallowed_methods)] // An example may take the time.
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let args: Vec<String> = std::env::args().collect();
     let packet: u16 = args.get(1).map_or(Ok(1_400), |text| text.parse())?;

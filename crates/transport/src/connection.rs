@@ -15,37 +15,13 @@ use units::Time;
 
 use crate::core::{Core, Entry};
 use crate::error::Error;
+use crate::held::Held;
 use crate::stream::{RecvStream, SendStream};
 
 /// A connection. When its last copy is dropped, and that of its streams, it is closed.
 #[derive(Clone)]
 pub struct Connection {
     held: Arc<Held>,
-}
-
-/// What keeps a connection open.
-pub(crate) struct Held {
-    pub(crate) core: Arc<Core>,
-    pub(crate) handle: Handle,
-}
-
-impl Drop for Held {
-    fn drop(&mut self) {
-        let mut state = self.core.lock();
-        let now = self.core.clock.now();
-        if let Some(connection) = state.endpoint.connection(self.handle) {
-            connection.close(now, Code::NONE, "");
-        }
-        if let Some(entry) = state.entries.get_mut(&self.handle) {
-            entry.is_held = false;
-        }
-        if state.endpoint.connection(self.handle).is_none() {
-            state.entries.remove(&self.handle);
-        }
-        state.touch(self.handle);
-        drop(state);
-        self.core.ring();
-    }
 }
 
 /// Both directions of a stream. One of a stream that has one way is the one that there is.

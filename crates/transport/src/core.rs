@@ -1,6 +1,6 @@
 //! What an endpoint's thread and its applications share: the protocol's state, and who waits for what.
 
-use std::collections::{BTreeSet, HashMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::io;
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -18,7 +18,7 @@ use crate::error::Error;
 use crate::socket::Socket;
 
 /// What somebody waits for on a stream.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(crate) enum Wish {
     Read,
     Write,
@@ -35,7 +35,7 @@ pub(crate) struct Entry {
     pub(crate) datagrams: VecDeque<Vec<u8>>,
     /// When it wants to be called, as it is in the timers.
     timer: Time,
-    wishes: HashMap<(StreamId, Wish), Waker>,
+    wishes: BTreeMap<(StreamId, Wish), Waker>,
     others: Vec<Waker>,
     /// Whether an application has it, or may get it still.
     pub(crate) is_held: bool,
@@ -51,7 +51,7 @@ impl Entry {
     }
 
     fn wake_all(&mut self) {
-        self.wishes.drain().for_each(|(_, waker)| waker.wake());
+        core::mem::take(&mut self.wishes).into_values().for_each(Waker::wake);
         self.others.drain(..).for_each(Waker::wake);
     }
 
@@ -70,7 +70,7 @@ impl Entry {
 
 pub(crate) struct State {
     pub(crate) endpoint: Endpoint,
-    pub(crate) entries: HashMap<Handle, Entry>,
+    pub(crate) entries: BTreeMap<Handle, Entry>,
     timers: BTreeSet<(Time, Handle)>,
     /// Connections to which something was said that may have to leave now.
     touched: VecDeque<Handle>,
@@ -82,7 +82,7 @@ pub(crate) struct State {
     pub(crate) is_closed: bool,
 }
 
-/// Callers that may wait for [`crate::Endpoint::accept`]; more are refused.
+/// Callers that may wait to be accepted; more are refused.
 const MOST_INCOMING: usize = 1_024;
 
 impl State {
@@ -90,7 +90,7 @@ impl State {
         let local = socket.address()?;
         Ok(Self {
             endpoint,
-            entries: HashMap::new(),
+            entries: BTreeMap::new(),
             timers: BTreeSet::new(),
             touched: VecDeque::new(),
             incoming: VecDeque::new(),
@@ -153,10 +153,10 @@ impl State {
     /// Tells those that wait what has happened on a connection. Gives whether a caller wants more paths.
     pub(crate) fn tell(&mut self, now: Time, handle: Handle) -> bool {
         let mut wants_paths = false;
-        loop {
-            let Some(connection) = self.endpoint.connection(handle) else { break };
-            let Some(event) = connection.poll_event() else { break };
-            let Some(entry) = self.entries.get_mut(&handle) else { break };
+        while let Some(connection) = self.endpoint.connection(handle)
+            && let Some(event) = connection.poll_event()
+            && let Some(entry) = self.entries.get_mut(&handle)
+        {
             match event {
                 Event::Connected => {
                     entry.is_connected = true;

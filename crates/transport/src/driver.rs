@@ -167,13 +167,12 @@ impl Driver {
                 return;
             }
             let unused = (0..state.sockets.len() as u16).find(|at| !used.contains(at));
-            let socket = match unused {
-                Some(socket) => socket,
-                None => {
-                    let Ok(socket) = Socket::bind((state.local.ip(), 0).into()) else { return };
-                    state.sockets.push(Arc::new(socket));
-                    state.sockets.len() as u16 - 1
-                }
+            let socket = if let Some(socket) = unused {
+                socket
+            } else {
+                let Ok(socket) = Socket::bind((state.local.ip(), 0).into()) else { return };
+                state.sockets.push(Arc::new(socket));
+                state.sockets.len() as u16 - 1
             };
             let opened = state.endpoint.connection(handle).and_then(|connection| connection.open_path(now, socket));
             state.endpoint.settle(handle);

@@ -127,12 +127,11 @@ impl Endpoint {
             if state.is_closed {
                 return Poll::Ready(None);
             }
-            match state.incoming.pop_front() {
-                Some(handle) => Poll::Ready(Some(Incoming::new(Connection::new(self.core.clone(), handle)))),
-                None => {
-                    state.wait_for_callers(context);
-                    Poll::Pending
-                }
+            if let Some(handle) = state.incoming.pop_front() {
+                Poll::Ready(Some(Incoming::new(Connection::new(self.core.clone(), handle))))
+            } else {
+                state.wait_for_callers(context);
+                Poll::Pending
             }
         })
         .await

@@ -41,14 +41,12 @@ impl From<Error> for io::Error {
     fn from(error: Error) -> Self {
         let kind = match &error {
             Error::Closed(Closed::Silence) => io::ErrorKind::TimedOut,
-            Error::Closed(Closed::Reset) => io::ErrorKind::ConnectionReset,
+            Error::Closed(Closed::Reset) | Error::Read(_) => io::ErrorKind::ConnectionReset,
             Error::Closed(_) => io::ErrorKind::ConnectionAborted,
             Error::Endpoint => io::ErrorKind::NotConnected,
             Error::Write(_) => io::ErrorKind::BrokenPipe,
-            Error::Read(_) => io::ErrorKind::ConnectionReset,
             Error::TooLong { .. } => io::ErrorKind::InvalidData,
-            Error::Call(_) => io::ErrorKind::Other,
-            Error::Socket(error) => error.kind(),
+            Error::Call(_) | Error::Socket(_) => io::ErrorKind::Other,
         };
         match error {
             Error::Socket(error) => error,

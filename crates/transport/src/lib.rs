@@ -45,6 +45,7 @@ mod core;
 mod driver;
 mod endpoint;
 mod error;
+mod held;
 mod socket;
 mod stream;
 mod wait;

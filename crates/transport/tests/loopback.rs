@@ -94,6 +94,7 @@ fn who_is_not_known_is_refused() {
 }
 
 #[test]
+#[expect(clippy::disallowed_methods, reason = "how long it takes is what is tested")]
 fn a_kill_is_noticed() {
     let mut config = config(1);
     config.settings.idle = units::Span::from_ms(1_000);

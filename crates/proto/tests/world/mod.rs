@@ -23,7 +23,7 @@ use self::network::{Dice, End, LISTENER, Network, Weather};
 
 /// The byte that belongs at an offset of a stream.
 pub fn byte(stream: u64, offset: u64) -> u8 {
-    units::mix64(stream << 40 ^ offset / 8).to_le_bytes()[(offset % 8) as usize]
+    units::mix64((stream << 40) ^ (offset / 8)).to_le_bytes()[(offset % 8) as usize]
 }
 
 /// What an application sends on one stream.
@@ -244,10 +244,10 @@ impl World {
             let via = Via { socket: datagram.socket, remote: datagram.from };
             let codepoint = datagram.codepoint();
             let received = party.endpoint.on_datagram(self.now, via, codepoint, &mut datagram.bytes);
-            if let Received::New(handle) = received {
-                if party.handle.is_none() {
-                    party.handle = Some(handle);
-                }
+            if let Received::New(handle) = received
+                && party.handle.is_none()
+            {
+                party.handle = Some(handle);
             }
         }
         for party in &mut self.parties {
@@ -289,15 +289,14 @@ impl World {
         let mut buffer = Vec::new();
         for _ in 0..100_000 {
             buffer.clear();
-            let transmit = match party.endpoint.poll_answer(&mut buffer) {
-                Some(transmit) => transmit,
-                None => {
-                    let Some(handle) = party.handle else { return };
-                    let most = 1 + self.dice.below(20) as usize;
-                    match party.endpoint.poll_transmit(now, handle, most, &mut buffer) {
-                        Some(transmit) => transmit,
-                        None => return,
-                    }
+            let transmit = if let Some(transmit) = party.endpoint.poll_answer(&mut buffer) {
+                transmit
+            } else {
+                let Some(handle) = party.handle else { return };
+                let most = 1 + self.dice.below(20) as usize;
+                match party.endpoint.poll_transmit(now, handle, most, &mut buffer) {
+                    Some(transmit) => transmit,
+                    None => return,
                 }
             };
             for bytes in buffer.chunks(transmit.segment) {
@@ -322,7 +321,7 @@ impl World {
         let now = self.now;
         let party = &mut self.parties[at];
         let Some(handle) = party.handle else { return };
-        while let Some(event) = party.endpoint.connection(handle).and_then(|connection| connection.poll_event()) {
+        while let Some(event) = party.endpoint.connection(handle).and_then(proto::connection::Connection::poll_event) {
             if self.trace {
                 println!("{:>12} ns {:?} {event:?}", now.ns(), party.end);
             }
@@ -342,10 +341,8 @@ impl World {
                 }
                 Event::Closed(closed) => party.closed = Some(closed),
                 Event::PathOpen(_) => party.open_paths += 1,
-                Event::Stream(StreamEvent::Readable(_) | StreamEvent::Opened) => {
-                    if !party.read_again.is_set() {
-                        party.read_again = now;
-                    }
+                Event::Stream(StreamEvent::Readable(_) | StreamEvent::Opened) if !party.read_again.is_set() => {
+                    party.read_again = now;
                 }
                 Event::Stream(StreamEvent::Delivered(_)) => party.application.delivered += 1,
                 _ => {}
@@ -353,11 +350,11 @@ impl World {
         }
         let wants_paths = party.admitted.is_some() && party.end == End::Caller && party.closed.is_none();
         if wants_paths && party.wants_paths > 0 {
-            if let Some(connection) = party.endpoint.connection(handle) {
-                if connection.open_path(now, party.next_socket).is_some() {
-                    party.next_socket += 1;
-                    party.wants_paths -= 1;
-                }
+            if let Some(connection) = party.endpoint.connection(handle)
+                && connection.open_path(now, party.next_socket).is_some()
+            {
+                party.next_socket += 1;
+                party.wants_paths -= 1;
             }
             party.endpoint.settle(handle);
         }
@@ -426,7 +423,9 @@ impl World {
                 done.push(stream);
             }
         }
-        done.iter().for_each(|stream| drop(party.application.writing.remove(stream)));
+        for stream in &done {
+            party.application.writing.remove(stream);
+        }
     }
 
     fn read(&mut self, at: usize) {

@@ -195,7 +195,7 @@ impl Network {
         let mut datagram = Datagram { to, socket: at, from: source, ce, ect, bytes: bytes.to_vec() };
         let mut arrives = passage.arrives;
         if self.dice.one_in(self.weather.reordering) {
-            arrives = arrives + Span::from_ps(self.dice.below(self.weather.delay.unsigned_ps() + 1) as i64);
+            arrives += Span::from_ps(self.dice.below(self.weather.delay.unsigned_ps() + 1) as i64);
         }
         if self.dice.one_in(self.weather.duplication) {
             let later = arrives + Span::from_ps(self.dice.below(self.weather.delay.unsigned_ps() + 1) as i64);

@@ -2,7 +2,7 @@
 //! watches that no key seals two packets under one nonce.
 
 use std::cell::{Cell, RefCell};
-use std::collections::HashSet;
+use std::collections::BTreeSet;
 use std::sync::{Arc, LazyLock};
 
 use rustls::crypto::aws_lc_rs;
@@ -17,7 +17,7 @@ use units::mix64;
 thread_local! {
     static RANDOM: Cell<u64> = const { Cell::new(0) };
     static KEYS: Cell<u64> = const { Cell::new(0) };
-    static NONCES: RefCell<HashSet<(u64, u32, u64)>> = RefCell::default();
+    static NONCES: RefCell<BTreeSet<(u64, u32, u64)>> = RefCell::default();
 }
 
 /// Begins a run: what is random follows from the seed, and no nonce was used.
@@ -31,12 +31,8 @@ pub fn begin(seed: u64) {
 pub fn provider() -> Arc<CryptoProvider> {
     static PROVIDER: LazyLock<Arc<CryptoProvider>> = LazyLock::new(|| {
         let real = aws_lc_rs::default_provider();
-        let suite = real.cipher_suites.iter().find_map(|suite| match suite {
-            SupportedCipherSuite::Tls13(suite) if suite.common.suite == CipherSuite::TLS13_AES_128_GCM_SHA256 => {
-                Some(*suite)
-            }
-            _ => None,
-        });
+        let mut suites = real.cipher_suites.iter().filter_map(SupportedCipherSuite::tls13);
+        let suite = suites.find(|suite| suite.common.suite == CipherSuite::TLS13_AES_128_GCM_SHA256);
         let suite = suite.expect("AES-128-GCM");
         let watched = Watched { real: suite.quic.expect("QUIC") };
         let suite = Tls13CipherSuite {

@@ -33,7 +33,7 @@ pub fn scene(seed: u64) -> Scene {
     if dice.one_in(4) {
         weather.rebinding = early(&mut dice);
     }
-    let jobs = (0..1 + dice.below(6)).map(|_| {
+    let jobs = (0..=dice.below(6)).map(|_| {
         let from = if dice.one_in(3) { End::Listener } else { End::Caller };
         let bits = 4 + dice.below(14);
         let bytes = dice.below(1 << bits);
