@@ -13,11 +13,11 @@ use thiserror::Error;
 use crate::varint;
 
 /// What a piece ahead of a gap counts beyond its bytes: its share of a tree and of an allocation.
-pub const PIECE_COST: usize = 64;
+pub(crate) const PIECE_COST: usize = 64;
 
 /// What became of a piece.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Inserted {
+pub(crate) enum Inserted {
     /// It is kept, or was known already.
     Taken,
     /// It is ahead of a gap and does not fit. Nothing of it is kept, so its packet must not be acknowledged.
@@ -27,11 +27,11 @@ pub enum Inserted {
 /// Bytes came a second time and differ from those that are kept.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Error)]
 #[error("other bytes came before for the same place")]
-pub struct Conflict;
+pub(crate) struct Conflict;
 
 /// Bytes of one sequence, from the first that was not read.
 #[derive(Debug)]
-pub struct Assembler {
+pub(crate) struct Assembler {
     /// In order and not read.
     ready: VecDeque<u8>,
     /// The offset of the first of them.
@@ -50,7 +50,7 @@ impl Assembler {
     /// Has nothing yet, and keeps pieces ahead while there are at most `most_gaps` gaps and the pieces count at most
     /// `most_ahead` bytes, each its length and [`PIECE_COST`]. Bytes in order are always taken: whoever owns this grants
     /// the peer an amount.
-    pub const fn new(most_gaps: usize, most_ahead: usize) -> Self {
+    pub(crate) const fn new(most_gaps: usize, most_ahead: usize) -> Self {
         Self { ready: VecDeque::new(), consumed: 0, ahead: BTreeMap::new(), gaps: 0, cost: 0, most_gaps, most_ahead }
     }
 
@@ -61,7 +61,7 @@ impl Assembler {
     ///
     /// # Panics
     /// In debug builds, if it ends above [`varint::MOST`].
-    pub fn insert(&mut self, offset: u64, data: &[u8]) -> Result<Inserted, Conflict> {
+    pub(crate) fn insert(&mut self, offset: u64, data: &[u8]) -> Result<Inserted, Conflict> {
         debug_assert!(offset <= varint::MOST && data.len() as u64 <= varint::MOST - offset);
         let end = self.end();
         let known = end.saturating_sub(offset).min(data.len() as u64) as usize;
@@ -84,7 +84,7 @@ impl Assembler {
     }
 
     /// Copies bytes in order to the front of `out` and lets go of them. Gives how many: as many as there are and fit.
-    pub fn read(&mut self, out: &mut [u8]) -> usize {
+    pub(crate) fn read(&mut self, out: &mut [u8]) -> usize {
         let (front, back) = self.ready.as_slices();
         let from_front = front.len().min(out.len());
         let from_back = back.len().min(out.len() - from_front);
@@ -97,22 +97,22 @@ impl Assembler {
     }
 
     /// How many bytes can be read.
-    pub fn readable(&self) -> usize {
+    pub(crate) fn readable(&self) -> usize {
         self.ready.len()
     }
 
     /// The offset up to which bytes were read.
-    pub const fn consumed(&self) -> u64 {
+    pub(crate) const fn consumed(&self) -> u64 {
         self.consumed
     }
 
     /// The offset up to which bytes came in order.
-    pub fn end(&self) -> u64 {
+    pub(crate) fn end(&self) -> u64 {
         self.consumed + self.ready.len() as u64
     }
 
     /// What is kept, in bytes: those that can be read, and what the pieces ahead count.
-    pub fn held(&self) -> usize {
+    pub(crate) fn held(&self) -> usize {
         self.ready.len() + self.cost
     }
 
@@ -307,7 +307,7 @@ mod tests {
 
     impl Model {
         fn end(&self) -> u64 {
-            (self.consumed..).find(|offset| !self.held.contains_key(offset)).unwrap_or(0)
+            (self.consumed..1 << 20).find(|offset| !self.held.contains_key(offset)).unwrap_or(0)
         }
 
         fn gaps(&self) -> usize {

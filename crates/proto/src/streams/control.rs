@@ -8,15 +8,15 @@ pub const LONGEST_CONTROL: usize = 25;
 /// A frame to be sent with what is true when it is written.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Control {
-    /// MAX_DATA.
+    /// `MAX_DATA`.
     MaxData,
-    /// MAX_STREAMS of this direction.
+    /// `MAX_STREAMS` of this direction.
     MaxStreams(Direction),
-    /// RESET_STREAM.
+    /// `RESET_STREAM`.
     ResetStream(StreamId),
-    /// STOP_SENDING.
+    /// `STOP_SENDING`.
     StopSending(StreamId),
-    /// MAX_STREAM_DATA.
+    /// `MAX_STREAM_DATA`.
     MaxStreamData(StreamId),
     /// BLOCKED for a stream, or for the connection.
     Blocked(Option<StreamId>),

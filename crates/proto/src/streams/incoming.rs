@@ -28,7 +28,7 @@ impl Streams {
         Ok(taken)
     }
 
-    /// Takes a RESET_STREAM frame.
+    /// Takes a `RESET_STREAM` frame.
     ///
     /// # Errors
     /// If the peer may not send it.
@@ -46,7 +46,7 @@ impl Streams {
         Ok(())
     }
 
-    /// Takes a STOP_SENDING frame: the stream is reset with the same code, unless it is delivered (RFC 9000 §3.5).
+    /// Takes a `STOP_SENDING` frame: the stream is reset with the same code, unless it is delivered (RFC 9000 §3.5).
     ///
     /// # Errors
     /// If the peer may not send it.
@@ -63,13 +63,13 @@ impl Streams {
         Ok(())
     }
 
-    /// Takes a MAX_DATA frame: the bytes that may be sent on all streams together. Less than before is old.
+    /// Takes a `MAX_DATA` frame: the bytes that may be sent on all streams together. Less than before is old.
     pub fn on_max_data(&mut self, bytes: u64) {
         self.max_sent = self.max_sent.max(bytes);
         self.settle_connection();
     }
 
-    /// Takes a MAX_STREAM_DATA frame. Less than before is old.
+    /// Takes a `MAX_STREAM_DATA` frame. Less than before is old.
     ///
     /// # Errors
     /// If the peer may not send it.
@@ -83,7 +83,7 @@ impl Streams {
         Ok(())
     }
 
-    /// Takes a MAX_STREAMS frame: how many streams may be opened, at most 2^32. Less than before is old.
+    /// Takes a `MAX_STREAMS` frame: how many streams may be opened, at most 2^32. Less than before is old.
     pub fn on_max_streams(&mut self, one_way: bool, count: u64) {
         let direction = if one_way { Direction::OneWay } else { Direction::Both };
         let own = &mut self.own[direction.index()];
