@@ -15,6 +15,9 @@ use crate::varint;
 /// What a piece ahead of a gap counts beyond its bytes: its share of a tree and of an allocation.
 pub(crate) const PIECE_COST: usize = 64;
 
+/// The most room that an [`Assembler`] keeps for bytes in order once they are read.
+const SPARE: usize = 1 << 15;
+
 /// What became of a piece.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Inserted {
@@ -93,6 +96,9 @@ impl Assembler {
         let count = from_front + from_back;
         self.ready.drain(..count);
         self.consumed += count as u64;
+        if self.ready.capacity() > SPARE && self.ready.len() < self.ready.capacity() / 4 {
+            self.ready.shrink_to(SPARE.max(2 * self.ready.len()));
+        }
         count
     }
 
@@ -375,5 +381,21 @@ mod tests {
         assert_eq!(assembler.gaps, 1);
         assembler.insert(0, &piece(0, 1)).unwrap();
         assert_eq!(assembler.end(), 100_002);
+    }
+
+    /// A stream that was once behind does not hold room for it any more, and one that is read as it comes keeps its own.
+    #[test]
+    fn room_is_given_back() {
+        let mut assembler = Assembler::new(9, 1000);
+        assembler.insert(0, &piece(0, 1 << 20)).unwrap();
+        assert_eq!(read(&mut assembler, (1 << 20) - 9).len(), (1 << 20) - 9);
+        assert!(assembler.ready.capacity() <= SPARE, "{}", assembler.ready.capacity());
+        assert_eq!(read(&mut assembler, 10), piece((1 << 20) - 9, 9));
+        let capacity = assembler.ready.capacity();
+        for offset in (1 << 20..1 << 21).step_by(1 << 10) {
+            assembler.insert(offset, &piece(offset, 1 << 10)).unwrap();
+            assert_eq!(read(&mut assembler, 1 << 10).len(), 1 << 10);
+        }
+        assert_eq!(assembler.ready.capacity(), capacity);
     }
 }

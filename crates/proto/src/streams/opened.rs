@@ -93,9 +93,9 @@ impl Opened {
         debug_assert!(self.closed <= self.begun);
     }
 
-    /// Whether the peer may open more than it was told.
+    /// Whether the peer should be told that it may open more: it has opened most of those that it was told of.
     pub(super) fn wants_raise(&self) -> bool {
-        self.next_limit() > self.limit
+        self.next_limit() > self.limit && self.limit - self.begun <= self.window / 2
     }
 
     /// Allows as many as can be allowed. Gives how many.
