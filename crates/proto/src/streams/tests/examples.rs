@@ -337,7 +337,8 @@ fn frames_of_forgotten_streams_are_ignored() {
     assert!(!caller.is_delivered(id));
     settle(&mut caller, &mut listener);
     read_all(&mut listener, id).1.unwrap();
-    (events(&mut caller), events(&mut listener));
+    events(&mut caller);
+    events(&mut listener);
     assert_eq!(listener.accept(), Some(id));
     check_forgotten(&caller);
     check_forgotten(&listener);
@@ -407,7 +408,7 @@ fn higher_priorities_go_first_and_equal_ones_in_turn() {
     }
     caller.set_priority(ids[3], 5).unwrap();
     caller.set_priority(ids[0], -5).unwrap();
-    let mut order = |caller: &mut Streams, count: usize| -> Vec<usize> {
+    let order = |caller: &mut Streams, count: usize| -> Vec<usize> {
         let next = |_| caller.put_frame(&mut Vec::new(), 20 + 4).unwrap().stream.nth() as usize;
         (0..count).map(next).collect()
     };
@@ -714,7 +715,9 @@ fn a_bulk_stream_is_one_range() {
             assert_eq!(take(&mut listener, &packet.payload), Ok(Taken::Yes));
             assert_eq!(listener.ahead, 0);
         }
-        packets.iter().for_each(|packet| packet.acked(&mut caller));
+        for packet in &packets {
+            packet.acked(&mut caller);
+        }
         assert_eq!(caller.sending[&id].held(), 0);
         assert_eq!(listener.read(id, &mut read), Ok(Read { bytes: 1 << 16, ends: false }));
         settle(&mut caller, &mut listener);

@@ -203,13 +203,13 @@ impl World {
         }
     }
 
-    fn apply(&mut self, op: Op) {
+    fn apply(&mut self, op: &Op) {
         let stream = |world: &Self, end: usize, index: Index| -> Option<StreamId> {
             let known = &world.known[end];
             (!known.is_empty()).then(|| known[index.index(known.len())])
         };
         let packet = |world: &Self, end: usize, index: Index| index.index(world.links[end].len().max(1));
-        match op {
+        match *op {
             Op::Open { end, one_way } => {
                 let direction = if one_way { Direction::OneWay } else { Direction::Both };
                 if let Some(id) = self.ends[end].open(direction) {
@@ -347,7 +347,7 @@ proptest! {
     #[test]
     fn every_byte_comes_once_and_in_order(limits in limits(), ops in proptest::collection::vec(op(), 1..300)) {
         let mut world = World::new(limits);
-        for op in ops {
+        for op in &ops {
             world.apply(op);
         }
         world.end();
