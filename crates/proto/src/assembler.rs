@@ -13,11 +13,14 @@ use thiserror::Error;
 use crate::varint;
 
 /// What a piece ahead of a gap counts beyond its bytes: its share of a tree and of an allocation.
-pub const PIECE_COST: usize = 64;
+pub(crate) const PIECE_COST: usize = 64;
+
+/// The most room that an [`Assembler`] keeps for bytes in order once they are read.
+const SPARE: usize = 1 << 15;
 
 /// What became of a piece.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Inserted {
+pub(crate) enum Inserted {
     /// It is kept, or was known already.
     Taken,
     /// It is ahead of a gap and does not fit. Nothing of it is kept, so its packet must not be acknowledged.
@@ -27,11 +30,11 @@ pub enum Inserted {
 /// Bytes came a second time and differ from those that are kept.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Error)]
 #[error("other bytes came before for the same place")]
-pub struct Conflict;
+pub(crate) struct Conflict;
 
 /// Bytes of one sequence, from the first that was not read.
 #[derive(Debug)]
-pub struct Assembler {
+pub(crate) struct Assembler {
     /// In order and not read.
     ready: VecDeque<u8>,
     /// The offset of the first of them.
@@ -50,7 +53,7 @@ impl Assembler {
     /// Has nothing yet, and keeps pieces ahead while there are at most `most_gaps` gaps and the pieces count at most
     /// `most_ahead` bytes, each its length and [`PIECE_COST`]. Bytes in order are always taken: whoever owns this grants
     /// the peer an amount.
-    pub const fn new(most_gaps: usize, most_ahead: usize) -> Self {
+    pub(crate) const fn new(most_gaps: usize, most_ahead: usize) -> Self {
         Self { ready: VecDeque::new(), consumed: 0, ahead: BTreeMap::new(), gaps: 0, cost: 0, most_gaps, most_ahead }
     }
 
@@ -61,7 +64,7 @@ impl Assembler {
     ///
     /// # Panics
     /// In debug builds, if it ends above [`varint::MOST`].
-    pub fn insert(&mut self, offset: u64, data: &[u8]) -> Result<Inserted, Conflict> {
+    pub(crate) fn insert(&mut self, offset: u64, data: &[u8]) -> Result<Inserted, Conflict> {
         debug_assert!(offset <= varint::MOST && data.len() as u64 <= varint::MOST - offset);
         let end = self.end();
         let known = end.saturating_sub(offset).min(data.len() as u64) as usize;
@@ -84,7 +87,7 @@ impl Assembler {
     }
 
     /// Copies bytes in order to the front of `out` and lets go of them. Gives how many: as many as there are and fit.
-    pub fn read(&mut self, out: &mut [u8]) -> usize {
+    pub(crate) fn read(&mut self, out: &mut [u8]) -> usize {
         let (front, back) = self.ready.as_slices();
         let from_front = front.len().min(out.len());
         let from_back = back.len().min(out.len() - from_front);
@@ -93,26 +96,29 @@ impl Assembler {
         let count = from_front + from_back;
         self.ready.drain(..count);
         self.consumed += count as u64;
+        if self.ready.capacity() > SPARE && self.ready.len() < self.ready.capacity() / 4 {
+            self.ready.shrink_to(SPARE.max(2 * self.ready.len()));
+        }
         count
     }
 
     /// How many bytes can be read.
-    pub fn readable(&self) -> usize {
+    pub(crate) fn readable(&self) -> usize {
         self.ready.len()
     }
 
     /// The offset up to which bytes were read.
-    pub const fn consumed(&self) -> u64 {
+    pub(crate) const fn consumed(&self) -> u64 {
         self.consumed
     }
 
     /// The offset up to which bytes came in order.
-    pub fn end(&self) -> u64 {
+    pub(crate) fn end(&self) -> u64 {
         self.consumed + self.ready.len() as u64
     }
 
     /// What is kept, in bytes: those that can be read, and what the pieces ahead count.
-    pub fn held(&self) -> usize {
+    pub(crate) fn held(&self) -> usize {
         self.ready.len() + self.cost
     }
 
@@ -307,7 +313,7 @@ mod tests {
 
     impl Model {
         fn end(&self) -> u64 {
-            (self.consumed..).find(|offset| !self.held.contains_key(offset)).unwrap_or(0)
+            (self.consumed..1 << 20).find(|offset| !self.held.contains_key(offset)).unwrap_or(0)
         }
 
         fn gaps(&self) -> usize {
@@ -375,5 +381,21 @@ mod tests {
         assert_eq!(assembler.gaps, 1);
         assembler.insert(0, &piece(0, 1)).unwrap();
         assert_eq!(assembler.end(), 100_002);
+    }
+
+    /// A stream that was once behind does not hold room for it any more, and one that is read as it comes keeps its own.
+    #[test]
+    fn room_is_given_back() {
+        let mut assembler = Assembler::new(9, 1000);
+        assembler.insert(0, &piece(0, 1 << 20)).unwrap();
+        assert_eq!(read(&mut assembler, (1 << 20) - 9).len(), (1 << 20) - 9);
+        assert!(assembler.ready.capacity() <= SPARE, "{}", assembler.ready.capacity());
+        assert_eq!(read(&mut assembler, 10), piece((1 << 20) - 9, 9));
+        let capacity = assembler.ready.capacity();
+        for offset in (1 << 20..1 << 21).step_by(1 << 10) {
+            assembler.insert(offset, &piece(offset, 1 << 10)).unwrap();
+            assert_eq!(read(&mut assembler, 1 << 10).len(), 1 << 10);
+        }
+        assert_eq!(assembler.ready.capacity(), capacity);
     }
 }

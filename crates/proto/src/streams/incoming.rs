@@ -5,7 +5,7 @@ use super::error::StreamError;
 use super::event::StreamEvent;
 use super::id::StreamId;
 use super::opened::Admitted;
-use super::recv::{Change, Taken};
+use super::recv::{self, Change, Taken};
 use super::{Direction, Streams};
 use crate::frame::StreamFrame;
 
@@ -19,7 +19,10 @@ impl Streams {
         self.meet_receiving(id)?;
         let credit = self.max_received - self.received;
         let Some(receiving) = self.receiving.get_mut(&id) else { return Ok(Taken::Yes) };
-        let (taken, change) = receiving.on_frame(frame, credit)?;
+        let ahead_of_others = self.ahead - receiving.ahead();
+        let most_ahead = recv::most_ahead(self.ours.max_data).saturating_sub(ahead_of_others);
+        let (taken, change) = receiving.on_frame(frame, credit, most_ahead)?;
+        self.ahead = ahead_of_others + receiving.ahead();
         if change.readable && !receiving.told_readable {
             receiving.told_readable = true;
             self.events.push_back(StreamEvent::Readable(id));
@@ -37,7 +40,9 @@ impl Streams {
         self.meet_receiving(id)?;
         let credit = self.max_received - self.received;
         let Some(receiving) = self.receiving.get_mut(&id) else { return Ok(()) };
+        let ahead = receiving.ahead();
         let change = receiving.on_reset(id, code, total, credit)?;
+        self.ahead = self.ahead - ahead + receiving.ahead();
         if change.reset {
             receiving.told_reset = true;
             self.events.push_back(StreamEvent::Reset { id, code });
@@ -136,6 +141,9 @@ impl Streams {
         let peers = &mut self.peers[at];
         let admitted = peers.admit(id.nth()).map_err(|allowed| StreamError::TooManyStreams { stream, allowed })?;
         let news = peers.can_accept();
+        if peers.wants_raise() {
+            self.controls.insert(Control::MaxStreams(id.direction()));
+        }
         if admitted == Admitted::First {
             self.create(id, None);
             if news && !core::mem::replace(&mut self.told_opened, true) {

@@ -44,6 +44,7 @@ use self::opened::{Admitted, Opened};
 use self::recv::Receiving;
 use self::send::Sending;
 use self::turns::Turns;
+use self::waiting::Waiting;
 use crate::side::Side;
 use crate::varint;
 
@@ -52,11 +53,13 @@ mod error;
 mod event;
 mod id;
 mod incoming;
+mod lost;
 mod opened;
 mod outgoing;
 mod recv;
 mod send;
 mod turns;
+mod waiting;
 
 pub use control::{Control, LONGEST_CONTROL};
 pub use error::{FLOW, ReadError, STREAM, StreamError, WriteError};
@@ -115,6 +118,7 @@ pub struct Streams {
     /// By direction.
     peers: [Opened; 2],
     turns: Turns,
+    waiting: waiting::Sum,
     /// Bytes that were sent for the first time, and may be.
     sent: u64,
     max_sent: u64,
@@ -124,6 +128,8 @@ pub struct Streams {
     received: u64,
     max_received: u64,
     consumed: u64,
+    /// What all streams keep ahead of gaps counts so many bytes.
+    ahead: usize,
     controls: BTreeSet<Control>,
     events: VecDeque<StreamEvent>,
     told_opened: bool,
@@ -143,12 +149,14 @@ impl Streams {
             own: [Own::default(); 2],
             peers: ours.max_streams().map(Opened::new),
             turns: Turns::default(),
+            waiting: waiting::Sum::default(),
             sent: 0,
             max_sent: 0,
             blocked_at: None,
             received: 0,
             max_received: ours.max_data,
             consumed: 0,
+            ahead: 0,
             controls: BTreeSet::new(),
             events: VecDeque::new(),
             told_opened: false,
@@ -225,7 +233,11 @@ impl Streams {
     ///
     /// # Errors
     /// If there is no such stream.
+    ///
+    /// # Panics
+    /// In debug builds, if `code` is over [`varint::MOST`].
     pub fn reset(&mut self, id: StreamId, code: u64) -> Result<(), WriteError> {
+        debug_assert!(code <= varint::MOST);
         if self.change_sending(id, |sending| Ok(sending.reset(code, false)))? {
             self.controls.insert(Control::ResetStream(id));
         }
@@ -274,10 +286,16 @@ impl Streams {
     ///
     /// # Errors
     /// [`ReadError::Unknown`] if nothing can be read from it any more.
+    ///
+    /// # Panics
+    /// In debug builds, if `code` is over [`varint::MOST`].
     pub fn stop_sending(&mut self, id: StreamId, code: u64) -> Result<(), ReadError> {
+        debug_assert!(code <= varint::MOST);
         self.reach(id);
         let receiving = self.receiving.get_mut(&id).ok_or(ReadError::Unknown)?;
+        let ahead = receiving.ahead();
         let wasted = receiving.stop(code).ok_or(ReadError::Unknown)?;
+        self.ahead -= ahead;
         if receiving.stopped().is_some() {
             self.controls.insert(Control::StopSending(id));
         }
@@ -288,7 +306,7 @@ impl Streams {
 
     /// How many bytes the peer will have sent on a stream in all, where that is known: of a message from its first frame on.
     pub fn total(&self, id: StreamId) -> Option<u64> {
-        self.receiving.get(&id)?.total()
+        self.receiving.get(&id)?.size()
     }
 
     /// What happened, the first first.
@@ -314,11 +332,13 @@ impl Streams {
             }
             StreamEvent::Readable(id) | StreamEvent::Reset { id, .. } => {
                 let Some(receiving) = self.receiving.get_mut(&id) else { return false };
-                match event {
-                    StreamEvent::Reset { .. } => receiving.told_reset = false,
-                    _ => receiving.told_readable = false,
-                }
-                let news = !receiving.is_done();
+                let news = if matches!(event, StreamEvent::Reset { .. }) {
+                    receiving.told_reset = false;
+                    receiving.is_reset()
+                } else {
+                    receiving.told_readable = false;
+                    receiving.is_open()
+                };
                 self.tidy_receiving(id);
                 news
             }
@@ -373,6 +393,8 @@ impl Streams {
         let Some(sending) = self.sending.get_mut(&id) else { return };
         let need = sending.need();
         self.turns.set(id, &mut sending.place, need);
+        let waiting = sending.waiting();
+        self.waiting.replace(core::mem::replace(&mut sending.summed, waiting), waiting);
         let blocked = sending.blocked();
         if blocked != sending.blocked_at {
             sending.blocked_at = blocked;
@@ -428,7 +450,8 @@ impl Streams {
 
     fn tidy_sending(&mut self, id: StreamId) {
         if self.sending.get(&id).is_some_and(Sending::is_over) {
-            self.sending.remove(&id);
+            let gone = self.sending.remove(&id);
+            debug_assert!(gone.is_none_or(|gone| gone.summed == Waiting::default()));
             self.tidy(id);
         }
     }

@@ -24,7 +24,7 @@ pub(super) struct Opened {
     /// So many may be opened, as far as the peer was told.
     limit: u64,
     /// Streams below this number are open, or were.
-    opened: u64,
+    begun: u64,
     /// Streams below this number were accepted.
     accepted: u64,
     /// So many are done.
@@ -36,7 +36,7 @@ pub(super) struct Opened {
 impl Opened {
     pub(super) fn new(window: u64) -> Self {
         let window = window.min(MOST_STREAMS);
-        Self { window, limit: window, opened: 0, accepted: 0, closed: 0, unused: RangeSet::new() }
+        Self { window, limit: window, begun: 0, accepted: 0, closed: 0, unused: RangeSet::new() }
     }
 
     /// The peer uses a stream, and opens it if it was not open.
@@ -47,19 +47,19 @@ impl Opened {
         if nth >= self.limit {
             return Err(self.limit);
         }
-        if nth < self.opened {
+        if nth < self.begun {
             return Ok(self.first_use(nth));
         }
-        if nth > self.opened {
-            self.unused.insert(self.opened..nth);
+        if nth > self.begun {
+            self.unused.insert(self.begun..nth);
         }
-        self.opened = nth + 1;
+        self.begun = nth + 1;
         Ok(Admitted::First)
     }
 
     /// The application uses a stream. None if it is not open.
     pub(super) fn reach(&mut self, nth: u64) -> Option<Admitted> {
-        (nth < self.opened).then(|| self.first_use(nth))
+        (nth < self.begun).then(|| self.first_use(nth))
     }
 
     fn first_use(&mut self, nth: u64) -> Admitted {
@@ -72,7 +72,7 @@ impl Opened {
 
     /// Whether the stream was used, and so has state or is done.
     pub(super) fn was_used(&self, nth: u64) -> bool {
-        nth < self.opened && !self.unused.contains(&nth)
+        nth < self.begun && !self.unused.contains(&nth)
     }
 
     /// The number of the next stream that the application has not accepted.
@@ -85,17 +85,17 @@ impl Opened {
     }
 
     pub(super) fn can_accept(&self) -> bool {
-        self.accepted < self.opened
+        self.accepted < self.begun
     }
 
     pub(super) fn closed(&mut self) {
         self.closed += 1;
-        debug_assert!(self.closed <= self.opened);
+        debug_assert!(self.closed <= self.begun);
     }
 
-    /// Whether the peer may open more than it was told.
+    /// Whether the peer should be told that it may open more: it has opened most of those that it was told of.
     pub(super) fn wants_raise(&self) -> bool {
-        self.next_limit() > self.limit
+        self.next_limit() > self.limit && self.limit - self.begun <= self.window / 2
     }
 
     /// Allows as many as can be allowed. Gives how many.

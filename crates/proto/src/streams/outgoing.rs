@@ -15,6 +15,13 @@ impl Streams {
         self.turns.first(self.sent < self.max_sent).is_some()
     }
 
+    /// How many bytes [`Streams::put_frame`] could send before the application writes more or the peer allows more, and
+    /// whether the ends of all streams that they belong to are written. Bytes that were lost count, too.
+    pub fn pending(&self) -> (u64, bool) {
+        let credit = self.max_sent - self.sent;
+        (self.waiting.lost + self.waiting.fresh.min(credit), self.waiting.open == 0)
+    }
+
     /// Appends a STREAM frame of at most `room` bytes. Lost bytes go before new ones, whatever their streams' priorities.
     /// A frame that fills `room` has no length field, so `room` must be all that is left of the packet. Gives also whether bytes of it
     /// are new. None if nothing is to be sent, or the frame that is next has no room for a byte.

@@ -4,7 +4,7 @@ use core::mem;
 
 use super::error::{ReadError, StreamError};
 use super::id::StreamId;
-use crate::assembler::{Assembler, Conflict, Inserted};
+use crate::assembler::{Assembler, Conflict, Inserted, PIECE_COST};
 use crate::frame::StreamFrame;
 use crate::varint;
 
@@ -25,7 +25,7 @@ pub struct Read {
 pub enum Taken {
     /// Its packet can be acknowledged.
     Yes,
-    /// It would leave too many gaps. Its packet must be dropped and not acknowledged.
+    /// It would leave too many gaps, or too much ahead of them. Its packet must be dropped and not acknowledged.
     Dropped,
 }
 
@@ -66,6 +66,8 @@ pub(super) struct Receiving {
     total: Option<u64>,
     /// Where the stream ends, as its last frame or a reset says. Then it is `highest`.
     end: Option<u64>,
+    /// The end is a reset's: a message may have been meant to be longer.
+    is_cut: bool,
     /// Up to where the peer may send, as far as it was told.
     limit: u64,
     window: u64,
@@ -75,15 +77,13 @@ pub(super) struct Receiving {
 }
 
 impl Receiving {
-    pub(super) const fn new(window: u64) -> Self {
-        // A number of our own, and pieces count more than their bytes.
-        let most_ahead = window.saturating_mul(2);
-        let most_ahead = if most_ahead > usize::MAX as u64 { usize::MAX } else { most_ahead as usize };
+    pub(super) fn new(window: u64) -> Self {
         Self {
-            state: State::Open(Assembler::new(MOST_GAPS, most_ahead)),
+            state: State::Open(Assembler::new(MOST_GAPS, most_ahead(window))),
             highest: 0,
             total: None,
             end: None,
+            is_cut: false,
             limit: window,
             window,
             told_readable: false,
@@ -91,8 +91,14 @@ impl Receiving {
         }
     }
 
-    /// Takes a frame, while all streams may grow by `credit` bytes. After an error, or if it is dropped, nothing has changed.
-    pub(super) fn on_frame(&mut self, frame: &StreamFrame, credit: u64) -> Result<(Taken, Change), StreamError> {
+    /// Takes a frame, while all streams may grow by `credit` bytes and this one may keep what counts `most_ahead` bytes ahead
+    /// of gaps. After an error, or if it is dropped, nothing has changed.
+    pub(super) fn on_frame(
+        &mut self,
+        frame: &StreamFrame,
+        credit: u64,
+        most_ahead: usize,
+    ) -> Result<(Taken, Change), StreamError> {
         let stream = frame.stream;
         let reaches = frame.offset + frame.data.len() as u64;
         let changed = |before, now| Err(StreamError::EndChanged { stream, before, now });
@@ -104,8 +110,7 @@ impl Receiving {
         let total = self.total.or(frame.total);
         if let Some(total) = total {
             match self.end {
-                // A message that was reset ends before its total.
-                Some(end) if !self.is_reset() && end != total => return changed(end, total),
+                Some(end) if total < end || total > end && !self.is_cut => return changed(end, total),
                 _ if frame.ends && reaches != total => return changed(total, reaches),
                 _ => {}
             }
@@ -127,6 +132,10 @@ impl Receiving {
         match &mut self.state {
             State::Open(bytes) => {
                 let before = bytes.end();
+                let is_ahead = frame.offset > before && !frame.data.is_empty();
+                if is_ahead && ahead(bytes) + frame.data.len() + PIECE_COST > most_ahead {
+                    return Ok((Taken::Dropped, Change::default()));
+                }
                 match bytes.insert(frame.offset, frame.data) {
                     Ok(Inserted::Taken) => {}
                     Ok(Inserted::Refused) => return Ok((Taken::Dropped, Change::default())),
@@ -172,6 +181,7 @@ impl Receiving {
             State::Stopped { .. } => change.wasted = new,
             State::Reset { .. } | State::Done => {}
         }
+        self.is_cut |= self.end.is_none();
         (self.end, self.highest) = (Some(at), at);
         self.settle();
         Ok(change)
@@ -246,11 +256,21 @@ impl Receiving {
         self.end.or(self.total)
     }
 
-    pub(super) fn total(&self) -> Option<u64> {
-        self.total.or(self.end)
+    /// What is kept ahead of gaps counts so many bytes.
+    pub(super) fn ahead(&self) -> usize {
+        match &self.state {
+            State::Open(bytes) => ahead(bytes),
+            State::Stopped { .. } | State::Reset { .. } | State::Done => 0,
+        }
     }
 
-    fn is_reset(&self) -> bool {
+    /// Whether the application can read, now or later.
+    pub(super) fn is_open(&self) -> bool {
+        matches!(self.state, State::Open(_))
+    }
+
+    /// Whether the application is to be told of a reset.
+    pub(super) fn is_reset(&self) -> bool {
         matches!(self.state, State::Reset { .. })
     }
 
@@ -298,4 +318,14 @@ impl Receiving {
             State::Stopped { .. } | State::Reset { .. } | State::Done => 0,
         }
     }
+}
+
+/// What may be kept ahead of gaps under a window of so many bytes. It is more than the window, because a piece counts more
+/// than its bytes.
+pub(super) fn most_ahead(window: u64) -> usize {
+    usize::try_from(window.saturating_mul(2)).unwrap_or(usize::MAX)
+}
+
+fn ahead(bytes: &Assembler) -> usize {
+    bytes.held() - bytes.readable()
 }

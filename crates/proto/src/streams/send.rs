@@ -8,7 +8,9 @@ use rangemap::RangeSet;
 
 use super::error::WriteError;
 use super::id::StreamId;
+use super::lost::Lost;
 use super::turns::{Need, Place};
+use super::waiting::Waiting;
 use crate::frame::StreamFrame;
 use crate::varint;
 
@@ -62,13 +64,15 @@ pub(super) struct Sending {
     /// Acknowledged, from `acked_to` on.
     acked: RangeSet<u64>,
     /// To be sent again: between `acked_to` and `next`, and not in `acked`.
-    lost: RangeSet<u64>,
+    lost: Lost,
     phase: Phase,
     /// How many bytes a message has.
     total: Option<u64>,
     /// How far the peer allows to send.
     limit: u64,
     pub(super) place: Place,
+    /// What of it is in the sum over all streams.
+    pub(super) summed: Waiting,
     /// The application could not write all that it wanted.
     wants_room: bool,
     /// The limit of which the peer was told, or is to be told, that it holds this stream up.
@@ -87,11 +91,12 @@ impl Sending {
             acked_to: 0,
             next: 0,
             acked: RangeSet::new(),
-            lost: RangeSet::new(),
+            lost: Lost::default(),
             phase: if total == Some(0) { Phase::EndDue } else { Phase::Open },
             total,
             limit,
             place: Place::new(),
+            summed: Waiting::default(),
             wants_room: false,
             blocked_at: None,
             told_writable: false,
@@ -112,7 +117,9 @@ impl Sending {
         let room = most.saturating_sub(self.bytes.len() as u64).min(varint::MOST - written);
         let count = room.min(data.len() as u64) as usize;
         self.bytes.extend(&data[..count]);
-        self.wants_room = count < data.len();
+        if !data.is_empty() {
+            self.wants_room = count < data.len();
+        }
         if self.total == Some(self.written()) {
             self.phase = Phase::EndDue;
         }
@@ -145,7 +152,7 @@ impl Sending {
         self.phase = Phase::Reset { code, by_peer, acked: false };
         self.bytes = VecDeque::new();
         self.acked.clear();
-        self.lost.clear();
+        self.lost = Lost::default();
         self.wants_room = false;
         true
     }
@@ -224,9 +231,7 @@ impl Sending {
         if range.is_empty() {
             return;
         }
-        if !self.lost.is_empty() {
-            self.lost.remove(range.clone());
-        }
+        self.lost.remove(range.clone());
         if range.start > self.acked_to {
             self.acked.insert(range);
             return;
@@ -253,10 +258,10 @@ impl Sending {
             return;
         }
         if self.acked.is_empty() {
-            self.lost.insert(range);
+            self.lost.add(range);
         } else {
             for gap in self.acked.gaps(&range) {
-                self.lost.insert(gap);
+                self.lost.add(gap);
             }
         }
     }
@@ -276,10 +281,22 @@ impl Sending {
     pub(super) fn need(&self) -> Need {
         match self.phase {
             Phase::Reset { .. } => Need::Nothing,
-            _ if !self.lost.is_empty() => Need::Free,
+            _ if self.lost.bytes() > 0 => Need::Free,
             _ if self.sendable() > self.next => Need::Fresh,
             Phase::EndDue if self.next == self.written() => Need::Free,
             Phase::Open | Phase::EndDue | Phase::EndSent | Phase::EndAcked => Need::Nothing,
+        }
+    }
+
+    /// What waits to be sent as far as the stream's limit goes.
+    pub(super) fn waiting(&self) -> Waiting {
+        match self.need() {
+            Need::Nothing => Waiting::default(),
+            Need::Free | Need::Fresh => Waiting {
+                lost: self.lost.bytes(),
+                fresh: self.sendable().saturating_sub(self.next),
+                is_open: self.phase == Phase::Open,
+            },
         }
     }
 
@@ -331,6 +348,6 @@ impl Sending {
 
     #[cfg(test)]
     pub(super) fn held(&self) -> usize {
-        self.bytes.len() + 16 * (self.acked.iter().count() + self.lost.iter().count())
+        self.bytes.len()
     }
 }

@@ -1,0 +1,65 @@
+//! The bytes of a stream that are to be sent again, and how many they are.
+
+use core::ops::Range;
+
+use rangemap::RangeSet;
+
+#[derive(Default, Debug)]
+pub(super) struct Lost {
+    ranges: RangeSet<u64>,
+    bytes: u64,
+}
+
+impl Lost {
+    /// How many bytes.
+    pub(super) const fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    /// The lowest of them that follow each other.
+    pub(super) fn first(&self) -> Option<&Range<u64>> {
+        self.ranges.first()
+    }
+
+    /// Adds a range that is not empty. Part of it may be there.
+    pub(super) fn add(&mut self, range: Range<u64>) {
+        self.bytes += range.end - range.start - self.shared(&range);
+        self.ranges.insert(range);
+    }
+
+    /// Takes a range out that is not empty. Part of it may be missing.
+    pub(super) fn remove(&mut self, range: Range<u64>) {
+        if self.bytes > 0 {
+            self.bytes -= self.shared(&range);
+            self.ranges.remove(range);
+        }
+    }
+
+    /// How many bytes of a range are there.
+    fn shared(&self, range: &Range<u64>) -> u64 {
+        let overlapping = self.ranges.overlapping(range);
+        overlapping.map(|part| part.end.min(range.end) - part.start.max(range.start)).sum()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn bytes_are_those_of_the_ranges(ops in proptest::collection::vec((any::<bool>(), 0u64..100, 1u64..40), 1..50)) {
+            let mut lost = Lost::default();
+            for (adds, start, len) in ops {
+                if adds {
+                    lost.add(start..start + len);
+                } else {
+                    lost.remove(start..start + len);
+                }
+                prop_assert_eq!(lost.bytes(), lost.ranges.iter().map(|range| range.end - range.start).sum::<u64>());
+                prop_assert_eq!(lost.first().is_some(), lost.bytes() > 0);
+            }
+        }
+    }
+}

@@ -1,0 +1,725 @@
+//! One example of every error, every event, and what is easily got wrong.
+
+use super::*;
+use crate::assembler::PIECE_COST;
+use alloc::string::ToString;
+
+const CALLERS: StreamId = StreamId::new(Side::Caller, Direction::Both, 0);
+const CALLERS_ONE_WAY: StreamId = StreamId::new(Side::Caller, Direction::OneWay, 0);
+const LISTENERS: StreamId = StreamId::new(Side::Listener, Direction::Both, 0);
+const LISTENERS_ONE_WAY: StreamId = StreamId::new(Side::Listener, Direction::OneWay, 0);
+
+/// A listener to which these frames have come.
+fn listener(frames: &[StreamFrame]) -> Streams {
+    let (_, mut listener) = pair(LIMITS, 1000);
+    for frame in frames {
+        assert_eq!(listener.on_stream(frame), Ok(Taken::Yes));
+    }
+    listener
+}
+
+#[test]
+fn numbers_say_who_opened_a_stream_and_which_way_it_goes() {
+    assert_eq!([CALLERS, LISTENERS, CALLERS_ONE_WAY, LISTENERS_ONE_WAY].map(StreamId::number), [0, 1, 2, 3]);
+    let id = StreamId::new(Side::Listener, Direction::OneWay, (1 << 60) - 1);
+    assert_eq!((id.number(), StreamId::from(id.number())), (varint::MOST, id));
+    assert_eq!((id.opened_by(), id.direction(), id.nth()), (Side::Listener, Direction::OneWay, (1 << 60) - 1));
+}
+
+#[test]
+fn who_may_not_send_is_told() {
+    let mut listener = listener(&[]);
+    assert_eq!(listener.on_stream(&piece(LISTENERS_ONE_WAY, 0, b"a")), Err(StreamError::NotTheirs { stream: 3 }));
+    assert_eq!(listener.on_reset(3, 0, 0), Err(StreamError::NotTheirs { stream: 3 }));
+    assert_eq!(listener.on_blocked(Some(3)), Err(StreamError::NotTheirs { stream: 3 }));
+    assert_eq!(listener.on_stop(2, 0), Err(StreamError::NotOurs { stream: 2 }));
+    assert_eq!(listener.on_max_stream_data(2, 9), Err(StreamError::NotOurs { stream: 2 }));
+
+    let not_opened = StreamError::NotOpened { stream: 1 };
+    assert_eq!(listener.on_stream(&piece(LISTENERS, 0, b"a")), Err(not_opened));
+    assert_eq!(listener.on_reset(1, 0, 0), Err(not_opened));
+    assert_eq!(listener.on_stop(1, 0), Err(not_opened));
+    assert_eq!(listener.on_max_stream_data(1, 9), Err(not_opened));
+    assert_eq!(listener.on_blocked(Some(1)), Err(not_opened));
+    assert_eq!(listener.on_blocked(None), Ok(()));
+    assert_eq!(not_opened.code(), STREAM);
+    assert_eq!(not_opened.to_string(), "the peer names stream 1, which this end has not opened");
+
+    assert_eq!(listener.open(Direction::Both), Some(LISTENERS));
+    assert_eq!(listener.on_stop(1, 0), Ok(()));
+    check(&listener);
+}
+
+#[test]
+fn limits_hold() {
+    let mut listener = listener(&[piece(CALLERS, 399, b"a")]);
+    let too_many = |stream| StreamError::TooManyStreams { stream, allowed: 4 };
+    for id in [StreamId::new(Side::Caller, Direction::Both, 4), StreamId::from(varint::MOST - 3)] {
+        assert_eq!(listener.on_stream(&piece(id, 0, b"")), Err(too_many(id.number())));
+        assert_eq!(listener.on_stop(id.number(), 0), Err(too_many(id.number())));
+    }
+    assert_eq!(too_many(16).code(), FLOW);
+    assert_eq!(too_many(16).to_string(), "the peer opens stream 16; 4 streams of this kind were allowed");
+
+    let too_far = StreamError::TooManyStreamBytes { stream: 0, end: 401, allowed: 400 };
+    assert_eq!(listener.on_stream(&piece(CALLERS, 399, b"ab")), Err(too_far));
+    assert_eq!(listener.on_reset(0, 0, 401), Err(too_far));
+    assert_eq!(too_far.code(), FLOW);
+    let most = StreamError::TooManyStreamBytes { stream: 0, end: varint::MOST, allowed: 400 };
+    assert_eq!(listener.on_stream(&piece(CALLERS, varint::MOST, b"")), Err(most));
+    assert_eq!(listener.on_reset(0, 0, varint::MOST), Err(most));
+
+    // 400 on one stream, 400 on another, 200 on a third.
+    assert_eq!(listener.on_reset(2, 0, 400), Ok(()));
+    assert_eq!(listener.on_stream(&piece(StreamId::from(4), 199, b"a")), Ok(Taken::Yes));
+    let too_much = StreamError::TooManyBytes { stream: 4, new: 1, allowed: 0 };
+    assert_eq!(listener.on_stream(&piece(StreamId::from(4), 199, b"ab")), Err(too_much));
+    assert_eq!(listener.on_reset(4, 0, 201), Err(StreamError::TooManyBytes { stream: 4, new: 1, allowed: 0 }));
+    assert_eq!(too_much.code(), FLOW);
+    check(&listener);
+}
+
+#[test]
+fn a_stream_that_contradicts_itself_is_told() {
+    let before = [piece(CALLERS, 2, b"cd")];
+    let conflict = StreamError::Conflict { stream: 0, offset: 1 };
+    assert_eq!(listener(&before).on_stream(&piece(CALLERS, 1, b"bX")), Err(conflict));
+    assert_eq!(conflict.code(), STREAM);
+    let beyond = |reaches, end| StreamError::BeyondEnd { stream: 0, reaches, end };
+    let changed = |before, now| StreamError::EndChanged { stream: 0, before, now };
+    assert_eq!(beyond(0, 0).code(), STREAM);
+    assert_eq!(changed(0, 0).code(), STREAM);
+
+    // The end, and then a total, before what came.
+    assert_eq!(listener(&before).on_stream(&last(CALLERS, 0, b"abc")), Err(beyond(4, 3)));
+    assert_eq!(listener(&before).on_reset(0, 9, 3), Err(beyond(4, 3)));
+    assert_eq!(listener(&before).on_stream(&of_message(CALLERS, 3, 0, b"")), Err(beyond(4, 3)));
+    // Behind the end.
+    let before = [last(CALLERS, 2, b"cd")];
+    assert_eq!(listener(&before).on_stream(&piece(CALLERS, 4, b"e")), Err(beyond(5, 4)));
+    assert_eq!(listener(&before).on_stream(&last(CALLERS, 2, b"c")), Err(changed(4, 3)));
+    assert_eq!(listener(&before).on_stream(&last(CALLERS, 2, b"cde")), Err(changed(4, 5)));
+    assert_eq!(listener(&before).on_stream(&of_message(CALLERS, 5, 0, b"")), Err(changed(4, 5)));
+    assert_eq!(listener(&before).on_reset(0, 9, 5), Err(changed(4, 5)));
+    // Behind the total, or another one.
+    let before = [of_message(CALLERS, 4, 0, b"a")];
+    assert_eq!(listener(&before).on_stream(&piece(CALLERS, 4, b"e")), Err(beyond(5, 4)));
+    assert_eq!(listener(&before).on_stream(&of_message(CALLERS, 5, 1, b"b")), Err(changed(4, 5)));
+    assert_eq!(listener(&before).on_stream(&last(CALLERS, 1, b"bc")), Err(changed(4, 3)));
+    assert_eq!(listener(&before).on_reset(0, 9, 5), Err(beyond(5, 4)));
+    // A frame that says two things.
+    let both = StreamFrame { total: Some(9), ..last(CALLERS, 0, b"a") };
+    assert_eq!(listener(&[]).on_stream(&both), Err(changed(9, 1)));
+    // After a reset.
+    let mut reset = listener(&before);
+    assert_eq!(reset.on_reset(0, 9, 3), Ok(()));
+    assert_eq!(reset.on_reset(0, 9, 2), Err(changed(3, 2)));
+    assert_eq!(reset.on_stream(&piece(CALLERS, 3, b"d")), Err(beyond(4, 3)));
+    let mut reset = listener(&[]);
+    assert_eq!(reset.on_reset(0, 9, 3), Ok(()));
+    assert_eq!(reset.on_stream(&of_message(CALLERS, 2, 0, b"")), Err(changed(3, 2)));
+    assert_eq!(reset.on_stream(&of_message(CALLERS, 4, 0, b"")), Ok(Taken::Yes));
+}
+
+/// After an error nothing has changed, so what was in order can still be read.
+#[test]
+fn an_error_leaves_a_stream_as_it_was() {
+    let mut listener = listener(&[piece(CALLERS, 0, b"ab"), piece(CALLERS, 4, b"e")]);
+    let received = listener.received;
+    listener.on_stream(&piece(CALLERS, 1, b"Xc")).unwrap_err();
+    listener.on_stream(&last(CALLERS, 3, b"d")).unwrap_err();
+    listener.on_reset(0, 7, 3).unwrap_err();
+    assert_eq!(listener.received, received);
+    assert_eq!(read_all(&mut listener, CALLERS), (b"ab".to_vec(), Err(ReadError::Blocked)));
+    assert_eq!(listener.total(CALLERS), None);
+    check(&listener);
+}
+
+#[test]
+fn what_cannot_be_written_is_told() {
+    let (mut caller, mut listener) = pair(LIMITS, 1000);
+    assert_eq!(caller.write(CALLERS, b"a"), Err(WriteError::Unknown));
+    assert_eq!(caller.finish(LISTENERS_ONE_WAY), Err(WriteError::Unknown));
+    assert_eq!(caller.reset(LISTENERS, 0), Err(WriteError::Unknown));
+    assert_eq!(caller.set_priority(LISTENERS, 0), Err(WriteError::Unknown));
+
+    let id = caller.open(Direction::Both).unwrap();
+    caller.finish(id).unwrap();
+    assert_eq!(caller.write(id, b"a"), Err(WriteError::Finished));
+    assert_eq!(caller.finish(id), Err(WriteError::Finished));
+    caller.reset(id, 7).unwrap();
+    assert_eq!(caller.write(id, b"a"), Err(WriteError::Reset { code: 7 }));
+    assert_eq!(caller.finish(id), Err(WriteError::Reset { code: 7 }));
+    // The first code counts.
+    caller.reset(id, 8).unwrap();
+    assert_eq!(caller.write(id, b"a"), Err(WriteError::Reset { code: 7 }));
+
+    let id = caller.open(Direction::OneWay).unwrap();
+    caller.on_stop(id.number(), 9).unwrap();
+    assert_eq!(caller.write(id, b"a"), Err(WriteError::Stopped { code: 9 }));
+    assert_eq!(events(&mut caller), [StreamEvent::Stopped { id, code: 9 }]);
+    settle(&mut caller, &mut listener);
+    assert_eq!(caller.write(id, b"a"), Err(WriteError::Unknown));
+    assert!(!listener.events.is_empty());
+}
+
+#[test]
+fn messages_have_their_length() {
+    let (mut caller, mut listener) = pair(LIMITS, 1000);
+    assert_eq!(caller.open_message(varint::MOST + 1), None);
+    let id = caller.open_message(5).unwrap();
+    assert!(id.is_one_way());
+    assert_eq!(caller.write(id, b"abcdef"), Err(WriteError::TooLong { written: 6, total: 5 }));
+    assert_eq!(caller.write(id, b"abc"), Ok(3));
+    assert_eq!(caller.finish(id), Err(WriteError::TooShort { written: 3, total: 5 }));
+    assert_eq!(caller.write(id, b"def"), Err(WriteError::TooLong { written: 6, total: 5 }));
+    settle(&mut caller, &mut listener);
+    // The first frame tells the total.
+    assert_eq!(listener.total(id), Some(5));
+    assert_eq!(read_all(&mut listener, id), (b"abc".to_vec(), Err(ReadError::Blocked)));
+    assert_eq!(caller.write(id, b"de"), Ok(2));
+    assert_eq!(caller.write(id, b""), Err(WriteError::Finished));
+    assert_eq!(caller.finish(id), Err(WriteError::Finished));
+    settle(&mut caller, &mut listener);
+    assert_eq!(read_all(&mut listener, id), (b"de".to_vec(), Ok(())));
+
+    let empty = caller.open_message(0).unwrap();
+    settle(&mut caller, &mut listener);
+    assert_eq!(listener.total(empty), Some(0));
+    assert!(events(&mut listener).contains(&StreamEvent::Readable(empty)));
+    assert_eq!(listener.read(empty, &mut []), Ok(Read { bytes: 0, ends: true }));
+    assert_eq!(events(&mut caller), [StreamEvent::Delivered(id), StreamEvent::Delivered(empty)]);
+    for id in [id, empty] {
+        assert_eq!(listener.accept(), Some(id));
+    }
+    assert_eq!(events(&mut listener), []);
+    assert_eq!(listener.total(id), None);
+    settle(&mut caller, &mut listener);
+    check_forgotten(&caller);
+    check_forgotten(&listener);
+}
+
+#[test]
+fn what_cannot_be_read_is_told() {
+    let (mut caller, mut listener) = pair(LIMITS, 1000);
+    assert_eq!(caller.read(CALLERS, &mut [0]), Err(ReadError::Unknown));
+    assert_eq!(caller.stop_sending(CALLERS, 0), Err(ReadError::Unknown));
+    let id = caller.open(Direction::Both).unwrap();
+    let one_way = caller.open(Direction::OneWay).unwrap();
+    assert_eq!(caller.read(one_way, &mut [0]), Err(ReadError::Unknown));
+    assert_eq!(caller.read(id, &mut [0]), Err(ReadError::Blocked));
+
+    caller.write(id, b"abc").unwrap();
+    settle(&mut caller, &mut listener);
+    assert_eq!(listener.read(id, &mut []), Ok(Read { bytes: 0, ends: false }));
+    caller.reset(id, 7).unwrap();
+    settle(&mut caller, &mut listener);
+    assert_eq!(listener.read(id, &mut [0]), Err(ReadError::Reset { code: 7 }));
+    assert_eq!(listener.read(id, &mut [0]), Err(ReadError::Unknown));
+    assert_eq!(listener.stop_sending(id, 7), Err(ReadError::Unknown));
+
+    caller.stop_sending(id, 8).unwrap();
+    assert_eq!(caller.stop_sending(id, 8), Err(ReadError::Unknown));
+    assert_eq!(caller.read(id, &mut [0]), Err(ReadError::Unknown));
+}
+
+#[test]
+fn events_are_told_once() {
+    let limits = Limits { max_streams_bidi: 1, ..LIMITS };
+    let (mut caller, mut listener) = pair(limits, 10);
+    let id = caller.open(Direction::Both).unwrap();
+    for _ in 0..2 {
+        assert_eq!(caller.open(Direction::Both), None);
+    }
+    for taken in [10, 0] {
+        assert_eq!(caller.write(id, b"abcdefghijk"), Ok(taken));
+    }
+    // To ask for nothing is not to want nothing.
+    assert_eq!(caller.write(id, b""), Ok(0));
+    settle(&mut caller, &mut listener);
+    assert_eq!(events(&mut caller), [StreamEvent::Writable(id)]);
+    assert_eq!(events(&mut listener), [StreamEvent::Opened, StreamEvent::Readable(id)]);
+    assert_eq!(listener.accept(), Some(id));
+    assert_eq!(listener.accept(), None);
+
+    caller.write(id, b"k").unwrap();
+    caller.finish(id).unwrap();
+    settle(&mut caller, &mut listener);
+    assert_eq!(events(&mut caller), [StreamEvent::Delivered(id)]);
+    assert_eq!(read_all(&mut listener, id), (b"abcdefghijk".to_vec(), Ok(())));
+    // What was read before the event was taken is no news.
+    assert_eq!(events(&mut listener), []);
+
+    listener.stop_sending(id, 1).unwrap_err();
+    caller.stop_sending(id, 5).unwrap();
+    settle(&mut caller, &mut listener);
+    // The last that is left of the stream, so the peer may open another.
+    assert_eq!(events(&mut caller), []);
+    assert_eq!(events(&mut listener), [StreamEvent::Stopped { id, code: 5 }]);
+    settle(&mut caller, &mut listener);
+    assert_eq!(events(&mut caller), [StreamEvent::MoreStreams(Direction::Both)]);
+    check_forgotten(&caller);
+    check_forgotten(&listener);
+
+    let id = caller.open(Direction::Both).unwrap();
+    caller.write(id, b"abc").unwrap();
+    settle(&mut caller, &mut listener);
+    assert_eq!(events(&mut listener), [StreamEvent::Opened, StreamEvent::Readable(id)]);
+    caller.reset(id, 6).unwrap();
+    settle(&mut caller, &mut listener);
+    assert_eq!(events(&mut listener), [StreamEvent::Reset { id, code: 6 }]);
+}
+
+/// An event that no call can follow up any more is not told.
+#[test]
+fn old_events_are_not_told() {
+    let mut stopped = listener(&[piece(CALLERS, 0, b"a")]);
+    stopped.stop_sending(CALLERS, 1).unwrap();
+    assert_eq!(events(&mut stopped), [StreamEvent::Opened]);
+
+    let mut reset = listener(&[piece(CALLERS, 0, b"a")]);
+    reset.on_reset(0, 7, 5).unwrap();
+    assert_eq!(reset.accept(), Some(CALLERS));
+    assert_eq!(events(&mut reset), [StreamEvent::Reset { id: CALLERS, code: 7 }]);
+
+    let mut read = listener(&[piece(CALLERS_ONE_WAY, 0, b"a")]);
+    read.on_reset(2, 7, 1).unwrap();
+    assert_eq!(read.read(CALLERS_ONE_WAY, &mut [0]), Err(ReadError::Reset { code: 7 }));
+    assert_eq!(events(&mut read), [StreamEvent::Opened]);
+    assert!(read.receiving.is_empty());
+}
+
+#[test]
+fn a_reset_after_everything_came_changes_nothing() {
+    let mut listener = listener(&[last(CALLERS, 0, b"abc"), of_message(CALLERS_ONE_WAY, 3, 0, b"abc")]);
+    for id in [CALLERS, CALLERS_ONE_WAY] {
+        listener.on_reset(id.number(), 7, 3).unwrap();
+        assert_eq!(read_all(&mut listener, id), (b"abc".to_vec(), Ok(())));
+    }
+    let read = [StreamEvent::Opened];
+    assert_eq!(events(&mut listener), read);
+}
+
+/// Frames of a message that was reset half-way may come late. Their total is no contradiction, in whatever state the stream
+/// is then.
+#[test]
+fn late_frames_of_a_message_that_was_reset_are_no_error() {
+    let id = CALLERS_ONE_WAY;
+    let late = |listener: &mut Streams| listener.on_stream(&of_message(id, 100, 0, b"abc"));
+
+    let mut told = listener(&[of_message(id, 100, 5, b"f")]);
+    told.on_reset(id.number(), 7, 20).unwrap();
+    assert_eq!(late(&mut told), Ok(Taken::Yes));
+    assert_eq!(told.read(id, &mut [0]), Err(ReadError::Reset { code: 7 }));
+    // The event waits, so the stream is not forgotten.
+    assert_eq!(told.receiving.len(), 1);
+    assert_eq!(late(&mut told), Ok(Taken::Yes));
+
+    let mut stopped = listener(&[of_message(id, 100, 0, b"a")]);
+    stopped.stop_sending(id, 8).unwrap();
+    stopped.on_reset(id.number(), 8, 20).unwrap();
+    assert_eq!(stopped.receiving.len(), 1);
+    assert_eq!(late(&mut stopped), Ok(Taken::Yes));
+    for end in [&mut told, &mut stopped] {
+        assert_eq!(events(end), [StreamEvent::Opened]);
+        assert_eq!(late(end), Ok(Taken::Yes));
+        assert_eq!(end.accept(), Some(id));
+        assert_eq!((end.received, end.consumed, end.receiving.len()), (20, 20, 0));
+    }
+}
+
+#[test]
+fn frames_of_forgotten_streams_are_ignored() {
+    let (mut caller, mut listener) = pair(LIMITS, 1000);
+    let id = caller.open(Direction::OneWay).unwrap();
+    caller.write(id, b"abc").unwrap();
+    caller.finish(id).unwrap();
+    assert!(!caller.is_delivered(id));
+    settle(&mut caller, &mut listener);
+    read_all(&mut listener, id).1.unwrap();
+    events(&mut caller);
+    events(&mut listener);
+    assert_eq!(listener.accept(), Some(id));
+    check_forgotten(&caller);
+    check_forgotten(&listener);
+    assert!(caller.is_delivered(id));
+    assert!(!caller.is_delivered(StreamId::new(Side::Caller, Direction::OneWay, 1)));
+    assert!(!caller.is_delivered(LISTENERS) && !caller.is_delivered(LISTENERS_ONE_WAY));
+
+    assert_eq!(listener.on_stream(&piece(id, 300, b"abc")), Ok(Taken::Yes));
+    assert_eq!(listener.on_reset(id.number(), 0, 900), Ok(()));
+    assert_eq!(caller.on_stop(id.number(), 0), Ok(()));
+    assert_eq!(caller.on_max_stream_data(id.number(), 900), Ok(()));
+    assert_eq!(caller.write(id, b"a"), Err(WriteError::Unknown));
+    check_forgotten(&caller);
+    check_forgotten(&listener);
+}
+
+/// A stream opens all of lower numbers, and those can be used in any order.
+#[test]
+fn streams_open_those_before_them() {
+    let mut listener = listener(&[]);
+    let nth = |nth| StreamId::new(Side::Caller, Direction::Both, nth);
+    listener.on_blocked(Some(nth(3).number())).unwrap();
+    assert_eq!(events(&mut listener), [StreamEvent::Opened]);
+    assert_eq!(listener.receiving.len(), 1);
+    assert_eq!(listener.write(nth(1), b"a"), Ok(1));
+    listener.on_stream(&last(nth(2), 0, b"a")).unwrap();
+    assert_eq!((0..4).map(|_| listener.accept().unwrap()).collect::<Vec<_>>(), [0, 1, 2, 3].map(nth));
+    assert_eq!(listener.accept(), None);
+    // All are open, so no new one is told.
+    assert_eq!(events(&mut listener), [StreamEvent::Readable(nth(2))]);
+    assert_eq!((listener.receiving.len(), listener.sending.len()), (3, 3));
+    assert!(!listener.is_delivered(nth(0)));
+}
+
+/// The peer is told of more streams when it has used half of them, and at the latest when it has used all.
+#[test]
+fn streams_are_allowed_in_time() {
+    let mut listener = listener(&[]);
+    let mut told = Vec::new();
+    let use_up = |listener: &mut Streams, nth| {
+        let id = StreamId::new(Side::Caller, Direction::OneWay, nth);
+        listener.on_stream(&last(id, 0, b"")).unwrap();
+        listener.read(id, &mut []).unwrap();
+        events(listener);
+        Packet::next(listener, 1200).map(|packet| packet.controls)
+    };
+    for nth in 0..6 {
+        told.push(use_up(&mut listener, nth).is_some());
+    }
+    assert_eq!(told, [false, true, false, true, false, true]);
+    assert_eq!(listener.peers[1].raise(), 10);
+    // Streams that stay open use up what is left: then each one that ends lets another one in.
+    for nth in 6..9 {
+        listener.on_blocked(Some(StreamId::new(Side::Caller, Direction::OneWay, nth).number())).unwrap();
+    }
+    for nth in 9..15 {
+        assert_eq!(use_up(&mut listener, nth), Some(vec![Control::MaxStreams(Direction::OneWay)]), "{nth}");
+    }
+}
+
+#[test]
+fn higher_priorities_go_first_and_equal_ones_in_turn() {
+    let (mut caller, _) = pair(LIMITS, 1000);
+    let ids: Vec<StreamId> = (0..4).map(|_| caller.open(Direction::Both).unwrap()).collect();
+    for &id in &ids {
+        caller.write(id, &[0; 40]).unwrap();
+    }
+    caller.set_priority(ids[3], 5).unwrap();
+    caller.set_priority(ids[0], -5).unwrap();
+    let order = |caller: &mut Streams, count: usize| -> Vec<usize> {
+        let next = |_| caller.put_frame(&mut Vec::new(), 20 + 4).unwrap().stream.nth() as usize;
+        (0..count).map(next).collect()
+    };
+    assert_eq!(order(&mut caller, 2), [3, 3]);
+    assert_eq!(order(&mut caller, 1), [1]);
+    // It waits behind its equals when it gets their priority.
+    caller.set_priority(ids[0], 0).unwrap();
+    assert_eq!(order(&mut caller, 5), [2, 1, 0, 2, 0]);
+    assert_eq!(caller.put_frame(&mut Vec::new(), 100), None);
+}
+
+/// Lost bytes go first, and without credit: they were counted.
+#[test]
+fn lost_bytes_go_before_new_ones() {
+    let (mut caller, mut listener) = pair(LIMITS, 1000);
+    let ids: Vec<StreamId> = (0..3).map(|_| caller.open(Direction::Both).unwrap()).collect();
+    for &id in &ids {
+        caller.write(id, &[7; 400]).unwrap();
+    }
+    caller.set_priority(ids[0], -1).unwrap();
+    caller.set_priority(ids[1], -2).unwrap();
+    let (mut payload, mut chunks) = (Vec::new(), Vec::new());
+    while let Some(chunk) = caller.put_frame(&mut payload, 5000) {
+        chunks.push((chunk.stream.nth(), chunk.offset, chunk.len, chunk));
+    }
+    assert_eq!(
+        chunks.iter().map(|&(nth, at, len, _)| (nth, at, len)).collect::<Vec<_>>(),
+        [(2, 0, 400), (0, 0, 400), (1, 0, 200)]
+    );
+    assert_eq!(caller.pending(), (0, false));
+    assert_eq!(caller.blocked_at, Some(1000));
+    caller.lost(&chunks[2].3);
+    caller.lost(&chunks[2].3);
+    assert_eq!(caller.pending(), (200, false));
+    let again = caller.put_frame(&mut Vec::new(), 5000).unwrap();
+    assert_eq!((again.stream, again.offset, again.len), (ids[1], 0, 200));
+    assert_eq!(caller.put_frame(&mut Vec::new(), 5000), None);
+    // What is acknowledged in between is not sent again.
+    caller.acked(&Chunk { offset: 50, len: 50, ..again });
+    caller.lost(&again);
+    caller.acked(&Chunk { offset: 120, len: 10, ..again });
+    assert_eq!(caller.pending(), (140, false));
+    let parts: Vec<_> = core::iter::from_fn(|| caller.put_frame(&mut Vec::new(), 5000)).collect();
+    let parts: Vec<_> = parts.iter().map(|part| (part.offset, part.len)).collect();
+    assert_eq!(parts, [(0, 50), (100, 20), (130, 70)]);
+    check(&caller);
+
+    assert_eq!(take(&mut listener, &payload), Ok(Taken::Yes));
+    let controls: Vec<_> = core::iter::from_fn(|| caller.next_control()).collect();
+    let blocked = |stream| Control::Blocked(stream);
+    assert_eq!(controls, [blocked(None)]);
+}
+
+#[test]
+fn pending_tells_what_can_be_sent_and_whether_it_ends() {
+    let (mut caller, _) = pair(LIMITS, 1000);
+    assert_eq!(caller.pending(), (0, true));
+    let id = caller.open(Direction::Both).unwrap();
+    assert_eq!(caller.pending(), (0, true));
+    caller.write(id, &[1; 300]).unwrap();
+    assert_eq!(caller.pending(), (300, false));
+    caller.finish(id).unwrap();
+    assert_eq!(caller.pending(), (300, true));
+    let message = caller.open_message(500).unwrap();
+    caller.write(message, &[1; 450]).unwrap();
+    // As far as the stream's limit goes.
+    assert_eq!(caller.pending(), (700, false));
+    caller.write(message, &[1; 50]).unwrap();
+    assert_eq!(caller.pending(), (700, true));
+    caller.on_max_stream_data(message.number(), 500).unwrap();
+    let other = caller.open_message(400).unwrap();
+    caller.write(other, &[1; 400]).unwrap();
+    // As far as the connection's limit goes.
+    assert_eq!(caller.pending(), (1000, true));
+    caller.on_max_data(1100);
+    assert_eq!(caller.pending(), (1100, true));
+    caller.reset(message, 1).unwrap();
+    assert_eq!(caller.pending(), (700, true));
+    caller.on_stop(other.number(), 1).unwrap();
+    assert_eq!(caller.pending(), (300, true));
+    // An end without bytes.
+    while caller.put_frame(&mut Vec::new(), 100).is_some() {}
+    assert_eq!((caller.pending(), caller.has_pending()), ((0, true), false));
+    caller.lost(&Chunk { stream: id, offset: 300, len: 0, ends: true, counted: true });
+    assert_eq!((caller.pending(), caller.has_pending()), ((0, true), true));
+    check(&caller);
+}
+
+#[test]
+fn a_packet_is_rebuilt_as_it_was() {
+    let (mut caller, mut listener) = pair(LIMITS, 1000);
+    let id = caller.open_message(300).unwrap();
+    caller.write(id, &(0..=255).collect::<Vec<u8>>()).unwrap();
+    caller.write(id, &[7; 44]).unwrap();
+    let packets: Vec<Packet> = core::iter::from_fn(|| Packet::next(&mut caller, 100)).collect();
+    assert!(packets.len() == 4 && packets[..3].iter().all(|packet| !packet.chunks[0].counted));
+    let again = |caller: &Streams, packet: &Packet| {
+        let mut payload = vec![];
+        packet.chunks.iter().all(|chunk| caller.put_again(chunk, &mut payload)).then_some(payload)
+    };
+    for packet in &packets {
+        assert_eq!(again(&caller, packet).as_ref(), Some(&packet.payload));
+    }
+    // The buffer goes round, and bytes at the front are gone.
+    packets[0].acked(&mut caller);
+    assert_eq!(again(&caller, &packets[0]), None);
+    packets[2].acked(&mut caller);
+    packets[1].lost(&mut caller);
+    for packet in &packets[1..] {
+        assert_eq!(again(&caller, packet).as_ref(), Some(&packet.payload));
+    }
+    let ahead = Chunk { offset: 299, len: 2, ..packets[3].chunks[0] };
+    assert!(!caller.put_again(&ahead, &mut Vec::new()));
+    for packet in &packets {
+        take(&mut listener, &packet.payload).unwrap();
+    }
+    assert_eq!(read_all(&mut listener, id).0.len(), 300);
+    caller.reset(id, 1).unwrap();
+    assert_eq!(again(&caller, &packets[1]), None);
+    assert!(!caller.put_again(&Chunk { stream: CALLERS, ..ahead }, &mut Vec::new()));
+}
+
+#[test]
+fn frames_fit_where_they_are_put() {
+    let (mut caller, _) = pair(LIMITS, 1000);
+    let id = caller.open(Direction::Both).unwrap();
+    caller.write(id, &[1; 100]).unwrap();
+    caller.finish(id).unwrap();
+    for size in 0..120 {
+        let mut payload = vec![];
+        let Some(chunk) = caller.put_frame(&mut payload, size) else {
+            assert!(size <= 3 && payload.is_empty(), "{size}");
+            continue;
+        };
+        assert!(payload.len() <= size && (chunk.counted || payload.len() == size), "{size}");
+        let frames: Vec<_> = Frames::new(&payload).map(Result::unwrap).collect();
+        let [Frame::Stream(frame)] = frames[..] else { panic!("{frames:?}") };
+        assert_eq!((frame.offset, frame.data.len()), (chunk.offset, chunk.len as usize));
+        assert_eq!((frame.ends, frame.counted), (chunk.ends, chunk.counted));
+        assert_eq!(chunk.ends, chunk.end() == 100);
+        caller.lost(&Chunk { offset: 0, len: 100, ends: true, ..chunk });
+    }
+}
+
+/// Reading, stopping and resets give the peer room for as many bytes again.
+#[test]
+fn limits_rise_when_nobody_waits_for_the_bytes() {
+    let limits = Limits { max_data: 400, ..LIMITS };
+    let (mut caller, mut listener) = pair(limits, 1000);
+    let id = caller.open(Direction::OneWay).unwrap();
+    for round in 1..5u64 {
+        assert_eq!(caller.write(id, &[3; 400]), Ok(400));
+        settle(&mut caller, &mut listener);
+        assert_eq!(read_all(&mut listener, id).0.len(), 400);
+        settle(&mut caller, &mut listener);
+        assert_eq!((caller.max_sent, caller.sent), (400 + 400 * round, 400 * round));
+    }
+    caller.write(id, &[3; 400]).unwrap();
+    settle(&mut caller, &mut listener);
+    listener.stop_sending(id, 1).unwrap();
+    settle(&mut caller, &mut listener);
+    assert_eq!((caller.max_sent, caller.sent), (2400, 2000));
+    let id = caller.open(Direction::OneWay).unwrap();
+    caller.write(id, &[3; 400]).unwrap();
+    settle(&mut caller, &mut listener);
+    caller.reset(id, 1).unwrap();
+    settle(&mut caller, &mut listener);
+    assert_eq!((caller.max_sent, caller.sent), (2800, 2400));
+    assert_eq!(listener.read(id, &mut []), Err(ReadError::Reset { code: 1 }));
+    // The peer that waits says so, once.
+    let id = caller.open(Direction::OneWay).unwrap();
+    caller.write(id, &[3; 1000]).unwrap();
+    caller.put_frame(&mut Vec::new(), 5000).unwrap();
+    let blocked = [Control::Blocked(Some(id))];
+    assert_eq!(core::iter::from_fn(|| caller.next_control()).collect::<Vec<_>>(), blocked);
+    let mut payload = vec![];
+    assert!(caller.put_control(blocked[0], &mut payload));
+    let at = StreamFrame { stream: id.number(), ..piece(id, 0, b"") }.stream;
+    assert_eq!(Frames::new(&payload).next(), Some(Ok(Frame::Blocked { stream: Some(at), at: 400 })));
+    caller.on_max_stream_data(id.number(), 500).unwrap();
+    caller.control_lost(blocked[0]);
+    assert!(!caller.put_control(blocked[0], &mut payload));
+    assert_eq!(core::iter::from_fn(|| caller.next_control()).collect::<Vec<_>>(), [Control::Blocked(None)]);
+}
+
+/// What the peer says before its parameters are known is kept.
+#[test]
+fn streams_of_the_peer_wait_for_its_limits() {
+    let mut listener = Streams::new(Side::Listener, LIMITS, 1000);
+    assert_eq!(listener.open(Direction::Both), None);
+    listener.on_stream(&piece(CALLERS, 0, b"abc")).unwrap();
+    listener.write(CALLERS, b"def").unwrap();
+    assert_eq!((listener.pending(), listener.has_pending()), ((0, true), false));
+    listener.set_peer_limits(LIMITS);
+    assert_eq!(listener.pending(), (3, false));
+    assert!(events(&mut listener).contains(&StreamEvent::MoreStreams(Direction::Both)));
+    assert_eq!(listener.open(Direction::Both), Some(LISTENERS));
+}
+
+/// At the top of what a varint holds nothing overflows.
+#[test]
+fn numbers_near_the_top_are_counted() {
+    let most = varint::MOST;
+    let all = Limits { max_data: most, max_stream_data: most, max_streams_bidi: 1 << 32, max_streams_uni: 1 << 32 };
+    let (mut caller, mut listener) = pair(all, u64::MAX);
+    let id = StreamId::new(Side::Caller, Direction::OneWay, (1 << 32) - 1);
+    assert_eq!(listener.on_stream(&of_message(id, most, most - 1, b"z")), Ok(Taken::Yes));
+    assert_eq!(listener.total(id), Some(most));
+    assert_eq!(listener.peers[1].held(), 1);
+    let other = StreamId::new(Side::Caller, Direction::OneWay, 0);
+    let too_much = StreamError::TooManyBytes { stream: 2, new: 1, allowed: 0 };
+    assert_eq!(listener.on_stream(&piece(other, 0, b"a")), Err(too_much));
+    check(&listener);
+    listener.stop_sending(id, most).unwrap();
+    check(&listener);
+    while let Some(control) = listener.next_control() {
+        let mut payload = vec![];
+        assert!(listener.put_control(control, &mut payload));
+        assert!(payload.len() <= LONGEST_CONTROL);
+    }
+    assert_eq!(listener.max_received, most);
+    assert_eq!(listener.on_stream(&piece(other, 0, b"a")), Err(too_much));
+    for number in [most - 1, most - 2, most - 3, most - 4] {
+        let id = StreamId::from(number);
+        assert!(listener.on_stop(number, most).is_err());
+        assert!(listener.on_stream(&piece(id, 0, b"")).is_err());
+        assert_eq!(listener.read(id, &mut [0]), Err(ReadError::Unknown));
+        assert_eq!(listener.reset(id, most), Err(WriteError::Unknown));
+        assert!(!listener.is_delivered(id));
+    }
+
+    caller.on_max_data(most);
+    let id = caller.open_message(most).unwrap();
+    assert_eq!(caller.write(id, b"abc"), Ok(3));
+    caller.on_max_stream_data(id.number(), most).unwrap();
+    assert_eq!(caller.pending(), (3, false));
+}
+
+/// A peer that leaves gaps uses up its limits, and not the memory beyond. Bytes in order get through all the same.
+#[test]
+fn single_bytes_ahead_are_bounded() {
+    let limits = Limits { max_data: 40_000, max_stream_data: 10_000, max_streams_bidi: 4, max_streams_uni: 4 };
+    let (_, mut listener) = pair(limits, 1000);
+    let id = |nth| StreamId::new(Side::Caller, Direction::OneWay, nth);
+    let mut taken = [0; 4];
+    for offset in 1..10_000 {
+        for (nth, taken) in taken.iter_mut().enumerate() {
+            *taken += u32::from(listener.on_stream(&piece(id(nth as u64), offset, b"a")) == Ok(Taken::Yes));
+        }
+    }
+    // A stream keeps what counts twice its window; so do four, and fit in the connection's.
+    assert_eq!(taken, [20_000 / (1 + PIECE_COST as u32); 4]);
+    check(&listener);
+    for nth in 0..4 {
+        for offset in (0..10_000).step_by(100) {
+            assert_eq!(listener.on_stream(&piece(id(nth), offset, &[b'a'; 100])), Ok(Taken::Yes));
+        }
+        assert_eq!(read_all(&mut listener, id(nth)).0.len(), 10_000);
+    }
+    assert_eq!(listener.ahead, 0);
+
+    // Where the connection's window is the smaller one, all streams share it.
+    let (_, mut listener) = pair(Limits { max_data: 1000, ..limits }, 1000);
+    let mut taken = 0;
+    for offset in (1..120).step_by(2) {
+        for nth in 0..4 {
+            taken += u32::from(listener.on_stream(&piece(id(nth), offset, b"a")) == Ok(Taken::Yes));
+        }
+    }
+    assert_eq!(taken, 2000 / (1 + PIECE_COST as u32));
+    listener.on_reset(id(0).number(), 1, 119).unwrap();
+    listener.stop_sending(id(1), 1).unwrap();
+    check(&listener);
+    assert_eq!(listener.on_stream(&piece(id(2), 119, b"a")), Ok(Taken::Yes));
+}
+
+#[test]
+fn a_65th_gap_is_refused() {
+    let mut listener = listener(&[]);
+    let limits = Limits { max_data: 1 << 20, max_stream_data: 1 << 20, ..LIMITS };
+    (_, listener) = (listener, pair(limits, 1000).1);
+    for gap in 0..64 {
+        assert_eq!(listener.on_stream(&piece(CALLERS, 1 + 2 * gap, b"a")), Ok(Taken::Yes));
+    }
+    let received = listener.received;
+    assert_eq!(listener.on_stream(&last(CALLERS, 200, b"a")), Ok(Taken::Dropped));
+    // Nothing of it is known: neither the end nor how far it went.
+    assert_eq!((listener.received, listener.total(CALLERS)), (received, None));
+    assert_eq!(listener.on_stream(&piece(CALLERS, 0, b"a")), Ok(Taken::Yes));
+    assert_eq!(listener.on_stream(&last(CALLERS, 200, b"a")), Ok(Taken::Yes));
+}
+
+/// A transfer in order takes no memory for each packet, and what is acknowledged takes none.
+#[test]
+fn a_bulk_stream_is_one_range() {
+    let limits = Limits { max_data: 1 << 20, max_stream_data: 1 << 20, ..LIMITS };
+    let (mut caller, mut listener) = pair(limits, 1 << 16);
+    let id = caller.open(Direction::OneWay).unwrap();
+    let mut read = vec![0; 1 << 16];
+    for _ in 0..64 {
+        assert_eq!(caller.write(id, &read), Ok(1 << 16));
+        let packets: Vec<_> = core::iter::from_fn(|| Packet::next(&mut caller, 1200)).collect();
+        for packet in &packets {
+            assert_eq!(take(&mut listener, &packet.payload), Ok(Taken::Yes));
+            assert_eq!(listener.ahead, 0);
+        }
+        for packet in &packets {
+            packet.acked(&mut caller);
+        }
+        assert_eq!(caller.sending[&id].held(), 0);
+        assert_eq!(listener.read(id, &mut read), Ok(Read { bytes: 1 << 16, ends: false }));
+        settle(&mut caller, &mut listener);
+    }
+}

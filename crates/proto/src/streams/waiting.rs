@@ -1,0 +1,30 @@
+//! How much waits to be sent, summed up over all streams without a walk.
+
+/// What a stream could send if the connection had credit.
+#[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
+pub(super) struct Waiting {
+    /// Bytes that were lost.
+    pub(super) lost: u64,
+    /// Bytes that were never sent, as far as the stream's limit goes.
+    pub(super) fresh: u64,
+    /// Whether something waits and the application may write more behind it.
+    pub(super) is_open: bool,
+}
+
+/// The sum over streams.
+#[derive(Default, Debug)]
+pub(super) struct Sum {
+    pub(super) lost: u64,
+    pub(super) fresh: u64,
+    /// How many streams are open.
+    pub(super) open: usize,
+}
+
+impl Sum {
+    /// What waits on a stream has changed.
+    pub(super) fn replace(&mut self, before: Waiting, now: Waiting) {
+        self.lost = self.lost - before.lost + now.lost;
+        self.fresh = self.fresh - before.fresh + now.fresh;
+        self.open = self.open - usize::from(before.is_open) + usize::from(now.is_open);
+    }
+}
