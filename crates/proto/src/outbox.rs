@@ -251,8 +251,8 @@ impl Outbox {
         let mut again = true;
         while room(&self.packet) >= LEAST_ROOM {
             let left = room(&self.packet);
-            let Some((chunk, is_new)) = self.streams.put_frame(&mut self.packet, left) else { break };
-            again &= !is_new;
+            let Some(chunk) = self.streams.put_frame(&mut self.packet, left) else { break };
+            again &= chunk.again;
             carried.push(Carried::Stream(chunk));
         }
         if self.streams.has_pending() && !carried.is_empty() {

@@ -23,9 +23,9 @@ impl Streams {
     }
 
     /// Appends a STREAM frame of at most `room` bytes. Lost bytes go before new ones, whatever their streams' priorities.
-    /// A frame that fills `room` has no length field, so `room` must be all that is left of the packet. Gives also whether bytes of it
-    /// are new. None if nothing is to be sent, or the frame that is next has no room for a byte.
-    pub fn put_frame(&mut self, out: &mut Vec<u8>, room: usize) -> Option<(Chunk, bool)> {
+    /// A frame that fills `room` has no length field, so `room` must be all that is left of the packet. None if nothing is
+    /// to be sent, or the frame that is next has no room for a byte.
+    pub fn put_frame(&mut self, out: &mut Vec<u8>, room: usize) -> Option<Chunk> {
         let credit = self.max_sent - self.sent;
         let id = self.turns.first(credit > 0)?;
         let sending = self.sending.get_mut(&id)?;
@@ -34,7 +34,7 @@ impl Streams {
         let need = sending.need();
         self.turns.sent(id, &mut sending.place, need);
         self.settle(id);
-        Some((chunk, new > 0))
+        Some(chunk)
     }
 
     /// Appends the bytes of a frame that was written before once more, for a packet that is rebuilt as it was. False if the

@@ -25,6 +25,8 @@ pub struct Chunk {
     pub len: u32,
     /// Whether the stream ends behind them.
     pub ends: bool,
+    /// Whether all of it left before.
+    pub again: bool,
     /// Whether the frame says how long it is. If not, it must be the last one of its packet.
     pub counted: bool,
 }
@@ -196,7 +198,8 @@ impl Sending {
         if frame.ends {
             self.phase = Phase::EndSent;
         }
-        Some((Chunk { stream: id, offset, len: len as u32, ends: frame.ends, counted: frame.counted }, new))
+        let again = offset < self.next - new;
+        Some((Chunk { stream: id, offset, len: len as u32, ends: frame.ends, again, counted: frame.counted }, new))
     }
 
     /// Appends the same frame as before. False if not all of its bytes are held.

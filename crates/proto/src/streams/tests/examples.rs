@@ -492,7 +492,7 @@ fn pending_tells_what_can_be_sent_and_whether_it_ends() {
     // An end without bytes.
     while caller.put_frame(&mut Vec::new(), 100).is_some() {}
     assert_eq!((caller.pending(), caller.has_pending()), ((0, true), false));
-    caller.lost(&Chunk { stream: id, offset: 300, len: 0, ends: true, counted: true });
+    caller.lost(&Chunk { stream: id, offset: 300, len: 0, ends: true, again: false, counted: true });
     assert_eq!((caller.pending(), caller.has_pending()), ((0, true), true));
     check(&caller);
 }
