@@ -601,6 +601,13 @@ impl Connection {
         self.take_news(now);
     }
 
+    /// Changes the keys of packets, if that may be now: the handshake is over, a packet under the present keys was acknowledged,
+    /// and the last change is three timeouts ago. It happens by itself long before a key has sealed too many packets. Gives
+    /// whether it was done.
+    pub fn update_keys(&mut self, now: Time) -> bool {
+        self.data.as_mut().is_some_and(|data| data.update_keys(now))
+    }
+
     /// Asks the peer for a sign of life.
     pub fn ping(&mut self) {
         if let Some(data) = &mut self.data {

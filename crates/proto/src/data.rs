@@ -230,6 +230,14 @@ impl Data {
         Ok(())
     }
 
+    /// Updates the keys, if that may be now. Gives whether it did.
+    pub(crate) fn update_keys(&mut self, now: Time) -> bool {
+        let timeout = self.timeout();
+        let updated = self.is_confirmed && self.keys.update(now, timeout);
+        self.note_update();
+        updated
+    }
+
     /// How long an answer takes at most, over the paths that are open.
     pub(crate) fn timeout(&self) -> Span {
         let open = self.paths.iter().filter_map(|path| path.subflow);
@@ -667,10 +675,8 @@ impl Data {
 
     /// Appends packets of one size, the last one may be shorter, for one datagram each. Gives where they go and that size.
     pub(crate) fn write(&mut self, now: Time, most: usize, out: &mut Vec<u8>) -> Result<Option<(Sent, usize)>, Fault> {
-        if self.keys.wants_update() && self.is_confirmed {
-            let timeout = self.timeout();
-            self.keys.update(now, timeout);
-            self.note_update();
+        if self.keys.wants_update() {
+            self.update_keys(now);
         }
         self.wake = Time::NEVER;
         if self.keys.is_used_up() {

@@ -21,3 +21,37 @@ fn data_crosses_after_one_round_trip() {
     assert!(report.connected.unwrap() < Time::from_ms(21), "{report:?}");
     assert!(report.done < Time::from_ms(45), "{report:?}");
 }
+
+/// Keys change in the middle of a transfer, at both ends, and nothing is lost by it.
+#[test]
+fn keys_change() {
+    let mut scene = Scene::fair(Rate::from_gbps(1), Span::from_ms(1));
+    scene.jobs = vec![job(End::Caller, 3_000_000), job(End::Listener, 3_000_000)];
+    scene.updates = 5;
+    let report = World::new(scene).run(Time::from_ms(60_000));
+    assert_eq!(report.read, [3_000_000; 2]);
+    assert!(report.done.is_set() && report.updates > 3, "{report:?}");
+}
+
+/// Data crosses on all paths that both ends allow.
+#[test]
+fn paths_open() {
+    let mut scene = Scene::fair(Rate::from_gbps(1), Span::from_ms(1));
+    scene.jobs = vec![job(End::Caller, 3_000_000)];
+    scene.paths = 8;
+    let report = World::new(scene).run(Time::from_ms(60_000));
+    assert_eq!((report.read, report.open_paths), ([0, 3_000_000], 8), "{report:?}");
+}
+
+/// A transfer takes what the rate of the line, its delay and the packets' heads make of it, and little more.
+#[test]
+fn the_line_is_used() {
+    let (rate, bytes) = (Rate::from_gbps(1), 20_000_000u64);
+    let mut scene = Scene::fair(rate, Span::from_us(500));
+    scene.jobs = vec![job(End::Caller, bytes)];
+    scene.law = "cubic";
+    let report = World::new(scene).run(Time::from_ms(60_000));
+    let ideal = rate.time_for(units::Bytes::new(bytes * 1_500 / 1_444));
+    let spent = report.done.since(report.connected.unwrap());
+    assert!(spent < ideal.times(5).over(4), "{} us of {} us", spent.ns() / 1_000, ideal.ns() / 1_000);
+}

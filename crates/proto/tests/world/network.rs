@@ -105,6 +105,11 @@ impl Datagram {
 /// The listener's address; the caller's have other hosts.
 pub const LISTENER: &str = "192.0.2.2:4433";
 
+/// Whether an address is neither the caller's nor the listener's.
+pub fn is_stranger(address: SocketAddr) -> bool {
+    matches!(address.ip(), IpAddr::V4(ip) if ip.octets()[0] == 203)
+}
+
 pub struct Network {
     pub weather: Weather,
     params: PortParams,
