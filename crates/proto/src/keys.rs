@@ -153,7 +153,8 @@ pub(crate) struct DataKeys {
     header_remote: Box<dyn HeaderProtectionKey>,
     now: PacketKeySet,
     next: PacketKeySet,
-    /// The peer's key before the last update, and when it is forgotten.
+    /// The peer's key before the last update, and when it is forgotten: three timeouts after the first packet under the present
+    /// key came. Before that the peer may know nothing of the update.
     before: Option<(Box<dyn PacketKey>, Time)>,
     secrets: Secrets,
     /// How often keys were updated. The key phase is its lowest bit.
@@ -236,7 +237,7 @@ impl DataKeys {
         let new = core::mem::replace(&mut self.next, next);
         let old = core::mem::replace(&mut self.now, new);
         self.not_before = now.saturating_add(timeout.times(3));
-        self.before = Some((old.remote, self.not_before));
+        self.before = Some((old.remote, Time::NEVER));
         self.updates += 1;
         (self.sealed, self.is_acknowledged) = (0, false);
     }
@@ -277,6 +278,7 @@ impl DataKeys {
         if (packet[0] & PHASE != 0) == self.phase() {
             let payload = open(&*self.now.remote, packet, at, which)?;
             seen.came(number, self.updates);
+            self.came_under_present(now, timeout);
             return Ok(opened(payload, packet));
         }
         let lowest = seen.lowest(self.updates);
@@ -298,7 +300,15 @@ impl DataKeys {
         let payload = open(&*self.next.remote, packet, at, which)?;
         self.switch(now, timeout);
         seen.came(number, self.updates);
+        self.came_under_present(now, timeout);
         Ok(opened(payload, packet))
+    }
+
+    /// A packet under the peer's present key came.
+    fn came_under_present(&mut self, now: Time, timeout: Span) {
+        if let Some((_, until)) = self.before.as_mut().filter(|(_, until)| !until.is_set()) {
+            *until = now.saturating_add(timeout.times(3));
+        }
     }
 }
 

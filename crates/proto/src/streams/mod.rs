@@ -9,6 +9,10 @@
 //! sends or knows that it was reset or has stopped it, and has taken the stream's events. Then nothing is left of it, and
 //! the peer may open another one. So an application takes events until there are none.
 //!
+//! Whatever a peer sends, an end keeps at most [`Limits::max_data`] bytes in order and, ahead of gaps, pieces that count twice
+//! as much, each its length and 64 bytes. A buffer of bytes in order has room for at most four times what is in it, or 32 KiB.
+//! The state of a stream takes less than 1 KiB.
+//!
 //! ```
 //! use proto::frame::{Frame, Frames};
 //! use proto::side::Side;
@@ -138,7 +142,12 @@ pub struct Streams {
 impl Streams {
     /// Without streams. The peer may send what `ours` says. A stream holds at most `send_buffer` bytes that are not
     /// acknowledged.
+    ///
+    /// # Panics
+    /// In debug builds, if a limit is out of its range.
     pub fn new(side: Side, ours: Limits, send_buffer: u64) -> Self {
+        debug_assert!(ours.max_data <= varint::MOST && ours.max_stream_data <= varint::MOST);
+        debug_assert!(ours.max_streams().iter().all(|&count| count <= 1 << 32));
         Self {
             side,
             ours,

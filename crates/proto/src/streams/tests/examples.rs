@@ -270,6 +270,22 @@ fn events_are_told_once() {
     assert_eq!(events(&mut listener), [StreamEvent::Reset { id, code: 6 }]);
 }
 
+/// Room is told when half of the buffer is free, and not for every packet.
+#[test]
+fn room_is_told_when_there_is_enough() {
+    let (mut caller, _) = pair(LIMITS, 100);
+    let id = caller.open(Direction::OneWay).unwrap();
+    assert_eq!(caller.write(id, &[1; 101]), Ok(100));
+    let chunk = caller.put_frame(&mut Vec::new(), 1000).unwrap();
+    caller.acked(&Chunk { len: 49, ..chunk });
+    assert_eq!(events(&mut caller), []);
+    caller.acked(&Chunk { len: 50, ..chunk });
+    assert_eq!(events(&mut caller), [StreamEvent::Writable(id)]);
+    caller.acked(&chunk);
+    // Nobody has asked again.
+    assert_eq!(events(&mut caller), []);
+}
+
 /// An event that no call can follow up any more is not told.
 #[test]
 fn old_events_are_not_told() {
@@ -391,12 +407,27 @@ fn streams_are_allowed_in_time() {
     assert_eq!(told, [false, true, false, true, false, true]);
     assert_eq!(listener.peers[1].raise(), 10);
     // Streams that stay open use up what is left: then each one that ends lets another one in.
-    for nth in 6..9 {
+    let open = |listener: &mut Streams, nth| {
         listener.on_blocked(Some(StreamId::new(Side::Caller, Direction::OneWay, nth).number())).unwrap();
-    }
+    };
+    (6..9).for_each(|nth| open(&mut listener, nth));
     for nth in 9..15 {
         assert_eq!(use_up(&mut listener, nth), Some(vec![Control::MaxStreams(Direction::OneWay)]), "{nth}");
     }
+
+    // One has ended, which was not worth a frame. Now it is.
+    let (_, mut listener) = pair(LIMITS, 1000);
+    assert_eq!(use_up(&mut listener, 0), None);
+    open(&mut listener, 1);
+    assert_eq!(listener.next_control(), Some(Control::MaxStreams(Direction::OneWay)));
+    assert_eq!(listener.peers[1].raise(), 5);
+}
+
+/// The state of a stream, with both directions, and what a tree adds to it.
+#[test]
+fn a_stream_is_small() {
+    let state = size_of::<Sending>() + size_of::<Receiving>() + 2 * size_of::<StreamId>();
+    assert!(2 * state <= 1024, "{state}");
 }
 
 #[test]
