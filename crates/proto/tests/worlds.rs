@@ -4,13 +4,19 @@
 #[allow(unreachable_pub, dead_code)]
 mod world;
 
+use proto::closed::{Closed, Code};
 use units::Time;
 use world::World;
 use world::scenes::scene;
 
+/// Worlds of a run.
+fn count() -> u64 {
+    std::env::var("SEEDS").ok().and_then(|text| text.parse().ok()).unwrap_or(5_000)
+}
+
 #[test]
 fn all_comes_in_any_weather() {
-    let count: u64 = std::env::var("SEEDS").ok().and_then(|text| text.parse().ok()).unwrap_or(500);
+    let count = count();
     let first: u64 = std::env::var("FIRST").ok().and_then(|text| text.parse().ok()).unwrap_or(0);
     let mut failed = Vec::new();
     for seed in first..first + count {
@@ -25,4 +31,24 @@ fn all_comes_in_any_weather() {
         }
     }
     assert!(failed.is_empty(), "{} of {count}:\n{}", failed.len(), failed[..failed.len().min(20)].join("\n"));
+}
+
+/// A peer that lies is found out, or believed; nothing panics, and nothing goes on for ever.
+#[test]
+fn a_peer_that_lies_is_survived() {
+    let mut codes = std::collections::BTreeMap::new();
+    for seed in 0..count() / 2 {
+        let mut scene = scene(seed);
+        scene.lies = 3 << (seed % 5);
+        let report = World::new(scene).run(Time::from_ms(600_000));
+        for closed in report.closed.into_iter().flatten() {
+            if let Closed::Here { code, .. } = closed {
+                *codes.entry(code).or_insert(0) += 1;
+            }
+        }
+    }
+    // Each kind of lie is found out somewhere.
+    for code in [Code::FRAME, Code::ACK, Code::STREAM, Code::FLOW] {
+        assert!(codes.contains_key(&code), "{code} is not among {codes:?}");
+    }
 }

@@ -50,6 +50,8 @@ pub struct Scene {
     pub reader: (usize, Span),
     /// The clock of the caller stands still for so long now and then.
     pub stalls: Span,
+    /// One packet in so many lies.
+    pub lies: u64,
     /// Either end changes its keys at one call in so many; 0 for never.
     pub updates: u64,
     pub law: &'static str,
@@ -67,6 +69,7 @@ impl Scene {
             noise: 0,
             reader: (1 << 20, Span::ZERO),
             stalls: Span::ZERO,
+            lies: 0,
             updates: 0,
             law: "newreno",
             max_packet: 1_472,
@@ -137,7 +140,7 @@ fn law(name: &str) -> Arc<dyn Fn(&Path) -> Law + Send + Sync> {
 
 impl World {
     pub fn new(scene: Scene) -> Self {
-        provider::begin(scene.seed);
+        provider::begin(scene.seed, scene.lies);
         let provider = provider::provider();
         let mut settings = Settings::new(law(scene.law));
         settings.line_rate = scene.weather.rate;
@@ -423,6 +426,10 @@ impl World {
             match streams.write(stream, &data) {
                 Ok(count) => *written += count as u64,
                 Err(WriteError::Finished) if left == 0 => {}
+                Err(_) if self.scene.lies > 0 => {
+                    done.push(stream);
+                    continue;
+                }
                 Err(error) => panic!("{error}"),
             }
             if *written == *total {
@@ -460,7 +467,8 @@ impl World {
                 match streams.read(stream, &mut out[..room]) {
                     Ok(read) => {
                         let before = party.application.reading[&stream];
-                        for (offset, &got) in (before..).zip(&out[..read.bytes]) {
+                        let honest = self.scene.lies == 0;
+                        for (offset, &got) in (before..).zip(&out[..read.bytes]).filter(|_| honest) {
                             assert_eq!(got, byte(number, offset), "byte {offset} of stream {number}");
                         }
                         party.application.reading.insert(stream, before + read.bytes as u64);
@@ -475,6 +483,7 @@ impl World {
                         }
                     }
                     Err(ReadError::Blocked | ReadError::Unknown) => break,
+                    Err(_) if self.scene.lies > 0 => break,
                     Err(error) => panic!("{error}"),
                 }
             }

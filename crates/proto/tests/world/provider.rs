@@ -16,13 +16,17 @@ use units::mix64;
 
 thread_local! {
     static RANDOM: Cell<u64> = const { Cell::new(0) };
+    static LIES: Cell<u64> = const { Cell::new(0) };
     static KEYS: Cell<u64> = const { Cell::new(0) };
     static NONCES: RefCell<BTreeSet<(u64, u32, u64)>> = RefCell::default();
 }
 
 /// Begins a run: what is random follows from the seed, and no nonce was used.
-pub fn begin(seed: u64) {
+///
+/// One packet in `lies` says something else than its sender meant, and is sealed all the same; 0 for none.
+pub fn begin(seed: u64, lies: u64) {
     RANDOM.set(mix64(seed));
+    LIES.set(lies);
     KEYS.set(0);
     NONCES.take();
 }
@@ -113,6 +117,26 @@ impl Algorithm for Watched {
     }
 }
 
+/// Changes what a packet says, now and then: a byte near its beginning, where frames have their types and numbers.
+fn lie(payload: &mut [u8]) {
+    let draw = || {
+        RANDOM.set(RANDOM.get().wrapping_add(1));
+        mix64(RANDOM.get())
+    };
+    if LIES.get() == 0 || draw() % LIES.get() != 0 {
+        return;
+    }
+    for _ in 0..1 + draw() % 3 {
+        let place = draw() % (payload.len() as u64).min(if draw() % 2 == 0 { 8 } else { 60 });
+        let kinds = [0x00, 0x01, 0x02, 0x03, 0x06, 0x09, 0x0a, 0x0c, 0x0d, 0x10, 0x12, 0x14, 0x15, 0x16, 0x26, 0x38, 0x3b];
+        payload[place as usize] = match draw() % 3 {
+            0 => kinds[(draw() % 17) as usize],
+            1 => [0, 1, 0x3f, 0x7f, 0xbf, 0xff][(draw() % 6) as usize],
+            _ => draw() as u8,
+        };
+    }
+}
+
 struct WatchedKey {
     real: Box<dyn PacketKey>,
     name: u64,
@@ -139,6 +163,7 @@ impl PacketKey for WatchedKey {
         payload: &mut [u8],
     ) -> Result<Tag, Error> {
         self.watch(path, number);
+        lie(payload);
         self.real.encrypt_in_place_for_path(path, number, header, payload)
     }
 

@@ -1,0 +1,209 @@
+//! Payload for each second of processor time, both ends together, encrypted, over this machine's loopback: ours, quinn's and
+//! s2n-quic's, in turns: `cargo run --release -- [PACKET] [MEBIBYTES] [TURNS]`.
+
+use std::net::{Ipv4Addr, SocketAddr};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result};
+use nix::sys::resource::{UsageWho, getrusage};
+
+/// Where an endpoint binds.
+const ANY: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr::LOCALHOST), 0);
+/// What is written at a time.
+const PART: usize = 1 << 20;
+
+fn cpu() -> Result<Duration> {
+    let usage = getrusage(UsageWho::RUSAGE_SELF)?;
+    let of = |time: nix::sys::time::TimeVal| Duration::from_micros((time.tv_sec() * 1_000_000 + time.tv_usec()) as u64);
+    Ok(of(usage.user_time()) + of(usage.system_time()))
+}
+
+fn main() -> Result<()> {
+    let args: Vec<u64> = std::env::args().skip(1).map(|text| text.parse().context(text)).collect::<Result<_>>()?;
+    let packet = *args.first().unwrap_or(&1_400) as u16;
+    let bytes = args.get(1).unwrap_or(&1_024) << 20;
+    let turns = *args.get(2).unwrap_or(&3);
+    type Transfer = fn(u16, u64) -> Result<()>;
+    let peers: [(&str, Transfer); 3] = [("narrows", narrows), ("quinn", quinn), ("s2n-quic", s2n)];
+    let mut best = [0f64; 3];
+    for _ in 0..turns {
+        for ((name, transfer), best) in peers.iter().zip(&mut best) {
+            let (began, used) = (Instant::now(), cpu()?);
+            transfer(packet, bytes).with_context(|| format!("{name} failed"))?;
+            let (wall, used) = (began.elapsed().as_secs_f64(), (cpu()? - used).as_secs_f64());
+            let bits = bytes as f64 * 8e-9;
+            println!("{name:10} {:6.2} Gb/s  {:6.2} Gbit for each second of processor time", bits / wall, bits / used);
+            *best = best.max(bits / used);
+        }
+    }
+    println!("best: narrows is {:.2} times quinn, {:.2} times s2n-quic", best[0] / best[1], best[0] / best[2]);
+    Ok(())
+}
+
+fn narrows(packet: u16, bytes: u64) -> Result<()> {
+    use transport::{Config, Endpoint, wait};
+    let kind = laws::catalog::Kind::from_name("cubic").context("cubic")?;
+    let law = move |path: &laws::Path| laws::catalog::build(kind, path, &[]).expect("cubic");
+    let mut settings = proto::settings::Settings::new(Arc::new(law));
+    settings.max_packet = packet;
+    let config = Config::new(settings)?;
+    let listener = Endpoint::listen(ANY, &config)?;
+    let address = listener.address();
+    let trust = proto::identity::Trust::Fingerprint(config.identity.fingerprint());
+    let reader = std::thread::spawn(move || {
+        wait(async {
+            let connection = listener.accept().await.context("no caller")?.admit()?;
+            let mut stream = connection.accept_stream().await?.receive;
+            let (mut part, mut total) = (vec![0; PART], 0);
+            loop {
+                let count = stream.read(&mut part).await? as u64;
+                total += count;
+                if count == 0 {
+                    // The caller closes.
+                    connection.closed().await;
+                    return Ok::<_, anyhow::Error>(total);
+                }
+            }
+        })
+    });
+    let caller = Endpoint::call_from(ANY, &config)?;
+    wait(async {
+        let connection = caller.connect(address, trust, None).await?;
+        let mut stream = connection.open_message(bytes).await?;
+        let part = vec![7; PART];
+        for _ in 0..bytes / PART as u64 {
+            stream.write_all(&part).await?;
+        }
+        stream.delivered().await
+    })?;
+    drop(caller);
+    anyhow::ensure!(reader.join().expect("a thread")? == bytes);
+    Ok(())
+}
+
+fn certificate() -> Result<(rustls::pki_types::CertificateDer<'static>, rustls::pki_types::PrivateKeyDer<'static>)> {
+    let made = rcgen::generate_simple_self_signed(vec!["localhost".into()])?;
+    let key = rustls::pki_types::PrivateKeyDer::try_from(made.signing_key.serialize_der()).map_err(anyhow::Error::msg)?;
+    Ok((made.cert.into(), key))
+}
+
+fn quinn(packet: u16, bytes: u64) -> Result<()> {
+    let (certificate, key) = certificate()?;
+    let mut transport = quinn::TransportConfig::default();
+    transport.initial_mtu(packet).min_mtu(packet);
+    transport.congestion_controller_factory(Arc::new(quinn::congestion::CubicConfig::default()));
+    transport.stream_receive_window((16u32 << 20).into()).receive_window((64u32 << 20).into()).send_window(16 << 20);
+    let transport = Arc::new(transport);
+    let mut server = quinn::ServerConfig::with_single_cert(vec![certificate.clone()], key)?;
+    server.transport_config(transport.clone());
+    let mut roots = rustls::RootCertStore::empty();
+    roots.add(certificate)?;
+    let mut client = quinn::ClientConfig::with_root_certificates(Arc::new(roots))?;
+    client.transport_config(transport);
+    // A thread for each end, as ours has.
+    let runtime = || tokio::runtime::Builder::new_current_thread().enable_all().build();
+    let listening = runtime()?;
+    let endpoint = {
+        let _in = listening.enter();
+        quinn::Endpoint::server(server, ANY)?
+    };
+    let address = endpoint.local_addr()?;
+    let reader = std::thread::spawn(move || {
+        listening.block_on(async move {
+            let connection = endpoint.accept().await.context("no caller")?.await?;
+            let mut stream = connection.accept_uni().await?;
+            let (mut part, mut total) = (vec![0; PART], 0);
+            while let Some(count) = stream.read(&mut part).await? {
+                total += count as u64;
+            }
+            connection.closed().await;
+            Ok::<_, anyhow::Error>(total)
+        })
+    });
+    runtime()?.block_on(async {
+        let mut endpoint = quinn::Endpoint::client(ANY)?;
+        endpoint.set_default_client_config(client);
+        let connection = endpoint.connect(address, "localhost")?.await?;
+        let mut stream = connection.open_uni().await?;
+        let part = vec![7; PART];
+        for _ in 0..bytes / PART as u64 {
+            stream.write_all(&part).await?;
+        }
+        stream.finish()?;
+        stream.stopped().await?;
+        connection.close(0u32.into(), b"");
+        endpoint.wait_idle().await;
+        Ok::<_, anyhow::Error>(())
+    })?;
+    anyhow::ensure!(reader.join().expect("a thread")? == bytes);
+    Ok(())
+}
+
+fn s2n(packet: u16, bytes: u64) -> Result<()> {
+    use s2n_quic::provider::io::tokio::Builder;
+    use s2n_quic::provider::limits::Limits;
+    let (certificate, key) = certificate()?;
+    let io = |packet: u16| Builder::default().with_receive_address(ANY)?.with_max_mtu(packet)?.with_initial_mtu(packet)?.build();
+    let limits = || {
+        Limits::default()
+            .with_data_window(64 << 20)?
+            .with_unidirectional_data_window(16 << 20)?
+            .with_max_send_buffer_size(16 << 20)
+    };
+    let runtime = || tokio::runtime::Builder::new_current_thread().enable_all().build();
+    let tls = s2n_quic::provider::tls::default::Server::builder()
+        .with_certificate(vec![certificate.to_vec()], key.secret_der().to_vec())
+        .map_err(|error| anyhow::anyhow!("{error}"))?
+        .build()
+        .map_err(|error| anyhow::anyhow!("{error}"))?;
+    let listening = runtime()?;
+    let mut server = {
+        let _in = listening.enter();
+        s2n_quic::Server::builder()
+            .with_tls(tls)?
+            .with_io(io(packet + 28)?)?
+            .with_limits(limits()?)?
+            .start()
+            .map_err(|error| anyhow::anyhow!("{error}"))?
+    };
+    let address = server.local_addr()?;
+    let reader = std::thread::spawn(move || {
+        listening.block_on(async move {
+            let mut connection = server.accept().await.context("no caller")?;
+            let mut stream = connection.accept_receive_stream().await?.context("no stream")?;
+            let mut total = 0;
+            while let Some(part) = stream.receive().await? {
+                total += part.len() as u64;
+            }
+            let _ = connection.accept().await;
+            Ok::<_, anyhow::Error>(total)
+        })
+    });
+    let tls = s2n_quic::provider::tls::default::Client::builder()
+        .with_certificate(certificate.to_vec())
+        .map_err(|error| anyhow::anyhow!("{error}"))?
+        .build()
+        .map_err(|error| anyhow::anyhow!("{error}"))?;
+    runtime()?.block_on(async {
+        let client = s2n_quic::Client::builder()
+            .with_tls(tls)?
+            .with_io(io(packet + 28)?)?
+            .with_limits(limits()?)?
+            .start()
+            .map_err(|error| anyhow::anyhow!("{error}"))?;
+        let connect = s2n_quic::client::Connect::new(address).with_server_name("localhost");
+        let mut connection = client.connect(connect).await?;
+        let mut stream = connection.open_send_stream().await?;
+        let part = bytes::Bytes::from(vec![7; PART]);
+        for _ in 0..bytes / PART as u64 {
+            stream.send(part.clone()).await?;
+        }
+        stream.finish()?;
+        stream.close().await?;
+        connection.close(0u32.into());
+        Ok::<_, anyhow::Error>(())
+    })?;
+    anyhow::ensure!(reader.join().expect("a thread")? == bytes);
+    Ok(())
+}
