@@ -135,7 +135,8 @@ impl Data {
         (via, rtt): (Via, Option<Span>),
     ) -> Result<Self, Fault> {
         let settings = &shared.settings;
-        let base_rtt = rtt.unwrap_or(FIRST_RTT);
+        // No path is shorter than this, and no law can do with none.
+        let base_rtt = rtt.unwrap_or(FIRST_RTT).max(Span::from_us(1));
         let answering =
             Answering { every: settings.ack_every.max(1), delay: settings.ack_delay, timestamps: theirs.times == 1 };
         let reset = theirs.reset.unwrap_or_default();

@@ -1,0 +1,273 @@
+//! What a listener says to those that have no connection, and whom it lets in.
+
+#[allow(unreachable_pub, dead_code)]
+#[path = "world/provider.rs"]
+mod provider;
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+use flow::Codepoint;
+use laws::{Law, NewReno, Path, newreno};
+use proto::VERSION;
+use proto::closed::{Closed, Code};
+use proto::connection::Event;
+use proto::endpoint::{Endpoint, Handle, Received};
+use proto::header::{Header, Packet};
+use proto::identity::{Identity, Trust};
+use proto::secret::Secret;
+use proto::settings::Settings;
+use proto::via::Via;
+use units::{Span, Time};
+
+const LISTENER: Via =
+    Via { socket: 0, remote: SocketAddr::new(std::net::IpAddr::V4(std::net::Ipv4Addr::LOCALHOST), 4_433) };
+
+fn endpoint(seed: u8, listens: bool) -> Endpoint {
+    let law = |path: &Path| Law::NewReno(NewReno::new(path, newreno::Params::for_path(path)));
+    let identity = Identity::from_seed(&provider::provider(), &[seed; 32]).unwrap();
+    Endpoint::new(Time::ZERO, (Settings::new(Arc::new(law)), provider::provider()), identity, listens).unwrap()
+}
+
+fn caller(host: u8, port: u16) -> Via {
+    Via { socket: 0, remote: SocketAddr::from(([10, 0, 0, host], port)) }
+}
+
+fn call(endpoint: &mut Endpoint, secret: Option<([u8; 8], Secret)>) -> Handle {
+    endpoint.call(Time::ZERO, LISTENER, Trust::Anyone, secret).unwrap()
+}
+
+/// What a connection sends now.
+fn sent(endpoint: &mut Endpoint, handle: Handle, now: Time) -> Vec<Vec<u8>> {
+    let (mut all, mut out) = (Vec::new(), Vec::new());
+    while let Some(transmit) = endpoint.poll_transmit(now, handle, 10, &mut out) {
+        all.extend(out.chunks(transmit.segment).map(<[u8]>::to_vec));
+        out.clear();
+    }
+    all
+}
+
+/// What an endpoint says to strangers now.
+fn answers(endpoint: &mut Endpoint) -> Vec<Vec<u8>> {
+    let (mut all, mut out) = (Vec::new(), Vec::new());
+    while endpoint.poll_answer(&mut out).is_some() {
+        all.push(std::mem::take(&mut out));
+    }
+    all
+}
+
+fn receive(endpoint: &mut Endpoint, now: Time, via: Via, datagrams: Vec<Vec<u8>>) -> Vec<Received> {
+    let mut receive = |mut datagram: Vec<u8>| endpoint.on_datagram(now, via, Codepoint::NotEct, &mut datagram);
+    datagrams.into_iter().map(&mut receive).collect()
+}
+
+fn events(endpoint: &mut Endpoint, handle: Handle) -> Vec<Event> {
+    std::iter::from_fn(|| endpoint.connection(handle)?.poll_event()).collect()
+}
+
+/// A connection between two endpoints, as far as the claim; the handles at either end.
+fn meet(ours: (&mut Endpoint, Handle), listener: &mut Endpoint, via: Via, now: Time) -> Handle {
+    let (endpoint, handle) = ours;
+    let mut accepted = None;
+    for _ in 0..4 {
+        for received in receive(listener, now, via, sent(endpoint, handle, now)) {
+            if let Received::New(handle) = received {
+                accepted = Some(handle);
+            }
+        }
+        if let Some(there) = accepted {
+            let datagrams = sent(listener, there, now);
+            receive(endpoint, now, LISTENER, datagrams);
+        }
+    }
+    accepted.unwrap()
+}
+
+#[test]
+fn another_version_is_told_which_is_spoken() {
+    provider::begin(1, 0);
+    let mut listener = endpoint(1, true);
+    let mut datagram = vec![0xc0, 0, 0, 0, 9, 3, 1, 2, 3, 2, 7, 8];
+    datagram.resize(1_199, 0);
+    receive(&mut listener, Time::ZERO, caller(1, 1), vec![datagram.clone()]);
+    assert!(answers(&mut listener).is_empty(), "a short datagram is answered");
+    datagram.push(0);
+    receive(&mut listener, Time::ZERO, caller(1, 1), vec![datagram]);
+    let told = &answers(&mut listener)[0];
+    let packet = Packet::read(told).unwrap();
+    assert_eq!(packet.header, Header::OtherVersion { version: 0, to: &[7, 8], from: &[1, 2, 3] });
+    assert!(told.ends_with(&VERSION.to_be_bytes()));
+}
+
+#[test]
+fn a_caller_hears_that_its_version_is_not_spoken() {
+    provider::begin(2, 0);
+    let mut endpoint = endpoint(2, false);
+    let handle = call(&mut endpoint, None);
+    let first = sent(&mut endpoint, handle, Time::ZERO).remove(0);
+    let Header::Long { to, from, .. } = Packet::read(&first).unwrap().header else { panic!("a long header") };
+    let mut told = Vec::new();
+    proto::header::put_versions(&mut told, &from, to);
+    assert_eq!(receive(&mut endpoint, Time::ZERO, LISTENER, vec![told]), [Received::Connection(handle)]);
+    assert_eq!(events(&mut endpoint, handle), [Event::Closed(Closed::Version)]);
+}
+
+#[test]
+fn an_unknown_connection_is_reset_by_its_token_alone() {
+    provider::begin(3, 0);
+    let (mut listener, mut endpoint) = (endpoint(1, true), endpoint(2, false));
+    let handle = call(&mut endpoint, None);
+    let via = caller(1, 1);
+    let there = meet((&mut endpoint, handle), &mut listener, via, Time::ZERO);
+    listener.connection(there).unwrap().admit(Time::ZERO);
+    listener.settle(there);
+    let _ = (events(&mut endpoint, handle), sent(&mut listener, there, Time::ZERO));
+    // The listener forgets the connection.
+    listener.connection(there).unwrap().close(Time::ZERO, Code::NONE, "");
+    listener.on_timer(Time::from_ms(600_000), there);
+    assert!(listener.forget(there));
+    // What the caller sends is answered by less than it has, and each time.
+    endpoint.connection(handle).unwrap().ping();
+    // Pacing has let time pass.
+    let ping = sent(&mut endpoint, handle, Time::from_ms(500));
+    let len = ping[0].len();
+    receive(&mut listener, Time::ZERO, via, ping);
+    let reset = answers(&mut listener).remove(0);
+    assert!(reset.len() < len && reset[0] & 0xc0 == 0x40);
+    // Another address, or another token, ends nothing.
+    let mut forged = reset.clone();
+    *forged.last_mut().unwrap() ^= 1;
+    receive(&mut endpoint, Time::ZERO, LISTENER, vec![forged]);
+    receive(&mut endpoint, Time::ZERO, caller(9, 9), vec![reset.clone()]);
+    assert_eq!(events(&mut endpoint, handle), []);
+    assert_eq!(receive(&mut endpoint, Time::ZERO, LISTENER, vec![reset]), [Received::Connection(handle)]);
+    assert_eq!(events(&mut endpoint, handle), [Event::Closed(Closed::Reset)]);
+}
+
+#[test]
+fn resets_are_few() {
+    provider::begin(4, 0);
+    let mut listener = endpoint(1, true);
+    for second in 0..3 {
+        let now = Time::from_ms(1_000 * second);
+        let mut told = 0;
+        for _ in 0..300 {
+            receive(&mut listener, now, caller(1, 1), vec![vec![0x40; 100]]);
+            told += answers(&mut listener).len();
+        }
+        assert_eq!(told, 100);
+    }
+    receive(&mut listener, Time::from_ms(9_000), caller(1, 1), vec![vec![0x40; 41]]);
+    assert!(answers(&mut listener).is_empty(), "a short packet is answered");
+}
+
+/// Under load a caller must prove its address before anything is kept of it. Each token is taken once, from its address.
+#[test]
+fn a_retry_proves_an_address() {
+    provider::begin(5, 0);
+    let mut listener = endpoint(1, true);
+    // Sixteen callers at each of four addresses are in no hurry.
+    for port in 0..64 {
+        let mut endpoint = endpoint(2, false);
+        let handle = call(&mut endpoint, None);
+        let first = sent(&mut endpoint, handle, Time::ZERO);
+        let received = receive(&mut listener, Time::ZERO, caller(1 + port / 16, port.into()), first);
+        assert!(matches!(received[..], [Received::New(_)]), "{port}");
+    }
+    // There are too many at one of the addresses.
+    let mut endpoint = endpoint(2, false);
+    let handle = call(&mut endpoint, None);
+    let first = sent(&mut endpoint, handle, Time::ZERO);
+    assert_eq!(receive(&mut listener, Time::ZERO, caller(1, 99), first.clone()), [Received::Nothing]);
+    assert!(answers(&mut listener).is_empty());
+    let via = caller(9, 1);
+    assert_eq!(receive(&mut listener, Time::ZERO, via, first), [Received::Nothing]);
+    let retry = answers(&mut listener).remove(0);
+    // A Retry that was changed is none.
+    let mut forged = retry.clone();
+    forged[30] ^= 1;
+    receive(&mut endpoint, Time::ZERO, LISTENER, vec![forged]);
+    assert!(sent(&mut endpoint, handle, Time::ZERO).is_empty());
+    receive(&mut endpoint, Time::ZERO, LISTENER, vec![retry.clone()]);
+    let second = sent(&mut endpoint, handle, Time::ZERO);
+    assert_eq!(second.len(), 1);
+    // The token is of this address, and of now.
+    assert_eq!(receive(&mut listener, Time::ZERO, caller(8, 1), second.clone()), [Received::Nothing]);
+    assert_eq!(receive(&mut listener, Time::from_ms(10_000), via, second.clone()), [Received::Nothing]);
+    let received = receive(&mut listener, Time::from_ms(9_999), via, second.clone());
+    assert!(matches!(received[..], [Received::New(_)]));
+    // The same packet again is the same connection's; a Retry again does nothing.
+    let Received::New(there) = received[0] else { panic!("a connection") };
+    assert_eq!(receive(&mut listener, Time::from_ms(9_999), via, second), [Received::Connection(there)]);
+    receive(&mut endpoint, Time::ZERO, LISTENER, vec![retry]);
+    let now = Time::from_ms(9_999);
+    let datagrams = sent(&mut listener, there, now);
+    receive(&mut endpoint, now, LISTENER, datagrams);
+    assert_eq!(events(&mut endpoint, handle), [Event::Connected]);
+}
+
+/// Every cause of a refusal looks the same.
+#[test]
+fn who_has_no_ticket_is_refused() {
+    provider::begin(6, 0);
+    let known = Secret::new([5; 16]);
+    for (ticket, secret, is_known) in [([1; 8], [5; 16], true), ([1; 8], [6; 16], false), ([0; 8], [5; 16], true)] {
+        let (mut listener, mut endpoint) = (endpoint(1, true), endpoint(2, false));
+        let handle = call(&mut endpoint, Some((ticket, Secret::new(secret))));
+        let there = meet((&mut endpoint, handle), &mut listener, caller(1, 1), Time::ZERO);
+        let claim = events(&mut listener, there).into_iter().find_map(|event| match event {
+            Event::Claim(claim) => Some(claim),
+            _ => None,
+        });
+        assert_eq!(claim.unwrap().ticket, ticket);
+        let connection = listener.connection(there).unwrap();
+        assert_eq!(connection.proves(&known), is_known);
+        assert!(connection.streams().is_none());
+        if is_known && ticket == [1; 8] {
+            connection.admit(Time::ZERO);
+            assert!(connection.streams().is_some());
+            continue;
+        }
+        connection.refuse(Time::ZERO);
+        let datagrams = sent(&mut listener, there, Time::ZERO);
+        receive(&mut endpoint, Time::ZERO, LISTENER, datagrams);
+        let closed = Event::Closed(Closed::There { code: Code::REFUSED, reason: String::new() });
+        assert!(events(&mut endpoint, handle).contains(&closed));
+    }
+}
+
+/// A caller that says nothing of itself is refused after 10 s, and costs nothing then.
+#[test]
+fn who_says_nothing_is_forgotten() {
+    provider::begin(7, 0);
+    let (mut listener, mut endpoint) = (endpoint(1, true), endpoint(2, false));
+    let handle = call(&mut endpoint, None);
+    let first = sent(&mut endpoint, handle, Time::ZERO);
+    let received = receive(&mut listener, Time::ZERO, caller(1, 1), first);
+    let Received::New(there) = received[0] else { panic!("a connection") };
+    let mut now = Time::ZERO;
+    let mut left = sent(&mut listener, there, now).iter().map(Vec::len).sum::<usize>();
+    while !listener.connection(there).unwrap().is_over() {
+        now = listener.connection(there).unwrap().next_timer();
+        listener.on_timer(now, there);
+        left += sent(&mut listener, there, now).iter().map(Vec::len).sum::<usize>();
+    }
+    assert_eq!(now, Time::ZERO + Span::from_s(10));
+    assert!(left <= 3 * 1_200, "{left} bytes to an address that is not proved");
+    assert_eq!(events(&mut listener, there), [Event::Closed(Closed::Silence)]);
+    assert!(listener.forget(there) && listener.handles().next().is_none());
+}
+
+/// The listener is not who was expected.
+#[test]
+fn another_key_is_noticed() {
+    provider::begin(8, 0);
+    let (mut listener, mut endpoint) = (endpoint(1, true), endpoint(2, false));
+    let expected = Identity::from_seed(&provider::provider(), &[3; 32]).unwrap().fingerprint();
+    let handle = endpoint.call(Time::ZERO, LISTENER, Trust::Fingerprint(expected), None).unwrap();
+    let there = meet((&mut endpoint, handle), &mut listener, caller(1, 1), Time::ZERO);
+    let told = events(&mut endpoint, handle);
+    assert!(matches!(told[..], [Event::Closed(Closed::Here { code: Code(0x100..0x200), .. })]), "{told:?}");
+    let heard = events(&mut listener, there);
+    assert!(matches!(heard[..], [Event::Closed(Closed::There { .. })]), "{heard:?}");
+}
