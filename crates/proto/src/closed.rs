@@ -6,6 +6,7 @@ use core::fmt;
 
 use flow::AckError;
 
+use crate::blocks::BlockError;
 use crate::frame::{FrameError, LONGEST_REASON};
 use crate::parameters::ParameterError;
 use crate::streams::StreamError;
@@ -137,6 +138,12 @@ impl From<AckError> for Fault {
 
 impl From<StreamError> for Fault {
     fn from(error: StreamError) -> Self {
+        Self::new(Code(error.code()), &error.to_string())
+    }
+}
+
+impl From<BlockError> for Fault {
+    fn from(error: BlockError) -> Self {
         Self::new(Code(error.code()), &error.to_string())
     }
 }

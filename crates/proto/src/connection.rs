@@ -263,7 +263,8 @@ impl Connection {
     /// The tokens by which a peer at the other end of this may end the connection.
     pub(crate) fn paths_to(&self, via: Via) -> impl Iterator<Item = [u8; TOKEN_LEN]> + '_ {
         let paths = self.data.iter().flat_map(|data| data.paths());
-        paths.filter(move |path| path.via == via).map(|path| path.theirs.1)
+        // Packets of a path that is retired may be replayed, and are reset then.
+        paths.filter(move |path| path.via == via && path.is_used()).map(|path| path.theirs.1)
     }
 
     /// Whether a packet of the peer has opened.

@@ -6,8 +6,9 @@ use core::mem;
 
 use flow::{AckError, Acks, Answering, Channel, ChannelConfig, Codepoint, Pacing, Range, SendState};
 use laws::{Law, Notification};
-use units::{Bytes, Span, Time, mix64};
+use units::{Bytes, Frac, Span, Time, mix64};
 
+use crate::blocks::{BlockError, Coder, Coding, Conditions, Rebuilding};
 use crate::closed::{Code, Fault};
 use crate::frame::{Ack, Frame, Frames};
 use crate::header::{SHORTEST_PACKET, put_short};
@@ -102,6 +103,8 @@ pub(crate) struct Data {
     keys: DataKeys,
     updates: u64,
     pub(crate) channel: Channel<Law, Outbox>,
+    /// Rebuilds packets, if this end takes blocks.
+    rebuilding: Option<Rebuilding>,
     paths: Vec<Path>,
     /// IDs that the peer gave for paths that are not open.
     offered: BTreeMap<u32, (Id, [u8; TOKEN_LEN])>,
@@ -157,10 +160,17 @@ impl Data {
         config.pacing = Pacing { header: OVERHEAD as u32, burst: settings.burst, ..Pacing::PLAIN };
         let law = make_law(&shared, base_rtt, SMALLEST_MSS);
         let chance = u64::from_be_bytes(shared.random()?);
+        let may_code = settings.coding != Coding::Off && theirs.coding_window > 0;
+        let coder = may_code.then(|| Coder::new(settings.coding, theirs.coding_window));
+        let mut rebuilding = (settings.coding_window > 0).then(|| Rebuilding::new(settings.coding_window.into()));
+        if let Some(rebuilding) = &mut rebuilding {
+            rebuilding.set_timing(Span::from_us(theirs.ack_delay as i64), base_rtt);
+        }
         let most_paths = u32::from(settings.paths.clamp(1, 64)).min(theirs.paths as u32);
         path.skip_at = 1 + chance % SKIP_EVERY;
         Ok(Self {
-            channel: Channel::new(config, law, Outbox::new(streams, SMALLEST_MSS), now),
+            channel: Channel::new(config, law, Outbox::new(streams, coder, SMALLEST_MSS), now),
+            rebuilding,
             side,
             updates: keys.updates(),
             keys,
@@ -384,11 +394,21 @@ impl Data {
             return Ok(Outcome::Dropped);
         }
         let mut wants = false;
-        let frames = Frames::new(payload);
-        for frame in frames {
+        let mut frames = Frames::new(payload);
+        let mut source = None;
+        while let Some(frame) = frames.next() {
             let frame = frame?;
             wants |= frame.counts();
             match frame {
+                Frame::Source { block, shape, place } if source.is_none() => {
+                    source = Some((block, shape, place, frames.rest()));
+                }
+                Frame::Stream(_) | Frame::Padding(_) if source.is_some() => {
+                    if self.read_frame(now, &frame)? == Taken::Dropped {
+                        return Ok(Outcome::Dropped);
+                    }
+                }
+                _ if source.is_some() => return Err(no_symbol()),
                 Frame::Close { code, reason, .. } => return Ok(Outcome::Closed(Fault::new(Code(code), reason))),
                 Frame::PathResponse(value) => self.on_response(now, path, via, value),
                 Frame::PathChallenge(value) => {
@@ -402,6 +422,11 @@ impl Data {
                     }
                 }
             }
+        }
+        if let Some((block, shape, place, symbol)) = source {
+            let rebuilding = self.rebuilding.as_mut().ok_or_else(no_blocks)?;
+            rebuilding.on_source(now, block, shape, place, symbol)?;
+            self.read_rebuilt()?;
         }
         let Some(path) = self.path_mut(path) else { return Ok(Outcome::Dropped) };
         let is_newest = path.arrivals.newest().is_none_or(|newest| newest < number);
@@ -447,11 +472,51 @@ impl Data {
             Frame::StopSending { stream, code } => streams.on_stop(stream, code)?,
             Frame::Stream(ref stream) => return Ok(streams.on_stream(stream)?),
             Frame::Datagram(data) => self.on_datagram(data)?,
+            Frame::Parity { block, shape, place, symbol } => {
+                self.rebuilding.as_mut().ok_or_else(no_blocks)?.on_parity(now, block, shape, place, symbol)?;
+                self.read_rebuilt()?;
+            }
+            Frame::BlockNack { block, missing } => self.coder(block)?.on_nack(block, missing, now)?,
+            Frame::BlockWhole { first, count } => {
+                self.coder(first)?.on_whole(first, count)?;
+                self.outbox().settle_blocks();
+            }
             Frame::Padding(_) | Frame::Ping => {}
             Frame::Auth { .. } if self.side == Side::Listener => {}
             _ => return Err(Fault::new(Code::FRAME, "a frame that this end may not get, or not in such a packet")),
         }
         Ok(Taken::Yes)
+    }
+
+    /// The blocks of this end, of which a frame speaks.
+    fn coder(&mut self, block: u64) -> Result<&mut Coder, Fault> {
+        Ok(self.outbox().coder.as_mut().ok_or(BlockError::Unsent { block, sent: 0 })?)
+    }
+
+    /// Reads what was rebuilt, as if its packets had come.
+    fn read_rebuilt(&mut self) -> Result<(), Fault> {
+        let Some(rebuilding) = &mut self.rebuilding else { return Ok(()) };
+        let outbox = self.channel.work_mut();
+        let mut unread = None;
+        while let Some((block, symbol)) = rebuilding.next_rebuilt() {
+            for frame in Frames::new(symbol).take_while(|_| !symbol.is_empty()) {
+                match frame? {
+                    Frame::Stream(stream) if outbox.streams.on_stream(&stream)? == Taken::Dropped => {
+                        unread = Some(block);
+                    }
+                    Frame::Stream(_) | Frame::Padding(_) => {}
+                    _ => return Err(no_symbol()),
+                }
+            }
+        }
+        if let Some(block) = unread {
+            // Its sender hears nothing of it, and sends it again.
+            rebuilding.is_not_read(block);
+        }
+        while let Some((first, count)) = rebuilding.next_whole() {
+            outbox.push(Own::Whole { first, count });
+        }
+        Ok(())
     }
 
     fn on_datagram(&mut self, data: &[u8]) -> Result<(), Fault> {
@@ -519,7 +584,25 @@ impl Data {
             self.channel.notify(subflow, &Notification::BaseRtt(rtt));
         }
         self.look_for_black_hole(now, at, subflow);
+        self.tell_blocks(subflow);
         Ok(())
+    }
+
+    /// Tells both ends of blocks what the network does.
+    fn tell_blocks(&mut self, subflow: u8) {
+        let (stats, rtt) = (*self.channel.stats(), self.channel.smoothed_rtt(subflow));
+        let (ack_delay, bdp) = (Span::from_us(self.theirs.ack_delay as i64), self.channel.permit().window);
+        let slowest = self.paths.iter().filter_map(|path| path.subflow).map(|it| self.channel.smoothed_rtt(it)).max();
+        let slowest = slowest.unwrap_or(rtt);
+        if let Some(rebuilding) = &mut self.rebuilding {
+            rebuilding.set_timing(ack_delay, slowest);
+        }
+        let outbox = self.channel.work_mut();
+        if let Some(coder) = &mut outbox.coder {
+            coder.set_timing(slowest.times(2) + ack_delay.times(2) + LATENESS, slowest);
+            let lost = stats.lost.saturating_sub(stats.spurious).min(stats.packets_sent);
+            outbox.conditions = Conditions { loss: Frac::ratio(lost, stats.packets_sent.max(1)), bdp: bdp.get() };
+        }
     }
 
     /// Where only the long packets of a path are lost, or nothing comes any more, they may be too long for it now (RFC 8899
@@ -632,7 +715,9 @@ impl Data {
     /// When [`Data::on_timer`] wants to be called, or [`Data::write`] has something.
     pub(crate) fn next_timer(&mut self) -> Time {
         let paths = self.paths.iter().map(Path::next_timer).min().unwrap_or(Time::NEVER);
-        self.channel.next_timer().min(self.wake).min(paths)
+        let asks = self.rebuilding.as_mut().map_or(Time::NEVER, Rebuilding::next_timer);
+        let gives_up = self.outbox().coder.as_mut().map_or(Time::NEVER, Coder::next_timer);
+        self.channel.next_timer().min(self.wake).min(paths).min(asks).min(gives_up)
     }
 
     pub(crate) fn on_timer(&mut self, now: Time) -> Result<(), Fault> {
@@ -643,6 +728,15 @@ impl Data {
                     self.look_for_black_hole(now, at, subflow);
                 }
             }
+        }
+        if let Some(rebuilding) = &mut self.rebuilding {
+            rebuilding.on_timer(now);
+            while let Some((block, missing)) = rebuilding.next_nack() {
+                self.channel.work_mut().push(Own::Nack { block, missing });
+            }
+        }
+        if let Some(coder) = &mut self.outbox().coder {
+            coder.on_timer(now);
         }
         let mut failed = Vec::new();
         for path in &mut self.paths {
@@ -799,11 +893,16 @@ impl Data {
         let at = self.paths.iter().position(|path| path.subflow == Some(subflow))?;
         let (full, via) = (usize::from(self.paths[at].search.size()), self.paths[at].via);
         let (mut segment, mut count) = (0, 0);
+        let sizes = self.paths.iter().filter(|path| path.state == State::Open).map(|path| path.search.size());
+        let least = u32::from(sizes.min().unwrap_or(SMALLEST)) - OVERHEAD as u32;
+        let outbox = self.channel.work_mut();
+        (outbox.least_mss, outbox.now) = (least, now);
         while count < most {
             self.leave_out_numbers(now, at, subflow);
             let start = self.begin(at, out);
             let frames_at = out.len();
-            let newest = if count == 0 { self.put_answer(now, at, out, ACK_ROOM) } else { None };
+            let has_room = count == 0 && !self.outbox().needs_whole_packet();
+            let newest = if has_room { self.put_answer(now, at, out, ACK_ROOM) } else { None };
             let work = self.channel.work_mut();
             work.frames_at = frames_at;
             mem::swap(&mut work.packet, out);
@@ -904,6 +1003,14 @@ impl Data {
         let len = self.finish((at, via), out, start, number);
         Some((Sent { via, codepoint: Codepoint::NotEct }, len))
     }
+}
+
+fn no_symbol() -> Fault {
+    Fault::new(Code::FRAME, "a symbol holds other frames than STREAM and PADDING")
+}
+
+fn no_blocks() -> Fault {
+    Fault::new(Code::FLOW, "a block, and none were allowed")
 }
 
 fn make_law(shared: &Shared, base_rtt: Span, mss: u32) -> Law {

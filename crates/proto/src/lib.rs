@@ -20,6 +20,7 @@ extern crate alloc;
 
 #[allow(unreachable_pub, dead_code)]
 mod assembler;
+pub mod blocks;
 pub mod closed;
 pub mod connection;
 mod data;

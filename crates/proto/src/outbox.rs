@@ -5,7 +5,9 @@ use alloc::vec::Vec;
 use core::mem;
 
 use flow::{Parcel, Work};
+use units::{Frac, Time};
 
+use crate::blocks::{Coder, Conditions, LENGTH_BYTES, Offer, Pending, Resend, Tag};
 use crate::frame::Frame;
 use crate::header::SHORTEST_PACKET;
 use crate::keys::SEAL_LEN;
@@ -26,6 +28,8 @@ const MOST_DATAGRAM_BYTES: usize = 1 << 20;
 pub(crate) const DATAGRAM_HEAD: usize = 1;
 /// The longest of [`Own`]'s frames: AUTH.
 const LONGEST_OWN: usize = 1 + 8 + 32;
+/// The longest SOURCE frame without its symbol.
+const SOURCE_LEN: usize = 1 + 8 + 3;
 /// No STREAM frame begins where less is left of a packet: its head has up to 33 bytes.
 const LEAST_ROOM: usize = 40;
 
@@ -47,6 +51,20 @@ pub(crate) enum Own {
     PathId(u32),
     /// PING.
     Ping,
+    /// `BLOCK_WHOLE`.
+    Whole {
+        /// The first block.
+        first: u64,
+        /// How many.
+        count: u64,
+    },
+    /// `BLOCK_NACK`.
+    Nack {
+        /// The block.
+        block: u64,
+        /// A bit for each packet that is missing.
+        missing: u64,
+    },
 }
 
 /// One frame of a packet.
@@ -65,16 +83,29 @@ pub(crate) struct Handle {
     stamp: u32,
 }
 
+impl Handle {
+    fn number(self) -> u64 {
+        u64::from(self.at) << 32 | u64::from(self.stamp)
+    }
+
+    fn of(number: u64) -> Self {
+        Self { at: (number >> 32) as u32, stamp: number as u32 }
+    }
+}
+
+/// What a packet carried, or one symbol of a block.
 #[derive(Default, Debug)]
 struct Slot {
     stamp: u32,
     frames: Vec<Carried>,
-    /// The packet's frames, in bytes.
+    /// The length of all frames, in bytes.
     bytes: u32,
     subflow: u8,
+    /// Which packet of a block it is.
+    tag: Option<Tag>,
 }
 
-/// What each packet in flight carried.
+/// What each packet in flight carried, and the symbols of blocks.
 #[derive(Default, Debug)]
 struct Contents {
     slots: Vec<Slot>,
@@ -98,6 +129,11 @@ impl Contents {
         let slot = &mut self.slots[at];
         slot.stamp = slot.stamp.wrapping_add(1).max(1);
         Handle { at: at as u32, stamp: slot.stamp }
+    }
+
+    /// What is in a place, if it still is.
+    fn get(&self, handle: Handle) -> Option<&Slot> {
+        self.slots.get(handle.at as usize).filter(|slot| slot.stamp == handle.stamp && handle.stamp != 0)
     }
 
     /// Forgets a packet. Gives where its frames are, until something else is claimed; none if it was forgotten before.
@@ -151,6 +187,13 @@ pub(crate) struct Outbox {
     lost_full: Vec<LostFull>,
     /// Frames of at most so many bytes fit into a packet of the smallest size.
     small: u32,
+    /// Codes packets, if the peer takes blocks.
+    pub(crate) coder: Option<Coder>,
+    pub(crate) conditions: Conditions,
+    /// The most bytes of frames that packets of all paths have room for.
+    pub(crate) least_mss: u32,
+    /// The time of the packet that leaves.
+    pub(crate) now: Time,
     /// Where the packet is made that leaves. Its header is written, and maybe an acknowledgement.
     pub(crate) packet: Vec<u8>,
     /// Where its frames begin.
@@ -158,7 +201,7 @@ pub(crate) struct Outbox {
 }
 
 impl Outbox {
-    pub(crate) fn new(streams: Streams, small: u32) -> Self {
+    pub(crate) fn new(streams: Streams, coder: Option<Coder>, small: u32) -> Self {
         Self {
             streams,
             own: BTreeSet::new(),
@@ -169,6 +212,10 @@ impl Outbox {
             contents: Contents::default(),
             lost_full: Vec::new(),
             small,
+            coder,
+            conditions: Conditions { loss: Frac::ZERO, bdp: 0 },
+            least_mss: small,
+            now: Time::ZERO,
             packet: Vec::new(),
             frames_at: 0,
         }
@@ -202,7 +249,16 @@ impl Outbox {
     }
 
     fn is_empty(&self) -> bool {
-        self.own.is_empty() && !self.streams.has_control() && self.datagrams.is_empty() && !self.streams.has_pending()
+        self.own.is_empty()
+            && !self.streams.has_control()
+            && self.datagrams.is_empty()
+            && !self.streams.has_pending()
+            && !self.needs_whole_packet()
+    }
+
+    /// Whether the next packet has room for nothing beside what a block needs.
+    pub(crate) fn needs_whole_packet(&self) -> bool {
+        self.coder.as_ref().is_some_and(|coder| coder.has_resend() || coder.has_parity())
     }
 
     fn put_own(&mut self, own: Own) {
@@ -217,11 +273,120 @@ impl Outbox {
                 }
             }
             Own::Ping => Frame::Ping.put(out),
+            Own::Whole { first, count } => Frame::BlockWhole { first, count }.put(out),
+            Own::Nack { block, missing } => Frame::BlockNack { block, missing }.put(out),
         }
     }
 
-    /// Writes frames up to a packet's length of `limit`. Gives whether all of it left before.
-    fn put_frames(&mut self, limit: usize, carried: &mut Vec<Carried>) -> bool {
+    /// Writes what blocks need, if anything is due: a packet again, or parity. Gives which packet of a block it is.
+    fn put_of_block(&mut self, limit: usize) -> Option<Tag> {
+        while let Some(coder) = &mut self.coder
+            && let Some(resend) = coder.next_resend(self.now)
+        {
+            match resend {
+                Resend::Plain { content } => self.symbol_is_over(content, false),
+                Resend::Parity { tag } => {
+                    let fits = coder.parity_len(tag).is_some_and(|len| self.packet.len() + len <= limit);
+                    if fits && coder.put_again(tag, &mut self.packet) {
+                        return Some(tag);
+                    }
+                    coder.give_up(tag.block);
+                }
+                Resend::Source { tag, content } => {
+                    let begun = self.packet.len();
+                    if self.put_source_again(limit, tag, content) {
+                        return Some(tag);
+                    }
+                    self.packet.truncate(begun);
+                    if let Some(coder) = &mut self.coder {
+                        coder.give_up(tag.block);
+                    }
+                }
+            }
+        }
+        let coder = self.coder.as_mut()?;
+        loop {
+            let tag = coder.next_parity()?;
+            if coder.parity_len(tag).is_some_and(|len| self.packet.len() + len <= limit) {
+                return coder.put_parity(self.now, &mut self.packet);
+            }
+            coder.give_up(tag.block);
+        }
+    }
+
+    /// Writes a data packet of a block once more, byte by byte. False if that is not possible any more.
+    fn put_source_again(&mut self, limit: usize, tag: Tag, content: u64) -> bool {
+        let Tag { block, shape, place } = tag;
+        Frame::Padding(LENGTH_BYTES).put(&mut self.packet);
+        Frame::Source { block, shape, place }.put(&mut self.packet);
+        let Some(symbol) = self.contents.get(Handle::of(content)) else { return false };
+        let end = self.packet.len() + symbol.bytes as usize;
+        let all = symbol.frames.iter().all(|carried| match carried {
+            Carried::Stream(chunk) => self.streams.put_again(chunk, &mut self.packet),
+            Carried::Control(_) | Carried::Own(_) => false,
+        });
+        if !all || end > limit || self.packet.len() > end {
+            return false;
+        }
+        self.packet.resize(end, 0);
+        true
+    }
+
+    /// Writes STREAM frames up to a packet's length of `limit`. Gives whether all of it left before.
+    fn put_streams(&mut self, limit: usize, carried: &mut Vec<Carried>) -> bool {
+        let (mut again, begun) = (true, carried.len());
+        while let left = limit.saturating_sub(self.packet.len())
+            && left >= LEAST_ROOM
+            && let Some(chunk) = self.streams.put_frame(&mut self.packet, left)
+        {
+            again &= chunk.again;
+            carried.push(Carried::Stream(chunk));
+        }
+        if self.streams.has_pending() && carried.len() > begun {
+            // Packets of a batch have one length.
+            self.packet.resize(limit.max(self.packet.len()), 0);
+        }
+        again
+    }
+
+    /// The place in a block for a packet that leaves now, if it is to be coded and has room for it.
+    fn offer(&mut self) -> Option<Offer> {
+        let (bytes, ends) = self.streams.pending();
+        let least = self.least_mss as usize;
+        let coder = self.coder.as_mut().filter(|_| bytes > 0)?;
+        let most = least.saturating_sub(SOURCE_LEN + LENGTH_BYTES).min(u16::MAX.into()) as u16;
+        coder.offer(Pending { bytes, ends }, most, self.conditions)
+    }
+
+    /// Writes a data packet of a block.
+    fn put_source(&mut self, limit: usize, offer: Offer) -> (Tag, bool) {
+        let Tag { block, shape, place } = offer.tag;
+        // Parity is longer by as much, and packets of a batch have one length.
+        Frame::Padding(LENGTH_BYTES).put(&mut self.packet);
+        Frame::Source { block, shape, place }.put(&mut self.packet);
+        let symbol_at = self.packet.len();
+        let at = self.contents.claim();
+        let mut frames = mem::take(&mut self.contents.slots[at].frames);
+        let again = self.put_streams(limit.min(symbol_at + usize::from(offer.most)), &mut frames);
+        let shortest = self.frames_at + SHORTEST_FRAMES;
+        if self.packet.len() < shortest {
+            self.packet.resize(shortest, 0);
+        }
+        let slot = &mut self.contents.slots[at];
+        (slot.frames, slot.bytes) = (frames, (self.packet.len() - symbol_at) as u32);
+        let content = self.contents.handle(at).number();
+        if let Some(coder) = &mut self.coder {
+            coder.push(self.now, offer, &self.packet[symbol_at..], content);
+        }
+        (offer.tag, again)
+    }
+
+    /// Writes frames up to a packet's length of `limit`. Gives which packet of a block it is, if any, and whether all of it left
+    /// before.
+    fn put_frames(&mut self, limit: usize, carried: &mut Vec<Carried>) -> (Option<Tag>, bool) {
+        if let Some(tag) = self.put_of_block(limit) {
+            return (Some(tag), !tag.is_parity());
+        }
         let room = |packet: &Vec<u8>| limit.saturating_sub(packet.len());
         while room(&self.packet) >= LONGEST_OWN
             && let Some(own) = self.own.pop_first()
@@ -246,20 +411,17 @@ impl Outbox {
             Frame::Datagram(datagram).put(&mut self.packet);
             self.datagram_bytes -= datagram.len();
             self.datagrams.pop_front();
-            return false;
+            return (None, false);
         }
-        let mut again = true;
-        while room(&self.packet) >= LEAST_ROOM {
-            let left = room(&self.packet);
-            let Some(chunk) = self.streams.put_frame(&mut self.packet, left) else { break };
-            again &= chunk.again;
-            carried.push(Carried::Stream(chunk));
+        let only_streams = carried.is_empty();
+        if room(&self.packet) >= SOURCE_LEN + LENGTH_BYTES + LEAST_ROOM
+            && let Some(offer) = self.offer()
+        {
+            let (tag, again) = self.put_source(limit, offer);
+            return (Some(tag), again && only_streams);
         }
-        if self.streams.has_pending() && !carried.is_empty() {
-            // Packets of a batch have one length.
-            self.packet.resize(limit.max(self.packet.len()), 0);
-        }
-        again && carried.iter().all(|it| matches!(it, Carried::Stream(_)))
+        let again = self.put_streams(limit, carried);
+        (None, again && only_streams)
     }
 
     fn settle(&mut self, carried: Carried, came: bool) {
@@ -268,7 +430,8 @@ impl Outbox {
             Carried::Stream(chunk) => self.streams.lost(&chunk),
             Carried::Control(control) if came => self.streams.control_acked(control),
             Carried::Control(control) => self.streams.control_lost(control),
-            Carried::Own(Own::Ping) => {}
+            // A block that is still not whole is asked for again.
+            Carried::Own(Own::Ping | Own::Nack { .. }) => {}
             Carried::Own(own) if !came => self.push(own),
             Carried::Own(_) => {}
         }
@@ -278,7 +441,8 @@ impl Outbox {
     fn is_over(&mut self, handle: Handle, came: bool) {
         let Some(at) = self.contents.release(handle) else { return };
         let slot = &mut self.contents.slots[at];
-        let (mut frames, bytes, subflow) = (mem::take(&mut slot.frames), slot.bytes, slot.subflow);
+        let (mut frames, bytes, subflow, tag) =
+            (mem::take(&mut slot.frames), slot.bytes, slot.subflow, slot.tag.take());
         let is_small = bytes <= self.small;
         let full = self.lost_full(subflow);
         match (came, is_small) {
@@ -291,6 +455,31 @@ impl Outbox {
             self.settle(carried, came);
         }
         self.contents.slots[at].frames = frames;
+        if let (Some(tag), Some(coder)) = (tag, &mut self.coder) {
+            if came {
+                coder.acked(tag);
+            } else {
+                coder.lost(tag);
+            }
+            self.settle_blocks();
+        }
+    }
+
+    /// A symbol came, or is to go without its block.
+    fn symbol_is_over(&mut self, content: u64, came: bool) {
+        let Some(at) = self.contents.release(Handle::of(content)) else { return };
+        let mut frames = mem::take(&mut self.contents.slots[at].frames);
+        for carried in frames.drain(..) {
+            self.settle(carried, came);
+        }
+        self.contents.slots[at].frames = frames;
+    }
+
+    /// Takes over what the coder knows to have come.
+    pub(crate) fn settle_blocks(&mut self) {
+        while let Some(content) = self.coder.as_mut().and_then(Coder::next_delivered) {
+            self.symbol_is_over(content, true);
+        }
     }
 }
 
@@ -305,7 +494,7 @@ impl Work for Outbox {
         let begun = self.packet.len();
         let at = self.contents.claim();
         let mut frames = mem::take(&mut self.contents.slots[at].frames);
-        let again = self.put_frames(self.frames_at + mss as usize, &mut frames);
+        let (tag, again) = self.put_frames(self.frames_at + mss as usize, &mut frames);
         if self.packet.len() == begun {
             // What was to be sent is not needed any more, or does not fit behind the acknowledgement. A packet leaves anyway.
             Frame::Ping.put(&mut self.packet);
@@ -316,7 +505,7 @@ impl Work for Outbox {
         }
         let bytes = (self.packet.len() - begun) as u32;
         let slot = &mut self.contents.slots[at];
-        (slot.frames, slot.bytes, slot.subflow) = (frames, bytes, subflow);
+        (slot.frames, slot.bytes, slot.subflow, slot.tag) = (frames, bytes, subflow, tag);
         Parcel { bytes, content: self.contents.handle(at), again }
     }
 

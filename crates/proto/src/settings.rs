@@ -6,6 +6,7 @@ use core::fmt;
 use laws::{Law, Path};
 use units::{Bytes, Rate, Span};
 
+use crate::blocks::Coding;
 use crate::parameters::Parameters;
 use crate::streams::Limits;
 
@@ -34,6 +35,10 @@ pub struct Settings {
     pub ack_every: u32,
     /// Paths at a time, 1 to 64; the smaller of both ends' counts.
     pub paths: u8,
+    /// Which packets are coded, if the peer takes blocks.
+    pub coding: Coding,
+    /// Bytes of blocks that are kept until they are whole, at most 2^30; 0 if none are taken.
+    pub coding_window: u32,
     /// Whether acknowledgements are to say when packets came.
     pub times: bool,
     /// What each path sends by.
@@ -61,6 +66,8 @@ impl Settings {
             ack_delay: Span::from_ms(1),
             ack_every: 2,
             paths: 1,
+            coding: Coding::Off,
+            coding_window: 16 << 20,
             times: false,
             law,
             line_rate: Rate::from_gbps(10),
@@ -81,6 +88,7 @@ impl Settings {
             max_packet: self.max_packet.clamp(crate::search::SMALLEST, 65_527).into(),
             ack_delay: (self.ack_delay.ns() / 1_000).clamp(0, 25_000).unsigned_abs(),
             paths: self.paths.clamp(1, 64).into(),
+            coding_window: self.coding_window.min(1 << 30).into(),
             times: self.times.into(),
             ..Parameters::default()
         }

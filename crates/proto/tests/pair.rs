@@ -55,3 +55,33 @@ fn the_line_is_used() {
     let spent = report.done.since(report.connected.unwrap());
     assert!(spent < ideal.times(5).over(4), "{} us of {} us", spent.ns() / 1_000, ideal.ns() / 1_000);
 }
+
+/// How long a transfer takes, from when it could begin, on a network of 1 Gb/s and 20 ms there and back that loses one packet in
+/// so many.
+fn spent(bytes: u64, loss: u64, coding: &'static str, seed: u64) -> Span {
+    let mut scene = Scene::fair(Rate::from_gbps(1), Span::from_ms(10));
+    (scene.seed, scene.coding, scene.weather.loss, scene.law) = (seed, coding, loss, "bbr");
+    scene.jobs = vec![job(End::Caller, bytes)];
+    let report = World::new(scene).run(Time::from_ms(60_000));
+    assert_eq!(report.read, [0, bytes], "{report:?}");
+    report.done.since(report.connected.unwrap())
+}
+
+/// Where nothing is lost, coding costs what its parity takes. Where losses are, most messages need no second round trip.
+#[test]
+fn blocks_repair_losses() {
+    let late = |coding| {
+        
+        (0..100).filter(|&seed| spent(9_000, 20, coding, seed) > Span::from_ms(30)).count()
+    };
+    let (plain, coded) = (late("off"), late("8,2"));
+    // The handshake loses packets, too, which no block protects.
+    assert!(coded * 2 < plain && plain > 25, "late: {coded} of 100 coded, {plain} of 100 plain");
+    let (plain, coded) = (spent(5_000_000, 0, "off", 1), spent(5_000_000, 0, "8,2", 1));
+    assert!(
+        coded >= plain && coded < plain.times(3).over(2),
+        "{} us for {} us",
+        coded.ns() / 1_000,
+        plain.ns() / 1_000
+    );
+}

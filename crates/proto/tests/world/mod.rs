@@ -54,6 +54,9 @@ pub struct Scene {
     pub lies: u64,
     /// Either end changes its keys at one call in so many; 0 for never.
     pub updates: u64,
+    pub coding: &'static str,
+    /// Bytes that either end keeps of blocks.
+    pub coding_window: u32,
     pub law: &'static str,
     pub max_packet: u16,
 }
@@ -71,6 +74,8 @@ impl Scene {
             stalls: Span::ZERO,
             lies: 0,
             updates: 0,
+            coding: "off",
+            coding_window: 1 << 20,
             law: "newreno",
             max_packet: 1_472,
         }
@@ -146,6 +151,8 @@ impl World {
         settings.line_rate = scene.weather.rate;
         settings.paths = scene.paths;
         settings.max_packet = scene.max_packet;
+        settings.coding = scene.coding.parse().expect("a coding");
+        settings.coding_window = scene.coding_window;
         settings.limits.max_data = 1 << 20;
         settings.limits.max_stream_data = 256 << 10;
         settings.send_buffer = 512 << 10;

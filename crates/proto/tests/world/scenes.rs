@@ -45,6 +45,8 @@ pub fn scene(seed: u64) -> Scene {
     scene.reader = if dice.one_in(3) { (1 + dice.below(4_000) as usize, delay) } else { (1 << 20, Span::ZERO) };
     scene.stalls = if dice.one_in(5) { delay.times(3) } else { Span::ZERO };
     scene.noise = if dice.one_in(3) { dice.below(100) } else { 0 };
+    scene.coding = ["off", "off", "8,2", "1,1", "20,4", "tail", "auto"][dice.below(7) as usize];
+    scene.coding_window = [0, 3_000, 30_000, 1 << 20][dice.below(4) as usize];
     scene.updates = if dice.one_in(3) { 1 + dice.below(30) } else { 0 };
     scene.paths = if dice.one_in(2) { 1 } else { 1 + dice.below(7) as u8 };
     scene.law = ["newreno", "cubic", "dctcp", "unocc", "bbr", "gemini", "fixed"][dice.below(7) as usize];

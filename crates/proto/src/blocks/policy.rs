@@ -1,0 +1,270 @@
+//! Which packets are coded, and how.
+
+use alloc::string::String;
+use core::fmt;
+use core::str::FromStr;
+
+use flow::MOST_PACKETS;
+use thiserror::Error;
+use units::Frac;
+
+use super::binomial;
+use crate::frame::{MOST_PARITY, Shape};
+
+/// Of what [`Coding::Tail`] codes, the blocks: those of Uno (SC 2025, §4.2).
+const TAIL: Shape = Shape { data: 8, parity: 2 };
+
+/// The most data packets of a block that [`Coding::Auto`] chooses: with [`MOST_PARITY`] they are [`MOST_PACKETS`].
+const MOST_DATA: u64 = (MOST_PACKETS - MOST_PARITY) as u64;
+
+/// Which packets a sender codes. As text: `off`, `8,2`, `tail`, `auto`, `auto=10%`.
+///
+/// The last block has as many data packets as are left.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub enum Coding {
+    /// None.
+    #[default]
+    Off,
+    /// All, in blocks of these packets. A block has fewer data packets where fewer are pending as it begins. A shape
+    /// that no block has codes nothing.
+    Fixed(Shape),
+    /// The last bandwidth-delay product, or the last packet, of what is known to end, in blocks of 8 and 2. Losses before
+    /// it are repaired by the time that the end leaves (`docs/src/codes.md`, "When coding pays").
+    Tail,
+    /// The same part as [`Coding::Tail`], with as little parity as it takes, and none where losses are rare.
+    ///
+    /// Blocks have up to 32 data packets, all about as many. The parity m is the least with which a block of k + m
+    /// packets loses more than m with a probability of at most 1 %, at the loss rate seen. A block is coded only if all
+    /// parity from it to the end is at most `budget` of one bandwidth-delay product, or one packet. So parity is at most
+    /// `budget` of what is longer than a bandwidth-delay product. It is more of what is shorter, but never more
+    /// than of one bandwidth-delay product, or one packet.
+    Auto {
+        /// Parity, as a part of the data: 0 to 1.
+        budget: Frac,
+    },
+}
+
+/// What is left to send.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Pending {
+    /// Bytes of symbols, those of the next packet included.
+    pub bytes: u64,
+    /// Whether nothing comes after them, as far as is known.
+    pub ends: bool,
+}
+
+/// What the network does.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Conditions {
+    /// The part of the packets that is lost, 0 to 1.
+    pub loss: Frac,
+    /// The bandwidth-delay product of all paths, in bytes.
+    pub bdp: u64,
+}
+
+/// Why a text names no coding.
+#[derive(Clone, PartialEq, Eq, Debug, Error)]
+pub enum CodingError {
+    /// No coding has this name.
+    #[error("no coding {given:?}; write off, tail, auto, auto=10% or, for 8 data and 2 parity packets a block, 8,2")]
+    Unknown {
+        /// The text.
+        given: String,
+    },
+    /// No block has these packets.
+    #[error(
+        "no block has packets {given:?}; write k,m with k data packets, at least 1, and m parity packets, 1 to \
+         {MOST_PARITY}, at most {MOST_PACKETS} together"
+    )]
+    Shape {
+        /// The text.
+        given: String,
+    },
+    /// A budget that cannot be.
+    #[error("no budget {given:?}; write whole percents from 1% to 100%")]
+    Budget {
+        /// What stands for the budget.
+        given: String,
+    },
+}
+
+impl Coding {
+    /// [`Coding::Auto`] with a budget of 10 %.
+    pub const AUTO: Self = Self::Auto { budget: Frac::ratio(1, 10) };
+
+    /// The packets of a block that begins now, in symbols of up to `mss` bytes; none if the next packet is not coded.
+    pub fn shape(self, pending: Pending, mss: u16, conditions: Conditions) -> Option<Shape> {
+        let mss = u64::from(mss.max(1));
+        let packets = pending.bytes.div_ceil(mss);
+        let is_tail = pending.ends && pending.bytes <= conditions.bdp.max(mss);
+        match self {
+            Self::Fixed(shape) if is_possible(shape) => cut(shape, packets),
+            Self::Tail if is_tail => cut(TAIL, packets),
+            Self::Auto { budget } if is_tail && packets > 0 => {
+                let blocks = packets.div_ceil(MOST_DATA);
+                let most = (budget.of(conditions.bdp) / mss).max(1);
+                if blocks > most {
+                    return None;
+                }
+                // At most 32, because there are `blocks` of them.
+                let data = packets.div_ceil(blocks) as u8;
+                let parity = binomial::parity(data, conditions.loss)?;
+                (parity > 0 && blocks * u64::from(parity) <= most).then_some(Shape { data, parity })
+            }
+            Self::Off | Self::Fixed(_) | Self::Tail | Self::Auto { .. } => None,
+        }
+    }
+}
+
+/// The shape with fewer data packets if there are fewer; none if there are none.
+fn cut(shape: Shape, packets: u64) -> Option<Shape> {
+    let data = packets.min(shape.data.into()) as u8;
+    (data > 0).then_some(Shape { data, ..shape })
+}
+
+/// Whether blocks may have this shape.
+pub(super) fn is_possible(shape: Shape) -> bool {
+    let (data, parity) = (shape.data, shape.parity);
+    data > 0 && (1..=MOST_PARITY).contains(&parity) && data <= MOST_PACKETS - parity
+}
+
+impl FromStr for Coding {
+    type Err = CodingError;
+
+    fn from_str(text: &str) -> Result<Self, CodingError> {
+        if let Some(given) = text.strip_prefix("auto=") {
+            let percent = given.strip_suffix('%').and_then(|number| number.parse().ok());
+            let percent: u64 = percent
+                .filter(|percent| (1..=100).contains(percent))
+                .ok_or(CodingError::Budget { given: given.into() })?;
+            return Ok(Self::Auto { budget: Frac::ratio(percent, 100) });
+        }
+        if let Some((data, parity)) = text.split_once(',') {
+            let shape = data.parse().ok().zip(parity.parse().ok()).map(|(data, parity)| Shape { data, parity });
+            return shape
+                .filter(|&shape| is_possible(shape))
+                .map(Self::Fixed)
+                .ok_or(CodingError::Shape { given: text.into() });
+        }
+        match text {
+            "off" => Ok(Self::Off),
+            "tail" => Ok(Self::Tail),
+            "auto" => Ok(Self::AUTO),
+            _ => Err(CodingError::Unknown { given: text.into() }),
+        }
+    }
+}
+
+impl fmt::Display for Coding {
+    /// As [`FromStr`] reads it; a budget is rounded to whole percents.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Off => f.pad("off"),
+            Self::Fixed(Shape { data, parity }) => write!(f, "{data},{parity}"),
+            Self::Tail => f.pad("tail"),
+            &Self::AUTO => f.pad("auto"),
+            Self::Auto { budget } => write!(f, "auto={}%", (*budget + Frac::millionths(5_000)).of(100)),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use alloc::string::ToString;
+    use proptest::prelude::*;
+
+    fn pending(packets: u64) -> Pending {
+        Pending { bytes: packets * 1000, ends: true }
+    }
+
+    fn auto(packets: u64, loss_ppm: u64, bdp_packets: u64) -> Option<(u8, u8)> {
+        let conditions = Conditions { loss: Frac::millionths(loss_ppm), bdp: bdp_packets * 1000 };
+        Coding::AUTO.shape(pending(packets), 1000, conditions).map(|shape| (shape.data, shape.parity))
+    }
+
+    #[test]
+    fn as_text() {
+        for text in ["off", "8,2", "1,1", "32,16", "47,1", "tail", "auto", "auto=1%", "auto=29%", "auto=100%"] {
+            assert_eq!(text.parse::<Coding>().unwrap().to_string(), text);
+        }
+        assert_eq!("auto=10%".parse(), Ok(Coding::AUTO));
+        for (text, says) in [
+            ("on", "no coding \"on\"; write off, tail, auto, auto=10% or"),
+            ("", "no coding \"\"; write off"),
+            ("0,1", "no block has packets \"0,1\"; write k,m"),
+            ("8,0", "no block has packets \"8,0\""),
+            ("8,17", "1 to 16, at most 48 together"),
+            ("48,1", "no block has packets \"48,1\""),
+            ("8,2,1", "no block has packets \"8,2,1\""),
+            ("255,255", "no block has packets \"255,255\""),
+            ("auto=0%", "no budget \"0%\"; write whole percents from 1% to 100%"),
+            ("auto=101%", "no budget \"101%\""),
+            ("auto=10", "no budget \"10\""),
+        ] {
+            let error = text.parse::<Coding>().unwrap_err().to_string();
+            assert!(error.contains(says), "{error}");
+        }
+    }
+
+    #[test]
+    fn fixed_codes_all_and_the_last_block_is_short() {
+        let anywhere = Conditions { loss: Frac::ZERO, bdp: 0 };
+        let shape = |packets, ends| {
+            Coding::Fixed(TAIL).shape(Pending { ends, ..pending(packets) }, 1000, anywhere).map(|shape| shape.data)
+        };
+        assert_eq!([9, 8, 3, 1, 0].map(|packets| shape(packets, true)), [Some(8), Some(8), Some(3), Some(1), None]);
+        assert_eq!([9, 3].map(|packets| shape(packets, false)), [Some(8), Some(3)]);
+        assert_eq!(Coding::Fixed(Shape { data: 0, parity: 1 }).shape(pending(5), 1000, anywhere), None);
+        assert_eq!(Coding::Off.shape(pending(5), 1000, anywhere), None);
+    }
+
+    #[test]
+    fn the_tail_is_one_bandwidth_delay_product_of_what_ends() {
+        let shape = |packets, ends, bdp| {
+            Coding::Tail.shape(Pending { ends, ..pending(packets) }, 1000, Conditions { loss: Frac::ZERO, bdp })
+        };
+        assert_eq!(shape(100, true, 100_000), Some(TAIL));
+        assert_eq!([shape(101, true, 100_000), shape(100, false, 100_000), shape(2, true, 0)], [None; 3]);
+        assert_eq!(shape(1, true, 0), Some(Shape { data: 1, parity: 2 }));
+    }
+
+    #[test]
+    fn auto_follows_losses_and_its_budget() {
+        // One parity packet is enough for a short message, and may exceed the budget.
+        assert_eq!(auto(5, 10_000, 5), Some((5, 1)));
+        // No losses, no parity; rare ones do not matter to few packets.
+        assert_eq!([auto(100, 0, 1000), auto(5, 1_000, 1000)], [None, None]);
+        // Four blocks of 25 packets. Ten parity packets are a tenth of 100, and 3 each would be 12.
+        assert_eq!([auto(100, 10_000, 100), auto(100, 20_000, 100)], [Some((25, 2)), None]);
+        // What is left is less, so the budget is enough for the last packets.
+        assert_eq!(auto(96, 20_000, 100), Some((32, 3)));
+        // A short message on a long path has room for more than a tenth.
+        assert_eq!(auto(8, 100_000, 100), Some((8, 4)));
+        assert_eq!(auto(8, 100_000, 30), None);
+        // Only the tail is coded.
+        assert_eq!(auto(101, 10_000, 100), None);
+    }
+
+    proptest! {
+        /// Whatever is left, the choice is a shape of blocks and within the budget.
+        #[test]
+        fn auto_keeps_its_budget(packets in 0..2_000u64, loss in 0..1u64 << 33, bdp in 0..2_000u64, percent in 1..100u64) {
+            let coding = Coding::Auto { budget: Frac::ratio(percent, 100) };
+            let (mut left, mut parity, mut block) = (packets, 0, 0);
+            while left > 0 {
+                if block == 0 {
+                    let conditions = Conditions { loss: Frac::from_bits(loss), bdp: bdp * 1000 };
+                    if let Some(shape) = coding.shape(pending(left), 1000, conditions) {
+                        prop_assert!(is_possible(shape) && u64::from(shape.data) <= left);
+                        block = shape.data;
+                        parity += u64::from(shape.parity);
+                    }
+                }
+                block = block.saturating_sub(1);
+                left -= 1;
+            }
+            prop_assert!(parity <= (bdp * percent / 100).max(1));
+        }
+    }
+}

@@ -1,0 +1,113 @@
+//! Where symbols lie: buffers that are used again.
+
+use alloc::vec::Vec;
+use core::mem;
+
+/// Buffers that no symbol needs are kept up to so many bytes in all.
+const MOST_SPARE: usize = 1 << 19;
+
+/// Symbols by number.
+#[derive(Default, Debug)]
+pub(super) struct Pool {
+    slots: Vec<Vec<u8>>,
+    /// Slots without a symbol.
+    free: Vec<u32>,
+    spare: Vec<Vec<u8>>,
+    /// What the spare buffers could hold.
+    spare_bytes: usize,
+}
+
+impl Pool {
+    /// A buffer of `len` bytes whose contents are of no use. It could hold at most about twice as many.
+    pub(super) fn take(&mut self, len: usize) -> Vec<u8> {
+        let mut buffer = self.spare.pop().unwrap_or_default();
+        self.spare_bytes -= buffer.capacity();
+        if buffer.capacity() > 2 * len + 64 {
+            buffer = Vec::new();
+        }
+        buffer.truncate(len);
+        buffer.reserve_exact(len - buffer.len());
+        buffer.resize(len, 0);
+        buffer
+    }
+
+    /// Takes a buffer back.
+    pub(super) fn give(&mut self, buffer: Vec<u8>) {
+        if buffer.capacity() > 0 && self.spare_bytes + buffer.capacity() <= MOST_SPARE {
+            self.spare_bytes += buffer.capacity();
+            self.spare.push(buffer);
+        }
+    }
+
+    /// Keeps a symbol and gives its number.
+    pub(super) fn store(&mut self, symbol: Vec<u8>) -> u32 {
+        if let Some(free) = self.free.pop() {
+            self.slots[free as usize] = symbol;
+            return free;
+        }
+        self.slots.push(symbol);
+        // Symbols count 64 bytes and more each in less than 2^62 bytes of memory; a machine with 2^32 of them has 256 GiB.
+        self.slots.len() as u32 - 1
+    }
+
+    pub(super) fn get(&self, symbol: u32) -> &[u8] {
+        &self.slots[symbol as usize]
+    }
+
+    /// Appends zeros to a symbol, up to this length.
+    pub(super) fn pad(&mut self, symbol: u32, len: usize) {
+        self.slots[symbol as usize].resize(len, 0);
+    }
+
+    /// Forgets a symbol.
+    pub(super) fn free(&mut self, symbol: u32) {
+        let buffer = mem::take(&mut self.slots[symbol as usize]);
+        self.give(buffer);
+        self.free.push(symbol);
+    }
+
+    /// What all buffers could hold.
+    #[cfg(test)]
+    pub(super) fn bytes(&self) -> usize {
+        self.slots.iter().chain(&self.spare).map(Vec::capacity).sum()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn buffers_are_used_again() {
+        let mut pool = Pool::default();
+        let numbers: Vec<u32> =
+            (0..4).map(|_| pool.take(1400)).collect::<Vec<_>>().into_iter().map(|it| pool.store(it)).collect();
+        let all = pool.bytes();
+        for _ in 0..100 {
+            numbers.iter().for_each(|&number| pool.free(number));
+            for _ in 0..4 {
+                let buffer = pool.take(1400);
+                let number = pool.store(buffer);
+                assert!(numbers.contains(&number));
+            }
+            assert_eq!(pool.bytes(), all);
+        }
+    }
+
+    /// Short symbols do not hold long buffers, and spare buffers are bounded.
+    #[test]
+    fn memory_follows_what_is_kept() {
+        let mut pool = Pool::default();
+        for len in [65_000, 10] {
+            let numbers: Vec<u32> = (0..100)
+                .map(|_| {
+                    let buffer = pool.take(len);
+                    pool.store(buffer)
+                })
+                .collect();
+            assert!(pool.bytes() <= 100 * (2 * len + 64) + MOST_SPARE);
+            numbers.into_iter().for_each(|number| pool.free(number));
+            assert!(pool.bytes() <= MOST_SPARE);
+        }
+    }
+}

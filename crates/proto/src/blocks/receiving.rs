@@ -1,0 +1,413 @@
+//! The receiver's blocks: what is kept, rebuilt and asked for. `docs/src/transport.md`, "Blocks".
+
+use alloc::collections::{BTreeMap, VecDeque};
+use alloc::vec::Vec;
+use core::mem;
+
+use flow::{MOST_PACKETS, Range};
+use units::{Span, Time};
+
+use super::error::BlockError;
+use super::policy::is_possible;
+use super::pool::Pool;
+use super::repair::Repairs;
+use super::spans::{Over, Spans};
+use super::timers::{Timed, Timer, Timers};
+use super::{BLOCK_BYTES, LENGTH_BYTES, SYMBOL_BYTES, Tag, bit, first, packets};
+use crate::frame::{MOST_PARITY, Shape};
+
+/// After so many requests that nothing came of, a block is forgotten: the sender has given it up.
+const MOST_REQUESTS: u8 = 8;
+
+/// The longest parity, in bytes: that of a symbol whose length is the most that 2 bytes say.
+const LONGEST_PARITY: usize = u16::MAX as usize + LENGTH_BYTES;
+
+/// The blocks that one end of a connection receives.
+///
+/// It copies the symbols of blocks that are not whole. What it keeps counts at most `window` bytes, whatever comes: a
+/// block [`BLOCK_BYTES`], a symbol its length and [`SYMBOL_BYTES`], rebuilt ones until they are taken included. Where that
+/// is not enough, the oldest block is forgotten, and so are all before it that have not begun.
+///
+/// Packets of blocks that are over, whole or forgotten, change nothing.
+#[derive(Debug)]
+pub struct Rebuilding {
+    window: u64,
+    /// From a block's newest symbol to its first request.
+    wait: Span,
+    rtt: Span,
+    /// A map and no ring: the peer chooses the numbers, and two that are far apart must not cost what lies between.
+    open: BTreeMap<u64, Block>,
+    over: Over,
+    /// What is kept counts so many bytes in memory.
+    kept: u64,
+    pool: Pool,
+    repairs: Repairs,
+    /// Symbols behind their lengths, with zeros behind them.
+    rebuilt: VecDeque<(u64, Vec<u8>)>,
+    /// The rebuilt symbol that was taken last.
+    taken: Vec<u8>,
+    /// Whole blocks that the sender is to hear of.
+    whole: Spans,
+    /// Blocks to ask for, if they still say so.
+    requests: VecDeque<u64>,
+    timers: Timers,
+}
+
+#[derive(Debug)]
+struct Block {
+    shape: Shape,
+    /// The packets that came.
+    present: u64,
+    /// The most bytes of its data symbols.
+    longest: usize,
+    /// The bytes of its parity, once some came.
+    parity: Option<usize>,
+    /// Numbers of the symbols that are present: data behind its length, and parity.
+    symbols: [u32; MOST_PACKETS as usize],
+    /// What it counts in memory.
+    bytes: u64,
+    /// Requests since the newest symbol.
+    requests: u8,
+    /// Whether one is to be sent.
+    is_asked_for: bool,
+    timer: Timer,
+}
+
+impl Block {
+    fn new(shape: Shape) -> Self {
+        Self {
+            shape,
+            present: 0,
+            longest: 0,
+            parity: None,
+            symbols: [0; MOST_PACKETS as usize],
+            bytes: BLOCK_BYTES,
+            requests: 0,
+            is_asked_for: false,
+            timer: Timer::UNSET,
+        }
+    }
+
+    /// Whether another symbol can be true, and is new.
+    fn is_new(&self, tag: Tag, symbol: &[u8], pool: &Pool) -> Result<bool, BlockError> {
+        let (block, len) = (tag.block, symbol.len());
+        if self.shape != tag.shape {
+            return Err(BlockError::Shape { block, before: self.shape, now: tag.shape });
+        }
+        if self.present & bit(tag.place) != 0 {
+            let kept = pool.get(self.symbols[usize::from(tag.place)]);
+            let kept = if tag.is_parity() { kept } else { kept.get(LENGTH_BYTES..).unwrap_or_default() };
+            return if kept == symbol { Ok(false) } else { Err(BlockError::Twice { block, place: tag.place }) };
+        }
+        match self.parity {
+            Some(before) if tag.is_parity() && len != before => Err(BlockError::Parity { block, before, now: len }),
+            Some(parity) if !tag.is_parity() && len + LENGTH_BYTES > parity => {
+                Err(BlockError::Long { block, len, parity })
+            }
+            None if tag.is_parity() && self.longest + LENGTH_BYTES > len => {
+                Err(BlockError::Long { block, len: self.longest, parity: len })
+            }
+            _ => Ok(true),
+        }
+    }
+}
+
+impl Rebuilding {
+    /// No blocks yet. `window` is in bytes: the `coding_window` of this end's transport parameters. The first round trip
+    /// is 333 ms (RFC 9002 §6.2.2), and `ack_delay` 1 ms.
+    pub fn new(window: u64) -> Self {
+        let mut new = Self {
+            window,
+            wait: Span::ZERO,
+            rtt: Span::ZERO,
+            open: BTreeMap::new(),
+            over: Over::default(),
+            kept: 0,
+            pool: Pool::default(),
+            repairs: Repairs::default(),
+            rebuilt: VecDeque::new(),
+            taken: Vec::new(),
+            whole: Spans::default(),
+            requests: VecDeque::new(),
+            timers: Timers::default(),
+        };
+        new.set_timing(Span::from_ms(1), Span::from_ms(333));
+        new
+    }
+
+    /// A block that is not whole is asked for one `ack_delay` and a quarter of `rtt` after its newest symbol, and again
+    /// after each further `rtt`. It holds for what comes from now on. An `rtt` counts as at least 1 us.
+    pub fn set_timing(&mut self, ack_delay: Span, rtt: Span) {
+        self.rtt = Span::from_unsigned_ps(rtt.unsigned_ps()).max(Span::from_us(1));
+        self.wait = Span::from_unsigned_ps(ack_delay.unsigned_ps().saturating_add(self.rtt.over(4).unsigned_ps()));
+    }
+
+    /// What it keeps counts so many bytes in memory.
+    pub fn kept(&self) -> u64 {
+        self.kept
+    }
+
+    /// A data packet came that opened and whose frames are read, too. `symbol` is what follows its SOURCE frame.
+    ///
+    /// # Errors
+    /// If it contradicts other packets of its block, or no block has such a packet.
+    pub fn on_source(
+        &mut self,
+        now: Time,
+        block: u64,
+        shape: Shape,
+        place: u8,
+        symbol: &[u8],
+    ) -> Result<(), BlockError> {
+        if !is_possible(shape) || place >= shape.data {
+            return Err(BlockError::Place { shape, place });
+        }
+        let len = symbol.len();
+        if len + LENGTH_BYTES > LONGEST_PARITY {
+            return Err(BlockError::Long { block, len, parity: LONGEST_PARITY });
+        }
+        self.on_symbol(now, Tag { block, shape, place }, symbol)
+    }
+
+    /// A parity packet came.
+    ///
+    /// # Errors
+    /// As [`Rebuilding::on_source`]; and if a data symbol is rebuilt that has an impossible length or does not end in zeros.
+    pub fn on_parity(
+        &mut self,
+        now: Time,
+        block: u64,
+        shape: Shape,
+        place: u8,
+        symbol: &[u8],
+    ) -> Result<(), BlockError> {
+        if !is_possible(shape) || place < shape.data || place >= packets(shape) {
+            return Err(BlockError::Place { shape, place });
+        }
+        if !(LENGTH_BYTES..=LONGEST_PARITY).contains(&symbol.len()) {
+            return Err(BlockError::Long { block, len: 0, parity: symbol.len() });
+        }
+        self.on_symbol(now, Tag { block, shape, place }, symbol)
+    }
+
+    fn on_symbol(&mut self, now: Time, tag: Tag, symbol: &[u8]) -> Result<(), BlockError> {
+        let Tag { block: number, shape, place } = tag;
+        if self.over.contains(number) {
+            return Ok(());
+        }
+        let known = self.open.get(&number);
+        if let Some(block) = known
+            && !block.is_new(tag, symbol, &self.pool)?
+        {
+            return Ok(());
+        }
+        let present = known.map_or(0, |block| block.present) | bit(place);
+        let data = first(shape.data);
+        if present & data == data {
+            // All data came in packets, which are acknowledged: nobody needs to hear more of the block.
+            self.close(number);
+            self.over.insert(number);
+            return Ok(());
+        }
+        let is_first = known.is_none();
+        let cost = symbol.len() as u64 + SYMBOL_BYTES + if is_first { BLOCK_BYTES } else { 0 };
+        if !self.make_room(number, cost) {
+            return Ok(());
+        }
+        if is_first {
+            let open = &self.open;
+            self.timers.prune(open.len(), |number| open.contains_key(&number));
+        }
+        let block = self.open.entry(number).or_insert_with(|| Block::new(shape));
+        block.bytes += cost - if is_first { BLOCK_BYTES } else { 0 };
+        self.kept += cost;
+        let buffer = if tag.is_parity() {
+            block.parity = Some(symbol.len());
+            let mut buffer = self.pool.take(symbol.len());
+            buffer.copy_from_slice(symbol);
+            buffer
+        } else {
+            block.longest = block.longest.max(symbol.len());
+            let mut buffer = self.pool.take(symbol.len() + LENGTH_BYTES);
+            let (head, body) = buffer.split_at_mut(LENGTH_BYTES);
+            head.copy_from_slice(&(symbol.len() as u16).to_be_bytes());
+            body.copy_from_slice(symbol);
+            buffer
+        };
+        block.symbols[usize::from(place)] = self.pool.store(buffer);
+        block.present = present;
+        if present.count_ones() >= shape.data.into() {
+            return self.rebuild(number);
+        }
+        block.requests = 0;
+        block.is_asked_for = false;
+        self.timers.set(&mut block.timer, number, now.saturating_add(self.wait));
+        Ok(())
+    }
+
+    /// Forgets the oldest blocks until so many bytes more fit. False if the block that needs them is forgotten then.
+    fn make_room(&mut self, number: u64, bytes: u64) -> bool {
+        while self.kept + bytes > self.window {
+            match self.open.first_key_value() {
+                Some((&oldest, _)) if oldest <= number => {
+                    self.close(oldest);
+                    self.over.raise(oldest.saturating_add(1));
+                    if oldest == number {
+                        return false;
+                    }
+                }
+                // It would be the oldest itself.
+                _ => {
+                    self.over.insert(number);
+                    return false;
+                }
+            }
+        }
+        true
+    }
+
+    /// Frees what an open block keeps.
+    fn close(&mut self, number: u64) {
+        let Some(block) = self.open.remove(&number) else { return };
+        self.kept -= block.bytes;
+        for (place, &symbol) in block.symbols.iter().enumerate() {
+            if block.present & bit(place as u8) != 0 {
+                self.pool.free(symbol);
+            }
+        }
+    }
+
+    /// A block has enough packets, and not all of its data.
+    fn rebuild(&mut self, number: u64) -> Result<(), BlockError> {
+        let Some(block) = self.open.get(&number) else { return Ok(()) };
+        let (shape, present) = (block.shape, block.present);
+        // With k packets, and not all data among them, there is parity.
+        let Some(len) = block.parity else { return Ok(()) };
+        let places = |bits: u64| (0..packets(shape)).filter(move |&place| bits & bit(place) != 0).map(usize::from);
+        let came = present & first(shape.data);
+        let lost = usize::from(shape.data) - came.count_ones() as usize;
+        let padding: usize = places(came).map(|place| len - self.pool.get(block.symbols[place]).len().min(len)).sum();
+        let bytes = (padding + lost * len) as u64 + lost as u64 * SYMBOL_BYTES;
+        if !self.make_room(number, bytes) {
+            return Ok(());
+        }
+        let mut rebuilt = [const { Vec::new() }; MOST_PARITY as usize];
+        rebuilt.iter_mut().take(lost).for_each(|buffer| *buffer = self.pool.take(len));
+        let (Some(block), Some(plan)) = (self.open.get_mut(&number), self.repairs.plan(shape, present)) else {
+            debug_assert!(false, "k packets of an open block are enough");
+            return Ok(());
+        };
+        places(came).for_each(|place| self.pool.pad(block.symbols[place], len));
+        block.bytes += padding as u64;
+        self.kept += bytes;
+
+        let mut symbols = [None; MOST_PACKETS as usize];
+        places(present).for_each(|place| symbols[place] = Some(self.pool.get(block.symbols[place])));
+        let mut outputs = rebuilt.each_mut().map(Vec::as_mut_slice);
+        let repaired = plan.repair(&symbols[..packets(shape).into()], &mut outputs[..lost]);
+        debug_assert_eq!(repaired, Ok(()));
+
+        let missing = places(first(shape.data) & !came);
+        let wrong = missing.zip(&rebuilt).find_map(|(place, symbol)| check(number, place as u8, symbol).err());
+        self.rebuilt.extend(rebuilt.into_iter().take(lost).map(|symbol| (number, symbol)));
+        self.close(number);
+        self.over.insert(number);
+        if let Some(wrong) = wrong {
+            return Err(wrong);
+        }
+        // Of more ranges than are kept, the oldest is not told. The sender's timeout is for such blocks, too.
+        self.whole.insert(Range::of(number));
+        Ok(())
+    }
+
+    /// A symbol that was rebuilt, each once, and its block: frames, to be read as if their packet had come.
+    pub fn next_rebuilt(&mut self) -> Option<(u64, &[u8])> {
+        let before = mem::take(&mut self.taken);
+        if !before.is_empty() {
+            self.kept -= before.len() as u64 + SYMBOL_BYTES;
+            self.pool.give(before);
+        }
+        let (block, symbol) = self.rebuilt.pop_front()?;
+        self.taken = symbol;
+        let (head, rest) = self.taken.split_first_chunk()?;
+        Some((block, rest.get(..u16::from_be_bytes(*head).into())?))
+    }
+
+    /// A rebuilt symbol of this block could not be read, for want of room: the sender is not to hear that the block is whole. It
+    /// will send what is not acknowledged again.
+    pub fn is_not_read(&mut self, block: u64) {
+        self.whole.remove(block);
+    }
+
+    /// The next `BLOCK_WHOLE`: its first block and how many. It names blocks of which the sender cannot know by
+    /// acknowledgements that nothing is needed: symbols were rebuilt.
+    pub fn next_whole(&mut self) -> Option<(u64, u64)> {
+        self.whole.take_lowest().map(|range| (range.first, range.last - range.first + 1))
+    }
+
+    /// Whether a `BLOCK_WHOLE` is to be sent.
+    pub fn has_whole(&self) -> bool {
+        !self.whole.is_empty()
+    }
+
+    /// The packet with a `BLOCK_WHOLE` was lost: [`Rebuilding::next_whole`] gives its blocks again.
+    pub fn whole_lost(&mut self, first: u64, count: u64) {
+        if let Some(more) = count.checked_sub(1) {
+            self.whole.insert(Range { first, last: first.saturating_add(more) });
+        }
+    }
+
+    /// The next `BLOCK_NACK`: its block and a bit for each packet that is missing. A lost one is not repeated as such; a
+    /// round trip later there is another.
+    pub fn next_nack(&mut self) -> Option<(u64, u64)> {
+        while let Some(number) = self.requests.pop_front() {
+            if let Some(block) = self.open.get_mut(&number).filter(|block| block.is_asked_for) {
+                block.is_asked_for = false;
+                return Some((number, first(packets(block.shape)) & !block.present));
+            }
+        }
+        None
+    }
+
+    /// When [`Rebuilding::on_timer`] is to be called; [`Time::NEVER`] if it need not.
+    pub fn next_timer(&mut self) -> Time {
+        self.timers.first(&mut self.open).map_or(Time::NEVER, |(due, _)| due)
+    }
+
+    /// Blocks whose time has come are to be asked for, which [`Rebuilding::next_nack`] gives. One that was asked for eight
+    /// times in vain is forgotten.
+    pub fn on_timer(&mut self, now: Time) {
+        loop {
+            let first = self.timers.first(&mut self.open);
+            let Some((_, number)) = first.filter(|&(due, _)| due <= now) else { return };
+            let Some(block) = self.open.get_mut(&number) else { return };
+            if block.requests == MOST_REQUESTS {
+                self.close(number);
+                self.over.insert(number);
+                continue;
+            }
+            block.requests += 1;
+            self.timers.set(&mut block.timer, number, now.saturating_add(self.rtt));
+            if !mem::replace(&mut block.is_asked_for, true) {
+                self.requests.push_back(number);
+            }
+        }
+    }
+}
+
+impl Timed for BTreeMap<u64, Block> {
+    fn timer(&mut self, block: u64) -> Option<&mut Timer> {
+        self.get_mut(&block).map(|block| &mut block.timer)
+    }
+}
+
+/// Whether a rebuilt symbol can be one: its length, itself, and zeros.
+fn check(block: u64, place: u8, symbol: &[u8]) -> Result<(), BlockError> {
+    let Some((head, rest)) = symbol.split_first_chunk() else { return Ok(()) };
+    let (len, most) = (usize::from(u16::from_be_bytes(*head)), rest.len());
+    match rest.get(len..) {
+        None => Err(BlockError::RebuiltLength { block, place, len, most }),
+        Some(zeros) if zeros.iter().any(|&byte| byte != 0) => Err(BlockError::RebuiltEnd { block, place }),
+        Some(_) => Ok(()),
+    }
+}

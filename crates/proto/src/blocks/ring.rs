@@ -1,0 +1,127 @@
+//! Blocks by their numbers, one after the other, of which some are over.
+
+use alloc::collections::VecDeque;
+
+#[derive(Debug)]
+enum Slot<T> {
+    Live(T),
+    /// Over, as are all from here to before this number.
+    Over(u64),
+}
+
+/// Items with consecutive numbers.
+#[derive(Debug)]
+pub(super) struct Ring<T> {
+    /// The number of the first slot.
+    base: u64,
+    slots: VecDeque<Slot<T>>,
+    live: usize,
+}
+
+impl<T> Ring<T> {
+    pub(super) const fn new() -> Self {
+        Self { base: 0, slots: VecDeque::new(), live: 0 }
+    }
+
+    /// The number that the next item gets.
+    pub(super) fn next(&self) -> u64 {
+        self.base + self.slots.len() as u64
+    }
+
+    /// From the first item that is left to the last: those that are over count, too.
+    pub(super) fn span(&self) -> u64 {
+        self.slots.len() as u64
+    }
+
+    /// Items that are left.
+    pub(super) fn live(&self) -> usize {
+        self.live
+    }
+
+    fn at(&self, number: u64) -> Option<usize> {
+        // Slots are in memory: an offset among them is a `usize`.
+        number.checked_sub(self.base).filter(|&at| at < self.span()).map(|at| at as usize)
+    }
+
+    pub(super) fn get(&self, number: u64) -> Option<&T> {
+        match self.slots.get(self.at(number)?) {
+            Some(Slot::Live(item)) => Some(item),
+            _ => None,
+        }
+    }
+
+    pub(super) fn get_mut(&mut self, number: u64) -> Option<&mut T> {
+        let at = self.at(number)?;
+        match self.slots.get_mut(at) {
+            Some(Slot::Live(item)) => Some(item),
+            _ => None,
+        }
+    }
+
+    pub(super) fn push(&mut self, item: T) {
+        self.slots.push_back(Slot::Live(item));
+        self.live += 1;
+    }
+
+    /// Takes an item out, if it is left.
+    pub(super) fn remove(&mut self, number: u64) -> Option<T> {
+        let at = self.at(number).filter(|&at| matches!(self.slots.get(at), Some(Slot::Live(_))))?;
+        let slot = core::mem::replace(&mut self.slots[at], Slot::Over(number + 1));
+        self.live -= 1;
+        while let Some(Slot::Over(_)) = self.slots.front() {
+            self.slots.pop_front();
+            self.base += 1;
+        }
+        match slot {
+            Slot::Live(item) => Some(item),
+            Slot::Over(_) => None,
+        }
+    }
+
+    /// The first item that is left of this number and those above. It takes few steps on average: what it passes leads
+    /// further the next time.
+    pub(super) fn first_from(&mut self, number: u64) -> Option<u64> {
+        let mut number = number.max(self.base);
+        while let Some(at) = self.at(number) {
+            let Slot::Over(next) = self.slots[at] else { return Some(number) };
+            let beyond = match self.at(next).map(|at| &self.slots[at]) {
+                Some(&Slot::Over(beyond)) => beyond,
+                _ => next,
+            };
+            self.slots[at] = Slot::Over(beyond);
+            number = beyond;
+        }
+        None
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use alloc::collections::BTreeMap;
+    use proptest::prelude::*;
+
+    proptest! {
+        /// As a map does.
+        #[test]
+        fn as_a_map(steps in proptest::collection::vec((0..60u64, 0..3u8), 0..200)) {
+            let (mut ring, mut map, mut next) = (Ring::new(), BTreeMap::new(), 0);
+            for (number, what) in steps {
+                match what {
+                    0 => {
+                        ring.push(next);
+                        map.insert(next, next);
+                        next += 1;
+                    }
+                    1 => prop_assert_eq!(ring.remove(number), map.remove(&number)),
+                    _ => prop_assert_eq!(ring.first_from(number), map.range(number..).next().map(|(&at, _)| at)),
+                }
+                prop_assert_eq!((ring.next(), ring.live()), (next, map.len()));
+                prop_assert_eq!(ring.get(number), map.get(&number));
+                prop_assert_eq!(ring.get_mut(number), map.get_mut(&number));
+                let span = map.first_key_value().map_or(0, |(first, _)| next - first);
+                prop_assert_eq!(ring.span(), span);
+            }
+        }
+    }
+}

@@ -1,0 +1,138 @@
+//! Sets of block numbers as a few ranges.
+
+use alloc::vec::Vec;
+
+use flow::Range;
+
+/// The most ranges of a set. Ranges are many only where many blocks in a row take turns in being whole and not.
+pub(super) const MOST_SPANS: usize = 256;
+
+/// Numbers as ranges that do not touch, the lowest first.
+#[derive(Default, Debug)]
+pub(super) struct Spans {
+    kept: Vec<Range>,
+}
+
+impl Spans {
+    /// Adds numbers. If these are too many ranges, the lowest is taken out and given back.
+    pub(super) fn insert(&mut self, range: Range) -> Option<Range> {
+        // The ranges that it overlaps or touches become one with it.
+        let from = self.kept.partition_point(|kept| kept.last.saturating_add(1) < range.first);
+        let to = self.kept.partition_point(|kept| kept.first <= range.last.saturating_add(1));
+        let joined = self.kept.get(from..to).unwrap_or_default();
+        let first = joined.first().map_or(range.first, |kept| kept.first.min(range.first));
+        let last = joined.last().map_or(range.last, |kept| kept.last.max(range.last));
+        self.kept.splice(from..to.max(from), [Range { first, last }]);
+        if self.kept.len() > MOST_SPANS { self.take_lowest() } else { None }
+    }
+
+    /// Takes a number out.
+    pub(super) fn remove(&mut self, number: u64) {
+        let at = self.kept.partition_point(|kept| kept.last < number);
+        let Some(&Range { first, last }) = self.kept.get(at).filter(|kept| kept.contains(number)) else { return };
+        let below = (first < number).then(|| Range { first, last: number - 1 });
+        let above = (number < last).then(|| Range { first: number + 1, last });
+        self.kept.splice(at..=at, below.into_iter().chain(above));
+    }
+
+    pub(super) fn contains(&self, number: u64) -> bool {
+        let at = self.kept.partition_point(|kept| kept.last < number);
+        self.kept.get(at).is_some_and(|kept| kept.contains(number))
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.kept.is_empty()
+    }
+
+    pub(super) fn take_lowest(&mut self) -> Option<Range> {
+        (!self.kept.is_empty()).then(|| self.kept.remove(0))
+    }
+}
+
+/// The blocks that are over at a receiver: they are whole, or forgotten. It forgets the rest of its past, too: all blocks
+/// below a floor count as over.
+#[derive(Default, Debug)]
+pub(super) struct Over {
+    floor: u64,
+    /// Those that are not below the floor.
+    above: Spans,
+}
+
+impl Over {
+    pub(super) fn contains(&self, block: u64) -> bool {
+        block < self.floor || self.above.contains(block)
+    }
+
+    /// The lowest block that may be open.
+    #[cfg(test)]
+    pub(super) fn floor(&self) -> u64 {
+        self.floor
+    }
+
+    pub(super) fn insert(&mut self, block: u64) {
+        let dropped = if block < self.floor { None } else { self.above.insert(Range::of(block)) };
+        if let Some(lowest) = dropped {
+            self.raise(lowest.last.saturating_add(1));
+        } else {
+            self.raise(self.floor);
+        }
+    }
+
+    /// All blocks below `floor` are over.
+    pub(super) fn raise(&mut self, floor: u64) {
+        self.floor = self.floor.max(floor);
+        while let Some(lowest) = self.above.kept.first().filter(|lowest| lowest.first <= self.floor) {
+            self.floor = self.floor.max(lowest.last.saturating_add(1));
+            self.above.kept.remove(0);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use alloc::collections::BTreeSet;
+    use proptest::prelude::*;
+
+    proptest! {
+        /// As sets of numbers do.
+        #[test]
+        fn as_a_set(steps in proptest::collection::vec((0..120u64, 0..6u64, 0..20u8), 0..100)) {
+            let (mut spans, mut set) = (Spans::default(), BTreeSet::new());
+            let (mut over, mut all) = (Over::default(), BTreeSet::new());
+            for (first, more, what) in steps {
+                if what == 0 {
+                    over.raise(first);
+                    all.extend(0..first);
+                } else {
+                    prop_assert_eq!(spans.insert(Range { first, last: first + more }), None);
+                    set.extend(first..=first + more);
+                    over.insert(first);
+                    all.insert(first);
+                }
+                prop_assert!(spans.kept.windows(2).all(|pair| pair[0].last + 1 < pair[1].first));
+                prop_assert!((0..140).all(|number| spans.contains(number) == set.contains(&number)));
+                prop_assert!((0..140).all(|number| over.contains(number) == all.contains(&number)));
+                prop_assert!(!all.contains(&over.floor()));
+            }
+            let mut taken = BTreeSet::new();
+            while let Some(range) = spans.take_lowest() {
+                taken.extend(range.first..=range.last);
+            }
+            prop_assert_eq!(taken, set);
+        }
+    }
+
+    #[test]
+    fn ranges_are_few() {
+        let mut over = Over::default();
+        for block in 0..10_000 {
+            over.insert(2 * block + 1);
+            assert!(over.above.kept.len() <= MOST_SPANS && over.contains(2 * block + 1));
+        }
+        assert!(over.contains(0) && over.contains(19_999 - 2 * 256) && !over.contains(19_998));
+        over.insert(u64::MAX);
+        over.raise(u64::MAX);
+        assert!(over.contains(u64::MAX - 1));
+    }
+}

@@ -1,0 +1,131 @@
+//! One timer a block, many blocks: a heap of times that may be early, looked up again when they come first.
+//!
+//! A timer that moves later, as it does with every packet, costs nothing until its old time comes first.
+
+use alloc::collections::BinaryHeap;
+use core::cmp::Reverse;
+
+use units::Time;
+
+/// What a block keeps of its timer.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Timer {
+    /// When it is due; [`Time::NEVER`] if it is not set.
+    due: Time,
+    /// The time of its entry, not later than `due`; [`Time::NEVER`] if it has none.
+    entry: Time,
+}
+
+impl Timer {
+    pub(super) const UNSET: Self = Self { due: Time::NEVER, entry: Time::NEVER };
+}
+
+/// Blocks that have timers.
+pub(super) trait Timed {
+    /// The timer of a block that still is.
+    fn timer(&mut self, block: u64) -> Option<&mut Timer>;
+}
+
+/// The entries of all timers.
+#[derive(Default, Debug)]
+pub(super) struct Timers {
+    entries: BinaryHeap<Reverse<(Time, u64)>>,
+}
+
+impl Timers {
+    /// Sets or moves the timer of `block`.
+    pub(super) fn set(&mut self, timer: &mut Timer, block: u64, due: Time) {
+        timer.due = due;
+        if due < timer.entry {
+            timer.entry = due;
+            self.entries.push(Reverse((due, block)));
+        }
+    }
+
+    /// The first timer that is due and its block.
+    pub(super) fn first(&mut self, blocks: &mut impl Timed) -> Option<(Time, u64)> {
+        while let Some(mut first) = self.entries.peek_mut() {
+            let Reverse((time, block)) = *first;
+            match blocks.timer(block) {
+                Some(timer) if timer.entry == time && timer.due == time => return Some((time, block)),
+                Some(timer) if timer.entry == time && timer.due.is_set() => {
+                    timer.entry = timer.due;
+                    *first = Reverse((timer.due, block));
+                }
+                other => {
+                    // An entry of a timer that was moved to an earlier time, or stopped, or of a block that is no more.
+                    if let Some(timer) = other.filter(|timer| timer.entry == time) {
+                        timer.entry = Time::NEVER;
+                    }
+                    alloc::collections::binary_heap::PeekMut::pop(first);
+                }
+            }
+        }
+        None
+    }
+
+    /// Drops entries of blocks that are no more, if they are most of them: `live` blocks are left.
+    pub(super) fn prune(&mut self, live: usize, is_live: impl Fn(u64) -> bool) {
+        if self.entries.len() > 2 * live + 64 {
+            self.entries.retain(|Reverse((_, block))| is_live(*block));
+        }
+    }
+
+    #[cfg(test)]
+    pub(super) fn len(&self) -> usize {
+        self.entries.len()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use alloc::collections::BTreeMap;
+    use proptest::prelude::*;
+
+    impl Timed for BTreeMap<u64, (Timer, Time)> {
+        fn timer(&mut self, block: u64) -> Option<&mut Timer> {
+            self.get_mut(&block).map(|(timer, _)| timer)
+        }
+    }
+
+    proptest! {
+        /// As a search through all timers does.
+        #[test]
+        fn as_a_search(steps in proptest::collection::vec((0..8u64, 0..100u64, 0..4u8), 0..200)) {
+            let (mut timers, mut live) = (Timers::default(), BTreeMap::<u64, (Timer, Time)>::new());
+            let mut fresh = 0..;
+            let mut names = [0; 8];
+            for (block, time, what) in steps {
+                let time = Time::from_us(time);
+                match what {
+                    0 => drop(live.remove(&names[block as usize])),
+                    1 => timers.prune(live.len(), |block| live.contains_key(&block)),
+                    _ => {
+                        if !live.contains_key(&names[block as usize]) {
+                            names[block as usize] = fresh.next().unwrap();
+                        }
+                        let name = names[block as usize];
+                        let entry = live.entry(name).or_insert((Timer::UNSET, Time::NEVER));
+                        let due = if what == 2 { Time::NEVER } else { time };
+                        timers.set(&mut entry.0, name, due);
+                        entry.1 = due;
+                    }
+                }
+                let wanted = live.values().map(|&(_, due)| due).min().unwrap_or(Time::NEVER);
+                let first = timers.first(&mut live);
+                prop_assert_eq!(first.map_or(Time::NEVER, |(time, _)| time), wanted);
+            }
+        }
+    }
+
+    #[test]
+    fn blocks_that_are_no_more_take_no_memory() {
+        let mut timers = Timers::default();
+        for block in 0..10_000 {
+            timers.set(&mut { Timer::UNSET }, block, Time::from_us(block));
+            timers.prune(1, |live| live == block);
+            assert!(timers.len() <= 67);
+        }
+    }
+}
