@@ -1,8 +1,23 @@
 //! What the fuzz targets do with their input. A test replays their corpora through the same functions.
 
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+use flow::Codepoint;
+use laws::{Law, NewReno, Path, newreno};
+use proto::connection::Event;
+use proto::endpoint::{Endpoint, Handle, Received};
 use proto::frame::{Frame, FrameError, Frames};
 use proto::header::{Header, Packet, SAMPLE};
+use proto::identity::{Identity, Trust};
 use proto::parameters::Parameters;
+use proto::settings::Settings;
+use proto::via::Via;
+use units::Time;
+
+#[allow(unreachable_pub, dead_code)]
+#[path = "../tests/world/provider.rs"]
+mod provider;
 
 /// Each packet of a datagram lies within it, and what is protected is long enough for it.
 pub(crate) fn datagram(bytes: &[u8]) {
@@ -59,4 +74,112 @@ pub(crate) fn parameters(bytes: &[u8]) {
     let mut again = Vec::new();
     read.put(&mut again);
     assert_eq!(Parameters::read(&again), Ok(read));
+}
+
+fn endpoint(seed: u8) -> Endpoint {
+    let law = |path: &Path| Law::NewReno(NewReno::new(path, newreno::Params::for_path(path)));
+    let mut settings = Settings::new(Arc::new(law));
+    (settings.coding, settings.paths) = (proto::blocks::Coding::Tail, 3);
+    let provider = provider::provider();
+    let identity = Identity::from_seed(&provider, &[seed; 32]).unwrap();
+    Endpoint::new(Time::ZERO, (settings, provider), identity, true).unwrap()
+}
+
+fn via(host: u8) -> Via {
+    Via { socket: 0, remote: SocketAddr::from(([192, 0, 2, host], 4_433)) }
+}
+
+/// Parts of a fuzzer's input, each behind its length in a byte, or in two where the first is 255.
+fn parts(mut bytes: &[u8]) -> impl Iterator<Item = &[u8]> {
+    std::iter::from_fn(move || {
+        let (&len, rest) = bytes.split_first()?;
+        let (len, rest) = match rest.split_first() {
+            Some((&more, rest)) if len == 255 => (255 + usize::from(more) * 8, rest),
+            _ => (usize::from(len), rest),
+        };
+        let (part, rest) = rest.split_at(len.min(rest.len()));
+        bytes = rest;
+        Some(part)
+    })
+}
+
+/// Sends what an endpoint has to send now, and gives it to the other one.
+fn carry(from: &mut Endpoint, handle: Handle, to: &mut Endpoint, host: u8, now: Time) -> Option<Handle> {
+    let (mut out, mut new) = (Vec::new(), None);
+    for _ in 0..100 {
+        out.clear();
+        let Some(transmit) = from.poll_transmit(now, handle, 1, &mut out) else { break };
+        let mut datagram = out[..transmit.segment].to_vec();
+        if let Received::New(handle) = to.on_datagram(now, via(host), Codepoint::Ect0, &mut datagram) {
+            new = Some(handle);
+        }
+    }
+    new
+}
+
+/// Datagrams from strangers: nothing panics, and who has sent little gets at most three times as much.
+pub(crate) fn strangers(bytes: &[u8]) {
+    provider::begin(1, 0);
+    let mut listener = endpoint(1);
+    let (mut came, mut left) = (0, 0);
+    for (at, part) in parts(bytes).enumerate().take(64) {
+        let mut datagram = part.to_vec();
+        came += datagram.len();
+        let now = Time::from_ms(100 * at as u64);
+        listener.on_datagram(now, via(7), Codepoint::NotEct, &mut datagram);
+        let (handles, mut out): (Vec<Handle>, _) = (listener.handles().collect(), Vec::new());
+        for handle in handles {
+            listener.on_timer(now, handle);
+            while listener.poll_transmit(now, handle, 1, &mut out).is_some() {}
+        }
+        while listener.poll_answer(&mut out).is_some() {}
+        left += out.len();
+    }
+    assert!(left <= 3 * came, "{left} bytes for {came}");
+}
+
+/// Frames of a peer that has keys, each part of the input in a packet of its own: nothing panics, and no call goes on for ever.
+pub(crate) fn sealed(bytes: &[u8]) {
+    provider::begin(1, 0);
+    let (mut caller, mut listener) = (endpoint(1), endpoint(2));
+    let ours = caller.call(Time::ZERO, via(1), Trust::Anyone, None).unwrap();
+    let mut theirs = None;
+    let mut now = Time::ZERO;
+    for _ in 0..4 {
+        now = now + units::Span::from_ms(5);
+        theirs = carry(&mut caller, ours, &mut listener, 2, now).or(theirs);
+        let Some(handle) = theirs else { return };
+        while let Some(event) = listener.connection(handle).and_then(|connection| connection.poll_event()) {
+            if let Event::Claim(_) = event {
+                listener.connection(handle).unwrap().admit(now);
+                listener.settle(handle);
+            }
+        }
+        carry(&mut listener, handle, &mut caller, 1, now);
+    }
+    let Some(theirs) = theirs else { return };
+    for (at, part) in parts(bytes).enumerate().take(64) {
+        now = now + units::Span::from_ms(20);
+        for (endpoint, handle) in [(&mut caller, ours), (&mut listener, theirs)] {
+            endpoint.on_timer(now, handle);
+            let Some(connection) = endpoint.connection(handle) else { continue };
+            if let Some(streams) = connection.streams() {
+                // Something of each kind is in flight, so that what the peer says can be about it.
+                if let Some(stream) = streams.open(proto::streams::Direction::Both) {
+                    let _ = streams.write(stream, &[at as u8; 2_000]);
+                    let _ = streams.finish(stream);
+                }
+                while streams.accept().is_some() {}
+            }
+            while connection.poll_event().is_some() {}
+        }
+        provider::say(part);
+        if at % 2 == 0 {
+            carry(&mut caller, ours, &mut listener, 2, now);
+            carry(&mut listener, theirs, &mut caller, 1, now);
+        } else {
+            carry(&mut listener, theirs, &mut caller, 1, now);
+            carry(&mut caller, ours, &mut listener, 2, now);
+        }
+    }
 }

@@ -45,6 +45,8 @@ const LATENESS: Span = Span::from_ms(2);
 const LONGEST_TIMEOUT: Span = Span::from_s(5);
 /// So long at least is a challenge repeated.
 const CHALLENGE_WAIT: Span = Span::from_ms(500);
+/// A stream's buffer for what is not acknowledged has so many bytes at least.
+const LEAST_SEND_BUFFER: u64 = 1 << 20;
 /// So may as many strikes of its timer in a row.
 const MOST_STRIKES: u8 = 2;
 
@@ -147,7 +149,7 @@ impl Data {
         let ids = (own_id, (peer_id, reset));
         let mut path = Path::new(0, ids, via, State::Open, answering, most_packet);
         (path.budget, path.subflow) = (Budget::PROVED, Some(0));
-        let mut streams = Streams::new(side, settings.limits, settings.send_buffer);
+        let mut streams = Streams::new(side, settings.limits, LEAST_SEND_BUFFER.min(settings.send_buffer));
         streams.set_peer_limits(Limits {
             max_data: theirs.max_data,
             max_stream_data: theirs.max_stream_data,
@@ -585,7 +587,16 @@ impl Data {
         }
         self.look_for_black_hole(now, at, subflow);
         self.tell_blocks(subflow);
+        self.size_buffers();
         Ok(())
+    }
+
+    /// A stream's buffer holds two windows: what is in flight, and what may leave when that is acknowledged. More would only
+    /// fill the processor's caches.
+    fn size_buffers(&mut self) {
+        let most = self.shared.settings.send_buffer;
+        let wanted = self.channel.permit().window.get().saturating_mul(2);
+        self.outbox().streams.set_send_buffer(wanted.clamp(LEAST_SEND_BUFFER.min(most), most));
     }
 
     /// Tells both ends of blocks what the network does.

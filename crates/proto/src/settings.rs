@@ -23,7 +23,7 @@ pub struct Settings {
     pub keep_alive: Option<Span>,
     /// What the peer may send on streams.
     pub limits: Limits,
-    /// Bytes of one stream that may wait for acknowledgement.
+    /// Bytes of one stream that may wait for acknowledgement, at most. Fewer do where the window is small.
     pub send_buffer: u64,
     /// The longest datagram that is taken, in bytes; 0 if none.
     pub max_datagram: u16,
@@ -52,15 +52,16 @@ pub struct Settings {
 }
 
 impl Settings {
-    /// With this law for each path: streams of up to 16 MiB in flight, 64 MiB together; one path.
+    /// With this law for each path: streams of up to 128 MiB in flight, 10 Gb/s over 100 ms, 256 MiB together; one path. Memory
+    /// is used as far as bytes wait in it.
     pub fn new(law: LawMaker) -> Self {
         let limits =
-            Limits { max_data: 64 << 20, max_stream_data: 16 << 20, max_streams_bidi: 128, max_streams_uni: 1_024 };
+            Limits { max_data: 256 << 20, max_stream_data: 128 << 20, max_streams_bidi: 128, max_streams_uni: 1_024 };
         Self {
             idle: Span::from_s(30),
             keep_alive: Some(Span::from_s(5)),
             limits,
-            send_buffer: 16 << 20,
+            send_buffer: 128 << 20,
             max_datagram: 65_000,
             max_packet: 1_472,
             ack_delay: Span::from_ms(1),

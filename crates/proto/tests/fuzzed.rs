@@ -19,3 +19,13 @@ fn frames_corpus() {
 fn parameters_corpus() {
     corpus::replay(env!("CARGO_MANIFEST_DIR"), "parameters", bodies::parameters);
 }
+
+#[test]
+fn sealed_corpus() {
+    corpus::replay(env!("CARGO_MANIFEST_DIR"), "sealed", bodies::sealed);
+}
+
+#[test]
+fn strangers_corpus() {
+    corpus::replay(env!("CARGO_MANIFEST_DIR"), "strangers", bodies::strangers);
+}

@@ -70,10 +70,7 @@ fn spent(bytes: u64, loss: u64, coding: &'static str, seed: u64) -> Span {
 /// Where nothing is lost, coding costs what its parity takes. Where losses are, most messages need no second round trip.
 #[test]
 fn blocks_repair_losses() {
-    let late = |coding| {
-        
-        (0..100).filter(|&seed| spent(9_000, 20, coding, seed) > Span::from_ms(30)).count()
-    };
+    let late = |coding| (0..100).filter(|&seed| spent(9_000, 20, coding, seed) > Span::from_ms(30)).count();
     let (plain, coded) = (late("off"), late("8,2"));
     // The handshake loses packets, too, which no block protects.
     assert!(coded * 2 < plain && plain > 25, "late: {coded} of 100 coded, {plain} of 100 plain");

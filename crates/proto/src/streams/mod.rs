@@ -172,6 +172,11 @@ impl Streams {
         }
     }
 
+    /// From now on a stream holds at most so many bytes that are not acknowledged; what it holds already stays.
+    pub fn set_send_buffer(&mut self, bytes: u64) {
+        self.send_buffer = bytes;
+    }
+
     /// What this end may send, from the peer's transport parameters. Before, nothing can be opened.
     pub fn set_peer_limits(&mut self, limits: Limits) {
         self.theirs = limits;
