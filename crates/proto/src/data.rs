@@ -428,7 +428,7 @@ impl Data {
         if let Some((block, shape, place, symbol)) = source {
             let rebuilding = self.rebuilding.as_mut().ok_or_else(no_blocks)?;
             rebuilding.on_source(now, block, shape, place, symbol)?;
-            self.read_rebuilt()?;
+            self.read_rebuilt(block)?;
         }
         let Some(path) = self.path_mut(path) else { return Ok(Outcome::Dropped) };
         let is_newest = path.arrivals.newest().is_none_or(|newest| newest < number);
@@ -476,7 +476,7 @@ impl Data {
             Frame::Datagram(data) => self.on_datagram(data)?,
             Frame::Parity { block, shape, place, symbol } => {
                 self.rebuilding.as_mut().ok_or_else(no_blocks)?.on_parity(now, block, shape, place, symbol)?;
-                self.read_rebuilt()?;
+                self.read_rebuilt(block)?;
             }
             Frame::BlockNack { block, missing } => self.coder(block)?.on_nack(block, missing, now)?,
             Frame::BlockWhole { first, count } => {
@@ -495,23 +495,21 @@ impl Data {
         Ok(self.outbox().coder.as_mut().ok_or(BlockError::Unsent { block, sent: 0 })?)
     }
 
-    /// Reads what was rebuilt, as if its packets had come.
-    fn read_rebuilt(&mut self) -> Result<(), Fault> {
+    /// Reads what was rebuilt of a block, as if its packets had come.
+    fn read_rebuilt(&mut self, block: u64) -> Result<(), Fault> {
         let Some(rebuilding) = &mut self.rebuilding else { return Ok(()) };
         let outbox = self.channel.work_mut();
-        let mut unread = None;
-        while let Some((block, symbol)) = rebuilding.next_rebuilt() {
+        let mut all = true;
+        while let Some(symbol) = rebuilding.next_rebuilt() {
             for frame in Frames::new(symbol).take_while(|_| !symbol.is_empty()) {
                 match frame? {
-                    Frame::Stream(stream) if outbox.streams.on_stream(&stream)? == Taken::Dropped => {
-                        unread = Some(block);
-                    }
-                    Frame::Stream(_) | Frame::Padding(_) => {}
+                    Frame::Stream(stream) => all &= outbox.streams.on_stream(&stream)? == Taken::Yes,
+                    Frame::Padding(_) => {}
                     _ => return Err(no_symbol()),
                 }
             }
         }
-        if let Some(block) = unread {
+        if !all {
             // Its sender hears nothing of it, and sends it again.
             rebuilding.is_not_read(block);
         }

@@ -1,7 +1,11 @@
 //! The Narrows transport's protocol, version 1, without sockets and clocks. `docs/src/transport.md` specifies it.
 //!
-//! So far this is the wire format: [`frame`], [`header`], [`parameters`]. Whatever a peer sends is read by these modules
-//! alone. They give values that are in range, or an error; they never panic, and no number in a packet sizes an allocation.
+//! An [`endpoint::Endpoint`] has [`connection::Connection`]s; whoever drives it gives it datagrams and the time. A connection has
+//! [`streams`], may code its packets in [`blocks`], and sends by any law that its [`settings`] name. Two ends meet by a [`ticket`]
+//! or a fingerprint ([`identity`]).
+//!
+//! The wire format is in [`frame`], [`header`] and [`parameters`]. Whatever a peer sends is read by these modules alone. They give
+//! values that are in range, or an error; they never panic, and no number in a packet sizes an allocation.
 //!
 //! ```
 //! use proto::frame::{Frame, Frames};
@@ -18,7 +22,6 @@
 
 extern crate alloc;
 
-#[allow(unreachable_pub, dead_code)]
 mod assembler;
 pub mod blocks;
 pub mod closed;

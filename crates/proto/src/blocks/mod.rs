@@ -1,8 +1,13 @@
 //! Coded blocks: packets with parity, from which a receiver rebuilds lost packets without a round trip. Bonato et al.,
 //! "Uno" (SC 2025), §4.2 (UnoRC); the frames and rules are in `docs/src/transport.md`, "Blocks".
 //!
-//! A sender has a [`Coder`], a receiver a [`Rebuilding`], one each for a direction of a connection. Neither sends anything:
-//! a connection asks them what goes next and tells them what came. [`Coding`] says which packets are coded.
+//! A sender has a [`Coder`], a receiver a [`Rebuilding`], one each for a direction of a connection. Neither sends
+//! anything: a connection asks them what goes next and tells them what came. [`Coding`] says which packets are coded.
+//!
+//! A sender that may send a packet asks [`Coder::next_resend`], then [`Coder::put_parity`], then [`Coder::offer`] for
+//! new data. It tells [`Coder::acked`] and [`Coder::lost`] of each packet with a [`Tag`], and gets the symbols'
+//! contents back from [`Coder::next_delivered`] and as [`Resend::Plain`]. A receiver reads the frames of data packets
+//! itself, and those that [`Rebuilding::next_rebuilt`] gives. Both have a timer.
 //!
 //! ```
 //! use proto::blocks::{Coder, Coding, Conditions, Pending, Rebuilding};
@@ -29,7 +34,7 @@
 //! let Some(Ok(Frame::Parity { symbol, .. })) = Frames::new(&packet).next() else { panic!("parity") };
 //! rebuilding.on_parity(now, tag.block, tag.shape, tag.place, symbol).unwrap();
 //!
-//! assert_eq!(rebuilding.next_rebuilt(), Some((0, &b"second"[..])));
+//! assert_eq!(rebuilding.next_rebuilt(), Some(&b"second"[..]));
 //! assert_eq!(rebuilding.next_whole(), Some((0, 1)));
 //! ```
 

@@ -28,16 +28,17 @@ pub enum Coding {
     /// All, in blocks of these packets. A block has fewer data packets where fewer are pending as it begins. A shape
     /// that no block has codes nothing.
     Fixed(Shape),
-    /// The last bandwidth-delay product, or the last packet, of what is known to end, in blocks of 8 and 2. Losses before
-    /// it are repaired by the time that the end leaves (`docs/src/codes.md`, "When coding pays").
+    /// The last bandwidth-delay product, or the last packet, of what is known to end, in blocks of 8 and 2. Losses
+    /// before it are repaired by the time that the end leaves (`docs/src/codes.md`, "When coding pays").
     Tail,
     /// The same part as [`Coding::Tail`], with as little parity as it takes, and none where losses are rare.
     ///
     /// Blocks have up to 32 data packets, all about as many. The parity m is the least with which a block of k + m
-    /// packets loses more than m with a probability of at most 1 %, at the loss rate seen. A block is coded only if all
-    /// parity from it to the end is at most `budget` of one bandwidth-delay product, or one packet. So parity is at most
-    /// `budget` of what is longer than a bandwidth-delay product. It is more of what is shorter, but never more
-    /// than of one bandwidth-delay product, or one packet.
+    /// packets loses more than m with a probability of at most 1 %, at the loss rate seen.
+    ///
+    /// A block is coded only if all parity from it to the end is at most one packet, or at most `budget` of one
+    /// bandwidth-delay product. So what is longer than that product gets at most `budget` of itself as parity. What is
+    /// shorter may get more than `budget` of itself.
     Auto {
         /// Parity, as a part of the data: 0 to 1.
         budget: Frac,
@@ -249,7 +250,12 @@ mod tests {
     proptest! {
         /// Whatever is left, the choice is a shape of blocks and within the budget.
         #[test]
-        fn auto_keeps_its_budget(packets in 0..2_000u64, loss in 0..1u64 << 33, bdp in 0..2_000u64, percent in 1..100u64) {
+        fn auto_keeps_its_budget(
+            packets in 0..2_000u64,
+            loss in 0..1u64 << 33,
+            bdp in 0..2_000u64,
+            percent in 1..100u64,
+        ) {
             let coding = Coding::Auto { budget: Frac::ratio(percent, 100) };
             let (mut left, mut parity, mut block) = (packets, 0, 0);
             while left > 0 {

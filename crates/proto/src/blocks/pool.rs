@@ -84,7 +84,9 @@ mod tests {
             (0..4).map(|_| pool.take(1400)).collect::<Vec<_>>().into_iter().map(|it| pool.store(it)).collect();
         let all = pool.bytes();
         for _ in 0..100 {
-            numbers.iter().for_each(|&number| pool.free(number));
+            for &number in &numbers {
+                pool.free(number);
+            }
             for _ in 0..4 {
                 let buffer = pool.take(1400);
                 let number = pool.store(buffer);
@@ -106,7 +108,9 @@ mod tests {
                 })
                 .collect();
             assert!(pool.bytes() <= 100 * (2 * len + 64) + MOST_SPARE);
-            numbers.into_iter().for_each(|number| pool.free(number));
+            for number in numbers {
+                pool.free(number);
+            }
             assert!(pool.bytes() <= MOST_SPARE);
         }
     }

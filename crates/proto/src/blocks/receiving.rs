@@ -25,10 +25,11 @@ const LONGEST_PARITY: usize = u16::MAX as usize + LENGTH_BYTES;
 /// The blocks that one end of a connection receives.
 ///
 /// It copies the symbols of blocks that are not whole. What it keeps counts at most `window` bytes, whatever comes: a
-/// block [`BLOCK_BYTES`], a symbol its length and [`SYMBOL_BYTES`], rebuilt ones until they are taken included. Where that
-/// is not enough, the oldest block is forgotten, and so are all before it that have not begun.
+/// block [`BLOCK_BYTES`], a symbol its length and [`SYMBOL_BYTES`], rebuilt ones until they are taken included. Where
+/// that is not enough, the oldest block is forgotten, and so are all before it that have not begun.
 ///
-/// Packets of blocks that are over, whole or forgotten, change nothing.
+/// Packets of blocks that are over, whole or forgotten, change nothing. Beside the symbols there are the plans of the
+/// last 16 repairs, of up to 25 KB each, and buffers for the next symbols, up to 512 KiB.
 #[derive(Debug)]
 pub struct Rebuilding {
     window: u64,
@@ -43,7 +44,7 @@ pub struct Rebuilding {
     pool: Pool,
     repairs: Repairs,
     /// Symbols behind their lengths, with zeros behind them.
-    rebuilt: VecDeque<(u64, Vec<u8>)>,
+    rebuilt: VecDeque<Vec<u8>>,
     /// The rebuilt symbol that was taken last.
     taken: Vec<u8>,
     /// Whole blocks that the sender is to hear of.
@@ -70,6 +71,8 @@ struct Block {
     requests: u8,
     /// Whether one is to be sent.
     is_asked_for: bool,
+    /// Whether one was sent.
+    was_asked_for: bool,
     timer: Timer,
 }
 
@@ -84,6 +87,7 @@ impl Block {
             bytes: BLOCK_BYTES,
             requests: 0,
             is_asked_for: false,
+            was_asked_for: false,
             timer: Timer::UNSET,
         }
     }
@@ -113,8 +117,8 @@ impl Block {
 }
 
 impl Rebuilding {
-    /// No blocks yet. `window` is in bytes: the `coding_window` of this end's transport parameters. The first round trip
-    /// is 333 ms (RFC 9002 §6.2.2), and `ack_delay` 1 ms.
+    /// No blocks yet. `window` is in bytes: the `coding_window` of this end's transport parameters. The first round
+    /// trip is 333 ms (RFC 9002 §6.2.2), and `ack_delay` 1 ms.
     pub fn new(window: u64) -> Self {
         let mut new = Self {
             window,
@@ -147,10 +151,17 @@ impl Rebuilding {
         self.kept
     }
 
+    /// What the buffers of symbols could hold, in bytes.
+    #[cfg(test)]
+    pub(super) fn memory(&self) -> usize {
+        self.pool.bytes() + self.rebuilt.iter().map(Vec::capacity).sum::<usize>() + self.taken.capacity()
+    }
+
     /// A data packet came that opened and whose frames are read, too. `symbol` is what follows its SOURCE frame.
     ///
     /// # Errors
-    /// If it contradicts other packets of its block, or no block has such a packet.
+    /// If it contradicts other packets of its block, or no block has such a packet; and if a symbol is rebuilt that has an
+    /// impossible length or does not end in zeros.
     pub fn on_source(
         &mut self,
         now: Time,
@@ -172,7 +183,7 @@ impl Rebuilding {
     /// A parity packet came.
     ///
     /// # Errors
-    /// As [`Rebuilding::on_source`]; and if a data symbol is rebuilt that has an impossible length or does not end in zeros.
+    /// As [`Rebuilding::on_source`].
     pub fn on_parity(
         &mut self,
         now: Time,
@@ -192,19 +203,21 @@ impl Rebuilding {
 
     fn on_symbol(&mut self, now: Time, tag: Tag, symbol: &[u8]) -> Result<(), BlockError> {
         let Tag { block: number, shape, place } = tag;
-        if self.over.contains(number) {
-            return Ok(());
-        }
         let known = self.open.get(&number);
-        if let Some(block) = known
-            && !block.is_new(tag, symbol, &self.pool)?
-        {
+        let is_news = match known {
+            Some(block) => block.is_new(tag, symbol, &self.pool)?,
+            None => !self.over.contains(number),
+        };
+        if !is_news {
             return Ok(());
         }
         let present = known.map_or(0, |block| block.present) | bit(place);
         let data = first(shape.data);
         if present & data == data {
-            // All data came in packets, which are acknowledged: nobody needs to hear more of the block.
+            // All data came in packets, which are acknowledged. Only who was asked for more needs to hear more.
+            if known.is_some_and(|block| block.was_asked_for) {
+                self.whole.insert(Range::of(number));
+            }
             self.close(number);
             self.over.insert(number);
             return Ok(());
@@ -309,28 +322,30 @@ impl Rebuilding {
 
         let missing = places(first(shape.data) & !came);
         let wrong = missing.zip(&rebuilt).find_map(|(place, symbol)| check(number, place as u8, symbol).err());
-        self.rebuilt.extend(rebuilt.into_iter().take(lost).map(|symbol| (number, symbol)));
         self.close(number);
         self.over.insert(number);
+        let rebuilt = rebuilt.into_iter().take(lost);
         if let Some(wrong) = wrong {
+            self.kept -= lost as u64 * (len as u64 + SYMBOL_BYTES);
+            rebuilt.for_each(|buffer| self.pool.give(buffer));
             return Err(wrong);
         }
+        self.rebuilt.extend(rebuilt);
         // Of more ranges than are kept, the oldest is not told. The sender's timeout is for such blocks, too.
         self.whole.insert(Range::of(number));
         Ok(())
     }
 
-    /// A symbol that was rebuilt, each once, and its block: frames, to be read as if their packet had come.
-    pub fn next_rebuilt(&mut self) -> Option<(u64, &[u8])> {
+    /// A symbol that was rebuilt, each once: frames, to be read as if their packet had come.
+    pub fn next_rebuilt(&mut self) -> Option<&[u8]> {
         let before = mem::take(&mut self.taken);
         if !before.is_empty() {
             self.kept -= before.len() as u64 + SYMBOL_BYTES;
             self.pool.give(before);
         }
-        let (block, symbol) = self.rebuilt.pop_front()?;
-        self.taken = symbol;
+        self.taken = self.rebuilt.pop_front()?;
         let (head, rest) = self.taken.split_first_chunk()?;
-        Some((block, rest.get(..u16::from_be_bytes(*head).into())?))
+        rest.get(..u16::from_be_bytes(*head).into())
     }
 
     /// A rebuilt symbol of this block could not be read, for want of room: the sender is not to hear that the block is whole. It
@@ -339,8 +354,8 @@ impl Rebuilding {
         self.whole.remove(block);
     }
 
-    /// The next `BLOCK_WHOLE`: its first block and how many. It names blocks of which the sender cannot know by
-    /// acknowledgements that nothing is needed: symbols were rebuilt.
+    /// The next `BLOCK_WHOLE`: its first block and how many. It names blocks of which the sender may not know by
+    /// acknowledgements that nothing is needed: those with rebuilt symbols, and those that were asked for.
     pub fn next_whole(&mut self) -> Option<(u64, u64)> {
         self.whole.take_lowest().map(|range| (range.first, range.last - range.first + 1))
     }
@@ -357,12 +372,13 @@ impl Rebuilding {
         }
     }
 
-    /// The next `BLOCK_NACK`: its block and a bit for each packet that is missing. A lost one is not repeated as such; a
-    /// round trip later there is another.
+    /// The next `BLOCK_NACK`: its block and a bit for each packet that is missing. A lost one is not repeated as such;
+    /// a round trip later there is another.
     pub fn next_nack(&mut self) -> Option<(u64, u64)> {
         while let Some(number) = self.requests.pop_front() {
             if let Some(block) = self.open.get_mut(&number).filter(|block| block.is_asked_for) {
                 block.is_asked_for = false;
+                block.was_asked_for = true;
                 return Some((number, first(packets(block.shape)) & !block.present));
             }
         }
@@ -374,8 +390,8 @@ impl Rebuilding {
         self.timers.first(&mut self.open).map_or(Time::NEVER, |(due, _)| due)
     }
 
-    /// Blocks whose time has come are to be asked for, which [`Rebuilding::next_nack`] gives. One that was asked for eight
-    /// times in vain is forgotten.
+    /// Blocks whose time has come are to be asked for, which [`Rebuilding::next_nack`] gives. One that was asked for
+    /// eight times in vain is forgotten.
     pub fn on_timer(&mut self, now: Time) {
         loop {
             let first = self.timers.first(&mut self.open);

@@ -1,7 +1,7 @@
 //! The sender's blocks: what is coded, and what leaves again. `docs/src/transport.md`, "Blocks".
 //!
-//! A lost packet is not sent again as long as its block can do without it. It leaves again when `BLOCK_NACK` asks for it, or
-//! when so many packets of the block are known to be lost that the rest is not enough. If nothing is heard of a
+//! A lost packet is not sent again as long as its block can do without it. It leaves again when `BLOCK_NACK` asks for
+//! it, or when so many packets of the block are known to be lost that the rest is not enough. If nothing is heard of a
 //! block for a timeout, the sender gives it up: what is not acknowledged goes as plain frames.
 
 use alloc::collections::VecDeque;
@@ -141,7 +141,7 @@ impl Block {
             packet.sent = now;
             packet.under_way = packet.under_way.saturating_add(1);
         }
-        self.lost &= !bit(place);
+        debug_assert_eq!(self.lost & bit(place), 0, "packets that are asked for count as lost no more");
     }
 
     /// A copy of a packet is not under way any more. Gives whether there are no others.
@@ -169,8 +169,8 @@ impl Block {
 }
 
 impl Coder {
-    /// No blocks yet. `window` is in bytes: what the peer keeps (`coding_window`, at most 2^30). The round trip is 333 ms at
-    /// first, and the timeout three of them (RFC 9002 §6.2.2).
+    /// No blocks yet. `window` is in bytes: what the peer keeps (`coding_window`, at most 2^30). The round trip is 333
+    /// ms at first, and the timeout three of them (RFC 9002 §6.2.2).
     pub fn new(coding: Coding, window: u64) -> Self {
         Self {
             coding,
@@ -192,10 +192,17 @@ impl Coder {
 
     /// How long a block may hear nothing after its last packet left, for packets that leave from now on, and the
     /// round trip, in which no packet is asked for twice. Both are of the slowest path; the timeout covers a round trip
-    /// and a quarter and the peer's `ack_delay`, after which a `BLOCK_NACK` comes.
+    /// and a quarter and the peer's `ack_delay`, after which a `BLOCK_NACK` comes; less than 1 us
+    /// counts as 1 us.
     pub fn set_timing(&mut self, timeout: Span, rtt: Span) {
-        self.timeout = timeout;
+        self.timeout = timeout.max(Span::from_us(1));
         self.rtt = rtt;
+    }
+
+    /// What the buffers of parity could hold, in bytes.
+    #[cfg(test)]
+    pub(super) fn memory(&self) -> usize {
+        self.parity.bytes()
     }
 
     /// Which packets are coded, from the next block on.
@@ -212,8 +219,8 @@ impl Coder {
     /// until anything else is called.
     ///
     /// `mss` is the most bytes of a symbol: what the smallest packet of the paths in use has room for behind a SOURCE
-    /// frame, less 2. A block that has begun takes the next packets even if nothing is pending; an empty symbol fills a place
-    /// then. If the block has a symbol for which packets have become too small, it is given up.
+    /// frame, less 2. A block that has begun takes the next packets even if nothing is pending; an empty symbol fills a
+    /// place then. If the block has a symbol for which packets have become too small, it is given up.
     pub fn offer(&mut self, pending: Pending, mss: u16, conditions: Conditions) -> Option<Offer> {
         if let Some((number, block)) = self.open() {
             if block.longest <= mss {
@@ -383,7 +390,8 @@ impl Coder {
         self.ask(tag.block, wanted);
     }
 
-    /// The peer misses packets of a block. Bits of places that it does not have mean nothing, nor do blocks that are over.
+    /// The peer misses packets of a block. Bits of places that it does not have mean nothing, nor do blocks that are
+    /// over.
     ///
     /// # Errors
     /// [`BlockError::Unsent`] if no packet of the block left.
@@ -409,7 +417,8 @@ impl Coder {
         self.again.extend(places.map(|place| (number, place)));
     }
 
-    /// `count` blocks from `first` on are whole at the peer. Takes as long as there are such blocks, whatever the count.
+    /// `count` blocks from `first` on are whole at the peer. Takes as long as there are such blocks, whatever the
+    /// count.
     ///
     /// # Errors
     /// [`BlockError::Unsent`] if fewer packets of one of them left than it has data, and then nothing changes.
@@ -499,15 +508,14 @@ impl Coder {
         self.timers.first(&mut self.ring).map_or(Time::NEVER, |(due, _)| due)
     }
 
-    /// Gives up blocks of which nothing was heard in time. A block with packets that wait to leave has time until the
-    /// timeout after they did.
+    /// Gives up blocks of which nothing was heard in time. A block with packets that wait to leave has another timeout.
     pub fn on_timer(&mut self, now: Time) {
         loop {
             let first = self.timers.first(&mut self.ring);
             let Some((_, number)) = first.filter(|&(due, _)| due <= now) else { return };
             let Some(block) = self.ring.get_mut(number) else { return };
             if block.is_complete() && (block.left < packets(block.shape) || block.again != 0) {
-                self.timers.set(&mut block.timer, number, Time::NEVER);
+                self.timers.set(&mut block.timer, number, now.saturating_add(self.timeout));
             } else {
                 self.give_up(number);
             }

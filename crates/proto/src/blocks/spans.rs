@@ -104,6 +104,9 @@ mod tests {
                 if what == 0 {
                     over.raise(first);
                     all.extend(0..first);
+                } else if what == 1 {
+                    spans.remove(first);
+                    set.remove(&first);
                 } else {
                     prop_assert_eq!(spans.insert(Range { first, last: first + more }), None);
                     set.extend(first..=first + more);
