@@ -146,10 +146,10 @@ pub(crate) fn sealed(bytes: &[u8]) {
     let mut theirs = None;
     let mut now = Time::ZERO;
     for _ in 0..4 {
-        now = now + units::Span::from_ms(5);
+        now += units::Span::from_ms(5);
         theirs = carry(&mut caller, ours, &mut listener, 2, now).or(theirs);
         let Some(handle) = theirs else { return };
-        while let Some(event) = listener.connection(handle).and_then(|connection| connection.poll_event()) {
+        while let Some(event) = listener.connection(handle).and_then(proto::connection::Connection::poll_event) {
             if let Event::Claim(_) = event {
                 listener.connection(handle).unwrap().admit(now);
                 listener.settle(handle);
@@ -159,7 +159,7 @@ pub(crate) fn sealed(bytes: &[u8]) {
     }
     let Some(theirs) = theirs else { return };
     for (at, part) in parts(bytes).enumerate().take(64) {
-        now = now + units::Span::from_ms(20);
+        now += units::Span::from_ms(20);
         for (endpoint, handle) in [(&mut caller, ours), (&mut listener, theirs)] {
             endpoint.on_timer(now, handle);
             let Some(connection) = endpoint.connection(handle) else { continue };
