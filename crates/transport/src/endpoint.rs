@@ -5,7 +5,8 @@ use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::task::Poll;
-use std::thread;
+use std::thread::{self, JoinHandle};
+use std::time::Duration;
 
 use proto::closed::Code;
 use proto::identity::{Identity, SEED_LEN, Trust};
@@ -21,6 +22,9 @@ use crate::core::{Core, State};
 use crate::driver::Driver;
 use crate::error::Error;
 use crate::socket::Socket;
+
+/// So many milliseconds at most is waited for a socket to take the last packets.
+const FAREWELL_MS: u32 = 500;
 
 /// What an endpoint is made of.
 #[derive(Clone, Debug)]
@@ -60,6 +64,7 @@ pub struct Endpoint {
     core: Arc<Core>,
     address: SocketAddr,
     paths: u8,
+    thread: JoinHandle<()>,
 }
 
 impl Endpoint {
@@ -87,9 +92,9 @@ impl Endpoint {
         let endpoint = proto::endpoint::Endpoint::new(clock.now(), context, config.identity.clone(), listens)
             .map_err(io::Error::other)?;
         let core = Arc::new(Core::new(State::new(endpoint, socket)?, clock)?);
-        let driver = Driver::new(core.clone(), config.settings.max_packet, config.settings.paths);
-        thread::Builder::new().name("narrows endpoint".into()).spawn(move || driver.run())?;
-        Ok(Self { core, address, paths: config.settings.paths })
+        let driver = Driver::new(core.clone(), config.settings.paths);
+        let thread = thread::Builder::new().name("narrows endpoint".into()).spawn(move || driver.run())?;
+        Ok(Self { core, address, paths: config.settings.paths, thread })
     }
 
     /// Where it is.
@@ -155,6 +160,16 @@ impl Endpoint {
         state.end();
         drop(state);
         self.core.ring();
+    }
+
+    /// Closes all connections, and waits until their peers have been told: a process that is about to end says goodbye so.
+    pub fn end(self, code: Code, reason: &str) {
+        self.close(code, reason);
+        let mut waited = 0;
+        while !self.thread.is_finished() && waited < FAREWELL_MS {
+            thread::sleep(Duration::from_millis(1));
+            waited += 1;
+        }
     }
 }
 
