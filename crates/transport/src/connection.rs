@@ -214,6 +214,13 @@ impl Connection {
         self.held.core.lock().endpoint.connection(self.held.handle)?.peer()
     }
 
+    /// How many bytes that were written to a stream wait for acknowledgement.
+    pub fn unacked(&self, stream: StreamId) -> u64 {
+        let mut state = self.held.core.lock();
+        let streams = state.endpoint.connection(self.held.handle).and_then(|connection| connection.streams());
+        streams.map_or(0, |streams| streams.unacked(stream))
+    }
+
     /// What left and what was lost so far, on all paths.
     pub fn stats(&self) -> ChannelStats {
         let mut state = self.held.core.lock();

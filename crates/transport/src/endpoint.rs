@@ -36,16 +36,24 @@ pub struct Config {
     provider: Arc<CryptoProvider>,
 }
 
+/// Bytes that nobody can guess, such as a secret or an identity's seed.
+///
+/// # Errors
+/// If this machine gives no random numbers.
+pub fn random<const N: usize>() -> io::Result<[u8; N]> {
+    let mut bytes = [0; N];
+    let filled = aws_lc_rs::default_provider().secure_random.fill(&mut bytes);
+    filled.map_err(|_| io::Error::other("this machine gives no random numbers"))?;
+    Ok(bytes)
+}
+
 impl Config {
     /// With these settings, and a new identity.
     ///
     /// # Errors
     /// If this machine gives no random numbers.
     pub fn new(settings: Settings) -> io::Result<Self> {
-        let provider = Arc::new(aws_lc_rs::default_provider());
-        let mut seed = [0; SEED_LEN];
-        provider.secure_random.fill(&mut seed).map_err(|_| io::Error::other("this machine gives no random numbers"))?;
-        Self::with_identity(settings, &seed)
+        Self::with_identity(settings, &random::<SEED_LEN>()?)
     }
 
     /// With these settings, and the identity of a seed.

@@ -99,13 +99,6 @@ impl SendStream {
         }
     }
 
-    /// How many bytes that were written wait for acknowledgement.
-    pub fn unacked(&self) -> u64 {
-        let mut state = self.held.core.lock();
-        let streams = state.endpoint.connection(self.held.handle).and_then(|connection| connection.streams());
-        streams.map_or(0, |streams| streams.unacked(self.stream))
-    }
-
     /// Waits until the peer has everything that was written, and the end.
     ///
     /// # Errors
