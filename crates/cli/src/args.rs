@@ -537,7 +537,8 @@ pub(crate) struct PerfArgs {
     /// How often a line says how it goes.
     #[arg(long, short = 'i', value_name = "DURATION", default_value = "1", conflicts_with = "listen")]
     pub(crate) interval: String,
-    /// The file with this machine's key; it is made if need be. Default: narrows/identity in $XDG_STATE_HOME or ~/.local/state.
+    /// The file with this machine's key; it is made if need be. Default: `narrows/identity` in
+    /// `$XDG_STATE_HOME` or `~/.local/state`.
     #[arg(long, value_name = "FILE")]
     pub(crate) identity: Option<PathBuf>,
     /// Print the result as JSON on standard output, and nothing else there.

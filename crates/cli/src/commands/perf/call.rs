@@ -30,12 +30,11 @@ const USUAL_TIME: &str = "10";
 
 pub(super) fn call(peer: &str, args: &PerfArgs) -> Result<(), Failure> {
     let way = Way::new(peer, args)?;
-    let amount = match &args.bytes {
-        Some(text) => Amount::Bytes(bytes("--bytes", text, (1, MOST_BYTES))?),
-        None => {
-            let text = args.time.as_deref().unwrap_or(USUAL_TIME);
-            Amount::TimeMs(duration("--time", text, (Duration::from_millis(1), LONGEST_TIME))?.as_millis() as u64)
-        }
+    let amount = if let Some(text) = &args.bytes {
+        Amount::Bytes(bytes("--bytes", text, (1, MOST_BYTES))?)
+    } else {
+        let text = args.time.as_deref().unwrap_or(USUAL_TIME);
+        Amount::TimeMs(duration("--time", text, (Duration::from_millis(1), LONGEST_TIME))?.as_millis() as u64)
     };
     let every = duration("--interval", &args.interval, (Duration::from_millis(10), Duration::from_hours(1)))?;
     let end = End::new(args, (args.paths, PACKET, 0))?;
@@ -54,7 +53,7 @@ pub(super) fn call(peer: &str, args: &PerfArgs) -> Result<(), Failure> {
         Err(trouble) => {
             let code = if matches!(trouble, Trouble::Interrupted) { Code::NONE } else { Code::APPLICATION };
             endpoint.end(code, &trouble.to_peer());
-            return Err(failure(trouble, &way, address, &end));
+            return Err(failure(&trouble, &way, address, &end));
         }
     };
     watch.finish();
@@ -97,7 +96,7 @@ fn connect(way: &Way, end: &End) -> Result<(Endpoint, Connection, SocketAddr), F
             }
             Err(trouble) => {
                 endpoint.end(Code::NONE, &trouble.to_peer());
-                return Err(failure(trouble, way, address, end));
+                return Err(failure(&trouble, way, address, end));
             }
         }
     }
@@ -113,8 +112,8 @@ fn silence(addresses: &[SocketAddr]) -> Failure {
 }
 
 /// What a caller is told of trouble with this listener, and what it can do.
-fn failure(trouble: Trouble, way: &Way, address: SocketAddr, end: &End) -> Failure {
-    let text = match &trouble {
+fn failure(trouble: &Trouble, way: &Way, address: SocketAddr, end: &End) -> Failure {
+    let text = match trouble {
         Trouble::Interrupted => return Failure::Interrupted("the test was not finished".to_owned()),
         Trouble::Transport(Error::Closed(Closed::There { code: Code::REFUSED, .. })) => match way {
             Way::Ticket(_) => format!(

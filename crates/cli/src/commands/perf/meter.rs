@@ -113,20 +113,15 @@ pub(super) struct Interval {
 impl Interval {
     fn line(&self) -> String {
         let Self { from, to, bytes, rtt, lost } = self;
-        let mut line = format!(
-            "[{:5.2}-{:.2} s] {:>8} {:>12}",
+        let rtt = rtt.map_or_else(String::new, |rtt| format!("  rtt {}", in_ms(rtt)));
+        let lost = if *lost > 0 { format!("  {lost} lost") } else { String::new() };
+        format!(
+            "[{:5.2}-{:.2} s] {:>8} {:>12}{rtt}{lost}",
             from.as_secs_f64(),
             to.as_secs_f64(),
             amount(*bytes),
             rate(*bytes, to.saturating_sub(*from))
-        );
-        if let Some(rtt) = rtt {
-            line.push_str(&format!("  rtt {}", in_ms(*rtt)));
-        }
-        if *lost > 0 {
-            line.push_str(&format!("  {lost} lost"));
-        }
-        line
+        )
     }
 }
 

@@ -42,17 +42,15 @@ impl Shown<'_> {
         let mut lines = Vec::new();
         for (name, totals) in self.both() {
             let (bytes, time) = (totals.sum(), totals.time());
-            let mut line = format!(
-                "{name:8} {:>8} in {:.2} s {:>12}  {:.2} s of processor time",
+            let losses = format!("  {} of {} packets lost", totals.lost, totals.packets);
+            lines.push(format!(
+                "{name:8} {:>8} in {:.2} s {:>12}  {:.2} s of processor time{}",
                 amount(bytes),
                 time.as_secs_f64(),
                 rate(bytes, time),
-                totals.cpu_ns as f64 / 1e9
-            );
-            if name == "sender" {
-                line.push_str(&format!("  {} of {} packets lost", totals.lost, totals.packets));
-            }
-            lines.push(line);
+                totals.cpu_ns as f64 / 1e9,
+                if name == "sender" { &losses } else { "" }
+            ));
         }
         for path in self.paths {
             let marks =
