@@ -42,6 +42,8 @@ pub(crate) enum Command {
     /// Run control laws in this machine's own TCP, through BPF.
     #[command(subcommand)]
     Kernel(KernelCommand),
+    /// Measure a transfer over the transport to another machine, under any law.
+    Perf(Box<PerfArgs>),
     /// Print the JSON Schema of scenario files.
     Schema,
     /// Print completions for a shell.
@@ -462,6 +464,85 @@ pub(crate) struct KernelUnloadArgs {
 pub(crate) struct KernelDoctorArgs {
     /// As JSON.
     #[arg(long)]
+    pub(crate) json: bool,
+}
+
+#[derive(Args, Debug)]
+#[command(
+    after_help = "A duration is a number of seconds, or has a unit: 500ms, 10s, 5min, 2h, 1d. Bytes may have k, M, G or T (of \
+    1000) or KiB, MiB, GiB or TiB.\n\nExamples:\n  narrows perf --listen 0.0.0.0        # prints a ticket\n  narrows perf \
+    @ticket --time 30 --law bbr\n  narrows perf - --bytes 4G --reverse --streams 4 < ticket"
+)]
+pub(crate) struct PerfArgs {
+    /// Whom to call: a ticket, @FILE that has one, - for standard input, or an address with --fingerprint or --insecure. Other
+    /// users of this machine see its command lines, so keep tickets in files.
+    #[arg(value_name = "TICKET|ADDR", required_unless_present = "listen", conflicts_with = "listen")]
+    pub(crate) peer: Option<String>,
+    /// Wait for a caller at this address, and print a ticket that lets one in. Without a port: 4700.
+    #[arg(long, value_name = "ADDR")]
+    pub(crate) listen: Option<String>,
+    /// The ticket lets its holder in more than once, and the listener goes on after a test.
+    #[arg(long, requires = "listen")]
+    pub(crate) keep: bool,
+    /// How long the ticket is valid.
+    #[arg(long, value_name = "DURATION", default_value = "1d", requires = "listen")]
+    pub(crate) valid: String,
+    /// An address for the ticket. Without, those that the listener has are found. May be repeated.
+    #[arg(long = "address", value_name = "ADDR", requires = "listen")]
+    pub(crate) addresses: Vec<String>,
+    /// Let in the caller that has this key, without a ticket. May be repeated.
+    #[arg(long, value_name = "SHA256:...", requires = "listen")]
+    pub(crate) allow: Vec<String>,
+    /// The key that the listener must have.
+    #[arg(long, value_name = "SHA256:...", conflicts_with_all = ["listen", "insecure"])]
+    pub(crate) fingerprint: Option<String>,
+    /// Take any listener for the right one; with --listen: let anyone in.
+    #[arg(long)]
+    pub(crate) insecure: bool,
+    /// Send for so long. Default: 10.
+    #[arg(long, short = 't', value_name = "DURATION", conflicts_with_all = ["listen", "bytes"])]
+    pub(crate) time: Option<String>,
+    /// Send so many bytes, over all streams.
+    #[arg(long, short = 'n', value_name = "BYTES", conflicts_with = "listen")]
+    pub(crate) bytes: Option<String>,
+    /// The listener sends, by the law that it was started with.
+    #[arg(long, short = 'R', conflicts_with_all = ["listen", "law", "params", "line_rate"])]
+    pub(crate) reverse: bool,
+    /// Streams at a time.
+    #[arg(long, short = 'P', value_name = "N", default_value_t = 1, conflicts_with = "listen",
+          value_parser = clap::value_parser!(u16).range(1..=128))]
+    pub(crate) streams: u16,
+    /// Paths at a time, each from a port of its own.
+    #[arg(long, value_name = "N", default_value_t = 1, conflicts_with = "listen",
+          value_parser = clap::value_parser!(u8).range(1..=64))]
+    pub(crate) paths: u8,
+    /// The law by which this end sends; each path has one. `narrows laws` lists them. Default: cubic.
+    #[arg(long, value_name = "NAME")]
+    pub(crate) law: Option<String>,
+    /// A parameter of the law, as in k=75KB; `narrows laws NAME` lists them. May be repeated.
+    #[arg(long = "param", value_name = "NAME=VALUE", requires = "law")]
+    pub(crate) params: Vec<String>,
+    /// Rate of the narrowest link that the transfer will cross: laws scale with it. Default: 10Gbps.
+    #[arg(long, value_name = "RATE")]
+    pub(crate) line_rate: Option<String>,
+    /// The longest UDP payload that is tried, in bytes. Default: 1472; with --listen: the caller's.
+    #[arg(long, value_name = "BYTES", value_parser = clap::value_parser!(u16).range(1_200..=65_527))]
+    pub(crate) packet: Option<u16>,
+    /// Bytes of each stream that may be under way: at least the rate times the round trip.
+    #[arg(long, short = 'w', value_name = "BYTES", default_value = "16MiB")]
+    pub(crate) window: String,
+    /// Give up after so long without a sign of the peer, 1 to 600 s; the shorter of both ends' counts.
+    #[arg(long, value_name = "DURATION", default_value = "30")]
+    pub(crate) idle: String,
+    /// How often a line says how it goes.
+    #[arg(long, short = 'i', value_name = "DURATION", default_value = "1", conflicts_with = "listen")]
+    pub(crate) interval: String,
+    /// The file with this machine's key; it is made if need be. Default: `narrows/identity` in
+    /// `$XDG_STATE_HOME` or `~/.local/state`.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) identity: Option<PathBuf>,
+    /// Print the result as JSON on standard output, and nothing else there.
+    #[arg(long, short = 'J', conflicts_with = "listen")]
     pub(crate) json: bool,
 }
 

@@ -1,5 +1,7 @@
-//! What a piece of work costs. The only place in the project's simulator that reads a clock.
+//! What a piece of work costs. The only place in the command that reads a clock.
 
+#[cfg(target_os = "linux")]
+use std::time::SystemTime;
 use std::time::{Duration, Instant};
 
 use nix::sys::resource::{UsageWho, getrusage};
@@ -44,6 +46,13 @@ impl Stopwatch {
             peak_rss_bytes: peak_rss_bytes(),
         }
     }
+}
+
+/// Seconds since 1970, by which tickets end.
+#[cfg(target_os = "linux")]
+#[expect(clippy::disallowed_methods, reason = "a ticket ends by the wall clock; no result depends on it")]
+pub(crate) fn seconds_since_1970() -> u64 {
+    SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).map_or(0, |since| since.as_secs())
 }
 
 fn cpu_time(whose: UsageWho) -> Duration {

@@ -17,7 +17,7 @@ use thiserror::Error;
 pub use lock::{LOCK, Lock};
 pub use read::{Limit, head, read, text};
 pub use text::{BYTE_ORDER_MARK, utf8};
-pub use write::{Draft, Seen, create_new, is_leftover, leftovers, replace, sync_directory, writable};
+pub use write::{Draft, Seen, create_new, create_private, is_leftover, leftovers, replace, sync_directory, writable};
 
 /// Why a file cannot be used.
 #[derive(Debug, Error)]

@@ -48,6 +48,20 @@ pub fn create_new(path: &Path, write: impl FnOnce(&mut (dyn Write + Send)) -> io
     written
 }
 
+/// Creates a file that its owner alone may read. It is there whole or not at all, and replaces nothing.
+///
+/// # Errors
+/// When a file of that name exists, or it cannot be written.
+pub fn create_private(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    let (mut file, partial) = beside_as(path, 0o600)?;
+    let put = file.write_all(bytes).and_then(|()| file.sync_all()).and_then(|()| name_first(&partial, path));
+    if put.is_err() {
+        let _ = fs::remove_file(&partial);
+        return put;
+    }
+    sync_directory(parent_of(path))
+}
+
 /// Waits until the names in a directory are on the disk.
 ///
 /// # Errors
@@ -243,11 +257,16 @@ pub fn is_leftover(path: &Path) -> bool {
 
 /// A new file beside another one. It skips numbers that a killed process used: somebody may want what that one wrote.
 fn beside(target: &Path) -> io::Result<(File, PathBuf)> {
+    beside_as(target, 0o666)
+}
+
+/// The same with these permissions, as far as the process's mask leaves them.
+fn beside_as(target: &Path, mode: u32) -> io::Result<(File, PathBuf)> {
     let mut number = std::process::id();
     loop {
         let mut partial = target.to_path_buf().into_os_string();
         partial.push(format!("{PARTIAL}{number}"));
-        match File::create_new(&partial) {
+        match File::options().write(true).read(true).create_new(true).mode(mode).open(&partial) {
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => number += 1,
             file => return Ok((file?, partial.into())),
         }
@@ -418,5 +437,18 @@ mod tests {
         create_new(&path, |out| out.write_all(b"one")).unwrap();
         assert_eq!(create_new(&path, |_| Ok(())).unwrap_err().kind(), io::ErrorKind::AlreadyExists);
         assert_eq!(fs::read_to_string(&path).unwrap(), "one");
+    }
+
+    #[test]
+    fn a_private_file_is_its_owners_and_replaces_nothing() {
+        use std::os::unix::fs::PermissionsExt;
+        let scratch = Scratch::new("write-private");
+        let path = scratch.path().join("secret");
+        create_private(&path, b"one").unwrap();
+        assert_eq!(path.metadata().unwrap().permissions().mode() & 0o777, 0o600);
+        assert_eq!(create_private(&path, b"two").unwrap_err().kind(), io::ErrorKind::AlreadyExists);
+        assert_eq!(fs::read(&path).unwrap(), b"one");
+        // Nothing is left beside it.
+        assert_eq!(fs::read_dir(scratch.path()).unwrap().count(), 1);
     }
 }

@@ -7,8 +7,8 @@
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 
-use flow::Codepoint;
-use units::{Span, Time};
+use flow::{ChannelStats, Codepoint};
+use units::{Bytes, Span, Time};
 
 use crate::closed::{Closed, Code, Fault};
 use crate::data::{Arrival, Data, News, Outcome};
@@ -104,6 +104,14 @@ pub struct PathStats {
     pub rtt: Span,
     /// The shortest round trip; the longest span if none was measured.
     pub least_rtt: Span,
+    /// Packets that left, those that only acknowledge too.
+    pub packets: u64,
+    /// Frames that the peer has acknowledged.
+    pub acked: Bytes,
+    /// Of that, what came marked.
+    pub marked: Bytes,
+    /// Whether packets leave ECN-capable: no, once the path is known to change codepoints.
+    pub ecn: bool,
 }
 
 /// A packet that waits until the caller is known, or until TLS is done.
@@ -623,6 +631,11 @@ impl Connection {
         self.data.as_deref().map_or_else(Vec::new, used).into_iter()
     }
 
+    /// What left and what was lost, on all paths.
+    pub fn stats(&self) -> ChannelStats {
+        self.data.as_ref().map_or_else(ChannelStats::default, |data| *data.channel.stats())
+    }
+
     /// Appends datagrams of one size that go one way, the last one may be shorter, at most `most` of them. None if nothing is to
     /// be sent now.
     pub fn poll_transmit(&mut self, now: Time, most: usize, out: &mut Vec<u8>) -> Option<Transmit> {
@@ -744,6 +757,10 @@ fn stats(data: &Data, path: &Path) -> PathStats {
         packet_size: path.search.size(),
         rtt,
         least_rtt: path.least_rtt,
+        packets: path.next,
+        acked: path.acked,
+        marked: path.marked,
+        ecn: path.ecn,
     }
 }
 

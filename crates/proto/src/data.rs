@@ -27,6 +27,8 @@ use crate::{ID_LEN, Id, TOKEN_LEN};
 
 /// Packets that only acknowledge, after which one asks for an acknowledgement: what was told is forgotten then.
 const SILENT: u32 = 32;
+/// What leaves at once has so many bytes at most: the longest payload that UDP takes over IPv4.
+const LONGEST_BATCH: usize = 65_507;
 /// One number in so many is left out, on the average.
 const SKIP_EVERY: u64 = 1_024;
 /// Bytes that an acknowledgement's ranges may take in a packet that carries something else.
@@ -565,6 +567,8 @@ impl Data {
         if acked.packets > 0 {
             path.acked_at = now;
         }
+        path.acked += acked.bytes;
+        path.marked += acked.marked;
         if ack.newest.last >= path.phase_from {
             self.keys.acknowledged(self.updates);
         }
@@ -901,6 +905,7 @@ impl Data {
     fn write_batch(&mut self, now: Time, subflow: u8, most: usize, out: &mut Vec<u8>) -> Option<(Sent, usize)> {
         let at = self.paths.iter().position(|path| path.subflow == Some(subflow))?;
         let (full, via) = (usize::from(self.paths[at].search.size()), self.paths[at].via);
+        let most = most.min(LONGEST_BATCH / full).max(1);
         let (mut segment, mut count) = (0, 0);
         let sizes = self.paths.iter().filter(|path| path.state == State::Open).map(|path| path.search.size());
         let least = u32::from(sizes.min().unwrap_or(SMALLEST)) - OVERHEAD as u32;

@@ -3,7 +3,7 @@
 use alloc::collections::VecDeque;
 
 use flow::{Answering, Arrivals};
-use units::{Span, Time};
+use units::{Bytes, Span, Time};
 
 use crate::keys::SeenPhase;
 use crate::search::Search;
@@ -150,6 +150,9 @@ pub(crate) struct Path {
     pub(crate) ecn: bool,
     /// The shortest round trip that was measured.
     pub(crate) least_rtt: Span,
+    /// What the peer has acknowledged of frames, and what of that came marked.
+    pub(crate) acked: Bytes,
+    pub(crate) marked: Bytes,
 }
 
 impl Path {
@@ -184,6 +187,8 @@ impl Path {
             acked_at: Time::ZERO,
             ecn: true,
             least_rtt: Span::MAX,
+            acked: Bytes::ZERO,
+            marked: Bytes::ZERO,
         }
     }
 

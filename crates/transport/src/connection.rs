@@ -4,6 +4,7 @@ use std::future::poll_fn;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
+use flow::ChannelStats;
 use proto::closed::{Closed, Code};
 use proto::connection::{Claim, DatagramError, PathStats};
 use proto::endpoint::Handle;
@@ -211,6 +212,19 @@ impl Connection {
     /// Whom the peer has proved to be.
     pub fn peer(&self) -> Option<Fingerprint> {
         self.held.core.lock().endpoint.connection(self.held.handle)?.peer()
+    }
+
+    /// How many bytes that were written to a stream wait for acknowledgement.
+    pub fn unacked(&self, stream: StreamId) -> u64 {
+        let mut state = self.held.core.lock();
+        let streams = state.endpoint.connection(self.held.handle).and_then(|connection| connection.streams());
+        streams.map_or(0, |streams| streams.unacked(stream))
+    }
+
+    /// What left and what was lost so far, on all paths.
+    pub fn stats(&self) -> ChannelStats {
+        let mut state = self.held.core.lock();
+        state.endpoint.connection(self.held.handle).map_or_else(ChannelStats::default, |it| it.stats())
     }
 
     /// What each of its paths does.

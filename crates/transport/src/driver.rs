@@ -30,14 +30,13 @@ pub(crate) struct Driver {
     /// What is sent, before it is.
     buffer: Vec<u8>,
     stuck: Option<Stuck>,
-    most_packet: usize,
     /// Paths that a connection is to have.
     paths: u8,
 }
 
 impl Driver {
-    pub(crate) fn new(core: Arc<Core>, most_packet: u16, paths: u8) -> Self {
-        Self { core, inbox: Inbox::new(), buffer: Vec::new(), stuck: None, most_packet: most_packet.into(), paths }
+    pub(crate) fn new(core: Arc<Core>, paths: u8) -> Self {
+        Self { core, inbox: Inbox::new(), buffer: Vec::new(), stuck: None, paths }
     }
 
     /// Until the endpoint is closed and all of its connections are over.
@@ -138,7 +137,7 @@ impl Driver {
         if state.tell(now, handle) {
             self.open_paths(state, handle);
         }
-        let most = state.sockets[0].most_segments(self.most_packet);
+        let most = state.sockets[0].most_segments();
         for turn in 0.. {
             if turn == TURN {
                 state.touch(handle);

@@ -5,7 +5,8 @@ use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::task::Poll;
-use std::thread;
+use std::thread::{self, JoinHandle};
+use std::time::Duration;
 
 use proto::closed::Code;
 use proto::identity::{Identity, SEED_LEN, Trust};
@@ -22,6 +23,9 @@ use crate::driver::Driver;
 use crate::error::Error;
 use crate::socket::Socket;
 
+/// So many milliseconds at most is waited for a socket to take the last packets.
+const FAREWELL_MS: u32 = 500;
+
 /// What an endpoint is made of.
 #[derive(Clone, Debug)]
 pub struct Config {
@@ -32,16 +36,24 @@ pub struct Config {
     provider: Arc<CryptoProvider>,
 }
 
+/// Bytes that nobody can guess, such as a secret or an identity's seed.
+///
+/// # Errors
+/// If this machine gives no random numbers.
+pub fn random<const N: usize>() -> io::Result<[u8; N]> {
+    let mut bytes = [0; N];
+    let filled = aws_lc_rs::default_provider().secure_random.fill(&mut bytes);
+    filled.map_err(|_| io::Error::other("this machine gives no random numbers"))?;
+    Ok(bytes)
+}
+
 impl Config {
     /// With these settings, and a new identity.
     ///
     /// # Errors
     /// If this machine gives no random numbers.
     pub fn new(settings: Settings) -> io::Result<Self> {
-        let provider = Arc::new(aws_lc_rs::default_provider());
-        let mut seed = [0; SEED_LEN];
-        provider.secure_random.fill(&mut seed).map_err(|_| io::Error::other("this machine gives no random numbers"))?;
-        Self::with_identity(settings, &seed)
+        Self::with_identity(settings, &random::<SEED_LEN>()?)
     }
 
     /// With these settings, and the identity of a seed.
@@ -60,6 +72,7 @@ pub struct Endpoint {
     core: Arc<Core>,
     address: SocketAddr,
     paths: u8,
+    thread: JoinHandle<()>,
 }
 
 impl Endpoint {
@@ -87,9 +100,9 @@ impl Endpoint {
         let endpoint = proto::endpoint::Endpoint::new(clock.now(), context, config.identity.clone(), listens)
             .map_err(io::Error::other)?;
         let core = Arc::new(Core::new(State::new(endpoint, socket)?, clock)?);
-        let driver = Driver::new(core.clone(), config.settings.max_packet, config.settings.paths);
-        thread::Builder::new().name("narrows endpoint".into()).spawn(move || driver.run())?;
-        Ok(Self { core, address, paths: config.settings.paths })
+        let driver = Driver::new(core.clone(), config.settings.paths);
+        let thread = thread::Builder::new().name("narrows endpoint".into()).spawn(move || driver.run())?;
+        Ok(Self { core, address, paths: config.settings.paths, thread })
     }
 
     /// Where it is.
@@ -155,6 +168,16 @@ impl Endpoint {
         state.end();
         drop(state);
         self.core.ring();
+    }
+
+    /// Closes all connections, and waits until their peers have been told: a process that is about to end says goodbye so.
+    pub fn end(self, code: Code, reason: &str) {
+        self.close(code, reason);
+        let mut waited = 0;
+        while !self.thread.is_finished() && waited < FAREWELL_MS {
+            thread::sleep(Duration::from_millis(1));
+            waited += 1;
+        }
     }
 }
 

@@ -34,9 +34,9 @@ impl Socket {
         self.socket.local_addr()
     }
 
-    /// How many datagrams of so many bytes leave at once.
-    pub(crate) fn most_segments(&self, size: usize) -> usize {
-        self.state.max_gso_segments().min(LONGEST / size.max(1)).max(1)
+    /// How many datagrams may leave at once.
+    pub(crate) fn most_segments(&self) -> usize {
+        self.state.max_gso_segments().max(1)
     }
 
     /// Sends datagrams.

@@ -22,6 +22,19 @@ pub(crate) mod kernel;
 pub(crate) mod laws;
 pub(crate) mod meta;
 pub(crate) mod new_law;
+#[cfg(target_os = "linux")]
+pub(crate) mod perf;
+#[cfg(not(target_os = "linux"))]
+pub(crate) mod perf {
+    //! `narrows perf`, which needs Linux.
+
+    use crate::args::PerfArgs;
+    use crate::exit::Failure;
+
+    pub(crate) fn perf(_: &PerfArgs) -> Result<(), Failure> {
+        Err(Failure::Input("error: the transport needs Linux: its batches of datagrams and its eventfd".into()))
+    }
+}
 pub(crate) mod report;
 pub(crate) mod reproduce;
 pub(crate) mod run;

@@ -2,7 +2,7 @@
 
 use crate::support::{ONE, Scratch, keys};
 
-const COMMANDS: [&str; 14] = [
+const COMMANDS: [&str; 15] = [
     "demo",
     "run",
     "check",
@@ -14,6 +14,7 @@ const COMMANDS: [&str; 14] = [
     "report",
     "compare",
     "import htsim",
+    "perf",
     "schema",
     "completions",
     "man",

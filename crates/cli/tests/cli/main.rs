@@ -23,6 +23,8 @@ mod named_files;
 mod new_law;
 mod not_lost;
 mod output;
+#[cfg(target_os = "linux")]
+mod perf;
 mod reproduce;
 mod stopped;
 mod structure;

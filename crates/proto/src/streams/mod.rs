@@ -269,6 +269,12 @@ impl Streams {
         Ok(())
     }
 
+    /// How many bytes that were written to a stream wait for acknowledgement. A byte that was acknowledged before one in front
+    /// of it waits with that one.
+    pub fn unacked(&self, id: StreamId) -> u64 {
+        self.sending.get(&id).map_or(0, Sending::kept)
+    }
+
     /// Whether the peer has everything that was written to a stream and its end. Also true of a stream that was reset, once
     /// it is forgotten; false of one that was never open.
     pub fn is_delivered(&self, id: StreamId) -> bool {

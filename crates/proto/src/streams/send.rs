@@ -128,6 +128,11 @@ impl Sending {
         Ok(count)
     }
 
+    /// Bytes that wait for acknowledgement.
+    pub(super) fn kept(&self) -> u64 {
+        self.bytes.len() as u64
+    }
+
     pub(super) fn finish(&mut self) -> Result<(), WriteError> {
         self.writable()?;
         if let Some(total) = self.total {

@@ -1,0 +1,228 @@
+//! Addresses and tickets as a command line gives them, and what both ends are made of.
+
+use std::io::Read;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, ToSocketAddrs, UdpSocket};
+use std::path::Path;
+use std::time::Duration;
+
+use files::Limit;
+use proto::identity::{Fingerprint, Trust};
+use proto::settings::Settings;
+use proto::ticket::{LONGEST, PREFIX, Ticket};
+use scenario::argument;
+use transport::Config;
+use units::Span;
+
+use super::control::{LARGEST_WINDOW, MOST_STREAMS};
+use super::law::Chosen;
+use super::quantity::{bytes, duration};
+use super::{identity, quantity};
+use crate::args::PerfArgs;
+use crate::clock::seconds_since_1970;
+use crate::exit::Failure;
+
+/// The port of a listener if none is named.
+const PORT: u16 = 4_700;
+/// Streams' windows that may be full at a time, for the memory of a connection.
+const FULL_WINDOWS: u64 = 8;
+const TICKET: Limit = Limit { what: "a file with a ticket", mib: 1 };
+
+/// Whom to call, and how.
+#[derive(Clone, Debug)]
+pub(super) enum Way {
+    Ticket(Ticket),
+    Address { addresses: Vec<SocketAddr>, trust: Trust },
+}
+
+impl Way {
+    pub(super) fn new(peer: &str, args: &PerfArgs) -> Result<Self, Failure> {
+        let (text, from) = match (peer, peer.strip_prefix('@')) {
+            ("-", _) => (standard_input()?, "standard input".to_owned()),
+            (_, Some(path)) => (files::text(Path::new(path), TICKET)?, format!("`{path}`")),
+            (_, None) => (peer.to_owned(), String::new()),
+        };
+        let text = text.trim();
+        let is_ticket = text.get(..PREFIX.len()).is_some_and(|start| start.eq_ignore_ascii_case(PREFIX));
+        if is_ticket || !from.is_empty() {
+            let place = if from.is_empty() { String::new() } else { format!("{from}: ") };
+            let ticket: Ticket = text.parse().map_err(|error| Failure::Input(format!("error: {place}{error}")))?;
+            return Self::of_ticket(ticket, args);
+        }
+        let addresses = addresses("TICKET|ADDR", text)?;
+        let trust = match (&args.fingerprint, args.insecure) {
+            (Some(text), _) => Trust::Fingerprint(fingerprint("--fingerprint", text)?),
+            (None, true) => Trust::Anyone,
+            (None, false) => {
+                return Err(Failure::Input(format!(
+                    "error: `{text}` is an address, and says nothing of who listens there\nhelp: give the ticket that the \
+                     listener prints, or --fingerprint SHA256:... with its key, or --insecure to take any listener for the \
+                     right one"
+                )));
+            }
+        };
+        Ok(Self::Address { addresses, trust })
+    }
+
+    fn of_ticket(ticket: Ticket, args: &PerfArgs) -> Result<Self, Failure> {
+        if args.fingerprint.is_some() || args.insecure {
+            return Err(Failure::Input(
+                "error: a ticket says which key the listener has: --fingerprint and --insecure are for addresses"
+                    .to_owned(),
+            ));
+        }
+        let now = seconds_since_1970();
+        match ticket.ends {
+            Some(ends) if ends <= now => Err(Failure::Input(format!(
+                "error: the ticket ended {} ago, by this machine's clock\nhelp: ask for a new one; --valid of the listener says \
+                 for how long it is valid",
+                quantity::seconds_in_words(Duration::from_secs(now - ends))
+            ))),
+            _ => Ok(Self::Ticket(ticket)),
+        }
+    }
+
+    pub(super) fn addresses(&self) -> &[SocketAddr] {
+        match self {
+            Self::Ticket(ticket) => &ticket.addresses,
+            Self::Address { addresses, .. } => addresses,
+        }
+    }
+
+    pub(super) fn trust(&self) -> Trust {
+        match self {
+            Self::Ticket(ticket) => Trust::Fingerprint(ticket.fingerprint),
+            Self::Address { trust, .. } => *trust,
+        }
+    }
+}
+
+/// What comes on standard input until its end.
+fn standard_input() -> Result<String, Failure> {
+    let mut text = String::new();
+    let most = 2 * LONGEST as u64;
+    std::io::stdin()
+        .lock()
+        .take(most)
+        .read_to_string(&mut text)
+        .map_err(|error| Failure::Input(format!("error: cannot read a ticket from standard input: {error}")))?;
+    Ok(text)
+}
+
+pub(super) fn fingerprint(option: &str, text: &str) -> Result<Fingerprint, Failure> {
+    text.parse().map_err(|error| Failure::Input(format!("error: {option} {text}: {error}")))
+}
+
+/// The addresses that a name has, or the one that it is.
+pub(super) fn addresses(option: &str, text: &str) -> Result<Vec<SocketAddr>, Failure> {
+    if let Ok(address) = text.parse() {
+        return Ok(vec![address]);
+    }
+    let bare = text.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')).unwrap_or(text);
+    if let Ok(ip) = bare.parse::<IpAddr>() {
+        return Ok(vec![SocketAddr::new(ip, PORT)]);
+    }
+    let shown: String = text.chars().take(60).collect();
+    let is_name = |name: &str| {
+        let known = |it: char| it.is_ascii_alphanumeric() || matches!(it, '.' | '-' | '_');
+        !name.is_empty() && name.len() <= 253 && name.chars().all(known)
+    };
+    let (name, port) = match text.split_once(':') {
+        Some((name, port)) => (name, port.parse().ok()),
+        None => (text, Some(PORT)),
+    };
+    let (true, Some(port)) = (is_name(name), port) else {
+        return Err(Failure::Input(format!(
+            "error: {option} `{shown}`: expected an address such as 192.0.2.1, 192.0.2.1:{PORT}, [2001:db8::1]:{PORT} or \
+             host:{PORT}{}",
+            if option.starts_with("TICKET") { ", or a ticket, which begins with narrows1" } else { "" }
+        )));
+    };
+    let found = (name, port).to_socket_addrs().map(Iterator::collect::<Vec<_>>);
+    match found {
+        Ok(addresses) if !addresses.is_empty() => Ok(addresses),
+        Ok(_) => Err(Failure::Input(format!("error: {option} `{shown}`: this name has no address"))),
+        Err(error) => Err(Failure::Input(format!("error: {option} `{shown}`: no address is found: {error}"))),
+    }
+}
+
+/// Addresses of this machine that others may reach, for a listener at all of them: those from which packets to far away leave.
+/// Nothing is sent to find out.
+pub(super) fn of_this_machine(listens: SocketAddr) -> Vec<SocketAddr> {
+    // Addresses for documentation (RFC 5737, RFC 3849): routed like any others.
+    let far: [(IpAddr, IpAddr); 2] = [
+        (Ipv4Addr::UNSPECIFIED.into(), Ipv4Addr::new(192, 0, 2, 1).into()),
+        (Ipv6Addr::UNSPECIFIED.into(), Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 0, 0, 0, 1).into()),
+    ];
+    let own = |&(any, there): &(IpAddr, IpAddr)| {
+        let socket = UdpSocket::bind((any, 0)).ok()?;
+        socket.connect((there, PORT)).ok()?;
+        let ip = socket.local_addr().ok()?.ip();
+        (!ip.is_unspecified()).then(|| SocketAddr::new(ip, listens.port()))
+    };
+    // Who listens at all addresses of IPv6 usually listens at those of IPv4, too.
+    far.iter().filter(|(any, _)| listens.is_ipv6() || any.is_ipv4()).filter_map(own).collect()
+}
+
+/// What an end is made of.
+pub(super) struct End {
+    pub(super) config: Config,
+    pub(super) law: Chosen,
+    pub(super) window: u64,
+    pub(super) idle: Duration,
+}
+
+impl End {
+    /// With so many paths, packets up to this size, and room for so many streams of two directions that the peer opens.
+    pub(super) fn new(args: &PerfArgs, (paths, packet, bidi): (u8, u16, u64)) -> Result<Self, Failure> {
+        let law = Chosen::new(args)?;
+        let window = bytes("--window", &args.window, (64 << 10, LARGEST_WINDOW))?;
+        let idle = duration("--idle", &args.idle, (Duration::from_secs(1), Duration::from_mins(10)))?;
+        let mut settings = Settings::new(law.maker());
+        settings.idle = Span::from_ns(idle.as_nanos() as i64);
+        // A caller asks often enough to find out in time.
+        settings.keep_alive = Some(Span::from_ns((idle.as_nanos() / 4) as i64));
+        settings.limits.max_stream_data = window;
+        settings.limits.max_data = window.saturating_mul(FULL_WINDOWS);
+        settings.limits.max_streams_bidi = bidi;
+        settings.limits.max_streams_uni = MOST_STREAMS.into();
+        settings.send_buffer = window;
+        settings.max_datagram = 0;
+        (settings.paths, settings.max_packet) = (paths, args.packet.unwrap_or(packet));
+        if let Some(text) = &args.line_rate {
+            settings.line_rate = argument::rate("--line-rate", text)?;
+        }
+        let seed = identity::seed(args.identity.as_deref())?;
+        let config = Config::with_identity(settings, &seed).map_err(|error| Failure::Run(error.into()))?;
+        Ok(Self { config, law, window, idle })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn addresses_have_a_usual_port() {
+        for (text, expected) in [
+            ("127.0.0.1", "127.0.0.1:4700"),
+            ("127.0.0.1:0", "127.0.0.1:0"),
+            ("::1", "[::1]:4700"),
+            ("[::1]", "[::1]:4700"),
+            ("[::1]:5", "[::1]:5"),
+        ] {
+            assert_eq!(addresses("--listen", text).unwrap(), [expected.parse().unwrap()], "{text}");
+        }
+        for text in ["", "1.2.3.4:99999", "a b", "[::1", "x:y", "\u{1b}[31m", ":4700"] {
+            let said = addresses("--listen", text).unwrap_err().to_string();
+            assert!(said.starts_with("error: --listen `") && said.contains("expected an address such as"), "{said}");
+        }
+        let said = addresses("TICKET|ADDR", "narrows2 abc").unwrap_err().to_string();
+        assert!(said.contains("or a ticket, which begins with narrows1"), "{said}");
+    }
+
+    #[test]
+    fn a_machine_has_addresses_of_the_listeners_kind() {
+        let found = of_this_machine("0.0.0.0:7".parse().unwrap());
+        assert!(found.iter().all(|it| it.is_ipv4() && it.port() == 7 && !it.ip().is_unspecified()), "{found:?}");
+    }
+}

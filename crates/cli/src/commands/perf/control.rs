@@ -1,0 +1,291 @@
+//! What both ends say to each other on the first stream: version 1. Each message is its length, 4 bytes in network byte order,
+//! and so many bytes of JSON, at most 8 KiB.
+//!
+//! The caller asks ([`Request`]), the listener agrees ([`Answer`]), and when the data is through each tells what it counted
+//! ([`Totals`]). An end that does not agree closes the connection and says why. Whatever a peer says is checked here.
+
+use std::time::Duration;
+
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+use transport::{RecvStream, SendStream};
+
+use super::trouble::Trouble;
+
+/// The version of these messages.
+const VERSION: u64 = 1;
+/// The longest message, in bytes: 128 counts of 20 digits, and some words.
+const LONGEST: usize = 8 << 10;
+/// The most streams of a test.
+pub(super) const MOST_STREAMS: u16 = 128;
+/// The longest test that sends by time.
+pub(super) const LONGEST_TIME: Duration = Duration::from_hours(24);
+/// The most bytes of a test.
+pub(super) const MOST_BYTES: u64 = 1_000_000_000_000_000;
+/// The largest window of a stream.
+pub(super) const LARGEST_WINDOW: u64 = 4 << 30;
+
+/// How much is sent.
+#[derive(Clone, Copy, PartialEq, Eq, Serialize, Deserialize, Debug)]
+#[serde(rename_all = "snake_case")]
+pub(super) enum Amount {
+    /// So many bytes over all streams.
+    Bytes(u64),
+    /// As much as goes in so many milliseconds.
+    TimeMs(u64),
+}
+
+/// What the caller wants.
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize, Debug)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Request {
+    version: u64,
+    /// Whether the listener sends.
+    pub(super) reverse: bool,
+    /// Streams at a time.
+    pub(super) streams: u16,
+    /// How much.
+    pub(super) amount: Amount,
+    /// Bytes of each stream that may be under way.
+    pub(super) window_bytes: u64,
+}
+
+/// What the listener says to that.
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize, Debug)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Answer {
+    version: u64,
+    /// The law by which it sends.
+    pub(super) law: String,
+    /// Bytes of each stream that may be under way.
+    pub(super) window_bytes: u64,
+}
+
+/// What an end has counted.
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize, Debug)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Totals {
+    version: u64,
+    /// Bytes of each stream that were delivered, in the order in which the streams were opened.
+    pub(super) bytes: Vec<u64>,
+    /// From the first byte to the last, by its own clock.
+    pub(super) time_ns: u64,
+    /// Processor time of its process.
+    pub(super) cpu_ns: u64,
+    /// Packets that it sent, and those that it held for lost.
+    pub(super) packets: u64,
+    pub(super) lost: u64,
+}
+
+impl Request {
+    pub(super) fn new(reverse: bool, streams: u16, amount: Amount, window_bytes: u64) -> Self {
+        Self { version: VERSION, reverse, streams, amount, window_bytes }
+    }
+
+    fn check(&self) -> Result<(), String> {
+        if !(1..=MOST_STREAMS).contains(&self.streams) {
+            return Err(format!("asks for {} streams; there may be 1 to {MOST_STREAMS}", self.streams));
+        }
+        let (value, most, unit) = match self.amount {
+            Amount::Bytes(bytes) => (bytes, MOST_BYTES, "bytes"),
+            Amount::TimeMs(ms) => (ms, LONGEST_TIME.as_millis() as u64, "ms"),
+        };
+        if !(1..=most).contains(&value) {
+            return Err(format!("asks for {value} {unit}; there may be 1 to {most}"));
+        }
+        check_window(self.window_bytes)
+    }
+}
+
+impl Answer {
+    pub(super) fn new(law: &str, window_bytes: u64) -> Self {
+        Self { version: VERSION, law: law.to_owned(), window_bytes }
+    }
+
+    fn check(&self) -> Result<(), String> {
+        if laws::catalog::Kind::from_name(&self.law).is_none() {
+            // The name goes to a terminal.
+            let name: String = self.law.chars().take(40).collect();
+            return Err(format!("sends by a law that is not known here, `{}`", name.escape_default()));
+        }
+        check_window(self.window_bytes)
+    }
+}
+
+fn check_window(bytes: u64) -> Result<(), String> {
+    if bytes <= LARGEST_WINDOW {
+        Ok(())
+    } else {
+        Err(format!("has a window of {bytes} bytes; it may have {LARGEST_WINDOW}"))
+    }
+}
+
+impl Totals {
+    pub(super) fn new(bytes: Vec<u64>, (time, cpu): (Duration, Duration), (packets, lost): (u64, u64)) -> Self {
+        let ns = |time: Duration| u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
+        Self { version: VERSION, bytes, time_ns: ns(time), cpu_ns: ns(cpu), packets, lost }
+    }
+
+    /// Bytes of all streams. Both ends have agreed on each, so their sum is as small as this end's own.
+    pub(super) fn sum(&self) -> u64 {
+        self.bytes.iter().fold(0, |sum, &bytes| sum.saturating_add(bytes))
+    }
+
+    pub(super) fn time(&self) -> Duration {
+        Duration::from_nanos(self.time_ns)
+    }
+
+    /// Holds what the peer says to what this end has counted in a test that took `elapsed`. The verb says what the peer did.
+    pub(super) fn agrees(&self, own: &Self, verb: &str, elapsed: Duration) -> Result<(), String> {
+        if self.bytes.len() != own.bytes.len() {
+            return Err(format!("counts {} streams, and there were {}", self.bytes.len(), own.bytes.len()));
+        }
+        if let Some((at, (theirs, ours))) =
+            self.bytes.iter().zip(&own.bytes).enumerate().find(|(_, (theirs, ours))| theirs != ours)
+        {
+            return Err(format!("says that it {verb} {theirs} bytes of stream {at}, and this end counted {ours}"));
+        }
+        // A peer's clock may run otherwise than this one, but not by a second in a test.
+        if self.time() > elapsed + elapsed / 100 + Duration::from_secs(1) {
+            return Err(format!(
+                "says that it took {:.1} s, and the test took {:.1} s",
+                self.time().as_secs_f64(),
+                elapsed.as_secs_f64()
+            ));
+        }
+        Ok(())
+    }
+}
+
+/// A message of a peer that can be wrong in itself.
+pub(super) trait Message: Serialize + DeserializeOwned {
+    /// What it is, with its article.
+    const WHAT: &'static str;
+
+    /// What is wrong with it, as the rest of a sentence about the peer.
+    fn flaw(&self) -> Result<(), String>;
+}
+
+impl Message for Request {
+    const WHAT: &'static str = "a request";
+    fn flaw(&self) -> Result<(), String> {
+        self.check()
+    }
+}
+
+impl Message for Answer {
+    const WHAT: &'static str = "an answer";
+    fn flaw(&self) -> Result<(), String> {
+        self.check()
+    }
+}
+
+impl Message for Totals {
+    const WHAT: &'static str = "its totals";
+    fn flaw(&self) -> Result<(), String> {
+        if self.lost > self.packets { Err(format!("lost {} packets of {}", self.lost, self.packets)) } else { Ok(()) }
+    }
+}
+
+/// Reads a message from its bytes. An error is the rest of a sentence about the peer.
+fn parse<M: Message>(bytes: &[u8]) -> Result<M, String> {
+    let flaw = |error: serde_json::Error| {
+        format!("sent {} that cannot be read: {}", M::WHAT, error.to_string().escape_default())
+    };
+    let value: serde_json::Value = serde_json::from_slice(bytes).map_err(flaw)?;
+    match value.get("version").and_then(serde_json::Value::as_u64) {
+        Some(VERSION) => {}
+        Some(version) => {
+            return Err(format!(
+                "speaks version {version} of perf, and this end version {VERSION}: use one release of narrows"
+            ));
+        }
+        None => return Err(format!("sent {} without a version", M::WHAT)),
+    }
+    let message: M = serde_json::from_value(value).map_err(flaw)?;
+    message.flaw()?;
+    Ok(message)
+}
+
+pub(super) async fn write<M: Message>(stream: &mut SendStream, message: &M) -> Result<(), Trouble> {
+    // What is made of numbers and names can be written.
+    let text = serde_json::to_vec(message).unwrap_or_default();
+    stream.write_all(&(text.len() as u32).to_be_bytes()).await?;
+    Ok(stream.write_all(&text).await?)
+}
+
+pub(super) async fn read<M: Message>(stream: &mut RecvStream) -> Result<M, Trouble> {
+    let mut len = [0; 4];
+    fill(stream, &mut len, M::WHAT).await?;
+    let len = u32::from_be_bytes(len) as usize;
+    if len > LONGEST {
+        return Err(Trouble::Peer(format!("sent {} of {len} bytes; it may have {LONGEST}", M::WHAT)));
+    }
+    let mut text = vec![0; len];
+    fill(stream, &mut text, M::WHAT).await?;
+    parse(&text).map_err(Trouble::Peer)
+}
+
+async fn fill(stream: &mut RecvStream, mut out: &mut [u8], what: &str) -> Result<(), Trouble> {
+    while !out.is_empty() {
+        match stream.read(out).await? {
+            0 => return Err(Trouble::Peer(format!("ended before it had sent {what}"))),
+            count => out = &mut out[count..],
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn said<M: Message + std::fmt::Debug>(text: &str) -> String {
+        parse::<M>(text.as_bytes()).unwrap_err()
+    }
+
+    #[test]
+    fn what_is_written_is_read() {
+        let request = Request::new(true, 4, Amount::TimeMs(10_000), 1);
+        let text = serde_json::to_string(&request).unwrap();
+        assert_eq!(text, r#"{"version":1,"reverse":true,"streams":4,"amount":{"time_ms":10000},"window_bytes":1}"#);
+        assert_eq!(parse::<Request>(text.as_bytes()), Ok(request));
+        let most =
+            Totals::new(vec![u64::MAX; MOST_STREAMS.into()], (Duration::MAX, Duration::MAX), (u64::MAX, u64::MAX));
+        assert!(serde_json::to_vec(&most).unwrap().len() <= LONGEST);
+    }
+
+    #[test]
+    fn what_a_peer_must_not_say_is_named() {
+        let request = |streams: &str, amount: &str| {
+            said::<Request>(&format!(
+                r#"{{"version":1,"reverse":false,"streams":{streams},"amount":{amount},"window_bytes":1}}"#
+            ))
+        };
+        assert_eq!(request("0", r#"{"bytes":1}"#), "asks for 0 streams; there may be 1 to 128");
+        assert_eq!(request("1", r#"{"bytes":0}"#), "asks for 0 bytes; there may be 1 to 1000000000000000");
+        assert_eq!(request("1", r#"{"time_ms":86400001}"#), "asks for 86400001 ms; there may be 1 to 86400000");
+        assert!(request("-1", r#"{"bytes":1}"#).starts_with("sent a request that cannot be read: "));
+        assert!(request("1", r#"{"bytes":1,"time_ms":1}"#).starts_with("sent a request that cannot be read: "));
+        assert!(said::<Request>("GET / HTTP/1.1").starts_with("sent a request that cannot be read: "));
+        assert_eq!(said::<Request>("[]"), "sent a request without a version");
+        assert!(said::<Request>(r#"{"version":2}"#).starts_with("speaks version 2 of perf, and this end version 1"));
+        let law = said::<Answer>(r#"{"version":1,"law":"\u001b[31m","window_bytes":1}"#);
+        assert_eq!(law, "sends by a law that is not known here, `\\u{1b}[31m`");
+        assert!(said::<Answer>(r#"{"version":1,"law":"cubic","window_bytes":5000000000}"#).contains("5000000000"));
+        let totals = said::<Totals>(r#"{"version":1,"bytes":[1],"time_ns":1,"cpu_ns":1,"packets":1,"lost":2}"#);
+        assert_eq!(totals, "lost 2 packets of 1");
+    }
+
+    #[test]
+    fn both_ends_must_have_counted_the_same() {
+        let totals = |bytes: &[u64], s| Totals::new(bytes.to_vec(), (Duration::from_secs(s), Duration::ZERO), (0, 0));
+        let own = totals(&[5, 6], 1);
+        let agrees = |theirs: Totals| theirs.agrees(&own, "got", Duration::from_secs(2));
+        assert_eq!(agrees(totals(&[5, 6], 2)), Ok(()));
+        assert_eq!(agrees(totals(&[5], 1)).unwrap_err(), "counts 1 streams, and there were 2");
+        let other = agrees(totals(&[5, 7], 1)).unwrap_err();
+        assert_eq!(other, "says that it got 7 bytes of stream 1, and this end counted 6");
+        assert_eq!(agrees(totals(&[5, 6], 9)).unwrap_err(), "says that it took 9.0 s, and the test took 2.0 s");
+    }
+}

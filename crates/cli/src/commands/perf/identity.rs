@@ -1,0 +1,71 @@
+//! The key that this machine's user is known by: a file with its 32 secret bytes, made at first use.
+
+use std::fs::DirBuilder;
+use std::io;
+use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+
+use files::Limit;
+use proto::identity::SEED_LEN;
+
+use crate::exit::Failure;
+
+const LIMIT: Limit = Limit { what: "an identity", mib: 1 };
+
+/// The secret bytes in that file, or in the one that is usual. Where there is none they are made.
+pub(super) fn seed(named: Option<&Path>) -> Result<[u8; SEED_LEN], Failure> {
+    let path = named.map_or_else(usual, |path| Ok(path.to_path_buf()))?;
+    // Whoever makes it first, of several at a time, makes it for all.
+    if let Some(seed) = read(&path)? {
+        return Ok(seed);
+    }
+    let directory = files::parent_of(&path);
+    let made = DirBuilder::new().recursive(true).mode(0o700).create(directory);
+    made.map_err(|error| Failure::file("make", directory, &error))?;
+    let seed = transport::random::<SEED_LEN>().map_err(|error| Failure::Run(error.into()))?;
+    match files::create_private(&path, &seed) {
+        Ok(()) => Ok(seed),
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
+            read(&path)?.ok_or_else(|| Failure::file("make", &path, &error))
+        }
+        Err(error) => Err(Failure::file("make", &path, &error)),
+    }
+}
+
+/// Where it usually is.
+fn usual() -> Result<PathBuf, Failure> {
+    // A path that is not absolute does not count (XDG Base Directory Specification).
+    let absolute = |name: &str| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
+    let state = absolute("XDG_STATE_HOME").or_else(|| Some(absolute("HOME")?.join(".local/state")));
+    state.map(|state| state.join("narrows/identity")).ok_or_else(|| {
+        Failure::Input(
+            "error: there is no place for this machine's key: neither XDG_STATE_HOME nor HOME is an absolute path\nhelp: name \
+             a file with --identity"
+                .to_owned(),
+        )
+    })
+}
+
+/// What the file has; none if there is no such file.
+fn read(path: &Path) -> Result<Option<[u8; SEED_LEN]>, Failure> {
+    let bytes = match files::read(path, LIMIT) {
+        Err(error) if error.is_missing() => return Ok(None),
+        bytes => bytes?,
+    };
+    let mode = path.metadata().map_err(|error| Failure::file("read", path, &error))?.permissions().mode() & 0o777;
+    if mode & 0o077 != 0 {
+        return Err(Failure::Input(format!(
+            "error: `{path}` can be used by others (its mode is {mode:o}), and who reads it can pose as you\nhelp: chmod 600 \
+             {path}, or remove it if others may have read it",
+            path = path.display()
+        )));
+    }
+    let seed = <[u8; SEED_LEN]>::try_from(&*bytes).map_err(|_| {
+        Failure::Input(format!(
+            "error: `{}` is no identity: it has {} bytes, and an identity {SEED_LEN}\nhelp: name another file with --identity",
+            path.display(),
+            bytes.len()
+        ))
+    })?;
+    Ok(Some(seed))
+}

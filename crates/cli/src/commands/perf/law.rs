@@ -1,0 +1,72 @@
+//! The law by which an end sends.
+
+use std::sync::Arc;
+
+use laws::catalog::{self, Kind, Value};
+use proto::settings::LawMaker;
+use scenario::argument;
+use serde_json::{Map, json};
+
+use crate::args::PerfArgs;
+use crate::exit::Failure;
+
+/// The law that an end sends by if none is named.
+const USUAL: &str = "cubic";
+
+/// A law and its parameters.
+#[derive(Clone, Debug)]
+pub(super) struct Chosen {
+    kind: Kind,
+    params: Vec<(String, Value)>,
+}
+
+/// Whether packets that a transport sends tell a law all that it needs.
+fn is_usable(kind: Kind) -> bool {
+    !kind.info().credits && !kind.info().reads_reports
+}
+
+impl Chosen {
+    pub(super) fn new(args: &PerfArgs) -> Result<Self, Failure> {
+        let name = args.law.as_deref().unwrap_or(USUAL);
+        let known =
+            || Kind::ALL.iter().filter(|&&kind| is_usable(kind)).map(|kind| kind.info().name).collect::<Vec<_>>();
+        let kind =
+            Kind::from_name(name).ok_or_else(|| Failure::unknown(&format!("no law `{name}`"), name, &known()))?;
+        if !is_usable(kind) {
+            let needs = if kind.info().credits { "credits from the receiver" } else { "reports of switches (INT)" };
+            return Err(Failure::Input(format!(
+                "error: {} needs {needs}, which the transport does not have; there are {}",
+                kind.info().title,
+                known().join(", ")
+            )));
+        }
+        let params = args.params.iter().map(|text| argument::law_param("--param", kind, text));
+        let params = params.collect::<Result<Vec<_>, _>>()?;
+        let pairs = params.iter().map(|(name, value)| (name.as_str(), *value));
+        catalog::check_pairs(kind, pairs).map_err(|error| Failure::Input(format!("error: --param: {error}")))?;
+        Ok(Self { kind, params })
+    }
+
+    pub(super) fn name(&self) -> &'static str {
+        self.kind.info().name
+    }
+
+    /// Makes the law of each path.
+    pub(super) fn maker(&self) -> LawMaker {
+        let Self { kind, params } = self.clone();
+        Arc::new(move |path| {
+            let settings: Vec<(&str, Value)> = params.iter().map(|(name, value)| (name.as_str(), *value)).collect();
+            match catalog::build(kind, path, &settings) {
+                Ok(law) => law,
+                Err(error) => unreachable!("checked when the law was chosen: {error}"),
+            }
+        })
+    }
+
+    /// The parameters that were given.
+    pub(super) fn params(&self) -> serde_json::Value {
+        let params: Map<_, _> =
+            self.params.iter().map(|(name, value)| (name.clone(), json!(value.to_string()))).collect();
+        params.into()
+    }
+}

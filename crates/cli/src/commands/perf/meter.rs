@@ -1,0 +1,230 @@
+//! What has moved so far in a test, and how that went interval by interval.
+
+use std::cell::{Cell, OnceCell, RefCell};
+use std::time::Duration;
+
+use proto::streams::StreamId;
+use transport::Connection;
+use units::Span;
+
+use super::quantity::{amount, rate};
+use super::trouble::Trouble;
+use crate::clock::Stopwatch;
+use crate::exit::print;
+use crate::interrupt::interrupted;
+
+/// What has moved in a test.
+pub(super) struct Meter<'a> {
+    pub(super) connection: &'a Connection,
+    /// From when the connection was there.
+    whole: Stopwatch,
+    /// From the first byte on, and when the last one was through.
+    clock: OnceCell<Stopwatch>,
+    ended: Cell<Option<(Duration, Duration)>>,
+    /// Bytes that were written to each stream, or read from it.
+    counts: OnceCell<Vec<Cell<u64>>>,
+    /// The streams that this end sends on; none if it receives.
+    sends_on: RefCell<Vec<StreamId>>,
+    /// What is waited for.
+    pub(super) phase: Cell<&'static str>,
+}
+
+impl<'a> Meter<'a> {
+    pub(super) fn new(connection: &'a Connection) -> Self {
+        Self {
+            connection,
+            whole: Stopwatch::start(),
+            clock: OnceCell::new(),
+            ended: Cell::new(None),
+            counts: OnceCell::new(),
+            sends_on: RefCell::new(Vec::new()),
+            phase: Cell::new("the test to begin"),
+        }
+    }
+
+    /// Both ends have agreed on so many streams.
+    pub(super) fn plan(&self, streams: u16) {
+        self.counts.get_or_init(|| (0..streams).map(|_| Cell::new(0)).collect());
+    }
+
+    /// Bytes of each stream.
+    pub(super) fn counts(&self) -> &[Cell<u64>] {
+        self.counts.get().map_or(&[], Vec::as_slice)
+    }
+
+    /// The first byte moves. A sender says on which streams.
+    pub(super) fn begin(&self, sends_on: Vec<StreamId>) {
+        self.sends_on.replace(sends_on);
+        self.phase.set("data");
+        self.clock.get_or_init(Stopwatch::start);
+    }
+
+    /// The last byte is through.
+    pub(super) fn end(&self) {
+        self.ended.set(self.clock.get().map(|clock| (clock.elapsed(), Duration::from_secs_f64(clock.times().cpu_s))));
+        self.phase.set("the peer's totals");
+    }
+
+    /// Since the first byte, until the last one.
+    pub(super) fn elapsed(&self) -> Duration {
+        self.times().0
+    }
+
+    /// The same, and the processor time that it took this process.
+    pub(super) fn times(&self) -> (Duration, Duration) {
+        let now = || self.clock.get().map_or(Duration::ZERO, Stopwatch::elapsed);
+        self.ended.get().unwrap_or_else(|| (now(), Duration::ZERO))
+    }
+
+    /// Since the connection was there.
+    pub(super) fn since_the_connection(&self) -> Duration {
+        self.whole.elapsed()
+    }
+
+    /// Bytes that were written, or read.
+    pub(super) fn counted(&self) -> u64 {
+        self.counts().iter().map(Cell::get).sum()
+    }
+
+    /// Bytes that the peer has for certain, or that were read.
+    fn moved(&self) -> u64 {
+        let waiting: u64 = self.sends_on.borrow().iter().map(|&stream| self.connection.unacked(stream)).sum();
+        self.counted().saturating_sub(waiting)
+    }
+
+    /// The smoothed round trip, the mean over open paths.
+    fn rtt(&self) -> Option<Span> {
+        let open = self.connection.paths().into_iter().filter(|path| path.is_open && path.rtt > Span::ZERO);
+        let (sum, count) = open.fold((0, 0), |(sum, count), path| (sum + path.rtt.ps(), count + 1));
+        (count > 0).then(|| Span::from_ps(sum / count))
+    }
+}
+
+/// What moved in an interval.
+#[derive(Clone, Debug)]
+pub(super) struct Interval {
+    pub(super) from: Duration,
+    pub(super) to: Duration,
+    pub(super) bytes: u64,
+    pub(super) rtt: Option<Span>,
+    pub(super) lost: u64,
+}
+
+impl Interval {
+    fn line(&self) -> String {
+        let Self { from, to, bytes, rtt, lost } = self;
+        let rtt = rtt.map_or_else(String::new, |rtt| format!("  rtt {}", in_ms(rtt)));
+        let lost = if *lost > 0 { format!("  {lost} lost") } else { String::new() };
+        format!(
+            "[{:5.2}-{:.2} s] {:>8} {:>12}{rtt}{lost}",
+            from.as_secs_f64(),
+            to.as_secs_f64(),
+            amount(*bytes),
+            rate(*bytes, to.saturating_sub(*from))
+        )
+    }
+}
+
+/// Such as `0.4 ms`.
+pub(super) fn in_ms(span: Span) -> String {
+    let ms = span.ps() as f64 / 1e9;
+    let digits = if ms < 0.095 { 3 } else { 1 + usize::from(ms < 0.95) };
+    format!("{ms:.digits$} ms")
+}
+
+/// Looks at a test while it runs: at its intervals, whether it stands still, and at Ctrl-C.
+pub(super) struct Watch<'a> {
+    meter: &'a Meter<'a>,
+    /// None if nobody wants to know of intervals.
+    every: Option<Duration>,
+    /// Whether intervals are printed.
+    prints: bool,
+    pub(super) intervals: Vec<Interval>,
+    /// What had moved before the present interval, and was lost.
+    before: (u64, u64),
+    idle: Duration,
+    /// How far all was when it last went on, and when that was.
+    last: (u64, &'static str, Duration),
+}
+
+impl<'a> Watch<'a> {
+    pub(super) fn new(meter: &'a Meter<'a>, idle: Duration) -> Self {
+        let last = (0, "", Duration::ZERO);
+        Self { meter, every: None, prints: false, intervals: Vec::new(), before: (0, 0), idle, last }
+    }
+
+    pub(super) fn every(self, every: Duration, prints: bool) -> Self {
+        Self { every: Some(every), prints, ..self }
+    }
+
+    pub(super) fn look(&mut self) -> Result<(), Trouble> {
+        if interrupted() {
+            return Err(Trouble::Interrupted);
+        }
+        while let Some(every) = self.every
+            && self.begins_at() + every <= self.meter.elapsed()
+        {
+            self.note(self.begins_at() + every);
+        }
+        let (now, phase) = (self.meter.since_the_connection(), self.meter.phase.get());
+        // Acknowledged bytes are counted now and then only: each count takes a lock.
+        if now >= self.last.2 + self.idle / 4 || phase != self.last.1 {
+            let moved = self.meter.moved();
+            if (moved, phase) != (self.last.0, self.last.1) {
+                self.last = (moved, phase, now);
+            } else if now >= self.last.2 + self.idle {
+                return Err(Trouble::Stalled { what: phase, idle: self.idle });
+            }
+        }
+        Ok(())
+    }
+
+    /// The last interval ends with the test.
+    pub(super) fn finish(&mut self) {
+        let end = self.meter.elapsed();
+        while let Some(every) = self.every
+            && self.begins_at() + every < end
+        {
+            self.note(self.begins_at() + every);
+        }
+        if self.every.is_some() && self.meter.moved() > self.before.0 {
+            self.note(end);
+        }
+    }
+
+    fn begins_at(&self) -> Duration {
+        self.intervals.last().map_or(Duration::ZERO, |interval| interval.to)
+    }
+
+    fn note(&mut self, to: Duration) {
+        let (moved, lost) = (self.meter.moved(), self.meter.connection.stats().lost);
+        let interval = Interval {
+            from: self.begins_at(),
+            to,
+            bytes: moved - self.before.0,
+            rtt: self.meter.rtt(),
+            lost: lost.saturating_sub(self.before.1),
+        };
+        self.before = (moved, lost);
+        if self.prints {
+            // A reader that has gone changes nothing: the summary says so in the end.
+            let _ = print(&interval.line());
+        }
+        self.intervals.push(interval);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_are_as_in_the_book() {
+        let (from, to) = (Duration::ZERO, Duration::from_secs(1));
+        let mut interval = Interval { from, to, bytes: 120_625_000, rtt: Some(Span::from_us(400)), lost: 0 };
+        assert_eq!(interval.line(), "[ 0.00-1.00 s]   121 MB   965 Mbit/s  rtt 0.40 ms");
+        (interval.rtt, interval.lost) = (None, 3);
+        assert_eq!(interval.line(), "[ 0.00-1.00 s]   121 MB   965 Mbit/s  3 lost");
+        assert_eq!([30, 950, 12_340].map(|us| in_ms(Span::from_us(us))), ["0.030 ms", "0.9 ms", "12.3 ms"]);
+    }
+}

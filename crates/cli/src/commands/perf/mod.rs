@@ -1,0 +1,30 @@
+//! `narrows perf`: how fast bytes cross the transport between two machines. `docs/src/perf.md`.
+//!
+//! One end listens and prints a ticket, the other one calls. `control.rs` has what both say to each other, `test.rs` what both
+//! do in a test, `listen.rs` and `call.rs` what each does around it.
+
+mod access;
+mod call;
+mod control;
+mod identity;
+mod law;
+mod listen;
+mod meter;
+mod patience;
+mod quantity;
+mod show;
+mod test;
+mod traffic;
+mod trouble;
+
+use crate::args::PerfArgs;
+use crate::exit::Failure;
+
+pub(crate) fn perf(args: &PerfArgs) -> Result<(), Failure> {
+    match (&args.listen, &args.peer) {
+        (Some(address), _) => listen::listen(address, args),
+        (None, Some(peer)) => call::call(peer, args),
+        // The command line's definition asks for one of the two.
+        (None, None) => Err(Failure::Input("error: name a ticket or an address, or --listen ADDR".to_owned())),
+    }
+}

@@ -1,0 +1,115 @@
+//! Waiting on the calling thread, with a look around now and then: at Ctrl-C, at the time, at what has moved.
+
+use std::future::{Future, poll_fn};
+use std::pin::{Pin, pin};
+use std::sync::Arc;
+use std::task::{Context, Poll, Wake, Waker};
+use std::thread::{self, Thread};
+use std::time::Duration;
+
+use super::trouble::Trouble;
+
+/// There is a look at least this often.
+const LOOK: Duration = Duration::from_millis(20);
+
+struct Parked(Thread);
+
+impl Wake for Parked {
+    fn wake(self: Arc<Self>) {
+        self.0.unpark();
+    }
+}
+
+/// Runs a future on this thread until it ends, or until `look`, which is called after each step and every 20 ms, finds trouble.
+pub(super) fn wait_for<T>(
+    future: impl Future<Output = T>,
+    mut look: impl FnMut() -> Result<(), Trouble>,
+) -> Result<T, Trouble> {
+    let mut future = pin!(future);
+    let waker = Waker::from(Arc::new(Parked(thread::current())));
+    let mut context = Context::from_waker(&waker);
+    loop {
+        if let Poll::Ready(value) = future.as_mut().poll(&mut context) {
+            return Ok(value);
+        }
+        look()?;
+        thread::park_timeout(LOOK);
+    }
+}
+
+/// A future among others of its kind.
+pub(super) type Part<'a> = Pin<Box<dyn Future<Output = Result<(), Trouble>> + 'a>>;
+
+/// All of these at a time, until the last one is done or one fails.
+pub(super) async fn all(mut parts: Vec<Part<'_>>) -> Result<(), Trouble> {
+    poll_fn(|context| {
+        let mut at = 0;
+        while at < parts.len() {
+            match parts[at].as_mut().poll(context) {
+                Poll::Ready(Ok(())) => drop(parts.swap_remove(at)),
+                Poll::Ready(Err(trouble)) => return Poll::Ready(Err(trouble)),
+                Poll::Pending => at += 1,
+            }
+        }
+        if parts.is_empty() { Poll::Ready(Ok(())) } else { Poll::Pending }
+    })
+    .await
+}
+
+/// What a future gives; none once `is_over` says so, which is asked at each look.
+pub(super) async fn unless<T>(is_over: impl Fn() -> bool, future: impl Future<Output = T>) -> Option<T> {
+    let mut future = pin!(future);
+    poll_fn(|context| if is_over() { Poll::Ready(None) } else { future.as_mut().poll(context).map(Some) }).await
+}
+
+/// Lets others have their turn.
+pub(super) async fn pause() {
+    let mut has_paused = false;
+    poll_fn(|context| {
+        if std::mem::replace(&mut has_paused, true) {
+            return Poll::Ready(());
+        }
+        context.waker().wake_by_ref();
+        Poll::Pending
+    })
+    .await;
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::Cell;
+
+    use super::*;
+
+    #[test]
+    fn parts_take_turns_and_the_first_failure_ends_all() {
+        let log = Cell::new(0u64);
+        let part = |name: u64, rounds: u64| -> Part<'_> {
+            let log = &log;
+            Box::pin(async move {
+                for _ in 0..rounds {
+                    log.set(log.get() * 10 + name);
+                    pause().await;
+                }
+                if rounds == 3 { Err(Trouble::Interrupted) } else { Ok(()) }
+            })
+        };
+        assert!(matches!(wait_for(all(vec![part(1, 1), part(2, 2)]), || Ok(())), Ok(Ok(()))));
+        assert_eq!(log.replace(0), 122);
+        let ended = wait_for(all(vec![part(3, 3), part(5, 5)]), || Ok(()));
+        assert!(matches!(ended, Ok(Err(Trouble::Interrupted))));
+        assert_eq!(log.get(), 353_535);
+    }
+
+    #[test]
+    fn what_never_ends_is_left() {
+        let looks = Cell::new(0);
+        let look = || {
+            looks.set(looks.get() + 1);
+            if looks.get() == 3 { Err(Trouble::Interrupted) } else { Ok(()) }
+        };
+        assert!(matches!(wait_for(std::future::pending::<()>(), look), Err(Trouble::Interrupted)));
+        let ended = wait_for(unless(|| true, std::future::pending::<()>()), || Ok(()));
+        assert!(matches!(ended, Ok(None)));
+    }
+}

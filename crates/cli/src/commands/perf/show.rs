@@ -1,0 +1,150 @@
+//! What came of a test, for people and for programs.
+
+use std::net::SocketAddr;
+
+use proto::connection::PathStats;
+use serde_json::{Value, json};
+use units::Span;
+
+use super::access::End;
+use super::control::{Amount, Answer, Request, Totals};
+use super::meter::{Interval, in_ms};
+use super::quantity::{amount, bits_a_second, rate};
+use super::test::Outcome;
+use crate::args::PerfArgs;
+
+/// The version of the JSON document.
+const SCHEMA: u32 = 1;
+
+/// A test that ended well.
+pub(super) struct Shown<'a> {
+    pub(super) request: &'a Request,
+    pub(super) answer: &'a Answer,
+    pub(super) end: &'a End,
+    pub(super) args: &'a PerfArgs,
+    pub(super) address: SocketAddr,
+    pub(super) outcome: &'a Outcome,
+    pub(super) paths: &'a [PathStats],
+}
+
+impl Shown<'_> {
+    /// What the sender and the receiver have counted.
+    fn both(&self) -> [(&'static str, &Totals); 2] {
+        let Outcome { own, theirs } = self.outcome;
+        if self.request.reverse {
+            [("sender", theirs), ("receiver", own)]
+        } else {
+            [("sender", own), ("receiver", theirs)]
+        }
+    }
+
+    pub(super) fn as_text(&self) -> String {
+        let mut lines = Vec::new();
+        for (name, totals) in self.both() {
+            let (bytes, time) = (totals.sum(), totals.time());
+            let losses = format!("  {} of {} packets lost", totals.lost, totals.packets);
+            lines.push(format!(
+                "{name:8} {:>8} in {:.2} s {:>12}  {:.2} s of processor time{}",
+                amount(bytes),
+                time.as_secs_f64(),
+                rate(bytes, time),
+                totals.cpu_ns as f64 / 1e9,
+                if name == "sender" { &losses } else { "" }
+            ));
+        }
+        for path in self.paths {
+            let marks =
+                if self.request.reverse { String::new() } else { format!(", {} marked", amount(path.marked.get())) };
+            lines.push(format!(
+                "path {}: packets of {} bytes, rtt {} (least {}){marks}",
+                path.path,
+                path.packet_size,
+                in_ms(path.rtt),
+                if path.least_rtt == Span::MAX { "unknown".to_owned() } else { in_ms(path.least_rtt) },
+            ));
+        }
+        lines.join("\n")
+    }
+
+    pub(super) fn as_json(&self, intervals: &[Interval]) -> Value {
+        let [sender, receiver] = self.both().map(|(_, totals)| totals_as_json(totals));
+        let intervals: Vec<Value> = intervals.iter().map(interval_as_json).collect();
+        let paths: Vec<Value> = self.paths.iter().map(path_as_json).collect();
+        json!({
+            "schema": SCHEMA,
+            "address": self.address.to_string(),
+            "parameters": self.parameters(),
+            "intervals": intervals,
+            "sender": sender,
+            "receiver": receiver,
+            "paths": paths,
+        })
+    }
+
+    fn parameters(&self) -> Value {
+        let (time_s, bytes) = match self.request.amount {
+            Amount::TimeMs(ms) => (Some(ms as f64 / 1e3), None),
+            Amount::Bytes(bytes) => (None, Some(bytes)),
+        };
+        let settings = &self.end.config.settings;
+        let (law, params) = if self.request.reverse {
+            // The listener says which law it has, and not how it is set.
+            (self.answer.law.as_str(), Value::Null)
+        } else {
+            (self.end.law.name(), self.end.law.params())
+        };
+        json!({
+            "direction": if self.request.reverse { "from the listener" } else { "to the listener" },
+            "time_s": time_s,
+            "bytes": bytes,
+            "streams": self.request.streams,
+            "paths": self.args.paths,
+            "law": law,
+            "law_params": params,
+            "line_rate_bps": (!self.request.reverse).then(|| settings.line_rate.bps()),
+            "packet_bytes": settings.max_packet,
+            "window_bytes": self.request.window_bytes,
+            "listeners_window_bytes": self.answer.window_bytes,
+            "idle_s": self.end.idle.as_secs_f64(),
+        })
+    }
+}
+
+fn totals_as_json(totals: &Totals) -> Value {
+    json!({
+        "bytes": totals.sum(),
+        "time_ns": totals.time_ns,
+        "rate_bps": bits_a_second(totals.sum(), totals.time()),
+        "streams": totals.bytes,
+        "cpu_s": totals.cpu_ns as f64 / 1e9,
+        "packets": totals.packets,
+        "lost": totals.lost,
+    })
+}
+
+fn interval_as_json(interval: &Interval) -> Value {
+    let Interval { from, to, bytes, rtt, lost } = interval;
+    json!({
+        "from_ns": from.as_nanos() as u64,
+        "to_ns": to.as_nanos() as u64,
+        "bytes": bytes,
+        "rate_bps": bits_a_second(*bytes, to.saturating_sub(*from)),
+        "rtt_ns": rtt.map(Span::ns),
+        "lost": lost,
+    })
+}
+
+fn path_as_json(path: &PathStats) -> Value {
+    json!({
+        "path": path.path,
+        "remote": path.via.remote.to_string(),
+        "is_open": path.is_open,
+        "packet_bytes": path.packet_size,
+        "rtt_ns": path.rtt.ns(),
+        "least_rtt_ns": (path.least_rtt != Span::MAX).then(|| path.least_rtt.ns()),
+        "packets": path.packets,
+        "acked_bytes": path.acked.get(),
+        "marked_bytes": path.marked.get(),
+        "ecn": path.ecn,
+    })
+}

@@ -1,0 +1,74 @@
+//! One test on a connection that is there, as either end sees it.
+
+use super::control::{Answer, Request, Totals, read, write};
+use super::meter::Meter;
+use super::traffic::{Load, receive, send};
+use super::trouble::Trouble;
+
+/// What both ends have counted.
+#[derive(Clone, Debug)]
+pub(super) struct Outcome {
+    pub(super) own: Totals,
+    pub(super) theirs: Totals,
+}
+
+/// Moves the data, and gives what this end has counted.
+async fn transfer(sends: bool, load: &Load, meter: &Meter<'_>) -> Result<Totals, Trouble> {
+    meter.plan(load.streams);
+    meter.phase.set("data");
+    if sends {
+        send(load, meter).await?;
+    } else {
+        receive(load, meter).await?;
+    }
+    let stats = meter.connection.stats();
+    let bytes = meter.counts().iter().map(std::cell::Cell::get).collect();
+    Ok(Totals::new(bytes, meter.times(), (stats.packets_sent, stats.lost)))
+}
+
+/// The caller's end: asks for a test, and does its part. Gives the listener's answer, too.
+pub(super) async fn of_caller(request: &Request, meter: &Meter<'_>) -> Result<(Answer, Outcome), Trouble> {
+    meter.phase.set("the listener to let this caller in");
+    meter.connection.admitted().await?;
+    meter.phase.set("the listener's answer");
+    let (mut say, mut hear) = meter.connection.open().await?;
+    write(&mut say, request).await?;
+    let answer: Answer = read(&mut hear).await?;
+    let window = if request.reverse { answer.window_bytes } else { request.window_bytes };
+    let load = Load { streams: request.streams, amount: request.amount, window };
+    let own = transfer(!request.reverse, &load, meter).await?;
+    write(&mut say, &own).await?;
+    let theirs: Totals = read(&mut hear).await?;
+    let verb = if request.reverse { "sent" } else { "got" };
+    theirs.agrees(&own, verb, meter.since_the_connection()).map_err(Trouble::Peer)?;
+    say.finish()?;
+    // The listener ends its side when it has read all of this one. Whoever hung up before might leave it without.
+    meter.phase.set("the listener to end");
+    match hear.read(&mut [0]).await? {
+        0 => Ok((answer, Outcome { own, theirs })),
+        _ => Err(Trouble::Peer("says more than its totals".to_owned())),
+    }
+}
+
+/// The listener's end: does what the caller asks for.
+pub(super) async fn of_listener(answer: &Answer, meter: &Meter<'_>) -> Result<(Request, Outcome), Trouble> {
+    meter.phase.set("the caller's request");
+    let stream = meter.connection.accept_stream().await?;
+    let (Some(mut say), mut hear) = (stream.send, stream.receive) else {
+        return Err(Trouble::Peer("opened a stream of one direction before it had asked for a test".to_owned()));
+    };
+    let request: Request = read(&mut hear).await?;
+    write(&mut say, answer).await?;
+    let window = if request.reverse { answer.window_bytes } else { request.window_bytes };
+    let load = Load { streams: request.streams, amount: request.amount, window };
+    let own = transfer(request.reverse, &load, meter).await?;
+    write(&mut say, &own).await?;
+    let theirs: Totals = read(&mut hear).await?;
+    let verb = if request.reverse { "got" } else { "sent" };
+    theirs.agrees(&own, verb, meter.since_the_connection()).map_err(Trouble::Peer)?;
+    // The caller hangs up when it has heard that. A caller that has gone meanwhile leaves a good test behind.
+    if say.finish().is_ok() {
+        meter.connection.closed().await;
+    }
+    Ok((request, Outcome { own, theirs }))
+}

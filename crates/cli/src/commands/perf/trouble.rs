@@ -1,0 +1,59 @@
+//! Why a test does not end well.
+
+use std::fmt;
+use std::time::Duration;
+
+use proto::closed::Closed;
+use transport::Error;
+
+use super::quantity::seconds_in_words;
+
+/// Why a test does not end well.
+#[derive(Debug)]
+pub(super) enum Trouble {
+    /// The connection.
+    Transport(Error),
+    /// The peer says or does what cannot be.
+    Peer(String),
+    /// Nothing has moved for so long.
+    Stalled {
+        /// What was waited for.
+        what: &'static str,
+        idle: Duration,
+    },
+    /// Ctrl-C.
+    Interrupted,
+}
+
+impl From<Error> for Trouble {
+    fn from(error: Error) -> Self {
+        Self::Transport(error)
+    }
+}
+
+impl Trouble {
+    /// What the peer is told.
+    pub(super) fn to_peer(&self) -> String {
+        match self {
+            // What the peer did is told to the peer.
+            Self::Peer(what) => format!("this peer {what}"),
+            other => other.to_string(),
+        }
+    }
+}
+
+impl fmt::Display for Trouble {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Transport(Error::Closed(Closed::Silence)) => {
+                f.write_str("the peer does not answer any more: its process has ended, or the network is cut")
+            }
+            Self::Transport(error) => error.fmt(f),
+            Self::Peer(what) => write!(f, "the peer {what}"),
+            Self::Stalled { what, idle } => {
+                write!(f, "nothing has moved for {}, while this end waited for {what}", seconds_in_words(*idle))
+            }
+            Self::Interrupted => f.write_str("interrupted"),
+        }
+    }
+}

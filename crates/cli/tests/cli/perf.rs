@@ -1,0 +1,370 @@
+//! `narrows perf`: two processes of the program over this machine's loopback.
+
+use std::io::{BufRead, BufReader, Read};
+use std::net::UdpSocket;
+use std::os::unix::fs::PermissionsExt;
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+use proto::ticket::Ticket;
+use serde_json::Value;
+
+use crate::support::{Ran, Scratch, code, wait_for};
+
+/// A listener at a free port, and its ticket.
+struct Listener {
+    child: Child,
+    ticket: String,
+}
+
+/// The program with the words of a line, and with a key of the scratch directory's own.
+fn command(scratch: &Scratch, line: &str) -> Command {
+    let mut command = scratch.command(["perf"]);
+    command.args(line.split_whitespace()).env("XDG_STATE_HOME", scratch.path("state"));
+    command
+}
+
+fn perf(scratch: &Scratch, line: &str) -> Ran {
+    Ran::new(&format!("perf {line}"), &command(scratch, line).output().unwrap())
+}
+
+impl Listener {
+    fn new(scratch: &Scratch, options: &str) -> Self {
+        let mut listener = command(scratch, &format!("--listen 127.0.0.1:0 {options}"));
+        let mut child = listener.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        let mut line = String::new();
+        BufReader::new(child.stdout.as_mut().unwrap()).read_line(&mut line).unwrap();
+        Self { child, ticket: line.trim().to_owned() }
+    }
+
+    fn read(&self) -> Ticket {
+        self.ticket.parse().unwrap()
+    }
+
+    fn address(&self) -> String {
+        self.read().addresses[0].to_string()
+    }
+
+    /// Waits until it ends. Gives its exit code and what it said.
+    fn ended(mut self) -> (i32, String) {
+        let mut said = String::new();
+        self.child.stderr.take().unwrap().read_to_string(&mut said).unwrap();
+        assert!(!said.contains("panicked"), "{said}");
+        (code(self.child.wait().unwrap()), said)
+    }
+
+    /// Ends it as Ctrl-C does. Gives what it said.
+    fn interrupted(self) -> String {
+        signal(&self.child, Signal::SIGINT);
+        let (code, said) = self.ended();
+        assert_eq!(code, 130, "{said}");
+        said
+    }
+}
+
+impl Drop for Listener {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+fn signal(child: &Child, signal: Signal) {
+    kill(Pid::from_raw(child.id() as i32), signal).unwrap();
+}
+
+#[expect(clippy::disallowed_methods, reason = "how long the program takes is tested here")]
+fn now() -> Instant {
+    Instant::now()
+}
+
+fn number(value: &Value) -> u64 {
+    value.as_u64().unwrap_or_else(|| panic!("no whole number: {value}"))
+}
+
+fn sum(values: &Value, key: &str) -> u64 {
+    values.as_array().unwrap().iter().map(|value| number(if key.is_empty() { value } else { &value[key] })).sum()
+}
+
+/// A document of a test whose numbers agree with each other.
+#[track_caller]
+fn is_sound(json: &Value, bytes: u64) {
+    let (sender, receiver) = (&json["sender"], &json["receiver"]);
+    assert_eq!(number(&sender["bytes"]), bytes, "{json:#}");
+    assert_eq!(sender["streams"], receiver["streams"], "{json:#}");
+    for end in [sender, receiver] {
+        assert_eq!(sum(&end["streams"], ""), number(&end["bytes"]), "{json:#}");
+        let rate = number(&end["bytes"]) as f64 * 8e9 / number(&end["time_ns"]) as f64;
+        assert!((rate / end["rate_bps"].as_f64().unwrap() - 1.0).abs() < 1e-9, "{json:#}");
+    }
+    assert_eq!(sum(&json["intervals"], "bytes"), bytes, "{json:#}");
+    let intervals = json["intervals"].as_array().unwrap();
+    assert_eq!(intervals[0]["from_ns"], 0);
+    for pair in intervals.windows(2) {
+        assert_eq!(pair[0]["to_ns"], pair[1]["from_ns"], "{json:#}");
+    }
+}
+
+#[test]
+fn both_directions_many_streams_and_many_paths() {
+    let scratch = Scratch::new("perf");
+    let listener = Listener::new(&scratch, "--keep --law newreno");
+    scratch.write("ticket", &listener.ticket);
+    let run =
+        |options: &str| perf(&scratch, &format!("@ticket --bytes 20M --json --interval 20ms {options}")).ok().json();
+    let json = run("");
+    is_sound(&json, 20_000_000);
+    let parameters = &json["parameters"];
+    assert_eq!((&parameters["law"], &parameters["direction"]), (&"cubic".into(), &"to the listener".into()));
+    assert_eq!((&parameters["packet_bytes"], &parameters["bytes"]), (&1_472.into(), &20_000_000.into()));
+    assert!(json["sender"]["cpu_s"].as_f64().unwrap() > 0.0 && json["receiver"]["cpu_s"].as_f64().unwrap() > 0.0);
+    // Each packet has less than 1,472 bytes of data.
+    assert!(number(&json["sender"]["packets"]) > 20_000_000 / 1_472);
+    let acked = sum(&json["paths"], "acked_bytes");
+    assert!((20_000_000..22_000_000).contains(&acked), "{json:#}");
+
+    let json = run("--reverse");
+    is_sound(&json, 20_000_000);
+    assert_eq!(json["parameters"]["law"], "newreno");
+
+    let json = run("--streams 4");
+    is_sound(&json, 20_000_000);
+    assert_eq!(json["receiver"]["streams"], serde_json::json!([5_000_000, 5_000_000, 5_000_000, 5_000_000]));
+
+    let json = run("--reverse --streams 3 --packet 9000");
+    is_sound(&json, 20_000_000);
+    assert_eq!(json["receiver"]["streams"], serde_json::json!([6_666_667, 6_666_667, 6_666_666]));
+
+    let json = run("--paths 4 --law fixed --param window=200KB");
+    is_sound(&json, 20_000_000);
+    let paths = json["paths"].as_array().unwrap();
+    assert_eq!(paths.len(), 4, "{json:#}");
+    let used = |path: &&Value| path["is_open"] == true && number(&path["acked_bytes"]) > 0;
+    assert_eq!(paths.iter().filter(used).count(), 4, "{json:#}");
+    assert!(json["parameters"]["law_params"]["window"].is_string(), "{json:#}");
+
+    // Fewer bytes than streams, and a test by time: what was sent came.
+    let few = perf(&scratch, "@ticket --bytes 3 --streams 4 --json").ok().json();
+    is_sound(&few, 3);
+    let timed = perf(&scratch, "@ticket --time 300ms --interval 100ms --json").ok().json();
+    is_sound(&timed, number(&timed["receiver"]["bytes"]));
+    assert!(number(&timed["sender"]["time_ns"]) >= 300_000_000);
+    let said = listener.interrupted();
+    assert_eq!(said.matches(": received ").count(), 5, "{said}");
+    assert_eq!(said.matches(": sent 20.0 MB").count(), 2, "{said}");
+}
+
+#[test]
+fn people_read_lines() {
+    let scratch = Scratch::new("perf-lines");
+    let listener = Listener::new(&scratch, "");
+    let file =
+        std::fs::File::open(scratch.write("ticket", &format!("  {}\n", listener.ticket.to_uppercase()))).unwrap();
+    let output = command(&scratch, "- --time 250ms --interval 0.1").stdin(file).output().unwrap();
+    let ran = Ran::new("perf -", &output).ok().says(&["connected to 127.0.0.1:", "1 path, cubic"]);
+    let lines: Vec<&str> = ran.out.lines().collect();
+    assert!(lines[0].starts_with("[ 0.00-0.10 s] ") && lines[0].contains("bit/s  rtt "), "{ran}");
+    assert!(lines[1].starts_with("[ 0.10-0.20 s] "), "{ran}");
+    let summary = &lines[lines.len() - 3..];
+    assert!(summary[0].starts_with("sender   ") && summary[0].ends_with("packets lost"), "{ran}");
+    assert!(summary[1].starts_with("receiver ") && summary[1].contains(" of processor time"), "{ran}");
+    assert!(summary[2].starts_with("path 0: packets of 1472 bytes, rtt "), "{ran}");
+    // One ticket, one test: the listener ends by itself.
+    let (code, said) = listener.ended();
+    assert_eq!(code, 0, "{said}");
+    assert!(said.contains("it lets in one caller, for 86400 s") && said.contains(": received "), "{said}");
+}
+
+#[test]
+fn who_may_not_call_is_refused() {
+    let scratch = Scratch::new("perf-refused");
+    let listener = Listener::new(&scratch, "--valid 2s --keep");
+    let begun = now();
+    let (address, ticket) = (listener.address(), listener.read());
+    perf(&scratch, &address).fails(2, &["says nothing of who listens there", "--fingerprint SHA256:", "--insecure"]);
+    // The right key, but no ticket.
+    let line = format!("{address} --fingerprint {} --bytes 1k", ticket.fingerprint);
+    perf(&scratch, &line).fails(1, &["does not let this caller in", "--allow SHA256:"]);
+    let wrong = format!("SHA256:{}", "A".repeat(43));
+    let said = ["does not have the key that --fingerprint names"];
+    perf(&scratch, &format!("{address} --fingerprint {wrong}")).fails(1, &said);
+    let other = Ticket { fingerprint: wrong.parse().unwrap(), ..ticket.clone() };
+    perf(&scratch, &other.to_string()).fails(1, &["does not have the key that the ticket names"]);
+    let other = Ticket { id: [7; 8], ..ticket.clone() };
+    perf(&scratch, &other.to_string()).fails(1, &["does not take this ticket"]);
+    // The end of its ticket is the listener's to know, whatever the caller's says.
+    std::thread::sleep(Duration::from_millis(3_100).saturating_sub(begun.elapsed()));
+    perf(&scratch, &listener.ticket).fails(2, &["error: the ticket ended", "by this machine's clock"]);
+    let endless = Ticket { ends: None, ..ticket };
+    perf(&scratch, &endless.to_string()).fails(1, &["it was used or has ended"]);
+    let said = listener.interrupted();
+    assert_eq!(said.matches("refused a caller: it does not have this ticket").count(), 2, "{said}");
+    assert_eq!(said.matches("refused a caller: the ticket has ended").count(), 1, "{said}");
+}
+
+#[test]
+fn a_ticket_without_keep_is_good_once() {
+    let scratch = Scratch::new("perf-once");
+    let listener = Listener::new(&scratch, "");
+    let first = command(&scratch, &format!("{} --time 1", listener.ticket)).stdout(Stdio::piped()).spawn().unwrap();
+    std::thread::sleep(Duration::from_millis(400));
+    perf(&scratch, &listener.ticket).fails(1, &["does not take this ticket: it was used"]);
+    assert_eq!(code(first.wait_with_output().unwrap().status), 0);
+    let (code, said) = listener.ended();
+    assert!(code == 0 && said.contains("refused a caller: one caller was let in already"), "{said}");
+}
+
+#[test]
+fn keys_instead_of_tickets() {
+    let scratch = Scratch::new("perf-keys");
+    let anyone = Listener::new(&scratch, "--insecure");
+    perf(&scratch, &format!("{} --insecure --bytes 1k", anyone.address())).ok();
+    let (code, said) = anyone.ended();
+    assert!(code == 0 && said.contains("warning: --insecure lets anyone in"), "{said}");
+    // Both have the same key here, as it is one user's.
+    let key = perf(&scratch, "--listen 127.0.0.1:0 --allow SHA256:x").fails(2, &["--allow SHA256:x: a fingerprint is"]);
+    assert_eq!(key.out, "");
+    let own = anyone_key(&scratch);
+    let allowed = Listener::new(&scratch, &format!("--allow {own}"));
+    perf(&scratch, &format!("{} --fingerprint {own} --bytes 1k", allowed.address())).ok();
+    assert_eq!(allowed.ended().0, 0);
+}
+
+/// The fingerprint of the key in the scratch directory.
+fn anyone_key(scratch: &Scratch) -> String {
+    Listener::new(scratch, "").read().fingerprint.to_string()
+}
+
+#[test]
+fn wrong_input_is_named() {
+    let scratch = Scratch::new("perf-input");
+    for (line, parts) in [
+        ("narrows1aaaa", &["error: the ticket"][..]),
+        ("narrows1!", &["character 9 of the ticket is `!`"]),
+        ("garbage garbage", &["unexpected argument 'garbage'"]),
+        ("not_a:ticket", &["error: TICKET|ADDR `not_a:ticket`: expected an address", "or a ticket"]),
+        ("@none", &["cannot read `none`"]),
+        ("- ", &["error: standard input: a ticket begins with `narrows1`"]),
+        ("127.0.0.1 --fingerprint SHA256:short", &["--fingerprint SHA256:short: a fingerprint is `SHA256:` and 43"]),
+        ("127.0.0.1 --insecure --time 0", &["--time 0: expected 0.001 s to 86400 s"]),
+        ("127.0.0.1 --insecure --bytes 5Q", &["--bytes 5Q: expected 1 to", "KiB"]),
+        ("127.0.0.1 --insecure --bytes 5 --time 3", &["cannot be used with"]),
+        ("127.0.0.1 --insecure --streams 0", &["0 is not in 1..=128"]),
+        ("127.0.0.1 --insecure --paths 65", &["65 is not in 1..=64"]),
+        ("127.0.0.1 --insecure --packet 1000", &["1000 is not in 1200..=65527"]),
+        ("127.0.0.1 --insecure --idle 0.5", &["--idle 0.5: expected 1 s to 600 s"]),
+        ("127.0.0.1 --insecure --law rubic", &["no law `rubic`", "did you mean `cubic`?"]),
+        ("127.0.0.1 --insecure --law hpcc", &["needs reports of switches (INT)"]),
+        ("127.0.0.1 --insecure --law expresspass", &["needs credits"]),
+        ("127.0.0.1 --insecure --law dctcp --param ewma_gain=7", &["--param", "it must be"]),
+        ("127.0.0.1 --insecure --line-rate fast", &["--line-rate"]),
+        ("127.0.0.1 --insecure --reverse --law bbr", &["cannot be used with"]),
+        ("--listen 127.0.0.1:0 --valid never", &["--valid never: expected 1 s to"]),
+        ("--listen 127.0.0.1:0 --window 1", &["--window 1: expected 65536 to"]),
+        ("--listen 192.0.2.1:0", &["cannot listen at 192.0.2.1:0"]),
+        ("--listen nowhere:port", &["--listen `nowhere:port`: expected an address"]),
+        ("", &["TICKET|ADDR"]),
+    ] {
+        perf(&scratch, line).fails(2, parts);
+    }
+}
+
+#[test]
+fn the_key_is_made_once_and_guarded() {
+    let scratch = Scratch::new("perf-key");
+    let first = anyone_key(&scratch);
+    let path = scratch.path("state/narrows/identity");
+    assert_eq!(path.metadata().unwrap().permissions().mode() & 0o777, 0o600);
+    assert_eq!(std::fs::read(&path).unwrap().len(), 32);
+    assert_eq!(anyone_key(&scratch), first);
+    std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o640)).unwrap();
+    let said = ["state/narrows/identity` can be used by others (its mode is 640)", "chmod 600"];
+    perf(&scratch, "--listen 127.0.0.1:0").fails(2, &said);
+    scratch.write("short", "secret");
+    std::fs::set_permissions(scratch.path("short"), std::fs::Permissions::from_mode(0o600)).unwrap();
+    perf(&scratch, "--listen 127.0.0.1:0 --identity short").fails(2, &["`short` is no identity: it has 6 bytes"]);
+    assert_eq!(scratch.read("short"), "secret");
+    perf(&scratch, "--listen 127.0.0.1:0 --identity state").fails(2, &["`state`: it is a directory"]);
+    let other = Listener::new(&scratch, "--identity new/place/key");
+    assert_ne!(other.read().fingerprint.to_string(), first);
+}
+
+#[test]
+fn who_dies_is_noticed() {
+    let scratch = Scratch::new("perf-killed");
+    let mut listener = Listener::new(&scratch, "--idle 1");
+    let line = format!("{} --time 60 --idle 1 --interval 100ms", listener.ticket);
+    let mut caller = command(&scratch, &line).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let mut first = String::new();
+    BufReader::new(caller.stdout.as_mut().unwrap()).read_line(&mut first).unwrap();
+    assert!(first.starts_with("[ 0.00-0.10 s]"), "{first}");
+    listener.child.kill().unwrap();
+    let begun = now();
+    let ran = Ran::new(&line, &caller.wait_with_output().unwrap());
+    assert!(ran.code == 1 && begun.elapsed() < Duration::from_secs(4), "{:?} {ran}", begun.elapsed());
+    ran.says(&["does not answer any more (--idle 1 s)"]);
+    // Nobody at all is there.
+    let free = UdpSocket::bind("127.0.0.1:0").unwrap();
+    let line = format!("{} --insecure --idle 1", free.local_addr().unwrap());
+    perf(&scratch, &line).fails(1, &["nothing answers at 127.0.0.1:", "firewalls let UDP through"]);
+}
+
+#[test]
+fn a_listener_outlives_callers_that_vanish_and_serves_two_at_once() {
+    let scratch = Scratch::new("perf-two");
+    let listener = Listener::new(&scratch, "--keep --idle 1");
+    let line = |options: &str| format!("{} --idle 1 {options}", listener.ticket);
+    let start = |line: &str| {
+        let mut caller = command(&scratch, line).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        let mut first = String::new();
+        BufReader::new(caller.stdout.as_mut().unwrap()).read_line(&mut first).unwrap();
+        caller
+    };
+    let mut killed = start(&line("--time 60 --interval 50ms"));
+    killed.kill().unwrap();
+    killed.wait().unwrap();
+    // Ctrl-C closes the connection.
+    let mut stopped = start(&line("--time 60 --interval 50ms"));
+    signal(&stopped, Signal::SIGINT);
+    let begun = now();
+    while stopped.try_wait().unwrap().is_none() {
+        assert!(begun.elapsed() < Duration::from_secs(5), "Ctrl-C does not end the caller");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    let ran = Ran::new("stopped", &stopped.wait_with_output().unwrap());
+    assert_eq!(ran.code, 130, "{ran}");
+    ran.says(&["interrupted: the test was not finished"]);
+    let callers = ["--reverse", ""].map(|options| {
+        let mut caller = command(&scratch, &line(&format!("--bytes 20M --json {options}")));
+        caller.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
+    });
+    for caller in callers {
+        is_sound(&Ran::new("two", &caller.wait_with_output().unwrap()).ok().json(), 20_000_000);
+    }
+    std::thread::sleep(Duration::from_millis(1_200));
+    let said = listener.interrupted();
+    assert!(said.contains("the peer does not answer any more"), "{said}");
+    assert!(said.contains("the peer closed the connection: none (interrupted)"), "{said}");
+    assert!(said.contains(": sent 20.0 MB on 1 stream") && said.contains(": received 20.0 MB on 1 stream"), "{said}");
+}
+
+#[test]
+fn a_listener_with_a_stranger_at_its_port_goes_on() {
+    let scratch = Scratch::new("perf-noise");
+    let mut listener = Listener::new(&scratch, "");
+    let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
+    for len in [0, 1, 41, 1_200, 9_000] {
+        for fill in [0, 0x40, 0xc0, 0xff] {
+            socket.send_to(&vec![fill; len], listener.address()).unwrap();
+        }
+    }
+    let mut looks = 0;
+    wait_for(&mut listener.child, || {
+        looks += 1;
+        looks == 20
+    });
+    perf(&scratch, &format!("{} --bytes 1M", listener.ticket)).ok();
+    assert_eq!(listener.ended().0, 0);
+}
