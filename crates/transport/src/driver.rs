@@ -88,11 +88,13 @@ impl Driver {
     fn receive(&mut self, at: u16, socket: &Socket) {
         let core = self.core.clone();
         let mut state = core.lock();
-        let now = core.clock.now();
         for _ in 0..READS {
             let paths = self.paths;
+            // The time after reading: what is read may have come while this thread waited for a processor.
+            let mut read_at = None;
             let received = self.inbox.receive(socket, |remote, codepoint, datagram| {
                 let via = Via { socket: at, remote };
+                let now = *read_at.get_or_insert_with(|| core.clock.now());
                 match state.endpoint.on_datagram(now, via, codepoint, datagram) {
                     Received::Nothing => {}
                     Received::Connection(handle) => state.touch(handle),
