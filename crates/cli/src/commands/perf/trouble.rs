@@ -6,7 +6,7 @@ use std::time::Duration;
 use proto::closed::Closed;
 use transport::Error;
 
-use super::quantity::seconds_in_words;
+use super::quantity::in_words;
 
 /// Why a test does not end well.
 #[derive(Debug)]
@@ -51,7 +51,7 @@ impl fmt::Display for Trouble {
             Self::Transport(error) => error.fmt(f),
             Self::Peer(what) => write!(f, "the peer {what}"),
             Self::Stalled { what, idle } => {
-                write!(f, "nothing has moved for {}, while this end waited for {what}", seconds_in_words(*idle))
+                write!(f, "nothing has moved for {}, while this end waited for {what}", in_words(*idle))
             }
             Self::Interrupted => f.write_str("interrupted"),
         }
