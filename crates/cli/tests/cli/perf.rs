@@ -382,11 +382,12 @@ async fn say(stream: &mut SendStream, message: &str) {
 #[test]
 fn a_caller_that_lies_is_told_so() {
     let scratch = Scratch::new("perf-liar");
-    let listener = Listener::new(&scratch, "--keep");
+    let listener = Listener::new(&scratch, "--keep --idle 1");
     let law = |path: &laws::Path| laws::catalog::build(laws::catalog::Kind::NewReno, path, &[]).unwrap();
-    let endpoint =
-        Endpoint::call_from("127.0.0.1:0".parse().unwrap(), &Config::new(Settings::new(Arc::new(law))).unwrap())
-            .unwrap();
+    let mut settings = Settings::new(Arc::new(law));
+    // It lives, and says nothing.
+    settings.keep_alive = Some(units::Span::from_ms(200));
+    let endpoint = Endpoint::call_from("127.0.0.1:0".parse().unwrap(), &Config::new(settings).unwrap()).unwrap();
     let ticket = listener.read();
     let connect = async || -> Connection {
         let secret = Some((ticket.id, ticket.secret.clone()));
@@ -429,6 +430,9 @@ fn a_caller_that_lies_is_told_so() {
         data.finish().unwrap();
         say(&mut first.0, r#"{"version":1,"bytes":[9],"time_ns":1,"cpu_ns":1,"packets":1,"lost":0}"#).await;
         reasons.push(told(other.closed().await));
+
+        let silent = connect().await;
+        reasons.push(told(silent.closed().await));
         reasons
     });
     let expected = [
@@ -437,11 +441,12 @@ fn a_caller_that_lies_is_told_so() {
         "this peer speaks version 9 of perf, and this end version 1: use one release of narrows",
         "this peer sends more than the 10 bytes that were agreed",
         "this peer says that it sent 9 bytes of stream 0, and this end counted 10",
+        "nothing has moved for 2 s, while this end waited for the caller's request",
     ];
     assert_eq!(reasons, expected);
     let said = listener.interrupted();
     for reason in expected {
-        let rest = reason.strip_prefix("this peer ").unwrap();
-        assert!(said.contains(&format!("the test did not end well: the peer {rest}")), "{reason}: {said}");
+        let words = reason.replace("this peer", "the peer");
+        assert!(said.contains(&format!("the test did not end well: {words}")), "{reason}: {said}");
     }
 }
