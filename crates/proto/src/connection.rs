@@ -20,6 +20,7 @@ use crate::keys::Opened;
 use crate::outbox::Own;
 use crate::parameters::FirstId;
 use crate::path::{Budget, Path, State};
+use crate::search::SMALLEST;
 use crate::secret::{Key, Secret};
 use crate::shared::Shared;
 use crate::side::Side;
@@ -243,6 +244,11 @@ impl Connection {
         self.budget.prove();
     }
 
+    /// Whether the peer's address is proved.
+    pub(crate) fn is_address_proved(&self) -> bool {
+        self.budget.is_proved()
+    }
+
     /// Which end this is.
     pub fn side(&self) -> Side {
         self.side
@@ -275,6 +281,11 @@ impl Connection {
         paths.filter(move |path| path.via == via && path.is_used()).map(|path| path.theirs.1)
     }
 
+    /// The ID to which the caller sent its first packet.
+    pub(crate) fn first_id(&self) -> FirstId {
+        self.first_id
+    }
+
     /// Whether a packet of the peer has opened.
     pub(crate) fn has_heard(&self) -> bool {
         self.has_heard
@@ -296,10 +307,17 @@ impl Connection {
         if via == self.via {
             self.budget.came(datagram.len());
         }
+        let len_of_all = datagram.len();
         let mut rest = datagram;
         while !rest.is_empty() && self.life == Life::Open {
-            let Ok(Packet { header, number_at, len }) = Packet::read(rest) else { return };
+            let Ok(Packet { header, number_at, len }) = Packet::read(rest) else { break };
             let outcome = match header {
+                // A datagram with an Initial packet that is shorter gives no leave to answer in full (RFC 9000 §14.1).
+                Header::Long { kind: LongKind::Initial, .. }
+                    if self.side == Side::Listener && len_of_all < usize::from(SMALLEST) =>
+                {
+                    Ok(())
+                }
                 Header::Long { kind, from, .. } => {
                     let packet = &mut rest[..len];
                     self.on_long(via, Came { now, kind, from, codepoint, packet, number_at })
@@ -312,7 +330,7 @@ impl Connection {
                         Ok(())
                     }
                 }
-                Header::OtherVersion { .. } => return,
+                Header::OtherVersion { .. } => break,
                 Header::Short { to } => self.on_short(now, (via, codepoint), to, &mut rest[..len]),
             };
             if let Err(fault) = outcome {
@@ -325,7 +343,7 @@ impl Connection {
 
     /// The listener does not speak this version.
     pub(crate) fn on_other_version(&mut self) {
-        if self.life == Life::Open && self.data.is_none() && self.side == Side::Caller {
+        if self.life == Life::Open && !self.has_heard && self.side == Side::Caller {
             self.end(Closed::Version);
         }
     }
@@ -362,7 +380,7 @@ impl Connection {
         {
             self.fail(now, fault);
         }
-        self.take_news(now);
+        self.take_news();
     }
 
     fn begin_data(&mut self, now: Time) -> Result<(), Fault> {
@@ -418,16 +436,16 @@ impl Connection {
 
     fn on_opened(&mut self, arrival: Arrival, payload: &[u8]) -> Result<(), Fault> {
         // All frames are readable, or none is read.
-        let mut may_wait = false;
+        let (mut may_wait, mut auth) = (false, None);
         for frame in Frames::new(payload) {
             match frame? {
-                Frame::Auth { ticket, proof } => {
-                    self.on_auth(ticket, proof)?;
-                    may_wait = true;
-                }
+                Frame::Auth { ticket, proof } => (may_wait, auth) = (true, Some((ticket, proof))),
                 Frame::Padding(_) | Frame::Ping | Frame::Ack(_) | Frame::Close { .. } => {}
                 _ => may_wait = true,
             }
+        }
+        if let Some((ticket, proof)) = auth {
+            self.on_auth(ticket, proof)?;
         }
         if let Admission::Waits { held, bytes, .. } = &mut self.admission
             && may_wait
@@ -476,7 +494,9 @@ impl Connection {
 
     /// A listener lets its caller in: what the caller has sent so far is read now.
     pub fn admit(&mut self, now: Time) {
-        let Admission::Waits { claim: Some(_), .. } = &self.admission else { return };
+        if self.life != Life::Open || !matches!(self.admission, Admission::Waits { claim: Some(_), .. }) {
+            return;
+        }
         let Admission::Waits { held, .. } = core::mem::replace(&mut self.admission, Admission::Known) else { return };
         let Some(data) = &mut self.data else { return };
         data.outbox().push(Own::Done);
@@ -490,7 +510,7 @@ impl Connection {
         if let Err(fault) = outcome {
             self.fail(now, fault);
         }
-        self.take_news(now);
+        self.take_news();
     }
 
     /// A listener does not let its caller in, and says no more than that.
@@ -536,9 +556,8 @@ impl Connection {
         (self.heard_at, self.spoke, self.has_heard, self.asked) = (now, false, true, 0);
     }
 
-    fn take_news(&mut self, now: Time) {
+    fn take_news(&mut self) {
         let Some(data) = &mut self.data else { return };
-        let _ = now;
         for news in data.take_news() {
             match news {
                 News::NewId(id) => self.ids.push(IdChange::New(id)),
@@ -556,7 +575,6 @@ impl Connection {
                 }
             }
         }
-        self.events.extend(data.take_datagrams().into_iter().map(Event::Datagram));
     }
 
     /// What happened, the first first.
@@ -567,12 +585,14 @@ impl Connection {
         if self.life != Life::Open || !matches!(self.admission, Admission::Known) {
             return None;
         }
-        self.data.as_mut()?.outbox().streams.next_event().map(Event::Stream)
+        let data = self.data.as_mut()?;
+        data.next_datagram().map(Event::Datagram).or_else(|| data.outbox().streams.next_event().map(Event::Stream))
     }
 
-    /// The streams: none before [`Event::Connected`], at a listener before it has admitted the caller, and after the end.
+    /// The streams: none before [`Event::Connected`], and at a listener before it has admitted the caller. After the connection's
+    /// end what came before can still be read, and nothing is sent.
     pub fn streams(&mut self) -> Option<&mut Streams> {
-        if self.life != Life::Open || !matches!(self.admission, Admission::Known) {
+        if !matches!(self.admission, Admission::Known) {
             return None;
         }
         self.data.as_mut().map(|data| &mut data.outbox().streams)
@@ -607,7 +627,7 @@ impl Connection {
         {
             self.fail(now, fault);
         }
-        self.take_news(now);
+        self.take_news();
     }
 
     /// Changes the keys of packets, if that may be now: the handshake is over, a packet under the present keys was acknowledged,
@@ -676,7 +696,7 @@ impl Connection {
         let Life::Closing { due, fault, .. } = &mut self.life else { return None };
         let start = out.len();
         for (due, kind) in due.iter_mut().zip([LongKind::Initial, LongKind::Handshake]) {
-            if core::mem::take(due) && self.budget.room() >= 1_200 && self.handshake.write_close(now, kind, out, fault)
+            if core::mem::take(due) && self.budget.room() >= u64::from(SMALLEST) && self.handshake.write_close(now, kind, out, fault)
             {
                 let segment = out.len() - start;
                 self.budget.left(segment);
@@ -697,7 +717,7 @@ impl Connection {
             Life::Over => return Time::NEVER,
             Life::Open => {}
         }
-        let handshake = if self.handshake.is_open() { self.handshake.next_timer() } else { Time::NEVER };
+        let handshake = if self.handshake.is_open() { self.handshake.next_timer(self.budget.room()) } else { Time::NEVER };
         let deadline = if self.is_young() { self.began.saturating_add(HANDSHAKE) } else { Time::NEVER };
         let data = self.data.as_mut().map_or(Time::NEVER, |data| data.next_timer());
         handshake.min(deadline).min(data).min(self.heard_at.saturating_add(self.idle)).min(self.ask_at())
@@ -744,7 +764,7 @@ impl Connection {
         {
             self.fail(now, fault);
         }
-        self.take_news(now);
+        self.take_news();
     }
 }
 

@@ -1,6 +1,6 @@
 //! A connection when both ends have the keys of data: its paths, and the channel that sends over them.
 
-use alloc::collections::BTreeMap;
+use alloc::collections::{BTreeMap, VecDeque};
 use alloc::vec::Vec;
 use core::mem;
 
@@ -15,7 +15,7 @@ use crate::header::{SHORTEST_PACKET, put_short};
 use crate::keys::{DataKeys, MOST_FAILURES, Numbered, Opened, Place, SEAL_LEN, leave_number};
 use crate::outbox::{DATAGRAM_HEAD, DatagramError, HEAD_LEN, LostFull, NUMBER_LEN, OVERHEAD, Outbox, Own};
 use crate::parameters::Parameters;
-use crate::path::{Budget, Challenge, Path, SHORTEST_ANSWER, State, Told};
+use crate::path::{Budget, Challenge, Path, Response, SHORTEST_ANSWER, State, Told};
 use crate::search::{SMALLEST, Search};
 use crate::settings::Settings;
 use crate::shared::Shared;
@@ -35,6 +35,12 @@ const SKIP_EVERY: u64 = 1_024;
 const ACK_ROOM: usize = 300;
 /// Bytes of frames in a packet of the smallest size.
 const SMALLEST_MSS: u32 = SMALLEST as u32 - OVERHEAD as u32;
+/// Frames of the connection itself that wait; blocks keep theirs beyond.
+const MOST_OWN: usize = 64;
+/// Datagrams that nobody has read count so many bytes together; the next are dropped.
+const MOST_UNREAD: usize = 1 << 20;
+/// What each of them counts beside its length.
+const DATAGRAM_COST: usize = 64;
 /// So many full packets lost in a row show that they are too long.
 const MOST_LOST_FULL: u8 = 3;
 /// A probe of the packet size is lost after so long at least: hosts are late at times.
@@ -126,7 +132,9 @@ pub(crate) struct Data {
     chance: u64,
     /// When a packet may leave that pacing holds back.
     wake: Time,
-    datagrams: Vec<Vec<u8>>,
+    /// Datagrams that nobody has read, and what they count.
+    datagrams: VecDeque<Vec<u8>>,
+    datagram_bytes: usize,
     news: Vec<News>,
     ranges: Vec<Range>,
     times: Vec<(u64, Time)>,
@@ -189,7 +197,8 @@ impl Data {
             began: now,
             chance,
             wake: Time::NEVER,
-            datagrams: Vec::new(),
+            datagrams: VecDeque::new(),
+            datagram_bytes: 0,
             news: Vec::new(),
             ranges: Vec::new(),
             times: Vec::new(),
@@ -216,8 +225,11 @@ impl Data {
         self.outbox().push_datagram(datagram, most)
     }
 
-    pub(crate) fn take_datagrams(&mut self) -> Vec<Vec<u8>> {
-        mem::take(&mut self.datagrams)
+    /// The next datagram that came.
+    pub(crate) fn next_datagram(&mut self) -> Option<Vec<u8>> {
+        let datagram = self.datagrams.pop_front()?;
+        self.datagram_bytes -= datagram.len() + DATAGRAM_COST;
+        Some(datagram)
     }
 
     pub(crate) fn paths(&self) -> &[Path] {
@@ -331,20 +343,20 @@ impl Data {
     /// Takes a path out of use, and tells the peer.
     pub(crate) fn retire_path(&mut self, now: Time, number: u32) -> Result<(), Fault> {
         let until = now.saturating_add(self.timeout().times(3));
+        let others = self.paths.iter().any(|path| path.number != number && path.is_used());
         let Some(path) = self.paths.iter_mut().find(|path| path.number == number && path.is_used()) else {
             return Ok(());
         };
+        if !others {
+            return Err(Fault::new(Code::NONE, "the last path was retired"));
+        }
         (path.state, path.challenge) = (State::Retired(until), None);
         if let Some(subflow) = path.subflow.take() {
             self.channel.close_subflow(subflow);
         }
         self.outbox().push(Own::PathRetire { path: number, reason: 0 });
         self.news.push(News::PathGone(number));
-        if self.paths.iter().any(Path::is_used) {
-            Ok(())
-        } else {
-            Err(Fault::new(Code::NONE, "the last path was retired"))
-        }
+        Ok(())
     }
 
     /// Opens a packet with a short header. Gives the number of its path, and where its frames are; none if it does not open.
@@ -368,6 +380,7 @@ impl Data {
             // A path that nobody has proved to want is not kept.
             if self.paths[at].state == State::Opening
                 && self.paths[at].arrivals.newest().is_none()
+                && self.paths[at].next == 0
                 && self.side == Side::Listener
             {
                 let path = self.paths.swap_remove(at);
@@ -393,13 +406,13 @@ impl Data {
 
     /// Reads the frames of a packet that opened; each was checked by itself. AUTH is passed over: it was looked at before.
     pub(crate) fn read(&mut self, arrival: Arrival, payload: &[u8]) -> Result<Outcome, Fault> {
-        let Arrival { now, path, number, codepoint, via, .. } = arrival;
+        let Arrival { now, path, number, codepoint, via, len } = arrival;
         if self.came(&arrival).is_none() {
             return Ok(Outcome::Dropped);
         }
         let mut wants = false;
         let mut frames = Frames::new(payload);
-        let mut source = None;
+        let (mut source, mut challenge) = (None, None);
         while let Some(frame) = frames.next() {
             let frame = frame?;
             wants |= frame.counts();
@@ -415,11 +428,7 @@ impl Data {
                 _ if source.is_some() => return Err(no_symbol()),
                 Frame::Close { code, reason, .. } => return Ok(Outcome::Closed(Fault::new(Code(code), reason))),
                 Frame::PathResponse(value) => self.on_response(now, path, via, value),
-                Frame::PathChallenge(value) => {
-                    if let Some(path) = self.path_mut(path) {
-                        path.respond(value, via);
-                    }
-                }
+                Frame::PathChallenge(value) => challenge = Some(value),
                 frame => {
                     if self.read_frame(now, &frame)? == Taken::Dropped {
                         return Ok(Outcome::Dropped);
@@ -433,6 +442,9 @@ impl Data {
             self.read_rebuilt(block)?;
         }
         let Some(path) = self.path_mut(path) else { return Ok(Outcome::Dropped) };
+        if let Some(value) = challenge {
+            path.respond(value, via, len);
+        }
         let is_newest = path.arrivals.newest().is_none_or(|newest| newest < number);
         path.arrivals.on_packet(now, number, codepoint, wants);
         if is_newest && path.via != via {
@@ -515,21 +527,33 @@ impl Data {
             // Its sender hears nothing of it, and sends it again.
             rebuilding.is_not_read(block);
         }
-        while let Some((first, count)) = rebuilding.next_whole() {
-            outbox.push(Own::Whole { first, count });
-        }
         Ok(())
     }
 
+    /// What blocks have to say is to be sent, unless much waits already: what they have not said they keep, in bounded memory.
+    fn speak_of_blocks(&mut self) {
+        let outbox = self.channel.work_mut();
+        while let Some(rebuilding) = &mut self.rebuilding
+            && outbox.waiting() < MOST_OWN
+        {
+            if let Some((first, count)) = rebuilding.next_whole() {
+                outbox.push(Own::Whole { first, count });
+            } else if let Some((block, missing)) = rebuilding.next_nack() {
+                outbox.push(Own::Nack { block, missing });
+            } else {
+                return;
+            }
+        }
+    }
+
     fn on_datagram(&mut self, data: &[u8]) -> Result<(), Fault> {
-        /// Datagrams that nobody has read; the next are dropped.
-        const MOST_WAITING: usize = 1 << 20;
         if data.len() > self.shared.settings.max_datagram.into() {
             return Err(Fault::new(Code::FLOW, "a datagram that is longer than was allowed"));
         }
-        let waiting: usize = self.datagrams.iter().map(|datagram| datagram.len() + 32).sum();
-        if waiting + data.len() <= MOST_WAITING {
-            self.datagrams.push(data.to_vec());
+        let cost = data.len() + DATAGRAM_COST;
+        if self.datagram_bytes + cost <= MOST_UNREAD {
+            self.datagram_bytes += cost;
+            self.datagrams.push_back(data.to_vec());
         }
         Ok(())
     }
@@ -667,9 +691,18 @@ impl Data {
             return Ok(());
         }
         self.retire_path(now, path)?;
-        // Both ends have given it up: there may be another one.
-        let Some(path) = self.path_mut(path) else { return Ok(()) };
-        if core::mem::replace(&mut path.peer_let_go, true) { Ok(()) } else { self.give_id() }
+        if let Some(path) = self.path_mut(path) {
+            path.peer_let_go = true;
+            return Ok(());
+        }
+        // It was never open here: it is answered all the same, and there may be another one.
+        if let Some((id, _)) = self.outbox().given.remove(&path) {
+            self.offered.remove(&path);
+            self.outbox().push(Own::PathRetire { path, reason: 0 });
+            self.news.push(News::OldId(id));
+            self.give_id()?;
+        }
+        Ok(())
     }
 
     /// The peer has answered a challenge.
@@ -677,19 +710,21 @@ impl Data {
         let (law, most) = (make_law(&self.shared, self.base_rtt, SMALLEST_MSS), self.most_packet());
         let Some(path) = self.paths.iter_mut().find(|path| path.number == number) else { return };
         let Some(subflow) = path.subflow else { return };
-        let Some(challenge) = path.challenge.take_if(|challenge| challenge.values.contains(&value)) else { return };
-        match path.before.take() {
+        let Some(challenge) = path.challenge.as_ref().filter(|challenge| challenge.values.contains(&value)) else { return };
+        match path.before {
             Some((before, budget)) if before == via => {
                 // The peer is still where it was: somebody forwarded its packets.
                 (path.via, path.budget) = (before, budget);
             }
-            None | Some(_) if challenge.via != via => path.challenge = Some(challenge),
-            None if path.state == State::Opening => {
+            // From elsewhere: that proves nothing.
+            _ if challenge.via != via || path.via != via => return,
+            None => {
                 path.budget.prove();
-                path.state = State::Open;
-                self.news.push(News::PathOpen(number));
+                if path.state == State::Opening {
+                    path.state = State::Open;
+                    self.news.push(News::PathOpen(number));
+                }
             }
-            None => {}
             Some(_) => {
                 // The way to the new address is another one.
                 path.budget.prove();
@@ -697,6 +732,7 @@ impl Data {
                 self.channel.renew_subflow(subflow, law, false, now);
             }
         }
+        (path.before, path.challenge) = (None, None);
         self.channel.set_open(subflow, true);
     }
 
@@ -744,9 +780,6 @@ impl Data {
         }
         if let Some(rebuilding) = &mut self.rebuilding {
             rebuilding.on_timer(now);
-            while let Some((block, missing)) = rebuilding.next_nack() {
-                self.channel.work_mut().push(Own::Nack { block, missing });
-            }
         }
         if let Some(coder) = &mut self.outbox().coder {
             coder.on_timer(now);
@@ -770,6 +803,7 @@ impl Data {
             self.retire_path(now, number)?;
         }
         let (news, given) = (&mut self.news, &mut self.channel.work_mut().given);
+        let before = self.paths.len();
         self.paths.retain(|path| {
             let stays = !matches!(path.state, State::Retired(until) if until <= now && path.peer_let_go);
             if !stays {
@@ -778,6 +812,10 @@ impl Data {
             }
             stays
         });
+        // Only now there may be others, so no peer can have more of them than there may be at a time.
+        for _ in self.paths.len()..before {
+            self.give_id()?;
+        }
         Ok(())
     }
 
@@ -786,6 +824,7 @@ impl Data {
         if self.keys.wants_update() {
             self.update_keys(now);
         }
+        self.speak_of_blocks();
         self.wake = Time::NEVER;
         if self.keys.is_used_up() {
             return Ok(None);
@@ -856,24 +895,25 @@ impl Data {
             return Ok(None);
         }
         let mut frames = Vec::new();
-        let via = if let Some((value, via)) = path.next_response() {
+        let (via, most) = if let Some(Response { value, via, most }) = path.next_response() {
             Frame::PathResponse(value).put(&mut frames);
-            via
+            (via, most)
         } else if let Some(challenge) = path.challenge.as_mut().filter(|challenge| challenge.due() <= now) {
             if let (Some(value), Some(before)) = (challenge.owed.take(), challenge.before) {
+                // There it was proved to be.
                 Frame::PathChallenge(value).put(&mut frames);
-                before
+                (before, usize::MAX)
             } else {
                 let value = self.shared.random()?;
                 challenge.left(value, now, wait);
                 Frame::PathChallenge(value).put(&mut frames);
-                challenge.via
+                (challenge.via, usize::MAX)
             }
         } else {
             return Ok(None);
         };
-        let room = if via == path.via { path.budget.room() } else { u64::from(SMALLEST) };
-        let len = room.min(SMALLEST.into()) as usize;
+        let room = if via == path.via { path.budget.room().min(SMALLEST.into()) as usize } else { SMALLEST.into() };
+        let len = room.min(most);
         if len < SHORTEST_PACKET {
             return Ok(None);
         }
@@ -903,7 +943,7 @@ impl Data {
 
     /// Appends packets of the work on one subflow.
     fn write_batch(&mut self, now: Time, subflow: u8, most: usize, out: &mut Vec<u8>) -> Option<(Sent, usize)> {
-        let at = self.paths.iter().position(|path| path.subflow == Some(subflow))?;
+        let at = self.paths.iter().position(|path| path.subflow == Some(subflow) && path.budget.is_proved())?;
         let (full, via) = (usize::from(self.paths[at].search.size()), self.paths[at].via);
         let most = most.min(LONGEST_BATCH / full).max(1);
         let (mut segment, mut count) = (0, 0);

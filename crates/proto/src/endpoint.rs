@@ -27,11 +27,12 @@ use crate::side::Side;
 use crate::ticket::TicketId;
 use crate::token::Tokens;
 use crate::via::Via;
-use crate::{ID_LEN, Id, TOKEN_LEN};
+use crate::{ID_LEN, Id, TOKEN_LEN, VERSION};
 
 /// Handshakes that may be open before callers must prove their addresses.
 const LOAD: usize = 64;
-/// Handshakes that may be open in all, and from one address: strangers must leave room for each other.
+/// Handshakes that may be open in all, and of one address that is not proved: strangers must leave room for each other, and
+/// whoever forges an address must not shut it out.
 const MOST_YOUNG: usize = 1_024;
 const MOST_YOUNG_EACH: usize = 16;
 /// Resets in a second.
@@ -169,6 +170,11 @@ impl Endpoint {
         handle
     }
 
+    /// Takes no new callers from now on.
+    pub fn stop_listening(&mut self) {
+        self.listens = None;
+    }
+
     /// The connection of a handle, until it is forgotten.
     pub fn connection(&mut self, handle: Handle) -> Option<&mut Connection> {
         self.connections.get_mut(&handle).map(|connection| &mut **connection)
@@ -212,12 +218,16 @@ impl Endpoint {
                 None => return self.on_unknown(now, via, datagram),
             },
             Header::Long { to, .. } | Header::Retry { to, .. } => self.find(via, to),
-            Header::OtherVersion { version: 0, to, .. } => {
-                let handle = self.find(via, to);
-                if let Some(connection) = handle.and_then(|handle| self.connections.get_mut(&handle)) {
+            Header::OtherVersion { version: 0, to, from } => {
+                let Some(handle) = self.find(via, to) else { return Received::Nothing };
+                // The list is believed from who saw the first packet, and if it does not name what was spoken (RFC 9000 §6.2).
+                let list = datagram.get(7 + to.len() + from.len()..).unwrap_or_default();
+                let names_ours = list.chunks(4).any(|version| version == VERSION.to_be_bytes());
+                let connection = self.connections.get_mut(&handle);
+                if let Some(connection) = connection.filter(|it| !names_ours && it.first_id().as_bytes() == from) {
                     connection.on_other_version();
                 }
-                return handle.map_or(Received::Nothing, Received::Connection);
+                return Received::Connection(handle);
             }
             Header::OtherVersion { to, from, .. } => {
                 if self.listens.is_some() && len >= SMALLEST.into() {
@@ -263,12 +273,16 @@ impl Endpoint {
     fn accept(&mut self, now: Time, via: Via, (to, from): (FirstId, Id), token: &[u8]) -> Option<Handle> {
         let tls = self.listens.clone()?;
         self.callers.retain(|_, handle| self.connections.get(handle).is_some_and(|it| it.is_young()));
-        let each = |caller: &&Caller| neighbours(caller.remote.ip(), via.remote.ip());
-        if self.callers.len() >= MOST_YOUNG || self.callers.keys().filter(each).count() >= MOST_YOUNG_EACH {
+        if self.callers.len() >= MOST_YOUNG {
             return None;
         }
+        let unproved = |(caller, handle): &(&Caller, &Handle)| {
+            neighbours(caller.remote.ip(), via.remote.ip())
+                && self.connections.get(handle).is_some_and(|connection| !connection.is_address_proved())
+        };
+        let is_crowded = self.callers.iter().filter(unproved).count() >= MOST_YOUNG_EACH;
         let (first_id, retry_id) = if token.is_empty() {
-            if self.callers.len() >= LOAD {
+            if self.callers.len() >= LOAD || is_crowded {
                 self.retry(now, via, to, from);
                 return None;
             }
@@ -341,11 +355,14 @@ impl Endpoint {
 
     /// The connection that this token resets, which comes from where its peer is.
     fn reset_by(&self, via: Via, token: &[u8; TOKEN_LEN]) -> Option<Handle> {
+        let key = &self.shared.reset;
         let resets = |connection: &Connection| {
             // In constant time, as far as the token goes: whoever measures must not learn parts of it.
-            let key = &self.shared.reset;
-            let tag = key.tag(&[token]);
-            connection.paths_to(via).any(|known| key.verifies(&[&known], &tag))
+            let mut tokens = connection.paths_to(via).peekable();
+            tokens.peek().is_some() && {
+                let tag = key.tag(&[token]);
+                tokens.any(|known| key.verifies(&[&known], &tag))
+            }
         };
         self.connections.iter().find(|(_, connection)| resets(connection)).map(|(&handle, _)| handle)
     }

@@ -219,6 +219,10 @@ impl Handshake {
     }
 
     fn on_crypto(&mut self, kind: LongKind, offset: u64, data: &[u8]) -> Result<(), Refusal> {
+        if kind == LongKind::Initial && self.handshake.is_some() {
+            // TLS has gone on: whoever says more here is not the peer, and TLS must not hear it.
+            return Ok(());
+        }
         let Some(space) = self.space_mut(kind) else { return Ok(()) };
         if offset + data.len() as u64 > MOST_CRYPTO {
             return Err(Fault::new(Code::FRAME, "more of the handshake than there can be").into());
@@ -317,9 +321,7 @@ impl Handshake {
     pub(crate) fn write(&mut self, now: Time, out: &mut Vec<u8>, room: u64) -> bool {
         let room = room.min(SMALLEST.into()) as usize;
         for kind in [LongKind::Initial, LongKind::Handshake] {
-            // A datagram with an Initial packet has the smallest packet's size at least, or none is sent.
-            let least = if kind == LongKind::Initial { SMALLEST.into() } else { 200 };
-            if room >= least && self.space_mut(kind).is_some_and(|space| space.has_something(now)) {
+            if room as u64 >= least_room(kind) && self.space_mut(kind).is_some_and(|space| space.has_something(now)) {
                 let written = self.write_one(kind, out, room, |space, out, most| space.write(now, out, most));
                 if written {
                     self.wait_to_speak(now);
@@ -370,9 +372,12 @@ impl Handshake {
     }
 
     /// When [`Handshake::on_timer`] wants to be called, or [`Handshake::write`] has something.
-    pub(crate) fn next_timer(&mut self) -> Time {
-        let spaces = [self.initial.as_mut(), self.handshake.as_mut()].into_iter().flatten();
-        let due = spaces.map(|space| space.channel.next_timer().min(space.arrivals.answer_at())).min();
+    /// What may not leave within `room` bytes is not waited for.
+    pub(crate) fn next_timer(&mut self, room: u64) -> Time {
+        let initial = self.initial.as_mut().filter(|_| room >= least_room(LongKind::Initial));
+        let handshake = self.handshake.as_mut().filter(|_| room >= least_room(LongKind::Handshake));
+        let due = [initial, handshake].into_iter().flatten();
+        let due = due.map(|space| space.channel.next_timer().min(space.arrivals.answer_at())).min();
         due.unwrap_or(Time::NEVER).min(self.speak_at)
     }
 
@@ -404,6 +409,14 @@ impl Handshake {
             let wait = self.rtt.unwrap_or(FIRST_RTT).times(3 << self.spoke.min(6));
             self.speak_at = now.saturating_add(wait);
         }
+    }
+}
+
+/// The least bytes that a packet needs. A datagram with an Initial packet has the smallest packet's size at least.
+const fn least_room(kind: LongKind) -> u64 {
+    match kind {
+        LongKind::Initial => SMALLEST as u64,
+        LongKind::Handshake => 200,
     }
 }
 

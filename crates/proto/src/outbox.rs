@@ -226,6 +226,11 @@ impl Outbox {
         self.own.insert(own);
     }
 
+    /// How many frames of the connection itself wait.
+    pub(crate) fn waiting(&self) -> usize {
+        self.own.len()
+    }
+
     /// A datagram is to be sent; packets carry at most `most` bytes of one.
     pub(crate) fn push_datagram(&mut self, data: &[u8], most: usize) -> Result<(), DatagramError> {
         if data.len() > most {

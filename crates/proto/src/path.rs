@@ -105,6 +105,16 @@ impl Challenge {
     }
 }
 
+/// The answer to a challenge.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Response {
+    pub(crate) value: Value,
+    /// Where the challenge came from.
+    pub(crate) via: Via,
+    /// The most bytes of a datagram that answers it.
+    pub(crate) most: usize,
+}
+
 /// An acknowledgement that left, until it is known to have come.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Told {
@@ -134,7 +144,7 @@ pub(crate) struct Path {
     pub(crate) challenge: Option<Challenge>,
     /// Where the peer was before, while it is not proved that it moved, and whether that is proved.
     pub(crate) before: Option<(Via, Budget)>,
-    responses: VecDeque<(Value, Via)>,
+    responses: VecDeque<Response>,
     pub(crate) search: Search,
     /// The number that the next packet gets, and the first one under the present key.
     pub(crate) next: u64,
@@ -202,15 +212,16 @@ impl Path {
         self.is_used() && self.budget.room() >= 2 * SHORTEST_ANSWER as u64
     }
 
-    /// A response is to be sent. Where too many wait, the oldest is given up: its challenge will come again.
-    pub(crate) fn respond(&mut self, value: Value, via: Via) {
+    /// A challenge came in a datagram of `len` bytes, and a response is to be sent. Where too many wait, the oldest is given up: its
+    /// challenge will come again.
+    pub(crate) fn respond(&mut self, value: Value, via: Via, len: usize) {
         if self.responses.len() == MOST_CHALLENGES {
             self.responses.pop_front();
         }
-        self.responses.push_back((value, via));
+        self.responses.push_back(Response { value, via, most: len.saturating_mul(AMPLIFICATION as usize) });
     }
 
-    pub(crate) fn next_response(&mut self) -> Option<(Value, Via)> {
+    pub(crate) fn next_response(&mut self) -> Option<Response> {
         self.responses.pop_front()
     }
 

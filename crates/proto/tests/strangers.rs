@@ -108,6 +108,10 @@ fn a_caller_hears_that_its_version_is_not_spoken() {
     let Header::Long { to, from, .. } = Packet::read(&first).unwrap().header else { panic!("a long header") };
     let mut told = Vec::new();
     proto::header::put_versions(&mut told, &from, to);
+    // A list that has the version that was spoken is nobody's.
+    receive(&mut endpoint, Time::ZERO, LISTENER, vec![told.clone()]);
+    assert_eq!(events(&mut endpoint, handle), []);
+    *told.last_mut().unwrap() ^= 1;
     assert_eq!(receive(&mut endpoint, Time::ZERO, LISTENER, vec![told]), [Received::Connection(handle)]);
     assert_eq!(events(&mut endpoint, handle), [Event::Closed(Closed::Version)]);
 }
@@ -166,7 +170,7 @@ fn resets_are_few() {
 fn a_retry_proves_an_address() {
     provider::begin(5, 0);
     let mut listener = endpoint(1, true);
-    // Sixteen callers at each of four addresses are in no hurry.
+    // Sixteen callers at each of four addresses need prove nothing.
     for port in 0..64 {
         let mut endpoint = endpoint(2, false);
         let handle = call(&mut endpoint, None);
@@ -174,12 +178,9 @@ fn a_retry_proves_an_address() {
         let received = receive(&mut listener, Time::ZERO, caller(1 + port / 16, port.into()), first);
         assert!(matches!(received[..], [Received::New(_)]), "{port}");
     }
-    // There are too many at one of the addresses.
     let mut endpoint = endpoint(2, false);
     let handle = call(&mut endpoint, None);
     let first = sent(&mut endpoint, handle, Time::ZERO);
-    assert_eq!(receive(&mut listener, Time::ZERO, caller(1, 99), first.clone()), [Received::Nothing]);
-    assert!(answers(&mut listener).is_empty());
     let via = caller(9, 1);
     assert_eq!(receive(&mut listener, Time::ZERO, via, first), [Received::Nothing]);
     let retry = answers(&mut listener).remove(0);
@@ -270,4 +271,30 @@ fn another_key_is_noticed() {
     assert!(matches!(told[..], [Event::Closed(Closed::Here { code: Code(0x100..0x200), .. })]), "{told:?}");
     let heard = events(&mut listener, there);
     assert!(matches!(heard[..], [Event::Closed(Closed::There { .. })]), "{heard:?}");
+}
+
+/// Who forges an address does not shut it out: whoever is there proves it, and gets in.
+#[test]
+fn an_address_cannot_be_shut_out() {
+    provider::begin(9, 0);
+    let mut listener = endpoint(1, true);
+    for port in 0..16 {
+        let mut endpoint = endpoint(2, false);
+        let handle = call(&mut endpoint, None);
+        let first = sent(&mut endpoint, handle, Time::ZERO);
+        receive(&mut listener, Time::ZERO, caller(1, port), first);
+    }
+    let mut endpoint = endpoint(2, false);
+    let handle = call(&mut endpoint, None);
+    let first = sent(&mut endpoint, handle, Time::ZERO);
+    assert_eq!(receive(&mut listener, Time::ZERO, caller(1, 99), first), [Received::Nothing]);
+    let told = answers(&mut listener);
+    receive(&mut endpoint, Time::ZERO, LISTENER, told);
+    let second = sent(&mut endpoint, handle, Time::ZERO);
+    assert!(matches!(receive(&mut listener, Time::ZERO, caller(1, 99), second)[..], [Received::New(_)]));
+    // Elsewhere nobody is kept waiting.
+    let mut endpoint = self::endpoint(2, false);
+    let handle = call(&mut endpoint, None);
+    let first = sent(&mut endpoint, handle, Time::ZERO);
+    assert!(matches!(receive(&mut listener, Time::ZERO, caller(2, 1), first)[..], [Received::New(_)]));
 }

@@ -4,12 +4,17 @@ use std::io::{BufRead, BufReader, Read};
 use std::net::UdpSocket;
 use std::os::unix::fs::PermissionsExt;
 use std::process::{Child, Command, Stdio};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
+use proto::closed::{Closed, Code};
+use proto::identity::Trust;
+use proto::settings::Settings;
 use proto::ticket::Ticket;
 use serde_json::Value;
+use transport::{Config, Connection, Endpoint, SendStream, wait};
 
 use crate::support::{Ran, Scratch, code, wait_for};
 
@@ -69,6 +74,15 @@ impl Drop for Listener {
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
+}
+
+/// A caller whose test runs.
+fn started(scratch: &Scratch, line: &str) -> Child {
+    let mut caller = command(scratch, line).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    let mut first = String::new();
+    BufReader::new(caller.stdout.as_mut().unwrap()).read_line(&mut first).unwrap();
+    assert!(first.starts_with("[ 0.00-0."), "{first}");
+    caller
 }
 
 fn signal(child: &Child, signal: Signal) {
@@ -170,19 +184,21 @@ fn people_read_lines() {
     let summary = &lines[lines.len() - 3..];
     assert!(summary[0].starts_with("sender   ") && summary[0].ends_with("packets lost"), "{ran}");
     assert!(summary[1].starts_with("receiver ") && summary[1].contains(" of processor time"), "{ran}");
-    assert!(summary[2].starts_with("path 0: packets of 1472 bytes, rtt "), "{ran}");
+    // Where a loaded machine loses many in a row, packets are 1,200 bytes long for a while.
+    assert!(summary[2].starts_with("path 0: packets of 1") && summary[2].contains(" bytes, rtt "), "{ran}");
     // One ticket, one test: the listener ends by itself.
     let (code, said) = listener.ended();
     assert_eq!(code, 0, "{said}");
-    assert!(said.contains("it lets in one caller, for 86400 s") && said.contains(": received "), "{said}");
+    assert!(said.contains("it lets in one caller, for 24 h") && said.contains(": received "), "{said}");
 }
 
 #[test]
 fn who_may_not_call_is_refused() {
     let scratch = Scratch::new("perf-refused");
-    let listener = Listener::new(&scratch, "--valid 2s --keep");
+    let listener = Listener::new(&scratch, "--valid 1s --keep");
     let begun = now();
-    let (address, ticket) = (listener.address(), listener.read());
+    // A ticket that the caller takes for valid whenever the test comes to it.
+    let (address, ticket) = (listener.address(), Ticket { ends: None, ..listener.read() });
     perf(&scratch, &address).fails(2, &["says nothing of who listens there", "--fingerprint SHA256:", "--insecure"]);
     // The right key, but no ticket.
     let line = format!("{address} --fingerprint {} --bytes 1k", ticket.fingerprint);
@@ -195,10 +211,9 @@ fn who_may_not_call_is_refused() {
     let other = Ticket { id: [7; 8], ..ticket.clone() };
     perf(&scratch, &other.to_string()).fails(1, &["does not take this ticket"]);
     // The end of its ticket is the listener's to know, whatever the caller's says.
-    std::thread::sleep(Duration::from_millis(3_100).saturating_sub(begun.elapsed()));
+    std::thread::sleep(Duration::from_millis(2_100).saturating_sub(begun.elapsed()));
     perf(&scratch, &listener.ticket).fails(2, &["error: the ticket ended", "by this machine's clock"]);
-    let endless = Ticket { ends: None, ..ticket };
-    perf(&scratch, &endless.to_string()).fails(1, &["it was used or has ended"]);
+    perf(&scratch, &ticket.to_string()).fails(1, &["it was used or has ended"]);
     let said = listener.interrupted();
     assert_eq!(said.matches("refused a caller: it does not have this ticket").count(), 2, "{said}");
     assert_eq!(said.matches("refused a caller: the ticket has ended").count(), 1, "{said}");
@@ -208,8 +223,7 @@ fn who_may_not_call_is_refused() {
 fn a_ticket_without_keep_is_good_once() {
     let scratch = Scratch::new("perf-once");
     let listener = Listener::new(&scratch, "");
-    let first = command(&scratch, &format!("{} --time 1", listener.ticket)).stdout(Stdio::piped()).spawn().unwrap();
-    std::thread::sleep(Duration::from_millis(400));
+    let first = started(&scratch, &format!("{} --time 2 --interval 50ms", listener.ticket));
     perf(&scratch, &listener.ticket).fails(1, &["does not take this ticket: it was used"]);
     assert_eq!(code(first.wait_with_output().unwrap().status), 0);
     let (code, said) = listener.ended();
@@ -248,7 +262,7 @@ fn wrong_input_is_named() {
         ("@none", &["cannot read `none`"]),
         ("- ", &["error: standard input: a ticket begins with `narrows1`"]),
         ("127.0.0.1 --fingerprint SHA256:short", &["--fingerprint SHA256:short: a fingerprint is `SHA256:` and 43"]),
-        ("127.0.0.1 --insecure --time 0", &["--time 0: expected 0.001 s to 86400 s"]),
+        ("127.0.0.1 --insecure --time 0", &["--time 0: expected 0.001 s to 24 h"]),
         ("127.0.0.1 --insecure --bytes 5Q", &["--bytes 5Q: expected 1 to", "KiB"]),
         ("127.0.0.1 --insecure --bytes 5 --time 3", &["cannot be used with"]),
         ("127.0.0.1 --insecure --streams 0", &["0 is not in 1..=128"]),
@@ -296,10 +310,7 @@ fn who_dies_is_noticed() {
     let scratch = Scratch::new("perf-killed");
     let mut listener = Listener::new(&scratch, "--idle 1");
     let line = format!("{} --time 60 --idle 1 --interval 100ms", listener.ticket);
-    let mut caller = command(&scratch, &line).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
-    let mut first = String::new();
-    BufReader::new(caller.stdout.as_mut().unwrap()).read_line(&mut first).unwrap();
-    assert!(first.starts_with("[ 0.00-0.10 s]"), "{first}");
+    let caller = started(&scratch, &line);
     listener.child.kill().unwrap();
     let begun = now();
     let ran = Ran::new(&line, &caller.wait_with_output().unwrap());
@@ -316,17 +327,11 @@ fn a_listener_outlives_callers_that_vanish_and_serves_two_at_once() {
     let scratch = Scratch::new("perf-two");
     let listener = Listener::new(&scratch, "--keep --idle 1");
     let line = |options: &str| format!("{} --idle 1 {options}", listener.ticket);
-    let start = |line: &str| {
-        let mut caller = command(&scratch, line).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
-        let mut first = String::new();
-        BufReader::new(caller.stdout.as_mut().unwrap()).read_line(&mut first).unwrap();
-        caller
-    };
-    let mut killed = start(&line("--time 60 --interval 50ms"));
+    let mut killed = started(&scratch, &line("--time 60 --interval 50ms"));
     killed.kill().unwrap();
     killed.wait().unwrap();
     // Ctrl-C closes the connection.
-    let mut stopped = start(&line("--time 60 --interval 50ms"));
+    let mut stopped = started(&scratch, &line("--time 60 --interval 50ms"));
     signal(&stopped, Signal::SIGINT);
     let begun = now();
     while stopped.try_wait().unwrap().is_none() {
@@ -367,4 +372,82 @@ fn a_listener_with_a_stranger_at_its_port_goes_on() {
     });
     perf(&scratch, &format!("{} --bytes 1M", listener.ticket)).ok();
     assert_eq!(listener.ended().0, 0);
+}
+
+async fn say(stream: &mut SendStream, message: &str) {
+    stream.write_all(&(message.len() as u32).to_be_bytes()).await.unwrap();
+    stream.write_all(message.as_bytes()).await.unwrap();
+}
+
+/// A caller that speaks the transport's protocol, and lies about everything else.
+#[test]
+fn a_caller_that_lies_is_told_so() {
+    let scratch = Scratch::new("perf-liar");
+    let listener = Listener::new(&scratch, "--keep --idle 1");
+    let law = |path: &laws::Path| laws::catalog::build(laws::catalog::Kind::NewReno, path, &[]).unwrap();
+    let mut settings = Settings::new(Arc::new(law));
+    // It lives, and says nothing.
+    settings.keep_alive = Some(units::Span::from_ms(200));
+    let endpoint = Endpoint::call_from("127.0.0.1:0".parse().unwrap(), &Config::new(settings).unwrap()).unwrap();
+    let ticket = listener.read();
+    let connect = async || -> Connection {
+        let secret = Some((ticket.id, ticket.secret.clone()));
+        let trust = Trust::Fingerprint(ticket.fingerprint);
+        endpoint.connect(ticket.addresses[0], trust, secret).await.unwrap()
+    };
+    let told = |closed: Closed| match closed {
+        Closed::There { code: Code::APPLICATION, reason } => reason,
+        other => panic!("{other}"),
+    };
+    let request = r#"{"version":1,"reverse":false,"streams":1,"amount":{"bytes":10},"window_bytes":65536}"#;
+    let reasons = wait(async {
+        let long = connect().await;
+        let mut first = long.open().await.unwrap().0;
+        first.write_all(&[0xff; 4]).await.unwrap();
+        let mut reasons = vec![told(long.closed().await)];
+
+        let one_way = connect().await;
+        let mut wrong = one_way.open_one_way().await.unwrap();
+        wrong.write_all(b"data").await.unwrap();
+        reasons.push(told(one_way.closed().await));
+
+        let greedy = connect().await;
+        let mut first = greedy.open().await.unwrap().0;
+        say(&mut first, &request.replace(":1,", ":9,")).await;
+        reasons.push(told(greedy.closed().await));
+
+        let more = connect().await;
+        let mut first = more.open().await.unwrap();
+        say(&mut first.0, request).await;
+        let mut data = more.open_one_way().await.unwrap();
+        data.write_all(&[1; 11]).await.unwrap();
+        reasons.push(told(more.closed().await));
+
+        let other = connect().await;
+        let mut first = other.open().await.unwrap();
+        say(&mut first.0, request).await;
+        let mut data = other.open_one_way().await.unwrap();
+        data.write_all(&[1; 10]).await.unwrap();
+        data.finish().unwrap();
+        say(&mut first.0, r#"{"version":1,"bytes":[9],"time_ns":1,"cpu_ns":1,"packets":1,"lost":0}"#).await;
+        reasons.push(told(other.closed().await));
+
+        let silent = connect().await;
+        reasons.push(told(silent.closed().await));
+        reasons
+    });
+    let expected = [
+        "this peer sent a request of 4294967295 bytes; it may have 8192",
+        "this peer opened a stream of one direction before it had asked for a test",
+        "this peer speaks version 9 of perf, and this end version 1: use one release of narrows",
+        "this peer sends more than the 10 bytes that were agreed",
+        "this peer says that it sent 9 bytes of stream 0, and this end counted 10",
+        "nothing has moved for 2 s, while this end waited for the caller's request",
+    ];
+    assert_eq!(reasons, expected);
+    let said = listener.interrupted();
+    for reason in expected {
+        let words = reason.replace("this peer", "the peer");
+        assert!(said.contains(&format!("the test did not end well: {words}")), "{reason}: {said}");
+    }
 }

@@ -75,7 +75,7 @@ impl Way {
             Some(ends) if ends <= now => Err(Failure::Input(format!(
                 "error: the ticket ended {} ago, by this machine's clock\nhelp: ask for a new one; --valid of the listener says \
                  for how long it is valid",
-                quantity::seconds_in_words(Duration::from_secs(now - ends))
+                quantity::in_words(Duration::from_secs(now - ends))
             ))),
             _ => Ok(Self::Ticket(ticket)),
         }

@@ -12,9 +12,9 @@ use super::access::{End, Way};
 use super::control::{Amount, LONGEST_TIME, MOST_BYTES, Request};
 use super::meter::{Meter, Watch};
 use super::patience::wait_for;
-use super::quantity::{bytes, duration, seconds_in_words};
+use super::quantity::{bytes, duration, in_words};
 use super::show::Shown;
-use super::test::of_caller;
+use super::test::{explained, of_caller};
 use super::trouble::Trouble;
 use crate::args::PerfArgs;
 use crate::clock::Stopwatch;
@@ -47,12 +47,14 @@ pub(super) fn call(peer: &str, args: &PerfArgs) -> Result<(), Failure> {
         let (local, ways) = (endpoint.address().port(), if args.paths == 1 { "path" } else { "paths" });
         tell(&format!("connected to {address} from port {local}: {} {ways}, {}", args.paths, end.law.name()));
     }
-    let tested = wait_for(of_caller(&request, &meter), || watch.look()).and_then(|outcome| outcome);
+    // Closed before its streams are, so that the peer learns why.
+    let close = |trouble: &Trouble| connection.close(code_of(trouble), &trouble.to_peer());
+    let tested = wait_for(of_caller(&request, &meter), || watch.look().inspect_err(close)).and_then(|outcome| outcome);
     let (answer, outcome) = match tested {
         Ok(tested) => tested,
         Err(trouble) => {
-            let code = if matches!(trouble, Trouble::Interrupted) { Code::NONE } else { Code::APPLICATION };
-            endpoint.end(code, &trouble.to_peer());
+            let trouble = explained(&connection, trouble);
+            endpoint.end(code_of(&trouble), &trouble.to_peer());
             return Err(failure(&trouble, &way, address, &end));
         }
     };
@@ -63,6 +65,11 @@ pub(super) fn call(peer: &str, args: &PerfArgs) -> Result<(), Failure> {
     let text = if args.json { format!("{:#}", shown.as_json(&watch.intervals)) } else { shown.as_text() };
     endpoint.end(Code::NONE, "");
     print(&text)
+}
+
+/// The code with which a connection is closed.
+fn code_of(trouble: &Trouble) -> Code {
+    if matches!(trouble, Trouble::Interrupted) { Code::NONE } else { Code::APPLICATION }
 }
 
 /// Calls one address after the other until one answers.
@@ -134,7 +141,7 @@ fn failure(trouble: &Trouble, way: &Way, address: SocketAddr, end: &End) -> Fail
         }
         Trouble::Transport(Error::Closed(Closed::Silence)) => format!(
             "the listener at {address} does not answer any more (--idle {}): its process has ended, or the network is cut",
-            seconds_in_words(end.idle)
+            in_words(end.idle)
         ),
         other => format!("the test with {address} did not end well: {other}"),
     };

@@ -14,8 +14,8 @@ use super::access::{End, addresses, fingerprint, of_this_machine};
 use super::control::{Answer, Request};
 use super::meter::{Meter, Watch};
 use super::patience::wait_for;
-use super::quantity::{amount, duration, rate, seconds_in_words};
-use super::test::{Outcome, of_listener};
+use super::quantity::{amount, duration, in_words, rate};
+use super::test::{Outcome, explained, of_listener};
 use super::trouble::Trouble;
 use crate::args::PerfArgs;
 use crate::clock::seconds_since_1970;
@@ -131,7 +131,7 @@ fn introduction(ticket: &Ticket, at: SocketAddr, valid: Duration, desk: &Desk) -
         "listening at {at} with the key {}\nthe ticket names {}; it lets in {uses}, for {}",
         ticket.fingerprint,
         named.join(", "),
-        seconds_in_words(valid)
+        in_words(valid)
     );
     if desk.lets_anyone_in {
         text.push_str("\nwarning: --insecure lets anyone in who reaches this address");
@@ -200,15 +200,15 @@ fn begin(connection: Connection, end: &End, keeps: bool) -> Result<JoinHandle<Te
 fn test(connection: &Connection, answer: &Answer, idle: Duration) -> Tested {
     let meter = Meter::new(connection);
     let mut watch = Watch::new(&meter, idle);
-    let tested = wait_for(of_listener(answer, &meter), || watch.look()).and_then(|outcome| outcome);
-    if let Err(trouble) = &tested {
-        connection.close(Code::APPLICATION, &trouble.to_peer());
-    }
-    let (request, outcome) = tested?;
-    Ok(in_words(&request, &outcome))
+    // Closed before its streams are, so that the peer learns why.
+    let close = |trouble: &Trouble| connection.close(Code::APPLICATION, &trouble.to_peer());
+    let tested = wait_for(of_listener(answer, &meter), || watch.look().inspect_err(close)).and_then(|outcome| outcome);
+    let tested = tested.map_err(|trouble| explained(connection, trouble));
+    let (request, outcome) = tested.inspect_err(close)?;
+    Ok(summary(&request, &outcome))
 }
 
-fn in_words(request: &Request, Outcome { own, .. }: &Outcome) -> String {
+fn summary(request: &Request, Outcome { own, .. }: &Outcome) -> String {
     let verb = if request.reverse { "sent" } else { "received" };
     let streams = if request.streams == 1 { "1 stream".to_owned() } else { format!("{} streams", request.streams) };
     let (bytes, time) = (own.sum(), own.time());

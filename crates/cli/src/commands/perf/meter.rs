@@ -142,15 +142,18 @@ pub(super) struct Watch<'a> {
     pub(super) intervals: Vec<Interval>,
     /// What had moved before the present interval, and was lost.
     before: (u64, u64),
-    idle: Duration,
+    /// A test that stands still for so long ends.
+    patience: Duration,
     /// How far all was when it last went on, and when that was.
     last: (u64, &'static str, Duration),
 }
 
 impl<'a> Watch<'a> {
+    /// The connection itself ends when the peer is silent for `idle`. A peer that is there and does nothing has twice as long,
+    /// so that the one is not taken for the other.
     pub(super) fn new(meter: &'a Meter<'a>, idle: Duration) -> Self {
         let last = (0, "", Duration::ZERO);
-        Self { meter, every: None, prints: false, intervals: Vec::new(), before: (0, 0), idle, last }
+        Self { meter, every: None, prints: false, intervals: Vec::new(), before: (0, 0), patience: idle * 2, last }
     }
 
     pub(super) fn every(self, every: Duration, prints: bool) -> Self {
@@ -168,12 +171,12 @@ impl<'a> Watch<'a> {
         }
         let (now, phase) = (self.meter.since_the_connection(), self.meter.phase.get());
         // Acknowledged bytes are counted now and then only: each count takes a lock.
-        if now >= self.last.2 + self.idle / 4 || phase != self.last.1 {
+        if now >= self.last.2 + self.patience / 4 || phase != self.last.1 {
             let moved = self.meter.moved();
             if (moved, phase) != (self.last.0, self.last.1) {
                 self.last = (moved, phase, now);
-            } else if now >= self.last.2 + self.idle {
-                return Err(Trouble::Stalled { what: phase, idle: self.idle });
+            } else if now >= self.last.2 + self.patience {
+                return Err(Trouble::Stalled { what: phase, time: self.patience });
             }
         }
         Ok(())

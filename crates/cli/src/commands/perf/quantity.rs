@@ -39,8 +39,8 @@ pub(super) fn duration(option: &str, text: &str, (least, most): (Duration, Durat
     read().filter(|time| (least..=most).contains(time)).ok_or_else(|| {
         Failure::Input(format!(
             "error: {option} {text}: expected {} to {}: a number of seconds, or one with ms, s, min, h or d",
-            seconds_in_words(least),
-            seconds_in_words(most)
+            in_words(least),
+            in_words(most)
         ))
     })
 }
@@ -87,8 +87,12 @@ pub(super) fn bits_a_second(bytes: u64, time: Duration) -> f64 {
     if time.is_zero() { 0.0 } else { bytes as f64 * 8.0 / time.as_secs_f64() }
 }
 
-/// A duration in seconds, as short as it is exact to the millisecond.
-pub(super) fn seconds_in_words(time: Duration) -> String {
+/// A duration in seconds, as short as it is exact to the millisecond; whole hours in hours.
+pub(super) fn in_words(time: Duration) -> String {
+    const HOUR: u64 = 3_600;
+    if time.as_secs() >= HOUR && time == Duration::from_hours(time.as_secs() / HOUR) {
+        return format!("{} h", time.as_secs() / HOUR);
+    }
     let text = format!("{:.3}", time.as_secs_f64());
     format!("{} s", text.trim_end_matches('0').trim_end_matches('.'))
 }
@@ -108,7 +112,7 @@ mod tests {
         }
         for text in ["", "-1", "0", "10 years", "3d", "s", "1e3", "nan", "..", "99999999999999999999999999999d"] {
             let said = duration("--time", text, RANGE).unwrap_err().to_string();
-            assert!(said.starts_with(&format!("error: --time {text}: expected 0.001 s to 172800 s")), "{said}");
+            assert!(said.starts_with(&format!("error: --time {text}: expected 0.001 s to 48 h")), "{said}");
         }
     }
 
@@ -129,6 +133,9 @@ mod tests {
         assert_eq!(shown, ["0 B", "999 B", "1.00 kB", "99.9 kB", "115 MB", "999 MB", "1.00 GB", "3.30 TB"]);
         assert_eq!(rate(120_625_000, Duration::from_secs(1)), "965 Mbit/s");
         assert_eq!(rate(1, Duration::ZERO), "0 bit/s");
-        assert_eq!(seconds_in_words(Duration::from_millis(1_500)), "1.5 s");
+        assert_eq!(
+            [1_500, 60_000, 7_200_000, 7_201_000].map(|ms| in_words(Duration::from_millis(ms))),
+            ["1.5 s", "60 s", "2 h", "7201 s"]
+        );
     }
 }

@@ -6,7 +6,7 @@ use std::time::Duration;
 use proto::closed::Closed;
 use transport::Error;
 
-use super::quantity::seconds_in_words;
+use super::quantity::in_words;
 
 /// Why a test does not end well.
 #[derive(Debug)]
@@ -19,7 +19,7 @@ pub(super) enum Trouble {
     Stalled {
         /// What was waited for.
         what: &'static str,
-        idle: Duration,
+        time: Duration,
     },
     /// Ctrl-C.
     Interrupted,
@@ -50,8 +50,8 @@ impl fmt::Display for Trouble {
             }
             Self::Transport(error) => error.fmt(f),
             Self::Peer(what) => write!(f, "the peer {what}"),
-            Self::Stalled { what, idle } => {
-                write!(f, "nothing has moved for {}, while this end waited for {what}", seconds_in_words(*idle))
+            Self::Stalled { what, time } => {
+                write!(f, "nothing has moved for {}, while this end waited for {what}", in_words(*time))
             }
             Self::Interrupted => f.write_str("interrupted"),
         }
