@@ -696,7 +696,9 @@ impl Connection {
         let Life::Closing { due, fault, .. } = &mut self.life else { return None };
         let start = out.len();
         for (due, kind) in due.iter_mut().zip([LongKind::Initial, LongKind::Handshake]) {
-            if core::mem::take(due) && self.budget.room() >= u64::from(SMALLEST) && self.handshake.write_close(now, kind, out, fault)
+            if core::mem::take(due)
+                && self.budget.room() >= u64::from(SMALLEST)
+                && self.handshake.write_close(now, kind, out, fault)
             {
                 let segment = out.len() - start;
                 self.budget.left(segment);
@@ -717,7 +719,8 @@ impl Connection {
             Life::Over => return Time::NEVER,
             Life::Open => {}
         }
-        let handshake = if self.handshake.is_open() { self.handshake.next_timer(self.budget.room()) } else { Time::NEVER };
+        let handshake =
+            if self.handshake.is_open() { self.handshake.next_timer(self.budget.room()) } else { Time::NEVER };
         let deadline = if self.is_young() { self.began.saturating_add(HANDSHAKE) } else { Time::NEVER };
         let data = self.data.as_mut().map_or(Time::NEVER, |data| data.next_timer());
         handshake.min(deadline).min(data).min(self.heard_at.saturating_add(self.idle)).min(self.ask_at())

@@ -710,7 +710,9 @@ impl Data {
         let (law, most) = (make_law(&self.shared, self.base_rtt, SMALLEST_MSS), self.most_packet());
         let Some(path) = self.paths.iter_mut().find(|path| path.number == number) else { return };
         let Some(subflow) = path.subflow else { return };
-        let Some(challenge) = path.challenge.as_ref().filter(|challenge| challenge.values.contains(&value)) else { return };
+        let Some(challenge) = path.challenge.as_ref().filter(|challenge| challenge.values.contains(&value)) else {
+            return;
+        };
         match path.before {
             Some((before, budget)) if before == via => {
                 // The peer is still where it was: somebody forwarded its packets.

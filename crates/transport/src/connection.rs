@@ -132,7 +132,7 @@ impl Connection {
     }
 
     async fn open_with(&self, open: impl Fn(&mut Streams) -> Option<StreamId>) -> Result<StreamId, Error> {
-        self.until(|connection, _, _| open(connection.streams()?)).await
+        self.until(|connection, entry, _| if entry.closed.is_some() { None } else { open(connection.streams()?) }).await
     }
 
     /// Opens a stream in both directions, as soon as the peer allows one more.
@@ -190,7 +190,7 @@ impl Connection {
     /// # Errors
     /// If the connection is over.
     pub async fn receive_datagram(&self) -> Result<Vec<u8>, Error> {
-        self.until(|_, entry, _| entry.datagrams.pop_front()).await
+        self.until(|_, entry, _| entry.next_datagram()).await
     }
 
     /// Waits until the connection is over. Gives why.

@@ -17,6 +17,11 @@ use crate::clock::Clock;
 use crate::error::Error;
 use crate::socket::Socket;
 
+/// Datagrams that no application has read count so many bytes together; the next are dropped.
+const MOST_UNREAD: usize = 1 << 20;
+/// What each of them counts beside its length.
+const DATAGRAM_COST: usize = 64;
+
 /// What somebody waits for on a stream.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(crate) enum Wish {
@@ -32,14 +37,17 @@ pub(crate) struct Entry {
     pub(crate) is_admitted: bool,
     pub(crate) claim: Option<Claim>,
     pub(crate) closed: Option<Closed>,
-    pub(crate) datagrams: VecDeque<Vec<u8>>,
+    datagrams: VecDeque<Vec<u8>>,
+    datagram_bytes: usize,
+    /// Streams of this end of which the peer wanted no more, and its words, until their handles are dropped.
+    pub(crate) stopped: BTreeMap<StreamId, u64>,
     /// When it wants to be called, as it is in the timers.
     timer: Time,
     wishes: BTreeMap<(StreamId, Wish), Waker>,
     others: Vec<Waker>,
-    /// Whether an application has it, or may get it still.
+    /// Whether an application has it. Then it is remembered, also when it is over.
     pub(crate) is_held: bool,
-    /// Paths that it should have, and sockets that no path uses any more.
+    /// Paths that it should have.
     pub(crate) most_paths: u8,
 }
 
@@ -53,6 +61,23 @@ impl Entry {
     fn wake_all(&mut self) {
         core::mem::take(&mut self.wishes).into_values().for_each(Waker::wake);
         self.others.drain(..).for_each(Waker::wake);
+    }
+
+    /// A datagram came. It is dropped if too many wait to be read.
+    fn take_datagram(&mut self, datagram: Vec<u8>) {
+        let cost = datagram.len() + DATAGRAM_COST;
+        if self.datagram_bytes + cost <= MOST_UNREAD {
+            self.datagram_bytes += cost;
+            self.datagrams.push_back(datagram);
+            self.others.drain(..).for_each(Waker::wake);
+        }
+    }
+
+    /// The next datagram that came.
+    pub(crate) fn next_datagram(&mut self) -> Option<Vec<u8>> {
+        let datagram = self.datagrams.pop_front()?;
+        self.datagram_bytes -= datagram.len() + DATAGRAM_COST;
+        Some(datagram)
     }
 
     /// Somebody waits for something on a stream.
@@ -108,13 +133,18 @@ impl State {
         }
     }
 
+    /// How many connections may have something to say.
+    pub(crate) fn touched(&self) -> usize {
+        self.touched.len()
+    }
+
     pub(crate) fn next_touched(&mut self) -> Option<Handle> {
         self.touched.pop_front()
     }
 
-    /// A new connection.
-    pub(crate) fn add(&mut self, handle: Handle, most_paths: u8) {
-        self.entries.insert(handle, Entry { timer: Time::NEVER, is_held: true, most_paths, ..Entry::default() });
+    /// A new connection, which an application has, or may get.
+    pub(crate) fn add(&mut self, handle: Handle, most_paths: u8, is_held: bool) {
+        self.entries.insert(handle, Entry { timer: Time::NEVER, is_held, most_paths, ..Entry::default() });
         self.touch(handle);
     }
 
@@ -176,10 +206,7 @@ impl State {
                     entry.others.drain(..).for_each(Waker::wake);
                 }
                 Event::Stream(event) => tell_of_stream(entry, event),
-                Event::Datagram(datagram) => {
-                    entry.datagrams.push_back(datagram);
-                    entry.others.drain(..).for_each(Waker::wake);
-                }
+                Event::Datagram(datagram) => entry.take_datagram(datagram),
                 Event::PathOpen(_) => {}
                 Event::MorePaths | Event::PathGone(_) | Event::PathWanted(_) => wants_paths = true,
                 Event::Closed(closed) => {
@@ -191,29 +218,28 @@ impl State {
         wants_paths
     }
 
-    /// Forgets a connection that is over, when no application has it.
+    /// Forgets a connection that is over, unless an application has it: it may still read what came before.
     pub(crate) fn tidy(&mut self, handle: Handle) {
-        if self.endpoint.connection(handle).is_none_or(|connection| connection.is_over()) {
+        let is_over = self.endpoint.connection(handle).is_none_or(|connection| connection.is_over());
+        if is_over && self.entries.get(&handle).is_none_or(|entry| !entry.is_held) {
             self.endpoint.forget(handle);
-            if let Some(entry) = self.entries.get_mut(&handle) {
+            if let Some(entry) = self.entries.remove(&handle) {
                 self.timers.remove(&(entry.timer, handle));
-                entry.timer = Time::NEVER;
-                entry.wake_all();
-                if !entry.is_held {
-                    self.entries.remove(&handle);
-                }
             }
         }
     }
 
     /// Somebody waits for a caller.
     pub(crate) fn wait_for_callers(&mut self, context: &Context) {
-        self.acceptors.push(context.waker().clone());
+        if !self.acceptors.iter().any(|waker| waker.will_wake(context.waker())) {
+            self.acceptors.push(context.waker().clone());
+        }
     }
 
     /// Nobody waits any more: the endpoint ends.
     pub(crate) fn end(&mut self) {
         self.is_closed = true;
+        self.endpoint.stop_listening();
         self.acceptors.drain(..).for_each(Waker::wake);
         self.entries.values_mut().for_each(Entry::wake_all);
     }
@@ -225,7 +251,8 @@ fn tell_of_stream(entry: &mut Entry, event: StreamEvent) {
         StreamEvent::Readable(stream) | StreamEvent::Reset { id: stream, .. } => entry.wake(stream, Wish::Read),
         StreamEvent::Writable(stream) => entry.wake(stream, Wish::Write),
         StreamEvent::Delivered(stream) => entry.wake(stream, Wish::Delivery),
-        StreamEvent::Stopped { id: stream, .. } => {
+        StreamEvent::Stopped { id: stream, code } => {
+            entry.stopped.insert(stream, code);
             entry.wake(stream, Wish::Write);
             entry.wake(stream, Wish::Delivery);
         }

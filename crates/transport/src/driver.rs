@@ -3,6 +3,7 @@
 use std::io;
 use std::os::fd::AsFd;
 use std::sync::Arc;
+use std::time::Duration;
 
 use nix::poll::{PollFd, PollFlags, ppoll};
 use nix::sys::time::TimeSpec;
@@ -34,6 +35,15 @@ pub(crate) struct Driver {
     paths: u8,
 }
 
+/// Ends an endpoint when it is dropped.
+struct End(Arc<Core>);
+
+impl Drop for End {
+    fn drop(&mut self) {
+        self.0.lock().end();
+    }
+}
+
 impl Driver {
     pub(crate) fn new(core: Arc<Core>, paths: u8) -> Self {
         Self { core, inbox: Inbox::new(), buffer: Vec::new(), stuck: None, paths }
@@ -41,12 +51,14 @@ impl Driver {
 
     /// Until the endpoint is closed and all of its connections are over.
     pub(crate) fn run(mut self) {
+        // However this thread ends, nobody waits for it any more.
+        let _end = End(self.core.clone());
         loop {
             let (sockets, wait, ends) = {
                 let core = self.core.clone();
                 let mut state = core.lock();
-                self.act(&mut state);
-                let wait = self.core.clock.until(state.next_timer());
+                let is_done = self.act(&mut state);
+                let wait = if is_done { self.core.clock.until(state.next_timer()) } else { Some(Duration::ZERO) };
                 (state.sockets.clone(), wait, state.is_closed && state.entries.is_empty())
             };
             if ends {
@@ -60,14 +72,14 @@ impl Driver {
                         }
                     }
                 }
-                // Nothing else can be waited for: the endpoint ends.
-                Err(_) => return self.core.lock().end(),
+                // Nothing can be waited for: the endpoint ends.
+                Err(_) => return,
             }
         }
     }
 
     /// Waits. Gives which sockets have something.
-    fn sleep(&mut self, sockets: &[Arc<Socket>], wait: Option<std::time::Duration>) -> io::Result<Vec<bool>> {
+    fn sleep(&mut self, sockets: &[Arc<Socket>], wait: Option<Duration>) -> io::Result<Vec<bool>> {
         let stuck = self.stuck.as_ref().map(|stuck| usize::from(stuck.transmit.via.socket));
         let interest = |at| if stuck == Some(at) { PollFlags::POLLIN | PollFlags::POLLOUT } else { PollFlags::POLLIN };
         let mut fds: Vec<PollFd> =
@@ -98,7 +110,7 @@ impl Driver {
                 match state.endpoint.on_datagram(now, via, codepoint, datagram) {
                     Received::Nothing => {}
                     Received::Connection(handle) => state.touch(handle),
-                    Received::New(handle) => state.add(handle, paths),
+                    Received::New(handle) => state.add(handle, paths, false),
                 }
             });
             // A socket that fails is as silent as a network that loses everything: connections end by their timers.
@@ -108,22 +120,26 @@ impl Driver {
         }
     }
 
-    /// Does what is due: timers, and what connections want to send.
-    fn act(&mut self, state: &mut State) {
+    /// Does what is due: timers, and what connections want to send, a turn for each. Gives whether nothing is left to do until
+    /// something comes.
+    fn act(&mut self, state: &mut State) -> bool {
         let now = self.core.clock.now();
         while let Some(handle) = state.next_due(now) {
             state.endpoint.on_timer(now, handle);
             state.touch(handle);
         }
         if !self.send_stuck(state) {
-            return;
+            return true;
         }
         while self.answer(state) {}
-        while self.stuck.is_none()
-            && let Some(handle) = state.next_touched()
-        {
-            self.serve(state, handle);
+        for _ in 0..state.touched() {
+            if self.stuck.is_none()
+                && let Some(handle) = state.next_touched()
+            {
+                self.serve(state, handle);
+            }
         }
+        self.stuck.is_some() || state.touched() == 0
     }
 
     /// Sends what strangers are told. Gives whether there may be more.

@@ -124,7 +124,7 @@ impl Endpoint {
         let handle = {
             let mut state = self.core.lock();
             let handle = state.endpoint.call(self.core.clock.now(), Via { socket: 0, remote }, trust, secret)?;
-            state.add(handle, self.paths);
+            state.add(handle, self.paths, true);
             handle
         };
         self.core.ring();
@@ -140,12 +140,15 @@ impl Endpoint {
             if state.is_closed {
                 return Poll::Ready(None);
             }
-            if let Some(handle) = state.incoming.pop_front() {
-                Poll::Ready(Some(Incoming::new(Connection::new(self.core.clone(), handle))))
-            } else {
-                state.wait_for_callers(context);
-                Poll::Pending
+            while let Some(handle) = state.incoming.pop_front() {
+                // Who has gone in the meantime is nobody's caller.
+                if let Some(entry) = state.entries.get_mut(&handle).filter(|entry| entry.closed.is_none()) {
+                    entry.is_held = true;
+                    return Poll::Ready(Some(Incoming::new(Connection::new(self.core.clone(), handle))));
+                }
             }
+            state.wait_for_callers(context);
+            Poll::Pending
         })
         .await
     }

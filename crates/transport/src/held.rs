@@ -23,9 +23,7 @@ impl Drop for Held {
         if let Some(entry) = state.entries.get_mut(&self.handle) {
             entry.is_held = false;
         }
-        if state.endpoint.connection(self.handle).is_none() {
-            state.entries.remove(&self.handle);
-        }
+        state.tidy(self.handle);
         state.touch(self.handle);
         drop(state);
         self.core.ring();

@@ -21,14 +21,17 @@ fn poll_stream<T>(
     act: impl FnOnce(&mut Streams) -> Poll<Result<T, Error>>,
 ) -> Poll<Result<T, Error>> {
     held.core.with(held.handle, |connection, entry, _| {
-        if let Some(closed) = &entry.closed {
-            return Poll::Ready(Err(Error::Closed(closed.clone())));
+        // What came before the end can still be read, and nothing can be written.
+        let may = entry.closed.is_none() || wish == Wish::Read;
+        let outcome = connection.streams().filter(|_| may).map_or(Poll::Pending, act);
+        match (&outcome, &entry.closed) {
+            (Poll::Pending, Some(closed)) => Poll::Ready(Err(Error::Closed(closed.clone()))),
+            (Poll::Pending, None) => {
+                entry.wish(stream, wish, context);
+                outcome
+            }
+            (Poll::Ready(_), _) => outcome,
         }
-        let outcome = connection.streams().map_or(Poll::Pending, act);
-        if outcome.is_pending() {
-            entry.wish(stream, wish, context);
-        }
-        outcome
     })
 }
 
@@ -37,6 +40,8 @@ pub struct SendStream {
     held: Arc<Held>,
     stream: StreamId,
     is_finished: bool,
+    /// The code with which it was given up here.
+    was_reset: Option<u64>,
 }
 
 impl fmt::Debug for SendStream {
@@ -47,7 +52,7 @@ impl fmt::Debug for SendStream {
 
 impl SendStream {
     pub(crate) fn new(held: Arc<Held>, stream: StreamId) -> Self {
-        Self { held, stream, is_finished: false }
+        Self { held, stream, is_finished: false, was_reset: None }
     }
 
     /// Its number.
@@ -88,15 +93,16 @@ impl SendStream {
     /// # Errors
     /// If a message is not written whole, or the connection is over.
     pub fn finish(&mut self) -> Result<(), Error> {
-        self.is_finished = true;
         let outcome = self.held.core.with(self.held.handle, |connection, _, _| {
             let finished = connection.streams().map_or(Err(WriteError::Unknown), |streams| streams.finish(self.stream));
             Poll::Ready(finished.map_err(Error::from))
         });
-        match outcome {
+        let outcome = match outcome {
             Poll::Ready(Err(Error::Write(WriteError::Finished))) | Poll::Pending => Ok(()),
             Poll::Ready(outcome) => outcome,
-        }
+        };
+        self.is_finished |= outcome.is_ok();
+        outcome
     }
 
     /// Waits until the peer has everything that was written, and the end.
@@ -104,18 +110,28 @@ impl SendStream {
     /// # Errors
     /// If the peer wanted no more, or the connection ended before.
     pub async fn delivered(&mut self) -> Result<(), Error> {
-        self.is_finished = true;
+        if let Some(code) = self.was_reset {
+            return Err(WriteError::Reset { code }.into());
+        }
+        let is_finished = &mut self.is_finished;
         poll_fn(|context| {
             self.held.core.with(self.held.handle, |connection, entry, _| {
+                if let Some(&code) = entry.stopped.get(&self.stream) {
+                    return Poll::Ready(Err(WriteError::Stopped { code }.into()));
+                }
                 if connection.is_delivered(self.stream) {
                     return Poll::Ready(Ok(()));
                 }
                 if let Some(closed) = &entry.closed {
                     return Poll::Ready(Err(Error::Closed(closed.clone())));
                 }
-                let written = connection.streams().map_or(Ok(0), |streams| streams.write(self.stream, &[]));
-                if let Err(error @ (WriteError::Stopped { .. } | WriteError::Reset { .. })) = written {
-                    return Poll::Ready(Err(error.into()));
+                match connection.streams().map_or(Ok(0), |streams| streams.write(self.stream, &[])) {
+                    Err(error @ (WriteError::Stopped { .. } | WriteError::Reset { .. })) => {
+                        return Poll::Ready(Err(error.into()));
+                    }
+                    // It ends, so nobody needs to be told that it was given up.
+                    Err(WriteError::Finished) => *is_finished = true,
+                    _ => {}
                 }
                 entry.wish(self.stream, Wish::Delivery, context);
                 Poll::Pending
@@ -127,6 +143,7 @@ impl SendStream {
     /// Gives the stream up. The peer hears the code, below 2^62.
     pub fn reset(&mut self, code: u64) {
         self.is_finished = true;
+        self.was_reset.get_or_insert(code);
         let _ = self.held.core.with(self.held.handle, |connection, _, _| {
             if let Some(streams) = connection.streams() {
                 // A stream that is forgotten needs no reset.
@@ -149,6 +166,9 @@ impl SendStream {
 
 impl Drop for SendStream {
     fn drop(&mut self) {
+        if let Some(entry) = self.held.core.lock().entries.get_mut(&self.held.handle) {
+            entry.stopped.remove(&self.stream);
+        }
         if !self.is_finished {
             self.reset(0);
         }
