@@ -10,6 +10,7 @@ use nix::sys::time::TimeSpec;
 use proto::connection::Transmit;
 use proto::endpoint::{Handle, Received};
 use proto::via::Via;
+use units::Time;
 
 use crate::core::{Core, State};
 use crate::socket::{Inbox, Socket};
@@ -18,6 +19,9 @@ use crate::socket::{Inbox, Socket};
 const TURN: usize = 4;
 /// Batches that are read from a socket before anything else is done.
 const READS: usize = 4;
+
+/// How long a timer waits that is due while nothing can be done about it.
+const STUCK: Duration = Duration::from_millis(1);
 
 /// Datagrams that a socket has not taken.
 struct Stuck {
@@ -57,8 +61,14 @@ impl Driver {
             let (sockets, wait, ends) = {
                 let core = self.core.clone();
                 let mut state = core.lock();
-                let is_done = self.act(&mut state);
-                let wait = if is_done { self.core.clock.until(state.next_timer()) } else { Some(Duration::ZERO) };
+                let now = self.core.clock.now();
+                let is_done = self.act(now, &mut state);
+                let wait = match state.next_timer() {
+                    _ if !is_done => Some(Duration::ZERO),
+                    // It was due, and nothing could be done: something else must change first.
+                    stuck if stuck <= now => Some(STUCK),
+                    next => self.core.clock.until(next),
+                };
                 (state.sockets.clone(), wait, state.is_closed && state.entries.is_empty())
             };
             if ends {
@@ -122,8 +132,7 @@ impl Driver {
 
     /// Does what is due: timers, and what connections want to send, a turn for each. Gives whether nothing is left to do until
     /// something comes.
-    fn act(&mut self, state: &mut State) -> bool {
-        let now = self.core.clock.now();
+    fn act(&mut self, now: Time, state: &mut State) -> bool {
         while let Some(handle) = state.next_due(now) {
             state.endpoint.on_timer(now, handle);
             state.touch(handle);
