@@ -149,6 +149,8 @@ impl World {
         let provider = provider::provider();
         let mut settings = Settings::new(law(scene.law));
         settings.line_rate = scene.weather.rate;
+        // In the worst weather one packet in four is lost each way, and timeouts take seconds.
+        settings.idle = Span::from_s(60);
         settings.paths = scene.paths;
         settings.max_packet = scene.max_packet;
         settings.coding = scene.coding.parse().expect("a coding");

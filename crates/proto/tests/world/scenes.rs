@@ -42,7 +42,7 @@ pub fn scene(seed: u64) -> Scene {
     });
     let jobs = jobs.collect();
     let mut scene = Scene::fair(rate, delay);
-    scene.reader = if dice.one_in(3) { (1 + dice.below(4_000) as usize, delay) } else { (1 << 20, Span::ZERO) };
+    scene.reader = if dice.one_in(3) { (40 + dice.below(4_000) as usize, delay) } else { (1 << 20, Span::ZERO) };
     scene.stalls = if dice.one_in(5) { delay.times(3) } else { Span::ZERO };
     scene.noise = if dice.one_in(3) { dice.below(100) } else { 0 };
     scene.coding = ["off", "off", "8,2", "1,1", "20,4", "tail", "auto"][dice.below(7) as usize];
