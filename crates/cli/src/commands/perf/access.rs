@@ -145,8 +145,8 @@ pub(super) fn addresses(option: &str, text: &str) -> Result<Vec<SocketAddr>, Fai
     }
 }
 
-/// Addresses of this machine that others may reach, for a listener at all of them: those from which packets to far away leave.
-/// Nothing is sent to find out.
+/// Addresses of this machine that others may reach, for a listener at all of them: those from which packets to far away leave, or
+/// where none would, as on networks without a way out, those of all interfaces but loopback. Nothing is sent to find out.
 pub(super) fn of_this_machine(listens: SocketAddr) -> Vec<SocketAddr> {
     // Addresses for documentation (RFC 5737, RFC 3849): routed like any others.
     let far: [(IpAddr, IpAddr); 2] = [
@@ -160,7 +160,23 @@ pub(super) fn of_this_machine(listens: SocketAddr) -> Vec<SocketAddr> {
         (!ip.is_unspecified()).then(|| SocketAddr::new(ip, listens.port()))
     };
     // Who listens at all addresses of IPv6 usually listens at those of IPv4, too.
-    far.iter().filter(|(any, _)| listens.is_ipv6() || any.is_ipv4()).filter_map(own).collect()
+    let fits = |ip: &IpAddr| listens.is_ipv6() || ip.is_ipv4();
+    let found: Vec<SocketAddr> = far.iter().filter(|(any, _)| fits(any)).filter_map(own).collect();
+    if found.is_empty() { of_interfaces().filter(fits).map(|ip| SocketAddr::new(ip, listens.port())).collect() } else { found }
+}
+
+/// The addresses of this machine's interfaces but loopback, and but those that need an interface to be named.
+fn of_interfaces() -> impl Iterator<Item = IpAddr> {
+    let interfaces = nix::ifaddrs::getifaddrs().into_iter().flatten();
+    let addresses = interfaces.filter_map(|interface| {
+        let address = interface.address?;
+        let v4 = address.as_sockaddr_in().map(|address| IpAddr::from(address.ip()));
+        v4.or_else(|| address.as_sockaddr_in6().map(|address| IpAddr::from(address.ip())))
+    });
+    addresses.filter(|ip| match ip {
+        IpAddr::V4(ip) => !ip.is_loopback() && !ip.is_link_local(),
+        IpAddr::V6(ip) => !ip.is_loopback() && !ip.is_unicast_link_local(),
+    })
 }
 
 /// What an end is made of.
