@@ -525,6 +525,11 @@ pub(crate) struct PerfArgs {
     /// Rate of the narrowest link that the transfer will cross: laws scale with it. Default: 10Gbps.
     #[arg(long, value_name = "RATE")]
     pub(crate) line_rate: Option<String>,
+    /// Which packets this end codes, so that the other one can rebuild lost ones: off, all in blocks of k data and m
+    /// parity packets (8,2), tail (the last round trip of what ends), or auto (as tail, as losses and a budget of 10 %
+    /// have it; auto=5%).
+    #[arg(long, value_name = "CODING", default_value = "off")]
+    pub(crate) coding: String,
     /// The longest UDP payload that is tried, in bytes. Default: 1472; with --listen: the caller's.
     #[arg(long, value_name = "BYTES", value_parser = clap::value_parser!(u16).range(1_200..=65_527))]
     pub(crate) packet: Option<u16>,

@@ -151,7 +151,7 @@ fn both_directions_many_streams_and_many_paths() {
     is_sound(&json, 20_000_000);
     assert_eq!(json["receiver"]["streams"], serde_json::json!([6_666_667, 6_666_667, 6_666_666]));
 
-    let json = run("--paths 4 --law fixed --param window=200KB");
+    let json = run("--paths 4 --law fixed --param window=200KB --coding 8,2");
     is_sound(&json, 20_000_000);
     let paths = json["paths"].as_array().unwrap();
     assert_eq!(paths.len(), 4, "{json:#}");
@@ -267,6 +267,7 @@ fn wrong_input_is_named() {
         ("127.0.0.1 --insecure --bytes 5 --time 3", &["cannot be used with"]),
         ("127.0.0.1 --insecure --streams 0", &["0 is not in 1..=128"]),
         ("127.0.0.1 --insecure --paths 65", &["65 is not in 1..=64"]),
+        ("127.0.0.1 --insecure --coding 8,20", &["--coding", "\"8,20\"", "1 to 16"]),
         ("127.0.0.1 --insecure --packet 1000", &["1000 is not in 1200..=65527"]),
         ("127.0.0.1 --insecure --idle 0.5", &["--idle 0.5: expected 1 s to 600 s"]),
         ("127.0.0.1 --insecure --law rubic", &["no law `rubic`", "did you mean `cubic`?"]),

@@ -162,7 +162,11 @@ pub(super) fn of_this_machine(listens: SocketAddr) -> Vec<SocketAddr> {
     // Who listens at all addresses of IPv6 usually listens at those of IPv4, too.
     let fits = |ip: &IpAddr| listens.is_ipv6() || ip.is_ipv4();
     let found: Vec<SocketAddr> = far.iter().filter(|(any, _)| fits(any)).filter_map(own).collect();
-    if found.is_empty() { of_interfaces().filter(fits).map(|ip| SocketAddr::new(ip, listens.port())).collect() } else { found }
+    if found.is_empty() {
+        of_interfaces().filter(fits).map(|ip| SocketAddr::new(ip, listens.port())).collect()
+    } else {
+        found
+    }
 }
 
 /// The addresses of this machine's interfaces but loopback, and but those that need an interface to be named.
@@ -204,6 +208,7 @@ impl End {
         settings.send_buffer = window;
         settings.max_datagram = 0;
         (settings.paths, settings.max_packet) = (paths, args.packet.unwrap_or(packet));
+        settings.coding = args.coding.parse().map_err(|error| Failure::Input(format!("error: --coding: {error}")))?;
         if let Some(text) = &args.line_rate {
             settings.line_rate = argument::rate("--line-rate", text)?;
         }

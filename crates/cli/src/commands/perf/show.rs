@@ -102,6 +102,7 @@ impl Shown<'_> {
             "law": law,
             "law_params": params,
             "line_rate_bps": (!self.request.reverse).then(|| settings.line_rate.bps()),
+            "coding": (!self.request.reverse).then(|| settings.coding.to_string()),
             "packet_bytes": settings.max_packet,
             "window_bytes": self.request.window_bytes,
             "listeners_window_bytes": self.answer.window_bytes,
