@@ -43,6 +43,8 @@ pub struct Scene {
     pub seed: u64,
     pub weather: Weather,
     pub jobs: Vec<Job>,
+    /// Then the caller sends so many messages of so many bytes, each a while after the one before was delivered.
+    pub series: (u64, u64),
     pub paths: u8,
     /// Datagrams of noise.
     pub noise: u64,
@@ -68,6 +70,7 @@ impl Scene {
             seed: 1,
             weather: Weather::fair(rate, delay),
             jobs: Vec::new(),
+            series: (0, 0),
             paths: 1,
             noise: 0,
             reader: (1 << 20, Span::ZERO),
@@ -91,6 +94,11 @@ struct Application {
     reading: BTreeMap<StreamId, u64>,
     delivered: u64,
     ended: u64,
+    /// The message of a series that is under way, and when it began; when the next one may.
+    message: Option<(StreamId, Time)>,
+    next_message: Time,
+    /// How long the messages of a series took.
+    took: Vec<Span>,
 }
 
 struct Party {
@@ -122,6 +130,8 @@ pub struct Report {
     pub datagrams: u64,
     pub updates: u64,
     pub open_paths: u32,
+    /// How long each message of a series took, from its first write until its sender knew that it was delivered.
+    pub took: Vec<Span>,
 }
 
 pub struct World {
@@ -226,6 +236,9 @@ impl World {
             for party in &mut self.parties {
                 let timer = party.handle.and_then(|handle| Some(party.endpoint.connection(handle)?.next_timer()));
                 next = next.min(timer.unwrap_or(Time::NEVER).max(party.stalled_until)).min(party.read_again);
+                if party.application.next_message > self.now {
+                    next = next.min(party.application.next_message);
+                }
             }
             if !next.is_set() || next > until {
                 break;
@@ -254,6 +267,7 @@ impl World {
             datagrams: self.datagrams,
             updates: self.updates,
             open_paths: caller.open_paths,
+            took: caller.application.took.clone(),
         }
     }
 
@@ -370,7 +384,14 @@ impl World {
                 Event::Stream(StreamEvent::Readable(_) | StreamEvent::Opened) if !party.read_again.is_set() => {
                     party.read_again = now;
                 }
-                Event::Stream(StreamEvent::Delivered(_)) => party.application.delivered += 1,
+                Event::Stream(StreamEvent::Delivered(stream)) => {
+                    let application = &mut party.application;
+                    application.delivered += 1;
+                    if let Some((_, began)) = application.message.take_if(|(message, _)| *message == stream) {
+                        application.took.push(now.since(began));
+                        application.next_message = now + self.scene.weather.delay.times(4);
+                    }
+                }
                 _ => {}
             }
         }
@@ -385,6 +406,7 @@ impl World {
             party.endpoint.settle(handle);
         }
         self.open_jobs(at);
+        self.go_on(at);
         if self.parties[at].read_again <= now {
             self.read(at);
         }
@@ -419,6 +441,25 @@ impl World {
             }
         }
         self.scene.jobs = left;
+    }
+
+    /// Begins the next message of the series.
+    fn go_on(&mut self, at: usize) {
+        let (count, bytes) = self.scene.series;
+        let (now, party) = (self.now, &mut self.parties[at]);
+        let Some(handle) = party.handle.filter(|_| at == 0 && party.admitted.is_some()) else { return };
+        let Some(streams) = party.endpoint.connection(handle).and_then(|connection| connection.streams()) else {
+            return;
+        };
+        let application = &mut party.application;
+        let is_due = count > application.took.len() as u64 && application.message.is_none();
+        if is_due
+            && application.next_message <= now
+            && let Some(stream) = streams.open_message(bytes)
+        {
+            application.message = Some((stream, now));
+            application.writing.insert(stream, (bytes, 0));
+        }
     }
 
     fn write(&mut self, at: usize) {
@@ -505,6 +546,7 @@ impl World {
     fn is_done(&self) -> bool {
         let both = |of: fn(&Party) -> bool| self.parties.iter().all(of);
         self.scene.jobs.is_empty()
+            && self.parties[0].application.took.len() as u64 == self.scene.series.0
             && self.parties[0].admitted.is_some()
             && both(|party| party.application.writing.is_empty())
             && self.parties[0].application.delivered + self.parties[1].application.delivered

@@ -1,0 +1,25 @@
+//! How long messages take on an open, idle connection, in virtual time:
+//! `cargo run --release -p narrows-proto --example messages -- BYTES ONE_LOST_IN LAW CODING [COUNT]`, at 200 Mb/s, 40 ms there and
+//! back, and a queue of one bandwidth-delay product.
+
+#[allow(unreachable_pub, dead_code)]
+#[path = "../tests/world/mod.rs"]
+mod world;
+
+use units::{Bytes, Rate, Span, Time};
+use world::{Scene, World};
+
+fn main() {
+    let args: Vec<String> = std::env::args().skip(1).collect();
+    let number = |at: usize, default: u64| args.get(at).and_then(|text| text.parse().ok()).unwrap_or(default);
+    let mut scene = Scene::fair(Rate::from_mbps(200), Span::from_ms(20));
+    scene.weather.buffer = Bytes::new(1_000_000);
+    scene.weather.loss = number(1, 0);
+    scene.law = args.get(2).cloned().unwrap_or_else(|| "cubic".into()).leak();
+    scene.coding = args.get(3).cloned().unwrap_or_else(|| "off".into()).leak();
+    scene.series = (number(4, 1_000), number(0, 100_000));
+    let mut took = World::new(scene).run(Time::from_ms(100_000_000)).took;
+    took.sort_unstable();
+    let at = |part: usize| took[(took.len() - 1) * part / 100].ns() as f64 / 1e6;
+    println!("{} messages: p50 {:.1} ms, p99 {:.1} ms, most {:.1} ms", took.len(), at(50), at(99), at(100));
+}
