@@ -1,6 +1,6 @@
 //! What a piece of work costs. The only place in the command that reads a clock.
 
-#[cfg(target_os = "linux")]
+#[cfg(all(target_os = "linux", feature = "transport"))]
 use std::time::SystemTime;
 use std::time::{Duration, Instant};
 
@@ -49,7 +49,7 @@ impl Stopwatch {
 }
 
 /// Seconds since 1970, by which tickets end.
-#[cfg(target_os = "linux")]
+#[cfg(all(target_os = "linux", feature = "transport"))]
 #[expect(clippy::disallowed_methods, reason = "a ticket ends by the wall clock; no result depends on it")]
 pub(crate) fn seconds_since_1970() -> u64 {
     SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).map_or(0, |since| since.as_secs())

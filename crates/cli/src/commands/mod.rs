@@ -22,17 +22,20 @@ pub(crate) mod kernel;
 pub(crate) mod laws;
 pub(crate) mod meta;
 pub(crate) mod new_law;
-#[cfg(target_os = "linux")]
+#[cfg(all(target_os = "linux", feature = "transport"))]
 pub(crate) mod perf;
-#[cfg(not(target_os = "linux"))]
+#[cfg(not(all(target_os = "linux", feature = "transport")))]
 pub(crate) mod perf {
-    //! `narrows perf`, which needs Linux.
+    //! `narrows perf`, which needs Linux, and the transport.
 
     use crate::args::PerfArgs;
     use crate::exit::Failure;
 
     pub(crate) fn perf(_: &PerfArgs) -> Result<(), Failure> {
-        Err(Failure::Input("error: the transport needs Linux: its batches of datagrams and its eventfd".into()))
+        Err(Failure::Input(
+            "error: this build has no transport: it needs Linux, and the feature `transport`, which is on by default"
+                .into(),
+        ))
     }
 }
 pub(crate) mod report;
