@@ -61,7 +61,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let part = vec![7; 1 << 16];
     let (mut written, mut read, mut stream, mut incoming, mut buffer) = (0, 0, None, None, vec![0; 1 << 16]);
     while read < total {
-        now = now + Span::from_us(20);
+        now += Span::from_us(20);
         theirs = carry((&mut caller, ours, 1), &mut listener, now, &mut out).or(theirs);
         let Some(theirs) = theirs else { continue };
         let connection = listener.connection(theirs).ok_or("no connection")?;

@@ -15,8 +15,8 @@ use crate::varint;
 /// What a piece ahead of a gap counts beyond its bytes: its share of a tree and of an allocation.
 pub(crate) const PIECE_COST: usize = 64;
 
-/// The most room that an [`Assembler`] keeps for bytes in order once they are read.
-const SPARE: usize = 1 << 15;
+/// The least room that an [`Assembler`] may keep for bytes in order once they are read.
+pub(crate) const LEAST_SPARE: usize = 1 << 15;
 
 /// What became of a piece.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -86,8 +86,9 @@ impl Assembler {
         Ok(Inserted::Taken)
     }
 
-    /// Copies bytes in order to the front of `out` and lets go of them. Gives how many: as many as there are and fit.
-    pub(crate) fn read(&mut self, out: &mut [u8]) -> usize {
+    /// Copies bytes in order to the front of `out` and lets go of them. Gives how many: as many as there are and fit. Room for about
+    /// `spare` bytes more than wait is kept: whoever takes room anew for each burst pays for it in page faults.
+    pub(crate) fn read(&mut self, out: &mut [u8], spare: usize) -> usize {
         let (front, back) = self.ready.as_slices();
         let from_front = front.len().min(out.len());
         let from_back = back.len().min(out.len() - from_front);
@@ -96,8 +97,8 @@ impl Assembler {
         let count = from_front + from_back;
         self.ready.drain(..count);
         self.consumed += count as u64;
-        if self.ready.capacity() > SPARE && self.ready.len() < self.ready.capacity() / 4 {
-            self.ready.shrink_to(SPARE.max(2 * self.ready.len()));
+        if self.ready.capacity() > spare && self.ready.len() < self.ready.capacity() / 4 {
+            self.ready.shrink_to(spare.max(2 * self.ready.len()));
         }
         count
     }
@@ -222,7 +223,7 @@ mod tests {
 
     fn read(assembler: &mut Assembler, most: usize) -> Vec<u8> {
         let mut out = vec![0; most];
-        let count = assembler.read(&mut out);
+        let count = assembler.read(&mut out, LEAST_SPARE);
         out.truncate(count);
         out
     }
@@ -389,7 +390,7 @@ mod tests {
         let mut assembler = Assembler::new(9, 1000);
         assembler.insert(0, &piece(0, 1 << 20)).unwrap();
         assert_eq!(read(&mut assembler, (1 << 20) - 9).len(), (1 << 20) - 9);
-        assert!(assembler.ready.capacity() <= SPARE, "{}", assembler.ready.capacity());
+        assert!(assembler.ready.capacity() <= LEAST_SPARE, "{}", assembler.ready.capacity());
         assert_eq!(read(&mut assembler, 10), piece((1 << 20) - 9, 9));
         let capacity = assembler.ready.capacity();
         for offset in (1 << 20..1 << 21).step_by(1 << 10) {

@@ -233,7 +233,7 @@ impl Handshake {
             Err(_) => return Err(Fault::new(Code::FRAME, "the handshake came twice, with different bytes").into()),
         }
         let mut bytes = alloc::vec![0; space.incoming.readable()];
-        space.incoming.read(&mut bytes);
+        space.incoming.read(&mut bytes, 0);
         if bytes.is_empty() { Ok(()) } else { self.tls.read(&bytes).map_err(|alert| alert_fault(alert).into()) }
     }
 

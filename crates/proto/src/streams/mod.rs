@@ -49,6 +49,7 @@ use self::recv::Receiving;
 use self::send::Sending;
 use self::turns::Turns;
 use self::waiting::Waiting;
+use crate::assembler::LEAST_SPARE;
 use crate::side::Side;
 use crate::varint;
 
@@ -71,6 +72,9 @@ pub use event::StreamEvent;
 pub use id::{Direction, StreamId};
 pub use recv::{Read, Taken};
 pub use send::Chunk;
+
+/// The room that streams may keep for bytes that come, once those before are read, beside what each may keep at least.
+const SPARE: usize = 2 << 20;
 
 /// What an endpoint may send at first, as its peer's transport parameters say.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -291,8 +295,10 @@ impl Streams {
     /// If there is nothing to read.
     pub fn read(&mut self, id: StreamId, out: &mut [u8]) -> Result<Read, ReadError> {
         self.reach(id);
+        // Few streams may keep much room for what comes next, and many little.
+        let spare = (SPARE / self.receiving.len().max(1)).max(LEAST_SPARE);
         let receiving = self.receiving.get_mut(&id).ok_or(ReadError::Unknown)?;
-        let read = receiving.read(out);
+        let read = receiving.read(out, spare);
         if receiving.wants_raise() {
             self.controls.insert(Control::MaxStreamData(id));
         }

@@ -199,10 +199,10 @@ impl Receiving {
         Ok(new)
     }
 
-    pub(super) fn read(&mut self, out: &mut [u8]) -> Result<Read, ReadError> {
+    pub(super) fn read(&mut self, out: &mut [u8], spare: usize) -> Result<Read, ReadError> {
         match &mut self.state {
             State::Open(bytes) => {
-                let read = bytes.read(out);
+                let read = bytes.read(out, spare);
                 let ends = Some(bytes.consumed()) == self.end.or(self.total);
                 if read == 0 && !ends && bytes.readable() == 0 {
                     return Err(ReadError::Blocked);
