@@ -12,7 +12,7 @@ use crate::frame::Frame;
 use crate::header::SHORTEST_PACKET;
 use crate::keys::SEAL_LEN;
 use crate::streams::{Chunk, Control, LONGEST_CONTROL, Streams};
-use crate::{ID_LEN, Id, TOKEN_LEN};
+use crate::{ID_LEN, Id, TOKEN_LEN, varint};
 
 /// Bytes of a packet number in a short header. Three are enough for 2^22 packets in flight.
 pub(crate) const NUMBER_LEN: usize = 3;
@@ -30,6 +30,19 @@ pub(crate) const DATAGRAM_HEAD: usize = 1;
 const LONGEST_OWN: usize = 1 + 8 + 32;
 /// The longest SOURCE frame without its symbol.
 const SOURCE_LEN: usize = 1 + 8 + 3;
+/// By how much a block's SOURCE and PARITY frames are shorter than the longest: by its number.
+fn missing_of_head(block: u64) -> usize {
+    SOURCE_LEN - (1 + varint::len(block) + 3)
+}
+
+/// Makes a packet with a PARITY frame of `len` bytes as long as those of its data, if there is room up to `limit`.
+fn put_parity_padding(packet: &mut Vec<u8>, tag: Tag, len: Option<usize>, limit: usize) {
+    let missing = missing_of_head(tag.block);
+    if missing > 0 && len.is_some_and(|len| packet.len() + missing + len <= limit) {
+        Frame::Padding(missing).put(packet);
+    }
+}
+
 /// No STREAM frame begins where less is left of a packet: its head has up to 33 bytes.
 const LEAST_ROOM: usize = 40;
 
@@ -291,10 +304,13 @@ impl Outbox {
             match resend {
                 Resend::Plain { content } => self.symbol_is_over(content, false),
                 Resend::Parity { tag } => {
-                    let fits = coder.parity_len(tag).is_some_and(|len| self.packet.len() + len <= limit);
+                    let (begun, len) = (self.packet.len(), coder.parity_len(tag));
+                    put_parity_padding(&mut self.packet, tag, len, limit);
+                    let fits = len.is_some_and(|len| self.packet.len() + len <= limit);
                     if fits && coder.put_again(tag, &mut self.packet) {
                         return Some(tag);
                     }
+                    self.packet.truncate(begun);
                     coder.give_up(tag.block);
                 }
                 Resend::Source { tag, content } => {
@@ -312,7 +328,9 @@ impl Outbox {
         let coder = self.coder.as_mut()?;
         loop {
             let tag = coder.next_parity()?;
-            if coder.parity_len(tag).is_some_and(|len| self.packet.len() + len <= limit) {
+            let len = coder.parity_len(tag);
+            if len.is_some_and(|len| self.packet.len() + len <= limit) {
+                put_parity_padding(&mut self.packet, tag, len, limit);
                 return coder.put_parity(self.now, &mut self.packet);
             }
             coder.give_up(tag.block);
@@ -322,7 +340,7 @@ impl Outbox {
     /// Writes a data packet of a block once more, byte by byte. False if that is not possible any more.
     fn put_source_again(&mut self, limit: usize, tag: Tag, content: u64) -> bool {
         let Tag { block, shape, place } = tag;
-        Frame::Padding(LENGTH_BYTES).put(&mut self.packet);
+        Frame::Padding(LENGTH_BYTES + missing_of_head(block)).put(&mut self.packet);
         Frame::Source { block, shape, place }.put(&mut self.packet);
         let Some(symbol) = self.contents.get(Handle::of(content)) else { return false };
         let end = self.packet.len() + symbol.bytes as usize;
@@ -367,7 +385,7 @@ impl Outbox {
     fn put_source(&mut self, limit: usize, offer: Offer) -> (Tag, bool) {
         let Tag { block, shape, place } = offer.tag;
         // Parity is longer by as much, and packets of a batch have one length.
-        Frame::Padding(LENGTH_BYTES).put(&mut self.packet);
+        Frame::Padding(LENGTH_BYTES + missing_of_head(block)).put(&mut self.packet);
         Frame::Source { block, shape, place }.put(&mut self.packet);
         let symbol_at = self.packet.len();
         let at = self.contents.claim();
