@@ -37,12 +37,16 @@ const ACK_ROOM: usize = 300;
 const SMALLEST_MSS: u32 = SMALLEST as u32 - OVERHEAD as u32;
 /// Frames of the connection itself that wait; blocks keep theirs beyond.
 const MOST_OWN: usize = 64;
+/// Frames of the connection itself that may wait because of what a peer asks for: two for each path that there may be, twice.
+const MOST_WAITING: usize = 256;
 /// Datagrams that nobody has read count so many bytes together; the next are dropped.
 const MOST_UNREAD: usize = 1 << 20;
 /// What each of them counts beside its length.
 const DATAGRAM_COST: usize = 64;
 /// So many full packets lost in a row show that they are too long.
 const MOST_LOST_FULL: u8 = 3;
+/// So may as many strikes of a timer in a row.
+const MOST_STRIKES: u8 = 2;
 /// A probe of the packet size is lost after so long at least: hosts are late at times.
 const PROBE_WAIT: Span = Span::from_ms(200);
 /// Strikes show it only after so long, as hosts are late at times.
@@ -55,8 +59,6 @@ const LONGEST_TIMEOUT: Span = Span::from_s(5);
 const CHALLENGE_WAIT: Span = Span::from_ms(500);
 /// A stream's buffer for what is not acknowledged has so many bytes at least.
 const LEAST_SEND_BUFFER: u64 = 1 << 20;
-/// So may as many strikes of its timer in a row.
-const MOST_STRIKES: u8 = 2;
 
 /// What a packet is sent with, and where.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -306,6 +308,7 @@ impl Data {
             self.channel.add_subflow(law, now)?
         };
         self.channel.set_open(subflow, false);
+        *self.outbox().lost_full(subflow) = LostFull::default();
         let mut path = Path::new(number, ids, via, State::Opening, self.answering, self.most_packet());
         path.subflow = Some(subflow);
         path.skip_at = 1 + self.draw() % SKIP_EVERY;
@@ -499,7 +502,11 @@ impl Data {
             }
             Frame::Padding(_) | Frame::Ping => {}
             Frame::Auth { .. } if self.side == Side::Listener => {}
-            _ => return Err(Fault::new(Code::FRAME, "a frame that this end may not get, or not in such a packet")),
+            Frame::Crypto { .. } | Frame::Done | Frame::Auth { .. } | Frame::Source { .. } => {
+                return Err(Fault::new(Code::FRAME, "a frame that this end may not get, or not in such a packet"));
+            }
+            // Where they come from matters: they are read with their packet.
+            Frame::Close { .. } | Frame::PathChallenge(_) | Frame::PathResponse(_) => {}
         }
         Ok(Taken::Yes)
     }
@@ -701,6 +708,10 @@ impl Data {
             self.outbox().push(Own::PathRetire { path, reason: 0 });
             self.news.push(News::OldId(id));
             self.give_id()?;
+            // Each costs two frames, so a peer that retires paths faster than it hears of new ones is not served.
+            if self.outbox().waiting() > MOST_WAITING {
+                return Err(Fault::new(Code::FLOW, "more paths than were allowed"));
+            }
         }
         Ok(())
     }

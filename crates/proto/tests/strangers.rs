@@ -13,6 +13,7 @@ use proto::VERSION;
 use proto::closed::{Closed, Code};
 use proto::connection::Event;
 use proto::endpoint::{Endpoint, Handle, Received};
+use proto::frame::Frame;
 use proto::header::{Header, Packet};
 use proto::identity::{Identity, Trust};
 use proto::secret::Secret;
@@ -24,9 +25,15 @@ const LISTENER: Via =
     Via { socket: 0, remote: SocketAddr::new(std::net::IpAddr::V4(std::net::Ipv4Addr::LOCALHOST), 4_433) };
 
 fn endpoint(seed: u8, listens: bool) -> Endpoint {
+    endpoint_with_paths(seed, listens, 1)
+}
+
+fn endpoint_with_paths(seed: u8, listens: bool, paths: u8) -> Endpoint {
     let law = |path: &Path| Law::NewReno(NewReno::new(path, newreno::Params::for_path(path)));
     let identity = Identity::from_seed(&provider::provider(), &[seed; 32]).unwrap();
-    Endpoint::new(Time::ZERO, (Settings::new(Arc::new(law)), provider::provider()), identity, listens).unwrap()
+    let mut settings = Settings::new(Arc::new(law));
+    settings.paths = paths;
+    Endpoint::new(Time::ZERO, (settings, provider::provider()), identity, listens).unwrap()
 }
 
 fn caller(host: u8, port: u16) -> Via {
@@ -297,4 +304,33 @@ fn an_address_cannot_be_shut_out() {
     let handle = call(&mut endpoint, None);
     let first = sent(&mut endpoint, handle, Time::ZERO);
     assert!(matches!(receive(&mut listener, Time::ZERO, caller(2, 1), first)[..], [Received::New(_)]));
+}
+
+/// A known caller retires path after path, none of which it opened: it is not given new ones for ever.
+#[test]
+fn paths_are_not_given_for_ever() {
+    provider::begin(10, 0);
+    let (mut listener, mut endpoint) = (endpoint_with_paths(1, true, 4), endpoint_with_paths(2, false, 4));
+    let handle = call(&mut endpoint, None);
+    let there = meet((&mut endpoint, handle), &mut listener, caller(1, 1), Time::ZERO);
+    listener.connection(there).unwrap().admit(Time::ZERO);
+    listener.settle(there);
+    let _ = events(&mut listener, there);
+    let mut path = 0;
+    for packet in 1..20 {
+        let mut frames = Vec::new();
+        while frames.len() < 900 {
+            path += 1;
+            Frame::PathRetire { path, reason: 0 }.put(&mut frames);
+        }
+        let now = Time::from_ms(500 * packet);
+        let streams = endpoint.connection(handle).unwrap().streams().unwrap();
+        let stream = streams.open(proto::streams::Direction::OneWay).unwrap();
+        streams.write(stream, &[0; 1_000]).unwrap();
+        provider::say(&frames);
+        let datagrams = sent(&mut endpoint, handle, now);
+        receive(&mut listener, now, caller(1, 1), datagrams);
+    }
+    let told = events(&mut listener, there);
+    assert!(told.iter().any(|event| matches!(event, Event::Closed(Closed::Here { code: Code::FLOW, .. }))), "{told:?}");
 }
