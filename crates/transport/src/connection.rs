@@ -14,9 +14,9 @@ use proto::secret::Secret;
 use proto::streams::{Direction, StreamId, Streams};
 use units::Time;
 
-use crate::core::{Core, Entry};
 use crate::error::Error;
 use crate::held::Held;
+use crate::shared::{Core, Entry};
 use crate::stream::{RecvStream, SendStream};
 
 /// A connection. When its last copy is dropped, and that of its streams, it is closed.

@@ -12,7 +12,7 @@ use proto::endpoint::{Handle, Received};
 use proto::via::Via;
 use units::Time;
 
-use crate::core::{Core, State};
+use crate::shared::{Core, State};
 use crate::socket::{Inbox, Socket};
 
 /// Batches that a connection sends before another one has its turn.

@@ -18,9 +18,9 @@ use rustls::crypto::{CryptoProvider, aws_lc_rs};
 
 use crate::clock::Clock;
 use crate::connection::{Connection, Incoming};
-use crate::core::{Core, State};
 use crate::driver::Driver;
 use crate::error::Error;
+use crate::shared::{Core, State};
 use crate::socket::Socket;
 
 /// So many milliseconds at most is waited for a socket to take the last packets.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use proto::closed::Code;
 use proto::endpoint::Handle;
 
-use crate::core::Core;
+use crate::shared::Core;
 
 /// What keeps a connection open.
 pub(crate) struct Held {

@@ -41,11 +41,11 @@
 
 mod clock;
 mod connection;
-mod core;
 mod driver;
 mod endpoint;
 mod error;
 mod held;
+mod shared;
 mod socket;
 mod stream;
 mod wait;

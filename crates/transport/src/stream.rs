@@ -8,9 +8,9 @@ use std::task::{Context, Poll};
 
 use proto::streams::{Read, ReadError, StreamId, Streams, WriteError};
 
-use crate::core::Wish;
 use crate::error::Error;
 use crate::held::Held;
+use crate::shared::Wish;
 use crate::wait::wait;
 
 /// Does something with a stream, or waits for it.

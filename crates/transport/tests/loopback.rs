@@ -153,7 +153,7 @@ fn who_is_not_known_is_refused() {
 
 #[test]
 #[expect(clippy::disallowed_methods, reason = "how long it takes is what is tested")]
-fn a_kill_is_noticed() {
+fn a_listener_that_ends_says_so() {
     let mut config = config(1);
     config.settings.idle = units::Span::from_ms(1_000);
     let listener = listen(&config);
