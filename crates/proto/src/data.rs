@@ -500,13 +500,16 @@ impl Data {
                 self.coder(first)?.on_whole(first, count)?;
                 self.outbox().settle_blocks();
             }
-            Frame::Padding(_) | Frame::Ping => {}
             Frame::Auth { .. } if self.side == Side::Listener => {}
             Frame::Crypto { .. } | Frame::Done | Frame::Auth { .. } | Frame::Source { .. } => {
                 return Err(Fault::new(Code::FRAME, "a frame that this end may not get, or not in such a packet"));
             }
-            // Where they come from matters: they are read with their packet.
-            Frame::Close { .. } | Frame::PathChallenge(_) | Frame::PathResponse(_) => {}
+            // Of the latter three it matters where they come from: they are read with their packet.
+            Frame::Padding(_)
+            | Frame::Ping
+            | Frame::Close { .. }
+            | Frame::PathChallenge(_)
+            | Frame::PathResponse(_) => {}
         }
         Ok(Taken::Yes)
     }
