@@ -471,7 +471,12 @@ pub(crate) struct KernelDoctorArgs {
 #[command(
     after_help = "A duration is a number of seconds, or has a unit: 500ms, 10s, 5min, 2h, 1d. Bytes may have k, M, G or T (of \
     1000) or KiB, MiB, GiB or TiB.\n\nExamples:\n  narrows perf --listen 0.0.0.0        # prints a ticket\n  narrows perf \
-    @ticket --time 30 --law bbr\n  narrows perf - --bytes 4G --reverse --streams 4 < ticket"
+    @ticket --time 30 --law bbr\n  narrows perf - --bytes 4G --reverse --streams 4 < ticket",
+    mut_arg("keep", needs_listen),
+    mut_arg("valid", needs_listen),
+    mut_arg("addresses", needs_listen),
+    mut_arg("allow", needs_listen),
+    mut_arg("fingerprint", |arg| arg.conflicts_with("listen"))
 )]
 pub(crate) struct PerfArgs {
     /// Whom to call: a ticket, @FILE that has one, - for standard input, or an address with --fingerprint or --insecure. Other
@@ -481,24 +486,6 @@ pub(crate) struct PerfArgs {
     /// Wait for a caller at this address, and print a ticket that lets one in. Without a port: 4700.
     #[arg(long, value_name = "ADDR")]
     pub(crate) listen: Option<String>,
-    /// The ticket lets its holder in more than once, and the listener goes on after a test.
-    #[arg(long, requires = "listen")]
-    pub(crate) keep: bool,
-    /// How long the ticket is valid.
-    #[arg(long, value_name = "DURATION", default_value = "1d", requires = "listen")]
-    pub(crate) valid: String,
-    /// An address for the ticket. Without, those that the listener has are found. May be repeated.
-    #[arg(long = "address", value_name = "ADDR", requires = "listen")]
-    pub(crate) addresses: Vec<String>,
-    /// Let in the caller that has this key, without a ticket. May be repeated.
-    #[arg(long, value_name = "SHA256:...", requires = "listen")]
-    pub(crate) allow: Vec<String>,
-    /// The key that the listener must have.
-    #[arg(long, value_name = "SHA256:...", conflicts_with_all = ["listen", "insecure"])]
-    pub(crate) fingerprint: Option<String>,
-    /// Take any listener for the right one; with --listen: let anyone in.
-    #[arg(long)]
-    pub(crate) insecure: bool,
     /// Send for so long. Default: 10.
     #[arg(long, short = 't', value_name = "DURATION", conflicts_with_all = ["listen", "bytes"])]
     pub(crate) time: Option<String>,
@@ -516,6 +503,51 @@ pub(crate) struct PerfArgs {
     #[arg(long, value_name = "N", default_value_t = 1, conflicts_with = "listen",
           value_parser = clap::value_parser!(u8).range(1..=64))]
     pub(crate) paths: u8,
+    /// How often a line says how it goes.
+    #[arg(long, short = 'i', value_name = "DURATION", default_value = "1", conflicts_with = "listen")]
+    pub(crate) interval: String,
+    /// Print the result as JSON on standard output, and nothing else there.
+    #[arg(long, short = 'J', conflicts_with = "listen")]
+    pub(crate) json: bool,
+    #[command(flatten)]
+    pub(crate) call: CallArgs,
+    #[command(flatten)]
+    pub(crate) desk: DeskArgs,
+    #[command(flatten)]
+    pub(crate) end: EndArgs,
+}
+
+/// Whether a caller knows its listener.
+#[derive(Args, Clone, Debug)]
+pub(crate) struct CallArgs {
+    /// The key that the listener must have.
+    #[arg(long, value_name = "SHA256:...", conflicts_with = "insecure")]
+    pub(crate) fingerprint: Option<String>,
+    /// Take any listener for the right one; with --listen: let anyone in.
+    #[arg(long)]
+    pub(crate) insecure: bool,
+}
+
+/// Whom a listener lets in.
+#[derive(Args, Clone, Debug)]
+pub(crate) struct DeskArgs {
+    /// The ticket lets its holder in more than once, and the listener goes on after the first one.
+    #[arg(long)]
+    pub(crate) keep: bool,
+    /// How long the ticket is valid.
+    #[arg(long, value_name = "DURATION", default_value = "1d")]
+    pub(crate) valid: String,
+    /// An address for the ticket. Without, those that the listener has are found. May be repeated.
+    #[arg(long = "address", value_name = "ADDR")]
+    pub(crate) addresses: Vec<String>,
+    /// Let in the caller that has this key, without a ticket. May be repeated.
+    #[arg(long, value_name = "SHA256:...")]
+    pub(crate) allow: Vec<String>,
+}
+
+/// How an end sends, and who it is.
+#[derive(Args, Clone, Debug)]
+pub(crate) struct EndArgs {
     /// The law by which this end sends; each path has one. `narrows laws` lists them. Default: cubic.
     #[arg(long, value_name = "NAME")]
     pub(crate) law: Option<String>,
@@ -539,16 +571,15 @@ pub(crate) struct PerfArgs {
     /// Give up after so long without a sign of the peer, 1 to 600 s; the shorter of both ends' counts.
     #[arg(long, value_name = "DURATION", default_value = "30")]
     pub(crate) idle: String,
-    /// How often a line says how it goes.
-    #[arg(long, short = 'i', value_name = "DURATION", default_value = "1", conflicts_with = "listen")]
-    pub(crate) interval: String,
     /// The file with this machine's key; it is made if need be. Default: `narrows/identity` in
     /// `$XDG_STATE_HOME` or `~/.local/state`.
     #[arg(long, value_name = "FILE")]
     pub(crate) identity: Option<PathBuf>,
-    /// Print the result as JSON on standard output, and nothing else there.
-    #[arg(long, short = 'J', conflicts_with = "listen")]
-    pub(crate) json: bool,
+}
+
+/// An option of a command that also calls: only a listener has it.
+fn needs_listen(option: clap::Arg) -> clap::Arg {
+    option.requires("listen")
 }
 
 fn key_value(text: &str) -> Result<(String, String), String> {

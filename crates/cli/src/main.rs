@@ -7,6 +7,8 @@ mod exit;
 mod interrupt;
 mod named_file;
 mod page;
+#[cfg(all(target_os = "linux", feature = "transport"))]
+mod peer;
 mod progress;
 mod results_page;
 mod session;

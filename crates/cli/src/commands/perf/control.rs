@@ -10,7 +10,8 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use transport::{RecvStream, SendStream};
 
-use super::trouble::Trouble;
+use crate::peer::end::LARGEST_WINDOW;
+use crate::peer::trouble::Trouble;
 
 /// The version of these messages.
 const VERSION: u64 = 1;
@@ -22,8 +23,6 @@ pub(super) const MOST_STREAMS: u16 = 128;
 pub(super) const LONGEST_TIME: Duration = Duration::from_hours(24);
 /// The most bytes of a test.
 pub(super) const MOST_BYTES: u64 = 1_000_000_000_000_000;
-/// The largest window of a stream.
-pub(super) const LARGEST_WINDOW: u64 = 4 << 30;
 
 /// How much is sent.
 #[derive(Clone, Copy, PartialEq, Eq, Serialize, Deserialize, Debug)]

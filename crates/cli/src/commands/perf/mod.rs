@@ -3,19 +3,13 @@
 //! One end listens and prints a ticket, the other one calls. `control.rs` has what both say to each other, `test.rs` what both
 //! do in a test, `listen.rs` and `call.rs` what each does around it.
 
-mod access;
 mod call;
 mod control;
-mod identity;
-mod law;
 mod listen;
 mod meter;
-mod patience;
-mod quantity;
 mod show;
 mod test;
 mod traffic;
-mod trouble;
 
 use crate::args::PerfArgs;
 use crate::exit::Failure;

@@ -6,12 +6,12 @@ use proto::connection::PathStats;
 use serde_json::{Value, json};
 use units::Span;
 
-use super::access::End;
 use super::control::{Amount, Answer, Request, Totals};
 use super::meter::{Interval, in_ms};
-use super::quantity::{amount, bits_a_second, rate};
 use super::test::Outcome;
 use crate::args::PerfArgs;
+use crate::peer::end::End;
+use crate::peer::quantity::{amount, bits_a_second, rate};
 
 /// The version of the JSON document.
 const SCHEMA: u32 = 1;

@@ -1,18 +1,9 @@
 //! One test on a connection that is there, as either end sees it.
 
-use std::time::Duration;
-
-use transport::{Connection, Error};
-
 use super::control::{Answer, Request, Totals, read, write};
 use super::meter::Meter;
-use super::patience::wait_for;
 use super::traffic::{Load, receive, send};
-use super::trouble::Trouble;
-use crate::clock::Stopwatch;
-
-/// The end of a connection follows that of its streams within so long.
-const EXPLANATION: Duration = Duration::from_secs(1);
+use crate::peer::trouble::Trouble;
 
 /// What both ends have counted.
 #[derive(Clone, Debug)]
@@ -80,14 +71,4 @@ pub(super) async fn of_listener(answer: &Answer, meter: &Meter<'_>) -> Result<(R
         meter.connection.closed().await;
     }
     Ok((request, Outcome { own, theirs }))
-}
-
-/// A stream fails when its peer gives the test up. Then the end of the connection says why, and follows soon.
-pub(super) fn explained(connection: &Connection, trouble: Trouble) -> Trouble {
-    if !matches!(trouble, Trouble::Transport(Error::Read(_) | Error::Write(_))) {
-        return trouble;
-    }
-    let clock = Stopwatch::start();
-    let look = || if clock.elapsed() < EXPLANATION { Ok(()) } else { Err(Trouble::Interrupted) };
-    wait_for(connection.closed(), look).map_or(trouble, |closed| Trouble::Transport(Error::Closed(closed)))
 }

@@ -7,8 +7,8 @@ use transport::{RecvStream, SendStream};
 
 use super::control::Amount;
 use super::meter::Meter;
-use super::patience::{Part, all, pause, unless};
-use super::trouble::Trouble;
+use crate::peer::patience::{Part, all, pause, unless};
+use crate::peer::trouble::Trouble;
 
 /// Bytes that are written or read at a time.
 const CHUNK: usize = 256 << 10;

@@ -7,10 +7,15 @@ use std::task::{Context, Poll, Wake, Waker};
 use std::thread::{self, Thread};
 use std::time::Duration;
 
+use transport::{Connection, Error};
+
 use super::trouble::Trouble;
+use crate::clock::Stopwatch;
 
 /// There is a look at least this often.
 const LOOK: Duration = Duration::from_millis(20);
+/// The end of a connection follows that of its streams within so long.
+const EXPLANATION: Duration = Duration::from_secs(1);
 
 struct Parked(Thread);
 
@@ -21,7 +26,7 @@ impl Wake for Parked {
 }
 
 /// Runs a future on this thread until it ends, or until `look`, which is called after each step and every 20 ms, finds trouble.
-pub(super) fn wait_for<T>(
+pub(crate) fn wait_for<T>(
     future: impl Future<Output = T>,
     mut look: impl FnMut() -> Result<(), Trouble>,
 ) -> Result<T, Trouble> {
@@ -37,11 +42,21 @@ pub(super) fn wait_for<T>(
     }
 }
 
+/// A stream fails when its peer gives the test up. Then the end of the connection says why, and follows soon.
+pub(crate) fn explained(connection: &Connection, trouble: Trouble) -> Trouble {
+    if !matches!(trouble, Trouble::Transport(Error::Read(_) | Error::Write(_))) {
+        return trouble;
+    }
+    let clock = Stopwatch::start();
+    let look = || if clock.elapsed() < EXPLANATION { Ok(()) } else { Err(Trouble::Interrupted) };
+    wait_for(connection.closed(), look).map_or(trouble, |closed| Trouble::Transport(Error::Closed(closed)))
+}
+
 /// A future among others of its kind.
-pub(super) type Part<'a> = Pin<Box<dyn Future<Output = Result<(), Trouble>> + 'a>>;
+pub(crate) type Part<'a> = Pin<Box<dyn Future<Output = Result<(), Trouble>> + 'a>>;
 
 /// All of these at a time, until the last one is done or one fails.
-pub(super) async fn all(mut parts: Vec<Part<'_>>) -> Result<(), Trouble> {
+pub(crate) async fn all(mut parts: Vec<Part<'_>>) -> Result<(), Trouble> {
     poll_fn(|context| {
         let mut at = 0;
         while at < parts.len() {
@@ -57,13 +72,13 @@ pub(super) async fn all(mut parts: Vec<Part<'_>>) -> Result<(), Trouble> {
 }
 
 /// What a future gives; none once `is_over` says so, which is asked at each look.
-pub(super) async fn unless<T>(is_over: impl Fn() -> bool, future: impl Future<Output = T>) -> Option<T> {
+pub(crate) async fn unless<T>(is_over: impl Fn() -> bool, future: impl Future<Output = T>) -> Option<T> {
     let mut future = pin!(future);
     poll_fn(|context| if is_over() { Poll::Ready(None) } else { future.as_mut().poll(context).map(Some) }).await
 }
 
 /// Lets others have their turn.
-pub(super) async fn pause() {
+pub(crate) async fn pause() {
     let mut has_paused = false;
     poll_fn(|context| {
         if std::mem::replace(&mut has_paused, true) {

@@ -13,7 +13,7 @@ use crate::exit::Failure;
 const LIMIT: Limit = Limit { what: "an identity", mib: 1 };
 
 /// The secret bytes in that file, or in the one that is usual. Where there is none they are made.
-pub(super) fn seed(named: Option<&Path>) -> Result<[u8; SEED_LEN], Failure> {
+pub(crate) fn seed(named: Option<&Path>) -> Result<[u8; SEED_LEN], Failure> {
     let path = named.map_or_else(usual, |path| Ok(path.to_path_buf()))?;
     // Whoever makes it first, of several at a time, makes it for all.
     if let Some(seed) = read(&path)? {

@@ -10,7 +10,7 @@ use super::quantity::in_words;
 
 /// Why a test does not end well.
 #[derive(Debug)]
-pub(super) enum Trouble {
+pub(crate) enum Trouble {
     /// The connection.
     Transport(Error),
     /// The peer says or does what cannot be.
@@ -33,7 +33,7 @@ impl From<Error> for Trouble {
 
 impl Trouble {
     /// What the peer is told.
-    pub(super) fn to_peer(&self) -> String {
+    pub(crate) fn to_peer(&self) -> String {
         match self {
             // What the peer did is told to the peer.
             Self::Peer(what) => format!("this peer {what}"),

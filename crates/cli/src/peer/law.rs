@@ -7,7 +7,7 @@ use proto::settings::LawMaker;
 use scenario::argument;
 use serde_json::{Map, json};
 
-use crate::args::PerfArgs;
+use crate::args::EndArgs;
 use crate::exit::Failure;
 
 /// The law that an end sends by if none is named.
@@ -15,7 +15,7 @@ const USUAL: &str = "cubic";
 
 /// A law and its parameters.
 #[derive(Clone, Debug)]
-pub(super) struct Chosen {
+pub(crate) struct Chosen {
     kind: Kind,
     params: Vec<(String, Value)>,
 }
@@ -26,7 +26,7 @@ fn is_usable(kind: Kind) -> bool {
 }
 
 impl Chosen {
-    pub(super) fn new(args: &PerfArgs) -> Result<Self, Failure> {
+    pub(crate) fn new(args: &EndArgs) -> Result<Self, Failure> {
         let name = args.law.as_deref().unwrap_or(USUAL);
         let known =
             || Kind::ALL.iter().filter(|&&kind| is_usable(kind)).map(|kind| kind.info().name).collect::<Vec<_>>();
@@ -47,12 +47,12 @@ impl Chosen {
         Ok(Self { kind, params })
     }
 
-    pub(super) fn name(&self) -> &'static str {
+    pub(crate) fn name(&self) -> &'static str {
         self.kind.info().name
     }
 
     /// Makes the law of each path.
-    pub(super) fn maker(&self) -> LawMaker {
+    pub(crate) fn maker(&self) -> LawMaker {
         let Self { kind, params } = self.clone();
         Arc::new(move |path| {
             let settings: Vec<(&str, Value)> = params.iter().map(|(name, value)| (name.as_str(), *value)).collect();
@@ -64,7 +64,7 @@ impl Chosen {
     }
 
     /// The parameters that were given.
-    pub(super) fn params(&self) -> serde_json::Value {
+    pub(crate) fn params(&self) -> serde_json::Value {
         let params: Map<_, _> =
             self.params.iter().map(|(name, value)| (name.clone(), json!(value.to_string()))).collect();
         params.into()

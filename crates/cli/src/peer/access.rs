@@ -1,4 +1,4 @@
-//! Addresses and tickets as a command line gives them, and what both ends are made of.
+//! Addresses and tickets as a command line gives them.
 
 use std::io::Read;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, ToSocketAddrs, UdpSocket};
@@ -7,35 +7,26 @@ use std::time::Duration;
 
 use files::Limit;
 use proto::identity::{Fingerprint, Trust};
-use proto::settings::Settings;
 use proto::ticket::{LONGEST, PREFIX, Ticket};
-use scenario::argument;
-use transport::Config;
-use units::Span;
 
-use super::control::{LARGEST_WINDOW, MOST_STREAMS};
-use super::law::Chosen;
-use super::quantity::{bytes, duration};
-use super::{identity, quantity};
-use crate::args::PerfArgs;
+use super::quantity;
+use crate::args::CallArgs;
 use crate::clock::seconds_since_1970;
 use crate::exit::Failure;
 
 /// The port of a listener if none is named.
 const PORT: u16 = 4_700;
-/// Streams' windows that may be full at a time, for the memory of a connection.
-const FULL_WINDOWS: u64 = 8;
 const TICKET: Limit = Limit { what: "a file with a ticket", mib: 1 };
 
 /// Whom to call, and how.
 #[derive(Clone, Debug)]
-pub(super) enum Way {
+pub(crate) enum Way {
     Ticket(Ticket),
     Address { addresses: Vec<SocketAddr>, trust: Trust },
 }
 
 impl Way {
-    pub(super) fn new(peer: &str, args: &PerfArgs) -> Result<Self, Failure> {
+    pub(crate) fn new(peer: &str, args: &CallArgs) -> Result<Self, Failure> {
         let (text, from) = match (peer, peer.strip_prefix('@')) {
             ("-", _) => (standard_input()?, "standard input".to_owned()),
             (_, Some(path)) => (files::text(Path::new(path), TICKET)?, format!("`{path}`")),
@@ -63,7 +54,7 @@ impl Way {
         Ok(Self::Address { addresses, trust })
     }
 
-    fn of_ticket(ticket: Ticket, args: &PerfArgs) -> Result<Self, Failure> {
+    fn of_ticket(ticket: Ticket, args: &CallArgs) -> Result<Self, Failure> {
         if args.fingerprint.is_some() || args.insecure {
             return Err(Failure::Input(
                 "error: a ticket says which key the listener has: --fingerprint and --insecure are for addresses"
@@ -81,14 +72,14 @@ impl Way {
         }
     }
 
-    pub(super) fn addresses(&self) -> &[SocketAddr] {
+    pub(crate) fn addresses(&self) -> &[SocketAddr] {
         match self {
             Self::Ticket(ticket) => &ticket.addresses,
             Self::Address { addresses, .. } => addresses,
         }
     }
 
-    pub(super) fn trust(&self) -> Trust {
+    pub(crate) fn trust(&self) -> Trust {
         match self {
             Self::Ticket(ticket) => Trust::Fingerprint(ticket.fingerprint),
             Self::Address { trust, .. } => *trust,
@@ -108,12 +99,12 @@ fn standard_input() -> Result<String, Failure> {
     Ok(text)
 }
 
-pub(super) fn fingerprint(option: &str, text: &str) -> Result<Fingerprint, Failure> {
+pub(crate) fn fingerprint(option: &str, text: &str) -> Result<Fingerprint, Failure> {
     text.parse().map_err(|error| Failure::Input(format!("error: {option} {text}: {error}")))
 }
 
 /// The addresses that a name has, or the one that it is.
-pub(super) fn addresses(option: &str, text: &str) -> Result<Vec<SocketAddr>, Failure> {
+pub(crate) fn addresses(option: &str, text: &str) -> Result<Vec<SocketAddr>, Failure> {
     if let Ok(address) = text.parse() {
         return Ok(vec![address]);
     }
@@ -147,7 +138,7 @@ pub(super) fn addresses(option: &str, text: &str) -> Result<Vec<SocketAddr>, Fai
 
 /// Addresses of this machine that others may reach, for a listener at all of them: those from which packets to far away leave, or
 /// where none would, as on networks without a way out, those of all interfaces but loopback. Nothing is sent to find out.
-pub(super) fn of_this_machine(listens: SocketAddr) -> Vec<SocketAddr> {
+pub(crate) fn of_this_machine(listens: SocketAddr) -> Vec<SocketAddr> {
     // Addresses for documentation (RFC 5737, RFC 3849): routed like any others.
     let far: [(IpAddr, IpAddr); 2] = [
         (Ipv4Addr::UNSPECIFIED.into(), Ipv4Addr::new(192, 0, 2, 1).into()),
@@ -181,41 +172,6 @@ fn of_interfaces() -> impl Iterator<Item = IpAddr> {
         IpAddr::V4(ip) => !ip.is_loopback() && !ip.is_link_local(),
         IpAddr::V6(ip) => !ip.is_loopback() && !ip.is_unicast_link_local(),
     })
-}
-
-/// What an end is made of.
-pub(super) struct End {
-    pub(super) config: Config,
-    pub(super) law: Chosen,
-    pub(super) window: u64,
-    pub(super) idle: Duration,
-}
-
-impl End {
-    /// With so many paths, packets up to this size, and room for so many streams of two directions that the peer opens.
-    pub(super) fn new(args: &PerfArgs, (paths, packet, bidi): (u8, u16, u64)) -> Result<Self, Failure> {
-        let law = Chosen::new(args)?;
-        let window = bytes("--window", &args.window, (64 << 10, LARGEST_WINDOW))?;
-        let idle = duration("--idle", &args.idle, (Duration::from_secs(1), Duration::from_mins(10)))?;
-        let mut settings = Settings::new(law.maker());
-        settings.idle = Span::from_ns(idle.as_nanos() as i64);
-        // A caller asks often enough to find out in time.
-        settings.keep_alive = Some(Span::from_ns((idle.as_nanos() / 4) as i64));
-        settings.limits.max_stream_data = window;
-        settings.limits.max_data = window.saturating_mul(FULL_WINDOWS);
-        settings.limits.max_streams_bidi = bidi;
-        settings.limits.max_streams_uni = MOST_STREAMS.into();
-        settings.send_buffer = window;
-        settings.max_datagram = 0;
-        (settings.paths, settings.max_packet) = (paths, args.packet.unwrap_or(packet));
-        settings.coding = args.coding.parse().map_err(|error| Failure::Input(format!("error: --coding: {error}")))?;
-        if let Some(text) = &args.line_rate {
-            settings.line_rate = argument::rate("--line-rate", text)?;
-        }
-        let seed = identity::seed(args.identity.as_deref())?;
-        let config = Config::with_identity(settings, &seed).map_err(|error| Failure::Run(error.into()))?;
-        Ok(Self { config, law, window, idle })
-    }
 }
 
 #[cfg(test)]

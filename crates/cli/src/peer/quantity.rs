@@ -29,7 +29,7 @@ fn split(text: &str) -> Option<(f64, &str)> {
 }
 
 /// A duration in a range.
-pub(super) fn duration(option: &str, text: &str, (least, most): (Duration, Duration)) -> Result<Duration, Failure> {
+pub(crate) fn duration(option: &str, text: &str, (least, most): (Duration, Duration)) -> Result<Duration, Failure> {
     let read = || {
         let (number, unit) = split(text.trim())?;
         let (_, ns) = TIMES.iter().find(|(known, _)| *known == unit)?;
@@ -46,7 +46,7 @@ pub(super) fn duration(option: &str, text: &str, (least, most): (Duration, Durat
 }
 
 /// An amount of data in a range.
-pub(super) fn bytes(option: &str, text: &str, (least, most): (u64, u64)) -> Result<u64, Failure> {
+pub(crate) fn bytes(option: &str, text: &str, (least, most): (u64, u64)) -> Result<u64, Failure> {
     let read = || {
         let (number, unit) = split(text.trim())?;
         let unit = unit.strip_suffix('B').unwrap_or(unit);
@@ -73,22 +73,22 @@ fn scaled(value: f64, units: [&str; 5]) -> String {
 }
 
 /// Such as `115 MB`.
-pub(super) fn amount(bytes: u64) -> String {
+pub(crate) fn amount(bytes: u64) -> String {
     scaled(bytes as f64, ["B", "kB", "MB", "GB", "TB"])
 }
 
 /// Bits a second, such as `965 Mbit/s`.
-pub(super) fn rate(bytes: u64, time: Duration) -> String {
+pub(crate) fn rate(bytes: u64, time: Duration) -> String {
     scaled(bits_a_second(bytes, time), ["bit/s", "kbit/s", "Mbit/s", "Gbit/s", "Tbit/s"])
 }
 
 /// Bits a second; 0 in no time.
-pub(super) fn bits_a_second(bytes: u64, time: Duration) -> f64 {
+pub(crate) fn bits_a_second(bytes: u64, time: Duration) -> f64 {
     if time.is_zero() { 0.0 } else { bytes as f64 * 8.0 / time.as_secs_f64() }
 }
 
 /// A duration in seconds, as short as it is exact to the millisecond; whole hours in hours.
-pub(super) fn in_words(time: Duration) -> String {
+pub(crate) fn in_words(time: Duration) -> String {
     const HOUR: u64 = 3_600;
     if time.as_secs() >= HOUR && time == Duration::from_hours(time.as_secs() / HOUR) {
         return format!("{} h", time.as_secs() / HOUR);

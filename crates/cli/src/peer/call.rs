@@ -1,0 +1,133 @@
+//! Callers: they try a listener's addresses until one answers, and say what went wrong in words that help.
+
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::time::Duration;
+
+use proto::closed::{Closed, Code};
+use proto::secret::Secret;
+use proto::ticket::TicketId;
+use transport::{Connection, Endpoint, Error};
+
+use super::access::Way;
+use super::end::End;
+use super::patience::wait_for;
+use super::quantity::in_words;
+use super::trouble::Trouble;
+use crate::clock::Stopwatch;
+use crate::exit::{Failure, tell};
+use crate::interrupt::interrupted;
+
+/// An address that does not answer is given up after so long, where there is another one.
+const NEXT_ADDRESS: Duration = Duration::from_secs(3);
+
+/// What a command is called where trouble is told of.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Purpose {
+    /// The command that listens, such as `narrows perf --listen`.
+    pub(crate) listener: &'static str,
+    /// What both ends do, such as `the test`.
+    pub(crate) deed: &'static str,
+}
+
+/// A call that was answered.
+pub(crate) struct Call {
+    pub(crate) endpoint: Endpoint,
+    pub(crate) connection: Connection,
+    /// Who answered.
+    pub(crate) address: SocketAddr,
+}
+
+/// The code with which a connection is closed.
+pub(crate) fn code_of(trouble: &Trouble) -> Code {
+    if matches!(trouble, Trouble::Interrupted) { Code::NONE } else { Code::APPLICATION }
+}
+
+/// Calls one address after the other until one answers.
+///
+/// # Errors
+/// If none answers, or who answers is not who was expected.
+pub(crate) fn connect(way: &Way, end: &End, purpose: Purpose) -> Result<Call, Failure> {
+    let secret: Option<(TicketId, Secret)> = match way {
+        Way::Ticket(ticket) => Some((ticket.id, ticket.secret.clone())),
+        Way::Address { .. } => None,
+    };
+    let addresses = way.addresses();
+    for (at, &address) in addresses.iter().enumerate() {
+        let any: IpAddr = if address.is_ipv4() { Ipv4Addr::UNSPECIFIED.into() } else { Ipv6Addr::UNSPECIFIED.into() };
+        let endpoint = Endpoint::call_from((any, 0).into(), &end.config)
+            .map_err(|error| Failure::Run(anyhow::anyhow!("cannot open a UDP socket: {error}")))?;
+        let (clock, has_more) = (Stopwatch::start(), at + 1 < addresses.len());
+        let look = || {
+            if interrupted() {
+                return Err(Trouble::Interrupted);
+            }
+            let is_late = has_more && clock.elapsed() >= NEXT_ADDRESS;
+            if is_late { Err(Trouble::Transport(Error::Closed(Closed::Silence))) } else { Ok(()) }
+        };
+        let connected = wait_for(endpoint.connect(address, way.trust(), secret.clone()), look);
+        match connected.and_then(|outcome| outcome.map_err(Trouble::from)) {
+            Ok(connection) => return Ok(Call { endpoint, connection, address }),
+            Err(Trouble::Transport(Error::Closed(Closed::Silence))) if has_more => {
+                tell(&format!("nothing answers at {address}; trying {}", addresses[at + 1]));
+            }
+            Err(Trouble::Transport(Error::Closed(Closed::Silence))) => {
+                endpoint.end(Code::NONE, "");
+                return Err(silence(addresses, purpose));
+            }
+            Err(trouble) => {
+                endpoint.end(Code::NONE, &trouble.to_peer());
+                return Err(failure(&trouble, (way, address), end, purpose));
+            }
+        }
+    }
+    Err(silence(addresses, purpose))
+}
+
+fn silence(addresses: &[SocketAddr], purpose: Purpose) -> Failure {
+    let tried: Vec<String> = addresses.iter().map(ToString::to_string).collect();
+    Failure::Run(anyhow::anyhow!(
+        "nothing answers at {}: see that `{}` runs there, and that firewalls let UDP through",
+        tried.join(", "),
+        purpose.listener
+    ))
+}
+
+/// What a caller is told of trouble with this listener, and what it can do.
+pub(crate) fn failure(
+    trouble: &Trouble,
+    (way, address): (&Way, SocketAddr),
+    end: &End,
+    Purpose { deed, .. }: Purpose,
+) -> Failure {
+    let text = match trouble {
+        Trouble::Interrupted => return Failure::Interrupted(format!("{deed} was not finished")),
+        Trouble::Transport(Error::Closed(Closed::There { code: Code::REFUSED, .. })) => match way {
+            Way::Ticket(_) => format!(
+                "the listener at {address} does not take this ticket: it was used or has ended, so start the listener anew \
+                 (--keep lets a ticket be used again, --valid sets how long)"
+            ),
+            Way::Address { .. } => format!(
+                "the listener at {address} does not let this caller in: give its ticket, or start it with --allow {}",
+                end.config.identity.fingerprint()
+            ),
+        },
+        Trouble::Transport(Error::Closed(Closed::Here { code, .. })) if is_tls(*code) => {
+            let source = if matches!(way, Way::Ticket(_)) { "the ticket" } else { "--fingerprint" };
+            format!(
+                "who listens at {address} does not have the key that {source} names: it is another machine, or the listener has \
+                 a new key; take its new ticket if you know why"
+            )
+        }
+        Trouble::Transport(Error::Closed(Closed::Silence)) => format!(
+            "the listener at {address} does not answer any more (--idle {}): its process has ended, or the network is cut",
+            in_words(end.idle)
+        ),
+        other => format!("{deed} with {address} did not end well: {other}"),
+    };
+    Failure::Run(anyhow::anyhow!(text))
+}
+
+/// Whether TLS has ended the connection.
+fn is_tls(code: Code) -> bool {
+    (Code::TLS.0..Code::TLS.0 + 0x100).contains(&code.0)
+}

@@ -1,0 +1,152 @@
+//! Listeners: they print a ticket, and let in who has it.
+
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use proto::identity::Fingerprint;
+use proto::secret::Secret;
+use proto::ticket::{MOST_ADDRESSES, Ticket, TicketId};
+use transport::{Connection, Endpoint, Incoming, random};
+
+use super::access::{addresses, fingerprint, of_this_machine};
+use super::end::End;
+use super::quantity::{duration, in_words};
+use crate::args::DeskArgs;
+use crate::clock::seconds_since_1970;
+use crate::exit::{Failure, printed, tell};
+
+const LONGEST_VALID: Duration = Duration::from_hours(24 * 365);
+
+/// Who is let in.
+pub(crate) struct Desk {
+    id: TicketId,
+    secret: Secret,
+    ends: u64,
+    /// Callers by their keys.
+    allowed: Vec<Fingerprint>,
+    lets_anyone_in: bool,
+    keeps: bool,
+    /// Whether somebody was let in.
+    is_used: bool,
+}
+
+impl Desk {
+    /// Listens at an address and prints the ticket on standard output. `lets_anyone_in` asks for no proof.
+    ///
+    /// # Errors
+    /// If an argument is wrong, the address cannot be used, or nobody reads the ticket.
+    pub(crate) fn open(
+        address: &str,
+        args: &DeskArgs,
+        end: &End,
+        lets_anyone_in: bool,
+    ) -> Result<(Endpoint, Self), Failure> {
+        let at = addresses("--listen", address)?[0];
+        let valid = duration("--valid", &args.valid, (Duration::from_secs(1), LONGEST_VALID))?;
+        let allowed = args.allow.iter().map(|text| fingerprint("--allow", text)).collect::<Result<_, _>>()?;
+        let endpoint = Endpoint::listen(at, &end.config)
+            .map_err(|error| Failure::Input(format!("error: cannot listen at {at}: {error}")))?;
+        let random_error = |error: std::io::Error| Failure::Run(error.into());
+        let desk = Self {
+            id: random().map_err(random_error)?,
+            secret: Secret::new(random().map_err(random_error)?),
+            ends: seconds_since_1970().saturating_add(valid.as_secs()),
+            allowed,
+            lets_anyone_in,
+            keeps: args.keep,
+            is_used: false,
+        };
+        let ticket = Ticket {
+            addresses: to_be_named(endpoint.address(), args)?,
+            ends: Some(desk.ends),
+            fingerprint: end.config.identity.fingerprint(),
+            id: desk.id,
+            secret: desk.secret.clone(),
+        };
+        tell(&introduction(&ticket, endpoint.address(), valid, &desk));
+        if !printed(&ticket.to_string())? {
+            return Err(Failure::Run(anyhow::anyhow!("nobody reads standard output, where the ticket goes")));
+        }
+        Ok((endpoint, desk))
+    }
+
+    /// Whether nobody else is let in.
+    pub(crate) fn is_done(&self) -> bool {
+        self.is_used && !self.keeps
+    }
+
+    /// Whether it lets in any number of callers.
+    pub(crate) fn keeps(&self) -> bool {
+        self.keeps
+    }
+
+    /// Lets a caller in who may come in, and says of another one why not.
+    pub(crate) fn admit(&mut self, incoming: Incoming) -> Option<Connection> {
+        if let Err(why) = self.judge(&incoming, seconds_since_1970()) {
+            tell(&format!("refused a caller: {why}"));
+            incoming.refuse();
+            return None;
+        }
+        // A caller that has gone leaves the ticket as it is.
+        let connection = incoming.admit().ok()?;
+        self.is_used = true;
+        Some(connection)
+    }
+
+    /// Whether a caller is let in. If not, why.
+    fn judge(&self, incoming: &Incoming, now: u64) -> Result<(), &'static str> {
+        let Some(claim) = incoming.claim() else { return Err("it did not say who it is") };
+        // Asked whatever the ticket, so that the time tells nothing.
+        let has_ticket = incoming.proves(&self.secret) && claim.ticket == self.id;
+        let is_allowed = self.lets_anyone_in || claim.key.is_some_and(|key| self.allowed.contains(&key));
+        match () {
+            () if self.is_done() => Err("one caller was let in already; --keep lets in more"),
+            () if is_allowed => Ok(()),
+            () if !has_ticket => Err("it does not have this ticket"),
+            () if self.ends <= now => Err("the ticket has ended"),
+            () => Ok(()),
+        }
+    }
+}
+
+/// The addresses in the ticket.
+fn to_be_named(own: SocketAddr, args: &DeskArgs) -> Result<Vec<SocketAddr>, Failure> {
+    let mut named = Vec::new();
+    for text in &args.addresses {
+        // A name or a number without a port is where this listener is.
+        let has_port =
+            text.parse::<SocketAddr>().is_ok() || text.rsplit_once(':').is_some_and(|(name, _)| !name.contains(':'));
+        let found = addresses("--address", text)?;
+        named.extend(
+            found.into_iter().map(|it| SocketAddr::new(it.ip(), if has_port { it.port() } else { own.port() })),
+        );
+    }
+    if named.is_empty() {
+        named = if own.ip().is_unspecified() { of_this_machine(own) } else { vec![own] };
+    }
+    named.dedup();
+    match named.len() {
+        1..=MOST_ADDRESSES => Ok(named),
+        0 => Err(Failure::Input(
+            "error: this machine has no address by which others reach it, so there is none for the ticket\nhelp: name one with \
+             --address"
+                .to_owned(),
+        )),
+        many => Err(Failure::Input(format!("error: --address: {many} addresses; a ticket has 1 to {MOST_ADDRESSES}"))),
+    }
+}
+
+fn introduction(ticket: &Ticket, at: SocketAddr, valid: Duration, desk: &Desk) -> String {
+    let named: Vec<String> = ticket.addresses.iter().map(ToString::to_string).collect();
+    let uses = if desk.keeps { "any number of callers" } else { "one caller" };
+    let mut text = format!(
+        "listening at {at} with the key {}\nthe ticket names {}; it lets in {uses}, for {}",
+        ticket.fingerprint,
+        named.join(", "),
+        in_words(valid)
+    );
+    if desk.lets_anyone_in {
+        text.push_str("\nwarning: --insecure lets anyone in who reaches this address");
+    }
+    text
+}

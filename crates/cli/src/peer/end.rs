@@ -1,0 +1,74 @@
+//! What an end of a connection is made of, as a command line asks for it.
+
+use std::time::Duration;
+
+use proto::settings::Settings;
+use scenario::argument;
+use transport::Config;
+use units::Span;
+
+use super::identity;
+use super::law::Chosen;
+use super::quantity::{bytes, duration};
+use crate::args::EndArgs;
+use crate::exit::Failure;
+
+/// The longest UDP payload that fits an Ethernet packet of 1,500 bytes.
+pub(crate) const ETHERNET_PACKET: u16 = 1_472;
+/// The longest UDP payload that there is: the caller decides.
+pub(crate) const LONGEST_PACKET: u16 = 65_527;
+/// Paths that a caller may open.
+pub(crate) const MOST_PATHS: u8 = 64;
+/// The largest window of a stream, in bytes.
+pub(crate) const LARGEST_WINDOW: u64 = 4 << 30;
+/// Streams' windows that may be full at a time, for the memory of a connection.
+const FULL_WINDOWS: u64 = 8;
+
+/// How much of what a peer may want an end has room for.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Room {
+    /// Paths at a time.
+    pub(crate) paths: u8,
+    /// The longest UDP payload, in bytes, if `--packet` does not say.
+    pub(crate) packet: u16,
+    /// Streams of two directions that the peer may have open.
+    pub(crate) both_ways: u64,
+    /// Streams of one direction that the peer may have open.
+    pub(crate) one_way: u64,
+}
+
+/// What an end is made of.
+pub(crate) struct End {
+    pub(crate) config: Config,
+    pub(crate) law: Chosen,
+    pub(crate) window: u64,
+    pub(crate) idle: Duration,
+}
+
+impl End {
+    /// # Errors
+    /// If an argument is wrong, or there can be no identity.
+    pub(crate) fn new(args: &EndArgs, room: Room) -> Result<Self, Failure> {
+        let law = Chosen::new(args)?;
+        let window = bytes("--window", &args.window, (64 << 10, LARGEST_WINDOW))?;
+        let idle = duration("--idle", &args.idle, (Duration::from_secs(1), Duration::from_mins(10)))?;
+        let mut settings = Settings::new(law.maker());
+        settings.idle = Span::from_ns(idle.as_nanos() as i64);
+        // A caller asks often enough to find out in time.
+        settings.keep_alive = Some(Span::from_ns((idle.as_nanos() / 4) as i64));
+        settings.limits.max_stream_data = window;
+        settings.limits.max_data = window.saturating_mul(FULL_WINDOWS);
+        settings.limits.max_streams_bidi = room.both_ways;
+        settings.limits.max_streams_uni = room.one_way;
+        settings.send_buffer = window;
+        settings.max_datagram = 0;
+        (settings.paths, settings.max_packet) = (room.paths, args.packet.unwrap_or(room.packet));
+        settings.coding = args.coding.parse().map_err(|error| Failure::Input(format!("error: --coding: {error}")))?;
+        if let Some(text) = &args.line_rate {
+            settings.line_rate = argument::rate("--line-rate", text)?;
+        }
+        let seed = identity::seed(args.identity.as_deref())?;
+        let config = Config::with_identity(settings, &seed).map_err(|error| Failure::Run(error.into()))?;
+        Ok(Self { config, law, window, idle })
+    }
+}

@@ -1,0 +1,15 @@
+//! What the commands share that speak to another machine over the transport: whom they call or let in, who they are, and how
+//! they send.
+//!
+//! A listener is a [`desk`], which prints a ticket and judges callers. A caller finds it by a [`access::Way`] and calls with
+//! [`call`].
+
+pub(crate) mod access;
+pub(crate) mod call;
+pub(crate) mod desk;
+pub(crate) mod end;
+mod identity;
+mod law;
+pub(crate) mod patience;
+pub(crate) mod quantity;
+pub(crate) mod trouble;
