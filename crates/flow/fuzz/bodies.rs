@@ -110,7 +110,8 @@ impl World {
         config.timeouts_cut = choices & 4 == 0;
         config.most_outstanding = most[usize::from(choices >> 6)];
         let every = u32::from(choices >> 4 & 3) + 1;
-        let answering = Answering { every, delay: Span::from_us(500), timestamps: choices & 8 != 0 };
+        let echo = Span::from_us(i64::from(choices & 32) * 100);
+        let answering = Answering { every, delay: Span::from_us(500), echo, timestamps: choices & 8 != 0 };
         let channel = Channel::new(config, law(kind, &path), Stream::of(0), Time::ZERO);
         Self {
             now: Time::ZERO,

@@ -27,6 +27,9 @@ pub struct Answering {
     pub every: u32,
     /// At the latest so long after the first packet that wants one.
     pub delay: Span,
+    /// An answer with a gap leaves once more so long after it, unless another leaves before: the network loses packets, and
+    /// if the last answer of a burst is lost, its sender waits for a timeout. Zero for never.
+    pub echo: Span,
     /// Whether answers say when packets came.
     pub timestamps: bool,
 }
@@ -119,14 +122,23 @@ impl Arrivals {
         self.answer_at
     }
 
+    /// Whether the answer that is due says nothing new.
+    pub fn is_echo(&self) -> bool {
+        self.unanswered == 0
+    }
+
     /// The answer, as of now; none if nothing came. At any time: packets that leave anyway may carry it.
     pub fn answer(&mut self, now: Time) -> Option<Acks<'_>> {
         let (_, came) = self.newest?;
+        let is_echo = self.unanswered == 0;
         (self.unanswered, self.answer_at) = (0, Time::NEVER);
         let kept = self.numbers.newest_first();
         let ranges = &kept[..kept.len().min(MOST_RANGES)];
         if ranges.is_empty() {
             return None;
+        }
+        if ranges.len() > 1 && !is_echo && self.answering.echo > Span::ZERO {
+            self.answer_at = now.saturating_add(self.answering.echo);
         }
         Some(Acks { ranges, ecn: Some(self.ecn), delay: now.since(came), received: &self.times })
     }
@@ -149,7 +161,7 @@ mod tests {
     use crate::ranges::Range;
 
     fn arrivals(every: u32) -> Arrivals {
-        Arrivals::new(Answering { every, delay: Span::from_us(25), timestamps: true })
+        Arrivals::new(Answering { every, delay: Span::from_us(25), echo: Span::ZERO, timestamps: true })
     }
 
     #[test]
@@ -183,6 +195,28 @@ mod tests {
             (&[Range { first: 0, last: 9 }][..], Some(EcnCounts { ect0: 8, ect1: 0, ce: 2 }))
         );
         assert_eq!((acks.delay, acks.received), (Span::from_us(1), &[][..]));
+    }
+
+    #[test]
+    fn an_answer_with_a_gap_is_given_once_more() {
+        let answering = Answering { every: 1, delay: Span::ZERO, echo: Span::from_us(100), timestamps: false };
+        let mut arrivals = Arrivals::new(answering);
+        let mut answer = |us, number: Option<u64>| {
+            let now = Time::from_us(us);
+            if let Some(number) = number {
+                arrivals.on_packet(now, number, Codepoint::NotEct, true);
+            }
+            let is_echo = arrivals.is_echo();
+            let ranges = arrivals.answer(now).unwrap().ranges.len();
+            arrivals.answered();
+            (is_echo, ranges, arrivals.answer_at())
+        };
+        assert_eq!(answer(0, Some(0)), (false, 1, Time::NEVER));
+        assert_eq!(answer(1, Some(2)), (false, 2, Time::from_us(101)));
+        // One that leaves before with news puts it off, and the echo is the last.
+        assert_eq!(answer(50, Some(3)), (false, 2, Time::from_us(150)));
+        assert_eq!(answer(150, None), (true, 2, Time::NEVER));
+        assert_eq!(answer(160, Some(1)), (false, 1, Time::NEVER));
     }
 
     /// Whatever numbers come, memory is bounded, and none is read twice.

@@ -46,6 +46,10 @@ pub trait Work {
     /// A packet with this content is lost, or nobody knows, and it should go again unless it came before. It may come after
     /// all.
     fn lost(&mut self, content: Self::Content);
+
+    /// Nothing is to be sent, and a packet is to leave that the peer answers: there is something to send now, such as a
+    /// PING. A work that has nothing of that kind sends none, and what is in flight is lost when its timeout strikes.
+    fn probe(&mut self) {}
 }
 
 /// What a packet carries that leaves.
@@ -172,12 +176,15 @@ struct Lane {
     /// Packets that may leave whatever the window says.
     probes: u8,
     usage: Usage,
+    /// What was lacking is more data, not room: packets that leave until so much was delivered measure no bandwidth
+    /// (draft-cheng-iccrg-delivery-rate-estimation §3.4).
+    limited_until: Option<Bytes>,
 }
 
 impl Lane {
     fn new(config: &ChannelConfig, law: &impl ControlLaw, now: Time) -> Self {
         let usage = Usage::new(config.usage, law.permit().window, now);
-        Self { heard: Heard::new(), mss: config.mss, open: true, strikes: 0, probes: 0, usage }
+        Self { heard: Heard::new(), mss: config.mss, open: true, strikes: 0, probes: 0, usage, limited_until: None }
     }
 
     /// Whether a packet of the work may leave on this subflow, whose lane this is.
@@ -388,7 +395,7 @@ impl<L: ControlLaw, W: Work> Channel<L, W> {
         let Parcel { bytes, content, again } = parcel;
         // Who sends again has waited for an answer, and was not idle.
         if !again {
-            self.restart_if_idle(now, chosen);
+            self.resume(now, chosen);
         }
         let lane = &mut self.lanes[usize::from(chosen)];
         lane.probes = lane.probes.saturating_sub(1);
@@ -399,6 +406,7 @@ impl<L: ControlLaw, W: Work> Channel<L, W> {
         let attempt = 1 + u8::from(again);
         let number = subflow.out.sent(Departure { now, bytes, content, attempt, path: 0 });
         let permit = subflow.out.permit;
+        subflow.out.records.get_mut(number).set_app_limited(lane.limited_until.is_some());
         subflow.pacer.on_sent(now, permit.pacing, bytes, &self.config.pacing);
         let resent = if again { Bytes::new(bytes.into()) } else { Bytes::ZERO };
         lane.usage.sent(now, resent);
@@ -412,18 +420,24 @@ impl<L: ControlLaw, W: Work> Channel<L, W> {
         }
         if then == SendState::Blocked && self.work.next_bytes(self.config.mss).is_none() {
             let out = &mut self.subflows.get_mut(chosen).out;
-            let limited = out.in_flight < permit.window;
-            out.records.get_mut(number).set_app_limited(limited);
+            if out.in_flight < permit.window {
+                out.records.get_mut(number).set_app_limited(true);
+                self.lanes[usize::from(chosen)].limited_until = Some(out.delivered + out.in_flight);
+            }
         }
         Departed { subflow: chosen, number, parcel, then }
     }
 
-    fn restart_if_idle(&mut self, now: Time, subflow: u8) {
+    /// Something new is about to leave on a subflow: where nothing is in flight, its law hears what that means.
+    fn resume(&mut self, now: Time, subflow: u8) {
         let out = &self.subflows.get(subflow).out;
+        if !out.in_flight.is_zero() {
+            return;
+        }
         let timeout = out.timeout(&self.config.timing);
-        if out.in_flight.is_zero()
-            && let Some(idle) = self.lanes[usize::from(subflow)].usage.before_sending(now, timeout)
-        {
+        let idle = self.lanes[usize::from(subflow)].usage.before_sending(now, timeout);
+        self.notify(subflow, &Notification::Resumed { now });
+        if let Some(idle) = idle {
             self.notify(subflow, &idle);
         }
     }
@@ -489,10 +503,12 @@ impl<L: ControlLaw, W: Work> Channel<L, W> {
         let (it, lane) = (self.subflows.get_mut(subflow), &mut self.lanes[usize::from(subflow)]);
         let limited = !lane.usage.is_valid(it.out.permit.window);
         let told = it.out.acked(now, &Batch { number, record, answers, acked, marked, noise, limited, hops: &[] });
+        it.out.has_come(record.sent_at);
         if late > 0 {
             it.out.tolerate_more(&self.config.timing);
         }
         it.read_permit(self.retimes, &self.config.pacing);
+        lane.limited_until = lane.limited_until.filter(|&until| told.delivered <= until);
         let (delivered, rtt) = (told.delivered - told.delivered_at_send, it.out.smoothed_rtt());
         if let Some(told) = lane.usage.acked(now, told.sent_at, delivered, rtt, it.out.permit.window) {
             self.notify(subflow, &told);
@@ -588,6 +604,9 @@ impl<L: ControlLaw, W: Work> Channel<L, W> {
                 && let Some((number, _)) = out.oldest()
             {
                 self.work.lost(out.records.get(number).content);
+            }
+            if self.work.next_bytes(lane.mss).is_none() {
+                self.work.probe();
             }
         } else {
             self.stats.timeouts += 1;

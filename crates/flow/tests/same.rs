@@ -276,7 +276,7 @@ proptest! {
         };
         let message = Message { packets, last_bytes, next: 0, lost: VecDeque::new(), acked: BTreeSet::new() };
         let config = ChannelConfig { timing, usage: RULES, ..ChannelConfig::new(RTT, MSS) };
-        let answering = Answering { every: 1, delay: Span::ZERO, timestamps: false };
+        let answering = Answering { every: 1, delay: Span::ZERO, echo: Span::ZERO, timestamps: false };
         let mut transport = Transport {
             channel: Channel::new(config, overheard(&also), message, Time::ZERO),
             arrivals: Arrivals::new(answering),

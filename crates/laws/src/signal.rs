@@ -122,6 +122,14 @@ pub enum Notification<'a> {
         /// How many retransmission timeouts went by in it, at least 1.
         timeouts: u32,
     },
+    /// The sender sends something new with nothing in flight: it had nothing more to send, and all that it sent is
+    /// acknowledged, or needs no repair because a code replaced it. A recovery that would last until later packets are
+    /// acknowledged is over (RFC 6675 §5), and a pipe that is to be drained is drained. A host that tells of
+    /// [`Notification::Idle`], too, does so after this.
+    Resumed {
+        /// When it does.
+        now: Time,
+    },
     /// The sender has used less than its window: the window becomes `window` if that is less, and the threshold of slow start
     /// (ssthresh) becomes `ssthresh` if that is more. [`validation`](crate::validation) computes both and says when.
     ///

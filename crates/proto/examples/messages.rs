@@ -1,5 +1,5 @@
 //! How long messages take on an open, idle connection, in virtual time:
-//! `cargo run --release -p narrows-proto --example messages -- BYTES ONE_LOST_IN LAW CODING [COUNT]`, at 200 Mb/s, 40 ms there and
+//! `cargo run --release -p narrows-proto --example messages -- BYTES ONE_LOST_IN LAW[,PARAMETER=VALUE] CODING [COUNT]`, at 200 Mb/s, 40 ms there and
 //! back, and a queue of one bandwidth-delay product.
 
 #[allow(unreachable_pub, dead_code)]
@@ -17,8 +17,13 @@ fn main() {
     scene.weather.loss = number(1, 0);
     scene.law = args.get(2).cloned().unwrap_or_else(|| "cubic".into()).leak();
     scene.coding = args.get(3).cloned().unwrap_or_else(|| "off".into()).leak();
+    scene.window = 64 << 20;
     scene.series = (number(4, 1_000), number(0, 100_000));
-    let mut took = World::new(scene).run(Time::from_ms(100_000_000)).took;
+    let mut world = World::new(scene);
+    if std::env::var_os("TRACE").is_some() {
+        world.trace();
+    }
+    let mut took = world.run(Time::from_ms(100_000_000)).took;
     took.sort_unstable();
     let at = |part: usize| took[(took.len() - 1) * part / 100].ns() as f64 / 1e6;
     println!("{} messages: p50 {:.1} ms, p99 {:.1} ms, most {:.1} ms", took.len(), at(50), at(99), at(100));

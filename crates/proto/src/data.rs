@@ -47,6 +47,9 @@ const DATAGRAM_COST: usize = 64;
 const MOST_LOST_FULL: u8 = 3;
 /// So may as many strikes of a timer in a row.
 const MOST_STRIKES: u8 = 2;
+/// The last answer of a burst with losses leaves twice, this part of a round trip apart: losses that come together are over by
+/// then, and its sender has not timed out.
+const ECHOES: u32 = 8;
 /// A probe of the packet size is lost after so long at least: hosts are late at times.
 const PROBE_WAIT: Span = Span::from_ms(200);
 /// Strikes show it only after so long, as hosts are late at times.
@@ -154,8 +157,12 @@ impl Data {
         let settings = &shared.settings;
         // No path is shorter than this, and no law can do with none.
         let base_rtt = rtt.unwrap_or(FIRST_RTT).max(Span::from_us(1));
-        let answering =
-            Answering { every: settings.ack_every.max(1), delay: settings.ack_delay, timestamps: theirs.times == 1 };
+        let answering = Answering {
+            every: settings.ack_every.max(1),
+            delay: settings.ack_delay,
+            echo: base_rtt.over(ECHOES),
+            timestamps: theirs.times == 1,
+        };
         let reset = theirs.reset.unwrap_or_default();
         let most_packet = settings.max_packet.min(theirs.max_packet as u16);
         let ids = (own_id, (peer_id, reset));
@@ -169,7 +176,8 @@ impl Data {
             max_streams_uni: theirs.max_streams_uni,
         });
         let mut config = ChannelConfig::new(base_rtt, SMALLEST_MSS);
-        config.timing.rto_min = config.timing.rto_min + Span::from_us(theirs.ack_delay as i64) + LATENESS;
+        // A probe that leaves too early costs a packet. So the timeout is the least that RFC 9002 §6.2.1 has, and hosts' lateness.
+        config.timing.rto_min = base_rtt + Span::from_us(theirs.ack_delay as i64) + LATENESS;
         config.timing.rto_max = LONGEST_TIMEOUT;
         config.pacing = Pacing { header: OVERHEAD as u32, burst: settings.burst, ..Pacing::PLAIN };
         let law = make_law(&shared, base_rtt, SMALLEST_MSS);
@@ -547,7 +555,7 @@ impl Data {
             && outbox.waiting() < MOST_OWN
         {
             if let Some((first, count)) = rebuilding.next_whole() {
-                outbox.push(Own::Whole { first, count });
+                outbox.say_whole(first, count);
             } else if let Some((block, missing)) = rebuilding.next_nack() {
                 outbox.push(Own::Nack { block, missing });
             } else {
@@ -656,7 +664,7 @@ impl Data {
     /// §4.3).
     fn look_for_black_hole(&mut self, now: Time, at: usize, subflow: u8) {
         let path = &mut self.paths[at];
-        let &mut LostFull { in_a_row, small_came } = self.channel.work_mut().lost_full(subflow);
+        let &mut LostFull { in_a_row, small_came, .. } = self.channel.work_mut().lost_full(subflow);
         let only_small_come = in_a_row >= MOST_LOST_FULL && small_came;
         let nothing_comes =
             self.channel.strikes(subflow) >= MOST_STRIKES && now.saturating_since(path.acked_at) >= BLACK_HOLE_WAIT;
@@ -1015,6 +1023,9 @@ impl Data {
         let (began, path) = (self.began, &mut self.paths[at]);
         if !path.arrivals.answer_at().is_set() {
             return None;
+        }
+        if path.arrivals.is_echo() {
+            self.channel.work_mut().say_wholes_again();
         }
         let acks = path.arrivals.answer(now)?;
         // A range takes 16 bytes at most.

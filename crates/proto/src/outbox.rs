@@ -43,6 +43,9 @@ fn put_parity_padding(packet: &mut Vec<u8>, tag: Tag, len: Option<usize>, limit:
     }
 }
 
+/// What was said of so many whole blocks is said again with an answer that leaves once more: those of a burst.
+const MOST_ECHOED: usize = 8;
+
 /// No STREAM frame begins where less is left of a packet: its head has up to 33 bytes.
 const LEAST_ROOM: usize = 40;
 
@@ -113,6 +116,8 @@ struct Slot {
     frames: Vec<Carried>,
     /// The length of all frames, in bytes.
     bytes: u32,
+    /// How many packets left before it.
+    order: u64,
     subflow: u8,
     /// Which packet of a block it is.
     tag: Option<Tag>,
@@ -164,6 +169,8 @@ impl Contents {
 pub(crate) struct LostFull {
     /// Packets longer than the smallest packet size, lost with none of them having come since.
     pub(crate) in_a_row: u8,
+    /// When the newest of them left that has come: what left before it and is lost says nothing of sizes.
+    came: u64,
     /// Whether a smaller one has come since.
     pub(crate) small_came: bool,
 }
@@ -193,9 +200,13 @@ pub(crate) struct Outbox {
     pub(crate) auth: ([u8; 8], [u8; 32]),
     /// IDs that the peer may send to, by path.
     pub(crate) given: BTreeMap<u32, (Id, [u8; TOKEN_LEN])>,
+    /// Blocks of which was said that they are whole, since that was last said again.
+    wholes: VecDeque<(u64, u64)>,
     datagrams: VecDeque<Vec<u8>>,
     datagram_bytes: usize,
     contents: Contents,
+    /// Packets that left.
+    departures: u64,
     /// By subflow.
     lost_full: Vec<LostFull>,
     /// Frames of at most so many bytes fit into a packet of the smallest size.
@@ -220,9 +231,11 @@ impl Outbox {
             own: BTreeSet::new(),
             auth: ([0; 8], [0; 32]),
             given: BTreeMap::new(),
+            wholes: VecDeque::new(),
             datagrams: VecDeque::new(),
             datagram_bytes: 0,
             contents: Contents::default(),
+            departures: 0,
             lost_full: Vec::new(),
             small,
             coder,
@@ -237,6 +250,22 @@ impl Outbox {
     /// This frame is to be sent.
     pub(crate) fn push(&mut self, own: Own) {
         self.own.insert(own);
+    }
+
+    /// These blocks are whole.
+    pub(crate) fn say_whole(&mut self, first: u64, count: u64) {
+        if self.wholes.len() == MOST_ECHOED {
+            self.wholes.pop_front();
+        }
+        self.wholes.push_back((first, count));
+        self.push(Own::Whole { first, count });
+    }
+
+    /// What was last said of whole blocks is said once more.
+    pub(crate) fn say_wholes_again(&mut self) {
+        while let Some((first, count)) = self.wholes.pop_front() {
+            self.push(Own::Whole { first, count });
+        }
     }
 
     /// How many frames of the connection itself wait.
@@ -464,15 +493,15 @@ impl Outbox {
     fn is_over(&mut self, handle: Handle, came: bool) {
         let Some(at) = self.contents.release(handle) else { return };
         let slot = &mut self.contents.slots[at];
-        let (mut frames, bytes, subflow, tag) =
-            (mem::take(&mut slot.frames), slot.bytes, slot.subflow, slot.tag.take());
+        let (mut frames, bytes, order, subflow, tag) =
+            (mem::take(&mut slot.frames), slot.bytes, slot.order, slot.subflow, slot.tag.take());
         let is_small = bytes <= self.small;
         let full = self.lost_full(subflow);
         match (came, is_small) {
             (true, true) => full.small_came = true,
-            (true, false) => *full = LostFull::default(),
-            (false, true) => {}
-            (false, false) => full.in_a_row = full.in_a_row.saturating_add(1),
+            (true, false) => *full = LostFull { came: full.came.max(order), ..LostFull::default() },
+            (false, false) if order > full.came => full.in_a_row = full.in_a_row.saturating_add(1),
+            (false, _) => {}
         }
         for carried in frames.drain(..) {
             self.settle(carried, came);
@@ -527,8 +556,10 @@ impl Work for Outbox {
             self.packet.resize(shortest, 0);
         }
         let bytes = (self.packet.len() - begun) as u32;
+        self.departures += 1;
         let slot = &mut self.contents.slots[at];
         (slot.frames, slot.bytes, slot.subflow, slot.tag) = (frames, bytes, subflow, tag);
+        slot.order = self.departures;
         Parcel { bytes, content: self.contents.handle(at), again }
     }
 
@@ -538,5 +569,9 @@ impl Work for Outbox {
 
     fn lost(&mut self, handle: Handle) {
         self.is_over(handle, false);
+    }
+
+    fn probe(&mut self) {
+        self.push(Own::Ping);
     }
 }

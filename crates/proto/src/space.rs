@@ -122,7 +122,7 @@ impl Space {
         let mut config = ChannelConfig { most_outstanding: MOST_OUTSTANDING, ..ChannelConfig::new(rtt, mss) };
         config.usage = UsageRules::default();
         // An answer is never held back in the handshake (RFC 9000 §13.2.1).
-        let answering = Answering { every: 1, delay: Span::ZERO, timestamps: false };
+        let answering = Answering { every: 1, delay: Span::ZERO, echo: Span::ZERO, timestamps: false };
         Self {
             keys,
             channel: Channel::new(config, law, Crypto::default(), now),

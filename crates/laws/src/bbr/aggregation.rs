@@ -34,6 +34,11 @@ impl Aggregation {
         (self.before, self.most) = (self.most, 0);
     }
 
+    /// A new epoch begins.
+    pub(super) fn restart(&mut self, now: Time) {
+        (self.began, self.acked) = (now, Bytes::ZERO);
+    }
+
     /// Counts what `ack` brings, under a window of `window` bytes.
     pub(super) fn observe(&mut self, ack: &Ack, bandwidth: Rate, window: Bytes, mss: Bytes) {
         let mut expected = bandwidth.bytes_in(ack.now.since(self.began));

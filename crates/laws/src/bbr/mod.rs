@@ -161,8 +161,13 @@ impl Bbr {
         round_ended
     }
 
+    /// Whether the smallest RTT is too old to hold at that time.
+    fn has_aged(&self, then: Time) -> bool {
+        then > self.min_rtt_at.saturating_add(self.params.min_rtt_window)
+    }
+
     fn observe_rtt(&mut self, ack: &Ack) {
-        let aged = ack.now > self.min_rtt_at.saturating_add(self.params.min_rtt_window) && self.min_rtt != Span::MAX;
+        let aged = self.has_aged(ack.now) && self.min_rtt != Span::MAX;
         if ack.rtt <= self.min_rtt || aged {
             self.min_rtt = ack.rtt;
             self.min_rtt_at = ack.now;
@@ -216,6 +221,29 @@ impl Bbr {
         }
         if self.mode.is_probing_rtt() {
             self.window.set(self.window.bytes().min(self.least_window()));
+        }
+    }
+
+    /// Packets leave again after all was acknowledged (`bbr_cwnd_event`, `CA_EVENT_TX_START`): at the bandwidth, no faster,
+    /// until the first is acknowledged. Its round trip is as small as the path's, and no probe of that is due.
+    fn resume(&mut self, now: Time) {
+        self.aggregation.restart(now);
+        if self.min_rtt != Span::MAX && self.has_aged(now + self.min_rtt) {
+            self.min_rtt = Span::MAX;
+        }
+        let is_over = self.mode.is_probe_over(now);
+        if is_over {
+            self.mode = Mode::left_probe(self.pipe.is_full(), &self.params, now);
+            self.min_rtt_at = now;
+        }
+        if is_over || !self.recovery.is_open() {
+            self.recovery = Recovery::OPEN;
+            if !self.mode.is_probing_rtt() {
+                self.window.set(self.window.bytes().max(self.prior_window));
+            }
+        }
+        if matches!(self.mode, Mode::ProbeBw(_)) {
+            self.pacing = paced(self.bandwidth.get(), Frac::ONE, &self.params);
         }
     }
 
@@ -289,12 +317,17 @@ impl ControlLaw for Bbr {
     }
 
     fn on_notification(&mut self, notification: &Notification) {
-        let Notification::Mss(mss) = *notification else { return };
-        let before = self.window.floor();
-        self.window.follow(mss);
-        let mss = self.window.floor();
-        self.recovery = self.recovery.counted_in(before, mss);
-        self.aggregation.count_in(before, mss);
+        match *notification {
+            Notification::Mss(mss) => {
+                let before = self.window.floor();
+                self.window.follow(mss);
+                let mss = self.window.floor();
+                self.recovery = self.recovery.counted_in(before, mss);
+                self.aggregation.count_in(before, mss);
+            }
+            Notification::Resumed { now } => self.resume(now),
+            _ => {}
+        }
     }
 
     fn permit(&self) -> Permit {
@@ -542,6 +575,39 @@ mod tests {
         let mut law = Bbr::new(&PATH, Params::for_path(&PATH));
         law.on_notification(&Notification::Mss(Bytes::new(9_000)));
         assert_eq!((law.permit().window, law.least_window()), (PATH.mss.times(10), Bytes::new(36_000)));
+    }
+
+    /// A loss in the last flight holds the window until nothing is in flight, and new packets find it as it was.
+    #[test]
+    fn a_recovery_ends_where_nothing_is_left_to_recover() {
+        let mut law = Bbr::new(&PATH, Params::for_path(&PATH));
+        law.on_ack(&acked(0, 10, 1, 0));
+        let before = law.permit().window;
+        law.on_loss(&losing(0, 1, 1, LossCause::Reordered));
+        assert_eq!(law.permit().window, PATH.mss);
+        for _ in 0..2 {
+            law.on_notification(&Notification::Resumed { now: Time::from_us(50) });
+            assert_eq!((law.permit().window, law.recovery), (before, Recovery::OPEN));
+        }
+    }
+
+    /// The smallest RTT has aged while nothing was sent: the first answer after that shows it, and no probe begins. Where
+    /// packets were always in flight, one does.
+    #[test]
+    fn who_was_idle_need_not_probe_the_rtt() {
+        for was_idle in [false, true] {
+            let mut law = Bbr::new(&PATH, Params::for_path(&PATH));
+            law.on_ack(&acked(0, 10, 1, 0));
+            let later = 11_000_000;
+            if was_idle {
+                law.on_notification(&Notification::Resumed { now: Time::from_us(later) });
+            }
+            law.on_ack(&acked(later + 14, 10, 2, 1));
+            assert_eq!(law.mode.is_probing_rtt(), !was_idle);
+            // The next time that it has aged counts again.
+            law.on_ack(&acked(2 * later + 28, 10, 3, 2));
+            assert!(law.mode.is_probing_rtt());
+        }
     }
 
     /// Eight packets of a window are lost each round trip, so the flow never leaves recovery.

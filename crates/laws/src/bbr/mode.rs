@@ -46,8 +46,18 @@ impl Mode {
     }
 
     /// Begins the gain cycle.
-    fn probe_bw(seen: &Seen<'_>) -> Self {
-        Self::ProbeBw(Cycle::begin(seen.params.cycle_seed, seen.ack.now))
+    fn probe_bw(params: &Params, now: Time) -> Self {
+        Self::ProbeBw(Cycle::begin(params.cycle_seed, now))
+    }
+
+    /// Whether this is a probe of the RTT that has lasted its time.
+    pub(super) fn is_probe_over(&self, now: Time) -> bool {
+        matches!(self, Self::ProbeRtt(probe) if probe.ends <= now)
+    }
+
+    /// What comes after a probe of the RTT: the gain cycle, or startup where that had not filled the pipe.
+    pub(super) fn left_probe(is_full: bool, params: &Params, now: Time) -> Self {
+        if is_full { Self::probe_bw(params, now) } else { Self::Startup }
     }
 
     pub(super) const fn is_probing_rtt(&self) -> bool {
@@ -71,8 +81,7 @@ impl Mode {
         }
     }
 
-    /// A probe of the RTT lasts its time, and a round trip, from when the pipe holds only four packets. Then comes the gain
-    /// cycle, or startup where that had not filled the pipe.
+    /// A probe of the RTT lasts its time, and a round trip, from when the pipe holds only four packets.
     pub(super) fn after_probe(self, seen: &Seen<'_>) -> Self {
         let Self::ProbeRtt(probe) = self else { return self };
         if !probe.ends.is_set() {
@@ -80,20 +89,18 @@ impl Mode {
             let ends = seen.ack.now + seen.params.probe_rtt_time.max(seen.ack.rtt);
             return if drained { Self::ProbeRtt(Probe { ends }) } else { self };
         }
-        match (seen.ack.now >= probe.ends, seen.is_full) {
-            (false, _) => self,
-            (true, true) => Self::probe_bw(seen),
-            (true, false) => Self::Startup,
-        }
+        if self.is_probe_over(seen.ack.now) { Self::left_probe(seen.is_full, seen.params, seen.ack.now) } else { self }
     }
 
     /// Startup, drain and the gain cycle follow one another. `bdp` is the measured one.
     pub(super) fn next(self, seen: &Seen<'_>, bdp: Bytes, min_rtt: units::Span) -> Self {
         let drained = seen.ack.in_flight <= bdp;
         match self {
-            Self::Startup if seen.is_full && drained => Self::probe_bw(seen).next(seen, bdp, min_rtt),
+            Self::Startup if seen.is_full && drained => {
+                Self::probe_bw(seen.params, seen.ack.now).next(seen, bdp, min_rtt)
+            }
             Self::Startup if seen.is_full => Self::Drain,
-            Self::Drain if drained => Self::probe_bw(seen).next(seen, bdp, min_rtt),
+            Self::Drain if drained => Self::probe_bw(seen.params, seen.ack.now).next(seen, bdp, min_rtt),
             Self::ProbeBw(cycle) => Self::ProbeBw(cycle.next(seen.ack, min_rtt, bdp)),
             Self::Startup | Self::Drain | Self::ProbeRtt(_) => self,
         }

@@ -4,12 +4,9 @@ use units::Frac;
 
 use crate::frame::MOST_PARITY;
 
-/// A block may lose more than its parity makes up for with this probability: 1 %.
-const MOST_FAILING: Frac = Frac::millionths(10_000);
-
 /// The fewest parity packets m, at most [`MOST_PARITY`], such that more than m of `data` + m packets are lost with a
-/// probability of at most 1 %, where each is lost with probability `loss`, alone. None if more are needed.
-pub(super) fn parity(data: u8, loss: Frac) -> Option<u8> {
+/// probability of at most `failing`, where each is lost with probability `loss`, alone. None if more are needed.
+pub(super) fn parity(data: u8, loss: Frac, failing: Frac) -> Option<u8> {
     let (lost, comes) = (loss.min(Frac::ONE), loss.complement());
     // The chance that exactly so many of the packets so far are lost. Products are rounded down, by 2^-32 each, so m is
     // never too small.
@@ -26,7 +23,7 @@ pub(super) fn parity(data: u8, loss: Frac) -> Option<u8> {
     }
     for parity in 0..=MOST_PARITY {
         let repaired = exactly[..=usize::from(parity)].iter().fold(Frac::ZERO, |sum, &chance| sum + chance);
-        if repaired >= MOST_FAILING.complement() {
+        if repaired >= failing.complement() {
             return Some(parity);
         }
         add(&mut exactly);
@@ -39,7 +36,7 @@ mod tests {
     use super::*;
 
     /// The chance of more than `parity` losses, by the formula.
-    fn failing(data: u8, parity: u8, loss: f64) -> f64 {
+    fn chance_to_fail(data: u8, parity: u8, loss: f64) -> f64 {
         let packets = i32::from(data + parity);
         let (mut chance, mut sum) = ((1.0 - loss).powi(packets), 0.0);
         for losses in 0..=i32::from(parity) {
@@ -49,13 +46,15 @@ mod tests {
         1.0 - sum
     }
 
+    const FAILING: Frac = Frac::millionths(10_000);
+
     #[test]
     fn the_fewest_that_are_enough() {
         for ppm in [1, 100, 1_000, 5_000, 12_000, 30_000, 110_000, 250_000, 500_000] {
             for data in 1..=32 {
                 let loss = ppm as f64 / 1e6;
-                let by_formula = (0..=MOST_PARITY).find(|&parity| failing(data, parity, loss) <= 0.01);
-                assert_eq!(parity(data, Frac::millionths(ppm)), by_formula, "{data} packets, {ppm} ppm");
+                let by_formula = (0..=MOST_PARITY).find(|&parity| chance_to_fail(data, parity, loss) <= 0.01);
+                assert_eq!(parity(data, Frac::millionths(ppm), FAILING), by_formula, "{data} packets, {ppm} ppm");
             }
         }
     }
@@ -63,11 +62,11 @@ mod tests {
     #[test]
     fn no_losses_need_no_parity_and_all_need_more_than_there_is() {
         assert_eq!(
-            [Frac::ZERO, Frac::ONE, Frac::from_bits(u64::MAX)].map(|loss| parity(32, loss)),
+            [Frac::ZERO, Frac::ONE, Frac::from_bits(u64::MAX)].map(|loss| parity(32, loss, FAILING)),
             [Some(0), None, None]
         );
         // 2 of 10 lost packets are common at 5 %: P(more than 2) = 1.15 %.
-        assert_eq!(parity(8, Frac::millionths(50_000)), Some(3));
-        assert_eq!(parity(8, Frac::millionths(10_000)), Some(1));
+        assert_eq!(parity(8, Frac::millionths(50_000), FAILING), Some(3));
+        assert_eq!(parity(8, Frac::millionths(10_000), FAILING), Some(1));
     }
 }

@@ -14,6 +14,9 @@ use crate::frame::{MOST_PARITY, Shape};
 /// Of what [`Coding::Tail`] codes, the blocks: those of Uno (SC 2025, §4.2).
 const TAIL: Shape = Shape { data: 8, parity: 2 };
 
+/// Of what [`Coding::Auto`] codes, some block may need packets again with this probability.
+const MOST_FAILING: Frac = Frac::millionths(5_000);
+
 /// The most data packets of a block that [`Coding::Auto`] chooses: with [`MOST_PARITY`] they are [`MOST_PACKETS`].
 const MOST_DATA: u64 = (MOST_PACKETS - MOST_PARITY) as u64;
 
@@ -33,12 +36,13 @@ pub enum Coding {
     Tail,
     /// The same part as [`Coding::Tail`], with as little parity as it takes, and none where losses are rare.
     ///
-    /// Blocks have up to 32 data packets, all about as many. The parity m is the least with which a block of k + m
-    /// packets loses more than m with a probability of at most 1 %, at the loss rate seen.
+    /// Blocks have up to 32 data packets, all about as many. The parity m is the least with which all blocks to the end
+    /// lose no more than they can rebuild, but with a probability of 0.5 % at the loss rate seen; or as much as the
+    /// budget has, if that is less.
     ///
-    /// A block is coded only if all parity from it to the end is at most one packet, or at most `budget` of one
-    /// bandwidth-delay product. So what is longer than that product gets at most `budget` of itself as parity. What is
-    /// shorter may get more than `budget` of itself.
+    /// All parity from a block to the end is at most one packet, or at most `budget` of one bandwidth-delay product. A
+    /// block for which that leaves none is not coded. So what is longer than that product gets at most `budget` of
+    /// itself as parity. What is shorter may get more than `budget` of itself.
     Auto {
         /// Parity, as a part of the data: 0 to 1.
         budget: Frac,
@@ -52,6 +56,29 @@ pub struct Pending {
     pub bytes: u64,
     /// Whether nothing comes after them, as far as is known.
     pub ends: bool,
+}
+
+/// What of a budget was spent: parity packets of the blocks before, since the end was first in sight.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub(super) struct Spent {
+    parity: u64,
+    /// What was pending as the last block began.
+    pending: u64,
+}
+
+impl Spent {
+    /// A block begins. Where more is pending than at the last one, something was written since, and it has a budget of its own.
+    pub(super) fn begin(&mut self, pending: u64) {
+        if pending >= self.pending {
+            self.parity = 0;
+        }
+        self.pending = pending;
+    }
+
+    /// It has so many parity packets.
+    pub(super) fn add(&mut self, parity: u8) {
+        self.parity += u64::from(parity);
+    }
 }
 
 /// What the network does.
@@ -94,7 +121,7 @@ impl Coding {
     pub const AUTO: Self = Self::Auto { budget: Frac::ratio(1, 10) };
 
     /// The packets of a block that begins now, in symbols of up to `mss` bytes; none if the next packet is not coded.
-    pub fn shape(self, pending: Pending, mss: u16, conditions: Conditions) -> Option<Shape> {
+    pub(super) fn shape(self, pending: Pending, mss: u16, conditions: Conditions, spent: &mut Spent) -> Option<Shape> {
         let mss = u64::from(mss.max(1));
         let packets = pending.bytes.div_ceil(mss);
         let is_tail = pending.ends && pending.bytes <= conditions.bdp.max(mss);
@@ -103,14 +130,15 @@ impl Coding {
             Self::Tail if is_tail => cut(TAIL, packets),
             Self::Auto { budget } if is_tail && packets > 0 => {
                 let blocks = packets.div_ceil(MOST_DATA);
-                let most = (budget.of(conditions.bdp) / mss).max(1);
-                if blocks > most {
-                    return None;
-                }
+                spent.begin(pending.bytes);
+                let most = (budget.of(conditions.bdp) / mss).max(1).saturating_sub(spent.parity);
                 // At most 32, because there are `blocks` of them.
                 let data = packets.div_ceil(blocks) as u8;
-                let parity = binomial::parity(data, conditions.loss)?;
-                (parity > 0 && blocks * u64::from(parity) <= most).then_some(Shape { data, parity })
+                let failing = Frac::from_bits(MOST_FAILING.bits() / blocks);
+                let wanted = binomial::parity(data, conditions.loss, failing).unwrap_or(MOST_PARITY);
+                let parity = wanted.min((most / blocks).min(MOST_PARITY.into()) as u8);
+                spent.add(parity);
+                (parity > 0).then_some(Shape { data, parity })
             }
             Self::Off | Self::Fixed(_) | Self::Tail | Self::Auto { .. } => None,
         }
@@ -181,7 +209,9 @@ mod tests {
 
     fn auto(packets: u64, loss_ppm: u64, bdp_packets: u64) -> Option<(u8, u8)> {
         let conditions = Conditions { loss: Frac::millionths(loss_ppm), bdp: bdp_packets * 1000 };
-        Coding::AUTO.shape(pending(packets), 1000, conditions).map(|shape| (shape.data, shape.parity))
+        Coding::AUTO
+            .shape(pending(packets), 1000, conditions, &mut Spent::default())
+            .map(|shape| (shape.data, shape.parity))
     }
 
     #[test]
@@ -212,18 +242,23 @@ mod tests {
     fn fixed_codes_all_and_the_last_block_is_short() {
         let anywhere = Conditions { loss: Frac::ZERO, bdp: 0 };
         let shape = |packets, ends| {
-            Coding::Fixed(TAIL).shape(Pending { ends, ..pending(packets) }, 1000, anywhere).map(|shape| shape.data)
+            let pending = Pending { ends, ..pending(packets) };
+            Coding::Fixed(TAIL).shape(pending, 1000, anywhere, &mut Spent::default()).map(|shape| shape.data)
         };
         assert_eq!([9, 8, 3, 1, 0].map(|packets| shape(packets, true)), [Some(8), Some(8), Some(3), Some(1), None]);
         assert_eq!([9, 3].map(|packets| shape(packets, false)), [Some(8), Some(3)]);
-        assert_eq!(Coding::Fixed(Shape { data: 0, parity: 1 }).shape(pending(5), 1000, anywhere), None);
-        assert_eq!(Coding::Off.shape(pending(5), 1000, anywhere), None);
+        assert_eq!(
+            Coding::Fixed(Shape { data: 0, parity: 1 }).shape(pending(5), 1000, anywhere, &mut Spent::default()),
+            None
+        );
+        assert_eq!(Coding::Off.shape(pending(5), 1000, anywhere, &mut Spent::default()), None);
     }
 
     #[test]
     fn the_tail_is_one_bandwidth_delay_product_of_what_ends() {
         let shape = |packets, ends, bdp| {
-            Coding::Tail.shape(Pending { ends, ..pending(packets) }, 1000, Conditions { loss: Frac::ZERO, bdp })
+            let (pending, conditions) = (Pending { ends, ..pending(packets) }, Conditions { loss: Frac::ZERO, bdp });
+            Coding::Tail.shape(pending, 1000, conditions, &mut Spent::default())
         };
         assert_eq!(shape(100, true, 100_000), Some(TAIL));
         assert_eq!([shape(101, true, 100_000), shape(100, false, 100_000), shape(2, true, 0)], [None; 3]);
@@ -237,12 +272,11 @@ mod tests {
         // No losses, no parity; rare ones do not matter to few packets.
         assert_eq!([auto(100, 0, 1000), auto(5, 1_000, 1000)], [None, None]);
         // Four blocks of 25 packets. Ten parity packets are a tenth of 100, and 3 each would be 12.
-        assert_eq!([auto(100, 10_000, 100), auto(100, 20_000, 100)], [Some((25, 2)), None]);
-        // What is left is less, so the budget is enough for the last packets.
-        assert_eq!(auto(96, 20_000, 100), Some((32, 3)));
+        assert_eq!([auto(100, 10_000, 100), auto(100, 10_000, 200)], [Some((25, 2)), Some((25, 3))]);
         // A short message on a long path has room for more than a tenth.
-        assert_eq!(auto(8, 100_000, 100), Some((8, 4)));
-        assert_eq!(auto(8, 100_000, 30), None);
+        assert_eq!([auto(8, 100_000, 100), auto(8, 100_000, 30)], [Some((8, 4)), Some((8, 2))]);
+        // Losses that no parity makes up for get what the budget has.
+        assert_eq!(auto(32, 900_000, 1000), Some((32, 16)));
         // Only the tail is coded.
         assert_eq!(auto(101, 10_000, 100), None);
     }
@@ -257,11 +291,11 @@ mod tests {
             percent in 1..100u64,
         ) {
             let coding = Coding::Auto { budget: Frac::ratio(percent, 100) };
-            let (mut left, mut parity, mut block) = (packets, 0, 0);
+            let (mut left, mut parity, mut block, mut spent) = (packets, 0, 0, Spent::default());
             while left > 0 {
                 if block == 0 {
                     let conditions = Conditions { loss: Frac::from_bits(loss), bdp: bdp * 1000 };
-                    if let Some(shape) = coding.shape(pending(left), 1000, conditions) {
+                    if let Some(shape) = coding.shape(pending(left), 1000, conditions, &mut spent) {
                         prop_assert!(is_possible(shape) && u64::from(shape.data) <= left);
                         block = shape.data;
                         parity += u64::from(shape.parity);

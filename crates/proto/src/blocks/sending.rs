@@ -7,16 +7,17 @@
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
 
-use units::{Span, Time};
+use units::{Frac, Span, Time};
 
+use super::binomial;
 use super::encoding::Encoding;
 use super::error::BlockError;
-use super::policy::{Coding, Conditions, Pending};
+use super::policy::{Coding, Conditions, Pending, Spent};
 use super::pool::Pool;
 use super::ring::Ring;
 use super::timers::{Timed, Timer, Timers};
 use super::{BLOCK_BYTES, LENGTH_BYTES, SYMBOL_BYTES, Tag, bit, first, lowest, packets};
-use crate::frame::{Frame, Shape};
+use crate::frame::{Frame, MOST_PARITY, Shape};
 use crate::varint;
 
 /// Lists of packets that are kept to be used again.
@@ -24,6 +25,8 @@ const MOST_SPARE: usize = 256;
 
 /// What comes before the symbol in a PARITY frame, without the block's number: its type, k, m and place.
 const PARITY_HEAD: usize = 4;
+/// What leaves again for a block is not enough with this probability.
+const MOST_FAILING_AGAIN: Frac = Frac::millionths(1_000);
 
 /// The place of the next data packet in a block.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -82,6 +85,9 @@ pub struct Coder {
     plain: VecDeque<u64>,
     delivered: VecDeque<u64>,
     timers: Timers,
+    /// The part of the packets that is lost, as it was last seen.
+    loss: Frac,
+    spent: Spent,
 }
 
 #[derive(Debug)]
@@ -151,8 +157,8 @@ impl Block {
         packet.under_way == 0
     }
 
-    /// The packets that leave again, of those that a receiver misses, so that it has enough of them.
-    fn needed(&self, missing: u64, now: Time, rtt: Span) -> u64 {
+    /// The packets that leave again, of those that a receiver misses, so that it has enough of them at this loss rate.
+    fn needed(&self, missing: u64, (now, rtt): (Time, Span), loss: Frac) -> u64 {
         let missing = missing & self.all() & !self.acked;
         let mut coming = self.again | !first(self.left);
         let mut too_soon = 0;
@@ -164,8 +170,18 @@ impl Block {
         }
         let has = (self.all() & (!missing | coming)).count_ones();
         let lacks = u32::from(self.shape.data).saturating_sub(has);
-        lowest(missing & !coming & !too_soon, lacks)
+        lowest(missing & !coming & !too_soon, with_spares(lacks, loss))
     }
+}
+
+/// How many packets leave where a block lacks so many, so that it gets them all but with a probability of
+/// [`MOST_FAILING_AGAIN`]. What leaves again is little, and each further round trip delays all that waits for the block.
+fn with_spares(lacks: u32, loss: Frac) -> u32 {
+    let data = lacks.min(u32::from(u8::MAX)) as u8;
+    if data == 0 {
+        return 0;
+    }
+    lacks + u32::from(binomial::parity(data, loss, MOST_FAILING_AGAIN).unwrap_or(MOST_PARITY))
 }
 
 impl Coder {
@@ -187,6 +203,8 @@ impl Coder {
             plain: VecDeque::new(),
             delivered: VecDeque::new(),
             timers: Timers::default(),
+            loss: Frac::ZERO,
+            spent: Spent::default(),
         }
     }
 
@@ -228,7 +246,8 @@ impl Coder {
             }
             self.give_up(number);
         }
-        let shape = self.coding.shape(pending, mss, conditions)?;
+        self.loss = conditions.loss;
+        let shape = self.coding.shape(pending, mss, conditions, &mut self.spent)?;
         let block = self.ring.next();
         let fits = self.kept() + BLOCK_BYTES + symbol_bytes(shape, usize::from(mss) + LENGTH_BYTES) <= self.window;
         (fits && block <= varint::MOST).then_some(Offer { tag: Tag { block, shape, place: 0 }, most: mss })
@@ -386,7 +405,8 @@ impl Coder {
         }
         // What is neither acknowledged nor lost may still come.
         let may_come = u32::from(packets(block.shape)) - block.lost.count_ones();
-        let wanted = lowest(block.lost, u32::from(block.shape.data).saturating_sub(may_come));
+        let lacks = u32::from(block.shape.data).saturating_sub(may_come);
+        let wanted = lowest(block.lost, with_spares(lacks, self.loss));
         self.ask(tag.block, wanted);
     }
 
@@ -401,7 +421,7 @@ impl Coder {
             return Err(BlockError::Unsent { block, sent });
         }
         let Some(asked) = self.ring.get_mut(block) else { return Ok(()) };
-        let wanted = asked.needed(missing, now, self.rtt);
+        let wanted = asked.needed(missing, (now, self.rtt), self.loss);
         self.timers.set(&mut asked.timer, block, now.saturating_add(self.timeout));
         self.ask(block, wanted);
         Ok(())

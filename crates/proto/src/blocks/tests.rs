@@ -17,6 +17,8 @@ const RTT: Span = Span::from_ms(10);
 const TIMEOUT: Span = Span::from_ms(30);
 const START: Time = Time::from_ms(1_000);
 const EIGHT_TWO: Shape = Shape { data: 8, parity: 2 };
+/// Nothing was lost, as far as is known: what leaves again is what is needed.
+const CALM: Conditions = Conditions { loss: Frac::ZERO, bdp: 10_000 };
 const LOSSY: Conditions = Conditions { loss: Frac::millionths(20_000), bdp: 10_000 };
 
 fn pending(packets: u64) -> Pending {
@@ -46,7 +48,7 @@ fn symbol(content: u64, len: usize) -> Vec<u8> {
 fn send(coder: &mut Coder, now: Time, contents: std::ops::Range<u64>) -> Vec<Tag> {
     let end = contents.end;
     let one = |content| {
-        let offer = coder.offer(pending(end - content), MSS, LOSSY).expect("an offer");
+        let offer = coder.offer(pending(end - content), MSS, CALM).expect("an offer");
         coder.push(now, offer, &symbol(content, 100), content);
         offer.tag
     };
@@ -96,7 +98,7 @@ fn plain(contents: impl IntoIterator<Item = u64>) -> Vec<Resend> {
 fn check_parity(shape: Shape, lens: &[usize]) {
     let mut coder = Coder::new(Coding::Fixed(shape), WINDOW);
     for (place, &len) in lens.iter().enumerate() {
-        let offer = coder.offer(pending(lens.len() as u64 - place as u64), MSS, LOSSY).unwrap();
+        let offer = coder.offer(pending(lens.len() as u64 - place as u64), MSS, CALM).unwrap();
         assert_eq!((offer.tag.block, offer.tag.place, offer.most), (0, place as u8, MSS));
         coder.push(START, offer, &symbol(place as u64, len), 0);
     }
@@ -169,6 +171,20 @@ fn packets_leave_again_as_their_block_needs() {
     coder.on_whole(0, 1).unwrap();
     assert_eq!(delivered(&mut coder), [5, 6]);
     assert_eq!((coder.kept(), coder.next_timer()), (0, Time::NEVER));
+}
+
+/// Where packets are lost, more leave than the block lacks, of those that it misses.
+#[test]
+fn what_leaves_again_has_spares() {
+    let mut coder = coder("8,2", WINDOW);
+    let tags = send(&mut coder, START, 0..8);
+    send_parity(&mut coder, START);
+    coder.offer(pending(8), MSS, LOSSY).unwrap();
+    for place in [0, 1, 2] {
+        coder.lost(tags[place]);
+    }
+    let both = [0, 1].map(|place| Resend::Source { tag: tags[place], content: place as u64 });
+    assert_eq!(resent(&mut coder, START + RTT), both);
 }
 
 /// A packet that counted as lost may come, and of two copies one may.

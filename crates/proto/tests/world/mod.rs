@@ -8,6 +8,7 @@ pub mod scenes;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use laws::catalog::Value;
 use laws::{Law, Path};
 use proto::closed::{Closed, Code};
 use proto::connection::Event;
@@ -17,7 +18,7 @@ use proto::secret::Secret;
 use proto::settings::Settings;
 use proto::streams::{Direction, ReadError, StreamEvent, StreamId, WriteError};
 use proto::via::Via;
-use units::{Rate, Span, Time};
+use units::{Bytes, Rate, Span, Time};
 
 use self::network::{Dice, End, LISTENER, Network, Weather};
 
@@ -60,6 +61,8 @@ pub struct Scene {
     /// Bytes that either end keeps of blocks.
     pub coding_window: u32,
     pub law: &'static str,
+    /// Bytes of a stream that may be under way.
+    pub window: u64,
     pub max_packet: u16,
 }
 
@@ -80,6 +83,7 @@ impl Scene {
             coding: "off",
             coding_window: 1 << 20,
             law: "newreno",
+            window: 256 << 10,
             max_packet: 1_472,
         }
     }
@@ -148,9 +152,21 @@ pub struct World {
 const SECRET: [u8; 16] = [3; 16];
 const TICKET: [u8; 8] = [4; 8];
 
-fn law(name: &str) -> Arc<dyn Fn(&Path) -> Law + Send + Sync> {
-    let kind = laws::catalog::Kind::from_name(name).expect("a law");
-    Arc::new(move |path: &Path| laws::catalog::build(kind, path, &[]).expect("a law"))
+/// The law of a name, or of `NAME,PARAMETER=VALUE,...` with bytes and switches as values.
+fn law(text: &str) -> Arc<dyn Fn(&Path) -> Law + Send + Sync> {
+    let mut words = text.split(',');
+    let kind = words.next().and_then(laws::catalog::Kind::from_name).expect("a law");
+    let params: Vec<(String, Value)> = words
+        .map(|word| {
+            let (name, value) = word.split_once('=').expect("PARAMETER=VALUE");
+            let bytes = || Value::Bytes(Bytes::new(value.parse().expect("bytes, true or false")));
+            (name.into(), value.parse().map_or_else(|_| bytes(), Value::Switch))
+        })
+        .collect();
+    Arc::new(move |path: &Path| {
+        let params: Vec<(&str, Value)> = params.iter().map(|(name, value)| (name.as_str(), *value)).collect();
+        laws::catalog::build(kind, path, &params).expect("a law")
+    })
 }
 
 impl World {
@@ -165,9 +181,9 @@ impl World {
         settings.max_packet = scene.max_packet;
         settings.coding = scene.coding.parse().expect("a coding");
         settings.coding_window = scene.coding_window;
-        settings.limits.max_data = 1 << 20;
-        settings.limits.max_stream_data = 256 << 10;
-        settings.send_buffer = 512 << 10;
+        settings.limits.max_data = 4 * scene.window;
+        settings.limits.max_stream_data = scene.window;
+        settings.send_buffer = 2 * scene.window;
         let party = |end: End, seed: u8| {
             let identity = Identity::from_seed(&provider, &[seed; 32]).expect("an identity");
             let listens = end == End::Listener;
@@ -471,16 +487,23 @@ impl World {
         let mut done = Vec::new();
         for (&stream, (total, written)) in &mut party.application.writing {
             let number = stream.number();
-            let left = *total - *written;
-            let data: Vec<u8> = (*written..*written + left.min(64 << 10)).map(|offset| byte(number, offset)).collect();
-            match streams.write(stream, &data) {
-                Ok(count) => *written += count as u64,
-                Err(WriteError::Finished) if left == 0 => {}
-                Err(_) if self.scene.lies > 0 => {
-                    done.push(stream);
-                    continue;
+            // As much as there is room for.
+            loop {
+                let left = *total - *written;
+                let piece = *written..*written + left.min(64 << 10);
+                let data: Vec<u8> = piece.map(|offset| byte(number, offset)).collect();
+                match streams.write(stream, &data) {
+                    Ok(count) => *written += count as u64,
+                    Err(WriteError::Finished) if left == 0 => {}
+                    Err(_) if self.scene.lies > 0 => done.push(stream),
+                    Err(error) => panic!("{error}"),
                 }
-                Err(error) => panic!("{error}"),
+                if *written == *total || done.last() == Some(&stream) || *total - *written == left {
+                    break;
+                }
+            }
+            if done.last() == Some(&stream) {
+                continue;
             }
             if *written == *total {
                 match streams.finish(stream) {
