@@ -151,8 +151,11 @@ fn pattern(len: usize, seed: usize) -> Vec<u8> {
     (0..len).map(|at| (at / 5 + at * seed + at / CHUNK) as u8).collect()
 }
 
-/// Everything below a directory: kind, mode, times and contents, by names.
-fn tree(root: &Path) -> Vec<(PathBuf, u32, (i64, i64), Vec<u8>)> {
+/// A name, its kind and mode, its time and its contents.
+type Node = (PathBuf, u32, (i64, i64), Vec<u8>);
+
+/// Everything below a directory, by names.
+fn tree(root: &Path) -> Vec<Node> {
     let mut all = Vec::new();
     let mut open = vec![root.to_path_buf()];
     while let Some(path) = open.pop() {
