@@ -22,10 +22,7 @@ use nix::unistd::{UnlinkatFlags, linkat, symlinkat, syncfs, unlinkat};
 use crate::digest::{CHUNK, Digest, Tree, of_chunk};
 use crate::entry::{MODES, Stamp, chunk_len, chunks_of};
 use crate::error::Error;
-use crate::name::Name;
-
-/// The directory in a folder where files lie that are not whole.
-pub const PARTIALS: &str = ".narrows-partial";
+use crate::name::{Name, PARTIALS};
 
 /// What a name stands for in a folder.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -14,8 +14,10 @@ pub const LONGEST_PATH: usize = 4_095;
 pub const LONGEST_NAME: usize = 255;
 /// The most components: each is a system call when the path is opened, and trees made by hand are not that deep.
 pub const DEEPEST: usize = 128;
+/// The directory in a folder where files lie that are not whole.
+pub const PARTIALS: &str = ".narrows-partial";
 /// First components that this program keeps for itself, in either case: some file systems do not tell cases apart.
-const RESERVED: [&str; 2] = [crate::folder::PARTIALS, files::LOCK];
+const RESERVED: [&str; 2] = [PARTIALS, files::LOCK];
 
 /// What is wrong with a name.
 #[derive(Clone, Copy, PartialEq, Eq, Error, Debug)]

@@ -17,7 +17,7 @@ use crate::entry::{Entry, Kind};
 use crate::error::Error;
 use crate::folder::{Folder, There, View, What, finish_file, in_the_way, make_link};
 use crate::message::{Frames, Hello, Listing, Record, Reply, Summary, Welcome, brief, first_frame};
-use crate::name::{Name, shown};
+use crate::name::{Name, PARTIALS, shown};
 use crate::outbox::Outbox;
 use crate::partial::{Partial, Resume, Shelf, key};
 use crate::progress::{Counts, Watch, add, get};
@@ -104,7 +104,7 @@ pub fn receive(
     let receiver = Receiver {
         crew: Crew::new(connection),
         folder,
-        shelf: Shelf::new(folder).map_err(Error::local("read", folder.path().join(crate::folder::PARTIALS)))?,
+        shelf: Shelf::new(folder).map_err(Error::local("read", folder.path().join(PARTIALS)))?,
         options,
         watch,
         counts: Counts::default(),

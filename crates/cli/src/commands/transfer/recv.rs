@@ -49,7 +49,7 @@ fn serve(endpoint: &Endpoint, desk: &mut Desk, folder: &Folder, args: &RecvArgs)
         let incoming = match wait_for(endpoint.accept(), look) {
             Ok(Some(incoming)) => incoming,
             Ok(None) => return Err(Failure::Run(anyhow::anyhow!("the receiver's socket failed"))),
-            Err(_) => return Err(Failure::Interrupted("no sender came".to_owned())),
+            Err(_) => return Err(Failure::Interrupted("the receiver ended".to_owned())),
         };
         let Some(connection) = desk.admit(incoming) else { continue };
         let done = thread::scope(|scope| {
@@ -65,7 +65,8 @@ fn serve(endpoint: &Endpoint, desk: &mut Desk, folder: &Folder, args: &RecvArgs)
         });
         match done {
             Err(failure) if desk.keeps() && !interrupted() => tell(&failure.to_string()),
-            done if desk.keeps() && !interrupted() => done?,
+            // Ctrl-C is looked for before anybody else is served.
+            Ok(()) if desk.keeps() => {}
             done => return done,
         }
     }
