@@ -523,17 +523,16 @@ pub(crate) struct PerfArgs {
 
 #[derive(Args, Debug)]
 #[command(
+    override_usage = "narrows send [OPTIONS] PATH... TICKET|ADDR",
     after_help = "Exit codes: 0 all is on the receiver's disk, 1 something is not, 2 usage or input, 130 interrupted.\n\nExamples:\n  \
     narrows send photos notes.txt @ticket\n  ssh there narrows recv inbox | narrows send photos -"
 )]
 pub(crate) struct SendArgs {
-    /// Files and directories; each is known by its last name at the receiver.
-    #[arg(value_name = "PATH", required = true)]
-    pub(crate) sources: Vec<PathBuf>,
-    /// Whom to send to: a ticket, @FILE that has one, - for a line on standard input, or an address with --fingerprint or
-    /// --insecure. Other users of this machine see its command lines, so keep tickets in files.
-    #[arg(value_name = "TICKET|ADDR", required = true)]
-    pub(crate) peer: String,
+    /// Files and directories, each known by its last name at the receiver; and last, whom to send to: a ticket, @FILE that has
+    /// one, - for a line on standard input, or an address with --fingerprint or --insecure. Other users of this machine see
+    /// its command lines, so keep tickets in files.
+    #[arg(value_name = "PATH... TICKET|ADDR", required = true)]
+    pub(crate) words: Vec<PathBuf>,
     /// Compare files that the receiver has by their hashes, and not by their sizes and times.
     #[arg(long, short = 'c')]
     pub(crate) checksum: bool,

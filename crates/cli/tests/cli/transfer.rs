@@ -55,7 +55,7 @@ impl Drop for Receiver {
 }
 
 fn send(scratch: &Scratch, what: &str, receiver: &Receiver) -> Ran {
-    let line = format!("send {what} {} --idle 1 --json", receiver.ticket);
+    let line = format!("send {what} --idle 1 {} --json", receiver.ticket);
     Ran::new(&line, &command(scratch, &line).output().unwrap())
 }
 
@@ -150,7 +150,8 @@ fn what_cannot_be_sent_is_a_slip_of_the_command_line() {
     write(&scratch, "a/x", b"");
     write(&scratch, "b/x", b"");
     let run = |line: &str| Ran::new(line, &command(&scratch, line).output().unwrap());
-    run("send a").fails(2, &["TICKET|ADDR"]);
+    run("send a").fails(2, &["error: expected what to send and then to whom"]);
+    run("send").fails(2, &["PATH... TICKET|ADDR"]);
     run("send none @ticket").fails(2, &["error: cannot read `none`: No such file"]);
     run("send a/x b/x @ticket").fails(2, &["`b/x` and another path would both be `x` at the receiver"]);
     run("send a @ticket").fails(2, &["cannot read `ticket`"]);

@@ -22,8 +22,14 @@ const GOES_ON: &str =
     "what came whole is kept: give the same command again, with a new ticket if need be, and it goes on there";
 
 pub(crate) fn send(args: &SendArgs) -> Result<(), Failure> {
-    let sources = Source::of_all(&args.sources).map_err(|error| Failure::Input(format!("error: {error}")))?;
-    let way = Way::new(&args.peer, &args.call)?;
+    // One list, so that options may stand between its words.
+    let Some((peer, paths @ [_, ..])) = args.words.split_last() else {
+        return Err(Failure::Input(
+            "error: expected what to send and then to whom: narrows send PATH... TICKET|ADDR".to_owned(),
+        ));
+    };
+    let sources = Source::of_all(paths).map_err(|error| Failure::Input(format!("error: {error}")))?;
+    let way = Way::new(&peer.to_string_lossy(), &args.call)?;
     let end = End::new(&args.end, Room { paths: args.paths, packet: ETHERNET_PACKET, both_ways: 0, one_way: 0 })?;
     listen_for_interrupts();
     let amount = survey(&sources, || !interrupted());
