@@ -44,6 +44,10 @@ pub(crate) enum Command {
     Kernel(KernelCommand),
     /// Measure a transfer over the transport to another machine, under any law.
     Perf(Box<PerfArgs>),
+    /// Send files and directories to another machine, where `narrows recv` runs. Goes on where an earlier try was cut off.
+    Send(Box<SendArgs>),
+    /// Receive files and directories from another machine: prints the ticket that `narrows send` needs.
+    Recv(Box<RecvArgs>),
     /// Print the JSON Schema of scenario files.
     Schema,
     /// Print completions for a shell.
@@ -515,6 +519,70 @@ pub(crate) struct PerfArgs {
     pub(crate) desk: DeskArgs,
     #[command(flatten)]
     pub(crate) end: EndArgs,
+}
+
+#[derive(Args, Debug)]
+#[command(
+    override_usage = "narrows send [OPTIONS] PATH... TICKET|ADDR",
+    after_help = "Exit codes: 0 all is on the receiver's disk, 1 something is not, 2 usage or input, 130 interrupted.\n\nExamples:\n  \
+    narrows send photos notes.txt @ticket\n  ssh there narrows recv inbox | narrows send photos -"
+)]
+pub(crate) struct SendArgs {
+    /// Files and directories, each known by its last name at the receiver; and last, whom to send to: a ticket, @FILE that has
+    /// one, - for a line on standard input, or an address with --fingerprint or --insecure. Other users of this machine see
+    /// its command lines, so keep tickets in files.
+    #[arg(value_name = "PATH... TICKET|ADDR", required = true)]
+    pub(crate) words: Vec<PathBuf>,
+    /// Compare files that the receiver has by their hashes, and not by their sizes and times.
+    #[arg(long, short = 'c')]
+    pub(crate) checksum: bool,
+    /// Paths at a time, each from a port of its own.
+    #[arg(long = "paths", value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u8).range(1..=64))]
+    pub(crate) paths: u8,
+    #[command(flatten)]
+    pub(crate) show: ShowArgs,
+    #[command(flatten)]
+    pub(crate) call: CallArgs,
+    #[command(flatten)]
+    pub(crate) end: EndArgs,
+}
+
+#[derive(Args, Debug)]
+#[command(
+    after_help = "Exit codes: 0 all is on the disk, 1 something is not, 2 usage or input, 130 interrupted.\n\nExamples:\n  narrows \
+    recv inbox > ticket\n  narrows recv inbox --listen 192.0.2.1:4800 --keep",
+    mut_arg("law", |arg| arg.hide(true)),
+    mut_arg("params", |arg| arg.hide(true)),
+    mut_arg("line_rate", |arg| arg.hide(true)),
+    mut_arg("coding", |arg| arg.hide(true)),
+)]
+pub(crate) struct RecvArgs {
+    /// Where files go; it is made if need be. Nothing is written outside of it.
+    #[arg(value_name = "DIR")]
+    pub(crate) directory: PathBuf,
+    /// Wait for the sender at this address. Without a port: 4700.
+    #[arg(long, value_name = "ADDR", default_value = "0.0.0.0")]
+    pub(crate) listen: String,
+    /// Replace files that are there and differ. Without, they stay, and those of the sender are refused.
+    #[arg(long)]
+    pub(crate) replace: bool,
+    #[command(flatten)]
+    pub(crate) show: ShowArgs,
+    #[command(flatten)]
+    pub(crate) desk: DeskArgs,
+    #[command(flatten)]
+    pub(crate) end: EndArgs,
+}
+
+/// How a transfer of files is shown.
+#[derive(Args, Clone, Copy, Debug)]
+pub(crate) struct ShowArgs {
+    /// No progress and no summary: what failed alone, on standard error.
+    #[arg(long, short)]
+    pub(crate) quiet: bool,
+    /// Print what came of it as JSON on standard output; a receiver's ticket comes first.
+    #[arg(long, short = 'J')]
+    pub(crate) json: bool,
 }
 
 /// Whether a caller knows its listener.

@@ -50,7 +50,7 @@ impl State {
 }
 
 /// A time in its largest usual unit.
-fn words(time: Duration) -> String {
+pub(crate) fn words(time: Duration) -> String {
     match time.as_secs() {
         seconds @ ..120 => format!("{seconds} s"),
         seconds @ 120..7200 => format!("{} min", seconds / 60),
@@ -59,7 +59,7 @@ fn words(time: Duration) -> String {
 }
 
 /// Plain lines come this far apart.
-const PLAIN_EVERY: Duration = Duration::from_secs(10);
+pub(crate) const PLAIN_EVERY: Duration = Duration::from_secs(10);
 
 impl Board {
     /// For runs of these names, of which so many were finished before.

@@ -42,3 +42,23 @@ pub(crate) mod report;
 pub(crate) mod reproduce;
 pub(crate) mod run;
 pub(crate) mod sides;
+#[cfg(all(target_os = "linux", feature = "transport"))]
+pub(crate) mod transfer;
+#[cfg(not(all(target_os = "linux", feature = "transport")))]
+pub(crate) mod transfer {
+    //! `narrows send` and `narrows recv`, which need Linux, and the transport.
+
+    use crate::args::{RecvArgs, SendArgs};
+    use crate::exit::Failure;
+
+    const ABSENT: &str =
+        "error: this build has no transport: it needs Linux, and the feature `transport`, which is on by default";
+
+    pub(crate) fn send(_: &SendArgs) -> Result<(), Failure> {
+        Err(Failure::Input(ABSENT.into()))
+    }
+
+    pub(crate) fn recv(_: &RecvArgs) -> Result<(), Failure> {
+        Err(Failure::Input(ABSENT.into()))
+    }
+}

@@ -1,6 +1,6 @@
 //! Addresses and tickets as a command line gives them.
 
-use std::io::Read;
+use std::io::{BufRead, Read};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, ToSocketAddrs, UdpSocket};
 use std::path::Path;
 use std::time::Duration;
@@ -87,16 +87,20 @@ impl Way {
     }
 }
 
-/// What comes on standard input until its end.
+/// The first line with something on it that comes on standard input: a listener whose output that is goes on.
 fn standard_input() -> Result<String, Failure> {
     let mut text = String::new();
-    let most = 2 * LONGEST as u64;
-    std::io::stdin()
-        .lock()
-        .take(most)
-        .read_to_string(&mut text)
-        .map_err(|error| Failure::Input(format!("error: cannot read a ticket from standard input: {error}")))?;
-    Ok(text)
+    let mut input = std::io::stdin().lock().take(2 * LONGEST as u64);
+    loop {
+        match input.read_line(&mut text) {
+            Ok(0) => return Ok(text),
+            Ok(_) if text.trim().is_empty() => {}
+            Ok(_) => return Ok(text),
+            Err(error) => {
+                return Err(Failure::Input(format!("error: cannot read a ticket from standard input: {error}")));
+            }
+        }
+    }
 }
 
 pub(crate) fn fingerprint(option: &str, text: &str) -> Result<Fingerprint, Failure> {

@@ -2,7 +2,7 @@
 
 use crate::support::{ONE, Scratch, keys};
 
-const COMMANDS: [&str; 15] = [
+const COMMANDS: [&str; 17] = [
     "demo",
     "run",
     "check",
@@ -15,6 +15,8 @@ const COMMANDS: [&str; 15] = [
     "compare",
     "import htsim",
     "perf",
+    "send",
+    "recv",
     "schema",
     "completions",
     "man",

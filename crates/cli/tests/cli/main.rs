@@ -28,3 +28,5 @@ mod perf;
 mod reproduce;
 mod stopped;
 mod structure;
+#[cfg(target_os = "linux")]
+mod transfer;

@@ -1,0 +1,130 @@
+//! The receiver: prints a ticket, lets in who has it, and writes what comes.
+
+use std::thread;
+
+use proto::closed::Code;
+use transfer::{Error, Folder, ReceiveOptions};
+use transport::{Connection, Endpoint};
+
+use super::board::Board;
+use super::send::code_of;
+use super::show::Shown;
+use crate::args::RecvArgs;
+use crate::exit::{Failure, print, tell, tell_of_lock};
+use crate::interrupt::{interrupted, listen as listen_for_interrupts};
+use crate::peer::desk::Desk;
+use crate::peer::end::{End, LONGEST_PACKET, MOST_PATHS, Room};
+use crate::peer::patience::{explained, wait_for};
+use crate::peer::trouble::Trouble;
+
+/// What a receiver that was cut off is told.
+const GOES_ON: &str = "what came whole is kept: when the sender sends the same again, it goes on there";
+
+pub(crate) fn recv(args: &RecvArgs) -> Result<(), Failure> {
+    let room = Room { paths: MOST_PATHS, packet: LONGEST_PACKET, both_ways: 1, one_way: transfer::MOST_LANES.into() };
+    let end = End::new(&args.end, room)?;
+    let folder = Folder::take(&args.directory, &format!("narrows recv {}", args.directory.display()))
+        .map_err(|error| unusable(&error))?;
+    tell_of_lock(folder.path(), folder.lock());
+    listen_for_interrupts();
+    let (endpoint, mut desk) = Desk::open(&args.listen, &args.desk, &end, false)?;
+    let done = serve(&endpoint, &mut desk, &folder, args);
+    endpoint.end(Code::NONE, if interrupted() { "the receiver was interrupted" } else { "" });
+    done
+}
+
+/// A folder that cannot be used is the user's to mend.
+fn unusable(error: &Error) -> Failure {
+    let help = match error {
+        Error::File(files::Error::Held { .. }) => "\nhelp: one `narrows recv` at a time writes to a directory",
+        _ => "",
+    };
+    Failure::Input(format!("error: {error}{help}"))
+}
+
+/// Serves one sender after the other, until the only one is served, or for ever.
+fn serve(endpoint: &Endpoint, desk: &mut Desk, folder: &Folder, args: &RecvArgs) -> Result<(), Failure> {
+    loop {
+        let look = || if interrupted() { Err(Trouble::Interrupted) } else { Ok(()) };
+        let incoming = match wait_for(endpoint.accept(), look) {
+            Ok(Some(incoming)) => incoming,
+            Ok(None) => return Err(Failure::Run(anyhow::anyhow!("the receiver's socket failed"))),
+            Err(_) => return Err(Failure::Interrupted("the receiver ended".to_owned())),
+        };
+        let Some(connection) = desk.admit(incoming) else { continue };
+        let done = thread::scope(|scope| {
+            let part = || receive(&connection, folder, args);
+            let receiving = match thread::Builder::new().name("narrows receiver".into()).spawn_scoped(scope, part) {
+                Ok(receiving) => receiving,
+                Err(error) => return Err(Failure::Run(error.into())),
+            };
+            turn_away(endpoint, desk, || receiving.is_finished());
+            receiving
+                .join()
+                .unwrap_or_else(|_| Err(Failure::Run(anyhow::anyhow!("the transfer failed within this program"))))
+        });
+        match done {
+            Err(failure) if desk.keeps() && !interrupted() => tell(&failure.to_string()),
+            // Ctrl-C is looked for before anybody else is served.
+            Ok(()) if desk.keeps() => {}
+            done => return done,
+        }
+    }
+}
+
+/// Tells others that one sender is served, as long as it is.
+fn turn_away(endpoint: &Endpoint, desk: &mut Desk, is_over: impl Fn() -> bool) {
+    let look = || if is_over() { Err(Trouble::Interrupted) } else { Ok(()) };
+    while let Ok(Some(incoming)) = wait_for(endpoint.accept(), look) {
+        if let Some(connection) = desk.admit(incoming) {
+            connection.close(Code::BUSY, "another sender is served here: try again later");
+            tell("refused a caller: another one sends");
+        }
+    }
+}
+
+fn receive(connection: &Connection, folder: &Folder, args: &RecvArgs) -> Result<(), Failure> {
+    let address = connection.paths().first().map(|path| path.via.remote);
+    let who = address.map_or_else(|| "the sender".to_owned(), |it| it.to_string());
+    let board = Board::new(args.show);
+    let received = transfer::receive(connection, folder, ReceiveOptions { replace: args.replace }, &board);
+    let (notes, clock) = board.end();
+    let summary = match received {
+        Ok(summary) => summary,
+        Err(error) => {
+            connection.close(code_of(&error), &error.to_peer());
+            let trouble = match error {
+                Error::Transport(error) => explained(connection, Trouble::Transport(error)),
+                Error::Peer(what) => Trouble::Peer(what),
+                Error::Interrupted => {
+                    return Err(Failure::Interrupted(format!("the transfer was not finished; {GOES_ON}")));
+                }
+                other => return Err(Failure::Run(other.into())),
+            };
+            return Err(Failure::Run(anyhow::anyhow!(
+                "the transfer from {who} did not end well: {trouble}\nhelp: {GOES_ON}"
+            )));
+        }
+    };
+    let times = clock.times();
+    let shown = Shown {
+        verb: "received",
+        address,
+        summary,
+        failed: summary.failed,
+        notes: &notes,
+        time: clock.elapsed(),
+        cpu_s: times.cpu_s,
+    };
+    if args.show.json {
+        print(&format!("{:#}", shown.as_json()))?;
+    } else if !args.show.quiet {
+        tell(&format!("{who}: {}", shown.as_text()));
+    }
+    match summary.failed {
+        0 => Ok(()),
+        failed => {
+            Err(Failure::Run(anyhow::anyhow!("{failed} of what was offered is not here; the lines above say why")))
+        }
+    }
+}

@@ -1,0 +1,329 @@
+//! `narrows send` and `narrows recv`: two processes of the program over this machine's loopback.
+
+use std::fs;
+use std::io::{BufRead, BufReader, Read};
+use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+
+use crate::support::{Ran, Scratch, code, skipped, wait_for};
+
+/// The chunk that is sent, checked and resumed at a time.
+const CHUNK: u64 = 1 << 20;
+
+fn command(scratch: &Scratch, line: &str) -> Command {
+    let mut command = scratch.command(line.split_whitespace());
+    command.env("XDG_STATE_HOME", scratch.path("state"));
+    command
+}
+
+/// A receiver at a free port, and its ticket.
+struct Receiver {
+    child: Child,
+    ticket: String,
+}
+
+impl Receiver {
+    fn new(scratch: &Scratch, options: &str) -> Self {
+        Self::of(&mut command(scratch, &format!("recv in --listen 127.0.0.1:0 --idle 1 {options}")))
+    }
+
+    fn of(command: &mut Command) -> Self {
+        let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        let mut line = String::new();
+        BufReader::new(child.stdout.as_mut().unwrap()).read_line(&mut line).unwrap();
+        Self { child, ticket: line.trim().to_owned() }
+    }
+
+    /// Waits until it ends. Gives its exit code and what it said.
+    fn ended(mut self) -> (i32, String) {
+        let mut said = String::new();
+        self.child.stderr.take().unwrap().read_to_string(&mut said).unwrap();
+        assert!(!said.contains("panicked"), "{said}");
+        (code(self.child.wait().unwrap()), said)
+    }
+}
+
+impl Drop for Receiver {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+fn send(scratch: &Scratch, what: &str, receiver: &Receiver) -> Ran {
+    let line = format!("send {what} --idle 1 {} --json", receiver.ticket);
+    Ran::new(&line, &command(scratch, &line).output().unwrap())
+}
+
+fn signal(child: &Child, signal: Signal) {
+    kill(Pid::from_raw(child.id() as i32), signal).unwrap();
+}
+
+fn number(ran: &Ran, key: &str) -> u64 {
+    ran.json()[key].as_u64().unwrap_or_else(|| panic!("no {key} in {ran}"))
+}
+
+fn data(len: u64) -> Vec<u8> {
+    (0..len).map(|at| (at / 3 + at * 7 + at / CHUNK) as u8).collect()
+}
+
+fn write(scratch: &Scratch, name: &str, bytes: &[u8]) {
+    let path = scratch.path(name);
+    fs::create_dir_all(path.parent().unwrap()).unwrap();
+    fs::write(path, bytes).unwrap();
+}
+
+/// The files that are not whole yet, and their lengths.
+fn partials(scratch: &Scratch) -> Vec<(PathBuf, u64)> {
+    let entries = fs::read_dir(scratch.path("in/.narrows-partial")).into_iter().flatten().flatten();
+    let files = entries.filter(|it| !it.file_name().to_string_lossy().ends_with(".sums"));
+    files.filter_map(|it| Some((it.path(), it.metadata().ok()?.len()))).collect()
+}
+
+/// A name, its mode, its time and its contents.
+type Node = (PathBuf, u32, (i64, i64), Vec<u8>);
+
+/// Everything below a directory, by names.
+fn tree(root: &Path) -> Vec<Node> {
+    let (mut all, mut open) = (Vec::new(), vec![root.to_path_buf()]);
+    while let Some(path) = open.pop() {
+        let metadata = fs::symlink_metadata(&path).unwrap();
+        let contents = if metadata.is_dir() {
+            open.extend(fs::read_dir(&path).unwrap().map(|entry| entry.unwrap().path()));
+            Vec::new()
+        } else if metadata.is_symlink() {
+            fs::read_link(&path).unwrap().into_os_string().into_encoded_bytes()
+        } else {
+            fs::read(&path).unwrap()
+        };
+        let relative = path.strip_prefix(root).unwrap().to_path_buf();
+        all.push((relative, metadata.mode(), (metadata.mtime(), metadata.mtime_nsec()), contents));
+    }
+    all.sort();
+    all
+}
+
+#[test]
+fn a_tree_arrives_and_a_ticket_is_good_once() {
+    let scratch = Scratch::new("send");
+    write(&scratch, "photos/large", &data(5 * CHUNK + 1));
+    write(&scratch, "photos/sub/run", b"#!/bin/sh\n");
+    write(&scratch, "photos/empty", b"");
+    fs::create_dir(scratch.path("photos/none")).unwrap();
+    symlink("../large", scratch.path("photos/sub/link")).unwrap();
+    fs::set_permissions(scratch.path("photos/sub/run"), fs::Permissions::from_mode(0o750)).unwrap();
+    write(&scratch, "notes", b"notes");
+    let receiver = Receiver::new(&scratch, "");
+    scratch.write("ticket", &format!("\n{}\nand more\n", receiver.ticket));
+    let ticket = fs::File::open(scratch.path("ticket")).unwrap();
+    let output = command(&scratch, "send photos notes -").stdin(ticket).output().unwrap();
+    let ran = Ran::new("send photos notes -", &output).ok();
+    assert!(ran.out.is_empty() && ran.err.contains("sent 8 entries with 5.24 MB in "), "{ran}");
+    let used = receiver.ticket.clone();
+    let (code, said) = receiver.ended();
+    assert!(code == 0 && said.contains("received 8 entries with 5.24 MB in "), "{said}");
+    assert_eq!(tree(&scratch.path("in/photos")), tree(&scratch.path("photos")));
+    assert_eq!(scratch.read("in/notes"), "notes");
+    assert_eq!(fs::read_dir(scratch.path("in")).unwrap().count(), 2);
+
+    // Once more: nothing moves. A receiver with another ticket does not take the first one.
+    let receiver = Receiver::new(&scratch, "--keep --json");
+    let other = Receiver { ticket: used, child: Command::new("true").spawn().unwrap() };
+    send(&scratch, "notes", &other).fails(1, &["nothing answers at 127.0.0.1"]);
+    let ran = send(&scratch, "photos notes", &receiver).ok();
+    assert_eq!((number(&ran, "moved_bytes"), number(&ran, "had_bytes")), (0, 5 * CHUNK + 16));
+    assert_eq!((number(&ran, "made"), number(&ran, "same")), (4, 4));
+    let ran = send(&scratch, "photos", &receiver).ok();
+    assert_eq!(number(&ran, "moved_bytes"), 0);
+    signal(&receiver.child, Signal::SIGINT);
+    let (code, said) = receiver.ended();
+    assert!(code == 130 && said.contains("interrupted: the receiver ended"), "{said}");
+}
+
+#[test]
+fn what_cannot_be_sent_is_a_slip_of_the_command_line() {
+    let scratch = Scratch::new("send-usage");
+    write(&scratch, "a/x", b"");
+    write(&scratch, "b/x", b"");
+    let run = |line: &str| Ran::new(line, &command(&scratch, line).output().unwrap());
+    run("send a").fails(2, &["error: expected what to send and then to whom"]);
+    run("send").fails(2, &["PATH... TICKET|ADDR"]);
+    run("send none @ticket").fails(2, &["error: cannot read `none`: No such file"]);
+    run("send a/x b/x @ticket").fails(2, &["`b/x` and another path would both be `x` at the receiver"]);
+    run("send a @ticket").fails(2, &["cannot read `ticket`"]);
+    run("send a 127.0.0.1").fails(2, &["says nothing of who listens there"]);
+    run("recv no/such --listen 127.0.0.1:0").fails(2, &["error: cannot make `no/such`: No such file"]);
+    run("recv a/x --listen 127.0.0.1:0").fails(2, &["error: ", "`a/x`", "Not a directory"]);
+    let receiver = Receiver::new(&scratch, "");
+    let said = ["`in` is in use by process ", "one `narrows recv` at a time writes to a directory"];
+    run("recv in --listen 127.0.0.1:0").fails(2, &said);
+    drop(receiver);
+}
+
+#[test]
+fn a_file_that_differs_stays_and_fails_both_ends() {
+    let scratch = Scratch::new("send-differs");
+    write(&scratch, "file", b"new");
+    write(&scratch, "other", b"other");
+    write(&scratch, "in/file", b"mine");
+    let receiver = Receiver::new(&scratch, "");
+    let ran = send(&scratch, "file other", &receiver);
+    let why = "`file` is not received: a file that differs is here; --replace at the receiver replaces it";
+    assert_eq!((ran.code, number(&ran, "failed")), (1, 1), "{ran}");
+    let ran = ran.says(&[why, "error: 1 of what was to be sent is not there"]);
+    assert_eq!(ran.json()["notes"][0], why);
+    let (code, said) = receiver.ended();
+    assert!(code == 1 && said.contains(why), "{said}");
+    assert_eq!((scratch.read("in/file"), scratch.read("in/other")), ("mine".to_owned(), "other".to_owned()));
+    let receiver = Receiver::new(&scratch, "--replace");
+    send(&scratch, "file other", &receiver).ok();
+    assert_eq!((receiver.ended().0, scratch.read("in/file")), (0, "new".to_owned()));
+}
+
+/// Enough for a kill to come in the midst of it.
+const LONG: u64 = 400 * CHUNK + 3;
+
+/// A transfer of one large file that is under way: so much has come that a part of it is verified.
+fn under_way(scratch: &Scratch) -> (Receiver, Child) {
+    write(scratch, "file", &data(LONG));
+    let mut receiver = Receiver::new(scratch, "");
+    let line = format!("send file {} --idle 1", receiver.ticket);
+    let mut sender = command(scratch, &line).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    wait_for(&mut receiver.child, || {
+        assert!(sender.try_wait().unwrap().is_none(), "the sender ended");
+        partials(scratch).iter().any(|(_, len)| *len >= 8 * CHUNK)
+    });
+    (receiver, sender)
+}
+
+/// Goes on with it, and looks at what was sent again: the chunk in which the kill came, and no more.
+#[track_caller]
+fn goes_on(scratch: &Scratch) {
+    let [(_, len)] = partials(scratch)[..] else { panic!("{:?}", partials(scratch)) };
+    assert!((8 * CHUNK..LONG).contains(&len), "{len}");
+    assert!(!scratch.path("in/file").exists());
+    let receiver = Receiver::new(scratch, "");
+    let ran = send(scratch, "file", &receiver).ok();
+    assert_eq!(receiver.ended().0, 0);
+    let (had, moved) = (number(&ran, "had_bytes"), number(&ran, "moved_bytes"));
+    assert!(had % CHUNK == 0 && had <= len && had + 2 * CHUNK > len, "{had} of {len}");
+    assert_eq!(moved, LONG - had);
+    assert!(fs::read(scratch.path("in/file")).unwrap() == data(LONG));
+    assert!(!scratch.path("in/.narrows-partial").exists());
+}
+
+#[test]
+fn a_receiver_that_was_killed_goes_on() {
+    let scratch = Scratch::new("send-kill-receiver");
+    let (mut receiver, sender) = under_way(&scratch);
+    receiver.child.kill().unwrap();
+    receiver.child.wait().unwrap();
+    let ran = Ran::new("send", &sender.wait_with_output().unwrap());
+    assert_eq!(ran.code, 1, "{ran}");
+    ran.says(&["give the same command again, with a new ticket if need be, and it goes on there"]);
+    goes_on(&scratch);
+}
+
+#[test]
+fn a_sender_that_was_killed_goes_on() {
+    let scratch = Scratch::new("send-kill-sender");
+    let (receiver, mut sender) = under_way(&scratch);
+    sender.kill().unwrap();
+    sender.wait().unwrap();
+    let (code, said) = receiver.ended();
+    assert!(code == 1 && said.contains("when the sender sends the same again, it goes on there"), "{said}");
+    goes_on(&scratch);
+}
+
+#[test]
+fn ctrl_c_at_either_end_tells_the_other_one() {
+    for stops in ["sender", "receiver"] {
+        let scratch = Scratch::new("send-interrupt");
+        let (receiver, sender) = under_way(&scratch);
+        signal(if stops == "sender" { &sender } else { &receiver.child }, Signal::SIGINT);
+        let ran = Ran::new("send", &sender.wait_with_output().unwrap());
+        let (code, said) = receiver.ended();
+        let (own, other) =
+            if stops == "sender" { ((ran.code, ran.err), (code, said)) } else { ((code, said), (ran.code, ran.err)) };
+        assert!(
+            own.0 == 130 && own.1.contains("interrupted: the transfer was not finished; what came whole is kept"),
+            "{own:?}"
+        );
+        assert!(other.0 == 1 && other.1.contains("interrupted"), "{other:?}");
+        goes_on(&scratch);
+    }
+}
+
+/// A full file system fails one file with its name, and the others come.
+#[test]
+fn a_file_for_which_there_is_no_room_fails_alone() {
+    let scratch = Scratch::new("send-full");
+    write(&scratch, "out/large", &data(5 * CHUNK));
+    write(&scratch, "out/small", b"small");
+    // A limit of the process, which needs no rights.
+    let line = "ulimit -f 4096; exec \"$0\" recv in --listen 127.0.0.1:0 --idle 1";
+    let mut limited = Command::new("bash");
+    limited.args(["-c", line, env!("CARGO_BIN_EXE_narrows")]).current_dir(scratch.path("."));
+    limited.env("XDG_STATE_HOME", scratch.path("state")).stdin(Stdio::null());
+    let receiver = Receiver::of(&mut limited);
+    let ran = send(&scratch, "out", &receiver);
+    assert_eq!((ran.code, number(&ran, "failed")), (1, 1), "{ran}");
+    let why = "`out/large` is not received: File too large (os error 27), after 4194304 of its 5242880 bytes; ";
+    ran.says(&[why, "bytes are free"]);
+    let (code, said) = receiver.ended();
+    assert!(code == 1 && said.contains(why), "{said}");
+    assert!(!scratch.path("in/out/large").exists());
+    assert_eq!(scratch.read("in/out/small"), "small");
+    // With room it goes on where it ended.
+    let receiver = Receiver::new(&scratch, "");
+    let ran = send(&scratch, "out", &receiver).ok();
+    assert_eq!((number(&ran, "moved_bytes"), number(&ran, "had_bytes")), (CHUNK, 4 * CHUNK + 5));
+    assert!(receiver.ended().0 == 0 && fs::read(scratch.path("in/out/large")).unwrap() == data(5 * CHUNK));
+}
+
+/// A file system that is too small for all says so before it is full. It is mounted in a mount namespace of the receiver's own.
+#[test]
+fn a_small_disk_takes_what_fits() {
+    let scratch = Scratch::new("send-small");
+    write(&scratch, "out/a", &data(3 * CHUNK));
+    write(&scratch, "out/b", &data(6 * CHUNK));
+    write(&scratch, "out/c", &data(CHUNK));
+    fs::create_dir(scratch.path("in")).unwrap();
+    let possible = |rights: &&str| {
+        let tried = Command::new("unshare").args([rights, "sh", "-c", "mount -t tmpfs none /mnt"]).output();
+        tried.is_ok_and(|output| output.status.success())
+    };
+    let Some(rights) = ["-m", "-rm"].into_iter().find(possible) else {
+        return skipped("a_small_disk_takes_what_fits", "no file system can be mounted here");
+    };
+    let script = "mount -t tmpfs -o size=6m none in && \"$0\" recv in --listen 127.0.0.1:0 --idle 1; echo $?; find in -type f | sort";
+    let mut small = Command::new("unshare");
+    small.args([rights, "sh", "-c", script, env!("CARGO_BIN_EXE_narrows")]).current_dir(scratch.path("."));
+    let mut receiver = Receiver::of(small.env("XDG_STATE_HOME", scratch.path("state")).stdin(Stdio::null()));
+    let ran = send(&scratch, "out", &receiver);
+    assert_eq!((ran.code, number(&ran, "failed")), (1, 1), "{ran}");
+    ran.says(&["not all fits", "`out/b` is not received: there is no room for it: it needs 6291456 bytes, and "]);
+    let mut out = String::new();
+    receiver.child.stdout.take().unwrap().read_to_string(&mut out).unwrap();
+    assert_eq!(out, "1\nin/out/a\nin/out/c\n");
+}
+
+/// While one sender is served, another one is told so; a ticket that is kept serves them one after the other.
+#[test]
+fn one_sender_at_a_time() {
+    let scratch = Scratch::new("send-busy");
+    write(&scratch, "file", &data(LONG));
+    write(&scratch, "other", b"other");
+    let mut receiver = Receiver::new(&scratch, "--keep");
+    let line = format!("send file {} --idle 1", receiver.ticket);
+    let first = command(&scratch, &line).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    wait_for(&mut receiver.child, || !partials(&scratch).is_empty());
+    send(&scratch, "other", &receiver).fails(1, &["another sender is served here"]);
+    assert_eq!(code(first.wait_with_output().unwrap().status), 0);
+    send(&scratch, "other", &receiver).ok();
+    assert_eq!(scratch.read("in/other"), "other");
+}

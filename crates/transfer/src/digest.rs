@@ -1,0 +1,101 @@
+//! Checksums of files and of their chunks.
+//!
+//! BLAKE3 is a tree over blocks of 1 KiB. A chunk of 1 MiB is a whole subtree, so the chunks' values give the file's hash,
+//! the same as `b3sum` prints, and no byte is hashed twice.
+
+use blake3::Hasher;
+use blake3::hazmat::{ChainingValue, HasherExt, Mode, merge_subtrees_non_root, merge_subtrees_root};
+
+/// Bytes of a chunk but the last of a file: what is sent, checked and resumed at a time. A power of two of at least 1,024.
+pub const CHUNK: usize = 1 << 20;
+
+/// The BLAKE3 hash of a file, or the value of a chunk.
+pub type Digest = [u8; 32];
+
+/// The BLAKE3 hash of some bytes.
+pub fn of_bytes(bytes: &[u8]) -> Digest {
+    blake3::hash(bytes).into()
+}
+
+/// The value of a chunk: the chaining value of its subtree, or the file's hash if the file has only one.
+pub(crate) fn of_chunk(data: &[u8], chunk: u64, is_only: bool) -> Digest {
+    if is_only {
+        return of_bytes(data);
+    }
+    let mut hasher = Hasher::new();
+    hasher.set_input_offset(chunk * CHUNK as u64);
+    hasher.update(data);
+    hasher.finalize_non_root()
+}
+
+/// The values of a file's chunks so far, as far as its hash needs them.
+#[derive(Clone, Default, Debug)]
+pub(crate) struct Tree {
+    /// Subtrees to the left that are whole, the largest first.
+    whole: Vec<ChainingValue>,
+    /// The chunk that came last: only the end says whether it is the right edge.
+    last: Option<ChainingValue>,
+    chunks: u64,
+}
+
+impl Tree {
+    /// The next chunk's value.
+    pub(crate) fn push(&mut self, value: Digest) {
+        if let Some(mut left) = self.last.replace(value) {
+            // As many subtrees end with that chunk as its number has zeros at the end.
+            for _ in 0..self.chunks.trailing_zeros() {
+                if let Some(before) = self.whole.pop() {
+                    left = merge_subtrees_non_root(&before, &left, Mode::Hash);
+                }
+            }
+            self.whole.push(left);
+        }
+        self.chunks += 1;
+    }
+
+    /// The file's hash.
+    pub(crate) fn root(mut self) -> Digest {
+        let Some(mut right) = self.last else { return of_bytes(&[]) };
+        while let Some(left) = self.whole.pop() {
+            if self.whole.is_empty() {
+                return merge_subtrees_root(&left, &right, Mode::Hash).into();
+            }
+            right = merge_subtrees_non_root(&left, &right, Mode::Hash);
+        }
+        // The only chunk: its value is the hash.
+        right
+    }
+}
+
+/// What names the first chunks of a file: the hash of their values.
+#[derive(Clone, Default, Debug)]
+pub(crate) struct Prefix(Hasher);
+
+impl Prefix {
+    pub(crate) fn push(&mut self, value: &Digest) {
+        self.0.update(value);
+    }
+
+    pub(crate) fn digest(&self) -> Digest {
+        self.0.finalize().into()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn chunks_give_the_hash_of_the_file() {
+        let data: Vec<u8> = (0..9 * CHUNK + 5_000).map(|at| (at / 7 + at * 13) as u8).collect();
+        let sizes = (0..=9).flat_map(|chunks| [0, 1, 1_023, 1_024, 1_025, 5_000].map(|more| chunks * CHUNK + more));
+        for size in sizes {
+            let file = &data[..size];
+            let mut tree = Tree::default();
+            for (at, chunk) in file.chunks(CHUNK).enumerate() {
+                tree.push(of_chunk(chunk, at as u64, size <= CHUNK));
+            }
+            assert_eq!(tree.root(), of_bytes(file), "{size}");
+        }
+    }
+}

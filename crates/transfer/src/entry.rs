@@ -1,0 +1,93 @@
+//! What a sender offers: one entry for each file, directory and link.
+
+use serde::{Deserialize, Serialize};
+
+use crate::digest::CHUNK;
+use crate::name::{Name, NameError, check_target};
+
+/// Permissions that are sent: those of reading, writing and executing. Bits that make programs run as somebody else are not.
+pub(crate) const MODES: u32 = 0o777;
+/// The largest file: offsets are signed numbers of 64 bits.
+const LARGEST: u64 = i64::MAX as u64;
+/// Nanoseconds of a second.
+const SECOND_NS: u32 = 1_000_000_000;
+
+/// When a file was last modified: seconds since 1970, and nanoseconds below 10^9 after that.
+#[derive(Clone, Copy, PartialEq, Eq, Serialize, Deserialize, Debug)]
+pub struct Stamp {
+    /// Seconds, negative before 1970.
+    pub s: i64,
+    /// Nanoseconds.
+    pub ns: u32,
+}
+
+/// What an entry is.
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize, Debug)]
+pub enum Kind {
+    /// A directory. It comes before what is in it.
+    Directory,
+    /// A regular file.
+    File {
+        /// In bytes.
+        size: u64,
+    },
+    /// A symbolic link.
+    Link {
+        /// What it says.
+        target: Vec<u8>,
+    },
+}
+
+/// A file, a directory or a link.
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize, Debug)]
+pub struct Entry {
+    /// Where it goes.
+    pub name: Name,
+    /// Its permissions, at most 0o777.
+    pub mode: u32,
+    /// When it was modified.
+    pub mtime: Stamp,
+    /// What it is.
+    pub kind: Kind,
+}
+
+impl Entry {
+    /// What is wrong with it, as the rest of a sentence about the peer. A link's target is judged apart: an honest sender may
+    /// have such links.
+    pub(crate) fn flaw(&self) -> Result<(), String> {
+        let name = &self.name;
+        if self.mode & !MODES != 0 {
+            return Err(format!("says that `{name}` has the mode {:o}; it may have 777", self.mode));
+        }
+        if self.mtime.ns >= SECOND_NS {
+            return Err(format!("says that a second of `{name}` has {} ns", self.mtime.ns));
+        }
+        match &self.kind {
+            Kind::File { size } if *size > LARGEST => Err(format!("says that `{name}` has {size} bytes")),
+            Kind::Link { target } if target.len() > crate::name::LONGEST_PATH => {
+                Err(format!("says that `{name}` is a link to a path of {} bytes", target.len()))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Whether it is a link that may not be.
+    pub(crate) fn check_target(&self) -> Result<(), NameError> {
+        if let Kind::Link { target } = &self.kind { check_target(&self.name, target) } else { Ok(()) }
+    }
+
+    /// Its bytes; none unless it is a file.
+    pub(crate) fn size(&self) -> u64 {
+        if let Kind::File { size } = self.kind { size } else { 0 }
+    }
+}
+
+/// How many chunks a file of this size has.
+pub(crate) fn chunks_of(size: u64) -> u64 {
+    size.div_ceil(CHUNK as u64)
+}
+
+/// The bytes of a chunk.
+pub(crate) fn chunk_len(size: u64, chunk: u64) -> usize {
+    size.saturating_sub(chunk.saturating_mul(CHUNK as u64)).min(CHUNK as u64) as usize
+}

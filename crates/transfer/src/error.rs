@@ -1,0 +1,60 @@
+//! Why a transfer does not end well.
+
+use std::io;
+use std::path::PathBuf;
+
+use thiserror::Error;
+
+/// Why a transfer was given up. What was verified is kept.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// The connection.
+    #[error("{0}")]
+    Transport(#[from] transport::Error),
+    /// The peer says or does what cannot be: the rest of a sentence about it.
+    #[error("the peer {0}")]
+    Peer(String),
+    /// The watch said so.
+    #[error("interrupted")]
+    Interrupted,
+    /// The folder, or something of this machine.
+    #[error("cannot {action} `{}`: {source}", path.display())]
+    Local {
+        /// What was tried.
+        action: &'static str,
+        /// On what.
+        path: PathBuf,
+        /// What the system says.
+        source: io::Error,
+    },
+    /// The folder is in use.
+    #[error("{0}")]
+    File(#[from] files::Error),
+}
+
+impl Error {
+    pub(crate) fn local(action: &'static str, path: impl Into<PathBuf>) -> impl FnOnce(io::Error) -> Self {
+        let path = path.into();
+        move |source| Self::Local { action, path, source }
+    }
+
+    /// What reading or writing a stream gave.
+    pub(crate) fn stream(error: io::Error) -> Self {
+        match error.downcast::<transport::Error>() {
+            Ok(error) => Self::Transport(error),
+            Err(error) => Self::Transport(transport::Error::Socket(error)),
+        }
+    }
+
+    /// What the peer is told. It need not know where files are here.
+    pub fn to_peer(&self) -> String {
+        match self {
+            // What the peer did is told to the peer.
+            Self::Peer(what) => format!("this peer {what}"),
+            Self::Local { action, source, .. } => format!("the other end cannot {action} a file: {source}"),
+            Self::File(_) => "the other end cannot use its folder".to_owned(),
+            other => other.to_string(),
+        }
+    }
+}

@@ -1,0 +1,319 @@
+//! The folder that a receiver writes: everything is done relative to open directories, which are opened component by
+//! component and never through a link.
+
+use std::ffi::OsStr;
+use std::fs::File;
+use std::io::{self, Read};
+use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+
+use files::Lock;
+use nix::errno::Errno;
+use nix::fcntl::{AtFlags, OFlag, RenameFlags, openat, readlinkat, renameat, renameat2};
+use nix::libc::{S_IFDIR, S_IFLNK, S_IFMT, S_IFREG};
+use nix::sys::stat::{
+    FchmodatFlags, FileStat, Mode, UtimensatFlags, fchmod, fchmodat, fstatat, futimens, mkdirat, utimensat,
+};
+use nix::sys::statvfs::fstatvfs;
+use nix::sys::time::TimeSpec;
+use nix::unistd::{UnlinkatFlags, linkat, symlinkat, syncfs, unlinkat};
+
+use crate::digest::{CHUNK, Digest, Tree, of_chunk};
+use crate::entry::{MODES, Stamp, chunk_len, chunks_of};
+use crate::error::Error;
+use crate::name::{Name, PARTIALS};
+
+/// What a name stands for in a folder.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum What {
+    Directory,
+    File,
+    Link,
+    Other,
+}
+
+/// What is there under a name.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct There {
+    pub(crate) what: What,
+    pub(crate) size: u64,
+    pub(crate) mode: u32,
+    pub(crate) mtime: Stamp,
+    inode: (u64, u64),
+}
+
+impl There {
+    fn new(stat: &FileStat) -> Self {
+        let what = match stat.st_mode & S_IFMT {
+            S_IFDIR => What::Directory,
+            S_IFREG => What::File,
+            S_IFLNK => What::Link,
+            _ => What::Other,
+        };
+        Self {
+            what,
+            size: stat.st_size as u64,
+            mode: stat.st_mode & MODES,
+            mtime: Stamp { s: stat.st_mtime, ns: stat.st_mtime_nsec as u32 },
+            inode: (stat.st_dev, stat.st_ino),
+        }
+    }
+
+    /// Whether it was modified then. Some file systems keep whole seconds.
+    pub(crate) fn is_of(&self, mtime: Stamp) -> bool {
+        self.mtime.s == mtime.s && (self.mtime.ns == mtime.ns || self.mtime.ns == 0)
+    }
+
+    /// What it is, with its article.
+    pub(crate) fn words(&self) -> &'static str {
+        match self.what {
+            What::Directory => "a directory",
+            What::File => "a file",
+            What::Link => "a link",
+            What::Other => "neither a file, a directory nor a link",
+        }
+    }
+}
+
+fn time(stamp: Stamp) -> TimeSpec {
+    TimeSpec::new(stamp.s, stamp.ns.into())
+}
+
+/// The access time stays as it is.
+const AS_IT_IS: TimeSpec = TimeSpec::UTIME_OMIT;
+
+/// A directory to which a receiver writes, and nobody else meanwhile.
+#[derive(Debug)]
+pub struct Folder {
+    path: PathBuf,
+    root: OwnedFd,
+    partials: OwnedFd,
+    lock: Lock,
+}
+
+impl Folder {
+    /// Takes a directory, which is made if its parent is there. `command` is the command line that others are told.
+    ///
+    /// # Errors
+    /// If it cannot be made or written, or another process has it.
+    pub fn take(path: &Path, command: &str) -> Result<Self, Error> {
+        match std::fs::create_dir(path) {
+            Err(error) if error.kind() != io::ErrorKind::AlreadyExists => {
+                return Err(Error::local("make", path)(error));
+            }
+            _ => {}
+        }
+        let lock = Lock::take(path, command)?;
+        let root: OwnedFd = File::open(path).map_err(Error::local("open", path))?.into();
+        let opened = (|| {
+            match mkdirat(&root, PARTIALS, Mode::from_bits_truncate(0o700)) {
+                Err(error) if error != Errno::EEXIST => return Err(error),
+                _ => {}
+            }
+            openat(&root, PARTIALS, DIRECTORY, Mode::empty())
+        })();
+        let partials = opened.map_err(|error| Error::local("make", path.join(PARTIALS))(error.into()))?;
+        Ok(Self { path: path.to_path_buf(), root, partials, lock })
+    }
+
+    /// Where it is.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Its lock, which may have been a dead process's.
+    pub fn lock(&self) -> &Lock {
+        &self.lock
+    }
+
+    /// The directory for files that are not whole.
+    pub(crate) fn partials(&self) -> &OwnedFd {
+        &self.partials
+    }
+
+    /// Bytes that are free for this user.
+    pub(crate) fn free_bytes(&self) -> io::Result<u64> {
+        let stat = fstatvfs(&self.root)?;
+        Ok(stat.blocks_available().saturating_mul(stat.fragment_size()))
+    }
+
+    /// Waits until all that was written is on the disk.
+    pub(crate) fn sync(&self) -> io::Result<()> {
+        Ok(syncfs(&self.root)?)
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        // Unless files that are not whole lie there.
+        let _ = unlinkat(&self.root, PARTIALS, UnlinkatFlags::RemoveDir);
+    }
+}
+
+const DIRECTORY: OFlag = OFlag::O_RDONLY.union(OFlag::O_DIRECTORY).union(OFlag::O_NOFOLLOW).union(OFlag::O_CLOEXEC);
+/// To be passed through, which needs no right to list it.
+const WAY: OFlag = OFlag::O_PATH.union(OFlag::O_DIRECTORY).union(OFlag::O_NOFOLLOW).union(OFlag::O_CLOEXEC);
+
+/// A folder's names, as one thread sees them: the directory that was used last stays open.
+pub(crate) struct View<'a> {
+    folder: &'a Folder,
+    last: Option<(Vec<u8>, OwnedFd)>,
+}
+
+impl<'a> View<'a> {
+    pub(crate) fn new(folder: &'a Folder) -> Self {
+        Self { folder, last: None }
+    }
+
+    /// The directory of a name, and its last component.
+    fn at<'n>(&mut self, name: &'n Name) -> io::Result<(&OwnedFd, &'n OsStr)> {
+        let (parent, last) = name.split();
+        if parent.is_empty() {
+            return Ok((&self.folder.root, last));
+        }
+        if self.last.as_ref().is_none_or(|(open, _)| open != parent) {
+            self.last = None;
+            let mut way: Option<OwnedFd> = None;
+            for part in parent.split(|&byte| byte == b'/') {
+                let from = way.as_ref().unwrap_or(&self.folder.root);
+                let opened = openat(from, OsStr::from_bytes(part), WAY, Mode::empty());
+                way = Some(opened.map_err(|error| match error {
+                    Errno::ELOOP | Errno::ENOTDIR => {
+                        io::Error::new(io::ErrorKind::NotADirectory, "a part of its path is a link or a file here")
+                    }
+                    Errno::ENOENT => io::Error::new(io::ErrorKind::NotFound, "its directory is not there"),
+                    error => error.into(),
+                })?);
+            }
+            self.last = way.map(|way| (parent.to_vec(), way));
+        }
+        match &self.last {
+            Some((_, directory)) => Ok((directory, last)),
+            None => Ok((&self.folder.root, last)),
+        }
+    }
+
+    /// What is there.
+    pub(crate) fn look(&mut self, name: &Name) -> io::Result<Option<There>> {
+        let (directory, last) = self.at(name)?;
+        match fstatat(directory, last, AtFlags::AT_SYMLINK_NOFOLLOW) {
+            Ok(stat) => Ok(Some(There::new(&stat))),
+            Err(Errno::ENOENT) => Ok(None),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// Makes a directory that this process can write until its mode is set, unless it is there.
+    pub(crate) fn make_directory(&mut self, name: &Name) -> io::Result<()> {
+        let (directory, last) = self.at(name)?;
+        match mkdirat(directory, last, Mode::S_IRWXU) {
+            Ok(()) => return Ok(()),
+            Err(Errno::EEXIST) => {}
+            Err(error) => return Err(error.into()),
+        }
+        let there = There::new(&fstatat(directory, last, AtFlags::AT_SYMLINK_NOFOLLOW)?);
+        if there.what != What::Directory {
+            return Err(in_the_way(&there));
+        }
+        if there.mode & 0o300 != 0o300 {
+            let mode = Mode::from_bits_truncate(there.mode) | Mode::S_IRWXU;
+            // A directory of somebody else's may be writable all the same.
+            let _ = fchmodat(directory, last, mode, FchmodatFlags::FollowSymlink);
+        }
+        Ok(())
+    }
+
+    /// Sets a directory's mode and time.
+    pub(crate) fn finish_directory(&mut self, name: &Name, mode: u32, mtime: Stamp) -> io::Result<()> {
+        let (directory, last) = self.at(name)?;
+        let opened = openat(directory, last, DIRECTORY, Mode::empty())?;
+        futimens(&opened, &AS_IT_IS, &time(mtime))?;
+        Ok(fchmod(&opened, Mode::from_bits_truncate(mode))?)
+    }
+
+    /// The hash of a file that is there.
+    pub(crate) fn digest(&mut self, name: &Name, size: u64, goes_on: impl Fn() -> bool) -> io::Result<Digest> {
+        let (directory, last) = self.at(name)?;
+        let flags = OFlag::O_RDONLY | OFlag::O_NOFOLLOW | OFlag::O_NONBLOCK | OFlag::O_CLOEXEC;
+        let mut file = File::from(openat(directory, last, flags, Mode::empty())?);
+        let (mut tree, mut data, chunks) = (Tree::default(), vec![0; CHUNK], chunks_of(size));
+        for chunk in 0..chunks {
+            if !goes_on() {
+                return Err(io::Error::other("interrupted"));
+            }
+            let data = &mut data[..chunk_len(size, chunk)];
+            file.read_exact(data)?;
+            tree.push(of_chunk(data, chunk, chunks == 1));
+        }
+        Ok(tree.root())
+    }
+
+    /// Brings the mode and the time of a file that is the same up to date.
+    pub(crate) fn touch(&mut self, name: &Name, there: &There, (mode, mtime): (u32, Stamp)) -> io::Result<()> {
+        let (directory, last) = self.at(name)?;
+        if there.mode != mode {
+            fchmodat(directory, last, Mode::from_bits_truncate(mode), FchmodatFlags::FollowSymlink)?;
+        }
+        if !there.is_of(mtime) {
+            utimensat(directory, last, &AS_IT_IS, &time(mtime), UtimensatFlags::NoFollowSymlink)?;
+        }
+        Ok(())
+    }
+
+    /// Whether a link with this target is there.
+    pub(crate) fn is_link_to(&mut self, name: &Name, target: &[u8]) -> io::Result<bool> {
+        let (directory, last) = self.at(name)?;
+        Ok(readlinkat(directory, last)?.as_bytes() == target)
+    }
+
+    /// Puts a file, or a link, from among the partial ones in its place. It replaces what was seen there, and nothing else.
+    pub(crate) fn place(&mut self, partial: &str, name: &Name, replaces: Option<&There>) -> io::Result<()> {
+        if let Some(seen) = replaces
+            && self.look(name)?.as_ref() != Some(seen)
+        {
+            return Err(io::Error::new(io::ErrorKind::AlreadyExists, "somebody changed the file meanwhile"));
+        }
+        let partials = &self.folder.partials;
+        let (directory, last) = self.at(name)?;
+        if replaces.is_some() {
+            return Ok(renameat(partials, partial, directory, last)?);
+        }
+        let placed = match renameat2(partials, partial, directory, last, RenameFlags::RENAME_NOREPLACE) {
+            // The file system does not know of that.
+            Err(Errno::EINVAL | Errno::ENOSYS) => {
+                linkat(partials, partial, directory, last, AtFlags::empty()).and_then(|()| unlink(partials, partial))
+            }
+            placed => placed,
+        };
+        placed.map_err(|error| match error {
+            Errno::EEXIST => {
+                io::Error::new(io::ErrorKind::AlreadyExists, "somebody made a file of that name meanwhile")
+            }
+            error => error.into(),
+        })
+    }
+}
+
+/// What is there cannot be replaced.
+pub(crate) fn in_the_way(there: &There) -> io::Error {
+    io::Error::new(io::ErrorKind::AlreadyExists, format!("there is {} of that name", there.words()))
+}
+
+/// Makes a link among the partial files.
+pub(crate) fn make_link(folder: &Folder, partial: &str, target: &[u8], mtime: Stamp) -> io::Result<()> {
+    // What a kill left.
+    let _ = unlink(&folder.partials, partial);
+    symlinkat(OsStr::from_bytes(target), &folder.partials, partial)?;
+    Ok(utimensat(&folder.partials, partial, &AS_IT_IS, &time(mtime), UtimensatFlags::NoFollowSymlink)?)
+}
+
+pub(crate) fn unlink(directory: &impl AsFd, name: &str) -> nix::Result<()> {
+    unlinkat(directory, name, UnlinkatFlags::NoRemoveDir)
+}
+
+/// Sets the mode and the time of an open file.
+pub(crate) fn finish_file(file: &File, mode: u32, mtime: Stamp) -> io::Result<()> {
+    fchmod(file, Mode::from_bits_truncate(mode))?;
+    Ok(futimens(file, &AS_IT_IS, &time(mtime))?)
+}

@@ -1,0 +1,446 @@
+//! What both ends say to each other: version 1.
+//!
+//! Each message is its length, 4 bytes in network byte order, and so many bytes. The first message of each end is JSON, so
+//! that ends of different versions, and of other services, understand why they cannot go on; the others are in postcard's
+//! format. A chunk's data follow its message.
+
+use std::io::{BufReader, Read};
+
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+
+use crate::digest::{CHUNK, Digest};
+use crate::entry::Entry;
+use crate::error::Error;
+use crate::name::Name;
+
+/// The version of these messages.
+pub const VERSION: u64 = 1;
+/// What this service is called in the first messages.
+const SERVICE: &str = "files";
+/// The longest message in bytes, without a chunk's data: a path, a link's target and some numbers.
+pub const LONGEST_FRAME: usize = 16 << 10;
+/// The most streams for data: a disk and a processor are busy with fewer.
+pub const MOST_LANES: u8 = 16;
+/// The most bytes of an explanation.
+const LONGEST_WHY: usize = 1_000;
+/// Bytes that are read from a stream at a time, where messages are short.
+const READ: usize = 128 << 10;
+
+/// The sender's first message.
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize, Debug)]
+#[serde(deny_unknown_fields)]
+pub struct Hello {
+    version: u64,
+    service: String,
+    /// Streams for data, 1 to [`MOST_LANES`].
+    pub lanes: u8,
+    /// Whether files of equal size are compared by their hashes, and not by their times.
+    pub checksum: bool,
+    /// Entries that the sender found, for people alone.
+    pub entries: u64,
+    /// Bytes of all files that it found, for people alone.
+    pub bytes: u64,
+}
+
+impl Hello {
+    /// For so many streams of data, of what was found.
+    pub fn new(lanes: u8, checksum: bool, (entries, bytes): (u64, u64)) -> Self {
+        Self { version: VERSION, service: SERVICE.to_owned(), lanes, checksum, entries, bytes }
+    }
+}
+
+/// The receiver's first message.
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize, Debug)]
+#[serde(deny_unknown_fields)]
+pub struct Welcome {
+    version: u64,
+    service: String,
+    /// Bytes that are free in its folder.
+    pub free_bytes: u64,
+}
+
+impl Welcome {
+    /// With so many free bytes.
+    pub fn new(free_bytes: u64) -> Self {
+        Self { version: VERSION, service: SERVICE.to_owned(), free_bytes }
+    }
+}
+
+/// What the sender says on the first stream after that. Entries are numbered in their order, from 0.
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize, Debug)]
+pub enum Listing {
+    /// The next entry.
+    Entry(Entry),
+    /// All were listed.
+    End {
+        /// How many.
+        entries: u64,
+        /// How many could not be listed.
+        failed: u64,
+    },
+}
+
+/// The verified chunks that a receiver has.
+#[derive(Clone, Copy, PartialEq, Eq, Serialize, Deserialize, Debug)]
+pub struct Start {
+    /// How many, from the file's beginning on.
+    pub chunks: u64,
+    /// The hash of their values.
+    pub prefix: Digest,
+}
+
+/// What the receiver says on the first stream.
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize, Debug)]
+pub enum Reply {
+    /// Send this file.
+    Want {
+        /// Its number.
+        number: u64,
+        /// The hash of the file that is there. If the sender's has the same it is not sent.
+        have: Option<Digest>,
+        /// Where to begin; none if a file that differs must not be replaced.
+        start: Option<Start>,
+    },
+    /// It is there. Of a directory or a link: it was noted, and is done at the end.
+    Settled {
+        /// Its number.
+        number: u64,
+        /// Whether it was there before.
+        was_there: bool,
+    },
+    /// It is not there, and will not be: it failed at either end.
+    Failed {
+        /// Its number.
+        number: u64,
+        /// Its name.
+        name: Name,
+        /// Why, for people.
+        why: String,
+    },
+    /// All is over, and on the disk.
+    Summary(Summary),
+}
+
+/// What a receiver has counted.
+#[derive(Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, Debug)]
+pub struct Summary {
+    /// Files, directories and links that were made or brought up to date.
+    pub made: u64,
+    /// Files that were there before.
+    pub same: u64,
+    /// Entries that failed, at either end.
+    pub failed: u64,
+    /// Bytes that came.
+    pub moved_bytes: u64,
+    /// Bytes that were there before, in files that are the same or in verified parts.
+    pub had_bytes: u64,
+}
+
+/// What the sender says on a stream for data.
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize, Debug)]
+pub enum Record {
+    /// A file begins.
+    File {
+        /// Its number.
+        number: u64,
+        /// How many chunks are left out, because the receiver has them.
+        chunks: u64,
+    },
+    /// The next chunk: its data follow this message.
+    Chunk {
+        /// In bytes, at most [`CHUNK`].
+        len: u32,
+        /// Its checksum.
+        value: Digest,
+    },
+    /// The file ends.
+    End {
+        /// Its hash.
+        digest: Digest,
+    },
+    /// The file that has begun is given up.
+    Broken {
+        /// Why, for people.
+        why: String,
+    },
+    /// A file is given up before it has begun.
+    Unsent {
+        /// Its number.
+        number: u64,
+        /// Why, for people.
+        why: String,
+    },
+    /// The file that the receiver has is the same.
+    Same {
+        /// Its number.
+        number: u64,
+    },
+    /// The file that the receiver has differs, and must not be replaced.
+    Differs {
+        /// Its number.
+        number: u64,
+    },
+}
+
+/// Of a first message: what is wrong with it, as the rest of a sentence about the peer.
+pub(crate) trait First: Serialize + DeserializeOwned {
+    fn flaw(&self) -> Result<(), String>;
+}
+
+impl First for Hello {
+    fn flaw(&self) -> Result<(), String> {
+        if (1..=MOST_LANES).contains(&self.lanes) {
+            Ok(())
+        } else {
+            Err(format!("asks for {} streams; there may be 1 to {MOST_LANES}", self.lanes))
+        }
+    }
+}
+
+impl First for Welcome {
+    fn flaw(&self) -> Result<(), String> {
+        Ok(())
+    }
+}
+
+/// Of other messages.
+pub(crate) trait Checked: DeserializeOwned {
+    fn flaw(&self) -> Result<(), String>;
+}
+
+impl Checked for Listing {
+    fn flaw(&self) -> Result<(), String> {
+        if let Self::Entry(entry) = self { entry.flaw() } else { Ok(()) }
+    }
+}
+
+fn check_why(why: &str) -> Result<(), String> {
+    if why.len() <= LONGEST_WHY { Ok(()) } else { Err(format!("explains itself in {} bytes", why.len())) }
+}
+
+impl Checked for Reply {
+    fn flaw(&self) -> Result<(), String> {
+        if let Self::Failed { why, .. } = self { check_why(why) } else { Ok(()) }
+    }
+}
+
+impl Checked for Record {
+    fn flaw(&self) -> Result<(), String> {
+        match self {
+            Self::Broken { why } | Self::Unsent { why, .. } => check_why(why),
+            Self::Chunk { len, .. } if *len as usize > CHUNK || *len == 0 => {
+                Err(format!("sends a chunk of {len} bytes; it may have 1 to {CHUNK}"))
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+/// What can be told of a cause, cut where a peer would not read on.
+pub(crate) fn brief(why: &str) -> String {
+    why.chars().take(LONGEST_WHY / 4).collect()
+}
+
+/// Adds a message to the bytes that leave.
+pub(crate) fn put(out: &mut Vec<u8>, message: &impl Serialize) {
+    let at = out.len();
+    let buffer = std::mem::take(out);
+    // What is made of numbers, names and short texts can be written.
+    *out = postcard::to_extend(message, Extended::new(buffer)).map(|it| it.0).unwrap_or_default();
+    let len = (out.len() - at - 4) as u32;
+    out[at..at + 4].copy_from_slice(&len.to_be_bytes());
+}
+
+/// Bytes to which a message is added, with room for its length before it.
+struct Extended(Vec<u8>);
+
+impl Extended {
+    fn new(mut bytes: Vec<u8>) -> Self {
+        bytes.extend([0; 4]);
+        Self(bytes)
+    }
+}
+
+impl Extend<u8> for Extended {
+    fn extend<I: IntoIterator<Item = u8>>(&mut self, bytes: I) {
+        self.0.extend(bytes);
+    }
+}
+
+/// A first message with its length.
+pub(crate) fn first_frame(message: &impl First) -> Vec<u8> {
+    let text = serde_json::to_vec(message).unwrap_or_default();
+    [&(text.len() as u32).to_be_bytes(), &text[..]].concat()
+}
+
+/// Reads a message from its bytes. An error is the rest of a sentence about the peer.
+///
+/// # Errors
+/// If they are not one whole message.
+pub fn parse<M: DeserializeOwned>(bytes: &[u8]) -> Result<M, String> {
+    match postcard::take_from_bytes(bytes) {
+        Ok((message, [])) => Ok(message),
+        Ok((_, rest)) => Err(format!("sent a message with {} bytes too many", rest.len())),
+        Err(_) => Err("sent a message that cannot be read, or with a name that may not be".to_owned()),
+    }
+}
+
+fn parse_first<M: First>(bytes: &[u8]) -> Result<M, String> {
+    let flaw = |error: serde_json::Error| {
+        format!("does not speak as `narrows send` and `narrows recv` do: {}", error.to_string().escape_default())
+    };
+    let value: serde_json::Value = serde_json::from_slice(bytes).map_err(flaw)?;
+    match (value.get("service").and_then(|it| it.as_str()), value.get("version").and_then(serde_json::Value::as_u64)) {
+        (Some(SERVICE), Some(VERSION)) => {}
+        (Some(SERVICE), Some(version)) => {
+            return Err(format!(
+                "speaks version {version} of the transfer of files, and this end version {VERSION}: use one release of narrows"
+            ));
+        }
+        _ => return Err("does not transfer files: `narrows send` calls `narrows recv`".to_owned()),
+    }
+    let message: M = serde_json::from_value(value).map_err(flaw)?;
+    message.flaw()?;
+    Ok(message)
+}
+
+/// The messages that come on a stream.
+pub(crate) struct Frames<R> {
+    reader: BufReader<R>,
+    frame: Vec<u8>,
+}
+
+impl<R: Read> Frames<R> {
+    pub(crate) fn new(stream: R) -> Self {
+        Self { reader: BufReader::with_capacity(READ, stream), frame: Vec::new() }
+    }
+
+    /// The bytes of the next message; none at the stream's end.
+    fn frame(&mut self) -> Result<Option<&[u8]>, Error> {
+        let mut len = [0; 4];
+        // The stream may end before a message, and not in the midst of it.
+        if self.reader.read(&mut len[..1]).map_err(Error::stream)? == 0 {
+            return Ok(None);
+        }
+        self.fill(|reader, _| reader.read_exact(&mut len[1..]))?;
+        let len = u32::from_be_bytes(len) as usize;
+        if len > LONGEST_FRAME {
+            return Err(Error::Peer(format!("sent a message of {len} bytes; it may have {LONGEST_FRAME}")));
+        }
+        self.frame.resize(len, 0);
+        self.fill(Read::read_exact)?;
+        Ok(Some(&self.frame))
+    }
+
+    fn fill(&mut self, read: impl FnOnce(&mut BufReader<R>, &mut [u8]) -> std::io::Result<()>) -> Result<(), Error> {
+        read(&mut self.reader, &mut self.frame).map_err(|error| match error.kind() {
+            std::io::ErrorKind::UnexpectedEof => Error::Peer("ended in the midst of a message".to_owned()),
+            _ => Error::stream(error),
+        })
+    }
+
+    pub(crate) fn first<M: First>(&mut self) -> Result<M, Error> {
+        let frame = self.frame()?.ok_or_else(|| Error::Peer("ended before it had said anything".to_owned()))?;
+        parse_first(frame).map_err(Error::Peer)
+    }
+
+    /// The next message; none at the stream's end.
+    pub(crate) fn next<M: Checked>(&mut self) -> Result<Option<M>, Error> {
+        let Some(frame) = self.frame()? else { return Ok(None) };
+        let message: M = parse(frame).map_err(Error::Peer)?;
+        message.flaw().map_err(Error::Peer)?;
+        Ok(Some(message))
+    }
+
+    /// A chunk's data.
+    pub(crate) fn data(&mut self, out: &mut [u8]) -> Result<(), Error> {
+        self.fill(|reader, _| reader.read_exact(out))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::entry::{Kind, Stamp};
+
+    fn name(text: &str) -> Name {
+        Name::new(text.into()).unwrap()
+    }
+
+    #[test]
+    fn what_is_written_is_read() {
+        let longest = vec!["n".repeat(251); 16].join("/");
+        let entry = |kind| Entry { name: name(&longest), mode: 0o640, mtime: Stamp { s: -1, ns: 999_999_999 }, kind };
+        let listing = [
+            Listing::Entry(entry(Kind::File { size: i64::MAX as u64 })),
+            Listing::Entry(entry(Kind::Link { target: vec![0xff; 4_095] })),
+            Listing::End { entries: u64::MAX, failed: 0 },
+        ];
+        let mut bytes = Vec::new();
+        for message in &listing {
+            let at = bytes.len();
+            put(&mut bytes, message);
+            assert!(bytes.len() - at <= LONGEST_FRAME + 4);
+        }
+        let mut frames = Frames::new(&bytes[..]);
+        for message in listing {
+            assert_eq!(frames.next::<Listing>().unwrap(), Some(message));
+        }
+        assert_eq!(frames.next::<Listing>().unwrap(), None);
+        let mut cut = Frames::new(&bytes[..bytes.len() - 1]);
+        assert!(cut.next::<Listing>().is_ok() && cut.next::<Listing>().is_ok());
+        let error = cut.next::<Listing>().unwrap_err().to_string();
+        assert_eq!(error, "the peer ended in the midst of a message");
+    }
+
+    #[test]
+    fn what_a_peer_must_not_say_is_named() {
+        let said = |bytes: &[u8]| Frames::new(bytes).next::<Listing>().unwrap_err().to_string();
+        assert_eq!(said(&[0xff; 4]), "the peer sent a message of 4294967295 bytes; it may have 16384");
+        assert!(said(&[0, 0, 0, 1, 9]).starts_with("the peer sent a message that cannot be read"));
+        let mut bytes = Vec::new();
+        put(&mut bytes, &Record::Chunk { len: CHUNK as u32 + 1, value: [0; 32] });
+        let error = Frames::new(&bytes[..]).next::<Record>().unwrap_err().to_string();
+        assert_eq!(error, "the peer sends a chunk of 1048577 bytes; it may have 1 to 1048576");
+        let entry = |mode, ns, size| {
+            let entry = Entry { name: name("x"), mode, mtime: Stamp { s: 0, ns }, kind: Kind::File { size } };
+            let mut bytes = Vec::new();
+            put(&mut bytes, &Listing::Entry(entry));
+            said(&bytes)
+        };
+        assert_eq!(entry(0o4755, 0, 0), "the peer says that `x` has the mode 4755; it may have 777");
+        assert_eq!(entry(0, 1_000_000_000, 0), "the peer says that a second of `x` has 1000000000 ns");
+        assert_eq!(entry(0, 0, 1 << 63), "the peer says that `x` has 9223372036854775808 bytes");
+        // A name that leads out, as no `Name` writes it.
+        let mut out = Vec::new();
+        put(&mut out, &(0u8, b"../x".to_vec(), 0u32, 0i64, 0u32, 0u8));
+        assert!(said(&out).contains("with a name that may not be"), "{}", said(&out));
+    }
+
+    #[test]
+    fn other_services_and_versions_are_told_apart() {
+        let said = |text: &str| parse_first::<Hello>(text.as_bytes()).unwrap_err();
+        let hello = String::from_utf8(first_frame(&Hello::new(4, false, (1, 2)))[4..].to_vec()).unwrap();
+        assert_eq!(parse_first::<Hello>(hello.as_bytes()).unwrap().bytes, 2);
+        assert!(said(&hello.replace("\"version\":1", "\"version\":7")).starts_with("speaks version 7 of the transfer"));
+        assert!(said(r#"{"version":1,"reverse":false}"#).starts_with("does not transfer files"));
+        assert!(said("GET /").starts_with("does not speak as"));
+        assert_eq!(said(&hello.replace("\"lanes\":4", "\"lanes\":17")), "asks for 17 streams; there may be 1 to 16");
+    }
+
+    proptest! {
+        #[test]
+        fn any_bytes_are_read_or_refused(bytes in proptest::collection::vec(any::<u8>(), 0..200)) {
+            let _ = parse::<Listing>(&bytes);
+            let _ = parse::<Reply>(&bytes);
+            if let Ok(record) = parse::<Record>(&bytes) {
+                let mut again = Vec::new();
+                put(&mut again, &record);
+                prop_assert_eq!(parse::<Record>(&again[4..]), Ok(record));
+            }
+        }
+    }
+}

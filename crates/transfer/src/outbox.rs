@@ -1,0 +1,65 @@
+//! Messages that leave on a stream, as many at a time as there are.
+
+use std::sync::{Condvar, Mutex};
+
+use serde::Serialize;
+use transport::{SendStream, wait};
+
+use crate::crew::{Crew, lock, nap};
+use crate::error::Error;
+use crate::message::put;
+
+/// Bytes that wait before somebody who has more to say waits, too.
+const FULL: usize = 1 << 20;
+
+#[derive(Default)]
+struct State {
+    bytes: Vec<u8>,
+    ends: bool,
+}
+
+/// Messages that wait to leave.
+#[derive(Default)]
+pub(crate) struct Outbox {
+    state: Mutex<State>,
+    changed: Condvar,
+}
+
+impl Outbox {
+    /// Adds a message. Waits while too many wait.
+    pub(crate) fn push(&self, crew: &Crew, message: &impl Serialize) {
+        let mut state = lock(&self.state);
+        while state.bytes.len() >= FULL && !crew.is_over() {
+            state = nap(&self.changed, state);
+        }
+        put(&mut state.bytes, message);
+        self.changed.notify_all();
+    }
+
+    /// No message follows.
+    pub(crate) fn end(&self) {
+        lock(&self.state).ends = true;
+        self.changed.notify_all();
+    }
+
+    /// Sends what comes until the end, and waits until the peer has it.
+    pub(crate) fn run(&self, crew: &Crew, mut stream: SendStream) -> Result<(), Error> {
+        loop {
+            let mut state = lock(&self.state);
+            while state.bytes.is_empty() && !state.ends && !crew.is_over() {
+                state = nap(&self.changed, state);
+            }
+            let bytes = std::mem::take(&mut state.bytes);
+            self.changed.notify_all();
+            drop(state);
+            if crew.is_over() {
+                return Ok(());
+            }
+            if bytes.is_empty() {
+                stream.finish()?;
+                return Ok(wait(stream.delivered())?);
+            }
+            wait(stream.write_all(&bytes))?;
+        }
+    }
+}

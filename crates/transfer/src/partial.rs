@@ -1,0 +1,212 @@
+//! Files that are not whole: their data, and beside that the values of their verified chunks.
+//!
+//! A partial file's name is a hash of the file's name and one of its size and time, so another version of the file begins
+//! anew. What a kill left is believed as far as chunks still have the values that were noted for them.
+
+use std::collections::BTreeSet;
+use std::fs::File;
+use std::io::{self, Read};
+use std::os::fd::OwnedFd;
+use std::os::unix::fs::FileExt;
+use std::sync::Mutex;
+
+use nix::dir::Dir;
+use nix::errno::Errno;
+use nix::fcntl::{OFlag, openat};
+use nix::sys::stat::{FchmodatFlags, Mode, fchmodat};
+
+use crate::crew::lock;
+use crate::digest::{CHUNK, Digest, Prefix, Tree, of_bytes, of_chunk};
+use crate::entry::{Entry, chunk_len, chunks_of};
+use crate::folder::{Folder, unlink};
+use crate::message::Start;
+
+/// What the name of the file with the chunks' values ends with.
+const SUMS: &str = ".sums";
+/// Bytes of a hash that a name has.
+const OF_HASH: usize = 16;
+const VALUE: usize = size_of::<Digest>();
+
+/// The directory of partial files.
+pub(crate) struct Shelf<'a> {
+    directory: &'a OwnedFd,
+    /// What lies there. No more of it is read than there may be: the rest stays where it is.
+    names: Mutex<BTreeSet<String>>,
+}
+
+/// Names on a shelf that are remembered; more are left alone, and their files begin anew.
+const MOST_NAMES: usize = 1 << 20;
+
+/// What is there of a file.
+#[derive(Clone, Default, Debug)]
+pub(crate) struct Resume {
+    pub(crate) chunks: u64,
+    tree: Tree,
+    prefix: Prefix,
+}
+
+impl Resume {
+    pub(crate) fn start(&self) -> Start {
+        Start { chunks: self.chunks, prefix: self.prefix.digest() }
+    }
+
+    /// Bytes of a file of this size that are there.
+    pub(crate) fn bytes(&self, size: u64) -> u64 {
+        size.min(self.chunks * CHUNK as u64)
+    }
+
+    fn push(&mut self, value: Digest) {
+        self.chunks += 1;
+        self.tree.push(value);
+        self.prefix.push(&value);
+    }
+}
+
+/// The first half of a hash in hexadecimal digits.
+fn half(bytes: &[u8]) -> String {
+    of_bytes(bytes)[..OF_HASH].iter().fold(String::new(), |text, byte| text + &format!("{byte:02x}"))
+}
+
+/// The name of an entry's partial file: its first half is of the entry's name.
+pub(crate) fn key(entry: &Entry) -> String {
+    let version = format!("{} {} {}", entry.size(), entry.mtime.s, entry.mtime.ns);
+    format!("{}-{}", half(entry.name.bytes()), half(version.as_bytes()))
+}
+
+impl<'a> Shelf<'a> {
+    pub(crate) fn new(folder: &'a Folder) -> io::Result<Self> {
+        let directory = folder.partials();
+        let mut names = BTreeSet::new();
+        let mut opened = Dir::from_fd(directory.try_clone()?)?;
+        for entry in opened.iter().take(MOST_NAMES) {
+            names.insert(entry?.file_name().to_string_lossy().into_owned());
+        }
+        Ok(Self { directory, names: Mutex::new(names) })
+    }
+
+    /// Finds out what is there of a file, by reading it. Older versions of it are removed.
+    pub(crate) fn resume(&self, entry: &Entry, goes_on: impl Fn() -> bool) -> Resume {
+        let (key, mut resume) = (key(entry), Resume::default());
+        let mut names = lock(&self.names);
+        let of_file = format!("{}-", &key[..2 * OF_HASH]);
+        let found: Vec<String> =
+            names.range(of_file.clone()..).take_while(|name| name.starts_with(&of_file)).cloned().collect();
+        for name in found.iter().filter(|name| !name.starts_with(&key)) {
+            let _ = unlink(self.directory, name);
+            names.remove(name);
+        }
+        let sums = key.clone() + SUMS;
+        let is_there = names.contains(&key) && names.contains(&sums);
+        drop(names);
+        if is_there {
+            // What cannot be read begins anew.
+            let _ = self.verify((&key, &sums), entry.size(), &mut resume, goes_on);
+        }
+        resume
+    }
+
+    fn verify(
+        &self,
+        (key, sums): (&str, &str),
+        size: u64,
+        resume: &mut Resume,
+        goes_on: impl Fn() -> bool,
+    ) -> io::Result<()> {
+        let (mut file, mut sums) = (self.open(key)?, io::BufReader::new(self.open(sums)?));
+        let mut data = vec![0; CHUNK];
+        while resume.chunks < chunks_of(size) && goes_on() {
+            let (mut value, data) = ([0; VALUE], &mut data[..chunk_len(size, resume.chunks)]);
+            sums.read_exact(&mut value)?;
+            file.read_exact(data)?;
+            if of_chunk(data, resume.chunks, chunks_of(size) == 1) != value {
+                break;
+            }
+            resume.push(value);
+        }
+        Ok(())
+    }
+
+    fn open(&self, name: &str) -> io::Result<File> {
+        let flags = OFlag::O_RDWR | OFlag::O_CREAT | OFlag::O_NOFOLLOW | OFlag::O_NONBLOCK | OFlag::O_CLOEXEC;
+        let own = Mode::S_IRUSR | Mode::S_IWUSR;
+        let opened = match openat(self.directory, name, flags, own) {
+            // It got its final mode, and a kill came before its final name.
+            Err(Errno::EACCES) => {
+                fchmodat(self.directory, name, own, FchmodatFlags::FollowSymlink)?;
+                openat(self.directory, name, flags, own)
+            }
+            opened => opened,
+        };
+        let file = File::from(opened?);
+        if file.metadata()?.is_file() { Ok(file) } else { Err(io::Error::other("it is no regular file")) }
+    }
+
+    /// Removes a partial file and what belongs to it.
+    pub(crate) fn remove(&self, key: &str) {
+        let _ = unlink(self.directory, key);
+        self.remove_sums(key);
+    }
+
+    /// Removes the values of the chunks of a file that is in its place.
+    pub(crate) fn remove_sums(&self, key: &str) {
+        let _ = unlink(self.directory, &(key.to_owned() + SUMS));
+    }
+}
+
+/// A file that comes.
+pub(crate) struct Partial {
+    pub(crate) key: String,
+    file: File,
+    /// None for a file of one chunk: it is sent whole in any case.
+    sums: Option<File>,
+    size: u64,
+    at: u64,
+    state: Resume,
+}
+
+impl Partial {
+    /// Begins a file, or goes on with it.
+    pub(crate) fn new(shelf: &Shelf, entry: &Entry, resume: Resume) -> io::Result<Self> {
+        let (key, size) = (key(entry), entry.size());
+        let file = shelf.open(&key)?;
+        let at = resume.bytes(size);
+        file.set_len(at)?;
+        let sums = if chunks_of(size) > 1 { Some(shelf.open(&(key.clone() + SUMS))?) } else { None };
+        if let Some(sums) = &sums {
+            sums.set_len(resume.chunks * VALUE as u64)?;
+        }
+        Ok(Self { key, file, sums, size, at, state: resume })
+    }
+
+    /// The bytes that are missing.
+    pub(crate) fn missing(&self) -> u64 {
+        self.size - self.at
+    }
+
+    /// Bytes that the next chunk has; 0 at the end.
+    pub(crate) fn next_len(&self) -> usize {
+        chunk_len(self.size, self.state.chunks)
+    }
+
+    /// Whether the next chunk's data have this value.
+    pub(crate) fn fits(&self, data: &[u8], value: &Digest) -> bool {
+        of_chunk(data, self.state.chunks, chunks_of(self.size) == 1) == *value
+    }
+
+    /// Writes the next chunk.
+    pub(crate) fn write(&mut self, data: &[u8], value: Digest) -> io::Result<()> {
+        self.file.write_all_at(data, self.at)?;
+        // Data first: a value whose data are not there fits nothing.
+        if let Some(sums) = &self.sums {
+            sums.write_all_at(&value, self.state.chunks * VALUE as u64)?;
+        }
+        self.at += data.len() as u64;
+        self.state.push(value);
+        Ok(())
+    }
+
+    /// The file and its hash.
+    pub(crate) fn end(self) -> (String, File, Digest) {
+        (self.key, self.file, self.state.tree.root())
+    }
+}

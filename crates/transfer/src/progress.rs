@@ -1,0 +1,66 @@
+//! How far a transfer is.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// How far a transfer is, as one end sees it.
+#[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
+pub struct Progress {
+    /// Bytes of all files that the sender found at first. They may become more or fewer.
+    pub total_bytes: u64,
+    /// Entries that it found at first.
+    pub total_entries: u64,
+    /// Bytes that were sent, or came.
+    pub moved_bytes: u64,
+    /// Bytes that were at the receiver already, in files that are the same or in verified parts.
+    pub had_bytes: u64,
+    /// Entries that are over: made, the same, or failed.
+    pub entries: u64,
+    /// Entries that failed.
+    pub failed: u64,
+}
+
+/// Who watches a transfer.
+pub trait Watch: Sync {
+    /// Called several times a second, on the thread that began the transfer. Says whether it goes on.
+    fn look(&self, progress: &Progress) -> bool;
+
+    /// Something that people should know: a file that failed and why. Called from any thread; characters that a terminal
+    /// could take for commands are escaped.
+    fn note(&self, text: &str);
+}
+
+/// The counts behind [`Progress`].
+#[derive(Default, Debug)]
+pub(crate) struct Counts {
+    pub(crate) total_bytes: AtomicU64,
+    pub(crate) total_entries: AtomicU64,
+    pub(crate) moved_bytes: AtomicU64,
+    pub(crate) had_bytes: AtomicU64,
+    pub(crate) entries: AtomicU64,
+    pub(crate) made: AtomicU64,
+    pub(crate) same: AtomicU64,
+    pub(crate) failed: AtomicU64,
+}
+
+/// Adds to a count.
+pub(crate) fn add(count: &AtomicU64, more: u64) {
+    count.fetch_add(more, Ordering::Relaxed);
+}
+
+/// What a count is.
+pub(crate) fn get(count: &AtomicU64) -> u64 {
+    count.load(Ordering::Relaxed)
+}
+
+impl Counts {
+    pub(crate) fn progress(&self) -> Progress {
+        Progress {
+            total_bytes: get(&self.total_bytes),
+            total_entries: get(&self.total_entries),
+            moved_bytes: get(&self.moved_bytes),
+            had_bytes: get(&self.had_bytes),
+            entries: get(&self.entries),
+            failed: get(&self.failed),
+        }
+    }
+}

@@ -1,0 +1,657 @@
+//! The receiver: says what it wants, and writes what comes.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs::File;
+use std::io;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::mpsc::{Receiver as Queue, RecvTimeoutError, SyncSender, sync_channel};
+use std::thread::Scope;
+
+use nix::errno::Errno;
+use transport::{Connection, RecvStream, wait};
+
+use crate::crew::{Crew, LOOK, lock};
+use crate::digest::CHUNK;
+use crate::entry::{Entry, Kind};
+use crate::error::Error;
+use crate::folder::{Folder, There, View, What, finish_file, in_the_way, make_link};
+use crate::message::{Frames, Hello, Listing, Record, Reply, Summary, Welcome, brief, first_frame};
+use crate::name::{Name, PARTIALS, shown};
+use crate::outbox::Outbox;
+use crate::partial::{Partial, Resume, Shelf, key};
+use crate::progress::{Counts, Watch, add, get};
+use crate::send::MOST_OPEN;
+
+/// Files of at least so many bytes are put on the disk one by one; a batch of smaller ones is at a time.
+const LARGE: u64 = 4 << 20;
+/// The files and bytes of a batch.
+const BATCH: (usize, u64) = (2_048, 64 << 20);
+/// Files that wait to be put on the disk.
+const WAITING: usize = 4_096;
+/// Bytes of the names of directories and links, which are remembered until the end.
+const MOST_LATER: usize = 256 << 20;
+/// What each of them counts beside its name.
+const LATER_COST: usize = 96;
+
+/// How a receiver receives.
+#[derive(Clone, Copy, Default, Debug)]
+pub struct ReceiveOptions {
+    /// Whether files that are there and differ are replaced.
+    pub replace: bool,
+}
+
+/// A file that is wanted.
+struct Wanted {
+    entry: Entry,
+    key: String,
+    resume: Resume,
+    /// What it may replace.
+    there: Option<There>,
+    has_hash: bool,
+}
+
+#[derive(Default)]
+struct State {
+    /// Files that are wanted and not over; those that have begun have left their place.
+    open: BTreeMap<u64, Option<Box<Wanted>>>,
+    /// The keys of their partial files.
+    keys: BTreeSet<String>,
+}
+
+/// A file that came whole.
+struct Whole {
+    number: u64,
+    wanted: Box<Wanted>,
+    /// Kept open if it is large.
+    file: Option<File>,
+}
+
+/// What is done when all files are there.
+#[derive(Default)]
+struct Later {
+    bytes: usize,
+    directories: Vec<(u64, Entry)>,
+    links: Vec<(u64, Entry)>,
+}
+
+struct Receiver<'a> {
+    crew: Crew<'a>,
+    folder: &'a Folder,
+    shelf: Shelf<'a>,
+    options: ReceiveOptions,
+    watch: &'a dyn Watch,
+    counts: Counts,
+    state: Mutex<State>,
+    /// Bytes that wanted files still need.
+    reserved: AtomicU64,
+    outbox: Outbox,
+    later: Mutex<Later>,
+    is_listed: AtomicBool,
+}
+
+/// Receives from a caller that was let in. Gives what came of it, when all is on the disk and the sender knows.
+///
+/// # Errors
+/// If the connection ends, the peer says what cannot be, or `watch` ends it. Files that fail are no error: they are counted,
+/// and `watch` was told of each.
+pub fn receive(
+    connection: &Connection,
+    folder: &Folder,
+    options: ReceiveOptions,
+    watch: &dyn Watch,
+) -> Result<Summary, Error> {
+    let receiver = Receiver {
+        crew: Crew::new(connection),
+        folder,
+        shelf: Shelf::new(folder).map_err(Error::local("read", folder.path().join(PARTIALS)))?,
+        options,
+        watch,
+        counts: Counts::default(),
+        state: Mutex::default(),
+        reserved: AtomicU64::new(0),
+        outbox: Outbox::default(),
+        later: Mutex::default(),
+        is_listed: AtomicBool::new(false),
+    };
+    std::thread::scope(|scope| {
+        let it = &receiver;
+        it.crew.spawn(scope, move || it.begin(connection, scope));
+        it.crew.wait(|| watch.look(&it.counts.progress()));
+    });
+    let summary = receiver.summary();
+    receiver.crew.end()?;
+    Ok(summary)
+}
+
+impl<'a> Receiver<'a> {
+    fn begin<'s>(&'s self, connection: &'s Connection, scope: &'s Scope<'s, '_>) -> Result<(), Error>
+    where
+        'a: 's,
+    {
+        let stream = wait(connection.accept_stream())?;
+        let Some(mut say) = stream.send else {
+            return Err(Error::Peer("opened a stream of one direction before it had said anything".to_owned()));
+        };
+        say.set_priority(1);
+        let mut listing = Frames::new(stream.receive);
+        let hello: Hello = listing.first()?;
+        add(&self.counts.total_bytes, hello.bytes);
+        add(&self.counts.total_entries, hello.entries);
+        wait(say.write_all(&first_frame(&Welcome::new(self.free()?))))?;
+        self.crew.spawn(scope, move || self.outbox.run(&self.crew, say));
+        let (whole, queue) = sync_channel(WAITING);
+        self.crew.spawn(scope, move || self.finish(&queue));
+        // The queue's end is that of all lanes and of this thread.
+        let first = whole.clone();
+        self.crew.spawn(scope, move || {
+            let _until_listed = first;
+            self.judge_all(listing, hello.checksum)
+        });
+        for _ in 0..hello.lanes {
+            let stream = wait(connection.accept_stream())?;
+            if stream.send.is_some() {
+                return Err(Error::Peer("opened a stream of two directions for data".to_owned()));
+            }
+            let whole = whole.clone();
+            self.crew.spawn(scope, move || Lane { receiver: self, whole, data: Vec::new() }.run(stream.receive));
+        }
+        Ok(())
+    }
+
+    fn free(&self) -> Result<u64, Error> {
+        self.folder.free_bytes().map_err(Error::local("look at", self.folder.path()))
+    }
+
+    fn summary(&self) -> Summary {
+        let counts = &self.counts;
+        Summary {
+            made: get(&counts.made),
+            same: get(&counts.same),
+            failed: get(&counts.failed),
+            moved_bytes: get(&counts.moved_bytes),
+            had_bytes: get(&counts.had_bytes),
+        }
+    }
+
+    /// An entry is not received.
+    fn fail(&self, number: u64, name: &Name, why: &str) {
+        add(&self.counts.failed, 1);
+        add(&self.counts.entries, 1);
+        self.watch.note(&format!("`{name}` is not received: {why}"));
+        self.outbox.push(&self.crew, &Reply::Failed { number, name: name.clone(), why: brief(why) });
+    }
+
+    fn settle(&self, number: u64, was_there: bool) {
+        add(if was_there { &self.counts.same } else { &self.counts.made }, 1);
+        add(&self.counts.entries, 1);
+        self.outbox.push(&self.crew, &Reply::Settled { number, was_there });
+    }
+
+    /// A wanted file is over.
+    fn close(&self, number: u64, key: &str) {
+        let mut state = lock(&self.state);
+        state.open.remove(&number);
+        state.keys.remove(key);
+    }
+
+    fn judge_all(&self, mut listing: Frames<RecvStream>, checksum: bool) -> Result<(), Error> {
+        let (mut view, mut number) = (View::new(self.folder), 0);
+        while let Some(message) = listing.next::<Listing>()? {
+            match message {
+                Listing::Entry(entry) => {
+                    self.judge(&mut view, number, entry, checksum)?;
+                    number += 1;
+                }
+                Listing::End { entries, failed } => {
+                    if entries != number {
+                        return Err(Error::Peer(format!("says that it listed {entries} entries, and listed {number}")));
+                    }
+                    add(&self.counts.failed, failed.min(u64::from(u32::MAX)));
+                    self.is_listed.store(true, Ordering::Release);
+                    return match listing.next::<Listing>()? {
+                        None => Ok(()),
+                        Some(_) => Err(Error::Peer("goes on after its listing's end".to_owned())),
+                    };
+                }
+            }
+        }
+        Err(Error::Peer("ended before it had listed all".to_owned()))
+    }
+
+    /// Decides what is done with an entry.
+    fn judge(&self, view: &mut View, number: u64, entry: Entry, checksum: bool) -> Result<(), Error> {
+        match entry.kind {
+            Kind::File { .. } => self.judge_file(view, number, entry, checksum),
+            Kind::Directory => {
+                match view.make_directory(&entry.name) {
+                    // One that was there gets its mode and time, so it counts as made as well.
+                    Ok(()) => {
+                        self.note(number, entry)?;
+                        self.settle(number, false);
+                    }
+                    Err(error) => self.fail(number, &entry.name, &error.to_string()),
+                }
+                Ok(())
+            }
+            Kind::Link { .. } => {
+                if let Err(why) = entry.check_target() {
+                    self.fail(number, &entry.name, &why.to_string());
+                } else {
+                    self.note(number, entry)?;
+                    self.settle(number, false);
+                }
+                Ok(())
+            }
+        }
+    }
+
+    /// Remembers a directory or a link until the end.
+    fn note(&self, number: u64, entry: Entry) -> Result<(), Error> {
+        let mut later = lock(&self.later);
+        let target = if let Kind::Link { target } = &entry.kind { target.len() } else { 0 };
+        later.bytes += entry.name.bytes().len() + target + LATER_COST;
+        if later.bytes > MOST_LATER {
+            return Err(Error::Peer(format!(
+                "has more directories and links than can be remembered here: their names take over {MOST_LATER} bytes"
+            )));
+        }
+        let list = if entry.kind == Kind::Directory { &mut later.directories } else { &mut later.links };
+        list.push((number, entry));
+        Ok(())
+    }
+
+    fn judge_file(&self, view: &mut View, number: u64, entry: Entry, checksum: bool) -> Result<(), Error> {
+        let there = match view.look(&entry.name) {
+            Ok(there) => there,
+            Err(error) => {
+                self.fail(number, &entry.name, &error.to_string());
+                return Ok(());
+            }
+        };
+        let (size, mut have) = (entry.size(), None);
+        if let Some(there) = &there {
+            let may_be_same = there.what == What::File && there.size == size;
+            if there.what != What::File {
+                self.fail(number, &entry.name, &in_the_way(there).to_string());
+                return Ok(());
+            }
+            if may_be_same && checksum {
+                have = match view.digest(&entry.name, size, || !self.crew.is_over()) {
+                    Ok(digest) => Some(digest),
+                    Err(error) => {
+                        self.fail(number, &entry.name, &format!("the file that is here cannot be read: {error}"));
+                        return Ok(());
+                    }
+                };
+            } else if may_be_same && there.is_of(entry.mtime) {
+                self.is_same(view, number, &entry, there);
+                return Ok(());
+            }
+            if have.is_none() && !self.options.replace {
+                self.fail(number, &entry.name, DIFFERS);
+                return Ok(());
+            }
+        }
+        let key = key(&entry);
+        {
+            let mut state = lock(&self.state);
+            if state.open.len() >= MOST_OPEN {
+                return Err(Error::Peer(format!("lists more than {MOST_OPEN} files before it sends any")));
+            }
+            if !state.keys.insert(key.clone()) {
+                return Err(Error::Peer(format!("lists `{}` twice", entry.name)));
+            }
+        }
+        let resume = self.shelf.resume(&entry, || !self.crew.is_over());
+        let needs = size - resume.bytes(size);
+        let (free, reserved) = (self.free()?, self.reserved.load(Ordering::Relaxed));
+        if needs > free.saturating_sub(reserved) {
+            lock(&self.state).keys.remove(&key);
+            self.fail(number, &entry.name, &no_room(needs, free, reserved));
+            return Ok(());
+        }
+        self.reserved.fetch_add(needs, Ordering::Relaxed);
+        let start = (there.is_none() || self.options.replace).then(|| resume.start());
+        let wanted = Wanted { entry, key, resume, there, has_hash: have.is_some() };
+        lock(&self.state).open.insert(number, Some(Box::new(wanted)));
+        self.outbox.push(&self.crew, &Reply::Want { number, have, start });
+        Ok(())
+    }
+
+    /// The file that is there is the same.
+    fn is_same(&self, view: &mut View, number: u64, entry: &Entry, there: &There) {
+        match view.touch(&entry.name, there, (entry.mode, entry.mtime)) {
+            Ok(()) => {
+                add(&self.counts.had_bytes, entry.size());
+                self.settle(number, true);
+            }
+            Err(error) => self.fail(number, &entry.name, &format!("its mode and time cannot be set: {error}")),
+        }
+    }
+
+    /// Puts files on the disk and in their places as they come, and does at the end what is done then.
+    fn finish(&self, queue: &Queue<Whole>) -> Result<(), Error> {
+        let mut view = View::new(self.folder);
+        let (mut batch, mut bytes) = (Vec::new(), 0);
+        loop {
+            let next = queue.recv_timeout(LOOK);
+            if self.crew.is_over() {
+                return Ok(());
+            }
+            let is_idle = next.is_err();
+            let is_over = matches!(next, Err(RecvTimeoutError::Disconnected));
+            match next {
+                Ok(whole) if whole.file.is_some() => {
+                    let synced = whole.file.as_ref().map_or(Ok(()), File::sync_all);
+                    self.place(&mut view, whole, synced);
+                }
+                Ok(whole) => {
+                    bytes += whole.wanted.entry.size();
+                    batch.push(whole);
+                }
+                Err(_) => {}
+            }
+            if !batch.is_empty() && (is_idle || batch.len() >= BATCH.0 || bytes >= BATCH.1) {
+                let synced = self.folder.sync();
+                for whole in batch.drain(..) {
+                    let synced =
+                        synced.as_ref().map(drop).map_err(|error| io::Error::new(error.kind(), error.to_string()));
+                    self.place(&mut view, whole, synced);
+                }
+                bytes = 0;
+            }
+            if is_over {
+                return self.conclude(&mut view);
+            }
+        }
+    }
+
+    /// Gives a file its name.
+    fn place(&self, view: &mut View, whole: Whole, synced: io::Result<()>) {
+        let Whole { number, wanted, .. } = whole;
+        let (name, key) = (&wanted.entry.name, &wanted.key);
+        let placed = synced.and_then(|()| view.place(key, name, wanted.there.as_ref()));
+        self.close(number, key);
+        match placed {
+            Ok(()) => {
+                if wanted.entry.size() > CHUNK as u64 {
+                    self.shelf.remove_sums(key);
+                }
+                self.settle(number, false);
+            }
+            Err(error) => self.fail(number, name, &self.explained(&error, wanted.entry.size(), wanted.entry.size())),
+        }
+    }
+
+    /// Makes links, sets what directories have, and tells the sender.
+    fn conclude(&self, view: &mut View) -> Result<(), Error> {
+        let open = lock(&self.state).open.len();
+        if open > 0 {
+            return Err(Error::Peer(format!("ended without {open} files that it was asked for")));
+        }
+        if !self.is_listed.load(Ordering::Acquire) {
+            // Whoever failed says why.
+            return Ok(());
+        }
+        let Later { mut directories, links, .. } = std::mem::take(&mut *lock(&self.later));
+        // They were settled when they were noted.
+        let undone = |number, name: &Name, error: &io::Error| {
+            self.counts.made.fetch_sub(1, Ordering::Relaxed);
+            self.fail(number, name, &error.to_string());
+        };
+        for (number, entry) in links {
+            if let Err(error) = self.link(view, &entry) {
+                undone(number, &entry.name, &error);
+            }
+        }
+        // What is in a directory comes after it, and changes its time.
+        while let Some((number, entry)) = directories.pop() {
+            if let Err(error) = view.finish_directory(&entry.name, entry.mode, entry.mtime) {
+                undone(number, &entry.name, &error);
+            }
+        }
+        self.folder.sync().map_err(Error::local("write", self.folder.path()))?;
+        self.outbox.push(&self.crew, &Reply::Summary(self.summary()));
+        self.outbox.end();
+        Ok(())
+    }
+
+    fn link(&self, view: &mut View, entry: &Entry) -> io::Result<()> {
+        let Kind::Link { target } = &entry.kind else { return Ok(()) };
+        let there = view.look(&entry.name)?;
+        match &there {
+            Some(there) if there.what != What::Link => return Err(in_the_way(there)),
+            Some(_) if view.is_link_to(&entry.name, target)? => return Ok(()),
+            Some(_) if !self.options.replace => {
+                return Err(io::Error::new(
+                    io::ErrorKind::AlreadyExists,
+                    "a link to another target is here; --replace replaces it",
+                ));
+            }
+            _ => {}
+        }
+        let key = key(entry);
+        make_link(self.folder, &key, target, entry.mtime)?;
+        let placed = view.place(&key, &entry.name, there.as_ref());
+        if placed.is_err() {
+            self.shelf.remove(&key);
+        }
+        placed
+    }
+
+    /// Why a file could not be written, with the room that there is.
+    fn explained(&self, error: &io::Error, at: u64, size: u64) -> String {
+        let full = [Errno::ENOSPC, Errno::EDQUOT, Errno::EFBIG].map(|it| it as i32);
+        match (error.raw_os_error().filter(|it| full.contains(it)), self.folder.free_bytes()) {
+            (Some(_), Ok(free)) => {
+                format!(
+                    "{error}, after {at} of its {size} bytes; {free} bytes are free; what came is kept to go on with"
+                )
+            }
+            _ => error.to_string(),
+        }
+    }
+}
+
+/// Why a file that is there stays.
+const DIFFERS: &str = "a file that differs is here; --replace at the receiver replaces it";
+
+fn no_room(needs: u64, free: u64, reserved: u64) -> String {
+    let others = if reserved > 0 { format!(", {reserved} of them for other files") } else { String::new() };
+    format!("there is no room for it: it needs {needs} bytes, and {free} are free{others}")
+}
+
+/// A stream of data.
+struct Lane<'a, 's> {
+    receiver: &'s Receiver<'a>,
+    whole: SyncSender<Whole>,
+    data: Vec<u8>,
+}
+
+/// The file that comes on a lane.
+struct Coming {
+    number: u64,
+    wanted: Box<Wanted>,
+    /// None if it failed here, and what still comes of it is dropped.
+    partial: Option<Partial>,
+    /// Bytes that come although it failed.
+    surplus: u64,
+}
+
+impl Lane<'_, '_> {
+    fn run(mut self, stream: RecvStream) -> Result<(), Error> {
+        let mut records = Frames::new(stream);
+        let mut coming: Option<Coming> = None;
+        let out_of_turn = || Error::Peer("sent a part of a file out of turn".to_owned());
+        while let Some(record) = records.next::<Record>()? {
+            match (record, &mut coming) {
+                (Record::File { number, chunks }, None) => coming = Some(self.begin(number, chunks)?),
+                (Record::Chunk { len, value }, Some(file)) => {
+                    self.data.resize(len as usize, 0);
+                    records.data(&mut self.data)?;
+                    self.chunk(file, &value)?;
+                }
+                (Record::End { digest }, Some(_)) => {
+                    let Some(file) = coming.take() else { continue };
+                    self.end(file, &digest)?;
+                }
+                (Record::Broken { why }, Some(_)) => {
+                    let Some(file) = coming.take() else { continue };
+                    self.broken(&file, &why);
+                }
+                (Record::Unsent { number, why }, None) => {
+                    let wanted = self.take(number)?;
+                    self.unreserve(&wanted);
+                    self.receiver.close(number, &wanted.key);
+                    self.receiver.fail(number, &wanted.entry.name, &at_the_sender(&why));
+                }
+                (Record::Same { number }, None) => {
+                    let wanted = self.take(number)?;
+                    let (Some(there), true) = (&wanted.there, wanted.has_hash) else { return Err(out_of_turn()) };
+                    self.unreserve(&wanted);
+                    self.receiver.close(number, &wanted.key);
+                    self.receiver.is_same(&mut View::new(self.receiver.folder), number, &wanted.entry, there);
+                }
+                (Record::Differs { number }, None) => {
+                    let wanted = self.take(number)?;
+                    if !wanted.has_hash || self.receiver.options.replace {
+                        return Err(out_of_turn());
+                    }
+                    self.unreserve(&wanted);
+                    self.receiver.close(number, &wanted.key);
+                    self.receiver.fail(number, &wanted.entry.name, DIFFERS);
+                }
+                _ => return Err(out_of_turn()),
+            }
+        }
+        if coming.is_some() { Err(Error::Peer("ended in the midst of a file".to_owned())) } else { Ok(()) }
+    }
+
+    /// A file that was wanted, and has not begun.
+    fn take(&self, number: u64) -> Result<Box<Wanted>, Error> {
+        let taken = lock(&self.receiver.state).open.get_mut(&number).and_then(Option::take);
+        taken.ok_or_else(|| Error::Peer(format!("sends entry {number}, which was not asked for")))
+    }
+
+    /// A file that has not begun needs no room any more.
+    fn unreserve(&self, wanted: &Wanted) {
+        self.receiver.reserved.fetch_sub(missing(wanted), Ordering::Relaxed);
+    }
+
+    fn begin(&self, number: u64, chunks: u64) -> Result<Coming, Error> {
+        let mut wanted = self.take(number)?;
+        let receiver = self.receiver;
+        if wanted.there.is_some() && !receiver.options.replace {
+            return Err(Error::Peer(format!("sends entry {number}, which must not be replaced")));
+        }
+        let before = missing(&wanted);
+        if chunks == 0 {
+            wanted.resume = Resume::default();
+        } else if chunks != wanted.resume.chunks {
+            return Err(Error::Peer(format!("leaves {chunks} chunks of entry {number} out, which are not here")));
+        }
+        receiver.reserved.fetch_add(missing(&wanted) - before, Ordering::Relaxed);
+        let had = wanted.resume.bytes(wanted.entry.size());
+        let mut coming = Coming { number, partial: None, wanted, surplus: 0 };
+        match Partial::new(&receiver.shelf, &coming.wanted.entry, std::mem::take(&mut coming.wanted.resume)) {
+            Ok(partial) => {
+                add(&receiver.counts.had_bytes, had);
+                coming.partial = Some(partial);
+            }
+            Err(error) => {
+                receiver.reserved.fetch_sub(coming.wanted.entry.size() - had, Ordering::Relaxed);
+                self.fail(&coming, &format!("it cannot be written: {error}"));
+            }
+        }
+        Ok(coming)
+    }
+
+    /// A file fails here. What still comes of it is dropped.
+    fn fail(&self, file: &Coming, why: &str) {
+        self.receiver.close(file.number, &file.wanted.key);
+        self.receiver.fail(file.number, &file.wanted.entry.name, why);
+    }
+
+    fn chunk(&self, file: &mut Coming, value: &crate::digest::Digest) -> Result<(), Error> {
+        let (data, receiver) = (&self.data, self.receiver);
+        let Some(partial) = &mut file.partial else {
+            // The sender did not know yet; but it must not send more than the file has.
+            file.surplus += data.len() as u64;
+            return if file.surplus > file.wanted.entry.size() {
+                Err(Error::Peer(format!("sends more of entry {} than it has", file.number)))
+            } else {
+                Ok(())
+            };
+        };
+        if data.len() != partial.next_len() {
+            return Err(Error::Peer(format!(
+                "sends a chunk of {} bytes, where entry {} has one of {}",
+                data.len(),
+                file.number,
+                partial.next_len()
+            )));
+        }
+        let size = file.wanted.entry.size();
+        let written = if partial.fits(data, value) {
+            partial.write(data, *value).map_err(|error| receiver.explained(&error, size - partial.missing(), size))
+        } else {
+            Err("a part of it came with another checksum than the sender's".to_owned())
+        };
+        match written {
+            Ok(()) => {
+                receiver.reserved.fetch_sub(data.len() as u64, Ordering::Relaxed);
+                add(&receiver.counts.moved_bytes, data.len() as u64);
+            }
+            Err(why) => {
+                receiver.reserved.fetch_sub(partial.missing(), Ordering::Relaxed);
+                file.partial = None;
+                self.fail(file, &why);
+            }
+        }
+        Ok(())
+    }
+
+    fn end(&self, file: Coming, digest: &crate::digest::Digest) -> Result<(), Error> {
+        let Coming { number, wanted, partial, .. } = file;
+        let Some(partial) = partial else { return Ok(()) };
+        if partial.missing() > 0 {
+            return Err(Error::Peer(format!("ends entry {number} before its end")));
+        }
+        let (key, data, own) = partial.end();
+        let (receiver, entry) = (self.receiver, &wanted.entry);
+        if own != *digest {
+            receiver.shelf.remove(&key);
+            receiver.close(number, &wanted.key);
+            receiver.fail(number, &entry.name, "it came with another checksum than the sender's");
+            return Ok(());
+        }
+        if let Err(error) = finish_file(&data, entry.mode, entry.mtime) {
+            receiver.close(number, &wanted.key);
+            receiver.fail(number, &entry.name, &format!("its mode and time cannot be set: {error}"));
+            return Ok(());
+        }
+        let data = (entry.size() >= LARGE).then_some(data);
+        // The end of the queue is told by who failed.
+        let _ = self.whole.send(Whole { number, wanted, file: data });
+        Ok(())
+    }
+
+    /// The sender gave a file up.
+    fn broken(&self, file: &Coming, why: &str) {
+        let Some(partial) = &file.partial else { return };
+        let receiver = self.receiver;
+        receiver.reserved.fetch_sub(partial.missing(), Ordering::Relaxed);
+        self.fail(file, &at_the_sender(why));
+    }
+}
+
+/// What the sender says of a file that failed there.
+fn at_the_sender(why: &str) -> String {
+    format!("at the sender: {}", shown(why.as_bytes()))
+}
+
+/// Bytes that a file which has not begun needs.
+fn missing(wanted: &Wanted) -> u64 {
+    wanted.entry.size() - wanted.resume.bytes(wanted.entry.size())
+}

@@ -1,0 +1,499 @@
+//! The sender: lists what it has, and sends what the receiver asks for.
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::fs::File;
+use std::io::{self, Read, Seek};
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+use std::sync::{Condvar, Mutex};
+
+use nix::fcntl::OFlag;
+use transport::{Connection, SendStream, wait};
+
+use crate::crew::{Crew, lock, nap};
+use crate::digest::{CHUNK, Digest, Prefix, Tree, of_chunk};
+use crate::entry::{Stamp, chunk_len, chunks_of};
+use crate::error::Error;
+use crate::message::{Frames, Hello, Listing, Record, Reply, Start, Summary, Welcome, brief, first_frame, put};
+use crate::outbox::Outbox;
+use crate::progress::{Counts, Watch, add, get};
+use crate::walk::{Amount, Found, Source, shown_path, stamp, walk};
+
+/// Entries that were listed and are not over: enough for small files to fill a long path, few enough for memory.
+pub const MOST_OPEN: usize = 16_384;
+/// Bytes of records that leave at a time.
+const FULL: usize = 256 << 10;
+/// Chunks of at least so many bytes are not copied into the records.
+const LARGE: usize = 32 << 10;
+/// The listing and the replies go before data.
+const URGENT: i32 = 1;
+
+/// How a sender sends.
+#[derive(Clone, Copy, Debug)]
+pub struct SendOptions {
+    /// Files at a time, 1 to [`MOST_LANES`](crate::MOST_LANES).
+    pub lanes: u8,
+    /// Compare files of equal size by their hashes, and not by their times.
+    pub checksum: bool,
+}
+
+/// What came of a transfer.
+#[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
+pub struct Outcome {
+    /// What the receiver has counted.
+    pub summary: Summary,
+    /// Entries that failed, as this end has it.
+    pub failed: u64,
+}
+
+/// A file, or something else, that was listed and is not over.
+struct Listed {
+    path: PathBuf,
+    name: String,
+    size: u64,
+    mtime: Stamp,
+    /// None for what is no file, and once the receiver has asked for it.
+    may_be_wanted: bool,
+}
+
+/// A file that the receiver wants.
+struct Job {
+    number: u64,
+    path: PathBuf,
+    name: String,
+    size: u64,
+    mtime: Stamp,
+    have: Option<Digest>,
+    start: Option<Start>,
+}
+
+#[derive(Default)]
+struct State {
+    open: BTreeMap<u64, Listed>,
+    jobs: VecDeque<Job>,
+    /// Those of the open ones that failed here, until the receiver has heard so.
+    broken: BTreeSet<u64>,
+    listed: u64,
+    is_listed: bool,
+}
+
+struct Sender<'a> {
+    crew: Crew<'a>,
+    options: SendOptions,
+    watch: &'a dyn Watch,
+    counts: Counts,
+    state: Mutex<State>,
+    changed: Condvar,
+    outbox: Outbox,
+    summary: Mutex<Option<Summary>>,
+}
+
+/// Sends all of that, and waits until the receiver has it on its disk. `amount` is what [`survey`](crate::survey) found.
+///
+/// # Errors
+/// If the connection ends, the peer says what cannot be, or `watch` ends it. Files that fail are no error: they are in the
+/// outcome, and `watch` was told of each.
+pub fn send(
+    connection: &Connection,
+    sources: &[Source],
+    (options, amount): (SendOptions, Amount),
+    watch: &dyn Watch,
+) -> Result<Outcome, Error> {
+    let sender = Sender {
+        crew: Crew::new(connection),
+        options,
+        watch,
+        counts: Counts::default(),
+        state: Mutex::default(),
+        changed: Condvar::new(),
+        outbox: Outbox::default(),
+        summary: Mutex::default(),
+    };
+    add(&sender.counts.total_bytes, amount.bytes);
+    add(&sender.counts.total_entries, amount.entries);
+    std::thread::scope(|scope| {
+        let it = &sender;
+        it.crew.spawn(scope, move || it.begin(connection, sources, amount, scope));
+        it.crew.wait(|| watch.look(&it.counts.progress()));
+    });
+    let (summary, counts) = (lock(&sender.summary).take(), sender.counts);
+    sender.crew.end()?;
+    let summary = summary.ok_or_else(|| Error::Peer("ended without a summary".to_owned()))?;
+    let own = (get(&counts.made), get(&counts.same));
+    if (summary.made, summary.same) != own {
+        return Err(Error::Peer(format!(
+            "says that it made {} entries and had {}, and told {} and {} before",
+            summary.made, summary.same, own.0, own.1
+        )));
+    }
+    Ok(Outcome { summary, failed: get(&counts.failed) })
+}
+
+impl<'a> Sender<'a> {
+    fn begin<'s>(
+        &'s self,
+        connection: &'s Connection,
+        sources: &'s [Source],
+        amount: Amount,
+        scope: &'s std::thread::Scope<'s, '_>,
+    ) -> Result<(), Error>
+    where
+        'a: 's,
+    {
+        wait(connection.admitted())?;
+        let (mut say, hear) = wait(connection.open())?;
+        say.set_priority(URGENT);
+        let hello = Hello::new(self.options.lanes, self.options.checksum, (amount.entries, amount.bytes));
+        wait(say.write_all(&first_frame(&hello)))?;
+        let mut replies = Frames::new(hear);
+        let welcome: Welcome = replies.first()?;
+        if welcome.free_bytes < amount.bytes {
+            self.watch.note(&format!(
+                "the receiver has {} bytes free, and there are {} bytes to send: without what it has already, not all fits",
+                welcome.free_bytes, amount.bytes
+            ));
+        }
+        self.crew.spawn(scope, move || self.outbox.run(&self.crew, say));
+        self.crew.spawn(scope, move || self.hear(replies));
+        for _ in 0..self.options.lanes {
+            let stream = wait(connection.open_one_way())?;
+            self.crew.spawn(scope, move || Lane::new(self, stream).run());
+        }
+        self.list(sources);
+        Ok(())
+    }
+
+    /// Lists all that there is.
+    fn list(&self, sources: &[Source]) {
+        let mut refused = 0;
+        let ended = walk(sources, |found| {
+            let (entry, path) = match found {
+                Found::Entry(entry, path) => (entry, path),
+                Found::Refused(path, why) => {
+                    refused += 1;
+                    add(&self.counts.entries, 1);
+                    self.failed(&shown_path(&path), &why);
+                    return Ok(());
+                }
+            };
+            let mut state = lock(&self.state);
+            while state.open.len() >= MOST_OPEN && !self.crew.is_over() {
+                state = nap(&self.changed, state);
+            }
+            if self.crew.is_over() {
+                return Err(());
+            }
+            let is_file = matches!(entry.kind, crate::entry::Kind::File { .. });
+            let listed = Listed {
+                name: shown_path(&path),
+                path,
+                size: entry.size(),
+                mtime: entry.mtime,
+                may_be_wanted: is_file,
+            };
+            let number = state.listed;
+            state.listed += 1;
+            state.open.insert(number, listed);
+            drop(state);
+            self.outbox.push(&self.crew, &Listing::Entry(entry));
+            Ok(())
+        });
+        if ended.is_ok() {
+            let mut state = lock(&self.state);
+            state.is_listed = true;
+            let entries = state.listed;
+            drop(state);
+            self.changed.notify_all();
+            self.outbox.push(&self.crew, &Listing::End { entries, failed: refused });
+            self.outbox.end();
+        }
+    }
+
+    /// Something failed here.
+    fn failed(&self, name: &str, why: &str) {
+        add(&self.counts.failed, 1);
+        self.watch.note(&format!("`{name}` is not sent: {why}"));
+    }
+
+    /// Something that was listed is over. Gives it, if it was not over before.
+    fn over(&self, number: u64) -> Option<Listed> {
+        let mut state = lock(&self.state);
+        let listed = state.open.remove(&number);
+        // The listing goes on when there is room for more, and lanes end when nothing is left.
+        if state.open.len() + MOST_OPEN / 8 == MOST_OPEN || state.open.is_empty() {
+            self.changed.notify_all();
+        }
+        drop(state);
+        if listed.is_some() {
+            add(&self.counts.entries, 1);
+        }
+        listed
+    }
+
+    fn hear(&self, mut replies: Frames<transport::RecvStream>) -> Result<(), Error> {
+        let unknown = |number| Error::Peer(format!("speaks of entry {number}, which is not open"));
+        while let Some(reply) = replies.next::<Reply>()? {
+            if lock(&self.summary).is_some() {
+                return Err(Error::Peer("goes on after its summary".to_owned()));
+            }
+            match reply {
+                Reply::Want { number, have, start } => {
+                    if have.is_none() && start.is_none() {
+                        return Err(Error::Peer(format!("asks for entry {number}, and for nothing of it")));
+                    }
+                    let mut state = lock(&self.state);
+                    let listed =
+                        state.open.get_mut(&number).filter(|it| it.may_be_wanted).ok_or_else(|| unknown(number))?;
+                    if start.is_some_and(|start| start.chunks > chunks_of(listed.size)) {
+                        return Err(Error::Peer(format!("has more chunks of entry {number} than there are")));
+                    }
+                    listed.may_be_wanted = false;
+                    let (path, name) = (std::mem::take(&mut listed.path), listed.name.clone());
+                    let job = Job { number, path, name, size: listed.size, mtime: listed.mtime, have, start };
+                    state.jobs.push_back(job);
+                    self.changed.notify_all();
+                }
+                Reply::Settled { number, was_there } => {
+                    let listed = self.over(number).ok_or_else(|| unknown(number))?;
+                    add(if was_there { &self.counts.same } else { &self.counts.made }, 1);
+                    if was_there {
+                        add(&self.counts.had_bytes, listed.size);
+                    }
+                }
+                Reply::Failed { number, name, why } => {
+                    let mut state = lock(&self.state);
+                    if number >= state.listed {
+                        return Err(unknown(number));
+                    }
+                    let is_known = state.broken.remove(&number);
+                    drop(state);
+                    let is_over = self.over(number).is_none();
+                    if is_known {
+                        continue;
+                    }
+                    add(&self.counts.failed, 1);
+                    // Links and directories may still fail when they were noted.
+                    if is_over {
+                        self.counts.made.fetch_sub(1, std::sync::atomic::Ordering::Relaxed);
+                    }
+                    self.watch.note(&format!("`{name}` is not received: {}", crate::name::shown(why.as_bytes())));
+                }
+                Reply::Summary(summary) => *lock(&self.summary) = Some(summary),
+            }
+        }
+        if lock(&self.summary).is_none() {
+            return Err(Error::Peer("ended before all was done".to_owned()));
+        }
+        Ok(())
+    }
+
+    /// Whether the receiver still waits for that file.
+    fn is_open(&self, number: u64) -> bool {
+        !self.crew.is_over() && lock(&self.state).open.contains_key(&number)
+    }
+}
+
+/// A stream for data, and the files that are sent on it.
+struct Lane<'a, 's> {
+    sender: &'s Sender<'a>,
+    stream: SendStream,
+    /// Records that wait to leave.
+    records: Vec<u8>,
+    chunk: Vec<u8>,
+}
+
+/// Why a file is given up.
+enum Stop {
+    /// The transfer ends.
+    All(Error),
+    /// This file fails before it has begun.
+    Before(String),
+    /// This file fails.
+    File(String),
+    /// The receiver does not want it any more.
+    Unwanted,
+}
+
+impl From<Error> for Stop {
+    fn from(error: Error) -> Self {
+        Self::All(error)
+    }
+}
+
+impl From<io::Error> for Stop {
+    fn from(error: io::Error) -> Self {
+        Self::File(in_words(&error))
+    }
+}
+
+fn in_words(error: &io::Error) -> String {
+    match error.kind() {
+        io::ErrorKind::UnexpectedEof => "it became shorter while it was read".to_owned(),
+        _ => error.to_string(),
+    }
+}
+
+impl<'a, 's> Lane<'a, 's> {
+    fn new(sender: &'s Sender<'a>, stream: SendStream) -> Self {
+        Self { sender, stream, records: Vec::new(), chunk: Vec::new() }
+    }
+
+    fn run(mut self) -> Result<(), Error> {
+        while let Some(job) = self.next_job()? {
+            match self.send(&job) {
+                Ok(()) => {}
+                Err(Stop::All(error)) => return Err(error),
+                Err(Stop::Unwanted) => self.put(&Record::Broken { why: String::new() })?,
+                Err(Stop::Before(why)) => {
+                    self.failed(&job, &why);
+                    self.put(&Record::Unsent { number: job.number, why: brief(&why) })?;
+                }
+                Err(Stop::File(why)) => {
+                    self.failed(&job, &why);
+                    self.put(&Record::Broken { why: brief(&why) })?;
+                }
+            }
+        }
+        self.flush()?;
+        self.stream.finish()?;
+        Ok(wait(self.stream.delivered())?)
+    }
+
+    /// A file fails here. It is over when the receiver has heard so.
+    fn failed(&self, job: &Job, why: &str) {
+        lock(&self.sender.state).broken.insert(job.number);
+        self.sender.failed(&job.name, why);
+    }
+
+    /// The next file; none when there will be no more.
+    fn next_job(&mut self) -> Result<Option<Job>, Error> {
+        loop {
+            let mut state = lock(&self.sender.state);
+            if self.sender.crew.is_over() {
+                return Ok(None);
+            }
+            if let Some(job) = state.jobs.pop_front() {
+                return Ok(Some(job));
+            }
+            if state.is_listed && state.open.is_empty() {
+                return Ok(None);
+            }
+            if self.records.is_empty() {
+                drop(nap(&self.sender.changed, state));
+            } else {
+                drop(state);
+                self.flush()?;
+            }
+        }
+    }
+
+    fn put(&mut self, record: &Record) -> Result<(), Error> {
+        put(&mut self.records, record);
+        if self.records.len() >= FULL { self.flush() } else { Ok(()) }
+    }
+
+    fn flush(&mut self) -> Result<(), Error> {
+        wait(self.stream.write_all(&self.records))?;
+        self.records.clear();
+        Ok(())
+    }
+
+    fn send(&mut self, job: &Job) -> Result<(), Stop> {
+        let number = job.number;
+        let before = |error: io::Error| Stop::Before(in_words(&error));
+        let mut file = open(&job.path).map_err(before)?;
+        if changed(&file, job).map_err(before)? {
+            return Err(Stop::Before("it has changed since it was listed".to_owned()));
+        }
+        if job.have.is_some() || job.start.is_some_and(|start| start.chunks > 0) {
+            // The file is read here first, which may take long.
+            self.flush()?;
+        }
+        if let Some(have) = job.have {
+            if self.digest(&mut file, job).map_err(before)? == have {
+                return Ok(self.put(&Record::Same { number })?);
+            }
+            if job.start.is_none() {
+                return Ok(self.put(&Record::Differs { number })?);
+            }
+        }
+        let (mut tree, chunks) = self.prefix(&mut file, job).map_err(before)?;
+        self.put(&Record::File { number, chunks })?;
+        add(&self.sender.counts.had_bytes, job.size.min(chunks * CHUNK as u64));
+        let all = chunks_of(job.size);
+        for chunk in chunks..all {
+            if !self.sender.is_open(number) {
+                return Err(Stop::Unwanted);
+            }
+            self.read(&mut file, chunk_len(job.size, chunk))?;
+            let value = of_chunk(&self.chunk, chunk, all == 1);
+            tree.push(value);
+            let data = std::mem::take(&mut self.chunk);
+            put(&mut self.records, &Record::Chunk { len: data.len() as u32, value });
+            let sent = if data.len() >= LARGE {
+                self.flush().and_then(|()| Ok(wait(self.stream.write_all(&data))?))
+            } else {
+                self.records.extend_from_slice(&data);
+                Ok(())
+            };
+            add(&self.sender.counts.moved_bytes, data.len() as u64);
+            self.chunk = data;
+            sent?;
+        }
+        if changed(&file, job)? {
+            return Err(Stop::File("it changed while it was sent".to_owned()));
+        }
+        Ok(self.put(&Record::End { digest: tree.root() })?)
+    }
+
+    /// Reads the next bytes of a file.
+    fn read(&mut self, file: &mut File, len: usize) -> io::Result<()> {
+        self.chunk.resize(len, 0);
+        file.read_exact(&mut self.chunk)
+    }
+
+    /// The hash of a file, from its beginning, where it then stands again.
+    fn digest(&mut self, file: &mut File, job: &Job) -> io::Result<Digest> {
+        let (mut tree, chunks) = (Tree::default(), chunks_of(job.size));
+        for chunk in 0..chunks {
+            if self.sender.crew.is_over() {
+                break;
+            }
+            self.read(file, chunk_len(job.size, chunk))?;
+            tree.push(of_chunk(&self.chunk, chunk, chunks == 1));
+        }
+        file.rewind()?;
+        Ok(tree.root())
+    }
+
+    /// Reads the chunks that the receiver has. If they are others, all are sent.
+    fn prefix(&mut self, file: &mut File, job: &Job) -> io::Result<(Tree, u64)> {
+        let (mut tree, mut prefix) = (Tree::default(), Prefix::default());
+        let Some(start) = job.start.filter(|start| start.chunks > 0) else { return Ok((tree, 0)) };
+        for chunk in 0..start.chunks {
+            if self.sender.crew.is_over() {
+                break;
+            }
+            self.read(file, chunk_len(job.size, chunk))?;
+            let value = of_chunk(&self.chunk, chunk, chunks_of(job.size) == 1);
+            tree.push(value);
+            prefix.push(&value);
+        }
+        if prefix.digest() == start.prefix {
+            return Ok((tree, start.chunks));
+        }
+        file.rewind()?;
+        Ok((Tree::default(), 0))
+    }
+}
+
+fn open(path: &Path) -> io::Result<File> {
+    let flags = OFlag::O_NOFOLLOW | OFlag::O_NONBLOCK;
+    File::options().read(true).custom_flags(flags.bits()).open(path)
+}
+
+/// Whether a file is no longer the one that was listed.
+fn changed(file: &File, job: &Job) -> io::Result<bool> {
+    let now = file.metadata()?;
+    Ok(!now.is_file() || now.size() != job.size || stamp(&now) != job.mtime)
+}

@@ -1,0 +1,174 @@
+//! What a sender has: the files, directories and links below the paths that it was given.
+
+use std::collections::BTreeSet;
+use std::ffi::OsString;
+use std::fs::{self, Metadata};
+use std::io;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::os::unix::fs::{FileTypeExt, MetadataExt};
+use std::path::{Path, PathBuf};
+
+use thiserror::Error;
+
+use crate::entry::{Entry, Kind, MODES, Stamp};
+use crate::name::{Name, NameError, shown};
+
+/// Why a path cannot be sent at all.
+#[derive(Debug, Error)]
+pub enum SourceError {
+    /// It cannot be read.
+    #[error("cannot read `{}`: {source}", path.display())]
+    Io {
+        /// The path.
+        path: PathBuf,
+        /// What the system says.
+        source: io::Error,
+    },
+    /// It has no last component that could be its name at the receiver.
+    #[error("`{}` has no name that it could have at the receiver: {why}", path.display())]
+    Unnamed {
+        /// The path.
+        path: PathBuf,
+        /// What is wrong.
+        why: NameError,
+    },
+    /// Two have one name.
+    #[error("`{}` and another path would both be `{name}` at the receiver", path.display())]
+    Twice {
+        /// The second path.
+        path: PathBuf,
+        /// The name.
+        name: Name,
+    },
+}
+
+/// A path to send, and its name at the receiver.
+#[derive(Clone, Debug)]
+pub struct Source {
+    path: PathBuf,
+    name: Name,
+}
+
+impl Source {
+    /// Of these paths. Each is known by its last component at the receiver.
+    ///
+    /// # Errors
+    /// If one is not there, or has no such name, or two have the same.
+    pub fn of_all(paths: &[PathBuf]) -> Result<Vec<Self>, SourceError> {
+        let mut names = BTreeSet::new();
+        let mut sources = Vec::new();
+        for path in paths {
+            let io = |source| SourceError::Io { path: path.clone(), source };
+            fs::symlink_metadata(path).map_err(io)?;
+            // What `.` and `..` are called is what their directories are called.
+            let last = match path.file_name() {
+                Some(last) => last.to_owned(),
+                None => path.canonicalize().map_err(io)?.file_name().map_or_else(OsString::new, ToOwned::to_owned),
+            };
+            let name = Name::new(last.into_vec()).map_err(|why| SourceError::Unnamed { path: path.clone(), why })?;
+            if !names.insert(name.clone()) {
+                return Err(SourceError::Twice { path: path.clone(), name });
+            }
+            sources.push(Self { path: path.clone(), name });
+        }
+        Ok(sources)
+    }
+}
+
+/// How much there is.
+#[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
+pub struct Amount {
+    /// Files, directories and links.
+    pub entries: u64,
+    /// Bytes of files.
+    pub bytes: u64,
+}
+
+/// Counts what there is, as long as `goes_on` says so.
+pub fn survey(sources: &[Source], goes_on: impl Fn() -> bool) -> Amount {
+    let mut amount = Amount::default();
+    let count = |found: Found| {
+        if let Found::Entry(entry, _) = found {
+            amount.entries += 1;
+            amount.bytes += entry.size();
+        }
+        if goes_on() { Ok(()) } else { Err(()) }
+    };
+    // Nobody needs the count any more if it was ended.
+    let _ = walk(sources, count);
+    amount
+}
+
+/// What a walk comes to.
+pub(crate) enum Found {
+    Entry(Entry, PathBuf),
+    /// Something that is not sent, and why.
+    Refused(PathBuf, String),
+}
+
+/// Goes through all that there is, each directory before what is in it, in the order of their names. Links are not followed.
+pub(crate) fn walk<E>(sources: &[Source], mut found: impl FnMut(Found) -> Result<(), E>) -> Result<(), E> {
+    for source in sources {
+        let mut open: Vec<(PathBuf, Name, std::vec::IntoIter<OsString>)> = Vec::new();
+        let mut next = Some((source.path.clone(), Ok(source.name.clone())));
+        loop {
+            if let Some((path, name)) = next.take() {
+                let (entry, inside) =
+                    match name.map_err(|error: NameError| error.to_string()).and_then(|name| entry(&path, name)) {
+                        Ok(entry) => {
+                            let inside = (entry.kind == Kind::Directory).then(|| (names(&path), entry.name.clone()));
+                            (Found::Entry(entry, path.clone()), inside)
+                        }
+                        Err(why) => (Found::Refused(path.clone(), why), None),
+                    };
+                found(entry)?;
+                match inside {
+                    Some((Ok(names), name)) => open.push((path, name, names.into_iter())),
+                    Some((Err(error), _)) => found(Found::Refused(path, error.to_string()))?,
+                    None => {}
+                }
+            }
+            let Some((path, name, inside)) = open.last_mut() else { break };
+            match inside.next() {
+                Some(part) => next = Some((path.join(&part), name.join(part.as_bytes()))),
+                None => drop(open.pop()),
+            }
+        }
+    }
+    Ok(())
+}
+
+/// The names in a directory.
+fn names(directory: &Path) -> io::Result<Vec<OsString>> {
+    let names = fs::read_dir(directory)?.map(|entry| Ok(entry?.file_name()));
+    let mut names = names.collect::<io::Result<Vec<_>>>()?;
+    names.sort_unstable();
+    Ok(names)
+}
+
+fn entry(path: &Path, name: Name) -> Result<Entry, String> {
+    let metadata = fs::symlink_metadata(path).map_err(|error| error.to_string())?;
+    let kind = match metadata.file_type() {
+        kind if kind.is_dir() => Kind::Directory,
+        kind if kind.is_file() => Kind::File { size: metadata.len() },
+        kind if kind.is_symlink() => {
+            let target = fs::read_link(path).map_err(|error| error.to_string())?;
+            Kind::Link { target: target.into_os_string().into_vec() }
+        }
+        kind if kind.is_fifo() => return Err("it is a pipe, which is not sent".to_owned()),
+        kind if kind.is_socket() => return Err("it is a socket, which is not sent".to_owned()),
+        _ => return Err("it is a device, which is not sent".to_owned()),
+    };
+    let entry = Entry { name, mode: metadata.mode() & MODES, mtime: stamp(&metadata), kind };
+    entry.check_target().map_err(|why| why.to_string())?;
+    Ok(entry)
+}
+
+pub(crate) fn stamp(metadata: &Metadata) -> Stamp {
+    Stamp { s: metadata.mtime(), ns: metadata.mtime_nsec() as u32 }
+}
+
+/// A path of this machine for people.
+pub(crate) fn shown_path(path: &Path) -> String {
+    shown(path.as_os_str().as_bytes())
+}

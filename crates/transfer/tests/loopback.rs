@@ -1,0 +1,562 @@
+//! Whole transfers between two endpoints over this machine's loopback.
+
+use std::ffi::OsStr;
+use std::fs;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, SystemTime};
+
+use laws::{Law, NewReno, newreno};
+use proto::closed::{Closed, Code};
+use proto::identity::Trust;
+use proto::settings::Settings;
+use transfer::{
+    CHUNK, Entry, Error, Folder, Hello, Kind, Listing, Name, Outcome, Progress, ReceiveOptions, Record, Reply,
+    SendOptions, Source, Stamp, Summary, Watch, receive, send, survey,
+};
+use transport::{Config, Connection, Endpoint, wait};
+
+/// A directory of a test's own, removed when the test passes.
+struct Scratch(PathBuf);
+
+impl Scratch {
+    fn new(name: &str) -> Self {
+        let path = std::env::temp_dir().join(format!("narrows-transfer-{name}-{}", std::process::id()));
+        let _ = fs::remove_dir_all(&path);
+        fs::create_dir_all(path.join("from")).unwrap();
+        Self(path)
+    }
+
+    fn from(&self, name: impl AsRef<Path>) -> PathBuf {
+        self.0.join("from").join(name)
+    }
+
+    fn to(&self, name: impl AsRef<Path>) -> PathBuf {
+        self.0.join("to").join(name)
+    }
+
+    fn write(&self, name: impl AsRef<Path>, bytes: &[u8]) -> PathBuf {
+        let path = self.from(name);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(&path, bytes).unwrap();
+        path
+    }
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        if !std::thread::panicking() {
+            let _ = fs::remove_dir_all(&self.0);
+        }
+    }
+}
+
+/// Remembers notes, and ends a transfer once so many bytes have moved.
+#[derive(Default)]
+struct Notes {
+    notes: Mutex<Vec<String>>,
+    ends_at: Option<u64>,
+}
+
+impl Watch for Notes {
+    fn look(&self, progress: &Progress) -> bool {
+        self.ends_at.is_none_or(|most| progress.moved_bytes < most)
+    }
+
+    fn note(&self, text: &str) {
+        self.notes.lock().unwrap().push(text.to_owned());
+    }
+}
+
+impl Notes {
+    fn take(&self) -> Vec<String> {
+        let mut notes = std::mem::take(&mut *self.notes.lock().unwrap());
+        notes.sort();
+        notes
+    }
+}
+
+fn config() -> Config {
+    let law = |path: &laws::Path| Law::NewReno(NewReno::new(path, newreno::Params::for_path(path)));
+    Config::new(Settings::new(Arc::new(law))).unwrap()
+}
+
+/// What both ends of a transfer said.
+struct Ends {
+    sent: Result<Outcome, Error>,
+    received: Result<Summary, Error>,
+    sender: Vec<String>,
+    receiver: Vec<String>,
+}
+
+impl Ends {
+    #[track_caller]
+    fn is_fine(&self) -> Outcome {
+        assert_eq!((&self.sender, &self.receiver), (&vec![], &vec![]));
+        let sent = *self.sent.as_ref().unwrap();
+        assert_eq!(sent.summary, *self.received.as_ref().unwrap());
+        assert_eq!((sent.failed, sent.summary.failed), (0, 0));
+        sent
+    }
+}
+
+#[derive(Clone, Copy, Default)]
+struct Options {
+    checksum: bool,
+    replace: bool,
+    ends_at: Option<u64>,
+}
+
+/// Two endpoints with a connection between them.
+fn connected<S, R: Send>(
+    sender: impl FnOnce(&Connection) -> S,
+    receiver: impl FnOnce(&Connection) -> R + Send,
+) -> (S, R) {
+    let config = config();
+    let listener = Endpoint::listen("127.0.0.1:0".parse().unwrap(), &config).unwrap();
+    let (address, trust) = (listener.address(), Trust::Fingerprint(config.identity.fingerprint()));
+    std::thread::scope(|scope| {
+        let receiving = scope.spawn(|| {
+            let connection = wait(listener.accept()).unwrap().admit().unwrap();
+            let received = receiver(&connection);
+            drop(connection);
+            listener.end(Code::NONE, "");
+            received
+        });
+        let caller = Endpoint::call_from("127.0.0.1:0".parse().unwrap(), &config).unwrap();
+        let connection = wait(caller.connect(address, trust, None)).unwrap();
+        let sent = sender(&connection);
+        caller.end(Code::NONE, "");
+        (sent, receiving.join().unwrap())
+    })
+}
+
+fn transfer_of(scratch: &Scratch, paths: &[PathBuf], options: Options) -> Ends {
+    let sources = Source::of_all(paths).unwrap();
+    let (sender, receiver) = (Notes::default(), Notes { ends_at: options.ends_at, ..Notes::default() });
+    let folder = Folder::take(&scratch.to(""), "test").unwrap();
+    let (sent, received) = connected(
+        |connection| {
+            let amount = survey(&sources, || true);
+            send(connection, &sources, (SendOptions { lanes: 3, checksum: options.checksum }, amount), &sender)
+        },
+        |connection| receive(connection, &folder, ReceiveOptions { replace: options.replace }, &receiver),
+    );
+    Ends { sent, received, sender: sender.take(), receiver: receiver.take() }
+}
+
+fn pattern(len: usize, seed: usize) -> Vec<u8> {
+    (0..len).map(|at| (at / 5 + at * seed + at / CHUNK) as u8).collect()
+}
+
+/// A name, its kind and mode, its time and its contents.
+type Node = (PathBuf, u32, (i64, i64), Vec<u8>);
+
+/// Everything below a directory, by names.
+fn tree(root: &Path) -> Vec<Node> {
+    let mut all = Vec::new();
+    let mut open = vec![root.to_path_buf()];
+    while let Some(path) = open.pop() {
+        let metadata = fs::symlink_metadata(&path).unwrap();
+        let contents = if metadata.is_dir() {
+            open.extend(fs::read_dir(&path).unwrap().map(|entry| entry.unwrap().path()));
+            Vec::new()
+        } else if metadata.is_symlink() {
+            fs::read_link(&path).unwrap().into_os_string().as_bytes().to_vec()
+        } else {
+            fs::read(&path).unwrap()
+        };
+        let relative = path.strip_prefix(root).unwrap().to_path_buf();
+        all.push((relative, metadata.mode(), (metadata.mtime(), metadata.mtime_nsec()), contents));
+    }
+    all.sort();
+    all
+}
+
+fn set_time(path: &Path, ns: u64) {
+    let time = SystemTime::UNIX_EPOCH + Duration::from_nanos(ns);
+    fs::File::open(path).unwrap().set_modified(time).unwrap();
+}
+
+fn set_mode(path: &Path, mode: u32) {
+    fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
+}
+
+/// A tree with a bit of everything.
+fn everything(scratch: &Scratch) -> PathBuf {
+    let big = scratch.write("tree/big", &pattern(3 * CHUNK + 17, 3));
+    scratch.write("tree/whole", &pattern(2 * CHUNK, 7));
+    scratch.write("tree/one", &pattern(CHUNK, 11));
+    scratch.write("tree/empty", b"");
+    let run = scratch.write("tree/sub/run", b"#!/bin/sh\n");
+    scratch.write(Path::new("tree/sub").join(OsStr::from_bytes(b"not utf-8 \xff\xfe")), b"odd");
+    scratch.write("tree/sub/-rf *\n$(x)", b"odder");
+    fs::create_dir_all(scratch.from("tree/hollow/inner")).unwrap();
+    for at in 0..300 {
+        scratch.write(format!("tree/many/{at}"), format!("file {at}").repeat(at).as_bytes());
+    }
+    symlink("../big", scratch.from("tree/sub/link")).unwrap();
+    symlink("nowhere", scratch.from("tree/dangling")).unwrap();
+    symlink("sub", scratch.from("tree/directory")).unwrap();
+    set_mode(&big, 0o440);
+    set_mode(&run, 0o755);
+    set_time(&run, 1_000_000_000_123_456_789);
+    set_time(&scratch.from("tree/hollow"), 946_684_800_000_000_001);
+    set_mode(&scratch.from("tree/hollow"), 0o555);
+    scratch.from("tree")
+}
+
+#[test]
+fn a_tree_arrives_as_it_was_and_is_not_sent_again() {
+    let scratch = Scratch::new("tree");
+    let from = everything(&scratch);
+    let lone = scratch.write("lone", b"alone");
+    let before = tree(&from);
+    let bytes: u64 =
+        before.iter().filter(|it| it.1 & 0o170_000 == 0o100_000).map(|it| it.3.len() as u64).sum::<u64>() + 5;
+    let outcome = transfer_of(&scratch, &[from.clone(), lone.clone()], Options::default()).is_fine();
+    assert_eq!(tree(&scratch.to("tree")), before);
+    assert_eq!(fs::read(scratch.to("lone")).unwrap(), b"alone");
+    let Summary { made, same, moved_bytes, had_bytes, .. } = outcome.summary;
+    assert_eq!((made, same, moved_bytes, had_bytes), (before.len() as u64 + 1, 0, bytes, 0));
+    // Nothing of the program's own is left.
+    let mut names: Vec<_> = fs::read_dir(scratch.to("")).unwrap().map(|it| it.unwrap().file_name()).collect();
+    names.sort();
+    assert_eq!(names, ["lone", "tree"]);
+
+    // Again: all files are there.
+    let outcome = transfer_of(&scratch, &[from.clone(), lone], Options::default()).is_fine();
+    assert_eq!((outcome.summary.moved_bytes, outcome.summary.had_bytes), (0, bytes));
+    assert_eq!(tree(&scratch.to("tree")), before);
+
+    // Equal sizes and times deceive, hashes do not.
+    let one = scratch.to("tree/one");
+    let time = fs::metadata(&one).unwrap().modified().unwrap();
+    fs::write(&one, pattern(CHUNK, 13)).unwrap();
+    fs::File::open(&one).unwrap().set_modified(time).unwrap();
+    let outcome = transfer_of(&scratch, std::slice::from_ref(&from), Options::default()).is_fine();
+    assert_eq!(outcome.summary.moved_bytes, 0);
+    let checksum = Options { checksum: true, ..Options::default() };
+    let ends = transfer_of(&scratch, std::slice::from_ref(&from), checksum);
+    let said = "`tree/one` is not received: a file that differs is here; --replace at the receiver replaces it";
+    assert_eq!((&ends.receiver, &ends.sender), (&vec![said.to_owned()], &vec![said.to_owned()]));
+    assert_eq!(ends.sent.unwrap().failed, 1);
+    let outcome = transfer_of(&scratch, &[from], Options { replace: true, ..checksum }).is_fine();
+    assert_eq!(outcome.summary.moved_bytes, CHUNK as u64);
+    assert_eq!(tree(&scratch.to("tree")), before);
+}
+
+#[test]
+fn a_file_that_differs_stays_unless_it_may_be_replaced() {
+    let scratch = Scratch::new("differs");
+    scratch.write("d/x", b"x");
+    let paths = [scratch.write("a", b"new"), scratch.write("b", b"b"), scratch.from("c"), scratch.from("d")];
+    symlink("b", &paths[2]).unwrap();
+    fs::create_dir(scratch.to("")).unwrap();
+    fs::write(scratch.to("a"), "mine").unwrap();
+    symlink("a", scratch.to("c")).unwrap();
+    // A link that leads out of the folder, in the place of a directory.
+    fs::create_dir(scratch.0.join("outside")).unwrap();
+    symlink("../outside", scratch.to("d")).unwrap();
+    let ends = transfer_of(&scratch, &paths, Options::default());
+    let expected = [
+        "`a` is not received: a file that differs is here; --replace at the receiver replaces it",
+        "`c` is not received: a link to another target is here; --replace replaces it",
+        "`d/x` is not received: a part of its path is a link or a file here",
+        "`d` is not received: there is a link of that name",
+    ];
+    assert_eq!(ends.receiver, expected);
+    assert_eq!(ends.sender, expected);
+    assert_eq!((ends.sent.unwrap().failed, ends.received.unwrap().failed), (4, 4));
+    assert_eq!(fs::read_to_string(scratch.to("a")).unwrap(), "mine");
+    assert_eq!(fs::read_to_string(scratch.to("b")).unwrap(), "b");
+    let ends = transfer_of(&scratch, &paths, Options { replace: true, ..Options::default() });
+    assert_eq!(ends.receiver, expected[2..]);
+    assert_eq!(fs::read_to_string(scratch.to("a")).unwrap(), "new");
+    assert_eq!(fs::read_link(scratch.to("c")).unwrap(), Path::new("b"));
+    assert_eq!(fs::read_dir(scratch.0.join("outside")).unwrap().count(), 0);
+}
+
+#[test]
+fn what_is_not_sent_is_said() {
+    let scratch = Scratch::new("kinds");
+    scratch.write("tree/good", b"good");
+    let pipe = scratch.from("tree/pipe");
+    nix::unistd::mkfifo(&pipe, nix::sys::stat::Mode::S_IRWXU).unwrap();
+    let _socket = std::os::unix::net::UnixListener::bind(scratch.from("tree/socket")).unwrap();
+    symlink("/etc/passwd", scratch.from("tree/absolute")).unwrap();
+    symlink("../../up", scratch.from("tree/up")).unwrap();
+    let suid = scratch.write("tree/suid", b"");
+    set_mode(&suid, 0o4711);
+    let ends = transfer_of(&scratch, &[scratch.from("tree")], Options::default());
+    let from = scratch.from("tree");
+    let expected = [
+        ("absolute", "it is a link to an absolute path"),
+        ("pipe", "it is a pipe, which is not sent"),
+        ("socket", "it is a socket, which is not sent"),
+        ("up", "it is a link that leads out of the folder, or may do so"),
+    ]
+    .map(|(name, why)| format!("`{}/{name}` is not sent: {why}", from.display()));
+    assert_eq!(ends.sender, expected);
+    assert_eq!((ends.sent.unwrap().failed, ends.received.unwrap().failed), (4, 4));
+    assert_eq!(fs::read_to_string(scratch.to("tree/good")).unwrap(), "good");
+    assert_eq!(fs::metadata(scratch.to("tree/suid")).unwrap().mode() & 0o7777, 0o711);
+}
+
+#[test]
+fn what_was_cut_off_goes_on_where_it_was_verified() {
+    let scratch = Scratch::new("resume");
+    let data = pattern(40 * CHUNK + 5, 3);
+    let path = scratch.write("file", &data);
+    // Both ends learn that one of them ended it.
+    let ends =
+        transfer_of(&scratch, std::slice::from_ref(&path), Options { ends_at: Some(4 << 20), ..Options::default() });
+    assert!(matches!(ends.received, Err(Error::Interrupted)), "{:?}", ends.received);
+    let sent = ends.sent.unwrap_err();
+    assert!(matches!(sent, Error::Transport(transport::Error::Closed(Closed::There { .. }))), "{sent}");
+    assert!(!scratch.to("file").exists());
+    let partials = scratch.to(transfer::PARTIALS);
+    let partial = || {
+        let names = fs::read_dir(&partials).unwrap().map(|it| it.unwrap().path());
+        names.filter(|it| it.extension().is_none()).collect::<Vec<_>>()
+    };
+    let [file] = &partial()[..] else { panic!("{:?}", partial()) };
+    let whole = fs::metadata(file).unwrap().len() / CHUNK as u64;
+    assert!((4..40).contains(&whole), "{whole}");
+    // A chunk that is no longer what it was: what is before it is believed, the rest is not.
+    let mut bytes = fs::read(file).unwrap();
+    bytes[2 * CHUNK + 9] ^= 1;
+    fs::write(file, bytes).unwrap();
+    let outcome = transfer_of(&scratch, std::slice::from_ref(&path), Options::default()).is_fine();
+    let had = 2 * CHUNK as u64;
+    assert_eq!((outcome.summary.had_bytes, outcome.summary.moved_bytes), (had, data.len() as u64 - had));
+    assert!(fs::read(scratch.to("file")).unwrap() == data);
+    assert!(!partials.exists());
+
+    // Another version with the same size and time: the receiver's part is of no use.
+    fs::remove_file(scratch.to("file")).unwrap();
+    let stop = Options { ends_at: Some(4 << 20), ..Options::default() };
+    let _ = transfer_of(&scratch, std::slice::from_ref(&path), stop).sent.unwrap_err();
+    let (other, time) = (pattern(data.len(), 5), fs::metadata(&path).unwrap().modified().unwrap());
+    fs::write(&path, &other).unwrap();
+    fs::File::open(&path).unwrap().set_modified(time).unwrap();
+    let outcome = transfer_of(&scratch, std::slice::from_ref(&path), Options::default()).is_fine();
+    assert_eq!((outcome.summary.had_bytes, outcome.summary.moved_bytes), (0, data.len() as u64));
+    assert!(fs::read(scratch.to("file")).unwrap() == other);
+
+    // Another time: the part of the older version goes away.
+    fs::remove_file(scratch.to("file")).unwrap();
+    let _ = transfer_of(&scratch, std::slice::from_ref(&path), stop).sent.unwrap_err();
+    set_time(&path, 5_000_000_000);
+    let outcome = transfer_of(&scratch, &[path], Options::default()).is_fine();
+    assert_eq!(outcome.summary.had_bytes, 0);
+    assert!(!partials.exists());
+}
+
+#[test]
+fn a_file_that_changes_while_it_is_sent_fails_alone() {
+    /// Changes a file when the transfer is under way.
+    struct Changes(PathBuf, Notes);
+    impl Watch for Changes {
+        fn look(&self, progress: &Progress) -> bool {
+            if progress.moved_bytes > 0 {
+                set_time(&self.0, progress.moved_bytes);
+            }
+            true
+        }
+        fn note(&self, text: &str) {
+            self.1.note(text);
+        }
+    }
+    let scratch = Scratch::new("changes");
+    let paths = [scratch.write("grows", &pattern(64 * CHUNK, 3)), scratch.write("stays", &pattern(9, 3))];
+    let sources = Source::of_all(&paths).unwrap();
+    let (watch, receiver) = (Changes(paths[0].clone(), Notes::default()), Notes::default());
+    let folder = Folder::take(&scratch.to(""), "test").unwrap();
+    let (sent, received) = connected(
+        |connection| {
+            let options = SendOptions { lanes: 2, checksum: false };
+            send(connection, &sources, (options, survey(&sources, || true)), &watch)
+        },
+        |connection| receive(connection, &folder, ReceiveOptions::default(), &receiver),
+    );
+    assert_eq!((sent.unwrap().failed, received.unwrap().failed), (1, 1));
+    assert_eq!(watch.1.take(), [format!("`{}` is not sent: it changed while it was sent", paths[0].display())]);
+    assert_eq!(receiver.take(), ["`grows` is not received: at the sender: it changed while it was sent"]);
+    assert!(!scratch.to("grows").exists() && scratch.to("stays").exists());
+}
+
+#[test]
+fn one_folder_has_one_receiver() {
+    let scratch = Scratch::new("two");
+    let first = Folder::take(&scratch.to(""), "narrows recv to").unwrap();
+    let said = Folder::take(&scratch.to(""), "narrows recv to").unwrap_err().to_string();
+    assert!(said.contains("is in use by process") && said.ends_with("narrows recv to"), "{said}");
+    drop(first);
+    let said = Folder::take(&scratch.to("no/such"), "").unwrap_err().to_string();
+    assert!(said.starts_with("cannot make"), "{said}");
+}
+
+#[test]
+fn sources_have_names_of_their_own() {
+    let scratch = Scratch::new("sources");
+    let (a, b) = (scratch.write("x/a", b""), scratch.write("y/a", b""));
+    let said = |paths: &[PathBuf]| Source::of_all(paths).unwrap_err().to_string();
+    assert!(said(&[a, b]).ends_with("would both be `a` at the receiver"));
+    assert!(said(&[scratch.from("none")]).starts_with("cannot read"));
+    assert!(said(&["/".into()]).contains("has no name"), "{}", said(&["/".into()]));
+    assert!(Source::of_all(&[scratch.from("x/..")]).is_ok());
+}
+
+/// A sender that lies. Gives what it is told.
+fn lied(scratch: &Scratch, lies: &[&[u8]]) -> (String, Vec<String>) {
+    let folder = Folder::take(&scratch.to(""), "test").unwrap();
+    let notes = Notes::default();
+    let (told, received) = connected(
+        |connection| {
+            wait(async {
+                let (mut first, mut data) = (connection.open().await.unwrap(), None);
+                for (at, lie) in lies.iter().enumerate() {
+                    // The first two go where the listing goes, the others to a stream for data.
+                    if at < 2 {
+                        let _ = first.0.write_all(lie).await;
+                    } else {
+                        if data.is_none() {
+                            data = connection.open_one_way().await.ok();
+                        }
+                        if let Some(data) = &mut data {
+                            let _ = data.write_all(lie).await;
+                        }
+                    }
+                }
+                match connection.closed().await {
+                    Closed::There { code: Code::APPLICATION, reason } => reason,
+                    other => panic!("{other}"),
+                }
+            })
+        },
+        |connection| receive(connection, &folder, ReceiveOptions::default(), &notes).unwrap_err(),
+    );
+    assert_eq!(received.to_string().replace("the peer", "this peer"), told);
+    (told, notes.take())
+}
+
+fn hello() -> Vec<u8> {
+    let text = serde_json::to_vec(&Hello::new(1, false, (1, 1))).unwrap();
+    [&(text.len() as u32).to_be_bytes(), &text[..]].concat()
+}
+
+fn frame(bytes: &[u8]) -> Vec<u8> {
+    [&(bytes.len() as u32).to_be_bytes(), bytes].concat()
+}
+
+fn message(message: &impl serde::Serialize) -> Vec<u8> {
+    frame(&postcard::to_extend(message, Vec::new()).unwrap())
+}
+
+fn listed(name: &str, size: u64) -> Vec<u8> {
+    let name = Name::new(name.into()).unwrap();
+    message(&Listing::Entry(Entry { name, mode: 0o644, mtime: Stamp { s: 1, ns: 0 }, kind: Kind::File { size } }))
+}
+
+#[test]
+fn a_sender_that_lies_is_told_so_and_writes_nothing() {
+    let scratch = Scratch::new("lies");
+    let told = |lies: &[&[u8]]| lied(&scratch, lies).0;
+    for name in ["../x", "/tmp/x", "a/../../x", "a\0", "", ".narrows-partial/x", ".narrows.lock"] {
+        // An entry as the codec has it, but for its name.
+        let entry = (0u8, name.as_bytes().to_vec(), 0o644u32, (1i64, 0u32), (1u8, 1u64));
+        let said = told(&[&hello(), &message(&entry)]);
+        assert_eq!(said, "this peer sent a message that cannot be read, or with a name that may not be", "{name}");
+    }
+    assert_eq!(told(&[&hello(), &[0xff; 4]]), "this peer sent a message of 4294967295 bytes; it may have 16384");
+    assert!(told(&[&frame(b"{}")]).starts_with("this peer does not transfer files"));
+    let end = message(&Listing::End { entries: 2, failed: 0 });
+    let said = told(&[&hello(), &[listed("a", 1), end].concat()]);
+    assert_eq!(said, "this peer says that it listed 2 entries, and listed 1");
+    let twice = [listed("a", 1), listed("a", 1)].concat();
+    assert_eq!(told(&[&hello(), &twice]), "this peer lists `a` twice");
+    let file = |number, chunks| message(&Record::File { number, chunks });
+    assert_eq!(told(&[&hello(), &[], &file(5, 0)]), "this peer sends entry 5, which was not asked for");
+    let chunk = |len, value| message(&Record::Chunk { len, value });
+    let said = told(&[&hello(), &[], &chunk(5, [0; 32]), b"12345"]);
+    assert_eq!(said, "this peer sent a part of a file out of turn");
+    // Nothing came of all that.
+    let names: Vec<_> = fs::read_dir(scratch.to("")).unwrap().map(|it| it.unwrap().file_name()).collect();
+    assert!(names.is_empty(), "{names:?}");
+    assert!(!scratch.0.join("x").exists() && !Path::new("/tmp/x").exists());
+}
+
+/// What a sender that asks before it lies is told.
+#[test]
+fn chunks_that_do_not_fit_make_no_file() {
+    let scratch = Scratch::new("chunks");
+    let folder = Folder::take(&scratch.to(""), "test").unwrap();
+    let notes = Notes::default();
+    let (replies, received) = connected(
+        |connection| {
+            wait(async {
+                let (mut say, mut hear) = connection.open().await.unwrap();
+                say.write_all(&hello()).await.unwrap();
+                say.write_all(&listed("bad-chunk", 5)).await.unwrap();
+                say.write_all(&listed("bad-hash", 5)).await.unwrap();
+                say.write_all(&message(&Listing::End { entries: 2, failed: 0 })).await.unwrap();
+                say.finish().unwrap();
+                let mut replies = Vec::new();
+                let mut lane = None;
+                loop {
+                    let mut len = [0; 4];
+                    let mut at = 0;
+                    while at < 4 {
+                        match hear.read(&mut len[at..]).await.unwrap() {
+                            0 => return replies,
+                            count => at += count,
+                        }
+                    }
+                    let mut bytes = vec![0; u32::from_be_bytes(len) as usize];
+                    at = 0;
+                    while at < bytes.len() {
+                        at += hear.read(&mut bytes[at..]).await.unwrap();
+                    }
+                    if bytes[0] == b'{' {
+                        continue;
+                    }
+                    replies.push(transfer::parse::<Reply>(&bytes).unwrap());
+                    if replies.len() == 2 {
+                        let mut data = connection.open_one_way().await.unwrap();
+                        let value = transfer::of_bytes(b"12345");
+                        let records = [
+                            message(&Record::File { number: 0, chunks: 0 }),
+                            message(&Record::Chunk { len: 5, value }),
+                            b"12346".to_vec(),
+                            message(&Record::End { digest: value }),
+                            message(&Record::File { number: 1, chunks: 0 }),
+                            message(&Record::Chunk { len: 5, value }),
+                            b"12345".to_vec(),
+                            message(&Record::End { digest: [7; 32] }),
+                        ];
+                        data.write_all(&records.concat()).await.unwrap();
+                        data.finish().unwrap();
+                        lane = Some(data);
+                    }
+                    assert!(lane.is_some() || replies.len() < 2);
+                }
+            })
+        },
+        |connection| receive(connection, &folder, ReceiveOptions::default(), &notes),
+    );
+    assert_eq!(received.unwrap().failed, 2);
+    let failed = replies.iter().filter(|it| matches!(it, Reply::Failed { .. })).count();
+    assert!(failed == 2 && matches!(replies.last(), Some(Reply::Summary(_))), "{replies:?}");
+    assert_eq!(
+        notes.take(),
+        [
+            "`bad-chunk` is not received: a part of it came with another checksum than the sender's",
+            "`bad-hash` is not received: it came with another checksum than the sender's"
+        ]
+    );
+    drop(folder);
+    assert!(!scratch.to("bad-chunk").exists() && !scratch.to("bad-hash").exists());
+}
