@@ -493,9 +493,14 @@ pub(crate) struct PerfArgs {
     /// Send for so long. Default: 10.
     #[arg(long, short = 't', value_name = "DURATION", conflicts_with_all = ["listen", "bytes"])]
     pub(crate) time: Option<String>,
-    /// Send so many bytes, over all streams.
+    /// Send so many bytes, over all streams; with --messages: in each.
     #[arg(long, short = 'n', value_name = "BYTES", conflicts_with = "listen")]
     pub(crate) bytes: Option<String>,
+    /// Send so many messages instead, one at a time on the idle connection, each of --bytes (100k if nothing is said), and say
+    /// how long they took until this end knew that they were delivered.
+    #[arg(long, value_name = "N", conflicts_with_all = ["listen", "time", "reverse", "streams"],
+          value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
+    pub(crate) messages: Option<u32>,
     /// The listener sends, by the law that it was started with.
     #[arg(long, short = 'R', conflicts_with_all = ["listen", "law", "params", "line_rate"])]
     pub(crate) reverse: bool,
@@ -616,7 +621,8 @@ pub(crate) struct DeskArgs {
 /// How an end sends, and who it is.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct EndArgs {
-    /// The law by which this end sends; each path has one. `narrows laws` lists them. Default: cubic.
+    /// The law by which this end sends; each path has one. `narrows laws` lists them. Default: bbr
+    /// with initial_window=128kB and recovery=false.
     #[arg(long, value_name = "NAME")]
     pub(crate) law: Option<String>,
     /// A parameter of the law, as in k=75KB; `narrows laws NAME` lists them. May be repeated.
@@ -628,7 +634,7 @@ pub(crate) struct EndArgs {
     /// Which packets this end codes, so that the other one can rebuild lost ones: off, all in blocks of k data and m
     /// parity packets (8,2), tail (the last round trip of what ends), or auto (as tail, as losses and a budget of 10 %
     /// have it; auto=5%).
-    #[arg(long, value_name = "CODING", default_value = "off")]
+    #[arg(long, value_name = "CODING", default_value = "auto")]
     pub(crate) coding: String,
     /// The longest UDP payload that is tried, in bytes. Default: 1472; with --listen: the caller's.
     #[arg(long, value_name = "BYTES", value_parser = clap::value_parser!(u16).range(1_200..=65_527))]

@@ -131,7 +131,7 @@ fn both_directions_many_streams_and_many_paths() {
     let json = run("");
     is_sound(&json, 20_000_000);
     let parameters = &json["parameters"];
-    assert_eq!((&parameters["law"], &parameters["direction"]), (&"cubic".into(), &"to the listener".into()));
+    assert_eq!((&parameters["law"], &parameters["direction"]), (&"bbr".into(), &"to the listener".into()));
     assert_eq!((&parameters["packet_bytes"], &parameters["bytes"]), (&1_472.into(), &20_000_000.into()));
     assert!(json["sender"]["cpu_s"].as_f64().unwrap() > 0.0 && json["receiver"]["cpu_s"].as_f64().unwrap() > 0.0);
     // Each packet has less than 1,472 bytes of data.
@@ -165,8 +165,16 @@ fn both_directions_many_streams_and_many_paths() {
     let timed = perf(&scratch, "@ticket --time 300ms --interval 100ms --json").ok().json();
     is_sound(&timed, number(&timed["receiver"]["bytes"]));
     assert!(number(&timed["sender"]["time_ns"]) >= 300_000_000);
+    // Messages, one at a time, and their times.
+    let messages = perf(&scratch, "@ticket --messages 20 --bytes 30k --json").ok().json();
+    is_sound(&messages, 600_000);
+    let took = messages["messages"]["took_ns"].as_array().unwrap();
+    assert!(took.len() == 20 && took.iter().all(|took| number(took) > 0), "{messages:#}");
+    let [p50, p99, most] = ["p50_ns", "p99_ns", "most_ns"].map(|key| number(&messages["messages"][key]));
+    assert!(p50 <= p99 && p99 <= most && took.iter().any(|took| number(took) == most), "{messages:#}");
+    assert_eq!((&json["messages"], &messages["parameters"]["messages"]), (&Value::Null, &20.into()));
     let said = listener.interrupted();
-    assert_eq!(said.matches(": received ").count(), 5, "{said}");
+    assert_eq!(said.matches(": received ").count(), 6, "{said}");
     assert_eq!(said.matches(": sent 20.0 MB").count(), 2, "{said}");
 }
 
@@ -177,7 +185,7 @@ fn people_read_lines() {
     let file =
         std::fs::File::open(scratch.write("ticket", &format!("  {}\n", listener.ticket.to_uppercase()))).unwrap();
     let output = command(&scratch, "- --time 250ms --interval 0.1").stdin(file).output().unwrap();
-    let ran = Ran::new("perf -", &output).ok().says(&["connected to 127.0.0.1:", "1 path, cubic"]);
+    let ran = Ran::new("perf -", &output).ok().says(&["connected to 127.0.0.1:", "1 path, bbr"]);
     let lines: Vec<&str> = ran.out.lines().collect();
     assert!(lines[0].starts_with("[ 0.00-0.10 s] ") && lines[0].contains("bit/s  rtt "), "{ran}");
     assert!(lines[1].starts_with("[ 0.10-0.20 s] "), "{ran}");

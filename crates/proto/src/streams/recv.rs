@@ -8,8 +8,9 @@ use crate::assembler::{Assembler, Conflict, Inserted, PIECE_COST};
 use crate::frame::StreamFrame;
 use crate::varint;
 
-/// The most gaps in a stream.
-const MOST_GAPS: usize = 64;
+/// The most gaps in a stream: one packet in 20 lost of 80,000, which are 1 Gb/s over a second. What is kept behind them counts
+/// against [`most_ahead`], so they cost no memory of their own, and no order of pieces costs more than a search.
+const MOST_GAPS: usize = 4_096;
 
 /// What was read.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

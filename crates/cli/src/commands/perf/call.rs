@@ -21,10 +21,15 @@ use crate::peer::trouble::Trouble;
 const PURPOSE: Purpose = Purpose { listener: "narrows perf --listen", deed: "the test" };
 /// How long a test sends if nothing is said.
 const USUAL_TIME: &str = "10";
+/// Bytes of a message if nothing is said.
+const USUAL_MESSAGE: &str = "100k";
 
 pub(super) fn call(peer: &str, args: &PerfArgs) -> Result<(), Failure> {
     let way = Way::new(peer, &args.call)?;
-    let amount = if let Some(text) = &args.bytes {
+    let amount = if let Some(count) = args.messages {
+        let text = args.bytes.as_deref().unwrap_or(USUAL_MESSAGE);
+        Amount::Messages { count, bytes: bytes("--bytes", text, (1, MOST_BYTES / u64::from(count)))? }
+    } else if let Some(text) = &args.bytes {
         Amount::Bytes(bytes("--bytes", text, (1, MOST_BYTES))?)
     } else {
         let text = args.time.as_deref().unwrap_or(USUAL_TIME);
@@ -55,8 +60,17 @@ pub(super) fn call(peer: &str, args: &PerfArgs) -> Result<(), Failure> {
     };
     watch.finish();
     let paths = connection.paths();
-    let shown =
-        Shown { request: &request, answer: &answer, end: &end, args, address, outcome: &outcome, paths: &paths };
+    let took = meter.took.take();
+    let shown = Shown {
+        request: &request,
+        answer: &answer,
+        end: &end,
+        args,
+        address,
+        outcome: &outcome,
+        took: &took,
+        paths: &paths,
+    };
     let text = if args.json { format!("{:#}", shown.as_json(&watch.intervals)) } else { shown.as_text() };
     endpoint.end(Code::NONE, "");
     print(&text)

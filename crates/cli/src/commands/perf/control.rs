@@ -24,6 +24,9 @@ pub(super) const LONGEST_TIME: Duration = Duration::from_hours(24);
 /// The most bytes of a test.
 pub(super) const MOST_BYTES: u64 = 1_000_000_000_000_000;
 
+/// The most messages of a test: the time of each is kept.
+pub(super) const MOST_MESSAGES: u32 = 1_000_000;
+
 /// How much is sent.
 #[derive(Clone, Copy, PartialEq, Eq, Serialize, Deserialize, Debug)]
 #[serde(rename_all = "snake_case")]
@@ -32,6 +35,13 @@ pub(super) enum Amount {
     Bytes(u64),
     /// As much as goes in so many milliseconds.
     TimeMs(u64),
+    /// So many messages of so many bytes each, one at a time, each on a stream of its own.
+    Messages {
+        /// How many.
+        count: u32,
+        /// Bytes of each.
+        bytes: u64,
+    },
 }
 
 /// What the caller wants.
@@ -88,6 +98,10 @@ impl Request {
         let (value, most, unit) = match self.amount {
             Amount::Bytes(bytes) => (bytes, MOST_BYTES, "bytes"),
             Amount::TimeMs(ms) => (ms, LONGEST_TIME.as_millis() as u64, "ms"),
+            Amount::Messages { count, .. } if !(1..=MOST_MESSAGES).contains(&count) => {
+                (count.into(), MOST_MESSAGES.into(), "messages")
+            }
+            Amount::Messages { count, bytes } => (bytes, MOST_BYTES / u64::from(count), "bytes a message"),
         };
         if !(1..=most).contains(&value) {
             return Err(format!("asks for {value} {unit}; there may be 1 to {most}"));

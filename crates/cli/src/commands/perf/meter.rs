@@ -25,6 +25,8 @@ pub(super) struct Meter<'a> {
     counts: OnceCell<Vec<Cell<u64>>>,
     /// The streams that this end sends on; none if it receives.
     sends_on: RefCell<Vec<StreamId>>,
+    /// How long each message took that this end has sent.
+    pub(super) took: RefCell<Vec<Duration>>,
     /// What is waited for.
     pub(super) phase: Cell<&'static str>,
 }
@@ -38,6 +40,7 @@ impl<'a> Meter<'a> {
             ended: Cell::new(None),
             counts: OnceCell::new(),
             sends_on: RefCell::new(Vec::new()),
+            took: RefCell::new(Vec::new()),
             phase: Cell::new("the test to begin"),
         }
     }
@@ -93,7 +96,7 @@ impl<'a> Meter<'a> {
     }
 
     /// The smoothed round trip, the mean over open paths.
-    fn rtt(&self) -> Option<Span> {
+    pub(super) fn rtt(&self) -> Option<Span> {
         let open = self.connection.paths().into_iter().filter(|path| path.is_open && path.rtt > Span::ZERO);
         let (sum, count) = open.fold((0, 0), |(sum, count), path| (sum + path.rtt.ps(), count + 1));
         (count > 0).then(|| Span::from_ps(sum / count))

@@ -1,6 +1,7 @@
 //! What came of a test, for people and for programs.
 
 use std::net::SocketAddr;
+use std::time::Duration;
 
 use proto::connection::PathStats;
 use serde_json::{Value, json};
@@ -24,6 +25,8 @@ pub(super) struct Shown<'a> {
     pub(super) args: &'a PerfArgs,
     pub(super) address: SocketAddr,
     pub(super) outcome: &'a Outcome,
+    /// How long each message took.
+    pub(super) took: &'a [Duration],
     pub(super) paths: &'a [PathStats],
 }
 
@@ -52,6 +55,11 @@ impl Shown<'_> {
                 if name == "sender" { &losses } else { "" }
             ));
         }
+        if let Some(times) = Times::of(self.took) {
+            let [p50, p99, most] =
+                [times.p50, times.p99, times.most].map(|time| format!("{:.1} ms", time.as_secs_f64() * 1e3));
+            lines.push(format!("{} messages: p50 {p50}, p99 {p99}, most {most}", self.took.len()));
+        }
         for path in self.paths {
             let marks =
                 if self.request.reverse { String::new() } else { format!(", {} marked", amount(path.marked.get())) };
@@ -77,6 +85,7 @@ impl Shown<'_> {
             "intervals": intervals,
             "sender": sender,
             "receiver": receiver,
+            "messages": Times::of(self.took).map(|times| times.as_json(self.took)),
             "paths": paths,
         })
     }
@@ -84,7 +93,7 @@ impl Shown<'_> {
     fn parameters(&self) -> Value {
         let (time_s, bytes) = match self.request.amount {
             Amount::TimeMs(ms) => (Some(ms as f64 / 1e3), None),
-            Amount::Bytes(bytes) => (None, Some(bytes)),
+            Amount::Bytes(bytes) | Amount::Messages { bytes, .. } => (None, Some(bytes)),
         };
         let settings = &self.end.config.settings;
         let (law, params) = if self.request.reverse {
@@ -98,6 +107,7 @@ impl Shown<'_> {
             "time_s": time_s,
             "bytes": bytes,
             "streams": self.request.streams,
+            "messages": self.args.messages,
             "paths": self.args.paths,
             "law": law,
             "law_params": params,
@@ -107,6 +117,33 @@ impl Shown<'_> {
             "window_bytes": self.request.window_bytes,
             "listeners_window_bytes": self.answer.window_bytes,
             "idle_s": self.end.idle.as_secs_f64(),
+        })
+    }
+}
+
+/// What becomes of messages' times.
+struct Times {
+    p50: Duration,
+    p99: Duration,
+    most: Duration,
+}
+
+impl Times {
+    fn of(took: &[Duration]) -> Option<Self> {
+        let mut sorted = took.to_vec();
+        sorted.sort_unstable();
+        // The smallest time that so many of a hundred messages do not exceed.
+        let at = |percent: usize| sorted.get((sorted.len() * percent).div_ceil(100).checked_sub(1)?).copied();
+        Some(Self { p50: at(50)?, p99: at(99)?, most: at(100)? })
+    }
+
+    fn as_json(&self, took: &[Duration]) -> Value {
+        let ns = |time: &Duration| time.as_nanos() as u64;
+        json!({
+            "p50_ns": ns(&self.p50),
+            "p99_ns": ns(&self.p99),
+            "most_ns": ns(&self.most),
+            "took_ns": took.iter().map(ns).collect::<Vec<_>>(),
         })
     }
 }
@@ -148,4 +185,17 @@ fn path_as_json(path: &PathStats) -> Value {
         "marked_bytes": path.marked.get(),
         "ecn": path.ecn,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn percentiles_are_of_the_messages() {
+        let took: Vec<Duration> = (1..=200).rev().map(Duration::from_millis).collect();
+        let times = Times::of(&took).unwrap();
+        assert_eq!([times.p50, times.p99, times.most].map(|time| time.as_millis()), [100, 198, 200]);
+        assert!(Times::of(&[]).is_none());
+    }
 }

@@ -1,12 +1,15 @@
 //! The data of a test: streams that one end fills and the other one empties.
 
 use std::cell::Cell;
+use std::future::pending;
 use std::time::Duration;
 
 use transport::{RecvStream, SendStream};
+use units::Span;
 
 use super::control::Amount;
 use super::meter::Meter;
+use crate::clock::Stopwatch;
 use crate::peer::patience::{Part, all, pause, unless};
 use crate::peer::trouble::Trouble;
 
@@ -14,6 +17,9 @@ use crate::peer::trouble::Trouble;
 const CHUNK: usize = 256 << 10;
 /// After the end of its time a sender has so long until no new data may come.
 const GRACE: Duration = Duration::from_secs(5);
+
+/// So many round trips lie between two messages, so that each finds the connection idle.
+const IDLE_RTTS: u32 = 2;
 
 /// What is to be sent.
 #[derive(Clone, Copy, Debug)]
@@ -30,13 +36,19 @@ impl Load {
         let streams = u64::from(self.streams);
         match self.amount {
             Amount::Bytes(bytes) => Some(bytes / streams + u64::from((stream as u64) < bytes % streams)),
+            Amount::Messages { count, bytes } => Some(bytes.saturating_mul(count.into())),
             Amount::TimeMs(_) => None,
         }
     }
 
+    /// The bytes of all streams, where time does not decide.
+    fn share_of_all(&self) -> u64 {
+        (0..usize::from(self.streams)).filter_map(|stream| self.share(stream)).fold(0, u64::saturating_add)
+    }
+
     fn time(&self) -> Duration {
         match self.amount {
-            Amount::Bytes(_) => Duration::MAX,
+            Amount::Bytes(_) | Amount::Messages { .. } => Duration::MAX,
             Amount::TimeMs(ms) => Duration::from_millis(ms),
         }
     }
@@ -44,6 +56,9 @@ impl Load {
 
 /// Sends until the peer has all.
 pub(super) async fn send(load: &Load, meter: &Meter<'_>) -> Result<(), Trouble> {
+    if let Amount::Messages { count, bytes } = load.amount {
+        return send_messages((count, bytes), meter).await;
+    }
     let mut streams = Vec::new();
     for _ in 0..load.streams {
         streams.push(meter.connection.open_one_way().await?);
@@ -54,6 +69,35 @@ pub(super) async fn send(load: &Load, meter: &Meter<'_>) -> Result<(), Trouble> 
     all(streams.iter_mut().enumerate().map(part).collect()).await?;
     meter.end();
     Ok(())
+}
+
+/// Sends one message after the other. Each begins on an idle connection, [`IDLE_RTTS`] round trips after the peer had the one
+/// before, and its time counts from the first write until this end knows that all of it was delivered.
+async fn send_messages((count, bytes): (u32, u64), meter: &Meter<'_>) -> Result<(), Trouble> {
+    let data = vec![0x6e; CHUNK];
+    for at in 0..count {
+        if at > 0 {
+            let (clock, gap) = (Stopwatch::start(), meter.rtt().map_or(Duration::ZERO, to_duration) * IDLE_RTTS);
+            unless(|| clock.elapsed() >= gap, pending::<()>()).await;
+        }
+        let mut stream = meter.connection.open_message(bytes).await?;
+        meter.begin(Vec::new());
+        let clock = Stopwatch::start();
+        let mut left = bytes;
+        while left > 0 {
+            let written = stream.write(&data[..left.min(data.len() as u64) as usize]).await? as u64;
+            left -= written;
+            meter.counts()[0].set(meter.counts()[0].get() + written);
+        }
+        stream.delivered().await?;
+        meter.took.borrow_mut().push(clock.elapsed());
+    }
+    meter.end();
+    Ok(())
+}
+
+fn to_duration(span: Span) -> Duration {
+    Duration::from_nanos(span.ns().unsigned_abs())
 }
 
 async fn send_one(
@@ -76,21 +120,37 @@ async fn send_one(
 
 /// Receives until all streams have ended.
 pub(super) async fn receive(load: &Load, meter: &Meter<'_>) -> Result<(), Trouble> {
+    let limit = Limit { load, late: Cell::new(None) };
+    if let Amount::Messages { count, bytes } = load.amount {
+        for _ in 0..count {
+            let mut stream = accept_one(meter).await?;
+            let before = meter.counted();
+            receive_one(&mut stream, &meter.counts()[0], &limit, meter).await?;
+            if meter.counted() - before != bytes {
+                return Err(Trouble::Peer(format!("sent a message of {} bytes", meter.counted() - before)));
+            }
+        }
+        meter.end();
+        return Ok(());
+    }
     let mut streams: Vec<RecvStream> = Vec::new();
     for _ in 0..load.streams {
-        let stream = meter.connection.accept_stream().await?;
-        if stream.send.is_some() {
-            return Err(Trouble::Peer("opened a stream of two directions for data".to_owned()));
-        }
-        meter.begin(Vec::new());
-        streams.push(stream.receive);
+        streams.push(accept_one(meter).await?);
     }
     streams.sort_by_key(RecvStream::id);
-    let limit = Limit { load, late: Cell::new(None) };
     let part = |(at, stream)| -> Part<'_> { Box::pin(receive_one(stream, &meter.counts()[at], &limit, meter)) };
     all(streams.iter_mut().enumerate().map(part).collect()).await?;
     meter.end();
     Ok(())
+}
+
+async fn accept_one(meter: &Meter<'_>) -> Result<RecvStream, Trouble> {
+    let stream = meter.connection.accept_stream().await?;
+    if stream.send.is_some() {
+        return Err(Trouble::Peer("opened a stream of two directions for data".to_owned()));
+    }
+    meter.begin(Vec::new());
+    Ok(stream.receive)
 }
 
 async fn receive_one(
@@ -120,8 +180,8 @@ struct Limit<'a> {
 impl Limit<'_> {
     fn check(&self, counted: u64, elapsed: Duration) -> Result<(), String> {
         match self.load.amount {
-            Amount::Bytes(bytes) if counted > bytes => {
-                Err(format!("sends more than the {bytes} bytes that were agreed"))
+            Amount::Bytes(_) | Amount::Messages { .. } if counted > self.load.share_of_all() => {
+                Err(format!("sends more than the {} bytes that were agreed", self.load.share_of_all()))
             }
             Amount::TimeMs(ms) if elapsed > self.load.time() + GRACE => {
                 let before = self.late.get().unwrap_or(counted);
@@ -132,7 +192,7 @@ impl Limit<'_> {
                 }
                 Ok(())
             }
-            Amount::Bytes(_) | Amount::TimeMs(_) => Ok(()),
+            Amount::Bytes(_) | Amount::Messages { .. } | Amount::TimeMs(_) => Ok(()),
         }
     }
 }
