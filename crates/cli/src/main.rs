@@ -54,6 +54,7 @@ fn dispatch(command: Command) -> Result<(), Failure> {
         Command::Import(ImportCommand::Htsim(args)) => commands::import::htsim(&args),
         Command::Import(ImportCommand::Hpcc(args)) => commands::import::hpcc(&args),
         Command::Perf(args) => commands::perf::perf(&args),
+        Command::Proxy(command) => commands::proxy::proxy(command),
         Command::Kernel(command) => commands::kernel::kernel(command),
         Command::Reproduce(args) => commands::reproduce::reproduce(&args),
         Command::Compare(args) if args.flows => commands::sides::compare(&args),
