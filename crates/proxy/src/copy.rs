@@ -138,7 +138,11 @@ async fn give(leg: &Leg, receive: &mut RecvStream, given: &mut u64) -> Result<()
             }
         }
     }
-    leg.shut().map_err(Trouble::Tcp)
+    match leg.shut() {
+        // The program has gone with both directions at once, and has everything.
+        Err(error) if error.kind() == io::ErrorKind::NotConnected => Ok(()),
+        shut => shut.map_err(Trouble::Tcp),
+    }
 }
 
 /// Waits until the program takes more, or the peer has given the stream up.
