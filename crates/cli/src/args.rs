@@ -534,7 +534,8 @@ pub(crate) enum ProxyCommand {
     link-local address, and * has none: name these by address.\n\nExamples:\n  narrows proxy far --listen 0.0.0.0 --allow \
     '*:443' --allow 10.1.0.0/16:5201-5210 > ticket\n  narrows proxy far --listen 0.0.0.0 --ticket \
     /var/lib/narrows/ticket --allow files.example.org:873",
-    mut_arg("law", usually_bbr)
+    mut_arg("law", usually_bbr),
+    mut_arg("window", |arg| arg.default_value("64MiB"))
 )]
 pub(crate) struct FarArgs {
     /// Wait for near ends at this address, and print a ticket that lets them in. Without a port: 4700.
@@ -572,6 +573,7 @@ pub(crate) struct FarArgs {
     --socks 1080\n  narrows proxy near @ticket --forward 5201=server.example:5201\n  narrows proxy near @ticket \
     --transparent 1081    # as root; see the book for the redirection",
     mut_arg("law", usually_bbr),
+    mut_arg("window", |arg| arg.default_value("64MiB")),
     mut_arg("insecure", |arg| arg.help("Take any listener for the right one"))
 )]
 pub(crate) struct NearArgs {

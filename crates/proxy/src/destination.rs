@@ -72,10 +72,11 @@ impl Host {
     pub fn new(text: &[u8]) -> Result<Self, DestinationError> {
         let error = || DestinationError::Name { shown: shown(text) };
         let text = std::str::from_utf8(text).map_err(|_| error())?;
+        let text = text.strip_suffix('.').unwrap_or(text);
         if let Ok(address) = text.parse::<IpAddr>() {
             return Ok(Self::Address(address.to_canonical()));
         }
-        let name = text.strip_suffix('.').unwrap_or(text).to_ascii_lowercase();
+        let name = text.to_ascii_lowercase();
         let is_known = |it: u8| it.is_ascii_alphanumeric() || matches!(it, b'.' | b'-' | b'_');
         let is_name = name.bytes().all(is_known) && (1..=LONGEST_NAME).contains(&name.len());
         // What begins with a dot or has two together is no name, and a resolver might do something else with it.
@@ -212,6 +213,7 @@ mod tests {
         assert_eq!(mapped, "127.0.0.1:1".parse().unwrap());
         let in_name = b"\x03\x10::ffff:127.0.0.1\x00\x01";
         assert_eq!(Destination::read(in_name), Ok(Parsed::Done(mapped, in_name.len())));
+        assert_eq!("127.0.0.1.:1".parse(), "127.0.0.1:1".parse::<Destination>());
         assert_eq!("Example.ORG.:1".parse::<Destination>().unwrap().to_string(), "example.org:1");
     }
 

@@ -64,7 +64,7 @@ impl End {
             match self.lines.recv_timeout(PATIENCE) {
                 Ok(line) if line.contains(words) => return line,
                 Ok(line) => before.push(line),
-                Err(_) => panic!("it does not say `{words}`, but:\n{}", before.join("\n")),
+                Err(why) => panic!("{why}: it does not say `{words}`, but:\n{}", before.join("\n")),
             }
         }
     }

@@ -21,7 +21,7 @@ use crate::interrupt::{interrupted, listen as listen_for_interrupts};
 const LOOK: Duration = Duration::from_millis(50);
 /// Streams whose windows may be full of what programs do not read. Others have no room beside them, so they are many; their memory
 /// is used only then.
-const FULL_WINDOWS: u64 = 32;
+const FULL_WINDOWS: u64 = 16;
 /// Files that an end may have open: a connection has one, and either end a thousand and some more.
 const MOST_FILES: u64 = 4_096;
 
