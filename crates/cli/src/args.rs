@@ -554,9 +554,9 @@ pub(crate) struct FarArgs {
     /// alone.
     #[arg(long, value_name = "FILE")]
     pub(crate) ticket: Option<PathBuf>,
-    /// How long the ticket is valid, from when it is made; `never` if it does not end.
-    #[arg(long, value_name = "DURATION", default_value = "never")]
-    pub(crate) valid: String,
+    /// How long a new ticket is valid. Default: it does not end.
+    #[arg(long, value_name = "DURATION")]
+    pub(crate) valid: Option<String>,
     /// An address for the ticket. Without, those that the listener has are found. May be repeated.
     #[arg(long = "address", value_name = "ADDR")]
     pub(crate) addresses: Vec<String>,

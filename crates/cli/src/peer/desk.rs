@@ -21,6 +21,15 @@ use crate::exit::{Failure, printed, tell};
 const TICKET: Limit = Limit { what: "a file with a ticket", mib: 1 };
 const LONGEST_VALID: Duration = Duration::from_hours(24 * 365);
 
+/// How long a ticket lasts, where that is longer than usual.
+#[derive(Clone, Copy, Default, Debug)]
+pub(crate) struct Lasting<'a> {
+    /// The file in which it is kept from one run to the next. Where there is none it is made.
+    pub(crate) file: Option<&'a Path>,
+    /// Whether a new one is valid for ever, whatever `--valid` says.
+    pub(crate) never_ends: bool,
+}
+
 /// Who is let in.
 pub(crate) struct Desk {
     id: TicketId,
@@ -46,10 +55,10 @@ impl Desk {
         end: &End,
         lets_anyone_in: bool,
     ) -> Result<(Endpoint, Self), Failure> {
-        Self::open_with(address, args, end, (lets_anyone_in, None))
+        Self::open_with(address, args, end, (lets_anyone_in, Lasting::default()))
     }
 
-    /// The same with a ticket that is kept in a file, if one is named. Where there is none it is made.
+    /// The same with a ticket that lasts.
     ///
     /// # Errors
     /// As for [`Desk::open`], and if the file cannot be used.
@@ -57,19 +66,16 @@ impl Desk {
         address: &str,
         args: &DeskArgs,
         end: &End,
-        (lets_anyone_in, file): (bool, Option<&Path>),
+        (lets_anyone_in, lasting): (bool, Lasting),
     ) -> Result<(Endpoint, Self), Failure> {
         let at = addresses("--listen", address)?[0];
-        let valid = match &*args.valid {
-            "never" => None,
-            text => Some(duration("--valid", text, (Duration::from_secs(1), LONGEST_VALID))?),
-        };
+        let valid = duration("--valid", &args.valid, (Duration::from_secs(1), LONGEST_VALID))?;
         let allowed = args.allow.iter().map(|text| fingerprint("--allow", text)).collect::<Result<_, _>>()?;
-        let kept = file.map_or(Ok(None), |path| kept(path, end))?;
+        let kept = lasting.file.map_or(Ok(None), |path| kept(path, end))?;
         let endpoint = Endpoint::listen(at, &end.config)
             .map_err(|error| Failure::Input(format!("error: cannot listen at {at}: {error}")))?;
         let random_error = |error: std::io::Error| Failure::Run(error.into());
-        let ends = valid.map(|valid| seconds_since_1970().saturating_add(valid.as_secs()));
+        let ends = (!lasting.never_ends).then(|| seconds_since_1970().saturating_add(valid.as_secs()));
         let (addresses, fingerprint) = (to_be_named(endpoint.address(), args)?, end.config.identity.fingerprint());
         let ticket = if let Some(Ticket { id, secret, ends, .. }) = &kept {
             Ticket { addresses, fingerprint, id: *id, secret: secret.clone(), ends: *ends }
@@ -78,7 +84,7 @@ impl Desk {
             let secret = Secret::new(random().map_err(random_error)?);
             Ticket { addresses, fingerprint, id, secret, ends }
         };
-        if let (Some(path), None) = (file, &kept) {
+        if let (Some(path), None) = (lasting.file, &kept) {
             files::create_private(path, format!("{ticket}\n").as_bytes())
                 .map_err(|error| Failure::file("make", path, &error))?;
         }
@@ -183,7 +189,7 @@ fn introduction(ticket: &Ticket, at: SocketAddr, desk: &Desk) -> String {
         "listening at {at} with the key {}\nthe ticket names {}; it lets in {uses}, {}",
         ticket.fingerprint,
         named.join(", "),
-        desk.ends.map_or_else(|| "until it is removed".to_owned(), left)
+        desk.ends.map_or_else(|| "and does not end".to_owned(), left)
     );
     if desk.lets_anyone_in {
         text.push_str("\nwarning: --insecure lets anyone in who reaches this address");

@@ -13,7 +13,7 @@ use super::{run, with_room};
 use crate::args::{DeskArgs, FarArgs};
 use crate::exit::{Failure, tell};
 use crate::peer::access::fingerprint;
-use crate::peer::desk::Desk;
+use crate::peer::desk::{Desk, Lasting};
 use crate::peer::end::{End, LONGEST_PACKET, MOST_PATHS, Room};
 
 /// Near ends at a time: each may have windows full of bytes.
@@ -27,14 +27,15 @@ pub(super) fn far(args: &FarArgs) -> Result<(), Failure> {
     }
     let desk = DeskArgs {
         keep: true,
-        valid: args.valid.clone(),
+        valid: args.valid.clone().unwrap_or_else(|| "1d".to_owned()),
         addresses: args.addresses.clone(),
         allow: args.allow_caller.clone(),
     };
     let room = Room { paths: MOST_PATHS, packet: LONGEST_PACKET, both_ways: MOST_FLOWS as u64, one_way: 0 };
     let mut end = End::new(&args.end, room)?;
     with_room(&mut end.config.settings);
-    let (endpoint, mut desk) = Desk::open_with(&args.listen, &desk, &end, (args.insecure, args.ticket.as_deref()))?;
+    let lasting = Lasting { file: args.ticket.as_deref(), never_ends: args.valid.is_none() };
+    let (endpoint, mut desk) = Desk::open_with(&args.listen, &desk, &end, (args.insecure, lasting))?;
     if rules.is_empty() {
         tell("warning: without --allow HOST:PORTS this end connects to nothing");
     }
