@@ -48,6 +48,9 @@ pub(crate) enum Command {
     Send(Box<SendArgs>),
     /// Receive files and directories from another machine: prints the ticket that `narrows send` needs.
     Recv(Box<RecvArgs>),
+    /// Carry programs' TCP connections over a long link as streams of the transport.
+    #[command(subcommand)]
+    Proxy(ProxyCommand),
     /// Print the JSON Schema of scenario files.
     Schema,
     /// Print completions for a shell.
@@ -588,6 +591,86 @@ pub(crate) struct ShowArgs {
     /// Print what came of it as JSON on standard output; a receiver's ticket comes first.
     #[arg(long, short = 'J')]
     pub(crate) json: bool,
+}
+
+#[derive(Subcommand, Debug)]
+pub(crate) enum ProxyCommand {
+    /// The end where destinations are: listens, and connects to what its rules allow.
+    Far(Box<FarArgs>),
+    /// The end where programs are: takes their connections by SOCKS, at forwarded ports, or redirected by the kernel.
+    Near(Box<NearArgs>),
+}
+
+#[derive(Args, Debug)]
+#[command(
+    after_help = "Rules are HOST:PORTS: a name, an address, a network or *; a port, a range or *. A name leads to no loopback or \
+    link-local address, and * has none: name these by address.\n\nExamples:\n  narrows proxy far --listen 0.0.0.0 --allow \
+    '*:443' --allow 10.1.0.0/16:5201-5210 > ticket\n  narrows proxy far --listen 0.0.0.0 --ticket \
+    /var/lib/narrows/ticket --allow files.example.org:873",
+    mut_arg("window", |arg| arg.default_value("64MiB"))
+)]
+pub(crate) struct FarArgs {
+    /// Wait for near ends at this address, and print a ticket that lets them in. Without a port: 4700.
+    #[arg(long, value_name = "ADDR")]
+    pub(crate) listen: String,
+    /// Connect to where this rule says. Without rules no connection is made. May be repeated.
+    #[arg(long, value_name = "HOST:PORTS")]
+    pub(crate) allow: Vec<String>,
+    /// Let in the near end that has this key, without a ticket. May be repeated.
+    #[arg(long, value_name = "SHA256:...")]
+    pub(crate) allow_caller: Vec<String>,
+    /// Let in anyone who reaches this address.
+    #[arg(long)]
+    pub(crate) insecure: bool,
+    /// Keep the ticket in this file, so that near ends come in again after a restart. It is made if need be, for its owner
+    /// alone.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) ticket: Option<PathBuf>,
+    /// How long a new ticket is valid. Default: it does not end.
+    #[arg(long, value_name = "DURATION")]
+    pub(crate) valid: Option<String>,
+    /// An address for the ticket. Without, those that the listener has are found. May be repeated.
+    #[arg(long = "address", value_name = "ADDR")]
+    pub(crate) addresses: Vec<String>,
+    /// Say what becomes of each connection.
+    #[arg(long, short = 'v')]
+    pub(crate) verbose: bool,
+    #[command(flatten)]
+    pub(crate) end: EndArgs,
+}
+
+#[derive(Args, Debug)]
+#[command(
+    after_help = "Without a host, an address is at 127.0.0.1: 1080 is 127.0.0.1:1080.\n\nExamples:\n  narrows proxy near @ticket \
+    --socks 1080\n  narrows proxy near @ticket --forward 5201=server.example:5201\n  narrows proxy near @ticket \
+    --transparent 1081    # as root; see the book for the redirection",
+    mut_arg("window", |arg| arg.default_value("64MiB")),
+    mut_arg("insecure", |arg| arg.help("Take any listener for the right one"))
+)]
+pub(crate) struct NearArgs {
+    /// The far end: a ticket, @FILE that has one, - for standard input, or an address with --fingerprint or --insecure. Other
+    /// users of this machine see its command lines, so keep tickets in files.
+    #[arg(value_name = "TICKET|ADDR")]
+    pub(crate) peer: String,
+    /// Take connections by SOCKS 5 at this address. May be repeated.
+    #[arg(long, value_name = "ADDR", required_unless_present_any = ["forward", "transparent"])]
+    pub(crate) socks: Vec<String>,
+    /// Take connections at this address, all for one destination. May be repeated.
+    #[arg(long, value_name = "ADDR=HOST:PORT")]
+    pub(crate) forward: Vec<String>,
+    /// Take connections that the kernel redirects to this address, for where they were to go. May be repeated.
+    #[arg(long, value_name = "ADDR")]
+    pub(crate) transparent: Vec<String>,
+    /// Paths at a time, each from a port of its own.
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u8).range(1..=64))]
+    pub(crate) paths: u8,
+    /// Say what becomes of each connection.
+    #[arg(long, short = 'v')]
+    pub(crate) verbose: bool,
+    #[command(flatten)]
+    pub(crate) call: CallArgs,
+    #[command(flatten)]
+    pub(crate) end: EndArgs,
 }
 
 /// Whether a caller knows its listener.

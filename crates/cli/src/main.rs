@@ -56,6 +56,7 @@ fn dispatch(command: Command) -> Result<(), Failure> {
         Command::Perf(args) => commands::perf::perf(&args),
         Command::Send(args) => commands::transfer::send(&args),
         Command::Recv(args) => commands::transfer::recv(&args),
+        Command::Proxy(command) => commands::proxy::proxy(command),
         Command::Kernel(command) => commands::kernel::kernel(command),
         Command::Reproduce(args) => commands::reproduce::reproduce(&args),
         Command::Compare(args) if args.flows => commands::sides::compare(&args),

@@ -254,6 +254,27 @@ impl RecvStream {
         }
     }
 
+    /// Waits until the peer has reset the stream, or until nothing but its end is left. Takes nothing that waits to be read.
+    ///
+    /// # Errors
+    /// If the peer has reset the stream, or the connection is over and nothing waits to be read.
+    pub async fn until_reset(&mut self) -> Result<(), Error> {
+        if self.has_ended {
+            return Ok(());
+        }
+        let stream = self.stream;
+        let ended = poll_fn(|context| {
+            poll_stream(&self.held, (stream, Wish::Read), context, |streams| match streams.read(stream, &mut []) {
+                Ok(Read { ends: true, .. }) => Poll::Ready(Ok(())),
+                Err(ReadError::Blocked) | Ok(_) => Poll::Pending,
+                Err(error) => Poll::Ready(Err(error.into())),
+            })
+        })
+        .await;
+        self.has_ended |= ended.is_ok();
+        ended
+    }
+
     /// Wants no more. The peer hears the code, below 2^62.
     pub fn stop(&mut self, code: u64) {
         self.has_ended = true;

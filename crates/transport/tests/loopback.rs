@@ -121,6 +121,44 @@ fn long_packets_cross_and_are_counted() {
 }
 
 #[test]
+fn a_reset_is_seen_while_bytes_wait() {
+    let config = config(1);
+    let listener = listen(&config);
+    let (address, trust) = (listener.address(), Trust::Fingerprint(config.identity.fingerprint()));
+    let listening = std::thread::spawn(move || {
+        wait(async {
+            let connection = listener.accept().await.unwrap().admit().unwrap();
+            // One that ends is read to its end, also behind this wait.
+            let mut ends = connection.accept_stream().await.unwrap().receive;
+            let mut part = [0; 3];
+            assert_eq!(ends.read(&mut part).await.unwrap(), 3);
+            ends.until_reset().await.unwrap();
+            assert_eq!(ends.read(&mut part).await.unwrap(), 0);
+            // One that is reset says so, although nobody reads what came.
+            let both = connection.accept_stream().await.unwrap();
+            let (mut back, mut receive) = (both.send.unwrap(), both.receive);
+            assert_eq!(receive.read(&mut part[..1]).await.unwrap(), 1);
+            back.write_all(b"!").await.unwrap();
+            let reset = receive.until_reset().await.unwrap_err();
+            assert!(matches!(reset, Error::Read(proto::streams::ReadError::Reset { code: 7 })), "{reset}");
+        });
+    });
+    let caller = caller(&config);
+    wait(async {
+        let connection = caller.connect(address, trust, None).await.unwrap();
+        let (mut ends, _) = connection.open().await.unwrap();
+        ends.write_all(b"abc").await.unwrap();
+        ends.finish().unwrap();
+        let (mut send, mut receive) = connection.open().await.unwrap();
+        send.write_all(b"many bytes").await.unwrap();
+        assert_eq!(receive.read(&mut [0]).await.unwrap(), 1);
+        send.reset(7);
+        connection.closed().await;
+    });
+    listening.join().unwrap();
+}
+
+#[test]
 fn who_is_not_known_is_refused() {
     let config = config(1);
     let listener = listen(&config);

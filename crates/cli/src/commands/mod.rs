@@ -38,6 +38,22 @@ pub(crate) mod perf {
         ))
     }
 }
+#[cfg(all(target_os = "linux", feature = "transport"))]
+pub(crate) mod proxy;
+#[cfg(not(all(target_os = "linux", feature = "transport")))]
+pub(crate) mod proxy {
+    //! `narrows proxy`, which needs Linux, and the transport.
+
+    use crate::args::ProxyCommand;
+    use crate::exit::Failure;
+
+    pub(crate) fn proxy(_: ProxyCommand) -> Result<(), Failure> {
+        Err(Failure::Input(
+            "error: this build has no transport: it needs Linux, and the feature `transport`, which is on by default"
+                .into(),
+        ))
+    }
+}
 pub(crate) mod report;
 pub(crate) mod reproduce;
 pub(crate) mod run;

@@ -1,8 +1,10 @@
 //! Listeners: they print a ticket, and let in who has it.
 
 use std::net::SocketAddr;
+use std::path::Path;
 use std::time::Duration;
 
+use files::Limit;
 use proto::identity::Fingerprint;
 use proto::secret::Secret;
 use proto::ticket::{MOST_ADDRESSES, Ticket, TicketId};
@@ -10,18 +12,30 @@ use transport::{Connection, Endpoint, Incoming, random};
 
 use super::access::{addresses, fingerprint, of_this_machine};
 use super::end::End;
+use super::identity::secret;
 use super::quantity::{duration, in_words};
 use crate::args::DeskArgs;
 use crate::clock::seconds_since_1970;
 use crate::exit::{Failure, printed, tell};
 
+const TICKET: Limit = Limit { what: "a file with a ticket", mib: 1 };
 const LONGEST_VALID: Duration = Duration::from_hours(24 * 365);
+
+/// How long a ticket lasts, where that is longer than usual.
+#[derive(Clone, Copy, Default, Debug)]
+pub(crate) struct Lasting<'a> {
+    /// The file in which it is kept from one run to the next. Where there is none it is made.
+    pub(crate) file: Option<&'a Path>,
+    /// Whether a new one is valid for ever, whatever `--valid` says.
+    pub(crate) never_ends: bool,
+}
 
 /// Who is let in.
 pub(crate) struct Desk {
     id: TicketId,
     secret: Secret,
-    ends: u64,
+    /// In seconds since 1970; none if it never does.
+    ends: Option<u64>,
     /// Callers by their keys.
     allowed: Vec<Fingerprint>,
     lets_anyone_in: bool,
@@ -41,29 +55,42 @@ impl Desk {
         end: &End,
         lets_anyone_in: bool,
     ) -> Result<(Endpoint, Self), Failure> {
+        Self::open_with(address, args, end, (lets_anyone_in, Lasting::default()))
+    }
+
+    /// The same with a ticket that lasts.
+    ///
+    /// # Errors
+    /// As for [`Desk::open`], and if the file cannot be used.
+    pub(crate) fn open_with(
+        address: &str,
+        args: &DeskArgs,
+        end: &End,
+        (lets_anyone_in, lasting): (bool, Lasting),
+    ) -> Result<(Endpoint, Self), Failure> {
         let at = addresses("--listen", address)?[0];
         let valid = duration("--valid", &args.valid, (Duration::from_secs(1), LONGEST_VALID))?;
         let allowed = args.allow.iter().map(|text| fingerprint("--allow", text)).collect::<Result<_, _>>()?;
+        let kept = lasting.file.map_or(Ok(None), |path| kept(path, end))?;
         let endpoint = Endpoint::listen(at, &end.config)
             .map_err(|error| Failure::Input(format!("error: cannot listen at {at}: {error}")))?;
         let random_error = |error: std::io::Error| Failure::Run(error.into());
-        let desk = Self {
-            id: random().map_err(random_error)?,
-            secret: Secret::new(random().map_err(random_error)?),
-            ends: seconds_since_1970().saturating_add(valid.as_secs()),
-            allowed,
-            lets_anyone_in,
-            keeps: args.keep,
-            is_used: false,
+        let ends = (!lasting.never_ends).then(|| seconds_since_1970().saturating_add(valid.as_secs()));
+        let (addresses, fingerprint) = (to_be_named(endpoint.address(), args)?, end.config.identity.fingerprint());
+        let ticket = if let Some(Ticket { id, secret, ends, .. }) = &kept {
+            Ticket { addresses, fingerprint, id: *id, secret: secret.clone(), ends: *ends }
+        } else {
+            let id = random().map_err(random_error)?;
+            let secret = Secret::new(random().map_err(random_error)?);
+            Ticket { addresses, fingerprint, id, secret, ends }
         };
-        let ticket = Ticket {
-            addresses: to_be_named(endpoint.address(), args)?,
-            ends: Some(desk.ends),
-            fingerprint: end.config.identity.fingerprint(),
-            id: desk.id,
-            secret: desk.secret.clone(),
-        };
-        tell(&introduction(&ticket, endpoint.address(), valid, &desk));
+        if let (Some(path), None) = (lasting.file, &kept) {
+            files::create_private(path, format!("{ticket}\n").as_bytes())
+                .map_err(|error| Failure::file("make", path, &error))?;
+        }
+        let (id, secret, ends) = (ticket.id, ticket.secret.clone(), ticket.ends);
+        let desk = Self { id, secret, ends, allowed, lets_anyone_in, keeps: args.keep, is_used: false };
+        tell(&introduction(&ticket, endpoint.address(), &desk));
         if !printed(&ticket.to_string())? {
             return Err(Failure::Run(anyhow::anyhow!("nobody reads standard output, where the ticket goes")));
         }
@@ -103,7 +130,7 @@ impl Desk {
             () if self.is_done() => Err("one caller was let in already; --keep lets in more"),
             () if is_allowed => Ok(()),
             () if !has_ticket => Err("it does not have this ticket"),
-            () if self.ends <= now => Err("the ticket has ended"),
+            () if self.ends.is_some_and(|ends| ends <= now) => Err("the ticket has ended"),
             () => Ok(()),
         }
     }
@@ -136,14 +163,33 @@ fn to_be_named(own: SocketAddr, args: &DeskArgs) -> Result<Vec<SocketAddr>, Fail
     }
 }
 
-fn introduction(ticket: &Ticket, at: SocketAddr, valid: Duration, desk: &Desk) -> String {
+/// The ticket in a file; none if there is no such file.
+fn kept(path: &Path, end: &End) -> Result<Option<Ticket>, Failure> {
+    let Some(bytes) = secret(path, TICKET, "call as its holder")? else { return Ok(None) };
+    let wrong = |what: &str| {
+        let help = "help: remove it to have a new one, which near ends must be given";
+        Failure::Input(format!("error: `{}` {what}\n{help}", path.display()))
+    };
+    let text = String::from_utf8_lossy(&bytes);
+    let ticket: Ticket = text.trim().parse().map_err(|error| wrong(&format!("has no ticket: {error}")))?;
+    if ticket.fingerprint != end.config.identity.fingerprint() {
+        return Err(wrong("has a ticket for another key than this machine's"));
+    }
+    match ticket.ends {
+        Some(ends) if ends <= seconds_since_1970() => Err(wrong("has a ticket that has ended")),
+        _ => Ok(Some(ticket)),
+    }
+}
+
+fn introduction(ticket: &Ticket, at: SocketAddr, desk: &Desk) -> String {
     let named: Vec<String> = ticket.addresses.iter().map(ToString::to_string).collect();
     let uses = if desk.keeps { "any number of callers" } else { "one caller" };
+    let left = |ends: u64| format!("for {}", in_words(Duration::from_secs(ends.saturating_sub(seconds_since_1970()))));
     let mut text = format!(
-        "listening at {at} with the key {}\nthe ticket names {}; it lets in {uses}, for {}",
+        "listening at {at} with the key {}\nthe ticket names {}; it lets in {uses}, {}",
         ticket.fingerprint,
         named.join(", "),
-        in_words(valid)
+        desk.ends.map_or_else(|| "and does not end".to_owned(), left)
     );
     if desk.lets_anyone_in {
         text.push_str("\nwarning: --insecure lets anyone in who reaches this address");

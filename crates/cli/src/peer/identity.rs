@@ -48,18 +48,7 @@ fn usual() -> Result<PathBuf, Failure> {
 
 /// What the file has; none if there is no such file.
 fn read(path: &Path) -> Result<Option<[u8; SEED_LEN]>, Failure> {
-    let bytes = match files::read(path, LIMIT) {
-        Err(error) if error.is_missing() => return Ok(None),
-        bytes => bytes?,
-    };
-    let mode = path.metadata().map_err(|error| Failure::file("read", path, &error))?.permissions().mode() & 0o777;
-    if mode & 0o077 != 0 {
-        return Err(Failure::Input(format!(
-            "error: `{path}` can be used by others (its mode is {mode:o}), and who reads it can pose as you\nhelp: chmod 600 \
-             {path}, or remove it if others may have read it",
-            path = path.display()
-        )));
-    }
+    let Some(bytes) = secret(path, LIMIT, "pose as you")? else { return Ok(None) };
     let seed = <[u8; SEED_LEN]>::try_from(&*bytes).map_err(|_| {
         Failure::Input(format!(
             "error: `{}` is no identity: it has {} bytes, and an identity {SEED_LEN}\nhelp: name another file with --identity",
@@ -68,4 +57,21 @@ fn read(path: &Path) -> Result<Option<[u8; SEED_LEN]>, Failure> {
         ))
     })?;
     Ok(Some(seed))
+}
+
+/// What a file has that nobody else may read; none if there is no such file. `could` is what others could do with it.
+pub(super) fn secret(path: &Path, limit: Limit, could: &str) -> Result<Option<Vec<u8>>, Failure> {
+    let bytes = match files::read(path, limit) {
+        Err(error) if error.is_missing() => return Ok(None),
+        bytes => bytes?,
+    };
+    let mode = path.metadata().map_err(|error| Failure::file("read", path, &error))?.permissions().mode() & 0o777;
+    if mode & 0o077 != 0 {
+        return Err(Failure::Input(format!(
+            "error: `{path}` can be used by others (its mode is {mode:o}), and who reads it can {could}\nhelp: chmod 600 \
+             {path}, or remove it if others may have read it",
+            path = path.display()
+        )));
+    }
+    Ok(Some(bytes))
 }

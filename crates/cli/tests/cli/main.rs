@@ -25,6 +25,8 @@ mod not_lost;
 mod output;
 #[cfg(target_os = "linux")]
 mod perf;
+#[cfg(target_os = "linux")]
+mod proxy;
 mod reproduce;
 mod stopped;
 mod structure;

@@ -1,0 +1,164 @@
+//! The near end: opens doors for programs, and keeps a connection to the far end.
+
+use std::cell::RefCell;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::sync::Arc;
+use std::time::Duration;
+
+use proto::closed::{Closed, Code};
+use proto::secret::Secret;
+use proto::ticket::TicketId;
+use proxy::{Destination, Door, Kind, Refusal, near as carry};
+use tokio::time::timeout;
+use transport::{Connection, Endpoint, Error};
+
+use super::told::Told;
+use super::{run, with_room};
+use crate::args::NearArgs;
+use crate::exit::{Failure, tell};
+use crate::peer::access::Way;
+use crate::peer::call::{Purpose, failure};
+use crate::peer::end::{ETHERNET_PACKET, End, Room};
+use crate::peer::trouble::Trouble;
+
+const PURPOSE: Purpose = Purpose { listener: "narrows proxy far", deed: "the connection" };
+/// An address that does not answer is given up after so long: some round trips of the longest links, and packets sent again.
+const ANSWER_WAIT: Duration = Duration::from_secs(5);
+
+/// A door as the command line asks for it.
+struct Asked {
+    option: &'static str,
+    kind: Kind,
+    at: SocketAddr,
+}
+
+pub(super) fn near(args: &NearArgs) -> Result<(), Failure> {
+    let asked = doors(args)?;
+    let way = Way::new(&args.peer, &args.call)?;
+    let room = Room { paths: args.paths, packet: ETHERNET_PACKET, both_ways: 0, one_way: 0 };
+    let mut end = End::new(&args.end, room)?;
+    with_room(&mut end.config.settings);
+    let (told, caller) = (Arc::new(Told::default()), Caller { way, end, endpoint: RefCell::new(None) });
+    let ended = run(async {
+        let doors = asked.iter().map(open).collect::<Result<Vec<Door>, Failure>>()?;
+        Ok(carry(doors, || caller.call(), told.log(args.verbose)).await)
+    })?;
+    if let Some(endpoint) = caller.endpoint.take() {
+        endpoint.end(Code::NONE, if ended.is_none() { "the near end was interrupted" } else { "" });
+    }
+    match ended {
+        None => Err(Failure::Interrupted(format!("the near end ended: {}", told.summary()))),
+        Some(Err(failure)) => Err(failure),
+        Some(Ok(why)) => Err(Failure::Run(anyhow::anyhow!(why))),
+    }
+}
+
+/// The doors that the options ask for.
+fn doors(args: &NearArgs) -> Result<Vec<Asked>, Failure> {
+    let mut doors = Vec::new();
+    for text in &args.socks {
+        doors.push(Asked { option: "--socks", kind: Kind::Socks, at: door("--socks", text)? });
+    }
+    for text in &args.forward {
+        let Some((at, to)) = text.split_once('=') else {
+            return Err(Failure::Input(format!(
+                "error: --forward {text}: expected ADDR=HOST:PORT, such as 127.0.0.1:5201=server.example:5201"
+            )));
+        };
+        let to: Destination =
+            to.parse().map_err(|error| Failure::Input(format!("error: --forward {text}: {error}")))?;
+        doors.push(Asked { option: "--forward", kind: Kind::Forward(to), at: door("--forward", at)? });
+    }
+    for text in &args.transparent {
+        doors.push(Asked { option: "--transparent", kind: Kind::Transparent, at: door("--transparent", text)? });
+    }
+    Ok(doors)
+}
+
+/// An address to listen at; a port alone is one of 127.0.0.1.
+fn door(option: &str, text: &str) -> Result<SocketAddr, Failure> {
+    let at = text.parse().or_else(|_| text.parse().map(|port: u16| (Ipv4Addr::LOCALHOST, port).into()));
+    at.map_err(|_| {
+        Failure::Input(format!(
+            "error: {option} {text}: expected an address and a port, such as 127.0.0.1:1080 or [::1]:1080, or a port alone"
+        ))
+    })
+}
+
+fn open(asked: &Asked) -> Result<Door, Failure> {
+    let Asked { option, kind, at } = asked;
+    let door = Door::open(kind.clone(), *at)
+        .map_err(|error| Failure::Input(format!("error: {option} {at}: cannot listen there: {error}")))?;
+    let at = door.address();
+    tell(&match kind {
+        Kind::Socks => format!("SOCKS 5 at {at}"),
+        Kind::Forward(to) => format!("{at} is {to} at the far end"),
+        Kind::Transparent => format!("redirected connections at {at}"),
+    });
+    if !at.ip().to_canonical().is_loopback() && *kind != Kind::Transparent {
+        tell(&format!(
+            "warning: {option} {at} is open to anyone who reaches that address, and nobody is asked who it is; a loopback \
+             address is not"
+        ));
+    }
+    Ok(door)
+}
+
+/// Calls the far end, again and again.
+struct Caller {
+    way: Way,
+    end: End,
+    /// What the last connection is on.
+    endpoint: RefCell<Option<Endpoint>>,
+}
+
+impl Caller {
+    /// Calls one address after the other until one lets this end in.
+    async fn call(&self) -> Result<Connection, Refusal> {
+        let addresses = self.way.addresses();
+        for &address in addresses {
+            match timeout(ANSWER_WAIT, self.call_at(address)).await {
+                Ok(Ok(connection)) => return Ok(connection),
+                Err(_) | Ok(Err(Error::Closed(Closed::Silence))) => {}
+                Ok(Err(error)) => return Err(self.refusal(error, address)),
+            }
+        }
+        let tried: Vec<String> = addresses.iter().map(ToString::to_string).collect();
+        Err(Refusal::ForNow(format!("nothing answers at {}", tried.join(", "))))
+    }
+
+    async fn call_at(&self, address: SocketAddr) -> Result<Connection, Error> {
+        let secret: Option<(TicketId, Secret)> = match &self.way {
+            Way::Ticket(ticket) => Some((ticket.id, ticket.secret.clone())),
+            Way::Address { .. } => None,
+        };
+        let any: IpAddr = if address.is_ipv4() { Ipv4Addr::UNSPECIFIED.into() } else { Ipv6Addr::UNSPECIFIED.into() };
+        let endpoint = Endpoint::call_from((any, 0).into(), &self.end.config)?;
+        let connection = endpoint.connect(address, self.way.trust(), secret).await?;
+        connection.admitted().await?;
+        self.endpoint.replace(Some(endpoint));
+        Ok(connection)
+    }
+
+    /// What a failed call means: whether waiting can mend it.
+    fn refusal(&self, error: Error, address: SocketAddr) -> Refusal {
+        match (&error, &self.way) {
+            (Error::Closed(Closed::There { code: Code::REFUSED, .. }), Way::Ticket(_)) => Refusal::ForGood(format!(
+                "the far end at {address} does not take this ticket: it has ended, or the far end was started anew; with \
+                 --ticket FILE it keeps its ticket"
+            )),
+            (Error::Closed(Closed::There { code: Code::REFUSED, .. }), Way::Address { .. }) => {
+                let own = self.end.config.identity.fingerprint();
+                Refusal::ForGood(format!(
+                    "the far end at {address} does not let this caller in: give its ticket, or start it with --allow-caller {own}"
+                ))
+            }
+            // Another key at that address.
+            (Error::Closed(Closed::Here { .. }), _) => {
+                let text = failure(&Trouble::from(error), (&self.way, address), &self.end, PURPOSE).to_string();
+                Refusal::ForGood(text.trim_start_matches("error: ").to_owned())
+            }
+            (error, _) => Refusal::ForNow(format!("{address}: {error}")),
+        }
+    }
+}

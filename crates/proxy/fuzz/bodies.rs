@@ -1,0 +1,66 @@
+//! What the fuzz target does with its input. A test replays its corpus through the same function.
+
+use proxy::header::{self, Answer};
+use proxy::socks::{self, Request};
+use proxy::{Destination, Parsed};
+
+/// The most that a SOCKS client says at a time: 255 methods, or a name of 255 bytes.
+const MOST: usize = 262;
+
+/// Reads byte by byte what asks for more, as from a socket. Gives what came of it, which is the same as at once.
+fn read<T: PartialEq + std::fmt::Debug, E: PartialEq + std::fmt::Debug>(
+    bytes: &[u8],
+    parse: impl Fn(&[u8]) -> Result<Parsed<T>, E>,
+) -> Option<(T, usize)> {
+    let mut have = 0;
+    let read = loop {
+        match parse(&bytes[..have]) {
+            Ok(Parsed::Need(need)) => {
+                assert!(need > have && need <= MOST, "{need} after {have}");
+                if need > bytes.len() {
+                    break None;
+                }
+                have = need;
+            }
+            Ok(Parsed::Done(value, used)) => {
+                // Nothing behind it was taken.
+                assert_eq!(used, have);
+                break Some((value, used));
+            }
+            Err(_) => return None,
+        }
+    };
+    match (&read, parse(bytes)) {
+        (Some((value, used)), at_once) => {
+            assert!(matches!(at_once, Ok(Parsed::Done(ref other, all)) if other == value && all == *used));
+        }
+        // What is cut short may be seen to be wrong, too.
+        (None, at_once) => assert!(at_once.is_err() || matches!(at_once, Ok(Parsed::Need(need)) if need > bytes.len())),
+    }
+    read
+}
+
+/// A destination is written and read alike, in bytes and in text.
+fn is_sound(destination: &Destination) {
+    let put = header::put_destination(destination);
+    let again = read(&put, header::destination);
+    assert_eq!(again, Some((destination.clone(), put.len())));
+    assert_eq!(destination.to_string().parse().as_ref(), Ok(destination));
+}
+
+/// What a SOCKS client says, and how a stream begins.
+pub(crate) fn socks(bytes: &[u8]) {
+    let behind = read(bytes, socks::greeting).map_or(0, |(_, used)| used);
+    for bytes in [bytes, &bytes[behind..]] {
+        if let Some((Request::Connect(destination), _)) = read(bytes, socks::request) {
+            is_sound(&destination);
+        }
+        if let Some((destination, _)) = read(bytes, header::destination) {
+            is_sound(&destination);
+        }
+        if let Some((answer, _)) = read(bytes, Answer::read) {
+            assert!(answer.words.len() <= header::LONGEST_WORDS && !answer.words.chars().any(char::is_control));
+            assert_eq!(read(&answer.put(), Answer::read).map(|(answer, _)| answer), Some(answer));
+        }
+    }
+}

@@ -1,0 +1,157 @@
+//! A TCP connection and a stream: bytes, ends, resets and backpressure cross from each to the other.
+//!
+//! | the TCP connection | the stream |
+//! |---|---|
+//! | the program ends its direction (FIN) | the stream is finished |
+//! | it is reset, or fails | what is sent is reset, what comes is not wanted any more |
+//! | it takes no more | nothing more is read, so flow control stops the peer |
+//!
+//! and the other way round. A flow has 64 KiB of its own in each direction; all that waits beyond is the kernel's and the stream's.
+
+use std::io;
+use std::time::Duration;
+
+use thiserror::Error;
+use tokio::time::timeout;
+use transport::{RecvStream, SendStream};
+
+use crate::header::{Answer, HeaderError};
+use crate::leg::Leg;
+use crate::parse;
+use crate::reply::Reply;
+
+/// Bytes that are passed on at once: more than a batch of datagrams, so batches are full.
+const PIECE: usize = 64 << 10;
+
+/// The code with which a stream is reset or refused when its TCP connection has ended other than in order.
+pub const RESET: u64 = 1;
+
+/// Why a flow did not end in order.
+#[derive(Debug, Error)]
+pub(crate) enum Trouble {
+    #[error("TCP: {0}")]
+    Tcp(io::Error),
+    #[error("the other end: {0}")]
+    Stream(#[from] transport::Error),
+    #[error("the other end: {0}")]
+    Ended(io::Error),
+    #[error("{0}")]
+    Header(HeaderError),
+    #[error("the far end does not answer")]
+    NoAnswer,
+    #[error("{}", .0.words)]
+    Refused(Answer),
+}
+
+/// What crossed.
+#[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
+pub(crate) struct Count {
+    /// Bytes from the TCP connection.
+    pub(crate) taken: u64,
+    /// Bytes to it.
+    pub(crate) given: u64,
+}
+
+/// Waits so long for the far end to say that the connection is there.
+pub(crate) async fn answer(receive: &mut RecvStream, wait: Duration) -> Result<(), Trouble> {
+    let read = timeout(wait, parse::read(receive, Answer::read)).await.map_err(|_| Trouble::NoAnswer)?;
+    match read.map_err(Trouble::Ended)?.map_err(Trouble::Header)? {
+        Answer { reply: Reply::Succeeded, .. } => Ok(()),
+        answer => Err(Trouble::Refused(answer)),
+    }
+}
+
+/// Carries both directions until both have ended, or one fails. What goes wrong at one end is then passed on to the other. Where
+/// the far end has yet to answer, it has `wait` for that, and what the program sends is already on its way.
+pub(crate) async fn copy(
+    leg: &mut Leg,
+    (mut send, mut receive): (SendStream, RecvStream),
+    wait: Option<Duration>,
+) -> (Count, Result<(), Trouble>) {
+    let mut count = Count::default();
+    let (taken, given) = (&mut count.taken, &mut count.given);
+    let outcome = tokio::select! {
+        biased;
+        ended = both(leg, (&mut send, taken), (&mut receive, given), wait) => ended,
+        error = leg.failed() => Err(Trouble::Tcp(error)),
+    };
+    if outcome.is_ok() {
+        leg.end();
+    } else {
+        send.reset(RESET);
+        receive.stop(RESET);
+    }
+    (count, outcome)
+}
+
+async fn both(
+    leg: &Leg,
+    (send, taken): (&mut SendStream, &mut u64),
+    (receive, given): (&mut RecvStream, &mut u64),
+    wait: Option<Duration>,
+) -> Result<(), Trouble> {
+    let give = async {
+        if let Some(wait) = wait {
+            answer(receive, wait).await?;
+        }
+        give(leg, receive, given).await
+    };
+    tokio::try_join!(take(leg, send, taken), give).map(drop)
+}
+
+/// From the TCP connection to the stream.
+async fn take(leg: &Leg, send: &mut SendStream, taken: &mut u64) -> Result<(), Trouble> {
+    let mut piece = vec![0; PIECE];
+    loop {
+        let count = tokio::select! {
+            biased;
+            // The peer may want no more while the program says nothing.
+            stopped = send.delivered() => return Ok(stopped?),
+            count = leg.read(&mut piece) => count.map_err(Trouble::Tcp)?,
+        };
+        if count == 0 {
+            break;
+        }
+        send.write_all(&piece[..count]).await?;
+        *taken += count as u64;
+    }
+    send.finish()?;
+    // Until then the peer can still say that the connection was reset.
+    Ok(send.delivered().await?)
+}
+
+/// From the stream to the TCP connection.
+async fn give(leg: &Leg, receive: &mut RecvStream, given: &mut u64) -> Result<(), Trouble> {
+    let mut piece = vec![0; PIECE];
+    loop {
+        let count = receive.read(&mut piece).await?;
+        if count == 0 {
+            break;
+        }
+        let mut rest = &piece[..count];
+        while !rest.is_empty() {
+            let written = leg.try_write(rest).map_err(Trouble::Tcp)?;
+            rest = &rest[written..];
+            *given += written as u64;
+            if !rest.is_empty() {
+                room(leg, receive).await?;
+            }
+        }
+    }
+    match leg.shut() {
+        // The program has gone with both directions at once, and has everything.
+        Err(error) if error.kind() == io::ErrorKind::NotConnected => Ok(()),
+        shut => shut.map_err(Trouble::Tcp),
+    }
+}
+
+/// Waits until the program takes more, or the peer has given the stream up.
+async fn room(leg: &Leg, receive: &mut RecvStream) -> Result<(), Trouble> {
+    tokio::select! {
+        biased;
+        room = leg.writable() => return room.map_err(Trouble::Tcp),
+        reset = receive.until_reset() => reset?,
+    }
+    // Nothing but the stream's end is left to come.
+    leg.writable().await.map_err(Trouble::Tcp)
+}

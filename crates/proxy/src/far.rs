@@ -1,0 +1,162 @@
+//! The far end: takes streams, connects to where they are to go if its rules allow that, and carries what follows.
+
+use std::io;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::net::{TcpStream, lookup_host};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::task::JoinSet;
+use tokio::time::timeout;
+use transport::{BothStreams, Connection, RecvStream, SendStream};
+
+use crate::MOST_FLOWS;
+use crate::allow::Allow;
+use crate::copy::{Count, RESET, copy};
+use crate::destination::{Destination, Host};
+use crate::event::{Event, Log};
+use crate::header::{self, Answer};
+use crate::leg::Leg;
+use crate::parse;
+use crate::reply::Reply;
+
+/// Where a stream is to go must have come so long after its first bytes: they leave in one packet.
+const HEADER_WAIT: Duration = Duration::from_secs(10);
+/// A host must be found and answer within so long. Linux asks for a connection at 0, 1, 3, 7 and 15 s.
+pub(crate) const REACH_WAIT: Duration = Duration::from_secs(20);
+/// An address has so long where there is another one.
+const NEXT_ADDRESS: Duration = Duration::from_secs(5);
+/// Of a name's addresses so many are tried.
+const MOST_ADDRESSES: usize = 8;
+
+/// What all callers of a far end share.
+#[derive(Clone)]
+pub struct Far {
+    allow: Arc<Allow>,
+    gate: Arc<Semaphore>,
+    log: Log,
+}
+
+impl Far {
+    /// With these rules. At most [`MOST_FLOWS`] TCP connections are open at a time, for all callers together.
+    pub fn new(allow: Allow, log: Log) -> Self {
+        Self { allow: Arc::new(allow), gate: Arc::new(Semaphore::new(MOST_FLOWS)), log }
+    }
+
+    /// Serves a caller until its connection is over; then its TCP connections are reset. When the future is dropped, they are, too.
+    pub async fn serve(&self, connection: &Connection, who: &str) {
+        let who: Arc<str> = who.into();
+        let mut flows = JoinSet::new();
+        loop {
+            tokio::select! {
+                stream = connection.accept_stream() => match stream {
+                    Ok(BothStreams { send: Some(send), receive }) => {
+                        let permit = self.gate.clone().try_acquire_owned().ok();
+                        flows.spawn(self.clone().flow(who.clone(), send, receive, permit));
+                    }
+                    // Streams of one direction mean nothing here, and are given up.
+                    Ok(BothStreams { send: None, .. }) => {}
+                    Err(_) => return,
+                },
+                Some(_) = flows.join_next() => {}
+            }
+        }
+    }
+
+    async fn flow(
+        self,
+        from: Arc<str>,
+        mut send: SendStream,
+        mut receive: RecvStream,
+        permit: Option<OwnedSemaphorePermit>,
+    ) {
+        let read = timeout(HEADER_WAIT, parse::read(&mut receive, header::destination)).await;
+        let to = match read {
+            Ok(Ok(Ok(to))) => to,
+            Ok(Ok(Err(error))) => {
+                return self.refuse(from, None, (send, receive), Answer::new(Reply::Failure, &error.to_string())).await;
+            }
+            // Who asks for nothing gets no answer.
+            Ok(Err(_)) | Err(_) => return,
+        };
+        if permit.is_none() {
+            let answer =
+                Answer::new(Reply::Failure, &format!("{MOST_FLOWS} connections are open at the far end already"));
+            return self.refuse(from, Some(to), (send, receive), answer).await;
+        }
+        let reached = tokio::select! {
+            biased;
+            // Nobody waits for it any more.
+            _ = send.delivered() => return,
+            reached = reach(&self.allow, &to) => reached,
+        };
+        let (tcp, at) = match reached {
+            Ok(reached) => reached,
+            Err(answer) => return self.refuse(from, Some(to), (send, receive), answer).await,
+        };
+        (self.log)(Event::Opened { from: from.clone(), to: to.clone(), at: Some(at) });
+        let mut leg = Leg::new(tcp);
+        let answered = send.write_all(&Answer::new(Reply::Succeeded, "").put()).await;
+        let (count, outcome) = match answered {
+            Ok(()) => copy(&mut leg, (send, receive), None).await,
+            Err(error) => (Count::default(), Err(error.into())),
+        };
+        let trouble = outcome.err().map(|trouble| trouble.to_string());
+        (self.log)(Event::Ended { from, to, taken: count.taken, given: count.given, trouble });
+    }
+
+    async fn refuse(
+        &self,
+        from: Arc<str>,
+        to: Option<Destination>,
+        (mut send, mut receive): (SendStream, RecvStream),
+        answer: Answer,
+    ) {
+        let put = answer.put();
+        (self.log)(Event::Refused { from, to, reply: answer.reply, words: answer.words });
+        if send.write_all(&put).await.is_ok() {
+            let _ = send.finish();
+        }
+        receive.stop(RESET);
+    }
+}
+
+/// Connects, if that is allowed.
+async fn reach(allow: &Allow, to: &Destination) -> Result<(TcpStream, SocketAddr), Answer> {
+    if !allow.may_have(to) {
+        return Err(Answer::new(Reply::NotAllowed, "the far end does not allow this destination"));
+    }
+    let reached = timeout(REACH_WAIT, async {
+        let addresses = addresses(to).await?;
+        let mut allowed: Vec<SocketAddr> =
+            addresses.into_iter().filter(|address| allow.has(&to.host, *address)).collect();
+        allowed.truncate(MOST_ADDRESSES);
+        connect(&allowed).await
+    });
+    reached.await.unwrap_or_else(|_| Err(Answer::new(Reply::HostUnreachable, "the host does not answer")))
+}
+
+async fn addresses(to: &Destination) -> Result<Vec<SocketAddr>, Answer> {
+    match &to.host {
+        Host::Address(address) => Ok(vec![(*address, to.port).into()]),
+        Host::Name(name) => match lookup_host((name.as_str(), to.port)).await {
+            Ok(found) => Ok(found.collect()),
+            Err(_) => Err(Answer::new(Reply::HostUnreachable, "the far end finds no address of that name")),
+        },
+    }
+}
+
+async fn connect(addresses: &[SocketAddr]) -> Result<(TcpStream, SocketAddr), Answer> {
+    let mut last = Answer::new(Reply::NotAllowed, "the far end does not allow the addresses that this name has there");
+    for (at, &address) in addresses.iter().enumerate() {
+        let wait = if at + 1 < addresses.len() { NEXT_ADDRESS } else { REACH_WAIT };
+        let connected =
+            timeout(wait, TcpStream::connect(address)).await.unwrap_or_else(|_| Err(io::ErrorKind::TimedOut.into()));
+        match connected {
+            Ok(tcp) => return Ok((tcp, address)),
+            Err(error) => last = Answer::new(Reply::of_error(&error), &format!("the far end cannot connect: {error}")),
+        }
+    }
+    Err(last)
+}

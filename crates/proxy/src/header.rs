@@ -1,0 +1,140 @@
+//! What a stream begins with: from the near end where it is to go, from the far end whether it is there. The bytes behind are the
+//! connection's own.
+
+use thiserror::Error;
+
+use crate::destination::{Destination, DestinationError};
+use crate::parse::Parsed;
+use crate::reply::Reply;
+
+/// The version of both.
+pub const VERSION: u8 = 1;
+/// The longest words of an answer, in bytes.
+pub const LONGEST_WORDS: usize = 255;
+
+/// What is wrong with how a stream begins.
+#[derive(Clone, PartialEq, Eq, Debug, Error)]
+pub enum HeaderError {
+    /// Another version.
+    #[error("the peer's proxy speaks version {version}, this one speaks version {VERSION}")]
+    Version {
+        /// The peer's.
+        version: u8,
+    },
+    /// The destination is none.
+    #[error("{0}")]
+    Destination(#[from] DestinationError),
+}
+
+/// Whether a stream goes where it was to go.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Answer {
+    /// In SOCKS's terms.
+    pub reply: Reply,
+    /// Why not, for people: at most [`LONGEST_WORDS`] bytes, no control characters.
+    pub words: String,
+}
+
+fn version(bytes: &[u8]) -> Result<(), HeaderError> {
+    match bytes.first() {
+        Some(&version) if version != VERSION => Err(HeaderError::Version { version }),
+        _ => Ok(()),
+    }
+}
+
+/// Reads where a stream is to go.
+///
+/// # Errors
+/// If that cannot be understood.
+pub fn destination(bytes: &[u8]) -> Result<Parsed<Destination>, HeaderError> {
+    version(bytes)?;
+    Ok(Destination::read(bytes.get(1..).unwrap_or_default())?.behind(1))
+}
+
+/// Writes where a stream is to go.
+pub fn put_destination(destination: &Destination) -> Vec<u8> {
+    let mut out = vec![VERSION];
+    destination.put(&mut out);
+    out
+}
+
+impl Answer {
+    /// With these words, as far as there is room for them.
+    pub fn new(reply: Reply, words: &str) -> Self {
+        let mut clean = String::new();
+        for letter in words.chars().filter(|letter| !letter.is_control()) {
+            if clean.len() + letter.len_utf8() > LONGEST_WORDS {
+                break;
+            }
+            clean.push(letter);
+        }
+        Self { reply, words: clean }
+    }
+
+    /// Reads an answer.
+    ///
+    /// # Errors
+    /// If the version is another one.
+    pub fn read(bytes: &[u8]) -> Result<Parsed<Self>, HeaderError> {
+        version(bytes)?;
+        let (Some(&code), Some(&len)) = (bytes.get(1), bytes.get(2)) else { return Ok(Parsed::Need(3)) };
+        let used = 3 + usize::from(len);
+        let Some(words) = bytes.get(3..used) else { return Ok(Parsed::Need(used)) };
+        Ok(Parsed::Done(Self::new(Reply::from_code(code), &String::from_utf8_lossy(words)), used))
+    }
+
+    /// Writes it.
+    pub fn put(&self) -> Vec<u8> {
+        // A letter that was put in place of bytes that are none may be longer than they were.
+        let words = &self.words.as_bytes()[..self.words.len().min(LONGEST_WORDS)];
+        [&[VERSION, self.reply.code(), words.len() as u8], words].concat()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #[test]
+        fn destinations_are_read_as_written(bytes in proptest::collection::vec(any::<u8>(), 0..300), known in any::<bool>()) {
+            let bytes = if known { [&[VERSION], &bytes[..]].concat() } else { bytes };
+            match destination(&bytes) {
+                Ok(Parsed::Need(need)) => prop_assert!(need > bytes.len() && need <= 260),
+                Ok(Parsed::Done(read, used)) => {
+                    let put = put_destination(&read);
+                    prop_assert!(used <= bytes.len());
+                    prop_assert_eq!(destination(&put), Ok(Parsed::Done(read, put.len())));
+                }
+                Err(_) => {}
+            }
+        }
+
+        #[test]
+        fn answers_are_read_as_written(code in 0u8..9, words in ".{0,300}") {
+            let answer = Answer::new(Reply::from_code(code), &words);
+            let put = answer.put();
+            for cut in 0..put.len() {
+                prop_assert!(matches!(Answer::read(&put[..cut]), Ok(Parsed::Need(need)) if need > cut && need <= put.len()));
+            }
+            prop_assert_eq!(Answer::read(&put), Ok(Parsed::Done(answer, put.len())));
+        }
+
+        #[test]
+        fn any_answer_is_read_or_refused(bytes in proptest::collection::vec(any::<u8>(), 0..300), known in any::<bool>()) {
+            let bytes = if known { [&[VERSION], &bytes[..]].concat() } else { bytes };
+            if let Ok(Parsed::Done(answer, used)) = Answer::read(&bytes) {
+                prop_assert!(used <= bytes.len() && answer.words.len() <= LONGEST_WORDS);
+                prop_assert!(!answer.words.chars().any(char::is_control));
+            }
+        }
+    }
+
+    #[test]
+    fn another_version_is_named() {
+        let said = destination(&[2]).unwrap_err().to_string();
+        assert_eq!(said, "the peer's proxy speaks version 2, this one speaks version 1");
+    }
+}

@@ -1,0 +1,37 @@
+//! A proxy for programs' TCP connections: they end at both ends of a long way, and cross it as streams of one connection of the
+//! transport. `docs/src/proxy.md`.
+//!
+//! [`near()`] has the doors by which programs come in: SOCKS 5, fixed destinations, connections that the kernel redirects. [`Far`]
+//! connects to where they go, if its rules ([`allow`]) allow it. Both run in a runtime of tokio, also one of a single thread.
+//!
+//! What this crate does not do: say who may call whom (the transport's callers do), or carry UDP.
+//!
+//! A stream begins with where it is to go, and its answer with whether it went ([`header`]); the rest are the program's bytes.
+
+#![forbid(unsafe_code)]
+
+pub mod allow;
+mod copy;
+mod destination;
+mod door;
+mod event;
+mod far;
+pub mod header;
+mod leg;
+mod near;
+mod parse;
+mod reply;
+pub mod socks;
+
+pub use self::copy::RESET;
+pub use self::destination::{Destination, DestinationError, Host, LONGEST_NAME};
+pub use self::door::{Door, Kind};
+pub use self::event::{Event, Log};
+pub use self::far::Far;
+pub use self::near::{Refusal, near};
+pub use self::parse::Parsed;
+pub use self::reply::Reply;
+
+/// TCP connections that an end has open at a time. Each takes a file and at most 128 KiB, besides what the kernel and the stream
+/// hold.
+pub const MOST_FLOWS: usize = 1_024;

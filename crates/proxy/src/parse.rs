@@ -1,0 +1,84 @@
+//! Reading what comes in pieces of unknown length: a parser says how much it needs, so that nothing beyond it is taken.
+
+use std::future::Future;
+use std::io;
+
+use tokio::net::TcpStream;
+use transport::RecvStream;
+
+/// What a parser made of the bytes that there are.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Parsed<T> {
+    /// All is there, and so many bytes long.
+    Done(T, usize),
+    /// So many bytes are needed at least, more than there are.
+    Need(usize),
+}
+
+impl<T> Parsed<T> {
+    pub(crate) fn map<U>(self, f: impl FnOnce(T) -> U) -> Parsed<U> {
+        match self {
+            Self::Done(value, used) => Parsed::Done(f(value), used),
+            Self::Need(need) => Parsed::Need(need),
+        }
+    }
+
+    /// The same behind so many other bytes.
+    pub(crate) fn behind(self, before: usize) -> Self {
+        match self {
+            Self::Done(value, used) => Self::Done(value, before + used),
+            Self::Need(need) => Self::Need(before + need),
+        }
+    }
+}
+
+/// What bytes come from.
+pub(crate) trait Source {
+    /// Reads at least a byte; 0 at the end.
+    fn take(&mut self, out: &mut [u8]) -> impl Future<Output = io::Result<usize>> + Send;
+}
+
+impl Source for &TcpStream {
+    async fn take(&mut self, out: &mut [u8]) -> io::Result<usize> {
+        loop {
+            self.readable().await?;
+            match self.try_read(out) {
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+                read => return read,
+            }
+        }
+    }
+}
+
+impl Source for &mut RecvStream {
+    async fn take(&mut self, out: &mut [u8]) -> io::Result<usize> {
+        Ok(self.read(out).await?)
+    }
+}
+
+/// Reads one thing and not a byte more.
+///
+/// # Errors
+/// If the bytes end before it does, cannot be read, or are not what they should be.
+pub(crate) async fn read<T, E>(
+    mut source: impl Source,
+    parse: impl Fn(&[u8]) -> Result<Parsed<T>, E>,
+) -> Result<Result<T, E>, io::Error> {
+    let mut bytes = Vec::new();
+    loop {
+        let need = match parse(&bytes) {
+            Err(error) => return Ok(Err(error)),
+            Ok(Parsed::Done(value, _)) => return Ok(Ok(value)),
+            Ok(Parsed::Need(need)) => need,
+        };
+        // Parsers ask for what their formats can hold, some hundred bytes.
+        let mut filled = bytes.len();
+        bytes.resize(need, 0);
+        while filled < need {
+            match source.take(&mut bytes[filled..]).await? {
+                0 => return Err(io::ErrorKind::UnexpectedEof.into()),
+                count => filled += count,
+            }
+        }
+    }
+}

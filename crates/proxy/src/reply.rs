@@ -1,0 +1,75 @@
+//! Why a destination is not reached, in SOCKS's terms (RFC 1928 §6).
+
+use std::io;
+
+/// SOCKS's replies. A stream's answer has the same numbers.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[repr(u8)]
+pub enum Reply {
+    /// The connection is there.
+    Succeeded = 0,
+    /// Something else than what follows.
+    Failure = 1,
+    /// The far end does not allow this destination.
+    NotAllowed = 2,
+    /// There is no way to that network; or none to the far end.
+    NetworkUnreachable = 3,
+    /// The host does not answer, or its name is not known.
+    HostUnreachable = 4,
+    /// Nobody listens at this port.
+    Refused = 5,
+    /// Packets went in circles. Never sent here.
+    TtlExpired = 6,
+    /// Something else than a connection was asked for.
+    CommandNotSupported = 7,
+    /// A type of address that is none.
+    AddressNotSupported = 8,
+}
+
+impl Reply {
+    /// All of them.
+    pub const ALL: [Self; 9] = [
+        Self::Succeeded,
+        Self::Failure,
+        Self::NotAllowed,
+        Self::NetworkUnreachable,
+        Self::HostUnreachable,
+        Self::Refused,
+        Self::TtlExpired,
+        Self::CommandNotSupported,
+        Self::AddressNotSupported,
+    ];
+
+    /// The one of a code. One that is not known is a failure.
+    pub fn from_code(code: u8) -> Self {
+        Self::ALL.get(usize::from(code)).copied().unwrap_or(Self::Failure)
+    }
+
+    /// Its code.
+    pub const fn code(self) -> u8 {
+        self as u8
+    }
+
+    /// What the failure of a connection attempt means.
+    pub fn of_error(error: &io::Error) -> Self {
+        match error.kind() {
+            io::ErrorKind::ConnectionRefused => Self::Refused,
+            io::ErrorKind::NetworkUnreachable => Self::NetworkUnreachable,
+            io::ErrorKind::HostUnreachable | io::ErrorKind::TimedOut => Self::HostUnreachable,
+            _ => Self::Failure,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn codes_go_there_and_back() {
+        for (code, reply) in Reply::ALL.into_iter().enumerate() {
+            assert_eq!((usize::from(reply.code()), Reply::from_code(code as u8)), (code, reply));
+        }
+        assert_eq!(Reply::from_code(200), Reply::Failure);
+    }
+}

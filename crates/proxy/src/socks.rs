@@ -1,0 +1,148 @@
+//! What a SOCKS 5 client says and hears (RFC 1928), without sockets: no authentication, and connections alone.
+
+use thiserror::Error;
+
+use crate::destination::{Destination, DestinationError};
+use crate::parse::Parsed;
+use crate::reply::Reply;
+
+const VERSION: u8 = 5;
+const NO_AUTHENTICATION: u8 = 0;
+const NO_METHOD: u8 = 0xff;
+const CONNECT: u8 = 1;
+
+/// What a client wants.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Request {
+    /// A connection to there.
+    Connect(Destination),
+    /// Something else: a port to be reached at (BIND), or packets (UDP ASSOCIATE).
+    Other {
+        /// The command's number.
+        command: u8,
+    },
+}
+
+/// What is wrong with what a client says.
+#[derive(Clone, PartialEq, Eq, Debug, Error)]
+pub enum SocksError {
+    /// Another version, or another protocol.
+    #[error("byte {version} is where SOCKS's version should be, which is 5")]
+    Version {
+        /// The byte.
+        version: u8,
+    },
+    /// The reserved byte is not 0.
+    #[error("the reserved byte of the request is {byte}, not 0")]
+    Reserved {
+        /// The byte.
+        byte: u8,
+    },
+    /// The destination is none.
+    #[error("{0}")]
+    Destination(#[from] DestinationError),
+}
+
+impl SocksError {
+    /// What the client hears; none where it may not even speak SOCKS.
+    pub fn reply(&self) -> Option<Reply> {
+        match self {
+            Self::Version { .. } => None,
+            Self::Destination(DestinationError::Kind { .. }) => Some(Reply::AddressNotSupported),
+            Self::Reserved { .. } | Self::Destination(_) => Some(Reply::Failure),
+        }
+    }
+}
+
+fn version(bytes: &[u8]) -> Result<(), SocksError> {
+    match bytes.first() {
+        Some(&version) if version != VERSION => Err(SocksError::Version { version }),
+        _ => Ok(()),
+    }
+}
+
+/// Reads a client's first words: the ways that it has to say who it is. Gives whether it can do without.
+///
+/// # Errors
+/// If it does not speak SOCKS 5.
+pub fn greeting(bytes: &[u8]) -> Result<Parsed<bool>, SocksError> {
+    version(bytes)?;
+    let Some(&count) = bytes.get(1) else { return Ok(Parsed::Need(2)) };
+    let used = 2 + usize::from(count);
+    Ok(match bytes.get(2..used) {
+        Some(methods) => Parsed::Done(methods.contains(&NO_AUTHENTICATION), used),
+        None => Parsed::Need(used),
+    })
+}
+
+/// What the client hears to that. It must hang up if it cannot do without authentication.
+pub fn method(can_do_without: bool) -> [u8; 2] {
+    [VERSION, if can_do_without { NO_AUTHENTICATION } else { NO_METHOD }]
+}
+
+/// Reads a request.
+///
+/// # Errors
+/// If it is none.
+pub fn request(bytes: &[u8]) -> Result<Parsed<Request>, SocksError> {
+    version(bytes)?;
+    let (Some(&command), Some(&reserved)) = (bytes.get(1), bytes.get(2)) else { return Ok(Parsed::Need(3)) };
+    if reserved != 0 {
+        return Err(SocksError::Reserved { byte: reserved });
+    }
+    if command != CONNECT {
+        // What it is about does not matter, and may be port 0.
+        return Ok(Parsed::Done(Request::Other { command }, 3));
+    }
+    Ok(Destination::read(&bytes[3..])?.behind(3).map(Request::Connect))
+}
+
+/// What the client hears to its request. The address that it is told is 0.0.0.0:0: it is the far end's, and means nothing here.
+pub fn answer(reply: Reply) -> [u8; 10] {
+    [VERSION, reply.code(), 0, 1, 0, 0, 0, 0, 0, 0]
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn a_client_is_understood() {
+        assert_eq!(greeting(&[5, 2, 2, 0, 5]), Ok(Parsed::Done(true, 4)));
+        assert_eq!(greeting(&[5, 1, 2]), Ok(Parsed::Done(false, 3)));
+        assert_eq!(greeting(&[5, 0]), Ok(Parsed::Done(false, 2)));
+        assert_eq!(greeting(&[]), Ok(Parsed::Need(2)));
+        assert_eq!(greeting(b"GET / HTTP/1.1"), Err(SocksError::Version { version: b'G' }));
+        let there = "192.0.2.1:80".parse().unwrap();
+        assert_eq!(request(&[5, 1, 0, 1, 192, 0, 2, 1, 0, 80]), Ok(Parsed::Done(Request::Connect(there), 10)));
+        assert_eq!(request(&[5, 2, 0, 1, 0, 0, 0, 0, 0, 0]), Ok(Parsed::Done(Request::Other { command: 2 }, 3)));
+        assert_eq!(request(&[5, 1, 0, 9]).unwrap_err().reply(), Some(Reply::AddressNotSupported));
+        assert_eq!(request(&[5, 1, 1]).unwrap_err().reply(), Some(Reply::Failure));
+        assert_eq!(request(&[4, 1]).unwrap_err().reply(), None);
+        assert_eq!((method(true), method(false)), ([5, 0], [5, 255]));
+        assert_eq!(answer(Reply::Refused)[..2], [5, 5]);
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_needed_is_more_than_is_there(bytes in proptest::collection::vec(any::<u8>(), 0..300), speaks in any::<bool>()) {
+            let bytes = if speaks { [&[5, 1, 0][..], &bytes].concat() } else { bytes };
+            match greeting(&bytes) {
+                Ok(Parsed::Need(need)) => prop_assert!(need > bytes.len() && need <= 257),
+                Ok(Parsed::Done(_, used)) => prop_assert!(used <= bytes.len()),
+                Err(_) => {}
+            }
+            match request(&bytes) {
+                Ok(Parsed::Need(need)) => prop_assert!(need > bytes.len() && need <= 262),
+                Ok(Parsed::Done(_, used)) => {
+                    prop_assert!(used <= bytes.len());
+                    // A byte less asks for more.
+                    prop_assert!(matches!(request(&bytes[..used - 1]), Ok(Parsed::Need(_))));
+                }
+                Err(_) => {}
+            }
+        }
+    }
+}

@@ -1,0 +1,451 @@
+//! Both ends over this machine's loopback, with programs of all manners.
+
+use std::future::Future;
+use std::io;
+use std::net::SocketAddr;
+use std::pin::Pin;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use laws::{Law, NewReno, Path, newreno};
+use proto::closed::Code;
+use proto::identity::Trust;
+use proto::settings::Settings;
+use proxy::allow::Allow;
+use proxy::{Destination, Door, Event, Far, Kind, Log, Refusal, near};
+use tokio::io::{AsyncReadExt, AsyncWriteExt, Interest};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::task::JoinHandle;
+use tokio::time::timeout;
+use transport::{Config, Connection, Endpoint};
+
+/// What a stream may have under way.
+const WINDOW: u64 = 256 << 10;
+/// A test that takes longer has failed.
+const LONG: Duration = Duration::from_mins(1);
+
+fn config() -> Config {
+    let law = |path: &Path| Law::NewReno(NewReno::new(path, newreno::Params::for_path(path)));
+    let mut settings = Settings::new(Arc::new(law));
+    settings.limits.max_stream_data = WINDOW;
+    settings.send_buffer = WINDOW;
+    settings.limits.max_streams_bidi = 1_024;
+    Config::new(settings).unwrap()
+}
+
+fn loopback() -> SocketAddr {
+    "127.0.0.1:0".parse().unwrap()
+}
+
+/// Runs a test, within a time.
+fn run(test: impl Future<Output = ()>) {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    runtime.block_on(async { timeout(LONG, test).await.expect("it ends in time") });
+}
+
+/// What both ends have told.
+#[derive(Clone, Default)]
+struct Told(Arc<Mutex<Vec<Event>>>);
+
+impl Told {
+    fn log(&self) -> Log {
+        let told = self.0.clone();
+        Arc::new(move |event| told.lock().unwrap().push(event))
+    }
+
+    fn any(&self, is: impl Fn(&Event) -> bool) -> bool {
+        self.0.lock().unwrap().iter().any(is)
+    }
+
+    async fn until(&self, is: impl Fn(&Event) -> bool) {
+        while !self.any(&is) {
+            tokio::time::sleep(Duration::from_millis(1)).await;
+        }
+    }
+}
+
+/// A far end that lets anyone in.
+struct FarEnd {
+    endpoint: Arc<Endpoint>,
+    task: JoinHandle<()>,
+}
+
+impl FarEnd {
+    fn new(at: SocketAddr, config: &Config, rules: &[&str], log: Log) -> Self {
+        let endpoint = Arc::new(Endpoint::listen(at, config).unwrap());
+        let far = Far::new(Allow::new(rules.iter().map(|rule| rule.parse().unwrap()).collect()), log);
+        let listening = endpoint.clone();
+        let task = tokio::spawn(async move {
+            while let Some(incoming) = listening.accept().await {
+                let (far, connection) = (far.clone(), incoming.admit().unwrap());
+                tokio::spawn(async move { far.serve(&connection, "caller").await });
+            }
+        });
+        Self { endpoint, task }
+    }
+
+    async fn end(self) {
+        let Self { endpoint, task } = self;
+        task.abort();
+        let _ = task.await;
+        endpoint.close(Code::NONE, "");
+        // The socket is the endpoint's thread's, which ends once its caller knows.
+        if let Ok(endpoint) = Arc::try_unwrap(endpoint) {
+            tokio::task::spawn_blocking(|| endpoint.end(Code::NONE, "")).await.unwrap();
+        }
+    }
+}
+
+/// Both ends.
+struct World {
+    config: Config,
+    far: FarEnd,
+    doors: Vec<SocketAddr>,
+    near: Told,
+    task: JoinHandle<String>,
+}
+
+impl World {
+    fn new(rules: &[&str], kinds: Vec<Kind>) -> Self {
+        let (config, near_told) = (config(), Told::default());
+        let far = FarEnd::new(loopback(), &config, rules, Told::default().log());
+        let (address, trust) = (far.endpoint.address(), Trust::Fingerprint(config.identity.fingerprint()));
+        let doors: Vec<Door> = kinds.into_iter().map(|kind| Door::open(kind, loopback()).unwrap()).collect();
+        let addresses = doors.iter().map(Door::address).collect();
+        let caller = Arc::new(Endpoint::call_from(loopback(), &self::config()).unwrap());
+        let call = move || {
+            let caller = caller.clone();
+            async move { connect(&caller, address, trust).await.map_err(|error| Refusal::ForNow(error.to_string())) }
+        };
+        let task = tokio::spawn(near(doors, call, near_told.log()));
+        Self { config, far, doors: addresses, near: near_told, task }
+    }
+
+    /// With SOCKS, and everything of this machine's loopback allowed.
+    fn socks() -> Self {
+        Self::new(&["127.0.0.0/8:*"], vec![Kind::Socks])
+    }
+
+    /// Asks by SOCKS. Gives the connection, and the reply's code.
+    async fn ask(&self, request: &[u8]) -> (TcpStream, u8) {
+        let mut tcp = TcpStream::connect(self.doors[0]).await.unwrap();
+        // Both at once, as clients may that are in a hurry.
+        tcp.write_all(&[&[5, 1, 0], request].concat()).await.unwrap();
+        let mut heard = [0; 12];
+        tcp.read_exact(&mut heard).await.unwrap();
+        assert_eq!((heard[0], heard[1], heard[2]), (5, 0, 5));
+        (tcp, heard[3])
+    }
+
+    async fn open(&self, to: SocketAddr) -> TcpStream {
+        let (tcp, reply) = self.ask(&to_address(to)).await;
+        assert_eq!(reply, 0);
+        tcp
+    }
+
+    /// A connection through the proxy, at both ends.
+    async fn pair(&self) -> (TcpStream, TcpStream) {
+        let listener = TcpListener::bind(loopback()).await.unwrap();
+        let client = self.open(listener.local_addr().unwrap()).await;
+        (client, listener.accept().await.unwrap().0)
+    }
+}
+
+async fn connect(caller: &Endpoint, address: SocketAddr, trust: Trust) -> Result<Connection, transport::Error> {
+    let connection = caller.connect(address, trust, None).await?;
+    connection.admitted().await?;
+    Ok(connection)
+}
+
+/// A request for a connection.
+fn to_address(to: SocketAddr) -> Vec<u8> {
+    let mut request = vec![5, 1, 0];
+    Destination::from(to).put(&mut request);
+    request
+}
+
+fn to_name(name: &str, port: u16) -> Vec<u8> {
+    [&[5, 1, 0, 3, name.len() as u8], name.as_bytes(), &port.to_be_bytes()].concat()
+}
+
+/// Sends back what it gets, to any number of clients.
+async fn echo() -> SocketAddr {
+    let listener = TcpListener::bind(loopback()).await.unwrap();
+    let address = listener.local_addr().unwrap();
+    tokio::spawn(async move {
+        loop {
+            let (mut tcp, _) = listener.accept().await.unwrap();
+            tokio::spawn(async move {
+                let (mut from, mut to) = tcp.split();
+                tokio::io::copy(&mut from, &mut to).await.unwrap();
+                to.shutdown().await.unwrap();
+            });
+        }
+    });
+    address
+}
+
+fn bytes(count: usize) -> Vec<u8> {
+    (0..count).map(|at| (at / 3 + at * 7) as u8).collect()
+}
+
+/// Sends all of it and its end while it reads all that comes back.
+async fn there_and_back(tcp: TcpStream, sent: Vec<u8>) -> Vec<u8> {
+    let (mut from, mut to) = tcp.into_split();
+    let sending = tokio::spawn(async move {
+        to.write_all(&sent).await.unwrap();
+        to.shutdown().await.unwrap();
+        to
+    });
+    let mut back = Vec::new();
+    from.read_to_end(&mut back).await.unwrap();
+    sending.await.unwrap();
+    back
+}
+
+fn reset(tcp: TcpStream) {
+    socket2::SockRef::from(&tcp).set_linger(Some(Duration::ZERO)).unwrap();
+    drop(tcp);
+}
+
+/// Waits until the connection is reset, without reading.
+async fn was_reset(tcp: &TcpStream) {
+    tcp.ready(Interest::ERROR).await.unwrap();
+    // Linux calls it a broken pipe where this end had heard the other one's end before.
+    let kind = tcp.take_error().unwrap().unwrap().kind();
+    assert!(matches!(kind, io::ErrorKind::ConnectionReset | io::ErrorKind::BrokenPipe), "{kind}");
+}
+
+#[test]
+fn bytes_cross_and_the_client_ends_first() {
+    run(async {
+        let (world, server) = (World::socks(), echo().await);
+        let sent = bytes(5_000_000);
+        let back = there_and_back(world.open(server).await, sent.clone()).await;
+        assert!(back == sent);
+        let is_sound =
+            |event: &Event| matches!(event, Event::Ended { taken: 5_000_000, given: 5_000_000, trouble: None, .. });
+        world.near.until(is_sound).await;
+    });
+}
+
+#[test]
+fn the_server_may_end_first() {
+    run(async {
+        let world = World::socks();
+        let (mut client, mut server) = world.pair().await;
+        server.write_all(b"all that I have").await.unwrap();
+        server.shutdown().await.unwrap();
+        let mut heard = Vec::new();
+        client.read_to_end(&mut heard).await.unwrap();
+        assert_eq!(heard, b"all that I have");
+        // The other direction is open.
+        client.write_all(&bytes(1_000_000)).await.unwrap();
+        client.shutdown().await.unwrap();
+        let mut heard = Vec::new();
+        server.read_to_end(&mut heard).await.unwrap();
+        assert!(heard == bytes(1_000_000));
+    });
+}
+
+#[test]
+fn resets_cross_both_ways() {
+    run(async {
+        let world = World::socks();
+        let (client, server) = world.pair().await;
+        reset(server);
+        was_reset(&client).await;
+
+        let (client, server) = world.pair().await;
+        reset(client);
+        was_reset(&server).await;
+
+        // After one direction has ended.
+        let (mut client, mut server) = world.pair().await;
+        client.shutdown().await.unwrap();
+        assert_eq!(server.read(&mut [0]).await.unwrap(), 0);
+        reset(client);
+        was_reset(&server).await;
+
+        let (mut client, mut server) = world.pair().await;
+        client.shutdown().await.unwrap();
+        assert_eq!(server.read(&mut [0]).await.unwrap(), 0);
+        reset(server);
+        was_reset(&client).await;
+
+        // While the other program does not read, with all buffers full.
+        let (mut client, server) = world.pair().await;
+        fill(&mut client).await;
+        reset(client);
+        was_reset(&server).await;
+
+        // The same after it has ended its own direction: nothing but the reset itself can tell.
+        let (mut client, mut server) = world.pair().await;
+        server.shutdown().await.unwrap();
+        assert_eq!(client.read(&mut [0]).await.unwrap(), 0);
+        fill(&mut client).await;
+        reset(client);
+        was_reset(&server).await;
+        assert!(world.near.any(|event| matches!(event, Event::Ended { trouble: Some(_), .. })));
+    });
+}
+
+/// Writes until nothing moves for a second. Gives how many bytes.
+async fn fill(tcp: &mut TcpStream) -> usize {
+    let (piece, mut sent) = (bytes(256 << 10), 0);
+    while let Ok(written) = timeout(Duration::from_secs(1), tcp.write(&piece[sent % piece.len()..])).await {
+        sent += written.unwrap();
+    }
+    sent
+}
+
+#[test]
+fn a_program_that_reads_nothing_stops_the_other() {
+    run(async {
+        let world = World::socks();
+        let (mut client, mut server) = world.pair().await;
+        let sent = fill(&mut client).await;
+        // The stream's windows at both ends, two buffers of ours, and what four kernel sockets hold: 6 MB at most as Linux comes.
+        let most = 2 * WINDOW as usize + ((4 * 6) << 20);
+        assert!((WINDOW as usize..most).contains(&sent), "{sent}");
+        // Other connections are not concerned.
+        let echoed = there_and_back(world.open(echo().await).await, bytes(100_000)).await;
+        assert!(echoed == bytes(100_000));
+        // All of it comes once it is read.
+        client.shutdown().await.unwrap();
+        let mut heard = Vec::new();
+        server.read_to_end(&mut heard).await.unwrap();
+        assert_eq!(heard.len(), sent);
+        assert!(heard.chunks(256 << 10).all(|piece| bytes(256 << 10).starts_with(piece)));
+    });
+}
+
+#[test]
+fn what_is_not_reached_has_socks_own_reply() {
+    run(async {
+        let world = World::new(&["127.0.0.1:*", "*:80"], vec![Kind::Socks]);
+        let closed = TcpListener::bind(loopback()).await.unwrap().local_addr().unwrap();
+        for (request, expected) in [
+            (to_address("127.0.0.2:9".parse().unwrap()), 2),
+            // What anybody may ask for, but not of this machine itself.
+            (to_address("127.0.0.2:80".parse().unwrap()), 2),
+            (to_name("127.0.0.2", 80), 2),
+            (to_address(closed), 5),
+            (to_name("127.0.0.1", closed.port()), 5),
+            (to_name("does-not-exist.invalid", 80), 4),
+            (to_name("not a name", 80), 1),
+            (vec![5, 2, 0, 1, 127, 0, 0, 1, 0, 80], 7),
+            (vec![5, 3, 0, 1, 0, 0, 0, 0, 0, 0], 7),
+            (vec![5, 1, 0, 9, 1, 2, 3, 4, 0, 80], 8),
+        ] {
+            let (mut tcp, reply) = world.ask(&request).await;
+            assert_eq!(reply, expected, "{request:?}");
+            // And the connection ends in order.
+            assert_eq!(tcp.read(&mut [0]).await.unwrap(), 0);
+        }
+    });
+}
+
+#[test]
+fn who_does_not_speak_socks_is_hung_up_on() {
+    run(async {
+        let world = World::socks();
+        let mut tcp = TcpStream::connect(world.doors[0]).await.unwrap();
+        tcp.write_all(&[5, 1, 2]).await.unwrap();
+        let mut heard = Vec::new();
+        tcp.read_to_end(&mut heard).await.unwrap();
+        assert_eq!(heard, [5, 255]);
+        let mut tcp = TcpStream::connect(world.doors[0]).await.unwrap();
+        tcp.write_all(b"GET / HTTP/1.1\r\n\r\n").await.unwrap();
+        assert_eq!(tcp.read(&mut [0]).await.unwrap_err().kind(), io::ErrorKind::ConnectionReset);
+    });
+}
+
+#[test]
+fn a_door_to_one_place() {
+    run(async {
+        let (server, closed) = (echo().await, TcpListener::bind(loopback()).await.unwrap().local_addr().unwrap());
+        let kinds = [server, closed, "127.0.0.2:1".parse().unwrap()].map(|to| Kind::Forward(to.into()));
+        let world = World::new(&["127.0.0.1:*"], [kinds.to_vec(), vec![Kind::Transparent]].concat());
+        let tcp = TcpStream::connect(world.doors[0]).await.unwrap();
+        assert!(there_and_back(tcp, bytes(300_000)).await == bytes(300_000));
+        // Nobody says why, but it is the end.
+        for (door, why) in [(1, "Connection refused"), (2, "does not allow"), (3, "it was not redirected here")] {
+            let mut tcp = TcpStream::connect(world.doors[door]).await.unwrap();
+            assert_eq!(tcp.read(&mut [0]).await.unwrap_err().kind(), io::ErrorKind::ConnectionReset);
+            world.near.until(|event| matches!(event, Event::Refused { words, .. } if words.contains(why))).await;
+        }
+    });
+}
+
+#[test]
+fn two_hundred_at_once() {
+    run(async {
+        let (world, server) = (World::socks(), echo().await);
+        let mut clients = Vec::new();
+        for at in 0..200 {
+            clients.push((at, world.open(server).await));
+        }
+        let sent = |at: usize| bytes(20_000 + at);
+        let all: Vec<_> =
+            clients.into_iter().map(|(at, tcp)| (at, tokio::spawn(there_and_back(tcp, sent(at))))).collect();
+        for (at, back) in all {
+            assert!(back.await.unwrap() == sent(at), "{at}");
+        }
+    });
+}
+
+#[test]
+fn a_far_end_that_comes_back_is_called_again() {
+    run(async {
+        let server = echo().await;
+        let mut world = World::socks();
+        let client = world.open(server).await;
+        let at = world.far.endpoint.address();
+        world.far.end().await;
+        was_reset(&client).await;
+        world.near.until(|event| matches!(event, Event::Unlinked { .. })).await;
+        world.far = FarEnd::new(at, &world.config, &["127.0.0.1:*"], Told::default().log());
+        // It waits for the connection to the far end.
+        let tcp = world.open(server).await;
+        assert!(there_and_back(tcp, bytes(1_000)).await == bytes(1_000));
+        assert!(!world.task.is_finished());
+    });
+}
+
+#[test]
+fn without_a_far_end_the_network_is_unreachable() {
+    run(async {
+        tokio::time::pause();
+        let door = Door::open(Kind::Socks, loopback()).unwrap();
+        let address = door.address();
+        let never = || -> Pin<Box<dyn Future<Output = Result<Connection, Refusal>> + Send>> {
+            Box::pin(std::future::pending())
+        };
+        tokio::spawn(near(vec![door], never, Told::default().log()));
+        let mut tcp = TcpStream::connect(address).await.unwrap();
+        tcp.write_all(&[&[5, 1, 0][..], &to_name("a.example", 1)].concat()).await.unwrap();
+        let mut heard = Vec::new();
+        tcp.read_to_end(&mut heard).await.unwrap();
+        assert_eq!(heard[..4], [5, 0, 5, 3]);
+    });
+}
+
+#[test]
+fn a_call_that_is_refused_for_good_ends_it() {
+    run(async {
+        let told = Told::default();
+        let calls = std::cell::Cell::new(0);
+        let call = || {
+            calls.set(calls.get() + 1);
+            let no = if calls.get() < 3 { Refusal::ForNow("not yet".into()) } else { Refusal::ForGood("no".into()) };
+            async move { Err(no) }
+        };
+        assert_eq!(near(Vec::new(), call, told.log()).await, "no");
+        let again = |ms| {
+            let told = &told;
+            told.any(move |event| matches!(event, Event::Unlinked { again, .. } if again.as_millis() == ms))
+        };
+        assert!(again(250) && again(500) && !again(1_000));
+    });
+}
