@@ -2,7 +2,8 @@
 //! kernel's TCP.
 //!
 //! Both write and read as many bytes at a time, from and into memory that the caches hold. What is measured begins when the
-//! connection is there, with its size of packets, and ends when the receiver has read the last byte, and, of the transport, the sender knows so.
+//! connection is there, with its size of packets. It ends when the receiver has read the last byte and, of the transport, the
+//! sender knows so.
 
 use std::future::pending;
 use std::io::{self, Read, Write};
