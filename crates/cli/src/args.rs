@@ -29,7 +29,7 @@ pub(crate) enum Command {
     Laws(LawsArgs),
     /// Begin a control law in a checkout of Narrows: its source, its page, its entries. The workspace builds and passes.
     NewLaw(NewLawArgs),
-    /// Measure the engine, or the erasure codes.
+    /// Measure the engine, the erasure codes, or the transport.
     #[command(subcommand)]
     Bench(BenchCommand),
     /// Write the report of a results directory again, from its results alone: without claims, averages and replay command.
@@ -259,6 +259,25 @@ pub(crate) enum BenchCommand {
     /// Bytes of data per second that erasure codes protect and repair, on one core, with every kind of vector
     /// instructions that it has: from caches, and from 256 MiB of memory.
     Codes(BenchCodesArgs),
+    /// Bits of payload per second of processor time, both ends together, over this machine's loopback: over the transport,
+    /// encrypted, in packets of 1,400 and 4,096 bytes, coded and not, and over the kernel's TCP in clear.
+    Transport(BenchTransportArgs),
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct BenchTransportArgs {
+    /// Only workloads whose name contains this, as in 1400-coded or tcp.
+    #[arg(long, default_value = "")]
+    pub(crate) only: String,
+    /// Bytes of each transfer, 64KiB to 64GiB.
+    #[arg(long, short = 'n', value_name = "BYTES", default_value = "256MiB")]
+    pub(crate) bytes: String,
+    /// Rounds, in each of which all workloads take their turn; of each its best round is given.
+    #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u16).range(1..=100))]
+    pub(crate) rounds: u16,
+    /// As JSON.
+    #[arg(long)]
+    pub(crate) json: bool,
 }
 
 #[derive(Args, Debug)]

@@ -50,6 +50,7 @@ fn dispatch(command: Command) -> Result<(), Failure> {
         Command::NewLaw(args) => commands::new_law::new_law(&args),
         Command::Bench(BenchCommand::Engine(args)) => commands::bench::engine(&args),
         Command::Bench(BenchCommand::Codes(args)) => commands::bench::codes(&args),
+        Command::Bench(BenchCommand::Transport(args)) => commands::bench::transport(&args),
         Command::Report(args) => commands::report::report(&args),
         Command::Import(ImportCommand::Htsim(args)) => commands::import::htsim(&args),
         Command::Import(ImportCommand::Hpcc(args)) => commands::import::hpcc(&args),

@@ -21,6 +21,8 @@ pub(crate) enum Trouble {
         what: &'static str,
         time: Duration,
     },
+    /// Not ended within so long.
+    Late(Duration),
     /// Ctrl-C.
     Interrupted,
 }
@@ -53,6 +55,7 @@ impl fmt::Display for Trouble {
             Self::Stalled { what, time } => {
                 write!(f, "nothing has moved for {}, while this end waited for {what}", in_words(*time))
             }
+            Self::Late(time) => write!(f, "not ended within {}", in_words(*time)),
             Self::Interrupted => f.write_str("interrupted"),
         }
     }

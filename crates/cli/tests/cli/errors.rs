@@ -153,6 +153,24 @@ fn arguments() {
     assert_eq!(scratch.tree(), before);
 }
 
+#[cfg(target_os = "linux")]
+#[test]
+fn arguments_of_the_benchmark_of_the_transport() {
+    let scratch = Scratch::new("arguments");
+    let said = |options: &str, parts: &[&str]| {
+        scratch.narrows(&format!("bench transport {options}")).fails(2, parts);
+    };
+    said("--only nothing", &["no workload", "`nothing`", "1400, 1400-coded, 4096, 4096-coded, tcp"]);
+    for bytes in ["0", "65535", "65GiB", "1Mbit", "lots"] {
+        let option = format!("error: --bytes {bytes}: expected 65536 to 68719476736 bytes");
+        said(&format!("--bytes {bytes}"), &[&option, "KiB"]);
+    }
+    said("--rounds 0", &["--rounds", "1..=100"]);
+    said("--rounds 101", &["--rounds", "1..=100"]);
+    said("1400-coded", &["unexpected argument '1400-coded'"]);
+    assert!(scratch.tree().is_empty());
+}
+
 #[test]
 fn files_that_cannot_be_read() {
     let scratch = Scratch::new("unreadable");

@@ -2,7 +2,7 @@
 
 use crate::support::{ONE, Scratch, keys};
 
-const COMMANDS: [&str; 17] = [
+const COMMANDS: [&str; 18] = [
     "demo",
     "run",
     "check",
@@ -11,6 +11,7 @@ const COMMANDS: [&str; 17] = [
     "new-law",
     "bench engine",
     "bench codes",
+    "bench transport",
     "report",
     "compare",
     "import htsim",

@@ -140,6 +140,50 @@ fn of_the_benchmark_of_codes() {
     assert!(scratch.tree().is_empty());
 }
 
+#[cfg(target_os = "linux")]
+#[test]
+fn of_the_benchmark_of_the_transport() {
+    let scratch = Scratch::new("json");
+    let ran = scratch.narrows("bench transport --json --bytes 1MiB --rounds 2").ok();
+    let bench = ran.json();
+    assert_eq!(keys(&bench), ["schema", "workloads"]);
+    assert_eq!(bench["schema"], 1);
+    let rows = bench["workloads"].as_array().unwrap();
+    let names: Vec<_> = rows.iter().map(|row| row["name"].as_str().unwrap()).collect();
+    assert_eq!(names, ["1400", "1400-coded", "4096", "4096-coded", "tcp"]);
+    let named = "name bytes cpu_s wall_s gbit_per_core_s gbit_per_s ratio_to_tcp packet_bytes packets lost";
+    let (bytes, tcp) = (f64::from(1 << 20), rows[4]["gbit_per_core_s"].as_f64().unwrap());
+    for (row, name) in rows.iter().zip(names) {
+        assert_eq!(keys(row).join(" "), named);
+        let number = |key: &str| row[key].as_f64().unwrap();
+        assert_eq!(row["bytes"], 1 << 20);
+        for (rate, time) in [("gbit_per_core_s", "cpu_s"), ("gbit_per_s", "wall_s")] {
+            assert!((number(rate) * number(time) / (bytes * 8e-9) - 1.0).abs() < 1e-9, "{row}");
+        }
+        assert!((number("ratio_to_tcp") * tcp / number("gbit_per_core_s") - 1.0).abs() < 1e-9, "{row}");
+        let Ok(packet) = name.split('-').next().unwrap().parse::<u16>() else {
+            assert!(["packet_bytes", "packets", "lost"].iter().all(|key| row[*key].is_null()), "{row}");
+            continue;
+        };
+        assert_eq!(row["packet_bytes"], packet);
+        // Two parity packets for eight of data are a quarter more.
+        let least = if name.ends_with("-coded") { 1.25 * bytes } else { bytes };
+        assert!(number("packets") * f64::from(packet) > least, "{row}");
+        assert!(number("lost") < number("packets"), "{row}");
+    }
+    assert_eq!(ran.err, "");
+    // Alone, a workload has nothing to be compared with.
+    let ran = scratch.narrows("bench transport --json --bytes 64KiB --rounds 1 --only 4096-").ok();
+    let alone = ran.json()["workloads"].clone();
+    assert_eq!(alone.as_array().unwrap().len(), 1);
+    assert_eq!((&alone[0]["name"], &alone[0]["ratio_to_tcp"]), (&"4096-coded".into(), &Value::Null));
+    let table = scratch.narrows("bench transport --bytes 64KiB --rounds 1").ok().out;
+    for part in ["workload", "Gbit/core-s", "of TCP", "Gbit/s", "1400-coded", "4096", "tcp", "1.00"] {
+        assert!(table.contains(part), "{part}: {table}");
+    }
+    assert!(scratch.tree().is_empty());
+}
+
 #[test]
 fn of_the_laws() {
     let scratch = Scratch::new("json");

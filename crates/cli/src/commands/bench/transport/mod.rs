@@ -1,0 +1,166 @@
+//! `narrows bench transport`: how many bits of payload a second of processor time carries over the transport, beside the
+//! kernel's TCP. `docs/src/perf.md`.
+//!
+//! The workloads take turns, so that what else the machine does meets all of them. Of each the round that took the least
+//! processor time counts, because what disturbs a round only ever makes it slower.
+
+mod transfers;
+
+use std::time::Duration;
+
+use comfy_table::{Cell, CellAlignment};
+use serde::Serialize;
+use serde_json::json;
+
+use self::transfers::{Bound, Cost, over_tcp, over_transport};
+use crate::args::BenchTransportArgs;
+use crate::exit::{Failure, print};
+use crate::peer::quantity::{bytes, in_words};
+use crate::peer::trouble::Trouble;
+use crate::table::fitted;
+
+/// A transfer that takes longer fails.
+const BOUND: Duration = Duration::from_mins(1);
+/// The fewest bytes of a transfer: with fewer, only its beginning and its end are measured.
+const LEAST: u64 = 64 << 10;
+/// The most bytes of a transfer: TCP carries them within the bound.
+const MOST: u64 = 64 << 30;
+/// What the kernel counts processor time by. No transfer is free.
+const RESOLUTION_S: f64 = 1e-6;
+
+/// Over what bytes go.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Carrier {
+    /// The transport, in packets of so many bytes of UDP payload, with this coding.
+    Transport { packet: u16, coding: &'static str },
+    /// The kernel's TCP, in clear.
+    Tcp,
+}
+
+/// The one that the others are compared with.
+const TCP: &str = "tcp";
+const WORKLOADS: [(&str, Carrier); 5] = [
+    ("1400", Carrier::Transport { packet: 1_400, coding: "off" }),
+    ("1400-coded", Carrier::Transport { packet: 1_400, coding: "8,2" }),
+    ("4096", Carrier::Transport { packet: 4_096, coding: "off" }),
+    ("4096-coded", Carrier::Transport { packet: 4_096, coding: "8,2" }),
+    (TCP, Carrier::Tcp),
+];
+
+/// The best round of a workload; the shape of `bench transport --json`.
+#[derive(Clone, Debug, Serialize)]
+struct Measured {
+    name: &'static str,
+    bytes: u64,
+    cpu_s: f64,
+    wall_s: f64,
+    gbit_per_core_s: f64,
+    gbit_per_s: f64,
+    /// There is none where TCP was not measured.
+    ratio_to_tcp: Option<f64>,
+    /// What TCP does not tell.
+    packet_bytes: Option<u16>,
+    packets: Option<u64>,
+    lost: Option<u64>,
+}
+
+pub(crate) fn transport(args: &BenchTransportArgs) -> Result<(), Failure> {
+    let bytes = bytes("--bytes", &args.bytes, (LEAST, MOST))?;
+    let chosen: Vec<_> = WORKLOADS.into_iter().filter(|(name, _)| name.contains(&args.only)).collect();
+    if chosen.is_empty() {
+        let names = WORKLOADS.map(|(name, _)| name).join(", ");
+        let only = &args.only;
+        return Err(Failure::Input(format!("error: no workload's name contains `{only}`; there are {names}")));
+    }
+    crate::interrupt::listen();
+    let mut best: Vec<Option<Cost>> = chosen.iter().map(|_| None).collect();
+    for _ in 0..args.rounds {
+        for ((name, carrier), best) in chosen.iter().zip(&mut best) {
+            let cost = transfer(name, *carrier, bytes, BOUND)?;
+            if best.as_ref().is_none_or(|best| cost.cpu_s < best.cpu_s) {
+                *best = Some(cost);
+            }
+        }
+    }
+    let mut rows: Vec<Measured> =
+        chosen.iter().zip(best).filter_map(|((name, _), best)| Some(Measured::new(name, bytes, &best?))).collect();
+    let tcp = rows.iter().find(|row| row.name == TCP).map(|row| row.gbit_per_core_s);
+    for row in &mut rows {
+        row.ratio_to_tcp = tcp.map(|tcp| row.gbit_per_core_s / tcp);
+    }
+    if args.json {
+        return print(&format!("{:#}", json!({ "schema": 1, "workloads": rows })));
+    }
+    print(&table(&rows))
+}
+
+/// One round of a workload.
+fn transfer(name: &str, carrier: Carrier, bytes: u64, bound: Duration) -> Result<Cost, Failure> {
+    let bound = Bound::new(bound);
+    let cost = match carrier {
+        Carrier::Transport { packet, coding } => over_transport(packet, coding, bytes, &bound),
+        Carrier::Tcp => over_tcp(bytes, &bound),
+    };
+    cost.map_err(|trouble| match trouble {
+        Trouble::Interrupted => Failure::Interrupted("nothing is reported".to_owned()),
+        Trouble::Late(time) => Failure::Run(anyhow::anyhow!(
+            "workload {name} did not carry {bytes} bytes within {}: give fewer by --bytes",
+            in_words(time)
+        )),
+        trouble => Failure::Run(anyhow::anyhow!("workload {name} failed: {trouble}")),
+    })
+}
+
+impl Measured {
+    fn new(name: &'static str, bytes: u64, cost: &Cost) -> Self {
+        let gbit = bytes as f64 * 8e-9;
+        let sent = cost.sent.as_ref();
+        Self {
+            name,
+            bytes,
+            cpu_s: cost.cpu_s,
+            wall_s: cost.wall_s,
+            gbit_per_core_s: gbit / cost.cpu_s.max(RESOLUTION_S),
+            gbit_per_s: gbit / cost.wall_s.max(RESOLUTION_S),
+            ratio_to_tcp: None,
+            packet_bytes: sent.map(|sent| sent.packet_bytes),
+            packets: sent.map(|sent| sent.packets),
+            lost: sent.map(|sent| sent.lost),
+        }
+    }
+}
+
+fn table(rows: &[Measured]) -> String {
+    let mut table = fitted();
+    table.set_header(["workload", "Gbit/core-s", "of TCP", "Gbit/s", "CPU s", "wall s", "packets", "lost"]);
+    let count = |count: Option<u64>| count.map_or("-".to_owned(), |count| count.to_string());
+    for row in rows {
+        let numbers = [
+            format!("{:.2}", row.gbit_per_core_s),
+            row.ratio_to_tcp.map_or("-".to_owned(), |ratio| format!("{ratio:.2}")),
+            format!("{:.2}", row.gbit_per_s),
+            format!("{:.3}", row.cpu_s),
+            format!("{:.3}", row.wall_s),
+            count(row.packets),
+            count(row.lost),
+        ];
+        let numbers = numbers.map(|number| Cell::new(number).set_alignment(CellAlignment::Right));
+        table.add_row([Cell::new(row.name)].into_iter().chain(numbers));
+    }
+    table.to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A transfer that has no time fails with exit code 1 and says which one it was.
+    #[test]
+    fn what_does_not_end_is_named() {
+        for (name, carrier) in WORKLOADS {
+            let failure = transfer(name, carrier, LEAST, Duration::ZERO).err().unwrap();
+            let said = format!("error: workload {name} did not carry 65536 bytes within 0 s: give fewer by --bytes");
+            assert_eq!((failure.code(), failure.to_string()), (1, said));
+        }
+    }
+}

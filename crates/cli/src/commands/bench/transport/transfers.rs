@@ -1,0 +1,223 @@
+//! Transfers over this machine's loopback, both ends in this process: one stream of the transport, and one connection of the
+//! kernel's TCP.
+//!
+//! Both write and read as many bytes at a time, from and into memory that the caches hold. What is measured begins when the
+//! connection is there, with its size of packets. It ends when the receiver has read the last byte and, of the transport, the
+//! sender knows so.
+
+use std::future::pending;
+use std::io::{self, Read, Write};
+use std::net::{IpAddr, Ipv4Addr, Shutdown, SocketAddr, TcpListener, TcpStream};
+use std::panic::resume_unwind;
+use std::sync::Arc;
+use std::thread::{self, ScopedJoinHandle};
+use std::time::Duration;
+
+use laws::catalog::{self, Kind, Value};
+use proto::closed::Code;
+use proto::identity::Trust;
+use proto::settings::{LawMaker, Settings};
+use transport::{Config, Connection, Endpoint, Error};
+use units::Bytes;
+
+use crate::clock::Stopwatch;
+use crate::interrupt::interrupted;
+use crate::peer::patience::{explained, unless, wait_for};
+use crate::peer::trouble::Trouble;
+
+/// Any free port of the loopback.
+const ANY: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 0);
+/// Bytes that are written or read at a time.
+const CHUNK: usize = 256 << 10;
+/// What may be in flight. Sockets take it where Linux allows them 1 MiB (`net.core.rmem_max`), so nothing is lost. A quarter of
+/// it costs up to a third more for each bit, in smaller batches. Four times as much gains nothing.
+const WINDOW: Bytes = Bytes::new(1 << 20);
+/// Bytes of the stream that may be under way, as in `narrows perf`.
+const STREAM_WINDOW: u64 = 16 << 20;
+/// The first probe of the packet size gets through at once, or the loopback does not take such packets.
+const SEARCH: Duration = Duration::from_secs(5);
+/// A blocked TCP socket looks at the time so often.
+const LOOK: Duration = Duration::from_millis(20);
+
+/// How long a transfer may take.
+pub(super) struct Bound {
+    clock: Stopwatch,
+    most: Duration,
+}
+
+/// What a transfer took.
+pub(super) struct Cost {
+    /// Processor time of this process, thus of both ends.
+    pub(super) cpu_s: f64,
+    pub(super) wall_s: f64,
+    /// What only the transport knows.
+    pub(super) sent: Option<Sent>,
+}
+
+/// What the sending end counts.
+pub(super) struct Sent {
+    /// The longest UDP payload that got through.
+    pub(super) packet_bytes: u16,
+    /// Packets with data or parity, and of them those held for lost.
+    pub(super) packets: u64,
+    pub(super) lost: u64,
+}
+
+impl Bound {
+    pub(super) fn new(most: Duration) -> Self {
+        Self { clock: Stopwatch::start(), most }
+    }
+
+    fn look(&self) -> Result<(), Trouble> {
+        if interrupted() {
+            return Err(Trouble::Interrupted);
+        }
+        if self.clock.elapsed() >= self.most { Err(Trouble::Late(self.most)) } else { Ok(()) }
+    }
+}
+
+impl From<io::Error> for Trouble {
+    fn from(error: io::Error) -> Self {
+        Error::from(error).into()
+    }
+}
+
+/// Sends so many bytes over the transport, in packets of so many bytes of UDP payload.
+pub(super) fn over_transport(packet: u16, coding: &str, bytes: u64, bound: &Bound) -> Result<Cost, Trouble> {
+    let config = config(packet, coding)?;
+    let listener = Endpoint::listen(ANY, &config)?;
+    let caller = Endpoint::call_from(ANY, &config)?;
+    let trust = Trust::Fingerprint(config.identity.fingerprint());
+    let here = wait_for(caller.connect(listener.address(), trust, None), || bound.look())??;
+    let there = wait_for(listener.accept(), || bound.look())?.ok_or(Error::Endpoint)?.admit()?;
+    wait_for(here.admitted(), || bound.look())??;
+    let (search, packet_size) = (Stopwatch::start(), || here.paths().first().map_or(0, |path| path.packet_size));
+    wait_for(unless(|| packet_size() >= packet, pending::<()>()), || {
+        if search.elapsed() >= SEARCH {
+            return Err(Trouble::Peer(format!("gets no packets of {packet} bytes: the loopback's MTU is too small")));
+        }
+        bound.look()
+    })?;
+
+    let clock = Stopwatch::start();
+    let moved = both(
+        || wait_for(send(&here, bytes), || bound.look()).and_then(|sent| sent).map_err(|it| explained(&here, it)),
+        || wait_for(receive(&there), || bound.look()).and_then(|received| received),
+        || here.close(Code::APPLICATION, "the transfer was given up"),
+    );
+    let times = clock.times();
+    check(moved?, bytes)?;
+    let stats = here.stats();
+    let sent = Sent { packet_bytes: packet_size(), packets: stats.packets_sent, lost: stats.lost };
+    // The next workload finds no thread of this one.
+    caller.end(Code::NONE, "");
+    listener.end(Code::NONE, "");
+    Ok(Cost { cpu_s: times.cpu_s, wall_s: times.wall_s, sent: Some(sent) })
+}
+
+fn config(packet: u16, coding: &str) -> Result<Config, Trouble> {
+    let law: LawMaker = Arc::new(|path| match catalog::build(Kind::Fixed, path, &[("window", Value::Bytes(WINDOW))]) {
+        Ok(law) => law,
+        Err(error) => unreachable!("a constant: {error}"),
+    });
+    let mut settings = Settings::new(law);
+    settings.max_packet = packet;
+    settings.coding = coding.parse().map_err(|error| Trouble::Peer(format!("cannot code: {error}")))?;
+    settings.limits.max_stream_data = STREAM_WINDOW;
+    settings.send_buffer = STREAM_WINDOW;
+    Ok(Config::new(settings)?)
+}
+
+async fn send(connection: &Connection, bytes: u64) -> Result<(), Trouble> {
+    let mut stream = connection.open_message(bytes).await?;
+    let (chunk, mut left) = (vec![0x6e; CHUNK], bytes);
+    while left > 0 {
+        left -= stream.write(&chunk[..left.min(CHUNK as u64) as usize]).await? as u64;
+    }
+    Ok(stream.delivered().await?)
+}
+
+async fn receive(connection: &Connection) -> Result<u64, Trouble> {
+    let mut stream = connection.accept_stream().await?.receive;
+    let (mut chunk, mut total) = (vec![0; CHUNK], 0);
+    loop {
+        match stream.read(&mut chunk).await? {
+            0 => return Ok(total),
+            count => total += count as u64,
+        }
+    }
+}
+
+/// Sends so many bytes over one connection of the kernel's TCP.
+pub(super) fn over_tcp(bytes: u64, bound: &Bound) -> Result<Cost, Trouble> {
+    let listener = TcpListener::bind(ANY)?;
+    let mut here = TcpStream::connect(listener.local_addr()?)?;
+    let (mut there, _) = listener.accept()?;
+    here.set_write_timeout(Some(LOOK))?;
+    there.set_read_timeout(Some(LOOK))?;
+    let handle = here.try_clone()?;
+
+    let clock = Stopwatch::start();
+    let moved = both(
+        || {
+            let (chunk, mut left) = (vec![0x6e; CHUNK], bytes);
+            while left > 0 {
+                left -= patient(bound, || here.write(&chunk[..left.min(CHUNK as u64) as usize]))? as u64;
+            }
+            Ok(here.shutdown(Shutdown::Write)?)
+        },
+        || {
+            let (mut chunk, mut total) = (vec![0; CHUNK], 0);
+            loop {
+                match patient(bound, || there.read(&mut chunk))? {
+                    0 => return Ok(total),
+                    count => total += count as u64,
+                }
+            }
+        },
+        // It may be shut already.
+        || drop(handle.shutdown(Shutdown::Both)),
+    );
+    let times = clock.times();
+    check(moved?, bytes)?;
+    Ok(Cost { cpu_s: times.cpu_s, wall_s: times.wall_s, sent: None })
+}
+
+/// Does it until the socket has moved something, or there is no more time.
+fn patient(bound: &Bound, mut act: impl FnMut() -> io::Result<usize>) -> Result<usize, Trouble> {
+    loop {
+        bound.look()?;
+        match act() {
+            Err(error) if matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted) => {}
+            moved => return Ok(moved?),
+        }
+    }
+}
+
+/// Sends on this thread and receives on another one. If sending fails, the connection is given up, which ends receiving. Gives
+/// how many bytes came.
+fn both(
+    send: impl FnOnce() -> Result<(), Trouble>,
+    receive: impl FnOnce() -> Result<u64, Trouble> + Send,
+    give_up: impl FnOnce(),
+) -> Result<u64, Trouble> {
+    thread::scope(|scope| {
+        let receiver = scope.spawn(receive);
+        let sent = send();
+        if sent.is_err() {
+            give_up();
+        }
+        let received = join(receiver);
+        sent?;
+        received
+    })
+}
+
+fn join<T>(thread: ScopedJoinHandle<'_, T>) -> T {
+    thread.join().unwrap_or_else(|panic| resume_unwind(panic))
+}
+
+/// The receiver has read what was sent, no less and no more.
+fn check(received: u64, bytes: u64) -> Result<(), Trouble> {
+    if received == bytes { Ok(()) } else { Err(Trouble::Peer(format!("read {received} of {bytes} bytes"))) }
+}
