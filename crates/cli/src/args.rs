@@ -560,7 +560,7 @@ pub(crate) struct SendArgs {
     /// its command lines, so keep tickets in files.
     #[arg(value_name = "PATH... TICKET|ADDR", required = true)]
     pub(crate) words: Vec<PathBuf>,
-    /// Compare files that the receiver has by their hashes, and not by their sizes and times.
+    /// Compare files of equal size by their hashes, and not by their times.
     #[arg(long, short = 'c')]
     pub(crate) checksum: bool,
     /// Paths at a time, each from a port of its own.
@@ -724,7 +724,7 @@ pub(crate) struct DeskArgs {
 #[derive(Args, Clone, Debug)]
 pub(crate) struct EndArgs {
     /// The law by which this end sends; each path has one. `narrows laws` lists them. Default: bbr
-    /// with initial_window=128kB and recovery=false.
+    /// with an initial window of 128 kB, which losses do not hold.
     #[arg(long, value_name = "NAME")]
     pub(crate) law: Option<String>,
     /// A parameter of the law, as in k=75KB; `narrows laws NAME` lists them. May be repeated.

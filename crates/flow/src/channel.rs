@@ -179,12 +179,23 @@ struct Lane {
     /// What was lacking is more data, not room: packets that leave until so much was delivered measure no bandwidth
     /// (draft-cheng-iccrg-delivery-rate-estimation §3.4).
     limited_until: Option<Bytes>,
+    /// Whether nothing was left to send as the last packet left.
+    ran_out: bool,
 }
 
 impl Lane {
     fn new(config: &ChannelConfig, law: &impl ControlLaw, now: Time) -> Self {
         let usage = Usage::new(config.usage, law.permit().window, now);
-        Self { heard: Heard::new(), mss: config.mss, open: true, strikes: 0, probes: 0, usage, limited_until: None }
+        Self {
+            heard: Heard::new(),
+            mss: config.mss,
+            open: true,
+            strikes: 0,
+            probes: 0,
+            usage,
+            limited_until: None,
+            ran_out: false,
+        }
     }
 
     /// Whether a packet of the work may leave on this subflow, whose lane this is.
@@ -418,7 +429,9 @@ impl<L: ControlLaw, W: Work> Channel<L, W> {
                 self.notify(chosen, &told);
             }
         }
-        if then == SendState::Blocked && self.work.next_bytes(self.config.mss).is_none() {
+        let ran_out = then == SendState::Blocked && self.work.next_bytes(self.config.mss).is_none();
+        self.lanes[usize::from(chosen)].ran_out = ran_out;
+        if ran_out {
             let out = &mut self.subflows.get_mut(chosen).out;
             if out.in_flight < permit.window {
                 out.records.get_mut(number).set_app_limited(true);
@@ -435,8 +448,11 @@ impl<L: ControlLaw, W: Work> Channel<L, W> {
             return;
         }
         let timeout = out.timeout(&self.config.timing);
-        let idle = self.lanes[usize::from(subflow)].usage.before_sending(now, timeout);
-        self.notify(subflow, &Notification::Resumed { now });
+        let lane = &self.lanes[usize::from(subflow)];
+        let (idle, ran_out) = (lane.usage.before_sending(now, timeout), lane.ran_out);
+        if ran_out {
+            self.notify(subflow, &Notification::Resumed { now });
+        }
         if let Some(idle) = idle {
             self.notify(subflow, &idle);
         }
@@ -503,7 +519,8 @@ impl<L: ControlLaw, W: Work> Channel<L, W> {
         let (it, lane) = (self.subflows.get_mut(subflow), &mut self.lanes[usize::from(subflow)]);
         let limited = !lane.usage.is_valid(it.out.permit.window);
         let told = it.out.acked(now, &Batch { number, record, answers, acked, marked, noise, limited, hops: &[] });
-        it.out.has_come(record.sent_at);
+        // No number is used twice, so what left well before this packet is overtaken.
+        it.out.arrived(record.sent_at);
         if late > 0 {
             it.out.tolerate_more(&self.config.timing);
         }

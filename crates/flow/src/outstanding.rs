@@ -314,11 +314,6 @@ impl<L: ControlLaw, C: Copy> Outstanding<L, C> {
         self.newest_arrived = self.newest_arrived.max(sent_at);
     }
 
-    /// A packet that left then has come, and no number is used twice: what left well before it is overtaken.
-    pub(crate) fn has_come(&mut self, sent_at: Time) {
-        self.newest_arrived = self.newest_arrived.max(sent_at);
-    }
-
     /// A packet was held for lost that came after all.
     pub(crate) fn tolerate_more(&mut self, timing: &Timing) {
         self.reordering = self.reordering.times(2).min(self.rtt.smoothed().max(timing.reordering));

@@ -12,12 +12,10 @@ use files::Lock;
 use nix::errno::Errno;
 use nix::fcntl::{AtFlags, OFlag, RenameFlags, openat, readlinkat, renameat, renameat2};
 use nix::libc::{S_IFDIR, S_IFLNK, S_IFMT, S_IFREG};
-use nix::sys::stat::{
-    FchmodatFlags, FileStat, Mode, UtimensatFlags, fchmod, fchmodat, fstatat, futimens, mkdirat, utimensat,
-};
+use nix::sys::stat::{FileStat, Mode, UtimensatFlags, fchmod, fstat, fstatat, futimens, mkdirat, utimensat};
 use nix::sys::statvfs::fstatvfs;
 use nix::sys::time::TimeSpec;
-use nix::unistd::{UnlinkatFlags, linkat, symlinkat, syncfs, unlinkat};
+use nix::unistd::{UnlinkatFlags, geteuid, linkat, symlinkat, syncfs, unlinkat};
 
 use crate::digest::{CHUNK, Digest, Tree, of_chunk};
 use crate::entry::{MODES, Stamp, chunk_len, chunks_of};
@@ -113,7 +111,15 @@ impl Folder {
             }
             openat(&root, PARTIALS, DIRECTORY, Mode::empty())
         })();
-        let partials = opened.map_err(|error| Error::local("make", path.join(PARTIALS))(error.into()))?;
+        let at = path.join(PARTIALS);
+        let partials = opened.map_err(|error| Error::local("make", at.clone())(error.into()))?;
+        // Whoever could write there could put other bytes under the names of files that were checked.
+        let seen = fstat(&partials).map_err(|error| Error::local("look at", at.clone())(error.into()))?;
+        if seen.st_uid != geteuid().as_raw() || seen.st_mode & 0o022 != 0 {
+            let why =
+                "it belongs to somebody else, or others may write there; remove it, or receive into another directory";
+            return Err(Error::local("use", at)(io::Error::new(io::ErrorKind::PermissionDenied, why)));
+        }
         Ok(Self { path: path.to_path_buf(), root, partials, lock })
     }
 
@@ -151,6 +157,7 @@ impl Drop for Folder {
     }
 }
 
+const READ: OFlag = OFlag::O_RDONLY.union(OFlag::O_NOFOLLOW).union(OFlag::O_NONBLOCK).union(OFlag::O_CLOEXEC);
 const DIRECTORY: OFlag = OFlag::O_RDONLY.union(OFlag::O_DIRECTORY).union(OFlag::O_NOFOLLOW).union(OFlag::O_CLOEXEC);
 /// To be passed through, which needs no right to list it.
 const WAY: OFlag = OFlag::O_PATH.union(OFlag::O_DIRECTORY).union(OFlag::O_NOFOLLOW).union(OFlag::O_CLOEXEC);
@@ -219,7 +226,9 @@ impl<'a> View<'a> {
         if there.mode & 0o300 != 0o300 {
             let mode = Mode::from_bits_truncate(there.mode) | Mode::S_IRWXU;
             // A directory of somebody else's may be writable all the same.
-            let _ = fchmodat(directory, last, mode, FchmodatFlags::FollowSymlink);
+            if let Ok(opened) = openat(directory, last, DIRECTORY, Mode::empty()) {
+                let _ = fchmod(&opened, mode);
+            }
         }
         Ok(())
     }
@@ -235,8 +244,7 @@ impl<'a> View<'a> {
     /// The hash of a file that is there.
     pub(crate) fn digest(&mut self, name: &Name, size: u64, goes_on: impl Fn() -> bool) -> io::Result<Digest> {
         let (directory, last) = self.at(name)?;
-        let flags = OFlag::O_RDONLY | OFlag::O_NOFOLLOW | OFlag::O_NONBLOCK | OFlag::O_CLOEXEC;
-        let mut file = File::from(openat(directory, last, flags, Mode::empty())?);
+        let mut file = File::from(openat(directory, last, READ, Mode::empty())?);
         let (mut tree, mut data, chunks) = (Tree::default(), vec![0; CHUNK], chunks_of(size));
         for chunk in 0..chunks {
             if !goes_on() {
@@ -249,16 +257,23 @@ impl<'a> View<'a> {
         Ok(tree.root())
     }
 
-    /// Brings the mode and the time of a file that is the same up to date.
-    pub(crate) fn touch(&mut self, name: &Name, there: &There, (mode, mtime): (u32, Stamp)) -> io::Result<()> {
+    /// Brings the mode and the time of a file that is the same up to date: of the very file that was seen, whatever somebody has
+    /// put in its place since.
+    pub(crate) fn touch(&mut self, name: &Name, there: &There, mode: u32, mtime: Stamp) -> io::Result<()> {
+        if there.mode == mode && there.is_of(mtime) {
+            return Ok(());
+        }
         let (directory, last) = self.at(name)?;
-        if there.mode != mode {
-            fchmodat(directory, last, Mode::from_bits_truncate(mode), FchmodatFlags::FollowSymlink)?;
+        let file = match openat(directory, last, READ, Mode::empty()) {
+            // A file whose owner may not read it: its mode stays as it is.
+            Err(Errno::EACCES) => return Err(io::Error::other("its mode or time cannot be set: it may not be read")),
+            file => file.map_err(|_| changed_meanwhile())?,
+        };
+        if There::new(&fstat(&file)?) != *there {
+            return Err(changed_meanwhile());
         }
-        if !there.is_of(mtime) {
-            utimensat(directory, last, &AS_IT_IS, &time(mtime), UtimensatFlags::NoFollowSymlink)?;
-        }
-        Ok(())
+        fchmod(&file, Mode::from_bits_truncate(mode))?;
+        Ok(futimens(&file, &AS_IT_IS, &time(mtime))?)
     }
 
     /// Whether a link with this target is there.
@@ -272,7 +287,7 @@ impl<'a> View<'a> {
         if let Some(seen) = replaces
             && self.look(name)?.as_ref() != Some(seen)
         {
-            return Err(io::Error::new(io::ErrorKind::AlreadyExists, "somebody changed the file meanwhile"));
+            return Err(changed_meanwhile());
         }
         let partials = &self.folder.partials;
         let (directory, last) = self.at(name)?;
@@ -293,6 +308,10 @@ impl<'a> View<'a> {
             error => error.into(),
         })
     }
+}
+
+fn changed_meanwhile() -> io::Error {
+    io::Error::new(io::ErrorKind::AlreadyExists, "somebody changed the file meanwhile")
 }
 
 /// What is there cannot be replaced.

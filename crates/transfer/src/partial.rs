@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 use std::fs::File;
 use std::io::{self, Read};
 use std::os::fd::OwnedFd;
-use std::os::unix::fs::FileExt;
+use std::os::unix::fs::{FileExt, MetadataExt};
 use std::sync::Mutex;
 
 use nix::dir::Dir;
@@ -130,7 +130,7 @@ impl<'a> Shelf<'a> {
         let flags = OFlag::O_RDWR | OFlag::O_CREAT | OFlag::O_NOFOLLOW | OFlag::O_NONBLOCK | OFlag::O_CLOEXEC;
         let own = Mode::S_IRUSR | Mode::S_IWUSR;
         let opened = match openat(self.directory, name, flags, own) {
-            // It got its final mode, and a kill came before its final name.
+            // It got its final mode, and a kill came before its final name. Nobody else can write in this directory.
             Err(Errno::EACCES) => {
                 fchmodat(self.directory, name, own, FchmodatFlags::FollowSymlink)?;
                 openat(self.directory, name, flags, own)
@@ -138,7 +138,13 @@ impl<'a> Shelf<'a> {
             opened => opened,
         };
         let file = File::from(opened?);
-        if file.metadata()?.is_file() { Ok(file) } else { Err(io::Error::other("it is no regular file")) }
+        let seen = file.metadata()?;
+        if seen.is_file() && seen.nlink() > 1 {
+            // It has its final name already, by a link: what comes now is another file.
+            unlink(self.directory, name)?;
+            return Ok(File::from(openat(self.directory, name, flags | OFlag::O_EXCL, own)?));
+        }
+        if seen.is_file() { Ok(file) } else { Err(io::Error::other("it is no regular file")) }
     }
 
     /// Removes a partial file and what belongs to it.

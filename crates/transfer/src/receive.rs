@@ -321,7 +321,7 @@ impl<'a> Receiver<'a> {
 
     /// The file that is there is the same.
     fn is_same(&self, view: &mut View, number: u64, entry: &Entry, there: &There) {
-        match view.touch(&entry.name, there, (entry.mode, entry.mtime)) {
+        match view.touch(&entry.name, there, entry.mode, entry.mtime) {
             Ok(()) => {
                 add(&self.counts.had_bytes, entry.size());
                 self.settle(number, true);

@@ -278,7 +278,14 @@ impl<'a> Sender<'a> {
                     }
                     self.watch.note(&format!("`{name}` is not received: {}", crate::name::shown(why.as_bytes())));
                 }
-                Reply::Summary(summary) => *lock(&self.summary) = Some(summary),
+                Reply::Summary(summary) => {
+                    let state = lock(&self.state);
+                    if !state.is_listed || !state.open.is_empty() {
+                        return Err(Error::Peer("ended before all was done".to_owned()));
+                    }
+                    drop(state);
+                    *lock(&self.summary) = Some(summary);
+                }
             }
         }
         if lock(&self.summary).is_none() {

@@ -6,6 +6,7 @@
 
 pub(crate) mod access;
 pub(crate) mod call;
+pub(crate) mod descriptors;
 pub(crate) mod desk;
 pub(crate) mod end;
 mod identity;

@@ -14,7 +14,7 @@ use crate::frame::{MOST_PARITY, Shape};
 /// Of what [`Coding::Tail`] codes, the blocks: those of Uno (SC 2025, §4.2).
 const TAIL: Shape = Shape { data: 8, parity: 2 };
 
-/// Of what [`Coding::Auto`] codes, some block may need packets again with this probability.
+/// At most this is the probability that any block of an [`Coding::Auto`] tail needs packets again.
 const MOST_FAILING: Frac = Frac::millionths(5_000);
 
 /// The most data packets of a block that [`Coding::Auto`] chooses: with [`MOST_PARITY`] they are [`MOST_PACKETS`].
@@ -37,7 +37,7 @@ pub enum Coding {
     /// The same part as [`Coding::Tail`], with as little parity as it takes, and none where losses are rare.
     ///
     /// Blocks have up to 32 data packets, all about as many. The parity m is the least with which all blocks to the end
-    /// lose no more than they can rebuild, but with a probability of 0.5 % at the loss rate seen; or as much as the
+    /// lose no more than they can rebuild, except with a probability of 0.5 % at the loss rate seen; or as much as the
     /// budget has, if that is less.
     ///
     /// All parity from a block to the end is at most one packet, or at most `budget` of one bandwidth-delay product. A

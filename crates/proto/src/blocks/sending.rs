@@ -25,7 +25,7 @@ const MOST_SPARE: usize = 256;
 
 /// What comes before the symbol in a PARITY frame, without the block's number: its type, k, m and place.
 const PARITY_HEAD: usize = 4;
-/// What leaves again for a block is not enough with this probability.
+/// At most this is the probability that the packets sent again for a block are too few.
 const MOST_FAILING_AGAIN: Frac = Frac::millionths(1_000);
 
 /// The place of the next data packet in a block.

@@ -71,8 +71,8 @@ pub(super) async fn send(load: &Load, meter: &Meter<'_>) -> Result<(), Trouble> 
     Ok(())
 }
 
-/// Sends one message after the other. Each begins on an idle connection, [`IDLE_RTTS`] round trips after the peer had the one
-/// before, and its time counts from the first write until this end knows that all of it was delivered.
+/// Sends one message after the other. Each begins on an idle connection, [`IDLE_RTTS`] round trips after this end
+/// knew that the one before was delivered, and its time counts from the first write until this end knows that all of it was delivered.
 async fn send_messages((count, bytes): (u32, u64), meter: &Meter<'_>) -> Result<(), Trouble> {
     let data = vec![0x6e; CHUNK];
     for at in 0..count {

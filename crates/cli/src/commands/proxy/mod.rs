@@ -10,20 +10,18 @@ mod told;
 use std::future::Future;
 use std::time::Duration;
 
-use nix::sys::resource::{Resource, getrlimit, setrlimit};
 use proto::settings::Settings;
 
 use crate::args::ProxyCommand;
 use crate::exit::Failure;
 use crate::interrupt::{interrupted, listen as listen_for_interrupts};
+use crate::peer::descriptors::open_more_files;
 
 /// Ctrl-C is looked for so often.
 const LOOK: Duration = Duration::from_millis(50);
 /// Streams whose windows may be full of what programs do not read. Others have no room beside them, so they are many; their memory
 /// is used only then.
 const FULL_WINDOWS: u64 = 16;
-/// Files that an end may have open: a connection has one, and either end a thousand and some more.
-const MOST_FILES: u64 = 4_096;
 
 pub(crate) fn proxy(command: ProxyCommand) -> Result<(), Failure> {
     match command {
@@ -40,10 +38,7 @@ fn with_room(settings: &mut Settings) {
 /// Runs an end until it ends or Ctrl-C comes. Then gives nothing.
 fn run<T>(end: impl Future<Output = T>) -> Result<Option<T>, Failure> {
     listen_for_interrupts();
-    if let Ok((soft, hard)) = getrlimit(Resource::RLIMIT_NOFILE) {
-        // Where this is not allowed, the end has room for fewer connections, and says so when they come.
-        let _ = setrlimit(Resource::RLIMIT_NOFILE, soft.max(hard.min(MOST_FILES)), hard);
-    }
+    open_more_files();
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let runtime = runtime.map_err(|error| Failure::Run(error.into()))?;
     let ended = runtime.block_on(async {

@@ -12,6 +12,7 @@ use super::show::Shown;
 use crate::args::RecvArgs;
 use crate::exit::{Failure, print, tell, tell_of_lock};
 use crate::interrupt::{interrupted, listen as listen_for_interrupts};
+use crate::peer::descriptors::open_more_files;
 use crate::peer::desk::Desk;
 use crate::peer::end::{End, LONGEST_PACKET, MOST_PATHS, Room};
 use crate::peer::patience::{explained, wait_for};
@@ -26,6 +27,7 @@ pub(crate) fn recv(args: &RecvArgs) -> Result<(), Failure> {
     let folder = Folder::take(&args.directory, &format!("narrows recv {}", args.directory.display()))
         .map_err(|error| unusable(&error))?;
     tell_of_lock(folder.path(), folder.lock());
+    open_more_files();
     listen_for_interrupts();
     let (endpoint, mut desk) = Desk::open(&args.listen, &args.desk, &end, false)?;
     let done = serve(&endpoint, &mut desk, &folder, args);
