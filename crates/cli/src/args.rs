@@ -552,7 +552,8 @@ pub(crate) struct PerfArgs {
 #[command(
     override_usage = "narrows send [OPTIONS] PATH... TICKET|ADDR",
     after_help = "Exit codes: 0 all is on the receiver's disk, 1 something is not, 2 usage or input, 130 interrupted.\n\nExamples:\n  \
-    narrows send photos notes.txt @ticket\n  ssh there narrows recv inbox | narrows send photos -"
+    narrows send photos notes.txt @ticket\n  ssh there narrows recv inbox | narrows send photos -",
+    mut_arg("insecure", |arg| arg.help("Take any listener for the right one"))
 )]
 pub(crate) struct SendArgs {
     /// Files and directories, each known by its last name at the receiver; and last, whom to send to: a ticket, @FILE that has

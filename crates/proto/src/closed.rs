@@ -105,8 +105,13 @@ impl fmt::Display for Closed {
             Self::Reset => return f.write_str("the peer does not know this connection any more"),
             Self::Version => return f.write_str("the peer does not speak this version of the protocol"),
         };
-        write!(f, "{who} closed the connection: {code}")?;
-        if reason.is_empty() { Ok(()) } else { write!(f, " ({})", reason.escape_default()) }
+        write!(f, "{who} closed the connection")?;
+        match (*code == Code::NONE, reason.is_empty()) {
+            (true, true) => Ok(()),
+            (true, false) => write!(f, ": {}", reason.escape_default()),
+            (false, true) => write!(f, ": {code}"),
+            (false, false) => write!(f, ": {code} ({})", reason.escape_default()),
+        }
     }
 }
 

@@ -102,6 +102,10 @@ impl Folder {
             }
             _ => {}
         }
+        let seen = std::fs::metadata(path).map_err(Error::local("use", path))?;
+        if !seen.is_dir() {
+            return Err(Error::local("use", path)(io::Error::new(io::ErrorKind::NotADirectory, "it is no directory")));
+        }
         let lock = Lock::take(path, command)?;
         let root: OwnedFd = File::open(path).map_err(Error::local("open", path))?.into();
         let opened = (|| {

@@ -93,7 +93,13 @@ fn standard_input() -> Result<String, Failure> {
     let mut input = std::io::stdin().lock().take(2 * LONGEST as u64);
     loop {
         match input.read_line(&mut text) {
-            Ok(0) => return Ok(text),
+            Ok(0) => {
+                return Err(Failure::Input(
+                    "error: standard input ended without a ticket\nhelp: whoever should have printed it there has said why on \
+                     standard error"
+                        .to_owned(),
+                ));
+            }
             Ok(_) if text.trim().is_empty() => {}
             Ok(_) => return Ok(text),
             Err(error) => {

@@ -125,8 +125,8 @@ fn receive(connection: &Connection, folder: &Folder, args: &RecvArgs) -> Result<
     }
     match summary.failed {
         0 => Ok(()),
-        failed => {
-            Err(Failure::Run(anyhow::anyhow!("{failed} of what was offered is not here; the lines above say why")))
-        }
+        failed => Err(Failure::Run(anyhow::anyhow!(
+            "{failed} of what was offered is not here; the lines above, or the sender's, say why"
+        ))),
     }
 }

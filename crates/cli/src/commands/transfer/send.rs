@@ -77,7 +77,7 @@ pub(crate) fn send(args: &SendArgs) -> Result<(), Failure> {
     }
     if outcome.failed > 0 {
         return Err(Failure::Run(anyhow::anyhow!(
-            "{} of what was to be sent is not there; the lines above say why",
+            "{} of what was to be sent is not there; the lines above name the first 100",
             outcome.failed
         )));
     }
