@@ -268,7 +268,7 @@ fn wrong_input_is_named() {
         ("garbage garbage", &["unexpected argument 'garbage'"]),
         ("not_a:ticket", &["error: TICKET|ADDR `not_a:ticket`: expected an address", "or a ticket"]),
         ("@none", &["cannot read `none`"]),
-        ("- ", &["error: standard input: a ticket begins with `narrows1`"]),
+        ("- ", &["error: standard input ended without a ticket"]),
         ("127.0.0.1 --fingerprint SHA256:short", &["--fingerprint SHA256:short: a fingerprint is `SHA256:` and 43"]),
         ("127.0.0.1 --insecure --time 0", &["--time 0: expected 0.001 s to 24 h"]),
         ("127.0.0.1 --insecure --bytes 5Q", &["--bytes 5Q: expected 1 to", "KiB"]),

@@ -157,7 +157,7 @@ fn what_cannot_be_sent_is_a_slip_of_the_command_line() {
     run("send a @ticket").fails(2, &["cannot read `ticket`"]);
     run("send a 127.0.0.1").fails(2, &["says nothing of who listens there"]);
     run("recv no/such --listen 127.0.0.1:0").fails(2, &["error: cannot make `no/such`: No such file"]);
-    run("recv a/x --listen 127.0.0.1:0").fails(2, &["error: ", "`a/x`", "Not a directory"]);
+    run("recv a/x --listen 127.0.0.1:0").fails(2, &["error: cannot use `a/x`: it is no directory"]);
     let receiver = Receiver::new(&scratch, "");
     let said = ["`in` is in use by process ", "one `narrows recv` at a time writes to a directory"];
     run("recv in --listen 127.0.0.1:0").fails(2, &said);
