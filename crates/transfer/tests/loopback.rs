@@ -79,9 +79,9 @@ impl Notes {
 }
 
 fn config() -> Config {
-    // Two packets a round trip: fast machines, too, are in the middle of a file when a test ends its transfer.
+    // Few packets a round trip: fast machines, too, are in the middle of a file when a test ends its transfer.
     let law = |path: &laws::Path| {
-        let params = fixed::Params { window: path.mss.times(2), ..fixed::Params::for_path(path) };
+        let params = fixed::Params { window: path.mss.times(16), ..fixed::Params::for_path(path) };
         Law::Fixed(Fixed::new(path, params))
     };
     Config::new(Settings::new(Arc::new(law))).unwrap()
