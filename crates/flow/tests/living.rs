@@ -4,8 +4,8 @@ use std::cell::RefCell;
 use std::rc::Rc;
 
 use flow::{
-    AckError, Acked, Acks, Channel, ChannelConfig, Departed, EcnCounts, LossTimer, MOST_OUTSTANDING, Range, SendState,
-    UsageRules, Validation,
+    AckError, Acked, Acks, Channel, ChannelConfig, Departed, EcnCounts, LossTimer, MOST_OUTSTANDING, Parcel, Range,
+    SendState, UsageRules, Validation, Work,
 };
 use laws::{Ack, Acted, ControlLaw, Loss, LossCause, Notification, Permit};
 use units::{Bytes, Span, Time};
@@ -392,6 +392,115 @@ fn answers_alone_are_not_remembered() {
     assert_eq!(lie, Err(AckError::Skipped { number: 100_000 }));
     channel.work_mut().written += 1;
     assert_eq!(channel.send(Time::from_ms(200)).map(|it| it.number), Some(100_001));
+}
+
+/// What a law hears of data that ran out: which packets measure bandwidth, and when new data finds nothing in flight.
+#[derive(Default)]
+struct Lacking {
+    limited: Vec<bool>,
+    resumed: Vec<Time>,
+}
+
+impl ControlLaw for Lacking {
+    fn on_ack(&mut self, ack: &Ack) {
+        self.limited.push(ack.app_limited);
+    }
+
+    fn on_loss(&mut self, _: &Loss) {}
+
+    fn on_notification(&mut self, notification: &Notification) {
+        if let Notification::Resumed { now } = *notification {
+            self.resumed.push(now);
+        }
+    }
+
+    fn permit(&self) -> Permit {
+        Permit::window(Bytes::new(10 * u64::from(MSS)))
+    }
+
+    fn acted(&self) -> Acted {
+        Acted::default()
+    }
+}
+
+/// Messages of 4 packets under a window of 10, each when the one before is delivered: the first packets of the first one alone
+/// measure bandwidth, and each later one resumes. A message of 25 packets fills the window: then packets measure again, and nothing
+/// resumes, though nothing is in flight between its parts.
+#[test]
+fn a_sender_without_data_measures_no_bandwidth() {
+    let config = ChannelConfig {
+        usage: UsageRules { restart: false, validation: Validation::Off },
+        ..ChannelConfig::new(RTT, MSS)
+    };
+    let mut channel = Channel::new(config, Lacking::default(), Stream::of(0), Time::ZERO);
+    let (mut now, mut next) = (Time::ZERO, 0);
+    for packets in [4, 4, 4, 25] {
+        channel.work_mut().written += packets * u64::from(MSS);
+        let end = next + packets;
+        while next < end {
+            let burst = send(&mut channel, now).len() as u64;
+            now += RTT;
+            for number in next..next + burst {
+                channel.acked(now, 0, &acks(&range(number, number))).unwrap();
+            }
+            next += burst;
+        }
+    }
+    let Lacking { limited, resumed } = channel.law(0);
+    assert_eq!(limited[..12], [[false, false, false, true], [true; 4], [true; 4]].concat());
+    // The first packet of the last message leaves before what the third one lacked is known to be over.
+    assert_eq!(limited[12..22], [true; 10]);
+    assert_eq!(limited[22..36], [false; 14]);
+    assert_eq!(limited[36..], [true]);
+    assert_eq!(*resumed, [1, 2, 3].map(|round| Time::ZERO + RTT.times(round)));
+}
+
+/// Packets that need no repair, and probes.
+#[derive(Default)]
+struct NoRepair {
+    packets: u32,
+    probes: u32,
+}
+
+impl Work for NoRepair {
+    type Content = ();
+
+    fn next_bytes(&mut self, _: u32) -> Option<u32> {
+        (self.packets + self.probes > 0).then_some(1)
+    }
+
+    fn take(&mut self, _: u8, _: u32) -> Parcel<()> {
+        if self.packets > 0 {
+            self.packets -= 1;
+        } else {
+            self.probes -= 1;
+        }
+        Parcel { bytes: 1, content: (), again: false }
+    }
+
+    fn acked(&mut self, (): ()) {}
+
+    fn lost(&mut self, (): ()) {}
+
+    fn probe(&mut self) {
+        self.probes += 1;
+    }
+}
+
+/// A last packet is lost that is not to be sent again: when its timer strikes, something leaves that the peer answers, and the answer
+/// shows the loss.
+#[test]
+fn a_timer_with_nothing_to_send_probes() {
+    let law = Still { window: Bytes::new(4_000), heard: Rc::default() };
+    let work = NoRepair { packets: 1, probes: 0 };
+    let mut channel = Channel::new(ChannelConfig::new(RTT, MSS), law, work, Time::ZERO);
+    assert_eq!(channel.send(Time::ZERO).map(|left| left.number), Some(0));
+    assert!(channel.send(Time::ZERO).is_none());
+    let now = channel.next_timer();
+    channel.on_timer(now);
+    assert_eq!(channel.send(now).map(|left| left.number), Some(1));
+    channel.acked(now + RTT, 0, &acks(&range(1, 1))).unwrap();
+    assert_eq!((channel.stats().lost, channel.stats().timeouts, channel.next_timer()), (1, 0, Time::NEVER));
 }
 
 /// With a timer for each packet, and with one for the flow, nothing is probed.

@@ -1,13 +1,13 @@
 //! The far end: takes streams, connects to where they are to go if its rules allow that, and carries what follows.
 
 use std::io;
-use std::net::SocketAddr;
+use std::net::{SocketAddr, ToSocketAddrs};
 use std::sync::Arc;
 use std::time::Duration;
 
-use tokio::net::{TcpStream, lookup_host};
+use tokio::net::TcpStream;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
-use tokio::task::JoinSet;
+use tokio::task::{JoinSet, spawn_blocking};
 use tokio::time::timeout;
 use transport::{BothStreams, Connection, RecvStream, SendStream};
 
@@ -29,6 +29,8 @@ pub(crate) const REACH_WAIT: Duration = Duration::from_secs(20);
 const NEXT_ADDRESS: Duration = Duration::from_secs(5);
 /// Of a name's addresses so many are tried.
 const MOST_ADDRESSES: usize = 8;
+/// Lookups at a time, each of which blocks a thread, also of those that nobody waits for any more. The resolver's own timeouts end them.
+static LOOKUPS: Semaphore = Semaphore::const_new(64);
 
 /// What all callers of a far end share.
 #[derive(Clone)]
@@ -140,10 +142,16 @@ async fn reach(allow: &Allow, to: &Destination) -> Result<(TcpStream, SocketAddr
 async fn addresses(to: &Destination) -> Result<Vec<SocketAddr>, Answer> {
     match &to.host {
         Host::Address(address) => Ok(vec![(*address, to.port).into()]),
-        Host::Name(name) => match lookup_host((name.as_str(), to.port)).await {
-            Ok(found) => Ok(found.collect()),
-            Err(_) => Err(Answer::new(Reply::HostUnreachable, "the far end finds no address of that name")),
-        },
+        Host::Name(name) => {
+            let (name, port, permit) = (name.clone(), to.port, LOOKUPS.acquire().await);
+            let found = spawn_blocking(move || {
+                // A lookup goes on when nobody waits for it any more, and counts until it ends.
+                let _permit = permit;
+                (name.as_str(), port).to_socket_addrs().map(Iterator::collect)
+            });
+            let unknown = Answer::new(Reply::HostUnreachable, "the far end finds no address of that name");
+            found.await.ok().and_then(Result::ok).ok_or(unknown)
+        }
     }
 }
 

@@ -5,6 +5,7 @@ use std::fs::File;
 use std::io::{self, Read, Seek};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
+use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Condvar, Mutex};
 
 use nix::fcntl::OFlag;
@@ -73,6 +74,8 @@ struct State {
     jobs: VecDeque<Job>,
     /// Those of the open ones that failed here, until the receiver has heard so.
     broken: BTreeSet<u64>,
+    /// Entries that the receiver has said to have failed.
+    failed: BTreeSet<u64>,
     listed: u64,
     is_listed: bool,
 }
@@ -265,6 +268,9 @@ impl<'a> Sender<'a> {
                     if number >= state.listed {
                         return Err(unknown(number));
                     }
+                    if !state.failed.insert(number) {
+                        return Err(Error::Peer(format!("says twice that entry {number} has failed")));
+                    }
                     let is_known = state.broken.remove(&number);
                     drop(state);
                     let is_over = self.over(number).is_none();
@@ -274,7 +280,9 @@ impl<'a> Sender<'a> {
                     add(&self.counts.failed, 1);
                     // Links and directories may still fail when they were noted.
                     if is_over {
-                        self.counts.made.fetch_sub(1, std::sync::atomic::Ordering::Relaxed);
+                        let less = |made: u64| made.checked_sub(1);
+                        // A receiver that lies may take back what it never had.
+                        let _ = self.counts.made.fetch_update(Relaxed, Relaxed, less);
                     }
                     self.watch.note(&format!("`{name}` is not received: {}", crate::name::shown(why.as_bytes())));
                 }
