@@ -14,6 +14,8 @@ use crate::entry::Entry;
 use crate::error::Error;
 use crate::name::Name;
 
+/// The priority of the listing and of replies: data waits for them.
+pub(crate) const URGENT: i32 = 1;
 /// The version of these messages.
 pub const VERSION: u64 = 1;
 /// What this service is called in the first messages.

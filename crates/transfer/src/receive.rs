@@ -16,7 +16,7 @@ use crate::digest::CHUNK;
 use crate::entry::{Entry, Kind};
 use crate::error::Error;
 use crate::folder::{Folder, There, View, What, finish_file, in_the_way, make_link};
-use crate::message::{Frames, Hello, Listing, Record, Reply, Summary, Welcome, brief, first_frame};
+use crate::message::{Frames, Hello, Listing, Record, Reply, Summary, URGENT, Welcome, brief, first_frame};
 use crate::name::{Name, PARTIALS, shown};
 use crate::outbox::Outbox;
 use crate::partial::{Partial, Resume, Shelf, key};
@@ -133,7 +133,7 @@ impl<'a> Receiver<'a> {
         let Some(mut say) = stream.send else {
             return Err(Error::Peer("opened a stream of one direction before it had said anything".to_owned()));
         };
-        say.set_priority(1);
+        say.set_priority(URGENT);
         let mut listing = Frames::new(stream.receive);
         let hello: Hello = listing.first()?;
         add(&self.counts.total_bytes, hello.bytes);

@@ -15,7 +15,7 @@ use crate::crew::{Crew, lock, nap};
 use crate::digest::{CHUNK, Digest, Prefix, Tree, of_chunk};
 use crate::entry::{Stamp, chunk_len, chunks_of};
 use crate::error::Error;
-use crate::message::{Frames, Hello, Listing, Record, Reply, Start, Summary, Welcome, brief, first_frame, put};
+use crate::message::{Frames, Hello, Listing, Record, Reply, Start, Summary, URGENT, Welcome, brief, first_frame, put};
 use crate::outbox::Outbox;
 use crate::progress::{Counts, Watch, add, get};
 use crate::walk::{Amount, Found, Source, shown_path, stamp, walk};
@@ -26,8 +26,6 @@ pub const MOST_OPEN: usize = 16_384;
 const FULL: usize = 256 << 10;
 /// Chunks of at least so many bytes are not copied into the records.
 const LARGE: usize = 32 << 10;
-/// The listing and the replies go before data.
-const URGENT: i32 = 1;
 
 /// How a sender sends.
 #[derive(Clone, Copy, Debug)]
