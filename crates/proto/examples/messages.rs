@@ -1,19 +1,20 @@
 //! How long messages take on an open, idle connection, in virtual time:
-//! `cargo run --release -p narrows-proto --example messages -- BYTES ONE_LOST_IN LAW[,PARAMETER=VALUE] CODING [COUNT]`, at 200 Mb/s, 40 ms there and
-//! back, and a queue of one bandwidth-delay product.
+//! `cargo run --release -p narrows-proto --example messages -- BYTES ONE_LOST_IN LAW[,PARAMETER=VALUE] CODING [COUNT
+//! [RTT_MS]]`, at 200 Mb/s, 40 ms there and back unless told otherwise, and a queue of one bandwidth-delay product.
 
 #[allow(unreachable_pub, dead_code)]
 #[path = "../tests/world/mod.rs"]
 mod world;
 
-use units::{Bytes, Rate, Span, Time};
+use units::{Rate, Span, Time};
 use world::{Scene, World};
 
 fn main() {
     let args: Vec<String> = std::env::args().skip(1).collect();
     let number = |at: usize, default: u64| args.get(at).and_then(|text| text.parse().ok()).unwrap_or(default);
-    let mut scene = Scene::fair(Rate::from_mbps(200), Span::from_ms(20));
-    scene.weather.buffer = Bytes::new(1_000_000);
+    let (rate, there) = (Rate::from_mbps(200), Span::from_us(number(5, 40) as i64 * 500));
+    let mut scene = Scene::fair(rate, there);
+    scene.weather.buffer = rate.bytes_in(there + there);
     scene.weather.loss = number(1, 0);
     scene.law = args.get(2).cloned().unwrap_or_else(|| "cubic".into()).leak();
     scene.coding = args.get(3).cloned().unwrap_or_else(|| "off".into()).leak();

@@ -407,6 +407,7 @@ impl Outbox {
         let least = self.least_mss as usize;
         let coder = self.coder.as_mut().filter(|_| bytes > 0)?;
         let most = least.saturating_sub(SOURCE_LEN + LENGTH_BYTES).min(u16::MAX.into()) as u16;
+        let bytes = self.streams.pending_in_frames(most.into());
         coder.offer(Pending { bytes, ends }, most, self.conditions)
     }
 

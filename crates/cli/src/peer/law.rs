@@ -6,7 +6,7 @@ use laws::catalog::{self, Kind, Value};
 use proto::settings::LawMaker;
 use scenario::argument;
 use serde_json::{Map, json};
-use units::Bytes;
+use units::{Bytes, Frac};
 
 use crate::args::EndArgs;
 use crate::exit::Failure;
@@ -14,9 +14,13 @@ use crate::exit::Failure;
 /// The law that an end sends by if none is named: random losses do not slow it down.
 const USUAL: Kind = Kind::Bbr;
 /// Its parameters. A first window of about 90 packets carries a short message in one round trip; quinn's BBR starts with 200. A
-/// loss does not hold the window. Both were chosen by the times of messages under random losses (`docs/src/perf.md`).
-const USUAL_PARAMS: [(&str, Value); 2] =
-    [("initial_window", Value::Bytes(Bytes::new(128_000))), ("recovery", Value::Switch(false))];
+/// loss does not hold the window. Both were chosen by the times of messages under random losses (`docs/src/perf.md`). A probe
+/// of the RTT keeps half of the pipe full, as later versions of BBR do.
+const USUAL_PARAMS: [(&str, Value); 3] = [
+    ("initial_window", Value::Bytes(Bytes::new(128_000))),
+    ("recovery", Value::Switch(false)),
+    ("probe_rtt_window", Value::Fraction(Frac::HALF)),
+];
 
 /// A law and its parameters.
 #[derive(Clone, Debug)]

@@ -46,6 +46,8 @@ parameters! { path;
     min_rtt_window: Span = Span::from_s(10), "10 s", range::SHORT, range::LONG;
     /// Whether the pipe is drained to measure the smallest RTT again when it has aged.
     probe_rtt: Switch = true, "true", false, true;
+    /// The window that a probe of the smallest RTT keeps, in measured BDPs; 4 packets if that is more.
+    probe_rtt_window: Fraction = Frac::ZERO, "0", Frac::ZERO, Frac::ONE;
     /// Whether a loss holds the window: packets are conserved for a round trip, and the window is restored after recovery.
     recovery: Switch = true, "true", false, true;
     /// Whether the window opens by what acknowledgements bring in bunches.
@@ -125,9 +127,14 @@ impl Bbr {
         self.bandwidth.get().bytes_in(self.min_rtt)
     }
 
-    /// The four packets that the probe of the RTT keeps, and under which no other mode plans.
+    /// Four packets, under which no mode plans.
     fn least_window(&self) -> Bytes {
         self.window.floor().times(4)
+    }
+
+    /// What a probe of the RTT keeps in flight.
+    fn probe_window(&self) -> Bytes {
+        self.bdp().scaled(self.params.probe_rtt_window).max(self.least_window())
     }
 
     /// Notes the window before a recovery or a probe of the RTT cuts it (`bbr_save_cwnd`).
@@ -181,8 +188,8 @@ impl Bbr {
 
     /// What comes next, and what ends with the mode before.
     fn move_on(&mut self, ack: &Ack) {
-        let (least_window, is_full) = (self.least_window(), self.pipe.is_full());
-        let seen = Seen { ack, params: &self.params, is_full, least_window };
+        let (probe_window, is_full) = (self.probe_window(), self.pipe.is_full());
+        let seen = Seen { ack, params: &self.params, is_full, probe_window };
         let before = self.mode;
         self.mode = before.after_probe(&seen);
         if before.is_probing_rtt() && !self.mode.is_probing_rtt() {
@@ -220,15 +227,16 @@ impl Bbr {
             self.window.set(grown.max(self.least_window()));
         }
         if self.mode.is_probing_rtt() {
-            self.window.set(self.window.bytes().min(self.least_window()));
+            self.window.set(self.window.bytes().min(self.probe_window()));
         }
     }
 
     /// Packets leave again after all was acknowledged (`bbr_cwnd_event`, `CA_EVENT_TX_START`): at the bandwidth, no faster,
-    /// until the first is acknowledged. Its round trip is as small as the path's, and no probe of that is due.
+    /// until the first is acknowledged. Its round trip is as small as the path's, as after a probe: it replaces a smallest
+    /// RTT that would be due for one within half of its time.
     fn resume(&mut self, now: Time) {
         self.aggregation.restart(now);
-        if self.min_rtt != Span::MAX && self.has_aged(now + self.min_rtt) {
+        if self.min_rtt != Span::MAX && self.has_aged(now.saturating_add(self.params.min_rtt_window.over(2))) {
             self.min_rtt = Span::MAX;
         }
         let is_over = self.mode.is_probe_over(now);
@@ -451,6 +459,19 @@ mod tests {
         }
         let struck = bed.law(0).acted().emergencies;
         assert!((1..=2).contains(&struck) && (200..460).contains(&probing), "{struck} probes, {probing} steps");
+        let mut half = self::bed(1, |params| {
+            params.pacing_margin = Frac::ZERO;
+            params.min_rtt_window = Span::from_ms(50);
+            params.probe_rtt_window = Frac::HALF;
+        });
+        let mut step = 0;
+        while !half.law(0).mode.is_probing_rtt() {
+            step += 1;
+            assert!(step < 1_400, "no probe");
+            half.run(Time::from_us(100 * step));
+        }
+        let window = half.law(0).permit().window;
+        assert!(window > WAN.bdp().ratio(9, 20) && window < WAN.bdp().ratio(11, 20), "{window}");
         let mut never = self::bed(1, |params| {
             params.min_rtt_window = Span::from_ms(20);
             params.probe_rtt = false;
@@ -607,6 +628,23 @@ mod tests {
             // The next time that it has aged counts again.
             law.on_ack(&acked(2 * later + 28, 10, 3, 2));
             assert!(law.mode.is_probing_rtt());
+        }
+    }
+
+    /// The smallest RTT of a time 0 is replaced by the first after idleness if half of its time is over, so that no probe
+    /// begins while what follows is under way.
+    #[test]
+    fn who_was_idle_measures_the_rtt_before_a_probe_is_due() {
+        for (resumed, probes) in [(4_000_000, true), (6_000_000, false)] {
+            let mut law = Bbr::new(&PATH, Params::for_path(&PATH));
+            law.on_ack(&acked(0, 10, 1, 0));
+            // Times of acknowledgements are counted from 1 s on.
+            law.on_notification(&Notification::Resumed { now: Time::from_us(1_000_000 + resumed) });
+            for (ack, at) in [resumed + 15, 10_500_000].into_iter().enumerate() {
+                let slower = Ack { rtt: PATH.base_rtt + Span::from_us(1), ..acked(at, 10, 2 + ack as u64, 1) };
+                law.on_ack(&slower);
+            }
+            assert_eq!(law.mode.is_probing_rtt(), probes, "idle until {resumed} us");
         }
     }
 

@@ -17,7 +17,7 @@ pub(super) enum Mode {
     Drain,
     /// Goes round the gain cycle.
     ProbeBw(Cycle),
-    /// Keeps four packets in flight to see the smallest RTT.
+    /// Keeps little in flight to see the smallest RTT.
     ProbeRtt(Probe),
 }
 
@@ -36,7 +36,7 @@ pub(super) struct Seen<'a> {
     /// Whether the pipe was found full.
     pub(super) is_full: bool,
     /// The window that a probe of the RTT keeps.
-    pub(super) least_window: Bytes,
+    pub(super) probe_window: Bytes,
 }
 
 impl Mode {
@@ -81,11 +81,11 @@ impl Mode {
         }
     }
 
-    /// A probe of the RTT lasts its time, and a round trip, from when the pipe holds only four packets.
+    /// A probe of the RTT lasts its time, and a round trip, from when the pipe holds only what it keeps.
     pub(super) fn after_probe(self, seen: &Seen<'_>) -> Self {
         let Self::ProbeRtt(probe) = self else { return self };
         if !probe.ends.is_set() {
-            let drained = seen.ack.in_flight <= seen.least_window;
+            let drained = seen.ack.in_flight <= seen.probe_window;
             let ends = seen.ack.now + seen.params.probe_rtt_time.max(seen.ack.rtt);
             return if drained { Self::ProbeRtt(Probe { ends }) } else { self };
         }

@@ -22,6 +22,15 @@ impl Streams {
         (self.waiting.lost + self.waiting.fresh.min(credit), self.waiting.open == 0)
     }
 
+    /// How many bytes all that is pending takes in frames that fill `room` bytes each, with the head of the stream that is
+    /// next: an upper bound where one stream is pending, by a few bytes.
+    pub fn pending_in_frames(&self, room: u64) -> u64 {
+        let (bytes, _) = self.pending();
+        let next = self.turns.first(true).and_then(|id| self.sending.get(&id).map(|sending| sending.most_head(id)));
+        let head = next.unwrap_or(0) as u64;
+        bytes + bytes.div_ceil(room.saturating_sub(head).max(1)).saturating_mul(head)
+    }
+
     /// Appends a STREAM frame of at most `room` bytes. Lost bytes go before new ones, whatever their streams' priorities.
     /// A frame that fills `room` has no length field, so `room` must be all that is left of the packet. None if nothing is
     /// to be sent, or the frame that is next has no room for a byte.

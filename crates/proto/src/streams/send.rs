@@ -178,7 +178,7 @@ impl Sending {
         };
         let mut frame =
             StreamFrame { stream: id.number(), offset, total: self.total, ends: false, counted: false, data: &[] };
-        let head = 1 + varint::len(frame.stream) + varint::len(offset) + self.total.map_or(0, varint::len);
+        let head = self.head(id, offset);
         let wanted = usize::try_from(until - offset).unwrap_or(usize::MAX).min(u32::MAX as usize);
         let room = room.checked_sub(head)?;
         // Without a length the frame must fill the room.
@@ -205,6 +205,16 @@ impl Sending {
         }
         let again = offset < self.next - new;
         Some((Chunk { stream: id, offset, len: len as u32, ends: frame.ends, again, counted: frame.counted }, new))
+    }
+
+    /// The bytes of a frame's head, less the length that only a frame has which others follow.
+    fn head(&self, id: StreamId, offset: u64) -> usize {
+        1 + varint::len(id.number()) + varint::len(offset) + self.total.map_or(0, varint::len)
+    }
+
+    /// The most bytes that the heads of the frames have which are to be sent.
+    pub(super) fn most_head(&self, id: StreamId) -> usize {
+        self.head(id, self.written())
     }
 
     /// Appends the same frame as before. False if not all of its bytes are held.

@@ -18,7 +18,7 @@ use proto::secret::Secret;
 use proto::settings::Settings;
 use proto::streams::{Direction, ReadError, StreamEvent, StreamId, WriteError};
 use proto::via::Via;
-use units::{Bytes, Rate, Span, Time};
+use units::{Bytes, Frac, Rate, Span, Time};
 
 use self::network::{Dice, End, LISTENER, Network, Weather};
 
@@ -152,15 +152,21 @@ pub struct World {
 const SECRET: [u8; 16] = [3; 16];
 const TICKET: [u8; 8] = [4; 8];
 
-/// The law of a name, or of `NAME,PARAMETER=VALUE,...` with bytes and switches as values.
+/// The law of a name, or of `NAME,PARAMETER=VALUE,...` with bytes, switches and fractions with a point as values.
 fn law(text: &str) -> Arc<dyn Fn(&Path) -> Law + Send + Sync> {
     let mut words = text.split(',');
     let kind = words.next().and_then(laws::catalog::Kind::from_name).expect("a law");
     let params: Vec<(String, Value)> = words
         .map(|word| {
             let (name, value) = word.split_once('=').expect("PARAMETER=VALUE");
-            let bytes = || Value::Bytes(Bytes::new(value.parse().expect("bytes, true or false")));
-            (name.into(), value.parse().map_or_else(|_| bytes(), Value::Switch))
+            let value = match value {
+                "true" | "false" => Value::Switch(value == "true"),
+                _ if value.contains('.') => {
+                    Value::Fraction(Frac::millionths((value.parse::<f64>().expect("a fraction") * 1e6) as u64))
+                }
+                _ => Value::Bytes(Bytes::new(value.parse().expect("bytes, true, false or a fraction with a point"))),
+            };
+            (name.into(), value)
         })
         .collect();
     Arc::new(move |path: &Path| {
