@@ -6,6 +6,7 @@
 
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
+use core::net::SocketAddr;
 
 use flow::{ChannelStats, Codepoint};
 use units::{Bytes, Span, Time};
@@ -13,7 +14,7 @@ use units::{Bytes, Span, Time};
 use crate::closed::{Closed, Code, Fault};
 use crate::data::{Arrival, Data, News, Outcome};
 use crate::frame::{Frame, Frames};
-use crate::handshake::{Agreed, Came, Handshake, Read};
+use crate::handshake::{Agreed, Came, Handshake, Read, other_service};
 use crate::header::{Header, LongKind, Packet, TAG_LEN};
 use crate::identity::Fingerprint;
 use crate::keys::Opened;
@@ -22,6 +23,7 @@ use crate::parameters::FirstId;
 use crate::path::{Budget, Path, State};
 use crate::search::SMALLEST;
 use crate::secret::{Key, Secret};
+use crate::service::Service;
 use crate::shared::Shared;
 use crate::side::Side;
 use crate::streams::{StreamEvent, StreamId, Streams};
@@ -254,6 +256,11 @@ impl Connection {
         self.side
     }
 
+    /// Where the handshake took place.
+    pub fn remote(&self) -> SocketAddr {
+        self.via.remote
+    }
+
     /// Whether it is over and can be forgotten.
     pub fn is_over(&self) -> bool {
         self.life == Life::Over
@@ -369,6 +376,10 @@ impl Connection {
                 }
             }
             Read::Closed(fault) => self.drain(now, fault),
+            Read::OtherService(asked) => {
+                self.heard(now);
+                self.turn_away(now, asked);
+            }
         }
         Ok(())
     }
@@ -538,9 +549,28 @@ impl Connection {
         self.life = Life::Closing { until, fault, came: 0, answered: 1, due };
     }
 
-    fn drain(&mut self, now: Time, fault: Fault) {
+    /// A caller that asks for another service is told so, once: whoever comes again begins anew, so strangers cost nothing.
+    fn turn_away(&mut self, now: Time, asked: Option<Service>) {
+        let here = self.shared.settings.service;
+        self.events.push_back(Event::Closed(Closed::Service { asked, here: Some(here) }));
+        let fault = other_service(here);
+        self.life = Life::Closing { until: now, fault, came: 0, answered: 1, due: [true, false, false] };
+    }
+
+    /// Whether its caller asked for another service.
+    pub(crate) fn is_turned_away(&self) -> bool {
+        self.data.is_none() && matches!(&self.life, Life::Closing { fault, .. } if fault.code == Code::NO_SUCH_SERVICE)
+    }
+
+    fn drain(&mut self, now: Time, Fault { code, reason }: Fault) {
         if self.life == Life::Open {
-            self.events.push_back(Event::Closed(Closed::There { code: fault.code, reason: fault.reason }));
+            let closed = if code == Code::NO_SUCH_SERVICE && self.side == Side::Caller && self.data.is_none() {
+                let here = Service::of_alpn(reason.as_bytes());
+                Closed::Service { asked: Some(self.shared.settings.service), here }
+            } else {
+                Closed::There { code, reason }
+            };
+            self.events.push_back(Event::Closed(closed));
             self.life = Life::Draining(now.saturating_add(self.timeout().times(3)));
         }
     }

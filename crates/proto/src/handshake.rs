@@ -18,6 +18,7 @@ use crate::identity::Fingerprint;
 use crate::keys::{Place, SEAL_LEN};
 use crate::parameters::{FirstId, Parameters};
 use crate::search::SMALLEST;
+use crate::service::{NO_SUCH_SERVICE, Service, asked_for};
 use crate::side::Side;
 use crate::space::{FIRST_RTT, MOST_CRYPTO, Space};
 use crate::tls::{Alert, Said, Tls, initial_keys};
@@ -52,6 +53,8 @@ pub(crate) enum Read {
     Opened(LongKind),
     /// The peer has closed the connection.
     Closed(Fault),
+    /// The caller asks for another service; none if it is none of this protocol.
+    OtherService(Option<Service>),
 }
 
 /// A packet as it came.
@@ -69,7 +72,10 @@ pub(crate) struct Came<'a> {
 pub(crate) struct Handshake {
     side: Side,
     suites: Vec<SupportedCipherSuite>,
+    service: Service,
     tls: Tls,
+    /// At a listener, what TLS has heard first: the ClientHello, until it is understood.
+    hello: Vec<u8>,
     initial: Option<Space>,
     handshake: Option<Space>,
     keys: Option<(Keys, Secrets)>,
@@ -91,7 +97,7 @@ pub(crate) struct Handshake {
 impl Handshake {
     /// A caller's. `ours` has `own_id`.
     pub(crate) fn call(
-        (now, suites): (Time, Vec<SupportedCipherSuite>),
+        context: (Time, Vec<SupportedCipherSuite>, Service),
         config: Arc<ClientConfig>,
         first_id: FirstId,
         (own_id, ours): (Id, &Parameters),
@@ -99,13 +105,13 @@ impl Handshake {
         let mut parameters = Vec::new();
         ours.put(&mut parameters);
         let tls = Tls::call(config, parameters).map_err(|error| internal(&error))?;
-        Self::new((now, Side::Caller, suites), tls, first_id, own_id, first_id)
+        Self::new(Side::Caller, context, tls, first_id, (own_id, first_id))
     }
 
     /// A listener's, whose caller sends from `peer_id`, and sent its first packet to `first_id`. The packet that came went to
     /// `to`: the same, or what a Retry gave.
     pub(crate) fn accept(
-        (now, suites): (Time, Vec<SupportedCipherSuite>),
+        context: (Time, Vec<SupportedCipherSuite>, Service),
         config: Arc<ServerConfig>,
         (to, peer_id): (FirstId, Id),
         (own_id, ours): (Id, &Parameters),
@@ -113,23 +119,25 @@ impl Handshake {
         let mut parameters = Vec::new();
         ours.put(&mut parameters);
         let tls = Tls::accept(config, parameters).map_err(|error| internal(&error))?;
-        let mut this = Self::new((now, Side::Listener, suites), tls, to, own_id, FirstId::from(peer_id))?;
+        let mut this = Self::new(Side::Listener, context, tls, to, (own_id, FirstId::from(peer_id)))?;
         this.has_peer_id = true;
         Ok(this)
     }
 
     fn new(
-        (now, side, suites): (Time, Side, Vec<SupportedCipherSuite>),
+        side: Side,
+        (now, suites, service): (Time, Vec<SupportedCipherSuite>, Service),
         tls: Tls,
         first_id: FirstId,
-        own_id: Id,
-        peer_id: FirstId,
+        (own_id, peer_id): (Id, FirstId),
     ) -> Result<Self, Fault> {
         let keys = initial_keys(&suites, first_id.as_bytes(), side).ok_or_else(no_initial_keys)?;
         let mut this = Self {
             side,
             suites,
+            service,
             tls,
+            hello: Vec::new(),
             initial: Some(Space::new(now, FIRST_RTT, MSS, keys)),
             handshake: None,
             keys: None,
@@ -181,6 +189,7 @@ impl Handshake {
             Ok(None) => {}
             Ok(Some(closed)) => return Ok(Read::Closed(closed)),
             Err(Refusal::Dropped) => return Ok(Read::Nothing),
+            Err(Refusal::OtherService(asked)) => return Ok(Read::OtherService(asked)),
             Err(Refusal::Fault(_)) if forgiving => return Ok(Read::Nothing),
             Err(Refusal::Fault(fault)) => return Err(fault),
         }
@@ -234,7 +243,18 @@ impl Handshake {
         }
         let mut bytes = alloc::vec![0; space.incoming.readable()];
         space.incoming.read(&mut bytes, 0);
-        if bytes.is_empty() { Ok(()) } else { self.tls.read(&bytes).map_err(|alert| alert_fault(alert).into()) }
+        if bytes.is_empty() {
+            return Ok(());
+        }
+        let is_hello = self.side == Side::Listener && kind == LongKind::Initial;
+        if is_hello {
+            self.hello.extend_from_slice(&bytes);
+        }
+        match self.tls.read(&bytes) {
+            Ok(()) => Ok(()),
+            Err(Alert(NO_SUCH_SERVICE)) if is_hello => Err(Refusal::OtherService(asked_for(&self.hello))),
+            Err(alert) => Err(alert_fault(alert).into()),
+        }
     }
 
     fn on_ack(&mut self, now: Time, kind: LongKind, ack: &Ack) -> Result<(), Refusal> {
@@ -261,6 +281,7 @@ impl Handshake {
                     }
                 }
                 Said::Handshake(keys) => {
+                    self.hello = Vec::new();
                     self.handshake = Some(Space::new(now, self.rtt.unwrap_or(FIRST_RTT), MSS, keys));
                 }
                 Said::Data(keys, secrets) => self.keys = Some((keys, secrets)),
@@ -285,8 +306,8 @@ impl Handshake {
         if self.keys.is_none() || !self.tls.is_done() {
             return Ok(None);
         }
-        if !self.tls.speaks_narrows() {
-            return Err(Fault::new(Code(Code::TLS.0 + 120), "the peer does not speak narrows/1"));
+        if !self.tls.is_of(self.service) {
+            return Err(other_service(self.service));
         }
         let theirs = Parameters::read(self.tls.parameters().unwrap_or_default())?;
         self.check_ids(&theirs)?;
@@ -424,6 +445,7 @@ const fn least_room(kind: LongKind) -> u64 {
 enum Refusal {
     /// There is no room for it now.
     Dropped,
+    OtherService(Option<Service>),
     Fault(Fault),
 }
 
@@ -451,6 +473,11 @@ fn check(payload: &[u8], is_plain: bool) -> Result<bool, Fault> {
 
 fn alert_fault(Alert(alert): Alert) -> Fault {
     Fault::new(Code(Code::TLS.0 + u64::from(alert)), "")
+}
+
+/// What a peer is told that wants another service than this one.
+pub(crate) fn other_service(here: Service) -> Fault {
+    Fault::new(Code::NO_SUCH_SERVICE, &alloc::format!("{here}"))
 }
 
 fn internal(error: &rustls::Error) -> Fault {

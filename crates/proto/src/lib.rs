@@ -38,6 +38,7 @@ pub mod parameters;
 mod path;
 mod search;
 pub mod secret;
+pub mod service;
 pub mod settings;
 mod shared;
 pub mod side;

@@ -13,4 +13,5 @@ mod identity;
 mod law;
 pub(crate) mod patience;
 pub(crate) mod quantity;
+pub(crate) mod service;
 pub(crate) mod trouble;

@@ -15,6 +15,7 @@ use proto::connection::Event;
 use proto::endpoint::{Endpoint, Handle, Received};
 use proto::identity::{Identity, Trust};
 use proto::secret::Secret;
+use proto::service::Service;
 use proto::settings::Settings;
 use proto::streams::{Direction, ReadError, StreamEvent, StreamId, WriteError};
 use proto::via::Via;
@@ -173,7 +174,7 @@ impl World {
     pub fn new(scene: Scene) -> Self {
         provider::begin(scene.seed, scene.lies);
         let provider = provider::provider();
-        let mut settings = Settings::new(law(scene.law));
+        let mut settings = Settings::new(Service::named("world"), law(scene.law));
         settings.line_rate = scene.weather.rate;
         // In the worst weather one packet in four is lost each way, and timeouts take seconds.
         settings.idle = Span::from_s(60);
