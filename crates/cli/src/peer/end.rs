@@ -8,6 +8,7 @@ use transport::Config;
 use units::Span;
 
 use super::identity;
+use super::key_log;
 use super::law::Chosen;
 use super::quantity::{bytes, duration};
 use super::service::Pair;
@@ -56,6 +57,7 @@ impl End {
         let window = bytes("--window", &args.window, (64 << 10, LARGEST_WINDOW))?;
         let idle = duration("--idle", &args.idle, (Duration::from_secs(1), Duration::from_mins(10)))?;
         let mut settings = Settings::new(pair.service, law.maker());
+        settings.key_log = key_log::from_environment()?;
         settings.idle = Span::from_ns(idle.as_nanos() as i64);
         // A caller asks often enough to find out in time.
         settings.keep_alive = Some(Span::from_ns((idle.as_nanos() / 4) as i64));

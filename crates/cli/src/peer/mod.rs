@@ -10,6 +10,7 @@ pub(crate) mod descriptors;
 pub(crate) mod desk;
 pub(crate) mod end;
 mod identity;
+mod key_log;
 mod law;
 pub(crate) mod patience;
 pub(crate) mod quantity;

@@ -1,6 +1,8 @@
-//! Commands that do not belong together.
+//! Commands that do not belong together, and what TLS's secrets are: what all commands of the transport share in their handshake.
 
+use std::collections::BTreeSet;
 use std::io::{BufRead, BufReader, Read};
+use std::os::unix::fs::PermissionsExt;
 use std::process::{Child, Command, Stdio};
 
 use nix::sys::signal::{Signal, kill};
@@ -86,4 +88,71 @@ fn the_wrong_command_is_refused_at_both_ends() {
             assert!(said.contains("refused a caller: it is `") && said.contains(&words), "no `{words}` in {said}");
         }
     }
+}
+
+/// The lines of a file of secrets, without what names the connection: label, random of the client, secret.
+fn secrets(scratch: &Scratch, name: &str) -> BTreeSet<Vec<String>> {
+    scratch.read(name).lines().map(|line| line.split(' ').map(str::to_owned).collect()).collect()
+}
+
+/// Both ends write the same secrets, where the environment asks for them, and say so.
+#[test]
+fn secrets_are_written_where_the_environment_says() {
+    for (at, (listening, ..)) in LISTENERS.iter().enumerate() {
+        let scratch = Scratch::new("secrets");
+        scratch.write("file", "contents");
+        let running = Listener::of(command(&scratch, listening).env("SSLKEYLOGFILE", "listener.keys"));
+        scratch.write("ticket", &running.ticket);
+        let warning =
+            "warning: TLS's secrets go to `caller.keys`, as SSLKEYLOGFILE says: who has them can read all that crosses";
+        let mut caller = command(&scratch, CALLERS[at].0);
+        caller.env("SSLKEYLOGFILE", "caller.keys");
+        if CALLERS[at].0.starts_with("proxy") {
+            let mut near = caller.stderr(Stdio::piped()).spawn().unwrap();
+            let mut lines = BufReader::new(near.stderr.take().unwrap()).lines().map_while(Result::ok);
+            assert_eq!(lines.next().as_deref(), Some(warning));
+            let linked = lines.find(|line| line.contains("connected to the far end"));
+            kill(Pid::from_raw(near.id() as i32), Signal::SIGINT).unwrap();
+            assert!(linked.is_some());
+            near.wait().unwrap();
+        } else {
+            Ran::new("caller", &caller.output().unwrap()).ok().says(&[warning]);
+        }
+        let (_, said) = running.interrupted();
+        assert!(said.contains("warning: TLS's secrets go to `listener.keys`"), "{said}");
+        let caller = secrets(&scratch, "caller.keys");
+        assert_eq!(caller, secrets(&scratch, "listener.keys"));
+        let labels: BTreeSet<&str> = caller.iter().map(|line| line[0].as_str()).collect();
+        let expected = [
+            "CLIENT_HANDSHAKE_TRAFFIC_SECRET",
+            "CLIENT_TRAFFIC_SECRET_0",
+            "EXPORTER_SECRET",
+            "SERVER_HANDSHAKE_TRAFFIC_SECRET",
+            "SERVER_TRAFFIC_SECRET_0",
+        ];
+        assert_eq!(labels, expected.into());
+        let is_hex = |text: &str, len| text.len() == len && text.chars().all(|it| it.is_ascii_hexdigit());
+        for line in &caller {
+            let [_, random, secret] = &line[..] else { panic!("{line:?}") };
+            assert!(is_hex(random, 64) && (is_hex(secret, 64) || is_hex(secret, 96)), "{line:?}");
+        }
+        let mode = scratch.path("caller.keys").metadata().unwrap().permissions().mode();
+        assert_eq!(mode & 0o777, 0o600);
+    }
+}
+
+#[test]
+fn secrets_that_cannot_be_written_are_an_error() {
+    let scratch = Scratch::new("secrets-nowhere");
+    scratch.write("file", "contents");
+    for line in LISTENERS.iter().map(|it| it.0).chain(CALLERS.iter().map(|it| it.0)) {
+        let line = line.replace("@ticket", "127.0.0.1 --insecure");
+        let output = command(&scratch, &line).env("SSLKEYLOGFILE", "none/keys").output().unwrap();
+        let parts = ["error: SSLKEYLOGFILE: cannot write `none/keys`: No such file", "help: name a file"];
+        Ran::new(&line, &output).fails(2, &parts);
+    }
+    // A variable that is empty asks for nothing.
+    let output = command(&scratch, "perf 127.0.0.1 --insecure --idle 1").env("SSLKEYLOGFILE", "").output().unwrap();
+    let ran = Ran::new("perf", &output).fails(1, &["nothing answers"]);
+    assert!(!ran.err.contains("secrets"), "{ran}");
 }
