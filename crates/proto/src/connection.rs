@@ -18,8 +18,9 @@ use crate::handshake::{Agreed, Came, Handshake, Read, other_service};
 use crate::header::{Header, LongKind, Packet, TAG_LEN};
 use crate::identity::Fingerprint;
 use crate::keys::Opened;
+use crate::observe::{self, KeyCause, Progress, Watch};
 use crate::outbox::Own;
-use crate::parameters::FirstId;
+use crate::parameters::{FirstId, Parameters};
 use crate::path::{Budget, Path, State};
 use crate::search::SMALLEST;
 use crate::secret::{Key, Secret};
@@ -174,6 +175,7 @@ enum Life {
 pub struct Connection {
     shared: Shared,
     side: Side,
+    watch: Watch,
     own_id: Id,
     /// Where the caller sent its first packet.
     first_id: FirstId,
@@ -218,6 +220,7 @@ impl Connection {
         Self {
             shared,
             side,
+            watch: handshake.watch().clone(),
             own_id,
             first_id,
             via,
@@ -349,16 +352,16 @@ impl Connection {
     }
 
     /// The listener does not speak this version.
-    pub(crate) fn on_other_version(&mut self) {
+    pub(crate) fn on_other_version(&mut self, now: Time) {
         if self.life == Life::Open && !self.has_heard && self.side == Side::Caller {
-            self.end(Closed::Version);
+            self.end(now, Closed::Version);
         }
     }
 
     /// The peer knows nothing of the connection.
-    pub(crate) fn on_reset(&mut self) {
+    pub(crate) fn on_reset(&mut self, now: Time) {
         if self.life != Life::Over {
-            self.end(Closed::Reset);
+            self.end(now, Closed::Reset);
         }
     }
 
@@ -391,7 +394,7 @@ impl Connection {
         {
             self.fail(now, fault);
         }
-        self.take_news();
+        self.take_news(now);
     }
 
     fn begin_data(&mut self, now: Time) -> Result<(), Fault> {
@@ -402,8 +405,13 @@ impl Connection {
         let Agreed { keys, secrets, theirs, peer_id, peer, exporter, rtt } = agreed;
         self.idle = self.idle.min(Span::from_ms(theirs.idle as i64));
         (self.peer, self.exporter) = (peer, exporter);
+        let ours: Parameters = self.shared.settings.parameters();
+        let (space, cause) = (observe::Space::Data, KeyCause::Tls);
+        self.watch.tell(now, || observe::Event::Parameters(&ours, &theirs));
+        self.watch.tell(now, || observe::Event::Keys { space, updates: 0, cause });
+        self.watch.tell(now, || observe::Event::Progress(Progress::Connected));
         let context = (now, self.shared.clone(), self.side);
-        let keys = data_keys(keys, secrets);
+        let keys = (data_keys(keys, secrets), self.watch.clone());
         let mut data = Data::new(context, keys, theirs, (self.own_id, peer_id), (self.via, rtt))?;
         if self.side == Side::Caller {
             let outbox = data.outbox();
@@ -438,6 +446,10 @@ impl Connection {
             return Ok(());
         };
         self.heard(now);
+        self.watch.tell(now, || {
+            let (space, payload) = (observe::Space::Data, &packet[payload.clone()]);
+            observe::Event::Received(observe::Packet { space, path, number, len, payload, in_flight: false })
+        });
         if !is_plain {
             return Err(Fault::new(Code::FRAME, "the reserved bits of a header are not 0"));
         }
@@ -511,6 +523,7 @@ impl Connection {
         let Admission::Waits { held, .. } = core::mem::replace(&mut self.admission, Admission::Known) else { return };
         let Some(data) = &mut self.data else { return };
         data.outbox().push(Own::Done);
+        self.watch.tell(now, || observe::Event::Progress(Progress::Admitted));
         self.handshake.end();
         let mut outcome = data.confirm();
         for held in held {
@@ -521,7 +534,7 @@ impl Connection {
         if let Err(fault) = outcome {
             self.fail(now, fault);
         }
-        self.take_news();
+        self.take_news(now);
     }
 
     /// A listener does not let its caller in, and says no more than that.
@@ -544,7 +557,7 @@ impl Connection {
             return;
         }
         let until = now.saturating_add(self.timeout().times(3));
-        self.events.push_back(Event::Closed(Closed::Here { code: fault.code, reason: fault.reason.clone() }));
+        self.say_closed(now, Closed::Here { code: fault.code, reason: fault.reason.clone() });
         let due = [true, true, self.data.is_some()];
         self.life = Life::Closing { until, fault, came: 0, answered: 1, due };
     }
@@ -552,7 +565,7 @@ impl Connection {
     /// A caller that asks for another service is told so, once: whoever comes again begins anew, so strangers cost nothing.
     fn turn_away(&mut self, now: Time, asked: Option<Service>) {
         let here = self.shared.settings.service;
-        self.events.push_back(Event::Closed(Closed::Service { asked, here: Some(here) }));
+        self.say_closed(now, Closed::Service { asked, here: Some(here) });
         let fault = other_service(here);
         self.life = Life::Closing { until: now, fault, came: 0, answered: 1, due: [true, false, false] };
     }
@@ -570,14 +583,19 @@ impl Connection {
             } else {
                 Closed::There { code, reason }
             };
-            self.events.push_back(Event::Closed(closed));
+            self.say_closed(now, closed);
             self.life = Life::Draining(now.saturating_add(self.timeout().times(3)));
         }
     }
 
-    fn end(&mut self, closed: Closed) {
+    fn say_closed(&mut self, now: Time, closed: Closed) {
+        self.watch.tell(now, || observe::Event::Closed(&closed));
+        self.events.push_back(Event::Closed(closed));
+    }
+
+    fn end(&mut self, now: Time, closed: Closed) {
         if self.life == Life::Open {
-            self.events.push_back(Event::Closed(closed));
+            self.say_closed(now, closed);
         }
         self.life = Life::Over;
     }
@@ -586,7 +604,7 @@ impl Connection {
         (self.heard_at, self.spoke, self.has_heard, self.asked) = (now, false, true, 0);
     }
 
-    fn take_news(&mut self) {
+    fn take_news(&mut self, now: Time) {
         let Some(data) = &mut self.data else { return };
         for news in data.take_news() {
             match news {
@@ -600,6 +618,7 @@ impl Connection {
                 News::Done => {
                     if self.handshake.is_open() {
                         self.handshake.end();
+                        self.watch.tell(now, || observe::Event::Progress(Progress::Admitted));
                         self.events.push_back(Event::Admitted);
                     }
                 }
@@ -657,7 +676,7 @@ impl Connection {
         {
             self.fail(now, fault);
         }
-        self.take_news();
+        self.take_news(now);
     }
 
     /// Changes the keys of packets, if that may be now: the handshake is over, a packet under the present keys was acknowledged,
@@ -779,11 +798,11 @@ impl Connection {
             Life::Open => {}
         }
         if self.heard_at.saturating_add(self.idle) <= now {
-            return self.end(Closed::Silence);
+            return self.end(now, Closed::Silence);
         }
         if self.is_young() && self.began.saturating_add(HANDSHAKE) <= now {
             // A caller that has got so far, and does not say who it is, is refused; any other end says nothing.
-            return if self.data.is_some() { self.refuse(now) } else { self.end(Closed::Silence) };
+            return if self.data.is_some() { self.refuse(now) } else { self.end(now, Closed::Silence) };
         }
         if self.handshake.is_open() {
             self.handshake.on_timer(now);
@@ -797,7 +816,7 @@ impl Connection {
         {
             self.fail(now, fault);
         }
-        self.take_news();
+        self.take_news(now);
     }
 }
 

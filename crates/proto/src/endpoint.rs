@@ -15,9 +15,10 @@ use units::{Span, Time};
 
 use crate::closed::Fault;
 use crate::connection::{Connection, IdChange, Transmit, tag_of_retry};
-use crate::handshake::Handshake;
+use crate::handshake::{Context, Handshake};
 use crate::header::{Header, LongKind, Packet, SHORTEST_PACKET, SHORTEST_RESET, TAG_LEN, put_retry, put_versions};
 use crate::identity::{self, Identity, Trust};
+use crate::observe::{Birth, Watch};
 use crate::parameters::FirstId;
 use crate::search::SMALLEST;
 use crate::secret::{Key, Secret};
@@ -153,10 +154,17 @@ impl Endpoint {
             reset: Some(self.shared.reset_token(own_id)),
             ..self.shared.settings.parameters()
         };
-        let handshake = Handshake::call((now, self.suites.clone(), service), tls, first_id, (own_id, &ours))?;
+        let context = self.begin(Birth { now, side: Side::Caller, first_id, via, service });
+        let handshake = Handshake::call(context, tls, first_id, (own_id, &ours))?;
         let connection =
             Connection::new((now, self.shared.clone(), Side::Caller), (own_id, via, first_id), handshake, secret);
         Ok(self.add(connection))
+    }
+
+    /// What the handshake of a connection begins with.
+    fn begin(&self, birth: Birth) -> Context {
+        let watch = Watch::new(self.shared.settings.observe.as_ref(), &birth);
+        Context { now: birth.now, suites: self.suites.clone(), service: birth.service, watch }
     }
 
     /// An ID that no connection has.
@@ -241,7 +249,7 @@ impl Endpoint {
                 let names_ours = list.chunks(4).any(|version| version == VERSION.to_be_bytes());
                 let connection = self.connections.get_mut(&handle);
                 if let Some(connection) = connection.filter(|it| !names_ours && it.first_id().as_bytes() == from) {
-                    connection.on_other_version();
+                    connection.on_other_version(now);
                 }
                 return Received::Connection(handle);
             }
@@ -315,7 +323,8 @@ impl Endpoint {
             reset: Some(self.shared.reset_token(own_id)),
             ..self.shared.settings.parameters()
         };
-        let context = (now, self.suites.clone(), self.shared.settings.service);
+        let service = self.shared.settings.service;
+        let context = self.begin(Birth { now, side: Side::Listener, first_id, via, service });
         let handshake = Handshake::accept(context, tls, (to, from), (own_id, &ours)).ok()?;
         let context = (now, self.shared.clone(), Side::Listener);
         let mut connection = Connection::new(context, (own_id, via, to), handshake, None);
@@ -350,7 +359,7 @@ impl Endpoint {
             && let Some(handle) = self.reset_by(via, token)
         {
             if let Some(connection) = self.connections.get_mut(&handle) {
-                connection.on_reset();
+                connection.on_reset(now);
             }
             return Received::Connection(handle);
         }

@@ -33,6 +33,8 @@ mod handshake;
 pub mod header;
 pub mod identity;
 mod keys;
+mod notes;
+pub mod observe;
 mod outbox;
 pub mod parameters;
 mod path;

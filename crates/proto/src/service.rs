@@ -106,8 +106,8 @@ impl fmt::Debug for Service {
     }
 }
 
-/// The service that a caller asks for in this ClientHello (RFC 8446 §4.1.2), the first if it names several; none if it names none
-/// of this protocol.
+/// The service that a caller asks for in this `ClientHello` (RFC 8446 §4.1.2), the first if it names several; none if it names
+/// none of this protocol.
 pub(crate) fn asked_for(client_hello: &[u8]) -> Option<Service> {
     alpn_of(client_hello).ok().flatten().and_then(Service::of_alpn)
 }
@@ -160,7 +160,7 @@ mod tests {
     use crate::identity::{Trust, caller};
     use crate::tls::{Said, Tls};
 
-    /// A ClientHello that asks for a service.
+    /// A `ClientHello` that asks for a service.
     fn client_hello(service: Service) -> Vec<u8> {
         let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
         let config = caller(&provider, Trust::Anyone, None, (service, None)).unwrap();

@@ -8,6 +8,7 @@ use units::{Bytes, Rate, Span};
 
 use crate::blocks::Coding;
 use crate::identity::KeyLogger;
+use crate::observe::ObserverMaker;
 use crate::parameters::Parameters;
 use crate::service::Service;
 use crate::streams::Limits;
@@ -22,6 +23,8 @@ pub struct Settings {
     pub service: Service,
     /// Writes TLS's secrets down. Who has them can read all that crosses. None if nobody does.
     pub key_log: KeyLogger,
+    /// Gives each connection somebody who watches it. None if nobody watches any.
+    pub observe: Option<ObserverMaker>,
     /// A connection ends after so long a silence: 1 to 600 s; the shorter of both ends' counts.
     pub idle: Span,
     /// A caller that has heard nothing for so long asks whether the listener is there, again and again; this keeps NATs open, and
@@ -66,6 +69,7 @@ impl Settings {
         Self {
             service,
             key_log: None,
+            observe: None,
             idle: Span::from_s(30),
             keep_alive: Some(Span::from_s(5)),
             limits,

@@ -10,6 +10,7 @@ use units::Span;
 use super::identity;
 use super::key_log;
 use super::law::Chosen;
+use super::log;
 use super::quantity::{bytes, duration};
 use super::service::Pair;
 use crate::args::EndArgs;
@@ -47,6 +48,8 @@ pub(crate) struct End {
     pub(crate) pair: Pair,
     pub(crate) window: u64,
     pub(crate) idle: Duration,
+    /// Writes logs as long as this end is there.
+    _log: Option<qlog::Directory>,
 }
 
 impl End {
@@ -72,8 +75,10 @@ impl End {
         if let Some(text) = &args.line_rate {
             settings.line_rate = argument::rate("--line-rate", text)?;
         }
+        let log = args.qlog.as_deref().map(log::open).transpose()?;
+        settings.observe = log.as_ref().map(qlog::Directory::observer);
         let seed = identity::seed(args.identity.as_deref())?;
         let config = Config::with_identity(settings, &seed).map_err(|error| Failure::Run(error.into()))?;
-        Ok(Self { config, law, pair, window, idle })
+        Ok(Self { config, law, pair, window, idle, _log: log })
     }
 }

@@ -12,6 +12,7 @@ pub(crate) mod end;
 mod identity;
 mod key_log;
 mod law;
+mod log;
 pub(crate) mod patience;
 pub(crate) mod quantity;
 pub(crate) mod service;

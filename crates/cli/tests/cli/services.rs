@@ -1,4 +1,4 @@
-//! Commands that do not belong together, and what TLS's secrets are: what all commands of the transport share in their handshake.
+//! Commands that do not belong together, TLS's secrets, and logs: what all commands of the transport share.
 
 use std::collections::BTreeSet;
 use std::io::{BufRead, BufReader, Read};
@@ -8,7 +8,7 @@ use std::process::{Child, Command, Stdio};
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 
-use crate::support::{Ran, Scratch, code};
+use crate::support::{Ran, Scratch, code, wait_for};
 
 fn command(scratch: &Scratch, line: &str) -> Command {
     let mut command = scratch.command(line.split_whitespace());
@@ -155,4 +155,106 @@ fn secrets_that_cannot_be_written_are_an_error() {
     let output = command(&scratch, "perf 127.0.0.1 --insecure --idle 1").env("SSLKEYLOGFILE", "").output().unwrap();
     let ran = Ran::new("perf", &output).fails(1, &["nothing answers"]);
     assert!(!ran.err.contains("secrets"), "{ran}");
+}
+
+/// The records of the only file in a directory whose name ends so; the last one may be cut.
+fn log(scratch: &Scratch, directory: &str, end: &str) -> Vec<serde_json::Value> {
+    let files = scratch.files(directory);
+    let mut named = files.iter().filter(|name| name.ends_with(&format!("-{end}.sqlog")));
+    let (Some(name), None) = (named.next(), named.next()) else { panic!("{files:?}") };
+    let text = scratch.read(&format!("{directory}/{name}"));
+    let whole = text.split('\u{1e}').filter(|piece| piece.ends_with('\n'));
+    whole.map(|piece| serde_json::from_str(piece).unwrap_or_else(|error| panic!("{error}: {piece}"))).collect()
+}
+
+fn count(log: &[serde_json::Value], name: &str) -> usize {
+    log.iter().filter(|event| event["name"] == name).count()
+}
+
+/// The kind and number of each packet in these events.
+fn packets(log: &[serde_json::Value], name: &str) -> BTreeSet<String> {
+    log.iter().filter(|event| event["name"] == name).map(|event| event["data"]["header"].to_string()).collect()
+}
+
+/// All pairs of commands write logs at both ends, and only callers that were let in leave one at a listener.
+#[test]
+fn connections_are_logged_at_both_ends() {
+    for (at, (listening, ..)) in LISTENERS.iter().enumerate() {
+        let scratch = Scratch::new("qlog");
+        scratch.write("file", &"contents".repeat(10_000));
+        let running = Listener::of(&mut command(&scratch, &format!("{listening} --qlog logs/there")));
+        scratch.write("ticket", &running.ticket);
+        // Somebody who is not let in.
+        let stranger = command(&scratch, CALLERS[(at + 1) % 3].0).output().unwrap();
+        assert_eq!(code(stranger.status), 1);
+        let mut caller = command(&scratch, &format!("{} --qlog logs/here", CALLERS[at].0));
+        if CALLERS[at].0.starts_with("proxy") {
+            let mut near = caller.stderr(Stdio::piped()).spawn().unwrap();
+            let mut lines = BufReader::new(near.stderr.take().unwrap()).lines().map_while(Result::ok);
+            let linked = lines.find(|line| line.contains("connected to the far end"));
+            kill(Pid::from_raw(near.id() as i32), Signal::SIGINT).unwrap();
+            assert!(linked.is_some());
+            near.wait().unwrap();
+        } else {
+            Ran::new("caller", &caller.output().unwrap()).ok();
+        }
+        running.interrupted();
+        let (here, there) = (log(&scratch, "logs/here", "client"), log(&scratch, "logs/there", "server"));
+        let id = |log: &[serde_json::Value]| log[0]["trace"]["common_fields"]["ODCID"].clone();
+        assert_eq!(id(&here), id(&there));
+        assert!(id(&here).is_string());
+        for log in [&here, &there] {
+            for name in [
+                "connectivity:connection_started",
+                "connectivity:connection_closed",
+                "transport:packet_sent",
+                "transport:packet_received",
+                "recovery:metrics_updated",
+                "narrows:law_updated",
+            ] {
+                assert!(count(log, name) > 0, "{listening}: no {name}");
+            }
+        }
+        // What came at one end left at the other.
+        for (from, to) in [(&here, &there), (&there, &here)] {
+            let (left, came) = (packets(from, "transport:packet_sent"), packets(to, "transport:packet_received"));
+            let odd: Vec<_> = came.difference(&left).collect();
+            assert!(odd.is_empty() && came.len() > 3, "{listening}: {odd:?} came and did not leave");
+        }
+    }
+}
+
+/// The log of a process that was killed can be read up to its last whole record.
+#[test]
+fn a_killed_process_leaves_a_log() {
+    let scratch = Scratch::new("qlog-killed");
+    let mut running = Listener::of(&mut command(&scratch, "perf --listen 127.0.0.1:0 --idle 1 --qlog there"));
+    scratch.write("ticket", &running.ticket);
+    let mut caller = command(&scratch, "perf @ticket --time 60 --idle 1 --qlog here");
+    let mut caller = caller.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    for directory in ["here", "there"] {
+        wait_for(&mut caller, || scratch.path(directory).exists() && !scratch.files(directory).is_empty());
+    }
+    std::thread::sleep(std::time::Duration::from_millis(300));
+    for child in [&mut caller, &mut running.child] {
+        child.kill().unwrap();
+        child.wait().unwrap();
+    }
+    for (directory, end, data) in [("here", "client", "sent"), ("there", "server", "received")] {
+        let log = log(&scratch, directory, end);
+        assert!(count(&log, &format!("transport:packet_{data}")) > 10, "{directory}");
+        assert_eq!(count(&log, "connectivity:connection_closed"), 0, "{directory}");
+    }
+}
+
+#[test]
+fn a_directory_for_logs_that_is_none_is_an_error() {
+    let scratch = Scratch::new("qlog-nowhere");
+    scratch.write("file", "contents");
+    for line in LISTENERS.iter().map(|it| it.0).chain(CALLERS.iter().map(|it| it.0)) {
+        let line = format!("{} --qlog file", line.replace("@ticket", "127.0.0.1 --insecure"));
+        let ran = Ran::new(&line, &command(&scratch, &line).output().unwrap());
+        ran.fails(2, &["error: --qlog: no log can be made in `file`", "help: name a directory"]);
+        assert_eq!(scratch.read("file"), "contents");
+    }
 }

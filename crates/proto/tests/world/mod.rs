@@ -14,6 +14,7 @@ use proto::closed::{Closed, Code};
 use proto::connection::Event;
 use proto::endpoint::{Endpoint, Handle, Received};
 use proto::identity::{Identity, Trust};
+use proto::observe::ObserverMaker;
 use proto::secret::Secret;
 use proto::service::Service;
 use proto::settings::Settings;
@@ -172,6 +173,11 @@ fn law(text: &str) -> Arc<dyn Fn(&Path) -> Law + Send + Sync> {
 
 impl World {
     pub fn new(scene: Scene) -> Self {
+        Self::watched(scene, None)
+    }
+
+    /// The same, with somebody who watches both ends.
+    pub fn watched(scene: Scene, observe: Option<ObserverMaker>) -> Self {
         provider::begin(scene.seed, scene.lies);
         let provider = provider::provider();
         let mut settings = Settings::new(Service::named("world"), law(scene.law));
@@ -185,6 +191,7 @@ impl World {
         settings.limits.max_data = 4 * scene.window;
         settings.limits.max_stream_data = scene.window;
         settings.send_buffer = 2 * scene.window;
+        settings.observe = observe;
         let party = |end: End, seed: u8| {
             let identity = Identity::from_seed(&provider, &[seed; 32]).expect("an identity");
             let listens = end == End::Listener;
@@ -576,6 +583,12 @@ impl World {
             && self.parties[0].application.delivered + self.parties[1].application.delivered
                 == self.parties[0].application.ended + self.parties[1].application.ended
             && self.parties[0].application.delivered + self.parties[1].application.delivered > 0
+    }
+
+    /// What left and was lost at an end, on all paths.
+    pub fn stats(&mut self, end: End) -> Option<flow::ChannelStats> {
+        let party = &mut self.parties[end as usize];
+        party.endpoint.connection(party.handle?).map(|connection| connection.stats())
     }
 
     /// The events of an end, in words.
