@@ -45,7 +45,7 @@ fn narrows(packet: u16, bytes: u64) -> Result<()> {
     use transport::{Config, Endpoint, wait};
     let kind = laws::catalog::Kind::from_name("cubic").context("cubic")?;
     let law = move |path: &laws::Path| laws::catalog::build(kind, path, &[]).expect("cubic");
-    let mut settings = proto::settings::Settings::new(Arc::new(law));
+    let mut settings = proto::settings::Settings::new(proto::service::Service::named("bench"), Arc::new(law));
     settings.max_packet = packet;
     let config = Config::new(settings)?;
     let listener = Endpoint::listen(ANY, &config)?;

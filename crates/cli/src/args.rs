@@ -752,6 +752,10 @@ pub(crate) struct EndArgs {
     /// `$XDG_STATE_HOME` or `~/.local/state`.
     #[arg(long, value_name = "FILE")]
     pub(crate) identity: Option<PathBuf>,
+    /// Write what happens in each connection to a file of its own in this directory, in qlog's format: packets, losses, what the
+    /// law does. The directory is made if need be.
+    #[arg(long, value_name = "DIR")]
+    pub(crate) qlog: Option<PathBuf>,
 }
 
 /// An option of a command that also calls: only a listener has it.

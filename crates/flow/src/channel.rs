@@ -47,6 +47,9 @@ pub trait Work {
     /// all.
     fn lost(&mut self, content: Self::Content);
 
+    /// A packet of a subflow is held for lost, for whoever watches. [`Work::lost`] says what it carried.
+    fn held_for_lost(&mut self, _subflow: u8, _number: u64, _cause: LossCause) {}
+
     /// Nothing is to be sent, and a packet is to leave that the peer answers: there is something to send now, such as a
     /// PING. A work that has nothing of that kind sends none, and what is in flight is lost when its timeout strikes.
     fn probe(&mut self) {}
@@ -325,6 +328,12 @@ impl<L: ControlLaw, W: Work> Channel<L, W> {
         &self.subflows.get(subflow).out.law
     }
 
+    /// What the law of a subflow last permitted, and the payload in flight there.
+    pub fn state(&self, subflow: u8) -> (Permit, Bytes) {
+        let out = &self.subflows.get(subflow).out;
+        (out.permit, out.in_flight)
+    }
+
     /// How often all laws have acted.
     pub fn acted(&self) -> Acted {
         self.subflows.acted()
@@ -547,6 +556,7 @@ impl<L: ControlLaw, W: Work> Channel<L, W> {
         while let Some(number) = next(&mut it.out) {
             let record = it.out.lose(number);
             self.stats.lost += 1;
+            self.work.held_for_lost(subflow, number, cause);
             self.work.lost(record.content);
         }
         let hears = cause != LossCause::Timeout || self.config.timeouts_cut;

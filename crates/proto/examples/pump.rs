@@ -8,6 +8,7 @@ use laws::{Fixed, Law, Path, fixed};
 use proto::connection::Event;
 use proto::endpoint::{Endpoint, Handle, Received};
 use proto::identity::{Identity, Trust};
+use proto::service::Service;
 use proto::settings::Settings;
 use proto::via::Via;
 use units::{Bytes, Span, Time};
@@ -42,7 +43,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         let params = fixed::Params { window: Bytes::new(1 << 20), ..fixed::Params::for_path(path) };
         Law::Fixed(Fixed::new(path, params))
     };
-    let mut settings = Settings::new(Arc::new(law));
+    let mut settings = Settings::new(Service::named("pump"), Arc::new(law));
     settings.max_packet = args.get(1).map_or(Ok(1_400), |text| text.parse())?;
     settings.coding = args.get(2).map_or("off", |text| text).parse()?;
     let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());

@@ -11,6 +11,7 @@ use proto::frame::{Frame, FrameError, Frames};
 use proto::header::{Header, Packet, SAMPLE};
 use proto::identity::{Identity, Trust};
 use proto::parameters::Parameters;
+use proto::service::Service;
 use proto::settings::Settings;
 use proto::via::Via;
 use units::Time;
@@ -78,7 +79,7 @@ pub(crate) fn parameters(bytes: &[u8]) {
 
 fn endpoint(seed: u8) -> Endpoint {
     let law = |path: &Path| Law::NewReno(NewReno::new(path, newreno::Params::for_path(path)));
-    let mut settings = Settings::new(Arc::new(law));
+    let mut settings = Settings::new(Service::named("test"), Arc::new(law));
     (settings.coding, settings.paths) = (proto::blocks::Coding::Tail, 3);
     let provider = provider::provider();
     let identity = Identity::from_seed(&provider, &[seed; 32]).unwrap();

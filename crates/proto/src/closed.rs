@@ -9,6 +9,7 @@ use flow::AckError;
 use crate::blocks::BlockError;
 use crate::frame::{FrameError, LONGEST_REASON};
 use crate::parameters::ParameterError;
+use crate::service::{NO_SUCH_SERVICE, Service};
 use crate::streams::StreamError;
 
 /// A code of CLOSE.
@@ -38,6 +39,8 @@ impl Code {
     pub const INTERNAL: Self = Self(9);
     /// TLS's alert 0; alert n is this and n.
     pub const TLS: Self = Self(0x100);
+    /// TLS's alert for a service that is not here (RFC 7301 §3.2). The reason is the one that is.
+    pub const NO_SUCH_SERVICE: Self = Self(Self::TLS.0 + NO_SUCH_SERVICE as u64);
     /// The first of the application's own codes.
     pub const APPLICATION: Self = Self(0x1000);
 
@@ -94,6 +97,13 @@ pub enum Closed {
     Reset,
     /// The peer does not speak this version.
     Version,
+    /// The caller asked for one service, and the listener offers another. Nobody has proved yet who it is.
+    Service {
+        /// What the caller asked for; none if it is none of this protocol.
+        asked: Option<Service>,
+        /// What the listener offers; none if it is none of this protocol.
+        here: Option<Service>,
+    },
 }
 
 impl fmt::Display for Closed {
@@ -104,6 +114,10 @@ impl fmt::Display for Closed {
             Self::Silence => return f.write_str("the peer has not answered"),
             Self::Reset => return f.write_str("the peer does not know this connection any more"),
             Self::Version => return f.write_str("the peer does not speak this version of the protocol"),
+            Self::Service { asked, here } => {
+                let (asked, here) = (Named(*asked), Named(*here));
+                return write!(f, "the caller asked for {asked}, and the listener offers {here}");
+            }
         };
         write!(f, "{who} closed the connection")?;
         match (*code == Code::NONE, reason.is_empty()) {
@@ -111,6 +125,18 @@ impl fmt::Display for Closed {
             (true, false) => write!(f, ": {}", reason.escape_default()),
             (false, true) => write!(f, ": {code}"),
             (false, false) => write!(f, ": {code} ({})", reason.escape_default()),
+        }
+    }
+}
+
+/// A service in words.
+struct Named(Option<Service>);
+
+impl fmt::Display for Named {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0 {
+            Some(service) => service.fmt(f),
+            None => f.write_str("something else"),
         }
     }
 }

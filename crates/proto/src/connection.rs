@@ -6,6 +6,7 @@
 
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
+use core::net::SocketAddr;
 
 use flow::{ChannelStats, Codepoint};
 use units::{Bytes, Span, Time};
@@ -13,15 +14,17 @@ use units::{Bytes, Span, Time};
 use crate::closed::{Closed, Code, Fault};
 use crate::data::{Arrival, Data, News, Outcome};
 use crate::frame::{Frame, Frames};
-use crate::handshake::{Agreed, Came, Handshake, Read};
+use crate::handshake::{Agreed, Came, Handshake, Read, other_service};
 use crate::header::{Header, LongKind, Packet, TAG_LEN};
 use crate::identity::Fingerprint;
 use crate::keys::Opened;
+use crate::observe::{self, KeyCause, Progress, Watch};
 use crate::outbox::Own;
-use crate::parameters::FirstId;
+use crate::parameters::{FirstId, Parameters};
 use crate::path::{Budget, Path, State};
 use crate::search::SMALLEST;
 use crate::secret::{Key, Secret};
+use crate::service::Service;
 use crate::shared::Shared;
 use crate::side::Side;
 use crate::streams::{StreamEvent, StreamId, Streams};
@@ -172,6 +175,7 @@ enum Life {
 pub struct Connection {
     shared: Shared,
     side: Side,
+    watch: Watch,
     own_id: Id,
     /// Where the caller sent its first packet.
     first_id: FirstId,
@@ -216,6 +220,7 @@ impl Connection {
         Self {
             shared,
             side,
+            watch: handshake.watch().clone(),
             own_id,
             first_id,
             via,
@@ -252,6 +257,11 @@ impl Connection {
     /// Which end this is.
     pub fn side(&self) -> Side {
         self.side
+    }
+
+    /// Where the handshake took place.
+    pub fn remote(&self) -> SocketAddr {
+        self.via.remote
     }
 
     /// Whether it is over and can be forgotten.
@@ -342,16 +352,16 @@ impl Connection {
     }
 
     /// The listener does not speak this version.
-    pub(crate) fn on_other_version(&mut self) {
+    pub(crate) fn on_other_version(&mut self, now: Time) {
         if self.life == Life::Open && !self.has_heard && self.side == Side::Caller {
-            self.end(Closed::Version);
+            self.end(now, Closed::Version);
         }
     }
 
     /// The peer knows nothing of the connection.
-    pub(crate) fn on_reset(&mut self) {
+    pub(crate) fn on_reset(&mut self, now: Time) {
         if self.life != Life::Over {
-            self.end(Closed::Reset);
+            self.end(now, Closed::Reset);
         }
     }
 
@@ -369,6 +379,10 @@ impl Connection {
                 }
             }
             Read::Closed(fault) => self.drain(now, fault),
+            Read::OtherService(asked) => {
+                self.heard(now);
+                self.turn_away(now, asked);
+            }
         }
         Ok(())
     }
@@ -380,7 +394,7 @@ impl Connection {
         {
             self.fail(now, fault);
         }
-        self.take_news();
+        self.take_news(now);
     }
 
     fn begin_data(&mut self, now: Time) -> Result<(), Fault> {
@@ -391,8 +405,13 @@ impl Connection {
         let Agreed { keys, secrets, theirs, peer_id, peer, exporter, rtt } = agreed;
         self.idle = self.idle.min(Span::from_ms(theirs.idle as i64));
         (self.peer, self.exporter) = (peer, exporter);
+        let ours: Parameters = self.shared.settings.parameters();
+        let (space, cause) = (observe::Space::Data, KeyCause::Tls);
+        self.watch.tell(now, || observe::Event::Parameters(&ours, &theirs));
+        self.watch.tell(now, || observe::Event::Keys { space, updates: 0, cause });
+        self.watch.tell(now, || observe::Event::Progress(Progress::Connected));
         let context = (now, self.shared.clone(), self.side);
-        let keys = data_keys(keys, secrets);
+        let keys = (data_keys(keys, secrets), self.watch.clone());
         let mut data = Data::new(context, keys, theirs, (self.own_id, peer_id), (self.via, rtt))?;
         if self.side == Side::Caller {
             let outbox = data.outbox();
@@ -427,6 +446,10 @@ impl Connection {
             return Ok(());
         };
         self.heard(now);
+        self.watch.tell(now, || {
+            let (space, payload) = (observe::Space::Data, &packet[payload.clone()]);
+            observe::Event::Received(observe::Packet { space, path, number, len, payload, in_flight: false })
+        });
         if !is_plain {
             return Err(Fault::new(Code::FRAME, "the reserved bits of a header are not 0"));
         }
@@ -500,6 +523,7 @@ impl Connection {
         let Admission::Waits { held, .. } = core::mem::replace(&mut self.admission, Admission::Known) else { return };
         let Some(data) = &mut self.data else { return };
         data.outbox().push(Own::Done);
+        self.watch.tell(now, || observe::Event::Progress(Progress::Admitted));
         self.handshake.end();
         let mut outcome = data.confirm();
         for held in held {
@@ -510,7 +534,7 @@ impl Connection {
         if let Err(fault) = outcome {
             self.fail(now, fault);
         }
-        self.take_news();
+        self.take_news(now);
     }
 
     /// A listener does not let its caller in, and says no more than that.
@@ -533,21 +557,45 @@ impl Connection {
             return;
         }
         let until = now.saturating_add(self.timeout().times(3));
-        self.events.push_back(Event::Closed(Closed::Here { code: fault.code, reason: fault.reason.clone() }));
+        self.say_closed(now, Closed::Here { code: fault.code, reason: fault.reason.clone() });
         let due = [true, true, self.data.is_some()];
         self.life = Life::Closing { until, fault, came: 0, answered: 1, due };
     }
 
-    fn drain(&mut self, now: Time, fault: Fault) {
+    /// A caller that asks for another service is told so, once: whoever comes again begins anew, so strangers cost nothing.
+    fn turn_away(&mut self, now: Time, asked: Option<Service>) {
+        let here = self.shared.settings.service;
+        self.say_closed(now, Closed::Service { asked, here: Some(here) });
+        let fault = other_service(here);
+        self.life = Life::Closing { until: now, fault, came: 0, answered: 1, due: [true, false, false] };
+    }
+
+    /// Whether its caller asked for another service.
+    pub(crate) fn is_turned_away(&self) -> bool {
+        self.data.is_none() && matches!(&self.life, Life::Closing { fault, .. } if fault.code == Code::NO_SUCH_SERVICE)
+    }
+
+    fn drain(&mut self, now: Time, Fault { code, reason }: Fault) {
         if self.life == Life::Open {
-            self.events.push_back(Event::Closed(Closed::There { code: fault.code, reason: fault.reason }));
+            let closed = if code == Code::NO_SUCH_SERVICE && self.side == Side::Caller && self.data.is_none() {
+                let here = Service::of_alpn(reason.as_bytes());
+                Closed::Service { asked: Some(self.shared.settings.service), here }
+            } else {
+                Closed::There { code, reason }
+            };
+            self.say_closed(now, closed);
             self.life = Life::Draining(now.saturating_add(self.timeout().times(3)));
         }
     }
 
-    fn end(&mut self, closed: Closed) {
+    fn say_closed(&mut self, now: Time, closed: Closed) {
+        self.watch.tell(now, || observe::Event::Closed(&closed));
+        self.events.push_back(Event::Closed(closed));
+    }
+
+    fn end(&mut self, now: Time, closed: Closed) {
         if self.life == Life::Open {
-            self.events.push_back(Event::Closed(closed));
+            self.say_closed(now, closed);
         }
         self.life = Life::Over;
     }
@@ -556,7 +604,7 @@ impl Connection {
         (self.heard_at, self.spoke, self.has_heard, self.asked) = (now, false, true, 0);
     }
 
-    fn take_news(&mut self) {
+    fn take_news(&mut self, now: Time) {
         let Some(data) = &mut self.data else { return };
         for news in data.take_news() {
             match news {
@@ -570,6 +618,7 @@ impl Connection {
                 News::Done => {
                     if self.handshake.is_open() {
                         self.handshake.end();
+                        self.watch.tell(now, || observe::Event::Progress(Progress::Admitted));
                         self.events.push_back(Event::Admitted);
                     }
                 }
@@ -627,7 +676,7 @@ impl Connection {
         {
             self.fail(now, fault);
         }
-        self.take_news();
+        self.take_news(now);
     }
 
     /// Changes the keys of packets, if that may be now: the handshake is over, a packet under the present keys was acknowledged,
@@ -749,11 +798,11 @@ impl Connection {
             Life::Open => {}
         }
         if self.heard_at.saturating_add(self.idle) <= now {
-            return self.end(Closed::Silence);
+            return self.end(now, Closed::Silence);
         }
         if self.is_young() && self.began.saturating_add(HANDSHAKE) <= now {
             // A caller that has got so far, and does not say who it is, is refused; any other end says nothing.
-            return if self.data.is_some() { self.refuse(now) } else { self.end(Closed::Silence) };
+            return if self.data.is_some() { self.refuse(now) } else { self.end(now, Closed::Silence) };
         }
         if self.handshake.is_open() {
             self.handshake.on_timer(now);
@@ -767,7 +816,7 @@ impl Connection {
         {
             self.fail(now, fault);
         }
-        self.take_news();
+        self.take_news(now);
     }
 }
 

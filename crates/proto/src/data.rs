@@ -13,6 +13,7 @@ use crate::closed::{Code, Fault};
 use crate::frame::{Ack, Frame, Frames};
 use crate::header::{SHORTEST_PACKET, put_short};
 use crate::keys::{DataKeys, MOST_FAILURES, Numbered, Opened, Place, SEAL_LEN, leave_number};
+use crate::observe::{self, Event, KeyCause, Metrics, PathChange, Watch};
 use crate::outbox::{DATAGRAM_HEAD, DatagramError, HEAD_LEN, LostFull, NUMBER_LEN, OVERHEAD, Outbox, Own};
 use crate::parameters::Parameters;
 use crate::path::{Budget, Challenge, Path, Response, SHORTEST_ANSWER, State, Told};
@@ -115,6 +116,7 @@ pub(crate) struct Arrival {
 pub(crate) struct Data {
     shared: Shared,
     side: Side,
+    watch: Watch,
     keys: DataKeys,
     updates: u64,
     pub(crate) channel: Channel<Law, Outbox>,
@@ -149,7 +151,7 @@ impl Data {
     /// Path 0 is open, from where the handshake took place.
     pub(crate) fn new(
         (now, shared, side): (Time, Shared, Side),
-        keys: DataKeys,
+        (keys, watch): (DataKeys, Watch),
         theirs: Parameters,
         (own_id, peer_id): (Id, Id),
         (via, rtt): (Via, Option<Span>),
@@ -183,17 +185,30 @@ impl Data {
         let law = make_law(&shared, base_rtt, SMALLEST_MSS);
         let chance = u64::from_be_bytes(shared.random()?);
         let may_code = settings.coding != Coding::Off && theirs.coding_window > 0;
-        let coder = may_code.then(|| Coder::new(settings.coding, theirs.coding_window));
+        let mut coder = may_code.then(|| Coder::new(settings.coding, theirs.coding_window));
         let mut rebuilding = (settings.coding_window > 0).then(|| Rebuilding::new(settings.coding_window.into()));
         if let Some(rebuilding) = &mut rebuilding {
             rebuilding.set_timing(Span::from_us(theirs.ack_delay as i64), base_rtt);
         }
+        if watch.is_on() {
+            if let Some(coder) = &mut coder {
+                coder.notes.begin();
+            }
+            if let Some(rebuilding) = &mut rebuilding {
+                rebuilding.notes.begin();
+            }
+        }
         let most_paths = u32::from(settings.paths.clamp(1, 64)).min(theirs.paths as u32);
         path.skip_at = 1 + chance % SKIP_EVERY;
-        Ok(Self {
-            channel: Channel::new(config, law, Outbox::new(streams, coder, SMALLEST_MSS), now),
+        let mut outbox = Outbox::new(streams, coder, SMALLEST_MSS);
+        if watch.is_on() {
+            outbox.lost.begin();
+        }
+        let this = Self {
+            channel: Channel::new(config, law, outbox, now),
             rebuilding,
             side,
+            watch,
             updates: keys.updates(),
             keys,
             paths: alloc::vec![path],
@@ -213,7 +228,62 @@ impl Data {
             ranges: Vec::new(),
             times: Vec::new(),
             shared,
-        })
+        };
+        this.tell_of_path(now, 0, PathChange::Validated);
+        this.tell_metrics(now, 0, None);
+        Ok(this)
+    }
+
+    /// Tells whoever watches what becomes of a path.
+    fn tell_of_path(&self, now: Time, at: usize, change: PathChange) {
+        let Path { number, via, .. } = self.paths[at];
+        self.watch.tell(now, || Event::Path { path: number, via, change });
+    }
+
+    /// Tells whoever watches what a path sends by: its law was told something.
+    fn tell_metrics(&self, now: Time, at: usize, latest_rtt: Option<Span>) {
+        let path = &self.paths[at];
+        let Some(subflow) = path.subflow.filter(|_| self.watch.is_on()) else { return };
+        let (permit, in_flight) = self.channel.state(subflow);
+        let metrics = Metrics {
+            window: permit.window,
+            in_flight,
+            pacing: permit.pacing,
+            smoothed_rtt: self.channel.smoothed_rtt(subflow),
+            least_rtt: (path.least_rtt < Span::MAX).then_some(path.least_rtt),
+            latest_rtt,
+            strikes: self.channel.strikes(subflow),
+        };
+        self.watch.tell(now, || Event::Metrics { path: path.number, metrics, law: self.channel.law(subflow) });
+    }
+
+    /// Tells whoever watches that the longest packet of a path is another one.
+    fn tell_of_size(&self, now: Time, at: usize, old: u16) {
+        let Path { number: path, search, .. } = &self.paths[at];
+        let (path, new, is_done) = (*path, search.size(), search.is_done());
+        if old != new {
+            self.watch.tell(now, || Event::PacketSize { path, old, new, is_done });
+        }
+    }
+
+    /// Tells whoever watches what was lost, and what happened to blocks.
+    fn tell_notes(&mut self, now: Time) {
+        if !self.watch.is_on() {
+            return;
+        }
+        let outbox = self.channel.work_mut();
+        let lost = outbox.lost.take();
+        let mut blocks = outbox.coder.as_mut().map_or_else(Vec::new, |coder| coder.notes.take());
+        blocks.extend(self.rebuilding.iter_mut().flat_map(|rebuilding| rebuilding.notes.take()));
+        for (subflow, number, cause) in lost {
+            if let Some(path) = self.paths.iter().find(|path| path.subflow == Some(subflow)) {
+                let (space, path) = (observe::Space::Data, path.number);
+                self.watch.tell(now, || Event::Lost { space, path, number, cause });
+            }
+        }
+        for event in blocks {
+            self.watch.tell(now, || Event::Block(event));
+        }
     }
 
     pub(crate) fn outbox(&mut self) -> &mut Outbox {
@@ -271,7 +341,7 @@ impl Data {
     pub(crate) fn update_keys(&mut self, now: Time) -> bool {
         let timeout = self.timeout();
         let updated = self.is_confirmed && self.keys.update(now, timeout);
-        self.note_update();
+        self.note_update(now, KeyCause::Local);
         updated
     }
 
@@ -321,7 +391,9 @@ impl Data {
         path.subflow = Some(subflow);
         path.skip_at = 1 + self.draw() % SKIP_EVERY;
         self.paths.push(path);
-        Some(self.paths.len() - 1)
+        let at = self.paths.len() - 1;
+        self.tell_of_path(now, at, PathChange::Probing);
+        Some(at)
     }
 
     /// The longest packet that is tried.
@@ -365,6 +437,8 @@ impl Data {
         if let Some(subflow) = path.subflow.take() {
             self.channel.close_subflow(subflow);
         }
+        let via = path.via;
+        self.watch.tell(now, || Event::Path { path: number, via, change: PathChange::Abandoned });
         self.outbox().push(Own::PathRetire { path: number, reason: 0 });
         self.news.push(News::PathGone(number));
         Ok(())
@@ -386,7 +460,7 @@ impl Data {
         if self.keys.failures >= MOST_FAILURES {
             return Err(Fault::new(Code::KEYS, "too many packets that do not open"));
         }
-        self.note_update();
+        self.note_update(now, KeyCause::Remote);
         let Some(opened) = opened else {
             // A path that nobody has proved to want is not kept.
             if self.paths[at].state == State::Opening
@@ -404,9 +478,11 @@ impl Data {
     }
 
     /// If the key has changed, the peer may have changed it: packets from now on are under the new one.
-    fn note_update(&mut self) {
+    fn note_update(&mut self, now: Time, cause: KeyCause) {
         if self.updates != self.keys.updates() {
             self.updates = self.keys.updates();
+            let (space, updates) = (observe::Space::Data, self.updates);
+            self.watch.tell(now, || Event::Keys { space, updates, cause });
             self.paths.iter_mut().for_each(|path| path.phase_from = path.next);
         }
     }
@@ -461,6 +537,7 @@ impl Data {
         if is_newest && path.via != via {
             self.on_moved(&arrival);
         }
+        self.tell_notes(now);
         Ok(Outcome::Read)
     }
 
@@ -618,10 +695,13 @@ impl Data {
         if let Some(Told { newest, .. }) = path.told.take_if(|told| named(told.number)) {
             path.arrivals.forget_below(newest);
         }
+        let old = path.search.size();
         if path.search.acked(now, named) {
             let mss = u32::from(path.search.size()) - OVERHEAD as u32;
             self.channel.set_mss(subflow, mss);
+            self.tell_of_size(now, at, old);
         }
+        let path = &mut self.paths[at];
         if let Some(rtt) = acked.rtt.filter(|&rtt| rtt < path.least_rtt && rtt > Span::ZERO) {
             path.least_rtt = rtt;
             if rtt < self.base_rtt {
@@ -632,6 +712,10 @@ impl Data {
         self.look_for_black_hole(now, at, subflow);
         self.tell_blocks(subflow);
         self.size_buffers();
+        if acked.packets > 0 {
+            self.tell_notes(now);
+            self.tell_metrics(now, at, acked.rtt);
+        }
         Ok(())
     }
 
@@ -669,9 +753,11 @@ impl Data {
         let nothing_comes =
             self.channel.strikes(subflow) >= MOST_STRIKES && now.saturating_since(path.acked_at) >= BLACK_HOLE_WAIT;
         if (only_small_come || nothing_comes) && path.search.size() > SMALLEST {
+            let old = path.search.size();
             path.search.fall(now);
             *self.channel.work_mut().lost_full(subflow) = LostFull::default();
             self.channel.set_mss(subflow, SMALLEST_MSS);
+            self.tell_of_size(now, at, old);
         }
     }
 
@@ -730,15 +816,19 @@ impl Data {
     /// The peer has answered a challenge.
     fn on_response(&mut self, now: Time, number: u32, via: Via, value: [u8; 8]) {
         let (law, most) = (make_law(&self.shared, self.base_rtt, SMALLEST_MSS), self.most_packet());
-        let Some(path) = self.paths.iter_mut().find(|path| path.number == number) else { return };
+        let Some(at) = self.paths.iter().position(|path| path.number == number) else { return };
+        let path = &mut self.paths[at];
         let Some(subflow) = path.subflow else { return };
+        let old = path.search.size();
         let Some(challenge) = path.challenge.as_ref().filter(|challenge| challenge.values.contains(&value)) else {
             return;
         };
+        let mut change = PathChange::Validated;
         match path.before {
             Some((before, budget)) if before == via => {
                 // The peer is still where it was: somebody forwarded its packets.
                 (path.via, path.budget) = (before, budget);
+                change = PathChange::MovedBack;
             }
             // From elsewhere: that proves nothing.
             _ if challenge.via != via || path.via != via => return,
@@ -758,6 +848,9 @@ impl Data {
         }
         (path.before, path.challenge) = (None, None);
         self.channel.set_open(subflow, true);
+        self.tell_of_path(now, at, change);
+        self.tell_of_size(now, at, old);
+        self.tell_metrics(now, at, None);
     }
 
     /// A packet came from another address than those before, with the highest number of its path.
@@ -767,13 +860,15 @@ impl Data {
         if self.side == Side::Caller || !self.is_confirmed {
             return;
         }
-        let Some(path) = self.paths.iter_mut().find(|it| it.number == path) else { return };
+        let Some(at) = self.paths.iter().position(|it| it.number == path) else { return };
+        let path = &mut self.paths[at];
         let Some(subflow) = path.subflow else { return };
         let present = (path.via, path.budget);
         match path.before.take() {
             Some((before, budget)) if before == via => {
                 (path.via, path.budget, path.challenge) = (before, budget, None);
                 self.channel.set_open(subflow, true);
+                self.tell_of_path(now, at, PathChange::MovedBack);
                 return;
             }
             // The address that is proved is remembered, not one that came between.
@@ -783,6 +878,7 @@ impl Data {
         path.budget.came(len);
         path.challenge = Some(Challenge::new(via, path.before.map(|(via, _)| via), now, until));
         self.channel.set_open(subflow, false);
+        self.tell_of_path(now, at, PathChange::Moved);
     }
 
     /// When [`Data::on_timer`] wants to be called, or [`Data::write`] has something.
@@ -799,6 +895,7 @@ impl Data {
             for at in 0..self.paths.len() {
                 if let Some(subflow) = self.paths[at].subflow {
                     self.look_for_black_hole(now, at, subflow);
+                    self.tell_metrics(now, at, None);
                 }
             }
         }
@@ -808,6 +905,7 @@ impl Data {
         if let Some(coder) = &mut self.outbox().coder {
             coder.on_timer(now);
         }
+        self.tell_notes(now);
         let mut failed = Vec::new();
         for path in &mut self.paths {
             if path.state == State::Open {
@@ -819,6 +917,8 @@ impl Data {
             if let Some((before, budget)) = path.before.take() {
                 (path.via, path.budget) = (before, budget);
                 path.subflow.into_iter().for_each(|subflow| self.channel.set_open(subflow, true));
+                let (path, via, change) = (path.number, path.via, PathChange::MovedBack);
+                self.watch.tell(now, || Event::Path { path, via, change });
             } else if path.state == State::Opening {
                 failed.push(path.number);
             }
@@ -882,12 +982,23 @@ impl Data {
     }
 
     /// Seals the packet at the end of `out`, which leaves to there. Gives its length.
-    fn finish(&mut self, (at, via): (usize, Via), out: &mut Vec<u8>, start: usize, number: u64) -> usize {
+    fn finish(
+        &mut self,
+        now: Time,
+        (at, via): (usize, Via),
+        (out, start): (&mut Vec<u8>, usize),
+        (number, in_flight): (u64, bool),
+    ) -> usize {
         let shortest = start + SHORTEST_PACKET - SEAL_LEN;
         if out.len() < shortest {
             out.resize(shortest, 0);
         }
         let path = &mut self.paths[at];
+        self.watch.tell(now, || {
+            let (len, payload) = (out.len() + SEAL_LEN - start, &out[start + HEAD_LEN..]);
+            let (space, path) = (observe::Space::Data, path.number);
+            Event::Sent(observe::Packet { space, path, number, len, payload, in_flight })
+        });
         let place = Place { start, number_at: start + HEAD_LEN - NUMBER_LEN, number_len: NUMBER_LEN };
         self.keys.seal(out, place, Numbered { path: path.number, number });
         path.next = number + 1;
@@ -909,7 +1020,7 @@ impl Data {
         let number = self.channel.number_apart(self.paths[at].subflow?, now)?;
         let start = self.begin(at, out);
         fill(out);
-        Some(self.finish((at, via), out, start, number))
+        Some(self.finish(now, (at, via), (out, start), (number, false)))
     }
 
     /// Appends a packet with a challenge, or a response, if one is due on this path.
@@ -992,7 +1103,7 @@ impl Data {
             };
             self.note_told(at, departed.number, newest);
             self.paths[at].silent = 0;
-            let len = self.finish((at, via), out, start, departed.number);
+            let len = self.finish(now, (at, via), (out, start), (departed.number, true));
             count += 1;
             if count == 1 {
                 segment = len;
@@ -1001,6 +1112,7 @@ impl Data {
                 break;
             }
         }
+        self.tell_notes(now);
         let path = &self.paths[at];
         let codepoint = if path.ecn { Codepoint::Ect0 } else { Codepoint::NotEct };
         (count > 0).then_some((Sent { via, codepoint }, segment))
@@ -1059,7 +1171,7 @@ impl Data {
         // As much as the address may get, less what a packet has besides.
         let room = self.paths[at].budget.room().min(u64::from(SMALLEST)) as usize;
         self.put_answer(now, at, out, room - SHORTEST_ANSWER);
-        let len = self.finish((at, via), out, start, number);
+        let len = self.finish(now, (at, via), (out, start), (number, false));
         let path = &mut self.paths[at];
         path.silent += 1;
         if path.silent >= SILENT {
@@ -1081,7 +1193,7 @@ impl Data {
             }
         }
         Frame::Close { code: fault.code.0, kind: 0, reason: &fault.reason }.put(out);
-        let len = self.finish((at, via), out, start, number);
+        let len = self.finish(now, (at, via), (out, start), (number, false));
         Some((Sent { via, codepoint: Codepoint::NotEct }, len))
     }
 }

@@ -15,9 +15,10 @@ use units::{Span, Time};
 
 use crate::closed::Fault;
 use crate::connection::{Connection, IdChange, Transmit, tag_of_retry};
-use crate::handshake::Handshake;
+use crate::handshake::{Context, Handshake};
 use crate::header::{Header, LongKind, Packet, SHORTEST_PACKET, SHORTEST_RESET, TAG_LEN, put_retry, put_versions};
 use crate::identity::{self, Identity, Trust};
+use crate::observe::{Birth, Watch};
 use crate::parameters::FirstId;
 use crate::search::SMALLEST;
 use crate::secret::{Key, Secret};
@@ -35,7 +36,7 @@ const LOAD: usize = 64;
 /// whoever forges an address must not shut it out.
 const MOST_YOUNG: usize = 1_024;
 const MOST_YOUNG_EACH: usize = 16;
-/// Resets in a second.
+/// Resets, and words to callers that ask for another service, in a second.
 const MOST_RESETS: u32 = 100;
 /// Answers to strangers that wait to be sent; more are not made.
 const MOST_ANSWERS: usize = 64;
@@ -97,7 +98,7 @@ pub struct Endpoint {
     callers: BTreeMap<Caller, Handle>,
     tokens: Tokens,
     answers: VecDeque<Answer>,
-    /// Resets since the second that began then.
+    /// Strangers that were answered since the second that began then.
     resets: (Time, u32),
 }
 
@@ -113,7 +114,8 @@ impl Endpoint {
         listens: bool,
     ) -> Result<Self, EndpointError> {
         let suites = provider.cipher_suites.clone();
-        let listens = if listens { Some(identity::listener(&provider, &identity)?) } else { None };
+        let tls = (settings.service, settings.key_log.clone());
+        let listens = if listens { Some(identity::listener(&provider, &identity, tls)?) } else { None };
         let mut shared = Shared { settings: Arc::new(settings), provider, reset: Key::new(&[]) };
         shared.reset = Key::new(&shared.random::<32>()?);
         let tokens = Tokens::new(now, &shared)?;
@@ -143,7 +145,8 @@ impl Endpoint {
         trust: Trust,
         secret: Option<(TicketId, Secret)>,
     ) -> Result<Handle, EndpointError> {
-        let tls = identity::caller(&self.shared.provider, trust, Some(&self.identity))?;
+        let (service, key_log) = (self.shared.settings.service, self.shared.settings.key_log.clone());
+        let tls = identity::caller(&self.shared.provider, trust, Some(&self.identity), (service, key_log))?;
         let first_id = FirstId::from(self.shared.random::<ID_LEN>()?);
         let own_id = self.new_id()?;
         let ours = crate::parameters::Parameters {
@@ -151,10 +154,17 @@ impl Endpoint {
             reset: Some(self.shared.reset_token(own_id)),
             ..self.shared.settings.parameters()
         };
-        let handshake = Handshake::call((now, self.suites.clone()), tls, first_id, (own_id, &ours))?;
+        let context = self.begin(Birth { now, side: Side::Caller, first_id, via, service });
+        let handshake = Handshake::call(context, tls, first_id, (own_id, &ours))?;
         let connection =
             Connection::new((now, self.shared.clone(), Side::Caller), (own_id, via, first_id), handshake, secret);
         Ok(self.add(connection))
+    }
+
+    /// What the handshake of a connection begins with.
+    fn begin(&self, birth: Birth) -> Context {
+        let watch = Watch::new(self.shared.settings.observe.as_ref(), &birth);
+        Context { now: birth.now, suites: self.suites.clone(), service: birth.service, watch }
     }
 
     /// An ID that no connection has.
@@ -201,11 +211,25 @@ impl Endpoint {
     pub fn forget(&mut self, handle: Handle) -> bool {
         let is_over = self.connections.get(&handle).is_some_and(|connection| connection.is_over());
         if is_over {
-            self.connections.remove(&handle);
-            self.ids.retain(|_, of| *of != handle);
-            self.callers.retain(|_, of| *of != handle);
+            self.remove(handle);
         }
         is_over
+    }
+
+    fn remove(&mut self, handle: Handle) {
+        self.connections.remove(&handle);
+        self.ids.retain(|_, of| *of != handle);
+        self.callers.retain(|_, of| *of != handle);
+    }
+
+    /// Whether a stranger may be answered now that has proved nothing. It counts as answered then.
+    fn may_answer_strangers(&mut self, now: Time) -> bool {
+        if now.saturating_since(self.resets.0) >= Span::from_s(1) {
+            self.resets = (now, 0);
+        }
+        let may = self.resets.1 < MOST_RESETS;
+        self.resets.1 += u32::from(may);
+        may
     }
 
     /// A datagram came.
@@ -225,7 +249,7 @@ impl Endpoint {
                 let names_ours = list.chunks(4).any(|version| version == VERSION.to_be_bytes());
                 let connection = self.connections.get_mut(&handle);
                 if let Some(connection) = connection.filter(|it| !names_ours && it.first_id().as_bytes() == from) {
-                    connection.on_other_version();
+                    connection.on_other_version(now);
                 }
                 return Received::Connection(handle);
             }
@@ -249,15 +273,15 @@ impl Endpoint {
         let Some(to) = FirstId::new(to).filter(|_| len >= SMALLEST.into()) else { return Received::Nothing };
         let token = token.to_vec();
         let Some(handle) = self.accept(now, via, (to, from), &token) else { return Received::Nothing };
+        let (mut has_heard, mut is_turned_away) = (false, false);
         if let Some(connection) = self.connections.get_mut(&handle) {
             connection.on_datagram(now, via, codepoint, datagram);
-            if !connection.has_heard() {
-                // It did not open: somebody made noise.
-                self.connections.remove(&handle);
-                self.ids.retain(|_, of| *of != handle);
-                self.callers.retain(|_, of| *of != handle);
-                return Received::Nothing;
-            }
+            (has_heard, is_turned_away) = (connection.has_heard(), connection.is_turned_away());
+        }
+        // It did not open, as somebody made noise; or too many ask for what is not here.
+        if !has_heard || (is_turned_away && !self.may_answer_strangers(now)) {
+            self.remove(handle);
+            return Received::Nothing;
         }
         self.settle(handle);
         Received::New(handle)
@@ -299,7 +323,9 @@ impl Endpoint {
             reset: Some(self.shared.reset_token(own_id)),
             ..self.shared.settings.parameters()
         };
-        let handshake = Handshake::accept((now, self.suites.clone()), tls, (to, from), (own_id, &ours)).ok()?;
+        let service = self.shared.settings.service;
+        let context = self.begin(Birth { now, side: Side::Listener, first_id, via, service });
+        let handshake = Handshake::accept(context, tls, (to, from), (own_id, &ours)).ok()?;
         let context = (now, self.shared.clone(), Side::Listener);
         let mut connection = Connection::new(context, (own_id, via, to), handshake, None);
         if retry_id.is_some() {
@@ -333,15 +359,11 @@ impl Endpoint {
             && let Some(handle) = self.reset_by(via, token)
         {
             if let Some(connection) = self.connections.get_mut(&handle) {
-                connection.on_reset();
+                connection.on_reset(now);
             }
             return Received::Connection(handle);
         }
-        if now.saturating_since(self.resets.0) >= Span::from_s(1) {
-            self.resets = (now, 0);
-        }
-        if datagram.len() >= SHORTEST_PACKET && self.resets.1 < MOST_RESETS {
-            self.resets.1 += 1;
+        if datagram.len() >= SHORTEST_PACKET && self.may_answer_strangers(now) {
             let id = datagram.get(1..=ID_LEN).and_then(|id| <Id>::try_from(id).ok());
             if let (Some(id), Ok(random)) = (id, self.shared.random::<{ SHORTEST_RESET - TOKEN_LEN }>()) {
                 let mut bytes = random.to_vec();

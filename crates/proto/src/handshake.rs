@@ -16,8 +16,10 @@ use crate::frame::{Ack, Frame, Frames};
 use crate::header::{LongKind, put_long};
 use crate::identity::Fingerprint;
 use crate::keys::{Place, SEAL_LEN};
+use crate::observe::{self, Event, KeyCause, Packet, Watch};
 use crate::parameters::{FirstId, Parameters};
 use crate::search::SMALLEST;
+use crate::service::{NO_SUCH_SERVICE, Service, asked_for};
 use crate::side::Side;
 use crate::space::{FIRST_RTT, MOST_CRYPTO, Space};
 use crate::tls::{Alert, Said, Tls, initial_keys};
@@ -52,6 +54,8 @@ pub(crate) enum Read {
     Opened(LongKind),
     /// The peer has closed the connection.
     Closed(Fault),
+    /// The caller asks for another service; none if it is none of this protocol.
+    OtherService(Option<Service>),
 }
 
 /// A packet as it came.
@@ -64,12 +68,24 @@ pub(crate) struct Came<'a> {
     pub(crate) number_at: usize,
 }
 
+/// What a handshake begins with.
+pub(crate) struct Context {
+    pub(crate) now: Time,
+    pub(crate) suites: Vec<SupportedCipherSuite>,
+    pub(crate) service: Service,
+    pub(crate) watch: Watch,
+}
+
 /// The handshake of a connection.
 #[expect(clippy::struct_field_names, reason = "the two kinds of its packets are called so")]
 pub(crate) struct Handshake {
     side: Side,
     suites: Vec<SupportedCipherSuite>,
+    service: Service,
+    watch: Watch,
     tls: Tls,
+    /// At a listener, what TLS has heard first: the `ClientHello`, until it is understood.
+    hello: Vec<u8>,
     initial: Option<Space>,
     handshake: Option<Space>,
     keys: Option<(Keys, Secrets)>,
@@ -91,7 +107,7 @@ pub(crate) struct Handshake {
 impl Handshake {
     /// A caller's. `ours` has `own_id`.
     pub(crate) fn call(
-        (now, suites): (Time, Vec<SupportedCipherSuite>),
+        context: Context,
         config: Arc<ClientConfig>,
         first_id: FirstId,
         (own_id, ours): (Id, &Parameters),
@@ -99,13 +115,13 @@ impl Handshake {
         let mut parameters = Vec::new();
         ours.put(&mut parameters);
         let tls = Tls::call(config, parameters).map_err(|error| internal(&error))?;
-        Self::new((now, Side::Caller, suites), tls, first_id, own_id, first_id)
+        Self::new(Side::Caller, context, tls, first_id, (own_id, first_id))
     }
 
     /// A listener's, whose caller sends from `peer_id`, and sent its first packet to `first_id`. The packet that came went to
     /// `to`: the same, or what a Retry gave.
     pub(crate) fn accept(
-        (now, suites): (Time, Vec<SupportedCipherSuite>),
+        context: Context,
         config: Arc<ServerConfig>,
         (to, peer_id): (FirstId, Id),
         (own_id, ours): (Id, &Parameters),
@@ -113,23 +129,26 @@ impl Handshake {
         let mut parameters = Vec::new();
         ours.put(&mut parameters);
         let tls = Tls::accept(config, parameters).map_err(|error| internal(&error))?;
-        let mut this = Self::new((now, Side::Listener, suites), tls, to, own_id, FirstId::from(peer_id))?;
+        let mut this = Self::new(Side::Listener, context, tls, to, (own_id, FirstId::from(peer_id)))?;
         this.has_peer_id = true;
         Ok(this)
     }
 
     fn new(
-        (now, side, suites): (Time, Side, Vec<SupportedCipherSuite>),
+        side: Side,
+        Context { now, suites, service, watch }: Context,
         tls: Tls,
         first_id: FirstId,
-        own_id: Id,
-        peer_id: FirstId,
+        (own_id, peer_id): (Id, FirstId),
     ) -> Result<Self, Fault> {
         let keys = initial_keys(&suites, first_id.as_bytes(), side).ok_or_else(no_initial_keys)?;
         let mut this = Self {
             side,
             suites,
+            service,
+            watch,
             tls,
+            hello: Vec::new(),
             initial: Some(Space::new(now, FIRST_RTT, MSS, keys)),
             handshake: None,
             keys: None,
@@ -143,8 +162,37 @@ impl Handshake {
             spoke: 0,
             rtt: None,
         };
+        this.watch_losses();
         this.listen_to_tls(now);
         Ok(this)
+    }
+
+    /// Whoever watches the connection.
+    pub(crate) fn watch(&self) -> &Watch {
+        &self.watch
+    }
+
+    /// Losses are noted from now on, if anybody watches.
+    fn watch_losses(&mut self) {
+        if self.watch.is_on() {
+            for space in [self.initial.as_mut(), self.handshake.as_mut()].into_iter().flatten() {
+                space.channel.work_mut().held_for_lost.begin();
+            }
+        }
+    }
+
+    /// Tells whoever watches what was held for lost.
+    fn tell_of_losses(&mut self, now: Time) {
+        if !self.watch.is_on() {
+            return;
+        }
+        for kind in [LongKind::Initial, LongKind::Handshake] {
+            let lost =
+                self.space_mut(kind).map_or_else(Vec::new, |space| space.channel.work_mut().held_for_lost.take());
+            for (_, number, cause) in lost {
+                self.watch.tell(now, || Event::Lost { space: seen(kind), path: 0, number, cause });
+            }
+        }
     }
 
     /// Whether there are packets of the handshake still to come or to send.
@@ -166,12 +214,16 @@ impl Handshake {
         }
         let Some(space) = self.space_mut(kind) else { return Ok(Read::Nothing) };
         let Ok(opened) = space.keys.open(packet, number_at, space.arrivals.newest()) else { return Ok(Read::Nothing) };
-        let payload = &packet[opened.payload];
+        let (whole, payload) = (packet.len(), &packet[opened.payload]);
         // Anybody can make an Initial packet, so no such packet closes a connection.
         let forgiving = kind == LongKind::Initial;
         if !space.arrivals.is_new(opened.number) {
             return Ok(Read::Nothing);
         }
+        let (number, len) = (opened.number, whole);
+        self.watch.tell(now, || {
+            Event::Received(Packet { space: seen(kind), path: 0, number, len, payload, in_flight: false })
+        });
         let wants = match check(payload, opened.is_plain) {
             Ok(wants) => wants,
             Err(_) if forgiving => return Ok(Read::Nothing),
@@ -181,6 +233,7 @@ impl Handshake {
             Ok(None) => {}
             Ok(Some(closed)) => return Ok(Read::Closed(closed)),
             Err(Refusal::Dropped) => return Ok(Read::Nothing),
+            Err(Refusal::OtherService(asked)) => return Ok(Read::OtherService(asked)),
             Err(Refusal::Fault(_)) if forgiving => return Ok(Read::Nothing),
             Err(Refusal::Fault(fault)) => return Err(fault),
         }
@@ -234,7 +287,18 @@ impl Handshake {
         }
         let mut bytes = alloc::vec![0; space.incoming.readable()];
         space.incoming.read(&mut bytes, 0);
-        if bytes.is_empty() { Ok(()) } else { self.tls.read(&bytes).map_err(|alert| alert_fault(alert).into()) }
+        if bytes.is_empty() {
+            return Ok(());
+        }
+        let is_hello = self.side == Side::Listener && kind == LongKind::Initial;
+        if is_hello {
+            self.hello.extend_from_slice(&bytes);
+        }
+        match self.tls.read(&bytes) {
+            Ok(()) => Ok(()),
+            Err(Alert(NO_SUCH_SERVICE)) if is_hello => Err(Refusal::OtherService(asked_for(&self.hello))),
+            Err(alert) => Err(alert_fault(alert).into()),
+        }
     }
 
     fn on_ack(&mut self, now: Time, kind: LongKind, ack: &Ack) -> Result<(), Refusal> {
@@ -246,6 +310,7 @@ impl Handshake {
         // Packets of the handshake are not ECN-capable.
         let acks = Acks { ranges: &ranges, ecn: None, delay: ack.delay, received: &[] };
         let acked = space.channel.acked(now, 0, &acks).map_err(Fault::from)?;
+        self.tell_of_losses(now);
         self.spoke = 0;
         self.rtt = self.rtt.into_iter().chain(acked.rtt).min();
         Ok(())
@@ -261,7 +326,11 @@ impl Handshake {
                     }
                 }
                 Said::Handshake(keys) => {
+                    self.hello = Vec::new();
+                    let cause = KeyCause::Tls;
+                    self.watch.tell(now, || Event::Keys { space: observe::Space::Handshake, updates: 0, cause });
                     self.handshake = Some(Space::new(now, self.rtt.unwrap_or(FIRST_RTT), MSS, keys));
+                    self.watch_losses();
                 }
                 Said::Data(keys, secrets) => self.keys = Some((keys, secrets)),
             }
@@ -276,6 +345,7 @@ impl Handshake {
         let mut initial = Space::new(now, FIRST_RTT, MSS, keys);
         initial.channel.work_mut().say(&old.channel.into_work().said());
         self.initial = Some(initial);
+        self.watch_losses();
         (self.retry_id, self.peer_id, self.token) = (Some(from), FirstId::from(from), token.to_vec());
         Ok(())
     }
@@ -285,8 +355,8 @@ impl Handshake {
         if self.keys.is_none() || !self.tls.is_done() {
             return Ok(None);
         }
-        if !self.tls.speaks_narrows() {
-            return Err(Fault::new(Code(Code::TLS.0 + 120), "the peer does not speak narrows/1"));
+        if !self.tls.is_of(self.service) {
+            return Err(other_service(self.service));
         }
         let theirs = Parameters::read(self.tls.parameters().unwrap_or_default())?;
         self.check_ids(&theirs)?;
@@ -322,7 +392,7 @@ impl Handshake {
         let room = room.min(SMALLEST.into()) as usize;
         for kind in [LongKind::Initial, LongKind::Handshake] {
             if room as u64 >= least_room(kind) && self.space_mut(kind).is_some_and(|space| space.has_something(now)) {
-                let written = self.write_one(kind, out, room, |space, out, most| space.write(now, out, most));
+                let written = self.write_one(now, kind, (out, room), |space, out, most| space.write(now, out, most));
                 if written {
                     self.wait_to_speak(now);
                     if kind == LongKind::Handshake && self.side == Side::Caller {
@@ -338,18 +408,18 @@ impl Handshake {
     /// Appends a packet with this CLOSE, in each kind of packet that the peer may be able to open; a datagram each.
     pub(crate) fn write_close(&mut self, now: Time, kind: LongKind, out: &mut Vec<u8>, fault: &Fault) -> bool {
         self.space_mut(kind).is_some()
-            && self.write_one(kind, out, SMALLEST.into(), |space, out, _| {
+            && self.write_one(now, kind, (out, SMALLEST.into()), |space, out, _| {
                 Frame::Close { code: fault.code.0, kind: 0, reason: &fault.reason }.put(out);
-                space.channel.number_apart(0, now)
+                space.channel.number_apart(0, now).map(|number| (number, false))
             })
     }
 
     fn write_one(
         &mut self,
+        now: Time,
         kind: LongKind,
-        out: &mut Vec<u8>,
-        room: usize,
-        fill: impl FnOnce(&mut Space, &mut Vec<u8>, usize) -> Option<u64>,
+        (out, room): (&mut Vec<u8>, usize),
+        fill: impl FnOnce(&mut Space, &mut Vec<u8>, usize) -> Option<(u64, bool)>,
     ) -> bool {
         let start = out.len();
         put_long(out, kind, self.peer_id.as_bytes(), self.own_id, &self.token, NUMBER_LEN);
@@ -357,7 +427,7 @@ impl Handshake {
         out.extend([0; 2 + NUMBER_LEN]);
         let frames_at = out.len();
         let Some(space) = self.space_mut(kind) else { return false };
-        let Some(number) = fill(space, out, start + room - SEAL_LEN) else {
+        let Some((number, in_flight)) = fill(space, out, start + room - SEAL_LEN) else {
             out.truncate(start);
             return false;
         };
@@ -367,6 +437,11 @@ impl Handshake {
         }
         let length = out.len() - frames_at + NUMBER_LEN + SEAL_LEN;
         out[length_at..length_at + 2].copy_from_slice(&varint::in_two(length as u16));
+        self.watch.tell(now, || {
+            let (len, payload) = (out.len() + SEAL_LEN - start, &out[frames_at..]);
+            Event::Sent(Packet { space: seen(kind), path: 0, number, len, payload, in_flight })
+        });
+        let Some(space) = self.space_mut(kind) else { return false };
         space.keys.seal(out, Place { start, number_at: length_at + 2, number_len: NUMBER_LEN }, number);
         true
     }
@@ -387,6 +462,7 @@ impl Handshake {
                 space.channel.on_timer(now);
             }
         }
+        self.tell_of_losses(now);
         if self.speak_at <= now {
             self.spoke += 1;
             if let Some(space) = self.handshake.as_mut().or(self.initial.as_mut()) {
@@ -412,6 +488,14 @@ impl Handshake {
     }
 }
 
+/// What whoever watches calls a kind of packet.
+fn seen(kind: LongKind) -> observe::Space {
+    match kind {
+        LongKind::Initial => observe::Space::Initial,
+        LongKind::Handshake => observe::Space::Handshake,
+    }
+}
+
 /// The least bytes that a packet needs. A datagram with an Initial packet has the smallest packet's size at least.
 const fn least_room(kind: LongKind) -> u64 {
     match kind {
@@ -424,6 +508,7 @@ const fn least_room(kind: LongKind) -> u64 {
 enum Refusal {
     /// There is no room for it now.
     Dropped,
+    OtherService(Option<Service>),
     Fault(Fault),
 }
 
@@ -451,6 +536,11 @@ fn check(payload: &[u8], is_plain: bool) -> Result<bool, Fault> {
 
 fn alert_fault(Alert(alert): Alert) -> Fault {
     Fault::new(Code(Code::TLS.0 + u64::from(alert)), "")
+}
+
+/// What a peer is told that wants another service than this one.
+pub(crate) fn other_service(here: Service) -> Fault {
+    Fault::new(Code::NO_SUCH_SERVICE, &alloc::format!("{here}"))
 }
 
 fn internal(error: &rustls::Error) -> Fault {

@@ -20,14 +20,13 @@ use rustls::sign::CertifiedKey;
 use rustls::time_provider::TimeProvider;
 use rustls::version::TLS13;
 use rustls::{
-    CertificateError, ClientConfig, DigitallySignedStruct, DistinguishedName, Error, ServerConfig, SignatureScheme,
+    CertificateError, ClientConfig, DigitallySignedStruct, DistinguishedName, Error, KeyLog, NoKeyLog, ServerConfig,
+    SignatureScheme,
 };
 use thiserror::Error as ThisError;
 
 use crate::secret::sha256;
-
-/// What both ends call the protocol in TLS's extension for ALPN (RFC 7301).
-pub const ALPN: &[u8] = b"narrows/1";
+use crate::service::Service;
 
 /// Bytes from which a key pair is made.
 pub const SEED_LEN: usize = 32;
@@ -120,7 +119,10 @@ pub enum Trust {
     Anyone,
 }
 
-/// TLS for callers. With an identity a caller shows its key if the listener asks.
+/// Who writes down TLS's secrets, so that tools can open what was captured; none if nobody does.
+pub type KeyLogger = Option<Arc<dyn KeyLog>>;
+
+/// TLS for callers of a service. With an identity a caller shows its key if the listener asks.
 ///
 /// # Errors
 /// If the provider has no cipher suite of TLS 1.3.
@@ -128,6 +130,7 @@ pub fn caller(
     provider: &Arc<CryptoProvider>,
     trust: Trust,
     identity: Option<&Identity>,
+    (service, key_log): (Service, KeyLogger),
 ) -> Result<Arc<ClientConfig>, Error> {
     let algorithms = provider.signature_verification_algorithms;
     let builder = ClientConfig::builder_with_details(provider.clone(), Arc::new(NoTime))
@@ -140,22 +143,28 @@ pub fn caller(
             builder.with_client_cert_resolver(Arc::new(AlwaysResolvesClientRawPublicKeys::new(identity.key.clone())))
         }
     };
-    config.alpn_protocols = vec![ALPN.to_vec()];
+    config.alpn_protocols = vec![service.alpn().to_vec()];
+    config.key_log = key_log.unwrap_or_else(|| Arc::new(NoKeyLog));
     config.resumption = Resumption::disabled();
     Ok(Arc::new(config))
 }
 
-/// TLS for listeners. Callers that have a key show it; who is let in is decided by the `AUTH` frame.
+/// TLS for listeners with a service. Callers that have a key show it; who is let in is decided by the `AUTH` frame.
 ///
 /// # Errors
 /// If the provider has no cipher suite of TLS 1.3.
-pub fn listener(provider: &Arc<CryptoProvider>, identity: &Identity) -> Result<Arc<ServerConfig>, Error> {
+pub fn listener(
+    provider: &Arc<CryptoProvider>,
+    identity: &Identity,
+    (service, key_log): (Service, KeyLogger),
+) -> Result<Arc<ServerConfig>, Error> {
     let algorithms = provider.signature_verification_algorithms;
     let mut config = ServerConfig::builder_with_details(provider.clone(), Arc::new(NoTime))
         .with_protocol_versions(&[&TLS13])?
         .with_client_cert_verifier(Arc::new(Callers { algorithms }))
         .with_cert_resolver(Arc::new(AlwaysResolvesServerRawPublicKeys::new(identity.key.clone())));
-    config.alpn_protocols = vec![ALPN.to_vec()];
+    config.alpn_protocols = vec![service.alpn().to_vec()];
+    config.key_log = key_log.unwrap_or_else(|| Arc::new(NoKeyLog));
     config.session_storage = Arc::new(NoServerSessionStorage {});
     config.send_tls13_tickets = 0;
     Ok(Arc::new(config))

@@ -5,12 +5,15 @@ use alloc::vec::Vec;
 use core::mem;
 
 use flow::{Parcel, Work};
+use laws::LossCause;
 use units::{Frac, Time};
 
 use crate::blocks::{Coder, Conditions, LENGTH_BYTES, Offer, Pending, Resend, Tag};
 use crate::frame::Frame;
 use crate::header::SHORTEST_PACKET;
 use crate::keys::SEAL_LEN;
+use crate::notes::Notes;
+use crate::observe::LostNote;
 use crate::streams::{Chunk, Control, LONGEST_CONTROL, Streams};
 use crate::{ID_LEN, Id, TOKEN_LEN, varint};
 
@@ -222,6 +225,8 @@ pub(crate) struct Outbox {
     pub(crate) packet: Vec<u8>,
     /// Where its frames begin.
     pub(crate) frames_at: usize,
+    /// Packets that are held for lost, for whoever watches.
+    pub(crate) lost: Notes<LostNote>,
 }
 
 impl Outbox {
@@ -244,6 +249,7 @@ impl Outbox {
             now: Time::ZERO,
             packet: Vec::new(),
             frames_at: 0,
+            lost: Notes::default(),
         }
     }
 
@@ -570,6 +576,10 @@ impl Work for Outbox {
 
     fn lost(&mut self, handle: Handle) {
         self.is_over(handle, false);
+    }
+
+    fn held_for_lost(&mut self, subflow: u8, number: u64, cause: LossCause) {
+        self.lost.note(|| (subflow, number, cause));
     }
 
     fn probe(&mut self) {

@@ -55,6 +55,11 @@ impl Search {
         self.size
     }
 
+    /// Whether no longer packets are tried for the time being.
+    pub(crate) fn is_done(&self) -> bool {
+        self.probe.is_none()
+    }
+
     /// The size of the probe that should leave now.
     pub(crate) fn due(&self) -> Option<u16> {
         self.probe.filter(|probe| probe.left.is_none()).map(|probe| probe.size)

@@ -7,7 +7,10 @@ use laws::{Law, Path};
 use units::{Bytes, Rate, Span};
 
 use crate::blocks::Coding;
+use crate::identity::KeyLogger;
+use crate::observe::ObserverMaker;
 use crate::parameters::Parameters;
+use crate::service::Service;
 use crate::streams::Limits;
 
 /// Makes the law of a path from what is known of it.
@@ -16,6 +19,12 @@ pub type LawMaker = Arc<dyn Fn(&Path) -> Law + Send + Sync>;
 /// Settings of an endpoint, for all of its connections.
 #[derive(Clone)]
 pub struct Settings {
+    /// What a listener offers, and a caller asks for.
+    pub service: Service,
+    /// Writes TLS's secrets down. Who has them can read all that crosses. None if nobody does.
+    pub key_log: KeyLogger,
+    /// Gives each connection somebody who watches it. None if nobody watches any.
+    pub observe: Option<ObserverMaker>,
     /// A connection ends after so long a silence: 1 to 600 s; the shorter of both ends' counts.
     pub idle: Span,
     /// A caller that has heard nothing for so long asks whether the listener is there, again and again; this keeps NATs open, and
@@ -52,12 +61,15 @@ pub struct Settings {
 }
 
 impl Settings {
-    /// With this law for each path: streams of up to 128 MiB in flight, 10 Gb/s over 100 ms, 256 MiB together; one path. Memory
-    /// is used as far as bytes wait in it.
-    pub fn new(law: LawMaker) -> Self {
+    /// For this service, with this law for each path: streams of up to 128 MiB in flight, 10 Gb/s over 100 ms, 256 MiB together;
+    /// one path. Memory is used as far as bytes wait in it.
+    pub fn new(service: Service, law: LawMaker) -> Self {
         let limits =
             Limits { max_data: 256 << 20, max_stream_data: 128 << 20, max_streams_bidi: 128, max_streams_uni: 1_024 };
         Self {
+            service,
+            key_log: None,
+            observe: None,
             idle: Span::from_s(30),
             keep_alive: Some(Span::from_s(5)),
             limits,
@@ -98,6 +110,6 @@ impl Settings {
 
 impl fmt::Debug for Settings {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Settings").field("limits", &self.limits).finish_non_exhaustive()
+        f.debug_struct("Settings").field("service", &self.service).field("limits", &self.limits).finish_non_exhaustive()
     }
 }

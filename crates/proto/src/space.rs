@@ -3,12 +3,14 @@
 use alloc::vec::Vec;
 
 use flow::{Answering, Arrivals, Channel, ChannelConfig, Parcel, SendState, UsageRules, Work};
-use laws::{Fixed, Law, Path, fixed};
+use laws::{Fixed, Law, LossCause, Path, fixed};
 use units::{Bytes, Rate, Span, Time};
 
 use crate::assembler::Assembler;
 use crate::frame::{Ack, Frame};
 use crate::keys::HandshakeKeys;
+use crate::notes::Notes;
+use crate::observe::LostNote;
 
 /// Out-of-order bytes of CRYPTO frames that are kept.
 const MOST_AHEAD: usize = 16 << 10;
@@ -41,6 +43,8 @@ pub(crate) struct Crypto {
     pub(crate) packet: Vec<u8>,
     /// How long the packet may be.
     pub(crate) most: usize,
+    /// Packets that are held for lost, for whoever watches.
+    pub(crate) held_for_lost: Notes<LostNote>,
 }
 
 impl Crypto {
@@ -96,6 +100,10 @@ impl Work for Crypto {
         self.lost.retain(|&lost| lost != part);
     }
 
+    fn held_for_lost(&mut self, subflow: u8, number: u64, cause: LossCause) {
+        self.held_for_lost.note(|| (subflow, number, cause));
+    }
+
     fn lost(&mut self, part: Part) {
         if part.len == 0 {
             self.ping = true;
@@ -136,9 +144,9 @@ impl Space {
         self.arrivals.answer_at() <= now || self.channel.poll(now) == SendState::Now
     }
 
-    /// Writes the frames of a packet at the end of `out`, up to a length of `most`. Gives its number; none if there is nothing
-    /// to send. What was written is taken back then.
-    pub(crate) fn write(&mut self, now: Time, out: &mut Vec<u8>, most: usize) -> Option<u64> {
+    /// Writes the frames of a packet at the end of `out`, up to a length of `most`. Gives its number, and whether it counts as
+    /// in flight; none if there is nothing to send. What was written is taken back then.
+    pub(crate) fn write(&mut self, now: Time, out: &mut Vec<u8>, most: usize) -> Option<(u64, bool)> {
         let begun = out.len();
         if self.arrivals.newest().is_some()
             && let Some(acks) = self.arrivals.answer(now)
@@ -152,8 +160,8 @@ impl Space {
         let departed = self.channel.send(now);
         core::mem::swap(&mut self.channel.work_mut().packet, out);
         if let Some(departed) = departed {
-            return Some(departed.number);
+            return Some((departed.number, true));
         }
-        if out.len() == begun { None } else { self.channel.number_apart(0, now) }
+        if out.len() == begun { None } else { self.channel.number_apart(0, now).map(|number| (number, false)) }
     }
 }

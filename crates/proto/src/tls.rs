@@ -7,8 +7,9 @@ use rustls::pki_types::{IpAddr, ServerName};
 use rustls::quic::{ClientConnection, Connection, KeyChange, Keys, Secrets, ServerConnection, Suite, Version};
 use rustls::{AlertDescription, CipherSuite, ClientConfig, ServerConfig, SupportedCipherSuite};
 
-use crate::identity::{self, ALPN, Fingerprint};
+use crate::identity::{self, Fingerprint};
 use crate::keys::{DataKeys, HandshakeKeys};
+use crate::service::Service;
 use crate::side::Side;
 
 /// The version of QUIC whose salt and labels are used.
@@ -82,9 +83,9 @@ impl Tls {
         !self.0.is_handshaking()
     }
 
-    /// Whether both ends speak this protocol.
-    pub(crate) fn speaks_narrows(&self) -> bool {
-        self.0.alpn_protocol() == Some(ALPN)
+    /// Whether both ends have agreed on this service.
+    pub(crate) fn is_of(&self, service: Service) -> bool {
+        self.0.alpn_protocol() == Some(service.alpn())
     }
 
     /// The peer's transport parameters, once it has sent them.

@@ -17,6 +17,7 @@ use proto::frame::Frame;
 use proto::header::{Header, Packet};
 use proto::identity::{Identity, Trust};
 use proto::secret::Secret;
+use proto::service::Service;
 use proto::settings::Settings;
 use proto::via::Via;
 use units::{Span, Time};
@@ -29,9 +30,13 @@ fn endpoint(seed: u8, listens: bool) -> Endpoint {
 }
 
 fn endpoint_with_paths(seed: u8, listens: bool, paths: u8) -> Endpoint {
+    endpoint_of("test", seed, listens, paths)
+}
+
+fn endpoint_of(service: &str, seed: u8, listens: bool, paths: u8) -> Endpoint {
     let law = |path: &Path| Law::NewReno(NewReno::new(path, newreno::Params::for_path(path)));
     let identity = Identity::from_seed(&provider::provider(), &[seed; 32]).unwrap();
-    let mut settings = Settings::new(Arc::new(law));
+    let mut settings = Settings::new(Service::named(service), Arc::new(law));
     settings.paths = paths;
     Endpoint::new(Time::ZERO, (settings, provider::provider()), identity, listens).unwrap()
 }
@@ -333,4 +338,105 @@ fn paths_are_not_given_for_ever() {
     }
     let told = events(&mut listener, there);
     assert!(told.iter().any(|event| matches!(event, Event::Closed(Closed::Here { code: Code::FLOW, .. }))), "{told:?}");
+}
+
+/// A caller of another service: both ends know at once what was asked for and what is there, and the listener keeps nothing of it.
+#[test]
+fn another_service_is_refused_at_both_ends() {
+    provider::begin(1, 0);
+    let (mut listener, mut caller_end) = (endpoint_of("perf", 1, true, 1), endpoint_of("files", 2, false, 1));
+    let (perf, files) = (Some(Service::named("perf")), Some(Service::named("files")));
+    let expected = vec![Event::Closed(Closed::Service { asked: files, here: perf })];
+    let (via, now) = (caller(1, 1), Time::ZERO);
+    let calling = call(&mut caller_end, None);
+    let received = receive(&mut listener, now, via, sent(&mut caller_end, calling, now));
+    let Received::New(there) = received[0] else { panic!("{received:?}") };
+    assert_eq!(events(&mut listener, there), expected);
+    assert!(listener.connection(there).unwrap().streams().is_none());
+    let answer = sent(&mut listener, there, now);
+    assert_eq!(answer.len(), 1);
+    receive(&mut caller_end, now, LISTENER, answer);
+    assert_eq!(events(&mut caller_end, calling), expected);
+    // Who comes again is told again: nothing is remembered.
+    assert_eq!(listener.connection(there).unwrap().next_timer(), now);
+    listener.on_timer(now, there);
+    assert!(listener.forget(there));
+    assert_eq!(listener.handles().count(), 0);
+}
+
+/// An Initial packet with a CLOSE, as whoever saw the caller's first packet can make it (RFC 9001 §5.2).
+fn initial_close(first_id: &[u8], to: proto::Id, code: u64, reason: &str) -> Vec<u8> {
+    let provider = rustls::crypto::aws_lc_rs::default_provider();
+    let mut suites = provider.cipher_suites.iter().filter_map(rustls::SupportedCipherSuite::tls13);
+    let suite = suites.find(|suite| suite.common.suite == rustls::CipherSuite::TLS13_AES_128_GCM_SHA256).unwrap();
+    let suite = rustls::quic::Suite { suite, quic: suite.quic.unwrap() };
+    let keys = suite.keys(first_id, rustls::Side::Server, rustls::quic::Version::V1).local;
+    let mut packet = vec![0xc1];
+    packet.extend(VERSION.to_be_bytes());
+    packet.push(8);
+    packet.extend(to);
+    packet.push(8);
+    packet.extend([9; 8]);
+    // No token, and the length of the number, the frames and the seal in two bytes.
+    packet.push(0);
+    let length_at = packet.len();
+    packet.extend([0; 4]);
+    let payload_at = packet.len();
+    Frame::Close { code, kind: 0, reason }.put(&mut packet);
+    packet.resize(1_200 - 16, 0);
+    let length = (2 + packet.len() - payload_at + 16) as u16 | 0x4000;
+    packet[length_at..length_at + 2].copy_from_slice(&length.to_be_bytes());
+    let (head, payload) = packet.split_at_mut(payload_at);
+    let tag = keys.packet.encrypt_in_place(0, head, payload).unwrap();
+    packet.extend(tag.as_ref());
+    let (head, sample) = packet.split_at_mut(length_at + 2 + 4);
+    let (first, number) = head.split_at_mut(length_at + 2);
+    keys.header.encrypt_in_place(&sample[..16], &mut first[0], &mut number[..2]).unwrap();
+    packet
+}
+
+/// What a listener says of another service may be anything: it is shown as something else, and not as it is.
+#[test]
+fn an_odd_name_of_a_service_is_not_shown() {
+    for (reason, here) in
+        [("narrows-1/x", Some(Service::named("x"))), ("narrows-1/\u{202e}x", None), ("\u{1b}[2J", None)]
+    {
+        provider::begin(1, 0);
+        let mut caller_end = endpoint(2, false);
+        let calling = call(&mut caller_end, None);
+        let first = sent(&mut caller_end, calling, Time::ZERO);
+        let Header::Long { to, from, .. } = Packet::read(&first[0]).unwrap().header else {
+            panic!("no Initial packet")
+        };
+        let answer = initial_close(to, from, Code::NO_SUCH_SERVICE.0, reason);
+        receive(&mut caller_end, Time::ZERO, LISTENER, vec![answer]);
+        let closed = Closed::Service { asked: Some(Service::named("test")), here };
+        assert_eq!(events(&mut caller_end, calling), [Event::Closed(closed.clone())]);
+        assert!(!closed.to_string().contains(['\u{202e}', '\u{1b}']), "{closed}");
+    }
+}
+
+/// Callers of other services are told so a hundred times in a second, and leave nothing behind.
+#[test]
+fn callers_of_other_services_cost_little() {
+    provider::begin(1, 0);
+    let (mut listener, mut caller_end) = (endpoint_of("perf", 1, true, 1), endpoint_of("files", 2, false, 1));
+    let mut told = 0;
+    for round in 0..300u16 {
+        let now = if round < 200 { Time::ZERO } else { Time::from_ms(1_500) };
+        let calling = call(&mut caller_end, None);
+        let first = sent(&mut caller_end, calling, Time::ZERO);
+        match receive(&mut listener, now, caller((round % 250) as u8, 1 + round), first)[0] {
+            Received::New(there) => {
+                told += 1;
+                assert_eq!(sent(&mut listener, there, now).len(), 1);
+                listener.on_timer(now, there);
+                assert!(listener.forget(there));
+            }
+            Received::Nothing => {}
+            received @ Received::Connection(_) => panic!("{received:?}"),
+        }
+        assert_eq!(listener.handles().count(), 0);
+    }
+    assert_eq!(told, 200);
 }

@@ -10,6 +10,7 @@ use std::time::Duration;
 use laws::{Law, NewReno, Path, newreno};
 use proto::closed::Code;
 use proto::identity::Trust;
+use proto::service::Service;
 use proto::settings::Settings;
 use proxy::allow::Allow;
 use proxy::{Destination, Door, Event, Far, Kind, Log, Refusal, near};
@@ -26,7 +27,7 @@ const LONG: Duration = Duration::from_mins(1);
 
 fn config() -> Config {
     let law = |path: &Path| Law::NewReno(NewReno::new(path, newreno::Params::for_path(path)));
-    let mut settings = Settings::new(Arc::new(law));
+    let mut settings = Settings::new(Service::named("test"), Arc::new(law));
     settings.limits.max_stream_data = WINDOW;
     settings.send_buffer = WINDOW;
     settings.limits.max_streams_bidi = 1_024;

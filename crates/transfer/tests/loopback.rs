@@ -11,6 +11,7 @@ use std::time::{Duration, SystemTime};
 use laws::{Fixed, Law, fixed};
 use proto::closed::{Closed, Code};
 use proto::identity::Trust;
+use proto::service::Service;
 use proto::settings::Settings;
 use transfer::{
     CHUNK, Entry, Error, Folder, Hello, Kind, Listing, Name, Outcome, Progress, ReceiveOptions, Record, Reply,
@@ -84,7 +85,7 @@ fn config() -> Config {
         let params = fixed::Params { window: path.mss.times(16), ..fixed::Params::for_path(path) };
         Law::Fixed(Fixed::new(path, params))
     };
-    Config::new(Settings::new(Arc::new(law))).unwrap()
+    Config::new(Settings::new(Service::named("files"), Arc::new(law))).unwrap()
 }
 
 /// What both ends of a transfer said.

@@ -5,6 +5,7 @@ use std::time::Instant;
 
 use laws::Path;
 use proto::identity::Trust;
+use proto::service::Service;
 use proto::settings::Settings;
 use transport::{Config, Endpoint, wait};
 
@@ -15,7 +16,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let paths: u8 = args.get(2).map_or(Ok(1), |text| text.parse())?;
     let kind = laws::catalog::Kind::from_name(args.get(3).map_or("cubic", |name| name)).ok_or("no such law")?;
     let law = move |path: &Path| laws::catalog::build(kind, path, &[]).expect("a law");
-    let mut settings = Settings::new(Arc::new(law));
+    let mut settings = Settings::new(Service::named("throughput"), Arc::new(law));
     (settings.max_packet, settings.paths) = (packet, paths);
     let config = Config::new(settings)?;
     let listener = Endpoint::listen("127.0.0.1:0".parse()?, &config)?;

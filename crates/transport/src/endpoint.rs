@@ -20,7 +20,7 @@ use crate::clock::Clock;
 use crate::connection::{Connection, Incoming};
 use crate::driver::Driver;
 use crate::error::Error;
-use crate::shared::{Core, State};
+use crate::shared::{Core, State, Stray};
 use crate::socket::Socket;
 
 /// So many milliseconds at most is waited for a socket to take the last packets.
@@ -151,6 +151,12 @@ impl Endpoint {
             Poll::Pending
         })
         .await
+    }
+
+    /// The next caller that asked for another service than the one of [`proto::settings::Settings::service`]: it was told so, and
+    /// is no [`Incoming`]. 64 are remembered; more than that are told and forgotten.
+    pub fn next_stray(&self) -> Option<Stray> {
+        self.core.lock().strays.pop_front()
     }
 
     /// Closes all connections.

@@ -12,7 +12,8 @@
 //!
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
 //! let law = |path: &laws::Path| laws::Law::NewReno(laws::NewReno::new(path, laws::newreno::Params::for_path(path)));
-//! let config = Config::new(proto::settings::Settings::new(Arc::new(law)))?;
+//! let service = proto::service::Service::named("example");
+//! let config = Config::new(proto::settings::Settings::new(service, Arc::new(law)))?;
 //! let listener = Endpoint::listen("127.0.0.1:0".parse()?, &config)?;
 //! let address = listener.address();
 //! let trust = Trust::Fingerprint(config.identity.fingerprint());
@@ -53,5 +54,6 @@ mod wait;
 pub use self::connection::{BothStreams, Connection, Incoming};
 pub use self::endpoint::{Config, Endpoint, random};
 pub use self::error::Error;
+pub use self::shared::Stray;
 pub use self::stream::{RecvStream, SendStream};
 pub use self::wait::wait;

@@ -10,6 +10,8 @@ use nix::sys::eventfd::EventFd;
 use proto::closed::Closed;
 use proto::connection::{Claim, Connection, Event};
 use proto::endpoint::{Endpoint, Handle};
+use proto::service::Service;
+use proto::side::Side;
 use proto::streams::{StreamEvent, StreamId};
 use units::Time;
 
@@ -93,6 +95,15 @@ impl Entry {
     }
 }
 
+/// A caller that asked a listener for another service than the one that it offers, and was told so. It has proved nothing.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Stray {
+    /// Where it called from.
+    pub remote: SocketAddr,
+    /// What it asked for; none if it is no service of this protocol.
+    pub asked: Option<Service>,
+}
+
 pub(crate) struct State {
     pub(crate) endpoint: Endpoint,
     pub(crate) entries: BTreeMap<Handle, Entry>,
@@ -101,6 +112,8 @@ pub(crate) struct State {
     touched: VecDeque<Handle>,
     /// Callers that want to be let in.
     pub(crate) incoming: VecDeque<Handle>,
+    /// Callers that asked for another service, and were told.
+    pub(crate) strays: VecDeque<Stray>,
     acceptors: Vec<Waker>,
     pub(crate) sockets: Vec<Arc<Socket>>,
     pub(crate) local: SocketAddr,
@@ -109,6 +122,8 @@ pub(crate) struct State {
 
 /// Callers that may wait to be accepted; more are refused.
 const MOST_INCOMING: usize = 1_024;
+/// Callers of other services that are remembered until somebody asks; more are not.
+const MOST_STRAYS: usize = 64;
 
 impl State {
     pub(crate) fn new(endpoint: Endpoint, socket: Socket) -> io::Result<Self> {
@@ -119,6 +134,7 @@ impl State {
             timers: BTreeSet::new(),
             touched: VecDeque::new(),
             incoming: VecDeque::new(),
+            strays: VecDeque::new(),
             acceptors: Vec::new(),
             sockets: vec![Arc::new(socket)],
             local,
@@ -210,6 +226,12 @@ impl State {
                 Event::PathOpen(_) => {}
                 Event::MorePaths | Event::PathGone(_) | Event::PathWanted(_) => wants_paths = true,
                 Event::Closed(closed) => {
+                    if let Closed::Service { asked, .. } = closed
+                        && connection.side() == Side::Listener
+                        && self.strays.len() < MOST_STRAYS
+                    {
+                        self.strays.push_back(Stray { remote: connection.remote(), asked });
+                    }
                     entry.closed = Some(closed);
                     entry.wake_all();
                 }

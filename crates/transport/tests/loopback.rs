@@ -7,12 +7,13 @@ use laws::{Law, NewReno, Path, newreno};
 use proto::closed::{Closed, Code};
 use proto::identity::Trust;
 use proto::secret::Secret;
+use proto::service::Service;
 use proto::settings::Settings;
 use transport::{Config, Endpoint, Error, wait};
 
 fn config(paths: u8) -> Config {
     let law = |path: &Path| Law::NewReno(NewReno::new(path, newreno::Params::for_path(path)));
-    let mut settings = Settings::new(Arc::new(law));
+    let mut settings = Settings::new(Service::named("test"), Arc::new(law));
     settings.paths = paths;
     Config::new(settings).unwrap()
 }

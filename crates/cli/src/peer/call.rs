@@ -20,15 +20,6 @@ use crate::interrupt::interrupted;
 /// An address that does not answer is given up after so long, where there is another one.
 const NEXT_ADDRESS: Duration = Duration::from_secs(3);
 
-/// What a command is called where trouble is told of.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Purpose {
-    /// The command that listens, such as `narrows perf --listen`.
-    pub(crate) listener: &'static str,
-    /// What both ends do, such as `the test`.
-    pub(crate) deed: &'static str,
-}
-
 /// A call that was answered.
 pub(crate) struct Call {
     pub(crate) endpoint: Endpoint,
@@ -42,11 +33,11 @@ pub(crate) fn code_of(trouble: &Trouble) -> Code {
     if matches!(trouble, Trouble::Interrupted) { Code::NONE } else { Code::APPLICATION }
 }
 
-/// Calls one address after the other until one answers.
+/// Calls one address after the other until one answers. `deed` is what both ends do, such as `the test`.
 ///
 /// # Errors
 /// If none answers, or who answers is not who was expected.
-pub(crate) fn connect(way: &Way, end: &End, purpose: Purpose) -> Result<Call, Failure> {
+pub(crate) fn connect(way: &Way, end: &End, deed: &str) -> Result<Call, Failure> {
     let secret: Option<(TicketId, Secret)> = match way {
         Way::Ticket(ticket) => Some((ticket.id, ticket.secret.clone())),
         Way::Address { .. } => None,
@@ -72,33 +63,28 @@ pub(crate) fn connect(way: &Way, end: &End, purpose: Purpose) -> Result<Call, Fa
             }
             Err(Trouble::Transport(Error::Closed(Closed::Silence))) => {
                 endpoint.end(Code::NONE, "");
-                return Err(silence(addresses, purpose));
+                return Err(silence(addresses, end));
             }
             Err(trouble) => {
                 endpoint.end(Code::NONE, &trouble.to_peer());
-                return Err(failure(&trouble, (way, address), end, purpose));
+                return Err(failure(&trouble, (way, address), end, deed));
             }
         }
     }
-    Err(silence(addresses, purpose))
+    Err(silence(addresses, end))
 }
 
-fn silence(addresses: &[SocketAddr], purpose: Purpose) -> Failure {
+fn silence(addresses: &[SocketAddr], end: &End) -> Failure {
     let tried: Vec<String> = addresses.iter().map(ToString::to_string).collect();
     Failure::Run(anyhow::anyhow!(
         "nothing answers at {}: see that `{}` runs there, and that firewalls let UDP through",
         tried.join(", "),
-        purpose.listener
+        end.pair.listener
     ))
 }
 
 /// What a caller is told of trouble with this listener, and what it can do.
-pub(crate) fn failure(
-    trouble: &Trouble,
-    (way, address): (&Way, SocketAddr),
-    end: &End,
-    Purpose { deed, .. }: Purpose,
-) -> Failure {
+pub(crate) fn failure(trouble: &Trouble, (way, address): (&Way, SocketAddr), end: &End, deed: &str) -> Failure {
     let text = match trouble {
         Trouble::Interrupted => return Failure::Interrupted(format!("{deed} was not finished")),
         Trouble::Transport(Error::Closed(Closed::There { code: Code::REFUSED, .. })) => match way {
@@ -111,6 +97,9 @@ pub(crate) fn failure(
                 end.config.identity.fingerprint()
             ),
         },
+        Trouble::Transport(Error::Closed(Closed::Service { here, .. })) => {
+            format!("the listener at {address} {}", end.pair.not_here(*here))
+        }
         Trouble::Transport(Error::Closed(Closed::Here { code, .. })) if is_tls(*code) => {
             let source = if matches!(way, Way::Ticket(_)) { "the ticket" } else { "--fingerprint" };
             format!(

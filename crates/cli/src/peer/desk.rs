@@ -14,6 +14,7 @@ use super::access::{addresses, fingerprint, of_this_machine};
 use super::end::End;
 use super::identity::secret;
 use super::quantity::{duration, in_words};
+use super::service::Pair;
 use crate::args::DeskArgs;
 use crate::clock::seconds_since_1970;
 use crate::exit::{Failure, printed, tell};
@@ -40,6 +41,7 @@ pub(crate) struct Desk {
     allowed: Vec<Fingerprint>,
     lets_anyone_in: bool,
     keeps: bool,
+    pair: Pair,
     /// Whether somebody was let in.
     is_used: bool,
 }
@@ -89,7 +91,7 @@ impl Desk {
                 .map_err(|error| Failure::file("make", path, &error))?;
         }
         let (id, secret, ends) = (ticket.id, ticket.secret.clone(), ticket.ends);
-        let desk = Self { id, secret, ends, allowed, lets_anyone_in, keeps: args.keep, is_used: false };
+        let desk = Self { id, secret, ends, allowed, lets_anyone_in, keeps: args.keep, pair: end.pair, is_used: false };
         tell(&introduction(&ticket, endpoint.address(), &desk));
         if !printed(&ticket.to_string())? {
             return Err(Failure::Run(anyhow::anyhow!("nobody reads standard output, where the ticket goes")));
@@ -105,6 +107,13 @@ impl Desk {
     /// Whether it lets in any number of callers.
     pub(crate) fn keeps(&self) -> bool {
         self.keeps
+    }
+
+    /// Says which callers asked for what this listener does not do. The transport has told them.
+    pub(crate) fn tell_of_strays(&self, endpoint: &Endpoint) {
+        while let Some(stray) = endpoint.next_stray() {
+            tell(&format!("refused a caller: {}", self.pair.not_asked_for(stray.asked)));
+        }
     }
 
     /// Lets a caller in who may come in, and says of another one why not.

@@ -8,8 +8,11 @@ use transport::Config;
 use units::Span;
 
 use super::identity;
+use super::key_log;
 use super::law::Chosen;
+use super::log;
 use super::quantity::{bytes, duration};
+use super::service::Pair;
 use crate::args::EndArgs;
 use crate::exit::Failure;
 
@@ -41,18 +44,23 @@ pub(crate) struct Room {
 pub(crate) struct End {
     pub(crate) config: Config,
     pub(crate) law: Chosen,
+    /// The commands at both ends.
+    pub(crate) pair: Pair,
     pub(crate) window: u64,
     pub(crate) idle: Duration,
+    /// Writes logs as long as this end is there.
+    _log: Option<qlog::Directory>,
 }
 
 impl End {
     /// # Errors
     /// If an argument is wrong, or there can be no identity.
-    pub(crate) fn new(args: &EndArgs, room: Room) -> Result<Self, Failure> {
+    pub(crate) fn new(args: &EndArgs, pair: Pair, room: Room) -> Result<Self, Failure> {
         let law = Chosen::new(args)?;
         let window = bytes("--window", &args.window, (64 << 10, LARGEST_WINDOW))?;
         let idle = duration("--idle", &args.idle, (Duration::from_secs(1), Duration::from_mins(10)))?;
-        let mut settings = Settings::new(law.maker());
+        let mut settings = Settings::new(pair.service, law.maker());
+        settings.key_log = key_log::from_environment()?;
         settings.idle = Span::from_ns(idle.as_nanos() as i64);
         // A caller asks often enough to find out in time.
         settings.keep_alive = Some(Span::from_ns((idle.as_nanos() / 4) as i64));
@@ -67,8 +75,10 @@ impl End {
         if let Some(text) = &args.line_rate {
             settings.line_rate = argument::rate("--line-rate", text)?;
         }
+        let log = args.qlog.as_deref().map(log::open).transpose()?;
+        settings.observe = log.as_ref().map(qlog::Directory::observer);
         let seed = identity::seed(args.identity.as_deref())?;
         let config = Config::with_identity(settings, &seed).map_err(|error| Failure::Run(error.into()))?;
-        Ok(Self { config, law, window, idle })
+        Ok(Self { config, law, pair, window, idle, _log: log })
     }
 }

@@ -28,6 +28,8 @@ mod perf;
 #[cfg(target_os = "linux")]
 mod proxy;
 mod reproduce;
+#[cfg(target_os = "linux")]
+mod services;
 mod stopped;
 mod structure;
 #[cfg(target_os = "linux")]

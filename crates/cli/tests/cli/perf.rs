@@ -11,6 +11,7 @@ use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use proto::closed::{Closed, Code};
 use proto::identity::Trust;
+use proto::service::Service;
 use proto::settings::Settings;
 use proto::ticket::Ticket;
 use serde_json::Value;
@@ -394,7 +395,7 @@ fn a_caller_that_lies_is_told_so() {
     let scratch = Scratch::new("perf-liar");
     let listener = Listener::new(&scratch, "--keep --idle 1");
     let law = |path: &laws::Path| laws::catalog::build(laws::catalog::Kind::NewReno, path, &[]).unwrap();
-    let mut settings = Settings::new(Arc::new(law));
+    let mut settings = Settings::new(Service::named("perf"), Arc::new(law));
     // It lives, and says nothing.
     settings.keep_alive = Some(units::Span::from_ms(200));
     let endpoint = Endpoint::call_from("127.0.0.1:0".parse().unwrap(), &Config::new(settings).unwrap()).unwrap();

@@ -63,7 +63,7 @@ impl Scratch {
     pub(crate) fn command<S: AsRef<OsStr>>(&self, args: impl IntoIterator<Item = S>) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_narrows"));
         command.args(args).current_dir(&self.0).stdin(Stdio::null());
-        for name in ["NO_COLOR", "CLICOLOR_FORCE", "FORCE_COLOR", "COLUMNS"] {
+        for name in ["NO_COLOR", "CLICOLOR_FORCE", "FORCE_COLOR", "COLUMNS", "SSLKEYLOGFILE"] {
             command.env_remove(name);
         }
         command

@@ -20,6 +20,13 @@ macro_rules! kinds {
             /// All of them.
             pub const ALL: [Self; [$(Self::$law),*].len()] = [$(Self::$law),*];
 
+            /// Which law this is.
+            pub const fn of(law: &Law) -> Self {
+                match law {
+                    $(Law::$law(_) => Self::$law,)*
+                }
+            }
+
             /// What there is to say about it.
             pub const fn info(self) -> &'static LawInfo {
                 match self {

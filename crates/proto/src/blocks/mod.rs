@@ -66,6 +66,58 @@ pub const SYMBOL_BYTES: u64 = 64;
 /// Bytes of parity that a symbol takes beyond its own: its length goes before it.
 pub const LENGTH_BYTES: usize = 2;
 
+/// Something that happened to a block, at the end that sends it or at the one that receives it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum BlockEvent {
+    /// The first packet of a block leaves.
+    Begun {
+        /// The block.
+        block: u64,
+        /// Its packets.
+        shape: Shape,
+    },
+    /// `BLOCK_NACK` asks for packets.
+    Requested {
+        /// The block.
+        block: u64,
+        /// A bit for each place that is missing.
+        missing: u64,
+    },
+    /// A packet of a block leaves once more.
+    Repair(Tag),
+    /// The sender gives a block up: what is not acknowledged goes as plain frames.
+    GivenUp {
+        /// The block.
+        block: u64,
+    },
+    /// The first packet of a block came.
+    Opened {
+        /// The block.
+        block: u64,
+        /// Its packets.
+        shape: Shape,
+    },
+    /// The missing data packets of a block are rebuilt.
+    Recovered {
+        /// The block.
+        block: u64,
+        /// How many data packets.
+        packets: u8,
+    },
+    /// A `BLOCK_NACK` is to be sent.
+    Missing {
+        /// The block.
+        block: u64,
+        /// A bit for each place that is missing.
+        missing: u64,
+    },
+    /// The receiver forgets a block that is not whole.
+    Forgotten {
+        /// The block.
+        block: u64,
+    },
+}
+
 /// One packet of a block.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Tag {

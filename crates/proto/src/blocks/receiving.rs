@@ -13,8 +13,9 @@ use super::pool::Pool;
 use super::repair::Repairs;
 use super::spans::{Over, Spans};
 use super::timers::{Timed, Timer, Timers};
-use super::{BLOCK_BYTES, LENGTH_BYTES, SYMBOL_BYTES, Tag, bit, first, packets};
+use super::{BLOCK_BYTES, BlockEvent, LENGTH_BYTES, SYMBOL_BYTES, Tag, bit, first, packets};
 use crate::frame::{MOST_PARITY, Shape};
+use crate::notes::Notes;
 
 /// After so many requests that nothing came of, a block is forgotten: the sender has given it up.
 const MOST_REQUESTS: u8 = 8;
@@ -52,6 +53,8 @@ pub struct Rebuilding {
     /// Blocks to ask for, if they still say so.
     requests: VecDeque<u64>,
     timers: Timers,
+    /// For whoever watches.
+    pub(crate) notes: Notes<BlockEvent>,
 }
 
 #[derive(Debug)]
@@ -134,6 +137,7 @@ impl Rebuilding {
             whole: Spans::default(),
             requests: VecDeque::new(),
             timers: Timers::default(),
+            notes: Notes::default(),
         };
         new.set_timing(Span::from_ms(1), Span::from_ms(333));
         new
@@ -230,6 +234,7 @@ impl Rebuilding {
         if is_first {
             let open = &self.open;
             self.timers.prune(open.len(), |number| open.contains_key(&number));
+            self.notes.note(|| BlockEvent::Opened { block: number, shape });
         }
         let block = self.open.entry(number).or_insert_with(|| Block::new(shape));
         block.bytes += cost - if is_first { BLOCK_BYTES } else { 0 };
@@ -263,6 +268,7 @@ impl Rebuilding {
         while self.kept + bytes > self.window {
             match self.open.first_key_value() {
                 Some((&oldest, _)) if oldest <= number => {
+                    self.notes.note(|| BlockEvent::Forgotten { block: oldest });
                     self.close(oldest);
                     self.over.raise(oldest.saturating_add(1));
                     if oldest == number {
@@ -330,6 +336,7 @@ impl Rebuilding {
             rebuilt.for_each(|buffer| self.pool.give(buffer));
             return Err(wrong);
         }
+        self.notes.note(|| BlockEvent::Recovered { block: number, packets: lost as u8 });
         self.rebuilt.extend(rebuilt);
         // Of more ranges than are kept, the oldest is not told. The sender's timeout is for such blocks, too.
         self.whole.insert(Range::of(number));
@@ -379,7 +386,9 @@ impl Rebuilding {
             if let Some(block) = self.open.get_mut(&number).filter(|block| block.is_asked_for) {
                 block.is_asked_for = false;
                 block.was_asked_for = true;
-                return Some((number, first(packets(block.shape)) & !block.present));
+                let missing = first(packets(block.shape)) & !block.present;
+                self.notes.note(|| BlockEvent::Missing { block: number, missing });
+                return Some((number, missing));
             }
         }
         None
@@ -398,6 +407,7 @@ impl Rebuilding {
             let Some((_, number)) = first.filter(|&(due, _)| due <= now) else { return };
             let Some(block) = self.open.get_mut(&number) else { return };
             if block.requests == MOST_REQUESTS {
+                self.notes.note(|| BlockEvent::Forgotten { block: number });
                 self.close(number);
                 self.over.insert(number);
                 continue;

@@ -16,8 +16,9 @@ use super::policy::{Coding, Conditions, Pending, Spent};
 use super::pool::Pool;
 use super::ring::Ring;
 use super::timers::{Timed, Timer, Timers};
-use super::{BLOCK_BYTES, LENGTH_BYTES, SYMBOL_BYTES, Tag, bit, first, lowest, packets};
+use super::{BLOCK_BYTES, BlockEvent, LENGTH_BYTES, SYMBOL_BYTES, Tag, bit, first, lowest, packets};
 use crate::frame::{Frame, MOST_PARITY, Shape};
+use crate::notes::Notes;
 use crate::varint;
 
 /// Lists of packets that are kept to be used again.
@@ -88,6 +89,8 @@ pub struct Coder {
     /// The part of the packets that is lost, as it was last seen.
     loss: Frac,
     spent: Spent,
+    /// For whoever watches.
+    pub(crate) notes: Notes<BlockEvent>,
 }
 
 #[derive(Debug)]
@@ -205,6 +208,7 @@ impl Coder {
             timers: Timers::default(),
             loss: Frac::ZERO,
             spent: Spent::default(),
+            notes: Notes::default(),
         }
     }
 
@@ -272,6 +276,9 @@ impl Coder {
             self.plain.push_back(content);
             return;
         };
+        if tag.place == 0 {
+            self.notes.note(|| BlockEvent::Begun { block: number, shape: tag.shape });
+        }
         let Some(block) = self.ring.get_mut(number) else { return };
         block.packets.push(Packet { symbol: content, sent: now, under_way: 1 });
         block.held |= bit(tag.place);
@@ -420,6 +427,7 @@ impl Coder {
         if block >= sent {
             return Err(BlockError::Unsent { block, sent });
         }
+        self.notes.note(|| BlockEvent::Requested { block, missing });
         let Some(asked) = self.ring.get_mut(block) else { return Ok(()) };
         let wanted = asked.needed(missing, (now, self.rtt), self.loss);
         self.timers.set(&mut asked.timer, block, now.saturating_add(self.timeout));
@@ -463,8 +471,9 @@ impl Coder {
     /// No more of a block is sent; its contents that are not acknowledged come back as [`Resend::Plain`]. For packets
     /// that cannot be sent again as they were: a stream was reset, or its parity fits into no packet any more.
     pub fn give_up(&mut self, block: u64) {
-        if let Some(block) = self.ring.get_mut(block) {
-            self.plain.extend(block.take_held());
+        if let Some(given_up) = self.ring.get_mut(block) {
+            self.notes.note(|| BlockEvent::GivenUp { block });
+            self.plain.extend(given_up.take_held());
         }
         self.end(block);
     }
@@ -515,6 +524,7 @@ impl Coder {
         let tag = block.tag(number, place);
         let content = block.packets.get(usize::from(place))?.symbol;
         self.tidy();
+        self.notes.note(|| BlockEvent::Repair(tag));
         Some(if tag.is_parity() { Resend::Parity { tag } } else { Resend::Source { tag, content } })
     }
 

@@ -14,7 +14,9 @@ use proto::closed::{Closed, Code};
 use proto::connection::Event;
 use proto::endpoint::{Endpoint, Handle, Received};
 use proto::identity::{Identity, Trust};
+use proto::observe::ObserverMaker;
 use proto::secret::Secret;
+use proto::service::Service;
 use proto::settings::Settings;
 use proto::streams::{Direction, ReadError, StreamEvent, StreamId, WriteError};
 use proto::via::Via;
@@ -177,9 +179,14 @@ fn law(text: &str) -> Arc<dyn Fn(&Path) -> Law + Send + Sync> {
 
 impl World {
     pub fn new(scene: Scene) -> Self {
+        Self::watched(scene, None)
+    }
+
+    /// The same, with somebody who watches both ends.
+    pub fn watched(scene: Scene, observe: Option<ObserverMaker>) -> Self {
         provider::begin(scene.seed, scene.lies);
         let provider = provider::provider();
-        let mut settings = Settings::new(law(scene.law));
+        let mut settings = Settings::new(Service::named("world"), law(scene.law));
         settings.line_rate = scene.weather.rate;
         // In the worst weather one packet in four is lost each way, and timeouts take seconds.
         settings.idle = Span::from_s(60);
@@ -190,6 +197,7 @@ impl World {
         settings.limits.max_data = 4 * scene.window;
         settings.limits.max_stream_data = scene.window;
         settings.send_buffer = 2 * scene.window;
+        settings.observe = observe;
         let party = |end: End, seed: u8| {
             let identity = Identity::from_seed(&provider, &[seed; 32]).expect("an identity");
             let listens = end == End::Listener;
@@ -581,6 +589,12 @@ impl World {
             && self.parties[0].application.delivered + self.parties[1].application.delivered
                 == self.parties[0].application.ended + self.parties[1].application.ended
             && self.parties[0].application.delivered + self.parties[1].application.delivered > 0
+    }
+
+    /// What left and was lost at an end, on all paths.
+    pub fn stats(&mut self, end: End) -> Option<flow::ChannelStats> {
+        let party = &mut self.parties[end as usize];
+        party.endpoint.connection(party.handle?).map(|connection| connection.stats())
     }
 
     /// The events of an end, in words.

@@ -12,13 +12,14 @@ use crate::args::PerfArgs;
 use crate::exit::{Failure, print, tell};
 use crate::interrupt::listen as listen_for_interrupts;
 use crate::peer::access::Way;
-use crate::peer::call::{Call, Purpose, code_of, connect, failure};
+use crate::peer::call::{Call, code_of, connect, failure};
 use crate::peer::end::{ETHERNET_PACKET, End, Room};
 use crate::peer::patience::{explained, wait_for};
 use crate::peer::quantity::{bytes, duration};
+use crate::peer::service::PERF;
 use crate::peer::trouble::Trouble;
 
-const PURPOSE: Purpose = Purpose { listener: "narrows perf --listen", deed: "the test" };
+const DEED: &str = "the test";
 /// How long a test sends if nothing is said.
 const USUAL_TIME: &str = "10";
 /// Bytes of a message if nothing is said.
@@ -37,9 +38,9 @@ pub(super) fn call(peer: &str, args: &PerfArgs) -> Result<(), Failure> {
     };
     let every = duration("--interval", &args.interval, (Duration::from_millis(10), Duration::from_hours(1)))?;
     let room = Room { paths: args.paths, packet: ETHERNET_PACKET, both_ways: 0, one_way: MOST_STREAMS.into() };
-    let end = End::new(&args.end, room)?;
+    let end = End::new(&args.end, PERF, room)?;
     listen_for_interrupts();
-    let Call { endpoint, connection, address } = connect(&way, &end, PURPOSE)?;
+    let Call { endpoint, connection, address } = connect(&way, &end, DEED)?;
     let request = Request::new(args.reverse, args.streams, amount, end.window);
     let meter = Meter::new(&connection);
     let mut watch = Watch::new(&meter, end.idle).every(every, !args.json);
@@ -55,7 +56,7 @@ pub(super) fn call(peer: &str, args: &PerfArgs) -> Result<(), Failure> {
         Err(trouble) => {
             let trouble = explained(&connection, trouble);
             endpoint.end(code_of(&trouble), &trouble.to_peer());
-            return Err(failure(&trouble, (&way, address), &end, PURPOSE));
+            return Err(failure(&trouble, (&way, address), &end, DEED));
         }
     };
     watch.finish();

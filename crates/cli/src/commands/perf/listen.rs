@@ -16,6 +16,7 @@ use crate::peer::desk::Desk;
 use crate::peer::end::{End, LONGEST_PACKET, MOST_PATHS, Room};
 use crate::peer::patience::{explained, wait_for};
 use crate::peer::quantity::{amount, rate};
+use crate::peer::service::PERF;
 use crate::peer::trouble::Trouble;
 
 /// Tests at a time.
@@ -26,7 +27,7 @@ type Tested = Result<String, Trouble>;
 
 pub(super) fn listen(address: &str, args: &PerfArgs) -> Result<(), Failure> {
     let room = Room { paths: MOST_PATHS, packet: LONGEST_PACKET, both_ways: 1, one_way: MOST_STREAMS.into() };
-    let end = End::new(&args.end, room)?;
+    let end = End::new(&args.end, PERF, room)?;
     listen_for_interrupts();
     let (endpoint, mut desk) = Desk::open(address, &args.desk, &end, args.call.insecure)?;
     let done = serve(&endpoint, &end, &mut desk);
@@ -40,6 +41,7 @@ fn serve(endpoint: &Endpoint, end: &End, desk: &mut Desk) -> Result<(), Failure>
     loop {
         let is_last = desk.is_done();
         let look = || {
+            desk.tell_of_strays(endpoint);
             let is_over = !tests.is_empty() && tests.iter().all(JoinHandle::is_finished);
             if interrupted() || (is_last && is_over) { Err(Trouble::Interrupted) } else { Ok(()) }
         };

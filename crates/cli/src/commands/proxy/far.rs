@@ -9,12 +9,13 @@ use tokio::task::JoinSet;
 use transport::Endpoint;
 
 use super::told::Told;
-use super::{run, with_room};
+use super::{LOOK, run, with_room};
 use crate::args::{DeskArgs, FarArgs};
 use crate::exit::{Failure, tell};
 use crate::peer::access::fingerprint;
 use crate::peer::desk::{Desk, Lasting};
 use crate::peer::end::{End, LONGEST_PACKET, MOST_PATHS, Room};
+use crate::peer::service::PROXY;
 
 /// Near ends at a time: each may have windows full of bytes.
 const MOST_CALLERS: usize = 32;
@@ -32,7 +33,7 @@ pub(super) fn far(args: &FarArgs) -> Result<(), Failure> {
         allow: args.allow_caller.clone(),
     };
     let room = Room { paths: MOST_PATHS, packet: LONGEST_PACKET, both_ways: MOST_FLOWS as u64, one_way: 0 };
-    let mut end = End::new(&args.end, room)?;
+    let mut end = End::new(&args.end, PROXY, room)?;
     with_room(&mut end.config.settings);
     let lasting = Lasting { file: args.ticket.as_deref(), never_ends: args.valid.is_none() };
     let (endpoint, mut desk) = Desk::open_with(&args.listen, &desk, &end, (args.insecure, lasting))?;
@@ -71,6 +72,7 @@ async fn serve(endpoint: &Endpoint, desk: &mut Desk, far: &Far) {
                 });
             }
             Some(_) = callers.join_next() => {}
+            () = tokio::time::sleep(LOOK) => desk.tell_of_strays(endpoint),
         }
     }
 }

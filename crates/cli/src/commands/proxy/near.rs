@@ -17,11 +17,12 @@ use super::{run, with_room};
 use crate::args::NearArgs;
 use crate::exit::{Failure, tell};
 use crate::peer::access::Way;
-use crate::peer::call::{Purpose, failure};
+use crate::peer::call::failure;
 use crate::peer::end::{ETHERNET_PACKET, End, Room};
+use crate::peer::service::PROXY;
 use crate::peer::trouble::Trouble;
 
-const PURPOSE: Purpose = Purpose { listener: "narrows proxy far", deed: "the connection" };
+const DEED: &str = "the connection";
 /// An address that does not answer is given up after so long: some round trips of the longest links, and packets sent again.
 const ANSWER_WAIT: Duration = Duration::from_secs(5);
 
@@ -36,7 +37,7 @@ pub(super) fn near(args: &NearArgs) -> Result<(), Failure> {
     let asked = doors(args)?;
     let way = Way::new(&args.peer, &args.call)?;
     let room = Room { paths: args.paths, packet: ETHERNET_PACKET, both_ways: 0, one_way: 0 };
-    let mut end = End::new(&args.end, room)?;
+    let mut end = End::new(&args.end, PROXY, room)?;
     with_room(&mut end.config.settings);
     let (told, caller) = (Arc::new(Told::default()), Caller { way, end, endpoint: RefCell::new(None) });
     let ended = run(async {
@@ -153,9 +154,9 @@ impl Caller {
                     "the far end at {address} does not let this caller in: give its ticket, or start it with --allow-caller {own}"
                 ))
             }
-            // Another key at that address.
-            (Error::Closed(Closed::Here { .. }), _) => {
-                let text = failure(&Trouble::from(error), (&self.way, address), &self.end, PURPOSE).to_string();
+            // Another key, or another program, at that address.
+            (Error::Closed(Closed::Here { .. } | Closed::Service { .. }), _) => {
+                let text = failure(&Trouble::from(error), (&self.way, address), &self.end, DEED).to_string();
                 Refusal::ForGood(text.trim_start_matches("error: ").to_owned())
             }
             (error, _) => Refusal::ForNow(format!("{address}: {error}")),

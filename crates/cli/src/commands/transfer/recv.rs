@@ -16,6 +16,7 @@ use crate::peer::descriptors::open_more_files;
 use crate::peer::desk::Desk;
 use crate::peer::end::{End, LONGEST_PACKET, MOST_PATHS, Room};
 use crate::peer::patience::{explained, wait_for};
+use crate::peer::service::FILES;
 use crate::peer::trouble::Trouble;
 
 /// What a receiver that was cut off is told.
@@ -23,7 +24,7 @@ const GOES_ON: &str = "what came whole is kept: when the sender sends the same a
 
 pub(crate) fn recv(args: &RecvArgs) -> Result<(), Failure> {
     let room = Room { paths: MOST_PATHS, packet: LONGEST_PACKET, both_ways: 1, one_way: transfer::MOST_LANES.into() };
-    let end = End::new(&args.end, room)?;
+    let end = End::new(&args.end, FILES, room)?;
     let folder = Folder::take(&args.directory, &format!("narrows recv {}", args.directory.display()))
         .map_err(|error| unusable(&error))?;
     tell_of_lock(folder.path(), folder.lock());
@@ -47,7 +48,10 @@ fn unusable(error: &Error) -> Failure {
 /// Serves one sender after the other, until the only one is served, or for ever.
 fn serve(endpoint: &Endpoint, desk: &mut Desk, folder: &Folder, args: &RecvArgs) -> Result<(), Failure> {
     loop {
-        let look = || if interrupted() { Err(Trouble::Interrupted) } else { Ok(()) };
+        let look = || {
+            desk.tell_of_strays(endpoint);
+            if interrupted() { Err(Trouble::Interrupted) } else { Ok(()) }
+        };
         let incoming = match wait_for(endpoint.accept(), look) {
             Ok(Some(incoming)) => incoming,
             Ok(None) => return Err(Failure::Run(anyhow::anyhow!("the receiver's socket failed"))),
@@ -76,8 +80,12 @@ fn serve(endpoint: &Endpoint, desk: &mut Desk, folder: &Folder, args: &RecvArgs)
 
 /// Tells others that one sender is served, as long as it is.
 fn turn_away(endpoint: &Endpoint, desk: &mut Desk, is_over: impl Fn() -> bool) {
-    let look = || if is_over() { Err(Trouble::Interrupted) } else { Ok(()) };
-    while let Ok(Some(incoming)) = wait_for(endpoint.accept(), look) {
+    loop {
+        let look = || {
+            desk.tell_of_strays(endpoint);
+            if is_over() { Err(Trouble::Interrupted) } else { Ok(()) }
+        };
+        let Ok(Some(incoming)) = wait_for(endpoint.accept(), look) else { return };
         if let Some(connection) = desk.admit(incoming) {
             connection.close(Code::BUSY, "another sender is served here: try again later");
             tell("refused a caller: another one sends");

@@ -9,12 +9,13 @@ use crate::args::SendArgs;
 use crate::exit::{Failure, print, tell};
 use crate::interrupt::{interrupted, listen as listen_for_interrupts};
 use crate::peer::access::Way;
-use crate::peer::call::{Call, Purpose, connect, failure};
+use crate::peer::call::{Call, connect, failure};
 use crate::peer::end::{ETHERNET_PACKET, End, Room};
 use crate::peer::patience::explained;
+use crate::peer::service::FILES;
 use crate::peer::trouble::Trouble;
 
-const PURPOSE: Purpose = Purpose { listener: "narrows recv", deed: "the transfer" };
+const DEED: &str = "the transfer";
 /// Files at a time: enough to keep a disk and a connection busy.
 const LANES: u8 = 4;
 /// What a sender that was cut off is told.
@@ -30,13 +31,14 @@ pub(crate) fn send(args: &SendArgs) -> Result<(), Failure> {
     };
     let sources = Source::of_all(paths).map_err(|error| Failure::Input(format!("error: {error}")))?;
     let way = Way::new(&peer.to_string_lossy(), &args.call)?;
-    let end = End::new(&args.end, Room { paths: args.paths, packet: ETHERNET_PACKET, both_ways: 0, one_way: 0 })?;
+    let room = Room { paths: args.paths, packet: ETHERNET_PACKET, both_ways: 0, one_way: 0 };
+    let end = End::new(&args.end, FILES, room)?;
     listen_for_interrupts();
     let amount = survey(&sources, || !interrupted());
     if interrupted() {
         return Err(Failure::Interrupted("nothing was sent".to_owned()));
     }
-    let Call { endpoint, connection, address } = connect(&way, &end, PURPOSE)?;
+    let Call { endpoint, connection, address } = connect(&way, &end, DEED)?;
     let board = Board::new(args.show);
     let options = SendOptions { lanes: LANES, checksum: args.checksum };
     let sent = transfer::send(&connection, &sources, (options, amount), &board);
@@ -52,7 +54,7 @@ pub(crate) fn send(args: &SendArgs) -> Result<(), Failure> {
                 other => return Err(Failure::Run(other.into())),
             };
             endpoint.end(code, &words);
-            return Err(match failure(&trouble, (&way, address), &end, PURPOSE) {
+            return Err(match failure(&trouble, (&way, address), &end, DEED) {
                 Failure::Run(error) => Failure::Run(anyhow::anyhow!("{error}\nhelp: {GOES_ON}")),
                 Failure::Interrupted(text) => Failure::Interrupted(format!("{text}; {GOES_ON}")),
                 other => other,

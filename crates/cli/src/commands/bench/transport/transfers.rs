@@ -16,6 +16,7 @@ use std::time::Duration;
 use laws::catalog::{self, Kind, Value};
 use proto::closed::Code;
 use proto::identity::Trust;
+use proto::service::Service;
 use proto::settings::{LawMaker, Settings};
 use transport::{Config, Connection, Endpoint, Error};
 use units::Bytes;
@@ -120,7 +121,7 @@ fn config(packet: u16, coding: &str) -> Result<Config, Trouble> {
         Ok(law) => law,
         Err(error) => unreachable!("a constant: {error}"),
     });
-    let mut settings = Settings::new(law);
+    let mut settings = Settings::new(Service::named("bench"), law);
     settings.max_packet = packet;
     settings.coding = coding.parse().map_err(|error| Trouble::Peer(format!("cannot code: {error}")))?;
     settings.limits.max_stream_data = STREAM_WINDOW;

@@ -1,0 +1,37 @@
+//! TLS's secrets on disk, where the environment asks for them: `SSLKEYLOGFILE`, in the format that browsers and other programs
+//! write and capture tools read (draft-ietf-tls-keylogfile). `docs/src/transport.md`, "Secrets on disk".
+
+use std::fs::OpenOptions;
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use proto::identity::KeyLogger;
+use rustls::KeyLogFile;
+
+use crate::exit::{Failure, tell};
+
+const VARIABLE: &str = "SSLKEYLOGFILE";
+
+/// Writes secrets to the file that the environment names, if it names one, and says so.
+///
+/// # Errors
+/// If nothing can be written there.
+pub(super) fn from_environment() -> Result<KeyLogger, Failure> {
+    let Some(path) = std::env::var_os(VARIABLE).filter(|path| !path.is_empty()).map(PathBuf::from) else {
+        return Ok(None);
+    };
+    // rustls says nothing of a file that it cannot open. Nobody else may read it.
+    let opened = OpenOptions::new().append(true).create(true).mode(0o600).open(&path);
+    if let Err(error) = opened {
+        return Err(Failure::Input(format!(
+            "error: {VARIABLE}: cannot write `{}`: {error}\nhelp: name a file that can be written, or unset {VARIABLE}",
+            path.display()
+        )));
+    }
+    tell(&format!(
+        "warning: TLS's secrets go to `{}`, as {VARIABLE} says: who has them can read all that crosses",
+        path.display()
+    ));
+    Ok(Some(Arc::new(KeyLogFile::new())))
+}

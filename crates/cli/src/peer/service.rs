@@ -1,0 +1,74 @@
+//! Which service each pair of commands has in the handshake, and what people are told when two do not belong together.
+
+use proto::service::Service;
+
+/// One end's command, as it is known to the other end.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Pair {
+    /// What both name in the handshake.
+    pub(crate) service: Service,
+    /// The command that listens.
+    pub(crate) listener: &'static str,
+    /// The command that calls.
+    pub(crate) caller: &'static str,
+}
+
+pub(crate) const PERF: Pair =
+    Pair { service: Service::named("perf"), listener: "narrows perf --listen", caller: "narrows perf" };
+pub(crate) const FILES: Pair =
+    Pair { service: Service::named("files"), listener: "narrows recv", caller: "narrows send" };
+pub(crate) const PROXY: Pair =
+    Pair { service: Service::named("proxy"), listener: "narrows proxy far", caller: "narrows proxy near" };
+
+/// The commands of a service.
+fn pair_of(service: Service) -> Option<Pair> {
+    [PERF, FILES, PROXY].into_iter().find(|pair| pair.service == service)
+}
+
+impl Pair {
+    /// What this command's caller is told of a listener that offers another service.
+    pub(crate) fn not_here(self, here: Option<Service>) -> String {
+        let is = match (here.and_then(pair_of), here) {
+            (Some(other), _) => {
+                return format!("is `{}`, not `{}`: call it with `{}`", other.listener, self.listener, other.caller);
+            }
+            (None, Some(service)) => format!("offers {service}"),
+            (None, None) => "offers another service".to_owned(),
+        };
+        format!("{is}, not `{}`: another program has that address", self.listener)
+    }
+
+    /// Why this command's listener turns a caller away that asks for another service.
+    pub(crate) fn not_asked_for(self, asked: Option<Service>) -> String {
+        let asked = match (asked.and_then(pair_of), asked) {
+            (Some(other), _) => format!("it is `{}` and asks for `{}`", other.caller, other.listener),
+            (None, Some(service)) => format!("it asks for {service}"),
+            (None, None) => "it asks for another service".to_owned(),
+        };
+        format!("{asked}, and this is `{}`", self.listener)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn both_ends_are_named() {
+        let text = FILES.not_here(Some(PERF.service));
+        assert_eq!(text, "is `narrows perf --listen`, not `narrows recv`: call it with `narrows perf`");
+        let other = Service::named("backup");
+        assert_eq!(
+            FILES.not_here(Some(other)),
+            "offers narrows-1/backup, not `narrows recv`: another program has that address"
+        );
+        assert_eq!(
+            FILES.not_here(None),
+            "offers another service, not `narrows recv`: another program has that address"
+        );
+        let text = PROXY.not_asked_for(Some(FILES.service));
+        assert_eq!(text, "it is `narrows send` and asks for `narrows recv`, and this is `narrows proxy far`");
+        assert_eq!(PROXY.not_asked_for(Some(other)), "it asks for narrows-1/backup, and this is `narrows proxy far`");
+        assert_eq!(PROXY.not_asked_for(None), "it asks for another service, and this is `narrows proxy far`");
+    }
+}

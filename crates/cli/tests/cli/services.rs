@@ -1,0 +1,260 @@
+//! Commands that do not belong together, TLS's secrets, and logs: what all commands of the transport share.
+
+use std::collections::BTreeSet;
+use std::io::{BufRead, BufReader, Read};
+use std::os::unix::fs::PermissionsExt;
+use std::process::{Child, Command, Stdio};
+
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+
+use crate::support::{Ran, Scratch, code, wait_for};
+
+fn command(scratch: &Scratch, line: &str) -> Command {
+    let mut command = scratch.command(line.split_whitespace());
+    command.env("XDG_STATE_HOME", scratch.path("state"));
+    command
+}
+
+/// A listener that has printed its ticket.
+struct Listener {
+    child: Child,
+    ticket: String,
+}
+
+impl Listener {
+    fn of(command: &mut Command) -> Self {
+        let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        let mut line = String::new();
+        BufReader::new(child.stdout.as_mut().unwrap()).read_line(&mut line).unwrap();
+        Self { child, ticket: line.trim().to_owned() }
+    }
+
+    /// Ends it as Ctrl-C does. Gives its exit code and what it said.
+    fn interrupted(mut self) -> (i32, String) {
+        let _ = kill(Pid::from_raw(self.child.id() as i32), Signal::SIGINT);
+        let mut said = String::new();
+        self.child.stderr.take().unwrap().read_to_string(&mut said).unwrap();
+        assert!(!said.contains("panicked"), "{said}");
+        (code(self.child.wait().unwrap()), said)
+    }
+}
+
+impl Drop for Listener {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// A listener's command line, what it is called, and the command that calls it.
+const LISTENERS: [(&str, &str, &str); 3] = [
+    ("perf --listen 127.0.0.1:0 --idle 2", "narrows perf --listen", "narrows perf"),
+    ("recv in --listen 127.0.0.1:0 --idle 2", "narrows recv", "narrows send"),
+    ("proxy far --listen 127.0.0.1:0 --idle 2", "narrows proxy far", "narrows proxy near"),
+];
+
+/// A caller's command line, and the right listener.
+const CALLERS: [(&str, &str); 3] = [
+    ("perf @ticket --bytes 1k --idle 2", "narrows perf --listen"),
+    ("send file @ticket --idle 2", "narrows recv"),
+    ("proxy near @ticket --socks 0 --idle 2", "narrows proxy far"),
+];
+
+/// Each of the six wrong pairs: both ends say what was asked for and what is there, nothing is sent, and the ticket stays good.
+#[test]
+fn the_wrong_command_is_refused_at_both_ends() {
+    for (listening, listener, caller) in LISTENERS {
+        let scratch = Scratch::new("services");
+        scratch.write("file", "contents");
+        let running = Listener::of(&mut command(&scratch, listening));
+        scratch.write("ticket", &running.ticket);
+        let wrong = CALLERS.iter().filter(|(_, right)| *right != listener);
+        for (calling, right) in wrong.clone() {
+            let ran = Ran::new(calling, &command(&scratch, calling).output().unwrap());
+            let said = format!("is `{listener}`, not `{right}`: call it with `{caller}`");
+            ran.fails(1, &["error: the listener at 127.0.0.1:", &said]);
+        }
+        // One caller may come in, and none has.
+        if listener == "narrows recv" {
+            Ran::new("send", &command(&scratch, CALLERS[1].0).output().unwrap()).ok();
+            assert_eq!(scratch.read("in/file"), "contents");
+        } else {
+            assert!(!scratch.path("in").exists());
+        }
+        let (_, said) = running.interrupted();
+        for (_, right) in wrong {
+            let words = format!("asks for `{right}`, and this is `{listener}`");
+            assert!(said.contains("refused a caller: it is `") && said.contains(&words), "no `{words}` in {said}");
+        }
+    }
+}
+
+/// The lines of a file of secrets, without what names the connection: label, random of the client, secret.
+fn secrets(scratch: &Scratch, name: &str) -> BTreeSet<Vec<String>> {
+    scratch.read(name).lines().map(|line| line.split(' ').map(str::to_owned).collect()).collect()
+}
+
+/// Both ends write the same secrets, where the environment asks for them, and say so.
+#[test]
+fn secrets_are_written_where_the_environment_says() {
+    for (at, (listening, ..)) in LISTENERS.iter().enumerate() {
+        let scratch = Scratch::new("secrets");
+        scratch.write("file", "contents");
+        let running = Listener::of(command(&scratch, listening).env("SSLKEYLOGFILE", "listener.keys"));
+        scratch.write("ticket", &running.ticket);
+        let warning =
+            "warning: TLS's secrets go to `caller.keys`, as SSLKEYLOGFILE says: who has them can read all that crosses";
+        let mut caller = command(&scratch, CALLERS[at].0);
+        caller.env("SSLKEYLOGFILE", "caller.keys");
+        if CALLERS[at].0.starts_with("proxy") {
+            let mut near = caller.stderr(Stdio::piped()).spawn().unwrap();
+            let mut lines = BufReader::new(near.stderr.take().unwrap()).lines().map_while(Result::ok);
+            assert_eq!(lines.next().as_deref(), Some(warning));
+            let linked = lines.find(|line| line.contains("connected to the far end"));
+            kill(Pid::from_raw(near.id() as i32), Signal::SIGINT).unwrap();
+            assert!(linked.is_some());
+            near.wait().unwrap();
+        } else {
+            Ran::new("caller", &caller.output().unwrap()).ok().says(&[warning]);
+        }
+        let (_, said) = running.interrupted();
+        assert!(said.contains("warning: TLS's secrets go to `listener.keys`"), "{said}");
+        let caller = secrets(&scratch, "caller.keys");
+        assert_eq!(caller, secrets(&scratch, "listener.keys"));
+        let labels: BTreeSet<&str> = caller.iter().map(|line| line[0].as_str()).collect();
+        let expected = [
+            "CLIENT_HANDSHAKE_TRAFFIC_SECRET",
+            "CLIENT_TRAFFIC_SECRET_0",
+            "EXPORTER_SECRET",
+            "SERVER_HANDSHAKE_TRAFFIC_SECRET",
+            "SERVER_TRAFFIC_SECRET_0",
+        ];
+        assert_eq!(labels, expected.into());
+        let is_hex = |text: &str, len| text.len() == len && text.chars().all(|it| it.is_ascii_hexdigit());
+        for line in &caller {
+            let [_, random, secret] = &line[..] else { panic!("{line:?}") };
+            assert!(is_hex(random, 64) && (is_hex(secret, 64) || is_hex(secret, 96)), "{line:?}");
+        }
+        let mode = scratch.path("caller.keys").metadata().unwrap().permissions().mode();
+        assert_eq!(mode & 0o777, 0o600);
+    }
+}
+
+#[test]
+fn secrets_that_cannot_be_written_are_an_error() {
+    let scratch = Scratch::new("secrets-nowhere");
+    scratch.write("file", "contents");
+    for line in LISTENERS.iter().map(|it| it.0).chain(CALLERS.iter().map(|it| it.0)) {
+        let line = line.replace("@ticket", "127.0.0.1 --insecure");
+        let output = command(&scratch, &line).env("SSLKEYLOGFILE", "none/keys").output().unwrap();
+        let parts = ["error: SSLKEYLOGFILE: cannot write `none/keys`: No such file", "help: name a file"];
+        Ran::new(&line, &output).fails(2, &parts);
+    }
+    // A variable that is empty asks for nothing.
+    let output = command(&scratch, "perf 127.0.0.1 --insecure --idle 1").env("SSLKEYLOGFILE", "").output().unwrap();
+    let ran = Ran::new("perf", &output).fails(1, &["nothing answers"]);
+    assert!(!ran.err.contains("secrets"), "{ran}");
+}
+
+/// The records of the only file in a directory whose name ends so; the last one may be cut.
+fn log(scratch: &Scratch, directory: &str, end: &str) -> Vec<serde_json::Value> {
+    let files = scratch.files(directory);
+    let mut named = files.iter().filter(|name| name.ends_with(&format!("-{end}.sqlog")));
+    let (Some(name), None) = (named.next(), named.next()) else { panic!("{files:?}") };
+    let text = scratch.read(&format!("{directory}/{name}"));
+    let whole = text.split('\u{1e}').filter(|piece| piece.ends_with('\n'));
+    whole.map(|piece| serde_json::from_str(piece).unwrap_or_else(|error| panic!("{error}: {piece}"))).collect()
+}
+
+fn count(log: &[serde_json::Value], name: &str) -> usize {
+    log.iter().filter(|event| event["name"] == name).count()
+}
+
+/// The kind and number of each packet in these events.
+fn packets(log: &[serde_json::Value], name: &str) -> BTreeSet<String> {
+    log.iter().filter(|event| event["name"] == name).map(|event| event["data"]["header"].to_string()).collect()
+}
+
+/// All pairs of commands write logs at both ends, and only callers that were let in leave one at a listener.
+#[test]
+fn connections_are_logged_at_both_ends() {
+    for (at, (listening, ..)) in LISTENERS.iter().enumerate() {
+        let scratch = Scratch::new("qlog");
+        scratch.write("file", &"contents".repeat(10_000));
+        let running = Listener::of(&mut command(&scratch, &format!("{listening} --qlog logs/there")));
+        scratch.write("ticket", &running.ticket);
+        // Somebody who is not let in.
+        let stranger = command(&scratch, CALLERS[(at + 1) % 3].0).output().unwrap();
+        assert_eq!(code(stranger.status), 1);
+        let mut caller = command(&scratch, &format!("{} --qlog logs/here", CALLERS[at].0));
+        if CALLERS[at].0.starts_with("proxy") {
+            let mut near = caller.stderr(Stdio::piped()).spawn().unwrap();
+            let mut lines = BufReader::new(near.stderr.take().unwrap()).lines().map_while(Result::ok);
+            let linked = lines.find(|line| line.contains("connected to the far end"));
+            kill(Pid::from_raw(near.id() as i32), Signal::SIGINT).unwrap();
+            assert!(linked.is_some());
+            near.wait().unwrap();
+        } else {
+            Ran::new("caller", &caller.output().unwrap()).ok();
+        }
+        running.interrupted();
+        let (here, there) = (log(&scratch, "logs/here", "client"), log(&scratch, "logs/there", "server"));
+        let id = |log: &[serde_json::Value]| log[0]["trace"]["common_fields"]["ODCID"].clone();
+        assert_eq!(id(&here), id(&there));
+        assert!(id(&here).is_string());
+        for log in [&here, &there] {
+            for name in [
+                "connectivity:connection_started",
+                "connectivity:connection_closed",
+                "transport:packet_sent",
+                "transport:packet_received",
+                "recovery:metrics_updated",
+                "narrows:law_updated",
+            ] {
+                assert!(count(log, name) > 0, "{listening}: no {name}");
+            }
+        }
+        // What came at one end left at the other.
+        for (from, to) in [(&here, &there), (&there, &here)] {
+            let (left, came) = (packets(from, "transport:packet_sent"), packets(to, "transport:packet_received"));
+            let odd: Vec<_> = came.difference(&left).collect();
+            assert!(odd.is_empty() && came.len() > 3, "{listening}: {odd:?} came and did not leave");
+        }
+    }
+}
+
+/// The log of a process that was killed can be read up to its last whole record.
+#[test]
+fn a_killed_process_leaves_a_log() {
+    let scratch = Scratch::new("qlog-killed");
+    let mut running = Listener::of(&mut command(&scratch, "perf --listen 127.0.0.1:0 --idle 1 --qlog there"));
+    scratch.write("ticket", &running.ticket);
+    let mut caller = command(&scratch, "perf @ticket --time 60 --idle 1 --qlog here");
+    let mut caller = caller.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    for directory in ["here", "there"] {
+        wait_for(&mut caller, || scratch.path(directory).exists() && !scratch.files(directory).is_empty());
+    }
+    std::thread::sleep(std::time::Duration::from_millis(300));
+    for child in [&mut caller, &mut running.child] {
+        child.kill().unwrap();
+        child.wait().unwrap();
+    }
+    for (directory, end, data) in [("here", "client", "sent"), ("there", "server", "received")] {
+        let log = log(&scratch, directory, end);
+        assert!(count(&log, &format!("transport:packet_{data}")) > 10, "{directory}");
+        assert_eq!(count(&log, "connectivity:connection_closed"), 0, "{directory}");
+    }
+}
+
+#[test]
+fn a_directory_for_logs_that_is_none_is_an_error() {
+    let scratch = Scratch::new("qlog-nowhere");
+    scratch.write("file", "contents");
+    for line in LISTENERS.iter().map(|it| it.0).chain(CALLERS.iter().map(|it| it.0)) {
+        let line = format!("{} --qlog file", line.replace("@ticket", "127.0.0.1 --insecure"));
+        let ran = Ran::new(&line, &command(&scratch, &line).output().unwrap());
+        ran.fails(2, &["error: --qlog: no log can be made in `file`", "help: name a directory"]);
+        assert_eq!(scratch.read("file"), "contents");
+    }
+}

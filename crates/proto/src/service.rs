@@ -1,0 +1,211 @@
+//! Which service a listener offers and a caller asks for: TLS's extension for ALPN names it (RFC 7301), so the wrong one is
+//! refused before there are keys. `docs/src/transport.md`, "The service".
+
+use core::fmt;
+use core::str::FromStr;
+
+use thiserror::Error;
+
+use crate::varint::{Cut, Reader};
+
+/// What stands before a service's name: the protocol and its version.
+const PREFIX: &[u8] = b"narrows-1/";
+
+/// The longest name of a service, in bytes.
+pub const LONGEST: usize = 32;
+
+/// The alert of TLS for a caller that asks for what is not here, `no_application_protocol` (RFC 7301 §3.2).
+pub(crate) const NO_SUCH_SERVICE: u8 = 120;
+
+/// A service: both ends of a connection must name the same one. An application gives its own name, such as `backup`, which is
+/// `narrows-1/backup` in the handshake.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Service {
+    alpn: [u8; PREFIX.len() + LONGEST],
+    len: u8,
+}
+
+/// Why a name is not one of a service.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Error)]
+#[error("a service's name is 1 to {LONGEST} of the characters a to z, 0 to 9, `-`, `.` and `_`")]
+pub struct ServiceError;
+
+impl Service {
+    /// The service of a name: 1 to [`LONGEST`] of the characters `a` to `z`, `0` to `9`, `-`, `.` and `_`.
+    ///
+    /// ```
+    /// const BACKUP: proto::service::Service = proto::service::Service::named("backup");
+    /// assert_eq!(BACKUP.to_string(), "narrows-1/backup");
+    /// ```
+    ///
+    /// # Panics
+    /// If there is no service of that name. A name that is not known beforehand is read by [`str::parse`].
+    pub const fn named(name: &str) -> Self {
+        match Self::of(name.as_bytes()) {
+            Ok(service) => service,
+            Err(ServiceError) => panic!("a service's name is 1 to 32 of a to z, 0 to 9, `-`, `.` and `_`"),
+        }
+    }
+
+    const fn of(name: &[u8]) -> Result<Self, ServiceError> {
+        if name.is_empty() || name.len() > LONGEST {
+            return Err(ServiceError);
+        }
+        let (mut alpn, mut at) = ([0; PREFIX.len() + LONGEST], 0);
+        while at < PREFIX.len() {
+            alpn[at] = PREFIX[at];
+            at += 1;
+        }
+        while at < PREFIX.len() + name.len() {
+            let byte = name[at - PREFIX.len()];
+            if !matches!(byte, b'a'..=b'z' | b'0'..=b'9' | b'-' | b'.' | b'_') {
+                return Err(ServiceError);
+            }
+            alpn[at] = byte;
+            at += 1;
+        }
+        Ok(Self { alpn, len: at as u8 })
+    }
+
+    /// Its name, without the protocol's.
+    pub fn name(&self) -> &str {
+        // All of it is ASCII.
+        str::from_utf8(&self.alpn()[PREFIX.len()..]).unwrap_or_default()
+    }
+
+    /// What TLS's extension for ALPN has.
+    pub fn alpn(&self) -> &[u8] {
+        &self.alpn[..usize::from(self.len)]
+    }
+
+    /// The service of what TLS's extension for ALPN has; none if it is none of this protocol.
+    pub(crate) fn of_alpn(alpn: &[u8]) -> Option<Self> {
+        Self::of(alpn.strip_prefix(PREFIX)?).ok()
+    }
+}
+
+impl FromStr for Service {
+    type Err = ServiceError;
+
+    fn from_str(name: &str) -> Result<Self, ServiceError> {
+        Self::of(name.as_bytes())
+    }
+}
+
+impl fmt::Display for Service {
+    /// As it is in the handshake. None of its characters needs to be escaped.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("narrows-1/")?;
+        f.write_str(self.name())
+    }
+}
+
+impl fmt::Debug for Service {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+/// The service that a caller asks for in this `ClientHello` (RFC 8446 §4.1.2), the first if it names several; none if it names
+/// none of this protocol.
+pub(crate) fn asked_for(client_hello: &[u8]) -> Option<Service> {
+    alpn_of(client_hello).ok().flatten().and_then(Service::of_alpn)
+}
+
+/// The first name in the extension for ALPN.
+fn alpn_of(client_hello: &[u8]) -> Result<Option<&[u8]>, Cut> {
+    const VERSION_AND_RANDOM: usize = 2 + 32;
+    const ALPN: u16 = 16;
+    let mut reader = Reader::new(client_hello);
+    let [kind, len @ ..] = reader.array::<4>()?;
+    if kind != 1 {
+        return Ok(None);
+    }
+    let len = len.iter().fold(0, |sum, &byte| sum << 8 | usize::from(byte));
+    let mut hello = Reader::new(reader.bytes(len)?);
+    hello.bytes(VERSION_AND_RANDOM)?;
+    let session = hello.byte()?;
+    hello.bytes(session.into())?;
+    long(&mut hello)?;
+    let compressions = hello.byte()?;
+    hello.bytes(compressions.into())?;
+    let mut extensions = Reader::new(long(&mut hello)?);
+    while !extensions.is_empty() {
+        let kind = u16::from_be_bytes(extensions.array()?);
+        let body = long(&mut extensions)?;
+        if kind == ALPN {
+            let mut names = Reader::new(long(&mut Reader::new(body))?);
+            let len = names.byte()?;
+            return names.bytes(len.into()).map(Some);
+        }
+    }
+    Ok(None)
+}
+
+/// Bytes behind their length, which takes two bytes.
+fn long<'a>(reader: &mut Reader<'a>) -> Result<&'a [u8], Cut> {
+    let len = u16::from_be_bytes(reader.array()?);
+    reader.bytes(len.into())
+}
+
+#[cfg(test)]
+mod tests {
+    use alloc::string::ToString;
+    use alloc::sync::Arc;
+    use alloc::vec::Vec;
+
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::identity::{Trust, caller};
+    use crate::tls::{Said, Tls};
+
+    /// A `ClientHello` that asks for a service.
+    fn client_hello(service: Service) -> Vec<u8> {
+        let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
+        let config = caller(&provider, Trust::Anyone, None, (service, None)).unwrap();
+        let Some(Said::Bytes(bytes)) = Tls::call(config, Vec::new()).unwrap().next().pop() else { panic!("no bytes") };
+        bytes
+    }
+
+    #[test]
+    fn names_are_short_and_need_no_escape() {
+        let longest = "a".repeat(LONGEST);
+        for name in ["perf", "a", "0", "com.example-2_x", &longest] {
+            let service: Service = name.parse().unwrap();
+            assert_eq!((service.name(), Service::of_alpn(service.alpn())), (name, Some(service)));
+            assert_eq!(service.to_string().as_bytes(), service.alpn());
+        }
+        let too_long = "a".repeat(LONGEST + 1);
+        for name in ["", "Perf", "a b", "a/b", "\u{1b}[31m", "\u{202e}perf", "pérf", "a\0", &too_long] {
+            assert_eq!(name.parse::<Service>(), Err(ServiceError), "{name:?}");
+        }
+        for alpn in
+            [&b""[..], b"h3", b"narrows/1", b"narrows-1/", b"narrows-1/A", b"narrows-2/perf", b"narrows-1/\x1b[2J"]
+        {
+            assert_eq!(Service::of_alpn(alpn), None, "{alpn:?}");
+        }
+    }
+
+    #[test]
+    fn a_client_hello_says_what_it_asks_for() {
+        let service = Service::named("of.a_test");
+        let hello = client_hello(service);
+        assert_eq!(asked_for(&hello), Some(service));
+        for end in 0..hello.len() {
+            assert_eq!(asked_for(&hello[..end]), None);
+        }
+    }
+
+    proptest! {
+        /// Whatever comes is read or not, and nothing panics.
+        #[test]
+        fn any_bytes_are_survived(bytes in proptest::collection::vec(any::<u8>(), 0..200), at: prop::sample::Index, byte: u8) {
+            let _ = asked_for(&bytes);
+            let mut hello = client_hello(Service::named("x"));
+            let at = at.index(hello.len());
+            hello[at] = byte;
+            let _ = asked_for(&hello);
+        }
+    }
+}

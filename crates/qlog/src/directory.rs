@@ -1,0 +1,132 @@
+//! A directory of logs, and the thread that writes them.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use proto::observe::{Birth, Observer, ObserverMaker};
+
+use crate::bell::Bell;
+use crate::frames::Hex;
+use crate::log::{Handle, Log};
+use crate::record::end;
+
+/// Where logs of connections go: one file a connection, which is never one that is there. When it is dropped, what has happened so
+/// far is written, and nothing after.
+pub struct Directory {
+    path: PathBuf,
+    bell: Arc<Bell>,
+    logs: Arc<Mutex<Vec<Arc<Log>>>>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Directory {
+    /// Logs go to this directory, which is made if need be. `report` is told, in a line, what stops a log from being written; the
+    /// connection goes on.
+    ///
+    /// # Errors
+    /// If it cannot be made, or no file can be made in it.
+    pub fn open(path: &Path, report: impl Fn(&str) + Send + 'static) -> io::Result<Self> {
+        fs::create_dir_all(path)?;
+        let probe = path.join(format!(".narrows-{}-{}", std::process::id(), now().as_nanos()));
+        OpenOptions::new().write(true).create_new(true).open(&probe)?;
+        fs::remove_file(&probe)?;
+        let (bell, logs) = (Arc::new(Bell::default()), Arc::new(Mutex::new(Vec::new())));
+        let mut writer =
+            Writer { path: path.to_path_buf(), logs: logs.clone(), files: Vec::new(), report: Box::new(report) };
+        let rung = bell.clone();
+        let thread = thread::Builder::new().name("narrows qlog".into()).spawn(move || {
+            loop {
+                let is_over = rung.wait();
+                writer.write();
+                if is_over {
+                    return;
+                }
+            }
+        })?;
+        Ok(Self { path: path.to_path_buf(), bell, logs, thread: Some(thread) })
+    }
+
+    /// Where logs go.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Makes the observers of connections, for [`proto::settings::Settings::observe`].
+    pub fn observer(&self) -> ObserverMaker {
+        let (bell, logs) = (self.bell.clone(), self.logs.clone());
+        Arc::new(move |birth: &Birth| {
+            let log = Arc::new(Log::new(*birth, now().as_millis() as u64));
+            logs.lock().unwrap_or_else(PoisonError::into_inner).push(log.clone());
+            bell.ring(false);
+            Some(Arc::new(Handle { log, bell: bell.clone() }) as Arc<dyn Observer>)
+        })
+    }
+}
+
+impl Drop for Directory {
+    fn drop(&mut self) {
+        self.bell.end();
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
+}
+
+/// Since 1970, by the wall clock.
+#[expect(clippy::disallowed_methods, reason = "a log says when it was made; nothing is decided by it")]
+fn now() -> Duration {
+    SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default()
+}
+
+/// The name of a log: when the connection began, the ID that both ends know it by, and which end wrote it.
+fn name_of(log: &Log) -> String {
+    let began = UNIX_EPOCH + Duration::from_millis(log.began_ms);
+    let time = humantime::format_rfc3339_millis(began).to_string().replace(['-', ':'], "");
+    format!("{time}-{}-{}.sqlog", Hex(log.birth.first_id.as_bytes()), end(log.birth.side))
+}
+
+/// Writes logs.
+struct Writer {
+    path: PathBuf,
+    logs: Arc<Mutex<Vec<Arc<Log>>>>,
+    files: Vec<(Arc<Log>, Option<File>)>,
+    report: Box<dyn Fn(&str) + Send>,
+}
+
+impl Writer {
+    fn write(&mut self) {
+        let new = std::mem::take(&mut *self.logs.lock().unwrap_or_else(PoisonError::into_inner));
+        self.files.extend(new.into_iter().map(|log| (log, None)));
+        let Self { path, files, report, .. } = self;
+        files.retain_mut(|(log, file)| {
+            let (bytes, is_over) = {
+                let mut waiting = log.lock();
+                (waiting.take(), waiting.is_over)
+            };
+            if let Err(error) = append(path, log, file, &bytes) {
+                report(&format!(
+                    "the log `{}` ends here, and its connection goes on: {error}",
+                    path.join(name_of(log)).display()
+                ));
+                log.give_up();
+                return false;
+            }
+            !is_over
+        });
+    }
+}
+
+fn append(path: &Path, log: &Log, file: &mut Option<File>, bytes: &[u8]) -> io::Result<()> {
+    if bytes.is_empty() {
+        return Ok(());
+    }
+    let file = match file {
+        Some(file) => file,
+        None => file.insert(OpenOptions::new().write(true).create_new(true).open(path.join(name_of(log)))?),
+    };
+    file.write_all(bytes)
+}

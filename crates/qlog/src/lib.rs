@@ -1,0 +1,27 @@
+//! Logs of the transport's connections, in the format of qlog 0.3 as JSON text sequences (RFC 7464): one file a connection and
+//! end. `docs/src/qlog.md` lists the events.
+//!
+//! A [`Directory`] makes files and has one thread that writes them. Connections are given to it by
+//! [`proto::settings::Settings::observe`]:
+//!
+//! ```no_run
+//! # fn settings() -> proto::settings::Settings { todo!() }
+//! let directory = qlog::Directory::open("logs".as_ref(), |trouble| eprintln!("{trouble}"))?;
+//! let mut settings = settings();
+//! settings.observe = Some(directory.observer());
+//! // When `directory` is dropped, all is written.
+//! # Ok::<(), std::io::Error>(())
+//! ```
+//!
+//! What happens is put into words where it happens, in memory, and written by the other thread at most a tenth of a second later.
+//! So a process that is killed leaves files whose records are whole but for the last one.
+
+#![forbid(unsafe_code)]
+
+mod bell;
+mod directory;
+mod frames;
+mod log;
+mod record;
+
+pub use self::directory::Directory;

@@ -1,0 +1,309 @@
+//! The log of one connection: what happens becomes records in memory, which another thread writes.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use laws::catalog::Kind;
+use laws::{ControlLaw, Law, LossCause};
+use proto::blocks::BlockEvent;
+use proto::observe::{Birth, Event, Metrics, Observer, Packet, Progress};
+use proto::side::Side;
+use serde::Serialize;
+use units::{Rate, Time};
+
+use crate::bell::Bell;
+use crate::frames::{Listed, Places, ms};
+use crate::record::{
+    BlockData, ClosedData, GapData, Header, KeyData, LawData, LostData, MetricsData, PacketData, PacketHeader,
+    ParametersData, PathData, Raw, Record, SizeData, Started, StateData, keys_of, put, state_of,
+};
+
+/// Bytes that wait to be written: what happens beyond is only counted.
+const MOST_WAITING: usize = 16 << 20;
+/// Bytes that may wait before it is known that the connection is one to log.
+const MOST_EARLY: usize = 64 << 10;
+/// With so many bytes the other thread is called at once.
+const MANY: usize = 256 << 10;
+
+/// What is known of a path, so that only changes are told.
+#[derive(Default)]
+struct Known {
+    metrics: MetricsData,
+    state: Option<&'static str>,
+    law: Vec<(&'static str, i64)>,
+}
+
+/// What is not written yet.
+pub(crate) struct Waiting {
+    bytes: Vec<u8>,
+    /// Events for which there was no room.
+    missed: u64,
+    /// When the last event was.
+    last: Time,
+    paths: BTreeMap<u32, Known>,
+    /// Whether it is to be written: a listener's is once it has let its caller in, or strangers would fill the disk.
+    pub(crate) is_wanted: bool,
+    /// Whether nothing more is written, as the file cannot be.
+    is_given_up: bool,
+    /// Whether no event follows.
+    pub(crate) is_over: bool,
+}
+
+/// The log of one connection.
+pub(crate) struct Log {
+    pub(crate) birth: Birth,
+    /// The wall clock when it began, in ms since 1970.
+    pub(crate) began_ms: u64,
+    waiting: Mutex<Waiting>,
+}
+
+impl Log {
+    pub(crate) fn new(birth: Birth, began_ms: u64) -> Self {
+        let mut bytes = Vec::new();
+        put(&mut bytes, &Header::new(&birth, began_ms as f64));
+        let waiting = Waiting {
+            bytes,
+            missed: 0,
+            last: birth.now,
+            paths: BTreeMap::new(),
+            is_wanted: birth.side == Side::Caller,
+            is_given_up: false,
+            is_over: false,
+        };
+        let log = Self { birth, began_ms, waiting: Mutex::new(waiting) };
+        let remote = birth.via.remote;
+        let started = Started {
+            ip_version: if remote.is_ipv4() { "v4" } else { "v6" },
+            dst_ip: remote.ip().to_string(),
+            dst_port: remote.port(),
+            protocol: birth.service.to_string(),
+        };
+        log.lock().put(&log, birth.now, "connectivity:connection_started", None, started);
+        log
+    }
+
+    pub(crate) fn lock(&self) -> MutexGuard<'_, Waiting> {
+        // Records are appended whole or not at all.
+        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Nothing more is kept: it cannot be written.
+    pub(crate) fn give_up(&self) {
+        let mut waiting = self.lock();
+        waiting.is_given_up = true;
+        waiting.bytes = Vec::new();
+    }
+}
+
+impl Waiting {
+    /// How many bytes are to be written.
+    fn to_write(&self) -> usize {
+        if self.is_wanted { self.bytes.len() } else { 0 }
+    }
+
+    /// What is to be written now.
+    pub(crate) fn take(&mut self) -> Vec<u8> {
+        if self.is_wanted { std::mem::take(&mut self.bytes) } else { Vec::new() }
+    }
+
+    fn put(&mut self, log: &Log, now: Time, name: &'static str, path_id: Option<u32>, data: impl Serialize) {
+        if self.is_given_up {
+            return;
+        }
+        self.last = now;
+        let most = if self.is_wanted { MOST_WAITING } else { MOST_EARLY };
+        if self.bytes.len() >= most {
+            self.missed += 1;
+            return;
+        }
+        self.put_gap(log);
+        put(&mut self.bytes, &Record { time: ms(now.since(log.birth.now)), path_id, name, data });
+    }
+
+    /// Says how many events are missing here, if any are.
+    fn put_gap(&mut self, log: &Log) {
+        if self.missed > 0 {
+            let (time, data) =
+                (ms(self.last.since(log.birth.now)), GapData { events: std::mem::take(&mut self.missed) });
+            put(&mut self.bytes, &Record { time, path_id: None, name: "narrows:events_missed", data });
+        }
+    }
+
+    fn packet(&mut self, log: &Log, now: Time, name: &'static str, packet: &Packet, in_flight: Option<bool>) {
+        let &Packet { space, path, number, len, payload, .. } = packet;
+        let header = PacketHeader::new(space, number);
+        let raw = Raw { length: len, payload_length: payload.len() };
+        let data = PacketData { header, raw, in_flight, frames: Listed(payload) };
+        self.put(log, now, name, Some(path), data);
+    }
+
+    fn metrics(&mut self, log: &Log, now: Time, path: u32, metrics: &Metrics, law: &Law) {
+        let known = self.paths.entry(path).or_default();
+        let ssthresh = law.ssthresh();
+        let new = MetricsData {
+            min_rtt: metrics.least_rtt.map(ms),
+            smoothed_rtt: Some(ms(metrics.smoothed_rtt)),
+            // A round trip that was measured is news, whatever the last one was.
+            latest_rtt: None,
+            pto_count: Some(metrics.strikes),
+            congestion_window: Some(metrics.window.get()),
+            bytes_in_flight: Some(metrics.in_flight.get()),
+            ssthresh: ssthresh.map(units::Bytes::get),
+            pacing_rate: (metrics.pacing < Rate::MAX).then(|| metrics.pacing.bps()),
+        };
+        let old = &known.metrics;
+        let changed = MetricsData {
+            min_rtt: new.min_rtt.filter(|_| new.min_rtt != old.min_rtt),
+            smoothed_rtt: new.smoothed_rtt.filter(|_| new.smoothed_rtt != old.smoothed_rtt),
+            latest_rtt: metrics.latest_rtt.map(ms),
+            pto_count: new.pto_count.filter(|_| new.pto_count != old.pto_count),
+            congestion_window: new.congestion_window.filter(|_| new.congestion_window != old.congestion_window),
+            bytes_in_flight: new.bytes_in_flight.filter(|_| new.bytes_in_flight != old.bytes_in_flight),
+            ssthresh: new.ssthresh.filter(|_| new.ssthresh != old.ssthresh),
+            pacing_rate: new.pacing_rate.filter(|_| new.pacing_rate != old.pacing_rate),
+        };
+        known.metrics = new;
+        let state = ssthresh.map(|end| if metrics.window < end { "slow_start" } else { "congestion_avoidance" });
+        let before = known.state;
+        known.state = state.or(before);
+        let new_state = state.filter(|_| state != before).map(|new| StateData { old: before, new });
+        let mut values = Vec::with_capacity(known.law.len());
+        law.trace(&mut |name, value| values.push((name, value)));
+        let acted = law.acted();
+        for (name, count) in [
+            ("increases", acted.increases),
+            ("cuts", acted.cuts),
+            ("loss_cuts", acted.loss_cuts),
+            ("emergencies", acted.emergencies),
+        ] {
+            values.push((name, count.cast_signed()));
+        }
+        let is_news = known.law != values;
+        if is_news {
+            known.law.clone_from(&values);
+        }
+        if changed != MetricsData::default() {
+            self.put(log, now, "recovery:metrics_updated", Some(path), changed);
+        }
+        if let Some(state) = new_state {
+            self.put(log, now, "recovery:congestion_state_updated", Some(path), state);
+        }
+        if is_news {
+            let data = LawData { law: Kind::of(law).info().name, values };
+            self.put(log, now, "narrows:law_updated", Some(path), data);
+        }
+    }
+
+    fn block(&mut self, log: &Log, now: Time, event: BlockEvent) {
+        let (sender, receiver) = ("sender", "receiver");
+        let (name, data) = match event {
+            BlockEvent::Begun { block, shape } => (
+                "narrows:block_opened",
+                BlockData::Shape { owner: sender, block, data: shape.data, parity: shape.parity },
+            ),
+            BlockEvent::Opened { block, shape } => (
+                "narrows:block_opened",
+                BlockData::Shape { owner: receiver, block, data: shape.data, parity: shape.parity },
+            ),
+            BlockEvent::Requested { block, missing } => {
+                ("narrows:block_nack_received", BlockData::Missing { block, missing: Places(missing) })
+            }
+            BlockEvent::Missing { block, missing } => {
+                ("narrows:block_nack_sent", BlockData::Missing { block, missing: Places(missing) })
+            }
+            BlockEvent::Repair(tag) => (
+                "narrows:block_repair_sent",
+                BlockData::Repair { block: tag.block, place: tag.place, is_parity: tag.is_parity() },
+            ),
+            BlockEvent::Recovered { block, packets } => {
+                ("narrows:block_recovered", BlockData::Recovered { block, packets })
+            }
+            BlockEvent::GivenUp { block } => ("narrows:block_given_up", BlockData::Over { owner: sender, block }),
+            BlockEvent::Forgotten { block } => ("narrows:block_given_up", BlockData::Over { owner: receiver, block }),
+        };
+        self.put(log, now, name, None, data);
+    }
+
+    fn take_event(&mut self, log: &Log, now: Time, event: &Event) {
+        match *event {
+            Event::Sent(ref packet) => {
+                self.packet(log, now, "transport:packet_sent", packet, Some(packet.in_flight));
+            }
+            Event::Received(ref packet) => self.packet(log, now, "transport:packet_received", packet, None),
+            Event::Lost { space, path, number, cause } => {
+                let trigger = match cause {
+                    LossCause::Reordered => "time_threshold",
+                    LossCause::Timeout => "pto_expired",
+                    LossCause::Nack => "nack",
+                };
+                let data = LostData { header: PacketHeader::new(space, number), trigger };
+                self.put(log, now, "recovery:packet_lost", Some(path), data);
+            }
+            Event::Progress(progress) => {
+                let (old, new) = match progress {
+                    Progress::Connected => ("handshake_started", "handshake_complete"),
+                    Progress::Admitted => ("handshake_complete", "handshake_confirmed"),
+                };
+                self.is_wanted |= progress == Progress::Admitted;
+                let data = StateData { old: Some(old), new };
+                self.put(log, now, "connectivity:connection_state_updated", None, data);
+            }
+            Event::Parameters(ours, theirs) => {
+                for (owner, of) in [("local", ours), ("remote", theirs)] {
+                    self.put(log, now, "transport:parameters_set", None, ParametersData::new(owner, of));
+                }
+            }
+            Event::Metrics { path, ref metrics, law } => self.metrics(log, now, path, metrics, law),
+            Event::PacketSize { path, old, new, is_done } => {
+                self.put(log, now, "connectivity:mtu_updated", Some(path), SizeData { old, new, done: is_done });
+            }
+            Event::Path { path, via, change } => {
+                let data = PathData { state: state_of(change), remote: via.remote.to_string(), socket: via.socket };
+                self.put(log, now, "narrows:path_updated", Some(path), data);
+            }
+            Event::Keys { space, updates, cause } => {
+                let (names, trigger) = keys_of(space, cause);
+                let key_phase = (space == proto::observe::Space::Data).then_some(updates);
+                for key_type in names {
+                    let data = KeyData { key_type, key_phase, trigger };
+                    self.put(log, now, "security:key_updated", None, data);
+                }
+            }
+            Event::Block(event) => self.block(log, now, event),
+            Event::Closed(closed) => {
+                self.put(log, now, "connectivity:connection_closed", None, ClosedData::new(closed));
+            }
+            _ => {}
+        }
+    }
+}
+
+/// What a connection has of its log.
+pub(crate) struct Handle {
+    pub(crate) log: Arc<Log>,
+    pub(crate) bell: Arc<Bell>,
+}
+
+impl Observer for Handle {
+    fn on_event(&self, now: Time, event: &Event) {
+        let mut waiting = self.log.lock();
+        let before = waiting.to_write();
+        waiting.take_event(&self.log, now, event);
+        let after = waiting.to_write();
+        drop(waiting);
+        let is_many = before < MANY && after >= MANY;
+        if is_many || (before == 0 && after > 0) {
+            self.bell.ring(is_many);
+        }
+    }
+}
+
+impl Drop for Handle {
+    fn drop(&mut self) {
+        let mut waiting = self.log.lock();
+        waiting.put_gap(&self.log);
+        waiting.is_over = true;
+        drop(waiting);
+        self.bell.ring(false);
+    }
+}
