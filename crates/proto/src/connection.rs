@@ -669,6 +669,17 @@ impl Connection {
         self.data.as_mut().filter(|_| self.life == Life::Open)?.open_path(now, socket)
     }
 
+    /// A caller takes a path out of use that is to be replaced ([`Event::PathWanted`]); the next one that opens goes on by
+    /// its law. Nothing happens if it is the last that is open, or another was replaced a moment ago.
+    pub fn replace_path(&mut self, now: Time, path: u32) {
+        if let Some(data) = self.data.as_mut().filter(|_| self.life == Life::Open)
+            && let Err(fault) = data.replace_path(now, path)
+        {
+            self.fail(now, fault);
+        }
+        self.take_news(now);
+    }
+
     /// Takes a path out of use. What is in flight there goes on others. Whoever retires the last path closes the connection.
     pub fn retire_path(&mut self, now: Time, path: u32) {
         if let Some(data) = &mut self.data
@@ -698,6 +709,11 @@ impl Connection {
         let used =
             |data: &Data| data.paths().iter().filter(|path| path.is_used()).map(|path| stats(data, path)).collect();
         self.data.as_deref().map_or_else(Vec::new, used).into_iter()
+    }
+
+    /// The sockets of all paths, those included that were retired a moment ago.
+    pub fn sockets(&self) -> impl Iterator<Item = u16> + '_ {
+        self.data.iter().flat_map(|data| data.paths()).map(|path| path.via.socket)
     }
 
     /// What left and what was lost, on all paths.

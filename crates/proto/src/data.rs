@@ -1,5 +1,7 @@
 //! A connection when both ends have the keys of data: its paths, and the channel that sends over them.
 
+mod reroute;
+
 use alloc::collections::{BTreeMap, VecDeque};
 use alloc::vec::Vec;
 use core::mem;
@@ -25,6 +27,7 @@ use crate::space::FIRST_RTT;
 use crate::streams::{Limits, Streams, Taken};
 use crate::via::Via;
 use crate::{ID_LEN, Id, TOKEN_LEN};
+use reroute::Rerouting;
 
 /// Packets that only acknowledge, after which one asks for an acknowledgement: what was told is forgotten then.
 const SILENT: u32 = 32;
@@ -114,6 +117,7 @@ pub(crate) struct Arrival {
 }
 
 pub(crate) struct Data {
+    rerouting: Rerouting,
     shared: Shared,
     side: Side,
     watch: Watch,
@@ -217,6 +221,7 @@ impl Data {
             most_paths,
             theirs,
             answering,
+            rerouting: Rerouting::default(),
             base_rtt,
             is_confirmed: false,
             began: now,
@@ -433,8 +438,12 @@ impl Data {
         if !others {
             return Err(Fault::new(Code::NONE, "the last path was retired"));
         }
+        let was_open = path.state == State::Open;
         (path.state, path.challenge) = (State::Retired(until), None);
         if let Some(subflow) = path.subflow.take() {
+            if was_open {
+                self.rerouting.keep(self.channel.law(subflow).clone(), self.most_paths);
+            }
             self.channel.close_subflow(subflow);
         }
         let via = path.via;
@@ -816,6 +825,7 @@ impl Data {
     /// The peer has answered a challenge.
     fn on_response(&mut self, now: Time, number: u32, via: Via, value: [u8; 8]) {
         let (law, most) = (make_law(&self.shared, self.base_rtt, SMALLEST_MSS), self.most_packet());
+        let settles_at = self.gives_up_at(now);
         let Some(at) = self.paths.iter().position(|path| path.number == number) else { return };
         let path = &mut self.paths[at];
         let Some(subflow) = path.subflow else { return };
@@ -835,8 +845,12 @@ impl Data {
             None => {
                 path.budget.prove();
                 if path.state == State::Opening {
-                    path.state = State::Open;
+                    (path.state, path.settles_at) = (State::Open, settles_at);
                     self.news.push(News::PathOpen(number));
+                    if let Some(law) = self.rerouting.take() {
+                        self.channel.renew_subflow(subflow, law, false, now);
+                        self.channel.set_mss(subflow, SMALLEST_MSS);
+                    }
                 }
             }
             Some(_) => {
@@ -898,6 +912,7 @@ impl Data {
                     self.tell_metrics(now, at, None);
                 }
             }
+            self.leave_silent(now)?;
         }
         if let Some(rebuilding) = &mut self.rebuilding {
             rebuilding.on_timer(now);

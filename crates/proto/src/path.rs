@@ -137,6 +137,8 @@ pub(crate) struct Path {
     pub(crate) via: Via,
     pub(crate) budget: Budget,
     pub(crate) state: State,
+    /// Until then the peer may still give it up, because it has not seen an answer to its challenge.
+    pub(crate) settles_at: Time,
     /// Whether the peer has retired it, too. Before, it may still send to it.
     pub(crate) peer_let_go: bool,
     pub(crate) arrivals: Arrivals,
@@ -182,6 +184,7 @@ impl Path {
             via,
             budget: Budget::default(),
             state,
+            settles_at: Time::ZERO,
             peer_let_go: false,
             arrivals: Arrivals::new(answering),
             seen: SeenPhase::default(),

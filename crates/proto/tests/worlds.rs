@@ -5,9 +5,10 @@
 mod world;
 
 use proto::closed::{Closed, Code};
-use units::Time;
-use world::World;
+use units::{Bytes, Rate, Span, Time};
+use world::network::End;
 use world::scenes::scene;
+use world::{Job, Scene, World};
 
 /// Worlds of a run.
 fn count() -> u64 {
@@ -31,6 +32,31 @@ fn all_comes_in_any_weather() {
         }
     }
     assert!(failed.is_empty(), "{} of {count}:\n{}", failed.len(), failed[..failed.len().min(20)].join("\n"));
+}
+
+/// Of four paths one carries nothing any more from a moment on, whoever sends. Its subflow goes elsewhere within some round trips,
+/// once, and all takes hardly longer than with three paths.
+#[test]
+fn a_silent_path_goes_elsewhere() {
+    let run = |from, paths, coding, dead| {
+        let mut scene = Scene::fair(Rate::from_mbps(100), Span::from_ms(5));
+        scene.jobs = vec![Job { from, bytes: 30_000_000, message: true, echo: false }];
+        (scene.paths, scene.coding, scene.law, scene.window) = (paths, coding, "unocc", 16 << 20);
+        scene.weather.dead = (dead, 1);
+        // No port is ever full.
+        scene.weather.buffer = Bytes::new(500_000);
+        World::new(scene).run(Time::from_ms(600_000))
+    };
+    for from in [End::Caller, End::Listener] {
+        for coding in ["off", "8,2"] {
+            let whole = run(from, 4, coding, Time::NEVER);
+            assert_eq!((whole.gone, whole.open_paths), (0, 4), "{from:?} {coding}: no path was silent");
+            let dead = run(from, 4, coding, Time::from_ms(1_000));
+            assert_eq!((dead.gone, dead.open_paths), (1, 5), "{from:?} {coding}: one path went, one came");
+            let (whole, dead) = (whole.done.ps() as f64, dead.done.ps() as f64);
+            assert!(dead < 1.1 * whole, "{from:?} {coding}: {dead} ps and not {whole} ps");
+        }
+    }
 }
 
 /// A peer that lies is found out, or believed; nothing panics, and nothing goes on for ever.

@@ -20,6 +20,9 @@ const TURN: usize = 4;
 /// Batches that are read from a socket before anything else is done.
 const READS: usize = 4;
 
+/// Sockets of an endpoint: so many paths may be open, and as many may have been retired a moment ago.
+const MOST_SOCKETS: u16 = 128;
+
 /// How long a timer waits that is due while nothing can be done about it.
 const STUCK: Duration = Duration::from_millis(1);
 
@@ -188,17 +191,21 @@ impl Driver {
         let Some(most) = state.entries.get(&handle).map(|entry| usize::from(entry.most_paths)) else { return };
         loop {
             let Some(connection) = state.endpoint.connection(handle) else { return };
-            let used: Vec<u16> = connection.paths().map(|path| path.via.socket).collect();
-            if used.len() >= most || connection.side() == proto::side::Side::Listener {
+            if connection.paths().count() >= most || connection.side() == proto::side::Side::Listener {
                 return;
             }
-            let unused = (0..state.sockets.len() as u16).find(|at| !used.contains(at));
-            let socket = if let Some(socket) = unused {
-                socket
-            } else {
-                let Ok(socket) = Socket::bind((state.local.ip(), 0).into()) else { return };
-                state.sockets.push(Arc::new(socket));
-                state.sockets.len() as u16 - 1
+            // A path that went may have gone because nothing comes any more from that port.
+            let known: Vec<u16> = connection.sockets().collect();
+            let unused = |at: &u16| !known.contains(at);
+            let sockets = state.sockets.len() as u16;
+            let socket = match (0..sockets).find(unused) {
+                Some(socket) => socket,
+                None if sockets < MOST_SOCKETS => {
+                    let Ok(socket) = Socket::bind((state.local.ip(), 0).into()) else { return };
+                    state.sockets.push(Arc::new(socket));
+                    sockets
+                }
+                None => return,
             };
             let opened = state.endpoint.connection(handle).and_then(|connection| connection.open_path(now, socket));
             state.endpoint.settle(handle);

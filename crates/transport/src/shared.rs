@@ -224,7 +224,8 @@ impl State {
                 Event::Stream(event) => tell_of_stream(entry, event),
                 Event::Datagram(datagram) => entry.take_datagram(datagram),
                 Event::PathOpen(_) => {}
-                Event::MorePaths | Event::PathGone(_) | Event::PathWanted(_) => wants_paths = true,
+                Event::PathWanted(path) => connection.replace_path(now, path),
+                Event::MorePaths | Event::PathGone(_) => wants_paths = true,
                 Event::Closed(closed) => {
                     if let Closed::Service { asked, .. } = closed
                         && connection.side() == Side::Listener

@@ -120,6 +120,7 @@ struct Party {
     stalled_until: Time,
     wants_paths: u8,
     next_socket: u16,
+    gone: u32,
     open_paths: u32,
 }
 
@@ -136,6 +137,8 @@ pub struct Report {
     pub datagrams: u64,
     pub updates: u64,
     pub open_paths: u32,
+    /// Paths that the caller took out of use.
+    pub gone: u32,
     /// How long each message of a series took, from its first write until its sender knew that it was delivered.
     pub took: Vec<Span>,
 }
@@ -217,6 +220,7 @@ impl World {
                 stalled_until: Time::ZERO,
                 wants_paths: scene.paths - 1,
                 next_socket: 1,
+                gone: 0,
                 open_paths: 1,
             };
             (party, fingerprint)
@@ -297,6 +301,7 @@ impl World {
             datagrams: self.datagrams,
             updates: self.updates,
             open_paths: caller.open_paths,
+            gone: caller.gone,
             took: caller.application.took.clone(),
         }
     }
@@ -411,6 +416,16 @@ impl World {
                 }
                 Event::Closed(closed) => party.closed = Some(closed),
                 Event::PathOpen(_) => party.open_paths += 1,
+                Event::PathGone(_) => {
+                    party.gone += 1;
+                    party.wants_paths = party.wants_paths.saturating_add(u8::from(party.end == End::Caller));
+                }
+                Event::PathWanted(path) => {
+                    if let Some(connection) = party.endpoint.connection(handle) {
+                        connection.replace_path(now, path);
+                    }
+                    party.endpoint.settle(handle);
+                }
                 Event::Stream(StreamEvent::Readable(_) | StreamEvent::Opened) if !party.read_again.is_set() => {
                     party.read_again = now;
                 }

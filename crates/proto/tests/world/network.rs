@@ -47,6 +47,8 @@ pub struct Weather {
     pub mtu: usize,
     /// Nothing gets through from the one to the other.
     pub black_hole: (Time, Time),
+    /// From then on nothing gets through to or from this socket of the caller.
+    pub dead: (Time, u16),
     /// From then on the mtu is the second.
     pub mtu_falls: (Time, usize),
     /// Then the caller's address changes, if ever.
@@ -68,6 +70,7 @@ impl Weather {
             bleaching: false,
             mtu: 1_472,
             black_hole: (Time::NEVER, Time::NEVER),
+            dead: (Time::NEVER, 0),
             mtu_falls: (Time::NEVER, 1_200),
             rebinding: Time::NEVER,
         }
@@ -167,7 +170,7 @@ impl Network {
             End::Caller => {
                 let outside = self.outside(now, socket);
                 self.traffic.entry(outside).or_default().1 += bytes.len() as u64;
-                (End::Listener, outside, 0)
+                (End::Listener, outside, socket)
             }
             End::Listener => {
                 self.traffic.entry(remote).or_default().0 += bytes.len() as u64;
@@ -182,7 +185,8 @@ impl Network {
         let mtu = if now >= self.weather.mtu_falls.0 { self.weather.mtu_falls.1 } else { self.weather.mtu };
         self.sent += 1;
         let (begins, ends) = self.weather.black_hole;
-        if bytes.len() > mtu || (begins <= now && now < ends) || self.dice.one_in(self.weather.loss) {
+        let is_dead = now >= self.weather.dead.0 && at == self.weather.dead.1;
+        if is_dead || bytes.len() > mtu || (begins <= now && now < ends) || self.dice.one_in(self.weather.loss) {
             return;
         }
         let arrival = Arrival {
@@ -197,7 +201,8 @@ impl Network {
         let Some(passage) = self.ports[from as usize].enqueue(&self.params, from as u64, &arrival) else { return };
         let ce = passage.marked && !self.weather.bleaching;
         let ect = ect && !self.weather.bleaching;
-        let mut datagram = Datagram { to, socket: at, from: source, ce, ect, bytes: bytes.to_vec() };
+        let socket = if to == End::Caller { at } else { 0 };
+        let mut datagram = Datagram { to, socket, from: source, ce, ect, bytes: bytes.to_vec() };
         let mut arrives = passage.arrives;
         if self.dice.one_in(self.weather.reordering) {
             arrives += Span::from_ps(self.dice.below(self.weather.delay.unsigned_ps() + 1) as i64);

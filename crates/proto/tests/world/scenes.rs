@@ -50,5 +50,8 @@ pub fn scene(seed: u64) -> Scene {
     scene.updates = if dice.one_in(3) { 1 + dice.below(30) } else { 0 };
     scene.paths = if dice.one_in(2) { 1 } else { 1 + dice.below(7) as u8 };
     scene.law = ["newreno", "cubic", "dctcp", "unocc", "bbr", "gemini", "fixed"][dice.below(7) as usize];
+    if scene.paths > 1 && dice.one_in(4) {
+        weather.dead = (early(&mut dice), 1);
+    }
     Scene { seed, weather, jobs, max_packet, ..scene }
 }
