@@ -192,13 +192,23 @@ impl Driver {
             if used.len() >= most || connection.side() == proto::side::Side::Listener {
                 return;
             }
-            let unused = (0..state.sockets.len() as u16).find(|at| !used.contains(at));
+            let owner = |at: &u16| state.reserved.get(at).copied().flatten();
+            let has_own = used.iter().any(|at| owner(at) == Some(handle));
+            let is_free = |at: &u16| {
+                let fits = if has_own { owner(at) == Some(handle) } else { !state.reserved.contains_key(at) };
+                fits && !used.contains(at)
+            };
+            let unused = (0..state.sockets.len() as u16).find(is_free);
             let socket = if let Some(socket) = unused {
                 socket
             } else {
                 let Ok(socket) = Socket::bind((state.local.ip(), 0).into()) else { return };
                 state.sockets.push(Arc::new(socket));
-                state.sockets.len() as u16 - 1
+                let at = state.sockets.len() as u16 - 1;
+                if has_own {
+                    state.reserved.insert(at, Some(handle));
+                }
+                at
             };
             let opened = state.endpoint.connection(handle).and_then(|connection| connection.open_path(now, socket));
             state.endpoint.settle(handle);

@@ -103,6 +103,8 @@ pub(crate) struct State {
     pub(crate) incoming: VecDeque<Handle>,
     acceptors: Vec<Waker>,
     pub(crate) sockets: Vec<Arc<Socket>>,
+    /// Sockets that are for one connection alone, and for which, once it has begun.
+    pub(crate) reserved: BTreeMap<u16, Option<Handle>>,
     pub(crate) local: SocketAddr,
     pub(crate) is_closed: bool,
 }
@@ -121,6 +123,7 @@ impl State {
             incoming: VecDeque::new(),
             acceptors: Vec::new(),
             sockets: vec![Arc::new(socket)],
+            reserved: BTreeMap::new(),
             local,
             is_closed: false,
         })

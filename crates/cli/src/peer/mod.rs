@@ -10,7 +10,7 @@ pub(crate) mod descriptors;
 pub(crate) mod desk;
 pub(crate) mod end;
 mod identity;
-mod law;
+pub(crate) mod law;
 pub(crate) mod patience;
 pub(crate) mod quantity;
 pub(crate) mod trouble;

@@ -35,7 +35,7 @@ pub(crate) fn count_messages(bytes: &[u8]) -> usize {
 pub const LEAST_INTERVAL: Span = Span::from_ms(1);
 
 /// More samples are not kept: about a gigabyte.
-const MOST_SAMPLES: usize = 4_000_000;
+pub(crate) const MOST_SAMPLES: usize = 4_000_000;
 
 /// The kernel's groups of messages on TCP sockets that go, for IPv4 and for IPv6.
 const DESTROYED: [i32; 2] = [1, 3];

@@ -1,4 +1,5 @@
-//! The flows of a [`sim::Setup`] as real TCP between the hosts' namespaces.
+//! The flows of a [`sim::Setup`] between the hosts' namespaces: as the kernel's TCP, or over whatever a
+//! [`carried::Carrier`] is.
 //!
 //! All connections are made before time zero: a simulated flow knows its path from the start, and its completion time
 //! has no handshake in it. A flow starts when it writes its first byte and is complete when the kernel says that its
@@ -6,6 +7,8 @@
 //!
 //! Every flow has a port of its own at its source, [`port`], which is how samples and captures know it.
 
+mod agenda;
+pub mod carried;
 mod connect;
 mod run;
 mod socket;
