@@ -14,6 +14,7 @@ use crate::namespace::{Hosts, NamespaceOptions};
 use crate::outcome::{Seen, of_carried, of_programs, of_traffic};
 use crate::pressure::{Pressure, Watch};
 use crate::router::{COALESCE, RouterConfig, RouterOutcome, Running, start};
+use crate::sys::Urgent;
 use crate::traffic::carried::{self, Carrier};
 use crate::traffic::{Connected, Ground, Progress, Traffic, flow_of};
 use crate::witness::Witness;
@@ -56,6 +57,9 @@ pub struct Emulated {
 
 /// Socket buffers grow at least so far.
 const LEAST_BUFFER: Bytes = Bytes::new(64 << 20);
+
+/// The real-time priority of threads that are hosts: below the router's, so that what they send can never make it late.
+const HOSTS_PRIORITY: i32 = 1;
 
 /// Between samples of programs' connections, if nothing else is asked for.
 const PROGRAM_INTERVAL: Span = Span::from_ms(10);
@@ -142,6 +146,8 @@ pub fn run_carried(
 ) -> Result<Emulated, Error> {
     let hosts = Hosts::create(&setup.network, &namespaces(setup, &options, None)?)?;
     let router = start(&hosts, &router_config(setup, &options))?;
+    // Their threads are the hosts, and begin here.
+    let urgent = options.real_time.then(|| Urgent::ask(HOSTS_PRIORITY));
     let waiting = Progress { now: Time::ZERO, completed: 0 };
     let connected = carrier.connect(setup, &hosts, &mut || watch(waiting));
     if let Err(error) = connected {
@@ -151,6 +157,7 @@ pub fn run_carried(
     let clock = Clock::start();
     let pressure = Watch::start();
     let end = carried::run(setup, carrier, clock, watch);
+    drop(urgent);
     let pressure = pressure.end();
     let offset = Span::from_ns((clock.monotonic_ns - router.clock().monotonic_ns) as i64);
     let router = router.stop()?;
