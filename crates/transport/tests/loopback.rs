@@ -57,6 +57,8 @@ fn bytes_cross_on_one_path_and_on_several() {
             send.finish().unwrap();
             send.delivered().await.unwrap();
             assert_eq!(receive.read_to_end(100).await.unwrap(), b"thanks");
+            // Its datagrams came joined, and their codepoints with them.
+            assert!(connection.paths().iter().all(|path| path.ecn), "{:?}", connection.paths());
             let open = connection.paths().iter().filter(|path| path.is_open).count();
             assert_eq!(open, usize::from(paths), "{:?}", connection.paths());
         });
