@@ -102,9 +102,11 @@ impl<'a> Transport<'a> {
             let address = ground.address(host, self.ipv6);
             let mut made = None;
             ground.within(host, &mut || {
-                let endpoint = Endpoint::listen(SocketAddr::new(address, LISTEN_PORT), config).map_err(failed)?;
+                let endpoint =
+                    Endpoint::listen(SocketAddr::new(address, LISTEN_PORT), config).map_err(|it| failed(&it))?;
                 for (flow, _) in specs.iter().enumerate().filter(|(_, spec)| spec.src == host) {
-                    ports[flow] = Some(endpoint.reserve(SocketAddr::new(address, port(flow))).map_err(failed)?);
+                    ports[flow] =
+                        Some(endpoint.reserve(SocketAddr::new(address, port(flow))).map_err(|it| failed(&it))?);
                 }
                 made = Some(endpoint);
                 Ok(())
@@ -137,7 +139,7 @@ impl<'a> Transport<'a> {
     }
 }
 
-fn failed(error: io::Error) -> Error {
+fn failed(error: &io::Error) -> Error {
     Error::Carrier(format!("cannot open a UDP socket in a host: {error}"))
 }
 

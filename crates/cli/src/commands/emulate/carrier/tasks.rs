@@ -46,7 +46,7 @@ impl Spawner {
 
 /// The tasks. They run on the thread that made this.
 pub(super) struct Tasks {
-    tasks: Vec<Option<(Task, Arc<Call>)>>,
+    all: Vec<Option<(Task, Arc<Call>)>>,
     ready: Arc<Ready>,
     new: Spawner,
 }
@@ -54,7 +54,7 @@ pub(super) struct Tasks {
 impl Tasks {
     pub(super) fn new() -> Self {
         let ready = Arc::new(Ready { tasks: Mutex::default(), thread: thread::current() });
-        Self { tasks: Vec::new(), ready, new: Spawner::default() }
+        Self { all: Vec::new(), ready, new: Spawner::default() }
     }
 
     pub(super) fn spawner(&self) -> Spawner {
@@ -70,12 +70,12 @@ impl Tasks {
         }
         let ready = std::mem::take(&mut *self.ready());
         for at in ready {
-            let Some((task, call)) = self.tasks[at].as_mut() else { continue };
+            let Some((task, call)) = self.all[at].as_mut() else { continue };
             // Before it runs: what happens meanwhile calls it again.
             call.is_called.store(false, Ordering::Release);
             let waker = Waker::from(call.clone());
             if let Poll::Ready(()) = task.as_mut().poll(&mut Context::from_waker(&waker)) {
-                self.tasks[at] = None;
+                self.all[at] = None;
             }
             after();
         }
@@ -85,14 +85,14 @@ impl Tasks {
     /// Forgets all tasks, wherever they are.
     pub(super) fn clear(&mut self) {
         self.new.0.borrow_mut().clear();
-        self.tasks.iter_mut().for_each(|task| *task = None);
+        self.all.iter_mut().for_each(|task| *task = None);
     }
 
     fn take_new(&mut self) {
         for task in self.new.0.take() {
-            let at = self.tasks.len();
+            let at = self.all.len();
             let call = Arc::new(Call { ready: self.ready.clone(), task: at, is_called: AtomicBool::new(false) });
-            self.tasks.push(Some((task, call.clone())));
+            self.all.push(Some((task, call.clone())));
             call.wake();
         }
     }
