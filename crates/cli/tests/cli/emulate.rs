@@ -489,7 +489,10 @@ fn what_the_transport_cannot_do_is_refused_and_leaves_nothing() {
     let before = scratch.tree();
     let unolb = r#"host.path={kind="unolb",laws="subflow"}"#;
     for (line, parts) in [
-        ("--set schemes.cubic.law=hpcc", &["needs reports of switches (INT)", "accepted are", "unocc"][..]),
+        (
+            r#"--set schemes.cubic.law=hpcc --set switch={buffer="32MiB",pfc=true}"#,
+            &["needs reports of switches (INT)", "accepted are", "unocc"][..],
+        ),
         ("--set schemes.cubic.law=flashpass", &["needs credits from the receiver"]),
         ("--set host.path=spray", &["`host.path` is \"spray\"", "\"ecmp\" and"]),
         ("--set host.path=repath", &["`host.path` is \"repath\""]),

@@ -10,9 +10,8 @@ use sim::{Cause, FlowId, FlowOutcome, FlowSample, Setup};
 use units::{Bytes, Span, Time};
 
 use super::agenda::Agenda;
-use super::{Ground, Progress};
+use super::{Ground, LEAST_INTERVAL, MOST_SAMPLES, Progress};
 use crate::clock::Clock;
-use crate::diag::{LEAST_INTERVAL, MOST_SAMPLES};
 use crate::error::Error;
 
 /// How often the caller is told how far it is.

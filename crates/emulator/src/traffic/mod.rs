@@ -17,7 +17,7 @@ use std::net::IpAddr;
 
 use fabric::HostId;
 use sim::Setup;
-use units::{Bytes, Time};
+use units::{Bytes, Span, Time};
 
 use crate::error::Error;
 use crate::tcp_info::TcpInfo;
@@ -33,6 +33,12 @@ const LISTEN_PORT: u16 = 5_001;
 
 /// Flows are numbered by ports below those that the kernel gives to other connections.
 pub const MOST_FLOWS: usize = 20_000;
+
+/// The least time between samples: a dump of a few sockets takes some 20 us a host.
+pub const LEAST_INTERVAL: Span = Span::from_ms(1);
+
+/// More samples are not kept: about a gigabyte.
+pub(crate) const MOST_SAMPLES: usize = 4_000_000;
 
 /// The source port of a flow.
 pub fn port(flow: usize) -> u16 {
