@@ -487,7 +487,6 @@ fn interrupted(line: &str) {
 fn what_the_transport_cannot_do_is_refused_and_leaves_nothing() {
     let scratch = pair("refused-narrows");
     let before = scratch.tree();
-    let unolb = r#"host.path={kind="unolb",laws="subflow"}"#;
     for (line, parts) in [
         (
             r#"--set schemes.cubic.law=hpcc --set switch={buffer="32MiB",pfc=true}"#,
@@ -507,11 +506,6 @@ fn what_the_transport_cannot_do_is_refused_and_leaves_nothing() {
         scratch.narrows(&line).fails(2, parts);
         assert_eq!(scratch.tree(), before, "{line}");
     }
-    // Where each subflow has a law of its own, and with a coding, it is not this that is refused.
-    let line = format!(
-        "emulate pair.toml --stack narrows --scheme cubic --set {unolb} --set host.coding={{}} --on nobody -- x"
-    );
-    scratch.narrows(&line).fails(2, &["--stack narrows is for [[traffic]]"]);
 }
 
 #[cfg(not(feature = "transport"))]
