@@ -1,10 +1,11 @@
 #!/usr/bin/env bash
 # Makes the tables of docs/src/sim-to-real.md: runs the scenarios of scenarios/sim-to-real simulated, then as real
-# packets, several times, and puts them side by side. Needs root and a quiet machine: 8 minutes for each time.
+# packets, several times, and puts them side by side. Needs root and a quiet machine: 14 minutes for each time.
 #   cargo build --release -p narrows --features bpf && sudo env PATH="$PWD/target/release:$PATH" docs/sim-to-real.sh
 #
 #   NARROWS  the program; by default the `narrows` that the PATH finds first
 #   TIMES    how often each scenario is sent; by default 5
+#   PARTS    which scenarios; by default "two eight deep transport". What the page says of others stays as it is.
 #   SET      a setting for all runs, such as stop=4s: a trial. Then PAGE says which copy of the page is written.
 #   PAGE     the page; by default docs/src/sim-to-real.md
 #   OUT      where results are kept; by default out/sim-to-real
@@ -15,6 +16,7 @@ narrows=${NARROWS:-narrows}
 times=${TIMES:-5}
 page=${PAGE:-docs/src/sim-to-real.md}
 out=${OUT:-out/sim-to-real}
+read -r -a parts <<< "${PARTS:-two eight deep transport}"
 settings=()
 if [ -n "${SET:-}" ]; then
   if [ -z "${PAGE:-}" ]; then
@@ -23,12 +25,18 @@ if [ -n "${SET:-}" ]; then
   fi
   settings=(--set "$SET")
 fi
+for part in "${parts[@]}"; do
+  if ! [[ $part =~ ^(two|eight|deep|transport)$ ]]; then
+    echo "PARTS: no scenario $part; there are two, eight, deep and transport" >&2
+    exit 2
+  fi
+done
 if ! [[ $times =~ ^[1-9][0-9]?$ ]]; then
   echo "TIMES=$times is not a number from 1 to 99" >&2
   exit 2
 fi
 if [ "$(id -u)" != 0 ]; then
-  echo "real packets need root; about 8 minutes for each of $times times with it" >&2
+  echo "real packets need root; about 14 minutes for each of $times times with it" >&2
   exit 2
 fi
 if ! command -v "$narrows" > /dev/null; then
@@ -38,8 +46,8 @@ fi
 
 mkdir -p "$out"
 # What an earlier call compared, maybe more often: the page is of this one.
-rm -f "$out"/{two,eight,deep}-[0-9]*.json
-for name in two eight deep; do
+rm -f "$out"/{two,eight,deep,transport,stacks}-[0-9]*.json
+for name in "${parts[@]}"; do
   "$narrows" run "scenarios/sim-to-real/$name.toml" "${settings[@]}" --out "$out/$name-simulated"
 done
 # A scenario's name, and what `narrows emulate` is told beside it.
@@ -49,10 +57,24 @@ send() {
   "$narrows" emulate "scenarios/sim-to-real/$name.toml" "$@" "${settings[@]}" --out "$out/$name-emulated-$time"
   "$narrows" compare "$out/$name-simulated" "$out/$name-emulated-$time" --flows --json > "$out/$name-$time.json"
 }
+# The same law over both stacks: the kernel's first.
+send_both() {
+  local kernel="$out/kernel-emulated-$time"
+  "$narrows" emulate scenarios/sim-to-real/transport.toml --scheme unocc --burst 1500 "${settings[@]}" \
+    --out "$kernel"
+  "$narrows" compare "$kernel" "$out/transport-emulated-$time" --flows --json > "$out/stacks-$time.json"
+}
 for ((time = 1; time <= times; time++)); do
-  send two --burst 1500
-  send eight --burst 1500
-  send deep
+  for name in "${parts[@]}"; do
+    case $name in
+      deep) send deep ;;
+      transport)
+        send transport --stack narrows --burst 1500
+        send_both
+        ;;
+      *) send "$name" --burst 1500 ;;
+    esac
+  done
 done
 
 # All is measured: now the page.

@@ -4,18 +4,22 @@
 usage: sim_to_real.py PAGE OUT MACHINE
 
 OUT has, for each scenario, what `narrows compare --flows --json` printed of each time it was emulated
-(`two-1.json` and on), and the emulated results themselves (`two-emulated-1`).
+(`two-1.json` and on), and the emulated results themselves (`two-emulated-1`). `stacks-1.json` compares the kernel's TCP with
+the transport. What is said of a scenario that OUT does not have stays as it is.
 """
 
 import json
 import re
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from statistics import mean, median
 from typing import Any
 
-NAMES = ("two", "eight", "deep")
+# Scenarios that the kernel's TCP carries, and those of the transport.
+KERNEL = ("two", "eight", "deep")
+TRANSPORT = ("transport",)
+SIDES = ("simulator", "emulator")
 
 
 def rate(bps: float) -> str:
@@ -94,24 +98,24 @@ def marked(line: str, runs: list[dict[str, Any]]) -> str:
     return " | ".join([*cells, f"{target}, {words}" if target.strip() else words]) + " |"
 
 
-def tables(comparisons: list[dict[str, Any]]) -> str:
+def tables(comparisons: list[dict[str, Any]], sides: tuple[str, str] = SIDES) -> str:
     """A table for each scheme of a scenario."""
     made = []
     for index, first in enumerate(comparisons[0]["runs"]):
         runs = [each["runs"][index] for each in comparisons]
         window = f"{first['from_ns'] / 1e9:.0f} s to {first['to_ns'] / 1e9:.0f} s"
-        columns = [f"{first['label']}, {window}", "base RTT", "mean", "simulator", "emulator", "least to most"]
+        columns = [f"{first['label']}, {window}", "base RTT", "mean", *sides, "least to most"]
         head = f"| {' | '.join([*columns, 'difference', 'target'])} |"
         lines = [head, "|---|--:|---|--:|--:|--:|--:|--:|", *(marked(line, runs) for line in rows(runs) if line)]
         made.append("\n".join(lines))
     return "\n\n".join(made)
 
 
-def emulator(out: Path, times: int) -> str:
+def emulator(out: Path, names: Iterable[str], times: int) -> str:
     """How late the emulator was, and its verdicts: a row for each scheme of a scenario."""
     columns = ["scenario", "run", "late by, p50", "p99", "most", "of a core", "hosts waited", "each time", "verdicts"]
     lines = [f"| {' | '.join(columns)} |", "|---|---|--:|--:|--:|--:|--:|--:|---|"]
-    for name in NAMES:
+    for name in names:
         summaries = [out / f"{name}-emulated-{turn}/summary.json" for turn in range(1, times + 1)]
         each = [json.loads(summary.read_text())["runs"] for summary in summaries]
         for runs in zip(*each, strict=True):
@@ -135,16 +139,20 @@ def emulator(out: Path, times: int) -> str:
 
 def main() -> int:
     page, out, machine = Path(sys.argv[1]), Path(sys.argv[2]), sys.argv[3]
-    times = len(list(out.glob(f"{NAMES[0]}-[0-9]*.json")))
-    if times == 0:
-        print(f"{out}: no {NAMES[0]}-1.json; docs/sim-to-real.sh makes it", file=sys.stderr)
-        return 2
     parts = {}
-    for name in NAMES:
-        comparisons = [json.loads((out / f"{name}-{turn}.json").read_text()) for turn in range(1, times + 1)]
-        parts[name] = tables(comparisons)
-    parts["emulator"] = emulator(out, times)
-    parts["machine"] = f"Measured {times} times with {machine}."
+    for names, group in ((KERNEL, ""), (TRANSPORT, "transport-")):
+        times = len(list(out.glob(f"{names[0]}-[0-9]*.json")))
+        there = [name for name in (*names, "stacks") if (out / f"{name}-1.json").exists()]
+        if times == 0 or not set(names) <= set(there):
+            continue
+        for name in names if group == "" else (*names, "stacks"):
+            comparisons = [json.loads((out / f"{name}-{turn}.json").read_text()) for turn in range(1, times + 1)]
+            parts[name] = tables(comparisons, ("kernel's TCP", "transport") if name == "stacks" else SIDES)
+        parts[f"{group}emulator"] = emulator(out, names, times)
+        parts[f"{group}machine"] = f"Measured {times} {'time' if times == 1 else 'times'} with {machine}."
+    if not parts:
+        print(f"{out}: neither {', '.join(KERNEL)} nor {', '.join(TRANSPORT)} whole", file=sys.stderr)
+        return 2
     text = page.read_text()
     for name, part in parts.items():
         place = re.compile(rf"(<!-- generated: {name} -->\n).*?(<!-- end -->)", re.S)

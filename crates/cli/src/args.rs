@@ -173,10 +173,13 @@ pub(crate) struct EmulateArgs {
     /// not. May be repeated.
     #[arg(long, value_name = "PORT=FILE", value_parser = port_file)]
     pub(crate) pcap: Vec<(String, PathBuf)>,
-    /// The most that TCP hands a device at a time, 1500B to 64KiB; a simulated host hands over packet by packet. Default:
-    /// the kernel's own, 64KiB.
+    /// The most that TCP hands a device at a time, or that the transport's pacing makes up for at once, 1500B to 64KiB; a
+    /// simulated host hands over packet by packet. Default: 64KiB.
     #[arg(long, value_name = "SIZE")]
     pub(crate) burst: Option<String>,
+    /// What carries the scenario's flows.
+    #[arg(long, value_enum, default_value = "kernel")]
+    pub(crate) stack: Stack,
     /// Do not ask for real-time scheduling: the emulator is then late by milliseconds under load.
     #[arg(long)]
     pub(crate) no_real_time: bool,
@@ -208,6 +211,15 @@ pub(crate) struct CheckArgs {
     /// Say nothing where nothing is wrong.
     #[arg(long, short)]
     pub(crate) quiet: bool,
+}
+
+/// What carries the flows of a scenario on real packets.
+#[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Stack {
+    /// The kernel's TCP.
+    Kernel,
+    /// The transport of `narrows perf` in user space: any law but those that need credits or switches' reports.
+    Narrows,
 }
 
 /// How large a paper's experiment is run.

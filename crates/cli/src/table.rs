@@ -294,10 +294,11 @@ pub(crate) fn emulators(runs: &[RunResults]) -> String {
     let line = |run: &RunResults| {
         let emulator = run.summary.emulator.as_ref()?;
         Some(format!(
-            "{}: {}: real packets under {}; the emulator was late by {} (p50) and {} (p99), {:.0} % of a core{}\n",
+            "{}: {}: real packets under {}{}; the emulator was late by {} (p50) and {} (p99), {:.0} % of a core{}\n",
             run.manifest.run,
             emulator.soundness,
             if emulator.congestion.is_empty() { "no TCP".to_owned() } else { emulator.congestion.join(", ") },
+            if emulator.stack == results::Stack::Narrows { " over the transport" } else { "" },
             time(emulator.lateness_p50_ns as f64),
             time(emulator.lateness_p99_ns as f64),
             emulator.cpu_share * 100.0,

@@ -46,6 +46,8 @@ pub enum Error {
          first packets were lost"
     )]
     NotConnected { open: usize, flows: usize, seconds: u64, from: String, to: String },
+    #[error("{0}")]
+    Carrier(String),
     #[error("interrupted")]
     Interrupted,
 }

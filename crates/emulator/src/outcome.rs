@@ -17,6 +17,7 @@ use crate::diag::{Sample, Samples};
 use crate::namespace::HostPlan;
 use crate::router::RouterOutcome;
 use crate::tcp_info::TcpInfo;
+use crate::traffic::carried::CarriedEnd;
 use crate::traffic::{TrafficEnd, flow_of};
 use crate::witness::Reading;
 
@@ -147,6 +148,20 @@ pub(crate) fn of_traffic(
     };
     let mut flow_samples: Vec<FlowSample> = samples.rows.iter().filter_map(sample).collect();
     flow_samples.sort_by_key(|it| (it.time, it.flow));
+    joined((links, port_samples), (flows, flow_samples), (end.ended, end.interrupted))
+}
+
+/// The outcome of flows over a transport of user space. The router's clock began `offset` before the flows'.
+pub(crate) fn of_carried(end: &CarriedEnd, router: &RouterOutcome, offset: Span) -> Outcome {
+    joined(network(router, offset), (end.flows.clone(), end.samples.clone()), (end.ended, end.interrupted))
+}
+
+/// What came of links and flows, as one outcome.
+fn joined(
+    (links, port_samples): (Vec<LinkOutcome>, Vec<PortSample>),
+    (flows, flow_samples): (Vec<FlowOutcome>, Vec<FlowSample>),
+    (ended, interrupted): (Time, bool),
+) -> Outcome {
     let engine = engine(&links, &flows);
     Outcome {
         flows,
@@ -154,10 +169,10 @@ pub(crate) fn of_traffic(
         port_samples,
         flow_samples,
         predictions: sim::Predictions::default(),
-        ended: end.ended,
+        ended,
         until: Time::NEVER,
         lost_of: Vec::new(),
-        interrupted: end.interrupted,
+        interrupted,
         engine,
         switches: Vec::new(),
         deadlock: Vec::new(),
@@ -248,27 +263,12 @@ pub(crate) fn of_programs(
     flow_samples.sort_by_key(|it| (it.time, it.flow));
     let (links, port_samples) = network(router, Span::ZERO);
     let flows: Vec<FlowOutcome> = seen.iter().map(|(_, outcome, _)| *outcome).collect();
-    let engine = engine(&links, &flows);
     let mut setup = setup.clone();
     setup.flows = seen.iter().map(|(spec, ..)| *spec).collect();
     setup.causes = sim::Causes::default();
     setup.series.flows = (0..seen.len() as u32).map(FlowId).collect();
     setup.stop = ended;
-    let outcome = Outcome {
-        flows,
-        links,
-        port_samples,
-        flow_samples,
-        predictions: sim::Predictions::default(),
-        ended,
-        until: Time::NEVER,
-        lost_of: Vec::new(),
-        interrupted: false,
-        engine,
-        switches: Vec::new(),
-        deadlock: Vec::new(),
-        switch_samples: Vec::new(),
-    };
+    let outcome = joined((links, port_samples), (flows, flow_samples), (ended, false));
     Seen { setup, outcome, congestion, small }
 }
 

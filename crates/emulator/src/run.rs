@@ -11,9 +11,11 @@ use crate::clock::Clock;
 use crate::diag::Sampler;
 use crate::error::Error;
 use crate::namespace::{Hosts, NamespaceOptions};
-use crate::outcome::{Seen, of_programs, of_traffic};
+use crate::outcome::{Seen, of_carried, of_programs, of_traffic};
 use crate::pressure::{Pressure, Watch};
 use crate::router::{COALESCE, RouterConfig, RouterOutcome, Running, start};
+use crate::sys::Urgent;
+use crate::traffic::carried::{self, Carrier};
 use crate::traffic::{Connected, Ground, Progress, Traffic, flow_of};
 use crate::witness::Witness;
 
@@ -55,6 +57,9 @@ pub struct Emulated {
 
 /// Socket buffers grow at least so far.
 const LEAST_BUFFER: Bytes = Bytes::new(64 << 20);
+
+/// The real-time priority of threads that are hosts: below the router's, so that what they send can never make it late.
+const HOSTS_PRIORITY: i32 = 1;
 
 /// Between samples of programs' connections, if nothing else is asked for.
 const PROGRAM_INTERVAL: Span = Span::from_ms(10);
@@ -122,15 +127,53 @@ pub fn run_traffic(
     let offset = Span::from_ns((clock.monotonic_ns - router.clock().monotonic_ns) as i64);
     let router = router.stop()?;
     let outcome = of_traffic(setup, &end, &samples, &router, offset);
-    let mut notes = Vec::new();
-    for (flow, ended) in end.flows.iter().enumerate() {
-        if let Some(failure) = &ended.failure {
-            notes.push(format!("flow {flow}: its connection broke: {failure}"));
-        }
-    }
+    let mut notes = broken(end.flows.iter().map(|ended| &ended.failure));
     cut_short(samples.cut_short, &mut notes);
     let (setup, congestion) = (setup.clone(), options.congestion);
     Ok(Emulated { setup, outcome, router: lean(router), congestion, pressure, notes })
+}
+
+/// Runs a scenario's flows over a transport of user space, until all have ended, the stop, or `watch` says no. Of `options`, what
+/// is TCP's alone has no effect; `congestion` names the laws for the results.
+///
+/// # Errors
+/// When hosts, router or connections cannot be made. Nothing is left behind.
+pub fn run_carried(
+    setup: &Setup,
+    options: Options,
+    carrier: &mut dyn Carrier,
+    watch: &mut dyn FnMut(Progress) -> bool,
+) -> Result<Emulated, Error> {
+    let hosts = Hosts::create(&setup.network, &namespaces(setup, &options, None)?)?;
+    let router = start(&hosts, &router_config(setup, &options))?;
+    // Their threads are the hosts, and begin here.
+    let urgent = options.real_time.then(|| Urgent::ask(HOSTS_PRIORITY));
+    let waiting = Progress { now: Time::ZERO, completed: 0 };
+    let connected = carrier.connect(setup, &hosts, &mut || watch(waiting));
+    if let Err(error) = connected {
+        carrier.close();
+        return Err(error);
+    }
+    let clock = Clock::start();
+    let pressure = Watch::start();
+    let end = carried::run(setup, carrier, clock, watch);
+    drop(urgent);
+    let pressure = pressure.end();
+    let offset = Span::from_ns((clock.monotonic_ns - router.clock().monotonic_ns) as i64);
+    let router = router.stop()?;
+    let outcome = of_carried(&end, &router, offset);
+    let mut notes = broken(end.failures.iter());
+    cut_short(end.cut_short, &mut notes);
+    let (setup, congestion) = (setup.clone(), options.congestion);
+    Ok(Emulated { setup, outcome, router: lean(router), congestion, pressure, notes })
+}
+
+/// Of each flow: why its connection broke, if it did.
+fn broken<'a>(failures: impl Iterator<Item = &'a Option<String>>) -> Vec<String> {
+    let said = |(flow, failure): (usize, &Option<String>)| {
+        Some(format!("flow {flow}: its connection broke: {}", failure.as_ref()?))
+    };
+    failures.enumerate().filter_map(said).collect()
 }
 
 /// Runs programs in the hosts' namespaces: `work` gets the hosts, and what it does while it runs is measured.

@@ -106,6 +106,30 @@ pub(crate) fn schedule_real_time(priority: i32) -> io::Result<()> {
     checked(unsafe { libc::sched_setscheduler(0, libc::SCHED_FIFO, &raw const parameters) }).map(drop)
 }
 
+/// A thread whose scheduling is real-time, and that of threads that it starts meanwhile, until this is dropped: as urgent as the
+/// kernel's own work for TCP, which no program keeps waiting either.
+pub(crate) struct Urgent(());
+
+impl Urgent {
+    /// Asks for it. Without the right to it nothing changes but that timers fire on time.
+    pub(crate) fn ask(priority: i32) -> Self {
+        let _ = schedule_real_time(priority);
+        let _ = sharpen_timers();
+        Self(())
+    }
+}
+
+impl Drop for Urgent {
+    fn drop(&mut self) {
+        // SAFETY: as above; a policy that is not real-time has priority 0.
+        let parameters: libc::sched_param = unsafe { std::mem::zeroed() };
+        // SAFETY: 0 is the calling thread, and `parameters` is a valid sched_param.
+        unsafe { libc::sched_setscheduler(0, libc::SCHED_OTHER, &raw const parameters) };
+        // SAFETY: PR_SET_TIMERSLACK takes a number, 0 for the default, and changes the calling thread alone.
+        unsafe { libc::prctl(libc::PR_SET_TIMERSLACK, 0 as libc::c_ulong) };
+    }
+}
+
 /// Lets the calling thread's timers fire on time: the default lets them be 50 us late.
 pub(crate) fn sharpen_timers() -> io::Result<()> {
     // SAFETY: PR_SET_TIMERSLACK takes a number and changes the calling thread alone.
@@ -195,5 +219,27 @@ mod tests {
     fn a_name_too_long_for_a_device_is_refused() {
         let file = File::open("/dev/null").unwrap();
         assert!(attach_tun(&file, "a-name-of-sixteen", 0).is_err());
+    }
+
+    /// The calling thread's scheduling policy: the 41st field of its line, 0 for the usual one, 1 for FIFO.
+    fn policy() -> u32 {
+        let line = std::fs::read_to_string("/proc/thread-self/stat").unwrap();
+        // The thread's name, in brackets, may have spaces; the state behind it is the third field.
+        let (_, fields) = line.rsplit_once(')').unwrap();
+        fields.split_whitespace().nth(41 - 3).unwrap().parse().unwrap()
+    }
+
+    #[test]
+    fn urgency_is_passed_on_to_threads_and_ends() {
+        let of_others = || std::thread::spawn(policy).join().unwrap();
+        std::thread::spawn(move || {
+            let may = schedule_real_time(1).is_ok();
+            let urgent = Urgent::ask(1);
+            assert_eq!((policy(), of_others()), if may { (1, 1) } else { (0, 0) });
+            drop(urgent);
+            assert_eq!((policy(), of_others()), (0, 0));
+        })
+        .join()
+        .unwrap();
     }
 }

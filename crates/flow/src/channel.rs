@@ -137,6 +137,8 @@ impl ChannelConfig {
 pub struct ChannelStats {
     /// Packets that left with content.
     pub packets_sent: u64,
+    /// Their payload.
+    pub bytes_sent: Bytes,
     /// Of them, those whose content had left before.
     pub retransmits: u64,
     /// Packets held for lost.
@@ -420,6 +422,7 @@ impl<L: ControlLaw, W: Work> Channel<L, W> {
         let lane = &mut self.lanes[usize::from(chosen)];
         lane.probes = lane.probes.saturating_sub(1);
         self.stats.packets_sent += 1;
+        self.stats.bytes_sent += Bytes::new(bytes.into());
         self.stats.retransmits += u64::from(again);
         self.subflows.end_turn(chosen);
         let subflow = self.subflows.get_mut(chosen);

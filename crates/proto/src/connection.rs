@@ -9,6 +9,7 @@ use alloc::vec::Vec;
 use core::net::SocketAddr;
 
 use flow::{ChannelStats, Codepoint};
+use laws::{Acted, ControlLaw};
 use units::{Bytes, Span, Time};
 
 use crate::closed::{Closed, Code, Fault};
@@ -116,6 +117,17 @@ pub struct PathStats {
     pub marked: Bytes,
     /// Whether packets leave ECN-capable: no, once the path is known to change codepoints.
     pub ecn: bool,
+}
+
+/// What the laws of a connection know and do, for who watches.
+#[derive(Clone, PartialEq, Eq, Default, Debug)]
+pub struct LawStats {
+    /// The window that they permit together.
+    pub window: Bytes,
+    /// How often they have acted, all together.
+    pub acted: Acted,
+    /// The own state of the first path's law, by name; units are the last word.
+    pub trace: Vec<(&'static str, i64)>,
 }
 
 /// A packet that waits until the caller is known, or until TLS is done.
@@ -719,6 +731,17 @@ impl Connection {
     /// What left and what was lost, on all paths.
     pub fn stats(&self) -> ChannelStats {
         self.data.as_ref().map_or_else(ChannelStats::default, |data| *data.channel.stats())
+    }
+
+    /// What its laws know, permit and have done. Nothing before there are keys for data.
+    pub fn laws(&self) -> LawStats {
+        let Some(data) = &self.data else { return LawStats::default() };
+        let (acted, window) = (data.channel.acted(), data.channel.permit().window);
+        let mut trace = Vec::new();
+        if let Some(subflow) = data.paths().iter().find_map(|path| path.subflow) {
+            data.channel.law(subflow).trace(&mut |name, value| trace.push((name, value)));
+        }
+        LawStats { window, acted, trace }
     }
 
     /// Appends datagrams of one size that go one way, the last one may be shorter, at most `most` of them. None if nothing is to

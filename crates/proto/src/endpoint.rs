@@ -145,19 +145,34 @@ impl Endpoint {
         trust: Trust,
         secret: Option<(TicketId, Secret)>,
     ) -> Result<Handle, EndpointError> {
-        let (service, key_log) = (self.shared.settings.service, self.shared.settings.key_log.clone());
-        let tls = identity::caller(&self.shared.provider, trust, Some(&self.identity), (service, key_log))?;
+        self.call_with(now, via, (trust, secret), self.shared.settings.clone())
+    }
+
+    /// The same for a connection that has settings of its own. How long the endpoint is silent, what it allows and by which law it
+    /// sends may differ; its identity may not.
+    ///
+    /// # Errors
+    /// As for [`Endpoint::call`].
+    pub fn call_with(
+        &mut self,
+        now: Time,
+        via: Via,
+        (trust, secret): (Trust, Option<(TicketId, Secret)>),
+        settings: Arc<Settings>,
+    ) -> Result<Handle, EndpointError> {
+        let shared = Shared { settings, ..self.shared.clone() };
+        let (service, key_log) = (shared.settings.service, shared.settings.key_log.clone());
+        let tls = identity::caller(&shared.provider, trust, Some(&self.identity), (service, key_log))?;
         let first_id = FirstId::from(self.shared.random::<ID_LEN>()?);
         let own_id = self.new_id()?;
         let ours = crate::parameters::Parameters {
             own_id: Some(own_id),
             reset: Some(self.shared.reset_token(own_id)),
-            ..self.shared.settings.parameters()
+            ..shared.settings.parameters()
         };
         let context = self.begin(Birth { now, side: Side::Caller, first_id, via, service });
         let handshake = Handshake::call(context, tls, first_id, (own_id, &ours))?;
-        let connection =
-            Connection::new((now, self.shared.clone(), Side::Caller), (own_id, via, first_id), handshake, secret);
+        let connection = Connection::new((now, shared, Side::Caller), (own_id, via, first_id), handshake, secret);
         Ok(self.add(connection))
     }
 

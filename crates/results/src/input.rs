@@ -90,6 +90,17 @@ impl fmt::Display for Host {
     }
 }
 
+/// What carries flows as real packets.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Stack {
+    /// The kernel's TCP.
+    #[default]
+    Kernel,
+    /// The transport in user space.
+    Narrows,
+}
+
 /// What an emulator measured of itself.
 #[derive(Clone, PartialEq, Default, Debug, Serialize, Deserialize)]
 pub struct Emulator {
@@ -103,7 +114,10 @@ pub struct Emulator {
     pub cpu_share: f64,
     /// Whether it had real-time scheduling.
     pub real_time: bool,
-    /// The kernel's congestion controls, in the order in which they were met.
+    /// What carried the flows.
+    #[serde(default)]
+    pub stack: Stack,
+    /// The kernel's congestion controls, in the order in which they were met; of the transport, its laws.
     pub congestion: Vec<String>,
     /// What was run instead of the scenario's traffic, if anything.
     pub command: Option<String>,

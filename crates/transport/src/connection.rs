@@ -6,7 +6,7 @@ use std::task::{Context, Poll};
 
 use flow::ChannelStats;
 use proto::closed::{Closed, Code};
-use proto::connection::{Claim, DatagramError, PathStats};
+use proto::connection::{Claim, DatagramError, LawStats, PathStats};
 use proto::endpoint::Handle;
 use proto::identity::Fingerprint;
 
@@ -225,6 +225,12 @@ impl Connection {
     pub fn stats(&self) -> ChannelStats {
         let mut state = self.held.core.lock();
         state.endpoint.connection(self.held.handle).map_or_else(ChannelStats::default, |it| it.stats())
+    }
+
+    /// What its laws know, permit and have done.
+    pub fn laws(&self) -> LawStats {
+        let mut state = self.held.core.lock();
+        state.endpoint.connection(self.held.handle).map_or_else(LawStats::default, |it| it.laws())
     }
 
     /// What each of its paths does.

@@ -20,8 +20,8 @@ const TURN: usize = 4;
 /// Batches that are read from a socket before anything else is done.
 const READS: usize = 4;
 
-/// Sockets of an endpoint: so many paths may be open, and as many may have been retired a moment ago.
-const MOST_SOCKETS: u16 = 128;
+/// Sockets of a connection: 64 paths may be open, and as many may have been retired a moment ago.
+const MOST_SOCKETS: usize = 128;
 
 /// How long a timer waits that is due while nothing can be done about it.
 const STUCK: Duration = Duration::from_millis(1);
@@ -194,15 +194,23 @@ impl Driver {
             if connection.paths().count() >= most || connection.side() == proto::side::Side::Listener {
                 return;
             }
+            let owner = |at: &u16| state.reserved.get(at).copied().flatten();
             // A path that went may have gone because nothing comes any more from that port.
             let known: Vec<u16> = connection.sockets().collect();
-            let unused = |at: &u16| !known.contains(at);
+            let has_own = known.iter().any(|at| owner(at) == Some(handle));
+            let is_free = |at: &u16| {
+                let fits = if has_own { owner(at) == Some(handle) } else { !state.reserved.contains_key(at) };
+                fits && !known.contains(at)
+            };
             let sockets = state.sockets.len() as u16;
-            let socket = match (0..sockets).find(unused) {
+            let socket = match (0..sockets).find(is_free) {
                 Some(socket) => socket,
-                None if sockets < MOST_SOCKETS => {
+                None if known.len() < MOST_SOCKETS && sockets < u16::MAX => {
                     let Ok(socket) = Socket::bind((state.local.ip(), 0).into()) else { return };
                     state.sockets.push(Arc::new(socket));
+                    if has_own {
+                        state.reserved.insert(sockets, Some(handle));
+                    }
                     sockets
                 }
                 None => return,

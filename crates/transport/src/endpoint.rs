@@ -67,6 +67,12 @@ impl Config {
     }
 }
 
+/// A UDP port of an endpoint that is for one connection alone: [`Endpoint::reserve`].
+#[derive(Debug)]
+pub struct Port {
+    socket: u16,
+}
+
 /// One UDP port and its thread, or several ports of a caller. When it is dropped, its connections are closed.
 pub struct Endpoint {
     core: Arc<Core>,
@@ -108,6 +114,47 @@ impl Endpoint {
     /// Where it is.
     pub fn address(&self) -> SocketAddr {
         self.address
+    }
+
+    /// Binds another UDP port, for the one connection that [`Endpoint::connect_from`] opens from it: networks that choose paths by
+    /// ports see that connection apart from the others. The port is in the network namespace of the calling thread.
+    ///
+    /// # Errors
+    /// If the address cannot be used, or the endpoint has 65,536 ports.
+    pub fn reserve(&self, address: SocketAddr) -> io::Result<Port> {
+        let socket = Socket::bind(address)?;
+        let mut state = self.core.lock();
+        let at =
+            u16::try_from(state.sockets.len()).map_err(|_| io::Error::other("this endpoint has too many ports"))?;
+        state.sockets.push(Arc::new(socket));
+        state.reserved.insert(at, None);
+        Ok(Port { socket: at })
+    }
+
+    /// Opens a connection from a port of its own, with settings of its own.
+    ///
+    /// # Errors
+    /// As for [`Endpoint::connect`].
+    pub async fn connect_from(
+        &self,
+        port: Port,
+        settings: Settings,
+        remote: SocketAddr,
+        trust: Trust,
+    ) -> Result<Connection, Error> {
+        let paths = settings.paths;
+        let handle = {
+            let (mut state, via) = (self.core.lock(), Via { socket: port.socket, remote });
+            let now = self.core.clock.now();
+            let handle = state.endpoint.call_with(now, via, (trust, None), Arc::new(settings))?;
+            state.reserved.insert(port.socket, Some(handle));
+            state.add(handle, paths, true);
+            handle
+        };
+        self.core.ring();
+        let connection = Connection::new(self.core.clone(), handle);
+        connection.connected().await?;
+        Ok(connection)
     }
 
     /// Opens a connection; with the identifier and the secret of a ticket, if there is one. The listener may still refuse it:

@@ -52,7 +52,7 @@ mod stream;
 mod wait;
 
 pub use self::connection::{BothStreams, Connection, Incoming};
-pub use self::endpoint::{Config, Endpoint, random};
+pub use self::endpoint::{Config, Endpoint, Port, random};
 pub use self::error::Error;
 pub use self::shared::Stray;
 pub use self::stream::{RecvStream, SendStream};

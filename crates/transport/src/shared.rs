@@ -116,6 +116,8 @@ pub(crate) struct State {
     pub(crate) strays: VecDeque<Stray>,
     acceptors: Vec<Waker>,
     pub(crate) sockets: Vec<Arc<Socket>>,
+    /// Sockets that are for one connection alone, and for which, once it has begun.
+    pub(crate) reserved: BTreeMap<u16, Option<Handle>>,
     pub(crate) local: SocketAddr,
     pub(crate) is_closed: bool,
 }
@@ -137,6 +139,7 @@ impl State {
             strays: VecDeque::new(),
             acceptors: Vec::new(),
             sockets: vec![Arc::new(socket)],
+            reserved: BTreeMap::new(),
             local,
             is_closed: false,
         })

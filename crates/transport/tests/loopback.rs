@@ -58,6 +58,8 @@ fn bytes_cross_on_one_path_and_on_several() {
             send.finish().unwrap();
             send.delivered().await.unwrap();
             assert_eq!(receive.read_to_end(100).await.unwrap(), b"thanks");
+            // Its datagrams came joined, and their codepoints with them.
+            assert!(connection.paths().iter().all(|path| path.ecn), "{:?}", connection.paths());
             let open = connection.paths().iter().filter(|path| path.is_open).count();
             assert_eq!(open, usize::from(paths), "{:?}", connection.paths());
         });
@@ -210,4 +212,65 @@ fn a_listener_that_ends_says_so() {
     let closed = wait(connection.closed());
     assert!(matches!(closed, Closed::There { .. }), "{closed}");
     assert!(begun.elapsed() < Duration::from_secs(5));
+}
+
+/// Each connection of one endpoint has a port and a law of its own, and all of its paths have ports that no other one has.
+#[test]
+fn connections_may_have_ports_and_settings_of_their_own() {
+    let config = config(2);
+    let listener = listen(&config);
+    let (address, trust) = (listener.address(), Trust::Fingerprint(config.identity.fingerprint()));
+    let listening = std::thread::spawn(move || {
+        wait(async {
+            let mut connections = Vec::new();
+            for _ in 0..2 {
+                connections.push(listener.accept().await.unwrap().admit().unwrap());
+            }
+            for connection in &connections {
+                let mut stream = connection.accept_stream().await.unwrap().receive;
+                assert_eq!(stream.read_to_end(10).await.unwrap(), b"hello");
+            }
+            for connection in connections {
+                connection.closed().await;
+            }
+        });
+    });
+    let endpoint = caller(&config);
+    let mut ports = std::collections::BTreeSet::new();
+    let connections: Vec<_> = [20_000, 50_000]
+        .into_iter()
+        .map(|window| {
+            let law = move |path: &Path| {
+                let params =
+                    newreno::Params { initial_window: units::Bytes::new(window), ..newreno::Params::for_path(path) };
+                Law::NewReno(NewReno::new(path, params))
+            };
+            let settings = Settings { law: Arc::new(law), ..config.settings.clone() };
+            let port = endpoint.reserve("127.0.0.1:0".parse().unwrap()).unwrap();
+            wait(async {
+                let connection = endpoint.connect_from(port, settings, address, trust).await.unwrap();
+                connection.admitted().await.unwrap();
+                // Before anything was sent: the window is the one that its law began with, for each path.
+                let window_of_all = connection.laws().window.get();
+                assert!(window_of_all == window || window_of_all == 2 * window, "{window_of_all} of {window}");
+                let is_open = || connection.paths().iter().filter(|path| path.is_open).count() == 2;
+                while !is_open() {
+                    std::thread::sleep(Duration::from_millis(1));
+                }
+                let mut stream = connection.open_message(5).await.unwrap();
+                stream.write_all(b"hello").await.unwrap();
+                stream.delivered().await.unwrap();
+                connection
+            })
+        })
+        .collect();
+    for connection in &connections {
+        for path in connection.paths() {
+            assert!(ports.insert(path.via.socket), "a port of two connections: {:?}", connection.paths());
+        }
+        assert!(connection.stats().bytes_sent.get() >= 5);
+    }
+    assert_eq!(ports.len(), 4);
+    drop(connections);
+    listening.join().unwrap();
 }

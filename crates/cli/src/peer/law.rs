@@ -29,9 +29,13 @@ pub(crate) struct Chosen {
     params: Vec<(String, Value)>,
 }
 
-/// Whether packets that a transport sends tell a law all that it needs.
-fn is_usable(kind: Kind) -> bool {
-    !kind.info().credits && !kind.info().reads_reports
+/// What a law needs that the transport does not have; none if packets that a transport sends tell it all that it needs.
+pub(crate) fn needs(kind: Kind) -> Option<&'static str> {
+    match kind.info() {
+        info if info.credits => Some("credits from the receiver"),
+        info if info.reads_reports => Some("reports of switches (INT)"),
+        _ => None,
+    }
 }
 
 impl Chosen {
@@ -41,11 +45,10 @@ impl Chosen {
             return Ok(Self { kind: USUAL, params });
         };
         let known =
-            || Kind::ALL.iter().filter(|&&kind| is_usable(kind)).map(|kind| kind.info().name).collect::<Vec<_>>();
+            || Kind::ALL.iter().filter(|&&kind| needs(kind).is_none()).map(|kind| kind.info().name).collect::<Vec<_>>();
         let kind =
             Kind::from_name(name).ok_or_else(|| Failure::unknown(&format!("no law `{name}`"), name, &known()))?;
-        if !is_usable(kind) {
-            let needs = if kind.info().credits { "credits from the receiver" } else { "reports of switches (INT)" };
+        if let Some(needs) = needs(kind) {
             return Err(Failure::Input(format!(
                 "error: {} needs {needs}, which the transport does not have; there are {}",
                 kind.info().title,

@@ -11,7 +11,7 @@ pub(crate) mod desk;
 pub(crate) mod end;
 mod identity;
 mod key_log;
-mod law;
+pub(crate) mod law;
 mod log;
 pub(crate) mod patience;
 pub(crate) mod quantity;

@@ -480,3 +480,135 @@ fn interrupted(line: &str) {
     assert_eq!(left_behind(), [""; 0]);
     assert!(!scratch.path("out").exists());
 }
+
+/// What the transport cannot do is said before anything starts, root or not.
+#[cfg(feature = "transport")]
+#[test]
+fn what_the_transport_cannot_do_is_refused_and_leaves_nothing() {
+    let scratch = pair("refused-narrows");
+    let before = scratch.tree();
+    for (line, parts) in [
+        (
+            r#"--set schemes.cubic.law=hpcc --set switch={buffer="32MiB",pfc=true}"#,
+            &["needs reports of switches (INT)", "accepted are", "unocc"][..],
+        ),
+        ("--set schemes.cubic.law=flashpass", &["needs credits from the receiver"]),
+        ("--set host.path=spray", &["`host.path` is \"spray\"", "\"ecmp\" and"]),
+        ("--set host.path=repath", &["`host.path` is \"repath\""]),
+        ("--set host.path=unolb", &["one law over all subflows", "laws = \"subflow\""]),
+        (r#"--set host.coding={tail="1MB"}"#, &["codes the `tail` alone", "a coding of all packets is accepted"]),
+        ("--set host.coding={data=10,parity=20}", &["20 parity packets a block, and 1 to 16"]),
+        ("--set traffic.0.flows.0.size=1kB -- true", &["--stack narrows is for [[traffic]]"]),
+        ("--stack nerrows", &["invalid value 'nerrows'", "kernel, narrows"]),
+    ] {
+        let line = format!("emulate pair.toml --stack narrows --scheme cubic {line}")
+            .replace("--stack narrows --scheme cubic --stack", "--scheme cubic --stack");
+        scratch.narrows(&line).fails(2, parts);
+        assert_eq!(scratch.tree(), before, "{line}");
+    }
+}
+
+#[cfg(not(feature = "transport"))]
+#[test]
+fn a_build_without_the_transport_says_so() {
+    let scratch = pair("no-transport");
+    let ran = scratch.narrows("emulate pair.toml --stack narrows --scheme cubic");
+    assert_eq!((ran.code, ran.err.lines().count()), (2, 1), "{ran}");
+    assert!(ran.err.contains("this build has no transport"), "{ran}");
+}
+
+/// The transport's flows have results of the same form, also under a law that no kernel of this machine has.
+#[cfg(feature = "transport")]
+#[test]
+fn the_transport_carries_the_flows() {
+    let scratch = pair("narrows");
+    let _alone = alone();
+    if !can() {
+        return;
+    }
+    let sizes = "--set host.payload=1438 --set host.header=62 --set host.ack_size=76";
+    let line = format!("emulate pair.toml --stack narrows --out real --json {sizes}");
+    let json = scratch.narrows(&line).ok().json();
+    for (run, law) in json["runs"].as_array().unwrap().iter().zip(["cubic", "newreno", "mprdma"]) {
+        is_summary(run);
+        let emulator = &run["emulator"];
+        assert_eq!((&emulator["stack"], &emulator["congestion"]), (&"narrows".into(), &serde_json::json!([law])));
+        assert_eq!(run["flows"]["all"]["completed"], 2, "{run:#}");
+        // 10 MB at 200 Mb/s are 400 ms; slow start takes a few round trips of 10 ms.
+        let fct_ns = run["flows"]["all"]["fct_ns"]["max"].as_f64().unwrap();
+        assert!((400e6..2_000e6).contains(&fct_ns), "{fct_ns}");
+        assert!(run["flows"]["all"]["slowdown"]["p50"].as_f64().unwrap() >= 1.0, "{run:#}");
+        assert!(run["law"]["acted"]["increases"].as_u64().unwrap() > 0, "{run:#}");
+        // Its own sizes are the scenario's.
+        let warnings = run["warnings"].as_array().unwrap();
+        assert!(!warnings.iter().any(|it| it.as_str().unwrap().contains("another host")), "{warnings:?}");
+        let links = run["network"]["links"].as_array().unwrap();
+        let bytes = links.iter().find(|link| link["name"] == "left>right").unwrap()["bytes"].as_u64().unwrap();
+        // Payload and headers of 10 MB, at least; handshakes, searches and what is sent again beside it.
+        assert!((10_430_000..13_500_000).contains(&bytes), "{bytes}");
+    }
+    assert_eq!(left_behind(), [""; 0]);
+    scratch.narrows(&format!("run pair.toml --out simulated --quiet {sizes}")).ok();
+    let compared = scratch.narrows("compare simulated real").ok();
+    assert!(compared.out.contains("cubic (emulator) against cubic (simulator)"), "{compared}");
+}
+
+/// A queue that marks holds a law that listens near its threshold, and a phantom queue holds it below the link's rate: marks come
+/// from the ports through the transport to the law.
+#[cfg(feature = "transport")]
+#[test]
+fn marks_reach_a_law_over_the_transport() {
+    let scratch = pair("marks");
+    let _alone = alone();
+    if !can() {
+        return;
+    }
+    let long = "--stack narrows --quiet --set traffic.0.flows.0.size=1GB --set stop=4s --set host.ack_every=1";
+    let measured = |out: &str, set: &[&str]| {
+        let mut words: Vec<&str> = ["emulate", "pair.toml", "--scheme", "cubic", "--out", out].to_vec();
+        words.extend(long.split(' '));
+        words.extend(set.iter().flat_map(|set| ["--set", *set]));
+        let ran = scratch.command(words).output().unwrap();
+        assert!(ran.status.success(), "{}", String::from_utf8_lossy(&ran.stderr));
+        let json = scratch.narrows(&format!("compare {out} {out} --flows --json")).ok().json();
+        let run = &json["runs"][0];
+        let number = |value: &serde_json::Value| value["b"].as_f64().unwrap();
+        (number(&run["ports"][0]["queue_bytes"]), number(&run["flows"][0]["rate_bps"]), number(&run["marks_per_s"]))
+    };
+    // A seventh of the bandwidth-delay product of 255 kB is what DCTCP needs for the whole rate.
+    let step = ["schemes.cubic.law=\"dctcp\"", "port.ecn={step=\"40kB\"}", "port.buffer=\"1MB\""];
+    let (queue, rate, marks) = measured("step", &step);
+    assert!((4e3..60e3).contains(&queue) && marks > 1.0, "{queue} B, {marks} marks a second");
+    assert!((120e6..194e6).contains(&rate), "{rate}");
+    // Without marks the same law fills the same buffer.
+    let (full, ..) = measured("full", &[step[0], "port.ecn=\"off\"", step[2]]);
+    assert!(full > 200e3, "{full} B");
+    // 90 % of the link, less headers. The phantom queue marks before the real one has anything.
+    let phantom = "port.phantom={size=\"250kB\",drain=0.9,min=\"2%\",max=\"60%\"}";
+    let (queue, rate, marks) = measured("phantom", &["schemes.cubic.law=\"unocc\"", phantom, step[2]]);
+    assert!(queue < 20e3 && marks > 0.0, "{queue} B, {marks} marks a second");
+    assert!((60e6..176e6).contains(&rate), "{rate}");
+}
+
+/// Blocks are mended by their parity, and every subflow is a path with ports and a law of its own.
+#[cfg(feature = "transport")]
+#[test]
+fn coded_flows_on_several_paths_arrive_over_a_lossy_link() {
+    let scratch = pair("coded");
+    let _alone = alone();
+    if !can() {
+        return;
+    }
+    let lossy = r#"--set port.inter={loss="1%"} --set host.coding={data=8,parity=2} --set host.ack_every=1"#;
+    let paths = r#"--set host.path={kind="unolb",subflows=3,laws="subflow"}"#;
+    let json = scratch.narrows(&format!("emulate pair.toml --stack narrows --scheme reno --json {lossy} {paths}")).ok();
+    let json = json.json();
+    assert_eq!(json["flows"]["all"]["completed"], 2, "{json:#}");
+    let link = json["network"]["links"].as_array().unwrap().iter().find(|link| link["name"] == "left>right");
+    let (losses, bytes) = (link.unwrap()["losses"].as_u64().unwrap(), link.unwrap()["bytes"].as_u64().unwrap());
+    // 10 MB in blocks of 8 and 2 are 12.5 MB and headers.
+    assert!(losses > 30 && bytes > 12_500_000, "{losses} lost of {bytes} bytes");
+    let said = json["warnings"].to_string();
+    assert!(said.contains("re-routes a path only when its timer has struck twice"), "{said}");
+    assert_eq!(left_behind(), [""; 0]);
+}

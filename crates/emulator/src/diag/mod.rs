@@ -21,6 +21,7 @@ use crate::clock::Clock;
 use crate::error::Error;
 use crate::namespace::Hosts;
 use crate::socket_calls::set_option;
+use crate::traffic::{LEAST_INTERVAL, MOST_SAMPLES};
 use crate::witness::{Reading, Witness};
 use message::Message;
 
@@ -30,12 +31,6 @@ pub use message::Socket;
 pub(crate) fn count_messages(bytes: &[u8]) -> usize {
     message::messages(bytes).count()
 }
-
-/// The least time between samples: a dump of a few sockets takes some 20 us a host.
-pub const LEAST_INTERVAL: Span = Span::from_ms(1);
-
-/// More samples are not kept: about a gigabyte.
-const MOST_SAMPLES: usize = 4_000_000;
 
 /// The kernel's groups of messages on TCP sockets that go, for IPv4 and for IPv6.
 const DESTROYED: [i32; 2] = [1, 3];

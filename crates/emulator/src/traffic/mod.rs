@@ -1,4 +1,5 @@
-//! The flows of a [`sim::Setup`] as real TCP between the hosts' namespaces.
+//! The flows of a [`sim::Setup`] between the hosts' namespaces: as the kernel's TCP, or over whatever a
+//! [`carried::Carrier`] is.
 //!
 //! All connections are made before time zero: a simulated flow knows its path from the start, and its completion time
 //! has no handshake in it. A flow starts when it writes its first byte and is complete when the kernel says that its
@@ -6,6 +7,8 @@
 //!
 //! Every flow has a port of its own at its source, [`port`], which is how samples and captures know it.
 
+mod agenda;
+pub mod carried;
 mod connect;
 mod run;
 mod socket;
@@ -14,7 +17,7 @@ use std::net::IpAddr;
 
 use fabric::HostId;
 use sim::Setup;
-use units::{Bytes, Time};
+use units::{Bytes, Span, Time};
 
 use crate::error::Error;
 use crate::tcp_info::TcpInfo;
@@ -30,6 +33,12 @@ const LISTEN_PORT: u16 = 5_001;
 
 /// Flows are numbered by ports below those that the kernel gives to other connections.
 pub const MOST_FLOWS: usize = 20_000;
+
+/// The least time between samples: a dump of a few sockets takes some 20 us a host.
+pub const LEAST_INTERVAL: Span = Span::from_ms(1);
+
+/// More samples are not kept: about a gigabyte.
+pub(crate) const MOST_SAMPLES: usize = 4_000_000;
 
 /// The source port of a flow.
 pub fn port(flow: usize) -> u16 {

@@ -1,7 +1,5 @@
 //! All flows in one loop: they start, write, read, and end.
 
-use std::cmp::Reverse;
-use std::collections::BinaryHeap;
 use std::io::{ErrorKind, Write};
 use std::net::Shutdown;
 use std::os::fd::AsFd;
@@ -9,9 +7,10 @@ use std::os::fd::AsFd;
 use nix::poll::{PollFd, PollFlags, ppoll};
 use nix::sys::epoll::{EpollEvent, EpollFlags, EpollTimeout};
 use nix::sys::time::TimeSpec;
-use sim::{Cause, FlowId, Pending, Start, Waits};
+use sim::{Cause, FlowId};
 use units::{Bytes, Span, Time};
 
+use super::agenda::Agenda;
 use super::connect::{Connected, Token};
 use super::{FlowEnd, Progress, TrafficEnd, socket};
 use crate::clock::Clock;
@@ -53,9 +52,7 @@ struct Loop<'a> {
     made: Connected<'a>,
     clock: Clock,
     flows: Vec<Flow>,
-    starts: BinaryHeap<Reverse<(Time, usize)>>,
-    waits: Waits,
-    pending: Pending,
+    agenda: Agenda<'a>,
     ended: usize,
     draining: usize,
 }
@@ -64,14 +61,8 @@ impl Connected<'_> {
     /// Runs all flows until they have ended, the stop, or `watch` says no. Times are the `clock`'s.
     pub fn run(self, clock: Clock, watch: &mut dyn FnMut(Progress) -> bool) -> TrafficEnd {
         let setup = self.traffic.setup;
-        let at = |(flow, spec): (usize, &sim::FlowSpec)| match spec.start {
-            Start::At(time) => Some(Reverse((time, flow))),
-            Start::Waits { .. } => None,
-        };
-        let starts = setup.flows.iter().enumerate().filter_map(at).collect();
         let flows = setup.flows.iter().map(|spec| Flow::new(spec.size.get())).collect();
-        let (waits, pending) = (Waits::new(setup), Pending::default());
-        let looped = Loop { made: self, clock, flows, starts, waits, pending, ended: 0, draining: 0 };
+        let looped = Loop { made: self, clock, flows, agenda: Agenda::new(setup), ended: 0, draining: 0 };
         looped.run(setup.stop, watch)
     }
 }
@@ -106,20 +97,15 @@ impl Loop<'_> {
                     break;
                 }
             }
-            while let Some(&Reverse((time, flow))) = self.starts.peek() {
-                if time > now {
-                    break;
-                }
-                self.starts.pop();
+            while let Some(flow) = self.agenda.pop_due(now) {
                 self.start(flow, now);
             }
             if self.draining > 0 && now >= looked + LOOK {
                 looked = now;
                 (0..self.flows.len()).for_each(|flow| self.drain(flow));
             }
-            let next = self.starts.peek().map_or(Time::NEVER, |&Reverse((time, _))| time);
             let look = if self.draining > 0 { looked + LOOK } else { Time::NEVER };
-            self.wait(next.min(look).min(told + TELL).min(stop));
+            self.wait(self.agenda.next().min(look).min(told + TELL).min(stop));
             let count = self.made.epoll.wait(&mut events, EpollTimeout::ZERO).unwrap_or(0);
             for event in &events[..count] {
                 match Token::of(event.data()) {
@@ -149,19 +135,9 @@ impl Loop<'_> {
     fn start(&mut self, flow: usize, now: Time) {
         self.flows[flow].phase = Phase::Sending;
         self.flows[flow].end.started = now;
-        self.happened(Cause::Begun(FlowId(flow as u32)), now);
+        self.agenda.happened(Cause::Begun(FlowId(flow as u32)), now);
         self.interest(flow, EpollFlags::EPOLLOUT);
         self.feed(flow);
-    }
-
-    /// A cause has happened: flows start that waited for it alone, or for it as the last.
-    fn happened(&mut self, cause: Cause, now: Time) {
-        let setup = self.made.traffic.setup;
-        for flow in self.waits.followers(cause) {
-            let heard = now + setup.news_takes(cause, &setup.flows[flow.0 as usize]);
-            let start = self.pending.happened(flow, heard, setup);
-            self.starts.extend(start.map(|time| Reverse((time, flow.0 as usize))));
-        }
     }
 
     fn interest(&self, flow: usize, events: EpollFlags) {
@@ -240,7 +216,7 @@ impl Loop<'_> {
                 let state = &mut self.flows[flow];
                 state.unread = state.unread.saturating_sub(count as u64);
                 if state.unread == 0 {
-                    self.happened(Cause::Received(FlowId(flow as u32)), self.clock.now());
+                    self.agenda.happened(Cause::Received(FlowId(flow as u32)), self.clock.now());
                 }
             }
             Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted) => {}
@@ -259,7 +235,7 @@ impl Loop<'_> {
         self.ended += 1;
         self.made.flows[flow].sender = None;
         if completed.is_set() {
-            self.happened(Cause::Complete(FlowId(flow as u32)), completed);
+            self.agenda.happened(Cause::Complete(FlowId(flow as u32)), completed);
         }
     }
 
@@ -291,11 +267,11 @@ impl Loop<'_> {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use std::net::{IpAddr, Ipv4Addr};
 
     use fabric::{Builder, HostId, LinkClass, PortConfig, Routes};
-    use sim::{Causes, FlowSpec, HostConfig, SeriesConfig, Setup};
+    use sim::{Causes, FlowSpec, HostConfig, SeriesConfig, Setup, Start};
     use units::Rate;
 
     use super::*;
@@ -315,7 +291,7 @@ mod tests {
         }
     }
 
-    fn setup(flows: Vec<FlowSpec>, stop: Time) -> Setup {
+    pub(in crate::traffic) fn setup(flows: Vec<FlowSpec>, stop: Time) -> Setup {
         let mut builder = Builder::default();
         let switches = [builder.switch(0, "a"), builder.switch(1, "b")];
         let port = PortConfig::new(Rate::from_gbps(1), Span::from_ms(1));
@@ -344,7 +320,7 @@ mod tests {
         }
     }
 
-    fn flow(src: u32, size: u64, start: Start) -> FlowSpec {
+    pub(in crate::traffic) fn flow(src: u32, size: u64, start: Start) -> FlowSpec {
         FlowSpec {
             src: HostId(src),
             dst: HostId(1 - src),

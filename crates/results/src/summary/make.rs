@@ -244,6 +244,7 @@ mod tests {
             "lateness_max_ns",
             "cpu_share",
             "real_time",
+            "stack",
             "congestion",
             "command",
             "soundness",

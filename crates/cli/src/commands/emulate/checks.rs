@@ -22,13 +22,26 @@ const LEAST_RTT: Span = Span::from_us(200);
 const TCP_IPV4: u32 = 52;
 
 /// Refuses what cannot be done.
-pub(super) fn refuse(built: &BuiltRun, args: &EmulateArgs) -> Result<(), Failure> {
+pub(super) fn refuse(built: &BuiltRun) -> Result<(), Failure> {
     let setup = &built.setup;
     let refused = |what: String| Err(Failure::Input(format!("error: real packets cannot do this: {what}")));
     let hosts = setup.network.hosts().len();
     if hosts > MOST_HOSTS {
         return refused(format!("[topology] has {hosts} hosts, and at most {MOST_HOSTS} are emulated"));
     }
+    let wire = setup.host.mss + setup.host.header;
+    if !(1_280..=65_535).contains(&wire) {
+        return refused(format!(
+            "`host.payload` and `host.header` are {wire} B together, and 1280 to 65535 are accepted"
+        ));
+    }
+    Ok(())
+}
+
+/// Refuses what the kernel's TCP cannot do.
+pub(super) fn refuse_of_kernel(built: &BuiltRun, args: &EmulateArgs) -> Result<(), Failure> {
+    let setup = &built.setup;
+    let refused = |what: String| Err(Failure::Input(format!("error: real packets cannot do this: {what}")));
     let out_of_order = match setup.host.path {
         PathChoice::PerPacket(_) => Some("spray"),
         PathChoice::UnoLb(_) => Some("unolb"),
@@ -46,12 +59,6 @@ pub(super) fn refuse(built: &BuiltRun, args: &EmulateArgs) -> Result<(), Failure
     let flows = setup.flows.len();
     if args.command.is_empty() && flows > emulator::MOST_FLOWS {
         return refused(format!("[[traffic]] makes {flows} flows, and at most {} are run", emulator::MOST_FLOWS));
-    }
-    let wire = setup.host.mss + setup.host.header;
-    if !(1_280..=65_535).contains(&wire) {
-        return refused(format!(
-            "`host.payload` and `host.header` are {wire} B together, and 1280 to 65535 are accepted"
-        ));
     }
     Ok(())
 }
@@ -72,6 +79,18 @@ pub(super) fn warnings(built: &BuiltRun, args: &EmulateArgs) -> Vec<String> {
     if let Some(rtt) = rtt.filter(|&rtt| rtt < LEAST_RTT) {
         said.push(format!("base round trips of {rtt} are of the order of the emulator's own lateness"));
     }
+    let unknown = unknown_to_real_packets(setup, own_traffic);
+    if !unknown.is_empty() {
+        said.push(format!("real packets know nothing of {}: the simulator is another network", unknown.join(", ")));
+    }
+    said
+}
+
+/// What is odd about it as one for the kernel's TCP.
+pub(super) fn warnings_of_kernel(built: &BuiltRun, args: &EmulateArgs) -> Vec<String> {
+    let setup = &built.setup;
+    let own_traffic = args.command.is_empty();
+    let mut said = Vec::new();
     let header = if args.ipv6 { TCP_IPV4 + 20 } else { TCP_IPV4 };
     let wire = setup.host.mss + setup.host.header;
     let host = &setup.host;
@@ -93,10 +112,6 @@ pub(super) fn warnings(built: &BuiltRun, args: &EmulateArgs) -> Vec<String> {
     }
     if own_traffic && matches!(setup.host.path, PathChoice::Plb(_)) {
         said.push("`host.path` is \"plb\", and the kernel's TCP stays on its path under these laws".to_owned());
-    }
-    let unknown = unknown_to_real_packets(setup, own_traffic);
-    if !unknown.is_empty() {
-        said.push(format!("real packets know nothing of {}: the simulator is another network", unknown.join(", ")));
     }
     said.extend(super::laws::unheard(built));
     said

@@ -22,6 +22,16 @@ pub(super) struct Provided {
 }
 
 impl Provided {
+    /// Nothing of the kernel: a transport of user space makes the laws itself.
+    pub(super) fn of_user_space(built: &BuiltRun) -> Self {
+        Self {
+            names: plan(built).map(|(law, _)| law.info().name.to_owned()).to_vec(),
+            witness: None,
+            #[cfg(feature = "bpf")]
+            loaded: Vec::new(),
+        }
+    }
+
     /// What is odd about how the laws ran.
     #[cfg(feature = "bpf")]
     pub(super) fn warnings(&self) -> Vec<String> {

@@ -1,5 +1,36 @@
 //! `narrows emulate`: a scenario on real packets.
 
+#[cfg(feature = "transport")]
+mod carrier;
+#[cfg(not(feature = "transport"))]
+mod carrier {
+    //! The scenario's flows over the transport, which this build does not have.
+
+    use emulator::{Emulated, Options, Progress};
+    use scenario::{BuiltRun, Run};
+
+    use crate::args::EmulateArgs;
+    use crate::exit::Failure;
+
+    fn absent() -> Failure {
+        Failure::Input(
+            "error: --stack narrows: this build has no transport: it needs the feature `transport`, which is on by default"
+                .into(),
+        )
+    }
+
+    pub(super) fn refuse(_: &Run, _: &BuiltRun, _: &EmulateArgs) -> Result<(), Failure> {
+        Err(absent())
+    }
+
+    pub(super) fn warnings(_: &BuiltRun, _: bool) -> Vec<String> {
+        Vec::new()
+    }
+
+    pub(super) fn run(_: &BuiltRun, _: Options, _: &mut dyn FnMut(Progress) -> bool) -> Result<Emulated, Failure> {
+        Err(absent())
+    }
+}
 mod checks;
 mod laws;
 mod programs;
@@ -13,7 +44,7 @@ use results::store::{RUNS, run_folder};
 use results::{Class, Emulator, RunInfo, RunResults, Soundness};
 use scenario::{BuiltRun, Run};
 
-use crate::args::{Common, EmulateArgs};
+use crate::args::{Common, EmulateArgs, Stack};
 use crate::clock::Stopwatch;
 use crate::exit::{Failure, tell};
 use crate::interrupt::interrupted;
@@ -68,6 +99,9 @@ fn replay(args: &EmulateArgs) -> Vec<String> {
     args.on.iter().for_each(|host| say("--on", host.clone()));
     args.with.iter().for_each(|(host, command)| say("--with", format!("{host}={command}")));
     args.pcap.iter().for_each(|(port, file)| say("--pcap", format!("{port}={}", file.display())));
+    if args.stack == Stack::Narrows {
+        say("--stack", "narrows".to_owned());
+    }
     for (given, option) in [(args.ipv6, "--ipv6"), (args.no_real_time, "--no-real-time")] {
         if given {
             words.push(option.to_owned());
@@ -114,7 +148,11 @@ impl Host for Emulation<'_> {
     }
 
     fn check(&self, run: &Run, built: &BuiltRun, of_many: bool) -> Result<(), Failure> {
-        checks::refuse(built, self.args)?;
+        checks::refuse(built)?;
+        match self.args.stack {
+            Stack::Kernel => checks::refuse_of_kernel(built, self.args)?,
+            Stack::Narrows => carrier::refuse(run, built, self.args)?,
+        }
         burst(self.args)?;
         let network = &built.setup.network;
         let captures = self.ports(network, run, of_many)?;
@@ -133,11 +171,17 @@ impl Host for Emulation<'_> {
         for name in emulator::preflight()? {
             tell(&format!("removed {name}, which an earlier run had left"));
         }
-        laws::check(run, built)
+        match self.args.stack {
+            Stack::Kernel => laws::check(run, built),
+            Stack::Narrows => Ok(()),
+        }
     }
 
     fn run(&self, One { run, built, info, of_many, board, .. }: One<'_>) -> Result<RunResults, Failure> {
-        let mut provided = laws::provide(run, &built)?;
+        let mut provided = match self.args.stack {
+            Stack::Kernel => laws::provide(run, &built)?,
+            Stack::Narrows => laws::Provided::of_user_space(&built),
+        };
         let options = Options {
             congestion: provided.names.clone(),
             ecn: laws::asks_for_ecn(&built),
@@ -150,10 +194,14 @@ impl Host for Emulation<'_> {
         let clock = Stopwatch::start();
         let emulated = if self.args.command.is_empty() {
             let line = board.run(&run.id, built.setup.stop, built.setup.flows.len() as u64);
-            emulator::run_traffic(&built.setup, options, &mut |progress| {
+            let mut watch = |progress: emulator::Progress| {
                 line.update_real(progress.now, progress.completed);
                 !interrupted()
-            })?
+            };
+            match self.args.stack {
+                Stack::Kernel => emulator::run_traffic(&built.setup, options, &mut watch)?,
+                Stack::Narrows => carrier::run(&built, options, &mut watch)?,
+            }
         } else {
             if !self.args.quiet && !self.args.json && of_many {
                 tell(&format!("{}:", run.id));
@@ -202,6 +250,10 @@ impl Emulation<'_> {
             info.warnings.clear();
         }
         info.warnings.extend(checks::warnings(built, self.args));
+        info.warnings.extend(match self.args.stack {
+            Stack::Kernel => checks::warnings_of_kernel(built, self.args),
+            Stack::Narrows => carrier::warnings(built, self.args.ipv6),
+        });
         info.warnings.extend(emulated.notes.iter().cloned());
         info.warnings.extend(checks::of_router(router, !self.args.no_real_time));
         let measured = Emulator {
@@ -210,6 +262,10 @@ impl Emulation<'_> {
             lateness_max_ns: ns(router.lateness.max),
             cpu_share: (share * 1e4).round() / 1e4,
             real_time: router.real_time,
+            stack: match self.args.stack {
+                Stack::Kernel => results::Stack::Kernel,
+                Stack::Narrows => results::Stack::Narrows,
+            },
             congestion,
             command: (!self.args.command.is_empty()).then(|| programs::line(self.args)),
             bottleneck: router.bottleneck.clone(),

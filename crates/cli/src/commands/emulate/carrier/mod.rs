@@ -1,0 +1,317 @@
+//! The scenario's flows over the transport: one endpoint a host, bound in its namespace, and for each flow a connection from a
+//! port of its own, by which switches and captures know it.
+
+mod plan;
+mod tasks;
+
+use std::cell::{Cell, RefCell};
+use std::collections::BTreeMap;
+use std::io;
+use std::net::SocketAddr;
+use std::rc::Rc;
+use std::time::Duration;
+
+use emulator::traffic::carried::{Carrier, Event, Seen};
+use emulator::traffic::{Ground, flow_of, port};
+use emulator::{Clock, Emulated, Error, Options, Progress};
+use fabric::HostId;
+use proto::closed::Code;
+use proto::identity::Trust;
+use proto::settings::{LawMaker, Settings};
+use proto::streams::StreamId;
+use scenario::BuiltRun;
+use sim::Setup;
+use transport::{Config, Connection, Endpoint, Port};
+use units::{Bytes, Span, Time};
+
+pub(super) use self::plan::{refuse, warnings};
+use self::tasks::{Spawner, Tasks};
+use crate::clock::Stopwatch;
+use crate::exit::Failure;
+use crate::peer::patience::pause;
+
+/// Where endpoints listen.
+const LISTEN_PORT: u16 = 5_001;
+/// Handshakes at a time: fewer than a listener takes without asking callers to prove their addresses.
+const AT_A_TIME: usize = 12;
+/// How long making all connections may take.
+const PATIENCE: Duration = Duration::from_secs(30);
+/// So often it is looked whether they are made.
+const LOOK: Duration = Duration::from_millis(5);
+/// Bytes that are written or read at a time; all zeros.
+static ZEROS: [u8; 256 << 10] = [0; 256 << 10];
+
+/// What left before a flow began: handshakes and searches for the packet size are not its.
+#[derive(Clone, Copy, Default)]
+struct Before {
+    packets: u64,
+    bytes: Bytes,
+}
+
+/// A flow and its two ends.
+#[derive(Default)]
+struct Flow {
+    size: u64,
+    sender: RefCell<Option<Connection>>,
+    receiver: RefCell<Option<Connection>>,
+    stream: Cell<Option<StreamId>>,
+    written: Cell<u64>,
+    before: Cell<Before>,
+}
+
+type Events = Rc<RefCell<Vec<(usize, Event)>>>;
+
+/// Runs a scenario's flows that [`refuse`] does not refuse.
+pub(super) fn run(
+    built: &BuiltRun,
+    options: Options,
+    watch: &mut dyn FnMut(Progress) -> bool,
+) -> Result<Emulated, Failure> {
+    let mut carrier = Transport::new(built, options.ipv6, options.burst);
+    Ok(emulator::run_carried(&built.setup, options, &mut carrier, watch)?)
+}
+
+/// The transport as the emulator's carrier.
+struct Transport<'a> {
+    built: &'a BuiltRun,
+    ipv6: bool,
+    burst: Option<u32>,
+    endpoints: BTreeMap<HostId, Rc<Endpoint>>,
+    flows: Vec<Rc<Flow>>,
+    tasks: Tasks,
+    events: Events,
+}
+
+impl<'a> Transport<'a> {
+    /// It must be used by the thread that makes it.
+    fn new(built: &'a BuiltRun, ipv6: bool, burst: Option<u32>) -> Self {
+        let flow = |spec: &sim::FlowSpec| Rc::new(Flow { size: spec.size.get(), ..Flow::default() });
+        let flows = built.setup.flows.iter().map(flow).collect();
+        let (endpoints, tasks, events) = (BTreeMap::new(), Tasks::new(), Events::default());
+        Self { built, ipv6, burst, endpoints, flows, tasks, events }
+    }
+
+    /// An endpoint in each host that sends or receives, and a port for each flow.
+    fn bind(&mut self, ground: &dyn Ground, config: &Config) -> Result<Vec<Option<Port>>, Error> {
+        let specs = &self.built.setup.flows;
+        let mut ports: Vec<Option<Port>> = specs.iter().map(|_| None).collect();
+        let mut hosts: Vec<HostId> = specs.iter().flat_map(|spec| [spec.src, spec.dst]).collect();
+        hosts.sort_unstable();
+        hosts.dedup();
+        for host in hosts {
+            let address = ground.address(host, self.ipv6);
+            let mut made = None;
+            ground.within(host, &mut || {
+                let endpoint =
+                    Endpoint::listen(SocketAddr::new(address, LISTEN_PORT), config).map_err(|it| failed(&it))?;
+                for (flow, _) in specs.iter().enumerate().filter(|(_, spec)| spec.src == host) {
+                    ports[flow] =
+                        Some(endpoint.reserve(SocketAddr::new(address, port(flow))).map_err(|it| failed(&it))?);
+                }
+                made = Some(endpoint);
+                Ok(())
+            })?;
+            self.endpoints.extend(made.map(|endpoint| (host, Rc::new(endpoint))));
+        }
+        Ok(ports)
+    }
+
+    /// Runs the tasks until `is_done`.
+    fn until(
+        &mut self,
+        clock: &Stopwatch,
+        watch: &mut dyn FnMut() -> bool,
+        mut is_done: impl FnMut(&mut Self) -> bool,
+    ) -> Result<bool, Error> {
+        while !is_done(self) {
+            if !watch() {
+                return Err(Error::Interrupted);
+            }
+            if let Some((flow, Event::Broken(why))) = self.events.borrow_mut().pop() {
+                return Err(Error::Carrier(format!("flow {flow} is not connected: {why}")));
+            }
+            if clock.elapsed() > PATIENCE {
+                return Ok(false);
+            }
+            self.tasks.run(LOOK, || ());
+        }
+        Ok(true)
+    }
+}
+
+fn failed(error: &io::Error) -> Error {
+    Error::Carrier(format!("cannot open a UDP socket in a host: {error}"))
+}
+
+impl Carrier for Transport<'_> {
+    fn connect(&mut self, setup: &Setup, ground: &dyn Ground, watch: &mut dyn FnMut() -> bool) -> Result<(), Error> {
+        let built = self.built;
+        let Some(&spec) = setup.flows.first() else { return Ok(()) };
+        let plan = built.laws.clone();
+        let law: LawMaker = std::sync::Arc::new(move |path| plan.make(&spec, path));
+        let host = plan::of_host(built, self.ipv6, law);
+        let config = Config::new(host.clone())
+            .map_err(|error| Error::Carrier(format!("cannot make a key for the hosts' transport: {error}")))?;
+        let ports = self.bind(ground, &config)?;
+        let trust = Trust::Fingerprint(config.identity.fingerprint());
+        for endpoint in self.endpoints.values() {
+            let (flows, events, spawner) = (self.flows.clone(), self.events.clone(), self.tasks.spawner());
+            self.tasks.spawner().spawn(accept(endpoint.clone(), flows, events, spawner));
+        }
+        let clock = Stopwatch::start();
+        let connected = |flows: &[Rc<Flow>]| {
+            flows.iter().filter(|flow| flow.sender.borrow().is_some() && flow.receiver.borrow().is_some()).count()
+        };
+        let all = ports.len();
+        for (number, port) in ports.into_iter().enumerate() {
+            let spec = setup.flows[number];
+            let (Some(endpoint), Some(port)) = (self.endpoints.get(&spec.src), port) else { continue };
+            let settings = plan::of_flow(built, number, self.burst, &host);
+            let to = SocketAddr::new(ground.address(spec.dst, self.ipv6), LISTEN_PORT);
+            let (flow, events) = (self.flows[number].clone(), self.events.clone());
+            let call = call(endpoint.clone(), (port, settings), (to, trust), flow, (number, events));
+            self.tasks.spawner().spawn(call);
+            let enough = number + 1 - AT_A_TIME.min(number + 1);
+            self.until(&clock, watch, |this| connected(&this.flows) >= enough)?;
+        }
+        let packet = plan::packet(built, self.ipv6) as u16;
+        let paths = usize::from(host.paths);
+        let is_ready = |flow: &Rc<Flow>| {
+            let sender = flow.sender.borrow();
+            let made = sender.as_ref().map_or_else(Vec::new, Connection::paths);
+            made.len() == paths && made.iter().all(|path| path.is_open && path.packet_size == packet)
+        };
+        let made =
+            self.until(&clock, watch, |this| connected(&this.flows) == all && this.flows.iter().all(is_ready))?;
+        if made {
+            return Ok(());
+        }
+        let open = self.flows.iter().filter(|flow| !is_ready(flow)).count();
+        Err(Error::Carrier(format!(
+            "{open} of {all} connections were not made within {} s, with {paths} paths each and packets of {packet} bytes",
+            PATIENCE.as_secs()
+        )))
+    }
+
+    fn start(&mut self, number: usize) {
+        let (flow, events) = (self.flows[number].clone(), self.events.clone());
+        let Some(connection) = flow.sender.borrow().clone() else { return };
+        let stats = connection.stats();
+        flow.before.set(Before { packets: stats.packets_sent, bytes: stats.bytes_sent });
+        self.tasks.spawner().spawn(async move {
+            let event = match send(&connection, &flow).await {
+                Ok(()) => Event::Delivered,
+                Err(error) => Event::Broken(error.to_string()),
+            };
+            events.borrow_mut().push((number, event));
+        });
+    }
+
+    fn carry(&mut self, most: Duration, clock: Clock, events: &mut Vec<(Time, usize, Event)>) {
+        let new = self.events.clone();
+        let mut note = || events.extend(new.borrow_mut().drain(..).map(|(flow, event)| (clock.now(), flow, event)));
+        self.tasks.run(most, &mut note);
+        note();
+    }
+
+    fn look(&mut self, flow: usize) -> Seen {
+        let flow = &self.flows[flow];
+        let sender = flow.sender.borrow();
+        let Some(connection) = sender.as_ref() else { return Seen::default() };
+        let (all, before, laws, paths) = (connection.stats(), flow.before.get(), connection.laws(), connection.paths());
+        let unacked = flow.stream.get().map_or(0, |stream| connection.unacked(stream));
+        let open: Vec<Span> = paths.iter().filter(|path| path.is_open).map(|path| path.rtt).collect();
+        let rtt = open.iter().copied().sum::<Span>().over(open.len().max(1) as u32);
+        let mut seen = Seen {
+            sent: all.bytes_sent.saturating_sub(before.bytes),
+            delivered: Bytes::new(flow.written.get().saturating_sub(unacked)),
+            window: laws.window,
+            rtt,
+            acted: laws.acted,
+            trace: laws.trace,
+            ..Seen::default()
+        };
+        seen.stats.packets_sent = all.packets_sent.saturating_sub(before.packets);
+        seen.stats.timeouts = all.timeouts.try_into().unwrap_or(u32::MAX);
+        (seen.stats.retransmits, seen.stats.spurious, seen.stats.marked) = (all.retransmits, all.spurious, all.marked);
+        seen
+    }
+
+    fn close(&mut self) {
+        self.tasks.clear();
+        for flow in &self.flows {
+            flow.sender.take();
+            flow.receiver.take();
+        }
+        for endpoint in std::mem::take(&mut self.endpoints).into_values() {
+            // Tasks, which had the others, are gone.
+            if let Ok(endpoint) = Rc::try_unwrap(endpoint) {
+                endpoint.end(Code::NONE, "");
+            }
+        }
+    }
+}
+
+/// Connects a flow.
+async fn call(
+    endpoint: Rc<Endpoint>,
+    (port, settings): (Port, Settings),
+    (to, trust): (SocketAddr, Trust),
+    flow: Rc<Flow>,
+    (number, events): (usize, Events),
+) {
+    let connected = async {
+        let connection = endpoint.connect_from(port, settings, to, trust).await?;
+        connection.admitted().await?;
+        Ok::<_, transport::Error>(connection)
+    };
+    match connected.await {
+        Ok(connection) => drop(flow.sender.replace(Some(connection))),
+        Err(error) => events.borrow_mut().push((number, Event::Broken(error.to_string()))),
+    }
+}
+
+/// Lets in what comes from a flow's port, and reads it.
+async fn accept(endpoint: Rc<Endpoint>, flows: Vec<Rc<Flow>>, events: Events, spawner: Spawner) {
+    while let Some(incoming) = endpoint.accept().await {
+        let Ok(connection) = incoming.admit() else { continue };
+        let from = connection.paths().first().map(|path| path.via.remote.port());
+        let Some(number) = from.and_then(flow_of).filter(|&flow| flow < flows.len()) else { continue };
+        let (flow, events) = (flows[number].clone(), events.clone());
+        drop(flow.receiver.replace(Some(connection.clone())));
+        spawner.spawn(async move {
+            // What goes wrong here goes wrong at the sender, too, which says it.
+            if let Ok(()) = receive(&connection, flow.size).await {
+                events.borrow_mut().push((number, Event::Received));
+            }
+        });
+    }
+}
+
+async fn send(connection: &Connection, flow: &Flow) -> Result<(), transport::Error> {
+    let mut stream = connection.open_one_way().await?;
+    flow.stream.set(Some(stream.id()));
+    while flow.written.get() < flow.size {
+        let left = (flow.size - flow.written.get()).min(ZEROS.len() as u64) as usize;
+        let count = stream.write(&ZEROS[..left]).await?;
+        flow.written.set(flow.written.get() + count as u64);
+        pause().await;
+    }
+    stream.finish()?;
+    stream.delivered().await
+}
+
+async fn receive(connection: &Connection, size: u64) -> Result<(), transport::Error> {
+    let mut stream = connection.accept_stream().await?.receive;
+    let (mut chunk, mut total) = (vec![0; ZEROS.len()], 0);
+    while total < size {
+        match stream.read(&mut chunk).await? {
+            0 => return Err(transport::Error::Endpoint),
+            count => total += count as u64,
+        }
+        pause().await;
+    }
+    // Its end is read, too, so that nothing is said of what is not wanted.
+    let _ = stream.read(&mut chunk).await;
+    Ok(())
+}

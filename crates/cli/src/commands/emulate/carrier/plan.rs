@@ -1,0 +1,175 @@
+//! What the transport is told for each flow, and which scenarios it can do.
+
+use std::sync::Arc;
+
+use laws::Path;
+use laws::catalog::Kind;
+use proto::blocks::Coding;
+use proto::frame::{MOST_PARITY, Shape};
+use proto::service::Service;
+use proto::settings::{LawMaker, Settings};
+use scenario::{BuiltRun, FlowClass, Run};
+use sim::PathChoice;
+use units::{Bytes, Span};
+
+use crate::args::EmulateArgs;
+use crate::exit::Failure;
+use crate::peer::law::needs;
+
+/// Flows, each with a connection and a port of its own: what one thread reads from all ports of a host in time.
+const MOST_FLOWS: usize = 1_000;
+/// A connection may be silent for so long: flows wait for their start. The longest that the transport knows.
+const IDLE: Span = Span::from_s(600);
+/// Headers of IPv4 and of UDP; IPv6 has 20 more.
+const IPV4_UDP: u32 = 28;
+/// What stands in a packet beside its IP and UDP headers and payload: the transport's header, its seal, and the head of a STREAM
+/// frame of a stream under a gigabyte (`docs/src/transport.md`).
+const TRANSPORT: u32 = 12 + 16 + 6;
+/// An acknowledgement's UDP payload: header, seal, and an ACK frame of one range with its counts.
+const ACK: u32 = 12 + 16 + 20;
+/// Streams' windows begin here, as TCP's buffers do in the emulator.
+const LEAST_WINDOW: Bytes = Bytes::new(64 << 20);
+
+/// The longest UDP payload.
+pub(super) fn packet(built: &BuiltRun, ipv6: bool) -> u32 {
+    built.setup.host.mss + built.setup.host.header - IPV4_UDP - if ipv6 { 20 } else { 0 }
+}
+
+/// Refuses what the transport cannot do.
+pub(crate) fn refuse(run: &Run, built: &BuiltRun, args: &EmulateArgs) -> Result<(), Failure> {
+    let setup = &built.setup;
+    let refused = |what: String| Err(Failure::Input(format!("error: the transport cannot do this: {what}")));
+    if !args.command.is_empty() {
+        return refused("a command after -- brings a transport of its own; --stack narrows is for [[traffic]]".into());
+    }
+    for class in [FlowClass::Intra, FlowClass::Inter] {
+        let (law, _) = built.laws.law(class);
+        if let Some(needs) = needs(law) {
+            let known = Kind::ALL.iter().filter(|&&kind| crate::peer::law::needs(kind).is_none());
+            let known: Vec<&str> = known.map(|kind| kind.info().name).collect();
+            return refused(format!(
+                "the scheme `{}` runs {}, which needs {needs}; accepted are {}",
+                run.scheme,
+                law.info().title,
+                known.join(", ")
+            ));
+        }
+    }
+    let flows = setup.flows.len();
+    if flows > MOST_FLOWS {
+        return refused(format!("[[traffic]] makes {flows} flows, and at most {MOST_FLOWS} are run"));
+    }
+    if setup.flows.iter().any(|flow| flow.on_ramp) {
+        return refused("`host.on_ramp` holds packets in the simulator's hosts alone; --set host.on_ramp=false".into());
+    }
+    if !setup.modules.is_empty() {
+        return refused(format!("the scheme `{}` has controllers in switches; choose one without `lscc`", run.scheme));
+    }
+    match setup.host.path {
+        PathChoice::PerFlow => {}
+        PathChoice::UnoLb(unolb) if unolb.own_laws => {}
+        PathChoice::UnoLb(_) => {
+            return refused(
+                "`host.path` is \"unolb\" with one law over all subflows, and each path of the transport has its own; \
+                 { kind = \"unolb\", laws = \"subflow\" } and \"ecmp\" are accepted"
+                    .into(),
+            );
+        }
+        PathChoice::PerPacket(_) | PathChoice::AfterTimeout | PathChoice::Plb(_) => {
+            let name = match setup.host.path {
+                PathChoice::PerPacket(_) => "spray",
+                PathChoice::Plb(_) => "plb",
+                _ => "repath",
+            };
+            return refused(format!(
+                "`host.path` is \"{name}\"; \"ecmp\" and {{ kind = \"unolb\", laws = \"subflow\" }} are accepted"
+            ));
+        }
+    }
+    let code = setup.host.coding.map(|coding| coding.code).filter(|_| setup.flows.iter().any(|flow| flow.coded));
+    if let Some(code) = code {
+        if code.tail.is_some() {
+            return refused("`host.coding` codes the `tail` alone; a coding of all packets is accepted".into());
+        }
+        if code.parity > MOST_PARITY {
+            return refused(format!(
+                "`host.coding` has {} parity packets a block, and 1 to {MOST_PARITY} are accepted",
+                code.parity
+            ));
+        }
+    }
+    Ok(())
+}
+
+/// What of `[host]` is not the transport's: the simulator is another host then.
+pub(crate) fn warnings(built: &BuiltRun, ipv6: bool) -> Vec<String> {
+    let host = &built.setup.host;
+    let (ip, wire) = (IPV4_UDP + if ipv6 { 20 } else { 0 }, host.mss + host.header);
+    let header = ip + TRANSPORT;
+    let (simulated, real) = ((host.mss, host.header, host.ack_size), (wire - header, header, ip + ACK));
+    let list = |(payload, header, ack_size): (u32, u32, u32)| {
+        format!("payload {payload}, header {header}, ack_size {ack_size}")
+    };
+    let mut said = Vec::new();
+    if simulated != real {
+        said.push(format!(
+            "[host] says {}, and the transport has {}: the simulator is another host",
+            list(simulated),
+            list(real)
+        ));
+    }
+    if matches!(host.path, PathChoice::UnoLb(_)) {
+        said.push(
+            "`host.path` is \"unolb\", and the transport re-routes a path only when its timer has struck twice"
+                .to_owned(),
+        );
+    }
+    said
+}
+
+/// What a host's end is told: what it takes from callers. It sends nothing but acknowledgements by this.
+pub(super) fn of_host(built: &BuiltRun, ipv6: bool, law: LawMaker) -> Settings {
+    let setup = &built.setup;
+    let mut settings = Settings::new(Service::named("emulate"), law);
+    let held = setup.flows.iter().map(|flow| {
+        let path = setup.paths(flow.src, flow.dst, setup.host.mss);
+        path.line_rate.bytes_in(path.base_rtt + path.longest_wait.unwrap_or(Span::ZERO))
+    });
+    let window = held.max().unwrap_or(Bytes::ZERO).times(4).max(LEAST_WINDOW).get();
+    (settings.limits.max_stream_data, settings.limits.max_data, settings.send_buffer) = (window, 2 * window, window);
+    settings.max_datagram = 0;
+    settings.max_packet = packet(built, ipv6) as u16;
+    (settings.idle, settings.keep_alive) = (IDLE, Some(IDLE.over(4)));
+    settings.ack_every = setup.host.ack_every.into();
+    // As in the simulator: a quarter of the base round trip, here of the shortest.
+    let shortest = setup.flows.iter().map(|flow| setup.paths(flow.src, flow.dst, setup.host.mss).base_rtt).min();
+    settings.ack_delay = setup.host.ack_delay.unwrap_or_else(|| shortest.unwrap_or(Span::from_ms(4)).over(4));
+    settings.intra_rtt = setup.intra_rtt;
+    settings.paths = match setup.host.path {
+        PathChoice::UnoLb(unolb) => unolb.subflows,
+        _ => 1,
+    };
+    settings
+}
+
+/// What a flow's connection is told: its law, as the simulator makes it, and its coding.
+pub(super) fn of_flow(built: &BuiltRun, flow: usize, burst: Option<u32>, host: &Settings) -> Settings {
+    let setup = &built.setup;
+    let spec = setup.flows[flow];
+    let paths = setup.paths(spec.src, spec.dst, setup.host.mss);
+    let (plan, intra_rtt) = (built.laws.clone(), setup.intra_rtt);
+    let law: LawMaker = Arc::new(move |path| {
+        let known = Path { base_rtt: paths.base_rtt, intra_rtt, line_rate: paths.line_rate, mss: path.mss };
+        plan.make(&spec, &known)
+    });
+    let coding = setup
+        .host
+        .coding
+        .filter(|_| spec.coded)
+        .map_or(Coding::Off, |coding| Coding::Fixed(Shape { data: coding.code.data, parity: coding.code.parity }));
+    let mut settings = Settings { law, coding, line_rate: paths.line_rate, ..host.clone() };
+    if let Some(burst) = burst {
+        settings.burst = Bytes::new(burst.into());
+    }
+    settings
+}

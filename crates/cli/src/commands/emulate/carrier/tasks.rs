@@ -1,0 +1,159 @@
+//! Many futures on one thread, which sleeps while none of them can go on.
+
+use std::cell::RefCell;
+use std::future::Future;
+use std::pin::Pin;
+use std::rc::Rc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::task::{Context, Poll, Wake, Waker};
+use std::thread::{self, Thread};
+use std::time::Duration;
+
+type Task = Pin<Box<dyn Future<Output = ()>>>;
+
+/// Which tasks can go on, and the thread that runs them.
+struct Ready {
+    tasks: Mutex<Vec<usize>>,
+    thread: Thread,
+}
+
+/// Says that one task can go on.
+struct Call {
+    ready: Arc<Ready>,
+    task: usize,
+    is_called: AtomicBool,
+}
+
+impl Wake for Call {
+    fn wake(self: Arc<Self>) {
+        if !self.is_called.swap(true, Ordering::AcqRel) {
+            self.ready.tasks.lock().unwrap_or_else(PoisonError::into_inner).push(self.task);
+            self.ready.thread.unpark();
+        }
+    }
+}
+
+/// Adds tasks, also from inside of one.
+#[derive(Clone, Default)]
+pub(super) struct Spawner(Rc<RefCell<Vec<Task>>>);
+
+impl Spawner {
+    pub(super) fn spawn(&self, task: impl Future<Output = ()> + 'static) {
+        self.0.borrow_mut().push(Box::pin(task));
+    }
+}
+
+/// The tasks. They run on the thread that made this.
+pub(super) struct Tasks {
+    all: Vec<Option<(Task, Arc<Call>)>>,
+    ready: Arc<Ready>,
+    new: Spawner,
+}
+
+impl Tasks {
+    pub(super) fn new() -> Self {
+        let ready = Arc::new(Ready { tasks: Mutex::default(), thread: thread::current() });
+        Self { all: Vec::new(), ready, new: Spawner::default() }
+    }
+
+    pub(super) fn spawner(&self) -> Spawner {
+        self.new.clone()
+    }
+
+    /// Runs what can go on, each task once; `after` is called after each. If none can, sleeps until one can, or for so long, and
+    /// then runs them.
+    pub(super) fn run(&mut self, most: Duration, mut after: impl FnMut()) {
+        self.take_new();
+        if self.ready().is_empty() {
+            thread::park_timeout(most);
+        }
+        let ready = std::mem::take(&mut *self.ready());
+        for at in ready {
+            let Some((task, call)) = self.all[at].as_mut() else { continue };
+            // Before it runs: what happens meanwhile calls it again.
+            call.is_called.store(false, Ordering::Release);
+            let waker = Waker::from(call.clone());
+            if let Poll::Ready(()) = task.as_mut().poll(&mut Context::from_waker(&waker)) {
+                self.all[at] = None;
+            }
+            after();
+        }
+        self.take_new();
+    }
+
+    /// Forgets all tasks, wherever they are.
+    pub(super) fn clear(&mut self) {
+        self.new.0.borrow_mut().clear();
+        self.all.iter_mut().for_each(|task| *task = None);
+    }
+
+    fn take_new(&mut self) {
+        for task in self.new.0.take() {
+            let at = self.all.len();
+            let call = Arc::new(Call { ready: self.ready.clone(), task: at, is_called: AtomicBool::new(false) });
+            self.all.push(Some((task, call.clone())));
+            call.wake();
+        }
+    }
+
+    fn ready(&self) -> std::sync::MutexGuard<'_, Vec<usize>> {
+        self.ready.tasks.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::Cell;
+
+    use super::*;
+    use crate::peer::patience::pause;
+
+    #[test]
+    fn tasks_take_turns_and_one_that_nobody_calls_is_left_alone() {
+        let (mut tasks, log) = (Tasks::new(), Rc::new(RefCell::new(Vec::new())));
+        for name in ["a", "b"] {
+            let log = log.clone();
+            tasks.spawner().spawn(async move {
+                for _ in 0..2 {
+                    log.borrow_mut().push(name);
+                    pause().await;
+                }
+            });
+        }
+        tasks.spawner().spawn(std::future::pending());
+        for _ in 0..5 {
+            tasks.run(Duration::ZERO, || ());
+        }
+        assert_eq!(*log.borrow(), ["a", "b", "a", "b"]);
+    }
+
+    #[test]
+    fn another_thread_ends_the_sleep_and_a_task_may_add_tasks() {
+        let (mut tasks, done) = (Tasks::new(), Rc::new(Cell::new(false)));
+        let (spawner, told) = (tasks.spawner(), done.clone());
+        let (sender, receiver) = std::sync::mpsc::channel::<Waker>();
+        tasks.spawner().spawn(async move {
+            let mut sender = Some(sender);
+            std::future::poll_fn(|context| match sender.take() {
+                Some(sender) => {
+                    sender.send(context.waker().clone()).unwrap();
+                    Poll::Pending
+                }
+                None => Poll::Ready(()),
+            })
+            .await;
+            spawner.spawn(async move { told.set(true) });
+        });
+        let other = thread::spawn(move || receiver.recv().unwrap().wake());
+        for _ in 0..10 {
+            tasks.run(Duration::from_secs(5), || ());
+            if done.get() {
+                break;
+            }
+        }
+        other.join().unwrap();
+        assert!(done.get());
+        tasks.clear();
+    }
+}
