@@ -175,6 +175,7 @@ impl Data {
         let mut path = Path::new(0, ids, via, State::Open, answering, most_packet);
         (path.budget, path.subflow) = (Budget::PROVED, Some(0));
         let mut streams = Streams::new(side, settings.limits, LEAST_SEND_BUFFER.min(settings.send_buffer));
+        streams.set_send_pool(settings.send_pool);
         streams.set_peer_limits(Limits {
             max_data: theirs.max_data,
             max_stream_data: theirs.max_stream_data,

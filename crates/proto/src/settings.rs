@@ -34,6 +34,9 @@ pub struct Settings {
     pub limits: Limits,
     /// Bytes of one stream that may wait for acknowledgement, at most. Fewer do where the window is small.
     pub send_buffer: u64,
+    /// Bytes of all streams that may wait for acknowledgement, about: while more do, a stream is given room up to 64 KiB. So what
+    /// a peer does not read holds no more than this and 64 KiB a stream.
+    pub send_pool: u64,
     /// The longest datagram that is taken, in bytes; 0 if none.
     pub max_datagram: u16,
     /// The longest UDP payload that is tried, and that is taken, in bytes; at least 1,200.
@@ -74,6 +77,7 @@ impl Settings {
             keep_alive: Some(Span::from_s(5)),
             limits,
             send_buffer: 128 << 20,
+            send_pool: 256 << 20,
             max_datagram: 65_000,
             max_packet: 1_472,
             ack_delay: Span::from_ms(1),

@@ -73,6 +73,8 @@ pub use id::{Direction, StreamId};
 pub use recv::{Read, Taken};
 pub use send::Chunk;
 
+/// What a stream may hold however much the others do: what a program writes at a time.
+const LEAST_KEPT: u64 = 64 << 10;
 /// The room that streams may keep for bytes that come, once those before are read, beside what each may keep at least.
 const SPARE: usize = 2 << 20;
 
@@ -119,6 +121,8 @@ pub struct Streams {
     /// What this end could send at first.
     theirs: Limits,
     send_buffer: u64,
+    /// What all streams together hold, about.
+    send_pool: u64,
     sending: BTreeMap<StreamId, Sending>,
     receiving: BTreeMap<StreamId, Receiving>,
     /// By direction.
@@ -157,6 +161,7 @@ impl Streams {
             ours,
             theirs: Limits::NONE,
             send_buffer,
+            send_pool: u64::MAX,
             sending: BTreeMap::new(),
             receiving: BTreeMap::new(),
             own: [Own::default(); 2],
@@ -179,6 +184,17 @@ impl Streams {
     /// From now on a stream holds at most so many bytes that are not acknowledged; what it holds already stays.
     pub fn set_send_buffer(&mut self, bytes: u64) {
         self.send_buffer = bytes;
+    }
+
+    /// All streams together hold about so many bytes that are not acknowledged: while there are more, a stream is given room up
+    /// to 64 KiB.
+    pub fn set_send_pool(&mut self, bytes: u64) {
+        self.send_pool = bytes;
+    }
+
+    /// The most bytes that a stream may hold now.
+    fn most_kept(&self) -> u64 {
+        if self.waiting.kept < self.send_pool { self.send_buffer } else { self.send_buffer.min(LEAST_KEPT) }
     }
 
     /// What this end may send, from the peer's transport parameters. Before, nothing can be opened.
@@ -234,7 +250,7 @@ impl Streams {
     /// # Errors
     /// If the stream takes none any more, or they are too many for a message.
     pub fn write(&mut self, id: StreamId, data: &[u8]) -> Result<usize, WriteError> {
-        let most = self.send_buffer;
+        let most = self.most_kept();
         self.change_sending(id, |sending| sending.write(data, most))
     }
 

@@ -54,11 +54,11 @@ impl Streams {
 
     /// A packet with this frame was acknowledged.
     pub fn acked(&mut self, chunk: &Chunk) {
-        let id = chunk.stream;
+        let (id, most) = (chunk.stream, self.most_kept());
         let Some(sending) = self.sending.get_mut(&id) else { return };
         let was_delivered = sending.is_delivered();
         sending.acked(chunk);
-        if sending.take_room(self.send_buffer) && !core::mem::replace(&mut sending.told_writable, true) {
+        if sending.take_room(most) && !core::mem::replace(&mut sending.told_writable, true) {
             self.events.push_back(StreamEvent::Writable(id));
         }
         if sending.is_delivered() && !was_delivered {

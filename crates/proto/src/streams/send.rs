@@ -308,12 +308,14 @@ impl Sending {
 
     /// What waits to be sent as far as the stream's limit goes.
     pub(super) fn waiting(&self) -> Waiting {
+        let kept = self.kept();
         match self.need() {
-            Need::Nothing => Waiting::default(),
+            Need::Nothing => Waiting { kept, ..Waiting::default() },
             Need::Free | Need::Fresh => Waiting {
                 lost: self.lost.bytes(),
                 fresh: self.sendable().saturating_sub(self.next),
                 is_open: self.phase == Phase::Open,
+                kept,
             },
         }
     }

@@ -167,6 +167,7 @@ fn check(end: &Streams) {
         sum.replace(Waiting::default(), sending.waiting());
     }
     let credit = end.max_sent - end.sent;
+    assert_eq!((end.waiting.kept, sum.kept), (sum.kept, end.sending.values().map(Sending::kept).sum()));
     assert_eq!(end.pending(), (sum.lost + sum.fresh.min(credit), sum.open == 0));
     assert!(end.has_pending() || end.pending().0 == 0);
 }

@@ -1,6 +1,6 @@
-//! How much waits to be sent, summed up over all streams without a walk.
+//! How much waits to be sent, and for acknowledgement, summed up over all streams without a walk.
 
-/// What a stream could send if the connection had credit.
+/// What a stream could send if the connection had credit, and what it keeps.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
 pub(super) struct Waiting {
     /// Bytes that were lost.
@@ -9,6 +9,8 @@ pub(super) struct Waiting {
     pub(super) fresh: u64,
     /// Whether something waits and the application may write more behind it.
     pub(super) is_open: bool,
+    /// Bytes that were written and are not acknowledged.
+    pub(super) kept: u64,
 }
 
 /// The sum over streams.
@@ -18,6 +20,7 @@ pub(super) struct Sum {
     pub(super) fresh: u64,
     /// How many streams are open.
     pub(super) open: usize,
+    pub(super) kept: u64,
 }
 
 impl Sum {
@@ -25,6 +28,7 @@ impl Sum {
     pub(super) fn replace(&mut self, before: Waiting, now: Waiting) {
         self.lost = self.lost - before.lost + now.lost;
         self.fresh = self.fresh - before.fresh + now.fresh;
+        self.kept = self.kept - before.kept + now.kept;
         self.open = self.open - usize::from(before.is_open) + usize::from(now.is_open);
     }
 }

@@ -223,6 +223,24 @@ fn what_cannot_be_read_is_told() {
     assert_eq!(caller.read(id, &mut [0]), Err(ReadError::Unknown));
 }
 
+/// What nobody acknowledges holds no more than the pool, and 64 KiB of each stream. Who waits goes on with its own
+/// acknowledgements.
+#[test]
+fn all_streams_share_a_pool() {
+    let limits = Limits { max_data: 1 << 30, max_stream_data: 1 << 20, max_streams_bidi: 100, ..LIMITS };
+    let (mut caller, mut listener) = pair(limits, 1 << 20);
+    caller.set_send_pool(4 << 20);
+    let data = alloc::vec![7; 1 << 20];
+    let streams: Vec<StreamId> = (0..100).map(|_| caller.open(Direction::Both).unwrap()).collect();
+    let taken: Vec<usize> = streams.iter().map(|&id| caller.write(id, &data).unwrap()).collect();
+    assert_eq!((&taken[..4], &taken[4..]), (&[1 << 20; 4][..], &[64 << 10; 96][..]));
+    settle(&mut caller, &mut listener);
+    assert_eq!(caller.waiting.kept, 0);
+    let writable = events(&mut caller).into_iter().filter(|event| matches!(event, StreamEvent::Writable(_))).count();
+    assert_eq!(writable, 96);
+    assert_eq!(caller.write(streams[99], &data), Ok(1 << 20));
+}
+
 #[test]
 fn events_are_told_once() {
     let limits = Limits { max_streams_bidi: 1, ..LIMITS };
