@@ -1,5 +1,10 @@
 //! Payload for each second of processor time, both ends together, encrypted, over this machine's loopback: ours, quinn's and
-//! s2n-quic's, in turns: `cargo run --release -- [PACKET] [MEBIBYTES] [TURNS]`.
+//! s2n-quic's, in turns: `cargo run --release -- [PACKET] [MEBIBYTES] [TURNS]`. Ours also with blocks of 8 data and 2 parity
+//! packets.
+//!
+//! And how long messages take over quinn with BBR on an open, idle connection, from the first write until the peer has all, to be
+//! set beside `narrows perf --messages`: `quinn-listen ADDRESS FILE` writes its certificate to a file and waits for a caller;
+//! `quinn-messages ADDRESS FILE BYTES COUNT`.
 
 use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;
@@ -7,6 +12,8 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
 use nix::sys::resource::{UsageWho, getrusage};
+
+mod messages;
 
 /// Where an endpoint binds.
 const ANY: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(Ipv4Addr::LOCALHOST), 0);
@@ -20,33 +27,49 @@ fn cpu() -> Result<Duration> {
 }
 
 fn main() -> Result<()> {
-    let args: Vec<u64> = std::env::args().skip(1).map(|text| text.parse().context(text)).collect::<Result<_>>()?;
+    let words: Vec<String> = std::env::args().skip(1).collect();
+    match words.iter().map(String::as_str).collect::<Vec<_>>()[..] {
+        ["quinn-listen", address, file] => return messages::listen(address.parse()?, file),
+        ["quinn-messages", address, file, bytes, count] => {
+            return messages::send(address.parse()?, file, bytes.parse()?, count.parse()?);
+        }
+        _ => {}
+    }
+    let args: Vec<u64> = words.iter().map(|text| text.parse().context(text.clone())).collect::<Result<_>>()?;
     let packet = *args.first().unwrap_or(&1_400) as u16;
     let bytes = args.get(1).unwrap_or(&1_024) << 20;
     let turns = *args.get(2).unwrap_or(&3);
     type Transfer = fn(u16, u64) -> Result<()>;
-    let peers: [(&str, Transfer); 3] = [("narrows", narrows), ("quinn", quinn), ("s2n-quic", s2n)];
-    let mut best = [0f64; 3];
+    let peers: [(&str, Transfer); 4] = [
+        ("narrows", |packet, bytes| narrows(packet, bytes, "off")),
+        ("narrows, coded", |packet, bytes| narrows(packet, bytes, "8,2")),
+        ("quinn", quinn),
+        ("s2n-quic", s2n),
+    ];
+    let mut best = [0f64; 4];
     for _ in 0..turns {
         for ((name, transfer), best) in peers.iter().zip(&mut best) {
             let (began, used) = (Instant::now(), cpu()?);
             transfer(packet, bytes).with_context(|| format!("{name} failed"))?;
             let (wall, used) = (began.elapsed().as_secs_f64(), (cpu()? - used).as_secs_f64());
             let bits = bytes as f64 * 8e-9;
-            println!("{name:10} {:6.2} Gb/s  {:6.2} Gbit for each second of processor time", bits / wall, bits / used);
+            println!("{name:15} {:6.2} Gb/s  {:6.2} Gbit for each second of processor time", bits / wall, bits / used);
             *best = best.max(bits / used);
         }
     }
-    println!("best: narrows is {:.2} times quinn, {:.2} times s2n-quic", best[0] / best[1], best[0] / best[2]);
+    for (name, best_of_peer) in [("quinn", best[2]), ("s2n-quic", best[3])] {
+        let [plain, coded] = [best[0], best[1]].map(|ours| ours / best_of_peer);
+        println!("best: narrows is {plain:.2} times {name}, coded {coded:.2} times");
+    }
     Ok(())
 }
 
-fn narrows(packet: u16, bytes: u64) -> Result<()> {
+fn narrows(packet: u16, bytes: u64, coding: &str) -> Result<()> {
     use transport::{Config, Endpoint, wait};
     let kind = laws::catalog::Kind::from_name("cubic").context("cubic")?;
     let law = move |path: &laws::Path| laws::catalog::build(kind, path, &[]).expect("cubic");
     let mut settings = proto::settings::Settings::new(proto::service::Service::named("bench"), Arc::new(law));
-    settings.max_packet = packet;
+    (settings.max_packet, settings.coding) = (packet, coding.parse()?);
     let config = Config::new(settings)?;
     let listener = Endpoint::listen(ANY, &config)?;
     let address = listener.address();

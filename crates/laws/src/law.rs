@@ -165,9 +165,9 @@ mod tests {
     /// A flow holds its law in place: a law that outgrows this should say why.
     #[test]
     fn laws_are_small() {
-        // BBR is the largest: 336, with counts and packets in 32 bits. HPCC is nearly as large (nine ports' last reports of 16 bytes), so that no law
-        // leaves room inside for the tag of the variant.
-        assert!(size_of::<Law>() <= 344, "{SIZES:?}");
+        // BBR is the largest: 352, of which its 13 parameters are 88, ten bandwidths 80, and counts have 32 bits each. It and HPCC
+        // (nine ports' last reports of 16 bytes) leave no room inside for the tag of the variant.
+        assert!(size_of::<Law>() <= 352, "{SIZES:?}");
         assert!(size_of::<Ack>() <= 128, "{SIZES:?}");
     }
 }
