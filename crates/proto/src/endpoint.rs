@@ -170,15 +170,15 @@ impl Endpoint {
             reset: Some(self.shared.reset_token(own_id)),
             ..shared.settings.parameters()
         };
-        let context = self.begin(Birth { now, side: Side::Caller, first_id, via, service });
+        let context = self.begin(&shared.settings, Birth { now, side: Side::Caller, first_id, via, service });
         let handshake = Handshake::call(context, tls, first_id, (own_id, &ours))?;
         let connection = Connection::new((now, shared, Side::Caller), (own_id, via, first_id), handshake, secret);
         Ok(self.add(connection))
     }
 
     /// What the handshake of a connection begins with.
-    fn begin(&self, birth: Birth) -> Context {
-        let watch = Watch::new(self.shared.settings.observe.as_ref(), &birth);
+    fn begin(&self, settings: &Settings, birth: Birth) -> Context {
+        let watch = Watch::new(settings.observe.as_ref(), &birth);
         Context { now: birth.now, suites: self.suites.clone(), service: birth.service, watch }
     }
 
@@ -339,7 +339,8 @@ impl Endpoint {
             ..self.shared.settings.parameters()
         };
         let service = self.shared.settings.service;
-        let context = self.begin(Birth { now, side: Side::Listener, first_id, via, service });
+        let birth = Birth { now, side: Side::Listener, first_id, via, service };
+        let context = self.begin(&self.shared.settings, birth);
         let handshake = Handshake::accept(context, tls, (to, from), (own_id, &ours)).ok()?;
         let context = (now, self.shared.clone(), Side::Listener);
         let mut connection = Connection::new(context, (own_id, via, to), handshake, None);
