@@ -392,7 +392,7 @@ impl Handshake {
         let room = room.min(SMALLEST.into()) as usize;
         for kind in [LongKind::Initial, LongKind::Handshake] {
             if room as u64 >= least_room(kind) && self.space_mut(kind).is_some_and(|space| space.has_something(now)) {
-                let written = self.write_one(now, kind, (out, room), |space, out, most| space.write(now, out, most));
+                let written = self.write_one(now, kind, out, room, |space, out, most| space.write(now, out, most));
                 if written {
                     self.wait_to_speak(now);
                     if kind == LongKind::Handshake && self.side == Side::Caller {
@@ -408,7 +408,7 @@ impl Handshake {
     /// Appends a packet with this CLOSE, in each kind of packet that the peer may be able to open; a datagram each.
     pub(crate) fn write_close(&mut self, now: Time, kind: LongKind, out: &mut Vec<u8>, fault: &Fault) -> bool {
         self.space_mut(kind).is_some()
-            && self.write_one(now, kind, (out, SMALLEST.into()), |space, out, _| {
+            && self.write_one(now, kind, out, SMALLEST.into(), |space, out, _| {
                 Frame::Close { code: fault.code.0, kind: 0, reason: &fault.reason }.put(out);
                 space.number_apart(now)
             })
@@ -418,7 +418,8 @@ impl Handshake {
         &mut self,
         now: Time,
         kind: LongKind,
-        (out, room): (&mut Vec<u8>, usize),
+        out: &mut Vec<u8>,
+        room: usize,
         fill: impl FnOnce(&mut Space, &mut Vec<u8>, usize) -> Option<Written>,
     ) -> bool {
         let start = out.len();
