@@ -28,13 +28,19 @@ const INITIAL_WINDOW: u64 = 10;
 /// The SYN that the kernel counts as a byte acknowledged.
 const SYN: u64 = 1;
 
+/// What came of the network.
+struct Network {
+    links: Vec<LinkOutcome>,
+    port_samples: Vec<PortSample>,
+}
+
 /// Links and ports as the router left them, its times moved to begin `offset` later.
-fn network(router: &RouterOutcome, offset: Span) -> (Vec<LinkOutcome>, Vec<PortSample>) {
+fn network(router: &RouterOutcome, offset: Span) -> Network {
     let later = |sample: &PortSample| {
         let begun = sample.time >= Time::ZERO + offset;
         begun.then(|| PortSample { time: sample.time - offset, ..*sample })
     };
-    (router.links.clone(), router.port_samples.iter().filter_map(later).collect())
+    Network { links: router.links.clone(), port_samples: router.port_samples.iter().filter_map(later).collect() }
 }
 
 fn engine(links: &[LinkOutcome], flows: &[FlowOutcome]) -> EngineStats {
@@ -110,7 +116,6 @@ pub(crate) fn of_traffic(
     router: &RouterOutcome,
     offset: Span,
 ) -> Outcome {
-    let (links, port_samples) = network(router, offset);
     let known = Known::of(samples);
     let mut ends: BTreeMap<usize, (SocketAddr, SocketAddr)> = BTreeMap::new();
     for row in &samples.rows {
@@ -148,20 +153,18 @@ pub(crate) fn of_traffic(
     };
     let mut flow_samples: Vec<FlowSample> = samples.rows.iter().filter_map(sample).collect();
     flow_samples.sort_by_key(|it| (it.time, it.flow));
-    joined((links, port_samples), (flows, flow_samples), (end.ended, end.interrupted))
+    Outcome { interrupted: end.interrupted, ..joined(network(router, offset), flows, flow_samples, end.ended) }
 }
 
 /// The outcome of flows over a transport of user space. The router's clock began `offset` before the flows'.
 pub(crate) fn of_carried(end: &CarriedEnd, router: &RouterOutcome, offset: Span) -> Outcome {
-    joined(network(router, offset), (end.flows.clone(), end.samples.clone()), (end.ended, end.interrupted))
+    let joined = joined(network(router, offset), end.flows.clone(), end.samples.clone(), end.ended);
+    Outcome { interrupted: end.interrupted, ..joined }
 }
 
-/// What came of links and flows, as one outcome.
-fn joined(
-    (links, port_samples): (Vec<LinkOutcome>, Vec<PortSample>),
-    (flows, flow_samples): (Vec<FlowOutcome>, Vec<FlowSample>),
-    (ended, interrupted): (Time, bool),
-) -> Outcome {
+/// What came of the network and of flows, as the outcome of a run that was not interrupted.
+fn joined(network: Network, flows: Vec<FlowOutcome>, flow_samples: Vec<FlowSample>, ended: Time) -> Outcome {
+    let Network { links, port_samples } = network;
     let engine = engine(&links, &flows);
     Outcome {
         flows,
@@ -172,7 +175,7 @@ fn joined(
         ended,
         until: Time::NEVER,
         lost_of: Vec::new(),
-        interrupted,
+        interrupted: false,
         engine,
         switches: Vec::new(),
         deadlock: Vec::new(),
@@ -261,14 +264,13 @@ pub(crate) fn of_programs(
         }));
     }
     flow_samples.sort_by_key(|it| (it.time, it.flow));
-    let (links, port_samples) = network(router, Span::ZERO);
     let flows: Vec<FlowOutcome> = seen.iter().map(|(_, outcome, _)| *outcome).collect();
     let mut setup = setup.clone();
     setup.flows = seen.iter().map(|(spec, ..)| *spec).collect();
     setup.causes = sim::Causes::default();
     setup.series.flows = (0..seen.len() as u32).map(FlowId).collect();
     setup.stop = ended;
-    let outcome = joined((links, port_samples), (flows, flow_samples), (ended, false));
+    let outcome = joined(network(router, Span::ZERO), flows, flow_samples, ended);
     Seen { setup, outcome, congestion, small }
 }
 

@@ -124,7 +124,7 @@ pub fn run_traffic(
     let end = made.run(clock, watch);
     let pressure = pressure.end();
     let samples = sampler.map(Sampler::stop).unwrap_or_default();
-    let offset = Span::from_ns((clock.monotonic_ns - router.clock().monotonic_ns) as i64);
+    let offset = later(clock, router.clock());
     let router = router.stop()?;
     let outcome = of_traffic(setup, &end, &samples, &router, offset);
     let mut notes = broken(end.flows.iter().map(|ended| &ended.failure));
@@ -159,13 +159,18 @@ pub fn run_carried(
     let end = carried::run(setup, carrier, clock, watch);
     drop(urgent);
     let pressure = pressure.end();
-    let offset = Span::from_ns((clock.monotonic_ns - router.clock().monotonic_ns) as i64);
+    let offset = later(clock, router.clock());
     let router = router.stop()?;
     let outcome = of_carried(&end, &router, offset);
     let mut notes = broken(end.failures.iter());
     cut_short(end.cut_short, &mut notes);
     let (setup, congestion) = (setup.clone(), options.congestion);
     Ok(Emulated { setup, outcome, router: lean(router), congestion, pressure, notes })
+}
+
+/// How much later a clock began than the router's.
+fn later(clock: Clock, router: Clock) -> Span {
+    Span::from_ns((clock.monotonic_ns - router.monotonic_ns) as i64)
 }
 
 /// Of each flow: why its connection broke, if it did.

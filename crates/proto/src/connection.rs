@@ -419,7 +419,7 @@ impl Connection {
         (self.peer, self.exporter) = (peer, exporter);
         let ours: Parameters = self.shared.settings.parameters();
         let (space, cause) = (observe::Space::Data, KeyCause::Tls);
-        self.watch.tell(now, || observe::Event::Parameters(&ours, &theirs));
+        self.watch.tell(now, || observe::Event::Parameters { ours: &ours, theirs: &theirs });
         self.watch.tell(now, || observe::Event::Keys { space, updates: 0, cause });
         self.watch.tell(now, || observe::Event::Progress(Progress::Connected));
         let context = (now, self.shared.clone(), self.side);

@@ -15,7 +15,7 @@ use crate::closed::{Code, Fault};
 use crate::frame::{Ack, Frame, Frames};
 use crate::header::{SHORTEST_PACKET, put_short};
 use crate::keys::{DataKeys, MOST_FAILURES, Numbered, Opened, Place, SEAL_LEN, leave_number};
-use crate::observe::{self, Event, KeyCause, Metrics, PathChange, Watch};
+use crate::observe::{self, Event, KeyCause, LostNote, Metrics, PathChange, Watch};
 use crate::outbox::{DATAGRAM_HEAD, DatagramError, HEAD_LEN, LostFull, NUMBER_LEN, OVERHEAD, Outbox, Own};
 use crate::parameters::Parameters;
 use crate::path::{Budget, Challenge, Path, Response, SHORTEST_ANSWER, State, Told};
@@ -114,6 +114,20 @@ pub(crate) struct Arrival {
     pub(crate) via: Via,
     /// How long the datagram is.
     pub(crate) len: usize,
+}
+
+/// A packet whose frames are written and that is not sealed yet.
+#[derive(Clone, Copy)]
+struct Written {
+    /// Its path, by place.
+    at: usize,
+    /// Where it leaves to.
+    via: Via,
+    /// Where it begins.
+    start: usize,
+    number: u64,
+    /// Whether it counts as in flight.
+    in_flight: bool,
 }
 
 pub(crate) struct Data {
@@ -281,7 +295,7 @@ impl Data {
         let lost = outbox.lost.take();
         let mut blocks = outbox.coder.as_mut().map_or_else(Vec::new, |coder| coder.notes.take());
         blocks.extend(self.rebuilding.iter_mut().flat_map(|rebuilding| rebuilding.notes.take()));
-        for (subflow, number, cause) in lost {
+        for LostNote { subflow, number, cause } in lost {
             if let Some(path) = self.paths.iter().find(|path| path.subflow == Some(subflow)) {
                 let (space, path) = (observe::Space::Data, path.number);
                 self.watch.tell(now, || Event::Lost { space, path, number, cause });
@@ -997,14 +1011,9 @@ impl Data {
         start
     }
 
-    /// Seals the packet at the end of `out`, which leaves to there. Gives its length.
-    fn finish(
-        &mut self,
-        now: Time,
-        (at, via): (usize, Via),
-        (out, start): (&mut Vec<u8>, usize),
-        (number, in_flight): (u64, bool),
-    ) -> usize {
+    /// Seals the packet at the end of `out`. Gives its length.
+    fn finish(&mut self, now: Time, out: &mut Vec<u8>, packet: Written) -> usize {
+        let Written { at, via, start, number, in_flight } = packet;
         let shortest = start + SHORTEST_PACKET - SEAL_LEN;
         if out.len() < shortest {
             out.resize(shortest, 0);
@@ -1036,7 +1045,7 @@ impl Data {
         let number = self.channel.number_apart(self.paths[at].subflow?, now)?;
         let start = self.begin(at, out);
         fill(out);
-        Some(self.finish(now, (at, via), (out, start), (number, false)))
+        Some(self.finish(now, out, Written { at, via, start, number, in_flight: false }))
     }
 
     /// Appends a packet with a challenge, or a response, if one is due on this path.
@@ -1119,7 +1128,7 @@ impl Data {
             };
             self.note_told(at, departed.number, newest);
             self.paths[at].silent = 0;
-            let len = self.finish(now, (at, via), (out, start), (departed.number, true));
+            let len = self.finish(now, out, Written { at, via, start, number: departed.number, in_flight: true });
             count += 1;
             if count == 1 {
                 segment = len;
@@ -1187,7 +1196,7 @@ impl Data {
         // As much as the address may get, less what a packet has besides.
         let room = self.paths[at].budget.room().min(u64::from(SMALLEST)) as usize;
         self.put_answer(now, at, out, room - SHORTEST_ANSWER);
-        let len = self.finish(now, (at, via), (out, start), (number, false));
+        let len = self.finish(now, out, Written { at, via, start, number, in_flight: false });
         let path = &mut self.paths[at];
         path.silent += 1;
         if path.silent >= SILENT {
@@ -1209,7 +1218,7 @@ impl Data {
             }
         }
         Frame::Close { code: fault.code.0, kind: 0, reason: &fault.reason }.put(out);
-        let len = self.finish(now, (at, via), (out, start), (number, false));
+        let len = self.finish(now, out, Written { at, via, start, number, in_flight: false });
         Some((Sent { via, codepoint: Codepoint::NotEct }, len))
     }
 }

@@ -37,7 +37,7 @@ const LOAD: usize = 64;
 const MOST_YOUNG: usize = 1_024;
 const MOST_YOUNG_EACH: usize = 16;
 /// Resets, and words to callers that ask for another service, in a second.
-const MOST_RESETS: u32 = 100;
+const MOST_STRANGERS: u32 = 100;
 /// Answers to strangers that wait to be sent; more are not made.
 const MOST_ANSWERS: usize = 64;
 
@@ -99,7 +99,7 @@ pub struct Endpoint {
     tokens: Tokens,
     answers: VecDeque<Answer>,
     /// Strangers that were answered since the second that began then.
-    resets: (Time, u32),
+    strangers: (Time, u32),
 }
 
 impl Endpoint {
@@ -114,8 +114,8 @@ impl Endpoint {
         listens: bool,
     ) -> Result<Self, EndpointError> {
         let suites = provider.cipher_suites.clone();
-        let tls = (settings.service, settings.key_log.clone());
-        let listens = if listens { Some(identity::listener(&provider, &identity, tls)?) } else { None };
+        let (service, key_log) = (settings.service, settings.key_log.clone());
+        let listens = if listens { Some(identity::listener(&provider, &identity, service, key_log)?) } else { None };
         let mut shared = Shared { settings: Arc::new(settings), provider, reset: Key::new(&[]) };
         shared.reset = Key::new(&shared.random::<32>()?);
         let tokens = Tokens::new(now, &shared)?;
@@ -130,7 +130,7 @@ impl Endpoint {
             callers: BTreeMap::new(),
             tokens,
             answers: VecDeque::new(),
-            resets: (now, 0),
+            strangers: (now, 0),
         })
     }
 
@@ -162,7 +162,7 @@ impl Endpoint {
     ) -> Result<Handle, EndpointError> {
         let shared = Shared { settings, ..self.shared.clone() };
         let (service, key_log) = (shared.settings.service, shared.settings.key_log.clone());
-        let tls = identity::caller(&shared.provider, trust, Some(&self.identity), (service, key_log))?;
+        let tls = identity::caller(&shared.provider, trust, Some(&self.identity), service, key_log)?;
         let first_id = FirstId::from(self.shared.random::<ID_LEN>()?);
         let own_id = self.new_id()?;
         let ours = crate::parameters::Parameters {
@@ -170,15 +170,15 @@ impl Endpoint {
             reset: Some(self.shared.reset_token(own_id)),
             ..shared.settings.parameters()
         };
-        let context = self.begin(Birth { now, side: Side::Caller, first_id, via, service });
+        let context = self.begin(&shared.settings, Birth { now, side: Side::Caller, first_id, via, service });
         let handshake = Handshake::call(context, tls, first_id, (own_id, &ours))?;
         let connection = Connection::new((now, shared, Side::Caller), (own_id, via, first_id), handshake, secret);
         Ok(self.add(connection))
     }
 
     /// What the handshake of a connection begins with.
-    fn begin(&self, birth: Birth) -> Context {
-        let watch = Watch::new(self.shared.settings.observe.as_ref(), &birth);
+    fn begin(&self, settings: &Settings, birth: Birth) -> Context {
+        let watch = Watch::new(settings.observe.as_ref(), &birth);
         Context { now: birth.now, suites: self.suites.clone(), service: birth.service, watch }
     }
 
@@ -239,11 +239,11 @@ impl Endpoint {
 
     /// Whether a stranger may be answered now that has proved nothing. It counts as answered then.
     fn may_answer_strangers(&mut self, now: Time) -> bool {
-        if now.saturating_since(self.resets.0) >= Span::from_s(1) {
-            self.resets = (now, 0);
+        if now.saturating_since(self.strangers.0) >= Span::from_s(1) {
+            self.strangers = (now, 0);
         }
-        let may = self.resets.1 < MOST_RESETS;
-        self.resets.1 += u32::from(may);
+        let may = self.strangers.1 < MOST_STRANGERS;
+        self.strangers.1 += u32::from(may);
         may
     }
 
@@ -339,7 +339,8 @@ impl Endpoint {
             ..self.shared.settings.parameters()
         };
         let service = self.shared.settings.service;
-        let context = self.begin(Birth { now, side: Side::Listener, first_id, via, service });
+        let birth = Birth { now, side: Side::Listener, first_id, via, service };
+        let context = self.begin(&self.shared.settings, birth);
         let handshake = Handshake::accept(context, tls, (to, from), (own_id, &ours)).ok()?;
         let context = (now, self.shared.clone(), Side::Listener);
         let mut connection = Connection::new(context, (own_id, via, to), handshake, None);

@@ -16,12 +16,12 @@ use crate::frame::{Ack, Frame, Frames};
 use crate::header::{LongKind, put_long};
 use crate::identity::Fingerprint;
 use crate::keys::{Place, SEAL_LEN};
-use crate::observe::{self, Event, KeyCause, Packet, Watch};
+use crate::observe::{self, Event, KeyCause, LostNote, Packet, Watch};
 use crate::parameters::{FirstId, Parameters};
 use crate::search::SMALLEST;
 use crate::service::{NO_SUCH_SERVICE, Service, asked_for};
 use crate::side::Side;
-use crate::space::{FIRST_RTT, MOST_CRYPTO, Space};
+use crate::space::{FIRST_RTT, MOST_CRYPTO, Space, Written};
 use crate::tls::{Alert, Said, Tls, initial_keys};
 use crate::varint;
 
@@ -189,7 +189,7 @@ impl Handshake {
         for kind in [LongKind::Initial, LongKind::Handshake] {
             let lost =
                 self.space_mut(kind).map_or_else(Vec::new, |space| space.channel.work_mut().held_for_lost.take());
-            for (_, number, cause) in lost {
+            for LostNote { number, cause, .. } in lost {
                 self.watch.tell(now, || Event::Lost { space: seen(kind), path: 0, number, cause });
             }
         }
@@ -392,7 +392,7 @@ impl Handshake {
         let room = room.min(SMALLEST.into()) as usize;
         for kind in [LongKind::Initial, LongKind::Handshake] {
             if room as u64 >= least_room(kind) && self.space_mut(kind).is_some_and(|space| space.has_something(now)) {
-                let written = self.write_one(now, kind, (out, room), |space, out, most| space.write(now, out, most));
+                let written = self.write_one(now, kind, out, room, |space, out, most| space.write(now, out, most));
                 if written {
                     self.wait_to_speak(now);
                     if kind == LongKind::Handshake && self.side == Side::Caller {
@@ -408,9 +408,9 @@ impl Handshake {
     /// Appends a packet with this CLOSE, in each kind of packet that the peer may be able to open; a datagram each.
     pub(crate) fn write_close(&mut self, now: Time, kind: LongKind, out: &mut Vec<u8>, fault: &Fault) -> bool {
         self.space_mut(kind).is_some()
-            && self.write_one(now, kind, (out, SMALLEST.into()), |space, out, _| {
+            && self.write_one(now, kind, out, SMALLEST.into(), |space, out, _| {
                 Frame::Close { code: fault.code.0, kind: 0, reason: &fault.reason }.put(out);
-                space.channel.number_apart(0, now).map(|number| (number, false))
+                space.number_apart(now)
             })
     }
 
@@ -418,8 +418,9 @@ impl Handshake {
         &mut self,
         now: Time,
         kind: LongKind,
-        (out, room): (&mut Vec<u8>, usize),
-        fill: impl FnOnce(&mut Space, &mut Vec<u8>, usize) -> Option<(u64, bool)>,
+        out: &mut Vec<u8>,
+        room: usize,
+        fill: impl FnOnce(&mut Space, &mut Vec<u8>, usize) -> Option<Written>,
     ) -> bool {
         let start = out.len();
         put_long(out, kind, self.peer_id.as_bytes(), self.own_id, &self.token, NUMBER_LEN);
@@ -427,7 +428,7 @@ impl Handshake {
         out.extend([0; 2 + NUMBER_LEN]);
         let frames_at = out.len();
         let Some(space) = self.space_mut(kind) else { return false };
-        let Some((number, in_flight)) = fill(space, out, start + room - SEAL_LEN) else {
+        let Some(Written { number, in_flight }) = fill(space, out, start + room - SEAL_LEN) else {
             out.truncate(start);
             return false;
         };

@@ -130,7 +130,8 @@ pub fn caller(
     provider: &Arc<CryptoProvider>,
     trust: Trust,
     identity: Option<&Identity>,
-    (service, key_log): (Service, KeyLogger),
+    service: Service,
+    key_log: KeyLogger,
 ) -> Result<Arc<ClientConfig>, Error> {
     let algorithms = provider.signature_verification_algorithms;
     let builder = ClientConfig::builder_with_details(provider.clone(), Arc::new(NoTime))
@@ -156,7 +157,8 @@ pub fn caller(
 pub fn listener(
     provider: &Arc<CryptoProvider>,
     identity: &Identity,
-    (service, key_log): (Service, KeyLogger),
+    service: Service,
+    key_log: KeyLogger,
 ) -> Result<Arc<ServerConfig>, Error> {
     let algorithms = provider.signature_verification_algorithms;
     let mut config = ServerConfig::builder_with_details(provider.clone(), Arc::new(NoTime))

@@ -144,8 +144,13 @@ pub enum Event<'a> {
     },
     /// How far the connection is.
     Progress(Progress),
-    /// What both ends have told each other: this end and the peer.
-    Parameters(&'a Parameters, &'a Parameters),
+    /// What both ends have told each other.
+    Parameters {
+        /// What this end has said.
+        ours: &'a Parameters,
+        /// What the peer has said.
+        theirs: &'a Parameters,
+    },
     /// A path's law has been told something, and this is what holds now.
     Metrics {
         /// The path.
@@ -220,5 +225,10 @@ impl Watch {
     }
 }
 
-/// A packet that is held for lost: subflow, number, cause.
-pub(crate) type LostNote = (u8, u64, LossCause);
+/// A packet that is held for lost, as the work of a channel notes it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct LostNote {
+    pub(crate) subflow: u8,
+    pub(crate) number: u64,
+    pub(crate) cause: LossCause,
+}

@@ -579,7 +579,7 @@ impl Work for Outbox {
     }
 
     fn held_for_lost(&mut self, subflow: u8, number: u64, cause: LossCause) {
-        self.lost.note(|| (subflow, number, cause));
+        self.lost.note(|| LostNote { subflow, number, cause });
     }
 
     fn probe(&mut self) {

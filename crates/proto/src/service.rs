@@ -9,7 +9,7 @@ use thiserror::Error;
 use crate::varint::{Cut, Reader};
 
 /// What stands before a service's name: the protocol and its version.
-const PREFIX: &[u8] = b"narrows-1/";
+const PREFIX: &str = "narrows-1/";
 
 /// The longest name of a service, in bytes.
 pub const LONGEST: usize = 32;
@@ -53,7 +53,7 @@ impl Service {
         }
         let (mut alpn, mut at) = ([0; PREFIX.len() + LONGEST], 0);
         while at < PREFIX.len() {
-            alpn[at] = PREFIX[at];
+            alpn[at] = PREFIX.as_bytes()[at];
             at += 1;
         }
         while at < PREFIX.len() + name.len() {
@@ -80,7 +80,7 @@ impl Service {
 
     /// The service of what TLS's extension for ALPN has; none if it is none of this protocol.
     pub(crate) fn of_alpn(alpn: &[u8]) -> Option<Self> {
-        Self::of(alpn.strip_prefix(PREFIX)?).ok()
+        Self::of(alpn.strip_prefix(PREFIX.as_bytes())?).ok()
     }
 }
 
@@ -95,7 +95,7 @@ impl FromStr for Service {
 impl fmt::Display for Service {
     /// As it is in the handshake. None of its characters needs to be escaped.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("narrows-1/")?;
+        f.write_str(PREFIX)?;
         f.write_str(self.name())
     }
 }
@@ -163,7 +163,7 @@ mod tests {
     /// A `ClientHello` that asks for a service.
     fn client_hello(service: Service) -> Vec<u8> {
         let provider = Arc::new(rustls::crypto::aws_lc_rs::default_provider());
-        let config = caller(&provider, Trust::Anyone, None, (service, None)).unwrap();
+        let config = caller(&provider, Trust::Anyone, None, service, None).unwrap();
         let Some(Said::Bytes(bytes)) = Tls::call(config, Vec::new()).unwrap().next().pop() else { panic!("no bytes") };
         bytes
     }

@@ -101,7 +101,7 @@ impl Work for Crypto {
     }
 
     fn held_for_lost(&mut self, subflow: u8, number: u64, cause: LossCause) {
-        self.held_for_lost.note(|| (subflow, number, cause));
+        self.held_for_lost.note(|| LostNote { subflow, number, cause });
     }
 
     fn lost(&mut self, part: Part) {
@@ -111,6 +111,13 @@ impl Work for Crypto {
             self.lost.push(part);
         }
     }
+}
+
+/// A packet whose frames are written.
+pub(crate) struct Written {
+    pub(crate) number: u64,
+    /// Whether it counts as in flight.
+    pub(crate) in_flight: bool,
 }
 
 /// One of the two number spaces of the handshake.
@@ -144,9 +151,9 @@ impl Space {
         self.arrivals.answer_at() <= now || self.channel.poll(now) == SendState::Now
     }
 
-    /// Writes the frames of a packet at the end of `out`, up to a length of `most`. Gives its number, and whether it counts as
-    /// in flight; none if there is nothing to send. What was written is taken back then.
-    pub(crate) fn write(&mut self, now: Time, out: &mut Vec<u8>, most: usize) -> Option<(u64, bool)> {
+    /// Writes the frames of a packet at the end of `out`, up to a length of `most`; none if there is nothing to send. What was
+    /// written is taken back then.
+    pub(crate) fn write(&mut self, now: Time, out: &mut Vec<u8>, most: usize) -> Option<Written> {
         let begun = out.len();
         if self.arrivals.newest().is_some()
             && let Some(acks) = self.arrivals.answer(now)
@@ -160,8 +167,13 @@ impl Space {
         let departed = self.channel.send(now);
         core::mem::swap(&mut self.channel.work_mut().packet, out);
         if let Some(departed) = departed {
-            return Some((departed.number, true));
+            return Some(Written { number: departed.number, in_flight: true });
         }
-        if out.len() == begun { None } else { self.channel.number_apart(0, now).map(|number| (number, false)) }
+        if out.len() == begun { None } else { self.number_apart(now) }
+    }
+
+    /// The number of a packet that does not count as in flight.
+    pub(crate) fn number_apart(&mut self, now: Time) -> Option<Written> {
+        self.channel.number_apart(0, now).map(|number| Written { number, in_flight: false })
     }
 }

@@ -5,7 +5,7 @@
 mod provider;
 
 use std::net::SocketAddr;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 use flow::Codepoint;
 use laws::{Law, NewReno, Path, newreno};
@@ -16,6 +16,7 @@ use proto::endpoint::{Endpoint, Handle, Received};
 use proto::frame::Frame;
 use proto::header::{Header, Packet};
 use proto::identity::{Identity, Trust};
+use proto::observe::{Birth, ObserverMaker};
 use proto::secret::Secret;
 use proto::service::Service;
 use proto::settings::Settings;
@@ -34,11 +35,14 @@ fn endpoint_with_paths(seed: u8, listens: bool, paths: u8) -> Endpoint {
 }
 
 fn endpoint_of(service: &str, seed: u8, listens: bool, paths: u8) -> Endpoint {
-    let law = |path: &Path| Law::NewReno(NewReno::new(path, newreno::Params::for_path(path)));
     let identity = Identity::from_seed(&provider::provider(), &[seed; 32]).unwrap();
-    let mut settings = Settings::new(Service::named(service), Arc::new(law));
-    settings.paths = paths;
+    let settings = Settings { paths, ..settings_of(service) };
     Endpoint::new(Time::ZERO, (settings, provider::provider()), identity, listens).unwrap()
+}
+
+fn settings_of(service: &str) -> Settings {
+    let law = |path: &Path| Law::NewReno(NewReno::new(path, newreno::Params::for_path(path)));
+    Settings::new(Service::named(service), Arc::new(law))
 }
 
 fn caller(host: u8, port: u16) -> Via {
@@ -362,6 +366,23 @@ fn another_service_is_refused_at_both_ends() {
     listener.on_timer(now, there);
     assert!(listener.forget(there));
     assert_eq!(listener.handles().count(), 0);
+}
+
+/// A connection that has settings of its own is watched by their observer, and not by the endpoint's.
+#[test]
+fn own_settings_bring_their_own_observer() {
+    provider::begin(1, 0);
+    let seen = Arc::new(Mutex::new(Vec::new()));
+    let births = seen.clone();
+    let observe: ObserverMaker = Arc::new(move |birth: &Birth| {
+        births.lock().unwrap().push(birth.service);
+        None
+    });
+    let settings = Settings { observe: Some(observe), ..settings_of("own") };
+    let mut endpoint = endpoint(2, false);
+    endpoint.call_with(Time::ZERO, LISTENER, (Trust::Anyone, None), Arc::new(settings)).unwrap();
+    call(&mut endpoint, None);
+    assert_eq!(*seen.lock().unwrap(), [Service::named("own")]);
 }
 
 /// An Initial packet with a CLOSE, as whoever saw the caller's first packet can make it (RFC 9001 §5.2).

@@ -9,7 +9,7 @@ use proto::blocks::BlockEvent;
 use proto::observe::{Birth, Event, Metrics, Observer, Packet, Progress};
 use proto::side::Side;
 use serde::Serialize;
-use units::{Rate, Time};
+use units::Time;
 
 use crate::bell::Bell;
 use crate::frames::{Listed, Places, ms};
@@ -35,6 +35,8 @@ struct Known {
 
 /// What is not written yet.
 pub(crate) struct Waiting {
+    /// When the connection began: records count from there.
+    began: Time,
     bytes: Vec<u8>,
     /// Events for which there was no room.
     missed: u64,
@@ -61,7 +63,8 @@ impl Log {
     pub(crate) fn new(birth: Birth, began_ms: u64) -> Self {
         let mut bytes = Vec::new();
         put(&mut bytes, &Header::new(&birth, began_ms as f64));
-        let waiting = Waiting {
+        let mut waiting = Waiting {
+            began: birth.now,
             bytes,
             missed: 0,
             last: birth.now,
@@ -70,7 +73,6 @@ impl Log {
             is_given_up: false,
             is_over: false,
         };
-        let log = Self { birth, began_ms, waiting: Mutex::new(waiting) };
         let remote = birth.via.remote;
         let started = Started {
             ip_version: if remote.is_ipv4() { "v4" } else { "v6" },
@@ -78,8 +80,8 @@ impl Log {
             dst_port: remote.port(),
             protocol: birth.service.to_string(),
         };
-        log.lock().put(&log, birth.now, "connectivity:connection_started", None, started);
-        log
+        waiting.put(birth.now, "connectivity:connection_started", None, started);
+        Self { birth, began_ms, waiting: Mutex::new(waiting) }
     }
 
     pub(crate) fn lock(&self) -> MutexGuard<'_, Waiting> {
@@ -106,7 +108,7 @@ impl Waiting {
         if self.is_wanted { std::mem::take(&mut self.bytes) } else { Vec::new() }
     }
 
-    fn put(&mut self, log: &Log, now: Time, name: &'static str, path_id: Option<u32>, data: impl Serialize) {
+    fn put(&mut self, now: Time, name: &'static str, path_id: Option<u32>, data: impl Serialize) {
         if self.is_given_up {
             return;
         }
@@ -116,52 +118,32 @@ impl Waiting {
             self.missed += 1;
             return;
         }
-        self.put_gap(log);
-        put(&mut self.bytes, &Record { time: ms(now.since(log.birth.now)), path_id, name, data });
+        self.put_gap();
+        put(&mut self.bytes, &Record { time: ms(now.since(self.began)), path_id, name, data });
     }
 
     /// Says how many events are missing here, if any are.
-    fn put_gap(&mut self, log: &Log) {
+    fn put_gap(&mut self) {
         if self.missed > 0 {
-            let (time, data) =
-                (ms(self.last.since(log.birth.now)), GapData { events: std::mem::take(&mut self.missed) });
+            let time = ms(self.last.since(self.began));
+            let data = GapData { events: std::mem::take(&mut self.missed) };
             put(&mut self.bytes, &Record { time, path_id: None, name: "narrows:events_missed", data });
         }
     }
 
-    fn packet(&mut self, log: &Log, now: Time, name: &'static str, packet: &Packet, in_flight: Option<bool>) {
+    fn packet(&mut self, now: Time, name: &'static str, packet: &Packet, in_flight: Option<bool>) {
         let &Packet { space, path, number, len, payload, .. } = packet;
         let header = PacketHeader::new(space, number);
         let raw = Raw { length: len, payload_length: payload.len() };
         let data = PacketData { header, raw, in_flight, frames: Listed(payload) };
-        self.put(log, now, name, Some(path), data);
+        self.put(now, name, Some(path), data);
     }
 
-    fn metrics(&mut self, log: &Log, now: Time, path: u32, metrics: &Metrics, law: &Law) {
+    fn metrics(&mut self, now: Time, path: u32, metrics: &Metrics, law: &Law) {
         let known = self.paths.entry(path).or_default();
         let ssthresh = law.ssthresh();
-        let new = MetricsData {
-            min_rtt: metrics.least_rtt.map(ms),
-            smoothed_rtt: Some(ms(metrics.smoothed_rtt)),
-            // A round trip that was measured is news, whatever the last one was.
-            latest_rtt: None,
-            pto_count: Some(metrics.strikes),
-            congestion_window: Some(metrics.window.get()),
-            bytes_in_flight: Some(metrics.in_flight.get()),
-            ssthresh: ssthresh.map(units::Bytes::get),
-            pacing_rate: (metrics.pacing < Rate::MAX).then(|| metrics.pacing.bps()),
-        };
-        let old = &known.metrics;
-        let changed = MetricsData {
-            min_rtt: new.min_rtt.filter(|_| new.min_rtt != old.min_rtt),
-            smoothed_rtt: new.smoothed_rtt.filter(|_| new.smoothed_rtt != old.smoothed_rtt),
-            latest_rtt: metrics.latest_rtt.map(ms),
-            pto_count: new.pto_count.filter(|_| new.pto_count != old.pto_count),
-            congestion_window: new.congestion_window.filter(|_| new.congestion_window != old.congestion_window),
-            bytes_in_flight: new.bytes_in_flight.filter(|_| new.bytes_in_flight != old.bytes_in_flight),
-            ssthresh: new.ssthresh.filter(|_| new.ssthresh != old.ssthresh),
-            pacing_rate: new.pacing_rate.filter(|_| new.pacing_rate != old.pacing_rate),
-        };
+        let new = MetricsData::new(metrics, ssthresh);
+        let changed = new.since(&known.metrics);
         known.metrics = new;
         let state = ssthresh.map(|end| if metrics.window < end { "slow_start" } else { "congestion_avoidance" });
         let before = known.state;
@@ -183,18 +165,18 @@ impl Waiting {
             known.law.clone_from(&values);
         }
         if changed != MetricsData::default() {
-            self.put(log, now, "recovery:metrics_updated", Some(path), changed);
+            self.put(now, "recovery:metrics_updated", Some(path), changed);
         }
         if let Some(state) = new_state {
-            self.put(log, now, "recovery:congestion_state_updated", Some(path), state);
+            self.put(now, "recovery:congestion_state_updated", Some(path), state);
         }
         if is_news {
             let data = LawData { law: Kind::of(law).info().name, values };
-            self.put(log, now, "narrows:law_updated", Some(path), data);
+            self.put(now, "narrows:law_updated", Some(path), data);
         }
     }
 
-    fn block(&mut self, log: &Log, now: Time, event: BlockEvent) {
+    fn block(&mut self, now: Time, event: BlockEvent) {
         let (sender, receiver) = ("sender", "receiver");
         let (name, data) = match event {
             BlockEvent::Begun { block, shape } => (
@@ -221,15 +203,15 @@ impl Waiting {
             BlockEvent::GivenUp { block } => ("narrows:block_given_up", BlockData::Over { owner: sender, block }),
             BlockEvent::Forgotten { block } => ("narrows:block_given_up", BlockData::Over { owner: receiver, block }),
         };
-        self.put(log, now, name, None, data);
+        self.put(now, name, None, data);
     }
 
-    fn take_event(&mut self, log: &Log, now: Time, event: &Event) {
+    fn take_event(&mut self, now: Time, event: &Event) {
         match *event {
             Event::Sent(ref packet) => {
-                self.packet(log, now, "transport:packet_sent", packet, Some(packet.in_flight));
+                self.packet(now, "transport:packet_sent", packet, Some(packet.in_flight));
             }
-            Event::Received(ref packet) => self.packet(log, now, "transport:packet_received", packet, None),
+            Event::Received(ref packet) => self.packet(now, "transport:packet_received", packet, None),
             Event::Lost { space, path, number, cause } => {
                 let trigger = match cause {
                     LossCause::Reordered => "time_threshold",
@@ -237,7 +219,7 @@ impl Waiting {
                     LossCause::Nack => "nack",
                 };
                 let data = LostData { header: PacketHeader::new(space, number), trigger };
-                self.put(log, now, "recovery:packet_lost", Some(path), data);
+                self.put(now, "recovery:packet_lost", Some(path), data);
             }
             Event::Progress(progress) => {
                 let (old, new) = match progress {
@@ -246,32 +228,32 @@ impl Waiting {
                 };
                 self.is_wanted |= progress == Progress::Admitted;
                 let data = StateData { old: Some(old), new };
-                self.put(log, now, "connectivity:connection_state_updated", None, data);
+                self.put(now, "connectivity:connection_state_updated", None, data);
             }
-            Event::Parameters(ours, theirs) => {
+            Event::Parameters { ours, theirs } => {
                 for (owner, of) in [("local", ours), ("remote", theirs)] {
-                    self.put(log, now, "transport:parameters_set", None, ParametersData::new(owner, of));
+                    self.put(now, "transport:parameters_set", None, ParametersData::new(owner, of));
                 }
             }
-            Event::Metrics { path, ref metrics, law } => self.metrics(log, now, path, metrics, law),
+            Event::Metrics { path, ref metrics, law } => self.metrics(now, path, metrics, law),
             Event::PacketSize { path, old, new, is_done } => {
-                self.put(log, now, "connectivity:mtu_updated", Some(path), SizeData { old, new, done: is_done });
+                self.put(now, "connectivity:mtu_updated", Some(path), SizeData { old, new, done: is_done });
             }
             Event::Path { path, via, change } => {
                 let data = PathData { state: state_of(change), remote: via.remote.to_string(), socket: via.socket };
-                self.put(log, now, "narrows:path_updated", Some(path), data);
+                self.put(now, "narrows:path_updated", Some(path), data);
             }
             Event::Keys { space, updates, cause } => {
                 let (names, trigger) = keys_of(space, cause);
                 let key_phase = (space == proto::observe::Space::Data).then_some(updates);
                 for key_type in names {
                     let data = KeyData { key_type, key_phase, trigger };
-                    self.put(log, now, "security:key_updated", None, data);
+                    self.put(now, "security:key_updated", None, data);
                 }
             }
-            Event::Block(event) => self.block(log, now, event),
+            Event::Block(event) => self.block(now, event),
             Event::Closed(closed) => {
-                self.put(log, now, "connectivity:connection_closed", None, ClosedData::new(closed));
+                self.put(now, "connectivity:connection_closed", None, ClosedData::new(closed));
             }
             _ => {}
         }
@@ -288,7 +270,7 @@ impl Observer for Handle {
     fn on_event(&self, now: Time, event: &Event) {
         let mut waiting = self.log.lock();
         let before = waiting.to_write();
-        waiting.take_event(&self.log, now, event);
+        waiting.take_event(now, event);
         let after = waiting.to_write();
         drop(waiting);
         let is_many = before < MANY && after >= MANY;
@@ -301,7 +283,7 @@ impl Observer for Handle {
 impl Drop for Handle {
     fn drop(&mut self) {
         let mut waiting = self.log.lock();
-        waiting.put_gap(&self.log);
+        waiting.put_gap();
         waiting.is_over = true;
         drop(waiting);
         self.bell.ring(false);

@@ -3,12 +3,13 @@
 use std::io::Write;
 
 use proto::closed::{Closed, Code};
-use proto::observe::{Birth, KeyCause, PathChange, Space};
+use proto::observe::{Birth, KeyCause, Metrics, PathChange, Space};
 use proto::parameters::Parameters;
 use proto::side::Side;
 use serde::Serialize;
+use units::{Bytes, Rate};
 
-use crate::frames::{Hex, Listed, Places};
+use crate::frames::{Hex, Listed, Places, ms};
 
 /// Appends a record (RFC 7464 §2.2). Nothing that is written here can fail.
 pub(crate) fn put(out: &mut Vec<u8>, record: &impl Serialize) {
@@ -162,6 +163,40 @@ pub(crate) struct MetricsData {
     pub(crate) ssthresh: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) pacing_rate: Option<u64>,
+}
+
+impl MetricsData {
+    /// All of it, as it is now.
+    pub(crate) fn new(metrics: &Metrics, ssthresh: Option<Bytes>) -> Self {
+        Self {
+            min_rtt: metrics.least_rtt.map(ms),
+            smoothed_rtt: Some(ms(metrics.smoothed_rtt)),
+            latest_rtt: metrics.latest_rtt.map(ms),
+            pto_count: Some(metrics.strikes),
+            congestion_window: Some(metrics.window.get()),
+            bytes_in_flight: Some(metrics.in_flight.get()),
+            ssthresh: ssthresh.map(Bytes::get),
+            pacing_rate: (metrics.pacing < Rate::MAX).then(|| metrics.pacing.bps()),
+        }
+    }
+
+    /// What is not as it was before.
+    pub(crate) fn since(&self, before: &Self) -> Self {
+        fn changed<T: PartialEq + Copy>(new: Option<T>, old: Option<T>) -> Option<T> {
+            new.filter(|_| new != old)
+        }
+        Self {
+            min_rtt: changed(self.min_rtt, before.min_rtt),
+            smoothed_rtt: changed(self.smoothed_rtt, before.smoothed_rtt),
+            // A round trip that was measured is news, whatever the last one was.
+            latest_rtt: self.latest_rtt,
+            pto_count: changed(self.pto_count, before.pto_count),
+            congestion_window: changed(self.congestion_window, before.congestion_window),
+            bytes_in_flight: changed(self.bytes_in_flight, before.bytes_in_flight),
+            ssthresh: changed(self.ssthresh, before.ssthresh),
+            pacing_rate: changed(self.pacing_rate, before.pacing_rate),
+        }
+    }
 }
 
 #[derive(Serialize)]

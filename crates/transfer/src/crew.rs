@@ -5,7 +5,6 @@ use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::{Builder, Scope};
 use std::time::Duration;
 
-use proto::closed::Code;
 use transport::Connection;
 
 use crate::error::Error;
@@ -52,8 +51,7 @@ impl<'a> Crew<'a> {
     pub(crate) fn fail(&self, error: Error) {
         let mut trouble = lock(&self.trouble);
         if trouble.is_none() {
-            let code = if matches!(error, Error::Interrupted) { Code::NONE } else { Code::APPLICATION };
-            self.connection.close(code, &error.to_peer());
+            self.connection.close(error.code(), &error.to_peer());
             *trouble = Some(error);
             self.is_over.store(true, Ordering::Release);
         }

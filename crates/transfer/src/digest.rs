@@ -3,6 +3,8 @@
 //! BLAKE3 is a tree over blocks of 1 KiB. A chunk of 1 MiB is a whole subtree, so the chunks' values give the file's hash,
 //! the same as `b3sum` prints, and no byte is hashed twice.
 
+use std::io::{self, Read};
+
 use blake3::Hasher;
 use blake3::hazmat::{ChainingValue, HasherExt, Mode, merge_subtrees_non_root, merge_subtrees_root};
 
@@ -17,15 +19,32 @@ pub fn of_bytes(bytes: &[u8]) -> Digest {
     blake3::hash(bytes).into()
 }
 
-/// The value of a chunk: the chaining value of its subtree, or the file's hash if the file has only one.
-pub(crate) fn of_chunk(data: &[u8], chunk: u64, is_only: bool) -> Digest {
-    if is_only {
+/// How many chunks a file of this size has.
+pub(crate) fn chunks_of(size: u64) -> u64 {
+    size.div_ceil(CHUNK as u64)
+}
+
+/// The bytes of a chunk.
+pub(crate) fn chunk_len(size: u64, chunk: u64) -> usize {
+    size.saturating_sub(chunk.saturating_mul(CHUNK as u64)).min(CHUNK as u64) as usize
+}
+
+/// The value of a chunk of a file of this size: the chaining value of its subtree, or the file's hash if it is the only one.
+pub(crate) fn of_chunk(data: &[u8], size: u64, chunk: u64) -> Digest {
+    if chunks_of(size) == 1 {
         return of_bytes(data);
     }
     let mut hasher = Hasher::new();
     hasher.set_input_offset(chunk * CHUNK as u64);
     hasher.update(data);
     hasher.finalize_non_root()
+}
+
+/// Reads a chunk of a file of this size, which stands at its beginning, into `data`. Gives its value.
+pub(crate) fn read_chunk(file: &mut impl Read, data: &mut Vec<u8>, size: u64, chunk: u64) -> io::Result<Digest> {
+    data.resize(chunk_len(size, chunk), 0);
+    file.read_exact(data)?;
+    Ok(of_chunk(data, size, chunk))
 }
 
 /// The values of a file's chunks so far, as far as its hash needs them.
@@ -93,7 +112,7 @@ mod tests {
             let file = &data[..size];
             let mut tree = Tree::default();
             for (at, chunk) in file.chunks(CHUNK).enumerate() {
-                tree.push(of_chunk(chunk, at as u64, size <= CHUNK));
+                tree.push(of_chunk(chunk, size as u64, at as u64));
             }
             assert_eq!(tree.root(), of_bytes(file), "{size}");
         }

@@ -2,7 +2,6 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::digest::CHUNK;
 use crate::name::{Name, NameError, check_target};
 
 /// Permissions that are sent: those of reading, writing and executing. Bits that make programs run as somebody else are not.
@@ -80,14 +79,4 @@ impl Entry {
     pub(crate) fn size(&self) -> u64 {
         if let Kind::File { size } = self.kind { size } else { 0 }
     }
-}
-
-/// How many chunks a file of this size has.
-pub(crate) fn chunks_of(size: u64) -> u64 {
-    size.div_ceil(CHUNK as u64)
-}
-
-/// The bytes of a chunk.
-pub(crate) fn chunk_len(size: u64, chunk: u64) -> usize {
-    size.saturating_sub(chunk.saturating_mul(CHUNK as u64)).min(CHUNK as u64) as usize
 }

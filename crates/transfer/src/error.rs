@@ -3,6 +3,7 @@
 use std::io;
 use std::path::PathBuf;
 
+use proto::closed::Code;
 use thiserror::Error;
 
 /// Why a transfer was given up. What was verified is kept.
@@ -45,6 +46,11 @@ impl Error {
             Ok(error) => Self::Transport(error),
             Err(error) => Self::Transport(transport::Error::Socket(error)),
         }
+    }
+
+    /// The code with which the connection is closed.
+    pub fn code(&self) -> Code {
+        if matches!(self, Self::Interrupted) { Code::NONE } else { Code::APPLICATION }
     }
 
     /// What the peer is told. It need not know where files are here.

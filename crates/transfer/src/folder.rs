@@ -3,7 +3,7 @@
 
 use std::ffi::OsStr;
 use std::fs::File;
-use std::io::{self, Read};
+use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
@@ -17,8 +17,8 @@ use nix::sys::statvfs::fstatvfs;
 use nix::sys::time::TimeSpec;
 use nix::unistd::{UnlinkatFlags, geteuid, linkat, symlinkat, syncfs, unlinkat};
 
-use crate::digest::{CHUNK, Digest, Tree, of_chunk};
-use crate::entry::{MODES, Stamp, chunk_len, chunks_of};
+use crate::digest::{Digest, Tree, chunks_of, read_chunk};
+use crate::entry::{MODES, Stamp};
 use crate::error::Error;
 use crate::name::{Name, PARTIALS};
 
@@ -249,14 +249,12 @@ impl<'a> View<'a> {
     pub(crate) fn digest(&mut self, name: &Name, size: u64, goes_on: impl Fn() -> bool) -> io::Result<Digest> {
         let (directory, last) = self.at(name)?;
         let mut file = File::from(openat(directory, last, READ, Mode::empty())?);
-        let (mut tree, mut data, chunks) = (Tree::default(), vec![0; CHUNK], chunks_of(size));
-        for chunk in 0..chunks {
+        let (mut tree, mut data) = (Tree::default(), Vec::new());
+        for chunk in 0..chunks_of(size) {
             if !goes_on() {
                 return Err(io::Error::other("interrupted"));
             }
-            let data = &mut data[..chunk_len(size, chunk)];
-            file.read_exact(data)?;
-            tree.push(of_chunk(data, chunk, chunks == 1));
+            tree.push(read_chunk(&mut file, &mut data, size, chunk)?);
         }
         Ok(tree.root())
     }

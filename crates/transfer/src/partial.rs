@@ -16,8 +16,8 @@ use nix::fcntl::{OFlag, openat};
 use nix::sys::stat::{FchmodatFlags, Mode, fchmodat};
 
 use crate::crew::lock;
-use crate::digest::{CHUNK, Digest, Prefix, Tree, of_bytes, of_chunk};
-use crate::entry::{Entry, chunk_len, chunks_of};
+use crate::digest::{CHUNK, Digest, Prefix, Tree, chunk_len, chunks_of, of_bytes, of_chunk, read_chunk};
+use crate::entry::Entry;
 use crate::folder::{Folder, unlink};
 use crate::message::Start;
 
@@ -113,12 +113,10 @@ impl<'a> Shelf<'a> {
         goes_on: impl Fn() -> bool,
     ) -> io::Result<()> {
         let (mut file, mut sums) = (self.open(key)?, io::BufReader::new(self.open(sums)?));
-        let mut data = vec![0; CHUNK];
+        let (mut value, mut data) = ([0; VALUE], Vec::new());
         while resume.chunks < chunks_of(size) && goes_on() {
-            let (mut value, data) = ([0; VALUE], &mut data[..chunk_len(size, resume.chunks)]);
             sums.read_exact(&mut value)?;
-            file.read_exact(data)?;
-            if of_chunk(data, resume.chunks, chunks_of(size) == 1) != value {
+            if read_chunk(&mut file, &mut data, size, resume.chunks)? != value {
                 break;
             }
             resume.push(value);
@@ -196,7 +194,7 @@ impl Partial {
 
     /// Whether the next chunk's data have this value.
     pub(crate) fn fits(&self, data: &[u8], value: &Digest) -> bool {
-        of_chunk(data, self.state.chunks, chunks_of(self.size) == 1) == *value
+        of_chunk(data, self.size, self.state.chunks) == *value
     }
 
     /// Writes the next chunk.

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::fs::File;
-use std::io::{self, Read, Seek};
+use std::io::{self, Seek};
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering::Relaxed;
@@ -12,8 +12,8 @@ use nix::fcntl::OFlag;
 use transport::{Connection, SendStream, wait};
 
 use crate::crew::{Crew, lock, nap};
-use crate::digest::{CHUNK, Digest, Prefix, Tree, of_chunk};
-use crate::entry::{Stamp, chunk_len, chunks_of};
+use crate::digest::{CHUNK, Digest, Prefix, Tree, chunks_of, read_chunk};
+use crate::entry::Stamp;
 use crate::error::Error;
 use crate::message::{Frames, Hello, Listing, Record, Reply, Start, Summary, URGENT, Welcome, brief, first_frame, put};
 use crate::outbox::Outbox;
@@ -433,13 +433,11 @@ impl<'a, 's> Lane<'a, 's> {
         let (mut tree, chunks) = self.prefix(&mut file, job).map_err(before)?;
         self.put(&Record::File { number, chunks })?;
         add(&self.sender.counts.had_bytes, job.size.min(chunks * CHUNK as u64));
-        let all = chunks_of(job.size);
-        for chunk in chunks..all {
+        for chunk in chunks..chunks_of(job.size) {
             if !self.sender.is_open(number) {
                 return Err(Stop::Unwanted);
             }
-            self.read(&mut file, chunk_len(job.size, chunk))?;
-            let value = of_chunk(&self.chunk, chunk, all == 1);
+            let value = read_chunk(&mut file, &mut self.chunk, job.size, chunk)?;
             tree.push(value);
             let data = std::mem::take(&mut self.chunk);
             put(&mut self.records, &Record::Chunk { len: data.len() as u32, value });
@@ -459,21 +457,14 @@ impl<'a, 's> Lane<'a, 's> {
         Ok(self.put(&Record::End { digest: tree.root() })?)
     }
 
-    /// Reads the next bytes of a file.
-    fn read(&mut self, file: &mut File, len: usize) -> io::Result<()> {
-        self.chunk.resize(len, 0);
-        file.read_exact(&mut self.chunk)
-    }
-
     /// The hash of a file, from its beginning, where it then stands again.
     fn digest(&mut self, file: &mut File, job: &Job) -> io::Result<Digest> {
-        let (mut tree, chunks) = (Tree::default(), chunks_of(job.size));
-        for chunk in 0..chunks {
+        let mut tree = Tree::default();
+        for chunk in 0..chunks_of(job.size) {
             if self.sender.crew.is_over() {
                 break;
             }
-            self.read(file, chunk_len(job.size, chunk))?;
-            tree.push(of_chunk(&self.chunk, chunk, chunks == 1));
+            tree.push(read_chunk(file, &mut self.chunk, job.size, chunk)?);
         }
         file.rewind()?;
         Ok(tree.root())
@@ -487,8 +478,7 @@ impl<'a, 's> Lane<'a, 's> {
             if self.sender.crew.is_over() {
                 break;
             }
-            self.read(file, chunk_len(job.size, chunk))?;
-            let value = of_chunk(&self.chunk, chunk, chunks_of(job.size) == 1);
+            let value = read_chunk(file, &mut self.chunk, job.size, chunk)?;
             tree.push(value);
             prefix.push(&value);
         }

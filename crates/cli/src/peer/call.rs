@@ -28,11 +28,6 @@ pub(crate) struct Call {
     pub(crate) address: SocketAddr,
 }
 
-/// The code with which a connection is closed.
-pub(crate) fn code_of(trouble: &Trouble) -> Code {
-    if matches!(trouble, Trouble::Interrupted) { Code::NONE } else { Code::APPLICATION }
-}
-
 /// Calls one address after the other until one answers. `deed` is what both ends do, such as `the test`.
 ///
 /// # Errors

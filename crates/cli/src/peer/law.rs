@@ -38,21 +38,24 @@ pub(crate) fn needs(kind: Kind) -> Option<&'static str> {
     }
 }
 
+/// The names of the laws that the transport runs.
+pub(crate) fn accepted() -> Vec<&'static str> {
+    Kind::ALL.iter().filter(|&&kind| needs(kind).is_none()).map(|kind| kind.info().name).collect()
+}
+
 impl Chosen {
     pub(crate) fn new(args: &EndArgs) -> Result<Self, Failure> {
         let Some(name) = args.law.as_deref() else {
             let params = USUAL_PARAMS.map(|(name, value)| (name.to_owned(), value)).to_vec();
             return Ok(Self { kind: USUAL, params });
         };
-        let known =
-            || Kind::ALL.iter().filter(|&&kind| needs(kind).is_none()).map(|kind| kind.info().name).collect::<Vec<_>>();
         let kind =
-            Kind::from_name(name).ok_or_else(|| Failure::unknown(&format!("no law `{name}`"), name, &known()))?;
+            Kind::from_name(name).ok_or_else(|| Failure::unknown(&format!("no law `{name}`"), name, &accepted()))?;
         if let Some(needs) = needs(kind) {
             return Err(Failure::Input(format!(
                 "error: {} needs {needs}, which the transport does not have; there are {}",
                 kind.info().title,
-                known().join(", ")
+                accepted().join(", ")
             )));
         }
         let params = args.params.iter().map(|text| argument::law_param("--param", kind, text));

@@ -25,25 +25,25 @@ fn pair_of(service: Service) -> Option<Pair> {
     [PERF, FILES, PROXY].into_iter().find(|pair| pair.service == service)
 }
 
+/// A service that is none of these commands'.
+fn named(service: Option<Service>) -> String {
+    service.map_or_else(|| "another service".to_owned(), |service| service.to_string())
+}
+
 impl Pair {
     /// What this command's caller is told of a listener that offers another service.
     pub(crate) fn not_here(self, here: Option<Service>) -> String {
-        let is = match (here.and_then(pair_of), here) {
-            (Some(other), _) => {
-                return format!("is `{}`, not `{}`: call it with `{}`", other.listener, self.listener, other.caller);
-            }
-            (None, Some(service)) => format!("offers {service}"),
-            (None, None) => "offers another service".to_owned(),
-        };
-        format!("{is}, not `{}`: another program has that address", self.listener)
+        if let Some(other) = here.and_then(pair_of) {
+            return format!("is `{}`, not `{}`: call it with `{}`", other.listener, self.listener, other.caller);
+        }
+        format!("offers {}, not `{}`: another program has that address", named(here), self.listener)
     }
 
     /// Why this command's listener turns a caller away that asks for another service.
     pub(crate) fn not_asked_for(self, asked: Option<Service>) -> String {
-        let asked = match (asked.and_then(pair_of), asked) {
-            (Some(other), _) => format!("it is `{}` and asks for `{}`", other.caller, other.listener),
-            (None, Some(service)) => format!("it asks for {service}"),
-            (None, None) => "it asks for another service".to_owned(),
+        let asked = match asked.and_then(pair_of) {
+            Some(other) => format!("it is `{}` and asks for `{}`", other.caller, other.listener),
+            None => format!("it asks for {}", named(asked)),
         };
         format!("{asked}, and this is `{}`", self.listener)
     }

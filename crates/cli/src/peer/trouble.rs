@@ -3,7 +3,7 @@
 use std::fmt;
 use std::time::Duration;
 
-use proto::closed::Closed;
+use proto::closed::{Closed, Code};
 use transport::Error;
 
 use super::quantity::in_words;
@@ -34,6 +34,11 @@ impl From<Error> for Trouble {
 }
 
 impl Trouble {
+    /// The code with which the connection is closed.
+    pub(crate) fn code(&self) -> Code {
+        if matches!(self, Self::Interrupted) { Code::NONE } else { Code::APPLICATION }
+    }
+
     /// What the peer is told.
     pub(crate) fn to_peer(&self) -> String {
         match self {

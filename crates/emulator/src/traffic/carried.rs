@@ -10,12 +10,9 @@ use sim::{Cause, FlowId, FlowOutcome, FlowSample, Setup};
 use units::{Bytes, Span, Time};
 
 use super::agenda::Agenda;
-use super::{Ground, LEAST_INTERVAL, MOST_SAMPLES, Progress};
+use super::{Ground, LEAST_INTERVAL, MOST_SAMPLES, Progress, TELL};
 use crate::clock::Clock;
 use crate::error::Error;
-
-/// How often the caller is told how far it is.
-const TELL: Span = Span::from_ms(50);
 
 /// What has happened to a flow.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -26,6 +23,17 @@ pub enum Event {
     Delivered,
     /// Its connection broke, and why. Nothing more comes of it.
     Broken(String),
+}
+
+/// An event of a flow.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Happened {
+    /// When, by the clock that the carrier was given.
+    pub time: Time,
+    /// Which flow's, by number.
+    pub flow: usize,
+    /// What.
+    pub event: Event,
 }
 
 /// What is known of a flow at its sender.
@@ -59,8 +67,8 @@ pub trait Carrier {
     /// A flow begins to send all of its bytes.
     fn start(&mut self, flow: usize);
 
-    /// Moves bytes until something happens, or for so long. What happened is added to `events` with its time.
-    fn carry(&mut self, most: Duration, clock: Clock, events: &mut Vec<(Time, usize, Event)>);
+    /// Moves bytes until something happens, or for so long. What happened is added to `events`.
+    fn carry(&mut self, most: Duration, clock: Clock, events: &mut Vec<Happened>);
 
     /// What is known of a flow. Also of one that has not started, or has ended.
     fn look(&mut self, flow: usize) -> Seen;
@@ -164,9 +172,7 @@ impl Loop<'_> {
             let until = self.agenda.next().min(sample_at).min(told + TELL).min(stop);
             let most = Duration::from_nanos(until.saturating_since(self.clock.now()).unsigned_ps() / 1_000);
             self.carrier.carry(most, self.clock, &mut events);
-            for (time, flow, event) in events.drain(..) {
-                self.happened(time, flow, event);
-            }
+            events.drain(..).for_each(|happened| self.happened(happened));
         }
         self.finish()
     }
@@ -195,7 +201,7 @@ impl Loop<'_> {
         }
     }
 
-    fn happened(&mut self, time: Time, flow: usize, event: Event) {
+    fn happened(&mut self, Happened { time, flow, event }: Happened) {
         let id = FlowId(flow as u32);
         match event {
             Event::Received => self.agenda.happened(Cause::Received(id), time),
@@ -287,17 +293,18 @@ mod tests {
             self.begun.push((flow, self.now));
         }
 
-        fn carry(&mut self, most: Duration, clock: Clock, events: &mut Vec<(Time, usize, Event)>) {
+        fn carry(&mut self, most: Duration, clock: Clock, events: &mut Vec<Happened>) {
             std::thread::sleep(most.min(Duration::from_millis(1)));
             self.now = clock.now();
             let ready = |flow: usize| self.carried(flow) == self.sizes[flow] && !self.done.contains(&flow);
             let ready: Vec<usize> = self.begun.iter().map(|&(flow, _)| flow).filter(|&flow| ready(flow)).collect();
             for flow in ready {
                 self.done.push(flow);
+                let happened = |event| Happened { time: self.now, flow, event };
                 if self.breaks == Some(flow) {
-                    events.push((self.now, flow, Event::Broken("cut".to_owned())));
+                    events.push(happened(Event::Broken("cut".to_owned())));
                 } else {
-                    events.extend([Event::Received, Event::Delivered].map(|event| (self.now, flow, event)));
+                    events.extend([Event::Received, Event::Delivered].map(happened));
                 }
             }
         }

@@ -37,6 +37,9 @@ pub const MOST_FLOWS: usize = 20_000;
 /// The least time between samples: a dump of a few sockets takes some 20 us a host.
 pub const LEAST_INTERVAL: Span = Span::from_ms(1);
 
+/// How often the caller is told how far it is.
+const TELL: Span = Span::from_ms(50);
+
 /// More samples are not kept: about a gigabyte.
 pub(crate) const MOST_SAMPLES: usize = 4_000_000;
 

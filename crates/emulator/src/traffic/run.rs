@@ -12,7 +12,7 @@ use units::{Bytes, Span, Time};
 
 use super::agenda::Agenda;
 use super::connect::{Connected, Token};
-use super::{FlowEnd, Progress, TrafficEnd, socket};
+use super::{FlowEnd, Progress, TELL, TrafficEnd, socket};
 use crate::clock::Clock;
 use crate::socket_calls::discard;
 use crate::tcp_info::TcpInfo;
@@ -22,9 +22,6 @@ static ZEROS: [u8; 256 << 10] = [0; 256 << 10];
 
 /// What one flow writes or reads before the others get their turn.
 const TURN: usize = 1 << 20;
-
-/// How often the caller is told how far it is.
-const TELL: Span = Span::from_ms(50);
 
 /// How often flows that have written all are looked at, should a time stamp not come.
 const LOOK: Span = Span::from_ms(10);

@@ -18,6 +18,7 @@ use crate::side::Side;
 
 /// Strikes in a row of a path's timer that make it silent: its probe was not heard of, either.
 const STRIKES: u8 = 2;
+
 /// What is known of paths that went elsewhere.
 #[derive(Default)]
 pub(super) struct Rerouting {

@@ -12,7 +12,7 @@ use crate::args::PerfArgs;
 use crate::exit::{Failure, print, tell};
 use crate::interrupt::listen as listen_for_interrupts;
 use crate::peer::access::Way;
-use crate::peer::call::{Call, code_of, connect, failure};
+use crate::peer::call::{Call, connect, failure};
 use crate::peer::end::{ETHERNET_PACKET, End, Room};
 use crate::peer::patience::{explained, wait_for};
 use crate::peer::quantity::{bytes, duration};
@@ -49,13 +49,13 @@ pub(super) fn call(peer: &str, args: &PerfArgs) -> Result<(), Failure> {
         tell(&format!("connected to {address} from port {local}: {} {ways}, {}", args.paths, end.law.name()));
     }
     // Closed before its streams are, so that the peer learns why.
-    let close = |trouble: &Trouble| connection.close(code_of(trouble), &trouble.to_peer());
+    let close = |trouble: &Trouble| connection.close(trouble.code(), &trouble.to_peer());
     let tested = wait_for(of_caller(&request, &meter), || watch.look().inspect_err(close)).and_then(|outcome| outcome);
     let (answer, outcome) = match tested {
         Ok(tested) => tested,
         Err(trouble) => {
             let trouble = explained(&connection, trouble);
-            endpoint.end(code_of(&trouble), &trouble.to_peer());
+            endpoint.end(trouble.code(), &trouble.to_peer());
             return Err(failure(&trouble, (&way, address), &end, DEED));
         }
     };

@@ -7,7 +7,6 @@ use transfer::{Error, Folder, ReceiveOptions};
 use transport::{Connection, Endpoint};
 
 use super::board::Board;
-use super::send::code_of;
 use super::show::Shown;
 use crate::args::RecvArgs;
 use crate::exit::{Failure, print, tell, tell_of_lock};
@@ -102,7 +101,7 @@ fn receive(connection: &Connection, folder: &Folder, args: &RecvArgs) -> Result<
     let summary = match received {
         Ok(summary) => summary,
         Err(error) => {
-            connection.close(code_of(&error), &error.to_peer());
+            connection.close(error.code(), &error.to_peer());
             let trouble = match error {
                 Error::Transport(error) => explained(connection, Trouble::Transport(error)),
                 Error::Peer(what) => Trouble::Peer(what),

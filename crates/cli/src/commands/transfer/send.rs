@@ -46,7 +46,7 @@ pub(crate) fn send(args: &SendArgs) -> Result<(), Failure> {
     let outcome = match sent {
         Ok(outcome) => outcome,
         Err(error) => {
-            let (code, words) = (code_of(&error), error.to_peer());
+            let (code, words) = (error.code(), error.to_peer());
             let trouble = match error {
                 Error::Transport(error) => explained(&connection, Trouble::Transport(error)),
                 Error::Peer(what) => Trouble::Peer(what),
@@ -84,9 +84,4 @@ pub(crate) fn send(args: &SendArgs) -> Result<(), Failure> {
         )));
     }
     Ok(())
-}
-
-/// The code with which a connection is closed.
-pub(super) fn code_of(error: &Error) -> Code {
-    if matches!(error, Error::Interrupted) { Code::NONE } else { Code::APPLICATION }
 }

@@ -9,9 +9,10 @@ use std::collections::BTreeMap;
 use std::io;
 use std::net::SocketAddr;
 use std::rc::Rc;
+use std::sync::Arc;
 use std::time::Duration;
 
-use emulator::traffic::carried::{Carrier, Event, Seen};
+use emulator::traffic::carried::{Carrier, Event, Happened, Seen};
 use emulator::traffic::{Ground, flow_of, port};
 use emulator::{Clock, Emulated, Error, Options, Progress};
 use fabric::HostId;
@@ -22,7 +23,7 @@ use proto::streams::StreamId;
 use scenario::BuiltRun;
 use sim::Setup;
 use transport::{Config, Connection, Endpoint, Port};
-use units::{Bytes, Span, Time};
+use units::{Bytes, Span};
 
 pub(super) use self::plan::{refuse, warnings};
 use self::tasks::{Spawner, Tasks};
@@ -59,6 +60,19 @@ struct Flow {
     before: Cell<Before>,
 }
 
+impl Flow {
+    fn is_connected(&self) -> bool {
+        self.sender.borrow().is_some() && self.receiver.borrow().is_some()
+    }
+
+    /// Whether it is connected by so many paths, all of which carry packets of this size.
+    fn is_ready(&self, paths: usize, packet: u16) -> bool {
+        let made = self.sender.borrow().as_ref().map_or_else(Vec::new, Connection::paths);
+        self.is_connected() && made.len() == paths && made.iter().all(|path| path.is_open && path.packet_size == packet)
+    }
+}
+
+/// What has happened, by flow.
 type Events = Rc<RefCell<Vec<(usize, Event)>>>;
 
 /// Runs a scenario's flows that [`refuse`] does not refuse.
@@ -102,11 +116,9 @@ impl<'a> Transport<'a> {
             let address = ground.address(host, self.ipv6);
             let mut made = None;
             ground.within(host, &mut || {
-                let endpoint =
-                    Endpoint::listen(SocketAddr::new(address, LISTEN_PORT), config).map_err(|it| failed(&it))?;
+                let endpoint = Endpoint::listen(SocketAddr::new(address, LISTEN_PORT), config).map_err(failed)?;
                 for (flow, _) in specs.iter().enumerate().filter(|(_, spec)| spec.src == host) {
-                    ports[flow] =
-                        Some(endpoint.reserve(SocketAddr::new(address, port(flow))).map_err(|it| failed(&it))?);
+                    ports[flow] = Some(endpoint.reserve(SocketAddr::new(address, port(flow))).map_err(failed)?);
                 }
                 made = Some(endpoint);
                 Ok(())
@@ -121,7 +133,7 @@ impl<'a> Transport<'a> {
         &mut self,
         clock: &Stopwatch,
         watch: &mut dyn FnMut() -> bool,
-        mut is_done: impl FnMut(&mut Self) -> bool,
+        is_done: impl Fn(&Self) -> bool,
     ) -> Result<bool, Error> {
         while !is_done(self) {
             if !watch() {
@@ -139,7 +151,8 @@ impl<'a> Transport<'a> {
     }
 }
 
-fn failed(error: &io::Error) -> Error {
+#[expect(clippy::needless_pass_by_value, reason = "it maps errors")]
+fn failed(error: io::Error) -> Error {
     Error::Carrier(format!("cannot open a UDP socket in a host: {error}"))
 }
 
@@ -148,7 +161,7 @@ impl Carrier for Transport<'_> {
         let built = self.built;
         let Some(&spec) = setup.flows.first() else { return Ok(()) };
         let plan = built.laws.clone();
-        let law: LawMaker = std::sync::Arc::new(move |path| plan.make(&spec, path));
+        let law: LawMaker = Arc::new(move |path| plan.make(&spec, path));
         let host = plan::of_host(built, self.ipv6, law);
         let config = Config::new(host.clone())
             .map_err(|error| Error::Carrier(format!("cannot make a key for the hosts' transport: {error}")))?;
@@ -159,34 +172,24 @@ impl Carrier for Transport<'_> {
             self.tasks.spawner().spawn(accept(endpoint.clone(), flows, events, spawner));
         }
         let clock = Stopwatch::start();
-        let connected = |flows: &[Rc<Flow>]| {
-            flows.iter().filter(|flow| flow.sender.borrow().is_some() && flow.receiver.borrow().is_some()).count()
-        };
         let all = ports.len();
         for (number, port) in ports.into_iter().enumerate() {
             let spec = setup.flows[number];
             let (Some(endpoint), Some(port)) = (self.endpoints.get(&spec.src), port) else { continue };
             let settings = plan::of_flow(built, number, self.burst, &host);
             let to = SocketAddr::new(ground.address(spec.dst, self.ipv6), LISTEN_PORT);
-            let (flow, events) = (self.flows[number].clone(), self.events.clone());
-            let call = call(endpoint.clone(), (port, settings), (to, trust), flow, (number, events));
-            self.tasks.spawner().spawn(call);
-            let enough = number + 1 - AT_A_TIME.min(number + 1);
-            self.until(&clock, watch, |this| connected(&this.flows) >= enough)?;
+            let call = Call { endpoint: endpoint.clone(), port, settings, to, trust };
+            self.tasks.spawner().spawn(connect(call, number, self.flows[number].clone(), self.events.clone()));
+            let enough = (number + 1).saturating_sub(AT_A_TIME);
+            let connected = |this: &Self| this.flows.iter().filter(|flow| flow.is_connected()).count();
+            self.until(&clock, watch, |this| connected(this) >= enough)?;
         }
-        let packet = plan::packet(built, self.ipv6) as u16;
+        let packet = plan::packet(built, self.ipv6);
         let paths = usize::from(host.paths);
-        let is_ready = |flow: &Rc<Flow>| {
-            let sender = flow.sender.borrow();
-            let made = sender.as_ref().map_or_else(Vec::new, Connection::paths);
-            made.len() == paths && made.iter().all(|path| path.is_open && path.packet_size == packet)
-        };
-        let made =
-            self.until(&clock, watch, |this| connected(&this.flows) == all && this.flows.iter().all(is_ready))?;
-        if made {
+        if self.until(&clock, watch, |this| this.flows.iter().all(|flow| flow.is_ready(paths, packet)))? {
             return Ok(());
         }
-        let open = self.flows.iter().filter(|flow| !is_ready(flow)).count();
+        let open = self.flows.iter().filter(|flow| !flow.is_ready(paths, packet)).count();
         Err(Error::Carrier(format!(
             "{open} of {all} connections were not made within {} s, with {paths} paths each and packets of {packet} bytes",
             PATIENCE.as_secs()
@@ -207,9 +210,12 @@ impl Carrier for Transport<'_> {
         });
     }
 
-    fn carry(&mut self, most: Duration, clock: Clock, events: &mut Vec<(Time, usize, Event)>) {
+    fn carry(&mut self, most: Duration, clock: Clock, events: &mut Vec<Happened>) {
         let new = self.events.clone();
-        let mut note = || events.extend(new.borrow_mut().drain(..).map(|(flow, event)| (clock.now(), flow, event)));
+        let mut note = || {
+            let happened = |(flow, event)| Happened { time: clock.now(), flow, event };
+            events.extend(new.borrow_mut().drain(..).map(happened));
+        };
         self.tasks.run(most, &mut note);
         note();
     }
@@ -232,8 +238,10 @@ impl Carrier for Transport<'_> {
             ..Seen::default()
         };
         seen.stats.packets_sent = all.packets_sent.saturating_sub(before.packets);
+        seen.stats.retransmits = all.retransmits;
         seen.stats.timeouts = all.timeouts.try_into().unwrap_or(u32::MAX);
-        (seen.stats.retransmits, seen.stats.spurious, seen.stats.marked) = (all.retransmits, all.spurious, all.marked);
+        seen.stats.spurious = all.spurious;
+        seen.stats.marked = all.marked;
         seen
     }
 
@@ -252,16 +260,19 @@ impl Carrier for Transport<'_> {
     }
 }
 
-/// Connects a flow.
-async fn call(
+/// From where, to where and how a flow is connected.
+struct Call {
     endpoint: Rc<Endpoint>,
-    (port, settings): (Port, Settings),
-    (to, trust): (SocketAddr, Trust),
-    flow: Rc<Flow>,
-    (number, events): (usize, Events),
-) {
+    port: Port,
+    settings: Settings,
+    to: SocketAddr,
+    trust: Trust,
+}
+
+/// Connects a flow.
+async fn connect(call: Call, number: usize, flow: Rc<Flow>, events: Events) {
     let connected = async {
-        let connection = endpoint.connect_from(port, settings, to, trust).await?;
+        let connection = call.endpoint.connect_from(call.port, call.settings, call.to, call.trust).await?;
         connection.admitted().await?;
         Ok::<_, transport::Error>(connection)
     };

@@ -1,9 +1,9 @@
 //! What the transport is told for each flow, and which scenarios it can do.
 
+use std::fmt;
 use std::sync::Arc;
 
 use laws::Path;
-use laws::catalog::Kind;
 use proto::blocks::Coding;
 use proto::frame::{MOST_PARITY, Shape};
 use proto::service::Service;
@@ -14,14 +14,12 @@ use units::{Bytes, Span};
 
 use crate::args::EmulateArgs;
 use crate::exit::Failure;
-use crate::peer::law::needs;
+use crate::peer::law::{accepted, needs};
 
 /// Flows, each with a connection and a port of its own: what one thread reads from all ports of a host in time.
 const MOST_FLOWS: usize = 1_000;
 /// A connection may be silent for so long: flows wait for their start. The longest that the transport knows.
 const IDLE: Span = Span::from_s(600);
-/// Headers of IPv4 and of UDP; IPv6 has 20 more.
-const IPV4_UDP: u32 = 28;
 /// What stands in a packet beside its IP and UDP headers and payload: the transport's header, its seal, and the head of a STREAM
 /// frame of a stream under a gigabyte (`docs/src/transport.md`).
 const TRANSPORT: u32 = 12 + 16 + 6;
@@ -30,9 +28,15 @@ const ACK: u32 = 12 + 16 + 20;
 /// Streams' windows begin here, as TCP's buffers do in the emulator.
 const LEAST_WINDOW: Bytes = Bytes::new(64 << 20);
 
+/// Headers of IP and of UDP.
+fn ip_udp(ipv6: bool) -> u32 {
+    8 + if ipv6 { 40 } else { 20 }
+}
+
 /// The longest UDP payload.
-pub(super) fn packet(built: &BuiltRun, ipv6: bool) -> u32 {
-    built.setup.host.mss + built.setup.host.header - IPV4_UDP - if ipv6 { 20 } else { 0 }
+pub(super) fn packet(built: &BuiltRun, ipv6: bool) -> u16 {
+    // What the emulator takes fits into a packet of 65,535 bytes.
+    (built.setup.host.mss + built.setup.host.header - ip_udp(ipv6)) as u16
 }
 
 /// Refuses what the transport cannot do.
@@ -45,13 +49,11 @@ pub(crate) fn refuse(run: &Run, built: &BuiltRun, args: &EmulateArgs) -> Result<
     for class in [FlowClass::Intra, FlowClass::Inter] {
         let (law, _) = built.laws.law(class);
         if let Some(needs) = needs(law) {
-            let known = Kind::ALL.iter().filter(|&&kind| crate::peer::law::needs(kind).is_none());
-            let known: Vec<&str> = known.map(|kind| kind.info().name).collect();
             return refused(format!(
                 "the scheme `{}` runs {}, which needs {needs}; accepted are {}",
                 run.scheme,
                 law.info().title,
-                known.join(", ")
+                accepted().join(", ")
             ));
         }
     }
@@ -75,16 +77,9 @@ pub(crate) fn refuse(run: &Run, built: &BuiltRun, args: &EmulateArgs) -> Result<
                     .into(),
             );
         }
-        PathChoice::PerPacket(_) | PathChoice::AfterTimeout | PathChoice::Plb(_) => {
-            let name = match setup.host.path {
-                PathChoice::PerPacket(_) => "spray",
-                PathChoice::Plb(_) => "plb",
-                _ => "repath",
-            };
-            return refused(format!(
-                "`host.path` is \"{name}\"; \"ecmp\" and {{ kind = \"unolb\", laws = \"subflow\" }} are accepted"
-            ));
-        }
+        PathChoice::PerPacket(_) => return refused(other_path("spray")),
+        PathChoice::AfterTimeout => return refused(other_path("repath")),
+        PathChoice::Plb(_) => return refused(other_path("plb")),
     }
     let code = setup.host.coding.map(|coding| coding.code).filter(|_| setup.flows.iter().any(|flow| flow.coded));
     if let Some(code) = code {
@@ -101,22 +96,34 @@ pub(crate) fn refuse(run: &Run, built: &BuiltRun, args: &EmulateArgs) -> Result<
     Ok(())
 }
 
+fn other_path(name: &str) -> String {
+    format!("`host.path` is \"{name}\"; \"ecmp\" and {{ kind = \"unolb\", laws = \"subflow\" }} are accepted")
+}
+
+/// How packets of a flow are made up, in bytes.
+#[derive(PartialEq)]
+struct Sizes {
+    payload: u32,
+    header: u32,
+    ack_size: u32,
+}
+
+impl fmt::Display for Sizes {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { payload, header, ack_size } = self;
+        write!(f, "payload {payload}, header {header}, ack_size {ack_size}")
+    }
+}
+
 /// What of `[host]` is not the transport's: the simulator is another host then.
 pub(crate) fn warnings(built: &BuiltRun, ipv6: bool) -> Vec<String> {
     let host = &built.setup.host;
-    let (ip, wire) = (IPV4_UDP + if ipv6 { 20 } else { 0 }, host.mss + host.header);
-    let header = ip + TRANSPORT;
-    let (simulated, real) = ((host.mss, host.header, host.ack_size), (wire - header, header, ip + ACK));
-    let list = |(payload, header, ack_size): (u32, u32, u32)| {
-        format!("payload {payload}, header {header}, ack_size {ack_size}")
-    };
+    let header = ip_udp(ipv6) + TRANSPORT;
+    let simulated = Sizes { payload: host.mss, header: host.header, ack_size: host.ack_size };
+    let real = Sizes { payload: host.mss + host.header - header, header, ack_size: ip_udp(ipv6) + ACK };
     let mut said = Vec::new();
     if simulated != real {
-        said.push(format!(
-            "[host] says {}, and the transport has {}: the simulator is another host",
-            list(simulated),
-            list(real)
-        ));
+        said.push(format!("[host] says {simulated}, and the transport has {real}: the simulator is another host"));
     }
     if matches!(host.path, PathChoice::UnoLb(_)) {
         said.push(
@@ -138,7 +145,7 @@ pub(super) fn of_host(built: &BuiltRun, ipv6: bool, law: LawMaker) -> Settings {
     let window = held.max().unwrap_or(Bytes::ZERO).times(4).max(LEAST_WINDOW).get();
     (settings.limits.max_stream_data, settings.limits.max_data, settings.send_buffer) = (window, 2 * window, window);
     settings.max_datagram = 0;
-    settings.max_packet = packet(built, ipv6) as u16;
+    settings.max_packet = packet(built, ipv6);
     (settings.idle, settings.keep_alive) = (IDLE, Some(IDLE.over(4)));
     settings.ack_every = setup.host.ack_every.into();
     // As in the simulator: a quarter of the base round trip, here of the shortest.
