@@ -292,6 +292,18 @@ impl<L: ControlLaw, W: Work> Channel<L, W> {
         }
     }
 
+    /// A subflow on which nothing left that anything hangs on goes on by the law of another, which has heard of `delivered` bytes
+    /// ([`Channel::delivered`]): it counts from there, since laws count their round trips by them.
+    pub fn adopt(&mut self, subflow: u8, (law, delivered): (L, Bytes), now: Time) {
+        self.renew_subflow(subflow, law, false, now);
+        self.subflows.get_mut(subflow).out.delivered = delivered;
+    }
+
+    /// Payload of which a subflow's law has heard that it was delivered.
+    pub fn delivered(&self, subflow: u8) -> Bytes {
+        self.subflows.get(subflow).out.delivered
+    }
+
     /// A full packet of a subflow has this payload from now on, 1 to 65,535 bytes: its path takes longer packets, or no longer
     /// ones.
     pub fn set_mss(&mut self, subflow: u8, mss: u32) {

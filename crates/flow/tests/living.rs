@@ -258,6 +258,44 @@ fn a_subflow_begins_anew() {
     }
 }
 
+/// A window of four packets, and what was delivered now and when the newest packet left, as it heard of it.
+#[derive(Clone)]
+struct Counting(Rc<RefCell<Vec<(u64, u64)>>>);
+
+impl ControlLaw for Counting {
+    fn on_ack(&mut self, ack: &Ack) {
+        self.0.borrow_mut().push((ack.delivered.get(), ack.delivered_at_send.get()));
+    }
+
+    fn on_loss(&mut self, _: &Loss) {}
+
+    fn permit(&self) -> Permit {
+        Permit::window(Bytes::new(4 * u64::from(MSS)))
+    }
+
+    fn acted(&self) -> Acted {
+        Acted::default()
+    }
+}
+
+/// A law that moves to another subflow goes on counting: one that waits for what leaves now to be delivered waits a round trip.
+#[test]
+fn a_law_that_moves_counts_on() {
+    let heard = Rc::new(RefCell::new(Vec::new()));
+    let law = Counting(Rc::clone(&heard));
+    let mut channel = Channel::new(ChannelConfig::new(RTT, MSS), law.clone(), Stream::of(100_000), Time::ZERO);
+    send(&mut channel, Time::ZERO);
+    channel.acked(Time::from_us(400), 0, &acks(&range(0, 3))).unwrap();
+    assert_eq!(channel.add_subflow(law, Time::from_us(400)), Some(1));
+    let moves = (channel.law(0).clone(), channel.delivered(0));
+    channel.close_subflow(0);
+    channel.adopt(1, moves, Time::from_us(400));
+    channel.set_open(1, true);
+    assert!(send(&mut channel, Time::from_us(400)).iter().all(|it| it.subflow == 1));
+    channel.acked(Time::from_us(800), 1, &acks(&range(0, 3))).unwrap();
+    assert_eq!(*heard.borrow(), [(4_000, 0), (8_000, 4_000)]);
+}
+
 /// There are as many subflows as a byte names, less one.
 #[test]
 fn subflows_are_counted() {

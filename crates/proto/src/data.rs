@@ -457,7 +457,8 @@ impl Data {
         (path.state, path.challenge) = (State::Retired(until), None);
         if let Some(subflow) = path.subflow.take() {
             if was_open {
-                self.rerouting.keep(self.channel.law(subflow).clone(), self.most_paths);
+                let law = (self.channel.law(subflow).clone(), self.channel.delivered(subflow));
+                self.rerouting.keep(law, self.most_paths);
             }
             self.channel.close_subflow(subflow);
         }
@@ -863,7 +864,7 @@ impl Data {
                     (path.state, path.settles_at) = (State::Open, settles_at);
                     self.news.push(News::PathOpen(number));
                     if let Some(law) = self.rerouting.take() {
-                        self.channel.renew_subflow(subflow, law, false, now);
+                        self.channel.adopt(subflow, law, now);
                         self.channel.set_mss(subflow, SMALLEST_MSS);
                     }
                 }

@@ -8,7 +8,7 @@
 use alloc::vec::Vec;
 
 use laws::Law;
-use units::Time;
+use units::{Bytes, Time};
 
 use super::Data;
 use crate::closed::Fault;
@@ -24,20 +24,20 @@ const STRIKES: u8 = 2;
 pub(super) struct Rerouting {
     /// When the last one went; never, if none did.
     last: Option<Time>,
-    /// Laws of paths that were retired, for those that open in their places.
-    laws: Vec<Law>,
+    /// Laws of paths that were retired, for those that open in their places, and what they have heard of as delivered.
+    laws: Vec<(Law, Bytes)>,
 }
 
 impl Rerouting {
     /// A path is retired.
-    pub(super) fn keep(&mut self, law: Law, most: u32) {
+    pub(super) fn keep(&mut self, law: (Law, Bytes), most: u32) {
         if self.laws.len() < most as usize {
             self.laws.push(law);
         }
     }
 
     /// The law of a path that opens in the place of another.
-    pub(super) fn take(&mut self) -> Option<Law> {
+    pub(super) fn take(&mut self) -> Option<(Law, Bytes)> {
         self.laws.pop()
     }
 }
