@@ -5,7 +5,10 @@
 //! [`proto::settings::Settings::observe`]:
 //!
 //! ```no_run
-//! # fn settings() -> proto::settings::Settings { todo!() }
+//! # fn settings() -> proto::settings::Settings {
+//! #     let law = |path: &laws::Path| laws::catalog::build(laws::catalog::Kind::Bbr, path, &[]).expect("a law");
+//! #     proto::settings::Settings::new(proto::service::Service::named("example"), std::sync::Arc::new(law))
+//! # }
 //! let directory = qlog::Directory::open("logs".as_ref(), |trouble| eprintln!("{trouble}"))?;
 //! let mut settings = settings();
 //! settings.observe = Some(directory.observer());

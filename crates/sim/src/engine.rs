@@ -13,10 +13,10 @@ use laws::{ControlLaw, Path};
 use thiserror::Error;
 use units::{Span, Time};
 
-use crate::host::{Context, Elsewhere, News, never_started};
+use crate::host::{Context, Elsewhere, News};
 use crate::layout::{Layout, lookaheads};
 use crate::links::Mail;
-use crate::outcome::{EngineStats, LinkOutcome, Outcome};
+use crate::outcome::{EngineStats, FlowOutcome, LinkOutcome, Outcome};
 use crate::partition::Partition;
 use crate::predictions::Predictions;
 use crate::setup::{FlowSpec, Setup};
@@ -292,7 +292,7 @@ fn gather<L: ControlLaw>(
     interrupted: bool,
     threads: usize,
 ) -> Outcome {
-    let mut flows = vec![never_started(); setup.flows.len()];
+    let mut flows = vec![FlowOutcome::never_started(); setup.flows.len()];
     let mut links: Vec<LinkOutcome> = Vec::with_capacity(setup.network.links().len());
     let (mut port_samples, mut switch_samples, mut flow_samples) = (Vec::new(), Vec::new(), Vec::new());
     let mut elsewhere: Vec<(u32, Elsewhere)> = Vec::new();

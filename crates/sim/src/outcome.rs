@@ -29,6 +29,20 @@ pub struct FlowOutcome {
     pub credits: CreditStats,
 }
 
+impl FlowOutcome {
+    /// Of a flow that never started.
+    pub fn never_started() -> Self {
+        Self {
+            started: Time::NEVER,
+            completed: Time::NEVER,
+            delivered: Bytes::ZERO,
+            stats: FlowStats::default(),
+            acted: Acted::default(),
+            credits: CreditStats::default(),
+        }
+    }
+}
+
 /// Counts of packets by what they are.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct ByKind {

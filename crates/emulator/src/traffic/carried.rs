@@ -4,7 +4,6 @@
 use std::time::Duration;
 
 use flow::FlowStats;
-use flow::credits::CreditStats;
 use laws::Acted;
 use sim::{Cause, FlowId, FlowOutcome, FlowSample, Setup};
 use units::{Bytes, Span, Time};
@@ -118,14 +117,7 @@ pub fn run(
     clock: Clock,
     watch: &mut dyn FnMut(Progress) -> bool,
 ) -> CarriedEnd {
-    let nothing = FlowOutcome {
-        started: Time::NEVER,
-        completed: Time::NEVER,
-        delivered: Bytes::ZERO,
-        stats: FlowStats::default(),
-        acted: Acted::default(),
-        credits: CreditStats::default(),
-    };
+    let nothing = FlowOutcome::never_started();
     let count = setup.flows.len();
     let end = CarriedEnd {
         flows: vec![nothing; count],

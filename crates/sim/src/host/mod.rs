@@ -11,10 +11,10 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
 
 use fabric::{HostId, LinkId};
-use flow::credits::{CreditStats, Scheduled};
-use flow::{FlowStats, Hold, PathChoice};
+use flow::credits::Scheduled;
+use flow::{Hold, PathChoice};
 use laws::on_ramp::{Memory, OnRamp};
-use laws::{Acted, ControlLaw, Hop, Path};
+use laws::{ControlLaw, Hop, Path};
 use units::{Bytes, Span, Time};
 
 use crate::outcome::FlowOutcome;
@@ -508,17 +508,5 @@ impl<L: ControlLaw> Hosts<L> {
         }
         self.finish_answering();
         self.count_unacknowledged(setup);
-    }
-}
-
-/// A flow that never started.
-pub(crate) fn never_started() -> FlowOutcome {
-    FlowOutcome {
-        started: Time::NEVER,
-        completed: Time::NEVER,
-        delivered: Bytes::ZERO,
-        stats: FlowStats::default(),
-        acted: Acted::default(),
-        credits: CreditStats::default(),
     }
 }
