@@ -49,6 +49,10 @@ fn put_parity_padding(packet: &mut Vec<u8>, tag: Tag, len: Option<usize>, limit:
 /// What was said of so many whole blocks is said again with an answer that leaves once more: those of a burst.
 const MOST_ECHOED: usize = 8;
 
+/// So many frames of whole blocks are said again beside a new one. Of 20 blocks that are rebuilt, at a loss of 5 %, one is not heard
+/// of if each is said once; if three packets name it, one in 400 such times.
+const NAMED_AGAIN: usize = 2;
+
 /// No STREAM frame begins where less is left of a packet: its head has up to 33 bytes.
 const LEAST_ROOM: usize = 40;
 
@@ -258,8 +262,11 @@ impl Outbox {
         self.own.insert(own);
     }
 
-    /// These blocks are whole.
+    /// These blocks are whole. Those of which it was said just before are named once more: the sender sends a block again if it
+    /// hears nothing.
     pub(crate) fn say_whole(&mut self, first: u64, count: u64) {
+        let before = self.wholes.len().saturating_sub(NAMED_AGAIN);
+        self.own.extend(self.wholes.range(before..).map(|&(first, count)| Own::Whole { first, count }));
         if self.wholes.len() == MOST_ECHOED {
             self.wholes.pop_front();
         }
@@ -584,5 +591,46 @@ impl Work for Outbox {
 
     fn probe(&mut self) {
         self.push(Own::Ping);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::side::Side;
+    use crate::streams::Limits;
+
+    fn outbox() -> Outbox {
+        let limits = Limits { max_data: 1, max_stream_data: 1, max_streams_bidi: 1, max_streams_uni: 1 };
+        Outbox::new(Streams::new(Side::Caller, limits, 1), None, 1)
+    }
+
+    /// What waits, as a packet takes it.
+    fn leaves(outbox: &mut Outbox) -> Vec<u64> {
+        let first =
+            |own: Own| if let Own::Whole { first, .. } = own { first } else { unreachable!("nothing else waits") };
+        mem::take(&mut outbox.own).into_iter().map(first).collect()
+    }
+
+    #[test]
+    fn a_whole_block_is_named_in_three_packets() {
+        let mut outbox = outbox();
+        for (block, named) in [(3, &[3][..]), (5, &[3, 5]), (6, &[3, 5, 6]), (9, &[5, 6, 9])] {
+            outbox.say_whole(block, 1);
+            assert_eq!(leaves(&mut outbox), named);
+        }
+    }
+
+    #[test]
+    fn an_answer_that_leaves_again_says_what_was_said_last() {
+        let mut outbox = outbox();
+        for block in 0..20 {
+            outbox.say_whole(block, 1);
+        }
+        leaves(&mut outbox);
+        outbox.say_wholes_again();
+        assert_eq!(leaves(&mut outbox), Vec::from_iter(20 - MOST_ECHOED as u64..20));
+        outbox.say_wholes_again();
+        assert_eq!(leaves(&mut outbox), []);
     }
 }
