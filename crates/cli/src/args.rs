@@ -740,6 +740,9 @@ pub(crate) struct EndArgs {
     /// with an initial window of 128 kB, which losses do not hold.
     #[arg(long, value_name = "NAME")]
     pub(crate) law: Option<String>,
+    /// One law for all paths of a connection, which takes them for one path, instead of one for each.
+    #[arg(long)]
+    pub(crate) one_law: bool,
     /// A parameter of the law, as in k=75KB; `narrows laws NAME` lists them. May be repeated.
     #[arg(long = "param", value_name = "NAME=VALUE", requires = "law")]
     pub(crate) params: Vec<String>,

@@ -262,12 +262,14 @@ impl World {
         if self.channel.subflows() >= SUBFLOWS {
             return;
         }
-        if script.byte() & 1 == 0 {
+        let what = script.byte();
+        if what & 1 == 0 {
             let subflow = script.byte() % self.channel.subflows();
             self.channel.close_subflow(subflow);
             self.closed[usize::from(subflow)] = true;
         }
-        let subflow = self.channel.add_subflow(law(self.law, &self.path), self.now).expect("there are few");
+        let own = (what & 2 == 0).then(|| law(self.law, &self.path));
+        let subflow = self.channel.add_subflow(own, self.now).expect("there are few");
         assert_eq!(usize::from(subflow), self.arrivals.len());
         self.arrivals.push(Arrivals::new(self.answering));
         self.closed.push(false);
@@ -355,7 +357,7 @@ pub(crate) fn pair(bytes: &[u8]) {
     }
     // Somebody must be able to send.
     if world.closed.iter().all(|closed| *closed) {
-        world.channel.add_subflow(law(world.law, &world.path), world.now).expect("there are few");
+        world.channel.add_subflow(Some(law(world.law, &world.path)), world.now).expect("there are few");
         world.arrivals.push(Arrivals::new(world.answering));
         world.closed.push(false);
     }

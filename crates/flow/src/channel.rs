@@ -1,4 +1,5 @@
-//! The sending end of a connection that lives: subflows, each under a law, and a [`Work`] that gives them what to carry.
+//! The sending end of a connection that lives: subflows, each under a law of its own or several under one, and a [`Work`] that gives
+//! them what to carry.
 //!
 //! It is what a transport sends by. Nothing in it knows a message, a stream or an end: the work has those. Its packets differ
 //! in size. Each departure has a packet number of its own, below 2^62, and what is lost is given back to the work, which sends
@@ -14,10 +15,11 @@ use laws::{Acted, ControlLaw, LossCause, Notification, Permit, marked_share};
 use units::{Bytes, Span, Time};
 
 use crate::acks::{AckError, Acks, Heard, MOST_PACKET_NUMBERS};
+use crate::control::{Control, SendState};
 use crate::outstanding::{Answers, Batch, LossTimer, Outstanding, Timing};
-use crate::pacer::{Pacer, Pacing};
+use crate::pacer::Pacing;
 use crate::records::{Departure, Record, State};
-use crate::subflow::{SendState, Subflow, Subflows};
+use crate::subflow::{in_turn, together};
 use crate::usage::{Usage, UsageRules, Validation};
 
 /// The most packets that a subflow remembers unless its channel says otherwise ([`ChannelConfig::most_outstanding`]). 2^18 packets
@@ -120,12 +122,12 @@ impl ChannelConfig {
 
 impl ChannelConfig {
     /// Whether another packet may leave without too much to remember, or a number too high.
-    fn leaves_room<L: ControlLaw, C: Copy>(&self, out: &Outstanding<L, C>) -> bool {
+    fn leaves_room<C: Copy>(&self, out: &Outstanding<C>) -> bool {
         out.records.len() < self.most_outstanding && out.records.end() < MOST_PACKET_NUMBERS
     }
 
     /// Where too much is remembered, what was held for lost is forgotten early: nothing else may ever make room for it.
-    fn make_room<L: ControlLaw, C: Copy>(&self, out: &mut Outstanding<L, C>) {
+    fn make_room<C: Copy>(&self, out: &mut Outstanding<C>) {
         if out.records.len() >= self.most_outstanding {
             out.records.forget_left_before(Time::NEVER);
         }
@@ -169,9 +171,12 @@ pub struct Acked {
     pub one_way: Option<Span>,
 }
 
-/// What a channel keeps with each subflow.
+/// A subflow: what is in flight on a path, and what the peer has said of it.
 #[derive(Debug)]
-struct Lane {
+struct Lane<C> {
+    out: Outstanding<C>,
+    /// Which law decides for it.
+    law: u8,
     heard: Heard,
     mss: u32,
     /// Whether packets may leave.
@@ -180,6 +185,44 @@ struct Lane {
     strikes: u8,
     /// Packets that may leave whatever the window says.
     probes: u8,
+}
+
+impl<C: Copy> Lane<C> {
+    fn new(config: &ChannelConfig, law: u8) -> Self {
+        Self {
+            out: Outstanding::new(&config.timing),
+            law,
+            heard: Heard::new(),
+            mss: config.mss,
+            open: true,
+            strikes: 0,
+            probes: 0,
+        }
+    }
+
+    /// Whether a packet of the work may leave on this subflow, under `control`.
+    fn poll<L: ControlLaw, W: Work>(
+        &self,
+        now: Time,
+        config: &ChannelConfig,
+        control: &Control<L>,
+        work: &mut W,
+    ) -> SendState {
+        if !self.open || !config.leaves_room(&self.out) {
+            return SendState::Blocked;
+        }
+        match work.next_bytes(self.mss) {
+            None => SendState::Blocked,
+            Some(_) if self.probes > 0 => SendState::Now,
+            Some(bytes) => control.poll(now, bytes),
+        }
+    }
+}
+
+/// A law of one subflow or of several, and what is known of how its window is used.
+#[derive(Debug)]
+struct Governor<L> {
+    control: Control<L>,
     usage: Usage,
     /// What was lacking is more data, not room: packets that leave until so much was delivered measure no bandwidth
     /// (draft-cheng-iccrg-delivery-rate-estimation §3.4).
@@ -188,37 +231,17 @@ struct Lane {
     ran_out: bool,
 }
 
-impl Lane {
-    fn new(config: &ChannelConfig, law: &impl ControlLaw, now: Time) -> Self {
+impl<L: ControlLaw> Governor<L> {
+    fn new(config: &ChannelConfig, law: L, now: Time) -> Self {
         let usage = Usage::new(config.usage, law.permit().window, now);
-        Self {
-            heard: Heard::new(),
-            mss: config.mss,
-            open: true,
-            strikes: 0,
-            probes: 0,
-            usage,
-            limited_until: None,
-            ran_out: false,
-        }
+        Self { control: Control::new(law, now), usage, limited_until: None, ran_out: false }
     }
 
-    /// Whether a packet of the work may leave on this subflow, whose lane this is.
-    fn poll<L: ControlLaw, W: Work>(
-        &self,
-        now: Time,
-        config: &ChannelConfig,
-        subflow: &Subflow<L, W::Content>,
-        work: &mut W,
-    ) -> SendState {
-        if !self.open || !config.leaves_room(&subflow.out) {
-            return SendState::Blocked;
-        }
-        match work.next_bytes(self.mss) {
-            None => SendState::Blocked,
-            Some(_) if self.probes > 0 => SendState::Now,
-            Some(bytes) => subflow.poll(now, bytes),
-        }
+    /// With this law, but for what late acknowledgements refer to.
+    fn begin_anew(&mut self, config: &ChannelConfig, law: L, now: Time) {
+        self.usage = Usage::new(config.usage, law.permit().window, now);
+        self.control.begin_anew(law, now);
+        (self.limited_until, self.ran_out) = (None, false);
     }
 }
 
@@ -228,8 +251,11 @@ impl Lane {
 /// panic at a number that was not given.
 #[derive(Debug)]
 pub struct Channel<L, W: Work> {
-    subflows: Subflows<L, W::Content>,
-    lanes: Vec<Lane>,
+    lanes: Vec<Lane<W::Content>>,
+    /// As many as lanes have had laws of their own.
+    governors: Vec<Governor<L>>,
+    /// The subflow whose turn is next.
+    turn: u8,
     config: ChannelConfig,
     retimes: bool,
     work: W,
@@ -241,34 +267,52 @@ impl<L: ControlLaw, W: Work> Channel<L, W> {
     pub fn new(config: ChannelConfig, law: L, work: W, now: Time) -> Self {
         Self {
             retimes: law.retimes(),
-            lanes: vec![Lane::new(&config, &law, now)],
-            subflows: Subflows::new(Subflow::new(law, &config.timing, now)),
+            lanes: vec![Lane::new(&config, 0)],
+            governors: vec![Governor::new(&config, law, now)],
+            turn: 0,
             config,
             work,
             stats: ChannelStats::default(),
         }
     }
 
-    /// One subflow more, with a law of its own. Gives its number; none if there have been 255, closed ones included.
-    pub fn add_subflow(&mut self, law: L, now: Time) -> Option<u8> {
-        if self.subflows.count() == u8::MAX {
-            return None;
-        }
-        self.lanes.push(Lane::new(&self.config, &law, now));
-        self.subflows.extend([Subflow::new(law, &self.config.timing, now)]);
-        Some(self.subflows.count() - 1)
+    /// One subflow more, with a law of its own, or under that of the first: the law then decides for what is in flight on both,
+    /// and hears of both as of one path. Gives its number; none if there have been 255, closed ones included.
+    pub fn add_subflow(&mut self, law: Option<L>, now: Time) -> Option<u8> {
+        let number = u8::try_from(self.lanes.len()).ok().filter(|&number| number < u8::MAX)?;
+        let of = match law {
+            None => 0,
+            Some(law) => {
+                self.governors.push(Governor::new(&self.config, law, now));
+                (self.governors.len() - 1) as u8
+            }
+        };
+        self.lanes.push(Lane::new(&self.config, of));
+        Some(number)
+    }
+
+    /// A subflow and its law.
+    fn parts(&mut self, subflow: u8) -> (&mut Lane<W::Content>, &mut Governor<L>) {
+        let lane = &mut self.lanes[usize::from(subflow)];
+        let governor = &mut self.governors[usize::from(lane.law)];
+        (lane, governor)
+    }
+
+    fn control(&self, subflow: u8) -> &Control<L> {
+        &self.governors[usize::from(self.lanes[usize::from(subflow)].law)].control
     }
 
     /// Nothing leaves on this subflow any more, and what it has in flight is given back to the work. Its numbers stay known.
     pub fn close_subflow(&mut self, subflow: u8) {
-        self.lanes[usize::from(subflow)].open = false;
-        let out = &mut self.subflows.get_mut(subflow).out;
-        while let Some((number, _)) = out.oldest() {
-            if let Some(record) = out.take(number) {
+        let lane = &mut self.lanes[usize::from(subflow)];
+        let control = &mut self.governors[usize::from(lane.law)].control;
+        lane.open = false;
+        while let Some((number, _)) = lane.out.oldest() {
+            if let Some(record) = lane.out.take(control, number) {
                 self.work.lost(record.content);
             }
         }
-        out.records.trim();
+        lane.out.records.trim();
     }
 
     /// Whether packets of the work may leave on a subflow. What is in flight stays so, and packets beside the work may leave.
@@ -276,40 +320,50 @@ impl<L: ControlLaw, W: Work> Channel<L, W> {
         self.lanes[usize::from(subflow)].open = is_open;
     }
 
-    /// A subflow begins anew, with this law: what it has in flight is given back to the work, and its round trip is not known any
-    /// more. `numbers_too` says whether it is on another path, where numbers begin at 0; if not, they go on.
-    pub fn renew_subflow(&mut self, subflow: u8, law: L, numbers_too: bool, now: Time) {
+    /// A subflow begins anew, with this law, or under the one that it has: what it has in flight is given back to the work, and its
+    /// round trip is not known any more. `numbers_too` says whether it is on another path, where numbers begin at 0; if not, they
+    /// go on. A law that decides for other subflows, too, must not be replaced.
+    pub fn renew_subflow(&mut self, subflow: u8, law: Option<L>, numbers_too: bool, now: Time) {
         self.close_subflow(subflow);
-        let (lane, it) = (&mut self.lanes[usize::from(subflow)], self.subflows.get_mut(subflow));
-        let new = Lane::new(&self.config, &law, now);
+        let config = self.config;
+        let (lane, governor) = self.parts(subflow);
+        let new = Lane::new(&config, lane.law);
         if numbers_too {
-            *it = Subflow::new(law, &self.config.timing, now);
             *lane = new;
         } else {
-            it.out.begin_anew(law, &self.config.timing, now);
-            it.pacer = Pacer::new(now);
-            *lane = Lane { heard: core::mem::replace(&mut lane.heard, Heard::new()), ..new };
+            let Lane { out, heard, .. } = core::mem::replace(lane, new);
+            (lane.out, lane.heard) = (out, heard);
+            lane.out.begin_anew(&config.timing);
+        }
+        let Some(law) = law else { return };
+        if numbers_too {
+            *governor = Governor::new(&config, law, now);
+        } else {
+            governor.begin_anew(&config, law, now);
         }
     }
 
     /// A subflow on which nothing left that anything hangs on goes on by the law of another, which has heard of `delivered` bytes
     /// ([`Channel::delivered`]): it counts from there, since laws count their round trips by them.
     pub fn adopt(&mut self, subflow: u8, (law, delivered): (L, Bytes), now: Time) {
-        self.renew_subflow(subflow, law, false, now);
-        self.subflows.get_mut(subflow).out.delivered = delivered;
+        self.renew_subflow(subflow, Some(law), false, now);
+        self.parts(subflow).1.control.delivered = delivered;
     }
 
     /// Payload of which a subflow's law has heard that it was delivered.
     pub fn delivered(&self, subflow: u8) -> Bytes {
-        self.subflows.get(subflow).out.delivered
+        self.control(subflow).delivered
     }
 
     /// A full packet of a subflow has this payload from now on, 1 to 65,535 bytes: its path takes longer packets, or no longer
     /// ones.
     pub fn set_mss(&mut self, subflow: u8, mss: u32) {
         debug_assert!((1..1 << 16).contains(&mss), "an MSS of {mss} bytes");
-        self.lanes[usize::from(subflow)].mss = mss;
-        self.notify(subflow, &Notification::Mss(Bytes::new(mss.into())));
+        let lane = &mut self.lanes[usize::from(subflow)];
+        lane.mss = mss;
+        let law = lane.law;
+        let least = self.lanes.iter().filter(|lane| lane.open && lane.law == law).map(|lane| lane.mss).min();
+        self.notify(subflow, &Notification::Mss(Bytes::new(least.unwrap_or(mss).into())));
     }
 
     /// What it carries.
@@ -334,48 +388,50 @@ impl<L: ControlLaw, W: Work> Channel<L, W> {
 
     /// How many subflows it has, closed ones included.
     pub fn subflows(&self) -> u8 {
-        self.subflows.count()
+        self.lanes.len() as u8
     }
 
     /// The law of a subflow.
     pub fn law(&self, subflow: u8) -> &L {
-        &self.subflows.get(subflow).out.law
+        &self.control(subflow).law
     }
 
-    /// What the law of a subflow last permitted, and the payload in flight there.
+    /// What the law of a subflow last permitted, and the payload in flight under it.
     pub fn state(&self, subflow: u8) -> (Permit, Bytes) {
-        let out = &self.subflows.get(subflow).out;
-        (out.permit, out.in_flight)
+        let control = self.control(subflow);
+        (control.permit, control.in_flight)
     }
 
     /// How often all laws have acted.
     pub fn acted(&self) -> Acted {
-        self.subflows.acted()
+        let mut acted = Acted::default();
+        self.governors.iter().for_each(|governor| acted.add(&governor.control.law.acted()));
+        acted
     }
 
-    /// What all laws together last permitted.
+    /// What all laws together last permitted, those of closed subflows included.
     pub fn permit(&self) -> Permit {
-        self.subflows.permit()
+        together(self.governors.iter().map(|governor| governor.control.permit))
     }
 
     /// Payload in flight on all subflows.
     pub fn in_flight(&self) -> Bytes {
-        self.subflows.sum(|subflow| subflow.out.in_flight)
+        self.governors.iter().fold(Bytes::ZERO, |sum, governor| sum + governor.control.in_flight)
     }
 
     /// Packets of which something is remembered, on all subflows.
     pub fn remembered(&self) -> u64 {
-        self.subflows.iter().map(|subflow| subflow.out.records.len()).sum()
+        self.lanes.iter().map(|lane| lane.out.records.len()).sum()
     }
 
     /// The smoothed round trip of a subflow.
     pub fn smoothed_rtt(&self, subflow: u8) -> Span {
-        self.subflows.get(subflow).out.smoothed_rtt()
+        self.lanes[usize::from(subflow)].out.smoothed_rtt()
     }
 
     /// How long a subflow waits for an acknowledgement before a timer strikes.
     pub fn timeout(&self, subflow: u8) -> Span {
-        self.subflows.get(subflow).out.timeout(&self.config.timing)
+        self.lanes[usize::from(subflow)].out.timeout(&self.config.timing)
     }
 
     /// How often in a row a subflow's timer has struck since something was last acknowledged.
@@ -398,16 +454,14 @@ impl<L: ControlLaw, W: Work> Channel<L, W> {
     /// # Errors
     /// If none may send now: when one may.
     pub fn choose(&mut self, now: Time) -> Result<u8, SendState> {
-        self.subflows.iter_mut().for_each(|subflow| self.config.make_room(&mut subflow.out));
-        let Self { subflows, lanes, work, config, .. } = self;
-        let poll = |at: u8, subflow: &Subflow<L, W::Content>| lanes[usize::from(at)].poll(now, config, subflow, work);
-        if subflows.are_several() {
-            return subflows.choose(None, poll);
+        let Self { lanes, governors, turn, work, config, .. } = self;
+        for lane in lanes.iter_mut() {
+            config.make_room(&mut lane.out);
         }
-        match lanes[0].poll(now, config, subflows.get(0), work) {
-            SendState::Now => Ok(0),
-            state => Err(state),
-        }
+        in_turn(lanes.len() as u8, *turn, None, |subflow| {
+            let lane = &lanes[usize::from(subflow)];
+            lane.poll(now, config, &governors[usize::from(lane.law)].control, work)
+        })
     }
 
     /// Sends the packet that [`Channel::poll`] allows; none if it allows none.
@@ -418,9 +472,10 @@ impl<L: ControlLaw, W: Work> Channel<L, W> {
 
     /// Sends a packet on this subflow, whosever turn it is; none if none may leave there now.
     pub fn send_on(&mut self, now: Time, subflow: u8) -> Option<Departed<W::Content>> {
-        self.config.make_room(&mut self.subflows.get_mut(subflow).out);
-        let lane = &self.lanes[usize::from(subflow)];
-        let state = lane.poll(now, &self.config, self.subflows.get(subflow), &mut self.work);
+        let Self { lanes, governors, work, config, .. } = self;
+        let lane = &mut lanes[usize::from(subflow)];
+        config.make_room(&mut lane.out);
+        let state = lane.poll(now, config, &governors[usize::from(lane.law)].control, work);
         (state == SendState::Now).then(|| self.send_chosen(now, subflow))
     }
 
@@ -431,49 +486,47 @@ impl<L: ControlLaw, W: Work> Channel<L, W> {
         if !again {
             self.resume(now, chosen);
         }
-        let lane = &mut self.lanes[usize::from(chosen)];
-        lane.probes = lane.probes.saturating_sub(1);
         self.stats.packets_sent += 1;
         self.stats.bytes_sent += Bytes::new(bytes.into());
         self.stats.retransmits += u64::from(again);
-        self.subflows.end_turn(chosen);
-        let subflow = self.subflows.get_mut(chosen);
+        self.turn = if chosen + 1 < self.subflows() { chosen + 1 } else { 0 };
+        let pacing = self.config.pacing;
+        let (lane, governor) = self.parts(chosen);
+        lane.probes = lane.probes.saturating_sub(1);
         let attempt = 1 + u8::from(again);
-        let number = subflow.out.sent(Departure { now, bytes, content, attempt, path: 0 });
-        let permit = subflow.out.permit;
-        subflow.out.records.get_mut(number).set_app_limited(lane.limited_until.is_some());
-        subflow.pacer.on_sent(now, permit.pacing, bytes, &self.config.pacing);
+        let number = lane.out.sent(&mut governor.control, Departure { now, bytes, content, attempt, path: 0 });
+        lane.out.records.get_mut(number).set_app_limited(governor.limited_until.is_some());
+        governor.control.pacer.on_sent(now, governor.control.permit.pacing, bytes, &pacing);
         let resent = if again { Bytes::new(bytes.into()) } else { Bytes::ZERO };
-        lane.usage.sent(now, resent);
+        governor.usage.sent(now, resent);
         let then = self.poll(now);
+        let timing = self.config.timing;
+        let (lane, governor) = self.parts(chosen);
         if then != SendState::Now {
-            let (subflow, lane) = (self.subflows.get(chosen), &mut self.lanes[usize::from(chosen)]);
-            let full = subflow.is_full(lane.mss);
-            if let Some(told) = lane.usage.after_burst(now, &subflow.out, full, &self.config.timing) {
+            let (full, timeout) = (governor.control.is_full(lane.mss), lane.out.timeout(&timing));
+            if let Some(told) = governor.usage.after_burst(now, &governor.control, full, timeout) {
                 self.notify(chosen, &told);
             }
         }
         let ran_out = then == SendState::Blocked && self.work.next_bytes(self.config.mss).is_none();
-        self.lanes[usize::from(chosen)].ran_out = ran_out;
-        if ran_out {
-            let out = &mut self.subflows.get_mut(chosen).out;
-            if out.in_flight < permit.window {
-                out.records.get_mut(number).set_app_limited(true);
-                self.lanes[usize::from(chosen)].limited_until = Some(out.delivered + out.in_flight);
-            }
+        let (lane, governor) = self.parts(chosen);
+        governor.ran_out = ran_out;
+        let control = &governor.control;
+        if ran_out && control.in_flight < control.permit.window {
+            lane.out.records.get_mut(number).set_app_limited(true);
+            governor.limited_until = Some(control.delivered + control.in_flight);
         }
         Departed { subflow: chosen, number, parcel, then }
     }
 
-    /// Something new is about to leave on a subflow: where nothing is in flight, its law hears what that means.
+    /// Something new is about to leave on a subflow: where its law has nothing in flight, it hears what that means.
     fn resume(&mut self, now: Time, subflow: u8) {
-        let out = &self.subflows.get(subflow).out;
-        if !out.in_flight.is_zero() {
+        let timing = self.config.timing;
+        let (lane, governor) = self.parts(subflow);
+        if !governor.control.in_flight.is_zero() {
             return;
         }
-        let timeout = out.timeout(&self.config.timing);
-        let lane = &self.lanes[usize::from(subflow)];
-        let (idle, ran_out) = (lane.usage.before_sending(now, timeout), lane.ran_out);
+        let (idle, ran_out) = (governor.usage.before_sending(now, lane.out.timeout(&timing)), governor.ran_out);
         if ran_out {
             self.notify(subflow, &Notification::Resumed { now });
         }
@@ -485,7 +538,7 @@ impl<L: ControlLaw, W: Work> Channel<L, W> {
     /// The number of a packet that leaves on a subflow beside the work: an acknowledgement, or another that no window counts. None
     /// if too much is outstanding for any packet to leave.
     pub fn number_apart(&mut self, subflow: u8, now: Time) -> Option<u64> {
-        let out = &mut self.subflows.get_mut(subflow).out;
+        let out = &mut self.lanes[usize::from(subflow)].out;
         self.config.make_room(out);
         self.config.leaves_room(out).then(|| out.sent_apart(now, W::Content::default()))
     }
@@ -503,18 +556,19 @@ impl<L: ControlLaw, W: Work> Channel<L, W> {
     /// # Errors
     /// If it cannot be true. Then nothing has changed.
     pub fn acked(&mut self, now: Time, subflow: u8, acks: &Acks) -> Result<Acked, AckError> {
+        let subflows = self.subflows();
         let Some(lane) = self.lanes.get_mut(usize::from(subflow)) else {
-            return Err(AckError::NoSubflow { subflow, subflows: self.subflows.count() });
+            return Err(AckError::NoSubflow { subflow, subflows });
         };
-        let it = self.subflows.get_mut(subflow);
-        lane.heard.check(acks, it.out.records.end())?;
-        let one_way = one_way(&it.out, acks);
+        let control = &mut self.governors[usize::from(lane.law)].control;
+        lane.heard.check(acks, lane.out.records.end())?;
+        let one_way = one_way(&lane.out, acks);
         let mut taken = Acked { one_way, ..Acked::default() };
         let mut newest: Option<(u64, Record<W::Content>)> = None;
         let mut late = 0;
         for range in acks.ranges {
-            for number in range.first.max(it.out.records.first())..range.last.saturating_add(1) {
-                let Some(record) = it.out.take(number) else { continue };
+            for number in range.first.max(lane.out.records.first())..range.last.saturating_add(1) {
+                let Some(record) = lane.out.take(control, number) else { continue };
                 late += u64::from(record.state() == State::Lost);
                 taken.packets += 1;
                 taken.bytes += record.bytes();
@@ -540,18 +594,22 @@ impl<L: ControlLaw, W: Work> Channel<L, W> {
         if !marked.is_zero() {
             self.before_cut(now, subflow, record.sent_at, acked);
         }
-        let (it, lane) = (self.subflows.get_mut(subflow), &mut self.lanes[usize::from(subflow)]);
-        let limited = !lane.usage.is_valid(it.out.permit.window);
-        let told = it.out.acked(now, &Batch { number, record, answers, acked, marked, noise, limited, hops: &[] });
+        let ChannelConfig { timing, pacing, .. } = self.config;
+        let retimes = self.retimes;
+        let (lane, governor) = self.parts(subflow);
+        let Governor { control, usage, limited_until, .. } = governor;
+        let limited = !usage.is_valid(control.permit.window);
+        let batch = Batch { number, record, answers, acked, marked, noise, limited, hops: &[] };
+        let told = lane.out.acked(control, now, &batch);
         // No number is used twice, so what left well before this packet is overtaken.
-        it.out.arrived(record.sent_at);
+        lane.out.arrived(record.sent_at);
         if late > 0 {
-            it.out.tolerate_more(&self.config.timing);
+            lane.out.tolerate_more(&timing);
         }
-        it.read_permit(self.retimes, &self.config.pacing);
-        lane.limited_until = lane.limited_until.filter(|&until| told.delivered <= until);
-        let (delivered, rtt) = (told.delivered - told.delivered_at_send, it.out.smoothed_rtt());
-        if let Some(told) = lane.usage.acked(now, told.sent_at, delivered, rtt, it.out.permit.window) {
+        control.read_permit(retimes, &pacing);
+        *limited_until = limited_until.filter(|&until| told.delivered <= until);
+        let (delivered, rtt) = (told.delivered - told.delivered_at_send, lane.out.smoothed_rtt());
+        if let Some(told) = usage.acked(now, told.sent_at, delivered, rtt, control.permit.window) {
             self.notify(subflow, &told);
         }
         self.lose_while(now, subflow, LossCause::Reordered, Outstanding::overtaken);
@@ -565,31 +623,34 @@ impl<L: ControlLaw, W: Work> Channel<L, W> {
         now: Time,
         subflow: u8,
         cause: LossCause,
-        next: impl Fn(&mut Outstanding<L, W::Content>) -> Option<u64>,
+        next: impl Fn(&mut Outstanding<W::Content>) -> Option<u64>,
     ) {
-        let it = self.subflows.get_mut(subflow);
-        while let Some(number) = next(&mut it.out) {
-            let record = it.out.lose(number);
+        let ChannelConfig { pacing, timeouts_cut, .. } = self.config;
+        let retimes = self.retimes;
+        let lane = &mut self.lanes[usize::from(subflow)];
+        let control = &mut self.governors[usize::from(lane.law)].control;
+        while let Some(number) = next(&mut lane.out) {
+            let record = lane.out.lose(control, number);
             self.stats.lost += 1;
             self.work.held_for_lost(subflow, number, cause);
             self.work.lost(record.content);
         }
-        let hears = cause != LossCause::Timeout || self.config.timeouts_cut;
-        let (lost, sent_at) = it.out.held_for_lost();
+        let hears = cause != LossCause::Timeout || timeouts_cut;
+        let (lost, sent_at) = lane.out.held_for_lost();
         if !lost.is_zero() && cause != LossCause::Timeout {
             self.before_cut(now, subflow, sent_at, lost);
         }
-        let it = self.subflows.get_mut(subflow);
-        if !it.out.tell_of_losses(now, cause, hears).is_zero() {
-            it.read_permit(self.retimes, &self.config.pacing);
+        let (lane, Governor { control, .. }) = self.parts(subflow);
+        if !lane.out.tell_of_losses(control, now, cause, hears).is_zero() {
+            control.read_permit(retimes, &pacing);
         }
     }
 
     /// The law is about to hear of losses or marks, of what left at `sent_at` and later and is in flight no more.
     fn before_cut(&mut self, now: Time, subflow: u8, sent_at: Time, gone: Bytes) {
-        let out = &self.subflows.get(subflow).out;
-        let (window, flight) = (out.permit.window, out.in_flight + gone);
-        if let Some(told) = self.lanes[usize::from(subflow)].usage.before_cut(now, sent_at, flight, window) {
+        let Governor { control, usage, .. } = self.parts(subflow).1;
+        let (window, flight) = (control.permit.window, control.in_flight + gone);
+        if let Some(told) = usage.before_cut(now, sent_at, flight, window) {
             self.notify(subflow, &told);
         }
     }
@@ -597,7 +658,7 @@ impl<L: ControlLaw, W: Work> Channel<L, W> {
     /// Forgets what is over. What was held for lost is remembered for two timeouts more: it may come late, and shows then how
     /// much reordering there is.
     fn forget(&mut self, now: Time, subflow: u8) {
-        let out = &mut self.subflows.get_mut(subflow).out;
+        let out = &mut self.lanes[usize::from(subflow)].out;
         let timeout = out.timeout(&self.config.timing);
         out.records.forget_left_before(now.saturating_sub(timeout.times(2)));
     }
@@ -605,20 +666,21 @@ impl<L: ControlLaw, W: Work> Channel<L, W> {
     /// When [`Channel::on_timer`] wants to be called next. It moves with every acknowledgement.
     pub fn next_timer(&mut self) -> Time {
         let timing = &self.config.timing;
-        let strikes =
-            self.subflows.iter_mut().map(|subflow| subflow.out.deadline(timing).min(subflow.out.law.next_timer()));
-        strikes.min().unwrap_or(Time::NEVER)
+        let strikes = self.lanes.iter_mut().map(|lane| lane.out.deadline(timing));
+        let laws = self.governors.iter().map(|governor| governor.control.law.next_timer());
+        strikes.chain(laws).min().unwrap_or(Time::NEVER)
     }
 
     /// The time of [`Channel::next_timer`] has come.
     pub fn on_timer(&mut self, now: Time) {
-        for subflow in self.subflows.all() {
-            let it = self.subflows.get_mut(subflow);
-            if it.out.law.next_timer() <= now {
-                it.out.law.on_timer(now);
-                it.read_permit(self.retimes, &self.config.pacing);
+        for Governor { control, .. } in &mut self.governors {
+            if control.law.next_timer() <= now {
+                control.law.on_timer(now);
+                control.read_permit(self.retimes, &self.config.pacing);
             }
-            if it.out.deadline(&self.config.timing) <= now {
+        }
+        for subflow in 0..self.subflows() {
+            if self.lanes[usize::from(subflow)].out.deadline(&self.config.timing) <= now {
                 self.on_deadline(now, subflow);
                 self.forget(now, subflow);
             }
@@ -630,22 +692,21 @@ impl<L: ControlLaw, W: Work> Channel<L, W> {
         let timing = self.config.timing;
         if timing.loss_timer != LossTimer::Packet {
             self.lose_while(now, subflow, LossCause::Reordered, |out| out.next_overdue(now, true, &timing));
-            if !self.subflows.get_mut(subflow).out.is_overdue(now, &timing) {
+            if !self.lanes[usize::from(subflow)].out.is_overdue(now, &timing) {
                 return;
             }
         }
-        self.subflows.get_mut(subflow).out.back_off();
         let lane = &mut self.lanes[usize::from(subflow)];
+        lane.out.back_off();
         lane.strikes = lane.strikes.saturating_add(1);
         if timing.loss_timer == LossTimer::Probe && lane.strikes <= PROBES {
             lane.probes = 1;
             self.stats.probes += 1;
             // If there is nothing new to send, the oldest content goes again. Its packet stays in flight.
-            let out = &mut self.subflows.get_mut(subflow).out;
             if self.work.next_bytes(lane.mss).is_none()
-                && let Some((number, _)) = out.oldest()
+                && let Some((number, _)) = lane.out.oldest()
             {
-                self.work.lost(out.records.get(number).content);
+                self.work.lost(lane.out.records.get(number).content);
             }
             if self.work.next_bytes(lane.mss).is_none() {
                 self.work.probe();
@@ -658,15 +719,16 @@ impl<L: ControlLaw, W: Work> Channel<L, W> {
 
     /// A signal arrives for a subflow's law.
     pub fn notify(&mut self, subflow: u8, notification: &Notification) {
-        let it = self.subflows.get_mut(subflow);
-        it.out.notify(notification);
-        it.read_permit(self.retimes, &self.config.pacing);
+        let (retimes, pacing) = (self.retimes, self.config.pacing);
+        let (lane, Governor { control, .. }) = self.parts(subflow);
+        control.notify(notification, lane.out.smoothed_rtt());
+        control.read_permit(retimes, &pacing);
     }
 }
 
 /// From departure to arrival of the newest packet with a time stamp that is still remembered. A time stamp of a packet that the
 /// answer does not name, or that never left, says nothing.
-fn one_way<L: ControlLaw, C: Copy>(out: &Outstanding<L, C>, acks: &Acks) -> Option<Span> {
+fn one_way<C: Copy>(out: &Outstanding<C>, acks: &Acks) -> Option<Span> {
     let known = |&&(number, _): &&(u64, Time)| {
         number >= out.records.first() && acks.ranges.iter().any(|range| range.contains(number))
     };

@@ -15,6 +15,7 @@ mod acks;
 mod arrivals;
 mod blocks;
 mod channel;
+mod control;
 pub mod credits;
 mod edge;
 mod history;
@@ -37,6 +38,7 @@ pub use acks::{AckError, Acks, EcnCounts, MOST_PACKET_NUMBERS, MOST_RANGES, MOST
 pub use arrivals::{Answering, Arrivals, Codepoint};
 pub use blocks::{Blocks, Code, MOST_PACKETS};
 pub use channel::{Acked, Channel, ChannelConfig, ChannelStats, Departed, MOST_OUTSTANDING, Parcel, Work};
+pub use control::SendState;
 pub use edge::{Edge, EdgeConfig, Reading};
 pub use hold::{Handover, Hold};
 pub use noise::Noise;
@@ -48,6 +50,5 @@ pub use receiver::{Receiver, Reply};
 pub use sender::{
     AckHeader, Connection, FlowConfig, FlowStats, Recovery, Remembered, Segment, Sender, SenderCoding, TcpConfig,
 };
-pub use subflow::SendState;
 pub use tracker::BlockNack;
 pub use usage::{UsageRules, Validation};

@@ -1,4 +1,4 @@
-//! What is in flight under a law: what left and when, what of it is lost, and what the law hears of that.
+//! What is in flight on a path: what left and when, what of it is lost, and what its law ([`Control`]) hears of that.
 //!
 //! A packet is lost once one that left `reordering` later has been acknowledged (RACK, RFC 8985, without its probe), or, once
 //! a timer looks, one that left later at all. Packets lie in the order in which they left, so the oldest one in flight is
@@ -11,9 +11,10 @@ use alloc::format;
 use alloc::string::String;
 use core::mem;
 
-use laws::{Ack, ControlLaw, Cookie, Hop, Loss, LossCause, Notification, Permit, Sent};
+use laws::{Ack, ControlLaw, Cookie, Hop, Loss, LossCause, Sent};
 use units::{Bytes, Span, Time};
 
+use crate::control::Control;
 use crate::records::{Departure, Record, Records, State};
 use crate::rtt::RttEstimator;
 
@@ -78,21 +79,11 @@ pub struct Timing {
     pub loss_timer: LossTimer,
 }
 
-/// What is in flight under the law `L`, each packet with a content `C`.
+/// What is in flight, each packet with a content `C`.
 #[derive(Debug)]
-pub(crate) struct Outstanding<L, C> {
-    pub(crate) law: L,
-    /// What the law last permitted.
-    pub(crate) permit: Permit,
-    pub(crate) in_flight: Bytes,
-    /// Acknowledged, or known to have come.
-    pub(crate) delivered: Bytes,
-    /// When something was last acknowledged, or the first packet left of a flight.
-    pub(crate) delivered_time: Time,
-    /// When the packet left whose acknowledgement came last: the flight's beginning.
-    flight_began: Time,
-    /// Until then what is acknowledged counts as marked: a switch asked for less, and the law hears of marks only.
-    asked_until: Time,
+pub(crate) struct Outstanding<C> {
+    /// When something was last acknowledged.
+    heard: Time,
     pub(crate) records: Records<C>,
     /// No packet below is in flight.
     oldest: u64,
@@ -109,16 +100,10 @@ pub(crate) struct Outstanding<L, C> {
     lost_sent_at: Time,
 }
 
-impl<L: ControlLaw, C: Copy> Outstanding<L, C> {
-    pub(crate) fn new(law: L, timing: &Timing, now: Time) -> Self {
+impl<C: Copy> Outstanding<C> {
+    pub(crate) fn new(timing: &Timing) -> Self {
         Self {
-            permit: law.permit(),
-            law,
-            in_flight: Bytes::ZERO,
-            delivered: Bytes::ZERO,
-            delivered_time: now,
-            flight_began: now,
-            asked_until: Time::ZERO,
+            heard: Time::ZERO,
             records: Records::new(),
             oldest: 0,
             left_from: Time::ZERO,
@@ -130,30 +115,31 @@ impl<L: ControlLaw, C: Copy> Outstanding<L, C> {
         }
     }
 
-    /// Nothing is in flight, and all begins anew, with this law, but for packet numbers and what late acknowledgements refer to.
-    pub(crate) fn begin_anew(&mut self, law: L, timing: &Timing, now: Time) {
-        debug_assert!(self.in_flight.is_zero());
-        let records = core::mem::replace(&mut self.records, Records::new());
-        let Self { delivered, delivered_time, oldest, .. } = *self;
-        *self = Self { delivered, delivered_time, records, oldest, ..Self::new(law, timing, now) };
+    /// Nothing is in flight, and all begins anew but for packet numbers and what late acknowledgements refer to.
+    pub(crate) fn begin_anew(&mut self, timing: &Timing) {
+        debug_assert_eq!(self.oldest(), None);
+        let records = mem::replace(&mut self.records, Records::new());
+        let Self { heard, oldest, .. } = *self;
+        *self = Self { heard, records, oldest, ..Self::new(timing) };
     }
 
-    /// A packet leaves. Gives its number.
+    /// A packet leaves under `control`. Gives its number.
     #[inline(always)]
-    pub(crate) fn sent(&mut self, departure: Departure<C>) -> u64 {
+    pub(crate) fn sent<L: ControlLaw>(&mut self, control: &mut Control<L>, departure: Departure<C>) -> u64 {
         let now = departure.now;
         let size = Bytes::new(departure.bytes.into());
-        if self.in_flight.is_zero() {
-            self.flight_began = now;
-            self.delivered_time = now;
+        if control.in_flight.is_zero() {
+            control.flight_began = now;
+            control.delivered_time = now;
         }
-        let record = Record::new(departure, self.delivered, self.delivered_time, now.since(self.flight_began));
+        let elapsed = now.since(control.flight_began);
+        let record = Record::new(departure, control.delivered, control.delivered_time, elapsed);
         debug_assert!(now >= self.left_from, "a packet leaves at {now:?}, before one that left already");
         let number = self.records.push(record);
-        self.in_flight += size;
+        control.in_flight += size;
         let retransmission = departure.attempt != 1;
-        let sent = Sent { now, bytes: size, in_flight: self.in_flight, retransmission };
-        let cookie = self.law.on_sent(&sent);
+        let sent = Sent { now, bytes: size, in_flight: control.in_flight, retransmission };
+        let cookie = control.law.on_sent(&sent);
         self.records.keep(cookie);
         number
     }
@@ -161,7 +147,7 @@ impl<L: ControlLaw, C: Copy> Outstanding<L, C> {
     /// A number is used for a packet that no window counts, and that nobody waits for. Gives it. `content` is never given back.
     pub(crate) fn sent_apart(&mut self, now: Time, content: C) -> u64 {
         let nothing = Departure { now, bytes: 0, content, attempt: 0, path: 0 };
-        let mut record = Record::new(nothing, self.delivered, self.delivered_time, Span::ZERO);
+        let mut record = Record::new(nothing, Bytes::ZERO, now, Span::ZERO);
         record.become_state(State::Done);
         let number = self.records.push(record);
         self.records.keep(Cookie::NONE);
@@ -172,7 +158,7 @@ impl<L: ControlLaw, C: Copy> Outstanding<L, C> {
 
     /// A packet's content has come, by whatever word: it is in flight no more. Gives what its record was, if that is not over.
     #[inline(always)]
-    pub(crate) fn take(&mut self, number: u64) -> Option<Record<C>> {
+    pub(crate) fn take<L>(&mut self, control: &mut Control<L>, number: u64) -> Option<Record<C>> {
         let record = self.records.get_mut(number);
         let was = *record;
         if was.state() == State::Done {
@@ -180,23 +166,28 @@ impl<L: ControlLaw, C: Copy> Outstanding<L, C> {
         }
         record.become_state(State::Done);
         if was.is_in_flight() {
-            self.in_flight -= was.bytes();
+            control.in_flight -= was.bytes();
         }
         Some(was)
     }
 
     /// Tells the law of what was taken.
     #[inline(always)]
-    pub(crate) fn acked<'a>(&mut self, now: Time, batch: &Batch<'a, C>) -> Ack<'a> {
+    pub(crate) fn acked<'a, L: ControlLaw>(
+        &mut self,
+        control: &mut Control<L>,
+        now: Time,
+        batch: &Batch<'a, C>,
+    ) -> Ack<'a> {
         let Batch { number, record, answers, acked, marked, noise, limited, hops } = *batch;
-        self.delivered += acked;
+        control.delivered += acked;
         self.rtt.progress();
         // No time is taken from any departure but the one that the acknowledgement answers.
         let rtt = if answers == Answers::This { now.since(record.sent_at) } else { self.rtt.smoothed() };
         let sent_at = now - rtt;
         if answers == Answers::This {
             self.rtt.sample(rtt);
-            self.flight_began = self.flight_began.max(sent_at);
+            control.flight_began = control.flight_began.max(sent_at);
             self.newest_arrived = self.newest_arrived.max(sent_at);
         }
         let ack = Ack {
@@ -204,23 +195,26 @@ impl<L: ControlLaw, C: Copy> Outstanding<L, C> {
             sent_at,
             rtt: rtt + noise,
             acked,
-            marked: if now < self.asked_until { acked } else { marked },
-            in_flight: self.in_flight,
-            delivered: self.delivered,
-            delivered_at_send: record.delivered(self.delivered),
+            marked: if now < control.asked_until { acked } else { marked },
+            in_flight: control.in_flight,
+            delivered: control.delivered,
+            delivered_at_send: record.delivered(control.delivered),
             delivered_time_at_send: record.delivered_time(),
             send_elapsed: record.send_elapsed(),
             app_limited: record.is_app_limited() || limited,
             cookie: self.records.cookie(number),
             hops,
         };
-        self.law.on_ack(&ack);
-        self.delivered_time = now;
+        control.law.on_ack(&ack);
+        (control.delivered_time, self.heard) = (now, now);
         ack
     }
 
-    /// Checks that the counts say what the records do.
-    pub(crate) fn check(&self) -> Result<(), String> {
+    /// Checks that packets left in order and that none is in flight where none is looked for. Gives the payload in flight.
+    ///
+    /// # Errors
+    /// When something is wrong: what.
+    pub(crate) fn check(&self) -> Result<Bytes, String> {
         let (mut in_flight, mut left) = (Bytes::ZERO, Time::ZERO);
         for number in self.records.first()..self.records.end() {
             let record = self.records.get(number);
@@ -236,10 +230,7 @@ impl<L: ControlLaw, C: Copy> Outstanding<L, C> {
                 }
             }
         }
-        if in_flight == self.in_flight {
-            return Ok(());
-        }
-        Err(format!("{in_flight} are in flight by the records and {} by the count", self.in_flight))
+        Ok(in_flight)
     }
 
     /// The packet in flight that left first, and when that was.
@@ -278,12 +269,12 @@ impl<L: ControlLaw, C: Copy> Outstanding<L, C> {
     }
 
     /// Holds a packet in flight for lost. The law is told by [`Outstanding::tell_of_losses`].
-    pub(crate) fn lose(&mut self, number: u64) -> Record<C> {
+    pub(crate) fn lose<L>(&mut self, control: &mut Control<L>, number: u64) -> Record<C> {
         let record = self.records.get_mut(number);
         debug_assert!(record.is_in_flight(), "packet {number} is lost twice");
         record.become_state(State::Lost);
         let record = *record;
-        self.in_flight -= record.bytes();
+        control.in_flight -= record.bytes();
         self.lost += record.bytes();
         self.lost_sent_at = self.lost_sent_at.max(record.sent_at);
         record
@@ -295,10 +286,16 @@ impl<L: ControlLaw, C: Copy> Outstanding<L, C> {
     }
 
     /// Tells the law of what was held for lost and it has not heard of, unless it is not to hear. Gives how much that is.
-    pub(crate) fn tell_of_losses(&mut self, now: Time, cause: LossCause, hears: bool) -> Bytes {
+    pub(crate) fn tell_of_losses<L: ControlLaw>(
+        &mut self,
+        control: &mut Control<L>,
+        now: Time,
+        cause: LossCause,
+        hears: bool,
+    ) -> Bytes {
         let (lost, sent_at) = (mem::take(&mut self.lost), mem::replace(&mut self.lost_sent_at, Time::ZERO));
         if !lost.is_zero() && hears {
-            self.law.on_loss(&Loss { now, sent_at, lost, in_flight: self.in_flight, cause });
+            control.law.on_loss(&Loss { now, sent_at, lost, in_flight: control.in_flight, cause });
         }
         lost
     }
@@ -306,7 +303,7 @@ impl<L: ControlLaw, C: Copy> Outstanding<L, C> {
     /// Nothing more is to be known of what left. Its memory is given back: a connection may be idle for long.
     pub(crate) fn abandon(&mut self) {
         self.records.abandon();
-        (self.in_flight, self.lost, self.lost_sent_at) = (Bytes::ZERO, Bytes::ZERO, Time::ZERO);
+        (self.lost, self.lost_sent_at) = (Bytes::ZERO, Time::ZERO);
     }
 
     /// Something that left at this time is known to have arrived.
@@ -317,17 +314,6 @@ impl<L: ControlLaw, C: Copy> Outstanding<L, C> {
     /// A packet was held for lost that came after all.
     pub(crate) fn tolerate_more(&mut self, timing: &Timing) {
         self.reordering = self.reordering.times(2).min(self.rtt.smoothed().max(timing.reordering));
-    }
-
-    /// A signal arrives for the law. A direct CNP for a law that does not read it is told as marks: all that is acknowledged
-    /// within a round trip counts as marked.
-    pub(crate) fn notify(&mut self, notification: &Notification) {
-        if let Notification::DirectCnp { now } = *notification
-            && !self.law.reads_direct_cnps()
-        {
-            self.asked_until = now + self.rtt.smoothed();
-        }
-        self.law.on_notification(notification);
     }
 
     #[inline(always)]
@@ -354,7 +340,7 @@ impl<L: ControlLaw, C: Copy> Outstanding<L, C> {
     #[inline(always)]
     pub(crate) fn times_out(&self, sent_at: Time, timing: &Timing) -> Time {
         let from = match timing.loss_timer {
-            LossTimer::Flow | LossTimer::Probe => sent_at.max(self.delivered_time),
+            LossTimer::Flow | LossTimer::Probe => sent_at.max(self.heard),
             LossTimer::Packet => sent_at,
         };
         from + self.timeout(timing)

@@ -1,67 +1,73 @@
-//! A subflow: a law, what is in flight under it, and its pace. And the choice among several of them.
+//! A subflow that has a law of its own, and the choice among several.
 //!
 //! Most senders have one. Where each subflow has a law, there are several. Each hears of its own packets alone, as if that
 //! were a flow, and decides for it alone: n subflows may send what n flows may. Each has its own packet numbers, round trip,
 //! tolerance of reordering and timeout. What is lost shows by what left later on the same subflow.
 
 use alloc::boxed::Box;
+use alloc::format;
+use alloc::string::String;
 use alloc::vec::Vec;
 
-use laws::{Acted, ControlLaw, Permit};
+use laws::{Ack, Acted, ControlLaw, LossCause, Notification, Permit};
 use units::{Bytes, Rate, Time};
 
-use crate::outstanding::{Outstanding, Timing};
-use crate::pacer::{Pacer, Pacing};
+use crate::control::{Control, SendState};
+use crate::outstanding::{Batch, Outstanding, Timing};
+use crate::records::{Departure, Record};
 
-/// Whether a flow can send.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum SendState {
-    /// A packet may go now.
-    Now,
-    /// A packet may go at this time (pacing).
-    At(Time),
-    /// Nothing until an acknowledgement or a timer.
-    Blocked,
-}
-
-/// A law, what is in flight under it, and its pace.
+/// A law, and what is in flight under it.
 #[derive(Debug)]
 pub(crate) struct Subflow<L, C> {
-    pub(crate) out: Outstanding<L, C>,
-    pub(crate) pacer: Pacer,
+    pub(crate) control: Control<L>,
+    pub(crate) out: Outstanding<C>,
 }
 
 impl<L: ControlLaw, C: Copy> Subflow<L, C> {
     pub(crate) fn new(law: L, timing: &Timing, now: Time) -> Self {
-        Self { out: Outstanding::new(law, timing, now), pacer: Pacer::new(now) }
+        Self { control: Control::new(law, now), out: Outstanding::new(timing) }
     }
 
-    /// What its law permits may have changed; the law `retimes` packets that wait ([`ControlLaw::retimes`]), or not.
     #[inline(always)]
-    pub(crate) fn read_permit(&mut self, retimes: bool, pacing: &Pacing) {
-        let permit = self.out.law.permit();
-        if retimes && permit.pacing != self.out.permit.pacing {
-            self.pacer.retime(self.out.permit.pacing, permit.pacing, pacing);
+    pub(crate) fn sent(&mut self, departure: Departure<C>) -> u64 {
+        self.out.sent(&mut self.control, departure)
+    }
+
+    #[inline(always)]
+    pub(crate) fn take(&mut self, number: u64) -> Option<Record<C>> {
+        self.out.take(&mut self.control, number)
+    }
+
+    #[inline(always)]
+    pub(crate) fn acked<'a>(&mut self, now: Time, batch: &Batch<'a, C>) -> Ack<'a> {
+        self.out.acked(&mut self.control, now, batch)
+    }
+
+    pub(crate) fn lose(&mut self, number: u64) -> Record<C> {
+        self.out.lose(&mut self.control, number)
+    }
+
+    pub(crate) fn tell_of_losses(&mut self, now: Time, cause: LossCause, hears: bool) -> Bytes {
+        self.out.tell_of_losses(&mut self.control, now, cause, hears)
+    }
+
+    pub(crate) fn notify(&mut self, notification: &Notification) {
+        self.control.notify(notification, self.out.smoothed_rtt());
+    }
+
+    /// Nothing more is to be known of what left.
+    pub(crate) fn abandon(&mut self) {
+        self.out.abandon();
+        self.control.in_flight = Bytes::ZERO;
+    }
+
+    /// Checks that the counts say what the records do.
+    pub(crate) fn check(&self) -> Result<(), String> {
+        let (in_flight, count) = (self.out.check()?, self.control.in_flight);
+        if in_flight == count {
+            return Ok(());
         }
-        self.out.permit = permit;
-    }
-
-    /// Whether a packet of so many bytes may leave at `now`. One may always be in flight, or a window under a packet would
-    /// stop the flow.
-    #[inline(always)]
-    pub(crate) fn poll(&self, now: Time, bytes: u32) -> SendState {
-        if self.is_full(bytes) && !self.out.in_flight.is_zero() {
-            return SendState::Blocked;
-        }
-        if self.pacer.next() > now { SendState::At(self.pacer.next()) } else { SendState::Now }
-    }
-}
-
-impl<L, C> Subflow<L, C> {
-    /// Whether the window has no room for a packet of so many bytes.
-    #[inline(always)]
-    pub(crate) fn is_full(&self, bytes: u32) -> bool {
-        self.out.in_flight + Bytes::new(bytes.into()) > self.out.permit.window
+        Err(format!("{in_flight} are in flight by the records and {count} by the count"))
     }
 }
 
@@ -140,7 +146,7 @@ impl<L: ControlLaw, C: Copy> Subflows<L, C> {
     /// How often their laws have acted, all together.
     pub(crate) fn acted(&self) -> Acted {
         let mut acted = Acted::default();
-        self.iter().for_each(|subflow| acted.add(&subflow.out.law.acted()));
+        self.iter().for_each(|subflow| acted.add(&subflow.control.law.acted()));
         acted
     }
 
@@ -169,18 +175,7 @@ impl<L: ControlLaw, C: Copy> Subflows<L, C> {
         mut poll: impl FnMut(u8, &Subflow<L, C>) -> SendState,
     ) -> Result<u8, SendState> {
         let Some(others) = &self.others else { return Ok(0) };
-        let (count, turn) = (usize::from(self.count()), usize::from(others.turn));
-        let after = (0..count).map(|step| ((turn + step) % count) as u8).filter(|&subflow| Some(subflow) != last);
-        let mut soonest = SendState::Blocked;
-        for subflow in after.chain(last) {
-            soonest = match (poll(subflow, self.get(subflow)), soonest) {
-                (SendState::Now, _) => return Ok(subflow),
-                (SendState::At(time), SendState::At(other)) => SendState::At(time.min(other)),
-                (SendState::At(time), _) => SendState::At(time),
-                (SendState::Blocked, soonest) => soonest,
-            };
-        }
-        Err(soonest)
+        in_turn(self.count(), others.turn, last, |subflow| poll(subflow, self.get(subflow)))
     }
 
     /// A packet leaves on this subflow.
@@ -192,16 +187,44 @@ impl<L: ControlLaw, C: Copy> Subflows<L, C> {
         }
     }
 
-    /// What the law last permitted, or all of them together: they pace if one of them does.
+    /// What the law last permitted, or all of them together.
     #[inline]
     pub(crate) fn permit(&self) -> Permit {
         if !self.are_several() {
-            return self.first.out.permit;
+            return self.first.control.permit;
         }
-        let permits = || self.iter().map(|subflow| subflow.out.permit);
-        let window = permits().fold(Bytes::ZERO, |sum, permit| sum.saturating_add(permit.window));
-        let paced = permits().map(|permit| permit.pacing).filter(|&pacing| pacing != Rate::MAX);
-        let pacing = paced.map(Rate::bps).reduce(u64::saturating_add).map_or(Rate::MAX, Rate::from_bps);
-        Permit { window, pacing }
+        together(self.iter().map(|subflow| subflow.control.permit))
     }
+}
+
+/// The next of `count` subflows, from `turn` on, that `poll` lets send now, or when the first may; `last` only if no other may.
+pub(crate) fn in_turn(
+    count: u8,
+    turn: u8,
+    last: Option<u8>,
+    mut poll: impl FnMut(u8) -> SendState,
+) -> Result<u8, SendState> {
+    let after = (turn..count).chain(0..turn).filter(|&subflow| Some(subflow) != last);
+    let mut soonest = SendState::Blocked;
+    for subflow in after.chain(last) {
+        soonest = match (poll(subflow), soonest) {
+            (SendState::Now, _) => return Ok(subflow),
+            (SendState::At(time), SendState::At(other)) => SendState::At(time.min(other)),
+            (SendState::At(time), _) => SendState::At(time),
+            (SendState::Blocked, soonest) => soonest,
+        };
+    }
+    Err(soonest)
+}
+
+/// What several laws permit together: they pace if one of them does.
+pub(crate) fn together(permits: impl Iterator<Item = Permit>) -> Permit {
+    let nothing = Permit { window: Bytes::ZERO, pacing: Rate::MAX };
+    permits.fold(nothing, |sum, permit| Permit {
+        window: sum.window.saturating_add(permit.window),
+        pacing: match (sum.pacing, permit.pacing) {
+            (Rate::MAX, rate) | (rate, Rate::MAX) => rate,
+            (one, other) => Rate::from_bps(one.bps().saturating_add(other.bps())),
+        },
+    })
 }

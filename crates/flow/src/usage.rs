@@ -12,10 +12,10 @@
 
 use alloc::boxed::Box;
 
-use laws::{ControlLaw, Notification, validation};
+use laws::{Notification, validation};
 use units::{Bytes, Span, Time};
 
-use crate::outstanding::{Outstanding, Timing};
+use crate::control::Control;
 
 /// What happens to a window that the sender does not use.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
@@ -115,26 +115,27 @@ impl Usage {
         }
     }
 
-    /// No more packets leave for now, because the window is `full` or for another reason. Gives what the law is to hear.
-    pub(crate) fn after_burst<L: ControlLaw, C: Copy>(
+    /// No more packets leave for now, because the window is `full` or for another reason; the path's `timeout` is this long. Gives
+    /// what the law is to hear.
+    pub(crate) fn after_burst<L>(
         &mut self,
         now: Time,
-        out: &Outstanding<L, C>,
+        control: &Control<L>,
         full: bool,
-        timing: &Timing,
+        timeout: Span,
     ) -> Option<Notification<'static>> {
         let unused = self.validation.as_mut().filter(|unused| unused.rule == Validation::Linux)?;
         if full {
             (unused.full_at, unused.used) = (now, Bytes::ZERO);
             return None;
         }
-        unused.used = unused.used.max(out.in_flight);
-        if now.since(unused.full_at) < out.timeout(timing) {
+        unused.used = unused.used.max(control.in_flight);
+        if now.since(unused.full_at) < timeout {
             return None;
         }
         let used = core::mem::replace(&mut unused.used, Bytes::ZERO);
         unused.full_at = now;
-        validation::after_timeout(out.permit.window, used, unused.initial)
+        validation::after_timeout(control.permit.window, used, unused.initial)
     }
 
     /// Whether a window is in use, so that it may grow. Asked before an acknowledgement is told to the law.

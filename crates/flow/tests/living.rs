@@ -216,7 +216,7 @@ fn what_comes_late_is_known() {
 fn a_path_goes_and_another_comes() {
     let (mut channel, heard) = channel(4, 8_000);
     let law = channel.law(0).clone();
-    assert_eq!(channel.add_subflow(law.clone(), Time::ZERO), Some(1));
+    assert_eq!(channel.add_subflow(Some(law), Time::ZERO), Some(1));
     let unknown = channel.acked(Time::ZERO, 2, &acks(&range(0, 0)));
     assert_eq!(unknown, Err(AckError::NoSubflow { subflow: 2, subflows: 2 }));
     let left = send(&mut channel, Time::ZERO);
@@ -246,7 +246,7 @@ fn a_subflow_begins_anew() {
         let law = channel.law(0).clone();
         let left = send(&mut channel, Time::ZERO);
         assert_eq!(left.len(), 4);
-        channel.renew_subflow(0, law, other_path, Time::from_us(100));
+        channel.renew_subflow(0, Some(law), other_path, Time::from_us(100));
         assert!(channel.in_flight().is_zero());
         let again = send(&mut channel, Time::from_us(100));
         let first = if other_path { 0 } else { 4 };
@@ -286,7 +286,7 @@ fn a_law_that_moves_counts_on() {
     let mut channel = Channel::new(ChannelConfig::new(RTT, MSS), law.clone(), Stream::of(100_000), Time::ZERO);
     send(&mut channel, Time::ZERO);
     channel.acked(Time::from_us(400), 0, &acks(&range(0, 3))).unwrap();
-    assert_eq!(channel.add_subflow(law, Time::from_us(400)), Some(1));
+    assert_eq!(channel.add_subflow(Some(law), Time::from_us(400)), Some(1));
     let moves = (channel.law(0).clone(), channel.delivered(0));
     channel.close_subflow(0);
     channel.adopt(1, moves, Time::from_us(400));
@@ -296,12 +296,59 @@ fn a_law_that_moves_counts_on() {
     assert_eq!(*heard.borrow(), [(4_000, 0), (8_000, 4_000)]);
 }
 
+/// Two subflows under one law: its window is for both, it hears of both as of one path, and outlives the first.
+#[test]
+fn one_law_decides_for_two_paths() {
+    let heard = Rc::new(RefCell::new(Vec::new()));
+    let mut channel =
+        Channel::new(ChannelConfig::new(RTT, MSS), Counting(Rc::clone(&heard)), Stream::of(100_000), Time::ZERO);
+    assert_eq!(channel.add_subflow(None, Time::ZERO), Some(1));
+    let left = send(&mut channel, Time::ZERO);
+    let places: Vec<_> = left.iter().map(|it| (it.subflow, it.number)).collect();
+    assert_eq!((&*places, channel.permit().window), (&[(0, 0), (1, 0), (0, 1), (1, 1)][..], Bytes::new(4_000)));
+    channel.acked(Time::from_us(400), 0, &acks(&range(0, 1))).unwrap();
+    assert_eq!(send(&mut channel, Time::from_us(400)).len(), 2);
+    channel.acked(Time::from_us(500), 1, &acks(&range(0, 1))).unwrap();
+    // What left at 400 us left when 2,000 bytes were delivered, whichever path it took.
+    channel.acked(Time::from_us(800), 0, &acks(&range(2, 2))).unwrap();
+    assert_eq!(*heard.borrow(), [(2_000, 0), (4_000, 0), (5_000, 2_000)]);
+    channel.close_subflow(0);
+    let left = send(&mut channel, Time::from_us(800));
+    assert!(left.iter().all(|it| it.subflow == 1) && channel.in_flight() == Bytes::new(4_000), "{left:?}");
+    // Another path takes the place of the first, and the law goes on.
+    channel.renew_subflow(0, None, true, Time::from_us(900));
+    channel.acked(Time::from_us(1_200), 1, &acks(&range(2, 2))).unwrap();
+    assert_eq!(send(&mut channel, Time::from_us(1_200))[0].number, 0);
+    assert_eq!(heard.borrow().last(), Some(&(6_000, 2_000)));
+}
+
+/// Each path has a timer of its own: one that answers does not keep that of another from striking.
+#[test]
+fn under_one_law_each_path_has_its_own_timer() {
+    let (mut channel, heard) = channel(4, 100_000);
+    channel.add_subflow(None, Time::ZERO);
+    let (mut now, mut next) = (Time::ZERO, 0);
+    while channel.strikes(0) == 0 {
+        assert!(now < Time::from_ms(10), "nothing is heard on the first path, and its timer does not strike");
+        next += send(&mut channel, now).iter().filter(|it| it.subflow == 1).count() as u64;
+        now += RTT;
+        if next > 0 {
+            channel.acked(now, 1, &acks(&range(0, next - 1))).unwrap();
+        }
+        if channel.next_timer() <= now {
+            channel.on_timer(now);
+        }
+    }
+    assert_eq!(channel.strikes(1), 0);
+    assert!(!heard.borrow().is_empty());
+}
+
 /// There are as many subflows as a byte names, less one.
 #[test]
 fn subflows_are_counted() {
     let (mut channel, _) = channel(4, 0);
     let law = channel.law(0).clone();
-    let added = (0..300).filter_map(|_| channel.add_subflow(law.clone(), Time::ZERO)).last();
+    let added = (0..300).filter_map(|_| channel.add_subflow(Some(law.clone()), Time::ZERO)).last();
     assert_eq!((added, channel.subflows()), (Some(254), 255));
 }
 

@@ -396,7 +396,7 @@ impl Data {
 
     /// A path that carries nothing yet.
     fn add_path(&mut self, now: Time, number: u32, ids: (Id, (Id, [u8; TOKEN_LEN])), via: Via) -> Option<usize> {
-        let law = make_law(&self.shared, self.base_rtt, SMALLEST_MSS);
+        let law = self.own_law();
         let unused =
             (0..self.channel.subflows()).find(|&slot| self.paths.iter().all(|path| path.subflow != Some(slot)));
         let subflow = if let Some(slot) = unused {
@@ -414,6 +414,11 @@ impl Data {
         let at = self.paths.len() - 1;
         self.tell_of_path(now, at, PathChange::Probing);
         Some(at)
+    }
+
+    /// The law of a path that begins; none if one decides for all.
+    fn own_law(&self) -> Option<Law> {
+        (!self.shared.settings.one_law).then(|| make_law(&self.shared, self.base_rtt, SMALLEST_MSS))
     }
 
     /// The longest packet that is tried.
@@ -456,7 +461,7 @@ impl Data {
         let was_open = path.state == State::Open;
         (path.state, path.challenge) = (State::Retired(until), None);
         if let Some(subflow) = path.subflow.take() {
-            if was_open {
+            if was_open && !self.shared.settings.one_law {
                 let law = (self.channel.law(subflow).clone(), self.channel.delivered(subflow));
                 self.rerouting.keep(law, self.most_paths);
             }
@@ -729,10 +734,13 @@ impl Data {
         let path = &mut self.paths[at];
         if let Some(rtt) = acked.rtt.filter(|&rtt| rtt < path.least_rtt && rtt > Span::ZERO) {
             path.least_rtt = rtt;
-            if rtt < self.base_rtt {
+            let is_least = rtt < self.base_rtt;
+            if is_least {
                 self.base_rtt = rtt;
             }
-            self.channel.notify(subflow, &Notification::BaseRtt(rtt));
+            if is_least || !self.shared.settings.one_law {
+                self.channel.notify(subflow, &Notification::BaseRtt(rtt));
+            }
         }
         self.look_for_black_hole(now, at, subflow);
         self.tell_blocks(subflow);
@@ -840,7 +848,7 @@ impl Data {
 
     /// The peer has answered a challenge.
     fn on_response(&mut self, now: Time, number: u32, via: Via, value: [u8; 8]) {
-        let (law, most) = (make_law(&self.shared, self.base_rtt, SMALLEST_MSS), self.most_packet());
+        let (law, most) = (self.own_law(), self.most_packet());
         let settles_at = self.gives_up_at(now);
         let Some(at) = self.paths.iter().position(|path| path.number == number) else { return };
         let path = &mut self.paths[at];

@@ -629,7 +629,7 @@ mod tests {
         }
         leaves(&mut outbox);
         outbox.say_wholes_again();
-        assert_eq!(leaves(&mut outbox), Vec::from_iter(20 - MOST_ECHOED as u64..20));
+        assert_eq!(leaves(&mut outbox), (20 - MOST_ECHOED as u64..20).collect::<Vec<_>>());
         outbox.say_wholes_again();
         assert_eq!(leaves(&mut outbox), []);
     }

@@ -53,8 +53,11 @@ pub struct Settings {
     pub coding_window: u32,
     /// Whether acknowledgements are to say when packets came.
     pub times: bool,
-    /// What each path sends by.
+    /// What each path sends by, or all of them.
     pub law: LawMaker,
+    /// Whether one law decides for all paths of a connection, instead of one for each: it hears of all as of one path, with the least
+    /// round trip of any as its base.
+    pub one_law: bool,
     /// What laws take for the rate of the narrowest link.
     pub line_rate: Rate,
     /// What laws take for the round trip inside a datacenter.
@@ -87,6 +90,7 @@ impl Settings {
             coding_window: 16 << 20,
             times: false,
             law,
+            one_law: false,
             line_rate: Rate::from_gbps(10),
             intra_rtt: Span::from_us(14),
             burst: Bytes::new(64 << 10),

@@ -60,6 +60,7 @@ impl End {
         let window = bytes("--window", &args.window, (64 << 10, LARGEST_WINDOW))?;
         let idle = duration("--idle", &args.idle, (Duration::from_secs(1), Duration::from_mins(10)))?;
         let mut settings = Settings::new(pair.service, law.maker());
+        settings.one_law = args.one_law;
         settings.key_log = key_log::from_environment()?;
         settings.idle = Span::from_ns(idle.as_nanos() as i64);
         // A caller asks often enough to find out in time.

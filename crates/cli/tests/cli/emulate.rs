@@ -493,9 +493,8 @@ fn what_the_transport_cannot_do_is_refused_and_leaves_nothing() {
             &["needs reports of switches (INT)", "accepted are", "unocc"][..],
         ),
         ("--set schemes.cubic.law=flashpass", &["needs credits from the receiver"]),
-        ("--set host.path=spray", &["`host.path` is \"spray\"", "\"ecmp\" and"]),
+        ("--set host.path=spray", &["`host.path` is \"spray\"", "\"ecmp\" and \"unolb\" are accepted"]),
         ("--set host.path=repath", &["`host.path` is \"repath\""]),
-        ("--set host.path=unolb", &["one law over all subflows", "laws = \"subflow\""]),
         (r#"--set host.coding={tail="1MB"}"#, &["codes the `tail` alone", "a coding of all packets is accepted"]),
         ("--set host.coding={data=10,parity=20}", &["20 parity packets a block, and 1 to 16"]),
         ("--set traffic.0.flows.0.size=1kB -- true", &["--stack narrows is for [[traffic]]"]),
@@ -600,15 +599,19 @@ fn coded_flows_on_several_paths_arrive_over_a_lossy_link() {
         return;
     }
     let lossy = r#"--set port.inter={loss="1%"} --set host.coding={data=8,parity=2} --set host.ack_every=1"#;
-    let paths = r#"--set host.path={kind="unolb",subflows=3,laws="subflow"}"#;
-    let json = scratch.narrows(&format!("emulate pair.toml --stack narrows --scheme reno --json {lossy} {paths}")).ok();
-    let json = json.json();
-    assert_eq!(json["flows"]["all"]["completed"], 2, "{json:#}");
-    let link = json["network"]["links"].as_array().unwrap().iter().find(|link| link["name"] == "left>right");
-    let (losses, bytes) = (link.unwrap()["losses"].as_u64().unwrap(), link.unwrap()["bytes"].as_u64().unwrap());
-    // 10 MB in blocks of 8 and 2 are 12.5 MB and headers.
-    assert!(losses > 30 && bytes > 12_500_000, "{losses} lost of {bytes} bytes");
-    let said = json["warnings"].to_string();
-    assert!(said.contains("re-routes a path only when its timer has struck twice"), "{said}");
+    for laws in ["flow", "subflow"] {
+        let paths = format!(r#"--set host.path={{kind="unolb",subflows=3,laws="{laws}"}}"#);
+        let line = format!(
+            "emulate pair.toml --stack narrows --scheme reno --json --set stop=20s {lossy} {paths} --out {laws}"
+        );
+        let json = scratch.narrows(&line).ok().json();
+        assert_eq!(json["flows"]["all"]["completed"], 2, "{json:#}");
+        let link = json["network"]["links"].as_array().unwrap().iter().find(|link| link["name"] == "left>right");
+        let (losses, bytes) = (link.unwrap()["losses"].as_u64().unwrap(), link.unwrap()["bytes"].as_u64().unwrap());
+        // 10 MB in blocks of 8 and 2 are 12.5 MB and headers.
+        assert!(losses > 30 && bytes > 12_500_000, "{losses} lost of {bytes} bytes");
+        let said = json["warnings"].to_string();
+        assert!(said.contains("re-routes a path only when its timer has struck twice"), "{said}");
+    }
     assert_eq!(left_behind(), [""; 0]);
 }

@@ -14,7 +14,7 @@ impl<L: ControlLaw> Sender<L> {
     /// When something is wrong: what.
     pub fn check(&self) -> Result<(), String> {
         for (index, subflow) in self.subflows.iter().enumerate() {
-            subflow.out.check().map_err(|what| format!("subflow {index}: {what}"))?;
+            subflow.check().map_err(|what| format!("subflow {index}: {what}"))?;
         }
         let (first, end, total) = (self.numbers.first(), self.numbers.end(), self.numbers.total());
         if first > end || end > total {
@@ -45,16 +45,16 @@ mod tests {
             sender.send(Time::from_us(at));
         }
         assert_eq!(sender.check(), Ok(()));
-        let out = &mut sender.subflows.get_mut(0).out;
-        out.in_flight += Bytes::new(1);
+        let subflow = sender.subflows.get_mut(0);
+        subflow.control.in_flight += Bytes::new(1);
         assert!(sender.check().unwrap_err().contains("in flight by the records"));
-        let out = &mut sender.subflows.get_mut(0).out;
-        out.in_flight -= Bytes::new(1);
-        out.records.get_mut(2).sent_at = Time::ZERO;
+        let subflow = sender.subflows.get_mut(0);
+        subflow.control.in_flight -= Bytes::new(1);
+        subflow.out.records.get_mut(2).sent_at = Time::ZERO;
         assert!(sender.check().unwrap_err().contains("packet 2 left before"));
         sender.subflows.get_mut(0).out.records.get_mut(2).sent_at = Time::from_us(3);
         sender.config.size = Bytes::ZERO;
-        sender.subflows.get_mut(0).out.delivered = Bytes::new(1);
+        sender.subflows.get_mut(0).control.delivered = Bytes::new(1);
         assert!(sender.check().unwrap_err().contains("are delivered"));
     }
 }

@@ -79,7 +79,7 @@ impl<L: ControlLaw> Sender<L> {
         for seq in packets {
             let Some((subflow, number, record)) = self.numbers.place(seq, &self.subflows) else { continue };
             if !record.is_in_flight() {
-                self.subflows.get_mut(subflow).out.take(number);
+                self.subflows.get_mut(subflow).take(number);
                 self.numbers.settle(seq);
             }
         }

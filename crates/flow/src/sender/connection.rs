@@ -56,7 +56,7 @@ impl<L: ControlLaw> Connection<L> {
             numbers.begin_at(self.subflows.get(0).out.records.end());
         }
         Sender {
-            retimes: self.subflows.get(0).out.law.retimes(),
+            retimes: self.subflows.get(0).control.law.retimes(),
             in_order: config.recovery != Recovery::Selective,
             before: Before::of(&self.subflows),
             subflows: self.subflows,
@@ -76,13 +76,13 @@ impl<L: ControlLaw> Sender<L> {
     /// were sent twice, is no longer in flight.
     pub fn into_connection(mut self) -> Connection<L> {
         debug_assert!(self.is_complete(), "a message at a time");
-        self.subflows.iter_mut().for_each(|subflow| subflow.out.abandon());
+        self.subflows.iter_mut().for_each(Subflow::abandon);
         if let Some(tcp) = &mut self.tcp {
             tcp.end_message();
         }
         let mut connection = Connection { subflows: self.subflows, paths: self.paths, tcp: self.tcp };
         for subflow in connection.subflows.iter_mut() {
-            subflow.read_permit(self.retimes, &self.config.pacing);
+            subflow.control.read_permit(self.retimes, &self.config.pacing);
         }
         connection
     }
@@ -104,7 +104,7 @@ pub(super) struct Before {
 
 impl Before {
     fn of<L: ControlLaw>(subflows: &Subflows<L>) -> Self {
-        Self { delivered: subflows.sum(|subflow| subflow.out.delivered), acted: subflows.acted() }
+        Self { delivered: subflows.sum(|subflow| subflow.control.delivered), acted: subflows.acted() }
     }
 }
 

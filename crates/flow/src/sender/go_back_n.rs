@@ -65,7 +65,7 @@ impl<L: ControlLaw> Sender<L> {
         for seq in self.numbers.first()..self.numbers.end() {
             let Some((subflow, number, record)) = self.numbers.place(seq, &self.subflows) else { continue };
             if record.is_in_flight() {
-                self.subflows.get_mut(subflow).out.lose(number);
+                self.subflows.get_mut(subflow).lose(number);
             }
             self.numbers.wait(seq);
         }

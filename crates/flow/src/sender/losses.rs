@@ -27,7 +27,7 @@ impl<L: ControlLaw> Sender<L> {
         now: Time,
         subflow: u8,
         cause: LossCause,
-        next: impl Fn(&mut Outstanding<L, u32>) -> Option<u64>,
+        next: impl Fn(&mut Outstanding<u32>) -> Option<u64>,
     ) -> u64 {
         let mut paths = 0;
         while let Some(number) = next(&mut self.subflows.get_mut(subflow).out) {
@@ -48,7 +48,7 @@ impl<L: ControlLaw> Sender<L> {
 
     /// Holds a packet in flight for lost, of which its law is still to be told. Gives its path as a bit.
     pub(super) fn lose(&mut self, now: Time, subflow: u8, number: u64) -> u64 {
-        let record = self.subflows.get_mut(subflow).out.lose(number);
+        let record = self.subflows.get_mut(subflow).lose(number);
         let seq = record.content;
         if self.ledger.as_ref().is_some_and(|ledger| ledger.blocks().block_of(seq).is_some()) {
             self.miss_in_block(now, seq);
@@ -69,7 +69,7 @@ impl<L: ControlLaw> Sender<L> {
                 }
             }
             let before = self.window_before();
-            let lost = self.subflows.get_mut(subflow).out.tell_of_losses(now, cause, hears);
+            let lost = self.subflows.get_mut(subflow).tell_of_losses(now, cause, hears);
             if lost.is_zero() {
                 continue;
             }

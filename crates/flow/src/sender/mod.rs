@@ -34,10 +34,11 @@ use alloc::boxed::Box;
 use laws::{ControlLaw, Hop, LossCause, Notification};
 use units::{Bytes, Span, Time};
 
+use crate::control::SendState;
 use crate::outstanding::{Answers, Batch, LossTimer, Timing};
 use crate::paths::Paths;
 use crate::records::{Departure, Record, State};
-use crate::subflow::{SendState, Subflow};
+use crate::subflow::Subflow;
 pub use config::{FlowConfig, Recovery, SenderCoding};
 use connection::Before;
 pub use connection::{Connection, Remembered};
@@ -175,14 +176,14 @@ impl<L: ControlLaw> Sender<L> {
     #[inline]
     pub fn delivered(&self) -> Bytes {
         match &self.ledger {
-            None => self.subflows.sum(|subflow| subflow.out.delivered) - self.before.delivered,
+            None => self.subflows.sum(|subflow| subflow.control.delivered) - self.before.delivered,
             Some(ledger) => ledger.delivered(),
         }
     }
 
     /// Payload sent and neither acknowledged nor held for lost.
     pub fn in_flight(&self) -> Bytes {
-        self.subflows.sum(|subflow| subflow.out.in_flight)
+        self.subflows.sum(|subflow| subflow.control.in_flight)
     }
 
     /// Whether what it hears can move a packet nearer that waits for its time already: a new rate does, or another subflow
@@ -196,7 +197,7 @@ impl<L: ControlLaw> Sender<L> {
     /// nearer, whenever the law hears something.
     #[inline]
     pub fn law_timer(&self) -> Time {
-        self.subflows.earliest(|subflow| subflow.out.law.next_timer())
+        self.subflows.earliest(|subflow| subflow.control.law.next_timer())
     }
 
     /// The first packet that is not acknowledged, or has not been sent.
@@ -233,7 +234,7 @@ impl<L: ControlLaw> Sender<L> {
 
     /// When the next packet may leave by its pace, whatever the window says.
     pub fn next_send(&self) -> Time {
-        self.subflows.earliest(|subflow| subflow.pacer.next())
+        self.subflows.earliest(|subflow| subflow.control.pacer.next())
     }
 
     fn timing(&self) -> Timing {
@@ -255,7 +256,7 @@ impl<L: ControlLaw> Sender<L> {
         if self.subflows.are_several() {
             return self.poll_several(now, bytes);
         }
-        self.subflows.get(0).poll(now, self.counted(bytes))
+        self.subflows.get(0).control.poll(now, self.counted(bytes))
     }
 
     /// For how much a packet counts against the window: one that does not fit, for a byte where windows may be overshot.
@@ -299,7 +300,7 @@ impl<L: ControlLaw> Sender<L> {
             Some(seq) => (seq, self.supersede(seq)),
             None => (self.numbers.end(), 1),
         };
-        if self.subflows.get(chosen).out.in_flight.is_zero() {
+        if self.subflows.get(chosen).control.in_flight.is_zero() {
             self.paths.on_idle();
         }
         let path = if self.subflows.are_several() { chosen } else { self.paths.subflow(seq, attempt) };
@@ -309,16 +310,16 @@ impl<L: ControlLaw> Sender<L> {
             self.stats.parity += u64::from(ledger.blocks().is_parity(seq));
         }
         let subflow = self.subflows.get_mut(chosen);
-        let number = subflow.out.sent(Departure { now, bytes, content: seq, attempt, path });
+        let number = subflow.sent(Departure { now, bytes, content: seq, attempt, path });
         self.numbers.sent(seq, chosen, number);
-        let permit = subflow.out.permit;
-        subflow.pacer.on_sent(now, permit.pacing, bytes, &self.config.pacing);
+        let permit = subflow.control.permit;
+        subflow.control.pacer.on_sent(now, permit.pacing, bytes, &self.config.pacing);
         let then = if let Some(next) = self.next_bytes() {
             self.poll_for(now, next)
         } else {
-            let out = &mut self.subflows.get_mut(chosen).out;
-            let limited = out.in_flight < permit.window;
-            out.records.get_mut(number).set_app_limited(limited);
+            let subflow = self.subflows.get_mut(chosen);
+            let limited = subflow.control.in_flight < permit.window;
+            subflow.out.records.get_mut(number).set_app_limited(limited);
             SendState::Blocked
         };
         if self.tcp.is_some() {
@@ -389,7 +390,7 @@ impl<L: ControlLaw> Sender<L> {
     #[inline(always)]
     fn take_was(&mut self, seq: u32, newest: &mut Option<Newest>, counts: bool) -> Option<(Bytes, State)> {
         let (subflow, number) = self.numbers.last(seq, &self.subflows)?;
-        let was = self.subflows.get_mut(subflow).out.take(number)?;
+        let was = self.subflows.get_mut(subflow).take(number)?;
         self.numbers.settle(seq);
         self.stats.spurious += u64::from(!was.is_in_flight());
         *newest = Some(Newest { seq, subflow, number, was });
@@ -425,9 +426,9 @@ impl<L: ControlLaw> Sender<L> {
         let (limited, before) =
             if self.tcp.is_some() { self.before_ack(now, record.sent_at, acked, marked) } else { (false, None) };
         let it = self.subflows.get_mut(subflow);
-        let told = it.out.acked(now, &Batch { number, record, answers, acked, marked, noise, limited, hops });
+        let told = it.acked(now, &Batch { number, record, answers, acked, marked, noise, limited, hops });
         it.out.records.trim();
-        it.read_permit(self.retimes, &self.config.pacing);
+        it.control.read_permit(self.retimes, &self.config.pacing);
         if answers == Answers::Another {
             self.stats.spurious += 1;
             it.out.tolerate_more(&self.config.timing());
@@ -469,7 +470,7 @@ impl<L: ControlLaw> Sender<L> {
 
     /// A signal arrives for a subflow's law.
     fn notify(&mut self, subflow: u8, notification: &Notification) {
-        self.subflows.get_mut(subflow).out.notify(notification);
+        self.subflows.get_mut(subflow).notify(notification);
         self.read_permit(subflow);
     }
 
@@ -500,7 +501,7 @@ impl<L: ControlLaw> Sender<L> {
 
     /// What a subflow's law permits may have changed.
     fn read_permit(&mut self, subflow: u8) {
-        self.subflows.get_mut(subflow).read_permit(self.retimes, &self.config.pacing);
+        self.subflows.get_mut(subflow).control.read_permit(self.retimes, &self.config.pacing);
         self.reduce_window();
     }
 
@@ -535,9 +536,9 @@ impl<L: ControlLaw> Sender<L> {
     /// Takes a packet as arrived on the word of a cumulative acknowledgement.
     fn settle(&mut self, seq: u32) {
         let Some((subflow, number)) = self.numbers.last(seq, &self.subflows) else { return };
-        let out = &mut self.subflows.get_mut(subflow).out;
-        let Some(record) = out.take(number) else { return };
-        out.delivered += record.bytes();
+        let it = self.subflows.get_mut(subflow);
+        let Some(record) = it.take(number) else { return };
+        it.control.delivered += record.bytes();
         self.numbers.settle(seq);
         if self.ledger.is_some() {
             self.count_in_block(seq, subflow, record.state());
@@ -580,7 +581,7 @@ impl<L: ControlLaw> Sender<L> {
     /// The time of [`Sender::next_timer`] has come.
     pub fn on_timer(&mut self, now: Time) {
         for subflow in self.subflows.all() {
-            let law = &mut self.subflows.get_mut(subflow).out.law;
+            let law = &mut self.subflows.get_mut(subflow).control.law;
             if law.next_timer() <= now {
                 law.on_timer(now);
                 self.read_permit(subflow);

@@ -30,7 +30,7 @@ impl<L: ControlLaw> Sender<L> {
     pub(super) fn choose(&self, now: Time, bytes: u32) -> Result<u8, SendState> {
         let lost_by = self.numbers.first_lost().and_then(|seq| self.numbers.place(seq, &self.subflows)).map(|at| at.0);
         let counted = self.counted(bytes);
-        self.subflows.choose(lost_by, |_, subflow| subflow.poll(now, counted))
+        self.subflows.choose(lost_by, |_, subflow| subflow.control.poll(now, counted))
     }
 
     /// Whether a packet of so many bytes may leave at `now` on any subflow.
@@ -41,7 +41,7 @@ impl<L: ControlLaw> Sender<L> {
 
     /// The law that decides; where each subflow has one, that of the first.
     pub fn law(&self) -> &L {
-        &self.subflows.get(0).out.law
+        &self.subflows.get(0).control.law
     }
 
     /// How often the law has acted on this flow, or all of them together.

@@ -113,7 +113,7 @@ impl<L: ControlLaw> Sender<L> {
     /// While a cut is being spread, that says what may be in flight, whatever the law permits.
     pub(super) fn reduce_window(&mut self) {
         if let Some(reduction) = self.tcp.as_ref().and_then(|tcp| tcp.reduction.as_ref()) {
-            self.subflows.get_mut(0).out.permit.window = reduction.window;
+            self.subflows.get_mut(0).control.permit.window = reduction.window;
         }
     }
 
@@ -234,7 +234,8 @@ impl<L: ControlLaw> Sender<L> {
         }
         tcp.usage.sent(now, if again { bytes } else { Bytes::ZERO });
         if then != SendState::Now
-            && let Some(told) = tcp.usage.after_burst(now, &subflow.out, subflow.is_full(mss), &timing)
+            && let Some(told) =
+                tcp.usage.after_burst(now, &subflow.control, subflow.control.is_full(mss), subflow.out.timeout(&timing))
         {
             self.notify(0, &told);
         }

@@ -63,6 +63,8 @@ pub struct Scene {
     /// Bytes that either end keeps of blocks.
     pub coding_window: u32,
     pub law: &'static str,
+    /// Whether it decides for all paths.
+    pub one_law: bool,
     /// Bytes of a stream that may be under way.
     pub window: u64,
     pub max_packet: u16,
@@ -85,6 +87,7 @@ impl Scene {
             coding: "off",
             coding_window: 1 << 20,
             law: "newreno",
+            one_law: false,
             window: 256 << 10,
             max_packet: 1_472,
         }
@@ -193,7 +196,7 @@ impl World {
         settings.line_rate = scene.weather.rate;
         // In the worst weather one packet in four is lost each way, and timeouts take seconds.
         settings.idle = Span::from_s(60);
-        settings.paths = scene.paths;
+        (settings.paths, settings.one_law) = (scene.paths, scene.one_law);
         settings.max_packet = scene.max_packet;
         settings.coding = scene.coding.parse().expect("a coding");
         settings.coding_window = scene.coding_window;

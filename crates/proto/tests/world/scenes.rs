@@ -53,5 +53,6 @@ pub fn scene(seed: u64) -> Scene {
     if scene.paths > 1 && dice.one_in(4) {
         weather.dead = (early(&mut dice), 1);
     }
+    scene.one_law = dice.one_in(3);
     Scene { seed, weather, jobs, max_packet, ..scene }
 }

@@ -111,6 +111,7 @@ impl Shown<'_> {
             "paths": self.args.paths,
             "law": law,
             "law_params": params,
+            "one_law": (!self.request.reverse).then_some(settings.one_law),
             "line_rate_bps": (!self.request.reverse).then(|| settings.line_rate.bps()),
             "coding": (!self.request.reverse).then(|| settings.coding.to_string()),
             "packet_bytes": settings.max_packet,

@@ -68,15 +68,7 @@ pub(crate) fn refuse(run: &Run, built: &BuiltRun, args: &EmulateArgs) -> Result<
         return refused(format!("the scheme `{}` has controllers in switches; choose one without `lscc`", run.scheme));
     }
     match setup.host.path {
-        PathChoice::PerFlow => {}
-        PathChoice::UnoLb(unolb) if unolb.own_laws => {}
-        PathChoice::UnoLb(_) => {
-            return refused(
-                "`host.path` is \"unolb\" with one law over all subflows, and each path of the transport has its own; \
-                 { kind = \"unolb\", laws = \"subflow\" } and \"ecmp\" are accepted"
-                    .into(),
-            );
-        }
+        PathChoice::PerFlow | PathChoice::UnoLb(_) => {}
         PathChoice::PerPacket(_) => return refused(other_path("spray")),
         PathChoice::AfterTimeout => return refused(other_path("repath")),
         PathChoice::Plb(_) => return refused(other_path("plb")),
@@ -97,7 +89,7 @@ pub(crate) fn refuse(run: &Run, built: &BuiltRun, args: &EmulateArgs) -> Result<
 }
 
 fn other_path(name: &str) -> String {
-    format!("`host.path` is \"{name}\"; \"ecmp\" and {{ kind = \"unolb\", laws = \"subflow\" }} are accepted")
+    format!("`host.path` is \"{name}\"; \"ecmp\" and \"unolb\" are accepted")
 }
 
 /// How packets of a flow are made up, in bytes.
@@ -152,10 +144,9 @@ pub(super) fn of_host(built: &BuiltRun, ipv6: bool, law: LawMaker) -> Settings {
     let shortest = setup.flows.iter().map(|flow| setup.paths(flow.src, flow.dst, setup.host.mss).base_rtt).min();
     settings.ack_delay = setup.host.ack_delay.unwrap_or_else(|| shortest.unwrap_or(Span::from_ms(4)).over(4));
     settings.intra_rtt = setup.intra_rtt;
-    settings.paths = match setup.host.path {
-        PathChoice::UnoLb(unolb) => unolb.subflows,
-        _ => 1,
-    };
+    if let PathChoice::UnoLb(unolb) = setup.host.path {
+        (settings.paths, settings.one_law) = (unolb.subflows, !unolb.own_laws);
+    }
     settings
 }
 

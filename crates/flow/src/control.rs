@@ -1,0 +1,98 @@
+//! A law, what it permits, and what it counts. What is in flight under it lies in
+//! [`Outstanding`](crate::outstanding::Outstanding), one for each path: several may be under one law.
+
+use laws::{ControlLaw, Notification, Permit};
+use units::{Bytes, Span, Time};
+
+use crate::pacer::{Pacer, Pacing};
+
+/// Whether a flow can send.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum SendState {
+    /// A packet may go now.
+    Now,
+    /// A packet may go at this time (pacing).
+    At(Time),
+    /// Nothing until an acknowledgement or a timer.
+    Blocked,
+}
+
+/// A law and its pace.
+#[derive(Debug)]
+pub(crate) struct Control<L> {
+    pub(crate) law: L,
+    /// What the law last permitted.
+    pub(crate) permit: Permit,
+    pub(crate) pacer: Pacer,
+    pub(crate) in_flight: Bytes,
+    /// Acknowledged, or known to have come.
+    pub(crate) delivered: Bytes,
+    /// When something was last acknowledged, or the first packet left of a flight.
+    pub(crate) delivered_time: Time,
+    /// When the packet left whose acknowledgement came last: the flight's beginning.
+    pub(crate) flight_began: Time,
+    /// Until then what is acknowledged counts as marked: a switch asked for less, and the law hears of marks only.
+    pub(crate) asked_until: Time,
+}
+
+impl<L: ControlLaw> Control<L> {
+    /// Nothing has left, and the first packet may at `now`.
+    pub(crate) fn new(law: L, now: Time) -> Self {
+        Self {
+            permit: law.permit(),
+            law,
+            pacer: Pacer::new(now),
+            in_flight: Bytes::ZERO,
+            delivered: Bytes::ZERO,
+            delivered_time: now,
+            flight_began: now,
+            asked_until: Time::ZERO,
+        }
+    }
+
+    /// Nothing is in flight, and all begins anew, with this law, but for what late acknowledgements refer to.
+    pub(crate) fn begin_anew(&mut self, law: L, now: Time) {
+        debug_assert!(self.in_flight.is_zero());
+        let Self { delivered, delivered_time, .. } = *self;
+        *self = Self { delivered, delivered_time, ..Self::new(law, now) };
+    }
+
+    /// What the law permits may have changed; the law `retimes` packets that wait ([`ControlLaw::retimes`]), or not.
+    #[inline(always)]
+    pub(crate) fn read_permit(&mut self, retimes: bool, pacing: &Pacing) {
+        let permit = self.law.permit();
+        if retimes && permit.pacing != self.permit.pacing {
+            self.pacer.retime(self.permit.pacing, permit.pacing, pacing);
+        }
+        self.permit = permit;
+    }
+
+    /// Whether a packet of so many bytes may leave at `now`. One may always be in flight, or a window under a packet would
+    /// stop the flow.
+    #[inline(always)]
+    pub(crate) fn poll(&self, now: Time, bytes: u32) -> SendState {
+        if self.is_full(bytes) && !self.in_flight.is_zero() {
+            return SendState::Blocked;
+        }
+        if self.pacer.next() > now { SendState::At(self.pacer.next()) } else { SendState::Now }
+    }
+
+    /// A signal arrives for the law. A direct CNP for a law that does not read it is told as marks: all that is acknowledged
+    /// within a round trip, `rtt`, counts as marked.
+    pub(crate) fn notify(&mut self, notification: &Notification, rtt: Span) {
+        if let Notification::DirectCnp { now } = *notification
+            && !self.law.reads_direct_cnps()
+        {
+            self.asked_until = now + rtt;
+        }
+        self.law.on_notification(notification);
+    }
+}
+
+impl<L> Control<L> {
+    /// Whether the window has no room for a packet of so many bytes.
+    #[inline(always)]
+    pub(crate) fn is_full(&self, bytes: u32) -> bool {
+        self.in_flight + Bytes::new(bytes.into()) > self.permit.window
+    }
+}
