@@ -746,6 +746,9 @@ pub(crate) struct EndArgs {
     /// A parameter of the law, as in k=75KB; `narrows laws NAME` lists them. May be repeated.
     #[arg(long = "param", value_name = "NAME=VALUE", requires = "law")]
     pub(crate) params: Vec<String>,
+    /// Hold packets while the one-way delay is over the least of late by more than this, as in 2ms: On-Ramp, under any law.
+    #[arg(long, value_name = "THRESHOLD")]
+    pub(crate) on_ramp: Option<String>,
     /// Rate of the narrowest link that the transfer will cross: laws scale with it. Default: 10Gbps.
     #[arg(long, value_name = "RATE")]
     pub(crate) line_rate: Option<String>,

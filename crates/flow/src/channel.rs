@@ -11,13 +11,14 @@
 use alloc::vec;
 use alloc::vec::Vec;
 
-use laws::{Acted, ControlLaw, LossCause, Notification, Permit, marked_share};
+use laws::{Acted, ControlLaw, LossCause, Notification, Permit, marked_share, on_ramp};
 use units::{Bytes, Span, Time};
 
 use crate::acks::{AckError, Acks, Heard, MOST_PACKET_NUMBERS};
 use crate::control::{Control, SendState};
 use crate::outstanding::{Answers, Batch, LossTimer, Outstanding, Timing};
 use crate::pacer::Pacing;
+use crate::ramp::Ramp;
 use crate::records::{Departure, Record, State};
 use crate::subflow::{in_turn, together};
 use crate::usage::{Usage, UsageRules, Validation};
@@ -94,6 +95,9 @@ pub struct ChannelConfig {
     pub mss: u32,
     /// What happens to a window that a subflow does not use.
     pub usage: UsageRules,
+    /// On-Ramp on each subflow's path, if there is any: it hears of one-way delays from acknowledgements with receive times, and counts
+    /// them from the least of the last 10 to 20 s.
+    pub on_ramp: Option<on_ramp::Params>,
     /// The most packets of which a subflow remembers something: what is in flight or lately lost, and what left between. No packet
     /// leaves beyond that, of whatever kind, so a peer that acknowledges nothing costs bounded memory.
     pub most_outstanding: u64,
@@ -101,7 +105,7 @@ pub struct ChannelConfig {
 
 impl ChannelConfig {
     /// Over a path of this base round trip, with probes, timeouts of one and a half round trips to 60 s that cut, a tolerance of a
-    /// quarter of the round trip, plain pacing, a restart after idleness, and validation by RFC 7661.
+    /// quarter of the round trip, plain pacing, a restart after idleness, validation by RFC 7661, and no On-Ramp.
     pub const fn new(base_rtt: Span, mss: u32) -> Self {
         Self {
             timing: Timing {
@@ -115,6 +119,7 @@ impl ChannelConfig {
             pacing: Pacing::PLAIN,
             mss,
             usage: UsageRules { restart: true, validation: Validation::Rfc7661 },
+            on_ramp: None,
             most_outstanding: MOST_OUTSTANDING,
         }
     }
@@ -185,10 +190,11 @@ struct Lane<C> {
     strikes: u8,
     /// Packets that may leave whatever the window says.
     probes: u8,
+    ramp: Option<Ramp>,
 }
 
 impl<C: Copy> Lane<C> {
-    fn new(config: &ChannelConfig, law: u8) -> Self {
+    fn new(config: &ChannelConfig, law: u8, now: Time) -> Self {
         Self {
             out: Outstanding::new(&config.timing),
             law,
@@ -197,6 +203,7 @@ impl<C: Copy> Lane<C> {
             open: true,
             strikes: 0,
             probes: 0,
+            ramp: config.on_ramp.map(|params| Ramp::new(params, now)),
         }
     }
 
@@ -214,7 +221,19 @@ impl<C: Copy> Lane<C> {
         match work.next_bytes(self.mss) {
             None => SendState::Blocked,
             Some(_) if self.probes > 0 => SendState::Now,
-            Some(bytes) => control.poll(now, bytes),
+            Some(bytes) => self.after_hold(now, control.poll(now, bytes)),
+        }
+    }
+}
+
+impl<C> Lane<C> {
+    /// When a packet may leave that would otherwise do so then: not before a hold ends.
+    fn after_hold(&self, now: Time, state: SendState) -> SendState {
+        let until = self.ramp.as_ref().map_or(Time::ZERO, Ramp::until);
+        match state {
+            SendState::Now if until > now => SendState::At(until),
+            SendState::At(at) => SendState::At(at.max(until)),
+            state => state,
         }
     }
 }
@@ -267,7 +286,7 @@ impl<L: ControlLaw, W: Work> Channel<L, W> {
     pub fn new(config: ChannelConfig, law: L, work: W, now: Time) -> Self {
         Self {
             retimes: law.retimes(),
-            lanes: vec![Lane::new(&config, 0)],
+            lanes: vec![Lane::new(&config, 0, now)],
             governors: vec![Governor::new(&config, law, now)],
             turn: 0,
             config,
@@ -287,7 +306,7 @@ impl<L: ControlLaw, W: Work> Channel<L, W> {
                 (self.governors.len() - 1) as u8
             }
         };
-        self.lanes.push(Lane::new(&self.config, of));
+        self.lanes.push(Lane::new(&self.config, of, now));
         Some(number)
     }
 
@@ -327,7 +346,7 @@ impl<L: ControlLaw, W: Work> Channel<L, W> {
         self.close_subflow(subflow);
         let config = self.config;
         let (lane, governor) = self.parts(subflow);
-        let new = Lane::new(&config, lane.law);
+        let new = Lane::new(&config, lane.law, now);
         if numbers_too {
             *lane = new;
         } else {
@@ -434,6 +453,11 @@ impl<L: ControlLaw, W: Work> Channel<L, W> {
         self.lanes[usize::from(subflow)].out.timeout(&self.config.timing)
     }
 
+    /// For how long On-Ramp has held a subflow, whether there was something to send or not, a hold that has not ended included.
+    pub fn held(&self, subflow: u8) -> Span {
+        self.lanes[usize::from(subflow)].ramp.as_ref().map_or(Span::ZERO, Ramp::held)
+    }
+
     /// How often in a row a subflow's timer has struck since something was last acknowledged.
     pub fn strikes(&self, subflow: u8) -> u8 {
         self.lanes[usize::from(subflow)].strikes
@@ -496,6 +520,9 @@ impl<L: ControlLaw, W: Work> Channel<L, W> {
         let attempt = 1 + u8::from(again);
         let number = lane.out.sent(&mut governor.control, Departure { now, bytes, content, attempt, path: 0 });
         lane.out.records.get_mut(number).set_app_limited(governor.limited_until.is_some());
+        if let Some(ramp) = &mut lane.ramp {
+            ramp.sent(now, number, lane.out.records.first());
+        }
         governor.control.pacer.on_sent(now, governor.control.permit.pacing, bytes, &pacing);
         let resent = if again { Bytes::new(bytes.into()) } else { Bytes::ZERO };
         governor.usage.sent(now, resent);
@@ -562,8 +589,11 @@ impl<L: ControlLaw, W: Work> Channel<L, W> {
         };
         let control = &mut self.governors[usize::from(lane.law)].control;
         lane.heard.check(acks, lane.out.records.end())?;
-        let one_way = one_way(&lane.out, acks);
-        let mut taken = Acked { one_way, ..Acked::default() };
+        let timed = one_way(&lane.out, acks);
+        if let (Some(ramp), Some((number, delay))) = (&mut lane.ramp, timed) {
+            ramp.heard(now, number, delay);
+        }
+        let mut taken = Acked { one_way: timed.map(|(_, delay)| delay), ..Acked::default() };
         let mut newest: Option<(u64, Record<W::Content>)> = None;
         let mut late = 0;
         for range in acks.ranges {
@@ -726,12 +756,13 @@ impl<L: ControlLaw, W: Work> Channel<L, W> {
     }
 }
 
-/// From departure to arrival of the newest packet with a time stamp that is still remembered. A time stamp of a packet that the
+/// The newest packet with a time stamp that is still remembered, and the time from its departure to its arrival. A time stamp of a packet that the
 /// answer does not name, or that never left, says nothing.
-fn one_way<C: Copy>(out: &Outstanding<C>, acks: &Acks) -> Option<Span> {
+fn one_way<C: Copy>(out: &Outstanding<C>, acks: &Acks) -> Option<(u64, Span)> {
     let known = |&&(number, _): &&(u64, Time)| {
         number >= out.records.first() && acks.ranges.iter().any(|range| range.contains(number))
     };
     let &(number, came) = acks.received.iter().filter(known).max_by_key(|stamp| stamp.0)?;
-    Some(Span::from_ps(came.ps().wrapping_sub(out.records.get(number).sent_at.ps()).cast_signed()))
+    let took = came.ps().wrapping_sub(out.records.get(number).sent_at.ps()).cast_signed();
+    Some((number, Span::from_ps(took)))
 }

@@ -24,6 +24,7 @@ mod noise;
 mod outstanding;
 mod pacer;
 mod paths;
+mod ramp;
 mod ranges;
 mod receiver;
 mod records;

@@ -7,7 +7,7 @@ use flow::{
     AckError, Acked, Acks, Channel, ChannelConfig, Departed, EcnCounts, LossTimer, MOST_OUTSTANDING, Parcel, Range,
     SendState, UsageRules, Validation, Work,
 };
-use laws::{Ack, Acted, ControlLaw, Loss, LossCause, Notification, Permit};
+use laws::{Ack, Acted, ControlLaw, Loss, LossCause, Notification, Permit, on_ramp};
 use units::{Bytes, Span, Time};
 
 #[path = "../fuzz/stream.rs"]
@@ -341,6 +341,31 @@ fn under_one_law_each_path_has_its_own_timer() {
     }
     assert_eq!(channel.strikes(1), 0);
     assert!(!heard.borrow().is_empty());
+}
+
+/// On-Ramp on a path: a delay over the least by more than the threshold holds what is next, and no longer than it is over.
+#[test]
+fn a_hold_is_for_what_a_delay_is_over_the_least() {
+    let params = on_ramp::Params { threshold: Span::from_us(50), gain: on_ramp::Params::GAIN, strawman: false };
+    let config = ChannelConfig { on_ramp: Some(params), ..ChannelConfig::new(RTT, MSS) };
+    let law = Still { window: Bytes::new(4_000), heard: Rc::default() };
+    let mut channel = Channel::new(config, law, Stream::of(100_000), Time::ZERO);
+    channel.add_subflow(None, Time::ZERO);
+    let us = Time::from_us;
+    // Packets of both paths leave at once. The receiver's clock is 7 s ahead.
+    let mut hear = |now: u64, subflow, number, came: u64| {
+        send(&mut channel, us(now));
+        let (ranges, received) = (range(0, number), [(number, us(7_000_000 + came))]);
+        channel.acked(us(now + 400), subflow, &Acks { received: &received, ..acks(&ranges) }).unwrap();
+        (channel.poll(us(now + 400)), channel.held(0).ns(), channel.held(1).ns())
+    };
+    assert_eq!(hear(0, 0, 0, 200), (SendState::Now, 0, 0));
+    assert_eq!(hear(400, 0, 1, 250), (SendState::Now, 0, 0));
+    // What left at 400 us came 330 us later, 80 us more than the first: 30 over the threshold. The other path is not held.
+    assert_eq!(hear(800, 0, 2, 400 + 280), (SendState::Now, 30_000, 0));
+    channel.close_subflow(1);
+    assert_eq!(channel.poll(us(1_200)), SendState::At(us(1_230)));
+    assert_eq!(channel.poll(us(1_230)), SendState::Now);
 }
 
 /// There are as many subflows as a byte names, less one.

@@ -117,6 +117,8 @@ pub struct PathStats {
     pub marked: Bytes,
     /// Whether packets leave ECN-capable: no, once the path is known to change codepoints.
     pub ecn: bool,
+    /// For how long On-Ramp has held this end's packets, whether there were any or not, a hold that has not ended included.
+    pub held: Span,
 }
 
 /// What the laws of a connection know and do, for who watches.
@@ -872,6 +874,7 @@ fn stats(data: &Data, path: &Path) -> PathStats {
         acked: path.acked,
         marked: path.marked,
         ecn: path.ecn,
+        held: path.subflow.map_or(Span::ZERO, |subflow| data.channel.held(subflow)),
     }
 }
 

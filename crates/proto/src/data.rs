@@ -200,6 +200,7 @@ impl Data {
         // A probe that leaves too early costs a packet. So the timeout is the least that RFC 9002 §6.2.1 has, and hosts' lateness.
         config.timing.rto_min = base_rtt + Span::from_us(theirs.ack_delay as i64) + LATENESS;
         config.timing.rto_max = LONGEST_TIMEOUT;
+        config.on_ramp = settings.on_ramp;
         config.pacing = Pacing { header: OVERHEAD as u32, burst: settings.burst, ..Pacing::PLAIN };
         let law = make_law(&shared, base_rtt, SMALLEST_MSS);
         let chance = u64::from_be_bytes(shared.random()?);

@@ -3,7 +3,7 @@
 use alloc::sync::Arc;
 use core::fmt;
 
-use laws::{Law, Path};
+use laws::{Law, Path, on_ramp};
 use units::{Bytes, Rate, Span};
 
 use crate::blocks::Coding;
@@ -58,6 +58,9 @@ pub struct Settings {
     /// Whether one law decides for all paths of a connection, instead of one for each: it hears of all as of one path, with the least
     /// round trip of any as its base.
     pub one_law: bool,
+    /// Holds packets at this end while the one-way delay of their path is over a threshold (On-Ramp), whatever the law says. The peer's
+    /// clock is not this one's, so a delay counts from the least of the last 10 to 20 s. None if nothing is held.
+    pub on_ramp: Option<on_ramp::Params>,
     /// What laws take for the rate of the narrowest link.
     pub line_rate: Rate,
     /// What laws take for the round trip inside a datacenter.
@@ -91,6 +94,7 @@ impl Settings {
             times: false,
             law,
             one_law: false,
+            on_ramp: None,
             line_rate: Rate::from_gbps(10),
             intra_rtt: Span::from_us(14),
             burst: Bytes::new(64 << 10),
@@ -110,7 +114,7 @@ impl Settings {
             ack_delay: (self.ack_delay.ns() / 1_000).clamp(0, 25_000).unsigned_abs(),
             paths: self.paths.clamp(1, 64).into(),
             coding_window: self.coding_window.min(1 << 30).into(),
-            times: self.times.into(),
+            times: (self.times || self.on_ramp.is_some()).into(),
             ..Parameters::default()
         }
     }

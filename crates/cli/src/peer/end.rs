@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use laws::on_ramp::Params;
 use proto::settings::Settings;
 use scenario::argument;
 use transport::Config;
@@ -73,6 +74,7 @@ impl End {
         settings.max_datagram = 0;
         (settings.paths, settings.max_packet) = (room.paths, args.packet.unwrap_or(room.packet));
         settings.coding = args.coding.parse().map_err(|error| Failure::Input(format!("error: --coding: {error}")))?;
+        settings.on_ramp = args.on_ramp.as_deref().map(on_ramp).transpose()?;
         if let Some(text) = &args.line_rate {
             settings.line_rate = argument::rate("--line-rate", text)?;
         }
@@ -82,4 +84,13 @@ impl End {
         let config = Config::with_identity(settings, &seed).map_err(|error| Failure::Run(error.into()))?;
         Ok(Self { config, law, pair, window, idle, _log: log })
     }
+}
+
+/// The threshold of `--on-ramp`; the weight is the paper's.
+fn on_ramp(text: &str) -> Result<Params, Failure> {
+    let threshold = argument::span("--on-ramp", text)?;
+    if !(Span::from_us(1)..=Span::from_s(10)).contains(&threshold) {
+        return Err(Failure::Input(format!("error: --on-ramp {text}: expected 1us to 10s")));
+    }
+    Ok(Params { threshold, gain: Params::GAIN, strawman: false })
 }

@@ -495,6 +495,7 @@ fn what_the_transport_cannot_do_is_refused_and_leaves_nothing() {
         ("--set schemes.cubic.law=flashpass", &["needs credits from the receiver"]),
         ("--set host.path=spray", &["`host.path` is \"spray\"", "\"ecmp\" and \"unolb\" are accepted"]),
         ("--set host.path=repath", &["`host.path` is \"repath\""]),
+        (r#"--set host.on_ramp={threshold="1ms"}"#, &["a threshold of the whole one-way delay", "over_base = true"]),
         (r#"--set host.coding={tail="1MB"}"#, &["codes the `tail` alone", "a coding of all packets is accepted"]),
         ("--set host.coding={data=10,parity=20}", &["20 parity packets a block, and 1 to 16"]),
         ("--set traffic.0.flows.0.size=1kB -- true", &["--stack narrows is for [[traffic]]"]),

@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use laws::catalog::Value;
-use laws::{Law, Path};
+use laws::{Law, Path, on_ramp};
 use proto::closed::{Closed, Code};
 use proto::connection::Event;
 use proto::endpoint::{Endpoint, Handle, Received};
@@ -65,6 +65,8 @@ pub struct Scene {
     pub law: &'static str,
     /// Whether it decides for all paths.
     pub one_law: bool,
+    /// The threshold by which packets are held at either end, if they are.
+    pub on_ramp: Option<Span>,
     /// Bytes of a stream that may be under way.
     pub window: u64,
     pub max_packet: u16,
@@ -88,6 +90,7 @@ impl Scene {
             coding_window: 1 << 20,
             law: "newreno",
             one_law: false,
+            on_ramp: None,
             window: 256 << 10,
             max_packet: 1_472,
         }
@@ -142,6 +145,8 @@ pub struct Report {
     pub open_paths: u32,
     /// Paths that the caller took out of use.
     pub gone: u32,
+    /// How long a datagram was on its way, the mean of all that were not lost at once.
+    pub way: Span,
     /// How long each message of a series took, from its first write until its sender knew that it was delivered.
     pub took: Vec<Span>,
 }
@@ -197,6 +202,8 @@ impl World {
         // In the worst weather one packet in four is lost each way, and timeouts take seconds.
         settings.idle = Span::from_s(60);
         (settings.paths, settings.one_law) = (scene.paths, scene.one_law);
+        settings.on_ramp =
+            scene.on_ramp.map(|threshold| on_ramp::Params { threshold, gain: on_ramp::Params::GAIN, strawman: false });
         settings.max_packet = scene.max_packet;
         settings.coding = scene.coding.parse().expect("a coding");
         settings.coding_window = scene.coding_window;
@@ -305,6 +312,7 @@ impl World {
             updates: self.updates,
             open_paths: caller.open_paths,
             gone: caller.gone,
+            way: self.network.ways.over(self.datagrams.max(1) as u32),
             took: caller.application.took.clone(),
         }
     }

@@ -125,6 +125,8 @@ pub struct Network {
     /// The caller's address outside of its NAT, by socket, and when it was given.
     outside: BTreeMap<u16, (Time, SocketAddr)>,
     next_port: u16,
+    /// How long the ways of all datagrams took together.
+    pub ways: Span,
     /// Bytes that each address has got from the listener and sent to it.
     pub traffic: BTreeMap<SocketAddr, (u64, u64)>,
 }
@@ -145,6 +147,7 @@ impl Network {
             old: Vec::new(),
             outside: BTreeMap::new(),
             next_port: 10_000,
+            ways: Span::ZERO,
             traffic: BTreeMap::new(),
         }
     }
@@ -204,6 +207,7 @@ impl Network {
         let socket = if to == End::Caller { at } else { 0 };
         let mut datagram = Datagram { to, socket, from: source, ce, ect, bytes: bytes.to_vec() };
         let mut arrives = passage.arrives;
+        self.ways += arrives.since(now);
         if self.dice.one_in(self.weather.reordering) {
             arrives += Span::from_ps(self.dice.below(self.weather.delay.unsigned_ps() + 1) as i64);
         }

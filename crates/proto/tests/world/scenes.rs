@@ -54,5 +54,6 @@ pub fn scene(seed: u64) -> Scene {
         weather.dead = (early(&mut dice), 1);
     }
     scene.one_law = dice.one_in(3);
+    scene.on_ramp = dice.one_in(4).then(|| Span::from_us(1 + dice.below(5_000) as i64));
     Scene { seed, weather, jobs, max_packet, ..scene }
 }

@@ -63,8 +63,13 @@ impl Shown<'_> {
         for path in self.paths {
             let marks =
                 if self.request.reverse { String::new() } else { format!(", {} marked", amount(path.marked.get())) };
+            let held = if self.end.config.settings.on_ramp.is_some() && !self.request.reverse {
+                format!(", held for {:.2} s", path.held.ns() as f64 / 1e9)
+            } else {
+                String::new()
+            };
             lines.push(format!(
-                "path {}: packets of {} bytes, rtt {} (least {}){marks}",
+                "path {}: packets of {} bytes, rtt {} (least {}){marks}{held}",
                 path.path,
                 path.packet_size,
                 in_ms(path.rtt),
@@ -112,6 +117,7 @@ impl Shown<'_> {
             "law": law,
             "law_params": params,
             "one_law": (!self.request.reverse).then_some(settings.one_law),
+            "on_ramp_ns": settings.on_ramp.filter(|_| !self.request.reverse).map(|on_ramp| on_ramp.threshold.ns()),
             "line_rate_bps": (!self.request.reverse).then(|| settings.line_rate.bps()),
             "coding": (!self.request.reverse).then(|| settings.coding.to_string()),
             "packet_bytes": settings.max_packet,
@@ -185,6 +191,7 @@ fn path_as_json(path: &PathStats) -> Value {
         "acked_bytes": path.acked.get(),
         "marked_bytes": path.marked.get(),
         "ecn": path.ecn,
+        "held_ns": path.held.ns(),
     })
 }
 

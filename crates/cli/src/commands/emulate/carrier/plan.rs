@@ -61,8 +61,13 @@ pub(crate) fn refuse(run: &Run, built: &BuiltRun, args: &EmulateArgs) -> Result<
     if flows > MOST_FLOWS {
         return refused(format!("[[traffic]] makes {flows} flows, and at most {MOST_FLOWS} are run"));
     }
-    if setup.flows.iter().any(|flow| flow.on_ramp) {
-        return refused("`host.on_ramp` holds packets in the simulator's hosts alone; --set host.on_ramp=false".into());
+    let absolute = setup.host.on_ramp.is_some_and(|on_ramp| !on_ramp.over_base);
+    if absolute && setup.flows.iter().any(|flow| flow.on_ramp) {
+        return refused(
+            "`host.on_ramp` has a threshold of the whole one-way delay, and the transport, whose clocks nobody sets, counts from \
+             the least; { threshold = \"auto\" } and { over_base = true } are accepted"
+                .into(),
+        );
     }
     if !setup.modules.is_empty() {
         return refused(format!("the scheme `{}` has controllers in switches; choose one without `lscc`", run.scheme));
@@ -165,7 +170,8 @@ pub(super) fn of_flow(built: &BuiltRun, flow: usize, burst: Option<u32>, host: &
         .coding
         .filter(|_| spec.coded)
         .map_or(Coding::Off, |coding| Coding::Fixed(Shape { data: coding.code.data, parity: coding.code.parity }));
-    let mut settings = Settings { law, coding, line_rate: paths.line_rate, ..host.clone() };
+    let on_ramp = setup.host.on_ramp.filter(|_| spec.on_ramp).map(|on_ramp| on_ramp.params);
+    let mut settings = Settings { law, coding, on_ramp, line_rate: paths.line_rate, ..host.clone() };
     if let Some(burst) = burst {
         settings.burst = Bytes::new(burst.into());
     }
