@@ -761,7 +761,7 @@ pub(crate) struct EndArgs {
     #[arg(long, value_name = "BYTES", value_parser = clap::value_parser!(u16).range(1_200..=65_527))]
     pub(crate) packet: Option<u16>,
     /// Bytes of each stream that may be under way: at least the rate times the round trip.
-    #[arg(long, short = 'w', value_name = "BYTES", default_value = "16MiB")]
+    #[arg(long, short = 'w', value_name = "BYTES", default_value = "64MiB")]
     pub(crate) window: String,
     /// Give up after so long without a sign of the peer, 1 to 600 s; the shorter of both ends' counts.
     #[arg(long, value_name = "DURATION", default_value = "30")]

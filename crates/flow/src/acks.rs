@@ -168,6 +168,11 @@ pub(crate) struct Heard {
 }
 
 impl Heard {
+    /// The same peer on another way: nothing of round trips and marks that were to be counted stays.
+    pub(crate) fn begin_anew(&mut self) {
+        (self.marks, self.least_rtt) = (0, Span::MAX);
+    }
+
     pub(crate) const fn new() -> Self {
         Self {
             highest: None,

@@ -40,6 +40,12 @@ pub trait Work {
     /// work is given more.
     fn next_bytes(&mut self, mss: u32) -> Option<u32>;
 
+    /// Whether there is more, but something else than the law keeps it: the peer's flow control, a full buffer. What leaves then
+    /// measures the path as well as it ever will, so it does not count as limited by the application.
+    fn is_held_back(&self) -> bool {
+        false
+    }
+
     /// That packet leaves on this subflow.
     fn take(&mut self, subflow: u8, mss: u32) -> Parcel<Self::Content>;
 
@@ -248,19 +254,21 @@ struct Governor<L> {
     limited_until: Option<Bytes>,
     /// Whether nothing was left to send as the last packet left.
     ran_out: bool,
+    /// The payload of a full packet that the law knows.
+    mss: u32,
 }
 
 impl<L: ControlLaw> Governor<L> {
     fn new(config: &ChannelConfig, law: L, now: Time) -> Self {
         let usage = Usage::new(config.usage, law.permit().window, now);
-        Self { control: Control::new(law, now), usage, limited_until: None, ran_out: false }
+        Self { control: Control::new(law, now), usage, limited_until: None, ran_out: false, mss: config.mss }
     }
 
     /// With this law, but for what late acknowledgements refer to.
     fn begin_anew(&mut self, config: &ChannelConfig, law: L, now: Time) {
         self.usage = Usage::new(config.usage, law.permit().window, now);
         self.control.begin_anew(law, now);
-        (self.limited_until, self.ran_out) = (None, false);
+        (self.limited_until, self.ran_out, self.mss) = (None, false, config.mss);
     }
 }
 
@@ -307,6 +315,7 @@ impl<L: ControlLaw, W: Work> Channel<L, W> {
             }
         };
         self.lanes.push(Lane::new(&self.config, of, now));
+        self.tell_least_mss(of);
         Some(number)
     }
 
@@ -331,18 +340,29 @@ impl<L: ControlLaw, W: Work> Channel<L, W> {
                 self.work.lost(record.content);
             }
         }
-        lane.out.records.trim();
+        // A late answer says nothing of what comes then.
+        lane.out.records.forget_left_before(Time::NEVER);
+        let law = lane.law;
+        self.tell_least_mss(law);
     }
 
     /// Whether packets of the work may leave on a subflow. What is in flight stays so, and packets beside the work may leave.
     pub fn set_open(&mut self, subflow: u8, is_open: bool) {
-        self.lanes[usize::from(subflow)].open = is_open;
+        let lane = &mut self.lanes[usize::from(subflow)];
+        lane.open = is_open;
+        let law = lane.law;
+        self.tell_least_mss(law);
     }
 
     /// A subflow begins anew, with this law, or under the one that it has: what it has in flight is given back to the work, and its
     /// round trip is not known any more. `numbers_too` says whether it is on another path, where numbers begin at 0; if not, they
     /// go on. A law that decides for other subflows, too, must not be replaced.
     pub fn renew_subflow(&mut self, subflow: u8, law: Option<L>, numbers_too: bool, now: Time) {
+        let of = self.lanes[usize::from(subflow)].law;
+        debug_assert!(
+            law.is_none() || self.lanes.iter().filter(|lane| lane.law == of).count() == 1,
+            "a law that others have is replaced"
+        );
         self.close_subflow(subflow);
         let config = self.config;
         let (lane, governor) = self.parts(subflow);
@@ -353,8 +373,10 @@ impl<L: ControlLaw, W: Work> Channel<L, W> {
             let Lane { out, heard, .. } = core::mem::replace(lane, new);
             (lane.out, lane.heard) = (out, heard);
             lane.out.begin_anew(&config.timing);
+            lane.heard.begin_anew();
         }
-        let Some(law) = law else { return };
+        let of = lane.law;
+        let Some(law) = law else { return self.tell_least_mss(of) };
         if numbers_too {
             *governor = Governor::new(&config, law, now);
         } else {
@@ -362,11 +384,15 @@ impl<L: ControlLaw, W: Work> Channel<L, W> {
         }
     }
 
-    /// A subflow on which nothing left that anything hangs on goes on by the law of another, which has heard of `delivered` bytes
-    /// ([`Channel::delivered`]): it counts from there, since laws count their round trips by them.
+    /// A subflow on which no packet of the work has left yet takes over the law of another. `delivered` is what that law has heard of as
+    /// delivered ([`Channel::delivered`]); counting goes on from there, because laws count round trips by it.
     pub fn adopt(&mut self, subflow: u8, (law, delivered): (L, Bytes), now: Time) {
         self.renew_subflow(subflow, Some(law), false, now);
-        self.parts(subflow).1.control.delivered = delivered;
+        let (lane, governor) = self.parts(subflow);
+        debug_assert_eq!(lane.out.records.len(), 0, "a packet counts from before");
+        governor.control.delivered = delivered;
+        // Whatever the law was told of another path's packets.
+        governor.mss = 0;
     }
 
     /// Payload of which a subflow's law has heard that it was delivered.
@@ -381,8 +407,22 @@ impl<L: ControlLaw, W: Work> Channel<L, W> {
         let lane = &mut self.lanes[usize::from(subflow)];
         lane.mss = mss;
         let law = lane.law;
-        let least = self.lanes.iter().filter(|lane| lane.open && lane.law == law).map(|lane| lane.mss).min();
-        self.notify(subflow, &Notification::Mss(Bytes::new(least.unwrap_or(mss).into())));
+        self.tell_least_mss(law);
+    }
+
+    /// Tells a law of the shortest full packet of its subflows, if that has changed: of the open ones, or of all if none is.
+    fn tell_least_mss(&mut self, law: u8) {
+        let least = |of: fn(&Lane<W::Content>) -> bool| {
+            let mine = self.lanes.iter().filter(|lane| lane.law == law && of(lane));
+            mine.map(|lane| lane.mss).min()
+        };
+        let Some(least) = least(|lane| lane.open).or_else(|| least(|_| true)) else { return };
+        let (retimes, pacing) = (self.retimes, self.config.pacing);
+        let governor = &mut self.governors[usize::from(law)];
+        if core::mem::replace(&mut governor.mss, least) != least {
+            governor.control.law.on_notification(&Notification::Mss(Bytes::new(least.into())));
+            governor.control.read_permit(retimes, &pacing);
+        }
     }
 
     /// What it carries.
@@ -536,12 +576,17 @@ impl<L: ControlLaw, W: Work> Channel<L, W> {
             }
         }
         let ran_out = then == SendState::Blocked && self.work.next_bytes(self.config.mss).is_none();
-        let (lane, governor) = self.parts(chosen);
-        governor.ran_out = ran_out;
-        let control = &governor.control;
-        if ran_out && control.in_flight < control.permit.window {
-            lane.out.records.get_mut(number).set_app_limited(true);
-            governor.limited_until = Some(control.delivered + control.in_flight);
+        let is_held_back = self.work.is_held_back();
+        let chosens = self.lanes[usize::from(chosen)].law;
+        for (law, governor) in self.governors.iter_mut().enumerate() {
+            governor.ran_out = ran_out;
+            let control = &governor.control;
+            if ran_out && !is_held_back && control.in_flight < control.permit.window {
+                governor.limited_until = Some(control.delivered + control.in_flight);
+                if law == usize::from(chosens) {
+                    self.lanes[usize::from(chosen)].out.records.get_mut(number).set_app_limited(true);
+                }
+            }
         }
         Departed { subflow: chosen, number, parcel, then }
     }

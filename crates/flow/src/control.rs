@@ -27,9 +27,9 @@ pub(crate) struct Control<L> {
     pub(crate) in_flight: Bytes,
     /// Acknowledged, or known to have come.
     pub(crate) delivered: Bytes,
-    /// When something was last acknowledged, or the first packet left of a flight.
+    /// When something was last acknowledged, or when the first packet of a flight left.
     pub(crate) delivered_time: Time,
-    /// When the packet left whose acknowledgement came last: the flight's beginning.
+    /// When the packet left that was acknowledged last, or the first packet of a flight.
     pub(crate) flight_began: Time,
     /// Until then what is acknowledged counts as marked: a switch asked for less, and the law hears of marks only.
     pub(crate) asked_until: Time,

@@ -2,8 +2,8 @@
 //! Liu et al., "Breaking the Transience-Equilibrium Nexus" (NSDI 2021), §3. When to hold is `laws::on_ramp`'s; a host of the simulator,
 //! whose clocks are set, has a [`Hold`](crate::Hold).
 //!
-//! Two clocks that differ by a constant say how much longer a packet took than another one. They drift apart, too: by 20 us a second
-//! are 20 ppm. So what counts as no delay is the least of the last 10 to 20 s. A queue that stands for longer than that is not seen.
+//! The difference between two clocks is constant but for drift, so it cancels when delays are compared. Clocks that differ by 20 ppm
+//! drift apart by 20 us a second. So the base is the least delay of the last 10 to 20 s; a queue that stands for longer is not seen.
 
 use alloc::collections::VecDeque;
 
@@ -13,10 +13,15 @@ use units::{Span, Time};
 /// The least delay of this period and the one before counts as none.
 const PERIOD: Span = Span::from_s(10);
 
+/// The longest hold: a peer may say anything of when packets came.
+const LONGEST: Span = Span::from_s(1);
+
 /// The hold of one path.
 #[derive(Debug)]
 pub(crate) struct Ramp {
     rule: OnRamp,
+    /// A delay counts for so much at most.
+    most: Span,
     /// Packets of which no time was heard, in the order in which they left.
     sent: VecDeque<(u64, Mark)>,
     /// The least delay of this period and of the one before, by the two clocks.
@@ -26,7 +31,8 @@ pub(crate) struct Ramp {
 
 impl Ramp {
     pub(crate) fn new(params: Params, now: Time) -> Self {
-        Self { rule: OnRamp::new(params), sent: VecDeque::new(), least: [Span::MAX; 2], began: now }
+        let most = params.threshold + LONGEST;
+        Self { rule: OnRamp::new(params), most, sent: VecDeque::new(), least: [Span::MAX; 2], began: now }
     }
 
     /// Until when nothing may leave (`t_NextPkt`).
@@ -47,12 +53,17 @@ impl Ramp {
         let Ok(place) = self.sent.binary_search_by_key(&number, |&(number, _)| number) else { return };
         let (_, mark) = self.sent[place];
         self.sent.drain(..=place);
-        if now.saturating_since(self.began) >= PERIOD {
-            (self.least, self.began) = ([Span::MAX, self.least[0]], now);
+        let passed = now.saturating_since(self.began);
+        if passed >= PERIOD.times(2) {
+            (self.least, self.began) = ([Span::MAX; 2], now);
+        } else if passed >= PERIOD {
+            self.least = [Span::MAX, self.least[0]];
+            self.began += PERIOD;
         }
         self.least[0] = self.least[0].min(delay);
         let least = self.least[0].min(self.least[1]);
-        self.rule.on_or_ack(now, Span::from_ps(delay.ps().saturating_sub(least.ps())), mark);
+        let over = Span::from_ps(delay.ps().saturating_sub(least.ps()));
+        self.rule.on_or_ack(now, over.min(self.most), mark);
     }
 
     /// For how long it has held, whether there was something to send or not, a hold that has not ended included.
@@ -89,6 +100,22 @@ mod tests {
             // A while later the clocks have drifted by 40 us; what was least is forgotten in two periods.
             assert_eq!([hear(10_000_000, 4, 60), hear(19_000_000, 5, 60), hear(20_000_000, 6, 60)], [33, 33, 0]);
         }
+    }
+
+    /// Neither what was least before a long silence nor a wild word of the peer's holds for long.
+    #[test]
+    fn no_hold_is_long() {
+        let mut ramp = ramp();
+        let mut hear = |at_s: u64, number, took: Span| {
+            let now = Time::from_ms(1_000 * at_s);
+            ramp.sent(now, number, 0);
+            ramp.heard(now, number, took);
+            ramp.until().saturating_since(now)
+        };
+        assert_eq!(hear(1, 0, Span::ZERO), Span::ZERO);
+        assert_eq!(hear(3_600, 1, Span::from_ms(72)), Span::ZERO);
+        assert_eq!(hear(3_601, 2, Span::from_s(9_000_000)), LONGEST);
+        assert_eq!(hear(3_605, 3, Span::from_ms(72)), Span::ZERO);
     }
 
     #[test]

@@ -258,6 +258,54 @@ fn a_subflow_begins_anew() {
     }
 }
 
+/// What was held for lost before a subflow began anew is over: a late answer for it says nothing of the path that comes then.
+#[test]
+fn a_late_answer_says_nothing_of_another_path() {
+    let (mut channel, heard) = channel(4, 8_000);
+    send(&mut channel, Time::ZERO);
+    channel.acked(Time::from_us(400), 0, &acks(&range(3, 3))).unwrap();
+    send(&mut channel, Time::from_us(600));
+    channel.acked(Time::from_us(1_000), 0, &acks(&range(4, 4))).unwrap();
+    assert_eq!(channel.stats().lost, 3);
+    let law = channel.law(0).clone();
+    channel.renew_subflow(0, Some(law), false, Time::from_us(1_000));
+    let before = heard.borrow().len();
+    let late = channel.acked(Time::from_us(9_000), 0, &acks(&range(0, 2))).unwrap();
+    assert_eq!((late, heard.borrow().len()), (Acked::default(), before));
+}
+
+/// A law of several subflows knows the shortest full packet of the open ones.
+#[test]
+fn one_law_knows_the_shortest_packet() {
+    #[derive(Default)]
+    struct Told(Rc<RefCell<Vec<u64>>>);
+    impl ControlLaw for Told {
+        fn on_ack(&mut self, _: &Ack) {}
+        fn on_loss(&mut self, _: &Loss) {}
+        fn on_notification(&mut self, notification: &Notification) {
+            if let Notification::Mss(mss) = notification {
+                self.0.borrow_mut().push(mss.get());
+            }
+        }
+        fn permit(&self) -> Permit {
+            Permit::window(Bytes::new(4_000))
+        }
+        fn acted(&self) -> Acted {
+            Acted::default()
+        }
+    }
+    let told = Rc::new(RefCell::new(Vec::new()));
+    let mut channel =
+        Channel::new(ChannelConfig::new(RTT, MSS), Told(Rc::clone(&told)), Stream::of(10_000), Time::ZERO);
+    channel.set_mss(0, 1_400);
+    channel.add_subflow(None, Time::ZERO);
+    channel.set_mss(1, 1_200);
+    channel.set_open(1, false);
+    channel.set_open(1, true);
+    channel.close_subflow(1);
+    assert_eq!(*told.borrow(), [1_400, 1_000, 1_200, 1_400, 1_200, 1_400]);
+}
+
 /// A window of four packets, and what was delivered now and when the newest packet left, as it heard of it.
 #[derive(Clone)]
 struct Counting(Rc<RefCell<Vec<(u64, u64)>>>);

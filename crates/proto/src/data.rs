@@ -20,7 +20,7 @@ use crate::outbox::{DATAGRAM_HEAD, DatagramError, HEAD_LEN, LostFull, NUMBER_LEN
 use crate::parameters::Parameters;
 use crate::path::{Budget, Challenge, Path, Response, SHORTEST_ANSWER, State, Told};
 use crate::search::{SMALLEST, Search};
-use crate::settings::Settings;
+use crate::settings::{LONGEST_ACK_DELAY, Settings};
 use crate::shared::Shared;
 use crate::side::Side;
 use crate::space::FIRST_RTT;
@@ -179,7 +179,7 @@ impl Data {
         let base_rtt = rtt.unwrap_or(FIRST_RTT).max(Span::from_us(1));
         let answering = Answering {
             every: settings.ack_every.max(1),
-            delay: settings.ack_delay,
+            delay: settings.ack_delay.clamp(Span::ZERO, LONGEST_ACK_DELAY),
             echo: base_rtt.over(ECHOES),
             timestamps: theirs.times == 1,
         };
@@ -849,7 +849,10 @@ impl Data {
 
     /// The peer has answered a challenge.
     fn on_response(&mut self, now: Time, number: u32, via: Via, value: [u8; 8]) {
-        let (law, most) = (self.own_law(), self.most_packet());
+        // Who is the only one under a law has it for itself.
+        let alone = self.paths.iter().filter(|path| path.is_used()).count() == 1;
+        let law = if alone { Some(make_law(&self.shared, self.base_rtt, SMALLEST_MSS)) } else { self.own_law() };
+        let most = self.most_packet();
         let settles_at = self.gives_up_at(now);
         let Some(at) = self.paths.iter().position(|path| path.number == number) else { return };
         let path = &mut self.paths[at];
@@ -937,6 +940,7 @@ impl Data {
                     self.tell_metrics(now, at, None);
                 }
             }
+            self.tell_notes(now);
             self.leave_silent(now)?;
         }
         if let Some(rebuilding) = &mut self.rebuilding {

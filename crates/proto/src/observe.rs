@@ -83,7 +83,7 @@ pub enum Progress {
 pub struct Metrics {
     /// What its law permits to be in flight, in bytes of frames.
     pub window: Bytes,
-    /// What is in flight, in bytes of frames.
+    /// What is in flight under its law, on all paths that the law decides for, in bytes of frames.
     pub in_flight: Bytes,
     /// How fast it may leave; [`Rate::MAX`] if the law does not pace.
     pub pacing: Rate,

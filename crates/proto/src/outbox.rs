@@ -123,7 +123,7 @@ struct Slot {
     frames: Vec<Carried>,
     /// The length of all frames, in bytes.
     bytes: u32,
-    /// How many packets left before it.
+    /// Its place among all packets that left, from 1.
     order: u64,
     subflow: u8,
     /// Which packet of a block it is.
@@ -176,7 +176,7 @@ impl Contents {
 pub(crate) struct LostFull {
     /// Packets longer than the smallest packet size, lost with none of them having come since.
     pub(crate) in_a_row: u8,
-    /// When the newest of them left that has come: what left before it and is lost says nothing of sizes.
+    /// The highest [`Slot::order`] of those that have come: what left before it and is lost says nothing of sizes.
     came: u64,
     /// Whether a smaller one has come since.
     pub(crate) small_came: bool,
@@ -554,6 +554,10 @@ impl Work for Outbox {
 
     fn next_bytes(&mut self, mss: u32) -> Option<u32> {
         (!self.is_empty()).then_some(mss)
+    }
+
+    fn is_held_back(&self) -> bool {
+        self.streams.is_held_back()
     }
 
     fn take(&mut self, subflow: u8, mss: u32) -> Parcel<Handle> {

@@ -106,8 +106,7 @@ impl fmt::Debug for Service {
     }
 }
 
-/// The service that a caller asks for in this `ClientHello` (RFC 8446 §4.1.2), the first if it names several; none if it names
-/// none of this protocol.
+/// The service that a caller asks for in this `ClientHello` (RFC 8446 §4.1.2): the first name; none if that is not of this protocol.
 pub(crate) fn asked_for(client_hello: &[u8]) -> Option<Service> {
     alpn_of(client_hello).ok().flatten().and_then(Service::of_alpn)
 }

@@ -13,6 +13,9 @@ use crate::parameters::Parameters;
 use crate::service::Service;
 use crate::streams::Limits;
 
+/// The longest that an acknowledgement waits, and what a peer may be told of it (`docs/src/transport.md`, parameter `ack_delay`).
+pub(crate) const LONGEST_ACK_DELAY: Span = Span::from_ms(25);
+
 /// Makes the law of a path from what is known of it.
 pub type LawMaker = Arc<dyn Fn(&Path) -> Law + Send + Sync>;
 
@@ -53,10 +56,10 @@ pub struct Settings {
     pub coding_window: u32,
     /// Whether acknowledgements are to say when packets came.
     pub times: bool,
-    /// What each path sends by, or all of them.
+    /// Makes the law of each path, or with `one_law` the one for all paths.
     pub law: LawMaker,
     /// Whether one law decides for all paths of a connection, instead of one for each: it hears of all as of one path, with the least
-    /// round trip of any as its base.
+    /// round trip of any so far as its base.
     pub one_law: bool,
     /// Holds packets at this end while the one-way delay of their path is over a threshold (On-Ramp), whatever the law says. The peer's
     /// clock is not this one's, so a delay counts from the least of the last 10 to 20 s. None if nothing is held.
@@ -111,7 +114,7 @@ impl Settings {
             max_streams_uni: self.limits.max_streams_uni,
             max_datagram: self.max_datagram.into(),
             max_packet: self.max_packet.clamp(crate::search::SMALLEST, 65_527).into(),
-            ack_delay: (self.ack_delay.ns() / 1_000).clamp(0, 25_000).unsigned_abs(),
+            ack_delay: (self.ack_delay.clamp(Span::ZERO, LONGEST_ACK_DELAY).ns() / 1_000).unsigned_abs(),
             paths: self.paths.clamp(1, 64).into(),
             coding_window: self.coding_window.min(1 << 30).into(),
             times: (self.times || self.on_ramp.is_some()).into(),

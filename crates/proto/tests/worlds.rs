@@ -63,7 +63,7 @@ fn a_silent_path_goes_elsewhere() {
     }
 }
 
-/// Over a queue of ten round trips Cubic fills it. Held at the edge it waits half as long there, at the price that the simulator has
+/// Over a queue of ten round trips Cubic fills it. Held at the edge, datagrams take at most two thirds as long, at the price that the simulator has
 /// for it: the same flow over the same network takes 2.52 s there, and 3.34 s when held.
 #[test]
 fn on_ramp_keeps_a_deep_queue_short() {
@@ -89,6 +89,7 @@ fn a_peer_that_lies_is_survived() {
         let mut scene = scene(seed);
         scene.lies = 3 << (seed % 5);
         let report = World::new(scene).run(Time::from_ms(600_000));
+        assert!(report.done.is_set() || report.closed.iter().any(Option::is_some), "{seed} goes on");
         for closed in report.closed.into_iter().flatten() {
             if let Closed::Here { code, .. } = closed {
                 *codes.entry(code).or_insert(0) += 1;

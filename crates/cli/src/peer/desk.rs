@@ -1,5 +1,6 @@
 //! Listeners: they print a ticket, and let in who has it.
 
+use std::collections::BTreeSet;
 use std::net::SocketAddr;
 use std::path::Path;
 use std::time::Duration;
@@ -159,8 +160,10 @@ fn to_be_named(own: SocketAddr, args: &DeskArgs) -> Result<Vec<SocketAddr>, Fail
     }
     if named.is_empty() {
         named = if own.ip().is_unspecified() { of_this_machine(own) } else { vec![own] };
+        named.truncate(MOST_ADDRESSES);
     }
-    named.dedup();
+    let mut known = BTreeSet::new();
+    named.retain(|address| known.insert(*address));
     match named.len() {
         1..=MOST_ADDRESSES => Ok(named),
         0 => Err(Failure::Input(

@@ -17,7 +17,7 @@ use super::service::Pair;
 use crate::args::EndArgs;
 use crate::exit::Failure;
 
-/// The longest UDP payload that fits an Ethernet packet of 1,500 bytes.
+/// The longest UDP payload that fits an Ethernet packet of 1,500 bytes over IPv4.
 pub(crate) const ETHERNET_PACKET: u16 = 1_472;
 /// The longest UDP payload that there is: the caller decides.
 pub(crate) const LONGEST_PACKET: u16 = 65_527;

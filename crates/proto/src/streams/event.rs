@@ -11,7 +11,7 @@ pub enum StreamEvent {
     MoreStreams(Direction),
     /// There are bytes to read, or the end is.
     Readable(StreamId),
-    /// A write was cut short, and half of the buffer is free now.
+    /// A write was cut short, and an eighth of the buffer is free now.
     Writable(StreamId),
     /// The peer has acknowledged everything that was written, and the end.
     Delivered(StreamId),

@@ -192,6 +192,11 @@ impl Streams {
         self.send_pool = bytes;
     }
 
+    /// Whether an application has more to send, and a full buffer or the peer's limit keeps it.
+    pub fn is_held_back(&self) -> bool {
+        self.waiting.held_back > 0 || self.blocked_at.is_some()
+    }
+
     /// The most bytes that a stream may hold now.
     fn most_kept(&self) -> u64 {
         if self.waiting.kept < self.send_pool { self.send_buffer } else { self.send_buffer.min(LEAST_KEPT) }

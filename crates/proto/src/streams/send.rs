@@ -289,9 +289,11 @@ impl Sending {
         chunk.offset.max(self.acked_to)..chunk.end().min(self.next)
     }
 
-    /// Whether the application should hear that there is room: it wanted some, and half of the buffer is free.
+    /// Whether the application should hear that there is room: it wanted some, and an eighth of the buffer is free. While a packet
+    /// that was lost twice comes, most of the buffer may be sent and not acknowledged in order; if half had to be free, there
+    /// would be nothing to send meanwhile.
     pub(super) fn take_room(&mut self, most: u64) -> bool {
-        let has_room = self.wants_room && self.bytes.len() as u64 <= most / 2 && self.phase == Phase::Open;
+        let has_room = self.wants_room && self.bytes.len() as u64 <= most - most / 8 && self.phase == Phase::Open;
         self.wants_room &= !has_room;
         has_room
     }
@@ -309,12 +311,14 @@ impl Sending {
     /// What waits to be sent as far as the stream's limit goes.
     pub(super) fn waiting(&self) -> Waiting {
         let kept = self.kept();
+        let is_held_back = self.blocked().is_some() || (self.wants_room && self.phase == Phase::Open);
         match self.need() {
-            Need::Nothing => Waiting { kept, ..Waiting::default() },
+            Need::Nothing => Waiting { is_held_back, kept, ..Waiting::default() },
             Need::Free | Need::Fresh => Waiting {
                 lost: self.lost.bytes(),
                 fresh: self.sendable().saturating_sub(self.next),
                 is_open: self.phase == Phase::Open,
+                is_held_back,
                 kept,
             },
         }

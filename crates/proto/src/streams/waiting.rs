@@ -9,6 +9,8 @@ pub(super) struct Waiting {
     pub(super) fresh: u64,
     /// Whether something waits and the application may write more behind it.
     pub(super) is_open: bool,
+    /// Whether the application has more, and a full buffer or the peer's limit keeps it.
+    pub(super) is_held_back: bool,
     /// Bytes that were written and are not acknowledged.
     pub(super) kept: u64,
 }
@@ -20,6 +22,8 @@ pub(super) struct Sum {
     pub(super) fresh: u64,
     /// How many streams are open.
     pub(super) open: usize,
+    /// How many are held back.
+    pub(super) held_back: usize,
     pub(super) kept: u64,
 }
 
@@ -30,5 +34,6 @@ impl Sum {
         self.fresh = self.fresh - before.fresh + now.fresh;
         self.kept = self.kept - before.kept + now.kept;
         self.open = self.open - usize::from(before.is_open) + usize::from(now.is_open);
+        self.held_back = self.held_back - usize::from(before.is_held_back) + usize::from(now.is_held_back);
     }
 }

@@ -145,7 +145,7 @@ pub struct Report {
     pub open_paths: u32,
     /// Paths that the caller took out of use.
     pub gone: u32,
-    /// How long a datagram was on its way, the mean of all that were not lost at once.
+    /// How long datagrams were on their way, all together, over how many left.
     pub way: Span,
     /// How long each message of a series took, from its first write until its sender knew that it was delivered.
     pub took: Vec<Span>,

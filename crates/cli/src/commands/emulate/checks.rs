@@ -6,7 +6,7 @@ use scenario::BuiltRun;
 use sim::{PathChoice, Setup};
 use units::{Rate, Span};
 
-use crate::args::EmulateArgs;
+use crate::args::{EmulateArgs, Stack};
 use crate::exit::Failure;
 
 /// Each host is a namespace with a kernel's TCP of its own.
@@ -79,7 +79,7 @@ pub(super) fn warnings(built: &BuiltRun, args: &EmulateArgs) -> Vec<String> {
     if let Some(rtt) = rtt.filter(|&rtt| rtt < LEAST_RTT) {
         said.push(format!("base round trips of {rtt} are of the order of the emulator's own lateness"));
     }
-    let unknown = unknown_to_real_packets(setup, own_traffic);
+    let unknown = unknown_to_real_packets(setup, own_traffic, args.stack);
     if !unknown.is_empty() {
         said.push(format!("real packets know nothing of {}: the simulator is another network", unknown.join(", ")));
     }
@@ -118,13 +118,13 @@ pub(super) fn warnings_of_kernel(built: &BuiltRun, args: &EmulateArgs) -> Vec<St
 }
 
 /// What a scenario asks for that makes no difference here.
-fn unknown_to_real_packets(setup: &Setup, own_traffic: bool) -> Vec<&'static str> {
+fn unknown_to_real_packets(setup: &Setup, own_traffic: bool, stack: Stack) -> Vec<&'static str> {
     let host = &setup.host;
     let switches = setup.network.nodes().iter().any(|node| node.switch.is_some());
     let all = [
         (switches, "[switch]"),
         (!setup.modules.is_empty(), "controllers in switches"),
-        (own_traffic && setup.flows.iter().any(|flow| flow.on_ramp), "`host.on_ramp`"),
+        (own_traffic && stack == Stack::Kernel && setup.flows.iter().any(|flow| flow.on_ramp), "`host.on_ramp`"),
         (own_traffic && setup.flows.iter().any(|flow| flow.kept), "kept `connections`"),
         (own_traffic && host.rtt_noise > Span::ZERO, "`host.rtt_noise`"),
         (own_traffic && host.jitter.is_some(), "`host.jitter`"),

@@ -288,16 +288,16 @@ fn events_are_told_once() {
     assert_eq!(events(&mut listener), [StreamEvent::Reset { id, code: 6 }]);
 }
 
-/// Room is told when half of the buffer is free, and not for every packet.
+/// Room is told when an eighth of the buffer is free, and not for every packet.
 #[test]
 fn room_is_told_when_there_is_enough() {
     let (mut caller, _) = pair(LIMITS, 100);
     let id = caller.open(Direction::OneWay).unwrap();
     assert_eq!(caller.write(id, &[1; 101]), Ok(100));
     let chunk = caller.put_frame(&mut Vec::new(), 1000).unwrap();
-    caller.acked(&Chunk { len: 49, ..chunk });
+    caller.acked(&Chunk { len: 11, ..chunk });
     assert_eq!(events(&mut caller), []);
-    caller.acked(&Chunk { len: 50, ..chunk });
+    caller.acked(&Chunk { len: 12, ..chunk });
     assert_eq!(events(&mut caller), [StreamEvent::Writable(id)]);
     caller.acked(&chunk);
     // Nobody has asked again.
