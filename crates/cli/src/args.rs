@@ -778,7 +778,8 @@ pub(crate) struct EndArgs {
 
 /// An option of a command that also calls: only a listener has it.
 fn needs_listen(option: clap::Arg) -> clap::Arg {
-    option.requires("listen")
+    // What is required is not asked for where something else rules it out, as whom to call does with --listen.
+    option.requires("listen").conflicts_with("peer")
 }
 
 fn key_value(text: &str) -> Result<(String, String), String> {

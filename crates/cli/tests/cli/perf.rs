@@ -288,6 +288,7 @@ fn wrong_input_is_named() {
         ("--listen 127.0.0.1:0 --valid never", &["--valid never: expected 1 s to"]),
         ("--listen 127.0.0.1:0 --window 1", &["--window 1: expected 65536 to"]),
         ("--listen 192.0.2.1:0", &["cannot listen at 192.0.2.1:0"]),
+        ("127.0.0.1 --insecure --keep", &["'[TICKET|ADDR]' cannot be used with '--keep'"]),
         ("--listen nowhere:port", &["--listen `nowhere:port`: expected an address"]),
         ("", &["TICKET|ADDR"]),
     ] {
